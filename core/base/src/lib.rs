@@ -1,0 +1,15 @@
+//! Units and addresses: the words every other crate speaks.
+//!
+//! A number that means something has a type, so that a guest-physical address is
+//! never taken for a virtual one and nanoseconds never for ticks. This crate depends
+//! on nothing and does nothing but arithmetic.
+//! Not here: time sources (a clock is an argument everywhere), memory, errors.
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod addr;
+mod time;
+
+pub use addr::{CpuId, DeviceAddr, PAGE_BYTES, PAGE_SHIFT, PhysAddr, VirtAddr};
+pub use core::time::Duration;
+pub use time::Instant;

@@ -1,0 +1,2 @@
+//! Virtio devices over PCI and MMIO: discovery, features, queues' doorbells.
+#![no_std]

@@ -1,0 +1,2 @@
+//! Lints the repository: layers, unsafe, stubs.
+fn main() {}

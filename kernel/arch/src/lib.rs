@@ -1,0 +1,2 @@
+//! x86-64: entry, descriptor tables, context switch, APIC.
+#![no_std]

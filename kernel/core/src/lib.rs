@@ -1,0 +1,2 @@
+//! The kernel: tasks, memory objects, files, sockets.
+#![no_std]

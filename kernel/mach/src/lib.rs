@@ -1,0 +1,2 @@
+//! The safe machine: CPUs, address spaces, contexts, DMA, interrupts.
+#![no_std]

@@ -1,0 +1,2 @@
+//! A seeded clock, network and disk over the same cores that the kernel runs.
+#![forbid(unsafe_code)]
