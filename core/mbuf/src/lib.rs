@@ -1,2 +1,47 @@
 //! Packet buffers: shared DMA-able memory cut into slices and chained.
+//!
+//! # Problem
+//! A byte that arrives at the NIC should reach the program with one copy, and a byte
+//! that a program sends should stay where it was written until the peer has
+//! acknowledged it, however often it is transmitted. So buffers are shared between a
+//! socket's queue and frames in flight, and each layer puts its header in front of
+//! bytes that it does not own.
+//!
+//! # Idea
+//! A [`Block`](pool) is a fixed piece of contiguous memory with a reference count.
+//! An [`Mbuf`] is a slice of one block; cloning shares the block. A [`Chain`] is the
+//! ordered list of slices that makes one frame or one stretch of a stream. [`TxFrame`]
+//! and [`RxFrame`] are what crosses the border to a driver.
+//!
+//! # Invariants (cited by the `SAFETY` comments)
+//! - **Live:** a block's memory stays allocated and initialised from the moment it
+//!   joins a pool until the pool is torn down with every block at home.
+//! - **Counted:** `refs` equals the number of `Mbuf`s of a block; a block at home has none.
+//! - **Inside:** `[start, start + len)` of an `Mbuf` lies within its block's data.
+//! - **Head:** if an `Mbuf` has `owns_head`, no other `Mbuf` covers a byte before its
+//!   `start`. **Tail:** if it has `owns_tail`, none covers a byte at or after its end.
+//!   So a header may be written in front of shared bytes, and a stream may grow behind
+//!   bytes that are in flight. A sole owner (`refs == 1`) has both rights anyway.
+//! - **Quiet:** a device writes into a block only while its `Mbuf` is kept by the driver
+//!   that posted it, and nobody holds a reference to its bytes then.
+//!
+//! # Not here
+//! Where blocks come from (the kernel's DMA pages or the host's heap add them to a
+//! [`FreeList`]), and any meaning of the bytes.
 #![no_std]
+
+extern crate alloc;
+
+mod chain;
+mod frame;
+mod heap;
+mod mbuf;
+mod pool;
+
+pub use chain::{Chain, Slices};
+pub use frame::{
+    Checksum, ChecksumOffload, Coalesced, RxFrame, SegmentKind, SegmentOffload, TxFrame,
+};
+pub use heap::HeapPool;
+pub use mbuf::Mbuf;
+pub use pool::{BLOCK_BYTES, BLOCK_CAPACITY, FreeList, Pool};

@@ -1,0 +1,365 @@
+//! An ordered list of slices: the bytes of one frame, or of a stretch of a stream.
+//!
+//! Nearly every frame has one or two parts, so that many live inside the chain itself;
+//! a third moves them to the heap. No part is ever empty, so that iteration never
+//! yields an empty slice and the number of parts is bounded by the number of bytes.
+
+use alloc::collections::VecDeque;
+use core::fmt;
+use core::iter;
+
+use crate::mbuf::Mbuf;
+
+/// The bytes of several [`Mbuf`]s in order.
+#[derive(Clone, Default)]
+pub struct Chain {
+    len: usize,
+    parts: Parts,
+}
+
+#[derive(Clone)]
+enum Parts {
+    /// The second is filled only if the first is.
+    Few([Option<Mbuf>; 2]),
+    Many(VecDeque<Mbuf>),
+}
+
+impl Default for Parts {
+    fn default() -> Self {
+        Self::Few([None, None])
+    }
+}
+
+impl Chain {
+    /// No bytes.
+    pub const fn new() -> Self {
+        Self {
+            len: 0,
+            parts: Parts::Few([None, None]),
+        }
+    }
+
+    /// Bytes in all parts.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no bytes.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// How many parts there are.
+    pub fn parts(&self) -> usize {
+        match &self.parts {
+            Parts::Few([None, _]) => 0,
+            Parts::Few([_, None]) => 1,
+            Parts::Few(_) => 2,
+            Parts::Many(parts) => parts.len(),
+        }
+    }
+
+    /// Adds a part at the end; an empty one is dropped.
+    pub fn push_back(&mut self, part: Mbuf) {
+        if part.is_empty() {
+            return;
+        }
+        self.len += part.len();
+        match &mut self.parts {
+            Parts::Few([first @ None, _]) => *first = Some(part),
+            Parts::Few([_, second @ None]) => *second = Some(part),
+            Parts::Few(full) => {
+                let mut parts: VecDeque<_> = full.iter_mut().filter_map(Option::take).collect();
+                parts.push_back(part);
+                self.parts = Parts::Many(parts);
+            }
+            Parts::Many(parts) => parts.push_back(part),
+        }
+    }
+
+    /// Adds a part at the front; an empty one is dropped.
+    pub fn push_front(&mut self, part: Mbuf) {
+        if part.is_empty() {
+            return;
+        }
+        self.len += part.len();
+        match &mut self.parts {
+            Parts::Few([first @ None, _]) => *first = Some(part),
+            Parts::Few([first, second @ None]) => {
+                *second = first.replace(part);
+            }
+            Parts::Few(full) => {
+                let mut parts: VecDeque<_> = full.iter_mut().filter_map(Option::take).collect();
+                parts.push_front(part);
+                self.parts = Parts::Many(parts);
+            }
+            Parts::Many(parts) => parts.push_front(part),
+        }
+    }
+
+    /// Takes the first part. A heap list that runs empty is given back.
+    pub fn pop_front(&mut self) -> Option<Mbuf> {
+        let part = match &mut self.parts {
+            Parts::Few([first, second]) => core::mem::replace(first, second.take()),
+            Parts::Many(parts) => {
+                let part = parts.pop_front();
+                if parts.is_empty() {
+                    self.parts = Parts::default();
+                }
+                part
+            }
+        }?;
+        self.len -= part.len();
+        Some(part)
+    }
+
+    /// The first part.
+    #[inline]
+    pub fn front(&self) -> Option<&Mbuf> {
+        match &self.parts {
+            Parts::Few([first, _]) => first.as_ref(),
+            Parts::Many(parts) => parts.front(),
+        }
+    }
+
+    fn front_mut(&mut self) -> Option<&mut Mbuf> {
+        match &mut self.parts {
+            Parts::Few([first, _]) => first.as_mut(),
+            Parts::Many(parts) => parts.front_mut(),
+        }
+    }
+
+    fn back_mut(&mut self) -> Option<&mut Mbuf> {
+        match &mut self.parts {
+            Parts::Few([first, None]) => first.as_mut(),
+            Parts::Few([_, second]) => second.as_mut(),
+            Parts::Many(parts) => parts.back_mut(),
+        }
+    }
+
+    /// The parts in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Mbuf> {
+        let (few, many) = match &self.parts {
+            Parts::Few(few) => (&few[..], None),
+            Parts::Many(parts) => (&[][..], Some(parts.iter())),
+        };
+        few.iter().flatten().chain(many.into_iter().flatten())
+    }
+
+    /// The bytes in order, one slice a part.
+    pub fn slices(&self) -> Slices<'_> {
+        Slices {
+            chain: self,
+            index: 0,
+        }
+    }
+
+    /// All bytes, if they lie in at most one part: the common case of a received frame.
+    #[inline]
+    pub fn as_single(&self) -> Option<&[u8]> {
+        match &self.parts {
+            Parts::Few([None, _]) => Some(&[]),
+            Parts::Few([Some(only), None]) => Some(only.bytes()),
+            _ => None,
+        }
+    }
+
+    /// Puts `bytes` of writable header in front of the first part, which may be shared;
+    /// `None` if the chain is empty or its first part has no such headroom.
+    #[inline]
+    pub fn prepend(&mut self, bytes: usize) -> Option<&mut [u8]> {
+        if bytes > self.front()?.headroom() {
+            return None;
+        }
+        self.len += bytes;
+        self.front_mut()?.prepend(bytes)
+    }
+
+    /// Copies what fits into the last part's tailroom; returns how many bytes did.
+    pub fn append_in_place(&mut self, bytes: &[u8]) -> usize {
+        let copied = self.back_mut().map_or(0, |back| back.append(bytes));
+        self.len += copied;
+        copied
+    }
+
+    /// Lets `fill` write behind the last part, into at most `limit` bytes of its
+    /// tailroom; `fill` says how many it has written.
+    pub fn fill_in_place(&mut self, limit: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> usize {
+        let Some(back) = self.back_mut() else {
+            return 0;
+        };
+        let old = back.len();
+        let room = limit.min(back.tailroom());
+        let written = match back.extend(room) {
+            Some(space) => fill(space).min(room),
+            None => 0,
+        };
+        back.shrink_to(old + written);
+        self.len += written;
+        written
+    }
+
+    /// Drops up to `bytes` from the front.
+    pub fn advance(&mut self, bytes: usize) {
+        let mut left = bytes.min(self.len);
+        while left > 0 {
+            let Some(front) = self.front_mut() else {
+                return;
+            };
+            let part = front.len();
+            if part > left {
+                front.advance(left);
+                self.len -= left;
+                return;
+            }
+            left -= part;
+            drop(self.pop_front());
+        }
+    }
+
+    /// Cuts the first `bytes` off into a chain of their own (all, if there are fewer).
+    pub fn split_to(&mut self, bytes: usize) -> Self {
+        if bytes >= self.len {
+            return core::mem::take(self);
+        }
+        let mut front = Self::new();
+        while front.len < bytes {
+            let missing = bytes - front.len;
+            match self.front_mut() {
+                Some(part) if part.len() > missing => {
+                    front.push_back(part.split_to(missing));
+                    self.len -= missing;
+                }
+                _ => match self.pop_front() {
+                    Some(part) => front.push_back(part),
+                    None => break,
+                },
+            }
+        }
+        front
+    }
+
+    /// Keeps the first `len` bytes.
+    pub fn truncate(&mut self, len: usize) {
+        if len < self.len {
+            *self = self.split_to(len);
+        }
+    }
+
+    /// Moves all parts of `other` behind the parts of this chain.
+    pub fn append(&mut self, mut other: Self) {
+        if self.is_empty() {
+            *self = other;
+            return;
+        }
+        while let Some(part) = other.pop_front() {
+            self.push_back(part);
+        }
+    }
+
+    /// Shares `len` bytes from `offset` on (fewer, if the chain ends before).
+    pub fn share(&self, offset: usize, len: usize) -> Self {
+        let mut shared = Self::new();
+        let (mut skip, mut left) = (offset, len);
+        for part in self.iter() {
+            if left == 0 {
+                break;
+            }
+            if skip >= part.len() {
+                skip -= part.len();
+                continue;
+            }
+            let mut slice = part.clone();
+            slice.advance(skip);
+            slice.truncate(left);
+            left -= slice.len();
+            skip = 0;
+            shared.push_back(slice);
+        }
+        shared
+    }
+
+    /// Shares the first `len` bytes like [`share`](Self::share), handing over the
+    /// headroom of the first part so that headers can be written there.
+    pub fn share_front_with_headroom(&mut self, len: usize) -> Self {
+        let Some(front) = self.front_mut() else {
+            return Self::new();
+        };
+        let mut first = front.share_with_headroom();
+        first.truncate(len);
+        let done = first.len();
+        let mut shared = if done < len {
+            self.share(done, len - done)
+        } else {
+            Self::new()
+        };
+        shared.push_front(first);
+        shared
+    }
+
+    /// Copies bytes from `offset` on into `to`; returns how many there were.
+    pub fn copy_to_slice(&self, offset: usize, to: &mut [u8]) -> usize {
+        let (mut skip, mut done) = (offset, 0);
+        for bytes in self.slices() {
+            if skip >= bytes.len() {
+                skip -= bytes.len();
+                continue;
+            }
+            let from = &bytes[skip..];
+            let count = from.len().min(to.len() - done);
+            to[done..done + count].copy_from_slice(&from[..count]);
+            (skip, done) = (0, done + count);
+            if done == to.len() {
+                break;
+            }
+        }
+        done
+    }
+
+    /// Memory that the parts keep busy, in bytes, however little of it is data.
+    pub fn footprint(&self) -> usize {
+        self.parts() * crate::pool::BLOCK_BYTES
+    }
+}
+
+/// The byte slices of a [`Chain`].
+pub struct Slices<'a> {
+    chain: &'a Chain,
+    index: usize,
+}
+
+impl<'a> Iterator for Slices<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let part = match &self.chain.parts {
+            Parts::Few(few) => few.get(self.index)?.as_ref(),
+            Parts::Many(parts) => parts.get(self.index),
+        }?;
+        self.index += 1;
+        Some(part.bytes())
+    }
+}
+
+impl From<Mbuf> for Chain {
+    fn from(part: Mbuf) -> Self {
+        let mut chain = Self::new();
+        chain.push_back(part);
+        chain
+    }
+}
+
+impl iter::Extend<Mbuf> for Chain {
+    fn extend<T: IntoIterator<Item = Mbuf>>(&mut self, parts: T) {
+        parts.into_iter().for_each(|part| self.push_back(part));
+    }
+}
+
+impl fmt::Debug for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Chain({} bytes in {} parts)", self.len, self.parts())
+    }
+}

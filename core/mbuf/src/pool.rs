@@ -1,0 +1,178 @@
+//! Blocks, and the free lists that they return to.
+//!
+//! A block's header lies in front of its data in the same memory, so that a fixed
+//! stride cuts a page into blocks and the header shares a TLB entry with the data.
+//! The list is last-in first-out: the block freed last is warm in the cache. Its lock
+//! is held for a few instructions and its holder never waits, so waiters just spin.
+
+use core::cell::UnsafeCell;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+
+use base::DeviceAddr;
+
+use crate::mbuf::Mbuf;
+
+/// Bytes of memory that one block takes, header included.
+pub const BLOCK_BYTES: usize = 2048;
+/// Bytes of data that one block holds: an Ethernet frame with room for a device's header.
+pub const BLOCK_CAPACITY: usize = BLOCK_BYTES - HEADER_BYTES;
+const HEADER_BYTES: usize = 64;
+
+const _: () = assert!(size_of::<Block>() == HEADER_BYTES);
+const _: () = assert!(BLOCK_CAPACITY >= 1514 + 128, "a frame and its headroom fit");
+
+/// Where packet buffers come from.
+pub trait Pool {
+    /// An empty buffer that nobody shares, or `None` at the pool's limit. Its data
+    /// starts at the front of the block; see [`Mbuf::reserve`].
+    fn alloc(&self) -> Option<Mbuf>;
+}
+
+#[repr(C, align(64))]
+pub(crate) struct Block {
+    /// Live `Mbuf`s; zero at home.
+    pub(crate) refs: AtomicU32,
+    pub(crate) capacity: u32,
+    pub(crate) data: NonNull<u8>,
+    /// What a device calls `data`.
+    pub(crate) device: DeviceAddr,
+    home: &'static FreeList,
+    /// The next free block; meaningful only at home, under the list's lock.
+    next: UnsafeCell<Option<NonNull<Block>>>,
+}
+
+/// A pool of equal blocks; grows by regions, never shrinks.
+pub struct FreeList {
+    locked: AtomicBool,
+    first: UnsafeCell<Option<NonNull<Block>>>,
+    free: AtomicUsize,
+    total: AtomicUsize,
+}
+
+// SAFETY: `first` and the blocks' `next` are touched only with `locked` held.
+unsafe impl Sync for FreeList {}
+// SAFETY: the list refers to blocks by pointers that are valid on every thread (Live).
+unsafe impl Send for FreeList {}
+
+impl FreeList {
+    /// An empty list.
+    pub const fn new() -> Self {
+        Self {
+            locked: AtomicBool::new(false),
+            first: UnsafeCell::new(None),
+            free: AtomicUsize::new(0),
+            total: AtomicUsize::new(0),
+        }
+    }
+
+    /// Cuts a region of contiguous memory into blocks and adds them; returns how many.
+    /// `device` is what a device calls the region's first byte.
+    ///
+    /// # Safety
+    /// `region` is aligned to 64 bytes, initialised, used by nobody else, contiguous
+    /// for the device, and stays so forever (Live).
+    pub unsafe fn add_region(
+        &'static self,
+        region: NonNull<u8>,
+        bytes: usize,
+        device: DeviceAddr,
+    ) -> usize {
+        assert!(
+            region.addr().get().is_multiple_of(HEADER_BYTES),
+            "blocks are aligned"
+        );
+        let count = bytes / BLOCK_BYTES;
+        for index in 0..count {
+            let offset = index * BLOCK_BYTES;
+            // SAFETY: `offset + BLOCK_BYTES <= bytes`, so both pointers lie in the region
+            // that the caller gave us, and the header is written where nothing lives.
+            unsafe {
+                let block = region.add(offset).cast::<Block>();
+                block.write(Block {
+                    refs: AtomicU32::new(0),
+                    capacity: BLOCK_CAPACITY as u32,
+                    data: region.add(offset + HEADER_BYTES),
+                    device: device + (offset + HEADER_BYTES) as u64,
+                    home: self,
+                    next: UnsafeCell::new(None),
+                });
+                self.push(block);
+            }
+        }
+        self.total.fetch_add(count, Ordering::Relaxed);
+        count
+    }
+
+    /// Blocks at home.
+    pub fn free(&self) -> usize {
+        self.free.load(Ordering::Relaxed)
+    }
+
+    /// Blocks that belong to this list, at home or not.
+    pub fn total(&self) -> usize {
+        self.total.load(Ordering::Relaxed)
+    }
+
+    fn with_first<R>(&self, change: impl FnOnce(&mut Option<NonNull<Block>>) -> R) -> R {
+        while self.locked.swap(true, Ordering::Acquire) {
+            core::hint::spin_loop();
+        }
+        // SAFETY: `locked` is ours, so this is the only reference to `first`.
+        let result = change(unsafe { &mut *self.first.get() });
+        self.locked.store(false, Ordering::Release);
+        result
+    }
+
+    /// # Safety
+    /// `block` belongs to this list and has no `Mbuf` (Counted).
+    unsafe fn push(&self, block: NonNull<Block>) {
+        self.with_first(|first| {
+            // SAFETY: the block is live (Live) and `next` is ours under the lock.
+            unsafe { *block.as_ref().next.get() = *first };
+            *first = Some(block);
+            self.free
+                .store(self.free.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        });
+    }
+
+    fn pop(&self) -> Option<NonNull<Block>> {
+        self.with_first(|first| {
+            let block = (*first)?;
+            // SAFETY: the block is live (Live) and `next` is ours under the lock.
+            *first = unsafe { *block.as_ref().next.get() };
+            self.free
+                .store(self.free.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+            Some(block)
+        })
+    }
+}
+
+impl Default for FreeList {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Pool for FreeList {
+    fn alloc(&self) -> Option<Mbuf> {
+        let block = self.pop()?;
+        // SAFETY: a popped block is live, at home without an `Mbuf`, and now only ours.
+        Some(unsafe { Mbuf::first_of(block) })
+    }
+}
+
+impl<P: Pool + ?Sized> Pool for &P {
+    fn alloc(&self) -> Option<Mbuf> {
+        (**self).alloc()
+    }
+}
+
+/// Sends a block home after its last `Mbuf` has gone.
+///
+/// # Safety
+/// `block` is live and has no `Mbuf` left (Counted).
+pub(crate) unsafe fn release(block: NonNull<Block>) {
+    // SAFETY: the caller vouches for the block; `home` is where it was made.
+    unsafe { block.as_ref().home.push(block) };
+}
