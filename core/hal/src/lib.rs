@@ -1,2 +1,36 @@
-//! The machine as drivers see it: MMIO, DMA memory, PCI functions, frame ports.
+//! The machine as drivers see it: registers, memory shared with a device, PCI
+//! functions, network ports.
+//!
+//! A driver is portable logic over these few types. The kernel makes them from real
+//! hardware, the user-level library from what the kernel granted to it, a test from
+//! [`sim::SimMemory`]. Drivers therefore contain no `unsafe` and no page tables.
+//!
+//! Contracts that are types here:
+//! - [`Mmio`] is a bounded window of registers; every access is checked.
+//! - [`DmaBuf`] is *contiguous* memory; only it (and a packet buffer) has a
+//!   [`base::DeviceAddr`], so scattered memory cannot reach a device by mistake.
+//! - A [`Span`] is what a device may be told: an address and a length that a
+//!   [`DmaBuf`] has checked.
+//!
+//! Not here: who owns interrupts' vectors (the kernel), what a packet buffer is
+//! (`mbuf`), any driver.
+//!
+//! # Invariants that the unsafe code rests on
+//! - **WINDOW**: whoever calls [`Mmio::new`] vouches that the range is mapped, and stays
+//!   so, for device access of every width up to eight bytes.
+//! - **OWNED**: whoever calls [`DmaBuf::new`] vouches that the memory is mapped,
+//!   writable, zeroed, aligned to at least eight bytes and reached by nobody but the
+//!   buffer and the device until `release` is called. It is only ever touched through
+//!   raw pointers: no reference to it exists, so a device that writes at any time
+//!   can change values but not break Rust's rules.
 #![no_std]
+
+extern crate alloc;
+
+mod dma;
+mod mmio;
+pub mod pci;
+pub mod sim;
+
+pub use dma::{DmaBuf, DmaRelease, DmaSource, Span};
+pub use mmio::Mmio;
