@@ -1,2 +1,50 @@
-//! Lints the repository: layers, unsafe, stubs.
-fn main() {}
+//! Lints the repository for what rustc and clippy cannot know.
+//!
+//! Which crate may use which (`layers`), where `unsafe` may be written and what
+//! must stand beside it (`islands`, `lines`), and what must not be written at all
+//! (`lines`). Each finding is one sentence with the way out, in the form
+//! `file:line: sentence`, so editors can jump to it.
+//!
+//! The lints read text, not syntax trees: `source` blanks comments and strings
+//! first, which is all the precision that these rules need.
+
+#![forbid(unsafe_code)]
+
+mod finding;
+mod islands;
+mod layers;
+mod lines;
+mod metadata;
+mod source;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use finding::Finding;
+
+fn main() -> ExitCode {
+    match check(Path::new(".")) {
+        Ok(findings) if findings.is_empty() => ExitCode::SUCCESS,
+        Ok(findings) => {
+            findings.iter().for_each(|finding| println!("{finding}"));
+            println!("tidy: {} findings", findings.len());
+            ExitCode::FAILURE
+        }
+        Err(reason) => {
+            eprintln!("tidy: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// All findings in the repository whose root is `root`.
+fn check(root: &Path) -> Result<Vec<Finding>, String> {
+    let packages = metadata::packages(root)?;
+    let rules = layers::Rules::read(&root.join("layers.toml"))?;
+    let mut findings = layers::check(&rules, &packages);
+    findings.extend(islands::check(&rules, &packages)?);
+    for path in source::files(root)? {
+        findings.extend(lines::check(&path, &source::read(root, &path)?));
+    }
+    Ok(findings)
+}

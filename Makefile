@@ -1,0 +1,42 @@
+# One word per wish; `make help` lists them. The work is done by cargo and by the
+# scripts in tools/, so each line here can be typed by hand as well.
+SHELL := /bin/bash
+export PATH := $(PATH):/usr/sbin:/sbin:/usr/local/go/bin:$(HOME)/.cargo/bin
+
+KERNEL_CRATES := $(patsubst %,-p %,$(shell sed -n 's/^name = "\(.*\)"/\1/p' kernel/*/Cargo.toml))
+
+.PHONY: help setup kernel run test test-long bench fmt lint
+
+help: ## list the goals
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
+
+setup: ## install what `make run` needs and is missing
+	@tools/setup.sh run
+
+kernel: ## build the bootable kernel
+	@tools/kernel.sh build -q -p image --release
+
+run: setup ## serve Redis on Sietch, benchmark it once, stay up until Ctrl-C
+	@tools/run.sh
+
+test: ## all tests in their short form, with fixed seeds
+	@tools/setup.sh test
+	@tools/test.sh
+
+test-long: ## the monkey, the fuzzers and the simulator with full counts
+	@tools/setup.sh long
+	@tools/test-long.sh
+
+bench: ## compare with Debian's Linux as a guest; writes docs/bench.md
+	@tools/setup.sh bench
+	@$(MAKE) -s kernel
+	@cargo run -q --release -p benches
+
+fmt: ## format the sources
+	@cargo fmt --all
+
+lint: ## tidy, rustfmt and clippy
+	@cargo run -q -p tidy
+	@cargo fmt --all --check
+	@cargo clippy -q --all-targets -- -D warnings
+	@tools/kernel.sh clippy -q $(KERNEL_CRATES) -- -D warnings

@@ -1,0 +1,205 @@
+//! Rules that a single line can break: stubs, leftovers, panics where a program's
+//! values arrive, `unsafe` without its reason, and files that grew too long.
+//!
+//! A rule with exceptions takes a reason in place: a comment `tidy: <why>` on the
+//! line or right above it. For a long file it stands anywhere: `tidy: long because`.
+
+use std::path::Path;
+
+use crate::finding::Finding;
+use crate::source::{Line, Source};
+
+/// Longer files need a reason.
+const FILE_LINES_MAX: usize = 800;
+/// How far above an `unsafe` its reason may start.
+const SAFETY_REACH_LINES: usize = 30;
+
+const STUBS: [&str; 3] = ["todo!", "unimplemented!", "dbg!"];
+/// Written apart so that this file does not break its own rule.
+const LEFTOVERS: [&str; 3] = [
+    concat!("TO", "DO"),
+    concat!("FIX", "ME"),
+    concat!("XX", "X:"),
+];
+const PANICS: [&str; 5] = [
+    ".unwrap()",
+    ".expect(",
+    "panic!(",
+    "unreachable!(",
+    "unwrap_unchecked",
+];
+
+/// Findings in one file; `path` is from the repository's root.
+pub fn check(path: &Path, source: &Source) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if source.lines.len() > FILE_LINES_MAX && !has_reason_to_be_long(source) {
+        findings.push(Finding::at(
+            path,
+            FILE_LINES_MAX,
+            "the file is over 800 lines: split it by concept, or say why not in a comment `tidy: long because ...`",
+        ));
+    }
+    let hears_programs = path.starts_with("kernel/linux") && !is_test_file(path);
+    for (index, line) in source.lines.iter().enumerate() {
+        let above = &source.lines[..index];
+        let mut report = |sentence: String| findings.push(Finding::at(path, index, sentence));
+        if let Some(stub) = STUBS.iter().find(|stub| has_word(&line.code, stub)) {
+            report(format!(
+                "`{stub}` is a stub: write what belongs here or leave it out"
+            ));
+        }
+        if let Some(word) = LEFTOVERS.iter().find(|word| line.comment.contains(*word)) {
+            report(format!(
+                "`{word}` leaves work behind: do it or open an issue"
+            ));
+        }
+        if is_unsafe_use(&line.code) && !has_safety_comment(above, line) {
+            report(
+                "say in a `// SAFETY:` comment right above which invariant makes this sound".into(),
+            );
+        }
+        if hears_programs
+            && !line.in_test
+            && !has_reason(above, line)
+            && let Some(panic) = panic_in(&line.code)
+        {
+            report(format!(
+                "{panic} can panic on what a program passes: return an errno, or say why it cannot in a comment `tidy: ...`"
+            ));
+        }
+    }
+    findings
+}
+
+fn is_test_file(path: &Path) -> bool {
+    path.ends_with("tests.rs") || path.components().any(|part| part.as_os_str() == "tests")
+}
+
+fn has_reason_to_be_long(source: &Source) -> bool {
+    source
+        .lines
+        .iter()
+        .any(|line| line.comment.contains("tidy: long because"))
+}
+
+fn has_reason(above: &[Line], line: &Line) -> bool {
+    line.comment.contains("tidy: ")
+        || above
+            .last()
+            .is_some_and(|line| line.comment.contains("tidy: "))
+}
+
+/// Whether `code` has `word` and not as the end of a longer name.
+fn has_word(code: &str, word: &str) -> bool {
+    code.match_indices(word)
+        .any(|(at, _)| !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_'))
+}
+
+/// Whether the line opens an unsafe block or an unsafe implementation.
+fn is_unsafe_use(code: &str) -> bool {
+    has_word(code, "unsafe {")
+        || has_word(code, "unsafe impl")
+        || code.trim_end().ends_with("= unsafe")
+}
+
+/// Whether the statement that the line belongs to has its reason on top. The search
+/// goes up to the end of the statement before it.
+fn has_safety_comment(above: &[Line], line: &Line) -> bool {
+    if line.comment.contains("SAFETY:") {
+        return true;
+    }
+    for line in above.iter().rev().take(SAFETY_REACH_LINES) {
+        if line.comment.contains("SAFETY:") {
+            return true;
+        }
+        let code = line.code.trim_end();
+        let is_blank = code.is_empty() && line.comment.is_empty();
+        if is_blank || code.ends_with(';') || code.ends_with('}') {
+            return false;
+        }
+    }
+    false
+}
+
+/// What in the line may panic: a method, a macro, or an index.
+fn panic_in(code: &str) -> Option<String> {
+    if let Some(panic) = PANICS.iter().find(|panic| code.contains(*panic)) {
+        return Some(format!("`{}`", panic.trim_end_matches('(')));
+    }
+    has_index(code).then(|| "indexing".to_string())
+}
+
+/// Whether a `[` follows a value directly, as rustfmt writes it in an index only.
+fn has_index(code: &str) -> bool {
+    let is_value_end = |c: char| c.is_alphanumeric() || matches!(c, '_' | ')' | ']');
+    code.match_indices('[')
+        .any(|(at, _)| code[..at].ends_with(is_value_end) && !code[at..].starts_with("[..]"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(path: &str, text: &str) -> Vec<String> {
+        let findings = check(Path::new(path), &Source::parse(text));
+        findings.iter().map(Finding::to_string).collect()
+    }
+
+    #[test]
+    fn clean_code_has_no_findings() {
+        let text = "// SAFETY: `a` is live.\nlet b = unsafe { *a };\nlet c: &[u8] = &b[..];\n#[inline]\nvec![1]\n";
+        assert_eq!(found("kernel/linux/src/a.rs", text), Vec::<String>::new());
+    }
+
+    #[test]
+    fn stubs_and_leftovers_are_found() {
+        assert!(found("core/a.rs", "fn f() { todo!() }")[0].starts_with("core/a.rs:1: `todo!`"));
+        let leftover = format!("// {}: later", LEFTOVERS[0]);
+        assert_eq!(found("core/a.rs", &leftover).len(), 1);
+        assert_eq!(found("core/a.rs", "my_dbg!(x)").len(), 0);
+    }
+
+    #[test]
+    fn unsafe_needs_its_reason_on_the_same_statement() {
+        assert_eq!(found("a.rs", "let a = unsafe { f() };").len(), 1);
+        assert_eq!(
+            found("a.rs", "// SAFETY: x\nlet b = 1;\nlet a = unsafe { f() };").len(),
+            1
+        );
+        assert_eq!(
+            found("a.rs", "// SAFETY: x\nlet a = g(\n    unsafe { f() },\n);").len(),
+            0
+        );
+        assert_eq!(found("a.rs", "unsafe impl Send for A {}").len(), 1);
+        assert_eq!(
+            found("a.rs", "#[unsafe(naked)]\npub unsafe fn f();").len(),
+            0
+        );
+    }
+
+    #[test]
+    fn panics_are_found_only_where_programs_are_heard() {
+        for text in ["a.unwrap();", "a.expect(\"b\");", "let b = a[i];", "f()[0]"] {
+            assert_eq!(found("kernel/linux/src/a.rs", text).len(), 1, "{text}");
+            assert_eq!(found("kernel/core/src/a.rs", text).len(), 0, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_reason_or_a_test_lifts_the_rule() {
+        let reasoned = "// tidy: `i` is masked to the table's length.\nlet b = a[i];";
+        assert_eq!(found("kernel/linux/src/a.rs", reasoned).len(), 0);
+        let test = "#[cfg(test)]\nmod tests {\n    fn f() { a.unwrap(); }\n}";
+        assert_eq!(found("kernel/linux/src/a.rs", test).len(), 0);
+    }
+
+    #[test]
+    fn a_long_file_needs_a_reason() {
+        let long = "fn f() {}\n".repeat(801);
+        assert_eq!(found("a.rs", &long).len(), 1);
+        assert_eq!(
+            found("a.rs", &format!("// tidy: long because tables\n{long}")).len(),
+            0
+        );
+    }
+}

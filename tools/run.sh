@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# `make run`: serves Redis on Sietch, runs redis-benchmark once from here, and stays
+# up until Ctrl-C. Without a terminal it ends after the benchmark with its status.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+port=6379
+taken() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+while taken "$port"; do port=$((port + 1)); done
+[ "$port" = 6379 ] || echo "Port 6379 is taken here, so Redis is at port $port."
+
+./sietch run --name "redis-$port" -p "127.0.0.1:$port:6379" \
+    "$(command -v redis-server)" --save "" --protected-mode no </dev/null &
+machine=$!
+stop() { ./sietch stop "redis-$port" >/dev/null 2>&1 || true; wait "$machine" || true; }
+trap stop EXIT
+trap 'exit 130' INT TERM
+
+for _ in $(seq 600); do
+    kill -0 "$machine" 2>/dev/null || { wait "$machine"; exit $?; }
+    [ "$(redis-cli -p "$port" ping 2>/dev/null)" != PONG ] || break
+    sleep 0.1
+done
+status=0
+redis-benchmark -p "$port" -t ping,set,get -n 20000 -q || status=$?
+if ! [ -t 1 ]; then exit "$status"; fi
+echo "Redis serves at 127.0.0.1:$port; Ctrl-C stops the machine."
+wait "$machine"

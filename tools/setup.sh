@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# Installs what a goal needs and is missing: tools/setup.sh run|test|bench|long.
+#
+# As root on Debian this goes through apt, with QEMU from backports. Elsewhere it
+# says in one sentence what to install. A stamp under build/ makes the second run
+# free; it is bound to this file's text, so a new need is noticed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+goal=${1:-run}
+stamp=build/setup-$goal.stamp
+if cmp -s "$0" "$stamp"; then exit 0; fi
+
+# What each goal needs: a command or file, and the Debian package that has it.
+needs_run() {
+    cat <<-'NEEDS'
+	cc gcc
+	ld binutils
+	qemu-system-x86_64 qemu-system-x86
+	redis-server redis-server
+	redis-benchmark redis-tools
+	NEEDS
+}
+needs_test() {
+    needs_run
+    cat <<-'NEEDS'
+	musl-gcc musl-tools
+	memcached memcached
+	nginx nginx-light
+	sqlite3 sqlite3
+	busybox busybox-static
+	/usr/bin/python3 python3
+	node nodejs
+	go golang-go
+	wrk wrk
+	NEEDS
+}
+needs_long() { needs_test; }
+needs_bench() {
+    needs_run
+    cat <<-'NEEDS'
+	ab apache2-utils
+	ip iproute2
+	ping iputils-ping
+	xz xz-utils
+	dpkg-deb dpkg
+	NEEDS
+}
+
+PATH=$PATH:/usr/sbin:/sbin:/usr/local/go/bin:$HOME/.cargo/bin
+qemu_major() { qemu-system-x86_64 --version 2>/dev/null | sed -n 's/^QEMU emulator version \([0-9]*\).*/\1/p'; }
+
+packages=()
+while read -r need package; do
+    command -v "$need" >/dev/null || packages+=("$package")
+done < <("needs_$goal")
+command -v cargo >/dev/null || packages+=(rustc-web cargo-web rust-web-src rustfmt-web rust-web-clippy)
+major=$(qemu_major)
+[ "${major:-0}" -ge 10 ] || packages+=(qemu-system-x86)
+
+if [ ${#packages[@]} -gt 0 ]; then
+    if [ "$(id -u)" != 0 ] || ! [ -f /etc/debian_version ]; then
+        echo "sietch set-up: install ${packages[*]} (QEMU 10 or newer), or run this as root on Debian." >&2
+        exit 1
+    fi
+    # Services stay off while their packages are installed: we want the programs only.
+    policy=/usr/sbin/policy-rc.d
+    saved=
+    if [ -e "$policy" ]; then saved=$(mktemp) && cp -p "$policy" "$saved"; fi
+    restore_policy() { if [ -n "$saved" ]; then mv "$saved" "$policy"; else rm -f "$policy"; fi; }
+    trap restore_policy EXIT
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod 755 "$policy"
+
+    # Backports come from where Debian's own packages come from.
+    release=$(. /etc/os-release && echo "$VERSION_CODENAME")
+    if [ "$release" = bookworm ] && ! grep -rqs "$release-backports" /etc/apt/sources.list /etc/apt/sources.list.d; then
+        uri=$({ sed -n 's/^URIs: *\([^ ]*\).*/\1/p' /etc/apt/sources.list.d/*.sources
+                sed -n 's/^deb \(\[[^]]*\] \)*\([^ ]*\) .*/\2/p' /etc/apt/sources.list /etc/apt/sources.list.d/*.list
+              } 2>/dev/null | grep '/debian/*$' | head -1)
+        printf 'Types: deb\nURIs: %s\nSuites: %s-backports\nComponents: main\nSigned-By: /usr/share/keyrings/debian-archive-keyring.gpg\n' \
+            "$uri" "$release" >/etc/apt/sources.list.d/sietch-backports.sources
+    fi
+    echo "sietch set-up: installing ${packages[*]}"
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get -qq update
+    prefer=()
+    if [ "$release" = bookworm ]; then
+        for package in "${packages[@]}"; do
+            [ "$package" != qemu-system-x86 ] || prefer=(qemu-system-x86/bookworm-backports qemu-system-common/bookworm-backports qemu-system-data/bookworm-backports)
+        done
+    fi
+    apt-get -qq install -y --no-install-recommends "${packages[@]}" "${prefer[@]}" >/dev/null
+fi
+
+# The kernel's target: rustup adds it from rust-toolchain.toml the first time cargo runs.
+if command -v rustup >/dev/null; then rustup show active-toolchain >/dev/null 2>&1 || true; fi
+
+mkdir -p build
+cp "$0" "$stamp"

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# The tests in their short form: lints, host tests, then programs in machines.
+# Ends with one line: N passed, N failed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+log=build/test.log
+mkdir -p build
+: >"$log"
+
+passed=0
+failed=0
+# Runs one step that passes or fails as a whole.
+step() {
+    local name=$1
+    shift
+    if "$@"; then
+        passed=$((passed + 1)) && echo "ok   $name"
+    else
+        failed=$((failed + 1)) && echo "FAIL $name"
+    fi
+}
+# Runs a command that prints `N passed...; N failed` lines, and adds them up. A
+# command that fails without such a line counts as one failure.
+suite() {
+    local name=$1 status=0 good bad
+    shift
+    echo "---- $name"
+    "$@" 2>&1 | tee "$log" || status=$?
+    good=$(sed -nE 's/.*[^0-9]?([0-9]+) passed[;,].*/\1/p' "$log" | paste -sd+ | bc_sum)
+    bad=$(sed -nE 's/.*[;,] ([0-9]+) failed.*/\1/p' "$log" | paste -sd+ | bc_sum)
+    if [ "$status" != 0 ] && [ "$bad" = 0 ]; then bad=1; fi
+    passed=$((passed + good))
+    failed=$((failed + bad))
+}
+bc_sum() { local sum; read -r sum || true; echo $((${sum:-0})); }
+
+step "tidy: layers, unsafe and stubs" cargo run -q -p tidy
+step "rustfmt" cargo fmt --all --check
+step "clippy on the host's crates" cargo clippy -q --all-targets -- -D warnings
+kernel_crates=$(sed -n 's/^name = "\(.*\)"/-p \1/p' kernel/*/Cargo.toml)
+# shellcheck disable=SC2086 # one word per crate
+step "clippy on the kernel" tools/kernel.sh clippy -q $kernel_crates -- -D warnings
+suite "unit and simulation tests" cargo test -q
+step "the kernel builds" tools/kernel.sh build -q -p image --release
+suite "programs in machines" cargo run -q -p vm-tests
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
