@@ -1,0 +1,47 @@
+//! What the stack needs from the world, and what it tells it.
+
+use base::Instant;
+use mbuf::{Mbuf, TxFrame};
+
+use crate::SocketId;
+
+/// The shell around a [`Stack`](crate::Stack): the kernel, a program's library, the
+/// simulator or a test. It is passed into each call; the stack keeps nothing of it.
+///
+/// The methods are called with the stack borrowed, so they must not call back into it:
+/// `wake` notes or unblocks a waiter, `transmit` queues a frame.
+pub trait Env {
+    /// The monotonic clock. May be a value cached for the batch.
+    fn now(&self) -> Instant;
+
+    /// 64 unpredictable bits.
+    fn random(&mut self) -> u64;
+
+    /// An empty buffer for bytes to send; `None` while memory is short.
+    fn alloc(&mut self) -> Option<Mbuf>;
+
+    /// Hands a frame to the port. The port drops it if it cannot send it, as a wire would.
+    fn transmit(&mut self, frame: TxFrame);
+
+    /// Something happened to a socket. Edges, not levels: [`Stack::poll`](crate::Stack::poll)
+    /// tells what is true now. May name a socket that nobody has accepted yet.
+    fn wake(&mut self, socket: SocketId, events: Events);
+}
+
+bitflags::bitflags! {
+    /// What a socket is ready for, or what happened to it; `poll(2)` in our words.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub struct Events: u8 {
+        /// Bytes, a datagram, a connection to accept, the peer's end of stream or an
+        /// error can be received.
+        const READABLE = 1;
+        /// Bytes can be sent, or connecting has ended.
+        const WRITABLE = 2;
+        /// The peer has sent its last byte, or receiving was shut down.
+        const READ_CLOSED = 4;
+        /// Both directions are closed.
+        const HANGUP = 8;
+        /// An error waits in [`Stack::take_error`](crate::Stack::take_error).
+        const ERROR = 16;
+    }
+}

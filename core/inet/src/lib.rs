@@ -1,0 +1,79 @@
+//! ARP, IP, ICMP, UDP and TCP: events in, frames and wakeups out.
+//!
+//! # Problem
+//! The same stack serves a kernel's sockets, a program that drives its own NIC queue,
+//! and a simulation with 20 % loss. So it owns no clock, no randomness, no lock and no
+//! device, and everything that a peer controls is bounded and counted.
+//!
+//! # Idea
+//! A [`Stack`] is one *shard*: all connections, ports, neighbours and timers that one
+//! CPU serves. Nothing in it is global, so a machine has as many as it likes, each
+//! behind one lock of the shell. Everything is a method call on it:
+//!
+//! ```text
+//! shell:  receive(frame)* flush()     the NIC has a batch
+//!         expire() -> deadline        a timer is due
+//!         send / recv / accept / ...  a program calls
+//! stack:  env.transmit(frame)  env.wake(socket, events)
+//! ```
+//!
+//! A batch runs to completion: segments are queued in sockets without copying, sockets
+//! are woken as their bytes arrive, and acknowledgements are sent once, by `flush`. A
+//! small request is not acknowledged there: its acknowledgement rides on the response.
+//!
+//! # The socket interface
+//! Calls that may send take the [`Env`] first; a socket is named by a [`SocketId`], an
+//! index with a generation, and looked up in O(1).
+//!
+//! ```text
+//! Stack::new(Config) -> Stack
+//! attach(Port { mac, mtu, offloads }); set_address(Option<Cidr>); set_gateway(Option<Ipv4Addr>)
+//! start_dhcp(env); lease() -> Option<&Lease>
+//!
+//! receive(env, RxFrame); flush(env)
+//! expire(env) -> Option<Instant>      run due timers; when to come back
+//! next_deadline() -> Option<Instant>
+//!
+//! open(Transport::{Tcp, Udp}) -> Result<SocketId>
+//! bind(id, Endpoint)                  port 0: ephemeral; address unspecified: any
+//! listen(env, id, backlog)
+//! accept(env, id) -> Result<SocketId>       WouldBlock if none waits
+//! connect(env, id, Endpoint)          TCP: starts; WRITABLE or ERROR follows
+//! send_with(env, id, max, &mut |space: &mut [u8]| -> usize) -> Result<usize>
+//!                                     fills buffers in place; fewer than offered ends it
+//! send_chain(env, id, &mut Chain) -> Result<usize>      takes what fits, no copy
+//! recv_with(env, id, max, &mut |bytes: &[u8]| -> usize) -> Result<usize>
+//!                                     Ok(0): end of stream
+//! recv_chain(env, id, max) -> Result<Chain>            no copy
+//! peek_with(id, max, &mut |bytes: &[u8]| -> usize) -> Result<usize>
+//! send_to(env, id, Option<Endpoint>, len, &mut |space: &mut [u8]| -> usize) -> Result<usize>
+//! recv_from(id) -> Result<Datagram>   { from, to, payload: Chain }
+//! peek_from(id) -> Result<&Datagram>
+//! shutdown(env, id, Shutdown::{Read, Write, Both})
+//! close(env, id)                      the id is dead; the connection closes by itself
+//! abort(env, id)                      with a reset
+//! poll(id) -> Events                  what is true now
+//! options(id) -> Result<&Options>; configure(env, id, |options: &mut Options|)
+//! local(id), remote(id) -> Result<Endpoint>
+//! take_error(id) -> Option<Error>
+//! state(id) -> Result<State>; info(id) -> Result<TcpInfo>; unread(id), unsent(id) -> Result<usize>
+//! stats() -> &Stats; connections() -> impl Iterator<Item = ConnectionEntry>
+//! ```
+//!
+//! # Not here
+//! errno, file descriptors, blocking (the shell), MAC-layer virtualization (`link`),
+//! IPv4-mapped IPv6 addresses (the Linux layer unwraps them).
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod addr;
+mod env;
+mod error;
+mod options;
+
+pub use addr::{Cidr, Endpoint, SocketId, Transport};
+pub use env::{Env, Events};
+pub use error::Error;
+pub use options::{Options, Shutdown};

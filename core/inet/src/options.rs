@@ -1,0 +1,90 @@
+//! What a program may set on a socket.
+
+use base::Duration;
+
+/// Options of a socket; some matter to TCP only. Defaults are Linux's where it has one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Bind to a port whose connections are in TIME_WAIT, or share it with such sockets.
+    pub reuse_address: bool,
+    /// Share a port with others that set this too; arrivals are spread over them.
+    pub reuse_port: bool,
+    /// Allow datagrams to broadcast addresses.
+    pub broadcast: bool,
+    /// Send small segments at once instead of waiting for acknowledgements (Nagle).
+    pub no_delay: bool,
+    /// Hold back incomplete segments, at most 200 ms.
+    pub cork: bool,
+    /// Probe an idle peer.
+    pub keepalive: bool,
+    /// Time to live of packets sent.
+    pub ttl: u8,
+    /// DSCP and ECN bits of packets sent.
+    pub tos: u8,
+    /// Keepalive probes without an answer before the connection dies.
+    pub keep_count: u8,
+    /// Largest segment to agree on, zero for what the path takes.
+    pub max_segment: u16,
+    /// Idle seconds before the first keepalive probe.
+    pub keep_idle_secs: u16,
+    /// Seconds between keepalive probes.
+    pub keep_interval_secs: u16,
+    /// What `close` does with unsent bytes: `None` sends them in the background, zero resets
+    /// the connection; waiting longer is the shell's part.
+    pub linger_secs: Option<u16>,
+    /// How long sent bytes may stay unacknowledged, in milliseconds; zero for the default.
+    pub user_timeout_ms: u32,
+    /// Most bytes queued for sending.
+    pub send_buffer: u32,
+    /// Most bytes queued for the program.
+    pub recv_buffer: u32,
+}
+
+/// Default of [`Options::send_buffer`] and [`Options::recv_buffer`] in bytes.
+pub(crate) const BUFFER_BYTES: u32 = 256 * 1024;
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            reuse_address: false,
+            reuse_port: false,
+            broadcast: false,
+            no_delay: false,
+            cork: false,
+            keepalive: false,
+            ttl: 64,
+            tos: 0,
+            keep_count: 9,
+            max_segment: 0,
+            keep_idle_secs: 7200,
+            keep_interval_secs: 75,
+            linger_secs: None,
+            user_timeout_ms: 0,
+            send_buffer: BUFFER_BYTES,
+            recv_buffer: BUFFER_BYTES,
+        }
+    }
+}
+
+impl Options {
+    /// Time to the first keepalive probe.
+    pub(crate) fn keep_idle(&self) -> Duration {
+        Duration::from_secs(u64::from(self.keep_idle_secs.max(1)))
+    }
+
+    /// Time between keepalive probes.
+    pub(crate) fn keep_interval(&self) -> Duration {
+        Duration::from_secs(u64::from(self.keep_interval_secs.max(1)))
+    }
+}
+
+/// Which direction `shutdown` closes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shutdown {
+    /// No more is received.
+    Read,
+    /// No more is sent: the peer sees the end of the stream.
+    Write,
+    /// Both.
+    Both,
+}
