@@ -5,7 +5,8 @@
 //! free    owners: 0 · previous frame · order   link: next frame · order
 //! ```
 
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use crate::FrameNo;
 
@@ -53,11 +54,17 @@ impl FrameInfo {
 
     /// Owners of a used frame; the value for a free frame is meaningless.
     pub(crate) fn owners(&self) -> u64 {
-        self.owners.load(Relaxed) & !USED
+        self.owners.load(Acquire) & !USED
     }
 
-    pub(crate) fn counter(&self) -> &AtomicU64 {
-        &self.owners
+    /// Counts one owner more; returns how many there were.
+    pub(crate) fn add_owner(&self) -> u64 {
+        self.owners.fetch_add(1, Relaxed) & !USED
+    }
+
+    /// Counts one owner less; returns how many there were.
+    pub(crate) fn drop_owner(&self) -> u64 {
+        self.owners.fetch_sub(1, AcqRel) & !USED
     }
 
     pub(crate) fn set_used(&self) {

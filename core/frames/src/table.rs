@@ -1,7 +1,5 @@
 //! From a frame's number to its [`FrameInfo`], and the count of its owners.
 
-use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
-
 use crate::{FrameInfo, FrameNo};
 
 /// Ranges of RAM that one table can describe.
@@ -70,9 +68,8 @@ impl FrameTable {
     #[inline]
     pub fn share(&self, frame: FrameNo) -> Result<(), Overshared> {
         let info = self.info(frame).ok_or(Overshared)?;
-        info.counter().fetch_add(1, Relaxed);
-        if info.owners() >= OWNERS_MAX {
-            info.counter().fetch_sub(1, Relaxed);
+        if info.add_owner() >= OWNERS_MAX {
+            info.drop_owner();
             return Err(Overshared);
         }
         Ok(())
@@ -85,16 +82,15 @@ impl FrameTable {
         let Some(info) = self.info(frame) else {
             return false;
         };
+        // An only owner is the caller, so nobody can add one meanwhile.
         if info.owners() == 1 {
-            // The only owner is the caller, so nobody can add one meanwhile.
-            info.counter().load(Acquire);
             return true;
         }
-        let before = info.counter().fetch_sub(1, AcqRel) & (OWNERS_MAX * 2 - 1);
-        if before == 1 {
+        let was_last = info.drop_owner() == 1;
+        if was_last {
             info.set_used();
         }
-        before == 1
+        was_last
     }
 
     /// How many owners a frame in use has; 0 for a frame that is free or not RAM.
