@@ -1,0 +1,39 @@
+//! Why a machine does not start: each a sentence with the way out.
+
+use std::io;
+use std::path::PathBuf;
+
+/// What keeps a machine from starting.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No QEMU on the search path.
+    #[error("QEMU is missing: install qemu-system-x86 (`make setup` does it as root on Debian).")]
+    QemuMissing,
+    /// A QEMU from before the version that we build on.
+    #[error(
+        "QEMU {found} is too old, Sietch needs {needed} or newer: install qemu-system-x86 from your distribution's backports."
+    )]
+    QemuTooOld {
+        /// The major version found.
+        found: u32,
+        /// The major version needed.
+        needed: u32,
+    },
+    /// `--accel kvm` where it cannot work.
+    #[error("KVM does not work here ({reason}): use --accel tcg or --accel auto.")]
+    NoKvm {
+        /// What is missing.
+        reason: String,
+    },
+    /// QEMU could not be started or ended at once.
+    #[error("QEMU did not start: {0}.")]
+    Start(#[source] io::Error),
+    /// A file of the machine cannot be made.
+    #[error("{} cannot be written: {source}.", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}

@@ -1,0 +1,45 @@
+//! Starts virtual machines and talks to them.
+//!
+//! A [`Machine`] says what to boot; [`Qemu`] is the program found on this host;
+//! [`Vm`] is a machine that runs. A machine has two serial ports, and this crate
+//! and the kernel agree on them:
+//!
+//! - COM1 carries the program's standard input, output and error and nothing else.
+//! - COM2 carries the kernel's words outward, one line each, and requests inward.
+//!   The lines that mean something to the host start with `sietch: ` and are parsed
+//!   in [`report`]. The one request is the byte [`TERMINATE`].
+//!
+//! A machine ends by a write to the `isa-debug-exit` device after the kernel wrote
+//! how its program ended on COM2; QEMU then exits with [`ORDERLY_EXIT`]. Any other
+//! end of QEMU is the kernel's or QEMU's failure.
+//!
+//! Not here: what goes into the image (`cli`), and what the numbers mean.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod cmdline;
+mod error;
+mod machine;
+mod ports;
+mod program;
+pub mod report;
+mod symbols;
+mod transcript;
+mod vm;
+
+pub use cmdline::CommandLine;
+pub use error::Error;
+pub use machine::{Accel, Board, Forward, Machine, Net, Protocol, Volume};
+pub use ports::{free_tcp_port, holder_of_port, is_port_free};
+pub use program::{Acceleration, Qemu};
+pub use symbols::Symbols;
+pub use transcript::Transcript;
+pub use vm::{Console, Vm};
+
+/// The request on COM2 to end the program as `SIGTERM` would.
+pub const TERMINATE: u8 = b'T';
+
+/// QEMU's exit status after an orderly end: the kernel writes 0x10 to the
+/// `isa-debug-exit` device, which exits with `value << 1 | 1`.
+pub const ORDERLY_EXIT: i32 = 0x21;

@@ -1,0 +1,113 @@
+//! What to boot, and on what machine.
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+/// A machine before it starts.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// The kernel: a PVH ELF of ours, or another system's for comparison.
+    pub kernel: PathBuf,
+    /// The root file system as a cpio archive.
+    pub initrd: PathBuf,
+    /// The kernel's command line.
+    pub command_line: String,
+    /// The mainboard.
+    pub board: Board,
+    /// How instructions are executed.
+    pub accel: Accel,
+    /// Memory in MiB.
+    pub memory_mib: u32,
+    /// Virtual CPUs, 1 to 16.
+    pub cpus: u8,
+    /// The network card's other end.
+    pub net: Net,
+    /// Ports of the host that lead into the machine; with [`Net::User`] only.
+    pub forwards: Vec<Forward>,
+    /// Folders of the host that the machine can mount.
+    pub volumes: Vec<Volume>,
+    /// The folder for the kernel's log and the control socket.
+    pub state: PathBuf,
+}
+
+impl Machine {
+    /// Where the words of COM2 are kept.
+    pub fn kernel_log(&self) -> PathBuf {
+        self.state.join("kernel.log")
+    }
+
+    /// The socket that leads to COM2.
+    pub fn control_socket(&self) -> PathBuf {
+        self.state.join("control.sock")
+    }
+}
+
+/// QEMU's mainboards that we support.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Board {
+    /// A PC with PCI Express.
+    #[default]
+    Q35,
+    /// A board with virtio over MMIO and little else.
+    Microvm,
+}
+
+/// The user's wish for how instructions are executed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Accel {
+    /// KVM where the processor virtualises, else emulation.
+    #[default]
+    Auto,
+    /// KVM or an error.
+    Kvm,
+    /// Emulation.
+    Tcg,
+}
+
+/// Where the network card leads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Net {
+    /// QEMU's own network 10.0.2.0/24 with a gateway at .2 and a name server at .3.
+    #[default]
+    User,
+    /// A tap interface of the host that exists already.
+    Tap {
+        /// Its name.
+        interface: String,
+    },
+    /// No card.
+    None,
+}
+
+/// A port of the host that leads to a port of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Forward {
+    /// The address to listen at.
+    pub host_ip: Ipv4Addr,
+    /// The port to listen at.
+    pub host_port: u16,
+    /// The port in the machine.
+    pub guest_port: u16,
+    /// What to forward.
+    pub protocol: Protocol,
+}
+
+/// A protocol with ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+/// A folder of the host that the machine sees live through virtio-9p.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Volume {
+    /// The folder.
+    pub host: PathBuf,
+    /// The name under which the device offers it.
+    pub tag: String,
+    /// Whether the machine may only read it.
+    pub read_only: bool,
+}

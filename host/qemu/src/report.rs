@@ -1,0 +1,254 @@
+//! What the kernel told the host on COM2, read after the machine ended.
+//!
+//! The lines that carry meaning, with `key=value` fields split by spaces:
+//!
+//! ```text
+//! sietch: exit status=N
+//! sietch: killed signal=11 name=SIGSEGV addr=0x0 ip=0x401000 in=/usr/bin/redis-server+0x1000
+//! sietch: panic kernel/core/src/x.rs:12: what happened
+//! sietch: frame 0xffffffff80001234
+//! sietch: missing syscall=NAME count=N prog=NAME
+//! sietch: missing option=NAME count=N prog=NAME
+//! ```
+
+use std::path::Path;
+
+use crate::ORDERLY_EXIT;
+use crate::symbols::Symbols;
+
+/// Exit status of the command after the kernel's own failure: `EX_SOFTWARE` of sysexits(3).
+pub const KERNEL_FAILED_STATUS: u8 = 70;
+
+/// How a machine ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The program exited.
+    Exited {
+        /// Its status.
+        status: u8,
+    },
+    /// The program was killed by a signal.
+    Killed {
+        /// The signal's number.
+        signal: u8,
+        /// `SIGSEGV at address 0x0 in /usr/bin/redis-server+0x1000`
+        how: String,
+    },
+    /// The kernel panicked.
+    Panicked {
+        /// Its last words.
+        message: String,
+        /// Return addresses, innermost first.
+        frames: Vec<u64>,
+    },
+    /// QEMU ended without a word from the kernel.
+    Lost {
+        /// QEMU's exit status, if it exited.
+        qemu_status: Option<i32>,
+    },
+}
+
+/// Everything that the kernel reported.
+#[derive(Debug)]
+pub struct Report {
+    /// How the machine ended.
+    pub ending: Ending,
+    /// What programs asked for and the kernel lacks: sentences.
+    pub missing: Vec<String>,
+}
+
+impl Report {
+    /// Reads a kernel log after QEMU ended with `qemu_status`.
+    pub fn parse(log: &str, qemu_status: Option<i32>) -> Self {
+        let said: Vec<&str> = log
+            .lines()
+            .filter_map(|line| line.trim_end().strip_prefix("sietch: "))
+            .collect();
+        let missing = said.iter().filter_map(|line| parse_missing(line)).collect();
+        let ending = parse_panic(&said)
+            .or_else(|| said.iter().rev().find_map(|line| parse_end(line)))
+            .filter(|ending| {
+                matches!(ending, Ending::Panicked { .. }) || qemu_status == Some(ORDERLY_EXIT)
+            })
+            .unwrap_or(Ending::Lost { qemu_status });
+        Self { ending, missing }
+    }
+
+    /// The exit status for the host's shell.
+    pub fn status(&self) -> u8 {
+        match self.ending {
+            Ending::Exited { status } => status,
+            Ending::Killed { signal, .. } => 128 | signal,
+            Ending::Panicked { .. } | Ending::Lost { .. } => KERNEL_FAILED_STATUS,
+        }
+    }
+
+    /// What to tell the user, a line each; nothing if all went well.
+    pub fn sentences(&self, program: &str, kernel: &Path) -> Vec<String> {
+        let mut sentences = match &self.ending {
+            Ending::Exited { .. } => vec![],
+            Ending::Killed { how, .. } => vec![format!("{program} was killed by {how}.")],
+            Ending::Panicked { message, frames } => describe_panic(message, frames, kernel),
+            Ending::Lost { qemu_status } => vec![match qemu_status {
+                Some(status) => format!(
+                    "The machine ended without a word from its kernel (QEMU's status was {status}): look at its kernel.log."
+                ),
+                None => "QEMU was killed.".to_string(),
+            }],
+        };
+        sentences.extend(self.missing.iter().cloned());
+        sentences
+    }
+}
+
+fn describe_panic(message: &str, frames: &[u64], kernel: &Path) -> Vec<String> {
+    let symbols = Symbols::read(kernel);
+    let mut lines = vec![format!("The kernel panicked: {message}")];
+    for frame in frames {
+        // A return address points past the call: one byte back lies inside of it.
+        let names = symbols
+            .as_ref()
+            .map(|symbols| symbols.describe(frame.wrapping_sub(1)));
+        let names = names
+            .filter(|names| !names.is_empty())
+            .unwrap_or_else(|| vec!["?".into()]);
+        lines.extend(names.iter().map(|name| format!("  {frame:#x} {name}")));
+    }
+    lines
+}
+
+fn parse_panic(said: &[&str]) -> Option<Ending> {
+    let start = said.iter().position(|line| line.starts_with("panic"))?;
+    let message = said[start]
+        .strip_prefix("panic")
+        .unwrap_or("")
+        .trim()
+        .to_string();
+    let frames = said[start..]
+        .iter()
+        .filter_map(|line| parse_hex(line.strip_prefix("frame ")?));
+    Some(Ending::Panicked {
+        message,
+        frames: frames.collect(),
+    })
+}
+
+fn parse_end(line: &str) -> Option<Ending> {
+    if line.starts_with("exit ") {
+        let status: i64 = field(line, "status")?.parse().ok()?;
+        return Some(Ending::Exited {
+            status: (status & 0xff) as u8,
+        });
+    }
+    if !line.starts_with("killed ") {
+        return None;
+    }
+    let signal = field(line, "signal")?.parse().ok()?;
+    let name = field(line, "name").map_or_else(|| format!("signal {signal}"), str::to_string);
+    let address = field(line, "addr").map(|address| format!(" at address {address}"));
+    let place = field(line, "in")
+        .or(field(line, "ip"))
+        .map(|place| format!(" in {place}"));
+    let how = format!(
+        "{name}{}{}",
+        address.unwrap_or_default(),
+        place.unwrap_or_default()
+    );
+    Some(Ending::Killed { signal, how })
+}
+
+fn parse_missing(line: &str) -> Option<String> {
+    let line = line.strip_prefix("missing ")?;
+    let what = match field(line, "syscall") {
+        Some(name) => format!("the system call {name}"),
+        None => format!("the option {}", field(line, "option")?),
+    };
+    let program = field(line, "prog").unwrap_or("A program");
+    let count = field(line, "count").unwrap_or("1");
+    Some(format!(
+        "{program} asked {count} times for {what}, which Sietch lacks."
+    ))
+}
+
+/// The value of `key=value` in a line.
+fn field<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+    line.split(' ')
+        .find_map(|part| part.strip_prefix(key)?.strip_prefix('='))
+}
+
+fn parse_hex(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.trim().strip_prefix("0x")?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ending(log: &str) -> Ending {
+        Report::parse(log, Some(ORDERLY_EXIT)).ending
+    }
+
+    #[test]
+    fn the_status_of_the_program_is_passed_on() {
+        let report = Report::parse("hello\nsietch: exit status=3\n", Some(ORDERLY_EXIT));
+        assert_eq!(report.ending, Ending::Exited { status: 3 });
+        assert_eq!(report.status(), 3);
+        assert!(report.sentences("a", Path::new("/none")).is_empty());
+    }
+
+    #[test]
+    fn a_killed_program_is_named_with_its_place() {
+        let log =
+            "sietch: killed signal=11 name=SIGSEGV addr=0x10 ip=0x401000 in=/usr/bin/a+0x1000\n";
+        let report = Report::parse(log, Some(ORDERLY_EXIT));
+        assert_eq!(report.status(), 139);
+        assert_eq!(
+            report.sentences("a", Path::new("/none")),
+            ["a was killed by SIGSEGV at address 0x10 in /usr/bin/a+0x1000."]
+        );
+    }
+
+    #[test]
+    fn a_panic_wins_over_everything_and_keeps_its_frames() {
+        let log =
+            "sietch: exit status=0\nsietch: panic a.rs:1: no\nsietch: frame 0xffffffff80000010\n";
+        let report = Report::parse(log, Some(1));
+        assert_eq!(report.status(), KERNEL_FAILED_STATUS);
+        let frames = vec![0xffff_ffff_8000_0010];
+        assert_eq!(
+            report.ending,
+            Ending::Panicked {
+                message: "a.rs:1: no".into(),
+                frames
+            }
+        );
+    }
+
+    #[test]
+    fn an_end_without_a_word_is_the_kernels_failure() {
+        assert_eq!(
+            ending(""),
+            Ending::Lost {
+                qemu_status: Some(ORDERLY_EXIT)
+            }
+        );
+        let cut_off = Report::parse("sietch: exit status=0\n", Some(0));
+        assert_eq!(
+            cut_off.ending,
+            Ending::Lost {
+                qemu_status: Some(0)
+            }
+        );
+    }
+
+    #[test]
+    fn what_is_missing_is_listed() {
+        let log =
+            "sietch: missing syscall=io_uring_setup count=2 prog=node\nsietch: exit status=0\n";
+        let report = Report::parse(log, Some(ORDERLY_EXIT));
+        assert_eq!(
+            report.missing,
+            ["node asked 2 times for the system call io_uring_setup, which Sietch lacks."]
+        );
+    }
+}

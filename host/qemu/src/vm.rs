@@ -1,0 +1,133 @@
+//! A machine that runs.
+//!
+//! COM1 is QEMU's standard input and output, which the owner takes as pipes. COM2
+//! goes to a log file and, while somebody is connected, to a socket.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::TERMINATE;
+use crate::error::Error;
+use crate::machine::Machine;
+use crate::program::{Acceleration, Qemu};
+use crate::report::Report;
+
+/// How often a wait with a deadline looks.
+const POLL: Duration = Duration::from_millis(10);
+
+/// A running machine. Dropping it ends QEMU.
+#[derive(Debug)]
+pub struct Vm {
+    child: Child,
+    machine: Machine,
+}
+
+/// The pipes to a machine's COM1, and what QEMU itself complains about.
+#[derive(Debug)]
+pub struct Console {
+    /// The program's standard input.
+    pub input: ChildStdin,
+    /// The program's standard output and error.
+    pub output: ChildStdout,
+    /// QEMU's own messages.
+    pub complaints: ChildStderr,
+}
+
+impl Vm {
+    /// Starts QEMU in the machine's state folder.
+    pub fn start(qemu: &Qemu, machine: &Machine) -> Result<(Self, Console), Error> {
+        let acceleration = Acceleration::choose(machine.accel)?;
+        let log = machine.kernel_log();
+        fs::create_dir_all(&machine.state)
+            .and_then(|()| fs::write(&log, ""))
+            .map_err(|source| Error::File { path: log, source })?;
+        let mut child = Command::new(&qemu.path)
+            .args(machine.qemu_args(acceleration))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A Ctrl-C at the terminal is for us to pass on, not for QEMU.
+            .process_group(0)
+            .spawn()
+            .map_err(Error::Start)?;
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(input), Some(output), Some(complaints)) = pipes else {
+            return Err(Error::Start(io::ErrorKind::BrokenPipe.into()));
+        };
+        let vm = Self {
+            child,
+            machine: machine.clone(),
+        };
+        Ok((
+            vm,
+            Console {
+                input,
+                output,
+                complaints,
+            },
+        ))
+    }
+
+    /// QEMU's process number.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The machine as it was started.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// Asks the program to end, as `SIGTERM` does.
+    pub fn terminate(&self) -> io::Result<()> {
+        UnixStream::connect(self.machine.control_socket())?.write_all(&[TERMINATE])
+    }
+
+    /// Ends QEMU at once.
+    pub fn kill(&mut self) {
+        // It may have ended by itself, which is as good.
+        let _ = self.child.kill();
+    }
+
+    /// Whether QEMU has ended.
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Waits until QEMU ends and reads what the kernel reported.
+    pub fn wait(&mut self) -> io::Result<Report> {
+        let status = self.child.wait()?;
+        Ok(self.report(status))
+    }
+
+    /// Waits as [`Vm::wait`] does, but for `patience` only.
+    pub fn wait_for(&mut self, patience: Duration) -> io::Result<Option<Report>> {
+        let deadline = Instant::now() + patience;
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(Some(self.report(status)));
+            }
+            if Instant::now() >= deadline {
+                return Ok(None);
+            }
+            thread::sleep(POLL);
+        }
+    }
+
+    fn report(&self, status: ExitStatus) -> Report {
+        let log = fs::read(self.machine.kernel_log()).unwrap_or_default();
+        Report::parse(&String::from_utf8_lossy(&log), status.code())
+    }
+}
+
+impl Drop for Vm {
+    fn drop(&mut self) {
+        self.kill();
+        let _ = self.child.wait();
+    }
+}
