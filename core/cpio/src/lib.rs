@@ -11,6 +11,9 @@
 //! kernel's root file system costs no copy. It believes nothing: a length that
 //! leaves the archive is an error, never a panic.
 //!
+//! Data may be aligned further, by NUL bytes that lengthen the name: then the kernel
+//! maps a file's pages straight from the archive.
+//!
 //! Invariant: data begins and ends on four-byte boundaries *of the archive*,
 //! so the archive itself must start on one for the data to be aligned.
 //!

@@ -72,9 +72,9 @@ impl<'a> Archive<'a> {
             _,
         ] = parse_fields(fields).ok_or(ReadError::BadField { offset: start })?;
         let name = self.take(start, name_len as usize)?;
-        let name = match name.split_last() {
-            Some((0, name)) => name,
-            _ => return Err(ReadError::BadName { offset: start }),
+        let name = match name.iter().position(|&byte| byte == 0) {
+            Some(end) => &name[..end],
+            None => return Err(ReadError::BadName { offset: start }),
         };
         self.align(start)?;
         let data = self.take(start, size as usize)?;

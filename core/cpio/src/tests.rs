@@ -60,6 +60,34 @@ fn data_is_aligned_to_four_bytes_whatever_the_name() {
 }
 
 #[test]
+fn data_can_be_aligned_to_pages() {
+    let mut writer = Writer::new();
+    for name in [&b"a"[..], b"some/longer/name"] {
+        let entry = file(name, 0o100_644, b"contents");
+        writer.append_aligned(&entry, 4096).expect("short enough");
+        writer
+            .append(&file(b"between", 0o100_644, b"odd"))
+            .expect("short enough");
+    }
+    let bytes = writer.finish();
+    let entries: Vec<_> = Archive::new(&bytes)
+        .map(|entry| entry.expect("whole"))
+        .collect();
+    let names: Vec<_> = entries.iter().map(|entry| entry.name).collect();
+    assert_eq!(
+        names,
+        [&b"a"[..], b"between", b"some/longer/name", b"between"]
+    );
+    for entry in entries.iter().step_by(2) {
+        assert_eq!(
+            (entry.data.as_ptr() as usize - bytes.as_ptr() as usize) % 4096,
+            0
+        );
+        assert_eq!(entry.data, b"contents");
+    }
+}
+
+#[test]
 fn an_empty_image_has_no_members() {
     assert!(Archive::new(&[]).next().is_none());
     assert!(Archive::new(&archive_of(&[])).next().is_none());

@@ -25,7 +25,22 @@ impl Writer {
 
     /// Appends a member with all its fields as given.
     pub fn append(&mut self, entry: &Entry<'_>) -> Result<(), TooLong> {
-        let name_len = length_field(entry.name.len() + 1)?;
+        self.append_aligned(entry, 4)
+    }
+
+    /// Appends a member whose data begin at a multiple of `align_bytes`, a power of
+    /// two of at least four. The name is padded with NUL bytes to that end, which
+    /// readers take for its end.
+    pub fn append_aligned(&mut self, entry: &Entry<'_>, align_bytes: usize) -> Result<(), TooLong> {
+        let name_starts = self.archive.len() + HEADER_BYTES;
+        let name_ends = name_starts + entry.name.len() + 1;
+        let data_starts = name_ends.next_multiple_of(align_bytes.max(4));
+        // Padding to four bytes belongs to no field; only what goes beyond does.
+        let name_field_ends = match align_bytes {
+            0..=4 => name_ends,
+            _ => data_starts,
+        };
+        let name_len = length_field(name_field_ends - name_starts)?;
         let size = length_field(entry.data.len())?;
         let (major, minor) = entry.rdev;
         let Entry {
@@ -41,14 +56,13 @@ impl Writer {
             inode, mode, uid, gid, links, mtime_s, size, 0, 0, major, minor, name_len, 0,
         ];
         self.archive
-            .reserve(HEADER_BYTES + entry.name.len() + entry.data.len() + 8);
+            .reserve(data_starts - self.archive.len() + entry.data.len() + 4);
         self.archive.extend_from_slice(MAGIC);
         for field in fields {
             self.archive.extend_from_slice(&hex_digits(field));
         }
         self.archive.extend_from_slice(entry.name);
-        self.archive.push(0);
-        self.pad();
+        self.archive.resize(data_starts, 0);
         self.archive.extend_from_slice(entry.data);
         self.pad();
         Ok(())

@@ -1,0 +1,66 @@
+//! `sietch doctor`: checks this host and says what is missing and how to get it.
+
+use std::fs::OpenOptions;
+
+use qemu::{Accel, Acceleration, Qemu};
+
+use crate::kernel_file;
+
+/// One check's result.
+enum Finding {
+    /// All is well: the fact.
+    Fine(String),
+    /// Works with less: what and how to improve it.
+    Note(String),
+    /// Does not work: what and how to get it.
+    Missing(String),
+}
+
+/// Runs the command: status 1 if something is missing.
+pub fn doctor() -> u8 {
+    let findings = [qemu(), acceleration(), kernel(), tap()];
+    let mut status = 0;
+    for finding in findings {
+        match finding {
+            Finding::Fine(fact) => println!("ok       {fact}"),
+            Finding::Note(note) => println!("note     {note}"),
+            Finding::Missing(what) => {
+                println!("missing  {what}");
+                status = 1;
+            }
+        }
+    }
+    status
+}
+
+fn qemu() -> Finding {
+    match Qemu::find() {
+        Ok(qemu) => Finding::Fine(format!("QEMU {} is there.", qemu.major)),
+        Err(error) => Finding::Missing(error.to_string()),
+    }
+}
+
+fn acceleration() -> Finding {
+    match Acceleration::choose(Accel::Auto) {
+        Ok(Acceleration::Kvm) => Finding::Fine("KVM runs machines at full speed.".into()),
+        Ok(Acceleration::Tcg) | Err(_) => Finding::Note(
+            "KVM is missing, so machines are emulated: use a host whose /proc/cpuinfo shows vmx or svm and whose /dev/kvm you may open.".into(),
+        ),
+    }
+}
+
+fn kernel() -> Finding {
+    match kernel_file::find() {
+        Ok(path) => Finding::Fine(format!("The kernel is built: {}.", path.display())),
+        Err(failure) => Finding::Missing(failure.to_string()),
+    }
+}
+
+fn tap() -> Finding {
+    match OpenOptions::new().read(true).write(true).open("/dev/net/tun") {
+        Ok(_) => Finding::Fine("Tap interfaces can be used.".into()),
+        Err(_) => Finding::Note(
+            "/dev/net/tun cannot be opened, so --net tap=... does not work: run as root, or keep to --net user.".into(),
+        ),
+    }
+}

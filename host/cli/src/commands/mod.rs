@@ -1,0 +1,8 @@
+//! The commands, one file each. A command returns the exit status.
+
+pub mod build;
+pub mod doctor;
+pub mod logs;
+pub mod ps;
+pub mod run;
+pub mod stop;

@@ -1,0 +1,187 @@
+//! `sietch run`: packs a program and runs it in a machine.
+//!
+//! With `-d` the command starts itself again without a terminal, under the name that
+//! the environment variable [`DETACHED`] holds, waits until that machine is listed,
+//! and leaves. So there is one way to serve a machine, not two.
+
+use std::env;
+use std::fs::{self, OpenOptions};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use qemu::{Accel, Acceleration, Machine, Protocol, Qemu};
+
+use crate::failure::Failure;
+use crate::flags::{AccelFlag, RunFlags};
+use crate::machine_plan::{self, Plan, Surroundings};
+use crate::pack::program;
+use crate::session::Session;
+use crate::state::{self, Folder, Settings};
+use crate::terminal::{self, RawTerminal};
+
+/// Set for the process behind a detached machine, to the machine's name.
+const DETACHED: &str = "SIETCH_DETACHED";
+const POLL: Duration = Duration::from_millis(20);
+
+/// Runs the command.
+pub fn run(flags: &RunFlags) -> Result<u8, Failure> {
+    let detached = env::var(DETACHED).ok();
+    if flags.detach && detached.is_none() && !flags.dry_run {
+        return detach(flags);
+    }
+    let qemu = Qemu::find()?;
+    let is_terminal = detached.is_none() && terminal::is_terminal();
+    let around = Surroundings {
+        net: machine_plan::net(flags),
+        hostname: flags.name.clone(),
+        is_terminal,
+    };
+    let plan = Plan::new(&flags.program, &around)?;
+    if flags.dry_run {
+        return dry_run(flags, &plan, &qemu);
+    }
+    check_ports(flags)?;
+    plan.hints
+        .iter()
+        .for_each(|hint| eprintln!("sietch: {hint}"));
+    let name = flags.name.as_deref().or(detached.as_deref());
+    let (name, folder) = match &detached {
+        // The parent took the folder, and our standard error leads into it.
+        Some(name) => (name.clone(), Folder::of(name)),
+        None => Folder::take(name, &plan.name)?,
+    };
+    let machine = machine_plan::machine(flags, &plan, folder.path())?;
+    warn_of_emulation(flags);
+    fs::write(&machine.initrd, &plan.image).map_err(Failure::file(&machine.initrd))?;
+    drop(plan.image);
+    let raw = RawTerminal::enter();
+    let mut session = Session::start(&qemu, &machine, &folder.console_log())?;
+    if flags.program.strace {
+        session.show_trace();
+    }
+    folder.write_settings(&settings(flags, &name, &machine, session.pid()))?;
+    let (report, complaints) = session.serve()?;
+    drop(raw);
+    let _ = fs::remove_file(&machine.initrd);
+    if let qemu::report::Ending::Lost { .. } = report.ending {
+        complaints
+            .lines()
+            .for_each(|line| eprintln!("sietch: {line}"));
+    }
+    for sentence in report.sentences(&plan.name, &machine.kernel) {
+        eprintln!("sietch: {sentence}");
+    }
+    Ok(report.status())
+}
+
+fn dry_run(flags: &RunFlags, plan: &Plan, qemu: &Qemu) -> Result<u8, Failure> {
+    let name = flags.name.as_deref().unwrap_or(&plan.name);
+    let machine = machine_plan::machine(flags, plan, Folder::of(name).path())?;
+    let args = machine.qemu_args(Acceleration::choose(machine.accel)?);
+    let quoted: Vec<String> = args.iter().map(|arg| shell_quoted(arg)).collect();
+    println!("{} {}", qemu.path.display(), quoted.join(" "));
+    Ok(0)
+}
+
+/// Quotes an argument for a POSIX shell if it needs it.
+fn shell_quoted(argument: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+%@".contains(c);
+    if !argument.is_empty() && argument.chars().all(is_plain) {
+        return argument.to_string();
+    }
+    format!("'{}'", argument.replace('\'', r"'\''"))
+}
+
+fn check_ports(flags: &RunFlags) -> Result<(), Failure> {
+    for forward in flags.publish.iter().map(|publish| publish.0) {
+        if !qemu::is_port_free(&forward) {
+            let holder = qemu::holder_of_port(forward.host_port, forward.protocol);
+            return Err(Failure::PortTaken {
+                port: forward.host_port,
+                holder: holder.unwrap_or_else(|| "another process".into()),
+                suggestion: qemu::free_tcp_port().unwrap_or(0),
+                guest_port: forward.guest_port,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn warn_of_emulation(flags: &RunFlags) {
+    let is_auto = matches!(flags.accel, AccelFlag::Auto);
+    if is_auto && matches!(Acceleration::choose(Accel::Auto), Ok(Acceleration::Tcg)) {
+        eprintln!(
+            "sietch: This host has no KVM, so the machine is emulated, which is slow (--accel tcg hides this)."
+        );
+    }
+}
+
+fn settings(flags: &RunFlags, name: &str, machine: &Machine, qemu_pid: u32) -> Settings {
+    let ports = machine.forwards.iter().map(|forward| {
+        let protocol = match forward.protocol {
+            Protocol::Tcp => "tcp",
+            Protocol::Udp => "udp",
+        };
+        format!(
+            "{}:{}->{}/{protocol}",
+            forward.host_ip, forward.host_port, forward.guest_port
+        )
+    });
+    Settings {
+        name: name.to_string(),
+        command: flags.program.command().to_vec(),
+        qemu_pid,
+        session_pid: std::process::id(),
+        ports: ports.collect(),
+        memory_mib: machine.memory_mib,
+        started_s: state::now_s(),
+    }
+}
+
+/// Starts this command again in the background and waits until its machine runs.
+fn detach(flags: &RunFlags) -> Result<u8, Failure> {
+    let path = program::find(flags.program.program())?;
+    let program = path.file_name().unwrap_or_default().to_string_lossy();
+    let (name, folder) = Folder::take(flags.name.as_deref(), &program)?;
+    let log = folder.console_log();
+    let words = OpenOptions::new().create(true).append(true).open(&log);
+    let words = words.map_err(Failure::file(&log))?;
+    let this = env::current_exe().map_err(Failure::file("sietch"))?;
+    let mut child = Command::new(this)
+        .args(env::args_os().skip(1))
+        .env(DETACHED, &name)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(words)
+        .process_group(0)
+        .spawn()
+        .map_err(Failure::Lost)?;
+    loop {
+        if folder.settings().is_some() {
+            println!("{name}");
+            return Ok(0);
+        }
+        if child.try_wait().map_err(Failure::Lost)?.is_some() {
+            let reason = fs::read_to_string(&log).unwrap_or_default();
+            return Err(Failure::DidNotStart {
+                name,
+                reason: reason.trim().into(),
+            });
+        }
+        thread::sleep(POLL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_reads_back_what_was_quoted() {
+        assert_eq!(shell_quoted("a=b,c"), "a=b,c");
+        assert_eq!(shell_quoted("it's a b"), r"'it'\''s a b'");
+        assert_eq!(shell_quoted(""), "''");
+    }
+}

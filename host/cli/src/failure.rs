@@ -1,0 +1,116 @@
+//! Why a command fails: each a sentence with the way out.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::pack::PackError;
+
+/// Exit status when the command itself fails, as docker has it.
+const OWN_FAILURE: u8 = 125;
+/// Exit status when the program is there but is none, as shells have it.
+const NOT_A_PROGRAM: u8 = 126;
+/// Exit status when there is no such program, as shells have it.
+const NOT_FOUND: u8 = 127;
+
+/// What keeps a command from being done.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The program cannot be packed.
+    #[error(transparent)]
+    Pack(#[from] PackError),
+    /// The machine does not start.
+    #[error(transparent)]
+    Qemu(#[from] qemu::Error),
+    /// No kernel to boot.
+    #[error("The kernel is not built ({} is missing): run `make kernel`.", path.display())]
+    NoKernel {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// A port of the host is in use.
+    #[error(
+        "Port {port} is taken by {holder}: choose another, such as -p {suggestion}:{guest_port}."
+    )]
+    PortTaken {
+        /// The port.
+        port: u16,
+        /// Who holds it.
+        holder: String,
+        /// A free one.
+        suggestion: u16,
+        /// Where it leads.
+        guest_port: u16,
+    },
+    /// The image does not fit into the machine.
+    #[error(
+        "There is not enough memory for the image: it takes {image_mib} MiB and the machine has {memory_mib}, so use -m {enough_mib}M or more."
+    )]
+    ImageTooLarge {
+        /// What the image takes.
+        image_mib: u32,
+        /// What the machine has.
+        memory_mib: u32,
+        /// What would do.
+        enough_mib: u32,
+    },
+    /// A path of the host that a flag names does not exist.
+    #[error("{} does not exist on this host: correct the path after {flag}.", path.display())]
+    NoSuchPath {
+        /// The path.
+        path: PathBuf,
+        /// The flag that named it.
+        flag: &'static str,
+    },
+    /// Two machines of one name.
+    #[error(
+        "A machine called {name} runs already: choose another --name, or `sietch stop {name}`."
+    )]
+    NameTaken {
+        /// The name.
+        name: String,
+    },
+    /// No machine of that name.
+    #[error("No machine is called {name}: `sietch ps` lists those that run.")]
+    NoSuchMachine {
+        /// The name.
+        name: String,
+    },
+    /// A machine in the background that ended before it was up.
+    #[error("The machine {name} did not start: {reason}")]
+    DidNotStart {
+        /// Its name.
+        name: String,
+        /// What it said.
+        reason: String,
+    },
+    /// A file of ours that cannot be read or written.
+    #[error("{} cannot be used: {source}.", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The machine was started and then lost.
+    #[error("QEMU was lost: {0}.")]
+    Lost(#[source] io::Error),
+}
+
+impl Failure {
+    /// Wraps an I/O error with the path that it befell.
+    pub fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File { path, source }
+    }
+
+    /// The command's exit status.
+    pub fn status(&self) -> u8 {
+        match self {
+            Self::Pack(PackError::ProgramNotFound { .. }) => NOT_FOUND,
+            Self::Pack(PackError::NotAProgram { .. } | PackError::WrongArchitecture { .. }) => {
+                NOT_A_PROGRAM
+            }
+            _ => OWN_FAILURE,
+        }
+    }
+}

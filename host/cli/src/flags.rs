@@ -1,0 +1,397 @@
+//! The command line, in docker's vocabulary, parsed into types that prove it.
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use qemu::{Forward, Protocol};
+
+/// Runs unmodified Linux programs on Sietch, each in a virtual machine of its own.
+#[derive(Debug, Parser)]
+#[command(name = "sietch", version)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Pack a program of this host and run it in a machine
+    Run(Box<RunFlags>),
+    /// Write kernel and image for another virtual machine monitor
+    Build(Box<BuildFlags>),
+    /// List the machines that run
+    Ps,
+    /// Show what a machine's program wrote
+    Logs(LogsFlags),
+    /// End machines
+    Stop(StopFlags),
+    /// Check this host and say what is missing
+    Doctor,
+}
+
+/// What to put into the image and how to start it.
+#[derive(Clone, Debug, Args)]
+pub struct ProgramFlags {
+    /// Set an environment variable; NAME alone takes the host's value
+    #[arg(short = 'e', long = "env", value_name = "NAME[=VALUE]")]
+    pub env: Vec<String>,
+    /// The program's working folder
+    #[arg(
+        short = 'w',
+        long = "workdir",
+        value_name = "FOLDER",
+        default_value = "/"
+    )]
+    pub folder: String,
+    /// Copy a file or folder of the host into the image
+    #[arg(long, value_name = "HOST:GUEST")]
+    pub add: Vec<Addition>,
+    /// The machine's address: ADDRESS/LENGTH[,GATEWAY], dhcp or none
+    #[arg(long, value_name = "IP")]
+    pub ip: Option<Ip>,
+    /// Show the program's system calls on standard error
+    #[arg(long)]
+    pub strace: bool,
+    /// The program on this host, a path or a name to search, and its arguments
+    #[arg(
+        value_name = "PROGRAM [ARGS]",
+        required = true,
+        trailing_var_arg = true
+    )]
+    command: Vec<String>,
+}
+
+impl ProgramFlags {
+    /// The program as typed.
+    pub fn program(&self) -> &str {
+        self.command.first().map_or("", String::as_str)
+    }
+
+    /// The program's arguments.
+    pub fn arguments(&self) -> &[String] {
+        self.command.get(1..).unwrap_or(&[])
+    }
+
+    /// The program with its arguments.
+    pub fn command(&self) -> &[String] {
+        &self.command
+    }
+}
+
+/// `sietch run`.
+#[derive(Clone, Debug, Args)]
+pub struct RunFlags {
+    /// Lead a port of the host into the machine
+    #[arg(short = 'p', long = "publish", value_name = "[IP:]HOST:GUEST[/udp]")]
+    pub publish: Vec<Publish>,
+    /// Memory, such as 64M or 1G [default: 256M, more for large images]
+    #[arg(short = 'm', long = "memory", value_name = "SIZE")]
+    pub memory: Option<Memory>,
+    /// Virtual CPUs
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]
+    pub cpus: u8,
+    /// The machine's name [default: the program's]
+    #[arg(long, value_parser = parse_name)]
+    pub name: Option<String>,
+    /// Run in the background
+    #[arg(short = 'd', long)]
+    pub detach: bool,
+    /// Mount a folder of the host in the machine
+    #[arg(short = 'v', long = "volume", value_name = "HOST:GUEST[:ro]")]
+    pub volume: Vec<Mount>,
+    /// How to execute instructions
+    #[arg(long, value_enum, default_value_t)]
+    pub accel: AccelFlag,
+    /// The mainboard
+    #[arg(long, value_enum, default_value_t)]
+    pub machine: BoardFlag,
+    /// The network: user, tap=INTERFACE or none
+    #[arg(long, default_value = "user")]
+    pub net: NetFlag,
+    /// Print QEMU's command line and do not start it
+    #[arg(long)]
+    pub dry_run: bool,
+    /// The program.
+    #[command(flatten)]
+    pub program: ProgramFlags,
+}
+
+/// `sietch build`.
+#[derive(Clone, Debug, Args)]
+pub struct BuildFlags {
+    /// The folder to write into
+    #[arg(short = 'o', long = "output", value_name = "FOLDER")]
+    pub output: PathBuf,
+    /// The program.
+    #[command(flatten)]
+    pub program: ProgramFlags,
+}
+
+/// `sietch logs`.
+#[derive(Debug, Args)]
+pub struct LogsFlags {
+    /// Keep on until the machine ends
+    #[arg(short = 'f', long)]
+    pub follow: bool,
+    /// The machine
+    pub name: String,
+}
+
+/// `sietch stop`.
+#[derive(Debug, Args)]
+pub struct StopFlags {
+    /// Seconds until the machine is ended by force
+    #[arg(short = 't', long = "time", default_value_t = 10)]
+    pub seconds: u64,
+    /// The machines
+    #[arg(required = true)]
+    pub names: Vec<String>,
+}
+
+/// `--accel`.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub enum AccelFlag {
+    /// KVM where the processor virtualises, else emulation
+    #[default]
+    Auto,
+    /// KVM or an error
+    Kvm,
+    /// Emulation
+    Tcg,
+}
+
+/// `--machine`.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub enum BoardFlag {
+    /// A PC with PCI Express
+    #[default]
+    Q35,
+    /// A small board with virtio over MMIO
+    Microvm,
+}
+
+/// `--net`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NetFlag {
+    /// QEMU's own network.
+    User,
+    /// A tap interface of the host.
+    Tap(String),
+    /// No network.
+    None,
+}
+
+impl FromStr for NetFlag {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            None if text == "user" => Ok(Self::User),
+            None if text == "none" => Ok(Self::None),
+            Some(("tap", interface)) if !interface.is_empty() => Ok(Self::Tap(interface.into())),
+            _ => Err("give user, none or tap=INTERFACE".into()),
+        }
+    }
+}
+
+/// `-p`: docker's `[ip:]host:guest[/udp]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Publish(pub Forward);
+
+impl FromStr for Publish {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const FORM: &str = "give [IP:]HOST-PORT:PORT[/udp], such as 6379:6379";
+        let (ports, protocol) = match text.split_once('/') {
+            None => (text, Protocol::Tcp),
+            Some((ports, "tcp")) => (ports, Protocol::Tcp),
+            Some((ports, "udp")) => (ports, Protocol::Udp),
+            Some(_) => return Err(FORM.into()),
+        };
+        let (host, guest) = ports.rsplit_once(':').ok_or(FORM)?;
+        let (ip, host) = host.rsplit_once(':').unwrap_or(("0.0.0.0", host));
+        let port = |text: &str| {
+            text.parse::<u16>()
+                .ok()
+                .filter(|&port| port != 0)
+                .ok_or(FORM)
+        };
+        Ok(Self(Forward {
+            host_ip: ip.parse::<Ipv4Addr>().map_err(|_| FORM)?,
+            host_port: port(host)?,
+            guest_port: port(guest)?,
+            protocol,
+        }))
+    }
+}
+
+/// `-m`: a size, rounded up to MiB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// The size in MiB.
+    pub mib: u32,
+}
+
+impl FromStr for Memory {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const FORM: &str = "give a size such as 64M or 1G";
+        let text = text.to_ascii_lowercase();
+        let text = text.trim_end_matches('b').trim_end_matches('i');
+        let digits = text.trim_end_matches(['k', 'm', 'g']);
+        let unit: u64 = match &text[digits.len()..] {
+            "" => 1,
+            "k" => 1 << 10,
+            "m" => 1 << 20,
+            "g" => 1 << 30,
+            _ => return Err(FORM.into()),
+        };
+        let bytes = digits
+            .parse::<u64>()
+            .ok()
+            .and_then(|count| count.checked_mul(unit));
+        let mib = bytes.ok_or(FORM)?.div_ceil(1 << 20);
+        if mib < 8 {
+            return Err(format!("{mib} MiB is less than any kernel needs: {FORM}"));
+        }
+        u32::try_from(mib)
+            .map(|mib| Self { mib })
+            .map_err(|_| FORM.into())
+    }
+}
+
+/// `--add`: `host:guest`, or one path for both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Addition {
+    /// The path on the host.
+    pub host: PathBuf,
+    /// The path in the image.
+    pub guest: PathBuf,
+}
+
+impl FromStr for Addition {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (host, guest) = text.rsplit_once(':').unwrap_or((text, text));
+        if host.is_empty() || !guest.starts_with('/') {
+            return Err("give HOST:GUEST with an absolute path after the colon".into());
+        }
+        Ok(Self {
+            host: host.into(),
+            guest: guest.into(),
+        })
+    }
+}
+
+/// `-v`: `host:guest[:ro]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    /// The folder on the host.
+    pub host: PathBuf,
+    /// Where it appears in the machine.
+    pub guest: String,
+    /// Whether the machine may only read.
+    pub read_only: bool,
+}
+
+impl FromStr for Mount {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (paths, read_only) = match text.strip_suffix(":ro") {
+            Some(paths) => (paths, true),
+            None => (text.strip_suffix(":rw").unwrap_or(text), false),
+        };
+        match paths.rsplit_once(':') {
+            Some((host, guest)) if !host.is_empty() && guest.starts_with('/') => Ok(Self {
+                host: host.into(),
+                guest: guest.into(),
+                read_only,
+            }),
+            _ => Err("give HOST:GUEST[:ro] with an absolute path for GUEST".into()),
+        }
+    }
+}
+
+/// `--ip`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ip {
+    /// Ask a DHCP server.
+    Dhcp,
+    /// No address.
+    None,
+    /// A fixed address.
+    Static {
+        /// The address.
+        address: Ipv4Addr,
+        /// How many bits of it name the network.
+        prefix_len: u8,
+        /// Where the way out is.
+        gateway: Option<Ipv4Addr>,
+    },
+}
+
+impl FromStr for Ip {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const FORM: &str = "give ADDRESS/LENGTH[,GATEWAY], dhcp or none";
+        match text {
+            "dhcp" => return Ok(Self::Dhcp),
+            "none" => return Ok(Self::None),
+            _ => {}
+        }
+        let (network, gateway) = match text.split_once(',') {
+            Some((network, gateway)) => (network, Some(gateway.parse().map_err(|_| FORM)?)),
+            None => (text, None),
+        };
+        let (address, prefix_len) = network.split_once('/').ok_or(FORM)?;
+        let prefix_len = prefix_len
+            .parse()
+            .ok()
+            .filter(|&len| len <= 32)
+            .ok_or(FORM)?;
+        Ok(Self::Static {
+            address: address.parse().map_err(|_| FORM)?,
+            prefix_len,
+            gateway,
+        })
+    }
+}
+
+impl Ip {
+    /// The value for the kernel's command line.
+    pub fn to_value(&self) -> String {
+        match self {
+            Self::Dhcp => "dhcp".into(),
+            Self::None => "none".into(),
+            Self::Static {
+                address,
+                prefix_len,
+                gateway,
+            } => {
+                let gateway = gateway.map(|ip| format!(",{ip}")).unwrap_or_default();
+                format!("{address}/{prefix_len}{gateway}")
+            }
+        }
+    }
+}
+
+/// A machine's name is also the name of its folder.
+fn parse_name(text: &str) -> Result<String, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if text.is_empty() || text.starts_with('.') || !text.chars().all(is_plain) {
+        return Err("give letters, digits, '-', '_' and '.'".into());
+    }
+    Ok(text.into())
+}
+
+#[cfg(test)]
+mod tests;

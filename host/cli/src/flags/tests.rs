@@ -1,0 +1,80 @@
+use super::*;
+
+fn run_flags(line: &str) -> RunFlags {
+    match Cli::try_parse_from(line.split(' '))
+        .expect("a valid line")
+        .command
+    {
+        Command::Run(flags) => *flags,
+        other => panic!("another command: {other:?}"),
+    }
+}
+
+#[test]
+fn the_programs_own_flags_are_left_to_it() {
+    let flags = run_flags("sietch run -p 6380:6379 redis-server --port 6379 -v -h");
+    assert_eq!(flags.program.program(), "redis-server");
+    assert_eq!(flags.program.arguments(), ["--port", "6379", "-v", "-h"]);
+    assert_eq!(flags.publish[0].0.host_port, 6380);
+    assert!(flags.volume.is_empty());
+    let python = run_flags("sietch run python3 -m http.server --name x");
+    assert_eq!(
+        python.program.arguments(),
+        ["-m", "http.server", "--name", "x"]
+    );
+    assert_eq!((python.memory, python.name), (None, None));
+}
+
+#[test]
+fn ports_are_written_as_in_docker() {
+    let full: Publish = "127.0.0.1:53:5353/udp".parse().expect("valid");
+    assert_eq!(full.0.host_ip, Ipv4Addr::LOCALHOST);
+    assert_eq!((full.0.host_port, full.0.guest_port), (53, 5353));
+    assert_eq!(full.0.protocol, Protocol::Udp);
+    for wrong in ["80", "0:80", "a:b", "80:80/sctp", "1.2.3:80:80", "70000:80"] {
+        assert!(wrong.parse::<Publish>().is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn memory_has_units() {
+    let mib = |text: &str| text.parse::<Memory>().map(|memory| memory.mib);
+    assert_eq!(mib("64M"), Ok(64));
+    assert_eq!(mib("1g"), Ok(1024));
+    assert_eq!(mib("32MiB"), Ok(32));
+    assert_eq!(mib("33554432"), Ok(32));
+    assert!(mib("64").is_err());
+    assert!(mib("lots").is_err());
+}
+
+#[test]
+fn folders_of_the_host_are_mounted_read_only_on_request() {
+    let mount: Mount = "/srv/data:/data:ro".parse().expect("valid");
+    assert_eq!((mount.guest.as_str(), mount.read_only), ("/data", true));
+    assert!("/srv/data".parse::<Mount>().is_err());
+    assert!("/srv:data".parse::<Mount>().is_err());
+}
+
+#[test]
+fn addresses_are_checked() {
+    let ip: Ip = "10.0.0.2/24,10.0.0.1".parse().expect("valid");
+    assert_eq!(ip.to_value(), "10.0.0.2/24,10.0.0.1");
+    assert_eq!("dhcp".parse(), Ok(Ip::Dhcp));
+    assert!("10.0.0.2".parse::<Ip>().is_err());
+    assert!("10.0.0.2/33".parse::<Ip>().is_err());
+}
+
+#[test]
+fn networks_are_user_tap_or_none() {
+    assert_eq!("tap=tap0".parse(), Ok(NetFlag::Tap("tap0".into())));
+    assert!("tap=".parse::<NetFlag>().is_err());
+    assert!("bridge".parse::<NetFlag>().is_err());
+}
+
+#[test]
+fn a_name_cannot_leave_its_folder() {
+    for wrong in ["..", "a/b", ""] {
+        assert!(parse_name(wrong).is_err(), "{wrong:?}");
+    }
+    assert_eq!(parse_name("redis-1"), Ok("redis-1".into()));
+}

@@ -1,0 +1,18 @@
+//! The command `sietch`: packs programs, starts machines, shows what they do.
+//!
+//! `pack` turns a program of this host into an image; `machine_plan` turns flags and
+//! the image into a [`qemu::Machine`]; `session` runs it in the foreground and passes
+//! on console, signals and status; `state` keeps what `ps`, `logs` and `stop` need.
+//! The parts are a library so that tests and benchmarks pack in the same way.
+
+#![forbid(unsafe_code)]
+
+pub mod commands;
+pub mod failure;
+pub mod flags;
+pub mod kernel_file;
+pub mod machine_plan;
+pub mod pack;
+pub mod session;
+pub mod state;
+pub mod terminal;

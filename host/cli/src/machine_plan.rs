@@ -1,0 +1,234 @@
+//! From flags to a machine: the image, the kernel's command line, the devices.
+
+use std::env;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use qemu::{Accel, Board, CommandLine, Machine, Net, Volume};
+
+use crate::failure::Failure;
+use crate::flags::{AccelFlag, BoardFlag, Ip, NetFlag, ProgramFlags, RunFlags};
+use crate::kernel_file;
+use crate::pack::{Packed, RunFile, etc, profiles};
+
+/// Memory of a machine whose image leaves room in it.
+const MEMORY_MIB: u32 = 256;
+/// What kernel and program need at the least, beside the image.
+const MEMORY_BESIDE_IMAGE_MIB: u32 = 12;
+/// The addresses of QEMU's user network.
+const USER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 15);
+const USER_GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 2);
+const USER_NAME_SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 3);
+const USER_PREFIX_LEN: u8 = 24;
+
+/// A program packed and ready to boot.
+#[derive(Debug)]
+pub struct Plan {
+    /// The image as a cpio archive.
+    pub image: Vec<u8>,
+    /// The kernel's command line.
+    pub command_line: CommandLine,
+    /// The program's name without folders.
+    pub name: String,
+    /// Hints for the user.
+    pub hints: Vec<String>,
+}
+
+/// What surrounds the program besides its own flags.
+#[derive(Debug, Default)]
+pub struct Surroundings {
+    /// Where the network card leads.
+    pub net: Net,
+    /// The machine's name; the program's if not given.
+    pub hostname: Option<String>,
+    /// Whether somebody sits at the console.
+    pub is_terminal: bool,
+}
+
+impl Plan {
+    /// Packs the program that `flags` name.
+    pub fn new(flags: &ProgramFlags, around: &Surroundings) -> Result<Self, Failure> {
+        let mut packed = Packed::new(flags.program())?;
+        let hostname = around
+            .hostname
+            .clone()
+            .unwrap_or_else(|| packed.name.clone());
+        let name_server = (around.net == Net::User).then_some(USER_NAME_SERVER);
+        etc::add(&mut packed.image, &hostname, name_server)?;
+        for addition in &flags.add {
+            if !addition.host.exists() {
+                return Err(Failure::NoSuchPath {
+                    path: addition.host.clone(),
+                    flag: "--add",
+                });
+            }
+            packed.image.add(&addition.host, &addition.guest)?;
+        }
+        let run = run_file(flags, &packed, &hostname, around.is_terminal);
+        run.add_to(&mut packed.image);
+        let hints = hints(&run, &packed);
+        let command_line = command_line(flags, &packed.path, &hostname, &around.net);
+        let image = packed.image.to_cpio()?;
+        Ok(Self {
+            image,
+            command_line,
+            name: packed.name,
+            hints,
+        })
+    }
+}
+
+fn run_file(flags: &ProgramFlags, packed: &Packed, hostname: &str, is_terminal: bool) -> RunFile {
+    let mut arguments = vec![flags.program().to_string()];
+    if flags.arguments().is_empty() {
+        let defaults = profiles::default_arguments(&packed.name);
+        arguments.extend(defaults.iter().map(ToString::to_string));
+    }
+    arguments.extend(flags.arguments().iter().cloned());
+    let mut environment = vec![
+        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_string(),
+        "HOME=/root".to_string(),
+        format!("HOSTNAME={hostname}"),
+    ];
+    if is_terminal {
+        environment.extend(env::var("TERM").map(|term| format!("TERM={term}")));
+    }
+    for variable in &flags.env {
+        if variable.contains('=') {
+            environment.push(variable.clone());
+        } else {
+            environment.extend(env::var(variable).map(|value| format!("{variable}={value}")));
+        }
+    }
+    RunFile {
+        arguments,
+        environment,
+        folder: flags.folder.clone(),
+        is_terminal,
+    }
+}
+
+/// Arguments that name files which are on the host only are a common slip.
+fn hints(run: &RunFile, packed: &Packed) -> Vec<String> {
+    let files = run
+        .arguments
+        .iter()
+        .skip(1)
+        .filter(|argument| Path::new(argument).is_file());
+    let on_host_only = files.filter(|argument| {
+        let guest = Path::new(&run.folder).join(argument);
+        packed.image.resolve(&guest).is_none()
+    });
+    on_host_only
+        .map(|argument| {
+            let guest = Path::new(&run.folder).join(argument);
+            format!(
+                "{argument} is a file of this host and not in the image: add it with --add {argument}:{}.",
+                guest.display()
+            )
+        })
+        .collect()
+}
+
+fn command_line(flags: &ProgramFlags, init: &Path, hostname: &str, net: &Net) -> CommandLine {
+    let ip = flags.ip.clone().unwrap_or(match net {
+        Net::User => Ip::Static {
+            address: USER_ADDRESS,
+            prefix_len: USER_PREFIX_LEN,
+            gateway: Some(USER_GATEWAY),
+        },
+        Net::Tap { .. } => Ip::Dhcp,
+        Net::None => Ip::None,
+    });
+    let line = CommandLine::new()
+        .set("init", &init.to_string_lossy())
+        .set("hostname", hostname)
+        .set("ip", &ip.to_value());
+    if flags.strace {
+        line.set("strace", "1")
+    } else {
+        line
+    }
+}
+
+/// Adds the host's wall clock, read as late as possible.
+pub fn with_epoch(line: CommandLine) -> CommandLine {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    line.set(
+        "epoch",
+        &format!("{}.{:09}", now.as_secs(), now.subsec_nanos()),
+    )
+}
+
+/// The network that `flags` ask for.
+pub fn net(flags: &RunFlags) -> Net {
+    match &flags.net {
+        NetFlag::User => Net::User,
+        NetFlag::Tap(interface) => Net::Tap {
+            interface: interface.clone(),
+        },
+        NetFlag::None => Net::None,
+    }
+}
+
+/// The machine that boots `plan`, with its files in the folder `state`.
+pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, Failure> {
+    let mut command_line = plan.command_line.clone();
+    let mut volumes = Vec::new();
+    for (number, mount) in flags.volume.iter().enumerate() {
+        let host = std::fs::canonicalize(&mount.host).map_err(|_| Failure::NoSuchPath {
+            path: mount.host.clone(),
+            flag: "-v",
+        })?;
+        let tag = format!("volume{number}");
+        command_line = command_line.mount_9p(&tag, &mount.guest, mount.read_only);
+        volumes.push(Volume {
+            host,
+            tag,
+            read_only: mount.read_only,
+        });
+    }
+    Ok(Machine {
+        kernel: kernel_file::find()?,
+        initrd: image_path(state),
+        command_line: with_epoch(command_line).into_string(),
+        board: match flags.machine {
+            BoardFlag::Q35 => Board::Q35,
+            BoardFlag::Microvm => Board::Microvm,
+        },
+        accel: match flags.accel {
+            AccelFlag::Auto => Accel::Auto,
+            AccelFlag::Kvm => Accel::Kvm,
+            AccelFlag::Tcg => Accel::Tcg,
+        },
+        memory_mib: memory_mib(flags, plan.image.len())?,
+        cpus: flags.cpus,
+        net: net(flags),
+        forwards: flags.publish.iter().map(|publish| publish.0).collect(),
+        volumes,
+        state: state.into(),
+    })
+}
+
+/// Where a machine's image lies in its folder.
+pub fn image_path(state: &Path) -> PathBuf {
+    state.join("image.cpio")
+}
+
+/// The machine's memory: the user's wish if the image fits, or enough for the image.
+fn memory_mib(flags: &RunFlags, image_bytes: usize) -> Result<u32, Failure> {
+    let image_mib = u32::try_from(image_bytes.div_ceil(1 << 20)).unwrap_or(u32::MAX);
+    let enough_mib = image_mib.saturating_add(MEMORY_BESIDE_IMAGE_MIB);
+    match flags.memory {
+        Some(memory) if memory.mib < enough_mib => Err(Failure::ImageTooLarge {
+            image_mib,
+            memory_mib: memory.mib,
+            enough_mib,
+        }),
+        Some(memory) => Ok(memory.mib),
+        None => Ok(MEMORY_MIB.max(image_mib.saturating_mul(2).saturating_add(128))),
+    }
+}

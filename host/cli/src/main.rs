@@ -1,0 +1,27 @@
+//! The program `sietch`: reads the command line and calls the command.
+
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use cli::commands;
+use cli::flags::{Cli, Command};
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Run(flags) => commands::run::run(&flags),
+        Command::Build(flags) => commands::build::build(&flags),
+        Command::Ps => commands::ps::ps(),
+        Command::Logs(flags) => commands::logs::logs(&flags),
+        Command::Stop(flags) => commands::stop::stop(&flags),
+        Command::Doctor => Ok(commands::doctor::doctor()),
+    };
+    match result {
+        Ok(status) => ExitCode::from(status),
+        Err(failure) => {
+            eprintln!("sietch: {failure}");
+            ExitCode::from(failure.status())
+        }
+    }
+}

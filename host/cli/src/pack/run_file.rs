@@ -1,0 +1,71 @@
+//! The file `/.sietch/run` in the image: how the kernel starts the first program.
+//!
+//! Records end with a NUL byte, so values may hold anything else: `arg=` and `env=`
+//! repeated in order, `cwd=`, and `tty=1` if somebody sits at the console.
+
+use super::Image;
+
+/// Where the kernel looks.
+pub const PATH: &str = "/.sietch/run";
+
+/// The first program's surroundings.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunFile {
+    /// `argv`, from the program's own name on.
+    pub arguments: Vec<String>,
+    /// The environment as `NAME=value`.
+    pub environment: Vec<String>,
+    /// The working folder.
+    pub folder: String,
+    /// Whether the console is a terminal.
+    pub is_terminal: bool,
+}
+
+impl RunFile {
+    /// Writes the file into an image.
+    pub fn add_to(&self, image: &mut Image) {
+        let mut text = Vec::new();
+        let mut record = |key: &str, value: &str| {
+            text.extend_from_slice(key.as_bytes());
+            text.push(b'=');
+            // A NUL inside would end the record; no argument of a process has one.
+            text.extend(value.bytes().filter(|&byte| byte != 0));
+            text.push(0);
+        };
+        self.arguments
+            .iter()
+            .for_each(|argument| record("arg", argument));
+        self.environment
+            .iter()
+            .for_each(|variable| record("env", variable));
+        record("cwd", &self.folder);
+        if self.is_terminal {
+            record("tty", "1");
+        }
+        image.add_folder("/.sietch", 0o700);
+        image.add_bytes(PATH, 0o600, text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_end_with_nul_and_keep_their_order() {
+        let mut image = Image::new();
+        let run = RunFile {
+            arguments: vec!["a".into(), "b c\n".into()],
+            environment: vec!["X=1=2".into()],
+            folder: "/".into(),
+            is_terminal: true,
+        };
+        run.add_to(&mut image);
+        let archive = image.to_cpio().expect("small");
+        let mut entries = cpio::Archive::new(&archive).map(|entry| entry.expect("whole"));
+        let file = entries
+            .find(|entry| entry.name == b".sietch/run")
+            .expect("written");
+        assert_eq!(file.data, b"arg=a\0arg=b c\n\0env=X=1=2\0cwd=/\0tty=1\0");
+    }
+}
