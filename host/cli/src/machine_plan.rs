@@ -63,7 +63,7 @@ impl Plan {
                     flag: "--add",
                 });
             }
-            packed.image.add(&addition.host, &addition.guest)?;
+            packed.add(&addition.host, &addition.guest)?;
         }
         let run = run_file(flags, &packed, &hostname, around.is_terminal);
         run.add_to(&mut packed.image);

@@ -11,6 +11,8 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitSta
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Resource, getrlimit, setrlimit};
+
 use crate::TERMINATE;
 use crate::error::Error;
 use crate::machine::Machine;
@@ -46,6 +48,7 @@ impl Vm {
         fs::create_dir_all(&machine.state)
             .and_then(|()| fs::write(&log, ""))
             .map_err(|source| Error::File { path: log, source })?;
+        raise_open_files_limit();
         let mut child = Command::new(&qemu.path)
             .args(machine.qemu_args(acceleration))
             .stdin(Stdio::piped())
@@ -130,4 +133,12 @@ impl Drop for Vm {
         self.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Lets QEMU open as many files as it may: each forwarded connection takes one.
+fn raise_open_files_limit() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Where it fails the machine works, with fewer connections.
+    let _ = setrlimit(Resource::Nofile, limit);
 }

@@ -63,11 +63,17 @@ impl<'a> Closure<'a> {
 
     /// Adds the program at `path` with its loader and libraries.
     pub fn add_program(&mut self, path: &Path) -> Result<(), PackError> {
+        self.add_needs(path)?;
+        self.image.add_same(path)
+    }
+
+    /// Adds the loader and the libraries of the program at `path`, which itself will
+    /// lie elsewhere.
+    pub fn add_needs(&mut self, path: &Path) -> Result<(), PackError> {
         let bytes = fs::read(path).map_err(PackError::unreadable(path))?;
         let needs = elf::needs(path, &bytes)?;
         let Some(interpreter) = needs.interpreter.as_deref() else {
-            self.image.add_same(path)?;
-            return Ok(());
+            return self.add_libraries(path, &needs, false, Strictness::BestEffort);
         };
         if !Path::new(interpreter).exists() {
             return Err(PackError::InterpreterNotFound {
@@ -77,7 +83,7 @@ impl<'a> Closure<'a> {
         }
         self.image.add_same(Path::new(interpreter))?;
         let is_musl = interpreter.contains("ld-musl");
-        self.add_file(path, is_musl, Strictness::Required)?;
+        self.add_libraries(path, &needs, is_musl, Strictness::Required)?;
         if !is_musl {
             for library in OPENED_BY_GLIBC {
                 if let Some(found) = self.search(library, path, &Needs::default(), false) {
@@ -96,36 +102,44 @@ impl<'a> Closure<'a> {
 
     fn add_file(
         &mut self,
-        first: &Path,
+        path: &Path,
         is_musl: bool,
         strictness: Strictness,
     ) -> Result<(), PackError> {
-        let mut waiting = vec![first.to_path_buf()];
-        while let Some(path) = waiting.pop() {
-            if !self.seen.insert(path.clone()) {
+        if !self.seen.insert(path.to_path_buf()) {
+            return Ok(());
+        }
+        self.image.add_same(path)?;
+        let bytes = fs::read(path).map_err(PackError::unreadable(path))?;
+        match elf::needs(path, &bytes) {
+            Ok(needs) => self.add_libraries(path, &needs, is_musl, strictness),
+            Err(_) if strictness == Strictness::BestEffort => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Adds the libraries that the file at `path` needs. Libraries nest a few deep,
+    /// and none is visited twice.
+    fn add_libraries(
+        &mut self,
+        path: &Path,
+        needs: &Needs,
+        is_musl: bool,
+        strictness: Strictness,
+    ) -> Result<(), PackError> {
+        for library in &needs.libraries {
+            // musl's loader is the C library itself.
+            if is_musl && library.starts_with("libc.") {
                 continue;
             }
-            self.image.add_same(&path)?;
-            let bytes = fs::read(&path).map_err(PackError::unreadable(&path))?;
-            let needs = match elf::needs(&path, &bytes) {
-                Ok(needs) => needs,
-                Err(_) if strictness == Strictness::BestEffort => continue,
-                Err(error) => return Err(error),
-            };
-            for library in &needs.libraries {
-                // musl's loader is the C library itself.
-                if is_musl && library.starts_with("libc.") {
-                    continue;
-                }
-                match self.search(library, &path, &needs, is_musl) {
-                    Some(found) => waiting.push(found),
-                    None if strictness == Strictness::BestEffort => {}
-                    None => {
-                        return Err(PackError::LibraryNotFound {
-                            library: library.clone(),
-                            wanted_by: path,
-                        });
-                    }
+            match self.search(library, path, needs, is_musl) {
+                Some(found) => self.add_file(&found, is_musl, strictness)?,
+                None if strictness == Strictness::BestEffort => {}
+                None => {
+                    return Err(PackError::LibraryNotFound {
+                        library: library.clone(),
+                        wanted_by: path.into(),
+                    });
                 }
             }
         }

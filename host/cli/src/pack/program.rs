@@ -42,6 +42,24 @@ impl Packed {
     }
 }
 
+impl Packed {
+    /// Adds a file or folder of the host as `guest`. A program comes with what it
+    /// needs, so that the first program can start it.
+    pub fn add(&mut self, host: &Path, guest: &Path) -> Result<(), PackError> {
+        let is_program = host.is_file() && elf::is_elf(&read_start(host)?);
+        if is_program {
+            Closure::new(&mut self.image).add_needs(host)?;
+            let name = host
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            profiles::add(&mut self.image, &name)?;
+        }
+        self.image.add(host, guest)
+    }
+}
+
 /// The absolute path of a program: as given if it has a slash, else searched.
 pub fn find(typed: &str) -> Result<PathBuf, PackError> {
     let not_found = || PackError::ProgramNotFound { name: typed.into() };

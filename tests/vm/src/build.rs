@@ -1,0 +1,86 @@
+//! Builds the small programs, into `build/programs`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where built programs go.
+pub const OUTPUT: &str = "build/programs";
+
+/// How a C program is linked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// With the host's glibc, as Debian's programs are.
+    Dynamic,
+    /// With musl and nothing to load.
+    StaticMusl,
+}
+
+/// Compiles a C program; a line `// build: static` in it asks for static musl.
+pub fn c(source: &Path) -> Result<PathBuf, String> {
+    let text = fs::read_to_string(source).map_err(|error| format!("{source:?}: {error}"))?;
+    let link = match text.contains("// build: static") {
+        true => Link::StaticMusl,
+        false => Link::Dynamic,
+    };
+    c_linked(source, link)
+}
+
+/// Compiles a C program in a given way.
+pub fn c_linked(source: &Path, link: Link) -> Result<PathBuf, String> {
+    let program = output(source)?;
+    let mut compiler = match link {
+        Link::Dynamic => Command::new("cc"),
+        Link::StaticMusl => Command::new("musl-gcc"),
+    };
+    compiler.args([
+        "-O1",
+        "-g",
+        "-Wall",
+        "-D_GNU_SOURCE",
+        "-pthread",
+        "-I",
+        "tests/programs",
+    ]);
+    if link == Link::StaticMusl {
+        compiler.arg("-static");
+    }
+    compiler.arg(source).args(["-lm", "-o"]).arg(&program);
+    run(compiler, source)?;
+    Ok(program)
+}
+
+/// Compiles a Go program without C.
+pub fn go(source: &Path) -> Result<PathBuf, String> {
+    let program = output(source)?;
+    let mut compiler = Command::new("go");
+    compiler
+        .env("CGO_ENABLED", "0")
+        .args(["build", "-o"])
+        .arg(&program)
+        .arg(source);
+    run(compiler, source)?;
+    Ok(program)
+}
+
+fn output(source: &Path) -> Result<PathBuf, String> {
+    fs::create_dir_all(OUTPUT).map_err(|error| format!("{OUTPUT}: {error}"))?;
+    let name = source.file_stem().ok_or("a source file without a name")?;
+    Ok(Path::new(OUTPUT).join(name))
+}
+
+fn run(mut compiler: Command, source: &Path) -> Result<(), String> {
+    let output = compiler.output().map_err(|error| {
+        format!(
+            "{} is missing ({error}): `make setup` installs it",
+            compiler.get_program().display()
+        )
+    })?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!(
+            "{source:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        )),
+    }
+}

@@ -1,0 +1,207 @@
+//! A machine under test: the command `sietch run` as a child process.
+
+use std::env;
+use std::io::Write;
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use qemu::Transcript;
+use rustix::process::{Pid, Signal, kill_process};
+
+/// How long a program may take from the start of QEMU to its first word. Emulated
+/// machines share a busy host.
+pub const BOOT_PATIENCE: Duration = Duration::from_secs(60);
+/// How long a program may take to end when asked.
+const END_PATIENCE: Duration = Duration::from_secs(20);
+const POLL: Duration = Duration::from_millis(20);
+/// As much of the console as a failure shows.
+const SHOWN_LINES: usize = 15;
+
+/// What all machines of a run have in common.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    cpus: String,
+    board: String,
+}
+
+impl Setup {
+    /// Reads the program's arguments: the setup, and words that choose tests.
+    pub fn from_args(
+        mut args: impl Iterator<Item = String>,
+    ) -> Result<(Self, Vec<String>), String> {
+        let mut setup = Self {
+            cpus: "2".into(),
+            board: "q35".into(),
+        };
+        let mut words = Vec::new();
+        while let Some(arg) = args.next() {
+            let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value."));
+            match arg.as_str() {
+                "--cpus" => setup.cpus = value()?,
+                "--machine" => setup.board = value()?,
+                _ => words.push(arg),
+            }
+        }
+        Ok((setup, words))
+    }
+
+    /// The command `sietch run` with the setup's flags and `args`.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(sietch());
+        command
+            .args([
+                "run",
+                "--accel",
+                "tcg",
+                "--cpus",
+                &self.cpus,
+                "--machine",
+                &self.board,
+            ])
+            .args(args);
+        command
+    }
+
+    /// Starts a machine with the flags, program and arguments of `sietch run`.
+    pub fn start(&self, args: &[&str]) -> Result<Guest, String> {
+        let mut child = self
+            .command(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("sietch does not start: {error}"))?;
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(input), Some(output), Some(errors)) = pipes else {
+            return Err("sietch has no pipes".into());
+        };
+        Ok(Guest {
+            child,
+            input,
+            console: Transcript::of(output),
+            errors: Transcript::of(errors),
+        })
+    }
+}
+
+/// The command under test, built beside this program.
+fn sietch() -> PathBuf {
+    let this = env::current_exe().unwrap_or_default();
+    this.with_file_name("sietch")
+}
+
+/// A running machine. Dropping it ends it.
+pub struct Guest {
+    child: Child,
+    input: ChildStdin,
+    console: Transcript,
+    errors: Transcript,
+}
+
+/// How a machine ended.
+pub struct End {
+    /// The exit status of `sietch run`.
+    pub status: i32,
+    /// What the program wrote.
+    pub console: String,
+    /// What the command said.
+    pub errors: String,
+}
+
+impl Guest {
+    /// Waits until the program has written `needle`.
+    pub fn expect(&self, needle: &str, patience: Duration) -> Result<(), String> {
+        match self.console.wait_for(needle, patience) {
+            true => Ok(()),
+            false => Err(self.explain(&format!("never wrote `{needle}`"))),
+        }
+    }
+
+    /// Waits until somebody accepts connections at a forwarded port and says a word,
+    /// or keeps the line open. QEMU itself accepts early and hangs up if the machine
+    /// does not, so an accepted connection alone proves nothing.
+    pub fn expect_port(&self, port: u16, ask: &[u8]) -> Result<(), String> {
+        use std::io::Read;
+        let deadline = Instant::now() + BOOT_PATIENCE;
+        while Instant::now() < deadline {
+            let answer = TcpStream::connect(("127.0.0.1", port)).and_then(|mut stream| {
+                stream.set_read_timeout(Some(Duration::from_secs(2)))?;
+                stream.write_all(ask)?;
+                stream.read(&mut [0; 1])
+            });
+            if matches!(answer, Ok(1)) {
+                return Ok(());
+            }
+            thread::sleep(POLL);
+        }
+        Err(self.explain(&format!("does not answer at port {port}")))
+    }
+
+    /// Types into the console.
+    pub fn type_text(&mut self, text: &str) -> Result<(), String> {
+        let typed = self
+            .input
+            .write_all(text.as_bytes())
+            .and_then(|()| self.input.flush());
+        typed.map_err(|error| self.explain(&format!("cannot be typed to ({error})")))
+    }
+
+    /// Waits until the machine ends.
+    pub fn wait(mut self, patience: Duration) -> Result<End, String> {
+        let deadline = Instant::now() + patience;
+        while Instant::now() < deadline {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                // The pipes may still hold the last words.
+                self.errors.wait_for("\0", Duration::from_secs(1));
+                self.console.wait_for("\0", Duration::from_secs(1));
+                let status = status.code().unwrap_or(-1);
+                return Ok(End {
+                    status,
+                    console: self.console.text(),
+                    errors: self.errors.text(),
+                });
+            }
+            thread::sleep(POLL);
+        }
+        Err(self.explain("did not end"))
+    }
+
+    /// Asks the program to end and waits for it.
+    pub fn stop(self) -> Result<End, String> {
+        self.signal(Signal::TERM);
+        self.wait(END_PATIENCE)
+    }
+
+    /// `why` with the last words of program and command.
+    pub fn explain(&self, why: &str) -> String {
+        let console = self.console.text();
+        let errors = self.errors.text();
+        let lines: Vec<&str> = console.lines().chain(errors.lines()).collect();
+        let shown = &lines[lines.len().saturating_sub(SHOWN_LINES)..];
+        format!("the machine {why}\n     | {}", shown.join("\n     | "))
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            // It may have ended already, which is as good.
+            let _ = kill_process(pid, signal);
+        }
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        // The second signal makes the command end its machine by force.
+        for _ in 0..2 {
+            if matches!(self.child.try_wait(), Ok(Some(_))) {
+                return;
+            }
+            self.signal(Signal::TERM);
+            thread::sleep(Duration::from_millis(200));
+        }
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,70 @@
+//! Boots Sietch with small and real programs and looks at what they do.
+//!
+//!     cargo run -p vm-tests -- [--cpus N] [--machine q35|microvm] [WORD...]
+//!
+//! Each test is a sentence and a function; words choose those whose sentence has one
+//! of them. A test drives the command `sietch` as a user would. The small C programs
+//! of `tests/programs` run in one machine, one after the other, and each of their
+//! lines `ok NAME` or `not ok NAME: why` counts as a test of its own.
+//!
+//! The last line is `N passed, N failed`, and the status says whether any failed.
+
+#![forbid(unsafe_code)]
+
+mod build;
+mod c_programs;
+mod go;
+mod guest;
+mod http;
+mod memcached;
+mod nginx;
+mod node;
+mod python;
+mod redis;
+mod resp;
+mod shell;
+mod sqlite;
+mod status;
+mod tally;
+
+use std::process::ExitCode;
+
+use guest::Setup;
+use tally::Tally;
+
+/// A test: its sentence and what it does. An error says why it failed.
+type Test = (&'static str, fn(&Setup) -> Result<(), String>);
+
+fn main() -> ExitCode {
+    let (setup, words) = match Setup::from_args(std::env::args().skip(1)) {
+        Ok(parsed) => parsed,
+        Err(sentence) => {
+            eprintln!("vm-tests: {sentence}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let is_chosen = |sentence: &str| {
+        words.is_empty() || words.iter().any(|word| sentence.contains(word.as_str()))
+    };
+    let mut tally = Tally::default();
+    if is_chosen(c_programs::SENTENCE) {
+        c_programs::run(&setup, &mut tally);
+    }
+    let suites = [
+        status::TESTS,
+        shell::TESTS,
+        sqlite::TESTS,
+        redis::TESTS,
+        memcached::TESTS,
+        nginx::TESTS,
+        python::TESTS,
+        go::TESTS,
+        node::TESTS,
+    ];
+    for (sentence, test) in suites.into_iter().flatten() {
+        if is_chosen(sentence) {
+            tally.run(sentence, || test(&setup));
+        }
+    }
+    tally.finish()
+}

@@ -1,0 +1,101 @@
+//! nginx with two workers and sendfile, under wrk, through a reload.
+
+use std::fs;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use crate::Test;
+use crate::build::OUTPUT;
+use crate::guest::{Guest, Setup};
+use crate::http::HELLO;
+
+/// The tests.
+pub const TESTS: &[Test] = &[(
+    "nginx with two workers serves wrk through a reload without an error",
+    reload,
+)];
+
+const CONFIGURATION: &str = "\
+daemon off;
+worker_processes 2;
+error_log stderr;
+pid /run/nginx.pid;
+events { worker_connections 512; }
+http {
+    access_log off;
+    sendfile on;
+    tcp_nopush on;
+    keepalive_requests 1000000;
+    server { listen 80; root /site; }
+}
+";
+/// A shell that starts nginx and then runs what is typed.
+const SCRIPT: &str = "nginx -c /nginx.conf & while read line; do eval \"$line\"; done";
+
+fn reload(setup: &Setup) -> Result<(), String> {
+    let site = format!("{OUTPUT}/site");
+    let configuration = format!("{OUTPUT}/nginx.conf");
+    fs::create_dir_all(&site)
+        .and_then(|()| fs::write(format!("{site}/index.html"), "sand ".repeat(2000)))
+        .and_then(|()| fs::write(&configuration, CONFIGURATION))
+        .map_err(|error| format!("{site}: {error}"))?;
+    let port = qemu::free_tcp_port().map_err(|error| error.to_string())?;
+    let publish = format!("127.0.0.1:{port}:80");
+    let additions = [
+        format!("{site}:/site"),
+        format!("{configuration}:/nginx.conf"),
+    ];
+    let nginx = "/usr/sbin/nginx:/usr/sbin/nginx";
+    let args = [
+        "-p",
+        &publish,
+        "--add",
+        nginx,
+        "--add",
+        &additions[0],
+        "--add",
+        &additions[1],
+        "busybox",
+        "sh",
+        "-c",
+        SCRIPT,
+    ];
+    let mut guest = setup.start(&args)?;
+    guest.expect_port(port, HELLO)?;
+    thread::scope(|scope| {
+        let wrk = scope.spawn(|| wrk(port));
+        thread::sleep(Duration::from_secs(2));
+        guest.type_text("nginx -c /nginx.conf -s reload && echo reload was sent\n")?;
+        wrk.join().unwrap_or_else(|_| Err("wrk panicked".into()))
+    })
+    .map_err(|why| guest.explain(&why))?;
+    guest.expect("reload was sent", Duration::from_secs(10))?;
+    end(guest)
+}
+
+fn wrk(port: u16) -> Result<(), String> {
+    let url = format!("http://127.0.0.1:{port}/index.html");
+    let output = Command::new("wrk")
+        .args(["-t1", "-c50", "-d6s", &url])
+        .output();
+    let output = output.map_err(|error| format!("wrk: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let has_served = said.contains("Requests/sec") && !said.contains("Requests/sec:      0.00");
+    // A worker that reloads closes its idle connections, which wrk counts as read
+    // errors; refused or timed-out connections and other statuses are faults.
+    let has_faults = said.contains("Non-2xx")
+        || said.lines().any(|line| {
+            line.contains("Socket errors")
+                && !(line.contains("connect 0") && line.contains("timeout 0"))
+        });
+    match output.status.success() && has_served && !has_faults {
+        true => Ok(()),
+        false => Err(format!("failed wrk: {}", said.trim())),
+    }
+}
+
+fn end(mut guest: Guest) -> Result<(), String> {
+    guest.type_text("nginx -c /nginx.conf -s quit; sleep 1; exit 0\n")?;
+    guest.wait(Duration::from_secs(20)).map(drop)
+}

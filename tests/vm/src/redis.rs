@@ -1,0 +1,161 @@
+//! Redis, unmodified, under redis-benchmark and with its data on a volume.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::Test;
+use crate::guest::{Guest, Setup};
+use crate::resp::Redis;
+use crate::status::expect_status;
+
+/// The tests.
+pub const TESTS: &[Test] = &[
+    (
+        "Redis serves redis-benchmark's whole list to 50 clients",
+        default_list,
+    ),
+    ("Redis serves a thousand clients at once", thousand_clients),
+    ("Redis serves pipelined requests", pipelined),
+    ("Redis serves values of 64 KiB", large_values),
+    (
+        "Redis saves, rewrites its log and reloads while it serves",
+        persistence_commands,
+    ),
+    (
+        "Redis finds its data on the volume in the next machine",
+        data_survives,
+    ),
+];
+
+const PING: &[u8] = b"PING\r\n";
+
+fn start(setup: &Setup, flags: &[&str], redis_args: &[&str]) -> Result<(Guest, u16), String> {
+    let port = qemu::free_tcp_port().map_err(|error| error.to_string())?;
+    let publish = format!("127.0.0.1:{port}:6379");
+    let mut args = vec!["-p", &publish];
+    args.extend(flags);
+    args.extend(["redis-server", "--protected-mode", "no"]);
+    args.extend(redis_args);
+    let guest = setup.start(&args)?;
+    guest.expect_port(port, PING)?;
+    Ok((guest, port))
+}
+
+fn benchmark(guest: &Guest, port: u16, args: &[&str]) -> Result<(), String> {
+    let port = port.to_string();
+    let output = Command::new("redis-benchmark")
+        .args(["-q", "-p", &port])
+        .args(args)
+        .output();
+    let output = output.map_err(|error| format!("redis-benchmark: {error}"))?;
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    if !output.status.success() || said.contains("Error") || said.contains("ERR") {
+        return Err(guest.explain(&format!("failed redis-benchmark: {}", said.trim())));
+    }
+    Ok(())
+}
+
+fn serve_benchmark(setup: &Setup, args: &[&str]) -> Result<(), String> {
+    let (guest, port) = start(setup, &[], &["--save", ""])?;
+    benchmark(&guest, port, args)?;
+    expect_status(&guest.stop()?, 0)
+}
+
+fn default_list(setup: &Setup) -> Result<(), String> {
+    serve_benchmark(setup, &["-n", "2000", "-c", "50"])
+}
+
+fn thousand_clients(setup: &Setup) -> Result<(), String> {
+    serve_benchmark(setup, &["-n", "10000", "-c", "1000", "-t", "set,get"])
+}
+
+fn pipelined(setup: &Setup) -> Result<(), String> {
+    serve_benchmark(
+        setup,
+        &["-n", "50000", "-P", "16", "-t", "set,get,incr,lpush,zadd"],
+    )
+}
+
+fn large_values(setup: &Setup) -> Result<(), String> {
+    serve_benchmark(
+        setup,
+        &[
+            "-n",
+            "500",
+            "-c",
+            "10",
+            "-d",
+            "65536",
+            "-t",
+            "set,get,lpush",
+        ],
+    )
+}
+
+fn persistence_commands(setup: &Setup) -> Result<(), String> {
+    let (guest, port) = start(
+        setup,
+        &[],
+        &["--appendonly", "yes", "--enable-debug-command", "yes"],
+    )?;
+    let mut redis = Redis::connect(port)?;
+    redis.call(&["DEBUG", "POPULATE", "20000"])?;
+    redis.call(&["BGSAVE"])?;
+    benchmark(&guest, port, &["-n", "3000", "-t", "set,get"])?;
+    redis.wait_for_info("rdb_bgsave_in_progress", "0")?;
+    redis.wait_for_info("rdb_last_bgsave_status", "ok")?;
+    redis.call(&["BGREWRITEAOF"])?;
+    benchmark(&guest, port, &["-n", "3000", "-t", "set,get"])?;
+    redis.wait_for_info("aof_rewrite_in_progress", "0")?;
+    redis.wait_for_info("aof_last_bgrewrite_status", "ok")?;
+    let before = redis.call(&["DBSIZE"])?;
+    redis.call(&["DEBUG", "RELOAD"])?;
+    let after = redis.call(&["DBSIZE"])?;
+    if before != after {
+        return Err(format!("{before} keys before the reload, {after} after"));
+    }
+    expect_status(&guest.stop()?, 0)
+}
+
+fn data_survives(setup: &Setup) -> Result<(), String> {
+    let folder = Folder::new("redis-data")?;
+    let volume = format!("{}:/data", folder.0.display());
+    let flags = ["-v", volume.as_str()];
+    let args = ["--dir", "/data"];
+    let (guest, port) = start(setup, &flags, &args)?;
+    let mut redis = Redis::connect(port)?;
+    for number in 0..1000 {
+        redis.call(&["SET", &format!("key:{number}"), &format!("value {number}")])?;
+    }
+    // The connection closes instead of a reply.
+    let _ = redis.call(&["SHUTDOWN", "SAVE"]);
+    expect_status(&guest.wait(crate::guest::BOOT_PATIENCE)?, 0)?;
+
+    let (guest, port) = start(setup, &flags, &args)?;
+    let mut redis = Redis::connect(port)?;
+    for number in [0, 500, 999] {
+        let value = redis.call(&["GET", &format!("key:{number}")])?;
+        if value != format!("value {number}") {
+            return Err(format!("key:{number} holds {value:?} in the next machine"));
+        }
+    }
+    expect_status(&guest.stop()?, 0)
+}
+
+/// A folder for one test, removed afterwards.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Result<Self, String> {
+        let path = std::env::temp_dir().join(format!("sietch-{name}-{}", std::process::id()));
+        fs::create_dir_all(&path).map_err(|error| format!("{path:?}: {error}"))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

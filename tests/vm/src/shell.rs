@@ -1,0 +1,138 @@
+//! An interactive busybox shell, typed to through a pseudo-terminal.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use qemu::Transcript;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::Test;
+use crate::guest::{BOOT_PATIENCE, Setup};
+
+/// The tests.
+pub const TESTS: &[Test] = &[
+    (
+        "an interactive shell answers, pipes and keeps jobs",
+        commands,
+    ),
+    (
+        "Ctrl-C ends the program in front and not the shell",
+        interrupt,
+    ),
+];
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn commands(setup: &Setup) -> Result<(), String> {
+    let mut terminal = Terminal::start(setup)?;
+    terminal.ask("echo $((6 * 7)) is it", "42 is it")?;
+    terminal.ask("seq 1 100 | tail -n 3 | tr '\\n' '+'", "98+99+100+")?;
+    terminal.ask(
+        "for i in 1 2 3; do echo $i; done > /tmp/x; echo lines=$(wc -l < /tmp/x)",
+        "lines=3",
+    )?;
+    terminal.ask("sleep 100 & jobs", "Running")?;
+    terminal.ask("kill %1; wait; echo job $((3 - 2)) gone", "job 1 gone")?;
+    terminal.leave()
+}
+
+fn interrupt(setup: &Setup) -> Result<(), String> {
+    let mut terminal = Terminal::start(setup)?;
+    terminal.write("sleep 1000\r")?;
+    thread::sleep(Duration::from_millis(500));
+    terminal.write("\x03")?;
+    terminal.ask("echo still $((1 + 1)) here", "still 2 here")?;
+    terminal.leave()
+}
+
+/// The command's terminal, from the user's side.
+struct Terminal {
+    child: Child,
+    keyboard: File,
+    screen: Transcript,
+}
+
+impl Terminal {
+    fn start(setup: &Setup) -> Result<Self, String> {
+        let (keyboard, user_side) = open_pty().map_err(|error| format!("no terminal: {error}"))?;
+        let duplicate = |file: &File| file.try_clone().map_err(|error| error.to_string());
+        let screen = Transcript::of(duplicate(&keyboard)?);
+        let child = setup
+            .command(&["--net", "none", "busybox", "sh"])
+            .stdin(Stdio::from(duplicate(&user_side)?))
+            .stdout(Stdio::from(duplicate(&user_side)?))
+            .stderr(Stdio::from(user_side))
+            .spawn()
+            .map_err(|error| format!("sietch does not start: {error}"))?;
+        let terminal = Self {
+            child,
+            keyboard,
+            screen,
+        };
+        match terminal.screen.wait_for("# ", BOOT_PATIENCE) {
+            true => Ok(terminal),
+            false => Err(format!(
+                "the shell shows no prompt: {:?}",
+                terminal.screen.text()
+            )),
+        }
+    }
+
+    fn write(&mut self, keys: &str) -> Result<(), String> {
+        self.keyboard
+            .write_all(keys.as_bytes())
+            .map_err(|error| error.to_string())
+    }
+
+    /// Types a line and waits for the answer, which the line itself must not contain.
+    fn ask(&mut self, line: &str, answer: &str) -> Result<(), String> {
+        self.write(&format!("{line}\r"))?;
+        match self.screen.wait_for(answer, PATIENCE) {
+            true => Ok(()),
+            false => Err(format!(
+                "`{line}` is not answered: {:?}",
+                self.screen.text()
+            )),
+        }
+    }
+
+    fn leave(mut self) -> Result<(), String> {
+        self.write("exit 5\r")?;
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return match status.code() {
+                    Some(5) => Ok(()),
+                    other => Err(format!("the shell's status is {other:?}")),
+                };
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        Err("the shell did not leave".into())
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // Three Ctrl-C within a second end the machine.
+        let _ = self.write("\x03\x03\x03");
+        let _ = self.child.wait();
+    }
+}
+
+fn open_pty() -> rustix::io::Result<(File, File)> {
+    let master: OwnedFd = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
+    grantpt(&master)?;
+    unlockpt(&master)?;
+    let path = ptsname(&master, Vec::new())?;
+    let path = path.to_string_lossy().into_owned();
+    let user_side = File::options().read(true).write(true).open(path);
+    Ok((
+        File::from(master),
+        user_side.map_err(|_| rustix::io::Errno::NODEV)?,
+    ))
+}

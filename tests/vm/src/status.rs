@@ -1,0 +1,94 @@
+//! How programs end, as the command tells it.
+
+use std::time::Duration;
+
+use crate::Test;
+use crate::guest::{BOOT_PATIENCE, Setup};
+
+/// The tests.
+pub const TESTS: &[Test] = &[
+    ("the exit status of a program is passed on", exit_status),
+    ("what a program writes arrives and nothing else", output),
+    (
+        "a program killed by a signal is reported with its name",
+        killed,
+    ),
+    ("a program ends when its machine is asked to", terminated),
+    (
+        "a program sees its environment and working folder",
+        environment,
+    ),
+];
+
+fn shell(setup: &Setup, script: &str) -> Result<crate::guest::End, String> {
+    setup
+        .start(&["--net", "none", "busybox", "sh", "-c", script])?
+        .wait(BOOT_PATIENCE)
+}
+
+fn exit_status(setup: &Setup) -> Result<(), String> {
+    for status in [0, 1, 77, 255] {
+        let end = shell(setup, &format!("exit {status}"))?;
+        expect_status(&end, status)?;
+    }
+    Ok(())
+}
+
+fn output(setup: &Setup) -> Result<(), String> {
+    let end = shell(setup, "echo out; echo err >&2")?;
+    let said: Vec<&str> = end.console.lines().map(str::trim_end).collect();
+    match said.as_slice() {
+        ["out", "err"] => Ok(()),
+        other => Err(format!("the console shows {other:?}")),
+    }
+}
+
+fn killed(setup: &Setup) -> Result<(), String> {
+    let end = shell(setup, "kill -SEGV $$")?;
+    expect_status(&end, 128 + 11)?;
+    match end.errors.contains("busybox was killed by SIGSEGV") {
+        true => Ok(()),
+        false => Err(format!("the command said {:?}", end.errors)),
+    }
+}
+
+fn terminated(setup: &Setup) -> Result<(), String> {
+    let script = "trap 'echo asked; exit 9' TERM; echo ready; while :; do sleep 1; done";
+    let guest = setup.start(&["--net", "none", "busybox", "sh", "-c", script])?;
+    guest.expect("ready", BOOT_PATIENCE)?;
+    let end = guest.stop()?;
+    expect_status(&end, 9)
+}
+
+fn environment(setup: &Setup) -> Result<(), String> {
+    let script = "echo $GREETING from $(pwd)";
+    let args = [
+        "--net",
+        "none",
+        "-e",
+        "GREETING=hello",
+        "-w",
+        "/tmp",
+        "busybox",
+        "sh",
+        "-c",
+        script,
+    ];
+    let guest = setup.start(&args)?;
+    guest.expect("hello from /tmp", BOOT_PATIENCE)?;
+    let end = guest.wait(Duration::from_secs(20))?;
+    expect_status(&end, 0)
+}
+
+/// Fails with the command's words if the status is another.
+pub fn expect_status(end: &crate::guest::End, status: i32) -> Result<(), String> {
+    match end.status == status {
+        true => Ok(()),
+        false => Err(format!(
+            "the status is {} and not {status}: {} {}",
+            end.status,
+            end.console.trim(),
+            end.errors.trim()
+        )),
+    }
+}
