@@ -1,0 +1,101 @@
+//! Entries of page tables (Intel SDM volume 3, 4.5) and what user entries mean here.
+
+use base::PAGE_SHIFT;
+use frames::FrameNo;
+
+pub(super) const PRESENT: u64 = 1 << 0;
+pub(super) const WRITE: u64 = 1 << 1;
+pub(super) const USER: u64 = 1 << 2;
+pub(super) const WRITE_THROUGH: u64 = 1 << 3;
+pub(super) const UNCACHED: u64 = 1 << 4;
+pub(super) const ACCESSED: u64 = 1 << 5;
+pub(super) const DIRTY: u64 = 1 << 6;
+pub(super) const LARGE: u64 = 1 << 7;
+pub(super) const GLOBAL: u64 = 1 << 8;
+/// Not present for the processor (no access is allowed), yet the entry owns its page.
+pub(super) const HELD: u64 = 1 << 9;
+pub(super) const NO_EXECUTE: u64 = 1 << 63;
+const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
+
+/// What a program may do with a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Prot {
+    /// Loads.
+    pub read: bool,
+    /// Stores; implies loads on this processor.
+    pub write: bool,
+    /// Instruction fetches; implies loads on this processor.
+    pub exec: bool,
+}
+
+impl Prot {
+    /// No access at all.
+    pub const NONE: Self = Self {
+        read: false,
+        write: false,
+        exec: false,
+    };
+    /// Loads only.
+    pub const READ: Self = Self {
+        read: true,
+        write: false,
+        exec: false,
+    };
+    /// Loads and stores.
+    pub const READ_WRITE: Self = Self {
+        read: true,
+        write: true,
+        exec: false,
+    };
+
+    /// The same without stores.
+    #[must_use]
+    pub const fn without_write(self) -> Self {
+        Self {
+            write: false,
+            ..self
+        }
+    }
+
+    pub(super) const fn bits(self) -> u64 {
+        if !(self.read || self.write || self.exec) {
+            return HELD;
+        }
+        let write = if self.write { WRITE } else { 0 };
+        let exec = if self.exec { 0 } else { NO_EXECUTE };
+        PRESENT | USER | write | exec
+    }
+}
+
+/// What is known of one mapped page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mapping {
+    /// The program may load from it.
+    pub present: bool,
+    /// The program may store to it.
+    pub writable: bool,
+    /// It was stored to through this mapping since the bit was last cleared.
+    pub dirty: bool,
+    /// It was used through this mapping.
+    pub accessed: bool,
+    /// Somebody else owns the same frame.
+    pub shared: bool,
+}
+
+/// The entry that links to `frame`.
+#[inline(always)]
+pub(super) const fn link(frame: FrameNo, bits: u64) -> u64 {
+    frame << PAGE_SHIFT | bits
+}
+
+/// The frame that an entry links to.
+#[inline(always)]
+pub(super) const fn frame(entry: u64) -> FrameNo {
+    (entry & ADDRESS) >> PAGE_SHIFT
+}
+
+/// Whether a user entry owns a page (**Leaf**).
+#[inline(always)]
+pub(super) const fn owns_page(entry: u64) -> bool {
+    entry & (PRESENT | HELD) != 0
+}

@@ -1,0 +1,58 @@
+//! Memory of the machine: frames, pages, page tables, user copies, the kernel's heap.
+//!
+//! The problem: hand physical memory to safe code. Everything above this module owns
+//! memory as values ([`Page`], [`PageTable`], `hal::DmaBuf`, boxes) and can not name
+//! an address that it does not own.
+//!
+//! The idea: all RAM is mapped once at [`arch::layout::DIRECT_MAP`]; a [`Page`] is a
+//! counted claim on one frame and is read and written by copying through that map. A
+//! [`PageTable`] owns the pages that it maps. Pages leave it through a [`Gather`],
+//! which drops them only after no CPU can still translate to them ([`tlb`]).
+//!
+//! Invariants (cited by the `SAFETY` comments):
+//! - **Direct**: every frame that the frame table describes is mapped, writable and not
+//!   executable, at `DIRECT_MAP` plus its physical address, on every CPU, for good.
+//! - **Claim**: memory of a frame in use is touched only through its owners: pages and
+//!   user mappings copy by raw pointers (no Rust reference to it exists); heap, tables,
+//!   stacks and DMA memory are exclusive to their owner.
+//! - **Tables**: a frame that a page table links to is a table of that page table alone
+//!   and lives until the page table is dropped.
+//! - **Leaf**: an entry with `PRESENT` or `HELD` in a user table owns one count of its frame.
+//! - **Late**: a frame that a CPU may still translate to is not given back.
+//! - **Shared half**: the top-level entries of the kernel's half are made in [`init`] and
+//!   are equal in all page tables.
+//!
+//! Lock order: a page table's lock, then the depot's, then the buddy's.
+//!
+//! Not here: which address means what (`kernel::mm`), page caches, resolving faults.
+
+mod direct;
+mod dma;
+mod entry;
+mod gather;
+mod heap;
+mod kernel_map;
+mod page;
+mod ram;
+mod setup;
+mod stack;
+mod string;
+mod table;
+mod tlb;
+mod user;
+mod walk;
+
+pub use dma::{DmaMemory, grow_packet_pool, map_device};
+pub use entry::{Mapping, Prot};
+pub use gather::Gather;
+pub use heap::heap_bytes;
+pub use page::Page;
+pub use ram::{MemoryStats, donate, stats};
+pub use setup::{PhysRange, init};
+pub use stack::{KernelStack, STACK_BYTES};
+pub use table::{MapError, PageTable};
+pub use tlb::{enter_kernel_table, rest};
+pub use user::{
+    Fault, USER_END, compare_exchange_user_u32, copy_from_user, copy_to_user, fill_user,
+    load_user_u32, load_user_u64, store_user_u32, store_user_u64,
+};

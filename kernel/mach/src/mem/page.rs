@@ -1,0 +1,189 @@
+//! A counted claim on one frame.
+
+use core::num::NonZeroU32;
+use core::ops::Range;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use base::{PAGE_BYTES, PAGE_SHIFT, PhysAddr, VirtAddr};
+use frames::FrameNo;
+
+use super::user::{self, Fault};
+use super::{direct, ram};
+
+/// One frame of memory, shared by its clones and given back with the last of them.
+///
+/// Its content may change at any time (another owner, a program that has it mapped), so
+/// it is only copied in and out. Offsets and lengths that leave the page are
+/// bugs of the caller and panic.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Frame 0 is never handed out (`setup` leaves out the first MiB).
+    frame: NonZeroU32,
+}
+
+impl Page {
+    #[inline]
+    fn of(frame: FrameNo) -> Option<Self> {
+        Some(Self {
+            frame: NonZeroU32::new(frame as u32)?,
+        })
+    }
+
+    /// A page with any content: for callers that overwrite all of it.
+    #[inline]
+    pub fn alloc() -> Option<Self> {
+        Self::of(ram::alloc_user_frame()?)
+    }
+
+    /// A page full of zeros.
+    #[inline]
+    pub fn zeroed() -> Option<Self> {
+        let page = Self::alloc()?;
+        page.zero(0..PAGE_BYTES);
+        Some(page)
+    }
+
+    /// A new page with the content of `source`.
+    pub fn copy_of(source: &Page) -> Option<Self> {
+        let page = Self::alloc()?;
+        // SAFETY: **Claim** and **Direct**: two different frames that both pages own.
+        unsafe {
+            page.pointer()
+                .copy_from_nonoverlapping(source.pointer(), PAGE_BYTES)
+        };
+        Some(page)
+    }
+
+    #[inline(always)]
+    fn frame(&self) -> FrameNo {
+        FrameNo::from(self.frame.get())
+    }
+
+    #[inline(always)]
+    fn pointer(&self) -> *mut u8 {
+        direct::frame_pointer(self.frame())
+    }
+
+    #[inline(always)]
+    fn part(&self, offset: usize, len: usize) -> *mut u8 {
+        assert!(
+            offset <= PAGE_BYTES && len <= PAGE_BYTES - offset,
+            "outside of the page"
+        );
+        self.pointer().wrapping_add(offset)
+    }
+
+    /// Physical address of the first byte.
+    pub fn phys(&self) -> PhysAddr {
+        PhysAddr(self.frame() << PAGE_SHIFT)
+    }
+
+    /// Whether this is the only owner.
+    #[inline]
+    pub fn is_unique(&self) -> bool {
+        self.owners() == 1
+    }
+
+    /// How many owners the frame has.
+    #[inline]
+    pub fn owners(&self) -> u64 {
+        ram::table().owners(self.frame())
+    }
+
+    /// Copies from `offset` into all of `to`.
+    #[inline]
+    pub fn read(&self, offset: usize, to: &mut [u8]) {
+        let from = self.part(offset, to.len());
+        // SAFETY: `part` checked the range; **Claim**: no reference overlaps the frame.
+        unsafe { from.copy_to_nonoverlapping(to.as_mut_ptr(), to.len()) }
+    }
+
+    /// Copies all of `from` to `offset`.
+    #[inline]
+    pub fn write(&self, offset: usize, from: &[u8]) {
+        let to = self.part(offset, from.len());
+        // SAFETY: `part` checked the range; **Claim**: no reference overlaps the frame.
+        unsafe { to.copy_from_nonoverlapping(from.as_ptr(), from.len()) }
+    }
+
+    /// Writes zeros over `range`.
+    #[inline]
+    pub fn zero(&self, range: Range<usize>) {
+        let len = range.len();
+        let to = self.part(range.start, len);
+        // SAFETY: `part` checked the range; **Claim**: no reference overlaps the frame.
+        unsafe { to.write_bytes(0, len) }
+    }
+
+    /// Writes the word at `offset` (a multiple of 8) at once: readers see all or nothing.
+    pub fn store_u64(&self, offset: usize, value: u64) {
+        self.word(offset).store(value, Ordering::Release);
+    }
+
+    /// Reads the word at `offset` (a multiple of 8) at once.
+    pub fn load_u64(&self, offset: usize) -> u64 {
+        self.word(offset).load(Ordering::Acquire)
+    }
+
+    fn word(&self, offset: usize) -> &AtomicU64 {
+        assert!(offset.is_multiple_of(8), "words are aligned");
+        let at = self.part(offset, 8).cast();
+        // SAFETY: aligned and inside; atomics may be shared with whoever maps the page.
+        unsafe { AtomicU64::from_ptr(at) }
+    }
+
+    /// Copies `len` bytes at `offset` straight to a program.
+    #[inline]
+    pub fn copy_to_user(&self, offset: usize, to: VirtAddr, len: usize) -> Result<(), Fault> {
+        let from = self.part(offset, len);
+        // SAFETY: `part` checked the kernel's side; **Claim**.
+        unsafe { user::copy_out(from, to, len) }
+    }
+
+    /// Copies `len` bytes from a program straight to `offset`.
+    #[inline]
+    pub fn copy_from_user(&self, offset: usize, from: VirtAddr, len: usize) -> Result<(), Fault> {
+        let to = self.part(offset, len);
+        // SAFETY: `part` checked the kernel's side; **Claim**.
+        unsafe { user::copy_in(to, from, len) }
+    }
+
+    /// Gives up the claim for an owner that keeps it as a number (a table's entry).
+    #[inline]
+    pub(super) fn into_frame(self) -> FrameNo {
+        let frame = self.frame();
+        core::mem::forget(self);
+        frame
+    }
+
+    /// Takes up a claim that [`Page::into_frame`] gave up.
+    #[inline]
+    pub(super) fn from_frame(frame: FrameNo) -> Self {
+        match Self::of(frame) {
+            Some(page) => page,
+            None => unreachable!("**Leaf**: entries hold frames that pages gave"),
+        }
+    }
+}
+
+impl Clone for Page {
+    /// One owner more of the same frame.
+    #[inline]
+    fn clone(&self) -> Self {
+        let shared = ram::table().share(self.frame());
+        assert!(
+            shared.is_ok(),
+            "2^40 owners of a few bytes each exceed any RAM"
+        );
+        Self { frame: self.frame }
+    }
+}
+
+impl Drop for Page {
+    #[inline]
+    fn drop(&mut self) {
+        if ram::table().release(self.frame()) {
+            ram::free_frame(self.frame());
+        }
+    }
+}

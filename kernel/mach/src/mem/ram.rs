@@ -1,0 +1,161 @@
+//! The frames of this machine: one buddy behind a lock, a small cache on each CPU.
+
+use core::cell::RefCell;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use base::{CpuId, PAGE_SHIFT};
+use frames::{Buddy, CACHE_BATCH, Extent, FrameCache, FrameNo, FrameTable};
+
+use super::setup::PhysRange;
+use crate::cpu::{self, MAX_CPUS, PerCpu};
+use crate::sync::{Once, Spin};
+
+static TABLE: Once<FrameTable> = Once::new();
+static BUDDY: Spin<Buddy> = Spin::new(Buddy::new());
+static CACHES: PerCpu<RefCell<FrameCache>> = PerCpu::new(|| RefCell::new(FrameCache::new()));
+/// Frames that rest in each CPU's cache, for [`stats`].
+static RESTING: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
+/// Frames handed to the allocator since the start.
+static TOTAL: AtomicU64 = AtomicU64::new(0);
+/// Frames that programs can not take: the kernel's own small allocations come from
+/// them when memory is short, so that it can report and kill instead of failing.
+static RESERVE: AtomicU64 = AtomicU64::new(0);
+
+/// One frame in this many is reserved for the kernel.
+const RESERVE_SHARE: u64 = 64;
+
+/// What memory there is, in frames of 4 KiB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryStats {
+    /// Frames that the allocator manages.
+    pub total: u64,
+    /// Frames that are free.
+    pub free: u64,
+}
+
+/// Frames in all and free ones, exact while other CPUs rest.
+pub fn stats() -> MemoryStats {
+    let resting: u64 = RESTING
+        .iter()
+        .map(|count| u64::from(count.load(Relaxed)))
+        .sum();
+    let free = BUDDY.lock().free_frames() + resting;
+    MemoryStats {
+        total: TOTAL.load(Relaxed),
+        free,
+    }
+}
+
+/// Says which frames there are; once, before anything else here.
+pub(super) fn describe(table: FrameTable) {
+    assert!(TABLE.set(table).is_ok(), "memory is described once");
+}
+
+/// The states of all frames.
+#[inline(always)]
+pub(super) fn table() -> &'static FrameTable {
+    static NONE: FrameTable = FrameTable::new();
+    TABLE.get().unwrap_or(&NONE)
+}
+
+/// Makes the whole pages of `range` allocatable: memory that was kept for a boot image
+/// which has been unpacked.
+///
+/// # Safety
+/// Nobody uses the memory any more (**Claim**).
+pub unsafe fn donate(range: PhysRange) {
+    let (start, end) = (range.start.page_ceil(), range.end.page_floor());
+    donate_frames(
+        start.0 >> PAGE_SHIFT,
+        (end.0 >> PAGE_SHIFT).saturating_sub(start.0 >> PAGE_SHIFT),
+    );
+}
+
+pub(super) fn donate_frames(first: FrameNo, pages: u64) {
+    let taken = BUDDY.lock().donate(table(), first, pages);
+    let total = TOTAL.fetch_add(taken, Relaxed) + taken;
+    RESERVE.store(total / RESERVE_SHARE, Relaxed);
+}
+
+fn note_resting(cache: &FrameCache) {
+    if let Some(count) = RESTING.get(cpu::id().index()) {
+        count.store(cache.len() as u32, Relaxed);
+    }
+}
+
+/// One frame in use with one owner, any content.
+#[inline]
+pub(super) fn alloc_frame() -> Option<FrameNo> {
+    let mut cache = CACHES.get().borrow_mut();
+    if cache.is_empty() {
+        refill(&mut cache, 0);
+    }
+    let frame = cache.pop();
+    note_resting(&cache);
+    frame
+}
+
+/// As [`alloc_frame`], for memory that a program asked for: leaves the reserve alone.
+#[inline]
+pub(super) fn alloc_user_frame() -> Option<FrameNo> {
+    let mut cache = CACHES.get().borrow_mut();
+    if cache.is_empty() {
+        refill(&mut cache, RESERVE.load(Relaxed));
+    }
+    let frame = cache.pop();
+    note_resting(&cache);
+    frame
+}
+
+#[cold]
+fn refill(cache: &mut FrameCache, reserve: u64) {
+    let mut buddy = BUDDY.lock();
+    for _ in 0..CACHE_BATCH {
+        if buddy.free_frames() <= reserve {
+            return;
+        }
+        let Some(frame) = buddy.alloc_one(table()) else {
+            return;
+        };
+        if let Err(frame) = cache.push(frame) {
+            buddy.free_one(table(), frame);
+        }
+    }
+}
+
+/// Gives back a frame whose last owner is gone.
+#[inline]
+pub(super) fn free_frame(frame: FrameNo) {
+    let mut cache = CACHES.get().borrow_mut();
+    if let Err(frame) = cache.push(frame) {
+        drain(&mut cache, frame);
+    }
+    note_resting(&cache);
+}
+
+#[cold]
+fn drain(cache: &mut FrameCache, frame: FrameNo) {
+    let mut buddy = BUDDY.lock();
+    buddy.free_one(table(), frame);
+    for _ in 0..CACHE_BATCH {
+        let Some(frame) = cache.pop() else { return };
+        buddy.free_one(table(), frame);
+    }
+}
+
+/// `pages` contiguous frames, any content.
+pub(super) fn alloc_extent(pages: u64) -> Option<Extent> {
+    BUDDY.lock().alloc(table(), pages)
+}
+
+/// Gives contiguous frames back.
+pub(super) fn free_extent(extent: Extent) {
+    BUDDY.lock().free(table(), extent);
+}
+
+const _: () = assert!(MAX_CPUS <= 32, "CPU sets are 32 bits");
+
+/// `cpu` as a set of CPUs.
+pub(super) fn bit(cpu: CpuId) -> u32 {
+    1 << cpu.0
+}

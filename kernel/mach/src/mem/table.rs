@@ -1,0 +1,351 @@
+//! A program's page table.
+
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use base::{PAGE_BYTES, VirtAddr};
+
+use super::entry::{self, ACCESSED, DIRTY, HELD, Mapping, PRESENT, Prot, USER, WRITE};
+use super::user::USER_END;
+use super::walk::{self, Tree};
+use super::{Gather, Page, kernel_map, ram, tlb};
+use crate::sync::Spin;
+
+/// Why a page was not mapped; it comes back.
+#[derive(Debug)]
+pub enum MapError {
+    /// Memory for a table is short.
+    NoMemory(Page),
+    /// A page is mapped there already.
+    Occupied(Page),
+    /// The address is not a page of the user half.
+    OutOfRange(Page),
+}
+
+/// The pages of one address space, as the processor sees them.
+///
+/// Ranges are clipped to the user half. All methods may be called by any CPU at any
+/// time; what a range means while two callers change it is for them to agree on.
+#[derive(Debug)]
+pub struct PageTable {
+    tree: Spin<Tree>,
+    pub(super) id: tlb::SpaceId,
+    resident: AtomicUsize,
+}
+
+impl PageTable {
+    /// An empty table that shares the kernel's half; `None` when memory is short.
+    pub fn new() -> Option<Self> {
+        let root = walk::new_table()?;
+        kernel_map::share_kernel_half(root);
+        // SAFETY: the root is new, and its upper half is never walked by user ranges.
+        let tree = unsafe { Tree::new(root) };
+        Some(Self {
+            tree: Spin::new(tree),
+            id: tlb::SpaceId::new(root),
+            resident: AtomicUsize::new(0),
+        })
+    }
+
+    /// Makes this the table of the running CPU; cheap if it is already.
+    ///
+    /// Dropping the table while CPUs use it is allowed: they move to the kernel's.
+    #[inline]
+    pub fn activate(&self) {
+        tlb::activate(&self.id);
+    }
+
+    /// Pages that the table maps.
+    pub fn resident(&self) -> usize {
+        self.resident.load(Relaxed)
+    }
+
+    /// Maps `page` at an empty place. No other CPU needs to be told.
+    pub fn map(&self, at: VirtAddr, page: Page, prot: Prot) -> Result<(), MapError> {
+        if !is_user_page(at) {
+            return Err(MapError::OutOfRange(page));
+        }
+        let mut tree = self.tree.lock();
+        let Some(slot) = tree.find_or_make(at, 0, USER | WRITE) else {
+            return Err(MapError::NoMemory(page));
+        };
+        if slot.load(Relaxed) != 0 {
+            return Err(MapError::Occupied(page));
+        }
+        slot.store(entry::link(page.into_frame(), prot.bits()), Relaxed);
+        self.count(1);
+        Ok(())
+    }
+
+    /// Puts `page` in place of the page at `at`, which goes to `gather`.
+    pub fn replace(
+        &self,
+        at: VirtAddr,
+        page: Page,
+        prot: Prot,
+        gather: &mut Gather,
+    ) -> Result<(), MapError> {
+        let old = self.take(at);
+        if let Some(old) = old {
+            gather.push(at, old);
+        }
+        self.map(at, page, prot)
+    }
+
+    fn take(&self, at: VirtAddr) -> Option<Page> {
+        let tree = self.tree.lock();
+        let slot = tree.find(at, 0)?;
+        let old = slot.swap(0, Relaxed);
+        self.released(old)
+    }
+
+    /// The claim of an entry that was just cleared.
+    fn released(&self, old: u64) -> Option<Page> {
+        if !entry::owns_page(old) {
+            return None;
+        }
+        self.resident.fetch_sub(1, Relaxed);
+        Some(Page::from_frame(entry::frame(old)))
+    }
+
+    fn count(&self, pages: usize) {
+        self.resident.fetch_add(pages, Relaxed);
+    }
+
+    /// Clears all entries of the range; the pages go to `gather`. `dirty` is told
+    /// of pages that were stored to through this table.
+    pub fn unmap(
+        &self,
+        from: VirtAddr,
+        to: VirtAddr,
+        gather: &mut Gather,
+        dirty: &mut dyn FnMut(VirtAddr, &Page),
+    ) {
+        let tree = self.tree.lock();
+        tree.for_each(from, clip(to), &mut |at, slot| {
+            let old = slot.swap(0, Relaxed);
+            if let Some(page) = self.released(old) {
+                if old & DIRTY != 0 {
+                    dirty(at, &page);
+                }
+                gather.push(at, page);
+            }
+        });
+    }
+
+    /// Changes the permissions of the pages in the range. Where `keep_shared` holds,
+    /// pages with other owners stay read-only (copy on write is still to come).
+    pub fn protect(
+        &self,
+        from: VirtAddr,
+        to: VirtAddr,
+        prot: Prot,
+        keep_shared: bool,
+        gather: &mut Gather,
+    ) {
+        let tree = self.tree.lock();
+        tree.for_each(from, clip(to), &mut |at, slot| {
+            let old = slot.load(Relaxed);
+            let cow = keep_shared && is_shared(old);
+            let prot = if cow { prot.without_write() } else { prot };
+            set_bits(slot, old, prot.bits());
+            if loses_rights(old, prot.bits()) {
+                gather.note(at);
+            }
+        });
+    }
+
+    /// Gives the page at `at` these permissions if it is mapped; only this CPU is told
+    /// (others fault once more at most, so use it to add rights). Returns whether a page
+    /// is there.
+    pub fn grant(&self, at: VirtAddr, prot: Prot) -> bool {
+        let tree = self.tree.lock();
+        let Some(slot) = tree.find(at, 0) else {
+            return false;
+        };
+        let old = slot.load(Relaxed);
+        if !entry::owns_page(old) {
+            return false;
+        }
+        set_bits(slot, old, prot.bits());
+        arch::instr::invlpg(at.0);
+        true
+    }
+
+    /// The page at `at`, shared with the caller.
+    pub fn page(&self, at: VirtAddr) -> Option<Page> {
+        self.with_leaf(at, |_, page| page.clone())
+    }
+
+    /// What is mapped at `at`.
+    pub fn query(&self, at: VirtAddr) -> Option<Mapping> {
+        self.with_leaf(at, describe)
+    }
+
+    fn with_leaf<R>(&self, at: VirtAddr, look: impl FnOnce(u64, &Page) -> R) -> Option<R> {
+        let tree = self.tree.lock();
+        look_at(tree.find(at, 0)?.load(Relaxed), look)
+    }
+
+    /// Visits the mapped pages of a range in order.
+    pub fn for_each(
+        &self,
+        from: VirtAddr,
+        to: VirtAddr,
+        visit: &mut dyn FnMut(VirtAddr, &Page, Mapping),
+    ) {
+        let tree = self.tree.lock();
+        tree.for_each(from, clip(to), &mut |at, slot| {
+            look_at(slot.load(Relaxed), |entry, page| {
+                visit(at, page, describe(entry, page))
+            });
+        });
+    }
+
+    /// Clears the dirty marks of a range and visits the pages that had one.
+    pub fn take_dirty(
+        &self,
+        from: VirtAddr,
+        to: VirtAddr,
+        gather: &mut Gather,
+        visit: &mut dyn FnMut(VirtAddr, &Page),
+    ) {
+        let tree = self.tree.lock();
+        tree.for_each(from, clip(to), &mut |at, slot| {
+            let old = slot.fetch_and(!DIRTY, Relaxed);
+            if old & DIRTY != 0 {
+                gather.note(at);
+                look_at(old, |_, page| visit(at, page));
+            }
+        });
+    }
+
+    /// Maps the range's pages in `child`, too. With `copy_on_write` both lose
+    /// the right to store. Returns false if memory is short; the child then has a part.
+    pub fn share_with(
+        &self,
+        child: &PageTable,
+        from: VirtAddr,
+        to: VirtAddr,
+        copy_on_write: bool,
+        gather: &mut Gather,
+    ) -> bool {
+        let tree = self.tree.lock();
+        let mut below = child.tree.lock();
+        let mut complete = true;
+        tree.for_each(from, clip(to), &mut |at, slot| {
+            let old = slot.load(Relaxed);
+            if copy_on_write && old & WRITE != 0 {
+                slot.fetch_and(!WRITE, Relaxed);
+                gather.note(at);
+            }
+            let keep = if copy_on_write {
+                !(WRITE | DIRTY)
+            } else {
+                !DIRTY
+            };
+            complete &= complete && child.adopt(&mut below, at, old & keep & !ACCESSED);
+        });
+        complete
+    }
+
+    fn adopt(&self, tree: &mut Tree, at: VirtAddr, entry: u64) -> bool {
+        if !entry::owns_page(entry) {
+            return true;
+        }
+        let Some(slot) = tree.find_or_make(at, 0, USER | WRITE) else {
+            return false;
+        };
+        if slot.load(Relaxed) != 0 || ram::table().share(entry::frame(entry)).is_err() {
+            return false;
+        }
+        slot.store(entry, Relaxed);
+        self.count(1);
+        true
+    }
+
+    /// Moves the pages of `[from, from + bytes)` to `to`, where nothing is mapped.
+    /// Returns false if memory is short; pages that did not move are still at `from`.
+    pub fn relocate(&self, from: VirtAddr, to: VirtAddr, bytes: u64, gather: &mut Gather) -> bool {
+        let mut tree = self.tree.lock();
+        (0..bytes).step_by(PAGE_BYTES).all(|offset| {
+            let Some(old) = tree.find(from + offset, 0).map(|slot| slot.load(Relaxed)) else {
+                return true;
+            };
+            if !entry::owns_page(old) {
+                return true;
+            }
+            let target = to + offset;
+            if !is_user_page(target) || tree.find_or_make(target, 0, USER | WRITE).is_none() {
+                return false;
+            }
+            let taken = tree
+                .find(from + offset, 0)
+                .map_or(0, |slot| slot.swap(0, Relaxed));
+            gather.note(from + offset);
+            if let Some(slot) = tree.find(target, 0) {
+                slot.store(taken, Relaxed);
+            }
+            true
+        })
+    }
+}
+
+impl Drop for PageTable {
+    fn drop(&mut self) {
+        tlb::evict(&self.id);
+        let mut tree = self.tree.lock();
+        tree.for_each(VirtAddr(0), USER_END, &mut |_, slot| {
+            drop(self.released(slot.swap(0, Relaxed)));
+        });
+        // SAFETY: `evict` took the root off all CPUs; nobody has the table any more.
+        unsafe { tree.free() };
+    }
+}
+
+fn is_user_page(at: VirtAddr) -> bool {
+    at < USER_END && at.page_offset() == 0
+}
+
+fn clip(to: VirtAddr) -> VirtAddr {
+    to.min(USER_END)
+}
+
+/// Replaces the permissions of an entry, keeping its page and the processor's marks.
+fn set_bits(slot: &AtomicU64, old: u64, bits: u64) {
+    let mut seen = old;
+    loop {
+        let marks = seen & (ACCESSED | DIRTY);
+        let new = entry::link(entry::frame(seen), bits) | marks;
+        match slot.compare_exchange(seen, new, Relaxed, Relaxed) {
+            Ok(_) => return,
+            Err(now) => seen = now,
+        }
+    }
+}
+
+fn loses_rights(old: u64, new: u64) -> bool {
+    let granted = PRESENT | WRITE;
+    old & granted & !new != 0 || (old ^ new) & entry::NO_EXECUTE & new != 0 && old & PRESENT != 0
+}
+
+fn is_shared(entry: u64) -> bool {
+    ram::table().owners(entry::frame(entry)) > 1
+}
+
+fn describe(entry: u64, page: &Page) -> Mapping {
+    Mapping {
+        present: entry & (PRESENT | HELD) == PRESENT,
+        writable: entry & WRITE != 0,
+        dirty: entry & DIRTY != 0,
+        accessed: entry & ACCESSED != 0,
+        shared: page.owners() > 1,
+    }
+}
+
+/// Looks at the page of an entry without taking its claim.
+fn look_at<R>(entry: u64, look: impl FnOnce(u64, &Page) -> R) -> Option<R> {
+    entry::owns_page(entry).then(|| {
+        let page = core::mem::ManuallyDrop::new(Page::from_frame(entry::frame(entry)));
+        look(entry, &page)
+    })
+}

@@ -1,0 +1,153 @@
+//! The four levels of tables below a root, and finding one's way through them.
+
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use base::{PAGE_BYTES, VirtAddr};
+use frames::FrameNo;
+
+use super::entry::{self, LARGE, PRESENT};
+use super::{direct, ram};
+
+/// Entries of a table.
+pub(super) const ENTRIES: usize = 512;
+/// Levels between the root (3) and the tables that map 4 KiB pages (0).
+const ROOT_LEVEL: u32 = 3;
+
+pub(super) type Table = [AtomicU64; ENTRIES];
+
+/// The table in `frame`.
+///
+/// # Safety
+/// **Tables** holds for `frame` as long as the reference is used.
+#[inline(always)]
+pub(super) unsafe fn table_at<'a>(frame: FrameNo) -> &'a Table {
+    // SAFETY: **Direct** maps it, the caller vouches for the rest; entries are atomic.
+    unsafe { &*direct::frame_pointer(frame).cast::<Table>() }
+}
+
+/// A new table with no entries, from the kernel's reserve if need be.
+pub(super) fn new_table() -> Option<FrameNo> {
+    let frame = ram::alloc_frame()?;
+    // SAFETY: **Claim**: the frame is ours alone, **Direct** maps it.
+    unsafe { direct::frame_pointer(frame).write_bytes(0, PAGE_BYTES) };
+    Some(frame)
+}
+
+/// Bytes that one entry of a table at `level` covers.
+pub(super) const fn span(level: u32) -> u64 {
+    1 << (12 + 9 * level)
+}
+
+#[inline(always)]
+fn index(at: VirtAddr, level: u32) -> usize {
+    (at.0 >> (12 + 9 * level)) as usize % ENTRIES
+}
+
+/// The tables below one root. Whoever has it has the right to change them.
+#[derive(Debug)]
+pub(super) struct Tree {
+    root: FrameNo,
+}
+
+impl Tree {
+    /// # Safety
+    /// `root` and all tables linked from it satisfy **Tables** for this tree.
+    pub unsafe fn new(root: FrameNo) -> Self {
+        Self { root }
+    }
+
+    /// The entry for the table or page of `level` at `at`; `None` if a table on the way
+    /// is missing or a large page is mapped there.
+    #[inline]
+    pub fn find(&self, at: VirtAddr, level: u32) -> Option<&AtomicU64> {
+        let mut frame = self.root;
+        for above in (level + 1..=ROOT_LEVEL).rev() {
+            // SAFETY: **Tables**: `frame` is the root or was linked by a table.
+            let link = unsafe { table_at(frame) }[index(at, above)].load(Relaxed);
+            if link & (PRESENT | LARGE) != PRESENT {
+                return None;
+            }
+            frame = entry::frame(link);
+        }
+        // SAFETY: as above.
+        Some(&unsafe { table_at(frame) }[index(at, level)])
+    }
+
+    /// As [`Tree::find`], making the tables on the way with the permissions `bits`.
+    #[inline]
+    pub fn find_or_make(&mut self, at: VirtAddr, level: u32, bits: u64) -> Option<&AtomicU64> {
+        if self.find(at, level).is_none() {
+            self.make(at, level, bits)?;
+        }
+        self.find(at, level)
+    }
+
+    #[cold]
+    fn make(&mut self, at: VirtAddr, level: u32, bits: u64) -> Option<()> {
+        for above in (level + 1..=ROOT_LEVEL).rev() {
+            let slot = self.find(at, above)?;
+            if slot.load(Relaxed) == 0 {
+                slot.store(entry::link(new_table()?, PRESENT | bits), Relaxed);
+            }
+        }
+        Some(())
+    }
+
+    /// Calls `act` with every entry that is not empty for pages in `[from, to)`.
+    pub fn for_each(
+        &self,
+        from: VirtAddr,
+        to: VirtAddr,
+        act: &mut dyn FnMut(VirtAddr, &AtomicU64),
+    ) {
+        self.visit(self.root, ROOT_LEVEL, from.0, to.0, act);
+    }
+
+    fn visit(
+        &self,
+        table: FrameNo,
+        level: u32,
+        from: u64,
+        to: u64,
+        act: &mut dyn FnMut(VirtAddr, &AtomicU64),
+    ) {
+        // SAFETY: **Tables**: `table` is the root or was linked by a table.
+        let table = unsafe { table_at(table) };
+        let mut at = from;
+        while at < to {
+            let next = ((at & !(span(level) - 1)) + span(level)).min(to);
+            let slot = &table[index(VirtAddr(at), level)];
+            let value = slot.load(Relaxed);
+            if value != 0 && level == 0 {
+                act(VirtAddr(at), slot);
+            } else if value & PRESENT != 0 {
+                self.visit(entry::frame(value), level - 1, at, next, act);
+            }
+            at = next;
+        }
+    }
+
+    /// Gives back all tables of the lower half and the root. Leaves are the caller's.
+    ///
+    /// # Safety
+    /// No CPU uses the root, and the tree is not used again.
+    pub unsafe fn free(&mut self) {
+        // SAFETY: **Tables**, and the caller gives them up.
+        unsafe { free_tables(self.root, ROOT_LEVEL, ENTRIES / 2) };
+    }
+}
+
+/// # Safety
+/// As for [`Tree::free`]; `frame` is a table of `level`.
+unsafe fn free_tables(frame: FrameNo, level: u32, entries: usize) {
+    // SAFETY: **Tables**.
+    let table = unsafe { table_at(frame) };
+    for slot in table[..entries].iter().filter(|_| level > 0) {
+        let link = slot.load(Relaxed);
+        if link & PRESENT != 0 {
+            // SAFETY: the caller's promise covers all tables below.
+            unsafe { free_tables(entry::frame(link), level - 1, ENTRIES) };
+        }
+    }
+    ram::free_frame(frame);
+}
