@@ -1,2 +1,23 @@
 //! The Linux system-call ABI: decode, call the kernel, encode.
+//!
+//! One file per family of calls. Each has a table `CALLS` that says number, name, kinds of
+//! arguments (for `--strace`) and handler; `table` merges them at compile time. A handler
+//! decodes and checks every argument, then calls `kernel`, then encodes the result. It
+//! holds no state of its own and no policy.
+//!
+//! errno exists only here (`errno`). Whatever a program passes, nothing here may panic:
+//! no indexing, no unwrap, no arithmetic that overflows; `host/tidy` checks it.
 #![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod call;
+mod dispatch;
+mod errno;
+mod missing;
+mod table;
+
+pub use call::{Arg, Call, Entry, Outcome};
+pub use dispatch::syscall;
+pub use errno::Errno;

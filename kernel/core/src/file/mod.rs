@@ -1,0 +1,73 @@
+//! Open files: what a descriptor stands for.
+//!
+//! Three objects, as in Unix: a [`File`] is the thing itself (a regular file, a pipe end,
+//! a socket); an [`OpenFile`] is one opening of it, with position and status flags,
+//! shared by `dup` and `fork`; an [`FdTable`] gives small numbers to openings.
+//! Not here: names (`fs`) and waiting for several files at once (`poll`).
+
+mod open_file;
+mod table;
+
+use alloc::sync::Arc;
+
+pub use open_file::{OpenFile, StatusFlags};
+pub use table::{Fd, FdTable};
+
+use crate::error::{Error, Result};
+use crate::io::{Sink, Source};
+use crate::poll::{Events, Pollee};
+
+/// What can be opened. Each method has the answer of a thing that cannot do it.
+///
+/// `open` is the opening through which the call came: it carries the status flags
+/// (`O_NONBLOCK`, `O_APPEND`, ...).
+pub trait File: Send + Sync {
+    /// Reads at the file's own position (streams) into `to`; 0 at the end.
+    fn read(&self, _open: &OpenFile, _to: &mut Sink<'_>) -> Result<usize> {
+        Err(Error::Invalid)
+    }
+
+    /// Writes at the file's own position (streams) from `from`.
+    fn write(&self, _open: &OpenFile, _from: &mut Source<'_>) -> Result<usize> {
+        Err(Error::Invalid)
+    }
+
+    /// Reads at `offset`; files with positions implement this and not `read`.
+    fn read_at(&self, _open: &OpenFile, _offset: u64, _to: &mut Sink<'_>) -> Result<usize> {
+        Err(Error::NotSeekable)
+    }
+
+    /// Writes at `offset`; files with positions implement this and not `write`.
+    fn write_at(&self, _open: &OpenFile, _offset: u64, _from: &mut Source<'_>) -> Result<usize> {
+        Err(Error::NotSeekable)
+    }
+
+    /// Whether the file has positions: `read`, `write` and `lseek` then use them.
+    fn is_seekable(&self) -> bool {
+        false
+    }
+
+    /// What is ready now.
+    fn poll(&self) -> Events {
+        Events::READABLE | Events::WRITABLE
+    }
+
+    /// Who to ask for changes; `None` if the file is always ready (and epoll refuses it).
+    fn pollee(&self) -> Option<&Pollee> {
+        None
+    }
+
+    /// A device's own request; `argument` is a number or a user address.
+    fn ioctl(&self, _open: &OpenFile, _request: u32, _argument: u64) -> Result<usize> {
+        Err(Error::NotTerminal)
+    }
+
+    /// The last descriptor of `open` was closed (by one of possibly many programs).
+    fn close(&self, _open: &OpenFile) {}
+
+    /// For narrowing to a concrete kind of file (`as_any().downcast_ref::<Socket>()`).
+    fn as_any(&self) -> &dyn core::any::Any;
+}
+
+/// A file as the table holds it.
+pub type FileRef = Arc<dyn File>;

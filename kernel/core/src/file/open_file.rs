@@ -1,0 +1,122 @@
+//! One opening of a file: position, status flags, owner of its signals.
+
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use bitflags::bitflags;
+
+use super::FileRef;
+use crate::error::{Error, Result};
+use crate::io::{Sink, Source};
+use crate::sync::Mutex;
+
+bitflags! {
+    /// Status flags of an opening; the bits are Linux' own (`O_*` on x86-64).
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct StatusFlags: u32 {
+        /// Opened for writing only.
+        const WRONLY = 0o1;
+        /// Opened for reading and writing.
+        const RDWR = 0o2;
+        /// Every write goes to the end.
+        const APPEND = 0o2000;
+        /// Calls do not block.
+        const NONBLOCK = 0o4000;
+        /// Writes reach the disk's data.
+        const DSYNC = 0o10000;
+        /// Signals on readiness.
+        const ASYNC = 0o20000;
+        /// No cache.
+        const DIRECT = 0o40000;
+        /// Offsets of 64 bits; always so here.
+        const LARGEFILE = 0o100000;
+        /// Reads do not set the access time.
+        const NOATIME = 0o1000000;
+        /// The opening names a place in the tree only.
+        const PATH = 0o10000000;
+    }
+}
+
+/// What `fcntl(F_SETFL)` may change.
+const CHANGEABLE: StatusFlags = StatusFlags::APPEND
+    .union(StatusFlags::NONBLOCK)
+    .union(StatusFlags::ASYNC)
+    .union(StatusFlags::DIRECT)
+    .union(StatusFlags::NOATIME);
+
+/// An open file description (POSIX' term).
+pub struct OpenFile {
+    /// The thing that is open.
+    pub file: FileRef,
+    flags: AtomicU32,
+    /// The position of the next `read` or `write`; held while one is under way.
+    pub position: Mutex<u64>,
+}
+
+impl OpenFile {
+    /// Opens `file` at position 0.
+    pub fn new(file: FileRef, flags: StatusFlags) -> Arc<Self> {
+        Arc::new(Self { file, flags: AtomicU32::new(flags.bits()), position: Mutex::new(0) })
+    }
+
+    /// The status flags now.
+    pub fn flags(&self) -> StatusFlags {
+        StatusFlags::from_bits_retain(self.flags.load(Ordering::Relaxed))
+    }
+
+    /// Sets those flags that may change after the opening.
+    pub fn set_flags(&self, flags: StatusFlags) {
+        let kept = self.flags().difference(CHANGEABLE);
+        self.flags.store((kept | flags & CHANGEABLE).bits(), Ordering::Relaxed);
+    }
+
+    /// Whether a call should return [`Error::WouldBlock`] instead of blocking.
+    pub fn is_nonblocking(&self) -> bool {
+        self.flags().contains(StatusFlags::NONBLOCK)
+    }
+
+    /// Whether it was opened for reading.
+    pub fn is_readable(&self) -> bool {
+        !self.flags().intersects(StatusFlags::WRONLY | StatusFlags::PATH)
+    }
+
+    /// Whether it was opened for writing.
+    pub fn is_writable(&self) -> bool {
+        self.flags().intersects(StatusFlags::WRONLY | StatusFlags::RDWR)
+            && !self.flags().contains(StatusFlags::PATH)
+    }
+
+    /// read(2): at the position, which moves on.
+    pub fn read(&self, to: &mut Sink<'_>) -> Result<usize> {
+        if !self.is_readable() {
+            return Err(Error::BadFile);
+        }
+        if !self.file.is_seekable() {
+            return self.file.read(self, to);
+        }
+        let mut position = self.position.lock();
+        let count = self.file.read_at(self, *position, to)?;
+        *position += count as u64;
+        Ok(count)
+    }
+
+    /// write(2): at the position, which moves on; `APPEND` is the file's matter.
+    pub fn write(&self, from: &mut Source<'_>) -> Result<usize> {
+        if !self.is_writable() {
+            return Err(Error::BadFile);
+        }
+        if !self.file.is_seekable() {
+            return self.file.write(self, from);
+        }
+        let mut position = self.position.lock();
+        let count = self.file.write_at(self, *position, from)?;
+        *position += count as u64;
+        Ok(count)
+    }
+}
+
+impl Drop for OpenFile {
+    fn drop(&mut self) {
+        self.file.clone().close(self);
+    }
+}

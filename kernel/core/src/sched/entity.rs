@@ -1,0 +1,264 @@
+//! What the scheduler knows of one thread.
+//!
+//! The life of `state`, where P parks and W wakes:
+//!
+//! ```text
+//!            P                switched away
+//!  Running ─────▶ Parking ───────────────────▶ Parked
+//!     │ W            │ W                          │ W
+//!     ▼              ▼       switched away        ▼
+//!  Notified      Awakened ───────────────────▶ Ready ──▶ Running
+//!     │ P: returns at once, Running again        (on a run queue)
+//! ```
+//!
+//! Invariant: a thread is on a run queue exactly while it is `Ready`, and becomes
+//! `Ready` only after its registers are saved; so no CPU resumes a thread that another
+//! still runs.
+
+use core::sync::atomic::{AtomicI8, AtomicU8, AtomicU32, AtomicU64, Ordering};
+
+use base::{CpuId, Duration, Instant};
+
+/// Where a thread stands; the arrows are in the module's theory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum State {
+    /// On a CPU.
+    Running,
+    /// On a CPU, and its next park returns at once.
+    Notified,
+    /// On a CPU, about to leave it.
+    Parking,
+    /// On a CPU, about to leave it, but woken already.
+    Awakened,
+    /// Waits for [`super::wake`].
+    Parked,
+    /// Waits for a CPU.
+    Ready,
+    /// Will never run again.
+    Dead,
+}
+
+impl State {
+    const ALL: [Self; 7] = [
+        Self::Running,
+        Self::Notified,
+        Self::Parking,
+        Self::Awakened,
+        Self::Parked,
+        Self::Ready,
+        Self::Dead,
+    ];
+
+    fn from_bits(bits: u8) -> Self {
+        Self::ALL[usize::from(bits)]
+    }
+}
+
+/// The scheduler's part of a thread.
+pub struct Entity {
+    state: AtomicU8,
+    nice: AtomicI8,
+    last_cpu: AtomicU32,
+    affinity: AtomicU64,
+    vruntime_ns: AtomicU64,
+    run_ns: AtomicU64,
+    started_ns: AtomicU64,
+    switches_voluntary: AtomicU64,
+    switches_forced: AtomicU64,
+}
+
+/// Nanoseconds of virtual run time for each nanosecond of real time, in 1/1024, by nice
+/// value from -20 to 19: each step is a tenth more or less CPU against its neighbour.
+const VIRTUAL_PER_REAL: [u32; 40] = virtual_per_real();
+
+const fn virtual_per_real() -> [u32; 40] {
+    let mut table = [1024; 40];
+    let mut step = 1;
+    while step <= 20 {
+        table[20 - step] = table[21 - step] * 4 / 5;
+        if step < 20 {
+            table[20 + step] = table[19 + step] * 5 / 4;
+        }
+        step += 1;
+    }
+    table
+}
+
+impl Default for Entity {
+    fn default() -> Self {
+        Self {
+            state: AtomicU8::new(State::Ready as u8),
+            nice: AtomicI8::new(0),
+            last_cpu: AtomicU32::new(mach::cpu::id().0),
+            affinity: AtomicU64::new(u64::MAX),
+            vruntime_ns: AtomicU64::new(0),
+            run_ns: AtomicU64::new(0),
+            started_ns: AtomicU64::new(0),
+            switches_voluntary: AtomicU64::new(0),
+            switches_forced: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Entity {
+    /// The state now; it may change at once.
+    pub fn state(&self) -> State {
+        State::from_bits(self.state.load(Ordering::Acquire))
+    }
+
+    pub(super) fn set_state(&self, state: State) {
+        self.state.store(state as u8, Ordering::Release);
+    }
+
+    fn change(&self, from: State, to: State) -> bool {
+        self.state
+            .compare_exchange(from as u8, to as u8, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    }
+
+    /// Announces a park; false if a wake-up came first and is hereby used up.
+    pub(super) fn begin_park(&self) -> bool {
+        self.change(State::Running, State::Parking) || {
+            self.set_state(State::Running);
+            false
+        }
+    }
+
+    /// The registers are saved: true if the thread must go on a run queue.
+    pub(super) fn leave_cpu(&self) -> bool {
+        if self.state() == State::Dead || self.change(State::Parking, State::Parked) {
+            return false;
+        }
+        self.set_state(State::Ready);
+        true
+    }
+
+    /// Whether a wake-up came while the thread waits in place.
+    pub(super) fn is_awakened(&self) -> bool {
+        self.state() == State::Awakened
+    }
+
+    /// Takes note of a wake-up: true if the caller must put it on a run queue.
+    pub(super) fn on_wake(&self) -> bool {
+        loop {
+            let (to, enqueue) = match self.state() {
+                State::Running => (State::Notified, false),
+                State::Parking => (State::Awakened, false),
+                State::Parked => (State::Ready, true),
+                _ => return false,
+            };
+            let from = match to {
+                State::Notified => State::Running,
+                State::Awakened => State::Parking,
+                _ => State::Parked,
+            };
+            if self.change(from, to) {
+                if to == State::Awakened {
+                    // It may wait in place on another CPU, halted.
+                    self.kick_if_elsewhere();
+                }
+                return enqueue;
+            }
+        }
+    }
+
+    fn kick_if_elsewhere(&self) {
+        let cpu = self.last_cpu();
+        if cpu != mach::cpu::id() {
+            mach::cpu::kick(cpu);
+        }
+    }
+
+    /// The CPU it runs on or ran on last.
+    pub fn last_cpu(&self) -> CpuId {
+        CpuId(self.last_cpu.load(Ordering::Relaxed))
+    }
+
+    /// The CPUs it may run on, bit n for CPU n.
+    pub fn affinity(&self) -> u64 {
+        self.affinity.load(Ordering::Relaxed)
+    }
+
+    /// Restricts it to these CPUs, from its next switch on; `mask` holds an existing CPU.
+    pub fn set_affinity(&self, mask: u64) {
+        self.affinity.store(mask, Ordering::Relaxed);
+    }
+
+    /// Whether it may run on `cpu`.
+    pub fn allows(&self, cpu: CpuId) -> bool {
+        self.affinity() >> cpu.0 & 1 != 0
+    }
+
+    /// Its nice value, -20 to 19.
+    pub fn nice(&self) -> i8 {
+        self.nice.load(Ordering::Relaxed)
+    }
+
+    /// Sets the nice value, brought into -20 to 19.
+    pub fn set_nice(&self, nice: i8) {
+        self.nice.store(nice.clamp(-20, 19), Ordering::Relaxed);
+    }
+
+    /// Virtual run time: real time scaled by weight.
+    pub(super) fn vruntime_ns(&self) -> u64 {
+        self.vruntime_ns.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_vruntime_ns(&self, nanos: u64) {
+        self.vruntime_ns.store(nanos, Ordering::Relaxed);
+    }
+
+    /// CPU time it has used up to its last switch, in nanoseconds.
+    pub fn run_ns(&self) -> u64 {
+        self.run_ns.load(Ordering::Relaxed)
+    }
+
+    /// CPU time it has used, in nanoseconds, if it runs on this CPU now.
+    pub fn run_ns_at(&self, now: Instant) -> u64 {
+        let slice = now.as_nanos().saturating_sub(self.started_ns.load(Ordering::Relaxed));
+        self.run_ns() + if self.state() == State::Ready { 0 } else { slice }
+    }
+
+    /// (voluntary, forced) context switches so far.
+    pub fn switches(&self) -> (u64, u64) {
+        (
+            self.switches_voluntary.load(Ordering::Relaxed),
+            self.switches_forced.load(Ordering::Relaxed),
+        )
+    }
+
+    pub(super) fn count_switch(&self, voluntary: bool) {
+        let counter =
+            if voluntary { &self.switches_voluntary } else { &self.switches_forced };
+        counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    pub(super) fn begin_slice(&self, now: Instant, cpu: CpuId) {
+        self.set_state(State::Running);
+        self.last_cpu.store(cpu.0, Ordering::Relaxed);
+        self.started_ns.store(now.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// The CPU was idle up to `now`: that time is nobody's.
+    pub(super) fn begin_wait(&self, now: Instant) {
+        self.started_ns.store(now.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// Time since it got the CPU.
+    pub(super) fn slice_used(&self, now: Instant) -> Duration {
+        now.since(Instant::from_nanos(self.started_ns.load(Ordering::Relaxed)))
+    }
+
+    pub(super) fn end_slice(&self, now: Instant) {
+        let used = now.as_nanos().saturating_sub(self.started_ns.load(Ordering::Relaxed));
+        self.started_ns.store(now.as_nanos(), Ordering::Relaxed);
+        self.run_ns.store(self.run_ns() + used, Ordering::Relaxed);
+        self.set_vruntime_ns(self.vruntime_ns() + self.scale(used));
+    }
+
+    fn scale(&self, nanos: u64) -> u64 {
+        let index = usize::from((self.nice() + 20).unsigned_abs());
+        (nanos / 1024).saturating_mul(u64::from(VIRTUAL_PER_REAL[index]))
+    }
+}

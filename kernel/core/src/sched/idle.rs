@@ -1,0 +1,26 @@
+//! What a CPU does when no thread is runnable: deferred work, then halt.
+
+use base::{CpuId, Instant};
+
+use super::{placement, run_softirqs, softirq, timer};
+use crate::task::current;
+
+/// Waits for something to happen, on the stack of the parked current thread.
+///
+/// Returns after an interrupt, after deferred work, or because there is something to
+/// do; the caller looks again.
+pub(super) fn wait_in_place(cpu: CpuId, deadline: Instant) {
+    if run_softirqs() {
+        return;
+    }
+    placement::announce_idle(cpu);
+    if softirq::prepare_idle() && !placement::has_ready(cpu) && !current().sched.is_awakened() {
+        let now = mach::time::now();
+        current().sched.end_slice(now);
+        timer::arm_for_idle(deadline);
+        mach::cpu::wait_for_interrupt();
+        current().sched.begin_wait(mach::time::now());
+    }
+    placement::announce_busy(cpu);
+    run_softirqs();
+}

@@ -1,0 +1,55 @@
+//! Which thread runs where, and when.
+//!
+//! Each CPU has a run queue ordered by virtual run time (time used, scaled by the weight
+//! of the thread's nice value): the thread that has had least runs next. A thread
+//! that wakes goes to the CPU where its data is warm, or to an idle one; a CPU without
+//! work steals. Preemption happens on return to user mode only, when a slice is used up
+//! or a thread with clearly less run time woke.
+//!
+//! There is no idle thread. A thread that parks while nothing else is runnable waits
+//! *in place* ([`idle`]), so that the common cycle of a server (wait for a packet,
+//! serve it) costs no context switch at all.
+//!
+//! States of a thread (`entity::State`): see there; the protocol between [`park_until`]
+//! and [`wake`] loses no wake-up and never runs a thread on two CPUs.
+//!
+//! Lock order: run queue locks are innermost; at most one is held at a time.
+
+pub mod entity;
+mod idle;
+mod placement;
+mod run_queue;
+mod softirq;
+mod switch;
+pub mod timer;
+
+pub use entity::Entity;
+pub use softirq::{Softirq, raise, register_softirq, run_softirqs};
+pub use switch::{exit, park_until, start_cpu, yield_now};
+
+use alloc::sync::Arc;
+
+use crate::task::{Flags, Thread, current};
+
+/// Makes `thread` runnable if it is parked, or lets its next park return at once.
+pub fn wake(thread: &Arc<Thread>) {
+    if thread.sched.on_wake() {
+        placement::enqueue(thread.clone());
+    }
+}
+
+/// Puts a new thread on a run queue for the first time.
+pub fn launch(thread: Arc<Thread>) {
+    placement::enqueue(thread);
+}
+
+/// Called on the way back to user mode when [`Flags::RESCHEDULE`] was set.
+pub fn preempt_if_due() {
+    current().clear_flags(Flags::RESCHEDULE);
+    yield_now();
+}
+
+/// Threads that are runnable on all CPUs, the running ones included.
+pub fn runnable_count() -> usize {
+    placement::queues().map(|queue| queue.lock().len()).sum()
+}

@@ -1,0 +1,71 @@
+//! Work that an interrupt starts and somebody else finishes.
+//!
+//! An interrupt handler only sets a bit of its CPU; the work runs in bounded batches on
+//! the way back to user mode and before the CPU halts. A source may also be *polled*:
+//! before a halt each source arms its doorbell and says whether work came meanwhile.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use mach::cpu::PerCpu;
+use mach::sync::Once;
+
+/// The sources of deferred work, in the order in which they run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Softirq {
+    /// A deadline of this CPU has passed.
+    Timer,
+    /// The network device has something for us.
+    Net,
+    /// A volume answered.
+    Volume,
+    /// The console has input.
+    Console,
+}
+
+const COUNT: usize = 4;
+
+/// What a source does.
+#[derive(Clone, Copy)]
+pub struct Work {
+    /// Does a bounded batch; it raises itself again if more is left.
+    pub run: fn(),
+    /// Arms the doorbell before a halt: false if there is work already.
+    pub prepare_idle: fn() -> bool,
+}
+
+static SOURCES: [Once<Work>; COUNT] = [const { Once::new() }; COUNT];
+static PENDING: PerCpu<AtomicU32> = PerCpu::new(|| AtomicU32::new(0));
+
+/// Says what `source` does; once at boot.
+pub fn register_softirq(source: Softirq, work: Work) {
+    SOURCES[source as usize].call_once(|| work);
+}
+
+/// Asks for a run of `source` on this CPU.
+pub fn raise(source: Softirq) {
+    PENDING.get().fetch_or(1 << source as u32, Ordering::Relaxed);
+}
+
+/// Runs what is pending on this CPU, each source once; false if nothing was.
+pub fn run_softirqs() -> bool {
+    let pending = PENDING.get();
+    if pending.load(Ordering::Relaxed) == 0 {
+        return false;
+    }
+    let bits = pending.swap(0, Ordering::Relaxed);
+    for (index, source) in SOURCES.iter().enumerate() {
+        if bits >> index & 1 != 0
+            && let Some(work) = source.get()
+        {
+            (work.run)();
+        }
+    }
+    true
+}
+
+/// Arms all doorbells: true if the CPU may halt.
+pub(super) fn prepare_idle() -> bool {
+    let quiet = SOURCES.iter().filter_map(Once::get).all(|work| (work.prepare_idle)());
+    quiet && PENDING.get().load(Ordering::Relaxed) == 0
+}

@@ -1,0 +1,109 @@
+//! Leaving a CPU, and coming back to it.
+//!
+//! A switch hands the thread that leaves to the one that comes: only there, on another
+//! stack and with the registers saved, may it be queued again or freed
+//! ([`finish_switch`]).
+
+use alloc::sync::Arc;
+use core::cell::Cell;
+
+use base::Instant;
+use mach::cpu::PerCpu;
+
+use super::entity::State;
+use super::{idle, placement, timer};
+use crate::task::{self, Thread, current};
+
+static PREVIOUS: PerCpu<Cell<Option<Arc<Thread>>>> = PerCpu::new(|| Cell::new(None));
+
+/// Blocks the current thread until [`super::wake`] or `deadline`; false at the deadline.
+///
+/// Returns at once if a wake-up came since the last park. May return for no reason.
+pub fn park_until(deadline: Instant) -> bool {
+    let me = current();
+    if !me.sched.begin_park() {
+        return true;
+    }
+    let cpu = mach::cpu::id();
+    loop {
+        if let Some(next) = placement::next(cpu) {
+            return leave_to(next, deadline);
+        }
+        if me.sched.is_awakened() {
+            me.sched.set_state(State::Running);
+            return true;
+        }
+        if deadline != Instant::NEVER && mach::time::now() >= deadline {
+            me.sched.set_state(State::Running);
+            return false;
+        }
+        idle::wait_in_place(cpu, deadline);
+    }
+}
+
+fn leave_to(next: Arc<Thread>, deadline: Instant) -> bool {
+    if deadline == Instant::NEVER {
+        switch_to(next, true);
+        return true;
+    }
+    let alarm = timer::add(deadline, timer::Target::Wake(current().arc()));
+    switch_to(next, true);
+    timer::cancel(alarm)
+}
+
+/// Lets another runnable thread go first, if there is one.
+pub fn yield_now() {
+    let cpu = mach::cpu::id();
+    if let Some(next) = placement::next(cpu) {
+        switch_to(next, false);
+    }
+}
+
+/// Ends the current thread; whatever it owned must be released already.
+pub fn exit() -> ! {
+    let me = current();
+    let cpu = mach::cpu::id();
+    me.sched.set_state(State::Dead);
+    loop {
+        match placement::next(cpu) {
+            Some(next) => switch_to(next, true),
+            None => idle::wait_in_place(cpu, Instant::NEVER),
+        }
+    }
+}
+
+/// Makes the running boot code of this CPU a thread that only ever waits.
+pub fn start_cpu() -> ! {
+    task::adopt_boot_thread();
+    loop {
+        park_until(Instant::NEVER);
+    }
+}
+
+fn switch_to(next: Arc<Thread>, voluntary: bool) {
+    let me = current();
+    if core::ptr::eq(&*next, &*me) {
+        me.sched.set_state(State::Running);
+        return;
+    }
+    let now = mach::time::now();
+    me.sched.end_slice(now);
+    me.sched.count_switch(voluntary);
+    next.sched.begin_slice(now, mach::cpu::id());
+    next.activate_space();
+    timer::arm_slice();
+    let (from, to) = (me.arc(), next.clone());
+    PREVIOUS.get().set(Some(task::set_current(next)));
+    mach::task::Context::switch(&from.context, &to.context);
+    drop((from, to));
+    finish_switch();
+}
+
+/// Runs first on the stack of the thread that comes: disposes of the one that left.
+pub(crate) fn finish_switch() {
+    if let Some(previous) = PREVIOUS.get().take()
+        && previous.sched.leave_cpu()
+    {
+        placement::enqueue(previous);
+    }
+}

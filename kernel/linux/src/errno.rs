@@ -1,0 +1,125 @@
+//! The only place that knows Linux' error numbers.
+
+use kernel::error::{Error, Restart};
+use linux_raw_sys::errno;
+
+/// A Linux error number, 1 to 4095.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Errno(u16);
+
+macro_rules! numbers {
+    ($($name:ident)*) => {
+        impl Errno {
+            $(
+                #[doc = concat!("Linux' ", stringify!($name), ".")]
+                pub const $name: Self = Self(errno::$name as u16);
+            )*
+        }
+    };
+}
+
+numbers! {
+    E2BIG EACCES EADDRINUSE EADDRNOTAVAIL EAFNOSUPPORT EAGAIN EALREADY EBADF EBUSY ECHILD
+    ECONNABORTED ECONNREFUSED ECONNRESET EDEADLK EDESTADDRREQ EEXIST EFAULT EFBIG EHOSTUNREACH
+    EINPROGRESS EINTR EINVAL EIO EISCONN EISDIR ELOOP EMFILE EMLINK EMSGSIZE ENAMETOOLONG
+    ENETDOWN ENETUNREACH ENFILE ENOBUFS ENODATA ENODEV ENOENT ENOEXEC ENOLCK ENOMEM ENOPROTOOPT
+    ENOSPC ENOSYS ENOTCONN ENOTDIR ENOTEMPTY ENOTSOCK ENOTTY ENXIO EOPNOTSUPP EOVERFLOW
+    EOWNERDEAD EPERM EPIPE EPROTONOSUPPORT EPROTOTYPE ERANGE EROFS ESHUTDOWN ESOCKTNOSUPPORT
+    ESPIPE ESRCH ETIMEDOUT ETXTBSY EXDEV
+}
+
+/// Numbers that never leave the kernel: what to do with a call that a signal ended
+/// (include/linux/errno.h).
+const ERESTARTSYS: u16 = 512;
+const ERESTARTNOHAND: u16 = 514;
+
+impl Errno {
+    /// As the program sees it in RAX.
+    pub fn encode(self) -> u64 {
+        (-i64::from(self.0)) as u64
+    }
+
+    /// For a call that a signal ended: the rule for its restart.
+    pub fn restart(self) -> Option<Restart> {
+        match self.0 {
+            ERESTARTSYS => Some(Restart::IfAsked),
+            ERESTARTNOHAND => Some(Restart::IfNoHandler),
+            _ => None,
+        }
+    }
+}
+
+impl From<Error> for Errno {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Interrupted(Restart::IfAsked) => Self(ERESTARTSYS),
+            Error::Interrupted(Restart::IfNoHandler) => Self(ERESTARTNOHAND),
+            Error::Interrupted(Restart::Never) => Self::EINTR,
+            Error::NotPermitted => Self::EPERM,
+            Error::AccessDenied => Self::EACCES,
+            Error::NotFound => Self::ENOENT,
+            Error::NoSuchProcess => Self::ESRCH,
+            Error::Io => Self::EIO,
+            Error::NoSuchDevice => Self::ENXIO,
+            Error::ArgumentsTooLong => Self::E2BIG,
+            Error::NotExecutable => Self::ENOEXEC,
+            Error::BadFile => Self::EBADF,
+            Error::NoChild => Self::ECHILD,
+            Error::WouldBlock => Self::EAGAIN,
+            Error::OutOfMemory => Self::ENOMEM,
+            Error::BadAddress => Self::EFAULT,
+            Error::Busy => Self::EBUSY,
+            Error::Exists => Self::EEXIST,
+            Error::CrossDevice => Self::EXDEV,
+            Error::WrongDevice => Self::ENODEV,
+            Error::NotDirectory => Self::ENOTDIR,
+            Error::IsDirectory => Self::EISDIR,
+            Error::Invalid => Self::EINVAL,
+            Error::TooManyFilesInSystem => Self::ENFILE,
+            Error::TooManyFiles => Self::EMFILE,
+            Error::NotTerminal => Self::ENOTTY,
+            Error::TextBusy => Self::ETXTBSY,
+            Error::FileTooLarge => Self::EFBIG,
+            Error::NoSpace => Self::ENOSPC,
+            Error::NotSeekable => Self::ESPIPE,
+            Error::ReadOnly => Self::EROFS,
+            Error::TooManyLinks => Self::EMLINK,
+            Error::BrokenPipe => Self::EPIPE,
+            Error::OutOfRange => Self::ERANGE,
+            Error::Deadlock => Self::EDEADLK,
+            Error::NameTooLong => Self::ENAMETOOLONG,
+            Error::NoLocks => Self::ENOLCK,
+            Error::NotImplemented => Self::ENOSYS,
+            Error::NotEmpty => Self::ENOTEMPTY,
+            Error::TooManySymlinks => Self::ELOOP,
+            Error::Overflow => Self::EOVERFLOW,
+            Error::NoData => Self::ENODATA,
+            Error::TimedOut => Self::ETIMEDOUT,
+            Error::NotSocket => Self::ENOTSOCK,
+            Error::DestinationRequired => Self::EDESTADDRREQ,
+            Error::MessageTooLong => Self::EMSGSIZE,
+            Error::WrongProtocolType => Self::EPROTOTYPE,
+            Error::NoSuchOption => Self::ENOPROTOOPT,
+            Error::ProtocolUnsupported => Self::EPROTONOSUPPORT,
+            Error::SocketTypeUnsupported => Self::ESOCKTNOSUPPORT,
+            Error::Unsupported => Self::EOPNOTSUPP,
+            Error::FamilyUnsupported => Self::EAFNOSUPPORT,
+            Error::AddressInUse => Self::EADDRINUSE,
+            Error::AddressNotAvailable => Self::EADDRNOTAVAIL,
+            Error::NetworkDown => Self::ENETDOWN,
+            Error::NetworkUnreachable => Self::ENETUNREACH,
+            Error::ConnectionAborted => Self::ECONNABORTED,
+            Error::ConnectionReset => Self::ECONNRESET,
+            Error::NoBuffers => Self::ENOBUFS,
+            Error::IsConnected => Self::EISCONN,
+            Error::NotConnected => Self::ENOTCONN,
+            Error::ShutDown => Self::ESHUTDOWN,
+            Error::ConnectionTimedOut => Self::ETIMEDOUT,
+            Error::ConnectionRefused => Self::ECONNREFUSED,
+            Error::HostUnreachable => Self::EHOSTUNREACH,
+            Error::AlreadyInProgress => Self::EALREADY,
+            Error::InProgress => Self::EINPROGRESS,
+            Error::OwnerDied => Self::EOWNERDEAD,
+        }
+    }
+}

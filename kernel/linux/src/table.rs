@@ -1,0 +1,33 @@
+//! The call table, merged at compile time from the families' own.
+
+use crate::call::Entry;
+
+/// One more than the highest call number of x86-64 that we look at.
+const LIMIT: usize = 512;
+
+/// The families, one file each.
+const FAMILIES: &[&[Entry]] = &[];
+
+static TABLE: [Option<Entry>; LIMIT] = merge();
+
+const fn merge() -> [Option<Entry>; LIMIT] {
+    let mut table = [None; LIMIT];
+    let mut family = 0;
+    while family < FAMILIES.len() {
+        let calls = FAMILIES[family];
+        let mut row = 0;
+        while row < calls.len() {
+            let number = calls[row].number as usize;
+            assert!(table[number].is_none(), "two handlers for one call");
+            table[number] = Some(calls[row]);
+            row += 1;
+        }
+        family += 1;
+    }
+    table
+}
+
+/// The entry for a call number that a program gave.
+pub fn lookup(number: u64) -> Option<&'static Entry> {
+    TABLE.get(usize::try_from(number).ok()?)?.as_ref()
+}
