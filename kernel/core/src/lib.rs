@@ -16,12 +16,15 @@
 
 extern crate alloc;
 
+pub mod clock;
 pub mod error;
 pub mod file;
+pub mod futex;
 pub mod io;
 pub mod mm;
 pub mod poll;
 pub mod sched;
+pub mod signal;
 pub mod sync;
 pub mod task;
 pub mod user;

@@ -52,7 +52,7 @@ pub fn write<T: Pod>(to: VirtAddr, value: T) -> Result<()> {
 }
 
 /// Resolves a fault of the kernel's own access to a program's memory.
-fn resolve(address: VirtAddr, access: Access) -> Result<()> {
+pub(crate) fn resolve(address: VirtAddr, access: Access) -> Result<()> {
     let space = current().process.space.get();
     space.fault(address, access).map_err(|_| Error::BadAddress)
 }

@@ -209,15 +209,35 @@ impl Entity {
         self.vruntime_ns.store(nanos, Ordering::Relaxed);
     }
 
-    /// CPU time it has used up to its last switch, in nanoseconds.
-    pub fn run_ns(&self) -> u64 {
+    fn run_ns(&self) -> u64 {
         self.run_ns.load(Ordering::Relaxed)
     }
 
-    /// CPU time it has used, in nanoseconds, if it runs on this CPU now.
-    pub fn run_ns_at(&self, now: Instant) -> u64 {
-        let slice = now.as_nanos().saturating_sub(self.started_ns.load(Ordering::Relaxed));
-        self.run_ns() + if self.state() == State::Ready { 0 } else { slice }
+    /// CPU time it has used up to `now`, in nanoseconds.
+    pub fn cpu_ns(&self, now: Instant) -> u64 {
+        let started_ns = self.started_ns.load(Ordering::Relaxed);
+        let slice_ns = now.as_nanos().saturating_sub(started_ns);
+        self.run_ns()
+            + if self.state() == State::Running {
+                slice_ns
+            } else {
+                0
+            }
+    }
+
+    /// Whether a CPU runs it or is about to leave it.
+    pub(super) fn is_on_cpu(&self) -> bool {
+        matches!(
+            self.state(),
+            State::Running | State::Notified | State::Parking | State::Awakened
+        )
+    }
+
+    /// A new thread starts with its maker's nice value, affinity and virtual run time.
+    pub fn inherit(&self, maker: &Self) {
+        self.set_nice(maker.nice());
+        self.set_affinity(maker.affinity());
+        self.set_vruntime_ns(maker.vruntime_ns());
     }
 
     /// (voluntary, forced) context switches so far.
@@ -229,8 +249,11 @@ impl Entity {
     }
 
     pub(super) fn count_switch(&self, voluntary: bool) {
-        let counter =
-            if voluntary { &self.switches_voluntary } else { &self.switches_forced };
+        let counter = if voluntary {
+            &self.switches_voluntary
+        } else {
+            &self.switches_forced
+        };
         counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
@@ -251,7 +274,9 @@ impl Entity {
     }
 
     pub(super) fn end_slice(&self, now: Instant) {
-        let used = now.as_nanos().saturating_sub(self.started_ns.load(Ordering::Relaxed));
+        let used = now
+            .as_nanos()
+            .saturating_sub(self.started_ns.load(Ordering::Relaxed));
         self.started_ns.store(now.as_nanos(), Ordering::Relaxed);
         self.run_ns.store(self.run_ns() + used, Ordering::Relaxed);
         self.set_vruntime_ns(self.vruntime_ns() + self.scale(used));

@@ -25,7 +25,7 @@ pub mod timer;
 
 pub use entity::Entity;
 pub use softirq::{Softirq, raise, register_softirq, run_softirqs};
-pub use switch::{exit, park_until, start_cpu, yield_now};
+pub use switch::{exit, finish_switch, park_until, start_cpu, yield_now};
 
 use alloc::sync::Arc;
 
@@ -35,6 +35,15 @@ use crate::task::{Flags, Thread, current};
 pub fn wake(thread: &Arc<Thread>) {
     if thread.sched.on_wake() {
         placement::enqueue(thread.clone());
+    }
+}
+
+/// Makes `thread` look at its flags soon, whether it waits or runs a program.
+pub fn interrupt(thread: &Arc<Thread>) {
+    wake(thread);
+    let cpu = thread.sched.last_cpu();
+    if thread.sched.is_on_cpu() && cpu != mach::cpu::id() {
+        mach::cpu::kick(cpu);
     }
 }
 

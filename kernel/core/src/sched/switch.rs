@@ -92,15 +92,15 @@ fn switch_to(next: Arc<Thread>, voluntary: bool) {
     next.sched.begin_slice(now, mach::cpu::id());
     next.activate_space();
     timer::arm_slice();
-    let (from, to) = (me.arc(), next.clone());
     PREVIOUS.get().set(Some(task::set_current(next)));
-    mach::task::Context::switch(&from.context, &to.context);
-    drop((from, to));
+    // No counted reference stays on this stack: a dead thread never comes back to drop it.
+    mach::task::Context::switch(&me.context, &current().context);
     finish_switch();
 }
 
 /// Runs first on the stack of the thread that comes: disposes of the one that left.
-pub(crate) fn finish_switch() {
+/// A new thread calls it before anything else.
+pub fn finish_switch() {
     if let Some(previous) = PREVIOUS.get().take()
         && previous.sched.leave_cpu()
     {

@@ -4,8 +4,10 @@ use alloc::sync::Arc;
 
 use mach::task::{Context, Current, CurrentSlot};
 
-use super::{Process, Thread};
+use super::process::Image;
+use super::{Credentials, Limits, Name, Process, Seed, Thread};
 use crate::mm::AddressSpace;
+use crate::signal::{ActionTable, SignalSet};
 
 static CURRENT: CurrentSlot<Thread> = CurrentSlot::new();
 
@@ -21,7 +23,20 @@ pub fn set_current(next: Arc<Thread>) -> Arc<Thread> {
 
 /// Makes the boot code that runs on this CPU a thread: number 0, of no program.
 pub fn adopt_boot_thread() {
-    let process = Process::new(0, AddressSpace::kernel());
-    let thread = Thread::new(0, process, Context::boot(), Arc::default());
-    CURRENT.start(thread);
+    let process = Process::new(
+        0,
+        AddressSpace::kernel(),
+        Limits::default(),
+        Arc::<ActionTable>::default(),
+        Image::default(),
+    );
+    CURRENT.start(Thread::new(Seed {
+        id: 0,
+        process,
+        context: Context::boot(),
+        files: Arc::default(),
+        credentials: Arc::<Credentials>::default(),
+        mask: SignalSet::EMPTY,
+        name: Name::default(),
+    }));
 }

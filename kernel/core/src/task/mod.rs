@@ -3,14 +3,32 @@
 //! A [`Process`] is what Linux calls a thread group: an address space, signal actions,
 //! a parent, an exit status. A [`Thread`] is what the scheduler runs. Threads hold their
 //! process; a process lists its threads, so a parked thread that nobody waits for
-//! stays alive.
+//! stays alive. Who descends from whom is in [`family`].
 
+mod credentials;
 mod current;
+mod exit;
+pub mod family;
+mod fork;
 mod id;
+mod latch;
+mod limits;
 mod process;
+mod status;
 mod thread;
+mod threads;
+mod usage;
 
+pub use credentials::{
+    CAPABILITIES_ALL, CAPABILITY_MAX, Capabilities, Capability, Credentials, IdSet,
+};
 pub use current::{adopt_boot_thread, current, set_current};
-pub use id::{Pid, Tid, allocate_id, release_id};
-pub use process::Process;
-pub use thread::{Flags, Thread};
+pub use exit::{become_only_thread, exit_thread, forget_program, on_init_exit};
+pub use fork::{Child, Clone, CloneFlags, begin_thread, clone, start_init};
+pub use id::{ID_MAX, Pid, Tid, allocate_id, release_id};
+pub use limits::{Limit, Limits, Resource, UNLIMITED};
+pub use process::{Image, Process};
+pub use status::{Change, ExitStatus, Report};
+pub use thread::{Flags, Name, Rseq, Seed, Thread};
+pub use threads::{find_thread, thread_count};
+pub use usage::Usage;

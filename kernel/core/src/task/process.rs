@@ -1,22 +1,260 @@
 //! One process: what its threads share.
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, AtomicU64};
 
-use super::Pid;
+use base::Instant;
+use mach::sync::Spin;
+
+use super::latch::Latch;
+use super::limits::Limits;
+use super::usage::Usage;
+use super::{ExitStatus, Flags, Pid, Thread};
+use crate::clock::ProcessTimers;
 use crate::mm::AddressSpace;
-use crate::sync::Slot;
+use crate::sched;
+use crate::signal::{ActionTable, Info, ProcessSignals};
+use crate::sync::{Slot, WaitQueue};
+
+/// The program that a process runs, for /proc and for messages.
+#[derive(Clone, Default, Debug)]
+pub struct Image {
+    /// Its path, absolute, as it was found.
+    pub path: Arc<[u8]>,
+    /// The addresses of its argument strings: first, and one past the last.
+    pub arguments: (u64, u64),
+    /// The addresses of its environment strings.
+    pub environment: (u64, u64),
+    /// The lowest address of its stack when it started.
+    pub stack_start: u64,
+    /// The auxiliary vector, as the program sees it.
+    pub auxv: Arc<[u64]>,
+}
 
 /// A group of threads with one address space.
 pub struct Process {
-    /// Its number: that of its first thread.
-    pub id: Pid,
+    id: Pid,
     /// Its memory; exec exchanges it.
     pub space: Slot<AddressSpace>,
+    /// Reactions to signals, and signals for any of the threads.
+    pub signals: ProcessSignals,
+    /// How much it may use.
+    pub limits: Limits,
+    /// Interval timers and POSIX timers.
+    pub timers: ProcessTimers,
+    /// What it runs.
+    pub image: Spin<Image>,
+    /// When it was forked.
+    pub started: Instant,
+    /// A child changed its state.
+    pub children_changed: WaitQueue,
+    /// Whether it may be traced and leaves core files (PR_SET_DUMPABLE); only remembered.
+    pub dumpable: AtomicBool,
+    /// Orphans among its descendants become its children (PR_SET_CHILD_SUBREAPER).
+    pub is_subreaper: AtomicBool,
+    /// Which membarrier(2) commands it has registered for.
+    pub membarriers: AtomicU64,
+    pub(super) threads: Spin<Vec<Arc<Thread>>>,
+    pub(super) dead_threads: Spin<Usage>,
+    pub(super) dead_children: Spin<Usage>,
+    pub(super) thread_left: WaitQueue,
+    pub(super) vfork: Spin<Option<Arc<Latch>>>,
+    leader_status: Spin<Option<ExitStatus>>,
+    memory: Spin<Usage>,
+    end: Spin<Option<End>>,
+}
+
+/// How a process ends.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    status: ExitStatus,
+    /// The signal that killed it, and where the program stood.
+    cause: Option<(Info, u64)>,
 }
 
 impl Process {
     /// A process without threads.
-    pub fn new(id: Pid, space: Arc<AddressSpace>) -> Arc<Self> {
-        Arc::new(Self { id, space: Slot::new(space) })
+    pub fn new(
+        id: Pid,
+        space: Arc<AddressSpace>,
+        limits: Limits,
+        actions: Arc<ActionTable>,
+        image: Image,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            space: Slot::new(space),
+            signals: ProcessSignals::new(actions),
+            limits,
+            timers: ProcessTimers::default(),
+            image: Spin::new(image),
+            started: mach::time::now(),
+            children_changed: WaitQueue::new(),
+            dumpable: AtomicBool::new(true),
+            is_subreaper: AtomicBool::new(false),
+            membarriers: AtomicU64::new(0),
+            threads: Spin::new(Vec::new()),
+            dead_threads: Spin::default(),
+            dead_children: Spin::default(),
+            thread_left: WaitQueue::new(),
+            vfork: Spin::new(None),
+            leader_status: Spin::new(None),
+            memory: Spin::default(),
+            end: Spin::new(None),
+        })
+    }
+
+    /// Its number: that of its first thread.
+    pub fn id(&self) -> Pid {
+        self.id
+    }
+
+    /// Looks at its threads; `look` must not block.
+    pub fn with_threads<R>(&self, look: impl FnOnce(&[Arc<Thread>]) -> R) -> R {
+        look(&self.threads.lock())
+    }
+
+    /// Its threads now.
+    pub fn threads(&self) -> Vec<Arc<Thread>> {
+        self.threads.lock().clone()
+    }
+
+    /// Its oldest thread, if it has any left.
+    pub fn first_thread(&self) -> Option<Arc<Thread>> {
+        self.threads.lock().first().cloned()
+    }
+
+    /// Puts a new thread in; false if the process is ending.
+    pub fn add_thread(&self, thread: Arc<Thread>) -> bool {
+        let mut threads = self.threads.lock();
+        if self.end.lock().is_some() || super::current().flags().contains(Flags::EXIT) {
+            return false;
+        }
+        threads.push(thread);
+        true
+    }
+
+    /// Takes a thread out; true if it was the last one.
+    pub(super) fn remove_thread(&self, thread: &Thread) -> bool {
+        let (gone, last) = {
+            let mut threads = self.threads.lock();
+            *self.dead_threads.lock() += Usage::of_thread(thread);
+            let index = threads
+                .iter()
+                .position(|other| core::ptr::eq(&**other, thread));
+            (index.map(|index| threads.remove(index)), threads.is_empty())
+        };
+        drop(gone);
+        self.thread_left.wake_all();
+        last
+    }
+
+    /// The first thread ended by itself; other threads may go on.
+    pub(super) fn note_leader_exit(&self, status: ExitStatus) {
+        *self.leader_status.lock() = Some(status);
+    }
+
+    /// What the parent hears: the decided status, else the first thread's, else `last`.
+    pub(super) fn final_status(&self, last: ExitStatus) -> ExitStatus {
+        self.exit_status()
+            .or(*self.leader_status.lock())
+            .unwrap_or(last)
+    }
+
+    /// Remembers what the memory was like before it goes.
+    pub(super) fn note_memory(&self) {
+        let now = self.memory_usage();
+        *self.memory.lock() = now;
+    }
+
+    fn memory_usage(&self) -> Usage {
+        let mut usage = *self.memory.lock();
+        self.space.with(|space| {
+            let (minor_faults, major_faults) = space.fault_counts();
+            let resident_bytes_max = space.resident_bytes_max();
+            usage += Usage {
+                minor_faults,
+                major_faults,
+                resident_bytes_max,
+                ..Usage::default()
+            };
+        });
+        usage
+    }
+
+    /// Ends all threads: each goes on its way to user mode. The first call decides the
+    /// status.
+    pub fn begin_exit(&self, status: ExitStatus) {
+        self.begin_end(End {
+            status,
+            cause: None,
+        });
+    }
+
+    /// The same, because of a signal that found the program at `ip`.
+    pub fn begin_exit_by(&self, info: Info, ip: u64) {
+        let status = ExitStatus::Killed(info.signal);
+        self.begin_end(End {
+            status,
+            cause: Some((info, ip)),
+        });
+    }
+
+    fn begin_end(&self, end: End) {
+        let threads = self.threads.lock();
+        self.end.lock().get_or_insert(end);
+        for thread in threads.iter() {
+            thread.set_flags(Flags::EXIT);
+            sched::interrupt(thread);
+        }
+    }
+
+    /// The status with which it ends, once that is decided.
+    pub fn exit_status(&self) -> Option<ExitStatus> {
+        self.end.lock().map(|end| end.status)
+    }
+
+    /// The signal that ends it, and where the program stood.
+    pub fn killed_by(&self) -> Option<(Info, u64)> {
+        self.end.lock().and_then(|end| end.cause)
+    }
+
+    /// Whether it is ending.
+    pub fn is_ending(&self) -> bool {
+        self.end.lock().is_some()
+    }
+
+    /// What its threads have used, dead ones included.
+    pub fn usage(&self) -> Usage {
+        let mut sum = *self.dead_threads.lock();
+        for thread in self.threads.lock().iter() {
+            sum += Usage::of_thread(thread);
+        }
+        sum += self.memory_usage();
+        sum
+    }
+
+    /// What its children have used that it has waited for.
+    pub fn children_usage(&self) -> Usage {
+        *self.dead_children.lock()
+    }
+
+    /// CPU time of all its threads, in nanoseconds.
+    pub fn cpu_ns(&self) -> u64 {
+        let dead = self.dead_threads.lock().cpu_ns;
+        dead + self
+            .threads
+            .lock()
+            .iter()
+            .map(|thread| thread.cpu_ns())
+            .sum::<u64>()
+    }
+
+    /// The parent that waits in vfork(2) goes on.
+    pub fn end_vfork(&self) {
+        if let Some(latch) = self.vfork.lock().take() {
+            latch.open();
+        }
     }
 }

@@ -1,14 +1,20 @@
 //! One thread: what the scheduler runs.
 
+use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use base::Instant;
 use bitflags::bitflags;
+use mach::sync::Spin;
 use mach::task::Context;
 
-use super::{Process, Tid};
+use super::fork::Start;
+use super::{Credentials, Process, Tid};
 use crate::file::FdTable;
+use crate::futex;
 use crate::sched::Entity;
+use crate::signal::{SignalSet, ThreadSignals};
 use crate::sync::Slot;
 
 bitflags! {
@@ -23,13 +29,52 @@ bitflags! {
         const EXIT = 4;
         /// Calls are reported (`--strace`).
         const TRACE = 8;
+        /// The process is stopped; the thread waits for SIGCONT.
+        const STOP = 16;
+        /// The call exchanged the signal mask; the former one is to be restored.
+        const MASK = 32;
+        /// The call is restarted by the kernel and keeps its deadline.
+        const RESTARTED = 64;
+        /// The program registered an rseq area: it must know the CPU.
+        const RSEQ = 128;
     }
+}
+
+/// What a new thread is made of.
+pub struct Seed {
+    /// Its number.
+    pub id: Tid,
+    /// Its process.
+    pub process: Arc<Process>,
+    /// Where it starts.
+    pub context: Context,
+    /// Its descriptors.
+    pub files: Arc<FdTable>,
+    /// Who it acts for.
+    pub credentials: Arc<Credentials>,
+    /// Signals that it blocks.
+    pub mask: SignalSet,
+    /// Its name.
+    pub name: Name,
+}
+
+/// A thread's name: up to 15 bytes, the rest zero (Linux' `comm`).
+pub type Name = [u8; 16];
+
+/// The registration of a restartable-sequences area (rseq(2)).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Rseq {
+    /// Its address; 0 for none.
+    pub address: u64,
+    /// Its length in bytes.
+    pub len: u32,
+    /// What precedes every abort handler.
+    pub signature: u32,
 }
 
 /// A thread of a process.
 pub struct Thread {
-    /// Its number.
-    pub id: Tid,
+    id: AtomicU32,
     /// The process it belongs to.
     pub process: Arc<Process>,
     /// Its registers and kernel stack.
@@ -38,27 +83,62 @@ pub struct Thread {
     pub sched: Entity,
     /// Its descriptors; threads of a process share them.
     pub files: Slot<FdTable>,
+    /// Who it acts for.
+    pub credentials: Slot<Credentials>,
+    /// Blocked and pending signals.
+    pub signals: ThreadSignals,
+    /// Its wait for a futex.
+    pub futex: futex::Waiter,
+    /// Its name.
+    pub name: Spin<Name>,
+    /// When it was created.
+    pub started: Instant,
+    /// Where its restartable sequences are.
+    pub rseq: Spin<Rseq>,
+    /// The word to clear and wake at its end (CLONE_CHILD_CLEARTID); 0 for none.
+    pub clear_tid: AtomicU64,
+    /// The list of the robust locks it holds; 0 for none.
+    pub robust_list: AtomicU64,
+    /// The signal it gets when its parent ends (PR_SET_PDEATHSIG); 0 for none.
+    pub parent_death_signal: AtomicU32,
+    pub(super) start: Spin<Option<Box<Start>>>,
+    call_deadline_ns: AtomicU64,
     flags: AtomicU32,
     me: Weak<Thread>,
 }
 
 impl Thread {
-    /// A thread that runs from `context` once it is launched.
-    pub fn new(
-        id: Tid,
-        process: Arc<Process>,
-        context: Context,
-        files: Arc<FdTable>,
-    ) -> Arc<Self> {
+    /// A thread that runs from the seed's context once it is launched.
+    pub fn new(seed: Seed) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
-            id,
-            process,
-            context,
+            id: AtomicU32::new(seed.id),
+            process: seed.process,
+            context: seed.context,
             sched: Entity::default(),
-            files: Slot::new(files),
+            files: Slot::new(seed.files),
+            credentials: Slot::new(seed.credentials),
+            signals: ThreadSignals::new(seed.mask),
+            futex: futex::Waiter::default(),
+            name: Spin::new(seed.name),
+            started: mach::time::now(),
+            rseq: Spin::default(),
+            clear_tid: AtomicU64::new(0),
+            robust_list: AtomicU64::new(0),
+            parent_death_signal: AtomicU32::new(0),
+            start: Spin::new(None),
+            call_deadline_ns: AtomicU64::new(0),
             flags: AtomicU32::new(0),
             me: me.clone(),
         })
+    }
+
+    /// Its number. It changes only when an exec makes it the first thread.
+    pub fn id(&self) -> Tid {
+        self.id.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_id(&self, id: Tid) {
+        self.id.store(id, Ordering::Relaxed);
     }
 
     /// A counted reference to this thread.
@@ -86,11 +166,29 @@ impl Thread {
 
     /// Whether a blocking call must end because of a signal or the process' end.
     pub fn has_deliverable_signal(&self) -> bool {
-        self.flags().intersects(Flags::SIGNAL | Flags::EXIT)
+        self.flags()
+            .intersects(Flags::SIGNAL | Flags::EXIT | Flags::STOP)
     }
 
     /// Makes this thread's address space the CPU's.
     pub fn activate_space(&self) {
         self.process.space.with(|space| space.activate());
+    }
+
+    /// CPU time it has used up to now, in nanoseconds.
+    pub fn cpu_ns(&self) -> u64 {
+        self.sched.cpu_ns(mach::time::now())
+    }
+
+    /// The deadline of a call with a relative time limit: `fresh`, unless the kernel
+    /// restarts the call after a signal without a handler; then the deadline it had.
+    pub fn call_deadline(&self, fresh: Instant) -> Instant {
+        if self.flags().contains(Flags::RESTARTED) {
+            self.clear_flags(Flags::RESTARTED);
+            return Instant::from_nanos(self.call_deadline_ns.load(Ordering::Relaxed));
+        }
+        self.call_deadline_ns
+            .store(fresh.as_nanos(), Ordering::Relaxed);
+        fresh
     }
 }

@@ -1,0 +1,23 @@
+//! Clocks of programs, and timers that send signals.
+//!
+//! The machine's monotonic clock is the only one that runs; the wall clock is an offset
+//! to it (`mach::time`), and CPU-time clocks are sums of the scheduler's. A timer of any
+//! of them is an entry in the deadlines of a CPU (`sched::timer`).
+
+mod process;
+mod signal_timer;
+
+pub use process::{Interval, ProcessTimers};
+pub use signal_timer::{Base, SignalTimer, Target};
+
+use base::{Duration, Instant};
+
+/// Time since 1970.
+pub fn wall_now() -> Duration {
+    mach::time::wall_clock_offset() + mach::time::now().since(Instant::START)
+}
+
+/// The moment at which the wall clock shows `since_1970`; the start if that was before.
+pub fn instant_of_wall(since_1970: Duration) -> Instant {
+    Instant::START + since_1970.saturating_sub(mach::time::wall_clock_offset())
+}

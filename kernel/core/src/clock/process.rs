@@ -1,0 +1,129 @@
+//! The timers of a process: three interval timers, and POSIX timers by number.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use mach::sync::Spin;
+
+use super::{Base, SignalTimer, Target};
+use crate::error::{Error, Result};
+use crate::signal::Signal;
+use crate::task::Process;
+
+/// POSIX timers that a process may have.
+const POSIX_TIMERS_MAX: usize = 1024;
+
+/// The interval timers of setitimer(2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Interval {
+    /// Real time; SIGALRM.
+    Real,
+    /// CPU time of the program; SIGVTALRM.
+    Virtual,
+    /// CPU time of program and kernel; SIGPROF.
+    Profile,
+}
+
+impl Interval {
+    fn base_and_signal(self) -> (Base, Signal) {
+        match self {
+            Self::Real => (Base::Monotonic, Signal::ALRM),
+            Self::Virtual => (Base::ProcessCpu, Signal::VTALRM),
+            Self::Profile => (Base::ProcessCpu, Signal::PROF),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Inner {
+    intervals: [Option<Arc<SignalTimer>>; 3],
+    posix: BTreeMap<u32, Arc<SignalTimer>>,
+    last_id: u32,
+}
+
+/// All timers of a process. They are not inherited.
+#[derive(Default)]
+pub struct ProcessTimers(Spin<Inner>);
+
+impl ProcessTimers {
+    /// The interval timer, made when it is first used.
+    pub fn interval(&self, process: &Arc<Process>, which: Interval) -> Arc<SignalTimer> {
+        let mut inner = self.0.lock();
+        let slot = &mut inner.intervals[which as usize];
+        slot.get_or_insert_with(|| {
+            let (base, signal) = which.base_and_signal();
+            let target = Target {
+                signal: Some(signal),
+                thread: None,
+                posix: None,
+            };
+            SignalTimer::new(process, base, target)
+        })
+        .clone()
+    }
+
+    /// Makes a POSIX timer; `target` tells the signal for the timer's number.
+    ///
+    /// Errors: `WouldBlock` if there are too many.
+    pub fn create(
+        &self,
+        process: &Arc<Process>,
+        base: Base,
+        target: impl FnOnce(u32) -> Target,
+    ) -> Result<u32> {
+        let mut inner = self.0.lock();
+        if inner.posix.len() >= POSIX_TIMERS_MAX {
+            return Err(Error::WouldBlock);
+        }
+        let id = inner.last_id;
+        inner.last_id = inner.last_id.wrapping_add(1) & i32::MAX as u32;
+        inner
+            .posix
+            .insert(id, SignalTimer::new(process, base, target(id)));
+        Ok(id)
+    }
+
+    /// The POSIX timer of that number.
+    pub fn get(&self, id: u32) -> Result<Arc<SignalTimer>> {
+        self.0.lock().posix.get(&id).cloned().ok_or(Error::Invalid)
+    }
+
+    /// Removes a POSIX timer.
+    pub fn delete(&self, id: u32) -> Result<()> {
+        let timer = self.0.lock().posix.remove(&id).ok_or(Error::Invalid)?;
+        timer.set(0, 0, false);
+        Ok(())
+    }
+
+    /// A timer's signal was delivered.
+    pub(crate) fn note_delivery(&self, id: u32, overrun: u32) {
+        if let Ok(timer) = self.get(id) {
+            timer.set_overrun(overrun);
+        }
+    }
+
+    /// Removes the POSIX timers (execve).
+    pub fn stop_posix(&self) {
+        let timers = core::mem::take(&mut self.0.lock().posix);
+        for timer in timers.into_values() {
+            timer.set(0, 0, false);
+        }
+    }
+
+    /// Removes all timers (the process ends).
+    pub fn stop_all(&self) {
+        self.stop_posix();
+        let intervals: Vec<_> = self
+            .0
+            .lock()
+            .intervals
+            .iter_mut()
+            .filter_map(Option::take)
+            .collect();
+        for timer in intervals {
+            timer.set(0, 0, false);
+        }
+    }
+}

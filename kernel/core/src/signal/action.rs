@@ -1,0 +1,114 @@
+//! What a process does about each signal.
+
+use bitflags::bitflags;
+use mach::sync::Spin;
+
+use super::number::Default as DefaultAction;
+use super::{Signal, SignalSet};
+
+bitflags! {
+    /// `SA_*`; the bits are Linux' own.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub struct ActionFlags: u64 {
+        /// Stopped children do not raise SIGCHLD.
+        const NOCLDSTOP = 1;
+        /// Children leave no zombies.
+        const NOCLDWAIT = 2;
+        /// The handler takes three arguments.
+        const SIGINFO = 4;
+        /// `restorer` is valid.
+        const RESTORER = 0x0400_0000;
+        /// The handler runs on the alternate stack.
+        const ONSTACK = 0x0800_0000;
+        /// Interrupted calls are restarted.
+        const RESTART = 0x1000_0000;
+        /// The signal is not blocked while its handler runs.
+        const NODEFER = 0x4000_0000;
+        /// The action becomes the default one when the handler is called.
+        const RESETHAND = 0x8000_0000;
+    }
+}
+
+/// Who takes the signal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Handler {
+    /// The kernel, by the signal's default.
+    #[default]
+    Default,
+    /// Nobody.
+    Ignore,
+    /// The program's function at this address.
+    Function(u64),
+}
+
+/// The reaction to one signal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Action {
+    /// Who takes it.
+    pub handler: Handler,
+    /// How.
+    pub flags: ActionFlags,
+    /// Where the handler returns to.
+    pub restorer: u64,
+    /// What is blocked meanwhile.
+    pub mask: SignalSet,
+}
+
+impl Action {
+    /// Whether the signal has no effect at all.
+    pub fn ignores(&self, signal: Signal) -> bool {
+        match self.handler {
+            Handler::Ignore => true,
+            Handler::Default => signal.default_action() == DefaultAction::Ignore,
+            Handler::Function(_) => false,
+        }
+    }
+}
+
+/// The reactions to all signals; processes may share one table (`CLONE_SIGHAND`).
+pub struct ActionTable(Spin<[Action; Signal::MAX as usize]>);
+
+impl Default for ActionTable {
+    fn default() -> Self {
+        Self(Spin::new([Action::default(); Signal::MAX as usize]))
+    }
+}
+
+impl ActionTable {
+    /// The reaction to `signal`.
+    pub fn get(&self, signal: Signal) -> Action {
+        self.0.lock()[signal.index()]
+    }
+
+    /// Sets the reaction; gives back the former.
+    pub fn set(&self, signal: Signal, action: Action) -> Action {
+        core::mem::replace(&mut self.0.lock()[signal.index()], action)
+    }
+
+    /// A copy for a forked process.
+    pub fn fork(&self) -> Self {
+        Self(Spin::new(*self.0.lock()))
+    }
+
+    /// A copy for a new program: functions of the old one are gone, ignored signals
+    /// stay ignored.
+    pub fn for_new_program(&self) -> Self {
+        let mut actions = *self.0.lock();
+        for action in &mut actions {
+            let handler = match action.handler {
+                Handler::Ignore => Handler::Ignore,
+                _ => Handler::Default,
+            };
+            *action = Action {
+                handler,
+                ..Action::default()
+            };
+        }
+        Self(Spin::new(actions))
+    }
+
+    /// A copy in which no signal has a function (`CLONE_CLEAR_SIGHAND`).
+    pub fn without_functions(&self) -> Self {
+        self.for_new_program()
+    }
+}

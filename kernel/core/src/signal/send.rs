@@ -1,0 +1,150 @@
+//! Sending: who gets the signal, and whether it wakes up for it.
+
+use alloc::sync::Arc;
+
+use super::number::Default as DefaultAction;
+use super::{Info, Origin, Signal, SignalSet, stop};
+use crate::error::{Error, Result};
+use crate::poll::Events;
+use crate::sched;
+use crate::task::{Capability, ExitStatus, Flags, Pid, Process, Resource, Thread, current, family};
+
+/// Sends to the process: one of its threads takes it.
+///
+/// Errors: `WouldBlock` if too many real-time signals wait already.
+pub fn send_to_process(process: &Process, info: Info) -> Result<()> {
+    prepare(process, info.signal);
+    if info.signal == Signal::KILL {
+        process.begin_exit(ExitStatus::Killed(Signal::KILL));
+        return Ok(());
+    }
+    if process
+        .first_thread()
+        .is_none_or(|first| is_ignored(&first, info.signal))
+    {
+        return Ok(());
+    }
+    let limit = queue_limit(process);
+    process.signals.pending.lock().push(info, limit)?;
+    process.with_threads(|threads| {
+        if let Some(taker) = threads
+            .iter()
+            .find(|thread| thread.signals.takes(info.signal))
+        {
+            alert(taker);
+        }
+    });
+    process.signals.pollee.notify(Events::READABLE);
+    Ok(())
+}
+
+/// Sends to this thread alone.
+///
+/// Errors: `WouldBlock` if too many real-time signals wait already.
+pub fn send_to_thread(thread: &Arc<Thread>, info: Info) -> Result<()> {
+    prepare(&thread.process, info.signal);
+    if info.signal == Signal::KILL {
+        thread.process.begin_exit(ExitStatus::Killed(Signal::KILL));
+        return Ok(());
+    }
+    if is_ignored(thread, info.signal) {
+        return Ok(());
+    }
+    let limit = queue_limit(&thread.process);
+    thread.signals.pending.lock().push(info, limit)?;
+    if thread.signals.takes(info.signal) {
+        alert(thread);
+    }
+    thread.process.signals.pollee.notify(Events::READABLE);
+    Ok(())
+}
+
+/// Sends to all processes of a group; false if it has none.
+pub fn send_to_group(group: Pid, info: Info) -> bool {
+    let members = family::group_members(group);
+    for process in &members {
+        // A full queue loses real-time signals to groups, as in Linux.
+        let _ = send_to_process(process, info);
+    }
+    !members.is_empty()
+}
+
+/// What kill(2) sends on behalf of the current thread.
+pub fn from_current(signal: Signal, code: i32) -> Info {
+    let me = current();
+    let uid = me.credentials.with(|credentials| credentials.user.real);
+    Info {
+        signal,
+        code,
+        origin: Origin::Process {
+            pid: me.process.id(),
+            uid,
+        },
+    }
+}
+
+/// Whether the current thread may send `signal` to `target` (kill(2)).
+pub fn check_permission(target: &Process, signal: Option<Signal>) -> Result<()> {
+    let me = current();
+    let sender = me.credentials.get();
+    let same_session = || family::session_of(me.process.id()) == family::session_of(target.id());
+    let allowed = sender.has(Capability::Kill)
+        || core::ptr::eq(&*me.process, target)
+        || (signal == Some(Signal::CONT) && same_session())
+        || target.first_thread().is_some_and(|thread| {
+            thread.credentials.with(|receiver| {
+                let ids = [receiver.user.real, receiver.user.saved];
+                ids.contains(&sender.user.real) || ids.contains(&sender.user.effective)
+            })
+        });
+    if allowed {
+        Ok(())
+    } else {
+        Err(Error::NotPermitted)
+    }
+}
+
+/// What a stop or continue signal does at once, whatever becomes of it later.
+fn prepare(process: &Process, signal: Signal) {
+    if SignalSet::STOPS.contains(signal) {
+        discard(process, SignalSet::of(&[Signal::CONT]));
+    } else if signal == Signal::CONT {
+        discard(process, SignalSet::STOPS);
+        stop::continue_process(process);
+    } else if signal == Signal::KILL {
+        stop::release(process);
+    }
+}
+
+/// Forgets waiting signals of the process and of all its threads.
+pub(super) fn discard(process: &Process, unwanted: SignalSet) {
+    process.signals.pending.lock().discard(unwanted);
+    process.with_threads(|threads| {
+        for thread in threads {
+            thread.signals.pending.lock().discard(unwanted);
+        }
+    });
+}
+
+/// An ignored signal is dropped at once, unless it is blocked: then sigwait may want it.
+fn is_ignored(thread: &Thread, signal: Signal) -> bool {
+    let action = thread
+        .process
+        .signals
+        .actions
+        .with(|actions| actions.get(signal));
+    let no_effect = action.ignores(signal)
+        || (action.handler == super::Handler::Default
+            && signal.default_action() == DefaultAction::Continue);
+    no_effect && !thread.signals.mask().contains(signal)
+}
+
+fn queue_limit(process: &Process) -> usize {
+    usize::try_from(process.limits.soft(Resource::PendingSignals)).unwrap_or(usize::MAX)
+}
+
+/// Makes the thread look at its signals soon.
+fn alert(thread: &Arc<Thread>) {
+    thread.set_flags(Flags::SIGNAL);
+    sched::interrupt(thread);
+}

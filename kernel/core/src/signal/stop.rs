@@ -1,0 +1,62 @@
+//! Job control: stopping and continuing whole processes.
+//!
+//! A stopped process has `Flags::STOP` on each of its threads, which park on their way
+//! to user mode until SIGCONT or the process' end takes it away.
+
+use super::{Signal, SignalSet};
+use crate::sched;
+use crate::sync::Wait;
+use crate::task::{Change, Flags, Process, Thread, family};
+
+/// The process stops because of `signal`; its parent hears of it.
+pub(super) fn stop_process(process: &Process, signal: Signal) {
+    if process.signals.stopped_by.lock().replace(signal).is_some() {
+        return;
+    }
+    process.with_threads(|threads| {
+        for thread in threads {
+            thread.set_flags(Flags::STOP);
+            sched::interrupt(thread);
+        }
+    });
+    family::report(process, Change::Stopped(signal));
+}
+
+/// The process goes on, if it was stopped; its parent hears of it.
+pub(super) fn continue_process(process: &Process) {
+    if release(process) {
+        family::report(process, Change::Continued);
+    }
+}
+
+/// Lets the threads of a stopped process run; false if it was not stopped.
+pub(super) fn release(process: &Process) -> bool {
+    if process.signals.stopped_by.lock().take().is_none() {
+        return false;
+    }
+    process.with_threads(|threads| {
+        for thread in threads {
+            thread.clear_flags(Flags::STOP);
+        }
+    });
+    process.signals.continued.wake_all();
+    true
+}
+
+/// Parks the current thread while its process is stopped.
+pub fn wait_while_stopped(thread: &Thread) {
+    let signals = &thread.process.signals;
+    let waited = signals.continued.wait(Wait::UNINTERRUPTIBLE, || {
+        let runs = signals.stopped_by.lock().is_none();
+        (runs || thread.flags().contains(Flags::EXIT)).then_some(())
+    });
+    debug_assert!(waited.is_ok(), "an uninterruptible wait has no deadline");
+    thread.clear_flags(Flags::STOP);
+}
+
+/// Whether a stop from the terminal has no effect: nobody could continue the group.
+pub(super) fn is_pointless(process: &Process, signal: Signal) -> bool {
+    let from_terminal = SignalSet::STOPS.without(SignalSet::of(&[Signal::STOP]));
+    from_terminal.contains(signal)
+        && family::is_orphaned_group(family::group_of(process.id()).unwrap_or(0))
+}

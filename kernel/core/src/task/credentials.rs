@@ -1,0 +1,175 @@
+//! Who a thread acts for: users, groups and capabilities.
+//!
+//! Credentials belong to a thread, as in Linux (libc spreads a `setuid` to all threads).
+//! They never change in place: a thread exchanges its whole set (`Thread::credentials`).
+//! The rules for user numbers and capabilities are those of credentials(7) and
+//! capabilities(7).
+
+use alloc::sync::Arc;
+
+use crate::error::{Error, Result};
+
+/// The numbers of one kind, user or group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct IdSet {
+    /// Who started it.
+    pub real: u32,
+    /// Who it acts for.
+    pub effective: u32,
+    /// Who it may act for again.
+    pub saved: u32,
+    /// Who it acts for in file systems.
+    pub fs: u32,
+}
+
+impl IdSet {
+    /// Whether an unprivileged thread may take `id`.
+    pub fn holds(&self, id: u32) -> bool {
+        [self.real, self.effective, self.saved].contains(&id)
+    }
+}
+
+/// Privileges that the kernel asks for (linux/capability.h).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+#[allow(missing_docs, reason = "the names are Linux' own")]
+pub enum Capability {
+    Chown = 0,
+    DacOverride = 1,
+    DacReadSearch = 2,
+    Fowner = 3,
+    Fsetid = 4,
+    Kill = 5,
+    Setgid = 6,
+    Setuid = 7,
+    Setpcap = 8,
+    NetBindService = 10,
+    NetAdmin = 12,
+    NetRaw = 13,
+    IpcLock = 14,
+    SysChroot = 18,
+    SysAdmin = 21,
+    SysBoot = 22,
+    SysNice = 23,
+    SysResource = 24,
+    SysTime = 25,
+    SysTtyConfig = 26,
+    Mknod = 27,
+}
+
+/// The highest capability number we know (CAP_CHECKPOINT_RESTORE).
+pub const CAPABILITY_MAX: u32 = 40;
+/// All capabilities.
+pub const CAPABILITIES_ALL: u64 = (1 << (CAPABILITY_MAX + 1)) - 1;
+
+/// A thread's five sets; bit n is capability n.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Capabilities {
+    /// In force.
+    pub effective: u64,
+    /// May be put in force.
+    pub permitted: u64,
+    /// Pass to the next program, if that is marked so.
+    pub inheritable: u64,
+    /// The most that a program can get.
+    pub bounding: u64,
+    /// Pass to the next program in any case.
+    pub ambient: u64,
+}
+
+/// Everything that says who a thread is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Credentials {
+    /// Users.
+    pub user: IdSet,
+    /// Groups.
+    pub group: IdSet,
+    /// Further groups.
+    pub groups: Arc<[u32]>,
+    /// Privileges.
+    pub capabilities: Capabilities,
+    /// Permitted capabilities survive the change to an ordinary user.
+    pub keep_capabilities: bool,
+}
+
+impl Default for Credentials {
+    /// Those of the first program: root, with all privileges.
+    fn default() -> Self {
+        Self {
+            user: IdSet::default(),
+            group: IdSet::default(),
+            groups: Arc::new([]),
+            capabilities: Capabilities {
+                effective: CAPABILITIES_ALL,
+                permitted: CAPABILITIES_ALL,
+                inheritable: 0,
+                bounding: CAPABILITIES_ALL,
+                ambient: 0,
+            },
+            keep_capabilities: false,
+        }
+    }
+}
+
+impl Credentials {
+    /// Whether the privilege is in force.
+    pub fn has(&self, capability: Capability) -> bool {
+        self.capabilities.effective >> capability as u32 & 1 != 0
+    }
+
+    /// `Ok` if the privilege is in force.
+    pub fn require(&self, capability: Capability) -> Result<()> {
+        if self.has(capability) {
+            Ok(())
+        } else {
+            Err(Error::NotPermitted)
+        }
+    }
+
+    /// Whether the file-system group or a further one is `group`.
+    pub fn is_in_group(&self, group: u32) -> bool {
+        self.group.fs == group || self.groups.contains(&group)
+    }
+
+    /// Takes other users; capabilities follow, as capabilities(7) says: they end when
+    /// the last of the users is no longer root, and go out of force with the effective one.
+    pub fn set_user(&mut self, user: IdSet) {
+        let old = self.user;
+        self.user = user;
+        let caps = &mut self.capabilities;
+        if old.holds(0) && !user.holds(0) && !self.keep_capabilities {
+            caps.permitted = 0;
+            caps.effective = 0;
+            caps.ambient = 0;
+        }
+        if old.effective == 0 && user.effective != 0 {
+            caps.effective = 0;
+        } else if old.effective != 0 && user.effective == 0 {
+            caps.effective = caps.permitted;
+        }
+    }
+
+    /// What they become in a new program.
+    #[must_use]
+    pub fn for_new_program(&self) -> Self {
+        let mut next = self.clone();
+        next.user.saved = next.user.effective;
+        next.user.fs = next.user.effective;
+        next.group.saved = next.group.effective;
+        next.group.fs = next.group.effective;
+        next.keep_capabilities = false;
+        let caps = &mut next.capabilities;
+        let root = self.user.effective == 0 || self.user.real == 0;
+        caps.permitted = if root {
+            caps.inheritable | caps.bounding
+        } else {
+            caps.ambient
+        };
+        caps.effective = if self.user.effective == 0 {
+            caps.permitted
+        } else {
+            caps.ambient
+        };
+        next
+    }
+}

@@ -1,0 +1,142 @@
+//! The end of threads and processes. Nothing of them stays but the status.
+//!
+//! A thread ends itself, always: others can only ask (`Flags::EXIT`). It releases what
+//! it holds while it can still block; the scheduler frees its kernel stack from the next
+//! thread's. The last thread of a process takes the memory with it.
+
+use alloc::sync::Arc;
+use core::sync::atomic::Ordering;
+
+use mach::sync::Once;
+
+use super::{ExitStatus, Flags, Process, Thread, current, family, release_id, threads};
+use crate::error::{Error, Restart, Result};
+use crate::futex;
+use crate::mm::AddressSpace;
+use crate::sched;
+use crate::signal;
+use crate::sync::Wait;
+
+static INIT_ENDS: Once<fn(&Process, ExitStatus)> = Once::new();
+
+/// Says what happens when process 1 ends, while its memory is still there; once at boot.
+pub fn on_init_exit(hear: fn(&Process, ExitStatus)) {
+    INIT_ENDS.call_once(|| hear);
+}
+
+/// Ends the current thread; if it is the last one, its process, with the status that
+/// was decided first.
+pub fn exit_thread(status: ExitStatus) -> ! {
+    release_all(status);
+    sched::exit()
+}
+
+/// Does all but the last step, so that no counted reference is left on the stack that is
+/// never returned to.
+fn release_all(status: ExitStatus) {
+    let me = current();
+    let process = me.process.clone();
+    futex::exit_thread(&me);
+    drop(me.files.replace(Arc::default()));
+    if me.id() == process.id() {
+        process.note_leader_exit(status);
+    }
+    let uid = me.credentials.with(|credentials| credentials.user.real);
+    threads::unregister(me.id());
+    if process.remove_thread(&me) {
+        end_process(&me, &process, status);
+        family::bury(&process, process.final_status(status), uid);
+    } else {
+        pass_signals_on(&process);
+    }
+    if me.id() != process.id() {
+        release_id(me.id());
+    }
+}
+
+/// Releases what the process holds, in the context of its last thread.
+fn end_process(me: &Thread, process: &Process, status: ExitStatus) {
+    if process.id() == family::INIT
+        && let Some(hear) = INIT_ENDS.get()
+    {
+        hear(process, process.final_status(status));
+    }
+    process.timers.stop_all();
+    process.note_memory();
+    let old = process.space.replace(AddressSpace::kernel());
+    me.activate_space();
+    drop(old);
+    process.end_vfork();
+}
+
+/// Signals that the thread was to take from the process are for the others.
+fn pass_signals_on(process: &Process) {
+    process.with_threads(|threads| {
+        for thread in threads {
+            signal::refresh(thread);
+            if thread.flags().contains(Flags::SIGNAL) {
+                sched::interrupt(thread);
+            }
+        }
+    });
+}
+
+/// Makes the current thread the only one of its process and its first (execve(2)).
+///
+/// Errors: `Interrupted` if the process ends, or another thread does the same.
+pub fn become_only_thread() -> Result<()> {
+    let me = current();
+    let process = &me.process;
+    process.with_threads(|threads| {
+        if me.flags().contains(Flags::EXIT) {
+            return Err(Error::Interrupted(Restart::Never));
+        }
+        for thread in threads
+            .iter()
+            .filter(|thread| !core::ptr::eq(&***thread, &*me))
+        {
+            thread.set_flags(Flags::EXIT);
+            sched::interrupt(thread);
+        }
+        Ok(())
+    })?;
+    process.thread_left.wait(Wait::UNINTERRUPTIBLE, || {
+        let alone = process.with_threads(|threads| threads.len() == 1);
+        (alone || me.flags().contains(Flags::EXIT)).then_some(())
+    })?;
+    if me.flags().contains(Flags::EXIT) {
+        return Err(Error::Interrupted(Restart::Never));
+    }
+    take_first_number(&me);
+    Ok(())
+}
+
+fn take_first_number(me: &Thread) {
+    let old = me.id();
+    if old == me.process.id() {
+        return;
+    }
+    threads::unregister(old);
+    me.set_id(me.process.id());
+    threads::register(&me.arc());
+    release_id(old);
+}
+
+/// Forgets what belonged to the program that execve(2) replaces.
+pub fn forget_program(me: &Thread) {
+    me.clear_tid.store(0, Ordering::Relaxed);
+    me.robust_list.store(0, Ordering::Relaxed);
+    *me.rseq.lock() = super::Rseq::default();
+    me.clear_flags(Flags::RSEQ);
+    *me.signals.alt_stack.lock() = signal::AltStack::default();
+    me.process.membarriers.store(0, Ordering::Relaxed);
+    let actions = me
+        .process
+        .signals
+        .actions
+        .with(|actions| actions.for_new_program());
+    drop(me.process.signals.actions.replace(Arc::new(actions)));
+    me.process.timers.stop_posix();
+    me.process.end_vfork();
+    family::note_exec(me.process.id());
+}

@@ -1,0 +1,281 @@
+//! Making threads and processes.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+
+use base::VirtAddr;
+use bitflags::bitflags;
+use mach::task::Context;
+use mach::trap::UserRegs;
+
+use super::latch::Latch;
+use super::process::Image;
+use super::thread::{Name, Seed};
+use super::{
+    Credentials, Flags, Limits, Process, Thread, Tid, allocate_id, family, release_id, threads,
+};
+use crate::error::{Error, Result};
+use crate::file::FdTable;
+use crate::mm::AddressSpace;
+use crate::sched;
+use crate::signal::{ActionTable, Signal, SignalSet};
+use crate::user;
+
+bitflags! {
+    /// What parent and child share, and what else is done; Linux' own bits.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct CloneFlags: u64 {
+        /// The address space.
+        const VM = 0x100;
+        /// Working directory, root and umask.
+        const FS = 0x200;
+        /// The descriptor table.
+        const FILES = 0x400;
+        /// The reactions to signals.
+        const SIGHAND = 0x800;
+        /// A descriptor of the child for the parent.
+        const PIDFD = 0x1000;
+        /// The parent waits until the child runs a program or ends.
+        const VFORK = 0x4000;
+        /// The child gets the caller's parent.
+        const PARENT = 0x8000;
+        /// The child is a thread of the caller's process.
+        const THREAD = 0x1_0000;
+        /// System V semaphore adjustments; there are none.
+        const SYSVSEM = 0x4_0000;
+        /// The child gets a thread pointer.
+        const SETTLS = 0x8_0000;
+        /// The child's number is stored in the parent's memory.
+        const PARENT_SETTID = 0x10_0000;
+        /// The child's number is cleared in its memory when it ends.
+        const CHILD_CLEARTID = 0x20_0000;
+        /// Ignored since Linux 2.6.
+        const DETACHED = 0x40_0000;
+        /// The child cannot be forced to be traced; nothing is traced here.
+        const UNTRACED = 0x80_0000;
+        /// The child's number is stored in its memory.
+        const CHILD_SETTID = 0x100_0000;
+        /// An I/O context; there are none.
+        const IO = 0x8000_0000;
+        /// The child handles no signal with a function.
+        const CLEAR_SIGHAND = 0x1_0000_0000;
+    }
+}
+
+/// A request for a new thread or process.
+#[derive(Clone, Copy, Debug)]
+pub struct Clone {
+    /// What is shared.
+    pub flags: CloneFlags,
+    /// What tells the parent of the child's end.
+    pub exit_signal: Option<Signal>,
+    /// Where to store the number for the parent.
+    pub parent_tid: VirtAddr,
+    /// Where to store it for the child, and to clear it.
+    pub child_tid: VirtAddr,
+    /// The thread pointer (SETTLS).
+    pub tls: u64,
+    /// The registers with which the child goes to user mode.
+    pub regs: UserRegs,
+    /// Runs first in the child; see [`begin_thread`].
+    pub entry: fn(usize) -> !,
+}
+
+/// A new thread, not yet running.
+pub struct Child {
+    thread: Arc<Thread>,
+    vfork: Option<Arc<Latch>>,
+}
+
+impl Child {
+    /// Its number.
+    pub fn id(&self) -> Tid {
+        self.thread.id()
+    }
+
+    /// Its process.
+    pub fn process(&self) -> &Arc<Process> {
+        &self.thread.process
+    }
+
+    /// Lets it run; for vfork(2) waits until it has its own program or has ended.
+    pub fn launch(self) {
+        sched::launch(self.thread);
+        if let Some(latch) = self.vfork {
+            latch.wait();
+        }
+    }
+}
+
+/// Makes a copy of the current thread by the rules of clone(2).
+///
+/// Errors: `Invalid` for flags that contradict each other, `WouldBlock` if there are too
+/// many, `OutOfMemory`.
+pub fn clone(request: &Clone) -> Result<Child> {
+    check(request.flags)?;
+    let id = allocate_id().ok_or(Error::WouldBlock)?;
+    build(request, id).inspect_err(|_| release_id(id))
+}
+
+fn check(flags: CloneFlags) -> Result<()> {
+    let needs = |flag, other| !flags.contains(flag) || flags.contains(other);
+    let consistent = needs(CloneFlags::THREAD, CloneFlags::SIGHAND)
+        && needs(CloneFlags::SIGHAND, CloneFlags::VM)
+        && !flags.contains(CloneFlags::SIGHAND | CloneFlags::CLEAR_SIGHAND);
+    if consistent {
+        Ok(())
+    } else {
+        Err(Error::Invalid)
+    }
+}
+
+fn build(request: &Clone, id: Tid) -> Result<Child> {
+    let flags = request.flags;
+    let me = super::current();
+    let context = Context::fork(request.entry, 0).ok_or(Error::OutOfMemory)?;
+    if flags.contains(CloneFlags::SETTLS) && !context.set_fs_base(request.tls) {
+        return Err(Error::NotPermitted);
+    }
+    let process = if flags.contains(CloneFlags::THREAD) {
+        me.process.clone()
+    } else {
+        fork_process(&me, flags, id)?
+    };
+    let files = me.files.get();
+    let files = if flags.contains(CloneFlags::FILES) {
+        files
+    } else {
+        Arc::new(files.fork())
+    };
+    let thread = Thread::new(Seed {
+        id,
+        process: process.clone(),
+        context,
+        files,
+        credentials: me.credentials.get(),
+        mask: me.signals.mask(),
+        name: *me.name.lock(),
+    });
+    inherit(&me, &thread, request);
+    if flags.contains(CloneFlags::PARENT_SETTID) {
+        user::write(request.parent_tid, id)?;
+    }
+    if !process.add_thread(thread.clone()) {
+        return Err(Error::Interrupted(crate::error::Restart::Never));
+    }
+    threads::register(&thread);
+    let mut vfork = None;
+    if !flags.contains(CloneFlags::THREAD) {
+        vfork = flags
+            .contains(CloneFlags::VFORK)
+            .then(Arc::<Latch>::default);
+        *process.vfork.lock() = vfork.clone();
+        let own = me.process.id();
+        let parent = if flags.contains(CloneFlags::PARENT) {
+            family::parent_of(own)
+        } else {
+            own
+        };
+        family::enrol(process, parent, own, request.exit_signal);
+    }
+    Ok(Child { thread, vfork })
+}
+
+fn fork_process(me: &Thread, flags: CloneFlags, id: Tid) -> Result<Arc<Process>> {
+    let space = me.process.space.get();
+    let space = if flags.contains(CloneFlags::VM) {
+        space
+    } else {
+        space.fork()?
+    };
+    let actions = me.process.signals.actions.get();
+    let actions = if flags.contains(CloneFlags::SIGHAND) {
+        actions
+    } else if flags.contains(CloneFlags::CLEAR_SIGHAND) {
+        Arc::new(actions.without_functions())
+    } else {
+        Arc::new(actions.fork())
+    };
+    let image = me.process.image.lock().clone();
+    Ok(Process::new(
+        id,
+        space,
+        me.process.limits.fork(),
+        actions,
+        image,
+    ))
+}
+
+/// What a child takes over besides the shared objects.
+fn inherit(me: &Thread, child: &Thread, request: &Clone) {
+    let flags = request.flags;
+    child.set_flags(me.flags() & Flags::TRACE);
+    child.sched.inherit(&me.sched);
+    if flags.contains(CloneFlags::CHILD_CLEARTID) {
+        child
+            .clear_tid
+            .store(request.child_tid.0, core::sync::atomic::Ordering::Relaxed);
+    }
+    if !flags.contains(CloneFlags::VM) || flags.contains(CloneFlags::VFORK) {
+        *child.signals.alt_stack.lock() = *me.signals.alt_stack.lock();
+    }
+    if !flags.contains(CloneFlags::VM) {
+        let rseq = *me.rseq.lock();
+        *child.rseq.lock() = rseq;
+        child.set_flags(me.flags() & Flags::RSEQ);
+    }
+    let child_tid = if flags.contains(CloneFlags::CHILD_SETTID) {
+        request.child_tid
+    } else {
+        VirtAddr(0)
+    };
+    *child.start.lock() = Some(Box::new(Start {
+        regs: request.regs,
+        child_tid,
+    }));
+}
+
+/// With what a new thread goes to user mode.
+pub struct Start {
+    regs: UserRegs,
+    child_tid: VirtAddr,
+}
+
+/// The first thing a new thread does: finishes the switch that brought it here, and
+/// tells the registers with which it goes to user mode; `None` for the first thread of
+/// process 1.
+pub fn begin_thread() -> Option<UserRegs> {
+    sched::finish_switch();
+    let me = super::current();
+    let start = me.start.lock().take()?;
+    if start.child_tid.0 != 0 {
+        // clone(2) cannot report a bad address any more; Linux ignores it too.
+        let _ = user::write(start.child_tid, me.id());
+    }
+    Some(start.regs)
+}
+
+/// Makes process 1 with one thread that runs `entry`; `None` without memory.
+pub fn start_init(entry: fn(usize) -> !, files: Arc<FdTable>) -> Option<Arc<Thread>> {
+    let id = allocate_id()?;
+    let process = Process::new(
+        id,
+        AddressSpace::kernel(),
+        Limits::default(),
+        Arc::<ActionTable>::default(),
+        Image::default(),
+    );
+    let thread = Thread::new(Seed {
+        id,
+        process: process.clone(),
+        context: Context::new(entry, 0)?,
+        files,
+        credentials: Arc::<Credentials>::default(),
+        mask: SignalSet::EMPTY,
+        name: Name::default(),
+    });
+    process.add_thread(thread.clone());
+    threads::register(&thread);
+    family::enrol(process, 0, 0, None);
+    Some(thread)
+}

@@ -1,0 +1,30 @@
+//! An event that happens once.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use super::{Flags, current};
+use crate::sync::{Wait, WaitQueue};
+
+/// Closed, then open for good.
+#[derive(Default)]
+pub struct Latch {
+    open: AtomicBool,
+    waiters: WaitQueue,
+}
+
+impl Latch {
+    /// Opens it: all waiters go on.
+    pub fn open(&self) {
+        self.open.store(true, Ordering::Release);
+        self.waiters.wake_all();
+    }
+
+    /// Waits until it is open, or until the current process has to end.
+    pub fn wait(&self) {
+        let waited = self.waiters.wait(Wait::UNINTERRUPTIBLE, || {
+            let done = self.open.load(Ordering::Acquire);
+            (done || current().flags().contains(Flags::EXIT)).then_some(())
+        });
+        debug_assert!(waited.is_ok(), "an uninterruptible wait has no deadline");
+    }
+}

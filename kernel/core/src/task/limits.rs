@@ -1,0 +1,129 @@
+//! Resource limits of a process.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// No limit.
+pub const UNLIMITED: u64 = u64::MAX;
+
+/// What can be limited; the order is Linux' own (`RLIMIT_*`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+#[allow(missing_docs, reason = "the names are Linux' own")]
+pub enum Resource {
+    CpuSeconds,
+    FileBytes,
+    DataBytes,
+    StackBytes,
+    CoreBytes,
+    ResidentBytes,
+    Processes,
+    Files,
+    LockedBytes,
+    AddressBytes,
+    FileLocks,
+    PendingSignals,
+    MessageQueueBytes,
+    Nice,
+    RealtimePriority,
+    RealtimeMicros,
+}
+
+const COUNT: usize = 16;
+
+impl Resource {
+    const ALL: [Self; COUNT] = [
+        Self::CpuSeconds,
+        Self::FileBytes,
+        Self::DataBytes,
+        Self::StackBytes,
+        Self::CoreBytes,
+        Self::ResidentBytes,
+        Self::Processes,
+        Self::Files,
+        Self::LockedBytes,
+        Self::AddressBytes,
+        Self::FileLocks,
+        Self::PendingSignals,
+        Self::MessageQueueBytes,
+        Self::Nice,
+        Self::RealtimePriority,
+        Self::RealtimeMicros,
+    ];
+
+    /// The resource of Linux' number.
+    pub fn from_number(number: u32) -> Option<Self> {
+        Self::ALL.get(number as usize).copied()
+    }
+
+    /// What the first program starts with: (soft, hard).
+    const fn initial(self) -> (u64, u64) {
+        match self {
+            Self::StackBytes => (8 << 20, UNLIMITED),
+            Self::CoreBytes => (0, UNLIMITED),
+            Self::Processes => (16_384, 16_384),
+            Self::Files => (65_536, 1_048_576),
+            Self::LockedBytes => (8 << 20, 8 << 20),
+            Self::PendingSignals => (4096, 4096),
+            Self::MessageQueueBytes => (819_200, 819_200),
+            Self::Nice | Self::RealtimePriority => (0, 0),
+            _ => (UNLIMITED, UNLIMITED),
+        }
+    }
+}
+
+/// The limit of one resource.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limit {
+    /// In force.
+    pub soft: u64,
+    /// The most that `soft` may become.
+    pub hard: u64,
+}
+
+/// All limits of a process; reading one is a plain load.
+pub struct Limits {
+    soft: [AtomicU64; COUNT],
+    hard: [AtomicU64; COUNT],
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            soft: Resource::ALL.map(|resource| AtomicU64::new(resource.initial().0)),
+            hard: Resource::ALL.map(|resource| AtomicU64::new(resource.initial().1)),
+        }
+    }
+}
+
+impl Limits {
+    /// The limit in force.
+    pub fn soft(&self, resource: Resource) -> u64 {
+        self.soft[resource as usize].load(Ordering::Relaxed)
+    }
+
+    /// Both limits.
+    pub fn get(&self, resource: Resource) -> Limit {
+        let hard = self.hard[resource as usize].load(Ordering::Relaxed);
+        Limit {
+            soft: self.soft(resource),
+            hard,
+        }
+    }
+
+    /// Sets both limits; the caller has checked that it may.
+    pub fn set(&self, resource: Resource, limit: Limit) {
+        self.soft[resource as usize].store(limit.soft, Ordering::Relaxed);
+        self.hard[resource as usize].store(limit.hard, Ordering::Relaxed);
+    }
+
+    /// A copy for a forked process.
+    pub fn fork(&self) -> Self {
+        let copy = |from: &[AtomicU64; COUNT]| {
+            core::array::from_fn(|index| AtomicU64::new(from[index].load(Ordering::Relaxed)))
+        };
+        Self {
+            soft: copy(&self.soft),
+            hard: copy(&self.hard),
+        }
+    }
+}
