@@ -1,2 +1,35 @@
-//! The safe machine: CPUs, address spaces, contexts, DMA, interrupts.
+//! The safe machine: CPUs, time, interrupts, traps, contexts, memory.
+//!
+//! `arch` says what the processor does; this crate makes it something that safe code
+//! can use without being able to break Rust's rules. The kernel proper knows only this
+//! crate.
+//!
+//! How the machine is run, which every module here relies on:
+//! - **Closed**: the kernel runs with interrupts off. They are open only in user mode and
+//!   inside [`cpu::wait_for_interrupt`]. So a handler never interrupts a holder of a lock.
+//! - **One flow per CPU**: the kernel is not preempted. A thread leaves its CPU only by
+//!   [`task::Context::switch`], and no spin lock is held then.
+//! - **Relax**: whoever spins calls [`cpu::relax`], which serves what other CPUs ask of
+//!   this one; so two CPUs never wait for each other with interrupts off.
+//!
+//! Boot order: [`boot::start`] is the first Rust code; it fills [`boot::info`], sets up
+//! descriptor tables, memory, clock and interrupt controllers, then calls the kernel.
 #![no_std]
+
+extern crate alloc;
+
+pub mod boot;
+pub mod console;
+pub mod cpu;
+pub mod irq;
+pub mod log;
+mod madt;
+pub mod panic;
+pub mod power;
+pub mod random;
+pub mod sync;
+pub mod task;
+pub mod time;
+pub mod trap;
+mod uart;
+pub mod vdso;

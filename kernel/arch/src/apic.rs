@@ -1,0 +1,170 @@
+//! The local APIC of each CPU (Intel SDM volume 3, chapter 12), by MSR where the
+//! processor offers x2APIC, else by its page in the direct map.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use crate::{cpuid, layout, msr};
+
+/// Physical page of the registers in xAPIC mode.
+const PAGE: u64 = 0xfee0_0000;
+const MODE_ENABLED: u64 = 1 << 11;
+const MODE_X2APIC: u64 = 1 << 10;
+
+const ID: u32 = 0x02;
+const EOI: u32 = 0x0b;
+const SPURIOUS: u32 = 0x0f;
+const COMMAND: u32 = 0x30;
+const COMMAND_HIGH: u32 = 0x31;
+const TIMER: u32 = 0x32;
+const LINT0: u32 = 0x35;
+const LINT1: u32 = 0x36;
+const ERROR: u32 = 0x37;
+const TIMER_INITIAL: u32 = 0x38;
+const TIMER_CURRENT: u32 = 0x39;
+const TIMER_DIVIDE: u32 = 0x3e;
+
+const MASKED: u32 = 1 << 16;
+const DELIVER_NMI: u32 = 0b100 << 8;
+const DELIVER_INIT: u32 = 0b101 << 8;
+const DELIVER_STARTUP: u32 = 0b110 << 8;
+const ASSERT: u32 = 1 << 14;
+const PENDING: u32 = 1 << 12;
+const ALL_OTHERS: u32 = 0b11 << 18;
+const TIMER_TSC_DEADLINE: u32 = 0b10 << 17;
+
+/// The vector that the APIC raises when there was nothing to deliver.
+pub const SPURIOUS_VECTOR: u8 = 0xff;
+
+static X2APIC: AtomicBool = AtomicBool::new(false);
+
+fn x2apic() -> bool {
+    X2APIC.load(Ordering::Relaxed)
+}
+
+fn register(index: u32) -> *mut u32 {
+    (layout::DIRECT_MAP + PAGE + u64::from(index) * 16) as *mut u32
+}
+
+fn read(index: u32) -> u32 {
+    if x2apic() {
+        // SAFETY: x2APIC mode is on, so the register exists.
+        unsafe { msr::read(msr::X2APIC + index) as u32 }
+    } else {
+        // SAFETY: the page is mapped uncached at its place in the direct map.
+        unsafe { register(index).read_volatile() }
+    }
+}
+
+#[inline(always)]
+fn write(index: u32, value: u32) {
+    if x2apic() {
+        // SAFETY: x2APIC mode is on; the callers below write only defined values.
+        unsafe { msr::write(msr::X2APIC + index, u64::from(value)) }
+    } else {
+        // SAFETY: the page is mapped uncached at its place in the direct map.
+        unsafe { register(index).write_volatile(value) }
+    }
+}
+
+/// Turns this CPU's APIC on, its lines and timer masked.
+///
+/// # Safety
+/// The IDT is loaded; in xAPIC mode the page is mapped in the direct map.
+pub unsafe fn init() {
+    let wide = cpuid::has_x2apic();
+    X2APIC.store(wide, Ordering::Relaxed);
+    let mode = MODE_ENABLED | if wide { MODE_X2APIC } else { 0 };
+    // SAFETY: the mode is one that CPUID offers.
+    unsafe { msr::write(msr::APIC_BASE, msr::read(msr::APIC_BASE) | mode) };
+    write(LINT0, MASKED);
+    write(LINT1, DELIVER_NMI);
+    write(ERROR, MASKED);
+    write(TIMER, MASKED);
+    write(SPURIOUS, 1 << 8 | u32::from(SPURIOUS_VECTOR));
+    write(EOI, 0);
+}
+
+/// This CPU's number on the APIC bus.
+pub fn id() -> u32 {
+    if x2apic() { read(ID) } else { read(ID) >> 24 }
+}
+
+/// Acknowledges the interrupt in service.
+#[inline(always)]
+pub fn end_of_interrupt() {
+    write(EOI, 0);
+}
+
+fn command(target: u32, what: u32) {
+    if x2apic() {
+        // The MSR write is not serialising: earlier stores must be visible to the target.
+        core::sync::atomic::fence(Ordering::SeqCst);
+        // SAFETY: the register exists and the command is one that the SDM defines.
+        unsafe {
+            msr::write(
+                msr::X2APIC + COMMAND,
+                u64::from(target) << 32 | u64::from(what),
+            )
+        };
+        return;
+    }
+    write(COMMAND_HIGH, target << 24);
+    write(COMMAND, what);
+    while read(COMMAND) & PENDING != 0 {
+        core::hint::spin_loop();
+    }
+}
+
+/// Raises `vector` on the CPU with this APIC number.
+pub fn send(target: u32, vector: u8) {
+    command(target, ASSERT | u32::from(vector));
+}
+
+/// Raises an NMI on every other CPU.
+pub fn send_nmi_to_others() {
+    command(0, ASSERT | ALL_OTHERS | DELIVER_NMI);
+}
+
+/// Resets a CPU so that it waits for [`send_startup`].
+///
+/// # Safety
+/// The CPU is not running code of ours.
+pub unsafe fn send_init(target: u32) {
+    command(target, ASSERT | DELIVER_INIT);
+}
+
+/// Starts a reset CPU in real mode at `page << 12`.
+///
+/// # Safety
+/// As for [`send_init`]; the page holds code for it.
+pub unsafe fn send_startup(target: u32, page: u8) {
+    command(target, ASSERT | DELIVER_STARTUP | u32::from(page));
+}
+
+/// Makes the timer raise `vector`, by TSC deadline or by its counter.
+pub fn init_timer(vector: u8, by_deadline: bool) {
+    if by_deadline {
+        write(TIMER, TIMER_TSC_DEADLINE | u32::from(vector));
+        // The mode must be set before the first deadline is (SDM 12.5.4.1).
+        core::sync::atomic::fence(Ordering::SeqCst);
+    } else {
+        write(TIMER_DIVIDE, 0b1011);
+        write(TIMER, u32::from(vector));
+    }
+}
+
+/// Lets the timer fire once, after `ticks` of its counter; 0 stops it.
+pub fn arm_counter(ticks: u32) {
+    write(TIMER_INITIAL, ticks);
+}
+
+/// What is left of the timer's counter.
+pub fn counter() -> u32 {
+    read(TIMER_CURRENT)
+}
+
+/// Lets the timer fire when the TSC reaches `tsc`; 0 stops it.
+pub fn arm_deadline(tsc: u64) {
+    // SAFETY: only used after `init_timer(_, true)`, hence where CPUID offers the register.
+    unsafe { msr::write(msr::TSC_DEADLINE, tsc) };
+}

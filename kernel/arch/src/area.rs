@@ -1,0 +1,106 @@
+//! The little block of memory that belongs to one CPU and that GS points to.
+//!
+//! The entry code reaches its fields by number; the constants below are checked against
+//! the layout. A CPU writes only its own area; `Cell` suffices because the kernel is not
+//! preempted.
+
+use core::cell::Cell;
+use core::mem::offset_of;
+
+use crate::layout::MAX_CPUS;
+
+/// One CPU's private words. See the invariant **GS** of the crate.
+#[repr(C, align(64))]
+pub struct CpuArea {
+    /// The area's own address.
+    pub this: Cell<u64>,
+    /// The program's stack pointer while the system-call entry changes stacks.
+    pub user_stack: Cell<u64>,
+    /// Top of the running thread's kernel stack.
+    pub kernel_stack: Cell<u64>,
+    /// The CPU's number.
+    pub id: Cell<u32>,
+    /// Not zero when the next return to user mode must take the long way.
+    pub return_work: Cell<u32>,
+    /// The running context (owned by `mach::task`).
+    pub context: Cell<usize>,
+    /// The context whose vector registers this CPU holds (owned by `mach::task`).
+    pub fpu_owner: Cell<usize>,
+    /// The context that was left by the last switch (owned by `mach::task`).
+    pub previous: Cell<usize>,
+    /// Address of the CPU's task-state segment.
+    pub task_state: Cell<usize>,
+}
+
+/// `CpuArea::user_stack` for the assembler.
+pub const USER_STACK: usize = offset_of!(CpuArea, user_stack);
+/// `CpuArea::kernel_stack` for the assembler.
+pub const KERNEL_STACK: usize = offset_of!(CpuArea, kernel_stack);
+/// `CpuArea::return_work` for the assembler.
+pub const RETURN_WORK: usize = offset_of!(CpuArea, return_work);
+
+impl CpuArea {
+    const fn new() -> Self {
+        Self {
+            this: Cell::new(0),
+            user_stack: Cell::new(0),
+            kernel_stack: Cell::new(0),
+            id: Cell::new(0),
+            return_work: Cell::new(0),
+            context: Cell::new(0),
+            fpu_owner: Cell::new(0),
+            previous: Cell::new(0),
+            task_state: Cell::new(0),
+        }
+    }
+}
+
+struct Areas([CpuArea; MAX_CPUS]);
+
+// SAFETY: each area is touched by its own CPU alone, see the module's theory.
+unsafe impl Sync for Areas {}
+
+static AREAS: Areas = Areas([const { CpuArea::new() }; MAX_CPUS]);
+
+/// Points GS to the area of CPU `id` and gives it its number.
+///
+/// # Safety
+/// Called once on each CPU, with a number below [`MAX_CPUS`] that no other CPU has.
+pub unsafe fn install(id: u32) {
+    let area = &AREAS.0[id as usize];
+    let address = core::ptr::from_ref(area) as u64;
+    area.this.set(address);
+    area.id.set(id);
+    // SAFETY: the area is static and has the layout that the entry code expects.
+    unsafe {
+        crate::msr::write(crate::msr::GS_BASE, address);
+        crate::msr::write(crate::msr::KERNEL_GS_BASE, 0);
+    }
+}
+
+/// This CPU's area.
+///
+/// The reference must not be kept across a context switch: the thread may then run on
+/// another CPU.
+#[inline(always)]
+pub fn this() -> &'static CpuArea {
+    let address: *const CpuArea;
+    // SAFETY: by the invariant **GS** the first word of the area is its own address.
+    unsafe {
+        core::arch::asm!("mov {}, gs:[0]", out(reg) address,
+            options(nostack, preserves_flags, readonly));
+        &*address
+    }
+}
+
+/// This CPU's number.
+#[inline(always)]
+pub fn cpu() -> u32 {
+    let id: u32;
+    // SAFETY: by the invariant **GS** the word at this offset is the CPU's number.
+    unsafe {
+        core::arch::asm!("mov {:e}, gs:[{}]", out(reg) id, const offset_of!(CpuArea, id),
+            options(nostack, preserves_flags, readonly));
+    }
+    id
+}

@@ -1,0 +1,72 @@
+//! The order in which the machine is set up.
+
+use arch::{area, cpuid, fpu, instr, switch, syscall, tables};
+
+use super::{INFO, loader};
+use crate::{console, cpu, irq, log, madt, random, time, trap};
+
+const CR4_UMIP: u64 = 1 << 11;
+const CR4_SMEP: u64 = 1 << 20;
+const CR4_SMAP: u64 = 1 << 21;
+
+static mut BOOT_TABLES: tables::Tables = tables::Tables::new();
+
+unsafe extern "Rust" {
+    /// The kernel's `main`, defined by the image: runs once, on the first CPU.
+    safe fn kernel_main() -> !;
+}
+
+/// The first Rust code, on the boot stack: what the entry code calls.
+///
+/// # Safety
+/// Called once, by the entry code of `arch::boot`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mach_start(door: u64, address: u64) -> ! {
+    // SAFETY: called once, with what the entry code found.
+    unsafe {
+        area::install(0);
+        tables::fill_gates();
+        arch::fixup::enable_smap_sites(cpuid::has_smap());
+        set_up_cpu((&raw mut BOOT_TABLES).as_mut_unchecked());
+        tables::set_kernel_stack(area::this(), arch::boot::stack_top());
+        trap::init();
+        log::init();
+        console::init();
+        INFO.call_once(|| loader::read(door, address));
+        arch::apic::init();
+    }
+    cpu::record(base::CpuId(0), arch::apic::id());
+    irq::init_vectors();
+    time::init();
+    time::init_timer(true);
+    random::init();
+    irq::init_pins(madt::io_apics());
+    kernel_main()
+}
+
+/// Sets up what every CPU has for itself.
+///
+/// # Safety
+/// Called once on each CPU, after its area is installed, with tables of its own.
+pub unsafe fn set_up_cpu(own: &'static mut tables::Tables) {
+    let mut features = 0;
+    for (offered, bit) in [
+        (cpuid::has_umip(), CR4_UMIP),
+        (cpuid::has_smep(), CR4_SMEP),
+        (cpuid::has_smap(), CR4_SMAP),
+    ] {
+        features |= if offered { bit } else { 0 };
+    }
+    // SAFETY: the caller vouches for the order; features are those that CPUID offers.
+    unsafe {
+        own.load();
+        tables::load_gates();
+        instr::write_cr4(instr::read_cr4() | features);
+        switch::enable_fsgsbase();
+        fpu::init();
+        syscall::init();
+        if cpuid::has_rdtscp() || cpuid::has_rdpid() {
+            arch::msr::write(arch::msr::TSC_AUX, u64::from(area::cpu()));
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The console: bytes to and from the first serial port.
+
+use core::fmt;
+
+use base::CpuId;
+
+use crate::irq::{self, Polarity, Trigger};
+use crate::sync::{Once, Spin};
+use crate::uart::Uart;
+
+/// The first serial port's interrupt on every PC.
+const COM1_GSI: u32 = 4;
+
+static OUTPUT: Spin<()> = Spin::new(());
+static PRESENT: Once<bool> = Once::new();
+static ON_INPUT: Once<fn()> = Once::new();
+
+pub(crate) fn init() {
+    PRESENT.call_once(|| Uart::COM1.init());
+}
+
+/// Whether there is a console.
+pub fn is_present() -> bool {
+    PRESENT.get().is_some_and(|&present| present)
+}
+
+/// Writes all bytes; they are lost without a console.
+pub fn write(bytes: &[u8]) {
+    if is_present() {
+        let _whole = OUTPUT.lock();
+        bytes.iter().for_each(|&byte| Uart::COM1.put(byte));
+    }
+}
+
+/// The next byte of input, if there is one.
+pub fn read() -> Option<u8> {
+    if is_present() { Uart::COM1.get() } else { None }
+}
+
+/// Says what to call, with interrupts closed, when input has come; it should drain
+/// [`read`]. Once.
+pub fn on_input(handler: fn()) {
+    ON_INPUT.call_once(|| handler);
+    if let Some(vector) = irq::allocate(interrupt, 0) {
+        irq::route(COM1_GSI, vector, CpuId(0), Trigger::Edge, Polarity::High);
+        Uart::COM1.enable_input_interrupt();
+    }
+}
+
+fn interrupt(_: usize) {
+    if let Some(handler) = ON_INPUT.get() {
+        handler();
+    }
+}
+
+/// Writes text to the console with `write!`.
+#[derive(Clone, Copy, Debug)]
+pub struct Console;
+
+impl fmt::Write for Console {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        write(text.as_bytes());
+        Ok(())
+    }
+}

@@ -1,0 +1,75 @@
+//! The CPUs: who am I, how many are we, waiting, and waking each other.
+//!
+//! CPU 0 is the one that booted; the others are numbered in the order in which
+//! [`start_others`] brings them up and are counted when they run.
+
+mod per_cpu;
+mod service;
+mod start;
+
+pub use arch::layout::MAX_CPUS;
+pub use base::CpuId;
+pub use per_cpu::PerCpu;
+pub use service::{register_service, request_service};
+
+pub(crate) use service::interrupt as service_interrupt;
+pub use start::start_others;
+
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use crate::irq::Vector;
+
+static COUNT: AtomicUsize = AtomicUsize::new(1);
+static APIC_IDS: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
+
+/// The CPU that runs this code.
+#[inline(always)]
+pub fn id() -> CpuId {
+    CpuId(arch::area::cpu())
+}
+
+/// CPUs that run.
+#[inline]
+pub fn count() -> usize {
+    COUNT.load(Ordering::Acquire)
+}
+
+/// One turn of a spin loop: serves what other CPUs ask of this one, then pauses.
+#[inline]
+pub fn relax() {
+    service::serve();
+    core::hint::spin_loop();
+}
+
+/// Opens interrupts, halts until one was handled, closes them again.
+///
+/// No interrupt is lost between the caller's last look at its work and the halt. The
+/// caller holds no lock.
+pub fn wait_for_interrupt() {
+    // SAFETY: the IDT is loaded before the kernel starts, and by **Closed** no lock is held
+    // that a handler could want.
+    unsafe { arch::instr::enable_and_halt() }
+    service::serve();
+}
+
+/// Makes `cpu` look at its run queue: ends its halt, or brings it in from user mode.
+pub fn kick(cpu: CpuId) {
+    arch::apic::send(apic_id(cpu), Vector::KICK.number());
+}
+
+/// The number of `cpu` on the APIC bus.
+pub(crate) fn apic_id(cpu: CpuId) -> u32 {
+    APIC_IDS
+        .get(cpu.index())
+        .map_or(0, |id| id.load(Ordering::Relaxed))
+}
+
+pub(crate) fn record(cpu: CpuId, apic_id: u32) {
+    if let Some(slot) = APIC_IDS.get(cpu.index()) {
+        slot.store(apic_id, Ordering::Relaxed);
+    }
+}
+
+pub(crate) fn set_count(count: usize) {
+    COUNT.store(count, Ordering::Release);
+}

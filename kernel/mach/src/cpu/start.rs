@@ -1,0 +1,75 @@
+//! Waking the other CPUs (SDM volume 3, 9.4: INIT, then STARTUP).
+
+use alloc::boxed::Box;
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+
+use arch::tables::Tables;
+use base::{CpuId, Duration};
+
+use super::MAX_CPUS;
+
+const STACK_BYTES: usize = 16 << 10;
+const AFTER_INIT: Duration = Duration::from_micros(200);
+const AFTER_STARTUP: Duration = Duration::from_micros(200);
+/// A CPU that does not come by then is left out.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+static ENTRY: AtomicUsize = AtomicUsize::new(0);
+static NEXT: AtomicU32 = AtomicU32::new(1);
+static ARRIVED: AtomicBool = AtomicBool::new(false);
+
+#[repr(align(16))]
+struct Stack([u8; STACK_BYTES]);
+
+/// Starts every other CPU that the firmware lists; each runs `entry` once its tables, its
+/// APIC and its timer are set up. Returns when all that answer are counted.
+pub fn start_others(entry: fn() -> !) {
+    ENTRY.store(entry as usize, Ordering::Release);
+    let me = arch::apic::id();
+    let others = crate::madt::cpus().iter().filter(|&&apic_id| apic_id != me);
+    for &apic_id in others.take(MAX_CPUS - 1) {
+        start(apic_id);
+    }
+}
+
+fn start(apic_id: u32) {
+    let stack: &'static mut Stack = Box::leak(Box::new(Stack([0; STACK_BYTES])));
+    let top = stack.0.as_mut_ptr_range().end as u64;
+    super::record(CpuId(NEXT.load(Ordering::Relaxed)), apic_id);
+    ARRIVED.store(false, Ordering::Release);
+    // SAFETY: CPUs are started one after the other, and the page is reserved for this.
+    unsafe {
+        arch::boot::prepare_trampoline(top);
+        arch::apic::send_init(apic_id);
+        crate::time::spin_for(AFTER_INIT);
+        for _ in 0..2 {
+            arch::apic::send_startup(apic_id, (arch::layout::TRAMPOLINE >> 12) as u8);
+            crate::time::spin_for(AFTER_STARTUP);
+        }
+    }
+    let end = crate::time::now() + PATIENCE;
+    while !ARRIVED.load(Ordering::Acquire) && crate::time::now() < end {
+        super::relax();
+    }
+}
+
+/// The first Rust code of another CPU.
+///
+/// # Safety
+/// Called by the entry code of `arch::boot`, on a stack of its own.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn mach_start_ap() -> ! {
+    let id = NEXT.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the number is new, and the tables are this CPU's alone.
+    unsafe {
+        arch::area::install(id);
+        crate::boot::set_up_cpu(Box::leak(Box::new(Tables::new())));
+        arch::apic::init();
+    }
+    crate::time::init_timer(false);
+    super::set_count(id as usize + 1);
+    ARRIVED.store(true, Ordering::Release);
+    // SAFETY: `start_others` stored a function of this type.
+    let entry = unsafe { core::mem::transmute::<usize, fn() -> !>(ENTRY.load(Ordering::Acquire)) };
+    entry()
+}

@@ -1,0 +1,75 @@
+//! The table from vectors to handlers.
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::sync::Once;
+
+/// Vectors below belong to the processor's exceptions.
+const FIRST: u8 = 0x20;
+/// Vectors from here on are the kernel's own.
+const FIRST_RESERVED: u8 = 0xf0;
+const SLOTS: usize = 256 - FIRST as usize;
+
+/// The number of an interrupt on a CPU.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Vector(u8);
+
+impl Vector {
+    /// The local timer.
+    pub(crate) const TIMER: Self = Self(0xf0);
+    /// Look at the run queue.
+    pub(crate) const KICK: Self = Self(0xf1);
+    /// Serve another CPU's request.
+    pub(crate) const SERVICE: Self = Self(0xf2);
+
+    /// The number as the hardware knows it.
+    pub const fn number(self) -> u8 {
+        self.0
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Handler {
+    run: fn(usize),
+    arg: usize,
+}
+
+static HANDLERS: [Once<Handler>; SLOTS] = [const { Once::new() }; SLOTS];
+static NEXT: AtomicUsize = AtomicUsize::new(FIRST as usize);
+
+/// Takes a free vector and binds it to `handler(arg)`; `None` when all are taken.
+pub fn allocate(handler: fn(usize), arg: usize) -> Option<Vector> {
+    let take = |next| (next < FIRST_RESERVED as usize).then_some(next + 1);
+    let number = NEXT
+        .fetch_update(Ordering::Relaxed, Ordering::Relaxed, take)
+        .ok()?;
+    let vector = Vector(number as u8);
+    bind(vector, handler, arg);
+    Some(vector)
+}
+
+fn bind(vector: Vector, run: fn(usize), arg: usize) {
+    HANDLERS[usize::from(vector.0 - FIRST)].call_once(|| Handler { run, arg });
+}
+
+/// Binds the kernel's own vectors.
+pub(crate) fn init() {
+    bind(Vector::TIMER, crate::time::interrupt, 0);
+    bind(Vector::KICK, |_| (), 0);
+    bind(Vector::SERVICE, crate::cpu::service_interrupt, 0);
+}
+
+/// Runs the handler of vector `number` and acknowledges the interrupt.
+#[inline]
+pub(crate) fn dispatch(number: u8) {
+    if number == arch::apic::SPURIOUS_VECTOR {
+        return;
+    }
+    if let Some(handler) = HANDLERS
+        .get(usize::from(number - FIRST))
+        .and_then(Once::get)
+    {
+        (handler.run)(handler.arg);
+    }
+    arch::apic::end_of_interrupt();
+}

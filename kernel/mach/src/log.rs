@@ -1,0 +1,56 @@
+//! The machine's log: lines to the host on the second serial port.
+//!
+//! The host's tool reads it line by line (`sietch: KEY=VALUE ...`). Without a second port
+//! the lines go to the console.
+
+use core::fmt::{self, Write};
+
+use crate::sync::{Once, Spin};
+use crate::uart::Uart;
+
+static LINES: Spin<()> = Spin::new(());
+static PORT: Once<Uart> = Once::new();
+
+pub(crate) fn init() {
+    PORT.call_once(|| {
+        if Uart::COM2.init() {
+            Uart::COM2
+        } else {
+            Uart::COM1
+        }
+    });
+}
+
+/// Writes one line to the machine's log: `klog!("exit status={status}")`.
+#[macro_export]
+macro_rules! klog {
+    ($($arg:tt)*) => {
+        $crate::log::line(::core::format_args!($($arg)*))
+    };
+}
+
+/// Writes `sietch: `, the text and a line feed. Use [`klog!`](crate::klog).
+pub fn line(text: fmt::Arguments<'_>) {
+    let _whole = LINES.lock();
+    write_line(text);
+}
+
+/// The same for a machine that is going down: it waits for no lock.
+pub(crate) fn last_line(text: fmt::Arguments<'_>) {
+    write_line(text);
+}
+
+fn write_line(text: fmt::Arguments<'_>) {
+    let mut port = Port(PORT.get().copied().unwrap_or(Uart::COM2));
+    // The port reports no errors.
+    let _ = port.write_fmt(format_args!("sietch: {text}\n"));
+}
+
+struct Port(Uart);
+
+impl Write for Port {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        text.bytes().for_each(|byte| self.0.put(byte));
+        Ok(())
+    }
+}

@@ -1,0 +1,80 @@
+//! The end: a broken invariant of the kernel.
+//!
+//! The CPU that panics first stops the others by NMI, writes the message and the return
+//! addresses on its stack to the log, and turns the machine off. It takes no lock, because
+//! the holder may be stopped or itself.
+
+use core::panic::PanicInfo;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use crate::log::last_line;
+
+const FRAMES_MAX: usize = 64;
+
+static STOPPED: AtomicBool = AtomicBool::new(false);
+
+/// What the image's panic handler does.
+pub fn panic(info: &PanicInfo<'_>) -> ! {
+    stop_others();
+    match info.location() {
+        Some(at) => last_line(format_args!("panic {} at {at}", info.message())),
+        None => last_line(format_args!("panic {}", info.message())),
+    }
+    walk(arch::instr::frame_pointer());
+    crate::power::cut()
+}
+
+/// A trap in kernel mode that nobody expected.
+pub(crate) fn trap(frame: &arch::KernelFrame, vector: u64) -> ! {
+    stop_others();
+    last_line(format_args!(
+        "panic trap {vector} in the kernel: error={:#x} rip={:#x} rsp={:#x} cr2={:#x} rax={:#x} rcx={:#x} rdx={:#x} rsi={:#x} rdi={:#x}",
+        frame.error,
+        frame.rip,
+        frame.rsp,
+        arch::instr::read_cr2(),
+        frame.rax,
+        frame.rcx,
+        frame.rdx,
+        frame.rsi,
+        frame.rdi,
+    ));
+    last_line(format_args!("frame {:#x}", frame.rip));
+    walk(frame.rbp);
+    crate::power::cut()
+}
+
+/// Called by NMI: ends this CPU if another one panicked.
+pub(crate) fn stop_if_asked() {
+    if STOPPED.load(Ordering::Acquire) {
+        arch::instr::halt_forever();
+    }
+}
+
+fn stop_others() {
+    if STOPPED.swap(true, Ordering::AcqRel) {
+        crate::power::cut();
+    }
+    arch::apic::send_nmi_to_others();
+}
+
+/// Writes the return addresses of a chain of frame pointers, oldest last.
+fn walk(mut frame: u64) {
+    for _ in 0..FRAMES_MAX {
+        let in_kernel = frame >= arch::layout::DIRECT_MAP && frame.is_multiple_of(8);
+        if !in_kernel {
+            return;
+        }
+        // SAFETY: frame pointers of the kernel point into its stacks, which are mapped; a
+        // wild one faults, and that second panic ends the machine at once.
+        let [next, return_to] = unsafe { *(frame as *const [u64; 2]) };
+        if return_to < arch::layout::IMAGE_OFFSET {
+            return;
+        }
+        last_line(format_args!("frame {return_to:#x}"));
+        if next <= frame {
+            return;
+        }
+        frame = next;
+    }
+}

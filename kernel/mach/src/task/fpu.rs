@@ -1,0 +1,191 @@
+//! Vector registers of one thread, and which CPU holds them.
+//!
+//! Invariant **Owner**: a thread's registers are in CPU c exactly if c's area names the
+//! thread's context as `fpu_owner` and the context names c in `cpu`; otherwise its memory
+//! image is current. `live` says that it ran in user mode since they were last stored, so
+//! the image is stale.
+//! Only the CPU that runs the thread touches any of this.
+
+use alloc::alloc::{Layout, alloc_zeroed, dealloc};
+use core::cell::Cell;
+use core::ptr::NonNull;
+
+use arch::fpu::{self, ALIGN, HEADER_BYTES, LEGACY_BYTES};
+
+const CONTROL_WORD: [u8; 2] = 0x037f_u16.to_le_bytes();
+const MXCSR: [u8; 4] = 0x1f80_u32.to_le_bytes();
+const MXCSR_AT: usize = 24;
+const NO_CPU: u32 = u32::MAX;
+
+/// The bytes of a signal frame are no register state that the processor accepts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BadState;
+
+/// Bytes of the register image (for `AT_MINSIGSTKSZ` and signal frames).
+pub fn area_bytes() -> usize {
+    fpu::area_bytes()
+}
+
+/// The registers' image and where they are.
+pub(super) struct Fpu {
+    area: NonNull<u8>,
+    bytes: usize,
+    cpu: Cell<u32>,
+    live: Cell<bool>,
+}
+
+fn layout(bytes: usize) -> Option<Layout> {
+    Layout::from_size_align(bytes, ALIGN).ok()
+}
+
+impl Fpu {
+    /// Fresh registers, or `None` without memory.
+    pub(super) fn new() -> Option<Self> {
+        let bytes = fpu::area_bytes();
+        // SAFETY: an area is never empty.
+        let area = NonNull::new(unsafe { alloc_zeroed(layout(bytes)?) })?;
+        let mut fresh = Self {
+            area,
+            bytes,
+            cpu: Cell::new(NO_CPU),
+            live: Cell::new(false),
+        };
+        initialise(fresh.image_mut());
+        Some(fresh)
+    }
+
+    fn image_mut(&mut self) -> &mut [u8] {
+        // SAFETY: the area is owned, zeroed at first, and `&mut self` excludes others.
+        unsafe { core::slice::from_raw_parts_mut(self.area.as_ptr(), self.bytes) }
+    }
+
+    /// The thread leaves its CPU: brings the image up to date.
+    #[inline]
+    pub(super) fn leave(&self) {
+        if self.live.replace(false) {
+            self.store();
+        }
+    }
+
+    fn store(&self) {
+        // SAFETY: the area is owned, large enough and aligned; by **Owner** the registers
+        // are this thread's.
+        unsafe { fpu::save(self.area.as_ptr()) }
+    }
+
+    /// The thread arrives on this CPU: true if its registers must be loaded before it
+    /// goes to user mode.
+    #[inline]
+    pub(super) fn arrive(&self, owner: usize, cpu: u32) -> bool {
+        let here = arch::area::this().fpu_owner.get() == owner && self.cpu.get() == cpu;
+        self.live.set(here);
+        !here
+    }
+
+    /// Loads the registers of the running thread into its CPU.
+    #[cold]
+    pub(super) fn load(&self, owner: usize) {
+        let area = arch::area::this();
+        // SAFETY: the area holds an image that the processor wrote or that was validated.
+        unsafe { fpu::restore(self.area.as_ptr()) };
+        area.fpu_owner.set(owner);
+        self.cpu.set(area.id.get());
+        self.live.set(true);
+    }
+
+    /// Brings the running thread's image up to date and forgets the CPU's copy.
+    fn take_back(&self) {
+        self.leave();
+        self.cpu.set(NO_CPU);
+        arch::area::this().return_work.set(1);
+    }
+
+    /// A copy for a forked thread. The running thread's registers stay where they are.
+    pub(super) fn duplicate(&self) -> Option<Self> {
+        if self.live.get() {
+            self.store();
+        }
+        let copy = Self::new()?;
+        // SAFETY: both areas have `bytes` bytes and are owned by different contexts.
+        unsafe { self.area.copy_to_nonoverlapping(copy.area, self.bytes) };
+        Some(copy)
+    }
+
+    pub(super) fn save_to(&self, to: &mut [u8]) -> bool {
+        if self.live.get() {
+            self.store();
+        }
+        let Some(to) = to.get_mut(..self.bytes) else {
+            return false;
+        };
+        // SAFETY: the area has `bytes` bytes, and `to` is memory of the caller's.
+        unsafe {
+            self.area
+                .copy_to_nonoverlapping(NonNull::from(to).cast(), self.bytes)
+        };
+        true
+    }
+
+    pub(super) fn restore_from(&self, from: &[u8]) -> Result<(), BadState> {
+        let from = from.get(..self.bytes).ok_or(BadState)?;
+        validate(from)?;
+        self.take_back();
+        // SAFETY: the area has `bytes` bytes and only the running thread uses it.
+        unsafe {
+            self.area
+                .copy_from_nonoverlapping(NonNull::from(from).cast(), self.bytes)
+        };
+        Ok(())
+    }
+
+    pub(super) fn reset(&self) {
+        self.take_back();
+        // SAFETY: the area has `bytes` bytes and only the running thread uses it.
+        let image = unsafe { core::slice::from_raw_parts_mut(self.area.as_ptr(), self.bytes) };
+        image.fill(0);
+        initialise(image);
+    }
+}
+
+impl Drop for Fpu {
+    fn drop(&mut self) {
+        if let Some(layout) = layout(self.bytes) {
+            // SAFETY: the area came from the allocator with this layout.
+            unsafe { dealloc(self.area.as_ptr(), layout) }
+        }
+    }
+}
+
+/// Writes what the registers hold after reset into a zeroed image.
+fn initialise(image: &mut [u8]) {
+    image[..CONTROL_WORD.len()].copy_from_slice(&CONTROL_WORD);
+    image[MXCSR_AT..MXCSR_AT + MXCSR.len()].copy_from_slice(&MXCSR);
+}
+
+/// Refuses what would make the processor fault: reserved bits of MXCSR, components that
+/// are not switched on, the compacted format, reserved bytes of the header (SDM volume 1,
+/// 13.8).
+fn validate(image: &[u8]) -> Result<(), BadState> {
+    let word = |at: usize| -> Result<u32, BadState> {
+        let bytes = image
+            .get(at..at + 4)
+            .and_then(|bytes| bytes.try_into().ok());
+        bytes.map(u32::from_le_bytes).ok_or(BadState)
+    };
+    if word(MXCSR_AT)? & !fpu::mxcsr_mask() != 0 {
+        return Err(BadState);
+    }
+    if !fpu::has_header() {
+        return Ok(());
+    }
+    let header = image
+        .get(LEGACY_BYTES..LEGACY_BYTES + HEADER_BYTES)
+        .ok_or(BadState)?;
+    let components = u64::from(word(LEGACY_BYTES + 4)?) << 32 | u64::from(word(LEGACY_BYTES)?);
+    let reserved_clear = header[8..].iter().all(|&byte| byte == 0);
+    if components & !fpu::features() == 0 && reserved_clear {
+        Ok(())
+    } else {
+        Err(BadState)
+    }
+}

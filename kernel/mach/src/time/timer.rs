@@ -1,0 +1,71 @@
+//! The local timer of each CPU.
+
+use core::cell::Cell;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use base::Instant;
+
+use crate::cpu::PerCpu;
+use crate::irq::Vector;
+use crate::sync::Once;
+
+/// When this CPU's timer will fire.
+static ARMED: PerCpu<Cell<Instant>> = PerCpu::new(|| Cell::new(Instant::NEVER));
+static HANDLER: Once<fn()> = Once::new();
+static BY_DEADLINE: AtomicBool = AtomicBool::new(false);
+/// Timer ticks per nanosecond, as a fraction of 2^32.
+static TICKS_PER_NANO: AtomicU64 = AtomicU64::new(1 << 32);
+
+/// Says what runs when a deadline passes, with interrupts closed; once at boot.
+pub fn on_deadline(handler: fn()) {
+    HANDLER.call_once(|| handler);
+}
+
+/// Lets this CPU's timer fire at `deadline` or earlier.
+///
+/// A timer armed earlier is left alone, so asking for the same or a later deadline (or
+/// [`Instant::NEVER`]) costs a comparison; the handler then finds nothing due.
+#[inline]
+pub fn set_deadline(deadline: Instant) {
+    let armed = ARMED.get();
+    if deadline < armed.get() {
+        armed.set(deadline);
+        arm(deadline);
+    }
+}
+
+fn arm(deadline: Instant) {
+    let nanos = deadline.since(super::now()).as_nanos();
+    let ticks = (nanos * u128::from(TICKS_PER_NANO.load(Ordering::Relaxed)) >> 32).max(1);
+    if BY_DEADLINE.load(Ordering::Relaxed) {
+        arch::apic::arm_deadline(super::cycles().saturating_add(ticks as u64));
+    } else {
+        arch::apic::arm_counter(u32::try_from(ticks).unwrap_or(u32::MAX));
+    }
+}
+
+/// Handler of [`Vector::TIMER`].
+///
+/// A counter that was too short for the deadline fires early; the kernel arms it again.
+pub(crate) fn interrupt(_: usize) {
+    ARMED.get().set(Instant::NEVER);
+    if let Some(handler) = HANDLER.get() {
+        handler();
+    }
+}
+
+/// Sets this CPU's timer up; the boot CPU also measures its speed.
+pub(crate) fn init(first: bool) {
+    if first {
+        let by_deadline = arch::cpuid::has_tsc_deadline();
+        BY_DEADLINE.store(by_deadline, Ordering::Relaxed);
+        let hertz = if by_deadline {
+            super::cycles_per_second()
+        } else {
+            super::calibrate::timer_hertz()
+        };
+        let ticks = (u128::from(hertz) << 32) / 1_000_000_000;
+        TICKS_PER_NANO.store(ticks as u64, Ordering::Relaxed);
+    }
+    arch::apic::init_timer(Vector::TIMER.number(), BY_DEADLINE.load(Ordering::Relaxed));
+}
