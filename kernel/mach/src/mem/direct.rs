@@ -18,6 +18,7 @@ pub(super) fn frame_pointer(frame: FrameNo) -> *mut u8 {
 
 /// The frame behind a pointer into the direct map.
 #[inline(always)]
-pub(super) fn frame_of(pointer: *mut u8) -> FrameNo {
-    (pointer.expose_provenance() as u64 - DIRECT_MAP) >> PAGE_SHIFT
+pub(super) fn frame_of(pointer: *mut u8) -> Option<FrameNo> {
+    let offset = (pointer.expose_provenance() as u64).checked_sub(DIRECT_MAP)?;
+    Some(offset >> PAGE_SHIFT)
 }

@@ -42,8 +42,9 @@ fn zeroed_extent(pages: usize) -> Option<(NonNull<u8>, DeviceAddr)> {
 }
 
 fn release(start: NonNull<u8>, _bytes: usize, pages: usize) {
-    let first = direct::frame_of(start.as_ptr());
-    ram::free_extent(Extent::from_parts(first, pages as u64));
+    if let Some(first) = direct::frame_of(start.as_ptr()) {
+        ram::free_extent(Extent::from_parts(first, pages as u64));
+    }
 }
 
 /// Adds room for about `blocks` packets to a pool; returns how many blocks it got, fewer

@@ -54,6 +54,19 @@ impl Page {
         Some(page)
     }
 
+    /// A page of the boot image, where it lies: a program may map it, but it is only
+    /// read. `None` for what does not start at a page or is not RAM kept since boot.
+    pub fn of_boot_image(bytes: &'static [u8]) -> Option<Self> {
+        let at = bytes.as_ptr().cast_mut();
+        if bytes.len() < PAGE_BYTES || !at.addr().is_multiple_of(PAGE_BYTES) {
+            return None;
+        }
+        let frame = direct::frame_of(at)?;
+        // The frame is reserved, which counts as an owner: it is never given back.
+        ram::table().share(frame).ok()?;
+        Self::of(frame)
+    }
+
     #[inline(always)]
     fn frame(&self) -> FrameNo {
         FrameNo::from(self.frame.get())
@@ -134,7 +147,7 @@ impl Page {
 
     /// Copies `len` bytes at `offset` straight to a program.
     #[inline]
-    pub fn copy_to_user(&self, offset: usize, to: VirtAddr, len: usize) -> Result<(), Fault> {
+    pub fn copy_to_user(&self, offset: usize, len: usize, to: VirtAddr) -> Result<(), Fault> {
         let from = self.part(offset, len);
         // SAFETY: `part` checked the kernel's side; **Claim**.
         unsafe { user::copy_out(from, to, len) }
@@ -142,7 +155,7 @@ impl Page {
 
     /// Copies `len` bytes from a program straight to `offset`.
     #[inline]
-    pub fn copy_from_user(&self, offset: usize, from: VirtAddr, len: usize) -> Result<(), Fault> {
+    pub fn copy_from_user(&self, offset: usize, len: usize, from: VirtAddr) -> Result<(), Fault> {
         let to = self.part(offset, len);
         // SAFETY: `part` checked the kernel's side; **Claim**.
         unsafe { user::copy_in(to, from, len) }

@@ -1,0 +1,205 @@
+//! The map against an array that remembers every page.
+
+use base::VirtAddr;
+use std::vec;
+use std::vec::Vec;
+
+use crate::{Access, Area, AreaMap, Backing, Traits, Window};
+
+const PAGE: u64 = 4096;
+const READ: Access = Access {
+    read: true,
+    write: false,
+    exec: false,
+};
+
+fn at(page: u64) -> VirtAddr {
+    VirtAddr(page * PAGE)
+}
+
+fn area(from: u64, to: u64, access: Access, file: Option<u8>) -> Area<u8> {
+    let backing = file.map(|object| Backing {
+        object,
+        offset: from * PAGE,
+    });
+    let limit = Access {
+        read: true,
+        write: true,
+        exec: true,
+    };
+    Area {
+        start: at(from),
+        end: at(to),
+        access,
+        limit,
+        traits: Traits::default(),
+        backing,
+    }
+}
+
+fn bounds(map: &AreaMap<u8>) -> Vec<(u64, u64)> {
+    map.iter()
+        .map(|area| (area.start.0 / PAGE, area.end.0 / PAGE))
+        .collect()
+}
+
+#[test]
+fn neighbours_that_are_alike_become_one() {
+    let mut map = AreaMap::new();
+    map.insert(area(1, 2, READ, None)).unwrap();
+    map.insert(area(3, 4, READ, None)).unwrap();
+    assert_eq!(bounds(&map), [(1, 2), (3, 4)]);
+    map.insert(area(2, 3, READ, None)).unwrap();
+    assert_eq!(bounds(&map), [(1, 4)]);
+}
+
+#[test]
+fn parts_of_a_file_merge_only_where_their_offsets_meet() {
+    let mut map = AreaMap::new();
+    map.insert(area(1, 2, READ, Some(7))).unwrap();
+    map.insert(area(2, 3, READ, Some(7))).unwrap();
+    map.insert(Area {
+        backing: Some(Backing {
+            object: 7,
+            offset: 0,
+        }),
+        ..area(3, 4, READ, None)
+    })
+    .unwrap();
+    assert_eq!(bounds(&map), [(1, 3), (3, 4)]);
+    assert_eq!(map.find(at(2)).unwrap().offset_of(at(2)), Some(2 * PAGE));
+}
+
+#[test]
+fn a_change_in_the_middle_splits_and_its_reversal_merges() {
+    let mut map = AreaMap::new();
+    map.insert(area(0, 10, READ, Some(1))).unwrap();
+    map.update(at(3)..at(5), |area| area.access = Access::READ_WRITE)
+        .unwrap();
+    assert_eq!(bounds(&map), [(0, 3), (3, 5), (5, 10)]);
+    assert_eq!(map.find(at(6)).unwrap().offset_of(at(6)), Some(6 * PAGE));
+    map.update(at(2)..at(7), |area| area.access = READ).unwrap();
+    assert_eq!(bounds(&map), [(0, 10)]);
+}
+
+#[test]
+fn removal_returns_the_parts_inside_the_range() {
+    let mut map = AreaMap::new();
+    map.insert(area(0, 4, READ, Some(1))).unwrap();
+    map.insert(area(6, 9, READ, None)).unwrap();
+    let removed = map.remove(at(2)..at(7)).unwrap();
+    assert_eq!(removed, [area(2, 4, READ, Some(1)), area(6, 7, READ, None)]);
+    assert_eq!(bounds(&map), [(0, 2), (7, 9)]);
+    assert_eq!(map.bytes(), 4 * PAGE);
+}
+
+#[test]
+fn a_hole_means_that_a_range_is_not_covered() {
+    let mut map = AreaMap::new();
+    map.insert(area(0, 4, READ, None)).unwrap();
+    map.insert(area(4, 6, Access::NONE, None)).unwrap();
+    map.insert(area(7, 9, READ, None)).unwrap();
+    assert!(map.covers(at(1)..at(6)));
+    assert!(!map.covers(at(1)..at(7)));
+    assert!(!map.covers(at(9)..at(10)));
+}
+
+#[test]
+fn free_places_are_taken_from_the_top_and_keep_clear_of_stacks() {
+    let mut map = AreaMap::new();
+    let window = Window {
+        low: at(16),
+        high: at(2000),
+    };
+    assert_eq!(map.highest_gap(PAGE, PAGE, window), Some(at(1999)));
+    let mut stack = area(1900, 2000, Access::READ_WRITE, None);
+    stack.traits.grows_down = true;
+    map.insert(stack).unwrap();
+    assert_eq!(
+        map.highest_gap(PAGE, PAGE, window),
+        Some(at(1900 - 256 - 1))
+    );
+    assert_eq!(map.highest_gap(PAGE, 512 * PAGE, window), Some(at(1536)));
+    assert_eq!(map.highest_gap(1700 * PAGE, PAGE, window), None);
+    assert!(map.is_free(at(20), PAGE, window) && !map.is_free(at(1), PAGE, window));
+    assert!(!map.is_free(VirtAddr(u64::MAX - 4095), 2 * PAGE, window));
+}
+
+#[test]
+fn a_stack_grows_down_to_the_fault() {
+    let mut map = AreaMap::new();
+    map.insert(area(100, 110, Access::READ_WRITE, None))
+        .unwrap();
+    map.grow_down(at(100), at(97));
+    assert_eq!(bounds(&map), [(97, 110)]);
+    assert_eq!(map.bytes(), 13 * PAGE);
+}
+
+/// xorshift64*.
+fn below(state: &mut u64, limit: u64) -> u64 {
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    state.wrapping_mul(0x2545_F491_4F6C_DD1D) % limit
+}
+
+const PAGES: u64 = 64;
+
+/// What the oracle knows of a page: access and offset in the file.
+type Known = Option<(Access, Option<u64>)>;
+
+fn random_access(state: &mut u64) -> Access {
+    let bits = below(state, 4);
+    Access {
+        read: bits & 1 != 0,
+        write: bits & 2 != 0,
+        exec: false,
+    }
+}
+
+fn step(map: &mut AreaMap<u8>, oracle: &mut [Known], state: &mut u64) {
+    let from = below(state, PAGES);
+    let to = from + 1 + below(state, PAGES - from);
+    let access = random_access(state);
+    let pages = from as usize..to as usize;
+    if below(state, 3) == 0 {
+        map.update(at(from)..at(to), |area| area.access = access)
+            .unwrap();
+        oracle[pages]
+            .iter_mut()
+            .flatten()
+            .for_each(|known| known.0 = access);
+        return;
+    }
+    map.remove(at(from)..at(to)).unwrap();
+    oracle[pages].fill(None);
+    if below(state, 2) == 0 {
+        let file = (below(state, 2) == 0).then_some(1);
+        map.insert(area(from, to, access, file)).unwrap();
+        (from..to).for_each(|page| {
+            oracle[page as usize] = Some((access, file.map(|_| page * PAGE)));
+        });
+    }
+}
+
+#[test]
+fn random_changes_agree_with_a_page_by_page_oracle() {
+    for seed in 1..=20_u64 {
+        let (mut state, mut map) = (seed, AreaMap::new());
+        let mut oracle: Vec<Known> = vec![None; PAGES as usize];
+        for _ in 0..500 {
+            step(&mut map, &mut oracle, &mut state);
+            for page in 0..PAGES {
+                let found = map
+                    .find(at(page))
+                    .map(|area| (area.access, area.offset_of(at(page))));
+                assert_eq!(found, oracle[page as usize], "page {page}, SEED={seed}");
+            }
+            let areas: Vec<_> = map.iter().collect();
+            assert!(
+                areas.windows(2).all(|pair| !pair[0].joins(pair[1])),
+                "SEED={seed}"
+            );
+        }
+    }
+}
