@@ -2,15 +2,17 @@
 //!
 //! A [`Sink`] or [`Source`] hides whether the other side is a program's memory (one range
 //! or the ranges of readv/writev) or a buffer of the kernel's (exec, sendfile, splice).
-//! Both count what has passed. They may block on a page fault: never use them with a
-//! spin lock held.
+//! Both count what has passed. `put` and `take` may block on a page fault: never use
+//! them with a spin lock held. `try_put` and `try_take` stop at a fault instead; the
+//! caller drops its lock, calls `resolve` and tries again.
 
 use alloc::vec::Vec;
 
 use base::VirtAddr;
 
 use crate::error::Result;
-use crate::user;
+use crate::mm::Access;
+use crate::user::{self, Fault};
 
 /// A range of a program's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,8 +31,8 @@ enum Place<'a> {
 }
 
 impl Place<'_> {
-    /// The next range of user memory, at most `limit` bytes of it, and moves past it.
-    fn take_user(&mut self, limit: usize) -> Option<UserRange> {
+    /// The next range of user memory, at most `limit` bytes of it.
+    fn peek_user(&mut self, limit: usize) -> Option<UserRange> {
         let range = match self {
             Self::One(range) => range,
             Self::Many(ranges, index) => {
@@ -41,10 +43,20 @@ impl Place<'_> {
             }
             _ => return None,
         };
-        let taken = UserRange { start: range.start, len: range.len.min(limit) };
-        range.start = range.start + taken.len as u64;
-        range.len -= taken.len;
-        Some(taken)
+        Some(UserRange { start: range.start, len: range.len.min(limit) }).filter(|r| r.len != 0)
+    }
+
+    /// Moves past `bytes` of the range that `peek_user` showed.
+    fn advance_user(&mut self, bytes: usize) {
+        let range = match self {
+            Self::One(range) => Some(range),
+            Self::Many(ranges, index) => ranges.get_mut(*index),
+            _ => None,
+        };
+        if let Some(range) = range {
+            range.start = range.start + bytes as u64;
+            range.len -= bytes.min(range.len);
+        }
     }
 
     fn remaining(&self) -> usize {
@@ -61,22 +73,23 @@ impl Place<'_> {
 pub struct Sink<'a> {
     place: Place<'a>,
     done: usize,
+    fault: Option<Fault>,
 }
 
 impl<'a> Sink<'a> {
     /// Into one range of the program's memory.
     pub fn user(start: VirtAddr, len: usize) -> Self {
-        Self { place: Place::One(UserRange { start, len }), done: 0 }
+        Self { place: Place::One(UserRange { start, len }), done: 0, fault: None }
     }
 
     /// Into several ranges, one after the other.
     pub fn user_vec(ranges: Vec<UserRange>) -> Self {
-        Self { place: Place::Many(ranges, 0), done: 0 }
+        Self { place: Place::Many(ranges, 0), done: 0, fault: None }
     }
 
     /// Into a buffer of the kernel's.
     pub fn kernel(buffer: &'a mut [u8]) -> Self {
-        Self { place: Place::Kernel(buffer), done: 0 }
+        Self { place: Place::Kernel(buffer), done: 0, fault: None }
     }
 
     /// Bytes that still fit.
@@ -89,50 +102,82 @@ impl<'a> Sink<'a> {
         self.done
     }
 
-    /// Takes as much of `bytes` as fits; returns how much.
-    ///
-    /// On a bad address nothing of the faulting range counts as taken.
+    /// Takes as much of `bytes` as fits; returns how much. May block.
     pub fn put(&mut self, bytes: &[u8]) -> Result<usize> {
-        let mut rest = &bytes[..bytes.len().min(self.remaining())];
-        let total = rest.len();
-        if let Place::Kernel(buffer) = &mut self.place {
-            let (now, later) = core::mem::take(buffer).split_at_mut(total);
-            now.copy_from_slice(rest);
-            *buffer = later;
-            self.done += total;
-            return Ok(total);
-        }
-        while !rest.is_empty() {
-            let Some(range) = self.place.take_user(rest.len()) else { break };
-            let (now, later) = rest.split_at(range.len);
-            user::copy_out(now, range.start)?;
-            self.done += range.len;
-            rest = later;
+        let total = bytes.len().min(self.remaining());
+        let mut taken = 0;
+        while taken < total {
+            taken += self.try_put(&bytes[taken..total]);
+            self.resolve()?;
         }
         Ok(total)
     }
+
+    /// Takes as much of `bytes` as fits, up to a page that is not there; never blocks.
+    pub fn try_put(&mut self, bytes: &[u8]) -> usize {
+        let taken = match &mut self.place {
+            Place::Kernel(buffer) => fill(buffer, bytes),
+            _ => self.put_user(bytes),
+        };
+        self.done += taken;
+        taken
+    }
+
+    fn put_user(&mut self, bytes: &[u8]) -> usize {
+        let mut taken = 0;
+        while let Some(range) = self.place.peek_user(bytes.len() - taken) {
+            let copied = user::try_copy_out(&bytes[taken..taken + range.len], range.start);
+            let count = copied.map_or_else(|fault| fault.done, |()| range.len);
+            self.place.advance_user(count);
+            taken += count;
+            if let Err(fault) = copied {
+                self.fault = Some(fault);
+                break;
+            }
+        }
+        taken
+    }
+
+    /// Whether `try_put` stopped at a page that is not there.
+    pub fn is_faulted(&self) -> bool {
+        self.fault.is_some()
+    }
+
+    /// Brings in the page at which `try_put` stopped, if it did. May block.
+    pub fn resolve(&mut self) -> Result<()> {
+        self.fault.take().map_or(Ok(()), |fault| user::resolve(fault.addr, Access::Write))
+    }
+}
+
+fn fill(buffer: &mut &mut [u8], bytes: &[u8]) -> usize {
+    let count = bytes.len().min(buffer.len());
+    let (now, later) = core::mem::take(buffer).split_at_mut(count);
+    now.copy_from_slice(&bytes[..count]);
+    *buffer = later;
+    count
 }
 
 /// Gives the bytes that a write consumes.
 pub struct Source<'a> {
     place: Place<'a>,
     done: usize,
+    fault: Option<Fault>,
 }
 
 impl<'a> Source<'a> {
     /// From one range of the program's memory.
     pub fn user(start: VirtAddr, len: usize) -> Self {
-        Self { place: Place::One(UserRange { start, len }), done: 0 }
+        Self { place: Place::One(UserRange { start, len }), done: 0, fault: None }
     }
 
     /// From several ranges, one after the other.
     pub fn user_vec(ranges: Vec<UserRange>) -> Self {
-        Self { place: Place::Many(ranges, 0), done: 0 }
+        Self { place: Place::Many(ranges, 0), done: 0, fault: None }
     }
 
     /// From a buffer of the kernel's.
     pub fn kernel(buffer: &'a [u8]) -> Self {
-        Self { place: Place::KernelConst(buffer), done: 0 }
+        Self { place: Place::KernelConst(buffer), done: 0, fault: None }
     }
 
     /// Bytes still to come.
@@ -145,23 +190,57 @@ impl<'a> Source<'a> {
         self.done
     }
 
-    /// Fills `to` as far as the bytes reach; returns how much.
+    /// Fills `to` as far as the bytes reach; returns how much. May block.
     pub fn take(&mut self, to: &mut [u8]) -> Result<usize> {
         let total = to.len().min(self.remaining());
-        if let Place::KernelConst(buffer) = &mut self.place {
-            let (now, later) = buffer.split_at(total);
-            to[..total].copy_from_slice(now);
-            *buffer = later;
-            self.done += total;
-            return Ok(total);
-        }
         let mut filled = 0;
         while filled < total {
-            let Some(range) = self.place.take_user(total - filled) else { break };
-            user::copy_in(range.start, &mut to[filled..filled + range.len])?;
-            self.done += range.len;
-            filled += range.len;
+            filled += self.try_take(&mut to[filled..total]);
+            self.resolve()?;
         }
         Ok(total)
     }
+
+    /// Fills `to` as far as the bytes reach, up to a page that is not there; never blocks.
+    pub fn try_take(&mut self, to: &mut [u8]) -> usize {
+        let filled = match &mut self.place {
+            Place::KernelConst(buffer) => drain(buffer, to),
+            _ => self.take_user(to),
+        };
+        self.done += filled;
+        filled
+    }
+
+    fn take_user(&mut self, to: &mut [u8]) -> usize {
+        let mut filled = 0;
+        while let Some(range) = self.place.peek_user(to.len() - filled) {
+            let copied = user::try_copy_in(range.start, &mut to[filled..filled + range.len]);
+            let count = copied.map_or_else(|fault| fault.done, |()| range.len);
+            self.place.advance_user(count);
+            filled += count;
+            if let Err(fault) = copied {
+                self.fault = Some(fault);
+                break;
+            }
+        }
+        filled
+    }
+
+    /// Whether `try_take` stopped at a page that is not there.
+    pub fn is_faulted(&self) -> bool {
+        self.fault.is_some()
+    }
+
+    /// Brings in the page at which `try_take` stopped, if it did. May block.
+    pub fn resolve(&mut self) -> Result<()> {
+        self.fault.take().map_or(Ok(()), |fault| user::resolve(fault.addr, Access::Read))
+    }
+}
+
+fn drain(buffer: &mut &[u8], to: &mut [u8]) -> usize {
+    let count = to.len().min(buffer.len());
+    let (now, later) = buffer.split_at(count);
+    to[..count].copy_from_slice(now);
+    *buffer = later;
+    count
 }

@@ -5,7 +5,9 @@
 //! these functions may block: no spin lock is held across them.
 
 use base::VirtAddr;
-use mach::mem::{self, Pod};
+use mach::mem;
+pub use mach::mem::Fault;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::error::{Error, Result};
 use crate::mm::Access;
@@ -14,45 +16,47 @@ use crate::task::current;
 /// Fills `to` from the program's memory at `from`.
 pub fn copy_in(from: VirtAddr, to: &mut [u8]) -> Result<()> {
     let mut done = 0;
-    loop {
-        match mem::copy_from_user(&mut to[done..], from + done as u64) {
-            Ok(()) => return Ok(()),
-            Err(fault) => {
-                done += fault.done;
-                resolve(fault.address, Access::Read)?;
-            }
-        }
+    while let Err(fault) = try_copy_in(from + done as u64, &mut to[done..]) {
+        done += fault.done;
+        resolve(fault.addr, Access::Read)?;
     }
+    Ok(())
 }
 
 /// Stores `from` in the program's memory at `to`.
 pub fn copy_out(from: &[u8], to: VirtAddr) -> Result<()> {
     let mut done = 0;
-    loop {
-        match mem::copy_to_user(to + done as u64, &from[done..]) {
-            Ok(()) => return Ok(()),
-            Err(fault) => {
-                done += fault.done;
-                resolve(fault.address, Access::Write)?;
-            }
-        }
+    while let Err(fault) = try_copy_out(&from[done..], to + done as u64) {
+        done += fault.done;
+        resolve(fault.addr, Access::Write)?;
     }
+    Ok(())
+}
+
+/// Like [`copy_in`], but stops at a page that is not there; never blocks.
+pub fn try_copy_in(from: VirtAddr, to: &mut [u8]) -> core::result::Result<(), Fault> {
+    mem::copy_from_user(to, from)
+}
+
+/// Like [`copy_out`], but stops at a page that is not there; never blocks.
+pub fn try_copy_out(from: &[u8], to: VirtAddr) -> core::result::Result<(), Fault> {
+    mem::copy_to_user(to, from)
 }
 
 /// Reads one value of plain data.
-pub fn read<T: Pod>(from: VirtAddr) -> Result<T> {
+pub fn read<T: FromBytes + IntoBytes>(from: VirtAddr) -> Result<T> {
     let mut value = T::new_zeroed();
     copy_in(from, value.as_mut_bytes())?;
     Ok(value)
 }
 
 /// Writes one value of plain data.
-pub fn write<T: Pod>(to: VirtAddr, value: T) -> Result<()> {
+pub fn write<T: IntoBytes + Immutable>(to: VirtAddr, value: T) -> Result<()> {
     copy_out(value.as_bytes(), to)
 }
 
-/// Resolves a fault of the kernel's own access to a program's memory.
-pub(crate) fn resolve(address: VirtAddr, access: Access) -> Result<()> {
+/// Brings in the page that the kernel's own access to a program's memory missed.
+pub fn resolve(address: VirtAddr, access: Access) -> Result<()> {
     let space = current().process.space.get();
     space.fault(address, access).map_err(|_| Error::BadAddress)
 }
