@@ -24,7 +24,7 @@ mod switch;
 pub mod timer;
 
 pub use entity::Entity;
-pub use softirq::{Softirq, raise, register_softirq, run_softirqs};
+pub use softirq::{Softirq, Work, raise, register_softirq, run_softirqs};
 pub use switch::{exit, finish_switch, park_until, start_cpu, yield_now};
 
 use alloc::sync::Arc;

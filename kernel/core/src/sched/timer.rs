@@ -36,6 +36,8 @@ pub enum Target {
     Wake(Arc<Thread>),
     /// The object is called.
     Call(Arc<dyn Expire>),
+    /// A source of deferred work runs.
+    Raise(Softirq),
 }
 
 /// Names a timer until it fires or is cancelled.
@@ -93,6 +95,7 @@ fn run_expired() {
         match pop_expired(cpu, now) {
             Some(Target::Wake(thread)) => wake(&thread),
             Some(Target::Call(object)) => object.expire(now),
+            Some(Target::Raise(source)) => raise(source),
             None => break,
         }
     }
