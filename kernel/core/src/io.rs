@@ -226,6 +226,17 @@ impl<'a> Source<'a> {
         filled
     }
 
+    /// Brings in all pages that are still to be read, so that `try_take` will not stop
+    /// unless the program unmaps them meanwhile. May block.
+    pub fn prefault(&mut self) -> Result<()> {
+        let ranges = match &self.place {
+            Place::One(range) => core::slice::from_ref(range),
+            Place::Many(ranges, index) => ranges.get(*index..).unwrap_or(&[]),
+            _ => &[],
+        };
+        ranges.iter().try_for_each(touch)
+    }
+
     /// Whether `try_take` stopped at a page that is not there.
     pub fn is_faulted(&self) -> bool {
         self.fault.is_some()
@@ -243,4 +254,15 @@ fn drain(buffer: &mut &[u8], to: &mut [u8]) -> usize {
     to[..count].copy_from_slice(now);
     *buffer = later;
     count
+}
+
+/// Reads one byte of each page of `range`.
+fn touch(range: &UserRange) -> Result<()> {
+    let end = range.start + range.len as u64;
+    let mut at = range.start;
+    while at < end {
+        user::copy_in(at, &mut [0])?;
+        at = at.page_floor() + base::PAGE_BYTES as u64;
+    }
+    Ok(())
 }

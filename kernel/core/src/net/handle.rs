@@ -1,52 +1,46 @@
 //! A program's hold on one socket of the stack: what TCP and UDP sockets share.
 
 use alloc::sync::Arc;
+use core::sync::atomic::{AtomicBool, Ordering};
 
-use base::{Duration, Instant};
 use inet::{Endpoint, Options, SocketId, Transport};
-use mach::sync::Spin;
 
 use super::shard::{self, Link, with_stack};
 use crate::error::{Error, Result};
-use crate::file::OpenFile;
 use crate::poll::{Events, Pollee};
+use crate::socket::{Blocking, CommonOptions, Family, Shutdown};
 use crate::sync::Wait;
 
-/// A socket of the stack; closing it is dropping it.
+/// A socket of the stack; dropping it closes it.
 pub(super) struct Handle {
     pub(super) id: SocketId,
+    pub(super) family: Family,
     pub(super) pollee: Arc<Pollee>,
-    timeouts: Spin<Timeouts>,
-}
-
-/// `SO_RCVTIMEO` and `SO_SNDTIMEO`; `None` waits for ever.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Timeouts {
-    pub(super) receive: Option<Duration>,
-    pub(super) send: Option<Duration>,
-}
-
-/// Which limit applies to a wait.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
-    Receive,
-    Send,
+    pub(super) common: CommonOptions,
+    /// `IPV6_V6ONLY`.
+    pub(super) is_v6_only: AtomicBool,
 }
 
 impl Handle {
     /// A new socket of the stack.
-    pub(super) fn open(transport: Transport) -> Result<Self> {
+    pub(super) fn open(transport: Transport, family: Family) -> Result<Self> {
         stack(|stack, link| {
             let id = stack.open(transport)?;
-            Ok(Self::adopt(id, link))
+            Ok(Self::adopt(id, family, link))
         })
     }
 
     /// Holds a socket that the stack made (an accepted connection).
-    pub(super) fn adopt(id: SocketId, link: &mut Link) -> Self {
+    pub(super) fn adopt(id: SocketId, family: Family, link: &mut Link) -> Self {
         let pollee = Arc::new(Pollee::new());
         link.register(id, pollee.clone());
-        Self { id, pollee, timeouts: Spin::default() }
+        Self {
+            id,
+            family,
+            pollee,
+            common: CommonOptions::default(),
+            is_v6_only: AtomicBool::new(false),
+        }
     }
 
     /// What is ready now.
@@ -54,37 +48,22 @@ impl Handle {
         with_stack(|stack, _| shard::events_of(stack.poll(self.id))).unwrap_or(Events::ERR)
     }
 
-    /// Waits until one of `events` (or an error) is ready, unless the opening or the
-    /// call says not to block.
-    pub(super) fn wait(&self, events: Events, blocking: Blocking) -> Result<()> {
-        let Blocking::Until(deadline) = blocking else { return Err(Error::WouldBlock) };
+    /// Waits by the rules of `how` until one of `events` or an error is there.
+    pub(super) fn wait(&self, events: Events, how: Option<Wait>) -> Result<()> {
+        let Some(how) = how else { return Err(Error::WouldBlock) };
         let wanted = events | Events::ALWAYS;
-        let how = Wait::INTERRUPTIBLE.until(deadline);
         let waited =
             self.pollee.queue.wait(how, || self.poll().intersects(wanted).then_some(()));
         // A socket's own limit ends as if the call did not block (socket(7)).
         waited.map_err(|error| if error == Error::TimedOut { Error::WouldBlock } else { error })
     }
 
-    /// How long a call through `open` may wait.
-    pub(super) fn blocking(&self, open: &OpenFile, direction: Direction) -> Blocking {
-        if open.is_nonblocking() {
-            return Blocking::No;
-        }
-        let timeouts = *self.timeouts.lock();
-        let limit = match direction {
-            Direction::Receive => timeouts.receive,
-            Direction::Send => timeouts.send,
-        };
-        Blocking::Until(limit.map_or(Instant::NEVER, |limit| mach::time::now() + limit))
+    pub(super) fn receive_wait(&self, blocking: Blocking) -> Option<Wait> {
+        self.common.receive_wait(blocking)
     }
 
-    pub(super) fn timeouts(&self) -> Timeouts {
-        *self.timeouts.lock()
-    }
-
-    pub(super) fn set_timeouts(&self, timeouts: Timeouts) {
-        *self.timeouts.lock() = timeouts;
+    pub(super) fn send_wait(&self, blocking: Blocking) -> Option<Wait> {
+        self.common.send_wait(blocking)
     }
 
     pub(super) fn options(&self) -> Result<Options> {
@@ -116,12 +95,21 @@ impl Handle {
         with_stack(|stack, _| stack.take_error(self.id))?.map(Error::from)
     }
 
-    pub(super) fn shutdown(&self, how: inet::Shutdown) -> Result<()> {
+    pub(super) fn shutdown(&self, how: Shutdown) -> Result<()> {
+        let how = match how {
+            Shutdown::Read => inet::Shutdown::Read,
+            Shutdown::Write => inet::Shutdown::Write,
+            Shutdown::Both => inet::Shutdown::Both,
+        };
         stack(|stack, link| {
             stack.shutdown(link, self.id, how)?;
             super::poll::after_send(link);
             Ok(())
         })
+    }
+
+    pub(super) fn is_v6_only(&self) -> bool {
+        self.is_v6_only.load(Ordering::Relaxed)
     }
 }
 
@@ -133,15 +121,6 @@ impl Drop for Handle {
             super::poll::after_send(link);
         });
     }
-}
-
-/// Whether a call may wait, and how long.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Blocking {
-    /// It may not.
-    No,
-    /// Until this moment.
-    Until(Instant),
 }
 
 /// Calls into the stack; fails where there is none (before boot has come so far).

@@ -18,16 +18,43 @@
 //! Not here: protocol (`core/inet`), devices (`drivers`), sockaddr and options' numbers
 //! (`kernel/linux/socket`).
 
+mod address;
 mod config;
 mod error;
 mod handle;
+mod options;
 mod poll;
 mod shard;
 mod tcp;
+mod tcp_socket;
 mod udp;
+mod udp_socket;
+
+use alloc::sync::Arc;
 
 pub use config::{Config, configure, init};
 pub use poll::{attach, poll_now};
 pub use shard::{stats, with_stack};
-pub use tcp::TcpSocket;
-pub use udp::UdpSocket;
+
+use crate::error::{Error, Result};
+use crate::socket::{Family, MessageFlags, Socket, SocketType};
+
+/// A new internet socket; `protocol` is IANA's number, 0 for the type's usual one.
+pub fn create(family: Family, kind: SocketType, protocol: u32) -> Result<Arc<dyn Socket>> {
+    const TCP: u32 = 6;
+    const UDP: u32 = 17;
+    match (kind, protocol) {
+        (SocketType::Stream, 0 | TCP) => Ok(tcp::TcpSocket::open(family)?),
+        (SocketType::Datagram, 0 | UDP) => Ok(udp::UdpSocket::open(family)?),
+        (SocketType::Stream | SocketType::Datagram, _) => Err(Error::ProtocolUnsupported),
+        _ => Err(Error::SocketTypeUnsupported),
+    }
+}
+
+/// Raises SIGPIPE for a send on a broken connection, unless `flags` forbid it.
+fn sigpipe(sent: Result<usize>, flags: MessageFlags) -> Result<usize> {
+    if sent == Err(Error::BrokenPipe) && !flags.contains(MessageFlags::NOSIGNAL) {
+        crate::signal::raise_broken_pipe();
+    }
+    sent
+}

@@ -2,13 +2,15 @@
 
 use alloc::sync::Arc;
 
-use inet::{Endpoint, Shutdown, State, Transport};
+use inet::{Endpoint, State, Transport};
 
-use super::handle::{Blocking, Direction, Handle, stack};
-use super::poll::after_send;
+use super::handle::{Handle, stack};
+use super::poll::{after_send, announce};
 use crate::error::{Error, Result};
 use crate::io::{Sink, Source};
 use crate::poll::Events;
+use crate::socket::Family;
+use crate::sync::Wait;
 
 /// A TCP socket: listening, connected, or neither yet.
 pub struct TcpSocket {
@@ -17,48 +19,52 @@ pub struct TcpSocket {
 
 impl TcpSocket {
     /// A socket without address.
-    pub fn open() -> Result<Arc<Self>> {
-        Ok(Arc::new(Self { handle: Handle::open(Transport::Tcp)? }))
+    pub(super) fn open(family: Family) -> Result<Arc<Self>> {
+        Ok(Arc::new(Self { handle: Handle::open(Transport::Tcp, family)? }))
     }
 
-    pub(super) fn listen(&self, backlog: usize) -> Result<()> {
+    pub(super) fn state(&self) -> Result<State> {
+        stack(|stack, _| Ok(stack.state(self.handle.id)?))
+    }
+
+    pub(super) fn start_listening(&self, backlog: usize) -> Result<()> {
         stack(|stack, link| Ok(stack.listen(link, self.handle.id, backlog)?))
     }
 
     /// The next connection that waits.
-    pub(super) fn accept(&self, blocking: Blocking) -> Result<Arc<Self>> {
+    pub(super) fn next_connection(&self, how: Option<Wait>) -> Result<Arc<Self>> {
         loop {
             let accepted = stack(|stack, link| {
                 let id = stack.accept(link, self.handle.id)?;
-                Ok(Arc::new(Self { handle: Handle::adopt(id, link) }))
+                after_send(link);
+                Ok(Self { handle: Handle::adopt(id, self.handle.family, link) })
             });
             match accepted {
-                Err(Error::WouldBlock) => self.handle.wait(Events::IN, blocking)?,
-                done => return done,
+                Err(Error::WouldBlock) => self.handle.wait(Events::IN, how)?,
+                done => return done.map(Arc::new),
             }
         }
     }
 
     /// Starts to connect and waits for the outcome, unless it may not wait.
-    pub(super) fn connect(&self, peer: Endpoint, blocking: Blocking) -> Result<()> {
+    pub(super) fn connect_to(&self, peer: Endpoint, how: Option<Wait>) -> Result<()> {
         if self.is_connecting() {
-            return self.finish_connecting(blocking, Error::AlreadyInProgress);
+            return self.finish_connecting(how, Error::AlreadyInProgress);
         }
         stack(|stack, link| {
             stack.connect(link, self.handle.id, peer)?;
-            super::poll::announce(link);
+            announce(link);
             Ok(())
         })?;
-        self.finish_connecting(blocking, Error::InProgress)
+        self.finish_connecting(how, Error::InProgress)
     }
 
     fn is_connecting(&self) -> bool {
-        let state = stack(|stack, _| Ok(stack.state(self.handle.id)?));
-        matches!(state, Ok(State::SynSent | State::SynReceived))
+        matches!(self.state(), Ok(State::SynSent | State::SynReceived))
     }
 
-    fn finish_connecting(&self, blocking: Blocking, pending: Error) -> Result<()> {
-        match self.handle.wait(Events::OUT, blocking) {
+    fn finish_connecting(&self, how: Option<Wait>, pending: Error) -> Result<()> {
+        match self.handle.wait(Events::OUT, how) {
             Err(Error::WouldBlock) if self.is_connecting() => Err(pending),
             Err(error @ Error::Interrupted(_)) => Err(error),
             _ => self.handle.take_error().map_or(Ok(()), Err),
@@ -66,77 +72,81 @@ impl TcpSocket {
     }
 
     /// Moves received bytes to `to`; 0 at the end of the stream.
-    pub(super) fn receive(&self, to: &mut Sink<'_>, blocking: Blocking) -> Result<usize> {
+    pub(super) fn take(&self, to: &mut Sink<'_>, how: Option<Wait>) -> Result<usize> {
         if to.remaining() == 0 {
             return Ok(0);
         }
         loop {
-            let max = to.remaining();
-            let received = stack(|stack, link| {
-                let count = stack.recv_with(link, self.handle.id, max, &mut |bytes| {
-                    to.try_put(bytes)
-                })?;
-                after_send(link);
-                Ok(count)
-            });
-            match received {
+            match self.take_some(to) {
                 Ok(0) if to.is_faulted() => to.resolve()?,
-                Err(Error::WouldBlock) => self.handle.wait(Events::IN, blocking)?,
+                Err(Error::WouldBlock) => self.handle.wait(Events::IN, how)?,
                 done => return done,
             }
         }
     }
 
-    /// Copies received bytes to `to` and leaves them in the queue (MSG_PEEK).
-    pub(super) fn peek(&self, to: &mut Sink<'_>, blocking: Blocking) -> Result<usize> {
-        loop {
-            let max = to.remaining();
-            let seen = stack(|stack, _| {
-                Ok(stack.peek_with(self.handle.id, max, &mut |bytes| to.try_put(bytes))?)
-            });
-            match seen {
-                Ok(0) if to.is_faulted() => to.resolve()?,
-                Err(Error::WouldBlock) => self.handle.wait(Events::IN, blocking)?,
-                done => return done,
-            }
-        }
-    }
-
-    /// Moves bytes from `from` into the stream; all of them if it may block, else what
-    /// fits.
-    pub(super) fn send(&self, from: &mut Source<'_>, blocking: Blocking) -> Result<usize> {
-        let before = from.done();
-        loop {
-            match self.send_some(from) {
-                Ok(_) if from.is_faulted() => from.resolve()?,
-                Ok(_) if from.remaining() == 0 => return Ok(from.done() - before),
-                Ok(_) | Err(Error::WouldBlock) => {
-                    if let Err(error) = self.handle.wait(Events::OUT, blocking) {
-                        return partial(from.done() - before, error);
-                    }
-                }
-                Err(error) => return partial(from.done() - before, error),
-            }
-        }
-    }
-
-    fn send_some(&self, from: &mut Source<'_>) -> Result<usize> {
-        let max = from.remaining();
+    fn take_some(&self, to: &mut Sink<'_>) -> Result<usize> {
+        let max = to.remaining();
         stack(|stack, link| {
-            let count = stack.send_with(link, self.handle.id, max, &mut |space| {
-                from.try_take(space)
-            })?;
+            let mut copy = |bytes: &[u8]| to.try_put(bytes);
+            let count = stack.recv_with(link, self.handle.id, max, &mut copy)?;
             after_send(link);
             Ok(count)
         })
     }
 
-    pub(super) fn shutdown(&self, how: Shutdown) -> Result<()> {
-        self.handle.shutdown(how)
+    /// Like [`take`](Self::take) until `to` is full or the stream ends (MSG_WAITALL).
+    pub(super) fn take_all(&self, to: &mut Sink<'_>, how: Option<Wait>) -> Result<usize> {
+        let before = to.done();
+        while to.remaining() != 0 {
+            match self.take(to, how) {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(error) => return partial(to.done() - before, error),
+            }
+        }
+        Ok(to.done() - before)
     }
 
-    pub(super) fn default_blocking(&self, open: &crate::file::OpenFile, d: Direction) -> Blocking {
-        self.handle.blocking(open, d)
+    /// Copies received bytes to `to` and leaves them in the queue (MSG_PEEK).
+    pub(super) fn peek(&self, to: &mut Sink<'_>, how: Option<Wait>) -> Result<usize> {
+        loop {
+            let max = to.remaining();
+            let mut copy = |bytes: &[u8]| to.try_put(bytes);
+            let seen =
+                stack(|stack, _| Ok(stack.peek_with(self.handle.id, max, &mut copy)?));
+            match seen {
+                Ok(0) if to.is_faulted() => to.resolve()?,
+                Err(Error::WouldBlock) => self.handle.wait(Events::IN, how)?,
+                done => return done,
+            }
+        }
+    }
+
+    /// Moves bytes from `from` into the stream: all of them if it may wait, else what fits.
+    pub(super) fn put(&self, from: &mut Source<'_>, how: Option<Wait>) -> Result<usize> {
+        let before = from.done();
+        loop {
+            let step = match self.put_some(from) {
+                Ok(_) if from.is_faulted() => from.resolve(),
+                Ok(_) if from.remaining() == 0 => return Ok(from.done() - before),
+                Ok(_) | Err(Error::WouldBlock) => self.handle.wait(Events::OUT, how),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = step {
+                return partial(from.done() - before, error);
+            }
+        }
+    }
+
+    fn put_some(&self, from: &mut Source<'_>) -> Result<usize> {
+        let max = from.remaining();
+        stack(|stack, link| {
+            let mut copy = |space: &mut [u8]| from.try_take(space);
+            let count = stack.send_with(link, self.handle.id, max, &mut copy)?;
+            after_send(link);
+            Ok(count)
+        })
     }
 }
 

@@ -1,0 +1,180 @@
+//! Options of internet sockets: which the stack has, which are only remembered.
+
+use core::sync::atomic::Ordering;
+use core::time::Duration;
+
+use inet::Options;
+
+use super::handle::Handle;
+use crate::error::{Error, Result};
+use crate::socket::{OptionName, OptionValue};
+
+/// Reads an option that TCP and UDP share.
+pub(super) fn get(handle: &Handle, name: OptionName) -> Result<OptionValue> {
+    let options = handle.options()?;
+    if let Some(value) = from_stack(&options, name) {
+        return Ok(value);
+    }
+    match name {
+        OptionName::Error => Ok(OptionValue::PendingError(handle.take_error())),
+        OptionName::V6Only => Ok(handle.is_v6_only().into()),
+        OptionName::ReceiveLowWater => Ok(OptionValue::Number(1)),
+        name if is_accepted(name) => Ok(OptionValue::Number(0)),
+        name => handle.common.get(name).ok_or(Error::NoSuchOption),
+    }
+}
+
+fn from_stack(options: &Options, name: OptionName) -> Option<OptionValue> {
+    let number = |value: u32| Some(OptionValue::Number(i32::try_from(value).unwrap_or(i32::MAX)));
+    match name {
+        OptionName::ReuseAddress => Some(options.reuse_address.into()),
+        OptionName::ReusePort => Some(options.reuse_port.into()),
+        OptionName::Broadcast => Some(options.broadcast.into()),
+        OptionName::KeepAlive => Some(options.keepalive.into()),
+        OptionName::NoDelay => Some(options.no_delay.into()),
+        OptionName::Cork => Some(options.cork.into()),
+        OptionName::SendBuffer => number(options.send_buffer),
+        OptionName::ReceiveBuffer => number(options.recv_buffer),
+        OptionName::TimeToLive | OptionName::V6HopLimit => number(options.ttl.into()),
+        OptionName::TypeOfService | OptionName::V6TrafficClass => number(options.tos.into()),
+        OptionName::KeepIdle => number(options.keep_idle_secs.into()),
+        OptionName::KeepInterval => number(options.keep_interval_secs.into()),
+        OptionName::KeepCount => number(options.keep_count.into()),
+        OptionName::UserTimeout => number(options.user_timeout_ms),
+        OptionName::Linger => {
+            let wait = options.linger_secs.map(|secs| Duration::from_secs(secs.into()));
+            Some(OptionValue::Linger(wait))
+        }
+        _ => None,
+    }
+}
+
+/// Options without an effect here that are safe to accept: they tune what we do anyway or
+/// what a single network card does not have.
+fn is_accepted(name: OptionName) -> bool {
+    matches!(
+        name,
+        OptionName::QuickAck
+            | OptionName::DeferAccept
+            | OptionName::FastOpen
+            | OptionName::FinTimeout
+            | OptionName::SynCount
+            | OptionName::NotSentLowWater
+            | OptionName::WindowClamp
+            | OptionName::ReceiveLowWater
+            | OptionName::BusyPoll
+            | OptionName::IncomingCpu
+            | OptionName::PacketInfo
+            | OptionName::V6PacketInfo
+            | OptionName::ReceiveErrors
+            | OptionName::V6ReceiveErrors
+            | OptionName::MtuDiscovery
+            | OptionName::FreeBind
+            | OptionName::BindAddressNoPort
+            | OptionName::MulticastTimeToLive
+            | OptionName::MulticastLoop
+    )
+}
+
+/// Linux allows half of a buffer for bookkeeping and reports the double.
+const BUFFER_BYTES_MIN: u32 = 4_608;
+const BUFFER_BYTES_MAX: u32 = 8 << 20;
+
+fn buffer_bytes(asked: i32) -> u32 {
+    let asked = u32::try_from(asked).unwrap_or(0);
+    asked.saturating_mul(2).clamp(BUFFER_BYTES_MIN, BUFFER_BYTES_MAX)
+}
+
+/// A number of seconds or tries from 1 to what fits.
+fn positive<T: TryFrom<i32>>(value: OptionValue) -> Result<T> {
+    let number = value.number()?;
+    T::try_from(number).ok().filter(|_| number > 0).ok_or(Error::Invalid)
+}
+
+fn byte(value: OptionValue) -> Result<u8> {
+    u8::try_from(value.number()?).map_err(|_| Error::Invalid)
+}
+
+/// Sets an option that TCP and UDP share.
+pub(super) fn set(handle: &Handle, name: OptionName, value: OptionValue) -> Result<()> {
+    if let Some(change) = to_stack(name, value)? {
+        return handle.configure(|options| change.apply(options));
+    }
+    match name {
+        OptionName::V6Only => {
+            handle.is_v6_only.store(value.flag()?, Ordering::Relaxed);
+            Ok(())
+        }
+        name if is_accepted(name) => value.number().map(drop),
+        name => handle.common.set(name, value).unwrap_or(Err(Error::NoSuchOption)),
+    }
+}
+
+/// A checked change of the stack's options.
+enum Change {
+    Flag(OptionName, bool),
+    Number(OptionName, u32),
+    Linger(Option<u16>),
+}
+
+fn to_stack(name: OptionName, value: OptionValue) -> Result<Option<Change>> {
+    use OptionName as N;
+    Ok(Some(match name {
+        N::ReuseAddress | N::ReusePort | N::Broadcast | N::KeepAlive | N::NoDelay | N::Cork => {
+            Change::Flag(name, value.flag()?)
+        }
+        N::SendBuffer | N::ReceiveBuffer => Change::Number(name, buffer_bytes(value.number()?)),
+        N::TimeToLive | N::V6HopLimit => Change::Number(N::TimeToLive, positive::<u8>(value)?.into()),
+        N::TypeOfService | N::V6TrafficClass => Change::Number(N::TypeOfService, byte(value)?.into()),
+        N::KeepIdle | N::KeepInterval => Change::Number(name, positive::<u16>(value)?.into()),
+        N::KeepCount => Change::Number(name, positive::<u8>(value)?.into()),
+        N::UserTimeout => {
+            let millis = u32::try_from(value.number()?).map_err(|_| Error::Invalid)?;
+            Change::Number(name, millis)
+        }
+        N::Linger => Change::Linger(linger_secs(value)?),
+        _ => return Ok(None),
+    }))
+}
+
+fn linger_secs(value: OptionValue) -> Result<Option<u16>> {
+    let OptionValue::Linger(wait) = value else { return Err(Error::Invalid) };
+    Ok(wait.map(|wait| u16::try_from(wait.as_secs()).unwrap_or(u16::MAX)))
+}
+
+impl Change {
+    fn apply(self, options: &mut Options) {
+        match self {
+            Self::Flag(name, on) => set_flag(options, name, on),
+            Self::Number(name, value) => set_number(options, name, value),
+            Self::Linger(secs) => options.linger_secs = secs,
+        }
+    }
+}
+
+fn set_flag(options: &mut Options, name: OptionName, on: bool) {
+    match name {
+        OptionName::ReuseAddress => options.reuse_address = on,
+        OptionName::ReusePort => options.reuse_port = on,
+        OptionName::Broadcast => options.broadcast = on,
+        OptionName::KeepAlive => options.keepalive = on,
+        OptionName::NoDelay => options.no_delay = on,
+        OptionName::Cork => options.cork = on,
+        _ => {}
+    }
+}
+
+/// `value` was checked to fit by [`to_stack`].
+fn set_number(options: &mut Options, name: OptionName, value: u32) {
+    match name {
+        OptionName::SendBuffer => options.send_buffer = value,
+        OptionName::ReceiveBuffer => options.recv_buffer = value,
+        OptionName::TimeToLive => options.ttl = value as u8,
+        OptionName::TypeOfService => options.tos = value as u8,
+        OptionName::KeepIdle => options.keep_idle_secs = value as u16,
+        OptionName::KeepInterval => options.keep_interval_secs = value as u16,
+        OptionName::KeepCount => options.keep_count = value as u8,
+        OptionName::UserTimeout => options.user_timeout_ms = value,
+        _ => {}
+    }
+}

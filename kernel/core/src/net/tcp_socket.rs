@@ -1,0 +1,189 @@
+//! The TCP socket as a file and as a socket of the kernel.
+
+use alloc::sync::Arc;
+use core::any::Any;
+
+use inet::State;
+
+use super::address::{from_endpoint, to_endpoint};
+use super::handle::stack;
+use super::tcp::TcpSocket;
+use super::{options, sigpipe};
+use crate::error::{Error, Result};
+use crate::file::{File, OpenFile};
+use crate::io::{Sink, Source};
+use crate::poll::{Events, Pollee};
+use crate::socket::{
+    Blocking, Family, Message, MessageFlags, OptionName, OptionValue, Received, Shutdown, Socket,
+    SocketAddress, SocketType, TcpInfo,
+};
+
+/// IANA's number of TCP.
+const PROTOCOL_TCP: u8 = 6;
+/// Linux' net.core.somaxconn.
+const BACKLOG_MAX: u32 = 4096;
+
+fn blocking_of(open: &OpenFile) -> Blocking {
+    if open.is_nonblocking() { Blocking::Never } else { Blocking::MayWait }
+}
+
+impl File for TcpSocket {
+    fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {
+        self.take(to, self.handle.receive_wait(blocking_of(open)))
+    }
+
+    fn write(&self, open: &OpenFile, from: &mut Source<'_>) -> Result<usize> {
+        let sent = self.put(from, self.handle.send_wait(blocking_of(open)));
+        sigpipe(sent, MessageFlags::empty())
+    }
+
+    fn poll(&self) -> Events {
+        self.handle.poll()
+    }
+
+    fn pollee(&self) -> Option<&Pollee> {
+        Some(&self.handle.pollee)
+    }
+
+    fn as_socket(self: Arc<Self>) -> Option<Arc<dyn Socket>> {
+        Some(self)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Socket for TcpSocket {
+    fn family(&self) -> Family {
+        self.handle.family
+    }
+
+    fn socket_type(&self) -> SocketType {
+        SocketType::Stream
+    }
+
+    fn protocol(&self) -> u8 {
+        PROTOCOL_TCP
+    }
+
+    fn bind(&self, address: &SocketAddress) -> Result<()> {
+        self.handle.bind(to_endpoint(&self.handle, address)?)
+    }
+
+    fn listen(&self, backlog: u32) -> Result<()> {
+        self.start_listening(backlog.min(BACKLOG_MAX) as usize)
+    }
+
+    fn accept(&self, blocking: Blocking) -> Result<(Arc<dyn Socket>, SocketAddress)> {
+        let accepted = self.next_connection(self.handle.receive_wait(blocking))?;
+        // The peer may be gone already; the connection is still handed over.
+        let peer = accepted.handle.remote().unwrap_or(inet::Endpoint::ANY);
+        let name = from_endpoint(&self.handle, peer);
+        Ok((accepted, name))
+    }
+
+    fn connect(&self, address: &SocketAddress, blocking: Blocking) -> Result<()> {
+        let peer = to_endpoint(&self.handle, address)?;
+        self.connect_to(peer, self.handle.send_wait(blocking))
+    }
+
+    fn send(&self, message: Message<'_, '_>, flags: MessageFlags) -> Result<usize> {
+        if flags.contains(MessageFlags::OOB) {
+            return Err(Error::Unsupported);
+        }
+        let sent = self.put(message.from, self.handle.send_wait(flags.blocking()));
+        sigpipe(sent, flags)
+    }
+
+    fn receive(&self, to: &mut Sink<'_>, flags: MessageFlags) -> Result<Received> {
+        if flags.contains(MessageFlags::OOB) {
+            return Err(Error::Invalid);
+        }
+        let how = self.handle.receive_wait(flags.blocking());
+        let bytes = if flags.contains(MessageFlags::PEEK) {
+            self.peek(to, how)?
+        } else if flags.contains(MessageFlags::WAITALL) {
+            self.take_all(to, how)?
+        } else {
+            self.take(to, how)?
+        };
+        Ok(Received::stream(bytes))
+    }
+
+    fn shutdown(&self, how: Shutdown) -> Result<()> {
+        self.handle.shutdown(how)
+    }
+
+    fn local_address(&self) -> Result<SocketAddress> {
+        Ok(from_endpoint(&self.handle, self.handle.local()?))
+    }
+
+    fn peer_address(&self) -> Result<SocketAddress> {
+        Ok(from_endpoint(&self.handle, self.handle.remote()?))
+    }
+
+    fn option(&self, name: OptionName) -> Result<OptionValue> {
+        match name {
+            OptionName::Listening => Ok((self.state()? == State::Listen).into()),
+            OptionName::TcpInfo => self.info().map(OptionValue::Tcp),
+            OptionName::MaxSegment => Ok(OptionValue::Number(self.info()?.send_mss as i32)),
+            OptionName::Congestion => Ok(OptionValue::Name(*b"cubic\0\0\0\0\0\0\0\0\0\0\0")),
+            name => options::get(&self.handle, name),
+        }
+    }
+
+    fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()> {
+        match (name, value) {
+            (OptionName::MaxSegment, value) => {
+                let bytes = u16::try_from(value.number()?).map_err(|_| Error::Invalid)?;
+                self.handle.configure(|options| options.max_segment = bytes)
+            }
+            (OptionName::Congestion, OptionValue::Name(name)) => {
+                if name.starts_with(b"cubic") { Ok(()) } else { Err(Error::NotFound) }
+            }
+            (name, value) => options::set(&self.handle, name, value),
+        }
+    }
+}
+
+impl TcpSocket {
+    fn info(&self) -> Result<TcpInfo> {
+        let state = state_number(self.state()?);
+        let info = stack(|stack, _| Ok(stack.info(self.handle.id)?))?;
+        let micros = |span: base::Duration| u32::try_from(span.as_micros()).unwrap_or(u32::MAX);
+        Ok(TcpInfo {
+            state,
+            retransmits: info.retransmits,
+            rto_us: micros(info.rto),
+            send_mss: info.send_mss,
+            receive_mss: info.recv_mss,
+            unacked: info.unacked_segments,
+            rtt_us: micros(info.rtt),
+            rtt_variation_us: micros(info.rtt_variation),
+            congestion_window: info.congestion_window,
+            slow_start_threshold: info.slow_start_threshold,
+            total_retransmits: info.total_retransmits,
+            bytes_acked: info.bytes_acked,
+            bytes_received: info.bytes_received,
+            not_sent_bytes: info.unsent_bytes,
+        })
+    }
+}
+
+/// Linux' numbers of the states (include/net/tcp_states.h).
+fn state_number(state: State) -> u8 {
+    match state {
+        State::Established => 1,
+        State::SynSent => 2,
+        State::SynReceived => 3,
+        State::FinWait1 => 4,
+        State::FinWait2 => 5,
+        State::TimeWait => 6,
+        State::Closed => 7,
+        State::CloseWait => 8,
+        State::LastAck => 9,
+        State::Listen => 10,
+        State::Closing => 11,
+    }
+}

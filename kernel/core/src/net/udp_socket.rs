@@ -1,0 +1,126 @@
+//! The UDP socket as a file and as a socket of the kernel.
+
+use alloc::sync::Arc;
+use core::any::Any;
+
+use inet::Endpoint;
+
+use super::address::{from_endpoint, to_endpoint};
+use super::udp::UdpSocket;
+use super::{options, sigpipe};
+use crate::error::{Error, Result};
+use crate::file::{File, OpenFile};
+use crate::io::{Sink, Source};
+use crate::poll::{Events, Pollee};
+use crate::socket::{
+    Blocking, Control, Family, Message, MessageFlags, OptionName, OptionValue, Received,
+    ReceivedFlags, Shutdown, Socket, SocketAddress, SocketType,
+};
+
+/// IANA's number of UDP.
+const PROTOCOL_UDP: u8 = 17;
+
+fn blocking_of(open: &OpenFile) -> Blocking {
+    if open.is_nonblocking() { Blocking::Never } else { Blocking::MayWait }
+}
+
+impl File for UdpSocket {
+    fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {
+        Ok(self.take(to, self.handle.receive_wait(blocking_of(open)))?.copied)
+    }
+
+    fn write(&self, open: &OpenFile, from: &mut Source<'_>) -> Result<usize> {
+        self.put(None, from, self.handle.send_wait(blocking_of(open)))
+    }
+
+    fn poll(&self) -> Events {
+        self.handle.poll()
+    }
+
+    fn pollee(&self) -> Option<&Pollee> {
+        Some(&self.handle.pollee)
+    }
+
+    fn as_socket(self: Arc<Self>) -> Option<Arc<dyn Socket>> {
+        Some(self)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Socket for UdpSocket {
+    fn family(&self) -> Family {
+        self.handle.family
+    }
+
+    fn socket_type(&self) -> SocketType {
+        SocketType::Datagram
+    }
+
+    fn protocol(&self) -> u8 {
+        PROTOCOL_UDP
+    }
+
+    fn bind(&self, address: &SocketAddress) -> Result<()> {
+        self.handle.bind(to_endpoint(&self.handle, address)?)
+    }
+
+    fn connect(&self, address: &SocketAddress, _blocking: Blocking) -> Result<()> {
+        if *address == SocketAddress::Unspecified {
+            return self.connect_to(Endpoint::ANY);
+        }
+        self.connect_to(to_endpoint(&self.handle, address)?)
+    }
+
+    fn send(&self, message: Message<'_, '_>, flags: MessageFlags) -> Result<usize> {
+        let peer = message.to.map(|to| to_endpoint(&self.handle, to)).transpose()?;
+        let sent = self.put(peer, message.from, self.handle.send_wait(flags.blocking()));
+        sigpipe(sent, flags)
+    }
+
+    fn receive(&self, to: &mut Sink<'_>, flags: MessageFlags) -> Result<Received> {
+        let how = self.handle.receive_wait(flags.blocking());
+        let got = if flags.contains(MessageFlags::PEEK) {
+            self.peek(to, how)?
+        } else {
+            self.take(to, how)?
+        };
+        let cut = got.len > got.copied;
+        Ok(Received {
+            bytes: got.copied,
+            length: got.len,
+            from: Some(from_endpoint(&self.handle, got.from)),
+            control: Control::default(),
+            flags: if cut { ReceivedFlags::TRUNC } else { ReceivedFlags::empty() },
+        })
+    }
+
+    fn shutdown(&self, how: Shutdown) -> Result<()> {
+        self.handle.shutdown(how)
+    }
+
+    fn local_address(&self) -> Result<SocketAddress> {
+        Ok(from_endpoint(&self.handle, self.handle.local()?))
+    }
+
+    fn peer_address(&self) -> Result<SocketAddress> {
+        Ok(from_endpoint(&self.handle, self.handle.remote()?))
+    }
+
+    fn option(&self, name: OptionName) -> Result<OptionValue> {
+        match name {
+            OptionName::Listening => Ok(false.into()),
+            OptionName::UdpSegment => Ok(OptionValue::Number(0)),
+            name => options::get(&self.handle, name),
+        }
+    }
+
+    fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()> {
+        match name {
+            OptionName::UdpSegment => Err(Error::NoSuchOption),
+            name => options::set(&self.handle, name, value),
+        }
+    }
+}
