@@ -22,7 +22,6 @@ pub mod file;
 pub mod futex;
 pub mod io;
 pub mod mm;
-pub mod net;
 pub mod poll;
 pub mod random;
 pub mod sched;

@@ -23,6 +23,7 @@ pub mod console;
 pub mod cpu;
 pub mod irq;
 pub mod log;
+pub mod mem;
 mod madt;
 pub mod panic;
 pub mod power;

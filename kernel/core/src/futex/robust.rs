@@ -81,7 +81,7 @@ fn release(tid: u32, word: VirtAddr) -> Result<()> {
     let old = loop {
         match exchange(word, mark) {
             Ok(old) => break old,
-            Err(fault) => user::resolve(fault.address, Access::Write)?,
+            Err(fault) => user::resolve(fault.addr, Access::Write)?,
         }
     };
     if old & TID_MASK == tid && old & WAITERS != 0 {

@@ -50,7 +50,7 @@ fn enqueue(address: VirtAddr, key: Key, expected: u32, bits: u32) -> Result<()> 
             Ok(_) => return Err(Error::WouldBlock),
             Err(fault) => {
                 drop(bucket);
-                user::resolve(fault.address, Access::Read)?;
+                user::resolve(fault.addr, Access::Read)?;
             }
         }
     }
@@ -80,7 +80,7 @@ pub fn requeue(
                 Ok(_) => return Err(Error::WouldBlock),
                 Err(fault) => {
                     drop(pair);
-                    user::resolve(fault.address, Access::Read)?;
+                    user::resolve(fault.addr, Access::Read)?;
                     continue;
                 }
             }
@@ -130,7 +130,7 @@ pub fn wake_with(
             }
             Err(fault) => {
                 drop(pair);
-                user::resolve(fault.address, Access::Write)?;
+                user::resolve(fault.addr, Access::Write)?;
             }
         }
     }
