@@ -25,6 +25,7 @@ pub mod irq;
 pub mod log;
 pub mod mem;
 mod madt;
+pub mod mem;
 pub mod panic;
 pub mod power;
 pub mod random;

@@ -3,7 +3,7 @@
 use arch::{area, cpuid, fpu, instr, switch, syscall, tables};
 
 use super::{INFO, loader};
-use crate::{console, cpu, irq, log, madt, random, time, trap};
+use crate::{console, cpu, irq, log, madt, mem, random, time, trap};
 
 const CR4_UMIP: u64 = 1 << 11;
 const CR4_SMEP: u64 = 1 << 20;
@@ -32,7 +32,8 @@ unsafe extern "C" fn mach_start(door: u64, address: u64) -> ! {
         trap::init();
         log::init();
         console::init();
-        INFO.call_once(|| loader::read(door, address));
+        let info = INFO.call_once(|| loader::read(door, address));
+        mem::init(&info.memory);
         arch::apic::init();
     }
     cpu::record(base::CpuId(0), arch::apic::id());

@@ -63,6 +63,7 @@ unsafe extern "C" fn mach_start_ap() -> ! {
     // SAFETY: the number is new, and the tables are this CPU's alone.
     unsafe {
         arch::area::install(id);
+        crate::mem::enter_kernel_table();
         crate::boot::set_up_cpu(Box::leak(Box::new(Tables::new())));
         arch::apic::init();
     }

@@ -47,12 +47,12 @@ pub use entry::{Mapping, Prot};
 pub use gather::Gather;
 pub use heap::heap_bytes;
 pub use page::Page;
-pub use ram::{MemoryStats, donate, stats};
-pub use setup::{PhysRange, init};
+pub use ram::{MemoryStats, stats};
+pub(crate) use setup::init;
 pub use stack::{KernelStack, STACK_BYTES};
 pub use table::{MapError, PageTable};
 pub use tlb::{enter_kernel_table, rest};
 pub use user::{
-    Fault, USER_END, compare_exchange_user_u32, copy_from_user, copy_to_user, fill_user,
+    Fault, Pod, USER_END, compare_exchange_user_u32, copy_from_user, copy_to_user, fill_user,
     load_user_u32, load_user_u64, store_user_u32, store_user_u64,
 };

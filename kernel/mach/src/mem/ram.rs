@@ -3,10 +3,9 @@
 use core::cell::RefCell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use base::{CpuId, PAGE_SHIFT};
+use base::CpuId;
 use frames::{Buddy, CACHE_BATCH, Extent, FrameCache, FrameNo, FrameTable};
 
-use super::setup::PhysRange;
 use crate::cpu::{self, MAX_CPUS, PerCpu};
 use crate::sync::{Once, Spin};
 
@@ -58,19 +57,7 @@ pub(super) fn table() -> &'static FrameTable {
     TABLE.get().unwrap_or(&NONE)
 }
 
-/// Makes the whole pages of `range` allocatable: memory that was kept for a boot image
-/// which has been unpacked.
-///
-/// # Safety
-/// Nobody uses the memory any more (**Claim**).
-pub unsafe fn donate(range: PhysRange) {
-    let (start, end) = (range.start.page_ceil(), range.end.page_floor());
-    donate_frames(
-        start.0 >> PAGE_SHIFT,
-        (end.0 >> PAGE_SHIFT).saturating_sub(start.0 >> PAGE_SHIFT),
-    );
-}
-
+/// Makes reserved frames allocatable.
 pub(super) fn donate_frames(first: FrameNo, pages: u64) {
     let taken = BUDDY.lock().donate(table(), first, pages);
     let total = TOTAL.fetch_add(taken, Relaxed) + taken;

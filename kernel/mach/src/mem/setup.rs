@@ -11,26 +11,29 @@ use base::{PAGE_BYTES, PAGE_SHIFT, PhysAddr};
 use frames::{FrameInfo, FrameTable, SECTIONS_MAX};
 
 use super::{kernel_map, ram, tlb, user};
+use crate::boot::{MemoryMap, RegionKind, Span};
 
 /// Below lie what firmware left and the code that starts CPUs; it is not worth having.
 const LOW_MEMORY_END: PhysAddr = PhysAddr(1 << 20);
 
 /// Bytes `[start, end)` of physical memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PhysRange {
+pub(super) struct PhysRange {
     /// First byte.
     pub start: PhysAddr,
     /// First byte behind.
     pub end: PhysAddr,
 }
 
+impl From<Span> for PhysRange {
+    fn from(span: Span) -> Self {
+        Self { start: span.start, end: span.end() }
+    }
+}
+
 impl PhysRange {
-    /// The range from `start` of `bytes` bytes.
-    pub const fn new(start: PhysAddr, bytes: u64) -> Self {
-        Self {
-            start,
-            end: PhysAddr(start.0.saturating_add(bytes)),
-        }
+    const fn new(start: PhysAddr, bytes: u64) -> Self {
+        Self { start, end: PhysAddr(start.0.saturating_add(bytes)) }
     }
 
     /// Length in bytes.
@@ -73,7 +76,7 @@ impl Ranges {
     const MAX: usize = SECTIONS_MAX;
 
     /// The usable pages of a memory map; what does not fit into the list is not used.
-    fn of(map: &mut dyn Iterator<Item = PhysRange>) -> Self {
+    fn of(map: impl Iterator<Item = PhysRange>) -> Self {
         let none = PhysRange::new(PhysAddr(0), 0);
         let mut ranges = Self {
             items: [none; Self::MAX],
@@ -91,18 +94,30 @@ impl Ranges {
         ranges
     }
 
+    /// The whole pages that hold something already.
+    fn of_reserved(spans: &[Span]) -> Self {
+        let none = PhysRange::new(PhysAddr(0), 0);
+        let mut ranges = Self { items: [none; Self::MAX], len: spans.len() };
+        for (slot, span) in ranges.items[..spans.len()].iter_mut().zip(spans) {
+            *slot = PhysRange::from(*span).grown();
+        }
+        ranges
+    }
+
     fn as_slice(&self) -> &[PhysRange] {
         &self.items[..self.len]
     }
 }
 
-/// Takes over all RAM: `usable` are the ranges of the boot loader's map, `taken` the
-/// parts of them that hold something (the image, the initial RAM disk, boot data).
+/// Takes over all usable RAM of the boot loader's map that is not reserved.
 ///
 /// # Panics
 /// If there is not enough memory to describe the memory.
-pub fn init(usable: &mut dyn Iterator<Item = PhysRange>, taken: &[PhysRange]) {
-    let ranges = Ranges::of(usable);
+pub(crate) fn init(memory: &MemoryMap) {
+    let usable = memory.regions().iter().filter(|region| region.kind == RegionKind::Usable);
+    let ranges = Ranges::of(usable.map(|region| region.span.into()));
+    let taken = Ranges::of_reserved(memory.reserved());
+    let taken = taken.as_slice();
     let ram = ranges.as_slice();
     let metadata = place_metadata(ram, taken).expect("no room to describe the memory");
     describe(ram, metadata);
@@ -138,7 +153,7 @@ fn place_metadata(ram: &[PhysRange], taken: &[PhysRange]) -> Option<PhysRange> {
             if place.start < range.start {
                 return None;
             }
-            match taken.iter().map(|t| t.grown()).find(|t| overlap(t, &place)) {
+            match taken.iter().copied().find(|t| overlap(t, &place)) {
                 Some(obstacle) => end = obstacle.start,
                 None => return Some(place),
             }
@@ -178,7 +193,7 @@ fn describe(ram: &[PhysRange], metadata: PhysRange) {
 fn donate_around(range: PhysRange, taken: &[PhysRange], metadata: PhysRange) {
     let mut start = range.start;
     while start < range.end {
-        let obstacles = || taken.iter().map(|t| t.grown()).chain([metadata]);
+        let obstacles = || taken.iter().copied().chain([metadata]);
         if let Some(inside) = obstacles().find(|o| o.start <= start && start < o.end) {
             start = inside.end;
             continue;

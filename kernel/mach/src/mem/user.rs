@@ -10,6 +10,7 @@ use core::arch::{asm, naked_asm};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use base::VirtAddr;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// The first address that no program can use. The last page of the lower half stays
 /// unmapped, so that no instruction can run off its end.
@@ -19,10 +20,15 @@ pub const USER_END: VirtAddr = VirtAddr((1 << arch::layout::USER_BITS) - 4096);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fault {
     /// Where.
-    pub addr: VirtAddr,
+    pub address: VirtAddr,
     /// Bytes that were copied before; a few more may have been.
     pub done: usize,
 }
+
+/// Values that are nothing but bytes: any bytes are a valid one, and it has no padding.
+pub trait Pod: FromBytes + IntoBytes + Immutable {}
+
+impl<T: FromBytes + IntoBytes + Immutable> Pod for T {}
 
 /// The processor has SMAP, and `stac` exists. Set once at boot.
 static HAS_SMAP: AtomicBool = AtomicBool::new(false);
@@ -65,7 +71,7 @@ fn check(at: VirtAddr, len: usize) -> Result<(), Fault> {
     if fits {
         Ok(())
     } else {
-        Err(Fault { addr: at, done: 0 })
+        Err(Fault { address: at, done: 0 })
     }
 }
 
@@ -83,7 +89,7 @@ impl Ended {
             return Ok(());
         }
         Err(Fault {
-            addr: VirtAddr(self.fault),
+            address: VirtAddr(self.fault),
             done: len - self.left,
         })
     }
@@ -237,7 +243,7 @@ pub fn fill_user(to: VirtAddr, byte: u8, len: usize) -> Result<(), Fault> {
 
 fn check_word(at: VirtAddr, len: usize) -> Result<(), Fault> {
     if !at.0.is_multiple_of(len as u64) {
-        return Err(Fault { addr: at, done: 0 });
+        return Err(Fault { address: at, done: 0 });
     }
     check(at, len)
 }
@@ -248,7 +254,7 @@ fn outcome<T>(faulted: u32, fault: u64, value: T) -> Result<T, Fault> {
         Ok(value)
     } else {
         Err(Fault {
-            addr: VirtAddr(fault),
+            address: VirtAddr(fault),
             done: 0,
         })
     }

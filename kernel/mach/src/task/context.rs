@@ -12,7 +12,7 @@ use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::fpu::Fpu;
-use super::stack::KernelStack;
+use crate::mem::KernelStack;
 
 const PARKED: u32 = 0;
 const RUNNING: u32 = 1;

@@ -8,12 +8,11 @@
 mod context;
 mod current;
 mod fpu;
-mod stack;
 
 pub use context::Context;
 pub use current::{Current, CurrentSlot};
 pub use fpu::{BadState, area_bytes as fpu_area_bytes};
-pub use stack::STACK_BYTES;
+pub use crate::mem::STACK_BYTES;
 
 pub(crate) use context::before_user_mode;
 
