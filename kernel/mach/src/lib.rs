@@ -23,7 +23,6 @@ pub mod console;
 pub mod cpu;
 pub mod irq;
 pub mod log;
-pub mod mem;
 mod madt;
 pub mod mem;
 pub mod panic;

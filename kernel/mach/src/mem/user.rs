@@ -20,7 +20,7 @@ pub const USER_END: VirtAddr = VirtAddr((1 << arch::layout::USER_BITS) - 4096);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fault {
     /// Where.
-    pub address: VirtAddr,
+    pub addr: VirtAddr,
     /// Bytes that were copied before; a few more may have been.
     pub done: usize,
 }
@@ -71,7 +71,7 @@ fn check(at: VirtAddr, len: usize) -> Result<(), Fault> {
     if fits {
         Ok(())
     } else {
-        Err(Fault { address: at, done: 0 })
+        Err(Fault { addr: at, done: 0 })
     }
 }
 
@@ -89,7 +89,7 @@ impl Ended {
             return Ok(());
         }
         Err(Fault {
-            address: VirtAddr(self.fault),
+            addr: VirtAddr(self.fault),
             done: len - self.left,
         })
     }
@@ -243,7 +243,7 @@ pub fn fill_user(to: VirtAddr, byte: u8, len: usize) -> Result<(), Fault> {
 
 fn check_word(at: VirtAddr, len: usize) -> Result<(), Fault> {
     if !at.0.is_multiple_of(len as u64) {
-        return Err(Fault { address: at, done: 0 });
+        return Err(Fault { addr: at, done: 0 });
     }
     check(at, len)
 }
@@ -254,7 +254,7 @@ fn outcome<T>(faulted: u32, fault: u64, value: T) -> Result<T, Fault> {
         Ok(value)
     } else {
         Err(Fault {
-            address: VirtAddr(fault),
+            addr: VirtAddr(fault),
             done: 0,
         })
     }
