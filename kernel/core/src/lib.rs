@@ -26,6 +26,7 @@ pub mod poll;
 pub mod random;
 pub mod sched;
 pub mod signal;
+pub mod socket;
 pub mod sync;
 pub mod task;
 pub mod user;

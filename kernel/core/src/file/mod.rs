@@ -16,6 +16,7 @@ pub use table::{Fd, FdTable};
 use crate::error::{Error, Result};
 use crate::io::{Sink, Source};
 use crate::poll::{Events, Pollee};
+use crate::socket::Socket;
 
 /// What can be opened. Each method has the answer of a thing that cannot do it.
 ///
@@ -64,6 +65,11 @@ pub trait File: Send + Sync {
 
     /// The last descriptor of `open` was closed (by one of possibly many programs).
     fn close(&self, _open: &OpenFile) {}
+
+    /// The file as a socket, if it is one.
+    fn as_socket(&self) -> Option<&dyn Socket> {
+        None
+    }
 
     /// For narrowing to a concrete kind of file (`as_any().downcast_ref::<Socket>()`).
     fn as_any(&self) -> &dyn core::any::Any;

@@ -1,0 +1,154 @@
+//! Options that mean the same in every family.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::time::Duration;
+
+use base::Instant;
+
+use super::{Blocking, MessageFlags, OptionName, OptionValue};
+use crate::error::{Error, Restart, Result};
+use crate::sync::Wait;
+
+/// Linux' net.core.rmem_default and wmem_default, in bytes.
+const BUFFER_DEFAULT: u32 = 212_992;
+/// Smallest and largest buffer that a program may set, in bytes.
+const BUFFER_MIN: u32 = 4_608;
+const BUFFER_MAX: u32 = 8 << 20;
+/// A time limit of zero: none.
+const NO_LIMIT: u64 = 0;
+
+/// The flags by bit number in [`CommonOptions::flags`].
+const FLAGS: [OptionName; 11] = [
+    OptionName::Debug,
+    OptionName::ReuseAddress,
+    OptionName::ReusePort,
+    OptionName::DontRoute,
+    OptionName::Broadcast,
+    OptionName::KeepAlive,
+    OptionName::OutOfBandInline,
+    OptionName::PassCredentials,
+    OptionName::Timestamp,
+    OptionName::Priority,
+    OptionName::Mark,
+];
+
+/// Values that any thread may read or set at any time.
+pub struct CommonOptions {
+    flags: AtomicU32,
+    /// Bytes that may be queued for sending.
+    pub send_buffer: AtomicU32,
+    /// Bytes that may be queued for receiving.
+    pub receive_buffer: AtomicU32,
+    send_limit_ns: AtomicU64,
+    receive_limit_ns: AtomicU64,
+}
+
+impl Default for CommonOptions {
+    fn default() -> Self {
+        Self {
+            flags: AtomicU32::new(0),
+            send_buffer: AtomicU32::new(BUFFER_DEFAULT),
+            receive_buffer: AtomicU32::new(BUFFER_DEFAULT),
+            send_limit_ns: AtomicU64::new(NO_LIMIT),
+            receive_limit_ns: AtomicU64::new(NO_LIMIT),
+        }
+    }
+}
+
+fn flag_bit(name: OptionName) -> Option<u32> {
+    FLAGS.iter().position(|flag| *flag == name).map(|index| 1 << index)
+}
+
+fn store_limit(place: &AtomicU64, value: OptionValue) -> Result<()> {
+    let OptionValue::Timeout(limit) = value else { return Err(Error::Invalid) };
+    let nanos = limit.map_or(NO_LIMIT, |limit| u64::try_from(limit.as_nanos()).unwrap_or(NO_LIMIT));
+    place.store(nanos, Ordering::Relaxed);
+    Ok(())
+}
+
+fn load_limit(place: &AtomicU64) -> Option<Duration> {
+    match place.load(Ordering::Relaxed) {
+        NO_LIMIT => None,
+        nanos => Some(Duration::from_nanos(nanos)),
+    }
+}
+
+/// Linux doubles what a program asks for, to allow for bookkeeping.
+fn store_buffer(place: &AtomicU32, value: OptionValue) -> Result<()> {
+    let bytes = u32::try_from(value.number()?).unwrap_or(BUFFER_MAX);
+    place.store(bytes.saturating_mul(2).clamp(BUFFER_MIN, BUFFER_MAX), Ordering::Relaxed);
+    Ok(())
+}
+
+impl CommonOptions {
+    /// Whether the flag `name` is on; false if it is none of ours.
+    pub fn is_set(&self, name: OptionName) -> bool {
+        flag_bit(name).is_some_and(|bit| self.flags.load(Ordering::Relaxed) & bit != 0)
+    }
+
+    /// The value of an option that all families share, or `None`.
+    pub fn get(&self, name: OptionName) -> Option<OptionValue> {
+        match name {
+            OptionName::SendBuffer => Some(number(&self.send_buffer)),
+            OptionName::ReceiveBuffer => Some(number(&self.receive_buffer)),
+            OptionName::SendTimeout => Some(OptionValue::Timeout(load_limit(&self.send_limit_ns))),
+            OptionName::ReceiveTimeout => {
+                Some(OptionValue::Timeout(load_limit(&self.receive_limit_ns)))
+            }
+            name => flag_bit(name).map(|_| self.is_set(name).into()),
+        }
+    }
+
+    /// Sets an option that all families share; `None` if it is none of those.
+    pub fn set(&self, name: OptionName, value: OptionValue) -> Option<Result<()>> {
+        match name {
+            OptionName::SendBuffer => Some(store_buffer(&self.send_buffer, value)),
+            OptionName::ReceiveBuffer => Some(store_buffer(&self.receive_buffer, value)),
+            OptionName::SendTimeout => Some(store_limit(&self.send_limit_ns, value)),
+            OptionName::ReceiveTimeout => Some(store_limit(&self.receive_limit_ns, value)),
+            name => flag_bit(name).map(|bit| self.set_flag(bit, value)),
+        }
+    }
+
+    fn set_flag(&self, bit: u32, value: OptionValue) -> Result<()> {
+        if value.flag()? {
+            self.flags.fetch_or(bit, Ordering::Relaxed);
+        } else {
+            self.flags.fetch_and(!bit, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// How a sender waits now: with its time limit, if it may wait at all.
+    pub fn send_wait(&self, blocking: Blocking) -> Option<Wait> {
+        wait(load_limit(&self.send_limit_ns), blocking)
+    }
+
+    /// How a receiver waits now: with its time limit, if it may wait at all.
+    pub fn receive_wait(&self, blocking: Blocking) -> Option<Wait> {
+        wait(load_limit(&self.receive_limit_ns), blocking)
+    }
+}
+
+fn number(place: &AtomicU32) -> OptionValue {
+    OptionValue::Number(i32::try_from(place.load(Ordering::Relaxed)).unwrap_or(i32::MAX))
+}
+
+/// With a time limit a call is not restarted after a signal (signal(7)).
+fn wait(limit: Option<Duration>, blocking: Blocking) -> Option<Wait> {
+    match (blocking, limit) {
+        (Blocking::Never, _) => None,
+        (Blocking::MayWait, None) => Some(Wait::INTERRUPTIBLE),
+        (Blocking::MayWait, Some(limit)) => {
+            let deadline: Instant = mach::time::now() + limit;
+            Some(Wait::INTERRUPTIBLE.until(deadline).restart(Restart::Never))
+        }
+    }
+}
+
+impl MessageFlags {
+    /// Whether a call with these flags may wait.
+    pub fn blocking(self) -> Blocking {
+        if self.contains(Self::DONTWAIT) { Blocking::Never } else { Blocking::MayWait }
+    }
+}

@@ -1,0 +1,132 @@
+//! Sockets: what all address families have in common.
+//!
+//! A [`Socket`] is a file with names and messages. The families implement it (`unix`,
+//! `net`); `kernel/linux` decodes the socket calls once and speaks only to this trait.
+//! read(2) and write(2) go through [`File`] and mean a message without flags.
+//! Not here: the layout of addresses, control messages and options in a program's memory.
+
+mod address;
+mod common;
+mod message;
+mod option;
+
+pub use address::{SocketAddress, UnixAddress};
+pub use common::CommonOptions;
+pub use message::{Control, Message, MessageFlags, PacketInfo, PeerCredentials, Received, ReceivedFlags};
+pub use option::{OptionName, OptionValue, TcpInfo};
+
+use alloc::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::file::File;
+use crate::io::Sink;
+
+/// An address family that we speak.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Family {
+    /// Between programs of this machine.
+    Unix,
+    /// IPv4.
+    Inet,
+    /// IPv6, which also speaks to IPv4 peers.
+    Inet6,
+}
+
+/// How a socket delivers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SocketType {
+    /// Bytes in order, without boundaries.
+    Stream,
+    /// Messages, each by itself.
+    Datagram,
+    /// Messages in order, over a connection.
+    SeqPacket,
+    /// Packets with their network header.
+    Raw,
+}
+
+/// Which directions to shut down.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shutdown {
+    /// No more receiving.
+    Read,
+    /// No more sending.
+    Write,
+    /// Neither.
+    Both,
+}
+
+impl Shutdown {
+    /// Whether receiving ends.
+    pub const fn ends_reading(self) -> bool {
+        matches!(self, Self::Read | Self::Both)
+    }
+
+    /// Whether sending ends.
+    pub const fn ends_writing(self) -> bool {
+        matches!(self, Self::Write | Self::Both)
+    }
+}
+
+/// Whether a call may wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Blocking {
+    /// It waits until it can be done, or the socket's time limit.
+    MayWait,
+    /// It returns [`Error::WouldBlock`] (connect: [`Error::InProgress`]) instead.
+    Never,
+}
+
+/// One end of a conversation.
+pub trait Socket: File {
+    /// Its address family.
+    fn family(&self) -> Family;
+
+    /// How it delivers.
+    fn socket_type(&self) -> SocketType;
+
+    /// The number of its protocol (IANA); 0 where the family has only one.
+    fn protocol(&self) -> u8 {
+        0
+    }
+
+    /// Gives it a name of its own.
+    fn bind(&self, address: &SocketAddress) -> Result<()>;
+
+    /// Lets others connect; at most `backlog` of them wait to be accepted.
+    fn listen(&self, _backlog: u32) -> Result<()> {
+        Err(Error::Unsupported)
+    }
+
+    /// Takes the connection that has waited longest, and the name of its peer.
+    fn accept(&self, _blocking: Blocking) -> Result<(Arc<dyn Socket>, SocketAddress)> {
+        Err(Error::Unsupported)
+    }
+
+    /// Connects to a peer; for datagrams sets where they go and come from.
+    /// [`SocketAddress::Unspecified`] takes that back.
+    fn connect(&self, address: &SocketAddress, blocking: Blocking) -> Result<()>;
+
+    /// Sends one message, or a stretch of the stream; returns the bytes taken.
+    ///
+    /// A broken connection raises SIGPIPE unless `NOSIGNAL` is given.
+    fn send(&self, message: Message<'_, '_>, flags: MessageFlags) -> Result<usize>;
+
+    /// Receives one message, or a stretch of the stream, into `to`.
+    fn receive(&self, to: &mut Sink<'_>, flags: MessageFlags) -> Result<Received>;
+
+    /// Ends one direction or both.
+    fn shutdown(&self, how: Shutdown) -> Result<()>;
+
+    /// Its own name.
+    fn local_address(&self) -> Result<SocketAddress>;
+
+    /// Its peer's name; [`Error::NotConnected`] without one.
+    fn peer_address(&self) -> Result<SocketAddress>;
+
+    /// The value of an option.
+    fn option(&self, name: OptionName) -> Result<OptionValue>;
+
+    /// Sets an option.
+    fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()>;
+}

@@ -1,0 +1,194 @@
+//! Options of sockets, by meaning; `kernel/linux` knows their numbers and layouts.
+
+use core::time::Duration;
+
+use super::PeerCredentials;
+use crate::error::Error;
+
+/// Which option. The comment gives Linux' name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OptionName {
+    /// SO_DEBUG.
+    Debug,
+    /// SO_REUSEADDR.
+    ReuseAddress,
+    /// SO_REUSEPORT.
+    ReusePort,
+    /// SO_ERROR, read only; reading clears it.
+    Error,
+    /// SO_ACCEPTCONN, read only.
+    Listening,
+    /// SO_DONTROUTE.
+    DontRoute,
+    /// SO_BROADCAST.
+    Broadcast,
+    /// SO_SNDBUF and SO_SNDBUFFORCE, in bytes.
+    SendBuffer,
+    /// SO_RCVBUF and SO_RCVBUFFORCE, in bytes.
+    ReceiveBuffer,
+    /// SO_RCVLOWAT, in bytes.
+    ReceiveLowWater,
+    /// SO_KEEPALIVE.
+    KeepAlive,
+    /// SO_OOBINLINE.
+    OutOfBandInline,
+    /// SO_PRIORITY.
+    Priority,
+    /// SO_LINGER.
+    Linger,
+    /// SO_PASSCRED.
+    PassCredentials,
+    /// SO_PEERCRED, read only.
+    PeerCredentials,
+    /// SO_RCVTIMEO.
+    ReceiveTimeout,
+    /// SO_SNDTIMEO.
+    SendTimeout,
+    /// SO_BINDTODEVICE.
+    BindToDevice,
+    /// SO_MARK.
+    Mark,
+    /// SO_BUSY_POLL.
+    BusyPoll,
+    /// SO_INCOMING_CPU.
+    IncomingCpu,
+    /// SO_TIMESTAMP.
+    Timestamp,
+    /// IP_TOS.
+    TypeOfService,
+    /// IP_TTL.
+    TimeToLive,
+    /// IP_PKTINFO.
+    PacketInfo,
+    /// IP_RECVERR.
+    ReceiveErrors,
+    /// IP_MTU_DISCOVER.
+    MtuDiscovery,
+    /// IP_FREEBIND.
+    FreeBind,
+    /// IP_BIND_ADDRESS_NO_PORT.
+    BindAddressNoPort,
+    /// IP_TRANSPARENT.
+    Transparent,
+    /// IP_MULTICAST_TTL.
+    MulticastTimeToLive,
+    /// IP_MULTICAST_LOOP.
+    MulticastLoop,
+    /// IPV6_V6ONLY.
+    V6Only,
+    /// IPV6_RECVPKTINFO.
+    V6PacketInfo,
+    /// IPV6_UNICAST_HOPS.
+    V6HopLimit,
+    /// IPV6_TCLASS.
+    V6TrafficClass,
+    /// IPV6_RECVERR.
+    V6ReceiveErrors,
+    /// TCP_NODELAY.
+    NoDelay,
+    /// TCP_MAXSEG, in bytes.
+    MaxSegment,
+    /// TCP_CORK.
+    Cork,
+    /// TCP_KEEPIDLE, in seconds.
+    KeepIdle,
+    /// TCP_KEEPINTVL, in seconds.
+    KeepInterval,
+    /// TCP_KEEPCNT.
+    KeepCount,
+    /// TCP_SYNCNT.
+    SynCount,
+    /// TCP_LINGER2, in seconds.
+    FinTimeout,
+    /// TCP_DEFER_ACCEPT, in seconds.
+    DeferAccept,
+    /// TCP_WINDOW_CLAMP, in bytes.
+    WindowClamp,
+    /// TCP_INFO, read only.
+    TcpInfo,
+    /// TCP_QUICKACK.
+    QuickAck,
+    /// TCP_CONGESTION.
+    Congestion,
+    /// TCP_USER_TIMEOUT, in milliseconds.
+    UserTimeout,
+    /// TCP_FASTOPEN.
+    FastOpen,
+    /// TCP_NOTSENT_LOWAT, in bytes.
+    NotSentLowWater,
+    /// UDP_SEGMENT, in bytes.
+    UdpSegment,
+}
+
+/// The value of an option. A number also answers for a flag.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum OptionValue {
+    /// A C `int`.
+    Number(i32),
+    /// SO_LINGER: how long close waits; `None` when off.
+    Linger(Option<Duration>),
+    /// A time limit; `None` for no limit.
+    Timeout(Option<Duration>),
+    /// A process and its user.
+    Credentials(PeerCredentials),
+    /// SO_ERROR: what went wrong since it was asked last.
+    PendingError(Option<Error>),
+    /// A short name (TCP_CONGESTION, SO_BINDTODEVICE), filled up with zeros.
+    Name([u8; 16]),
+    /// The state of a TCP connection.
+    Tcp(TcpInfo),
+}
+
+impl From<bool> for OptionValue {
+    fn from(on: bool) -> Self {
+        Self::Number(i32::from(on))
+    }
+}
+
+impl OptionValue {
+    /// As a number; [`Error::Invalid`] for other kinds.
+    pub fn number(self) -> Result<i32, Error> {
+        match self {
+            Self::Number(number) => Ok(number),
+            _ => Err(Error::Invalid),
+        }
+    }
+
+    /// As a flag: a number other than zero.
+    pub fn flag(self) -> Result<bool, Error> {
+        Ok(self.number()? != 0)
+    }
+}
+
+/// What TCP_INFO tells (the fields that programs and `ss` read).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TcpInfo {
+    /// The state's number in Linux (1 established, 10 listening ...).
+    pub state: u8,
+    /// Retransmissions of the oldest segment under way.
+    pub retransmits: u8,
+    /// Retransmission timeout, in microseconds.
+    pub rto_us: u32,
+    /// Largest segment we send, in bytes.
+    pub send_mss: u32,
+    /// Largest segment we receive, in bytes.
+    pub receive_mss: u32,
+    /// Segments sent and not acknowledged.
+    pub unacked: u32,
+    /// Smoothed round-trip time, in microseconds.
+    pub rtt_us: u32,
+    /// Its variation, in microseconds.
+    pub rtt_variation_us: u32,
+    /// Congestion window, in segments.
+    pub congestion_window: u32,
+    /// Slow-start threshold, in segments.
+    pub slow_start_threshold: u32,
+    /// Segments sent again in all.
+    pub total_retransmits: u32,
+    /// Bytes that the peer acknowledged.
+    pub bytes_acked: u64,
+    /// Bytes received in order.
+    pub bytes_received: u64,
+    /// Bytes queued and never sent yet.
+    pub not_sent_bytes: u32,
+}
