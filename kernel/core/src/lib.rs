@@ -17,10 +17,12 @@
 extern crate alloc;
 
 pub mod clock;
+pub mod epoll;
 pub mod error;
 pub mod file;
 pub mod futex;
 pub mod io;
+pub mod ipc;
 pub mod mm;
 pub mod poll;
 pub mod random;

@@ -10,12 +10,16 @@
 
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bitflags::bitflags;
 use mach::sync::Spin;
 
-use crate::sync::WaitQueue;
+use crate::error::{Error, Result};
+use crate::file::OpenFile;
+use crate::sched;
+use crate::sync::{Wait, WaitQueue};
+use crate::task::{Thread, current};
 
 bitflags! {
     /// Conditions of poll(2); the bits are Linux' own.
@@ -59,11 +63,24 @@ impl Events {
 pub trait Observer: Send + Sync {
     /// `events` may have become true. Called with the notifier's locks held: must not
     /// block and must not call back into the object.
-    fn notify(&self, events: Events);
+    ///
+    /// Returns whether a thread will act on it; an exclusive observer that says so is
+    /// the only one of its kind that hears of this change.
+    fn notify(self: Arc<Self>, events: Events) -> bool;
+}
+
+/// Who hears of a change when several observers wait for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sharing {
+    /// This one, whoever else does.
+    Shared,
+    /// One of those that say so, that has a thread waiting (EPOLLEXCLUSIVE).
+    Exclusive,
 }
 
 struct Registration {
     interest: Events,
+    sharing: Sharing,
     observer: Weak<dyn Observer>,
 }
 
@@ -87,19 +104,29 @@ impl Pollee {
     }
 
     /// Tells everybody that `events` may have become true.
+    #[inline]
     pub fn notify(&self, events: Events) {
         self.queue.wake_all();
-        if self.count.load(Ordering::Acquire) != 0 {
-            self.notify_observers(events);
+        self.notify_observers(events);
+    }
+
+    /// Tells the observers only: no thread can be blocked for want of `events`.
+    #[inline]
+    pub fn notify_observers(&self, events: Events) {
+        if self.count.load(Ordering::SeqCst) != 0 {
+            self.notify_each(events);
         }
     }
 
-    fn notify_observers(&self, events: Events) {
+    fn notify_each(&self, events: Events) {
+        let mut is_taken = false;
         for entry in self.observers.lock().iter() {
-            if events.intersects(entry.interest | Events::ALWAYS)
-                && let Some(observer) = entry.observer.upgrade()
-            {
-                observer.notify(events);
+            let is_exclusive = entry.sharing == Sharing::Exclusive;
+            if is_exclusive && is_taken || !events.intersects(entry.interest | Events::ALWAYS) {
+                continue;
+            }
+            if let Some(observer) = entry.observer.upgrade() {
+                is_taken |= observer.notify(events) && is_exclusive;
             }
         }
     }
@@ -107,17 +134,105 @@ impl Pollee {
     /// Registers `observer` for changes that concern `interest`.
     ///
     /// The caller checks readiness afterwards, so that no change falls in between.
-    pub fn observe(&self, observer: &Arc<dyn Observer>, interest: Events) {
+    pub fn observe(&self, observer: Weak<dyn Observer>, interest: Events, sharing: Sharing) {
         let mut list = self.observers.lock();
-        list.push(Registration { interest, observer: Arc::downgrade(observer) });
-        self.count.store(list.len(), Ordering::Release);
+        list.retain(|entry| entry.observer.strong_count() != 0);
+        list.push(Registration { interest, sharing, observer });
+        self.count.store(list.len(), Ordering::SeqCst);
+    }
+
+    /// Changes what `observer` wants to hear of.
+    pub fn change_interest(&self, observer: &Weak<dyn Observer>, interest: Events) {
+        let mut list = self.observers.lock();
+        for entry in list.iter_mut().filter(|entry| entry.observer.ptr_eq(observer)) {
+            entry.interest = interest;
+        }
     }
 
     /// Removes `observer`; nothing happens if it is not registered.
-    pub fn forget(&self, observer: &Arc<dyn Observer>) {
+    pub fn forget(&self, observer: &Weak<dyn Observer>) {
         let mut list = self.observers.lock();
-        let gone = Arc::downgrade(observer);
-        list.retain(|entry| !entry.observer.ptr_eq(&gone));
-        self.count.store(list.len(), Ordering::Release);
+        list.retain(|entry| !entry.observer.ptr_eq(observer));
+        self.count.store(list.len(), Ordering::SeqCst);
     }
+}
+
+/// One file of poll(2) or select(2).
+pub struct Watched {
+    /// The file; `None` where the number names none.
+    pub open: Option<Arc<OpenFile>>,
+    /// What is asked for.
+    pub interest: Events,
+    /// What is true: the answer.
+    pub ready: Events,
+}
+
+impl Watched {
+    /// Asks the file; whether there is something to report.
+    fn check(&mut self) -> bool {
+        if let Some(open) = &self.open {
+            self.ready = open.file.poll() & (self.interest | Events::ALWAYS);
+        }
+        !self.ready.is_empty()
+    }
+
+    fn pollee(&self) -> Option<&Pollee> {
+        self.open.as_ref().and_then(|open| open.file.pollee())
+    }
+}
+
+/// A thread that waits for several files.
+struct Sleeper {
+    thread: Arc<Thread>,
+    is_told: AtomicBool,
+}
+
+impl Observer for Sleeper {
+    fn notify(self: Arc<Self>, _events: Events) -> bool {
+        if !self.is_told.swap(true, Ordering::SeqCst) {
+            sched::wake(&self.thread);
+        }
+        true
+    }
+}
+
+/// Waits until one of `files` is ready; returns how many are, 0 at the deadline.
+///
+/// Nothing is registered if something is ready at once, which is the common case.
+pub fn wait_for_any(files: &mut [Watched], how: Wait) -> Result<usize> {
+    let count = check_all(files);
+    if count != 0 || how.deadline <= mach::time::now() {
+        return Ok(count);
+    }
+    let sleeper = Arc::new(Sleeper { thread: current().arc(), is_told: AtomicBool::new(false) });
+    let as_observer: Arc<dyn Observer> = sleeper.clone();
+    let observer = Arc::downgrade(&as_observer);
+    for file in files.iter() {
+        if let Some(pollee) = file.pollee() {
+            pollee.observe(observer.clone(), file.interest, Sharing::Shared);
+        }
+    }
+    let outcome = sleep(files, how, &sleeper.is_told);
+    for pollee in files.iter().filter_map(Watched::pollee) {
+        pollee.forget(&observer);
+    }
+    outcome
+}
+
+fn sleep(files: &mut [Watched], how: Wait, is_told: &AtomicBool) -> Result<usize> {
+    loop {
+        is_told.store(false, Ordering::SeqCst);
+        let count = check_all(files);
+        if count != 0 {
+            return Ok(count);
+        }
+        match how.park_unless(|| is_told.load(Ordering::SeqCst)) {
+            Err(Error::TimedOut) => return Ok(check_all(files)),
+            outcome => outcome?,
+        }
+    }
+}
+
+fn check_all(files: &mut [Watched]) -> usize {
+    files.iter_mut().map(|file| usize::from(file.check())).sum()
 }

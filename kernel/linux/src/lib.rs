@@ -13,9 +13,17 @@
 extern crate alloc;
 
 mod call;
+mod deadline;
+mod descriptor;
 mod dispatch;
+mod epoll;
 mod errno;
+mod event;
 mod missing;
+mod pipe;
+mod poll;
+mod select;
+mod sigmask;
 mod table;
 
 pub use call::{Arg, Call, Entry, Outcome};

@@ -6,7 +6,13 @@ use crate::call::Entry;
 const LIMIT: usize = 512;
 
 /// The families, one file each.
-const FAMILIES: &[&[Entry]] = &[];
+const FAMILIES: &[&[Entry]] = &[
+    crate::epoll::CALLS,
+    crate::event::CALLS,
+    crate::pipe::CALLS,
+    crate::poll::CALLS,
+    crate::select::CALLS,
+];
 
 static TABLE: [Option<Entry>; LIMIT] = merge();
 

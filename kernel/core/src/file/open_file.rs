@@ -37,12 +37,14 @@ bitflags! {
     }
 }
 
-/// What `fcntl(F_SETFL)` may change.
-const CHANGEABLE: StatusFlags = StatusFlags::APPEND
-    .union(StatusFlags::NONBLOCK)
-    .union(StatusFlags::ASYNC)
-    .union(StatusFlags::DIRECT)
-    .union(StatusFlags::NOATIME);
+impl StatusFlags {
+    /// What `fcntl(F_SETFL)` may change.
+    pub const CHANGEABLE: Self = Self::APPEND
+        .union(Self::NONBLOCK)
+        .union(Self::ASYNC)
+        .union(Self::DIRECT)
+        .union(Self::NOATIME);
+}
 
 /// An open file description (POSIX' term).
 pub struct OpenFile {
@@ -66,8 +68,8 @@ impl OpenFile {
 
     /// Sets those flags that may change after the opening.
     pub fn set_flags(&self, flags: StatusFlags) {
-        let kept = self.flags().difference(CHANGEABLE);
-        self.flags.store((kept | flags & CHANGEABLE).bits(), Ordering::Relaxed);
+        let kept = self.flags().difference(StatusFlags::CHANGEABLE);
+        self.flags.store((kept | flags & StatusFlags::CHANGEABLE).bits(), Ordering::Relaxed);
     }
 
     /// Whether a call should return [`Error::WouldBlock`] instead of blocking.

@@ -39,6 +39,12 @@ impl Wait {
         Self { deadline, ..self }
     }
 
+    /// Parks the current thread until it is woken, the deadline or a signal, unless
+    /// `is_done`. Who wakes it makes that true first.
+    pub fn park_unless(self, is_done: impl FnOnce() -> bool) -> Result<()> {
+        if is_done() { Ok(()) } else { park(self) }
+    }
+
     /// The same, with another rule for the interrupted call.
     pub const fn restart(self, rule: Restart) -> Self {
         Self { signals: Some(rule), ..self }

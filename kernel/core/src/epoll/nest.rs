@@ -1,0 +1,92 @@
+//! Epolls that watch epolls: no cycles, and no long chains.
+//!
+//! Each epoll knows its parents. Adding a child looks upwards only: the parents of the
+//! parent, level by level, must not include the child, and with the child's own height
+//! there must be no more than `LEVELS_MAX`. Additions are serialised by one lock, so
+//! two of them cannot close a cycle together.
+
+use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::Epoll;
+use crate::error::{Error, Result};
+use crate::file::FileRef;
+use crate::sync::{Mutex, MutexGuard};
+
+/// Epolls above one another, as in Linux (EP_MAX_NESTS and the watched file).
+const LEVELS_MAX: usize = 5;
+
+static NESTING: Mutex<()> = Mutex::new(());
+
+/// Makes `parent` a parent of `child`; the lock is to be held until the entry is there.
+pub(super) fn enter(parent: &Epoll, child: &Epoll) -> Result<MutexGuard<'static, ()>> {
+    if core::ptr::eq(parent, child) {
+        return Err(Error::Invalid);
+    }
+    let permit = NESTING.lock();
+    let above = levels_above(parent, child)?;
+    if above + levels_below(child) > LEVELS_MAX {
+        return Err(Error::TooManySymlinks);
+    }
+    child.parents.lock().push(parent.me.clone());
+    Ok(permit)
+}
+
+/// Takes back one [`enter`].
+pub(super) fn leave(parent: &Epoll, child: &Epoll) {
+    let _permit = NESTING.lock();
+    let mut parents = child.parents.lock();
+    if let Some(index) = parents.iter().position(|other| other.ptr_eq(&parent.me)) {
+        parents.swap_remove(index);
+    }
+}
+
+/// Levels from `start` upwards, itself included; an error if `child` is among them.
+fn levels_above(start: &Epoll, child: &Epoll) -> Result<usize> {
+    let mut level: Vec<Arc<Epoll>> = start.me.upgrade().into_iter().collect();
+    let mut count = 0;
+    while !level.is_empty() {
+        if level.iter().any(|epoll| core::ptr::eq(&**epoll, child)) {
+            return Err(Error::TooManySymlinks);
+        }
+        count += 1;
+        level = distinct(level.iter().flat_map(|epoll| epoll.live_parents()));
+    }
+    Ok(count)
+}
+
+/// Levels from `start` downwards, itself included.
+fn levels_below(start: &Epoll) -> usize {
+    let mut level: Vec<Arc<Epoll>> = start.me.upgrade().into_iter().collect();
+    let mut count = 0;
+    while !level.is_empty() {
+        count += 1;
+        level = distinct(level.iter().flat_map(|epoll| epoll.live_children()));
+    }
+    count
+}
+
+fn distinct(epolls: impl Iterator<Item = Arc<Epoll>>) -> Vec<Arc<Epoll>> {
+    let mut seen = BTreeSet::new();
+    epolls.filter(|epoll| seen.insert(Arc::as_ptr(epoll).addr())).collect()
+}
+
+impl Epoll {
+    fn live_parents(&self) -> Vec<Arc<Epoll>> {
+        let mut parents = self.parents.lock();
+        parents.retain(|parent| parent.strong_count() != 0);
+        parents.iter().filter_map(|parent| parent.upgrade()).collect()
+    }
+
+    fn live_children(&self) -> Vec<Arc<Epoll>> {
+        let openings: Vec<_> = self.entries.lock().values().map(|entry| entry.open()).collect();
+        let live = openings.iter().filter_map(|open| open.upgrade());
+        live.filter_map(|open| of(&open.file)).collect()
+    }
+}
+
+/// The epoll behind a file, if it is one.
+fn of(file: &FileRef) -> Option<Arc<Epoll>> {
+    file.as_any().downcast_ref::<Epoll>().and_then(|epoll| epoll.me.upgrade())
+}

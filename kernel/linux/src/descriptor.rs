@@ -1,0 +1,39 @@
+//! New descriptors: the lowest free number, within the process' limit.
+
+use alloc::sync::Arc;
+
+use kernel::error::Result;
+use kernel::file::{FileRef, OpenFile, StatusFlags};
+use linux_raw_sys::general::O_CLOEXEC;
+
+use crate::call::Call;
+use crate::errno::Errno;
+
+/// Descriptors that a process may have (Linux' default for fs.nr_open).
+const DESCRIPTORS_MAX: u32 = 1 << 20;
+
+impl Call<'_> {
+    /// Gives `open` the lowest free number; `flags` may hold O_CLOEXEC.
+    pub fn new_fd(&self, open: Arc<OpenFile>, flags: u32) -> Result<usize> {
+        let close_on_exec = flags & O_CLOEXEC != 0;
+        let files = self.thread.files.get();
+        files.insert(open, close_on_exec, 0, DESCRIPTORS_MAX).map(|fd| fd as usize)
+    }
+
+    /// The same for a new opening of `file`, with the status flags among `flags`.
+    pub fn open_fd(&self, file: FileRef, access: StatusFlags, flags: u32) -> Result<usize> {
+        let status = StatusFlags::from_bits_truncate(flags) & StatusFlags::CHANGEABLE;
+        self.new_fd(OpenFile::new(file, access | status), flags)
+    }
+
+    /// Closes a number that was given in vain.
+    pub fn close_fd(&self, fd: usize) {
+        let files = self.thread.files.get();
+        drop(files.remove(fd as u32));
+    }
+}
+
+/// `flags`, if it has no bits beside `known`; EINVAL otherwise.
+pub fn only(flags: u32, known: u32) -> core::result::Result<u32, Errno> {
+    if flags & !known == 0 { Ok(flags) } else { Err(Errno::EINVAL) }
+}
