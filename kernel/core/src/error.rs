@@ -130,6 +130,8 @@ pub enum Error {
     ConnectionTimedOut,
     /// The peer refused (ECONNREFUSED).
     ConnectionRefused,
+    /// Too many descriptors are under way in messages (ETOOMANYREFS).
+    TooManyReferences,
     /// No route to the host (EHOSTUNREACH).
     HostUnreachable,
     /// Under way already (EALREADY).

@@ -31,6 +31,7 @@ pub mod signal;
 pub mod socket;
 pub mod sync;
 pub mod task;
+pub mod unix;
 pub mod user;
 
 pub use error::{Error, Result};

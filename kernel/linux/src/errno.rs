@@ -25,7 +25,7 @@ numbers! {
     ENETDOWN ENETUNREACH ENFILE ENOBUFS ENODATA ENODEV ENOENT ENOEXEC ENOLCK ENOMEM ENOPROTOOPT
     ENOSPC ENOSYS ENOTCONN ENOTDIR ENOTEMPTY ENOTSOCK ENOTTY ENXIO EOPNOTSUPP EOVERFLOW
     EOWNERDEAD EPERM EPIPE EPROTONOSUPPORT EPROTOTYPE ERANGE EROFS ESHUTDOWN ESOCKTNOSUPPORT
-    ESPIPE ESRCH ETIMEDOUT ETXTBSY EXDEV
+    ESPIPE ESRCH ETIMEDOUT ETOOMANYREFS ETXTBSY EXDEV
 }
 
 /// Numbers that never leave the kernel: what to do with a call that a signal ended
@@ -116,6 +116,7 @@ impl From<Error> for Errno {
             Error::ShutDown => Self::ESHUTDOWN,
             Error::ConnectionTimedOut => Self::ETIMEDOUT,
             Error::ConnectionRefused => Self::ECONNREFUSED,
+            Error::TooManyReferences => Self::ETOOMANYREFS,
             Error::HostUnreachable => Self::EHOSTUNREACH,
             Error::AlreadyInProgress => Self::EALREADY,
             Error::InProgress => Self::EINPROGRESS,

@@ -132,6 +132,12 @@ impl ByteRing {
         self.release_unused();
     }
 
+    /// Takes back the last `count` bytes that went in.
+    pub fn take_back(&mut self, count: usize) {
+        self.tail -= (count as u64).min(self.tail - self.head);
+        self.release_unused();
+    }
+
     /// Changes the capacity to `pages` pages; [`Error::Busy`] if the contents do not fit.
     pub fn resize(&mut self, pages: usize) -> Result<()> {
         let mut other = Self::new(pages);

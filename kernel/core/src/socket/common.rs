@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use base::Instant;
 
-use super::{Blocking, MessageFlags, OptionName, OptionValue};
+use super::{Blocking, OptionName, OptionValue};
 use crate::error::{Error, Restart, Result};
 use crate::sync::Wait;
 
@@ -143,12 +143,5 @@ fn wait(limit: Option<Duration>, blocking: Blocking) -> Option<Wait> {
             let deadline: Instant = mach::time::now() + limit;
             Some(Wait::INTERRUPTIBLE.until(deadline).restart(Restart::Never))
         }
-    }
-}
-
-impl MessageFlags {
-    /// Whether a call with these flags may wait.
-    pub fn blocking(self) -> Blocking {
-        if self.contains(Self::DONTWAIT) { Blocking::Never } else { Blocking::MayWait }
     }
 }

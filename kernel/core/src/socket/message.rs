@@ -6,7 +6,7 @@ use core::net::IpAddr;
 
 use bitflags::bitflags;
 
-use super::SocketAddress;
+use super::{Blocking, SocketAddress};
 use crate::file::OpenFile;
 use crate::io::Source;
 use crate::task::Pid;
@@ -114,6 +114,23 @@ pub struct PeerCredentials {
     pub uid: u32,
     /// Its effective group.
     pub gid: u32,
+}
+
+impl PeerCredentials {
+    /// What is said of a peer that is not there.
+    pub const UNKNOWN: Self = Self { pid: 0, uid: u32::MAX, gid: u32::MAX };
+}
+
+impl MessageFlags {
+    /// What read(2) and write(2) through `open` mean.
+    pub fn of(open: &OpenFile) -> Self {
+        if open.is_nonblocking() { Self::DONTWAIT } else { Self::empty() }
+    }
+
+    /// Whether a call with these flags may wait.
+    pub fn blocking(self) -> Blocking {
+        if self.contains(Self::DONTWAIT) { Blocking::Never } else { Blocking::MayWait }
+    }
 }
 
 /// A datagram's interface and local address.

@@ -1,0 +1,268 @@
+//! What a socket has received and its program has not taken yet.
+//!
+//! Bytes lie in a ring; beside them, an [`Envelope`] for each message, or in a stream for
+//! each stretch with other circumstances. Sizes are copied into atomics under the lock,
+//! for who polls or decides whether to wait.
+
+use alloc::collections::VecDeque;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use base::PAGE_BYTES;
+
+use super::rights::Rights;
+use crate::error::{Error, Result};
+use crate::io::{Sink, Source};
+use crate::ipc::ring::ByteRing;
+use crate::socket::{Control, PeerCredentials, Received, ReceivedFlags, SocketAddress, UnixAddress};
+use crate::sync::Mutex;
+
+/// Bytes that fit: Linux' default send buffer.
+const PAGES: usize = 52;
+/// Room from which on a stream's sender is told that it may go on.
+const ROOM_WORTH_WAKING: usize = PAGE_BYTES;
+/// Messages that fit, empty ones included, so that their envelopes are bounded too.
+const MESSAGES_MAX: usize = 4096;
+
+/// What comes with bytes.
+#[derive(Default)]
+pub(super) struct Envelope {
+    pub(super) from: Option<UnixAddress>,
+    pub(super) credentials: Option<PeerCredentials>,
+    pub(super) rights: Option<Rights>,
+}
+
+/// An envelope, and where its bytes begin and end; in a stream only the beginning counts.
+struct Letter {
+    start: u64,
+    end: u64,
+    envelope: Envelope,
+}
+
+/// Whether received bytes stay.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Taking {
+    Remove,
+    Peek,
+}
+
+struct Contents {
+    ring: ByteRing,
+    letters: VecDeque<Letter>,
+    /// Who sent the bytes of the stream that come next.
+    stream_credentials: Option<PeerCredentials>,
+}
+
+/// A receive queue.
+pub(super) struct Inbox {
+    contents: Mutex<Contents>,
+    len: AtomicUsize,
+    messages: AtomicUsize,
+}
+
+impl Inbox {
+    pub(super) fn new() -> Self {
+        let contents = Contents {
+            ring: ByteRing::new(PAGES),
+            letters: VecDeque::new(),
+            stream_credentials: None,
+        };
+        Self {
+            contents: Mutex::new(contents),
+            len: AtomicUsize::new(0),
+            messages: AtomicUsize::new(0),
+        }
+    }
+
+    /// Bytes in it.
+    pub(super) fn len(&self) -> usize {
+        self.len.load(Ordering::SeqCst)
+    }
+
+    /// Messages in it; for a stream, changes of circumstances.
+    pub(super) fn messages(&self) -> usize {
+        self.messages.load(Ordering::SeqCst)
+    }
+
+    /// Bytes that the largest message may have.
+    pub(super) const fn capacity() -> usize {
+        PAGES * PAGE_BYTES
+    }
+
+    fn room(&self) -> usize {
+        Self::capacity() - self.len()
+    }
+
+    /// Whether a stream's sender should go on.
+    pub(super) fn has_room(&self) -> bool {
+        self.room() >= ROOM_WORTH_WAKING && self.messages() < MESSAGES_MAX
+    }
+
+    /// Whether a message of `bytes` fits.
+    pub(super) fn has_room_for(&self, bytes: usize) -> bool {
+        self.room() >= bytes && self.messages() < MESSAGES_MAX
+    }
+
+    fn publish(&self, contents: &Contents) {
+        self.len.store(contents.ring.len(), Ordering::SeqCst);
+        self.messages.store(contents.letters.len(), Ordering::SeqCst);
+    }
+
+    /// Puts a stretch of a stream in: as much as fits, maybe nothing. The envelope is
+    /// taken with the first byte.
+    pub(super) fn put_stretch(
+        &self,
+        from: &mut Source<'_>,
+        envelope: &mut Envelope,
+    ) -> Result<usize> {
+        let mut contents = self.contents.lock();
+        if !contents.ring.is_empty() && contents.letters.len() >= MESSAGES_MAX {
+            return Ok(0);
+        }
+        let start = contents.ring.tail();
+        let count = contents.ring.put(from, usize::MAX)?;
+        if count != 0 && contents.is_news(envelope) {
+            let envelope = core::mem::take(envelope);
+            contents.letters.push_back(Letter { start, end: start, envelope });
+        }
+        self.publish(&contents);
+        Ok(count)
+    }
+
+    /// Puts a whole message in; [`Error::WouldBlock`] if it does not fit now.
+    ///
+    /// `envelope` stays with the caller unless it was put in.
+    pub(super) fn put_message(
+        &self,
+        from: &mut Source<'_>,
+        envelope: &mut Option<Envelope>,
+    ) -> Result<usize> {
+        let mut contents = self.contents.lock();
+        let size = from.remaining();
+        if contents.ring.room() < size || contents.letters.len() >= MESSAGES_MAX {
+            return Err(Error::WouldBlock);
+        }
+        let start = contents.ring.tail();
+        let count = contents.ring.put(from, size)?;
+        if count < size {
+            contents.ring.take_back(count);
+            return Err(Error::BadAddress);
+        }
+        let letter = Letter {
+            start,
+            end: start + count as u64,
+            envelope: envelope.take().unwrap_or_default(),
+        };
+        contents.letters.push_back(letter);
+        self.publish(&contents);
+        Ok(count)
+    }
+
+    /// Length of the first message; 0 without one.
+    pub(super) fn first_length(&self) -> usize {
+        let contents = self.contents.lock();
+        contents.letters.front().map_or(0, |letter| (letter.end - letter.start) as usize)
+    }
+
+    /// Takes a stretch of a stream; `None` if there is none.
+    pub(super) fn take_stretch(&self, to: &mut Sink<'_>, how: Taking) -> Result<Option<Received>> {
+        let mut contents = self.contents.lock();
+        if contents.ring.is_empty() {
+            return Ok(None);
+        }
+        let received = contents.take_stretch(to, how)?;
+        self.publish(&contents);
+        Ok(Some(received))
+    }
+
+    /// Takes a message; what does not fit in `to` is lost. `None` if there is none.
+    pub(super) fn take_message(&self, to: &mut Sink<'_>, how: Taking) -> Result<Option<Received>> {
+        let mut contents = self.contents.lock();
+        if contents.letters.is_empty() {
+            return Ok(None);
+        }
+        let received = contents.take_message(to, how)?;
+        self.publish(&contents);
+        Ok(Some(received))
+    }
+
+    /// Throws everything away; whether there was something.
+    pub(super) fn clear(&self) -> bool {
+        let mut contents = self.contents.lock();
+        let letters = core::mem::take(&mut contents.letters);
+        let was_used = !letters.is_empty() || !contents.ring.is_empty();
+        contents.ring.skip(usize::MAX);
+        self.publish(&contents);
+        drop(contents);
+        drop(letters);
+        was_used
+    }
+}
+
+impl Contents {
+    /// Whether the envelope differs from that of the bytes before.
+    fn is_news(&self, envelope: &Envelope) -> bool {
+        let last = match self.letters.back() {
+            Some(letter) => letter.envelope.credentials,
+            None => self.stream_credentials,
+        };
+        envelope.rights.is_some() || envelope.credentials != last
+    }
+
+    /// Up to where the circumstances change; those that begin here are told.
+    fn take_stretch(&mut self, to: &mut Sink<'_>, how: Taking) -> Result<Received> {
+        let head = self.ring.head();
+        let begins = self.letters.front().is_some_and(|letter| letter.start == head);
+        let next = self.letters.get(usize::from(begins));
+        let limit = next.map_or(usize::MAX, |letter| (letter.start - head) as usize);
+        let count = self.ring.peek(0, to, limit)?;
+        let mut received = Received::stream(count);
+        if count == 0 {
+            return Ok(received);
+        }
+        if how == Taking::Peek {
+            let front = self.letters.front().filter(|_| begins).map(|letter| &letter.envelope);
+            received.control = front.map(Envelope::peek).unwrap_or_default();
+            received.control.credentials =
+                front.map_or(self.stream_credentials, |envelope| envelope.credentials);
+            return Ok(received);
+        }
+        self.ring.skip(count);
+        if begins && let Some(letter) = self.letters.pop_front() {
+            self.stream_credentials = letter.envelope.credentials;
+            received.control = letter.envelope.open();
+        }
+        received.control.credentials = self.stream_credentials;
+        Ok(received)
+    }
+
+    fn take_message(&mut self, to: &mut Sink<'_>, how: Taking) -> Result<Received> {
+        let Some(letter) = self.letters.front() else { return Err(Error::WouldBlock) };
+        let length = (letter.end - letter.start) as usize;
+        let bytes = self.ring.peek(0, to, length)?;
+        let from = letter.envelope.from.clone().map(SocketAddress::Unix);
+        let cut = if bytes < length { ReceivedFlags::TRUNC } else { ReceivedFlags::empty() };
+        let mut received =
+            Received { bytes, length, from, control: Control::default(), flags: cut };
+        if how == Taking::Peek {
+            received.control = letter.envelope.peek();
+            return Ok(received);
+        }
+        self.ring.skip(length);
+        if let Some(letter) = self.letters.pop_front() {
+            received.control = letter.envelope.open();
+        }
+        Ok(received)
+    }
+}
+
+impl Envelope {
+    fn open(self) -> Control {
+        let files = self.rights.map(Rights::open).unwrap_or_default();
+        Control { files, credentials: self.credentials, ..Control::default() }
+    }
+
+    fn peek(&self) -> Control {
+        let files = self.rights.as_ref().map(Rights::peek).unwrap_or_default();
+        Control { files, credentials: self.credentials, ..Control::default() }
+    }
+}

@@ -1,0 +1,138 @@
+//! A listening socket's queue: connections that wait to be accepted.
+//!
+//! A connection is complete before it is accepted: its client may send at once. A client
+//! reserves a place, connects without the lock, then takes its place.
+
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+
+use mach::sync::Spin;
+
+use super::stream::{StreamSocket, limit_is_would_block};
+use crate::error::{Error, Result};
+use crate::poll::Events;
+use crate::socket::{Blocking, PeerCredentials};
+
+/// Longest queue that a program may ask for (net.core.somaxconn).
+const BACKLOG_MAX: u32 = 4096;
+
+struct Queue {
+    waiting: VecDeque<Arc<StreamSocket>>,
+    reserved: usize,
+    limit: usize,
+    is_closed: bool,
+}
+
+/// What a socket has that listens.
+pub(super) struct Listener {
+    queue: Spin<Queue>,
+    /// Who called listen: what clients see as their peer.
+    pub(super) credentials: PeerCredentials,
+}
+
+impl Listener {
+    pub(super) fn new(credentials: PeerCredentials) -> Self {
+        let queue = Queue { waiting: VecDeque::new(), reserved: 0, limit: 0, is_closed: false };
+        Self { queue: Spin::new(queue), credentials }
+    }
+
+    pub(super) fn set_limit(&self, backlog: u32) {
+        self.queue.lock().limit = backlog.min(BACKLOG_MAX) as usize;
+    }
+
+    pub(super) fn poll(&self) -> Events {
+        if self.queue.lock().waiting.is_empty() { Events::empty() } else { Events::READABLE }
+    }
+
+    /// Connects `client` to the listening `socket`, waiting for a place in the queue.
+    ///
+    /// Errors: `ConnectionRefused` once the socket is closed, `WouldBlock`.
+    pub(super) fn connect(
+        &self,
+        socket: &StreamSocket,
+        client: &StreamSocket,
+        blocking: Blocking,
+    ) -> Result<()> {
+        while !self.reserve()? {
+            let how = client.options.send_wait(blocking).ok_or(Error::WouldBlock)?;
+            let has_place = || (!self.is_full()).then_some(());
+            socket.pollee.queue.wait(how, has_place).map_err(limit_is_would_block)?;
+        }
+        let server = match client.is_connected() {
+            true => Err(Error::IsConnected),
+            false => client.connect_to(socket, self),
+        };
+        self.take_place(server)?;
+        socket.pollee.notify(Events::READABLE);
+        Ok(())
+    }
+
+    fn reserve(&self) -> Result<bool> {
+        let mut queue = self.queue.lock();
+        if queue.is_closed {
+            return Err(Error::ConnectionRefused);
+        }
+        let has_place = !queue.is_full();
+        queue.reserved += usize::from(has_place);
+        Ok(has_place)
+    }
+
+    fn is_full(&self) -> bool {
+        let queue = self.queue.lock();
+        queue.is_full() && !queue.is_closed
+    }
+
+    /// Uses a reserved place, or gives it back.
+    fn take_place(&self, server: Result<Arc<StreamSocket>>) -> Result<()> {
+        let mut queue = self.queue.lock();
+        queue.reserved -= 1;
+        if !queue.is_closed {
+            queue.waiting.push_back(server?);
+            return Ok(());
+        }
+        drop(queue);
+        server.map(drop)
+    }
+
+    /// Takes the connection that has waited longest.
+    pub(super) fn accept(
+        &self,
+        socket: &StreamSocket,
+        blocking: Blocking,
+    ) -> Result<Arc<StreamSocket>> {
+        if let Some(first) = self.pop(socket) {
+            return Ok(first);
+        }
+        let how = socket.options.receive_wait(blocking).ok_or(Error::WouldBlock)?;
+        socket.pollee.queue.wait(how, || self.pop(socket)).map_err(limit_is_would_block)
+    }
+
+    fn pop(&self, socket: &StreamSocket) -> Option<Arc<StreamSocket>> {
+        let mut queue = self.queue.lock();
+        let was_full = queue.is_full();
+        let first = queue.waiting.pop_front();
+        drop(queue);
+        if was_full {
+            socket.pollee.queue.wake_all();
+        }
+        first
+    }
+
+    /// Nobody will accept any more: those who wait are refused, connections are dropped.
+    pub(super) fn close(&self, socket: &StreamSocket) {
+        let waiting = {
+            let mut queue = self.queue.lock();
+            queue.is_closed = true;
+            core::mem::take(&mut queue.waiting)
+        };
+        drop(waiting);
+        socket.pollee.queue.wake_all();
+    }
+}
+
+impl Queue {
+    /// Linux lets one more wait than asked for.
+    fn is_full(&self) -> bool {
+        self.waiting.len() + self.reserved > self.limit
+    }
+}

@@ -1,0 +1,72 @@
+//! Sockets between programs of this machine (unix(7)).
+//!
+//! Two kinds: [`StreamSocket`] has connections (stream and seqpacket), [`DatagramSocket`]
+//! has not. Both receive into an [`inbox`], bytes in pages with envelopes beside them; a
+//! sender puts its bytes straight into the receiver's inbox. Names are in `names`,
+//! descriptors under way in `rights`.
+//!
+//! Two connected sockets share a [`connection`]; neither owns the other, so that
+//! dropping one tells the other without cycles of references.
+//!
+//! Lock order: a listener's queue, then an inbox (sleeping), then pollees.
+
+mod connection;
+mod datagram;
+mod inbox;
+mod listen;
+mod names;
+mod paths;
+mod rights;
+mod stream;
+
+pub use datagram::DatagramSocket;
+pub use stream::StreamSocket;
+
+use alloc::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::socket::{PeerCredentials, Socket, SocketAddress, SocketType, UnixAddress};
+use crate::task::current;
+
+/// Bytes that could be received, stored as a C `int`.
+const FIONREAD: u32 = 0x541b;
+/// Bytes that the peer has not received, stored as a C `int`.
+const SIOCOUTQ: u32 = 0x5411;
+
+/// A socket without name or peer.
+pub fn create(kind: SocketType) -> Result<Arc<dyn Socket>> {
+    match kind {
+        SocketType::Stream | SocketType::SeqPacket => Ok(StreamSocket::new(kind)),
+        SocketType::Datagram => Ok(DatagramSocket::new()),
+        SocketType::Raw => Err(Error::SocketTypeUnsupported),
+    }
+}
+
+/// Two sockets connected to each other (socketpair).
+pub fn create_pair(kind: SocketType) -> Result<[Arc<dyn Socket>; 2]> {
+    match kind {
+        SocketType::Stream | SocketType::SeqPacket => {
+            let [a, b] = StreamSocket::pair(kind);
+            Ok([a, b])
+        }
+        SocketType::Datagram => {
+            let [a, b] = DatagramSocket::pair();
+            Ok([a, b])
+        }
+        SocketType::Raw => Err(Error::SocketTypeUnsupported),
+    }
+}
+
+/// The Unix name that a caller gave.
+fn unix_name(address: &SocketAddress) -> Result<&UnixAddress> {
+    match address {
+        SocketAddress::Unix(name) => Ok(name),
+        _ => Err(Error::Invalid),
+    }
+}
+
+/// Who calls.
+fn caller() -> PeerCredentials {
+    let thread = current();
+    PeerCredentials { pid: thread.process.id, uid: 0, gid: 0 }
+}

@@ -1,0 +1,483 @@
+//! Unix sockets with connections: stream and seqpacket.
+
+use alloc::sync::{Arc, Weak};
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use base::VirtAddr;
+use mach::sync::{Once, Spin};
+
+use super::connection::{Link, Side};
+use super::inbox::{Envelope, Inbox, Taking};
+use super::listen::Listener;
+use super::names::{self, Node};
+use super::rights::Rights;
+use super::{caller, unix_name};
+use crate::error::{Error, Result};
+use crate::file::{File, OpenFile};
+use crate::io::{Sink, Source};
+use crate::ipc::broken_pipe;
+use crate::poll::{Events, Pollee};
+use crate::socket::{
+    Blocking, CommonOptions, Control, Family, Message, MessageFlags, OptionName, OptionValue,
+    PeerCredentials, Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketType, UnixAddress,
+};
+use crate::user;
+
+/// A socket that has, or will have, one peer; or that listens.
+pub struct StreamSocket {
+    kind: SocketType,
+    pub(super) options: CommonOptions,
+    pub(super) pollee: Arc<Pollee>,
+    name: Spin<UnixAddress>,
+    /// Whether the name is its own, not its listener's.
+    is_bound: AtomicBool,
+    link: Once<Link>,
+    pub(super) listener: Once<Listener>,
+    me: Weak<StreamSocket>,
+}
+
+impl StreamSocket {
+    pub(super) fn new(kind: SocketType) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            kind,
+            options: CommonOptions::default(),
+            pollee: Arc::new(Pollee::new()),
+            name: Spin::new(UnixAddress::Unnamed),
+            is_bound: AtomicBool::new(false),
+            link: Once::new(),
+            listener: Once::new(),
+            me: me.clone(),
+        })
+    }
+
+    pub(super) fn pair(kind: SocketType) -> [Arc<Self>; 2] {
+        let ends = [Self::new(kind), Self::new(kind)];
+        let links = Link::pair([ends[0].side(), ends[1].side()]);
+        for (end, link) in ends.iter().zip(links) {
+            end.link.call_once(|| link);
+        }
+        ends
+    }
+
+    fn side(&self) -> Side {
+        let wants = self.options.is_set(OptionName::PassCredentials);
+        Side::new(self.pollee.clone(), self.name(), caller(), wants)
+    }
+
+    pub(super) fn name(&self) -> UnixAddress {
+        self.name.lock().clone()
+    }
+
+    pub(super) fn is_connected(&self) -> bool {
+        self.link.get().is_some()
+    }
+
+    fn link(&self) -> Result<&Link> {
+        self.link.get().ok_or(Error::NotConnected)
+    }
+
+    /// Connects to the listening socket: its new end of the connection.
+    ///
+    /// Errors: `IsConnected` if another thread was faster.
+    pub(super) fn connect_to(&self, listener: &Self, of: &Listener) -> Result<Arc<Self>> {
+        let server = Self::new(self.kind);
+        *server.name.lock() = listener.name();
+        let passes = listener.options.is_set(OptionName::PassCredentials);
+        server.options.set(OptionName::PassCredentials, passes.into());
+        let theirs = Side::new(server.pollee.clone(), listener.name(), of.credentials, passes);
+        let [mine, its] = Link::pair([self.side(), theirs]);
+        server.link.call_once(|| its);
+        self.link.set(mine).map_err(|_| Error::IsConnected)?;
+        Ok(server)
+    }
+
+    /// What goes with a message besides its bytes.
+    fn envelope(&self, link: &Link, control: Control) -> Result<Envelope> {
+        let rights = match control.files.is_empty() {
+            true => None,
+            false => Some(Rights::new(control.files)?),
+        };
+        let is_wanted = link.peer().wants_credentials.load(Ordering::Relaxed);
+        let credentials = control.credentials.or_else(|| is_wanted.then(caller));
+        Ok(Envelope { from: None, credentials, rights })
+    }
+
+    /// Sends a stretch of the stream.
+    fn send_stretch(
+        &self,
+        link: &Link,
+        from: &mut Source<'_>,
+        mut envelope: Envelope,
+        flags: MessageFlags,
+    ) -> Result<usize> {
+        let mut done = 0;
+        while from.remaining() != 0 {
+            match self.send_some(link, from, &mut envelope, flags) {
+                Ok(count) => done += count,
+                Err(error) if done == 0 => return Err(error),
+                Err(_) => break,
+            }
+        }
+        Ok(done)
+    }
+
+    fn send_some(
+        &self,
+        link: &Link,
+        from: &mut Source<'_>,
+        envelope: &mut Envelope,
+        flags: MessageFlags,
+    ) -> Result<usize> {
+        let (own, peer) = (link.own(), link.peer());
+        if own.is_sending_over() {
+            return Err(self.broken(flags));
+        }
+        let was_empty = peer.inbox.len() == 0;
+        let count = peer.inbox.put_stretch(from, envelope)?;
+        if count == 0 {
+            self.wait_to_send(flags, || peer.inbox.has_room() || own.is_sending_over())?;
+            return Ok(0);
+        }
+        announce(peer, was_empty);
+        Ok(count)
+    }
+
+    /// Sends one message of a seqpacket socket.
+    fn send_record(
+        &self,
+        link: &Link,
+        from: &mut Source<'_>,
+        envelope: Envelope,
+        flags: MessageFlags,
+    ) -> Result<usize> {
+        let (own, peer) = (link.own(), link.peer());
+        let size = from.remaining();
+        if size > Inbox::capacity() {
+            return Err(Error::MessageTooLong);
+        }
+        let mut envelope = Some(envelope);
+        loop {
+            if own.is_sending_over() {
+                return Err(self.broken(flags));
+            }
+            let was_empty = peer.inbox.messages() == 0;
+            match peer.inbox.put_message(from, &mut envelope) {
+                Err(Error::WouldBlock) => {}
+                Err(error) => return Err(error),
+                Ok(count) => {
+                    announce(peer, was_empty);
+                    return Ok(count);
+                }
+            }
+            self.wait_to_send(flags, || peer.inbox.has_room_for(size) || own.is_sending_over())?;
+        }
+    }
+
+    fn broken(&self, flags: MessageFlags) -> Error {
+        if flags.contains(MessageFlags::NOSIGNAL) { Error::BrokenPipe } else { broken_pipe() }
+    }
+
+    fn wait_to_send(&self, flags: MessageFlags, changed: impl Fn() -> bool) -> Result<()> {
+        let how = self.options.send_wait(flags.blocking()).ok_or(Error::WouldBlock)?;
+        let waited = self.pollee.queue.wait(how, || changed().then_some(()));
+        waited.map_err(limit_is_would_block)
+    }
+
+    fn wait_to_receive(&self, flags: MessageFlags, changed: impl Fn() -> bool) -> Result<()> {
+        let how = self.options.receive_wait(flags.blocking()).ok_or(Error::WouldBlock)?;
+        let waited = self.pollee.queue.wait(how, || changed().then_some(()));
+        waited.map_err(limit_is_would_block)
+    }
+
+    /// Receives a stretch or a message; of length 0 at the end.
+    fn receive_some(
+        &self,
+        link: &Link,
+        to: &mut Sink<'_>,
+        flags: MessageFlags,
+    ) -> Result<Received> {
+        let (own, peer) = (link.own(), link.peer());
+        let how = if flags.contains(MessageFlags::PEEK) { Taking::Peek } else { Taking::Remove };
+        loop {
+            let is_over = own.is_receiving_over();
+            let had_room = own.inbox.has_room();
+            let taken = match self.kind {
+                SocketType::Stream => own.inbox.take_stretch(to, how)?,
+                _ => own.inbox.take_message(to, how)?,
+            };
+            if let Some(received) = taken {
+                if !had_room && own.inbox.has_room() || self.kind != SocketType::Stream {
+                    peer.notify(Events::WRITABLE);
+                }
+                return Ok(received);
+            }
+            if own.take_reset() {
+                return Err(Error::ConnectionReset);
+            }
+            if is_over {
+                return Ok(Received::stream(0));
+            }
+            self.wait_to_receive(flags, || is_readable(own))?;
+        }
+    }
+
+    /// Goes on until `to` is full (MSG_WAITALL), the end, or a change of circumstances.
+    fn receive_all(&self, link: &Link, to: &mut Sink<'_>, flags: MessageFlags) -> Result<Received> {
+        let mut received = self.receive_some(link, to, flags)?;
+        while received.control.files.is_empty() && to.remaining() != 0 {
+            match self.receive_some(link, to, flags) {
+                Ok(more) if more.bytes == 0 => break,
+                Ok(more) => {
+                    received.bytes += more.bytes;
+                    received.length += more.length;
+                    received.control.files = more.control.files;
+                }
+                Err(_) => break,
+            }
+        }
+        Ok(received)
+    }
+
+    /// Who is at the other end; of a listener, who listens.
+    fn peer_credentials(&self) -> PeerCredentials {
+        let connected = self.link.get().map(|link| link.peer().credentials);
+        let listening = self.listener.get().map(|listener| listener.credentials);
+        connected.or(listening).unwrap_or(PeerCredentials::UNKNOWN)
+    }
+
+    fn poll_connected(&self, link: &Link) -> Events {
+        let (own, peer) = (link.own(), link.peer());
+        let mut events = Events::empty();
+        if is_readable(own) {
+            events |= Events::READABLE;
+        }
+        if peer.inbox.has_room() || own.is_sending_over() {
+            events |= Events::WRITABLE;
+        }
+        if own.is_receiving_over() {
+            events |= Events::RDHUP;
+            if own.is_sending_over() {
+                events |= Events::HUP;
+            }
+        }
+        if own.has_reset() {
+            events |= Events::ERR;
+        }
+        events
+    }
+}
+
+/// Tells `peer` of bytes that came; its threads only if it had none.
+fn announce(peer: &Side, was_empty: bool) {
+    if was_empty {
+        peer.notify(Events::READABLE);
+    } else {
+        peer.notify_observers(Events::READABLE);
+    }
+}
+
+fn is_readable(side: &Side) -> bool {
+    side.inbox.len() != 0 || side.inbox.messages() != 0 || side.is_receiving_over()
+}
+
+/// A socket's own time limit shows as EAGAIN (socket(7)).
+pub(super) fn limit_is_would_block(error: Error) -> Error {
+    if error == Error::TimedOut { Error::WouldBlock } else { error }
+}
+
+impl File for StreamSocket {
+    fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {
+        Ok(self.receive(to, MessageFlags::of(open))?.bytes)
+    }
+
+    fn write(&self, open: &OpenFile, from: &mut Source<'_>) -> Result<usize> {
+        self.send(Message::plain(from), MessageFlags::of(open))
+    }
+
+    fn poll(&self) -> Events {
+        if let Some(link) = self.link.get() {
+            return self.poll_connected(link);
+        }
+        match self.listener.get() {
+            Some(listener) => listener.poll(),
+            None => Events::WRITABLE | Events::HUP,
+        }
+    }
+
+    fn pollee(&self) -> Option<&Pollee> {
+        Some(&self.pollee)
+    }
+
+    fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {
+        let waiting = match (request, self.link.get()) {
+            (super::FIONREAD, Some(link)) => link.own().inbox.len(),
+            (super::SIOCOUTQ, Some(link)) => link.peer().inbox.len(),
+            (super::FIONREAD | super::SIOCOUTQ, None) => return Err(Error::Invalid),
+            _ => return Err(Error::NotTerminal),
+        };
+        user::write(VirtAddr(argument), waiting as u32)?;
+        Ok(0)
+    }
+
+    fn close(&self, _open: &OpenFile) {
+        if let Some(listener) = self.listener.get() {
+            listener.close(self);
+        }
+    }
+
+    fn as_socket(&self) -> Option<&dyn Socket> {
+        Some(self)
+    }
+
+    fn as_any(&self) -> &dyn core::any::Any {
+        self
+    }
+}
+
+impl Socket for StreamSocket {
+    fn family(&self) -> Family {
+        Family::Unix
+    }
+
+    fn socket_type(&self) -> SocketType {
+        self.kind
+    }
+
+    fn bind(&self, address: &SocketAddress) -> Result<()> {
+        let wanted = unix_name(address)?;
+        if self.name() != UnixAddress::Unnamed {
+            return Err(Error::Invalid);
+        }
+        let name = names::bind(wanted, Node::Stream(self.me.clone()))?;
+        if let Some(link) = self.link.get() {
+            *link.own().name.lock() = name.clone();
+        }
+        *self.name.lock() = name;
+        self.is_bound.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn listen(&self, backlog: u32) -> Result<()> {
+        if self.name() == UnixAddress::Unnamed || self.is_connected() {
+            return Err(Error::Invalid);
+        }
+        self.listener.call_once(|| Listener::new(caller())).set_limit(backlog);
+        self.pollee.notify(Events::WRITABLE);
+        Ok(())
+    }
+
+    fn accept(&self, blocking: Blocking) -> Result<(Arc<dyn Socket>, SocketAddress)> {
+        let listener = self.listener.get().ok_or(Error::Invalid)?;
+        let socket = listener.accept(self, blocking)?;
+        let peer = socket.peer_address().unwrap_or(SocketAddress::UNIX_UNNAMED);
+        Ok((socket, peer))
+    }
+
+    fn connect(&self, address: &SocketAddress, blocking: Blocking) -> Result<()> {
+        let target = names::find(unix_name(address)?)?.stream()?;
+        if target.kind != self.kind {
+            return Err(Error::WrongProtocolType);
+        }
+        if self.listener.get().is_some() {
+            return Err(Error::Invalid);
+        }
+        let listener = target.listener.get().ok_or(Error::ConnectionRefused)?;
+        listener.connect(&target, self, blocking)?;
+        self.pollee.notify(Events::WRITABLE);
+        Ok(())
+    }
+
+    fn send(&self, message: Message<'_, '_>, flags: MessageFlags) -> Result<usize> {
+        if flags.contains(MessageFlags::OOB) {
+            return Err(Error::Unsupported);
+        }
+        let link = self.link()?;
+        if message.to.is_some() && self.kind == SocketType::Stream {
+            return Err(Error::IsConnected);
+        }
+        let envelope = self.envelope(link, message.control)?;
+        match self.kind {
+            SocketType::Stream => self.send_stretch(link, message.from, envelope, flags),
+            _ => self.send_record(link, message.from, envelope, flags),
+        }
+    }
+
+    fn receive(&self, to: &mut Sink<'_>, flags: MessageFlags) -> Result<Received> {
+        if flags.contains(MessageFlags::OOB) {
+            return Err(Error::Unsupported);
+        }
+        let link = match (self.link.get(), self.kind) {
+            (Some(link), _) => link,
+            (None, SocketType::Stream) => return Err(Error::Invalid),
+            (None, _) => return Err(Error::NotConnected),
+        };
+        let is_stream = self.kind == SocketType::Stream;
+        if is_stream && to.remaining() == 0 {
+            return Ok(Received::stream(0));
+        }
+        let all = MessageFlags::WAITALL | MessageFlags::PEEK;
+        if is_stream && flags & all == MessageFlags::WAITALL {
+            return self.receive_all(link, to, flags);
+        }
+        let mut received = self.receive_some(link, to, flags)?;
+        if !is_stream && received.length != 0 {
+            received.flags |= ReceivedFlags::EOR;
+        }
+        Ok(received)
+    }
+
+    fn shutdown(&self, how: Shutdown) -> Result<()> {
+        let link = self.link()?;
+        if how.ends_reading() {
+            link.own().end_receiving();
+            link.peer().end_sending();
+        }
+        if how.ends_writing() {
+            link.own().end_sending();
+            link.peer().end_receiving();
+        }
+        if how == Shutdown::Both {
+            link.own().notify(Events::HUP);
+            link.peer().notify(Events::HUP);
+        }
+        Ok(())
+    }
+
+    fn local_address(&self) -> Result<SocketAddress> {
+        Ok(SocketAddress::Unix(self.name()))
+    }
+
+    fn peer_address(&self) -> Result<SocketAddress> {
+        Ok(SocketAddress::Unix(self.link()?.peer().name.lock().clone()))
+    }
+
+    fn option(&self, name: OptionName) -> Result<OptionValue> {
+        match name {
+            OptionName::Error => {
+                let was_reset = self.link.get().is_some_and(|link| link.own().take_reset());
+                Ok(OptionValue::PendingError(was_reset.then_some(Error::ConnectionReset)))
+            }
+            OptionName::Listening => Ok(self.listener.get().is_some().into()),
+            OptionName::PeerCredentials => Ok(OptionValue::Credentials(self.peer_credentials())),
+            name => self.options.get(name).ok_or(Error::NoSuchOption),
+        }
+    }
+
+    fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()> {
+        self.options.set(name, value).ok_or(Error::NoSuchOption)??;
+        if name == OptionName::PassCredentials
+            && let Some(link) = self.link.get()
+        {
+            link.own().wants_credentials.store(value.flag()?, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for StreamSocket {
+    fn drop(&mut self) {
+        if *self.is_bound.get_mut() {
+            names::release(self.name.get_mut());
+        }
+    }
+}
