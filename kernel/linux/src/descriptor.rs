@@ -4,26 +4,29 @@ use alloc::sync::Arc;
 
 use kernel::error::Result;
 use kernel::file::{FileRef, OpenFile, StatusFlags};
+use kernel::task::Resource;
 use linux_raw_sys::general::O_CLOEXEC;
 
 use crate::call::Call;
 use crate::errno::Errno;
-
-/// Descriptors that a process may have (Linux' default for fs.nr_open).
-const DESCRIPTORS_MAX: u32 = 1 << 20;
 
 impl Call<'_> {
     /// Gives `open` the lowest free number; `flags` may hold O_CLOEXEC.
     pub fn new_fd(&self, open: Arc<OpenFile>, flags: u32) -> Result<usize> {
         let close_on_exec = flags & O_CLOEXEC != 0;
         let files = self.thread.files.get();
-        files.insert(open, close_on_exec, 0, DESCRIPTORS_MAX).map(|fd| fd as usize)
+        files.insert(open, close_on_exec, 0, self.fd_limit()).map(|fd| fd as usize)
     }
 
     /// The same for a new opening of `file`, with the status flags among `flags`.
     pub fn open_fd(&self, file: FileRef, access: StatusFlags, flags: u32) -> Result<usize> {
         let status = StatusFlags::from_bits_truncate(flags) & StatusFlags::CHANGEABLE;
         self.new_fd(OpenFile::new(file, access | status), flags)
+    }
+
+    /// What descriptors stay below (RLIMIT_NOFILE).
+    pub fn fd_limit(&self) -> u32 {
+        u32::try_from(self.thread.process.limits.soft(Resource::Files)).unwrap_or(u32::MAX)
     }
 
     /// Closes a number that was given in vain.

@@ -2,6 +2,7 @@
 
 use base::VirtAddr;
 use kernel::error::{Error, Result};
+use kernel::signal::{self, SignalSet};
 use kernel::user;
 
 use crate::call::Call;
@@ -13,13 +14,14 @@ pub fn exchange_for_call(call: &Call<'_>, at: usize, size: usize) -> Result<()> 
 }
 
 /// The same for a mask at address `at`, of `size` bytes; 0 for none.
-pub fn exchange(_call: &Call<'_>, at: u64, size: u64) -> Result<()> {
+pub fn exchange(call: &Call<'_>, at: u64, size: u64) -> Result<()> {
     if at == 0 {
         return Ok(());
     }
     if size != size_of::<u64>() as u64 {
         return Err(Error::Invalid);
     }
-    let _mask: u64 = user::read(VirtAddr(at))?;
+    let mask: u64 = user::read(VirtAddr(at))?;
+    signal::set_mask_for_call(call.thread, SignalSet(mask));
     Ok(())
 }

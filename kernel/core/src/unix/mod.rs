@@ -68,5 +68,10 @@ fn unix_name(address: &SocketAddress) -> Result<&UnixAddress> {
 /// Who calls.
 fn caller() -> PeerCredentials {
     let thread = current();
-    PeerCredentials { pid: thread.process.id, uid: 0, gid: 0 }
+    let credentials = thread.credentials.get();
+    PeerCredentials {
+        pid: thread.process.id(),
+        uid: credentials.user.effective,
+        gid: credentials.group.effective,
+    }
 }
