@@ -28,9 +28,11 @@
 extern crate alloc;
 
 mod dma;
+mod frame_port;
 mod mmio;
 pub mod pci;
 pub mod sim;
 
 pub use dma::{DmaBuf, DmaRelease, DmaSource, Span};
+pub use frame_port::{Capabilities, FramePort};
 pub use mmio::Mmio;
