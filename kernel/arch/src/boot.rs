@@ -13,7 +13,7 @@
 use core::arch::global_asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::layout::{IMAGE_OFFSET, TRAMPOLINE};
+use crate::layout::{DIRECT_MAP, IMAGE_OFFSET, TRAMPOLINE};
 
 const CR0: u32 = 0x8001_0033;
 /// PAE, MCE, PGE, OSFXSR, OSXMMEXCPT.
@@ -138,20 +138,31 @@ global_asm!(
     "boot_ap:",
     "mov rax, offset boot_ap_high",
     "jmp rax",
+    // The final tables do not map this section, so the tables change in the text proper.
+    ".pushsection .text, \"ax\"",
     "boot_ap_high:",
+    "mov rax, [{ap_root}]",
+    "mov cr3, rax",
     "mov rsp, [{ap_stack}]",
     "xor ebp, ebp",
     "call mach_start_ap",
     "ud2",
+    ".popsection",
 
     // What every other CPU runs first, in real mode, copied to the trampoline page.
     ".code16",
+    ".balign 8",
     "trampoline_start:",
+    "jmp 6f",
+    ".balign 8",
+    ".word 31",
+    ".long boot_gdt - {offset}",
+    "6:",
     "cli",
     "cld",
     "xor ax, ax",
     "mov ds, ax",
-    "lgdt [{trampoline} + trampoline_gdt_pointer - trampoline_start]",
+    "lgdt [{trampoline} + 8]",
     "mov eax, cr0",
     "or al, 1",
     "mov cr0, eax",
@@ -166,10 +177,6 @@ global_asm!(
     "mov ss, ax",
     "mov eax, offset ap_start - {offset}",
     "jmp eax",
-    ".balign 8",
-    "trampoline_gdt_pointer:",
-    ".word 31",
-    ".long boot_gdt - {offset}",
     "trampoline_end:",
     ".code64",
 
@@ -225,30 +232,35 @@ global_asm!(
     efer = const EFER,
     efer_bits = const EFER_BITS,
     stack = const BOOT_STACK_BYTES,
+    ap_root = sym AP_ROOT,
     ap_stack = sym AP_STACK,
 );
 
+static AP_ROOT: AtomicU64 = AtomicU64::new(0);
 static AP_STACK: AtomicU64 = AtomicU64::new(0);
 
 unsafe extern "C" {
     static trampoline_start: u8;
     static trampoline_end: u8;
     static boot_stack_top: u8;
-    static boot_root: u8;
 }
 
-/// Copies the code that starts other CPUs to its page and names the stack for the next one.
+/// Copies the code that starts other CPUs to its page, and names the stack and the page
+/// tables that the next one gets. These are the caller's tables.
 ///
 /// # Safety
 /// The page at [`TRAMPOLINE`] is mapped in the direct map and nobody uses it; the CPU that
 /// was started before is done with its first instructions.
 pub unsafe fn prepare_trampoline(stack_top: u64) {
+    AP_ROOT.store(crate::instr::read_cr3(), Ordering::Release);
     AP_STACK.store(stack_top, Ordering::Release);
-    let to = (crate::layout::DIRECT_MAP + TRAMPOLINE) as *mut u8;
+    let to = (DIRECT_MAP + TRAMPOLINE) as *mut u8;
     let from = &raw const trampoline_start;
-    // SAFETY: the code lies between the two symbols and is shorter than a page.
+    // SAFETY: the code lies between the two symbols and is shorter than a page. It is read
+    // through the direct map, because the final tables do not map it where it is linked.
     unsafe {
         let bytes = (&raw const trampoline_end).offset_from_unsigned(from);
+        let from = (from as u64 - IMAGE_OFFSET + DIRECT_MAP) as *const u8;
         to.copy_from_nonoverlapping(from, bytes);
     }
 }
@@ -256,9 +268,4 @@ pub unsafe fn prepare_trampoline(stack_top: u64) {
 /// Top of the stack that the first CPU boots on.
 pub fn stack_top() -> u64 {
     &raw const boot_stack_top as u64
-}
-
-/// Physical address of the boot page tables.
-pub fn root() -> u64 {
-    &raw const boot_root as u64 - IMAGE_OFFSET
 }

@@ -56,28 +56,10 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Empty tables.
+    /// Tables of zeros, which [`Tables::load`] fills.
     pub const fn new() -> Self {
-        let task = TaskState {
-            reserved: 0,
-            rsp0: 0,
-            rsp1_2: [0; 2],
-            reserved2: 0,
-            stacks: [0; 7],
-            reserved3: [0; 2],
-            reserved4: 0,
-            io_map: size_of::<TaskState>() as u16,
-        };
-        const STACK: OwnStack = OwnStack {
-            bytes: [0; STACK_BYTES - 16],
-            area: 0,
-            padding: 0,
-        };
-        Self {
-            segments: [0; SEGMENTS],
-            task,
-            own_stacks: [STACK; 3],
-        }
+        // SAFETY: all fields are integers, for which zero is a value.
+        unsafe { core::mem::zeroed() }
     }
 
     /// Fills the tables and loads them into this CPU.
@@ -86,6 +68,7 @@ impl Tables {
     /// The CPU's area is installed; nobody else uses the tables; they are never freed.
     pub unsafe fn load(&'static mut self) {
         let area = crate::area::this();
+        self.task.io_map = size_of::<TaskState>() as u16;
         for (index, stack) in self.own_stacks.iter_mut().enumerate() {
             stack.area = area.this.get();
             self.task.stacks[index] = &raw const stack.area as u64;

@@ -51,42 +51,6 @@ unsafe extern "C" {
 }
 
 global_asm!(
-    ".macro push_rest",
-    "push rdi",
-    "push rsi",
-    "push rdx",
-    "push rcx",
-    "push r8",
-    "push r9",
-    "push r10",
-    "push r11",
-    "push rbx",
-    "push rbp",
-    "push r12",
-    "push r13",
-    "push r14",
-    "push r15",
-    "push 1",
-    ".endm",
-    ".macro pop_all",
-    "add rsp, 8",
-    "pop r15",
-    "pop r14",
-    "pop r13",
-    "pop r12",
-    "pop rbp",
-    "pop rbx",
-    "pop r11",
-    "pop r10",
-    "pop r9",
-    "pop r8",
-    "pop rcx",
-    "pop rdx",
-    "pop rsi",
-    "pop rdi",
-    "pop rax",
-    "add rsp, 8",
-    ".endm",
     ".balign 16",
     ".global trap_stubs",
     "trap_stubs:",
@@ -115,11 +79,31 @@ global_asm!(
     common = sym common,
 );
 
+/// Completes a frame below `rax`.
+macro_rules! push_rest {
+    () => {
+        concat!(
+            "push rdi; push rsi; push rdx; push rcx; push r8; push r9; push r10; push r11;",
+            "push rbx; push rbp; push r12; push r13; push r14; push r15; push 1",
+        )
+    };
+}
+
+/// Takes a frame down to the part that IRETQ takes.
+macro_rules! pop_all {
+    () => {
+        concat!(
+            "add rsp, 8; pop r15; pop r14; pop r13; pop r12; pop rbp; pop rbx; pop r11; pop r10;",
+            "pop r9; pop r8; pop rcx; pop rdx; pop rsi; pop rdi; pop rax; add rsp, 8",
+        )
+    };
+}
+
 /// Entered with error code and `rax` pushed and the vector in `eax`.
 #[unsafe(naked)]
 unsafe extern "C" fn common() {
     naked_asm!(
-        "push_rest",
+        push_rest!(),
         "cld",
         "7: .byte 0x0f, 0x1f, 0x00",
         ".pushsection .smap_clac, \"a\"",
@@ -134,7 +118,7 @@ unsafe extern "C" fn common() {
         "lfence",
         "mov rdi, rsp",
         "call qword ptr [rip + {kernel_trap}]",
-        "pop_all",
+        pop_all!(),
         "iretq",
         cs = const offset_of!(KernelFrame, cs),
         kernel_trap = sym KERNEL_TRAP,
@@ -161,7 +145,7 @@ unsafe extern "C" fn from_user() {
 /// Back to user mode with every register; the frame is at the stack pointer.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn user_exit() {
-    naked_asm!("pop_all", "swapgs", "iretq")
+    naked_asm!(pop_all!(), "swapgs", "iretq")
 }
 
 /// A debug exception, on its own stack.
@@ -180,7 +164,7 @@ unsafe extern "C" fn debug() {
         "push qword ptr [rax + 16]",
         "push qword ptr [rax + 8]",
         "push qword ptr [rax]",
-        "push_rest",
+        push_rest!(),
         "cld",
         "7: .byte 0x0f, 0x1f, 0x00",
         ".pushsection .smap_clac, \"a\"",
@@ -198,7 +182,7 @@ unsafe extern "C" fn debug() {
 #[unsafe(naked)]
 unsafe extern "C" fn own_stack() {
     naked_asm!(
-        "push_rest",
+        push_rest!(),
         "cld",
         "mov r14d, eax",
         "mov ecx, {gs_base}",
@@ -216,7 +200,7 @@ unsafe extern "C" fn own_stack() {
         "mov eax, r12d",
         "mov edx, r13d",
         "wrmsr",
-        "pop_all",
+        pop_all!(),
         "iretq",
         gs_base = const msr::GS_BASE,
         area = const USER_REGS_BYTES,

@@ -7,8 +7,8 @@ use arch::tables::Tables;
 use base::{CpuId, Duration};
 
 use super::MAX_CPUS;
+use crate::mem::KernelStack;
 
-const STACK_BYTES: usize = 16 << 10;
 const AFTER_INIT: Duration = Duration::from_micros(200);
 const AFTER_STARTUP: Duration = Duration::from_micros(200);
 /// A CPU that does not come by then is left out.
@@ -17,9 +17,6 @@ const PATIENCE: Duration = Duration::from_millis(500);
 static ENTRY: AtomicUsize = AtomicUsize::new(0);
 static NEXT: AtomicU32 = AtomicU32::new(1);
 static ARRIVED: AtomicBool = AtomicBool::new(false);
-
-#[repr(align(16))]
-struct Stack([u8; STACK_BYTES]);
 
 /// Starts every other CPU that the firmware lists; each runs `entry` once its tables, its
 /// APIC and its timer are set up. Returns when all that answer are counted.
@@ -33,8 +30,12 @@ pub fn start_others(entry: fn() -> !) {
 }
 
 fn start(apic_id: u32) {
-    let stack: &'static mut Stack = Box::leak(Box::new(Stack([0; STACK_BYTES])));
-    let top = stack.0.as_mut_ptr_range().end as u64;
+    let Some(stack) = KernelStack::new() else {
+        return;
+    };
+    let top = stack.top();
+    // The CPU keeps it, even one that comes too late.
+    core::mem::forget(stack);
     super::record(CpuId(NEXT.load(Ordering::Relaxed)), apic_id);
     ARRIVED.store(false, Ordering::Release);
     // SAFETY: CPUs are started one after the other, and the page is reserved for this.
@@ -53,6 +54,13 @@ fn start(apic_id: u32) {
     }
 }
 
+/// Tables for a CPU, made in place because they are larger than its stack.
+fn own_tables() -> &'static mut Tables {
+    let tables = Box::<Tables>::new_zeroed();
+    // SAFETY: all their fields are integers, for which zero is a value.
+    Box::leak(unsafe { tables.assume_init() })
+}
+
 /// The first Rust code of another CPU.
 ///
 /// # Safety
@@ -64,7 +72,7 @@ unsafe extern "C" fn mach_start_ap() -> ! {
     unsafe {
         arch::area::install(id);
         crate::mem::enter_kernel_table();
-        crate::boot::set_up_cpu(Box::leak(Box::new(Tables::new())));
+        crate::boot::set_up_cpu(own_tables());
         arch::apic::init();
     }
     crate::time::init_timer(false);

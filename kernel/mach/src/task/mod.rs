@@ -9,10 +9,10 @@ mod context;
 mod current;
 mod fpu;
 
+pub use crate::mem::STACK_BYTES;
 pub use context::Context;
 pub use current::{Current, CurrentSlot};
 pub use fpu::{BadState, area_bytes as fpu_area_bytes};
-pub use crate::mem::STACK_BYTES;
 
 pub(crate) use context::before_user_mode;
 

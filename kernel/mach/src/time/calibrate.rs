@@ -1,21 +1,20 @@
 //! How fast the counters run.
 //!
 //! In this order: what the hypervisor or the processor says (CPUID 0x40000010, 0x15), then
-//! a measurement against channel 2 of the interval timer (8254 datasheet), whose rate has
-//! been 1193182 Hz since 1981. Channel 2 counts without an interrupt and can be read
-//! through port 0x61.
+//! a measurement against channel 0 of the interval timer (8254 datasheet), whose rate has
+//! been 1193182 Hz since 1981. Its output is read back by command, so neither an interrupt
+//! nor the speaker's port, which small machines lack, is needed.
 
 use arch::{apic, cpuid, instr};
 
 const PIT_HERTZ: u64 = 1_193_182;
-const CHANNEL_2: u16 = 0x42;
+const CHANNEL_0: u16 = 0x40;
 const COMMAND: u16 = 0x43;
-const GATE: u16 = 0x61;
-/// Channel 2, low then high byte, mode 0: counts down once.
-const ONE_SHOT: u8 = 0b1011_0000;
-const GATE_ON: u8 = 1;
-const SPEAKER_ON: u8 = 2;
-const OUTPUT: u8 = 1 << 5;
+/// Channel 0, low then high byte, mode 0: counts down once, then raises its output.
+const ONE_SHOT: u8 = 0b0011_0000;
+/// Latches the status of channel 0.
+const READ_STATUS: u8 = 0b1110_0010;
+const OUTPUT: u8 = 1 << 7;
 
 /// About 8 ms: exact to some parts in 10^5 even where each port access takes microseconds.
 const COUNTS: u16 = 10_000;
@@ -48,25 +47,29 @@ fn measured_tsc() -> Option<u64> {
 
 /// Reads `counter` before and after the interval; the difference.
 fn during_interval(counter: fn() -> u64) -> Option<u64> {
-    // SAFETY: the interval timer's ports; nobody else uses channel 2.
+    // SAFETY: the interval timer's ports; nobody else uses it.
     unsafe {
-        let gate = instr::in8(GATE) & !SPEAKER_ON;
-        instr::out8(GATE, gate & !GATE_ON);
         instr::out8(COMMAND, ONE_SHOT);
-        instr::out8(CHANNEL_2, COUNTS as u8);
-        instr::out8(CHANNEL_2, (COUNTS >> 8) as u8);
-        instr::out8(GATE, gate | GATE_ON);
+        instr::out8(CHANNEL_0, COUNTS as u8);
+        instr::out8(CHANNEL_0, (COUNTS >> 8) as u8);
     }
     let start = counter();
     let mut polls = 0;
-    // SAFETY: reading the status has no effect.
-    while unsafe { instr::in8(GATE) } & OUTPUT == 0 {
+    while !has_ended() {
         polls += 1;
         if polls == POLLS_MAX {
             return None;
         }
     }
     Some(counter().wrapping_sub(start)).filter(|&ticks| ticks != 0 && polls != 0)
+}
+
+fn has_ended() -> bool {
+    // SAFETY: reading the status has no effect on the counter.
+    unsafe {
+        instr::out8(COMMAND, READ_STATUS);
+        instr::in8(CHANNEL_0) & OUTPUT != 0
+    }
 }
 
 /// The speed of the local timer's counter, by the time-stamp counter.
