@@ -1,0 +1,116 @@
+//! Transmitting: a header in front of each frame, descriptors for its parts, buffers
+//! kept until the device has read them.
+//!
+//! Where the frame's first buffer has headroom that nobody else uses, the device's
+//! header goes there, and a small frame is a single descriptor.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use hal::{DmaSource, Span};
+use mbuf::{Chain, Mbuf, Pool, TxFrame};
+use virtio::{Doorbell, Error, Transport};
+use virtq::{Config, Part, Queue};
+
+use crate::device::Counters;
+use crate::header::{self, HEADER_BYTES};
+
+/// Frames with the device at most, if each is one descriptor.
+const QUEUE_SIZE: u16 = 256;
+
+pub(crate) struct Transmitter {
+    queue: Queue,
+    doorbell: Doorbell,
+    /// What the device still reads, by token.
+    frames: Box<[Option<Chain>]>,
+    pool: &'static (dyn Pool + Sync),
+}
+
+impl Transmitter {
+    pub(crate) fn new(
+        transport: &Transport,
+        memory: &impl DmaSource,
+        pool: &'static (dyn Pool + Sync),
+        event_index: bool,
+        vector: u16,
+    ) -> Result<Self, Error> {
+        let size = transport.queue_size_max(1).min(QUEUE_SIZE);
+        let config = Config { size, event_index, indirect_parts: 0 };
+        let queue = Queue::new(memory, config).ok_or(Error::OutOfMemory)?;
+        let at = queue.addresses().ok_or(Error::OutOfMemory)?;
+        let doorbell = transport.add_queue(1, size, at, vector)?;
+        let frames: Vec<_> = (0..size).map(|_| None).collect();
+        Ok(Self { queue, doorbell, frames: frames.into_boxed_slice(), pool })
+    }
+
+    /// Queues a frame; gives it back if there is no room.
+    pub(crate) fn transmit(
+        &mut self,
+        mut frame: TxFrame,
+        counters: &mut Counters,
+    ) -> Result<(), TxFrame> {
+        let needed = frame.chain.parts() + 1;
+        if usize::from(self.queue.free()) < needed.max(usize::from(self.queue.size() / 2)) {
+            self.reclaim(counters);
+        }
+        if usize::from(self.queue.free()) < needed {
+            counters.tx_queue_full += 1;
+            return Err(frame);
+        }
+        let bytes = frame.chain.len() as u64;
+        let Some(()) = self.put_header(&mut frame) else {
+            counters.tx_no_memory += 1;
+            return Err(frame);
+        };
+        match self.queue.add(frame.chain.iter().map(part_of)) {
+            Ok(token) => {
+                self.frames[token.index()] = Some(frame.chain);
+                counters.tx_frames += 1;
+                counters.tx_bytes += bytes;
+                Ok(())
+            }
+            Err(_) => {
+                frame.chain.advance(HEADER_BYTES);
+                counters.tx_queue_full += 1;
+                Err(frame)
+            }
+        }
+    }
+
+    fn put_header(&mut self, frame: &mut TxFrame) -> Option<()> {
+        let header = header::encode(frame);
+        if let Some(room) = frame.chain.prepend(HEADER_BYTES) {
+            room.copy_from_slice(&header);
+            return Some(());
+        }
+        let mut front: Mbuf = self.pool.alloc()?;
+        front.append(&header);
+        frame.chain.push_front(front);
+        Some(())
+    }
+
+    /// Frees what the device has read.
+    pub(crate) fn reclaim(&mut self, counters: &mut Counters) {
+        loop {
+            match self.queue.take() {
+                Ok(Some(used)) => drop(self.frames[used.token.index()].take()),
+                Ok(None) => break,
+                Err(_) => {
+                    counters.queue_broken = 1;
+                    break;
+                }
+            }
+        }
+    }
+
+    pub(crate) fn kick(&mut self) {
+        if self.queue.publish() {
+            self.doorbell.ring();
+        }
+    }
+}
+
+#[inline]
+fn part_of(part: &Mbuf) -> Part {
+    Part::Read(Span { addr: part.device_addr(), len: part.len() as u32 })
+}
