@@ -31,10 +31,8 @@ mod dma;
 mod frame_port;
 mod mmio;
 pub mod pci;
-mod port;
 pub mod sim;
 
 pub use dma::{DmaBuf, DmaRelease, DmaSource, Span};
 pub use frame_port::{Capabilities, FramePort};
 pub use mmio::Mmio;
-pub use port::{Capabilities, FramePort};

@@ -82,8 +82,10 @@ impl VirtioNet {
             mtu: read_mtu(&transport, agreed),
             capabilities: Capabilities {
                 checksum: agreed & CSUM != 0,
-                segment_v4: agreed & HOST_TSO4 != 0,
-                segment_v6: agreed & HOST_TSO6 != 0,
+                tso4: agreed & HOST_TSO4 != 0,
+                tso6: agreed & HOST_TSO6 != 0,
+                guest_checksum: agreed & GUEST_CSUM != 0,
+                guest_coalesce: agreed & GUEST_TSO4 != 0,
             },
             rx,
             tx,
@@ -135,7 +137,15 @@ impl FramePort for VirtioNet {
         self.rx.receive(budget, &mut self.counters, take)
     }
 
+    fn reclaim(&mut self) {
+        self.tx.reclaim(&mut self.counters);
+    }
+
     fn arm(&mut self) -> bool {
         self.rx.arm()
+    }
+
+    fn disarm(&mut self) {
+        self.rx.disarm();
     }
 }

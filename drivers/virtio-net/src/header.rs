@@ -47,15 +47,19 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Received> {
     let header = bytes.first_chunk::<HEADER_BYTES>()?;
     let word = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
     let checksum = match header[0] {
-        flags if flags & NEEDS_CSUM != 0 => {
-            Checksum::Partial(ChecksumOffload { start: word(6), offset: word(8) })
-        }
+        flags if flags & NEEDS_CSUM != 0 => Checksum::Partial(ChecksumOffload {
+            start: word(6),
+            offset: word(8),
+        }),
         flags if flags & DATA_VALID != 0 => Checksum::Verified,
         _ => Checksum::Unknown,
     };
-    let coalesced =
-        (header[1] & !GSO_ECN != GSO_NONE).then(|| Coalesced { mss: word(4) });
-    Some(Received { checksum, coalesced, buffers: word(10) })
+    let coalesced = (header[1] & !GSO_ECN != GSO_NONE).then(|| Coalesced { mss: word(4) });
+    Some(Received {
+        checksum,
+        coalesced,
+        buffers: word(10),
+    })
 }
 
 #[cfg(test)]
@@ -66,8 +70,15 @@ mod tests {
     #[test]
     fn a_segment_to_cut_is_described_in_little_endian() {
         let frame = TxFrame {
-            checksum: Some(ChecksumOffload { start: 34, offset: 16 }),
-            segment: Some(SegmentOffload { mss: 1460, header_len: 66, kind: SegmentKind::Tcp4 }),
+            checksum: Some(ChecksumOffload {
+                start: 34,
+                offset: 16,
+            }),
+            segment: Some(SegmentOffload {
+                mss: 1460,
+                header_len: 66,
+                kind: SegmentKind::Tcp4,
+            }),
             ..TxFrame::default()
         };
         assert_eq!(encode(&frame), [1, 1, 66, 0, 0xb4, 5, 34, 0, 16, 0, 0, 0]);

@@ -40,19 +40,33 @@ impl Receiver {
         vector: u16,
     ) -> Result<Self, Error> {
         let size = transport.queue_size_max(0).min(QUEUE_SIZE);
-        let config = Config { size, event_index, indirect_parts: 0 };
+        let config = Config {
+            size,
+            event_index,
+            indirect_parts: 0,
+        };
         let queue = Queue::new(memory, config).ok_or(Error::OutOfMemory)?;
         let at = queue.addresses().ok_or(Error::OutOfMemory)?;
         let doorbell = transport.add_queue(0, size, at, vector)?;
         let buffers = vec![None; usize::from(size)].into_boxed_slice();
-        Ok(Self { queue, doorbell, buffers, pool })
+        Ok(Self {
+            queue,
+            doorbell,
+            buffers,
+            pool,
+        })
     }
 
     /// Gives the device empty buffers while there are free descriptors and memory.
     pub(crate) fn refill(&mut self) {
         while self.queue.free() != 0 {
-            let Some(buffer) = self.pool.alloc() else { break };
-            let span = Span { addr: buffer.device_addr(), len: buffer.capacity() as u32 };
+            let Some(buffer) = self.pool.alloc() else {
+                break;
+            };
+            let span = Span {
+                addr: buffer.device_addr(),
+                len: buffer.capacity() as u32,
+            };
             match self.queue.add([Part::Write(span)]) {
                 Ok(token) => self.buffers[token.index()] = Some(buffer),
                 Err(_) => break,
@@ -111,7 +125,11 @@ impl Receiver {
         }
         counters.rx_frames += 1;
         counters.rx_bytes += chain.len() as u64;
-        Some(Ok(RxFrame { chain, checksum: head.checksum, coalesced: head.coalesced }))
+        Some(Ok(RxFrame {
+            chain,
+            checksum: head.checksum,
+            coalesced: head.coalesced,
+        }))
     }
 
     /// The next buffer that the device filled, cut to what it wrote.
@@ -137,5 +155,9 @@ impl Receiver {
     pub(crate) fn arm(&mut self) -> bool {
         self.refill();
         self.queue.arm()
+    }
+
+    pub(crate) fn disarm(&mut self) {
+        self.queue.disarm();
     }
 }

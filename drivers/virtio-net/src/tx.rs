@@ -35,12 +35,21 @@ impl Transmitter {
         vector: u16,
     ) -> Result<Self, Error> {
         let size = transport.queue_size_max(1).min(QUEUE_SIZE);
-        let config = Config { size, event_index, indirect_parts: 0 };
+        let config = Config {
+            size,
+            event_index,
+            indirect_parts: 0,
+        };
         let queue = Queue::new(memory, config).ok_or(Error::OutOfMemory)?;
         let at = queue.addresses().ok_or(Error::OutOfMemory)?;
         let doorbell = transport.add_queue(1, size, at, vector)?;
         let frames: Vec<_> = (0..size).map(|_| None).collect();
-        Ok(Self { queue, doorbell, frames: frames.into_boxed_slice(), pool })
+        Ok(Self {
+            queue,
+            doorbell,
+            frames: frames.into_boxed_slice(),
+            pool,
+        })
     }
 
     /// Queues a frame; gives it back if there is no room.
@@ -112,5 +121,8 @@ impl Transmitter {
 
 #[inline]
 fn part_of(part: &Mbuf) -> Part {
-    Part::Read(Span { addr: part.device_addr(), len: part.len() as u32 })
+    Part::Read(Span {
+        addr: part.device_addr(),
+        len: part.len() as u32,
+    })
 }

@@ -50,20 +50,27 @@ impl InterruptRegisters {
 impl MmioTransport {
     /// The device behind `registers`; an empty slot is [`Error::NotVirtio`].
     pub fn new(registers: Mmio) -> Result<Self, Error> {
-        let space = registers.bytes().checked_sub(CONFIG).ok_or(Error::RegistersOutside)?;
+        let space = registers
+            .bytes()
+            .checked_sub(CONFIG)
+            .ok_or(Error::RegistersOutside)?;
         let is_virtio = registers.read32(MAGIC) == MAGIC_VALUE
             && registers.read32(VERSION) == 2
             && registers.read32(DEVICE_ID) != 0;
         if !is_virtio {
             return Err(Error::NotVirtio);
         }
-        let config = registers.window(CONFIG, space).ok_or(Error::RegistersOutside)?;
+        let config = registers
+            .window(CONFIG, space)
+            .ok_or(Error::RegistersOutside)?;
         Ok(Self { registers, config })
     }
 
     /// What the interrupt handler needs.
     pub fn interrupt_registers(&self) -> Option<InterruptRegisters> {
-        self.registers.window(INTERRUPT_STATUS, 8).map(InterruptRegisters)
+        self.registers
+            .window(INTERRUPT_STATUS, 8)
+            .map(InterruptRegisters)
     }
 
     pub(crate) fn kind(&self) -> Kind {
@@ -115,8 +122,15 @@ impl MmioTransport {
         self.write64(QUEUE_DRIVER, at.available.0);
         self.write64(QUEUE_DEVICE, at.used.0);
         self.registers.write32(QUEUE_READY, 1);
-        let register = self.registers.window(QUEUE_NOTIFY, 4).ok_or(Error::RegistersOutside)?;
-        Ok(Doorbell { register, queue: index, wide: true })
+        let register = self
+            .registers
+            .window(QUEUE_NOTIFY, 4)
+            .ok_or(Error::RegistersOutside)?;
+        Ok(Doorbell {
+            register,
+            queue: index,
+            wide: true,
+        })
     }
 
     fn write64(&self, offset: usize, value: u64) {

@@ -129,9 +129,16 @@ impl PciTransport {
         self.write64(QUEUE_DRIVER, at.available.0);
         self.write64(QUEUE_DEVICE, at.used.0);
         let offset = usize::from(self.common.read16(QUEUE_NOTIFY_OFF)) * self.notify_multiplier;
-        let register = self.notify.window(offset, 2).ok_or(Error::RegistersOutside)?;
+        let register = self
+            .notify
+            .window(offset, 2)
+            .ok_or(Error::RegistersOutside)?;
         self.common.write16(QUEUE_ENABLE, 1);
-        Ok(Doorbell { register, queue: index, wide: false })
+        Ok(Doorbell {
+            register,
+            queue: index,
+            wide: false,
+        })
     }
 
     fn write64(&self, offset: usize, value: u64) {
@@ -161,5 +168,6 @@ fn window(function: &impl PciFunction, wanted: u8) -> Result<Mmio, Error> {
 
 fn map(function: &impl PciFunction, block: &Block) -> Result<Mmio, Error> {
     let bar = function.bar(block.bar).ok_or(Error::RegistersOutside)?;
-    bar.window(block.offset, block.bytes).ok_or(Error::RegistersOutside)
+    bar.window(block.offset, block.bytes)
+        .ok_or(Error::RegistersOutside)
 }
