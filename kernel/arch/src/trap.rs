@@ -218,16 +218,13 @@ pub unsafe fn enter_user(regs: &UserRegs) -> ! {
     // what the copy overwrites is never returned to.
     unsafe {
         core::arch::asm!(
-            "mov rsp, {frame}",
-            "mov rdi, {frame}",
-            "mov rsi, {regs}",
-            "mov ecx, {words}",
+            "mov rsp, rdi",
             "cld",
             "rep movsq",
             "jmp {user_exit}",
-            frame = in(reg) frame,
-            regs = in(reg) regs,
-            words = const USER_REGS_BYTES / 8,
+            in("rdi") frame,
+            in("rsi") regs,
+            in("rcx") USER_REGS_BYTES / 8,
             user_exit = sym user_exit,
             options(noreturn),
         )
