@@ -12,12 +12,10 @@ pub const TESTS: &[Test] = &[("a static Go server serves under load", server)];
 
 fn server(setup: &Setup) -> Result<(), String> {
     let program = build::go(Path::new("tests/programs/http_server.go"))?;
-    let port = qemu::free_tcp_port().map_err(|error| error.to_string())?;
-    let publish = format!("127.0.0.1:{port}:8080");
-    let guest = setup.start(&["-p", &publish, &program.to_string_lossy()])?;
-    guest.expect_port(port, HELLO)?;
-    http::load(port, "/", "hello from Go", 8, 200, Connections::Kept)
-        .and_then(|()| http::load(port, "/", "hello from Go", 8, 25, Connections::Fresh))
+    let (guest, address) = setup.serve(8080, &[&program.to_string_lossy()])?;
+    guest.expect_answer(address, HELLO)?;
+    http::load(address, "/", "hello from Go", 8, 200, Connections::Kept)
+        .and_then(|()| http::load(address, "/", "hello from Go", 8, 25, Connections::Fresh))
         .map_err(|why| guest.explain(&why))?;
     guest.stop().map(drop)
 }

@@ -1,8 +1,8 @@
 //! A machine under test: the command `sietch run` as a child process.
 
 use std::env;
-use std::io::Write;
-use std::net::TcpStream;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
@@ -11,11 +11,15 @@ use std::time::{Duration, Instant};
 use qemu::Transcript;
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::network::{self, Network};
+
 /// How long a program may take from the start of QEMU to its first word. Emulated
 /// machines share a busy host.
 pub const BOOT_PATIENCE: Duration = Duration::from_secs(60);
 /// How long a program may take to end when asked.
 const END_PATIENCE: Duration = Duration::from_secs(20);
+/// How long one attempt to connect may take.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(20);
 /// As much of the console as a failure shows.
 const SHOWN_LINES: usize = 15;
@@ -25,6 +29,8 @@ const SHOWN_LINES: usize = 15;
 pub struct Setup {
     cpus: String,
     board: String,
+    is_linux: bool,
+    network: Network,
 }
 
 impl Setup {
@@ -35,6 +41,8 @@ impl Setup {
         let mut setup = Self {
             cpus: "2".into(),
             board: "q35".into(),
+            is_linux: false,
+            network: network::of_this_process(),
         };
         let mut words = Vec::new();
         while let Some(arg) = args.next() {
@@ -42,6 +50,7 @@ impl Setup {
             match arg.as_str() {
                 "--cpus" => setup.cpus = value()?,
                 "--machine" => setup.board = value()?,
+                "--linux" => setup.is_linux = true,
                 _ => words.push(arg),
             }
         }
@@ -51,18 +60,34 @@ impl Setup {
     /// The command `sietch run` with the setup's flags and `args`.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(sietch());
+        command.args([
+            "run",
+            "--accel",
+            "tcg",
+            "--cpus",
+            &self.cpus,
+            "--machine",
+            &self.board,
+        ]);
+        if self.is_linux {
+            command.env("SIETCH_KERNEL", "build/linux/vmlinuz");
+            command.args(["--add", "build/linux/init:/init"]);
+            command.args(["--add", "build/linux/modules:/modules"]);
+        }
+        command.args(args);
         command
-            .args([
-                "run",
-                "--accel",
-                "tcg",
-                "--cpus",
-                &self.cpus,
-                "--machine",
-                &self.board,
-            ])
-            .args(args);
-        command
+    }
+
+    /// Starts a machine whose program serves a TCP port, and says where it is reached.
+    pub fn serve(&self, port: u16, args: &[&str]) -> Result<(Guest, SocketAddr), String> {
+        let reached = self.network.address_of(port)?;
+        let flags = self.network.flags(port, reached);
+        let flags: Vec<&str> = flags
+            .iter()
+            .map(String::as_str)
+            .chain(args.iter().copied())
+            .collect();
+        Ok((self.start(&flags)?, reached))
     }
 
     /// Starts a machine with the flags, program and arguments of `sietch run`.
@@ -120,24 +145,23 @@ impl Guest {
         }
     }
 
-    /// Waits until somebody accepts connections at a forwarded port and says a word,
-    /// or keeps the line open. QEMU itself accepts early and hangs up if the machine
-    /// does not, so an accepted connection alone proves nothing.
-    pub fn expect_port(&self, port: u16, ask: &[u8]) -> Result<(), String> {
-        use std::io::Read;
+    /// Waits until somebody at `address` answers to `ask`. QEMU itself accepts early
+    /// at a forwarded port, so an accepted connection alone proves nothing.
+    pub fn expect_answer(&self, address: SocketAddr, ask: &[u8]) -> Result<(), String> {
         let deadline = Instant::now() + BOOT_PATIENCE;
         while Instant::now() < deadline {
-            let answer = TcpStream::connect(("127.0.0.1", port)).and_then(|mut stream| {
-                stream.set_read_timeout(Some(Duration::from_secs(2)))?;
-                stream.write_all(ask)?;
-                stream.read(&mut [0; 1])
-            });
+            let answer =
+                TcpStream::connect_timeout(&address, CONNECT_PATIENCE).and_then(|mut stream| {
+                    stream.set_read_timeout(Some(Duration::from_secs(2)))?;
+                    stream.write_all(ask)?;
+                    stream.read(&mut [0; 1])
+                });
             if matches!(answer, Ok(1)) {
                 return Ok(());
             }
             thread::sleep(POLL);
         }
-        Err(self.explain(&format!("does not answer at port {port}")))
+        Err(self.explain(&format!("does not answer at {address}")))
     }
 
     /// Types into the console.

@@ -1,7 +1,7 @@
 //! An HTTP client that puts servers under load: many connections, each answer checked.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub enum Connections {
 /// `clients` ask `requests` times each for `path`; every answer must be 200 and have
 /// `expected` in its body.
 pub fn load(
-    port: u16,
+    address: SocketAddr,
     path: &str,
     expected: &str,
     clients: usize,
@@ -29,10 +29,10 @@ pub fn load(
 ) -> Result<(), String> {
     let client = || match connections {
         Connections::Fresh => {
-            (0..requests).try_for_each(|_| Client::new(port)?.get(path, expected))
+            (0..requests).try_for_each(|_| Client::new(address)?.get(path, expected))
         }
         Connections::Kept => {
-            let mut client = Client::new(port)?;
+            let mut client = Client::new(address)?;
             (0..requests).try_for_each(|_| client.get(path, expected))
         }
     };
@@ -50,8 +50,8 @@ pub fn load(
 struct Client(BufReader<TcpStream>);
 
 impl Client {
-    fn new(port: u16) -> Result<Self, String> {
-        let stream = TcpStream::connect(("127.0.0.1", port)).map_err(|error| error.to_string())?;
+    fn new(address: SocketAddr) -> Result<Self, String> {
+        let stream = TcpStream::connect(address).map_err(|error| error.to_string())?;
         let timeout = stream.set_read_timeout(Some(Duration::from_secs(30)));
         timeout.map_err(|error| error.to_string())?;
         Ok(Self(BufReader::new(stream)))

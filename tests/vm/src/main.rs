@@ -1,11 +1,14 @@
 //! Boots Sietch with small and real programs and looks at what they do.
 //!
-//!     cargo run -p vm-tests -- [--cpus N] [--machine q35|microvm] [WORD...]
+//!     cargo run -p vm-tests -- [--cpus N] [--machine q35|microvm] [--linux] [WORD...]
 //!
 //! Each test is a sentence and a function; words choose those whose sentence has one
 //! of them. A test drives the command `sietch` as a user would. The small C programs
 //! of `tests/programs` run in one machine, one after the other, and each of their
 //! lines `ok NAME` or `not ok NAME: why` counts as a test of its own.
+//!
+//! With `--linux` the same tests run on Debian's Linux as a guest, which
+//! `tools/linux-guest.sh` prepares: what fails there is the test's fault.
 //!
 //! The last line is `N passed, N failed`, and the status says whether any failed.
 
@@ -17,6 +20,7 @@ mod go;
 mod guest;
 mod http;
 mod memcached;
+mod network;
 mod nginx;
 mod node;
 mod python;
@@ -36,6 +40,7 @@ use tally::Tally;
 type Test = (&'static str, fn(&Setup) -> Result<(), String>);
 
 fn main() -> ExitCode {
+    network::enter_namespace();
     let (setup, words) = match Setup::from_args(std::env::args().skip(1)) {
         Ok(parsed) => parsed,
         Err(sentence) => {

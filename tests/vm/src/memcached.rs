@@ -1,7 +1,7 @@
 //! memcached with four threads, under several clients.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::Duration;
 
@@ -18,13 +18,11 @@ const CLIENTS: usize = 16;
 const ROUNDS: usize = 200;
 
 fn many_clients(setup: &Setup) -> Result<(), String> {
-    let port = qemu::free_tcp_port().map_err(|error| error.to_string())?;
-    let publish = format!("127.0.0.1:{port}:11211");
-    let guest = setup.start(&["-p", &publish, "memcached", "-t", "4", "-u", "nobody"])?;
-    guest.expect_port(port, b"version\r\n")?;
+    let (guest, address) = setup.serve(11211, &["memcached", "-t", "4", "-u", "nobody"])?;
+    guest.expect_answer(address, b"version\r\n")?;
     thread::scope(|scope| {
         let clients: Vec<_> = (0..CLIENTS)
-            .map(|number| scope.spawn(move || client(port, number)))
+            .map(|number| scope.spawn(move || client(address, number)))
             .collect();
         clients.into_iter().try_for_each(|client| {
             client
@@ -37,9 +35,9 @@ fn many_clients(setup: &Setup) -> Result<(), String> {
 }
 
 /// Stores values of growing size and reads each back.
-fn client(port: u16, number: usize) -> Result<(), String> {
+fn client(address: SocketAddr, number: usize) -> Result<(), String> {
     let io = |error: std::io::Error| error.to_string();
-    let stream = TcpStream::connect(("127.0.0.1", port)).map_err(io)?;
+    let stream = TcpStream::connect(address).map_err(io)?;
     stream
         .set_read_timeout(Some(Duration::from_secs(30)))
         .map_err(io)?;

@@ -1,6 +1,7 @@
 //! nginx with two workers and sendfile, under wrk, through a reload.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -40,16 +41,12 @@ fn reload(setup: &Setup) -> Result<(), String> {
         .and_then(|()| fs::write(format!("{site}/index.html"), "sand ".repeat(2000)))
         .and_then(|()| fs::write(&configuration, CONFIGURATION))
         .map_err(|error| format!("{site}: {error}"))?;
-    let port = qemu::free_tcp_port().map_err(|error| error.to_string())?;
-    let publish = format!("127.0.0.1:{port}:80");
     let additions = [
         format!("{site}:/site"),
         format!("{configuration}:/nginx.conf"),
     ];
     let nginx = "/usr/sbin/nginx:/usr/sbin/nginx";
     let args = [
-        "-p",
-        &publish,
         "--add",
         nginx,
         "--add",
@@ -61,10 +58,10 @@ fn reload(setup: &Setup) -> Result<(), String> {
         "-c",
         SCRIPT,
     ];
-    let mut guest = setup.start(&args)?;
-    guest.expect_port(port, HELLO)?;
+    let (mut guest, address) = setup.serve(80, &args)?;
+    guest.expect_answer(address, HELLO)?;
     thread::scope(|scope| {
-        let wrk = scope.spawn(|| wrk(port));
+        let wrk = scope.spawn(|| wrk(address));
         thread::sleep(Duration::from_secs(2));
         guest.type_text("nginx -c /nginx.conf -s reload && echo reload was sent\n")?;
         wrk.join().unwrap_or_else(|_| Err("wrk panicked".into()))
@@ -74,8 +71,8 @@ fn reload(setup: &Setup) -> Result<(), String> {
     end(guest)
 }
 
-fn wrk(port: u16) -> Result<(), String> {
-    let url = format!("http://127.0.0.1:{port}/index.html");
+fn wrk(address: SocketAddr) -> Result<(), String> {
+    let url = format!("http://{address}/index.html");
     let output = Command::new("wrk")
         .args(["-t1", "-c50", "-d6s", &url])
         .output();

@@ -14,11 +14,9 @@ const SERVER: &str = "require('http').createServer((request, response) => {
 }).listen(8080)";
 
 fn http_server(setup: &Setup) -> Result<(), String> {
-    let port = qemu::free_tcp_port().map_err(|error| error.to_string())?;
-    let publish = format!("127.0.0.1:{port}:8080");
-    let guest = setup.start(&["-m", "768M", "-p", &publish, "/usr/bin/node", "-e", SERVER])?;
-    guest.expect_port(port, HELLO)?;
-    http::load(port, "/", "hello from Node", 8, 100, Connections::Kept)
+    let (guest, address) = setup.serve(8080, &["-m", "768M", "/usr/bin/node", "-e", SERVER])?;
+    guest.expect_answer(address, HELLO)?;
+    http::load(address, "/", "hello from Node", 8, 100, Connections::Kept)
         .map_err(|why| guest.explain(&why))?;
     guest.stop().map(drop)
 }

@@ -8,11 +8,7 @@ use crate::http::{self, Connections, HELLO};
 pub const TESTS: &[Test] = &[("python3 -m http.server serves under load", http_server)];
 
 fn http_server(setup: &Setup) -> Result<(), String> {
-    let port = qemu::free_tcp_port().map_err(|error| error.to_string())?;
-    let publish = format!("127.0.0.1:{port}:8000");
     let args = [
-        "-p",
-        &publish,
         "-w",
         "/etc",
         "/usr/bin/python3",
@@ -20,9 +16,9 @@ fn http_server(setup: &Setup) -> Result<(), String> {
         "http.server",
         "8000",
     ];
-    let guest = setup.start(&args)?;
-    guest.expect_port(port, HELLO)?;
-    http::load(port, "/hosts", "localhost", 4, 25, Connections::Fresh)
+    let (guest, address) = setup.serve(8000, &args)?;
+    guest.expect_answer(address, HELLO)?;
+    http::load(address, "/hosts", "localhost", 4, 25, Connections::Fresh)
         .map_err(|why| guest.explain(&why))?;
     guest.stop().map(drop)
 }

@@ -1,6 +1,7 @@
 //! Redis, unmodified, under redis-benchmark and with its data on a volume.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -30,22 +31,23 @@ pub const TESTS: &[Test] = &[
 
 const PING: &[u8] = b"PING\r\n";
 
-fn start(setup: &Setup, flags: &[&str], redis_args: &[&str]) -> Result<(Guest, u16), String> {
-    let port = qemu::free_tcp_port().map_err(|error| error.to_string())?;
-    let publish = format!("127.0.0.1:{port}:6379");
-    let mut args = vec!["-p", &publish];
-    args.extend(flags);
+fn start(
+    setup: &Setup,
+    flags: &[&str],
+    redis_args: &[&str],
+) -> Result<(Guest, SocketAddr), String> {
+    let mut args = flags.to_vec();
     args.extend(["redis-server", "--protected-mode", "no"]);
     args.extend(redis_args);
-    let guest = setup.start(&args)?;
-    guest.expect_port(port, PING)?;
-    Ok((guest, port))
+    let (guest, address) = setup.serve(6379, &args)?;
+    guest.expect_answer(address, PING)?;
+    Ok((guest, address))
 }
 
-fn benchmark(guest: &Guest, port: u16, args: &[&str]) -> Result<(), String> {
-    let port = port.to_string();
+fn benchmark(guest: &Guest, address: SocketAddr, args: &[&str]) -> Result<(), String> {
+    let (host, port) = (address.ip().to_string(), address.port().to_string());
     let output = Command::new("redis-benchmark")
-        .args(["-q", "-p", &port])
+        .args(["--csv", "-h", &host, "-p", &port])
         .args(args)
         .output();
     let output = output.map_err(|error| format!("redis-benchmark: {error}"))?;
@@ -57,8 +59,8 @@ fn benchmark(guest: &Guest, port: u16, args: &[&str]) -> Result<(), String> {
 }
 
 fn serve_benchmark(setup: &Setup, args: &[&str]) -> Result<(), String> {
-    let (guest, port) = start(setup, &[], &["--save", ""])?;
-    benchmark(&guest, port, args)?;
+    let (guest, address) = start(setup, &[], &["--save", ""])?;
+    benchmark(&guest, address, args)?;
     expect_status(&guest.stop()?, 0)
 }
 
@@ -94,19 +96,19 @@ fn large_values(setup: &Setup) -> Result<(), String> {
 }
 
 fn persistence_commands(setup: &Setup) -> Result<(), String> {
-    let (guest, port) = start(
+    let (guest, address) = start(
         setup,
         &[],
         &["--appendonly", "yes", "--enable-debug-command", "yes"],
     )?;
-    let mut redis = Redis::connect(port)?;
+    let mut redis = Redis::connect(address)?;
     redis.call(&["DEBUG", "POPULATE", "20000"])?;
     redis.call(&["BGSAVE"])?;
-    benchmark(&guest, port, &["-n", "3000", "-t", "set,get"])?;
+    benchmark(&guest, address, &["-n", "3000", "-t", "set,get"])?;
     redis.wait_for_info("rdb_bgsave_in_progress", "0")?;
     redis.wait_for_info("rdb_last_bgsave_status", "ok")?;
     redis.call(&["BGREWRITEAOF"])?;
-    benchmark(&guest, port, &["-n", "3000", "-t", "set,get"])?;
+    benchmark(&guest, address, &["-n", "3000", "-t", "set,get"])?;
     redis.wait_for_info("aof_rewrite_in_progress", "0")?;
     redis.wait_for_info("aof_last_bgrewrite_status", "ok")?;
     let before = redis.call(&["DBSIZE"])?;
@@ -123,8 +125,8 @@ fn data_survives(setup: &Setup) -> Result<(), String> {
     let volume = format!("{}:/data", folder.0.display());
     let flags = ["-v", volume.as_str()];
     let args = ["--dir", "/data"];
-    let (guest, port) = start(setup, &flags, &args)?;
-    let mut redis = Redis::connect(port)?;
+    let (guest, address) = start(setup, &flags, &args)?;
+    let mut redis = Redis::connect(address)?;
     for number in 0..1000 {
         redis.call(&["SET", &format!("key:{number}"), &format!("value {number}")])?;
     }
@@ -132,8 +134,8 @@ fn data_survives(setup: &Setup) -> Result<(), String> {
     let _ = redis.call(&["SHUTDOWN", "SAVE"]);
     expect_status(&guest.wait(crate::guest::BOOT_PATIENCE)?, 0)?;
 
-    let (guest, port) = start(setup, &flags, &args)?;
-    let mut redis = Redis::connect(port)?;
+    let (guest, address) = start(setup, &flags, &args)?;
+    let mut redis = Redis::connect(address)?;
     for number in [0, 500, 999] {
         let value = redis.call(&["GET", &format!("key:{number}")])?;
         if value != format!("value {number}") {

@@ -1,7 +1,7 @@
 //! A Redis client: RESP2 over one connection.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// A connection to Redis.
@@ -10,9 +10,9 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// Connects to a port of this host.
-    pub fn connect(port: u16) -> Result<Self, String> {
-        let stream = TcpStream::connect(("127.0.0.1", port)).map_err(|error| error.to_string())?;
+    /// Connects to a server.
+    pub fn connect(address: SocketAddr) -> Result<Self, String> {
+        let stream = TcpStream::connect(address).map_err(|error| error.to_string())?;
         let timeout = stream.set_read_timeout(Some(Duration::from_secs(30)));
         timeout.map_err(|error| error.to_string())?;
         Ok(Self {
