@@ -34,6 +34,11 @@ const ERESTARTSYS: u16 = 512;
 const ERESTARTNOHAND: u16 = 514;
 
 impl Errno {
+    /// The number itself.
+    pub fn number(self) -> u16 {
+        self.0
+    }
+
     /// As the program sees it in RAX.
     pub fn encode(self) -> u64 {
         (-i64::from(self.0)) as u64

@@ -24,6 +24,7 @@ mod pipe;
 mod poll;
 mod select;
 mod sigmask;
+mod socket;
 mod table;
 
 pub use call::{Arg, Call, Entry, Outcome};

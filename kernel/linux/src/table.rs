@@ -12,6 +12,11 @@ const FAMILIES: &[&[Entry]] = &[
     crate::pipe::CALLS,
     crate::poll::CALLS,
     crate::select::CALLS,
+    crate::socket::connect::CALLS,
+    crate::socket::create::CALLS,
+    crate::socket::header::CALLS,
+    crate::socket::option::CALLS,
+    crate::socket::transfer::CALLS,
 ];
 
 static TABLE: [Option<Entry>; LIMIT] = merge();

@@ -11,12 +11,10 @@ pub mod pipe;
 pub mod ring;
 
 use crate::error::Error;
-use crate::signal::{self, Info, Signal};
-use crate::task::current;
+use crate::signal;
 
 /// What a write meets when nobody reads: the error, after SIGPIPE to the current thread.
 pub fn broken_pipe() -> Error {
-    // One that waits already is enough.
-    let _ = signal::send_to_thread(&current().arc(), Info::kernel(Signal::PIPE));
+    signal::raise_broken_pipe();
     Error::BrokenPipe
 }

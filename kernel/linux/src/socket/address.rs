@@ -1,0 +1,172 @@
+//! Names of sockets: `struct sockaddr_un`, `sockaddr_in`, `sockaddr_in6`.
+
+use core::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+
+use base::VirtAddr;
+use kernel::error::{Error, Result};
+use kernel::socket::{Family, SocketAddress, UnixAddress};
+use kernel::user;
+use linux_raw_sys::net::{AF_INET, AF_INET6, AF_UNIX, AF_UNSPEC};
+
+/// Bytes of the longest name that we take: `struct sockaddr_storage`.
+const ADDRESS_BYTES_MAX: usize = 128;
+/// Bytes of `struct sockaddr_un`, all of its path used.
+const UNIX_BYTES_MAX: usize = 110;
+/// Bytes of `struct sockaddr_in`.
+const INET_BYTES: usize = 16;
+/// Bytes of `struct sockaddr_in6` up to its address, and with the scope.
+const INET6_BYTES_MIN: usize = 24;
+const INET6_BYTES: usize = 28;
+
+/// Reads a name of `len` bytes.
+///
+/// Errors: `Invalid` for a bad length, `FamilyUnsupported` for a family unknown to us.
+pub fn read(at: VirtAddr, len: u32) -> Result<SocketAddress> {
+    let mut buffer = [0; ADDRESS_BYTES_MAX];
+    let bytes = buffer.get_mut(..len as usize).ok_or(Error::Invalid)?;
+    user::copy_in(at, bytes)?;
+    let (family, rest) = bytes.split_first_chunk::<2>().ok_or(Error::Invalid)?;
+    match u32::from(u16::from_ne_bytes(*family)) {
+        AF_UNSPEC => Ok(SocketAddress::Unspecified),
+        AF_UNIX => unix(rest),
+        AF_INET => inet(rest),
+        AF_INET6 => inet6(rest),
+        _ => Err(Error::FamilyUnsupported),
+    }
+}
+
+fn unix(path: &[u8]) -> Result<SocketAddress> {
+    if path.len() + 2 > UNIX_BYTES_MAX {
+        return Err(Error::Invalid);
+    }
+    let name = match path.split_first() {
+        None => UnixAddress::Unnamed,
+        Some((0, name)) => UnixAddress::Abstract(name.into()),
+        Some(_) => UnixAddress::Path(path.split(|byte| *byte == 0).next().unwrap_or(path).into()),
+    };
+    Ok(SocketAddress::Unix(name))
+}
+
+fn inet(rest: &[u8]) -> Result<SocketAddress> {
+    let (port, rest) = rest.split_first_chunk::<2>().ok_or(Error::Invalid)?;
+    let (address, rest) = rest.split_first_chunk::<4>().ok_or(Error::Invalid)?;
+    if rest.len() < INET_BYTES - 8 {
+        return Err(Error::Invalid);
+    }
+    let name = SocketAddrV4::new(Ipv4Addr::from(*address), u16::from_be_bytes(*port));
+    Ok(SocketAddress::Inet(SocketAddr::V4(name)))
+}
+
+fn inet6(rest: &[u8]) -> Result<SocketAddress> {
+    if rest.len() + 2 < INET6_BYTES_MIN {
+        return Err(Error::Invalid);
+    }
+    let (port, rest) = rest.split_first_chunk::<2>().ok_or(Error::Invalid)?;
+    let (flow, rest) = rest.split_first_chunk::<4>().ok_or(Error::Invalid)?;
+    let (address, rest) = rest.split_first_chunk::<16>().ok_or(Error::Invalid)?;
+    let scope = rest.first_chunk::<4>().map_or(0, |scope| u32::from_ne_bytes(*scope));
+    let name = SocketAddrV6::new(
+        Ipv6Addr::from(*address),
+        u16::from_be_bytes(*port),
+        u32::from_be_bytes(*flow),
+        scope,
+    );
+    Ok(SocketAddress::Inet(SocketAddr::V6(name)))
+}
+
+/// A name as bytes.
+struct Encoded {
+    bytes: [u8; ADDRESS_BYTES_MAX],
+    len: usize,
+}
+
+impl Encoded {
+    fn push(&mut self, bytes: &[u8]) {
+        if let Some(place) = self.bytes.get_mut(self.len..self.len + bytes.len()) {
+            place.copy_from_slice(bytes);
+            self.len += bytes.len();
+        }
+    }
+}
+
+fn encode(name: &SocketAddress) -> Encoded {
+    let mut out = Encoded { bytes: [0; ADDRESS_BYTES_MAX], len: 0 };
+    match name {
+        SocketAddress::Unspecified => out.push(&(AF_UNSPEC as u16).to_ne_bytes()),
+        SocketAddress::Unix(name) => encode_unix(&mut out, name),
+        SocketAddress::Inet(SocketAddr::V4(name)) => {
+            out.push(&(AF_INET as u16).to_ne_bytes());
+            out.push(&name.port().to_be_bytes());
+            out.push(&name.ip().octets());
+            out.push(&[0; INET_BYTES - 8]);
+        }
+        SocketAddress::Inet(SocketAddr::V6(name)) => {
+            out.push(&(AF_INET6 as u16).to_ne_bytes());
+            out.push(&name.port().to_be_bytes());
+            out.push(&name.flowinfo().to_be_bytes());
+            out.push(&name.ip().octets());
+            out.push(&name.scope_id().to_ne_bytes());
+            debug_assert_eq!(out.len, INET6_BYTES, "struct sockaddr_in6");
+        }
+    }
+    out
+}
+
+fn encode_unix(out: &mut Encoded, name: &UnixAddress) {
+    out.push(&(AF_UNIX as u16).to_ne_bytes());
+    match name {
+        UnixAddress::Unnamed => {}
+        UnixAddress::Path(path) => {
+            out.push(path);
+            out.push(&[0]);
+        }
+        UnixAddress::Abstract(name) => {
+            out.push(&[0]);
+            out.push(name);
+        }
+    }
+}
+
+/// Stores a name at `to`, as far as `room` bytes reach; returns its whole length.
+pub fn write(to: VirtAddr, room: u32, name: &SocketAddress) -> Result<u32> {
+    let encoded = encode(name);
+    let shown = encoded.len.min(room as usize);
+    user::copy_out(encoded.bytes.get(..shown).unwrap_or_default(), to)?;
+    Ok(encoded.len as u32)
+}
+
+/// Stores a name at `to`, if that is given, where `len_at` holds the room and gets the
+/// whole length.
+pub fn write_with_len(
+    to: Option<VirtAddr>,
+    len_at: VirtAddr,
+    name: Option<&SocketAddress>,
+) -> Result<()> {
+    let Some(to) = to else { return Ok(()) };
+    let room: i32 = user::read(len_at)?;
+    let room = u32::try_from(room).map_err(|_| Error::Invalid)?;
+    let len = match name {
+        Some(name) => write(to, room, name)?,
+        None => 0,
+    };
+    user::write(len_at, len)
+}
+
+/// The family of Linux' number.
+pub fn family(number: u32) -> Result<Family> {
+    match number {
+        AF_UNIX => Ok(Family::Unix),
+        AF_INET => Ok(Family::Inet),
+        AF_INET6 => Ok(Family::Inet6),
+        _ => Err(Error::FamilyUnsupported),
+    }
+}
+
+/// Linux' number of a family.
+pub fn family_number(family: Family) -> u32 {
+    match family {
+        Family::Unix => AF_UNIX,
+        Family::Inet => AF_INET,
+        Family::Inet6 => AF_INET6,
+    }
+}

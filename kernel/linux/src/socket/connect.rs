@@ -1,0 +1,130 @@
+//! bind, listen, accept, accept4, connect, getsockname, getpeername, shutdown.
+
+use kernel::error::Result;
+use kernel::file::OpenFile;
+use kernel::socket::{Blocking, Shutdown};
+use linux_raw_sys::general::{
+    __NR_accept, __NR_accept4, __NR_bind, __NR_connect, __NR_getpeername, __NR_getsockname,
+    __NR_listen, __NR_shutdown,
+};
+
+use super::create::{FLAGS, install};
+use super::{address, socket_of};
+use crate::call::{Arg, Call, Entry, Outcome};
+use crate::descriptor::only;
+use crate::errno::Errno;
+
+const NAME_ARGS: &[Arg] = &[Arg::Fd, Arg::Address, Arg::Size];
+
+pub const CALLS: &[Entry] = &[
+    Entry { number: __NR_bind, name: "bind", args: NAME_ARGS, handler: bind },
+    Entry { number: __NR_connect, name: "connect", args: NAME_ARGS, handler: connect },
+    Entry { number: __NR_listen, name: "listen", args: &[Arg::Fd, Arg::Int], handler: listen },
+    Entry {
+        number: __NR_accept,
+        name: "accept",
+        args: &[Arg::Fd, Arg::Address, Arg::Address],
+        handler: accept,
+    },
+    Entry {
+        number: __NR_accept4,
+        name: "accept4",
+        args: &[Arg::Fd, Arg::Address, Arg::Address, Arg::Flags],
+        handler: accept4,
+    },
+    Entry {
+        number: __NR_getsockname,
+        name: "getsockname",
+        args: &[Arg::Fd, Arg::Address, Arg::Address],
+        handler: getsockname,
+    },
+    Entry {
+        number: __NR_getpeername,
+        name: "getpeername",
+        args: &[Arg::Fd, Arg::Address, Arg::Address],
+        handler: getpeername,
+    },
+    Entry {
+        number: __NR_shutdown,
+        name: "shutdown",
+        args: &[Arg::Fd, Arg::Int],
+        handler: shutdown,
+    },
+];
+
+fn blocking(open: &OpenFile) -> Blocking {
+    if open.is_nonblocking() { Blocking::Never } else { Blocking::MayWait }
+}
+
+fn bind(call: &mut Call<'_>) -> Outcome {
+    let open = call.file(0)?;
+    let socket = socket_of(&open)?;
+    socket.bind(&address::read(call.addr(1), call.uint(2))?)?;
+    Ok(0)
+}
+
+fn connect(call: &mut Call<'_>) -> Outcome {
+    let open = call.file(0)?;
+    let socket = socket_of(&open)?;
+    let name = address::read(call.addr(1), call.uint(2))?;
+    socket.connect(&name, blocking(&open))?;
+    Ok(0)
+}
+
+/// A negative backlog is the largest (listen(2) compares it without a sign).
+fn listen(call: &mut Call<'_>) -> Outcome {
+    let open = call.file(0)?;
+    socket_of(&open)?.listen(call.uint(1))?;
+    Ok(0)
+}
+
+fn accept(call: &mut Call<'_>) -> Outcome {
+    take_connection(call, 0)
+}
+
+fn accept4(call: &mut Call<'_>) -> Outcome {
+    let flags = only(call.uint(3), FLAGS)?;
+    take_connection(call, flags)
+}
+
+fn take_connection(call: &Call<'_>, flags: u32) -> Outcome {
+    let open = call.file(0)?;
+    let (socket, peer) = socket_of(&open)?.accept(blocking(&open))?;
+    let fd = install(call, socket, flags)?;
+    let told = address::write_with_len(call.optional_addr(1), call.addr(2), Some(&peer));
+    if told.is_err() {
+        call.close_fd(fd);
+    }
+    told?;
+    Ok(fd)
+}
+
+fn getsockname(call: &mut Call<'_>) -> Outcome {
+    let open = call.file(0)?;
+    let name = socket_of(&open)?.local_address()?;
+    tell_name(call, &name)
+}
+
+fn getpeername(call: &mut Call<'_>) -> Outcome {
+    let open = call.file(0)?;
+    let name = socket_of(&open)?.peer_address()?;
+    tell_name(call, &name)
+}
+
+fn tell_name(call: &Call<'_>, name: &kernel::socket::SocketAddress) -> Outcome {
+    address::write_with_len(Some(call.addr(1)), call.addr(2), Some(name))?;
+    Ok(0)
+}
+
+fn shutdown(call: &mut Call<'_>) -> Outcome {
+    let open = call.file(0)?;
+    let how = match call.int(1) {
+        0 => Shutdown::Read,
+        1 => Shutdown::Write,
+        2 => Shutdown::Both,
+        _ => return Err(Errno::EINVAL),
+    };
+    let done: Result<()> = socket_of(&open)?.shutdown(how);
+    done?;
+    Ok(0)
+}

@@ -1,0 +1,191 @@
+//! getsockopt, setsockopt: which option has which number, and how its value lies in
+//! memory.
+
+use kernel::error::{Error, Result};
+use kernel::socket::{OptionName as Name, OptionValue, Socket};
+use kernel::user;
+use linux_raw_sys::general::{__NR_getsockopt, __NR_setsockopt};
+
+use super::address::family_number;
+use super::create::type_number;
+use super::option_value::{Layout, decode, encode};
+use super::socket_of;
+use crate::call::{Arg, Call, Entry, Outcome};
+use crate::errno::Errno;
+use crate::missing;
+
+const ARGS: &[Arg] = &[Arg::Fd, Arg::Int, Arg::Int, Arg::Address, Arg::Size];
+
+pub const CALLS: &[Entry] = &[
+    Entry { number: __NR_getsockopt, name: "getsockopt", args: ARGS, handler: getsockopt },
+    Entry { number: __NR_setsockopt, name: "setsockopt", args: ARGS, handler: setsockopt },
+];
+
+const SOL_IP: u32 = 0;
+const SOL_SOCKET: u32 = 1;
+const SOL_TCP: u32 = 6;
+const SOL_UDP: u32 = 17;
+const SOL_IPV6: u32 = 41;
+
+/// Options that `kernel/linux` answers itself: SO_TYPE, SO_PROTOCOL, SO_DOMAIN.
+const SO_TYPE: u32 = 3;
+const SO_PROTOCOL: u32 = 38;
+const SO_DOMAIN: u32 = 39;
+
+/// One option: its name, and its value's layout.
+type Row = (Name, Layout);
+
+fn lookup(level: u32, number: u32) -> Option<Row> {
+    match level {
+        SOL_SOCKET => socket_level(number),
+        SOL_IP => ip_level(number),
+        SOL_IPV6 => ipv6_level(number),
+        SOL_TCP => tcp_level(number),
+        SOL_UDP if number == 103 => Some((Name::UdpSegment, Layout::Int)),
+        _ => None,
+    }
+}
+
+/// The numbers are those of include/uapi/asm-generic/socket.h.
+fn socket_level(number: u32) -> Option<Row> {
+    let name = match number {
+        1 => Name::Debug,
+        2 => Name::ReuseAddress,
+        4 => return Some((Name::Error, Layout::Errno)),
+        5 => Name::DontRoute,
+        6 => Name::Broadcast,
+        7 | 32 => Name::SendBuffer,
+        8 | 33 => Name::ReceiveBuffer,
+        9 => Name::KeepAlive,
+        10 => Name::OutOfBandInline,
+        12 => Name::Priority,
+        13 => return Some((Name::Linger, Layout::Linger)),
+        15 => Name::ReusePort,
+        16 => Name::PassCredentials,
+        17 => return Some((Name::PeerCredentials, Layout::Credentials)),
+        18 => Name::ReceiveLowWater,
+        20 => return Some((Name::ReceiveTimeout, Layout::Timeval)),
+        21 => return Some((Name::SendTimeout, Layout::Timeval)),
+        25 => return Some((Name::BindToDevice, Layout::Name)),
+        29 => Name::Timestamp,
+        30 => Name::Listening,
+        36 => Name::Mark,
+        46 => Name::BusyPoll,
+        49 => Name::IncomingCpu,
+        _ => return None,
+    };
+    Some((name, Layout::Int))
+}
+
+/// include/uapi/linux/in.h.
+fn ip_level(number: u32) -> Option<Row> {
+    let name = match number {
+        1 => Name::TypeOfService,
+        2 => Name::TimeToLive,
+        8 => Name::PacketInfo,
+        10 => Name::MtuDiscovery,
+        11 => Name::ReceiveErrors,
+        15 => Name::FreeBind,
+        19 => Name::Transparent,
+        24 => Name::BindAddressNoPort,
+        33 => Name::MulticastTimeToLive,
+        34 => Name::MulticastLoop,
+        _ => return None,
+    };
+    Some((name, Layout::Int))
+}
+
+/// include/uapi/linux/in6.h.
+fn ipv6_level(number: u32) -> Option<Row> {
+    let name = match number {
+        16 => Name::V6HopLimit,
+        25 => Name::V6ReceiveErrors,
+        26 => Name::V6Only,
+        49 => Name::V6PacketInfo,
+        67 => Name::V6TrafficClass,
+        _ => return None,
+    };
+    Some((name, Layout::Int))
+}
+
+/// include/uapi/linux/tcp.h.
+fn tcp_level(number: u32) -> Option<Row> {
+    let name = match number {
+        1 => Name::NoDelay,
+        2 => Name::MaxSegment,
+        3 => Name::Cork,
+        4 => Name::KeepIdle,
+        5 => Name::KeepInterval,
+        6 => Name::KeepCount,
+        7 => Name::SynCount,
+        8 => Name::FinTimeout,
+        9 => Name::DeferAccept,
+        10 => Name::WindowClamp,
+        11 => return Some((Name::TcpInfo, Layout::TcpInfo)),
+        12 => Name::QuickAck,
+        13 => return Some((Name::Congestion, Layout::Name)),
+        18 => Name::UserTimeout,
+        23 => Name::FastOpen,
+        25 => Name::NotSentLowWater,
+        _ => return None,
+    };
+    Some((name, Layout::Int))
+}
+
+/// The option that a call names; one that we lack is counted.
+fn option_of(call: &Call<'_>, what: &'static str) -> Result<Row> {
+    let (level, number) = (call.uint(1), call.uint(2));
+    lookup(level, number).ok_or_else(|| missing_option(what, level, number))
+}
+
+fn missing_option(what: &'static str, level: u32, number: u32) -> Error {
+    missing::count_option(what, u64::from(level) << 32 | u64::from(number));
+    Error::NoSuchOption
+}
+
+fn setsockopt(call: &mut Call<'_>) -> Outcome {
+    let open = call.file(0)?;
+    let socket = socket_of(&open)?;
+    let (name, layout) = option_of(call, "setsockopt")?;
+    let value = decode(layout, call.addr(3), call.uint(4))?;
+    let set = socket.set_option(name, value);
+    if set == Err(Error::NoSuchOption) {
+        missing_option("setsockopt", call.uint(1), call.uint(2));
+    }
+    Ok(set.map(|()| 0)?)
+}
+
+fn getsockopt(call: &mut Call<'_>) -> Outcome {
+    let open = call.file(0)?;
+    let socket = socket_of(&open)?;
+    let value = match identity(socket, call.uint(1), call.uint(2)) {
+        Some(number) => OptionValue::Number(number),
+        None => {
+            let (name, _) = option_of(call, "getsockopt")?;
+            socket.option(name)?
+        }
+    };
+    tell(call, &value)
+}
+
+/// What a socket is.
+fn identity(socket: &dyn Socket, level: u32, number: u32) -> Option<i32> {
+    match (level, number) {
+        (SOL_SOCKET, SO_TYPE) => Some(type_number(socket.socket_type())),
+        (SOL_SOCKET, SO_PROTOCOL) => Some(i32::from(socket.protocol())),
+        (SOL_SOCKET, SO_DOMAIN) => i32::try_from(family_number(socket.family())).ok(),
+        _ => None,
+    }
+}
+
+/// Stores a value as far as the program's room reaches, and its length.
+fn tell(call: &Call<'_>, value: &OptionValue) -> Outcome {
+    let room: i32 = user::read(call.addr(4))?;
+    let Ok(room) = usize::try_from(room) else { return Err(Errno::EINVAL) };
+    let encoded = encode(value);
+    let bytes = encoded.bytes();
+    let shown = bytes.get(..room).unwrap_or(bytes);
+    user::copy_out(shown, call.addr(3))?;
+    user::write(call.addr(4), shown.len() as u32)?;
+    Ok(0)
+}

@@ -1,0 +1,155 @@
+//! The layouts of options' values.
+
+use base::{Duration, VirtAddr};
+use kernel::error::{Error, Result};
+use kernel::socket::{OptionValue, PeerCredentials, TcpInfo};
+use kernel::user;
+
+use crate::deadline::read_timeval;
+use crate::errno::Errno;
+
+/// How a value lies in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Layout {
+    /// A C `int`; at the IP level a single byte also does.
+    Int,
+    /// `struct linger`: on or off, seconds.
+    Linger,
+    /// `struct timeval`; zero for no limit.
+    Timeval,
+    /// `struct ucred`, read only.
+    Credentials,
+    /// An error number, read only.
+    Errno,
+    /// Characters, with or without a 0 at the end.
+    Name,
+    /// `struct tcp_info`, read only.
+    TcpInfo,
+}
+
+/// Reads a value of `len` bytes at `at`.
+///
+/// Errors: `Invalid` if it is too short, `NoSuchOption` for what can only be read.
+pub fn decode(layout: Layout, at: VirtAddr, len: u32) -> Result<OptionValue> {
+    match layout {
+        Layout::Int => decode_int(at, len).map(OptionValue::Number),
+        Layout::Linger if len >= 8 => {
+            let [on, seconds] = user::read::<[i32; 2]>(at)?;
+            let span = Duration::from_secs(u64::from(seconds.max(0).unsigned_abs()));
+            Ok(OptionValue::Linger((on != 0).then_some(span)))
+        }
+        Layout::Timeval if len >= 16 => {
+            let limit = read_timeval(at)?;
+            Ok(OptionValue::Timeout((!limit.is_zero()).then_some(limit)))
+        }
+        Layout::Name => decode_name(at, len),
+        Layout::Linger | Layout::Timeval => Err(Error::Invalid),
+        Layout::Credentials | Layout::Errno | Layout::TcpInfo => Err(Error::NoSuchOption),
+    }
+}
+
+fn decode_int(at: VirtAddr, len: u32) -> Result<i32> {
+    match len {
+        0 => Err(Error::Invalid),
+        1..4 => user::read::<u8>(at).map(i32::from),
+        _ => user::read(at),
+    }
+}
+
+fn decode_name(at: VirtAddr, len: u32) -> Result<OptionValue> {
+    let mut name = [0; 16];
+    let room = name.len() - 1;
+    user::copy_in(at, name.get_mut(..room.min(len as usize)).unwrap_or_default())?;
+    let end = name.iter().position(|byte| *byte == 0).unwrap_or(room);
+    name.iter_mut().skip(end).for_each(|byte| *byte = 0);
+    Ok(OptionValue::Name(name))
+}
+
+/// Bytes of `struct tcp_info` up to the last field we fill.
+const TCP_INFO_BYTES: usize = 152;
+
+/// A value's bytes.
+pub struct Encoded {
+    buffer: [u8; TCP_INFO_BYTES],
+    len: usize,
+}
+
+impl Encoded {
+    fn of(parts: &[&[u8]]) -> Self {
+        let mut encoded = Self { buffer: [0; TCP_INFO_BYTES], len: 0 };
+        for part in parts {
+            encoded.put(encoded.len, part);
+        }
+        encoded
+    }
+
+    /// Stores `bytes` at `offset`; the value reaches at least to their end.
+    fn put(&mut self, offset: usize, bytes: &[u8]) {
+        let end = offset + bytes.len();
+        if let Some(place) = self.buffer.get_mut(offset..end) {
+            place.copy_from_slice(bytes);
+            self.len = self.len.max(end);
+        }
+    }
+
+    /// The value.
+    pub fn bytes(&self) -> &[u8] {
+        self.buffer.get(..self.len).unwrap_or_default()
+    }
+}
+
+/// A value as the program sees it.
+pub fn encode(value: &OptionValue) -> Encoded {
+    match value {
+        OptionValue::Number(number) => Encoded::of(&[&number.to_ne_bytes()]),
+        OptionValue::Linger(span) => {
+            let seconds = span.map_or(0, |span| i32::try_from(span.as_secs()).unwrap_or(i32::MAX));
+            let on = i32::from(span.is_some());
+            Encoded::of(&[&on.to_ne_bytes(), &seconds.to_ne_bytes()])
+        }
+        OptionValue::Timeout(limit) => {
+            let limit = limit.unwrap_or_default();
+            let micros = u64::from(limit.subsec_micros());
+            Encoded::of(&[&limit.as_secs().to_ne_bytes(), &micros.to_ne_bytes()])
+        }
+        OptionValue::Credentials(PeerCredentials { pid, uid, gid }) => {
+            Encoded::of(&[&pid.to_ne_bytes(), &uid.to_ne_bytes(), &gid.to_ne_bytes()])
+        }
+        OptionValue::PendingError(error) => {
+            let number = error.map_or(0, |error| Errno::from(error).number());
+            Encoded::of(&[&i32::from(number).to_ne_bytes()])
+        }
+        OptionValue::Name(name) => Encoded::of(&[name]),
+        OptionValue::Tcp(info) => encode_tcp(info),
+    }
+}
+
+/// `struct tcp_info` of include/uapi/linux/tcp.h: eight bytes, 24 words of 32 bits, four of
+/// 64, four of 32.
+fn encode_tcp(info: &TcpInfo) -> Encoded {
+    const WORDS: usize = 8;
+    const BYTES_ACKED: usize = 120;
+    const BYTES_RECEIVED: usize = 128;
+    const NOT_SENT_BYTES: usize = 144;
+    let words = [
+        (0, info.rto_us),
+        (2, info.send_mss),
+        (3, info.receive_mss),
+        (4, info.unacked),
+        (15, info.rtt_us),
+        (16, info.rtt_variation_us),
+        (17, info.slow_start_threshold),
+        (18, info.congestion_window),
+        (23, info.total_retransmits),
+    ];
+    let mut encoded = Encoded::of(&[&[0; TCP_INFO_BYTES]]);
+    encoded.put(0, &[info.state]);
+    encoded.put(2, &[info.retransmits]);
+    for (index, word) in words {
+        encoded.put(WORDS + index * 4, &word.to_ne_bytes());
+    }
+    encoded.put(BYTES_ACKED, &info.bytes_acked.to_ne_bytes());
+    encoded.put(BYTES_RECEIVED, &info.bytes_received.to_ne_bytes());
+    encoded.put(NOT_SENT_BYTES, &info.not_sent_bytes.to_ne_bytes());
+    encoded
+}
