@@ -14,7 +14,7 @@ pub struct Window {
 }
 
 /// Unmapped bytes kept between a stack and what lies below it.
-const STACK_GAP_BYTES: u64 = 256 << 12;
+pub const STACK_GAP_BYTES: u64 = 256 << 12;
 
 impl<O: Clone + PartialEq> AreaMap<O> {
     /// The highest free place for `bytes` bytes in `window`, at a multiple of `align`

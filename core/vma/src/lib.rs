@@ -27,5 +27,5 @@ mod map;
 mod tests;
 
 pub use area::{Access, Area, Backing, Traits};
-pub use gap::Window;
+pub use gap::{STACK_GAP_BYTES, Window};
 pub use map::{AREAS_MAX, AreaMap, TooManyAreas};

@@ -63,7 +63,9 @@ fn alloc_large(layout: Layout) -> *mut u8 {
 fn free_large(start: *mut u8, layout: Layout) {
     let count = page_count(layout);
     LARGE_PAGES.fetch_sub(count, Relaxed);
-    let Some(first) = direct::frame_of(start) else { return };
+    let Some(first) = direct::frame_of(start) else {
+        return;
+    };
     match count {
         1 => ram::free_frame(first),
         _ => ram::free_extent(Extent::from_parts(first, count)),

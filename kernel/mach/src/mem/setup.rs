@@ -27,13 +27,19 @@ pub(super) struct PhysRange {
 
 impl From<Span> for PhysRange {
     fn from(span: Span) -> Self {
-        Self { start: span.start, end: span.end() }
+        Self {
+            start: span.start,
+            end: span.end(),
+        }
     }
 }
 
 impl PhysRange {
     const fn new(start: PhysAddr, bytes: u64) -> Self {
-        Self { start, end: PhysAddr(start.0.saturating_add(bytes)) }
+        Self {
+            start,
+            end: PhysAddr(start.0.saturating_add(bytes)),
+        }
     }
 
     /// Length in bytes.
@@ -97,7 +103,10 @@ impl Ranges {
     /// The whole pages that hold something already.
     fn of_reserved(spans: &[Span]) -> Self {
         let none = PhysRange::new(PhysAddr(0), 0);
-        let mut ranges = Self { items: [none; Self::MAX], len: spans.len() };
+        let mut ranges = Self {
+            items: [none; Self::MAX],
+            len: spans.len(),
+        };
         for (slot, span) in ranges.items[..spans.len()].iter_mut().zip(spans) {
             *slot = PhysRange::from(*span).grown();
         }
@@ -114,7 +123,10 @@ impl Ranges {
 /// # Panics
 /// If there is not enough memory to describe the memory.
 pub(crate) fn init(memory: &MemoryMap) {
-    let usable = memory.regions().iter().filter(|region| region.kind == RegionKind::Usable);
+    let usable = memory
+        .regions()
+        .iter()
+        .filter(|region| region.kind == RegionKind::Usable);
     let ranges = Ranges::of(usable.map(|region| region.span.into()));
     let taken = Ranges::of_reserved(memory.reserved());
     let taken = taken.as_slice();

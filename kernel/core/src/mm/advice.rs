@@ -1,0 +1,153 @@
+//! madvise, msync, mincore, mlock.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use base::{PAGE_BYTES, VirtAddr};
+use mach::mem::Gather;
+
+use super::space::{page_range, prot};
+use super::{AddressSpace, Object};
+use crate::error::{Error, Result};
+
+/// What madvise can say that we act on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Advice {
+    /// The contents are not needed: private memory reads as zeros from now on.
+    Discard,
+    /// It will be needed soon.
+    Populate,
+    /// A child shall not have it, or shall again.
+    Fork(bool),
+    /// A child shall find zeros, or a copy again.
+    WipeOnFork(bool),
+}
+
+impl AddressSpace {
+    /// Acts on an advice about a range. Holes are skipped and reported at the end.
+    pub fn advise(&self, start: VirtAddr, bytes: u64, advice: Advice) -> Result<()> {
+        if start.page_offset() != 0 {
+            return Err(Error::Invalid);
+        }
+        if bytes == 0 {
+            return Ok(());
+        }
+        let range = page_range(start, bytes).ok_or(Error::Invalid)?;
+        if advice == Advice::Populate {
+            self.populate(range);
+            return Ok(());
+        }
+        let mut state = self.lock();
+        match advice {
+            Advice::Discard => {
+                if state
+                    .areas
+                    .overlapping(range.clone())
+                    .any(|area| area.traits.locked)
+                {
+                    return Err(Error::Invalid);
+                }
+                self.discard(range.clone())?;
+            }
+            Advice::Fork(inherit) => {
+                state
+                    .areas
+                    .update(range.clone(), |area| area.traits.no_fork = !inherit)?;
+            }
+            Advice::WipeOnFork(wipe) => {
+                state
+                    .areas
+                    .update(range.clone(), |area| area.traits.wipe_on_fork = wipe)?;
+            }
+            Advice::Populate => {}
+        }
+        if state.areas.covers(range) {
+            Ok(())
+        } else {
+            Err(Error::OutOfMemory)
+        }
+    }
+
+    /// Marks a range as locked (and makes it resident) or not.
+    pub fn lock_pages(&self, start: VirtAddr, bytes: u64, locked: bool) -> Result<()> {
+        let end = start.checked_add(bytes).ok_or(Error::Invalid)?;
+        let start = start.page_floor();
+        if end == start {
+            return Ok(());
+        }
+        let range = page_range(start, end - start).ok_or(Error::OutOfMemory)?;
+        let mut state = self.lock();
+        if !state.areas.covers(range.clone()) {
+            return Err(Error::OutOfMemory);
+        }
+        state
+            .areas
+            .update(range.clone(), |area| area.traits.locked = locked)?;
+        drop(state);
+        if locked {
+            self.populate(range);
+        }
+        Ok(())
+    }
+
+    /// Brings shared pages of a range that were stored to, to their files. Blocks.
+    pub fn sync(&self, start: VirtAddr, bytes: u64) -> Result<()> {
+        if bytes == 0 && start.page_offset() == 0 {
+            return Ok(());
+        }
+        let range = page_range(start, bytes).ok_or(Error::Invalid)?;
+        let (covered, shared) = self.begin_sync(&range)?;
+        for (object, bytes) in shared {
+            object.memory.sync(bytes)?;
+        }
+        if covered {
+            Ok(())
+        } else {
+            Err(Error::OutOfMemory)
+        }
+    }
+
+    /// Makes the next store to each shared page fault, so that it is marked again, and
+    /// lists the objects with the bytes of them.
+    fn begin_sync(&self, range: &Range<VirtAddr>) -> Result<(bool, Vec<(Object, Range<u64>)>)> {
+        let table = self.table()?;
+        let state = self.lock();
+        let mut gather = Gather::new(table);
+        let mut shared = Vec::new();
+        for area in state
+            .areas
+            .overlapping(range.clone())
+            .filter(|area| area.traits.shared)
+        {
+            let part = area.clip(range);
+            let rights = prot(area.access).without_write();
+            table.protect(part.start, part.end, rights, false, &mut gather);
+            if let (Some(backing), Some(from)) = (&area.backing, area.offset_of(part.start)) {
+                shared.push((backing.object.clone(), from..from + (part.end - part.start)));
+            }
+        }
+        Ok((state.areas.covers(range.clone()), shared))
+    }
+
+    /// For each page of a range, whether it is resident.
+    pub fn resident(&self, start: VirtAddr, bytes: u64) -> Result<Vec<bool>> {
+        let range = page_range(start, bytes).ok_or(Error::OutOfMemory)?;
+        let state = self.lock();
+        if !state.areas.covers(range.clone()) {
+            return Err(Error::OutOfMemory);
+        }
+        let pages = (range.end - range.start) as usize / PAGE_BYTES;
+        let mut resident = Vec::new();
+        resident
+            .try_reserve_exact(pages)
+            .map_err(|_| Error::OutOfMemory)?;
+        resident.resize(pages, false);
+        self.table()?
+            .for_each(range.start, range.end, &mut |at, _, _| {
+                if let Some(slot) = resident.get_mut((at - range.start) as usize / PAGE_BYTES) {
+                    *slot = true;
+                }
+            });
+        Ok(resident)
+    }
+}

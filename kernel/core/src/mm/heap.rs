@@ -1,0 +1,83 @@
+//! The program break.
+
+use alloc::vec::Vec;
+
+use base::VirtAddr;
+use vma::{Area, Traits};
+
+use super::layout::ANYWHERE;
+use super::map::check_size;
+use super::space::State;
+use super::{AddressSpace, Object, Rights};
+use crate::error::{Error, Result};
+use crate::task::{Resource, current};
+
+impl AddressSpace {
+    /// Says where the heap of a new program starts; it is empty.
+    pub fn start_heap(&self, at: VirtAddr) {
+        let at = at.page_ceil();
+        self.lock().heap = at..at;
+    }
+
+    /// Where the heap starts and ends.
+    pub fn heap(&self) -> core::ops::Range<VirtAddr> {
+        self.lock().heap.clone()
+    }
+
+    /// Moves the program break to `end`; returns where it is now, which is where it was
+    /// if that is not possible.
+    pub fn set_break(&self, end: VirtAddr) -> Result<VirtAddr> {
+        let mut state = self.lock();
+        let removed = if end.page_ceil() < state.heap.end.page_ceil() {
+            self.shrink_heap(&mut state, end)
+        } else {
+            grow_heap(&mut state, end).map(|()| Vec::new())
+        };
+        if removed.is_ok() {
+            state.heap.end = end;
+        }
+        let now = state.heap.end;
+        drop(state);
+        drop(removed);
+        Ok(now)
+    }
+
+    fn shrink_heap(&self, state: &mut State, end: VirtAddr) -> Result<Vec<Area<Object>>> {
+        if end < state.heap.start {
+            return Err(Error::Invalid);
+        }
+        let unused = end.page_ceil()..state.heap.end.page_ceil();
+        self.remove(state, unused)
+    }
+}
+
+fn grow_heap(state: &mut State, end: VirtAddr) -> Result<()> {
+    let limit = current().process.limits.soft(Resource::DataBytes);
+    if end < state.heap.start || end - state.heap.start > limit {
+        return Err(Error::OutOfMemory);
+    }
+    let (from, to) = (state.heap.end.page_ceil(), end.page_ceil());
+    if to == from {
+        return Ok(());
+    }
+    if !state.areas.is_free(from, to - from, ANYWHERE) {
+        return Err(Error::OutOfMemory);
+    }
+    check_size(state, to - from)?;
+    state.areas.insert(Area {
+        start: from,
+        end: to,
+        access: Rights::READ_WRITE,
+        limit: Rights {
+            read: true,
+            write: true,
+            exec: true,
+        },
+        traits: Traits {
+            heap: true,
+            ..Traits::default()
+        },
+        backing: None,
+    })?;
+    Ok(())
+}

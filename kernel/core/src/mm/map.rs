@@ -1,0 +1,238 @@
+//! mmap, munmap, mprotect.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use base::{PAGE_BYTES, VirtAddr};
+use mach::mem::{Gather, stats};
+use vma::{Area, Backing, Traits};
+
+use super::layout::ANYWHERE;
+use super::space::{State, page_range, prot};
+use super::{Access, AddressSpace, Object, Rights};
+use crate::error::{Error, Result};
+use crate::task::{Resource, current};
+
+/// Where a mapping goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// Anywhere, here if it is free (0: no wish).
+    Hint(VirtAddr),
+    /// Exactly here, instead of what is there.
+    Fixed(VirtAddr),
+    /// Exactly here, if nothing is there.
+    FixedIfFree(VirtAddr),
+}
+
+/// What mmap asks for.
+#[derive(Clone)]
+pub struct Mapping {
+    /// Where.
+    pub place: Place,
+    /// Bytes; rounded up to pages.
+    pub bytes: u64,
+    /// What the program may do.
+    pub access: Rights,
+    /// What it may ask for later.
+    pub limit: Rights,
+    /// Other properties.
+    pub traits: Traits,
+    /// An object and the byte of it where the mapping starts, or anonymous memory.
+    pub object: Option<(Object, u64)>,
+    /// Make all pages resident now.
+    pub populate: bool,
+}
+
+impl Mapping {
+    /// Private anonymous memory.
+    pub fn anonymous(place: Place, bytes: u64, access: Rights) -> Self {
+        let limit = Rights {
+            read: true,
+            write: true,
+            exec: true,
+        };
+        let traits = Traits::default();
+        Self {
+            place,
+            bytes,
+            access,
+            limit,
+            traits,
+            object: None,
+            populate: false,
+        }
+    }
+}
+
+impl AddressSpace {
+    /// Maps memory; returns where.
+    pub fn map(&self, mapping: Mapping) -> Result<VirtAddr> {
+        let bytes = mapping.bytes.checked_next_multiple_of(PAGE_BYTES as u64);
+        let bytes = bytes
+            .filter(|&bytes| bytes <= ANYWHERE.high.0)
+            .ok_or(Error::OutOfMemory)?;
+        if bytes == 0 {
+            return Err(Error::Invalid);
+        }
+        check_commitment(&mapping, bytes)?;
+        let at = self.insert(&mapping, bytes)?;
+        if mapping.populate || mapping.traits.locked {
+            self.populate(at..at + bytes);
+        }
+        Ok(at)
+    }
+
+    fn insert(&self, mapping: &Mapping, bytes: u64) -> Result<VirtAddr> {
+        let removed;
+        let mut state = self.lock();
+        let at = choose_place(&state, mapping.place, bytes)?;
+        let range = at..at + bytes;
+        check_size(&state, bytes)?;
+        removed = self.remove(&mut state, range.clone())?;
+        let backing = mapping
+            .object
+            .clone()
+            .map(|(object, offset)| Backing { object, offset });
+        let inserted = state.areas.insert(Area {
+            start: range.start,
+            end: range.end,
+            access: mapping.access,
+            limit: mapping.limit,
+            traits: mapping.traits,
+            backing,
+        });
+        drop(state);
+        drop(removed);
+        inserted?;
+        Ok(at)
+    }
+
+    /// Takes pages and areas of a range out. What comes back may be dear to drop.
+    pub(super) fn remove(
+        &self,
+        state: &mut State,
+        range: Range<VirtAddr>,
+    ) -> Result<Vec<Area<Object>>> {
+        let removed = state.areas.remove(range.clone())?;
+        if !removed.is_empty() {
+            self.discard(range)?;
+        }
+        Ok(removed)
+    }
+
+    /// Takes the pages of a range out of the table.
+    pub(super) fn discard(&self, range: Range<VirtAddr>) -> Result<()> {
+        self.note_resident();
+        let table = self.table()?;
+        table.unmap(
+            range.start,
+            range.end,
+            &mut Gather::new(table),
+            &mut |_, _| (),
+        );
+        Ok(())
+    }
+
+    /// Unmaps whatever is in the range.
+    pub fn unmap(&self, start: VirtAddr, bytes: u64) -> Result<()> {
+        let range = page_range(start, bytes).ok_or(Error::Invalid)?;
+        let mut state = self.lock();
+        let removed = self.remove(&mut state, range)?;
+        drop(state);
+        drop(removed);
+        Ok(())
+    }
+
+    /// Changes what the program may do with a range, all of which must be mapped.
+    pub fn protect(&self, start: VirtAddr, bytes: u64, access: Rights) -> Result<()> {
+        if bytes == 0 && start.page_offset() == 0 {
+            return Ok(());
+        }
+        let range = page_range(start, bytes).ok_or(Error::Invalid)?;
+        let mut state = self.lock();
+        if !state.areas.covers(range.clone()) {
+            return Err(Error::OutOfMemory);
+        }
+        if state
+            .areas
+            .overlapping(range.clone())
+            .any(|area| !area.limit.covers(access))
+        {
+            return Err(Error::AccessDenied);
+        }
+        state
+            .areas
+            .update(range.clone(), |area| area.access = access)?;
+        let table = self.table()?;
+        let mut gather = Gather::new(table);
+        for area in state.areas.overlapping(range.clone()) {
+            let part = area.clip(&range);
+            // The first store to a shared page must fault, to mark it.
+            let rights = prot(access);
+            let rights = if area.traits.shared {
+                rights.without_write()
+            } else {
+                rights
+            };
+            table.protect(part.start, part.end, rights, true, &mut gather);
+        }
+        Ok(())
+    }
+
+    /// Makes pages resident, as far as that works.
+    pub(super) fn populate(&self, range: Range<VirtAddr>) {
+        let access = match self.lock().areas.find(range.start) {
+            Some(area) if area.access.write => Access::Write,
+            Some(area) if !area.access.is_none() => Access::Read,
+            _ => return,
+        };
+        for at in (range.start.0..range.end.0).step_by(PAGE_BYTES) {
+            if self.fault(VirtAddr(at), access).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Refuses private memory that could never be there at once, unless the program says
+/// that it knows (Linux' heuristic overcommitment).
+fn check_commitment(mapping: &Mapping, bytes: u64) -> Result<()> {
+    let counts = mapping.access.write && !mapping.traits.shared && !mapping.traits.no_reserve;
+    if counts && bytes > stats().total * PAGE_BYTES as u64 {
+        return Err(Error::OutOfMemory);
+    }
+    Ok(())
+}
+
+/// Obeys `RLIMIT_AS`.
+pub(super) fn check_size(state: &State, more: u64) -> Result<()> {
+    let limit = current().process.limits.soft(Resource::AddressBytes);
+    if state.areas.bytes().saturating_add(more) > limit {
+        return Err(Error::OutOfMemory);
+    }
+    Ok(())
+}
+
+pub(super) fn choose_place(state: &State, place: Place, bytes: u64) -> Result<VirtAddr> {
+    match place {
+        Place::Hint(at) => {
+            let at = at.page_floor();
+            if at.0 != 0 && state.areas.is_free(at, bytes, ANYWHERE) {
+                return Ok(at);
+            }
+            let window = state.layout.window();
+            let gap = state.areas.highest_gap(bytes, PAGE_BYTES as u64, window);
+            gap.ok_or(Error::OutOfMemory)
+        }
+        Place::Fixed(at) | Place::FixedIfFree(at) if at.page_offset() != 0 => Err(Error::Invalid),
+        Place::Fixed(at) => {
+            let end = at.checked_add(bytes).filter(|&end| end <= ANYWHERE.high);
+            end.map(|_| at).ok_or(Error::OutOfMemory)
+        }
+        Place::FixedIfFree(at) => {
+            page_range(at, bytes).ok_or(Error::OutOfMemory)?;
+            let free = state.areas.is_free(at, bytes, ANYWHERE);
+            if free { Ok(at) } else { Err(Error::Exists) }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What can be mapped into an address space besides private anonymous memory.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use super::FaultError;
+use crate::error;
+use crate::file::OpenFile;
+pub use mach::mem::Page;
+
+/// How a mapping sees a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sharing {
+    /// Every later store of anybody must be visible (`MAP_SHARED`).
+    Shared,
+    /// Mapped read-only and copied before the first store (`MAP_PRIVATE`): the object
+    /// may give out a page that must never change, such as one of the boot image.
+    Private,
+}
+
+/// Bytes in pages: a file, shared anonymous memory.
+pub trait MemoryObject: Send + Sync {
+    /// The page with the bytes from `index` * 4096 on; may block while it is read in.
+    ///
+    /// `Bus` for a page wholly beyond the end.
+    fn page(&self, index: u64, sharing: Sharing) -> Result<Page, FaultError>;
+
+    /// As [`MemoryObject::page`], for a page that is at hand: never blocks, takes no
+    /// sleeping lock, makes no new page. A fault maps neighbours that are ready.
+    fn ready_page(&self, _index: u64, _sharing: Sharing) -> Option<Page> {
+        None
+    }
+
+    /// Its size in bytes.
+    fn size(&self) -> u64;
+
+    /// A program is about to store to a shared page; called before the first store
+    /// after each [`MemoryObject::sync`]. Must not block.
+    fn mark_dirty(&self, _index: u64) {}
+
+    /// Brings dirty pages of a range of bytes to where they are kept; blocks.
+    fn sync(&self, _bytes: Range<u64>) -> error::Result<()> {
+        Ok(())
+    }
+
+    /// Its name for people where no file is mapped (`[vdso]`).
+    fn label(&self) -> &'static str {
+        ""
+    }
+}
+
+/// A memory object as an area holds it, with the opening it was mapped through.
+#[derive(Clone)]
+pub struct Object {
+    /// The pages.
+    pub memory: Arc<dyn MemoryObject>,
+    /// The opening that stays open as long as the area.
+    pub file: Option<Arc<OpenFile>>,
+}
+
+impl Object {
+    /// What names the object in all address spaces: its address.
+    pub fn identity(&self) -> usize {
+        Arc::as_ptr(&self.memory).addr()
+    }
+}
+
+impl PartialEq for Object {
+    fn eq(&self, other: &Self) -> bool {
+        self.identity() == other.identity()
+    }
+}
+
+/// Pages that exist already and never change places: the vDSO.
+pub struct FixedPages {
+    label: &'static str,
+    pages: Vec<Page>,
+}
+
+impl FixedPages {
+    /// An object of these pages.
+    pub fn new(label: &'static str, pages: Vec<Page>) -> Self {
+        Self { label, pages }
+    }
+}
+
+impl MemoryObject for FixedPages {
+    fn page(&self, index: u64, sharing: Sharing) -> Result<Page, FaultError> {
+        self.ready_page(index, sharing).ok_or(FaultError::Bus)
+    }
+
+    fn ready_page(&self, index: u64, _: Sharing) -> Option<Page> {
+        self.pages.get(usize::try_from(index).ok()?).cloned()
+    }
+
+    fn size(&self) -> u64 {
+        (self.pages.len() * base::PAGE_BYTES) as u64
+    }
+
+    fn label(&self) -> &'static str {
+        self.label
+    }
+}

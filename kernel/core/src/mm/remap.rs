@@ -1,0 +1,162 @@
+//! mremap: growing, shrinking and moving a mapping.
+
+use core::ops::Range;
+
+use base::{PAGE_BYTES, VirtAddr};
+use mach::mem::Gather;
+use vma::{Area, Backing};
+
+use super::map::{check_size, choose_place};
+use super::space::{State, page_range};
+use super::{AddressSpace, Object, Place};
+use crate::error::{Error, Result};
+
+/// Where the mapping may go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// It has to stay.
+    Stay,
+    /// It may move if it can not grow where it is.
+    Anywhere,
+    /// It has to go here; what is there is unmapped.
+    Fixed(VirtAddr),
+}
+
+/// What mremap asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Remap {
+    /// The mapping.
+    pub start: VirtAddr,
+    /// Its length in bytes now.
+    pub old_bytes: u64,
+    /// Its length in bytes afterwards.
+    pub new_bytes: u64,
+    /// Where.
+    pub target: Target,
+    /// The old place stays mapped and is empty (`MREMAP_DONTUNMAP`).
+    pub keep_old: bool,
+}
+
+impl AddressSpace {
+    /// Changes size or place of a mapping; returns where it is.
+    pub fn remap(&self, request: Remap) -> Result<VirtAddr> {
+        let old_bytes = round_up(request.old_bytes)?;
+        let new_bytes = round_up(request.new_bytes)?;
+        let old = page_range(request.start, old_bytes.max(1)).ok_or(Error::Invalid)?;
+        if new_bytes == 0 || old_bytes == 0 {
+            return Err(Error::Invalid);
+        }
+        if let Target::Stay | Target::Anywhere = request.target {
+            if let Some(done) = self.resize_in_place(request, old.clone(), new_bytes)? {
+                return Ok(done);
+            }
+        }
+        self.relocate(request, old, new_bytes)
+    }
+
+    /// Shrinks, or grows into free addresses; `None` if it would have to move.
+    fn resize_in_place(
+        &self,
+        request: Remap,
+        old: Range<VirtAddr>,
+        new_bytes: u64,
+    ) -> Result<Option<VirtAddr>> {
+        let end = old.start.checked_add(new_bytes).ok_or(Error::Invalid)?;
+        if request.keep_old {
+            return Ok(None);
+        }
+        if end < old.end {
+            self.unmap(end, old.end - end)?;
+        }
+        let mut state = self.lock();
+        let area = whole_area(&state, &(old.start..old.end.min(end)))?;
+        if end <= old.end {
+            return Ok(Some(old.start));
+        }
+        if old.end == area.end
+            && state
+                .areas
+                .is_free(old.end, end - old.end, super::layout::ANYWHERE)
+        {
+            check_size(&state, end - old.end)?;
+            let mut more = continuation(&area, old.end);
+            (more.start, more.end) = (old.end, end);
+            state.areas.insert(more)?;
+            return Ok(Some(old.start));
+        }
+        match request.target {
+            Target::Stay => Err(Error::OutOfMemory),
+            _ => Ok(None),
+        }
+    }
+
+    fn relocate(&self, request: Remap, old: Range<VirtAddr>, new_bytes: u64) -> Result<VirtAddr> {
+        let mut state = self.lock();
+        let area = whole_area(&state, &old)?;
+        let place = match request.target {
+            Target::Fixed(at) => Place::Fixed(at),
+            _ => Place::Hint(VirtAddr(0)),
+        };
+        let at = choose_place(&state, place, new_bytes)?;
+        let new = at..at + new_bytes;
+        if new.start < old.end && old.start < new.end {
+            return Err(Error::Invalid);
+        }
+        check_size(&state, new_bytes)?;
+        let replaced = self.remove(&mut state, new.clone())?;
+        let moved = self.move_area(&mut state, &area, old, new, request.keep_old);
+        drop(state);
+        drop((replaced, area));
+        moved.map(|()| at)
+    }
+
+    fn move_area(
+        &self,
+        state: &mut State,
+        area: &Area<Object>,
+        old: Range<VirtAddr>,
+        new: Range<VirtAddr>,
+        keep_old: bool,
+    ) -> Result<()> {
+        let mut target = continuation(area, old.start);
+        (target.start, target.end) = (new.start, new.end);
+        state.areas.insert(target)?;
+        let table = self.table()?;
+        let bytes = (old.end - old.start).min(new.end - new.start);
+        let mut gather = Gather::new(table);
+        let complete = table.relocate(old.start, new.start, bytes, &mut gather);
+        drop(gather);
+        if !complete {
+            return Err(Error::OutOfMemory);
+        }
+        // `area` still holds the object, so nothing dear is dropped under the lock.
+        if !keep_old {
+            drop(self.remove(state, old)?);
+        }
+        Ok(())
+    }
+}
+
+fn round_up(bytes: u64) -> Result<u64> {
+    bytes
+        .checked_next_multiple_of(PAGE_BYTES as u64)
+        .ok_or(Error::Invalid)
+}
+
+/// The one area that holds all of `range`.
+fn whole_area(state: &State, range: &Range<VirtAddr>) -> Result<Area<Object>> {
+    let area = state.areas.find(range.start).ok_or(Error::BadAddress)?;
+    if area.end < range.end {
+        return Err(Error::BadAddress);
+    }
+    Ok(area.clone())
+}
+
+/// An area like `area` whose object starts where `area` shows it at `at`.
+fn continuation(area: &Area<Object>, at: VirtAddr) -> Area<Object> {
+    let mut like = area.clone();
+    if let Some(Backing { offset, .. }) = &mut like.backing {
+        *offset += at - area.start;
+    }
+    like
+}

@@ -1,0 +1,156 @@
+//! One address space.
+
+use alloc::sync::Arc;
+use core::ops::Range;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use base::{PAGE_BYTES, VirtAddr};
+use mach::mem::{PageTable, Prot};
+use mach::sync::{Lazy, Spin, SpinGuard};
+use vma::{AreaMap, TooManyAreas};
+
+use super::{Layout, Object, Rights};
+use crate::error::{Error, Result};
+
+/// What the lock guards.
+pub(super) struct State {
+    pub areas: AreaMap<Object>,
+    /// The program's heap: `[start, end)`, the end at any byte.
+    pub heap: Range<VirtAddr>,
+    pub layout: Layout,
+}
+
+/// The memory of one process.
+pub struct AddressSpace {
+    /// `None` for the space of threads that have no program.
+    table: Option<PageTable>,
+    state: Spin<State>,
+    /// Faults resolved with what was at hand, and with waiting for an object.
+    pub(super) quick_faults: AtomicU64,
+    pub(super) slow_faults: AtomicU64,
+    /// The most pages that were resident.
+    pub(super) resident_max: AtomicUsize,
+}
+
+static KERNEL: Lazy<Arc<AddressSpace>> =
+    Lazy::new(|| Arc::new(AddressSpace::with(None, Layout::random([0; 4], 0))));
+
+impl AddressSpace {
+    fn with(table: Option<PageTable>, layout: Layout) -> Self {
+        let zero = VirtAddr(0);
+        let state = State {
+            areas: AreaMap::new(),
+            heap: zero..zero,
+            layout,
+        };
+        Self {
+            table,
+            state: Spin::new(state),
+            quick_faults: AtomicU64::new(0),
+            slow_faults: AtomicU64::new(0),
+            resident_max: AtomicUsize::new(0),
+        }
+    }
+
+    /// The space of threads that have no program: only the kernel is mapped.
+    pub fn kernel() -> Arc<Self> {
+        KERNEL.clone()
+    }
+
+    /// An empty space for a program.
+    pub fn new(layout: Layout) -> Result<Arc<Self>> {
+        let table = PageTable::new().ok_or(Error::OutOfMemory)?;
+        Ok(Arc::new(Self::with(Some(table), layout)))
+    }
+
+    /// Makes this the CPU's address space. The kernel's own space keeps what is loaded:
+    /// nobody touches user addresses in it.
+    #[inline]
+    pub fn activate(&self) {
+        if let Some(table) = &self.table {
+            table.activate();
+        }
+    }
+
+    /// Where things were placed in it.
+    pub fn layout(&self) -> Layout {
+        self.state.lock().layout
+    }
+
+    #[inline]
+    pub(super) fn lock(&self) -> SpinGuard<'_, State> {
+        self.state.lock()
+    }
+
+    /// The page table; an error for the kernel's space, in which nothing can be mapped.
+    #[inline]
+    pub(super) fn table(&self) -> Result<&PageTable> {
+        self.table.as_ref().ok_or(Error::OutOfMemory)
+    }
+
+    /// Faults resolved so far: (without, with waiting for an object).
+    pub fn fault_counts(&self) -> (u64, u64) {
+        (
+            self.quick_faults.load(Relaxed),
+            self.slow_faults.load(Relaxed),
+        )
+    }
+
+    /// Memory that is resident now, in bytes.
+    pub fn resident_bytes(&self) -> u64 {
+        let pages = self.table.as_ref().map_or(0, PageTable::resident);
+        (pages * PAGE_BYTES) as u64
+    }
+
+    /// The most memory that was resident, in bytes, as far as faults and unmappings saw it.
+    pub fn resident_bytes_max(&self) -> u64 {
+        let seen = (self.resident_max.load(Relaxed) * PAGE_BYTES) as u64;
+        seen.max(self.resident_bytes())
+    }
+
+    /// Memory that is mapped, in bytes, resident or not.
+    pub fn mapped_bytes(&self) -> u64 {
+        self.lock().areas.bytes()
+    }
+
+    /// Remembers the resident size before pages go away.
+    pub(super) fn note_resident(&self) {
+        if let Some(table) = &self.table {
+            self.resident_max.fetch_max(table.resident(), Relaxed);
+        }
+    }
+
+    /// For an address in memory that other spaces may share: what names it everywhere
+    /// (a number of the memory object, the offset in it). `None` for private memory.
+    pub fn shared_identity(&self, address: VirtAddr) -> Result<Option<(usize, u64)>> {
+        let state = self.lock();
+        let area = state.areas.find(address).ok_or(Error::BadAddress)?;
+        if !area.traits.shared {
+            return Ok(None);
+        }
+        let backing = area.backing.as_ref();
+        Ok(backing.map(|b| (b.object.identity(), b.offset + (address - area.start))))
+    }
+}
+
+impl From<TooManyAreas> for Error {
+    fn from(_: TooManyAreas) -> Self {
+        Self::OutOfMemory
+    }
+}
+
+/// What the page table shall permit for an area's rights.
+pub(super) fn prot(rights: Rights) -> Prot {
+    Prot {
+        read: rights.read,
+        write: rights.write,
+        exec: rights.exec,
+    }
+}
+
+/// `[start, start + bytes)` in whole pages; `None` if it is empty or leaves the user half.
+pub(super) fn page_range(start: VirtAddr, bytes: u64) -> Option<Range<VirtAddr>> {
+    let end = start.checked_add(bytes)?.page_ceil();
+    let inside = start.page_offset() == 0 && start < end && end <= mach::mem::USER_END;
+    inside.then_some(start..end)
+}
