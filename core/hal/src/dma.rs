@@ -7,14 +7,36 @@
 use base::DeviceAddr;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
+use mbuf::Mbuf;
 
-/// A range of device addresses that is known to be contiguous and owned.
+/// A range of device addresses, contiguous and owned by whoever tells it to a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
     /// Where it begins on the device's bus.
     pub addr: DeviceAddr,
     /// Bytes.
     pub len: u32,
+}
+
+impl Span {
+    /// The bytes of a packet buffer, for a device to read.
+    #[inline]
+    pub fn of(buffer: &Mbuf) -> Self {
+        Self {
+            addr: buffer.device_addr(),
+            len: buffer.len() as u32,
+        }
+    }
+
+    /// The room behind the bytes of a packet buffer, for a device to write.
+    #[inline]
+    pub fn room_of(buffer: &Mbuf) -> Self {
+        let addr = buffer.device_addr() + buffer.len() as u64;
+        Self {
+            addr,
+            len: buffer.tailroom() as u32,
+        }
+    }
 }
 
 /// Gives a buffer's memory back; gets its base, its bytes and the word that was passed
@@ -97,6 +119,14 @@ impl DmaBuf {
     /// Bytes in the buffer.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    pub(crate) fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    pub(crate) fn device(&self) -> DeviceAddr {
+        self.device
     }
 
     /// What the device must be told to reach `len` bytes at `offset`; `None` if they do

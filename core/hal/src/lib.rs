@@ -9,8 +9,9 @@
 //! - [`Mmio`] is a bounded window of registers; every access is checked.
 //! - [`DmaBuf`] is *contiguous* memory; only it (and a packet buffer) has a
 //!   [`base::DeviceAddr`], so scattered memory cannot reach a device by mistake.
-//! - A [`Span`] is what a device may be told: an address and a length that a
-//!   [`DmaBuf`] has checked.
+//! - A [`Span`] is what a device may be told: an address and a length, taken from a
+//!   [`DmaBuf`] or a packet buffer.
+//! - A network card is a [`FramePort`].
 //!
 //! Not here: who owns interrupts' vectors (the kernel), what a packet buffer is
 //! (`mbuf`), any driver.

@@ -4,15 +4,19 @@
 //! keeps a clone for the device's side, which reads and writes by device address like
 //! hardware does. An address that belongs to no live buffer is refused and so found.
 
-use crate::{DmaBuf, DmaSource};
+use crate::{DmaBuf, DmaSource, Mmio};
 use alloc::alloc::{Layout, alloc_zeroed, dealloc};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
+use alloc::vec;
 use alloc::vec::Vec;
 use base::DeviceAddr;
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, Ordering};
+use mbuf::{BLOCK_BYTES, FreeList};
 
 /// The simulated bus lies far from any address of the host, so that mixing them up fails.
 const BUS_BASE: u64 = 0x1_0000_0000;
@@ -92,6 +96,24 @@ impl SimMemory {
             unsafe { to.copy_from_nonoverlapping(from.as_ptr(), from.len()) };
             Ok(())
         })
+    }
+
+    /// Packet buffers that the device can reach. They are never freed.
+    pub fn packet_pool(&self, blocks: usize) -> &'static FreeList {
+        let pool: &'static FreeList = Box::leak(Box::default());
+        if let Some(buf) = self.dma_alloc(blocks * BLOCK_BYTES, 4096) {
+            let buf = ManuallyDrop::new(buf);
+            // SAFETY: `mbuf`'s Live: zeroed, aligned, ours, and leaked just now.
+            unsafe { pool.add_region(buf.base(), buf.bytes(), buf.device()) };
+        }
+        pool
+    }
+
+    /// Registers that only remember what is written to them. They are never freed.
+    pub fn registers(&self, words: usize) -> Mmio {
+        let memory = Box::leak(vec![0u64; words].into_boxed_slice());
+        // SAFETY: WINDOW: leaked, so mapped for good, and no reference to it remains.
+        unsafe { Mmio::new(NonNull::from(memory).cast(), words * 8) }
     }
 
     /// Live buffers, to find leaks.

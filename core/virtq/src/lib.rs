@@ -33,6 +33,7 @@ extern crate alloc;
 mod layout;
 mod queue;
 mod shadow;
+pub mod sim;
 
 pub use layout::{Addresses, SIZE_MAX};
 pub use queue::{Config, Part, Queue, Used};

@@ -1,7 +1,8 @@
 //! A queue against an honest device.
 
-use crate::device::{Device, Random, for_each_seed};
+use crate::random::{Random, for_each_seed};
 use hal::{DmaBuf, DmaSource, Span, sim::SimMemory};
+use virtq::sim::Device;
 use virtq::{AddError, Config, Part, Queue, Token};
 
 const SIZE: u16 = 8;

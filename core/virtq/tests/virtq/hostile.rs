@@ -1,7 +1,8 @@
 //! A queue against a device that lies.
 
-use crate::device::{Device, for_each_seed};
+use crate::random::for_each_seed;
 use hal::{DmaBuf, DmaSource, sim::SimMemory};
+use virtq::sim::Device;
 use virtq::{AddError, Config, Part, Queue, QueueError};
 
 const SIZE: u16 = 8;
