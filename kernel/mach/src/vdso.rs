@@ -1,4 +1,66 @@
-//! The vDSO: code that programs call instead of the kernel to read the clock.
+//! The vDSO's two pages: the code that programs call to read the clock, and the data that
+//! it reads. `exec` maps the data page and, right after it, the code page into every
+//! program and passes the code page's address as `AT_SYSINFO_EHDR`.
+//!
+//! The data page is written here alone, under a lock, by the protocol of the crate `vdso`.
+
+use base::PAGE_BYTES;
+use vdso::field;
+
+use crate::mem::Page;
+use crate::sync::{Once, Spin};
+
+const _: () = assert!(vdso::IMAGE.len() <= PAGE_BYTES, "the code is one page");
+
+static DATA: Once<Page> = Once::new();
+static CODE: Once<Page> = Once::new();
+static WRITER: Spin<()> = Spin::new(());
+
+/// The page that the code reads; to be mapped readable right before [`code_page`].
+///
+/// `None` if the machine had no memory for it at boot.
+pub fn data_page() -> Option<Page> {
+    DATA.get().cloned()
+}
+
+/// The code; to be mapped readable and executable. `None` as for [`data_page`].
+pub fn code_page() -> Option<Page> {
+    CODE.get().cloned()
+}
+
+pub(crate) fn init() {
+    if let (Some(data), Some(code)) = (Page::zeroed(), Page::zeroed()) {
+        code.write(0, vdso::IMAGE);
+        CODE.call_once(|| code);
+        DATA.call_once(|| data);
+        publish();
+    }
+}
 
 /// Makes the clock's present scale visible to programs.
-pub(crate) fn publish() {}
+pub(crate) fn publish() {
+    let Some(page) = DATA.get() else { return };
+    let _alone = WRITER.lock();
+    let store = |index: usize, value| page.store_u64(index * 8, value);
+    let sequence = page.load_u64(field::SEQUENCE * 8);
+    store(field::SEQUENCE, sequence | 1);
+    let (base, multiplier, shift) = crate::time::scale();
+    debug_assert!(shift == 32, "the code in the page shifts by 32");
+    store(field::CLOCK_USABLE, 1);
+    store(field::BASE, base);
+    store(field::MULTIPLIER, multiplier);
+    let offset = crate::time::wall_clock_offset().as_nanos();
+    store(field::WALL_OFFSET, u64::try_from(offset).unwrap_or(u64::MAX));
+    store(field::CPU_BY, cpu_by());
+    store(field::SEQUENCE, sequence + 2);
+}
+
+fn cpu_by() -> u64 {
+    if arch::cpuid::has_rdpid() {
+        field::CPU_BY_RDPID
+    } else if arch::cpuid::has_rdtscp() {
+        field::CPU_BY_RDTSCP
+    } else {
+        field::CPU_BY_CALL
+    }
+}

@@ -3,7 +3,7 @@
 use arch::{area, cpuid, fpu, instr, switch, syscall, tables};
 
 use super::{INFO, loader};
-use crate::{console, cpu, irq, log, madt, mem, random, time, trap};
+use crate::{console, cpu, irq, log, madt, mem, random, time, trap, vdso};
 
 const CR4_UMIP: u64 = 1 << 11;
 const CR4_SMEP: u64 = 1 << 20;
@@ -39,6 +39,8 @@ unsafe extern "C" fn mach_start(door: u64, address: u64) -> ! {
     cpu::record(base::CpuId(0), arch::apic::id());
     irq::init_vectors();
     time::init();
+    vdso::init();
+    time::init_wall();
     time::init_timer(true);
     random::init();
     irq::init_pins(madt::io_apics());

@@ -8,6 +8,7 @@
 //! fires once for nothing, because moving it on each return to user mode costs more.
 
 mod calibrate;
+mod rtc;
 mod timer;
 mod wall;
 
@@ -60,6 +61,13 @@ pub(crate) fn init() {
     HERTZ.store(hertz, Ordering::Relaxed);
     let multiplier = (1_000_000_000_u128 << 32) / u128::from(hertz);
     MULTIPLIER.store(multiplier as u64, Ordering::Relaxed);
+}
+
+/// Sets the wall clock from the clock chip, where there is one.
+pub(crate) fn init_wall() {
+    if let Some(since_1970) = rtc::since_1970() {
+        set_wall_clock(since_1970);
+    }
 }
 
 /// Waits, spinning, for a device that needs a moment during set-up.

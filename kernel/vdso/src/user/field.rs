@@ -1,0 +1,21 @@
+//! The data page, word by word. All words are 64 bits.
+
+/// Even while the rest can be read.
+pub const SEQUENCE: usize = 0;
+/// Not zero if the clock can be computed here; else programs ask the kernel.
+pub const CLOCK_USABLE: usize = 1;
+/// Time-stamp counter at the machine's start.
+pub const BASE: usize = 2;
+/// Nanoseconds per tick, as a fraction of 2^32.
+pub const MULTIPLIER: usize = 3;
+/// Nanoseconds between 1970 and the machine's start.
+pub const WALL_OFFSET: usize = 4;
+/// How to learn the CPU's number: one of the values below.
+pub const CPU_BY: usize = 5;
+
+/// By asking the kernel.
+pub const CPU_BY_CALL: u64 = 0;
+/// By RDPID.
+pub const CPU_BY_RDPID: u64 = 1;
+/// By RDTSCP.
+pub const CPU_BY_RDTSCP: u64 = 2;
