@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use base::VirtAddr;
 
 use crate::error::Result;
-use crate::mm::Access;
+use crate::mm::{Access, Page};
 use crate::user::{self, Fault};
 
 /// A range of a program's memory.
@@ -157,6 +157,29 @@ fn fill(buffer: &mut &mut [u8], bytes: &[u8]) -> usize {
     count
 }
 
+impl Sink<'_> {
+    /// Takes `len` bytes of `page` from `offset` on, as far as they fit, without a
+    /// buffer between; returns how much.
+    pub fn put_page(&mut self, page: &Page, offset: usize, len: usize) -> Result<usize> {
+        let total = len.min(self.remaining());
+        if let Place::Kernel(buffer) = &mut self.place {
+            let (now, later) = core::mem::take(buffer).split_at_mut(total);
+            page.read(offset, now);
+            *buffer = later;
+            self.done += total;
+            return Ok(total);
+        }
+        let mut put = 0;
+        while put < total {
+            let Some(range) = self.place.take_user(total - put) else { break };
+            user::copy_page_out(page, offset + put, range.start, range.len)?;
+            self.done += range.len;
+            put += range.len;
+        }
+        Ok(total)
+    }
+}
+
 /// Gives the bytes that a write consumes.
 pub struct Source<'a> {
     place: Place<'a>,
@@ -265,4 +288,27 @@ fn touch(range: &UserRange) -> Result<()> {
         at = at.page_floor() + base::PAGE_BYTES as u64;
     }
     Ok(())
+}
+
+impl Source<'_> {
+    /// Stores at most `len` bytes in `page` from `offset` on, without a buffer between;
+    /// returns how much.
+    pub fn take_page(&mut self, page: &Page, offset: usize, len: usize) -> Result<usize> {
+        let total = len.min(self.remaining());
+        if let Place::KernelConst(buffer) = &mut self.place {
+            let (now, later) = buffer.split_at(total);
+            page.write(offset, now);
+            *buffer = later;
+            self.done += total;
+            return Ok(total);
+        }
+        let mut taken = 0;
+        while taken < total {
+            let Some(range) = self.place.take_user(total - taken) else { break };
+            user::copy_page_in(page, offset + taken, range.start, range.len)?;
+            self.done += range.len;
+            taken += range.len;
+        }
+        Ok(total)
+    }
 }

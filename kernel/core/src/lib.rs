@@ -17,9 +17,11 @@
 extern crate alloc;
 
 pub mod clock;
+pub mod dev;
 pub mod epoll;
 pub mod error;
 pub mod file;
+pub mod fs;
 pub mod futex;
 pub mod io;
 pub mod ipc;
@@ -31,6 +33,7 @@ pub mod signal;
 pub mod socket;
 pub mod sync;
 pub mod task;
+pub mod transfer;
 pub mod unix;
 pub mod user;
 

@@ -4,13 +4,15 @@
 //! it in ordinary context (it may read a file) and the copy goes on from there. So all
 //! these functions may block: no spin lock is held across them.
 
-use base::VirtAddr;
+use alloc::vec::Vec;
+
+use base::{PAGE_BYTES, VirtAddr};
 use mach::mem;
 pub use mach::mem::Fault;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::error::{Error, Result};
-use crate::mm::Access;
+use crate::mm::{Access, Page};
 use crate::task::current;
 
 /// Fills `to` from the program's memory at `from`.
@@ -43,6 +45,26 @@ pub fn try_copy_out(from: &[u8], to: VirtAddr) -> core::result::Result<(), Fault
     mem::copy_to_user(to, from)
 }
 
+/// Stores `len` bytes of `page` from `offset` on in the program's memory at `to`.
+pub fn copy_page_out(page: &Page, offset: usize, to: VirtAddr, len: usize) -> Result<()> {
+    let mut done = 0;
+    while let Err(fault) = page.copy_to_user(offset + done, to + done as u64, len - done) {
+        done += fault.done;
+        resolve(fault.addr, Access::Write)?;
+    }
+    Ok(())
+}
+
+/// Fills `len` bytes of `page` from `offset` on from the program's memory at `from`.
+pub fn copy_page_in(page: &Page, offset: usize, from: VirtAddr, len: usize) -> Result<()> {
+    let mut done = 0;
+    while let Err(fault) = page.copy_from_user(offset + done, from + done as u64, len - done) {
+        done += fault.done;
+        resolve(fault.addr, Access::Read)?;
+    }
+    Ok(())
+}
+
 /// Reads one value of plain data.
 pub fn read<T: FromBytes + IntoBytes>(from: VirtAddr) -> Result<T> {
     let mut value = T::new_zeroed();
@@ -59,4 +81,29 @@ pub fn write<T: IntoBytes + Immutable>(to: VirtAddr, value: T) -> Result<()> {
 pub fn resolve(address: VirtAddr, access: Access) -> Result<()> {
     let space = current().process.space.get();
     space.fault(address, access).map_err(|_| Error::BadAddress)
+}
+
+/// Bytes of a string that are fetched at a time.
+const STRING_CHUNK_BYTES: usize = 128;
+
+/// Reads a string that ends with a zero byte, which is not part of the result.
+///
+/// `None` if it is `max` bytes or longer.
+pub fn read_string(from: VirtAddr, max: usize) -> Result<Option<Vec<u8>>> {
+    let mut string = Vec::new();
+    let mut at = from;
+    while string.len() < max {
+        let mut chunk = [0; STRING_CHUNK_BYTES];
+        // Not across a page: the next one may not exist.
+        let in_page = PAGE_BYTES - at.page_offset();
+        let len = in_page.min(STRING_CHUNK_BYTES).min(max - string.len());
+        copy_in(at, &mut chunk[..len])?;
+        let end = chunk[..len].iter().position(|byte| *byte == 0);
+        string.extend_from_slice(&chunk[..end.unwrap_or(len)]);
+        if end.is_some() {
+            return Ok(Some(string));
+        }
+        at = at + len as u64;
+    }
+    Ok(None)
 }

@@ -12,20 +12,34 @@
 
 extern crate alloc;
 
+mod attributes;
 mod call;
 mod deadline;
 mod descriptor;
+mod dir;
 mod dispatch;
 mod epoll;
 mod errno;
 mod event;
+mod fcntl;
+mod inotify;
+mod iovec;
+mod lock;
 mod missing;
+mod mount;
+mod open;
+mod path;
 mod pipe;
 mod poll;
+mod read_write;
 mod select;
+mod sendfile;
 mod sigmask;
 mod socket;
+mod stat;
+mod sync;
 mod table;
+mod xattr;
 
 pub use call::{Arg, Call, Entry, Outcome};
 pub use dispatch::syscall;

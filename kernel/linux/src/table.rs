@@ -7,16 +7,28 @@ const LIMIT: usize = 512;
 
 /// The families, one file each.
 const FAMILIES: &[&[Entry]] = &[
+    crate::attributes::CALLS,
+    crate::dir::CALLS,
     crate::epoll::CALLS,
     crate::event::CALLS,
+    crate::fcntl::CALLS,
+    crate::inotify::CALLS,
+    crate::lock::CALLS,
+    crate::mount::CALLS,
+    crate::open::CALLS,
     crate::pipe::CALLS,
     crate::poll::CALLS,
+    crate::read_write::CALLS,
     crate::select::CALLS,
+    crate::sendfile::CALLS,
     crate::socket::connect::CALLS,
     crate::socket::create::CALLS,
     crate::socket::header::CALLS,
     crate::socket::option::CALLS,
     crate::socket::transfer::CALLS,
+    crate::stat::CALLS,
+    crate::sync::CALLS,
+    crate::xattr::CALLS,
 ];
 
 static TABLE: [Option<Entry>; LIMIT] = merge();

@@ -8,13 +8,16 @@
 mod open_file;
 mod table;
 
+use alloc::string::String;
 use alloc::sync::Arc;
 
 pub use open_file::{OpenFile, StatusFlags};
 pub use table::{Fd, FdTable};
 
 use crate::error::{Error, Result};
+use crate::fs::{FileType, Metadata};
 use crate::io::{Sink, Source};
+use crate::mm::MemoryObject;
 use crate::poll::{Events, Pollee};
 use crate::socket::Socket;
 
@@ -69,6 +72,29 @@ pub trait File: Send + Sync {
     /// The file as a socket, if it is one.
     fn as_socket(&self) -> Option<&dyn Socket> {
         None
+    }
+
+    /// What stat(2) says of it; for files without a name, little.
+    fn metadata(&self) -> Result<Metadata> {
+        Ok(Metadata::anonymous(FileType::Anonymous))
+    }
+
+    /// Its bytes as pages that can be mapped; `None` where it has none.
+    fn memory(self: Arc<Self>) -> Option<Arc<dyn MemoryObject>> {
+        None
+    }
+
+    /// For a pipe: its capacity in bytes, after it was set to at least `wanted` of them.
+    fn pipe_capacity(&self, _wanted: Option<usize>) -> Option<Result<usize>> {
+        None
+    }
+
+    /// What /proc/PID/fdinfo shows besides position and flags; whole lines.
+    fn describe(&self, _text: &mut String) {}
+
+    /// What /proc/PID/fd shows where there is no path: `pipe:[5]`, `anon_inode:[eventfd]`.
+    fn label(&self) -> String {
+        String::from("anon_inode:[file]")
     }
 
     /// For narrowing to a concrete kind of file (`as_any().downcast_ref::<Socket>()`).

@@ -1,12 +1,14 @@
 //! One opening of a file: position, status flags, owner of its signals.
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use bitflags::bitflags;
 
 use super::FileRef;
 use crate::error::{Error, Result};
+use crate::fs::locks::Owner;
+use crate::fs::{InodeRef, Metadata, Path, notify};
 use crate::io::{Sink, Source};
 use crate::sync::Mutex;
 
@@ -53,12 +55,44 @@ pub struct OpenFile {
     flags: AtomicU32,
     /// The position of the next `read` or `write`; held while one is under way.
     pub position: Mutex<u64>,
+    /// Where it was opened; `None` for pipes, sockets and their like.
+    pub path: Option<Path>,
+    /// Who gets its signals (F_SETOWN): a process, or with a minus sign a group.
+    pub signal_owner: AtomicI32,
 }
 
 impl OpenFile {
     /// Opens `file` at position 0.
     pub fn new(file: FileRef, flags: StatusFlags) -> Arc<Self> {
-        Arc::new(Self { file, flags: AtomicU32::new(flags.bits()), position: Mutex::new(0) })
+        Self::make(file, flags, None)
+    }
+
+    /// Opens what is at `path`.
+    pub fn at(file: FileRef, flags: StatusFlags, path: Path) -> Arc<Self> {
+        Self::make(file, flags, Some(path))
+    }
+
+    fn make(file: FileRef, flags: StatusFlags, path: Option<Path>) -> Arc<Self> {
+        Arc::new(Self {
+            file,
+            flags: AtomicU32::new(flags.bits()),
+            position: Mutex::new(0),
+            path,
+            signal_owner: AtomicI32::new(0),
+        })
+    }
+
+    /// The inode of a file that has a name.
+    pub fn inode(&self) -> Option<&InodeRef> {
+        self.path.as_ref().map(Path::inode)
+    }
+
+    /// What stat(2) says of it.
+    pub fn metadata(&self) -> Result<Metadata> {
+        match self.inode() {
+            Some(inode) => inode.metadata(),
+            None => self.file.metadata(),
+        }
     }
 
     /// The status flags now.
@@ -99,6 +133,8 @@ impl OpenFile {
         let mut position = self.position.lock();
         let count = self.file.read_at(self, *position, to)?;
         *position += count as u64;
+        drop(position);
+        notify::read(self);
         Ok(count)
     }
 
@@ -112,13 +148,61 @@ impl OpenFile {
         }
         let mut position = self.position.lock();
         let count = self.file.write_at(self, *position, from)?;
-        *position += count as u64;
+        *position = self.position_after_write(*position, count)?;
+        drop(position);
+        notify::written(self);
         Ok(count)
+    }
+}
+
+impl OpenFile {
+    /// pread(2): at `offset`; the position stays.
+    pub fn read_at(&self, offset: u64, to: &mut Sink<'_>) -> Result<usize> {
+        if !self.is_readable() {
+            return Err(Error::BadFile);
+        }
+        let count = self.file.read_at(self, offset, to)?;
+        notify::read(self);
+        Ok(count)
+    }
+
+    /// pwrite(2): at `offset`; the position stays.
+    pub fn write_at(&self, offset: u64, from: &mut Source<'_>) -> Result<usize> {
+        if !self.is_writable() {
+            return Err(Error::BadFile);
+        }
+        let count = self.file.write_at(self, offset, from)?;
+        notify::written(self);
+        Ok(count)
+    }
+
+    /// A process closed one of its descriptors: its record locks on the file end.
+    pub fn release_process_locks(&self, process: u32) {
+        if let Some(locks) = self.inode().and_then(|inode| inode.locks()) {
+            locks.release(Owner::Process(process));
+        }
+    }
+
+    /// What stands for this opening as the owner of locks.
+    pub fn lock_owner(&self) -> Owner {
+        Owner::Opening(core::ptr::from_ref(self).addr())
+    }
+
+    /// Where the next call goes on: an append ends at the end of the file.
+    fn position_after_write(&self, before: u64, count: usize) -> Result<u64> {
+        match self.flags().contains(StatusFlags::APPEND) {
+            true => Ok(self.file.metadata()?.size),
+            false => Ok(before + count as u64),
+        }
     }
 }
 
 impl Drop for OpenFile {
     fn drop(&mut self) {
         self.file.clone().close(self);
+        if let Some(locks) = self.inode().and_then(|inode| inode.locks()) {
+            locks.release(self.lock_owner());
+        }
+        notify::closed(self);
     }
 }

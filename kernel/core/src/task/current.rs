@@ -35,6 +35,7 @@ pub fn adopt_boot_thread() {
         process,
         context: Context::boot(),
         files: Arc::default(),
+        fs: Arc::default(),
         credentials: Arc::<Credentials>::default(),
         mask: SignalSet::EMPTY,
         name: Name::default(),

@@ -147,11 +147,14 @@ fn build(request: &Clone, id: Tid) -> Result<Child> {
     } else {
         Arc::new(files.fork())
     };
+    let fs = me.fs.get();
+    let fs = if flags.contains(CloneFlags::FS) { fs } else { fs.fork() };
     let thread = Thread::new(Seed {
         id,
         process: process.clone(),
         context,
         files,
+        fs,
         credentials: me.credentials.get(),
         mask: me.signals.mask(),
         name: *me.name.lock(),
@@ -270,6 +273,7 @@ pub fn start_init(entry: fn(usize) -> !, files: Arc<FdTable>) -> Option<Arc<Thre
         process: process.clone(),
         context: Context::new(entry, 0)?,
         files,
+        fs: Arc::default(),
         credentials: Arc::<Credentials>::default(),
         mask: SignalSet::EMPTY,
         name: Name::default(),

@@ -257,4 +257,9 @@ impl Process {
             latch.open();
         }
     }
+
+    /// Its number: that of its first thread.
+    pub fn id(&self) -> Pid {
+        self.id
+    }
 }

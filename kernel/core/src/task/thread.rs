@@ -12,6 +12,7 @@ use mach::task::Context;
 use super::fork::Start;
 use super::{Credentials, Process, Tid};
 use crate::file::FdTable;
+use crate::fs::FsContext;
 use crate::futex;
 use crate::sched::Entity;
 use crate::signal::{SignalSet, ThreadSignals};
@@ -50,6 +51,8 @@ pub struct Seed {
     pub context: Context,
     /// Its descriptors.
     pub files: Arc<FdTable>,
+    /// Where it stands in the tree of files.
+    pub fs: Arc<FsContext>,
     /// Who it acts for.
     pub credentials: Arc<Credentials>,
     /// Signals that it blocks.
@@ -85,6 +88,8 @@ pub struct Thread {
     pub files: Slot<FdTable>,
     /// Who it acts for.
     pub credentials: Slot<Credentials>,
+    /// Its root, working directory and umask.
+    pub fs: Slot<FsContext>,
     /// Blocked and pending signals.
     pub signals: ThreadSignals,
     /// Its wait for a futex.
@@ -117,6 +122,7 @@ impl Thread {
             sched: Entity::default(),
             files: Slot::new(seed.files),
             credentials: Slot::new(seed.credentials),
+            fs: Slot::new(seed.fs),
             signals: ThreadSignals::new(seed.mask),
             futex: futex::Waiter::default(),
             name: Spin::new(seed.name),

@@ -1,0 +1,99 @@
+//! null, zero, full, random, urandom: devices without a device (mem(4), random(4)).
+
+use alloc::sync::Arc;
+
+use base::PAGE_BYTES;
+
+use super::{Device, register as add};
+use crate::error::{Error, Result};
+use crate::file::{File, FileRef, OpenFile, StatusFlags};
+use crate::fs::device_parts;
+use crate::io::{Sink, Source};
+
+/// Linux' major number of the memory devices.
+const MAJOR: u32 = 1;
+/// Random bytes made at a time.
+const RANDOM_CHUNK_BYTES: usize = 256;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    Null = 3,
+    Zero = 5,
+    Full = 7,
+    Random = 8,
+    Urandom = 9,
+}
+
+const KINDS: [(&str, Kind); 5] = [
+    ("null", Kind::Null),
+    ("zero", Kind::Zero),
+    ("full", Kind::Full),
+    ("random", Kind::Random),
+    ("urandom", Kind::Urandom),
+];
+
+/// Adds the five devices.
+pub fn register() {
+    for (name, kind) in KINDS {
+        let minor = kind as u32;
+        add(Device { name, major: MAJOR, minors: (minor, minor), mode: 0o666, open });
+    }
+}
+
+fn open(number: u64, _status: StatusFlags) -> Result<FileRef> {
+    let (_, minor) = device_parts(number);
+    let kind = KINDS.iter().find(|(_, kind)| *kind as u32 == minor).ok_or(Error::NoSuchDevice)?.1;
+    Ok(Arc::new(MemoryDevice(kind)))
+}
+
+/// One of the five.
+pub struct MemoryDevice(Kind);
+
+impl MemoryDevice {
+    /// Whether a mapping of it is anonymous memory.
+    pub fn is_zero(&self) -> bool {
+        self.0 == Kind::Zero
+    }
+}
+
+impl File for MemoryDevice {
+    fn read_at(&self, _open: &OpenFile, _offset: u64, to: &mut Sink<'_>) -> Result<usize> {
+        match self.0 {
+            Kind::Null => Ok(0),
+            Kind::Zero | Kind::Full => fill(to, |bytes| bytes.fill(0)),
+            Kind::Random | Kind::Urandom => fill(to, mach::random::fill),
+        }
+    }
+
+    fn write_at(&self, _open: &OpenFile, _offset: u64, from: &mut Source<'_>) -> Result<usize> {
+        match self.0 {
+            Kind::Full => Err(Error::NoSpace),
+            _ => Ok(from.remaining()),
+        }
+    }
+
+    fn is_seekable(&self) -> bool {
+        true
+    }
+
+    fn as_any(&self) -> &dyn core::any::Any {
+        self
+    }
+}
+
+/// Fills all of `to` with bytes that `make` makes.
+fn fill(to: &mut Sink<'_>, make: fn(&mut [u8])) -> Result<usize> {
+    let mut bytes = [0; RANDOM_CHUNK_BYTES];
+    const _: () = assert!(RANDOM_CHUNK_BYTES <= PAGE_BYTES, "it lies on the kernel's stack");
+    let start = to.done();
+    while to.remaining() > 0 {
+        let len = to.remaining().min(bytes.len());
+        make(&mut bytes[..len]);
+        match to.put(&bytes[..len]) {
+            Ok(_) => {}
+            Err(error) if to.done() == start => return Err(error),
+            Err(_) => break,
+        }
+    }
+    Ok(to.done() - start)
+}

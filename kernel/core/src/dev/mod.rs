@@ -1,0 +1,18 @@
+//! Devices: what a node's number opens.
+//!
+//! A driver registers a number with a function that opens it; a node in /dev (or
+//! anywhere) only carries the number. The memory devices live here; terminals register
+//! theirs from outside. Opening an unknown number is ENXIO.
+
+mod log;
+mod memory;
+mod table;
+
+pub use memory::MemoryDevice;
+pub use table::{Device, Open, node_of, nodes, open, register};
+
+/// Registers the devices that need no hardware; once at boot.
+pub fn init() {
+    memory::register();
+    log::register();
+}

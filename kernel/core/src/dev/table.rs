@@ -1,0 +1,57 @@
+//! Which number belongs to which driver.
+
+use alloc::vec::Vec;
+
+use mach::sync::Spin;
+
+use crate::error::{Error, Result};
+use crate::file::{FileRef, StatusFlags};
+use crate::fs::device_number;
+
+/// Opens a device: its number, and the status flags of the opening.
+pub type Open = fn(u64, StatusFlags) -> Result<FileRef>;
+
+/// A driver's claim on numbers.
+#[derive(Clone, Copy)]
+pub struct Device {
+    /// Its name below /dev; empty for numbers that get no node (pseudo terminals).
+    pub name: &'static str,
+    /// The major number.
+    pub major: u32,
+    /// The minor numbers: first and last.
+    pub minors: (u32, u32),
+    /// Permission bits of its node.
+    pub mode: u32,
+    /// Opens it.
+    pub open: Open,
+}
+
+static DEVICES: Spin<Vec<Device>> = Spin::new(Vec::new());
+
+/// Adds a driver.
+pub fn register(device: Device) {
+    DEVICES.lock().push(device);
+}
+
+/// Opens the device with this number.
+pub fn open(number: u64, status: StatusFlags) -> Result<FileRef> {
+    let device = find(|device| {
+        let (first, last) = device.minors;
+        device_number(device.major, first) <= number && number <= device_number(device.major, last)
+    });
+    (device.ok_or(Error::NoSuchDevice)?.open)(number, status)
+}
+
+/// The number of the device with this name.
+pub fn node_of(name: &str) -> Option<u64> {
+    find(|device| device.name == name).map(|device| device_number(device.major, device.minors.0))
+}
+
+/// All devices that have a node.
+pub fn nodes() -> Vec<Device> {
+    DEVICES.lock().iter().filter(|device| !device.name.is_empty()).copied().collect()
+}
+
+fn find(matches: impl Fn(&Device) -> bool) -> Option<Device> {
+    DEVICES.lock().iter().find(|device| matches(device)).copied()
+}

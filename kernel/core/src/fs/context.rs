@@ -1,0 +1,78 @@
+//! Where a thread stands in the tree: its root, its working directory, its umask.
+//!
+//! Threads of a process usually share one context (CLONE_FS); fork copies it.
+
+use alloc::sync::Arc;
+
+use mach::sync::Spin;
+
+use super::{Path, mount};
+use crate::task::current;
+
+#[derive(Clone)]
+struct State {
+    /// `None`: the top of the tree.
+    root: Option<Path>,
+    /// `None`: the root.
+    cwd: Option<Path>,
+    umask: u32,
+}
+
+/// What chdir(2), chroot(2) and umask(2) set.
+pub struct FsContext {
+    state: Spin<State>,
+}
+
+/// Permission bits that a new file does not get, until a program says otherwise.
+const DEFAULT_UMASK: u32 = 0o022;
+
+impl Default for FsContext {
+    fn default() -> Self {
+        Self { state: Spin::new(State { root: None, cwd: None, umask: DEFAULT_UMASK }) }
+    }
+}
+
+impl FsContext {
+    /// A copy of its own, for a process that does not share it.
+    pub fn fork(&self) -> Arc<Self> {
+        Arc::new(Self { state: Spin::new(self.state.lock().clone()) })
+    }
+
+    /// Where absolute paths start.
+    pub fn root(&self) -> Path {
+        self.state.lock().root.clone().unwrap_or_else(mount::root)
+    }
+
+    /// Where relative paths start.
+    pub fn cwd(&self) -> Path {
+        let state = self.state.lock();
+        state.cwd.clone().or_else(|| state.root.clone()).unwrap_or_else(mount::root)
+    }
+
+    /// chdir(2); the caller has checked that it is a directory.
+    pub fn set_cwd(&self, path: Path) {
+        let old = self.state.lock().cwd.replace(path);
+        drop(old);
+    }
+
+    /// chroot(2); likewise.
+    pub fn set_root(&self, path: Path) {
+        let old = self.state.lock().root.replace(path);
+        drop(old);
+    }
+
+    /// The permission bits that new files do not get.
+    pub fn umask(&self) -> u32 {
+        self.state.lock().umask
+    }
+
+    /// Sets the umask; gives back the old one.
+    pub fn set_umask(&self, mask: u32) -> u32 {
+        core::mem::replace(&mut self.state.lock().umask, mask & 0o777)
+    }
+}
+
+/// The current thread's context.
+pub fn context() -> Arc<FsContext> {
+    current().fs.get()
+}

@@ -1,0 +1,202 @@
+//! The cache of names: which inode a name in a directory means.
+//!
+//! A [`Dentry`] is one name of one inode. A directory's dentry keeps its children,
+//! negative answers included, so that a path that was walked once is walked again
+//! without asking the file system. A child holds its parent, so whoever holds a dentry
+//! can tell its path. A removed name's dentry is detached, not changed: an open file
+//! keeps its inode.
+//!
+//! Bounds: a directory keeps at most [`KEPT_MAX`] names that nobody uses.
+//!
+//! Lock order: a directory's `changing` (sleeps) is held over every change of its names
+//! and every question to the file system; `children` and `place` are short spin locks,
+//! never held together with those of another dentry.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use hashbrown::HashMap;
+use mach::sync::Spin;
+
+use super::{FileType, InodeRef};
+use crate::error::{Error, Result};
+use crate::sync::Mutex;
+
+/// A name without slashes.
+pub type Name = Arc<[u8]>;
+
+/// The longest name (`NAME_MAX` of Linux).
+pub const NAME_BYTES_MAX: usize = 255;
+/// Cached names of a directory at which the unused ones are dropped.
+const KEPT_MAX: usize = 2048;
+
+struct Place {
+    parent: Option<Arc<Dentry>>,
+    name: Name,
+}
+
+struct Directory {
+    children: Spin<HashMap<Name, Option<Arc<Dentry>>>>,
+    changing: Mutex<()>,
+}
+
+/// One name of an inode.
+pub struct Dentry {
+    inode: InodeRef,
+    place: Spin<Place>,
+    directory: Option<Box<Directory>>,
+    keeps_names: bool,
+    mounted: AtomicBool,
+    gone: AtomicBool,
+}
+
+impl Dentry {
+    /// The top of a file system, or a file without a name (`name` is for people).
+    pub fn root(inode: InodeRef, name: &[u8], keeps_names: bool) -> Arc<Self> {
+        Self::new(inode, Place { parent: None, name: name.into() }, keeps_names)
+    }
+
+    fn new(inode: InodeRef, place: Place, keeps_names: bool) -> Arc<Self> {
+        let directory = (inode.kind() == FileType::Directory).then(|| {
+            Box::new(Directory { children: Spin::new(HashMap::new()), changing: Mutex::new(()) })
+        });
+        Arc::new(Self {
+            inode,
+            place: Spin::new(place),
+            directory,
+            keeps_names,
+            mounted: AtomicBool::new(false),
+            gone: AtomicBool::new(false),
+        })
+    }
+
+    /// A name below `self` that is not (or no longer) listed.
+    pub fn detached(self: &Arc<Self>, name: &[u8], inode: InodeRef) -> Arc<Self> {
+        let place = Place { parent: Some(self.clone()), name: name.into() };
+        Self::new(inode, place, self.keeps_names)
+    }
+
+    /// What the name means; never changes.
+    pub fn inode(&self) -> &InodeRef {
+        &self.inode
+    }
+
+    /// Whether it is a directory.
+    pub fn is_directory(&self) -> bool {
+        self.directory.is_some()
+    }
+
+    /// The directory it is in; `None` at the top of a file system.
+    pub fn parent(&self) -> Option<Arc<Self>> {
+        self.place.lock().parent.clone()
+    }
+
+    /// Its name.
+    pub fn name(&self) -> Name {
+        self.place.lock().name.clone()
+    }
+
+    /// Whether something may be mounted on it.
+    pub fn is_mounted_on(&self) -> bool {
+        self.mounted.load(Ordering::Acquire)
+    }
+
+    pub(super) fn set_mounted_on(&self, mounted: bool) {
+        self.mounted.store(mounted, Ordering::Release);
+    }
+
+    /// Whether the name was removed.
+    pub fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Acquire)
+    }
+
+    pub(super) fn set_gone(&self) {
+        self.gone.store(true, Ordering::Release);
+    }
+
+    /// The child of this name, `None` if there is no such name.
+    pub fn child(self: &Arc<Self>, name: &[u8]) -> Result<Option<Arc<Self>>> {
+        let directory = self.directory.as_ref().ok_or(Error::NotDirectory)?;
+        if let Some(known) = directory.children.lock().get(name) {
+            return Ok(known.clone());
+        }
+        let _changing = directory.changing.lock();
+        self.child_while_locked(name)
+    }
+
+    /// [`Self::child`] for a caller that holds the directory's lock.
+    pub(super) fn child_while_locked(self: &Arc<Self>, name: &[u8]) -> Result<Option<Arc<Self>>> {
+        let directory = self.directory.as_ref().ok_or(Error::NotDirectory)?;
+        if let Some(known) = directory.children.lock().get(name) {
+            return Ok(known.clone());
+        }
+        if name.len() > NAME_BYTES_MAX {
+            return Err(Error::NameTooLong);
+        }
+        let found = match self.inode.lookup(name) {
+            Ok(inode) => Some(self.detached(name, inode)),
+            Err(Error::NotFound) => None,
+            Err(error) => return Err(error),
+        };
+        if self.keeps_names {
+            self.remember(name, found.clone());
+        }
+        Ok(found)
+    }
+
+    /// Holds the directory still: no name in it changes meanwhile.
+    pub(super) fn lock_names(&self) -> Result<crate::sync::MutexGuard<'_, ()>> {
+        let directory = self.directory.as_ref().ok_or(Error::NotDirectory)?;
+        Ok(directory.changing.lock())
+    }
+
+    /// Notes what a name means from now on.
+    pub(super) fn remember(&self, name: &[u8], dentry: Option<Arc<Self>>) {
+        let Some(directory) = &self.directory else { return };
+        let mut children = directory.children.lock();
+        let unused: Vec<_> = if children.len() < KEPT_MAX {
+            Vec::new()
+        } else {
+            children.extract_if(|_, kept| kept.as_ref().is_none_or(is_unused)).collect()
+        };
+        let old = children.insert(name.into(), dentry);
+        drop(children);
+        drop((unused, old));
+    }
+
+    /// Forgets all names below; breaks the cycles of an unmounted file system.
+    pub(super) fn forget_all(self: &Arc<Self>) {
+        let mut pending = alloc::vec![self.clone()];
+        while let Some(dentry) = pending.pop() {
+            let Some(directory) = &dentry.directory else { continue };
+            let below = core::mem::take(&mut *directory.children.lock());
+            pending.extend(below.into_values().flatten());
+        }
+    }
+
+    /// The name was moved: from now on it is `name` in `parent`.
+    pub(super) fn move_to(self: &Arc<Self>, parent: &Arc<Self>, name: &[u8]) {
+        let moved = Place { parent: Some(parent.clone()), name: name.into() };
+        let old = core::mem::replace(&mut *self.place.lock(), moved);
+        drop(old);
+    }
+
+    /// Whether `self` is `other` or lies above it.
+    pub(super) fn is_above(self: &Arc<Self>, other: &Arc<Self>) -> bool {
+        let mut at = Some(other.clone());
+        while let Some(dentry) = at {
+            if Arc::ptr_eq(&dentry, self) {
+                return true;
+            }
+            at = dentry.parent();
+        }
+        false
+    }
+}
+
+/// Whether only its directory knows it.
+fn is_unused(dentry: &Arc<Dentry>) -> bool {
+    Arc::strong_count(dentry) == 1
+}

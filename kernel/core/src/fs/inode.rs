@@ -1,0 +1,201 @@
+//! What a file system provides: inodes, and the system they belong to.
+//!
+//! An inode is also a [`File`]: opening a regular file or a directory makes no object
+//! but the opening. Each method has the answer of an inode that cannot do it. The caller
+//! (`dentry`, `names`) has checked permissions and holds the lock of each directory that
+//! changes, so an inode sees one change of a directory at a time.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use super::locks::FileLocks;
+use super::seals::Seals;
+use super::{Attachment, Change, FileType, Path};
+use crate::error::{Error, Result};
+use crate::file::{File, FileRef, OpenFile};
+
+/// An inode as everybody holds it.
+pub type InodeRef = Arc<dyn Inode>;
+
+/// What to create.
+#[derive(Clone, Copy, Debug)]
+pub struct New<'a> {
+    /// Kind of file; regular, directory, symbolic link or a device's node.
+    pub kind: FileType,
+    /// Permission bits, umask applied.
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// A device's number (makedev encoding).
+    pub device: u64,
+    /// A symbolic link's text.
+    pub target: &'a [u8],
+}
+
+/// One name in a directory.
+#[derive(Clone, Copy, Debug)]
+pub struct DirEntry<'a> {
+    /// The name.
+    pub name: &'a [u8],
+    /// The inode's number.
+    pub number: u64,
+    /// What it is.
+    pub kind: FileType,
+    /// The cursor that continues after this entry.
+    pub next: u64,
+}
+
+/// Receives entries; false stops the listing before this one.
+pub type Emit<'a> = &'a mut dyn FnMut(DirEntry<'_>) -> bool;
+
+/// A file, a directory, a link or a node.
+pub trait Inode: File {
+    /// What it is; never changes.
+    fn kind(&self) -> FileType;
+
+    /// Changes owner, mode or times.
+    fn change(&self, _change: &Change) -> Result<()> {
+        Err(Error::NotPermitted)
+    }
+
+    /// Finds a name in a directory.
+    fn lookup(&self, _name: &[u8]) -> Result<InodeRef> {
+        Err(Error::NotDirectory)
+    }
+
+    /// Makes a new file under a name that is free.
+    fn create(&self, _name: &[u8], _new: &New<'_>) -> Result<InodeRef> {
+        Err(Error::NotPermitted)
+    }
+
+    /// Makes a file without a name (O_TMPFILE).
+    fn create_nameless(&self, _new: &New<'_>) -> Result<InodeRef> {
+        Err(Error::Unsupported)
+    }
+
+    /// Gives `target` one more name.
+    fn link(&self, _name: &[u8], _target: &InodeRef) -> Result<()> {
+        Err(Error::NotPermitted)
+    }
+
+    /// Removes the name of anything but a directory.
+    fn unlink(&self, _name: &[u8]) -> Result<()> {
+        Err(Error::NotPermitted)
+    }
+
+    /// Removes an empty directory.
+    fn rmdir(&self, _name: &[u8]) -> Result<()> {
+        Err(Error::NotPermitted)
+    }
+
+    /// Moves `name` to `to_name` in `to`, over what is there; with `exchange` both stay.
+    fn rename(&self, _name: &[u8], _to: &InodeRef, _to_name: &[u8], _exchange: bool) -> Result<()> {
+        Err(Error::NotPermitted)
+    }
+
+    /// Lists names from `cursor` (0 at first), without `.` and `..`.
+    fn list(&self, _cursor: u64, _emit: Emit<'_>) -> Result<()> {
+        Err(Error::NotDirectory)
+    }
+
+    /// The text of a symbolic link.
+    fn read_link(&self) -> Result<Vec<u8>> {
+        Err(Error::Invalid)
+    }
+
+    /// For a link that leads to an object and not to a name (`/proc/self/fd/1`).
+    fn jump(&self) -> Option<Result<Path>> {
+        None
+    }
+
+    /// For a magic link to something without a path: the opening itself.
+    fn reopen(&self) -> Option<Arc<OpenFile>> {
+        None
+    }
+
+    /// For an inode whose openings have state of their own: that state.
+    fn open(&self) -> Option<Result<FileRef>> {
+        None
+    }
+
+    /// Sets the size; what is new reads as zeroes.
+    fn truncate(&self, _size: u64) -> Result<()> {
+        Err(Error::Invalid)
+    }
+
+    /// fallocate(2): reserves (or with `punch` frees) a range.
+    fn allocate(&self, _range: Range<u64>, _keep_size: bool, _punch: bool) -> Result<()> {
+        Err(Error::Unsupported)
+    }
+
+    /// Brings data (and unless `data_only` everything else) to the medium.
+    fn sync(&self, _data_only: bool) -> Result<()> {
+        Ok(())
+    }
+
+    /// The next data (or hole) at or after `offset`; `NoSuchDevice` beyond the end.
+    fn seek(&self, offset: u64, hole: bool) -> Result<u64> {
+        let size = self.metadata()?.size;
+        match offset < size {
+            true => Ok(if hole { size } else { offset }),
+            false => Err(Error::NoSuchDevice),
+        }
+    }
+
+    /// The locks that programs put on it; `None` where there can be none.
+    fn locks(&self) -> Option<&FileLocks> {
+        None
+    }
+
+    /// What may no longer be done with it.
+    fn seals(&self) -> Option<&Seals> {
+        None
+    }
+
+    /// Where pipes and sockets hang their object on a node of theirs.
+    fn attachment(&self) -> Option<&Attachment> {
+        None
+    }
+}
+
+/// What statfs(2) says of a file system; sizes in blocks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Usage {
+    /// Linux' number of the kind (statfs(2)).
+    pub magic: u64,
+    /// Bytes in a block.
+    pub block_bytes: u64,
+    /// All blocks.
+    pub blocks: u64,
+    /// Blocks that are free.
+    pub free_blocks: u64,
+    /// All inodes, 0 if without limit.
+    pub inodes: u64,
+    /// Free inodes.
+    pub free_inodes: u64,
+}
+
+/// A file system that can be mounted.
+pub trait FileSystem: Send + Sync {
+    /// Its kind as mount(2) calls it.
+    fn kind(&self) -> &'static str;
+
+    /// The directory at its top.
+    fn root(&self) -> InodeRef;
+
+    /// How full it is.
+    fn usage(&self) -> Usage;
+
+    /// Whether a name, once looked up, stays as it is until we change it.
+    fn keeps_names(&self) -> bool {
+        true
+    }
+
+    /// Writes back everything.
+    fn sync(&self) -> Result<()> {
+        Ok(())
+    }
+}

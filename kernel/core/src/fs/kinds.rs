@@ -1,0 +1,74 @@
+//! The kinds of file system that mount(2) can make, by name.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use mach::sync::Spin;
+
+use super::FileSystem;
+use super::tmpfs::Tmpfs;
+use crate::error::{Error, Result};
+
+/// Makes a file system from its source and its options.
+pub type Make = fn(source: &[u8], options: &[u8]) -> Result<Arc<dyn FileSystem>>;
+
+/// A kind: its name, whether it needs no device, and how it is made.
+#[derive(Clone, Copy)]
+pub struct Kind {
+    /// As mount(2) calls it.
+    pub name: &'static str,
+    /// Shown as `nodev` in /proc/filesystems.
+    pub nodev: bool,
+    /// Makes one.
+    pub make: Make,
+}
+
+static KINDS: Spin<Vec<Kind>> = Spin::new(Vec::new());
+
+/// Adds a kind; at boot.
+pub fn register(kind: Kind) {
+    KINDS.lock().push(kind);
+}
+
+/// All kinds.
+pub fn all() -> Vec<Kind> {
+    KINDS.lock().clone()
+}
+
+/// Makes a file system of the kind `name`.
+pub fn make(name: &[u8], source: &[u8], options: &[u8]) -> Result<Arc<dyn FileSystem>> {
+    let kind = all().into_iter().find(|kind| kind.name.as_bytes() == name);
+    (kind.ok_or(Error::WrongDevice)?.make)(source, options)
+}
+
+/// tmpfs with the options `size=BYTES[kmg]` and `mode=OCTAL`.
+pub fn make_tmpfs(_source: &[u8], options: &[u8]) -> Result<Arc<dyn FileSystem>> {
+    let size = option(options, b"size=").map(parse_size).unwrap_or(Ok(default_bytes()))?;
+    let mode = option(options, b"mode=").map(|text| parse(text, 8)).unwrap_or(Ok(0o1777))?;
+    Ok(Tmpfs::new(size, (mode & 0o7777) as u32))
+}
+
+/// The limit of a tmpfs that names none: half of all memory.
+pub fn default_bytes() -> u64 {
+    mach::mem::stats().total * base::PAGE_BYTES as u64 / 2
+}
+
+/// The value of an option in a list with commas.
+fn option<'a>(options: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    options.split(|byte| *byte == b',').find_map(|option| option.strip_prefix(name))
+}
+
+fn parse(text: &[u8], radix: u32) -> Result<u64> {
+    let text = core::str::from_utf8(text).map_err(|_| Error::Invalid)?;
+    u64::from_str_radix(text, radix).map_err(|_| Error::Invalid)
+}
+
+fn parse_size(text: &[u8]) -> Result<u64> {
+    let (digits, shift) = match text {
+        [digits @ .., b'k' | b'K'] => (digits, 10),
+        [digits @ .., b'm' | b'M'] => (digits, 20),
+        [digits @ .., b'g' | b'G'] => (digits, 30),
+        digits => (digits, 0),
+    };
+    parse(digits, 10)?.checked_mul(1 << shift).ok_or(Error::Invalid)
+}

@@ -1,0 +1,43 @@
+//! Files in memory without a place in the tree: memfd_create(2).
+
+use alloc::sync::Arc;
+
+use mach::sync::Once;
+
+use super::access::{Subject, Who};
+use super::tmpfs::Tmpfs;
+use super::{Dentry, Mount, Path};
+use crate::error::{Error, Result};
+use crate::file::{OpenFile, StatusFlags};
+
+/// The longest name (Linux' NAME_MAX less the prefix "memfd:").
+pub const NAME_BYTES_MAX: usize = 249;
+
+/// The hidden file system that all of them live in.
+struct Home {
+    tmpfs: Arc<Tmpfs>,
+    mount: Arc<Mount>,
+}
+
+static HOME: Once<Home> = Once::new();
+
+/// Makes a file; `name` is for people. With `sealable` it takes seals.
+pub fn create(name: &[u8], sealable: bool) -> Result<Arc<OpenFile>> {
+    if name.len() > NAME_BYTES_MAX {
+        return Err(Error::Invalid);
+    }
+    let home = HOME.call_once(|| {
+        let tmpfs = Tmpfs::new(u64::MAX, 0o700);
+        Home { mount: Mount::hidden(tmpfs.clone()), tmpfs }
+    });
+    let (uid, gid) = Subject::current(Who::Effective).ids();
+    let inode = home.tmpfs.nameless(0o777, uid, gid)?;
+    if let Some(seals) = inode.seals().filter(|_| sealable) {
+        seals.allow();
+    }
+    let label = [b"/memfd:", name].concat();
+    let dentry = Dentry::root(inode.clone(), &label, true);
+    dentry.set_gone();
+    let path = Path { mount: home.mount.clone(), dentry };
+    Ok(OpenFile::at(inode, StatusFlags::RDWR, path))
+}

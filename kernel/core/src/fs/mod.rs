@@ -1,0 +1,43 @@
+//! Files and their names.
+//!
+//! Four kinds of object. An [`Inode`] is what a file system provides: a file, a
+//! directory, a link, a node. A [`Dentry`] is a name of an inode; dentries form the cache
+//! that makes a known path cheap. A [`Mount`] puts a file system into the tree. A
+//! [`Path`] is a dentry seen through a mount: a place.
+//!
+//! - `walk` turns a path into a place, `open` a place into an opening, `names` changes
+//!   the tree, `access` says who may do what, `context` where a thread stands.
+//! - `tmpfs` keeps files in memory (the root, /tmp, /dev/shm), `proc` and `sys` show the
+//!   system, `devices` fills /dev.
+//! - `locks`, `seals`, `notify` are what programs may put on a file.
+//!
+//! Lock order: directories' locks (`dentry`), then an inode's own, then spin locks.
+
+pub mod access;
+mod attachment;
+mod context;
+pub mod dentry;
+pub mod directory;
+pub mod inode;
+pub mod kinds;
+pub mod locks;
+pub mod memfd;
+mod metadata;
+pub mod mount;
+pub mod names;
+pub mod notify;
+mod open;
+pub mod seals;
+pub mod tmpfs;
+mod walk;
+
+pub use attachment::Attachment;
+pub use context::{FsContext, context};
+pub use dentry::{Dentry, NAME_BYTES_MAX};
+pub use inode::{FileSystem, Inode, InodeRef, New, Usage};
+pub use metadata::{
+    Change, FileType, Metadata, Timestamp, device_number, device_parts, next_device,
+};
+pub use mount::{Mount, MountFlags, Path, root};
+pub use open::{HowToOpen, OpenFifo, Opening, open, open_for_exec, open_path, register_fifo};
+pub use walk::{PATH_BYTES_MAX, Spot, Walk, resolve, resolve_spot};

@@ -1,0 +1,254 @@
+//! inotify(7): programs that watch files and directories.
+//!
+//! Watches are kept in one table by inode; a counter of all watches makes the common
+//! case, in which nobody watches, one load. Events go to the queues of their instances,
+//! which are bounded: one overflow event stands for all that did not fit.
+//!
+//! Lock order: the table, then an instance's queue; both are short spin locks.
+
+mod instance;
+
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use bitflags::bitflags;
+use hashbrown::HashMap;
+use mach::sync::Spin;
+
+pub use instance::Instance;
+
+use super::{Dentry, InodeRef};
+use crate::error::{Error, Result};
+use crate::file::{OpenFile, StatusFlags};
+
+bitflags! {
+    /// What happened, and options of a watch; the bits are Linux' `IN_*`.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct Mask: u32 {
+        /// Read.
+        const ACCESS = 0x1;
+        /// Written or truncated.
+        const MODIFY = 0x2;
+        /// Mode, owner, times or links changed.
+        const ATTRIB = 0x4;
+        /// Closed after writing.
+        const CLOSE_WRITE = 0x8;
+        /// Closed after reading.
+        const CLOSE_NOWRITE = 0x10;
+        /// Opened.
+        const OPEN = 0x20;
+        /// A name moved out of the directory.
+        const MOVED_FROM = 0x40;
+        /// A name moved into it.
+        const MOVED_TO = 0x80;
+        /// A name was created in it.
+        const CREATE = 0x100;
+        /// A name was removed from it.
+        const DELETE = 0x200;
+        /// The watched file itself was removed.
+        const DELETE_SELF = 0x400;
+        /// The watched file itself was moved.
+        const MOVE_SELF = 0x800;
+        /// Events were lost.
+        const Q_OVERFLOW = 0x4000;
+        /// The watch has ended.
+        const IGNORED = 0x8000;
+        /// The event concerns a directory.
+        const ISDIR = 0x4000_0000;
+        /// The watch ends with its first event.
+        const ONESHOT = 0x8000_0000;
+    }
+}
+
+struct Watch {
+    instance: Weak<Instance>,
+    id: i32,
+    mask: Mask,
+}
+
+struct Watched {
+    /// Keeps the inode, so that its address is not given to another.
+    inode: InodeRef,
+    watches: Vec<Watch>,
+}
+
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+static TABLE: Spin<Option<HashMap<usize, Watched>>> = Spin::new(None);
+
+fn key(inode: &InodeRef) -> usize {
+    Arc::as_ptr(inode).addr()
+}
+
+/// Watches `inode`; a second watch of the same instance changes the first.
+pub fn watch(instance: &Arc<Instance>, inode: &InodeRef, mask: Mask, add: bool) -> Result<i32> {
+    let mut table = TABLE.lock();
+    let table = table.get_or_insert_default();
+    let entry = table
+        .entry(key(inode))
+        .or_insert_with(|| Watched { inode: inode.clone(), watches: Vec::new() });
+    let mine = |watch: &&mut Watch| watch.instance.as_ptr() == Arc::as_ptr(instance);
+    if let Some(watch) = entry.watches.iter_mut().find(mine) {
+        watch.mask = if add { watch.mask | mask } else { mask };
+        return Ok(watch.id);
+    }
+    let id = instance.next_id().ok_or(Error::NoSpace)?;
+    entry.watches.push(Watch { instance: Arc::downgrade(instance), id, mask });
+    COUNT.fetch_add(1, Ordering::Release);
+    Ok(id)
+}
+
+/// Ends a watch; the instance gets a last event.
+pub fn unwatch(instance: &Arc<Instance>, id: i32) -> Result<()> {
+    let removed = retain(|watch| {
+        !(watch.id == id && watch.instance.as_ptr() == Arc::as_ptr(instance))
+    });
+    if removed == 0 {
+        return Err(Error::Invalid);
+    }
+    instance.push(id, Mask::IGNORED, 0, &[]);
+    Ok(())
+}
+
+/// Ends all watches of an instance that is closed.
+fn unwatch_all(instance: *const Instance) {
+    retain(|watch| watch.instance.as_ptr() != instance);
+}
+
+/// Keeps the watches that `keep` names; returns how many went.
+fn retain(keep: impl Fn(&Watch) -> bool) -> usize {
+    let mut table = TABLE.lock();
+    let Some(entries) = table.as_mut() else { return 0 };
+    let mut removed = 0;
+    for entry in entries.values_mut() {
+        let before = entry.watches.len();
+        entry.watches.retain(&keep);
+        removed += before - entry.watches.len();
+    }
+    let unused: Vec<_> = entries.extract_if(|_, entry| entry.watches.is_empty()).collect();
+    COUNT.fetch_sub(removed, Ordering::Release);
+    drop(table);
+    drop(unused);
+    removed
+}
+
+/// Tells the watches of `inode` that `what` happened (to `name` in it).
+fn tell(inode: &InodeRef, what: Mask, cookie: u32, name: &[u8]) {
+    if COUNT.load(Ordering::Acquire) == 0 {
+        return;
+    }
+    let mut spent = Vec::new();
+    {
+        let table = TABLE.lock();
+        let Some(entry) = table.as_ref().and_then(|table| table.get(&key(inode))) else { return };
+        for watch in entry.watches.iter().filter(|watch| watch.mask.intersects(what)) {
+            let Some(instance) = watch.instance.upgrade() else { continue };
+            instance.push(watch.id, what, cookie, name);
+            if watch.mask.contains(Mask::ONESHOT) {
+                spent.push((instance, watch.id));
+            }
+        }
+    }
+    for (instance, id) in spent {
+        // Another event may have ended it meanwhile.
+        let _ = unwatch(&instance, id);
+    }
+}
+
+fn directory_bit(dentry: &Dentry) -> Mask {
+    if dentry.is_directory() { Mask::ISDIR } else { Mask::empty() }
+}
+
+/// Tells the watches of a file, and those of its directory with the name.
+fn tell_both(dentry: &Dentry, what: Mask) {
+    if COUNT.load(Ordering::Acquire) == 0 {
+        return;
+    }
+    let what = what | directory_bit(dentry);
+    tell(dentry.inode(), what, 0, &[]);
+    if let Some(parent) = dentry.parent() {
+        tell(parent.inode(), what, 0, &dentry.name());
+    }
+}
+
+/// A name was created.
+pub fn created(directory: &Dentry, dentry: &Dentry, name: &[u8]) {
+    tell(directory.inode(), Mask::CREATE | directory_bit(dentry), 0, name);
+}
+
+/// A name was removed.
+pub fn removed(directory: &Dentry, dentry: &Dentry, name: &[u8]) {
+    tell(directory.inode(), Mask::DELETE | directory_bit(dentry), 0, name);
+    replaced(dentry);
+}
+
+/// A file lost a name.
+pub fn replaced(dentry: &Dentry) {
+    let links = dentry.inode().metadata().map_or(0, |metadata| metadata.links);
+    let what = if links == 0 { Mask::DELETE_SELF } else { Mask::ATTRIB };
+    tell(dentry.inode(), what, 0, &[]);
+    if links == 0 && COUNT.load(Ordering::Acquire) != 0 {
+        end_watches(dentry.inode());
+    }
+}
+
+/// The file is gone: its watches end.
+fn end_watches(inode: &InodeRef) {
+    let gone = TABLE.lock().as_mut().and_then(|table| table.remove(&key(inode)));
+    let Some(gone) = gone else { return };
+    COUNT.fetch_sub(gone.watches.len(), Ordering::Release);
+    for watch in &gone.watches {
+        if let Some(instance) = watch.instance.upgrade() {
+            instance.push(watch.id, Mask::IGNORED, 0, &[]);
+        }
+    }
+    drop(gone.inode);
+}
+
+/// A name moved; both events carry the same cookie.
+pub fn moved(old: &Dentry, old_name: &[u8], new: &Dentry, new_name: &[u8], dentry: &Dentry) {
+    if COUNT.load(Ordering::Acquire) == 0 {
+        return;
+    }
+    static COOKIE: AtomicU32 = AtomicU32::new(1);
+    let cookie = COOKIE.fetch_add(1, Ordering::Relaxed);
+    let bit = directory_bit(dentry);
+    tell(old.inode(), Mask::MOVED_FROM | bit, cookie, old_name);
+    tell(new.inode(), Mask::MOVED_TO | bit, cookie, new_name);
+    tell(dentry.inode(), Mask::MOVE_SELF, 0, &[]);
+}
+
+/// A file was opened.
+pub fn opened(open: &OpenFile) {
+    tell_opening(open, Mask::OPEN);
+}
+
+/// It was read.
+pub fn read(open: &OpenFile) {
+    tell_opening(open, Mask::ACCESS);
+}
+
+/// It was written.
+pub fn written(open: &OpenFile) {
+    tell_opening(open, Mask::MODIFY);
+}
+
+/// Its mode, owner or times changed, or its size.
+pub fn changed(dentry: &Dentry, what: Mask) {
+    tell_both(dentry, what);
+}
+
+/// An opening ended.
+pub fn closed(open: &OpenFile) {
+    let writes = open.is_writable();
+    tell_opening(open, if writes { Mask::CLOSE_WRITE } else { Mask::CLOSE_NOWRITE });
+}
+
+fn tell_opening(open: &OpenFile, what: Mask) {
+    if COUNT.load(Ordering::Acquire) == 0 || open.flags().contains(StatusFlags::PATH) {
+        return;
+    }
+    if let Some(path) = &open.path {
+        tell_both(&path.dentry, what);
+    }
+}

@@ -1,0 +1,239 @@
+//! open(2): from a path to an opening.
+
+use alloc::sync::Arc;
+
+use bitflags::bitflags;
+use mach::sync::Once;
+
+use super::access::{EXECUTE, READ, Subject, WRITE, Who};
+use super::names::{Wanted, create_while_locked};
+use super::walk::{Spot, resolve_spot};
+use super::{FileType, InodeRef, MountFlags, Path, Walk, notify, resolve};
+use crate::dev;
+use crate::error::{Error, Result};
+use crate::file::{FileRef, OpenFile, StatusFlags};
+
+bitflags! {
+    /// What open(2) does besides opening.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub struct Opening: u32 {
+        /// A missing file is created.
+        const CREATE = 1;
+        /// With `CREATE`: an existing one is an error.
+        const EXCLUSIVE = 2;
+        /// The file loses its bytes.
+        const TRUNCATE = 4;
+        /// It must be a directory.
+        const DIRECTORY = 8;
+        /// A link at the end is not followed.
+        const NO_FOLLOW = 16;
+        /// A file without a name is made in this directory.
+        const NAMELESS = 32;
+    }
+}
+
+/// How to open.
+#[derive(Clone, Copy, Debug)]
+pub struct HowToOpen {
+    /// What happens at opening.
+    pub opening: Opening,
+    /// What stays with the opening.
+    pub status: StatusFlags,
+    /// Permission bits of a new file.
+    pub mode: u32,
+    /// Limits of the walk.
+    pub walk: Walk,
+}
+
+impl HowToOpen {
+    /// For reading.
+    pub const READ: Self = Self {
+        opening: Opening::empty(),
+        status: StatusFlags::empty(),
+        mode: 0,
+        walk: Walk::empty(),
+    };
+}
+
+/// Links at the end of a path that O_CREAT follows.
+const LINKS_MAX: u32 = 40;
+
+/// Opens what `path` names.
+pub fn open(start: Option<&Path>, path: &[u8], how: &HowToOpen) -> Result<Arc<OpenFile>> {
+    if how.opening.contains(Opening::CREATE) {
+        return open_or_create(start, path, how);
+    }
+    let mut walk = how.walk;
+    walk.set(Walk::FOLLOW, !how.opening.contains(Opening::NO_FOLLOW));
+    walk.set(Walk::DIRECTORY, how.opening.contains(Opening::DIRECTORY));
+    open_path(resolve(start, path, walk)?, how)
+}
+
+/// Opens a program or its interpreter: a regular file with the right to execute.
+pub fn open_for_exec(start: Option<&Path>, path: &[u8], walk: Walk) -> Result<Arc<OpenFile>> {
+    let place = resolve(start, path, walk)?;
+    if place.inode().kind() == FileType::Symlink {
+        return Err(Error::TooManySymlinks);
+    }
+    let denied = place.mount.flags.contains(MountFlags::NOEXEC);
+    if place.inode().kind() != FileType::Regular || denied {
+        return Err(Error::AccessDenied);
+    }
+    Subject::current(Who::Effective).check(&place.inode().metadata()?, EXECUTE)?;
+    Ok(OpenFile::at(place.inode().clone(), StatusFlags::empty(), place))
+}
+
+fn open_or_create(start: Option<&Path>, path: &[u8], how: &HowToOpen) -> Result<Arc<OpenFile>> {
+    let mut spot = resolve_spot(start, path, how.walk)?;
+    for _ in 0..LINKS_MAX {
+        if spot.name.is_empty() || spot.wants_directory {
+            return Err(Error::IsDirectory);
+        }
+        let place = match existing_or_new(&spot, how)? {
+            Found::New(place) => return open_new(place, how),
+            Found::Existing(place) => place,
+        };
+        if place.inode().kind() != FileType::Symlink {
+            return open_path(place, how);
+        }
+        if how.opening.contains(Opening::NO_FOLLOW) {
+            return Err(Error::TooManySymlinks);
+        }
+        if let Some(target) = place.inode().jump() {
+            return open_path(target?, how);
+        }
+        let target = place.inode().read_link()?;
+        spot = resolve_spot(Some(&spot.directory), &target, how.walk)?;
+    }
+    Err(Error::TooManySymlinks)
+}
+
+enum Found {
+    New(Path),
+    Existing(Path),
+}
+
+fn existing_or_new(spot: &Spot, how: &HowToOpen) -> Result<Found> {
+    let directory = &spot.directory;
+    let exclusive = how.opening.contains(Opening::EXCLUSIVE);
+    let existing = |dentry| {
+        let place = Path { mount: directory.mount.clone(), dentry };
+        if exclusive { Err(Error::Exists) } else { Ok(Found::Existing(place.enter_mounts())) }
+    };
+    if let Some(dentry) = directory.dentry.child(&spot.name)? {
+        return existing(dentry);
+    }
+    let _still = directory.dentry.lock_names()?;
+    if let Some(dentry) = directory.dentry.child_while_locked(&spot.name)? {
+        return existing(dentry);
+    }
+    let wanted = Wanted::new(FileType::Regular, how.mode & 0o7777);
+    create_while_locked(directory, &spot.name, &wanted).map(Found::New)
+}
+
+/// Opens what was just created: its mode does not bind its creator.
+fn open_new(place: Path, how: &HowToOpen) -> Result<Arc<OpenFile>> {
+    let opened = OpenFile::at(place.inode().clone(), how.status, place);
+    notify::opened(&opened);
+    Ok(opened)
+}
+
+/// Opens what is at `place`.
+pub fn open_path(place: Path, how: &HowToOpen) -> Result<Arc<OpenFile>> {
+    let kind = place.inode().kind();
+    if how.opening.contains(Opening::DIRECTORY) && kind != FileType::Directory {
+        return Err(Error::NotDirectory);
+    }
+    if how.status.contains(StatusFlags::PATH) {
+        return Ok(OpenFile::at(place.inode().clone(), how.status, place));
+    }
+    if how.opening.contains(Opening::NAMELESS) {
+        return open_nameless(&place, how);
+    }
+    check_kind(&place, how)?;
+    check_rights(&place, how)?;
+    if let Some(open) = place.inode().reopen() {
+        return Ok(OpenFile::new(open.file.clone(), how.status));
+    }
+    let file = file_of(&place, how.status)?;
+    if how.opening.contains(Opening::TRUNCATE) && kind == FileType::Regular {
+        place.mount.check_writable()?;
+        place.inode().truncate(0)?;
+    }
+    let opened = OpenFile::at(file, how.status, place);
+    notify::opened(&opened);
+    Ok(opened)
+}
+
+fn writes(how: &HowToOpen) -> bool {
+    how.status.intersects(StatusFlags::WRONLY | StatusFlags::RDWR)
+        || how.opening.contains(Opening::TRUNCATE)
+}
+
+fn check_kind(place: &Path, how: &HowToOpen) -> Result<()> {
+    let creates = how.opening.contains(Opening::CREATE);
+    match place.inode().kind() {
+        FileType::Symlink => Err(Error::TooManySymlinks),
+        FileType::Directory if writes(how) || creates => Err(Error::IsDirectory),
+        FileType::Socket => Err(Error::NoSuchDevice),
+        FileType::CharDevice | FileType::BlockDevice
+            if place.mount.flags.contains(MountFlags::NODEV) =>
+        {
+            Err(Error::AccessDenied)
+        }
+        FileType::Regular | FileType::Directory if writes(how) => place.mount.check_writable(),
+        _ => Ok(()),
+    }
+}
+
+fn check_rights(place: &Path, how: &HowToOpen) -> Result<()> {
+    let subject = Subject::current(Who::Effective);
+    if subject.overrides_permissions() {
+        return Ok(());
+    }
+    let write = if writes(how) { WRITE } else { 0 };
+    let read = if how.status.contains(StatusFlags::WRONLY) { 0 } else { READ };
+    let metadata = place.inode().metadata()?;
+    if how.status.contains(StatusFlags::NOATIME) {
+        subject.check_owner(&metadata)?;
+    }
+    subject.check(&metadata, read | write)
+}
+
+/// Opens a FIFO: the inode and how; it may block until the other side comes.
+pub type OpenFifo = fn(&InodeRef, StatusFlags) -> Result<FileRef>;
+
+static OPEN_FIFO: Once<OpenFifo> = Once::new();
+
+/// Says who opens FIFOs; once at boot.
+pub fn register_fifo(open: OpenFifo) {
+    OPEN_FIFO.call_once(|| open);
+}
+
+fn file_of(place: &Path, status: StatusFlags) -> Result<FileRef> {
+    let inode = place.inode();
+    if let Some(opened) = inode.open() {
+        return opened;
+    }
+    match inode.kind() {
+        FileType::CharDevice => dev::open(inode.metadata()?.node, status),
+        FileType::BlockDevice => Err(Error::NoSuchDevice),
+        FileType::Fifo => OPEN_FIFO.get().map_or(Err(Error::NoSuchDevice), |open| open(inode, status)),
+        _ => Ok(inode.clone()),
+    }
+}
+
+/// Makes a file without a name in the directory `place` (O_TMPFILE).
+fn open_nameless(place: &Path, how: &HowToOpen) -> Result<Arc<OpenFile>> {
+    if !how.status.intersects(StatusFlags::WRONLY | StatusFlags::RDWR) {
+        return Err(Error::Invalid);
+    }
+    place.mount.check_writable()?;
+    Subject::current(Who::Effective).check(&place.inode().metadata()?, WRITE | EXECUTE)?;
+    let wanted = Wanted::new(FileType::Regular, how.mode);
+    let inode = place.inode().create_nameless(&wanted.as_new(place.inode())?)?;
+    let name = alloc::format!("#{}", inode.metadata()?.number);
+    let dentry = place.dentry.detached(name.as_bytes(), inode.clone());
+    dentry.set_gone();
+    Ok(OpenFile::at(inode, how.status, Path { mount: place.mount.clone(), dentry }))
+}

@@ -1,0 +1,64 @@
+//! The names of a directory in memory.
+//!
+//! A hash table finds a name; each name also has a serial number that only grows, so
+//! that a listing that goes on after changes neither repeats nor skips what stayed.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+
+use hashbrown::HashMap;
+
+use super::Node;
+use crate::error::{Error, Result};
+use crate::fs::dentry::Name;
+
+struct Child {
+    node: Arc<Node>,
+    serial: u64,
+}
+
+/// Names and what they mean.
+#[derive(Default)]
+pub struct Directory {
+    children: HashMap<Name, Child>,
+    order: BTreeMap<u64, Name>,
+    last_serial: u64,
+}
+
+impl Directory {
+    /// What `name` means.
+    pub fn get(&self, name: &[u8]) -> Result<&Arc<Node>> {
+        self.children.get(name).map(|child| &child.node).ok_or(Error::NotFound)
+    }
+
+    /// Whether there is no name.
+    pub fn is_empty(&self) -> bool {
+        self.children.is_empty()
+    }
+
+    /// Gives `node` the name; returns what had it.
+    pub fn insert(&mut self, name: &[u8], node: Arc<Node>) -> Option<Arc<Node>> {
+        if let Some(child) = self.children.get_mut(name) {
+            return Some(core::mem::replace(&mut child.node, node));
+        }
+        self.last_serial += 1;
+        let (serial, name) = (self.last_serial, Name::from(name));
+        self.order.insert(serial, name.clone());
+        self.children.insert(name, Child { node, serial });
+        None
+    }
+
+    /// Takes the name away.
+    pub fn remove(&mut self, name: &[u8]) -> Option<Arc<Node>> {
+        let child = self.children.remove(name)?;
+        self.order.remove(&child.serial);
+        Some(child.node)
+    }
+
+    /// The names from `serial` on: (serial, name, node).
+    pub fn from(&self, serial: u64) -> impl Iterator<Item = (u64, &Name, &Arc<Node>)> {
+        self.order.range(serial..).filter_map(|(serial, name)| {
+            self.children.get(name).map(|child| (*serial, name, &child.node))
+        })
+    }
+}

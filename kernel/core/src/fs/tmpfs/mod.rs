@@ -1,0 +1,118 @@
+//! A file system in memory: the root (filled from the boot image), /tmp, /run, /dev/shm.
+//!
+//! A file's pages *are* the page cache: they are shared with every mapping and live as
+//! long as the file. Files of the boot image cost nothing at first: their bytes are read
+//! where the boot loader put them, and only a page that is written, mapped shared, or
+//! not aligned in the image gets memory of its own ([`contents`]).
+//!
+//! Each system has a limit of pages, so that a runaway log ends in ENOSPC and not in
+//! the end of all memory.
+
+mod boot;
+mod contents;
+mod directory;
+mod node;
+
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use base::PAGE_BYTES;
+
+pub use boot::{UnpackError, unpack};
+pub use node::Node;
+
+use super::inode::Usage;
+use super::metadata::next_device;
+use super::{FileSystem, FileType, InodeRef};
+use crate::error::{Error, Result};
+
+/// Linux' number of tmpfs (statfs(2)).
+const MAGIC: u64 = 0x0102_1994;
+
+/// What the nodes of one file system share.
+pub(super) struct System {
+    device: u64,
+    pages_max: u64,
+    pages: AtomicU64,
+    last_number: AtomicU64,
+}
+
+impl System {
+    /// Counts one more page, or says that the limit is reached.
+    fn charge(&self) -> Result<()> {
+        if self.pages.fetch_add(1, Ordering::Relaxed) < self.pages_max {
+            return Ok(());
+        }
+        self.release(1);
+        Err(Error::NoSpace)
+    }
+
+    fn release(&self, pages: u64) {
+        self.pages.fetch_sub(pages, Ordering::Relaxed);
+    }
+
+    fn next_number(&self) -> u64 {
+        self.last_number.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}
+
+/// A file system in memory.
+pub struct Tmpfs {
+    system: Arc<System>,
+    root: Arc<Node>,
+    kind: &'static str,
+}
+
+impl Tmpfs {
+    /// An empty one that takes at most `bytes_max`, whose top has `mode`.
+    pub fn new(bytes_max: u64, mode: u32) -> Arc<Self> {
+        Self::of_kind("tmpfs", bytes_max, mode)
+    }
+
+    /// The same under another name (devtmpfs).
+    pub fn of_kind(kind: &'static str, bytes_max: u64, mode: u32) -> Arc<Self> {
+        let system = Arc::new(System {
+            device: next_device(),
+            pages_max: bytes_max / PAGE_BYTES as u64,
+            pages: AtomicU64::new(0),
+            last_number: AtomicU64::new(0),
+        });
+        let root = Node::root(&system, mode);
+        Arc::new(Self { system, root, kind })
+    }
+
+    /// A regular file without a name.
+    pub fn nameless(&self, mode: u32, uid: u32, gid: u32) -> Result<InodeRef> {
+        let new = super::New {
+            kind: FileType::Regular,
+            mode,
+            uid,
+            gid,
+            device: 0,
+            target: &[],
+        };
+        super::Inode::create_nameless(&*self.root, &new)
+    }
+}
+
+impl FileSystem for Tmpfs {
+    fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    fn root(&self) -> InodeRef {
+        self.root.clone()
+    }
+
+    fn usage(&self) -> Usage {
+        let used = self.system.pages.load(Ordering::Relaxed);
+        Usage {
+            magic: MAGIC,
+            block_bytes: PAGE_BYTES as u64,
+            blocks: self.system.pages_max,
+            free_blocks: self.system.pages_max.saturating_sub(used),
+            inodes: 0,
+            free_inodes: 0,
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! An inode in memory.
+//!
+//! Lock order: a directory's names, then a node's attributes; both are spin locks and no
+//! two of a kind are held together but in `rename`, where the caller's lock on both
+//! directories makes any order safe.
+
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use mach::sync::Spin;
+
+use super::System;
+use super::contents::Contents;
+use super::directory::Directory;
+use crate::error::{Error, Result};
+use crate::file::{File, OpenFile, StatusFlags};
+use crate::fs::inode::{DirEntry, Emit};
+use crate::fs::locks::FileLocks;
+use crate::fs::seals::Seals;
+use crate::fs::{Attachment, Change, FileType, Inode, InodeRef, Metadata, New, Timestamp};
+use crate::io::{Sink, Source};
+use crate::mm::{FaultError, MemoryObject, Page, Sharing};
+
+enum Body {
+    Regular(Contents),
+    Directory(Spin<Directory>),
+    Symlink(Vec<u8>),
+    Special,
+}
+
+struct Attributes {
+    mode: u32,
+    uid: u32,
+    gid: u32,
+    links: u32,
+    accessed: Timestamp,
+    modified: Timestamp,
+    changed: Timestamp,
+    created: Timestamp,
+}
+
+/// A file, directory, link or node.
+pub struct Node {
+    number: u64,
+    kind: FileType,
+    device: u64,
+    system: Arc<System>,
+    attributes: Spin<Attributes>,
+    body: Body,
+    attachment: Attachment,
+    locks: FileLocks,
+    seals: Seals,
+    me: Weak<Self>,
+}
+
+/// What of a new node does not come from the program.
+pub(super) struct Origin {
+    /// Its bytes in the boot image.
+    pub boot: &'static [u8],
+    /// Its times.
+    pub time: Timestamp,
+}
+
+impl Node {
+    pub(super) fn root(system: &Arc<System>, mode: u32) -> Arc<Self> {
+        let new =
+            New { kind: FileType::Directory, mode, uid: 0, gid: 0, device: 0, target: &[] };
+        Self::new(system, &new, &Origin { boot: &[], time: Timestamp::now() })
+    }
+
+    pub(super) fn new(system: &Arc<System>, new: &New<'_>, origin: &Origin) -> Arc<Self> {
+        let body = match new.kind {
+            FileType::Regular => Body::Regular(Contents::new(system.clone(), origin.boot)),
+            FileType::Directory => Body::Directory(Spin::new(Directory::default())),
+            FileType::Symlink => Body::Symlink(new.target.to_vec()),
+            _ => Body::Special,
+        };
+        Arc::new_cyclic(|me| Self {
+            number: system.next_number(),
+            kind: new.kind,
+            device: new.device,
+            system: system.clone(),
+            attributes: Spin::new(Attributes::new(new, origin.time)),
+            body,
+            attachment: Attachment::default(),
+            locks: FileLocks::default(),
+            seals: Seals::default(),
+            me: me.clone(),
+        })
+    }
+
+    fn names(&self) -> Result<&Spin<Directory>> {
+        match &self.body {
+            Body::Directory(names) => Ok(names),
+            _ => Err(Error::NotDirectory),
+        }
+    }
+
+    fn contents(&self) -> Result<&Contents> {
+        match &self.body {
+            Body::Regular(contents) => Ok(contents),
+            Body::Directory(_) => Err(Error::IsDirectory),
+            _ => Err(Error::Invalid),
+        }
+    }
+
+    /// Puts `node` under `name` in this directory.
+    pub(super) fn add(&self, name: &[u8], node: &Arc<Self>) -> Result<()> {
+        self.names()?.lock().insert(name, node.clone());
+        self.touch(i32::from(node.kind == FileType::Directory));
+        Ok(())
+    }
+
+    /// The child as a node of this system.
+    pub(super) fn child(&self, name: &[u8]) -> Result<Arc<Self>> {
+        self.names()?.lock().get(name).cloned()
+    }
+
+    /// Takes owner and mode of a directory's member in the boot image.
+    pub(super) fn take_owner(&self, entry: &cpio::Entry<'_>) -> Result<()> {
+        let (mode, uid, gid) = (Some(entry.permissions()), Some(entry.uid), Some(entry.gid));
+        self.change(&Change { mode, uid, gid, ..Change::default() })
+    }
+
+    /// The contents changed now; `links` is added to the number of links.
+    fn touch(&self, links: i32) {
+        let now = Timestamp::now();
+        let mut attributes = self.attributes.lock();
+        attributes.modified = now;
+        attributes.changed = now;
+        attributes.links = attributes.links.saturating_add_signed(links);
+    }
+
+    /// One of its names came or went.
+    fn count_link(&self, links: i32) {
+        let mut attributes = self.attributes.lock();
+        attributes.changed = Timestamp::now();
+        attributes.links = attributes.links.saturating_add_signed(links);
+    }
+
+    fn drop_name(&self, gone: &Arc<Self>) {
+        let is_directory = gone.kind == FileType::Directory;
+        gone.count_link(if is_directory { -2 } else { -1 });
+        self.touch(-i32::from(is_directory));
+    }
+
+    fn as_node(inode: &InodeRef) -> Result<&Self> {
+        inode.as_any().downcast_ref().ok_or(Error::CrossDevice)
+    }
+
+    /// `inode` as a counted node, if it is of this file system.
+    fn own_node(&self, inode: &InodeRef) -> Result<Arc<Self>> {
+        let node = Self::as_node(inode)?;
+        match node.me.upgrade() {
+            Some(node) if Arc::ptr_eq(&node.system, &self.system) => Ok(node),
+            _ => Err(Error::CrossDevice),
+        }
+    }
+}
+
+impl Attributes {
+    fn new(new: &New<'_>, time: Timestamp) -> Self {
+        Self {
+            mode: new.mode & 0o7777,
+            uid: new.uid,
+            gid: new.gid,
+            links: if new.kind == FileType::Directory { 2 } else { 1 },
+            accessed: time,
+            modified: time,
+            changed: time,
+            created: time,
+        }
+    }
+
+    fn change(&mut self, change: &Change) {
+        self.mode = change.mode.map_or(self.mode, |mode| mode & 0o7777);
+        self.uid = change.uid.unwrap_or(self.uid);
+        self.gid = change.gid.unwrap_or(self.gid);
+        self.accessed = change.accessed.unwrap_or(self.accessed);
+        self.modified = change.modified.unwrap_or(self.modified);
+        self.changed = Timestamp::now();
+    }
+}
+
+impl File for Node {
+    fn read_at(&self, _open: &OpenFile, offset: u64, to: &mut Sink<'_>) -> Result<usize> {
+        self.contents()?.read(offset, to)
+    }
+
+    fn write_at(&self, open: &OpenFile, offset: u64, from: &mut Source<'_>) -> Result<usize> {
+        self.seals.check_write()?;
+        let contents = self.contents()?;
+        let appends = open.flags().contains(StatusFlags::APPEND);
+        if self.seals.forbids_growth() {
+            let start = if appends { contents.size() } else { offset };
+            self.seals.check_size(contents.size(), start + from.remaining() as u64)?;
+        }
+        let written = contents.write((!appends).then_some(offset), from)?;
+        self.touch(0);
+        Ok((written.end - written.start) as usize)
+    }
+
+    fn is_seekable(&self) -> bool {
+        matches!(self.body, Body::Regular(_) | Body::Directory(_))
+    }
+
+    fn metadata(&self) -> Result<Metadata> {
+        let mut metadata = Metadata::new(self.system.device, self.number, self.kind, 0);
+        {
+            let attributes = self.attributes.lock();
+            metadata.mode = attributes.mode;
+            metadata.uid = attributes.uid;
+            metadata.gid = attributes.gid;
+            metadata.links = attributes.links;
+            metadata.accessed = attributes.accessed;
+            metadata.modified = attributes.modified;
+            metadata.changed = attributes.changed;
+            metadata.created = attributes.created;
+        }
+        metadata.node = self.device;
+        match &self.body {
+            Body::Regular(contents) => {
+                metadata.size = contents.size();
+                metadata.blocks = contents.blocks();
+            }
+            Body::Symlink(target) => metadata.size = target.len() as u64,
+            Body::Directory(_) | Body::Special => {}
+        }
+        Ok(metadata)
+    }
+
+    fn memory(self: Arc<Self>) -> Option<Arc<dyn MemoryObject>> {
+        matches!(self.body, Body::Regular(_)).then_some(self as Arc<dyn MemoryObject>)
+    }
+
+    fn as_any(&self) -> &dyn core::any::Any {
+        self
+    }
+}
+
+impl MemoryObject for Node {
+    fn page(&self, index: u64, sharing: Sharing) -> core::result::Result<Page, FaultError> {
+        let contents = self.contents().map_err(|_| FaultError::Bus)?;
+        if index >= contents.size().div_ceil(base::PAGE_BYTES as u64) {
+            return Err(FaultError::Bus);
+        }
+        contents.page(index, sharing).map_err(|_| FaultError::OutOfMemory)
+    }
+
+    fn size(&self) -> u64 {
+        self.contents().map_or(0, Contents::size)
+    }
+}
+
+impl Inode for Node {
+    fn kind(&self) -> FileType {
+        self.kind
+    }
+
+    fn change(&self, change: &Change) -> Result<()> {
+        self.attributes.lock().change(change);
+        Ok(())
+    }
+
+    fn lookup(&self, name: &[u8]) -> Result<InodeRef> {
+        Ok(self.child(name)?)
+    }
+
+    fn create(&self, name: &[u8], new: &New<'_>) -> Result<InodeRef> {
+        let node = Self::new(&self.system, new, &Origin { boot: &[], time: Timestamp::now() });
+        self.add(name, &node)?;
+        Ok(node)
+    }
+
+    fn create_nameless(&self, new: &New<'_>) -> Result<InodeRef> {
+        let node = Self::new(&self.system, new, &Origin { boot: &[], time: Timestamp::now() });
+        node.count_link(-1);
+        Ok(node)
+    }
+
+    fn link(&self, name: &[u8], target: &InodeRef) -> Result<()> {
+        let node = self.own_node(target)?;
+        node.count_link(1);
+        self.add(name, &node)
+    }
+
+    fn unlink(&self, name: &[u8]) -> Result<()> {
+        let gone = self.names()?.lock().remove(name).ok_or(Error::NotFound)?;
+        self.drop_name(&gone);
+        Ok(())
+    }
+
+    fn rmdir(&self, name: &[u8]) -> Result<()> {
+        let child = self.child(name)?;
+        if !child.names()?.lock().is_empty() {
+            return Err(Error::NotEmpty);
+        }
+        self.unlink(name)
+    }
+
+    fn rename(&self, name: &[u8], to: &InodeRef, to_name: &[u8], exchange: bool) -> Result<()> {
+        let to = Self::as_node(to)?;
+        let moved = self.child(name)?;
+        let target = to.child(to_name).ok();
+        if let Some(target) = target.as_ref().filter(|_| !exchange)
+            && let Ok(names) = target.names()
+            && !names.lock().is_empty()
+        {
+            return Err(Error::NotEmpty);
+        }
+        self.names()?.lock().remove(name);
+        self.touch(-i32::from(moved.kind == FileType::Directory));
+        if let Some(target) = target {
+            to.names()?.lock().remove(to_name);
+            if exchange {
+                to.touch(-i32::from(target.kind == FileType::Directory));
+                self.add(name, &target)?;
+            } else {
+                to.drop_name(&target);
+            }
+        }
+        moved.count_link(0);
+        to.add(to_name, &moved)
+    }
+
+    fn list(&self, cursor: u64, emit: Emit<'_>) -> Result<()> {
+        for (serial, name, node) in self.names()?.lock().from(cursor) {
+            let (number, kind) = (node.number, node.kind);
+            if !emit(DirEntry { name, number, kind, next: serial + 1 }) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn read_link(&self) -> Result<Vec<u8>> {
+        match &self.body {
+            Body::Symlink(target) => Ok(target.clone()),
+            _ => Err(Error::Invalid),
+        }
+    }
+
+    fn truncate(&self, size: u64) -> Result<()> {
+        let contents = self.contents()?;
+        {
+            let _writing = contents.writing.lock();
+            self.seals.check_size(contents.size(), size)?;
+            contents.truncate(size)?;
+        }
+        self.touch(0);
+        Ok(())
+    }
+
+    fn allocate(&self, range: Range<u64>, keep_size: bool, punch: bool) -> Result<()> {
+        let contents = self.contents()?;
+        {
+            let _writing = contents.writing.lock();
+            if punch {
+                self.seals.check_write()?;
+                contents.punch(range)?;
+            } else {
+                let size = if keep_size { contents.size() } else { range.end };
+                self.seals.check_size(contents.size(), size.max(contents.size()))?;
+                contents.reserve(range)?;
+                contents.grow(size);
+            }
+        }
+        self.touch(0);
+        Ok(())
+    }
+
+    fn seek(&self, offset: u64, hole: bool) -> Result<u64> {
+        self.contents()?.seek(offset, hole)
+    }
+
+    fn attachment(&self) -> Option<&Attachment> {
+        Some(&self.attachment)
+    }
+
+    fn locks(&self) -> Option<&FileLocks> {
+        Some(&self.locks)
+    }
+
+    fn seals(&self) -> Option<&Seals> {
+        Some(&self.seals)
+    }
+}

@@ -1,0 +1,116 @@
+//! fcntl, dup and its kin.
+
+use core::sync::atomic::Ordering;
+
+use kernel::file::OpenFile;
+use kernel::fs::seals::Seal;
+use linux_raw_sys::general::*;
+
+use crate::call::{Arg, Call, Entry, Outcome};
+use crate::descriptor::only;
+use crate::errno::Errno;
+use crate::{lock, missing, open};
+
+/// The calls of this family.
+pub const CALLS: &[Entry] = &[
+    Entry { number: __NR_dup, name: "dup", args: &[Arg::Fd], handler: dup },
+    Entry { number: __NR_dup2, name: "dup2", args: &[Arg::Fd, Arg::Fd], handler: dup2 },
+    Entry { number: __NR_dup3, name: "dup3", args: &[Arg::Fd, Arg::Fd, Arg::Flags], handler: dup3 },
+    Entry { number: __NR_fcntl, name: "fcntl", args: &[Arg::Fd, Arg::Int, Arg::Int], handler: fcntl },
+];
+
+fn dup(call: &mut Call<'_>) -> Outcome {
+    Ok(call.new_fd(call.file(0)?, 0)?)
+}
+
+fn dup2(call: &mut Call<'_>) -> Outcome {
+    let open = call.file(0)?;
+    if call.uint(0) == call.uint(1) {
+        return Ok(call.uint(1) as usize);
+    }
+    replace(call, open, 0)
+}
+
+fn dup3(call: &mut Call<'_>) -> Outcome {
+    let flags = only(call.uint(2), O_CLOEXEC)?;
+    if call.uint(0) == call.uint(1) {
+        return Err(Errno::EINVAL);
+    }
+    replace(call, call.file(0)?, flags)
+}
+
+fn replace(call: &Call<'_>, with: alloc::sync::Arc<OpenFile>, flags: u32) -> Outcome {
+    let fd = call.uint(1);
+    let files = call.thread.files.get();
+    let old = files.replace(fd, with, flags & O_CLOEXEC != 0, call.fd_limit())?;
+    if let Some(old) = old {
+        open::release(call, old);
+    }
+    Ok(fd as usize)
+}
+
+fn fcntl(call: &mut Call<'_>) -> Outcome {
+    let file = call.file(0)?;
+    let command = call.uint(1);
+    // An opening that only names a place has no more than its descriptor.
+    let path_only = file.flags().contains(kernel::file::StatusFlags::PATH);
+    if path_only && !matches!(command, F_DUPFD | F_DUPFD_CLOEXEC | F_GETFD | F_SETFD | F_GETFL) {
+        return Err(Errno::EBADF);
+    }
+    match command {
+        F_DUPFD => duplicate(call, file, false),
+        F_DUPFD_CLOEXEC => duplicate(call, file, true),
+        F_GETFD => {
+            let close = call.thread.files.get().close_on_exec(call.uint(0))?;
+            Ok(if close { FD_CLOEXEC as usize } else { 0 })
+        }
+        F_SETFD => {
+            let close = call.uint(2) & FD_CLOEXEC != 0;
+            call.thread.files.get().set_close_on_exec(call.uint(0), close)?;
+            Ok(0)
+        }
+        F_GETFL => Ok((file.flags().bits() | O_LARGEFILE) as usize),
+        F_SETFL => {
+            file.set_flags(kernel::file::StatusFlags::from_bits_truncate(call.uint(2)));
+            Ok(0)
+        }
+        F_GETLK | F_SETLK | F_SETLKW | F_OFD_GETLK | F_OFD_SETLK | F_OFD_SETLKW => {
+            lock::record(call, &file, command)
+        }
+        F_SETOWN => {
+            file.signal_owner.store(call.int(2), Ordering::Relaxed);
+            Ok(0)
+        }
+        F_GETOWN => Ok(file.signal_owner.load(Ordering::Relaxed) as usize),
+        F_GET_SEALS => {
+            let inode = file.inode().ok_or(Errno::EINVAL)?;
+            Ok(inode.seals().ok_or(Errno::EINVAL)?.get().bits() as usize)
+        }
+        F_ADD_SEALS => add_seals(call, &file),
+        F_GETPIPE_SZ => Ok(file.file.pipe_capacity(None).ok_or(Errno::EBADF)??),
+        F_SETPIPE_SZ => Ok(file.file.pipe_capacity(Some(call.size(2))).ok_or(Errno::EBADF)??),
+        _ => {
+            missing::count_option("fcntl", u64::from(command));
+            Err(Errno::EINVAL)
+        }
+    }
+}
+
+fn duplicate(call: &Call<'_>, open: alloc::sync::Arc<OpenFile>, close_on_exec: bool) -> Outcome {
+    let (least, limit) = (call.uint(2), call.fd_limit());
+    if least >= limit {
+        return Err(Errno::EINVAL);
+    }
+    let fd = call.thread.files.get().insert(open, close_on_exec, least, limit)?;
+    Ok(fd as usize)
+}
+
+fn add_seals(call: &Call<'_>, file: &OpenFile) -> Outcome {
+    let seals = Seal::from_bits(call.uint(2)).ok_or(Errno::EINVAL)?;
+    if !file.is_writable() {
+        return Err(Errno::EPERM);
+    }
+    let inode = file.inode().ok_or(Errno::EINVAL)?;
+    inode.seals().ok_or(Errno::EINVAL)?.add(seals)?;
+    Ok(0)
+}

@@ -1,0 +1,42 @@
+//! Arrays of ranges, as readv, writev and their kin take them.
+
+use alloc::vec::Vec;
+
+use base::VirtAddr;
+use kernel::error::{Error, Result};
+use kernel::io::{Sink, Source, UserRange};
+use kernel::user;
+
+/// Ranges in one call (Linux' UIO_MAXIOV).
+pub const RANGES_MAX: usize = 1024;
+/// Bytes in one call; more is cut off (Linux' MAX_RW_COUNT).
+pub const TRANSFER_BYTES_MAX: usize = 0x7fff_f000;
+/// Bytes of struct iovec: address and length.
+const IOVEC_BYTES: u64 = 16;
+
+/// Reads `count` iovecs at `at`; their sum is cut to what one call moves.
+pub fn read_ranges(at: VirtAddr, count: usize) -> Result<Vec<UserRange>> {
+    if count > RANGES_MAX {
+        return Err(Error::Invalid);
+    }
+    let mut ranges = Vec::with_capacity(count);
+    let mut room = TRANSFER_BYTES_MAX;
+    for index in 0..count as u64 {
+        let [start, len]: [u64; 2] = user::read(at + index * IOVEC_BYTES)?;
+        let len = isize::try_from(len).map_err(|_| Error::Invalid)?.unsigned_abs();
+        let len = len.min(room);
+        room -= len;
+        ranges.push(UserRange { start: VirtAddr(start), len });
+    }
+    Ok(ranges)
+}
+
+/// Where `readv` puts its bytes.
+pub fn sink<'a>(at: VirtAddr, count: usize) -> Result<Sink<'a>> {
+    read_ranges(at, count).map(Sink::user_vec)
+}
+
+/// Where `writev` takes its bytes from.
+pub fn source<'a>(at: VirtAddr, count: usize) -> Result<Source<'a>> {
+    read_ranges(at, count).map(Source::user_vec)
+}

@@ -1,0 +1,53 @@
+//! Arguments that name files: paths, and the directories they start from.
+
+use alloc::vec::Vec;
+
+use kernel::error::{Error, Result};
+use kernel::fs::{self, PATH_BYTES_MAX, Path, Spot, Walk};
+use kernel::user;
+use linux_raw_sys::general::AT_FDCWD;
+
+use crate::call::Call;
+
+impl Call<'_> {
+    /// The path whose address is argument `index`.
+    pub fn path(&self, index: usize) -> Result<Vec<u8>> {
+        user::read_string(self.addr(index), PATH_BYTES_MAX)?.ok_or(Error::NameTooLong)
+    }
+
+    /// Where a path starts: the directory that argument `index` stands for, `None` for
+    /// AT_FDCWD. An absolute path does not need it.
+    pub fn start(&self, index: usize, path: &[u8]) -> Result<Option<Path>> {
+        if self.int(index) == AT_FDCWD || path.first() == Some(&b'/') {
+            return Ok(None);
+        }
+        self.opened_path(index).map(Some)
+    }
+
+    /// The place at which the descriptor in argument `index` was opened.
+    pub fn opened_path(&self, index: usize) -> Result<Path> {
+        self.file(index)?.path.clone().ok_or(Error::NotDirectory)
+    }
+
+    /// The place that a directory's descriptor and a path name.
+    pub fn place(&self, directory: usize, path: usize, how: Walk) -> Result<Path> {
+        let path = self.path(path)?;
+        fs::resolve(self.start(directory, &path)?.as_ref(), &path, how)
+    }
+
+    /// The place that a path alone names.
+    pub fn place_here(&self, path: usize, how: Walk) -> Result<Path> {
+        fs::resolve(None, &self.path(path)?, how)
+    }
+
+    /// Where a directory's descriptor and a path say that a name shall be.
+    pub fn spot(&self, directory: usize, path: usize) -> Result<Spot> {
+        let path = self.path(path)?;
+        fs::resolve_spot(self.start(directory, &path)?.as_ref(), &path, Walk::empty())
+    }
+
+    /// The same for a path alone.
+    pub fn spot_here(&self, path: usize) -> Result<Spot> {
+        fs::resolve_spot(None, &self.path(path)?, Walk::empty())
+    }
+}

@@ -1,0 +1,133 @@
+//! read, write and their kin with positions and ranges; lseek.
+
+use alloc::sync::Arc;
+
+use kernel::error::{Error, Result};
+use kernel::file::{OpenFile, StatusFlags};
+use kernel::io::{Sink, Source};
+use linux_raw_sys::general::*;
+
+use crate::call::{Arg, Call, Entry, Outcome};
+use crate::errno::Errno;
+use crate::iovec::{self, TRANSFER_BYTES_MAX};
+
+const FD_BUFFER: &[Arg] = &[Arg::Fd, Arg::Buffer, Arg::Size];
+const FD_VECTOR: &[Arg] = &[Arg::Fd, Arg::Address, Arg::Int];
+const FD_BUFFER_AT: &[Arg] = &[Arg::Fd, Arg::Buffer, Arg::Size, Arg::Int];
+const FD_OUT: &[Arg] = &[Arg::Fd, Arg::Address, Arg::Size];
+const FD_OUT_AT: &[Arg] = &[Arg::Fd, Arg::Address, Arg::Size, Arg::Int];
+const FD_VECTOR_AT: &[Arg] = &[Arg::Fd, Arg::Address, Arg::Int, Arg::Int];
+
+/// The calls of this family.
+pub const CALLS: &[Entry] = &[
+    Entry { number: __NR_read, name: "read", args: FD_OUT, handler: read },
+    Entry { number: __NR_write, name: "write", args: FD_BUFFER, handler: write },
+    Entry { number: __NR_pread64, name: "pread64", args: FD_OUT_AT, handler: pread },
+    Entry { number: __NR_pwrite64, name: "pwrite64", args: FD_BUFFER_AT, handler: pwrite },
+    Entry { number: __NR_readv, name: "readv", args: FD_VECTOR, handler: readv },
+    Entry { number: __NR_writev, name: "writev", args: FD_VECTOR, handler: writev },
+    Entry { number: __NR_preadv, name: "preadv", args: FD_VECTOR_AT, handler: preadv },
+    Entry { number: __NR_pwritev, name: "pwritev", args: FD_VECTOR_AT, handler: pwritev },
+    Entry { number: __NR_preadv2, name: "preadv2", args: FD_VECTOR_AT, handler: preadv2 },
+    Entry { number: __NR_pwritev2, name: "pwritev2", args: FD_VECTOR_AT, handler: pwritev2 },
+    Entry { number: __NR_lseek, name: "lseek", args: &[Arg::Fd, Arg::Int, Arg::Int], handler: lseek },
+];
+
+fn read(call: &mut Call<'_>) -> Outcome {
+    let len = call.size(2).min(TRANSFER_BYTES_MAX);
+    Ok(call.file(0)?.read(&mut Sink::user(call.addr(1), len))?)
+}
+
+fn write(call: &mut Call<'_>) -> Outcome {
+    let len = call.size(2).min(TRANSFER_BYTES_MAX);
+    Ok(call.file(0)?.write(&mut Source::user(call.addr(1), len))?)
+}
+
+fn readv(call: &mut Call<'_>) -> Outcome {
+    let open = call.file(0)?;
+    Ok(open.read(&mut iovec::sink(call.addr(1), call.size(2))?)?)
+}
+
+fn writev(call: &mut Call<'_>) -> Outcome {
+    let open = call.file(0)?;
+    Ok(open.write(&mut iovec::source(call.addr(1), call.size(2))?)?)
+}
+
+/// The file in argument 0 and the offset in argument `index`.
+fn at(call: &Call<'_>, index: usize) -> Result<(Arc<OpenFile>, u64)> {
+    let offset = u64::try_from(call.arg(index) as i64).map_err(|_| Error::Invalid)?;
+    Ok((call.file(0)?, offset))
+}
+
+fn pread(call: &mut Call<'_>) -> Outcome {
+    let (open, offset) = at(call, 3)?;
+    let len = call.size(2).min(TRANSFER_BYTES_MAX);
+    Ok(open.read_at(offset, &mut Sink::user(call.addr(1), len))?)
+}
+
+fn pwrite(call: &mut Call<'_>) -> Outcome {
+    let (open, offset) = at(call, 3)?;
+    let len = call.size(2).min(TRANSFER_BYTES_MAX);
+    Ok(open.write_at(offset, &mut Source::user(call.addr(1), len))?)
+}
+
+fn preadv(call: &mut Call<'_>) -> Outcome {
+    let (open, offset) = at(call, 3)?;
+    Ok(open.read_at(offset, &mut iovec::sink(call.addr(1), call.size(2))?)?)
+}
+
+fn pwritev(call: &mut Call<'_>) -> Outcome {
+    let (open, offset) = at(call, 3)?;
+    Ok(open.write_at(offset, &mut iovec::source(call.addr(1), call.size(2))?)?)
+}
+
+/// Flags of preadv2 that change nothing here: what they hint at is always so.
+const HINTS: u32 = RWF_HIPRI | RWF_NOWAIT;
+
+fn preadv2(call: &mut Call<'_>) -> Outcome {
+    if call.uint(5) & !HINTS != 0 {
+        return Err(Errno::EOPNOTSUPP);
+    }
+    if call.arg(3) as i64 == -1 { readv(call) } else { preadv(call) }
+}
+
+fn pwritev2(call: &mut Call<'_>) -> Outcome {
+    let flags = call.uint(5);
+    if flags & !(HINTS | RWF_DSYNC | RWF_SYNC) != 0 {
+        return Err(Errno::EOPNOTSUPP);
+    }
+    let count = if call.arg(3) as i64 == -1 { writev(call)? } else { pwritev(call)? };
+    if flags & (RWF_DSYNC | RWF_SYNC) != 0
+        && let Some(inode) = call.file(0)?.inode()
+    {
+        inode.sync(flags & RWF_SYNC == 0)?;
+    }
+    Ok(count)
+}
+
+fn lseek(call: &mut Call<'_>) -> Outcome {
+    let open = call.file(0)?;
+    if open.flags().contains(StatusFlags::PATH) {
+        return Err(Errno::EBADF);
+    }
+    let offset = call.arg(1) as i64;
+    let inode = || open.inode().ok_or(Errno::ESPIPE);
+    if !open.file.is_seekable() {
+        return Err(Errno::ESPIPE);
+    }
+    let mut position = open.position.lock();
+    let base = match call.uint(2) {
+        SEEK_SET => 0,
+        SEEK_CUR => *position as i64,
+        SEEK_END => inode()?.metadata()?.size as i64,
+        whence @ (SEEK_DATA | SEEK_HOLE) => {
+            let from = u64::try_from(offset).map_err(|_| Errno::ENXIO)?;
+            *position = inode()?.seek(from, whence == SEEK_HOLE)?;
+            return Ok(*position as usize);
+        }
+        _ => return Err(Errno::EINVAL),
+    };
+    let target = base.checked_add(offset).ok_or(Errno::EOVERFLOW)?;
+    *position = u64::try_from(target).map_err(|_| Errno::EINVAL)?;
+    Ok(*position as usize)
+}

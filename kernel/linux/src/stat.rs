@@ -1,0 +1,250 @@
+//! stat and its kin, statx, statfs, access, readlink.
+
+use kernel::error::{Error, Result};
+use kernel::fs::access::{Subject, Who};
+use kernel::fs::{FileType, Metadata, Mount, MountFlags, Path, Timestamp, Walk, device_parts};
+use kernel::user;
+use linux_raw_sys::general::*;
+
+use crate::call::{Arg, Call, Entry, Outcome};
+use crate::descriptor::only;
+use crate::errno::Errno;
+
+const PATH_OUT: &[Arg] = &[Arg::Path, Arg::Address];
+
+/// The calls of this family.
+pub const CALLS: &[Entry] = &[
+    Entry { number: __NR_stat, name: "stat", args: PATH_OUT, handler: stat },
+    Entry { number: __NR_lstat, name: "lstat", args: PATH_OUT, handler: lstat },
+    Entry { number: __NR_fstat, name: "fstat", args: &[Arg::Fd, Arg::Address], handler: fstat },
+    Entry {
+        number: __NR_newfstatat,
+        name: "newfstatat",
+        args: &[Arg::DirFd, Arg::Path, Arg::Address, Arg::Flags],
+        handler: newfstatat,
+    },
+    Entry {
+        number: __NR_statx,
+        name: "statx",
+        args: &[Arg::DirFd, Arg::Path, Arg::Flags, Arg::Flags, Arg::Address],
+        handler: statx,
+    },
+    Entry { number: __NR_statfs, name: "statfs", args: PATH_OUT, handler: statfs },
+    Entry { number: __NR_fstatfs, name: "fstatfs", args: &[Arg::Fd, Arg::Address], handler: fstatfs },
+    Entry { number: __NR_access, name: "access", args: &[Arg::Path, Arg::Flags], handler: access },
+    Entry {
+        number: __NR_faccessat,
+        name: "faccessat",
+        args: &[Arg::DirFd, Arg::Path, Arg::Flags],
+        handler: faccessat,
+    },
+    Entry {
+        number: __NR_faccessat2,
+        name: "faccessat2",
+        args: &[Arg::DirFd, Arg::Path, Arg::Flags, Arg::Flags],
+        handler: faccessat2,
+    },
+    Entry {
+        number: __NR_readlink,
+        name: "readlink",
+        args: &[Arg::Path, Arg::Address, Arg::Size],
+        handler: readlink,
+    },
+    Entry {
+        number: __NR_readlinkat,
+        name: "readlinkat",
+        args: &[Arg::DirFd, Arg::Path, Arg::Address, Arg::Size],
+        handler: readlinkat,
+    },
+];
+
+fn stat(call: &mut Call<'_>) -> Outcome {
+    let metadata = call.place_here(0, Walk::FOLLOW)?.inode().metadata()?;
+    store(call, 1, &metadata)
+}
+
+fn lstat(call: &mut Call<'_>) -> Outcome {
+    let metadata = call.place_here(0, Walk::empty())?.inode().metadata()?;
+    store(call, 1, &metadata)
+}
+
+fn fstat(call: &mut Call<'_>) -> Outcome {
+    let metadata = call.file(0)?.metadata()?;
+    store(call, 1, &metadata)
+}
+
+fn newfstatat(call: &mut Call<'_>) -> Outcome {
+    let metadata = metadata_at(call, call.uint(3))?;
+    store(call, 2, &metadata)
+}
+
+/// What the descriptor in argument 0 and the path in argument 1 name, by `AT_*` flags.
+fn metadata_at(call: &Call<'_>, flags: u32) -> core::result::Result<Metadata, Errno> {
+    let known = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH | AT_STATX_SYNC_TYPE;
+    let flags = only(flags, known)?;
+    // A null pointer stands for the empty path.
+    let empty = flags & AT_EMPTY_PATH != 0;
+    let path = match call.optional_addr(1) {
+        None if empty => alloc::vec::Vec::new(),
+        _ => call.path(1)?,
+    };
+    if path.is_empty() && empty && call.int(0) != AT_FDCWD {
+        return Ok(call.file(0)?.metadata()?);
+    }
+    let mut walk = walk_of(flags);
+    walk.set(Walk::EMPTY, empty);
+    let start = call.start(0, &path)?;
+    Ok(kernel::fs::resolve(start.as_ref(), &path, walk)?.inode().metadata()?)
+}
+
+/// The walk that `AT_SYMLINK_NOFOLLOW` and `AT_EMPTY_PATH` ask for.
+pub fn walk_of(flags: u32) -> Walk {
+    let mut walk = Walk::empty();
+    walk.set(Walk::FOLLOW, flags & AT_SYMLINK_NOFOLLOW == 0);
+    walk.set(Walk::EMPTY, flags & AT_EMPTY_PATH != 0);
+    walk
+}
+
+/// Stores struct stat of x86-64 (asm/stat.h): 144 bytes.
+fn store(call: &Call<'_>, index: usize, of: &Metadata) -> Outcome {
+    let mode = u64::from(of.full_mode());
+    let owner = u64::from(of.uid);
+    let words: [u64; 18] = [
+        of.device,
+        of.number,
+        u64::from(of.links),
+        mode | owner << 32,
+        u64::from(of.gid),
+        of.node,
+        of.size,
+        u64::from(of.block_bytes()),
+        of.blocks,
+        of.accessed.seconds as u64,
+        u64::from(of.accessed.nanos),
+        of.modified.seconds as u64,
+        u64::from(of.modified.nanos),
+        of.changed.seconds as u64,
+        u64::from(of.changed.nanos),
+        0,
+        0,
+        0,
+    ];
+    user::write(call.addr(index), words)?;
+    Ok(0)
+}
+
+/// struct statx (linux/stat.h): 256 bytes, as 64-bit words.
+fn statx(call: &mut Call<'_>) -> Outcome {
+    let of = metadata_at(call, call.uint(2))?;
+    if call.uint(3) & STATX__RESERVED != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let time = |time: Timestamp| [time.seconds as u64, u64::from(time.nanos)];
+    let pair = |(low, high): (u32, u32)| u64::from(low) | u64::from(high) << 32;
+    let mut words = [0u64; 32];
+    words[0] = pair((STATX_BASIC_STATS | STATX_BTIME, of.block_bytes()));
+    words[2] = pair((of.links, of.uid));
+    words[3] = pair((of.gid, of.full_mode()));
+    words[4] = of.number;
+    words[5] = of.size;
+    words[6] = of.blocks;
+    let times = [of.accessed, of.created, of.changed, of.modified];
+    for (slot, value) in words[8..16].chunks_exact_mut(2).zip(times) {
+        slot.copy_from_slice(&time(value));
+    }
+    words[16] = pair(device_parts(of.node));
+    words[17] = pair(device_parts(of.device));
+    user::write(call.addr(4), words)?;
+    Ok(0)
+}
+
+fn statfs(call: &mut Call<'_>) -> Outcome {
+    let place = call.place_here(0, Walk::FOLLOW)?;
+    store_usage(call, &place.mount)
+}
+
+fn fstatfs(call: &mut Call<'_>) -> Outcome {
+    let open = call.file(0)?;
+    let path: &Path = open.path.as_ref().ok_or(Errno::EINVAL)?;
+    store_usage(call, &path.mount)
+}
+
+/// Stores struct statfs of x86-64 (asm-generic/statfs.h): 120 bytes.
+fn store_usage(call: &Call<'_>, mount: &Mount) -> Outcome {
+    let usage = mount.system.usage();
+    let valid = 0x20;
+    let flags = valid | u64::from((mount.flags & MountFlags::all()).bits());
+    let number = u64::from(mount.id);
+    let name_max = kernel::fs::NAME_BYTES_MAX as u64;
+    let words: [u64; 15] = [
+        usage.magic,
+        usage.block_bytes,
+        usage.blocks,
+        usage.free_blocks,
+        usage.free_blocks,
+        usage.inodes,
+        usage.free_inodes,
+        number,
+        name_max,
+        usage.block_bytes,
+        flags,
+        0,
+        0,
+        0,
+        0,
+    ];
+    user::write(call.addr(1), words)?;
+    Ok(0)
+}
+
+fn access(call: &mut Call<'_>) -> Outcome {
+    check(call.place_here(0, Walk::FOLLOW)?, call.uint(1), Who::Real)
+}
+
+fn faccessat(call: &mut Call<'_>) -> Outcome {
+    check(call.place(0, 1, Walk::FOLLOW)?, call.uint(2), Who::Real)
+}
+
+fn faccessat2(call: &mut Call<'_>) -> Outcome {
+    let flags = only(call.uint(3), AT_EACCESS | AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)?;
+    let who = if flags & AT_EACCESS != 0 { Who::Effective } else { Who::Real };
+    check(call.place(0, 1, walk_of(flags))?, call.uint(2), who)
+}
+
+fn check(place: Path, wanted: u32, who: Who) -> Outcome {
+    let wanted = only(wanted, R_OK | W_OK | X_OK)?;
+    let metadata = place.inode().metadata()?;
+    let on_disk = matches!(metadata.kind, FileType::Regular | FileType::Directory);
+    if wanted & W_OK != 0 && on_disk {
+        place.mount.check_writable()?;
+    }
+    Subject::current(who).check(&metadata, wanted)?;
+    Ok(0)
+}
+
+fn readlink(call: &mut Call<'_>) -> Outcome {
+    store_link(call, &call.place_here(0, Walk::empty())?, 1)
+}
+
+fn readlinkat(call: &mut Call<'_>) -> Outcome {
+    store_link(call, &call.place(0, 1, Walk::EMPTY)?, 2)
+}
+
+/// Stores a link's text, cut to the buffer, without a zero.
+fn store_link(call: &Call<'_>, place: &Path, index: usize) -> Outcome {
+    let room = match call.int(index + 1) {
+        1.. => call.size(index + 1),
+        _ => return Err(Errno::EINVAL),
+    };
+    let text = link_text(place)?;
+    let taken = text.get(..room).unwrap_or(&text);
+    user::copy_out(taken, call.addr(index))?;
+    Ok(taken.len())
+}
+
+fn link_text(place: &Path) -> Result<alloc::vec::Vec<u8>> {
+    match place.inode().kind() {
+        FileType::Symlink => place.inode().read_link(),
+        _ => Err(Error::Invalid),
+    }
+}
