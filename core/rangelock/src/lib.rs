@@ -95,8 +95,17 @@ impl<O: Copy + PartialEq> RangeLocks<O> {
             }
             !joins
         });
-        let at = self.held.partition_point(|held| held.range.start < joined.start);
-        self.held.insert(at, Held { owner, range: joined, mode });
+        let at = self
+            .held
+            .partition_point(|held| held.range.start < joined.start);
+        self.held.insert(
+            at,
+            Held {
+                owner,
+                range: joined,
+                mode,
+            },
+        );
         Ok(())
     }
 
@@ -110,7 +119,11 @@ impl<O: Copy + PartialEq> RangeLocks<O> {
                 let left = held.range.start..range.start.min(held.range.end);
                 let right = range.end.max(held.range.start)..held.range.end;
                 let parts = [left, right].into_iter().filter(|part| !part.is_empty());
-                rests.extend(parts.map(|range| Held { owner, range, mode: held.mode }));
+                rests.extend(parts.map(|range| Held {
+                    owner,
+                    range,
+                    mode: held.mode,
+                }));
             }
             !cut
         });

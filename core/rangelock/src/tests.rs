@@ -10,7 +10,10 @@ fn a_hole_in_a_lock_leaves_its_two_ends() {
     let mut locks = RangeLocks::default();
     locks.insert(1, 0..100, Mode::Exclusive).unwrap();
     assert!(locks.remove(1, &(40..60)));
-    assert_eq!(ranges(&locks, 1), [(0..40, Mode::Exclusive), (60..100, Mode::Exclusive)]);
+    assert_eq!(
+        ranges(&locks, 1),
+        [(0..40, Mode::Exclusive), (60..100, Mode::Exclusive)]
+    );
     assert!(locks.conflict(2, &(40..60), Mode::Exclusive).is_none());
     assert!(locks.conflict(2, &(0..u64::MAX), Mode::Shared).is_some());
 }
@@ -29,7 +32,11 @@ fn an_upgrade_of_the_middle_splits_the_lock() {
     let mut locks = RangeLocks::default();
     locks.insert(1, 0..30, Mode::Shared).unwrap();
     locks.insert(1, 10..20, Mode::Exclusive).unwrap();
-    let want = [(0..10, Mode::Shared), (10..20, Mode::Exclusive), (20..30, Mode::Shared)];
+    let want = [
+        (0..10, Mode::Shared),
+        (10..20, Mode::Exclusive),
+        (20..30, Mode::Shared),
+    ];
     assert_eq!(ranges(&locks, 1), want);
 }
 
@@ -38,7 +45,12 @@ fn readers_share_and_writers_do_not() {
     let mut locks = RangeLocks::default();
     locks.insert(1, 0..10, Mode::Shared).unwrap();
     assert!(locks.conflict(2, &(0..10), Mode::Shared).is_none());
-    assert_eq!(locks.conflict(2, &(9..10), Mode::Exclusive).map(|held| held.owner), Some(1));
+    assert_eq!(
+        locks
+            .conflict(2, &(9..10), Mode::Exclusive)
+            .map(|held| held.owner),
+        Some(1)
+    );
     assert!(locks.conflict(1, &(0..10), Mode::Exclusive).is_none());
     assert!(locks.remove_owners(|owner| owner == 1));
     assert!(locks.is_empty());
@@ -48,7 +60,11 @@ fn readers_share_and_writers_do_not() {
 fn a_program_cannot_fill_memory_with_locks() {
     let mut locks = RangeLocks::default();
     let taken = (0..).map(|n| locks.insert(1u32, n * 2..n * 2 + 1, Mode::Shared));
-    assert!(taken.take(LOCKS_MAX + 1).any(|outcome| outcome == Err(Full)));
+    assert!(
+        taken
+            .take(LOCKS_MAX + 1)
+            .any(|outcome| outcome == Err(Full))
+    );
 }
 
 #[test]
@@ -79,12 +95,17 @@ fn random_locks_agree_with_a_byte_by_byte_model() {
         let owner = random(3) as usize;
         let start = random(63);
         let range = start..start + 1 + random(64 - start);
-        let mode = if random(2) == 0 { Mode::Shared } else { Mode::Exclusive };
+        let mode = if random(2) == 0 {
+            Mode::Shared
+        } else {
+            Mode::Exclusive
+        };
         let bytes = range.start as usize..range.end as usize;
         let blocked = (0..3).filter(|other| *other != owner).any(|other| {
-            model[other][bytes.clone()].iter().flatten().any(|held| {
-                *held == Mode::Exclusive || mode == Mode::Exclusive
-            })
+            model[other][bytes.clone()]
+                .iter()
+                .flatten()
+                .any(|held| *held == Mode::Exclusive || mode == Mode::Exclusive)
         });
         let conflict = locks.conflict(owner, &range, mode).is_some();
         assert_eq!(conflict, blocked, "SEED={seed:#x} round {round}");

@@ -43,7 +43,11 @@ impl Place<'_> {
             }
             _ => return None,
         };
-        Some(UserRange { start: range.start, len: range.len.min(limit) }).filter(|r| r.len != 0)
+        Some(UserRange {
+            start: range.start,
+            len: range.len.min(limit),
+        })
+        .filter(|r| r.len != 0)
     }
 
     /// Moves past `bytes` of the range that `peek_user` showed.
@@ -79,17 +83,29 @@ pub struct Sink<'a> {
 impl<'a> Sink<'a> {
     /// Into one range of the program's memory.
     pub fn user(start: VirtAddr, len: usize) -> Self {
-        Self { place: Place::One(UserRange { start, len }), done: 0, fault: None }
+        Self {
+            place: Place::One(UserRange { start, len }),
+            done: 0,
+            fault: None,
+        }
     }
 
     /// Into several ranges, one after the other.
     pub fn user_vec(ranges: Vec<UserRange>) -> Self {
-        Self { place: Place::Many(ranges, 0), done: 0, fault: None }
+        Self {
+            place: Place::Many(ranges, 0),
+            done: 0,
+            fault: None,
+        }
     }
 
     /// Into a buffer of the kernel's.
     pub fn kernel(buffer: &'a mut [u8]) -> Self {
-        Self { place: Place::Kernel(buffer), done: 0, fault: None }
+        Self {
+            place: Place::Kernel(buffer),
+            done: 0,
+            fault: None,
+        }
     }
 
     /// Bytes that still fit.
@@ -145,7 +161,9 @@ impl<'a> Sink<'a> {
 
     /// Brings in the page at which `try_put` stopped, if it did. May block.
     pub fn resolve(&mut self) -> Result<()> {
-        self.fault.take().map_or(Ok(()), |fault| user::resolve(fault.addr, Access::Write))
+        self.fault
+            .take()
+            .map_or(Ok(()), |fault| user::resolve(fault.addr, Access::Write))
     }
 }
 
@@ -171,10 +189,17 @@ impl Sink<'_> {
         }
         let mut put = 0;
         while put < total {
-            let Some(range) = self.place.take_user(total - put) else { break };
-            user::copy_page_out(page, offset + put, range.start, range.len)?;
-            self.done += range.len;
-            put += range.len;
+            let Some(range) = self.place.peek_user(total - put) else {
+                break;
+            };
+            let copied = page.copy_to_user(offset + put, range.len, range.start);
+            let count = copied.map_or_else(|fault| fault.done, |()| range.len);
+            self.place.advance_user(count);
+            self.done += count;
+            put += count;
+            if let Err(fault) = copied {
+                user::resolve(fault.addr, Access::Write)?;
+            }
         }
         Ok(total)
     }
@@ -190,17 +215,29 @@ pub struct Source<'a> {
 impl<'a> Source<'a> {
     /// From one range of the program's memory.
     pub fn user(start: VirtAddr, len: usize) -> Self {
-        Self { place: Place::One(UserRange { start, len }), done: 0, fault: None }
+        Self {
+            place: Place::One(UserRange { start, len }),
+            done: 0,
+            fault: None,
+        }
     }
 
     /// From several ranges, one after the other.
     pub fn user_vec(ranges: Vec<UserRange>) -> Self {
-        Self { place: Place::Many(ranges, 0), done: 0, fault: None }
+        Self {
+            place: Place::Many(ranges, 0),
+            done: 0,
+            fault: None,
+        }
     }
 
     /// From a buffer of the kernel's.
     pub fn kernel(buffer: &'a [u8]) -> Self {
-        Self { place: Place::KernelConst(buffer), done: 0, fault: None }
+        Self {
+            place: Place::KernelConst(buffer),
+            done: 0,
+            fault: None,
+        }
     }
 
     /// Bytes still to come.
@@ -267,7 +304,9 @@ impl<'a> Source<'a> {
 
     /// Brings in the page at which `try_take` stopped, if it did. May block.
     pub fn resolve(&mut self) -> Result<()> {
-        self.fault.take().map_or(Ok(()), |fault| user::resolve(fault.addr, Access::Read))
+        self.fault
+            .take()
+            .map_or(Ok(()), |fault| user::resolve(fault.addr, Access::Read))
     }
 }
 
@@ -304,10 +343,17 @@ impl Source<'_> {
         }
         let mut taken = 0;
         while taken < total {
-            let Some(range) = self.place.take_user(total - taken) else { break };
-            user::copy_page_in(page, offset + taken, range.start, range.len)?;
-            self.done += range.len;
-            taken += range.len;
+            let Some(range) = self.place.peek_user(total - taken) else {
+                break;
+            };
+            let copied = page.copy_from_user(offset + taken, range.len, range.start);
+            let count = copied.map_or_else(|fault| fault.done, |()| range.len);
+            self.place.advance_user(count);
+            self.done += count;
+            taken += count;
+            if let Err(fault) = copied {
+                user::resolve(fault.addr, Access::Read)?;
+            }
         }
         Ok(total)
     }

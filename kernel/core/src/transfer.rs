@@ -14,7 +14,9 @@ const CHUNK_BYTES: usize = 64 << 10;
 
 /// From a file at `offset` to whatever `to` is; returns the bytes that passed.
 pub fn to_stream(from: &OpenFile, offset: u64, to: &OpenFile, count: usize) -> Result<usize> {
-    pass(from, offset, count, &mut |_, bytes| to.write(&mut Source::kernel(bytes)))
+    pass(from, offset, count, &mut |_, bytes| {
+        to.write(&mut Source::kernel(bytes))
+    })
 }
 
 /// From a file to a place in another.

@@ -12,7 +12,7 @@ pub use mach::mem::Fault;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::error::{Error, Result};
-use crate::mm::{Access, Page};
+use crate::mm::Access;
 use crate::task::current;
 
 /// Fills `to` from the program's memory at `from`.
@@ -43,26 +43,6 @@ pub fn try_copy_in(from: VirtAddr, to: &mut [u8]) -> core::result::Result<(), Fa
 /// Like [`copy_out`], but stops at a page that is not there; never blocks.
 pub fn try_copy_out(from: &[u8], to: VirtAddr) -> core::result::Result<(), Fault> {
     mem::copy_to_user(to, from)
-}
-
-/// Stores `len` bytes of `page` from `offset` on in the program's memory at `to`.
-pub fn copy_page_out(page: &Page, offset: usize, to: VirtAddr, len: usize) -> Result<()> {
-    let mut done = 0;
-    while let Err(fault) = page.copy_to_user(offset + done, to + done as u64, len - done) {
-        done += fault.done;
-        resolve(fault.addr, Access::Write)?;
-    }
-    Ok(())
-}
-
-/// Fills `len` bytes of `page` from `offset` on from the program's memory at `from`.
-pub fn copy_page_in(page: &Page, offset: usize, from: VirtAddr, len: usize) -> Result<()> {
-    let mut done = 0;
-    while let Err(fault) = page.copy_from_user(offset + done, from + done as u64, len - done) {
-        done += fault.done;
-        resolve(fault.addr, Access::Read)?;
-    }
-    Ok(())
 }
 
 /// Reads one value of plain data.

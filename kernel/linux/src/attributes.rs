@@ -19,8 +19,18 @@ const PATH_IDS: &[Arg] = &[Arg::Path, Arg::Int, Arg::Int];
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
-    Entry { number: __NR_chmod, name: "chmod", args: &[Arg::Path, Arg::Mode], handler: chmod },
-    Entry { number: __NR_fchmod, name: "fchmod", args: &[Arg::Fd, Arg::Mode], handler: fchmod },
+    Entry {
+        number: __NR_chmod,
+        name: "chmod",
+        args: &[Arg::Path, Arg::Mode],
+        handler: chmod,
+    },
+    Entry {
+        number: __NR_fchmod,
+        name: "fchmod",
+        args: &[Arg::Fd, Arg::Mode],
+        handler: fchmod,
+    },
     Entry {
         number: __NR_fchmodat,
         name: "fchmodat",
@@ -33,9 +43,24 @@ pub const CALLS: &[Entry] = &[
         args: &[Arg::DirFd, Arg::Path, Arg::Mode, Arg::Flags],
         handler: fchmodat2,
     },
-    Entry { number: __NR_chown, name: "chown", args: PATH_IDS, handler: chown },
-    Entry { number: __NR_lchown, name: "lchown", args: PATH_IDS, handler: lchown },
-    Entry { number: __NR_fchown, name: "fchown", args: FD_IDS, handler: fchown },
+    Entry {
+        number: __NR_chown,
+        name: "chown",
+        args: PATH_IDS,
+        handler: chown,
+    },
+    Entry {
+        number: __NR_lchown,
+        name: "lchown",
+        args: PATH_IDS,
+        handler: lchown,
+    },
+    Entry {
+        number: __NR_fchown,
+        name: "fchown",
+        args: FD_IDS,
+        handler: fchown,
+    },
     Entry {
         number: __NR_fchownat,
         name: "fchownat",
@@ -48,8 +73,18 @@ pub const CALLS: &[Entry] = &[
         args: &[Arg::DirFd, Arg::Path, Arg::Address, Arg::Flags],
         handler: utimensat,
     },
-    Entry { number: __NR_utimes, name: "utimes", args: &[Arg::Path, Arg::Address], handler: utimes },
-    Entry { number: __NR_utime, name: "utime", args: &[Arg::Path, Arg::Address], handler: utime },
+    Entry {
+        number: __NR_utimes,
+        name: "utimes",
+        args: &[Arg::Path, Arg::Address],
+        handler: utimes,
+    },
+    Entry {
+        number: __NR_utime,
+        name: "utime",
+        args: &[Arg::Path, Arg::Address],
+        handler: utime,
+    },
     Entry {
         number: __NR_truncate,
         name: "truncate",
@@ -117,8 +152,18 @@ fn set_mode(place: &Path, mode: u32) -> Outcome {
     subject.check_owner(&file)?;
     // Only a member of the group may make a program act for the group.
     let keeps_set_group = subject.is_in_group(file.gid) || subject.overrides_permissions();
-    let mode = if keeps_set_group { mode & 0o7777 } else { mode & 0o5777 };
-    apply(place, &Change { mode: Some(mode), ..Change::default() })
+    let mode = if keeps_set_group {
+        mode & 0o7777
+    } else {
+        mode & 0o5777
+    };
+    apply(
+        place,
+        &Change {
+            mode: Some(mode),
+            ..Change::default()
+        },
+    )
 }
 
 fn chown(call: &mut Call<'_>) -> Outcome {
@@ -126,7 +171,11 @@ fn chown(call: &mut Call<'_>) -> Outcome {
 }
 
 fn lchown(call: &mut Call<'_>) -> Outcome {
-    set_owner(&call.place_here(0, Walk::empty())?, call.int(1), call.int(2))
+    set_owner(
+        &call.place_here(0, Walk::empty())?,
+        call.int(1),
+        call.int(2),
+    )
 }
 
 fn fchown(call: &mut Call<'_>) -> Outcome {
@@ -144,7 +193,15 @@ fn set_owner(place: &Path, uid: i32, gid: i32) -> Outcome {
     let file = place.inode().metadata()?;
     Subject::current(Who::Effective).check_chown(&file, uid, gid)?;
     let mode = mode_after_chown(&file);
-    apply(place, &Change { uid, gid, mode, ..Change::default() })
+    apply(
+        place,
+        &Change {
+            uid,
+            gid,
+            mode,
+            ..Change::default()
+        },
+    )
 }
 
 /// A program of another owner no longer acts for the old one.
@@ -164,7 +221,9 @@ fn utimensat(call: &mut Call<'_>) -> Outcome {
         None => opened_place(call, 0)?,
         Some(_) => call.place(0, 1, walk_of(flags))?,
     };
-    let Some(at) = call.optional_addr(2) else { return touch(&place) };
+    let Some(at) = call.optional_addr(2) else {
+        return touch(&place);
+    };
     let pairs: [[i64; 2]; 2] = user::read(at)?;
     let now = |pair: &[i64; 2]| pair[1] == i64::from(UTIME_NOW);
     if pairs.iter().all(now) {
@@ -188,10 +247,15 @@ fn decode_time([seconds, nanos]: [i64; 2]) -> core::result::Result<Option<Timest
 
 fn utimes(call: &mut Call<'_>) -> Outcome {
     let place = call.place_here(0, Walk::FOLLOW)?;
-    let Some(at) = call.optional_addr(1) else { return touch(&place) };
+    let Some(at) = call.optional_addr(1) else {
+        return touch(&place);
+    };
     let pairs: [[i64; 2]; 2] = user::read(at)?;
     let decode = |[seconds, micros]: [i64; 2]| match u32::try_from(micros) {
-        Ok(micros @ 0..1_000_000) => Ok(Some(Timestamp { seconds, nanos: micros * 1000 })),
+        Ok(micros @ 0..1_000_000) => Ok(Some(Timestamp {
+            seconds,
+            nanos: micros * 1000,
+        })),
         _ => Err(Errno::EINVAL),
     };
     set_times(&place, [decode(pairs[0])?, decode(pairs[1])?])
@@ -199,9 +263,14 @@ fn utimes(call: &mut Call<'_>) -> Outcome {
 
 fn utime(call: &mut Call<'_>) -> Outcome {
     let place = call.place_here(0, Walk::FOLLOW)?;
-    let Some(at) = call.optional_addr(1) else { return touch(&place) };
+    let Some(at) = call.optional_addr(1) else {
+        return touch(&place);
+    };
     let seconds: [i64; 2] = user::read(at)?;
-    set_times(&place, seconds.map(|seconds| Some(Timestamp { seconds, nanos: 0 })))
+    set_times(
+        &place,
+        seconds.map(|seconds| Some(Timestamp { seconds, nanos: 0 })),
+    )
 }
 
 fn set_times(place: &Path, [accessed, modified]: Times) -> Outcome {
@@ -209,16 +278,32 @@ fn set_times(place: &Path, [accessed, modified]: Times) -> Outcome {
         return Ok(0);
     }
     Subject::current(Who::Effective).check_owner(&place.inode().metadata()?)?;
-    apply(place, &Change { accessed, modified, ..Change::default() })
+    apply(
+        place,
+        &Change {
+            accessed,
+            modified,
+            ..Change::default()
+        },
+    )
 }
 
 /// Sets both times to now: who may write the file may do that.
 fn touch(place: &Path) -> Outcome {
     let file = place.inode().metadata()?;
     let subject = Subject::current(Who::Effective);
-    subject.check_owner(&file).or_else(|_| subject.check(&file, WRITE))?;
+    subject
+        .check_owner(&file)
+        .or_else(|_| subject.check(&file, WRITE))?;
     let now = Some(Timestamp::now());
-    apply(place, &Change { accessed: now, modified: now, ..Change::default() })
+    apply(
+        place,
+        &Change {
+            accessed: now,
+            modified: now,
+            ..Change::default()
+        },
+    )
 }
 
 fn truncate(call: &mut Call<'_>) -> Outcome {
@@ -272,6 +357,8 @@ fn fallocate(call: &mut Call<'_>) -> Outcome {
     if flags & !known != 0 || punch && !keep_size {
         return Err(Errno::EOPNOTSUPP);
     }
-    place.inode().allocate(start as u64..end as u64, keep_size, punch)?;
+    place
+        .inode()
+        .allocate(start as u64..end as u64, keep_size, punch)?;
     Ok(0)
 }

@@ -25,7 +25,12 @@ pub const CALLS: &[Entry] = &[
         args: &[Arg::Fd, Arg::Address, Arg::Size],
         handler: getdents64,
     },
-    Entry { number: __NR_mkdir, name: "mkdir", args: &[Arg::Path, Arg::Mode], handler: mkdir },
+    Entry {
+        number: __NR_mkdir,
+        name: "mkdir",
+        args: &[Arg::Path, Arg::Mode],
+        handler: mkdir,
+    },
     Entry {
         number: __NR_mkdirat,
         name: "mkdirat",
@@ -44,31 +49,96 @@ pub const CALLS: &[Entry] = &[
         args: &[Arg::DirFd, Arg::Path, Arg::Mode, Arg::Int],
         handler: mknodat,
     },
-    Entry { number: __NR_rmdir, name: "rmdir", args: PATH, handler: rmdir },
-    Entry { number: __NR_unlink, name: "unlink", args: PATH, handler: unlink },
+    Entry {
+        number: __NR_rmdir,
+        name: "rmdir",
+        args: PATH,
+        handler: rmdir,
+    },
+    Entry {
+        number: __NR_unlink,
+        name: "unlink",
+        args: PATH,
+        handler: unlink,
+    },
     Entry {
         number: __NR_unlinkat,
         name: "unlinkat",
         args: &[Arg::DirFd, Arg::Path, Arg::Flags],
         handler: unlinkat,
     },
-    Entry { number: __NR_rename, name: "rename", args: PATHS, handler: rename },
-    Entry { number: __NR_renameat, name: "renameat", args: AT_PATHS, handler: renameat },
-    Entry { number: __NR_renameat2, name: "renameat2", args: AT_PATHS, handler: renameat2 },
-    Entry { number: __NR_link, name: "link", args: PATHS, handler: link },
-    Entry { number: __NR_linkat, name: "linkat", args: AT_PATHS, handler: linkat },
-    Entry { number: __NR_symlink, name: "symlink", args: PATHS, handler: symlink },
+    Entry {
+        number: __NR_rename,
+        name: "rename",
+        args: PATHS,
+        handler: rename,
+    },
+    Entry {
+        number: __NR_renameat,
+        name: "renameat",
+        args: AT_PATHS,
+        handler: renameat,
+    },
+    Entry {
+        number: __NR_renameat2,
+        name: "renameat2",
+        args: AT_PATHS,
+        handler: renameat2,
+    },
+    Entry {
+        number: __NR_link,
+        name: "link",
+        args: PATHS,
+        handler: link,
+    },
+    Entry {
+        number: __NR_linkat,
+        name: "linkat",
+        args: AT_PATHS,
+        handler: linkat,
+    },
+    Entry {
+        number: __NR_symlink,
+        name: "symlink",
+        args: PATHS,
+        handler: symlink,
+    },
     Entry {
         number: __NR_symlinkat,
         name: "symlinkat",
         args: &[Arg::Path, Arg::DirFd, Arg::Path],
         handler: symlinkat,
     },
-    Entry { number: __NR_chdir, name: "chdir", args: PATH, handler: chdir },
-    Entry { number: __NR_fchdir, name: "fchdir", args: &[Arg::Fd], handler: fchdir },
-    Entry { number: __NR_chroot, name: "chroot", args: PATH, handler: chroot },
-    Entry { number: __NR_getcwd, name: "getcwd", args: &[Arg::Address, Arg::Size], handler: getcwd },
-    Entry { number: __NR_umask, name: "umask", args: &[Arg::Mode], handler: umask },
+    Entry {
+        number: __NR_chdir,
+        name: "chdir",
+        args: PATH,
+        handler: chdir,
+    },
+    Entry {
+        number: __NR_fchdir,
+        name: "fchdir",
+        args: &[Arg::Fd],
+        handler: fchdir,
+    },
+    Entry {
+        number: __NR_chroot,
+        name: "chroot",
+        args: PATH,
+        handler: chroot,
+    },
+    Entry {
+        number: __NR_getcwd,
+        name: "getcwd",
+        args: &[Arg::Address, Arg::Size],
+        handler: getcwd,
+    },
+    Entry {
+        number: __NR_umask,
+        name: "umask",
+        args: &[Arg::Mode],
+        handler: umask,
+    },
 ];
 
 /// Bytes of entries gathered in one call, however large the buffer.
@@ -104,11 +174,17 @@ fn getdents64(call: &mut Call<'_>) -> Outcome {
 }
 
 fn mkdir(call: &mut Call<'_>) -> Outcome {
-    make(&call.spot_here(0)?, &Wanted::new(FileType::Directory, call.uint(1) & 0o1777))
+    make(
+        &call.spot_here(0)?,
+        &Wanted::new(FileType::Directory, call.uint(1) & 0o1777),
+    )
 }
 
 fn mkdirat(call: &mut Call<'_>) -> Outcome {
-    make(&call.spot(0, 1)?, &Wanted::new(FileType::Directory, call.uint(2) & 0o1777))
+    make(
+        &call.spot(0, 1)?,
+        &Wanted::new(FileType::Directory, call.uint(2) & 0o1777),
+    )
 }
 
 fn make(spot: &Spot, wanted: &Wanted<'_>) -> Outcome {
@@ -146,7 +222,9 @@ fn rmdir(call: &mut Call<'_>) -> Outcome {
 /// A path that ends in `.` or `..` has answers of its own.
 fn remove_directory(spot: Spot, path: &[u8]) -> Outcome {
     if spot.name.is_empty() {
-        let last = path.rsplit(|byte| *byte == b'/').find(|part| !part.is_empty());
+        let last = path
+            .rsplit(|byte| *byte == b'/')
+            .find(|part| !part.is_empty());
         return Err(match last {
             Some(b".") => Errno::EINVAL,
             Some(b"..") => Errno::ENOTEMPTY,
@@ -219,7 +297,13 @@ fn make_link(target: &[u8], spot: &Spot) -> Outcome {
     if target.is_empty() {
         return Err(Errno::ENOENT);
     }
-    make(spot, &Wanted { target, ..Wanted::new(FileType::Symlink, 0o777) })
+    make(
+        spot,
+        &Wanted {
+            target,
+            ..Wanted::new(FileType::Symlink, 0o777)
+        },
+    )
 }
 
 fn chdir(call: &mut Call<'_>) -> Outcome {

@@ -13,10 +13,30 @@ use crate::{lock, missing, open};
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
-    Entry { number: __NR_dup, name: "dup", args: &[Arg::Fd], handler: dup },
-    Entry { number: __NR_dup2, name: "dup2", args: &[Arg::Fd, Arg::Fd], handler: dup2 },
-    Entry { number: __NR_dup3, name: "dup3", args: &[Arg::Fd, Arg::Fd, Arg::Flags], handler: dup3 },
-    Entry { number: __NR_fcntl, name: "fcntl", args: &[Arg::Fd, Arg::Int, Arg::Int], handler: fcntl },
+    Entry {
+        number: __NR_dup,
+        name: "dup",
+        args: &[Arg::Fd],
+        handler: dup,
+    },
+    Entry {
+        number: __NR_dup2,
+        name: "dup2",
+        args: &[Arg::Fd, Arg::Fd],
+        handler: dup2,
+    },
+    Entry {
+        number: __NR_dup3,
+        name: "dup3",
+        args: &[Arg::Fd, Arg::Fd, Arg::Flags],
+        handler: dup3,
+    },
+    Entry {
+        number: __NR_fcntl,
+        name: "fcntl",
+        args: &[Arg::Fd, Arg::Int, Arg::Int],
+        handler: fcntl,
+    },
 ];
 
 fn dup(call: &mut Call<'_>) -> Outcome {
@@ -54,7 +74,12 @@ fn fcntl(call: &mut Call<'_>) -> Outcome {
     let command = call.uint(1);
     // An opening that only names a place has no more than its descriptor.
     let path_only = file.flags().contains(kernel::file::StatusFlags::PATH);
-    if path_only && !matches!(command, F_DUPFD | F_DUPFD_CLOEXEC | F_GETFD | F_SETFD | F_GETFL) {
+    if path_only
+        && !matches!(
+            command,
+            F_DUPFD | F_DUPFD_CLOEXEC | F_GETFD | F_SETFD | F_GETFL
+        )
+    {
         return Err(Errno::EBADF);
     }
     match command {
@@ -66,7 +91,10 @@ fn fcntl(call: &mut Call<'_>) -> Outcome {
         }
         F_SETFD => {
             let close = call.uint(2) & FD_CLOEXEC != 0;
-            call.thread.files.get().set_close_on_exec(call.uint(0), close)?;
+            call.thread
+                .files
+                .get()
+                .set_close_on_exec(call.uint(0), close)?;
             Ok(0)
         }
         F_GETFL => Ok((file.flags().bits() | O_LARGEFILE) as usize),
@@ -88,7 +116,10 @@ fn fcntl(call: &mut Call<'_>) -> Outcome {
         }
         F_ADD_SEALS => add_seals(call, &file),
         F_GETPIPE_SZ => Ok(file.file.pipe_capacity(None).ok_or(Errno::EBADF)??),
-        F_SETPIPE_SZ => Ok(file.file.pipe_capacity(Some(call.size(2))).ok_or(Errno::EBADF)??),
+        F_SETPIPE_SZ => Ok(file
+            .file
+            .pipe_capacity(Some(call.size(2)))
+            .ok_or(Errno::EBADF)??),
         _ => {
             missing::count_option("fcntl", u64::from(command));
             Err(Errno::EINVAL)
@@ -101,7 +132,11 @@ fn duplicate(call: &Call<'_>, open: alloc::sync::Arc<OpenFile>, close_on_exec: b
     if least >= limit {
         return Err(Errno::EINVAL);
     }
-    let fd = call.thread.files.get().insert(open, close_on_exec, least, limit)?;
+    let fd = call
+        .thread
+        .files
+        .get()
+        .insert(open, close_on_exec, least, limit)?;
     Ok(fd as usize)
 }
 

@@ -14,8 +14,18 @@ use crate::errno::Errno;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
-    Entry { number: __NR_inotify_init, name: "inotify_init", args: &[], handler: init },
-    Entry { number: __NR_inotify_init1, name: "inotify_init1", args: &[Arg::Flags], handler: init1 },
+    Entry {
+        number: __NR_inotify_init,
+        name: "inotify_init",
+        args: &[],
+        handler: init,
+    },
+    Entry {
+        number: __NR_inotify_init1,
+        name: "inotify_init1",
+        args: &[Arg::Flags],
+        handler: init1,
+    },
     Entry {
         number: __NR_inotify_add_watch,
         name: "inotify_add_watch",
@@ -49,7 +59,11 @@ fn make(call: &Call<'_>, flags: u32) -> Outcome {
 }
 
 fn instance(open: &OpenFile) -> Result<Arc<Instance>, Errno> {
-    let instance = open.file.as_any().downcast_ref::<Instance>().ok_or(Errno::EINVAL)?;
+    let instance = open
+        .file
+        .as_any()
+        .downcast_ref::<Instance>()
+        .ok_or(Errno::EINVAL)?;
     instance.arc().ok_or(Errno::EINVAL)
 }
 

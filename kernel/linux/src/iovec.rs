@@ -23,10 +23,15 @@ pub fn read_ranges(at: VirtAddr, count: usize) -> Result<Vec<UserRange>> {
     let mut room = TRANSFER_BYTES_MAX;
     for index in 0..count as u64 {
         let [start, len]: [u64; 2] = user::read(at + index * IOVEC_BYTES)?;
-        let len = isize::try_from(len).map_err(|_| Error::Invalid)?.unsigned_abs();
+        let len = isize::try_from(len)
+            .map_err(|_| Error::Invalid)?
+            .unsigned_abs();
         let len = len.min(room);
         room -= len;
-        ranges.push(UserRange { start: VirtAddr(start), len });
+        ranges.push(UserRange {
+            start: VirtAddr(start),
+            len,
+        });
     }
     Ok(ranges)
 }

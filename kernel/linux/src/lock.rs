@@ -11,15 +11,22 @@ use crate::call::{Arg, Call, Entry, Outcome};
 use crate::errno::Errno;
 
 /// The calls of this family.
-pub const CALLS: &[Entry] =
-    &[Entry { number: __NR_flock, name: "flock", args: &[Arg::Fd, Arg::Flags], handler: flock }];
+pub const CALLS: &[Entry] = &[Entry {
+    number: __NR_flock,
+    name: "flock",
+    args: &[Arg::Fd, Arg::Flags],
+    handler: flock,
+}];
 
 /// The whole of a file, whatever it becomes.
 const ALL: Range<u64> = 0..u64::MAX;
 
 fn flock(call: &mut Call<'_>) -> Outcome {
     let open = call.file(0)?;
-    let locks = open.inode().and_then(|inode| inode.locks()).ok_or(Errno::EBADF)?;
+    let locks = open
+        .inode()
+        .and_then(|inode| inode.locks())
+        .ok_or(Errno::EBADF)?;
     let owner = open.lock_owner();
     let block = call.uint(1) & LOCK_NB == 0;
     match call.uint(1) & !LOCK_NB {
@@ -41,8 +48,11 @@ pub fn record(call: &Call<'_>, open: &OpenFile, command: u32) -> Outcome {
     if own && asked[3] as i32 != 0 {
         return Err(Errno::EINVAL);
     }
-    let owner =
-        if own { open.lock_owner() } else { Owner::Process(call.thread.process.id()) };
+    let owner = if own {
+        open.lock_owner()
+    } else {
+        Owner::Process(call.thread.process.id())
+    };
     let range = range_of(open, &asked)?;
     let kind = u32::from(asked[0] as u16);
     match command {
@@ -62,7 +72,11 @@ fn range_of(open: &OpenFile, asked: &Flock) -> Result<Range<u64>, Errno> {
     };
     let start = base.checked_add(asked[1]).ok_or(Errno::EOVERFLOW)?;
     let other = start.checked_add(asked[2]).ok_or(Errno::EOVERFLOW)?;
-    let range = if asked[2] >= 0 { start..other } else { other..start };
+    let range = if asked[2] >= 0 {
+        start..other
+    } else {
+        other..start
+    };
     let first = u64::try_from(range.start).map_err(|_| Errno::EINVAL)?;
     let last = u64::try_from(range.end).map_err(|_| Errno::EINVAL)?;
     Ok(first..if asked[2] == 0 { u64::MAX } else { last })
@@ -77,7 +91,10 @@ fn mode_of(kind: u32) -> Result<Mode, Errno> {
 }
 
 fn set(open: &OpenFile, owner: Owner, range: Range<u64>, kind: u32, block: bool) -> Outcome {
-    let locks = open.inode().and_then(|inode| inode.locks()).ok_or(Errno::EBADF)?;
+    let locks = open
+        .inode()
+        .and_then(|inode| inode.locks())
+        .ok_or(Errno::EBADF)?;
     if kind == F_UNLCK {
         locks.unlock(Family::Record, owner, &range);
         return Ok(0);
@@ -103,20 +120,41 @@ fn query(
     kind: u32,
     asked: Flock,
 ) -> Outcome {
-    let locks = open.inode().and_then(|inode| inode.locks()).ok_or(Errno::EBADF)?;
+    let locks = open
+        .inode()
+        .and_then(|inode| inode.locks())
+        .ok_or(Errno::EBADF)?;
     let Some(held) = locks.conflict(owner, &range, mode_of(kind)?) else {
-        let free = [asked[0] & !0xffff | i64::from(F_UNLCK), asked[1], asked[2], asked[3]];
+        let free = [
+            asked[0] & !0xffff | i64::from(F_UNLCK),
+            asked[1],
+            asked[2],
+            asked[3],
+        ];
         user::write(call.addr(2), free)?;
         return Ok(0);
     };
-    let kind = if held.mode == Mode::Shared { F_RDLCK } else { F_WRLCK };
-    let len = if held.range.end == u64::MAX { 0 } else { held.range.end - held.range.start };
+    let kind = if held.mode == Mode::Shared {
+        F_RDLCK
+    } else {
+        F_WRLCK
+    };
+    let len = if held.range.end == u64::MAX {
+        0
+    } else {
+        held.range.end - held.range.start
+    };
     let process = match held.owner {
         Owner::Process(id) => i64::from(id),
         // Linux' answer for a lock of an opening.
         Owner::Opening(_) => i64::from(u32::MAX),
     };
-    let told: Flock = [i64::from(kind), held.range.start as i64, len as i64, process];
+    let told: Flock = [
+        i64::from(kind),
+        held.range.start as i64,
+        len as i64,
+        process,
+    ];
     user::write(call.addr(2), told)?;
     Ok(0)
 }

@@ -18,7 +18,12 @@ pub const CALLS: &[Entry] = &[
         args: &[Arg::Path, Arg::Path, Arg::Path, Arg::Flags, Arg::Address],
         handler: mount,
     },
-    Entry { number: __NR_umount2, name: "umount2", args: &[Arg::Path, Arg::Flags], handler: umount },
+    Entry {
+        number: __NR_umount2,
+        name: "umount2",
+        args: &[Arg::Path, Arg::Flags],
+        handler: umount,
+    },
 ];
 
 /// The longest name of a kind or a source.
@@ -56,7 +61,10 @@ fn mount(call: &mut Call<'_>) -> Outcome {
 
 fn umount(call: &mut Call<'_>) -> Outcome {
     Subject::current(Who::Effective).check_administrator()?;
-    let flags = only(call.uint(1), MNT_FORCE | MNT_DETACH | MNT_EXPIRE | UMOUNT_NOFOLLOW)?;
+    let flags = only(
+        call.uint(1),
+        MNT_FORCE | MNT_DETACH | MNT_EXPIRE | UMOUNT_NOFOLLOW,
+    )?;
     let mut walk = Walk::empty();
     walk.set(Walk::FOLLOW, flags & UMOUNT_NOFOLLOW == 0);
     let at = call.place_here(0, walk)?;

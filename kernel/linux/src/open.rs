@@ -13,8 +13,18 @@ use crate::errno::Errno;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
-    Entry { number: __NR_open, name: "open", args: &[Arg::Path, Arg::Flags, Arg::Mode], handler: open },
-    Entry { number: __NR_creat, name: "creat", args: &[Arg::Path, Arg::Mode], handler: creat },
+    Entry {
+        number: __NR_open,
+        name: "open",
+        args: &[Arg::Path, Arg::Flags, Arg::Mode],
+        handler: open,
+    },
+    Entry {
+        number: __NR_creat,
+        name: "creat",
+        args: &[Arg::Path, Arg::Mode],
+        handler: creat,
+    },
     Entry {
         number: __NR_openat,
         name: "openat",
@@ -27,7 +37,12 @@ pub const CALLS: &[Entry] = &[
         args: &[Arg::DirFd, Arg::Path, Arg::Address, Arg::Size],
         handler: openat2,
     },
-    Entry { number: __NR_close, name: "close", args: &[Arg::Fd], handler: close },
+    Entry {
+        number: __NR_close,
+        name: "close",
+        args: &[Arg::Fd],
+        handler: close,
+    },
     Entry {
         number: __NR_close_range,
         name: "close_range",
@@ -89,13 +104,25 @@ fn decode(flags: u32, mode: u32, walk: Walk) -> Result<HowToOpen, Errno> {
         (O_NOFOLLOW, Opening::NO_FOLLOW),
         (TMPFILE_BIT, Opening::NAMELESS),
     ];
-    let chosen = pairs.iter().filter(|(bit, _)| flags & bit != 0).map(|(_, opening)| *opening);
+    let chosen = pairs
+        .iter()
+        .filter(|(bit, _)| flags & bit != 0)
+        .map(|(_, opening)| *opening);
     let opening = chosen.fold(Opening::empty(), Opening::union);
     // O_EXCL means something only with O_CREAT; a link at the end is then not followed.
     let exclusive = opening.contains(Opening::CREATE | Opening::EXCLUSIVE);
-    let opening = if exclusive { opening | Opening::NO_FOLLOW } else { opening };
+    let opening = if exclusive {
+        opening | Opening::NO_FOLLOW
+    } else {
+        opening
+    };
     let status = StatusFlags::from_bits_truncate(flags);
-    Ok(HowToOpen { opening, status, mode: mode & 0o7777, walk })
+    Ok(HowToOpen {
+        opening,
+        status,
+        mode: mode & 0o7777,
+        walk,
+    })
 }
 
 fn open(call: &mut Call<'_>) -> Outcome {
@@ -152,7 +179,9 @@ fn decode_resolve(resolve: u64) -> Result<Walk, Errno> {
     if resolve & !known != 0 {
         return Err(Errno::EINVAL);
     }
-    let chosen = pairs.iter().filter(|(bit, _)| resolve & u64::from(*bit) != 0);
+    let chosen = pairs
+        .iter()
+        .filter(|(bit, _)| resolve & u64::from(*bit) != 0);
     Ok(chosen.fold(Walk::empty(), |walk, (_, rule)| walk | *rule))
 }
 
@@ -178,7 +207,11 @@ fn close_range(call: &mut Call<'_>) -> Outcome {
         drop(call.thread.files.replace(Arc::new(own)));
     }
     let files = call.thread.files.get();
-    for fd in files.numbers().into_iter().filter(|fd| (first..=last).contains(fd)) {
+    for fd in files
+        .numbers()
+        .into_iter()
+        .filter(|fd| (first..=last).contains(fd))
+    {
         if flags & CLOSE_RANGE_CLOEXEC != 0 {
             // Another thread may have closed it meanwhile, which is as good.
             let _ = files.set_close_on_exec(fd, true);
@@ -195,6 +228,10 @@ fn memfd_create(call: &mut Call<'_>) -> Outcome {
     let name = user::read_string(call.addr(0), memfd::NAME_BYTES_MAX + 1)?.ok_or(Errno::EINVAL)?;
     let sealable = flags & (MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL) != 0;
     let open = memfd::create(&name, sealable)?;
-    let close_on_exec = if flags & MFD_CLOEXEC != 0 { O_CLOEXEC } else { 0 };
+    let close_on_exec = if flags & MFD_CLOEXEC != 0 {
+        O_CLOEXEC
+    } else {
+        0
+    };
     Ok(call.new_fd(open, close_on_exec)?)
 }

@@ -20,17 +20,72 @@ const FD_VECTOR_AT: &[Arg] = &[Arg::Fd, Arg::Address, Arg::Int, Arg::Int];
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
-    Entry { number: __NR_read, name: "read", args: FD_OUT, handler: read },
-    Entry { number: __NR_write, name: "write", args: FD_BUFFER, handler: write },
-    Entry { number: __NR_pread64, name: "pread64", args: FD_OUT_AT, handler: pread },
-    Entry { number: __NR_pwrite64, name: "pwrite64", args: FD_BUFFER_AT, handler: pwrite },
-    Entry { number: __NR_readv, name: "readv", args: FD_VECTOR, handler: readv },
-    Entry { number: __NR_writev, name: "writev", args: FD_VECTOR, handler: writev },
-    Entry { number: __NR_preadv, name: "preadv", args: FD_VECTOR_AT, handler: preadv },
-    Entry { number: __NR_pwritev, name: "pwritev", args: FD_VECTOR_AT, handler: pwritev },
-    Entry { number: __NR_preadv2, name: "preadv2", args: FD_VECTOR_AT, handler: preadv2 },
-    Entry { number: __NR_pwritev2, name: "pwritev2", args: FD_VECTOR_AT, handler: pwritev2 },
-    Entry { number: __NR_lseek, name: "lseek", args: &[Arg::Fd, Arg::Int, Arg::Int], handler: lseek },
+    Entry {
+        number: __NR_read,
+        name: "read",
+        args: FD_OUT,
+        handler: read,
+    },
+    Entry {
+        number: __NR_write,
+        name: "write",
+        args: FD_BUFFER,
+        handler: write,
+    },
+    Entry {
+        number: __NR_pread64,
+        name: "pread64",
+        args: FD_OUT_AT,
+        handler: pread,
+    },
+    Entry {
+        number: __NR_pwrite64,
+        name: "pwrite64",
+        args: FD_BUFFER_AT,
+        handler: pwrite,
+    },
+    Entry {
+        number: __NR_readv,
+        name: "readv",
+        args: FD_VECTOR,
+        handler: readv,
+    },
+    Entry {
+        number: __NR_writev,
+        name: "writev",
+        args: FD_VECTOR,
+        handler: writev,
+    },
+    Entry {
+        number: __NR_preadv,
+        name: "preadv",
+        args: FD_VECTOR_AT,
+        handler: preadv,
+    },
+    Entry {
+        number: __NR_pwritev,
+        name: "pwritev",
+        args: FD_VECTOR_AT,
+        handler: pwritev,
+    },
+    Entry {
+        number: __NR_preadv2,
+        name: "preadv2",
+        args: FD_VECTOR_AT,
+        handler: preadv2,
+    },
+    Entry {
+        number: __NR_pwritev2,
+        name: "pwritev2",
+        args: FD_VECTOR_AT,
+        handler: pwritev2,
+    },
+    Entry {
+        number: __NR_lseek,
+        name: "lseek",
+        args: &[Arg::Fd, Arg::Int, Arg::Int],
+        handler: lseek,
+    },
 ];
 
 fn read(call: &mut Call<'_>) -> Outcome {
@@ -88,7 +143,11 @@ fn preadv2(call: &mut Call<'_>) -> Outcome {
     if call.uint(5) & !HINTS != 0 {
         return Err(Errno::EOPNOTSUPP);
     }
-    if call.arg(3) as i64 == -1 { readv(call) } else { preadv(call) }
+    if call.arg(3) as i64 == -1 {
+        readv(call)
+    } else {
+        preadv(call)
+    }
 }
 
 fn pwritev2(call: &mut Call<'_>) -> Outcome {
@@ -96,7 +155,11 @@ fn pwritev2(call: &mut Call<'_>) -> Outcome {
     if flags & !(HINTS | RWF_DSYNC | RWF_SYNC) != 0 {
         return Err(Errno::EOPNOTSUPP);
     }
-    let count = if call.arg(3) as i64 == -1 { writev(call)? } else { pwritev(call)? };
+    let count = if call.arg(3) as i64 == -1 {
+        writev(call)?
+    } else {
+        pwritev(call)?
+    };
     if flags & (RWF_DSYNC | RWF_SYNC) != 0
         && let Some(inode) = call.file(0)?.inode()
     {

@@ -21,7 +21,14 @@ pub const CALLS: &[Entry] = &[
     Entry {
         number: __NR_copy_file_range,
         name: "copy_file_range",
-        args: &[Arg::Fd, Arg::Address, Arg::Fd, Arg::Address, Arg::Size, Arg::Flags],
+        args: &[
+            Arg::Fd,
+            Arg::Address,
+            Arg::Fd,
+            Arg::Address,
+            Arg::Size,
+            Arg::Flags,
+        ],
         handler: copy_file_range,
     },
 ];
@@ -45,7 +52,8 @@ fn store_offset(call: &Call<'_>, index: usize, open: &OpenFile, offset: u64) -> 
 }
 
 fn is_regular(open: &OpenFile) -> bool {
-    open.inode().is_some_and(|inode| inode.kind() == FileType::Regular)
+    open.inode()
+        .is_some_and(|inode| inode.kind() == FileType::Regular)
 }
 
 fn sendfile(call: &mut Call<'_>) -> Outcome {
@@ -77,7 +85,10 @@ fn copy_file_range(call: &mut Call<'_>) -> Outcome {
     let (source, target) = (offset(call, 1, &from)?, offset(call, 3, &to)?);
     let count = call.size(4).min(TRANSFER_BYTES_MAX);
     let overlap = source.abs_diff(target) < count as u64;
-    let same = from.inode().zip(to.inode()).is_some_and(|(a, b)| alloc::sync::Arc::ptr_eq(a, b));
+    let same = from
+        .inode()
+        .zip(to.inode())
+        .is_some_and(|(a, b)| alloc::sync::Arc::ptr_eq(a, b));
     if same && overlap {
         return Err(Errno::EINVAL);
     }

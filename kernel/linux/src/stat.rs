@@ -14,9 +14,24 @@ const PATH_OUT: &[Arg] = &[Arg::Path, Arg::Address];
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
-    Entry { number: __NR_stat, name: "stat", args: PATH_OUT, handler: stat },
-    Entry { number: __NR_lstat, name: "lstat", args: PATH_OUT, handler: lstat },
-    Entry { number: __NR_fstat, name: "fstat", args: &[Arg::Fd, Arg::Address], handler: fstat },
+    Entry {
+        number: __NR_stat,
+        name: "stat",
+        args: PATH_OUT,
+        handler: stat,
+    },
+    Entry {
+        number: __NR_lstat,
+        name: "lstat",
+        args: PATH_OUT,
+        handler: lstat,
+    },
+    Entry {
+        number: __NR_fstat,
+        name: "fstat",
+        args: &[Arg::Fd, Arg::Address],
+        handler: fstat,
+    },
     Entry {
         number: __NR_newfstatat,
         name: "newfstatat",
@@ -29,9 +44,24 @@ pub const CALLS: &[Entry] = &[
         args: &[Arg::DirFd, Arg::Path, Arg::Flags, Arg::Flags, Arg::Address],
         handler: statx,
     },
-    Entry { number: __NR_statfs, name: "statfs", args: PATH_OUT, handler: statfs },
-    Entry { number: __NR_fstatfs, name: "fstatfs", args: &[Arg::Fd, Arg::Address], handler: fstatfs },
-    Entry { number: __NR_access, name: "access", args: &[Arg::Path, Arg::Flags], handler: access },
+    Entry {
+        number: __NR_statfs,
+        name: "statfs",
+        args: PATH_OUT,
+        handler: statfs,
+    },
+    Entry {
+        number: __NR_fstatfs,
+        name: "fstatfs",
+        args: &[Arg::Fd, Arg::Address],
+        handler: fstatfs,
+    },
+    Entry {
+        number: __NR_access,
+        name: "access",
+        args: &[Arg::Path, Arg::Flags],
+        handler: access,
+    },
     Entry {
         number: __NR_faccessat,
         name: "faccessat",
@@ -94,7 +124,9 @@ fn metadata_at(call: &Call<'_>, flags: u32) -> core::result::Result<Metadata, Er
     let mut walk = walk_of(flags);
     walk.set(Walk::EMPTY, empty);
     let start = call.start(0, &path)?;
-    Ok(kernel::fs::resolve(start.as_ref(), &path, walk)?.inode().metadata()?)
+    Ok(kernel::fs::resolve(start.as_ref(), &path, walk)?
+        .inode()
+        .metadata()?)
 }
 
 /// The walk that `AT_SYMLINK_NOFOLLOW` and `AT_EMPTY_PATH` ask for.
@@ -206,8 +238,15 @@ fn faccessat(call: &mut Call<'_>) -> Outcome {
 }
 
 fn faccessat2(call: &mut Call<'_>) -> Outcome {
-    let flags = only(call.uint(3), AT_EACCESS | AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)?;
-    let who = if flags & AT_EACCESS != 0 { Who::Effective } else { Who::Real };
+    let flags = only(
+        call.uint(3),
+        AT_EACCESS | AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH,
+    )?;
+    let who = if flags & AT_EACCESS != 0 {
+        Who::Effective
+    } else {
+        Who::Real
+    };
     check(call.place(0, 1, walk_of(flags))?, call.uint(2), who)
 }
 

@@ -8,10 +8,30 @@ use crate::errno::Errno;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
-    Entry { number: __NR_sync, name: "sync", args: &[], handler: sync },
-    Entry { number: __NR_syncfs, name: "syncfs", args: &[Arg::Fd], handler: syncfs },
-    Entry { number: __NR_fsync, name: "fsync", args: &[Arg::Fd], handler: fsync },
-    Entry { number: __NR_fdatasync, name: "fdatasync", args: &[Arg::Fd], handler: fdatasync },
+    Entry {
+        number: __NR_sync,
+        name: "sync",
+        args: &[],
+        handler: sync,
+    },
+    Entry {
+        number: __NR_syncfs,
+        name: "syncfs",
+        args: &[Arg::Fd],
+        handler: syncfs,
+    },
+    Entry {
+        number: __NR_fsync,
+        name: "fsync",
+        args: &[Arg::Fd],
+        handler: fsync,
+    },
+    Entry {
+        number: __NR_fdatasync,
+        name: "fdatasync",
+        args: &[Arg::Fd],
+        handler: fdatasync,
+    },
     Entry {
         number: __NR_sync_file_range,
         name: "sync_file_range",
@@ -82,7 +102,11 @@ fn fadvise(call: &mut Call<'_>) -> Outcome {
     if call.file(0)?.inode().is_none() {
         return Err(Errno::ESPIPE);
     }
-    if call.uint(3) > ADVICE_MAX { Err(Errno::EINVAL) } else { Ok(0) }
+    if call.uint(3) > ADVICE_MAX {
+        Err(Errno::EINVAL)
+    } else {
+        Ok(0)
+    }
 }
 
 fn readahead(call: &mut Call<'_>) -> Outcome {
@@ -90,6 +114,8 @@ fn readahead(call: &mut Call<'_>) -> Outcome {
     if !open.is_readable() {
         return Err(Errno::EBADF);
     }
-    let regular = open.inode().is_some_and(|inode| inode.kind() == FileType::Regular);
+    let regular = open
+        .inode()
+        .is_some_and(|inode| inode.kind() == FileType::Regular);
     if regular { Ok(0) } else { Err(Errno::EINVAL) }
 }

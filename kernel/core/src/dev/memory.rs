@@ -36,13 +36,23 @@ const KINDS: [(&str, Kind); 5] = [
 pub fn register() {
     for (name, kind) in KINDS {
         let minor = kind as u32;
-        add(Device { name, major: MAJOR, minors: (minor, minor), mode: 0o666, open });
+        add(Device {
+            name,
+            major: MAJOR,
+            minors: (minor, minor),
+            mode: 0o666,
+            open,
+        });
     }
 }
 
 fn open(number: u64, _status: StatusFlags) -> Result<FileRef> {
     let (_, minor) = device_parts(number);
-    let kind = KINDS.iter().find(|(_, kind)| *kind as u32 == minor).ok_or(Error::NoSuchDevice)?.1;
+    let kind = KINDS
+        .iter()
+        .find(|(_, kind)| *kind as u32 == minor)
+        .ok_or(Error::NoSuchDevice)?
+        .1;
     Ok(Arc::new(MemoryDevice(kind)))
 }
 
@@ -61,7 +71,7 @@ impl File for MemoryDevice {
         match self.0 {
             Kind::Null => Ok(0),
             Kind::Zero | Kind::Full => fill(to, |bytes| bytes.fill(0)),
-            Kind::Random | Kind::Urandom => fill(to, mach::random::fill),
+            Kind::Random | Kind::Urandom => fill(to, crate::random::fill),
         }
     }
 
@@ -84,7 +94,10 @@ impl File for MemoryDevice {
 /// Fills all of `to` with bytes that `make` makes.
 fn fill(to: &mut Sink<'_>, make: fn(&mut [u8])) -> Result<usize> {
     let mut bytes = [0; RANDOM_CHUNK_BYTES];
-    const _: () = assert!(RANDOM_CHUNK_BYTES <= PAGE_BYTES, "it lies on the kernel's stack");
+    const _: () = assert!(
+        RANDOM_CHUNK_BYTES <= PAGE_BYTES,
+        "it lies on the kernel's stack"
+    );
     let start = to.done();
     while to.remaining() > 0 {
         let len = to.remaining().min(bytes.len());

@@ -49,9 +49,18 @@ pub fn node_of(name: &str) -> Option<u64> {
 
 /// All devices that have a node.
 pub fn nodes() -> Vec<Device> {
-    DEVICES.lock().iter().filter(|device| !device.name.is_empty()).copied().collect()
+    DEVICES
+        .lock()
+        .iter()
+        .filter(|device| !device.name.is_empty())
+        .copied()
+        .collect()
 }
 
 fn find(matches: impl Fn(&Device) -> bool) -> Option<Device> {
-    DEVICES.lock().iter().find(|device| matches(device)).copied()
+    DEVICES
+        .lock()
+        .iter()
+        .find(|device| matches(device))
+        .copied()
 }

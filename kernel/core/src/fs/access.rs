@@ -37,7 +37,11 @@ impl Subject {
             Who::Effective => (credentials.user.fs, credentials.group.fs),
             Who::Real => (credentials.user.real, credentials.group.real),
         };
-        Self { uid, gid, credentials }
+        Self {
+            uid,
+            gid,
+            credentials,
+        }
     }
 
     /// The owner of what it creates: user and group.
@@ -75,7 +79,11 @@ impl Subject {
         if self.overrides_permissions() {
             let no_execute = file.kind != FileType::Directory && file.mode & 0o111 == 0;
             let denied = wanted & EXECUTE != 0 && no_execute;
-            return if denied { Err(Error::AccessDenied) } else { Ok(()) };
+            return if denied {
+                Err(Error::AccessDenied)
+            } else {
+                Ok(())
+            };
         }
         let granted = if self.uid == file.uid {
             file.mode >> 6
@@ -84,7 +92,11 @@ impl Subject {
         } else {
             file.mode
         };
-        if wanted & !granted & 0o7 == 0 { Ok(()) } else { Err(Error::AccessDenied) }
+        if wanted & !granted & 0o7 == 0 {
+            Ok(())
+        } else {
+            Err(Error::AccessDenied)
+        }
     }
 
     /// Whether it may change mode and times as the owner may.
@@ -96,7 +108,10 @@ impl Subject {
     pub fn check_chown(&self, file: &Metadata, uid: Option<u32>, gid: Option<u32>) -> Result<()> {
         let keeps_owner = uid.is_none_or(|uid| uid == file.uid);
         let own_group = gid.is_none_or(|gid| gid == file.gid || self.is_in_group(gid));
-        self.allow(self.uid == file.uid && keeps_owner && own_group, Capability::Chown)
+        self.allow(
+            self.uid == file.uid && keeps_owner && own_group,
+            Capability::Chown,
+        )
     }
 
     /// In a directory with the sticky bit only owners remove names.
@@ -107,6 +122,10 @@ impl Subject {
     }
 
     fn allow(&self, allowed: bool, otherwise: Capability) -> Result<()> {
-        if allowed { Ok(()) } else { self.credentials.require(otherwise) }
+        if allowed {
+            Ok(())
+        } else {
+            self.credentials.require(otherwise)
+        }
     }
 }

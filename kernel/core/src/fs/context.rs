@@ -28,14 +28,22 @@ const DEFAULT_UMASK: u32 = 0o022;
 
 impl Default for FsContext {
     fn default() -> Self {
-        Self { state: Spin::new(State { root: None, cwd: None, umask: DEFAULT_UMASK }) }
+        Self {
+            state: Spin::new(State {
+                root: None,
+                cwd: None,
+                umask: DEFAULT_UMASK,
+            }),
+        }
     }
 }
 
 impl FsContext {
     /// A copy of its own, for a process that does not share it.
     pub fn fork(&self) -> Arc<Self> {
-        Arc::new(Self { state: Spin::new(self.state.lock().clone()) })
+        Arc::new(Self {
+            state: Spin::new(self.state.lock().clone()),
+        })
     }
 
     /// Where absolute paths start.
@@ -46,7 +54,11 @@ impl FsContext {
     /// Where relative paths start.
     pub fn cwd(&self) -> Path {
         let state = self.state.lock();
-        state.cwd.clone().or_else(|| state.root.clone()).unwrap_or_else(mount::root)
+        state
+            .cwd
+            .clone()
+            .or_else(|| state.root.clone())
+            .unwrap_or_else(mount::root)
     }
 
     /// chdir(2); the caller has checked that it is a directory.

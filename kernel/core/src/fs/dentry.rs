@@ -55,12 +55,22 @@ pub struct Dentry {
 impl Dentry {
     /// The top of a file system, or a file without a name (`name` is for people).
     pub fn root(inode: InodeRef, name: &[u8], keeps_names: bool) -> Arc<Self> {
-        Self::new(inode, Place { parent: None, name: name.into() }, keeps_names)
+        Self::new(
+            inode,
+            Place {
+                parent: None,
+                name: name.into(),
+            },
+            keeps_names,
+        )
     }
 
     fn new(inode: InodeRef, place: Place, keeps_names: bool) -> Arc<Self> {
         let directory = (inode.kind() == FileType::Directory).then(|| {
-            Box::new(Directory { children: Spin::new(HashMap::new()), changing: Mutex::new(()) })
+            Box::new(Directory {
+                children: Spin::new(HashMap::new()),
+                changing: Mutex::new(()),
+            })
         });
         Arc::new(Self {
             inode,
@@ -74,7 +84,10 @@ impl Dentry {
 
     /// A name below `self` that is not (or no longer) listed.
     pub fn detached(self: &Arc<Self>, name: &[u8], inode: InodeRef) -> Arc<Self> {
-        let place = Place { parent: Some(self.clone()), name: name.into() };
+        let place = Place {
+            parent: Some(self.clone()),
+            name: name.into(),
+        };
         Self::new(inode, place, self.keeps_names)
     }
 
@@ -154,12 +167,16 @@ impl Dentry {
 
     /// Notes what a name means from now on.
     pub(super) fn remember(&self, name: &[u8], dentry: Option<Arc<Self>>) {
-        let Some(directory) = &self.directory else { return };
+        let Some(directory) = &self.directory else {
+            return;
+        };
         let mut children = directory.children.lock();
         let unused: Vec<_> = if children.len() < KEPT_MAX {
             Vec::new()
         } else {
-            children.extract_if(|_, kept| kept.as_ref().is_none_or(is_unused)).collect()
+            children
+                .extract_if(|_, kept| kept.as_ref().is_none_or(is_unused))
+                .collect()
         };
         let old = children.insert(name.into(), dentry);
         drop(children);
@@ -170,7 +187,9 @@ impl Dentry {
     pub(super) fn forget_all(self: &Arc<Self>) {
         let mut pending = alloc::vec![self.clone()];
         while let Some(dentry) = pending.pop() {
-            let Some(directory) = &dentry.directory else { continue };
+            let Some(directory) = &dentry.directory else {
+                continue;
+            };
             let below = core::mem::take(&mut *directory.children.lock());
             pending.extend(below.into_values().flatten());
         }
@@ -178,7 +197,10 @@ impl Dentry {
 
     /// The name was moved: from now on it is `name` in `parent`.
     pub(super) fn move_to(self: &Arc<Self>, parent: &Arc<Self>, name: &[u8]) {
-        let moved = Place { parent: Some(parent.clone()), name: name.into() };
+        let moved = Place {
+            parent: Some(parent.clone()),
+            name: name.into(),
+        };
         let old = core::mem::replace(&mut *self.place.lock(), moved);
         drop(old);
     }

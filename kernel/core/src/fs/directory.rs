@@ -27,10 +27,18 @@ pub fn list(open: &OpenFile, emit: Emit<'_>) -> Result<()> {
 
 fn list_from(path: &Path, at: &mut u64, emit: Emit<'_>) -> Result<()> {
     while *at < DOTS {
-        let (name, place): (&[u8], _) =
-            if *at == 0 { (b".", path.clone()) } else { (b"..", path.parent()) };
+        let (name, place): (&[u8], _) = if *at == 0 {
+            (b".", path.clone())
+        } else {
+            (b"..", path.parent())
+        };
         let number = place.inode().metadata()?.number;
-        if !emit(DirEntry { name, number, kind: FileType::Directory, next: *at + 1 }) {
+        if !emit(DirEntry {
+            name,
+            number,
+            kind: FileType::Directory,
+            next: *at + 1,
+        }) {
             return Ok(());
         }
         *at += 1;

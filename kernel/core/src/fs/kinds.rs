@@ -43,8 +43,12 @@ pub fn make(name: &[u8], source: &[u8], options: &[u8]) -> Result<Arc<dyn FileSy
 
 /// tmpfs with the options `size=BYTES[kmg]` and `mode=OCTAL`.
 pub fn make_tmpfs(_source: &[u8], options: &[u8]) -> Result<Arc<dyn FileSystem>> {
-    let size = option(options, b"size=").map(parse_size).unwrap_or(Ok(default_bytes()))?;
-    let mode = option(options, b"mode=").map(|text| parse(text, 8)).unwrap_or(Ok(0o1777))?;
+    let size = option(options, b"size=")
+        .map(parse_size)
+        .unwrap_or(Ok(default_bytes()))?;
+    let mode = option(options, b"mode=")
+        .map(|text| parse(text, 8))
+        .unwrap_or(Ok(0o1777))?;
     Ok(Tmpfs::new(size, (mode & 0o7777) as u32))
 }
 
@@ -55,7 +59,9 @@ pub fn default_bytes() -> u64 {
 
 /// The value of an option in a list with commas.
 fn option<'a>(options: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
-    options.split(|byte| *byte == b',').find_map(|option| option.strip_prefix(name))
+    options
+        .split(|byte| *byte == b',')
+        .find_map(|option| option.strip_prefix(name))
 }
 
 fn parse(text: &[u8], radix: u32) -> Result<u64> {
@@ -70,5 +76,7 @@ fn parse_size(text: &[u8]) -> Result<u64> {
         [digits @ .., b'g' | b'G'] => (digits, 30),
         digits => (digits, 0),
     };
-    parse(digits, 10)?.checked_mul(1 << shift).ok_or(Error::Invalid)
+    parse(digits, 10)?
+        .checked_mul(1 << shift)
+        .ok_or(Error::Invalid)
 }

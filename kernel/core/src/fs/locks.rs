@@ -121,7 +121,8 @@ impl Table {
         if let Some(held) = list.conflict(owner, range, mode) {
             return Ok(Some(held.owner));
         }
-        list.insert(owner, range.clone(), mode).map_err(|_| Error::NoLocks)?;
+        list.insert(owner, range.clone(), mode)
+            .map_err(|_| Error::NoLocks)?;
         drop(list);
         // A lock that became weaker may let others in.
         self.released.wake_all();

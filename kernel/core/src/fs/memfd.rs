@@ -28,7 +28,10 @@ pub fn create(name: &[u8], sealable: bool) -> Result<Arc<OpenFile>> {
     }
     let home = HOME.call_once(|| {
         let tmpfs = Tmpfs::new(u64::MAX, 0o700);
-        Home { mount: Mount::hidden(tmpfs.clone()), tmpfs }
+        Home {
+            mount: Mount::hidden(tmpfs.clone()),
+            tmpfs,
+        }
     });
     let (uid, gid) = Subject::current(Who::Effective).ids();
     let inode = home.tmpfs.nameless(0o777, uid, gid)?;
@@ -38,6 +41,9 @@ pub fn create(name: &[u8], sealable: bool) -> Result<Arc<OpenFile>> {
     let label = [b"/memfd:", name].concat();
     let dentry = Dentry::root(inode.clone(), &label, true);
     dentry.set_gone();
-    let path = Path { mount: home.mount.clone(), dentry };
+    let path = Path {
+        mount: home.mount.clone(),
+        dentry,
+    };
     Ok(OpenFile::at(inode, StatusFlags::RDWR, path))
 }

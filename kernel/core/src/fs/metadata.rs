@@ -60,7 +60,10 @@ impl Timestamp {
     /// Now.
     pub fn now() -> Self {
         let wall = mach::time::wall_clock_offset() + mach::time::now().since(base::Instant::START);
-        Self { seconds: wall.as_secs() as i64, nanos: wall.subsec_nanos() }
+        Self {
+            seconds: wall.as_secs() as i64,
+            nanos: wall.subsec_nanos(),
+        }
     }
 }
 

@@ -39,5 +39,5 @@ pub use metadata::{
     Change, FileType, Metadata, Timestamp, device_number, device_parts, next_device,
 };
 pub use mount::{Mount, MountFlags, Path, root};
-pub use open::{HowToOpen, OpenFifo, Opening, open, open_for_exec, open_path, register_fifo};
+pub use open::{HowToOpen, Opening, open, open_for_exec, open_path};
 pub use walk::{PATH_BYTES_MAX, Spot, Walk, resolve, resolve_spot};

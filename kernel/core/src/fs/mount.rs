@@ -63,7 +63,14 @@ impl Mount {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let root = Dentry::root(system.root(), b"/", system.keeps_names());
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Self { id, system, root, covers, source: source.into(), flags })
+        Arc::new(Self {
+            id,
+            system,
+            root,
+            covers,
+            source: source.into(),
+            flags,
+        })
     }
 
     /// A mount that is nowhere in the tree: for memfd and pipes' like.
@@ -73,7 +80,11 @@ impl Mount {
 
     /// Refuses changes where the mount is read-only.
     pub fn check_writable(&self) -> Result<()> {
-        if self.flags.contains(MountFlags::RDONLY) { Err(Error::ReadOnly) } else { Ok(()) }
+        if self.flags.contains(MountFlags::RDONLY) {
+            Err(Error::ReadOnly)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -89,7 +100,10 @@ pub struct Path {
 impl Path {
     /// The top of `mount`.
     pub fn top_of(mount: &Arc<Mount>) -> Self {
-        Self { mount: mount.clone(), dentry: mount.root.clone() }
+        Self {
+            mount: mount.clone(),
+            dentry: mount.root.clone(),
+        }
     }
 
     /// What is there.
@@ -117,7 +131,10 @@ impl Path {
             }
         }
         match at.dentry.parent() {
-            Some(dentry) => Self { dentry, mount: at.mount },
+            Some(dentry) => Self {
+                dentry,
+                mount: at.mount,
+            },
             None => at,
         }
     }
@@ -125,7 +142,13 @@ impl Path {
     /// The same place with what is mounted on it.
     pub fn enter_mounts(mut self) -> Self {
         while self.dentry.is_mounted_on() {
-            match TREE.lock().iter().rev().find(|mount| mount.is_on(&self)).cloned() {
+            match TREE
+                .lock()
+                .iter()
+                .rev()
+                .find(|mount| mount.is_on(&self))
+                .cloned()
+            {
                 Some(mount) => self = Self::top_of(&mount),
                 None => break,
             }
@@ -150,7 +173,10 @@ impl Path {
             name.push(b'/');
             name.extend_from_slice(part);
         }
-        match (name.is_empty(), self.mount.covers.is_none() && !is_root(&self.mount)) {
+        match (
+            name.is_empty(),
+            self.mount.covers.is_none() && !is_root(&self.mount),
+        ) {
             (true, true) => self.dentry.name().to_vec(),
             (true, false) => b"/".to_vec(),
             (false, _) => name,
@@ -181,7 +207,9 @@ impl Path {
 
 impl Mount {
     fn is_on(&self, place: &Path) -> bool {
-        self.covers.as_ref().is_some_and(|covered| covered.is(place))
+        self.covers
+            .as_ref()
+            .is_some_and(|covered| covered.is(place))
     }
 }
 
@@ -206,7 +234,8 @@ pub fn root() -> Path {
 }
 
 fn is_root(mount: &Arc<Mount>) -> bool {
-    ROOT.get().is_some_and(|root| Arc::ptr_eq(&root.mount, mount))
+    ROOT.get()
+        .is_some_and(|root| Arc::ptr_eq(&root.mount, mount))
 }
 
 /// Covers the directory `at` with `system`.
@@ -231,21 +260,33 @@ pub fn mount(
 
 /// Takes away the mount whose top `at` is; it must be unused unless `lazy`.
 pub fn unmount(at: &Path, lazy: bool) -> Result<()> {
-    let covered = at.mount.covers.clone().filter(|_| at.is_mount_top()).ok_or(Error::Invalid)?;
+    let covered = at
+        .mount
+        .covers
+        .clone()
+        .filter(|_| at.is_mount_top())
+        .ok_or(Error::Invalid)?;
     at.mount.system.sync()?;
     let gone = {
         let mut tree = TREE.lock();
-        let position =
-            tree.iter().position(|mount| Arc::ptr_eq(mount, &at.mount)).ok_or(Error::Invalid)?;
+        let position = tree
+            .iter()
+            .position(|mount| Arc::ptr_eq(mount, &at.mount))
+            .ok_or(Error::Invalid)?;
         let has_mounts = tree.iter().any(|mount| {
-            mount.covers.as_ref().is_some_and(|path| Arc::ptr_eq(&path.mount, &at.mount))
+            mount
+                .covers
+                .as_ref()
+                .is_some_and(|path| Arc::ptr_eq(&path.mount, &at.mount))
         });
         // The table, and the caller's `at`.
         if !lazy && (has_mounts || Arc::strong_count(&at.mount) > 2) {
             return Err(Error::Busy);
         }
         let gone = tree.remove(position);
-        covered.dentry.set_mounted_on(tree.iter().any(|mount| mount.is_on(&covered)));
+        covered
+            .dentry
+            .set_mounted_on(tree.iter().any(|mount| mount.is_on(&covered)));
         gone
     };
     gone.root.forget_all();
@@ -259,6 +300,9 @@ pub fn mounts() -> Vec<Arc<Mount>> {
 
 /// Writes back all file systems.
 pub fn sync_all() -> Result<()> {
-    let failed = mounts().iter().map(|mount| mount.system.sync()).find(Result::is_err);
+    let failed = mounts()
+        .iter()
+        .map(|mount| mount.system.sync())
+        .find(Result::is_err);
     failed.unwrap_or(Ok(()))
 }

@@ -31,7 +31,12 @@ pub struct Wanted<'a> {
 impl Wanted<'_> {
     /// A file of this kind and mode.
     pub fn new(kind: FileType, mode: u32) -> Self {
-        Self { kind, mode, device: 0, target: &[] }
+        Self {
+            kind,
+            mode,
+            device: 0,
+            target: &[],
+        }
     }
 
     /// With owner and umask of the current thread, in a directory.
@@ -42,7 +47,11 @@ impl Wanted<'_> {
         let inherits = parent.mode & 0o2000 != 0;
         let is_directory = self.kind == FileType::Directory;
         let umask = super::context().umask();
-        let masked = if self.kind == FileType::Symlink { 0o777 } else { self.mode & !umask };
+        let masked = if self.kind == FileType::Symlink {
+            0o777
+        } else {
+            self.mode & !umask
+        };
         Ok(New {
             kind: self.kind,
             mode: masked & 0o7777 | if inherits && is_directory { 0o2000 } else { 0 },
@@ -77,9 +86,14 @@ pub(super) fn create_while_locked(
     wanted: &Wanted<'_>,
 ) -> Result<Path> {
     check_change(directory)?;
-    let inode = directory.inode().create(name, &wanted.as_new(directory.inode())?)?;
+    let inode = directory
+        .inode()
+        .create(name, &wanted.as_new(directory.inode())?)?;
     let dentry = add(directory, name, inode);
-    Ok(Path { mount: directory.mount.clone(), dentry })
+    Ok(Path {
+        mount: directory.mount.clone(),
+        dentry,
+    })
 }
 
 /// Gives the file at `old` one more name.
@@ -121,7 +135,10 @@ pub fn unlink(spot: &Spot) -> Result<()> {
     }
     let (directory, name) = (&spot.directory, &spot.name);
     let _still = directory.dentry.lock_names()?;
-    let dentry = directory.dentry.child_while_locked(name)?.ok_or(Error::NotFound)?;
+    let dentry = directory
+        .dentry
+        .child_while_locked(name)?
+        .ok_or(Error::NotFound)?;
     if dentry.is_directory() {
         return Err(Error::IsDirectory);
     }
@@ -141,7 +158,10 @@ pub fn rmdir(spot: &Spot) -> Result<()> {
     }
     let (directory, name) = (&spot.directory, &spot.name);
     let _still = directory.dentry.lock_names()?;
-    let dentry = directory.dentry.child_while_locked(name)?.ok_or(Error::NotFound)?;
+    let dentry = directory
+        .dentry
+        .child_while_locked(name)?
+        .ok_or(Error::NotFound)?;
     if !dentry.is_directory() {
         return Err(Error::NotDirectory);
     }
@@ -178,26 +198,41 @@ pub fn rename(from: &Spot, to: &Spot, replace: Replace) -> Result<()> {
     }
     let _moving = MOVING.lock();
     let _still = lock_both(&from.directory.dentry, &to.directory.dentry)?;
-    let moved = from.directory.dentry.child_while_locked(&from.name)?.ok_or(Error::NotFound)?;
+    let moved = from
+        .directory
+        .dentry
+        .child_while_locked(&from.name)?
+        .ok_or(Error::NotFound)?;
     let target = to.directory.dentry.child_while_locked(&to.name)?;
-    if target.as_ref().is_some_and(|target| is_same(target, &moved)) {
+    if target
+        .as_ref()
+        .is_some_and(|target| is_same(target, &moved))
+    {
         return Ok(());
     }
     check_rename(from, to, &moved, target.as_ref(), replace)?;
     let exchange = replace == Replace::Exchange;
-    from.directory.inode().rename(&from.name, to.directory.inode(), &to.name, exchange)?;
+    from.directory
+        .inode()
+        .rename(&from.name, to.directory.inode(), &to.name, exchange)?;
     settle_rename(from, to, &moved, target, exchange);
     Ok(())
 }
 
-type Held<'a> = (crate::sync::MutexGuard<'a, ()>, Option<crate::sync::MutexGuard<'a, ()>>);
+type Held<'a> = (
+    crate::sync::MutexGuard<'a, ()>,
+    Option<crate::sync::MutexGuard<'a, ()>>,
+);
 
 fn lock_both<'a>(one: &'a Arc<Dentry>, two: &'a Arc<Dentry>) -> Result<Held<'a>> {
     if Arc::ptr_eq(one, two) {
         return Ok((one.lock_names()?, None));
     }
-    let (first, second) =
-        if Arc::as_ptr(one) < Arc::as_ptr(two) { (one, two) } else { (two, one) };
+    let (first, second) = if Arc::as_ptr(one) < Arc::as_ptr(two) {
+        (one, two)
+    } else {
+        (two, one)
+    };
     Ok((first.lock_names()?, Some(second.lock_names()?)))
 }
 

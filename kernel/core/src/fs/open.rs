@@ -3,7 +3,6 @@
 use alloc::sync::Arc;
 
 use bitflags::bitflags;
-use mach::sync::Once;
 
 use super::access::{EXECUTE, READ, Subject, WRITE, Who};
 use super::names::{Wanted, create_while_locked};
@@ -12,6 +11,8 @@ use super::{FileType, InodeRef, MountFlags, Path, Walk, notify, resolve};
 use crate::dev;
 use crate::error::{Error, Result};
 use crate::file::{FileRef, OpenFile, StatusFlags};
+use crate::ipc::fifo;
+use crate::ipc::pipe::Pipe;
 
 bitflags! {
     /// What open(2) does besides opening.
@@ -80,7 +81,11 @@ pub fn open_for_exec(start: Option<&Path>, path: &[u8], walk: Walk) -> Result<Ar
         return Err(Error::AccessDenied);
     }
     Subject::current(Who::Effective).check(&place.inode().metadata()?, EXECUTE)?;
-    Ok(OpenFile::at(place.inode().clone(), StatusFlags::empty(), place))
+    Ok(OpenFile::at(
+        place.inode().clone(),
+        StatusFlags::empty(),
+        place,
+    ))
 }
 
 fn open_or_create(start: Option<&Path>, path: &[u8], how: &HowToOpen) -> Result<Arc<OpenFile>> {
@@ -117,8 +122,15 @@ fn existing_or_new(spot: &Spot, how: &HowToOpen) -> Result<Found> {
     let directory = &spot.directory;
     let exclusive = how.opening.contains(Opening::EXCLUSIVE);
     let existing = |dentry| {
-        let place = Path { mount: directory.mount.clone(), dentry };
-        if exclusive { Err(Error::Exists) } else { Ok(Found::Existing(place.enter_mounts())) }
+        let place = Path {
+            mount: directory.mount.clone(),
+            dentry,
+        };
+        if exclusive {
+            Err(Error::Exists)
+        } else {
+            Ok(Found::Existing(place.enter_mounts()))
+        }
     };
     if let Some(dentry) = directory.dentry.child(&spot.name)? {
         return existing(dentry);
@@ -166,7 +178,8 @@ pub fn open_path(place: Path, how: &HowToOpen) -> Result<Arc<OpenFile>> {
 }
 
 fn writes(how: &HowToOpen) -> bool {
-    how.status.intersects(StatusFlags::WRONLY | StatusFlags::RDWR)
+    how.status
+        .intersects(StatusFlags::WRONLY | StatusFlags::RDWR)
         || how.opening.contains(Opening::TRUNCATE)
 }
 
@@ -192,22 +205,16 @@ fn check_rights(place: &Path, how: &HowToOpen) -> Result<()> {
         return Ok(());
     }
     let write = if writes(how) { WRITE } else { 0 };
-    let read = if how.status.contains(StatusFlags::WRONLY) { 0 } else { READ };
+    let read = if how.status.contains(StatusFlags::WRONLY) {
+        0
+    } else {
+        READ
+    };
     let metadata = place.inode().metadata()?;
     if how.status.contains(StatusFlags::NOATIME) {
         subject.check_owner(&metadata)?;
     }
     subject.check(&metadata, read | write)
-}
-
-/// Opens a FIFO: the inode and how; it may block until the other side comes.
-pub type OpenFifo = fn(&InodeRef, StatusFlags) -> Result<FileRef>;
-
-static OPEN_FIFO: Once<OpenFifo> = Once::new();
-
-/// Says who opens FIFOs; once at boot.
-pub fn register_fifo(open: OpenFifo) {
-    OPEN_FIFO.call_once(|| open);
 }
 
 fn file_of(place: &Path, status: StatusFlags) -> Result<FileRef> {
@@ -218,22 +225,43 @@ fn file_of(place: &Path, status: StatusFlags) -> Result<FileRef> {
     match inode.kind() {
         FileType::CharDevice => dev::open(inode.metadata()?.node, status),
         FileType::BlockDevice => Err(Error::NoSuchDevice),
-        FileType::Fifo => OPEN_FIFO.get().map_or(Err(Error::NoSuchDevice), |open| open(inode, status)),
+        FileType::Fifo => open_fifo(inode, status),
         _ => Ok(inode.clone()),
     }
 }
 
+/// Opens a FIFO: its pipe hangs on the inode. Blocks until the other side comes.
+fn open_fifo(inode: &InodeRef, status: StatusFlags) -> Result<FileRef> {
+    let pipe = inode
+        .attachment()
+        .ok_or(Error::NoSuchDevice)?
+        .get_or_insert(Arc::<Pipe>::default);
+    Ok(fifo::open(&pipe, status)?)
+}
+
 /// Makes a file without a name in the directory `place` (O_TMPFILE).
 fn open_nameless(place: &Path, how: &HowToOpen) -> Result<Arc<OpenFile>> {
-    if !how.status.intersects(StatusFlags::WRONLY | StatusFlags::RDWR) {
+    if !how
+        .status
+        .intersects(StatusFlags::WRONLY | StatusFlags::RDWR)
+    {
         return Err(Error::Invalid);
     }
     place.mount.check_writable()?;
     Subject::current(Who::Effective).check(&place.inode().metadata()?, WRITE | EXECUTE)?;
     let wanted = Wanted::new(FileType::Regular, how.mode);
-    let inode = place.inode().create_nameless(&wanted.as_new(place.inode())?)?;
+    let inode = place
+        .inode()
+        .create_nameless(&wanted.as_new(place.inode())?)?;
     let name = alloc::format!("#{}", inode.metadata()?.number);
     let dentry = place.dentry.detached(name.as_bytes(), inode.clone());
     dentry.set_gone();
-    Ok(OpenFile::at(inode, how.status, Path { mount: place.mount.clone(), dentry }))
+    Ok(OpenFile::at(
+        inode,
+        how.status,
+        Path {
+            mount: place.mount.clone(),
+            dentry,
+        },
+    ))
 }

@@ -57,7 +57,11 @@ impl Seals {
     /// Refuses writes if they are sealed.
     pub fn check_write(&self) -> Result<()> {
         let sealed = self.get().intersects(Seal::WRITE | Seal::FUTURE_WRITE);
-        if sealed { Err(Error::NotPermitted) } else { Ok(()) }
+        if sealed {
+            Err(Error::NotPermitted)
+        } else {
+            Ok(())
+        }
     }
 
     /// Whether a write may have to be refused for its length.
@@ -70,6 +74,10 @@ impl Seals {
         let seals = self.get();
         let shrinks = to < from && seals.contains(Seal::SHRINK);
         let grows = to > from && seals.contains(Seal::GROW);
-        if shrinks || grows { Err(Error::NotPermitted) } else { Ok(()) }
+        if shrinks || grows {
+            Err(Error::NotPermitted)
+        } else {
+            Ok(())
+        }
     }
 }

@@ -68,7 +68,11 @@ pub fn resolve_spot(start: Option<&Path>, path: &[u8], how: Walk) -> Result<Spot
     let mut walker = Walker::new(start, path, how)?;
     let tail = walker.run(path, false)?;
     let (name, wants_directory) = tail.unwrap_or_default();
-    Ok(Spot { directory: walker.at, name, wants_directory })
+    Ok(Spot {
+        directory: walker.at,
+        name,
+        wants_directory,
+    })
 }
 
 struct Walker {
@@ -103,7 +107,14 @@ impl Walker {
             root = start.clone();
         }
         let subject = Subject::current(Who::Effective);
-        Ok(Self { at: start.clone(), start, root, how, subject, links: 0 })
+        Ok(Self {
+            at: start.clone(),
+            start,
+            root,
+            how,
+            subject,
+            links: 0,
+        })
     }
 
     /// Walks `path`. With `to_end` the last name is entered too, else it is returned.
@@ -161,7 +172,11 @@ impl Walker {
         if kind == FileType::Symlink && follow {
             return self.follow(&child);
         }
-        self.go(Path { mount: self.at.mount.clone(), dentry: child }.enter_mounts())?;
+        self.go(Path {
+            mount: self.at.mount.clone(),
+            dentry: child,
+        }
+        .enter_mounts())?;
         Ok(None)
     }
 
@@ -191,7 +206,10 @@ impl Walker {
             return Err(Error::TooManySymlinks);
         }
         if let Some(target) = link.inode().jump() {
-            if self.how.intersects(Walk::NO_MAGIC | Walk::BENEATH | Walk::IN_ROOT) {
+            if self
+                .how
+                .intersects(Walk::NO_MAGIC | Walk::BENEATH | Walk::IN_ROOT)
+            {
                 return Err(Error::TooManySymlinks);
             }
             return self.go(target?).map(|()| None);
@@ -232,15 +250,28 @@ struct Step {
 /// The first name of `text` at or after `from`.
 fn next_step(text: &[u8], from: usize) -> Option<Step> {
     let skip = |from: usize| {
-        let slashes = text.iter().skip(from).take_while(|byte| **byte == b'/').count();
+        let slashes = text
+            .iter()
+            .skip(from)
+            .take_while(|byte| **byte == b'/')
+            .count();
         from + slashes
     };
     let start = skip(from);
-    let len = text.iter().skip(start).take_while(|byte| **byte != b'/').count();
+    let len = text
+        .iter()
+        .skip(start)
+        .take_while(|byte| **byte != b'/')
+        .count();
     if len == 0 {
         return None;
     }
     let end = start + len;
     let rest = skip(end);
-    Some(Step { name: start..end, rest, is_last: rest == text.len(), slash_follows: rest > end })
+    Some(Step {
+        name: start..end,
+        rest,
+        is_last: rest == text.len(),
+        slash_follows: rest > end,
+    })
 }

@@ -257,9 +257,4 @@ impl Process {
             latch.open();
         }
     }
-
-    /// Its number: that of its first thread.
-    pub fn id(&self) -> Pid {
-        self.id
-    }
 }

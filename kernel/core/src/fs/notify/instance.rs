@@ -67,7 +67,10 @@ pub struct Instance {
 impl Instance {
     /// One without watches.
     pub fn new() -> Arc<Self> {
-        Arc::new_cyclic(|me| Self { me: me.clone(), ..Self::default() })
+        Arc::new_cyclic(|me| Self {
+            me: me.clone(),
+            ..Self::default()
+        })
     }
 
     /// A counted reference; `None` while it is being dropped.
@@ -83,7 +86,12 @@ impl Instance {
 
     /// Queues an event, unless it repeats the last one.
     pub(super) fn push(&self, watch: i32, mask: Mask, cookie: u32, name: &[u8]) {
-        let event = Event { watch, mask, cookie, name: name.into() };
+        let event = Event {
+            watch,
+            mask,
+            cookie,
+            name: name.into(),
+        };
         {
             let mut events = self.events.lock();
             if events.back() == Some(&event) {
@@ -119,9 +127,10 @@ impl File for Instance {
         let first = match self.pop(to.remaining())? {
             Some(event) => event,
             None if open.is_nonblocking() => return Err(Error::WouldBlock),
-            None => self.pollee.queue.wait(Wait::INTERRUPTIBLE, || {
-                self.pop(to.remaining()).transpose()
-            })??,
+            None => self
+                .pollee
+                .queue
+                .wait(Wait::INTERRUPTIBLE, || self.pop(to.remaining()).transpose())??,
         };
         let mut count = to.put(&first.encode())?;
         while let Ok(Some(event)) = self.pop(to.remaining()) {
@@ -131,7 +140,11 @@ impl File for Instance {
     }
 
     fn poll(&self) -> Events {
-        if self.events.lock().is_empty() { Events::empty() } else { Events::READABLE }
+        if self.events.lock().is_empty() {
+            Events::empty()
+        } else {
+            Events::READABLE
+        }
     }
 
     fn pollee(&self) -> Option<&Pollee> {

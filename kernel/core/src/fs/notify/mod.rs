@@ -84,25 +84,29 @@ fn key(inode: &InodeRef) -> usize {
 pub fn watch(instance: &Arc<Instance>, inode: &InodeRef, mask: Mask, add: bool) -> Result<i32> {
     let mut table = TABLE.lock();
     let table = table.get_or_insert_default();
-    let entry = table
-        .entry(key(inode))
-        .or_insert_with(|| Watched { inode: inode.clone(), watches: Vec::new() });
+    let entry = table.entry(key(inode)).or_insert_with(|| Watched {
+        inode: inode.clone(),
+        watches: Vec::new(),
+    });
     let mine = |watch: &&mut Watch| watch.instance.as_ptr() == Arc::as_ptr(instance);
     if let Some(watch) = entry.watches.iter_mut().find(mine) {
         watch.mask = if add { watch.mask | mask } else { mask };
         return Ok(watch.id);
     }
     let id = instance.next_id().ok_or(Error::NoSpace)?;
-    entry.watches.push(Watch { instance: Arc::downgrade(instance), id, mask });
+    entry.watches.push(Watch {
+        instance: Arc::downgrade(instance),
+        id,
+        mask,
+    });
     COUNT.fetch_add(1, Ordering::Release);
     Ok(id)
 }
 
 /// Ends a watch; the instance gets a last event.
 pub fn unwatch(instance: &Arc<Instance>, id: i32) -> Result<()> {
-    let removed = retain(|watch| {
-        !(watch.id == id && watch.instance.as_ptr() == Arc::as_ptr(instance))
-    });
+    let removed =
+        retain(|watch| !(watch.id == id && watch.instance.as_ptr() == Arc::as_ptr(instance)));
     if removed == 0 {
         return Err(Error::Invalid);
     }
@@ -118,14 +122,18 @@ fn unwatch_all(instance: *const Instance) {
 /// Keeps the watches that `keep` names; returns how many went.
 fn retain(keep: impl Fn(&Watch) -> bool) -> usize {
     let mut table = TABLE.lock();
-    let Some(entries) = table.as_mut() else { return 0 };
+    let Some(entries) = table.as_mut() else {
+        return 0;
+    };
     let mut removed = 0;
     for entry in entries.values_mut() {
         let before = entry.watches.len();
         entry.watches.retain(&keep);
         removed += before - entry.watches.len();
     }
-    let unused: Vec<_> = entries.extract_if(|_, entry| entry.watches.is_empty()).collect();
+    let unused: Vec<_> = entries
+        .extract_if(|_, entry| entry.watches.is_empty())
+        .collect();
     COUNT.fetch_sub(removed, Ordering::Release);
     drop(table);
     drop(unused);
@@ -140,9 +148,17 @@ fn tell(inode: &InodeRef, what: Mask, cookie: u32, name: &[u8]) {
     let mut spent = Vec::new();
     {
         let table = TABLE.lock();
-        let Some(entry) = table.as_ref().and_then(|table| table.get(&key(inode))) else { return };
-        for watch in entry.watches.iter().filter(|watch| watch.mask.intersects(what)) {
-            let Some(instance) = watch.instance.upgrade() else { continue };
+        let Some(entry) = table.as_ref().and_then(|table| table.get(&key(inode))) else {
+            return;
+        };
+        for watch in entry
+            .watches
+            .iter()
+            .filter(|watch| watch.mask.intersects(what))
+        {
+            let Some(instance) = watch.instance.upgrade() else {
+                continue;
+            };
             instance.push(watch.id, what, cookie, name);
             if watch.mask.contains(Mask::ONESHOT) {
                 spent.push((instance, watch.id));
@@ -156,7 +172,11 @@ fn tell(inode: &InodeRef, what: Mask, cookie: u32, name: &[u8]) {
 }
 
 fn directory_bit(dentry: &Dentry) -> Mask {
-    if dentry.is_directory() { Mask::ISDIR } else { Mask::empty() }
+    if dentry.is_directory() {
+        Mask::ISDIR
+    } else {
+        Mask::empty()
+    }
 }
 
 /// Tells the watches of a file, and those of its directory with the name.
@@ -173,19 +193,36 @@ fn tell_both(dentry: &Dentry, what: Mask) {
 
 /// A name was created.
 pub fn created(directory: &Dentry, dentry: &Dentry, name: &[u8]) {
-    tell(directory.inode(), Mask::CREATE | directory_bit(dentry), 0, name);
+    tell(
+        directory.inode(),
+        Mask::CREATE | directory_bit(dentry),
+        0,
+        name,
+    );
 }
 
 /// A name was removed.
 pub fn removed(directory: &Dentry, dentry: &Dentry, name: &[u8]) {
-    tell(directory.inode(), Mask::DELETE | directory_bit(dentry), 0, name);
+    tell(
+        directory.inode(),
+        Mask::DELETE | directory_bit(dentry),
+        0,
+        name,
+    );
     replaced(dentry);
 }
 
 /// A file lost a name.
 pub fn replaced(dentry: &Dentry) {
-    let links = dentry.inode().metadata().map_or(0, |metadata| metadata.links);
-    let what = if links == 0 { Mask::DELETE_SELF } else { Mask::ATTRIB };
+    let links = dentry
+        .inode()
+        .metadata()
+        .map_or(0, |metadata| metadata.links);
+    let what = if links == 0 {
+        Mask::DELETE_SELF
+    } else {
+        Mask::ATTRIB
+    };
     tell(dentry.inode(), what, 0, &[]);
     if links == 0 && COUNT.load(Ordering::Acquire) != 0 {
         end_watches(dentry.inode());
@@ -194,7 +231,10 @@ pub fn replaced(dentry: &Dentry) {
 
 /// The file is gone: its watches end.
 fn end_watches(inode: &InodeRef) {
-    let gone = TABLE.lock().as_mut().and_then(|table| table.remove(&key(inode)));
+    let gone = TABLE
+        .lock()
+        .as_mut()
+        .and_then(|table| table.remove(&key(inode)));
     let Some(gone) = gone else { return };
     COUNT.fetch_sub(gone.watches.len(), Ordering::Release);
     for watch in &gone.watches {
@@ -241,7 +281,14 @@ pub fn changed(dentry: &Dentry, what: Mask) {
 /// An opening ended.
 pub fn closed(open: &OpenFile) {
     let writes = open.is_writable();
-    tell_opening(open, if writes { Mask::CLOSE_WRITE } else { Mask::CLOSE_NOWRITE });
+    tell_opening(
+        open,
+        if writes {
+            Mask::CLOSE_WRITE
+        } else {
+            Mask::CLOSE_NOWRITE
+        },
+    );
 }
 
 fn tell_opening(open: &OpenFile, what: Mask) {

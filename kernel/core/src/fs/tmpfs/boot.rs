@@ -25,15 +25,23 @@ pub enum UnpackError {
 pub fn unpack(archive: &'static [u8], into: &Tmpfs) -> Result<usize, UnpackError> {
     let mut count = 0;
     for entry in Archive::new(archive) {
-        add(&into.system, &into.root, &entry.map_err(UnpackError::Archive)?)
-            .map_err(UnpackError::Member)?;
+        add(
+            &into.system,
+            &into.root,
+            &entry.map_err(UnpackError::Archive)?,
+        )
+        .map_err(UnpackError::Member)?;
         count += 1;
     }
     Ok(count)
 }
 
 fn add(system: &Arc<System>, root: &Arc<Node>, entry: &Entry<'static>) -> Result<(), Error> {
-    let mut parts = entry.name.split(|byte| *byte == b'/').filter(is_name).peekable();
+    let mut parts = entry
+        .name
+        .split(|byte| *byte == b'/')
+        .filter(is_name)
+        .peekable();
     let mut at = root.clone();
     while let Some(part) = parts.next() {
         let existing = at.child(part);
@@ -57,9 +65,22 @@ fn is_name(part: &&[u8]) -> bool {
 }
 
 fn add_directory(system: &Arc<System>, at: &Node, name: &[u8]) -> Result<Arc<Node>, Error> {
-    let new =
-        New { kind: FileType::Directory, mode: 0o755, uid: 0, gid: 0, device: 0, target: &[] };
-    let node = Node::new(system, &new, &Origin { boot: &[], time: Timestamp::default() });
+    let new = New {
+        kind: FileType::Directory,
+        mode: 0o755,
+        uid: 0,
+        gid: 0,
+        device: 0,
+        target: &[],
+    };
+    let node = Node::new(
+        system,
+        &new,
+        &Origin {
+            boot: &[],
+            time: Timestamp::default(),
+        },
+    );
     at.add(name, &node)?;
     Ok(node)
 }
@@ -75,7 +96,14 @@ fn make(system: &Arc<System>, entry: &Entry<'static>) -> Result<Arc<Node>, Error
         device: device_number(entry.rdev.0, entry.rdev.1),
         target: if is_link { entry.data } else { &[] },
     };
-    let boot = if kind == FileType::Regular { entry.data } else { &[] };
-    let time = Timestamp { seconds: i64::from(entry.mtime_s), nanos: 0 };
+    let boot = if kind == FileType::Regular {
+        entry.data
+    } else {
+        &[]
+    };
+    let time = Timestamp {
+        seconds: i64::from(entry.mtime_s),
+        nanos: 0,
+    };
     Ok(Node::new(system, &new, &Origin { boot, time }))
 }

@@ -68,7 +68,9 @@ impl Contents {
     /// The part of the boot image in `range`, as far as it reaches.
     fn boot_bytes(&self, range: Range<u64>) -> &'static [u8] {
         let end = range.end.min(self.boot_len.load(Ordering::Acquire));
-        self.boot.get(range.start as usize..end as usize).unwrap_or(&[])
+        self.boot
+            .get(range.start as usize..end as usize)
+            .unwrap_or(&[])
     }
 
     fn existing(&self, index: u64) -> Option<Page> {
@@ -138,7 +140,9 @@ impl Contents {
             return Ok(page);
         }
         self.system.charge()?;
-        let page = Page::zeroed().ok_or(Error::NoSpace).inspect_err(|_| self.system.release(1))?;
+        let page = Page::zeroed()
+            .ok_or(Error::NoSpace)
+            .inspect_err(|_| self.system.release(1))?;
         page.write(0, self.boot_bytes(index * PAGE..(index + 1) * PAGE));
         let mut pages = self.pages.lock();
         match pages.get(&index) {
@@ -153,8 +157,17 @@ impl Contents {
         }
     }
 
-    /// The page for a mapping.
-    pub fn page(&self, index: u64, _sharing: Sharing) -> Result<Page> {
+    /// The page for a mapping; in place for a private one of the boot image.
+    pub fn page(&self, index: u64, sharing: Sharing) -> Result<Page> {
+        if let Some(page) = self.existing(index) {
+            return Ok(page);
+        }
+        let bytes = self.boot_bytes(index * PAGE..(index + 1) * PAGE);
+        if sharing == Sharing::Private
+            && let Some(page) = Page::of_boot_image(bytes)
+        {
+            return Ok(page);
+        }
         self.own(index)
     }
 
@@ -174,9 +187,8 @@ impl Contents {
 
     /// Gives every page of `range` memory; the caller holds `writing`.
     pub fn reserve(&self, range: Range<u64>) -> Result<()> {
-        (range.start / PAGE..range.end.div_ceil(PAGE)).try_for_each(|index| {
-            self.own(index).map(drop)
-        })
+        (range.start / PAGE..range.end.div_ceil(PAGE))
+            .try_for_each(|index| self.own(index).map(drop))
     }
 
     /// Makes the file at least this large; the caller holds `writing`.
@@ -222,8 +234,14 @@ impl Contents {
         let pages = self.pages.lock();
         if !hole {
             let in_boot = (offset < boot_end).then_some(offset);
-            let later = pages.range(offset / PAGE..).next().map(|(index, _)| index * PAGE);
-            return in_boot.or(later).map(|at| at.max(offset)).ok_or(Error::NoSuchDevice);
+            let later = pages
+                .range(offset / PAGE..)
+                .next()
+                .map(|(index, _)| index * PAGE);
+            return in_boot
+                .or(later)
+                .map(|at| at.max(offset))
+                .ok_or(Error::NoSuchDevice);
         }
         let mut at = offset.max(boot_end.min(size));
         while pages.contains_key(&(at / PAGE)) && at < size {

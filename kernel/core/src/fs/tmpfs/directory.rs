@@ -28,7 +28,10 @@ pub struct Directory {
 impl Directory {
     /// What `name` means.
     pub fn get(&self, name: &[u8]) -> Result<&Arc<Node>> {
-        self.children.get(name).map(|child| &child.node).ok_or(Error::NotFound)
+        self.children
+            .get(name)
+            .map(|child| &child.node)
+            .ok_or(Error::NotFound)
     }
 
     /// Whether there is no name.
@@ -58,7 +61,9 @@ impl Directory {
     /// The names from `serial` on: (serial, name, node).
     pub fn from(&self, serial: u64) -> impl Iterator<Item = (u64, &Name, &Arc<Node>)> {
         self.order.range(serial..).filter_map(|(serial, name)| {
-            self.children.get(name).map(|child| (*serial, name, &child.node))
+            self.children
+                .get(name)
+                .map(|child| (*serial, name, &child.node))
         })
     }
 }

@@ -64,9 +64,22 @@ pub(super) struct Origin {
 
 impl Node {
     pub(super) fn root(system: &Arc<System>, mode: u32) -> Arc<Self> {
-        let new =
-            New { kind: FileType::Directory, mode, uid: 0, gid: 0, device: 0, target: &[] };
-        Self::new(system, &new, &Origin { boot: &[], time: Timestamp::now() })
+        let new = New {
+            kind: FileType::Directory,
+            mode,
+            uid: 0,
+            gid: 0,
+            device: 0,
+            target: &[],
+        };
+        Self::new(
+            system,
+            &new,
+            &Origin {
+                boot: &[],
+                time: Timestamp::now(),
+            },
+        )
     }
 
     pub(super) fn new(system: &Arc<System>, new: &New<'_>, origin: &Origin) -> Arc<Self> {
@@ -120,7 +133,12 @@ impl Node {
     /// Takes owner and mode of a directory's member in the boot image.
     pub(super) fn take_owner(&self, entry: &cpio::Entry<'_>) -> Result<()> {
         let (mode, uid, gid) = (Some(entry.permissions()), Some(entry.uid), Some(entry.gid));
-        self.change(&Change { mode, uid, gid, ..Change::default() })
+        self.change(&Change {
+            mode,
+            uid,
+            gid,
+            ..Change::default()
+        })
     }
 
     /// The contents changed now; `links` is added to the number of links.
@@ -165,7 +183,11 @@ impl Attributes {
             mode: new.mode & 0o7777,
             uid: new.uid,
             gid: new.gid,
-            links: if new.kind == FileType::Directory { 2 } else { 1 },
+            links: if new.kind == FileType::Directory {
+                2
+            } else {
+                1
+            },
             accessed: time,
             modified: time,
             changed: time,
@@ -194,7 +216,8 @@ impl File for Node {
         let appends = open.flags().contains(StatusFlags::APPEND);
         if self.seals.forbids_growth() {
             let start = if appends { contents.size() } else { offset };
-            self.seals.check_size(contents.size(), start + from.remaining() as u64)?;
+            self.seals
+                .check_size(contents.size(), start + from.remaining() as u64)?;
         }
         let written = contents.write((!appends).then_some(offset), from)?;
         self.touch(0);
@@ -245,7 +268,9 @@ impl MemoryObject for Node {
         if index >= contents.size().div_ceil(base::PAGE_BYTES as u64) {
             return Err(FaultError::Bus);
         }
-        contents.page(index, sharing).map_err(|_| FaultError::OutOfMemory)
+        contents
+            .page(index, sharing)
+            .map_err(|_| FaultError::OutOfMemory)
     }
 
     fn size(&self) -> u64 {
@@ -268,13 +293,27 @@ impl Inode for Node {
     }
 
     fn create(&self, name: &[u8], new: &New<'_>) -> Result<InodeRef> {
-        let node = Self::new(&self.system, new, &Origin { boot: &[], time: Timestamp::now() });
+        let node = Self::new(
+            &self.system,
+            new,
+            &Origin {
+                boot: &[],
+                time: Timestamp::now(),
+            },
+        );
         self.add(name, &node)?;
         Ok(node)
     }
 
     fn create_nameless(&self, new: &New<'_>) -> Result<InodeRef> {
-        let node = Self::new(&self.system, new, &Origin { boot: &[], time: Timestamp::now() });
+        let node = Self::new(
+            &self.system,
+            new,
+            &Origin {
+                boot: &[],
+                time: Timestamp::now(),
+            },
+        );
         node.count_link(-1);
         Ok(node)
     }
@@ -327,7 +366,12 @@ impl Inode for Node {
     fn list(&self, cursor: u64, emit: Emit<'_>) -> Result<()> {
         for (serial, name, node) in self.names()?.lock().from(cursor) {
             let (number, kind) = (node.number, node.kind);
-            if !emit(DirEntry { name, number, kind, next: serial + 1 }) {
+            if !emit(DirEntry {
+                name,
+                number,
+                kind,
+                next: serial + 1,
+            }) {
                 break;
             }
         }
@@ -360,8 +404,13 @@ impl Inode for Node {
                 self.seals.check_write()?;
                 contents.punch(range)?;
             } else {
-                let size = if keep_size { contents.size() } else { range.end };
-                self.seals.check_size(contents.size(), size.max(contents.size()))?;
+                let size = if keep_size {
+                    contents.size()
+                } else {
+                    range.end
+                };
+                self.seals
+                    .check_size(contents.size(), size.max(contents.size()))?;
                 contents.reserve(range)?;
                 contents.grow(size);
             }
