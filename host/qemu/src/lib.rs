@@ -21,6 +21,7 @@ mod args;
 mod cmdline;
 mod error;
 mod machine;
+pub mod namespace;
 mod ports;
 mod program;
 pub mod report;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use qemu::Transcript;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::network::{self, Network};
+use crate::network::Network;
 
 /// How long a program may take from the start of QEMU to its first word. Emulated
 /// machines share a busy host.
@@ -42,7 +42,7 @@ impl Setup {
             cpus: "2".into(),
             board: "q35".into(),
             is_linux: false,
-            network: network::of_this_process(),
+            network: Network::of_this_process(),
         };
         let mut words = Vec::new();
         while let Some(arg) = args.next() {

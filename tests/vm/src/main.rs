@@ -40,7 +40,7 @@ use tally::Tally;
 type Test = (&'static str, fn(&Setup) -> Result<(), String>);
 
 fn main() -> ExitCode {
-    network::enter_namespace();
+    qemu::namespace::enter();
     let (setup, words) = match Setup::from_args(std::env::args().skip(1)) {
         Ok(parsed) => parsed,
         Err(sentence) => {

@@ -1,0 +1,186 @@
+//! The two systems under comparison, booted alike.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use cli::flags::{Cli, Command as CliCommand, RunFlags};
+use cli::machine_plan::{self, Plan, Surroundings};
+use qemu::{Console, Qemu, Transcript, Vm, namespace};
+
+/// How long a guest may take to serve.
+const PATIENCE: Duration = Duration::from_secs(40);
+/// How long one attempt to connect may take; a guest that is not up does not answer.
+const ATTEMPT: Duration = Duration::from_millis(20);
+/// The unit of times in `/proc/PID/stat`, 1/100 s on every Linux (proc(5)).
+const TICKS_PER_S: f64 = 100.0;
+
+/// What runs in the guest beneath the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum System {
+    /// Debian's Linux kernel for clouds.
+    Linux,
+    /// Sietch.
+    Sietch,
+}
+
+impl System {
+    /// Its name in the table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Linux => "Linux",
+            Self::Sietch => "Sietch",
+        }
+    }
+
+    /// Boots a program; `args` are flags, program and arguments of `sietch run`.
+    pub fn boot(self, memory: &str, args: &[&str]) -> Result<Guest, String> {
+        let flags = self.flags(memory, args)?;
+        let text = |error: &dyn std::fmt::Display| error.to_string();
+        let around = Surroundings {
+            net: machine_plan::net(&flags),
+            ..Surroundings::default()
+        };
+        let plan = Plan::new(&flags.program, &around).map_err(|error| text(&error))?;
+        let state = PathBuf::from("build/bench");
+        let mut machine =
+            machine_plan::machine(&flags, &plan, &state).map_err(|error| text(&error))?;
+        if self == Self::Linux {
+            machine.kernel = "build/linux/vmlinuz".into();
+        }
+        fs::create_dir_all(&state)
+            .and_then(|()| fs::write(&machine.initrd, &plan.image))
+            .map_err(|error| text(&error))?;
+        let qemu = Qemu::find().map_err(|error| text(&error))?;
+        let started = Instant::now();
+        let (vm, console) = Vm::start(&qemu, &machine).map_err(|error| text(&error))?;
+        let Console {
+            input,
+            output,
+            complaints,
+        } = console;
+        let complaints = Transcript::of(complaints);
+        Ok(Guest {
+            vm,
+            started,
+            complaints,
+            _console: (input, Transcript::of(output)),
+        })
+    }
+
+    fn flags(self, memory: &str, args: &[&str]) -> Result<RunFlags, String> {
+        let tap = format!("tap={}", namespace::TAP);
+        let mut line = vec!["sietch", "run", "--accel", "tcg", "--net", &tap];
+        line.extend(["--ip", namespace::MACHINE_FLAG, "-m", memory]);
+        if self == Self::Linux {
+            line.extend(["--add", "build/linux/init:/init"]);
+            line.extend(["--add", "build/linux/modules:/modules"]);
+        }
+        line.extend(args);
+        match Cli::try_parse_from(line)
+            .map_err(|error| error.to_string())?
+            .command
+        {
+            CliCommand::Run(flags) => Ok(*flags),
+            _ => Err("the line is not `sietch run`".into()),
+        }
+    }
+}
+
+/// A running guest. Dropping it ends it.
+pub struct Guest {
+    vm: Vm,
+    started: Instant,
+    complaints: Transcript,
+    /// Held so that the program's output never blocks.
+    _console: (std::process::ChildStdin, Transcript),
+}
+
+impl Guest {
+    /// Where the guest's port is.
+    pub fn address(port: u16) -> SocketAddr {
+        SocketAddr::new(IpAddr::V4(namespace::MACHINE), port)
+    }
+
+    /// Waits until a TCP port answers to `ask`; the time since the start of QEMU.
+    pub fn wait_for_answer(&mut self, port: u16, ask: &[u8]) -> Result<Duration, String> {
+        while self.started.elapsed() < PATIENCE {
+            if answers(port, ask) {
+                return Ok(self.started.elapsed());
+            }
+            if self.vm.has_ended() {
+                return Err(format!("the machine ended: {}", self.last_words()));
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        Err(format!("port {port} never answered: {}", self.last_words()))
+    }
+
+    fn last_words(&self) -> String {
+        let log = fs::read_to_string(self.vm.machine().kernel_log()).unwrap_or_default();
+        let console = self._console.1.text();
+        let words = [self.complaints.text(), console, log].concat();
+        let lines: Vec<&str> = words.lines().collect();
+        lines[lines.len().saturating_sub(6)..].join(" | ")
+    }
+
+    /// Seconds of the host's CPUs that QEMU has used.
+    pub fn cpu_s(&self) -> f64 {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.vm.pid()));
+        let stat = stat.unwrap_or_default();
+        // The fields after the name, which is in parentheses, start with the third.
+        let fields = stat.rsplit(')').next().unwrap_or("").split_whitespace();
+        let ticks: f64 = fields
+            .skip(11)
+            .take(2)
+            .filter_map(|text| text.parse::<f64>().ok())
+            .sum();
+        ticks / TICKS_PER_S
+    }
+
+    /// MiB of the host's memory that QEMU holds.
+    pub fn resident_mib(&self) -> f64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.vm.pid()));
+        let status = status.unwrap_or_default();
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .unwrap_or("");
+        let kib = line
+            .split_whitespace()
+            .next()
+            .and_then(|text| text.parse::<f64>().ok());
+        kib.unwrap_or(0.0) / 1024.0
+    }
+}
+
+/// Whether a TCP port of the guest answers to `ask` right now.
+fn answers(port: u16, ask: &[u8]) -> bool {
+    let answer =
+        TcpStream::connect_timeout(&Guest::address(port), ATTEMPT).and_then(|mut stream| {
+            stream.set_read_timeout(Some(Duration::from_secs(2)))?;
+            stream.write_all(ask)?;
+            stream.read(&mut [0; 1])
+        });
+    matches!(answer, Ok(1))
+}
+
+/// Builds one of our servers as a static program.
+pub fn build_server(name: &str) -> Result<String, String> {
+    let program = format!("build/{name}");
+    let built = Command::new("cc")
+        .args(["-static", "-O2", "-D_GNU_SOURCE", "-o", &program])
+        .arg(format!("benches/servers/{name}.c"))
+        .status();
+    match built.is_ok_and(|status| status.success()) {
+        true => Ok(program),
+        false => Err(format!(
+            "{name} cannot be compiled: `make setup` installs the compiler."
+        )),
+    }
+}

@@ -1,0 +1,66 @@
+//! A network of our own for tests and benchmarks: a namespace with a tap interface.
+//!
+//! QEMU's user network needs no rights, but it is slow and drops connections when
+//! there are many. As root a program therefore starts itself again in a namespace in
+//! which nothing leads to the world. The addresses are those of QEMU's user network,
+//! so images need not differ.
+
+use std::env;
+use std::net::Ipv4Addr;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+/// Set for the process inside the namespace.
+const INSIDE: &str = "SIETCH_NAMESPACE";
+
+/// The tap interface in the namespace.
+pub const TAP: &str = "tap0";
+/// The machine's address.
+pub const MACHINE: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 15);
+/// The machine's address as `--ip` takes it.
+pub const MACHINE_FLAG: &str = "10.0.2.15/24,10.0.2.2";
+/// The first card's address unless QEMU is told another.
+const MACHINE_MAC: &str = "52:54:00:12:34:56";
+const THIS_HOST: &str = "10.0.2.2/24";
+
+/// Starts this program again inside a namespace where that is possible. Returns
+/// inside of it, or at once where it is not.
+pub fn enter() {
+    if is_inside() || !can_make_namespaces() {
+        return;
+    }
+    // Returns only if it fails, and then we go on outside.
+    let _ = Command::new("unshare")
+        .args(["--net", "--"])
+        .arg(env::current_exe().unwrap_or_default())
+        .args(env::args_os().skip(1))
+        .env(INSIDE, "1")
+        .exec();
+}
+
+/// Makes the interfaces of the namespace; false if we are not inside of one.
+pub fn set_up() -> bool {
+    let steps = [
+        "link set lo up".to_string(),
+        format!("tuntap add mode tap {TAP}"),
+        format!("address add {THIS_HOST} dev {TAP}"),
+        format!("link set {TAP} up"),
+        // Known from the start, so that a first packet never waits for ARP's retries.
+        format!("neighbour replace {MACHINE} lladdr {MACHINE_MAC} dev {TAP}"),
+    ];
+    is_inside() && steps.iter().all(|step| ip(step))
+}
+
+fn is_inside() -> bool {
+    env::var_os(INSIDE).is_some()
+}
+
+fn can_make_namespaces() -> bool {
+    let tried = Command::new("unshare").args(["--net", "true"]).output();
+    tried.is_ok_and(|output| output.status.success()) && ip("-V")
+}
+
+fn ip(arguments: &str) -> bool {
+    let run = Command::new("ip").args(arguments.split(' ')).output();
+    run.is_ok_and(|output| output.status.success())
+}
