@@ -143,10 +143,17 @@ global_asm!(
     "boot_ap_high:",
     "mov rax, [{ap_root}]",
     "mov cr3, rax",
-    "mov rsp, [{ap_stack}]",
+    // One CPU takes the stack; one that comes too late finds none and stops.
+    "xor eax, eax",
+    "xchg rax, [{ap_stack}]",
+    "mov rsp, rax",
+    "test rax, rax",
+    "jz 7f",
     "xor ebp, ebp",
     "call mach_start_ap",
-    "ud2",
+    "7: cli",
+    "hlt",
+    "jmp 7b",
     ".popsection",
 
     // What every other CPU runs first, in real mode, copied to the trampoline page.

@@ -28,7 +28,7 @@ pub fn is_present() -> bool {
 pub fn write(bytes: &[u8]) {
     if is_present() {
         let _whole = OUTPUT.lock();
-        bytes.iter().for_each(|&byte| Uart::COM1.put(byte));
+        Uart::COM1.send(bytes);
     }
 }
 

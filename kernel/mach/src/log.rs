@@ -50,7 +50,7 @@ struct Port(Uart);
 
 impl Write for Port {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        text.bytes().for_each(|byte| self.0.put(byte));
+        self.0.send(text.as_bytes());
         Ok(())
     }
 }

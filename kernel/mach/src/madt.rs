@@ -2,102 +2,47 @@
 
 use arch::layout::{BOOT_DIRECT_MAP_BYTES, DIRECT_MAP};
 
-use crate::sync::Lazy;
+use crate::topology::{IoApicEntry, Topology};
 
-const CPUS_MAX: usize = arch::layout::MAX_CPUS;
-const IO_APICS_MAX: usize = 4;
+const ENTRIES: usize = 44;
+const LOCAL_APIC: u8 = 0;
+const IO_APIC: u8 = 1;
+const LOCAL_X2APIC: u8 = 9;
 
-/// An I/O APIC.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct IoApicEntry {
-    /// Physical address of its registers.
-    pub address: u64,
-    /// The first global interrupt that it serves.
-    pub first_gsi: u32,
-}
-
-/// What the table says.
-#[derive(Debug)]
-pub struct Madt {
-    cpus: [u32; CPUS_MAX],
-    cpu_count: usize,
-    io_apics: [IoApicEntry; IO_APICS_MAX],
-    io_apic_count: usize,
-}
-
-const DEFAULT_IO_APIC: IoApicEntry = IoApicEntry {
-    address: 0xfec0_0000,
-    first_gsi: 0,
-};
-
-static MADT: Lazy<Madt> = Lazy::new(|| {
-    let mut madt = Madt {
-        cpus: [0; CPUS_MAX],
-        cpu_count: 0,
-        io_apics: [DEFAULT_IO_APIC; IO_APICS_MAX],
-        io_apic_count: 0,
+/// Adds what the table lists; false if there is none.
+pub(crate) fn read(topology: &mut Topology) -> bool {
+    let Some(table) = find(*b"APIC") else {
+        return false;
     };
-    if let Some(table) = find(*b"APIC") {
-        madt.read(table);
+    let mut rest = table.get(ENTRIES..).unwrap_or(&[]);
+    while let [kind, bytes, ..] = *rest {
+        let Some(entry) = rest
+            .get(..usize::from(bytes))
+            .filter(|entry| entry.len() >= 2)
+        else {
+            break;
+        };
+        read_entry(kind, entry, topology);
+        rest = &rest[entry.len()..];
     }
-    madt.io_apic_count = madt.io_apic_count.max(1);
-    madt
-});
-
-/// APIC numbers of the CPUs that can be used, the boot CPU among them.
-pub fn cpus() -> &'static [u32] {
-    &MADT.cpus[..MADT.cpu_count]
+    true
 }
 
-/// The I/O APICs; one at the customary place if the table names none.
-pub fn io_apics() -> impl Iterator<Item = IoApicEntry> {
-    MADT.io_apics[..MADT.io_apic_count].iter().copied()
-}
-
-impl Madt {
-    fn read(&mut self, table: &[u8]) {
-        const LOCAL_APIC: u8 = 0;
-        const IO_APIC: u8 = 1;
-        const LOCAL_X2APIC: u8 = 9;
-        let mut rest = table.get(44..).unwrap_or(&[]);
-        while let [kind, bytes, ..] = *rest {
-            let Some(entry) = rest
-                .get(..usize::from(bytes))
-                .filter(|entry| entry.len() >= 2)
-            else {
-                return;
-            };
-            match kind {
-                LOCAL_APIC if enabled(entry, 4) => {
-                    self.add_cpu(entry.get(3).map(|&id| u32::from(id)))
-                }
-                LOCAL_X2APIC if enabled(entry, 8) => self.add_cpu(word(entry, 4)),
-                IO_APIC => self.add_io_apic(word(entry, 4), word(entry, 8)),
-                _ => {}
+fn read_entry(kind: u8, entry: &[u8], topology: &mut Topology) {
+    match kind {
+        LOCAL_APIC if enabled(entry, 4) => topology.add_cpu(u32::from(entry[3])),
+        LOCAL_X2APIC if enabled(entry, 8) => {
+            topology.add_cpu(word(entry, 4).unwrap_or_default());
+        }
+        IO_APIC => {
+            if let (Some(address), Some(first_gsi)) = (word(entry, 4), word(entry, 8)) {
+                topology.add_io_apic(IoApicEntry {
+                    address: u64::from(address),
+                    first_gsi,
+                });
             }
-            rest = &rest[entry.len()..];
         }
-    }
-
-    fn add_cpu(&mut self, id: Option<u32>) {
-        if let (Some(id), Some(slot)) = (id, self.cpus.get_mut(self.cpu_count)) {
-            *slot = id;
-            self.cpu_count += 1;
-        }
-    }
-
-    fn add_io_apic(&mut self, address: Option<u32>, first_gsi: Option<u32>) {
-        if let (Some(address), Some(first_gsi), Some(slot)) = (
-            address,
-            first_gsi,
-            self.io_apics.get_mut(self.io_apic_count),
-        ) {
-            *slot = IoApicEntry {
-                address: u64::from(address),
-                first_gsi,
-            };
-            self.io_apic_count += 1;
-        }
+        _ => {}
     }
 }
 

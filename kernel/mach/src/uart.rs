@@ -17,6 +17,7 @@ const FIFO_ON_AND_CLEAR: u8 = 7;
 const MODEM_ON: u8 = 0b1011;
 const INPUT_READY: u8 = 1;
 const OUTPUT_EMPTY: u8 = 1 << 5;
+const FIFO_BYTES: usize = 16;
 /// Turns before output to a port that never empties is given up.
 const WAIT_MAX: u32 = 1 << 16;
 
@@ -64,14 +65,20 @@ impl Uart {
         (self.read(STATUS) & INPUT_READY != 0).then(|| self.read(DATA))
     }
 
-    /// Sends a byte, waiting for room a bounded time.
-    pub(crate) fn put(self, byte: u8) {
+    /// Sends bytes, a FIFO full at a time, waiting for room a bounded time.
+    pub(crate) fn send(self, bytes: &[u8]) {
+        for chunk in bytes.chunks(FIFO_BYTES) {
+            self.wait_until_empty();
+            chunk.iter().for_each(|&byte| self.write(DATA, byte));
+        }
+    }
+
+    fn wait_until_empty(self) {
         for _ in 0..WAIT_MAX {
             if self.read(STATUS) & OUTPUT_EMPTY != 0 {
-                break;
+                return;
             }
             core::hint::spin_loop();
         }
-        self.write(DATA, byte);
     }
 }

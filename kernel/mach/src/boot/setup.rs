@@ -3,7 +3,7 @@
 use arch::{area, cpuid, fpu, instr, switch, syscall, tables};
 
 use super::{INFO, loader};
-use crate::{console, cpu, irq, log, madt, mem, random, time, trap, vdso};
+use crate::{console, cpu, irq, log, mem, random, time, topology, trap, vdso};
 
 const CR4_UMIP: u64 = 1 << 11;
 const CR4_SMEP: u64 = 1 << 20;
@@ -43,7 +43,7 @@ unsafe extern "C" fn mach_start(door: u64, address: u64) -> ! {
     time::init_wall();
     time::init_timer(true);
     random::init();
-    irq::init_pins(madt::io_apics());
+    irq::init_pins(topology::get().io_apics());
     kernel_main()
 }
 

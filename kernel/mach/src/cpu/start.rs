@@ -23,7 +23,10 @@ static ARRIVED: AtomicBool = AtomicBool::new(false);
 pub fn start_others(entry: fn() -> !) {
     ENTRY.store(entry as usize, Ordering::Release);
     let me = arch::apic::id();
-    let others = crate::madt::cpus().iter().filter(|&&apic_id| apic_id != me);
+    let others = crate::topology::get()
+        .cpus()
+        .iter()
+        .filter(|&&apic_id| apic_id != me);
     for &apic_id in others.take(MAX_CPUS - 1) {
         start(apic_id);
     }
@@ -36,7 +39,6 @@ fn start(apic_id: u32) {
     let top = stack.top();
     // The CPU keeps it, even one that comes too late.
     core::mem::forget(stack);
-    super::record(CpuId(NEXT.load(Ordering::Relaxed)), apic_id);
     ARRIVED.store(false, Ordering::Release);
     // SAFETY: CPUs are started one after the other, and the page is reserved for this.
     unsafe {
@@ -75,6 +77,7 @@ unsafe extern "C" fn mach_start_ap() -> ! {
         crate::boot::set_up_cpu(own_tables());
         arch::apic::init();
     }
+    super::record(CpuId(id), arch::apic::id());
     crate::time::init_timer(false);
     super::set_count(id as usize + 1);
     ARRIVED.store(true, Ordering::Release);

@@ -6,8 +6,8 @@
 use base::CpuId;
 
 use super::Vector;
-use crate::madt::IoApicEntry;
 use crate::sync::Spin;
+use crate::topology::IoApicEntry;
 use arch::ioapic::{ACTIVE_LOW, IoApic, LEVEL, MASKED};
 
 const CONTROLLERS_MAX: usize = 4;
@@ -41,7 +41,7 @@ static CONTROLLERS: Spin<[Option<Controller>; CONTROLLERS_MAX]> =
     Spin::new([None; CONTROLLERS_MAX]);
 
 /// Takes over the controllers; all pins are masked.
-pub(crate) fn init(entries: impl Iterator<Item = IoApicEntry>) {
+pub(crate) fn init(entries: &[IoApicEntry]) {
     let mut controllers = CONTROLLERS.lock();
     for (slot, entry) in controllers.iter_mut().zip(entries) {
         // SAFETY: the firmware names the controller, its page is mapped uncached in the

@@ -31,13 +31,21 @@ pub(super) fn since_1970() -> Option<Duration> {
         return None;
     }
     let raw = stable()?;
-    let decode = |byte: u8| u64::from(if status & BINARY != 0 { byte } else { from_bcd(byte) });
+    let decode = |byte: u8| {
+        u64::from(if status & BINARY != 0 {
+            byte
+        } else {
+            from_bcd(byte)
+        })
+    };
     let hour = match (status & HOURS_24 != 0, raw[2] & AFTERNOON != 0) {
         (true, _) => decode(raw[2]),
         (false, late) => decode(raw[2] & !AFTERNOON) % 12 + if late { 12 } else { 0 },
     };
     let days = days_since_1970(2000 + decode(raw[5]), decode(raw[4]), decode(raw[3]))?;
-    Some(Duration::from_secs(days * 86_400 + hour * 3600 + decode(raw[1]) * 60 + decode(raw[0])))
+    Some(Duration::from_secs(
+        days * 86_400 + hour * 3600 + decode(raw[1]) * 60 + decode(raw[0]),
+    ))
 }
 
 /// The registers, read twice alike while no update was going on.
@@ -60,7 +68,11 @@ fn days_since_1970(year: u64, month: u64, day: u64) -> Option<u64> {
     if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let (year, month) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
     let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day - 1;
     Some(days - 719_468)
 }
