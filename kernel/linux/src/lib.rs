@@ -12,6 +12,7 @@
 
 extern crate alloc;
 
+mod advice;
 mod attributes;
 mod call;
 mod deadline;
@@ -25,6 +26,7 @@ mod fcntl;
 mod inotify;
 mod iovec;
 mod lock;
+mod memory;
 mod missing;
 mod mount;
 mod open;

@@ -7,6 +7,7 @@ const LIMIT: usize = 512;
 
 /// The families, one file each.
 const FAMILIES: &[&[Entry]] = &[
+    crate::advice::CALLS,
     crate::attributes::CALLS,
     crate::dir::CALLS,
     crate::epoll::CALLS,
@@ -14,6 +15,7 @@ const FAMILIES: &[&[Entry]] = &[
     crate::fcntl::CALLS,
     crate::inotify::CALLS,
     crate::lock::CALLS,
+    crate::memory::CALLS,
     crate::mount::CALLS,
     crate::open::CALLS,
     crate::pipe::CALLS,

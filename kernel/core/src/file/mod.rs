@@ -69,6 +69,11 @@ pub trait File: Send + Sync {
     /// The last descriptor of `open` was closed (by one of possibly many programs).
     fn close(&self, _open: &OpenFile) {}
 
+    /// Its bytes as pages that can be mapped; `None` where it has none.
+    fn memory(self: Arc<Self>) -> Option<Arc<dyn MemoryObject>> {
+        None
+    }
+
     /// The file as a socket, if it is one.
     fn as_socket(&self) -> Option<&dyn Socket> {
         None

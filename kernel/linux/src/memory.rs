@@ -1,0 +1,188 @@
+//! brk, mmap, munmap, mprotect, mremap.
+
+use alloc::sync::Arc;
+
+use base::VirtAddr;
+use kernel::error::{Error, Result};
+use kernel::mm::{
+    AddressSpace, Mapping, Object, Place, Remap, Rights, SharedMemory, Target, Traits,
+};
+use linux_raw_sys::general::{
+    __NR_brk, __NR_mmap, __NR_mprotect, __NR_mremap, __NR_munmap, MAP_ANONYMOUS, MAP_FIXED,
+    MAP_FIXED_NOREPLACE, MAP_GROWSDOWN, MAP_HUGETLB, MAP_LOCKED, MAP_NONBLOCK, MAP_NORESERVE,
+    MAP_POPULATE, MAP_PRIVATE, MAP_SHARED, MAP_SHARED_VALIDATE, MAP_SYNC, MAP_TYPE,
+    MREMAP_DONTUNMAP, MREMAP_FIXED, MREMAP_MAYMOVE, PROT_EXEC, PROT_GROWSDOWN, PROT_GROWSUP,
+    PROT_READ, PROT_SEM, PROT_WRITE,
+};
+
+use crate::call::{Arg, Call, Entry, Outcome};
+use crate::errno::Errno;
+
+/// The calls of this family.
+pub const CALLS: &[Entry] = &[
+    Entry { number: __NR_brk, name: "brk", args: &[Arg::Address], handler: brk },
+    Entry {
+        number: __NR_mmap,
+        name: "mmap",
+        args: &[Arg::Address, Arg::Size, Arg::Flags, Arg::Flags, Arg::Fd, Arg::Size],
+        handler: mmap,
+    },
+    Entry {
+        number: __NR_munmap,
+        name: "munmap",
+        args: &[Arg::Address, Arg::Size],
+        handler: munmap,
+    },
+    Entry {
+        number: __NR_mprotect,
+        name: "mprotect",
+        args: &[Arg::Address, Arg::Size, Arg::Flags],
+        handler: mprotect,
+    },
+    Entry {
+        number: __NR_mremap,
+        name: "mremap",
+        args: &[Arg::Address, Arg::Size, Arg::Size, Arg::Flags, Arg::Address],
+        handler: mremap,
+    },
+];
+
+const ALL_RIGHTS: Rights = Rights { read: true, write: true, exec: true };
+
+/// The address space of the caller.
+pub(crate) fn space(call: &Call<'_>) -> Arc<AddressSpace> {
+    call.thread.process.space.get()
+}
+
+fn address(at: VirtAddr) -> Outcome {
+    Ok(at.0 as usize)
+}
+
+fn brk(call: &mut Call<'_>) -> Outcome {
+    address(space(call).set_break(call.addr(0))?)
+}
+
+fn rights(bits: u32) -> Rights {
+    Rights {
+        read: bits & PROT_READ != 0,
+        write: bits & PROT_WRITE != 0,
+        exec: bits & PROT_EXEC != 0,
+    }
+}
+
+fn mmap(call: &mut Call<'_>) -> Outcome {
+    let (flags, offset) = (call.uint(3), call.arg(5));
+    if !offset.is_multiple_of(base::PAGE_BYTES as u64) || call.arg(1) == 0 {
+        return Err(Errno::EINVAL);
+    }
+    if flags & MAP_HUGETLB != 0 {
+        return Err(Errno::ENOMEM);
+    }
+    let bytes = call.arg(1);
+    offset.checked_add(bytes).ok_or(Errno::EOVERFLOW)?;
+    let shared = is_shared(flags)?;
+    let (object, limit) = backing(call, flags, shared, bytes)?;
+    let access = rights(call.uint(2));
+    if !limit.covers(access) {
+        return Err(Errno::EACCES);
+    }
+    let mapping = Mapping {
+        place: place(call.addr(0), flags),
+        bytes,
+        access,
+        limit,
+        traits: Traits {
+            shared,
+            grows_down: flags & MAP_GROWSDOWN != 0,
+            no_reserve: flags & MAP_NORESERVE != 0,
+            locked: flags & MAP_LOCKED != 0,
+            ..Traits::default()
+        },
+        object: object.map(|object| (object, if is_anonymous(flags) { 0 } else { offset })),
+        populate: flags & MAP_POPULATE != 0 && flags & MAP_NONBLOCK == 0,
+    };
+    address(space(call).map(mapping)?)
+}
+
+fn is_anonymous(flags: u32) -> bool {
+    flags & MAP_ANONYMOUS != 0
+}
+
+fn is_shared(flags: u32) -> core::result::Result<bool, Errno> {
+    match flags & MAP_TYPE {
+        MAP_PRIVATE => Ok(false),
+        MAP_SHARED => Ok(true),
+        MAP_SHARED_VALIDATE if flags & MAP_SYNC != 0 => Err(Errno::EOPNOTSUPP),
+        MAP_SHARED_VALIDATE => Ok(true),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+fn place(at: VirtAddr, flags: u32) -> Place {
+    if flags & MAP_FIXED_NOREPLACE != 0 {
+        Place::FixedIfFree(at)
+    } else if flags & MAP_FIXED != 0 {
+        Place::Fixed(at)
+    } else {
+        Place::Hint(at)
+    }
+}
+
+/// What the mapping shows, and what may ever be done with it.
+fn backing(
+    call: &Call<'_>,
+    flags: u32,
+    shared: bool,
+    bytes: u64,
+) -> Result<(Option<Object>, Rights)> {
+    if is_anonymous(flags) {
+        let memory = || Object { memory: Arc::new(SharedMemory::new(bytes)), file: None };
+        return Ok((shared.then(memory), ALL_RIGHTS));
+    }
+    let open = call.file(4)?;
+    if !open.is_readable() {
+        return Err(Error::AccessDenied);
+    }
+    let memory = open.file.clone().memory().ok_or(Error::WrongDevice)?;
+    let write = !shared || open.is_writable();
+    Ok((Some(Object { memory, file: Some(open) }), Rights { write, ..ALL_RIGHTS }))
+}
+
+fn munmap(call: &mut Call<'_>) -> Outcome {
+    space(call).unmap(call.addr(0), call.arg(1))?;
+    Ok(0)
+}
+
+fn mprotect(call: &mut Call<'_>) -> Outcome {
+    let bits = call.uint(2);
+    let known = PROT_READ | PROT_WRITE | PROT_EXEC | PROT_SEM | PROT_GROWSDOWN | PROT_GROWSUP;
+    if bits & !known != 0 {
+        return Err(Errno::EINVAL);
+    }
+    space(call).protect(call.addr(0), call.arg(1), rights(bits))?;
+    Ok(0)
+}
+
+fn mremap(call: &mut Call<'_>) -> Outcome {
+    let flags = call.uint(3);
+    let (may_move, fixed) = (flags & MREMAP_MAYMOVE != 0, flags & MREMAP_FIXED != 0);
+    let keep_old = flags & MREMAP_DONTUNMAP != 0;
+    let known = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
+    let sizes_differ = call.arg(1) != call.arg(2);
+    if flags & !known != 0 || (!may_move && (fixed || keep_old)) || (keep_old && sizes_differ) {
+        return Err(Errno::EINVAL);
+    }
+    let target = match (may_move, fixed) {
+        (_, true) => Target::Fixed(call.addr(4)),
+        (true, false) => Target::Anywhere,
+        (false, false) => Target::Stay,
+    };
+    let request = Remap {
+        start: call.addr(0),
+        old_bytes: call.arg(1),
+        new_bytes: call.arg(2),
+        target,
+        keep_old,
+    };
+    address(space(call).remap(request)?)
+}
