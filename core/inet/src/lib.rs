@@ -69,11 +69,36 @@
 extern crate alloc;
 
 mod addr;
+mod context;
+mod counters;
+mod dhcp;
 mod env;
 mod error;
+mod hash;
+mod icmp;
+mod input;
+mod neighbor;
+mod net;
 mod options;
+mod output;
+mod port;
+mod ports;
+mod reassembly;
+mod socket;
+mod stack;
+mod table;
+mod tcp;
+mod udp;
+mod wheel;
 
 pub use addr::{Cidr, Endpoint, SocketId, Transport};
+pub use counters::{Count, Counts, DropReason, Drops, Stats};
+pub use dhcp::Lease;
 pub use env::{Env, Events};
 pub use error::Error;
+pub use net::Config;
 pub use options::{Options, Shutdown};
+pub use port::{Offloads, Port};
+pub use stack::Stack;
+pub use tcp::{ConnectionEntry, State, TcpInfo};
+pub use udp::Datagram;

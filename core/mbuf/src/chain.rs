@@ -81,9 +81,12 @@ impl Chain {
 
     /// Adds a part at the front; an empty one is dropped.
     pub fn push_front(&mut self, part: Mbuf) {
-        if part.is_empty() {
-            return;
+        if !part.is_empty() {
+            self.insert_front(part);
         }
+    }
+
+    fn insert_front(&mut self, part: Mbuf) {
         self.len += part.len();
         match &mut self.parts {
             Parts::Few([first @ None, _]) => *first = Some(part),
@@ -131,6 +134,14 @@ impl Chain {
         }
     }
 
+    fn back(&self) -> Option<&Mbuf> {
+        match &self.parts {
+            Parts::Few([first, None]) => first.as_ref(),
+            Parts::Few([_, second]) => second.as_ref(),
+            Parts::Many(parts) => parts.back(),
+        }
+    }
+
     fn back_mut(&mut self) -> Option<&mut Mbuf> {
         match &mut self.parts {
             Parts::Few([first, None]) => first.as_mut(),
@@ -175,6 +186,23 @@ impl Chain {
         }
         self.len += bytes;
         self.front_mut()?.prepend(bytes)
+    }
+
+    /// Puts `buffer`, which is empty, in front and `bytes` of writable header into its
+    /// headroom; `None` if it has less.
+    #[inline]
+    pub fn prepend_in(&mut self, bytes: usize, buffer: Mbuf) -> Option<&mut [u8]> {
+        if bytes == 0 || buffer.headroom() < bytes {
+            return None;
+        }
+        self.insert_front(buffer);
+        self.prepend(bytes)
+    }
+
+    /// Bytes that [`append_in_place`](Self::append_in_place) would take.
+    #[inline]
+    pub fn back_room(&self) -> usize {
+        self.back().map_or(0, Mbuf::tailroom)
     }
 
     /// Copies what fits into the last part's tailroom; returns how many bytes did.
@@ -243,7 +271,12 @@ impl Chain {
 
     /// Keeps the first `len` bytes.
     pub fn truncate(&mut self, len: usize) {
-        if len < self.len {
+        if let Parts::Few([Some(only), None]) = &mut self.parts
+            && len > 0
+        {
+            only.truncate(len);
+            self.len = only.len();
+        } else if len < self.len {
             *self = self.split_to(len);
         }
     }

@@ -194,7 +194,7 @@ impl Mbuf {
 
     /// Takes back the end of what [`extend`](Self::extend) just gave: unlike
     /// [`truncate`](Self::truncate) the right to the tail stays, for nobody shares it yet.
-    pub(crate) fn shrink_to(&mut self, len: usize) {
+    pub fn shrink_to(&mut self, len: usize) {
         let may_extend = self.owns_tail || self.is_unique();
         self.truncate(len);
         self.owns_tail = may_extend;

@@ -1,3 +1,48 @@
-//! Packet views and their legal representations.
+//! Packet formats: bounds-checked views and their legal representations.
+//!
+//! Each protocol has one file with a *view* that reads a header in place and a *repr*
+//! that can hold only what the RFC allows. `parse` checks once what later code relies on;
+//! `emit` writes a repr into a buffer of at least the length that it names.
+//! Nothing here panics whatever the bytes say, and nothing allocates.
+//! Not here: state, policy, and payloads scattered over several buffers (the caller
+//! sums those with [`Sum`]).
 #![no_std]
 #![forbid(unsafe_code)]
+
+mod arp;
+mod bytes;
+mod checksum;
+mod dhcp;
+mod ethernet;
+mod icmp;
+mod ipv4;
+mod ipv6;
+mod tcp;
+mod tcp_options;
+mod udp;
+
+pub use arp::{ArpOperation, ArpRepr};
+pub use checksum::Sum;
+pub use dhcp::{DhcpMessage, DhcpOptions, DhcpRepr, DhcpView};
+pub use ethernet::{ETHERNET_HEADER_BYTES, EtherType, EthernetRepr, MacAddr};
+pub use icmp::{ICMP_HEADER_BYTES, IcmpRepr, IcmpView, Unreachable};
+pub use ipv4::{IPV4_HEADER_BYTES, Ipv4Repr, Ipv4View, Protocol};
+pub use ipv6::{IPV6_HEADER_BYTES, Ipv6Repr, Ipv6View};
+pub use tcp::{Seq, TCP_HEADER_BYTES, TCP_HEADER_BYTES_MAX, TcpFlags, TcpRepr, TcpView};
+pub use tcp_options::{SackBlock, SackBlocks, TcpOptions, Timestamps};
+pub use udp::{UDP_HEADER_BYTES, UdpRepr, UdpView};
+
+/// Why bytes are not a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Malformed {
+    /// They end before the header does.
+    Truncated,
+    /// A version or type that this format does not have.
+    Version,
+    /// A length field that contradicts another or the bytes.
+    Length,
+    /// The checksum does not match.
+    Checksum,
+    /// A combination of flags that no state machine sends.
+    Flags,
+}

@@ -1,0 +1,132 @@
+//! What the stack counts: everything it drops, by reason, and what it does.
+
+probes::counters! {
+    /// Why a packet or a segment went no further.
+    pub enum DropReason => Drops {
+        /// Shorter than its headers, or its lengths contradict each other.
+        Malformed = "malformed",
+        /// A checksum does not match.
+        BadChecksum = "bad_checksum",
+        /// The frame is for another station.
+        NotForUs = "not_for_us",
+        /// The packet's address is none of ours; we do not forward.
+        WrongAddress = "wrong_address",
+        /// No host can have such a source address.
+        BadSource = "bad_source",
+        /// We do not speak that protocol.
+        UnknownProtocol = "unknown_protocol",
+        /// No socket has the port.
+        NoSocket = "no_socket",
+        /// The socket's receive queue is full.
+        QueueFull = "queue_full",
+        /// No buffer for a packet to send.
+        NoBuffer = "no_buffer",
+        /// No route to the destination.
+        NoRoute = "no_route",
+        /// The next hop does not answer ARP, or too many packets wait for it.
+        NeighborUnresolved = "neighbor_unresolved",
+        /// Too many fragments wait for their rest, or the rest did not come.
+        ReassemblyLimit = "reassembly_limit",
+        /// The loopback queue is full.
+        LoopbackFull = "loopback_full",
+        /// TCP: entirely outside the window.
+        OutOfWindow = "tcp_out_of_window",
+        /// TCP: an old duplicate, by its timestamp (PAWS).
+        OldTimestamp = "tcp_old_timestamp",
+        /// TCP: acknowledges bytes never sent.
+        BadAck = "tcp_bad_ack",
+        /// TCP: a SYN or RST that only an attacker would send so (RFC 5961).
+        Suspicious = "tcp_suspicious",
+        /// TCP: nothing in the state calls for it.
+        Unexpected = "tcp_unexpected",
+        /// TCP: the listener's queue of finished connections is full.
+        AcceptQueueFull = "tcp_accept_queue_full",
+        /// TCP: a bare acknowledgement is no valid SYN cookie.
+        BadCookie = "tcp_bad_cookie",
+        /// TCP: more out-of-order pieces than we keep.
+        ReorderLimit = "tcp_reorder_limit",
+        /// TCP: no room for another socket.
+        SocketLimit = "tcp_socket_limit",
+        /// TCP: data for a socket that the program has closed.
+        DataAfterClose = "tcp_data_after_close",
+    }
+}
+
+probes::counters! {
+    /// What the stack did.
+    pub enum Count => Counts {
+        /// Frames received.
+        FramesIn = "frames_in",
+        /// Frames transmitted.
+        FramesOut = "frames_out",
+        /// Packets delivered over loopback.
+        Loopback = "loopback",
+        /// ARP requests and replies received.
+        ArpIn = "arp_in",
+        /// ARP requests sent.
+        ArpRequests = "arp_requests",
+        /// ICMP messages received.
+        IcmpIn = "icmp_in",
+        /// Echo requests answered.
+        EchoReplies = "echo_replies",
+        /// ICMP errors sent.
+        IcmpErrorsOut = "icmp_errors_out",
+        /// Datagrams received.
+        UdpIn = "udp_in",
+        /// Datagrams sent.
+        UdpOut = "udp_out",
+        /// Segments received.
+        SegmentsIn = "tcp_segments_in",
+        /// Segments sent, before the device cuts them.
+        SegmentsOut = "tcp_segments_out",
+        /// Segments sent that carried nothing but an acknowledgement.
+        PureAcksOut = "tcp_pure_acks_out",
+        /// Segments sent again.
+        Retransmits = "tcp_retransmits",
+        /// Retransmission timeouts.
+        Timeouts = "tcp_timeouts",
+        /// Losses repaired without a timeout.
+        FastRecoveries = "tcp_fast_recoveries",
+        /// Segments that arrived out of order.
+        OutOfOrder = "tcp_out_of_order",
+        /// Segments whose bytes had all arrived before.
+        Duplicates = "tcp_duplicates",
+        /// Probes of a closed window.
+        WindowProbes = "tcp_window_probes",
+        /// Keepalive probes.
+        KeepaliveProbes = "tcp_keepalive_probes",
+        /// Challenge acknowledgements (RFC 5961).
+        ChallengeAcks = "tcp_challenge_acks",
+        /// Resets sent.
+        ResetsOut = "tcp_resets_out",
+        /// Resets received and believed.
+        ResetsIn = "tcp_resets_in",
+        /// Connections that we opened.
+        ActiveOpens = "tcp_active_opens",
+        /// Connections that peers opened.
+        PassiveOpens = "tcp_passive_opens",
+        /// Connections given up for lack of an answer.
+        TimedOut = "tcp_timed_out",
+        /// SYN cookies sent.
+        CookiesSent = "tcp_cookies_sent",
+        /// Connections made from a cookie.
+        CookiesAccepted = "tcp_cookies_accepted",
+        /// Connections that went through TIME_WAIT.
+        TimeWaits = "tcp_time_waits",
+        /// TIME_WAITs ended early by a new connection.
+        TimeWaitsReused = "tcp_time_waits_reused",
+        /// TIME_WAITs ended early because there were too many.
+        TimeWaitsEvicted = "tcp_time_waits_evicted",
+        /// Closed connections reset because there were too many.
+        OrphansReset = "tcp_orphans_reset",
+    }
+}
+
+/// All counters of a stack.
+#[derive(Clone, Debug, Default)]
+pub struct Stats {
+    /// Dropped, by reason.
+    pub drops: Drops,
+    /// Done.
+    pub counts: Counts,
+}

@@ -1,0 +1,147 @@
+//! The part of a stack that all its sockets share.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv4Addr};
+
+use base::Instant;
+use mbuf::Chain;
+
+use crate::addr::Cidr;
+use crate::counters::{Count, DropReason, Stats};
+use crate::hash::Key;
+use crate::neighbor::Neighbors;
+use crate::port::Port;
+use crate::ports::Demux;
+use crate::reassembly::Reassembly;
+use crate::tcp::TimeWait;
+use crate::wheel::Wheel;
+
+/// Limits of one stack; defaults suit a machine with a few hundred MiB.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// Sockets, embryonic connections included.
+    pub sockets_max: usize,
+    /// Connections in TIME_WAIT.
+    pub time_waits_max: usize,
+    /// Connections that live on after their program closed them.
+    pub orphans_max: usize,
+    /// Half-open connections of one listener before it answers with cookies.
+    pub half_open_max: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            sockets_max: 1 << 20,
+            time_waits_max: 16384,
+            orphans_max: 4096,
+            half_open_max: 512,
+        }
+    }
+}
+
+/// Packets that wait for delivery to ourselves.
+const LOOPBACK_PACKETS_MAX: usize = 4096;
+
+/// RFC 5961: at most so many challenge acknowledgements a second.
+const CHALLENGES_PER_SECOND: u32 = 100;
+
+/// Neighbours, routes, ports, timers and counters.
+pub(crate) struct Net {
+    pub config: Config,
+    pub key: Key,
+    pub port: Option<Port>,
+    pub address: Option<Cidr>,
+    pub gateway: Option<Ipv4Addr>,
+    /// Changes with everything that a cached route depends on.
+    pub route_epoch: u32,
+    pub neighbors: Neighbors,
+    pub reassembly: Reassembly,
+    /// IPv4 packets, from the IP header on, with their checksums left out.
+    pub loopback: VecDeque<Chain>,
+    pub demux: Demux,
+    pub wheel: Wheel,
+    pub time_wait: TimeWait,
+    /// Sockets that owe an acknowledgement at the end of the batch.
+    pub ack_queue: Vec<u32>,
+    pub orphans: usize,
+    pub stats: Stats,
+    challenges: u32,
+    challenge_second: u64,
+}
+
+impl Net {
+    pub fn new(config: Config, key: Key) -> Self {
+        Self {
+            config,
+            key,
+            port: None,
+            address: None,
+            gateway: None,
+            route_epoch: 1,
+            neighbors: Neighbors::default(),
+            reassembly: Reassembly::default(),
+            loopback: VecDeque::new(),
+            demux: Demux::new(key),
+            wheel: Wheel::new(),
+            time_wait: TimeWait::new(config.time_waits_max, key),
+            ack_queue: Vec::new(),
+            orphans: 0,
+            stats: Stats::default(),
+            challenges: 0,
+            challenge_second: 0,
+        }
+    }
+
+    pub fn drop(&mut self, reason: DropReason) {
+        self.stats.drops.count(reason);
+    }
+
+    pub fn count(&mut self, what: Count) {
+        self.stats.counts.count(what);
+    }
+
+    /// Whether packets for `addr` are for this host.
+    pub fn is_local(&self, addr: Ipv4Addr) -> bool {
+        addr.is_loopback() || self.address.is_some_and(|own| own.addr() == addr)
+    }
+
+    /// Whether a socket may have `addr` as its own.
+    pub fn is_bindable(&self, addr: IpAddr) -> bool {
+        match addr {
+            IpAddr::V4(addr) => {
+                addr.is_unspecified()
+                    || addr.is_multicast()
+                    || self.is_local(addr)
+                    || self.is_broadcast(addr)
+            }
+            IpAddr::V6(_) => false,
+        }
+    }
+
+    /// Whether `addr` means everybody on the network.
+    pub fn is_broadcast(&self, addr: Ipv4Addr) -> bool {
+        addr.is_broadcast() || self.address.is_some_and(|own| own.broadcast() == addr)
+    }
+
+    /// Queues a packet to ourselves.
+    pub fn push_loopback(&mut self, packet: Chain) {
+        if self.loopback.len() >= LOOPBACK_PACKETS_MAX {
+            self.drop(DropReason::LoopbackFull);
+            return;
+        }
+        self.loopback.push_back(packet);
+    }
+
+    /// Whether RFC 5961 allows one more challenge acknowledgement now.
+    pub fn may_challenge(&mut self, now: Instant) -> bool {
+        let second = now.as_millis() / 1000;
+        if second != self.challenge_second {
+            self.challenge_second = second;
+            self.challenges = 0;
+        }
+        self.challenges += 1;
+        self.challenges <= CHALLENGES_PER_SECOND
+    }
+}

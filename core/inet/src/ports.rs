@@ -1,0 +1,229 @@
+//! Who answers to what: connections by their four-tuple, other sockets by their port.
+//!
+//! A connection is found by one hash look-up. Sockets that wait for strangers
+//! (listeners, datagram sockets) hang off their port and compete by how much of the
+//! address they name; equals that share a port split the arrivals by the peer's hash.
+
+use alloc::vec::Vec;
+use core::hash::{BuildHasherDefault, Hash, Hasher};
+use core::net::IpAddr;
+
+use hashbrown::HashMap;
+
+use crate::addr::{Endpoint, FourTuple};
+use crate::error::Error;
+use crate::hash::Key;
+
+/// RFC 6335's dynamic ports begin later; this is Linux's range.
+const EPHEMERAL_FIRST: u16 = 32768;
+const EPHEMERAL_COUNT: u16 = 60999 - EPHEMERAL_FIRST + 1;
+
+/// Passes on a hash that was made with the secret key.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Prehashed(u64);
+
+impl Hasher for Prehashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+/// A four-tuple together with its hash, so that it is hashed once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct HashedTuple {
+    tuple: FourTuple,
+    hash: u64,
+}
+
+impl Hash for HashedTuple {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+/// How a bound socket shares its port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Sharing {
+    pub reuse_address: bool,
+    pub reuse_port: bool,
+    pub is_listening: bool,
+}
+
+/// A socket on a port.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bound {
+    pub index: u32,
+    pub local: IpAddr,
+    /// Only packets of this peer, if it is set.
+    pub peer: Option<Endpoint>,
+    pub sharing: Sharing,
+}
+
+/// The sockets of one protocol that are bound to ports.
+#[derive(Default)]
+pub(crate) struct Ports {
+    by_port: HashMap<u16, Vec<Bound>>,
+    /// RFC 6056 algorithm 3: steps through the range from a hashed offset.
+    step: u16,
+}
+
+impl Ports {
+    fn conflicts(old: &Bound, local: IpAddr, new: Sharing) -> bool {
+        let overlap = old.local == local || old.local.is_unspecified() || local.is_unspecified();
+        let both_share = old.sharing.reuse_port && new.reuse_port;
+        let both_reuse = old.sharing.reuse_address && new.reuse_address;
+        overlap && !both_share && (!both_reuse || old.sharing.is_listening)
+    }
+
+    /// Whether a socket may bind there.
+    pub fn is_free(&self, local: Endpoint, sharing: Sharing) -> bool {
+        self.by_port.get(&local.port).is_none_or(|bound| {
+            bound
+                .iter()
+                .all(|old| !Self::conflicts(old, local.addr, sharing))
+        })
+    }
+
+    /// Whether nobody at all has the port.
+    pub fn is_unused(&self, port: u16) -> bool {
+        !self.by_port.contains_key(&port)
+    }
+
+    pub fn bind(&mut self, port: u16, bound: Bound) -> Result<(), Error> {
+        if !self.is_free(Endpoint::new(bound.local, port), bound.sharing) {
+            return Err(Error::AddressInUse);
+        }
+        self.by_port.entry(port).or_default().push(bound);
+        Ok(())
+    }
+
+    pub fn unbind(&mut self, port: u16, index: u32) {
+        if let Some(bound) = self.by_port.get_mut(&port) {
+            bound.retain(|entry| entry.index != index);
+            if bound.is_empty() {
+                self.by_port.remove(&port);
+            }
+        }
+    }
+
+    /// The entry of a socket, to be changed.
+    pub fn entry(&mut self, port: u16, index: u32) -> Option<&mut Bound> {
+        self.by_port
+            .get_mut(&port)?
+            .iter_mut()
+            .find(|entry| entry.index == index)
+    }
+
+    /// Whether another socket listens where this one wants to.
+    pub fn has_other_listener(
+        &self,
+        port: u16,
+        index: u32,
+        local: IpAddr,
+        sharing: Sharing,
+    ) -> bool {
+        self.by_port.get(&port).is_some_and(|bound| {
+            bound.iter().any(|old| {
+                old.index != index
+                    && old.sharing.is_listening
+                    && Self::conflicts(old, local, sharing)
+            })
+        })
+    }
+
+    /// An unused port, starting at a place that `offset` hides.
+    pub fn ephemeral(&mut self, offset: u64, is_usable: impl Fn(u16) -> bool) -> Option<u16> {
+        for _ in 0..EPHEMERAL_COUNT {
+            self.step = self.step.wrapping_add(1);
+            let place = (offset.wrapping_add(u64::from(self.step))) % u64::from(EPHEMERAL_COUNT);
+            let port = EPHEMERAL_FIRST + place as u16;
+            if self.is_unused(port) && is_usable(port) {
+                return Some(port);
+            }
+        }
+        None
+    }
+
+    /// The socket that a packet from `remote` to `local` goes to.
+    pub fn find(&self, local: Endpoint, remote: Endpoint, spread: impl Fn() -> u64) -> Option<u32> {
+        let bound = self.by_port.get(&local.port)?;
+        if let [only] = bound.as_slice() {
+            return Self::score(only, local, remote).map(|_| only.index);
+        }
+        let best = bound
+            .iter()
+            .filter_map(|entry| Self::score(entry, local, remote))
+            .max()?;
+        let is_best = |entry: &&Bound| Self::score(entry, local, remote) == Some(best);
+        let equals = bound.iter().filter(is_best).count() as u64;
+        let pick = if equals > 1 { spread() % equals } else { 0 };
+        bound
+            .iter()
+            .filter(is_best)
+            .nth(pick as usize)
+            .map(|entry| entry.index)
+    }
+
+    /// `None` if the socket does not take the packet; more named means higher.
+    fn score(entry: &Bound, local: Endpoint, remote: Endpoint) -> Option<u8> {
+        let peer = match entry.peer {
+            None => 0,
+            Some(peer) if peer == remote => 2,
+            Some(_) => return None,
+        };
+        if entry.local == local.addr {
+            Some(peer + 1)
+        } else if entry.local.is_unspecified() {
+            Some(peer)
+        } else {
+            None
+        }
+    }
+}
+
+/// All connections, and the ports of both protocols.
+pub(crate) struct Demux {
+    connections: HashMap<HashedTuple, u32, BuildHasherDefault<Prehashed>>,
+    pub tcp: Ports,
+    pub udp: Ports,
+    key: Key,
+}
+
+impl Demux {
+    pub fn new(key: Key) -> Self {
+        Self {
+            connections: HashMap::default(),
+            tcp: Ports::default(),
+            udp: Ports::default(),
+            key,
+        }
+    }
+
+    fn hashed(&self, tuple: &FourTuple) -> HashedTuple {
+        HashedTuple {
+            tuple: *tuple,
+            hash: self.key.tuple(tuple),
+        }
+    }
+
+    #[inline]
+    pub fn connection(&self, tuple: &FourTuple) -> Option<u32> {
+        self.connections.get(&self.hashed(tuple)).copied()
+    }
+
+    pub fn connect(&mut self, tuple: &FourTuple, index: u32) {
+        self.connections.insert(self.hashed(tuple), index);
+    }
+
+    pub fn disconnect(&mut self, tuple: &FourTuple) {
+        self.connections.remove(&self.hashed(tuple));
+    }
+}

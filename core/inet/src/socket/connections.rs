@@ -1,0 +1,267 @@
+//! Connections begin and end.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv4Addr};
+
+use super::names::sharing_of;
+use crate::addr::{Endpoint, FourTuple, SocketId};
+use crate::context::Context;
+use crate::counters::Count;
+use crate::env::{Env, Events};
+use crate::error::Error;
+use crate::options::Shutdown;
+use crate::stack::Stack;
+use crate::table::Socket;
+use crate::tcp::{Listener, State, Tcb};
+
+impl Stack {
+    /// Turns a socket into one that waits for connections; again, to change the backlog.
+    pub fn listen(&mut self, id: SocketId, backlog: usize) -> Result<(), Error> {
+        match self.sockets.get_mut(id)? {
+            Socket::Listener(listener) => {
+                listener.backlog = backlog;
+                return Ok(());
+            }
+            Socket::Tcp(tcb) if tcb.state == State::Closed => {
+                if tcb.tuple.local.port == 0 {
+                    self.bind(id, Endpoint::ANY)?;
+                }
+            }
+            _ => return Err(Error::InvalidState),
+        }
+        let tcb = self.sockets.tcp(id)?;
+        let (local, options) = (tcb.tuple.local, tcb.options);
+        let sharing = sharing_of(&options, true);
+        let ports = &mut self.net.demux.tcp;
+        if ports.has_other_listener(local.port, id.index, local.addr, sharing) {
+            return Err(Error::AddressInUse);
+        }
+        if let Some(entry) = ports.entry(local.port, id.index) {
+            entry.sharing = sharing;
+        }
+        let ready = VecDeque::new();
+        let listener = Listener {
+            id,
+            local,
+            options,
+            backlog,
+            ready,
+            half_open: 0,
+        };
+        *self.sockets.get_mut(id)? = Socket::Listener(Box::new(listener));
+        Ok(())
+    }
+
+    /// Takes a connection that waits.
+    pub fn accept(&mut self, id: SocketId) -> Result<SocketId, Error> {
+        loop {
+            let Socket::Listener(listener) = self.sockets.get_mut(id)? else {
+                return Err(Error::InvalidState);
+            };
+            let child = listener.ready.pop_front().ok_or(Error::WouldBlock)?;
+            if let Ok(tcb) = self.sockets.tcp_mut(child) {
+                tcb.adopt();
+                return Ok(child);
+            }
+        }
+    }
+
+    /// Names the peer. A datagram socket takes only its datagrams from now on; a stream
+    /// socket starts to connect, and is woken when that has ended.
+    pub fn connect<E: Env>(
+        &mut self,
+        env: &mut E,
+        id: SocketId,
+        remote: Endpoint,
+    ) -> Result<(), Error> {
+        let mut remote = remote;
+        if remote.addr.is_unspecified() {
+            remote.addr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        }
+        match self.sockets.get(id)? {
+            Socket::Udp(_) => self.connect_datagram(id, remote),
+            Socket::Tcp(tcb) => {
+                Self::check_connectable(tcb)?;
+                self.connect_stream(env, id, remote)?;
+                self.flush(env);
+                Ok(())
+            }
+            _ => Err(Error::InvalidState),
+        }
+    }
+
+    fn check_connectable(tcb: &Tcb) -> Result<(), Error> {
+        match tcb.state {
+            State::Closed if tcb.poll().contains(Events::READ_CLOSED) => Ok(()),
+            State::SynSent | State::SynReceived => Err(Error::InProgress),
+            _ => Err(Error::AlreadyConnected),
+        }
+    }
+
+    fn connect_datagram(&mut self, id: SocketId, remote: Endpoint) -> Result<(), Error> {
+        let IpAddr::V4(dst) = remote.addr else {
+            return Err(Error::NetworkUnreachable);
+        };
+        let source = self.net.source_for(dst)?;
+        if self.sockets.udp_mut(id)?.local.port == 0 {
+            self.bind(id, Endpoint::ANY)?;
+        }
+        let socket = self.sockets.udp_mut(id)?;
+        if socket.local.addr.is_unspecified() {
+            socket.local.addr = IpAddr::V4(source);
+        }
+        socket.peer = (remote.port != 0).then_some(remote);
+        self.rename_datagram(id)
+    }
+
+    /// Takes a datagram socket's peer away.
+    pub fn disconnect(&mut self, id: SocketId) -> Result<(), Error> {
+        self.sockets.udp_mut(id)?.peer = None;
+        self.rename_datagram(id)
+    }
+
+    fn connect_stream<E: Env>(
+        &mut self,
+        env: &mut E,
+        id: SocketId,
+        remote: Endpoint,
+    ) -> Result<(), Error> {
+        let is_host = matches!(remote.addr, IpAddr::V4(dst)
+            if !dst.is_multicast() && !self.net.is_broadcast(dst));
+        if remote.port == 0 || !is_host {
+            return Err(Error::NetworkUnreachable);
+        }
+        let old = self.sockets.tcp(id)?;
+        let (bound, options, is_bound) = (old.tuple.local, old.options, old.is_bound);
+        let bound = if is_bound { bound } else { Endpoint::ANY };
+        let local = self.choose_local(bound, remote)?;
+        let tuple = FourTuple { local, remote };
+        if self.net.demux.connection(&tuple).is_some() || self.net.time_wait.contains(&tuple) {
+            return Err(Error::AddressInUse);
+        }
+        self.net.demux.connect(&tuple, id.index);
+        let mut cx = Context {
+            now: env.now(),
+            env,
+            net: &mut self.net,
+        };
+        let tcb = self.sockets.tcp_mut(id)?;
+        *tcb = Tcb::new(id);
+        (tcb.tuple, tcb.options, tcb.is_bound, tcb.is_in_demux) = (tuple, options, is_bound, true);
+        tcb.connect(&mut cx);
+        self.settle(env, id.index);
+        Ok(())
+    }
+
+    /// Ends one or both directions.
+    pub fn shutdown<E: Env>(
+        &mut self,
+        env: &mut E,
+        id: SocketId,
+        how: Shutdown,
+    ) -> Result<(), Error> {
+        let mut cx = Context {
+            now: env.now(),
+            env,
+            net: &mut self.net,
+        };
+        match self.sockets.get_mut(id)? {
+            Socket::Tcp(tcb) => tcb.shutdown(&mut cx, how)?,
+            Socket::Udp(socket) if socket.peer.is_some() => {
+                if how != Shutdown::Write {
+                    socket.is_read_shut = true;
+                    env.wake(id, Events::READABLE | Events::READ_CLOSED);
+                }
+                return Ok(());
+            }
+            Socket::Udp(_) => return Err(Error::NotConnected),
+            // Linux: shutting a listener's receiving side down stops it.
+            Socket::Listener(_) if how != Shutdown::Write => {
+                env.wake(id, Events::READABLE | Events::HANGUP);
+                return Ok(());
+            }
+            _ => return Err(Error::NotConnected),
+        }
+        self.settle(env, id.index);
+        self.flush(env);
+        Ok(())
+    }
+
+    /// Lets go of a socket. A connection that is open ends by itself.
+    pub fn close<E: Env>(&mut self, env: &mut E, id: SocketId) -> Result<(), Error> {
+        match self.sockets.get_mut(id)? {
+            Socket::Tcp(_) => self.close_stream(env, id),
+            Socket::Listener(_) => self.close_listener(env, id),
+            Socket::Udp(socket) => {
+                let port = socket.local.port;
+                self.net.demux.udp.unbind(port, id.index);
+                self.sockets.remove(id.index);
+            }
+            Socket::Free { .. } => return Err(Error::BadSocket),
+        }
+        self.flush(env);
+        Ok(())
+    }
+
+    fn close_stream<E: Env>(&mut self, env: &mut E, id: SocketId) {
+        self.sockets.disown(id.index);
+        self.net.orphans += 1;
+        let is_crowded = self.net.orphans > self.net.config.orphans_max;
+        let mut cx = Context {
+            now: env.now(),
+            env,
+            net: &mut self.net,
+        };
+        let Some(tcb) = self.sockets.tcp_at(id.index) else {
+            return;
+        };
+        tcb.close(&mut cx);
+        if is_crowded && tcb.state != State::Closed {
+            cx.net.count(Count::OrphansReset);
+            tcb.reset(&mut cx);
+        }
+        self.settle(env, id.index);
+    }
+
+    /// Ends a connection with a reset, and lets go of it.
+    pub fn abort<E: Env>(&mut self, env: &mut E, id: SocketId) -> Result<(), Error> {
+        if let Ok(tcb) = self.sockets.tcp_mut(id) {
+            let mut cx = Context {
+                now: env.now(),
+                env,
+                net: &mut self.net,
+            };
+            tcb.reset(&mut cx);
+        }
+        self.close(env, id)
+    }
+
+    /// A listener takes everything with it that nobody has accepted.
+    fn close_listener<E: Env>(&mut self, env: &mut E, id: SocketId) {
+        let Some(Socket::Listener(listener)) = self.sockets.remove(id.index) else {
+            return;
+        };
+        self.net.demux.tcp.unbind(listener.local.port, id.index);
+        let children: Vec<u32> = self
+            .sockets
+            .iter()
+            .filter_map(|socket| match socket {
+                Socket::Tcp(tcb) if tcb.is_child_of(id) => Some(tcb.id.index),
+                _ => None,
+            })
+            .collect();
+        for index in children {
+            let mut cx = Context {
+                now: env.now(),
+                env,
+                net: &mut self.net,
+            };
+            if let Some(tcb) = self.sockets.tcp_at(index) {
+                tcb.reset(&mut cx);
+                self.settle(env, index);
+            }
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The socket calls, by what they do.
+//!
+//! | file | calls |
+//! |---|---|
+//! | `names` | open, bind, local, remote |
+//! | `connections` | listen, accept, connect, shutdown, close, abort |
+//! | `stream` | send, receive |
+//! | `state` | poll, options, errors, datagrams received |
+
+mod connections;
+mod names;
+mod state;
+mod stream;

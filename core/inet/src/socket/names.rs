@@ -1,0 +1,139 @@
+//! Sockets get names.
+
+use alloc::boxed::Box;
+use core::net::IpAddr;
+
+use crate::addr::{Endpoint, SocketId, Transport};
+use crate::error::Error;
+use crate::options::Options;
+use crate::ports::{Bound, Ports, Sharing};
+use crate::stack::Stack;
+use crate::table::Socket;
+use crate::tcp::{State, Tcb};
+use crate::udp::UdpSocket;
+
+pub(super) fn sharing_of(options: &Options, is_listening: bool) -> Sharing {
+    Sharing {
+        reuse_address: options.reuse_address,
+        reuse_port: options.reuse_port,
+        is_listening,
+    }
+}
+
+impl Stack {
+    /// Makes a socket.
+    pub fn open(&mut self, transport: Transport) -> Result<SocketId, Error> {
+        self.sockets.insert(|id| match transport {
+            Transport::Tcp => Socket::Tcp(Box::new(Tcb::new(id))),
+            Transport::Udp => Socket::Udp(Box::new(UdpSocket::new(id))),
+        })
+    }
+
+    /// Names the socket's end. Port zero picks an ephemeral one.
+    pub fn bind(&mut self, id: SocketId, local: Endpoint) -> Result<(), Error> {
+        if !self.net.is_bindable(local.addr) {
+            return Err(Error::AddressNotAvailable);
+        }
+        let is_tcp = match self.sockets.get(id)? {
+            Socket::Tcp(tcb) if tcb.state == State::Closed && tcb.tuple.local.port == 0 => true,
+            Socket::Udp(socket) if socket.local.port == 0 => false,
+            _ => return Err(Error::InvalidState),
+        };
+        let options = *self.options(id)?;
+        let sharing = sharing_of(&options, false);
+        let ports = if is_tcp {
+            &mut self.net.demux.tcp
+        } else {
+            &mut self.net.demux.udp
+        };
+        let mut local = local;
+        if local.port == 0 {
+            let offset = self
+                .net
+                .key
+                .hash(u64::from(id.index), u64::from(id.generation));
+            local.port = ports
+                .ephemeral(offset, |_| true)
+                .ok_or(Error::AddressInUse)?;
+        }
+        ports.bind(
+            local.port,
+            Bound {
+                index: id.index,
+                local: local.addr,
+                peer: None,
+                sharing,
+            },
+        )?;
+        match self.sockets.get_mut(id)? {
+            Socket::Tcp(tcb) => {
+                tcb.tuple.local = local;
+                tcb.is_bound = true;
+            }
+            Socket::Udp(socket) => socket.local = local,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Our end; port zero if it has no name yet.
+    pub fn local(&self, id: SocketId) -> Result<Endpoint, Error> {
+        match self.sockets.get(id)? {
+            Socket::Tcp(tcb) => Ok(tcb.tuple.local),
+            Socket::Listener(listener) => Ok(listener.local),
+            Socket::Udp(socket) => Ok(socket.local),
+            Socket::Free { .. } => Err(Error::BadSocket),
+        }
+    }
+
+    /// The peer's end.
+    pub fn remote(&self, id: SocketId) -> Result<Endpoint, Error> {
+        match self.sockets.get(id)? {
+            Socket::Tcp(tcb) if tcb.tuple.remote.port != 0 && tcb.state != State::Closed => {
+                Ok(tcb.tuple.remote)
+            }
+            Socket::Udp(socket) => socket.peer.ok_or(Error::NotConnected),
+            _ => Err(Error::NotConnected),
+        }
+    }
+
+    /// Gives the entry of a datagram socket in its port the socket's names.
+    pub(super) fn rename_datagram(&mut self, id: SocketId) -> Result<(), Error> {
+        let socket = self.sockets.udp_mut(id)?;
+        let (local, peer) = (socket.local, socket.peer);
+        if let Some(entry) = self.net.demux.udp.entry(local.port, id.index) {
+            entry.local = local.addr;
+            entry.peer = peer;
+        }
+        Ok(())
+    }
+
+    /// Names our end of a connection to `remote`, without an entry for the port: the
+    /// connection's four-tuple suffices.
+    pub(super) fn choose_local(
+        &mut self,
+        bound: Endpoint,
+        remote: Endpoint,
+    ) -> Result<Endpoint, Error> {
+        let IpAddr::V4(dst) = remote.addr else {
+            return Err(Error::NetworkUnreachable);
+        };
+        let mut local = bound;
+        if local.addr.is_unspecified() {
+            local.addr = IpAddr::V4(self.net.source_for(dst)?);
+        }
+        if local.port == 0 {
+            let key = self.net.key;
+            let offset = key.tuple(&crate::addr::FourTuple { local, remote });
+            let mut ports: Ports = core::mem::take(&mut self.net.demux.tcp);
+            let chosen = ports.ephemeral(offset, |port| {
+                let local = Endpoint { port, ..local };
+                let tuple = crate::addr::FourTuple { local, remote };
+                self.net.demux.connection(&tuple).is_none() && !self.net.time_wait.contains(&tuple)
+            });
+            self.net.demux.tcp = ports;
+            local.port = chosen.ok_or(Error::AddressNotAvailable)?;
+        }
+        Ok(local)
+    }
+}

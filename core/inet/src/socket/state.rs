@@ -1,0 +1,158 @@
+//! What is true of a socket, and what may be changed.
+
+use crate::addr::SocketId;
+use crate::env::{Env, Events};
+use crate::error::Error;
+use crate::options::Options;
+use crate::stack::Stack;
+use crate::table::Socket;
+use crate::tcp::{ConnectionEntry, State, TcpInfo};
+use crate::udp::Datagram;
+
+use super::names::sharing_of;
+
+impl Stack {
+    /// What is true now. A stale id has hung up.
+    pub fn poll(&self, id: SocketId) -> Events {
+        match self.sockets.get(id) {
+            Ok(Socket::Tcp(tcb)) => tcb.poll(),
+            Ok(Socket::Listener(listener)) => listener.poll(),
+            Ok(Socket::Udp(socket)) => socket.poll(),
+            _ => Events::HANGUP | Events::ERROR,
+        }
+    }
+
+    /// The options as they are.
+    pub fn options(&self, id: SocketId) -> Result<&Options, Error> {
+        match self.sockets.get(id)? {
+            Socket::Tcp(tcb) => Ok(&tcb.options),
+            Socket::Listener(listener) => Ok(&listener.options),
+            Socket::Udp(socket) => Ok(&socket.options),
+            Socket::Free { .. } => Err(Error::BadSocket),
+        }
+    }
+
+    /// Changes options. Ending `cork` or setting `no_delay` sends what waited.
+    pub fn configure<E: Env>(
+        &mut self,
+        env: &mut E,
+        id: SocketId,
+        change: impl FnOnce(&mut Options),
+    ) -> Result<(), Error> {
+        let now = env.now();
+        match self.sockets.get_mut(id)? {
+            Socket::Tcp(tcb) => {
+                let had = tcb.options;
+                change(&mut tcb.options);
+                let keepalive = |options: &Options| {
+                    (
+                        options.keepalive,
+                        options.keep_idle_secs,
+                        options.keep_interval_secs,
+                    )
+                };
+                if keepalive(&had) != keepalive(&tcb.options) {
+                    tcb.arm_keepalive(now);
+                }
+                let (local, sharing) = (tcb.tuple.local, sharing_of(&tcb.options, false));
+                if tcb.is_bound
+                    && let Some(entry) = self.net.demux.tcp.entry(local.port, id.index)
+                {
+                    entry.sharing = sharing;
+                }
+                self.push_out(env, id);
+            }
+            Socket::Listener(listener) => change(&mut listener.options),
+            Socket::Udp(socket) => {
+                change(&mut socket.options);
+                let (port, sharing) = (socket.local.port, sharing_of(&socket.options, false));
+                if let Some(entry) = self.net.demux.udp.entry(port, id.index) {
+                    entry.sharing = sharing;
+                }
+            }
+            Socket::Free { .. } => return Err(Error::BadSocket),
+        }
+        Ok(())
+    }
+
+    /// Takes the error that waits.
+    pub fn take_error(&mut self, id: SocketId) -> Option<Error> {
+        match self.sockets.get_mut(id) {
+            Ok(Socket::Tcp(tcb)) => tcb.take_error(),
+            Ok(Socket::Udp(socket)) => socket.error.take(),
+            _ => None,
+        }
+    }
+
+    /// The state of a stream socket.
+    pub fn state(&self, id: SocketId) -> Result<State, Error> {
+        match self.sockets.get(id)? {
+            Socket::Tcp(tcb) => Ok(tcb.state),
+            Socket::Listener(_) => Ok(State::Listen),
+            _ => Err(Error::InvalidState),
+        }
+    }
+
+    /// A snapshot of a stream socket.
+    pub fn info(&self, id: SocketId) -> Result<TcpInfo, Error> {
+        Ok(self.sockets.tcp(id)?.info())
+    }
+
+    /// Bytes that a receive call would find; of a datagram socket, those of its first one.
+    pub fn unread(&self, id: SocketId) -> Result<usize, Error> {
+        match self.sockets.get(id)? {
+            Socket::Tcp(tcb) => Ok(tcb.unread().len()),
+            Socket::Udp(socket) => Ok(socket.front().map_or(0, |first| first.payload.len())),
+            _ => Err(Error::InvalidState),
+        }
+    }
+
+    /// Bytes without an acknowledgement, sent or not.
+    pub fn unsent(&self, id: SocketId) -> Result<usize, Error> {
+        Ok(self.sockets.tcp(id)?.unsent())
+    }
+
+    /// Takes the first datagram.
+    pub fn recv_from(&mut self, id: SocketId) -> Result<Datagram, Error> {
+        let socket = self.sockets.udp_mut(id)?;
+        if let Some(error) = socket.error.take() {
+            return Err(error);
+        }
+        socket.pop().ok_or(if socket.is_read_shut {
+            Error::NotConnected
+        } else {
+            Error::WouldBlock
+        })
+    }
+
+    /// Looks at the first datagram.
+    pub fn peek_from(&mut self, id: SocketId) -> Result<&Datagram, Error> {
+        let socket = self.sockets.udp_mut(id)?;
+        if let Some(error) = socket.error.take() {
+            return Err(error);
+        }
+        socket.front().ok_or(Error::WouldBlock)
+    }
+
+    pub(crate) fn entry_of(socket: &Socket) -> Option<ConnectionEntry> {
+        match socket {
+            Socket::Tcp(tcb) => Some(ConnectionEntry {
+                socket: Some(tcb.id),
+                state: tcb.state,
+                local: tcb.tuple.local,
+                remote: tcb.tuple.remote,
+                unread: tcb.unread().len(),
+                unacked: tcb.unsent(),
+            }),
+            Socket::Listener(listener) => Some(ConnectionEntry {
+                socket: Some(listener.id),
+                state: State::Listen,
+                local: listener.local,
+                remote: crate::addr::Endpoint::ANY,
+                unread: listener.ready.len(),
+                unacked: listener.backlog,
+            }),
+            _ => None,
+        }
+    }
+}

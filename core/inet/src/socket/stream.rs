@@ -1,0 +1,171 @@
+//! Bytes in and out of streams.
+
+use mbuf::Chain;
+
+use crate::addr::SocketId;
+use crate::context::Context;
+use crate::env::Env;
+use crate::error::Error;
+use crate::stack::Stack;
+
+impl Stack {
+    /// Queues up to `max` bytes that `fill` writes in place, and sends what may be sent.
+    /// `fill` is called with one piece of buffer after the other; if it writes less than a
+    /// piece, that ends the call. `WouldBlock` if the buffer is full: a wakeup follows.
+    pub fn send_with<E: Env>(
+        &mut self,
+        env: &mut E,
+        id: SocketId,
+        max: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> usize,
+    ) -> Result<usize, Error> {
+        let mut cx = Context {
+            now: env.now(),
+            env,
+            net: &mut self.net,
+        };
+        let tcb = self.sockets.tcp_mut(id)?;
+        tcb.check_sendable()?;
+        if max == 0 {
+            return Ok(0);
+        }
+        if tcb.send_room() == 0 {
+            tcb.starve();
+            return Err(Error::WouldBlock);
+        }
+        let mut is_offered = false;
+        let sent = tcb.write(&mut cx, max, &mut |space| {
+            is_offered = true;
+            fill(space)
+        });
+        if sent < max {
+            tcb.starve();
+        }
+        if sent == 0 {
+            if is_offered {
+                return Ok(0);
+            }
+            tcb.arm_memory(cx.now);
+            self.settle(env, id.index);
+            return Err(Error::WouldBlock);
+        }
+        self.push_out(env, id);
+        Ok(sent)
+    }
+
+    /// Queues what fits of `bytes`, without copying.
+    pub fn send_chain<E: Env>(
+        &mut self,
+        env: &mut E,
+        id: SocketId,
+        bytes: &mut Chain,
+    ) -> Result<usize, Error> {
+        let tcb = self.sockets.tcp_mut(id)?;
+        tcb.check_sendable()?;
+        let sent = tcb.write_chain(bytes);
+        if !bytes.is_empty() {
+            tcb.starve();
+        }
+        if sent == 0 && !bytes.is_empty() {
+            return Err(Error::WouldBlock);
+        }
+        self.push_out(env, id);
+        Ok(sent)
+    }
+
+    /// Sends what may be sent now.
+    pub(super) fn push_out<E: Env>(&mut self, env: &mut E, id: SocketId) {
+        let mut cx = Context {
+            now: env.now(),
+            env,
+            net: &mut self.net,
+        };
+        if let Some(tcb) = self.sockets.tcp_at(id.index) {
+            tcb.output_now(&mut cx);
+            self.net.wheel.arm(id.index, tcb.deadline());
+        }
+        if !self.net.loopback.is_empty() {
+            self.deliver_loopback(env);
+        }
+    }
+
+    /// Passes up to `max` received bytes to `take`, piece by piece; `take` says how many it
+    /// has taken, and less than a piece ends the call. `Ok(0)` is the end of the stream,
+    /// or that `take` took nothing.
+    pub fn recv_with<E: Env>(
+        &mut self,
+        env: &mut E,
+        id: SocketId,
+        max: usize,
+        take: &mut dyn FnMut(&[u8]) -> usize,
+    ) -> Result<usize, Error> {
+        let tcb = self.sockets.tcp_mut(id)?;
+        if !tcb.check_receivable()? {
+            return Ok(0);
+        }
+        let taken = each_piece(tcb.unread(), max, take);
+        tcb.received().advance(taken);
+        self.after_read(env, id);
+        Ok(taken)
+    }
+
+    /// Takes up to `max` received bytes, without copying. Empty at the end of the stream.
+    pub fn recv_chain<E: Env>(
+        &mut self,
+        env: &mut E,
+        id: SocketId,
+        max: usize,
+    ) -> Result<Chain, Error> {
+        let tcb = self.sockets.tcp_mut(id)?;
+        if !tcb.check_receivable()? {
+            return Ok(Chain::new());
+        }
+        let bytes = tcb.received().split_to(max);
+        self.after_read(env, id);
+        Ok(bytes)
+    }
+
+    /// Like [`recv_with`](Self::recv_with), leaving the bytes where they are.
+    pub fn peek_with(
+        &mut self,
+        id: SocketId,
+        max: usize,
+        take: &mut dyn FnMut(&[u8]) -> usize,
+    ) -> Result<usize, Error> {
+        let tcb = self.sockets.tcp_mut(id)?;
+        if !tcb.check_receivable()? {
+            return Ok(0);
+        }
+        Ok(each_piece(tcb.unread(), max, take))
+    }
+
+    fn after_read<E: Env>(&mut self, env: &mut E, id: SocketId) {
+        let mut cx = Context {
+            now: env.now(),
+            env,
+            net: &mut self.net,
+        };
+        if let Some(tcb) = self.sockets.tcp_at(id.index) {
+            tcb.on_read(&mut cx);
+        }
+        if !self.net.loopback.is_empty() {
+            self.deliver_loopback(env);
+        }
+    }
+}
+
+fn each_piece(bytes: &Chain, max: usize, take: &mut dyn FnMut(&[u8]) -> usize) -> usize {
+    let mut done = 0;
+    for piece in bytes.slices() {
+        let piece = &piece[..piece.len().min(max - done)];
+        if piece.is_empty() {
+            break;
+        }
+        let taken = take(piece).min(piece.len());
+        done += taken;
+        if taken < piece.len() {
+            break;
+        }
+    }
+    done
+}

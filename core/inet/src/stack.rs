@@ -1,0 +1,203 @@
+//! One shard: the batch, the timers, and the tables.
+
+use core::net::Ipv4Addr;
+
+use base::Instant;
+use mbuf::RxFrame;
+use wire::MacAddr;
+
+use crate::addr::Cidr;
+use crate::context::Context;
+use crate::counters::{Count, Stats};
+use crate::dhcp::Dhcp;
+use crate::env::Env;
+use crate::hash::Key;
+use crate::net::{Config, Net};
+use crate::port::Port;
+use crate::table::Table;
+use crate::tcp::{ConnectionEntry, State};
+
+/// Packets to ourselves that one call delivers; the rest waits for the next, so that two
+/// programs that talk over loopback cannot keep the CPU.
+const LOOPBACK_BATCH: usize = 256;
+
+/// A network stack for one CPU.
+pub struct Stack {
+    pub(crate) sockets: Table,
+    pub(crate) net: Net,
+    pub(crate) dhcp: Option<Dhcp>,
+}
+
+impl Stack {
+    /// A stack with no port and no address but loopback's. `secret` is unpredictable.
+    pub fn new(config: Config, secret: [u64; 2]) -> Self {
+        let key = Key(secret);
+        Self {
+            sockets: Table::new(config.sockets_max),
+            net: Net::new(config, key),
+            dhcp: None,
+        }
+    }
+
+    /// Gives the stack its NIC.
+    pub fn attach(&mut self, port: Port) {
+        self.net.port = Some(port);
+        self.change_routes();
+    }
+
+    /// Sets or takes away the address of the port.
+    pub fn set_address(&mut self, address: Option<Cidr>) {
+        self.net.address = address;
+        self.change_routes();
+    }
+
+    /// Sets or takes away the way to all other networks.
+    pub fn set_gateway(&mut self, gateway: Option<Ipv4Addr>) {
+        self.net.gateway = gateway;
+        self.change_routes();
+    }
+
+    fn change_routes(&mut self) {
+        self.net.route_epoch = self.net.route_epoch.wrapping_add(1);
+        self.net.neighbors.clear();
+    }
+
+    /// The NIC.
+    pub fn port(&self) -> Option<&Port> {
+        self.net.port.as_ref()
+    }
+
+    /// The address of the port.
+    pub fn address(&self) -> Option<Cidr> {
+        self.net.address
+    }
+
+    /// The way to all other networks.
+    pub fn gateway(&self) -> Option<Ipv4Addr> {
+        self.net.gateway
+    }
+
+    #[inline]
+    pub(crate) fn context<'a, E: Env>(&'a mut self, env: &'a mut E) -> Context<'a, E> {
+        Context {
+            now: env.now(),
+            env,
+            net: &mut self.net,
+        }
+    }
+
+    /// Takes a frame of a batch. Ends with [`flush`](Self::flush).
+    #[inline]
+    pub fn receive<E: Env>(&mut self, env: &mut E, frame: RxFrame) {
+        self.ethernet_input(env, frame);
+    }
+
+    /// Ends a batch: acknowledges once what has arrived, and sends what that allows.
+    pub fn flush<E: Env>(&mut self, env: &mut E) {
+        self.send_pending(env);
+        self.deliver_loopback(env);
+    }
+
+    fn send_pending<E: Env>(&mut self, env: &mut E) {
+        while let Some(index) = self.net.ack_queue.pop() {
+            let mut cx = Context {
+                now: env.now(),
+                env,
+                net: &mut self.net,
+            };
+            if let Some(tcb) = self.sockets.tcp_at(index) {
+                tcb.finish_batch(&mut cx);
+                self.settle(env, index);
+            }
+        }
+    }
+
+    /// Delivers packets to ourselves and what they cause, up to a limit.
+    pub(crate) fn deliver_loopback<E: Env>(&mut self, env: &mut E) {
+        for _ in 0..LOOPBACK_BATCH {
+            let Some(packet) = self.net.loopback.pop_front() else {
+                return;
+            };
+            self.net.count(Count::Loopback);
+            if let Err(reason) = self.ipv4_input(env, packet, true, true) {
+                self.net.drop(reason);
+            }
+            if self.net.loopback.is_empty() {
+                self.send_pending(env);
+            }
+        }
+    }
+
+    /// Runs what is due; returns when to come back.
+    pub fn expire<E: Env>(&mut self, env: &mut E) -> Option<Instant> {
+        let now = env.now();
+        while let Some(index) = self.net.wheel.pop_due(now) {
+            let mut cx = Context {
+                now,
+                env,
+                net: &mut self.net,
+            };
+            if let Some(tcb) = self.sockets.tcp_at(index) {
+                if tcb.deadline() <= now {
+                    tcb.expire(&mut cx);
+                }
+                self.settle(env, index);
+            }
+        }
+        self.net.time_wait.expire(now);
+        self.context(env).expire_neighbors();
+        self.expire_dhcp(env);
+        self.flush(env);
+        self.next_deadline()
+    }
+
+    /// When [`expire`](Self::expire) has something to do.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        if !self.net.loopback.is_empty() {
+            return Some(Instant::START);
+        }
+        let candidates = [
+            self.net.wheel.next_deadline(),
+            self.net.time_wait.next_deadline(),
+            self.net.neighbors.next_deadline(),
+            self.dhcp.as_ref().map(Dhcp::deadline),
+        ];
+        candidates.into_iter().flatten().min()
+    }
+
+    /// What was done and dropped so far.
+    pub fn stats(&self) -> &Stats {
+        &self.net.stats
+    }
+
+    /// Sockets in use, those included that no program holds any more.
+    pub fn sockets_used(&self) -> usize {
+        self.sockets.used()
+    }
+
+    /// Connections in TIME_WAIT.
+    pub fn time_waits(&self) -> usize {
+        self.net.time_wait.len()
+    }
+
+    /// Neighbours with known stations.
+    pub fn neighbors(&self) -> impl Iterator<Item = (Ipv4Addr, MacAddr)> + '_ {
+        self.net.neighbors.iter()
+    }
+
+    /// All TCP sockets, and connections in TIME_WAIT, for tools.
+    pub fn connections(&self) -> impl Iterator<Item = ConnectionEntry> + '_ {
+        let waiting = self.net.time_wait.iter().map(|tuple| ConnectionEntry {
+            socket: None,
+            state: State::TimeWait,
+            local: tuple.local,
+            remote: tuple.remote,
+            unread: 0,
+            unacked: 0,
+        });
+        self.sockets
+            .iter()
+            .filter_map(Self::entry_of)
+            .chain(waiting)
+    }
+}

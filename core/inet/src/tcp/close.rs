@@ -1,0 +1,163 @@
+//! The ends of a connection.
+
+use mbuf::Chain;
+use wire::TcpFlags;
+
+use super::info::State;
+use super::tcb::{Fin, Tcb};
+use crate::context::Context;
+use crate::counters::Count;
+use crate::env::{Env, Events};
+use crate::error::Error;
+use crate::options::Shutdown;
+
+impl Tcb {
+    /// Ends directions of the stream, as the program says.
+    pub(crate) fn shutdown<E: Env>(
+        &mut self,
+        cx: &mut Context<'_, E>,
+        how: Shutdown,
+    ) -> Result<(), Error> {
+        if !self.state.is_synchronized() || self.state == State::TimeWait {
+            return Err(Error::NotConnected);
+        }
+        if how != Shutdown::Write {
+            self.receiver.is_shut = true;
+            self.receiver.queue = Chain::new();
+            cx.env.wake(self.id, Events::READABLE | Events::READ_CLOSED);
+        }
+        if how != Shutdown::Read {
+            self.finish(cx);
+        }
+        Ok(())
+    }
+
+    /// Queues our FIN behind the last byte.
+    fn finish<E: Env>(&mut self, cx: &mut Context<'_, E>) {
+        if self.sender.fin != Fin::Open {
+            return;
+        }
+        self.sender.fin = Fin::Queued;
+        self.state = match self.state {
+            State::Established => State::FinWait1,
+            State::CloseWait => State::LastAck,
+            state => state,
+        };
+        self.output(cx);
+    }
+
+    /// The program is done with the connection; it ends by itself.
+    pub(crate) fn close<E: Env>(&mut self, cx: &mut Context<'_, E>) {
+        self.is_orphan = true;
+        let is_unread = !self.receiver.queue.is_empty();
+        let is_lingering_zero = self.options.linger_secs == Some(0);
+        match self.state {
+            State::Closed | State::TimeWait | State::Listen => {}
+            State::SynSent => self.die(cx, None),
+            // RFC 2525 2.17: bytes that nobody will read are lost, and the peer must know.
+            _ if is_unread || is_lingering_zero => self.reset(cx),
+            _ => {
+                self.finish(cx);
+                if self.state == State::FinWait2 {
+                    self.arm_fin_wait(cx.now);
+                }
+            }
+        }
+    }
+
+    /// Ends the connection with a reset.
+    pub(crate) fn reset<E: Env>(&mut self, cx: &mut Context<'_, E>) {
+        if self.state.is_synchronized() || self.state == State::SynReceived {
+            self.send_reset_now(cx);
+        }
+        self.die(cx, None);
+    }
+
+    pub(super) fn send_reset_now<E: Env>(&mut self, cx: &mut Context<'_, E>) {
+        cx.net.count(Count::ResetsOut);
+        self.transmit(cx, self.sender.nxt, TcpFlags::RST, Chain::new());
+    }
+
+    /// The connection is gone. Bytes that have arrived in order can still be read.
+    pub(super) fn die<E: Env>(&mut self, cx: &mut Context<'_, E>, error: Option<Error>) {
+        self.state = State::Closed;
+        self.error = error;
+        self.sender.flight = Chain::new();
+        self.sender.unsent = Chain::new();
+        self.receiver.early = None;
+        self.receiver.is_finished = true;
+        self.stop_timers();
+        let mut events = Events::READABLE | Events::WRITABLE | Events::READ_CLOSED | Events::HANGUP;
+        events.set(Events::ERROR, error.is_some());
+        cx.env.wake(self.id, events);
+    }
+
+    /// What is true now.
+    pub(crate) fn poll(&self) -> Events {
+        let mut events = Events::empty();
+        let is_ended = self.receiver.is_finished || self.receiver.is_shut;
+        let is_connecting = matches!(self.state, State::SynSent | State::SynReceived);
+        let is_over = matches!(self.state, State::Closed | State::TimeWait);
+        let is_unconnected = self.state == State::Closed && !self.receiver.is_finished;
+        events.set(Events::ERROR, self.error.is_some());
+        events.set(Events::READ_CLOSED, is_ended || is_unconnected);
+        let is_write_closed = self.sender.fin != Fin::Open || is_over;
+        events.set(Events::HANGUP, is_over || is_ended && is_write_closed);
+        let is_readable = !self.receiver.queue.is_empty() || is_ended || self.error.is_some();
+        events.set(Events::READABLE, is_readable || is_unconnected);
+        let is_writable = !is_connecting && (is_write_closed || self.is_roomy());
+        events.set(Events::WRITABLE, is_writable || self.error.is_some());
+        events
+    }
+
+    /// Why nothing can be sent, if so.
+    pub(crate) fn check_sendable(&mut self) -> Result<(), Error> {
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        match self.state {
+            State::SynSent | State::SynReceived => Err(Error::WouldBlock),
+            State::Closed if !self.receiver.is_finished => Err(Error::NotConnected),
+            _ if self.sender.fin != Fin::Open => Err(Error::BrokenPipe),
+            State::Established | State::CloseWait => Ok(()),
+            _ => Err(Error::BrokenPipe),
+        }
+    }
+
+    /// Why nothing can be received, if so; `Ok(false)` is the end of the stream.
+    pub(crate) fn check_receivable(&mut self) -> Result<bool, Error> {
+        if !self.receiver.queue.is_empty() {
+            return Ok(true);
+        }
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        if self.receiver.is_finished || self.receiver.is_shut {
+            return Ok(false);
+        }
+        match self.state {
+            State::Closed => Err(Error::NotConnected),
+            _ => Err(Error::WouldBlock),
+        }
+    }
+
+    /// Bytes for the program.
+    pub(crate) fn received(&mut self) -> &mut Chain {
+        &mut self.receiver.queue
+    }
+
+    /// Bytes for the program, to be looked at.
+    pub(crate) fn unread(&self) -> &Chain {
+        &self.receiver.queue
+    }
+
+    /// Bytes without an acknowledgement, sent or not.
+    pub(crate) fn unsent(&self) -> usize {
+        self.sender.flight.len() + self.sender.unsent.len()
+    }
+
+    /// Takes the pending error.
+    pub(crate) fn take_error(&mut self) -> Option<Error> {
+        self.error.take()
+    }
+}

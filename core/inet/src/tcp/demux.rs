@@ -1,0 +1,297 @@
+//! Which connection, listener or TIME_WAIT a segment belongs to, and what follows when a
+//! connection has changed.
+
+use mbuf::Chain;
+use wire::{Protocol, Seq, TcpView, Unreachable};
+
+use super::info::State;
+use super::segment::Segment;
+use super::tcb::{AckDue, Fin, MSS_MIN, Tcb};
+use super::time_wait::Verdict;
+use crate::addr::{Endpoint, FourTuple, SocketId};
+use crate::context::Context;
+use crate::counters::{Count, DropReason};
+use crate::env::Env;
+use crate::icmp::error_of;
+use crate::input::IpInfo;
+use crate::stack::Stack;
+use crate::table::Socket;
+
+/// RFC 1191: no path is narrower.
+const MTU_MIN: u16 = 552;
+
+impl Stack {
+    /// A packet that starts with its TCP header.
+    pub(crate) fn tcp_input<E: Env>(
+        &mut self,
+        env: &mut E,
+        info: &IpInfo,
+        mut packet: Chain,
+    ) -> Result<(), DropReason> {
+        let bytes = packet.front().map_or(&[][..], |front| front.bytes());
+        let header = TcpView::parse(bytes)?;
+        if !info.is_unicast {
+            return Err(DropReason::WrongAddress);
+        }
+        if !info.verify(Protocol::Tcp, &packet) {
+            return Err(DropReason::BadChecksum);
+        }
+        self.net.count(Count::SegmentsIn);
+        let tuple = FourTuple {
+            local: Endpoint::v4(info.dst, header.dst_port()),
+            remote: Endpoint::v4(info.src, header.src_port()),
+        };
+        let header_len = header.header_len();
+        let mut segment = Segment::new(&header, Chain::new());
+        packet.advance(header_len);
+        segment.payload = packet;
+        if let Some(index) = self.net.demux.connection(&tuple) {
+            self.connection_input(env, index, segment);
+            return Ok(());
+        }
+        self.stranger_input(env, tuple, segment)
+    }
+
+    /// A segment for no open connection.
+    fn stranger_input<E: Env>(
+        &mut self,
+        env: &mut E,
+        tuple: FourTuple,
+        segment: Segment,
+    ) -> Result<(), DropReason> {
+        if let Some(at) = self.net.time_wait.find(&tuple) {
+            let cx = self.context(env);
+            match cx.net.time_wait.judge(at, &segment, cx.now) {
+                Verdict::Reuse => self.net.count(Count::TimeWaitsReused),
+                Verdict::Ignore => return Ok(()),
+                Verdict::Acknowledge(repr) => {
+                    let mut cx = cx;
+                    if cx.net.may_challenge(cx.now) {
+                        cx.send_bare(&tuple, &repr);
+                    }
+                    return Ok(());
+                }
+            }
+        }
+        let key = self.net.key;
+        let found = self
+            .net
+            .demux
+            .tcp
+            .find(tuple.local, tuple.remote, || key.tuple(&tuple));
+        match found {
+            Some(index) if self.sockets.listener_at(index).is_some() => {
+                self.listener_input(env, index, tuple, segment)
+            }
+            _ => {
+                self.context(env).send_reset(&tuple, &segment);
+                Err(DropReason::NoSocket)
+            }
+        }
+    }
+
+    /// A segment for an open connection.
+    pub(super) fn connection_input<E: Env>(&mut self, env: &mut E, index: u32, segment: Segment) {
+        let mut cx = Context {
+            now: env.now(),
+            env,
+            net: &mut self.net,
+        };
+        let Some(tcb) = self.sockets.tcp_at(index) else {
+            return;
+        };
+        let was = tcb.state;
+        match was {
+            State::SynSent => tcb.arrive_in_syn_sent(&mut cx, segment),
+            State::SynReceived => {
+                let parent = tcb.parent;
+                if self.is_accept_queue_full(parent) {
+                    self.net.drop(DropReason::AcceptQueueFull);
+                    return;
+                }
+                let mut cx = Context {
+                    now: env.now(),
+                    env,
+                    net: &mut self.net,
+                };
+                let Some(tcb) = self.sockets.tcp_at(index) else {
+                    return;
+                };
+                tcb.arrive(&mut cx, segment);
+                if tcb.state.is_synchronized() {
+                    self.promote(env, index);
+                }
+            }
+            _ => tcb.arrive(&mut cx, segment),
+        }
+        self.settle(env, index);
+    }
+
+    /// Called after anything that may have changed a connection: files its timer, queues
+    /// it for the end of the batch, and takes it out of the tables when it is over.
+    #[inline]
+    pub(crate) fn settle<E: Env>(&mut self, env: &mut E, index: u32) {
+        let Some(tcb) = self.sockets.tcp_at(index) else {
+            return;
+        };
+        if matches!(tcb.state, State::Closed | State::TimeWait) {
+            self.settle_finished(env, index);
+            return;
+        }
+        if !tcb.is_pending && tcb.has_output() {
+            tcb.is_pending = true;
+            self.net.ack_queue.push(index);
+        }
+        self.net.wheel.arm(index, tcb.deadline());
+    }
+
+    fn settle_finished<E: Env>(&mut self, env: &mut E, index: u32) {
+        let mut cx = Context {
+            now: env.now(),
+            env,
+            net: &mut self.net,
+        };
+        let Some(tcb) = self.sockets.tcp_at(index) else {
+            return;
+        };
+        if tcb.receiver.ack == AckDue::Now && tcb.state == State::TimeWait {
+            tcb.send_ack(&mut cx);
+        }
+        tcb.stop_timers();
+        if tcb.is_in_demux {
+            tcb.is_in_demux = false;
+            cx.net.demux.disconnect(&tcb.tuple);
+            if tcb.state == State::TimeWait {
+                cx.net.count(Count::TimeWaits);
+                if cx.net.time_wait.insert(tcb, cx.now) {
+                    cx.net.count(Count::TimeWaitsEvicted);
+                }
+            }
+        }
+        let is_abandoned = tcb.is_orphan || self.is_unaccepted(index);
+        if is_abandoned {
+            self.release(index);
+        } else {
+            self.net.wheel.disarm(index);
+        }
+    }
+
+    /// Whether a dead connection never left its listener's half-open count.
+    fn is_unaccepted(&mut self, index: u32) -> bool {
+        let Some(tcb) = self.sockets.tcp_at(index) else {
+            return false;
+        };
+        let (id, Some(parent)) = (tcb.id, tcb.parent) else {
+            return false;
+        };
+        match self.sockets.get_mut(parent) {
+            // One that waits to be accepted stays: the program finds out what became of it.
+            Ok(Socket::Listener(listener)) if listener.ready.contains(&id) => false,
+            Ok(Socket::Listener(listener)) => {
+                listener.half_open = listener.half_open.saturating_sub(1);
+                true
+            }
+            _ => true,
+        }
+    }
+
+    /// Forgets a connection for good.
+    pub(crate) fn release(&mut self, index: u32) {
+        self.net.wheel.disarm(index);
+        if let Some(Socket::Tcp(tcb)) = self.sockets.remove(index) {
+            if tcb.is_bound {
+                self.net.demux.tcp.unbind(tcb.tuple.local.port, index);
+            }
+            if tcb.is_in_demux {
+                self.net.demux.disconnect(&tcb.tuple);
+            }
+            if tcb.is_orphan {
+                self.net.orphans = self.net.orphans.saturating_sub(1);
+            }
+        }
+    }
+
+    /// A segment of ours did not arrive, says a router or the peer's host (RFC 5927:
+    /// believed only if it quotes a sequence number that is in flight).
+    pub(crate) fn tcp_unreachable<E: Env>(
+        &mut self,
+        env: &mut E,
+        tuple: &FourTuple,
+        seq: Seq,
+        reason: Unreachable,
+    ) -> Result<(), DropReason> {
+        let index = self
+            .net
+            .demux
+            .connection(tuple)
+            .ok_or(DropReason::NoSocket)?;
+        let mut cx = Context {
+            now: env.now(),
+            env,
+            net: &mut self.net,
+        };
+        let tcb = self.sockets.tcp_at(index).ok_or(DropReason::NoSocket)?;
+        if seq.before(tcb.sender.una) || !seq.before(tcb.sender.nxt) {
+            return Err(DropReason::Suspicious);
+        }
+        match reason {
+            Unreachable::TooBig(mtu) => tcb.on_too_big(&mut cx, mtu),
+            _ if tcb.state == State::SynSent => tcb.die(&mut cx, Some(error_of(reason))),
+            // RFC 1122 4.2.3.9: a hint, not an end.
+            _ => {}
+        }
+        self.settle(env, index);
+        Ok(())
+    }
+}
+
+impl Tcb {
+    /// Whether the end of the batch may have something to send.
+    #[inline]
+    fn has_output(&self) -> bool {
+        self.receiver.ack == AckDue::Now
+            || self.state.is_sending()
+                && (!self.sender.unsent.is_empty()
+                    || self.sender.fin == Fin::Queued
+                    || self.recovery.phase != super::recovery::Phase::Open)
+    }
+
+    /// Path MTU discovery (RFC 1191).
+    fn on_too_big<E: Env>(&mut self, cx: &mut Context<'_, E>, mtu: u16) {
+        let overhead = if self.clocks.is_some() { 52 } else { 40 };
+        let mss = mtu.max(MTU_MIN).saturating_sub(overhead).max(MSS_MIN);
+        if mss < self.sender.mss {
+            self.sender.mss = mss;
+            self.congestion.set_mss(mss);
+            self.on_timeout(cx);
+        }
+    }
+
+    /// The end of a batch: sends what it has caused.
+    pub(crate) fn finish_batch<E: Env>(&mut self, cx: &mut Context<'_, E>) {
+        self.is_pending = false;
+        self.output_now(cx);
+    }
+
+    /// Sends what may be sent.
+    pub(crate) fn output_now<E: Env>(&mut self, cx: &mut Context<'_, E>) {
+        if !matches!(self.state, State::Closed | State::TimeWait) {
+            self.output(cx);
+        }
+    }
+
+    /// The program gets the connection.
+    pub(crate) fn adopt(&mut self) {
+        self.parent = None;
+    }
+
+    /// Whether it counts in that listener's queues.
+    pub(crate) fn is_child_of(&self, listener: SocketId) -> bool {
+        self.parent == Some(listener)
+    }
+
+    /// Notes that a program waits for room.
+    pub(crate) fn starve(&mut self) {
+        self.sender.is_starved = true;
+    }
+}

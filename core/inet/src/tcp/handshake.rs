@@ -1,0 +1,178 @@
+//! Opening: our SYN, the peer's, and what both agree on.
+
+use wire::{Seq, TcpFlags, TcpOptions, TcpRepr, Timestamps};
+
+use super::info::State;
+use super::segment::Segment;
+use super::tcb::{AckDue, Clocks, MSS_DEFAULT, MSS_MIN, Tcb};
+use super::transmit::WINDOW_SCALE;
+use crate::context::Context;
+use crate::counters::{Count, DropReason};
+use crate::env::Env;
+use crate::error::Error;
+
+/// Salts of the keyed hash, so that no use tells about another.
+const SALT_ISN: u64 = 1;
+const SALT_CLOCK: u64 = 2;
+
+/// Bytes that timestamps take of each segment.
+const TIMESTAMPS_BYTES: u16 = 12;
+
+impl Tcb {
+    /// RFC 6528: a clock of 4 µs steps plus a hash of the connection's name.
+    pub(super) fn choose_numbers<E: Env>(&mut self, cx: &Context<'_, E>) {
+        let secret = cx.net.key.tuple_with(&self.tuple, SALT_ISN) as u32;
+        let clock = (cx.now.as_nanos() >> 12) as u32;
+        self.sender.una = Seq(secret.wrapping_add(clock));
+        self.sender.nxt = self.sender.una;
+        self.clock_offset = cx.net.key.tuple_with(&self.tuple, SALT_CLOCK) as u32;
+    }
+
+    /// Starts a connection to the tuple's remote end.
+    pub(crate) fn connect<E: Env>(&mut self, cx: &mut Context<'_, E>) {
+        cx.net.count(Count::ActiveOpens);
+        self.choose_numbers(cx);
+        self.state = State::SynSent;
+        self.is_sack_ok = true;
+        self.clocks = Some(Clocks {
+            recent: 0,
+            recent_at: cx.now,
+        });
+        self.open_window(true);
+        self.sender.nxt += 1;
+        self.timers.progress_at = cx.now;
+        self.rtt.start(self.sender.nxt, cx.now);
+        self.send_syn(cx);
+        self.arm_retransmit(cx.now);
+    }
+
+    /// Largest segment that we take.
+    fn own_mss<E: Env>(&self, cx: &Context<'_, E>) -> u16 {
+        let path = cx.segment_to(self.tuple.remote.addr);
+        match self.options.max_segment {
+            0 => path,
+            wanted => wanted.clamp(MSS_MIN, path.max(MSS_MIN)),
+        }
+    }
+
+    /// Sends our SYN, or our answer to the peer's, perhaps again.
+    pub(super) fn send_syn<E: Env>(&mut self, cx: &mut Context<'_, E>) {
+        let is_answer = self.state == State::SynReceived;
+        let options = TcpOptions {
+            mss: Some(self.own_mss(cx)),
+            window_scale: (!is_answer || self.receiver.scale > 0).then_some(WINDOW_SCALE),
+            sack_permitted: self.is_sack_ok,
+            timestamps: self.clocks.map(|clocks| Timestamps {
+                value: self.clock(cx.now),
+                echo: clocks.recent,
+            }),
+            ..TcpOptions::default()
+        };
+        let window = self
+            .receiver
+            .edge
+            .since(self.receiver.nxt)
+            .min(u32::from(u16::MAX)) as u16;
+        let repr = TcpRepr {
+            src_port: self.tuple.local.port,
+            dst_port: self.tuple.remote.port,
+            seq: self.sender.una,
+            ack: self.receiver.nxt,
+            flags: if is_answer {
+                TcpFlags::SYN.with(TcpFlags::ACK)
+            } else {
+                TcpFlags::SYN
+            },
+            window,
+            options,
+        };
+        self.receiver.acked = self.receiver.nxt;
+        if self.timers.backoff > 0 {
+            cx.net.count(Count::Retransmits);
+            self.rtt.cancel();
+        }
+        self.put(cx, &repr, mbuf::Chain::new());
+    }
+
+    /// Takes the peer's SYN: its numbers and what it can do. Our own abilities are already
+    /// in the fields and shrink to what both can.
+    pub(super) fn accept_syn<E: Env>(&mut self, cx: &Context<'_, E>, segment: &Segment) {
+        let options = &segment.options;
+        self.receiver.nxt = segment.seq + 1;
+        self.receiver.last_arrival = cx.now;
+        self.open_window(options.window_scale.is_some());
+        self.sender.scale = options.window_scale.unwrap_or(0);
+        self.sender.window = u32::from(segment.window);
+        self.sender.window_max = self.sender.window;
+        self.sender.wl1 = segment.seq;
+        self.sender.wl2 = segment.ack;
+        self.is_sack_ok &= options.sack_permitted;
+        self.clocks = match (self.clocks, options.timestamps) {
+            (Some(_), Some(stamp)) => Some(Clocks {
+                recent: stamp.value,
+                recent_at: cx.now,
+            }),
+            _ => None,
+        };
+        self.agree_on_mss(cx, options.mss);
+    }
+
+    pub(super) fn agree_on_mss<E: Env>(&mut self, cx: &Context<'_, E>, peer: Option<u16>) {
+        let mut mss = peer
+            .unwrap_or(MSS_DEFAULT)
+            .max(MSS_MIN)
+            .min(self.own_mss(cx));
+        if self.clocks.is_some() {
+            mss -= TIMESTAMPS_BYTES;
+        }
+        self.sender.mss = mss;
+        self.congestion = super::congestion::Congestion::new(mss);
+    }
+
+    /// A segment arrives in SYN-SENT (RFC 9293 3.10.7.3).
+    pub(super) fn arrive_in_syn_sent<E: Env>(&mut self, cx: &mut Context<'_, E>, segment: Segment) {
+        let has_ack = segment.has(TcpFlags::ACK);
+        if has_ack && segment.ack != self.sender.nxt {
+            cx.net.drop(DropReason::BadAck);
+            let tuple = self.tuple;
+            cx.send_reset(&tuple, &segment);
+            return;
+        }
+        if segment.has(TcpFlags::RST) {
+            if has_ack {
+                cx.net.count(Count::ResetsIn);
+                self.die(cx, Some(Error::ConnectionRefused));
+            } else {
+                cx.net.drop(DropReason::Suspicious);
+            }
+            return;
+        }
+        if !segment.has(TcpFlags::SYN) {
+            cx.net.drop(DropReason::Unexpected);
+            return;
+        }
+        self.accept_syn(cx, &segment);
+        if !has_ack {
+            // Both have opened at once.
+            self.state = State::SynReceived;
+            self.send_syn(cx);
+            return;
+        }
+        self.rtt.acknowledge(segment.ack, cx.now);
+        self.sender.una = segment.ack;
+        self.timers.backoff = 0;
+        self.timers.disarm_retransmit();
+        self.establish(cx);
+        self.owe(AckDue::Now);
+        self.take_syn_payload(cx, segment);
+    }
+
+    /// Bytes behind a SYN-ACK are legal, if rare.
+    fn take_syn_payload<E: Env>(&mut self, cx: &mut Context<'_, E>, mut segment: Segment) {
+        segment.flags.0 &= !TcpFlags::SYN.0;
+        segment.seq += 1;
+        if segment.len() > 0 {
+            self.receive(cx, segment);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Listeners: half-open connections, and those that wait to be accepted.
+//!
+//! A half-open connection is an ordinary one in SYN-RECEIVED with a parent. If there are
+//! too many, the listener answers with cookies and keeps nothing. A listener whose
+//! accept queue is full drops SYNs and last acknowledgements alike: the peer repeats them.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+
+use wire::TcpFlags;
+
+use super::info::State;
+use super::segment::Segment;
+use super::tcb::{Clocks, Tcb};
+use crate::addr::{Endpoint, FourTuple, SocketId};
+use crate::counters::{Count, DropReason};
+use crate::env::{Env, Events};
+use crate::options::Options;
+use crate::stack::Stack;
+use crate::table::Socket;
+
+/// A socket that waits for connections.
+pub(crate) struct Listener {
+    pub id: SocketId,
+    pub local: Endpoint,
+    pub options: Options,
+    /// Most connections that wait to be accepted.
+    pub backlog: usize,
+    pub ready: VecDeque<SocketId>,
+    pub half_open: usize,
+}
+
+impl Listener {
+    pub fn is_full(&self) -> bool {
+        self.ready.len() > self.backlog
+    }
+
+    pub fn poll(&self) -> Events {
+        if self.ready.is_empty() {
+            Events::empty()
+        } else {
+            Events::READABLE
+        }
+    }
+}
+
+impl Stack {
+    /// A segment for a listener.
+    pub(super) fn listener_input<E: Env>(
+        &mut self,
+        env: &mut E,
+        index: u32,
+        tuple: FourTuple,
+        segment: Segment,
+    ) -> Result<(), DropReason> {
+        if segment.has(TcpFlags::RST) {
+            return Err(DropReason::Unexpected);
+        }
+        if segment.has(TcpFlags::ACK) {
+            return self.cookie_input(env, index, tuple, segment);
+        }
+        if !segment.has(TcpFlags::SYN) {
+            return Err(DropReason::Unexpected);
+        }
+        let limit = self.net.config.half_open_max;
+        let listener = self
+            .sockets
+            .listener_at(index)
+            .ok_or(DropReason::NoSocket)?;
+        if listener.is_full() {
+            return Err(DropReason::AcceptQueueFull);
+        }
+        if listener.half_open >= limit.min(listener.backlog.max(8)) {
+            self.context(env).send_cookie(&tuple, &segment);
+            return Ok(());
+        }
+        let child = self.spawn(index, tuple)?;
+        let mut cx = crate::context::Context {
+            now: env.now(),
+            env,
+            net: &mut self.net,
+        };
+        let tcb = self.sockets.tcp_at(child).ok_or(DropReason::NoSocket)?;
+        tcb.choose_numbers(&cx);
+        tcb.is_sack_ok = true;
+        tcb.clocks = Some(Clocks {
+            recent: 0,
+            recent_at: cx.now,
+        });
+        tcb.accept_syn(&cx, &segment);
+        tcb.state = State::SynReceived;
+        tcb.sender.nxt += 1;
+        tcb.rtt.start(tcb.sender.nxt, cx.now);
+        tcb.send_syn(&mut cx);
+        tcb.arm_retransmit(cx.now);
+        self.settle(env, child);
+        Ok(())
+    }
+
+    /// Makes a connection that belongs to a listener, counted as half open.
+    pub(super) fn spawn(&mut self, parent: u32, tuple: FourTuple) -> Result<u32, DropReason> {
+        let listener = self
+            .sockets
+            .listener_at(parent)
+            .ok_or(DropReason::NoSocket)?;
+        let (parent, options) = (listener.id, listener.options);
+        listener.half_open += 1;
+        let child = self.sockets.insert(|id| {
+            let mut tcb = Box::new(Tcb::new(id));
+            tcb.tuple = tuple;
+            tcb.options = options;
+            tcb.parent = Some(parent);
+            tcb.is_in_demux = true;
+            Socket::Tcp(tcb)
+        });
+        match child {
+            Ok(child) => {
+                self.net.demux.connect(&tuple, child.index);
+                Ok(child.index)
+            }
+            Err(_) => {
+                if let Some(listener) = self.sockets.listener_at(parent.index) {
+                    listener.half_open -= 1;
+                }
+                Err(DropReason::SocketLimit)
+            }
+        }
+    }
+
+    /// A half-open connection has become a whole one.
+    pub(super) fn promote<E: Env>(&mut self, env: &mut E, child: u32) {
+        let Some(tcb) = self.sockets.tcp_at(child) else {
+            return;
+        };
+        let (child, parent) = (tcb.id, tcb.parent);
+        self.net.count(Count::PassiveOpens);
+        let Some(parent) = parent else { return };
+        if let Ok(Socket::Listener(listener)) = self.sockets.get_mut(parent) {
+            listener.half_open = listener.half_open.saturating_sub(1);
+            listener.ready.push_back(child);
+            env.wake(parent, Events::READABLE);
+        }
+    }
+
+    /// Whether a last acknowledgement must wait because nobody accepts.
+    pub(super) fn is_accept_queue_full(&mut self, parent: Option<SocketId>) -> bool {
+        match parent.map(|parent| self.sockets.get(parent)) {
+            Some(Ok(Socket::Listener(listener))) => listener.is_full(),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! TCP (RFC 9293), one concept a file.
+//!
+//! | file | what | source |
+//! |---|---|---|
+//! | `segment` | a received segment | |
+//! | `demux` | which connection, listener or TIME_WAIT a segment belongs to | |
+//! | `listen` | listeners, half-open connections | |
+//! | `cookies` | connections without state while half-open ones are too many | RFC 4987 |
+//! | `handshake` | SYN-SENT, option negotiation | RFC 9293 3.10.7.3 |
+//! | `arrive` | a segment in a synchronized state | 3.10.7.4, RFC 5961, RFC 7323 |
+//! | `ack` | what an acknowledgement changes | RFC 5681, 6298 |
+//! | `receive` | bytes in: order, window, when to acknowledge | RFC 1122 |
+//! | `assembler` | bytes that arrived too early | RFC 2018 |
+//! | `send` | bytes out: what fits, Nagle, cork | RFC 1122 |
+//! | `transmit` | one segment onto the wire | |
+//! | `recovery`, `scoreboard` | what is lost and sent again | RFC 6675, 6582 |
+//! | `congestion` | how much may be in flight | RFC 9438 |
+//! | `rtt` | how long to wait for an answer | RFC 6298 |
+//! | `timers` | what happens when nothing arrives | |
+//! | `close` | the ends of a connection | |
+//! | `time_wait` | the table of connections that are over | RFC 6191 |
+//!
+//! # How a connection keeps its bytes
+//! Two chains of buffers: `flight` holds what was sent and is not acknowledged, `unsent`
+//! what was not sent yet. Sending moves buffers from one to the other and shares
+//! them with the frame; an acknowledgement drops them. Received buffers are queued as
+//! they came. Idle connections hold no buffer at all.
+//!
+//! Invariant: `flight.len() == nxt - una`, less one for a SYN and one for a FIN in flight.
+
+mod ack;
+mod arrive;
+mod assembler;
+mod close;
+mod congestion;
+mod cookies;
+mod demux;
+mod handshake;
+mod info;
+mod listen;
+mod receive;
+mod recovery;
+mod rtt;
+mod scoreboard;
+mod segment;
+mod send;
+mod tcb;
+mod time_wait;
+mod timers;
+mod transmit;
+
+pub use info::{ConnectionEntry, State, TcpInfo};
+pub(crate) use listen::Listener;
+pub(crate) use tcb::Tcb;
+pub(crate) use time_wait::TimeWait;

@@ -1,0 +1,197 @@
+//! Bytes in: order, the window, and when to acknowledge.
+//!
+//! Acknowledgements follow RFC 5681 4.2: at once for what is out of order or fills a gap,
+//! for every second full segment, and otherwise within 40 ms. "At once" means at the
+//! end of the batch. The window's right edge moves only in steps that are worth it.
+
+use mbuf::Chain;
+use wire::TcpFlags;
+
+use super::assembler::Insertion;
+use super::info::State;
+use super::segment::Segment;
+use super::tcb::{AckDue, Tcb};
+use super::transmit::WINDOW_SCALE;
+use crate::context::Context;
+use crate::counters::{Count, DropReason};
+use crate::env::{Env, Events};
+
+/// Payloads up to this are copied behind the last buffer of the queue, so that a peer that
+/// sends single bytes does not fill our memory with nearly empty buffers.
+const COPY_BYTES_MAX: usize = 256;
+
+impl Tcb {
+    /// Takes the bytes and the FIN of an acceptable segment.
+    pub(super) fn receive<E: Env>(&mut self, cx: &mut Context<'_, E>, mut segment: Segment) {
+        if !self.state.is_receiving() {
+            // After the peer's FIN there are no more bytes; a repeated FIN is acknowledged.
+            self.owe(AckDue::Now);
+            return;
+        }
+        let sent = segment.payload.len();
+        segment.trim(self.receiver.nxt, self.receiver.edge);
+        if segment.payload.len() < sent {
+            self.owe(AckDue::Now);
+        }
+        if self.is_orphan && !segment.payload.is_empty() {
+            // Nobody will ever read it: the peer must know that it is lost.
+            cx.net.drop(DropReason::DataAfterClose);
+            self.reset(cx);
+            return;
+        }
+        if segment.seq != self.receiver.nxt {
+            self.receive_early(cx, segment);
+            return;
+        }
+        let segment_len = segment.payload.len().min(usize::from(u16::MAX)) as u16;
+        let mss = u16::min(self.sender.mss, segment_len);
+        self.receiver.segment_max = self.receiver.segment_max.max(mss);
+        let has_fin = segment.has(TcpFlags::FIN);
+        let before = self.receiver.queue.len();
+        self.queue(segment.payload);
+        self.join_early();
+        let is_news = self.receiver.queue.len() > before;
+        if has_fin {
+            self.on_fin(cx);
+        } else if is_news {
+            self.schedule_ack(cx);
+        }
+        if is_news {
+            cx.env.wake(self.id, Events::READABLE);
+        }
+    }
+
+    fn queue(&mut self, payload: Chain) {
+        let len = payload.len() as u32;
+        self.receiver.nxt += len;
+        self.receiver.unacked += len;
+        if self.receiver.is_shut {
+            return;
+        }
+        let queue = &mut self.receiver.queue;
+        if !queue.is_empty()
+            && payload.len() <= COPY_BYTES_MAX
+            && let Some(bytes) = payload.as_single()
+            && queue.back_room() >= bytes.len()
+        {
+            queue.append_in_place(bytes);
+        } else {
+            queue.append(payload);
+        }
+    }
+
+    fn receive_early<E: Env>(&mut self, cx: &mut Context<'_, E>, segment: Segment) {
+        cx.net.count(Count::OutOfOrder);
+        // A FIN out of order comes again with the retransmission of what precedes it.
+        let insertion = self
+            .receiver
+            .early
+            .get_or_insert_default()
+            .insert(segment.seq, segment.payload);
+        match insertion {
+            Insertion::Kept => {}
+            Insertion::Duplicate => cx.net.count(Count::Duplicates),
+            Insertion::Full => cx.net.drop(DropReason::ReorderLimit),
+        }
+        if self
+            .receiver
+            .early
+            .as_ref()
+            .is_some_and(|early| early.is_empty())
+        {
+            self.receiver.early = None;
+        }
+        if self.is_sack_ok {
+            self.owe(AckDue::Now);
+        } else {
+            // Without SACK each duplicate acknowledgement counts.
+            self.send_ack(cx);
+        }
+    }
+
+    /// Moves early bytes whose turn has come.
+    fn join_early(&mut self) {
+        let Some(mut early) = self.receiver.early.take() else {
+            return;
+        };
+        while let Some(bytes) = early.pop_at(self.receiver.nxt) {
+            self.queue(bytes);
+        }
+        if !early.is_empty() {
+            self.receiver.early = Some(early);
+        }
+        self.owe(AckDue::Now);
+    }
+
+    fn schedule_ack<E: Env>(&mut self, cx: &Context<'_, E>) {
+        if self.receiver.unacked >= 2 * u32::from(self.receiver.segment_max) {
+            self.owe(AckDue::Now);
+        } else {
+            self.owe(AckDue::Delayed);
+            self.arm_delayed_ack(cx.now);
+        }
+    }
+
+    fn on_fin<E: Env>(&mut self, cx: &mut Context<'_, E>) {
+        self.receiver.nxt += 1;
+        self.receiver.is_finished = true;
+        self.receiver.early = None;
+        self.owe(AckDue::Now);
+        self.state = match self.state {
+            State::Established => State::CloseWait,
+            State::FinWait1 => State::Closing,
+            State::FinWait2 => State::TimeWait,
+            state => state,
+        };
+        let mut events = Events::READABLE | Events::READ_CLOSED;
+        if self.state != State::CloseWait {
+            events |= Events::WRITABLE;
+        }
+        events.set(Events::HANGUP, self.state == State::TimeWait);
+        cx.env.wake(self.id, events);
+    }
+
+    /// The window field of the next segment. Moves the right edge if that is worth it
+    /// (RFC 1122 4.2.3.3), and never back.
+    pub(super) fn offer_window(&mut self) -> u16 {
+        let wanted = self.receiver.nxt + self.free_space();
+        if wanted.since(self.receiver.edge) >= self.worthwhile_gain() {
+            self.receiver.edge = wanted;
+        }
+        let scale = self.receiver.scale;
+        let window = self.receiver.edge.since(self.receiver.nxt);
+        let field = window.div_ceil(1 << scale).min(u32::from(u16::MAX));
+        self.receiver.edge = self.receiver.edge.max(self.receiver.nxt + (field << scale));
+        field as u16
+    }
+
+    fn free_space(&self) -> u32 {
+        let used = self.receiver.queue.len() as u32;
+        let most = u32::from(u16::MAX) << self.receiver.scale;
+        self.options.recv_buffer.saturating_sub(used).min(most)
+    }
+
+    fn worthwhile_gain(&self) -> u32 {
+        u32::from(self.receiver.segment_max)
+            .min(self.options.recv_buffer / 2)
+            .max(1)
+    }
+
+    /// The program has read. Tells the peer at once if it may be waiting for room: if the
+    /// window that it knows is less than half of what it could know.
+    pub(crate) fn on_read<E: Env>(&mut self, cx: &mut Context<'_, E>) {
+        let known = self.receiver.edge.since(self.receiver.nxt);
+        let free = self.free_space();
+        let gain = free.saturating_sub(known);
+        if self.state.is_receiving() && free >= 2 * known && gain >= self.worthwhile_gain() {
+            self.send_ack(cx);
+        }
+    }
+
+    /// The right edge before anything was received.
+    pub(super) fn open_window(&mut self, is_scaled: bool) {
+        self.receiver.scale = if is_scaled { WINDOW_SCALE } else { 0 };
+        let first = self.options.recv_buffer.min(u32::from(u16::MAX));
+        self.receiver.edge = self.receiver.nxt + first;
+    }
+}

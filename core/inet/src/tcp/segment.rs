@@ -1,0 +1,55 @@
+//! A received segment, its header read once.
+
+use mbuf::Chain;
+use wire::{Seq, TcpFlags, TcpOptions, TcpView};
+
+/// A segment with its payload.
+pub(super) struct Segment {
+    pub seq: Seq,
+    pub ack: Seq,
+    pub flags: TcpFlags,
+    /// Unscaled.
+    pub window: u16,
+    pub options: TcpOptions,
+    pub payload: Chain,
+}
+
+impl Segment {
+    /// Of a header that was checked, with `packet` starting behind it.
+    pub fn new(header: &TcpView<'_>, payload: Chain) -> Self {
+        Self {
+            seq: header.seq(),
+            ack: header.ack(),
+            flags: header.flags(),
+            window: header.window(),
+            options: header.options(),
+            payload,
+        }
+    }
+
+    #[inline]
+    pub fn has(&self, flag: TcpFlags) -> bool {
+        self.flags.has(flag)
+    }
+
+    /// Sequence numbers that it takes: bytes, SYN and FIN.
+    #[inline]
+    pub fn len(&self) -> u32 {
+        let controls = u32::from(self.has(TcpFlags::SYN)) + u32::from(self.has(TcpFlags::FIN));
+        self.payload.len() as u32 + controls
+    }
+
+    /// Cuts off bytes before `next` and at or behind `edge`; a FIN that is cut off
+    /// behind will come again.
+    pub fn trim(&mut self, next: Seq, edge: Seq) {
+        if self.seq.before(next) {
+            self.payload.advance(next.since(self.seq) as usize);
+            self.seq = next;
+        }
+        let room = edge.since(self.seq) as usize;
+        if self.payload.len() > room {
+            self.payload.truncate(room);
+            self.flags.0 &= !TcpFlags::FIN.0;
+        }
+    }
+}

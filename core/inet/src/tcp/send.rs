@@ -1,0 +1,234 @@
+//! Bytes out: what may be sent now.
+//!
+//! A segment goes out if the peer's window and the congestion window take it, and if it is
+//! full, or the last of its data with no reason to wait: Nagle (RFC 1122 4.2.3.4) waits for
+//! an acknowledgement, a cork for more data or 200 ms. A device that cuts segments gets
+//! up to 64 KiB at a time.
+
+use base::Instant;
+use mbuf::Chain;
+use wire::TcpFlags;
+
+use super::tcb::{AckDue, Fin, Tcb};
+use crate::context::Context;
+use crate::counters::DropReason;
+use crate::env::Env;
+use crate::output::NextHop;
+
+/// Bytes of payload in one frame that a device cuts: an IPv4 packet less its headers.
+const BURST_MAX: u32 = 65535 - 20 - 60;
+
+/// Parts of queues are counted too, so that one-byte writes do not hold a block each
+/// beyond reason: so many bytes of buffer allow one part.
+const BYTES_PER_PART: usize = 512;
+
+/// What to send next.
+struct Choice {
+    bytes: u32,
+    with_fin: bool,
+}
+
+impl Tcb {
+    /// Sends all that may be sent, and the acknowledgement that is due.
+    pub(super) fn output<E: Env>(&mut self, cx: &mut Context<'_, E>) {
+        if self.state.is_sending() {
+            self.retransmit_lost(cx);
+            self.send_new(cx);
+        }
+        if self.receiver.ack == AckDue::Now {
+            self.send_ack(cx);
+        }
+    }
+
+    fn send_new<E: Env>(&mut self, cx: &mut Context<'_, E>) {
+        while let Some(Choice { bytes, with_fin }) = self.choose(cx) {
+            self.restart_after_idle(cx.now);
+            let seq = self.sender.nxt;
+            let mut data = self.sender.unsent.split_to(bytes as usize);
+            let frame = data.share_front_with_headroom(bytes as usize);
+            self.sender.flight.append(data);
+            let mut flags = TcpFlags::ACK;
+            if self.sender.unsent.is_empty() && bytes > 0 {
+                flags = flags.with(TcpFlags::PSH);
+            }
+            self.sender.nxt += bytes;
+            if with_fin {
+                flags = flags.with(TcpFlags::FIN);
+                self.sender.fin = Fin::Sent;
+                self.sender.nxt += 1;
+            }
+            if self.timers.is_retransmit_idle() || seq == self.sender.una {
+                self.timers.progress_at = cx.now;
+                self.arm_retransmit(cx.now);
+            }
+            self.rtt.start(self.sender.nxt, cx.now);
+            self.timers.last_sent = cx.now;
+            self.transmit(cx, seq, flags, frame);
+        }
+    }
+
+    /// Decides on the next segment, and sees to it that waiting ends.
+    fn choose<E: Env>(&mut self, cx: &mut Context<'_, E>) -> Option<Choice> {
+        let unsent = self.sender.unsent.len() as u32;
+        let is_closing = self.sender.fin == Fin::Queued;
+        if unsent == 0 {
+            return is_closing.then_some(Choice {
+                bytes: 0,
+                with_fin: true,
+            });
+        }
+        let in_flight = self.in_flight();
+        let peer_room = self.sender.window.saturating_sub(in_flight);
+        let room = peer_room.min(self.congestion_room());
+        let mss = u32::from(self.sender.mss);
+        let sendable = unsent.min(room).min(self.burst_max(cx));
+        let is_last = sendable == unsent;
+        let is_held = !self.options.no_delay && !is_closing && in_flight > 0
+            || self.options.cork && !is_closing && !self.is_cork_over(cx.now);
+        if sendable >= mss {
+            let bytes = if is_last && !is_held {
+                sendable
+            } else {
+                sendable - sendable % mss
+            };
+            return Some(Choice {
+                bytes,
+                with_fin: is_closing && is_last,
+            });
+        }
+        let is_worth_it = if is_last {
+            !is_held
+        } else {
+            // RFC 1122 4.2.3.4: half of the largest window is enough where it is small.
+            sendable > 0 && room == peer_room && sendable >= self.sender.window_max / 2
+        };
+        if is_worth_it {
+            self.timers.cork = Instant::NEVER;
+            return Some(Choice {
+                bytes: sendable,
+                with_fin: is_closing && is_last,
+            });
+        }
+        if is_last && self.options.cork && self.timers.cork == Instant::NEVER {
+            self.timers.cork = cx.now + super::timers::CORK;
+        }
+        if in_flight == 0 && !is_last && self.timers.is_retransmit_idle() {
+            // Nothing is in flight whose acknowledgement could open the window.
+            self.arm_retransmit(cx.now);
+        }
+        None
+    }
+
+    fn is_cork_over(&self, now: Instant) -> bool {
+        self.timers.cork <= now
+    }
+
+    fn burst_max<E: Env>(&mut self, cx: &mut Context<'_, E>) -> u32 {
+        let mss = u32::from(self.sender.mss);
+        let can_cut = cx.net.port.is_some_and(|port| port.offloads.segment_v4);
+        let is_loopback = match self.tuple.remote.addr {
+            core::net::IpAddr::V4(dst) => matches!(
+                cx.net.cached_route(dst, &mut self.route, cx.now),
+                Ok(NextHop::Loopback)
+            ),
+            core::net::IpAddr::V6(_) => false,
+        };
+        if can_cut && !is_loopback {
+            (BURST_MAX / mss).max(1) * mss
+        } else {
+            mss
+        }
+    }
+
+    fn restart_after_idle(&mut self, now: Instant) {
+        if self.in_flight() == 0 && now.since(self.timers.last_sent) > self.rtt.timeout() {
+            self.congestion.on_idle();
+        }
+    }
+
+    /// Bytes that the program may still queue.
+    pub(crate) fn send_room(&self) -> usize {
+        let (flight, unsent) = (&self.sender.flight, &self.sender.unsent);
+        let limit = self.options.send_buffer as usize;
+        if flight.parts() + unsent.parts() >= (limit / BYTES_PER_PART).max(4) {
+            return 0;
+        }
+        limit.saturating_sub(flight.len() + unsent.len())
+    }
+
+    /// Whether it is worth waking a program that wants to send.
+    pub(super) fn is_roomy(&self) -> bool {
+        self.send_room() >= (self.options.send_buffer as usize / 3).max(1)
+    }
+
+    /// Queues what `fill` writes, up to `max` bytes; says how many there were, and whether
+    /// memory ran out.
+    pub(crate) fn write<E: Env>(
+        &mut self,
+        cx: &mut Context<'_, E>,
+        max: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> usize,
+    ) -> usize {
+        let wanted = max.min(self.send_room());
+        let mut done = 0;
+        while done < wanted {
+            let mut offered = 0;
+            let written =
+                self.sender
+                    .unsent
+                    .fill_in_place(wanted - done, &mut |space: &mut [u8]| {
+                        offered = space.len();
+                        if offered == 0 { 0 } else { fill(space) }
+                    });
+            done += written;
+            if written < offered {
+                break;
+            }
+            if done < wanted {
+                match self.write_new_part(cx, wanted - done, fill) {
+                    Written::All(bytes) => done += bytes,
+                    Written::Short(bytes) => {
+                        done += bytes;
+                        break;
+                    }
+                }
+            }
+        }
+        done
+    }
+
+    fn write_new_part<E: Env>(
+        &mut self,
+        cx: &mut Context<'_, E>,
+        wanted: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> usize,
+    ) -> Written {
+        let Some(mut part) = cx.buffer() else {
+            cx.net.drop(DropReason::NoBuffer);
+            return Written::Short(0);
+        };
+        let room = part.tailroom().min(wanted);
+        let written = part.extend(room).map_or(0, fill).min(room);
+        part.shrink_to(written);
+        self.sender.unsent.push_back(part);
+        if written < room {
+            Written::Short(written)
+        } else {
+            Written::All(written)
+        }
+    }
+
+    /// Queues what fits of `bytes`, without copying.
+    pub(crate) fn write_chain(&mut self, bytes: &mut Chain) -> usize {
+        let taken = bytes.split_to(self.send_room());
+        let len = taken.len();
+        self.sender.unsent.append(taken);
+        len
+    }
+}
+
+/// How far a caller's copy went.
+enum Written {
+    All(usize),
+    Short(usize),
+}

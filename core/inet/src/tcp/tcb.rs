@@ -1,0 +1,210 @@
+//! The state of one connection.
+
+use alloc::boxed::Box;
+
+use base::Instant;
+use mbuf::Chain;
+use wire::Seq;
+
+use super::assembler::Assembler;
+use super::congestion::Congestion;
+use super::info::State;
+use super::recovery::Recovery;
+use super::rtt::Rtt;
+use super::timers::Timers;
+use crate::addr::{Endpoint, FourTuple, SocketId};
+use crate::error::Error;
+use crate::options::Options;
+use crate::output::CachedRoute;
+
+/// RFC 9293 3.7.1: what a peer takes that does not say.
+pub(crate) const MSS_DEFAULT: u16 = 536;
+/// Smaller segments than this are not believed: they are an attack on our CPU.
+pub(crate) const MSS_MIN: u16 = 88;
+
+/// How far the end of our stream has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fin {
+    /// More may be written.
+    Open,
+    /// Goes out behind the last byte.
+    Queued,
+    /// In flight, or acknowledged.
+    Sent,
+}
+
+/// What we owe the peer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum AckDue {
+    /// Nothing new has arrived.
+    No,
+    /// Something; it may wait for a segment to ride on.
+    Delayed,
+    /// At the end of the batch.
+    Now,
+}
+
+/// The sending direction.
+pub(super) struct Sender {
+    /// Oldest byte without an acknowledgement.
+    pub una: Seq,
+    /// Next byte to send.
+    pub nxt: Seq,
+    /// What the peer takes beyond `una`, in bytes.
+    pub window: u32,
+    /// The largest window that it ever offered.
+    pub window_max: u32,
+    /// Segment that last changed the window: its sequence number and acknowledgement.
+    pub wl1: Seq,
+    pub wl2: Seq,
+    /// Shift of the peer's window field.
+    pub scale: u8,
+    /// Payload bytes of a full segment, timestamps taken off.
+    pub mss: u16,
+    pub flight: Chain,
+    pub unsent: Chain,
+    pub fin: Fin,
+    /// A program found the buffer full and wants to be woken.
+    pub is_starved: bool,
+}
+
+/// The receiving direction.
+pub(super) struct Receiver {
+    /// Next byte expected.
+    pub nxt: Seq,
+    /// Right edge of the window as the peer knows it.
+    pub edge: Seq,
+    /// Shift of our window field.
+    pub scale: u8,
+    pub queue: Chain,
+    pub early: Option<Box<Assembler>>,
+    pub ack: AckDue,
+    /// Bytes since the last acknowledgement.
+    pub unacked: u32,
+    /// Largest payload that the peer sent: what it thinks a full segment is.
+    pub segment_max: u16,
+    /// What our last acknowledgement said.
+    pub acked: Seq,
+    /// The peer's FIN was reached.
+    pub is_finished: bool,
+    /// The program wants no more.
+    pub is_shut: bool,
+    /// A pending urgent pointer is passed over; bytes stay in line.
+    pub last_arrival: Instant,
+}
+
+/// Timestamps (RFC 7323), if both ends use them.
+#[derive(Clone, Copy)]
+pub(super) struct Clocks {
+    /// The peer's latest clock.
+    pub recent: u32,
+    /// When we saw it; older than 24 days it says nothing.
+    pub recent_at: Instant,
+}
+
+/// A transmission control block.
+pub(crate) struct Tcb {
+    pub id: SocketId,
+    pub tuple: FourTuple,
+    pub state: State,
+    pub options: Options,
+    pub(super) sender: Sender,
+    pub(super) receiver: Receiver,
+    pub(super) clocks: Option<Clocks>,
+    /// Added to our clock so that it tells nobody how long we run.
+    pub(super) clock_offset: u32,
+    pub(super) is_sack_ok: bool,
+    pub(super) congestion: Congestion,
+    pub(super) recovery: Recovery,
+    pub(super) rtt: Rtt,
+    pub(super) timers: Timers,
+    pub(super) route: CachedRoute,
+    pub(super) error: Option<Error>,
+    /// The listener whose backlog this connection counts in, until it is accepted.
+    pub(super) parent: Option<SocketId>,
+    /// The program has closed it.
+    pub(super) is_orphan: bool,
+    /// Reachable by its four-tuple.
+    pub is_in_demux: bool,
+    /// Bound to its local port by a program rather than inherited from a listener.
+    pub is_bound: bool,
+    /// Waits for the end of the batch.
+    pub(super) is_pending: bool,
+}
+
+impl Tcb {
+    pub fn new(id: SocketId) -> Self {
+        Self {
+            id,
+            tuple: FourTuple {
+                local: Endpoint::ANY,
+                remote: Endpoint::ANY,
+            },
+            state: State::Closed,
+            options: Options::default(),
+            sender: Sender {
+                una: Seq(0),
+                nxt: Seq(0),
+                window: 0,
+                window_max: 0,
+                wl1: Seq(0),
+                wl2: Seq(0),
+                scale: 0,
+                mss: MSS_DEFAULT,
+                flight: Chain::new(),
+                unsent: Chain::new(),
+                fin: Fin::Open,
+                is_starved: false,
+            },
+            receiver: Receiver {
+                nxt: Seq(0),
+                edge: Seq(0),
+                scale: 0,
+                queue: Chain::new(),
+                early: None,
+                ack: AckDue::No,
+                unacked: 0,
+                segment_max: MSS_DEFAULT,
+                acked: Seq(0),
+                is_finished: false,
+                is_shut: false,
+                last_arrival: Instant::START,
+            },
+            clocks: None,
+            clock_offset: 0,
+            is_sack_ok: false,
+            congestion: Congestion::new(MSS_DEFAULT),
+            recovery: Recovery::default(),
+            rtt: Rtt::default(),
+            timers: Timers::default(),
+            route: CachedRoute::NONE,
+            error: None,
+            parent: None,
+            is_orphan: false,
+            is_in_demux: false,
+            is_bound: false,
+            is_pending: false,
+        }
+    }
+
+    /// Our clock for the timestamps option, in milliseconds.
+    pub(super) fn clock(&self, now: Instant) -> u32 {
+        (now.as_millis() as u32).wrapping_add(self.clock_offset)
+    }
+
+    /// Bytes sent and not acknowledged, SYN and FIN included.
+    pub(super) fn in_flight(&self) -> u32 {
+        self.sender.nxt.since(self.sender.una)
+    }
+
+    /// Whether our FIN is in flight.
+    pub(super) fn is_fin_in_flight(&self) -> bool {
+        self.sender.fin == Fin::Sent
+            && matches!(
+                self.state,
+                State::FinWait1 | State::Closing | State::LastAck
+            )
+    }
+}
+
+const _: () = assert!(size_of::<Tcb>() <= 1024, "an idle connection is small");

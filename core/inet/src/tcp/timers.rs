@@ -1,0 +1,245 @@
+//! What happens when nothing arrives.
+//!
+//! A connection has several deadlines and one entry in the wheel, armed for the earliest.
+//! One deadline serves retransmission and probing of a closed window, which exclude each
+//! other: there either is something in flight or there is not.
+
+use base::{Duration, Instant};
+use mbuf::Chain;
+use wire::TcpFlags;
+
+use super::info::State;
+use super::tcb::{AckDue, Tcb};
+use crate::context::Context;
+use crate::counters::Count;
+use crate::env::{Env, Events};
+use crate::error::Error;
+
+/// RFC 1122 allows 500 ms; Linux's floor.
+const DELAYED_ACK: Duration = Duration::from_millis(40);
+/// Linux's limit on what a cork holds back.
+pub(super) const CORK: Duration = Duration::from_millis(200);
+/// How long a closed connection waits for the peer's FIN.
+const FIN_WAIT: Duration = Duration::from_secs(60);
+/// How soon a program is woken that memory was too short for.
+const MEMORY_RETRY: Duration = Duration::from_millis(10);
+/// Timeouts in a row before a connection dies (about 15 minutes).
+const TIMEOUTS_MAX: u8 = 15;
+/// The same while it is being made, and after its program has closed it.
+const SYN_TIMEOUTS_MAX: u8 = 6;
+const SYN_ACK_TIMEOUTS_MAX: u8 = 5;
+const ORPHAN_TIMEOUTS_MAX: u8 = 8;
+
+/// Deadlines; [`Instant::NEVER`] where there is none.
+pub(super) struct Timers {
+    retransmit: Instant,
+    delayed_ack: Instant,
+    keepalive: Instant,
+    fin_wait: Instant,
+    memory: Instant,
+    pub cork: Instant,
+    /// When we last sent bytes.
+    pub last_sent: Instant,
+    /// When the peer last acknowledged something, or had nothing to acknowledge.
+    pub progress_at: Instant,
+    /// Timeouts in a row.
+    pub backoff: u8,
+    /// Probes since the peer was last heard.
+    pub unanswered: u8,
+}
+
+impl Default for Timers {
+    fn default() -> Self {
+        Self {
+            retransmit: Instant::NEVER,
+            delayed_ack: Instant::NEVER,
+            keepalive: Instant::NEVER,
+            fin_wait: Instant::NEVER,
+            memory: Instant::NEVER,
+            cork: Instant::NEVER,
+            last_sent: Instant::START,
+            progress_at: Instant::START,
+            backoff: 0,
+            unanswered: 0,
+        }
+    }
+}
+
+impl Timers {
+    /// The earliest deadline.
+    #[inline]
+    pub fn next(&self) -> Instant {
+        let rare = self
+            .keepalive
+            .min(self.fin_wait)
+            .min(self.memory)
+            .min(self.cork);
+        self.retransmit.min(self.delayed_ack).min(rare)
+    }
+
+    pub fn is_retransmit_idle(&self) -> bool {
+        self.retransmit == Instant::NEVER
+    }
+
+    pub fn disarm_retransmit(&mut self) {
+        self.retransmit = Instant::NEVER;
+    }
+
+    pub fn disarm_delayed_ack(&mut self) {
+        self.delayed_ack = Instant::NEVER;
+    }
+
+    /// The window has opened.
+    pub fn stop_probing(&mut self) {
+        self.retransmit = Instant::NEVER;
+        self.backoff = 0;
+    }
+}
+
+impl Tcb {
+    pub(super) fn arm_retransmit(&mut self, now: Instant) {
+        self.timers.retransmit = now + self.rtt.backed_off(self.timers.backoff);
+    }
+
+    pub(super) fn arm_delayed_ack(&mut self, now: Instant) {
+        self.timers.delayed_ack = self.timers.delayed_ack.min(now + DELAYED_ACK);
+    }
+
+    /// Called when the connection is made and when options change.
+    pub(crate) fn arm_keepalive(&mut self, now: Instant) {
+        let is_wanted = self.options.keepalive && self.state.is_synchronized();
+        self.timers.keepalive = if is_wanted {
+            now + self.options.keep_idle()
+        } else {
+            Instant::NEVER
+        };
+    }
+
+    pub(super) fn arm_fin_wait(&mut self, now: Instant) {
+        if self.is_orphan {
+            self.timers.fin_wait = now + FIN_WAIT;
+        }
+    }
+
+    /// The program must be woken although no acknowledgement may come.
+    pub(crate) fn arm_memory(&mut self, now: Instant) {
+        self.timers.memory = now + MEMORY_RETRY;
+    }
+
+    pub(crate) fn deadline(&self) -> Instant {
+        self.timers.next()
+    }
+
+    pub(super) fn stop_timers(&mut self) {
+        self.timers = Timers {
+            backoff: self.timers.backoff,
+            ..Timers::default()
+        };
+    }
+
+    /// Does what is due.
+    pub(crate) fn expire<E: Env>(&mut self, cx: &mut Context<'_, E>) {
+        let now = cx.now;
+        if self.timers.delayed_ack <= now {
+            self.timers.disarm_delayed_ack();
+            self.receiver.ack = AckDue::Now;
+        }
+        if self.timers.memory <= now {
+            self.timers.memory = Instant::NEVER;
+            self.sender.is_starved = false;
+            cx.env.wake(self.id, Events::WRITABLE);
+        }
+        if self.timers.fin_wait <= now {
+            self.die(cx, None);
+            return;
+        }
+        if self.timers.retransmit <= now {
+            self.on_retransmit_due(cx);
+        }
+        if self.timers.keepalive <= now {
+            self.on_keepalive_due(cx);
+        }
+        if self.state != State::Closed {
+            self.output(cx);
+        }
+        if self.timers.cork <= now {
+            self.timers.cork = Instant::NEVER;
+        }
+    }
+
+    fn timeouts_max(&self) -> u8 {
+        match self.state {
+            State::SynSent => SYN_TIMEOUTS_MAX,
+            State::SynReceived => SYN_ACK_TIMEOUTS_MAX,
+            _ if self.is_orphan => ORPHAN_TIMEOUTS_MAX,
+            _ => TIMEOUTS_MAX,
+        }
+    }
+
+    fn is_past_user_timeout(&self, now: Instant) -> bool {
+        let limit = Duration::from_millis(u64::from(self.options.user_timeout_ms));
+        !limit.is_zero() && now.since(self.timers.progress_at) >= limit
+    }
+
+    fn on_retransmit_due<E: Env>(&mut self, cx: &mut Context<'_, E>) {
+        self.timers.retransmit = Instant::NEVER;
+        let is_probing = self.in_flight() == 0;
+        if is_probing && self.sender.unsent.is_empty() {
+            return;
+        }
+        let tries = if is_probing {
+            self.timers.unanswered
+        } else {
+            self.timers.backoff
+        };
+        if tries >= self.timeouts_max() || self.is_past_user_timeout(cx.now) {
+            cx.net.count(Count::TimedOut);
+            self.give_up(cx);
+            return;
+        }
+        self.timers.backoff = self.timers.backoff.saturating_add(1);
+        self.arm_retransmit(cx.now);
+        match self.state {
+            State::SynSent | State::SynReceived => self.send_syn(cx),
+            _ if is_probing => {
+                cx.net.count(Count::WindowProbes);
+                self.probe(cx);
+            }
+            _ => {
+                cx.net.count(Count::Timeouts);
+                self.on_timeout(cx);
+            }
+        }
+    }
+
+    fn on_keepalive_due<E: Env>(&mut self, cx: &mut Context<'_, E>) {
+        let idle_until = self.receiver.last_arrival + self.options.keep_idle();
+        let is_busy = self.in_flight() > 0 || !self.sender.unsent.is_empty();
+        if is_busy || idle_until > cx.now {
+            self.timers.keepalive = idle_until.max(cx.now + self.options.keep_interval());
+            return;
+        }
+        if self.timers.unanswered >= self.options.keep_count.max(1) {
+            cx.net.count(Count::TimedOut);
+            self.give_up(cx);
+            return;
+        }
+        cx.net.count(Count::KeepaliveProbes);
+        self.probe(cx);
+        self.timers.keepalive = cx.now + self.options.keep_interval();
+    }
+
+    /// An empty segment in front of the window: the peer must answer it with what it
+    /// expects and takes (RFC 1122 4.2.3.6, and instead of a byte for closed windows).
+    fn probe<E: Env>(&mut self, cx: &mut Context<'_, E>) {
+        self.timers.unanswered = self.timers.unanswered.saturating_add(1);
+        self.transmit(cx, self.sender.una - 1, TcpFlags::ACK, Chain::new());
+    }
+
+    fn give_up<E: Env>(&mut self, cx: &mut Context<'_, E>) {
+        if self.state.is_synchronized() {
+            self.send_reset_now(cx);
+        }
+        self.die(cx, Some(Error::TimedOut));
+    }
+}

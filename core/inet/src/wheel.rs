@@ -1,0 +1,213 @@
+//! Timers: one per socket, in a wheel whose turning costs nothing when idle.
+//!
+//! Four rings of 64 slots, each tick 64 times longer than that of the ring below: 1 ms,
+//! 64 ms, 4 s, 262 s. Timers are *lazy*: a deadline that moves later (nearly all do: each
+//! segment restarts the retransmission timer) leaves the entry where it is, and a timer that fires
+//! early is armed again by its owner. For the same reason there is no cascade: an entry
+//! of a coarse ring fires at the start of its slot and moves to a finer one by being
+//! armed anew. A bit per slot finds the next deadline in a few instructions.
+
+use alloc::vec::Vec;
+
+use base::Instant;
+
+const SLOTS: usize = 64;
+const RINGS: usize = 4;
+const TICK_NANOS: u64 = 1_000_000;
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Copy)]
+struct Entry {
+    next: u32,
+    prev: u32,
+    /// Ring and slot while armed, [`NONE`] otherwise.
+    place: u32,
+    /// The tick at which the entry's slot fires.
+    fires_at: u64,
+}
+
+const IDLE: Entry = Entry {
+    next: NONE,
+    prev: NONE,
+    place: NONE,
+    fires_at: u64::MAX,
+};
+
+/// Timers named by small integers.
+pub(crate) struct Wheel {
+    now_tick: u64,
+    heads: [u32; SLOTS * RINGS],
+    occupied: [u64; RINGS],
+    entries: Vec<Entry>,
+}
+
+/// Where a deadline is filed: ring, slot, and the tick at which that slot fires.
+fn place_of(now_tick: u64, deadline_tick: u64) -> (usize, usize, u64) {
+    let first = now_tick + 1;
+    let tick = deadline_tick.max(first);
+    for ring in 0..RINGS {
+        let shift = 6 * ring as u32;
+        // A slot of a coarse ring fires at its first tick, which must not have passed.
+        let at = (tick >> shift).max((first + (1 << shift) - 1) >> shift);
+        if at - (now_tick >> shift) < SLOTS as u64 {
+            return (ring, at as usize % SLOTS, at << shift);
+        }
+    }
+    let shift = 6 * (RINGS as u32 - 1);
+    let at = (now_tick >> shift) + SLOTS as u64 - 1;
+    (RINGS - 1, at as usize % SLOTS, at << shift)
+}
+
+impl Wheel {
+    pub fn new() -> Self {
+        Self {
+            now_tick: 0,
+            heads: [NONE; SLOTS * RINGS],
+            occupied: [0; RINGS],
+            entries: Vec::new(),
+        }
+    }
+
+    /// Sees to it that `timer` fires at `deadline` or before; [`Instant::NEVER`] disarms
+    /// nothing, since a needless firing is harmless.
+    #[inline]
+    pub fn arm(&mut self, timer: u32, deadline: Instant) {
+        if deadline == Instant::NEVER {
+            return;
+        }
+        let tick = deadline.as_nanos().div_ceil(TICK_NANOS);
+        match self.entries.get(timer as usize) {
+            Some(entry) if entry.fires_at <= tick => {}
+            _ => self.file(timer, tick),
+        }
+    }
+
+    fn file(&mut self, timer: u32, tick: u64) {
+        if self.entries.len() <= timer as usize {
+            self.entries.resize(timer as usize + 1, IDLE);
+        }
+        self.disarm(timer);
+        let (ring, slot, fires_at) = place_of(self.now_tick, tick);
+        let place = ring * SLOTS + slot;
+        let next = self.heads[place];
+        if let Some(next) = self.entries.get_mut(next as usize) {
+            next.prev = timer;
+        }
+        self.entries[timer as usize] = Entry {
+            next,
+            prev: NONE,
+            place: place as u32,
+            fires_at,
+        };
+        self.heads[place] = timer;
+        self.occupied[ring] |= 1 << slot;
+    }
+
+    /// Forgets a timer.
+    pub fn disarm(&mut self, timer: u32) {
+        let Some(entry) = self.entries.get_mut(timer as usize) else {
+            return;
+        };
+        let Entry {
+            next, prev, place, ..
+        } = core::mem::replace(entry, IDLE);
+        if place == NONE {
+            return;
+        }
+        if let Some(next) = self.entries.get_mut(next as usize) {
+            next.prev = prev;
+        }
+        match self.entries.get_mut(prev as usize) {
+            Some(prev) => prev.next = next,
+            None => self.heads[place as usize] = next,
+        }
+        if self.heads[place as usize] == NONE {
+            self.occupied[place as usize / SLOTS] &= !(1 << (place as usize % SLOTS));
+        }
+    }
+
+    /// When the earliest slot fires.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        (0..RINGS)
+            .filter_map(|ring| {
+                let shift = 6 * ring as u32;
+                let base = (self.now_tick >> shift) + 1;
+                let slots = self.occupied[ring].rotate_right((base % SLOTS as u64) as u32);
+                (slots != 0).then(|| (base + u64::from(slots.trailing_zeros())) << shift)
+            })
+            .min()
+            .map(|tick| Instant::from_nanos(tick.saturating_mul(TICK_NANOS)))
+    }
+
+    /// A timer whose slot has fired by `now`, disarmed; `None` when there are no more.
+    pub fn pop_due(&mut self, now: Instant) -> Option<u32> {
+        loop {
+            let due = self.next_deadline().filter(|due| *due <= now);
+            let Some(due) = due else {
+                // Nothing is filed up to `now`, so the hand may jump there.
+                self.now_tick = self.now_tick.max(now.as_nanos() / TICK_NANOS);
+                return None;
+            };
+            let tick = due.as_nanos() / TICK_NANOS;
+            // What is armed anew must not land in the slot that is being emptied.
+            self.now_tick = tick - 1;
+            for ring in 0..RINGS {
+                let shift = 6 * ring as u32;
+                if tick & ((1 << shift) - 1) != 0 {
+                    break;
+                }
+                let head = self.heads[ring * SLOTS + (tick >> shift) as usize % SLOTS];
+                if head != NONE {
+                    self.disarm(head);
+                    return Some(head);
+                }
+            }
+            self.now_tick = tick;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::Duration;
+
+    use super::*;
+
+    #[test]
+    fn every_timer_fires_and_only_early_within_its_ring() {
+        let mut wheel = Wheel::new();
+        let start = Instant::from_millis(123_456);
+        assert_eq!(wheel.pop_due(start), None);
+        let delays = [0, 1, 5, 63, 64, 65, 200, 4095, 4096, 60_000, 7_200_000];
+        for (timer, millis) in delays.iter().enumerate() {
+            wheel.arm(timer as u32, start + Duration::from_millis(*millis));
+        }
+        let mut fired = [None; 11];
+        while let Some(at) = wheel.next_deadline() {
+            while let Some(timer) = wheel.pop_due(at) {
+                let due = start + Duration::from_millis(delays[timer as usize]);
+                if at < due {
+                    wheel.arm(timer, due);
+                } else {
+                    fired[timer as usize] = Some(at.since(due));
+                }
+            }
+        }
+        for late in fired {
+            assert!(late.expect("fired") <= Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn a_later_deadline_leaves_the_entry_and_a_disarmed_one_is_silent() {
+        let mut wheel = Wheel::new();
+        wheel.arm(0, Instant::from_millis(10));
+        wheel.arm(0, Instant::from_millis(50));
+        wheel.arm(1, Instant::from_millis(10));
+        wheel.disarm(1);
+        assert_eq!(wheel.pop_due(Instant::from_millis(9)), None);
+        assert_eq!(wheel.pop_due(Instant::from_millis(10)), Some(0));
+        assert_eq!(wheel.pop_due(Instant::from_millis(100)), None);
+        assert_eq!(wheel.next_deadline(), None);
+    }
+}

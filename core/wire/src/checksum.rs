@@ -1,0 +1,137 @@
+//! The Internet checksum (RFC 1071), in pieces.
+//!
+//! The ones'-complement sum does not care about byte order or grouping, so it is taken
+//! over eight native bytes at a time with end-around carry and swapped once at the end.
+
+use core::net::Ipv4Addr;
+
+use crate::bytes::array;
+use crate::ipv4::Protocol;
+
+/// A ones'-complement sum of bytes in order, from which a checksum is made.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Sum {
+    /// Of native-endian words of the bytes as they lie in memory.
+    words: u64,
+    /// An odd number of bytes came so far, so the next byte is the second of a pair.
+    is_odd: bool,
+}
+
+#[inline]
+fn add_carry(sum: u64, word: u64) -> u64 {
+    let (sum, carry) = sum.overflowing_add(word);
+    sum + u64::from(carry)
+}
+
+/// The sum of `bytes` as if they started at an even place.
+#[inline]
+fn sum_of(bytes: &[u8]) -> u64 {
+    let mut sum = 0;
+    let (blocks, mut rest) = bytes.as_chunks::<32>();
+    for block in blocks {
+        for word in 0..4 {
+            sum = add_carry(sum, u64::from_ne_bytes(array(block, word * 8)));
+        }
+    }
+    while let Some((word, tail)) = rest.split_first_chunk::<8>() {
+        sum = add_carry(sum, u64::from_ne_bytes(*word));
+        rest = tail;
+    }
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    add_carry(sum, u64::from_ne_bytes(last))
+}
+
+#[inline]
+fn fold(sum: u64) -> u16 {
+    let sum = (sum & 0xffff_ffff) + (sum >> 32);
+    let sum = (sum & 0xffff) + ((sum >> 16) & 0xffff) + (sum >> 32);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    ((sum & 0xffff) + (sum >> 16)) as u16
+}
+
+impl Sum {
+    /// Of nothing.
+    pub const fn new() -> Self {
+        Self {
+            words: 0,
+            is_odd: false,
+        }
+    }
+
+    /// Of the pseudo header that TCP and UDP over IPv4 are summed with; `bytes` is the
+    /// length of transport header and payload.
+    #[inline]
+    pub fn pseudo_v4(src: Ipv4Addr, dst: Ipv4Addr, protocol: Protocol, bytes: u32) -> Self {
+        let addresses = u64::from(u32::from_ne_bytes(src.octets()))
+            + u64::from(u32::from_ne_bytes(dst.octets()));
+        let rest = u64::from(u32::from(protocol.number()).to_be()) + u64::from(bytes.to_be());
+        Self {
+            words: addresses + rest,
+            is_odd: false,
+        }
+    }
+
+    /// With more bytes at the end.
+    #[inline]
+    #[must_use]
+    pub fn bytes(self, bytes: &[u8]) -> Self {
+        let mut sum = sum_of(bytes);
+        if self.is_odd {
+            sum = u64::from(fold(sum).swap_bytes());
+        }
+        Self {
+            words: add_carry(self.words, sum),
+            is_odd: self.is_odd ^ (bytes.len() % 2 == 1),
+        }
+    }
+
+    /// The folded sum itself, in host order: what stands in a checksum field that a
+    /// device completes.
+    #[inline]
+    pub fn partial(self) -> u16 {
+        u16::from_be(fold(self.words))
+    }
+
+    /// The checksum, in host order.
+    #[inline]
+    pub fn checksum(self) -> u16 {
+        !self.partial()
+    }
+
+    /// Whether bytes that include their checksum sum up.
+    #[inline]
+    pub fn is_valid(self) -> bool {
+        self.partial() == 0xffff
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reference(bytes: &[u8]) -> u16 {
+        let sum: u32 = bytes
+            .chunks(2)
+            .map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)))
+            .sum();
+        let sum = (sum & 0xffff) + (sum >> 16);
+        !(((sum & 0xffff) + (sum >> 16)) as u16)
+    }
+
+    #[test]
+    fn any_cut_gives_the_sum_of_the_whole() {
+        let bytes: [u8; 201] = core::array::from_fn(|i| (i * 37 + i / 7) as u8 | 0x80);
+        for len in 0..bytes.len() {
+            for cut in 0..=len {
+                let sum = Sum::new().bytes(&bytes[..cut]).bytes(&bytes[cut..len]);
+                assert_eq!(sum.checksum(), reference(&bytes[..len]), "{cut} of {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_sum_of_ones_does_not_lose_a_carry() {
+        assert_eq!(Sum::new().bytes(&[0xff; 64]).checksum(), 0);
+    }
+}
