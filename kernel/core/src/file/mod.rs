@@ -84,11 +84,6 @@ pub trait File: Send + Sync {
         Ok(Metadata::anonymous(FileType::Anonymous))
     }
 
-    /// Its bytes as pages that can be mapped; `None` where it has none.
-    fn memory(self: Arc<Self>) -> Option<Arc<dyn MemoryObject>> {
-        None
-    }
-
     /// For a pipe: its capacity in bytes, after it was set to at least `wanted` of them.
     fn pipe_capacity(&self, _wanted: Option<usize>) -> Option<Result<usize>> {
         None
