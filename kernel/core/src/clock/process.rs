@@ -59,7 +59,7 @@ impl ProcessTimers {
                 thread: None,
                 posix: None,
             };
-            SignalTimer::new(process, base, target)
+            SignalTimer::new(process, base, false, target)
         })
         .clone()
     }
@@ -71,6 +71,7 @@ impl ProcessTimers {
         &self,
         process: &Arc<Process>,
         base: Base,
+        is_wall: bool,
         target: impl FnOnce(u32) -> Target,
     ) -> Result<u32> {
         let mut inner = self.0.lock();
@@ -81,7 +82,7 @@ impl ProcessTimers {
         inner.last_id = inner.last_id.wrapping_add(1) & i32::MAX as u32;
         inner
             .posix
-            .insert(id, SignalTimer::new(process, base, target(id)));
+            .insert(id, SignalTimer::new(process, base, is_wall, target(id)));
         Ok(id)
     }
 

@@ -52,6 +52,8 @@ struct State {
 pub struct SignalTimer {
     /// Its clock.
     pub base: Base,
+    /// Whether the program gives absolute values by the wall clock.
+    pub is_wall: bool,
     process: Weak<Process>,
     target: Target,
     state: Spin<State>,

@@ -96,6 +96,7 @@ fn switch_to(next: Arc<Thread>, voluntary: bool) {
     // No counted reference stays on this stack: a dead thread never comes back to drop it.
     mach::task::Context::switch(&me.context, &current().context);
     finish_switch();
+    me.note_switch();
 }
 
 /// Runs first on the stack of the thread that comes: disposes of the one that left.

@@ -126,8 +126,7 @@ fn take_first_number(me: &Thread) {
 pub fn forget_program(me: &Thread) {
     me.clear_tid.store(0, Ordering::Relaxed);
     me.robust_list.store(0, Ordering::Relaxed);
-    *me.rseq.lock() = super::Rseq::default();
-    me.clear_flags(Flags::RSEQ);
+    me.set_rseq(super::Rseq::default());
     *me.signals.alt_stack.lock() = signal::AltStack::default();
     me.process.membarriers.store(0, Ordering::Relaxed);
     let actions = me

@@ -223,9 +223,7 @@ fn inherit(me: &Thread, child: &Thread, request: &Clone) {
         *child.signals.alt_stack.lock() = *me.signals.alt_stack.lock();
     }
     if !flags.contains(CloneFlags::VM) {
-        let rseq = *me.rseq.lock();
-        *child.rseq.lock() = rseq;
-        child.set_flags(me.flags() & Flags::RSEQ);
+        child.set_rseq(me.rseq());
     }
     let child_tid = if flags.contains(CloneFlags::CHILD_SETTID) {
         request.child_tid

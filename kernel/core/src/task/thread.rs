@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use base::Instant;
 use bitflags::bitflags;
@@ -36,7 +36,7 @@ bitflags! {
         const MASK = 32;
         /// The call is restarted by the kernel and keeps its deadline.
         const RESTARTED = 64;
-        /// The program registered an rseq area: it must know the CPU.
+        /// The thread left its CPU since it was in user mode; its rseq area must know.
         const RSEQ = 128;
     }
 }
@@ -98,8 +98,8 @@ pub struct Thread {
     pub name: Spin<Name>,
     /// When it was created.
     pub started: Instant,
-    /// Where its restartable sequences are.
-    pub rseq: Spin<Rseq>,
+    rseq: Spin<Rseq>,
+    has_rseq: AtomicBool,
     /// The word to clear and wake at its end (CLONE_CHILD_CLEARTID); 0 for none.
     pub clear_tid: AtomicU64,
     /// The list of the robust locks it holds; 0 for none.
@@ -128,6 +128,7 @@ impl Thread {
             name: Spin::new(seed.name),
             started: mach::time::now(),
             rseq: Spin::default(),
+            has_rseq: AtomicBool::new(false),
             clear_tid: AtomicU64::new(0),
             robust_list: AtomicU64::new(0),
             parent_death_signal: AtomicU32::new(0),
@@ -179,6 +180,25 @@ impl Thread {
     /// Makes this thread's address space the CPU's.
     pub fn activate_space(&self) {
         self.process.space.with(|space| space.activate());
+    }
+
+    /// Where its restartable sequences are.
+    pub fn rseq(&self) -> Rseq {
+        *self.rseq.lock()
+    }
+
+    /// Says where they are; the area is filled in on the way to user mode.
+    pub fn set_rseq(&self, rseq: Rseq) {
+        *self.rseq.lock() = rseq;
+        self.has_rseq.store(rseq.address != 0, Ordering::Relaxed);
+        self.note_switch();
+    }
+
+    /// The thread left a CPU and came back to one.
+    pub fn note_switch(&self) {
+        if self.has_rseq.load(Ordering::Relaxed) {
+            self.set_flags(Flags::RSEQ);
+        }
     }
 
     /// CPU time it has used up to now, in nanoseconds.

@@ -1,0 +1,149 @@
+//! clone, clone3, fork, vfork: new threads and processes.
+
+use base::VirtAddr;
+use kernel::signal::Signal;
+use kernel::task::{self, Clone, CloneFlags};
+use kernel::{Error, user};
+use linux_raw_sys::general::{__NR_clone, __NR_clone3, __NR_fork, __NR_vfork};
+use mach::trap::UserRegs;
+
+use crate::call::{Arg, Call, Entry, Outcome};
+use crate::errno::Errno;
+use crate::leave;
+
+/// The calls of this family.
+pub const CALLS: &[Entry] = &[
+    Entry {
+        number: __NR_clone,
+        name: "clone",
+        args: &[Arg::Flags, Arg::Address, Arg::Address, Arg::Address, Arg::Address],
+        handler: clone,
+    },
+    Entry {
+        number: __NR_clone3,
+        name: "clone3",
+        args: &[Arg::Address, Arg::Size],
+        handler: clone3,
+    },
+    Entry { number: __NR_fork, name: "fork", args: &[], handler: fork },
+    Entry { number: __NR_vfork, name: "vfork", args: &[], handler: vfork },
+];
+
+/// The part of the old flags that is the signal at exit.
+const EXIT_SIGNAL: u64 = 0xff;
+/// Bytes of the first published `struct clone_args`.
+const ARGS_BYTES_MIN: usize = 64;
+/// Words of the one we know.
+const ARGS_WORDS: usize = 11;
+/// New namespaces of any kind, and being traced with the parent.
+const NAMESPACES: u64 = 0x7e02_0080;
+const PTRACE: u64 = 0x2000;
+
+/// A request as clone(2) and clone3(2) both make it.
+struct Wish {
+    flags: u64,
+    exit_signal: u64,
+    stack: u64,
+    parent_tid: u64,
+    child_tid: u64,
+    tls: u64,
+}
+
+fn clone(call: &mut Call<'_>) -> Outcome {
+    let wish = Wish {
+        flags: call.arg(0) & 0xffff_ffff & !EXIT_SIGNAL,
+        exit_signal: call.arg(0) & EXIT_SIGNAL,
+        stack: call.arg(1),
+        parent_tid: call.arg(2),
+        child_tid: call.arg(3),
+        tls: call.arg(4),
+    };
+    make(call, &wish)
+}
+
+fn fork(call: &mut Call<'_>) -> Outcome {
+    simple(call, CloneFlags::empty())
+}
+
+fn vfork(call: &mut Call<'_>) -> Outcome {
+    simple(call, CloneFlags::VM | CloneFlags::VFORK)
+}
+
+fn simple(call: &mut Call<'_>, flags: CloneFlags) -> Outcome {
+    let exit_signal = u64::from(Signal::CHLD.number());
+    let wish =
+        Wish { flags: flags.bits(), exit_signal, stack: 0, parent_tid: 0, child_tid: 0, tls: 0 };
+    make(call, &wish)
+}
+
+/// `struct clone_args`: flags, pidfd, child_tid, parent_tid, exit_signal, stack,
+/// stack_size, tls, set_tid, set_tid_size, cgroup.
+fn clone3(call: &mut Call<'_>) -> Outcome {
+    let bytes = call.size(1);
+    if bytes < ARGS_BYTES_MIN {
+        return Err(Errno::EINVAL);
+    }
+    if bytes > ARGS_WORDS * 8 {
+        return Err(Errno::E2BIG);
+    }
+    let mut words = [0; ARGS_WORDS];
+    for (index, word) in words.iter_mut().take(bytes / 8).enumerate() {
+        *word = user::read(call.addr(0) + index as u64 * 8)?;
+    }
+    let [flags, _, child_tid, parent_tid, exit_signal, stack, stack_len, tls, _, set_tids, _] =
+        words;
+    let stack_given = stack != 0;
+    if stack_given != (stack_len != 0) || set_tids != 0 || exit_signal & !EXIT_SIGNAL != 0 {
+        return Err(Errno::EINVAL);
+    }
+    if flags & EXIT_SIGNAL != 0 || flags & CloneFlags::DETACHED.bits() != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let stack = stack.checked_add(stack_len).ok_or(Errno::EINVAL)?;
+    make(call, &Wish { flags, exit_signal, stack, parent_tid, child_tid, tls })
+}
+
+fn make(call: &mut Call<'_>, wish: &Wish) -> Outcome {
+    if wish.flags & NAMESPACES != 0 {
+        return Err(Errno::EPERM);
+    }
+    let flags = CloneFlags::from_bits(wish.flags & !PTRACE).ok_or(Errno::EINVAL)?;
+    if flags.contains(CloneFlags::PIDFD) {
+        crate::missing::count_option("clone", CloneFlags::PIDFD.bits());
+        return Err(Errno::EINVAL);
+    }
+    let exit_signal = match wish.exit_signal {
+        0 => None,
+        number => Some(Signal::new(number as u32).ok_or(Errno::EINVAL)?),
+    };
+    let mut regs: UserRegs = *call.regs;
+    regs.rax = 0;
+    if wish.stack != 0 {
+        regs.rsp = wish.stack;
+    }
+    let child = task::clone(&Clone {
+        flags,
+        exit_signal: exit_signal.filter(|_| !flags.contains(CloneFlags::THREAD)),
+        parent_tid: VirtAddr(wish.parent_tid),
+        child_tid: VirtAddr(wish.child_tid),
+        tls: wish.tls,
+        regs,
+        entry: start,
+    });
+    let child = child.map_err(|error| match error {
+        Error::WouldBlock => Errno::EAGAIN,
+        other => other.into(),
+    })?;
+    let id = child.id();
+    child.launch();
+    Ok(id as usize)
+}
+
+/// Where a new thread begins; it ends in the program.
+fn start(_: usize) -> ! {
+    if let Some(mut regs) = task::begin_thread() {
+        leave::before_user(&task::current(), &mut regs, None);
+        mach::task::enter_user(&regs);
+    }
+    unreachable!("a cloned thread has registers to start with")
+}

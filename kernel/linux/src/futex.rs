@@ -1,0 +1,134 @@
+//! futex(2): the calls behind locks and condition variables.
+
+use base::{Instant, VirtAddr};
+use kernel::clock;
+use kernel::error::{Error, Restart};
+use kernel::futex::{self, MATCH_ANY, Operation};
+use linux_raw_sys::general::{
+    __NR_futex, FUTEX_CLOCK_REALTIME, FUTEX_CMP_REQUEUE, FUTEX_PRIVATE_FLAG, FUTEX_REQUEUE,
+    FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_WAKE, FUTEX_WAKE_BITSET, FUTEX_WAKE_OP,
+};
+
+use crate::call::{Arg, Call, Entry, Outcome};
+use crate::errno::Errno;
+use crate::timespec;
+
+/// The calls of this family.
+pub const CALLS: &[Entry] = &[Entry {
+    number: __NR_futex,
+    name: "futex",
+    args: &[Arg::Address, Arg::Flags, Arg::Int, Arg::Address, Arg::Address, Arg::Int],
+    handler: futex,
+}];
+
+const OPTIONS: u32 = FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME;
+
+fn futex(call: &mut Call<'_>) -> Outcome {
+    let private = call.uint(1) & FUTEX_PRIVATE_FLAG != 0;
+    let wall = call.uint(1) & FUTEX_CLOCK_REALTIME != 0;
+    match call.uint(1) & !OPTIONS {
+        FUTEX_WAIT => wait(call, private, MATCH_ANY, false, wall),
+        FUTEX_WAIT_BITSET => wait(call, private, call.uint(5), true, wall),
+        _ if wall => Err(Errno::ENOSYS),
+        FUTEX_WAKE => wake(call, private, MATCH_ANY),
+        FUTEX_WAKE_BITSET => wake(call, private, call.uint(5)),
+        FUTEX_REQUEUE => requeue(call, private, None),
+        FUTEX_CMP_REQUEUE => requeue(call, private, Some((call.addr(0), call.uint(5)))),
+        FUTEX_WAKE_OP => wake_op(call, private),
+        operation => {
+            crate::missing::count_option("futex", u64::from(operation));
+            Err(Errno::ENOSYS)
+        }
+    }
+}
+
+/// How many threads to wake: C's `int`, where at least one is meant.
+fn count(number: i32) -> usize {
+    usize::try_from(number).unwrap_or(0).max(1)
+}
+
+fn wait(call: &Call<'_>, private: bool, bits: u32, absolute: bool, wall: bool) -> Outcome {
+    if bits == 0 {
+        return Err(Errno::EINVAL);
+    }
+    let deadline = match call.optional_addr(3) {
+        None => Instant::NEVER,
+        Some(at) => {
+            let span = timespec::read(at)?;
+            match (absolute, wall) {
+                (true, true) => clock::instant_of_wall(span),
+                (true, false) => Instant::START + span,
+                (false, _) => call.thread.call_deadline(mach::time::now() + span),
+            }
+        }
+    };
+    let key = futex::key_of(call.addr(0), private)?;
+    match futex::wait(call.addr(0), key, call.uint(2), bits, deadline) {
+        Ok(()) => Ok(0),
+        Err(Error::Interrupted(_)) if call.optional_addr(3).is_some() && !absolute => {
+            Err(Error::Interrupted(Restart::IfNoHandler).into())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn wake(call: &Call<'_>, private: bool, bits: u32) -> Outcome {
+    if bits == 0 {
+        return Err(Errno::EINVAL);
+    }
+    let key = futex::key_of(call.addr(0), private)?;
+    Ok(futex::wake(key, bits, count(call.int(2))))
+}
+
+fn requeue(call: &Call<'_>, private: bool, check: Option<(VirtAddr, u32)>) -> Outcome {
+    let wake_count = usize::try_from(call.int(2)).map_err(|_| Errno::EINVAL)?;
+    let move_count = usize::try_from(call.int(3)).map_err(|_| Errno::EINVAL)?;
+    let from = futex::key_of(call.addr(0), private)?;
+    let to = futex::key_of(call.addr(4), private)?;
+    let (woken, moved) = futex::requeue(from, to, wake_count, move_count, check)?;
+    Ok(if check.is_some() { woken + moved } else { woken })
+}
+
+/// The changes of `FUTEX_WAKE_OP`, by number.
+const CHANGES: [fn(u32, u32) -> u32; 5] = [
+    |_, operand| operand,
+    u32::wrapping_add,
+    |old, operand| old | operand,
+    |old, operand| old & !operand,
+    |old, operand| old ^ operand,
+];
+
+/// Its comparisons, by number; the words are C's `int`.
+const TESTS: [fn(u32, u32) -> bool; 6] = [
+    |old, against| old == against,
+    |old, against| old != against,
+    |old, against| (old as i32) < against as i32,
+    |old, against| old as i32 <= against as i32,
+    |old, against| old as i32 > against as i32,
+    |old, against| old as i32 >= against as i32,
+];
+
+const SHIFT_OPERAND: u32 = 8;
+
+/// The encoded operation: 4 bits change, 4 bits test, two signed numbers of 12 bits.
+fn decode(code: u32) -> Result<Operation, Errno> {
+    let signed = |bits: u32| ((bits << 20) as i32 >> 20) as u32;
+    let change = code >> 28;
+    let operand = signed(code >> 12);
+    let operand =
+        if change & SHIFT_OPERAND != 0 { 1u32.wrapping_shl(operand) } else { operand };
+    Ok(Operation {
+        change: *CHANGES.get((change & 7) as usize).ok_or(Errno::ENOSYS)?,
+        operand,
+        test: *TESTS.get((code >> 24 & 15) as usize).ok_or(Errno::ENOSYS)?,
+        against: signed(code),
+    })
+}
+
+fn wake_op(call: &Call<'_>, private: bool) -> Outcome {
+    let operation = decode(call.uint(5))?;
+    let first = futex::key_of(call.addr(0), private)?;
+    let second = futex::key_of(call.addr(4), private)?;
+    let counts = (count(call.int(2)), count(call.int(3)));
+    Ok(futex::wake_with(first, second, call.addr(4), operation, counts.0, counts.1)?)
+}

@@ -1,0 +1,193 @@
+//! prctl and arch_prctl: properties of threads that fit nowhere else.
+
+use alloc::sync::Arc;
+use core::sync::atomic::Ordering;
+
+use base::VirtAddr;
+use kernel::signal::Signal;
+use kernel::task::{CAPABILITY_MAX, Capability, Credentials, Name};
+use kernel::user;
+use linux_raw_sys::general::{
+    __NR_arch_prctl, __NR_prctl, ARCH_GET_FS, ARCH_GET_GS, ARCH_SET_FS, ARCH_SET_GS,
+};
+use linux_raw_sys::prctl::{
+    PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, PR_CAP_AMBIENT_IS_SET, PR_CAP_AMBIENT_LOWER,
+    PR_CAP_AMBIENT_RAISE, PR_CAPBSET_DROP, PR_CAPBSET_READ, PR_GET_CHILD_SUBREAPER,
+    PR_GET_DUMPABLE, PR_GET_KEEPCAPS, PR_GET_NAME, PR_GET_NO_NEW_PRIVS, PR_GET_PDEATHSIG,
+    PR_GET_SECCOMP, PR_GET_SECUREBITS, PR_GET_THP_DISABLE, PR_GET_TIMERSLACK, PR_MCE_KILL,
+    PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, PR_SET_KEEPCAPS, PR_SET_NAME, PR_SET_NO_NEW_PRIVS,
+    PR_SET_PDEATHSIG, PR_SET_PTRACER, PR_SET_THP_DISABLE, PR_SET_TIMERSLACK, PR_SET_VMA,
+};
+
+use crate::call::{Arg, Call, Entry, Outcome};
+use crate::errno::Errno;
+
+/// The calls of this family.
+pub const CALLS: &[Entry] = &[
+    Entry {
+        number: __NR_prctl,
+        name: "prctl",
+        args: &[Arg::Int, Arg::Flags, Arg::Flags, Arg::Flags, Arg::Flags],
+        handler: prctl,
+    },
+    Entry {
+        number: __NR_arch_prctl,
+        name: "arch_prctl",
+        args: &[Arg::Flags, Arg::Address],
+        handler: arch_prctl,
+    },
+];
+
+/// Timers fire exactly, whatever slack a program allows; this is Linux' default.
+const TIMER_SLACK_NS: usize = 50_000;
+
+fn prctl(call: &mut Call<'_>) -> Outcome {
+    let process = &call.thread.process;
+    let value = call.arg(1);
+    match call.uint(0) {
+        PR_SET_NAME => set_name(call),
+        PR_GET_NAME => {
+            let name = *call.thread.name.lock();
+            user::write(call.addr(1), name)?;
+            Ok(0)
+        }
+        PR_SET_DUMPABLE => {
+            process.dumpable.store(flag(value)?, Ordering::Relaxed);
+            Ok(0)
+        }
+        PR_GET_DUMPABLE => Ok(usize::from(process.dumpable.load(Ordering::Relaxed))),
+        PR_SET_CHILD_SUBREAPER => {
+            process.is_subreaper.store(value != 0, Ordering::Relaxed);
+            Ok(0)
+        }
+        PR_GET_CHILD_SUBREAPER => {
+            let is_subreaper = process.is_subreaper.load(Ordering::Relaxed);
+            user::write(call.addr(1), u32::from(is_subreaper))?;
+            Ok(0)
+        }
+        PR_SET_PDEATHSIG => {
+            if value != 0 && Signal::new(call.uint(1)).is_none() {
+                return Err(Errno::EINVAL);
+            }
+            call.thread.parent_death_signal.store(call.uint(1), Ordering::Relaxed);
+            Ok(0)
+        }
+        PR_GET_PDEATHSIG => {
+            user::write(call.addr(1), call.thread.parent_death_signal.load(Ordering::Relaxed))?;
+            Ok(0)
+        }
+        PR_SET_KEEPCAPS => {
+            let keep = flag(value)?;
+            change(call, |who| who.keep_capabilities = keep);
+            Ok(0)
+        }
+        PR_GET_KEEPCAPS => Ok(look(call, |who| usize::from(who.keep_capabilities))),
+        PR_CAPBSET_READ => Ok(look(call, |who| who.capabilities.bounding >> capability(value)? & 1)
+            .ok_or(Errno::EINVAL)? as usize),
+        PR_CAPBSET_DROP => drop_from_bounding_set(call),
+        PR_CAP_AMBIENT => ambient(call),
+        PR_SET_NO_NEW_PRIVS if value == 1 => {
+            process.no_new_privileges.store(true, Ordering::Relaxed);
+            Ok(0)
+        }
+        PR_GET_NO_NEW_PRIVS => {
+            Ok(usize::from(process.no_new_privileges.load(Ordering::Relaxed)))
+        }
+        // Accepted for their side effects on Linux, which are none here.
+        PR_SET_THP_DISABLE | PR_SET_TIMERSLACK | PR_SET_VMA | PR_MCE_KILL | PR_SET_PTRACER => Ok(0),
+        PR_GET_TIMERSLACK => Ok(TIMER_SLACK_NS),
+        PR_GET_SECCOMP | PR_GET_SECUREBITS | PR_GET_THP_DISABLE => Ok(0),
+        option => {
+            crate::missing::count_option("prctl", u64::from(option));
+            Err(Errno::EINVAL)
+        }
+    }
+}
+
+fn flag(value: u64) -> Result<bool, Errno> {
+    match value {
+        0 => Ok(false),
+        1 => Ok(true),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+/// Up to 15 bytes that end with a zero.
+pub fn read_name(at: VirtAddr) -> kernel::Result<Name> {
+    let mut name = Name::default();
+    for (index, place) in name.iter_mut().take(15).enumerate() {
+        *place = user::read(at + index as u64)?;
+        if *place == 0 {
+            break;
+        }
+    }
+    Ok(name)
+}
+
+fn set_name(call: &Call<'_>) -> Outcome {
+    *call.thread.name.lock() = read_name(call.addr(1))?;
+    Ok(0)
+}
+
+fn look<R>(call: &Call<'_>, look: impl FnOnce(&Credentials) -> R) -> R {
+    call.thread.credentials.with(|who| look(who))
+}
+
+fn change(call: &Call<'_>, change: impl FnOnce(&mut Credentials)) {
+    let mut who = Credentials::clone(&call.thread.credentials.get());
+    change(&mut who);
+    drop(call.thread.credentials.replace(Arc::new(who)));
+}
+
+fn capability(value: u64) -> Option<u32> {
+    u32::try_from(value).ok().filter(|&number| number <= CAPABILITY_MAX)
+}
+
+fn drop_from_bounding_set(call: &Call<'_>) -> Outcome {
+    let number = capability(call.arg(1)).ok_or(Errno::EINVAL)?;
+    look(call, |who| who.require(Capability::Setpcap))?;
+    change(call, |who| who.capabilities.bounding &= !(1 << number));
+    Ok(0)
+}
+
+fn ambient(call: &Call<'_>) -> Outcome {
+    let action = call.uint(1);
+    if action == PR_CAP_AMBIENT_CLEAR_ALL {
+        change(call, |who| who.capabilities.ambient = 0);
+        return Ok(0);
+    }
+    let bit = 1 << capability(call.arg(2)).ok_or(Errno::EINVAL)?;
+    let caps = look(call, |who| who.capabilities);
+    match action {
+        PR_CAP_AMBIENT_IS_SET => return Ok(usize::from(caps.ambient & bit != 0)),
+        PR_CAP_AMBIENT_RAISE if caps.permitted & caps.inheritable & bit == 0 => {
+            return Err(Errno::EPERM);
+        }
+        PR_CAP_AMBIENT_RAISE => change(call, |who| who.capabilities.ambient |= bit),
+        PR_CAP_AMBIENT_LOWER => change(call, |who| who.capabilities.ambient &= !bit),
+        _ => return Err(Errno::EINVAL),
+    }
+    Ok(0)
+}
+
+fn arch_prctl(call: &mut Call<'_>) -> Outcome {
+    let context = &call.thread.context;
+    let value = call.arg(1);
+    let set = |accepted: bool| if accepted { Ok(0) } else { Err(Errno::EPERM) };
+    match call.uint(0) {
+        ARCH_SET_FS => set(context.set_fs_base(value)),
+        ARCH_SET_GS => set(context.set_gs_base(value)),
+        ARCH_GET_FS => {
+            user::write(call.addr(1), context.fs_base())?;
+            Ok(0)
+        }
+        ARCH_GET_GS => {
+            user::write(call.addr(1), context.gs_base())?;
+            Ok(0)
+        }
+        option => {
+            crate::missing::count_option("arch_prctl", u64::from(option));
+            Err(Errno::EINVAL)
+        }
+    }
+}

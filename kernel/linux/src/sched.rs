@@ -1,0 +1,269 @@
+//! Scheduling: yielding, affinity, priorities, where a thread runs.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use kernel::sched;
+use kernel::task::{self, Capability, Resource, Thread, family};
+use kernel::user;
+use linux_raw_sys::general::{
+    __NR_getcpu, __NR_getpriority, __NR_sched_get_priority_max, __NR_sched_get_priority_min,
+    __NR_sched_getaffinity, __NR_sched_getparam, __NR_sched_getscheduler,
+    __NR_sched_rr_get_interval, __NR_sched_setaffinity, __NR_sched_setparam,
+    __NR_sched_setscheduler, __NR_sched_yield, __NR_setpriority, PRIO_PGRP, PRIO_PROCESS,
+    PRIO_USER, SCHED_BATCH, SCHED_DEADLINE, SCHED_FIFO, SCHED_IDLE, SCHED_NORMAL, SCHED_RR,
+};
+
+use crate::call::{Arg, Call, Entry, Outcome};
+use crate::errno::Errno;
+use crate::timespec;
+
+/// The calls of this family.
+pub const CALLS: &[Entry] = &[
+    Entry { number: __NR_sched_yield, name: "sched_yield", args: &[], handler: sched_yield },
+    Entry {
+        number: __NR_getcpu,
+        name: "getcpu",
+        args: &[Arg::Address, Arg::Address],
+        handler: getcpu,
+    },
+    Entry {
+        number: __NR_sched_getaffinity,
+        name: "sched_getaffinity",
+        args: &[Arg::Int, Arg::Size, Arg::Address],
+        handler: getaffinity,
+    },
+    Entry {
+        number: __NR_sched_setaffinity,
+        name: "sched_setaffinity",
+        args: &[Arg::Int, Arg::Size, Arg::Address],
+        handler: setaffinity,
+    },
+    Entry {
+        number: __NR_getpriority,
+        name: "getpriority",
+        args: &[Arg::Int, Arg::Int],
+        handler: getpriority,
+    },
+    Entry {
+        number: __NR_setpriority,
+        name: "setpriority",
+        args: &[Arg::Int, Arg::Int, Arg::Int],
+        handler: setpriority,
+    },
+    Entry {
+        number: __NR_sched_getscheduler,
+        name: "sched_getscheduler",
+        args: &[Arg::Int],
+        handler: getscheduler,
+    },
+    Entry {
+        number: __NR_sched_setscheduler,
+        name: "sched_setscheduler",
+        args: &[Arg::Int, Arg::Int, Arg::Address],
+        handler: setscheduler,
+    },
+    Entry {
+        number: __NR_sched_getparam,
+        name: "sched_getparam",
+        args: &[Arg::Int, Arg::Address],
+        handler: getparam,
+    },
+    Entry {
+        number: __NR_sched_setparam,
+        name: "sched_setparam",
+        args: &[Arg::Int, Arg::Address],
+        handler: setparam,
+    },
+    Entry {
+        number: __NR_sched_get_priority_max,
+        name: "sched_get_priority_max",
+        args: &[Arg::Int],
+        handler: |call| priority_bound(call, 99),
+    },
+    Entry {
+        number: __NR_sched_get_priority_min,
+        name: "sched_get_priority_min",
+        args: &[Arg::Int],
+        handler: |call| priority_bound(call, 1),
+    },
+    Entry {
+        number: __NR_sched_rr_get_interval,
+        name: "sched_rr_get_interval",
+        args: &[Arg::Int, Arg::Address],
+        handler: rr_get_interval,
+    },
+];
+
+/// Bytes of the kernel's own CPU mask.
+const MASK_BYTES: usize = 8;
+/// A nice value is told as 20 minus itself, so that it is never negative.
+const NICE_BIAS: i32 = 20;
+
+fn sched_yield(_: &mut Call<'_>) -> Outcome {
+    sched::yield_now();
+    Ok(0)
+}
+
+fn getcpu(call: &mut Call<'_>) -> Outcome {
+    if let Some(at) = call.optional_addr(0) {
+        user::write(at, mach::cpu::id().0)?;
+    }
+    if let Some(at) = call.optional_addr(1) {
+        user::write(at, 0u32)?;
+    }
+    Ok(0)
+}
+
+/// The thread that an argument names; 0 for the caller.
+fn named(call: &Call<'_>, index: usize) -> Result<Arc<Thread>, Errno> {
+    match u32::try_from(call.int(index)) {
+        Ok(0) => Ok(call.thread.arc()),
+        Ok(id) => task::find_thread(id).ok_or(Errno::ESRCH),
+        Err(_) => Err(Errno::EINVAL),
+    }
+}
+
+fn all_cpus() -> u64 {
+    (1 << mach::cpu::count()) - 1
+}
+
+fn getaffinity(call: &mut Call<'_>) -> Outcome {
+    let bytes = call.size(1);
+    if bytes < MASK_BYTES || bytes % 8 != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let mask = named(call, 0)?.sched.affinity() & all_cpus();
+    user::write(call.addr(2), mask)?;
+    Ok(MASK_BYTES)
+}
+
+fn setaffinity(call: &mut Call<'_>) -> Outcome {
+    let mut bytes = [0; MASK_BYTES];
+    let wanted = bytes.get_mut(..call.size(1).min(MASK_BYTES)).ok_or(Errno::EINVAL)?;
+    user::copy_in(call.addr(2), wanted)?;
+    let mask = u64::from_le_bytes(bytes) & all_cpus();
+    if mask == 0 {
+        return Err(Errno::EINVAL);
+    }
+    let thread = named(call, 0)?;
+    check_owner(call, &thread)?;
+    thread.sched.set_affinity(mask);
+    if !thread.sched.allows(thread.sched.last_cpu()) {
+        if core::ptr::eq(&*thread, call.thread) {
+            sched::migrate();
+        } else {
+            sched::interrupt(&thread);
+        }
+    }
+    Ok(0)
+}
+
+/// Only the owner of a thread, or somebody with CAP_SYS_NICE, may change how it runs.
+fn check_owner(call: &Call<'_>, thread: &Thread) -> Result<(), Errno> {
+    let own = call.thread.credentials.get();
+    let owner = thread.credentials.with(|credentials| credentials.user);
+    let same = [owner.real, owner.effective].contains(&own.user.effective);
+    if same || own.has(Capability::SysNice) { Ok(()) } else { Err(Errno::EPERM) }
+}
+
+/// The threads that getpriority(2) and setpriority(2) speak of.
+fn selected(call: &Call<'_>) -> Result<Vec<Arc<Thread>>, Errno> {
+    let who = call.uint(1);
+    let processes = match call.uint(0) {
+        PRIO_PROCESS => return Ok(alloc::vec![named(call, 1)?]),
+        PRIO_PGRP => {
+            let own = family::group_of(call.thread.process.id()).unwrap_or(0);
+            family::group_members(if who == 0 { own } else { who })
+        }
+        PRIO_USER => {
+            let own = call.thread.credentials.with(|credentials| credentials.user.real);
+            let uid = if who == 0 { own } else { who };
+            let mut all = family::processes();
+            all.retain(|process| {
+                process.first_thread().is_some_and(|thread| {
+                    thread.credentials.with(|credentials| credentials.user.real == uid)
+                })
+            });
+            all
+        }
+        _ => return Err(Errno::EINVAL),
+    };
+    Ok(processes.iter().flat_map(|process| process.threads()).collect())
+}
+
+fn getpriority(call: &mut Call<'_>) -> Outcome {
+    let best = selected(call)?.iter().map(|thread| thread.sched.nice()).min();
+    let best = best.ok_or(Errno::ESRCH)?;
+    Ok((NICE_BIAS - i32::from(best)).unsigned_abs() as usize)
+}
+
+fn setpriority(call: &mut Call<'_>) -> Outcome {
+    let nice = call.int(2).clamp(-20, 19) as i8;
+    let threads = selected(call)?;
+    if threads.is_empty() {
+        return Err(Errno::ESRCH);
+    }
+    for thread in &threads {
+        check_owner(call, thread)?;
+        if nice < thread.sched.nice() {
+            check_nicer(call, nice)?;
+        }
+        thread.sched.set_nice(nice);
+    }
+    Ok(0)
+}
+
+/// RLIMIT_NICE says how far down a nice value may go: 20 minus it.
+fn check_nicer(call: &Call<'_>, nice: i8) -> Result<(), Errno> {
+    let floor = call.thread.process.limits.soft(Resource::Nice);
+    let allowed = u64::from((NICE_BIAS - i32::from(nice)).unsigned_abs()) <= floor;
+    let privileged = call.thread.credentials.with(|own| own.has(Capability::SysNice));
+    if allowed || privileged { Ok(()) } else { Err(Errno::EACCES) }
+}
+
+fn getscheduler(call: &mut Call<'_>) -> Outcome {
+    named(call, 0)?;
+    Ok(SCHED_NORMAL as usize)
+}
+
+/// There is one policy; the others of ordinary programs are taken for it.
+fn setscheduler(call: &mut Call<'_>) -> Outcome {
+    const RESET_ON_FORK: u32 = 0x4000_0000;
+    named(call, 0)?;
+    let priority: i32 = user::read(call.addr(2))?;
+    match call.uint(1) & !RESET_ON_FORK {
+        SCHED_NORMAL | SCHED_BATCH | SCHED_IDLE if priority == 0 => Ok(0),
+        SCHED_FIFO | SCHED_RR if (1..=99).contains(&priority) => {
+            crate::missing::count_option("sched_setscheduler", call.arg(1));
+            Err(Errno::EPERM)
+        }
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+fn getparam(call: &mut Call<'_>) -> Outcome {
+    named(call, 0)?;
+    user::write(call.addr(1), 0i32)?;
+    Ok(0)
+}
+
+fn setparam(call: &mut Call<'_>) -> Outcome {
+    named(call, 0)?;
+    let priority: i32 = user::read(call.addr(1))?;
+    if priority == 0 { Ok(0) } else { Err(Errno::EINVAL) }
+}
+
+fn priority_bound(call: &Call<'_>, realtime: usize) -> Outcome {
+    match call.uint(0) {
+        SCHED_FIFO | SCHED_RR => Ok(realtime),
+        SCHED_NORMAL | SCHED_BATCH | SCHED_IDLE | SCHED_DEADLINE => Ok(0),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+fn rr_get_interval(call: &mut Call<'_>) -> Outcome {
+    named(call, 0)?;
+    timespec::write(call.addr(1), sched::SLICE)?;
+    Ok(0)
+}

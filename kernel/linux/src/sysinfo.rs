@@ -1,0 +1,158 @@
+//! What the system is: uname, sysinfo, host name; and calls that only refuse.
+
+use kernel::task::{self, Capability, family};
+use kernel::user;
+use linux_raw_sys::general::{
+    __NR_personality, __NR_ptrace, __NR_seccomp, __NR_setdomainname, __NR_sethostname,
+    __NR_sysinfo, __NR_syslog, __NR_uname,
+};
+use mach::sync::Spin;
+
+use crate::call::{Arg, Call, Entry, Outcome};
+use crate::errno::Errno;
+
+/// The calls of this family.
+pub const CALLS: &[Entry] = &[
+    Entry { number: __NR_uname, name: "uname", args: &[Arg::Address], handler: uname },
+    Entry { number: __NR_sysinfo, name: "sysinfo", args: &[Arg::Address], handler: sysinfo },
+    Entry {
+        number: __NR_sethostname,
+        name: "sethostname",
+        args: &[Arg::Buffer, Arg::Size],
+        handler: |call| set(call, &HOST_NAME),
+    },
+    Entry {
+        number: __NR_setdomainname,
+        name: "setdomainname",
+        args: &[Arg::Buffer, Arg::Size],
+        handler: |call| set(call, &DOMAIN_NAME),
+    },
+    Entry {
+        number: __NR_personality,
+        name: "personality",
+        args: &[Arg::Flags],
+        handler: personality,
+    },
+    Entry {
+        number: __NR_syslog,
+        name: "syslog",
+        args: &[Arg::Int, Arg::Address, Arg::Size],
+        handler: syslog,
+    },
+    Entry {
+        number: __NR_ptrace,
+        name: "ptrace",
+        args: &[Arg::Int, Arg::Int, Arg::Address, Arg::Address],
+        handler: |_| Err(Errno::EPERM),
+    },
+    Entry {
+        number: __NR_seccomp,
+        name: "seccomp",
+        args: &[Arg::Int, Arg::Flags, Arg::Address],
+        handler: |_| Err(Errno::EINVAL),
+    },
+];
+
+/// Bytes of each name, the final zero included.
+const NAME_BYTES: usize = 65;
+const NAMES: usize = 6;
+type HostName = [u8; NAME_BYTES];
+
+const fn name(text: &str) -> HostName {
+    let mut name = [0; NAME_BYTES];
+    let bytes = text.as_bytes();
+    let mut index = 0;
+    while index < bytes.len() && index < NAME_BYTES - 1 {
+        name[index] = bytes[index];
+        index += 1;
+    }
+    name
+}
+
+/// The release that programs see: what we offer is about Linux 6.12.
+pub const RELEASE: &str = "6.12.0-sietch";
+/// The version that programs see.
+pub const VERSION: &str = "#1 SMP PREEMPT_DYNAMIC Sietch";
+
+static HOST_NAME: Spin<HostName> = Spin::new(name("sietch"));
+static DOMAIN_NAME: Spin<HostName> = Spin::new(name("(none)"));
+
+/// The name of this machine, without its final zeros.
+pub fn host_name() -> alloc::vec::Vec<u8> {
+    let name = *HOST_NAME.lock();
+    name.into_iter().take_while(|&byte| byte != 0).collect()
+}
+
+/// Gives the machine its name.
+pub fn set_host_name(text: &str) {
+    *HOST_NAME.lock() = name(text);
+}
+
+/// `struct utsname`: system, node, release, version, machine, domain.
+fn uname(call: &mut Call<'_>) -> Outcome {
+    let names: [HostName; NAMES] = [
+        const { name("Linux") },
+        *HOST_NAME.lock(),
+        const { name(RELEASE) },
+        const { name(VERSION) },
+        const { name("x86_64") },
+        *DOMAIN_NAME.lock(),
+    ];
+    user::write(call.addr(0), names)?;
+    Ok(0)
+}
+
+fn set(call: &Call<'_>, place: &Spin<HostName>) -> Outcome {
+    call.thread.credentials.with(|who| who.require(Capability::SysAdmin))?;
+    let mut name = [0; NAME_BYTES];
+    let len = call.size(1);
+    if len >= NAME_BYTES {
+        return Err(Errno::EINVAL);
+    }
+    user::copy_in(call.addr(0), name.get_mut(..len).ok_or(Errno::EINVAL)?)?;
+    *place.lock() = name;
+    Ok(0)
+}
+
+/// Words of a `struct sysinfo`: uptime, three loads, eight sizes.
+const SYSINFO_WORDS: usize = 14;
+const PROCESSES_MAX: usize = u16::MAX as usize;
+
+/// Memory in bytes; there is no swap and no high memory.
+fn sysinfo(call: &mut Call<'_>) -> Outcome {
+    let memory = mach::mem::stats();
+    let load = (kernel::sched::runnable_count() as u64) << 16;
+    let mut words = [0u64; SYSINFO_WORDS];
+    words[0] = mach::time::now().as_nanos() / 1_000_000_000;
+    words[1..4].fill(load);
+    words[4] = memory.total_bytes;
+    words[5] = memory.free_bytes;
+    words[10] = task::thread_count().min(PROCESSES_MAX) as u64;
+    words[13] = 1;
+    user::write(call.addr(0), words)?;
+    debug_assert!(family::count() > 0, "somebody asks");
+    Ok(0)
+}
+
+/// Asks for the execution domain; there is only Linux'.
+fn personality(call: &mut Call<'_>) -> Outcome {
+    match call.uint(0) {
+        0 | u32::MAX => Ok(0),
+        wanted => {
+            crate::missing::count_option("personality", u64::from(wanted));
+            Err(Errno::EINVAL)
+        }
+    }
+}
+
+const SYSLOG_SIZE_UNREAD: i32 = 9;
+const SYSLOG_SIZE_BUFFER: i32 = 10;
+
+/// The kernel's log goes to the console; here it is empty.
+fn syslog(call: &mut Call<'_>) -> Outcome {
+    match call.int(0) {
+        0..=SYSLOG_SIZE_UNREAD => Ok(0),
+        SYSLOG_SIZE_BUFFER => Ok(0),
+        _ => Err(Errno::EINVAL),
+    }
+}

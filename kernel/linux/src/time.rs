@@ -1,0 +1,278 @@
+//! Clocks and sleeping.
+
+use base::{Duration, Instant};
+use kernel::clock;
+use kernel::error::{Error, Restart};
+use kernel::sched;
+use kernel::task::{self, Capability};
+use kernel::user;
+use linux_raw_sys::general::{
+    __NR_adjtimex, __NR_clock_adjtime, __NR_clock_getres, __NR_clock_gettime,
+    __NR_clock_nanosleep, __NR_clock_settime, __NR_gettimeofday, __NR_nanosleep,
+    __NR_settimeofday, __NR_time, CLOCK_BOOTTIME, CLOCK_BOOTTIME_ALARM, CLOCK_MONOTONIC,
+    CLOCK_MONOTONIC_COARSE, CLOCK_MONOTONIC_RAW, CLOCK_PROCESS_CPUTIME_ID, CLOCK_REALTIME,
+    CLOCK_REALTIME_ALARM, CLOCK_REALTIME_COARSE, CLOCK_TAI, CLOCK_THREAD_CPUTIME_ID,
+    TIMER_ABSTIME,
+};
+
+use crate::call::{Arg, Call, Entry, Outcome};
+use crate::errno::Errno;
+use crate::timespec;
+
+/// The calls of this family.
+pub const CALLS: &[Entry] = &[
+    Entry {
+        number: __NR_clock_gettime,
+        name: "clock_gettime",
+        args: &[Arg::Int, Arg::Address],
+        handler: clock_gettime,
+    },
+    Entry {
+        number: __NR_clock_getres,
+        name: "clock_getres",
+        args: &[Arg::Int, Arg::Address],
+        handler: clock_getres,
+    },
+    Entry {
+        number: __NR_clock_settime,
+        name: "clock_settime",
+        args: &[Arg::Int, Arg::Address],
+        handler: clock_settime,
+    },
+    Entry {
+        number: __NR_gettimeofday,
+        name: "gettimeofday",
+        args: &[Arg::Address, Arg::Address],
+        handler: gettimeofday,
+    },
+    Entry {
+        number: __NR_settimeofday,
+        name: "settimeofday",
+        args: &[Arg::Address, Arg::Address],
+        handler: settimeofday,
+    },
+    Entry { number: __NR_time, name: "time", args: &[Arg::Address], handler: time },
+    Entry {
+        number: __NR_nanosleep,
+        name: "nanosleep",
+        args: &[Arg::Address, Arg::Address],
+        handler: nanosleep,
+    },
+    Entry {
+        number: __NR_clock_nanosleep,
+        name: "clock_nanosleep",
+        args: &[Arg::Int, Arg::Flags, Arg::Address, Arg::Address],
+        handler: clock_nanosleep,
+    },
+    Entry { number: __NR_adjtimex, name: "adjtimex", args: &[Arg::Address], handler: adjtimex },
+    Entry {
+        number: __NR_clock_adjtime,
+        name: "clock_adjtime",
+        args: &[Arg::Int, Arg::Address],
+        handler: clock_adjtime,
+    },
+];
+
+/// Bits of a clock's number that name a thread's or process' CPU time: ~id << 3 | kind.
+const CPU_KIND: i32 = 7;
+const CPU_SCHED: i32 = 2;
+const CPU_THREAD: i32 = 4;
+
+/// A clock that a program can read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Clock {
+    /// Time since 1970.
+    Wall,
+    /// Time since the machine started.
+    Monotonic,
+    /// CPU time of a process; 0 for the caller's.
+    ProcessCpu(u32),
+    /// CPU time of a thread; 0 for the caller.
+    ThreadCpu(u32),
+}
+
+impl Clock {
+    /// The clock of Linux' number.
+    pub fn from_number(number: i32) -> Result<Self, Errno> {
+        match u32::try_from(number) {
+            Ok(CLOCK_REALTIME | CLOCK_REALTIME_COARSE | CLOCK_REALTIME_ALARM | CLOCK_TAI) => {
+                Ok(Self::Wall)
+            }
+            Ok(
+                CLOCK_MONOTONIC
+                | CLOCK_MONOTONIC_RAW
+                | CLOCK_MONOTONIC_COARSE
+                | CLOCK_BOOTTIME
+                | CLOCK_BOOTTIME_ALARM,
+            ) => Ok(Self::Monotonic),
+            Ok(CLOCK_PROCESS_CPUTIME_ID) => Ok(Self::ProcessCpu(0)),
+            Ok(CLOCK_THREAD_CPUTIME_ID) => Ok(Self::ThreadCpu(0)),
+            Ok(_) => Err(Errno::EINVAL),
+            Err(_) => Self::of_task(number),
+        }
+    }
+
+    fn of_task(number: i32) -> Result<Self, Errno> {
+        let id = !(number >> 3) as u32;
+        match number & CPU_KIND {
+            kind if kind & !CPU_THREAD > CPU_SCHED => Err(Errno::EINVAL),
+            kind if kind & CPU_THREAD != 0 => Ok(Self::ThreadCpu(id)),
+            _ => Ok(Self::ProcessCpu(id)),
+        }
+    }
+
+    /// What it shows.
+    pub fn now(self, call: &Call<'_>) -> Result<Duration, Errno> {
+        let nanos = match self {
+            Self::Wall => return Ok(clock::wall_now()),
+            Self::Monotonic => mach::time::now().as_nanos(),
+            Self::ProcessCpu(0) => call.thread.process.cpu_ns(),
+            Self::ThreadCpu(0) => call.thread.cpu_ns(),
+            Self::ProcessCpu(id) => task::family::find(id).ok_or(Errno::EINVAL)?.cpu_ns(),
+            Self::ThreadCpu(id) => task::find_thread(id).ok_or(Errno::EINVAL)?.cpu_ns(),
+        };
+        Ok(Duration::from_nanos(nanos))
+    }
+}
+
+fn clock_gettime(call: &mut Call<'_>) -> Outcome {
+    let now = Clock::from_number(call.int(0))?.now(call)?;
+    timespec::write(call.addr(1), now)?;
+    Ok(0)
+}
+
+/// All clocks count nanoseconds.
+fn clock_getres(call: &mut Call<'_>) -> Outcome {
+    Clock::from_number(call.int(0))?;
+    if let Some(at) = call.optional_addr(1) {
+        timespec::write(at, Duration::from_nanos(1))?;
+    }
+    Ok(0)
+}
+
+fn clock_settime(call: &mut Call<'_>) -> Outcome {
+    if Clock::from_number(call.int(0))? != Clock::Wall {
+        return Err(Errno::EINVAL);
+    }
+    let now = timespec::read(call.addr(1))?;
+    set_wall(call, now)
+}
+
+fn set_wall(call: &Call<'_>, now: Duration) -> Outcome {
+    call.thread.credentials.with(|credentials| credentials.require(Capability::SysTime))?;
+    mach::time::set_wall_clock(now);
+    Ok(0)
+}
+
+fn gettimeofday(call: &mut Call<'_>) -> Outcome {
+    if let Some(at) = call.optional_addr(0) {
+        user::write(at, timespec::words_micros(clock::wall_now()))?;
+    }
+    if let Some(at) = call.optional_addr(1) {
+        user::write(at, [0u32; 2])?;
+    }
+    Ok(0)
+}
+
+fn settimeofday(call: &mut Call<'_>) -> Outcome {
+    match call.optional_addr(0) {
+        Some(at) => {
+            let now = timespec::read_micros(at)?;
+            set_wall(call, now)
+        }
+        None => Ok(0),
+    }
+}
+
+fn time(call: &mut Call<'_>) -> Outcome {
+    let now = clock::wall_now().as_secs();
+    if let Some(at) = call.optional_addr(0) {
+        user::write(at, now)?;
+    }
+    Ok(now as usize)
+}
+
+fn nanosleep(call: &mut Call<'_>) -> Outcome {
+    let span = timespec::read(call.addr(0))?;
+    sleep_for(call, span, 1)
+}
+
+/// Sleeps for `span`; what is left after a signal goes to argument `rest`.
+fn sleep_for(call: &Call<'_>, span: Duration, rest: usize) -> Outcome {
+    let deadline = call.thread.call_deadline(mach::time::now() + span);
+    let outcome = sleep_until(call, deadline);
+    if outcome.is_err()
+        && let Some(at) = call.optional_addr(rest)
+    {
+        timespec::write(at, deadline.since(mach::time::now()))?;
+    }
+    outcome
+}
+
+fn sleep_until(call: &Call<'_>, deadline: Instant) -> Outcome {
+    while mach::time::now() < deadline {
+        if call.thread.has_deliverable_signal() {
+            return Err(Error::Interrupted(Restart::IfNoHandler).into());
+        }
+        sched::park_until(deadline);
+    }
+    Ok(0)
+}
+
+fn clock_nanosleep(call: &mut Call<'_>) -> Outcome {
+    let clock = Clock::from_number(call.int(0))?;
+    let span = timespec::read(call.addr(2))?;
+    let absolute = match call.uint(1) {
+        0 => false,
+        TIMER_ABSTIME => true,
+        _ => return Err(Errno::EINVAL),
+    };
+    match clock {
+        Clock::Wall if absolute => sleep_until(call, clock::instant_of_wall(span)),
+        Clock::Monotonic if absolute => sleep_until(call, Instant::START + span),
+        Clock::Wall | Clock::Monotonic => sleep_for(call, span, 3),
+        Clock::ThreadCpu(0) => Err(Errno::EINVAL),
+        Clock::ProcessCpu(_) | Clock::ThreadCpu(_) => {
+            crate::missing::count_option("clock_nanosleep", call.arg(0));
+            Err(Errno::EOPNOTSUPP)
+        }
+    }
+}
+
+/// Words of a `struct timex`, and some of them.
+const TIMEX_WORDS: usize = 26;
+const TIMEX_TICK_MICROS: usize = 11;
+const TIMEX_TIME: usize = 9;
+const TICK_MICROS: i64 = 10_000;
+/// The clock is not synchronised (`STA_UNSYNC`, `TIME_ERROR`).
+const TIMEX_STATUS: usize = 5;
+const STA_UNSYNC: i64 = 0x40;
+const TIME_ERROR: usize = 5;
+
+/// Tells the state of the clock; nothing can be adjusted.
+fn adjtimex(call: &mut Call<'_>) -> Outcome {
+    tell_clock(call, 0)
+}
+
+fn clock_adjtime(call: &mut Call<'_>) -> Outcome {
+    match Clock::from_number(call.int(0))? {
+        Clock::Wall => tell_clock(call, 1),
+        _ => Err(Errno::EOPNOTSUPP),
+    }
+}
+
+fn tell_clock(call: &Call<'_>, index: usize) -> Outcome {
+    let at = call.addr(index);
+    let modes: u32 = user::read(at)?;
+    if modes != 0 {
+        return Err(Errno::EPERM);
+    }
+    let mut words = [0i64; TIMEX_WORDS];
+    let [seconds, micros] = timespec::words_micros(clock::wall_now());
+    words[TIMEX_STATUS] = STA_UNSYNC;
+    words[TIMEX_TIME] = seconds;
+    words[TIMEX_TIME + 1] = micros;
+    words[TIMEX_TICK_MICROS] = TICK_MICROS;
+    user::write(at, words)?;
+    Ok(TIME_ERROR)
+}

@@ -1,0 +1,97 @@
+//! What programs do to enter the kernel: calls, faults, and being interrupted.
+
+use base::VirtAddr;
+use kernel::mm::{Access, FaultError};
+use kernel::signal::{self, Info, Origin, Signal, code};
+use kernel::task::{Thread, current};
+use mach::trap::{Exception, Kernel, UserRegs};
+
+use crate::{dispatch, leave};
+
+/// The Linux personality, as the machine sees it.
+struct Linux;
+
+static LINUX: Linux = Linux;
+
+/// From now on programs' traps come here; once at boot.
+pub fn install() {
+    mach::trap::install(&LINUX);
+}
+
+impl Kernel for Linux {
+    fn syscall(&self, regs: &mut UserRegs) {
+        dispatch::syscall(regs);
+    }
+
+    fn exception(&self, regs: &mut UserRegs, exception: Exception) {
+        let thread = current();
+        if let Some(info) = handle(&thread, regs, exception) {
+            signal::force(&thread, info);
+        }
+        leave::before_user(&thread, regs, None);
+    }
+
+    fn interrupted(&self, regs: &mut UserRegs) {
+        leave::before_user(&current(), regs, None);
+    }
+}
+
+/// Resolves a page fault, or says which signal the exception is.
+fn handle(thread: &Thread, regs: &UserRegs, exception: Exception) -> Option<Info> {
+    let ip = regs.rip;
+    let fault = |signal, code, address, vector, error| {
+        Some(Info { signal, code, origin: Origin::Fault { address, vector, error } })
+    };
+    match exception {
+        Exception::PageFault { addr, write, exec, present } => {
+            page_fault(thread, addr, write, exec, present)
+        }
+        Exception::DivideError => fault(Signal::FPE, code::FPE_INTDIV, ip, 0, 0),
+        Exception::Debug => fault(Signal::TRAP, code::TRAP_TRACE, ip, 1, 0),
+        Exception::Breakpoint => fault(Signal::TRAP, code::KERNEL, 0, 3, 0),
+        Exception::Overflow => fault(Signal::SEGV, code::KERNEL, 0, 4, 0),
+        Exception::BoundRange => fault(Signal::SEGV, code::KERNEL, 0, 5, 0),
+        Exception::InvalidOpcode => fault(Signal::ILL, code::ILL_ILLOPN, ip, 6, 0),
+        Exception::SegmentNotPresent { code } => fault(Signal::BUS, code::KERNEL, 0, 11, code),
+        Exception::StackFault { code } => fault(Signal::BUS, code::KERNEL, 0, 12, code),
+        Exception::GeneralProtection { code } => fault(Signal::SEGV, code::KERNEL, 0, 13, code),
+        Exception::AlignmentCheck => fault(Signal::BUS, code::BUS_ADRALN, 0, 17, 0),
+        Exception::FloatingPoint => fault(Signal::FPE, code::FPE_FLTINV, ip, 16, 0),
+        Exception::Simd => fault(Signal::FPE, code::FPE_FLTINV, ip, 19, 0),
+        Exception::Other { vector } => {
+            fault(Signal::SEGV, code::KERNEL, 0, u32::from(vector), 0)
+        }
+    }
+}
+
+const PAGE_FAULT: u32 = 14;
+const FROM_USER: u32 = 4;
+
+fn page_fault(
+    thread: &Thread,
+    addr: VirtAddr,
+    write: bool,
+    exec: bool,
+    present: bool,
+) -> Option<Info> {
+    let access = match (write, exec) {
+        (true, _) => Access::Write,
+        (_, true) => Access::Execute,
+        _ => Access::Read,
+    };
+    let space = thread.process.space.get();
+    let (signal, code) = match space.fault(addr, access) {
+        Ok(()) => return None,
+        Err(FaultError::NotMapped) => (Signal::SEGV, code::SEGV_MAPERR),
+        Err(FaultError::Forbidden) => (Signal::SEGV, code::SEGV_ACCERR),
+        Err(FaultError::Bus) => (Signal::BUS, code::BUS_ADRERR),
+        Err(FaultError::OutOfMemory) => {
+            crate::death::out_of_memory(thread);
+            (Signal::KILL, code::KERNEL)
+        }
+    };
+    let bits = [(present, 1), (write, 2), (exec, 16)];
+    let error = bits.iter().filter(|(set, _)| *set).fold(FROM_USER, |sum, (_, bit)| sum | bit);
+    let origin = Origin::Fault { address: addr.0, vector: PAGE_FAULT, error };
+    Some(Info { signal, code, origin })
+}

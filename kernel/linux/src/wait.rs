@@ -1,0 +1,166 @@
+//! wait4 and waitid: hearing of children.
+
+use base::{Duration, VirtAddr};
+use kernel::error::{Error, Restart};
+use kernel::signal::{DefaultAction, Info, Origin, Signal, code};
+use kernel::sync::Wait;
+use kernel::task::family::{self, Wanted, Whom};
+use kernel::task::{Change, ExitStatus, Report, Usage};
+use kernel::user;
+use linux_raw_sys::general::{
+    __NR_wait4, __NR_waitid, __WALL, __WCLONE, __WNOTHREAD, P_ALL, P_PGID, P_PID, WCONTINUED,
+    WEXITED, WNOHANG, WNOWAIT, WUNTRACED,
+};
+
+use crate::call::{Arg, Call, Entry, Outcome};
+use crate::errno::Errno;
+use crate::{siginfo, timespec};
+
+/// The calls of this family.
+pub const CALLS: &[Entry] = &[
+    Entry {
+        number: __NR_wait4,
+        name: "wait4",
+        args: &[Arg::Int, Arg::Address, Arg::Flags, Arg::Address],
+        handler: wait4,
+    },
+    Entry {
+        number: __NR_waitid,
+        name: "waitid",
+        args: &[Arg::Int, Arg::Int, Arg::Address, Arg::Flags, Arg::Address],
+        handler: waitid,
+    },
+];
+
+const COMMON: u32 = WNOHANG | __WALL | __WCLONE | __WNOTHREAD;
+const CORE_BIT: u32 = 0x80;
+const STOPPED: u32 = 0x7f;
+const CONTINUED: u32 = 0xffff;
+
+/// Words of a `struct rusage`.
+pub const USAGE_WORDS: usize = 18;
+
+/// `struct rusage`: user time, system time, then 14 counters.
+pub fn encode_usage(usage: &Usage) -> [i64; USAGE_WORDS] {
+    let mut words = [0; USAGE_WORDS];
+    let [seconds, micros] = timespec::words_micros(Duration::from_nanos(usage.cpu_ns));
+    let counter = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+    words[0] = seconds;
+    words[1] = micros;
+    words[4] = counter(usage.resident_bytes_max / 1024);
+    words[8] = counter(usage.minor_faults);
+    words[9] = counter(usage.major_faults);
+    words[16] = counter(usage.switches_voluntary);
+    words[17] = counter(usage.switches_forced);
+    words
+}
+
+fn wanted(flags: u32) -> Wanted {
+    Wanted {
+        ended: flags & WEXITED != 0,
+        stopped: flags & WUNTRACED != 0,
+        continued: flags & WCONTINUED != 0,
+        silent: if flags & __WALL != 0 { None } else { Some(flags & __WCLONE != 0) },
+        keep: flags & WNOWAIT != 0,
+    }
+}
+
+/// Waits, or looks once; `None` if nothing has happened yet.
+fn wait(call: &Call<'_>, whom: Whom, flags: u32) -> Result<Option<Report>, Errno> {
+    let process = &call.thread.process;
+    let wanted = wanted(flags);
+    if flags & WNOHANG != 0 {
+        return Ok(family::poll_children(process, whom, wanted)?);
+    }
+    let how = Wait::INTERRUPTIBLE.restart(Restart::IfAsked);
+    let found = process.children_changed.wait(how, || {
+        family::poll_children(process, whom, wanted).transpose()
+    });
+    match found {
+        Ok(report) => Ok(Some(report?)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn wait4(call: &mut Call<'_>) -> Outcome {
+    let flags = call.uint(2);
+    if flags & !(COMMON | WUNTRACED | WCONTINUED) != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let whom = match call.int(0) {
+        -1 => Whom::Any,
+        0 => Whom::Group(own_group(call)?),
+        pid @ 1.. => Whom::Process(pid.unsigned_abs()),
+        i32::MIN => return Err(Errno::ESRCH),
+        group => Whom::Group(group.unsigned_abs()),
+    };
+    let Some(report) = wait(call, whom, flags | WEXITED)? else { return Ok(0) };
+    if let Some(at) = call.optional_addr(1) {
+        user::write(at, encode_status(report.change))?;
+    }
+    tell_usage(call.optional_addr(3), &report)?;
+    Ok(report.pid as usize)
+}
+
+fn own_group(call: &Call<'_>) -> Result<u32, Errno> {
+    family::group_of(call.thread.process.id()).ok_or(Errno::ESRCH)
+}
+
+fn tell_usage(at: Option<VirtAddr>, report: &Report) -> Result<(), Error> {
+    at.map_or(Ok(()), |at| user::write(at, encode_usage(&report.usage)))
+}
+
+/// As the macros of wait(2) take it apart.
+fn encode_status(change: Change) -> u32 {
+    match change {
+        Change::Ended(ExitStatus::Exited(status)) => u32::from(status) << 8,
+        Change::Ended(ExitStatus::Killed(signal)) => {
+            let core = signal.default_action() == DefaultAction::Core;
+            signal.number() | if core { CORE_BIT } else { 0 }
+        }
+        Change::Stopped(signal) => signal.number() << 8 | STOPPED,
+        Change::Continued => CONTINUED,
+    }
+}
+
+fn waitid(call: &mut Call<'_>) -> Outcome {
+    let flags = call.uint(3);
+    let events = WEXITED | WUNTRACED | WCONTINUED;
+    if flags & !(COMMON | events | WNOWAIT) != 0 || flags & events == 0 {
+        return Err(Errno::EINVAL);
+    }
+    let id = || u32::try_from(call.int(1)).ok().ok_or(Errno::EINVAL);
+    let whom = match call.uint(0) {
+        P_ALL => Whom::Any,
+        P_PID => Whom::Process(id()?),
+        P_PGID if call.int(1) == 0 => Whom::Group(own_group(call)?),
+        P_PGID => Whom::Group(id()?),
+        _ => return Err(Errno::EINVAL),
+    };
+    let report = wait(call, whom, flags)?;
+    if let Some(at) = call.optional_addr(2) {
+        let bytes = report.as_ref().map_or([0; siginfo::BYTES], |report| {
+            siginfo::encode(&describe(report))
+        });
+        user::copy_out(&bytes, at)?;
+    }
+    if let Some(report) = &report {
+        tell_usage(call.optional_addr(4), report)?;
+    }
+    Ok(0)
+}
+
+fn describe(report: &Report) -> Info {
+    let (code, status) = match report.change {
+        Change::Ended(ExitStatus::Exited(status)) => (code::CHILD_EXITED, u32::from(status)),
+        Change::Ended(ExitStatus::Killed(signal)) => {
+            let core = signal.default_action() == DefaultAction::Core;
+            (if core { code::CHILD_DUMPED } else { code::CHILD_KILLED }, signal.number())
+        }
+        Change::Stopped(signal) => (code::CHILD_STOPPED, signal.number()),
+        Change::Continued => (code::CHILD_CONTINUED, Signal::CONT.number()),
+    };
+    let origin =
+        Origin::Child { pid: report.pid, uid: report.uid, status, used_ns: report.usage.cpu_ns };
+    Info { signal: Signal::CHLD, code, origin }
+}
