@@ -16,7 +16,13 @@ pub const CALLS: &[Entry] = &[
     Entry {
         number: __NR_clone,
         name: "clone",
-        args: &[Arg::Flags, Arg::Address, Arg::Address, Arg::Address, Arg::Address],
+        args: &[
+            Arg::Flags,
+            Arg::Address,
+            Arg::Address,
+            Arg::Address,
+            Arg::Address,
+        ],
         handler: clone,
     },
     Entry {
@@ -25,8 +31,18 @@ pub const CALLS: &[Entry] = &[
         args: &[Arg::Address, Arg::Size],
         handler: clone3,
     },
-    Entry { number: __NR_fork, name: "fork", args: &[], handler: fork },
-    Entry { number: __NR_vfork, name: "vfork", args: &[], handler: vfork },
+    Entry {
+        number: __NR_fork,
+        name: "fork",
+        args: &[],
+        handler: fork,
+    },
+    Entry {
+        number: __NR_vfork,
+        name: "vfork",
+        args: &[],
+        handler: vfork,
+    },
 ];
 
 /// The part of the old flags that is the signal at exit.
@@ -71,8 +87,14 @@ fn vfork(call: &mut Call<'_>) -> Outcome {
 
 fn simple(call: &mut Call<'_>, flags: CloneFlags) -> Outcome {
     let exit_signal = u64::from(Signal::CHLD.number());
-    let wish =
-        Wish { flags: flags.bits(), exit_signal, stack: 0, parent_tid: 0, child_tid: 0, tls: 0 };
+    let wish = Wish {
+        flags: flags.bits(),
+        exit_signal,
+        stack: 0,
+        parent_tid: 0,
+        child_tid: 0,
+        tls: 0,
+    };
     make(call, &wish)
 }
 
@@ -90,8 +112,19 @@ fn clone3(call: &mut Call<'_>) -> Outcome {
     for (index, word) in words.iter_mut().take(bytes / 8).enumerate() {
         *word = user::read(call.addr(0) + index as u64 * 8)?;
     }
-    let [flags, _, child_tid, parent_tid, exit_signal, stack, stack_len, tls, _, set_tids, _] =
-        words;
+    let [
+        flags,
+        _,
+        child_tid,
+        parent_tid,
+        exit_signal,
+        stack,
+        stack_len,
+        tls,
+        _,
+        set_tids,
+        _,
+    ] = words;
     let stack_given = stack != 0;
     if stack_given != (stack_len != 0) || set_tids != 0 || exit_signal & !EXIT_SIGNAL != 0 {
         return Err(Errno::EINVAL);
@@ -100,7 +133,17 @@ fn clone3(call: &mut Call<'_>) -> Outcome {
         return Err(Errno::EINVAL);
     }
     let stack = stack.checked_add(stack_len).ok_or(Errno::EINVAL)?;
-    make(call, &Wish { flags, exit_signal, stack, parent_tid, child_tid, tls })
+    make(
+        call,
+        &Wish {
+            flags,
+            exit_signal,
+            stack,
+            parent_tid,
+            child_tid,
+            tls,
+        },
+    )
 }
 
 fn make(call: &mut Call<'_>, wish: &Wish) -> Outcome {

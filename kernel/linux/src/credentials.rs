@@ -16,7 +16,12 @@ use crate::errno::Errno;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
-    Entry { number: __NR_getuid, name: "getuid", args: &[], handler: |c| tell(c, |w| w.user.real) },
+    Entry {
+        number: __NR_getuid,
+        name: "getuid",
+        args: &[],
+        handler: |c| tell(c, |w| w.user.real),
+    },
     Entry {
         number: __NR_geteuid,
         name: "geteuid",
@@ -47,8 +52,18 @@ pub const CALLS: &[Entry] = &[
         args: &[Arg::Address, Arg::Address, Arg::Address],
         handler: |c| tell_three(c, |w| w.group),
     },
-    Entry { number: __NR_setuid, name: "setuid", args: &[Arg::Int], handler: |c| set(c, USER) },
-    Entry { number: __NR_setgid, name: "setgid", args: &[Arg::Int], handler: |c| set(c, GROUP) },
+    Entry {
+        number: __NR_setuid,
+        name: "setuid",
+        args: &[Arg::Int],
+        handler: |c| set(c, USER),
+    },
+    Entry {
+        number: __NR_setgid,
+        name: "setgid",
+        args: &[Arg::Int],
+        handler: |c| set(c, GROUP),
+    },
     Entry {
         number: __NR_setreuid,
         name: "setreuid",
@@ -124,8 +139,11 @@ struct Kind {
     put: fn(&mut Credentials, IdSet),
 }
 
-const USER: Kind =
-    Kind { privilege: Capability::Setuid, get: |who| who.user, put: Credentials::set_user };
+const USER: Kind = Kind {
+    privilege: Capability::Setuid,
+    get: |who| who.user,
+    put: Credentials::set_user,
+};
 const GROUP: Kind = Kind {
     privilege: Capability::Setgid,
     get: |who| who.group,
@@ -160,9 +178,18 @@ fn set(call: &Call<'_>, kind: Kind) -> Outcome {
     let who = call.thread.credentials.get();
     let old = (kind.get)(&who);
     let new = if who.has(kind.privilege) {
-        IdSet { real: id, effective: id, saved: id, fs: id }
+        IdSet {
+            real: id,
+            effective: id,
+            saved: id,
+            fs: id,
+        }
     } else if old.real == id || old.saved == id {
-        IdSet { effective: id, fs: id, ..old }
+        IdSet {
+            effective: id,
+            fs: id,
+            ..old
+        }
     } else {
         return Err(Errno::EPERM);
     };
@@ -187,7 +214,16 @@ fn set_two(call: &Call<'_>, kind: Kind) -> Outcome {
     let follows = real != KEEP || (effective != KEEP && effective != old.real);
     let saved = if follows { new_effective } else { old.saved };
     let real = or_keep(real, old.real);
-    replace(call, kind, IdSet { real, effective: new_effective, saved, fs: new_effective });
+    replace(
+        call,
+        kind,
+        IdSet {
+            real,
+            effective: new_effective,
+            saved,
+            fs: new_effective,
+        },
+    );
     Ok(0)
 }
 
@@ -202,7 +238,16 @@ fn set_three(call: &Call<'_>, kind: Kind) -> Outcome {
     let effective = or_keep(wanted[1], old.effective);
     let real = or_keep(wanted[0], old.real);
     let saved = or_keep(wanted[2], old.saved);
-    replace(call, kind, IdSet { real, effective, saved, fs: effective });
+    replace(
+        call,
+        kind,
+        IdSet {
+            real,
+            effective,
+            saved,
+            fs: effective,
+        },
+    );
     Ok(0)
 }
 
@@ -243,7 +288,10 @@ fn setgroups(call: &mut Call<'_>) -> Outcome {
     let groups: Vec<u32> = (0..count as u64)
         .map(|index| user::read(call.addr(1) + index * 4))
         .collect::<kernel::Result<_>>()?;
-    let who = Credentials { groups: groups.into(), ..Credentials::clone(&old) };
+    let who = Credentials {
+        groups: groups.into(),
+        ..Credentials::clone(&old)
+    };
     drop(call.thread.credentials.replace(Arc::new(who)));
     Ok(0)
 }
@@ -270,7 +318,11 @@ fn cap_header(call: &Call<'_>) -> Result<(usize, u32), Errno> {
 fn capget(call: &mut Call<'_>) -> Outcome {
     let header = cap_header(call);
     let Some(data) = call.optional_addr(1) else {
-        return if header == Err(Errno::EINVAL) { Ok(0) } else { header.map(|_| 0) };
+        return if header == Err(Errno::EINVAL) {
+            Ok(0)
+        } else {
+            header.map(|_| 0)
+        };
     };
     let (halves, thread) = header?;
     let who = match thread {
@@ -280,7 +332,11 @@ fn capget(call: &mut Call<'_>) -> Outcome {
     let caps = who.capabilities;
     for half in 0..halves {
         let part = |set: u64| (set >> (32 * half)) as u32;
-        let words = [part(caps.effective), part(caps.permitted), part(caps.inheritable)];
+        let words = [
+            part(caps.effective),
+            part(caps.permitted),
+            part(caps.inheritable),
+        ];
         user::write(data + half as u64 * 12, words)?;
     }
     Ok(0)

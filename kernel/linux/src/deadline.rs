@@ -51,11 +51,11 @@ fn duration([seconds, fraction]: Pair, unit_ns: i64) -> Result<Duration> {
 }
 
 /// `span` from now on; zero is a moment that has passed, and costs no look at the clock.
-fn fresh(_call: &Call<'_>, span: Duration) -> Instant {
+fn fresh(call: &Call<'_>, span: Duration) -> Instant {
     if span.is_zero() {
         return Instant::START;
     }
-    mach::time::now() + span
+    call.thread.call_deadline(mach::time::now() + span)
 }
 
 /// Stores what is left of the limit at `at`, as Linux does; a bad address is ignored.

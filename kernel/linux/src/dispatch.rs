@@ -13,9 +13,18 @@ use crate::{leave, missing, strace, table};
 pub fn syscall(regs: &mut UserRegs) {
     let thread = current();
     let outcome = if thread.flags().contains(Flags::TRACE) {
-        strace::trace(&mut Call { thread: &thread, regs }, run)
+        strace::trace(
+            &mut Call {
+                thread: &thread,
+                regs,
+            },
+            run,
+        )
     } else {
-        run(&mut Call { thread: &thread, regs })
+        run(&mut Call {
+            thread: &thread,
+            regs,
+        })
     };
     let interrupted = match outcome {
         Ok(value) => {

@@ -14,6 +14,15 @@ macro_rules! numbers {
                 #[doc = concat!("Linux' ", stringify!($name), ".")]
                 pub const $name: Self = Self(errno::$name as u16);
             )*
+
+            /// Its name, for people.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$name => stringify!($name),)*
+                    Self(ERESTARTSYS) => "ERESTARTSYS",
+                    _ => "ERESTARTNOHAND",
+                }
+            }
         }
     };
 }

@@ -17,7 +17,14 @@ use crate::timespec;
 pub const CALLS: &[Entry] = &[Entry {
     number: __NR_futex,
     name: "futex",
-    args: &[Arg::Address, Arg::Flags, Arg::Int, Arg::Address, Arg::Address, Arg::Int],
+    args: &[
+        Arg::Address,
+        Arg::Flags,
+        Arg::Int,
+        Arg::Address,
+        Arg::Address,
+        Arg::Int,
+    ],
     handler: futex,
 }];
 
@@ -86,7 +93,11 @@ fn requeue(call: &Call<'_>, private: bool, check: Option<(VirtAddr, u32)>) -> Ou
     let from = futex::key_of(call.addr(0), private)?;
     let to = futex::key_of(call.addr(4), private)?;
     let (woken, moved) = futex::requeue(from, to, wake_count, move_count, check)?;
-    Ok(if check.is_some() { woken + moved } else { woken })
+    Ok(if check.is_some() {
+        woken + moved
+    } else {
+        woken
+    })
 }
 
 /// The changes of `FUTEX_WAKE_OP`, by number.
@@ -115,8 +126,11 @@ fn decode(code: u32) -> Result<Operation, Errno> {
     let signed = |bits: u32| ((bits << 20) as i32 >> 20) as u32;
     let change = code >> 28;
     let operand = signed(code >> 12);
-    let operand =
-        if change & SHIFT_OPERAND != 0 { 1u32.wrapping_shl(operand) } else { operand };
+    let operand = if change & SHIFT_OPERAND != 0 {
+        1u32.wrapping_shl(operand)
+    } else {
+        operand
+    };
     Ok(Operation {
         change: *CHANGES.get((change & 7) as usize).ok_or(Errno::ENOSYS)?,
         operand,
@@ -130,5 +144,12 @@ fn wake_op(call: &Call<'_>, private: bool) -> Outcome {
     let first = futex::key_of(call.addr(0), private)?;
     let second = futex::key_of(call.addr(4), private)?;
     let counts = (count(call.int(2)), count(call.int(3)));
-    Ok(futex::wake_with(first, second, call.addr(4), operation, counts.0, counts.1)?)
+    Ok(futex::wake_with(
+        first,
+        second,
+        call.addr(4),
+        operation,
+        counts.0,
+        counts.1,
+    )?)
 }

@@ -30,7 +30,12 @@ pub fn before_user(thread: &Thread, regs: &mut UserRegs, mut interrupted: Option
             break;
         }
         if due.contains(Flags::EXIT) {
-            task::exit_thread(thread.process.exit_status().unwrap_or(ExitStatus::Exited(0)));
+            task::exit_thread(
+                thread
+                    .process
+                    .exit_status()
+                    .unwrap_or(ExitStatus::Exited(0)),
+            );
         }
         if due.contains(Flags::STOP) {
             signal::wait_while_stopped(thread);
@@ -60,7 +65,12 @@ fn deliver(thread: &Thread, regs: &mut UserRegs, interrupted: &mut Option<Restar
             death::note(thread, &info, regs.rip);
             thread.process.begin_exit_by(info, regs.rip);
         }
-        Some(Delivery::Call { info, action, address, mask_after }) => {
+        Some(Delivery::Call {
+            info,
+            action,
+            address,
+            mask_after,
+        }) => {
             if let Some(rule) = interrupted.take() {
                 let asked = action.flags.contains(ActionFlags::RESTART);
                 if rule == Restart::IfAsked && asked {

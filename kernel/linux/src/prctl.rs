@@ -7,9 +7,7 @@ use base::VirtAddr;
 use kernel::signal::Signal;
 use kernel::task::{CAPABILITY_MAX, Capability, Credentials, Name};
 use kernel::user;
-use linux_raw_sys::general::{
-    __NR_arch_prctl, __NR_prctl, ARCH_GET_FS, ARCH_GET_GS, ARCH_SET_FS, ARCH_SET_GS,
-};
+use linux_raw_sys::general::{__NR_arch_prctl, __NR_prctl, ARCH_SET_FS};
 use linux_raw_sys::prctl::{
     PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, PR_CAP_AMBIENT_IS_SET, PR_CAP_AMBIENT_LOWER,
     PR_CAP_AMBIENT_RAISE, PR_CAPBSET_DROP, PR_CAPBSET_READ, PR_GET_CHILD_SUBREAPER,
@@ -37,6 +35,11 @@ pub const CALLS: &[Entry] = &[
         handler: arch_prctl,
     },
 ];
+
+/// The other requests of arch_prctl(2) (asm/prctl.h).
+const ARCH_SET_GS: u32 = 0x1001;
+const ARCH_GET_FS: u32 = 0x1003;
+const ARCH_GET_GS: u32 = 0x1004;
 
 /// Timers fire exactly, whatever slack a program allows; this is Linux' default.
 const TIMER_SLACK_NS: usize = 50_000;
@@ -69,11 +72,16 @@ fn prctl(call: &mut Call<'_>) -> Outcome {
             if value != 0 && Signal::new(call.uint(1)).is_none() {
                 return Err(Errno::EINVAL);
             }
-            call.thread.parent_death_signal.store(call.uint(1), Ordering::Relaxed);
+            call.thread
+                .parent_death_signal
+                .store(call.uint(1), Ordering::Relaxed);
             Ok(0)
         }
         PR_GET_PDEATHSIG => {
-            user::write(call.addr(1), call.thread.parent_death_signal.load(Ordering::Relaxed))?;
+            user::write(
+                call.addr(1),
+                call.thread.parent_death_signal.load(Ordering::Relaxed),
+            )?;
             Ok(0)
         }
         PR_SET_KEEPCAPS => {
@@ -82,17 +90,19 @@ fn prctl(call: &mut Call<'_>) -> Outcome {
             Ok(0)
         }
         PR_GET_KEEPCAPS => Ok(look(call, |who| usize::from(who.keep_capabilities))),
-        PR_CAPBSET_READ => Ok(look(call, |who| who.capabilities.bounding >> capability(value)? & 1)
-            .ok_or(Errno::EINVAL)? as usize),
+        PR_CAPBSET_READ => {
+            let number = capability(value).ok_or(Errno::EINVAL)?;
+            Ok((look(call, |who| who.capabilities.bounding) >> number & 1) as usize)
+        }
         PR_CAPBSET_DROP => drop_from_bounding_set(call),
         PR_CAP_AMBIENT => ambient(call),
         PR_SET_NO_NEW_PRIVS if value == 1 => {
             process.no_new_privileges.store(true, Ordering::Relaxed);
             Ok(0)
         }
-        PR_GET_NO_NEW_PRIVS => {
-            Ok(usize::from(process.no_new_privileges.load(Ordering::Relaxed)))
-        }
+        PR_GET_NO_NEW_PRIVS => Ok(usize::from(
+            process.no_new_privileges.load(Ordering::Relaxed),
+        )),
         // Accepted for their side effects on Linux, which are none here.
         PR_SET_THP_DISABLE | PR_SET_TIMERSLACK | PR_SET_VMA | PR_MCE_KILL | PR_SET_PTRACER => Ok(0),
         PR_GET_TIMERSLACK => Ok(TIMER_SLACK_NS),
@@ -140,7 +150,9 @@ fn change(call: &Call<'_>, change: impl FnOnce(&mut Credentials)) {
 }
 
 fn capability(value: u64) -> Option<u32> {
-    u32::try_from(value).ok().filter(|&number| number <= CAPABILITY_MAX)
+    u32::try_from(value)
+        .ok()
+        .filter(|&number| number <= CAPABILITY_MAX)
 }
 
 fn drop_from_bounding_set(call: &Call<'_>) -> Outcome {

@@ -14,16 +14,66 @@ use crate::errno::Errno;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
-    Entry { number: __NR_getpid, name: "getpid", args: &[], handler: getpid },
-    Entry { number: __NR_gettid, name: "gettid", args: &[], handler: gettid },
-    Entry { number: __NR_getppid, name: "getppid", args: &[], handler: getppid },
-    Entry { number: __NR_getpgid, name: "getpgid", args: &[Arg::Int], handler: getpgid },
-    Entry { number: __NR_getpgrp, name: "getpgrp", args: &[], handler: getpgrp },
-    Entry { number: __NR_setpgid, name: "setpgid", args: &[Arg::Int, Arg::Int], handler: setpgid },
-    Entry { number: __NR_getsid, name: "getsid", args: &[Arg::Int], handler: getsid },
-    Entry { number: __NR_setsid, name: "setsid", args: &[], handler: setsid },
-    Entry { number: __NR_exit, name: "exit", args: &[Arg::Int], handler: exit },
-    Entry { number: __NR_exit_group, name: "exit_group", args: &[Arg::Int], handler: exit_group },
+    Entry {
+        number: __NR_getpid,
+        name: "getpid",
+        args: &[],
+        handler: getpid,
+    },
+    Entry {
+        number: __NR_gettid,
+        name: "gettid",
+        args: &[],
+        handler: gettid,
+    },
+    Entry {
+        number: __NR_getppid,
+        name: "getppid",
+        args: &[],
+        handler: getppid,
+    },
+    Entry {
+        number: __NR_getpgid,
+        name: "getpgid",
+        args: &[Arg::Int],
+        handler: getpgid,
+    },
+    Entry {
+        number: __NR_getpgrp,
+        name: "getpgrp",
+        args: &[],
+        handler: getpgrp,
+    },
+    Entry {
+        number: __NR_setpgid,
+        name: "setpgid",
+        args: &[Arg::Int, Arg::Int],
+        handler: setpgid,
+    },
+    Entry {
+        number: __NR_getsid,
+        name: "getsid",
+        args: &[Arg::Int],
+        handler: getsid,
+    },
+    Entry {
+        number: __NR_setsid,
+        name: "setsid",
+        args: &[],
+        handler: setsid,
+    },
+    Entry {
+        number: __NR_exit,
+        name: "exit",
+        args: &[Arg::Int],
+        handler: exit,
+    },
+    Entry {
+        number: __NR_exit_group,
+        name: "exit_group",
+        args: &[Arg::Int],
+        handler: exit_group,
+    },
     Entry {
         number: __NR_set_tid_address,
         name: "set_tid_address",
@@ -70,12 +120,16 @@ fn named(call: &Call<'_>, index: usize) -> Result<u32, Errno> {
 
 fn getpgid(call: &mut Call<'_>) -> Outcome {
     let id = named(call, 0).map_err(|_| Errno::ESRCH)?;
-    family::group_of(id).map(|group| group as usize).ok_or(Errno::ESRCH)
+    family::group_of(id)
+        .map(|group| group as usize)
+        .ok_or(Errno::ESRCH)
 }
 
 fn getpgrp(call: &mut Call<'_>) -> Outcome {
     let id = call.thread.process.id();
-    family::group_of(id).map(|group| group as usize).ok_or(Errno::ESRCH)
+    family::group_of(id)
+        .map(|group| group as usize)
+        .ok_or(Errno::ESRCH)
 }
 
 fn setpgid(call: &mut Call<'_>) -> Outcome {
@@ -90,7 +144,9 @@ fn setpgid(call: &mut Call<'_>) -> Outcome {
 
 fn getsid(call: &mut Call<'_>) -> Outcome {
     let id = named(call, 0).map_err(|_| Errno::ESRCH)?;
-    family::session_of(id).map(|session| session as usize).ok_or(Errno::ESRCH)
+    family::session_of(id)
+        .map(|session| session as usize)
+        .ok_or(Errno::ESRCH)
 }
 
 fn setsid(call: &mut Call<'_>) -> Outcome {
@@ -121,7 +177,9 @@ fn set_robust_list(call: &mut Call<'_>) -> Outcome {
     if call.size(1) != ROBUST_HEAD_BYTES {
         return Err(Errno::EINVAL);
     }
-    call.thread.robust_list.store(call.arg(0), Ordering::Relaxed);
+    call.thread
+        .robust_list
+        .store(call.arg(0), Ordering::Relaxed);
     Ok(0)
 }
 

@@ -30,8 +30,10 @@ fn getrandom(call: &mut Call<'_>) -> Outcome {
     let mut chunk = [0; CHUNK_BYTES];
     while done < wanted && !(done > 0 && call.thread.has_deliverable_signal()) {
         let len = (wanted - done).min(CHUNK_BYTES);
-        let Some(part) = chunk.get_mut(..len) else { break };
-        mach::random::fill(part);
+        let Some(part) = chunk.get_mut(..len) else {
+            break;
+        };
+        kernel::random::fill(part);
         user::copy_out(part, call.addr(0) + done as u64)?;
         done += len;
     }

@@ -36,7 +36,12 @@ pub const CALLS: &[Entry] = &[
         args: &[Arg::Int, Arg::Address],
         handler: getrusage,
     },
-    Entry { number: __NR_times, name: "times", args: &[Arg::Address], handler: times },
+    Entry {
+        number: __NR_times,
+        name: "times",
+        args: &[Arg::Address],
+        handler: times,
+    },
 ];
 
 /// What fs.nr_open allows: no table of descriptors is larger.
@@ -61,12 +66,7 @@ fn setrlimit(call: &mut Call<'_>) -> Outcome {
     Ok(0)
 }
 
-fn set(
-    call: &Call<'_>,
-    process: &Process,
-    resource: Resource,
-    limit: Limit,
-) -> Result<(), Errno> {
+fn set(call: &Call<'_>, process: &Process, resource: Resource, limit: Limit) -> Result<(), Errno> {
     if limit.soft > limit.hard {
         return Err(Errno::EINVAL);
     }
@@ -74,7 +74,9 @@ fn set(
         return Err(Errno::EPERM);
     }
     if limit.hard > process.limits.get(resource).hard {
-        call.thread.credentials.with(|who| who.require(Capability::SysResource))?;
+        call.thread
+            .credentials
+            .with(|who| who.require(Capability::SysResource))?;
     }
     process.limits.set(resource, limit);
     Ok(())
@@ -90,7 +92,10 @@ fn prlimit64(call: &mut Call<'_>) -> Outcome {
             process
         }
     };
-    let new = call.optional_addr(2).map(user::read::<[u64; 2]>).transpose()?;
+    let new = call
+        .optional_addr(2)
+        .map(user::read::<[u64; 2]>)
+        .transpose()?;
     let old = process.limits.get(resource);
     if let Some([soft, hard]) = new {
         set(call, &process, resource, Limit { soft, hard })?;

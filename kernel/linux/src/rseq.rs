@@ -34,8 +34,11 @@ const SEQUENCE: u64 = 8;
 const NO_CPU: u32 = u32::MAX;
 
 fn rseq(call: &mut Call<'_>) -> Outcome {
-    let wanted =
-        Rseq { address: call.arg(0), len: call.uint(1), signature: call.uint(3) };
+    let wanted = Rseq {
+        address: call.arg(0),
+        len: call.uint(1),
+        signature: call.uint(3),
+    };
     let current = call.thread.rseq();
     match call.uint(2) {
         UNREGISTER => {
@@ -47,7 +50,11 @@ fn rseq(call: &mut Call<'_>) -> Outcome {
         }
         0 => {
             if current.address != 0 {
-                return Err(if current == wanted { Errno::EBUSY } else { Errno::EINVAL });
+                return Err(if current == wanted {
+                    Errno::EBUSY
+                } else {
+                    Errno::EINVAL
+                });
             }
             if wanted.len < AREA_BYTES || wanted.address % AREA_ALIGN != 0 {
                 return Err(Errno::EINVAL);

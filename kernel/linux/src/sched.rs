@@ -20,7 +20,12 @@ use crate::timespec;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
-    Entry { number: __NR_sched_yield, name: "sched_yield", args: &[], handler: sched_yield },
+    Entry {
+        number: __NR_sched_yield,
+        name: "sched_yield",
+        args: &[],
+        handler: sched_yield,
+    },
     Entry {
         number: __NR_getcpu,
         name: "getcpu",
@@ -140,7 +145,9 @@ fn getaffinity(call: &mut Call<'_>) -> Outcome {
 
 fn setaffinity(call: &mut Call<'_>) -> Outcome {
     let mut bytes = [0; MASK_BYTES];
-    let wanted = bytes.get_mut(..call.size(1).min(MASK_BYTES)).ok_or(Errno::EINVAL)?;
+    let wanted = bytes
+        .get_mut(..call.size(1).min(MASK_BYTES))
+        .ok_or(Errno::EINVAL)?;
     user::copy_in(call.addr(2), wanted)?;
     let mask = u64::from_le_bytes(bytes) & all_cpus();
     if mask == 0 {
@@ -164,7 +171,11 @@ fn check_owner(call: &Call<'_>, thread: &Thread) -> Result<(), Errno> {
     let own = call.thread.credentials.get();
     let owner = thread.credentials.with(|credentials| credentials.user);
     let same = [owner.real, owner.effective].contains(&own.user.effective);
-    if same || own.has(Capability::SysNice) { Ok(()) } else { Err(Errno::EPERM) }
+    if same || own.has(Capability::SysNice) {
+        Ok(())
+    } else {
+        Err(Errno::EPERM)
+    }
 }
 
 /// The threads that getpriority(2) and setpriority(2) speak of.
@@ -177,23 +188,34 @@ fn selected(call: &Call<'_>) -> Result<Vec<Arc<Thread>>, Errno> {
             family::group_members(if who == 0 { own } else { who })
         }
         PRIO_USER => {
-            let own = call.thread.credentials.with(|credentials| credentials.user.real);
+            let own = call
+                .thread
+                .credentials
+                .with(|credentials| credentials.user.real);
             let uid = if who == 0 { own } else { who };
             let mut all = family::processes();
             all.retain(|process| {
                 process.first_thread().is_some_and(|thread| {
-                    thread.credentials.with(|credentials| credentials.user.real == uid)
+                    thread
+                        .credentials
+                        .with(|credentials| credentials.user.real == uid)
                 })
             });
             all
         }
         _ => return Err(Errno::EINVAL),
     };
-    Ok(processes.iter().flat_map(|process| process.threads()).collect())
+    Ok(processes
+        .iter()
+        .flat_map(|process| process.threads())
+        .collect())
 }
 
 fn getpriority(call: &mut Call<'_>) -> Outcome {
-    let best = selected(call)?.iter().map(|thread| thread.sched.nice()).min();
+    let best = selected(call)?
+        .iter()
+        .map(|thread| thread.sched.nice())
+        .min();
     let best = best.ok_or(Errno::ESRCH)?;
     Ok((NICE_BIAS - i32::from(best)).unsigned_abs() as usize)
 }
@@ -218,8 +240,15 @@ fn setpriority(call: &mut Call<'_>) -> Outcome {
 fn check_nicer(call: &Call<'_>, nice: i8) -> Result<(), Errno> {
     let floor = call.thread.process.limits.soft(Resource::Nice);
     let allowed = u64::from((NICE_BIAS - i32::from(nice)).unsigned_abs()) <= floor;
-    let privileged = call.thread.credentials.with(|own| own.has(Capability::SysNice));
-    if allowed || privileged { Ok(()) } else { Err(Errno::EACCES) }
+    let privileged = call
+        .thread
+        .credentials
+        .with(|own| own.has(Capability::SysNice));
+    if allowed || privileged {
+        Ok(())
+    } else {
+        Err(Errno::EACCES)
+    }
 }
 
 fn getscheduler(call: &mut Call<'_>) -> Outcome {
@@ -251,7 +280,11 @@ fn getparam(call: &mut Call<'_>) -> Outcome {
 fn setparam(call: &mut Call<'_>) -> Outcome {
     named(call, 0)?;
     let priority: i32 = user::read(call.addr(1))?;
-    if priority == 0 { Ok(0) } else { Err(Errno::EINVAL) }
+    if priority == 0 {
+        Ok(0)
+    } else {
+        Err(Errno::EINVAL)
+    }
 }
 
 fn priority_bound(call: &Call<'_>, realtime: usize) -> Outcome {

@@ -7,14 +7,12 @@
 //! the way out, the vector image by `mach`.
 
 use base::VirtAddr;
-use kernel::signal::{
-    self, Action, ActionFlags, AltStack, Info, Origin, SignalSet,
-};
+use kernel::signal::{self, Action, ActionFlags, AltStack, Info, Origin, SignalSet};
 use kernel::task::Thread;
 use kernel::user;
 use kernel::{Error, Result};
-use mach::trap::UserRegs;
 use mach::task as machine;
+use mach::trap::UserRegs;
 
 use crate::siginfo;
 
@@ -97,7 +95,12 @@ pub fn push(
     words[at::STACK_LEN] = alt_stack.len;
     words[at::REGISTERS..at::SELECTORS].copy_from_slice(&registers(regs));
     words[at::SELECTORS] = SELECTORS;
-    if let Origin::Fault { address, vector, error } = info.origin {
+    if let Origin::Fault {
+        address,
+        vector,
+        error,
+    } = info.origin
+    {
         words[at::ERROR] = u64::from(error);
         words[at::TRAP] = u64::from(vector);
         words[at::CR2] = address;
@@ -138,8 +141,23 @@ fn places(top: u64) -> (u64, u64) {
 
 fn registers(regs: &UserRegs) -> [u64; at::SELECTORS - at::REGISTERS] {
     [
-        regs.r8, regs.r9, regs.r10, regs.r11, regs.r12, regs.r13, regs.r14, regs.r15, regs.rdi,
-        regs.rsi, regs.rbp, regs.rbx, regs.rdx, regs.rax, regs.rcx, regs.rsp, regs.rip,
+        regs.r8,
+        regs.r9,
+        regs.r10,
+        regs.r11,
+        regs.r12,
+        regs.r13,
+        regs.r14,
+        regs.r15,
+        regs.rdi,
+        regs.rsi,
+        regs.rbp,
+        regs.rbx,
+        regs.rdx,
+        regs.rax,
+        regs.rcx,
+        regs.rsp,
+        regs.rip,
         regs.rflags,
     ]
 }
@@ -185,7 +203,9 @@ fn restore_state(from: VirtAddr) -> Result<()> {
     let mut image = [0; STATE_BYTES_MAX];
     let bytes = machine::fpu_area_bytes();
     let whole = image.get_mut(..bytes + 4).ok_or(Error::Invalid)?;
-    let (legacy, _) = whole.split_at_mut_checked(LEGACY_BYTES).ok_or(Error::Invalid)?;
+    let (legacy, _) = whole
+        .split_at_mut_checked(LEGACY_BYTES)
+        .ok_or(Error::Invalid)?;
     user::copy_in(from, legacy)?;
     let extended = word(legacy, SOFTWARE_AT) == FP_XSTATE_MAGIC1
         && word(legacy, SOFTWARE_AT + 16) == bytes as u32;
@@ -209,7 +229,9 @@ fn legacy_only(image: &mut [u8]) {
 }
 
 fn word(bytes: &[u8], at: usize) -> u32 {
-    let bytes = bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+    let bytes = bytes
+        .get(at..at + 4)
+        .and_then(|bytes| bytes.try_into().ok());
     bytes.map_or(0, u32::from_le_bytes)
 }
 
@@ -234,8 +256,26 @@ pub fn pop(thread: &Thread, regs: &mut UserRegs) -> Result<()> {
 }
 
 fn restore_registers(regs: &mut UserRegs, saved: &[u64]) {
-    let &[r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip, flags] =
-        saved
+    let &[
+        r8,
+        r9,
+        r10,
+        r11,
+        r12,
+        r13,
+        r14,
+        r15,
+        rdi,
+        rsi,
+        rbp,
+        rbx,
+        rdx,
+        rax,
+        rcx,
+        rsp,
+        rip,
+        flags,
+    ] = saved
     else {
         return;
     };
@@ -251,7 +291,11 @@ fn restore_registers(regs: &mut UserRegs, saved: &[u64]) {
 
 /// `ss_flags` as sigaltstack(2) and frames tell them.
 pub fn stack_flags(alt_stack: &AltStack, stack_pointer: u64) -> u64 {
-    let disarm = if alt_stack.auto_disarm { SS_AUTODISARM } else { 0 };
+    let disarm = if alt_stack.auto_disarm {
+        SS_AUTODISARM
+    } else {
+        0
+    };
     let place = match alt_stack {
         AltStack { len: 0, .. } => SS_DISABLE,
         stack if stack.holds(stack_pointer) => SS_ONSTACK,
@@ -265,10 +309,17 @@ pub fn parse_stack(base: u64, flags: u64, len: u64) -> Option<AltStack> {
     let auto_disarm = flags & SS_AUTODISARM != 0;
     match flags & !SS_AUTODISARM {
         SS_DISABLE => Some(AltStack::default()),
-        0 | SS_ONSTACK => Some(AltStack { base, len, auto_disarm }),
+        0 | SS_ONSTACK => Some(AltStack {
+            base,
+            len,
+            auto_disarm,
+        }),
         _ => None,
     }
 }
 
-const _: () = assert!(UC_FLAGS & UC_FP_XSTATE != 0, "libc looks for the extended state");
+const _: () = assert!(
+    UC_FLAGS & UC_FP_XSTATE != 0,
+    "libc looks for the extended state"
+);
 const _: () = assert!(FRAME_BYTES == 440, "struct rt_sigframe on x86-64");

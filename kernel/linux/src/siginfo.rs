@@ -49,7 +49,12 @@ pub fn encode(info: &Info) -> [u8; BYTES] {
             out.put_u32(UNION + 4, overrun);
             out.put_u64(UNION + 8, value);
         }
-        Origin::Child { pid, uid, status, used_ns } => {
+        Origin::Child {
+            pid,
+            uid,
+            status,
+            used_ns,
+        } => {
             out.put_u32(UNION, pid);
             out.put_u32(UNION + 4, uid);
             out.put_u32(UNION + 8, status);
@@ -67,10 +72,20 @@ pub fn encode(info: &Info) -> [u8; BYTES] {
 /// What rt_sigqueueinfo(2) is given: the sender's words about itself and a value.
 pub fn decode_queued(bytes: &[u8; BYTES], signal: Signal) -> Info {
     let word = |at: usize| {
-        let bytes = bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+        let bytes = bytes
+            .get(at..at + 4)
+            .and_then(|bytes| bytes.try_into().ok());
         bytes.map_or(0, u32::from_le_bytes)
     };
     let value = u64::from(word(UNION + 12)) << 32 | u64::from(word(UNION + 8));
-    let origin = Origin::Value { pid: word(UNION), uid: word(UNION + 4), value };
-    Info { signal, code: word(8) as i32, origin }
+    let origin = Origin::Value {
+        pid: word(UNION),
+        uid: word(UNION + 4),
+        value,
+    };
+    Info {
+        signal,
+        code: word(8) as i32,
+        origin,
+    }
 }

@@ -1,9 +1,7 @@
 //! Signals: actions, masks, sending, waiting.
 
 use base::{Instant, VirtAddr};
-use kernel::signal::{
-    self, Action, ActionFlags, Handler, Info, Signal, SignalSet, code,
-};
+use kernel::signal::{self, Action, ActionFlags, Handler, Info, Signal, SignalSet, code};
 use kernel::task::{self, Process, family};
 use kernel::{Error, user};
 use linux_raw_sys::general::{
@@ -15,7 +13,7 @@ use linux_raw_sys::general::{
 
 use crate::call::{Arg, Call, Entry, Outcome};
 use crate::errno::Errno;
-use crate::{siginfo, sigframe, timespec};
+use crate::{sigframe, siginfo, timespec};
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
@@ -73,15 +71,30 @@ pub const CALLS: &[Entry] = &[
         args: &[Arg::Address, Arg::Address],
         handler: sigaltstack,
     },
-    Entry { number: __NR_kill, name: "kill", args: &[Arg::Int, Arg::Signal], handler: kill },
-    Entry { number: __NR_tkill, name: "tkill", args: &[Arg::Int, Arg::Signal], handler: tkill },
+    Entry {
+        number: __NR_kill,
+        name: "kill",
+        args: &[Arg::Int, Arg::Signal],
+        handler: kill,
+    },
+    Entry {
+        number: __NR_tkill,
+        name: "tkill",
+        args: &[Arg::Int, Arg::Signal],
+        handler: tkill,
+    },
     Entry {
         number: __NR_tgkill,
         name: "tgkill",
         args: &[Arg::Int, Arg::Int, Arg::Signal],
         handler: tgkill,
     },
-    Entry { number: __NR_pause, name: "pause", args: &[], handler: pause },
+    Entry {
+        number: __NR_pause,
+        name: "pause",
+        args: &[],
+        handler: pause,
+    },
 ];
 
 /// Bytes of a signal set in memory.
@@ -92,7 +105,11 @@ const SIG_IGN: u64 = 1;
 const ALT_STACK_BYTES_MIN: u64 = 2048;
 
 fn check_set_bytes(bytes: usize) -> Result<(), Errno> {
-    if bytes == SET_BYTES { Ok(()) } else { Err(Errno::EINVAL) }
+    if bytes == SET_BYTES {
+        Ok(())
+    } else {
+        Err(Errno::EINVAL)
+    }
 }
 
 fn read_set(at: VirtAddr) -> kernel::Result<SignalSet> {
@@ -105,7 +122,11 @@ fn signal(number: u32) -> Result<Signal, Errno> {
 
 /// A signal to send; `None` for 0, which only asks whether it could be sent.
 fn optional_signal(number: u32) -> Result<Option<Signal>, Errno> {
-    if number == 0 { Ok(None) } else { signal(number).map(Some) }
+    if number == 0 {
+        Ok(None)
+    } else {
+        signal(number).map(Some)
+    }
 }
 
 /// `struct kernel_sigaction`: handler, flags, restorer, mask.
@@ -137,13 +158,21 @@ fn encode_action(action: &Action) -> RawAction {
 fn rt_sigaction(call: &mut Call<'_>) -> Outcome {
     let signal = signal(call.uint(0))?;
     check_set_bytes(call.size(3))?;
-    let new = call.optional_addr(1).map(user::read::<RawAction>).transpose()?;
+    let new = call
+        .optional_addr(1)
+        .map(user::read::<RawAction>)
+        .transpose()?;
     if new.is_some() && SignalSet::UNBLOCKABLE.contains(signal) {
         return Err(Errno::EINVAL);
     }
     let old = match new {
         Some(raw) => signal::set_action(call.thread, signal, decode_action(raw)),
-        None => call.thread.process.signals.actions.with(|actions| actions.get(signal)),
+        None => call
+            .thread
+            .process
+            .signals
+            .actions
+            .with(|actions| actions.get(signal)),
     };
     if let Some(at) = call.optional_addr(2) {
         user::write(at, encode_action(&old))?;
@@ -215,22 +244,31 @@ fn rt_sigtimedwait(call: &mut Call<'_>) -> Outcome {
 
 /// `stack_t`: base, flags (32 bits), length.
 fn sigaltstack(call: &mut Call<'_>) -> Outcome {
-    let new = call.optional_addr(0).map(user::read::<[u64; 3]>).transpose()?;
+    let new = call
+        .optional_addr(0)
+        .map(user::read::<[u64; 3]>)
+        .transpose()?;
     let old = *call.thread.signals.alt_stack.lock();
     let stack_pointer = call.regs.rsp;
     if let Some([base, flags, len]) = new {
         if old.holds(stack_pointer) {
             return Err(Errno::EPERM);
         }
-        let stack =
-            sigframe::parse_stack(base, flags & 0xffff_ffff, len).ok_or(Errno::EINVAL)?;
+        let stack = sigframe::parse_stack(base, flags & 0xffff_ffff, len).ok_or(Errno::EINVAL)?;
         if stack.len != 0 && stack.len < ALT_STACK_BYTES_MIN {
             return Err(Errno::ENOMEM);
         }
         *call.thread.signals.alt_stack.lock() = stack;
     }
     if let Some(at) = call.optional_addr(1) {
-        user::write(at, [old.base, sigframe::stack_flags(&old, stack_pointer), old.len])?;
+        user::write(
+            at,
+            [
+                old.base,
+                sigframe::stack_flags(&old, stack_pointer),
+                old.len,
+            ],
+        )?;
     }
     Ok(0)
 }
@@ -256,7 +294,9 @@ fn kill(call: &mut Call<'_>) -> Outcome {
         -1 => {
             let own = call.thread.process.id();
             let all = family::processes();
-            let others = all.iter().filter(|p| p.id() != own && p.id() != family::INIT);
+            let others = all
+                .iter()
+                .filter(|p| p.id() != own && p.id() != family::INIT);
             send_to_all(others, signal)
         }
         pid @ 1.. => {
@@ -302,7 +342,12 @@ fn send_to_thread(
     number: u32,
     info: impl FnOnce(Signal) -> Info,
 ) -> Outcome {
-    let positive = |id: i32| u32::try_from(id).ok().filter(|&id| id != 0).ok_or(Errno::EINVAL);
+    let positive = |id: i32| {
+        u32::try_from(id)
+            .ok()
+            .filter(|&id| id != 0)
+            .ok_or(Errno::EINVAL)
+    };
     let (thread, process) = (positive(thread)?, process.map(positive).transpose()?);
     let signal = optional_signal(number)?;
     let thread = task::find_thread(thread).ok_or(Errno::ESRCH)?;

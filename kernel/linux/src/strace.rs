@@ -43,7 +43,9 @@ pub fn trace(call: &mut Call<'_>, run: fn(&mut Call<'_>) -> Outcome) -> Outcome 
 
 fn never_returns(number: u64) -> bool {
     use linux_raw_sys::general::{__NR_exit, __NR_exit_group};
-    [__NR_exit, __NR_exit_group].map(u64::from).contains(&number)
+    [__NR_exit, __NR_exit_group]
+        .map(u64::from)
+        .contains(&number)
 }
 
 /// Writing to a string cannot fail.
@@ -86,7 +88,9 @@ fn text(line: &mut String, at: VirtAddr, len: usize) {
     let mut bytes = [0; SHOWN_BYTES_MAX];
     let wanted = len.min(SHOWN_BYTES_MAX);
     let read = (0..wanted).take_while(|&index| {
-        let Some(byte) = bytes.get_mut(index..=index) else { return false };
+        let Some(byte) = bytes.get_mut(index..=index) else {
+            return false;
+        };
         user::copy_in(at + index as u64, byte).is_ok() && (len != usize::MAX || *byte != [0])
     });
     let count = read.count();

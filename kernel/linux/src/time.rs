@@ -7,12 +7,11 @@ use kernel::sched;
 use kernel::task::{self, Capability};
 use kernel::user;
 use linux_raw_sys::general::{
-    __NR_adjtimex, __NR_clock_adjtime, __NR_clock_getres, __NR_clock_gettime,
-    __NR_clock_nanosleep, __NR_clock_settime, __NR_gettimeofday, __NR_nanosleep,
-    __NR_settimeofday, __NR_time, CLOCK_BOOTTIME, CLOCK_BOOTTIME_ALARM, CLOCK_MONOTONIC,
-    CLOCK_MONOTONIC_COARSE, CLOCK_MONOTONIC_RAW, CLOCK_PROCESS_CPUTIME_ID, CLOCK_REALTIME,
-    CLOCK_REALTIME_ALARM, CLOCK_REALTIME_COARSE, CLOCK_TAI, CLOCK_THREAD_CPUTIME_ID,
-    TIMER_ABSTIME,
+    __NR_adjtimex, __NR_clock_adjtime, __NR_clock_getres, __NR_clock_gettime, __NR_clock_nanosleep,
+    __NR_clock_settime, __NR_gettimeofday, __NR_nanosleep, __NR_settimeofday, __NR_time,
+    CLOCK_BOOTTIME, CLOCK_BOOTTIME_ALARM, CLOCK_MONOTONIC, CLOCK_MONOTONIC_COARSE,
+    CLOCK_MONOTONIC_RAW, CLOCK_PROCESS_CPUTIME_ID, CLOCK_REALTIME, CLOCK_REALTIME_ALARM,
+    CLOCK_REALTIME_COARSE, CLOCK_TAI, CLOCK_THREAD_CPUTIME_ID, TIMER_ABSTIME,
 };
 
 use crate::call::{Arg, Call, Entry, Outcome};
@@ -51,7 +50,12 @@ pub const CALLS: &[Entry] = &[
         args: &[Arg::Address, Arg::Address],
         handler: settimeofday,
     },
-    Entry { number: __NR_time, name: "time", args: &[Arg::Address], handler: time },
+    Entry {
+        number: __NR_time,
+        name: "time",
+        args: &[Arg::Address],
+        handler: time,
+    },
     Entry {
         number: __NR_nanosleep,
         name: "nanosleep",
@@ -64,7 +68,12 @@ pub const CALLS: &[Entry] = &[
         args: &[Arg::Int, Arg::Flags, Arg::Address, Arg::Address],
         handler: clock_nanosleep,
     },
-    Entry { number: __NR_adjtimex, name: "adjtimex", args: &[Arg::Address], handler: adjtimex },
+    Entry {
+        number: __NR_adjtimex,
+        name: "adjtimex",
+        args: &[Arg::Address],
+        handler: adjtimex,
+    },
     Entry {
         number: __NR_clock_adjtime,
         name: "clock_adjtime",
@@ -159,7 +168,9 @@ fn clock_settime(call: &mut Call<'_>) -> Outcome {
 }
 
 fn set_wall(call: &Call<'_>, now: Duration) -> Outcome {
-    call.thread.credentials.with(|credentials| credentials.require(Capability::SysTime))?;
+    call.thread
+        .credentials
+        .with(|credentials| credentials.require(Capability::SysTime))?;
     mach::time::set_wall_clock(now);
     Ok(0)
 }

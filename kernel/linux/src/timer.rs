@@ -21,7 +21,12 @@ use crate::timespec;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
-    Entry { number: __NR_alarm, name: "alarm", args: &[Arg::Int], handler: alarm },
+    Entry {
+        number: __NR_alarm,
+        name: "alarm",
+        args: &[Arg::Int],
+        handler: alarm,
+    },
     Entry {
         number: __NR_getitimer,
         name: "getitimer",
@@ -73,7 +78,11 @@ fn interval(call: &Call<'_>, which: u32) -> core::result::Result<Arc<SignalTimer
         ITIMER_PROF => Interval::Profile,
         _ => return Err(Errno::EINVAL),
     };
-    Ok(call.thread.process.timers.interval(&call.thread.process, which))
+    Ok(call
+        .thread
+        .process
+        .timers
+        .interval(&call.thread.process, which))
 }
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
@@ -83,7 +92,11 @@ fn alarm(call: &mut Call<'_>) -> Outcome {
     let timer = interval(call, ITIMER_REAL)?;
     let (left_ns, _) = timer.set(u64::from(call.uint(0)) * NANOS_PER_SECOND, 0, false);
     let seconds = (left_ns + NANOS_PER_SECOND / 2) / NANOS_PER_SECOND;
-    Ok(if left_ns == 0 { 0 } else { seconds.max(1) as usize })
+    Ok(if left_ns == 0 {
+        0
+    } else {
+        seconds.max(1) as usize
+    })
 }
 
 /// `struct itimerval`: interval, then value.
@@ -121,14 +134,20 @@ fn timer_create(call: &mut Call<'_>) -> Outcome {
     };
     let notice = match call.optional_addr(1) {
         Some(at) => Notice::parse(user::read(at)?, call)?,
-        None => Notice { signal: Some(Signal::ALRM), thread: None, value: None },
+        None => Notice {
+            signal: Some(Signal::ALRM),
+            thread: None,
+            value: None,
+        },
     };
     let process = &call.thread.process;
-    let id = process.timers.create(process, base, notice.wall(call)?, |id| Target {
-        signal: notice.signal,
-        thread: notice.thread,
-        posix: Some((id, notice.value.unwrap_or(u64::from(id)))),
-    });
+    let id = process
+        .timers
+        .create(process, base, notice.wall(call)?, |id| Target {
+            signal: notice.signal,
+            thread: notice.thread,
+            posix: Some((id, notice.value.unwrap_or(u64::from(id)))),
+        });
     let id = id.map_err(|error| match error {
         Error::WouldBlock => Errno::EAGAIN,
         other => other.into(),
@@ -151,7 +170,10 @@ struct Notice {
 
 impl Notice {
     /// The first words of the structure: value, signal and kind, thread.
-    fn parse([value, kind, thread]: [u64; 3], call: &Call<'_>) -> core::result::Result<Self, Errno> {
+    fn parse(
+        [value, kind, thread]: [u64; 3],
+        call: &Call<'_>,
+    ) -> core::result::Result<Self, Errno> {
         let signal = Signal::new(kind as u32);
         let (signal, thread) = match (kind >> 32) as u32 {
             SIGEV_NONE => (None, None),
@@ -165,7 +187,11 @@ impl Notice {
             }
             _ => return Err(Errno::EINVAL),
         };
-        Ok(Self { signal, thread, value: Some(value) })
+        Ok(Self {
+            signal,
+            thread,
+            value: Some(value),
+        })
     }
 
     /// Whether absolute values are those of the wall clock.

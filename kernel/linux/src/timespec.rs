@@ -31,12 +31,18 @@ fn parse(seconds: i64, fraction: i64, per_second: i64) -> Result<Duration> {
 
 /// The words of a `struct timespec`.
 pub fn words(span: Duration) -> [i64; 2] {
-    [i64::try_from(span.as_secs()).unwrap_or(i64::MAX), i64::from(span.subsec_nanos())]
+    [
+        i64::try_from(span.as_secs()).unwrap_or(i64::MAX),
+        i64::from(span.subsec_nanos()),
+    ]
 }
 
 /// The words of a `struct timeval`.
 pub fn words_micros(span: Duration) -> [i64; 2] {
-    [i64::try_from(span.as_secs()).unwrap_or(i64::MAX), i64::from(span.subsec_micros())]
+    [
+        i64::try_from(span.as_secs()).unwrap_or(i64::MAX),
+        i64::from(span.subsec_micros()),
+    ]
 }
 
 /// Writes a `struct timespec`.

@@ -2,6 +2,7 @@
 
 use base::VirtAddr;
 use kernel::mm::{Access, FaultError};
+use kernel::sched;
 use kernel::signal::{self, Info, Origin, Signal, code};
 use kernel::task::{Thread, current};
 use mach::trap::{Exception, Kernel, UserRegs};
@@ -32,6 +33,7 @@ impl Kernel for Linux {
     }
 
     fn interrupted(&self, regs: &mut UserRegs) {
+        sched::note_visit();
         leave::before_user(&current(), regs, None);
     }
 }
@@ -40,12 +42,23 @@ impl Kernel for Linux {
 fn handle(thread: &Thread, regs: &UserRegs, exception: Exception) -> Option<Info> {
     let ip = regs.rip;
     let fault = |signal, code, address, vector, error| {
-        Some(Info { signal, code, origin: Origin::Fault { address, vector, error } })
+        Some(Info {
+            signal,
+            code,
+            origin: Origin::Fault {
+                address,
+                vector,
+                error,
+            },
+        })
     };
     match exception {
-        Exception::PageFault { addr, write, exec, present } => {
-            page_fault(thread, addr, write, exec, present)
-        }
+        Exception::PageFault {
+            addr,
+            write,
+            exec,
+            present,
+        } => page_fault(thread, addr, write, exec, present),
         Exception::DivideError => fault(Signal::FPE, code::FPE_INTDIV, ip, 0, 0),
         Exception::Debug => fault(Signal::TRAP, code::TRAP_TRACE, ip, 1, 0),
         Exception::Breakpoint => fault(Signal::TRAP, code::KERNEL, 0, 3, 0),
@@ -58,9 +71,7 @@ fn handle(thread: &Thread, regs: &UserRegs, exception: Exception) -> Option<Info
         Exception::AlignmentCheck => fault(Signal::BUS, code::BUS_ADRALN, 0, 17, 0),
         Exception::FloatingPoint => fault(Signal::FPE, code::FPE_FLTINV, ip, 16, 0),
         Exception::Simd => fault(Signal::FPE, code::FPE_FLTINV, ip, 19, 0),
-        Exception::Other { vector } => {
-            fault(Signal::SEGV, code::KERNEL, 0, u32::from(vector), 0)
-        }
+        Exception::Other { vector } => fault(Signal::SEGV, code::KERNEL, 0, u32::from(vector), 0),
     }
 }
 
@@ -91,7 +102,18 @@ fn page_fault(
         }
     };
     let bits = [(present, 1), (write, 2), (exec, 16)];
-    let error = bits.iter().filter(|(set, _)| *set).fold(FROM_USER, |sum, (_, bit)| sum | bit);
-    let origin = Origin::Fault { address: addr.0, vector: PAGE_FAULT, error };
-    Some(Info { signal, code, origin })
+    let error = bits
+        .iter()
+        .filter(|(set, _)| *set)
+        .fold(FROM_USER, |sum, (_, bit)| sum | bit);
+    let origin = Origin::Fault {
+        address: addr.0,
+        vector: PAGE_FAULT,
+        error,
+    };
+    Some(Info {
+        signal,
+        code,
+        origin,
+    })
 }

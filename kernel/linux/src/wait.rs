@@ -60,7 +60,11 @@ fn wanted(flags: u32) -> Wanted {
         ended: flags & WEXITED != 0,
         stopped: flags & WUNTRACED != 0,
         continued: flags & WCONTINUED != 0,
-        silent: if flags & __WALL != 0 { None } else { Some(flags & __WCLONE != 0) },
+        silent: if flags & __WALL != 0 {
+            None
+        } else {
+            Some(flags & __WCLONE != 0)
+        },
         keep: flags & WNOWAIT != 0,
     }
 }
@@ -94,7 +98,9 @@ fn wait4(call: &mut Call<'_>) -> Outcome {
         i32::MIN => return Err(Errno::ESRCH),
         group => Whom::Group(group.unsigned_abs()),
     };
-    let Some(report) = wait(call, whom, flags | WEXITED)? else { return Ok(0) };
+    let Some(report) = wait(call, whom, flags | WEXITED)? else {
+        return Ok(0);
+    };
     if let Some(at) = call.optional_addr(1) {
         user::write(at, encode_status(report.change))?;
     }
@@ -155,12 +161,27 @@ fn describe(report: &Report) -> Info {
         Change::Ended(ExitStatus::Exited(status)) => (code::CHILD_EXITED, u32::from(status)),
         Change::Ended(ExitStatus::Killed(signal)) => {
             let core = signal.default_action() == DefaultAction::Core;
-            (if core { code::CHILD_DUMPED } else { code::CHILD_KILLED }, signal.number())
+            (
+                if core {
+                    code::CHILD_DUMPED
+                } else {
+                    code::CHILD_KILLED
+                },
+                signal.number(),
+            )
         }
         Change::Stopped(signal) => (code::CHILD_STOPPED, signal.number()),
         Change::Continued => (code::CHILD_CONTINUED, Signal::CONT.number()),
     };
-    let origin =
-        Origin::Child { pid: report.pid, uid: report.uid, status, used_ns: report.usage.cpu_ns };
-    Info { signal: Signal::CHLD, code, origin }
+    let origin = Origin::Child {
+        pid: report.pid,
+        uid: report.uid,
+        status,
+        used_ns: report.usage.cpu_ns,
+    };
+    Info {
+        signal: Signal::CHLD,
+        code,
+        origin,
+    }
 }

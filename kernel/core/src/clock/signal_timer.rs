@@ -61,10 +61,12 @@ pub struct SignalTimer {
 
 impl SignalTimer {
     /// A disarmed timer.
-    pub fn new(process: &Arc<Process>, base: Base, target: Target) -> Arc<Self> {
+    pub fn new(process: &Arc<Process>, base: Base, is_wall: bool, target: Target) -> Arc<Self> {
+        let process = Arc::downgrade(process);
         Arc::new(Self {
             base,
-            process: Arc::downgrade(process),
+            is_wall,
+            process,
             target,
             state: Spin::default(),
         })

@@ -19,6 +19,7 @@ pub(super) fn wait_in_place(cpu: CpuId, deadline: Instant) {
         current().sched.end_slice(now);
         timer::arm_for_idle(deadline);
         mach::cpu::wait_for_interrupt();
+        super::note_visit();
         current().sched.begin_wait(mach::time::now());
     }
     placement::announce_busy(cpu);

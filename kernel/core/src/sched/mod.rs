@@ -22,14 +22,17 @@ mod run_queue;
 mod softirq;
 mod switch;
 pub mod timer;
+mod visit;
 
 pub use entity::Entity;
 pub use softirq::{Softirq, Work, raise, register_softirq, run_softirqs};
 pub use switch::{exit, finish_switch, park_until, start_cpu, yield_now};
+pub use timer::SLICE;
+pub use visit::{note_visit, visit_all_cpus};
 
 use alloc::sync::Arc;
 
-use crate::task::{Flags, Thread, current};
+use crate::task::{self, Flags, Thread, current};
 
 /// Makes `thread` runnable if it is parked, or lets its next park return at once.
 pub fn wake(thread: &Arc<Thread>) {
@@ -55,7 +58,17 @@ pub fn launch(thread: Arc<Thread>) {
 /// Called on the way back to user mode when [`Flags::RESCHEDULE`] was set.
 pub fn preempt_if_due() {
     current().clear_flags(Flags::RESCHEDULE);
+    migrate();
     yield_now();
+}
+
+/// Moves the current thread to a CPU that its affinity allows, if it is on another: it
+/// makes way for the thread that always has a reason to run here.
+pub fn migrate() {
+    if !current().sched.allows(mach::cpu::id()) {
+        wake(&task::boot_thread());
+        yield_now();
+    }
 }
 
 /// Threads that are runnable on all CPUs, the running ones included.

@@ -16,8 +16,7 @@ use super::run_queue::RunQueue;
 use super::timer;
 use crate::task::{Flags, Thread, current};
 
-static QUEUES: [Spin<RunQueue>; MAX_CPUS] =
-    [const { Spin::new(RunQueue::new()) }; MAX_CPUS];
+static QUEUES: [Spin<RunQueue>; MAX_CPUS] = [const { Spin::new(RunQueue::new()) }; MAX_CPUS];
 static IDLE: AtomicU64 = AtomicU64::new(0);
 
 /// A thread that woke runs at once if it has had this much less than the running one.
@@ -53,8 +52,7 @@ fn preempt_current_if_behind(vruntime_ns: u64) {
 fn choose(thread: &Thread) -> CpuId {
     let last = thread.sched.last_cpu();
     let allowed = thread.sched.affinity() & started_mask();
-    if allowed >> last.0 & 1 != 0 && (is_idle(last) || IDLE.load(Ordering::SeqCst) & allowed == 0)
-    {
+    if allowed >> last.0 & 1 != 0 && (is_idle(last) || IDLE.load(Ordering::SeqCst) & allowed == 0) {
         return last;
     }
     match IDLE.load(Ordering::SeqCst) & allowed {

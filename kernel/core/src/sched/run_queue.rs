@@ -19,7 +19,11 @@ pub(super) struct RunQueue {
 
 impl RunQueue {
     pub(super) const fn new() -> Self {
-        Self { ready: BTreeMap::new(), arrivals: 0, floor_ns: 0 }
+        Self {
+            ready: BTreeMap::new(),
+            arrivals: 0,
+            floor_ns: 0,
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -55,6 +59,8 @@ impl RunQueue {
 
     /// The least virtual run time among the ready.
     pub(super) fn first_vruntime_ns(&self) -> Option<u64> {
-        self.ready.first_key_value().map(|((vruntime_ns, _), _)| *vruntime_ns)
+        self.ready
+            .first_key_value()
+            .map(|((vruntime_ns, _), _)| *vruntime_ns)
     }
 }

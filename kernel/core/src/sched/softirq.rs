@@ -44,7 +44,9 @@ pub fn register_softirq(source: Softirq, work: Work) {
 
 /// Asks for a run of `source` on this CPU.
 pub fn raise(source: Softirq) {
-    PENDING.get().fetch_or(1 << source as u32, Ordering::Relaxed);
+    PENDING
+        .get()
+        .fetch_or(1 << source as u32, Ordering::Relaxed);
 }
 
 /// Runs what is pending on this CPU, each source once; false if nothing was.
@@ -66,6 +68,9 @@ pub fn run_softirqs() -> bool {
 
 /// Arms all doorbells: true if the CPU may halt.
 pub(super) fn prepare_idle() -> bool {
-    let quiet = SOURCES.iter().filter_map(Once::get).all(|work| (work.prepare_idle)());
+    let quiet = SOURCES
+        .iter()
+        .filter_map(Once::get)
+        .all(|work| (work.prepare_idle)());
     quiet && PENDING.get().load(Ordering::Relaxed) == 0
 }

@@ -19,7 +19,7 @@ use super::{placement, wake};
 use crate::task::{Flags, Thread, current};
 
 /// How long a thread runs while others wait.
-const SLICE: Duration = Duration::from_millis(4);
+pub const SLICE: Duration = Duration::from_millis(4);
 /// Targets called before the CPU looks at other work.
 const BATCH_TIMERS_MAX: usize = 64;
 
@@ -52,12 +52,22 @@ struct Timers {
     serial: u64,
 }
 
-static TIMERS: [Spin<Timers>; MAX_CPUS] =
-    [const { Spin::new(Timers { pending: BTreeMap::new(), serial: 0 }) }; MAX_CPUS];
+static TIMERS: [Spin<Timers>; MAX_CPUS] = [const {
+    Spin::new(Timers {
+        pending: BTreeMap::new(),
+        serial: 0,
+    })
+}; MAX_CPUS];
 
 /// Connects the deadline interrupt; once at boot.
 pub fn init() {
-    register_softirq(Softirq::Timer, Work { run: run_expired, prepare_idle: || true });
+    register_softirq(
+        Softirq::Timer,
+        Work {
+            run: run_expired,
+            prepare_idle: || true,
+        },
+    );
     mach::time::on_deadline(|| raise(Softirq::Timer));
 }
 
@@ -74,12 +84,19 @@ pub fn add(deadline: Instant, target: Target) -> TimerId {
 
 /// Forgets a timer; false if it has fired already.
 pub fn cancel(timer: TimerId) -> bool {
-    TIMERS[timer.cpu.index()].lock().pending.remove(&timer.key).is_some()
+    TIMERS[timer.cpu.index()]
+        .lock()
+        .pending
+        .remove(&timer.key)
+        .is_some()
 }
 
 fn first_deadline(cpu: CpuId) -> Instant {
     let timers = TIMERS[cpu.index()].lock();
-    timers.pending.first_key_value().map_or(Instant::NEVER, |((deadline, _), _)| *deadline)
+    timers
+        .pending
+        .first_key_value()
+        .map_or(Instant::NEVER, |((deadline, _), _)| *deadline)
 }
 
 fn pop_expired(cpu: CpuId, now: Instant) -> Option<Target> {

@@ -5,7 +5,7 @@
 
 use alloc::collections::VecDeque;
 
-use super::{Info, Signal, SignalSet};
+use super::{Info, SignalSet};
 use crate::error::{Error, Result};
 
 /// Signals in the order of their arrival.

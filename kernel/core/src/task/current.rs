@@ -2,6 +2,8 @@
 
 use alloc::sync::Arc;
 
+use mach::cpu::MAX_CPUS;
+use mach::sync::Once;
 use mach::task::{Context, Current, CurrentSlot};
 
 use super::process::Image;
@@ -9,6 +11,7 @@ use super::{Credentials, Limits, Name, Process, Seed, Thread};
 use crate::mm::AddressSpace;
 use crate::signal::{ActionTable, SignalSet};
 
+static BOOT: [Once<Arc<Thread>>; MAX_CPUS] = [const { Once::new() }; MAX_CPUS];
 static CURRENT: CurrentSlot<Thread> = CurrentSlot::new();
 
 /// The running thread. Cheap: one load.
@@ -30,7 +33,8 @@ pub fn adopt_boot_thread() {
         Arc::<ActionTable>::default(),
         Image::default(),
     );
-    CURRENT.start(Thread::new(Seed {
+    let cpu = mach::cpu::id();
+    let thread = Thread::new(Seed {
         id: 0,
         process,
         context: Context::boot(),
@@ -39,5 +43,16 @@ pub fn adopt_boot_thread() {
         credentials: Arc::<Credentials>::default(),
         mask: SignalSet::EMPTY,
         name: Name::default(),
-    }));
+    });
+    thread.sched.set_affinity(1 << cpu.0);
+    BOOT[cpu.index()].call_once(|| thread.clone());
+    CURRENT.start(thread);
+}
+
+/// The thread that booted this CPU; it runs only to let others go.
+pub fn boot_thread() -> Arc<Thread> {
+    match BOOT[mach::cpu::id().index()].get() {
+        Some(thread) => thread.clone(),
+        None => unreachable!("a CPU has adopted its boot thread before it runs others"),
+    }
 }

@@ -17,14 +17,19 @@ struct Ids {
     last: u32,
 }
 
-static IDS: Spin<Ids> = Spin::new(Ids { used: BTreeSet::new(), last: 0 });
+static IDS: Spin<Ids> = Spin::new(Ids {
+    used: BTreeSet::new(),
+    last: 0,
+});
 
 /// The next free number after the last one given, so that numbers are not reused soon;
 /// `None` when all are taken.
 pub fn allocate_id() -> Option<u32> {
     let mut ids = IDS.lock();
     let last = ids.last;
-    let id = (last + 1..ID_MAX).chain(1..=last).find(|id| !ids.used.contains(id))?;
+    let id = (last + 1..ID_MAX)
+        .chain(1..=last)
+        .find(|id| !ids.used.contains(id))?;
     ids.used.insert(id);
     ids.last = id;
     Some(id)

@@ -53,6 +53,8 @@ pub struct Process {
     pub dumpable: AtomicBool,
     /// Orphans among its descendants become its children (PR_SET_CHILD_SUBREAPER).
     pub is_subreaper: AtomicBool,
+    /// exec grants it no privileges (PR_SET_NO_NEW_PRIVS).
+    pub no_new_privileges: AtomicBool,
     /// Which membarrier(2) commands it has registered for.
     pub membarriers: AtomicU64,
     pub(super) threads: Spin<Vec<Arc<Thread>>>,
@@ -93,6 +95,7 @@ impl Process {
             children_changed: WaitQueue::new(),
             dumpable: AtomicBool::new(true),
             is_subreaper: AtomicBool::new(false),
+            no_new_privileges: AtomicBool::new(false),
             membarriers: AtomicU64::new(0),
             threads: Spin::new(Vec::new()),
             dead_threads: Spin::default(),

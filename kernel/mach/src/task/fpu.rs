@@ -26,6 +26,11 @@ pub fn area_bytes() -> usize {
     fpu::area_bytes()
 }
 
+/// State components that an image may hold, as XCR0 names them (for signal frames).
+pub fn features() -> u64 {
+    fpu::features()
+}
+
 /// The registers' image and where they are.
 pub(super) struct Fpu {
     area: NonNull<u8>,

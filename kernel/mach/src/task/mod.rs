@@ -12,7 +12,7 @@ mod fpu;
 pub use crate::mem::STACK_BYTES;
 pub use context::Context;
 pub use current::{Current, CurrentSlot};
-pub use fpu::{BadState, area_bytes as fpu_area_bytes};
+pub use fpu::{BadState, area_bytes as fpu_area_bytes, features as fpu_features};
 
 pub(crate) use context::before_user_mode;
 

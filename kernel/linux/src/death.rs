@@ -1,0 +1,68 @@
+//! Telling people how programs ended.
+
+use alloc::string::String;
+use core::fmt::Write;
+
+use kernel::signal::{DefaultAction, Info, Origin, Signal};
+use kernel::task::{self, ExitStatus, Process, Thread};
+
+use crate::missing;
+
+/// Connects the end of process 1 with the end of the machine; once at boot.
+pub fn init() {
+    task::on_init_exit(end_machine);
+}
+
+/// A signal ends the process: says so where it is a fault of the program.
+pub fn note(thread: &Thread, info: &Info, ip: u64) {
+    if info.signal.default_action() == DefaultAction::Core {
+        let text = describe(&thread.process, info, ip);
+        mach::klog!("fault pid={} {text}", thread.process.id());
+    }
+}
+
+/// The process is killed because no memory is left.
+pub fn out_of_memory(thread: &Thread) {
+    mach::klog!("out of memory pid={}", thread.process.id());
+}
+
+/// `signal=11 name=SIGSEGV addr=0x10 ip=0x401136 in=/bin/x+0x1136`.
+fn describe(process: &Process, info: &Info, ip: u64) -> String {
+    let mut text = String::new();
+    let address = match info.origin {
+        Origin::Fault { address, .. } => address,
+        _ => 0,
+    };
+    // Writing to a string cannot fail.
+    let _ = write!(
+        text,
+        "signal={} name={} addr={address:#x} ip={ip:#x} in={}",
+        info.signal.number(),
+        info.signal.name(),
+        place(process, ip)
+    );
+    text
+}
+
+/// The file that is mapped at `ip` and the offset in it.
+fn place(process: &Process, ip: u64) -> String {
+    let path = process.image.lock().path.clone();
+    alloc::format!("{}@{ip:#x}", path.escape_ascii())
+}
+
+/// Process 1 has ended: reports, and turns the machine off.
+fn end_machine(process: &Process, status: ExitStatus) {
+    missing::report();
+    match status {
+        ExitStatus::Exited(status) => mach::power::off(i32::from(status)),
+        ExitStatus::Killed(signal) => {
+            let (info, ip) = process.killed_by().unwrap_or((Info::kernel(signal), 0));
+            mach::klog!("killed {}", describe(process, &info, ip));
+            mach::power::off(SIGNAL_STATUS + signal.number() as i32)
+        }
+    }
+}
+
+/// A shell's status for a program that a signal ended, less the signal.
+const SIGNAL_STATUS: i32 = 128;
+const _: () = assert!(Signal::MAX < 128, "a status has eight bits");
