@@ -33,6 +33,8 @@ needs_test() {
 	node nodejs
 	go golang-go
 	wrk wrk
+	ip iproute2
+	unshare util-linux
 	NEEDS
 }
 needs_long() { needs_test; }

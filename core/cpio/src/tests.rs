@@ -88,6 +88,29 @@ fn data_can_be_aligned_to_pages() {
 }
 
 #[test]
+fn no_name_is_longer_than_linux_reads() {
+    for before in 0..64 {
+        let mut writer = Writer::new();
+        let data = vec![0; before * 64];
+        writer
+            .append(&file(b"before", 0o100_644, &data))
+            .expect("short enough");
+        writer
+            .append_aligned(&file(b"a/name", 0o100_644, b"x"), 4096)
+            .expect("short enough");
+        let bytes = writer.finish();
+        let header = bytes
+            .windows(6)
+            .rposition(|window| window == b"a/name")
+            .expect("it is there");
+        let name_len = core::str::from_utf8(&bytes[header - 16..header - 8]).expect("digits");
+        assert!(usize::from_str_radix(name_len, 16).expect("digits") <= 4096);
+        let last = Archive::new(&bytes).last().expect("one").expect("whole");
+        assert_eq!((last.name, last.data), (&b"a/name"[..], &b"x"[..]));
+    }
+}
+
+#[test]
 fn an_empty_image_has_no_members() {
     assert!(Archive::new(&[]).next().is_none());
     assert!(Archive::new(&archive_of(&[])).next().is_none());

@@ -11,6 +11,22 @@ pub struct TooLong {
     pub bytes: usize,
 }
 
+/// The longest name that Linux reads, with its closing NUL.
+const PATH_MAX: usize = 4096;
+
+/// Takes space and says nothing new.
+const FILLER: Entry<'static> = Entry {
+    name: b".",
+    mode: 0o040_755,
+    uid: 0,
+    gid: 0,
+    links: 2,
+    inode: 0,
+    mtime_s: 0,
+    rdev: (0, 0),
+    data: &[],
+};
+
 /// An archive that grows by one member at a time.
 #[derive(Debug, Default)]
 pub struct Writer {
@@ -29,18 +45,29 @@ impl Writer {
     }
 
     /// Appends a member whose data begin at a multiple of `align_bytes`, a power of
-    /// two of at least four. The name is padded with NUL bytes to that end, which
-    /// readers take for its end.
+    /// two of at least four and at most 4096. The name is padded with NUL bytes to that
+    /// end, which readers take for its end.
+    ///
+    /// Linux skips members whose name is longer than `PATH_MAX`, so where the padding
+    /// would be too long, entries for the root folder fill the space before.
     pub fn append_aligned(&mut self, entry: &Entry<'_>, align_bytes: usize) -> Result<(), TooLong> {
-        let name_starts = self.archive.len() + HEADER_BYTES;
-        let name_ends = name_starts + entry.name.len() + 1;
-        let data_starts = name_ends.next_multiple_of(align_bytes.max(4));
-        // Padding to four bytes belongs to no field; only what goes beyond does.
-        let name_field_ends = match align_bytes {
-            0..=4 => name_ends,
-            _ => data_starts,
+        let is_aligned = align_bytes > 4 && entry.name.len() < PATH_MAX / 2;
+        let align_bytes = if is_aligned { align_bytes } else { 4 };
+        let data_start = |archive_len: usize| {
+            (archive_len + HEADER_BYTES + entry.name.len() + 1).next_multiple_of(align_bytes)
         };
-        let name_len = length_field(name_field_ends - name_starts)?;
+        while is_aligned
+            && data_start(self.archive.len()) - self.archive.len() - HEADER_BYTES > PATH_MAX
+        {
+            self.append(&FILLER)?;
+        }
+        let data_starts = data_start(self.archive.len());
+        // Padding to four bytes belongs to no field; only what goes beyond does.
+        let name_field_len = match is_aligned {
+            true => data_starts - self.archive.len() - HEADER_BYTES,
+            false => entry.name.len() + 1,
+        };
+        let name_len = length_field(name_field_len)?;
         let size = length_field(entry.data.len())?;
         let (major, minor) = entry.rdev;
         let Entry {

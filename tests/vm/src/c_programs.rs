@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::build::{self, Link};
 use crate::guest::Setup;
+use crate::monkey;
 use crate::tally::Tally;
 
 /// Chooses all of them on the command line.
@@ -31,6 +32,7 @@ fn build_all() -> Result<Vec<PathBuf>, String> {
     let listing = fs::read_dir(SOURCES).map_err(|error| format!("{SOURCES}: {error}"))?;
     let mut sources: Vec<PathBuf> = listing.flatten().map(|entry| entry.path()).collect();
     sources.retain(|path| path.extension().is_some_and(|extension| extension == "c"));
+    sources.retain(|path| path != Path::new(monkey::SOURCE));
     sources.sort();
     sources.iter().map(|source| build::c(source)).collect()
 }

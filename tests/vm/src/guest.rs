@@ -30,6 +30,7 @@ pub struct Setup {
     cpus: String,
     board: String,
     is_linux: bool,
+    is_long: bool,
     network: Network,
 }
 
@@ -42,6 +43,7 @@ impl Setup {
             cpus: "2".into(),
             board: "q35".into(),
             is_linux: false,
+            is_long: false,
             network: Network::of_this_process(),
         };
         let mut words = Vec::new();
@@ -50,11 +52,17 @@ impl Setup {
             match arg.as_str() {
                 "--cpus" => setup.cpus = value()?,
                 "--machine" => setup.board = value()?,
+                "--long" => setup.is_long = true,
                 "--linux" => setup.is_linux = true,
                 _ => words.push(arg),
             }
         }
         Ok((setup, words))
+    }
+
+    /// Whether tests with a short form take their long one.
+    pub fn is_long(&self) -> bool {
+        self.is_long
     }
 
     /// The command `sietch run` with the setup's flags and `args`.

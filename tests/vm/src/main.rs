@@ -1,6 +1,6 @@
 //! Boots Sietch with small and real programs and looks at what they do.
 //!
-//!     cargo run -p vm-tests -- [--cpus N] [--machine q35|microvm] [--linux] [WORD...]
+//!     cargo run -p vm-tests -- [--cpus N] [--machine q35|microvm] [--linux] [--long] [WORD...]
 //!
 //! Each test is a sentence and a function; words choose those whose sentence has one
 //! of them. A test drives the command `sietch` as a user would. The small C programs
@@ -9,6 +9,8 @@
 //!
 //! With `--linux` the same tests run on Debian's Linux as a guest, which
 //! `tools/linux-guest.sh` prepares: what fails there is the test's fault.
+//!
+//! With `--long` the monkey makes its full count of calls.
 //!
 //! The last line is `N passed, N failed`, and the status says whether any failed.
 
@@ -20,6 +22,7 @@ mod go;
 mod guest;
 mod http;
 mod memcached;
+mod monkey;
 mod network;
 mod nginx;
 mod node;
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         python::TESTS,
         go::TESTS,
         node::TESTS,
+        monkey::TESTS,
     ];
     for (sentence, test) in suites.into_iter().flatten() {
         if is_chosen(sentence) {
