@@ -46,9 +46,11 @@ pub fn relax() {
 /// No interrupt is lost between the caller's last look at its work and the halt. The
 /// caller holds no lock.
 pub fn wait_for_interrupt() {
+    crate::mem::rest();
     // SAFETY: the IDT is loaded before the kernel starts, and by **Closed** no lock is held
     // that a handler could want.
     unsafe { arch::instr::enable_and_halt() }
+    crate::mem::wake();
     service::serve();
 }
 

@@ -5,20 +5,22 @@
 //! microseconds, so the aim is to interrupt none.
 //!
 //! The idea: each CPU publishes the root that it has loaded. A CPU that changed a table
-//! asks only CPUs that have that root, and not the ones that rest in the idle loop: they
-//! compare the table's generation when they come back to it. A request lies in
-//! the initiator's slot until every target has cleared its bit; waiting CPUs serve the
+//! asks only CPUs that have that root, and not the ones that rest (are halted): it leaves
+//! them a note, and they forget everything when they wake. A request lies in the
+//! initiator's slot until every target has cleared its bit; waiting CPUs serve the
 //! requests of others ([`crate::cpu::relax`]), so two initiators can not block each other.
 //! A range of few pages is forgotten page by page, more at once. A new mapping is
 //! never announced: the processor does not remember absent entries.
 //!
-//! Why no flush is missed: the initiator changes the table, then reads `LOADED` and
-//! `RESTING`; a CPU writes those, then loads the root or compares generations, all
-//! sequentially consistent. So either the initiator sees the CPU, or the CPU sees the change.
+//! Why no flush is missed, all these steps being sequentially consistent: a CPU that loads
+//! a root publishes it first, so either the initiator sees the root, or the load comes after
+//! the change of the table. An initiator that sees a CPU rest leaves the note, then
+//! looks again; a CPU that wakes first ends its rest, then looks for the note. So
+//! either the initiator sees that the rest is over, or the CPU sees the note.
 
 use core::ops::Range;
 use core::sync::atomic::{
-    AtomicU32, AtomicU64,
+    AtomicBool, AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release, SeqCst},
     fence,
 };
@@ -35,19 +37,15 @@ const PAGE_BY_PAGE_MAX: u64 = 32;
 /// `Request::first` of a request to leave the root altogether.
 const LEAVE: u64 = u64::MAX;
 
-/// One page table to the TLBs: its root, and how often it lost rights.
+/// One page table to the TLBs: what CR3 holds while it is loaded.
 #[derive(Debug)]
 pub(super) struct SpaceId {
     root: u64,
-    generation: AtomicU64,
 }
 
 impl SpaceId {
     pub fn new(root: FrameNo) -> Self {
-        Self {
-            root: root << PAGE_SHIFT,
-            generation: AtomicU64::new(0),
-        }
+        Self { root: root << PAGE_SHIFT }
     }
 }
 
@@ -65,8 +63,8 @@ struct Request {
 struct PerCpuState {
     /// The root in CR3.
     loaded: AtomicU64,
-    /// The generation of the loaded table that the TLB is good for.
-    seen: AtomicU64,
+    /// The TLB is stale: the CPU was not asked to forget because it rested.
+    stale: AtomicBool,
     /// There may be a request for this CPU.
     mail: AtomicU32,
     request: Request,
@@ -80,18 +78,13 @@ impl PerCpuState {
             pages: AtomicU64::new(0),
             waiting: AtomicU32::new(0),
         };
-        let (loaded, seen) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self {
-            loaded,
-            seen,
-            mail: AtomicU32::new(0),
-            request,
-        }
+        let (loaded, mail) = (AtomicU64::new(0), AtomicU32::new(0));
+        Self { loaded, stale: AtomicBool::new(false), mail, request }
     }
 }
 
 static STATES: [PerCpuState; MAX_CPUS] = [const { PerCpuState::new() }; MAX_CPUS];
-/// CPUs that rest in the idle loop.
+/// CPUs that rest: they touch no user address until they wake.
 static RESTING: AtomicU32 = AtomicU32::new(0);
 
 #[inline(always)]
@@ -99,26 +92,27 @@ fn mine() -> &'static PerCpuState {
     &STATES[cpu::id().index()]
 }
 
-/// Says that the CPU goes to the idle loop: it touches no user address until the next
-/// [`PageTable::activate`](super::PageTable::activate) or [`enter_kernel_table`].
-pub fn rest() {
+/// The CPU goes to rest.
+#[inline]
+pub(crate) fn rest() {
     RESTING.fetch_or(bit(cpu::id()), SeqCst);
 }
 
-/// Loads a table, or catches up with it if it is loaded already.
+/// The CPU's rest is over.
+#[inline]
+pub(crate) fn wake() {
+    RESTING.fetch_and(!bit(cpu::id()), SeqCst);
+    if mine().stale.swap(false, SeqCst) {
+        reload();
+    }
+}
+
+/// Loads a table, unless it is loaded already.
 #[inline]
 pub(super) fn activate(space: &SpaceId) {
     let state = mine();
-    if RESTING.load(Relaxed) & bit(cpu::id()) != 0 {
-        RESTING.fetch_and(!bit(cpu::id()), SeqCst);
-    }
-    let now = space.generation.load(SeqCst);
     if state.loaded.load(Relaxed) != space.root {
         load(state, space.root);
-        state.seen.store(now, Relaxed);
-    } else if state.seen.load(Relaxed) != now {
-        reload();
-        state.seen.store(now, Relaxed);
     }
 }
 
@@ -143,21 +137,25 @@ fn reload() {
 
 /// Makes every CPU forget `changed`, addresses of pages in `space`.
 pub(super) fn flush(space: &SpaceId, changed: Range<u64>) {
-    let now = space.generation.fetch_add(1, SeqCst) + 1;
+    fence(SeqCst);
     let pages = (changed.end - changed.start) / PAGE_BYTES as u64;
-    let state = mine();
-    if state.loaded.load(Relaxed) == space.root {
+    if mine().loaded.load(Relaxed) == space.root {
         forget(changed.start, pages);
-        // A flush by somebody else may be on its way; then the generations differ, and
-        // the next activation flushes once too often.
-        if state.seen.load(Relaxed) + 1 == now {
-            state.seen.store(now, Relaxed);
-        }
     }
-    let targets = users(space.root) & !RESTING.load(SeqCst);
+    let targets = users(space.root, leave_note);
     if targets != 0 {
         request(space.root, changed.start, pages, targets);
     }
+}
+
+/// Leaves a note to a CPU that rests; false if it does not.
+fn leave_note(id: CpuId) -> bool {
+    let rests = || RESTING.load(SeqCst) & bit(id) != 0;
+    if !rests() {
+        return false;
+    }
+    STATES[id.index()].stale.store(true, SeqCst);
+    rests()
 }
 
 /// Takes the table off every CPU, resting ones too, before its root is given back.
@@ -165,18 +163,19 @@ pub(super) fn evict(space: &SpaceId) {
     if mine().loaded.load(Relaxed) == space.root {
         enter_kernel_table();
     }
-    let targets = users(space.root);
+    let targets = users(space.root, |_| false);
     if targets != 0 {
         request(space.root, LEAVE, 0, targets);
     }
 }
 
-/// Other CPUs that have `root` loaded.
-fn users(root: u64) -> u32 {
+/// Other CPUs that have `root` loaded, without those for which `spared` holds.
+fn users(root: u64, spared: fn(CpuId) -> bool) -> u32 {
     let count = cpu::count().min(MAX_CPUS);
     let has_root = |&id: &CpuId| STATES[id.index()].loaded.load(SeqCst) == root;
     let others = (0..count as u32).map(CpuId).filter(|&id| id != cpu::id());
-    others.filter(has_root).fold(0, |set, id| set | bit(id))
+    let users = others.filter(has_root).filter(|&id| !spared(id));
+    users.fold(0, |set, id| set | bit(id))
 }
 
 fn request(root: u64, first: u64, pages: u64, targets: u32) {

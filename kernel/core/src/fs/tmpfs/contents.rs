@@ -159,16 +159,14 @@ impl Contents {
 
     /// The page for a mapping; in place for a private one of the boot image.
     pub fn page(&self, index: u64, sharing: Sharing) -> Result<Page> {
-        if let Some(page) = self.existing(index) {
-            return Ok(page);
-        }
-        let bytes = self.boot_bytes(index * PAGE..(index + 1) * PAGE);
-        if sharing == Sharing::Private
-            && let Some(page) = Page::of_boot_image(bytes)
-        {
-            return Ok(page);
-        }
-        self.own(index)
+        self.ready_page(index, sharing).map_or_else(|| self.own(index), Ok)
+    }
+
+    /// As [`Contents::page`], if the page need not be made.
+    pub fn ready_page(&self, index: u64, sharing: Sharing) -> Option<Page> {
+        let in_place = || Page::of_boot_image(self.boot_bytes(index * PAGE..(index + 1) * PAGE));
+        let private = sharing == Sharing::Private;
+        self.existing(index).or_else(|| private.then(in_place).flatten())
     }
 
     /// Sets the size; the caller holds `writing`.

@@ -273,6 +273,12 @@ impl MemoryObject for Node {
             .map_err(|_| FaultError::OutOfMemory)
     }
 
+    fn ready_page(&self, index: u64, sharing: Sharing) -> Option<Page> {
+        let contents = self.contents().ok()?;
+        let inside = index < contents.size().div_ceil(base::PAGE_BYTES as u64);
+        inside.then(|| contents.ready_page(index, sharing)).flatten()
+    }
+
     fn size(&self) -> u64 {
         self.contents().map_or(0, Contents::size)
     }
