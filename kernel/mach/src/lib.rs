@@ -27,6 +27,7 @@ mod madt;
 pub mod mem;
 mod mp_table;
 pub mod panic;
+pub mod pci;
 pub mod power;
 pub mod random;
 pub mod sync;

@@ -45,6 +45,7 @@ fn parse_static(text: &str) -> Option<Config> {
 
 /// Creates the stack with its loopback; once at boot, before devices are attached.
 pub fn init() {
+    super::memory::init();
     shard::init(inet::Config::default());
     super::poll::init();
 }

@@ -22,6 +22,7 @@ mod address;
 mod config;
 mod error;
 mod handle;
+mod memory;
 mod options;
 mod poll;
 mod shard;
@@ -33,6 +34,7 @@ mod udp_socket;
 use alloc::sync::Arc;
 
 pub use config::{Config, configure, init};
+pub use memory::{packet_pool, packets_in_use};
 pub use poll::{attach, poll_now};
 pub use shard::{stats, with_stack};
 

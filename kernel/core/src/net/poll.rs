@@ -38,7 +38,7 @@ pub(super) fn init() {
 
 /// Gives the stack its device, whose interrupt handler raises [`Softirq::Net`].
 pub fn attach(port: Port) {
-    let facts = inet::Port { mac: port.mac(), mtu: port.mtu(), offloads: offloads_of(&*port) };
+    let facts = inet::Port { mac: wire::MacAddr(port.mac()), mtu: port.mtu(), offloads: offloads_of(&*port) };
     with_stack(|stack, link| {
         stack.attach(facts);
         link.port = Some(port);
@@ -48,7 +48,7 @@ pub fn attach(port: Port) {
 
 fn offloads_of(port: &dyn hal::FramePort) -> inet::Offloads {
     let capabilities = port.capabilities();
-    inet::Offloads { checksum: capabilities.checksum, tso4: capabilities.tso4 }
+    inet::Offloads { checksum: capabilities.checksum, segment_v4: capabilities.tso4 }
 }
 
 /// Takes what the device has and tells it what we have; called where a program waits.

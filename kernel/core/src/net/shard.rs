@@ -96,7 +96,7 @@ impl Env for Link {
     }
 
     fn alloc(&mut self) -> Option<Mbuf> {
-        mach::mem::packet_pool().alloc()
+        super::packet_pool().alloc()
     }
 
     fn transmit(&mut self, frame: TxFrame) {

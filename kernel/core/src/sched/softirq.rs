@@ -23,7 +23,16 @@ pub enum Softirq {
     Console,
 }
 
-const COUNT: usize = 4;
+impl Softirq {
+    const ALL: [Self; 4] = [Self::Timer, Self::Net, Self::Volume, Self::Console];
+
+    /// The source with this number (`source as usize`), as an interrupt handler's argument.
+    pub fn from_number(number: usize) -> Option<Self> {
+        Self::ALL.get(number).copied()
+    }
+}
+
+const COUNT: usize = Softirq::ALL.len();
 
 /// What a source does.
 #[derive(Clone, Copy)]

@@ -1,0 +1,144 @@
+//! Finds the machine's devices and gives each its driver.
+//!
+//! On a machine with PCI the buses are walked; a machine without (QEMU's microvm,
+//! Firecracker) names its devices on the command line as
+//! `virtio_mmio.device=SIZE@ADDRESS:IRQ`.
+
+use alloc::boxed::Box;
+
+use base::{CpuId, PhysAddr};
+use hal::pci::{MsiMessage, Msix};
+use kernel::sched::{Softirq, raise};
+use mach::irq::{self, Polarity, Trigger, Vector};
+use mach::klog;
+use mach::mem::DmaMemory;
+use mach::sync::Once;
+use virtio::{InterruptRegisters, Kind, MmioTransport, NO_VECTOR, PciTransport, Transport};
+use virtio_net::VirtioNet;
+
+/// MSI-X entry of the only interrupt that a device raises.
+const ENTRY: u16 = 0;
+/// Devices on a command line.
+const MMIO_DEVICES_MAX: usize = 32;
+
+/// What the handler of a line interrupt must acknowledge, by the order of discovery.
+static LINES: [Once<InterruptRegisters>; MMIO_DEVICES_MAX] =
+    [const { Once::new() }; MMIO_DEVICES_MAX];
+
+/// Starts a driver for everything that it finds.
+pub fn start() {
+    for function in mach::pci::functions() {
+        if let Ok(transport) = PciTransport::new(&function) {
+            start_pci(&function, transport);
+        }
+    }
+    let cmdline = mach::boot::info().cmdline;
+    let devices = cmdline.split(' ').filter_map(|word| word.strip_prefix("virtio_mmio.device="));
+    for (slot, device) in devices.take(MMIO_DEVICES_MAX).filter_map(parse_mmio).enumerate() {
+        start_mmio(slot, &device);
+    }
+}
+
+fn start_pci(function: &mach::pci::Function, transport: PciTransport) {
+    let transport = Transport::Pci(transport);
+    let Some(source) = softirq_of(transport.kind()) else { return };
+    let entry = Msix::new(function).ok().and_then(|msix| route(&msix, source));
+    if entry.is_none() {
+        klog!("device at {:?} has no MSI-X and is left alone", function.address());
+        return;
+    }
+    start_device(transport, ENTRY);
+}
+
+/// Lets the device's interrupt raise `source` on the first CPU.
+fn route(msix: &Msix, source: Softirq) -> Option<()> {
+    let vector = irq::allocate(|source| raise_numbered(source), source as usize)?;
+    let (address, data) = irq::msi_message(vector, CpuId(0));
+    msix.route(ENTRY, MsiMessage { address, data }).ok()
+}
+
+/// A window of registers on the command line.
+struct MmioDevice {
+    at: PhysAddr,
+    bytes: usize,
+    gsi: u32,
+}
+
+/// Parses `SIZE@ADDRESS:IRQ`, for example `512@0xfeb00e00:12`.
+fn parse_mmio(text: &str) -> Option<MmioDevice> {
+    let (size, rest) = text.split_once('@')?;
+    let (address, gsi) = rest.split_once(':')?;
+    let gsi = gsi.split(':').next()?;
+    Some(MmioDevice {
+        at: PhysAddr(number(address)?),
+        bytes: usize::try_from(number(size)?).ok()?,
+        gsi: gsi.parse().ok()?,
+    })
+}
+
+/// A number as Linux' command line writes it: `0x` for hexadecimal, `K` and `M` after it.
+fn number(text: &str) -> Option<u64> {
+    let (digits, unit) = match text.strip_suffix(['K', 'k']) {
+        Some(digits) => (digits, 1 << 10),
+        None => (text.strip_suffix(['M', 'm']).unwrap_or(text), 1),
+    };
+    let unit = if text.ends_with(['M', 'm']) { 1 << 20 } else { unit };
+    let value = match digits.strip_prefix("0x") {
+        Some(hexadecimal) => u64::from_str_radix(hexadecimal, 16).ok()?,
+        None => digits.parse().ok()?,
+    };
+    value.checked_mul(unit)
+}
+
+fn start_mmio(slot: usize, device: &MmioDevice) {
+    let Some(registers) = mach::mem::map_device(device.at, device.bytes) else { return };
+    let Ok(transport) = MmioTransport::new(registers) else { return };
+    let Some(acknowledge) = transport.interrupt_registers() else { return };
+    let transport = Transport::Mmio(transport);
+    let Some(source) = softirq_of(transport.kind()) else { return };
+    LINES[slot].call_once(|| acknowledge);
+    let Some(vector) = line_vector(slot, source) else { return };
+    irq::route(device.gsi, vector, CpuId(0), Trigger::Edge, Polarity::High);
+    start_device(transport, NO_VECTOR);
+}
+
+/// One vector a line; its argument packs the slot and the source.
+fn line_vector(slot: usize, source: Softirq) -> Option<Vector> {
+    irq::allocate(line_interrupt, slot << 8 | source as usize)
+}
+
+fn line_interrupt(argument: usize) {
+    if let Some(registers) = LINES.get(argument >> 8).and_then(Once::get) {
+        registers.acknowledge();
+    }
+    raise_numbered(argument & 0xff);
+}
+
+fn raise_numbered(source: usize) {
+    if let Some(source) = Softirq::from_number(source) {
+        raise(source);
+    }
+}
+
+/// Which deferred work a device's interrupt starts; `None` for devices without a driver.
+fn softirq_of(kind: Kind) -> Option<Softirq> {
+    match kind {
+        Kind::Net => Some(Softirq::Net),
+        Kind::NineP => Some(Softirq::Volume),
+        _ => None,
+    }
+}
+
+fn start_device(transport: Transport, vector: u16) {
+    match transport.kind() {
+        Kind::Net => start_net(transport, vector),
+        kind => klog!("no driver for {kind:?}"),
+    }
+}
+
+fn start_net(transport: Transport, vector: u16) {
+    match VirtioNet::new(transport, &DmaMemory, kernel::net::packet_pool(), vector) {
+        Ok(port) => kernel::net::attach(Box::new(port)),
+        Err(error) => klog!("network card not started: {error:?}"),
+    }
+}
