@@ -26,6 +26,7 @@ pub mod futex;
 pub mod io;
 pub mod ipc;
 pub mod mm;
+pub mod net;
 pub mod poll;
 pub mod random;
 pub mod sched;

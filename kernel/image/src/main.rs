@@ -7,30 +7,32 @@
 #![no_main]
 #![deny(unsafe_code)]
 
+extern crate alloc;
+
+mod devices;
+
 use core::panic::PanicInfo;
 
-use mach::klog;
+use kernel::net::Config;
 
 /// Where `mach` hands over: the machine is set up, one CPU runs.
 #[expect(unsafe_code, reason = "the symbol is defined here and nowhere else")]
 // SAFETY: `mach::boot` declares the symbol with this type.
 #[unsafe(no_mangle)]
 fn kernel_main() -> ! {
-    let boot = mach::boot::info();
-    klog!(
-        "memory bytes={} initrd={}",
-        boot.memory.usable_bytes(),
-        boot.initrd.len()
-    );
-    mach::cpu::start_others(idle);
-    klog!("cpus count={}", mach::cpu::count());
-    mach::power::off(0)
+    kernel::sched::timer::init();
+    kernel::net::init();
+    devices::start();
+    kernel::net::configure(address());
+    mach::cpu::start_others(kernel::sched::start_cpu);
+    kernel::sched::start_cpu()
 }
 
-fn idle() -> ! {
-    loop {
-        mach::cpu::wait_for_interrupt();
-    }
+/// What the command line says about the machine's address.
+fn address() -> Config {
+    let words = mach::boot::info().cmdline.split(' ');
+    let text = words.filter_map(|word| word.strip_prefix("ip=")).next_back();
+    text.and_then(Config::parse).unwrap_or(Config::Dhcp)
 }
 
 #[panic_handler]

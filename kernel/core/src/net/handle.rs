@@ -117,7 +117,8 @@ impl Drop for Handle {
     fn drop(&mut self) {
         with_stack(|stack, link| {
             link.unregister(self.id);
-            stack.close(link, self.id);
+            let closed = stack.close(link, self.id);
+            debug_assert!(closed.is_ok(), "a handle owns a live socket");
             super::poll::after_send(link);
         });
     }

@@ -8,7 +8,7 @@ use base::Instant;
 use hal::FramePort;
 use inet::{Env, SocketId, Stack};
 use mach::sync::{Spin, SpinGuard};
-use mbuf::{Mbuf, Pool, RxFrame, TxFrame};
+use mbuf::{Mbuf, RxFrame, TxFrame};
 
 use crate::poll::{Events, Pollee};
 
@@ -50,7 +50,8 @@ pub(super) fn init(config: inet::Config) {
         queue_full_drops: 0,
         waiters: Vec::new(),
     };
-    *SHARD.lock() = Some(Shard { stack: Stack::new(config), link });
+    let secret = [crate::random::next_u64(), crate::random::next_u64()];
+    *SHARD.lock() = Some(Shard { stack: Stack::new(config, secret), link });
 }
 
 /// Calls `work` with the stack and its surroundings; `None` before [`init`].

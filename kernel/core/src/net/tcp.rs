@@ -28,15 +28,14 @@ impl TcpSocket {
     }
 
     pub(super) fn start_listening(&self, backlog: usize) -> Result<()> {
-        stack(|stack, link| Ok(stack.listen(link, self.handle.id, backlog)?))
+        stack(|stack, _| Ok(stack.listen(self.handle.id, backlog)?))
     }
 
     /// The next connection that waits.
     pub(super) fn next_connection(&self, how: Option<Wait>) -> Result<Arc<Self>> {
         loop {
             let accepted = stack(|stack, link| {
-                let id = stack.accept(link, self.handle.id)?;
-                after_send(link);
+                let id = stack.accept(self.handle.id)?;
                 Ok(Self { handle: Handle::adopt(id, self.handle.family, link) })
             });
             match accepted {

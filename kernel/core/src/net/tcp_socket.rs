@@ -45,7 +45,7 @@ impl File for TcpSocket {
         Some(&self.handle.pollee)
     }
 
-    fn as_socket(self: Arc<Self>) -> Option<Arc<dyn Socket>> {
+    fn as_socket(&self) -> Option<&dyn Socket> {
         Some(self)
     }
 
@@ -149,41 +149,22 @@ impl Socket for TcpSocket {
 
 impl TcpSocket {
     fn info(&self) -> Result<TcpInfo> {
-        let state = state_number(self.state()?);
         let info = stack(|stack, _| Ok(stack.info(self.handle.id)?))?;
         let micros = |span: base::Duration| u32::try_from(span.as_micros()).unwrap_or(u32::MAX);
+        let mss = u32::from(info.mss).max(1);
         Ok(TcpInfo {
-            state,
-            retransmits: info.retransmits,
+            state: info.state as u8,
+            retransmits: info.backoff,
             rto_us: micros(info.rto),
-            send_mss: info.send_mss,
-            receive_mss: info.recv_mss,
-            unacked: info.unacked_segments,
-            rtt_us: micros(info.rtt),
-            rtt_variation_us: micros(info.rtt_variation),
-            congestion_window: info.congestion_window,
-            slow_start_threshold: info.slow_start_threshold,
-            total_retransmits: info.total_retransmits,
-            bytes_acked: info.bytes_acked,
-            bytes_received: info.bytes_received,
-            not_sent_bytes: info.unsent_bytes,
+            send_mss: mss,
+            receive_mss: mss,
+            unacked: info.in_flight.div_ceil(mss),
+            rtt_us: micros(info.srtt),
+            rtt_variation_us: micros(info.rttvar),
+            congestion_window: info.cwnd / mss,
+            slow_start_threshold: info.ssthresh / mss,
+            not_sent_bytes: u32::try_from(info.unsent).unwrap_or(u32::MAX),
+            ..TcpInfo::default()
         })
-    }
-}
-
-/// Linux' numbers of the states (include/net/tcp_states.h).
-fn state_number(state: State) -> u8 {
-    match state {
-        State::Established => 1,
-        State::SynSent => 2,
-        State::SynReceived => 3,
-        State::FinWait1 => 4,
-        State::FinWait2 => 5,
-        State::TimeWait => 6,
-        State::Closed => 7,
-        State::CloseWait => 8,
-        State::LastAck => 9,
-        State::Listen => 10,
-        State::Closing => 11,
     }
 }

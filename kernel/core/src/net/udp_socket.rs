@@ -1,6 +1,5 @@
 //! The UDP socket as a file and as a socket of the kernel.
 
-use alloc::sync::Arc;
 use core::any::Any;
 
 use inet::Endpoint;
@@ -41,7 +40,7 @@ impl File for UdpSocket {
         Some(&self.handle.pollee)
     }
 
-    fn as_socket(self: Arc<Self>) -> Option<Arc<dyn Socket>> {
+    fn as_socket(&self) -> Option<&dyn Socket> {
         Some(self)
     }
 

@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use kernel::error::{Error, Result};
 use kernel::file::{OpenFile, StatusFlags};
 use kernel::socket::{Family, Socket, SocketType};
-use kernel::{unix, user};
+use kernel::{net, unix, user};
 use linux_raw_sys::general::{__NR_socket, __NR_socketpair, O_CLOEXEC, O_NONBLOCK};
 
 use super::address;
@@ -73,7 +73,7 @@ fn socket(call: &mut Call<'_>) -> Outcome {
             check_unix_protocol(protocol)?;
             unix::create(kind)?
         }
-        Family::Inet | Family::Inet6 => return Err(Errno::EAFNOSUPPORT),
+        Family::Inet | Family::Inet6 => net::create(family, kind, protocol)?,
     };
     Ok(install(call, socket, flags)?)
 }
