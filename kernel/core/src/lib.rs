@@ -35,6 +35,7 @@ pub mod socket;
 pub mod sync;
 pub mod task;
 pub mod transfer;
+pub mod tty;
 pub mod unix;
 pub mod user;
 

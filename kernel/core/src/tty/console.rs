@@ -1,0 +1,179 @@
+//! The serial port as a file: a terminal, or a plain stream.
+//!
+//! Where the host has a terminal the console is one. Where it has none (its output goes to
+//! a file or a pipe), programs must see that, or they would colour their output: then
+//! the console is a stream that is no terminal.
+//!
+//! Input is taken off the port by a softirq, so that the handler of the interrupt is short.
+
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+
+use mach::sync::{Once, Spin};
+
+use super::screen::Screen;
+use super::terminal::WindowSize;
+use super::{Terminal, TerminalFile};
+use crate::error::{Error, Result};
+use crate::file::{File, FileRef, OpenFile};
+use crate::io::{Sink, Source};
+use crate::poll::{Events, Pollee};
+use crate::sched::{Softirq, Work, raise, register_softirq};
+use crate::sync::Wait;
+
+/// /dev/console.
+const DEVICE: (u32, u32) = (5, 1);
+/// Bytes of input that wait at most.
+const INPUT_MAX: usize = 4096;
+/// Bytes moved at once, on the stack.
+const CHUNK_BYTES: usize = 512;
+/// Bytes of input handled in one run.
+const BATCH_BYTES_MAX: usize = 256;
+
+/// What the console is.
+enum Console {
+    Terminal(Arc<Terminal>),
+    Stream(Arc<Stream>),
+}
+
+static CONSOLE: Once<Console> = Once::new();
+
+/// What the host has at the other end of the serial port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Host {
+    /// A terminal with that many rows and columns, 0 if unknown.
+    Terminal {
+        /// Lines on the screen.
+        rows: u16,
+        /// Characters in a line.
+        columns: u16,
+    },
+    /// A file or a pipe.
+    Stream,
+}
+
+/// Sets the console up; once at boot.
+pub fn init(host: Host) {
+    CONSOLE.call_once(|| match host {
+        Host::Terminal { rows, columns } => {
+            let terminal = Terminal::new(Screen::Console, DEVICE);
+            terminal.set_window(WindowSize { rows, columns, ..WindowSize::default() });
+            Console::Terminal(terminal)
+        }
+        Host::Stream => Console::Stream(Arc::default()),
+    });
+    register_softirq(Softirq::Console, Work { run: take_input, prepare_idle: || true });
+    mach::console::on_input(|| raise(Softirq::Console));
+}
+
+/// Opens the console.
+///
+/// Errors: `NoSuchDevice` before it is set up.
+pub fn open() -> Result<FileRef> {
+    match CONSOLE.get() {
+        Some(Console::Terminal(terminal)) => Ok(TerminalFile::new(terminal.clone())),
+        Some(Console::Stream(stream)) => Ok(stream.clone()),
+        None => Err(Error::NoSuchDevice),
+    }
+}
+
+/// Makes the console the controlling terminal of the current process, if it is one.
+pub fn control_current_session() {
+    if let Some(Console::Terminal(terminal)) = CONSOLE.get() {
+        // A session that has a terminal already keeps it.
+        let _ = terminal.take_control();
+    }
+}
+
+fn take_input() {
+    let mut bytes = [0; BATCH_BYTES_MAX];
+    let mut count = 0;
+    while count < bytes.len()
+        && let Some(byte) = mach::console::read()
+    {
+        bytes[count] = byte;
+        count += 1;
+    }
+    match CONSOLE.get() {
+        Some(Console::Terminal(terminal)) => terminal.input(&bytes[..count]),
+        Some(Console::Stream(stream)) => stream.input(&bytes[..count]),
+        None => {}
+    }
+    if count == bytes.len() {
+        raise(Softirq::Console);
+    }
+}
+
+/// A console that is no terminal.
+#[derive(Default)]
+struct Stream {
+    input: Spin<VecDeque<u8>>,
+    pollee: Pollee,
+}
+
+impl Stream {
+    fn input(&self, bytes: &[u8]) {
+        let mut input = self.input.lock();
+        let room = INPUT_MAX.saturating_sub(input.len());
+        input.extend(&bytes[..bytes.len().min(room)]);
+        drop(input);
+        self.pollee.notify(Events::READABLE);
+    }
+
+    fn take(&self, to: &mut [u8]) -> Option<usize> {
+        let mut input = self.input.lock();
+        let count = to.len().min(input.len());
+        for (place, byte) in to.iter_mut().zip(input.drain(..count)) {
+            *place = byte;
+        }
+        (count != 0).then_some(count)
+    }
+}
+
+impl File for Stream {
+    fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {
+        let mut bytes = [0; CHUNK_BYTES];
+        let wanted = to.remaining().min(bytes.len());
+        if wanted == 0 {
+            return Ok(0);
+        }
+        let count = match open.is_nonblocking() {
+            true => self.take(&mut bytes[..wanted]).ok_or(Error::WouldBlock)?,
+            false => {
+                let queue = &self.pollee.queue;
+                queue.wait(Wait::INTERRUPTIBLE, || self.take(&mut bytes[..wanted]))?
+            }
+        };
+        to.put(&bytes[..count])
+    }
+
+    fn write(&self, _open: &OpenFile, from: &mut Source<'_>) -> Result<usize> {
+        let mut done = 0;
+        while from.remaining() != 0 {
+            let mut bytes = [0; CHUNK_BYTES];
+            match from.take(&mut bytes) {
+                Ok(count) => {
+                    mach::console::write(&bytes[..count]);
+                    done += count;
+                }
+                Err(error) if done == 0 => return Err(error),
+                Err(_) => break,
+            }
+        }
+        Ok(done)
+    }
+
+    fn poll(&self) -> Events {
+        let is_empty = self.input.lock().is_empty();
+        let readable = if is_empty { Events::empty() } else { Events::READABLE };
+        readable | Events::WRITABLE
+    }
+
+    fn pollee(&self) -> Option<&Pollee> {
+        Some(&self.pollee)
+    }
+
+    fn as_any(&self) -> &dyn core::any::Any {
+        self
+    }
+}

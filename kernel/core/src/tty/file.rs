@@ -1,0 +1,66 @@
+//! One opening of a terminal.
+
+use alloc::sync::Arc;
+
+use super::{Terminal, ioctl};
+use crate::error::Result;
+use crate::file::{File, OpenFile};
+use crate::io::{Sink, Source};
+use crate::poll::{Events, Pollee};
+use super::termios::Local;
+
+/// A terminal as a program holds it.
+pub struct TerminalFile {
+    /// The terminal.
+    pub terminal: Arc<Terminal>,
+}
+
+impl TerminalFile {
+    /// Opens `terminal`; closed when dropped.
+    pub fn new(terminal: Arc<Terminal>) -> Arc<Self> {
+        terminal.state.lock().openings += 1;
+        Arc::new(Self { terminal })
+    }
+}
+
+impl File for TerminalFile {
+    fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {
+        self.terminal.check_read()?;
+        self.terminal.read(to, open.is_nonblocking())
+    }
+
+    fn write(&self, open: &OpenFile, from: &mut Source<'_>) -> Result<usize> {
+        if self.terminal.termios().local.contains(Local::TOSTOP) {
+            self.terminal.check_change()?;
+        }
+        self.terminal.write(from, open.is_nonblocking())
+    }
+
+    fn poll(&self) -> Events {
+        self.terminal.poll()
+    }
+
+    fn pollee(&self) -> Option<&Pollee> {
+        Some(&self.terminal.pollee)
+    }
+
+    fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {
+        ioctl::terminal(&self.terminal, request, argument)
+    }
+
+    fn as_any(&self) -> &dyn core::any::Any {
+        self
+    }
+}
+
+impl Drop for TerminalFile {
+    fn drop(&mut self) {
+        let mut state = self.terminal.state.lock();
+        state.openings -= 1;
+        let is_last = state.openings == 0;
+        drop(state);
+        if is_last && let Some(master) = self.terminal.screen.master() {
+            master.pollee.notify(Events::READABLE | Events::HUP);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Pseudo terminals: a terminal whose keyboard and screen are a file, the master.
+//!
+//! Each opening of /dev/ptmx makes a pair. The master's drop hangs the terminal up; the
+//! last closing of the terminal is the end of the master's input, until somebody opens it
+//! again.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::{Arc, Weak};
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use base::VirtAddr;
+use mach::sync::{Once, Spin};
+
+use super::screen::{MasterQueue, Screen};
+use super::{Terminal, TerminalFile, ioctl};
+use crate::error::{Error, Result};
+use crate::file::{File, OpenFile, StatusFlags};
+use crate::io::{Sink, Source};
+use crate::poll::{Events, Pollee};
+use crate::sync::Wait;
+use crate::task::{Resource, current};
+use crate::user;
+
+/// Linux' major number of pseudo terminals.
+pub const MAJOR: u32 = 136;
+/// Pairs at a time (kernel.pty.max).
+const PAIRS_MAX: u32 = 4096;
+/// Bytes moved at once, on the stack.
+const CHUNK_BYTES: usize = 512;
+
+const TIOCPKT: u32 = 0x5420;
+const TIOCGPTN: u32 = 0x8004_5430;
+const TIOCSPTLCK: u32 = 0x4004_5431;
+const TIOCGPTLCK: u32 = 0x8004_5439;
+const TIOCGPTPEER: u32 = 0x5441;
+const O_CLOEXEC: u64 = 0o2000000;
+
+static PAIRS: Spin<BTreeMap<u32, Weak<Master>>> = Spin::new(BTreeMap::new());
+static NODES: Once<Nodes> = Once::new();
+
+/// Who shows the terminals that exist as /dev/pts/N.
+#[derive(Clone, Copy)]
+pub struct Nodes {
+    /// Terminal `number` exists from now on.
+    pub add: fn(u32) -> Result<()>,
+    /// Terminal `number` is gone.
+    pub remove: fn(u32),
+}
+
+/// Says who shows the terminals; once at boot.
+pub fn set_nodes(nodes: Nodes) {
+    NODES.call_once(|| nodes);
+}
+
+/// The side of the program that plays keyboard and screen.
+pub struct Master {
+    number: u32,
+    terminal: Arc<Terminal>,
+    output: Arc<MasterQueue>,
+    is_locked: AtomicBool,
+    was_opened: AtomicBool,
+}
+
+/// A new pair: its master.
+///
+/// Errors: `NoSpace` if there are too many.
+pub fn open_master() -> Result<Arc<Master>> {
+    let master = {
+        let mut pairs = PAIRS.lock();
+        let free = (0..PAIRS_MAX).find(|number| !pairs.contains_key(number));
+        let number = free.ok_or(Error::NoSpace)?;
+        let master = Master::new(number);
+        pairs.insert(number, Arc::downgrade(&master));
+        master
+    };
+    if let Some(nodes) = NODES.get() {
+        (nodes.add)(master.number)?;
+    }
+    Ok(master)
+}
+
+/// Opens the terminal of that number.
+///
+/// Errors: `Io` if it does not exist or is locked.
+pub fn open_slave(number: u32) -> Result<Arc<TerminalFile>> {
+    let master = PAIRS.lock().get(&number).and_then(Weak::upgrade).ok_or(Error::Io)?;
+    master.open_terminal()
+}
+
+impl Master {
+    fn new(number: u32) -> Arc<Self> {
+        let output = Arc::new(MasterQueue::default());
+        let terminal = Terminal::new(Screen::Master(output.clone()), (MAJOR, number));
+        Arc::new(Self {
+            number,
+            terminal,
+            output,
+            is_locked: AtomicBool::new(true),
+            was_opened: AtomicBool::new(false),
+        })
+    }
+
+    fn open_terminal(&self) -> Result<Arc<TerminalFile>> {
+        if self.is_locked.load(Ordering::Relaxed) {
+            return Err(Error::Io);
+        }
+        self.was_opened.store(true, Ordering::Relaxed);
+        Ok(TerminalFile::new(self.terminal.clone()))
+    }
+
+    /// Whether nobody has the terminal open any more.
+    fn is_abandoned(&self) -> bool {
+        self.was_opened.load(Ordering::Relaxed) && self.terminal.state.lock().openings == 0
+    }
+
+    /// Opens the terminal without its name; `flags` are those of open(2).
+    fn open_peer(&self, flags: u64) -> Result<usize> {
+        let status = StatusFlags::from_bits_truncate(flags as u32);
+        let open = OpenFile::new(self.open_terminal()?, status);
+        let me = current();
+        let limit = me.process.limits.soft(Resource::Files);
+        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+        let fd = me.files.get().insert(open, flags & O_CLOEXEC != 0, 0, limit)?;
+        Ok(fd as usize)
+    }
+}
+
+impl File for Master {
+    fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {
+        let mut bytes = [0; CHUNK_BYTES];
+        let wanted = to.remaining().min(bytes.len());
+        let is_ready = || (self.output.len() != 0 || self.is_abandoned()).then_some(());
+        if open.is_nonblocking() {
+            is_ready().ok_or(Error::WouldBlock)?;
+        } else {
+            self.output.pollee.queue.wait(Wait::INTERRUPTIBLE, is_ready)?;
+        }
+        let count = self.output.take(&mut bytes[..wanted]);
+        if count == 0 && wanted != 0 {
+            return Err(if self.is_abandoned() { Error::Io } else { Error::WouldBlock });
+        }
+        self.terminal.show_echo(&mut self.terminal.state.lock());
+        self.terminal.pollee.notify(Events::WRITABLE);
+        to.put(&bytes[..count])
+    }
+
+    fn write(&self, open: &OpenFile, from: &mut Source<'_>) -> Result<usize> {
+        let mut done = 0;
+        while from.remaining() != 0 {
+            let can_write = || (self.terminal.input_room() != 0).then_some(());
+            let waited = match open.is_nonblocking() {
+                true => can_write().ok_or(Error::WouldBlock),
+                false => self.output.pollee.queue.wait(Wait::INTERRUPTIBLE, can_write),
+            };
+            match waited {
+                Err(error) if done == 0 => return Err(error),
+                Err(_) => break,
+                Ok(()) => {}
+            }
+            let mut bytes = [0; CHUNK_BYTES];
+            let room = self.terminal.input_room().min(bytes.len());
+            let count = from.take(&mut bytes[..room])?;
+            self.terminal.input(&bytes[..count]);
+            done += count;
+        }
+        Ok(done)
+    }
+
+    fn poll(&self) -> Events {
+        let mut events = Events::empty();
+        if self.output.len() != 0 {
+            events |= Events::READABLE;
+        }
+        if self.terminal.input_room() != 0 {
+            events |= Events::WRITABLE;
+        }
+        if self.is_abandoned() {
+            events |= Events::HUP;
+        }
+        events
+    }
+
+    fn pollee(&self) -> Option<&Pollee> {
+        Some(&self.output.pollee)
+    }
+
+    fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {
+        let at = VirtAddr(argument);
+        match request {
+            TIOCGPTN => user::write(at, self.number)?,
+            TIOCSPTLCK => {
+                let lock: u32 = user::read(at)?;
+                self.is_locked.store(lock != 0, Ordering::Relaxed);
+            }
+            TIOCGPTLCK => user::write(at, u32::from(self.is_locked.load(Ordering::Relaxed)))?,
+            TIOCGPTPEER => return self.open_peer(argument),
+            TIOCPKT if user::read::<u32>(at)? == 0 => {}
+            TIOCPKT => return Err(Error::Invalid),
+            _ => return ioctl::settings(&self.terminal, request, argument),
+        }
+        Ok(0)
+    }
+
+    fn as_any(&self) -> &dyn core::any::Any {
+        self
+    }
+}
+
+impl Drop for Master {
+    fn drop(&mut self) {
+        PAIRS.lock().remove(&self.number);
+        if let Some(nodes) = NODES.get() {
+            (nodes.remove)(self.number);
+        }
+        self.terminal.hang_up();
+    }
+}

@@ -1,0 +1,80 @@
+//! Where a terminal's output goes.
+
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+
+use mach::sync::Spin;
+
+use crate::poll::{Events, Pollee};
+
+/// Bytes of output that wait for the master of a pseudo terminal.
+const OUTPUT_MAX: usize = 16 << 10;
+
+/// The other side of a terminal.
+pub(super) enum Screen {
+    /// The serial port; always takes everything.
+    Console,
+    /// The master of a pseudo terminal.
+    Master(Arc<MasterQueue>),
+}
+
+impl Screen {
+    /// Bytes that it takes now.
+    pub(super) fn room(&self) -> usize {
+        match self {
+            Self::Console => usize::MAX,
+            Self::Master(queue) => OUTPUT_MAX.saturating_sub(queue.len()),
+        }
+    }
+
+    /// Shows `bytes`; the caller has asked for room.
+    pub(super) fn put(&self, bytes: &[u8]) {
+        match self {
+            Self::Console => mach::console::write(bytes),
+            Self::Master(queue) => queue.put(bytes),
+        }
+    }
+
+    /// The master, if it is one.
+    pub(super) fn master(&self) -> Option<&MasterQueue> {
+        match self {
+            Self::Console => None,
+            Self::Master(queue) => Some(queue),
+        }
+    }
+}
+
+/// Output on its way to a master.
+#[derive(Default)]
+pub(super) struct MasterQueue {
+    bytes: Spin<VecDeque<u8>>,
+    /// Of the master.
+    pub(super) pollee: Pollee,
+}
+
+impl MasterQueue {
+    pub(super) fn len(&self) -> usize {
+        self.bytes.lock().len()
+    }
+
+    fn put(&self, bytes: &[u8]) {
+        let mut queue = self.bytes.lock();
+        queue.extend(bytes);
+        drop(queue);
+        self.pollee.notify(Events::READABLE);
+    }
+
+    /// Moves bytes to `to`; returns how many.
+    pub(super) fn take(&self, to: &mut [u8]) -> usize {
+        let mut queue = self.bytes.lock();
+        let count = to.len().min(queue.len());
+        for (place, byte) in to.iter_mut().zip(queue.drain(..count)) {
+            *place = byte;
+        }
+        count
+    }
+
+    pub(super) fn clear(&self) {
+        self.bytes.lock().clear();
+    }
+}

@@ -1,0 +1,283 @@
+//! A terminal: a line discipline, a screen, and programs that wait for them.
+
+use alloc::sync::Arc;
+
+use base::Duration;
+use mach::sync::Spin;
+
+use super::discipline::{Discipline, EXPANSION_MAX};
+use super::screen::Screen;
+use super::termios::{Special, Termios};
+use crate::error::{Error, Result};
+use crate::io::{Sink, Source};
+use crate::poll::{Events, Pollee};
+use crate::signal::{Info, Signal, send_to_group};
+use crate::sync::Wait;
+use crate::task::Pid;
+
+/// Bytes moved at once, on the stack.
+const CHUNK_BYTES: usize = 512;
+
+/// `struct winsize`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct WindowSize {
+    pub(super) rows: u16,
+    pub(super) columns: u16,
+    pub(super) width_pixels: u16,
+    pub(super) height_pixels: u16,
+}
+
+pub(super) struct State {
+    pub(super) discipline: Discipline,
+    pub(super) window: WindowSize,
+    /// The session that it controls, and its group in the foreground.
+    pub(super) session: Option<Pid>,
+    pub(super) foreground: Option<Pid>,
+    /// Nothing comes in or goes out any more.
+    pub(super) is_hung_up: bool,
+    /// Openings that programs have.
+    pub(super) openings: usize,
+}
+
+/// A terminal that programs read and write.
+pub struct Terminal {
+    pub(super) state: Spin<State>,
+    pub(super) pollee: Pollee,
+    pub(super) screen: Screen,
+    /// Its device number.
+    pub(super) device: (u32, u32),
+}
+
+/// How a raw read waits (VMIN and VTIME).
+struct Patience {
+    least: usize,
+    limit: Option<Duration>,
+}
+
+impl Terminal {
+    pub(super) fn new(screen: Screen, device: (u32, u32)) -> Arc<Self> {
+        let state = State {
+            discipline: Discipline::new(),
+            window: WindowSize::default(),
+            session: None,
+            foreground: None,
+            is_hung_up: false,
+            openings: 0,
+        };
+        Arc::new(Self { state: Spin::new(state), pollee: Pollee::new(), screen, device })
+    }
+
+    /// Takes bytes from the keyboard.
+    pub(super) fn input(&self, bytes: &[u8]) {
+        for &byte in bytes {
+            let (effect, foreground) = {
+                let mut state = self.state.lock();
+                let effect = state.discipline.input(byte);
+                self.show_echo(&mut state);
+                (effect, state.foreground)
+            };
+            if let (Some(signal), Some(group)) = (effect.signal, foreground) {
+                send_to_group(group, Info::kernel(signal));
+            }
+            if effect.readable {
+                self.pollee.notify(Events::READABLE);
+            }
+            if effect.resumed {
+                self.pollee.notify(Events::WRITABLE);
+            }
+        }
+    }
+
+    /// Bytes of input that would be kept. A line that is being edited always takes more,
+    /// and drops what is too much: else nobody could end it.
+    pub(super) fn input_room(&self) -> usize {
+        let state = self.state.lock();
+        let discipline = &state.discipline;
+        let is_editing = discipline.termios.is_canonical() && discipline.readable() == 0;
+        if state.is_hung_up || is_editing { usize::MAX } else { discipline.room() }
+    }
+
+    /// Shows what waits to be echoed, as far as the screen takes it.
+    pub(super) fn show_echo(&self, state: &mut State) {
+        let echo = &mut state.discipline.echo;
+        let mut bytes = [0; EXPANSION_MAX];
+        while !echo.is_empty() && self.screen.room() >= bytes.len() {
+            let count = echo.len().min(bytes.len());
+            for (place, byte) in bytes.iter_mut().zip(echo.drain(..count)) {
+                *place = byte;
+            }
+            self.screen.put(&bytes[..count]);
+        }
+    }
+
+    pub(super) fn read(&self, to: &mut Sink<'_>, nonblocking: bool) -> Result<usize> {
+        if to.remaining() == 0 {
+            return Ok(0);
+        }
+        let mut bytes = [0; CHUNK_BYTES];
+        let wanted = to.remaining().min(bytes.len());
+        let patience = self.patience(wanted);
+        if !nonblocking {
+            self.wait_for_input(&patience)?;
+        }
+        let count = {
+            let mut state = self.state.lock();
+            let taken = state.discipline.read(&mut bytes[..wanted]);
+            match taken {
+                Some(count) => count,
+                None if state.is_hung_up || patience.least == 0 => 0,
+                None if patience.limit.is_some() && !nonblocking => 0,
+                None => return Err(Error::WouldBlock),
+            }
+        };
+        if let Some(master) = self.screen.master() {
+            master.pollee.notify(Events::WRITABLE);
+        }
+        to.put(&bytes[..count])
+    }
+
+    fn patience(&self, wanted: usize) -> Patience {
+        let termios = self.state.lock().discipline.termios;
+        if termios.is_canonical() {
+            return Patience { least: 1, limit: None };
+        }
+        let tenths = u64::from(termios.get(Special::Time));
+        let limit = (tenths != 0).then(|| Duration::from_millis(tenths * 100));
+        Patience { least: usize::from(termios.get(Special::Min)).min(wanted), limit }
+    }
+
+    /// Waits as termios(3) says: for the first byte without limit if a least number is
+    /// asked for, then for each further one no longer than the limit.
+    fn wait_for_input(&self, patience: &Patience) -> Result<()> {
+        let mut had = 0;
+        loop {
+            let how = match patience.limit {
+                Some(limit) if had != 0 || patience.least == 0 => {
+                    Wait::INTERRUPTIBLE.until(mach::time::now() + limit)
+                }
+                None if patience.least == 0 => return Ok(()),
+                _ => Wait::INTERRUPTIBLE,
+            };
+            // With a limit each byte counts; without, only the least number.
+            let enough = if patience.limit.is_some() { had + 1 } else { patience.least };
+            let has_come = || (self.readable() >= enough || self.is_hung_up()).then_some(());
+            match self.pollee.queue.wait(how, has_come) {
+                Err(Error::TimedOut) => return Ok(()),
+                outcome => outcome?,
+            }
+            had = self.readable();
+            if had >= patience.least || self.is_hung_up() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn readable(&self) -> usize {
+        self.state.lock().discipline.readable()
+    }
+
+    pub(super) fn is_hung_up(&self) -> bool {
+        self.state.lock().is_hung_up
+    }
+
+    pub(super) fn write(&self, from: &mut Source<'_>, nonblocking: bool) -> Result<usize> {
+        let mut done = 0;
+        while from.remaining() != 0 {
+            let mut bytes = [0; CHUNK_BYTES / EXPANSION_MAX];
+            let count = from.take(&mut bytes)?;
+            match self.write_chunk(&bytes[..count], nonblocking) {
+                Ok(written) if written < count => return Ok(done + written),
+                Ok(written) => done += written,
+                Err(error) if done == 0 => return Err(error),
+                Err(_) => break,
+            }
+        }
+        Ok(done)
+    }
+
+    /// Writes a chunk that fits on an empty screen, waiting for room.
+    fn write_chunk(&self, bytes: &[u8], nonblocking: bool) -> Result<usize> {
+        let needed = bytes.len() * EXPANSION_MAX;
+        let can_write = || {
+            let state = self.state.lock();
+            let is_free = !state.discipline.is_output_halted && self.screen.room() >= needed;
+            (is_free || state.is_hung_up).then_some(())
+        };
+        if nonblocking {
+            can_write().ok_or(Error::WouldBlock)?;
+        } else {
+            self.pollee.queue.wait(Wait::INTERRUPTIBLE, can_write)?;
+        }
+        let mut state = self.state.lock();
+        if state.is_hung_up {
+            return Err(Error::Io);
+        }
+        self.show_echo(&mut state);
+        let mut processed = [0; CHUNK_BYTES];
+        let mut len = 0;
+        for &byte in bytes {
+            let mut expanded = [0; EXPANSION_MAX];
+            let count = state.discipline.output(byte, &mut expanded);
+            processed[len..len + count].copy_from_slice(&expanded[..count]);
+            len += count;
+        }
+        self.screen.put(&processed[..len]);
+        Ok(bytes.len())
+    }
+
+    pub(super) fn poll(&self) -> Events {
+        let state = self.state.lock();
+        let mut events = Events::empty();
+        if state.is_hung_up {
+            return Events::READABLE | Events::WRITABLE | Events::HUP;
+        }
+        let termios = &state.discipline.termios;
+        let no_limit = !termios.is_canonical() && termios.get(Special::Time) == 0;
+        let least = if no_limit { usize::from(termios.get(Special::Min)).max(1) } else { 1 };
+        if state.discipline.readable() >= least {
+            events |= Events::READABLE;
+        }
+        if !state.discipline.is_output_halted && self.screen.room() >= CHUNK_BYTES {
+            events |= Events::WRITABLE;
+        }
+        events
+    }
+
+    pub(super) fn termios(&self) -> Termios {
+        self.state.lock().discipline.termios
+    }
+
+    pub(super) fn set_termios(&self, termios: Termios) {
+        self.state.lock().discipline.set_termios(termios);
+        self.pollee.notify(Events::READABLE | Events::WRITABLE);
+    }
+
+    /// Changes the size; the programs in the foreground hear of it.
+    pub(super) fn set_window(&self, window: WindowSize) {
+        let foreground = {
+            let mut state = self.state.lock();
+            if core::mem::replace(&mut state.window, window) == window {
+                return;
+            }
+            state.foreground
+        };
+        if let Some(group) = foreground {
+            send_to_group(group, Info::kernel(Signal::WINCH));
+        }
+    }
+
+    /// Ends all use: readers see the end, writers an error, the session SIGHUP.
+    pub(super) fn hang_up(&self) {
+        let foreground = {
+            let mut state = self.state.lock();
+            state.is_hung_up = true;
+            state.foreground
+        };
+        super::job::disconnect(self);
+        if let Some(group) = foreground {
+            send_to_group(group, Info::kernel(Signal::HUP));
+            send_to_group(group, Info::kernel(Signal::CONT));
+        }
+        self.pollee.notify(Events::READABLE | Events::WRITABLE | Events::HUP);
+    }
+}
