@@ -6,7 +6,7 @@ use crate::request::Request;
 
 /// Carries requests to a server and brings its replies. Nothing here waits: who waits for
 /// a tag is woken by whoever completes.
-pub trait Channel: Send {
+pub trait Channel {
     /// What the volume is called: virtio's mount tag.
     fn name(&self) -> &[u8];
 

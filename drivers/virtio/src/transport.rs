@@ -154,6 +154,12 @@ impl Transport {
         on_both!(self, registers => registers.add_queue(index, size, at, vector))
     }
 
+    /// Stops the device: it touches no memory any more. A hypervisor's reset is done when
+    /// the register's write is.
+    pub fn stop(&self) {
+        self.set_status(0);
+    }
+
     /// The driver is ready; the device may work from here on.
     pub fn start(&self) {
         self.set_status(ACKNOWLEDGE | DRIVER | FEATURES_OK | DRIVER_OK);
