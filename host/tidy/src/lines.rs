@@ -2,7 +2,7 @@
 //! values arrive, `unsafe` without its reason, and files that grew too long.
 //!
 //! A rule with exceptions takes a reason in place: a comment `tidy: <why>` on the
-//! line or right above it. For a long file it stands anywhere: `tidy: long because`.
+//! line, right above it, or above its function. For a long file it stands anywhere: `tidy: long because`.
 
 use std::path::Path;
 
@@ -82,11 +82,20 @@ fn has_reason_to_be_long(source: &Source) -> bool {
         .any(|line| line.comment.contains("tidy: long because"))
 }
 
+/// Whether a reason stands on the line, right above it, or above its function.
 fn has_reason(above: &[Line], line: &Line) -> bool {
-    line.comment.contains("tidy: ")
-        || above
-            .last()
-            .is_some_and(|line| line.comment.contains("tidy: "))
+    let says = |line: &Line| line.comment.contains("tidy: ");
+    if says(line) || above.last().is_some_and(says) {
+        return true;
+    }
+    let function = above.iter().rposition(|line| has_word(&line.code, "fn "));
+    let before_function = &above[..function.unwrap_or(0)];
+    let is_preamble = |line: &&Line| !line.comment.is_empty() || line.code.starts_with("#[");
+    before_function
+        .iter()
+        .rev()
+        .take_while(is_preamble)
+        .any(says)
 }
 
 /// Whether `code` has `word` and not as the end of a longer name.
@@ -129,11 +138,15 @@ fn panic_in(code: &str) -> Option<String> {
     has_index(code).then(|| "indexing".to_string())
 }
 
-/// Whether a `[` follows a value directly, as rustfmt writes it in an index only.
+/// Whether a `[` follows a value directly, as rustfmt writes it in an index only, and
+/// holds something that a program might have chosen: more than numbers and constants.
 fn has_index(code: &str) -> bool {
     let is_value_end = |c: char| c.is_alphanumeric() || matches!(c, '_' | ')' | ']');
-    code.match_indices('[')
-        .any(|(at, _)| code[..at].ends_with(is_value_end) && !code[at..].starts_with("[..]"))
+    let is_constant = |c: char| c.is_ascii_digit() || c.is_ascii_uppercase() || "_. +".contains(c);
+    code.match_indices('[').any(|(at, _)| {
+        let index = code[at + 1..].split(']').next().unwrap_or("");
+        code[..at].ends_with(is_value_end) && !index.chars().all(is_constant)
+    })
 }
 
 #[cfg(test)]
@@ -179,9 +192,21 @@ mod tests {
 
     #[test]
     fn panics_are_found_only_where_programs_are_heard() {
-        for text in ["a.unwrap();", "a.expect(\"b\");", "let b = a[i];", "f()[0]"] {
+        for text in [
+            "a.unwrap();",
+            "a.expect(\"b\");",
+            "let b = a[i];",
+            "f()[n + 1..]",
+        ] {
             assert_eq!(found("kernel/linux/src/a.rs", text).len(), 1, "{text}");
             assert_eq!(found("kernel/core/src/a.rs", text).len(), 0, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_index_that_no_program_chose_is_fine() {
+        for text in ["let b = a[0];", "a[..8].len()", "a[HEADER_BYTES..]"] {
+            assert_eq!(found("kernel/linux/src/a.rs", text).len(), 0, "{text}");
         }
     }
 
@@ -189,6 +214,9 @@ mod tests {
     fn a_reason_or_a_test_lifts_the_rule() {
         let reasoned = "// tidy: `i` is masked to the table's length.\nlet b = a[i];";
         assert_eq!(found("kernel/linux/src/a.rs", reasoned).len(), 0);
+        let function =
+            "/// Doubles.\n/// tidy: `i` is in bounds.\nfn f() {\n    let b = 1;\n    a[i]\n}";
+        assert_eq!(found("kernel/linux/src/a.rs", function).len(), 0);
         let test = "#[cfg(test)]\nmod tests {\n    fn f() { a.unwrap(); }\n}";
         assert_eq!(found("kernel/linux/src/a.rs", test).len(), 0);
     }

@@ -17,6 +17,7 @@ mod lines;
 mod metadata;
 mod source;
 
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -26,8 +27,14 @@ fn main() -> ExitCode {
     match check(Path::new(".")) {
         Ok(findings) if findings.is_empty() => ExitCode::SUCCESS,
         Ok(findings) => {
-            findings.iter().for_each(|finding| println!("{finding}"));
-            println!("tidy: {} findings", findings.len());
+            let lines: Vec<String> = findings.iter().map(Finding::to_string).collect();
+            // Nobody reads on: then there is nobody to tell.
+            let _ = writeln!(
+                io::stdout(),
+                "{}\ntidy: {} findings",
+                lines.join("\n"),
+                findings.len()
+            );
             ExitCode::FAILURE
         }
         Err(reason) => {
