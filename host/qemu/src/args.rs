@@ -102,9 +102,9 @@ impl Board {
     fn name(self) -> &'static str {
         match self {
             Board::Q35 => "q35",
-            // virtio-mmio devices in ACPI-less layout are named on the kernel's command
+            // Without ACPI the virtio-mmio devices are named on the kernel's command
             // line; the legacy register layout is never offered.
-            Board::Microvm => "microvm,pic=on,pit=off,rtc=off,acpi=on,pcie=off",
+            Board::Microvm => "microvm,pic=on,pit=off,rtc=off,acpi=off,auto-kernel-cmdline=on,pcie=off",
         }
     }
 }
