@@ -45,6 +45,7 @@ impl Machine {
             Board::Q35 => args.pair("-serial", "chardev:kernel"),
             Board::Microvm => {
                 args.pair("-device", "isa-serial,chardev=kernel,iobase=0x2f8,irq=3");
+                args.pair("-global", "virtio-mmio.force-legacy=false");
             }
         }
     }
