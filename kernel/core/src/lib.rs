@@ -40,3 +40,6 @@ pub mod unix;
 pub mod user;
 
 pub use error::{Error, Result};
+
+/// The release of Linux that programs see: features up to this one may be expected.
+pub const RELEASE: &str = "6.12.0-sietch";

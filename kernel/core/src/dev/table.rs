@@ -6,7 +6,7 @@ use mach::sync::Spin;
 
 use crate::error::{Error, Result};
 use crate::file::{FileRef, StatusFlags};
-use crate::fs::device_number;
+use crate::fs::{device_number, devices};
 
 /// Opens a device: its number, and the status flags of the opening.
 pub type Open = fn(u64, StatusFlags) -> Result<FileRef>;
@@ -28,9 +28,10 @@ pub struct Device {
 
 static DEVICES: Spin<Vec<Device>> = Spin::new(Vec::new());
 
-/// Adds a driver.
+/// Adds a driver; its node appears in /dev.
 pub fn register(device: Device) {
     DEVICES.lock().push(device);
+    devices::add_node(&device);
 }
 
 /// Opens the device with this number.

@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use base::PAGE_BYTES;
 use mach::sync::Spin;
 
 use super::FileSystem;
@@ -52,9 +53,14 @@ pub fn make_tmpfs(_source: &[u8], options: &[u8]) -> Result<Arc<dyn FileSystem>>
     Ok(Tmpfs::new(size, (mode & 0o7777) as u32))
 }
 
+/// All memory that the machine has, in bytes.
+pub fn memory_bytes() -> u64 {
+    mach::mem::stats().total * PAGE_BYTES as u64
+}
+
 /// The limit of a tmpfs that names none: half of all memory.
-pub fn default_bytes() -> u64 {
-    mach::mem::stats().total * base::PAGE_BYTES as u64 / 2
+fn default_bytes() -> u64 {
+    memory_bytes() / 2
 }
 
 /// The value of an option in a list with commas.

@@ -15,8 +15,10 @@
 
 pub mod access;
 mod attachment;
+pub mod boot;
 mod context;
 pub mod dentry;
+pub mod devices;
 pub mod directory;
 pub mod inode;
 pub mod kinds;
@@ -27,7 +29,10 @@ pub mod mount;
 pub mod names;
 pub mod notify;
 mod open;
+pub mod proc;
+pub mod pseudo;
 pub mod seals;
+pub mod sys;
 pub mod tmpfs;
 mod walk;
 

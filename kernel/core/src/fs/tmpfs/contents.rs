@@ -157,7 +157,7 @@ impl Contents {
         }
     }
 
-    /// The page for a mapping; in place for a private one of the boot image.
+    /// The page for a mapping.
     pub fn page(&self, index: u64, sharing: Sharing) -> Result<Page> {
         self.ready_page(index, sharing).map_or_else(|| self.own(index), Ok)
     }

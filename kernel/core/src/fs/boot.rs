@@ -1,0 +1,85 @@
+//! The tree as the first program finds it.
+
+use super::kinds::{self, Kind};
+use super::tmpfs::{self, Tmpfs, UnpackError};
+use super::{FileSystem, FileType, MountFlags, New, Path, devices, mount, proc, sys};
+use crate::error::{Error, Result};
+
+/// Directories that exist in any case: name and mode.
+const DIRECTORIES: [(&str, u32); 6] = [
+    ("dev", 0o755),
+    ("proc", 0o555),
+    ("sys", 0o555),
+    ("run", 0o755),
+    ("tmp", 0o1777),
+    ("root", 0o700),
+];
+
+/// Mounts the root, filled from the boot image `archive`, and what every program expects
+/// below it. Once, after the devices' drivers are registered and before any program.
+pub fn mount_all(archive: &'static [u8]) -> core::result::Result<(), UnpackError> {
+    for kind in [
+        Kind {
+            name: "tmpfs",
+            nodev: true,
+            make: kinds::make_tmpfs,
+        },
+        Kind {
+            name: "devtmpfs",
+            nodev: true,
+            make: devices::make_system,
+        },
+        Kind {
+            name: "proc",
+            nodev: true,
+            make: proc::make,
+        },
+        Kind {
+            name: "sysfs",
+            nodev: true,
+            make: sys::make,
+        },
+    ] {
+        kinds::register(kind);
+    }
+    let root = Tmpfs::new(kinds::memory_bytes() / 4 * 3, 0o755);
+    tmpfs::unpack(archive, &root)?;
+    mount::mount_root(root);
+    fill().map_err(UnpackError::Member)
+}
+
+fn fill() -> Result<()> {
+    let top = mount::root();
+    for (name, mode) in DIRECTORIES {
+        match top.inode().lookup(name.as_bytes()) {
+            Ok(_) => {}
+            Err(Error::NotFound) => {
+                let kind = FileType::Directory;
+                let new = New {
+                    kind,
+                    mode,
+                    uid: 0,
+                    gid: 0,
+                    device: 0,
+                    target: &[],
+                };
+                top.inode().create(name.as_bytes(), &new)?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    cover(&top, "dev", "devtmpfs", MountFlags::empty())?;
+    cover(&top, "proc", "proc", MountFlags::NOSUID | MountFlags::NODEV)?;
+    cover(&top, "sys", "sysfs", MountFlags::NOSUID | MountFlags::NODEV)
+}
+
+/// Mounts a fresh file system of `kind` on the directory `name` of the root.
+fn cover(top: &Path, name: &str, kind: &str, flags: MountFlags) -> Result<()> {
+    let dentry = top.dentry.child(name.as_bytes())?.ok_or(Error::NotFound)?;
+    let at = Path {
+        mount: top.mount.clone(),
+        dentry,
+    };
+    let system: alloc::sync::Arc<dyn FileSystem> = kinds::make(kind.as_bytes(), b"", b"")?;
+    mount::mount(at, system, kind.as_bytes(), flags)
+}

@@ -1,0 +1,96 @@
+//! /dev: a file system in memory with a node for each device that is registered.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use mach::sync::Once;
+
+use super::tmpfs::Tmpfs;
+use super::{FileType, New, device_number};
+use crate::dev::{self, Device};
+use crate::error::{Error, Result};
+
+/// There is one /dev, however often it is mounted.
+static TREE: Once<Arc<Tmpfs>> = Once::new();
+
+/// Bytes that programs may keep in it, most of them in /dev/shm.
+const SHARE_OF_MEMORY: u64 = 2;
+
+/// Links that programs expect (devtmpfs and udev make them).
+const LINKS: [(&str, &str); 4] = [
+    ("fd", "/proc/self/fd"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+    ("stderr", "/proc/self/fd/2"),
+];
+
+/// Directories in it: name and mode.
+const DIRECTORIES: [(&str, u32); 2] = [("shm", 0o1777), ("pts", 0o755)];
+
+/// The file system; made at the first call, with all devices registered so far.
+pub fn tree() -> Arc<Tmpfs> {
+    TREE.call_once(|| {
+        let bytes = super::kinds::memory_bytes() / SHARE_OF_MEMORY;
+        let tree = Tmpfs::of_kind("devtmpfs", bytes, 0o755);
+        for (name, target) in LINKS {
+            let new = New {
+                target: target.as_bytes(),
+                ..plain(FileType::Symlink, 0o777)
+            };
+            make(&tree, name, &new);
+        }
+        for (name, mode) in DIRECTORIES {
+            make(&tree, name, &plain(FileType::Directory, mode));
+        }
+        let nodes: Vec<Device> = dev::nodes();
+        nodes.iter().for_each(|device| make_node(&tree, device));
+        tree
+    })
+    .clone()
+}
+
+/// Adds the node of a device that was registered later.
+pub fn add_node(device: &Device) {
+    if let Some(tree) = TREE.get().filter(|_| !device.name.is_empty()) {
+        make_node(tree, device);
+    }
+}
+
+fn make_node(tree: &Tmpfs, device: &Device) {
+    let number = device_number(device.major, device.minors.0);
+    make(
+        tree,
+        device.name,
+        &New {
+            device: number,
+            ..plain(FileType::CharDevice, device.mode)
+        },
+    );
+}
+
+fn plain(kind: FileType, mode: u32) -> New<'static> {
+    New {
+        kind,
+        mode,
+        uid: 0,
+        gid: 0,
+        device: 0,
+        target: &[],
+    }
+}
+
+fn make(tree: &Tmpfs, name: &str, new: &New<'_>) {
+    let top = super::FileSystem::root(tree);
+    let made = match top.lookup(name.as_bytes()) {
+        Ok(_) => Err(Error::Exists),
+        Err(_) => top.create(name.as_bytes(), new),
+    };
+    if let Err(error) = made {
+        mach::klog!("dev node={name} error={error:?}");
+    }
+}
+
+/// devtmpfs for mount(2).
+pub fn make_system(_source: &[u8], _options: &[u8]) -> Result<Arc<dyn super::FileSystem>> {
+    Ok(tree())
+}

@@ -1,0 +1,129 @@
+//! /proc/PID/fd and /proc/PID/fdinfo: what a process has open.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::fmt::Write;
+
+use super::list;
+use super::task::{Subject, owned};
+use crate::error::{Error, Result};
+use crate::file::{Fd, File, OpenFile};
+use crate::fs::inode::Emit;
+use crate::fs::pseudo::{Link, Target, TextFile};
+use crate::fs::{FileType, Inode, InodeRef, Metadata};
+
+/// The inode of either directory.
+pub struct Descriptors {
+    metadata: Metadata,
+    subject: Subject,
+    links: bool,
+}
+
+impl Descriptors {
+    /// With `links` it is `fd`, else `fdinfo`.
+    pub fn new(metadata: Metadata, subject: Subject, links: bool) -> Self {
+        Self {
+            metadata,
+            subject,
+            links,
+        }
+    }
+
+    fn link(&self, metadata: Metadata, fd: Fd) -> InodeRef {
+        let subject = self.subject.clone();
+        let find = move || {
+            let open = opening(&subject, fd)?;
+            Ok(match &open.path {
+                Some(path) => Target::Place(path.clone()),
+                None => {
+                    let label = open.file.label().into_bytes();
+                    Target::Opening(open, label)
+                }
+            })
+        };
+        Link::new(metadata, Box::new(find))
+    }
+
+    fn info(&self, metadata: Metadata, fd: Fd) -> InodeRef {
+        let subject = self.subject.clone();
+        let generate = move |text: &mut String| {
+            let open = opening(&subject, fd)?;
+            describe(&open, text).map_err(|_| Error::Io)
+        };
+        TextFile::new(metadata, Box::new(generate), None)
+    }
+}
+
+fn opening(subject: &Subject, fd: Fd) -> Result<Arc<OpenFile>> {
+    subject
+        .thread()?
+        .files
+        .get()
+        .get(fd)
+        .map_err(|_| Error::NotFound)
+}
+
+fn describe(open: &OpenFile, text: &mut String) -> core::fmt::Result {
+    writeln!(text, "pos:\t{}", *open.position.lock())?;
+    writeln!(text, "flags:\t0{:o}", open.flags().bits())?;
+    let mount = open.path.as_ref().map_or(0, |path| path.mount.id);
+    writeln!(text, "mnt_id:\t{mount}")?;
+    writeln!(
+        text,
+        "ino:\t{}",
+        open.metadata().map_or(0, |metadata| metadata.number)
+    )?;
+    open.file.describe(text);
+    Ok(())
+}
+
+impl File for Descriptors {
+    fn metadata(&self) -> Result<Metadata> {
+        Ok(self.metadata)
+    }
+
+    fn is_seekable(&self) -> bool {
+        true
+    }
+
+    fn as_any(&self) -> &dyn core::any::Any {
+        self
+    }
+}
+
+impl Inode for Descriptors {
+    fn kind(&self) -> FileType {
+        FileType::Directory
+    }
+
+    fn lookup(&self, name: &[u8]) -> Result<InodeRef> {
+        let fd = list::parse(name).ok_or(Error::NotFound)?;
+        opening(&self.subject, fd)?;
+        let number = self.metadata.number ^ u64::from(fd) << 1;
+        let (kind, mode) = if self.links {
+            (FileType::Symlink, 0o700)
+        } else {
+            (FileType::Regular, 0o400)
+        };
+        let metadata = owned(
+            &self.subject,
+            Metadata::new(self.metadata.device, number, kind, mode),
+        );
+        Ok(if self.links {
+            self.link(metadata, fd)
+        } else {
+            self.info(metadata, fd)
+        })
+    }
+
+    fn list(&self, cursor: u64, emit: Emit<'_>) -> Result<()> {
+        let numbers = self.subject.thread()?.files.get().numbers();
+        let kind = if self.links {
+            FileType::Symlink
+        } else {
+            FileType::Regular
+        };
+        list::list(cursor, emit, core::iter::empty(), numbers.into_iter(), kind)
+    }
+}

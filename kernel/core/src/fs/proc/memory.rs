@@ -1,0 +1,223 @@
+//! The memory of a process: maps, smaps, statm, and the strings it keeps there.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec;
+use core::fmt::{Error, Result, Write};
+
+use base::{PAGE_BYTES, VirtAddr};
+
+use super::task::Subject;
+use crate::fs::device_parts;
+use crate::mm::{AddressSpace, AreaReport, AreaUsage, Label};
+
+/// Bytes of arguments or environment that are shown at most.
+const STRINGS_BYTES_MAX: usize = 128 << 10;
+
+fn space(subject: &Subject) -> core::result::Result<Arc<AddressSpace>, Error> {
+    subject
+        .thread
+        .as_ref()
+        .map(|_| subject.process.space.get())
+        .ok_or(Error)
+}
+
+/// /proc/PID/maps.
+pub fn maps(subject: &Subject, text: &mut String) -> Result {
+    space(subject)?
+        .report()
+        .iter()
+        .try_for_each(|area| heading(area, text))
+}
+
+fn heading(area: &AreaReport, text: &mut String) -> Result {
+    let flag = |on: bool, letter: char| if on { letter } else { '-' };
+    let start = text.len();
+    write!(text, "{:x}-{:x} ", area.range.start.0, area.range.end.0)?;
+    text.push(flag(area.access.read, 'r'));
+    text.push(flag(area.access.write, 'w'));
+    text.push(flag(area.access.exec, 'x'));
+    text.push(if area.traits.shared { 's' } else { 'p' });
+    write!(text, " {:08x} ", area.offset)?;
+    let file = match &area.label {
+        Label::File(open) => open.metadata().ok(),
+        _ => None,
+    };
+    let (major, minor) = device_parts(file.as_ref().map_or(0, |file| file.device));
+    write!(
+        text,
+        "{major:02x}:{minor:02x} {} ",
+        file.map_or(0, |file| file.number)
+    )?;
+    let name = name(&area.label);
+    if !name.is_empty() {
+        // Linux pads to this column.
+        while text.len() - start < 73 {
+            text.push(' ');
+        }
+        text.push_str(&name);
+    }
+    writeln!(text)
+}
+
+fn name(label: &Label) -> String {
+    match label {
+        Label::None => String::new(),
+        Label::Heap => String::from("[heap]"),
+        Label::Stack => String::from("[stack]"),
+        Label::Other(name) => String::from(*name),
+        Label::File(open) => match &open.path {
+            Some(path) => String::from_utf8_lossy(&path.name()).into_owned(),
+            None => open.file.label(),
+        },
+    }
+}
+
+/// /proc/PID/smaps.
+pub fn smaps(subject: &Subject, text: &mut String) -> Result {
+    let space = space(subject)?;
+    for area in space.report() {
+        heading(&area, text)?;
+        let bytes = area.range.end - area.range.start;
+        writeln!(text, "Size:           {:8} kB", bytes / 1024)?;
+        writeln!(text, "KernelPageSize: {:8} kB", PAGE_BYTES / 1024)?;
+        writeln!(text, "MMUPageSize:    {:8} kB", PAGE_BYTES / 1024)?;
+        let is_anonymous = !matches!(area.label, Label::File(_));
+        counters(&space.usage(area.range.clone()), is_anonymous, text)?;
+        writeln!(text, "THPeligible:           0")?;
+        flags(&area, text)?;
+    }
+    Ok(())
+}
+
+/// /proc/PID/smaps_rollup.
+pub fn smaps_rollup(subject: &Subject, text: &mut String) -> Result {
+    let space = space(subject)?;
+    let all = VirtAddr(0)..mach::mem::USER_END;
+    writeln!(
+        text,
+        "{:x}-{:x} ---p 00000000 00:00 0 [rollup]",
+        all.start.0, all.end.0
+    )?;
+    counters(&space.usage(all), true, text)
+}
+
+fn counters(usage: &AreaUsage, is_anonymous: bool, text: &mut String) -> Result {
+    let kib = |pages: u64| pages * (PAGE_BYTES as u64 / 1024);
+    let dirty = usage.private_dirty + usage.shared_dirty;
+    let anonymous = if is_anonymous {
+        usage.resident
+    } else {
+        usage.private_dirty
+    };
+    for (name, pages) in [
+        ("Rss:", usage.resident),
+        ("Pss:", usage.resident),
+        ("Pss_Dirty:", dirty),
+        ("Shared_Clean:", usage.shared_clean),
+        ("Shared_Dirty:", usage.shared_dirty),
+        ("Private_Clean:", usage.private_clean),
+        ("Private_Dirty:", usage.private_dirty),
+        ("Referenced:", usage.referenced),
+        ("Anonymous:", anonymous),
+        ("LazyFree:", 0),
+        ("AnonHugePages:", 0),
+        ("ShmemPmdMapped:", 0),
+        ("FilePmdMapped:", 0),
+        ("Shared_Hugetlb:", 0),
+        ("Private_Hugetlb:", 0),
+        ("Swap:", 0),
+        ("SwapPss:", 0),
+        ("Locked:", 0),
+    ] {
+        writeln!(text, "{name:<15} {:8} kB", kib(pages))?;
+    }
+    Ok(())
+}
+
+fn flags(area: &AreaReport, text: &mut String) -> Result {
+    text.push_str("VmFlags:");
+    let flags = [
+        (area.access.read, " rd"),
+        (area.access.write, " wr"),
+        (area.access.exec, " ex"),
+        (area.traits.shared, " sh"),
+        (true, " mr mw me"),
+        (area.traits.grows_down, " gd"),
+    ];
+    for (_, name) in flags.iter().filter(|(on, _)| *on) {
+        text.push_str(name);
+    }
+    writeln!(text)
+}
+
+/// /proc/PID/statm: pages mapped, resident, shared, of the program, 0, of data, 0.
+pub fn statm(subject: &Subject, text: &mut String) -> Result {
+    let space = space(subject)?;
+    let pages = |bytes: u64| bytes / PAGE_BYTES as u64;
+    let (mapped, resident) = (pages(space.mapped_bytes()), pages(space.resident_bytes()));
+    let sums = Sums::of(&space);
+    writeln!(
+        text,
+        "{mapped} {resident} 0 {} 0 {} 0",
+        pages(sums.text),
+        pages(sums.data)
+    )
+}
+
+/// Bytes mapped, by use.
+#[derive(Default)]
+pub struct Sums {
+    /// Of programs and libraries.
+    pub text: u64,
+    /// Private and writable.
+    pub data: u64,
+    /// Of the stack.
+    pub stack: u64,
+}
+
+impl Sums {
+    /// Of all areas of a space.
+    pub fn of(space: &AddressSpace) -> Self {
+        let mut sums = Self::default();
+        for area in space.report() {
+            let bytes = area.range.end - area.range.start;
+            if area.access.exec {
+                sums.text += bytes;
+            } else if area.access.write && !area.traits.shared {
+                sums.data += bytes;
+            }
+            if matches!(area.label, Label::Stack) {
+                sums.stack += bytes;
+            }
+        }
+        sums
+    }
+}
+
+/// /proc/PID/cmdline.
+pub fn cmdline(subject: &Subject, text: &mut String) -> Result {
+    let range = subject.process.image.lock().arguments;
+    strings(subject, range, text)
+}
+
+/// /proc/PID/environ.
+pub fn environ(subject: &Subject, text: &mut String) -> Result {
+    let range = subject.process.image.lock().environment;
+    strings(subject, range, text)
+}
+
+/// Appends the program's memory as it is; bytes that are no text become `?`.
+fn strings(subject: &Subject, (start, end): (u64, u64), text: &mut String) -> Result {
+    let Ok(space) = space(subject) else {
+        return Ok(());
+    };
+    let len = usize::try_from(end.saturating_sub(start))
+        .unwrap_or(0)
+        .min(STRINGS_BYTES_MAX);
+    let mut bytes = vec![0; len];
+    let count = space.peek(VirtAddr(start), &mut bytes).map_err(|_| Error)?;
+    bytes.truncate(count);
+    text.push_str(&String::from_utf8_lossy(&bytes));
+    Ok(())
+}

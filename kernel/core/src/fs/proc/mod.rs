@@ -1,0 +1,69 @@
+//! /proc: the system and its processes as files (proc(5)).
+//!
+//! What is always there stands in one table, path by path ([`system`], [`sysctl`], and
+//! what `net` adds); a process' files stand in another ([`task`]). To add a file means to
+//! add a line and a function that writes its text.
+//!
+//! Names are not cached: processes come and go.
+
+mod descriptors;
+mod list;
+mod memory;
+mod mounts;
+mod root;
+mod status;
+pub mod sysctl;
+mod system;
+mod task;
+
+use alloc::sync::Arc;
+
+use mach::sync::Once;
+
+use super::metadata::next_device;
+use super::pseudo::{Entry, Table};
+use super::{FileSystem, InodeRef, Usage};
+use crate::error::Result;
+
+/// Linux' number of procfs (statfs(2)).
+const MAGIC: u64 = 0x9fa0;
+
+static TABLE: Table = Table::new();
+
+/// Adds files; paths are below /proc, without a leading slash.
+pub fn add(entries: &[Entry]) {
+    TABLE.add(entries);
+}
+
+struct Procfs {
+    device: u64,
+}
+
+impl FileSystem for Procfs {
+    fn kind(&self) -> &'static str {
+        "proc"
+    }
+
+    fn root(&self) -> InodeRef {
+        Arc::new(root::Root::new(self.device))
+    }
+
+    fn usage(&self) -> Usage {
+        Usage { magic: MAGIC, block_bytes: base::PAGE_BYTES as u64, ..Usage::default() }
+    }
+
+    fn keeps_names(&self) -> bool {
+        false
+    }
+}
+
+/// procfs for mount(2); every mount shows the same.
+pub fn make(_source: &[u8], _options: &[u8]) -> Result<Arc<dyn FileSystem>> {
+    static SYSTEM: Once<Arc<Procfs>> = Once::new();
+    let system = SYSTEM.call_once(|| {
+        add(system::ENTRIES);
+        add(sysctl::ENTRIES);
+        Arc::new(Procfs { device: next_device() })
+    });
+    Ok(system.clone())
+}

@@ -1,0 +1,155 @@
+//! /proc/sys: settings. Most are facts of this system that cannot be changed; what may be
+//! written is accepted and kept.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::{Result, Write};
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use mach::sync::Spin;
+
+use crate::error::{self, Error};
+use crate::fs::pseudo::Entry;
+
+/// A fact that never changes.
+macro_rules! fact {
+    ($path:literal, $value:expr) => {
+        Entry::new($path, |text| writeln!(text, "{}", $value))
+    };
+}
+
+/// A number that programs may set; it starts with `$value`.
+macro_rules! setting {
+    ($path:literal, $value:expr) => {{
+        static VALUE: AtomicU64 = AtomicU64::new($value);
+        Entry {
+            path: $path,
+            generate: |text| writeln!(text, "{}", VALUE.load(Ordering::Relaxed)),
+            store: Some(|bytes| {
+                VALUE.store(parse(bytes)?, Ordering::Relaxed);
+                Ok(())
+            }),
+        }
+    }};
+}
+
+/// The table's lines.
+pub const ENTRIES: &[Entry] = &[
+    fact!("sys/fs/file-max", i64::MAX),
+    fact!("sys/fs/file-nr", "0\t0\t9223372036854775807"),
+    fact!("sys/fs/inotify/max_queued_events", 16_384),
+    fact!("sys/fs/inotify/max_user_instances", 128),
+    fact!("sys/fs/inotify/max_user_watches", 1 << 20),
+    fact!("sys/fs/nr_open", 1 << 20),
+    fact!("sys/fs/pipe-max-size", 1 << 20),
+    fact!("sys/kernel/cap_last_cap", crate::task::CAPABILITY_MAX),
+    Entry {
+        path: "sys/kernel/hostname",
+        generate: hostname,
+        store: Some(set_hostname),
+    },
+    fact!("sys/kernel/domainname", "(none)"),
+    fact!("sys/kernel/ngroups_max", 65_536),
+    fact!("sys/kernel/osrelease", crate::RELEASE),
+    fact!("sys/kernel/ostype", "Linux"),
+    fact!("sys/kernel/version", "#1 SMP Sietch"),
+    fact!("sys/kernel/pid_max", crate::task::ID_MAX),
+    fact!("sys/kernel/threads-max", crate::task::ID_MAX),
+    fact!("sys/kernel/randomize_va_space", 2),
+    fact!("sys/kernel/overflowuid", 65_534),
+    fact!("sys/kernel/overflowgid", 65_534),
+    fact!("sys/kernel/shmmax", u64::MAX >> 1),
+    Entry::new("sys/kernel/random/boot_id", boot_id),
+    Entry::new("sys/kernel/random/uuid", uuid),
+    fact!("sys/kernel/random/entropy_avail", 256),
+    setting!("sys/vm/overcommit_memory", 1),
+    setting!("sys/vm/overcommit_ratio", 50),
+    setting!("sys/vm/swappiness", 60),
+    setting!("sys/vm/max_map_count", 65_530),
+    fact!("sys/vm/mmap_min_addr", 65_536),
+    setting!("sys/net/core/somaxconn", 4096),
+    setting!("sys/net/core/rmem_max", 4 << 20),
+    setting!("sys/net/core/wmem_max", 4 << 20),
+    setting!("sys/net/core/rmem_default", 212_992),
+    setting!("sys/net/core/wmem_default", 212_992),
+    setting!("sys/net/core/netdev_max_backlog", 1000),
+    setting!("sys/net/ipv4/ip_forward", 0),
+    setting!("sys/net/ipv4/tcp_max_syn_backlog", 4096),
+    setting!("sys/net/ipv4/tcp_syncookies", 1),
+    setting!("sys/net/ipv4/tcp_fin_timeout", 60),
+    setting!("sys/net/ipv4/tcp_tw_reuse", 2),
+    setting!("sys/net/ipv4/tcp_keepalive_time", 7200),
+    setting!("sys/net/ipv4/tcp_keepalive_intvl", 75),
+    setting!("sys/net/ipv4/tcp_keepalive_probes", 9),
+    fact!("sys/net/ipv4/ip_local_port_range", "32768\t60999"),
+    fact!("sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456"),
+    fact!("sys/net/ipv4/tcp_wmem", "4096\t16384\t4194304"),
+    fact!("sys/net/ipv4/tcp_congestion_control", "cubic"),
+    fact!("sys/net/ipv4/tcp_available_congestion_control", "cubic"),
+    fact!("sys/net/ipv6/conf/all/disable_ipv6", 1),
+];
+
+fn parse(bytes: &[u8]) -> error::Result<u64> {
+    let text = core::str::from_utf8(bytes).map_err(|_| Error::Invalid)?;
+    text.trim().parse().map_err(|_| Error::Invalid)
+}
+
+static HOSTNAME: Spin<Option<Vec<u8>>> = Spin::new(None);
+/// The longest name of a host (Linux' __NEW_UTS_LEN).
+pub const HOSTNAME_BYTES_MAX: usize = 64;
+
+/// The machine's name.
+pub fn host_name() -> Vec<u8> {
+    HOSTNAME
+        .lock()
+        .clone()
+        .unwrap_or_else(|| b"sietch".to_vec())
+}
+
+/// Names the machine.
+pub fn set_host_name(name: &[u8]) -> error::Result<()> {
+    if name.len() > HOSTNAME_BYTES_MAX {
+        return Err(Error::Invalid);
+    }
+    *HOSTNAME.lock() = Some(name.to_vec());
+    Ok(())
+}
+
+fn hostname(text: &mut String) -> Result {
+    writeln!(text, "{}", String::from_utf8_lossy(&host_name()))
+}
+
+fn set_hostname(bytes: &[u8]) -> error::Result<()> {
+    set_host_name(bytes.trim_ascii_end())
+}
+
+/// One number for the life of the system.
+fn boot_id(text: &mut String) -> Result {
+    static ID: Spin<Option<[u8; 16]>> = Spin::new(None);
+    let id = *ID.lock().get_or_insert_with(random_id);
+    write_uuid(&id, text)
+}
+
+/// Another number at each reading.
+fn uuid(text: &mut String) -> Result {
+    write_uuid(&random_id(), text)
+}
+
+/// A random identifier (RFC 9562, version 4).
+fn random_id() -> [u8; 16] {
+    let mut id = [0; 16];
+    crate::random::fill(&mut id);
+    id[6] = id[6] & 0x0f | 0x40;
+    id[8] = id[8] & 0x3f | 0x80;
+    id
+}
+
+fn write_uuid(id: &[u8; 16], text: &mut String) -> Result {
+    for (index, byte) in id.iter().enumerate() {
+        if matches!(index, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        write!(text, "{byte:02x}")?;
+    }
+    writeln!(text)
+}

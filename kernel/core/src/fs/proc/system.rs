@@ -1,0 +1,202 @@
+//! The files of the whole system: memory, CPUs, time.
+
+use alloc::string::String;
+use core::fmt::{Result, Write};
+
+use base::{Instant, PAGE_BYTES};
+
+use crate::fs::kinds;
+use crate::fs::pseudo::Entry;
+use crate::task::{family, thread_count};
+use crate::{clock, sched};
+
+/// The table's lines.
+pub const ENTRIES: &[Entry] = &[
+    Entry::new("cmdline", cmdline),
+    Entry::new("cpuinfo", cpuinfo),
+    Entry::new("devices", devices),
+    Entry::new("filesystems", filesystems),
+    Entry::new("loadavg", loadavg),
+    Entry::new("meminfo", meminfo),
+    Entry::new("stat", stat),
+    Entry::new("swaps", swaps),
+    Entry::new("uptime", uptime),
+    Entry::new("version", version),
+    Entry::new("vmstat", vmstat),
+];
+
+const NANOS_PER_TICK: u64 = 10_000_000;
+
+fn meminfo(text: &mut String) -> Result {
+    let memory = mach::mem::stats();
+    let kib = |pages: u64| pages * (PAGE_BYTES as u64 / 1024);
+    let (total, free) = (kib(memory.total), kib(memory.free));
+    let heap = mach::mem::heap_bytes() / 1024;
+    for (name, amount) in [
+        ("MemTotal:", total),
+        ("MemFree:", free),
+        ("MemAvailable:", free),
+        ("Buffers:", 0),
+        ("Cached:", 0),
+        ("SwapCached:", 0),
+        ("Active:", total.saturating_sub(free)),
+        ("Inactive:", 0),
+        ("SwapTotal:", 0),
+        ("SwapFree:", 0),
+        ("Dirty:", 0),
+        ("Writeback:", 0),
+        ("AnonPages:", total.saturating_sub(free + heap)),
+        ("Mapped:", 0),
+        ("Shmem:", 0),
+        ("Slab:", heap),
+        ("SReclaimable:", 0),
+        ("SUnreclaim:", heap),
+        ("CommitLimit:", total),
+        ("Committed_AS:", total.saturating_sub(free)),
+        ("VmallocTotal:", 0),
+        ("VmallocUsed:", 0),
+        ("AnonHugePages:", 0),
+        ("HugePages_Total:", 0),
+        ("HugePages_Free:", 0),
+        ("Hugepagesize:", 2048),
+    ] {
+        let unit = if name.starts_with("HugePages") {
+            ""
+        } else {
+            " kB"
+        };
+        writeln!(text, "{name:<15} {amount:8}{unit}")?;
+    }
+    Ok(())
+}
+
+fn cpuinfo(text: &mut String) -> Result {
+    let hertz = mach::time::cycles_per_second();
+    for cpu in 0..mach::cpu::count() {
+        writeln!(text, "processor\t: {cpu}")?;
+        writeln!(text, "vendor_id\t: Sietch\ncpu family\t: 6\nmodel\t\t: 0")?;
+        writeln!(text, "model name\t: x86-64 virtual CPU\nstepping\t: 0")?;
+        writeln!(
+            text,
+            "cpu MHz\t\t: {}.{:03}",
+            hertz / 1_000_000,
+            hertz / 1000 % 1000
+        )?;
+        writeln!(text, "physical id\t: 0\nsiblings\t: {}", mach::cpu::count())?;
+        writeln!(
+            text,
+            "core id\t\t: {cpu}\ncpu cores\t: {}",
+            mach::cpu::count()
+        )?;
+        writeln!(text, "apicid\t\t: {cpu}\nfpu\t\t: yes\nwp\t\t: yes")?;
+        writeln!(
+            text,
+            "flags\t\t: fpu tsc msr cx8 sep cmov fxsr sse sse2 syscall nx lm"
+        )?;
+        writeln!(text, "clflush size\t: 64\ncache_alignment\t: 64\n")?;
+    }
+    Ok(())
+}
+
+/// CPU time used by everybody, in ticks, and idle time of all CPUs.
+fn ticks() -> (u64, u64) {
+    let up = mach::time::now().as_nanos() * mach::cpu::count() as u64;
+    let processes = family::processes();
+    let used: u64 = processes.iter().map(|process| process.cpu_ns()).sum();
+    (
+        used / NANOS_PER_TICK,
+        up.saturating_sub(used) / NANOS_PER_TICK,
+    )
+}
+
+fn stat(text: &mut String) -> Result {
+    let cpus = mach::cpu::count() as u64;
+    let (used, idle) = ticks();
+    writeln!(text, "cpu  {used} 0 0 {idle} 0 0 0 0 0 0")?;
+    for cpu in 0..cpus {
+        writeln!(
+            text,
+            "cpu{cpu} {} 0 0 {} 0 0 0 0 0 0",
+            used / cpus,
+            idle / cpus
+        )?;
+    }
+    let boot = clock::wall_now().saturating_sub(mach::time::now().since(Instant::START));
+    writeln!(text, "intr 0\nctxt 0\nbtime {}", boot.as_secs())?;
+    writeln!(
+        text,
+        "processes {}\nprocs_running {}",
+        family::count(),
+        sched::runnable_count()
+    )?;
+    writeln!(text, "procs_blocked 0")
+}
+
+fn uptime(text: &mut String) -> Result {
+    let up = mach::time::now().as_millis() / 10;
+    let idle = ticks().1;
+    writeln!(
+        text,
+        "{}.{:02} {}.{:02}",
+        up / 100,
+        up % 100,
+        idle / 100,
+        idle % 100
+    )
+}
+
+fn loadavg(text: &mut String) -> Result {
+    let running = sched::runnable_count();
+    let last = family::processes().last().map_or(0, |process| process.id());
+    writeln!(
+        text,
+        "{running}.00 {running}.00 {running}.00 {running}/{} {last}",
+        thread_count()
+    )
+}
+
+fn version(text: &mut String) -> Result {
+    writeln!(
+        text,
+        "Linux version {} (sietch) #1 SMP Sietch {}",
+        crate::RELEASE,
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
+fn cmdline(text: &mut String) -> Result {
+    writeln!(text, "{}", mach::boot::info().cmdline)
+}
+
+fn filesystems(text: &mut String) -> Result {
+    kinds::all().iter().try_for_each(|kind| {
+        writeln!(
+            text,
+            "{}\t{}",
+            if kind.nodev { "nodev" } else { "" },
+            kind.name
+        )
+    })
+}
+
+fn devices(text: &mut String) -> Result {
+    text.push_str("Character devices:\n");
+    let mut majors: alloc::vec::Vec<_> = crate::dev::nodes()
+        .iter()
+        .map(|device| (device.major, device.name))
+        .collect();
+    majors.dedup_by_key(|(major, _)| *major);
+    majors
+        .iter()
+        .try_for_each(|(major, name)| writeln!(text, "{major:3} {name}"))?;
+    text.push_str("\nBlock devices:\n");
+    Ok(())
+}
+
+fn swaps(text: &mut String) -> Result {
+    writeln!(text, "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority")
+}
+
+fn vmstat(text: &mut String) -> Result {
+    writeln!(text, "nr_free_pages {}", mach::mem::stats().free)
+}

@@ -1,0 +1,284 @@
+//! The directory of a process or of one of its threads.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::fmt;
+
+use super::descriptors::Descriptors;
+use super::{list, memory, mounts, status};
+use crate::error::{Error, Result};
+use crate::file::File;
+use crate::fs::inode::Emit;
+use crate::fs::pseudo::{Link, Target, TextFile, number_of};
+use crate::fs::{FileType, Inode, InodeRef, Metadata};
+use crate::task::{Process, Thread};
+
+/// What a file tells about: a process, and the thread that stands for it.
+#[derive(Clone)]
+pub struct Subject {
+    /// The process.
+    pub process: Arc<Process>,
+    /// In a thread's directory the thread, else the first one; a dead process has none.
+    pub thread: Option<Arc<Thread>>,
+    /// Whether the directory is that of a thread.
+    pub is_thread: bool,
+}
+
+impl Subject {
+    /// The thread; `NoSuchProcess` for a dead one.
+    pub fn thread(&self) -> Result<&Arc<Thread>> {
+        self.thread.as_ref().ok_or(Error::NoSuchProcess)
+    }
+
+    /// The number in the directory's name.
+    pub fn id(&self) -> u32 {
+        match &self.thread {
+            Some(thread) if self.is_thread => thread.id(),
+            _ => self.process.id(),
+        }
+    }
+}
+
+/// A file of a process: name, mode, text.
+type Entry = (&'static str, u32, fn(&Subject, &mut String) -> fmt::Result);
+
+const FILES: &[Entry] = &[
+    ("auxv", 0o400, status::auxv),
+    ("cgroup", 0o444, status::cgroup),
+    ("cmdline", 0o444, memory::cmdline),
+    ("comm", 0o644, status::comm),
+    ("environ", 0o400, memory::environ),
+    ("io", 0o400, status::io),
+    ("limits", 0o444, status::limits),
+    ("loginuid", 0o644, status::loginuid),
+    ("maps", 0o444, memory::maps),
+    ("mountinfo", 0o444, mounts::mountinfo),
+    ("mounts", 0o444, mounts::mounts),
+    ("oom_adj", 0o644, status::zero),
+    ("oom_score", 0o444, status::zero),
+    ("oom_score_adj", 0o644, status::zero),
+    ("sessionid", 0o444, status::loginuid),
+    ("smaps", 0o444, memory::smaps),
+    ("smaps_rollup", 0o444, memory::smaps_rollup),
+    ("stat", 0o444, status::stat),
+    ("statm", 0o444, memory::statm),
+    ("status", 0o444, status::status),
+    ("wchan", 0o444, status::wchan),
+];
+
+const LINKS: &[&str] = &["cwd", "exe", "root"];
+const DIRECTORIES: &[&str] = &["fd", "fdinfo"];
+
+/// The inode of /proc/PID or /proc/PID/task/TID.
+pub struct TaskDirectory {
+    device: u64,
+    subject: Subject,
+}
+
+impl TaskDirectory {
+    /// That of a process.
+    pub fn of_process(device: u64, process: Arc<Process>) -> Self {
+        let thread = process.first_thread();
+        Self {
+            device,
+            subject: Subject {
+                process,
+                thread,
+                is_thread: false,
+            },
+        }
+    }
+
+    fn of_thread(device: u64, thread: Arc<Thread>) -> Self {
+        let process = thread.process.clone();
+        Self {
+            device,
+            subject: Subject {
+                process,
+                thread: Some(thread),
+                is_thread: true,
+            },
+        }
+    }
+
+    fn metadata_of(&self, name: &str, kind: FileType, mode: u32) -> Metadata {
+        let path = alloc::format!("{}/{}/{name}", self.subject.id(), self.subject.is_thread);
+        owned(
+            &self.subject,
+            Metadata::new(self.device, number_of(path.as_bytes()), kind, mode),
+        )
+    }
+
+    fn text(&self, entry: &'static Entry) -> InodeRef {
+        let (name, mode, write) = *entry;
+        let subject = self.subject.clone();
+        let generate = Box::new(move |text: &mut String| {
+            write(&subject, text).map_err(|_| Error::NoSuchProcess)
+        });
+        // Programs set their scores; there is nothing to choose from.
+        let store = (mode & 0o200 != 0).then_some((|_: &[u8]| Ok(())) as fn(&[u8]) -> Result<()>);
+        TextFile::new(
+            self.metadata_of(name, FileType::Regular, mode),
+            generate,
+            store,
+        )
+    }
+
+    fn link(&self, name: &'static str) -> InodeRef {
+        let subject = self.subject.clone();
+        let find = Box::new(move || target(&subject, name));
+        Link::new(self.metadata_of(name, FileType::Symlink, 0o777), find)
+    }
+}
+
+/// With the owner that the process acts for.
+pub fn owned(subject: &Subject, mut metadata: Metadata) -> Metadata {
+    if let Some(thread) = &subject.thread {
+        let credentials = thread.credentials.get();
+        metadata.uid = credentials.user.effective;
+        metadata.gid = credentials.group.effective;
+    }
+    metadata
+}
+
+fn target(subject: &Subject, name: &str) -> Result<Target> {
+    let context = subject.thread()?.fs.get();
+    match name {
+        "cwd" => Ok(Target::Place(context.cwd())),
+        "root" => Ok(Target::Place(context.root())),
+        _ => {
+            let path = subject.process.image.lock().path.clone();
+            if path.is_empty() {
+                Err(Error::NotFound)
+            } else {
+                Ok(Target::Text(path.to_vec()))
+            }
+        }
+    }
+}
+
+impl File for TaskDirectory {
+    fn metadata(&self) -> Result<Metadata> {
+        let mut metadata = self.metadata_of("", FileType::Directory, 0o555);
+        metadata.links = 2;
+        Ok(metadata)
+    }
+
+    fn is_seekable(&self) -> bool {
+        true
+    }
+
+    fn as_any(&self) -> &dyn core::any::Any {
+        self
+    }
+}
+
+impl Inode for TaskDirectory {
+    fn kind(&self) -> FileType {
+        FileType::Directory
+    }
+
+    fn lookup(&self, name: &[u8]) -> Result<InodeRef> {
+        let name = core::str::from_utf8(name).map_err(|_| Error::NotFound)?;
+        if let Some(entry) = FILES.iter().find(|(known, ..)| *known == name) {
+            return Ok(self.text(entry));
+        }
+        if let Some(link) = LINKS.iter().find(|known| **known == name) {
+            return Ok(self.link(link));
+        }
+        if DIRECTORIES.contains(&name) {
+            let metadata = self.metadata_of(name, FileType::Directory, 0o500);
+            return Ok(Arc::new(Descriptors::new(
+                metadata,
+                self.subject.clone(),
+                name == "fd",
+            )));
+        }
+        if name == "task" && !self.subject.is_thread {
+            let metadata = self.metadata_of(name, FileType::Directory, 0o555);
+            return Ok(Arc::new(Tasks {
+                metadata,
+                process: self.subject.process.clone(),
+            }));
+        }
+        Err(Error::NotFound)
+    }
+
+    fn list(&self, cursor: u64, emit: Emit<'_>) -> Result<()> {
+        let files = FILES.iter().map(|(name, ..)| (*name, FileType::Regular));
+        let links = LINKS.iter().map(|name| (*name, FileType::Symlink));
+        let task: &[&str] = if self.subject.is_thread {
+            &[]
+        } else {
+            &["task"]
+        };
+        let folders = DIRECTORIES
+            .iter()
+            .chain(task)
+            .map(|name| (*name, FileType::Directory));
+        let names = files.chain(links).chain(folders);
+        list::list(
+            cursor,
+            emit,
+            names,
+            core::iter::empty(),
+            FileType::Directory,
+        )
+    }
+}
+
+/// /proc/PID/task.
+struct Tasks {
+    metadata: Metadata,
+    process: Arc<Process>,
+}
+
+impl File for Tasks {
+    fn metadata(&self) -> Result<Metadata> {
+        Ok(self.metadata)
+    }
+
+    fn is_seekable(&self) -> bool {
+        true
+    }
+
+    fn as_any(&self) -> &dyn core::any::Any {
+        self
+    }
+}
+
+impl Inode for Tasks {
+    fn kind(&self) -> FileType {
+        FileType::Directory
+    }
+
+    fn lookup(&self, name: &[u8]) -> Result<InodeRef> {
+        let id = list::parse(name).ok_or(Error::NotFound)?;
+        let thread = self
+            .process
+            .threads()
+            .into_iter()
+            .find(|thread| thread.id() == id);
+        let directory =
+            TaskDirectory::of_thread(self.metadata.device, thread.ok_or(Error::NotFound)?);
+        Ok(Arc::new(directory))
+    }
+
+    fn list(&self, cursor: u64, emit: Emit<'_>) -> Result<()> {
+        let mut ids: alloc::vec::Vec<u32> = self
+            .process
+            .threads()
+            .iter()
+            .map(|thread| thread.id())
+            .collect();
+        ids.sort_unstable();
+        list::list(
+            cursor,
+            emit,
+            core::iter::empty(),
+            ids.into_iter(),
+            FileType::Directory,
+        )
+    }
+}

@@ -1,0 +1,107 @@
+//! Paths and their generators.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+use mach::sync::Spin;
+
+use super::{Folder, TextFile, number_of};
+use crate::error::{Error, Result};
+use crate::fs::{FileType, InodeRef, Metadata};
+
+/// Takes what a program wrote.
+pub type Store = fn(&[u8]) -> Result<()>;
+
+/// One file.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// Its path below the top of the table, without a leading slash.
+    pub path: &'static str,
+    /// Makes its text.
+    pub generate: fn(&mut String) -> fmt::Result,
+    /// Takes what is written to it; read-only without.
+    pub store: Option<Store>,
+}
+
+impl Entry {
+    /// A file that can only be read.
+    pub const fn new(path: &'static str, generate: fn(&mut String) -> fmt::Result) -> Self {
+        Self {
+            path,
+            generate,
+            store: None,
+        }
+    }
+}
+
+/// All files of a tree that are always there.
+pub struct Table {
+    entries: Spin<Vec<Entry>>,
+}
+
+impl Table {
+    /// Without entries.
+    pub const fn new() -> Self {
+        Self {
+            entries: Spin::new(Vec::new()),
+        }
+    }
+
+    /// Adds files.
+    pub fn add(&self, entries: &[Entry]) {
+        self.entries.lock().extend_from_slice(entries);
+    }
+
+    /// What is at `path`, on the device of this number.
+    pub fn find(&'static self, device: u64, path: &str) -> Result<InodeRef> {
+        let entries = self.entries.lock();
+        if let Some(entry) = entries.iter().find(|entry| entry.path == path) {
+            return Ok(file(device, entry));
+        }
+        match entries
+            .iter()
+            .any(|entry| below(entry.path, path).is_some())
+        {
+            true => Ok(Arc::new(Folder::new(self, device, path))),
+            false => Err(Error::NotFound),
+        }
+    }
+
+    /// The names in the directory `path`, each once, in the order of the table.
+    pub fn names(&self, path: &str) -> Vec<(&'static str, FileType)> {
+        let mut names: Vec<(&'static str, FileType)> = Vec::new();
+        for entry in self.entries.lock().iter() {
+            let Some(rest) = below(entry.path, path) else {
+                continue;
+            };
+            let (name, kind) = match rest.split_once('/') {
+                Some((name, _)) => (name, FileType::Directory),
+                None => (rest, FileType::Regular),
+            };
+            if !names.iter().any(|(known, _)| *known == name) {
+                names.push((name, kind));
+            }
+        }
+        names
+    }
+}
+
+/// What follows `directory` in `path`, if it lies below.
+fn below<'a>(path: &'a str, directory: &str) -> Option<&'a str> {
+    match directory {
+        "" => Some(path),
+        _ => path.strip_prefix(directory)?.strip_prefix('/'),
+    }
+}
+
+fn file(device: u64, entry: &Entry) -> InodeRef {
+    let mode = if entry.store.is_some() { 0o644 } else { 0o444 };
+    let number = number_of(entry.path.as_bytes());
+    let metadata = Metadata::new(device, number, FileType::Regular, mode);
+    let generate = entry.generate;
+    let text = Box::new(move |text: &mut String| generate(text).map_err(|_| Error::Io));
+    TextFile::new(metadata, text, entry.store)
+}

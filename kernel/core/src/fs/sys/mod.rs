@@ -1,0 +1,112 @@
+//! /sys: the few facts about the machine that server programs look for (sysfs(5)).
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::fmt::{Result, Write};
+
+use mach::sync::Once;
+
+use super::metadata::next_device;
+use super::pseudo::{Entry, Folder, Table};
+use super::{FileSystem, InodeRef, Usage};
+use crate::error;
+
+/// Linux' number of sysfs (statfs(2)).
+const MAGIC: u64 = 0x6265_6572;
+
+static TABLE: Table = Table::new();
+
+const ENTRIES: &[Entry] = &[
+    Entry::new("devices/system/clocksource/clocksource0/available_clocksource", clock),
+    Entry::new("devices/system/clocksource/clocksource0/current_clocksource", clock),
+    Entry::new("devices/system/cpu/online", cpus),
+    Entry::new("devices/system/cpu/possible", cpus),
+    Entry::new("devices/system/cpu/present", cpus),
+    Entry::new("devices/system/cpu/kernel_max", last_cpu),
+    Entry::new("devices/system/cpu/cpu0/topology/core_id", zero),
+    Entry::new("devices/system/cpu/cpu0/topology/physical_package_id", zero),
+    Entry::new("devices/system/cpu/cpu0/cache/index0/coherency_line_size", line_bytes),
+    Entry::new("devices/system/node/online", zero),
+    Entry::new("devices/system/node/possible", zero),
+    Entry::new("devices/system/node/has_cpu", zero),
+    Entry::new("devices/system/node/node0/cpulist", cpus),
+    Entry::new("devices/system/node/node0/meminfo", node_memory),
+    Entry::new("kernel/mm/transparent_hugepage/enabled", huge_pages),
+    Entry::new("kernel/mm/transparent_hugepage/hpage_pmd_size", huge_page_bytes),
+];
+
+/// Adds files; paths are below /sys, without a leading slash.
+pub fn add(entries: &[Entry]) {
+    TABLE.add(entries);
+}
+
+fn clock(text: &mut String) -> Result {
+    writeln!(text, "tsc")
+}
+
+fn cpus(text: &mut String) -> Result {
+    match mach::cpu::count() {
+        0 | 1 => writeln!(text, "0"),
+        count => writeln!(text, "0-{}", count - 1),
+    }
+}
+
+fn last_cpu(text: &mut String) -> Result {
+    writeln!(text, "{}", mach::cpu::MAX_CPUS - 1)
+}
+
+fn zero(text: &mut String) -> Result {
+    writeln!(text, "0")
+}
+
+fn line_bytes(text: &mut String) -> Result {
+    writeln!(text, "64")
+}
+
+fn node_memory(text: &mut String) -> Result {
+    let memory = mach::mem::stats();
+    let kib = base::PAGE_BYTES as u64 / 1024;
+    writeln!(text, "Node 0 MemTotal: {:8} kB", memory.total * kib)?;
+    writeln!(text, "Node 0 MemFree:  {:8} kB", memory.free * kib)
+}
+
+/// Huge pages are never used behind a program's back.
+fn huge_pages(text: &mut String) -> Result {
+    writeln!(text, "always madvise [never]")
+}
+
+fn huge_page_bytes(text: &mut String) -> Result {
+    writeln!(text, "{}", 2 << 20)
+}
+
+struct Sysfs {
+    device: u64,
+}
+
+impl FileSystem for Sysfs {
+    fn kind(&self) -> &'static str {
+        "sysfs"
+    }
+
+    fn root(&self) -> InodeRef {
+        Arc::new(Folder::new(&TABLE, self.device, ""))
+    }
+
+    fn usage(&self) -> Usage {
+        Usage { magic: MAGIC, block_bytes: base::PAGE_BYTES as u64, ..Usage::default() }
+    }
+
+    fn keeps_names(&self) -> bool {
+        false
+    }
+}
+
+/// sysfs for mount(2); every mount shows the same.
+pub fn make(_source: &[u8], _options: &[u8]) -> error::Result<Arc<dyn FileSystem>> {
+    static SYSTEM: Once<Arc<Sysfs>> = Once::new();
+    let system = SYSTEM.call_once(|| {
+        add(ENTRIES);
+        Arc::new(Sysfs { device: next_device() })
+    });
+    Ok(system.clone())
+}
