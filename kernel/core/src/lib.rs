@@ -20,6 +20,7 @@ pub mod clock;
 pub mod dev;
 pub mod epoll;
 pub mod error;
+pub mod exec;
 pub mod file;
 pub mod fs;
 pub mod futex;

@@ -45,6 +45,16 @@ pub fn try_copy_out(from: &[u8], to: VirtAddr) -> core::result::Result<(), Fault
     mem::copy_to_user(to, from)
 }
 
+/// Stores `len` bytes of `byte` in the program's memory at `to`.
+pub fn fill(to: VirtAddr, byte: u8, len: usize) -> Result<()> {
+    let mut done = 0;
+    while let Err(fault) = mem::fill_user(to + done as u64, byte, len - done) {
+        done += fault.done;
+        resolve(fault.addr, Access::Write)?;
+    }
+    Ok(())
+}
+
 /// Reads one value of plain data.
 pub fn read<T: FromBytes + IntoBytes>(from: VirtAddr) -> Result<T> {
     let mut value = T::new_zeroed();

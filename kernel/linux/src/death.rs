@@ -3,6 +3,8 @@
 use alloc::string::String;
 use core::fmt::Write;
 
+use base::VirtAddr;
+use kernel::mm::Label;
 use kernel::signal::{DefaultAction, Info, Origin, Signal};
 use kernel::task::{self, ExitStatus, Process, Thread};
 
@@ -44,10 +46,25 @@ fn describe(process: &Process, info: &Info, ip: u64) -> String {
     text
 }
 
-/// The file that is mapped at `ip` and the offset in it.
+/// The file that is mapped at `ip`, and how far from the file's start.
 fn place(process: &Process, ip: u64) -> String {
-    let path = process.image.lock().path.clone();
-    alloc::format!("{}@{ip:#x}", path.escape_ascii())
+    let areas = process.space.get().report();
+    let Some(area) = areas.iter().find(|area| area.range.contains(&VirtAddr(ip))) else {
+        return String::from("nowhere");
+    };
+    let name = match &area.label {
+        Label::File(open) => open
+            .path
+            .as_ref()
+            .map(|path| path.name_from(&kernel::fs::root())),
+        Label::Heap => Some(b"[heap]".to_vec()),
+        Label::Stack => Some(b"[stack]".to_vec()),
+        Label::Other(name) => Some(name.as_bytes().to_vec()),
+        Label::None => None,
+    };
+    let name = name.unwrap_or_else(|| b"[anonymous]".to_vec());
+    let offset = area.offset + (ip - area.range.start.0);
+    alloc::format!("{}+{offset:#x}", name.escape_ascii())
 }
 
 /// Process 1 has ended: reports, and turns the machine off.

@@ -25,6 +25,7 @@ mod dispatch;
 mod epoll;
 mod errno;
 mod event;
+mod exec;
 mod fcntl;
 mod futex;
 mod inotify;
@@ -67,4 +68,7 @@ mod xattr;
 
 pub use call::{Arg, Call, Entry, Outcome};
 pub use dispatch::syscall;
+pub use exec::start_init;
+pub use sysinfo::set_host_name;
+pub use trap::init;
 pub use errno::Errno;

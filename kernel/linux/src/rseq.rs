@@ -25,6 +25,8 @@ pub const CALLS: &[Entry] = &[Entry {
 
 /// Bytes of the original area, which every program offers at least.
 pub const AREA_BYTES: u32 = 32;
+/// Bytes of the area that are filled in.
+pub const FEATURE_BYTES: u32 = 20;
 /// Alignment of the area.
 pub const AREA_ALIGN: u64 = 32;
 const UNREGISTER: u32 = 1;

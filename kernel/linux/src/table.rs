@@ -14,6 +14,7 @@ const FAMILIES: &[&[Entry]] = &[
     crate::dir::CALLS,
     crate::epoll::CALLS,
     crate::event::CALLS,
+    crate::exec::CALLS,
     crate::fcntl::CALLS,
     crate::futex::CALLS,
     crate::inotify::CALLS,

@@ -14,8 +14,10 @@ struct Linux;
 
 static LINUX: Linux = Linux;
 
-/// From now on programs' traps come here; once at boot.
-pub fn install() {
+/// From now on programs' traps come here, and the machine ends with process 1; once at
+/// boot.
+pub fn init() {
+    crate::death::init();
     mach::trap::install(&LINUX);
 }
 

@@ -21,7 +21,10 @@ pub use action::{Action, ActionFlags, ActionTable, Handler};
 pub use deliver::{Delivery, force, force_segv, next_delivery, restore_mask, set_action};
 pub use info::{Info, Origin, code};
 pub use number::{Default as DefaultAction, Signal, SignalSet};
-pub use send::{check_permission, from_current, raise_broken_pipe, send_to_group, send_to_process, send_to_thread};
+pub use send::{
+    check_permission, from_current, raise_broken_pipe, send_to_group, send_to_process,
+    send_to_thread,
+};
 pub use state::{
     AltStack, ProcessSignals, ThreadSignals, pending_set, refresh, set_mask, set_mask_for_call,
     take,

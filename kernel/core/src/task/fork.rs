@@ -148,7 +148,11 @@ fn build(request: &Clone, id: Tid) -> Result<Child> {
         Arc::new(files.fork())
     };
     let fs = me.fs.get();
-    let fs = if flags.contains(CloneFlags::FS) { fs } else { fs.fork() };
+    let fs = if flags.contains(CloneFlags::FS) {
+        fs
+    } else {
+        fs.fork()
+    };
     let thread = Thread::new(Seed {
         id,
         process: process.clone(),

@@ -12,16 +12,17 @@ use super::limits::Limits;
 use super::usage::Usage;
 use super::{ExitStatus, Flags, Pid, Thread};
 use crate::clock::ProcessTimers;
+use crate::file::OpenFile;
 use crate::mm::AddressSpace;
 use crate::sched;
 use crate::signal::{ActionTable, Info, ProcessSignals};
 use crate::sync::{Slot, WaitQueue};
 
 /// The program that a process runs, for /proc and for messages.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default)]
 pub struct Image {
-    /// Its path, absolute, as it was found.
-    pub path: Arc<[u8]>,
+    /// The file that it came from.
+    pub executable: Option<Arc<OpenFile>>,
     /// The addresses of its argument strings: first, and one past the last.
     pub arguments: (u64, u64),
     /// The addresses of its environment strings.

@@ -59,6 +59,14 @@ pub fn kick(cpu: CpuId) {
     arch::apic::send(apic_id(cpu), Vector::KICK.number());
 }
 
+/// What programs are told of the processor (`AT_HWCAP`, `AT_HWCAP2`): the features of
+/// CPUID leaf 1 in EDX; bit 1 of the second word says that the FS and GS bases may be
+/// written by instruction.
+pub fn capabilities() -> (u32, u32) {
+    let fsgsbase = u32::from(arch::cpuid::has_fsgsbase()) << 1;
+    (arch::cpuid::leaf(1, 0).edx, fsgsbase)
+}
+
 /// The number of `cpu` on the APIC bus.
 pub(crate) fn apic_id(cpu: CpuId) -> u32 {
     APIC_IDS

@@ -148,12 +148,9 @@ fn target(subject: &Subject, name: &str) -> Result<Target> {
         "cwd" => Ok(Target::Place(context.cwd())),
         "root" => Ok(Target::Place(context.root())),
         _ => {
-            let path = subject.process.image.lock().path.clone();
-            if path.is_empty() {
-                Err(Error::NotFound)
-            } else {
-                Ok(Target::Text(path.to_vec()))
-            }
+            let executable = subject.process.image.lock().executable.clone();
+            let place = executable.and_then(|open| open.path.clone());
+            place.map(Target::Place).ok_or(Error::NotFound)
         }
     }
 }

@@ -1,0 +1,186 @@
+//! execve and execveat; and the first program of all.
+
+use alloc::vec::Vec;
+
+use base::VirtAddr;
+use kernel::exec::{self, Arguments, Start, auxv};
+use kernel::fs::{self, Walk};
+use kernel::task::{self, ExitStatus};
+use kernel::user;
+use kernel::{Error, Result};
+use linux_raw_sys::general::{
+    __NR_execve, __NR_execveat, AT_EMPTY_PATH, AT_FDCWD, AT_SYMLINK_NOFOLLOW,
+};
+use mach::sync::Once;
+use mach::trap::UserRegs;
+
+use crate::call::{Arg, Call, Entry, Outcome};
+use crate::errno::Errno;
+use crate::{leave, rseq, sigframe};
+
+/// The calls of this family.
+pub const CALLS: &[Entry] = &[
+    Entry {
+        number: __NR_execve,
+        name: "execve",
+        args: &[Arg::Path, Arg::Address, Arg::Address],
+        handler: execve,
+    },
+    Entry {
+        number: __NR_execveat,
+        name: "execveat",
+        args: &[
+            Arg::DirFd,
+            Arg::Path,
+            Arg::Address,
+            Arg::Address,
+            Arg::Flags,
+        ],
+        handler: execveat,
+    },
+];
+
+/// The longest argument (Linux' MAX_ARG_STRLEN).
+const ARGUMENT_BYTES_MAX: usize = 128 << 10;
+
+fn execve(call: &mut Call<'_>) -> Outcome {
+    let path = call.path(0)?;
+    let open = fs::open_for_exec(None, &path, Walk::FOLLOW)?;
+    let (values, environment) = (call.addr(1), call.addr(2));
+    run(call, open, path, values, environment)
+}
+
+fn execveat(call: &mut Call<'_>) -> Outcome {
+    let flags = call.uint(4);
+    if flags & !(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0 {
+        return Err(Errno::EINVAL);
+    }
+    let mut walk = Walk::empty();
+    walk.set(Walk::FOLLOW, flags & AT_SYMLINK_NOFOLLOW == 0);
+    walk.set(Walk::EMPTY, flags & AT_EMPTY_PATH != 0);
+    let path = call.path(1)?;
+    let start = call.start(0, &path)?;
+    let open = fs::open_for_exec(start.as_ref(), &path, walk)?;
+    let from_descriptor = call.int(0) != AT_FDCWD && path.first() != Some(&b'/');
+    let shown = match (from_descriptor, path.is_empty()) {
+        (false, _) => path,
+        (true, true) => alloc::format!("/dev/fd/{}", call.int(0)).into_bytes(),
+        (true, false) => {
+            let mut shown = alloc::format!("/dev/fd/{}/", call.int(0)).into_bytes();
+            shown.extend_from_slice(&path);
+            shown
+        }
+    };
+    let (values, environment) = (call.addr(2), call.addr(3));
+    run(call, open, shown, values, environment)
+}
+
+fn run(
+    call: &mut Call<'_>,
+    open: alloc::sync::Arc<kernel::file::OpenFile>,
+    path: Vec<u8>,
+    values: VirtAddr,
+    environment: VirtAddr,
+) -> Outcome {
+    let mut room = exec::arguments_bytes_max();
+    let mut values = read_strings(values, &mut room)?;
+    let environment = read_strings(environment, &mut room)?;
+    if values.is_empty() {
+        // A program may count on its own name being there.
+        values.push(Vec::new());
+    }
+    let arguments = Arguments {
+        path,
+        values,
+        environment,
+    };
+    let start = exec::exec(open, arguments, &abi_entries())?;
+    *call.regs = registers(start);
+    Ok(0)
+}
+
+fn registers(start: Start) -> UserRegs {
+    UserRegs::new(start.entry, start.stack)
+}
+
+/// Reads an array of pointers to strings that ends with a null pointer.
+fn read_strings(at: VirtAddr, room: &mut u64) -> Result<Vec<Vec<u8>>> {
+    let mut strings = Vec::new();
+    if at.0 == 0 {
+        return Ok(strings);
+    }
+    let mut next = at;
+    loop {
+        let pointer: u64 = user::read(next)?;
+        if pointer == 0 {
+            return Ok(strings);
+        }
+        let string = user::read_string(VirtAddr(pointer), ARGUMENT_BYTES_MAX)?
+            .ok_or(Error::ArgumentsTooLong)?;
+        let taken = string.len() as u64 + 1 + 8;
+        *room = room.checked_sub(taken).ok_or(Error::ArgumentsTooLong)?;
+        strings.push(string);
+        next = next + 8;
+    }
+}
+
+/// The entries of the auxiliary vector that describe this ABI and the processor.
+fn abi_entries() -> [(u64, u64); 5] {
+    let (hwcap, hwcap2) = mach::cpu::capabilities();
+    [
+        (auxv::HWCAP, u64::from(hwcap)),
+        (auxv::HWCAP2, u64::from(hwcap2)),
+        (auxv::MINSIGSTKSZ, sigframe::stack_bytes_min()),
+        (auxv::RSEQ_FEATURE_SIZE, u64::from(rseq::FEATURE_BYTES)),
+        (auxv::RSEQ_ALIGN, rseq::AREA_ALIGN),
+    ]
+}
+
+static FIRST: Once<Arguments> = Once::new();
+
+/// Makes process 1 run the program that `arguments` name; it starts when the scheduler
+/// does.
+///
+/// Errors: `OutOfMemory`.
+pub fn start_init(arguments: Arguments, trace: bool) -> Result<()> {
+    FIRST.call_once(|| arguments);
+    let thread = task::start_init(begin, Default::default()).ok_or(Error::OutOfMemory)?;
+    if trace {
+        crate::strace::enable(&thread);
+    }
+    kernel::sched::launch(thread);
+    Ok(())
+}
+
+/// Status of a shell for a program that is not there, or cannot be run.
+const STATUS_NOT_FOUND: u8 = 127;
+const STATUS_NOT_EXECUTABLE: u8 = 126;
+
+/// The first thing that process 1 does.
+fn begin(_: usize) -> ! {
+    // The first thread has no registers yet: exec makes them.
+    let _ = task::begin_thread();
+    let arguments = FIRST.get().cloned().unwrap_or_default();
+    match open_and_exec(arguments) {
+        Ok(start) => {
+            let mut regs = registers(start);
+            leave::before_user(&task::current(), &mut regs, None);
+            mach::task::enter_user(&regs)
+        }
+        Err(error) => {
+            let errno = Errno::from(error);
+            mach::klog!("cannot run the program error={}", errno.name());
+            let status = if errno == Errno::ENOENT {
+                STATUS_NOT_FOUND
+            } else {
+                STATUS_NOT_EXECUTABLE
+            };
+            task::exit_thread(ExitStatus::Exited(status))
+        }
+    }
+}
+
+fn open_and_exec(arguments: Arguments) -> Result<Start> {
+    let open = fs::open_for_exec(None, &arguments.path, Walk::FOLLOW)?;
+    exec::exec(open, arguments, &abi_entries())
+}
