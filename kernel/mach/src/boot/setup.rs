@@ -34,8 +34,30 @@ unsafe extern "C" fn mach_start(door: u64, address: u64) -> ! {
         console::init();
         let info = INFO.call_once(|| loader::read(door, address));
         mem::init(&info.memory);
-        arch::apic::init();
+        move_to_guarded_stack()
     }
+}
+
+/// Leaves the boot stack, which has no guard page, for one that has.
+///
+/// # Safety
+/// Called once; what is on the boot stack is never returned to.
+unsafe fn move_to_guarded_stack() -> ! {
+    let stack = mem::KernelStack::new().expect("memory for the first stack");
+    let top = stack.top();
+    core::mem::forget(stack);
+    let mut boot_stack = 0;
+    // SAFETY: the stack is new, and the CPU keeps it.
+    unsafe {
+        let start = arch::switch::prepare(top, on_guarded_stack, 0, 0);
+        arch::switch::switch(&raw mut boot_stack, start);
+    }
+    unreachable!("nobody knows the boot stack any more")
+}
+
+extern "C" fn on_guarded_stack(_: usize, _: usize) -> ! {
+    // SAFETY: memory is mapped and the gates are loaded.
+    unsafe { arch::apic::init() };
     cpu::record(base::CpuId(0), arch::apic::id());
     irq::init_vectors();
     time::init();
