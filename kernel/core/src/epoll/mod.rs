@@ -26,6 +26,7 @@ pub use entry::{Event, Trigger, Watch};
 pub use wait::BATCH_EVENTS;
 
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::string::String;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -171,6 +172,10 @@ impl File for Epoll {
         for entry in entries.into_values() {
             entry.stop_if_alive();
         }
+    }
+
+    fn label(&self) -> String {
+        String::from("anon_inode:[eventpoll]")
     }
 
     fn as_any(&self) -> &dyn core::any::Any {

@@ -20,6 +20,8 @@ bitflags! {
         const WRONLY = 0o1;
         /// Opened for reading and writing.
         const RDWR = 0o2;
+        /// Does not make a terminal the controlling one; not kept.
+        const NOCTTY = 0o400;
         /// Every write goes to the end.
         const APPEND = 0o2000;
         /// Calls do not block.
@@ -75,7 +77,7 @@ impl OpenFile {
     fn make(file: FileRef, flags: StatusFlags, path: Option<Path>) -> Arc<Self> {
         Arc::new(Self {
             file,
-            flags: AtomicU32::new(flags.bits()),
+            flags: AtomicU32::new(flags.difference(StatusFlags::NOCTTY).bits()),
             position: Mutex::new(0),
             path,
             signal_owner: AtomicI32::new(0),

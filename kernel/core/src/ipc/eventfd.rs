@@ -1,5 +1,6 @@
 //! eventfd: a counter that threads wait for.
 
+use alloc::string::String;
 use alloc::sync::Arc;
 
 use mach::sync::Spin;
@@ -101,6 +102,10 @@ impl File for EventFd {
 
     fn pollee(&self) -> Option<&Pollee> {
         Some(&self.pollee)
+    }
+
+    fn label(&self) -> String {
+        String::from("anon_inode:[eventfd]")
     }
 
     fn as_any(&self) -> &dyn core::any::Any {

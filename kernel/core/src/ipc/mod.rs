@@ -9,6 +9,11 @@ pub mod eventfd;
 pub mod fifo;
 pub mod pipe;
 pub mod ring;
+pub mod signalfd;
+pub mod splice;
+pub mod timerfd;
+
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::Error;
 use crate::signal;
@@ -17,4 +22,10 @@ use crate::signal;
 pub fn broken_pipe() -> Error {
     signal::raise_broken_pipe();
     Error::BrokenPipe
+}
+
+/// A number for a pipe or socket, which programs see as its inode's; never used twice.
+pub fn next_number() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(1);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
 }

@@ -10,17 +10,22 @@
 //! edge-triggered epoll rely on that.
 
 use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::String;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use base::PAGE_BYTES;
 use bitflags::bitflags;
 
+use super::next_number;
 use super::ring::ByteRing;
 use crate::error::{Error, Result};
 use crate::file::{File, OpenFile, StatusFlags};
+use crate::fs::{FileType, Metadata};
 use crate::io::{Sink, Source};
 use crate::poll::{Events, Pollee};
+use crate::socket::Blocking;
 use crate::sync::{Mutex, Wait};
 use crate::user;
 
@@ -57,6 +62,7 @@ struct Contents {
 
 /// The pipe itself.
 pub struct Pipe {
+    number: u64,
     contents: Mutex<Contents>,
     len: AtomicUsize,
     capacity: AtomicUsize,
@@ -71,6 +77,7 @@ impl Default for Pipe {
     fn default() -> Self {
         let contents = Contents { ring: ByteRing::new(PAGES_DEFAULT), packets: VecDeque::new() };
         Self {
+            number: next_number(),
             contents: Mutex::new(contents),
             len: AtomicUsize::new(0),
             capacity: AtomicUsize::new(PAGES_DEFAULT * PAGE_BYTES),
@@ -145,10 +152,15 @@ impl Pipe {
         let room_before = self.room();
         self.len.store(contents.ring.len(), Ordering::SeqCst);
         drop(contents);
+        self.tell_writers(room_before);
+        Ok(Some(count))
+    }
+
+    /// Bytes were taken out: writers go on once an atomic write fits again.
+    fn tell_writers(&self, room_before: usize) {
         if room_before < ATOMIC_BYTES && self.room() >= ATOMIC_BYTES {
             self.pollee.notify(Events::WRITABLE);
         }
-        Ok(Some(count))
     }
 
     /// Writes what fits; 0 if that is less than an atomic write needs.
@@ -241,6 +253,52 @@ impl Pipe {
             self.writers.fetch_add(1, Ordering::SeqCst);
             self.writer_openings.fetch_add(1, Ordering::SeqCst);
         }
+    }
+}
+
+/// What splice and tee need: looking before taking, and knowing the room.
+impl PipeEnd {
+    /// Copies bytes from the `skip`-th on to `to` and leaves them; 0 at the end.
+    pub(super) fn look(&self, skip: usize, to: &mut [u8], blocking: Blocking) -> Result<usize> {
+        let pipe = &*self.pipe;
+        let has_come = || (pipe.len() > skip || !pipe.has_writers()).then_some(());
+        match blocking {
+            Blocking::Never => has_come().ok_or(Error::WouldBlock)?,
+            Blocking::MayWait => pipe.pollee.queue.wait(Wait::INTERRUPTIBLE, has_come)?,
+        }
+        pipe.contents.lock().ring.peek(skip, &mut Sink::kernel(to), usize::MAX)
+    }
+
+    /// Drops the next `count` bytes.
+    pub(super) fn skip(&self, count: usize) {
+        let pipe = &*self.pipe;
+        let mut contents = pipe.contents.lock();
+        let room_before = pipe.room();
+        contents.ring.skip(count);
+        let head = contents.ring.head();
+        contents.packets.retain(|packet| packet.end > head);
+        pipe.len.store(contents.ring.len(), Ordering::SeqCst);
+        drop(contents);
+        pipe.tell_writers(room_before);
+    }
+
+    /// Bytes that go in now; at least one.
+    pub(super) fn room(&self, blocking: Blocking) -> Result<usize> {
+        let pipe = &*self.pipe;
+        let has_room = || (pipe.room() != 0 || !pipe.has_readers()).then_some(());
+        match blocking {
+            Blocking::Never => has_room().ok_or(Error::WouldBlock)?,
+            Blocking::MayWait => pipe.pollee.queue.wait(Wait::INTERRUPTIBLE, has_room)?,
+        }
+        match pipe.room() {
+            0 if !pipe.has_readers() => Err(super::broken_pipe()),
+            room => Ok(room),
+        }
+    }
+
+    /// Puts all of `bytes` in, waiting if another writer was faster.
+    pub(super) fn put(&self, bytes: &[u8]) -> Result<usize> {
+        self.pipe.write(&mut Source::kernel(bytes), StatusFlags::empty())
     }
 }
 
@@ -364,6 +422,19 @@ impl File for PipeEnd {
             }
             _ => Err(Error::NotTerminal),
         }
+    }
+
+    fn metadata(&self) -> Result<Metadata> {
+        let number = self.pipe.number;
+        Ok(Metadata { number, ..Metadata::anonymous(FileType::Fifo) })
+    }
+
+    fn pipe_capacity(&self, wanted: Option<usize>) -> Option<Result<usize>> {
+        Some(wanted.map_or_else(|| Ok(self.pipe.capacity()), |bytes| self.pipe.set_capacity(bytes)))
+    }
+
+    fn label(&self) -> String {
+        format!("pipe:[{}]", self.pipe.number)
     }
 
     fn as_any(&self) -> &dyn core::any::Any {

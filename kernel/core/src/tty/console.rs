@@ -20,9 +20,8 @@ use crate::io::{Sink, Source};
 use crate::poll::{Events, Pollee};
 use crate::sched::{Softirq, Work, raise, register_softirq};
 use crate::sync::Wait;
+use crate::task::Pid;
 
-/// /dev/console.
-const DEVICE: (u32, u32) = (5, 1);
 /// Bytes of input that wait at most.
 const INPUT_MAX: usize = 4096;
 /// Bytes moved at once, on the stack.
@@ -56,7 +55,7 @@ pub enum Host {
 pub fn init(host: Host) {
     CONSOLE.call_once(|| match host {
         Host::Terminal { rows, columns } => {
-            let terminal = Terminal::new(Screen::Console, DEVICE);
+            let terminal = Terminal::new(Screen::Console);
             terminal.set_window(WindowSize { rows, columns, ..WindowSize::default() });
             Console::Terminal(terminal)
         }
@@ -77,11 +76,12 @@ pub fn open() -> Result<FileRef> {
     }
 }
 
-/// Makes the console the controlling terminal of the current process, if it is one.
-pub fn control_current_session() {
+/// Makes the console, if it is a terminal, the controlling one of the session that `leader`
+/// leads, with the leader in the foreground: for the first process, which nobody logs in.
+pub fn control_session(leader: Pid) {
     if let Some(Console::Terminal(terminal)) = CONSOLE.get() {
-        // A session that has a terminal already keeps it.
-        let _ = terminal.take_control();
+        // It has no session yet: this comes once, before any program runs.
+        let _ = terminal.control(leader, Some(leader));
     }
 }
 

@@ -18,11 +18,6 @@ use crate::task::{Pid, current, family};
 
 static CONTROLLING: Spin<BTreeMap<Pid, Arc<Terminal>>> = Spin::new(BTreeMap::new());
 
-/// Hears of sessions that end; once at boot.
-pub fn init() {
-    family::on_session_end(leave_session);
-}
-
 fn current_session() -> Option<Pid> {
     family::session_of(current().process.id())
 }
@@ -51,17 +46,24 @@ impl Terminal {
     pub(super) fn take_control(self: &Arc<Self>) -> Result<()> {
         let me = current().process.id();
         let session = current_session().ok_or(Error::NotPermitted)?;
-        let mut controlling = CONTROLLING.lock();
-        let mut state = self.state.lock();
-        if state.session == Some(session) {
+        if self.state.lock().session == Some(session) {
             return Ok(());
         }
-        let is_leader = session == me;
-        if !is_leader || state.session.is_some() || controlling.contains_key(&session) {
+        if session != me {
+            return Err(Error::NotPermitted);
+        }
+        self.control(session, current_group())
+    }
+
+    /// Becomes the controlling terminal of `session`, with that group in the foreground.
+    pub(super) fn control(self: &Arc<Self>, session: Pid, foreground: Option<Pid>) -> Result<()> {
+        let mut controlling = CONTROLLING.lock();
+        let mut state = self.state.lock();
+        if state.session.is_some() || controlling.contains_key(&session) {
             return Err(Error::NotPermitted);
         }
         state.session = Some(session);
-        state.foreground = current_group();
+        state.foreground = foreground;
         controlling.insert(session, self.clone());
         Ok(())
     }

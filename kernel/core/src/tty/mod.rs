@@ -15,6 +15,7 @@
 //! Lock order: a terminal's lock, then pollees; signals are sent without it.
 
 pub mod console;
+mod devices;
 mod discipline;
 mod file;
 mod ioctl;
@@ -25,6 +26,16 @@ mod terminal;
 mod termios;
 
 pub use file::TerminalFile;
-pub use job::{controlling_terminal, init, leave_session};
-pub use pty::{Master, open_master, open_slave};
+pub use job::controlling_terminal;
+pub use pty::Master;
 pub use terminal::Terminal;
+
+use crate::task::family;
+
+/// Registers the terminals' devices, sets the console up and hears of sessions that end;
+/// once at boot, before /dev is filled.
+pub fn init(host: console::Host) {
+    devices::register_all();
+    console::init(host);
+    family::on_session_end(job::leave_session);
+}

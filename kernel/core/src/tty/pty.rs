@@ -9,10 +9,10 @@ use alloc::sync::{Arc, Weak};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use base::VirtAddr;
-use mach::sync::{Once, Spin};
+use mach::sync::Spin;
 
 use super::screen::{MasterQueue, Screen};
-use super::{Terminal, TerminalFile, ioctl};
+use super::{Terminal, TerminalFile, devices, ioctl};
 use crate::error::{Error, Result};
 use crate::file::{File, OpenFile, StatusFlags};
 use crate::io::{Sink, Source};
@@ -22,9 +22,9 @@ use crate::task::{Resource, current};
 use crate::user;
 
 /// Linux' major number of pseudo terminals.
-pub const MAJOR: u32 = 136;
+pub(super) const MAJOR: u32 = 136;
 /// Pairs at a time (kernel.pty.max).
-const PAIRS_MAX: u32 = 4096;
+pub(super) const PAIRS_MAX: u32 = 4096;
 /// Bytes moved at once, on the stack.
 const CHUNK_BYTES: usize = 512;
 
@@ -36,21 +36,6 @@ const TIOCGPTPEER: u32 = 0x5441;
 const O_CLOEXEC: u64 = 0o2000000;
 
 static PAIRS: Spin<BTreeMap<u32, Weak<Master>>> = Spin::new(BTreeMap::new());
-static NODES: Once<Nodes> = Once::new();
-
-/// Who shows the terminals that exist as /dev/pts/N.
-#[derive(Clone, Copy)]
-pub struct Nodes {
-    /// Terminal `number` exists from now on.
-    pub add: fn(u32) -> Result<()>,
-    /// Terminal `number` is gone.
-    pub remove: fn(u32),
-}
-
-/// Says who shows the terminals; once at boot.
-pub fn set_nodes(nodes: Nodes) {
-    NODES.call_once(|| nodes);
-}
 
 /// The side of the program that plays keyboard and screen.
 pub struct Master {
@@ -73,9 +58,7 @@ pub fn open_master() -> Result<Arc<Master>> {
         pairs.insert(number, Arc::downgrade(&master));
         master
     };
-    if let Some(nodes) = NODES.get() {
-        (nodes.add)(master.number)?;
-    }
+    devices::add_node(master.number)?;
     Ok(master)
 }
 
@@ -89,8 +72,8 @@ pub fn open_slave(number: u32) -> Result<Arc<TerminalFile>> {
 
 impl Master {
     fn new(number: u32) -> Arc<Self> {
-        let output = Arc::new(MasterQueue::default());
-        let terminal = Terminal::new(Screen::Master(output.clone()), (MAJOR, number));
+        let output = Arc::<MasterQueue>::default();
+        let terminal = Terminal::new(Screen::Master(output.clone()));
         Arc::new(Self {
             number,
             terminal,
@@ -209,9 +192,7 @@ impl File for Master {
 impl Drop for Master {
     fn drop(&mut self) {
         PAIRS.lock().remove(&self.number);
-        if let Some(nodes) = NODES.get() {
-            (nodes.remove)(self.number);
-        }
+        devices::remove_node(self.number);
         self.terminal.hang_up();
     }
 }

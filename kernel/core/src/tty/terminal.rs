@@ -44,8 +44,6 @@ pub struct Terminal {
     pub(super) state: Spin<State>,
     pub(super) pollee: Pollee,
     pub(super) screen: Screen,
-    /// Its device number.
-    pub(super) device: (u32, u32),
 }
 
 /// How a raw read waits (VMIN and VTIME).
@@ -55,7 +53,7 @@ struct Patience {
 }
 
 impl Terminal {
-    pub(super) fn new(screen: Screen, device: (u32, u32)) -> Arc<Self> {
+    pub(super) fn new(screen: Screen) -> Arc<Self> {
         let state = State {
             discipline: Discipline::new(),
             window: WindowSize::default(),
@@ -64,7 +62,7 @@ impl Terminal {
             is_hung_up: false,
             openings: 0,
         };
-        Arc::new(Self { state: Spin::new(state), pollee: Pollee::new(), screen, device })
+        Arc::new(Self { state: Spin::new(state), pollee: Pollee::new(), screen })
     }
 
     /// Takes bytes from the keyboard.

@@ -4,6 +4,8 @@
 //! that is full. A connected sender's readiness for writing depends on the receiver, which
 //! therefore knows the senders that are connected to it.
 
+use alloc::format;
+use alloc::string::String;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -18,8 +20,9 @@ use super::stream::limit_is_would_block;
 use super::{caller, unix_name};
 use crate::error::{Error, Result};
 use crate::file::{File, OpenFile};
+use crate::fs::{FileType, Metadata};
 use crate::io::{Sink, Source};
-use crate::ipc::broken_pipe;
+use crate::ipc::{broken_pipe, next_number};
 use crate::poll::{Events, Pollee};
 use crate::socket::{
     Blocking, CommonOptions, Control, Family, Message, MessageFlags, OptionName, OptionValue,
@@ -32,6 +35,7 @@ const MESSAGES_MAX: usize = 11;
 
 /// A socket that sends to, and receives from, anybody or its peer.
 pub struct DatagramSocket {
+    number: u64,
     options: CommonOptions,
     inbox: Inbox,
     pollee: Pollee,
@@ -49,6 +53,7 @@ pub struct DatagramSocket {
 impl DatagramSocket {
     pub(super) fn new() -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
+            number: next_number(),
             options: CommonOptions::default(),
             inbox: Inbox::new(),
             pollee: Pollee::new(),
@@ -203,6 +208,15 @@ impl File for DatagramSocket {
         };
         user::write(VirtAddr(argument), bytes as u32)?;
         Ok(0)
+    }
+
+    fn metadata(&self) -> Result<Metadata> {
+        let number = self.number;
+        Ok(Metadata { number, ..Metadata::anonymous(FileType::Socket) })
+    }
+
+    fn label(&self) -> String {
+        format!("socket:[{}]", self.number)
     }
 
     fn as_socket(&self) -> Option<&dyn Socket> {

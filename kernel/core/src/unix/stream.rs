@@ -1,5 +1,7 @@
 //! Unix sockets with connections: stream and seqpacket.
 
+use alloc::format;
+use alloc::string::String;
 use alloc::sync::{Arc, Weak};
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,8 +16,9 @@ use super::rights::Rights;
 use super::{caller, unix_name};
 use crate::error::{Error, Result};
 use crate::file::{File, OpenFile};
+use crate::fs::{FileType, Metadata};
 use crate::io::{Sink, Source};
-use crate::ipc::broken_pipe;
+use crate::ipc::{broken_pipe, next_number};
 use crate::poll::{Events, Pollee};
 use crate::socket::{
     Blocking, CommonOptions, Control, Family, Message, MessageFlags, OptionName, OptionValue,
@@ -25,6 +28,7 @@ use crate::user;
 
 /// A socket that has, or will have, one peer; or that listens.
 pub struct StreamSocket {
+    number: u64,
     kind: SocketType,
     pub(super) options: CommonOptions,
     pub(super) pollee: Arc<Pollee>,
@@ -39,6 +43,7 @@ pub struct StreamSocket {
 impl StreamSocket {
     pub(super) fn new(kind: SocketType) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
+            number: next_number(),
             kind,
             options: CommonOptions::default(),
             pollee: Arc::new(Pollee::new()),
@@ -323,6 +328,15 @@ impl File for StreamSocket {
         if let Some(listener) = self.listener.get() {
             listener.close(self);
         }
+    }
+
+    fn metadata(&self) -> Result<Metadata> {
+        let number = self.number;
+        Ok(Metadata { number, ..Metadata::anonymous(FileType::Socket) })
+    }
+
+    fn label(&self) -> String {
+        format!("socket:[{}]", self.number)
     }
 
     fn as_socket(&self) -> Option<&dyn Socket> {

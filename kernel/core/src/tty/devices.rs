@@ -1,0 +1,97 @@
+//! The terminals' device numbers and nodes (tty(4), pts(4)).
+//!
+//! A pseudo terminal has a node /dev/pts/N while its master is open. Nodes are made and
+//! removed in the root's tree, with the rights of whoever opens the master.
+
+use alloc::format;
+use alloc::sync::Arc;
+
+use super::{Terminal, TerminalFile, console, pty};
+use crate::dev::{Device, register};
+use crate::error::{Error, Result};
+use crate::file::{FileRef, StatusFlags};
+use crate::fs::names::{Wanted, create, unlink};
+use crate::fs::{FileType, Walk, device_number, device_parts, mount, resolve_spot};
+
+/// Linux' major numbers of serial ports and of the terminals with special meaning.
+const MAJOR_SERIAL: u32 = 4;
+const MAJOR_SPECIAL: u32 = 5;
+/// The first serial port.
+const MINOR_SERIAL: u32 = 64;
+/// Permission bits of a pseudo terminal: its owner, and group tty for write(1).
+const MODE_PTS: u32 = 0o620;
+
+/// Adds /dev/console, /dev/tty, /dev/ttyS0, /dev/ptmx and the numbers of pseudo terminals.
+pub(super) fn register_all() {
+    let special = |name, minor, mode, open| {
+        register(Device { name, major: MAJOR_SPECIAL, minors: (minor, minor), mode, open });
+    };
+    special("tty", 0, 0o666, open_controlling);
+    special("console", 1, 0o600, open_console);
+    special("ptmx", 2, 0o666, open_multiplexer);
+    register(Device {
+        name: "ttyS0",
+        major: MAJOR_SERIAL,
+        minors: (MINOR_SERIAL, MINOR_SERIAL),
+        mode: 0o600,
+        open: open_console,
+    });
+    register(Device {
+        name: "",
+        major: pty::MAJOR,
+        minors: (0, pty::PAIRS_MAX - 1),
+        mode: MODE_PTS,
+        open: open_pseudo,
+    });
+}
+
+fn open_controlling(_number: u64, _status: StatusFlags) -> Result<FileRef> {
+    let terminal = super::controlling_terminal().ok_or(Error::NoSuchDevice)?;
+    Ok(TerminalFile::new(terminal))
+}
+
+fn open_console(_number: u64, status: StatusFlags) -> Result<FileRef> {
+    let file = console::open()?;
+    if let Some(file) = file.as_any().downcast_ref::<TerminalFile>() {
+        control_by_opening(&file.terminal, status);
+    }
+    Ok(file)
+}
+
+fn open_multiplexer(_number: u64, _status: StatusFlags) -> Result<FileRef> {
+    Ok(pty::open_master()?)
+}
+
+fn open_pseudo(number: u64, status: StatusFlags) -> Result<FileRef> {
+    let (_, minor) = device_parts(number);
+    let file = pty::open_slave(minor)?;
+    control_by_opening(&file.terminal, status);
+    Ok(file)
+}
+
+/// A session's leader without a terminal gets the one it opens, unless it says O_NOCTTY.
+fn control_by_opening(terminal: &Arc<Terminal>, status: StatusFlags) {
+    if !status.contains(StatusFlags::NOCTTY) {
+        // Who leads no session, or has a terminal, only opens it.
+        let _ = terminal.take_control();
+    }
+}
+
+/// Makes the node of a pseudo terminal.
+pub(super) fn add_node(number: u32) -> Result<()> {
+    let spot = resolve_spot(Some(&mount::root()), &node_path(number), Walk::empty())?;
+    let device = device_number(pty::MAJOR, number);
+    create(&spot, &Wanted { device, ..Wanted::new(FileType::CharDevice, MODE_PTS) })?;
+    Ok(())
+}
+
+/// Removes it.
+pub(super) fn remove_node(number: u32) {
+    let spot = resolve_spot(Some(&mount::root()), &node_path(number), Walk::empty());
+    // A program may have removed it already.
+    let _ = spot.and_then(|spot| unlink(&spot));
+}
+
+fn node_path(number: u32) -> alloc::vec::Vec<u8> {
+    format!("dev/pts/{number}").into_bytes()
+}

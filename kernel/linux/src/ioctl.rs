@@ -1,0 +1,82 @@
+//! ioctl: requests that every descriptor knows; the rest is the file's own matter.
+
+use kernel::file::{OpenFile, StatusFlags};
+use kernel::fs::FileType;
+use kernel::user;
+use linux_raw_sys::general::__NR_ioctl;
+
+use crate::call::{Arg, Call, Entry, Outcome};
+use crate::errno::Errno;
+use crate::missing;
+
+/// The calls of this family.
+pub const CALLS: &[Entry] = &[Entry {
+    number: __NR_ioctl,
+    name: "ioctl",
+    args: &[Arg::Fd, Arg::Flags, Arg::Address],
+    handler: ioctl,
+}];
+
+/// include/uapi/asm-generic/ioctls.h, include/uapi/linux/fs.h.
+const FIONREAD: u32 = 0x541b;
+const FIONBIO: u32 = 0x5421;
+const FIONCLEX: u32 = 0x5450;
+const FIOCLEX: u32 = 0x5451;
+const FIOASYNC: u32 = 0x5452;
+const FIGETBSZ: u32 = 2;
+/// FICLONE: a copy that shares blocks, which no file system here can make.
+const FICLONE: u32 = 0x4004_9409;
+/// Requests that only ask "are you a terminal?": their refusal is no lack of ours.
+const TERMINAL_REQUESTS: core::ops::RangeInclusive<u32> = 0x5401..=0x54ff;
+
+fn ioctl(call: &mut Call<'_>) -> Outcome {
+    let open = call.file(0)?;
+    if open.flags().contains(StatusFlags::PATH) {
+        return Err(Errno::EBADF);
+    }
+    let request = call.uint(1);
+    match request {
+        FIOCLEX | FIONCLEX => {
+            let files = call.thread.files.get();
+            files.set_close_on_exec(call.uint(0), request == FIOCLEX)?;
+            Ok(0)
+        }
+        FIONBIO => set_flag(call, &open, StatusFlags::NONBLOCK),
+        FIOASYNC => set_flag(call, &open, StatusFlags::ASYNC),
+        FIONREAD if is_regular(&open) => bytes_left(call, &open),
+        FIGETBSZ if open.inode().is_some() => {
+            user::write(call.addr(2), open.metadata()?.block_bytes())?;
+            Ok(0)
+        }
+        FICLONE => Err(Errno::EOPNOTSUPP),
+        _ => own(call, &open, request),
+    }
+}
+
+/// The number at the address says whether the flag is to be on.
+fn set_flag(call: &Call<'_>, open: &OpenFile, flag: StatusFlags) -> Outcome {
+    let on: i32 = user::read(call.addr(2))?;
+    let mut flags = open.flags();
+    flags.set(flag, on != 0);
+    open.set_flags(flags);
+    Ok(0)
+}
+
+fn is_regular(open: &OpenFile) -> bool {
+    open.inode().is_some_and(|inode| inode.kind() == FileType::Regular)
+}
+
+fn bytes_left(call: &Call<'_>, open: &OpenFile) -> Outcome {
+    let position = *open.position.lock();
+    let left = open.metadata()?.size.saturating_sub(position);
+    user::write(call.addr(2), u32::try_from(left).unwrap_or(i32::MAX as u32))?;
+    Ok(0)
+}
+
+fn own(call: &Call<'_>, open: &OpenFile, request: u32) -> Outcome {
+    let outcome = open.file.ioctl(open, request, call.arg(2)).map_err(Errno::from);
+    if outcome == Err(Errno::ENOTTY) && !TERMINAL_REQUESTS.contains(&request) {
+        missing::count_option("ioctl", u64::from(request));
+    }
+    outcome
+}
