@@ -42,7 +42,6 @@ kernel_crates=$(sed -n 's/^name = "\(.*\)"/-p \1/p' kernel/*/Cargo.toml)
 step "clippy on the kernel" tools/kernel.sh clippy -q $kernel_crates -- -D warnings
 suite "unit and simulation tests" cargo test -q
 step "the kernel builds" tools/kernel.sh build -q -p image --release
-cargo build -q -p cli
 suite "programs in machines, two CPUs" cargo run -q -p vm-tests
 suite "programs in machines, one CPU" cargo run -q -p vm-tests -- --cpus 1 C Redis
 

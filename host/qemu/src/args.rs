@@ -105,7 +105,9 @@ impl Board {
             Board::Q35 => "q35",
             // Without ACPI the virtio-mmio devices are named on the kernel's command
             // line; the legacy register layout is never offered.
-            Board::Microvm => "microvm,pic=on,pit=off,rtc=off,acpi=off,auto-kernel-cmdline=on,pcie=off",
+            Board::Microvm => {
+                "microvm,pic=on,pit=off,rtc=off,acpi=off,auto-kernel-cmdline=on,pcie=off"
+            }
         }
     }
 }

@@ -51,7 +51,8 @@ pub fn set_up() -> bool {
     is_inside() && steps.iter().all(|step| ip(step))
 }
 
-fn is_inside() -> bool {
+/// Whether this process was started by [`enter`].
+pub fn is_inside() -> bool {
     env::var_os(INSIDE).is_some()
 }
 

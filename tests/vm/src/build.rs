@@ -1,5 +1,6 @@
 //! Builds the small programs, into `build/programs`.
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,6 +15,17 @@ pub enum Link {
     Dynamic,
     /// With musl and nothing to load.
     StaticMusl,
+}
+
+/// Builds the command under test into the folder of this program.
+pub fn command() -> Result<(), String> {
+    let this = env::current_exe().map_err(|error| error.to_string())?;
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "-q", "-p", "cli"]);
+    if this.components().any(|part| part.as_os_str() == "release") {
+        cargo.arg("--release");
+    }
+    run(cargo, Path::new("host/cli"))
 }
 
 /// Compiles a C program; a line `// build: static` in it asks for static musl.

@@ -43,6 +43,12 @@ use tally::Tally;
 type Test = (&'static str, fn(&Setup) -> Result<(), String>);
 
 fn main() -> ExitCode {
+    if !qemu::namespace::is_inside()
+        && let Err(why) = build::command()
+    {
+        eprintln!("vm-tests: {why}");
+        return ExitCode::FAILURE;
+    }
     qemu::namespace::enter();
     let (setup, words) = match Setup::from_args(std::env::args().skip(1)) {
         Ok(parsed) => parsed,
