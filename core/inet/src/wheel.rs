@@ -15,6 +15,9 @@ const SLOTS: usize = 64;
 const RINGS: usize = 4;
 const TICK_NANOS: u64 = 1_000_000;
 const NONE: u32 = u32::MAX;
+/// The list of entries whose slots have fired, behind the slots' own lists. It keeps them
+/// apart from what is armed anew meanwhile.
+const DUE: usize = SLOTS * RINGS;
 
 #[derive(Clone, Copy)]
 struct Entry {
@@ -36,7 +39,7 @@ const IDLE: Entry = Entry {
 /// Timers named by small integers.
 pub(crate) struct Wheel {
     now_tick: u64,
-    heads: [u32; SLOTS * RINGS],
+    heads: [u32; DUE + 1],
     occupied: [u64; RINGS],
     entries: Vec<Entry>,
 }
@@ -62,7 +65,7 @@ impl Wheel {
     pub fn new() -> Self {
         Self {
             now_tick: 0,
-            heads: [NONE; SLOTS * RINGS],
+            heads: [NONE; DUE + 1],
             occupied: [0; RINGS],
             entries: Vec::new(),
         }
@@ -88,19 +91,17 @@ impl Wheel {
         }
         self.disarm(timer);
         let (ring, slot, fires_at) = place_of(self.now_tick, tick);
-        let place = ring * SLOTS + slot;
+        self.link(timer, ring * SLOTS + slot, fires_at);
+        self.occupied[ring] |= 1 << slot;
+    }
+
+    fn link(&mut self, timer: u32, place: usize, fires_at: u64) {
         let next = self.heads[place];
         if let Some(next) = self.entries.get_mut(next as usize) {
             next.prev = timer;
         }
-        self.entries[timer as usize] = Entry {
-            next,
-            prev: NONE,
-            place: place as u32,
-            fires_at,
-        };
+        self.entries[timer as usize] = Entry { next, prev: NONE, place: place as u32, fires_at };
         self.heads[place] = timer;
-        self.occupied[ring] |= 1 << slot;
     }
 
     /// Forgets a timer.
@@ -121,13 +122,16 @@ impl Wheel {
             Some(prev) => prev.next = next,
             None => self.heads[place as usize] = next,
         }
-        if self.heads[place as usize] == NONE {
+        if self.heads[place as usize] == NONE && (place as usize) < DUE {
             self.occupied[place as usize / SLOTS] &= !(1 << (place as usize % SLOTS));
         }
     }
 
     /// When the earliest slot fires.
     pub fn next_deadline(&self) -> Option<Instant> {
+        if self.heads[DUE] != NONE {
+            return Some(Instant::from_nanos(self.now_tick * TICK_NANOS));
+        }
         (0..RINGS)
             .filter_map(|ring| {
                 let shift = 6 * ring as u32;
@@ -142,27 +146,34 @@ impl Wheel {
     /// A timer whose slot has fired by `now`, disarmed; `None` when there are no more.
     pub fn pop_due(&mut self, now: Instant) -> Option<u32> {
         loop {
-            let due = self.next_deadline().filter(|due| *due <= now);
-            let Some(due) = due else {
+            let timer = self.heads[DUE];
+            if timer != NONE {
+                self.disarm(timer);
+                return Some(timer);
+            }
+            let Some(due) = self.next_deadline().filter(|due| *due <= now) else {
                 // Nothing is filed up to `now`, so the hand may jump there.
                 self.now_tick = self.now_tick.max(now.as_nanos() / TICK_NANOS);
                 return None;
             };
-            let tick = due.as_nanos() / TICK_NANOS;
-            // What is armed anew must not land in the slot that is being emptied.
-            self.now_tick = tick - 1;
-            for ring in 0..RINGS {
-                let shift = 6 * ring as u32;
-                if tick & ((1 << shift) - 1) != 0 {
-                    break;
-                }
-                let head = self.heads[ring * SLOTS + (tick >> shift) as usize % SLOTS];
-                if head != NONE {
-                    self.disarm(head);
-                    return Some(head);
-                }
+            self.turn_to(due.as_nanos() / TICK_NANOS);
+        }
+    }
+
+    /// Moves the hand, and the entries of the slots that fire at `tick`.
+    fn turn_to(&mut self, tick: u64) {
+        self.now_tick = tick;
+        for ring in 0..RINGS {
+            let shift = 6 * ring as u32;
+            if tick & ((1 << shift) - 1) != 0 {
+                return;
             }
-            self.now_tick = tick;
+            let place = ring * SLOTS + (tick >> shift) as usize % SLOTS;
+            while self.heads[place] != NONE {
+                let timer = self.heads[place];
+                self.disarm(timer);
+                self.link(timer, DUE, tick);
+            }
         }
     }
 }
