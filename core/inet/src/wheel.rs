@@ -100,7 +100,12 @@ impl Wheel {
         if let Some(next) = self.entries.get_mut(next as usize) {
             next.prev = timer;
         }
-        self.entries[timer as usize] = Entry { next, prev: NONE, place: place as u32, fires_at };
+        self.entries[timer as usize] = Entry {
+            next,
+            prev: NONE,
+            place: place as u32,
+            fires_at,
+        };
         self.heads[place] = timer;
     }
 

@@ -124,11 +124,23 @@ impl Stack {
             }
             _ => tcb.arrive(&mut cx, segment),
         }
+        self.queue_output(index);
         self.settle(env, index);
     }
 
-    /// Called after anything that may have changed a connection: files its timer, queues
-    /// it for the end of the batch, and takes it out of the tables when it is over.
+    /// Queues a connection for the end of the batch if it may have something to send.
+    fn queue_output(&mut self, index: u32) {
+        if let Some(tcb) = self.sockets.tcp_at(index)
+            && !tcb.is_pending
+            && tcb.has_output()
+        {
+            tcb.is_pending = true;
+            self.net.ack_queue.push(index);
+        }
+    }
+
+    /// Called after anything that may have changed a connection: files its timer, and takes
+    /// it out of the tables when it is over.
     #[inline]
     pub(crate) fn settle<E: Env>(&mut self, env: &mut E, index: u32) {
         let Some(tcb) = self.sockets.tcp_at(index) else {
@@ -137,10 +149,6 @@ impl Stack {
         if matches!(tcb.state, State::Closed | State::TimeWait) {
             self.settle_finished(env, index);
             return;
-        }
-        if !tcb.is_pending && tcb.has_output() {
-            tcb.is_pending = true;
-            self.net.ack_queue.push(index);
         }
         self.net.wheel.arm(index, tcb.deadline());
     }

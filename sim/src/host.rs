@@ -1,0 +1,107 @@
+//! A host: a stack, and the world around it.
+
+use std::net::Ipv4Addr;
+
+use base::Instant;
+use inet::{Cidr, Config, Env, Events, Offloads, Port, SocketId, Stack};
+use mbuf::{HeapPool, Mbuf, Pool, RxFrame, TxFrame};
+use wire::MacAddr;
+
+use crate::random::Random;
+
+/// Buffers of one host.
+const BUFFERS: usize = 8192;
+
+/// What a stack sees of the simulation.
+pub struct HostEnv {
+    /// The clock.
+    pub now: Instant,
+    /// The host's own chance, apart from the link's.
+    pub random: Random,
+    /// All packet memory.
+    pub pool: HeapPool,
+    /// Frames that wait to be put on the link.
+    pub sent: Vec<TxFrame>,
+    /// Wakeups since the last look.
+    pub woken: Vec<(SocketId, Events)>,
+}
+
+impl Env for HostEnv {
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn random(&mut self) -> u64 {
+        self.random.bits()
+    }
+
+    fn alloc(&mut self) -> Option<Mbuf> {
+        self.pool.alloc()
+    }
+
+    fn transmit(&mut self, frame: TxFrame) {
+        self.sent.push(frame);
+    }
+
+    fn wake(&mut self, socket: SocketId, events: Events) {
+        self.woken.push((socket, events));
+    }
+}
+
+/// A host.
+pub struct Host {
+    /// Its stack.
+    pub stack: Stack,
+    /// Its world.
+    pub env: HostEnv,
+}
+
+impl Host {
+    /// Host `number` of network 10.0.0.0/24.
+    pub fn new(number: u8, seed: u64, offloads: Offloads, config: Config) -> Self {
+        let mut random = Random::new(seed ^ u64::from(number) << 56);
+        let mut stack = Stack::new(config, [random.bits(), random.bits()]);
+        stack.attach(Port {
+            mac: MacAddr([2, 0, 0, 0, 0, number]),
+            mtu: 1500,
+            offloads,
+        });
+        stack.set_address(Cidr::new(Self::address(number), 24));
+        let (sent, woken) = (Vec::new(), Vec::new());
+        let pool = HeapPool::new(BUFFERS);
+        Self {
+            stack,
+            env: HostEnv {
+                now: Instant::START,
+                random,
+                pool,
+                sent,
+                woken,
+            },
+        }
+    }
+
+    /// The address of host `number`.
+    pub fn address(number: u8) -> Ipv4Addr {
+        Ipv4Addr::new(10, 0, 0, number)
+    }
+
+    /// Receives a frame; without memory the NIC drops it.
+    pub fn receive(&mut self, frame: &[u8]) {
+        let mut chain = mbuf::Chain::new();
+        for piece in frame.chunks(mbuf::BLOCK_CAPACITY) {
+            let Some(mut buffer) = self.env.pool.alloc() else {
+                return;
+            };
+            buffer.append(piece);
+            chain.push_back(buffer);
+        }
+        self.stack.receive(
+            &mut self.env,
+            RxFrame {
+                chain,
+                ..RxFrame::default()
+            },
+        );
+    }
+}
