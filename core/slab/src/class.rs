@@ -28,6 +28,17 @@ const BY_STEP: [u8; (LARGEST >> STEP_SHIFT) + 1] = {
     table
 };
 
+const BATCHES: [u8; CLASSES] = {
+    let mut batches = [0; CLASSES];
+    let mut class = 0;
+    while class < CLASSES {
+        let objects = 4096 / SIZES[class];
+        batches[class] = if objects > 32 { 32 } else { objects as u8 };
+        class += 1;
+    }
+    batches
+};
+
 /// A size class, below [`CLASSES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Class(u8);
@@ -65,8 +76,7 @@ impl Class {
 
     /// Objects that move between a CPU and the depot at once: about a page's worth.
     pub const fn batch(self) -> usize {
-        let objects = 4096 / self.bytes();
-        if objects > 32 { 32 } else { objects }
+        BATCHES[self.index()] as usize
     }
 
     /// Pages of one slab: small enough for short memory, large enough for four objects.

@@ -3,7 +3,10 @@
 //! By **Late** a page may be given back only when no CPU can translate to it. Telling
 //! the CPUs is dear, so pages are gathered and the CPUs told once per batch.
 
+use core::mem::MaybeUninit;
+
 use base::{PAGE_BYTES, VirtAddr};
+use frames::FrameNo;
 
 use super::{Page, PageTable, tlb};
 
@@ -14,7 +17,8 @@ const BATCH: usize = 64;
 #[derive(Debug)]
 pub struct Gather<'a> {
     table: &'a PageTable,
-    pages: [Option<Page>; BATCH],
+    /// The first `len` are claims on frames (**Leaf** passed them on).
+    frames: [MaybeUninit<FrameNo>; BATCH],
     len: usize,
     /// The pages that lost rights lie in `[changed_from, changed_to)`.
     changed_from: u64,
@@ -26,7 +30,7 @@ impl<'a> Gather<'a> {
     pub fn new(table: &'a PageTable) -> Self {
         Self {
             table,
-            pages: [const { None }; BATCH],
+            frames: [const { MaybeUninit::uninit() }; BATCH],
             len: 0,
             changed_from: u64::MAX,
             changed_to: 0,
@@ -39,10 +43,8 @@ impl<'a> Gather<'a> {
             self.flush();
         }
         self.note(at);
-        if let Some(slot) = self.pages.get_mut(self.len) {
-            *slot = Some(page);
-            self.len += 1;
-        }
+        self.frames[self.len].write(page.into_frame());
+        self.len += 1;
     }
 
     /// The page at `at` lost rights.
@@ -57,8 +59,10 @@ impl<'a> Gather<'a> {
             tlb::flush(&self.table.id, self.changed_from..self.changed_to);
             (self.changed_from, self.changed_to) = (u64::MAX, 0);
         }
-        self.pages[..self.len].fill_with(|| None);
-        self.len = 0;
+        for frame in &self.frames[..core::mem::take(&mut self.len)] {
+            // SAFETY: `push` wrote the first `len`.
+            drop(Page::from_frame(unsafe { frame.assume_init() }));
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! The kernel's heap: Rust's `alloc` over slabs and extents.
 
 use core::alloc::{GlobalAlloc, Layout};
-use core::cell::RefCell;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -9,11 +8,11 @@ use base::PAGE_BYTES;
 use frames::Extent;
 use slab::{Class, Depot, LocalHeap, PageSource};
 
+use super::own::{Own, own};
 use super::{direct, ram};
-use crate::cpu::PerCpu;
 use crate::sync::Spin;
 
-static LOCAL: PerCpu<RefCell<LocalHeap>> = PerCpu::new(|| RefCell::new(LocalHeap::new()));
+static LOCAL: Own<LocalHeap> = own!(LocalHeap::new());
 static DEPOT: Spin<Depot> = Spin::new(Depot::new());
 /// Pages of allocations that are larger than the slabs' classes.
 static LARGE_PAGES: AtomicU64 = AtomicU64::new(0);
@@ -72,9 +71,12 @@ fn free_large(start: *mut u8, layout: Layout) {
     }
 }
 
-fn alloc_refilled(heap: &mut LocalHeap, class: Class) -> Option<NonNull<u8>> {
+#[cold]
+#[inline(never)]
+fn alloc_refilled(heap: &mut LocalHeap, class: Class) -> *mut u8 {
     let filled = heap.refill(class, &mut DEPOT.lock(), &mut Frames);
-    filled.then(|| heap.alloc(class)).flatten()
+    let object = filled.then(|| heap.alloc(class)).flatten();
+    object.map_or(null_mut(), NonNull::as_ptr)
 }
 
 // SAFETY: slabs and extents belong to one allocation at a time (**Claim**, and the slab
@@ -85,11 +87,10 @@ unsafe impl GlobalAlloc for Heap {
         let Some(class) = Class::of(layout) else {
             return alloc_large(layout);
         };
-        let mut heap = LOCAL.get().borrow_mut();
-        let object = heap
-            .alloc(class)
-            .or_else(|| alloc_refilled(&mut heap, class));
-        object.map_or(null_mut(), NonNull::as_ptr)
+        LOCAL.with(|heap| match heap.alloc(class) {
+            Some(object) => object.as_ptr(),
+            None => alloc_refilled(heap, class),
+        })
     }
 
     #[inline]
@@ -97,13 +98,13 @@ unsafe impl GlobalAlloc for Heap {
         let Some(class) = Class::of(layout) else {
             return free_large(object, layout);
         };
-        let Some(object) = NonNull::new(object) else {
-            return;
-        };
-        let mut heap = LOCAL.get().borrow_mut();
-        // SAFETY: the caller returns what `alloc` gave for this layout.
-        if unsafe { heap.free(class, object) } {
-            heap.drain(class, &mut DEPOT.lock());
-        }
+        // SAFETY: `alloc` gave it, so it is not null.
+        let object = unsafe { NonNull::new_unchecked(object) };
+        LOCAL.with(|heap| {
+            // SAFETY: the caller returns what `alloc` gave for this layout.
+            if unsafe { heap.free(class, object) } {
+                heap.drain(class, &mut DEPOT.lock());
+            }
+        });
     }
 }

@@ -15,9 +15,10 @@ use arch::layout::{DIRECT_MAP, IMAGE_OFFSET};
 use base::{PAGE_BYTES, PAGE_SHIFT, PhysAddr, VirtAddr};
 use frames::FrameNo;
 
+use super::direct;
 use super::entry::{self, GLOBAL, LARGE, NO_EXECUTE, PRESENT, UNCACHED, WRITE, WRITE_THROUGH};
 use super::setup::PhysRange;
-use super::walk::{self, ENTRIES, Tree};
+use super::walk::{self, Tree};
 use crate::sync::Spin;
 
 /// Registers of devices that lie above the direct map's devices.
@@ -54,16 +55,11 @@ pub(crate) fn kernel_root() -> u64 {
 
 /// Gives the root of a new user table the kernel's half (**Shared half**).
 pub(super) fn share_kernel_half(root: FrameNo) {
-    // SAFETY: **Tables**: the kernel's root lives for good, the new one is the caller's.
-    let (kernel, new) = unsafe {
-        (
-            walk::table_at(kernel_root() >> PAGE_SHIFT),
-            walk::table_at(root),
-        )
-    };
-    for (to, from) in new.iter().zip(kernel).skip(ENTRIES / 2) {
-        to.store(from.load(Relaxed), Relaxed);
-    }
+    let half = PAGE_BYTES / 2;
+    let kernel = direct::frame_pointer(kernel_root() >> PAGE_SHIFT).wrapping_add(half);
+    let new = direct::frame_pointer(root).wrapping_add(half);
+    // SAFETY: **Tables**: the kernel's root never changes there, the new one is the caller's.
+    unsafe { new.copy_from_nonoverlapping(kernel, half) }
 }
 
 /// Builds the kernel's tables and loads them. `None` if memory is short.

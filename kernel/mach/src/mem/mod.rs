@@ -32,6 +32,7 @@ mod entry;
 mod gather;
 mod heap;
 mod kernel_map;
+mod own;
 mod page;
 mod ram;
 mod setup;

@@ -1,17 +1,17 @@
 //! The frames of this machine: one buddy behind a lock, a small cache on each CPU.
 
-use core::cell::RefCell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use base::CpuId;
 use frames::{Buddy, CACHE_BATCH, Extent, FrameCache, FrameNo, FrameTable};
 
-use crate::cpu::{self, MAX_CPUS, PerCpu};
+use super::own::{Own, own};
+use crate::cpu::{self, MAX_CPUS};
 use crate::sync::{Once, Spin};
 
 static TABLE: Once<FrameTable> = Once::new();
 static BUDDY: Spin<Buddy> = Spin::new(Buddy::new());
-static CACHES: PerCpu<RefCell<FrameCache>> = PerCpu::new(|| RefCell::new(FrameCache::new()));
+static CACHES: Own<FrameCache> = own!(FrameCache::new());
 /// Frames that rest in each CPU's cache, for [`stats`].
 static RESTING: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
 /// Frames handed to the allocator since the start.
@@ -73,28 +73,29 @@ fn note_resting(cache: &FrameCache) {
 /// One frame in use with one owner, any content.
 #[inline]
 pub(super) fn alloc_frame() -> Option<FrameNo> {
-    let mut cache = CACHES.get().borrow_mut();
-    if cache.is_empty() {
-        refill(&mut cache, 0);
-    }
-    let frame = cache.pop();
-    note_resting(&cache);
-    frame
+    alloc_above(0)
 }
 
 /// As [`alloc_frame`], for memory that a program asked for: leaves the reserve alone.
 #[inline]
 pub(super) fn alloc_user_frame() -> Option<FrameNo> {
-    let mut cache = CACHES.get().borrow_mut();
-    if cache.is_empty() {
-        refill(&mut cache, RESERVE.load(Relaxed));
-    }
-    let frame = cache.pop();
-    note_resting(&cache);
-    frame
+    alloc_above(RESERVE.load(Relaxed))
+}
+
+#[inline]
+fn alloc_above(reserve: u64) -> Option<FrameNo> {
+    CACHES.with(|cache| {
+        if cache.is_empty() {
+            refill(cache, reserve);
+        }
+        let frame = cache.pop();
+        note_resting(cache);
+        frame
+    })
 }
 
 #[cold]
+#[inline(never)]
 fn refill(cache: &mut FrameCache, reserve: u64) {
     let mut buddy = BUDDY.lock();
     for _ in 0..CACHE_BATCH {
@@ -113,14 +114,16 @@ fn refill(cache: &mut FrameCache, reserve: u64) {
 /// Gives back a frame whose last owner is gone.
 #[inline]
 pub(super) fn free_frame(frame: FrameNo) {
-    let mut cache = CACHES.get().borrow_mut();
-    if let Err(frame) = cache.push(frame) {
-        drain(&mut cache, frame);
-    }
-    note_resting(&cache);
+    CACHES.with(|cache| {
+        if let Err(frame) = cache.push(frame) {
+            drain(cache, frame);
+        }
+        note_resting(cache);
+    });
 }
 
 #[cold]
+#[inline(never)]
 fn drain(cache: &mut FrameCache, frame: FrameNo) {
     let mut buddy = BUDDY.lock();
     buddy.free_one(table(), frame);

@@ -231,36 +231,28 @@ impl PageTable {
     ) -> bool {
         let tree = self.tree.lock();
         let mut below = child.tree.lock();
-        let mut complete = true;
-        tree.for_each(from, clip(to), &mut |at, slot| {
-            let old = slot.load(Relaxed);
-            if copy_on_write && old & WRITE != 0 {
-                slot.fetch_and(!WRITE, Relaxed);
-                gather.note(at);
-            }
-            let keep = if copy_on_write {
-                !(WRITE | DIRTY)
-            } else {
-                !DIRTY
+        let (mut complete, mut shared) = (true, 0);
+        tree.for_each_leaf_table(from, clip(to), &mut |start, slots| {
+            let Some(targets) = below.leaf_slots(start, USER | WRITE) else {
+                complete = false;
+                return;
             };
-            complete &= complete && child.adopt(&mut below, at, old & keep & !ACCESSED);
+            for (index, (slot, target)) in slots.iter().zip(targets).enumerate() {
+                let entry = slot.load(Relaxed);
+                if !entry::owns_page(entry) {
+                    continue;
+                }
+                if copy_on_write && entry & WRITE != 0 {
+                    slot.fetch_and(!WRITE, Relaxed);
+                    gather.note(start + (index * PAGE_BYTES) as u64);
+                }
+                let adopted = adopt(target, entry, copy_on_write);
+                complete &= adopted;
+                shared += usize::from(adopted);
+            }
         });
+        child.resident.fetch_add(shared, Relaxed);
         complete
-    }
-
-    fn adopt(&self, tree: &mut Tree, at: VirtAddr, entry: u64) -> bool {
-        if !entry::owns_page(entry) {
-            return true;
-        }
-        let Some(slot) = tree.find_or_make(at, 0, USER | WRITE) else {
-            return false;
-        };
-        if slot.load(Relaxed) != 0 || ram::table().share(entry::frame(entry)).is_err() {
-            return false;
-        }
-        slot.store(entry, Relaxed);
-        self.count(1);
-        true
     }
 
     /// Moves the pages of `[from, from + bytes)` to `to`, where nothing is mapped.
@@ -295,7 +287,10 @@ impl Drop for PageTable {
         tlb::evict(&self.id);
         let mut tree = self.tree.lock();
         tree.for_each(VirtAddr(0), USER_END, &mut |_, slot| {
-            drop(self.released(slot.swap(0, Relaxed)));
+            let entry = slot.load(Relaxed);
+            if entry::owns_page(entry) {
+                drop(Page::from_frame(entry::frame(entry)));
+            }
         });
         // SAFETY: `evict` took the root off all CPUs; nobody has the table any more.
         unsafe { tree.free() };
@@ -308,6 +303,20 @@ fn is_user_page(at: VirtAddr) -> bool {
 
 fn clip(to: VirtAddr) -> VirtAddr {
     to.min(USER_END)
+}
+
+/// Makes `target`, which is empty, an owner of the page that `entry` links to.
+fn adopt(target: &AtomicU64, entry: u64, copy_on_write: bool) -> bool {
+    if target.load(Relaxed) != 0 || ram::table().share(entry::frame(entry)).is_err() {
+        return false;
+    }
+    let dropped = if copy_on_write {
+        WRITE | DIRTY | ACCESSED
+    } else {
+        DIRTY | ACCESSED
+    };
+    target.store(entry & !dropped, Relaxed);
+    true
 }
 
 /// Replaces the permissions of an entry, keeping its page and the processor's marks.

@@ -45,7 +45,9 @@ pub(super) struct SpaceId {
 
 impl SpaceId {
     pub fn new(root: FrameNo) -> Self {
-        Self { root: root << PAGE_SHIFT }
+        Self {
+            root: root << PAGE_SHIFT,
+        }
     }
 }
 
@@ -79,7 +81,12 @@ impl PerCpuState {
             waiting: AtomicU32::new(0),
         };
         let (loaded, mail) = (AtomicU64::new(0), AtomicU32::new(0));
-        Self { loaded, stale: AtomicBool::new(false), mail, request }
+        Self {
+            loaded,
+            stale: AtomicBool::new(false),
+            mail,
+            request,
+        }
     }
 }
 

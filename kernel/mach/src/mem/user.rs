@@ -69,7 +69,14 @@ impl Drop for Access {
 #[inline(always)]
 fn check(at: VirtAddr, len: usize) -> Result<(), Fault> {
     let fits = at <= USER_END && len as u64 <= USER_END.0.wrapping_sub(at.0);
-    if fits { Ok(()) } else { Err(Fault { addr: at.max(USER_END), done: 0 }) }
+    if fits {
+        Ok(())
+    } else {
+        Err(Fault {
+            addr: at.max(USER_END),
+            done: 0,
+        })
+    }
 }
 
 /// How a copy ended: where it faulted, and how many bytes were left; 0 left is success.
@@ -241,7 +248,10 @@ pub fn fill_user(to: VirtAddr, byte: u8, len: usize) -> Result<(), Fault> {
 /// Words must be aligned; a fault at the end of the address space says otherwise.
 fn check_word(at: VirtAddr, len: usize) -> Result<(), Fault> {
     if !at.0.is_multiple_of(len as u64) {
-        return Err(Fault { addr: VirtAddr(u64::MAX), done: 0 });
+        return Err(Fault {
+            addr: VirtAddr(u64::MAX),
+            done: 0,
+        });
     }
     check(at, len)
 }

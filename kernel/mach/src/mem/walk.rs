@@ -1,5 +1,6 @@
 //! The four levels of tables below a root, and finding one's way through them.
 
+use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use base::{PAGE_BYTES, VirtAddr};
@@ -98,33 +99,64 @@ impl Tree {
         &self,
         from: VirtAddr,
         to: VirtAddr,
-        act: &mut dyn FnMut(VirtAddr, &AtomicU64),
+        act: &mut impl FnMut(VirtAddr, &AtomicU64),
     ) {
-        self.visit(self.root, ROOT_LEVEL, from.0, to.0, act);
+        self.for_each_leaf_table(from, to, &mut |start, slots| {
+            for (index, slot) in slots.iter().enumerate() {
+                if slot.load(Relaxed) != 0 {
+                    act(start + (index * PAGE_BYTES) as u64, slot);
+                }
+            }
+        });
+    }
+
+    /// Calls `act` with the entries of each last-level table for pages in `[from, to)`,
+    /// and the address of the first of them.
+    pub fn for_each_leaf_table(
+        &self,
+        from: VirtAddr,
+        to: VirtAddr,
+        act: &mut impl FnMut(VirtAddr, &[AtomicU64]),
+    ) {
+        self.visit(self.root, ROOT_LEVEL, from.0..to.0.max(from.0), act);
     }
 
     fn visit(
         &self,
         table: FrameNo,
         level: u32,
-        from: u64,
-        to: u64,
-        act: &mut dyn FnMut(VirtAddr, &AtomicU64),
+        range: Range<u64>,
+        act: &mut impl FnMut(VirtAddr, &[AtomicU64]),
     ) {
         // SAFETY: **Tables**: `table` is the root or was linked by a table.
         let table = unsafe { table_at(table) };
-        let mut at = from;
-        while at < to {
-            let next = ((at & !(span(level) - 1)) + span(level)).min(to);
-            let slot = &table[index(VirtAddr(at), level)];
-            let value = slot.load(Relaxed);
-            if value != 0 && level == 0 {
-                act(VirtAddr(at), slot);
-            } else if value & PRESENT != 0 {
-                self.visit(entry::frame(value), level - 1, at, next, act);
+        let first = index(VirtAddr(range.start), level);
+        let count = (range.end - (range.start & !(span(level) - 1))).div_ceil(span(level));
+        if level == 0 {
+            return act(VirtAddr(range.start), &table[first..first + count as usize]);
+        }
+        let mut at = range.start;
+        for slot in &table[first..first + count as usize] {
+            let next = ((at & !(span(level) - 1)) + span(level)).min(range.end);
+            let link = slot.load(Relaxed);
+            if link & PRESENT != 0 {
+                self.visit(entry::frame(link), level - 1, at..next, act);
             }
             at = next;
         }
+    }
+
+    /// The entries from `at` to the end of its last-level table, which is made if need be.
+    pub fn leaf_slots(&mut self, at: VirtAddr, bits: u64) -> Option<&[AtomicU64]> {
+        let link = match self.find(at, 1).map(|slot| slot.load(Relaxed)) {
+            Some(link) if link & PRESENT != 0 => link,
+            _ => {
+                self.make(at, 0, bits)?;
+                self.find(at, 1)?.load(Relaxed)
+            }
+        };
+        // SAFETY: **Tables**: linked just now or before.
+        Some(&unsafe { table_at(entry::frame(link)) }[index(at, 0)..])
     }
 
     /// Gives back all tables of the lower half and the root. Leaves are the caller's.
