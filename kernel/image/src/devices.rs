@@ -1,14 +1,15 @@
 //! Finds the machine's devices and gives each its driver.
 //!
-//! On a machine with PCI the buses are walked; a machine without (QEMU's microvm,
-//! Firecracker) names its devices on the command line as
-//! `virtio_mmio.device=SIZE@ADDRESS:IRQ`.
+//! On a machine with PCI the buses are walked. A machine without (QEMU's microvm,
+//! Firecracker) describes its devices in ACPI's tables, or where it has none on the
+//! command line as `virtio_mmio.device=SIZE@ADDRESS:IRQ`.
 
 use alloc::boxed::Box;
 
 use base::{CpuId, PhysAddr};
 use hal::pci::{MsiMessage, Msix};
 use kernel::sched::{Softirq, raise};
+use mach::acpi::MmioDevice;
 use mach::irq::{self, Polarity, Trigger, Vector};
 use mach::klog;
 use mach::mem::DmaMemory;
@@ -18,7 +19,7 @@ use virtio_net::VirtioNet;
 
 /// MSI-X entry of the only interrupt that a device raises.
 const ENTRY: u16 = 0;
-/// Devices on a command line.
+/// Windows of devices on one machine; many are empty.
 const MMIO_DEVICES_MAX: usize = 32;
 
 /// What the handler of a line interrupt must acknowledge, by the order of discovery.
@@ -33,18 +34,30 @@ pub fn start() {
         }
     }
     let cmdline = mach::boot::info().cmdline;
-    let devices = cmdline.split(' ').filter_map(|word| word.strip_prefix("virtio_mmio.device="));
-    for (slot, device) in devices.take(MMIO_DEVICES_MAX).filter_map(parse_mmio).enumerate() {
+    let words = cmdline
+        .split(' ')
+        .filter_map(|word| word.strip_prefix("virtio_mmio.device="));
+    let devices = words
+        .filter_map(parse_mmio)
+        .chain(mach::acpi::virtio_mmio());
+    for (slot, device) in devices.take(MMIO_DEVICES_MAX).enumerate() {
         start_mmio(slot, &device);
     }
 }
 
 fn start_pci(function: &mach::pci::Function, transport: PciTransport) {
     let transport = Transport::Pci(transport);
-    let Some(source) = softirq_of(transport.kind()) else { return };
-    let entry = Msix::new(function).ok().and_then(|msix| route(&msix, source));
+    let Some(source) = softirq_of(transport.kind()) else {
+        return;
+    };
+    let entry = Msix::new(function)
+        .ok()
+        .and_then(|msix| route(&msix, source));
     if entry.is_none() {
-        klog!("device at {:?} has no MSI-X and is left alone", function.address());
+        klog!(
+            "device at {:?} has no MSI-X and is left alone",
+            function.address()
+        );
         return;
     }
     start_device(transport, ENTRY);
@@ -55,13 +68,6 @@ fn route(msix: &Msix, source: Softirq) -> Option<()> {
     let vector = irq::allocate(|source| raise_numbered(source), source as usize)?;
     let (address, data) = irq::msi_message(vector, CpuId(0));
     msix.route(ENTRY, MsiMessage { address, data }).ok()
-}
-
-/// A window of registers on the command line.
-struct MmioDevice {
-    at: PhysAddr,
-    bytes: usize,
-    gsi: u32,
 }
 
 /// Parses `SIZE@ADDRESS:IRQ`, for example `512@0xfeb00e00:12`.
@@ -82,7 +88,11 @@ fn number(text: &str) -> Option<u64> {
         Some(digits) => (digits, 1 << 10),
         None => (text.strip_suffix(['M', 'm']).unwrap_or(text), 1),
     };
-    let unit = if text.ends_with(['M', 'm']) { 1 << 20 } else { unit };
+    let unit = if text.ends_with(['M', 'm']) {
+        1 << 20
+    } else {
+        unit
+    };
     let value = match digits.strip_prefix("0x") {
         Some(hexadecimal) => u64::from_str_radix(hexadecimal, 16).ok()?,
         None => digits.parse().ok()?,
@@ -91,13 +101,23 @@ fn number(text: &str) -> Option<u64> {
 }
 
 fn start_mmio(slot: usize, device: &MmioDevice) {
-    let Some(registers) = mach::mem::map_device(device.at, device.bytes) else { return };
-    let Ok(transport) = MmioTransport::new(registers) else { return };
-    let Some(acknowledge) = transport.interrupt_registers() else { return };
+    let Some(registers) = mach::mem::map_device(device.at, device.bytes) else {
+        return;
+    };
+    let Ok(transport) = MmioTransport::new(registers) else {
+        return;
+    };
+    let Some(acknowledge) = transport.interrupt_registers() else {
+        return;
+    };
     let transport = Transport::Mmio(transport);
-    let Some(source) = softirq_of(transport.kind()) else { return };
+    let Some(source) = softirq_of(transport.kind()) else {
+        return;
+    };
     LINES[slot].call_once(|| acknowledge);
-    let Some(vector) = line_vector(slot, source) else { return };
+    let Some(vector) = line_vector(slot, source) else {
+        return;
+    };
     irq::route(device.gsi, vector, CpuId(0), Trigger::Edge, Polarity::High);
     start_device(transport, NO_VECTOR);
 }

@@ -18,12 +18,12 @@
 
 extern crate alloc;
 
+pub mod acpi;
 pub mod boot;
 pub mod console;
 pub mod cpu;
 pub mod irq;
 pub mod log;
-mod madt;
 pub mod mem;
 mod mp_table;
 pub mod panic;

@@ -4,7 +4,7 @@
 use arch::layout::MAX_CPUS;
 
 use crate::sync::Lazy;
-use crate::{madt, mp_table};
+use crate::{acpi, mp_table};
 
 const IO_APICS_MAX: usize = 4;
 const CUSTOMARY_IO_APIC: IoApicEntry = IoApicEntry {
@@ -37,7 +37,7 @@ static TOPOLOGY: Lazy<Topology> = Lazy::new(|| {
         io_apics: [CUSTOMARY_IO_APIC; IO_APICS_MAX],
         io_apic_count: 0,
     };
-    let _found = madt::read(&mut topology) || mp_table::read(&mut topology);
+    let _found = acpi::read_madt(&mut topology) || mp_table::read(&mut topology);
     topology.io_apic_count = topology.io_apic_count.max(1);
     topology
 });

@@ -1,0 +1,75 @@
+//! The firmware's tables (ACPI 6.5, chapter 5), as far as a machine without AML needs them.
+//!
+//! Tables are found from the RSDP, which the loader names. Lengths and checksums are
+//! checked before anything is read; what is malformed is as if it were not there.
+//!
+//! Invariant **Tables**: the firmware's tables lie below 4 GiB, which the direct map covers
+//! from boot on, in memory that nobody writes.
+//!
+//! Not here: executing AML. The one thing that we need of it stands in it literally
+//! ([`virtio_mmio`]).
+
+mod dsdt;
+mod madt;
+
+pub use dsdt::{MmioDevice, virtio_mmio};
+pub(crate) use madt::read as read_madt;
+
+use arch::layout::{BOOT_DIRECT_MAP_BYTES, DIRECT_MAP};
+
+/// Bytes of the header that all tables share.
+const HEADER_BYTES: usize = 36;
+const RSDP_BYTES: usize = 20;
+const RSDP_LONG_BYTES: usize = 36;
+
+/// The table with this signature.
+fn find(signature: [u8; 4]) -> Option<&'static [u8]> {
+    let (root, entry_bytes) = root()?;
+    let entries = table(root)?.get(HEADER_BYTES..)?.chunks_exact(entry_bytes);
+    entries
+        .filter_map(|entry| table(address(entry, 0)?))
+        .find(|table| table.starts_with(&signature))
+}
+
+/// Where the table of tables lies, and how many bytes each of its entries has.
+fn root() -> Option<(u64, usize)> {
+    let at = crate::boot::info().rsdp?.0;
+    let rsdp = physical(at, RSDP_BYTES).filter(|rsdp| sums_to_zero(rsdp))?;
+    let revision = rsdp[15];
+    if revision < 2 {
+        return Some((u64::from(word(rsdp, 16)?), 4));
+    }
+    let rsdp = physical(at, RSDP_LONG_BYTES).filter(|rsdp| sums_to_zero(rsdp))?;
+    Some((address(rsdp, 24)?, 8))
+}
+
+/// The table at this address, header included.
+fn table(address: u64) -> Option<&'static [u8]> {
+    let bytes = word(physical(address, HEADER_BYTES)?, 4)? as usize;
+    let is_whole = |table: &&[u8]| table.len() >= HEADER_BYTES && sums_to_zero(table);
+    physical(address, bytes).filter(is_whole)
+}
+
+fn sums_to_zero(bytes: &[u8]) -> bool {
+    bytes.iter().fold(0u8, |sum, &byte| sum.wrapping_add(byte)) == 0
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    let word = bytes.get(at..)?.first_chunk()?;
+    Some(u32::from_le_bytes(*word))
+}
+
+/// An address of eight bytes, or of four if there are no more.
+fn address(bytes: &[u8], at: usize) -> Option<u64> {
+    let high = word(bytes, at + 4).unwrap_or(0);
+    Some(u64::from(word(bytes, at)?) | u64::from(high) << 32)
+}
+
+fn physical(address: u64, bytes: usize) -> Option<&'static [u8]> {
+    let end = address.checked_add(bytes as u64)?;
+    if end > BOOT_DIRECT_MAP_BYTES {
+        return None;
+    }
+    // SAFETY: **Tables**.
+    Some(unsafe { core::slice::from_raw_parts((DIRECT_MAP + address) as *const u8, bytes) })
+}
