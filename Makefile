@@ -16,7 +16,7 @@ setup: ## install what `make run` needs and is missing
 kernel: ## build the bootable kernel
 	@tools/kernel.sh build -q -p image --release
 
-run: setup ## serve Redis on Sietch, benchmark it once, stay up until Ctrl-C
+run: setup kernel ## serve Redis on Sietch, benchmark it once, stay up until Ctrl-C
 	@tools/run.sh
 
 test: ## all tests in their short form, with fixed seeds
