@@ -1,22 +1,20 @@
-//! execve and execveat; and the first program of all.
+//! execve and execveat.
 
 use alloc::vec::Vec;
 
 use base::VirtAddr;
 use kernel::exec::{self, Arguments, Start, auxv};
 use kernel::fs::{self, Walk};
-use kernel::task::{self, ExitStatus};
 use kernel::user;
 use kernel::{Error, Result};
 use linux_raw_sys::general::{
     __NR_execve, __NR_execveat, AT_EMPTY_PATH, AT_FDCWD, AT_SYMLINK_NOFOLLOW,
 };
-use mach::sync::Once;
 use mach::trap::UserRegs;
 
 use crate::call::{Arg, Call, Entry, Outcome};
 use crate::errno::Errno;
-use crate::{leave, rseq, sigframe};
+use crate::{rseq, sigframe};
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
@@ -99,7 +97,8 @@ fn run(
     Ok(0)
 }
 
-fn registers(start: Start) -> UserRegs {
+/// The registers of a program that starts.
+pub fn registers(start: Start) -> UserRegs {
     UserRegs::new(start.entry, start.stack)
 }
 
@@ -125,7 +124,7 @@ fn read_strings(at: VirtAddr, room: &mut u64) -> Result<Vec<Vec<u8>>> {
 }
 
 /// The entries of the auxiliary vector that describe this ABI and the processor.
-fn abi_entries() -> [(u64, u64); 5] {
+pub fn abi_entries() -> [(u64, u64); 5] {
     let (hwcap, hwcap2) = mach::cpu::capabilities();
     [
         (auxv::HWCAP, u64::from(hwcap)),
@@ -134,53 +133,4 @@ fn abi_entries() -> [(u64, u64); 5] {
         (auxv::RSEQ_FEATURE_SIZE, u64::from(rseq::FEATURE_BYTES)),
         (auxv::RSEQ_ALIGN, rseq::AREA_ALIGN),
     ]
-}
-
-static FIRST: Once<Arguments> = Once::new();
-
-/// Makes process 1 run the program that `arguments` name; it starts when the scheduler
-/// does.
-///
-/// Errors: `OutOfMemory`.
-pub fn start_init(arguments: Arguments, trace: bool) -> Result<()> {
-    FIRST.call_once(|| arguments);
-    let thread = task::start_init(begin, Default::default()).ok_or(Error::OutOfMemory)?;
-    if trace {
-        crate::strace::enable(&thread);
-    }
-    kernel::sched::launch(thread);
-    Ok(())
-}
-
-/// Status of a shell for a program that is not there, or cannot be run.
-const STATUS_NOT_FOUND: u8 = 127;
-const STATUS_NOT_EXECUTABLE: u8 = 126;
-
-/// The first thing that process 1 does.
-fn begin(_: usize) -> ! {
-    // The first thread has no registers yet: exec makes them.
-    let _ = task::begin_thread();
-    let arguments = FIRST.get().cloned().unwrap_or_default();
-    match open_and_exec(arguments) {
-        Ok(start) => {
-            let mut regs = registers(start);
-            leave::before_user(&task::current(), &mut regs, None);
-            mach::task::enter_user(&regs)
-        }
-        Err(error) => {
-            let errno = Errno::from(error);
-            mach::klog!("cannot run the program error={}", errno.name());
-            let status = if errno == Errno::ENOENT {
-                STATUS_NOT_FOUND
-            } else {
-                STATUS_NOT_EXECUTABLE
-            };
-            task::exit_thread(ExitStatus::Exited(status))
-        }
-    }
-}
-
-fn open_and_exec(arguments: Arguments) -> Result<Start> {
-    let open = fs::open_for_exec(None, &arguments.path, Walk::FOLLOW)?;
-    exec::exec(open, arguments, &abi_entries())
 }

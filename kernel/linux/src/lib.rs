@@ -28,6 +28,7 @@ mod event;
 mod exec;
 mod fcntl;
 mod futex;
+mod init;
 mod inotify;
 mod ioctl;
 mod iovec;
@@ -72,7 +73,7 @@ mod xattr;
 
 pub use call::{Arg, Call, Entry, Outcome};
 pub use dispatch::syscall;
-pub use exec::start_init;
 pub use sysinfo::set_host_name;
 pub use trap::init;
 pub use errno::Errno;
+pub use init::start;

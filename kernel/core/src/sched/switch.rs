@@ -75,6 +75,11 @@ pub fn exit() -> ! {
 /// Makes the running boot code of this CPU a thread that only ever waits.
 pub fn start_cpu() -> ! {
     task::adopt_boot_thread();
+    serve_cpu()
+}
+
+/// The current thread, which booted this CPU, makes way for others for ever.
+pub fn serve_cpu() -> ! {
     loop {
         park_until(Instant::NEVER);
     }
