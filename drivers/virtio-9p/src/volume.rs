@@ -44,7 +44,7 @@ pub struct Virtio9p<M> {
 impl<M: DmaSource> Virtio9p<M> {
     /// Brings the device up. Replies raise MSI-X entry `vector`, or the device's line.
     pub fn new(transport: Transport, memory: M, vector: u16) -> Result<Self, Error> {
-        let agreed = transport.negotiate(MOUNT_TAG, Features::EVENT_IDX.bits())?;
+        let agreed = transport.negotiate(MOUNT_TAG, |_| Features::EVENT_IDX.bits())?;
         let name = read_name(&transport)?;
         let max = transport.queue_size_max(REQUESTS);
         if max < QUEUE_SIZE {

@@ -35,10 +35,14 @@ pub struct Counters {
     pub tx_frames: u64,
     /// Bytes sent.
     pub tx_bytes: u64,
-    /// Dropped: the device wrote less than a header.
+    /// Dropped: the device wrote less than its header and an Ethernet header.
     pub rx_no_header: u64,
     /// Dropped: the device announced more buffers than it filled.
     pub rx_incomplete: u64,
+    /// Dropped: the device's header points outside of the frame.
+    pub rx_bad_header: u64,
+    /// Dropped: no buffer to replace the filled one.
+    pub rx_no_memory: u64,
     /// Refused: no descriptors were free.
     pub tx_queue_full: u64,
     /// Refused: no buffer for a header.
@@ -55,8 +59,7 @@ pub struct VirtioNet {
     rx: Receiver,
     tx: Transmitter,
     counters: Counters,
-    /// Keeps the registers mapped as long as the queues are in use.
-    _transport: Transport,
+    transport: Transport,
 }
 
 impl VirtioNet {
@@ -69,17 +72,18 @@ impl VirtioNet {
         pool: &'static (dyn Pool + Sync),
         rx_vector: u16,
     ) -> Result<Self, Error> {
-        let offloads = CSUM | GUEST_CSUM | GUEST_TSO4 | GUEST_TSO6 | HOST_TSO4 | HOST_TSO6;
-        let wanted = offloads | MTU | MRG_RXBUF | Features::EVENT_IDX.bits();
         let agreed = transport.negotiate(MAC, wanted)?;
         let event_index = agreed & Features::EVENT_IDX.bits() != 0;
         let mut rx = Receiver::new(&transport, memory, pool, event_index, rx_vector)?;
         let tx = Transmitter::new(&transport, memory, pool, event_index, NO_VECTOR)?;
         transport.start();
-        rx.refill();
+        if rx.refill() == 0 {
+            transport.stop();
+            return Err(Error::OutOfMemory);
+        }
         Ok(Self {
-            mac: read_mac(&transport),
-            mtu: read_mtu(&transport, agreed),
+            mac: read_mac(&transport)?,
+            mtu: read_mtu(&transport, agreed)?,
             capabilities: Capabilities {
                 checksum: agreed & CSUM != 0,
                 tso4: agreed & HOST_TSO4 != 0,
@@ -90,7 +94,7 @@ impl VirtioNet {
             rx,
             tx,
             counters: Counters::default(),
-            _transport: transport,
+            transport,
         })
     }
 
@@ -100,15 +104,41 @@ impl VirtioNet {
     }
 }
 
-fn read_mac(transport: &Transport) -> [u8; 6] {
-    core::array::from_fn(|index| transport.config().read8(CONFIG_MAC + index))
+/// What we want of what is offered. Joined segments are larger than one buffer and come
+/// without a checksum.
+fn wanted(offered: u64) -> u64 {
+    let always = MTU | MRG_RXBUF | CSUM | GUEST_CSUM | Features::EVENT_IDX.bits();
+    let mut wanted = always;
+    if offered & CSUM != 0 {
+        wanted |= HOST_TSO4 | HOST_TSO6;
+    }
+    if offered & GUEST_CSUM != 0 && offered & MRG_RXBUF != 0 {
+        wanted |= GUEST_TSO4 | GUEST_TSO6;
+    }
+    wanted
 }
 
-fn read_mtu(transport: &Transport, agreed: u64) -> u16 {
+/// The size of queue `index`: a power of two that suits both sides.
+pub(crate) fn queue_size(transport: &Transport, index: u16, wanted: u16) -> Result<u16, Error> {
+    let size = transport.queue_size_max(index).min(wanted);
+    size.checked_ilog2()
+        .map(|log2| 1 << log2)
+        .ok_or(Error::NoQueue(index))
+}
+
+fn read_mac(transport: &Transport) -> Result<[u8; 6], Error> {
+    let field = transport.config().window(CONFIG_MAC, 6);
+    let field = field.ok_or(Error::RegistersOutside)?;
+    Ok(core::array::from_fn(|index| field.read8(index)))
+}
+
+fn read_mtu(transport: &Transport, agreed: u64) -> Result<u16, Error> {
     if agreed & MTU == 0 {
-        return MTU_DEFAULT;
+        return Ok(MTU_DEFAULT);
     }
-    transport.config().read16(CONFIG_MTU).clamp(576, 9000)
+    let field = transport.config().window(CONFIG_MTU, 2);
+    let field = field.ok_or(Error::RegistersOutside)?;
+    Ok(field.read16(0).clamp(576, 9000))
 }
 
 impl FramePort for VirtioNet {
@@ -147,5 +177,12 @@ impl FramePort for VirtioNet {
 
     fn disarm(&mut self) {
         self.rx.disarm();
+    }
+}
+
+impl Drop for VirtioNet {
+    /// The device must not touch buffers that are about to be freed.
+    fn drop(&mut self) {
+        self.transport.stop();
     }
 }

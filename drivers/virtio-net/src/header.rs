@@ -5,6 +5,9 @@ use mbuf::{Checksum, ChecksumOffload, Coalesced, SegmentKind, TxFrame};
 /// Bytes of the header of a modern device.
 pub(crate) const HEADER_BYTES: usize = 12;
 
+/// Bytes of a checksum field.
+const CHECKSUM_BYTES: usize = 2;
+
 const NEEDS_CSUM: u8 = 1;
 const DATA_VALID: u8 = 2;
 const GSO_NONE: u8 = 0;
@@ -39,6 +42,19 @@ pub(crate) struct Received {
     pub(crate) coalesced: Option<Coalesced>,
     /// Buffers that the frame fills; from the device, so not to be trusted.
     pub(crate) buffers: u16,
+}
+
+impl Received {
+    /// Whether the header stays within a frame of `len` bytes.
+    #[inline]
+    pub(crate) fn fits(&self, len: usize) -> bool {
+        match self.checksum {
+            Checksum::Partial(ChecksumOffload { start, offset }) => {
+                usize::from(start) + usize::from(offset) + CHECKSUM_BYTES <= len
+            }
+            Checksum::Verified | Checksum::Unknown => true,
+        }
+    }
 }
 
 /// Reads the header at the front of `bytes`; `None` if there are fewer.
@@ -82,6 +98,15 @@ mod tests {
             ..TxFrame::default()
         };
         assert_eq!(encode(&frame), [1, 1, 66, 0, 0xb4, 5, 34, 0, 16, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_checksum_field_outside_of_the_frame_is_noticed() {
+        let header = decode(&[1, 0, 0, 0, 0, 0, 34, 0, 16, 0, 1, 0]);
+        assert_eq!(header.as_ref().map(|h| h.fits(52)), Some(true));
+        assert_eq!(header.as_ref().map(|h| h.fits(51)), Some(false));
+        let header = decode(&[1, 0, 0, 0, 0, 0, 255, 255, 255, 255, 1, 0]);
+        assert_eq!(header.map(|h| h.fits(1500)), Some(false));
     }
 
     #[test]

@@ -21,6 +21,8 @@ extern crate alloc;
 mod device;
 mod header;
 mod rx;
+#[cfg(test)]
+mod tests;
 mod tx;
 
 pub use device::{Counters, VirtioNet};

@@ -1,9 +1,12 @@
 //! Receiving: keeps the device supplied with empty buffers, and joins what it filled.
 //!
 //! Each buffer is one descriptor. With `MRG_RXBUF` a frame may fill several; the first
-//! one's header says how many, and they complete in order. What the device says is
-//! checked: a frame without a header, or one whose buffers do not come, is dropped and
-//! counted.
+//! one's header says how many, and they complete in order. A filled buffer is replaced
+//! by an empty one before its frame goes up; when the pool has none the frame is dropped
+//! and its own buffers go back, so that the ring never runs dry.
+//!
+//! What the device says is checked: a frame that is too short, one whose buffers do not
+//! come, or whose header points outside of it is dropped and counted.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -11,17 +14,17 @@ use alloc::vec;
 use hal::{DmaSource, Span};
 use mbuf::{Chain, Mbuf, Pool, RxFrame};
 use virtio::{Doorbell, Error, Transport};
-use virtq::{Config, Part, Queue, Token};
+use virtq::{Config, Part, Queue, Used};
 
 use crate::device::Counters;
 use crate::header::{self, HEADER_BYTES};
 
 /// Buffers with the device at most.
 const QUEUE_SIZE: u16 = 256;
-/// The device gets new buffers, and a look at its doorbell, in batches of this many.
-const REFILL_BATCH: u16 = 32;
-/// A frame of 64 KiB in buffers of 2 KiB, and some.
-const PARTS_MAX: u16 = 40;
+/// The device is shown new buffers, and its doorbell looked at, in batches of this many.
+const SHOW_BATCH: u16 = 32;
+/// An Ethernet header: no frame is shorter.
+const FRAME_BYTES_MIN: usize = 14;
 
 pub(crate) struct Receiver {
     queue: Queue,
@@ -29,6 +32,17 @@ pub(crate) struct Receiver {
     /// The buffer of each chain in flight, by token.
     buffers: Box<[Option<Mbuf>]>,
     pool: &'static (dyn Pool + Sync),
+    /// Buffers added since the device was last shown some.
+    unshown: u16,
+}
+
+/// Why a frame goes no further.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Drop {
+    NoHeader,
+    Incomplete,
+    BadHeader,
+    NoMemory,
 }
 
 impl Receiver {
@@ -39,7 +53,7 @@ impl Receiver {
         event_index: bool,
         vector: u16,
     ) -> Result<Self, Error> {
-        let size = transport.queue_size_max(0).min(QUEUE_SIZE);
+        let size = crate::device::queue_size(transport, 0, QUEUE_SIZE)?;
         let config = Config {
             size,
             event_index,
@@ -54,36 +68,26 @@ impl Receiver {
             doorbell,
             buffers,
             pool,
+            unshown: 0,
         })
     }
 
     /// Gives the device empty buffers while there are free descriptors and memory.
-    pub(crate) fn refill(&mut self) {
+    /// Returns how many it has.
+    pub(crate) fn refill(&mut self) -> u16 {
         while self.queue.free() != 0 {
             let Some(buffer) = self.pool.alloc() else {
                 break;
             };
-            let span = Span {
-                addr: buffer.device_addr(),
-                len: buffer.capacity() as u32,
-            };
-            match self.queue.add([Part::Write(span)]) {
-                Ok(token) => self.buffers[token.index()] = Some(buffer),
-                Err(_) => break,
+            if !self.post(buffer) {
+                break;
             }
         }
-        if self.queue.publish() {
-            self.doorbell.ring();
-        }
+        self.show();
+        self.queue.in_flight()
     }
 
-    fn refill_if_low(&mut self) {
-        if self.queue.free() >= REFILL_BATCH {
-            self.refill();
-        }
-    }
-
-    /// Hands over at most `budget` frames.
+    /// Hands over at most `budget` frames; returns how many came, dropped ones included.
     pub(crate) fn receive(
         &mut self,
         budget: usize,
@@ -92,55 +96,29 @@ impl Receiver {
     ) -> usize {
         let mut count = 0;
         while count < budget {
-            match self.next_frame(counters) {
-                Some(Ok(frame)) => take(frame),
-                Some(Err(())) => {}
-                None => break,
+            let Some(used) = self.next_used(counters) else {
+                break;
+            };
+            match self.frame(used, counters) {
+                Ok(frame) => {
+                    counters.rx_frames += 1;
+                    counters.rx_bytes += frame.chain.len() as u64;
+                    take(frame);
+                }
+                Err(reason) => counters.count(reason),
             }
             count += 1;
         }
-        if count != 0 {
-            self.refill_if_low();
+        if self.unshown >= SHOW_BATCH {
+            self.show();
         }
         count
     }
 
-    /// The next frame; `Err` for one that was dropped, `None` if there is none.
-    fn next_frame(&mut self, counters: &mut Counters) -> Option<Result<RxFrame, ()>> {
-        let mut first = self.next_buffer(counters)?;
-        let Some(head) = header::decode(first.bytes()) else {
-            counters.rx_no_header += 1;
-            return Some(Err(()));
-        };
-        first.advance(HEADER_BYTES);
-        let mut chain = Chain::from(first);
-        for _ in 1..head.buffers.min(PARTS_MAX) {
-            match self.next_buffer(counters) {
-                Some(part) => chain.push_back(part),
-                None => {
-                    counters.rx_incomplete += 1;
-                    return Some(Err(()));
-                }
-            }
-        }
-        counters.rx_frames += 1;
-        counters.rx_bytes += chain.len() as u64;
-        Some(Ok(RxFrame {
-            chain,
-            checksum: head.checksum,
-            coalesced: head.coalesced,
-        }))
-    }
-
-    /// The next buffer that the device filled, cut to what it wrote.
-    fn next_buffer(&mut self, counters: &mut Counters) -> Option<Mbuf> {
+    #[inline]
+    fn next_used(&mut self, counters: &mut Counters) -> Option<Used> {
         match self.queue.take() {
-            Ok(used) => {
-                let used = used?;
-                let mut buffer = self.buffer_of(used.token)?;
-                let _ = buffer.extend(used.written as usize);
-                Some(buffer)
-            }
+            Ok(used) => used,
             Err(_) => {
                 counters.queue_broken = 1;
                 None
@@ -148,16 +126,99 @@ impl Receiver {
         }
     }
 
-    fn buffer_of(&mut self, token: Token) -> Option<Mbuf> {
-        self.buffers.get_mut(token.index())?.take()
+    /// The frame that begins in the buffer of `used`.
+    #[inline]
+    fn frame(&mut self, used: Used, counters: &mut Counters) -> Result<RxFrame, Drop> {
+        let mut first = self.replace(used)?;
+        let head = header::decode(first.bytes()).ok_or(Drop::NoHeader)?;
+        first.advance(HEADER_BYTES);
+        let mut chain = Chain::from(first);
+        if head.buffers > 1 {
+            self.join(&mut chain, head.buffers - 1, counters)?;
+        }
+        if chain.len() < FRAME_BYTES_MIN {
+            return Err(Drop::NoHeader);
+        }
+        if !head.fits(chain.len()) {
+            return Err(Drop::BadHeader);
+        }
+        Ok(RxFrame {
+            chain,
+            checksum: head.checksum,
+            coalesced: head.coalesced,
+        })
+    }
+
+    /// Adds the next `count` buffers to a frame. All are taken even if one is lost, so
+    /// that the next frame begins where the device says.
+    fn join(&mut self, chain: &mut Chain, count: u16, counters: &mut Counters) -> Result<(), Drop> {
+        let mut outcome = Ok(());
+        for _ in 0..count {
+            let used = self.next_used(counters).ok_or(Drop::Incomplete)?;
+            match self.replace(used) {
+                Ok(part) => chain.push_back(part),
+                Err(reason) => outcome = Err(reason),
+            }
+        }
+        outcome
+    }
+
+    /// Takes a filled buffer, cut to what the device wrote, and posts an empty one.
+    /// Without an empty one the filled one goes back and its bytes are lost.
+    #[inline]
+    fn replace(&mut self, used: Used) -> Result<Mbuf, Drop> {
+        let slot = &mut self.buffers[used.token.index()];
+        let mut filled = slot.take().ok_or(Drop::Incomplete)?;
+        let Some(empty) = self.pool.alloc() else {
+            self.post(filled);
+            return Err(Drop::NoMemory);
+        };
+        self.post(empty);
+        filled
+            .extend(used.written as usize)
+            .ok_or(Drop::BadHeader)?;
+        Ok(filled)
+    }
+
+    /// Adds an empty buffer to the ring.
+    #[inline]
+    fn post(&mut self, buffer: Mbuf) -> bool {
+        match self.queue.add([Part::Write(Span::room_of(&buffer))]) {
+            Ok(token) => {
+                self.buffers[token.index()] = Some(buffer);
+                self.unshown += 1;
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    fn show(&mut self) {
+        self.unshown = 0;
+        if self.queue.publish() {
+            self.doorbell.ring();
+        }
     }
 
     pub(crate) fn arm(&mut self) -> bool {
         self.refill();
-        self.queue.arm()
+        !self.queue.is_broken() && self.queue.arm()
     }
 
     pub(crate) fn disarm(&mut self) {
         self.queue.disarm();
+    }
+}
+
+impl Counters {
+    #[cold]
+    fn count(&mut self, reason: Drop) {
+        let counter = match reason {
+            Drop::NoHeader => &mut self.rx_no_header,
+            Drop::Incomplete => &mut self.rx_incomplete,
+            Drop::BadHeader => &mut self.rx_bad_header,
+            Drop::NoMemory => &mut self.rx_no_memory,
+        };
+        *counter += 1;
     }
 }

@@ -34,7 +34,7 @@ impl Transmitter {
         event_index: bool,
         vector: u16,
     ) -> Result<Self, Error> {
-        let size = transport.queue_size_max(1).min(QUEUE_SIZE);
+        let size = crate::device::queue_size(transport, 1, QUEUE_SIZE)?;
         let config = Config {
             size,
             event_index,

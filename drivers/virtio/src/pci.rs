@@ -9,8 +9,12 @@ use crate::{Doorbell, Error, Kind};
 /// PCI vendor of virtio devices.
 const VENDOR: u16 = 0x1af4;
 /// Modern devices have the identifiers from here on, by type.
-const DEVICE_BASE: u16 = 0x1040;
-const DEVICE_LAST: u16 = 0x107f;
+const MODERN_BASE: u16 = 0x1040;
+const MODERN_LAST: u16 = 0x107f;
+/// Transitional devices, which have a modern face too, say their type in the subsystem.
+const TRANSITIONAL_BASE: u16 = 0x1000;
+const TRANSITIONAL_LAST: u16 = 0x103f;
+const SUBSYSTEM: u16 = 0x2c;
 /// The vendor-specific capability.
 const CAPABILITY_VENDOR: u8 = 0x09;
 
@@ -56,10 +60,7 @@ struct Block {
 impl PciTransport {
     /// The virtio device behind `function`, which is hereby enabled.
     pub fn new(function: &impl PciFunction) -> Result<Self, Error> {
-        let (vendor, device) = pci::id(function);
-        if vendor != VENDOR || !(DEVICE_BASE..=DEVICE_LAST).contains(&device) {
-            return Err(Error::NotVirtio);
-        }
+        let kind = kind(function).ok_or(Error::NotVirtio)?;
         pci::enable(function);
         let common = window(function, COMMON)?;
         if common.bytes() < COMMON_BYTES {
@@ -68,11 +69,11 @@ impl PciTransport {
         let notify_block = find(function, NOTIFY).ok_or(Error::RegistersOutside)?;
         let multiplier = function.config_read(notify_block.capability + 16);
         Ok(Self {
-            kind: Kind::from_number(u32::from(device - DEVICE_BASE)),
+            kind,
+            config: window(function, DEVICE).or_else(|_| empty(&common))?,
             common,
             notify: map(function, &notify_block)?,
             notify_multiplier: multiplier as usize,
-            config: window(function, DEVICE)?,
         })
     }
 
@@ -132,6 +133,7 @@ impl PciTransport {
         let register = self
             .notify
             .window(offset, 2)
+            .filter(|_| offset.is_multiple_of(2))
             .ok_or(Error::RegistersOutside)?;
         self.common.write16(QUEUE_ENABLE, 1);
         Ok(Doorbell {
@@ -145,6 +147,20 @@ impl PciTransport {
         self.common.write32(offset, value as u32);
         self.common.write32(offset + 4, (value >> 32) as u32);
     }
+}
+
+fn kind(function: &impl PciFunction) -> Option<Kind> {
+    let number = match pci::id(function) {
+        (VENDOR, id @ MODERN_BASE..=MODERN_LAST) => u32::from(id - MODERN_BASE),
+        (VENDOR, TRANSITIONAL_BASE..=TRANSITIONAL_LAST) => function.config_read(SUBSYSTEM) >> 16,
+        _ => return None,
+    };
+    Some(Kind::from_number(number))
+}
+
+/// The configuration of a type of device that has none.
+fn empty(registers: &Mmio) -> Result<Mmio, Error> {
+    registers.window(0, 0).ok_or(Error::RegistersOutside)
 }
 
 /// The first block of type `wanted` (section 4.1.4).
@@ -168,6 +184,8 @@ fn window(function: &impl PciFunction, wanted: u8) -> Result<Mmio, Error> {
 
 fn map(function: &impl PciFunction, block: &Block) -> Result<Mmio, Error> {
     let bar = function.bar(block.bar).ok_or(Error::RegistersOutside)?;
+    let is_aligned = block.offset.is_multiple_of(4);
     bar.window(block.offset, block.bytes)
+        .filter(|_| is_aligned)
         .ok_or(Error::RegistersOutside)
 }

@@ -95,8 +95,8 @@ impl Transport {
     }
 
     /// Resets the device and agrees on features: all of `needed`, and what it offers of
-    /// `wanted`. Returns the agreed bits.
-    pub fn negotiate(&self, needed: u64, wanted: u64) -> Result<u64, Error> {
+    /// those that `wanted` picks. Returns the agreed bits.
+    pub fn negotiate(&self, needed: u64, wanted: impl FnOnce(u64) -> u64) -> Result<u64, Error> {
         let needed = needed | Features::VERSION_1.bits();
         self.reset()?;
         self.set_status(ACKNOWLEDGE | DRIVER);
@@ -105,7 +105,7 @@ impl Transport {
             self.set_status(FAILED);
             return Err(Error::MissingFeatures { offered, needed });
         }
-        let agreed = offered & (needed | wanted);
+        let agreed = offered & (needed | wanted(offered));
         on_both!(self, registers => registers.accept_features(agreed));
         self.set_status(ACKNOWLEDGE | DRIVER | FEATURES_OK);
         if self.status() & FEATURES_OK == 0 {
