@@ -101,6 +101,11 @@ impl World {
 
     /// Goes to the next event and runs it; `false` if nothing will ever happen again.
     pub fn step(&mut self) -> bool {
+        self.step_before(Instant::NEVER)
+    }
+
+    /// The same, unless the next event lies behind `end`.
+    fn step_before(&mut self, end: Instant) -> bool {
         self.carry();
         let arrival = self.flying.peek().map(|Reverse((at, ..))| *at);
         let timer = [Side::Left, Side::Right]
@@ -110,6 +115,9 @@ impl World {
         let Some(next) = arrival.into_iter().chain(timer).min() else {
             return false;
         };
+        if next > end {
+            return false;
+        }
         self.now = self.now.max(next);
         for side in [Side::Left, Side::Right] {
             let mut is_batch = false;
@@ -137,7 +145,8 @@ impl World {
     /// Lets time pass.
     pub fn run_for(&mut self, time: Duration) {
         let end = self.now + time;
-        while self.now < end && self.step() {}
+        while self.step_before(end) {}
+        self.now = end;
     }
 
     /// Runs until `is_done`; `false` if `steps` were not enough or nothing happens any more.

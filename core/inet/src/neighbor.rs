@@ -18,7 +18,7 @@ use crate::output::Offload;
 /// Neighbours remembered.
 const ENTRIES_MAX: usize = 512;
 /// Packets that wait for one neighbour.
-const WAITING_MAX: usize = 8;
+const WAITING_MAX: usize = 64;
 /// How long an answer is trusted without a question.
 const FRESH: Duration = Duration::from_secs(30);
 /// Between two questions.

@@ -124,7 +124,10 @@ impl Tcb {
     }
 
     fn schedule_ack<E: Env>(&mut self, cx: &Context<'_, E>) {
-        if self.receiver.unacked >= 2 * u32::from(self.receiver.segment_max) {
+        // The peer may also have used up most of what it knows of the window.
+        let known = self.receiver.edge.since(self.receiver.nxt);
+        let is_much = self.receiver.unacked >= 2 * u32::from(self.receiver.segment_max);
+        if is_much || known < self.receiver.unacked {
             self.owe(AckDue::Now);
         } else {
             self.owe(AckDue::Delayed);
@@ -178,12 +181,15 @@ impl Tcb {
     }
 
     /// The program has read. Tells the peer at once if it may be waiting for room: if the
-    /// window that it knows is less than half of what it could know.
+    /// window that it knows is an eighth of what it could know, or less than a segment.
+    /// (It is a quarter when a connection begins, because a SYN cannot offer more; that is no
+    /// reason.)
     pub(crate) fn on_read<E: Env>(&mut self, cx: &mut Context<'_, E>) {
         let known = self.receiver.edge.since(self.receiver.nxt);
         let free = self.free_space();
-        let gain = free.saturating_sub(known);
-        if self.state.is_receiving() && free >= 2 * known && gain >= self.worthwhile_gain() {
+        let (gain, worthwhile) = (free.saturating_sub(known), self.worthwhile_gain());
+        let is_waiting = known <= free / 8 || known < worthwhile;
+        if self.state.is_receiving() && is_waiting && gain >= worthwhile {
             self.send_ack(cx);
         }
     }
