@@ -10,75 +10,107 @@
 extern crate alloc;
 
 mod devices;
+mod options;
 
 use alloc::vec::Vec;
 use core::panic::PanicInfo;
 use core::time::Duration;
 
-use kernel::fs;
+use kernel::exec::Arguments;
 use kernel::net::Config;
+use kernel::tty::console;
+use kernel::{dev, fs, net, sched, tty};
+use linux::First;
+use mach::klog;
+
+use crate::options::Run;
 
 /// Where `mach` hands over: the machine is set up, one CPU runs.
 #[expect(unsafe_code, reason = "the symbol is defined here and nowhere else")]
 // SAFETY: `mach::boot` declares the symbol with this type.
 #[unsafe(no_mangle)]
 fn kernel_main() -> ! {
-    kernel::task::adopt_boot_thread();
-    kernel::sched::timer::init();
-    kernel::net::init();
-    devices::start();
-    kernel::net::configure(address());
+    let archive = mach::boot::info().initrd;
+    let run = Run::from_archive(archive);
+    set_clock();
+    sched::timer::init();
     linux::init();
-    if let Err(error) = start_program() {
-        panic!("cannot start: {error}");
+    tty::init();
+    console::init(console_of(&run));
+    dev::init();
+    if let Err(error) = fs::mount_all(archive) {
+        klog!("the image's file system is unusable: {error:?}");
+        mach::power::off(STATUS_BAD_IMAGE);
     }
-    mach::cpu::start_others(kernel::sched::start_cpu);
-    kernel::sched::serve_cpu()
+    net::init();
+    devices::start();
+    net::configure(address());
+    start_program(run);
+    mach::cpu::start_others(sched::start_cpu);
+    sched::start_cpu()
 }
 
-/// Mounts the image and makes process 1 of the program that the command line names.
-fn start_program() -> Result<(), &'static str> {
-    let boot = mach::boot::info();
-    fs::boot::mount_all(boot.initrd).map_err(|_| "the image is damaged")?;
-    if let Some(time) = word("epoch=").and_then(parse_seconds) {
-        mach::time::set_wall_clock(time);
+/// A shell's status for what cannot be executed.
+const STATUS_BAD_IMAGE: i32 = 126;
+
+/// The host's wall clock, where the command line tells it (`epoch=SECONDS.NANOS`).
+fn set_clock() {
+    let since_1970 = options::raw_values("epoch").last().and_then(|text| {
+        let (secs, nanos) = text.split_once('.')?;
+        Some(Duration::new(secs.parse().ok()?, nanos.parse().ok()?))
+    });
+    if let Some(since_1970) = since_1970 {
+        mach::time::set_wall_clock(since_1970);
     }
-    if let Some(name) = word("hostname=") {
-        linux::set_host_name(name);
-    }
-    let program = word("init=").map(percent_decode).ok_or("no init= on the command line")?;
-    linux::start(program, word("strace=") == Some("1")).map_err(|_| "no memory")
 }
 
-/// The last word of the command line with this key.
-fn word(key: &str) -> Option<&'static str> {
-    let words = mach::boot::info().cmdline.split(' ');
-    words.filter_map(|word| word.strip_prefix(key)).next_back()
-}
-
-/// A time since 1970 as `SECONDS.NANOSECONDS`, with nine digits behind the point.
-fn parse_seconds(text: &str) -> Option<Duration> {
-    let (seconds, nanos) = text.split_once('.')?;
-    Some(Duration::new(seconds.parse().ok()?, nanos.parse().ok()?))
-}
-
-/// Undoes percent-encoding (RFC 3986, section 2.1); what is malformed stays as it is.
-fn percent_decode(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('%') {
-        bytes.extend_from_slice(before.as_bytes());
-        let code = after.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(code.unwrap_or(b'%'));
-        rest = if code.is_some() { &after[2..] } else { after };
+fn console_of(run: &Run) -> console::Host {
+    if run.is_terminal {
+        console::Host::Terminal { rows: 0, columns: 0 }
+    } else {
+        console::Host::Stream
     }
-    bytes.extend_from_slice(rest.as_bytes());
-    bytes
 }
 
 /// What the command line says about the machine's address.
 fn address() -> Config {
-    word("ip=").and_then(Config::parse).unwrap_or(Config::Dhcp)
+    let text = options::raw_values("ip").last();
+    text.and_then(Config::parse).unwrap_or(Config::Dhcp)
+}
+
+fn start_program(run: Run) {
+    if let Some(name) = options::value("hostname") {
+        linux::set_host_name(&alloc::string::String::from_utf8_lossy(&name));
+    }
+    let path = options::value("init").or_else(|| run.arguments.first().cloned());
+    let first = First {
+        arguments: Arguments {
+            path: path.unwrap_or_else(|| b"/sbin/init".to_vec()),
+            values: run.arguments,
+            environment: run.environment,
+        },
+        directory: run.directory,
+        is_traced: options::value("strace").is_some_and(|value| value == b"1"),
+        volumes: options::raw_values("mount9p").filter_map(volume).collect(),
+    };
+    if linux::start_init(first).is_err() {
+        klog!("no memory for the first program: give the machine more");
+        mach::power::off(STATUS_BAD_IMAGE);
+    }
+}
+
+/// `TAG:/guest/path[:ro]`, each part percent-encoded.
+fn volume(text: &'static str) -> Option<linux::Volume> {
+    let (tag, rest) = text.split_once(':')?;
+    let (path, is_read_only) = match rest.strip_suffix(":ro") {
+        Some(path) => (path, true),
+        None => (rest, false),
+    };
+    Some(linux::Volume {
+        tag: options::decode(tag.as_bytes()),
+        path: options::decode(path.as_bytes()),
+        is_read_only,
+    })
 }
 
 #[panic_handler]

@@ -1,0 +1,84 @@
+//! What the host asks for: the command line and the file `/.sietch/run`.
+//!
+//! The command line is words `key=value` split by spaces; a value's other bytes are
+//! percent-encoded (RFC 3986, section 2.1). The file holds records that end with NUL:
+//! `arg=` and `env=` repeated in order, `cwd=`, and `tty=1` if somebody sits at the console.
+
+use alloc::vec::Vec;
+
+/// The value of the last `key=` on the command line, decoded.
+pub fn value(key: &str) -> Option<Vec<u8>> {
+    values(key).last()
+}
+
+/// The values of all `key=` on the command line, decoded.
+pub fn values(key: &str) -> impl Iterator<Item = Vec<u8>> {
+    raw_values(key).map(|text| decode(text.as_bytes()))
+}
+
+/// The values of all `key=` on the command line, as they stand.
+pub fn raw_values(key: &str) -> impl Iterator<Item = &'static str> {
+    let words = mach::boot::info().cmdline.split(' ');
+    words.filter_map(move |word| word.strip_prefix(key)?.strip_prefix('='))
+}
+
+/// Undoes percent-encoding; a `%` without two digits stands for itself.
+pub fn decode(text: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&first, after)) = rest.split_first() {
+        match (first, after.first_chunk().and_then(hexadecimal)) {
+            (b'%', Some(byte)) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            _ => {
+                bytes.push(first);
+                rest = after;
+            }
+        }
+    }
+    bytes
+}
+
+fn hexadecimal(digits: &[u8; 2]) -> Option<u8> {
+    u8::from_str_radix(core::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+/// How the first program is started.
+#[derive(Default)]
+pub struct Run {
+    /// Its arguments, its name first.
+    pub arguments: Vec<Vec<u8>>,
+    /// Its environment.
+    pub environment: Vec<Vec<u8>>,
+    /// Where it starts.
+    pub directory: Vec<u8>,
+    /// Whether somebody sits at the console.
+    pub is_terminal: bool,
+}
+
+impl Run {
+    /// Reads the file out of the boot archive; defaults if there is none.
+    pub fn from_archive(archive: &'static [u8]) -> Self {
+        let mut members = cpio::Archive::new(archive).filter_map(Result::ok);
+        let file = members.find(|member| member.name.ends_with(b".sietch/run"));
+        file.map_or_else(Self::default, |file| Self::parse(file.data))
+    }
+
+    fn parse(text: &[u8]) -> Self {
+        let mut run = Self::default();
+        for record in text.split(|&byte| byte == 0) {
+            let Some(at) = record.iter().position(|&byte| byte == b'=') else { continue };
+            let (key, value) = (&record[..at], &record[at + 1..]);
+            match key {
+                b"arg" => run.arguments.push(value.to_vec()),
+                b"env" => run.environment.push(value.to_vec()),
+                b"cwd" => run.directory = value.to_vec(),
+                b"tty" => run.is_terminal = value == b"1",
+                _ => {}
+            }
+        }
+        run
+    }
+}
