@@ -19,7 +19,7 @@ use core::time::Duration;
 use kernel::exec::Arguments;
 use kernel::net::Config;
 use kernel::tty::console;
-use kernel::{dev, fs, net, sched, tty};
+use kernel::{dev, fs, net, sched, task, tty};
 use linux::First;
 use mach::klog;
 
@@ -33,12 +33,13 @@ fn kernel_main() -> ! {
     let archive = mach::boot::info().initrd;
     let run = Run::from_archive(archive);
     set_clock();
+    task::adopt_boot_thread();
     sched::timer::init();
     linux::init();
     tty::init();
     console::init(console_of(&run));
     dev::init();
-    if let Err(error) = fs::mount_all(archive) {
+    if let Err(error) = fs::boot::mount_all(archive) {
         klog!("the image's file system is unusable: {error:?}");
         mach::power::off(STATUS_BAD_IMAGE);
     }
@@ -47,7 +48,7 @@ fn kernel_main() -> ! {
     net::configure(address());
     start_program(run);
     mach::cpu::start_others(sched::start_cpu);
-    sched::start_cpu()
+    sched::run()
 }
 
 /// A shell's status for what cannot be executed.

@@ -134,3 +134,11 @@ pub fn abi_entries() -> [(u64, u64); 5] {
         (auxv::RSEQ_ALIGN, rseq::AREA_ALIGN),
     ]
 }
+
+/// Opens and runs `arguments.path` in the current process, which has no program yet or
+/// loses the one it has.
+pub fn open_and_exec(arguments: Arguments) -> Result<UserRegs> {
+    let open = fs::open_for_exec(None, &arguments.path, Walk::FOLLOW)?;
+    let start = exec::exec(open, arguments, &abi_entries())?;
+    Ok(registers(start))
+}

@@ -1,155 +1,126 @@
-//! Process 1: what the host wants to run, and with what around it.
-//!
-//! The command line names the program (`init=`, percent-encoded); the file `/.sietch/run`
-//! in the image tells its arguments, its environment, its working directory and whether a
-//! terminal is at the console. Its records are `key=value` and end with a zero byte.
+//! The first program of all: process 1, its console, directory and volumes.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
-use kernel::exec::{self, Arguments, Start};
-use kernel::file::{FdTable, OpenFile, StatusFlags};
-use kernel::fs::{self, HowToOpen, Walk};
-use kernel::io::Sink;
-use kernel::task::{self, ExitStatus, Resource, Thread, family};
-use kernel::tty::console::{self, Host};
-use kernel::{Error, Result};
+use kernel::exec::Arguments;
+use kernel::file::{OpenFile, StatusFlags};
+use kernel::fs::{self, FileType, MountFlags, Walk, kinds, mount, names};
+use kernel::task::{self, ExitStatus, current};
+use kernel::tty::console;
+use kernel::{Error, Result, sched};
+use mach::klog;
 use mach::sync::Once;
+use mach::trap::UserRegs;
 
 use crate::errno::Errno;
-use crate::{leave, strace};
+use crate::{exec, leave, strace};
 
-const RUN_FILE: &[u8] = b"/.sietch/run";
-/// Bytes of the run file that are read: arguments and environment have limits anyway.
-const RUN_FILE_BYTES_MAX: usize = 8 << 20;
+/// What the machine is for.
+pub struct First {
+    /// The program.
+    pub arguments: Arguments,
+    /// Where it starts; empty for the root.
+    pub directory: Vec<u8>,
+    /// Whether its calls are reported.
+    pub is_traced: bool,
+    /// Folders of the host to mount before.
+    pub volumes: Vec<Volume>,
+}
+
+/// A folder of the host.
+pub struct Volume {
+    /// The name of its device.
+    pub tag: Vec<u8>,
+    /// Where it is mounted; made if it is not there.
+    pub path: Vec<u8>,
+    /// Whether programs may not write to it.
+    pub is_read_only: bool,
+}
+
+static FIRST: Once<First> = Once::new();
+
+/// Makes process 1; it starts when the scheduler does.
+///
+/// Errors: `OutOfMemory`.
+pub fn start_init(first: First) -> Result<()> {
+    let first = FIRST.call_once(|| first);
+    let thread = task::start_init(begin, Default::default()).ok_or(Error::OutOfMemory)?;
+    if first.is_traced {
+        strace::enable(&thread);
+    }
+    sched::launch(thread);
+    Ok(())
+}
 
 /// Status of a shell for a program that is not there, or cannot be run.
 const STATUS_NOT_FOUND: u8 = 127;
 const STATUS_NOT_EXECUTABLE: u8 = 126;
 
-static PROGRAM: Once<Vec<u8>> = Once::new();
-
-/// Makes process 1; it starts when the scheduler does. `program` is the path from the
-/// command line; `trace` reports each call on the log.
-///
-/// Errors: `OutOfMemory`.
-pub fn start(program: Vec<u8>, trace: bool) -> Result<()> {
-    PROGRAM.call_once(|| program);
-    let files = FdTable::default();
-    let thread = task::start_init(begin, files.into()).ok_or(Error::OutOfMemory)?;
-    if trace {
-        strace::enable(&thread);
-    }
-    kernel::sched::launch(thread);
-    Ok(())
-}
-
 /// The first thing that process 1 does.
 fn begin(_: usize) -> ! {
-    // There are no registers to start with: exec makes them.
+    // The first thread has no registers yet: exec makes them.
     let _ = task::begin_thread();
-    let thread = task::current();
-    match set_up(&thread) {
-        Ok(start) => {
-            let mut regs = crate::exec::registers(start);
-            leave::before_user(&thread, &mut regs, None);
+    match FIRST.get().ok_or(Error::NotFound).and_then(prepare) {
+        Ok(mut regs) => {
+            leave::before_user(&current(), &mut regs, None);
             mach::task::enter_user(&regs)
         }
         Err(error) => {
             let errno = Errno::from(error);
-            mach::klog!("cannot run the program error={}", errno.name());
-            let found = errno != Errno::ENOENT;
-            let status = if found {
-                STATUS_NOT_EXECUTABLE
-            } else {
-                STATUS_NOT_FOUND
-            };
+            klog!("cannot run the program error={}", errno.name());
+            let is_missing = errno == Errno::ENOENT;
+            let status = if is_missing { STATUS_NOT_FOUND } else { STATUS_NOT_EXECUTABLE };
             task::exit_thread(ExitStatus::Exited(status))
         }
     }
 }
 
-/// What the run file says.
-#[derive(Default)]
-struct Run {
-    arguments: Vec<Vec<u8>>,
-    environment: Vec<Vec<u8>>,
-    folder: Vec<u8>,
-    is_terminal: bool,
+fn prepare(first: &First) -> Result<UserRegs> {
+    open_console()?;
+    for volume in &first.volumes {
+        if let Err(error) = mount_volume(volume) {
+            klog!("volume {} not mounted: {error:?}", volume.path.escape_ascii());
+            return Err(error);
+        }
+    }
+    if !first.directory.is_empty() {
+        let place = fs::resolve(None, &first.directory, Walk::FOLLOW | Walk::DIRECTORY)?;
+        fs::context().set_cwd(place);
+    }
+    exec::open_and_exec(first.arguments.clone())
 }
 
-fn set_up(thread: &Thread) -> Result<Start> {
-    let run = read_run_file()?;
-    let host = Host::Terminal {
-        rows: 0,
-        columns: 0,
-    };
-    kernel::tty::init(if run.is_terminal { host } else { Host::Stream });
-    open_console(thread)?;
-    if run.is_terminal {
-        // Process 1 leads its session from its birth.
-        console::control_session(family::INIT);
-    }
-    if !run.folder.is_empty() {
-        thread.fs.get().set_cwd(fs::resolve(
-            None,
-            &run.folder,
-            Walk::FOLLOW | Walk::DIRECTORY,
-        )?);
-    }
-    let path = PROGRAM.get().cloned().unwrap_or_default();
-    let mut values = run.arguments;
-    if values.is_empty() {
-        values.push(path.clone());
-    }
-    let open = fs::open_for_exec(None, &path, Walk::FOLLOW)?;
-    let arguments = Arguments {
-        path,
-        values,
-        environment: run.environment,
-    };
-    exec::exec(open, arguments, &crate::exec::abi_entries())
-}
-
-/// Standard input, output and error are the console.
-fn open_console(thread: &Thread) -> Result<()> {
+/// Descriptors 0, 1 and 2 are the console.
+fn open_console() -> Result<()> {
+    const STANDARD_FILES: u32 = 3;
+    console::control_current_session();
     let open = OpenFile::new(console::open()?, StatusFlags::RDWR);
-    let files = thread.files.get();
-    let limit = thread.process.limits.soft(Resource::Files);
-    for _ in 0..3 {
-        files.insert(
-            open.clone(),
-            false,
-            0,
-            u32::try_from(limit).unwrap_or(u32::MAX),
-        )?;
+    let files = current().files.get();
+    for _ in 0..STANDARD_FILES {
+        files.insert(open.clone(), false, 0, STANDARD_FILES)?;
     }
     Ok(())
 }
 
-fn read_run_file() -> Result<Run> {
-    let mut run = Run::default();
-    let open = match fs::open(None, RUN_FILE, &HowToOpen::READ) {
-        Err(Error::NotFound) => return Ok(run),
-        other => other?,
-    };
-    let size = open.metadata()?.size as usize;
-    let mut text = vec![0; size.min(RUN_FILE_BYTES_MAX)];
-    let mut sink = Sink::kernel(&mut text);
-    open.read(&mut sink)?;
-    for record in text.split(|&byte| byte == 0) {
-        let Some(split) = record.iter().position(|&byte| byte == b'=') else {
-            continue;
-        };
-        let (key, value) = record.split_at(split);
-        let value = value.get(1..).unwrap_or_default().to_vec();
-        match key {
-            b"arg" => run.arguments.push(value),
-            b"env" => run.environment.push(value),
-            b"cwd" => run.folder = value,
-            b"tty" => run.is_terminal = value == b"1",
-            _ => {}
+fn mount_volume(volume: &Volume) -> Result<()> {
+    make_directories(&volume.path)?;
+    let at = fs::resolve(None, &volume.path, Walk::FOLLOW | Walk::DIRECTORY)?;
+    let system = kinds::make(b"9p", &volume.tag, b"")?;
+    let mut flags = MountFlags::empty();
+    flags.set(MountFlags::RDONLY, volume.is_read_only);
+    mount::mount(at, system, &volume.tag, flags)
+}
+
+/// Makes `path` and what is missing above it.
+fn make_directories(path: &[u8]) -> Result<()> {
+    const MODE: u32 = 0o755;
+    for end in (1..=path.len()).filter(|&end| path.get(end).is_none_or(|&byte| byte == b'/')) {
+        let Some(part) = path.get(..end) else { continue };
+        let spot = fs::resolve_spot(None, part, Walk::empty())?;
+        match names::create(&spot, &names::Wanted::new(FileType::Directory, MODE)) {
+            Ok(_) | Err(Error::Exists) => {}
+            Err(error) => return Err(error),
         }
     }
-    Ok(run)
+    Ok(())
 }

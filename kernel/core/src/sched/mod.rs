@@ -26,7 +26,7 @@ mod visit;
 
 pub use entity::Entity;
 pub use softirq::{Softirq, Work, raise, register_softirq, run_softirqs};
-pub use switch::{exit, finish_switch, park_until, serve_cpu, start_cpu, yield_now};
+pub use switch::{exit, finish_switch, park_until, run, start_cpu, yield_now};
 pub use timer::SLICE;
 pub use visit::{note_visit, visit_all_cpus};
 

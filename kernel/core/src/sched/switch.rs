@@ -72,14 +72,14 @@ pub fn exit() -> ! {
     }
 }
 
-/// Makes the running boot code of this CPU a thread that only ever waits.
+/// What another CPU than the first does from its start on.
 pub fn start_cpu() -> ! {
     task::adopt_boot_thread();
-    serve_cpu()
+    run()
 }
 
-/// The current thread, which booted this CPU, makes way for others for ever.
-pub fn serve_cpu() -> ! {
+/// Gives this CPU to the threads; its boot code, which is a thread already, only waits.
+pub fn run() -> ! {
     loop {
         park_until(Instant::NEVER);
     }
