@@ -77,7 +77,9 @@ pub(crate) struct Ports {
 
 impl Ports {
     fn conflicts(old: &Bound, local: IpAddr, new: Sharing) -> bool {
-        let overlap = old.local == local || old.local.is_unspecified() || local.is_unspecified();
+        let is_wild = old.local.is_unspecified() || local.is_unspecified();
+        let same_family = old.local.is_ipv4() == local.is_ipv4();
+        let overlap = old.local == local || (is_wild && same_family);
         let both_share = old.sharing.reuse_port && new.reuse_port;
         let both_reuse = old.sharing.reuse_address && new.reuse_address;
         overlap && !both_share && (!both_reuse || old.sharing.is_listening)
@@ -181,7 +183,7 @@ impl Ports {
         };
         if entry.local == local.addr {
             Some(peer + 1)
-        } else if entry.local.is_unspecified() {
+        } else if entry.local.is_unspecified() && entry.local.is_ipv4() == local.addr.is_ipv4() {
             Some(peer)
         } else {
             None

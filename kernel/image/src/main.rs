@@ -12,7 +12,6 @@ extern crate alloc;
 mod devices;
 mod options;
 
-use alloc::vec::Vec;
 use core::panic::PanicInfo;
 use core::time::Duration;
 
@@ -36,8 +35,7 @@ fn kernel_main() -> ! {
     task::adopt_boot_thread();
     sched::timer::init();
     linux::init();
-    tty::init();
-    console::init(console_of(&run));
+    tty::init(console_of(&run));
     dev::init();
     if let Err(error) = fs::boot::mount_all(archive) {
         klog!("the image's file system is unusable: {error:?}");

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use kernel::exec::Arguments;
 use kernel::file::{OpenFile, StatusFlags};
 use kernel::fs::{self, FileType, MountFlags, Walk, kinds, mount, names};
-use kernel::task::{self, ExitStatus, current};
+use kernel::task::{self, ExitStatus, current, family};
 use kernel::tty::console;
 use kernel::{Error, Result, sched};
 use mach::klog;
@@ -93,7 +93,7 @@ fn prepare(first: &First) -> Result<UserRegs> {
 /// Descriptors 0, 1 and 2 are the console.
 fn open_console() -> Result<()> {
     const STANDARD_FILES: u32 = 3;
-    console::control_current_session();
+    console::control_session(family::INIT);
     let open = OpenFile::new(console::open()?, StatusFlags::RDWR);
     let files = current().files.get();
     for _ in 0..STANDARD_FILES {

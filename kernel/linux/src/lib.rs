@@ -77,4 +77,3 @@ pub use init::{First, Volume, start_init};
 pub use sysinfo::set_host_name;
 pub use trap::init;
 pub use errno::Errno;
-pub use init::start;

@@ -2,7 +2,8 @@
 //!
 //! The stack speaks IPv4. An IPv6 socket reaches IPv4 peers by mapped addresses
 //! (RFC 4291, section 2.5.5.2) and listens for them on `[::]` unless it is `V6ONLY`; the
-//! IPv6 loopback leads to the IPv4 one.
+//! IPv6 loopback leads to the IPv4 one. A `V6ONLY` socket may bind to `[::]`, where no
+//! IPv4 packet finds it: it stays silent, as on a network without IPv6.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -17,6 +18,9 @@ pub(super) fn to_endpoint(handle: &Handle, address: &SocketAddress) -> Result<En
     let SocketAddress::Inet(address) = address else { return Err(Error::FamilyUnsupported) };
     match (handle.family, address.ip()) {
         (Family::Inet, IpAddr::V4(ip)) => Ok(Endpoint::v4(ip, address.port())),
+        (Family::Inet6, ip) if handle.is_v6_only() && ip == Ipv6Addr::UNSPECIFIED => {
+            Ok(Endpoint::new(ip, address.port()))
+        }
         (Family::Inet6, IpAddr::V6(ip)) => {
             let ip = unmap(ip, handle.is_v6_only())?;
             Ok(Endpoint::v4(ip, address.port()))
