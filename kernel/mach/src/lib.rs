@@ -12,8 +12,8 @@
 //! - **Relax**: whoever spins calls [`cpu::relax`], which serves what other CPUs ask of
 //!   this one; so two CPUs never wait for each other with interrupts off.
 //!
-//! Boot order: [`boot::start`] is the first Rust code; it fills [`boot::info`], sets up
-//! descriptor tables, memory, clock and interrupt controllers, then calls the kernel.
+//! Boot order (`boot/setup.rs`): descriptor tables, [`boot::info`], memory, interrupt
+//! controllers, clock; then the image's `kernel_main`.
 #![no_std]
 
 extern crate alloc;

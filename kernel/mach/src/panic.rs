@@ -28,20 +28,33 @@ pub fn panic(info: &PanicInfo<'_>) -> ! {
 pub(crate) fn trap(frame: &arch::KernelFrame, vector: u64) -> ! {
     stop_others();
     last_line(format_args!(
-        "panic trap {vector} in the kernel: error={:#x} rip={:#x} rsp={:#x} cr2={:#x} rax={:#x} rcx={:#x} rdx={:#x} rsi={:#x} rdi={:#x}",
-        frame.error,
+        "panic {} in the kernel at {:#x}, address {:#x}, error {:#x}, stack {:#x}",
+        name(vector),
         frame.rip,
-        frame.rsp,
         arch::instr::read_cr2(),
-        frame.rax,
-        frame.rcx,
-        frame.rdx,
-        frame.rsi,
-        frame.rdi,
+        frame.error,
+        frame.rsp,
+    ));
+    last_line(format_args!(
+        "registers rax={:#x} rbx={:#x} rcx={:#x} rdx={:#x} rsi={:#x} rdi={:#x} r8={:#x} r9={:#x}",
+        frame.rax, frame.rbx, frame.rcx, frame.rdx, frame.rsi, frame.rdi, frame.r8, frame.r9,
     ));
     last_line(format_args!("frame {:#x}", frame.rip));
     walk(frame.rbp);
     crate::power::cut()
+}
+
+/// What a vector means when it comes in kernel mode.
+fn name(vector: u64) -> &'static str {
+    match vector {
+        0 => "division by zero",
+        6 => "invalid opcode",
+        8 => "double fault (a kernel stack overflowed?)",
+        13 => "general protection fault",
+        14 => "page fault",
+        18 => "machine check",
+        _ => "unexpected exception",
+    }
 }
 
 /// Called by NMI: ends this CPU if another one panicked.

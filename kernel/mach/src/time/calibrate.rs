@@ -1,9 +1,10 @@
 //! How fast the counters run.
 //!
-//! In this order: what the hypervisor or the processor says (CPUID 0x40000010, 0x15), then
-//! a measurement against channel 0 of the interval timer (8254 datasheet), whose rate has
-//! been 1193182 Hz since 1981. Its output is read back by command, so neither an interrupt
-//! nor the speaker's port, which small machines lack, is needed.
+//! In this order: what the hypervisor or the processor says (CPUID 0x40000010, KVM's clock,
+//! CPUID 0x15), then a measurement against channel 0 of the interval timer (8254
+//! datasheet), whose rate has been 1193182 Hz since 1981. Its output is read back by
+//! command, so neither an interrupt nor the speaker's port, which small machines lack, is
+//! needed.
 
 use arch::{apic, cpuid, instr};
 
@@ -24,6 +25,7 @@ const POLLS_MAX: u32 = 10_000_000;
 /// The speed of the time-stamp counter.
 pub(super) fn tsc_hertz() -> u64 {
     from_hypervisor()
+        .or_else(super::kvmclock::tsc_hertz)
         .or_else(from_crystal)
         .or_else(measured_tsc)
         .unwrap_or(1_000_000_000)

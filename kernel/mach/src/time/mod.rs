@@ -8,6 +8,7 @@
 //! fires once for nothing, because moving it on each return to user mode costs more.
 
 mod calibrate;
+mod kvmclock;
 mod rtc;
 mod timer;
 mod wall;
