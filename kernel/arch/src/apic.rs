@@ -66,12 +66,13 @@ fn write(index: u32, value: u32) {
     }
 }
 
-/// Turns this CPU's APIC on, its lines and timer masked.
+/// Turns this CPU's APIC on, its lines and timer masked; by MSR if that is allowed and
+/// offered, which must be the same for all CPUs.
 ///
 /// # Safety
 /// The IDT is loaded; in xAPIC mode the page is mapped in the direct map.
-pub unsafe fn init() {
-    let wide = cpuid::has_x2apic();
+pub unsafe fn init(allow_x2apic: bool) {
+    let wide = allow_x2apic && cpuid::has_x2apic();
     X2APIC.store(wide, Ordering::Relaxed);
     let mode = MODE_ENABLED | if wide { MODE_X2APIC } else { 0 };
     // SAFETY: the mode is one that CPUID offers.

@@ -24,6 +24,21 @@ pub struct BootInfo {
     pub rsdp: Option<PhysAddr>,
 }
 
+impl BootInfo {
+    /// Whether `word` is one of the command line's words.
+    pub fn has_word(&self, word: &str) -> bool {
+        self.cmdline
+            .split_ascii_whitespace()
+            .any(|other| other == word)
+    }
+
+    /// Linux' parameter: the APIC is used by its page even where it has MSRs. QEMU needs it to
+    /// count instructions (`-icount`): it loses count at an MSR that reads the clock.
+    pub(crate) fn allows_x2apic(&self) -> bool {
+        !self.has_word("nox2apic")
+    }
+}
+
 static INFO: Once<BootInfo> = Once::new();
 static EMPTY: BootInfo = BootInfo {
     cmdline: "",

@@ -57,7 +57,7 @@ unsafe fn move_to_guarded_stack() -> ! {
 
 extern "C" fn on_guarded_stack(_: usize, _: usize) -> ! {
     // SAFETY: memory is mapped and the gates are loaded.
-    unsafe { arch::apic::init() };
+    unsafe { arch::apic::init(super::info().allows_x2apic()) };
     cpu::record(base::CpuId(0), arch::apic::id());
     irq::init_vectors();
     time::init();

@@ -75,7 +75,7 @@ unsafe extern "C" fn mach_start_ap() -> ! {
         arch::area::install(id);
         crate::mem::enter_kernel_table();
         crate::boot::set_up_cpu(own_tables());
-        arch::apic::init();
+        arch::apic::init(crate::boot::info().allows_x2apic());
     }
     super::record(CpuId(id), arch::apic::id());
     crate::time::init_timer(false);
