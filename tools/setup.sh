@@ -57,7 +57,7 @@ while read -r need package; do
     command -v "$need" >/dev/null || packages+=("$package")
 done < <("needs_$goal")
 command -v cargo >/dev/null || packages+=(rustc-web cargo-web rust-web-src rustfmt-web rust-web-clippy)
-major=$(qemu_major)
+major=$(qemu_major || true)
 [ "${major:-0}" -ge 10 ] || packages+=(qemu-system-x86)
 
 if [ ${#packages[@]} -gt 0 ]; then
@@ -77,9 +77,17 @@ if [ ${#packages[@]} -gt 0 ]; then
     # Backports come from where Debian's own packages come from.
     release=$(. /etc/os-release && echo "$VERSION_CODENAME")
     if [ "$release" = bookworm ] && ! grep -rqs "$release-backports" /etc/apt/sources.list /etc/apt/sources.list.d; then
-        uri=$({ sed -n 's/^URIs: *\([^ ]*\).*/\1/p' /etc/apt/sources.list.d/*.sources
-                sed -n 's/^deb \(\[[^]]*\] \)*\([^ ]*\) .*/\2/p' /etc/apt/sources.list /etc/apt/sources.list.d/*.list
-              } 2>/dev/null | grep '/debian/*$' | head -1)
+        shopt -s nullglob
+        sources=(/etc/apt/sources.list.d/*.sources)
+        lists=(/etc/apt/sources.list.d/*.list)
+        if [ -f /etc/apt/sources.list ]; then lists+=(/etc/apt/sources.list); fi
+        uri=$(cat /dev/null "${sources[@]}" "${lists[@]}" |
+            sed -nE -e 's/^URIs: *([^ ]*).*/\1/p' -e 's/^deb (\[[^]]*\] )?([^ ]*) .*/\2/p' |
+            { grep '/debian/*$' || true; } | head -1)
+        if [ -z "$uri" ]; then
+            echo "sietch set-up: apt has no Debian archive: add one with $release-backports." >&2
+            exit 1
+        fi
         printf 'Types: deb\nURIs: %s\nSuites: %s-backports\nComponents: main\nSigned-By: /usr/share/keyrings/debian-archive-keyring.gpg\n' \
             "$uri" "$release" >/etc/apt/sources.list.d/sietch-backports.sources
     fi
