@@ -137,14 +137,21 @@ impl Pollee {
     pub fn observe(&self, observer: Weak<dyn Observer>, interest: Events, sharing: Sharing) {
         let mut list = self.observers.lock();
         list.retain(|entry| entry.observer.strong_count() != 0);
-        list.push(Registration { interest, sharing, observer });
+        list.push(Registration {
+            interest,
+            sharing,
+            observer,
+        });
         self.count.store(list.len(), Ordering::SeqCst);
     }
 
     /// Changes what `observer` wants to hear of.
     pub fn change_interest(&self, observer: &Weak<dyn Observer>, interest: Events) {
         let mut list = self.observers.lock();
-        for entry in list.iter_mut().filter(|entry| entry.observer.ptr_eq(observer)) {
+        for entry in list
+            .iter_mut()
+            .filter(|entry| entry.observer.ptr_eq(observer))
+        {
             entry.interest = interest;
         }
     }
@@ -204,7 +211,10 @@ pub fn wait_for_any(files: &mut [Watched], how: Wait) -> Result<usize> {
     if count != 0 || how.deadline <= mach::time::now() {
         return Ok(count);
     }
-    let sleeper = Arc::new(Sleeper { thread: current().arc(), is_told: AtomicBool::new(false) });
+    let sleeper = Arc::new(Sleeper {
+        thread: current().arc(),
+        is_told: AtomicBool::new(false),
+    });
     let as_observer: Arc<dyn Observer> = sleeper.clone();
     let observer = Arc::downgrade(&as_observer);
     for file in files.iter() {

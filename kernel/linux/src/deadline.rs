@@ -19,13 +19,17 @@ pub fn from_millis(call: &Call<'_>, millis: i32) -> Instant {
 
 /// The deadline of a relative `struct timespec`; no address, no limit.
 pub fn from_timespec(call: &Call<'_>, at: Option<VirtAddr>) -> Result<Instant> {
-    let Some(at) = at else { return Ok(Instant::NEVER) };
+    let Some(at) = at else {
+        return Ok(Instant::NEVER);
+    };
     Ok(fresh(call, read_timespec(at)?))
 }
 
 /// The deadline of a relative `struct timeval`; no address, no limit.
 pub fn from_timeval(call: &Call<'_>, at: Option<VirtAddr>) -> Result<Instant> {
-    let Some(at) = at else { return Ok(Instant::NEVER) };
+    let Some(at) = at else {
+        return Ok(Instant::NEVER);
+    };
     Ok(fresh(call, read_timeval(at)?))
 }
 
@@ -37,7 +41,9 @@ pub fn read_timespec(at: VirtAddr) -> Result<Duration> {
 /// Reads a `struct timeval`, whose fraction may be a second or more.
 pub fn read_timeval(at: VirtAddr) -> Result<Duration> {
     let [seconds, micros] = user::read::<Pair>(at)?;
-    let seconds = seconds.checked_add(micros.div_euclid(1_000_000)).ok_or(Error::Invalid)?;
+    let seconds = seconds
+        .checked_add(micros.div_euclid(1_000_000))
+        .ok_or(Error::Invalid)?;
     duration([seconds, micros.rem_euclid(1_000_000)], 1_000)
 }
 
@@ -71,7 +77,10 @@ pub fn tell_remaining_micros(at: Option<VirtAddr>, deadline: Instant) {
 fn tell(at: Option<VirtAddr>, deadline: Instant, unit_ns: u32) {
     if let Some(at) = at {
         let left = deadline.since(mach::time::now());
-        let pair = [left.as_secs() as i64, i64::from(left.subsec_nanos() / unit_ns)];
+        let pair = [
+            left.as_secs() as i64,
+            i64::from(left.subsec_nanos() / unit_ns),
+        ];
         // The answer of the call stands even if this cannot be told.
         let _ = user::write::<Pair>(at, pair);
     }

@@ -15,7 +15,9 @@ impl Call<'_> {
     pub fn new_fd(&self, open: Arc<OpenFile>, flags: u32) -> Result<usize> {
         let close_on_exec = flags & O_CLOEXEC != 0;
         let files = self.thread.files.get();
-        files.insert(open, close_on_exec, 0, self.fd_limit()).map(|fd| fd as usize)
+        files
+            .insert(open, close_on_exec, 0, self.fd_limit())
+            .map(|fd| fd as usize)
     }
 
     /// The same for a new opening of `file`, with the status flags among `flags`.
@@ -38,5 +40,9 @@ impl Call<'_> {
 
 /// `flags`, if it has no bits beside `known`; EINVAL otherwise.
 pub fn only(flags: u32, known: u32) -> core::result::Result<u32, Errno> {
-    if flags & !known == 0 { Ok(flags) } else { Err(Errno::EINVAL) }
+    if flags & !known == 0 {
+        Ok(flags)
+    } else {
+        Err(Errno::EINVAL)
+    }
 }

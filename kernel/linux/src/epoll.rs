@@ -23,7 +23,12 @@ use crate::{deadline, sigmask};
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
-    Entry { number: __NR_epoll_create, name: "epoll_create", args: &[Arg::Int], handler: create },
+    Entry {
+        number: __NR_epoll_create,
+        name: "epoll_create",
+        args: &[Arg::Int],
+        handler: create,
+    },
     Entry {
         number: __NR_epoll_create1,
         name: "epoll_create1",
@@ -45,13 +50,27 @@ pub const CALLS: &[Entry] = &[
     Entry {
         number: __NR_epoll_pwait,
         name: "epoll_pwait",
-        args: &[Arg::Fd, Arg::Address, Arg::Int, Arg::Int, Arg::Address, Arg::Size],
+        args: &[
+            Arg::Fd,
+            Arg::Address,
+            Arg::Int,
+            Arg::Int,
+            Arg::Address,
+            Arg::Size,
+        ],
         handler: pwait,
     },
     Entry {
         number: __NR_epoll_pwait2,
         name: "epoll_pwait2",
-        args: &[Arg::Fd, Arg::Address, Arg::Int, Arg::Address, Arg::Address, Arg::Size],
+        args: &[
+            Arg::Fd,
+            Arg::Address,
+            Arg::Int,
+            Arg::Address,
+            Arg::Address,
+            Arg::Size,
+        ],
         handler: pwait2,
     },
 ];
@@ -77,7 +96,11 @@ fn create1(call: &mut Call<'_>) -> Outcome {
 
 fn ctl(call: &mut Call<'_>) -> Outcome {
     let operation = call.uint(1);
-    let watch = if operation == EPOLL_CTL_DEL { None } else { Some(read_watch(call.addr(3))?) };
+    let watch = if operation == EPOLL_CTL_DEL {
+        None
+    } else {
+        Some(read_watch(call.addr(3))?)
+    };
     let (set, target) = (call.file(0)?, call.file(2)?);
     if Arc::ptr_eq(&set, &target) {
         return Err(Errno::EINVAL);
@@ -94,7 +117,10 @@ fn ctl(call: &mut Call<'_>) -> Outcome {
 }
 
 fn epoll_of(open: &OpenFile) -> Result<&Epoll> {
-    open.file.as_any().downcast_ref::<Epoll>().ok_or(Error::Invalid)
+    open.file
+        .as_any()
+        .downcast_ref::<Epoll>()
+        .ok_or(Error::Invalid)
 }
 
 fn read_watch(at: VirtAddr) -> Result<Watch> {
@@ -105,7 +131,11 @@ fn read_watch(at: VirtAddr) -> Result<Watch> {
         return Err(Error::Invalid);
     }
     let interest = Events::from_bits_truncate(bits);
-    Ok(Watch { interest, trigger, data: u64::from_ne_bytes(data) })
+    Ok(Watch {
+        interest,
+        trigger,
+        data: u64::from_ne_bytes(data),
+    })
 }
 
 fn wait(call: &mut Call<'_>) -> Outcome {
@@ -152,7 +182,10 @@ fn deliver(epoll: &Epoll, to: VirtAddr, room: usize) -> Result<usize> {
     while done < room {
         let limit = (room - done).min(BATCH_EVENTS);
         let count = epoll.collect(events.get_mut(..limit).unwrap_or_default());
-        store(events.get(..count).unwrap_or_default(), to + (done * EVENT_BYTES) as u64)?;
+        store(
+            events.get(..count).unwrap_or_default(),
+            to + (done * EVENT_BYTES) as u64,
+        )?;
         done += count;
         if count < BATCH_EVENTS {
             break;
@@ -168,5 +201,11 @@ fn store(events: &[Event], to: VirtAddr) -> Result<()> {
         bits.copy_from_slice(&event.events.bits().to_ne_bytes());
         data.copy_from_slice(&event.data.to_ne_bytes());
     }
-    user::copy_out(bytes.as_flattened().get(..events.len() * EVENT_BYTES).unwrap_or_default(), to)
+    user::copy_out(
+        bytes
+            .as_flattened()
+            .get(..events.len() * EVENT_BYTES)
+            .unwrap_or_default(),
+        to,
+    )
 }

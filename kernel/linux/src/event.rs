@@ -11,7 +11,12 @@ const EFD_SEMAPHORE: u32 = 1;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
-    Entry { number: __NR_eventfd, name: "eventfd", args: &[Arg::Int], handler: eventfd },
+    Entry {
+        number: __NR_eventfd,
+        name: "eventfd",
+        args: &[Arg::Int],
+        handler: eventfd,
+    },
     Entry {
         number: __NR_eventfd2,
         name: "eventfd2",
@@ -30,7 +35,11 @@ fn eventfd2(call: &mut Call<'_>) -> Outcome {
 }
 
 fn create(call: &Call<'_>, flags: u32) -> Outcome {
-    let mode = if flags & EFD_SEMAPHORE != 0 { Mode::Semaphore } else { Mode::Counter };
+    let mode = if flags & EFD_SEMAPHORE != 0 {
+        Mode::Semaphore
+    } else {
+        Mode::Counter
+    };
     let event = EventFd::new(u64::from(call.uint(0)), mode);
     Ok(call.open_fd(event, StatusFlags::RDWR, flags)?)
 }

@@ -63,7 +63,8 @@ fn set_flag(call: &Call<'_>, open: &OpenFile, flag: StatusFlags) -> Outcome {
 }
 
 fn is_regular(open: &OpenFile) -> bool {
-    open.inode().is_some_and(|inode| inode.kind() == FileType::Regular)
+    open.inode()
+        .is_some_and(|inode| inode.kind() == FileType::Regular)
 }
 
 fn bytes_left(call: &Call<'_>, open: &OpenFile) -> Outcome {
@@ -74,7 +75,10 @@ fn bytes_left(call: &Call<'_>, open: &OpenFile) -> Outcome {
 }
 
 fn own(call: &Call<'_>, open: &OpenFile, request: u32) -> Outcome {
-    let outcome = open.file.ioctl(open, request, call.arg(2)).map_err(Errno::from);
+    let outcome = open
+        .file
+        .ioctl(open, request, call.arg(2))
+        .map_err(Errno::from);
     if outcome == Err(Errno::ENOTTY) && !TERMINAL_REQUESTS.contains(&request) {
         missing::count_option("ioctl", u64::from(request));
     }

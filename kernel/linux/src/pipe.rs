@@ -10,8 +10,18 @@ use crate::descriptor::only;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
-    Entry { number: __NR_pipe, name: "pipe", args: &[Arg::Address], handler: pipe },
-    Entry { number: __NR_pipe2, name: "pipe2", args: &[Arg::Address, Arg::Flags], handler: pipe2 },
+    Entry {
+        number: __NR_pipe,
+        name: "pipe",
+        args: &[Arg::Address],
+        handler: pipe,
+    },
+    Entry {
+        number: __NR_pipe2,
+        name: "pipe2",
+        args: &[Arg::Address, Arg::Flags],
+        handler: pipe2,
+    },
 ];
 
 fn pipe(call: &mut Call<'_>) -> Outcome {

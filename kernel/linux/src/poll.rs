@@ -24,7 +24,13 @@ pub const CALLS: &[Entry] = &[
     Entry {
         number: __NR_ppoll,
         name: "ppoll",
-        args: &[Arg::Address, Arg::Size, Arg::Address, Arg::Address, Arg::Size],
+        args: &[
+            Arg::Address,
+            Arg::Size,
+            Arg::Address,
+            Arg::Address,
+            Arg::Size,
+        ],
         handler: ppoll,
     },
 ];
@@ -56,7 +62,9 @@ fn poll_until(call: &Call<'_>, deadline: Instant) -> Outcome {
         return Err(Errno::EINVAL);
     }
     let mut files = read_files(call, at, count)?;
-    let how = Wait::INTERRUPTIBLE.until(deadline).restart(Restart::IfNoHandler);
+    let how = Wait::INTERRUPTIBLE
+        .until(deadline)
+        .restart(Restart::IfNoHandler);
     let ready = wait_for_any(&mut files, how)?;
     store_answers(&files, at)?;
     Ok(ready)
@@ -64,13 +72,18 @@ fn poll_until(call: &Call<'_>, deadline: Instant) -> Outcome {
 
 fn read_files(call: &Call<'_>, at: VirtAddr, count: usize) -> Result<Vec<Watched>> {
     let mut files = Vec::new();
-    files.try_reserve_exact(count).map_err(|_| Error::OutOfMemory)?;
+    files
+        .try_reserve_exact(count)
+        .map_err(|_| Error::OutOfMemory)?;
     let table = call.thread.files.get();
     let mut bytes = [[0; POLLFD_BYTES]; BATCH_ENTRIES];
     while files.len() < count {
         let batch = (count - files.len()).min(BATCH_ENTRIES);
         let entries = bytes.get_mut(..batch).unwrap_or_default();
-        user::copy_in(at + (files.len() * POLLFD_BYTES) as u64, entries.as_flattened_mut())?;
+        user::copy_in(
+            at + (files.len() * POLLFD_BYTES) as u64,
+            entries.as_flattened_mut(),
+        )?;
         for [a, b, c, d, low, high, ..] in entries.iter() {
             let fd = i32::from_ne_bytes([*a, *b, *c, *d]);
             let asked = u16::from_ne_bytes([*low, *high]);
@@ -79,7 +92,11 @@ fn read_files(call: &Call<'_>, at: VirtAddr, count: usize) -> Result<Vec<Watched
             files.push(Watched {
                 open: open.and_then(Result::ok),
                 interest: Events::from_bits_truncate(u32::from(asked)),
-                ready: if is_bad { Events::NVAL } else { Events::empty() },
+                ready: if is_bad {
+                    Events::NVAL
+                } else {
+                    Events::empty()
+                },
             });
         }
     }

@@ -21,13 +21,26 @@ pub const CALLS: &[Entry] = &[
     Entry {
         number: __NR_select,
         name: "select",
-        args: &[Arg::Int, Arg::Address, Arg::Address, Arg::Address, Arg::Address],
+        args: &[
+            Arg::Int,
+            Arg::Address,
+            Arg::Address,
+            Arg::Address,
+            Arg::Address,
+        ],
         handler: select,
     },
     Entry {
         number: __NR_pselect6,
         name: "pselect6",
-        args: &[Arg::Int, Arg::Address, Arg::Address, Arg::Address, Arg::Address, Arg::Address],
+        args: &[
+            Arg::Int,
+            Arg::Address,
+            Arg::Address,
+            Arg::Address,
+            Arg::Address,
+            Arg::Address,
+        ],
         handler: pselect,
     },
 ];
@@ -74,7 +87,9 @@ fn select_until(call: &Call<'_>, deadline: Instant) -> Outcome {
     let addresses = [1, 2, 3].map(|index| call.optional_addr(index));
     let sets = read_sets(addresses, words, count as u32)?;
     let (numbers, mut files) = watched(call, &sets)?;
-    let how = Wait::INTERRUPTIBLE.until(deadline).restart(Restart::IfNoHandler);
+    let how = Wait::INTERRUPTIBLE
+        .until(deadline)
+        .restart(Restart::IfNoHandler);
     wait_for_any(&mut files, how)?;
     store_answers(&numbers, &files, &sets, addresses)
 }
@@ -84,14 +99,19 @@ type Set = Vec<u64>;
 fn read_sets(at: [Option<VirtAddr>; 3], words: usize, count: u32) -> Result<[Set; 3]> {
     let mut sets = [Set::new(), Set::new(), Set::new()];
     for (set, at) in sets.iter_mut().zip(at) {
-        set.try_reserve_exact(words).map_err(|_| Error::OutOfMemory)?;
+        set.try_reserve_exact(words)
+            .map_err(|_| Error::OutOfMemory)?;
         for index in 0..words {
             let word = match at {
                 Some(at) => user::read::<u64>(at + index as u64 * 8)?,
                 None => 0,
             };
             let beyond = count.saturating_sub(index as u32 * 64);
-            let known = if beyond >= 64 { u64::MAX } else { (1 << beyond) - 1 };
+            let known = if beyond >= 64 {
+                u64::MAX
+            } else {
+                (1 << beyond) - 1
+            };
             set.push(word & known);
         }
     }
@@ -99,7 +119,8 @@ fn read_sets(at: [Option<VirtAddr>; 3], words: usize, count: u32) -> Result<[Set
 }
 
 fn contains(set: &Set, fd: Fd) -> bool {
-    set.get(fd as usize / 64).is_some_and(|word| word >> (fd % 64) & 1 != 0)
+    set.get(fd as usize / 64)
+        .is_some_and(|word| word >> (fd % 64) & 1 != 0)
 }
 
 /// The descriptors in any of the sets, and what they ask for.
@@ -114,7 +135,11 @@ fn watched(call: &Call<'_>, sets: &[Set; 3]) -> Result<(Vec<Fd>, Vec<Watched>)> 
             rest &= rest - 1;
             let open = Some(table.get(fd)?);
             numbers.push(fd);
-            files.push(Watched { open, interest: asked(sets, fd), ready: Events::empty() });
+            files.push(Watched {
+                open,
+                interest: asked(sets, fd),
+                ready: Events::empty(),
+            });
         }
     }
     Ok((numbers, files))

@@ -45,7 +45,11 @@ fn set(call: &Call<'_>, flags: u32) -> Outcome {
         return Ok(call.open_fd(SignalFd::new(wanted), StatusFlags::RDWR, flags)?);
     }
     let open = call.file(0)?;
-    let signals = open.file.as_any().downcast_ref::<SignalFd>().ok_or(Errno::EINVAL)?;
+    let signals = open
+        .file
+        .as_any()
+        .downcast_ref::<SignalFd>()
+        .ok_or(Errno::EINVAL)?;
     signals.set(wanted);
     Ok(call.uint(0) as usize)
 }

@@ -18,7 +18,14 @@ pub const CALLS: &[Entry] = &[
     Entry {
         number: __NR_splice,
         name: "splice",
-        args: &[Arg::Fd, Arg::Address, Arg::Fd, Arg::Address, Arg::Size, Arg::Flags],
+        args: &[
+            Arg::Fd,
+            Arg::Address,
+            Arg::Fd,
+            Arg::Address,
+            Arg::Size,
+            Arg::Flags,
+        ],
         handler: splice,
     },
     Entry {
@@ -41,7 +48,11 @@ const NONBLOCK: u32 = 2;
 
 fn blocking(flags: u32, ends: [&OpenFile; 2]) -> Blocking {
     let never = flags & NONBLOCK != 0 || ends.iter().any(|open| open.is_nonblocking());
-    if never { Blocking::Never } else { Blocking::MayWait }
+    if never {
+        Blocking::Never
+    } else {
+        Blocking::MayWait
+    }
 }
 
 /// The offset at argument `index`; a pipe has none.
@@ -98,7 +109,13 @@ fn tee(call: &mut Call<'_>) -> Outcome {
     if count == 0 {
         return Ok(0);
     }
-    Ok(between(source, target, count, Keep::Yes, blocking(flags, [&from, &to]))?)
+    Ok(between(
+        source,
+        target,
+        count,
+        Keep::Yes,
+        blocking(flags, [&from, &to]),
+    )?)
 }
 
 /// Pages are copied, not lent: the program may change them at once.

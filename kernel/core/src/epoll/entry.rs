@@ -43,7 +43,10 @@ impl Watch {
 
     /// With the conditions that are always watched for.
     fn armed(self) -> Self {
-        Self { interest: self.interest | Events::ALWAYS, ..self }
+        Self {
+            interest: self.interest | Events::ALWAYS,
+            ..self
+        }
     }
 }
 
@@ -84,7 +87,11 @@ impl Entry {
         Arc::new_cyclic(|me| Self {
             epoll,
             open: Arc::downgrade(open),
-            state: Spin::new(State { watch: watch.armed(), epoch: 0, is_removed: false }),
+            state: Spin::new(State {
+                watch: watch.armed(),
+                epoch: 0,
+                is_removed: false,
+            }),
             is_queued: AtomicBool::new(false),
             me: me.clone(),
         })
@@ -114,7 +121,11 @@ impl Entry {
     /// Observes the file, and queues itself if that is ready already.
     pub(super) fn start(&self, file: &FileRef) {
         let watch = self.state.lock().watch;
-        let sharing = if watch.is_exclusive() { Sharing::Exclusive } else { Sharing::Shared };
+        let sharing = if watch.is_exclusive() {
+            Sharing::Exclusive
+        } else {
+            Sharing::Shared
+        };
         if let Some(pollee) = file.pollee() {
             pollee.observe(self.observer(), watch.interest, sharing);
         }
@@ -180,7 +191,10 @@ impl Entry {
             (state.watch, state.epoch)
         };
         let events = open.file.poll() & watch.interest;
-        let event = Event { events, data: watch.data };
+        let event = Event {
+            events,
+            data: watch.data,
+        };
         (!events.is_empty()).then_some(Report { event, epoch })
     }
 

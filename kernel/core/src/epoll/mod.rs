@@ -99,8 +99,10 @@ impl Epoll {
             return Err(Error::Exists);
         }
         let same_fd = entries.range((key.0, 0)..=(key.0, usize::MAX));
-        let dead: Vec<Key> =
-            same_fd.filter(|(_, entry)| !entry.is_alive()).map(|(key, _)| *key).collect();
+        let dead: Vec<Key> = same_fd
+            .filter(|(_, entry)| !entry.is_alive())
+            .map(|(key, _)| *key)
+            .collect();
         for key in dead {
             entries.remove(&key);
         }
@@ -158,7 +160,11 @@ impl Epoll {
 
 impl File for Epoll {
     fn poll(&self) -> Events {
-        if self.has_ready() { Events::READABLE } else { Events::empty() }
+        if self.has_ready() {
+            Events::READABLE
+        } else {
+            Events::empty()
+        }
     }
 
     fn pollee(&self) -> Option<&Pollee> {

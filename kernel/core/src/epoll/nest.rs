@@ -69,18 +69,28 @@ fn levels_below(start: &Epoll) -> usize {
 
 fn distinct(epolls: impl Iterator<Item = Arc<Epoll>>) -> Vec<Arc<Epoll>> {
     let mut seen = BTreeSet::new();
-    epolls.filter(|epoll| seen.insert(Arc::as_ptr(epoll).addr())).collect()
+    epolls
+        .filter(|epoll| seen.insert(Arc::as_ptr(epoll).addr()))
+        .collect()
 }
 
 impl Epoll {
     fn live_parents(&self) -> Vec<Arc<Epoll>> {
         let mut parents = self.parents.lock();
         parents.retain(|parent| parent.strong_count() != 0);
-        parents.iter().filter_map(|parent| parent.upgrade()).collect()
+        parents
+            .iter()
+            .filter_map(|parent| parent.upgrade())
+            .collect()
     }
 
     fn live_children(&self) -> Vec<Arc<Epoll>> {
-        let openings: Vec<_> = self.entries.lock().values().map(|entry| entry.open()).collect();
+        let openings: Vec<_> = self
+            .entries
+            .lock()
+            .values()
+            .map(|entry| entry.open())
+            .collect();
         let live = openings.iter().filter_map(|open| open.upgrade());
         live.filter_map(|open| of(&open.file)).collect()
     }
@@ -88,5 +98,7 @@ impl Epoll {
 
 /// The epoll behind a file, if it is one.
 fn of(file: &FileRef) -> Option<Arc<Epoll>> {
-    file.as_any().downcast_ref::<Epoll>().and_then(|epoll| epoll.me.upgrade())
+    file.as_any()
+        .downcast_ref::<Epoll>()
+        .and_then(|epoll| epoll.me.upgrade())
 }

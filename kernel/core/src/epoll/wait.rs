@@ -20,7 +20,9 @@ impl Epoll {
             && let Some(entry) = self.pop()
         {
             to_look_at -= 1;
-            let Some(report) = entry.report() else { continue };
+            let Some(report) = entry.report() else {
+                continue;
+            };
             *place = report.event;
             filled += 1;
             if entry.stays_queued(&report) && entry.requeue() {

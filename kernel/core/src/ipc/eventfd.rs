@@ -33,7 +33,11 @@ pub struct EventFd {
 impl EventFd {
     /// A counter that starts at `count`.
     pub fn new(count: u64, mode: Mode) -> Arc<Self> {
-        Arc::new(Self { count: Spin::new(count), mode, pollee: Pollee::new() })
+        Arc::new(Self {
+            count: Spin::new(count),
+            mode,
+            pollee: Pollee::new(),
+        })
     }
 
     fn try_take(&self) -> Option<u64> {

@@ -75,7 +75,10 @@ pub struct Pipe {
 
 impl Default for Pipe {
     fn default() -> Self {
-        let contents = Contents { ring: ByteRing::new(PAGES_DEFAULT), packets: VecDeque::new() };
+        let contents = Contents {
+            ring: ByteRing::new(PAGES_DEFAULT),
+            packets: VecDeque::new(),
+        };
         Self {
             number: next_number(),
             contents: Mutex::new(contents),
@@ -93,7 +96,10 @@ impl Default for Pipe {
 /// A new pipe: its reading and its writing end.
 pub fn create() -> (Arc<PipeEnd>, Arc<PipeEnd>) {
     let pipe = Arc::new(Pipe::default());
-    (PipeEnd::new(pipe.clone(), Access::READ), PipeEnd::new(pipe, Access::WRITE))
+    (
+        PipeEnd::new(pipe.clone(), Access::READ),
+        PipeEnd::new(pipe, Access::WRITE),
+    )
 }
 
 impl Pipe {
@@ -110,7 +116,9 @@ impl Pipe {
     }
 
     fn room(&self) -> usize {
-        self.capacity.load(Ordering::SeqCst).saturating_sub(self.len())
+        self.capacity
+            .load(Ordering::SeqCst)
+            .saturating_sub(self.len())
     }
 
     /// Bytes that could be read at once.
@@ -136,7 +144,8 @@ impl Pipe {
             return Err(Error::Busy);
         }
         contents.ring.resize(pages)?;
-        self.capacity.store(contents.ring.capacity(), Ordering::SeqCst);
+        self.capacity
+            .store(contents.ring.capacity(), Ordering::SeqCst);
         drop(contents);
         self.pollee.notify(Events::WRITABLE);
         Ok(self.capacity())
@@ -241,7 +250,8 @@ impl Pipe {
             self.contents.lock().clear();
             self.len.store(0, Ordering::SeqCst);
         }
-        self.pollee.notify(Events::HUP | Events::ERR | Events::READABLE | Events::WRITABLE);
+        self.pollee
+            .notify(Events::HUP | Events::ERR | Events::READABLE | Events::WRITABLE);
     }
 
     fn enter(&self, access: Access) {
@@ -266,7 +276,10 @@ impl PipeEnd {
             Blocking::Never => has_come().ok_or(Error::WouldBlock)?,
             Blocking::MayWait => pipe.pollee.queue.wait(Wait::INTERRUPTIBLE, has_come)?,
         }
-        pipe.contents.lock().ring.peek(skip, &mut Sink::kernel(to), usize::MAX)
+        pipe.contents
+            .lock()
+            .ring
+            .peek(skip, &mut Sink::kernel(to), usize::MAX)
     }
 
     /// Drops the next `count` bytes.
@@ -298,7 +311,8 @@ impl PipeEnd {
 
     /// Puts all of `bytes` in, waiting if another writer was faster.
     pub(super) fn put(&self, bytes: &[u8]) -> Result<usize> {
-        self.pipe.write(&mut Source::kernel(bytes), StatusFlags::empty())
+        self.pipe
+            .write(&mut Source::kernel(bytes), StatusFlags::empty())
     }
 }
 
@@ -309,7 +323,10 @@ impl Contents {
         }
         let count = self.ring.put(from, ATOMIC_BYTES)?;
         let end = self.ring.tail();
-        self.packets.push_back(Packet { start: end - count as u64, end });
+        self.packets.push_back(Packet {
+            start: end - count as u64,
+            end,
+        });
         Ok(count)
     }
 
@@ -352,7 +369,11 @@ impl PipeEnd {
         let had_writers = pipe.has_writers();
         pipe.enter(access);
         let writers_before = writers_before - u64::from(had_writers);
-        Arc::new(Self { pipe, access, writers_before })
+        Arc::new(Self {
+            pipe,
+            access,
+            writers_before,
+        })
     }
 
     /// What it may do.
@@ -426,11 +447,17 @@ impl File for PipeEnd {
 
     fn metadata(&self) -> Result<Metadata> {
         let number = self.pipe.number;
-        Ok(Metadata { number, ..Metadata::anonymous(FileType::Fifo) })
+        Ok(Metadata {
+            number,
+            ..Metadata::anonymous(FileType::Fifo)
+        })
     }
 
     fn pipe_capacity(&self, wanted: Option<usize>) -> Option<Result<usize>> {
-        Some(wanted.map_or_else(|| Ok(self.pipe.capacity()), |bytes| self.pipe.set_capacity(bytes)))
+        Some(wanted.map_or_else(
+            || Ok(self.pipe.capacity()),
+            |bytes| self.pipe.set_capacity(bytes),
+        ))
     }
 
     fn label(&self) -> String {

@@ -31,7 +31,12 @@ pub struct ByteRing {
 impl ByteRing {
     /// An empty ring of `pages` pages, at least one; they are allocated when needed.
     pub fn new(pages: usize) -> Self {
-        Self { pages: empty_pages(pages), spare: Page::new(), head: 0, tail: 0 }
+        Self {
+            pages: empty_pages(pages),
+            spare: Page::new(),
+            head: 0,
+            tail: 0,
+        }
     }
 
     /// Bytes in it.
@@ -178,7 +183,8 @@ impl ByteRing {
         }
         let mut page = core::mem::take(&mut self.spare);
         if page.is_empty() {
-            page.try_reserve_exact(PAGE_BYTES).map_err(|_| Error::OutOfMemory)?;
+            page.try_reserve_exact(PAGE_BYTES)
+                .map_err(|_| Error::OutOfMemory)?;
             page.resize(PAGE_BYTES, 0);
         }
         self.pages[index] = page;
@@ -194,5 +200,7 @@ impl ByteRing {
 }
 
 fn empty_pages(count: usize) -> Vec<Page> {
-    core::iter::repeat_with(Page::new).take(count.max(1)).collect()
+    core::iter::repeat_with(Page::new)
+        .take(count.max(1))
+        .collect()
 }

@@ -30,7 +30,10 @@ impl SignalFd {
     /// For the current process, of the signals `wanted`.
     pub fn new(wanted: SignalSet) -> Arc<Self> {
         let process = current().process.clone();
-        Arc::new(Self { wanted: Spin::new(wanted.without(SignalSet::UNBLOCKABLE)), process })
+        Arc::new(Self {
+            wanted: Spin::new(wanted.without(SignalSet::UNBLOCKABLE)),
+            process,
+        })
     }
 
     /// Reports other signals from now on.
@@ -54,7 +57,11 @@ impl File for SignalFd {
             true => self.take().ok_or(Error::WouldBlock)?,
             false => {
                 let process = current().process.clone();
-                process.signals.pollee.queue.wait(Wait::INTERRUPTIBLE, || self.take())?
+                process
+                    .signals
+                    .pollee
+                    .queue
+                    .wait(Wait::INTERRUPTIBLE, || self.take())?
             }
         };
         let mut done = to.put(&encode(&first))?;
@@ -69,7 +76,11 @@ impl File for SignalFd {
     fn poll(&self) -> Events {
         let wanted = *self.wanted.lock();
         let pending = pending_set(&current());
-        if (pending & wanted) == SignalSet::EMPTY { Events::empty() } else { Events::READABLE }
+        if (pending & wanted) == SignalSet::EMPTY {
+            Events::empty()
+        } else {
+            Events::READABLE
+        }
     }
 
     fn pollee(&self) -> Option<&Pollee> {
@@ -113,7 +124,9 @@ fn encode(info: &Info) -> [u8; RECORD_BYTES] {
             word(12, value as u32);
             word(13, (value >> 32) as u32);
         }
-        Origin::Child { pid, uid, status, .. } => {
+        Origin::Child {
+            pid, uid, status, ..
+        } => {
             word(3, pid);
             word(4, uid);
             word(10, status);

@@ -27,13 +27,15 @@ pub fn from_pipe(
         let wanted = buffer.len().min(count - done);
         // Only the first bytes are waited for.
         let may_wait = if done == 0 { blocking } else { Blocking::Never };
-        let step = from.look(0, &mut buffer[..wanted], may_wait).and_then(|len| {
-            let source = &mut Source::kernel(&buffer[..len]);
-            match offset {
-                Some(offset) => to.write_at(offset + done as u64, source),
-                None => to.write(source),
-            }
-        });
+        let step = from
+            .look(0, &mut buffer[..wanted], may_wait)
+            .and_then(|len| {
+                let source = &mut Source::kernel(&buffer[..len]);
+                match offset {
+                    Some(offset) => to.write_at(offset + done as u64, source),
+                    None => to.write(source),
+                }
+            });
         match step {
             Ok(0) => break,
             Ok(moved) => {

@@ -28,7 +28,10 @@ pub struct Schedule {
 
 impl Schedule {
     /// Never.
-    pub const DISARMED: Self = Self { next: Instant::NEVER, interval: Duration::ZERO };
+    pub const DISARMED: Self = Self {
+        next: Instant::NEVER,
+        interval: Duration::ZERO,
+    };
 
     /// Takes the expirations up to `now`; returns how many there are.
     fn take_expirations(&mut self, now: Instant) -> u64 {
@@ -36,7 +39,10 @@ impl Schedule {
             return 0;
         }
         let interval_ns = self.interval.as_nanos() as u64;
-        let Some(more) = (now - self.next).as_nanos().checked_div(u128::from(interval_ns)) else {
+        let Some(more) = (now - self.next)
+            .as_nanos()
+            .checked_div(u128::from(interval_ns))
+        else {
             self.next = Instant::NEVER;
             return 1;
         };
@@ -76,7 +82,10 @@ impl TimerFd {
     pub fn new(follows_wall_clock: bool) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             follows_wall_clock,
-            state: Spin::new(State { schedule: Schedule::DISARMED, alarm: None }),
+            state: Spin::new(State {
+                schedule: Schedule::DISARMED,
+                alarm: None,
+            }),
             pollee: Pollee::new(),
             me: me.clone(),
         })
@@ -128,7 +137,10 @@ impl File for TimerFd {
         }
         let count = match open.is_nonblocking() {
             true => self.take().ok_or(Error::WouldBlock)?,
-            false => self.pollee.queue.wait(Wait::INTERRUPTIBLE, || self.take())?,
+            false => self
+                .pollee
+                .queue
+                .wait(Wait::INTERRUPTIBLE, || self.take())?,
         };
         to.put(&count.to_ne_bytes())
     }
@@ -140,7 +152,11 @@ impl File for TimerFd {
     fn poll(&self) -> Events {
         let next = self.state.lock().schedule.next;
         let has_expired = next != Instant::NEVER && mach::time::now() >= next;
-        if has_expired { Events::READABLE } else { Events::empty() }
+        if has_expired {
+            Events::READABLE
+        } else {
+            Events::empty()
+        }
     }
 
     fn pollee(&self) -> Option<&Pollee> {

@@ -56,12 +56,19 @@ impl Default for CommonOptions {
 }
 
 fn flag_bit(name: OptionName) -> Option<u32> {
-    FLAGS.iter().position(|flag| *flag == name).map(|index| 1 << index)
+    FLAGS
+        .iter()
+        .position(|flag| *flag == name)
+        .map(|index| 1 << index)
 }
 
 fn store_limit(place: &AtomicU64, value: OptionValue) -> Result<()> {
-    let OptionValue::Timeout(limit) = value else { return Err(Error::Invalid) };
-    let nanos = limit.map_or(NO_LIMIT, |limit| u64::try_from(limit.as_nanos()).unwrap_or(NO_LIMIT));
+    let OptionValue::Timeout(limit) = value else {
+        return Err(Error::Invalid);
+    };
+    let nanos = limit.map_or(NO_LIMIT, |limit| {
+        u64::try_from(limit.as_nanos()).unwrap_or(NO_LIMIT)
+    });
     place.store(nanos, Ordering::Relaxed);
     Ok(())
 }
@@ -76,7 +83,10 @@ fn load_limit(place: &AtomicU64) -> Option<Duration> {
 /// Linux doubles what a program asks for, to allow for bookkeeping.
 fn store_buffer(place: &AtomicU32, value: OptionValue) -> Result<()> {
     let bytes = u32::try_from(value.number()?).unwrap_or(BUFFER_MAX);
-    place.store(bytes.saturating_mul(2).clamp(BUFFER_MIN, BUFFER_MAX), Ordering::Relaxed);
+    place.store(
+        bytes.saturating_mul(2).clamp(BUFFER_MIN, BUFFER_MAX),
+        Ordering::Relaxed,
+    );
     Ok(())
 }
 

@@ -78,7 +78,11 @@ pub struct Message<'a, 's> {
 impl<'a, 's> Message<'a, 's> {
     /// Bytes for the connected peer and nothing else: write(2).
     pub fn plain(from: &'a mut Source<'s>) -> Self {
-        Self { from, to: None, control: Control::default() }
+        Self {
+            from,
+            to: None,
+            control: Control::default(),
+        }
     }
 }
 
@@ -118,18 +122,30 @@ pub struct PeerCredentials {
 
 impl PeerCredentials {
     /// What is said of a peer that is not there.
-    pub const UNKNOWN: Self = Self { pid: 0, uid: u32::MAX, gid: u32::MAX };
+    pub const UNKNOWN: Self = Self {
+        pid: 0,
+        uid: u32::MAX,
+        gid: u32::MAX,
+    };
 }
 
 impl MessageFlags {
     /// What read(2) and write(2) through `open` mean.
     pub fn of(open: &OpenFile) -> Self {
-        if open.is_nonblocking() { Self::DONTWAIT } else { Self::empty() }
+        if open.is_nonblocking() {
+            Self::DONTWAIT
+        } else {
+            Self::empty()
+        }
     }
 
     /// Whether a call with these flags may wait.
     pub fn blocking(self) -> Blocking {
-        if self.contains(Self::DONTWAIT) { Blocking::Never } else { Blocking::MayWait }
+        if self.contains(Self::DONTWAIT) {
+            Blocking::Never
+        } else {
+            Blocking::MayWait
+        }
     }
 }
 

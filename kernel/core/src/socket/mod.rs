@@ -12,7 +12,9 @@ mod option;
 
 pub use address::{SocketAddress, UnixAddress};
 pub use common::CommonOptions;
-pub use message::{Control, Message, MessageFlags, PacketInfo, PeerCredentials, Received, ReceivedFlags};
+pub use message::{
+    Control, Message, MessageFlags, PacketInfo, PeerCredentials, Received, ReceivedFlags,
+};
 pub use option::{OptionName, OptionValue, TcpInfo};
 
 use alloc::sync::Arc;
@@ -33,7 +35,7 @@ pub enum Family {
 }
 
 /// How a socket delivers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum SocketType {
     /// Bytes in order, without boundaries.
     Stream,

@@ -56,12 +56,22 @@ pub fn init(host: Host) {
     CONSOLE.call_once(|| match host {
         Host::Terminal { rows, columns } => {
             let terminal = Terminal::new(Screen::Console);
-            terminal.set_window(WindowSize { rows, columns, ..WindowSize::default() });
+            terminal.set_window(WindowSize {
+                rows,
+                columns,
+                ..WindowSize::default()
+            });
             Console::Terminal(terminal)
         }
         Host::Stream => Console::Stream(Arc::default()),
     });
-    register_softirq(Softirq::Console, Work { run: take_input, prepare_idle: || true });
+    register_softirq(
+        Softirq::Console,
+        Work {
+            run: take_input,
+            prepare_idle: || true,
+        },
+    );
     mach::console::on_input(|| raise(Softirq::Console));
 }
 
@@ -165,7 +175,11 @@ impl File for Stream {
 
     fn poll(&self) -> Events {
         let is_empty = self.input.lock().is_empty();
-        let readable = if is_empty { Events::empty() } else { Events::READABLE };
+        let readable = if is_empty {
+            Events::empty()
+        } else {
+            Events::READABLE
+        };
         readable | Events::WRITABLE
     }
 

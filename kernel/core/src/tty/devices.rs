@@ -24,7 +24,13 @@ const MODE_PTS: u32 = 0o620;
 /// Adds /dev/console, /dev/tty, /dev/ttyS0, /dev/ptmx and the numbers of pseudo terminals.
 pub(super) fn register_all() {
     let special = |name, minor, mode, open| {
-        register(Device { name, major: MAJOR_SPECIAL, minors: (minor, minor), mode, open });
+        register(Device {
+            name,
+            major: MAJOR_SPECIAL,
+            minors: (minor, minor),
+            mode,
+            open,
+        });
     };
     special("tty", 0, 0o666, open_controlling);
     special("console", 1, 0o600, open_console);
@@ -81,7 +87,13 @@ fn control_by_opening(terminal: &Arc<Terminal>, status: StatusFlags) {
 pub(super) fn add_node(number: u32) -> Result<()> {
     let spot = resolve_spot(Some(&mount::root()), &node_path(number), Walk::empty())?;
     let device = device_number(pty::MAJOR, number);
-    create(&spot, &Wanted { device, ..Wanted::new(FileType::CharDevice, MODE_PTS) })?;
+    create(
+        &spot,
+        &Wanted {
+            device,
+            ..Wanted::new(FileType::CharDevice, MODE_PTS)
+        },
+    )?;
     Ok(())
 }
 

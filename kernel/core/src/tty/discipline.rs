@@ -77,22 +77,35 @@ impl Discipline {
 
     /// Takes a byte from the keyboard.
     pub(super) fn input(&mut self, byte: u8) -> Effect {
-        let byte = if self.in_flag(Input::ISTRIP) { byte & 0x7f } else { byte };
+        let byte = if self.in_flag(Input::ISTRIP) {
+            byte & 0x7f
+        } else {
+            byte
+        };
         if core::mem::take(&mut self.takes_next_literally) {
             return self.insert(byte);
         }
         if let Some(effect) = self.flow_control(byte).or_else(|| self.signal(byte)) {
             return effect;
         }
-        let Some(byte) = self.translate(byte) else { return Effect::default() };
-        if self.termios.is_canonical() { self.edit(byte) } else { self.insert(byte) }
+        let Some(byte) = self.translate(byte) else {
+            return Effect::default();
+        };
+        if self.termios.is_canonical() {
+            self.edit(byte)
+        } else {
+            self.insert(byte)
+        }
     }
 
     fn flow_control(&mut self, byte: u8) -> Option<Effect> {
         if !self.in_flag(Input::IXON) {
             return None;
         }
-        let resumes = Effect { resumed: true, ..Effect::default() };
+        let resumes = Effect {
+            resumed: true,
+            ..Effect::default()
+        };
         if self.termios.is(Special::Start, byte) {
             self.is_output_halted = false;
             return Some(resumes);
@@ -116,13 +129,19 @@ impl Discipline {
             (Special::Quit, Signal::QUIT),
             (Special::Susp, Signal::TSTP),
         ];
-        let (_, signal) = keys.into_iter().find(|(key, _)| self.termios.is(*key, byte))?;
+        let (_, signal) = keys
+            .into_iter()
+            .find(|(key, _)| self.termios.is(*key, byte))?;
         if !self.local(Local::NOFLSH) {
             self.flush_input();
             self.is_output_halted = false;
         }
         self.echo_byte(byte);
-        Some(Effect { signal: Some(signal), resumed: true, readable: false })
+        Some(Effect {
+            signal: Some(signal),
+            resumed: true,
+            readable: false,
+        })
     }
 
     fn translate(&self, byte: u8) -> Option<u8> {
@@ -181,7 +200,10 @@ impl Discipline {
             return Effect::default();
         }
         self.line_start = self.queue.len();
-        Effect { readable: true, ..Effect::default() }
+        Effect {
+            readable: true,
+            ..Effect::default()
+        }
     }
 
     fn end_line(&mut self, end: Unit) -> Effect {
@@ -191,7 +213,10 @@ impl Discipline {
         }
         self.queue.push_back(end);
         self.line_start = self.queue.len();
-        Effect { readable: true, ..Effect::default() }
+        Effect {
+            readable: true,
+            ..Effect::default()
+        }
     }
 
     fn bell(&mut self) {
@@ -254,7 +279,13 @@ impl Discipline {
         }
         let columns = match byte {
             b'\t' => self.column.saturating_sub(self.edited_column()),
-            byte if is_control(byte) => if self.local(Local::ECHOCTL) { 2 } else { 0 },
+            byte if is_control(byte) => {
+                if self.local(Local::ECHOCTL) {
+                    2
+                } else {
+                    0
+                }
+            }
             _ => 1,
         };
         for _ in 0..columns {
@@ -373,7 +404,9 @@ impl Discipline {
         }
         let mut count = 0;
         while self.line_start != 0 {
-            let Some(unit) = self.queue.front().copied() else { break };
+            let Some(unit) = self.queue.front().copied() else {
+                break;
+            };
             let byte = match unit {
                 Unit::EndOfFile => {
                     self.pop();
@@ -381,7 +414,9 @@ impl Discipline {
                 }
                 Unit::Byte(byte) | Unit::LineEnd(byte) => byte,
             };
-            let Some(place) = to.get_mut(count) else { break };
+            let Some(place) = to.get_mut(count) else {
+                break;
+            };
             *place = byte;
             count += 1;
             self.pop();

@@ -2,12 +2,12 @@
 
 use alloc::sync::Arc;
 
+use super::termios::Local;
 use super::{Terminal, ioctl};
 use crate::error::Result;
 use crate::file::{File, OpenFile};
 use crate::io::{Sink, Source};
 use crate::poll::{Events, Pollee};
-use super::termios::Local;
 
 /// A terminal as a program holds it.
 pub struct TerminalFile {

@@ -84,7 +84,10 @@ pub(super) fn settings(terminal: &Arc<Terminal>, request: u32, argument: u64) ->
         TIOCGWINSZ => write_window(terminal, at)?,
         TIOCSWINSZ => terminal.set_window(read_window(at)?),
         FIONREAD => user::write(at, terminal.state.lock().discipline.readable() as u32)?,
-        TIOCOUTQ => user::write(at, terminal.screen.master().map_or(0, |queue| queue.len()) as u32)?,
+        TIOCOUTQ => user::write(
+            at,
+            terminal.screen.master().map_or(0, |queue| queue.len()) as u32,
+        )?,
         TCFLSH => flush(terminal, argument)?,
         TCXONC => control_flow(terminal, argument)?,
         TIOCGETD => user::write(at, 0_u32)?,
@@ -155,12 +158,25 @@ fn decode(at: VirtAddr) -> Result<Termios> {
 
 fn write_window(terminal: &Terminal, at: VirtAddr) -> Result<()> {
     let window = terminal.state.lock().window;
-    user::write(at, [window.rows, window.columns, window.width_pixels, window.height_pixels])
+    user::write(
+        at,
+        [
+            window.rows,
+            window.columns,
+            window.width_pixels,
+            window.height_pixels,
+        ],
+    )
 }
 
 fn read_window(at: VirtAddr) -> Result<WindowSize> {
     let [rows, columns, width_pixels, height_pixels] = user::read::<[u16; 4]>(at)?;
-    Ok(WindowSize { rows, columns, width_pixels, height_pixels })
+    Ok(WindowSize {
+        rows,
+        columns,
+        width_pixels,
+        height_pixels,
+    })
 }
 
 fn flush(terminal: &Terminal, which: u64) -> Result<()> {

@@ -119,7 +119,11 @@ impl Terminal {
 /// Whether the current thread blocks or ignores `signal`.
 fn is_deaf_to(signal: Signal) -> bool {
     let me = current();
-    let action = me.process.signals.actions.with(|actions| actions.get(signal));
+    let action = me
+        .process
+        .signals
+        .actions
+        .with(|actions| actions.get(signal));
     me.signals.mask().contains(signal) || action.handler == Handler::Ignore
 }
 
@@ -135,7 +139,9 @@ fn stop(group: Pid, signal: Signal) -> Result<()> {
 /// The session of `leader` gives its terminal up: its leader ended or asked for it
 /// (TIOCNOTTY). The programs in the foreground hear SIGHUP and SIGCONT.
 pub fn leave_session(leader: Pid) {
-    let Some(terminal) = CONTROLLING.lock().remove(&leader) else { return };
+    let Some(terminal) = CONTROLLING.lock().remove(&leader) else {
+        return;
+    };
     let foreground = {
         let mut state = terminal.state.lock();
         state.session = None;

@@ -66,7 +66,11 @@ pub fn open_master() -> Result<Arc<Master>> {
 ///
 /// Errors: `Io` if it does not exist or is locked.
 pub fn open_slave(number: u32) -> Result<Arc<TerminalFile>> {
-    let master = PAIRS.lock().get(&number).and_then(Weak::upgrade).ok_or(Error::Io)?;
+    let master = PAIRS
+        .lock()
+        .get(&number)
+        .and_then(Weak::upgrade)
+        .ok_or(Error::Io)?;
     master.open_terminal()
 }
 
@@ -103,7 +107,10 @@ impl Master {
         let me = current();
         let limit = me.process.limits.soft(Resource::Files);
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-        let fd = me.files.get().insert(open, flags & O_CLOEXEC != 0, 0, limit)?;
+        let fd = me
+            .files
+            .get()
+            .insert(open, flags & O_CLOEXEC != 0, 0, limit)?;
         Ok(fd as usize)
     }
 }
@@ -116,11 +123,18 @@ impl File for Master {
         if open.is_nonblocking() {
             is_ready().ok_or(Error::WouldBlock)?;
         } else {
-            self.output.pollee.queue.wait(Wait::INTERRUPTIBLE, is_ready)?;
+            self.output
+                .pollee
+                .queue
+                .wait(Wait::INTERRUPTIBLE, is_ready)?;
         }
         let count = self.output.take(&mut bytes[..wanted]);
         if count == 0 && wanted != 0 {
-            return Err(if self.is_abandoned() { Error::Io } else { Error::WouldBlock });
+            return Err(if self.is_abandoned() {
+                Error::Io
+            } else {
+                Error::WouldBlock
+            });
         }
         self.terminal.show_echo(&mut self.terminal.state.lock());
         self.terminal.pollee.notify(Events::WRITABLE);
@@ -133,7 +147,11 @@ impl File for Master {
             let can_write = || (self.terminal.input_room() != 0).then_some(());
             let waited = match open.is_nonblocking() {
                 true => can_write().ok_or(Error::WouldBlock),
-                false => self.output.pollee.queue.wait(Wait::INTERRUPTIBLE, can_write),
+                false => self
+                    .output
+                    .pollee
+                    .queue
+                    .wait(Wait::INTERRUPTIBLE, can_write),
             };
             match waited {
                 Err(error) if done == 0 => return Err(error),

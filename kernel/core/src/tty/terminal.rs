@@ -62,7 +62,11 @@ impl Terminal {
             is_hung_up: false,
             openings: 0,
         };
-        Arc::new(Self { state: Spin::new(state), pollee: Pollee::new(), screen })
+        Arc::new(Self {
+            state: Spin::new(state),
+            pollee: Pollee::new(),
+            screen,
+        })
     }
 
     /// Takes bytes from the keyboard.
@@ -92,7 +96,11 @@ impl Terminal {
         let state = self.state.lock();
         let discipline = &state.discipline;
         let is_editing = discipline.termios.is_canonical() && discipline.readable() == 0;
-        if state.is_hung_up || is_editing { usize::MAX } else { discipline.room() }
+        if state.is_hung_up || is_editing {
+            usize::MAX
+        } else {
+            discipline.room()
+        }
     }
 
     /// Shows what waits to be echoed, as far as the screen takes it.
@@ -137,11 +145,17 @@ impl Terminal {
     fn patience(&self, wanted: usize) -> Patience {
         let termios = self.state.lock().discipline.termios;
         if termios.is_canonical() {
-            return Patience { least: 1, limit: None };
+            return Patience {
+                least: 1,
+                limit: None,
+            };
         }
         let tenths = u64::from(termios.get(Special::Time));
         let limit = (tenths != 0).then(|| Duration::from_millis(tenths * 100));
-        Patience { least: usize::from(termios.get(Special::Min)).min(wanted), limit }
+        Patience {
+            least: usize::from(termios.get(Special::Min)).min(wanted),
+            limit,
+        }
     }
 
     /// Waits as termios(3) says: for the first byte without limit if a least number is
@@ -157,7 +171,11 @@ impl Terminal {
                 _ => Wait::INTERRUPTIBLE,
             };
             // With a limit each byte counts; without, only the least number.
-            let enough = if patience.limit.is_some() { had + 1 } else { patience.least };
+            let enough = if patience.limit.is_some() {
+                had + 1
+            } else {
+                patience.least
+            };
             let has_come = || (self.readable() >= enough || self.is_hung_up()).then_some(());
             match self.pollee.queue.wait(how, has_come) {
                 Err(Error::TimedOut) => return Ok(()),
@@ -231,7 +249,11 @@ impl Terminal {
         }
         let termios = &state.discipline.termios;
         let no_limit = !termios.is_canonical() && termios.get(Special::Time) == 0;
-        let least = if no_limit { usize::from(termios.get(Special::Min)).max(1) } else { 1 };
+        let least = if no_limit {
+            usize::from(termios.get(Special::Min)).max(1)
+        } else {
+            1
+        };
         if state.discipline.readable() >= least {
             events |= Events::READABLE;
         }
@@ -276,6 +298,7 @@ impl Terminal {
             send_to_group(group, Info::kernel(Signal::HUP));
             send_to_group(group, Info::kernel(Signal::CONT));
         }
-        self.pollee.notify(Events::READABLE | Events::WRITABLE | Events::HUP);
+        self.pollee
+            .notify(Events::READABLE | Events::WRITABLE | Events::HUP);
     }
 }

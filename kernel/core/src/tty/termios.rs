@@ -141,15 +141,22 @@ pub struct Termios {
 impl Default for Termios {
     /// Linux' settings of a new terminal.
     fn default() -> Self {
-        let editing = Local::ECHO.union(Local::ECHOE).union(Local::ECHOK).union(Local::ECHOKE);
-        let keys = Local::ISIG.union(Local::ICANON).union(Local::ECHOCTL).union(Local::IEXTEN);
+        let editing = Local::ECHO
+            .union(Local::ECHOE)
+            .union(Local::ECHOK)
+            .union(Local::ECHOKE);
+        let keys = Local::ISIG
+            .union(Local::ICANON)
+            .union(Local::ECHOCTL)
+            .union(Local::IEXTEN);
         Self {
             input: Input::ICRNL.union(Input::IXON),
             output: Output::OPOST.union(Output::ONLCR),
             control: CONTROL_DEFAULT,
             local: editing.union(keys),
             line: 0,
-            special: *b"\x03\x1c\x7f\x15\x04\x00\x01\x00\x11\x13\x1a\x00\x12\x0f\x17\x16\x00\x00\x00",
+            special:
+                *b"\x03\x1c\x7f\x15\x04\x00\x01\x00\x11\x13\x1a\x00\x12\x0f\x17\x16\x00\x00\x00",
         }
     }
 }

@@ -96,7 +96,13 @@ impl Link {
     /// Connects two sides: a hold for each.
     pub(super) fn pair(sides: [Side; 2]) -> [Self; 2] {
         let sides = Arc::new(sides);
-        [Self { sides: sides.clone(), mine: 0 }, Self { sides, mine: 1 }]
+        [
+            Self {
+                sides: sides.clone(),
+                mine: 0,
+            },
+            Self { sides, mine: 1 },
+        ]
     }
 
     /// The side of the socket that asks.

@@ -98,12 +98,15 @@ impl DatagramSocket {
 
     /// Whether `sender` may send here: a connected socket hears only its peer.
     fn accepts_from(&self, sender: &Self) -> bool {
-        self.peer.lock().as_ref().is_none_or(|peer| peer.ptr_eq(&sender.me))
+        self.peer
+            .lock()
+            .as_ref()
+            .is_none_or(|peer| peer.ptr_eq(&sender.me))
     }
 
     fn target(&self, to: Option<&SocketAddress>) -> Result<Arc<Self>> {
         match to {
-            Some(address) => names::find(unix_name(address)?)?.datagram(),
+            Some(address) => names::find(unix_name(address)?, SocketType::Datagram)?.datagram(),
             None => self.peer().ok_or(Error::NotConnected)?,
         }
     }
@@ -143,12 +146,19 @@ impl DatagramSocket {
                     }
                 }
             }
-            let how = self.options.send_wait(flags.blocking()).ok_or(Error::WouldBlock)?;
+            let how = self
+                .options
+                .send_wait(flags.blocking())
+                .ok_or(Error::WouldBlock)?;
             let changed = || {
                 let is_over = target.is_receiving_over.load(Ordering::SeqCst);
                 (is_over || target.has_room_for(size)).then_some(())
             };
-            target.pollee.queue.wait(how, changed).map_err(limit_is_would_block)?;
+            target
+                .pollee
+                .queue
+                .wait(how, changed)
+                .map_err(limit_is_would_block)?;
         }
     }
 
@@ -212,7 +222,10 @@ impl File for DatagramSocket {
 
     fn metadata(&self) -> Result<Metadata> {
         let number = self.number;
-        Ok(Metadata { number, ..Metadata::anonymous(FileType::Socket) })
+        Ok(Metadata {
+            number,
+            ..Metadata::anonymous(FileType::Socket)
+        })
     }
 
     fn label(&self) -> String {
@@ -242,7 +255,11 @@ impl Socket for DatagramSocket {
         if *self.name.lock() != UnixAddress::Unnamed {
             return Err(Error::Invalid);
         }
-        let name = names::bind(wanted, Node::Datagram(self.me.clone()))?;
+        let name = names::bind(
+            wanted,
+            SocketType::Datagram,
+            Node::Datagram(self.me.clone()),
+        )?;
         *self.name.lock() = name;
         Ok(())
     }
@@ -266,7 +283,11 @@ impl Socket for DatagramSocket {
         }
         if self.is_sending_over.load(Ordering::SeqCst) {
             let quiet = flags.contains(MessageFlags::NOSIGNAL);
-            return Err(if quiet { Error::BrokenPipe } else { broken_pipe() });
+            return Err(if quiet {
+                Error::BrokenPipe
+            } else {
+                broken_pipe()
+            });
         }
         if message.from.remaining() > Inbox::capacity() {
             return Err(Error::MessageTooLong);
@@ -283,22 +304,35 @@ impl Socket for DatagramSocket {
         if flags.contains(MessageFlags::OOB) {
             return Err(Error::Unsupported);
         }
-        let how = if flags.contains(MessageFlags::PEEK) { Taking::Peek } else { Taking::Remove };
+        let how = if flags.contains(MessageFlags::PEEK) {
+            Taking::Peek
+        } else {
+            Taking::Remove
+        };
         loop {
             let is_over = self.is_receiving_over.load(Ordering::SeqCst);
-            if let Some(received) = self.inbox.take_message(to, how)? {
+            if let Some(mut received) = self.inbox.take_message(to, how)? {
                 self.tell_senders();
+                if !self.options.is_set(OptionName::PassCredentials) {
+                    received.control.credentials = None;
+                }
                 return Ok(received);
             }
             if is_over {
                 return Ok(Received::stream(0));
             }
-            let how = self.options.receive_wait(flags.blocking()).ok_or(Error::WouldBlock)?;
+            let how = self
+                .options
+                .receive_wait(flags.blocking())
+                .ok_or(Error::WouldBlock)?;
             let changed = || {
                 let is_over = self.is_receiving_over.load(Ordering::SeqCst);
                 (is_over || self.inbox.messages() != 0).then_some(())
             };
-            self.pollee.queue.wait(how, changed).map_err(limit_is_would_block)?;
+            self.pollee
+                .queue
+                .wait(how, changed)
+                .map_err(limit_is_would_block)?;
         }
     }
 
@@ -309,7 +343,8 @@ impl Socket for DatagramSocket {
         if how.ends_writing() {
             self.is_sending_over.store(true, Ordering::SeqCst);
         }
-        self.pollee.notify(Events::READABLE | Events::WRITABLE | Events::RDHUP | Events::HUP);
+        self.pollee
+            .notify(Events::READABLE | Events::WRITABLE | Events::RDHUP | Events::HUP);
         self.tell_senders();
         Ok(())
     }
@@ -330,7 +365,9 @@ impl Socket for DatagramSocket {
             OptionName::Listening => Ok(false.into()),
             OptionName::PeerCredentials => {
                 let known = self.peer.lock().is_some().then_some(self.maker);
-                Ok(OptionValue::Credentials(known.unwrap_or(PeerCredentials::UNKNOWN)))
+                Ok(OptionValue::Credentials(
+                    known.unwrap_or(PeerCredentials::UNKNOWN),
+                ))
             }
             name => self.options.get(name).ok_or(Error::NoSuchOption),
         }
@@ -343,7 +380,7 @@ impl Socket for DatagramSocket {
 
 impl Drop for DatagramSocket {
     fn drop(&mut self) {
-        names::release(self.name.get_mut());
+        names::release(self.name.get_mut(), SocketType::Datagram);
         self.tell_senders();
     }
 }

@@ -13,7 +13,9 @@ use super::rights::Rights;
 use crate::error::{Error, Result};
 use crate::io::{Sink, Source};
 use crate::ipc::ring::ByteRing;
-use crate::socket::{Control, PeerCredentials, Received, ReceivedFlags, SocketAddress, UnixAddress};
+use crate::socket::{
+    Control, PeerCredentials, Received, ReceivedFlags, SocketAddress, UnixAddress,
+};
 use crate::sync::Mutex;
 
 /// Bytes that fit: Linux' default send buffer.
@@ -31,7 +33,7 @@ pub(super) struct Envelope {
     pub(super) rights: Option<Rights>,
 }
 
-/// An envelope, and where its bytes begin and end; in a stream only the beginning counts.
+/// An envelope, and where its bytes begin and end.
 struct Letter {
     start: u64,
     end: u64,
@@ -104,7 +106,8 @@ impl Inbox {
 
     fn publish(&self, contents: &Contents) {
         self.len.store(contents.ring.len(), Ordering::SeqCst);
-        self.messages.store(contents.letters.len(), Ordering::SeqCst);
+        self.messages
+            .store(contents.letters.len(), Ordering::SeqCst);
     }
 
     /// Puts a stretch of a stream in: as much as fits, maybe nothing. The envelope is
@@ -122,7 +125,12 @@ impl Inbox {
         let count = contents.ring.put(from, usize::MAX)?;
         if count != 0 && contents.is_news(envelope) {
             let envelope = core::mem::take(envelope);
-            contents.letters.push_back(Letter { start, end: start, envelope });
+            let end = start + count as u64;
+            contents.letters.push_back(Letter {
+                start,
+                end,
+                envelope,
+            });
         }
         self.publish(&contents);
         Ok(count)
@@ -160,7 +168,10 @@ impl Inbox {
     /// Length of the first message; 0 without one.
     pub(super) fn first_length(&self) -> usize {
         let contents = self.contents.lock();
-        contents.letters.front().map_or(0, |letter| (letter.end - letter.start) as usize)
+        contents
+            .letters
+            .front()
+            .map_or(0, |letter| (letter.end - letter.start) as usize)
     }
 
     /// Takes a stretch of a stream; `None` if there is none.
@@ -208,41 +219,65 @@ impl Contents {
         envelope.rights.is_some() || envelope.credentials != last
     }
 
-    /// Up to where the circumstances change; those that begin here are told.
     fn take_stretch(&mut self, to: &mut Sink<'_>, how: Taking) -> Result<Received> {
         let head = self.ring.head();
-        let begins = self.letters.front().is_some_and(|letter| letter.start == head);
-        let next = self.letters.get(usize::from(begins));
-        let limit = next.map_or(usize::MAX, |letter| (letter.start - head) as usize);
+        let (credentials, limit) = self.stretch(head);
         let count = self.ring.peek(0, to, limit)?;
         let mut received = Received::stream(count);
-        if count == 0 {
-            return Ok(received);
-        }
+        received.control.credentials = credentials;
+        let end = head + count as u64;
         if how == Taking::Peek {
-            let front = self.letters.front().filter(|_| begins).map(|letter| &letter.envelope);
-            received.control = front.map(Envelope::peek).unwrap_or_default();
-            received.control.credentials =
-                front.map_or(self.stream_credentials, |envelope| envelope.credentials);
+            let passed = self.letters.iter().take_while(|letter| letter.start < end);
+            let rights = passed.filter_map(|letter| letter.envelope.rights.as_ref());
+            received.control.files = rights.flat_map(Rights::peek).collect();
             return Ok(received);
         }
         self.ring.skip(count);
-        if begins && let Some(letter) = self.letters.pop_front() {
+        while let Some(letter) = self.letters.pop_front_if(|letter| letter.start < end) {
             self.stream_credentials = letter.envelope.credentials;
-            received.control = letter.envelope.open();
+            if let Some(rights) = letter.envelope.rights {
+                received.control.files = rights.open();
+            }
         }
-        received.control.credentials = self.stream_credentials;
         Ok(received)
     }
 
+    /// Who sent the bytes from `head` on, and how many one read takes: up to bytes of
+    /// another sender, and no further than a message with descriptors reaches.
+    fn stretch(&self, head: u64) -> (Option<PeerCredentials>, usize) {
+        let mut credentials = self.stream_credentials;
+        for letter in &self.letters {
+            if letter.start == head {
+                credentials = letter.envelope.credentials;
+            } else if letter.envelope.credentials != credentials {
+                return (credentials, (letter.start - head) as usize);
+            }
+            if letter.envelope.rights.is_some() {
+                return (credentials, (letter.end - head) as usize);
+            }
+        }
+        (credentials, usize::MAX)
+    }
+
     fn take_message(&mut self, to: &mut Sink<'_>, how: Taking) -> Result<Received> {
-        let Some(letter) = self.letters.front() else { return Err(Error::WouldBlock) };
+        let Some(letter) = self.letters.front() else {
+            return Err(Error::WouldBlock);
+        };
         let length = (letter.end - letter.start) as usize;
         let bytes = self.ring.peek(0, to, length)?;
         let from = letter.envelope.from.clone().map(SocketAddress::Unix);
-        let cut = if bytes < length { ReceivedFlags::TRUNC } else { ReceivedFlags::empty() };
-        let mut received =
-            Received { bytes, length, from, control: Control::default(), flags: cut };
+        let cut = if bytes < length {
+            ReceivedFlags::TRUNC
+        } else {
+            ReceivedFlags::empty()
+        };
+        let mut received = Received {
+            bytes,
+            length,
+            from,
+            control: Control::default(),
+            flags: cut,
+        };
         if how == Taking::Peek {
             received.control = letter.envelope.peek();
             return Ok(received);
@@ -258,11 +293,19 @@ impl Contents {
 impl Envelope {
     fn open(self) -> Control {
         let files = self.rights.map(Rights::open).unwrap_or_default();
-        Control { files, credentials: self.credentials, ..Control::default() }
+        Control {
+            files,
+            credentials: self.credentials,
+            ..Control::default()
+        }
     }
 
     fn peek(&self) -> Control {
         let files = self.rights.as_ref().map(Rights::peek).unwrap_or_default();
-        Control { files, credentials: self.credentials, ..Control::default() }
+        Control {
+            files,
+            credentials: self.credentials,
+            ..Control::default()
+        }
     }
 }

@@ -32,8 +32,16 @@ pub(super) struct Listener {
 
 impl Listener {
     pub(super) fn new(credentials: PeerCredentials) -> Self {
-        let queue = Queue { waiting: VecDeque::new(), reserved: 0, limit: 0, is_closed: false };
-        Self { queue: Spin::new(queue), credentials }
+        let queue = Queue {
+            waiting: VecDeque::new(),
+            reserved: 0,
+            limit: 0,
+            is_closed: false,
+        };
+        Self {
+            queue: Spin::new(queue),
+            credentials,
+        }
     }
 
     pub(super) fn set_limit(&self, backlog: u32) {
@@ -41,7 +49,11 @@ impl Listener {
     }
 
     pub(super) fn poll(&self) -> Events {
-        if self.queue.lock().waiting.is_empty() { Events::empty() } else { Events::READABLE }
+        if self.queue.lock().waiting.is_empty() {
+            Events::empty()
+        } else {
+            Events::READABLE
+        }
     }
 
     /// Connects `client` to the listening `socket`, waiting for a place in the queue.
@@ -54,9 +66,16 @@ impl Listener {
         blocking: Blocking,
     ) -> Result<()> {
         while !self.reserve()? {
-            let how = client.options.send_wait(blocking).ok_or(Error::WouldBlock)?;
+            let how = client
+                .options
+                .send_wait(blocking)
+                .ok_or(Error::WouldBlock)?;
             let has_place = || (!self.is_full()).then_some(());
-            socket.pollee.queue.wait(how, has_place).map_err(limit_is_would_block)?;
+            socket
+                .pollee
+                .queue
+                .wait(how, has_place)
+                .map_err(limit_is_would_block)?;
         }
         let server = match client.is_connected() {
             true => Err(Error::IsConnected),
@@ -103,8 +122,15 @@ impl Listener {
         if let Some(first) = self.pop(socket) {
             return Ok(first);
         }
-        let how = socket.options.receive_wait(blocking).ok_or(Error::WouldBlock)?;
-        socket.pollee.queue.wait(how, || self.pop(socket)).map_err(limit_is_would_block)
+        let how = socket
+            .options
+            .receive_wait(blocking)
+            .ok_or(Error::WouldBlock)?;
+        socket
+            .pollee
+            .queue
+            .wait(how, || self.pop(socket))
+            .map_err(limit_is_would_block)
     }
 
     fn pop(&self, socket: &StreamSocket) -> Option<Arc<StreamSocket>> {

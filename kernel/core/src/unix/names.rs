@@ -12,7 +12,7 @@ use mach::sync::Spin;
 
 use super::{DatagramSocket, StreamSocket};
 use crate::error::{Error, Result};
-use crate::socket::UnixAddress;
+use crate::socket::{SocketType, UnixAddress};
 
 /// The socket behind a name.
 #[derive(Clone)]
@@ -43,7 +43,10 @@ impl Node {
     }
 }
 
-static ABSTRACT: Spin<BTreeMap<Arc<[u8]>, Node>> = Spin::new(BTreeMap::new());
+/// An abstract name: each type of socket has its own, as in Linux.
+type Key = (SocketType, Arc<[u8]>);
+
+static ABSTRACT: Spin<BTreeMap<Key, Node>> = Spin::new(BTreeMap::new());
 
 /// Numbers that autobind tries, each five hexadecimal digits (unix(7)).
 const AUTOBIND_MAX: u32 = 1 << 20;
@@ -51,10 +54,10 @@ const AUTOBIND_MAX: u32 = 1 << 20;
 /// Enters `node` under `name`; an unnamed one gets an abstract name. Returns its name.
 ///
 /// Errors: `AddressInUse`.
-pub(super) fn bind(name: &UnixAddress, node: Node) -> Result<UnixAddress> {
+pub(super) fn bind(name: &UnixAddress, kind: SocketType, node: Node) -> Result<UnixAddress> {
     match name {
-        UnixAddress::Abstract(bytes) => bind_abstract(bytes.clone(), node),
-        UnixAddress::Unnamed => autobind(node),
+        UnixAddress::Abstract(bytes) => bind_abstract((kind, bytes.clone()), node),
+        UnixAddress::Unnamed => autobind(kind, node),
         UnixAddress::Path(path) => {
             super::paths::bind(path, node)?;
             Ok(name.clone())
@@ -62,32 +65,33 @@ pub(super) fn bind(name: &UnixAddress, node: Node) -> Result<UnixAddress> {
     }
 }
 
-fn bind_abstract(bytes: Arc<[u8]>, node: Node) -> Result<UnixAddress> {
+fn bind_abstract(key: Key, node: Node) -> Result<UnixAddress> {
     let mut names = ABSTRACT.lock();
-    if names.contains_key(&bytes) {
+    if names.contains_key(&key) {
         return Err(Error::AddressInUse);
     }
-    names.insert(bytes.clone(), node);
-    Ok(UnixAddress::Abstract(bytes))
+    names.insert(key.clone(), node);
+    Ok(UnixAddress::Abstract(key.1))
 }
 
-fn autobind(node: Node) -> Result<UnixAddress> {
+fn autobind(kind: SocketType, node: Node) -> Result<UnixAddress> {
     let mut names = ABSTRACT.lock();
     let free = (0..AUTOBIND_MAX)
-        .map(|number| Arc::from(format!("{number:05x}").into_bytes()))
-        .find(|name| !names.contains_key(name));
-    let name: Arc<[u8]> = free.ok_or(Error::NoSpace)?;
-    names.insert(name.clone(), node);
-    Ok(UnixAddress::Abstract(name))
+        .map(|number| (kind, Arc::from(format!("{number:05x}").into_bytes())))
+        .find(|key| !names.contains_key(key));
+    let key: Key = free.ok_or(Error::NoSpace)?;
+    names.insert(key.clone(), node);
+    Ok(UnixAddress::Abstract(key.1))
 }
 
 /// Who has `name`.
 ///
 /// Errors: `ConnectionRefused` if nobody has, `NotFound` if the path does not exist.
-pub(super) fn find(name: &UnixAddress) -> Result<Node> {
+pub(super) fn find(name: &UnixAddress, kind: SocketType) -> Result<Node> {
     match name {
         UnixAddress::Abstract(bytes) => {
-            ABSTRACT.lock().get(bytes).cloned().ok_or(Error::ConnectionRefused)
+            let found = ABSTRACT.lock().get(&(kind, bytes.clone())).cloned();
+            found.ok_or(Error::ConnectionRefused)
         }
         UnixAddress::Path(path) => super::paths::find(path),
         UnixAddress::Unnamed => Err(Error::Invalid),
@@ -95,8 +99,8 @@ pub(super) fn find(name: &UnixAddress) -> Result<Node> {
 }
 
 /// The owner of `name` is gone.
-pub(super) fn release(name: &UnixAddress) {
+pub(super) fn release(name: &UnixAddress, kind: SocketType) {
     if let UnixAddress::Abstract(bytes) = name {
-        ABSTRACT.lock().remove(bytes);
+        ABSTRACT.lock().remove(&(kind, bytes.clone()));
     }
 }

@@ -31,7 +31,11 @@ impl Rights {
         let count = files.len();
         let before = IN_FLIGHT.fetch_add(count, Ordering::Relaxed);
         let rights = Self(files);
-        if before + count > IN_FLIGHT_MAX { Err(Error::TooManyReferences) } else { Ok(rights) }
+        if before + count > IN_FLIGHT_MAX {
+            Err(Error::TooManyReferences)
+        } else {
+            Ok(rights)
+        }
     }
 
     /// For the receiver: they are under way no longer.
@@ -65,8 +69,10 @@ struct Graveyard {
     is_tended: bool,
 }
 
-static GRAVEYARD: Spin<Graveyard> =
-    Spin::new(Graveyard { files: Vec::new(), is_tended: false });
+static GRAVEYARD: Spin<Graveyard> = Spin::new(Graveyard {
+    files: Vec::new(),
+    is_tended: false,
+});
 
 /// Drops `files`, or leaves that to the caller further out who is dropping already.
 fn bury(mut files: Vec<Arc<OpenFile>>) {

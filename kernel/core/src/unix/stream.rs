@@ -22,7 +22,8 @@ use crate::ipc::{broken_pipe, next_number};
 use crate::poll::{Events, Pollee};
 use crate::socket::{
     Blocking, CommonOptions, Control, Family, Message, MessageFlags, OptionName, OptionValue,
-    PeerCredentials, Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketType, UnixAddress,
+    PeerCredentials, Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketType,
+    UnixAddress,
 };
 use crate::user;
 
@@ -88,8 +89,15 @@ impl StreamSocket {
         let server = Self::new(self.kind);
         *server.name.lock() = listener.name();
         let passes = listener.options.is_set(OptionName::PassCredentials);
-        server.options.set(OptionName::PassCredentials, passes.into());
-        let theirs = Side::new(server.pollee.clone(), listener.name(), of.credentials, passes);
+        server
+            .options
+            .set(OptionName::PassCredentials, passes.into());
+        let theirs = Side::new(
+            server.pollee.clone(),
+            listener.name(),
+            of.credentials,
+            passes,
+        );
         let [mine, its] = Link::pair([self.side(), theirs]);
         server.link.call_once(|| its);
         self.link.set(mine).map_err(|_| Error::IsConnected)?;
@@ -104,7 +112,11 @@ impl StreamSocket {
         };
         let is_wanted = link.peer().wants_credentials.load(Ordering::Relaxed);
         let credentials = control.credentials.or_else(|| is_wanted.then(caller));
-        Ok(Envelope { from: None, credentials, rights })
+        Ok(Envelope {
+            from: None,
+            credentials,
+            rights,
+        })
     }
 
     /// Sends a stretch of the stream.
@@ -174,22 +186,34 @@ impl StreamSocket {
                     return Ok(count);
                 }
             }
-            self.wait_to_send(flags, || peer.inbox.has_room_for(size) || own.is_sending_over())?;
+            self.wait_to_send(flags, || {
+                peer.inbox.has_room_for(size) || own.is_sending_over()
+            })?;
         }
     }
 
     fn broken(&self, flags: MessageFlags) -> Error {
-        if flags.contains(MessageFlags::NOSIGNAL) { Error::BrokenPipe } else { broken_pipe() }
+        if flags.contains(MessageFlags::NOSIGNAL) {
+            Error::BrokenPipe
+        } else {
+            broken_pipe()
+        }
     }
 
     fn wait_to_send(&self, flags: MessageFlags, changed: impl Fn() -> bool) -> Result<()> {
-        let how = self.options.send_wait(flags.blocking()).ok_or(Error::WouldBlock)?;
+        let how = self
+            .options
+            .send_wait(flags.blocking())
+            .ok_or(Error::WouldBlock)?;
         let waited = self.pollee.queue.wait(how, || changed().then_some(()));
         waited.map_err(limit_is_would_block)
     }
 
     fn wait_to_receive(&self, flags: MessageFlags, changed: impl Fn() -> bool) -> Result<()> {
-        let how = self.options.receive_wait(flags.blocking()).ok_or(Error::WouldBlock)?;
+        let how = self
+            .options
+            .receive_wait(flags.blocking())
+            .ok_or(Error::WouldBlock)?;
         let waited = self.pollee.queue.wait(how, || changed().then_some(()));
         waited.map_err(limit_is_would_block)
     }
@@ -202,7 +226,11 @@ impl StreamSocket {
         flags: MessageFlags,
     ) -> Result<Received> {
         let (own, peer) = (link.own(), link.peer());
-        let how = if flags.contains(MessageFlags::PEEK) { Taking::Peek } else { Taking::Remove };
+        let how = if flags.contains(MessageFlags::PEEK) {
+            Taking::Peek
+        } else {
+            Taking::Remove
+        };
         loop {
             let is_over = own.is_receiving_over();
             let had_room = own.inbox.has_room();
@@ -287,7 +315,11 @@ fn is_readable(side: &Side) -> bool {
 
 /// A socket's own time limit shows as EAGAIN (socket(7)).
 pub(super) fn limit_is_would_block(error: Error) -> Error {
-    if error == Error::TimedOut { Error::WouldBlock } else { error }
+    if error == Error::TimedOut {
+        Error::WouldBlock
+    } else {
+        error
+    }
 }
 
 impl File for StreamSocket {
@@ -332,7 +364,10 @@ impl File for StreamSocket {
 
     fn metadata(&self) -> Result<Metadata> {
         let number = self.number;
-        Ok(Metadata { number, ..Metadata::anonymous(FileType::Socket) })
+        Ok(Metadata {
+            number,
+            ..Metadata::anonymous(FileType::Socket)
+        })
     }
 
     fn label(&self) -> String {
@@ -362,7 +397,7 @@ impl Socket for StreamSocket {
         if self.name() != UnixAddress::Unnamed {
             return Err(Error::Invalid);
         }
-        let name = names::bind(wanted, Node::Stream(self.me.clone()))?;
+        let name = names::bind(wanted, self.kind, Node::Stream(self.me.clone()))?;
         if let Some(link) = self.link.get() {
             *link.own().name.lock() = name.clone();
         }
@@ -375,7 +410,9 @@ impl Socket for StreamSocket {
         if self.name() == UnixAddress::Unnamed || self.is_connected() {
             return Err(Error::Invalid);
         }
-        self.listener.call_once(|| Listener::new(caller())).set_limit(backlog);
+        self.listener
+            .call_once(|| Listener::new(caller()))
+            .set_limit(backlog);
         self.pollee.notify(Events::WRITABLE);
         Ok(())
     }
@@ -388,7 +425,7 @@ impl Socket for StreamSocket {
     }
 
     fn connect(&self, address: &SocketAddress, blocking: Blocking) -> Result<()> {
-        let target = names::find(unix_name(address)?)?.stream()?;
+        let target = names::find(unix_name(address)?, self.kind)?.stream()?;
         if target.kind != self.kind {
             return Err(Error::WrongProtocolType);
         }
@@ -430,12 +467,15 @@ impl Socket for StreamSocket {
             return Ok(Received::stream(0));
         }
         let all = MessageFlags::WAITALL | MessageFlags::PEEK;
-        if is_stream && flags & all == MessageFlags::WAITALL {
-            return self.receive_all(link, to, flags);
-        }
-        let mut received = self.receive_some(link, to, flags)?;
+        let mut received = match is_stream && flags & all == MessageFlags::WAITALL {
+            true => self.receive_all(link, to, flags)?,
+            false => self.receive_some(link, to, flags)?,
+        };
         if !is_stream && received.length != 0 {
             received.flags |= ReceivedFlags::EOR;
+        }
+        if !self.options.is_set(OptionName::PassCredentials) {
+            received.control.credentials = None;
         }
         Ok(received)
     }
@@ -469,7 +509,9 @@ impl Socket for StreamSocket {
         match name {
             OptionName::Error => {
                 let was_reset = self.link.get().is_some_and(|link| link.own().take_reset());
-                Ok(OptionValue::PendingError(was_reset.then_some(Error::ConnectionReset)))
+                Ok(OptionValue::PendingError(
+                    was_reset.then_some(Error::ConnectionReset),
+                ))
             }
             OptionName::Listening => Ok(self.listener.get().is_some().into()),
             OptionName::PeerCredentials => Ok(OptionValue::Credentials(self.peer_credentials())),
@@ -482,7 +524,9 @@ impl Socket for StreamSocket {
         if name == OptionName::PassCredentials
             && let Some(link) = self.link.get()
         {
-            link.own().wants_credentials.store(value.flag()?, Ordering::Relaxed);
+            link.own()
+                .wants_credentials
+                .store(value.flag()?, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -491,7 +535,7 @@ impl Socket for StreamSocket {
 impl Drop for StreamSocket {
     fn drop(&mut self) {
         if *self.is_bound.get_mut() {
-            names::release(self.name.get_mut());
+            names::release(self.name.get_mut(), self.kind);
         }
     }
 }

@@ -64,7 +64,9 @@ fn inet6(rest: &[u8]) -> Result<SocketAddress> {
     let (port, rest) = rest.split_first_chunk::<2>().ok_or(Error::Invalid)?;
     let (flow, rest) = rest.split_first_chunk::<4>().ok_or(Error::Invalid)?;
     let (address, rest) = rest.split_first_chunk::<16>().ok_or(Error::Invalid)?;
-    let scope = rest.first_chunk::<4>().map_or(0, |scope| u32::from_ne_bytes(*scope));
+    let scope = rest
+        .first_chunk::<4>()
+        .map_or(0, |scope| u32::from_ne_bytes(*scope));
     let name = SocketAddrV6::new(
         Ipv6Addr::from(*address),
         u16::from_be_bytes(*port),
@@ -90,7 +92,10 @@ impl Encoded {
 }
 
 fn encode(name: &SocketAddress) -> Encoded {
-    let mut out = Encoded { bytes: [0; ADDRESS_BYTES_MAX], len: 0 };
+    let mut out = Encoded {
+        bytes: [0; ADDRESS_BYTES_MAX],
+        len: 0,
+    };
     match name {
         SocketAddress::Unspecified => out.push(&(AF_UNSPEC as u16).to_ne_bytes()),
         SocketAddress::Unix(name) => encode_unix(&mut out, name),

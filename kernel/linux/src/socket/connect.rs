@@ -17,9 +17,24 @@ use crate::errno::Errno;
 const NAME_ARGS: &[Arg] = &[Arg::Fd, Arg::Address, Arg::Size];
 
 pub const CALLS: &[Entry] = &[
-    Entry { number: __NR_bind, name: "bind", args: NAME_ARGS, handler: bind },
-    Entry { number: __NR_connect, name: "connect", args: NAME_ARGS, handler: connect },
-    Entry { number: __NR_listen, name: "listen", args: &[Arg::Fd, Arg::Int], handler: listen },
+    Entry {
+        number: __NR_bind,
+        name: "bind",
+        args: NAME_ARGS,
+        handler: bind,
+    },
+    Entry {
+        number: __NR_connect,
+        name: "connect",
+        args: NAME_ARGS,
+        handler: connect,
+    },
+    Entry {
+        number: __NR_listen,
+        name: "listen",
+        args: &[Arg::Fd, Arg::Int],
+        handler: listen,
+    },
     Entry {
         number: __NR_accept,
         name: "accept",
@@ -53,7 +68,11 @@ pub const CALLS: &[Entry] = &[
 ];
 
 fn blocking(open: &OpenFile) -> Blocking {
-    if open.is_nonblocking() { Blocking::Never } else { Blocking::MayWait }
+    if open.is_nonblocking() {
+        Blocking::Never
+    } else {
+        Blocking::MayWait
+    }
 }
 
 fn bind(call: &mut Call<'_>) -> Outcome {

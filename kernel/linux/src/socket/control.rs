@@ -51,8 +51,12 @@ pub fn read(call: &Call<'_>, at: VirtAddr, len: u64) -> Result<Control> {
     while let Some((header, after)) = rest.split_first_chunk::<HEADER_BYTES>() {
         let [len, kind] = words(header);
         let (level, kind) = (kind as u32 as i32, (kind >> 32) as i32);
-        let data_len = usize::try_from(len).ok().and_then(|len| len.checked_sub(HEADER_BYTES));
-        let data = data_len.and_then(|len| after.get(..len)).ok_or(Error::Invalid)?;
+        let data_len = usize::try_from(len)
+            .ok()
+            .and_then(|len| len.checked_sub(HEADER_BYTES));
+        let data = data_len
+            .and_then(|len| after.get(..len))
+            .ok_or(Error::Invalid)?;
         take(call, &mut control, (level, kind), data)?;
         let next = HEADER_BYTES + data.len().next_multiple_of(8);
         rest = rest.get(next..).unwrap_or_default();
@@ -155,7 +159,8 @@ impl Writer {
         };
         let shown = data.get(..data.len().min(room)).unwrap_or_default();
         self.is_cut |= shown.len() < data.len();
-        self.bytes.extend_from_slice(&(HEADER_BYTES as u64 + shown.len() as u64).to_ne_bytes());
+        self.bytes
+            .extend_from_slice(&(HEADER_BYTES as u64 + shown.len() as u64).to_ne_bytes());
         self.bytes.extend_from_slice(&level.to_ne_bytes());
         self.bytes.extend_from_slice(&kind.to_ne_bytes());
         self.bytes.extend_from_slice(shown);
@@ -183,7 +188,11 @@ pub fn write(
         return Ok((0, ReceivedFlags::empty()));
     }
     let room = room.min(CONTROL_BYTES_MAX) as usize;
-    let mut out = Writer { bytes: Vec::new(), room, is_cut: false };
+    let mut out = Writer {
+        bytes: Vec::new(),
+        room,
+        is_cut: false,
+    };
     if let Some(info) = control.packet_info {
         push_packet_info(&mut out, info);
     }
@@ -195,7 +204,11 @@ pub fn write(
         push_files(call, &mut out, control.files, close_on_exec);
     }
     user::copy_out(&out.bytes, to)?;
-    let cut = if out.is_cut { ReceivedFlags::CTRUNC } else { ReceivedFlags::empty() };
+    let cut = if out.is_cut {
+        ReceivedFlags::CTRUNC
+    } else {
+        ReceivedFlags::empty()
+    };
     Ok((out.bytes.len() as u64, cut))
 }
 
@@ -216,12 +229,7 @@ fn push_packet_info(out: &mut Writer, info: PacketInfo) {
     }
 }
 
-fn push_files(
-    call: &Call<'_>,
-    out: &mut Writer,
-    files: Vec<Arc<OpenFile>>,
-    close_on_exec: bool,
-) {
+fn push_files(call: &Call<'_>, out: &mut Writer, files: Vec<Arc<OpenFile>>, close_on_exec: bool) {
     let count = files.len();
     let flags = if close_on_exec { O_CLOEXEC } else { 0 };
     let mut numbers = Vec::new();

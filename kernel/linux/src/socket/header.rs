@@ -13,17 +13,37 @@ use linux_raw_sys::general::{__NR_recvmmsg, __NR_recvmsg, __NR_sendmmsg, __NR_se
 use super::transfer::{flags, received_len};
 use super::{address, control, socket_of};
 use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
 use crate::deadline;
+use crate::errno::Errno;
 
 const ARGS: &[Arg] = &[Arg::Fd, Arg::Address, Arg::Flags];
 const MANY_ARGS: &[Arg] = &[Arg::Fd, Arg::Address, Arg::Size, Arg::Flags, Arg::Address];
 
 pub const CALLS: &[Entry] = &[
-    Entry { number: __NR_sendmsg, name: "sendmsg", args: ARGS, handler: sendmsg },
-    Entry { number: __NR_recvmsg, name: "recvmsg", args: ARGS, handler: recvmsg },
-    Entry { number: __NR_sendmmsg, name: "sendmmsg", args: MANY_ARGS, handler: sendmmsg },
-    Entry { number: __NR_recvmmsg, name: "recvmmsg", args: MANY_ARGS, handler: recvmmsg },
+    Entry {
+        number: __NR_sendmsg,
+        name: "sendmsg",
+        args: ARGS,
+        handler: sendmsg,
+    },
+    Entry {
+        number: __NR_recvmsg,
+        name: "recvmsg",
+        args: ARGS,
+        handler: recvmsg,
+    },
+    Entry {
+        number: __NR_sendmmsg,
+        name: "sendmmsg",
+        args: MANY_ARGS,
+        handler: sendmmsg,
+    },
+    Entry {
+        number: __NR_recvmmsg,
+        name: "recvmmsg",
+        args: MANY_ARGS,
+        handler: recvmmsg,
+    },
 ];
 
 /// Buffers that one message may have (IOV_MAX).
@@ -80,7 +100,9 @@ impl Buffers {
         if count == 1 {
             return Ok(Self::One(read_buffer(at)?));
         }
-        let ranges: Result<Vec<_>> = (0..count).map(|index| read_buffer(at + index * 16)).collect();
+        let ranges: Result<Vec<_>> = (0..count)
+            .map(|index| read_buffer(at + index * 16))
+            .collect();
         Ok(Self::Many(ranges?))
     }
 
@@ -104,7 +126,10 @@ fn read_buffer(at: VirtAddr) -> Result<UserRange> {
     if len > i64::MAX as u64 {
         return Err(Error::Invalid);
     }
-    Ok(UserRange { start: VirtAddr(start), len: len as usize })
+    Ok(UserRange {
+        start: VirtAddr(start),
+        len: len as usize,
+    })
 }
 
 fn sendmsg(call: &mut Call<'_>) -> Outcome {
@@ -126,7 +151,14 @@ fn send_one(
     };
     let control = control::read(call, header.control, header.control_len)?;
     let from = &mut header.buffers.source();
-    socket.send(Message { from, to: name.as_ref(), control }, flags)
+    socket.send(
+        Message {
+            from,
+            to: name.as_ref(),
+            control,
+        },
+        flags,
+    )
 }
 
 fn recvmsg(call: &mut Call<'_>) -> Outcome {
@@ -149,12 +181,7 @@ fn receive_one(
 }
 
 /// Stores the name, the control messages and what the header says of them.
-fn store(
-    call: &Call<'_>,
-    header: &Header,
-    received: Received,
-    flags: MessageFlags,
-) -> Result<()> {
+fn store(call: &Call<'_>, header: &Header, received: Received, flags: MessageFlags) -> Result<()> {
     if let Some(name_at) = header.name {
         let len = match &received.from {
             Some(name) => address::write(name_at, header.name_len, name)?,
@@ -171,7 +198,10 @@ fn store(
     )?;
     user::write(header.at + CONTROL_LEN_OFFSET, used)?;
     let cloexec = flags & MessageFlags::CMSG_CLOEXEC;
-    user::write(header.at + FLAGS_OFFSET, (received.flags | cut).bits() | cloexec.bits())
+    user::write(
+        header.at + FLAGS_OFFSET,
+        (received.flags | cut).bits() | cloexec.bits(),
+    )
 }
 
 fn sendmmsg(call: &mut Call<'_>) -> Outcome {
@@ -179,7 +209,12 @@ fn sendmmsg(call: &mut Call<'_>) -> Outcome {
     let socket = socket_of(&open)?;
     let flags = flags(call.uint(3), &open);
     let count = call.uint(2).min(MESSAGES_MAX);
-    each(call, count, |at, _| send_one(call, socket, at, flags), || false)
+    each(
+        call,
+        count,
+        |at, _| send_one(call, socket, at, flags),
+        || false,
+    )
 }
 
 fn recvmmsg(call: &mut Call<'_>) -> Outcome {

@@ -17,8 +17,18 @@ use crate::missing;
 const ARGS: &[Arg] = &[Arg::Fd, Arg::Int, Arg::Int, Arg::Address, Arg::Size];
 
 pub const CALLS: &[Entry] = &[
-    Entry { number: __NR_getsockopt, name: "getsockopt", args: ARGS, handler: getsockopt },
-    Entry { number: __NR_setsockopt, name: "setsockopt", args: ARGS, handler: setsockopt },
+    Entry {
+        number: __NR_getsockopt,
+        name: "getsockopt",
+        args: ARGS,
+        handler: getsockopt,
+    },
+    Entry {
+        number: __NR_setsockopt,
+        name: "setsockopt",
+        args: ARGS,
+        handler: setsockopt,
+    },
 ];
 
 const SOL_IP: u32 = 0;
@@ -181,7 +191,9 @@ fn identity(socket: &dyn Socket, level: u32, number: u32) -> Option<i32> {
 /// Stores a value as far as the program's room reaches, and its length.
 fn tell(call: &Call<'_>, value: &OptionValue) -> Outcome {
     let room: i32 = user::read(call.addr(4))?;
-    let Ok(room) = usize::try_from(room) else { return Err(Errno::EINVAL) };
+    let Ok(room) = usize::try_from(room) else {
+        return Err(Errno::EINVAL);
+    };
     let encoded = encode(value);
     let bytes = encoded.bytes();
     let shown = bytes.get(..room).unwrap_or(bytes);

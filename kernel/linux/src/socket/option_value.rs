@@ -59,7 +59,10 @@ fn decode_int(at: VirtAddr, len: u32) -> Result<i32> {
 fn decode_name(at: VirtAddr, len: u32) -> Result<OptionValue> {
     let mut name = [0; 16];
     let room = name.len() - 1;
-    user::copy_in(at, name.get_mut(..room.min(len as usize)).unwrap_or_default())?;
+    user::copy_in(
+        at,
+        name.get_mut(..room.min(len as usize)).unwrap_or_default(),
+    )?;
     let end = name.iter().position(|byte| *byte == 0).unwrap_or(room);
     name.iter_mut().skip(end).for_each(|byte| *byte = 0);
     Ok(OptionValue::Name(name))
@@ -76,7 +79,10 @@ pub struct Encoded {
 
 impl Encoded {
     fn of(parts: &[&[u8]]) -> Self {
-        let mut encoded = Self { buffer: [0; TCP_INFO_BYTES], len: 0 };
+        let mut encoded = Self {
+            buffer: [0; TCP_INFO_BYTES],
+            len: 0,
+        };
         for part in parts {
             encoded.put(encoded.len, part);
         }

@@ -8,11 +8,28 @@ use linux_raw_sys::general::{__NR_recvfrom, __NR_sendto};
 use super::{address, socket_of};
 use crate::call::{Arg, Call, Entry, Outcome};
 
-const ARGS: &[Arg] = &[Arg::Fd, Arg::Buffer, Arg::Size, Arg::Flags, Arg::Address, Arg::Size];
+const ARGS: &[Arg] = &[
+    Arg::Fd,
+    Arg::Buffer,
+    Arg::Size,
+    Arg::Flags,
+    Arg::Address,
+    Arg::Size,
+];
 
 pub const CALLS: &[Entry] = &[
-    Entry { number: __NR_sendto, name: "sendto", args: ARGS, handler: sendto },
-    Entry { number: __NR_recvfrom, name: "recvfrom", args: ARGS, handler: recvfrom },
+    Entry {
+        number: __NR_sendto,
+        name: "sendto",
+        args: ARGS,
+        handler: sendto,
+    },
+    Entry {
+        number: __NR_recvfrom,
+        name: "recvfrom",
+        args: ARGS,
+        handler: recvfrom,
+    },
 ];
 
 /// The flags of a call on `open`, which may itself be non-blocking. Linux ignores bits
@@ -23,7 +40,11 @@ pub fn flags(bits: u32, open: &OpenFile) -> MessageFlags {
 
 /// What a receiving call returns: with MSG_TRUNC the whole length of the message.
 pub fn received_len(received: &Received, flags: MessageFlags) -> usize {
-    if flags.contains(MessageFlags::TRUNC) { received.length } else { received.bytes }
+    if flags.contains(MessageFlags::TRUNC) {
+        received.length
+    } else {
+        received.bytes
+    }
 }
 
 fn sendto(call: &mut Call<'_>) -> Outcome {
@@ -34,7 +55,11 @@ fn sendto(call: &mut Call<'_>) -> Outcome {
         None => None,
     };
     let from = &mut Source::user(call.addr(1), call.size(2));
-    let message = Message { from, to: name.as_ref(), control: Control::default() };
+    let message = Message {
+        from,
+        to: name.as_ref(),
+        control: Control::default(),
+    };
     Ok(socket.send(message, flags(call.uint(3), &open))?)
 }
 
