@@ -9,7 +9,7 @@ use linux_raw_sys::general::*;
 use crate::call::{Arg, Call, Entry, Outcome};
 use crate::descriptor::only;
 use crate::errno::Errno;
-use crate::{lock, missing, open};
+use crate::{lock, missing};
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
@@ -62,10 +62,7 @@ fn dup3(call: &mut Call<'_>) -> Outcome {
 fn replace(call: &Call<'_>, with: alloc::sync::Arc<OpenFile>, flags: u32) -> Outcome {
     let fd = call.uint(1);
     let files = call.thread.files.get();
-    let old = files.replace(fd, with, flags & O_CLOEXEC != 0, call.fd_limit())?;
-    if let Some(old) = old {
-        open::release(call, old);
-    }
+    drop(files.replace(fd, with, flags & O_CLOEXEC != 0, call.fd_limit())?);
     Ok(fd as usize)
 }
 

@@ -41,6 +41,12 @@ fn flock(call: &mut Call<'_>) -> Outcome {
 /// struct flock of x86-64 as words: type and whence, start, length, process.
 type Flock = [i64; 4];
 
+/// The calling program as the owner of record locks.
+fn program(call: &Call<'_>) -> Owner {
+    let table = call.thread.files.with(|files| files.lock_owner());
+    Owner::Program { table, process: call.thread.process.id() }
+}
+
 /// The `F_*LK` commands of fcntl.
 pub fn record(call: &Call<'_>, open: &OpenFile, command: u32) -> Outcome {
     let asked: Flock = user::read(call.addr(2))?;
@@ -51,7 +57,7 @@ pub fn record(call: &Call<'_>, open: &OpenFile, command: u32) -> Outcome {
     let owner = if own {
         open.lock_owner()
     } else {
-        Owner::Process(call.thread.process.id())
+        program(call)
     };
     let range = range_of(open, &asked)?;
     let kind = u32::from(asked[0] as u16);
@@ -145,7 +151,7 @@ fn query(
         held.range.end - held.range.start
     };
     let process = match held.owner {
-        Owner::Process(id) => i64::from(id),
+        Owner::Program { process, .. } => i64::from(process),
         // Linux' answer for a lock of an opening.
         Owner::Opening(_) => i64::from(u32::MAX),
     };

@@ -2,7 +2,7 @@
 
 use alloc::sync::Arc;
 
-use kernel::file::{OpenFile, StatusFlags};
+use kernel::file::StatusFlags;
 use kernel::fs::{self, HowToOpen, Opening, Walk, memfd};
 use kernel::user;
 use linux_raw_sys::general::*;
@@ -186,14 +186,9 @@ fn decode_resolve(resolve: u64) -> Result<Walk, Errno> {
 }
 
 fn close(call: &mut Call<'_>) -> Outcome {
-    let open = call.thread.files.get().remove(call.uint(0))?;
-    release(call, open);
+    let open = call.thread.files.with(|files| files.remove(call.uint(0)))?;
+    drop(open);
     Ok(0)
-}
-
-/// Ends a descriptor: the process' record locks on the file go with it (fcntl(2)).
-pub fn release(call: &Call<'_>, open: Arc<OpenFile>) {
-    open.release_process_locks(call.thread.process.id());
 }
 
 fn close_range(call: &mut Call<'_>) -> Outcome {
@@ -215,8 +210,8 @@ fn close_range(call: &mut Call<'_>) -> Outcome {
         if flags & CLOSE_RANGE_CLOEXEC != 0 {
             // Another thread may have closed it meanwhile, which is as good.
             let _ = files.set_close_on_exec(fd, true);
-        } else if let Ok(open) = files.remove(fd) {
-            release(call, open);
+        } else {
+            drop(files.remove(fd));
         }
     }
     Ok(0)

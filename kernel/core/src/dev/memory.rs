@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::file::{File, FileRef, OpenFile, StatusFlags};
 use crate::fs::device_parts;
 use crate::io::{Sink, Source};
+use crate::mm::{MemoryObject, SharedMemory};
 
 /// Linux' major number of the memory devices.
 const MAJOR: u32 = 1;
@@ -57,14 +58,7 @@ fn open(number: u64, _status: StatusFlags) -> Result<FileRef> {
 }
 
 /// One of the five.
-pub struct MemoryDevice(Kind);
-
-impl MemoryDevice {
-    /// Whether a mapping of it is anonymous memory.
-    pub fn is_zero(&self) -> bool {
-        self.0 == Kind::Zero
-    }
-}
+struct MemoryDevice(Kind);
 
 impl File for MemoryDevice {
     fn read_at(&self, _open: &OpenFile, _offset: u64, to: &mut Sink<'_>) -> Result<usize> {
@@ -84,6 +78,11 @@ impl File for MemoryDevice {
 
     fn is_seekable(&self) -> bool {
         true
+    }
+
+    fn memory(self: Arc<Self>) -> Option<Arc<dyn MemoryObject>> {
+        let endless = || Arc::new(SharedMemory::new(u64::MAX)) as Arc<dyn MemoryObject>;
+        (self.0 == Kind::Zero).then(endless)
     }
 
     fn as_any(&self) -> &dyn core::any::Any {

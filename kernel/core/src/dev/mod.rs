@@ -8,7 +8,6 @@ mod log;
 mod memory;
 mod table;
 
-pub use memory::MemoryDevice;
 pub use table::{Device, Open, node_of, nodes, open, register};
 
 /// Registers the devices that need no hardware; once at boot.

@@ -178,10 +178,10 @@ impl OpenFile {
         Ok(count)
     }
 
-    /// A process closed one of its descriptors: its record locks on the file end.
-    pub fn release_process_locks(&self, process: u32) {
+    /// A program gave up one of its descriptors: its record locks on the file end.
+    pub fn release_program_locks(&self, table: usize) {
         if let Some(locks) = self.inode().and_then(|inode| inode.locks()) {
-            locks.release(Owner::Process(process));
+            locks.release_program(table);
         }
     }
 
@@ -203,7 +203,7 @@ impl Drop for OpenFile {
     fn drop(&mut self) {
         self.file.clone().close(self);
         if let Some(locks) = self.inode().and_then(|inode| inode.locks()) {
-            locks.release(self.lock_owner());
+            locks.release_opening(core::ptr::from_ref(self).addr());
         }
         notify::closed(self);
     }

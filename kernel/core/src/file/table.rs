@@ -1,5 +1,9 @@
 //! Descriptors: small numbers for openings.
 //!
+//! A table is also what owns the record locks of fcntl(2) (`fs::locks`): they end when the
+//! table gives up any of its descriptors of the file.
+//!
+//! Invariant: every number below `first_free` is taken.
 //! Lock order: the table's lock is released before a file is used or closed.
 
 use alloc::sync::Arc;
@@ -19,19 +23,47 @@ struct Entry {
     close_on_exec: bool,
 }
 
+#[derive(Clone, Default)]
+struct State {
+    entries: Vec<Option<Entry>>,
+    first_free: usize,
+}
+
+impl State {
+    fn get(&self, fd: Fd) -> Result<&Entry> {
+        match self.entries.get(fd as usize) {
+            Some(Some(entry)) => Ok(entry),
+            _ => Err(Error::BadFile),
+        }
+    }
+
+    /// The slot of a number, which comes into being.
+    fn slot(&mut self, fd: usize) -> Result<&mut Option<Entry>> {
+        if self.entries.len() <= fd {
+            let more = fd + 1 - self.entries.len();
+            self.entries.try_reserve(more).map_err(|_| Error::OutOfMemory)?;
+            self.entries.resize(fd + 1, None);
+        }
+        Ok(&mut self.entries[fd])
+    }
+
+    fn lowest_free(&self, least: usize) -> usize {
+        let start = self.first_free.max(least);
+        let taken = self.entries.iter().skip(start).take_while(|entry| entry.is_some());
+        start + taken.count()
+    }
+}
+
 /// The descriptors of a program. Numbers below the limit, lowest free first.
 #[derive(Default)]
 pub struct FdTable {
-    entries: Spin<Vec<Option<Entry>>>,
+    state: Spin<State>,
 }
 
 impl FdTable {
     /// The opening that `fd` stands for.
     pub fn get(&self, fd: Fd) -> Result<Arc<OpenFile>> {
-        match self.entries.lock().get(fd as usize) {
-            Some(Some(entry)) => Ok(entry.open.clone()),
-            _ => Err(Error::BadFile),
-        }
+        self.state.lock().get(fd).map(|entry| entry.open.clone())
     }
 
     /// Gives the lowest free number from `least` on; it stays below `limit` (RLIMIT_NOFILE).
@@ -42,16 +74,15 @@ impl FdTable {
         least: Fd,
         limit: u32,
     ) -> Result<Fd> {
-        let mut entries = self.entries.lock();
-        let taken = entries.iter().skip(least as usize).take_while(|e| e.is_some()).count();
-        let fd = least as usize + taken;
+        let mut state = self.state.lock();
+        let fd = state.lowest_free(least as usize);
         if fd >= limit as usize {
             return Err(Error::TooManyFiles);
         }
-        if entries.len() <= fd {
-            entries.resize(fd + 1, None);
+        *state.slot(fd)? = Some(Entry { open, close_on_exec });
+        if least as usize <= state.first_free {
+            state.first_free = fd + 1;
         }
-        entries[fd] = Some(Entry { open, close_on_exec });
         Ok(fd as Fd)
     }
 
@@ -66,32 +97,41 @@ impl FdTable {
         if fd >= limit {
             return Err(Error::BadFile);
         }
-        let mut entries = self.entries.lock();
-        if entries.len() <= fd as usize {
-            entries.resize(fd as usize + 1, None);
-        }
-        let old = entries[fd as usize].replace(Entry { open, close_on_exec });
-        Ok(old.map(|entry| entry.open))
+        let old = self.state.lock().slot(fd as usize)?.replace(Entry { open, close_on_exec });
+        Ok(old.map(|entry| self.give_up(entry)))
     }
 
     /// Frees `fd`; the caller drops the opening, which may block.
     pub fn remove(&self, fd: Fd) -> Result<Arc<OpenFile>> {
-        let mut entries = self.entries.lock();
-        let entry = entries.get_mut(fd as usize).and_then(Option::take);
-        entry.map(|entry| entry.open).ok_or(Error::BadFile)
+        let entry = {
+            let mut state = self.state.lock();
+            let entry = state.entries.get_mut(fd as usize).and_then(Option::take);
+            state.first_free = state.first_free.min(fd as usize);
+            entry.ok_or(Error::BadFile)?
+        };
+        Ok(self.give_up(entry))
+    }
+
+    /// The program's record locks on the file end with the first descriptor that does.
+    fn give_up(&self, entry: Entry) -> Arc<OpenFile> {
+        entry.open.release_program_locks(self.lock_owner());
+        entry.open
+    }
+
+    /// What stands for this table as the owner of record locks: its address, which no
+    /// other table has while this one lives.
+    pub fn lock_owner(&self) -> usize {
+        core::ptr::from_ref(self).addr()
     }
 
     /// Whether exec closes `fd`.
     pub fn close_on_exec(&self, fd: Fd) -> Result<bool> {
-        match self.entries.lock().get(fd as usize) {
-            Some(Some(entry)) => Ok(entry.close_on_exec),
-            _ => Err(Error::BadFile),
-        }
+        self.state.lock().get(fd).map(|entry| entry.close_on_exec)
     }
 
     /// Says whether exec closes `fd`.
     pub fn set_close_on_exec(&self, fd: Fd, close: bool) -> Result<()> {
-        match self.entries.lock().get_mut(fd as usize) {
+        match self.state.lock().entries.get_mut(fd as usize) {
             Some(Some(entry)) => {
                 entry.close_on_exec = close;
                 Ok(())
@@ -102,7 +142,7 @@ impl FdTable {
 
     /// A copy for a forked process: same openings, same numbers.
     pub fn fork(&self) -> Self {
-        Self { entries: Spin::new(self.entries.lock().clone()) }
+        Self { state: Spin::new(self.state.lock().clone()) }
     }
 
     /// Frees what exec closes; the caller drops the openings.
@@ -116,14 +156,26 @@ impl FdTable {
     }
 
     fn take_where(&self, matches: impl Fn(&Entry) -> bool) -> Vec<Arc<OpenFile>> {
-        let mut entries = self.entries.lock();
-        let chosen = entries.iter_mut().filter(|slot| slot.as_ref().is_some_and(&matches));
-        chosen.filter_map(|slot| slot.take().map(|entry| entry.open)).collect()
+        let taken: Vec<Entry> = {
+            let mut state = self.state.lock();
+            state.first_free = 0;
+            let slots = state.entries.iter_mut();
+            let chosen = slots.filter(|slot| slot.as_ref().is_some_and(&matches));
+            chosen.filter_map(Option::take).collect()
+        };
+        taken.into_iter().map(|entry| self.give_up(entry)).collect()
     }
 
     /// The numbers in use, in order.
     pub fn numbers(&self) -> Vec<Fd> {
-        let entries = self.entries.lock();
-        (0..).zip(entries.iter()).filter(|(_, slot)| slot.is_some()).map(|(fd, _)| fd).collect()
+        let state = self.state.lock();
+        let slots = (0..).zip(state.entries.iter());
+        slots.filter(|(_, slot)| slot.is_some()).map(|(fd, _)| fd).collect()
+    }
+}
+
+impl Drop for FdTable {
+    fn drop(&mut self) {
+        drop(self.take_all());
     }
 }

@@ -3,6 +3,7 @@
 use super::kinds::{self, Kind};
 use super::tmpfs::{self, Tmpfs, UnpackError};
 use super::{FileSystem, FileType, MountFlags, New, Path, devices, mount, proc, sys};
+use crate::dev;
 use crate::error::{Error, Result};
 
 /// Directories that exist in any case: name and mode.
@@ -16,8 +17,9 @@ const DIRECTORIES: [(&str, u32); 6] = [
 ];
 
 /// Mounts the root, filled from the boot image `archive`, and what every program expects
-/// below it. Once, after the devices' drivers are registered and before any program.
+/// below it. Once, before any program.
 pub fn mount_all(archive: &'static [u8]) -> core::result::Result<(), UnpackError> {
+    dev::init();
     for kind in [
         Kind {
             name: "tmpfs",

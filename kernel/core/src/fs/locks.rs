@@ -19,8 +19,13 @@ use crate::sync::{Wait, WaitQueue};
 /// Who holds a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
-    /// A process, by its number.
-    Process(u32),
+    /// A program, by the address of its table of descriptors.
+    Program {
+        /// The address.
+        table: usize,
+        /// The process that took the lock, to be told to others.
+        process: u32,
+    },
     /// An opening, by its address: it is unique as long as the opening lives.
     Opening(usize),
 }
@@ -82,12 +87,21 @@ impl FileLocks {
         }
     }
 
-    /// Gives back all that `owner` holds: its process closed the file, or it is closed.
-    pub fn release(&self, owner: Owner) {
+    /// Gives back all that an opening holds.
+    pub fn release_opening(&self, opening: usize) {
+        self.release(|owner| owner == Owner::Opening(opening));
+    }
+
+    /// Gives back all that a program holds, by the address of its table.
+    pub fn release_program(&self, program: usize) {
+        self.release(|owner| matches!(owner, Owner::Program { table, .. } if table == program));
+    }
+
+    fn release(&self, is_gone: impl Fn(Owner) -> bool) {
         let table = self.0.lock().clone();
         let Some(table) = table else { return };
-        let records = table.records.lock().remove_owners(|held| held == owner);
-        let whole = table.whole.lock().remove_owners(|held| held == owner);
+        let records = table.records.lock().remove_owners(&is_gone);
+        let whole = table.whole.lock().remove_owners(&is_gone);
         if records || whole {
             table.released.wake_all();
         }
@@ -156,7 +170,7 @@ impl Table {
 /// Notes that `owner` waits, unless it would wait for itself.
 fn enter(family: Family, owner: Owner, holder: Owner) -> Result<()> {
     let mut waiting = WAITING.lock();
-    let checked = family == Family::Record && matches!(owner, Owner::Process(_));
+    let checked = family == Family::Record && matches!(owner, Owner::Program { .. });
     if checked && waiting.would_deadlock(owner, holder) {
         return Err(Error::Deadlock);
     }

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 
 use super::{TABLE, list, task::TaskDirectory};
@@ -16,7 +16,7 @@ use crate::task::{current, family};
 /// The inode's number, as in Linux.
 const NUMBER: u64 = 1;
 /// Links that depend on who asks.
-const LINKS: [&str; 2] = ["self", "thread-self"];
+const LINKS: [&str; 3] = ["self", "thread-self", "mounts"];
 
 /// The inode.
 pub struct Root {
@@ -38,6 +38,7 @@ impl Root {
                 let (process, thread) = (current().process.id(), current().id());
                 let text = match name {
                     "self" => process.to_string(),
+                    "mounts" => String::from("self/mounts"),
                     _ => format!("{process}/task/{thread}"),
                 };
                 Ok(Target::Text(text.into_bytes()))

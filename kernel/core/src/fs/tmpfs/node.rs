@@ -216,8 +216,8 @@ impl File for Node {
         let appends = open.flags().contains(StatusFlags::APPEND);
         if self.seals.forbids_growth() {
             let start = if appends { contents.size() } else { offset };
-            self.seals
-                .check_size(contents.size(), start + from.remaining() as u64)?;
+            let end = start.saturating_add(from.remaining() as u64);
+            self.seals.check_size(contents.size(), end.max(contents.size()))?;
         }
         let written = contents.write((!appends).then_some(offset), from)?;
         self.touch(0);
