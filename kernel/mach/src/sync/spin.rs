@@ -59,7 +59,8 @@ impl<T: ?Sized> Spin<T> {
         let free = self
             .locked
             .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
-        free.is_ok().then_some(SpinGuard {
+        // Made only now: dropping a guard unlocks.
+        free.is_ok().then(|| SpinGuard {
             lock: self,
             stays_on_cpu: PhantomData,
         })
