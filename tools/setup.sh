@@ -16,7 +16,6 @@ needs_run() {
     cat <<-'NEEDS'
 	cc gcc
 	ld binutils
-	qemu-system-x86_64 qemu-system-x86
 	redis-server redis-server
 	redis-benchmark redis-tools
 	NEEDS
@@ -58,7 +57,8 @@ while read -r need package; do
 done < <("needs_$goal")
 command -v cargo >/dev/null || packages+=(rustc-web cargo-web rust-web-src rustfmt-web rust-web-clippy)
 major=$(qemu_major || true)
-[ "${major:-0}" -ge 10 ] || packages+=(qemu-system-x86)
+is_qemu_old=
+if [ "${major:-0}" -lt 10 ]; then is_qemu_old=1 && packages+=(qemu-system-x86); fi
 
 if [ ${#packages[@]} -gt 0 ]; then
     if [ "$(id -u)" != 0 ] || ! [ -f /etc/debian_version ]; then
@@ -94,13 +94,11 @@ if [ ${#packages[@]} -gt 0 ]; then
     echo "sietch set-up: installing ${packages[*]}"
     export DEBIAN_FRONTEND=noninteractive
     apt-get -qq update
-    prefer=()
-    if [ "$release" = bookworm ]; then
-        for package in "${packages[@]}"; do
-            [ "$package" != qemu-system-x86 ] || prefer=(qemu-system-x86/bookworm-backports qemu-system-common/bookworm-backports qemu-system-data/bookworm-backports)
-        done
+    install=(apt-get -qq install -y --no-install-recommends)
+    if [ -n "$is_qemu_old" ] && [ "$release" = bookworm ]; then
+        "${install[@]}" -t bookworm-backports qemu-system-x86 >/dev/null
     fi
-    apt-get -qq install -y --no-install-recommends "${packages[@]}" "${prefer[@]}" >/dev/null
+    "${install[@]}" "${packages[@]}" >/dev/null
 fi
 
 # The kernel's target: rustup adds it from rust-toolchain.toml the first time cargo runs.

@@ -64,6 +64,21 @@ impl Transcript {
         }
     }
 
+    /// Waits until the stream ends. False if time is up first.
+    pub fn wait_for_end(&self, patience: Duration) -> bool {
+        let deadline = Instant::now() + patience;
+        let mut heard = self.lock();
+        while !heard.ended {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            let woken = self.0.more.wait_timeout(heard, left);
+            heard = woken.unwrap_or_else(|poisoned| poisoned.into_inner()).0;
+        }
+        true
+    }
+
     fn lock(&self) -> MutexGuard<'_, Heard> {
         self.0
             .heard

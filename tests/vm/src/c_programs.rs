@@ -14,17 +14,32 @@ pub const SENTENCE: &str = "C programs do on Sietch what they do on Linux";
 
 const SOURCES: &str = "tests/programs";
 const SEQUENCE: &str = "tests/harness/sequence.c";
-const PATIENCE: Duration = Duration::from_secs(600);
+const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Builds and runs all programs; each of their tests is counted.
+/// Builds and runs all programs; each of their tests is counted. A program that ends
+/// the machine is left behind, and the next machine goes on after it.
 pub fn run(setup: &Setup, tally: &mut Tally) {
-    let programs = match build_all() {
+    let mut programs = match build_all() {
         Ok(programs) => programs,
         Err(why) => return tally.fail(&format!("{SENTENCE}: {why}")),
     };
-    match run_in_one_machine(setup, &programs) {
-        Ok(console) => count(&console, tally),
-        Err(why) => tally.fail(&format!("{SENTENCE}: {why}")),
+    while !programs.is_empty() {
+        let (console, end) = match run_in_one_machine(setup, &programs) {
+            Ok(ended) => ended,
+            Err(why) => return tally.fail(&format!("{SENTENCE}: {why}")),
+        };
+        let started = count(&console, tally);
+        if console.contains("# end of sequence") {
+            return;
+        }
+        let last = programs
+            .get(started.saturating_sub(1))
+            .map(|path| guest_path(path));
+        tally.fail(&format!(
+            "{}: it ended the machine: {end}",
+            last.unwrap_or_default()
+        ));
+        programs.drain(..started.max(1));
     }
 }
 
@@ -37,7 +52,8 @@ fn build_all() -> Result<Vec<PathBuf>, String> {
     sources.iter().map(|source| build::c(source)).collect()
 }
 
-fn run_in_one_machine(setup: &Setup, programs: &[PathBuf]) -> Result<String, String> {
+/// What the programs wrote, and how the command ended.
+fn run_in_one_machine(setup: &Setup, programs: &[PathBuf]) -> Result<(String, String), String> {
     let sequence = build::c_linked(Path::new(SEQUENCE), Link::StaticMusl)?;
     let sequence = sequence.to_string_lossy().into_owned();
     let guests: Vec<String> = programs.iter().map(|path| guest_path(path)).collect();
@@ -50,15 +66,15 @@ fn run_in_one_machine(setup: &Setup, programs: &[PathBuf]) -> Result<String, Str
     args.extend(additions.iter().map(String::as_str));
     args.push(&sequence);
     args.extend(guests.iter().map(String::as_str));
-    let end = setup.start(&args)?.wait(PATIENCE)?;
-    match end.console.contains("# end of sequence") {
-        true => Ok(end.console),
-        // What was reported until then still counts.
-        false => Ok(format!(
-            "{}\nnot ok sequence: the machine ended early with status {}: {}",
-            end.console,
-            end.status,
-            end.errors.trim()
+    let mut guest = setup.start(&args)?;
+    match guest.wait_until_end(PATIENCE) {
+        Some(status) => Ok((
+            guest.console(),
+            format!("status {status}: {}", guest.errors()),
+        )),
+        None => Ok((
+            guest.console(),
+            format!("it took over {} s", PATIENCE.as_secs()),
         )),
     }
 }
@@ -70,16 +86,20 @@ fn guest_path(program: &Path) -> String {
     )
 }
 
-/// Counts the lines that report a test, under the name of their program.
-fn count(console: &str, tally: &mut Tally) {
+/// Counts the lines that report a test, under the name of their program. Returns how
+/// many programs were started.
+fn count(console: &str, tally: &mut Tally) -> usize {
     let mut program = "";
+    let mut started = 0;
     for line in console.lines().map(str::trim) {
         if let Some(name) = line.strip_prefix("# ") {
             program = name;
+            started += 1;
         } else if let Some(test) = line.strip_prefix("not ok ") {
             tally.fail(&format!("{program}: {}", test.replace('_', " ")));
         } else if let Some(test) = line.strip_prefix("ok ") {
             tally.pass(&format!("{program}: {}", test.replace('_', " ")));
         }
     }
+    started
 }

@@ -183,22 +183,39 @@ impl Guest {
 
     /// Waits until the machine ends.
     pub fn wait(mut self, patience: Duration) -> Result<End, String> {
+        match self.wait_until_end(patience) {
+            Some(status) => Ok(End {
+                status,
+                console: self.console(),
+                errors: self.errors(),
+            }),
+            None => Err(self.explain("did not end")),
+        }
+    }
+
+    /// The status of `sietch run` once it ended, unless that takes too long.
+    pub fn wait_until_end(&mut self, patience: Duration) -> Option<i32> {
         let deadline = Instant::now() + patience;
         while Instant::now() < deadline {
             if let Ok(Some(status)) = self.child.try_wait() {
                 // The pipes may still hold the last words.
-                self.errors.wait_for("\0", Duration::from_secs(1));
-                self.console.wait_for("\0", Duration::from_secs(1));
-                let status = status.code().unwrap_or(-1);
-                return Ok(End {
-                    status,
-                    console: self.console.text(),
-                    errors: self.errors.text(),
-                });
+                self.errors.wait_for_end(END_PATIENCE);
+                self.console.wait_for_end(END_PATIENCE);
+                return Some(status.code().unwrap_or(-1));
             }
             thread::sleep(POLL);
         }
-        Err(self.explain("did not end"))
+        None
+    }
+
+    /// What the program has written so far.
+    pub fn console(&self) -> String {
+        self.console.text()
+    }
+
+    /// What the command has said so far.
+    pub fn errors(&self) -> String {
+        self.errors.text()
     }
 
     /// Asks the program to end and waits for it.
