@@ -217,12 +217,8 @@ impl Entity {
     pub fn cpu_ns(&self, now: Instant) -> u64 {
         let started_ns = self.started_ns.load(Ordering::Relaxed);
         let slice_ns = now.as_nanos().saturating_sub(started_ns);
-        self.run_ns()
-            + if self.state() == State::Running {
-                slice_ns
-            } else {
-                0
-            }
+        let works = matches!(self.state(), State::Running | State::Notified);
+        self.run_ns() + if works { slice_ns } else { 0 }
     }
 
     /// Whether a CPU runs it or is about to leave it.
