@@ -10,7 +10,7 @@ use wire::MacAddr;
 use crate::random::Random;
 
 /// Buffers of one host.
-const BUFFERS: usize = 8192;
+const BUFFERS: usize = 2048;
 
 /// What a stack sees of the simulation.
 pub struct HostEnv {

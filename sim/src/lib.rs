@@ -9,6 +9,7 @@
 
 mod device;
 mod host;
+mod hostile;
 mod link;
 mod random;
 mod transfer;
@@ -16,6 +17,7 @@ mod world;
 
 pub use device::cut;
 pub use host::{Host, HostEnv};
+pub use hostile::besiege;
 pub use link::{Link, Weather};
 pub use random::Random;
 pub use transfer::{Outcome, Transfer};
