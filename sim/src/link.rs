@@ -1,6 +1,7 @@
 //! A link between two hosts, and its weather.
 
 use base::{Duration, Instant};
+use wire::{ETHERNET_HEADER_BYTES, EtherType, EthernetRepr};
 
 use crate::random::Random;
 
@@ -80,11 +81,21 @@ impl Link {
             }
             let mut frame = frame.clone();
             if random.chance(weather.corruption) {
-                let bit = random.below(frame.len() as u64 * 8) as usize;
-                frame[bit / 8] ^= 1 << (bit % 8);
+                corrupt(&mut frame, random);
             }
             (arrival, frame)
         });
         arrivals.collect()
+    }
+}
+
+/// Flips a bit as bad memory in a router does: behind the Ethernet header, whose own check
+/// a router renews. ARP does not cross routers, and has no checksum to save it.
+fn corrupt(frame: &mut [u8], random: &mut Random) {
+    let is_ipv4 =
+        EthernetRepr::parse(frame).is_ok_and(|header| header.ether_type == EtherType::Ipv4);
+    if let Some(packet) = frame.get_mut(ETHERNET_HEADER_BYTES..).filter(|_| is_ipv4) {
+        let bit = random.below(packet.len() as u64 * 8) as usize;
+        packet[bit / 8] ^= 1 << (bit % 8);
     }
 }

@@ -133,8 +133,18 @@ impl Transfer {
             )
         };
         let [left, right] = &self.programs;
+        let drops = |host: &Host| -> Vec<(&'static str, u64)> {
+            let stats = host.stack.stats();
+            stats
+                .drops
+                .iter()
+                .chain(stats.counts.iter())
+                .filter(|(_, times)| *times > 0)
+                .collect()
+        };
+        let drops = (drops(&world.left), drops(&world.right));
         format!(
-            "at {:?}: {}; {}",
+            "at {:?}: {}; {}; {drops:?}",
             world.now,
             describe(left),
             describe(right)
@@ -215,8 +225,17 @@ impl Program {
                 .expect("an open stream");
             self.is_shut = true;
         }
-        if host.stack.take_error(socket) == Some(Error::TimedOut) && !self.is_shut {
-            self.give_up_attempt(host, socket);
+        match host.stack.take_error(socket) {
+            Some(Error::TimedOut) if !self.is_shut => self.give_up_attempt(host, socket),
+            Some(error) if self.received < self.expected.len() => {
+                panic!(
+                    "{:?} has failed: {error:?} {:?} {:?}",
+                    self.side,
+                    host.stack.info(socket),
+                    host.env.now
+                )
+            }
+            _ => {}
         }
     }
 
@@ -244,7 +263,9 @@ impl Program {
             match result {
                 Ok(0) => {
                     assert_eq!(self.received, self.expected.len(), "the stream ended early");
-                    self.is_ended = self.is_shut;
+                    // A closed connection gives up sooner, so the last byte is waited for.
+                    let is_delivered = host.stack.unsent(socket) == Ok(0);
+                    self.is_ended = self.is_shut && is_delivered;
                     return;
                 }
                 Ok(bytes) => self.received += bytes,
