@@ -62,7 +62,7 @@ fn run_in_one_machine(setup: &Setup, programs: &[PathBuf]) -> Result<(String, St
         .zip(&guests)
         .flat_map(|(host, guest)| ["--add".to_string(), format!("{}:{guest}", host.display())])
         .collect();
-    let mut args: Vec<&str> = vec!["--name", "c-programs"];
+    let mut args: Vec<&str> = vec![];
     args.extend(additions.iter().map(String::as_str));
     args.push(&sequence);
     args.extend(guests.iter().map(String::as_str));
