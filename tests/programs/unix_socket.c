@@ -223,7 +223,8 @@ static ssize_t send_fds(int socket, const char *text, int *fds, int count) {
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control,
                              .msg_controllen = CMSG_SPACE(count * sizeof(int))};
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    *header = (struct cmsghdr){CMSG_LEN(count * sizeof(int)), SOL_SOCKET, SCM_RIGHTS};
+    *header = (struct cmsghdr){.cmsg_len = CMSG_LEN(count * sizeof(int)),
+                               .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
     memcpy(CMSG_DATA(header), fds, count * sizeof(int));
     return sendmsg(socket, &message, 0);
 }
