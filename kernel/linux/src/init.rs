@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 
 use kernel::exec::Arguments;
-use kernel::file::{OpenFile, StatusFlags};
-use kernel::fs::{self, FileType, MountFlags, Walk, kinds, mount, names};
+use kernel::file::StatusFlags;
+use kernel::fs::{self, FileType, HowToOpen, MountFlags, Walk, kinds, mount, names};
 use kernel::task::{self, ExitStatus, current, family};
 use kernel::tty::console;
 use kernel::{Error, Result, sched};
@@ -69,7 +69,11 @@ fn begin(_: usize) -> ! {
             let errno = Errno::from(error);
             klog!("cannot run the program error={}", errno.name());
             let is_missing = errno == Errno::ENOENT;
-            let status = if is_missing { STATUS_NOT_FOUND } else { STATUS_NOT_EXECUTABLE };
+            let status = if is_missing {
+                STATUS_NOT_FOUND
+            } else {
+                STATUS_NOT_EXECUTABLE
+            };
             task::exit_thread(ExitStatus::Exited(status))
         }
     }
@@ -79,7 +83,10 @@ fn prepare(first: &First) -> Result<UserRegs> {
     open_console()?;
     for volume in &first.volumes {
         if let Err(error) = mount_volume(volume) {
-            klog!("volume {} not mounted: {error:?}", volume.path.escape_ascii());
+            klog!(
+                "volume {} not mounted: {error:?}",
+                volume.path.escape_ascii()
+            );
             return Err(error);
         }
     }
@@ -94,7 +101,11 @@ fn prepare(first: &First) -> Result<UserRegs> {
 fn open_console() -> Result<()> {
     const STANDARD_FILES: u32 = 3;
     console::control_session(family::INIT);
-    let open = OpenFile::new(console::open()?, StatusFlags::RDWR);
+    let how = HowToOpen {
+        status: StatusFlags::RDWR,
+        ..HowToOpen::READ
+    };
+    let open = fs::open(None, b"/dev/console", &how)?;
     let files = current().files.get();
     for _ in 0..STANDARD_FILES {
         files.insert(open.clone(), false, 0, STANDARD_FILES)?;
@@ -115,7 +126,9 @@ fn mount_volume(volume: &Volume) -> Result<()> {
 fn make_directories(path: &[u8]) -> Result<()> {
     const MODE: u32 = 0o755;
     for end in (1..=path.len()).filter(|&end| path.get(end).is_none_or(|&byte| byte == b'/')) {
-        let Some(part) = path.get(..end) else { continue };
+        let Some(part) = path.get(..end) else {
+            continue;
+        };
         let spot = fs::resolve_spot(None, part, Walk::empty())?;
         match names::create(&spot, &names::Wanted::new(FileType::Directory, MODE)) {
             Ok(_) | Err(Error::Exists) => {}

@@ -9,9 +9,11 @@ use alloc::sync::Arc;
 use super::{Terminal, TerminalFile, console, pty};
 use crate::dev::{Device, register};
 use crate::error::{Error, Result};
-use crate::file::{FileRef, StatusFlags};
+use crate::file::{FileRef, OpenFile, StatusFlags};
 use crate::fs::names::{Wanted, create, unlink};
-use crate::fs::{FileType, Walk, device_number, device_parts, mount, resolve_spot};
+use crate::fs::{
+    FileType, HowToOpen, Walk, device_number, device_parts, mount, open, resolve_spot,
+};
 
 /// Linux' major numbers of serial ports and of the terminals with special meaning.
 const MAJOR_SERIAL: u32 = 4;
@@ -102,6 +104,15 @@ pub(super) fn remove_node(number: u32) {
     let spot = resolve_spot(Some(&mount::root()), &node_path(number), Walk::empty());
     // A program may have removed it already.
     let _ = spot.and_then(|spot| unlink(&spot));
+}
+
+/// Opens it by its node, so that the opening has a name.
+pub(super) fn open_node(number: u32, status: StatusFlags) -> Result<Arc<OpenFile>> {
+    let how = HowToOpen {
+        status,
+        ..HowToOpen::READ
+    };
+    open(Some(&mount::root()), &node_path(number), &how)
 }
 
 fn node_path(number: u32) -> alloc::vec::Vec<u8> {

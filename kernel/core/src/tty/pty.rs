@@ -103,7 +103,7 @@ impl Master {
     /// Opens the terminal without its name; `flags` are those of open(2).
     fn open_peer(&self, flags: u64) -> Result<usize> {
         let status = StatusFlags::from_bits_truncate(flags as u32);
-        let open = OpenFile::new(self.open_terminal()?, status);
+        let open = devices::open_node(self.number, status)?;
         let me = current();
         let limit = me.process.limits.soft(Resource::Files);
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
