@@ -5,7 +5,7 @@
 use alloc::sync::Arc;
 
 use base::{Instant, VirtAddr};
-use kernel::epoll::{BATCH_EVENTS, Epoll, Event, Trigger, Watch};
+use kernel::epoll::{Epoll, Event, Trigger, Watch};
 use kernel::error::{Error, Restart, Result};
 use kernel::file::{OpenFile, StatusFlags};
 use kernel::poll::Events;
@@ -77,6 +77,8 @@ pub const CALLS: &[Entry] = &[
 
 /// Bytes of a `struct epoll_event`.
 const EVENT_BYTES: usize = 12;
+/// Bytes of the events that are stored in one copy.
+const BATCH_BYTES: usize = 32 * EVENT_BYTES;
 /// Most events that one call may ask for (EP_MAX_EVENTS).
 const EVENTS_MAX: i32 = (i32::MAX as usize / EVENT_BYTES) as i32;
 /// What may come along with EPOLLEXCLUSIVE.
@@ -175,37 +177,46 @@ fn wait_until(call: &Call<'_>, deadline: Instant) -> Outcome {
     }
 }
 
-/// Collects up to `room` events and stores them at `to`, a batch in one copy.
+/// Stores what is ready at `to`, at most `room` events.
 fn deliver(epoll: &Epoll, to: VirtAddr, room: usize) -> Result<usize> {
-    let mut events = [Event::default(); BATCH_EVENTS];
-    let mut done = 0;
-    while done < room {
-        let limit = (room - done).min(BATCH_EVENTS);
-        let count = epoll.collect(events.get_mut(..limit).unwrap_or_default());
-        store(
-            events.get(..count).unwrap_or_default(),
-            to + (done * EVENT_BYTES) as u64,
-        )?;
-        done += count;
-        if count < BATCH_EVENTS {
-            break;
-        }
-    }
-    Ok(done)
+    let mut out = Batch {
+        bytes: [0; BATCH_BYTES],
+        len: 0,
+        to,
+    };
+    let count = epoll.collect(room, |event| out.push(event))?;
+    out.flush()?;
+    Ok(count)
 }
 
-fn store(events: &[Event], to: VirtAddr) -> Result<()> {
-    let mut bytes = [[0; EVENT_BYTES]; BATCH_EVENTS];
-    for (place, event) in bytes.iter_mut().zip(events) {
-        let (bits, data) = place.split_at_mut(4);
-        bits.copy_from_slice(&event.events.bits().to_ne_bytes());
-        data.copy_from_slice(&event.data.to_ne_bytes());
+/// Events on their way to the program, several in one copy.
+struct Batch {
+    bytes: [u8; BATCH_BYTES],
+    len: usize,
+    to: VirtAddr,
+}
+
+impl Batch {
+    fn push(&mut self, event: Event) -> Result<()> {
+        let (bits, data) = (event.events.bits().to_ne_bytes(), event.data.to_ne_bytes());
+        if let Some(place) = self.bytes.get_mut(self.len..self.len + EVENT_BYTES) {
+            let (first, second) = place.split_at_mut(bits.len());
+            first.copy_from_slice(&bits);
+            second.copy_from_slice(&data);
+            self.len += EVENT_BYTES;
+        }
+        if self.len == BATCH_BYTES {
+            self.flush()
+        } else {
+            Ok(())
+        }
     }
-    user::copy_out(
-        bytes
-            .as_flattened()
-            .get(..events.len() * EVENT_BYTES)
-            .unwrap_or_default(),
-        to,
-    )
+
+    fn flush(&mut self) -> Result<()> {
+        let bytes = self.bytes.get(..self.len).unwrap_or_default();
+        user::copy_out(bytes, self.to)?;
+        self.to = self.to + self.len as u64;
+        self.len = 0;
+        Ok(())
+    }
 }

@@ -76,10 +76,11 @@ struct State {
     is_removed: bool,
 }
 
-/// What an entry reports, and of which watch.
+/// What an entry reports.
 pub(super) struct Report {
     pub(super) event: Event,
-    epoch: u32,
+    /// It reports again as long as this is true.
+    pub(super) stays_queued: bool,
 }
 
 impl Entry {
@@ -179,8 +180,32 @@ impl Entry {
         !self.is_queued.swap(true, Ordering::SeqCst)
     }
 
-    /// What to report, now that it is off the ready list; `None` if nothing is true.
+    /// What to report, now that it is off the ready list; `None` if nothing is true. A
+    /// one-shot entry falls silent.
     pub(super) fn report(&self) -> Option<Report> {
+        let (watch, epoch, events) = self.look()?;
+        let event = Event {
+            events,
+            data: watch.data,
+        };
+        let is_one_shot = watch.trigger.contains(Trigger::ONESHOT);
+        if is_one_shot {
+            self.silence(epoch);
+        }
+        let stays_queued = !is_one_shot && !watch.trigger.contains(Trigger::EDGE);
+        Some(Report {
+            event,
+            stays_queued,
+        })
+    }
+
+    /// Whether there is something to report; taken off the ready list as well.
+    pub(super) fn is_ready(&self) -> bool {
+        self.look().is_some()
+    }
+
+    /// The watch, its epoch, and what of it is true; `None` if nothing is.
+    fn look(&self) -> Option<(Watch, u32, Events)> {
         self.is_queued.store(false, Ordering::SeqCst);
         let open = self.open.upgrade()?;
         let (watch, epoch) = {
@@ -191,21 +216,15 @@ impl Entry {
             (state.watch, state.epoch)
         };
         let events = open.file.poll() & watch.interest;
-        let event = Event {
-            events,
-            data: watch.data,
-        };
-        (!events.is_empty()).then_some(Report { event, epoch })
+        (!events.is_empty()).then_some((watch, epoch, events))
     }
 
-    /// Whether it stays on the list after `report`; a one-shot entry falls silent.
-    pub(super) fn stays_queued(&self, report: &Report) -> bool {
+    /// Ends the watch of that epoch; a newer one stays.
+    fn silence(&self, epoch: u32) {
         let mut state = self.state.lock();
-        let is_one_shot = state.watch.trigger.contains(Trigger::ONESHOT);
-        if is_one_shot && state.epoch == report.epoch {
+        if state.epoch == epoch {
             state.watch.interest = Events::empty();
         }
-        !is_one_shot && !state.watch.trigger.contains(Trigger::EDGE)
     }
 }
 

@@ -23,7 +23,6 @@ mod nest;
 mod wait;
 
 pub use entry::{Event, Trigger, Watch};
-pub use wait::BATCH_EVENTS;
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;

@@ -1,38 +1,42 @@
 //! Waiting for a report, and collecting reports.
 
+use core::sync::atomic::Ordering;
+
 use super::{Epoll, Event};
 use crate::error::Result;
 use crate::sync::Wait;
 
-/// Reports collected at once, on the caller's stack.
-pub const BATCH_EVENTS: usize = 32;
-
 impl Epoll {
-    /// Fills `events` from the front with what is ready now; returns how many there are.
+    /// Gives what is ready now, at most `limit` reports, to `give`, which may block;
+    /// returns how many there were.
     ///
     /// Looks at no entry twice: a level-triggered one that goes back to the end of the
     /// list is for the next call.
-    pub fn collect(&self, events: &mut [Event]) -> usize {
-        let mut filled = 0;
-        let mut to_look_at = self.ready.lock().len();
+    pub fn collect(
+        &self,
+        limit: usize,
+        mut give: impl FnMut(Event) -> Result<()>,
+    ) -> Result<usize> {
+        let mut given = 0;
+        let mut to_look_at = self.ready_count.load(Ordering::SeqCst);
         while to_look_at != 0
-            && let Some(place) = events.get_mut(filled)
+            && given < limit
             && let Some(entry) = self.pop()
         {
             to_look_at -= 1;
             let Some(report) = entry.report() else {
                 continue;
             };
-            *place = report.event;
-            filled += 1;
-            if entry.stays_queued(&report) && entry.requeue() {
+            if report.stays_queued && entry.requeue() {
                 self.push(entry);
             }
+            give(report.event)?;
+            given += 1;
         }
-        if filled != 0 && self.may_be_ready() {
+        if given != 0 && self.may_be_ready() {
             self.waiters.wake_one();
         }
-        filled
+        Ok(given)
     }
 
     /// Waits until something may be ready, by the rules of `how`.
@@ -42,10 +46,9 @@ impl Epoll {
 
     /// Whether an entry is ready, for who watches this epoll; drops those that are not.
     pub(super) fn has_ready(&self) -> bool {
-        let to_look_at = self.ready.lock().len();
-        for _ in 0..to_look_at {
+        for _ in 0..self.ready_count.load(Ordering::SeqCst) {
             let Some(entry) = self.pop() else { break };
-            if entry.report().is_some() {
+            if entry.is_ready() {
                 if entry.requeue() {
                     self.push(entry);
                 }
