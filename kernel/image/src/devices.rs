@@ -15,6 +15,7 @@ use mach::klog;
 use mach::mem::DmaMemory;
 use mach::sync::Once;
 use virtio::{InterruptRegisters, Kind, MmioTransport, NO_VECTOR, PciTransport, Transport};
+use virtio_9p::Virtio9p;
 use virtio_net::VirtioNet;
 
 /// MSI-X entry of the only interrupt that a device raises.
@@ -152,6 +153,7 @@ fn softirq_of(kind: Kind) -> Option<Softirq> {
 fn start_device(transport: Transport, vector: u16) {
     match transport.kind() {
         Kind::Net => start_net(transport, vector),
+        Kind::NineP => start_volume(transport, vector),
         kind => klog!("no driver for {kind:?}"),
     }
 }
@@ -160,5 +162,12 @@ fn start_net(transport: Transport, vector: u16) {
     match VirtioNet::new(transport, &DmaMemory, kernel::net::packet_pool(), vector) {
         Ok(port) => kernel::net::attach(Box::new(port)),
         Err(error) => klog!("network card not started: {error:?}"),
+    }
+}
+
+fn start_volume(transport: Transport, vector: u16) {
+    match Virtio9p::new(transport, DmaMemory, vector) {
+        Ok(channel) => kernel::fs::ninep::attach(Box::new(channel)),
+        Err(error) => klog!("volume not started: {error:?}"),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::kinds::{self, Kind};
 use super::tmpfs::{self, Tmpfs, UnpackError};
-use super::{FileSystem, FileType, MountFlags, New, Path, devices, mount, proc, sys};
+use super::{FileSystem, FileType, MountFlags, New, Path, devices, mount, ninep, proc, sys};
 use crate::dev;
 use crate::error::{Error, Result};
 
@@ -40,6 +40,11 @@ pub fn mount_all(archive: &'static [u8]) -> core::result::Result<(), UnpackError
             name: "sysfs",
             nodev: true,
             make: sys::make,
+        },
+        Kind {
+            name: "9p",
+            nodev: true,
+            make: ninep::make,
         },
     ] {
         kinds::register(kind);

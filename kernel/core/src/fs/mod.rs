@@ -27,6 +27,7 @@ pub mod memfd;
 mod metadata;
 pub mod mount;
 pub mod names;
+pub mod ninep;
 pub mod notify;
 mod open;
 pub mod proc;

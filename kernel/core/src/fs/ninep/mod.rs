@@ -1,0 +1,65 @@
+//! Folders of the host (`sietch run -v`), by the 9P protocol.
+//!
+//! ```text
+//! node.rs    an inode: names, attributes           file.rs   its bytes, its mapped pages
+//!     └──────────── volume.rs   fids, nodes by identity ────────────┘
+//!                       └── link.rs   a request under way, its thread asleep
+//!                               └── ninep::Channel   the device's driver
+//! ```
+//!
+//! The host may change the folder at any time, so nothing is remembered that the host
+//! can be asked for: names and attributes are looked up each time, reads go to the host,
+//! writes go through to it before they return. Only pages that a program has mapped
+//! are kept: reads and writes see them, `msync`, `fsync` and `close` bring them home.
+//!
+//! A file that is open keeps an open file on the host, and so survives its removal.
+//!
+//! Lock order: a node's `writing`, its `open`, then spin locks; requests are never made
+//! under a spin lock.
+
+mod answer;
+mod file;
+mod link;
+mod node;
+mod volume;
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use mach::sync::Spin;
+use ninep::Channel;
+
+use super::FileSystem;
+use crate::error::{Error, Result};
+use crate::sched::{Softirq, Work, register_softirq};
+use link::Link;
+use volume::Volume;
+
+/// The channels of all volumes.
+static LINKS: Spin<Vec<Arc<Link>>> = Spin::new(Vec::new());
+
+/// Takes a volume's channel, whose interrupt raises [`Softirq::Volume`]; at boot.
+pub fn attach(channel: Box<dyn Channel + Send>) {
+    LINKS.lock().push(Arc::new(Link::new(channel)));
+    register_softirq(Softirq::Volume, Work { run: complete_all, prepare_idle });
+}
+
+fn links() -> Vec<Arc<Link>> {
+    LINKS.lock().clone()
+}
+
+fn complete_all() {
+    links().iter().for_each(|link| link.complete());
+}
+
+/// Replies raise an interrupt as soon as a request is sent, so a CPU may always halt.
+fn prepare_idle() -> bool {
+    true
+}
+
+/// The file system of the volume called `tag`, for mount(2).
+pub fn make(tag: &[u8], _options: &[u8]) -> Result<Arc<dyn FileSystem>> {
+    let link = links().into_iter().find(|link| link.is_called(tag));
+    Ok(Volume::open(link.ok_or(Error::WrongDevice)?)?)
+}

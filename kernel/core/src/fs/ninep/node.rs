@@ -1,0 +1,354 @@
+//! An inode of the host: its names and attributes are asked for each time.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use mach::sync::Spin;
+use ninep::{Attributes, Fid, Qid, Request, SetAttributes, SetTime, Time};
+
+use super::answer::{Answer, Name};
+use super::volume::{Handle, Volume};
+use crate::error::{Error, Result};
+use crate::file::FileRef;
+use crate::fs::inode::{DirEntry, Emit};
+use crate::fs::locks::FileLocks;
+use crate::fs::{
+    Attachment, Change, FileType, Inode, InodeRef, Metadata, New, Timestamp, device_parts,
+};
+use crate::mm::Page;
+use crate::sync::Mutex;
+
+/// Open flags and unlink flags, in Linux' numbers as the protocol wants them.
+const RDONLY: u32 = 0;
+const RDWR: u32 = 2;
+const DIRECTORY: u32 = 0o200000;
+const REMOVE_DIRECTORY: u32 = 0x200;
+
+const MODE_BITS: u32 = 0o7777;
+
+/// A file, directory or link of the host.
+pub(super) struct Node {
+    pub(super) volume: Arc<Volume>,
+    handle: Handle,
+    qid: Qid,
+    kind: FileType,
+    /// The same file, open on the host; from the first opening on.
+    open: Mutex<Option<Arc<Handle>>>,
+    /// Held while bytes or size change, and while a page is filled.
+    pub(super) writing: Mutex<()>,
+    /// Pages that programs have mapped.
+    pub(super) pages: Spin<BTreeMap<u64, Page>>,
+    /// Pages that programs may have stored to.
+    pub(super) dirty: Spin<BTreeSet<u64>>,
+    locks: FileLocks,
+    attachment: Attachment,
+}
+
+impl Node {
+    pub(super) fn new(
+        volume: &Arc<Volume>,
+        handle: Handle,
+        attributes: &Attributes,
+    ) -> Result<Arc<Self>> {
+        let kind = FileType::from_mode(attributes.mode).ok_or(Error::Io)?;
+        Ok(Arc::new(Self {
+            volume: volume.clone(),
+            handle,
+            qid: attributes.qid,
+            kind,
+            open: Mutex::new(None),
+            writing: Mutex::new(()),
+            pages: Spin::new(BTreeMap::new()),
+            dirty: Spin::new(BTreeSet::new()),
+            locks: FileLocks::default(),
+            attachment: Attachment::default(),
+        }))
+    }
+
+    /// Whether these are attributes of this file.
+    pub(super) fn is(&self, attributes: &Attributes) -> bool {
+        let same_kind = FileType::from_mode(attributes.mode) == Some(self.kind);
+        same_kind && attributes.qid.path == self.qid.path
+    }
+
+    pub(super) fn fid(&self) -> Fid {
+        self.handle.fid()
+    }
+
+    /// The open file on the host; opened for writing too, if that is allowed.
+    pub(super) fn opened(&self) -> Result<Arc<Handle>> {
+        let mut open = self.open.lock();
+        if let Some(handle) = &*open {
+            return Ok(handle.clone());
+        }
+        let handle = Arc::new(self.volume.duplicate(&self.handle)?);
+        let lopen = |flags| {
+            self.volume.call(&Request::Lopen {
+                fid: handle.fid(),
+                flags,
+            })
+        };
+        if self.kind == FileType::Directory {
+            lopen(RDONLY | DIRECTORY)?;
+        } else if let Err(error) = lopen(RDWR) {
+            match error {
+                Error::AccessDenied | Error::ReadOnly | Error::TextBusy => lopen(RDONLY)?,
+                error => return Err(error),
+            };
+        }
+        *open = Some(handle.clone());
+        Ok(handle)
+    }
+
+    /// What the host says of the file, even if it has no name any more.
+    pub(super) fn attributes(&self) -> Result<Attributes> {
+        let open = self.open.lock().clone();
+        let fid = open.map_or(self.fid(), |handle| handle.fid());
+        self.volume.attributes(fid)
+    }
+
+    pub(super) fn read_metadata(&self) -> Result<Metadata> {
+        let found = self.attributes()?;
+        let device = self.volume.device;
+        let mut metadata = Metadata::new(device, found.qid.path, self.kind, found.mode & MODE_BITS);
+        metadata.links = u32::try_from(found.links).unwrap_or(u32::MAX);
+        metadata.uid = found.uid;
+        metadata.gid = found.gid;
+        metadata.node = found.device;
+        metadata.size = found.size;
+        metadata.blocks = found.blocks;
+        metadata.accessed = timestamp(found.accessed);
+        metadata.modified = timestamp(found.modified);
+        metadata.changed = timestamp(found.changed);
+        metadata.created = metadata.changed;
+        Ok(metadata)
+    }
+
+    pub(super) fn set(&self, set: SetAttributes) -> Result<()> {
+        self.volume
+            .call(&Request::Setattr {
+                fid: self.fid(),
+                set,
+            })
+            .map(drop)
+    }
+
+    /// `inode` as a node of this volume.
+    fn own<'a>(&self, inode: &'a InodeRef) -> Result<&'a Self> {
+        let node: Option<&Self> = inode.as_any().downcast_ref();
+        node.filter(|node| Arc::ptr_eq(&node.volume, &self.volume))
+            .ok_or(Error::CrossDevice)
+    }
+
+    fn create_file(&self, name: &[u8], new: &New<'_>) -> Result<()> {
+        // The fid of the directory becomes that of the open file.
+        let handle = self.volume.duplicate(&self.handle)?;
+        let (fid, mode, gid) = (handle.fid(), new.mode & MODE_BITS, new.gid);
+        self.volume
+            .call(&Request::Lcreate {
+                fid,
+                name,
+                flags: RDWR,
+                mode,
+                gid,
+            })
+            .map(drop)
+    }
+
+    fn names(&self, offset: u64) -> Result<Vec<Name>> {
+        let fid = self.opened()?.fid();
+        let count = self.volume.io_bytes() as u32;
+        match self.volume.call(&Request::Readdir { fid, offset, count })? {
+            Answer::Names(names) => Ok(names),
+            _ => Err(Error::Io),
+        }
+    }
+}
+
+fn timestamp(time: Time) -> Timestamp {
+    const NANOS_MAX: u64 = 999_999_999;
+    Timestamp {
+        seconds: time.seconds as i64,
+        nanos: time.nanos.min(NANOS_MAX) as u32,
+    }
+}
+
+fn set_time(time: Timestamp) -> SetTime {
+    SetTime::To(Time {
+        seconds: time.seconds as u64,
+        nanos: u64::from(time.nanos),
+    })
+}
+
+impl Inode for Node {
+    fn kind(&self) -> FileType {
+        self.kind
+    }
+
+    /// Opens the file on the host, so that it survives its removal.
+    fn open(&self) -> Option<Result<FileRef>> {
+        match self.kind {
+            FileType::Regular => self.opened().err().map(Err),
+            _ => None,
+        }
+    }
+
+    fn change(&self, change: &Change) -> Result<()> {
+        self.set(SetAttributes {
+            mode: change.mode.map(|mode| mode & MODE_BITS),
+            uid: change.uid,
+            gid: change.gid,
+            size: None,
+            accessed: change.accessed.map(set_time),
+            modified: change.modified.map(set_time),
+        })
+    }
+
+    fn lookup(&self, name: &[u8]) -> Result<InodeRef> {
+        if self.kind != FileType::Directory {
+            return Err(Error::NotDirectory);
+        }
+        Ok(self.volume.lookup(&self.handle, name)?)
+    }
+
+    fn create(&self, name: &[u8], new: &New<'_>) -> Result<InodeRef> {
+        let (dir, gid, mode) = (self.fid(), new.gid, new.mode & MODE_BITS);
+        let (major, minor) = device_parts(new.device);
+        let node_mode = new.kind as u32 | mode;
+        let request = match new.kind {
+            FileType::Regular => {
+                self.create_file(name, new)?;
+                return self.lookup(name);
+            }
+            FileType::Directory => Request::Mkdir {
+                dir,
+                name,
+                mode,
+                gid,
+            },
+            FileType::Symlink => Request::Symlink {
+                dir,
+                name,
+                target: new.target,
+                gid,
+            },
+            _ => Request::Mknod {
+                dir,
+                name,
+                mode: node_mode,
+                major,
+                minor,
+                gid,
+            },
+        };
+        self.volume.call(&request)?;
+        self.lookup(name)
+    }
+
+    fn link(&self, name: &[u8], target: &InodeRef) -> Result<()> {
+        let fid = self.own(target)?.fid();
+        self.volume
+            .call(&Request::Link {
+                dir: self.fid(),
+                fid,
+                name,
+            })
+            .map(drop)
+    }
+
+    fn unlink(&self, name: &[u8]) -> Result<()> {
+        self.volume
+            .call(&Request::Unlinkat {
+                dir: self.fid(),
+                name,
+                flags: 0,
+            })
+            .map(drop)
+    }
+
+    fn rmdir(&self, name: &[u8]) -> Result<()> {
+        let flags = REMOVE_DIRECTORY;
+        self.volume
+            .call(&Request::Unlinkat {
+                dir: self.fid(),
+                name,
+                flags,
+            })
+            .map(drop)
+    }
+
+    fn rename(&self, name: &[u8], to: &InodeRef, to_name: &[u8], exchange: bool) -> Result<()> {
+        if exchange {
+            return Err(Error::Invalid);
+        }
+        let to = self.own(to)?.fid();
+        let request = Request::Renameat {
+            from: self.fid(),
+            name,
+            to,
+            new_name: to_name,
+        };
+        self.volume.call(&request).map(drop)
+    }
+
+    fn list(&self, cursor: u64, emit: Emit<'_>) -> Result<()> {
+        let mut cursor = cursor;
+        loop {
+            let names = self.names(cursor)?;
+            let Some(last) = names.last().map(|name| name.next) else {
+                return Ok(());
+            };
+            for entry in names.iter().filter(|entry| is_listed(&entry.name)) {
+                let kind = FileType::from_mode(u32::from(entry.kind) << 12);
+                let kind = kind.unwrap_or(FileType::Regular);
+                let (name, number, next) = (&entry.name[..], entry.number, entry.next);
+                if !emit(DirEntry {
+                    name,
+                    number,
+                    kind,
+                    next,
+                }) {
+                    return Ok(());
+                }
+            }
+            // A server whose cursor stands still would keep us here for ever.
+            if last == cursor {
+                return Ok(());
+            }
+            cursor = last;
+        }
+    }
+
+    fn read_link(&self) -> Result<Vec<u8>> {
+        match self.volume.call(&Request::Readlink { fid: self.fid() })? {
+            Answer::Data(target) => Ok(target),
+            _ => Err(Error::Io),
+        }
+    }
+
+    fn truncate(&self, size: u64) -> Result<()> {
+        self.resize(size)
+    }
+
+    fn sync(&self, data_only: bool) -> Result<()> {
+        self.write_back(0..u64::MAX)?;
+        let fid = self.opened()?.fid();
+        self.volume
+            .call(&Request::Fsync { fid, data_only })
+            .map(drop)
+    }
+
+    fn locks(&self) -> Option<&FileLocks> {
+        Some(&self.locks)
+    }
+
+    fn attachment(&self) -> Option<&Attachment> {
+        Some(&self.attachment)
+    }
+}
+
+/// Whether a name is one that listings of an inode show.
+fn is_listed(name: &[u8]) -> bool {
+    !matches!(name, b"" | b"." | b"..") && !name.contains(&b'/')
+}
