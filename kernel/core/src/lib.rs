@@ -27,6 +27,7 @@ pub mod futex;
 pub mod io;
 pub mod ipc;
 pub mod mm;
+pub mod names;
 pub mod net;
 pub mod poll;
 pub mod random;

@@ -79,7 +79,9 @@ fn address() -> Config {
 
 fn start_program(run: Run) {
     if let Some(name) = options::value("hostname") {
-        linux::set_host_name(&alloc::string::String::from_utf8_lossy(&name));
+        if kernel::names::HOST.set(&name).is_err() {
+            klog!("the name of the machine is too long");
+        }
     }
     let path = options::value("init").or_else(|| run.arguments.first().cloned());
     let first = First {

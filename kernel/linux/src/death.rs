@@ -70,6 +70,12 @@ fn place(process: &Process, ip: u64) -> String {
 /// Process 1 has ended: reports, and turns the machine off.
 fn end_machine(process: &Process, status: ExitStatus) {
     missing::report();
+    if let Err(error) = kernel::fs::mount::sync_all() {
+        mach::klog!(
+            "data may be lost error={}",
+            crate::errno::Errno::from(error).name()
+        );
+    }
     match status {
         ExitStatus::Exited(status) => mach::power::off(i32::from(status)),
         ExitStatus::Killed(signal) => {

@@ -74,6 +74,5 @@ mod xattr;
 pub use call::{Arg, Call, Entry, Outcome};
 pub use dispatch::syscall;
 pub use init::{First, Volume, start_init};
-pub use sysinfo::set_host_name;
 pub use trap::init;
 pub use errno::Errno;

@@ -1,13 +1,13 @@
 //! What the system is: uname, sysinfo, host name; and calls that only refuse.
 
 use base::PAGE_BYTES;
+use kernel::names::{self, Changeable, NAME_BYTES_MAX};
 use kernel::task::{self, Capability};
 use kernel::user;
 use linux_raw_sys::general::{
     __NR_personality, __NR_ptrace, __NR_seccomp, __NR_setdomainname, __NR_sethostname,
     __NR_sysinfo, __NR_syslog, __NR_uname,
 };
-use mach::sync::Spin;
 
 use crate::call::{Arg, Call, Entry, Outcome};
 use crate::errno::Errno;
@@ -30,13 +30,13 @@ pub const CALLS: &[Entry] = &[
         number: __NR_sethostname,
         name: "sethostname",
         args: &[Arg::Buffer, Arg::Size],
-        handler: |call| set(call, &HOST_NAME),
+        handler: |call| set(call, &names::HOST),
     },
     Entry {
         number: __NR_setdomainname,
         name: "setdomainname",
         args: &[Arg::Buffer, Arg::Size],
-        handler: |call| set(call, &DOMAIN_NAME),
+        handler: |call| set(call, &names::DOMAIN),
     },
     Entry {
         number: __NR_personality,
@@ -64,66 +64,40 @@ pub const CALLS: &[Entry] = &[
     },
 ];
 
-/// Bytes of each name, the final zero included.
-const NAME_BYTES: usize = 65;
-const NAMES: usize = 6;
-type HostName = [u8; NAME_BYTES];
+/// Bytes of each name in memory, the final zero included.
+const FIELD_BYTES: usize = NAME_BYTES_MAX + 1;
+const FIELDS: usize = 6;
 
-const fn name(text: &str) -> HostName {
-    let mut name = [0; NAME_BYTES];
-    let bytes = text.as_bytes();
-    let mut index = 0;
-    while index < bytes.len() && index < NAME_BYTES - 1 {
-        name[index] = bytes[index];
-        index += 1;
+fn field(name: &[u8]) -> [u8; FIELD_BYTES] {
+    let mut field = [0; FIELD_BYTES];
+    for (place, &byte) in field.iter_mut().take(NAME_BYTES_MAX).zip(name) {
+        *place = byte;
     }
-    name
-}
-
-/// The release that programs see: what we offer is about Linux 6.12.
-pub const RELEASE: &str = "6.12.0-sietch";
-/// The version that programs see.
-pub const VERSION: &str = "#1 SMP PREEMPT_DYNAMIC Sietch";
-
-static HOST_NAME: Spin<HostName> = Spin::new(name("sietch"));
-static DOMAIN_NAME: Spin<HostName> = Spin::new(name("(none)"));
-
-/// The name of this machine, without its final zeros.
-pub fn host_name() -> alloc::vec::Vec<u8> {
-    let name = *HOST_NAME.lock();
-    name.into_iter().take_while(|&byte| byte != 0).collect()
-}
-
-/// Gives the machine its name.
-pub fn set_host_name(text: &str) {
-    *HOST_NAME.lock() = name(text);
+    field
 }
 
 /// `struct utsname`: system, node, release, version, machine, domain.
 fn uname(call: &mut Call<'_>) -> Outcome {
-    let names: [HostName; NAMES] = [
-        const { name("Linux") },
-        *HOST_NAME.lock(),
-        const { name(RELEASE) },
-        const { name(VERSION) },
-        const { name("x86_64") },
-        *DOMAIN_NAME.lock(),
+    let fields: [[u8; FIELD_BYTES]; FIELDS] = [
+        field(names::SYSTEM.as_bytes()),
+        field(&names::HOST.get()),
+        field(names::RELEASE.as_bytes()),
+        field(names::VERSION.as_bytes()),
+        field(names::MACHINE.as_bytes()),
+        field(&names::DOMAIN.get()),
     ];
-    user::write(call.addr(0), names)?;
+    user::write(call.addr(0), fields)?;
     Ok(0)
 }
 
-fn set(call: &Call<'_>, place: &Spin<HostName>) -> Outcome {
+fn set(call: &Call<'_>, place: &Changeable) -> Outcome {
     call.thread
         .credentials
         .with(|who| who.require(Capability::SysAdmin))?;
-    let mut name = [0; NAME_BYTES];
-    let len = call.size(1);
-    if len >= NAME_BYTES {
-        return Err(Errno::EINVAL);
-    }
-    user::copy_in(call.addr(0), name.get_mut(..len).ok_or(Errno::EINVAL)?)?;
-    *place.lock() = name;
+    let mut name = [0; NAME_BYTES_MAX];
+    let name = name.get_mut(..call.size(1)).ok_or(Errno::EINVAL)?;
+    user::copy_in(call.addr(0), name)?;
+    place.set(name)?;
     Ok(0)
 }
 

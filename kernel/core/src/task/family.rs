@@ -19,7 +19,9 @@ use mach::sync::{Once, Spin};
 
 use super::{Change, ExitStatus, Pid, Process, Report, Usage, release_id};
 use crate::error::{Error, Result};
-use crate::signal::{ActionFlags, Handler, Info, Origin, Signal, code, send_to_process};
+use crate::signal::{
+    ActionFlags, Handler, Info, Origin, Signal, code, send_to_process, send_to_thread,
+};
 
 /// The number of the first process.
 pub const INIT: Pid = 1;
@@ -304,6 +306,7 @@ fn give_children_away(process: &Process) -> Vec<Pid> {
     let own_group = family.get(&id).map_or(0, |member| member.group);
     let mut groups = Vec::new();
     let mut dead = Vec::new();
+    let mut bereaved = Vec::new();
     for (&child, member) in family.iter_mut().filter(|(_, member)| member.parent == id) {
         member.parent = reaper;
         member.adopted = true;
@@ -311,6 +314,8 @@ fn give_children_away(process: &Process) -> Vec<Pid> {
         groups.push(member.group);
         if member.ended.is_some() {
             dead.push(child);
+        } else {
+            bereaved.push(member.process.clone());
         }
     }
     groups.push(own_group);
@@ -318,6 +323,7 @@ fn give_children_away(process: &Process) -> Vec<Pid> {
     groups.dedup();
     let heir = family.get(&reaper).map(|member| member.process.clone());
     drop(family);
+    bereaved.iter().for_each(|process| tell_bereaved(process));
     if let Some(heir) = heir {
         for child in dead {
             if death_rules(child, &heir).1 {
@@ -327,6 +333,17 @@ fn give_children_away(process: &Process) -> Vec<Pid> {
         heir.children_changed.wake_all();
     }
     groups
+}
+
+/// Sends the signals that threads asked for at their parent's end (PR_SET_PDEATHSIG).
+fn tell_bereaved(process: &Process) {
+    for thread in process.threads() {
+        let number = thread.parent_death_signal.load(Ordering::Relaxed);
+        if let Some(signal) = Signal::new(number) {
+            // A full queue loses real-time signals, as in Linux.
+            let _ = send_to_thread(&thread, Info::kernel(signal));
+        }
+    }
 }
 
 fn reaper_of(family: &BTreeMap<Pid, Member>, id: Pid) -> Pid {

@@ -2,7 +2,6 @@
 //! written is accepted and kept.
 
 use alloc::string::String;
-use alloc::vec::Vec;
 use core::fmt::{Result, Write};
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,6 +9,7 @@ use mach::sync::Spin;
 
 use crate::error::{self, Error};
 use crate::fs::pseudo::Entry;
+use crate::names;
 
 /// A fact that never changes.
 macro_rules! fact {
@@ -94,33 +94,12 @@ fn parse(bytes: &[u8]) -> error::Result<u64> {
     text.trim().parse().map_err(|_| Error::Invalid)
 }
 
-static HOSTNAME: Spin<Option<Vec<u8>>> = Spin::new(None);
-/// The longest name of a host (Linux' __NEW_UTS_LEN).
-pub const HOSTNAME_BYTES_MAX: usize = 64;
-
-/// The machine's name.
-pub fn host_name() -> Vec<u8> {
-    HOSTNAME
-        .lock()
-        .clone()
-        .unwrap_or_else(|| b"sietch".to_vec())
-}
-
-/// Names the machine.
-pub fn set_host_name(name: &[u8]) -> error::Result<()> {
-    if name.len() > HOSTNAME_BYTES_MAX {
-        return Err(Error::Invalid);
-    }
-    *HOSTNAME.lock() = Some(name.to_vec());
-    Ok(())
-}
-
 fn hostname(text: &mut String) -> Result {
-    writeln!(text, "{}", String::from_utf8_lossy(&host_name()))
+    writeln!(text, "{}", String::from_utf8_lossy(&names::HOST.get()))
 }
 
 fn set_hostname(bytes: &[u8]) -> error::Result<()> {
-    set_host_name(bytes.trim_ascii_end())
+    names::HOST.set(bytes.trim_ascii_end())
 }
 
 /// One number for the life of the system.
