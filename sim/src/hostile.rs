@@ -304,7 +304,8 @@ impl Siege {
                 continue;
             };
             let payload = packet.len() - ip.header().len() - tcp.header_len();
-            let controls = tcp.flags().0 & 1 + (tcp.flags().0 >> 1 & 1);
+            let flags = tcp.flags();
+            let controls = u8::from(flags.has(TcpFlags::SYN)) + u8::from(flags.has(TcpFlags::FIN));
             let heard = Heard {
                 local_port: tcp.src_port(),
                 remote_port: tcp.dst_port(),

@@ -38,7 +38,7 @@ impl Stack {
             is_offered = true;
             fill(space)
         });
-        if sent < max {
+        if sent < max || !tcb.is_roomy() {
             tcb.starve();
         }
         if sent == 0 {
@@ -63,7 +63,7 @@ impl Stack {
         let tcb = self.sockets.tcp_mut(id)?;
         tcb.check_sendable()?;
         let sent = tcb.write_chain(bytes);
-        if !bytes.is_empty() {
+        if !bytes.is_empty() || !tcb.is_roomy() {
             tcb.starve();
         }
         if sent == 0 && !bytes.is_empty() {

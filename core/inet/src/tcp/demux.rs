@@ -298,7 +298,7 @@ impl Tcb {
         self.parent == Some(listener)
     }
 
-    /// Notes that a program waits for room.
+    /// Notes that a program may wait for room: it is woken when there is some again.
     pub(crate) fn starve(&mut self) {
         self.sender.is_starved = true;
     }

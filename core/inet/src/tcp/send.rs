@@ -157,7 +157,7 @@ impl Tcb {
     }
 
     /// Whether it is worth waking a program that wants to send.
-    pub(super) fn is_roomy(&self) -> bool {
+    pub(crate) fn is_roomy(&self) -> bool {
         self.send_room() >= (self.options.send_buffer as usize / 3).max(1)
     }
 
