@@ -3,7 +3,6 @@
 use super::kinds::{self, Kind};
 use super::tmpfs::{self, Tmpfs, UnpackError};
 use super::{FileSystem, FileType, MountFlags, New, Path, devices, mount, ninep, proc, sys};
-use crate::dev;
 use crate::error::{Error, Result};
 
 /// Directories that exist in any case: name and mode.
@@ -17,9 +16,8 @@ const DIRECTORIES: [(&str, u32); 6] = [
 ];
 
 /// Mounts the root, filled from the boot image `archive`, and what every program expects
-/// below it. Once, before any program.
+/// below it. Once, after the devices are registered and before any program.
 pub fn mount_all(archive: &'static [u8]) -> core::result::Result<(), UnpackError> {
-    dev::init();
     for kind in [
         Kind {
             name: "tmpfs",

@@ -1,8 +1,8 @@
 //! /proc: the system and its processes as files (proc(5)).
 //!
-//! What is always there stands in one table, path by path ([`system`], [`sysctl`], and
-//! what `net` adds); a process' files stand in another ([`task`]). To add a file means to
-//! add a line and a function that writes its text.
+//! What is always there stands in one table, path by path ([`system`], [`sysctl`],
+//! [`net`]); a process' files stand in another ([`task`]). To add a file means to add a
+//! line and a function that writes its text.
 //!
 //! Names are not cached: processes come and go.
 
@@ -10,6 +10,7 @@ mod descriptors;
 mod list;
 mod memory;
 mod mounts;
+mod net;
 mod root;
 mod status;
 pub mod sysctl;
@@ -63,6 +64,7 @@ pub fn make(_source: &[u8], _options: &[u8]) -> Result<Arc<dyn FileSystem>> {
     let system = SYSTEM.call_once(|| {
         add(system::ENTRIES);
         add(sysctl::ENTRIES);
+        add(net::ENTRIES);
         Arc::new(Procfs { device: next_device() })
     });
     Ok(system.clone())

@@ -3,7 +3,7 @@
 //! A [`Table`] lists paths with their generators; the directories between follow from the
 //! paths. A [`TextFile`] asks its generator when it is read from the start, so an opening
 //! sees one consistent text; a program that reads it again from offset 0 sees a new one.
-//! Any part of the kernel may add paths to a table (`net` does).
+//! Any part of the kernel may add paths to a table.
 
 mod directory;
 mod link;
