@@ -38,8 +38,6 @@ pub const CALLS: &[Entry] = &[
 /// Bytes of a `struct pollfd`, and where its answer lies.
 const POLLFD_BYTES: usize = 8;
 const ANSWER_OFFSET: u64 = 6;
-/// Files that one call may name, whatever the limit of descriptors.
-const FILES_MAX: usize = 1 << 20;
 /// Entries that are read at once, on the stack.
 const BATCH_ENTRIES: usize = 32;
 
@@ -58,7 +56,7 @@ fn ppoll(call: &mut Call<'_>) -> Outcome {
 
 fn poll_until(call: &Call<'_>, deadline: Instant) -> Outcome {
     let (at, count) = (call.addr(0), call.size(1));
-    if count > FILES_MAX {
+    if count > call.fd_limit() as usize {
         return Err(Errno::EINVAL);
     }
     let mut files = read_files(call, at, count)?;

@@ -15,6 +15,7 @@ use super::{address, control, socket_of};
 use crate::call::{Arg, Call, Entry, Outcome};
 use crate::deadline;
 use crate::errno::Errno;
+use crate::iovec::{self, TRANSFER_BYTES_MAX};
 
 const ARGS: &[Arg] = &[Arg::Fd, Arg::Address, Arg::Flags];
 const MANY_ARGS: &[Arg] = &[Arg::Fd, Arg::Address, Arg::Size, Arg::Flags, Arg::Address];
@@ -100,10 +101,7 @@ impl Buffers {
         if count == 1 {
             return Ok(Self::One(read_buffer(at)?));
         }
-        let ranges: Result<Vec<_>> = (0..count)
-            .map(|index| read_buffer(at + index * 16))
-            .collect();
-        Ok(Self::Many(ranges?))
+        Ok(Self::Many(iovec::read_ranges(at, count as usize)?))
     }
 
     fn source(&self) -> Source<'static> {
@@ -128,7 +126,7 @@ fn read_buffer(at: VirtAddr) -> Result<UserRange> {
     }
     Ok(UserRange {
         start: VirtAddr(start),
-        len: len as usize,
+        len: (len as usize).min(TRANSFER_BYTES_MAX),
     })
 }
 

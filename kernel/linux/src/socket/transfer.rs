@@ -7,6 +7,7 @@ use linux_raw_sys::general::{__NR_recvfrom, __NR_sendto};
 
 use super::{address, socket_of};
 use crate::call::{Arg, Call, Entry, Outcome};
+use crate::iovec::TRANSFER_BYTES_MAX;
 
 const ARGS: &[Arg] = &[
     Arg::Fd,
@@ -54,7 +55,7 @@ fn sendto(call: &mut Call<'_>) -> Outcome {
         Some(at) => Some(address::read(at, call.uint(5))?),
         None => None,
     };
-    let from = &mut Source::user(call.addr(1), call.size(2));
+    let from = &mut Source::user(call.addr(1), call.size(2).min(TRANSFER_BYTES_MAX));
     let message = Message {
         from,
         to: name.as_ref(),
@@ -67,7 +68,10 @@ fn recvfrom(call: &mut Call<'_>) -> Outcome {
     let open = call.file(0)?;
     let socket = socket_of(&open)?;
     let flags = flags(call.uint(3), &open);
-    let received = socket.receive(&mut Sink::user(call.addr(1), call.size(2)), flags)?;
+    let received = socket.receive(
+        &mut Sink::user(call.addr(1), call.size(2).min(TRANSFER_BYTES_MAX)),
+        flags,
+    )?;
     address::write_with_len(call.optional_addr(4), call.addr(5), received.from.as_ref())?;
     Ok(received_len(&received, flags))
 }
