@@ -101,8 +101,11 @@ impl<O: Clone + PartialEq> AreaMap<O> {
             return Err(TooManyAreas);
         }
         let range = area.start..area.end;
-        self.put(area);
-        self.merge_at(range.start);
+        self.bytes += area.bytes();
+        match self.before(range.start) {
+            Some(before) if before.joins(&area) => before.end = area.end,
+            _ => drop(self.areas.insert(area.start, area)),
+        }
         self.merge_at(range.end);
         Ok(())
     }
@@ -110,11 +113,10 @@ impl<O: Clone + PartialEq> AreaMap<O> {
     /// Takes everything in `range` out; what was there comes back, cut to the range.
     pub fn remove(&mut self, range: Range<VirtAddr>) -> Result<Vec<Area<O>>, TooManyAreas> {
         self.split_ends(&range)?;
-        let starts: Vec<_> = self.areas.range(range).map(|(&start, _)| start).collect();
-        Ok(starts
-            .into_iter()
-            .filter_map(|start| self.take(start))
-            .collect())
+        let inside = self.areas.extract_if(range, |_, _| true);
+        let removed: Vec<_> = inside.map(|(_, area)| area).collect();
+        self.bytes -= removed.iter().map(Area::bytes).sum::<u64>();
+        Ok(removed)
     }
 
     /// Changes the parts of areas that lie in `range`.
@@ -127,34 +129,29 @@ impl<O: Clone + PartialEq> AreaMap<O> {
         self.areas
             .range_mut(range.clone())
             .for_each(|(_, area)| change(area));
-        let starts: Vec<_> = self
-            .areas
-            .range(range.clone())
-            .map(|(&start, _)| start)
-            .collect();
-        starts.into_iter().for_each(|start| self.merge_at(start));
-        self.merge_at(range.end);
-        Ok(())
+        let mut at = range.start;
+        loop {
+            self.merge_at(at);
+            match self.above(at) {
+                Some(next) if next.start <= range.end => at = next.start,
+                _ => return Ok(()),
+            }
+        }
     }
 
     /// Moves the start of the area at `start` down to `new_start`, where nothing is mapped.
     pub fn grow_down(&mut self, start: VirtAddr, new_start: VirtAddr) {
-        if let Some(mut area) = self.take(start) {
+        if let Some(mut area) = self.areas.remove(&start) {
+            self.bytes += start - new_start;
             area.start = new_start;
-            self.put(area);
+            self.areas.insert(new_start, area);
             self.merge_at(new_start);
         }
     }
 
-    fn put(&mut self, area: Area<O>) {
-        self.bytes += area.bytes();
-        self.areas.insert(area.start, area);
-    }
-
-    fn take(&mut self, start: VirtAddr) -> Option<Area<O>> {
-        let area = self.areas.remove(&start)?;
-        self.bytes -= area.bytes();
-        Some(area)
+    /// The last area that starts below `at`.
+    fn before(&mut self, at: VirtAddr) -> Option<&mut Area<O>> {
+        self.areas.range_mut(..at).next_back().map(|(_, area)| area)
     }
 
     /// Makes the ends of `range` ends of areas, too.
@@ -173,16 +170,10 @@ impl<O: Clone + PartialEq> AreaMap<O> {
     }
 
     fn split_at(&mut self, at: VirtAddr) {
-        let Some(start) = self
-            .find(at)
-            .map(|area| area.start)
-            .filter(|&start| start < at)
-        else {
-            return;
-        };
-        if let Some(area) = self.take(start) {
-            self.put(area.part(start..at));
-            self.put(area.part(at..area.end));
+        if let Some(area) = self.before(at).filter(|area| at < area.end) {
+            let rest = area.part(at..area.end);
+            area.end = at;
+            self.areas.insert(at, rest);
         }
     }
 
@@ -191,15 +182,14 @@ impl<O: Clone + PartialEq> AreaMap<O> {
         let Some(next) = self.areas.get(&at) else {
             return;
         };
-        let Some((&before, area)) = self.areas.range(..at).next_back() else {
+        let Some((_, area)) = self.areas.range(..at).next_back() else {
             return;
         };
         if area.joins(next) {
             let end = next.end;
-            self.take(at);
-            if let Some(mut area) = self.take(before) {
+            self.areas.remove(&at);
+            if let Some(area) = self.before(at) {
                 area.end = end;
-                self.put(area);
             }
         }
     }

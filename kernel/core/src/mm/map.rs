@@ -124,12 +124,7 @@ impl AddressSpace {
     pub(super) fn discard(&self, range: Range<VirtAddr>) -> Result<()> {
         self.note_resident();
         let table = self.table()?;
-        table.unmap(
-            range.start,
-            range.end,
-            &mut Gather::new(table),
-            &mut |_, _| (),
-        );
+        table.unmap(range.start, range.end, &mut Gather::new(table));
         Ok(())
     }
 

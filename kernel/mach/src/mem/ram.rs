@@ -138,6 +138,15 @@ pub(super) fn alloc_extent(pages: u64) -> Option<Extent> {
     BUDDY.lock().alloc(table(), pages)
 }
 
+/// As [`alloc_extent`], for what a program caused: leaves the reserve alone.
+pub(super) fn alloc_user_extent(pages: u64) -> Option<Extent> {
+    let mut buddy = BUDDY.lock();
+    let spare = buddy.free_frames().checked_sub(RESERVE.load(Relaxed))?;
+    (spare >= pages)
+        .then(|| buddy.alloc(table(), pages))
+        .flatten()
+}
+
 /// Gives contiguous frames back.
 pub(super) fn free_extent(extent: Extent) {
     BUDDY.lock().free(table(), extent);

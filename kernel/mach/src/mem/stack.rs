@@ -55,7 +55,7 @@ fn map_new() -> Option<u64> {
     if slot + SLOT_BYTES > kernel_map::STACKS + AREA_BYTES {
         return None;
     }
-    let frames = ram::alloc_extent((STACK_BYTES / PAGE_BYTES) as u64)?;
+    let frames = ram::alloc_user_extent((STACK_BYTES / PAGE_BYTES) as u64)?;
     let bottom = slot + SLOT_BYTES - STACK_BYTES as u64;
     let at: PhysAddr = frames.base();
     let mapped = kernel_map::add(bottom, at, STACK_BYTES, kernel_map::DATA);

@@ -72,7 +72,7 @@ impl PageTable {
             return Err(MapError::Occupied(page));
         }
         slot.store(entry::link(page.into_frame(), prot.bits()), Relaxed);
-        self.count(1);
+        self.resident.fetch_add(1, Relaxed);
         Ok(())
     }
 
@@ -93,43 +93,24 @@ impl PageTable {
 
     fn take(&self, at: VirtAddr) -> Option<Page> {
         let tree = self.tree.lock();
-        let slot = tree.find(at, 0)?;
-        let old = slot.swap(0, Relaxed);
-        self.released(old)
+        let old = tree.find(at, 0)?.swap(0, Relaxed);
+        let owned = entry::owns_page(old);
+        self.resident.fetch_sub(usize::from(owned), Relaxed);
+        owned.then(|| Page::from_frame(entry::frame(old)))
     }
 
-    /// The claim of an entry that was just cleared.
-    fn released(&self, old: u64) -> Option<Page> {
-        if !entry::owns_page(old) {
-            return None;
-        }
-        self.resident.fetch_sub(1, Relaxed);
-        Some(Page::from_frame(entry::frame(old)))
-    }
-
-    fn count(&self, pages: usize) {
-        self.resident.fetch_add(pages, Relaxed);
-    }
-
-    /// Clears all entries of the range; the pages go to `gather`. `dirty` is told
-    /// of pages that were stored to through this table.
-    pub fn unmap(
-        &self,
-        from: VirtAddr,
-        to: VirtAddr,
-        gather: &mut Gather,
-        dirty: &mut dyn FnMut(VirtAddr, &Page),
-    ) {
+    /// Clears all entries of the range; the pages go to `gather`.
+    pub fn unmap(&self, from: VirtAddr, to: VirtAddr, gather: &mut Gather) {
         let tree = self.tree.lock();
+        let mut gone = 0;
         tree.for_each(from, clip(to), &mut |at, slot| {
             let old = slot.swap(0, Relaxed);
-            if let Some(page) = self.released(old) {
-                if old & DIRTY != 0 {
-                    dirty(at, &page);
-                }
-                gather.push(at, page);
+            if entry::owns_page(old) {
+                gather.push(at, Page::from_frame(entry::frame(old)));
+                gone += 1;
             }
         });
+        self.resident.fetch_sub(gone, Relaxed);
     }
 
     /// Changes the permissions of the pages in the range. Where `keep_shared` holds,
@@ -198,24 +179,6 @@ impl PageTable {
             look_at(slot.load(Relaxed), |entry, page| {
                 visit(at, page, describe(entry, page))
             });
-        });
-    }
-
-    /// Clears the dirty marks of a range and visits the pages that had one.
-    pub fn take_dirty(
-        &self,
-        from: VirtAddr,
-        to: VirtAddr,
-        gather: &mut Gather,
-        visit: &mut dyn FnMut(VirtAddr, &Page),
-    ) {
-        let tree = self.tree.lock();
-        tree.for_each(from, clip(to), &mut |at, slot| {
-            let old = slot.fetch_and(!DIRTY, Relaxed);
-            if old & DIRTY != 0 {
-                gather.note(at);
-                look_at(old, |_, page| visit(at, page));
-            }
         });
     }
 

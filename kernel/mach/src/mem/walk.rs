@@ -26,9 +26,9 @@ pub(super) unsafe fn table_at<'a>(frame: FrameNo) -> &'a Table {
     unsafe { &*direct::frame_pointer(frame).cast::<Table>() }
 }
 
-/// A new table with no entries, from the kernel's reserve if need be.
+/// A new table with no entries.
 pub(super) fn new_table() -> Option<FrameNo> {
-    let frame = ram::alloc_frame()?;
+    let frame = ram::alloc_user_frame()?;
     // SAFETY: **Claim**: the frame is ours alone, **Direct** maps it.
     unsafe { direct::frame_pointer(frame).write_bytes(0, PAGE_BYTES) };
     Some(frame)
