@@ -1,5 +1,7 @@
 //! A program's hold on one socket of the stack: what TCP and UDP sockets share.
 
+use alloc::format;
+use alloc::string::String;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,6 +9,7 @@ use inet::{Endpoint, Options, SocketId, Transport};
 
 use super::shard::{self, Link, with_stack};
 use crate::error::{Error, Result};
+use crate::fs::{FileType, Metadata};
 use crate::poll::{Events, Pollee};
 use crate::socket::{Blocking, CommonOptions, Family, Shutdown};
 use crate::sync::Wait;
@@ -22,6 +25,21 @@ pub(super) struct Handle {
 }
 
 impl Handle {
+    /// What stat(2) says of the socket; its number is also in /proc/net.
+    pub(super) fn metadata(&self) -> Metadata {
+        let number = self.number();
+        Metadata { number, ..Metadata::anonymous(FileType::Socket) }
+    }
+
+    /// Its name in /proc/PID/fd.
+    pub(super) fn label(&self) -> String {
+        format!("socket:[{}]", self.number())
+    }
+
+    fn number(&self) -> u64 {
+        self.id.index() as u64 + 1
+    }
+
     /// A new socket of the stack.
     pub(super) fn open(transport: Transport, family: Family) -> Result<Self> {
         stack(|stack, link| {

@@ -1,5 +1,6 @@
 //! The TCP socket as a file and as a socket of the kernel.
 
+use alloc::string::String;
 use alloc::sync::Arc;
 use core::any::Any;
 
@@ -11,6 +12,7 @@ use super::tcp::TcpSocket;
 use super::{options, sigpipe};
 use crate::error::{Error, Result};
 use crate::file::{File, OpenFile};
+use crate::fs::Metadata;
 use crate::io::{Sink, Source};
 use crate::poll::{Events, Pollee};
 use crate::socket::{
@@ -47,6 +49,14 @@ impl File for TcpSocket {
 
     fn as_socket(&self) -> Option<&dyn Socket> {
         Some(self)
+    }
+
+    fn metadata(&self) -> Result<Metadata> {
+        Ok(self.handle.metadata())
+    }
+
+    fn label(&self) -> String {
+        self.handle.label()
     }
 
     fn as_any(&self) -> &dyn Any {

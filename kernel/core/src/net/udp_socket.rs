@@ -1,5 +1,6 @@
 //! The UDP socket as a file and as a socket of the kernel.
 
+use alloc::string::String;
 use core::any::Any;
 
 use inet::Endpoint;
@@ -9,6 +10,7 @@ use super::udp::UdpSocket;
 use super::{options, sigpipe};
 use crate::error::{Error, Result};
 use crate::file::{File, OpenFile};
+use crate::fs::Metadata;
 use crate::io::{Sink, Source};
 use crate::poll::{Events, Pollee};
 use crate::socket::{
@@ -42,6 +44,14 @@ impl File for UdpSocket {
 
     fn as_socket(&self) -> Option<&dyn Socket> {
         Some(self)
+    }
+
+    fn metadata(&self) -> Result<Metadata> {
+        Ok(self.handle.metadata())
+    }
+
+    fn label(&self) -> String {
+        self.handle.label()
     }
 
     fn as_any(&self) -> &dyn Any {
