@@ -36,9 +36,10 @@
 //!
 //! open(Transport::{Tcp, Udp}) -> Result<SocketId>
 //! bind(id, Endpoint)                  port 0: ephemeral; address unspecified: any
-//! listen(env, id, backlog)
-//! accept(env, id) -> Result<SocketId>       WouldBlock if none waits
+//! listen(id, backlog)
+//! accept(id) -> Result<SocketId>            WouldBlock if none waits
 //! connect(env, id, Endpoint)          TCP: starts; WRITABLE or ERROR follows
+//! disconnect(id)                      UDP: no peer any more
 //! send_with(env, id, max, &mut |space: &mut [u8]| -> usize) -> Result<usize>
 //!                                     fills buffers in place; fewer than offered ends it
 //! send_chain(env, id, &mut Chain) -> Result<usize>      takes what fits, no copy

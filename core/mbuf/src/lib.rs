@@ -8,7 +8,7 @@
 //! bytes that it does not own.
 //!
 //! # Idea
-//! A [`Block`](pool) is a fixed piece of contiguous memory with a reference count.
+//! A *block* is a fixed piece of contiguous memory with a reference count.
 //! An [`Mbuf`] is a slice of one block; cloning shares the block. A [`Chain`] is the
 //! ordered list of slices that makes one frame or one stretch of a stream. [`TxFrame`]
 //! and [`RxFrame`] are what crosses the border to a driver.

@@ -14,9 +14,10 @@
 //! | `send` | bytes out: what fits, Nagle, cork | RFC 1122 |
 //! | `transmit` | one segment onto the wire | |
 //! | `recovery`, `scoreboard` | what is lost and sent again | RFC 6675, 6582 |
-//! | `congestion` | how much may be in flight | RFC 9438 |
+//! | `congestion` | how much may be in flight | RFC 5681, 6928 |
 //! | `rtt` | how long to wait for an answer | RFC 6298 |
-//! | `timers` | what happens when nothing arrives | |
+//! | `timers` | what happens when nothing arrives | RFC 1122 |
+//! | `tcb`, `info` | the state of a connection, and what tools see of it | |
 //! | `close` | the ends of a connection | |
 //! | `time_wait` | the table of connections that are over | RFC 6191 |
 //!

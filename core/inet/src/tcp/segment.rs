@@ -15,7 +15,7 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    /// Of a header that was checked, with `packet` starting behind it.
+    /// Of a header that was checked. An urgent pointer is passed over: its bytes stay in line.
     pub fn new(header: &TcpView<'_>, payload: Chain) -> Self {
         Self {
             seq: header.seq(),

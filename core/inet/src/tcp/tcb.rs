@@ -89,7 +89,7 @@ pub(super) struct Receiver {
     pub is_finished: bool,
     /// The program wants no more.
     pub is_shut: bool,
-    /// A pending urgent pointer is passed over; bytes stay in line.
+    /// When the peer was last heard.
     pub last_arrival: Instant,
 }
 
