@@ -54,9 +54,11 @@ pub fn wait_while_stopped(thread: &Thread) {
     thread.clear_flags(Flags::STOP);
 }
 
-/// Whether a stop from the terminal has no effect: nobody could continue the group.
+/// Whether a stop has no effect: nobody could continue process 1, nor, after a stop from
+/// the terminal, a group that no shell controls.
 pub(super) fn is_pointless(process: &Process, signal: Signal) -> bool {
     let from_terminal = SignalSet::STOPS.without(SignalSet::of(&[Signal::STOP]));
-    from_terminal.contains(signal)
-        && family::is_orphaned_group(family::group_of(process.id()).unwrap_or(0))
+    process.id() == family::INIT
+        || (from_terminal.contains(signal)
+            && family::is_orphaned_group(family::group_of(process.id()).unwrap_or(0)))
 }
