@@ -46,6 +46,15 @@ impl FsContext {
         })
     }
 
+    /// Where a walk starts: the program's own root, if it has one, and the place from
+    /// which an absolute path (or else a relative one) leads on.
+    pub(super) fn begin(&self, absolute: bool) -> (Option<Path>, Path) {
+        let state = self.state.lock();
+        let cwd = state.cwd.as_ref().filter(|_| !absolute);
+        let place = cwd.or(state.root.as_ref()).cloned().unwrap_or_else(mount::root);
+        (state.root.clone(), place)
+    }
+
     /// Where absolute paths start.
     pub fn root(&self) -> Path {
         self.state.lock().root.clone().unwrap_or_else(mount::root)

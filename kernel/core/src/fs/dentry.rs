@@ -45,6 +45,7 @@ struct Directory {
 /// One name of an inode.
 pub struct Dentry {
     inode: InodeRef,
+    kind: FileType,
     place: Spin<Place>,
     directory: Option<Box<Directory>>,
     keeps_names: bool,
@@ -66,7 +67,8 @@ impl Dentry {
     }
 
     fn new(inode: InodeRef, place: Place, keeps_names: bool) -> Arc<Self> {
-        let directory = (inode.kind() == FileType::Directory).then(|| {
+        let kind = inode.kind();
+        let directory = (kind == FileType::Directory).then(|| {
             Box::new(Directory {
                 children: Spin::new(HashMap::new()),
                 changing: Mutex::new(()),
@@ -74,6 +76,7 @@ impl Dentry {
         });
         Arc::new(Self {
             inode,
+            kind,
             place: Spin::new(place),
             directory,
             keeps_names,
@@ -94,6 +97,11 @@ impl Dentry {
     /// What the name means; never changes.
     pub fn inode(&self) -> &InodeRef {
         &self.inode
+    }
+
+    /// What kind of file it is.
+    pub fn kind(&self) -> FileType {
+        self.kind
     }
 
     /// Whether it is a directory.

@@ -8,13 +8,15 @@
 //! Nothing is locked between names: each step holds counted references.
 
 use alloc::borrow::Cow;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use bitflags::bitflags;
 
-use super::access::{EXECUTE, Subject, Who};
-use super::{Dentry, FileType, Path, context};
+use super::access::{self, EXECUTE, Subject, Who};
+use super::{Dentry, FileType, Path, mount};
 use crate::error::{Error, Result};
+use crate::task::current;
 
 /// The longest path with its closing zero (`PATH_MAX` of Linux).
 pub const PATH_BYTES_MAX: usize = 4096;
@@ -77,10 +79,12 @@ pub fn resolve_spot(start: Option<&Path>, path: &[u8], how: Walk) -> Result<Spot
 
 struct Walker {
     at: Path,
-    start: Path,
-    root: Path,
+    /// Where `..` may not lead out of (RESOLVE_BENEATH).
+    fence: Option<Path>,
+    /// The program's root; `None` for the top of the tree.
+    root: Option<Path>,
     how: Walk,
-    subject: Subject,
+    searches_all: bool,
     links: u32,
 }
 
@@ -92,27 +96,23 @@ impl Walker {
         if path.is_empty() && !how.contains(Walk::EMPTY) {
             return Err(Error::NotFound);
         }
-        let context = context();
         let absolute = path.first() == Some(&b'/');
-        let mut root = context.root();
-        let start = match start {
-            Some(start) if !absolute || how.contains(Walk::IN_ROOT) => start.clone(),
-            None if !absolute => context.cwd(),
-            _ => root.clone(),
-        };
         if absolute && how.contains(Walk::BENEATH) {
             return Err(Error::CrossDevice);
         }
-        if how.contains(Walk::IN_ROOT) {
-            root = start.clone();
-        }
-        let subject = Subject::current(Who::Effective);
+        let me = current();
+        let (root, place) = me.fs.with(|context| context.begin(absolute));
+        let in_root = how.contains(Walk::IN_ROOT);
+        let at = match start {
+            Some(start) if !absolute || in_root => start.clone(),
+            _ => place,
+        };
         Ok(Self {
-            at: start.clone(),
-            start,
-            root,
+            fence: how.contains(Walk::BENEATH).then(|| at.clone()),
+            root: if in_root { Some(at.clone()) } else { root },
+            at,
             how,
-            subject,
+            searches_all: access::is_above_permissions(),
             links: 0,
         })
     }
@@ -122,41 +122,28 @@ impl Walker {
         let mut text = Cow::Borrowed(path);
         let mut done = 0;
         while let Some(step) = next_step(&text, done) {
-            let name = &text[step.name.clone()];
+            let name = text.get(step.name.clone()).unwrap_or(&[]);
             self.check_search()?;
-            let last = step.is_last;
-            if last && !to_end && name != b"." && name != b".." {
+            if step.is_last && !to_end && name != b"." && name != b".." {
                 return Ok(Some((name.to_vec(), step.slash_follows)));
             }
-            let follow = !last || step.slash_follows || self.how.contains(Walk::FOLLOW);
-            let wants_directory =
-                last && (step.slash_follows || self.how.contains(Walk::DIRECTORY));
+            let follow = !step.is_last || step.slash_follows || self.how.contains(Walk::FOLLOW);
             match self.enter(name, follow)? {
-                None => {}
-                Some(mut target) => {
-                    if step.rest < text.len() {
-                        target.push(b'/');
-                        target.extend_from_slice(&text[step.rest..]);
-                    } else if step.slash_follows {
-                        target.push(b'/');
-                    }
-                    if target.len() >= PATH_BYTES_MAX * 2 {
-                        return Err(Error::NameTooLong);
-                    }
-                    text = Cow::Owned(target);
+                None => done = step.rest,
+                Some(target) => {
+                    text = Cow::Owned(join(target, &text, &step)?);
                     done = 0;
                     continue;
                 }
             }
-            if wants_directory && !self.at.dentry.is_directory() {
+            if step.is_last && step.slash_follows && !self.at.dentry.is_directory() {
                 return Err(Error::NotDirectory);
             }
-            done = step.rest;
         }
-        if self.how.contains(Walk::DIRECTORY) && to_end && !self.at.dentry.is_directory() {
-            return Err(Error::NotDirectory);
+        match to_end && self.how.contains(Walk::DIRECTORY) && !self.at.dentry.is_directory() {
+            true => Err(Error::NotDirectory),
+            false => Ok(None),
         }
-        Ok(None)
     }
 
     /// Goes to `name` in the current directory; a link to follow gives its text.
@@ -168,20 +155,19 @@ impl Walker {
             return self.leave().map(|()| None);
         }
         let child = self.at.dentry.child(name)?.ok_or(Error::NotFound)?;
-        let kind = child.inode().kind();
-        if kind == FileType::Symlink && follow {
+        if child.kind() == FileType::Symlink && follow {
             return self.follow(&child);
         }
-        self.go(Path {
-            mount: self.at.mount.clone(),
-            dentry: child,
+        if child.is_mounted_on() {
+            let covered = Path { mount: self.at.mount.clone(), dentry: child };
+            return self.go(covered.enter_mounts()).map(|()| None);
         }
-        .enter_mounts())?;
+        self.at.dentry = child;
         Ok(None)
     }
 
     fn go(&mut self, to: Path) -> Result<()> {
-        let crosses = !alloc::sync::Arc::ptr_eq(&to.mount, &self.at.mount);
+        let crosses = !Arc::ptr_eq(&to.mount, &self.at.mount);
         if crosses && self.how.contains(Walk::ONE_MOUNT) {
             return Err(Error::CrossDevice);
         }
@@ -190,10 +176,10 @@ impl Walker {
     }
 
     fn leave(&mut self) -> Result<()> {
-        if self.how.contains(Walk::BENEATH) && self.at.is(&self.start) {
+        if self.fence.as_ref().is_some_and(|fence| self.at.is(fence)) {
             return Err(Error::CrossDevice);
         }
-        match self.at.is(&self.root) {
+        match self.root.as_ref().is_some_and(|root| self.at.is(root)) {
             true => Ok(()),
             false => self.go(self.at.parent().enter_mounts()),
         }
@@ -206,10 +192,8 @@ impl Walker {
             return Err(Error::TooManySymlinks);
         }
         if let Some(target) = link.inode().jump() {
-            if self
-                .how
-                .intersects(Walk::NO_MAGIC | Walk::BENEATH | Walk::IN_ROOT)
-            {
+            let forbidden = Walk::NO_MAGIC | Walk::BENEATH | Walk::IN_ROOT;
+            if self.how.intersects(forbidden) {
                 return Err(Error::TooManySymlinks);
             }
             return self.go(target?).map(|()| None);
@@ -218,7 +202,7 @@ impl Walker {
         match target.first() {
             None => return Err(Error::NotFound),
             Some(b'/') if self.how.contains(Walk::BENEATH) => return Err(Error::CrossDevice),
-            Some(b'/') => self.at = self.root.clone(),
+            Some(b'/') => self.at = self.root.clone().unwrap_or_else(mount::root),
             Some(_) => {}
         }
         Ok(Some(target))
@@ -228,10 +212,22 @@ impl Walker {
         if !self.at.dentry.is_directory() {
             return Err(Error::NotDirectory);
         }
-        if self.subject.overrides_permissions() {
+        if self.searches_all {
             return Ok(());
         }
-        self.subject.check(&self.at.inode().metadata()?, EXECUTE)
+        Subject::current(Who::Effective).check(&self.at.inode().metadata()?, EXECUTE)
+    }
+}
+
+/// The text of a link in front of what follows `step` in `text`.
+fn join(mut target: Vec<u8>, text: &[u8], step: &Step) -> Result<Vec<u8>> {
+    if step.slash_follows {
+        target.push(b'/');
+        target.extend_from_slice(text.get(step.rest..).unwrap_or(&[]));
+    }
+    match target.len() < 2 * PATH_BYTES_MAX {
+        true => Ok(target),
+        false => Err(Error::NameTooLong),
     }
 }
 
@@ -249,29 +245,18 @@ struct Step {
 
 /// The first name of `text` at or after `from`.
 fn next_step(text: &[u8], from: usize) -> Option<Step> {
-    let skip = |from: usize| {
-        let slashes = text
-            .iter()
-            .skip(from)
-            .take_while(|byte| **byte == b'/')
-            .count();
-        from + slashes
-    };
-    let start = skip(from);
-    let len = text
-        .iter()
-        .skip(start)
-        .take_while(|byte| **byte != b'/')
-        .count();
-    if len == 0 {
-        return None;
-    }
+    let start = skip_slashes(text, from);
+    let rest = text.get(start..).filter(|rest| !rest.is_empty())?;
+    let len = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
     let end = start + len;
-    let rest = skip(end);
-    Some(Step {
-        name: start..end,
-        rest,
-        is_last: rest == text.len(),
-        slash_follows: rest > end,
-    })
+    let rest = skip_slashes(text, end);
+    Some(Step { name: start..end, rest, is_last: rest == text.len(), slash_follows: rest > end })
+}
+
+fn skip_slashes(text: &[u8], from: usize) -> usize {
+    let mut at = from;
+    while text.get(at) == Some(&b'/') {
+        at += 1;
+    }
+    at
 }
