@@ -4,7 +4,9 @@
 //! a file or a pipe), programs must see that, or they would colour their output: then
 //! the console is a stream that is no terminal.
 //!
-//! Input is taken off the port by a softirq, so that the handler of the interrupt is short.
+//! Input is taken off the port by a softirq, so that the handler of the interrupt is short,
+//! and only as far as there is room: the host waits while the port is full. The host
+//! tells the end of a stream's input by the byte that a terminal's user would type for it.
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -26,6 +28,8 @@ use crate::task::Pid;
 const INPUT_MAX: usize = 4096;
 /// Bytes moved at once, on the stack.
 const CHUNK_BYTES: usize = 512;
+/// What ends the input of a stream: Ctrl-D.
+const END_OF_INPUT: u8 = 4;
 /// Bytes of input handled in one run.
 const BATCH_BYTES_MAX: usize = 256;
 
@@ -73,6 +77,8 @@ pub fn init(host: Host) {
         },
     );
     mach::console::on_input(|| raise(Softirq::Console));
+    // Some input may have come before.
+    raise(Softirq::Console);
 }
 
 /// Opens the console.
@@ -96,47 +102,70 @@ pub fn control_session(leader: Pid) {
 }
 
 fn take_input() {
+    let Some(console) = CONSOLE.get() else { return };
     let mut bytes = [0; BATCH_BYTES_MAX];
+    let limit = console.input_room().min(bytes.len());
     let mut count = 0;
-    while count < bytes.len()
+    while count < limit
         && let Some(byte) = mach::console::read()
     {
         bytes[count] = byte;
         count += 1;
     }
-    match CONSOLE.get() {
-        Some(Console::Terminal(terminal)) => terminal.input(&bytes[..count]),
-        Some(Console::Stream(stream)) => stream.input(&bytes[..count]),
-        None => {}
+    match console {
+        Console::Terminal(terminal) => terminal.input(&bytes[..count]),
+        Console::Stream(stream) => stream.input(&bytes[..count]),
     }
     if count == bytes.len() {
         raise(Softirq::Console);
     }
 }
 
+impl Console {
+    /// Bytes of input that it takes now.
+    fn input_room(&self) -> usize {
+        match self {
+            Self::Terminal(terminal) => terminal.input_room(),
+            Self::Stream(stream) => INPUT_MAX - stream.state.lock().bytes.len(),
+        }
+    }
+}
+
 /// A console that is no terminal.
 #[derive(Default)]
 struct Stream {
-    input: Spin<VecDeque<u8>>,
+    state: Spin<StreamInput>,
     pollee: Pollee,
+}
+
+#[derive(Default)]
+struct StreamInput {
+    bytes: VecDeque<u8>,
+    is_over: bool,
 }
 
 impl Stream {
     fn input(&self, bytes: &[u8]) {
-        let mut input = self.input.lock();
-        let room = INPUT_MAX.saturating_sub(input.len());
-        input.extend(&bytes[..bytes.len().min(room)]);
-        drop(input);
+        let mut state = self.state.lock();
+        let end = bytes.iter().position(|&byte| byte == END_OF_INPUT);
+        if !state.is_over {
+            state.bytes.extend(&bytes[..end.unwrap_or(bytes.len())]);
+        }
+        state.is_over |= end.is_some();
+        drop(state);
         self.pollee.notify(Events::READABLE);
     }
 
+    /// Moves input to `to`; 0 at the end, `None` if there is none yet.
     fn take(&self, to: &mut [u8]) -> Option<usize> {
-        let mut input = self.input.lock();
-        let count = to.len().min(input.len());
-        for (place, byte) in to.iter_mut().zip(input.drain(..count)) {
+        let mut state = self.state.lock();
+        let count = to.len().min(state.bytes.len());
+        for (place, byte) in to.iter_mut().zip(state.bytes.drain(..count)) {
             *place = byte;
         }
-        (count != 0).then_some(count)
+        // The port may hold more that had no room.
+        raise(Softirq::Console);
+        (count != 0 || state.is_over).then_some(count)
     }
 }
 
@@ -174,8 +203,9 @@ impl File for Stream {
     }
 
     fn poll(&self) -> Events {
-        let is_empty = self.input.lock().is_empty();
-        let readable = if is_empty {
+        let state = self.state.lock();
+        let is_waiting = state.bytes.is_empty() && !state.is_over;
+        let readable = if is_waiting {
             Events::empty()
         } else {
             Events::READABLE

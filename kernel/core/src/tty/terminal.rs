@@ -11,6 +11,7 @@ use super::termios::{Special, Termios};
 use crate::error::{Error, Result};
 use crate::io::{Sink, Source};
 use crate::poll::{Events, Pollee};
+use crate::sched::{Softirq, raise};
 use crate::signal::{Info, Signal, send_to_group};
 use crate::sync::Wait;
 use crate::task::Pid;
@@ -136,8 +137,10 @@ impl Terminal {
                 None => return Err(Error::WouldBlock),
             }
         };
-        if let Some(master) = self.screen.master() {
-            master.pollee.notify(Events::WRITABLE);
+        // There is room for more input.
+        match self.screen.master() {
+            Some(master) => master.pollee.notify(Events::WRITABLE),
+            None => raise(Softirq::Console),
         }
         to.put(&bytes[..count])
     }
