@@ -7,7 +7,7 @@ use mach::trap::UserRegs;
 
 use crate::call::{Call, Outcome};
 use crate::errno::Errno;
-use crate::{leave, missing, strace, table};
+use crate::{leave, missing, shortage, strace, table};
 
 /// Runs the call that `regs` describe and puts its result into RAX.
 pub fn syscall(regs: &mut UserRegs) {
@@ -49,6 +49,9 @@ fn leave_slowly(thread: &Thread, regs: &mut UserRegs, interrupted: Option<Restar
 }
 
 fn run(call: &mut Call<'_>) -> Outcome {
+    if mach::mem::is_short() && shortage::refuses(call.regs.orig_rax) {
+        return Err(Errno::ENOMEM);
+    }
     match table::lookup(call.regs.orig_rax) {
         Some(entry) => (entry.handler)(call),
         None => {

@@ -51,6 +51,7 @@ mod rseq;
 mod sched;
 mod select;
 mod sendfile;
+mod shortage;
 mod sigframe;
 mod siginfo;
 mod sigmask;

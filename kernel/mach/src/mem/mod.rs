@@ -48,7 +48,7 @@ pub use entry::{Mapping, Prot};
 pub use gather::Gather;
 pub use heap::heap_bytes;
 pub use page::Page;
-pub use ram::{MemoryStats, stats};
+pub use ram::{MemoryStats, is_short, stats};
 pub(crate) use setup::init;
 pub use stack::{KernelStack, STACK_BYTES};
 pub use table::{MapError, PageTable};

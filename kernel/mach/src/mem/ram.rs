@@ -1,6 +1,6 @@
 //! The frames of this machine: one buddy behind a lock, a small cache on each CPU.
 
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use base::CpuId;
 use frames::{Buddy, CACHE_BATCH, Extent, FrameCache, FrameNo, FrameTable};
@@ -19,6 +19,9 @@ static TOTAL: AtomicU64 = AtomicU64::new(0);
 /// Frames that programs can not take: the kernel's own small allocations come from
 /// them when memory is short, so that it can report and kill instead of failing.
 static RESERVE: AtomicU64 = AtomicU64::new(0);
+
+/// Half of the reserve is gone, too: see [`is_short`].
+static SHORT: AtomicBool = AtomicBool::new(false);
 
 /// One frame in this many is reserved for the kernel.
 const RESERVE_SHARE: u64 = 64;
@@ -43,6 +46,18 @@ pub fn stats() -> MemoryStats {
         total: TOTAL.load(Relaxed),
         free,
     }
+}
+
+/// Whether the kernel's own memory runs out: programs should be refused what makes the
+/// kernel keep more for them, since its small allocations can not fail.
+#[inline(always)]
+pub fn is_short() -> bool {
+    SHORT.load(Relaxed)
+}
+
+/// Compares what is free with the reserve after a batch of frames has moved.
+fn note_shortage(buddy: &Buddy) {
+    SHORT.store(buddy.free_frames() < RESERVE.load(Relaxed) / 2, Relaxed);
 }
 
 /// Says which frames there are; once, before anything else here.
@@ -100,15 +115,16 @@ fn refill(cache: &mut FrameCache, reserve: u64) {
     let mut buddy = BUDDY.lock();
     for _ in 0..CACHE_BATCH {
         if buddy.free_frames() <= reserve {
-            return;
+            break;
         }
         let Some(frame) = buddy.alloc_one(table()) else {
-            return;
+            break;
         };
         if let Err(frame) = cache.push(frame) {
             buddy.free_one(table(), frame);
         }
     }
+    note_shortage(&buddy);
 }
 
 /// Gives back a frame whose last owner is gone.
@@ -128,14 +144,18 @@ fn drain(cache: &mut FrameCache, frame: FrameNo) {
     let mut buddy = BUDDY.lock();
     buddy.free_one(table(), frame);
     for _ in 0..CACHE_BATCH {
-        let Some(frame) = cache.pop() else { return };
+        let Some(frame) = cache.pop() else { break };
         buddy.free_one(table(), frame);
     }
+    note_shortage(&buddy);
 }
 
 /// `pages` contiguous frames, any content.
 pub(super) fn alloc_extent(pages: u64) -> Option<Extent> {
-    BUDDY.lock().alloc(table(), pages)
+    let mut buddy = BUDDY.lock();
+    let extent = buddy.alloc(table(), pages);
+    note_shortage(&buddy);
+    extent
 }
 
 /// As [`alloc_extent`], for what a program caused: leaves the reserve alone.
@@ -149,7 +169,9 @@ pub(super) fn alloc_user_extent(pages: u64) -> Option<Extent> {
 
 /// Gives contiguous frames back.
 pub(super) fn free_extent(extent: Extent) {
-    BUDDY.lock().free(table(), extent);
+    let mut buddy = BUDDY.lock();
+    buddy.free(table(), extent);
+    note_shortage(&buddy);
 }
 
 const _: () = assert!(MAX_CPUS <= 32, "CPU sets are 32 bits");
