@@ -116,7 +116,8 @@ impl Net {
                     || self.is_local(addr)
                     || self.is_broadcast(addr)
             }
-            IpAddr::V6(_) => false,
+            // Nothing arrives there, but a socket may wait for IPv6 packets.
+            IpAddr::V6(addr) => addr.is_unspecified(),
         }
     }
 

@@ -5,14 +5,28 @@ use core::fmt::Write;
 
 use base::VirtAddr;
 use kernel::mm::Label;
-use kernel::signal::{DefaultAction, Info, Origin, Signal};
-use kernel::task::{self, ExitStatus, Process, Thread};
+use kernel::signal::{self, DefaultAction, Info, Origin, Signal};
+use kernel::task::{self, ExitStatus, Process, Thread, family};
 
 use crate::missing;
 
-/// Connects the end of process 1 with the end of the machine; once at boot.
+/// The host's request to end the program, as `SIGTERM` asks for it.
+const TERMINATE: u8 = b'T';
+
+/// Connects the end of process 1 with the end of the machine, and the host's request with
+/// process 1; once at boot.
 pub fn init() {
     task::on_init_exit(end_machine);
+    mach::log::on_request(obey);
+}
+
+fn obey(request: u8) {
+    if request == TERMINATE
+        && let Some(init) = family::find(family::INIT)
+    {
+        // The queue cannot be full for a signal that is not queued.
+        let _ = signal::send_to_process(&init, Info::kernel(Signal::TERM));
+    }
 }
 
 /// A signal ends the process: says so where it is a fault of the program.

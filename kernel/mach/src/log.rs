@@ -1,12 +1,18 @@
-//! The machine's log: lines to the host on the second serial port.
+//! The machine's log: lines to the host on the second serial port, requests from it.
 //!
 //! The host's tool reads it line by line (`sietch: KEY=VALUE ...`). Without a second port
-//! the lines go to the console.
+//! the lines go to the console. In the other direction each byte is a request.
 
 use core::fmt::{self, Write};
 
+use base::CpuId;
+
+use crate::irq::{self, Polarity, Trigger};
 use crate::sync::{Once, Spin};
 use crate::uart::Uart;
+
+/// The second serial port's interrupt on every PC.
+const COM2_GSI: u32 = 3;
 
 static LINES: Spin<()> = Spin::new(());
 static PORT: Once<Uart> = Once::new();
@@ -19,6 +25,26 @@ pub(crate) fn init() {
             Uart::COM1
         }
     });
+}
+
+static ON_REQUEST: Once<fn(u8)> = Once::new();
+
+/// Says what to call, with interrupts closed, for each request of the host's. Once.
+pub fn on_request(handler: fn(u8)) {
+    ON_REQUEST.call_once(|| handler);
+    let vector = irq::allocate(interrupt, 0);
+    if let (Some(&Uart::COM2), Some(vector)) = (PORT.get(), vector) {
+        irq::route(COM2_GSI, vector, CpuId(0), Trigger::Edge, Polarity::High);
+        Uart::COM2.enable_input_interrupt();
+    }
+}
+
+fn interrupt(_: usize) {
+    while let Some(request) = Uart::COM2.get() {
+        if let Some(handler) = ON_REQUEST.get() {
+            handler(request);
+        }
+    }
 }
 
 /// Writes one line to the machine's log: `klog!("exit status={status}")`.

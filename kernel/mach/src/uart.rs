@@ -22,7 +22,7 @@ const FIFO_BYTES: usize = 16;
 const WAIT_MAX: u32 = 1 << 16;
 
 /// A port by its first I/O address.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Uart(u16);
 
 impl Uart {

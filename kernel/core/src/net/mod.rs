@@ -22,6 +22,7 @@ mod address;
 mod config;
 mod error;
 mod handle;
+mod ioctl;
 mod memory;
 mod options;
 mod poll;

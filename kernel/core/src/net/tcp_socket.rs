@@ -9,7 +9,7 @@ use inet::State;
 use super::address::{from_endpoint, to_endpoint};
 use super::handle::stack;
 use super::tcp::TcpSocket;
-use super::{options, sigpipe};
+use super::{ioctl, options, sigpipe};
 use crate::error::{Error, Result};
 use crate::file::{File, OpenFile};
 use crate::fs::Metadata;
@@ -45,6 +45,10 @@ impl File for TcpSocket {
 
     fn pollee(&self) -> Option<&Pollee> {
         Some(&self.handle.pollee)
+    }
+
+    fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {
+        ioctl::ioctl(&self.handle, request, argument)
     }
 
     fn as_socket(&self) -> Option<&dyn Socket> {
