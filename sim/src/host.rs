@@ -9,9 +9,6 @@ use wire::MacAddr;
 
 use crate::random::Random;
 
-/// Buffers of one host.
-const BUFFERS: usize = 2048;
-
 /// What a stack sees of the simulation.
 pub struct HostEnv {
     /// The clock.
@@ -57,8 +54,8 @@ pub struct Host {
 }
 
 impl Host {
-    /// Host `number` of network 10.0.0.0/24.
-    pub fn new(number: u8, seed: u64, offloads: Offloads, config: Config) -> Self {
+    /// Host `number` of network 10.0.0.0/24, with so many packet buffers.
+    pub fn new(number: u8, seed: u64, offloads: Offloads, config: Config, buffers: usize) -> Self {
         let mut random = Random::new(seed ^ u64::from(number) << 56);
         let mut stack = Stack::new(config, [random.bits(), random.bits()]);
         stack.attach(Port {
@@ -68,7 +65,7 @@ impl Host {
         });
         stack.set_address(Cidr::new(Self::address(number), 24));
         let (sent, woken) = (Vec::new(), Vec::new());
-        let pool = HeapPool::new(BUFFERS);
+        let pool = HeapPool::new(buffers);
         Self {
             stack,
             env: HostEnv {

@@ -11,6 +11,9 @@ use crate::host::Host;
 use crate::link::{Link, Weather};
 use crate::random::Random;
 
+/// Packet buffers of one host: the windows of both directions, and what is under way.
+const BUFFERS: usize = 2048;
+
 /// One of the two hosts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Side {
@@ -57,8 +60,8 @@ impl World {
     /// The same with limits of the stacks.
     pub fn with_config(seed: u64, weather: Weather, offloads: Offloads, config: Config) -> Self {
         Self {
-            left: Host::new(1, seed, offloads, config),
-            right: Host::new(2, seed, offloads, config),
+            left: Host::new(1, seed, offloads, config, BUFFERS),
+            right: Host::new(2, seed, offloads, config, BUFFERS),
             // Not zero, as on a real machine, and different from run to run.
             now: Instant::from_millis(1 + seed % 100_000),
             random: Random::new(seed),

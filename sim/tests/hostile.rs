@@ -6,7 +6,7 @@ fn sieges() -> u64 {
     std::env::var("SIM_SIEGES")
         .ok()
         .and_then(|text| text.parse().ok())
-        .unwrap_or(1000)
+        .unwrap_or(20_000)
 }
 
 #[test]

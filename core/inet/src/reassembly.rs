@@ -73,6 +73,22 @@ impl Reassembly {
         Ok(Some(whole))
     }
 
+    /// Forgets packets whose rest did not come in time; says how many.
+    pub fn expire(&mut self, now: Instant) -> usize {
+        let before = self.packets.len();
+        self.packets
+            .retain(|packet| packet.started + LIFETIME > now);
+        before - self.packets.len()
+    }
+
+    /// When the oldest packet is given up.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.packets
+            .iter()
+            .map(|packet| packet.started + LIFETIME)
+            .min()
+    }
+
     fn start(&mut self, key: FragmentKey, now: Instant) -> usize {
         if self.packets.len() >= PACKETS_MAX {
             let oldest = (0..self.packets.len()).min_by_key(|at| self.packets[*at].started);

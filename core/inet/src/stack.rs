@@ -8,7 +8,7 @@ use wire::MacAddr;
 
 use crate::addr::Cidr;
 use crate::context::Context;
-use crate::counters::{Count, Stats};
+use crate::counters::{Count, DropReason, Stats};
 use crate::dhcp::Dhcp;
 use crate::env::Env;
 use crate::hash::Key;
@@ -145,6 +145,11 @@ impl Stack {
             }
         }
         self.net.time_wait.expire(now);
+        let given_up = self.net.reassembly.expire(now);
+        self.net
+            .stats
+            .drops
+            .add(DropReason::ReassemblyLimit, given_up as u64);
         self.context(env).expire_neighbors();
         self.expire_dhcp(env);
         self.flush(env);
@@ -160,6 +165,7 @@ impl Stack {
             self.net.wheel.next_deadline(),
             self.net.time_wait.next_deadline(),
             self.net.neighbors.next_deadline(),
+            self.net.reassembly.next_deadline(),
             self.dhcp.as_ref().map(Dhcp::deadline),
         ];
         candidates.into_iter().flatten().min()
