@@ -42,7 +42,13 @@ static LINKS: Spin<Vec<Arc<Link>>> = Spin::new(Vec::new());
 /// Takes a volume's channel, whose interrupt raises [`Softirq::Volume`]; at boot.
 pub fn attach(channel: Box<dyn Channel + Send>) {
     LINKS.lock().push(Arc::new(Link::new(channel)));
-    register_softirq(Softirq::Volume, Work { run: complete_all, prepare_idle });
+    register_softirq(
+        Softirq::Volume,
+        Work {
+            run: complete_all,
+            prepare_idle,
+        },
+    );
 }
 
 fn links() -> Vec<Arc<Link>> {
