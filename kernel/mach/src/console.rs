@@ -14,9 +14,13 @@ const COM1_GSI: u32 = 4;
 static OUTPUT: Spin<()> = Spin::new(());
 static PRESENT: Once<bool> = Once::new();
 static ON_INPUT: Once<fn()> = Once::new();
+/// The byte that came before the port was set up.
+static EARLY: Spin<Option<u8>> = Spin::new(None);
 
 pub(crate) fn init() {
-    PRESENT.call_once(|| Uart::COM1.init());
+    let early = Uart::COM1.hold();
+    let is_present = *PRESENT.call_once(|| Uart::COM1.init());
+    *EARLY.lock() = early.filter(|_| is_present);
 }
 
 /// Whether there is a console.
@@ -34,7 +38,10 @@ pub fn write(bytes: &[u8]) {
 
 /// The next byte of input, if there is one.
 pub fn read() -> Option<u8> {
-    if is_present() { Uart::COM1.get() } else { None }
+    if !is_present() {
+        return None;
+    }
+    EARLY.lock().take().or_else(|| Uart::COM1.get())
 }
 
 /// Says what to call, with interrupts closed, when input has come; it should drain

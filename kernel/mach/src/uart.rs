@@ -15,6 +15,7 @@ const EIGHT_BITS: u8 = 3;
 const FIFO_ON_AND_CLEAR: u8 = 7;
 /// DTR, RTS and OUT2, which lets the interrupt through.
 const MODEM_ON: u8 = 0b1011;
+const LOOPBACK: u8 = 0b1_0000;
 const INPUT_READY: u8 = 1;
 const OUTPUT_EMPTY: u8 = 1 << 5;
 const FIFO_BYTES: usize = 16;
@@ -39,6 +40,13 @@ impl Uart {
         unsafe { out8(self.0 + register, value) }
     }
 
+    /// Takes the byte that waits in a port whose FIFOs are off, and lets no more come
+    /// (loopback): switching the FIFOs on would drop them. [`Uart::init`] ends that.
+    pub(crate) fn hold(self) -> Option<u8> {
+        self.write(MODEM, LOOPBACK);
+        self.get()
+    }
+
     /// 115200 baud, 8 bits, FIFOs on, no interrupts; false if there is no such port.
     pub(crate) fn init(self) -> bool {
         self.write(SCRATCH, 0x5a);
@@ -52,6 +60,8 @@ impl Uart {
         self.write(LINE, EIGHT_BITS);
         self.write(FIFO, FIFO_ON_AND_CLEAR);
         self.write(MODEM, MODEM_ON);
+        // A read tells an emulated port that it may ask its host for input again.
+        self.read(DATA);
         true
     }
 
