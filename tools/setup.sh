@@ -55,7 +55,10 @@ packages=()
 while read -r need package; do
     command -v "$need" >/dev/null || packages+=("$package")
 done < <("needs_$goal")
-command -v cargo >/dev/null || packages+=(rustc-web cargo-web rust-web-src rustfmt-web rust-web-clippy)
+if ! command -v rustup >/dev/null; then
+    command -v cargo >/dev/null || packages+=(rustc-web cargo-web rust-web-src rustfmt-web rust-web-clippy)
+    command -v lld >/dev/null || packages+=(lld)
+fi
 major=$(qemu_major || true)
 is_qemu_old=
 if [ "${major:-0}" -lt 10 ]; then is_qemu_old=1 && packages+=(qemu-system-x86); fi
@@ -101,8 +104,12 @@ if [ ${#packages[@]} -gt 0 ]; then
     "${install[@]}" "${packages[@]}" >/dev/null
 fi
 
-# The kernel's target: rustup adds it from rust-toolchain.toml the first time cargo runs.
-if command -v rustup >/dev/null; then rustup show active-toolchain >/dev/null 2>&1 || true; fi
+# The kernel's target (rust-toolchain.toml names it too, for those who start with cargo).
+if command -v rustup >/dev/null; then
+    rustup target list --installed | grep -qx x86_64-unknown-none || rustup target add x86_64-unknown-none
+elif [ "$(id -u)" = 0 ]; then
+    tools/debian-rust.sh
+fi
 
 mkdir -p build
 cp "$0" "$stamp"

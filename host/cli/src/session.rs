@@ -35,6 +35,8 @@ const INSISTENT_PRESSES: usize = 3;
 const INSISTENCE: Duration = Duration::from_secs(1);
 /// How long a program may take to end after it was asked.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How a line about a system call starts; a thread's number follows.
+const TRACE_LINE: &[u8] = b"sietch: [";
 /// How often the kernel's log is looked at while it is shown.
 const TRACE_POLL: Duration = Duration::from_millis(20);
 
@@ -184,7 +186,7 @@ fn copy_input(mut input: impl Write, events: &Sender<Event>) {
     }
 }
 
-/// Copies the kernel's log to standard error, except what is meant for the host.
+/// Copies the lines about system calls from the kernel's log to standard error.
 fn copy_trace(path: &Path, qemu_pid: u32) {
     let Ok(file) = File::open(path) else {
         return;
@@ -198,8 +200,8 @@ fn copy_trace(path: &Path, qemu_pid: u32) {
             if !line.ends_with(b"\n") && !has_ended {
                 break;
             }
-            if !line.starts_with(b"sietch: ") {
-                let _ = io::stderr().write_all(&line);
+            if line.starts_with(TRACE_LINE) {
+                let _ = io::stderr().write_all(&line[TRACE_LINE.len() - 1..]);
             }
             line.clear();
         }

@@ -65,8 +65,10 @@ impl Report {
             .filter_map(|line| line.trim_end().strip_prefix("sietch: "))
             .collect();
         let missing = said.iter().filter_map(|line| parse_missing(line)).collect();
+        // A killed program's status follows on a line of its own and adds nothing.
         let ending = parse_panic(&said)
-            .or_else(|| said.iter().rev().find_map(|line| parse_end(line)))
+            .or_else(|| said.iter().find_map(|line| parse_killed(line)))
+            .or_else(|| said.iter().find_map(|line| parse_exit(line)))
             .filter(|ending| {
                 matches!(ending, Ending::Panicked { .. }) || qemu_status == Some(ORDERLY_EXIT)
             })
@@ -133,16 +135,15 @@ fn parse_panic(said: &[&str]) -> Option<Ending> {
     })
 }
 
-fn parse_end(line: &str) -> Option<Ending> {
-    if line.starts_with("exit ") {
-        let status: i64 = field(line, "status")?.parse().ok()?;
-        return Some(Ending::Exited {
-            status: (status & 0xff) as u8,
-        });
-    }
-    if !line.starts_with("killed ") {
-        return None;
-    }
+fn parse_exit(line: &str) -> Option<Ending> {
+    let status: i64 = field(line.strip_prefix("exit ")?, "status")?.parse().ok()?;
+    Some(Ending::Exited {
+        status: (status & 0xff) as u8,
+    })
+}
+
+fn parse_killed(line: &str) -> Option<Ending> {
+    let line = line.strip_prefix("killed ")?;
     let signal = field(line, "signal")?.parse().ok()?;
     let name = field(line, "name").map_or_else(|| format!("signal {signal}"), str::to_string);
     let address = field(line, "addr").map(|address| format!(" at address {address}"));
@@ -198,8 +199,7 @@ mod tests {
 
     #[test]
     fn a_killed_program_is_named_with_its_place() {
-        let log =
-            "sietch: killed signal=11 name=SIGSEGV addr=0x10 ip=0x401000 in=/usr/bin/a+0x1000\n";
+        let log = "sietch: killed signal=11 name=SIGSEGV addr=0x10 ip=0x401000 in=/usr/bin/a+0x1000\nsietch: exit status=139\n";
         let report = Report::parse(log, Some(ORDERLY_EXIT));
         assert_eq!(report.status(), 139);
         assert_eq!(

@@ -18,7 +18,7 @@ use core::time::Duration;
 use kernel::exec::Arguments;
 use kernel::net::Config;
 use kernel::tty::console;
-use kernel::{dev, fs, net, sched, task, tty};
+use kernel::{dev, fs, net, requests, sched, task, tty};
 use linux::First;
 use mach::klog;
 
@@ -36,6 +36,7 @@ fn kernel_main() -> ! {
     sched::timer::init();
     linux::init();
     tty::init(console_of(&run));
+    requests::init();
     dev::init();
     if let Err(error) = fs::boot::mount_all(archive) {
         klog!("the image's file system is unusable: {error:?}");
@@ -65,7 +66,10 @@ fn set_clock() {
 
 fn console_of(run: &Run) -> console::Host {
     if run.is_terminal {
-        console::Host::Terminal { rows: 0, columns: 0 }
+        console::Host::Terminal {
+            rows: 0,
+            columns: 0,
+        }
     } else {
         console::Host::Stream
     }
