@@ -105,7 +105,10 @@ impl OpenFile {
     /// Sets those flags that may change after the opening.
     pub fn set_flags(&self, flags: StatusFlags) {
         let kept = self.flags().difference(StatusFlags::CHANGEABLE);
-        self.flags.store((kept | flags & StatusFlags::CHANGEABLE).bits(), Ordering::Relaxed);
+        self.flags.store(
+            (kept | flags & StatusFlags::CHANGEABLE).bits(),
+            Ordering::Relaxed,
+        );
     }
 
     /// Whether a call should return [`Error::WouldBlock`] instead of blocking.
@@ -115,12 +118,15 @@ impl OpenFile {
 
     /// Whether it was opened for reading.
     pub fn is_readable(&self) -> bool {
-        !self.flags().intersects(StatusFlags::WRONLY | StatusFlags::PATH)
+        !self
+            .flags()
+            .intersects(StatusFlags::WRONLY | StatusFlags::PATH)
     }
 
     /// Whether it was opened for writing.
     pub fn is_writable(&self) -> bool {
-        self.flags().intersects(StatusFlags::WRONLY | StatusFlags::RDWR)
+        self.flags()
+            .intersects(StatusFlags::WRONLY | StatusFlags::RDWR)
             && !self.flags().contains(StatusFlags::PATH)
     }
 

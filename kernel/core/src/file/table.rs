@@ -41,7 +41,9 @@ impl State {
     fn slot(&mut self, fd: usize) -> Result<&mut Option<Entry>> {
         if self.entries.len() <= fd {
             let more = fd + 1 - self.entries.len();
-            self.entries.try_reserve(more).map_err(|_| Error::OutOfMemory)?;
+            self.entries
+                .try_reserve(more)
+                .map_err(|_| Error::OutOfMemory)?;
             self.entries.resize(fd + 1, None);
         }
         Ok(&mut self.entries[fd])
@@ -49,7 +51,11 @@ impl State {
 
     fn lowest_free(&self, least: usize) -> usize {
         let start = self.first_free.max(least);
-        let taken = self.entries.iter().skip(start).take_while(|entry| entry.is_some());
+        let taken = self
+            .entries
+            .iter()
+            .skip(start)
+            .take_while(|entry| entry.is_some());
         start + taken.count()
     }
 }
@@ -79,7 +85,10 @@ impl FdTable {
         if fd >= limit as usize {
             return Err(Error::TooManyFiles);
         }
-        *state.slot(fd)? = Some(Entry { open, close_on_exec });
+        *state.slot(fd)? = Some(Entry {
+            open,
+            close_on_exec,
+        });
         if least as usize <= state.first_free {
             state.first_free = fd + 1;
         }
@@ -97,7 +106,10 @@ impl FdTable {
         if fd >= limit {
             return Err(Error::BadFile);
         }
-        let old = self.state.lock().slot(fd as usize)?.replace(Entry { open, close_on_exec });
+        let old = self.state.lock().slot(fd as usize)?.replace(Entry {
+            open,
+            close_on_exec,
+        });
         Ok(old.map(|entry| self.give_up(entry)))
     }
 
@@ -142,7 +154,9 @@ impl FdTable {
 
     /// A copy for a forked process: same openings, same numbers.
     pub fn fork(&self) -> Self {
-        Self { state: Spin::new(self.state.lock().clone()) }
+        Self {
+            state: Spin::new(self.state.lock().clone()),
+        }
     }
 
     /// Frees what exec closes; the caller drops the openings.
@@ -170,7 +184,10 @@ impl FdTable {
     pub fn numbers(&self) -> Vec<Fd> {
         let state = self.state.lock();
         let slots = (0..).zip(state.entries.iter());
-        slots.filter(|(_, slot)| slot.is_some()).map(|(fd, _)| fd).collect()
+        slots
+            .filter(|(_, slot)| slot.is_some())
+            .map(|(fd, _)| fd)
+            .collect()
     }
 }
 

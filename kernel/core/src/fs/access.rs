@@ -25,7 +25,9 @@ pub enum Who {
 /// Whether the current thread is above file permissions: the usual case of a server's
 /// start, answered without counting references.
 pub fn is_above_permissions() -> bool {
-    current().credentials.with(|credentials| credentials.has(Capability::DacOverride))
+    current()
+        .credentials
+        .with(|credentials| credentials.has(Capability::DacOverride))
 }
 
 /// The rights of the current thread.

@@ -51,7 +51,10 @@ impl FsContext {
     pub(super) fn begin(&self, absolute: bool) -> (Option<Path>, Path) {
         let state = self.state.lock();
         let cwd = state.cwd.as_ref().filter(|_| !absolute);
-        let place = cwd.or(state.root.as_ref()).cloned().unwrap_or_else(mount::root);
+        let place = cwd
+            .or(state.root.as_ref())
+            .cloned()
+            .unwrap_or_else(mount::root);
         (state.root.clone(), place)
     }
 

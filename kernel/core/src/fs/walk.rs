@@ -159,7 +159,10 @@ impl Walker {
             return self.follow(&child);
         }
         if child.is_mounted_on() {
-            let covered = Path { mount: self.at.mount.clone(), dentry: child };
+            let covered = Path {
+                mount: self.at.mount.clone(),
+                dentry: child,
+            };
             return self.go(covered.enter_mounts()).map(|()| None);
         }
         self.at.dentry = child;
@@ -247,10 +250,18 @@ struct Step {
 fn next_step(text: &[u8], from: usize) -> Option<Step> {
     let start = skip_slashes(text, from);
     let rest = text.get(start..).filter(|rest| !rest.is_empty())?;
-    let len = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
+    let len = rest
+        .iter()
+        .position(|byte| *byte == b'/')
+        .unwrap_or(rest.len());
     let end = start + len;
     let rest = skip_slashes(text, end);
-    Some(Step { name: start..end, rest, is_last: rest == text.len(), slash_follows: rest > end })
+    Some(Step {
+        name: start..end,
+        rest,
+        is_last: rest == text.len(),
+        slash_follows: rest > end,
+    })
 }
 
 fn skip_slashes(text: &[u8], from: usize) -> usize {

@@ -50,7 +50,11 @@ impl FileSystem for Procfs {
     }
 
     fn usage(&self) -> Usage {
-        Usage { magic: MAGIC, block_bytes: base::PAGE_BYTES as u64, ..Usage::default() }
+        Usage {
+            magic: MAGIC,
+            block_bytes: base::PAGE_BYTES as u64,
+            ..Usage::default()
+        }
     }
 
     fn keeps_names(&self) -> bool {
@@ -65,7 +69,9 @@ pub fn make(_source: &[u8], _options: &[u8]) -> Result<Arc<dyn FileSystem>> {
         add(system::ENTRIES);
         add(sysctl::ENTRIES);
         add(net::ENTRIES);
-        Arc::new(Procfs { device: next_device() })
+        Arc::new(Procfs {
+            device: next_device(),
+        })
     });
     Ok(system.clone())
 }

@@ -42,15 +42,29 @@ fn dev(text: &mut String) -> Result {
     let stats = stats();
     let count = |what| stats.counts.get(what);
     let heads = "bytes    packets errs drop fifo frame compressed multicast";
-    writeln!(text, "Inter-|   Receive                                                |  Transmit")?;
-    writeln!(text, " face |{heads}|bytes    packets errs drop fifo colls carrier compressed")?;
+    writeln!(
+        text,
+        "Inter-|   Receive                                                |  Transmit"
+    )?;
+    writeln!(
+        text,
+        " face |{heads}|bytes    packets errs drop fifo colls carrier compressed"
+    )?;
     let looped = count(Count::Loopback);
     for (name, received, sent) in [
         ("lo", looped, looped),
         ("eth0", count(Count::FramesIn), count(Count::FramesOut)),
     ] {
-        write!(text, "{name:>6}: {:7} {received:7}    0    0    0     0          0         0 ", 0)?;
-        writeln!(text, "{:7} {sent:7}    0    0    0     0       0          0", 0)?;
+        write!(
+            text,
+            "{name:>6}: {:7} {received:7}    0    0    0     0          0         0 ",
+            0
+        )?;
+        writeln!(
+            text,
+            "{:7} {sent:7}    0    0    0     0       0          0",
+            0
+        )?;
     }
     Ok(())
 }
@@ -65,7 +79,9 @@ fn tcp(text: &mut String) -> Result {
     heading(text)?;
     let connections = net::with_stack(|stack, _| stack.connections().collect::<Vec<_>>());
     let connections = connections.unwrap_or_default();
-    (0..).zip(&connections).try_for_each(|(row, entry)| connection(row, entry, text))
+    (0..)
+        .zip(&connections)
+        .try_for_each(|(row, entry)| connection(row, entry, text))
 }
 
 fn connection(row: usize, entry: &ConnectionEntry, text: &mut String) -> Result {
@@ -73,9 +89,16 @@ fn connection(row: usize, entry: &ConnectionEntry, text: &mut String) -> Result 
     endpoint(&entry.local, text)?;
     text.push(' ');
     endpoint(&entry.remote, text)?;
-    write!(text, " {:02X} {:08X}:{:08X} 00:00000000 00000000", entry.state as u8, entry.unacked, entry.unread)?;
+    write!(
+        text,
+        " {:02X} {:08X}:{:08X} 00:00000000 00000000",
+        entry.state as u8, entry.unacked, entry.unread
+    )?;
     let inode = entry.socket.map_or(0, |socket| socket.index() + 1);
-    writeln!(text, "     0        0 {inode} 1 0000000000000000 20 4 30 10 -1")
+    writeln!(
+        text,
+        "     0        0 {inode} 1 0000000000000000 20 4 30 10 -1"
+    )
 }
 
 /// An IPv4 address as the hexadecimal number it is in memory, and the port.
@@ -84,13 +107,21 @@ fn endpoint(end: &Endpoint, text: &mut String) -> Result {
         IpAddr::V4(addr) => addr,
         IpAddr::V6(addr) => addr.to_ipv4_mapped().unwrap_or(Ipv4Addr::UNSPECIFIED),
     };
-    write!(text, "{:08X}:{:04X}", u32::from_ne_bytes(addr.octets()), end.port)
+    write!(
+        text,
+        "{:08X}:{:04X}",
+        u32::from_ne_bytes(addr.octets()),
+        end.port
+    )
 }
 
 /// Connections of IPv6 sockets are IPv4's, and listed there.
 fn tcp6(text: &mut String) -> Result {
     text.push_str("  sl  local_address                         remote_address");
-    writeln!(text, "                        st tx_queue rx_queue tr tm->when retrnsmt")
+    writeln!(
+        text,
+        "                        st tx_queue rx_queue tr tm->when retrnsmt"
+    )
 }
 
 fn udp(text: &mut String) -> Result {
@@ -102,7 +133,10 @@ fn udp6(text: &mut String) -> Result {
 }
 
 fn unix(text: &mut String) -> Result {
-    writeln!(text, "Num       RefCount Protocol Flags    Type St Inode Path")
+    writeln!(
+        text,
+        "Num       RefCount Protocol Flags    Type St Inode Path"
+    )
 }
 
 fn arp(text: &mut String) -> Result {
@@ -112,7 +146,10 @@ fn arp(text: &mut String) -> Result {
     for (ip, mac) in known.unwrap_or_default() {
         let station = mac.0.map(|byte| alloc::format!("{byte:02x}")).join(":");
         let ip = alloc::format!("{ip}");
-        writeln!(text, "{ip:<16} 0x1         0x2         {station}     *        eth0")?;
+        writeln!(
+            text,
+            "{ip:<16} 0x1         0x2         {station}     *        eth0"
+        )?;
     }
     Ok(())
 }
@@ -124,12 +161,19 @@ fn route(text: &mut String) -> Result {
     let way = net::with_stack(|stack, _| (stack.address(), stack.gateway()));
     let (address, gateway) = way.unwrap_or_default();
     if let Some(gateway) = gateway {
-        writeln!(text, "eth0\t00000000\t{:08X}\t0003\t0\t0\t0\t00000000\t0\t0\t0", number(gateway))?;
+        writeln!(
+            text,
+            "eth0\t00000000\t{:08X}\t0003\t0\t0\t0\t00000000\t0\t0\t0",
+            number(gateway)
+        )?;
     }
     if let Some(address) = address {
         let mask = number(address.mask());
         let network = number(address.addr()) & mask;
-        writeln!(text, "eth0\t{network:08X}\t00000000\t0001\t0\t0\t0\t{mask:08X}\t0\t0\t0")?;
+        writeln!(
+            text,
+            "eth0\t{network:08X}\t00000000\t0001\t0\t0\t0\t{mask:08X}\t0\t0\t0"
+        )?;
     }
     Ok(())
 }
@@ -137,9 +181,13 @@ fn route(text: &mut String) -> Result {
 /// A line of names and a line of numbers.
 fn rows(text: &mut String, family: &str, columns: &[(&str, u64)]) -> Result {
     write!(text, "{family}:")?;
-    columns.iter().try_for_each(|(name, _)| write!(text, " {name}"))?;
+    columns
+        .iter()
+        .try_for_each(|(name, _)| write!(text, " {name}"))?;
     write!(text, "\n{family}:")?;
-    columns.iter().try_for_each(|(_, value)| write!(text, " {value}"))?;
+    columns
+        .iter()
+        .try_for_each(|(_, value)| write!(text, " {value}"))?;
     writeln!(text)
 }
 
@@ -148,64 +196,93 @@ fn snmp(text: &mut String) -> Result {
     let count = |what| stats.counts.get(what);
     let dropped = |why| stats.drops.get(why);
     let connections = net::with_stack(|stack, _| stack.sockets_used()).unwrap_or(0);
-    rows(text, "Ip", &[
-        ("Forwarding", 2),
-        ("DefaultTTL", 64),
-        ("InReceives", count(Count::FramesIn)),
-        ("InHdrErrors", dropped(DropReason::Malformed)),
-        ("InAddrErrors", dropped(DropReason::WrongAddress)),
-        ("OutRequests", count(Count::FramesOut)),
-        ("OutNoRoutes", dropped(DropReason::NoRoute)),
-    ])?;
-    rows(text, "Icmp", &[
-        ("InMsgs", count(Count::IcmpIn)),
-        ("OutMsgs", count(Count::EchoReplies) + count(Count::IcmpErrorsOut)),
-    ])?;
-    rows(text, "Tcp", &[
-        ("RtoAlgorithm", 1),
-        ("RtoMin", 200),
-        ("RtoMax", 120_000),
-        ("MaxConn", u64::MAX),
-        ("ActiveOpens", count(Count::ActiveOpens)),
-        ("PassiveOpens", count(Count::PassiveOpens)),
-        ("EstabResets", count(Count::ResetsIn)),
-        ("CurrEstab", connections as u64),
-        ("InSegs", count(Count::SegmentsIn)),
-        ("OutSegs", count(Count::SegmentsOut)),
-        ("RetransSegs", count(Count::Retransmits)),
-        ("InErrs", dropped(DropReason::BadChecksum)),
-        ("OutRsts", count(Count::ResetsOut)),
-    ])?;
-    rows(text, "Udp", &[
-        ("InDatagrams", count(Count::UdpIn)),
-        ("NoPorts", dropped(DropReason::NoSocket)),
-        ("InErrors", dropped(DropReason::QueueFull)),
-        ("OutDatagrams", count(Count::UdpOut)),
-    ])
+    rows(
+        text,
+        "Ip",
+        &[
+            ("Forwarding", 2),
+            ("DefaultTTL", 64),
+            ("InReceives", count(Count::FramesIn)),
+            ("InHdrErrors", dropped(DropReason::Malformed)),
+            ("InAddrErrors", dropped(DropReason::WrongAddress)),
+            ("OutRequests", count(Count::FramesOut)),
+            ("OutNoRoutes", dropped(DropReason::NoRoute)),
+        ],
+    )?;
+    rows(
+        text,
+        "Icmp",
+        &[
+            ("InMsgs", count(Count::IcmpIn)),
+            (
+                "OutMsgs",
+                count(Count::EchoReplies) + count(Count::IcmpErrorsOut),
+            ),
+        ],
+    )?;
+    rows(
+        text,
+        "Tcp",
+        &[
+            ("RtoAlgorithm", 1),
+            ("RtoMin", 200),
+            ("RtoMax", 120_000),
+            ("MaxConn", u64::MAX),
+            ("ActiveOpens", count(Count::ActiveOpens)),
+            ("PassiveOpens", count(Count::PassiveOpens)),
+            ("EstabResets", count(Count::ResetsIn)),
+            ("CurrEstab", connections as u64),
+            ("InSegs", count(Count::SegmentsIn)),
+            ("OutSegs", count(Count::SegmentsOut)),
+            ("RetransSegs", count(Count::Retransmits)),
+            ("InErrs", dropped(DropReason::BadChecksum)),
+            ("OutRsts", count(Count::ResetsOut)),
+        ],
+    )?;
+    rows(
+        text,
+        "Udp",
+        &[
+            ("InDatagrams", count(Count::UdpIn)),
+            ("NoPorts", dropped(DropReason::NoSocket)),
+            ("InErrors", dropped(DropReason::QueueFull)),
+            ("OutDatagrams", count(Count::UdpOut)),
+        ],
+    )
 }
 
 fn netstat(text: &mut String) -> Result {
     let stats = stats();
     let count = |what| stats.counts.get(what);
-    rows(text, "TcpExt", &[
-        ("SyncookiesSent", count(Count::CookiesSent)),
-        ("SyncookiesRecv", count(Count::CookiesAccepted)),
-        ("SyncookiesFailed", stats.drops.get(DropReason::BadCookie)),
-        ("TW", count(Count::TimeWaits)),
-        ("TWRecycled", count(Count::TimeWaitsReused)),
-        ("ListenOverflows", stats.drops.get(DropReason::AcceptQueueFull)),
-        ("TCPTimeouts", count(Count::Timeouts)),
-        ("TCPSackRecovery", count(Count::FastRecoveries)),
-        ("TCPOFOQueue", count(Count::OutOfOrder)),
-        ("TCPKeepAlive", count(Count::KeepaliveProbes)),
-        ("TCPChallengeACK", count(Count::ChallengeAcks)),
-    ])
+    rows(
+        text,
+        "TcpExt",
+        &[
+            ("SyncookiesSent", count(Count::CookiesSent)),
+            ("SyncookiesRecv", count(Count::CookiesAccepted)),
+            ("SyncookiesFailed", stats.drops.get(DropReason::BadCookie)),
+            ("TW", count(Count::TimeWaits)),
+            ("TWRecycled", count(Count::TimeWaitsReused)),
+            (
+                "ListenOverflows",
+                stats.drops.get(DropReason::AcceptQueueFull),
+            ),
+            ("TCPTimeouts", count(Count::Timeouts)),
+            ("TCPSackRecovery", count(Count::FastRecoveries)),
+            ("TCPOFOQueue", count(Count::OutOfOrder)),
+            ("TCPKeepAlive", count(Count::KeepaliveProbes)),
+            ("TCPChallengeACK", count(Count::ChallengeAcks)),
+        ],
+    )
 }
 
 fn sockstat(text: &mut String) -> Result {
     let (used, waiting) =
         net::with_stack(|stack, _| (stack.sockets_used(), stack.time_waits())).unwrap_or((0, 0));
     writeln!(text, "sockets: used {used}")?;
-    writeln!(text, "TCP: inuse {used} orphan 0 tw {waiting} alloc {used} mem 0")?;
+    writeln!(
+        text,
+        "TCP: inuse {used} orphan 0 tw {waiting} alloc {used} mem 0"
+    )?;
     writeln!(text, "UDP: inuse 0 mem 0")
 }

@@ -38,6 +38,7 @@ impl Entry {
 }
 
 /// All files of a tree that are always there.
+#[derive(Default)]
 pub struct Table {
     entries: Spin<Vec<Entry>>,
 }

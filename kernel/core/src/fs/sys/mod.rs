@@ -17,22 +17,34 @@ const MAGIC: u64 = 0x6265_6572;
 static TABLE: Table = Table::new();
 
 const ENTRIES: &[Entry] = &[
-    Entry::new("devices/system/clocksource/clocksource0/available_clocksource", clock),
-    Entry::new("devices/system/clocksource/clocksource0/current_clocksource", clock),
+    Entry::new(
+        "devices/system/clocksource/clocksource0/available_clocksource",
+        clock,
+    ),
+    Entry::new(
+        "devices/system/clocksource/clocksource0/current_clocksource",
+        clock,
+    ),
     Entry::new("devices/system/cpu/online", cpus),
     Entry::new("devices/system/cpu/possible", cpus),
     Entry::new("devices/system/cpu/present", cpus),
     Entry::new("devices/system/cpu/kernel_max", last_cpu),
     Entry::new("devices/system/cpu/cpu0/topology/core_id", zero),
     Entry::new("devices/system/cpu/cpu0/topology/physical_package_id", zero),
-    Entry::new("devices/system/cpu/cpu0/cache/index0/coherency_line_size", line_bytes),
+    Entry::new(
+        "devices/system/cpu/cpu0/cache/index0/coherency_line_size",
+        line_bytes,
+    ),
     Entry::new("devices/system/node/online", zero),
     Entry::new("devices/system/node/possible", zero),
     Entry::new("devices/system/node/has_cpu", zero),
     Entry::new("devices/system/node/node0/cpulist", cpus),
     Entry::new("devices/system/node/node0/meminfo", node_memory),
     Entry::new("kernel/mm/transparent_hugepage/enabled", huge_pages),
-    Entry::new("kernel/mm/transparent_hugepage/hpage_pmd_size", huge_page_bytes),
+    Entry::new(
+        "kernel/mm/transparent_hugepage/hpage_pmd_size",
+        huge_page_bytes,
+    ),
 ];
 
 /// Adds files; paths are below /sys, without a leading slash.
@@ -93,7 +105,11 @@ impl FileSystem for Sysfs {
     }
 
     fn usage(&self) -> Usage {
-        Usage { magic: MAGIC, block_bytes: base::PAGE_BYTES as u64, ..Usage::default() }
+        Usage {
+            magic: MAGIC,
+            block_bytes: base::PAGE_BYTES as u64,
+            ..Usage::default()
+        }
     }
 
     fn keeps_names(&self) -> bool {
@@ -106,7 +122,9 @@ pub fn make(_source: &[u8], _options: &[u8]) -> error::Result<Arc<dyn FileSystem
     static SYSTEM: Once<Arc<Sysfs>> = Once::new();
     let system = SYSTEM.call_once(|| {
         add(ENTRIES);
-        Arc::new(Sysfs { device: next_device() })
+        Arc::new(Sysfs {
+            device: next_device(),
+        })
     });
     Ok(system.clone())
 }

@@ -159,14 +159,16 @@ impl Contents {
 
     /// The page for a mapping.
     pub fn page(&self, index: u64, sharing: Sharing) -> Result<Page> {
-        self.ready_page(index, sharing).map_or_else(|| self.own(index), Ok)
+        self.ready_page(index, sharing)
+            .map_or_else(|| self.own(index), Ok)
     }
 
     /// As [`Contents::page`], if the page need not be made.
     pub fn ready_page(&self, index: u64, sharing: Sharing) -> Option<Page> {
         let in_place = || Page::of_boot_image(self.boot_bytes(index * PAGE..(index + 1) * PAGE));
         let private = sharing == Sharing::Private;
-        self.existing(index).or_else(|| private.then(in_place).flatten())
+        self.existing(index)
+            .or_else(|| private.then(in_place).flatten())
     }
 
     /// Sets the size; the caller holds `writing`.

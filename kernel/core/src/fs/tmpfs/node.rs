@@ -217,7 +217,8 @@ impl File for Node {
         if self.seals.forbids_growth() {
             let start = if appends { contents.size() } else { offset };
             let end = start.saturating_add(from.remaining() as u64);
-            self.seals.check_size(contents.size(), end.max(contents.size()))?;
+            self.seals
+                .check_size(contents.size(), end.max(contents.size()))?;
         }
         let written = contents.write((!appends).then_some(offset), from)?;
         self.touch(0);
@@ -276,7 +277,9 @@ impl MemoryObject for Node {
     fn ready_page(&self, index: u64, sharing: Sharing) -> Option<Page> {
         let contents = self.contents().ok()?;
         let inside = index < contents.size().div_ceil(base::PAGE_BYTES as u64);
-        inside.then(|| contents.ready_page(index, sharing)).flatten()
+        inside
+            .then(|| contents.ready_page(index, sharing))
+            .flatten()
     }
 
     fn size(&self) -> u64 {
