@@ -1,9 +1,12 @@
 // Waiting for children: ends, stops, continuations, groups, and who inherits orphans.
 #define _GNU_SOURCE
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -155,6 +158,21 @@ static void used_time_is_told(void) {
     CHECK(usage.ru_utime.tv_sec > 0 || usage.ru_utime.tv_usec > 0 || usage.ru_stime.tv_usec > 0);
 }
 
+static void a_process_has_a_descriptor(void) {
+    pid_t child = sleeper();
+    int fd = syscall(SYS_pidfd_open, child, 0);
+    CHECK(fd >= 0 && (fcntl(fd, F_GETFD) & FD_CLOEXEC));
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    CHECK(poll(&ready, 1, 0) == 0);
+    CHECK(syscall(SYS_pidfd_send_signal, fd, SIGTERM, NULL, 0) == 0);
+    CHECK(poll(&ready, 1, 5000) == 1 && ready.revents == POLLIN);
+    siginfo_t info = {0};
+    CHECK(waitid(3 /* P_PIDFD */, fd, &info, WEXITED) == 0);
+    CHECK(info.si_pid == child && info.si_code == CLD_KILLED && info.si_status == SIGTERM);
+    CHECK(syscall(SYS_pidfd_send_signal, fd, SIGTERM, NULL, 0) == -1 && errno == ESRCH);
+    close(fd);
+}
+
 int main(void) {
     TEST(without_children_there_is_nothing_to_wait_for);
     TEST(a_look_does_not_block);
@@ -166,5 +184,6 @@ int main(void) {
     TEST(orphans_go_to_the_subreaper);
     TEST(a_session_has_a_leader);
     TEST(used_time_is_told);
+    TEST(a_process_has_a_descriptor);
     return check_status();
 }

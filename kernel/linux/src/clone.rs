@@ -1,10 +1,11 @@
 //! clone, clone3, fork, vfork: new threads and processes.
 
 use base::VirtAddr;
+use kernel::file::StatusFlags;
 use kernel::signal::Signal;
-use kernel::task::{self, Clone, CloneFlags};
+use kernel::task::{self, Child, Clone, CloneFlags, ExitStatus};
 use kernel::{Error, user};
-use linux_raw_sys::general::{__NR_clone, __NR_clone3, __NR_fork, __NR_vfork};
+use linux_raw_sys::general::{__NR_clone, __NR_clone3, __NR_fork, __NR_vfork, O_CLOEXEC};
 use mach::trap::UserRegs;
 
 use crate::call::{Arg, Call, Entry, Outcome};
@@ -63,6 +64,8 @@ struct Wish {
     parent_tid: u64,
     child_tid: u64,
     tls: u64,
+    /// Where the descriptor of the child goes (CLONE_PIDFD).
+    pidfd: u64,
 }
 
 fn clone(call: &mut Call<'_>) -> Outcome {
@@ -73,7 +76,12 @@ fn clone(call: &mut Call<'_>) -> Outcome {
         parent_tid: call.arg(2),
         child_tid: call.arg(3),
         tls: call.arg(4),
+        pidfd: call.arg(2),
     };
+    let both = CloneFlags::PIDFD | CloneFlags::PARENT_SETTID;
+    if wish.flags & both.bits() == both.bits() {
+        return Err(Errno::EINVAL);
+    }
     make(call, &wish)
 }
 
@@ -94,6 +102,7 @@ fn simple(call: &mut Call<'_>, flags: CloneFlags) -> Outcome {
         parent_tid: 0,
         child_tid: 0,
         tls: 0,
+        pidfd: 0,
     };
     make(call, &wish)
 }
@@ -114,7 +123,7 @@ fn clone3(call: &mut Call<'_>) -> Outcome {
     }
     let [
         flags,
-        _,
+        pidfd,
         child_tid,
         parent_tid,
         exit_signal,
@@ -142,6 +151,7 @@ fn clone3(call: &mut Call<'_>) -> Outcome {
             parent_tid,
             child_tid,
             tls,
+            pidfd,
         },
     )
 }
@@ -151,8 +161,7 @@ fn make(call: &mut Call<'_>, wish: &Wish) -> Outcome {
         return Err(Errno::EPERM);
     }
     let flags = CloneFlags::from_bits(wish.flags & !PTRACE).ok_or(Errno::EINVAL)?;
-    if flags.contains(CloneFlags::PIDFD) {
-        crate::missing::count_option("clone", CloneFlags::PIDFD.bits());
+    if flags.contains(CloneFlags::PIDFD | CloneFlags::THREAD) {
         return Err(Errno::EINVAL);
     }
     let exit_signal = match wish.exit_signal {
@@ -178,8 +187,28 @@ fn make(call: &mut Call<'_>, wish: &Wish) -> Outcome {
         other => other.into(),
     })?;
     let id = child.id();
+    let told = tell_descriptor(call, flags, &child, VirtAddr(wish.pidfd));
+    if told.is_err() {
+        child.process().begin_exit(ExitStatus::Killed(Signal::KILL));
+    }
     child.launch();
+    told?;
     Ok(id as usize)
+}
+
+/// Stores a descriptor of the child at `at` (CLONE_PIDFD).
+fn tell_descriptor(
+    call: &Call<'_>,
+    flags: CloneFlags,
+    child: &Child,
+    at: VirtAddr,
+) -> kernel::Result<()> {
+    if !flags.contains(CloneFlags::PIDFD) {
+        return Ok(());
+    }
+    let file = task::pid_file(child.process().clone());
+    let fd = call.open_fd(file, StatusFlags::RDWR, O_CLOEXEC)?;
+    user::write(at, fd as u32)
 }
 
 /// Where a new thread begins; it ends in the program.

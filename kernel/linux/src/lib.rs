@@ -40,6 +40,7 @@ mod missing;
 mod mount;
 mod open;
 mod path;
+mod pidfd;
 mod pipe;
 mod poll;
 mod prctl;

@@ -362,7 +362,12 @@ fn send_to_thread(
 }
 
 /// The sender's own information; only the kernel may say that the kernel sends.
-fn read_info(call: &Call<'_>, at: VirtAddr, target: u32, signal: Signal) -> kernel::Result<Info> {
+pub fn read_info(
+    call: &Call<'_>,
+    at: VirtAddr,
+    target: u32,
+    signal: Signal,
+) -> kernel::Result<Info> {
     let mut bytes = [0; siginfo::BYTES];
     user::copy_in(at, &mut bytes)?;
     let info = siginfo::decode_queued(&bytes, signal);

@@ -24,6 +24,7 @@ const FAMILIES: &[&[Entry]] = &[
     crate::memory::CALLS,
     crate::mount::CALLS,
     crate::open::CALLS,
+    crate::pidfd::CALLS,
     crate::pipe::CALLS,
     crate::poll::CALLS,
     crate::prctl::CALLS,

@@ -5,11 +5,11 @@ use kernel::error::{Error, Restart};
 use kernel::signal::{DefaultAction, Info, Origin, Signal, code};
 use kernel::sync::Wait;
 use kernel::task::family::{self, Wanted, Whom};
-use kernel::task::{Change, ExitStatus, Report, Usage};
+use kernel::task::{Change, ExitStatus, Report, Usage, process_of};
 use kernel::user;
 use linux_raw_sys::general::{
-    __NR_wait4, __NR_waitid, __WALL, __WCLONE, __WNOTHREAD, P_ALL, P_PGID, P_PID, WCONTINUED,
-    WEXITED, WNOHANG, WNOWAIT, WUNTRACED,
+    __NR_wait4, __NR_waitid, __WALL, __WCLONE, __WNOTHREAD, P_ALL, P_PGID, P_PID, P_PIDFD,
+    WCONTINUED, WEXITED, WNOHANG, WNOWAIT, WUNTRACED,
 };
 
 use crate::call::{Arg, Call, Entry, Outcome};
@@ -139,6 +139,7 @@ fn waitid(call: &mut Call<'_>) -> Outcome {
     let whom = match call.uint(0) {
         P_ALL => Whom::Any,
         P_PID => Whom::Process(id()?),
+        P_PIDFD => Whom::Process(process_of(&*call.file(1)?)?.id()),
         P_PGID if call.int(1) == 0 => Whom::Group(own_group(call)?),
         P_PGID => Whom::Group(id()?),
         _ => return Err(Errno::EINVAL),

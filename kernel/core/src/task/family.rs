@@ -254,6 +254,7 @@ pub(super) fn bury(process: &Process, status: ExitStatus, uid: u32) {
     let Some(parent) = mark_ended(id, status, uid) else {
         return;
     };
+    process.note_end();
     let (signal, discard) = death_rules(id, &parent);
     if let Some(signal) = signal {
         // A full queue loses real-time exit signals, as in Linux.

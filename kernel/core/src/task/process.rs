@@ -2,7 +2,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, AtomicU64};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use base::Instant;
 use mach::sync::Spin;
@@ -14,6 +14,7 @@ use super::{ExitStatus, Flags, Pid, Thread};
 use crate::clock::ProcessTimers;
 use crate::file::OpenFile;
 use crate::mm::AddressSpace;
+use crate::poll::{Events, Pollee};
 use crate::sched;
 use crate::signal::{ActionTable, Info, ProcessSignals};
 use crate::sync::{Slot, WaitQueue};
@@ -48,6 +49,8 @@ pub struct Process {
     pub image: Spin<Image>,
     /// When it was forked.
     pub started: Instant,
+    /// Told when it has ended.
+    pub ended: Pollee,
     /// A child changed its state.
     pub children_changed: WaitQueue,
     /// Whether it may be traced and leaves core files (PR_SET_DUMPABLE); only remembered.
@@ -63,6 +66,7 @@ pub struct Process {
     pub(super) dead_children: Spin<Usage>,
     pub(super) thread_left: WaitQueue,
     pub(super) vfork: Spin<Option<Arc<Latch>>>,
+    has_ended: AtomicBool,
     leader_status: Spin<Option<ExitStatus>>,
     memory: Spin<Usage>,
     end: Spin<Option<End>>,
@@ -93,6 +97,8 @@ impl Process {
             timers: ProcessTimers::default(),
             image: Spin::new(image),
             started: mach::time::now(),
+            ended: Pollee::new(),
+            has_ended: AtomicBool::new(false),
             children_changed: WaitQueue::new(),
             dumpable: AtomicBool::new(true),
             is_subreaper: AtomicBool::new(false),
@@ -227,6 +233,17 @@ impl Process {
     /// Whether it is ending.
     pub fn is_ending(&self) -> bool {
         self.end.lock().is_some()
+    }
+
+    /// Whether nothing of it is left but its status.
+    pub fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Acquire)
+    }
+
+    /// Its status is there for the parent.
+    pub(super) fn note_end(&self) {
+        self.has_ended.store(true, Ordering::Release);
+        self.ended.notify(Events::READABLE);
     }
 
     /// What its threads have used, dead ones included.

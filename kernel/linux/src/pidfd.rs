@@ -1,0 +1,54 @@
+//! pidfd_open, pidfd_send_signal: processes by descriptor.
+
+use kernel::file::StatusFlags;
+use kernel::signal::{self, Signal, code};
+use kernel::task::{family, pid_file, process_of};
+use linux_raw_sys::general::{__NR_pidfd_open, __NR_pidfd_send_signal, O_CLOEXEC, O_NONBLOCK};
+
+use crate::call::{Arg, Call, Entry, Outcome};
+use crate::descriptor::only;
+use crate::errno::Errno;
+
+/// The calls of this family.
+pub const CALLS: &[Entry] = &[
+    Entry {
+        number: __NR_pidfd_open,
+        name: "pidfd_open",
+        args: &[Arg::Int, Arg::Flags],
+        handler: pidfd_open,
+    },
+    Entry {
+        number: __NR_pidfd_send_signal,
+        name: "pidfd_send_signal",
+        args: &[Arg::Fd, Arg::Signal, Arg::Address, Arg::Flags],
+        handler: pidfd_send_signal,
+    },
+];
+
+fn pidfd_open(call: &mut Call<'_>) -> Outcome {
+    let flags = only(call.uint(1), O_NONBLOCK)?;
+    let pid = u32::try_from(call.int(0)).ok().filter(|&pid| pid != 0);
+    let process = family::find(pid.ok_or(Errno::EINVAL)?).ok_or(Errno::ESRCH)?;
+    Ok(call.open_fd(pid_file(process), StatusFlags::RDWR, flags | O_CLOEXEC)?)
+}
+
+fn pidfd_send_signal(call: &mut Call<'_>) -> Outcome {
+    only(call.uint(3), 0)?;
+    let process = process_of(&*call.file(0)?)?;
+    if process.has_ended() {
+        return Err(Errno::ESRCH);
+    }
+    let signal = match call.uint(1) {
+        0 => None,
+        number => Some(Signal::new(number).ok_or(Errno::EINVAL)?),
+    };
+    signal::check_permission(&process, signal)?;
+    if let Some(signal) = signal {
+        let info = match call.optional_addr(2) {
+            Some(at) => crate::signal::read_info(call, at, process.id(), signal)?,
+            None => signal::from_current(signal, code::USER),
+        };
+        signal::send_to_process(&process, info)?;
+    }
+    Ok(0)
+}
