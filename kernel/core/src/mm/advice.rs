@@ -23,6 +23,9 @@ pub enum Advice {
     WipeOnFork(bool),
 }
 
+/// Bytes of an object.
+type Part = (Object, Range<u64>);
+
 impl AddressSpace {
     /// Acts on an advice about a range. Holes are skipped and reported at the end.
     pub fn advise(&self, start: VirtAddr, bytes: u64, advice: Advice) -> Result<()> {
@@ -109,7 +112,7 @@ impl AddressSpace {
 
     /// Makes the next store to each shared page fault, so that it is marked again, and
     /// lists the objects with the bytes of them.
-    fn begin_sync(&self, range: &Range<VirtAddr>) -> Result<(bool, Vec<(Object, Range<u64>)>)> {
+    fn begin_sync(&self, range: &Range<VirtAddr>) -> Result<(bool, Vec<Part>)> {
         let table = self.table()?;
         let state = self.lock();
         let mut gather = Gather::new(table);

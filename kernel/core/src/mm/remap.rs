@@ -46,12 +46,15 @@ impl AddressSpace {
         if new_bytes == 0 || old_bytes == 0 {
             return Err(Error::Invalid);
         }
-        if let Target::Stay | Target::Anywhere = request.target {
-            if let Some(done) = self.resize_in_place(request, old.clone(), new_bytes)? {
-                return Ok(done);
-            }
+        let fixed = matches!(request.target, Target::Fixed(_));
+        let in_place = match fixed {
+            true => None,
+            false => self.resize_in_place(request, old.clone(), new_bytes)?,
+        };
+        match in_place {
+            Some(at) => Ok(at),
+            None => self.relocate(request, old, new_bytes),
         }
-        self.relocate(request, old, new_bytes)
     }
 
     /// Shrinks, or grows into free addresses; `None` if it would have to move.
