@@ -217,5 +217,6 @@ fn start(_: usize) -> ! {
         leave::before_user(&task::current(), &mut regs, None);
         mach::task::enter_user(&regs);
     }
+    // tidy: `task::clone` stores the registers before the thread is launched.
     unreachable!("a cloned thread has registers to start with")
 }

@@ -58,7 +58,7 @@ fn rseq(call: &mut Call<'_>) -> Outcome {
                     Errno::EINVAL
                 });
             }
-            if wanted.len < AREA_BYTES || wanted.address % AREA_ALIGN != 0 {
+            if wanted.len < AREA_BYTES || !wanted.address.is_multiple_of(AREA_ALIGN) {
                 return Err(Errno::EINVAL);
             }
             user::write(VirtAddr(wanted.address + SEQUENCE), 0u64)?;

@@ -135,7 +135,7 @@ fn all_cpus() -> u64 {
 
 fn getaffinity(call: &mut Call<'_>) -> Outcome {
     let bytes = call.size(1);
-    if bytes < MASK_BYTES || bytes % 8 != 0 {
+    if bytes < MASK_BYTES || !bytes.is_multiple_of(MASK_BYTES) {
         return Err(Errno::EINVAL);
     }
     let mask = named(call, 0)?.sched.affinity() & all_cpus();

@@ -69,6 +69,7 @@ pub fn stack_bytes_min() -> u64 {
 /// Makes `regs` enter the handler at `address`; the frame lies on the program's stack.
 ///
 /// Errors: `BadAddress` if the stack has no room.
+/// tidy: the indices are constants below the frame's length.
 pub fn push(
     thread: &Thread,
     regs: &mut UserRegs,
@@ -238,6 +239,7 @@ fn word(bytes: &[u8], at: usize) -> u32 {
 /// Brings back what the frame at the stack pointer says (rt_sigreturn(2)).
 ///
 /// Errors: `BadAddress` or `Invalid` if it is not a frame.
+/// tidy: the indices are constants below the frame's length.
 pub fn pop(thread: &Thread, regs: &mut UserRegs) -> Result<()> {
     let words: Frame = user::read(VirtAddr(regs.rsp.wrapping_sub(8)))?;
     signal::set_mask(thread, SignalSet(words[at::MASK]));

@@ -56,6 +56,7 @@ const FAMILIES: &[&[Entry]] = &[
 
 static TABLE: [Option<Entry>; LIMIT] = merge();
 
+/// tidy: it runs at compile time only.
 const fn merge() -> [Option<Entry>; LIMIT] {
     let mut table = [None; LIMIT];
     let mut family = 0;

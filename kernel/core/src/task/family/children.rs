@@ -1,0 +1,99 @@
+//! Hearing of children: which of them changed, as wait4(2) asks.
+
+use super::death::take_out;
+use super::{FAMILY, Member};
+use crate::error::{Error, Result};
+use crate::signal::Signal;
+use crate::task::{Change, Pid, Process, Report, Usage};
+
+/// Which children a wait is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Whom {
+    /// Any.
+    Any,
+    /// This one.
+    Process(Pid),
+    /// Those of this group.
+    Group(Pid),
+}
+
+/// Which changes a wait is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wanted {
+    /// The end.
+    pub ended: bool,
+    /// Stops.
+    pub stopped: bool,
+    /// Continuations.
+    pub continued: bool,
+    /// Children that end without SIGCHLD (`__WCLONE`): `None` for both kinds.
+    pub silent: Option<bool>,
+    /// The change stays to be waited for (`WNOWAIT`).
+    pub keep: bool,
+}
+
+/// Looks once for a change of a child of `parent`.
+///
+/// Errors: `NoChild` if there is none that could change.
+pub fn poll_children(parent: &Process, whom: Whom, wanted: Wanted) -> Result<Option<Report>> {
+    let mut family = FAMILY.lock();
+    let mut any = false;
+    let report = family
+        .iter_mut()
+        .filter(|(_, member)| member.parent == parent.id())
+        .find_map(|(&pid, member)| {
+            if !matches(pid, member, whom, wanted) {
+                return None;
+            }
+            any = true;
+            let change = change_of(member, wanted)?;
+            Some(Report {
+                pid,
+                uid: member.uid,
+                change,
+                usage: total_usage(&member.process),
+            })
+        });
+    let Some(report) = report else {
+        return if any { Ok(None) } else { Err(Error::NoChild) };
+    };
+    if let (Change::Ended(_), false) = (report.change, wanted.keep) {
+        let gone = take_out(&mut family, report.pid);
+        drop(family);
+        drop(gone);
+        *parent.dead_children.lock() += report.usage;
+    }
+    Ok(Some(report))
+}
+
+fn matches(pid: Pid, member: &Member, whom: Whom, wanted: Wanted) -> bool {
+    let silent = member.exit_signal != Some(Signal::CHLD);
+    let chosen = match whom {
+        Whom::Any => true,
+        Whom::Process(id) => id == pid,
+        Whom::Group(group) => group == member.group,
+    };
+    chosen && wanted.silent.is_none_or(|wanted| wanted == silent)
+}
+
+fn change_of(member: &mut Member, wanted: Wanted) -> Option<Change> {
+    if let Some(status) = member.ended {
+        return wanted.ended.then_some(Change::Ended(status));
+    }
+    let news = member.news.filter(|news| match news {
+        Change::Stopped(_) => wanted.stopped,
+        Change::Continued => wanted.continued,
+        Change::Ended(_) => false,
+    })?;
+    if !wanted.keep {
+        member.news = None;
+    }
+    Some(news)
+}
+
+/// The usage of all that a process and its waited-for children have used.
+pub fn total_usage(process: &Process) -> Usage {
+    let mut usage = process.usage();
+    usage += process.children_usage();
+    usage
+}

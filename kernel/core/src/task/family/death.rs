@@ -1,0 +1,173 @@
+//! What the end of a process means to its family: orphans find a new parent, stopped
+//! groups that nobody controls are told to go on, the parent hears of it.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::Ordering;
+
+use super::{
+    FAMILY, INIT, Member, SESSION_ENDED, child_info, group_members, is_orphaned_group, session_of,
+};
+use crate::signal::{ActionFlags, Handler, Info, Signal, send_to_process, send_to_thread};
+use crate::task::{Change, ExitStatus, Pid, Process, release_id};
+
+/// The last thread of `process` has ended: its children get a new parent, its own
+/// parent hears of it. Its memory and files are gone already.
+pub(in crate::task) fn bury(process: &Process, status: ExitStatus, uid: u32) {
+    let id = process.id();
+    let led_session = session_of(id) == Some(id);
+    if led_session && let Some(hear) = SESSION_ENDED.get() {
+        hear(id);
+    }
+    let orphaned = give_children_away(process);
+    hang_up(&orphaned);
+    let Some(parent) = mark_ended(id, status, uid) else {
+        return;
+    };
+    process.note_end();
+    let (signal, discard) = death_rules(id, &parent);
+    if let Some(signal) = signal {
+        // A full queue loses real-time exit signals, as in Linux.
+        let _ = send_to_process(&parent, child_info(process, signal, Change::Ended(status)));
+    }
+    if discard {
+        remove(id);
+    }
+    parent.children_changed.wake_all();
+}
+
+fn mark_ended(id: Pid, status: ExitStatus, uid: u32) -> Option<Arc<Process>> {
+    let mut family = FAMILY.lock();
+    let member = family.get_mut(&id)?;
+    member.ended = Some(status);
+    member.uid = uid;
+    member.news = None;
+    let parent = member.parent;
+    family.get(&parent).map(|member| member.process.clone())
+}
+
+/// The signal that tells the parent, and whether the child leaves no zombie.
+fn death_rules(id: Pid, parent: &Process) -> (Option<Signal>, bool) {
+    let (signal, adopted) = {
+        let family = FAMILY.lock();
+        family
+            .get(&id)
+            .map_or((None, false), |member| (member.exit_signal, member.adopted))
+    };
+    if signal != Some(Signal::CHLD) {
+        return (signal, false);
+    }
+    let action = parent
+        .signals
+        .actions
+        .with(|actions| actions.get(Signal::CHLD));
+    let ignored = action.handler == Handler::Ignore;
+    let unexpected =
+        adopted && parent.id() == INIT && !matches!(action.handler, Handler::Function(_));
+    let discard = ignored || unexpected || action.flags.contains(ActionFlags::NOCLDWAIT);
+    (signal.filter(|_| !ignored), discard)
+}
+
+/// Gives the children of `process` to its reaper; returns the groups that lost a link to
+/// their session thereby.
+fn give_children_away(process: &Process) -> Vec<Pid> {
+    let id = process.id();
+    let mut family = FAMILY.lock();
+    let reaper = reaper_of(&family, id);
+    let own_group = family.get(&id).map_or(0, |member| member.group);
+    let mut groups = Vec::new();
+    let mut dead = Vec::new();
+    let mut bereaved = Vec::new();
+    for (&child, member) in family.iter_mut().filter(|(_, member)| member.parent == id) {
+        member.parent = reaper;
+        member.adopted = true;
+        member.exit_signal = Some(Signal::CHLD);
+        groups.push(member.group);
+        if member.ended.is_some() {
+            dead.push(child);
+        } else {
+            bereaved.push(member.process.clone());
+        }
+    }
+    groups.push(own_group);
+    groups.sort_unstable();
+    groups.dedup();
+    let heir = family.get(&reaper).map(|member| member.process.clone());
+    drop(family);
+    bereaved.iter().for_each(|process| tell_bereaved(process));
+    if let Some(heir) = heir {
+        for child in dead {
+            if death_rules(child, &heir).1 {
+                remove(child);
+            }
+        }
+        heir.children_changed.wake_all();
+    }
+    groups
+}
+
+/// Sends the signals that threads asked for at their parent's end (PR_SET_PDEATHSIG).
+fn tell_bereaved(process: &Process) {
+    for thread in process.threads() {
+        let number = thread.parent_death_signal.load(Ordering::Relaxed);
+        if let Some(signal) = Signal::new(number) {
+            // A full queue loses real-time signals, as in Linux.
+            let _ = send_to_thread(&thread, Info::kernel(signal));
+        }
+    }
+}
+
+fn reaper_of(family: &BTreeMap<Pid, Member>, id: Pid) -> Pid {
+    let mut ancestor = family.get(&id).map_or(INIT, |member| member.parent);
+    for _ in 0..family.len() {
+        match family.get(&ancestor) {
+            Some(member)
+                if member.process.is_subreaper.load(Ordering::Relaxed)
+                    && member.ended.is_none() =>
+            {
+                return ancestor;
+            }
+            Some(member) if ancestor != INIT => ancestor = member.parent,
+            _ => break,
+        }
+    }
+    INIT
+}
+
+/// Stopped processes of groups that nobody controls any more are told to go on.
+fn hang_up(groups: &[Pid]) {
+    for &group in groups {
+        let members = group_members(group);
+        let stopped = members.iter().any(|process| process.signals.is_stopped());
+        if stopped && is_orphaned_group(group) {
+            for process in &members {
+                for signal in [Signal::HUP, Signal::CONT] {
+                    // Standard signals always fit.
+                    let _ = send_to_process(process, Info::kernel(signal));
+                }
+            }
+        }
+    }
+}
+
+/// Takes a process out; its number and those of its group and session are free once
+/// nothing bears them.
+fn remove(id: Pid) {
+    let gone = take_out(&mut FAMILY.lock(), id);
+    drop(gone);
+}
+
+/// The caller drops the member without the lock.
+pub(super) fn take_out(family: &mut BTreeMap<Pid, Member>, id: Pid) -> Option<Member> {
+    let gone = family.remove(&id)?;
+    for number in [id, gone.group, gone.session] {
+        let in_use = family
+            .iter()
+            .any(|(&pid, member)| [pid, member.group, member.session].contains(&number));
+        if !in_use {
+            release_id(number);
+        }
+    }
+    Some(gone)
+}
