@@ -31,7 +31,6 @@ pub mod names;
 pub mod net;
 pub mod poll;
 pub mod random;
-pub mod requests;
 pub mod sched;
 pub mod signal;
 pub mod socket;

@@ -18,7 +18,7 @@ use core::time::Duration;
 use kernel::exec::Arguments;
 use kernel::net::Config;
 use kernel::tty::console;
-use kernel::{dev, fs, net, requests, sched, task, tty};
+use kernel::{dev, fs, net, sched, task, tty};
 use linux::First;
 use mach::klog;
 
@@ -36,7 +36,6 @@ fn kernel_main() -> ! {
     sched::timer::init();
     linux::init();
     tty::init(console_of(&run));
-    requests::init();
     dev::init();
     if let Err(error) = fs::boot::mount_all(archive) {
         klog!("the image's file system is unusable: {error:?}");

@@ -21,18 +21,10 @@ pub enum Softirq {
     Volume,
     /// The console has input.
     Console,
-    /// The host asks for something.
-    Host,
 }
 
 impl Softirq {
-    const ALL: [Self; 5] = [
-        Self::Timer,
-        Self::Net,
-        Self::Volume,
-        Self::Console,
-        Self::Host,
-    ];
+    const ALL: [Self; 4] = [Self::Timer, Self::Net, Self::Volume, Self::Console];
 
     /// The source with this number (`source as usize`), as an interrupt handler's argument.
     pub fn from_number(number: usize) -> Option<Self> {
