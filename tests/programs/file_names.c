@@ -232,6 +232,16 @@ static void a_listing_shows_each_name_once(void) {
     CHECK(chdir(home) == 0 && rmdir("many") == 0);
 }
 
+static void a_deep_tree_goes_with_its_last_descriptor(void) {
+    for (int i = 0; i < 2000; i++) CHECK(mkdir("d", 0755) == 0 && chdir("d") == 0);
+    int bottom = open(".", O_RDONLY | O_DIRECTORY);
+    CHECK(bottom >= 0);
+    for (int i = 0; i < 2000; i++) CHECK(chdir("..") == 0 && rmdir("d") == 0);
+    CHECK(close(bottom) == 0);
+    char name[PATH_MAX];
+    CHECK(getcwd(name, sizeof name) && !strcmp(name, home));
+}
+
 static void permissions_bind_an_ordinary_user(void) {
     if (geteuid() != 0) return;
     put("secret", "s");
@@ -290,6 +300,7 @@ int main(void) {
     TEST(calls_start_at_a_directory_descriptor);
     TEST(the_working_directory_moves_and_is_named);
     TEST(a_listing_shows_each_name_once);
+    TEST(a_deep_tree_goes_with_its_last_descriptor);
     TEST(permissions_bind_an_ordinary_user);
     TEST(in_a_sticky_directory_only_owners_remove);
     TEST(a_file_without_a_name_gets_one_by_its_descriptor);

@@ -226,6 +226,17 @@ impl Dentry {
     }
 }
 
+impl Drop for Dentry {
+    /// The last holder of a name may be the last holder of all names above it: they go one
+    /// by one, as a recursion could exhaust the kernel's stack.
+    fn drop(&mut self) {
+        let mut next = self.place.lock().parent.take();
+        while let Some(parent) = next {
+            next = Arc::into_inner(parent).and_then(|parent| parent.place.lock().parent.take());
+        }
+    }
+}
+
 /// Whether only its directory knows it.
 fn is_unused(dentry: &Arc<Dentry>) -> bool {
     Arc::strong_count(dentry) == 1

@@ -58,6 +58,14 @@ impl Directory {
         Some(child.node)
     }
 
+    /// Takes all names away; gives back what they meant.
+    pub fn take_all(&mut self) -> impl Iterator<Item = Arc<Node>> {
+        self.order.clear();
+        core::mem::take(&mut self.children)
+            .into_values()
+            .map(|child| child.node)
+    }
+
     /// The names from `serial` on: (serial, name, node).
     pub fn from(&self, serial: u64) -> impl Iterator<Item = (u64, &Name, &Arc<Node>)> {
         self.order.range(serial..).filter_map(|(serial, name)| {

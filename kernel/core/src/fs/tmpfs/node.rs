@@ -177,6 +177,29 @@ impl Node {
     }
 }
 
+impl Drop for Node {
+    /// What lies below goes one by one, as a recursion could exhaust the kernel's stack.
+    fn drop(&mut self) {
+        let mut pending = self.take_children();
+        while let Some(child) = pending.pop() {
+            pending.extend(
+                Arc::into_inner(child)
+                    .map(|child| child.take_children())
+                    .unwrap_or_default(),
+            );
+        }
+    }
+}
+
+impl Node {
+    fn take_children(&self) -> Vec<Arc<Self>> {
+        match &self.body {
+            Body::Directory(names) => names.lock().take_all().collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
 impl Attributes {
     fn new(new: &New<'_>, time: Timestamp) -> Self {
         Self {
