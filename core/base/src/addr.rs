@@ -102,7 +102,10 @@ mod tests {
         assert_eq!(PhysAddr(0x1234).page_floor(), PhysAddr(0x1000));
         assert_eq!(PhysAddr(0x1001).page_ceil(), PhysAddr(0x2000));
         assert_eq!(PhysAddr(0x1000).page_ceil(), PhysAddr(0x1000));
-        assert_eq!(VirtAddr(u64::MAX).page_ceil(), VirtAddr(u64::MAX).page_floor());
+        assert_eq!(
+            VirtAddr(u64::MAX).page_ceil(),
+            VirtAddr(u64::MAX).page_floor()
+        );
         assert_eq!(VirtAddr(u64::MAX).checked_add(1), None);
     }
 }

@@ -69,7 +69,9 @@ impl Run {
     fn parse(text: &[u8]) -> Self {
         let mut run = Self::default();
         for record in text.split(|&byte| byte == 0) {
-            let Some(at) = record.iter().position(|&byte| byte == b'=') else { continue };
+            let Some(at) = record.iter().position(|&byte| byte == b'=') else {
+                continue;
+            };
             let (key, value) = (&record[..at], &record[at + 1..]);
             match key {
                 b"arg" => run.arguments.push(value.to_vec()),

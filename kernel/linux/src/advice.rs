@@ -37,7 +37,12 @@ pub const CALLS: &[Entry] = &[
         args: &[Arg::Address, Arg::Size, Arg::Address],
         handler: mincore,
     },
-    Entry { number: __NR_mlock, name: "mlock", args: &[Arg::Address, Arg::Size], handler: mlock },
+    Entry {
+        number: __NR_mlock,
+        name: "mlock",
+        args: &[Arg::Address, Arg::Size],
+        handler: mlock,
+    },
     Entry {
         number: __NR_mlock2,
         name: "mlock2",
@@ -50,8 +55,18 @@ pub const CALLS: &[Entry] = &[
         args: &[Arg::Address, Arg::Size],
         handler: munlock,
     },
-    Entry { number: __NR_mlockall, name: "mlockall", args: &[Arg::Flags], handler: mlockall },
-    Entry { number: __NR_munlockall, name: "munlockall", args: &[], handler: munlockall },
+    Entry {
+        number: __NR_mlockall,
+        name: "mlockall",
+        args: &[Arg::Flags],
+        handler: mlockall,
+    },
+    Entry {
+        number: __NR_munlockall,
+        name: "munlockall",
+        args: &[],
+        handler: munlockall,
+    },
 ];
 
 /// Pages whose residence is reported at once.
@@ -96,8 +111,11 @@ fn mincore(call: &mut Call<'_>) -> Outcome {
     let mut at = start;
     while at < end {
         let step = (end - at).min(MINCORE_PAGES * PAGE);
-        let resident: Vec<u8> =
-            space(call).resident(at, step)?.into_iter().map(u8::from).collect();
+        let resident: Vec<u8> = space(call)
+            .resident(at, step)?
+            .into_iter()
+            .map(u8::from)
+            .collect();
         user::copy_out(&resident, call.addr(2) + (at - start) / PAGE)?;
         at = at + step;
     }

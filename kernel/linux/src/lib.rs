@@ -75,6 +75,6 @@ mod xattr;
 
 pub use call::{Arg, Call, Entry, Outcome};
 pub use dispatch::syscall;
+pub use errno::Errno;
 pub use init::{First, Volume, start_init};
 pub use trap::init;
-pub use errno::Errno;

@@ -44,7 +44,10 @@ type Flock = [i64; 4];
 /// The calling program as the owner of record locks.
 fn program(call: &Call<'_>) -> Owner {
     let table = call.thread.files.with(|files| files.lock_owner());
-    Owner::Program { table, process: call.thread.process.id() }
+    Owner::Program {
+        table,
+        process: call.thread.process.id(),
+    }
 }
 
 /// The `F_*LK` commands of fcntl.

@@ -20,11 +20,23 @@ use crate::errno::Errno;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
-    Entry { number: __NR_brk, name: "brk", args: &[Arg::Address], handler: brk },
+    Entry {
+        number: __NR_brk,
+        name: "brk",
+        args: &[Arg::Address],
+        handler: brk,
+    },
     Entry {
         number: __NR_mmap,
         name: "mmap",
-        args: &[Arg::Address, Arg::Size, Arg::Flags, Arg::Flags, Arg::Fd, Arg::Size],
+        args: &[
+            Arg::Address,
+            Arg::Size,
+            Arg::Flags,
+            Arg::Flags,
+            Arg::Fd,
+            Arg::Size,
+        ],
         handler: mmap,
     },
     Entry {
@@ -47,7 +59,11 @@ pub const CALLS: &[Entry] = &[
     },
 ];
 
-const ALL_RIGHTS: Rights = Rights { read: true, write: true, exec: true };
+const ALL_RIGHTS: Rights = Rights {
+    read: true,
+    write: true,
+    exec: true,
+};
 
 /// The address space of the caller.
 pub(crate) fn space(call: &Call<'_>) -> Arc<AddressSpace> {
@@ -136,7 +152,10 @@ fn backing(
     bytes: u64,
 ) -> Result<(Option<Object>, Rights)> {
     if is_anonymous(flags) {
-        let memory = || Object { memory: Arc::new(SharedMemory::new(bytes)), file: None };
+        let memory = || Object {
+            memory: Arc::new(SharedMemory::new(bytes)),
+            file: None,
+        };
         return Ok((shared.then(memory), ALL_RIGHTS));
     }
     let open = call.file(4)?;
@@ -145,7 +164,16 @@ fn backing(
     }
     let memory = open.file.clone().memory().ok_or(Error::WrongDevice)?;
     let write = !shared || open.is_writable();
-    Ok((Some(Object { memory, file: Some(open) }), Rights { write, ..ALL_RIGHTS }))
+    Ok((
+        Some(Object {
+            memory,
+            file: Some(open),
+        }),
+        Rights {
+            write,
+            ..ALL_RIGHTS
+        },
+    ))
 }
 
 fn munmap(call: &mut Call<'_>) -> Outcome {

@@ -36,7 +36,9 @@ pub fn count_option(call: &'static str, value: u64) {
 fn count(kind: Missing) {
     let mut counts = COUNTS.lock();
     let room = counts.len() < KINDS_MAX || counts.contains_key(&kind);
-    *counts.entry(if room { kind } else { Missing::Others }).or_insert(0) += 1;
+    *counts
+        .entry(if room { kind } else { Missing::Others })
+        .or_insert(0) += 1;
 }
 
 /// Prints the counts on the log, one line a kind.

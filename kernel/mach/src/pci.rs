@@ -46,7 +46,11 @@ impl Function {
     }
 
     fn select(&self, offset: u16) -> u32 {
-        let PciAddress { bus, device, function } = self.0;
+        let PciAddress {
+            bus,
+            device,
+            function,
+        } = self.0;
         let place = u32::from(bus) << 16 | u32::from(device) << 11 | u32::from(function) << 8;
         ENABLE | place | u32::from(offset & 0xfc)
     }
@@ -103,7 +107,11 @@ impl PciFunction for Function {
         if is_io || (is_64_bit && index + 1 == BARS) {
             return None;
         }
-        let high = if is_64_bit { self.config_read(offset + 4) } else { 0 };
+        let high = if is_64_bit {
+            self.config_read(offset + 4)
+        } else {
+            0
+        };
         let at = PhysAddr(u64::from(high) << 32 | u64::from(low & !0xf));
         if at.0 == 0 {
             return None;
@@ -127,12 +135,25 @@ pub fn functions() -> Vec<Function> {
 }
 
 fn scan_device(bus: u8, device: u8, found: &mut Vec<Function>, buses: &mut Vec<u8>) {
-    let first = Function(PciAddress { bus, device, function: 0 });
+    let first = Function(PciAddress {
+        bus,
+        device,
+        function: 0,
+    });
     if !first.exists() {
         return;
     }
-    let count = if first.header_type() & MULTI_FUNCTION != 0 { 8 } else { 1 };
-    for function in (0..count).map(|function| Function(PciAddress { function, ..first.0 })) {
+    let count = if first.header_type() & MULTI_FUNCTION != 0 {
+        8
+    } else {
+        1
+    };
+    for function in (0..count).map(|function| {
+        Function(PciAddress {
+            function,
+            ..first.0
+        })
+    }) {
         if !function.exists() {
             continue;
         }

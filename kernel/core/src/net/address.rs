@@ -15,7 +15,9 @@ use crate::socket::{Family, SocketAddress};
 
 /// What a socket of `handle`'s family means by `address`.
 pub(super) fn to_endpoint(handle: &Handle, address: &SocketAddress) -> Result<Endpoint> {
-    let SocketAddress::Inet(address) = address else { return Err(Error::FamilyUnsupported) };
+    let SocketAddress::Inet(address) = address else {
+        return Err(Error::FamilyUnsupported);
+    };
     match (handle.family, address.ip()) {
         (Family::Inet, IpAddr::V4(ip)) => Ok(Endpoint::v4(ip, address.port())),
         (Family::Inet6, ip) if handle.is_v6_only() && ip == Ipv6Addr::UNSPECIFIED => {

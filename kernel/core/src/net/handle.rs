@@ -28,7 +28,10 @@ impl Handle {
     /// What stat(2) says of the socket; its number is also in /proc/net.
     pub(super) fn metadata(&self) -> Metadata {
         let number = self.number();
-        Metadata { number, ..Metadata::anonymous(FileType::Socket) }
+        Metadata {
+            number,
+            ..Metadata::anonymous(FileType::Socket)
+        }
     }
 
     /// Its name in /proc/PID/fd.
@@ -68,12 +71,22 @@ impl Handle {
 
     /// Waits by the rules of `how` until one of `events` or an error is there.
     pub(super) fn wait(&self, events: Events, how: Option<Wait>) -> Result<()> {
-        let Some(how) = how else { return Err(Error::WouldBlock) };
+        let Some(how) = how else {
+            return Err(Error::WouldBlock);
+        };
         let wanted = events | Events::ALWAYS;
-        let waited =
-            self.pollee.queue.wait(how, || self.poll().intersects(wanted).then_some(()));
+        let waited = self
+            .pollee
+            .queue
+            .wait(how, || self.poll().intersects(wanted).then_some(()));
         // A socket's own limit ends as if the call did not block (socket(7)).
-        waited.map_err(|error| if error == Error::TimedOut { Error::WouldBlock } else { error })
+        waited.map_err(|error| {
+            if error == Error::TimedOut {
+                Error::WouldBlock
+            } else {
+                error
+            }
+        })
     }
 
     pub(super) fn receive_wait(&self, blocking: Blocking) -> Option<Wait> {
@@ -143,8 +156,6 @@ impl Drop for Handle {
 }
 
 /// Calls into the stack; fails where there is none (before boot has come so far).
-pub(super) fn stack<R>(
-    work: impl FnOnce(&mut inet::Stack, &mut Link) -> Result<R>,
-) -> Result<R> {
+pub(super) fn stack<R>(work: impl FnOnce(&mut inet::Stack, &mut Link) -> Result<R>) -> Result<R> {
     with_stack(work).unwrap_or(Err(Error::NetworkDown))
 }

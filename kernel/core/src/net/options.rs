@@ -25,7 +25,11 @@ pub(super) fn get(handle: &Handle, name: OptionName) -> Result<OptionValue> {
 }
 
 fn from_stack(options: &Options, name: OptionName) -> Option<OptionValue> {
-    let number = |value: u32| Some(OptionValue::Number(i32::try_from(value).unwrap_or(i32::MAX)));
+    let number = |value: u32| {
+        Some(OptionValue::Number(
+            i32::try_from(value).unwrap_or(i32::MAX),
+        ))
+    };
     match name {
         OptionName::ReuseAddress => Some(options.reuse_address.into()),
         OptionName::ReusePort => Some(options.reuse_port.into()),
@@ -42,7 +46,9 @@ fn from_stack(options: &Options, name: OptionName) -> Option<OptionValue> {
         OptionName::KeepCount => number(options.keep_count.into()),
         OptionName::UserTimeout => number(options.user_timeout_ms),
         OptionName::Linger => {
-            let wait = options.linger_secs.map(|secs| Duration::from_secs(secs.into()));
+            let wait = options
+                .linger_secs
+                .map(|secs| Duration::from_secs(secs.into()));
             Some(OptionValue::Linger(wait))
         }
         _ => None,
@@ -82,13 +88,18 @@ const BUFFER_BYTES_MAX: u32 = 8 << 20;
 
 fn buffer_bytes(asked: i32) -> u32 {
     let asked = u32::try_from(asked).unwrap_or(0);
-    asked.saturating_mul(2).clamp(BUFFER_BYTES_MIN, BUFFER_BYTES_MAX)
+    asked
+        .saturating_mul(2)
+        .clamp(BUFFER_BYTES_MIN, BUFFER_BYTES_MAX)
 }
 
 /// A number of seconds or tries from 1 to what fits.
 fn positive<T: TryFrom<i32>>(value: OptionValue) -> Result<T> {
     let number = value.number()?;
-    T::try_from(number).ok().filter(|_| number > 0).ok_or(Error::Invalid)
+    T::try_from(number)
+        .ok()
+        .filter(|_| number > 0)
+        .ok_or(Error::Invalid)
 }
 
 fn byte(value: OptionValue) -> Result<u8> {
@@ -106,7 +117,10 @@ pub(super) fn set(handle: &Handle, name: OptionName, value: OptionValue) -> Resu
             Ok(())
         }
         name if is_accepted(name) => value.number().map(drop),
-        name => handle.common.set(name, value).unwrap_or(Err(Error::NoSuchOption)),
+        name => handle
+            .common
+            .set(name, value)
+            .unwrap_or(Err(Error::NoSuchOption)),
     }
 }
 
@@ -124,8 +138,12 @@ fn to_stack(name: OptionName, value: OptionValue) -> Result<Option<Change>> {
             Change::Flag(name, value.flag()?)
         }
         N::SendBuffer | N::ReceiveBuffer => Change::Number(name, buffer_bytes(value.number()?)),
-        N::TimeToLive | N::V6HopLimit => Change::Number(N::TimeToLive, positive::<u8>(value)?.into()),
-        N::TypeOfService | N::V6TrafficClass => Change::Number(N::TypeOfService, byte(value)?.into()),
+        N::TimeToLive | N::V6HopLimit => {
+            Change::Number(N::TimeToLive, positive::<u8>(value)?.into())
+        }
+        N::TypeOfService | N::V6TrafficClass => {
+            Change::Number(N::TypeOfService, byte(value)?.into())
+        }
         N::KeepIdle | N::KeepInterval => Change::Number(name, positive::<u16>(value)?.into()),
         N::KeepCount => Change::Number(name, positive::<u8>(value)?.into()),
         N::UserTimeout => {
@@ -138,7 +156,9 @@ fn to_stack(name: OptionName, value: OptionValue) -> Result<Option<Change>> {
 }
 
 fn linger_secs(value: OptionValue) -> Result<Option<u16>> {
-    let OptionValue::Linger(wait) = value else { return Err(Error::Invalid) };
+    let OptionValue::Linger(wait) = value else {
+        return Err(Error::Invalid);
+    };
     Ok(wait.map(|wait| u16::try_from(wait.as_secs()).unwrap_or(u16::MAX)))
 }
 

@@ -33,12 +33,22 @@ static ATTACHED: AtomicBool = AtomicBool::new(false);
 
 /// Connects the softirq; once at boot.
 pub(super) fn init() {
-    register_softirq(Softirq::Net, Work { run: poll_batch, prepare_idle });
+    register_softirq(
+        Softirq::Net,
+        Work {
+            run: poll_batch,
+            prepare_idle,
+        },
+    );
 }
 
 /// Gives the stack its device, whose interrupt handler raises [`Softirq::Net`].
 pub fn attach(port: Port) {
-    let facts = inet::Port { mac: wire::MacAddr(port.mac()), mtu: port.mtu(), offloads: offloads_of(&*port) };
+    let facts = inet::Port {
+        mac: wire::MacAddr(port.mac()),
+        mtu: port.mtu(),
+        offloads: offloads_of(&*port),
+    };
     with_stack(|stack, link| {
         stack.attach(facts);
         link.port = Some(port);
@@ -48,7 +58,10 @@ pub fn attach(port: Port) {
 
 fn offloads_of(port: &dyn hal::FramePort) -> inet::Offloads {
     let capabilities = port.capabilities();
-    inet::Offloads { checksum: capabilities.checksum, segment_v4: capabilities.tso4 }
+    inet::Offloads {
+        checksum: capabilities.checksum,
+        segment_v4: capabilities.tso4,
+    }
 }
 
 /// Takes what the device has and tells it what we have; called where a program waits.
@@ -66,7 +79,11 @@ fn poll_batch() {
         let deadline = stack.expire(link).unwrap_or(Instant::NEVER);
         announce(link);
         let fallback = link.now() + FALLBACK;
-        if link.is_doorbell_armed { deadline } else { deadline.min(fallback) }
+        if link.is_doorbell_armed {
+            deadline
+        } else {
+            deadline.min(fallback)
+        }
     });
     arm(deadline.unwrap_or(Instant::NEVER));
 }
@@ -75,7 +92,9 @@ fn poll_batch() {
 fn receive_batch(stack: &mut Stack, link: &mut Link) -> bool {
     // The port leaves the link while its frames go through the stack, which borrows the
     // link to answer them.
-    let Some(mut port) = link.port.take() else { return false };
+    let Some(mut port) = link.port.take() else {
+        return false;
+    };
     let mut batch = core::mem::take(&mut link.batch);
     let count = port.receive(BATCH_FRAMES_MAX, &mut |frame| batch.push(frame));
     link.port = Some(port);

@@ -51,7 +51,10 @@ pub(super) fn init(config: inet::Config) {
         waiters: Vec::new(),
     };
     let secret = [crate::random::next_u64(), crate::random::next_u64()];
-    *SHARD.lock() = Some(Shard { stack: Stack::new(config, secret), link });
+    *SHARD.lock() = Some(Shard {
+        stack: Stack::new(config, secret),
+        link,
+    });
 }
 
 /// Calls `work` with the stack and its surroundings; `None` before [`init`].

@@ -20,7 +20,9 @@ pub struct TcpSocket {
 impl TcpSocket {
     /// A socket without address.
     pub(super) fn open(family: Family) -> Result<Arc<Self>> {
-        Ok(Arc::new(Self { handle: Handle::open(Transport::Tcp, family)? }))
+        Ok(Arc::new(Self {
+            handle: Handle::open(Transport::Tcp, family)?,
+        }))
     }
 
     pub(super) fn state(&self) -> Result<State> {
@@ -36,7 +38,9 @@ impl TcpSocket {
         loop {
             let accepted = stack(|stack, link| {
                 let id = stack.accept(self.handle.id)?;
-                Ok(Self { handle: Handle::adopt(id, self.handle.family, link) })
+                Ok(Self {
+                    handle: Handle::adopt(id, self.handle.family, link),
+                })
             });
             match accepted {
                 Err(Error::WouldBlock) => self.handle.wait(Events::IN, how)?,
@@ -112,8 +116,7 @@ impl TcpSocket {
         loop {
             let max = to.remaining();
             let mut copy = |bytes: &[u8]| to.try_put(bytes);
-            let seen =
-                stack(|stack, _| Ok(stack.peek_with(self.handle.id, max, &mut copy)?));
+            let seen = stack(|stack, _| Ok(stack.peek_with(self.handle.id, max, &mut copy)?));
             match seen {
                 Ok(0) if to.is_faulted() => to.resolve()?,
                 Err(Error::WouldBlock) => self.handle.wait(Events::IN, how)?,

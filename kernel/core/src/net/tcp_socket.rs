@@ -26,7 +26,11 @@ const PROTOCOL_TCP: u8 = 6;
 const BACKLOG_MAX: u32 = 4096;
 
 fn blocking_of(open: &OpenFile) -> Blocking {
-    if open.is_nonblocking() { Blocking::Never } else { Blocking::MayWait }
+    if open.is_nonblocking() {
+        Blocking::Never
+    } else {
+        Blocking::MayWait
+    }
 }
 
 impl File for TcpSocket {
@@ -154,7 +158,11 @@ impl Socket for TcpSocket {
                 self.handle.configure(|options| options.max_segment = bytes)
             }
             (OptionName::Congestion, OptionValue::Name(name)) => {
-                if name.starts_with(b"cubic") { Ok(()) } else { Err(Error::NotFound) }
+                if name.starts_with(b"cubic") {
+                    Ok(())
+                } else {
+                    Err(Error::NotFound)
+                }
             }
             (name, value) => options::set(&self.handle, name, value),
         }

@@ -30,7 +30,9 @@ pub(super) struct Delivered {
 impl UdpSocket {
     /// A socket without address.
     pub(super) fn open(family: Family) -> Result<Arc<Self>> {
-        Ok(Arc::new(Self { handle: Handle::open(Transport::Udp, family)? }))
+        Ok(Arc::new(Self {
+            handle: Handle::open(Transport::Udp, family)?,
+        }))
     }
 
     /// Sets the only peer; nothing is sent.
@@ -94,5 +96,9 @@ fn deliver(from: Endpoint, payload: &mbuf::Chain, to: &mut Sink<'_>) -> Result<D
     for bytes in payload.slices() {
         copied += to.put(bytes)?;
     }
-    Ok(Delivered { from, copied, len: payload.len() })
+    Ok(Delivered {
+        from,
+        copied,
+        len: payload.len(),
+    })
 }

@@ -22,12 +22,18 @@ use crate::socket::{
 const PROTOCOL_UDP: u8 = 17;
 
 fn blocking_of(open: &OpenFile) -> Blocking {
-    if open.is_nonblocking() { Blocking::Never } else { Blocking::MayWait }
+    if open.is_nonblocking() {
+        Blocking::Never
+    } else {
+        Blocking::MayWait
+    }
 }
 
 impl File for UdpSocket {
     fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {
-        Ok(self.take(to, self.handle.receive_wait(blocking_of(open)))?.copied)
+        Ok(self
+            .take(to, self.handle.receive_wait(blocking_of(open)))?
+            .copied)
     }
 
     fn write(&self, open: &OpenFile, from: &mut Source<'_>) -> Result<usize> {
@@ -88,7 +94,10 @@ impl Socket for UdpSocket {
     }
 
     fn send(&self, message: Message<'_, '_>, flags: MessageFlags) -> Result<usize> {
-        let peer = message.to.map(|to| to_endpoint(&self.handle, to)).transpose()?;
+        let peer = message
+            .to
+            .map(|to| to_endpoint(&self.handle, to))
+            .transpose()?;
         let sent = self.put(peer, message.from, self.handle.send_wait(flags.blocking()));
         sigpipe(sent, flags)
     }
@@ -106,7 +115,11 @@ impl Socket for UdpSocket {
             length: got.len,
             from: Some(from_endpoint(&self.handle, got.from)),
             control: Control::default(),
-            flags: if cut { ReceivedFlags::TRUNC } else { ReceivedFlags::empty() },
+            flags: if cut {
+                ReceivedFlags::TRUNC
+            } else {
+                ReceivedFlags::empty()
+            },
         })
     }
 

@@ -22,19 +22,31 @@ pub struct Mutex<T> {
 impl<T> Mutex<T> {
     /// An unlocked lock around `value`.
     pub const fn new(value: T) -> Self {
-        Self { taken: AtomicBool::new(false), waiters: WaitQueue::new(), value: Spin::new(value) }
+        Self {
+            taken: AtomicBool::new(false),
+            waiters: WaitQueue::new(),
+            value: Spin::new(value),
+        }
     }
 
     /// Waits for the lock, whatever signals come.
     pub fn lock(&self) -> MutexGuard<'_, T> {
-        let entered = self.waiters.wait(Wait::UNINTERRUPTIBLE, || self.enter().then_some(()));
+        let entered = self
+            .waiters
+            .wait(Wait::UNINTERRUPTIBLE, || self.enter().then_some(()));
         debug_assert!(entered.is_ok(), "an uninterruptible wait has no deadline");
-        MutexGuard { value: Some(self.value.lock()), lock: self }
+        MutexGuard {
+            value: Some(self.value.lock()),
+            lock: self,
+        }
     }
 
     /// Takes the lock if it is free.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-        self.enter().then(|| MutexGuard { value: Some(self.value.lock()), lock: self })
+        self.enter().then(|| MutexGuard {
+            value: Some(self.value.lock()),
+            lock: self,
+        })
     }
 
     fn enter(&self) -> bool {

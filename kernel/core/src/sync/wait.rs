@@ -29,10 +29,15 @@ pub struct Wait {
 
 impl Wait {
     /// Until it happens, or a signal comes: the usual blocking call.
-    pub const INTERRUPTIBLE: Self =
-        Self { deadline: Instant::NEVER, signals: Some(Restart::IfAsked) };
+    pub const INTERRUPTIBLE: Self = Self {
+        deadline: Instant::NEVER,
+        signals: Some(Restart::IfAsked),
+    };
     /// Until it happens, whatever signals come; only for what is sure to happen soon.
-    pub const UNINTERRUPTIBLE: Self = Self { deadline: Instant::NEVER, signals: None };
+    pub const UNINTERRUPTIBLE: Self = Self {
+        deadline: Instant::NEVER,
+        signals: None,
+    };
 
     /// The same, but no longer than until `deadline`.
     pub const fn until(self, deadline: Instant) -> Self {
@@ -47,7 +52,10 @@ impl Wait {
 
     /// The same, with another rule for the interrupted call.
     pub const fn restart(self, rule: Restart) -> Self {
-        Self { signals: Some(rule), ..self }
+        Self {
+            signals: Some(rule),
+            ..self
+        }
     }
 }
 
@@ -61,7 +69,10 @@ pub struct WaitQueue {
 impl WaitQueue {
     /// An empty queue.
     pub const fn new() -> Self {
-        Self { count: AtomicUsize::new(0), waiters: Spin::new(VecDeque::new()) }
+        Self {
+            count: AtomicUsize::new(0),
+            waiters: Spin::new(VecDeque::new()),
+        }
     }
 
     /// Blocks until `ready` yields a value.
@@ -136,5 +147,9 @@ fn park(how: Wait) -> Result<()> {
     {
         return Err(Error::Interrupted(rule));
     }
-    if sched::park_until(how.deadline) { Ok(()) } else { Err(Error::TimedOut) }
+    if sched::park_until(how.deadline) {
+        Ok(())
+    } else {
+        Err(Error::TimedOut)
+    }
 }
