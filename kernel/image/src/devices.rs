@@ -66,7 +66,7 @@ fn start_pci(function: &mach::pci::Function, transport: PciTransport) {
 
 /// Lets the device's interrupt raise `source` on the first CPU.
 fn route(msix: &Msix, source: Softirq) -> Option<()> {
-    let vector = irq::allocate(|source| raise_numbered(source), source as usize)?;
+    let vector = irq::allocate(raise_numbered, source as usize)?;
     let (address, data) = irq::msi_message(vector, CpuId(0));
     msix.route(ENTRY, MsiMessage { address, data }).ok()
 }

@@ -81,10 +81,10 @@ fn address() -> Config {
 }
 
 fn start_program(run: Run) {
-    if let Some(name) = options::value("hostname") {
-        if kernel::names::HOST.set(&name).is_err() {
-            klog!("the name of the machine is too long");
-        }
+    if let Some(name) = options::value("hostname")
+        && kernel::names::HOST.set(&name).is_err()
+    {
+        klog!("the name of the machine is too long");
     }
     let path = options::value("init").or_else(|| run.arguments.first().cloned());
     let first = First {
