@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 export PATH := $(PATH):/usr/sbin:/sbin:/usr/local/go/bin:$(HOME)/.cargo/bin
 
-KERNEL_CRATES := $(patsubst %,-p %,$(shell sed -n 's/^name = "\(.*\)"/\1/p' kernel/*/Cargo.toml))
+KERNEL_CRATES := $(shell awk -F'"' '/^name = / { print "-p " $$2; nextfile }' kernel/*/Cargo.toml)
 
 .PHONY: help setup kernel run test test-long bench fmt lint
 

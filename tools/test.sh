@@ -38,7 +38,7 @@ sum() { tr -cd '0-9\n' | awk '{ total += $1 } END { print total + 0 }'; }
 step "tidy: layers, unsafe and stubs" cargo run -q -p tidy
 step "rustfmt" cargo fmt --all --check
 step "clippy on the host's crates" cargo clippy -q --all-targets -- -D warnings
-kernel_crates=$(sed -n 's/^name = "\(.*\)"/-p \1/p' kernel/*/Cargo.toml)
+kernel_crates=$(awk -F'"' '/^name = / { print "-p " $2; nextfile }' kernel/*/Cargo.toml)
 # shellcheck disable=SC2086 # one word per crate
 step "clippy on the kernel" tools/kernel.sh clippy -q $kernel_crates -- -D warnings
 suite "unit and simulation tests" cargo test -q --no-fail-fast
