@@ -15,6 +15,8 @@ pub const SENTENCE: &str = "C programs do on Sietch what they do on Linux";
 const SOURCES: &str = "tests/programs";
 const SEQUENCE: &str = "tests/harness/sequence.c";
 const PATIENCE: Duration = Duration::from_secs(300);
+/// Some programs start a shell, and scripts that name it.
+const SHELL: &str = "/bin/busybox:/bin/sh";
 
 /// Builds and runs all programs; each of their tests is counted. A program that ends
 /// the machine is left behind, and the next machine goes on after it.
@@ -62,7 +64,7 @@ fn run_in_one_machine(setup: &Setup, programs: &[PathBuf]) -> Result<(String, St
         .zip(&guests)
         .flat_map(|(host, guest)| ["--add".to_string(), format!("{}:{guest}", host.display())])
         .collect();
-    let mut args: Vec<&str> = vec![];
+    let mut args: Vec<&str> = vec!["--add", SHELL];
     args.extend(additions.iter().map(String::as_str));
     args.push(&sequence);
     args.extend(guests.iter().map(String::as_str));
