@@ -42,6 +42,9 @@ pub trait FramePort {
     /// Passes on up to `budget` received frames; returns how many there were.
     fn receive(&mut self, budget: usize, sink: &mut dyn FnMut(RxFrame)) -> usize;
 
+    /// Frames that were queued and that the card has not sent yet.
+    fn unsent(&mut self) -> usize;
+
     /// Gives back the buffers of frames that have been sent. Also happens by itself, when
     /// the queue runs full.
     fn reclaim(&mut self);

@@ -167,6 +167,10 @@ impl FramePort for VirtioNet {
         self.rx.receive(budget, &mut self.counters, take)
     }
 
+    fn unsent(&mut self) -> usize {
+        self.tx.unsent(&mut self.counters)
+    }
+
     fn reclaim(&mut self) {
         self.tx.reclaim(&mut self.counters);
     }

@@ -112,6 +112,12 @@ impl Transmitter {
         }
     }
 
+    /// Frames that the device has not read yet.
+    pub(crate) fn unsent(&mut self, counters: &mut Counters) -> usize {
+        self.reclaim(counters);
+        usize::from(self.queue.in_flight())
+    }
+
     pub(crate) fn kick(&mut self) {
         if self.queue.publish() {
             self.doorbell.ring();

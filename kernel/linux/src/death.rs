@@ -90,6 +90,7 @@ fn end_machine(process: &Process, status: ExitStatus) {
             crate::errno::Errno::from(error).name()
         );
     }
+    kernel::net::drain();
     match status {
         ExitStatus::Exited(status) => mach::power::off(i32::from(status)),
         ExitStatus::Killed(signal) => {

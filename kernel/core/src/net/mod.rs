@@ -36,7 +36,7 @@ use alloc::sync::Arc;
 
 pub use config::{Config, configure, init};
 pub use memory::{packet_pool, packets_in_use};
-pub use poll::{attach, poll_now};
+pub use poll::{attach, drain, poll_now};
 pub use shard::{stats, with_stack};
 
 use crate::error::{Error, Result};

@@ -23,6 +23,8 @@ use mach::sync::Spin;
 const BATCH_FRAMES_MAX: usize = 64;
 /// Frames handed to the device before it is told even though more may follow.
 const UNANNOUNCED_MAX: u32 = 32;
+/// How long the end of the machine waits for the device.
+const DRAIN_MAX: Duration = Duration::from_millis(20);
 /// A program that computes leaves the network alone for this long at most.
 const FALLBACK: Duration = Duration::from_micros(200);
 
@@ -68,6 +70,20 @@ fn offloads_of(port: &dyn hal::FramePort) -> inet::Offloads {
 pub fn poll_now() {
     if ATTACHED.load(Ordering::Acquire) {
         poll_batch();
+    }
+}
+
+/// Sends what programs left behind (the last answers, the ends of connections) before
+/// the machine goes down; gives up after [`DRAIN_MAX`].
+pub fn drain() {
+    let deadline = mach::time::now() + DRAIN_MAX;
+    loop {
+        poll_now();
+        let unsent = with_stack(|_, link| link.port.as_mut().map_or(0, |port| port.unsent()));
+        if unsent.unwrap_or(0) == 0 || mach::time::now() >= deadline {
+            return;
+        }
+        mach::cpu::relax();
     }
 }
 
