@@ -57,6 +57,9 @@ pub struct Report {
     pub missing: Vec<String>,
 }
 
+/// A program that asks for more kinds of things than this is no program but a test.
+const MISSING_SHOWN_MAX: usize = 20;
+
 impl Report {
     /// Reads a kernel log after QEMU ended with `qemu_status`.
     pub fn parse(log: &str, qemu_status: Option<i32>) -> Self {
@@ -98,7 +101,12 @@ impl Report {
                 None => "QEMU was killed.".to_string(),
             }],
         };
-        sentences.extend(self.missing.iter().cloned());
+        sentences.extend(self.missing.iter().take(MISSING_SHOWN_MAX).cloned());
+        if let Some(more @ 1..) = self.missing.len().checked_sub(MISSING_SHOWN_MAX) {
+            sentences.push(format!(
+                "... and for {more} other things; the machine's kernel.log has them all."
+            ));
+        }
         sentences
     }
 }
@@ -161,7 +169,7 @@ fn parse_killed(line: &str) -> Option<Ending> {
 fn parse_missing(line: &str) -> Option<String> {
     let line = line.strip_prefix("missing ")?;
     let what = match field(line, "syscall") {
-        Some(name) => format!("the system call {name}"),
+        Some(name) => format!("the system call {}", call_name(name)),
         None => format!("the option {}", field(line, "option")?),
     };
     let program = field(line, "prog").unwrap_or("A program");
@@ -169,6 +177,12 @@ fn parse_missing(line: &str) -> Option<String> {
     Some(format!(
         "{program} asked {count} times for {what}, which Sietch lacks."
     ))
+}
+
+/// The kernel knows no names of calls that it lacks, only their numbers.
+fn call_name(word: &str) -> String {
+    let known = word.parse().ok().and_then(syscalls::x86_64::Sysno::new);
+    known.map_or_else(|| word.to_string(), |call| call.name().to_string())
 }
 
 /// The value of `key=value` in a line.
@@ -243,8 +257,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_listed() {
-        let log =
-            "sietch: missing syscall=io_uring_setup count=2 prog=node\nsietch: exit status=0\n";
+        let log = "sietch: missing syscall=425 count=2 prog=node\nsietch: exit status=0\n";
         let report = Report::parse(log, Some(ORDERLY_EXIT));
         assert_eq!(
             report.missing,
