@@ -316,6 +316,18 @@ static void execution_needs_its_permission(void) {
     CHECK(((int (*)(void))(uintptr_t)p)() == 42);
 }
 
+static void memory_for_stores_only_can_be_read_after_a_fork(void) {
+    char *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(at != MAP_FAILED);
+    strcpy(at, "/");
+    CHECK(mprotect(at, 4096, PROT_WRITE) == 0);
+    pid_t child = fork();
+    if (child == 0) _exit(access(at, F_OK) == 0 ? 0 : 1);
+    int status = -1;
+    CHECK(access(at, F_OK) == 0);
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
 int main(void) {
     catch_faults();
     TEST(anonymous_memory_is_zero_and_keeps_what_is_stored);
@@ -338,5 +350,6 @@ int main(void) {
     TEST(the_stack_grows_to_its_limit);
     TEST(other_threads_see_a_replaced_page_at_once);
     TEST(execution_needs_its_permission);
+    TEST(memory_for_stores_only_can_be_read_after_a_fork);
     return check_status();
 }

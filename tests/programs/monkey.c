@@ -5,7 +5,9 @@
 //
 // A run is named by its seed. Each batch of calls runs in a child with a seed of its own,
 // derived from it; a child may kill itself in any way it likes. The parent ends a
-// child that hangs, and counts the calls in shared memory until CALLS are made.
+// child that hangs, and adds up what the children count until CALLS are made. Calls may
+// write over a child's count, so it lies apart from the arena and is taken for no more
+// than a batch can be.
 //
 // Arguments come from pools of interesting values: small numbers, descriptors that are
 // open, addresses inside and outside an arena, sizes around page and word limits.
@@ -13,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,12 +32,16 @@
 #include <time.h>
 #include <unistd.h>
 
-// A child makes no call for so long: it waits for nothing.
-static const double STALL_SECONDS = 0.1;
+enum {
+    BATCH_CALLS = 4000,
+    CHILD_SECONDS = 3,
+    ARENA_BYTES = 1 << 20,
+    GAP_BYTES = 1 << 20,    // more than an unmapping of the arena reaches over its end
+    CALL_LIMIT = 464,
+};
 
-enum { BATCH_CALLS = 4000, ARENA_BYTES = 1 << 20, CALL_LIMIT = 464 };
-
-static uint64_t *made;    // shared with the children: calls made so far
+static const double IDLE_SECONDS = 0.1;
+static volatile uint64_t *made;    // shared with the child: calls of this batch
 static uint8_t *arena;    // shared memory that pointers point into
 static __thread uint64_t state;
 
@@ -105,14 +112,21 @@ static int is_excluded(long number) {
     }
 }
 
+// Mostly one that a handler or nobody hears, or a child would not live for long.
+static uint64_t some_signal(void) {
+    static const uint64_t gentle[] = {0, SIGALRM, SIGCHLD, SIGURG, SIGWINCH, SIGCONT};
+    return next() % 64 ? gentle[next() % (sizeof gentle / sizeof *gentle)] : number();
+}
+
 // Signals go to the caller only; munmap and friends mostly hit the arena.
 static void tame(long number, uint64_t a[6]) {
     switch (number) {
     case SYS_kill: case SYS_rt_sigqueueinfo: case SYS_tkill:
         a[0] = (uint64_t)(number == SYS_tkill ? syscall(SYS_gettid) : getpid());
+        a[1] = some_signal();
         break;
     case SYS_tgkill: case SYS_rt_tgsigqueueinfo:
-        a[0] = (uint64_t)getpid(), a[1] = (uint64_t)syscall(SYS_gettid);
+        a[0] = (uint64_t)getpid(), a[1] = (uint64_t)syscall(SYS_gettid), a[2] = some_signal();
         break;
     case SYS_pidfd_send_signal: a[0] = UINT64_MAX; break;
     case SYS_fcntl:
@@ -130,15 +144,33 @@ static void tame(long number, uint64_t a[6]) {
     }
 }
 
+static __thread sigjmp_buf before_store;
+
+static void on_fault(int signal) {
+    (void)signal;
+    siglongjmp(before_store, 1);
+}
+
 static void scribble(void) {
     for (int i = 0; i < 8; i++) {
         uint64_t at = next() % (ARENA_BYTES / 8), value = next() % 4 ? number() : address();
-        // A write that faults is the child's end, which is as good as any.
-        memcpy(arena + at * 8, &value, sizeof value);
+        if (sigsetjmp(before_store, 1) == 0) memcpy(arena + at * 8, &value, sizeof value);
     }
 }
 
+static void on_alarm(int signal) { (void)signal; }
+
+// Ends whatever this thread waits for, every few milliseconds.
+static void arm_alarm(void) {
+    struct sigevent wake = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
+    struct itimerspec tick = {{0, 2000000}, {0, 2000000}};
+    timer_t timer;
+    wake._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+    if (timer_create(CLOCK_MONOTONIC, &wake, &timer) == 0) timer_settime(timer, 0, &tick, NULL);
+}
+
 static void *run_batch(void *seed) {
+    arm_alarm();
     state = (uint64_t)seed;
     pid_t self = getpid();
     for (int i = 0; i < BATCH_CALLS; i++) {
@@ -157,11 +189,11 @@ static void *run_batch(void *seed) {
 
 static void open_things(void) {
     int pair[2];
-    (void)!pipe(pair);
-    (void)!socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
-    (void)!socketpair(AF_UNIX, SOCK_DGRAM, 0, pair);
-    socket(AF_INET, SOCK_STREAM, 0);
-    socket(AF_INET, SOCK_DGRAM, 0);
+    (void)!pipe2(pair, O_NONBLOCK);
+    (void)!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair);
+    (void)!socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, pair);
+    socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
     epoll_create1(0);
     eventfd(0, EFD_NONBLOCK);
     open("/tmp/monkey", O_RDWR | O_CREAT, 0600);
@@ -172,19 +204,17 @@ static void open_things(void) {
     strcpy((char *)arena + 64, "/proc/self/exe");
 }
 
-static void interrupt(int signal) { (void)signal; }
-
 static void child(uint64_t seed, int threads) {
-    struct itimerval tick = {{0, 5000}, {0, 5000}};
     struct rlimit files = {256, 256};
     setpgid(0, 0);
     int null = open("/dev/null", O_RDWR);
     for (int fd = 0; fd < 3; fd++) dup2(null, fd);
     open_things();
     setrlimit(RLIMIT_NOFILE, &files);
-    struct sigaction wake = {.sa_handler = interrupt};    // blocking calls end with EINTR
+    struct sigaction wake = {.sa_handler = on_alarm}, fault = {.sa_handler = on_fault};
     sigaction(SIGALRM, &wake, NULL);
-    setitimer(ITIMER_REAL, &tick, NULL);
+    sigaction(SIGSEGV, &fault, NULL);
+    sigaction(SIGBUS, &fault, NULL);
     pthread_t other[16];
     for (int i = 1; i < threads; i++) {
         pthread_create(&other[i], NULL, run_batch, (void *)(seed ^ (uint64_t)i << 56));
@@ -199,16 +229,15 @@ static double seconds(void) {
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-// Waits for a child to end. One whose count stands still has blocked its alarm and waits
-// for something that never comes: it is killed.
+// A child whose threads all wait makes no more calls: most random waits have no end.
 static void reap(pid_t pid) {
-    double moved = seconds();
+    double start = seconds(), moved = start;
     uint64_t seen = 0;
     int status;
     while (waitpid(pid, &status, WNOHANG) == 0) {
-        if (*made != seen) {
-            seen = *made, moved = seconds();
-        } else if (seconds() - moved > STALL_SECONDS) {
+        double now = seconds();
+        if (*made != seen) seen = *made, moved = now;
+        if (now - start > CHILD_SECONDS || now - moved > IDLE_SECONDS) {
             kill(-pid, SIGKILL);
             kill(pid, SIGKILL);
         }
@@ -225,26 +254,31 @@ int main(int argc, char **argv) {
     }
     uint64_t seed = strtoull(argv[1], NULL, 0), calls = strtoull(argv[2], NULL, 0);
     int threads = atoi(argv[3]);
-    made = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    char *counter = mmap(NULL, GAP_BYTES + 4096, PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     arena = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (made == MAP_FAILED || arena == MAP_FAILED || threads < 1 || threads > 16) return 2;
+    if (counter == MAP_FAILED || arena == MAP_FAILED || threads < 1 || threads > 16) return 2;
+    mprotect(counter, GAP_BYTES, PROT_NONE);
+    made = (uint64_t *)(counter + GAP_BYTES);
     printf("monkey: SEED=%llu, %llu calls, %d threads\n", (unsigned long long)seed,
            (unsigned long long)calls, threads);
     fflush(stdout);
-    uint64_t shown = 0;
-    for (uint64_t batch = 0; *made < calls; batch++) {
+    uint64_t total = 0, shown = 0, most = (uint64_t)(BATCH_CALLS * threads);
+    for (uint64_t batch = 0; total < calls; batch++) {
         uint64_t own = seed * 0x9e3779b97f4a7c15u + batch;
+        *made = 0;
         pid_t pid = fork();
         if (pid == 0) child(own, threads);
         if (pid > 0) reap(pid);
-        if (*made / (calls / 10 + 1) != shown) {
-            shown = *made / (calls / 10 + 1);
-            printf("monkey: %llu calls, batch %llu\n", (unsigned long long)*made,
+        total += *made < most ? *made : most;
+        if (total / (calls / 10 + 1) != shown) {
+            shown = total / (calls / 10 + 1);
+            printf("monkey: %llu calls, batch %llu\n", (unsigned long long)total,
                    (unsigned long long)batch);
             fflush(stdout);
         }
     }
-    printf("ok the monkey made %llu calls with SEED=%llu\n", (unsigned long long)*made,
+    printf("ok the monkey made %llu calls with SEED=%llu\n", (unsigned long long)total,
            (unsigned long long)seed);
     return 0;
 }

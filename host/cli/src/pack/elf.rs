@@ -125,7 +125,8 @@ fn file_offset(
         .filter(|segment| segment.p_type(ENDIAN) == PT_LOAD)
         .find_map(|segment| {
             let inside = address.checked_sub(segment.p_vaddr(ENDIAN))?;
-            (inside < segment.p_filesz(ENDIAN)).then(|| segment.p_offset(ENDIAN) + inside)
+            let place = segment.p_offset(ENDIAN).checked_add(inside)?;
+            (inside < segment.p_filesz(ENDIAN)).then_some(place)
         })
 }
 
@@ -144,6 +145,12 @@ mod tests {
             "{:?}",
             needs.libraries
         );
+    }
+
+    #[test]
+    fn a_segment_at_the_end_of_the_address_space_is_survived() {
+        let regression = include_bytes!("testdata/elf_offset_overflow");
+        let _ = needs(Path::new("fuzzed"), regression);
     }
 
     #[test]

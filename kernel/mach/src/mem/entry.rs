@@ -48,10 +48,12 @@ impl Prot {
         exec: false,
     };
 
-    /// The same without stores.
+    /// The same without stores. The processor lets what may be stored to be loaded, so
+    /// that right stays even if it was not asked for.
     #[must_use]
     pub const fn without_write(self) -> Self {
         Self {
+            read: self.read || self.write,
             write: false,
             ..self
         }
