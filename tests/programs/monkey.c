@@ -151,11 +151,13 @@ static void on_fault(int signal) {
     siglongjmp(before_store, 1);
 }
 
+// A store that faults is skipped: the page was unmapped by an earlier call.
+static void store(uint64_t at, uint64_t value) {
+    if (sigsetjmp(before_store, 1) == 0) memcpy(arena + at, &value, sizeof value);
+}
+
 static void scribble(void) {
-    for (int i = 0; i < 8; i++) {
-        uint64_t at = next() % (ARENA_BYTES / 8), value = next() % 4 ? number() : address();
-        if (sigsetjmp(before_store, 1) == 0) memcpy(arena + at * 8, &value, sizeof value);
-    }
+    for (int i = 0; i < 8; i++) store(next() % (ARENA_BYTES / 8) * 8, next() % 4 ? number() : address());
 }
 
 static void on_alarm(int signal) { (void)signal; }
