@@ -198,7 +198,7 @@ fn close_range(call: &mut Call<'_>) -> Outcome {
         return Err(Errno::EINVAL);
     }
     if flags & CLOSE_RANGE_UNSHARE != 0 {
-        let own = call.thread.files.with(|files| files.fork());
+        let own = call.thread.files.with(|files| files.fork())?;
         drop(call.thread.files.replace(Arc::new(own)));
     }
     let files = call.thread.files.get();

@@ -242,7 +242,7 @@ fn replace(
     drop(old);
     forget_program(me);
     drop(me.credentials.replace(Arc::new(who)));
-    close_files(me);
+    close_files(me)?;
     *me.name.lock() = name_of(&arguments.path);
     let stack = write_stack(me, &prepared, arguments, abi)?;
     for loaded in [Some(prepared.main), prepared.interpreter]
@@ -277,13 +277,14 @@ fn replace(
 }
 
 /// The table of descriptors becomes the program's own, without what exec closes.
-fn close_files(me: &Thread) {
+fn close_files(me: &Thread) -> Result<()> {
     let files = me.files.get();
     if Arc::strong_count(&files) > 2 {
-        drop(me.files.replace(Arc::new(files.fork())));
+        drop(me.files.replace(Arc::new(files.fork()?)));
     }
     drop(files);
     drop(me.files.get().take_close_on_exec());
+    Ok(())
 }
 
 /// The last part of the path, as far as it fits.

@@ -23,7 +23,7 @@ struct Entry {
     close_on_exec: bool,
 }
 
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct State {
     entries: Vec<Option<Entry>>,
     first_free: usize,
@@ -35,6 +35,18 @@ impl State {
             Some(Some(entry)) => Ok(entry),
             _ => Err(Error::BadFile),
         }
+    }
+
+    fn copy(&self) -> Result<Self> {
+        let mut entries = Vec::new();
+        entries
+            .try_reserve_exact(self.entries.len())
+            .map_err(|_| Error::OutOfMemory)?;
+        entries.extend_from_slice(&self.entries);
+        Ok(Self {
+            entries,
+            first_free: self.first_free,
+        })
     }
 
     /// The slot of a number, which comes into being.
@@ -153,10 +165,13 @@ impl FdTable {
     }
 
     /// A copy for a forked process: same openings, same numbers.
-    pub fn fork(&self) -> Self {
-        Self {
-            state: Spin::new(self.state.lock().clone()),
-        }
+    ///
+    /// Errors: `OutOfMemory`; tables can be large.
+    pub fn fork(&self) -> Result<Self> {
+        let copy = self.state.lock().copy()?;
+        Ok(Self {
+            state: Spin::new(copy),
+        })
     }
 
     /// Frees what exec closes; the caller drops the openings.

@@ -136,16 +136,16 @@ fn build(request: &Clone, id: Tid) -> Result<Child> {
     if flags.contains(CloneFlags::SETTLS) && !context.set_fs_base(request.tls) {
         return Err(Error::NotPermitted);
     }
-    let process = if flags.contains(CloneFlags::THREAD) {
-        me.process.clone()
-    } else {
-        fork_process(&me, flags, id)?
-    };
     let files = me.files.get();
     let files = if flags.contains(CloneFlags::FILES) {
         files
     } else {
-        Arc::new(files.fork())
+        Arc::new(files.fork()?)
+    };
+    let process = if flags.contains(CloneFlags::THREAD) {
+        me.process.clone()
+    } else {
+        fork_process(&me, flags, id)?
     };
     let fs = me.fs.get();
     let fs = if flags.contains(CloneFlags::FS) {

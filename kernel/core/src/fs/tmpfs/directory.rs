@@ -39,16 +39,28 @@ impl Directory {
         self.children.is_empty()
     }
 
-    /// Gives `node` the name; returns what had it.
-    pub fn insert(&mut self, name: &[u8], node: Arc<Node>) -> Option<Arc<Node>> {
+    /// Makes room for one name more: a program can make the table larger than any free
+    /// piece of memory.
+    ///
+    /// Errors: `NoSpace` if there is no memory for it.
+    pub fn reserve(&mut self) -> Result<()> {
+        self.children.try_reserve(1).map_err(|_| Error::NoSpace)
+    }
+
+    /// Gives `node` the name, and takes it from what had it.
+    ///
+    /// Errors: `NoSpace` as [`reserve`](Self::reserve).
+    pub fn insert(&mut self, name: &[u8], node: Arc<Node>) -> Result<()> {
         if let Some(child) = self.children.get_mut(name) {
-            return Some(core::mem::replace(&mut child.node, node));
+            child.node = node;
+            return Ok(());
         }
+        self.reserve()?;
         self.last_serial += 1;
         let (serial, name) = (self.last_serial, Name::from(name));
         self.order.insert(serial, name.clone());
         self.children.insert(name, Child { node, serial });
-        None
+        Ok(())
     }
 
     /// Takes the name away.

@@ -120,7 +120,7 @@ impl Node {
 
     /// Puts `node` under `name` in this directory.
     pub(super) fn add(&self, name: &[u8], node: &Arc<Self>) -> Result<()> {
-        self.names()?.lock().insert(name, node.clone());
+        self.names()?.lock().insert(name, node.clone())?;
         self.touch(i32::from(node.kind == FileType::Directory));
         Ok(())
     }
@@ -380,6 +380,7 @@ impl Inode for Node {
         {
             return Err(Error::NotEmpty);
         }
+        to.names()?.lock().reserve()?;
         self.names()?.lock().remove(name);
         self.touch(-i32::from(moved.kind == FileType::Directory));
         if let Some(target) = target {
