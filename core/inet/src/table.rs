@@ -44,10 +44,14 @@ impl Table {
         self.used
     }
 
+    /// Puts what `make` makes into a slot.
+    ///
+    /// Errors: `NoBuffers` at the limit, or if there is no memory for a larger table.
     pub fn insert(&mut self, make: impl FnOnce(SocketId) -> Socket) -> Result<SocketId, Error> {
         let index = match self.free {
             Some(index) => index,
             None if self.slots.len() < self.limit => {
+                self.slots.try_reserve(1).map_err(|_| Error::NoBuffers)?;
                 self.slots.push(Slot {
                     generation: 0,
                     socket: Socket::Free { next: None },

@@ -47,21 +47,31 @@ impl Handle {
     pub(super) fn open(transport: Transport, family: Family) -> Result<Self> {
         stack(|stack, link| {
             let id = stack.open(transport)?;
-            Ok(Self::adopt(id, family, link))
+            Self::adopt(id, family, stack, link)
         })
     }
 
     /// Holds a socket that the stack made (an accepted connection).
-    pub(super) fn adopt(id: SocketId, family: Family, link: &mut Link) -> Self {
+    ///
+    /// Errors: `NoBuffers`; the socket is closed then.
+    pub(super) fn adopt(
+        id: SocketId,
+        family: Family,
+        stack: &mut inet::Stack,
+        link: &mut Link,
+    ) -> Result<Self> {
         let pollee = Arc::new(Pollee::new());
-        link.register(id, pollee.clone());
-        Self {
+        if let Err(error) = link.register(id, pollee.clone()) {
+            stack.close(link, id)?;
+            return Err(error);
+        }
+        Ok(Self {
             id,
             family,
             pollee,
             common: CommonOptions::default(),
             is_v6_only: AtomicBool::new(false),
-        }
+        })
     }
 
     /// What is ready now.

@@ -10,6 +10,7 @@ use inet::{Env, SocketId, Stack};
 use mach::sync::{Spin, SpinGuard};
 use mbuf::{Mbuf, RxFrame, TxFrame};
 
+use crate::error::{Error, Result};
 use crate::poll::{Events, Pollee};
 
 /// A device as the kernel holds it.
@@ -74,12 +75,19 @@ pub fn stats() -> Option<inet::Stats> {
 
 impl Link {
     /// From now on `pollee` hears of `socket`.
-    pub(super) fn register(&mut self, socket: SocketId, pollee: Arc<Pollee>) {
+    ///
+    /// Errors: `NoBuffers`; the table is as large as the most sockets there ever were.
+    pub(super) fn register(&mut self, socket: SocketId, pollee: Arc<Pollee>) -> Result<()> {
         let slot = socket.index();
         if self.waiters.len() <= slot {
+            let more = slot + 1 - self.waiters.len();
+            self.waiters
+                .try_reserve(more)
+                .map_err(|_| Error::NoBuffers)?;
             self.waiters.resize(slot + 1, None);
         }
         self.waiters[slot] = Some(pollee);
+        Ok(())
     }
 
     /// Nobody holds `socket` any more.

@@ -38,9 +38,8 @@ impl TcpSocket {
         loop {
             let accepted = stack(|stack, link| {
                 let id = stack.accept(self.handle.id)?;
-                Ok(Self {
-                    handle: Handle::adopt(id, self.handle.family, link),
-                })
+                let handle = Handle::adopt(id, self.handle.family, stack, link)?;
+                Ok(Self { handle })
             });
             match accepted {
                 Err(Error::WouldBlock) => self.handle.wait(Events::IN, how)?,
