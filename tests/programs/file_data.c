@@ -240,6 +240,17 @@ static void everything_reaches_the_medium(void) {
     close(dir);
 }
 
+static void a_hole_may_be_larger_than_any_memory(void) {
+    char byte = 1;
+    int fd = memfd_create("huge", 0);
+    CHECK(fd >= 0 && ftruncate(fd, (off_t)1 << 50) == 0);
+    CHECK(pwrite(fd, "x", 1, 4096 * 7 + 5) == 1 && pwrite(fd, "y", 1, 3) == 1);
+    CHECK(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 4, (off_t)1 << 50) == 0);
+    CHECK(pread(fd, &byte, 1, 4096 * 7 + 5) == 1 && byte == 0);
+    CHECK(pread(fd, &byte, 1, 3) == 1 && byte == 'y');
+    CHECK(close(fd) == 0);
+}
+
 int main(void) {
     if (!mkdtemp(home) || chdir(home) != 0) return 2;
     TEST(positions_move_with_reads_and_writes);
@@ -251,6 +262,7 @@ int main(void) {
     TEST(a_shared_mapping_is_the_file);
     TEST(a_program_writes_from_its_own_mapping);
     TEST(space_is_reserved_and_punched);
+    TEST(a_hole_may_be_larger_than_any_memory);
     TEST(files_are_copied_without_the_program);
     TEST(times_are_set_and_told);
     TEST(owner_and_mode_change);

@@ -197,22 +197,35 @@ impl Contents {
     }
 
     /// Frees `range`, which then reads as zeroes; the caller holds `writing`.
+    ///
+    /// The cost follows the pages that exist: a program may make a hole of exabytes.
     pub fn punch(&self, range: Range<u64>) -> Result<()> {
         let end = range.end.min(self.size().next_multiple_of(PAGE));
-        let mut index = range.start / PAGE;
-        while index * PAGE < end {
-            let page = index * PAGE..(index + 1) * PAGE;
-            let whole = range.start <= page.start && page.end <= end;
-            if whole && self.boot_bytes(page.clone()).is_empty() {
-                let gone = self.pages.lock().remove(&index);
-                self.system.release(u64::from(gone.is_some()));
-            } else if !self.boot_bytes(page.clone()).is_empty() {
-                self.own(index)?;
-            }
-            self.zero(page.start.max(range.start)..page.end.min(end));
-            index += 1;
+        let boot_pages = self.boot_len.load(Ordering::Acquire).div_ceil(PAGE);
+        for index in range.start / PAGE..end.div_ceil(PAGE).min(boot_pages) {
+            self.own(index)?;
+            self.zero((index * PAGE).max(range.start)..((index + 1) * PAGE).min(end));
         }
+        self.take_pages(range.start.div_ceil(PAGE).max(boot_pages)..end / PAGE);
+        let first_edge = range.start.next_multiple_of(PAGE).min(end);
+        self.zero(range.start..first_edge);
+        self.zero((end / PAGE * PAGE).max(first_edge)..end);
         Ok(())
+    }
+
+    /// Frees the pages whose numbers lie in `numbers`.
+    fn take_pages(&self, numbers: Range<u64>) {
+        if numbers.is_empty() {
+            return;
+        }
+        let gone = {
+            let mut pages = self.pages.lock();
+            let mut gone = pages.split_off(&numbers.start);
+            let mut kept = gone.split_off(&numbers.end);
+            pages.append(&mut kept);
+            gone
+        };
+        self.system.release(gone.len() as u64);
     }
 
     /// Zeroes what exists of a range within one page.
