@@ -79,11 +79,6 @@ impl Side {
     pub(super) fn notify(&self, events: Events) {
         self.pollee.notify(events);
     }
-
-    /// Tells the observers alone: no thread of this side can be blocked for that.
-    pub(super) fn notify_observers(&self, events: Events) {
-        self.pollee.notify_observers(events);
-    }
 }
 
 /// A socket's hold on its connection.

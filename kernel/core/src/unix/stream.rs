@@ -149,13 +149,12 @@ impl StreamSocket {
         if own.is_sending_over() {
             return Err(self.broken(flags));
         }
-        let was_empty = peer.inbox.len() == 0;
         let count = peer.inbox.put_stretch(from, envelope)?;
         if count == 0 {
             self.wait_to_send(flags, || peer.inbox.has_room() || own.is_sending_over())?;
             return Ok(0);
         }
-        announce(peer, was_empty);
+        peer.notify(Events::READABLE);
         Ok(count)
     }
 
@@ -177,12 +176,11 @@ impl StreamSocket {
             if own.is_sending_over() {
                 return Err(self.broken(flags));
             }
-            let was_empty = peer.inbox.messages() == 0;
             match peer.inbox.put_message(from, &mut envelope) {
                 Err(Error::WouldBlock) => {}
                 Err(error) => return Err(error),
                 Ok(count) => {
-                    announce(peer, was_empty);
+                    peer.notify(Events::READABLE);
                     return Ok(count);
                 }
             }
@@ -233,13 +231,14 @@ impl StreamSocket {
         };
         loop {
             let is_over = own.is_receiving_over();
-            let had_room = own.inbox.has_room();
             let taken = match self.kind {
                 SocketType::Stream => own.inbox.take_stretch(to, how)?,
                 _ => own.inbox.take_message(to, how)?,
             };
             if let Some(received) = taken {
-                if !had_room && own.inbox.has_room() || self.kind != SocketType::Stream {
+                // Whether there was room before cannot be known here: a sender on another
+                // CPU may have filled it and gone to sleep meanwhile.
+                if own.inbox.has_room() || self.kind != SocketType::Stream {
                     peer.notify(Events::WRITABLE);
                 }
                 return Ok(received);
@@ -297,15 +296,6 @@ impl StreamSocket {
             events |= Events::ERR;
         }
         events
-    }
-}
-
-/// Tells `peer` of bytes that came; its threads only if it had none.
-fn announce(peer: &Side, was_empty: bool) {
-    if was_empty {
-        peer.notify(Events::READABLE);
-    } else {
-        peer.notify_observers(Events::READABLE);
     }
 }
 
