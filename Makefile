@@ -30,7 +30,7 @@ test-long: ## the monkey, the fuzzers and the simulator with full counts
 bench: ## compare with Debian's Linux as a guest; writes docs/bench.md
 	@tools/setup.sh bench
 	@$(MAKE) -s kernel
-	@cargo run -q --release -p benches
+	@cargo run -q --release -p bench-guests
 
 fmt: ## format the sources
 	@cargo fmt --all

@@ -7,6 +7,7 @@ cd "$(dirname "$0")/.."
 out=build/linux
 if [ -f "$out/vmlinuz" ] && [ "$out/init" -nt tests/linux/init.c ]; then exit 0; fi
 
+rm -rf "$out/package"
 mkdir -p "$out/package" "$out/modules"
 if ! [ -f "$out/vmlinuz" ]; then
     package=$(apt-cache search --names-only '^linux-image-6[.]12[.].*-cloud-amd64$' | cut -d' ' -f1 | sort -V | tail -1)
@@ -14,7 +15,7 @@ if ! [ -f "$out/vmlinuz" ]; then
         echo "apt knows no linux-image-6.12*-cloud-amd64: add Debian's security or backports archive." >&2
         exit 1
     fi
-    (cd "$out/package" && apt-get -qq download "$package" 2>/dev/null && dpkg-deb -x ./*.deb .)
+    (cd "$out/package" && apt-get -qq -o APT::Sandbox::User=root download "$package" && dpkg-deb -x ./*.deb .)
     number=1
     for module in net/core/failover drivers/net/net_failover drivers/net/virtio_net; do
         xz -dc "$out"/package/lib/modules/*/kernel/$module.ko.xz >"$out/modules/$number-$(basename $module).ko"

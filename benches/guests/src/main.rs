@@ -1,6 +1,6 @@
 //! Compares Sietch with Debian's Linux as a guest, side by side.
 //!
-//!     make bench        (or: cargo run --release -p benches -- [ROUNDS])
+//!     make bench        (or: cargo run --release -p bench-guests -- [ROUNDS])
 //!
 //! Both boot on the same machine with the same QEMU flags, the same image and the
 //! same client; rounds alternate, so that a busy host disturbs both. One virtual CPU,

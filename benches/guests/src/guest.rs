@@ -175,7 +175,7 @@ pub fn build_server(name: &str) -> Result<String, String> {
     let program = format!("build/{name}");
     let built = Command::new("cc")
         .args(["-static", "-O2", "-D_GNU_SOURCE", "-o", &program])
-        .arg(format!("benches/servers/{name}.c"))
+        .arg(format!("benches/guests/servers/{name}.c"))
         .status();
     match built.is_ok_and(|status| status.success()) {
         true => Ok(program),
