@@ -2,7 +2,7 @@
 //! with no more bytes than there was room for.
 #![no_main]
 
-use hal::DmaSource;
+use hal::{DmaBuf, DmaRequest, DmaSource, HasDeviceAddr};
 use hal::sim::SimMemory;
 use libfuzzer_sys::fuzz_target;
 use virtq::sim::Device;
@@ -16,8 +16,9 @@ fuzz_target!(|input: &[u8]| {
     let config = Config { size: SIZE, event_index: true, indirect_parts: 2 };
     let mut queue = Queue::new(&memory, config).expect("memory");
     let mut device = Device::new(&memory, queue.addresses().expect("rings"), SIZE);
-    let data = memory.dma_alloc(64, 64).expect("memory");
-    let part = Part::Write(data.span(0, ROOM).expect("inside"));
+    let data: DmaBuf = memory.dma_alloc(&DmaRequest::new(64, 64)).expect("memory");
+    let data = data.share();
+    let part = Part::Write(data.dev_addr(0, ROOM).expect("inside"));
     let mut flying = [false; SIZE as usize];
     for step in input.chunks_exact(4) {
         match step[0] % 5 {

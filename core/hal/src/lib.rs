@@ -7,10 +7,11 @@
 //!
 //! Contracts that are types here:
 //! - [`Mmio`] is a bounded window of registers; every access is checked.
-//! - [`DmaBuf`] is *contiguous* memory; only it (and a packet buffer) has a
-//!   [`base::DeviceAddr`], so scattered memory cannot reach a device by mistake.
-//! - A [`Span`] is what a device may be told: an address and a length, taken from a
-//!   [`DmaBuf`] or a packet buffer.
+//! - [`DmaBuf`] is *contiguous* memory; only it, and the packet buffers cut from it, has
+//!   an address for a device, and only while the device owns it. Scattered memory is
+//!   another type, [`SgList`].
+//! - A [`Span`] is what a device may be told: an address and a length, taken from
+//!   memory that covers both.
 //! - A network card is a [`FramePort`].
 //!
 //! Not here: who owns interrupts' vectors (the kernel), what a packet buffer is
@@ -19,6 +20,9 @@
 //! # Invariants that the unsafe code rests on
 //! - **WINDOW**: whoever calls [`Mmio::new`] vouches that the range is mapped, and stays
 //!   so, for device access of every width up to eight bytes.
+//! - **CONTIGUOUS**: whoever calls [`DmaBuf::new`] vouches that byte `i` of the memory has
+//!   the device address `device + i`, for all of it. This is the promise whose breach is
+//!   invisible; so it is made in one place of the kernel, from an extent of frames.
 //! - **OWNED**: whoever calls [`DmaBuf::new`] vouches that the memory is mapped,
 //!   writable, zeroed, aligned to at least eight bytes and reached by nobody but the
 //!   buffer and the device until `release` is called. It is only ever touched through
@@ -34,6 +38,9 @@ mod mmio;
 pub mod pci;
 pub mod sim;
 
-pub use dma::{DmaBuf, DmaRelease, DmaSource, Span};
+pub use dma::{
+    DmaBuf, DmaError, DmaRelease, DmaRequest, DmaSource, HasDeviceAddr, NotContiguous, SgList,
+    Span, caching, owner,
+};
 pub use frame_port::{Capabilities, FramePort};
 pub use mmio::Mmio;

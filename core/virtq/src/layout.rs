@@ -1,7 +1,12 @@
 //! Where the parts of a queue lie in its memory, and how a descriptor looks.
 
 use base::DeviceAddr;
-use hal::{DmaBuf, DmaSource, Span};
+use hal::caching::WriteBack;
+use hal::owner::Shared;
+use hal::{DmaBuf, DmaRequest, DmaSource, HasDeviceAddr, Span};
+
+/// Memory that driver and device use at the same time.
+pub(crate) type SharedBuf = DmaBuf<WriteBack, Shared>;
 
 /// The largest queue that the specification allows.
 pub const SIZE_MAX: u16 = 32768;
@@ -35,7 +40,7 @@ pub struct Addresses {
 
 /// The three rings of `size` entries in one piece of memory.
 pub(crate) struct Rings {
-    memory: DmaBuf,
+    memory: SharedBuf,
     size: u16,
     available: usize,
     used: usize,
@@ -47,7 +52,7 @@ impl Rings {
         let available = entries * DESC_BYTES;
         let used = (available + 6 + entries * 2).next_multiple_of(USED_ALIGN);
         let bytes = used + 6 + entries * 8;
-        let memory = memory.dma_alloc(bytes, MEMORY_ALIGN)?;
+        let memory = shared(memory, bytes, MEMORY_ALIGN)?;
         Some(Self {
             memory,
             size,
@@ -60,8 +65,13 @@ impl Rings {
         self.size
     }
 
+    /// See [`hal::DmaBuf::retire`].
+    pub(crate) fn retire(&mut self) {
+        self.memory.retire();
+    }
+
     pub(crate) fn addresses(&self) -> Option<Addresses> {
-        let at = |offset| self.memory.span(offset, 0).map(|span| span.addr);
+        let at = |offset| self.memory.dev_addr(offset, 0).map(|span| span.addr());
         Some(Addresses {
             descriptors: at(0)?,
             available: at(self.available)?,
@@ -127,10 +137,16 @@ impl Rings {
     }
 }
 
+/// Zeroed memory for a ring or a table.
+pub(crate) fn shared(memory: &impl DmaSource, bytes: usize, align: usize) -> Option<SharedBuf> {
+    let buffer = memory.dma_alloc(&DmaRequest::new(bytes, align)).ok()?;
+    Some(DmaBuf::share(buffer))
+}
+
 /// Writes a descriptor into a table.
 #[inline]
-pub(crate) fn write_descriptor(table: &DmaBuf, at: usize, span: Span, flags: u16, next: u16) {
-    let tail = u64::from(span.len) | u64::from(flags) << 32 | u64::from(next) << 48;
-    table.write_u64(at, span.addr.0);
+pub(crate) fn write_descriptor(table: &SharedBuf, at: usize, span: Span, flags: u16, next: u16) {
+    let tail = u64::from(span.len()) | u64::from(flags) << 32 | u64::from(next) << 48;
+    table.write_u64(at, span.addr().0);
     table.write_u64(at + 8, tail);
 }

@@ -2,11 +2,11 @@
 
 use crate::layout::{
     Addresses, DESC_BYTES, DESC_INDIRECT, DESC_NEXT, DESC_WRITE, RING_QUIET, Rings, SIZE_MAX,
-    write_descriptor,
+    SharedBuf, shared, write_descriptor,
 };
 use crate::shadow::{AddError, QueueError, Shadow, Token};
 use core::sync::atomic::{Ordering, fence};
-use hal::{DmaBuf, DmaSource, Span};
+use hal::{DmaSource, HasDeviceAddr, Span};
 
 /// How a queue is to be made.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ impl Part {
     fn unpack(self) -> (Span, u16, u32) {
         match self {
             Part::Read(span) => (span, 0, 0),
-            Part::Write(span) => (span, DESC_WRITE, span.len),
+            Part::Write(span) => (span, DESC_WRITE, span.len()),
         }
     }
 }
@@ -54,7 +54,7 @@ pub struct Queue {
     rings: Rings,
     shadow: Shadow,
     /// A table of `indirect_parts` descriptors for each possible head.
-    tables: Option<DmaBuf>,
+    tables: Option<SharedBuf>,
     indirect_parts: u16,
     event_index: bool,
     broken: bool,
@@ -76,7 +76,11 @@ impl Queue {
         let table_bytes = usize::from(config.indirect_parts) * DESC_BYTES;
         let tables = match table_bytes {
             0 => None,
-            bytes => Some(memory.dma_alloc(bytes * usize::from(config.size), DESC_BYTES)?),
+            bytes => Some(shared(
+                memory,
+                bytes * usize::from(config.size),
+                DESC_BYTES,
+            )?),
         };
         let queue = Self {
             rings: Rings::new(memory, config.size)?,
@@ -95,6 +99,16 @@ impl Queue {
             .write_available_flags(if config.event_index { 0 } else { RING_QUIET });
         queue.rings.write_used_event(u16::MAX);
         Some(queue)
+    }
+
+    /// The device has been reset: nothing moves any more, and the rings are freed with
+    /// the queue. A queue that is dropped before leaks them, for the device may write.
+    pub fn retire(&mut self) {
+        self.broken = true;
+        self.rings.retire();
+        if let Some(tables) = &mut self.tables {
+            tables.retire();
+        }
     }
 
     /// Descriptors in all.
@@ -182,7 +196,7 @@ impl Queue {
             count += 1;
         }
         let table = tables
-            .span(base, usize::from(count) * DESC_BYTES)
+            .dev_addr(base, usize::from(count) * DESC_BYTES)
             .ok_or(AddError::Empty)?;
         if count == 0 {
             return Err(AddError::Empty);

@@ -76,14 +76,28 @@ impl<M: DmaSource> Virtio9p<M> {
     /// Sends the message of `tag` that stands in the scratch buffer.
     fn send(&mut self, tag: Tag, bytes: usize, request: &Request<'_>) -> Result<(), SubmitError> {
         let slot = &mut self.slots[tag.index()];
-        if slot.is_none() {
-            *slot = Slot::new(&self.memory, MSIZE);
-        }
-        let slot = slot.as_ref().ok_or(SubmitError::NoMemory)?;
-        let chain = slot
-            .chain(&self.scratch[..bytes], request)
-            .ok_or(SubmitError::TooLarge)?;
-        let token = self.queue.add(chain).map_err(|_| SubmitError::Broken)?;
+        let memory = match slot.take() {
+            Some(Slot::Idle(memory)) => memory,
+            // A tag is given out again when its reply has come.
+            Some(busy @ Slot::InFlight(_)) => {
+                *slot = Some(busy);
+                return Err(SubmitError::Broken);
+            }
+            None => Slot::alloc(&self.memory, MSIZE).ok_or(SubmitError::NoMemory)?,
+        };
+        let (filled, chain) = Slot::fill(memory, &self.scratch[..bytes], request, MSIZE);
+        let added = match chain {
+            Some(chain) => self.queue.add(chain).map_err(|_| SubmitError::Broken),
+            None => Err(SubmitError::TooLarge),
+        };
+        let token = match added {
+            Ok(token) => token,
+            Err(error) => {
+                *slot = Some(Slot::Idle(filled.take_back()));
+                return Err(error);
+            }
+        };
+        *slot = Some(filled);
         self.tags[token.index()] = Some(tag);
         if self.queue.publish() {
             self.doorbell.ring();
@@ -94,9 +108,10 @@ impl<M: DmaSource> Virtio9p<M> {
     /// The reply that a completion brought.
     fn reply(&mut self, used: Used) -> Option<(Tag, Result<Reply<'_>, ReplyError>)> {
         let tag = self.tags[used.token.index()].take()?;
-        let slot = self.slots[tag.index()].as_ref()?;
+        let memory = self.slots[tag.index()].take()?.take_back();
         let message = &mut self.scratch[..(used.written as usize).min(MSIZE)];
-        slot.read_reply(message);
+        memory.copy_out(MSIZE, message);
+        self.slots[tag.index()] = Some(Slot::Idle(memory));
         Some((tag, self.client.finish(tag, message)))
     }
 
@@ -171,5 +186,9 @@ fn read_name(transport: &Transport) -> Result<Vec<u8>, Error> {
 impl<M> Drop for Virtio9p<M> {
     fn drop(&mut self) {
         self.transport.stop();
+        self.queue.retire();
+        for slot in &mut self.slots {
+            drop(slot.take().map(Slot::take_back));
+        }
     }
 }

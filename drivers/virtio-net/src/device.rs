@@ -188,5 +188,7 @@ impl Drop for VirtioNet {
     /// The device must not touch buffers that are about to be freed.
     fn drop(&mut self) {
         self.transport.stop();
+        self.rx.retire();
+        self.tx.retire();
     }
 }

@@ -205,6 +205,11 @@ impl Receiver {
         !self.queue.is_broken() && self.queue.arm()
     }
 
+    /// The device has been reset.
+    pub(crate) fn retire(&mut self) {
+        self.queue.retire();
+    }
+
     pub(crate) fn disarm(&mut self) {
         self.queue.disarm();
     }

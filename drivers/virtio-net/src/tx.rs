@@ -71,7 +71,10 @@ impl Transmitter {
             counters.tx_no_memory += 1;
             return Err(frame);
         };
-        match self.queue.add(frame.chain.iter().map(part_of)) {
+        match self
+            .queue
+            .add(frame.chain.iter().map(|part| Part::Read(Span::of(part))))
+        {
             Ok(token) => {
                 self.frames[token.index()] = Some(frame.chain);
                 counters.tx_frames += 1;
@@ -118,17 +121,14 @@ impl Transmitter {
         usize::from(self.queue.in_flight())
     }
 
+    /// The device has been reset.
+    pub(crate) fn retire(&mut self) {
+        self.queue.retire();
+    }
+
     pub(crate) fn kick(&mut self) {
         if self.queue.publish() {
             self.doorbell.ring();
         }
     }
-}
-
-#[inline]
-fn part_of(part: &Mbuf) -> Part {
-    Part::Read(Span {
-        addr: part.device_addr(),
-        len: part.len() as u32,
-    })
 }

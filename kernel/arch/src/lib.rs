@@ -17,6 +17,7 @@ pub mod apic;
 pub mod area;
 #[cfg(target_os = "none")]
 pub mod boot;
+pub mod caching;
 pub mod cpuid;
 pub mod fixup;
 pub mod fpu;

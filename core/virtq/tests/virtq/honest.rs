@@ -1,13 +1,13 @@
 //! A queue against an honest device.
 
 use crate::random::{Random, for_each_seed};
-use hal::{DmaBuf, DmaSource, Span, sim::SimMemory};
+use hal::{HasDeviceAddr, Span, sim::SimMemory};
 use virtq::sim::Device;
 use virtq::{AddError, Config, Part, Queue, Token};
 
 const SIZE: u16 = 8;
 
-fn pair(event_index: bool) -> (Queue, Device, DmaBuf) {
+fn pair(event_index: bool) -> (Queue, Device, crate::SharedBuf) {
     let memory = SimMemory::new();
     let config = Config {
         size: SIZE,
@@ -16,12 +16,12 @@ fn pair(event_index: bool) -> (Queue, Device, DmaBuf) {
     };
     let queue = Queue::new(&memory, config).unwrap();
     let device = Device::new(&memory, queue.addresses().unwrap(), SIZE);
-    let data = memory.dma_alloc(4096, 64).unwrap();
+    let data = crate::shared(&memory, 4096);
     (queue, device, data)
 }
 
-fn span(data: &DmaBuf, at: usize, len: usize) -> Span {
-    data.span(at, len).unwrap()
+fn span(data: &crate::SharedBuf, at: usize, len: usize) -> Span {
+    data.dev_addr(at, len).unwrap()
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn arming_reports_completions_that_came_before() {
     assert!(device.complete(1, 8), "armed, so the device interrupts");
 }
 
-fn chain(random: &mut Random, data: &DmaBuf) -> Vec<Part> {
+fn chain(random: &mut Random, data: &crate::SharedBuf) -> Vec<Part> {
     let count = 1 + random.below(4);
     let reads = random.below(count + 1);
     (0..count)
@@ -147,7 +147,7 @@ fn no_descriptor_is_lost_and_no_token_confused_over_many_rounds() {
             let parts = chain(random, &data);
             let room = parts.iter().map(|part| match part {
                 Part::Read(_) => 0,
-                Part::Write(span) => span.len,
+                Part::Write(span) => span.len(),
             });
             let (count, room) = (parts.len(), room.sum());
             let added = match random.below(2) {

@@ -1,7 +1,7 @@
 //! A queue against a device that lies.
 
 use crate::random::for_each_seed;
-use hal::{DmaBuf, DmaSource, sim::SimMemory};
+use hal::{HasDeviceAddr, sim::SimMemory};
 use virtq::sim::Device;
 use virtq::{AddError, Config, Part, Queue, QueueError};
 
@@ -10,7 +10,7 @@ const SIZE: u16 = 8;
 struct Rig {
     queue: Queue,
     device: Device,
-    data: DmaBuf,
+    data: crate::SharedBuf,
 }
 
 /// A queue with one chain of two parts in flight, 16 bytes writable.
@@ -23,7 +23,7 @@ fn rig() -> Rig {
     };
     let mut queue = Queue::new(&memory, config).unwrap();
     let mut device = Device::new(&memory, queue.addresses().unwrap(), SIZE);
-    let data = memory.dma_alloc(64, 64).unwrap();
+    let data = crate::shared(&memory, 64);
     queue.add([read(&data), write(&data)]).unwrap();
     let _ = queue.publish();
     device.fetch();
@@ -34,12 +34,12 @@ fn rig() -> Rig {
     }
 }
 
-fn read(data: &DmaBuf) -> Part {
-    Part::Read(data.span(0, 16).unwrap())
+fn read(data: &crate::SharedBuf) -> Part {
+    Part::Read(data.dev_addr(0, 16).unwrap())
 }
 
-fn write(data: &DmaBuf) -> Part {
-    Part::Write(data.span(16, 16).unwrap())
+fn write(data: &crate::SharedBuf) -> Part {
+    Part::Write(data.dev_addr(16, 16).unwrap())
 }
 
 #[test]

@@ -82,12 +82,14 @@ pub unsafe fn set_up_cpu(own: &'static mut tables::Tables) {
     ] {
         features |= if offered { bit } else { 0 };
     }
-    // SAFETY: the caller vouches for the order; features are those that CPUID offers.
+    // SAFETY: the caller vouches for the order; features are those that CPUID offers; this
+    // CPU has used no write-combining memory yet.
     unsafe {
         own.load();
         tables::load_gates();
         instr::write_cr4(instr::read_cr4() | features);
         switch::enable_fsgsbase();
+        arch::caching::init();
         fpu::init();
         syscall::init();
         if cpuid::has_rdtscp() || cpuid::has_rdpid() {

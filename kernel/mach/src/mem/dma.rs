@@ -1,92 +1,183 @@
-//! What drivers need of memory: buffers with device addresses, registers, packet blocks.
+//! Contiguous memory for devices: the only place that turns frames into a
+//! [`hal::DmaBuf`], and only an [`Extent`] of them.
+//!
+//! Write-back memory is used through the direct map. Memory of another type is mapped a
+//! second time, and its lines are flushed from the cache before; nobody touches it
+//! through the direct map while it has that type. The kernel's mappings are never
+//! taken away, so such memory, freed, waits for the next request of its type instead
+//! of going back to the allocator.
 
+use alloc::vec::Vec;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use base::{DeviceAddr, PAGE_BYTES, PhysAddr};
-use frames::Extent;
-use hal::{DmaBuf, DmaSource, Mmio};
-use mbuf::{BLOCK_BYTES, FreeList};
+use base::{DeviceAddr, PAGE_BYTES};
+use frames::{Extent, PAGES_MAX};
+use hal::caching::{Caching, MemoryType};
+use hal::{DmaBuf, DmaError, DmaRelease, DmaRequest, DmaSource};
 
-use super::kernel_map::{self, DEVICE, DEVICES, LOW_DEVICES_END};
-use super::{direct, ram};
+use super::kernel_map::{COMBINING, DEVICE};
+use super::{device, direct, ram};
+use crate::sync::Spin;
 
-/// Pages that a pool of packets grows by at once.
-const POOL_STEP_PAGES: usize = 64;
-/// Address space for device registers: one top-level entry.
-const AREA_BYTES: u64 = 1 << 39;
+/// Extents that were out of a device's reach and are kept aside during one search.
+const REJECTS_MAX: usize = 32;
 
 /// RAM for devices. Without an IOMMU a device address is the physical one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DmaMemory;
 
 impl DmaSource for DmaMemory {
-    fn dma_alloc(&self, bytes: usize, align: usize) -> Option<DmaBuf> {
-        // A block of the buddy is aligned to its size.
-        let pages = bytes.max(align).max(1).div_ceil(PAGE_BYTES);
-        let (start, device) = zeroed_extent(pages)?;
-        // SAFETY: `hal`'s OWNED: the extent is ours (**Claim**), mapped (**Direct**),
-        // zeroed, and page-aligned; `release` gives it back once.
-        Some(unsafe { DmaBuf::new(start, pages * PAGE_BYTES, device, Some(release), pages) })
-    }
-}
-
-fn zeroed_extent(pages: usize) -> Option<(NonNull<u8>, DeviceAddr)> {
-    let extent = ram::alloc_extent(pages as u64)?;
-    let at = extent.base();
-    let (first, _) = extent.into_parts();
-    let start = NonNull::new(direct::frame_pointer(first))?;
-    // SAFETY: **Claim** and **Direct**: the extent is ours and mapped.
-    unsafe { start.write_bytes(0, pages * PAGE_BYTES) };
-    Some((start, DeviceAddr(at.0)))
-}
-
-fn release(start: NonNull<u8>, _bytes: usize, pages: usize) {
-    if let Some(first) = direct::frame_of(start.as_ptr()) {
-        ram::free_extent(Extent::from_parts(first, pages as u64));
-    }
-}
-
-/// Adds room for about `blocks` packets to a pool; returns how many blocks it got, fewer
-/// when memory is short.
-pub fn grow_packet_pool(pool: &'static FreeList, blocks: usize) -> usize {
-    let mut added = 0;
-    while added < blocks {
-        let wanted = ((blocks - added) * BLOCK_BYTES).div_ceil(PAGE_BYTES);
-        let pages = wanted.min(POOL_STEP_PAGES);
-        let Some((start, device)) = zeroed_extent(pages) else {
-            break;
+    fn dma_alloc<M: MemoryType>(&self, request: &DmaRequest) -> Result<DmaBuf<M>, DmaError> {
+        request.check()?;
+        let memory = match M::CACHING {
+            Caching::WriteBack => direct(extent(request)?, request),
+            caching => remapped(caching, request),
         };
-        // SAFETY: `mbuf`'s Live: zeroed, aligned to a page, contiguous, ours (**Claim**),
-        // and never given back.
-        added += unsafe { pool.add_region(start, pages * PAGE_BYTES, device) };
+        memory.map(|memory| memory.honouring(request))
     }
-    added
 }
 
-/// The registers at `at`, uncached. `None` for what is RAM, or no address of a device.
-pub fn map_device(at: PhysAddr, bytes: usize) -> Option<Mmio> {
-    let (start, end) = (at.page_floor(), at.checked_add(bytes as u64)?.page_ceil());
-    let overlaps_ram = |page| ram::table().info(page >> base::PAGE_SHIFT).is_some();
-    if bytes == 0 || (start.0..end.0).step_by(PAGE_BYTES).any(overlaps_ram) {
-        return None;
+/// Contiguous frames that meet `request`.
+fn extent(request: &DmaRequest) -> Result<Extent, DmaError> {
+    let bytes = request.bytes();
+    let pages = bytes.div_ceil(PAGE_BYTES) as u64;
+    // A block of the buddy is aligned to its size, so alignment is bought with size; what
+    // is beyond the wanted pages goes back.
+    let aligned = pages.max((request.natural_align() / PAGE_BYTES) as u64);
+    if aligned > PAGES_MAX {
+        return Err(DmaError::TooLarge { bytes });
     }
-    let base = if end.0 <= LOW_DEVICES_END {
-        direct::pointer(start)
-    } else {
-        core::ptr::with_exposed_provenance_mut(map_high(start, (end - start) as usize)? as usize)
+    let mut rejects = Vec::new();
+    let found = loop {
+        let extent = match ram::alloc_extent(aligned) {
+            Some(extent) => extent,
+            None if rejects.is_empty() => break Err(DmaError::OutOfMemory { bytes }),
+            None => break Err(out_of_reach(request)),
+        };
+        if request.is_met_by(DeviceAddr(extent.base().0)) {
+            break Ok(shortened(extent, pages));
+        }
+        rejects.push(extent);
+        if rejects.len() == REJECTS_MAX {
+            break Err(out_of_reach(request));
+        }
     };
-    let base = NonNull::new(base.wrapping_add(at.page_offset()))?;
-    // SAFETY: `hal`'s WINDOW: mapped uncached just now or by the direct map, for good.
-    Some(unsafe { Mmio::new(base, bytes) })
+    rejects.into_iter().for_each(ram::free_extent);
+    found
 }
 
-fn map_high(start: PhysAddr, bytes: usize) -> Option<u64> {
-    static NEXT: AtomicU64 = AtomicU64::new(DEVICES);
-    let at = NEXT.fetch_add(bytes as u64, Relaxed);
-    if at + bytes as u64 > DEVICES + AREA_BYTES {
-        return None;
+fn out_of_reach(request: &DmaRequest) -> DmaError {
+    let limit = request.limit().unwrap_or(DeviceAddr(u64::MAX));
+    DmaError::OutOfReach { limit }
+}
+
+/// The first `pages` pages; the tail goes back.
+fn shortened(extent: Extent, pages: u64) -> Extent {
+    match extent.split(pages) {
+        Ok((wanted, tail)) => {
+            ram::free_extent(tail);
+            wanted
+        }
+        Err(whole) => whole,
     }
-    kernel_map::add(at, start, bytes, DEVICE)?;
-    Some(at)
+}
+
+/// The extent through the direct map.
+fn direct<M: MemoryType>(extent: Extent, request: &DmaRequest) -> Result<DmaBuf<M>, DmaError> {
+    let base = direct::frame_pointer(extent.first());
+    buffer(extent, base, release_direct).ok_or(DmaError::OutOfMemory {
+        bytes: request.bytes(),
+    })
+}
+
+/// A buffer of `extent`, which is mapped at `base`, zeroed.
+fn buffer<M: MemoryType>(extent: Extent, base: *mut u8, release: DmaRelease) -> Option<DmaBuf<M>> {
+    let (bytes, device) = (extent.bytes(), DeviceAddr(extent.base().0));
+    let base = NonNull::new(base)?;
+    let (first, _) = extent.into_parts();
+    // SAFETY: **Claim**: the extent is ours, and mapped at `base` by the caller. `hal`'s
+    // OWNED: zeroed, page-aligned, given back once by `release`. CONTIGUOUS: an extent's
+    // frames follow each other, so do both maps of them, and no IOMMU translates.
+    unsafe {
+        base.write_bytes(0, bytes);
+        Some(DmaBuf::new(base, bytes, device, release, first as usize))
+    }
+}
+
+fn release_direct(_base: NonNull<u8>, bytes: usize, first: usize) {
+    ram::free_extent(Extent::from_parts(
+        first as u64,
+        (bytes / PAGE_BYTES) as u64,
+    ));
+}
+
+/// Memory that has another type than write-back for good, and is free.
+struct Parked {
+    caching: Caching,
+    extent: Extent,
+    base: usize,
+}
+
+static PARKED: Spin<Vec<Parked>> = Spin::new(Vec::new());
+
+fn remapped<M: MemoryType>(caching: Caching, request: &DmaRequest) -> Result<DmaBuf<M>, DmaError> {
+    let out_of_memory = DmaError::OutOfMemory {
+        bytes: request.bytes(),
+    };
+    let Parked { extent, base, .. } = match take_parked(caching, request) {
+        Some(parked) => parked,
+        None => remap(caching, extent(request)?).ok_or(out_of_memory)?,
+    };
+    let release = match caching {
+        Caching::WriteCombining => park_combining,
+        _ => park_uncached,
+    };
+    let base = core::ptr::with_exposed_provenance_mut(base);
+    buffer(extent, base, release).ok_or(out_of_memory)
+}
+
+fn take_parked(caching: Caching, request: &DmaRequest) -> Option<Parked> {
+    let pages = request.bytes().div_ceil(PAGE_BYTES) as u64;
+    let fits = |parked: &Parked| {
+        parked.caching == caching
+            && parked.extent.pages() == pages
+            && request.is_met_by(DeviceAddr(parked.extent.base().0))
+    };
+    let mut parked = PARKED.lock();
+    let at = parked.iter().position(fits)?;
+    Some(parked.swap_remove(at))
+}
+
+fn remap(caching: Caching, extent: Extent) -> Option<Parked> {
+    let rights = match caching {
+        Caching::WriteCombining => COMBINING,
+        _ => DEVICE,
+    };
+    let Some(base) = device::map_high(extent.base(), extent.bytes(), rights) else {
+        ram::free_extent(extent);
+        return None;
+    };
+    // SAFETY: **Direct**: the extent's frames are mapped there.
+    unsafe { arch::caching::flush(direct::frame_pointer(extent.first()), extent.bytes()) };
+    Some(Parked {
+        caching,
+        extent,
+        base: base.expose_provenance(),
+    })
+}
+
+fn park_combining(base: NonNull<u8>, bytes: usize, first: usize) {
+    park(Caching::WriteCombining, base, bytes, first);
+}
+
+fn park_uncached(base: NonNull<u8>, bytes: usize, first: usize) {
+    park(Caching::Uncached, base, bytes, first);
+}
+
+fn park(caching: Caching, base: NonNull<u8>, bytes: usize, first: usize) {
+    PARKED.lock().push(Parked {
+        caching,
+        extent: Extent::from_parts(first as u64, (bytes / PAGE_BYTES) as u64),
+        base: base.as_ptr().expose_provenance(),
+    });
 }

@@ -31,6 +31,8 @@ pub(super) const LOW_DEVICES_END: u64 = 4 << 30;
 /// How the kernel may use a range.
 pub(super) const DATA: u64 = PRESENT | WRITE | GLOBAL | NO_EXECUTE;
 pub(super) const DEVICE: u64 = DATA | UNCACHED | WRITE_THROUGH;
+/// Write-combining: see `arch::caching`.
+pub(super) const COMBINING: u64 = DATA | WRITE_THROUGH;
 const CONSTANTS: u64 = PRESENT | GLOBAL | NO_EXECUTE;
 const TEXT: u64 = PRESENT | GLOBAL;
 

@@ -26,6 +26,7 @@
 //!
 //! Not here: which address means what (`kernel::mm`), page caches, resolving faults.
 
+mod device;
 mod direct;
 mod dma;
 mod entry;
@@ -43,7 +44,8 @@ mod tlb;
 mod user;
 mod walk;
 
-pub use dma::{DmaMemory, grow_packet_pool, map_device};
+pub use device::map_device;
+pub use dma::DmaMemory;
 pub use entry::{Mapping, Prot};
 pub use gather::Gather;
 pub use heap::heap_bytes;
