@@ -42,8 +42,8 @@ fn commands(setup: &Setup) -> Result<(), String> {
 
 fn interrupt(setup: &Setup) -> Result<(), String> {
     let mut terminal = Terminal::start(setup)?;
-    terminal.write("sleep 1000\r")?;
-    thread::sleep(Duration::from_millis(500));
+    // What speaks is in front already, for it is what the shell waits for.
+    terminal.ask("sh -c 'echo begun $((1 + 1)); exec sleep 1000'", "begun 2")?;
     terminal.write("\x03")?;
     terminal.ask("echo still $((1 + 1)) here", "still 2 here")?;
     terminal.leave()

@@ -40,6 +40,8 @@ enum Console {
 }
 
 static CONSOLE: Once<Console> = Once::new();
+/// Held from the port to the queue: two CPUs that take input must not swap it.
+static TAKER: Spin<()> = Spin::new(());
 
 /// What the host has at the other end of the serial port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,6 +105,7 @@ pub fn control_session(leader: Pid) {
 
 fn take_input() {
     let Some(console) = CONSOLE.get() else { return };
+    let _in_order = TAKER.lock();
     let mut bytes = [0; BATCH_BYTES_MAX];
     let limit = console.input_room().min(bytes.len());
     let mut count = 0;
