@@ -27,10 +27,11 @@ test-long: ## the monkey, the fuzzers and the simulator with full counts
 	@tools/setup.sh long
 	@tools/test-long.sh
 
-bench: ## compare with Debian's Linux as a guest; writes docs/bench.md
+bench: ## compare with Debian's Linux as a guest; writes docs/bench*.md
 	@tools/setup.sh bench
 	@$(MAKE) -s kernel
 	@cargo run -q --release -p bench-guests
+	@cargo run -q --release -p bench-kernel
 
 fmt: ## format the sources
 	@cargo fmt --all

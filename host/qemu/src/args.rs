@@ -15,7 +15,10 @@ impl Machine {
         args.pair("-display", "none");
         args.pair("-M", self.board.name());
         args.pair("-accel", acceleration.name());
-        args.pair("-cpu", "max");
+        args.pair("-cpu", acceleration.processor());
+        if acceleration == Acceleration::TcgCounted {
+            args.pair("-icount", "shift=0,sleep=off");
+        }
         args.pair("-smp", self.cpus.to_string());
         args.pair("-m", format!("{}M", self.memory_mib));
         args.pair("-kernel", self.kernel.to_string_lossy());
@@ -209,6 +212,16 @@ mod tests {
                 .any(|arg| arg.contains("logfile=/s,,t/kernel.log")),
             "{args:?}"
         );
+    }
+
+    #[test]
+    fn only_a_counted_machine_has_an_instruction_clock() {
+        let has_clock = |acceleration| {
+            let args = machine().qemu_args(acceleration);
+            args.contains(&"-icount".to_string())
+        };
+        assert!(has_clock(Acceleration::TcgCounted));
+        assert!(!has_clock(Acceleration::Tcg));
     }
 
     #[test]

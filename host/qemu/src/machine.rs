@@ -62,6 +62,8 @@ pub enum Accel {
     Kvm,
     /// Emulation.
     Tcg,
+    /// Emulation in which the time-stamp counter counts instructions; one CPU.
+    TcgCounted,
 }
 
 /// Where the network card leads.

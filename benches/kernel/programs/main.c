@@ -1,0 +1,61 @@
+// Counts the instructions of what programs ask of a kernel. Argument: a program that
+// exits at once. Each row goes to standard output as `figure NAME: INSTRUCTIONS`.
+#include "measure.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { REPETITIONS = 1001, LOOP = 1000, LOOP_INSTRUCTIONS = 2 * LOOP, SLACK = 16 };
+
+uint64_t clock_cost;
+
+void need(int condition, const char *what) {
+    if (condition) return;
+    perror(what);
+    exit(1);
+}
+
+static int ascending(const void *left, const void *right) {
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+static uint64_t median(uint64_t *samples, int count) {
+    qsort(samples, count, sizeof *samples, ascending);
+    return samples[count / 2];
+}
+
+void row(const char *name, uint64_t *samples, int count, double parts) {
+    printf("figure %s: %.1f\n", name, median(samples, count) / parts);
+    fflush(stdout);
+}
+
+void calibrate(void) {
+    uint64_t empty[REPETITIONS], loop[REPETITIONS];
+    for (int i = 0; i < REPETITIONS; i++) {
+        uint64_t start = instructions();
+        empty[i] = since(start);
+    }
+    clock_cost = median(empty, REPETITIONS);
+    for (int i = 0; i < REPETITIONS; i++) {
+        uint64_t start = instructions();
+        uint64_t left = LOOP;
+        asm volatile("1: dec %0\n\tjnz 1b" : "+r"(left));
+        loop[i] = since(start);
+    }
+    uint64_t counted = median(loop, REPETITIONS);
+    need(counted >= LOOP_INSTRUCTIONS && counted < LOOP_INSTRUCTIONS + SLACK,
+         "the clock does not count instructions");
+}
+
+int main(int count, char **arguments) {
+    need(count == 2, "a program that exits at once must be named");
+    calibrate();
+    measure_calls();
+    measure_faults();
+    measure_mappings();
+    measure_processes(arguments[1]);
+    measure_signals();
+    measure_switches();
+}
