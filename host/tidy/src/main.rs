@@ -1,8 +1,8 @@
 //! Lints the repository for what rustc and clippy cannot know.
 //!
 //! Which crate may use which (`layers`), where `unsafe` may be written and what
-//! must stand beside it (`islands`, `lines`), and what must not be written at all
-//! (`lines`). Each finding is one sentence with the way out, in the form
+//! must stand beside it (`islands`, `lines`), what must not be written at all
+//! (`lines`), and that documents name files that exist (`documents`). Each finding is one sentence with the way out, in the form
 //! `file:line: sentence`, so editors can jump to it.
 //!
 //! The lints read text, not syntax trees: `source` blanks comments and strings
@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod documents;
 mod finding;
 mod islands;
 mod layers;
@@ -17,6 +18,7 @@ mod lines;
 mod metadata;
 mod source;
 
+use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -52,6 +54,11 @@ fn check(root: &Path) -> Result<Vec<Finding>, String> {
     findings.extend(islands::check(&rules, &packages)?);
     for path in source::files(root)? {
         findings.extend(lines::check(&path, &source::read(root, &path)?));
+    }
+    for path in documents::files(root)? {
+        let text = fs::read_to_string(root.join(&path))
+            .map_err(|why| format!("{}: {why}", path.display()))?;
+        findings.extend(documents::check(root, &path, &text));
     }
     Ok(findings)
 }
