@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The long tests: the monkey's ten million calls, ten minutes for each fuzzer, and
-# ten thousand simulated transfers. Ends with one line: N passed, N failed.
+# The long tests: the monkey's ten million calls, a million requests to Redis, ten
+# minutes for each fuzzer, and ten thousand simulated transfers. Ends with one line:
+# N passed, N failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,6 +23,10 @@ step "the kernel builds" tools/kernel.sh build -q -p image --release
 step "the command builds" cargo build -q --release -p cli -p vm-tests
 step "the monkey makes ten million calls, one CPU" target/release/vm-tests --long --cpus 1 monkey
 step "the monkey makes ten million calls, two CPUs" target/release/vm-tests --long --cpus 2 monkey
+step "Redis leaves nothing behind a million requests, one CPU" \
+    target/release/vm-tests --long --cpus 1 "leaves no frame"
+step "Redis leaves nothing behind a million requests, two CPUs" \
+    target/release/vm-tests --long --cpus 2 "leaves no frame"
 step "simulated transfers with a fifth of packets lost" \
     env SIM_TRANSFERS=10000 cargo test -q --release -p sim
 if command -v cargo-fuzz >/dev/null; then

@@ -181,6 +181,11 @@ impl Stack {
         self.sockets.used()
     }
 
+    /// Connections that still close after their program let them go.
+    pub fn orphans(&self) -> usize {
+        self.net.orphans
+    }
+
     /// Connections in TIME_WAIT.
     pub fn time_waits(&self) -> usize {
         self.net.time_wait.len()

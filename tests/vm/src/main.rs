@@ -10,7 +10,8 @@
 //! With `--linux` the same tests run on Debian's Linux as a guest, which
 //! `tools/linux-guest.sh` prepares: what fails there is the test's fault.
 //!
-//! With `--long` the monkey makes its full count of calls.
+//! With `--long` the monkey makes its full count of calls, and Redis serves a million
+//! requests where its leaks are looked for.
 //!
 //! The last line is `N passed, N failed`, and the status says whether any failed.
 
@@ -18,6 +19,7 @@
 
 mod build;
 mod c_programs;
+mod counters;
 mod go;
 mod guest;
 mod http;
@@ -26,8 +28,10 @@ mod monkey;
 mod network;
 mod nginx;
 mod node;
+mod operator;
 mod python;
 mod redis;
+mod redis_leaks;
 mod resp;
 mod shell;
 mod sqlite;
@@ -69,6 +73,7 @@ fn main() -> ExitCode {
         shell::TESTS,
         sqlite::TESTS,
         redis::TESTS,
+        redis_leaks::TESTS,
         memcached::TESTS,
         nginx::TESTS,
         python::TESTS,

@@ -44,7 +44,8 @@ fn start(
     Ok((guest, address))
 }
 
-fn benchmark(guest: &Guest, address: SocketAddr, args: &[&str]) -> Result<(), String> {
+/// Runs redis-benchmark against a machine; any error of it or of Redis is one here.
+pub fn benchmark(guest: &Guest, address: SocketAddr, args: &[&str]) -> Result<(), String> {
     let (host, port) = (address.ip().to_string(), address.port().to_string());
     let output = Command::new("redis-benchmark")
         .args(["--csv", "-h", &host, "-p", &port])

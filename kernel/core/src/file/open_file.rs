@@ -1,7 +1,7 @@
 //! One opening of a file: position, status flags, owner of its signals.
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
 use bitflags::bitflags;
 
@@ -50,6 +50,9 @@ impl StatusFlags {
         .union(Self::NOATIME);
 }
 
+/// Openings that exist now.
+static OPENINGS: AtomicUsize = AtomicUsize::new(0);
+
 /// An open file description (POSIX' term).
 pub struct OpenFile {
     /// The thing that is open.
@@ -74,7 +77,13 @@ impl OpenFile {
         Self::make(file, flags, Some(path))
     }
 
+    /// How many there are in the system.
+    pub fn count() -> usize {
+        OPENINGS.load(Ordering::Relaxed)
+    }
+
     fn make(file: FileRef, flags: StatusFlags, path: Option<Path>) -> Arc<Self> {
+        OPENINGS.fetch_add(1, Ordering::Relaxed);
         Arc::new(Self {
             file,
             flags: AtomicU32::new(flags.difference(StatusFlags::NOCTTY).bits()),
@@ -212,5 +221,6 @@ impl Drop for OpenFile {
             locks.release_opening(core::ptr::from_ref(self).addr());
         }
         notify::closed(self);
+        OPENINGS.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -11,7 +11,7 @@ use super::shard::{self, Link, with_stack};
 use crate::error::{Error, Result};
 use crate::fs::{FileType, Metadata};
 use crate::poll::{Events, Pollee};
-use crate::socket::{Blocking, CommonOptions, Family, Shutdown};
+use crate::socket::{Blocking, CommonOptions, Family, Held, Shutdown};
 use crate::sync::Wait;
 
 /// A socket of the stack; dropping it closes it.
@@ -22,6 +22,7 @@ pub(super) struct Handle {
     pub(super) common: CommonOptions,
     /// `IPV6_V6ONLY`.
     pub(super) is_v6_only: AtomicBool,
+    _held: Held,
 }
 
 impl Handle {
@@ -71,6 +72,7 @@ impl Handle {
             pollee,
             common: CommonOptions::default(),
             is_v6_only: AtomicBool::new(false),
+            _held: Held::one(),
         })
     }
 

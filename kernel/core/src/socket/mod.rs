@@ -7,11 +7,13 @@
 
 mod address;
 mod common;
+mod held;
 mod message;
 mod option;
 
 pub use address::{SocketAddress, UnixAddress};
 pub use common::CommonOptions;
+pub use held::Held;
 pub use message::{
     Control, Message, MessageFlags, PacketInfo, PeerCredentials, Received, ReceivedFlags,
 };

@@ -66,6 +66,9 @@ fn end_process(me: &Thread, process: &Process, status: ExitStatus) {
     let old = process.space.replace(AddressSpace::kernel());
     me.activate_space();
     drop(old);
+    // The last thread may stay on an idle CPU for long, and the process with it.
+    let executable = process.image.lock().executable.take();
+    drop(executable);
     process.end_vfork();
 }
 

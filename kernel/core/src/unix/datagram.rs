@@ -25,7 +25,7 @@ use crate::io::{Sink, Source};
 use crate::ipc::{broken_pipe, next_number};
 use crate::poll::{Events, Pollee};
 use crate::socket::{
-    Blocking, CommonOptions, Control, Family, Message, MessageFlags, OptionName, OptionValue,
+    Blocking, CommonOptions, Control, Family, Held, Message, MessageFlags, OptionName, OptionValue,
     PeerCredentials, Received, Shutdown, Socket, SocketAddress, SocketType, UnixAddress,
 };
 use crate::user;
@@ -48,6 +48,7 @@ pub struct DatagramSocket {
     /// Of a pair: who made it.
     maker: PeerCredentials,
     me: Weak<DatagramSocket>,
+    _held: Held,
 }
 
 impl DatagramSocket {
@@ -64,6 +65,7 @@ impl DatagramSocket {
             is_sending_over: AtomicBool::new(false),
             maker: caller(),
             me: me.clone(),
+            _held: Held::one(),
         })
     }
 

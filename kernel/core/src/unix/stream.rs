@@ -21,7 +21,7 @@ use crate::io::{Sink, Source};
 use crate::ipc::{broken_pipe, next_number};
 use crate::poll::{Events, Pollee};
 use crate::socket::{
-    Blocking, CommonOptions, Control, Family, Message, MessageFlags, OptionName, OptionValue,
+    Blocking, CommonOptions, Control, Family, Held, Message, MessageFlags, OptionName, OptionValue,
     PeerCredentials, Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketType,
     UnixAddress,
 };
@@ -39,6 +39,7 @@ pub struct StreamSocket {
     link: Once<Link>,
     pub(super) listener: Once<Listener>,
     me: Weak<StreamSocket>,
+    _held: Held,
 }
 
 impl StreamSocket {
@@ -53,6 +54,7 @@ impl StreamSocket {
             link: Once::new(),
             listener: Once::new(),
             me: me.clone(),
+            _held: Held::one(),
         })
     }
 

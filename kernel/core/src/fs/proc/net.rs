@@ -8,10 +8,12 @@ use alloc::vec::Vec;
 use core::fmt::{Result, Write};
 use core::net::{IpAddr, Ipv4Addr};
 
+use base::PAGE_BYTES;
 use inet::{ConnectionEntry, Count, DropReason, Endpoint, Stats};
 
 use crate::fs::pseudo::Entry;
 use crate::net;
+use crate::socket::Held;
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[
@@ -276,13 +278,25 @@ fn netstat(text: &mut String) -> Result {
     )
 }
 
+/// Packet buffers in use count as TCP's, those included that wait in the device.
 fn sockstat(text: &mut String) -> Result {
-    let (used, waiting) =
-        net::with_stack(|stack, _| (stack.sockets_used(), stack.time_waits())).unwrap_or((0, 0));
-    writeln!(text, "sockets: used {used}")?;
+    let counts = net::with_stack(|stack, _| {
+        let connections = stack.connections();
+        let tcp = connections.filter(|entry| entry.socket.is_some()).count();
+        (
+            tcp,
+            stack.sockets_used() - tcp,
+            stack.orphans(),
+            stack.time_waits(),
+        )
+    });
+    let (tcp, udp, orphans, waiting) = counts.unwrap_or_default();
+    let pages = (net::packets_in_use() * mbuf::BLOCK_BYTES).div_ceil(PAGE_BYTES);
+    let alive = tcp - orphans.min(tcp);
+    writeln!(text, "sockets: used {}", Held::count())?;
     writeln!(
         text,
-        "TCP: inuse {used} orphan 0 tw {waiting} alloc {used} mem 0"
+        "TCP: inuse {alive} orphan {orphans} tw {waiting} alloc {tcp} mem {pages}"
     )?;
-    writeln!(text, "UDP: inuse 0 mem 0")
+    writeln!(text, "UDP: inuse {udp} mem 0")
 }

@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use mach::sync::Spin;
 
 use crate::error::{self, Error};
+use crate::file::OpenFile;
 use crate::fs::pseudo::Entry;
 use crate::names;
 
@@ -36,7 +37,7 @@ macro_rules! setting {
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[
     fact!("sys/fs/file-max", i64::MAX),
-    fact!("sys/fs/file-nr", "0\t0\t9223372036854775807"),
+    Entry::new("sys/fs/file-nr", open_files),
     fact!("sys/fs/inotify/max_queued_events", 16_384),
     fact!("sys/fs/inotify/max_user_instances", 128),
     fact!("sys/fs/inotify/max_user_watches", 1 << 20),
@@ -92,6 +93,11 @@ pub const ENTRIES: &[Entry] = &[
 fn parse(bytes: &[u8]) -> error::Result<u64> {
     let text = core::str::from_utf8(bytes).map_err(|_| Error::Invalid)?;
     text.trim().parse().map_err(|_| Error::Invalid)
+}
+
+/// Open file descriptions, free ones that are kept (none), and the most there may be.
+fn open_files(text: &mut String) -> Result {
+    writeln!(text, "{}\t0\t{}", OpenFile::count(), i64::MAX)
 }
 
 fn hostname(text: &mut String) -> Result {
