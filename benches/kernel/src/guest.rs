@@ -16,6 +16,9 @@ const PATIENCE: Duration = Duration::from_secs(240);
 /// Where the image has the program that a child turns into.
 const CHILD: &str = "/bin/nothing";
 const MEMORY: &str = "512M";
+/// Lets Linux clear and copy pages by words as Sietch does: by bytes, as it would with
+/// these features, the count of a repeated instruction is eight times higher.
+const BY_WORDS: &str = " clearcpuid=erms,fsrm";
 
 /// What runs in the guest beneath the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +59,7 @@ impl System {
         machine.accel = Accel::TcgCounted;
         if self != Self::Sietch {
             machine.kernel = "build/linux/vmlinuz".into();
+            machine.command_line += BY_WORDS;
         }
         if self == Self::LinuxBare {
             machine.command_line += " mitigations=off";

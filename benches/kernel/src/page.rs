@@ -16,8 +16,8 @@ pub fn write(table: &str) -> Result<(), String> {
         - {qemu}\n- Linux: {linux}\n\n\
         The ratio is Sietch's figure through that of Linux with `mitigations=off`, the faster\n\
         of the two; a bold ratio is one that Sietch wins. A repeated string instruction counts\n\
-        once for each repetition: clearing a page is 4096 instructions in Linux, by bytes, and\n\
-        512 in Sietch, by words, and neither says what a processor takes for it.\n\n\
+        once for each repetition: Linux runs with `clearcpuid=erms,fsrm`, so that it clears and\n\
+        copies pages by words as Sietch does.\n\n\
         {table}",
         date = first_line("date", &["-u", "+%Y-%m-%d"]),
         qemu = first_line("qemu-system-x86_64", &["--version"]),
