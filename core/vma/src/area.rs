@@ -59,6 +59,19 @@ pub struct Traits {
     pub heap: bool,
 }
 
+impl Traits {
+    /// Private memory that may be reserved, inherited and paged as usual.
+    pub const NONE: Self = Self {
+        shared: false,
+        grows_down: false,
+        no_fork: false,
+        wipe_on_fork: false,
+        no_reserve: false,
+        locked: false,
+        heap: false,
+    };
+}
+
 /// The part of an object that an area shows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Backing<O> {
@@ -83,6 +96,18 @@ pub struct Area<O> {
     pub traits: Traits,
     /// The object that it shows, or `None` for anonymous memory.
     pub backing: Option<Backing<O>>,
+}
+
+impl<O> Area<O> {
+    /// No pages at address 0.
+    pub(crate) const EMPTY: Self = Self {
+        start: VirtAddr(0),
+        end: VirtAddr(0),
+        access: Access::NONE,
+        limit: Access::NONE,
+        traits: Traits::NONE,
+        backing: None,
+    };
 }
 
 impl<O: Clone + PartialEq> Area<O> {

@@ -1,8 +1,9 @@
 //! Where to put a mapping whose address nobody cares about.
 
-use base::VirtAddr;
+use base::{PAGE_BYTES, VirtAddr};
 
 use crate::AreaMap;
+use crate::tree::usable_end;
 
 /// The addresses in which a free place may lie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,20 +20,22 @@ pub const STACK_GAP_BYTES: u64 = 256 << 12;
 impl<O: Clone + PartialEq> AreaMap<O> {
     /// The highest free place for `bytes` bytes in `window`, at a multiple of `align`
     /// (a power of two, at least a page).
-    pub fn highest_gap(&self, bytes: u64, align: u64, window: Window) -> Option<VirtAddr> {
-        let mut high = window.high.0;
-        for area in self.iter().rev().filter(|area| area.start < window.high) {
-            if let Some(at) = fit(area.end.0.max(window.low.0), high, bytes, align) {
-                return Some(at);
-            }
-            let gap = if area.traits.grows_down {
-                STACK_GAP_BYTES
-            } else {
-                0
-            };
-            high = high.min(area.start.0.saturating_sub(gap));
+    ///
+    /// Below the topmost area only gaps count in which the place can be aligned wherever
+    /// they start.
+    pub fn highest_gap(&mut self, bytes: u64, align: u64, window: Window) -> Option<VirtAddr> {
+        let tree = self.tree_mut();
+        let top = tree.floor(VirtAddr(window.high.0.checked_sub(1)?));
+        let top_end = top.some().map_or(0, |top| tree.area(top).end.0);
+        let above = fit(top_end.max(window.low.0), window.high.0, bytes, align);
+        if above.is_some() || top.is_none() {
+            return above;
         }
-        fit(window.low.0, high, bytes, align)
+        let enough = bytes.checked_add(align - PAGE_BYTES as u64)?;
+        let slot = tree.highest_gap(top, enough).some()?;
+        let high = usable_end(tree.area(slot));
+        let low = high - tree.node(slot).gap;
+        fit(low.max(window.low.0), high.min(window.high.0), bytes, align)
     }
 
     /// Whether nothing is mapped in the `bytes` bytes from `at`, which lie in `window`.

@@ -5,6 +5,8 @@
 //!
 //! The idea: an [`AreaMap`] keeps disjoint [`Area`]s in the order of their addresses.
 //! Every change is "split at both ends, change what lies between, merge what is alike".
+//! They lie in a balanced tree that knows its widest gaps, so that each step costs
+//! O(log n); the area found last is remembered, for faults come in runs.
 //! An area refers to its object (a file's pages) by an opaque handle, so all of this is
 //! arithmetic that runs and is tested anywhere.
 //!
@@ -20,12 +22,14 @@ extern crate alloc;
 extern crate std;
 
 mod area;
+mod arena;
 mod gap;
 mod map;
+mod tree;
 
 #[cfg(test)]
 mod tests;
 
 pub use area::{Access, Area, Backing, Traits};
 pub use gap::{STACK_GAP_BYTES, Window};
-pub use map::{AREAS_MAX, AreaMap, TooManyAreas};
+pub use map::{AREAS_MAX, AreaMap, Removed, TooManyAreas};

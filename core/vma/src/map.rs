@@ -1,44 +1,66 @@
 //! All areas of an address space.
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use core::cell::Cell;
 use core::ops::Range;
 
 use base::VirtAddr;
 
 use crate::Area;
+use crate::arena::{NoMemory, Slot};
+use crate::tree::Tree;
 
 /// Areas that one address space may have, as in Linux (`vm.max_map_count`).
 pub const AREAS_MAX: usize = 65_530;
 
-/// The change would make more than [`AREAS_MAX`] areas; nothing was changed.
+/// The change would make more than [`AREAS_MAX`] areas, or memory for one more is short;
+/// nothing was changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooManyAreas;
+
+impl From<NoMemory> for TooManyAreas {
+    fn from(_: NoMemory) -> Self {
+        Self
+    }
+}
+
+/// What a removal took out.
+#[derive(Debug)]
+#[must_use = "dropping objects may be dear: choose where"]
+pub struct Removed<O> {
+    /// Bytes that were mapped.
+    pub bytes: u64,
+    /// The objects of the areas, where the areas had one.
+    pub objects: Vec<O>,
+}
 
 /// Disjoint areas by address; see the crate's theory.
 #[derive(Clone, Debug)]
 pub struct AreaMap<O> {
-    areas: BTreeMap<VirtAddr, Area<O>>,
+    tree: Tree<O>,
     bytes: u64,
+    /// The area found last: the next fault is most likely in it, too.
+    recent: Cell<Slot>,
 }
 
 impl<O: Clone + PartialEq> AreaMap<O> {
     /// No areas.
     pub const fn new() -> Self {
         Self {
-            areas: BTreeMap::new(),
+            tree: Tree::new(),
             bytes: 0,
+            recent: Cell::new(Slot::NONE),
         }
     }
 
     /// Number of areas.
     pub fn len(&self) -> usize {
-        self.areas.len()
+        self.tree.len()
     }
 
     /// Whether nothing is mapped.
     pub fn is_empty(&self) -> bool {
-        self.areas.is_empty()
+        self.tree.len() == 0
     }
 
     /// Bytes in all areas.
@@ -46,37 +68,69 @@ impl<O: Clone + PartialEq> AreaMap<O> {
         self.bytes
     }
 
+    pub(crate) fn tree_mut(&mut self) -> &mut Tree<O> {
+        &mut self.tree
+    }
+
     /// The area that holds `at`.
     #[inline]
     pub fn find(&self, at: VirtAddr) -> Option<&Area<O>> {
-        let (_, area) = self.areas.range(..=at).next_back()?;
-        area.contains(at).then_some(area)
+        if let Some(recent) = self.recent.get().some() {
+            let area = self.tree.area(recent);
+            if area.contains(at) {
+                return Some(area);
+            }
+        }
+        let slot = self.tree.floor(at).some()?;
+        let area = self.tree.area(slot);
+        area.contains(at).then(|| {
+            self.recent.set(slot);
+            area
+        })
     }
 
     /// The first area that starts above `at`.
     pub fn above(&self, at: VirtAddr) -> Option<&Area<O>> {
-        use core::ops::Bound::{Excluded, Unbounded};
-        self.areas
-            .range((Excluded(at), Unbounded))
-            .next()
-            .map(|(_, area)| area)
+        let slot = self.behind(self.tree.floor(at)).some()?;
+        Some(self.tree.area(slot))
     }
 
     /// All areas in ascending order.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Area<O>> {
-        self.areas.values()
+    pub fn iter(&self) -> impl Iterator<Item = &Area<O>> {
+        self.from(self.tree.first())
+    }
+
+    fn from(&self, first: Slot) -> impl Iterator<Item = &Area<O>> {
+        let mut next = first;
+        core::iter::from_fn(move || {
+            let node = self.tree.node(next.some()?);
+            next = node.after;
+            Some(&node.area)
+        })
     }
 
     /// The areas that touch `range`, in ascending order.
     pub fn overlapping(&self, range: Range<VirtAddr>) -> impl Iterator<Item = &Area<O>> {
-        let first = self
-            .find(range.start)
-            .map_or(range.start, |area| area.start);
-        let empty = range.is_empty();
-        self.areas
-            .range(first..range.end.max(first))
-            .map(|(_, area)| area)
-            .filter(move |_| !empty)
+        let first = self.first_touching(&range);
+        self.from(first)
+            .take_while(move |area| area.start < range.end && !range.is_empty())
+    }
+
+    /// The first area that ends above the start of `range`.
+    fn first_touching(&self, range: &Range<VirtAddr>) -> Slot {
+        let slot = self.tree.floor(range.start);
+        match slot.some() {
+            Some(slot) if self.tree.area(slot).end > range.start => slot,
+            _ => self.behind(slot),
+        }
+    }
+
+    /// The area behind one, or the first behind none.
+    fn behind(&self, slot: Slot) -> Slot {
+        match slot.some() {
+            Some(slot) => self.tree.node(slot).after,
+            None => self.tree.first(),
+        }
     }
 
     /// Whether every address of `range` lies in an area.
@@ -100,23 +154,51 @@ impl<O: Clone + PartialEq> AreaMap<O> {
         if self.len() >= AREAS_MAX {
             return Err(TooManyAreas);
         }
-        let range = area.start..area.end;
-        self.bytes += area.bytes();
-        match self.before(range.start) {
-            Some(before) if before.joins(&area) => before.end = area.end,
-            _ => drop(self.areas.insert(area.start, area)),
-        }
-        self.merge_at(range.end);
+        let before = self.tree.floor(area.start);
+        let bytes = area.bytes();
+        let joins = before
+            .some()
+            .is_some_and(|before| self.tree.area(before).joins(&area));
+        let slot = if joins {
+            self.tree.change(before, |before| before.end = area.end);
+            before
+        } else {
+            self.tree.reserve(1)?;
+            self.tree.insert_after(before, area)
+        };
+        self.bytes += bytes;
+        self.merge_with_next(slot);
         Ok(())
     }
 
-    /// Takes everything in `range` out; what was there comes back, cut to the range.
-    pub fn remove(&mut self, range: Range<VirtAddr>) -> Result<Vec<Area<O>>, TooManyAreas> {
-        self.split_ends(&range)?;
-        let inside = self.areas.extract_if(range, |_, _| true);
-        let removed: Vec<_> = inside.map(|(_, area)| area).collect();
-        self.bytes -= removed.iter().map(Area::bytes).sum::<u64>();
+    /// Takes everything in `range` out.
+    pub fn remove(&mut self, range: Range<VirtAddr>) -> Result<Removed<O>, TooManyAreas> {
+        let mut removed = Removed {
+            bytes: 0,
+            objects: Vec::new(),
+        };
+        let first = self.first_touching(&range);
+        let inside = self.from(first).take_while(|area| area.start < range.end);
+        let backed = inside.filter(|area| area.backing.is_some()).count();
+        if backed != 0 {
+            let reserved = removed.objects.try_reserve_exact(backed);
+            reserved.map_err(|_| TooManyAreas)?;
+        }
+        let mut slot = self.cut(first, &range)?;
+        while let Some(gone) = slot.some().filter(|&slot| self.starts_in(slot, &range)) {
+            slot = self.tree.node(gone).after;
+            let area = self.tree.remove(gone);
+            removed.bytes += area.bytes();
+            removed
+                .objects
+                .extend(area.backing.map(|backing| backing.object));
+        }
+        self.bytes -= removed.bytes;
         Ok(removed)
+    }
+
+    fn starts_in(&self, slot: Slot, range: &Range<VirtAddr>) -> bool {
+        self.tree.area(slot).start < range.end
     }
 
     /// Changes the parts of areas that lie in `range`.
@@ -125,43 +207,64 @@ impl<O: Clone + PartialEq> AreaMap<O> {
         range: Range<VirtAddr>,
         mut change: impl FnMut(&mut Area<O>),
     ) -> Result<(), TooManyAreas> {
-        self.split_ends(&range)?;
-        self.areas
-            .range_mut(range.clone())
-            .for_each(|(_, area)| change(area));
-        let mut at = range.start;
-        loop {
-            self.merge_at(at);
-            match self.above(at) {
-                Some(next) if next.start <= range.end => at = next.start,
-                _ => return Ok(()),
+        let mut slot = self.cut(self.first_touching(&range), &range)?;
+        if let Some(first) = slot.some() {
+            slot = self.tree.node(first).before.some().unwrap_or(first);
+        }
+        while let Some(at) = slot.some().filter(|&slot| self.starts_in(slot, &range)) {
+            slot = self.tree.node(at).after;
+            if self.tree.area(at).start >= range.start {
+                self.tree.change(at, &mut change);
+                if self.merge_with_previous(at) {
+                    continue;
+                }
             }
         }
+        if let Some(behind) = slot.some() {
+            self.merge_with_previous(behind);
+        }
+        Ok(())
     }
 
     /// Moves the start of the area at `start` down to `new_start`, where nothing is mapped.
     pub fn grow_down(&mut self, start: VirtAddr, new_start: VirtAddr) {
-        if let Some(mut area) = self.areas.remove(&start) {
+        let Some(slot) = self.tree.floor(start).some() else {
+            return;
+        };
+        if self.tree.area(slot).start == start {
             self.bytes += start - new_start;
-            area.start = new_start;
-            self.areas.insert(new_start, area);
-            self.merge_at(new_start);
+            self.tree.change(slot, |area| area.start = new_start);
+            self.merge_with_previous(slot);
         }
     }
 
-    /// The last area that starts below `at`.
-    fn before(&mut self, at: VirtAddr) -> Option<&mut Area<O>> {
-        self.areas.range_mut(..at).next_back().map(|(_, area)| area)
-    }
-
-    /// Makes the ends of `range` ends of areas, too.
-    fn split_ends(&mut self, range: &Range<VirtAddr>) -> Result<(), TooManyAreas> {
+    /// Makes the ends of `range` ends of areas, too. `first` is the first area that
+    /// touches it; returns the first that lies in it.
+    fn cut(&mut self, first: Slot, range: &Range<VirtAddr>) -> Result<Slot, TooManyAreas> {
+        if range.is_empty() {
+            return Ok(Slot::NONE);
+        }
         if self.len() + 2 > AREAS_MAX && self.splits(range) {
             return Err(TooManyAreas);
         }
-        self.split_at(range.start);
-        self.split_at(range.end);
-        Ok(())
+        self.tree.reserve(2)?;
+        let first = match first.some() {
+            Some(slot) if self.tree.area(slot).start < range.start => self.split(slot, range.start),
+            _ => first,
+        };
+        let last = match first.some() {
+            Some(slot) if self.tree.area(slot).end < range.end => {
+                self.tree.floor(VirtAddr(range.end.0 - 1))
+            }
+            _ => first,
+        };
+        if let Some(slot) = last.some() {
+            let area = self.tree.area(slot);
+            if area.start < range.end && range.end < area.end {
+                self.split(slot, range.end);
+            }
+        }
+        Ok(first)
     }
 
     fn splits(&self, range: &Range<VirtAddr>) -> bool {
@@ -169,29 +272,34 @@ impl<O: Clone + PartialEq> AreaMap<O> {
         inside(range.start) || inside(range.end)
     }
 
-    fn split_at(&mut self, at: VirtAddr) {
-        if let Some(area) = self.before(at).filter(|area| at < area.end) {
-            let rest = area.part(at..area.end);
-            area.end = at;
-            self.areas.insert(at, rest);
+    /// Cuts an area in two; returns the second. Room for it was reserved.
+    fn split(&mut self, slot: Slot, at: VirtAddr) -> Slot {
+        let area = self.tree.area(slot);
+        let rest = area.part(at..area.end);
+        self.tree.change(slot, |area| area.end = at);
+        self.tree.insert_after(slot, rest)
+    }
+
+    /// Makes an area and its predecessor one, if they are alike.
+    fn merge_with_previous(&mut self, slot: Slot) -> bool {
+        match self.tree.node(slot).before.some() {
+            Some(before) => self.merge_with_next(before),
+            None => false,
         }
     }
 
-    /// Makes the areas that meet at `at` one, if they are alike.
-    fn merge_at(&mut self, at: VirtAddr) {
-        let Some(next) = self.areas.get(&at) else {
-            return;
+    /// Makes an area and its successor one, if they are alike; the successor's slot goes.
+    fn merge_with_next(&mut self, slot: Slot) -> bool {
+        let node = self.tree.node(slot);
+        let Some(after) = node.after.some() else {
+            return false;
         };
-        let Some((_, area)) = self.areas.range(..at).next_back() else {
-            return;
-        };
-        if area.joins(next) {
-            let end = next.end;
-            self.areas.remove(&at);
-            if let Some(area) = self.before(at) {
-                area.end = end;
-            }
+        if !node.area.joins(self.tree.area(after)) {
+            return false;
         }
+        let next = self.tree.remove(after);
+        self.tree.change(slot, |area| area.end = next.end);
+        true
     }
 }
 

@@ -1,9 +1,7 @@
 //! The program break.
 
-use alloc::vec::Vec;
-
 use base::VirtAddr;
-use vma::{Area, Traits};
+use vma::{Area, Removed, Traits};
 
 use super::layout::ANYWHERE;
 use super::map::check_size;
@@ -29,9 +27,9 @@ impl AddressSpace {
     pub fn set_break(&self, end: VirtAddr) -> Result<VirtAddr> {
         let mut state = self.lock();
         let removed = if end.page_ceil() < state.heap.end.page_ceil() {
-            self.shrink_heap(&mut state, end)
+            self.shrink_heap(&mut state, end).map(Some)
         } else {
-            grow_heap(&mut state, end).map(|()| Vec::new())
+            grow_heap(&mut state, end).map(|()| None)
         };
         if removed.is_ok() {
             state.heap.end = end;
@@ -42,7 +40,7 @@ impl AddressSpace {
         Ok(now)
     }
 
-    fn shrink_heap(&self, state: &mut State, end: VirtAddr) -> Result<Vec<Area<Object>>> {
+    fn shrink_heap(&self, state: &mut State, end: VirtAddr) -> Result<Removed<Object>> {
         if end < state.heap.start {
             return Err(Error::Invalid);
         }

@@ -1,11 +1,10 @@
 //! mmap, munmap, mprotect.
 
-use alloc::vec::Vec;
 use core::ops::Range;
 
 use base::{PAGE_BYTES, VirtAddr};
 use mach::mem::{Gather, stats};
-use vma::{Area, Backing, Traits};
+use vma::{Area, Backing, Removed, Traits};
 
 use super::layout::ANYWHERE;
 use super::space::{State, page_range, prot};
@@ -85,10 +84,13 @@ impl AddressSpace {
     fn insert(&self, mapping: &Mapping, bytes: u64) -> Result<VirtAddr> {
         let removed;
         let mut state = self.lock();
-        let at = choose_place(&state, mapping.place, bytes)?;
+        let at = choose_place(&mut state, mapping.place, bytes)?;
         let range = at..at + bytes;
         check_size(&state, bytes)?;
-        removed = self.remove(&mut state, range.clone())?;
+        removed = match mapping.place {
+            Place::Fixed(_) => Some(self.remove(&mut state, range.clone())?),
+            Place::Hint(_) | Place::FixedIfFree(_) => None,
+        };
         let backing = mapping
             .object
             .clone()
@@ -112,9 +114,9 @@ impl AddressSpace {
         &self,
         state: &mut State,
         range: Range<VirtAddr>,
-    ) -> Result<Vec<Area<Object>>> {
+    ) -> Result<Removed<Object>> {
         let removed = state.areas.remove(range.clone())?;
-        if !removed.is_empty() {
+        if removed.bytes != 0 {
             self.discard(range)?;
         }
         Ok(removed)
@@ -208,7 +210,7 @@ pub(super) fn check_size(state: &State, more: u64) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn choose_place(state: &State, place: Place, bytes: u64) -> Result<VirtAddr> {
+pub(super) fn choose_place(state: &mut State, place: Place, bytes: u64) -> Result<VirtAddr> {
     match place {
         Place::Hint(at) => {
             let at = at.page_floor();

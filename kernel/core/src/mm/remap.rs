@@ -100,7 +100,7 @@ impl AddressSpace {
             Target::Fixed(at) => Place::Fixed(at),
             _ => Place::Hint(VirtAddr(0)),
         };
-        let at = choose_place(&state, place, new_bytes)?;
+        let at = choose_place(&mut state, place, new_bytes)?;
         let new = at..at + new_bytes;
         if new.start < old.end && old.start < new.end {
             return Err(Error::Invalid);
