@@ -43,6 +43,8 @@ const COMMAND_BUS_MASTER: u32 = 1 << 2;
 const COMMAND_INTX_OFF: u32 = 1 << 10;
 const STATUS_HAS_CAPABILITIES: u32 = 1 << (16 + 4);
 const CAPABILITIES: u16 = 0x34;
+const INTERRUPT: u16 = 0x3c;
+const LINE_NONE: u8 = 0xff;
 const CAPABILITY_MSIX: u8 = 0x11;
 /// 192 bytes behind the header hold at most this many capabilities; a longer list loops.
 const CAPABILITIES_MAX: usize = 48;
@@ -59,6 +61,20 @@ pub fn enable(function: &impl PciFunction) {
     let command = function.config_read(COMMAND) & 0xffff;
     let wanted = COMMAND_MEMORY | COMMAND_BUS_MASTER | COMMAND_INTX_OFF;
     function.config_write(COMMAND, command | wanted);
+}
+
+/// Lets the function use its interrupt line, which others may share.
+pub fn allow_line(function: &impl PciFunction) {
+    let command = function.config_read(COMMAND) & 0xffff;
+    function.config_write(COMMAND, command & !COMMAND_INTX_OFF);
+}
+
+/// The number of the function's interrupt line, as the firmware has wired it; `None` if
+/// it has none.
+pub fn interrupt_line(function: &impl PciFunction) -> Option<u8> {
+    let word = function.config_read(INTERRUPT);
+    let (line, pin) = (word as u8, (word >> 8) as u8);
+    (pin != 0 && line != LINE_NONE).then_some(line)
 }
 
 /// The function's capabilities as (identifier, offset), in its order.

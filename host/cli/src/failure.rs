@@ -53,6 +53,9 @@ pub enum Failure {
         /// What would do.
         enough_mib: u32,
     },
+    /// A PCI card for a board without PCI.
+    #[error("The board microvm has no PCI slot for an e1000: use --machine q35.")]
+    NoPciSlot,
     /// A path of the host that a flag names does not exist.
     #[error("{} does not exist on this host: correct the path after {flag}.", path.display())]
     NoSuchPath {

@@ -112,6 +112,12 @@ pub struct RunFlags {
     /// The network: user, tap=INTERFACE or none
     #[arg(long, default_value = "user")]
     pub net: NetFlag,
+    /// The network card
+    #[arg(long, value_enum, default_value_t)]
+    pub nic: NicFlag,
+    /// Add a word to the kernel's command line, for tests of the kernel
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_option)]
+    pub kernel_option: Vec<(String, String)>,
     /// Print QEMU's command line and do not start it
     #[arg(long)]
     pub dry_run: bool,
@@ -165,13 +171,23 @@ pub enum AccelFlag {
 }
 
 /// `--machine`.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum BoardFlag {
     /// A PC with PCI Express
     #[default]
     Q35,
     /// A small board with virtio over MMIO
     Microvm,
+}
+
+/// `--nic`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum NicFlag {
+    /// The paravirtual card
+    #[default]
+    Virtio,
+    /// Intel's 82540EM; needs --machine q35
+    E1000,
 }
 
 /// `--net`.
@@ -381,6 +397,15 @@ impl Ip {
                 format!("{address}/{prefix_len}{gateway}")
             }
         }
+    }
+}
+
+fn parse_option(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() && !key.contains(' ') => {
+            Ok((key.into(), value.into()))
+        }
+        _ => Err("give KEY=VALUE".into()),
     }
 }
 

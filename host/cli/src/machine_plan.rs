@@ -5,10 +5,10 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use qemu::{Accel, Board, CommandLine, Machine, Net, Volume};
+use qemu::{Accel, Board, CommandLine, Machine, Net, Nic, Volume};
 
 use crate::failure::Failure;
-use crate::flags::{AccelFlag, BoardFlag, Ip, NetFlag, ProgramFlags, RunFlags};
+use crate::flags::{AccelFlag, BoardFlag, Ip, NetFlag, NicFlag, ProgramFlags, RunFlags};
 use crate::kernel_file;
 use crate::pack::{Packed, RunFile, etc, profiles};
 
@@ -176,7 +176,13 @@ pub fn net(flags: &RunFlags) -> Net {
 
 /// The machine that boots `plan`, with its files in the folder `state`.
 pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, Failure> {
+    if flags.nic == NicFlag::E1000 && flags.machine == BoardFlag::Microvm {
+        return Err(Failure::NoPciSlot);
+    }
     let mut command_line = plan.command_line.clone();
+    for (key, value) in &flags.kernel_option {
+        command_line = command_line.set(key, value);
+    }
     let mut volumes = Vec::new();
     for (number, mount) in flags.volume.iter().enumerate() {
         let host = std::fs::canonicalize(&mount.host).map_err(|_| Failure::NoSuchPath {
@@ -206,6 +212,10 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
         },
         memory_mib: memory_mib(flags, plan.image.len())?,
         cpus: flags.cpus,
+        nic: match flags.nic {
+            NicFlag::Virtio => Nic::Virtio,
+            NicFlag::E1000 => Nic::E1000,
+        },
         net: net(flags),
         forwards: flags.publish.iter().map(|publish| publish.0).collect(),
         volumes,

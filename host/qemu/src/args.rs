@@ -4,7 +4,7 @@
 //! `romfile` the network card's boot program: both shorten the start. The two serial
 //! ports stand at the PC's addresses on both boards.
 
-use crate::machine::{Board, Forward, Machine, Net, Protocol, Volume};
+use crate::machine::{Board, Forward, Machine, Net, Nic, Protocol, Volume};
 use crate::program::Acceleration;
 
 impl Machine {
@@ -71,15 +71,12 @@ impl Machine {
                 );
             }
         }
-        match self.board {
-            Board::Q35 => {
-                args.pair(
-                    "-device",
-                    "virtio-net-pci,netdev=net,disable-legacy=on,romfile=",
-                );
-            }
-            Board::Microvm => args.pair("-device", "virtio-net-device,netdev=net"),
-        }
+        let card = match (self.nic, self.board) {
+            (Nic::Virtio, Board::Q35) => "virtio-net-pci,netdev=net,disable-legacy=on,romfile=",
+            (Nic::Virtio, Board::Microvm) => "virtio-net-device,netdev=net",
+            (Nic::E1000, _) => "e1000,netdev=net,romfile=",
+        };
+        args.pair("-device", card);
     }
 
     fn add_volume(&self, args: &mut Args, volume: &Volume) {
@@ -164,6 +161,7 @@ mod tests {
             accel: Accel::Tcg,
             memory_mib: 256,
             cpus: 1,
+            nic: Nic::Virtio,
             net: Net::User,
             forwards: vec![],
             volumes: vec![],
@@ -202,6 +200,17 @@ mod tests {
                 .iter()
                 .any(|arg| arg.contains("net"))
         );
+    }
+
+    #[test]
+    fn the_card_is_the_one_that_was_chosen() {
+        let machine = Machine {
+            nic: Nic::E1000,
+            ..machine()
+        };
+        let args = machine.qemu_args(Acceleration::Tcg);
+        assert!(args.iter().any(|arg| arg.starts_with("e1000,netdev=net")));
+        assert!(!args.iter().any(|arg| arg.starts_with("virtio-net")));
     }
 
     #[test]

@@ -31,7 +31,7 @@ mod vm;
 
 pub use cmdline::CommandLine;
 pub use error::Error;
-pub use machine::{Accel, Board, Forward, Machine, Net, Protocol, Volume};
+pub use machine::{Accel, Board, Forward, Machine, Net, Nic, Protocol, Volume};
 pub use ports::{free_tcp_port, holder_of_port, is_port_free};
 pub use program::{Acceleration, Qemu};
 pub use symbols::Symbols;

@@ -20,6 +20,8 @@ pub struct Machine {
     pub memory_mib: u32,
     /// Virtual CPUs, 1 to 16.
     pub cpus: u8,
+    /// The network card.
+    pub nic: Nic,
     /// The network card's other end.
     pub net: Net,
     /// Ports of the host that lead into the machine; with [`Net::User`] only.
@@ -64,6 +66,16 @@ pub enum Accel {
     Tcg,
     /// Emulation in which the time-stamp counter counts instructions; one CPU.
     TcgCounted,
+}
+
+/// Network cards that we have drivers for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Nic {
+    /// The paravirtual one.
+    #[default]
+    Virtio,
+    /// Intel's 82540EM, on a PCI bus.
+    E1000,
 }
 
 /// Where the network card leads.

@@ -29,6 +29,7 @@ const SHOWN_LINES: usize = 15;
 pub struct Setup {
     cpus: String,
     board: String,
+    nic: String,
     is_linux: bool,
     is_long: bool,
     network: Network,
@@ -42,6 +43,7 @@ impl Setup {
         let mut setup = Self {
             cpus: "2".into(),
             board: "q35".into(),
+            nic: "virtio".into(),
             is_linux: false,
             is_long: false,
             network: Network::of_this_process(),
@@ -52,6 +54,7 @@ impl Setup {
             match arg.as_str() {
                 "--cpus" => setup.cpus = value()?,
                 "--machine" => setup.board = value()?,
+                "--nic" => setup.nic = value()?,
                 "--long" => setup.is_long = true,
                 "--linux" => setup.is_linux = true,
                 _ => words.push(arg),
@@ -76,6 +79,8 @@ impl Setup {
             &self.cpus,
             "--machine",
             &self.board,
+            "--nic",
+            &self.nic,
         ]);
         if self.is_linux {
             command.env("SIETCH_KERNEL", "build/linux/vmlinuz");

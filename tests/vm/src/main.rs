@@ -1,6 +1,7 @@
 //! Boots Sietch with small and real programs and looks at what they do.
 //!
-//!     cargo run -p vm-tests -- [--cpus N] [--machine q35|microvm] [--linux] [--long] [WORD...]
+//!     cargo run -p vm-tests -- [--cpus N] [--machine q35|microvm] [--nic virtio|e1000]
+//!         [--linux] [--long] [WORD...]
 //!
 //! Each test is a sentence and a function; words choose those whose sentence has one
 //! of them. A test drives the command `sietch` as a user would. The small C programs

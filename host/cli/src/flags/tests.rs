@@ -78,3 +78,11 @@ fn a_name_cannot_leave_its_folder() {
     }
     assert_eq!(parse_name("redis-1"), Ok("redis-1".into()));
 }
+
+#[test]
+fn words_for_the_kernel_are_keys_with_values() {
+    let flags = run_flags("sietch run --nic e1000 --kernel-option frames=shuffle true");
+    assert_eq!(flags.nic, NicFlag::E1000);
+    assert_eq!(flags.kernel_option, [("frames".into(), "shuffle".into())]);
+    assert!(parse_option("frames").is_err());
+}

@@ -21,7 +21,7 @@ const BLOCKS_AT_BOOT: usize = 512;
 /// Blocks added at once.
 const STEP_BLOCKS: usize = 256;
 /// Contiguous bytes that are cut into blocks, where memory has them.
-const AREA_BYTES: usize = 64 << 10;
+pub const AREA_BYTES: usize = 64 << 10;
 /// The pool takes at most this share of memory.
 const MEMORY_SHARE: usize = 4;
 

@@ -35,7 +35,7 @@ mod udp_socket;
 use alloc::sync::Arc;
 
 pub use config::{Config, configure, init};
-pub use memory::{packet_pool, packets_in_use};
+pub use memory::{AREA_BYTES, packet_pool, packets_in_use};
 pub use poll::{attach, drain, poll_now};
 pub use shard::{stats, with_stack};
 

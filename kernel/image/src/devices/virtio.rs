@@ -1,8 +1,8 @@
-//! Finds the machine's devices and gives each its driver.
+//! Virtio devices, on PCI and in windows of memory.
 //!
-//! On a machine with PCI the buses are walked. A machine without (QEMU's microvm,
-//! Firecracker) describes its devices in ACPI's tables, or where it has none on the
-//! command line as `virtio_mmio.device=SIZE@ADDRESS:IRQ`.
+//! A machine without PCI (QEMU's microvm, Firecracker) describes its devices in ACPI's
+//! tables, or where it has none on the command line as
+//! `virtio_mmio.device=SIZE@ADDRESS:IRQ`.
 
 use alloc::boxed::Box;
 
@@ -27,13 +27,15 @@ const MMIO_DEVICES_MAX: usize = 32;
 static LINES: [Once<InterruptRegisters>; MMIO_DEVICES_MAX] =
     [const { Once::new() }; MMIO_DEVICES_MAX];
 
-/// Starts a driver for everything that it finds.
-pub fn start() {
-    for function in mach::pci::functions() {
-        if let Ok(transport) = PciTransport::new(&function) {
-            start_pci(&function, transport);
-        }
+/// Starts a driver for `function` if it is a virtio device.
+pub fn start_pci_function(function: &mach::pci::Function) {
+    if let Ok(transport) = PciTransport::new(function) {
+        start_pci(function, transport);
     }
+}
+
+/// Starts a driver for every device that is not on a PCI bus.
+pub fn start_mmio_devices() {
     let cmdline = mach::boot::info().cmdline;
     let words = cmdline
         .split(' ')

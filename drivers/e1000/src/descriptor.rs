@@ -1,0 +1,135 @@
+//! Descriptors: sixteen bytes, as two little-endian words of 64 bits.
+
+use hal::Span;
+use mbuf::{Checksum, ChecksumOffload};
+
+/// A descriptor.
+pub(crate) type Words = [u64; 2];
+
+/// Bytes of a descriptor.
+pub(crate) const BYTES: usize = 16;
+
+/// "Descriptor done", in the second word: the card has read or filled the buffer.
+const RX_DONE: u64 = 1 << 32;
+const TX_DONE: u64 = 1 << 32;
+
+/// Receive status (3.2.3.1), from bit 32 of the second word on.
+const END_OF_FRAME: u8 = 1 << 1;
+const IGNORE_CHECKSUM: u8 = 1 << 2;
+const TRANSPORT_SUMMED: u8 = 1 << 5;
+/// Receive errors (3.2.3.2): symbol, sequence, CRC, carrier, data.
+const BAD_FRAME: u8 = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 4 | 1 << 7;
+const BAD_TRANSPORT_SUM: u8 = 1 << 5;
+
+/// Transmit commands (3.3.7), bits 24 to 31 of the third half word.
+const END_OF_PACKET: u64 = 1 << 24;
+const INSERT_FCS: u64 = 1 << 25;
+const REPORT_STATUS: u64 = 1 << 27;
+const EXTENDED: u64 = 1 << 29;
+/// Descriptor type "data"; a context is type 0.
+const TYPE_DATA: u64 = 1 << 20;
+/// Packet option "insert the TCP or UDP checksum".
+const INSERT_CHECKSUM: u64 = 1 << (32 + 9);
+/// The longest piece that a data descriptor names.
+pub(crate) const DATA_BYTES_MAX: u32 = (1 << 20) - 1;
+
+/// An empty buffer for the card to fill.
+#[inline]
+pub(crate) fn receive(room: Span) -> Words {
+    [room.addr().0, 0]
+}
+
+/// What the card wrote about a received frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Received {
+    pub(crate) len: u16,
+    pub(crate) is_last: bool,
+    pub(crate) is_bad: bool,
+    pub(crate) checksum: Checksum,
+}
+
+/// Reads the second word of a receive descriptor; `None` while the card has the buffer.
+#[inline]
+pub(crate) fn received(word: u64) -> Option<Received> {
+    if word & RX_DONE == 0 {
+        return None;
+    }
+    let (status, errors) = ((word >> 32) as u8, (word >> 40) as u8);
+    let is_verified = status & (TRANSPORT_SUMMED | IGNORE_CHECKSUM) == TRANSPORT_SUMMED
+        && errors & BAD_TRANSPORT_SUM == 0;
+    Some(Received {
+        len: word as u16,
+        is_last: status & END_OF_FRAME != 0,
+        is_bad: errors & BAD_FRAME != 0,
+        checksum: if is_verified {
+            Checksum::Verified
+        } else {
+            Checksum::Unknown
+        },
+    })
+}
+
+/// Tells the card where checksums of the frames to come begin and where they are stored
+/// (3.3.6). `None` if the fields are too small for it.
+pub(crate) fn context(checksum: ChecksumOffload) -> Option<Words> {
+    let start = u8::try_from(checksum.start).ok()?;
+    let field = u8::try_from(checksum.start.checked_add(checksum.offset)?).ok()?;
+    // The header's checksum is not asked for, but its place must be a sane one.
+    let places = u64::from(start) | u64::from(field) << 8;
+    Some([places | places << 32, EXTENDED])
+}
+
+/// A piece of a frame. The last one asks for a report, which frees the whole frame.
+#[inline]
+pub(crate) fn data(piece: Span, is_last: bool, has_checksum: bool) -> Words {
+    let last = if is_last {
+        END_OF_PACKET | REPORT_STATUS
+    } else {
+        0
+    };
+    let checksum = if has_checksum { INSERT_CHECKSUM } else { 0 };
+    let command = TYPE_DATA | EXTENDED | INSERT_FCS | last | checksum;
+    [piece.addr().0, command | u64::from(piece.len())]
+}
+
+/// Whether the card is done with a transmit descriptor that asked for a report.
+#[inline]
+pub(crate) fn is_sent(word: u64) -> bool {
+    word & TX_DONE != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_that_the_card_still_has_is_not_read() {
+        assert_eq!(received(0), None);
+        assert_eq!(received(1500), None);
+    }
+
+    #[test]
+    fn a_checksum_counts_as_verified_only_if_the_card_looked_and_agreed() {
+        let status = |status: u64, errors: u64| {
+            received(60 | status << 32 | errors << 40).map(|frame| frame.checksum)
+        };
+        assert_eq!(status(0x23, 0), Some(Checksum::Verified));
+        assert_eq!(status(0x27, 0), Some(Checksum::Unknown), "QEMU: ignore");
+        assert_eq!(status(0x03, 0), Some(Checksum::Unknown), "not looked at");
+        assert_eq!(status(0x23, 0x20), Some(Checksum::Unknown), "wrong");
+    }
+
+    #[test]
+    fn a_context_holds_start_and_place_of_the_checksum() {
+        let tcp = ChecksumOffload {
+            start: 34,
+            offset: 16,
+        };
+        assert_eq!(context(tcp), Some([0x3222_0000_3222, 1 << 29]));
+        let far = ChecksumOffload {
+            start: 250,
+            offset: 6,
+        };
+        assert_eq!(context(far), None);
+    }
+}

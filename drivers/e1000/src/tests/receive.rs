@@ -1,0 +1,85 @@
+//! Frames from the card.
+
+extern crate std;
+
+use std::vec;
+use std::vec::Vec;
+
+use hal::FramePort;
+use mbuf::{Checksum, RxFrame};
+
+use super::card::{Card, GOOD};
+use crate::device::E1000;
+
+fn rig() -> (Card, E1000) {
+    let card = Card::new(600);
+    let port = card.start().unwrap();
+    (card, port)
+}
+
+fn receive(port: &mut E1000) -> Vec<(Vec<u8>, Checksum)> {
+    let mut got = Vec::new();
+    port.receive(64, &mut |frame: RxFrame| {
+        got.push((frame.chain.as_single().unwrap().to_vec(), frame.checksum));
+    });
+    got
+}
+
+#[test]
+fn frames_arrive_in_order_while_the_ring_wraps() {
+    let (mut card, mut port) = rig();
+    for round in 0..200u8 {
+        for number in 0..7 {
+            assert!(card.store(&[round, number, 3].repeat(20 + usize::from(number))));
+        }
+        let got = receive(&mut port);
+        assert_eq!(got.len(), 7);
+        for (number, (bytes, checksum)) in (0..).zip(got) {
+            assert_eq!(bytes, [round, number, 3].repeat(20 + usize::from(number)));
+            assert_eq!(checksum, Checksum::Verified);
+        }
+    }
+    assert_eq!(port.counters().rx_frames, 1400);
+}
+
+#[test]
+fn arming_tells_of_a_frame_that_is_there_already() {
+    let (mut card, mut port) = rig();
+    assert!(!port.arm());
+    card.store(&[1; 60]);
+    assert!(port.arm());
+    assert_eq!(receive(&mut port).len(), 1);
+    assert!(!port.arm());
+    assert_eq!(card.buffers(), 255, "arming hands back all buffers");
+}
+
+#[test]
+fn what_cannot_be_is_dropped_and_counted() {
+    let (mut card, mut port) = rig();
+    card.store_with(&[1; 60], 60, GOOD, 1);
+    card.store_with(&[1; 60], 13, GOOD, 0);
+    card.store_with(&[1; 60], u16::MAX, GOOD, 0);
+    card.store_with(&[1; 60], 60, GOOD & !2, 0);
+    card.store_with(&[1; 60], 60, GOOD, 0);
+    card.store_with(&[2; 60], 60, GOOD, 0);
+    assert_eq!(receive(&mut port), [(vec![2; 60], Checksum::Verified)]);
+    let counters = port.counters();
+    assert_eq!(counters.rx_damaged, 1);
+    assert_eq!(counters.rx_bad_length, 2);
+    assert_eq!(counters.rx_too_long, 2, "a frame in two buffers");
+}
+
+#[test]
+fn without_memory_frames_are_lost_and_the_ring_stays_full() {
+    let mut card = Card::new(256);
+    let mut port = card.start().unwrap();
+    let mut kept = Vec::new();
+    for _ in 0..20 {
+        card.store(&[1; 60]);
+    }
+    port.receive(64, &mut |frame| kept.push(frame));
+    assert_eq!(kept.len(), 1, "one buffer was left to replace a filled one");
+    assert_eq!(port.counters().rx_no_memory, 19);
+    port.arm();
+    assert_eq!(card.buffers(), 255);
+}
