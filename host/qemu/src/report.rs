@@ -5,6 +5,7 @@
 //! ```text
 //! sietch: exit status=N
 //! sietch: killed signal=11 name=SIGSEGV addr=0x0 ip=0x401000 in=/usr/bin/redis-server+0x1000
+//! sietch: killed PROGRAM (12): out of memory; it used 90 MiB of 124 MiB
 //! sietch: panic kernel/core/src/x.rs:12: what happened
 //! sietch: frame 0xffffffff80001234
 //! sietch: missing syscall=NAME count=N prog=NAME
@@ -55,10 +56,14 @@ pub struct Report {
     pub ending: Ending,
     /// What programs asked for and the kernel lacks: sentences.
     pub missing: Vec<String>,
+    /// Which programs the kernel killed because memory ran out: sentences.
+    pub starved: Vec<String>,
 }
 
 /// A program that asks for more kinds of things than this is no program but a test.
 const MISSING_SHOWN_MAX: usize = 20;
+/// The first victims tell enough.
+const STARVED_SHOWN_MAX: usize = 5;
 
 impl Report {
     /// Reads a kernel log after QEMU ended with `qemu_status`.
@@ -76,7 +81,12 @@ impl Report {
                 matches!(ending, Ending::Panicked { .. }) || qemu_status == Some(ORDERLY_EXIT)
             })
             .unwrap_or(Ending::Lost { qemu_status });
-        Self { ending, missing }
+        let starved = said.iter().filter_map(|line| parse_starved(line)).collect();
+        Self {
+            ending,
+            missing,
+            starved,
+        }
     }
 
     /// The exit status for the host's shell.
@@ -101,6 +111,7 @@ impl Report {
                 None => "QEMU was killed.".to_string(),
             }],
         };
+        sentences.extend(self.starved.iter().take(STARVED_SHOWN_MAX).cloned());
         sentences.extend(self.missing.iter().take(MISSING_SHOWN_MAX).cloned());
         if let Some(more @ 1..) = self.missing.len().checked_sub(MISSING_SHOWN_MAX) {
             sentences.push(format!(
@@ -151,6 +162,9 @@ fn parse_exit(line: &str) -> Option<Ending> {
 }
 
 fn parse_killed(line: &str) -> Option<Ending> {
+    if parse_starved(line).is_some() {
+        return None;
+    }
     let line = line.strip_prefix("killed ")?;
     let signal = field(line, "signal")?.parse().ok()?;
     let name = field(line, "name").map_or_else(|| format!("signal {signal}"), str::to_string);
@@ -164,6 +178,14 @@ fn parse_killed(line: &str) -> Option<Ending> {
         place.unwrap_or_default()
     );
     Some(Ending::Killed { signal, how })
+}
+
+/// `memhog (12)` and what it used, of the line about a process that was killed for memory.
+fn parse_starved(line: &str) -> Option<String> {
+    let (who, used) = line
+        .strip_prefix("killed ")?
+        .split_once(": out of memory; ")?;
+    Some(format!("{who} was killed: out of memory; {used}."))
 }
 
 fn parse_missing(line: &str) -> Option<String> {
@@ -219,6 +241,17 @@ mod tests {
         assert_eq!(
             report.sentences("a", Path::new("/none")),
             ["a was killed by SIGSEGV at address 0x10 in /usr/bin/a+0x1000."]
+        );
+    }
+
+    #[test]
+    fn programs_killed_for_memory_are_told_whatever_the_ending() {
+        let log = "sietch: killed signal=9 x (7): out of memory; it used 90 MiB of 124 MiB\nsietch: exit status=0\n";
+        let report = Report::parse(log, Some(ORDERLY_EXIT));
+        assert_eq!(report.status(), 0);
+        assert_eq!(
+            report.sentences("a", Path::new("/none")),
+            ["signal=9 x (7) was killed: out of memory; it used 90 MiB of 124 MiB."]
         );
     }
 

@@ -31,6 +31,7 @@ pub mod names;
 pub mod net;
 pub mod poll;
 pub mod random;
+pub mod reclaim;
 pub mod sched;
 pub mod signal;
 pub mod socket;

@@ -13,6 +13,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::error::{Error, Result};
 use crate::mm::Access;
+use crate::reclaim;
 use crate::task::current;
 
 /// Fills `to` from the program's memory at `from`.
@@ -70,7 +71,7 @@ pub fn write<T: IntoBytes + Immutable>(to: VirtAddr, value: T) -> Result<()> {
 /// Brings in the page that the kernel's own access to a program's memory missed.
 pub fn resolve(address: VirtAddr, access: Access) -> Result<()> {
     let space = current().process.space.get();
-    space.fault(address, access).map_err(|_| Error::BadAddress)
+    reclaim::fault(&space, address, access).map_err(|_| Error::BadAddress)
 }
 
 /// Bytes of a string that are fetched at a time.

@@ -37,11 +37,6 @@ pub fn note(thread: &Thread, info: &Info, ip: u64) {
     }
 }
 
-/// The process is killed because no memory is left.
-pub fn out_of_memory(thread: &Thread) {
-    mach::klog!("out of memory pid={}", thread.process.id());
-}
-
 /// `signal=11 name=SIGSEGV addr=0x10 ip=0x401136 in=/bin/x+0x1136`.
 fn describe(process: &Process, info: &Info, ip: u64) -> String {
     let mut text = String::new();

@@ -6,6 +6,7 @@
 //! gone, the calls that do so fail with ENOMEM until memory is free again; calls that
 //! give something back, wait, or end a program go on.
 
+use kernel::reclaim;
 use linux_raw_sys::general::*;
 
 /// Calls after which the kernel keeps more than before.
@@ -73,8 +74,9 @@ const KEEPING: &[u32] = &[
     __NR_writev,
 ];
 
-/// Whether the call is refused while memory is short.
+/// Whether the call is refused while memory is short, and nothing can be done about it.
 #[cold]
 pub fn refuses(number: u64) -> bool {
-    KEEPING.iter().any(|&keeping| u64::from(keeping) == number)
+    let keeps = KEEPING.iter().any(|&keeping| u64::from(keeping) == number);
+    keeps && !reclaim::replenish()
 }

@@ -2,6 +2,7 @@
 
 use base::VirtAddr;
 use kernel::mm::{Access, FaultError};
+use kernel::reclaim;
 use kernel::sched;
 use kernel::signal::{self, Info, Origin, Signal, code};
 use kernel::task::{Thread, current};
@@ -93,15 +94,13 @@ fn page_fault(
         _ => Access::Read,
     };
     let space = thread.process.space.get();
-    let (signal, code) = match space.fault(addr, access) {
+    let (signal, code) = match reclaim::fault(&space, addr, access) {
         Ok(()) => return None,
         Err(FaultError::NotMapped) => (Signal::SEGV, code::SEGV_MAPERR),
         Err(FaultError::Forbidden) => (Signal::SEGV, code::SEGV_ACCERR),
         Err(FaultError::Bus) => (Signal::BUS, code::BUS_ADRERR),
-        Err(FaultError::OutOfMemory) => {
-            crate::death::out_of_memory(thread);
-            (Signal::KILL, code::KERNEL)
-        }
+        // It is ending already.
+        Err(FaultError::OutOfMemory) => (Signal::KILL, code::KERNEL),
     };
     let bits = [(present, 1), (write, 2), (exec, 16)];
     let error = bits

@@ -30,6 +30,7 @@ mod network;
 mod nginx;
 mod node;
 mod operator;
+mod pressure;
 mod python;
 mod redis;
 mod redis_leaks;
@@ -75,6 +76,7 @@ fn main() -> ExitCode {
         sqlite::TESTS,
         redis::TESTS,
         redis_leaks::TESTS,
+        pressure::TESTS,
         memcached::TESTS,
         nginx::TESTS,
         python::TESTS,

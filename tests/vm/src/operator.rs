@@ -6,7 +6,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::guest::{BOOT_PATIENCE, Guest, Setup};
+use crate::guest::{BOOT_PATIENCE, End, Guest, Setup};
 
 /// Ends each line's output; the number is the shell's to fill in, so that the echo of
 /// what was typed is never taken for it.
@@ -55,5 +55,11 @@ impl Operator {
         let (printed, _) = printed.split_once(&end).unwrap_or((printed, ""));
         self.seen += printed.len() + end.len();
         Ok(printed.to_string())
+    }
+
+    /// Leaves the shell, and with it ends the machine.
+    pub fn leave(mut self) -> Result<End, String> {
+        self.guest.type_text("exit 0\n")?;
+        self.guest.wait(PATIENCE)
     }
 }

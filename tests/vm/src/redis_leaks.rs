@@ -22,9 +22,12 @@ pub const TESTS: &[Test] = &[(
     nothing_is_left,
 )];
 
-const REDIS: &str = "/usr/bin/redis-server:/usr/bin/redis-server";
-const START: &str = "redis-server --protected-mode no --save '' --logfile /dev/null &";
-const STOP: &str = "kill $!; wait $!";
+/// The program in a machine.
+pub const REDIS: &str = "/usr/bin/redis-server:/usr/bin/redis-server";
+/// Lines for the shell that start and stop it.
+pub const START: &str = "redis-server --protected-mode no --save '' --logfile /dev/null &";
+/// See [`START`].
+pub const STOP: &str = "kill $!; wait $!";
 const COMMANDS: &str = "set,get,incr,lpush,rpush,lpop,sadd,hset,zadd,zpopmin";
 const COMMAND_COUNT: u32 = 10;
 /// Frames that may be missing after the second cycle.

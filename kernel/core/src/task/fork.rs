@@ -2,6 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use core::sync::atomic::Ordering::Relaxed;
 
 use base::VirtAddr;
 use bitflags::bitflags;
@@ -17,6 +18,7 @@ use super::{
 use crate::error::{Error, Result};
 use crate::file::FdTable;
 use crate::mm::AddressSpace;
+use crate::reclaim;
 use crate::sched;
 use crate::signal::{ActionTable, Signal, SignalSet};
 use crate::user;
@@ -193,7 +195,7 @@ fn fork_process(me: &Thread, flags: CloneFlags, id: Tid) -> Result<Arc<Process>>
     let space = if flags.contains(CloneFlags::VM) {
         space
     } else {
-        space.fork()?
+        reclaim::with_shrunken_caches(|| space.fork())?
     };
     let actions = me.process.signals.actions.get();
     let actions = if flags.contains(CloneFlags::SIGHAND) {
@@ -204,13 +206,10 @@ fn fork_process(me: &Thread, flags: CloneFlags, id: Tid) -> Result<Arc<Process>>
         Arc::new(actions.fork())
     };
     let image = me.process.image.lock().clone();
-    Ok(Process::new(
-        id,
-        space,
-        me.process.limits.fork(),
-        actions,
-        image,
-    ))
+    let process = Process::new(id, space, me.process.limits.fork(), actions, image);
+    let adjustment = me.process.oom_adjustment.load(Relaxed);
+    process.oom_adjustment.store(adjustment, Relaxed);
+    Ok(process)
 }
 
 /// What a child takes over besides the shared objects.

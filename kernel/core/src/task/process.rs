@@ -2,7 +2,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 use base::Instant;
 use mach::sync::Spin;
@@ -59,6 +59,8 @@ pub struct Process {
     pub is_subreaper: AtomicBool,
     /// exec grants it no privileges (PR_SET_NO_NEW_PRIVS).
     pub no_new_privileges: AtomicBool,
+    /// How readily it is killed when memory runs out (/proc/PID/oom_score_adj).
+    pub oom_adjustment: AtomicI32,
     /// Which membarrier(2) commands it has registered for.
     pub membarriers: AtomicU64,
     pub(super) threads: Spin<Vec<Arc<Thread>>>,
@@ -103,6 +105,7 @@ impl Process {
             dumpable: AtomicBool::new(true),
             is_subreaper: AtomicBool::new(false),
             no_new_privileges: AtomicBool::new(false),
+            oom_adjustment: AtomicI32::new(0),
             membarriers: AtomicU64::new(0),
             threads: Spin::new(Vec::new()),
             dead_threads: Spin::default(),

@@ -11,6 +11,7 @@ mod list;
 mod memory;
 mod mounts;
 mod net;
+mod oom;
 mod root;
 mod status;
 pub mod sysctl;

@@ -296,11 +296,6 @@ pub fn loginuid(_subject: &Subject, text: &mut String) -> Result {
     write!(text, "{}", u32::MAX)
 }
 
-/// A score that is always 0.
-pub fn zero(_subject: &Subject, text: &mut String) -> Result {
-    writeln!(text, "0")
-}
-
 /// /proc/PID/wchan: where it waits is not told.
 pub fn wchan(_subject: &Subject, text: &mut String) -> Result {
     text.push('0');

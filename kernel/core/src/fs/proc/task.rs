@@ -6,11 +6,11 @@ use alloc::sync::Arc;
 use core::fmt;
 
 use super::descriptors::Descriptors;
-use super::{list, memory, mounts, status};
+use super::{list, memory, mounts, oom, status};
 use crate::error::{Error, Result};
 use crate::file::File;
 use crate::fs::inode::Emit;
-use crate::fs::pseudo::{Link, Target, TextFile, number_of};
+use crate::fs::pseudo::{Link, Take, Target, TextFile, number_of};
 use crate::fs::{FileType, Inode, InodeRef, Metadata};
 use crate::task::{Process, Thread};
 
@@ -55,9 +55,9 @@ const FILES: &[Entry] = &[
     ("maps", 0o444, memory::maps),
     ("mountinfo", 0o444, mounts::mountinfo),
     ("mounts", 0o444, mounts::mounts),
-    ("oom_adj", 0o644, status::zero),
-    ("oom_score", 0o444, status::zero),
-    ("oom_score_adj", 0o644, status::zero),
+    ("oom_adj", 0o644, oom::old_adjustment),
+    ("oom_score", 0o444, oom::score),
+    ("oom_score_adj", 0o644, oom::adjustment),
     ("sessionid", 0o444, status::loginuid),
     ("smaps", 0o444, memory::smaps),
     ("smaps_rollup", 0o444, memory::smaps_rollup),
@@ -65,6 +65,15 @@ const FILES: &[Entry] = &[
     ("statm", 0o444, memory::statm),
     ("status", 0o444, status::status),
     ("wchan", 0o444, status::wchan),
+];
+
+/// Takes what is written to a file of a process.
+type Store = fn(&Subject, &[u8]) -> Result<()>;
+
+/// Files that take what is written to them; the other writable ones ignore it.
+const STORES: &[(&str, Store)] = &[
+    ("oom_adj", oom::set_old_adjustment),
+    ("oom_score_adj", oom::set_adjustment),
 ];
 
 const LINKS: &[&str] = &["cwd", "exe", "root"];
@@ -116,8 +125,11 @@ impl TaskDirectory {
         let generate = Box::new(move |text: &mut String| {
             write(&subject, text).map_err(|_| Error::NoSuchProcess)
         });
-        // Programs set their scores; there is nothing to choose from.
-        let store = (mode & 0o200 != 0).then_some((|_: &[u8]| Ok(())) as fn(&[u8]) -> Result<()>);
+        let subject = self.subject.clone();
+        let known = STORES.iter().find(|(known, _)| *known == name);
+        let take = known.map_or(ignore as Store, |(_, store)| *store);
+        let store =
+            (mode & 0o200 != 0).then(|| Box::new(move |text: &[u8]| take(&subject, text)) as Take);
         TextFile::new(
             self.metadata_of(name, FileType::Regular, mode),
             generate,
@@ -130,6 +142,10 @@ impl TaskDirectory {
         let find = Box::new(move || target(&subject, name));
         Link::new(self.metadata_of(name, FileType::Symlink, 0o777), find)
     }
+}
+
+fn ignore(_: &Subject, _: &[u8]) -> Result<()> {
+    Ok(())
 }
 
 /// With the owner that the process acts for.

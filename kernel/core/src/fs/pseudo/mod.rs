@@ -14,7 +14,7 @@ mod text;
 pub use directory::Folder;
 pub use link::{Link, Target};
 pub use table::{Entry, Store, Table};
-pub use text::{Generate, TextFile};
+pub use text::{Generate, Take, TextFile};
 
 /// The number of an inode, from the path that leads to it (FNV-1a, never 0).
 pub fn number_of(path: &[u8]) -> u64 {

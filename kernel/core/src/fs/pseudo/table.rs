@@ -8,7 +8,7 @@ use core::fmt;
 
 use mach::sync::Spin;
 
-use super::{Folder, TextFile, number_of};
+use super::{Folder, Take, TextFile, number_of};
 use crate::error::{Error, Result};
 use crate::fs::{FileType, InodeRef, Metadata};
 
@@ -104,5 +104,6 @@ fn file(device: u64, entry: &Entry) -> InodeRef {
     let metadata = Metadata::new(device, number, FileType::Regular, mode);
     let generate = entry.generate;
     let text = Box::new(move |text: &mut String| generate(text).map_err(|_| Error::Io));
-    TextFile::new(metadata, text, entry.store)
+    let store = entry.store.map(|store| Box::new(store) as Take);
+    TextFile::new(metadata, text, store)
 }

@@ -7,7 +7,6 @@ use alloc::vec::Vec;
 
 use mach::sync::Spin;
 
-use super::table::Store;
 use crate::error::{Error, Result};
 use crate::file::{File, FileRef, OpenFile};
 use crate::fs::{FileType, Inode, Metadata, Timestamp};
@@ -15,6 +14,9 @@ use crate::io::{Sink, Source};
 
 /// Makes the text of a file.
 pub type Generate = Box<dyn Fn(&mut String) -> Result<()> + Send + Sync>;
+
+/// Takes what a program wrote.
+pub type Take = Box<dyn Fn(&[u8]) -> Result<()> + Send + Sync>;
 
 /// The longest text that a program may store.
 const STORE_BYTES_MAX: usize = 256;
@@ -27,12 +29,12 @@ pub struct TextFile {
 
 struct Content {
     generate: Generate,
-    store: Option<Store>,
+    store: Option<Take>,
 }
 
 impl TextFile {
     /// A file of these properties.
-    pub fn new(mut metadata: Metadata, generate: Generate, store: Option<Store>) -> Arc<Self> {
+    pub fn new(mut metadata: Metadata, generate: Generate, store: Option<Take>) -> Arc<Self> {
         let now = Timestamp::now();
         (metadata.accessed, metadata.modified, metadata.changed) = (now, now, now);
         Arc::new(Self {
@@ -90,7 +92,7 @@ impl File for OpenText {
     }
 
     fn write_at(&self, _open: &OpenFile, _offset: u64, from: &mut Source<'_>) -> Result<usize> {
-        let store = self.content.store.ok_or(Error::AccessDenied)?;
+        let store = self.content.store.as_ref().ok_or(Error::AccessDenied)?;
         let mut text = [0; STORE_BYTES_MAX];
         let count = from.take(&mut text)?;
         store(&text[..count])?;

@@ -88,6 +88,16 @@ pub fn processes() -> Vec<Arc<Process>> {
         .collect()
 }
 
+/// The process for which `weigh` finds most, and what it finds; it must not lock much.
+pub fn heaviest(weigh: impl Fn(&Process) -> Option<u64>) -> Option<(Arc<Process>, u64)> {
+    let family = FAMILY.lock();
+    let weighed = family
+        .values()
+        .filter_map(|member| Some((&member.process, weigh(&member.process)?)));
+    let (process, weight) = weighed.max_by_key(|(_, weight)| *weight)?;
+    Some((process.clone(), weight))
+}
+
 /// The number of its parent; 0 for process 1.
 pub fn parent_of(id: Pid) -> Pid {
     FAMILY.lock().get(&id).map_or(0, |member| member.parent)
