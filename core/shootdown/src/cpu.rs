@@ -1,0 +1,247 @@
+//! The protocol: what CPUs publish, ask and answer.
+//!
+//! Each method is called by the CPU `me`, with that CPU's own [`Local`] and [`Hardware`].
+
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use base::CpuId;
+
+use crate::mail::{Errand, Request};
+use crate::space::{bit, members};
+use crate::{Atomics, Event, Hardware, Local, Native, Pages, Space, Word};
+
+/// Bit of [`Cpu::using`]: the CPU touches no user address until it wakes.
+const RESTS: u64 = 1;
+
+/// What the other CPUs see of a CPU.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Cpu<A: Atomics> {
+    /// Twice the number of the space in which user addresses are touched, plus [`RESTS`].
+    /// Written before the table is loaded.
+    using: A::Word,
+    /// Number of the space whose root the processor may still have. Written after the
+    /// table is loaded.
+    root: A::Word,
+    /// CPUs whose requests this one has not looked at.
+    mail: A::Word,
+    request: Request<A>,
+}
+
+impl<A: Atomics> Cpu<A> {
+    fn new() -> Self {
+        Self {
+            using: A::Word::default(),
+            root: A::Word::default(),
+            mail: A::Word::default(),
+            request: Request {
+                space: A::Word::default(),
+                generation: A::Word::default(),
+                first: A::Word::default(),
+                count: A::Word::default(),
+                waiting: A::Word::default(),
+            },
+        }
+    }
+}
+
+/// The TLBs of a machine with up to `CPUS` CPUs, at most 64.
+#[derive(Debug)]
+pub struct Shootdown<A: Atomics, const CPUS: usize> {
+    cpus: [Cpu<A>; CPUS],
+}
+
+impl<A: Atomics, const CPUS: usize> Default for Shootdown<A, CPUS> {
+    fn default() -> Self {
+        Self {
+            cpus: core::array::from_fn(|_| Cpu::new()),
+        }
+    }
+}
+
+impl<const CPUS: usize> Shootdown<Native, CPUS> {
+    /// All CPUs run with the kernel's table.
+    pub const fn new() -> Self {
+        const { assert!(CPUS <= 64, "CPU sets are 64 bits") };
+        let cpus = [const {
+            Cpu {
+                using: AtomicU64::new(0),
+                root: AtomicU64::new(0),
+                mail: AtomicU64::new(0),
+                request: Request {
+                    space: AtomicU64::new(0),
+                    generation: AtomicU64::new(0),
+                    first: AtomicU64::new(0),
+                    count: AtomicU64::new(0),
+                    waiting: AtomicU64::new(0),
+                },
+            }
+        }; CPUS];
+        Self { cpus }
+    }
+}
+
+impl<A: Atomics, const CPUS: usize> Shootdown<A, CPUS> {
+    #[inline(always)]
+    fn cpu(&self, id: CpuId) -> &Cpu<A> {
+        &self.cpus[id.index()]
+    }
+
+    /// Loads a space's table, unless it is loaded already. The space lives until
+    /// [`Shootdown::evict`].
+    #[inline]
+    pub fn activate(&self, me: CpuId, local: &mut Local, space: &Space<A>, hw: &impl Hardware) {
+        if local.space() != space.number {
+            self.load(me, local, space, hw);
+        }
+    }
+
+    fn load(&self, me: CpuId, local: &mut Local, space: &Space<A>, hw: &impl Hardware) {
+        space.note_cpu(me);
+        self.cpu(me).using.store(space.number << 1, Release);
+        A::fence();
+        let generation = space.generation.load(Acquire);
+        let keep = local.choose(space.number, generation, hw);
+        hw.load(space.root, local.tag(), keep);
+        self.cpu(me).root.store(space.number, Release);
+    }
+
+    /// Loads the kernel's table.
+    pub fn enter_kernel(&self, me: CpuId, local: &mut Local, hw: &impl Hardware) {
+        local.enter_kernel();
+        hw.load_kernel();
+        self.cpu(me).using.store(0, Release);
+        self.cpu(me).root.store(0, Release);
+    }
+
+    /// The CPU touches no user address until it wakes.
+    #[inline]
+    pub fn rest(&self, me: CpuId, local: &Local) {
+        let using = local.space() << 1 | RESTS;
+        self.cpu(me).using.store(using, Release);
+    }
+
+    /// The CPU's rest is over. `loaded` is the space whose table is loaded; `None` for the kernel's.
+    #[inline]
+    pub fn wake(
+        &self,
+        me: CpuId,
+        local: &mut Local,
+        loaded: Option<&Space<A>>,
+        hw: &impl Hardware,
+    ) {
+        self.cpu(me).using.store(local.space() << 1, Release);
+        if let Some(space) = loaded {
+            A::fence();
+            local.catch_up(space.generation.load(Acquire), hw);
+        }
+    }
+
+    /// Returns when no CPU translates `pages` of `space` as they were when it was called.
+    #[inline]
+    pub fn flush(
+        &self,
+        me: CpuId,
+        local: &mut Local,
+        space: &Space<A>,
+        pages: Pages,
+        hw: &impl Hardware,
+    ) {
+        let generation = space.generation.fetch_add(1, AcqRel) + 1;
+        A::fence();
+        hw.count(Event::Pages, pages.count);
+        if local.space() == space.number {
+            local.forget(pages, generation, hw);
+        }
+        let targets = self.running(space, space.others(me), hw);
+        if targets != 0 {
+            hw.count(Event::RemoteFlush, 1);
+            let errand = Errand::Forget { pages, generation };
+            self.ask(me, local, (space.number, errand), targets, hw);
+        }
+    }
+
+    /// Those of `cpus` that run in the space.
+    fn running(&self, space: &Space<A>, cpus: u64, hw: &impl Hardware) -> u64 {
+        let runs = |id: &CpuId| {
+            let using = self.cpu(*id).using.load(Acquire);
+            let spared = match using {
+                _ if using >> 1 != space.number => Event::SparedElsewhere,
+                _ if using & RESTS != 0 => Event::SparedIdle,
+                _ => return true,
+            };
+            hw.count(spared, 1);
+            false
+        };
+        members(cpus).filter(runs).fold(0, |set, id| set | bit(id))
+    }
+
+    /// Takes the table off every CPU, resting ones too, before its root is given back. Nobody
+    /// activates the space any more.
+    pub fn evict(&self, me: CpuId, local: &mut Local, space: &Space<A>, hw: &impl Hardware) {
+        if local.space() == space.number {
+            self.enter_kernel(me, local, hw);
+        }
+        let has_it = |id: &CpuId| self.cpu(*id).root.load(Acquire) == space.number;
+        let targets = members(space.others(me)).filter(has_it);
+        let targets = targets.fold(0, |set, id| set | bit(id));
+        if targets != 0 {
+            self.ask(me, local, (space.number, Errand::Leave), targets, hw);
+        }
+    }
+
+    /// Has `targets` do something, and waits until they did.
+    #[cold]
+    fn ask(
+        &self,
+        me: CpuId,
+        local: &mut Local,
+        (space, errand): (u64, Errand),
+        targets: u64,
+        hw: &impl Hardware,
+    ) {
+        let request = &self.cpu(me).request;
+        request.write(space, errand, targets.count_ones());
+        for id in members(targets) {
+            if self.cpu(id).mail.fetch_or(bit(me), Release) == 0 {
+                hw.count(Event::Interrupt, 1);
+                hw.interrupt(id);
+            } else {
+                hw.count(Event::SparedAsked, 1);
+            }
+        }
+        while !request.is_done() {
+            self.serve(me, local, hw);
+            hw.pause();
+        }
+    }
+
+    /// Does what other CPUs ask of this one. Takes no lock; cheap when there is nothing.
+    #[inline]
+    pub fn serve(&self, me: CpuId, local: &mut Local, hw: &impl Hardware) {
+        if self.cpu(me).mail.load(Relaxed) != 0 {
+            self.serve_all(me, local, hw);
+        }
+    }
+
+    #[cold]
+    fn serve_all(&self, me: CpuId, local: &mut Local, hw: &impl Hardware) {
+        hw.count(Event::Received, 1);
+        for initiator in members(self.cpu(me).mail.swap(0, Acquire)) {
+            let request = &self.cpu(initiator).request;
+            let (space, errand) = request.read();
+            if space == local.space() {
+                self.run_errand(me, local, errand, hw);
+            }
+            request.acknowledge();
+        }
+    }
+
+    fn run_errand(&self, me: CpuId, local: &mut Local, errand: Errand, hw: &impl Hardware) {
+        match errand {
+            Errand::Leave => self.enter_kernel(me, local, hw),
+            Errand::Forget { pages, generation } => local.forget(pages, generation, hw),
+        }
+    }
+}
