@@ -259,7 +259,8 @@ unsafe extern "C" {
 /// The page at [`TRAMPOLINE`] is mapped in the direct map and nobody uses it; the CPU that
 /// was started before is done with its first instructions.
 pub unsafe fn prepare_trampoline(stack_top: u64) {
-    AP_ROOT.store(crate::instr::read_cr3(), Ordering::Release);
+    // The low bits may be a tag, which means nothing before the new CPU's features are on.
+    AP_ROOT.store(crate::instr::read_cr3() & !0xfff, Ordering::Release);
     AP_STACK.store(stack_top, Ordering::Release);
     let to = (DIRECT_MAP + TRAMPOLINE) as *mut u8;
     let from = &raw const trampoline_start;

@@ -88,6 +88,7 @@ pub unsafe fn set_up_cpu(own: &'static mut tables::Tables) {
         own.load();
         tables::load_gates();
         instr::write_cr4(instr::read_cr4() | features);
+        mem::enable_tags();
         switch::enable_fsgsbase();
         arch::caching::init();
         fpu::init();

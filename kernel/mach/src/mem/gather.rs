@@ -1,24 +1,33 @@
 //! Pages on their way out of a page table.
 //!
 //! By **Late** a page may be given back only when no CPU can translate to it. Telling
-//! the CPUs is dear, so pages are gathered and the CPUs told once per batch.
+//! the CPUs is dear, so pages are gathered and the CPUs told once per batch. A batch lies on
+//! the stack, so gathering can not fail, and holds as many pages as a last-level table maps:
+//! an unmapping of 2 MiB is one batch, and in a larger one the interrupt costs little
+//! beside giving back its 512 pages.
 
 use core::mem::MaybeUninit;
 
 use base::{PAGE_BYTES, VirtAddr};
-use frames::FrameNo;
 
+use super::stack::STACK_BYTES;
+use super::walk::ENTRIES;
 use super::{Page, PageTable, tlb};
 
 /// Pages that wait for one flush.
-const BATCH: usize = 64;
+const BATCH: usize = ENTRIES;
+
+const _: () = assert!(
+    BATCH * size_of::<Page>() <= STACK_BYTES / 8,
+    "a batch lies on the stack"
+);
 
 /// Collects pages and changed addresses; flushes when full and when dropped.
 #[derive(Debug)]
 pub struct Gather<'a> {
     table: &'a PageTable,
-    /// The first `len` are claims on frames (**Leaf** passed them on).
-    frames: [MaybeUninit<FrameNo>; BATCH],
+    /// The first `len` are there.
+    pages: [MaybeUninit<Page>; BATCH],
     len: usize,
     /// The pages that lost rights lie in `[changed_from, changed_to)`.
     changed_from: u64,
@@ -30,7 +39,7 @@ impl<'a> Gather<'a> {
     pub fn new(table: &'a PageTable) -> Self {
         Self {
             table,
-            frames: [const { MaybeUninit::uninit() }; BATCH],
+            pages: [const { MaybeUninit::uninit() }; BATCH],
             len: 0,
             changed_from: u64::MAX,
             changed_to: 0,
@@ -43,7 +52,7 @@ impl<'a> Gather<'a> {
             self.flush();
         }
         self.note(at);
-        self.frames[self.len].write(page.into_frame());
+        self.pages[self.len].write(page);
         self.len += 1;
     }
 
@@ -59,9 +68,9 @@ impl<'a> Gather<'a> {
             tlb::flush(&self.table.id, self.changed_from..self.changed_to);
             (self.changed_from, self.changed_to) = (u64::MAX, 0);
         }
-        for frame in &self.frames[..core::mem::take(&mut self.len)] {
-            // SAFETY: `push` wrote the first `len`.
-            drop(Page::from_frame(unsafe { frame.assume_init() }));
+        for page in &mut self.pages[..core::mem::take(&mut self.len)] {
+            // SAFETY: `push` wrote the first `len`, and the length is 0 from here on.
+            unsafe { page.assume_init_drop() };
         }
     }
 }

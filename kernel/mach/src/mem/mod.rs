@@ -54,8 +54,8 @@ pub use ram::{MemoryStats, is_short, stats};
 pub(crate) use setup::init;
 pub use stack::{KernelStack, STACK_BYTES};
 pub use table::{MapError, PageTable};
-pub use tlb::enter_kernel_table;
-pub(crate) use tlb::{rest, wake};
+pub(crate) use tlb::{enable_tags, rest, wake};
+pub use tlb::{enter_kernel_table, tlb_events};
 pub use user::{
     Fault, Pod, USER_END, compare_exchange_user_u32, copy_from_user, copy_to_user, fill_user,
     load_user_u32, load_user_u64, store_user_u32, store_user_u64,

@@ -2,7 +2,6 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use base::CpuId;
 use frames::{Buddy, CACHE_BATCH, Extent, FrameCache, FrameNo, FrameTable};
 
 use super::own::{Own, own};
@@ -172,11 +171,4 @@ pub(super) fn free_extent(extent: Extent) {
     let mut buddy = BUDDY.lock();
     buddy.free(table(), extent);
     note_shortage(&buddy);
-}
-
-const _: () = assert!(MAX_CPUS <= 32, "CPU sets are 32 bits");
-
-/// `cpu` as a set of CPUs.
-pub(super) fn bit(cpu: CpuId) -> u32 {
-    1 << cpu.0
 }

@@ -87,6 +87,8 @@ impl PageTable {
         let old = self.take(at);
         if let Some(old) = old {
             gather.push(at, old);
+            // Before anybody can see the new page: two CPUs must not see different ones.
+            gather.flush();
         }
         self.map(at, page, prot)
     }

@@ -198,5 +198,9 @@ fn swaps(text: &mut String) -> Result {
 }
 
 fn vmstat(text: &mut String) -> Result {
-    writeln!(text, "nr_free_pages {}", mach::mem::stats().free)
+    writeln!(text, "nr_free_pages {}", mach::mem::stats().free)?;
+    let events = mach::mem::tlb_events();
+    events
+        .iter()
+        .try_for_each(|(name, count)| writeln!(text, "{name} {count}"))
 }
