@@ -1,7 +1,7 @@
-//! The free lists: blocks of 2^order frames, aligned to their size.
+//! The free lists of one zone: blocks of 2^order frames, aligned to their size.
 
 use crate::info::FreeBlock;
-use crate::{Extent, FrameNo, FrameTable};
+use crate::{FrameNo, FrameTable};
 
 /// Sizes of blocks: order 0 (4 KiB) to order 10 (4 MiB).
 pub const ORDERS: usize = 11;
@@ -9,103 +9,71 @@ const ORDER_MAX: u8 = ORDERS as u8 - 1;
 /// Frames in the largest block, hence in the largest extent of one allocation.
 pub const PAGES_MAX: u64 = 1 << ORDER_MAX;
 
-/// All free frames of a [`FrameTable`].
+/// Free blocks by size, last freed first.
 #[derive(Debug)]
-pub struct Buddy {
+pub(crate) struct Buddy {
     heads: [Option<FrameNo>; ORDERS],
-    free: u64,
+    blocks: [u64; ORDERS],
 }
 
 impl Buddy {
-    /// No free frame yet; see [`Buddy::donate`].
     pub const fn new() -> Self {
         Self {
             heads: [None; ORDERS],
-            free: 0,
+            blocks: [0; ORDERS],
         }
     }
 
-    /// Free frames on all lists.
-    pub const fn free_frames(&self) -> u64 {
-        self.free
+    /// Free blocks of each order.
+    pub const fn blocks(&self) -> [u64; ORDERS] {
+        self.blocks
     }
 
-    /// Makes reserved frames allocatable. Frames that the table does not describe, or
-    /// that are free already, are left out; returns how many were taken.
-    pub fn donate(&mut self, table: &FrameTable, first: FrameNo, pages: u64) -> u64 {
-        let before = self.free;
-        let mut frame = first;
-        while frame < first + pages {
-            let order = largest_order(frame, first + pages - frame);
-            let run = frame..frame + (1 << order);
-            if run
-                .clone()
-                .all(|frame| table.info(frame).is_some_and(|info| info.is_used()))
-            {
-                self.free_block(table, frame, order);
-            } else {
-                run.clone().for_each(|frame| self.donate_one(table, frame));
-            }
-            frame = run.end;
+    /// A block of 2^`order` frames.
+    pub fn take_block(&mut self, table: &FrameTable, order: u8) -> Option<FrameNo> {
+        let found = self.smallest(order)?;
+        self.split(table, found, order)
+    }
+
+    /// Single frames into all of `to`, or as many as there are; returns how many.
+    ///
+    /// Takes whole blocks where they fit, smallest first, so a batch costs little more
+    /// than one frame while memory is in large pieces.
+    pub fn take_frames(&mut self, table: &FrameTable, to: &mut [FrameNo]) -> usize {
+        let mut taken = 0;
+        while let Some(room) = (to.len() - taken).checked_ilog2() {
+            let Some(found) = self.smallest(0) else { break };
+            let order = found.min(room as u8);
+            let Some(first) = self.split(table, found, order) else {
+                break;
+            };
+            let slots = &mut to[taken..taken + (1 << order)];
+            slots
+                .iter_mut()
+                .zip(first..)
+                .for_each(|(slot, frame)| *slot = frame);
+            taken += slots.len();
         }
-        self.free - before
+        taken
     }
 
-    fn donate_one(&mut self, table: &FrameTable, frame: FrameNo) {
-        if table.info(frame).is_some_and(|info| info.is_used()) {
-            self.free_block(table, frame, 0);
+    /// Frees the frames from `first`, which lie in RAM and are in use, block by block.
+    pub fn give(&mut self, table: &FrameTable, first: FrameNo, pages: u64) {
+        let (mut frame, end) = (first, first + pages);
+        while frame < end {
+            let order = largest_order(frame, end - frame);
+            self.give_block(table, frame, order);
+            frame += 1 << order;
         }
     }
 
-    /// `pages` contiguous frames, aligned to the next power of two of their number.
-    /// What the block has beyond them stays free.
-    pub fn alloc(&mut self, table: &FrameTable, pages: u64) -> Option<Extent> {
-        if pages == 0 || pages > PAGES_MAX {
-            return None;
-        }
-        let order = pages.next_power_of_two().trailing_zeros() as u8;
-        let first = self.alloc_block(table, order)?;
-        self.donate(table, first + pages, (1 << order) - pages);
-        Some(Extent::new(first, pages))
-    }
-
-    /// One frame.
-    pub fn alloc_one(&mut self, table: &FrameTable) -> Option<FrameNo> {
-        self.alloc_block(table, 0)
-    }
-
-    /// Gives an extent back.
-    pub fn free(&mut self, table: &FrameTable, extent: Extent) {
-        let (first, pages) = extent.into_parts();
-        self.donate(table, first, pages);
-    }
-
-    /// Gives one frame back. A frame that is free already is left alone.
-    pub fn free_one(&mut self, table: &FrameTable, frame: FrameNo) {
-        self.donate_one(table, frame);
-    }
-
-    fn alloc_block(&mut self, table: &FrameTable, order: u8) -> Option<FrameNo> {
-        let found = (order..=ORDER_MAX).find(|&o| self.heads[usize::from(o)].is_some())?;
-        let frame = self.heads[usize::from(found)]?;
-        self.unlink(table, frame)?;
-        for half in (order..found).rev() {
-            self.push(table, frame + (1 << half), half);
-        }
-        for used in frame..frame + (1 << order) {
-            table.info(used)?.set_used();
-        }
-        self.free -= 1 << order;
-        Some(frame)
-    }
-
-    fn free_block(&mut self, table: &FrameTable, frame: FrameNo, order: u8) {
-        self.free += 1 << order;
+    /// Frees one block, merging it with free buddies. By *Heads are true* a look at the
+    /// buddy's first frame tells all.
+    pub fn give_block(&mut self, table: &FrameTable, frame: FrameNo, order: u8) {
         let (mut frame, mut order) = (frame, order);
         while order < ORDER_MAX {
             let buddy = frame ^ (1 << order);
-            let block = table.info(buddy).and_then(|info| info.free_block());
-            if block.is_none_or(|block| block.order != order) {
+            if !table.info(buddy).is_some_and(|info| info.heads(order)) {
                 break;
             }
             self.unlink(table, buddy);
@@ -115,49 +83,55 @@ impl Buddy {
         self.push(table, frame, order);
     }
 
+    fn smallest(&self, order: u8) -> Option<u8> {
+        (order..=ORDER_MAX).find(|&order| self.heads[usize::from(order)].is_some())
+    }
+
+    /// Takes the first block of order `found`, keeps the lower 2^`order` frames of it and
+    /// frees the rest.
+    fn split(&mut self, table: &FrameTable, found: u8, order: u8) -> Option<FrameNo> {
+        let frame = self.heads[usize::from(found)]?;
+        self.unlink(table, frame);
+        for half in (order..found).rev() {
+            self.push(table, frame + (1 << half), half);
+        }
+        Some(frame)
+    }
+
     fn push(&mut self, table: &FrameTable, frame: FrameNo, order: u8) {
-        let head = &mut self.heads[usize::from(order)];
-        let next = head.replace(frame);
+        let next = self.heads[usize::from(order)].replace(frame);
+        self.blocks[usize::from(order)] += 1;
         if let Some(info) = table.info(frame) {
-            info.set_free(FreeBlock {
-                order,
-                prev: None,
-                next,
-            });
+            let prev = None;
+            info.set_free(FreeBlock { order, prev, next });
         }
-        update(table, next, |block| block.prev = Some(frame));
-    }
-
-    /// Takes a free block off its list; its word still says "free" until it is reused.
-    fn unlink(&mut self, table: &FrameTable, frame: FrameNo) -> Option<()> {
-        let block = table.info(frame)?.free_block()?;
-        match block.prev {
-            Some(_) => update(table, block.prev, |prev| prev.next = block.next),
-            None => self.heads[usize::from(block.order)] = block.next,
+        if let Some(info) = next.and_then(|next| table.info(next)) {
+            info.set_prev(order, Some(frame));
         }
-        update(table, block.next, |next| next.prev = block.prev);
-        Some(())
+    }
+
+    /// Takes a free block off its list and marks its first frame as used, like the others.
+    fn unlink(&mut self, table: &FrameTable, frame: FrameNo) {
+        let Some(info) = table.info(frame) else {
+            return;
+        };
+        let Some(FreeBlock { order, prev, next }) = info.free_block() else {
+            return;
+        };
+        match prev.and_then(|prev| table.info(prev)) {
+            Some(prev) => prev.set_next(order, next),
+            None => self.heads[usize::from(order)] = next,
+        }
+        if let Some(next) = next.and_then(|next| table.info(next)) {
+            next.set_prev(order, prev);
+        }
+        self.blocks[usize::from(order)] -= 1;
+        info.set_used();
     }
 }
 
-impl Default for Buddy {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-fn update(table: &FrameTable, frame: Option<FrameNo>, change: impl FnOnce(&mut FreeBlock)) {
-    let Some(info) = frame.and_then(|frame| table.info(frame)) else {
-        return;
-    };
-    if let Some(mut block) = info.free_block() {
-        change(&mut block);
-        info.set_free(block);
-    }
-}
-
-/// The largest block that may start at `frame` and fits into `pages`.
-fn largest_order(frame: FrameNo, pages: u64) -> u8 {
+/// The largest block that may start at `frame` and fits into `pages`, which is not 0.
+pub(crate) fn largest_order(frame: FrameNo, pages: u64) -> u8 {
     let by_alignment = frame.trailing_zeros() as u8;
     let by_length = pages.ilog2() as u8;
     by_alignment.min(by_length).min(ORDER_MAX)

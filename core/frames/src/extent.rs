@@ -1,11 +1,38 @@
-//! Frames that follow each other in physical memory.
+//! Frames that somebody owns: one, or several that follow each other.
 
 use base::{PAGE_SHIFT, PhysAddr};
 
 use crate::FrameNo;
 
-/// Physically contiguous frames, owned: it can not be copied, and dropping it without
-/// giving it back leaks the memory (the machine layer's handles do that for you).
+/// One frame, owned: it can not be copied, and dropping it without giving it back leaks
+/// the memory (the machine layer's handles do that for you).
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a frame that is dropped is lost"]
+pub struct Frame(FrameNo);
+
+impl Frame {
+    /// Its number.
+    #[inline]
+    pub const fn number(&self) -> FrameNo {
+        self.0
+    }
+
+    /// Gives up the claim, for an owner that keeps it in another form (a page table
+    /// entry, a pointer). [`Frame::from_number`] takes it up again.
+    #[inline]
+    pub fn into_number(self) -> FrameNo {
+        self.0
+    }
+
+    /// Takes up a claim that [`Frame::into_number`] gave up. The caller asserts that the
+    /// frame is in use and that nobody else will give it back.
+    #[inline]
+    pub const fn from_number(number: FrameNo) -> Self {
+        Self(number)
+    }
+}
+
+/// Physically contiguous frames, owned like a [`Frame`].
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "frames that are dropped are lost"]
 pub struct Extent {

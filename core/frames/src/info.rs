@@ -1,8 +1,8 @@
 //! The two words that describe a frame.
 //!
 //! ```text
-//! in use  owners: 1 · count (63 bits)          link: unused
-//! free    owners: 0 · previous frame · order   link: next frame · order
+//! in use, or inside of a free block   owners: 1 · count (63 bits)         link: unused
+//! first frame of a free block         owners: 0 · previous block · order  link: next block · order
 //! ```
 
 use core::sync::atomic::AtomicU64;
@@ -53,24 +53,35 @@ impl FrameInfo {
     }
 
     /// Owners of a used frame; the value for a free frame is meaningless.
+    #[inline]
     pub(crate) fn owners(&self) -> u64 {
         self.owners.load(Acquire) & !USED
     }
 
     /// Counts one owner more; returns how many there were.
+    #[inline]
     pub(crate) fn add_owner(&self) -> u64 {
         self.owners.fetch_add(1, Relaxed) & !USED
     }
 
     /// Counts one owner less; returns how many there were.
+    #[inline]
     pub(crate) fn drop_owner(&self) -> u64 {
         self.owners.fetch_sub(1, AcqRel) & !USED
     }
 
+    #[inline]
     pub(crate) fn set_used(&self) {
         self.owners.store(USED | 1, Relaxed);
     }
 
+    /// Whether a free block of exactly this order starts here.
+    #[inline]
+    pub(crate) fn heads(&self, order: u8) -> bool {
+        self.owners.load(Relaxed) & (USED | 0xFF) == u64::from(order)
+    }
+
+    #[inline]
     pub(crate) fn free_block(&self) -> Option<FreeBlock> {
         let (owners, link) = (self.owners.load(Relaxed), self.link.load(Relaxed));
         (owners & USED == 0).then(|| FreeBlock {
@@ -80,8 +91,25 @@ impl FrameInfo {
         })
     }
 
+    #[inline]
     pub(crate) fn set_free(&self, block: FreeBlock) {
         self.link.store(pack(block.next, block.order), Relaxed);
         self.owners.store(pack(block.prev, block.order), Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn set_prev(&self, order: u8, prev: Option<FrameNo>) {
+        self.owners.store(pack(prev, order), Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn set_next(&self, order: u8, next: Option<FrameNo>) {
+        self.link.store(pack(next, order), Relaxed);
+    }
+
+    /// Pretends that there are so many owners.
+    #[cfg(test)]
+    pub(crate) fn set_owners(&self, owners: u64) {
+        self.owners.store(USED | owners, Relaxed);
     }
 }

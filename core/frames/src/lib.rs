@@ -1,4 +1,5 @@
-//! Physical frames: who owns each 4 KiB of RAM, how many share it, what is free.
+//! Physical frames: who owns each 4 KiB of RAM, how many share it, what is free, and
+//! what of it is zero.
 //!
 //! The problem: an allocator that runs before any heap exists, that gives single
 //! frames in a few instructions and physically contiguous runs when a device needs
@@ -8,21 +9,37 @@
 //! two words per frame. A frame in use keeps its reference count there; a free block
 //! keeps its order and its list links there, so the free lists need no other memory.
 //! Allocation splits a larger block, release merges buddies; both take at most
-//! [`ORDERS`] steps whatever the size of RAM. In front, each CPU keeps a
-//! [`FrameCache`] of single frames that it fills and drains in batches.
+//! [`ORDERS`] steps whatever the size of RAM or of the block. The lists are kept by zone
+//! ([`Zones`]). In front, each CPU keeps single frames and huge pages that it fills and
+//! drains in batches ([`LocalFrames`]). A bit per frame says that a free frame holds
+//! zeros, so that none is zeroed twice and the idle loop can zero ahead.
+//!
+//! The states of a frame are types, and each change consumes the one before:
+//!
+//! | state | is |
+//! |---|---|
+//! | free | inside of [`Zones`] or [`LocalFrames`], which let no name of it out |
+//! | owned | a [`Frame`] or an [`Extent`], neither of which can be copied |
+//! | mapped, shared | the machine layer's `Page`: a counted claim ([`FrameTable::share`]) |
+//! | device | `hal::DmaBuf`, made from an [`Extent`] only |
 //!
 //! Invariants:
-//! - *Used is marked*: every frame that is not in a free block has the used bit, also
-//!   frames never donated (reserved RAM, metadata) and the inner frames of an extent.
+//! - *Used is marked*: the word of every frame says "used, one owner", except that of
+//!   the first frame of a free block, and those of frames that are shared right now.
+//!   So neither a split nor a large allocation touches the words of inner frames.
 //! - *Heads are true*: the first frame of every free block records order and links,
-//!   and is on the list of that order. Words of its inner frames mean nothing.
-//! - *Flips are serial*: the used bit changes only through `&mut` [`Buddy`], so one
-//!   lock around it makes a look at the neighbour's word safe.
+//!   and is on the list of that order.
+//! - *Flips are serial*: the used bit changes only through `&mut` [`Zones`], so one
+//!   lock around them makes a look at the neighbour's word safe.
 //! - *Contiguity is a type*: an [`Extent`] comes only from one block of the buddy, by
 //!   splitting an extent, or by joining two that touch; it can not be copied.
+//! - *Zero is known*: the known-zero bit of a frame is set only while the frame is free,
+//!   and then its content is zeros. It is forgotten when the frame goes into use.
+//! - *One writer*: [`LocalFrames`] is changed by its own CPU alone, one flow of control.
+//!   Others may read its numbers. So its atomics are plain loads and stores.
 //!
-//! Not here: the lock (the machine layer has it, with its own way to wait), zeroing,
-//! mapping, and finding out where RAM is.
+//! Not here: the lock (the machine layer has it, with its own way to wait), how a frame
+//! is zeroed, mapping, finding out where RAM is and which node it belongs to.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -30,22 +47,30 @@
 extern crate std;
 
 mod buddy;
-mod cache;
+mod contiguous;
+mod counts;
 mod extent;
+mod idle;
 mod info;
+mod local;
+mod shuffle;
+mod stack;
 mod table;
+mod zones;
 
 #[cfg(test)]
 mod tests;
 
-pub use buddy::{Buddy, ORDERS, PAGES_MAX};
-pub use cache::{CACHE_BATCH, FrameCache};
-pub use extent::Extent;
+pub use buddy::{ORDERS, PAGES_MAX};
+pub use counts::CacheStats;
+pub use extent::{Extent, Frame};
 pub use info::FrameInfo;
+pub use local::{BATCH, Backing, HUGE_PAGES, LocalFrames};
 pub use table::{FrameTable, Overshared, SECTIONS_MAX, TooManySections};
+pub use zones::{Node, Reach, Request, Urgency, ZONES_MAX, ZoneError, ZoneStats, Zones};
 
 /// Number of a 4 KiB frame: its physical address divided by the page size.
 ///
-/// A name, not a claim: owning memory is expressed by [`Extent`] and by the handles
-/// that the machine layer builds on it.
+/// A name, not a claim: owning memory is expressed by [`Frame`] and [`Extent`] and by the
+/// handles that the machine layer builds on them.
 pub type FrameNo = u64;

@@ -1,4 +1,7 @@
-//! From a frame's number to its [`FrameInfo`], and the count of its owners.
+//! From a frame's number to what is known of it: owners, links, and whether it is zero.
+
+use core::sync::atomic::AtomicU64;
+use core::sync::atomic::Ordering::Relaxed;
 
 use crate::{FrameInfo, FrameNo};
 
@@ -6,7 +9,9 @@ use crate::{FrameInfo, FrameNo};
 pub const SECTIONS_MAX: usize = 16;
 /// Owners that one frame may have. Far above any honest use, and far enough below the
 /// used bit that racing increments which are about to be refused can not reach it.
-const OWNERS_MAX: u64 = 1 << 40;
+pub(crate) const OWNERS_MAX: u64 = 1 << 40;
+/// Frames whose known-zero bits share a word.
+const WORD_FRAMES: u64 = 64;
 
 /// More ranges of RAM than [`SECTIONS_MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,9 +25,12 @@ pub struct Overshared;
 struct Section {
     first: FrameNo,
     infos: &'static [FrameInfo],
+    /// Bit `frame % 64` of word `frame / 64 - first / 64`.
+    zeros: &'static [AtomicU64],
 }
 
-/// All of RAM: a short list of sections, each an array of frame states.
+/// All of RAM: a short list of sections, each an array of frame states and one of
+/// known-zero bits.
 #[derive(Debug)]
 pub struct FrameTable {
     sections: [Section; SECTIONS_MAX],
@@ -32,36 +40,60 @@ pub struct FrameTable {
 impl FrameTable {
     /// A table of no RAM.
     pub const fn new() -> Self {
+        let none = Section {
+            first: 0,
+            infos: &[],
+            zeros: &[],
+        };
         Self {
-            sections: [Section {
-                first: 0,
-                infos: &[],
-            }; SECTIONS_MAX],
+            sections: [none; SECTIONS_MAX],
             len: 0,
         }
     }
 
-    /// Describes the frames from `first` by `infos`, one each. Larger sections should
-    /// come first: they are looked at in the order of addition.
+    /// Words of known-zero bits for `frames` frames from `first` on.
+    pub const fn zero_words(first: FrameNo, frames: usize) -> usize {
+        ((first % WORD_FRAMES) as usize + frames).div_ceil(WORD_FRAMES as usize)
+    }
+
+    /// Describes the frames from `first` by `infos`, one each, and `zeros`, words of zeros
+    /// at first ([`FrameTable::zero_words`]; where they are missing no frame is ever
+    /// known to be zero). Larger sections should come first: they are looked at in the
+    /// order of addition.
     pub fn add(
         &mut self,
         first: FrameNo,
         infos: &'static [FrameInfo],
+        zeros: &'static [AtomicU64],
     ) -> Result<(), TooManySections> {
         let slot = self.sections.get_mut(self.len).ok_or(TooManySections)?;
-        *slot = Section { first, infos };
+        *slot = Section {
+            first,
+            infos,
+            zeros,
+        };
         self.len += 1;
         Ok(())
+    }
+
+    #[inline]
+    fn section(&self, frame: FrameNo) -> Option<(&Section, &'static FrameInfo)> {
+        self.sections[..self.len].iter().find_map(|section| {
+            let index = frame.wrapping_sub(section.first) as usize;
+            Some((section, section.infos.get(index)?))
+        })
     }
 
     /// The state of `frame`, or `None` if it is not RAM that this table describes.
     #[inline]
     pub fn info(&self, frame: FrameNo) -> Option<&'static FrameInfo> {
-        self.sections[..self.len].iter().find_map(|section| {
-            section
-                .infos
-                .get(frame.wrapping_sub(section.first) as usize)
-        })
+        self.section(frame).map(|(_, info)| info)
+    }
+
+    /// Whether one section describes all of these frames.
+    pub(crate) fn describes(&self, first: FrameNo, pages: u64) -> bool {
+        self.section(first)
+            .is_some_and(|(section, _)| first + pages <= section.first + section.infos.len() as u64)
     }
 
     /// Adds an owner to a frame in use.
@@ -93,12 +125,74 @@ impl FrameTable {
         was_last
     }
 
-    /// How many owners a frame in use has; 0 for a frame that is free or not RAM.
+    /// How many owners a frame in use has; 0 for a frame that is not RAM.
     #[inline]
     pub fn owners(&self, frame: FrameNo) -> u64 {
         self.info(frame)
             .filter(|info| info.is_used())
             .map_or(0, FrameInfo::owners)
+    }
+
+    /// The words that hold the known-zero bits of these frames of one section: the frame
+    /// that bit 0 of a word stands for, the word, and the bits that are meant.
+    #[inline]
+    fn zero_words_of(
+        &self,
+        first: FrameNo,
+        pages: u64,
+    ) -> impl Iterator<Item = (FrameNo, &'static AtomicU64, u64)> {
+        let end = first + pages;
+        let start = first - first % WORD_FRAMES;
+        let words = self.section(first).and_then(|(section, _)| {
+            let skipped = first / WORD_FRAMES - section.first / WORD_FRAMES;
+            section.zeros.get(skipped as usize..)
+        });
+        (start..end)
+            .step_by(WORD_FRAMES as usize)
+            .zip(words.unwrap_or(&[]))
+            .map(move |(base, word)| {
+                let below = |frame: FrameNo| match frame.saturating_sub(base) {
+                    many @ 0..WORD_FRAMES => (1 << many) - 1,
+                    _ => u64::MAX,
+                };
+                (base, word, below(end) & !below(first))
+            })
+    }
+
+    /// Records that a free frame holds zeros.
+    pub(crate) fn note_zero(&self, frame: FrameNo) {
+        for (_, word, bits) in self.zero_words_of(frame, 1) {
+            word.fetch_or(bits, Relaxed);
+        }
+    }
+
+    /// The first of these free frames that is not known to hold zeros.
+    pub(crate) fn first_unknown(&self, first: FrameNo, pages: u64) -> Option<FrameNo> {
+        self.zero_words_of(first, pages)
+            .find_map(|(base, word, bits)| {
+                let unknown = !word.load(Relaxed) & bits;
+                (unknown != 0).then(|| base + u64::from(unknown.trailing_zeros()))
+            })
+    }
+
+    /// Forgets what is known of these frames, since they go into use; returns how many
+    /// held zeros.
+    #[inline]
+    pub(crate) fn forget_zeros(&self, first: FrameNo, pages: u64) -> u64 {
+        let forget = |(_, word, bits): (FrameNo, &AtomicU64, u64)| {
+            // Read first: usually there is nothing to clear, and a neighbour may have the line.
+            match word.load(Relaxed) & bits {
+                0 => 0,
+                _ => u64::from((word.fetch_and(!bits, Relaxed) & bits).count_ones()),
+            }
+        };
+        self.zero_words_of(first, pages).map(forget).sum()
+    }
+
+    /// Tells whether the frame is known to hold zeros, and forgets it.
+    #[inline]
+    pub(crate) fn take_zero(&self, frame: FrameNo) -> bool {
+        self.forget_zeros(frame, 1) != 0
     }
 }
 

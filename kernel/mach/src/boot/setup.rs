@@ -33,7 +33,7 @@ unsafe extern "C" fn mach_start(door: u64, address: u64) -> ! {
         log::init();
         console::init();
         let info = INFO.call_once(|| loader::read(door, address));
-        mem::init(&info.memory);
+        mem::init(&info.memory, info.has_word("frames=shuffle"));
         move_to_guarded_stack()
     }
 }

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use core::ptr::NonNull;
 
 use base::{DeviceAddr, PAGE_BYTES};
-use frames::{Extent, PAGES_MAX};
+use frames::{Extent, PAGES_MAX, Reach};
 use hal::caching::{Caching, MemoryType};
 use hal::{DmaBuf, DmaError, DmaRelease, DmaRequest, DmaSource};
 
@@ -47,9 +47,13 @@ fn extent(request: &DmaRequest) -> Result<Extent, DmaError> {
     if aligned > PAGES_MAX {
         return Err(DmaError::TooLarge { bytes });
     }
+    let reach = match request.limit() {
+        Some(limit) if limit.0 <= 1 << 32 => Reach::Low,
+        _ => Reach::Any,
+    };
     let mut rejects = Vec::new();
     let found = loop {
-        let extent = match ram::alloc_extent(aligned) {
+        let extent = match ram::alloc_extent(aligned, reach) {
             Some(extent) => extent,
             None if rejects.is_empty() => break Err(DmaError::OutOfMemory { bytes }),
             None => break Err(out_of_reach(request)),

@@ -5,7 +5,7 @@ use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use base::PAGE_BYTES;
-use frames::Extent;
+use frames::{Extent, Frame, Reach};
 use slab::{Class, Depot, LocalHeap, PageSource};
 
 use super::own::{Own, own};
@@ -38,8 +38,8 @@ pub fn heap_bytes() -> u64 {
 
 fn pages(count: u64) -> Option<NonNull<u8>> {
     let first = match count {
-        1 => ram::alloc_frame()?,
-        _ => ram::alloc_extent(count)?.into_parts().0,
+        1 => ram::alloc_frame()?.into_number(),
+        _ => ram::alloc_extent(count, Reach::Any)?.into_parts().0,
     };
     NonNull::new(direct::frame_pointer(first))
 }
@@ -66,7 +66,7 @@ fn free_large(start: *mut u8, layout: Layout) {
         return;
     };
     match count {
-        1 => ram::free_frame(first),
+        1 => ram::free_frame(Frame::from_number(first)),
         _ => ram::free_extent(Extent::from_parts(first, count)),
     }
 }

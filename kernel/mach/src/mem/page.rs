@@ -5,7 +5,7 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use base::{PAGE_BYTES, PAGE_SHIFT, PhysAddr, VirtAddr};
-use frames::FrameNo;
+use frames::{Frame, FrameNo};
 
 use super::user::{self, Fault};
 use super::{direct, ram};
@@ -32,15 +32,13 @@ impl Page {
     /// A page with any content: for callers that overwrite all of it.
     #[inline]
     pub fn alloc() -> Option<Self> {
-        Self::of(ram::alloc_user_frame()?)
+        Self::of(ram::alloc_user_frame()?.into_number())
     }
 
     /// A page full of zeros.
     #[inline]
     pub fn zeroed() -> Option<Self> {
-        let page = Self::alloc()?;
-        page.zero(0..PAGE_BYTES);
-        Some(page)
+        Self::of(ram::alloc_user_frame_zeroed()?.into_number())
     }
 
     /// A new page with the content of `source`.
@@ -196,7 +194,7 @@ impl Drop for Page {
     #[inline]
     fn drop(&mut self) {
         if ram::table().release(self.frame()) {
-            ram::free_frame(self.frame());
+            ram::free_frame(Frame::from_number(self.frame()));
         }
     }
 }

@@ -4,7 +4,8 @@
 //! largest range of RAM below 4 GiB (the boot tables map no more). Frames above that
 //! line are donated once the final tables map them.
 
-use core::mem::size_of;
+use core::mem::{align_of, size_of};
+use core::sync::atomic::AtomicU64;
 
 use arch::layout::{BOOT_DIRECT_MAP_BYTES, DIRECT_MAP};
 use base::{PAGE_BYTES, PAGE_SHIFT, PhysAddr};
@@ -120,9 +121,11 @@ impl Ranges {
 
 /// Takes over all usable RAM of the boot loader's map that is not reserved.
 ///
+/// With `shuffle`, single frames come in no order ([`ram::describe`]).
+///
 /// # Panics
 /// If there is not enough memory to describe the memory.
-pub(crate) fn init(memory: &MemoryMap) {
+pub(crate) fn init(memory: &MemoryMap, shuffle: bool) {
     let usable = memory
         .regions()
         .iter()
@@ -132,7 +135,7 @@ pub(crate) fn init(memory: &MemoryMap) {
     let taken = taken.as_slice();
     let ram = ranges.as_slice();
     let metadata = place_metadata(ram, taken).expect("no room to describe the memory");
-    describe(ram, metadata);
+    describe(ram, metadata, shuffle);
     let reserved = |pass: fn(&PhysRange) -> bool| {
         ram.iter()
             .filter(move |range| pass(range))
@@ -148,8 +151,13 @@ pub(crate) fn init(memory: &MemoryMap) {
 }
 
 fn metadata_bytes(ram: &[PhysRange]) -> u64 {
-    let frames: u64 = ram.iter().map(PhysRange::pages).sum();
-    (frames * size_of::<FrameInfo>() as u64).next_multiple_of(PAGE_BYTES as u64)
+    let bytes = |range: &PhysRange| {
+        let (first, frames) = (range.first_frame(), range.pages() as usize);
+        frames * size_of::<FrameInfo>()
+            + FrameTable::zero_words(first, frames) * size_of::<AtomicU64>()
+    };
+    let bytes: usize = ram.iter().map(bytes).sum();
+    bytes.next_multiple_of(PAGE_BYTES) as u64
 }
 
 /// The highest gap between taken ranges that the boot tables map and that is large enough.
@@ -173,32 +181,50 @@ fn place_metadata(ram: &[PhysRange], taken: &[PhysRange]) -> Option<PhysRange> {
     })
 }
 
+const _: () = assert!(align_of::<FrameInfo>() == align_of::<AtomicU64>());
+
 fn overlap(a: &PhysRange, b: &PhysRange) -> bool {
     a.start < b.end && b.start < a.end
 }
 
 /// Marks all frames as reserved, in the memory at `metadata`.
-fn describe(ram: &[PhysRange], metadata: PhysRange) {
+fn describe(ram: &[PhysRange], metadata: PhysRange, shuffle: bool) {
     let mut table = FrameTable::new();
-    let mut next = core::ptr::with_exposed_provenance_mut::<FrameInfo>(
-        (DIRECT_MAP + metadata.start.0) as usize,
-    );
+    let mut next =
+        core::ptr::with_exposed_provenance_mut::<u8>((DIRECT_MAP + metadata.start.0) as usize);
     for range in ram {
-        let count = range.pages() as usize;
-        for index in 0..count {
-            // SAFETY: `metadata` is RAM that nothing uses, has room for all frames, and
-            // the boot tables map it.
-            unsafe { next.add(index).write(FrameInfo::reserved()) };
-        }
-        // SAFETY: just initialised; never given back, so it lives for good.
-        let infos = unsafe { core::slice::from_raw_parts(next, count) };
-        next = next.wrapping_add(count);
+        let (first, frames) = (range.first_frame(), range.pages() as usize);
+        // SAFETY: `metadata` is RAM that nothing uses, has room for all of this, and the
+        // boot tables map it; it is never given back.
+        let (infos, zeros) = unsafe {
+            (
+                carve(&mut next, frames, FrameInfo::reserved),
+                carve(&mut next, FrameTable::zero_words(first, frames), || {
+                    AtomicU64::new(0)
+                }),
+            )
+        };
         assert!(
-            table.add(range.first_frame(), infos).is_ok(),
+            table.add(first, infos, zeros).is_ok(),
             "as many sections as ranges"
         );
     }
-    ram::describe(table);
+    ram::describe(table, shuffle);
+}
+
+/// A slice of `count` new values at `next`, which moves behind them.
+///
+/// # Safety
+/// There is room at `next`, aligned for `T`, that is mapped, unused and never given back.
+unsafe fn carve<T>(next: &mut *mut u8, count: usize, make: impl Fn() -> T) -> &'static [T] {
+    let first = next.cast::<T>();
+    for index in 0..count {
+        // SAFETY: the caller's promise.
+        unsafe { first.add(index).write(make()) };
+    }
+    *next = first.wrapping_add(count).cast();
+    // SAFETY: just initialised; lives for good by the caller's promise.
+    unsafe { core::slice::from_raw_parts(first, count) }
 }
 
 /// Donates what of `range` is neither taken nor metadata.

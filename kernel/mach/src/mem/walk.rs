@@ -4,7 +4,7 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use base::{PAGE_BYTES, VirtAddr};
-use frames::FrameNo;
+use frames::{Frame, FrameNo};
 
 use super::entry::{self, LARGE, PRESENT};
 use super::{direct, ram};
@@ -28,10 +28,7 @@ pub(super) unsafe fn table_at<'a>(frame: FrameNo) -> &'a Table {
 
 /// A new table with no entries.
 pub(super) fn new_table() -> Option<FrameNo> {
-    let frame = ram::alloc_user_frame()?;
-    // SAFETY: **Claim**: the frame is ours alone, **Direct** maps it.
-    unsafe { direct::frame_pointer(frame).write_bytes(0, PAGE_BYTES) };
-    Some(frame)
+    Some(ram::alloc_user_frame_zeroed()?.into_number())
 }
 
 /// Bytes that one entry of a table at `level` covers.
@@ -181,5 +178,5 @@ unsafe fn free_tables(frame: FrameNo, level: u32, entries: usize) {
             unsafe { free_tables(entry::frame(link), level - 1, ENTRIES) };
         }
     }
-    ram::free_frame(frame);
+    ram::free_frame(Frame::from_number(frame));
 }

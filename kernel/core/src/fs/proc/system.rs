@@ -12,6 +12,7 @@ use crate::{clock, sched};
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[
+    Entry::new("buddyinfo", super::frames::buddyinfo),
     Entry::new("cmdline", cmdline),
     Entry::new("cpuinfo", cpuinfo),
     Entry::new("devices", devices),
@@ -198,7 +199,7 @@ fn swaps(text: &mut String) -> Result {
 }
 
 fn vmstat(text: &mut String) -> Result {
-    writeln!(text, "nr_free_pages {}", mach::mem::stats().free)?;
+    super::frames::counters(text)?;
     let events = mach::mem::tlb_events();
     events
         .iter()
