@@ -36,7 +36,7 @@ impl Kernel for Linux {
     }
 
     fn interrupted(&self, regs: &mut UserRegs) {
-        sched::note_visit();
+        sched::note_interrupt();
         leave::before_user(&current(), regs, None);
     }
 }

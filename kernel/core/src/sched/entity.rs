@@ -15,7 +15,7 @@
 //! `Ready` only after its registers are saved; so no CPU resumes a thread that another
 //! still runs.
 
-use core::sync::atomic::{AtomicI8, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicI8, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
 use base::{CpuId, Duration, Instant};
 
@@ -107,8 +107,10 @@ impl Entity {
         State::from_bits(self.state.load(Ordering::Acquire))
     }
 
+    /// An exchange, so that what the thread reads afterwards is not older than the change:
+    /// wake-ups that it ignored up to then were for something that it now sees.
     pub(super) fn set_state(&self, state: State) {
-        self.state.store(state as u8, Ordering::Release);
+        self.state.swap(state as u8, Ordering::SeqCst);
     }
 
     fn change(&self, from: State, to: State) -> bool {
@@ -141,6 +143,9 @@ impl Entity {
 
     /// Takes note of a wake-up: true if the caller must put it on a run queue.
     pub(super) fn on_wake(&self) -> bool {
+        // What the thread is woken for must be visible before its state is read: if it
+        // has another wake-up to come, this one is ignored.
+        fence(Ordering::SeqCst);
         loop {
             let (to, enqueue) = match self.state() {
                 State::Running => (State::Notified, false),

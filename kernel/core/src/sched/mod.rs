@@ -28,7 +28,8 @@ pub use entity::Entity;
 pub use softirq::{Softirq, Work, raise, register_softirq, run_softirqs};
 pub use switch::{exit, finish_switch, park_until, run, start_cpu, yield_now};
 pub use timer::SLICE;
-pub use visit::{note_visit, visit_all_cpus};
+use visit::note_visit;
+pub use visit::visit_all_cpus;
 
 use alloc::sync::Arc;
 
@@ -48,6 +49,12 @@ pub fn interrupt(thread: &Arc<Thread>) {
     if thread.sched.is_on_cpu() && cpu != mach::cpu::id() {
         mach::cpu::kick(cpu);
     }
+}
+
+/// Called after an interrupt that came in user mode: it may have been a kick.
+pub fn note_interrupt() {
+    note_visit();
+    placement::note_arrivals();
 }
 
 /// Puts a new thread on a run queue for the first time.

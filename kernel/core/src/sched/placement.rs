@@ -41,6 +41,20 @@ pub(super) fn enqueue(thread: Arc<Thread>) {
     }
 }
 
+/// Another CPU may have put a thread on this one's queue while a program ran here: the
+/// program makes way at once, or when its slice ends. A CPU that went idle meanwhile is
+/// told, so that it steals.
+pub(super) fn note_arrivals() {
+    let me = mach::cpu::id();
+    let first = QUEUES[me.index()].lock().first_vruntime_ns();
+    let Some(vruntime_ns) = first else { return };
+    preempt_current_if_behind(vruntime_ns);
+    let idle = IDLE.load(Ordering::SeqCst) & !(1 << me.0);
+    if idle != 0 {
+        mach::cpu::kick(CpuId(idle.trailing_zeros()));
+    }
+}
+
 fn preempt_current_if_behind(vruntime_ns: u64) {
     let me = current();
     if vruntime_ns + PREEMPT_LEAD_NS < me.sched.vruntime_ns() {

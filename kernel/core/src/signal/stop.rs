@@ -47,11 +47,12 @@ pub(super) fn release(process: &Process) -> bool {
 pub fn wait_while_stopped(thread: &Thread) {
     let signals = &thread.process.signals;
     let waited = signals.continued.wait(Wait::UNINTERRUPTIBLE, || {
+        // Before the look: a stop that comes after it sets the flag again.
+        thread.clear_flags(Flags::STOP);
         let runs = signals.stopped_by.lock().is_none();
         (runs || thread.flags().contains(Flags::EXIT)).then_some(())
     });
     debug_assert!(waited.is_ok(), "an uninterruptible wait has no deadline");
-    thread.clear_flags(Flags::STOP);
 }
 
 /// Whether a stop has no effect: nobody could continue process 1, nor, after a stop from

@@ -5,6 +5,10 @@
 //! that comes before the park is remembered (`sched`), none is lost. Wake-ups may be
 //! spurious; [`WaitQueue::wait`] checks again.
 //!
+//! A waker that finds the queue empty does not lock it. So the condition must be
+//! changed under a lock that the check takes too, or by a sequentially consistent store:
+//! a weaker one may become visible only after the look at the queue.
+//!
 //! Lock order: the queue's lock is innermost but for the run queues.
 
 use alloc::collections::VecDeque;

@@ -15,7 +15,8 @@ pub struct Latch {
 impl Latch {
     /// Opens it: all waiters go on.
     pub fn open(&self) {
-        self.open.store(true, Ordering::Release);
+        // Before the look at the queue, which a waiter enters before it looks at this.
+        self.open.store(true, Ordering::SeqCst);
         self.waiters.wake_all();
     }
 

@@ -245,7 +245,8 @@ impl Process {
 
     /// Its status is there for the parent.
     pub(super) fn note_end(&self) {
-        self.has_ended.store(true, Ordering::Release);
+        // Before the look at who listens: a listener enters first, then looks at this.
+        self.has_ended.store(true, Ordering::SeqCst);
         self.ended.notify(Events::READABLE);
     }
 

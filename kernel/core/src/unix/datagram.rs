@@ -45,6 +45,8 @@ pub struct DatagramSocket {
     senders: Spin<Vec<Weak<DatagramSocket>>>,
     is_receiving_over: AtomicBool,
     is_sending_over: AtomicBool,
+    /// Its last descriptor is gone; senders that wait keep it alive.
+    is_closed: AtomicBool,
     /// Of a pair: who made it.
     maker: PeerCredentials,
     me: Weak<DatagramSocket>,
@@ -63,6 +65,7 @@ impl DatagramSocket {
             senders: Spin::new(Vec::new()),
             is_receiving_over: AtomicBool::new(false),
             is_sending_over: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
             maker: caller(),
             me: me.clone(),
             _held: Held::one(),
@@ -136,6 +139,9 @@ impl DatagramSocket {
         let size = from.remaining();
         let mut envelope = Some(envelope);
         loop {
+            if target.is_closed.load(Ordering::SeqCst) {
+                return Err(Error::ConnectionRefused);
+            }
             if target.is_receiving_over.load(Ordering::SeqCst) {
                 return Err(Error::BrokenPipe);
             }
@@ -153,7 +159,8 @@ impl DatagramSocket {
                 .send_wait(flags.blocking())
                 .ok_or(Error::WouldBlock)?;
             let changed = || {
-                let is_over = target.is_receiving_over.load(Ordering::SeqCst);
+                let is_over = target.is_receiving_over.load(Ordering::SeqCst)
+                    || target.is_closed.load(Ordering::SeqCst);
                 (is_over || target.has_room_for(size)).then_some(())
             };
             target
@@ -210,6 +217,11 @@ impl File for DatagramSocket {
 
     fn pollee(&self) -> Option<&Pollee> {
         Some(&self.pollee)
+    }
+
+    fn close(&self, _open: &OpenFile) {
+        self.is_closed.store(true, Ordering::SeqCst);
+        self.tell_senders();
     }
 
     fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {

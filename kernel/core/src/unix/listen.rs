@@ -81,9 +81,13 @@ impl Listener {
             true => Err(Error::IsConnected),
             false => client.connect_to(socket, self),
         };
-        self.take_place(server)?;
-        socket.pollee.notify(Events::READABLE);
-        Ok(())
+        let taken = self.take_place(server);
+        match taken {
+            Ok(()) => socket.pollee.notify(Events::READABLE),
+            // The place is free for another one that waits.
+            Err(_) => socket.pollee.queue.wake_all(),
+        }
+        taken
     }
 
     fn reserve(&self) -> Result<bool> {
