@@ -218,7 +218,7 @@ static atomic_int turn;
 static void *reuse(void *number) {
     int me = *(int *)number;
     pin(me);
-    for (int round = 0; round < 2000; round++) {
+    for (int round = 0; round < 500; round++) {
         while (atomic_load(&turn) % 2 != me) {
             if (round % 3 == 0) sched_yield();
             if (round % 64 == 0) usleep(100);

@@ -1,10 +1,15 @@
 //! Resolving page faults.
+//!
+//! The usual fault holds the space's lock and the table's, each once: it finds the area
+//! (mostly the one of the fault before), walks to the last-level table, and fills the
+//! entry and often neighbours. Only a page that an object has to fetch takes a second turn.
 
 use base::{PAGE_BYTES, VirtAddr};
 use core::sync::atomic::Ordering::Relaxed;
-use mach::mem::{Gather, MapError, Mapping, Page, PageTable, Prot};
-use vma::Area;
+use mach::mem::{Leaf, Mapping, Page, PageTable};
+use vma::{Area, Backing};
 
+use super::run::Run;
 use super::space::{State, prot};
 use super::{AddressSpace, Object, Rights, Sharing};
 use crate::task::{Resource, current};
@@ -34,14 +39,13 @@ pub enum FaultError {
 }
 
 /// A page of an object.
-#[derive(PartialEq)]
 struct Wanted {
     object: Object,
     index: u64,
     sharing: Sharing,
 }
 
-type Result<T> = core::result::Result<T, FaultError>;
+pub(super) type Result<T> = core::result::Result<T, FaultError>;
 
 /// Pages that a fault on a file maps at most, those that are ready: 64 KiB, aligned.
 const AROUND_PAGES: u64 = 16;
@@ -90,30 +94,141 @@ impl AddressSpace {
         if state.areas.find(at).is_none() {
             grow_stack(&mut state, at)?;
         }
-        let area = state.areas.find(at).ok_or(FaultError::NotMapped)?;
+        let State { areas, run, .. } = &mut *state;
+        let area = areas.find(at).ok_or(FaultError::NotMapped)?;
         if !permits(area.access, access) {
             return Err(FaultError::Forbidden);
         }
-        if let Some(mapping) = table.query(at) {
-            return upgrade(table, area, at, access, mapping).map(|()| Step::Done);
-        }
-        let Some(wanted) = wanted(area, at) else {
-            let page = Page::zeroed().ok_or(FaultError::OutOfMemory)?;
-            return map(table, at, page, prot(area.access)).map(|()| Step::Done);
+        let fault = Fault {
+            area,
+            at,
+            access,
+            fetched,
         };
-        let sharing = wanted.sharing;
+        let tried = table.with_leaf(at, |leaf| fault.resolve(leaf, run));
+        tried.unwrap_or(Err(FaultError::OutOfMemory))
+    }
+}
+
+/// A fault that the area permits.
+struct Fault<'a> {
+    area: &'a Area<Object>,
+    at: VirtAddr,
+    access: Access,
+    fetched: Option<&'a (Wanted, Page)>,
+}
+
+impl Fault<'_> {
+    #[inline]
+    fn resolve(&self, leaf: &Leaf<'_>, run: &mut Run) -> Result<Step> {
+        if let Some(mapping) = leaf.mapping(self.at) {
+            return self.upgrade(leaf, mapping).map(|()| Step::Done);
+        }
+        match &self.area.backing {
+            Some(backing) => self.show(leaf, backing),
+            None => run
+                .fill(leaf, self.area, self.at, self.access)
+                .map(|()| Step::Done),
+        }
+    }
+
+    /// A page is there: allow what may be allowed, or copy it. It may also be that another
+    /// CPU was faster, and this one only has to look again.
+    fn upgrade(&self, leaf: &Leaf<'_>, mapping: Mapping) -> Result<()> {
+        let (area, at) = (self.area, self.at);
+        let rights = prot(area.access);
+        let may_store = mapping.writable || self.access == Access::Write;
+        if area.traits.shared && may_store && !mapping.writable {
+            self.mark_dirty();
+        }
+        let is_copied = !area.traits.shared && (mapping.shared || mapping.zeros);
+        if !is_copied || !may_store {
+            let rights = if may_store {
+                rights
+            } else {
+                rights.without_write()
+            };
+            leaf.grant(at, rights);
+            return Ok(());
+        }
+        let page = if mapping.zeros {
+            Page::zeroed()
+        } else {
+            leaf.copy(at)
+        };
+        leaf.replace(at, page.ok_or(FaultError::OutOfMemory)?, rights);
+        Ok(())
+    }
+
+    /// Maps the page of an object where nothing is mapped.
+    fn show(&self, leaf: &Leaf<'_>, backing: &Backing<Object>) -> Result<Step> {
+        let index = (backing.offset + (self.at - self.area.start)) / PAGE;
+        let sharing = if self.area.traits.shared {
+            Sharing::Shared
+        } else {
+            Sharing::Private
+        };
+        let fetched = self.fetched.filter(|(wanted, _)| {
+            (wanted.index, wanted.sharing) == (index, sharing) && wanted.object == backing.object
+        });
         let at_hand = match fetched {
-            Some((before, page)) if *before == wanted => Some(page.clone()),
-            _ => wanted.object.memory.ready_page(wanted.index, sharing),
+            Some((_, page)) => Some(page.clone()),
+            None => backing.object.memory.ready_page(index, sharing),
         };
         let Some(page) = at_hand else {
-            return Ok(Step::Fetch(wanted));
+            return Ok(Step::Fetch(Wanted {
+                object: backing.object.clone(),
+                index,
+                sharing,
+            }));
         };
-        map_object_page(table, area, at, page, access)?;
-        if access != Access::Write {
-            map_around(table, area, at, sharing);
+        self.map_object_page(leaf, page)?;
+        if self.access != Access::Write {
+            self.map_around(leaf, backing, sharing);
         }
         Ok(Step::Done)
+    }
+
+    fn map_object_page(&self, leaf: &Leaf<'_>, page: Page) -> Result<()> {
+        let rights = prot(self.area.access);
+        let (page, rights) = match (self.access, self.area.traits.shared) {
+            (Access::Write, true) => {
+                self.mark_dirty();
+                (page, rights)
+            }
+            (Access::Write, false) => {
+                let copy = Page::copy_of(&page).ok_or(FaultError::OutOfMemory)?;
+                (copy, rights)
+            }
+            _ => (page, rights.without_write()),
+        };
+        // The lock is held since the place was seen empty.
+        drop(leaf.map(self.at, page, rights));
+        Ok(())
+    }
+
+    fn mark_dirty(&self) {
+        if let (Some(backing), Some(offset)) = (&self.area.backing, self.area.offset_of(self.at)) {
+            backing.object.memory.mark_dirty(offset / PAGE);
+        }
+    }
+
+    /// Maps those neighbours that are ready and not mapped, to save their faults.
+    fn map_around(&self, leaf: &Leaf<'_>, backing: &Backing<Object>, sharing: Sharing) {
+        let block = AROUND_PAGES * PAGE;
+        let first = VirtAddr(self.at.0 / block * block).max(self.area.start);
+        let end = VirtAddr(self.at.0 / block * block + block).min(self.area.end);
+        let rights = prot(self.area.access).without_write();
+        let index_of = |at: VirtAddr| (backing.offset + (at - self.area.start)) / PAGE;
+        let from = index_of(first);
+        let pages = from..from + (end - first) / PAGE;
+        let memory = &backing.object.memory;
+        memory.ready_pages(pages, sharing, &mut |index, page| {
+            let at = first + (index - from) * PAGE;
+            if leaf.is_empty(at) {
+                drop(leaf.map(at, page.clone(), rights));
+            }
+        });
     }
 }
 
@@ -147,110 +262,4 @@ fn grow_stack(state: &mut State, at: VirtAddr) -> Result<()> {
     }
     state.areas.grow_down(start, at);
     Ok(())
-}
-
-/// The page of its object that an area shows at `at`; `None` for anonymous memory.
-fn wanted(area: &Area<Object>, at: VirtAddr) -> Option<Wanted> {
-    let object = area.backing.as_ref()?.object.clone();
-    let index = area.offset_of(at)? / PAGE;
-    let sharing = if area.traits.shared {
-        Sharing::Shared
-    } else {
-        Sharing::Private
-    };
-    Some(Wanted {
-        object,
-        index,
-        sharing,
-    })
-}
-
-/// A page is there: allow what may be allowed, or copy it. It may also be that another
-/// CPU was faster, and this one only has to look again.
-fn upgrade(
-    table: &PageTable,
-    area: &Area<Object>,
-    at: VirtAddr,
-    access: Access,
-    mapping: Mapping,
-) -> Result<()> {
-    let rights = prot(area.access);
-    let may_store = mapping.writable || access == Access::Write;
-    if area.traits.shared && may_store && !mapping.writable {
-        mark_dirty(area, at);
-    }
-    if area.traits.shared || !mapping.shared || !may_store {
-        let rights = if may_store {
-            rights
-        } else {
-            rights.without_write()
-        };
-        table.grant(at, rights);
-        return Ok(());
-    }
-    let page = table.page(at).ok_or(FaultError::NotMapped)?;
-    let copy = Page::copy_of(&page).ok_or(FaultError::OutOfMemory)?;
-    let mut gather = Gather::new(table);
-    table
-        .replace(at, copy, rights, &mut gather)
-        .map_err(out_of_memory)
-}
-
-fn out_of_memory(_: MapError) -> FaultError {
-    FaultError::OutOfMemory
-}
-
-fn map(table: &PageTable, at: VirtAddr, page: Page, rights: Prot) -> Result<()> {
-    table.map(at, page, rights).map_err(out_of_memory)
-}
-
-fn mark_dirty(area: &Area<Object>, at: VirtAddr) {
-    if let (Some(backing), Some(offset)) = (&area.backing, area.offset_of(at)) {
-        backing.object.memory.mark_dirty(offset / PAGE);
-    }
-}
-
-/// Maps a page of an object where nothing is mapped.
-fn map_object_page(
-    table: &PageTable,
-    area: &Area<Object>,
-    at: VirtAddr,
-    page: Page,
-    access: Access,
-) -> Result<()> {
-    let rights = prot(area.access);
-    match (access, area.traits.shared) {
-        (Access::Write, true) => {
-            mark_dirty(area, at);
-            map(table, at, page, rights)
-        }
-        (Access::Write, false) => {
-            let copy = Page::copy_of(&page).ok_or(FaultError::OutOfMemory)?;
-            map(table, at, copy, rights)
-        }
-        _ => map(table, at, page, rights.without_write()),
-    }
-}
-
-/// Maps those neighbours of `at` that are ready, to save their faults.
-fn map_around(table: &PageTable, area: &Area<Object>, at: VirtAddr, sharing: Sharing) {
-    let Some(backing) = &area.backing else { return };
-    let block = AROUND_PAGES * PAGE;
-    let first = VirtAddr(at.0 / block * block).max(area.start);
-    let end = VirtAddr(at.0 / block * block + block).min(area.end);
-    let rights = prot(area.access).without_write();
-    for page_at in (first.0..end.0)
-        .step_by(PAGE_BYTES)
-        .map(VirtAddr)
-        .filter(|&page| page != at)
-    {
-        let index = (backing.offset + (page_at - area.start)) / PAGE;
-        let Some(page) = backing.object.memory.ready_page(index, sharing) else {
-            continue;
-        };
-        match table.map(page_at, page, rights) {
-            Ok(()) | Err(MapError::Occupied(_)) => {}
-            Err(_) => return,
-        }
-    }
 }

@@ -26,6 +26,7 @@ mod object;
 mod remap;
 mod remote;
 mod report;
+mod run;
 mod shared;
 mod space;
 

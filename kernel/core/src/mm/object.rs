@@ -32,6 +32,16 @@ pub trait MemoryObject: Send + Sync {
         None
     }
 
+    /// Calls `give` with those of `pages` that are ready, as [`MemoryObject::ready_page`]
+    /// has them. `give` takes no lock.
+    fn ready_pages(&self, pages: Range<u64>, sharing: Sharing, give: &mut dyn FnMut(u64, &Page)) {
+        for index in pages {
+            if let Some(page) = self.ready_page(index, sharing) {
+                give(index, &page);
+            }
+        }
+    }
+
     /// Its size in bytes.
     fn size(&self) -> u64;
 

@@ -78,6 +78,9 @@ impl AddressSpace {
             return usage;
         };
         table.for_each(range.start, range.end, &mut |_, _, mapping| {
+            if mapping.zeros {
+                return;
+            }
             usage.resident += 1;
             usage.referenced += u64::from(mapping.accessed);
             let count = match (mapping.shared, mapping.dirty) {

@@ -9,6 +9,7 @@ use mach::mem::{PageTable, Prot};
 use mach::sync::{Lazy, Spin, SpinGuard};
 use vma::{AreaMap, TooManyAreas};
 
+use super::run::Run;
 use super::{Layout, Object, Rights};
 use crate::error::{Error, Result};
 
@@ -18,6 +19,8 @@ pub(super) struct State {
     /// The program's heap: `[start, end)`, the end at any byte.
     pub heap: Range<VirtAddr>,
     pub layout: Layout,
+    /// The last faults on anonymous memory.
+    pub run: Run,
 }
 
 /// The memory of one process.
@@ -42,6 +45,7 @@ impl AddressSpace {
             areas: AreaMap::new(),
             heap: zero..zero,
             layout,
+            run: Run::default(),
         };
         Self {
             table,
@@ -130,6 +134,16 @@ impl AddressSpace {
         }
         let backing = area.backing.as_ref();
         Ok(backing.map(|b| (b.object.identity(), b.offset + (address - area.start))))
+    }
+}
+
+impl Drop for AddressSpace {
+    /// Gives the pages back area by area: the table alone would have to search for them.
+    fn drop(&mut self) {
+        if let Some(table) = &mut self.table {
+            let areas = self.state.get_mut().areas.iter();
+            table.clear(areas.map(|area| area.start..area.end));
+        }
     }
 }
 

@@ -14,6 +14,8 @@ pub(super) const LARGE: u64 = 1 << 7;
 pub(super) const GLOBAL: u64 = 1 << 8;
 /// Not present for the processor (no access is allowed), yet the entry owns its page.
 pub(super) const HELD: u64 = 1 << 9;
+/// Shows the page of zeros, which the entry does not own; never with [`WRITE`].
+pub(super) const ZEROS: u64 = 1 << 10;
 pub(super) const NO_EXECUTE: u64 = 1 << 63;
 const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
 
@@ -82,6 +84,8 @@ pub struct Mapping {
     pub accessed: bool,
     /// Somebody else owns the same frame.
     pub shared: bool,
+    /// It is the page of zeros, which takes no memory.
+    pub zeros: bool,
 }
 
 /// The entry that links to `frame`.
@@ -99,5 +103,5 @@ pub(super) const fn frame(entry: u64) -> FrameNo {
 /// Whether a user entry owns a page (**Leaf**).
 #[inline(always)]
 pub(super) const fn owns_page(entry: u64) -> bool {
-    entry & (PRESENT | HELD) != 0
+    entry & (PRESENT | HELD) != 0 && entry & ZEROS == 0
 }

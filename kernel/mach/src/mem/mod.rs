@@ -17,7 +17,8 @@
 //!   stacks and DMA memory are exclusive to their owner.
 //! - **Tables**: a frame that a page table links to is a table of that page table alone
 //!   and lives until the page table is dropped.
-//! - **Leaf**: an entry with `PRESENT` or `HELD` in a user table owns one count of its frame.
+//! - **Leaf**: an entry with `PRESENT` or `HELD` in a user table owns one count of its frame,
+//!   unless it has `ZEROS`: then it shows the page of zeros, read-only.
 //! - **Late**: a frame that a CPU may still translate to is not given back.
 //! - **Shared half**: the top-level entries of the kernel's half are made in [`init`] and
 //!   are equal in all page tables.
@@ -30,9 +31,11 @@ mod device;
 mod direct;
 mod dma;
 mod entry;
+mod fork;
 mod gather;
 mod heap;
 mod kernel_map;
+mod leaf;
 mod own;
 mod page;
 mod ram;
@@ -43,18 +46,20 @@ mod table;
 mod tlb;
 mod user;
 mod walk;
+mod zeros;
 
 pub use device::map_device;
 pub use dma::DmaMemory;
 pub use entry::{Mapping, Prot};
 pub use gather::Gather;
 pub use heap::heap_bytes;
+pub use leaf::Leaf;
 pub use page::Page;
 pub(crate) use ram::idle;
 pub use ram::{MemoryStats, cache_stats, is_short, stats, zones};
 pub(crate) use setup::init;
 pub use stack::{KernelStack, STACK_BYTES};
-pub use table::{MapError, PageTable};
+pub use table::PageTable;
 pub(crate) use tlb::{enable_tags, rest, wake};
 pub use tlb::{enter_kernel_table, tlb_events};
 pub use user::{

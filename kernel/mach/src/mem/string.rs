@@ -1,10 +1,61 @@
 //! `memcpy` and its kin, which the compiler calls by name.
 //!
 //! Plain loops over 64 bytes: string instructions (`rep movs`) have a start-up cost on
-//! real processors and are slow to emulate, and the kernel has no vector registers. Written
-//! in assembler since the compiler would turn a loop that copies into a call of `memcpy`.
+//! real processors and are slow to emulate. From [`LARGE`] bytes on (pages, mostly) the
+//! loops borrow SSE registers, which every x86-64 processor has: the kernel itself uses none,
+//! so they hold a program's values and are put back at the end. Written in assembler
+//! since the compiler would turn a loop that copies into a call of `memcpy`.
 
 use core::arch::naked_asm;
+
+/// Bytes from which on borrowing vector registers pays.
+const LARGE: usize = 512;
+
+/// Copies 64 bytes from `rsi` to `rdi` through four vector registers, at an offset.
+macro_rules! move_64_wide {
+    ($at:literal) => {
+        concat!(
+            "movups xmm0, [rsi + 0x",
+            $at,
+            "0]; movups xmm1, [rsi + 0x",
+            $at,
+            "0 + 16];",
+            "movups xmm2, [rsi + 0x",
+            $at,
+            "0 + 32]; movups xmm3, [rsi + 0x",
+            $at,
+            "0 + 48];",
+            "movups [rdi + 0x",
+            $at,
+            "0], xmm0; movups [rdi + 0x",
+            $at,
+            "0 + 16], xmm1;",
+            "movups [rdi + 0x",
+            $at,
+            "0 + 32], xmm2; movups [rdi + 0x",
+            $at,
+            "0 + 48], xmm3",
+        )
+    };
+}
+
+/// Stores `xmm0` four times at `rdi` and an offset.
+macro_rules! fill_64_wide {
+    ($at:literal) => {
+        concat!(
+            "movups [rdi + 0x",
+            $at,
+            "0], xmm0; movups [rdi + 0x",
+            $at,
+            "0 + 16], xmm0;",
+            "movups [rdi + 0x",
+            $at,
+            "0 + 32], xmm0; movups [rdi + 0x",
+            $at,
+            "0 + 48], xmm0",
+        )
+    };
+}
 
 /// Copies 64 bytes from `rsi` to `rdi` through `rcx` and `r8` to `r10`.
 macro_rules! move_64 {
@@ -37,6 +88,30 @@ macro_rules! move_64 {
 pub unsafe extern "sysv64" fn memcpy(to: *mut u8, from: *const u8, count: usize) -> *mut u8 {
     naked_asm!(
         "mov rax, rdi",
+        "cmp rdx, {large}",
+        "jb 9f",
+        "sub rsp, 64",
+        "movups [rsp], xmm0",
+        "movups [rsp + 16], xmm1",
+        "movups [rsp + 32], xmm2",
+        "movups [rsp + 48], xmm3",
+        "sub rdx, 256",
+        "8:",
+        move_64_wide!("0"),
+        move_64_wide!("4"),
+        move_64_wide!("8"),
+        move_64_wide!("c"),
+        "add rsi, 256",
+        "add rdi, 256",
+        "sub rdx, 256",
+        "jae 8b",
+        "add rdx, 256",
+        "movups xmm0, [rsp]",
+        "movups xmm1, [rsp + 16]",
+        "movups xmm2, [rsp + 32]",
+        "movups xmm3, [rsp + 48]",
+        "add rsp, 64",
+        "9:",
         "sub rdx, 64",
         "jb 3f",
         "2:",
@@ -64,6 +139,7 @@ pub unsafe extern "sysv64" fn memcpy(to: *mut u8, from: *const u8, count: usize)
         "dec edx",
         "jnz 6b",
         "7: ret",
+        large = const LARGE,
     )
 }
 
@@ -110,6 +186,25 @@ pub unsafe extern "sysv64" fn memset(to: *mut u8, byte: i32, count: usize) -> *m
         "movzx esi, sil",
         "mov rcx, 0x0101010101010101",
         "imul rsi, rcx",
+        "cmp rdx, {large}",
+        "jb 9f",
+        "sub rsp, 16",
+        "movups [rsp], xmm0",
+        "movq xmm0, rsi",
+        "punpcklqdq xmm0, xmm0",
+        "sub rdx, 256",
+        "8:",
+        fill_64_wide!("0"),
+        fill_64_wide!("4"),
+        fill_64_wide!("8"),
+        fill_64_wide!("c"),
+        "add rdi, 256",
+        "sub rdx, 256",
+        "jae 8b",
+        "add rdx, 256",
+        "movups xmm0, [rsp]",
+        "add rsp, 16",
+        "9:",
         "sub rdx, 64",
         "jb 3f",
         "2: mov [rdi], rsi",
@@ -138,6 +233,7 @@ pub unsafe extern "sysv64" fn memset(to: *mut u8, byte: i32, count: usize) -> *m
         "dec edx",
         "jnz 6b",
         "7: ret",
+        large = const LARGE,
     )
 }
 

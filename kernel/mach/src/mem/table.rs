@@ -1,25 +1,15 @@
 //! A program's page table.
 
+use core::ops::Range;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use base::{PAGE_BYTES, VirtAddr};
 
-use super::entry::{self, ACCESSED, DIRTY, HELD, Mapping, PRESENT, Prot, USER, WRITE};
+use super::entry::{self, ACCESSED, DIRTY, HELD, Mapping, PRESENT, Prot, WRITE, ZEROS};
 use super::user::USER_END;
 use super::walk::{self, Tree};
-use super::{Gather, Page, kernel_map, ram, tlb};
+use super::{Gather, Leaf, Page, kernel_map, ram, tlb};
 use crate::sync::Spin;
-
-/// Why a page was not mapped; it comes back.
-#[derive(Debug)]
-pub enum MapError {
-    /// Memory for a table is short.
-    NoMemory(Page),
-    /// A page is mapped there already.
-    Occupied(Page),
-    /// The address is not a page of the user half.
-    OutOfRange(Page),
-}
 
 /// The pages of one address space, as the processor sees them.
 ///
@@ -27,9 +17,9 @@ pub enum MapError {
 /// time; what a range means while two callers change it is for them to agree on.
 #[derive(Debug)]
 pub struct PageTable {
-    tree: Spin<Tree>,
+    pub(super) tree: Spin<Tree>,
     pub(super) id: tlb::SpaceId,
-    resident: AtomicUsize,
+    pub(super) resident: AtomicUsize,
 }
 
 impl PageTable {
@@ -59,46 +49,17 @@ impl PageTable {
         self.resident.load(Relaxed)
     }
 
-    /// Maps `page` at an empty place. No other CPU needs to be told.
-    pub fn map(&self, at: VirtAddr, page: Page, prot: Prot) -> Result<(), MapError> {
-        if !is_user_page(at) {
-            return Err(MapError::OutOfRange(page));
+    /// Calls `work` with the entries around `at`, making the tables on the way; `None`
+    /// when memory for them is short or `at` is no user address.
+    #[inline]
+    pub fn with_leaf<R>(&self, at: VirtAddr, work: impl FnOnce(&Leaf<'_>) -> R) -> Option<R> {
+        if at >= USER_END {
+            return None;
         }
         let mut tree = self.tree.lock();
-        let Some(slot) = tree.find_or_make(at, 0, USER | WRITE) else {
-            return Err(MapError::NoMemory(page));
-        };
-        if slot.load(Relaxed) != 0 {
-            return Err(MapError::Occupied(page));
-        }
-        slot.store(entry::link(page.into_frame(), prot.bits()), Relaxed);
-        self.resident.fetch_add(1, Relaxed);
-        Ok(())
-    }
-
-    /// Puts `page` in place of the page at `at`, which goes to `gather`.
-    pub fn replace(
-        &self,
-        at: VirtAddr,
-        page: Page,
-        prot: Prot,
-        gather: &mut Gather,
-    ) -> Result<(), MapError> {
-        let old = self.take(at);
-        if let Some(old) = old {
-            gather.push(at, old);
-            // Before anybody can see the new page: two CPUs must not see different ones.
-            gather.flush();
-        }
-        self.map(at, page, prot)
-    }
-
-    fn take(&self, at: VirtAddr) -> Option<Page> {
-        let tree = self.tree.lock();
-        let old = tree.find(at, 0)?.swap(0, Relaxed);
-        let owned = entry::owns_page(old);
-        self.resident.fetch_sub(usize::from(owned), Relaxed);
-        owned.then(|| Page::from_frame(entry::frame(old)))
+        let slots = tree.leaf_table(at)?;
+        let first = VirtAddr(at.0 & !(walk::span(1) - 1));
+        Some(work(&Leaf::new(self, &self.resident, slots, first)))
     }
 
     /// Clears all entries of the range; the pages go to `gather`.
@@ -110,6 +71,8 @@ impl PageTable {
             if entry::owns_page(old) {
                 gather.push(at, Page::from_frame(entry::frame(old)));
                 gone += 1;
+            } else {
+                gather.note(at);
             }
         });
         self.resident.fetch_sub(gone, Relaxed);
@@ -128,7 +91,7 @@ impl PageTable {
         let tree = self.tree.lock();
         tree.for_each(from, clip(to), &mut |at, slot| {
             let old = slot.load(Relaxed);
-            let cow = keep_shared && is_shared(old);
+            let cow = old & ZEROS != 0 || keep_shared && is_shared(old);
             let prot = if cow { prot.without_write() } else { prot };
             set_bits(slot, old, prot.bits());
             if loses_rights(old, prot.bits()) {
@@ -137,36 +100,10 @@ impl PageTable {
         });
     }
 
-    /// Gives the page at `at` these permissions if it is mapped; only this CPU is told
-    /// (others fault once more at most, so use it to add rights). Returns whether a page
-    /// is there.
-    pub fn grant(&self, at: VirtAddr, prot: Prot) -> bool {
-        let tree = self.tree.lock();
-        let Some(slot) = tree.find(at, 0) else {
-            return false;
-        };
-        let old = slot.load(Relaxed);
-        if !entry::owns_page(old) {
-            return false;
-        }
-        set_bits(slot, old, prot.bits());
-        arch::instr::invlpg(at.0);
-        true
-    }
-
     /// The page at `at`, shared with the caller.
     pub fn page(&self, at: VirtAddr) -> Option<Page> {
-        self.with_leaf(at, |_, page| page.clone())
-    }
-
-    /// What is mapped at `at`.
-    pub fn query(&self, at: VirtAddr) -> Option<Mapping> {
-        self.with_leaf(at, describe)
-    }
-
-    fn with_leaf<R>(&self, at: VirtAddr, look: impl FnOnce(u64, &Page) -> R) -> Option<R> {
         let tree = self.tree.lock();
-        look_at(tree.find(at, 0)?.load(Relaxed), look)
+        look_at(tree.find(at, 0)?.load(Relaxed), |_, page| page.clone())
     }
 
     /// Visits the mapped pages of a range in order.
@@ -184,40 +121,24 @@ impl PageTable {
         });
     }
 
-    /// Maps the range's pages in `child`, too. With `copy_on_write` both lose
-    /// the right to store. Returns false if memory is short; the child then has a part.
-    pub fn share_with(
-        &self,
-        child: &PageTable,
-        from: VirtAddr,
-        to: VirtAddr,
-        copy_on_write: bool,
-        gather: &mut Gather,
-    ) -> bool {
-        let tree = self.tree.lock();
-        let mut below = child.tree.lock();
-        let (mut complete, mut shared) = (true, 0);
-        tree.for_each_leaf_table(from, clip(to), &mut |start, slots| {
-            let Some(targets) = below.leaf_slots(start, USER | WRITE) else {
-                complete = false;
+    /// Gives back the pages of ascending ranges, at once: no CPU uses the table any more,
+    /// or it leaves it now. Cheaper than to drop the table with its pages, which looks for
+    /// them everywhere.
+    pub fn clear(&mut self, ranges: impl Iterator<Item = Range<VirtAddr>>) {
+        tlb::evict(&self.id);
+        let (tree, resident) = (self.tree.get_mut(), self.resident.get_mut());
+        for range in ranges {
+            if *resident == 0 {
                 return;
-            };
-            for (index, (slot, target)) in slots.iter().zip(targets).enumerate() {
-                let entry = slot.load(Relaxed);
-                if !entry::owns_page(entry) {
-                    continue;
-                }
-                if copy_on_write && entry & WRITE != 0 {
-                    slot.fetch_and(!WRITE, Relaxed);
-                    gather.note(start + (index * PAGE_BYTES) as u64);
-                }
-                let adopted = adopt(target, entry, copy_on_write);
-                complete &= adopted;
-                shared += usize::from(adopted);
             }
-        });
-        child.resident.fetch_add(shared, Relaxed);
-        complete
+            tree.for_each(range.start, clip(range.end), &mut |_, slot| {
+                let entry = slot.swap(0, Relaxed);
+                if entry::owns_page(entry) {
+                    drop(Page::from_frame(entry::frame(entry)));
+                    *resident -= 1;
+                }
+            });
+        }
     }
 
     /// Moves the pages of `[from, from + bytes)` to `to`, where nothing is mapped.
@@ -228,11 +149,11 @@ impl PageTable {
             let Some(old) = tree.find(from + offset, 0).map(|slot| slot.load(Relaxed)) else {
                 return true;
             };
-            if !entry::owns_page(old) {
+            if old == 0 {
                 return true;
             }
             let target = to + offset;
-            if !is_user_page(target) || tree.find_or_make(target, 0, USER | WRITE).is_none() {
+            if !is_user_page(target) || tree.leaf_table(target).is_none() {
                 return false;
             }
             let taken = tree
@@ -249,16 +170,9 @@ impl PageTable {
 
 impl Drop for PageTable {
     fn drop(&mut self) {
-        tlb::evict(&self.id);
-        let mut tree = self.tree.lock();
-        tree.for_each(VirtAddr(0), USER_END, &mut |_, slot| {
-            let entry = slot.load(Relaxed);
-            if entry::owns_page(entry) {
-                drop(Page::from_frame(entry::frame(entry)));
-            }
-        });
-        // SAFETY: `evict` took the root off all CPUs; nobody has the table any more.
-        unsafe { tree.free() };
+        self.clear([VirtAddr(0)..USER_END].into_iter());
+        // SAFETY: `clear` took the root off all CPUs; nobody has the table any more.
+        unsafe { self.tree.get_mut().free() };
     }
 }
 
@@ -266,29 +180,15 @@ fn is_user_page(at: VirtAddr) -> bool {
     at < USER_END && at.page_offset() == 0
 }
 
-fn clip(to: VirtAddr) -> VirtAddr {
+pub(super) fn clip(to: VirtAddr) -> VirtAddr {
     to.min(USER_END)
 }
 
-/// Makes `target`, which is empty, an owner of the page that `entry` links to.
-fn adopt(target: &AtomicU64, entry: u64, copy_on_write: bool) -> bool {
-    if target.load(Relaxed) != 0 || ram::table().share(entry::frame(entry)).is_err() {
-        return false;
-    }
-    let dropped = if copy_on_write {
-        WRITE | DIRTY | ACCESSED
-    } else {
-        DIRTY | ACCESSED
-    };
-    target.store(entry & !dropped, Relaxed);
-    true
-}
-
 /// Replaces the permissions of an entry, keeping its page and the processor's marks.
-fn set_bits(slot: &AtomicU64, old: u64, bits: u64) {
+pub(super) fn set_bits(slot: &AtomicU64, old: u64, bits: u64) {
     let mut seen = old;
     loop {
-        let marks = seen & (ACCESSED | DIRTY);
+        let marks = seen & (ACCESSED | DIRTY | ZEROS);
         let new = entry::link(entry::frame(seen), bits) | marks;
         match slot.compare_exchange(seen, new, Relaxed, Relaxed) {
             Ok(_) => return,
@@ -306,19 +206,20 @@ fn is_shared(entry: u64) -> bool {
     ram::table().owners(entry::frame(entry)) > 1
 }
 
-fn describe(entry: u64, page: &Page) -> Mapping {
+pub(super) fn describe(entry: u64, page: &Page) -> Mapping {
     Mapping {
         present: entry & (PRESENT | HELD) == PRESENT,
         writable: entry & WRITE != 0,
         dirty: entry & DIRTY != 0,
         accessed: entry & ACCESSED != 0,
         shared: page.owners() > 1,
+        zeros: entry & ZEROS != 0,
     }
 }
 
 /// Looks at the page of an entry without taking its claim.
-fn look_at<R>(entry: u64, look: impl FnOnce(u64, &Page) -> R) -> Option<R> {
-    entry::owns_page(entry).then(|| {
+pub(super) fn look_at<R>(entry: u64, look: impl FnOnce(u64, &Page) -> R) -> Option<R> {
+    (entry & (PRESENT | HELD) != 0).then(|| {
         let page = core::mem::ManuallyDrop::new(Page::from_frame(entry::frame(entry)));
         look(entry, &page)
     })

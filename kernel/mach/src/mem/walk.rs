@@ -1,12 +1,13 @@
 //! The four levels of tables below a root, and finding one's way through them.
 
+use alloc::vec::Vec;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use base::{PAGE_BYTES, VirtAddr};
 use frames::{Frame, FrameNo};
 
-use super::entry::{self, LARGE, PRESENT};
+use super::entry::{self, LARGE, PRESENT, USER, WRITE};
 use super::{direct, ram};
 
 /// Entries of a table.
@@ -45,13 +46,18 @@ fn index(at: VirtAddr, level: u32) -> usize {
 #[derive(Debug)]
 pub(super) struct Tree {
     root: FrameNo,
+    /// The tables of the program's half, so that nobody has to look for them at the end.
+    tables: Vec<FrameNo>,
 }
 
 impl Tree {
     /// # Safety
     /// `root` and all tables linked from it satisfy **Tables** for this tree.
     pub unsafe fn new(root: FrameNo) -> Self {
-        Self { root }
+        Self {
+            root,
+            tables: Vec::new(),
+        }
     }
 
     /// The entry for the table or page of `level` at `at`; `None` if a table on the way
@@ -143,40 +149,48 @@ impl Tree {
         }
     }
 
-    /// The entries from `at` to the end of its last-level table, which is made if need be.
-    pub fn leaf_slots(&mut self, at: VirtAddr, bits: u64) -> Option<&[AtomicU64]> {
-        let link = match self.find(at, 1).map(|slot| slot.load(Relaxed)) {
-            Some(link) if link & PRESENT != 0 => link,
-            _ => {
-                self.make(at, 0, bits)?;
-                self.find(at, 1)?.load(Relaxed)
-            }
-        };
-        // SAFETY: **Tables**: linked just now or before.
-        Some(&unsafe { table_at(entry::frame(link)) }[index(at, 0)..])
+    /// The last-level table for `at` in a program's half, made if need be.
+    #[inline]
+    pub fn leaf_table(&mut self, at: VirtAddr) -> Option<&Table> {
+        let mut frame = self.root;
+        for above in (1..=ROOT_LEVEL).rev() {
+            // SAFETY: **Tables**: `frame` is the root or was linked by a table.
+            let slot = unsafe { &table_at(frame)[index(at, above)] };
+            let link = slot.load(Relaxed);
+            frame = if link & PRESENT != 0 {
+                entry::frame(link)
+            } else {
+                self.link_new(slot)?
+            };
+        }
+        // SAFETY: as above.
+        Some(unsafe { table_at(frame) })
     }
 
-    /// Gives back all tables of the lower half and the root. Leaves are the caller's.
+    /// Links a new table of a program's half to `slot`.
+    #[cold]
+    fn link_new(&mut self, slot: &AtomicU64) -> Option<FrameNo> {
+        self.tables.try_reserve(1).ok()?;
+        let frame = new_table()?;
+        self.tables.push(frame);
+        slot.store(entry::link(frame, PRESENT | WRITE | USER), Relaxed);
+        Some(frame)
+    }
+
+    /// The entries from `at` to the end of its last-level table, which is made if need be.
+    #[inline]
+    pub fn leaf_slots(&mut self, at: VirtAddr) -> Option<&[AtomicU64]> {
+        Some(&self.leaf_table(at)?[index(at, 0)..])
+    }
+
+    /// Gives back all tables of the program's half and the root. Leaves are the caller's.
     ///
     /// # Safety
     /// No CPU uses the root, and the tree is not used again.
     pub unsafe fn free(&mut self) {
-        // SAFETY: **Tables**, and the caller gives them up.
-        unsafe { free_tables(self.root, ROOT_LEVEL, ENTRIES / 2) };
-    }
-}
-
-/// # Safety
-/// As for [`Tree::free`]; `frame` is a table of `level`.
-unsafe fn free_tables(frame: FrameNo, level: u32, entries: usize) {
-    // SAFETY: **Tables**.
-    let table = unsafe { table_at(frame) };
-    for slot in table[..entries].iter().filter(|_| level > 0) {
-        let link = slot.load(Relaxed);
-        if link & PRESENT != 0 {
-            // SAFETY: the caller's promise covers all tables below.
-            unsafe { free_tables(entry::frame(link), level - 1, ENTRIES) };
+        for table in self.tables.drain(..) {
+            ram::free_frame(Frame::from_number(table));
         }
+        ram::free_frame(Frame::from_number(self.root));
     }
-    ram::free_frame(Frame::from_number(frame));
 }

@@ -243,6 +243,13 @@ impl MemoryObject for Node {
         self.mapped(index)
     }
 
+    fn ready_pages(&self, pages: Range<u64>, _: Sharing, give: &mut dyn FnMut(u64, &Page)) {
+        let present = self.pages.lock();
+        for (&index, page) in present.range(pages) {
+            give(index, page);
+        }
+    }
+
     fn size(&self) -> u64 {
         self.size_now().unwrap_or(0)
     }

@@ -171,6 +171,27 @@ impl Contents {
             .or_else(|| private.then(in_place).flatten())
     }
 
+    /// Calls `give` with those of `indices` that are ready.
+    pub fn ready_pages(
+        &self,
+        indices: Range<u64>,
+        sharing: Sharing,
+        give: &mut dyn FnMut(u64, &Page),
+    ) {
+        if sharing == Sharing::Private && self.boot_len.load(Ordering::Acquire) != 0 {
+            for index in indices {
+                if let Some(page) = self.ready_page(index, sharing) {
+                    give(index, &page);
+                }
+            }
+            return;
+        }
+        let pages = self.pages.lock();
+        for (&index, page) in pages.range(indices) {
+            give(index, page);
+        }
+    }
+
     /// Sets the size; the caller holds `writing`.
     pub fn truncate(&self, size: u64) -> Result<()> {
         if size > SIZE_MAX {

@@ -305,6 +305,14 @@ impl MemoryObject for Node {
             .flatten()
     }
 
+    fn ready_pages(&self, pages: Range<u64>, sharing: Sharing, give: &mut dyn FnMut(u64, &Page)) {
+        if let Ok(contents) = self.contents() {
+            let end = contents.size().div_ceil(base::PAGE_BYTES as u64);
+            let end = pages.end.min(end).max(pages.start);
+            contents.ready_pages(pages.start..end, sharing, give);
+        }
+    }
+
     fn size(&self) -> u64 {
         self.contents().map_or(0, Contents::size)
     }

@@ -1,0 +1,146 @@
+// What the first touch of a page does: zeros that are shared, pages in advance, copies.
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+
+#define PAGE 4096UL
+#define RW (PROT_READ | PROT_WRITE)
+#define ANON (MAP_PRIVATE | MAP_ANONYMOUS)
+
+static char *map(size_t pages, int prot) { return mmap(NULL, pages * PAGE, prot, ANON, -1, 0); }
+
+// Resident pages of this program.
+static long resident(void) {
+    char text[64];
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file || !fgets(text, sizeof text, file)) return -1;
+    fclose(file);
+    long all, pages;
+    return sscanf(text, "%ld %ld", &all, &pages) == 2 ? pages : -1;
+}
+
+static void reading_fresh_memory_takes_none(void) {
+    char *p = map(4096, RW);
+    CHECK(p != MAP_FAILED);
+    long before = resident();
+    for (size_t i = 0; i < 4096; i++) CHECK(p[i * PAGE] == 0);
+    CHECK(resident() - before < 64);
+    for (size_t i = 0; i < 4096; i += 2) p[i * PAGE] = 7;
+    for (size_t i = 0; i < 4096; i++) CHECK(p[i * PAGE] == (i % 2 ? 0 : 7));
+    long used = resident() - before;
+    CHECK(used >= 2048 && used < 2048 + 64);
+    CHECK(munmap(p, 4096 * PAGE) == 0);
+    CHECK(resident() - before < 64);
+}
+
+static void a_run_of_stores_brings_little_in_advance(void) {
+    char *p = map(4096, RW);
+    long before = resident();
+    for (size_t i = 0; i < 100; i++) p[i * PAGE] = 1;
+    long run = resident() - before;
+    CHECK(run >= 100 && run <= 100 + 40);
+    before = resident();
+    for (size_t i = 512; i < 4096; i += 16) p[i * PAGE] = 1;
+    long scattered = resident() - before;
+    CHECK(scattered >= 224 && scattered <= 224 + 40);
+    CHECK(munmap(p, 4096 * PAGE) == 0);
+}
+
+static void zeros_keep_their_protection(void) {
+    char *p = map(8, RW);
+    for (size_t i = 0; i < 8; i++) CHECK(p[i * PAGE] == 0);
+    CHECK(mprotect(p, 4 * PAGE, PROT_READ) == 0);
+    CHECK(mprotect(p, 4 * PAGE, RW) == 0);
+    for (size_t i = 0; i < 8; i++) p[i * PAGE + 5] = (char)(i + 1);
+    char *other = map(8, RW);
+    for (size_t i = 0; i < 8 * PAGE; i++) CHECK(other[i] == 0);
+    CHECK(madvise(p, 8 * PAGE, MADV_DONTNEED) == 0);
+    for (size_t i = 0; i < 8 * PAGE; i++) CHECK(p[i] == 0);
+    p = mremap(p, 8 * PAGE, 16 * PAGE, MREMAP_MAYMOVE);
+    CHECK(p != MAP_FAILED && p[0] == 0);
+    p[0] = 3;
+    CHECK(p[0] == 3 && other[0] == 0);
+    CHECK(munmap(p, 16 * PAGE) == 0 && munmap(other, 8 * PAGE) == 0);
+}
+
+static void the_kernel_stores_to_zeros_too(void) {
+    char *p = map(2, RW);
+    CHECK(p[0] == 0 && p[PAGE] == 0);
+    int ends[2];
+    CHECK(pipe(ends) == 0 && write(ends[1], "hello", 5) == 5);
+    CHECK(read(ends[0], p + PAGE - 2, 5) == 5);
+    CHECK(memcmp(p + PAGE - 2, "hello", 5) == 0);
+    close(ends[0]), close(ends[1]);
+    munmap(p, 2 * PAGE);
+}
+
+static void parent_and_child_share_zeros_and_store_apart(void) {
+    char *p = map(64, RW);
+    for (size_t i = 0; i < 64; i++) CHECK(p[i * PAGE] == 0);
+    for (size_t i = 0; i < 32; i++) p[i * PAGE] = 1;
+    pid_t child = fork();
+    if (child == 0) {
+        for (size_t i = 0; i < 64; i++) {
+            if (p[i * PAGE] != (i < 32)) _exit(1);
+            p[i * PAGE] = 9;
+        }
+        _exit(0);
+    }
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    for (size_t i = 0; i < 64; i++) CHECK(p[i * PAGE] == (i < 32));
+    munmap(p, 64 * PAGE);
+}
+
+enum { THREADS = 4, SHARED_PAGES = 64, ROUNDS = 8 };
+static _Atomic int *counters;
+
+static void *count_everywhere(void *unused) {
+    (void)unused;
+    for (size_t i = 0; i < SHARED_PAGES; i++) counters[i * PAGE / sizeof *counters]++;
+    return NULL;
+}
+
+static void threads_that_touch_one_page_first_see_one_page(void) {
+    for (int round = 0; round < ROUNDS; round++) {
+        counters = (void *)map(SHARED_PAGES, RW);
+        // Half of the pages show zeros before the threads store.
+        for (size_t i = 0; i < SHARED_PAGES; i += 2) CHECK(counters[i * PAGE / sizeof *counters] == 0);
+        pthread_t threads[THREADS];
+        for (int i = 0; i < THREADS; i++) CHECK(pthread_create(&threads[i], NULL, count_everywhere, NULL) == 0);
+        for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+        for (size_t i = 0; i < SHARED_PAGES; i++) CHECK(counters[i * PAGE / sizeof *counters] == THREADS);
+        CHECK(munmap((void *)counters, SHARED_PAGES * PAGE) == 0);
+    }
+}
+
+static void a_last_owner_stores_without_a_copy(void) {
+    char *p = map(256, RW);
+    memset(p, 1, 256 * PAGE);
+    pid_t child = fork();
+    if (child == 0) _exit(0);
+    CHECK(waitpid(child, NULL, 0) == child);
+    long before = resident();
+    memset(p, 2, 256 * PAGE);
+    CHECK(resident() - before < 16);
+    for (size_t i = 0; i < 256 * PAGE; i++) CHECK(p[i] == 2);
+    munmap(p, 256 * PAGE);
+}
+
+int main(void) {
+    TEST(reading_fresh_memory_takes_none);
+    TEST(a_run_of_stores_brings_little_in_advance);
+    TEST(zeros_keep_their_protection);
+    TEST(the_kernel_stores_to_zeros_too);
+    TEST(parent_and_child_share_zeros_and_store_apart);
+    TEST(threads_that_touch_one_page_first_see_one_page);
+    TEST(a_last_owner_stores_without_a_copy);
+    return check_status();
+}
