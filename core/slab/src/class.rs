@@ -1,69 +1,97 @@
-//! Size classes: which sizes share a list.
+//! Size classes: which sizes share a magazine.
+//!
+//! Steps of 16 bytes up to 512, then four classes for each doubling: above 512 bytes at
+//! most a fifth of an object is wasted. Powers of two are among them because they serve
+//! large alignments.
 
 use core::alloc::Layout;
 
-/// Bytes of each class. At most a quarter of an object is wasted; powers of two are
-/// among them because they serve alignments above 16.
-const SIZES: [u16; CLASSES] = [
-    16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768, 1024, 1344,
-    2048,
-];
 /// Number of size classes.
-pub const CLASSES: usize = 21;
-/// Bytes of the largest class; what is larger takes whole pages.
-pub const LARGEST: usize = 2048;
-/// Sizes are classified in steps of 16 bytes.
+pub const CLASSES: usize = 56;
+/// Bytes of the largest class.
+pub const LARGEST: usize = 32 << 10;
+
+/// Classes up to this size are `STEP` bytes apart.
+const FINE: usize = 512;
 const STEP_SHIFT: u32 = 4;
+/// The class of `FINE`; the next is the first of four for a doubling.
+const FINE_CLASSES: usize = FINE >> STEP_SHIFT;
 
-const BY_STEP: [u8; (LARGEST >> STEP_SHIFT) + 1] = {
-    let mut table = [0; (LARGEST >> STEP_SHIFT) + 1];
-    let (mut step, mut class) = (0, 0);
-    while step < table.len() {
-        if step << STEP_SHIFT > SIZES[class] as usize {
-            class += 1;
-        }
-        table[step] = class as u8;
-        step += 1;
-    }
-    table
-};
-
-const BATCHES: [u8; CLASSES] = {
-    let mut batches = [0; CLASSES];
-    let mut class = 0;
-    while class < CLASSES {
-        let objects = 4096 / SIZES[class];
-        batches[class] = if objects > 32 { 32 } else { objects as u8 };
+const SIZES: [u16; CLASSES + 1] = {
+    let mut sizes = [0; CLASSES + 1];
+    let mut class = 1;
+    while class <= CLASSES {
+        sizes[class] = if class <= FINE_CLASSES {
+            (class << STEP_SHIFT) as u16
+        } else {
+            let (doubling, quarter) = (
+                (class - FINE_CLASSES - 1) / 4,
+                (class - FINE_CLASSES - 1) % 4,
+            );
+            ((5 + quarter) << (doubling + 7)) as u16
+        };
         class += 1;
     }
-    batches
+    sizes
 };
+const _: () = assert!(SIZES[FINE_CLASSES] as usize == FINE);
+const _: () = assert!(SIZES[CLASSES] as usize == LARGEST);
 
-/// A size class, below [`CLASSES`].
+/// A size class: 1 to [`CLASSES`], or [`Class::NONE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Class(u8);
 
 impl Class {
-    /// The class for objects of this layout, or `None` if it takes whole pages.
+    /// What an empty object, and an address without a class, has.
+    pub const NONE: Self = Self(0);
+
+    /// The class for objects of `size` bytes, [`Class::NONE`] for 0, or `None` above
+    /// [`LARGEST`].
     #[inline(always)]
-    pub const fn of(layout: Layout) -> Option<Self> {
-        let size = if layout.align() > 16 {
-            aligned_size(layout)
-        } else {
-            layout.size()
-        };
+    pub const fn of_size(size: usize) -> Option<Self> {
+        if size <= FINE {
+            return Some(Self(((size + 15) >> STEP_SHIFT) as u8));
+        }
         if size > LARGEST {
             return None;
         }
-        Some(Self(BY_STEP[(size + 15) >> STEP_SHIFT]))
+        let last = size - 1;
+        let doubling = last.ilog2();
+        let quarter = (last >> (doubling - 2)) & 3;
+        Some(Self(
+            (FINE_CLASSES + 1 + (doubling as usize - 9) * 4 + quarter) as u8,
+        ))
+    }
+
+    /// The class for objects of this layout. Alignments above 16 take a power of two,
+    /// which is aligned to itself when slabs are.
+    #[inline(always)]
+    pub const fn of_layout(layout: Layout) -> Option<Self> {
+        let size = if layout.align() <= 16 {
+            layout.size()
+        } else if layout.size() > layout.align() {
+            layout.size().next_power_of_two()
+        } else {
+            layout.align()
+        };
+        Self::of_size(size)
+    }
+
+    /// The class with this index, if there is one.
+    pub const fn from_index(index: usize) -> Option<Self> {
+        if index >= 1 && index <= CLASSES {
+            Some(Self(index as u8))
+        } else {
+            None
+        }
     }
 
     /// Every class, smallest first.
     pub fn all() -> impl Iterator<Item = Self> {
-        (0..CLASSES as u8).map(Self)
+        (1..=CLASSES as u8).map(Self)
     }
 
-    /// The class's place in an array of [`CLASSES`].
+    /// The class's place in an array of [`CLASSES`] + 1.
     #[inline(always)]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -73,24 +101,4 @@ impl Class {
     pub const fn bytes(self) -> usize {
         SIZES[self.index()] as usize
     }
-
-    /// Objects that move between a CPU and the depot at once: about a page's worth.
-    pub const fn batch(self) -> usize {
-        BATCHES[self.index()] as usize
-    }
-
-    /// Pages of one slab: small enough for short memory, large enough for four objects.
-    pub const fn slab_pages(self) -> usize {
-        if self.bytes() > 512 { 4 } else { 1 }
-    }
-}
-
-/// A power of two is aligned to itself, since slabs start at a page.
-const fn aligned_size(layout: Layout) -> usize {
-    let larger = if layout.size() > layout.align() {
-        layout.size()
-    } else {
-        layout.align()
-    };
-    larger.next_power_of_two()
 }

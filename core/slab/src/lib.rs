@@ -1,40 +1,61 @@
-//! The heap below `alloc`: objects of a few sizes, cut from frames.
+//! Objects of a few sizes, cut from pages: the heap of the kernel and of `libumem.so`.
 //!
-//! The problem: a kernel allocates small objects on every request and can not afford a
-//! lock, a search or a header for each.
+//! The problem: programs and kernels allocate small objects all the time and can afford
+//! neither a lock, a search nor a header for each.
 //!
-//! The idea: sizes are rounded up to [`CLASSES`] classes. Each CPU has a [`LocalHeap`]
-//! with one stack of free objects per class, so an allocation is a pop and a release a
-//! push. Stacks that run empty or grow too long exchange chains of objects
-//! with the [`Depot`] that all CPUs share, which cuts slabs from pages when it has no
-//! chain. Nothing is stored beside an object: the caller of `free` names the class
-//! again (Rust's allocator interface knows the layout).
+//! The idea is Bonwick's, in three layers:
+//!
+//! 1. Sizes are rounded up to [`CLASSES`] classes. Whoever runs alone (a CPU of the kernel,
+//!    a thread of a program) has a [`LocalHeap`]: one [`Magazine`] per class, a bounded
+//!    stack of pointers to free objects. An allocation is a pop, a release is a push;
+//!    neither touches the object.
+//! 2. Magazines that run empty or full exchange batches with the class's [`Depot`], which
+//!    all share under a lock. The depot has a magazine of its own, its stock, so most
+//!    exchanges copy pointers and nothing else: objects freed far from home return in
+//!    batches.
+//! 3. Below the stock are the [`Slab`]s: runs of pages cut into objects, with one bit per
+//!    free object. A slab whose objects are all free goes back to where its pages came
+//!    from. The bits also find an object that is freed twice.
+//!
+//! An [`ObjectCache`] is the same depot for objects of one type that stay constructed while
+//! they are free.
+//!
+//! Nothing is stored beside an object. Who frees one knows its class: from the layout in
+//! the kernel, from a map of addresses in `libumem`.
 //!
 //! Invariants (cited by the `SAFETY` comments):
-//! - **Free**: an object on a list belongs to that list alone, is as long as its class
-//!   and aligned to 16 bytes; its first word links the list, its second the depot's
-//!   list of chains.
-//! - **Local**: a `LocalHeap` is used through `&mut`, by one CPU, never from within
-//!   itself (the kernel is not preempted and its interrupt handlers wait their turn).
+//! - **Free**: an object in a magazine, or whose bit is set in its slab, belongs to that
+//!   place alone.
+//! - **Lent**: the storage of a magazine is used by that magazine alone while it is lent;
+//!   `floor <= top <= ceiling`, and the rounds in `floor..top` are initialised.
+//! - **Linked**: a slab is on the list of its depot exactly while it has free objects, and
+//!   the depot's owner reaches it by `&mut`.
 //!
-//! Lock order: the depot's lock is taken with no list half changed; inside it only the
-//! lock of the frame allocator.
+//! Lock order: the caller's lock around a depot, then whatever its [`SlabSource`] takes.
 //!
-//! Not here: large sizes (they go to the frame allocator as extents) and giving slabs
-//! back: the heap keeps what its busiest moment needed.
+//! Not here: locks, threads, where pages come from, sizes above [`LARGEST`].
 #![no_std]
 
 #[cfg(test)]
 extern crate std;
 
+mod cache;
 mod class;
 mod depot;
-mod list;
+mod geometry;
 mod local;
+mod magazine;
+mod slab;
 
+#[cfg(test)]
+mod model;
 #[cfg(test)]
 mod tests;
 
+pub use cache::{Construct, ObjectCache};
 pub use class::{CLASSES, Class, LARGEST};
-pub use depot::{Depot, PageSource};
+pub use depot::{Depot, DepotStats, SlabSource};
+pub use geometry::Geometry;
 pub use local::LocalHeap;
+pub use magazine::{Magazine, Round};
+pub use slab::{BadFree, Slab};

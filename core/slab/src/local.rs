@@ -1,73 +1,81 @@
-//! One CPU's free objects.
-
-use core::ptr::NonNull;
+//! One CPU's, or one thread's, free objects.
 
 use crate::class::{CLASSES, Class};
-use crate::depot::{Depot, PageSource};
-use crate::list::List;
+use crate::depot::{Depot, SlabSource};
+use crate::magazine::{Magazine, Round};
+use crate::slab::BadFree;
 
-/// A stack of free objects for each class; see the crate's theory.
+/// A magazine for each class, used by one flow of control; see the crate's theory. All
+/// zeros is a valid heap without storage.
+#[repr(C)]
 pub struct LocalHeap {
-    lists: [List; CLASSES],
+    /// The first has no class: it has no storage, so objects without a class (and none
+    /// has any) take the slow path without a question of their own.
+    magazines: [Magazine; SLOTS],
 }
 
-// SAFETY: Free: the objects belong to the lists, which move with the heap.
-unsafe impl Send for LocalHeap {}
+/// Room for every value that a map of classes may hold, so that no index is checked.
+const SLOTS: usize = 64;
+const _: () = assert!(CLASSES < SLOTS);
 
 impl LocalHeap {
-    /// A heap with no objects.
+    /// A heap with no objects and no storage.
     pub const fn new() -> Self {
         Self {
-            lists: [const { List::new() }; CLASSES],
+            magazines: [const { Magazine::new() }; SLOTS],
         }
+    }
+
+    /// The magazine of a class.
+    #[inline(always)]
+    pub fn magazine(&mut self, class: Class) -> &mut Magazine {
+        self.magazine_at(class.index())
+    }
+
+    /// The magazine at an index; above [`CLASSES`] are such as never get storage.
+    #[inline(always)]
+    pub fn magazine_at(&mut self, index: usize) -> &mut Magazine {
+        &mut self.magazines[index % SLOTS]
     }
 
     /// An object of `class` with any content. `None` asks for [`LocalHeap::refill`].
     #[inline(always)]
-    pub fn alloc(&mut self, class: Class) -> Option<NonNull<u8>> {
-        Some(self.lists[class.index()].pop()?.cast())
+    pub fn alloc(&mut self, class: Class) -> Option<Round> {
+        self.magazine(class).pop()
     }
 
-    /// Fetches objects from the depot; `false` if memory is short.
+    /// Fetches up to `count` objects from the depot; `false` if memory is short.
     #[cold]
-    pub fn refill(
+    pub fn refill<const WORDS: usize>(
         &mut self,
         class: Class,
-        depot: &mut Depot,
-        source: &mut impl PageSource,
+        count: usize,
+        depot: &mut Depot<WORDS>,
+        source: &mut impl SlabSource<WORDS>,
     ) -> bool {
-        let Some(chain) = depot.get(class, source) else {
-            return false;
-        };
-        debug_assert_eq!(
-            self.lists[class.index()].len,
-            0,
-            "only an empty list is refilled"
-        );
-        self.lists[class.index()] = chain;
-        true
+        depot.take(count, self.magazine(class), source) > 0
     }
 
-    /// Takes an object back. `true` asks for [`LocalHeap::drain`].
+    /// Takes an object back. `false` asks for [`LocalHeap::drain`] and another try.
     ///
     /// # Safety
-    /// The object came from `alloc` of a heap on the same depot with the same class, and
+    /// The object came from `alloc` of a heap on the same depots with the same class, and
     /// nobody uses it any more.
     #[inline(always)]
-    pub unsafe fn free(&mut self, class: Class, object: NonNull<u8>) -> bool {
-        let list = &mut self.lists[class.index()];
-        // SAFETY: the caller returns an object of this class: Free holds.
-        unsafe { list.push(object.cast()) };
-        list.len > 2 * class.batch()
+    pub unsafe fn free(&mut self, class: Class, object: Round) -> bool {
+        self.magazine(class).push(object)
     }
 
-    /// Gives a chain of objects to the depot.
+    /// Gives the `count` oldest objects of a class to the depot.
     #[cold]
-    pub fn drain(&mut self, class: Class, depot: &mut Depot) {
-        let list = &mut self.lists[class.index()];
-        if list.len >= class.batch() {
-            depot.put(class, list.take(class.batch()));
-        }
+    pub fn drain<const WORDS: usize>(
+        &mut self,
+        class: Class,
+        count: usize,
+        depot: &mut Depot<WORDS>,
+        source: &mut impl SlabSource<WORDS>,
+    ) -> Result<(), BadFree> {
+        depot.give(count, self.magazine(class), source)
     }
 }
 

@@ -1,135 +1,163 @@
-//! The heap over pages of the host's.
+//! What each part promises, by example.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
-use std::collections::BTreeMap;
+use std::boxed::Box;
 use std::vec::Vec;
 
-use base::PAGE_BYTES;
-
-use crate::{Class, Depot, LARGEST, LocalHeap, PageSource};
-
-struct HostPages {
-    left: usize,
-}
-
-// SAFETY: the host's allocator gives each page once; the tests leak them.
-unsafe impl PageSource for HostPages {
-    fn pages(&mut self, count: usize) -> Option<NonNull<u8>> {
-        self.left = self.left.checked_sub(count)?;
-        let layout = Layout::from_size_align(count * PAGE_BYTES, PAGE_BYTES).ok()?;
-        // SAFETY: the layout is not empty.
-        NonNull::new(unsafe { std::alloc::alloc(layout) })
-    }
-}
-
-struct Cpus {
-    heaps: [LocalHeap; 2],
-    depot: Depot,
-    source: HostPages,
-}
-
-impl Cpus {
-    fn new(pages: usize) -> Self {
-        let heaps = [LocalHeap::new(), LocalHeap::new()];
-        Self {
-            heaps,
-            depot: Depot::new(),
-            source: HostPages { left: pages },
-        }
-    }
-
-    fn alloc(&mut self, cpu: usize, class: Class) -> Option<NonNull<u8>> {
-        let heap = &mut self.heaps[cpu];
-        heap.alloc(class).or_else(|| {
-            let filled = heap.refill(class, &mut self.depot, &mut self.source);
-            filled.then(|| heap.alloc(class)).flatten()
-        })
-    }
-
-    fn free(&mut self, cpu: usize, class: Class, object: NonNull<u8>) {
-        // SAFETY: the tests free what they allocated, once, with its class.
-        if unsafe { self.heaps[cpu].free(class, object) } {
-            self.heaps[cpu].drain(class, &mut self.depot);
-        }
-    }
-}
+use crate::model::{HostSlabs, WORDS, magazine};
+use crate::{BadFree, Class, Construct, Depot, Geometry, LARGEST, LocalHeap, ObjectCache, Round};
 
 fn layout(size: usize, align: usize) -> Layout {
     Layout::from_size_align(size, align).unwrap()
 }
 
-/// xorshift64*.
-fn below(state: &mut u64, limit: usize) -> usize {
-    *state ^= *state >> 12;
-    *state ^= *state << 25;
-    *state ^= *state >> 27;
-    (state.wrapping_mul(0x2545_F491_4F6C_DD1D) % limit as u64) as usize
-}
-
 #[test]
 fn every_layout_gets_a_class_that_is_long_and_aligned_enough() {
-    for size in 0..=LARGEST {
+    for size in 1..=LARGEST {
+        let class = Class::of_size(size).unwrap();
+        assert!(class.bytes() >= size);
+        let waste = class.bytes() - size;
+        assert!(waste < 16 || waste * 5 <= class.bytes(), "{size}");
         for align in [1, 16, 32, 64, 256] {
-            let class = Class::of(layout(size, align)).unwrap();
+            let Some(class) = Class::of_layout(layout(size, align)) else {
+                continue;
+            };
             assert!(class.bytes() >= size);
             assert!(align <= 16 || class.bytes().is_multiple_of(align));
         }
     }
-    assert_eq!(Class::of(layout(LARGEST + 1, 8)), None);
-    assert_eq!(Class::of(layout(8, 4096)), None);
+    assert_eq!(Class::of_size(LARGEST + 1), None);
+    assert_eq!(Class::of_size(0), Some(Class::NONE));
 }
 
 #[test]
-fn live_objects_never_overlap_in_random_use_on_two_cpus() {
-    for seed in 1..=4_u64 {
-        let mut state = seed;
-        let mut cpus = Cpus::new(4000);
-        let mut live: BTreeMap<usize, Class> = BTreeMap::new();
-        for _ in 0..30_000 {
-            let cpu = below(&mut state, 2);
-            if below(&mut state, 5) < 3 {
-                let class = Class::of(layout(below(&mut state, LARGEST), 16)).unwrap();
-                let address = cpus.alloc(cpu, class).unwrap().as_ptr() as usize;
-                let before = live.range(..=address).next_back();
-                assert!(
-                    before.is_none_or(|(a, c)| a + c.bytes() <= address),
-                    "SEED={seed}"
-                );
-                let after = live.range(address..).next();
-                assert!(
-                    after.is_none_or(|(&a, _)| address + class.bytes() <= a),
-                    "SEED={seed}"
-                );
-                live.insert(address, class);
-            } else if !live.is_empty() {
-                let chosen = below(&mut state, live.len());
-                let (&address, &class) = live.iter().nth(chosen.min(50)).unwrap();
-                live.remove(&address);
-                cpus.free(cpu, class, NonNull::new(address as *mut u8).unwrap());
-            }
+fn the_reciprocal_divides_every_offset_exactly() {
+    for class in Class::all() {
+        let geometry = Geometry::new(class.bytes(), 128 << 10, 0);
+        for offset in 0..128 << 10 {
+            let index = offset / class.bytes();
+            let is_start = offset % class.bytes() == 0 && index < geometry.objects();
+            assert_eq!(geometry.index_of(offset), is_start.then_some(index));
         }
     }
 }
 
 #[test]
-fn objects_freed_on_another_cpu_come_back_through_the_depot() {
-    let mut cpus = Cpus::new(8);
-    let class = Class::of(layout(64, 8)).unwrap();
-    for _ in 0..100 {
-        let objects: Vec<_> = (0..200).map(|_| cpus.alloc(0, class).unwrap()).collect();
-        objects
-            .into_iter()
-            .for_each(|object| cpus.free(1, class, object));
-    }
-    assert!(cpus.depot.pages() <= 8);
+fn an_object_that_is_freed_twice_is_found_by_its_slab() {
+    let (mut depot, mut source) = (Depot::new(Geometry::new(64, 4096, 0)), HostSlabs::new(9));
+    let mut held = magazine(8);
+    assert_eq!(depot.take(2, &mut held, &mut source), 2);
+    let object = held.pop().unwrap();
+    assert_eq!(depot.put(object, &mut source), Ok(()));
+    assert_eq!(depot.put(object, &mut source), Err(BadFree::Twice(object)));
+    let inside = object.map_addr(|address| address.saturating_add(8));
+    assert_eq!(depot.put(inside, &mut source), Err(BadFree::Inside(inside)));
 }
 
 #[test]
-fn a_source_without_pages_is_none_and_a_single_page_still_serves() {
-    let class = Class::of(layout(2000, 8)).unwrap();
-    assert!(Cpus::new(0).alloc(0, class).is_none());
-    let mut cpus = Cpus::new(1);
-    assert!(cpus.alloc(0, class).is_some() && cpus.alloc(0, class).is_some());
-    assert!(cpus.alloc(0, class).is_none());
+fn slabs_return_to_the_source_when_their_objects_are_free() {
+    let (mut depot, mut source) = (Depot::new(Geometry::new(64, 4096, 0)), HostSlabs::new(99));
+    let mut held = magazine(6400);
+    assert_eq!(depot.take(6400, &mut held, &mut source), 6336);
+    assert_eq!((source.used(), depot.stats().failed), (99, 0));
+    depot.give(6336, &mut held, &mut source).unwrap();
+    assert_eq!(source.used(), 1, "one is kept for the next object");
+    depot.purge(&mut source).unwrap();
+    assert_eq!((source.used(), depot.stats().free), (0, 0));
+}
+
+#[test]
+fn objects_that_rested_in_the_stock_for_an_interval_return_to_their_slabs() {
+    let (mut depot, mut source) = (Depot::new(Geometry::new(64, 4096, 0)), HostSlabs::new(9));
+    let storage = Box::leak(Box::new([NonNull::<u8>::dangling(); 64]));
+    // SAFETY: the storage is leaked to the stock.
+    unsafe { depot.lend(NonNull::from(storage).cast(), 64) };
+    let mut held = magazine(64);
+    depot.take(64, &mut held, &mut source);
+    depot.give(64, &mut held, &mut source).unwrap();
+    depot.trim(&mut source).unwrap();
+    assert_eq!(source.used(), 1, "they came within this interval");
+    depot.trim(&mut source).unwrap();
+    assert_eq!(source.used(), 0);
+}
+
+#[test]
+fn a_source_without_slabs_is_no_object_and_a_counted_failure() {
+    let (mut depot, mut source) = (Depot::new(Geometry::new(64, 4096, 0)), HostSlabs::new(0));
+    assert_eq!(depot.take(5, &mut magazine(8), &mut source), 0);
+    assert_eq!(depot.stats().failed, 1);
+}
+
+#[test]
+fn a_heap_of_zeros_takes_the_slow_path_on_both_sides() {
+    let mut heap = LocalHeap::new();
+    let class = Class::of_size(64).unwrap();
+    assert_eq!(heap.alloc(class), None);
+    // SAFETY: the heap has no room, so it does not take the object.
+    assert!(!unsafe { heap.free(class, NonNull::dangling()) });
+}
+
+#[test]
+fn the_oldest_rounds_leave_first_and_the_newest_stay() {
+    let rounds: Vec<Round> = (1..=6)
+        .map(|n| NonNull::without_provenance(n.try_into().unwrap()))
+        .collect();
+    let (mut from, mut to) = (magazine(6), magazine(4));
+    rounds.iter().for_each(|&round| assert!(from.push(round)));
+    assert!(!from.push(rounds[0]));
+    assert_eq!(from.move_oldest(4, &mut to), 4);
+    assert_eq!((from.rounds(), to.rounds()), (&rounds[4..], &rounds[..4]));
+    assert_eq!(from.move_oldest(2, &mut to), 0, "nothing fits");
+}
+
+struct Counter {
+    alive: usize,
+    fails: bool,
+}
+
+impl Construct for &mut Counter {
+    fn construct(&mut self, _: Round) -> bool {
+        self.alive += usize::from(!self.fails);
+        !self.fails
+    }
+
+    fn destruct(&mut self, _: Round) {
+        self.alive -= 1;
+    }
+}
+
+#[test]
+fn a_cached_object_is_constructed_once_and_destructed_once() {
+    let mut counter = Counter {
+        alive: 0,
+        fails: false,
+    };
+    let mut source = HostSlabs::new(9);
+    let mut cache =
+        ObjectCache::<WORDS, _>::new(Geometry::new(64, 4096, 0), magazine(4), &mut counter);
+    for _ in 0..10 {
+        let objects: Vec<_> = (0..4).map(|_| cache.alloc(&mut source).unwrap()).collect();
+        objects
+            .into_iter()
+            .for_each(|object| cache.free(object, &mut source).unwrap());
+    }
+    assert_eq!(cache.ready(), 4);
+    cache.purge(&mut source).unwrap();
+    assert_eq!((source.used(), counter.alive), (0, 0));
+}
+
+#[test]
+fn a_constructor_that_fails_costs_no_object() {
+    let mut counter = Counter {
+        alive: 0,
+        fails: true,
+    };
+    let mut source = HostSlabs::new(1);
+    let mut cache =
+        ObjectCache::<WORDS, _>::new(Geometry::new(64, 4096, 0), magazine(4), &mut counter);
+    for _ in 0..1000 {
+        assert_eq!(cache.alloc(&mut source), None);
+    }
+    assert_eq!(cache.stats().free, 64);
 }

@@ -1,4 +1,8 @@
 //! The kernel's heap: Rust's `alloc` over slabs and extents.
+//!
+//! Each CPU has the magazines of a [`LocalHeap`]; all share the depots. A slab is one, two
+//! or four frames with its description in the last bytes, so that an object's address and
+//! its class, which the layout tells, are enough to find it.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::{NonNull, null_mut};
@@ -6,34 +10,162 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use base::PAGE_BYTES;
 use frames::{Extent, Frame, Reach};
-use slab::{Class, Depot, LocalHeap, PageSource};
+use slab::{BadFree, Class, Depot, Geometry, LocalHeap, Round, Slab, SlabSource};
 
 use super::own::{Own, own};
 use super::{direct, ram};
 use crate::sync::Spin;
 
 static LOCAL: Own<LocalHeap> = own!(LocalHeap::new());
-static DEPOT: Spin<Depot> = Spin::new(Depot::new());
-/// Pages of allocations that are larger than the slabs' classes.
-static LARGE_PAGES: AtomicU64 = AtomicU64::new(0);
+static DEPOTS: Spin<Depots> = Spin::new(Depots::new());
+/// Pages of slabs, of magazines, and of allocations larger than the classes.
+static PAGES: AtomicU64 = AtomicU64::new(0);
 
 #[global_allocator]
 static HEAP: Heap = Heap;
 
 struct Heap;
 
+/// Words of a slab's map: a page has 256 objects of 16 bytes.
+const WORDS: usize = 4;
+/// Bytes of the largest objects that are cut from slabs.
+const LARGEST: usize = 2048;
+/// The class of `LARGEST`, and the number of classes.
+const CLASSES: usize = match Class::of_size(LARGEST) {
+    Some(class) => class.index(),
+    None => 0,
+};
+/// Pages that hold the magazines of a CPU, or the stocks of the depots.
+const MAGAZINE_PAGES: u64 = 2;
+
+const GEOMETRIES: [Geometry; CLASSES + 1] = {
+    let mut geometries = [geometry(16); CLASSES + 1];
+    let mut class = 1;
+    while class <= CLASSES {
+        if let Some(named) = Class::from_index(class) {
+            geometries[class] = geometry(named.bytes());
+        }
+        class += 1;
+    }
+    geometries
+};
+
+/// Short slabs, which are found when memory is short, of seven objects or more.
+const fn geometry(object_bytes: usize) -> Geometry {
+    let pages = match object_bytes {
+        0..=512 => 1,
+        513..=1024 => 2,
+        _ => 4,
+    };
+    Geometry::new(object_bytes, pages * PAGE_BYTES, size_of::<Slab<WORDS>>())
+}
+
+/// Objects that move between a CPU and a depot at once; a magazine holds twice as many.
+const fn batch(class: Class) -> usize {
+    match 3072 / class.bytes() {
+        0..2 => 2,
+        objects if objects > 24 => 24,
+        objects => objects,
+    }
+}
+
+const _: () = {
+    let (mut rounds, mut class) = (0, 1);
+    while class <= CLASSES {
+        if let Some(named) = Class::from_index(class) {
+            rounds += 2 * batch(named);
+        }
+        class += 1;
+    }
+    assert!(rounds * size_of::<Round>() <= MAGAZINE_PAGES as usize * PAGE_BYTES);
+};
+
+/// One depot per class; the first is not used.
+struct Depots {
+    depots: [Depot<WORDS>; CLASSES + 1],
+    has_stocks: bool,
+}
+
+impl Depots {
+    const fn new() -> Self {
+        let mut depots = [const { Depot::new(GEOMETRIES[1]) }; CLASSES + 1];
+        let mut class = 1;
+        while class <= CLASSES {
+            depots[class] = Depot::new(GEOMETRIES[class]);
+            class += 1;
+        }
+        Self {
+            depots,
+            has_stocks: false,
+        }
+    }
+
+    /// The depot of a class. The stocks get their storage on first use.
+    fn of(&mut self, class: Class) -> &mut Depot<WORDS> {
+        if !self.has_stocks
+            && let Some(mut storage) = magazines()
+        {
+            self.has_stocks = true;
+            for class in classes() {
+                // SAFETY: **Claim**: the pages are ours for good, and long enough.
+                unsafe {
+                    self.depots[class.index()].lend(storage, 2 * batch(class));
+                    storage = storage.add(2 * batch(class));
+                }
+            }
+        }
+        &mut self.depots[class.index()]
+    }
+}
+
+fn classes() -> impl Iterator<Item = Class> {
+    Class::all().take(CLASSES)
+}
+
+/// Storage for a magazine of each class.
+fn magazines() -> Option<NonNull<Round>> {
+    Some(pages(MAGAZINE_PAGES)?.cast())
+}
+
 struct Frames;
 
-// SAFETY: **Claim**: an extent is used by nobody but its owner; **Direct** maps it.
-unsafe impl PageSource for Frames {
-    fn pages(&mut self, count: usize) -> Option<NonNull<u8>> {
-        pages(count as u64)
+// SAFETY: **Claim**: an extent is used by nobody but its owner; **Direct** maps it. Extents
+// of a power of two pages are aligned to their length, so the description is where
+// `description` looks for every object of the slab.
+unsafe impl SlabSource<WORDS> for Frames {
+    fn slab(&mut self, geometry: &Geometry) -> Option<NonNull<Slab<WORDS>>> {
+        let base = pages((geometry.slab_bytes() / PAGE_BYTES) as u64)?;
+        let slab = description(base, geometry);
+        // SAFETY: `Geometry` reserves the slab's last bytes for it.
+        unsafe { slab.write(Slab::new(base, geometry)) };
+        Some(slab)
     }
+
+    fn release(&mut self, slab: NonNull<Slab<WORDS>>, geometry: &Geometry) {
+        // SAFETY: the slab is ours until now.
+        let base = unsafe { slab.as_ref() }.base();
+        give_pages(base.as_ptr(), (geometry.slab_bytes() / PAGE_BYTES) as u64);
+    }
+
+    fn slab_of(&self, object: Round, geometry: &Geometry) -> NonNull<Slab<WORDS>> {
+        description(object, geometry)
+    }
+}
+
+/// Where the description of the slab lies to which an address belongs.
+fn description(address: NonNull<u8>, geometry: &Geometry) -> NonNull<Slab<WORDS>> {
+    let bytes = geometry.slab_bytes();
+    let offset = bytes - size_of::<Slab<WORDS>>();
+    let place = address
+        .as_ptr()
+        .map_addr(|address| (address & !(bytes - 1)) + offset);
+    // SAFETY: the direct map does not begin at zero.
+    unsafe { NonNull::new_unchecked(place.cast()) }
 }
 
 /// Bytes of RAM that the heap has taken, free objects included.
 pub fn heap_bytes() -> u64 {
-    (DEPOT.lock().pages() as u64 + LARGE_PAGES.load(Relaxed)) * PAGE_BYTES as u64
+    PAGES.load(Relaxed) * PAGE_BYTES as u64
 }
 
 fn pages(count: u64) -> Option<NonNull<u8>> {
@@ -41,27 +173,12 @@ fn pages(count: u64) -> Option<NonNull<u8>> {
         1 => ram::alloc_frame()?.into_number(),
         _ => ram::alloc_extent(count, Reach::Any)?.into_parts().0,
     };
+    PAGES.fetch_add(count, Relaxed);
     NonNull::new(direct::frame_pointer(first))
 }
 
-fn page_count(layout: Layout) -> u64 {
-    layout.size().max(layout.align()).div_ceil(PAGE_BYTES) as u64
-}
-
-#[cold]
-fn alloc_large(layout: Layout) -> *mut u8 {
-    let count = page_count(layout);
-    let Some(start) = pages(count) else {
-        return null_mut();
-    };
-    LARGE_PAGES.fetch_add(count, Relaxed);
-    start.as_ptr()
-}
-
-#[cold]
-fn free_large(start: *mut u8, layout: Layout) {
-    let count = page_count(layout);
-    LARGE_PAGES.fetch_sub(count, Relaxed);
+fn give_pages(start: *mut u8, count: u64) {
+    PAGES.fetch_sub(count, Relaxed);
     let Some(first) = direct::frame_of(start) else {
         return;
     };
@@ -71,20 +188,83 @@ fn free_large(start: *mut u8, layout: Layout) {
     }
 }
 
+fn page_count(layout: Layout) -> u64 {
+    layout.size().max(layout.align()).div_ceil(PAGE_BYTES) as u64
+}
+
+/// The class for a layout, or `None` if it takes whole pages.
+#[inline(always)]
+fn class_of(layout: Layout) -> Option<Class> {
+    if layout.size() > LARGEST || layout.align() > LARGEST {
+        return None;
+    }
+    Class::of_layout(layout)
+}
+
+#[cold]
+fn alloc_large(layout: Layout) -> *mut u8 {
+    pages(page_count(layout)).map_or(null_mut(), NonNull::as_ptr)
+}
+
 #[cold]
 #[inline(never)]
 fn alloc_refilled(heap: &mut LocalHeap, class: Class) -> *mut u8 {
-    let filled = heap.refill(class, &mut DEPOT.lock(), &mut Frames);
-    let object = filled.then(|| heap.alloc(class)).flatten();
-    object.map_or(null_mut(), NonNull::as_ptr)
+    if !is_equipped(heap, class) {
+        return null_mut();
+    }
+    heap.refill(class, batch(class), DEPOTS.lock().of(class), &mut Frames);
+    heap.alloc(class).map_or(null_mut(), NonNull::as_ptr)
 }
 
-// SAFETY: slabs and extents belong to one allocation at a time (**Claim**, and the slab
+/// Whether the CPU's magazines have storage, which they get on first use.
+fn is_equipped(heap: &mut LocalHeap, class: Class) -> bool {
+    if heap.magazine(class).capacity() > 0 {
+        return true;
+    }
+    let Some(mut storage) = magazines() else {
+        return false;
+    };
+    for class in classes() {
+        // SAFETY: **Claim**: the pages are the CPU's for good, and long enough.
+        unsafe {
+            heap.magazine(class).lend(storage, 2 * batch(class));
+            storage = storage.add(2 * batch(class));
+        }
+    }
+    true
+}
+
+#[cold]
+#[inline(never)]
+fn free_drained(heap: &mut LocalHeap, class: Class, object: Round) {
+    let is_equipped = is_equipped(heap, class);
+    let mut depots = DEPOTS.lock();
+    let depot = depots.of(class);
+    let result = if is_equipped {
+        heap.drain(class, batch(class), depot, &mut Frames)
+    } else {
+        // A CPU that found no memory for magazines may still free what others allocated.
+        depot.put(object, &mut Frames)
+    };
+    if let Err(bad) = result {
+        report(bad, class);
+    }
+    if is_equipped {
+        heap.magazine(class).push(object);
+    }
+}
+
+/// A kernel that frees an object twice must not go on.
+fn report(bad: BadFree, class: Class) -> ! {
+    panic!("heap: {bad:?} of {} bytes", class.bytes())
+}
+
+// SAFETY: objects and extents belong to one allocation at a time (**Claim**, and the slab
 // crate's **Free**); classes and page counts fit the layout and are found again from it.
 unsafe impl GlobalAlloc for Heap {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let Some(class) = Class::of(layout) else {
+        let Some(class) = class_of(layout) else {
             return alloc_large(layout);
         };
         LOCAL.with(|heap| match heap.alloc(class) {
@@ -95,15 +275,15 @@ unsafe impl GlobalAlloc for Heap {
 
     #[inline]
     unsafe fn dealloc(&self, object: *mut u8, layout: Layout) {
-        let Some(class) = Class::of(layout) else {
-            return free_large(object, layout);
+        let Some(class) = class_of(layout) else {
+            return give_pages(object, page_count(layout));
         };
         // SAFETY: `alloc` gave it, so it is not null.
         let object = unsafe { NonNull::new_unchecked(object) };
         LOCAL.with(|heap| {
             // SAFETY: the caller returns what `alloc` gave for this layout.
-            if unsafe { heap.free(class, object) } {
-                heap.drain(class, &mut DEPOT.lock());
+            if !unsafe { heap.free(class, object) } {
+                free_drained(heap, class, object);
             }
         });
     }
