@@ -5,7 +5,7 @@ export PATH := $(PATH):/usr/sbin:/sbin:/usr/local/go/bin:$(HOME)/.cargo/bin
 
 KERNEL_CRATES := $(shell awk -F'"' '/^name = / { print "-p " $$2; nextfile }' kernel/*/Cargo.toml)
 
-.PHONY: help setup kernel run test test-long bench fmt lint
+.PHONY: help setup kernel umem bench-malloc run test test-long bench fmt lint
 
 help: ## list the goals
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -15,6 +15,10 @@ setup: ## install what `make run` needs and is missing
 
 kernel: ## build the bootable kernel
 	@tools/kernel.sh build -q -p image --release
+
+umem: ## build build/libumem.so, for LD_PRELOAD on Linux and on Sietch
+	@cargo build -q --release -p umem
+	@mkdir -p build && cp target/release/libumem.so build/
 
 run: setup kernel ## serve Redis on Sietch, benchmark it once, stay up until Ctrl-C
 	@tools/run.sh
@@ -32,6 +36,11 @@ bench: ## compare with Debian's Linux as a guest; writes docs/bench*.md
 	@$(MAKE) -s kernel
 	@cargo run -q --release -p bench-guests
 	@cargo run -q --release -p bench-kernel
+	@$(MAKE) -s bench-malloc
+
+bench-malloc: ## compare libumem.so with other allocators; writes docs/bench-malloc.md
+	@tools/setup.sh bench
+	@cargo run -q --release -p bench-malloc
 
 fmt: ## format the sources
 	@cargo fmt --all

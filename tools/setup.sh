@@ -45,6 +45,10 @@ needs_bench() {
 	ping iputils-ping
 	xz xz-utils
 	dpkg-deb dpkg
+	valgrind valgrind
+	/usr/lib/x86_64-linux-gnu/libjemalloc.so.2 libjemalloc2
+	/usr/lib/x86_64-linux-gnu/libmimalloc.so.2 libmimalloc2.0
+	/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4 libtcmalloc-minimal4
 	NEEDS
 }
 
@@ -53,7 +57,7 @@ qemu_major() { qemu-system-x86_64 --version 2>/dev/null | sed -n 's/^QEMU emulat
 
 packages=()
 while read -r need package; do
-    command -v "$need" >/dev/null || packages+=("$package")
+    [ -e "$need" ] || command -v "$need" >/dev/null || packages+=("$package")
 done < <("needs_$goal")
 if ! command -v rustup >/dev/null; then
     command -v cargo >/dev/null || packages+=(rustc-web cargo-web rust-web-src rustfmt-web rust-web-clippy)

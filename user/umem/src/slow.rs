@@ -1,0 +1,125 @@
+//! Everything that is not a pop or a push.
+
+use core::ptr::{self, NonNull};
+
+use slab::{Class, LARGEST};
+
+use crate::map::{self, LARGE, SPAN, UNIT};
+use crate::spans::{self, LONGEST};
+use crate::{decay, large, report, sys, thread};
+
+/// The longest allocation that takes a span; longer ones have a mapping of their own.
+pub const LONGEST_SPAN: usize = LONGEST * UNIT;
+/// Smaller sizes than this have all their powers of two aligned in slabs.
+const SLAB_ALIGN: usize = UNIT;
+
+/// Memory of at least `size` bytes for which the thread's magazine had none.
+#[cold]
+#[inline(never)]
+pub fn malloc(size: usize) -> *mut u8 {
+    found(small(size).or_else(|| big(size).map(|(memory, _)| memory)))
+}
+
+fn small(size: usize) -> Option<NonNull<u8>> {
+    let class = Class::of_size(size.max(1))?;
+    decay::tick();
+    // SAFETY: **Own**.
+    let thread = unsafe { &mut *thread::current() };
+    thread.heap.alloc(class).or_else(|| thread.refill(class))
+}
+
+/// Memory for more than [`LARGEST`] bytes, and whether it is all zeros.
+fn big(size: usize) -> Option<(NonNull<u8>, bool)> {
+    if size <= LARGEST {
+        return None;
+    }
+    if size > LONGEST_SPAN {
+        return Some((large::alloc(size, 1)?, true));
+    }
+    decay::tick();
+    let (span, is_zeroed) = spans::lock().alloc(size.div_ceil(UNIT))?;
+    map::set(span.as_ptr(), 1, SPAN);
+    Some((span, is_zeroed))
+}
+
+fn found(memory: Option<NonNull<u8>>) -> *mut u8 {
+    match memory {
+        Some(memory) => memory.as_ptr(),
+        None => {
+            sys::set_errno(libc::ENOMEM);
+            ptr::null_mut()
+        }
+    }
+}
+
+/// As [`malloc`], all zeros, for sizes above [`LARGEST`].
+#[cold]
+pub fn zeroed(size: usize) -> *mut u8 {
+    let Some((memory, is_zeroed)) = big(size) else {
+        return found(None);
+    };
+    if !is_zeroed {
+        // SAFETY: the memory is ours and that long.
+        unsafe { memory.write_bytes(0, size) };
+    }
+    memory.as_ptr()
+}
+
+/// Memory whose address is a multiple of `align`, a power of two.
+pub fn aligned(align: usize, size: usize) -> *mut u8 {
+    if align <= 16 {
+        return crate::abi::allocate(size);
+    }
+    if align <= SLAB_ALIGN && size <= LARGEST {
+        // A class whose size is a multiple of the alignment: a power of two in the end.
+        let mut wanted = size.max(1).next_multiple_of(align);
+        while let Some(class) = Class::of_size(wanted) {
+            if class.bytes().is_multiple_of(align) {
+                return crate::abi::allocate(class.bytes());
+            }
+            wanted = class.bytes() + 1;
+        }
+    }
+    if align <= UNIT && size > LARGEST && size <= LONGEST_SPAN {
+        return malloc(size);
+    }
+    found(large::alloc(size.max(1), align))
+}
+
+/// Frees what has no room in the thread's magazine.
+#[cold]
+#[inline(never)]
+pub fn free(memory: *mut u8) {
+    let Some(memory) = NonNull::new(memory) else {
+        return;
+    };
+    match map::look_up(memory.as_ptr()) {
+        SPAN => {
+            map::set(memory.as_ptr(), 1, map::NOTHING);
+            spans::lock().free(memory);
+            decay::tick();
+        }
+        LARGE => large::free(memory),
+        index => match Class::from_index(index as usize) {
+            Some(class) => {
+                // SAFETY: **Own**.
+                let thread = unsafe { &mut *thread::current() };
+                thread.overflow(class, memory);
+                decay::tick();
+            }
+            None => report::unknown_address(memory.addr().get()),
+        },
+    }
+}
+
+/// Bytes that may be used at `memory`.
+pub fn usable(memory: NonNull<u8>) -> usize {
+    match map::look_up(memory.as_ptr()) {
+        SPAN => spans::span_units(memory) * UNIT,
+        LARGE => large::usable(memory),
+        index => match Class::from_index(index as usize) {
+            Some(class) => class.bytes(),
+            None => report::unknown_address(memory.addr().get()),
+        },
+    }
+}

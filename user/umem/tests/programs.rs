@@ -1,0 +1,119 @@
+//! Real programs on `libumem.so`, here on Linux.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn library() -> PathBuf {
+    let test = env::current_exe().expect("a test has a path");
+    test.with_file_name("libumem.so")
+}
+
+/// Runs a command with the library; `None` if the program is not installed.
+fn run(program: &str, args: &[&str], options: &str) -> Option<Output> {
+    let output = Command::new(program)
+        .args(args)
+        .env("LD_PRELOAD", library())
+        .env("UMEM_OPTIONS", options)
+        .output();
+    output.ok()
+}
+
+fn expect(program: &str, args: &[&str], said: &str) {
+    for options in ["", "perthread_cache=0"] {
+        let Some(output) = run(program, args, options) else {
+            eprintln!("{program} is not installed");
+            return;
+        };
+        let text = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success() && text.contains(said),
+            "{program} with {options:?}: {}\n{text}\n{errors}",
+            output.status
+        );
+    }
+}
+
+fn compile(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let program = folder.join(name);
+    let source = format!("{}/tests/programs/{name}.c", env!("CARGO_MANIFEST_DIR"));
+    let status = Command::new("cc")
+        .args(["-O1", "-pthread", "-fno-builtin", "-o"])
+        .args([program.as_os_str(), source.as_ref()])
+        .status();
+    assert!(
+        status.is_ok_and(|status| status.success()),
+        "{source} compiles"
+    );
+    program.to_string_lossy().into_owned()
+}
+
+#[test]
+fn the_whole_family_works_in_many_threads_and_across_fork() {
+    expect(&compile("family"), &[], "fine");
+}
+
+#[test]
+fn a_double_free_ends_the_program_with_a_report() {
+    let program = compile("misuse");
+    for (what, report) in [
+        ("twice", "double free"),
+        ("inside", "free inside of an object"),
+        ("foreign", "which is not allocated"),
+        ("span", "which is not allocated"),
+    ] {
+        let output = run(&program, &[what], "").expect("it was compiled");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            !output.status.success() && said.contains(report),
+            "{what}: {said}"
+        );
+    }
+}
+
+#[test]
+fn python_runs_its_own_tests() {
+    let script = "import json, threading, os\n\
+        data = [{'key': i, 'text': 'x' * (i % 700)} for i in range(3000)]\n\
+        def work():\n    for _ in range(3): assert json.loads(json.dumps(data)) == data\n\
+        threads = [threading.Thread(target=work) for _ in range(4)]\n\
+        [thread.start() for thread in threads]; [thread.join() for thread in threads]\n\
+        pid = os.fork()\n\
+        if pid == 0: work(); os._exit(0)\n\
+        assert os.waitpid(pid, 0)[1] == 0\n\
+        print('fine')\n";
+    expect("python3", &["-c", script], "fine");
+}
+
+#[test]
+fn sqlite_sorts_and_checks_a_table() {
+    let script = "create table t(a integer primary key, b text); \
+        with recursive c(x) as (select 1 union all select x + 1 from c where x < 50000) \
+        insert into t select x, 'row' || x || hex(randomblob(x % 90)) from c; \
+        create index i on t(b); pragma integrity_check; select count(*) from t order by 1;";
+    expect("sqlite3", &[":memory:", script], "ok\n50000");
+}
+
+#[test]
+fn a_compiler_compiles() {
+    let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hello.c");
+    fs::write(
+        &source,
+        "#include <stdio.h>\nint main(void) { return puts(\"hello\"); }\n",
+    )
+    .expect("the folder is writable");
+    let assembly = ["-O2", "-S", "-o", "-", &source.to_string_lossy()].map(str::to_owned);
+    expect("gcc", &assembly.each_ref().map(String::as_str), "main:");
+}
+
+#[test]
+fn node_allocates_from_its_worker_threads() {
+    let script = "const h = require('crypto'); let n = 0; const data = [];\
+        for (let i = 0; i < 100000; i++) data.push({ i, text: 'x'.repeat(i % 100) });\
+        for (let i = 0; i < 20; i++) require('zlib').gzip(Buffer.alloc(300000, 'abc'), (e, b) => {\
+          if (e) throw e; h.pbkdf2('a', 'b', 100, 64, 'md5', () => { if (++n === 20) console.log('fine'); }); });";
+    expect("node", &["-e", script], "fine");
+}

@@ -1,0 +1,24 @@
+/* Misuses that must end the program: misuse twice|inside|foreign|span */
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+int main(int argc, char **argv)
+{
+	char *memory = malloc(100);
+	if (argc > 1 && strcmp(argv[1], "twice") == 0) {
+		free(memory);
+		free(memory);
+	} else if (argc > 1 && strcmp(argv[1], "inside") == 0) {
+		free(memory + 16);
+	} else if (argc > 1 && strcmp(argv[1], "span") == 0) {
+		memory = malloc(100000);
+		free(memory);
+		free(memory);
+	} else {
+		free(&argc);
+	}
+	/* At the latest when the magazines are unloaded. */
+	malloc_trim(0);
+	return 0;
+}
