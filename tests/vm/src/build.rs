@@ -62,6 +62,14 @@ pub fn c_linked(source: &Path, link: Link) -> Result<PathBuf, String> {
     Ok(program)
 }
 
+/// Builds a shared library of this workspace, as it is delivered.
+pub fn library(package: &str) -> Result<PathBuf, String> {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "-q", "--release", "-p", package]);
+    run(cargo, Path::new("user"))?;
+    Ok(PathBuf::from(format!("target/release/lib{package}.so")))
+}
+
 /// Compiles a Go program without C.
 pub fn go(source: &Path) -> Result<PathBuf, String> {
     let program = output(source)?;

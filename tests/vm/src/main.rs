@@ -39,6 +39,7 @@ mod shell;
 mod sqlite;
 mod status;
 mod tally;
+mod umem;
 
 use std::process::ExitCode;
 
@@ -75,6 +76,7 @@ fn main() -> ExitCode {
         shell::TESTS,
         sqlite::TESTS,
         redis::TESTS,
+        umem::TESTS,
         redis_leaks::TESTS,
         pressure::TESTS,
         memcached::TESTS,

@@ -31,7 +31,8 @@ pub const TESTS: &[Test] = &[
 
 const PING: &[u8] = b"PING\r\n";
 
-fn start(
+/// Starts Redis and waits until it answers.
+pub fn start(
     setup: &Setup,
     flags: &[&str],
     redis_args: &[&str],
