@@ -37,8 +37,9 @@
 //! with release that it left or rests, which the initiator read with acquire: its
 //! last use of the old translation happened before.
 //!
-//! `tests/model.rs` has `loom` try the interleavings of exactly this code, and shows that it
-//! notices when a fence or a comparison is missing.
+//! `tests/model` has `loom` try the interleavings of exactly this code, and shows that it
+//! notices when a fence or a comparison is missing. `tests/random.rs` tries long histories of more
+//! spaces than there are tags.
 //!
 //! Not here: page tables, batching of pages (`mach`'s gather), the instructions.
 #![no_std]

@@ -10,7 +10,8 @@ use crate::{Event, Hardware, Pages};
 /// Most tags in use, besides 0, the kernel's. As on Linux: more spaces than these between
 /// two visits have pushed the translations out anyway.
 pub const TAGS_MAX: usize = 6;
-/// Pages up to which a range is forgotten one by one.
+/// Pages up to which a range is forgotten one by one: measured, see "Measured" in
+/// `docs/memory.md`.
 const ONE_BY_ONE_MAX: u64 = 32;
 
 /// The space behind a tag; number 0 is none.
