@@ -162,7 +162,9 @@ fn backing(
     if !open.is_readable() {
         return Err(Error::AccessDenied);
     }
-    let memory = open.file.clone().memory().ok_or(Error::WrongDevice)?;
+    let offset = call.arg(5);
+    let range = offset..offset.saturating_add(bytes);
+    let memory = open.file.clone().map(range, shared)?;
     let write = !shared || open.is_writable();
     Ok((
         Some(Object {

@@ -10,6 +10,7 @@ mod table;
 
 use alloc::string::String;
 use alloc::sync::Arc;
+use core::ops::Range;
 
 pub use open_file::{OpenFile, StatusFlags};
 pub use table::{Fd, FdTable};
@@ -72,6 +73,13 @@ pub trait File: Send + Sync {
     /// Its bytes as pages that can be mapped; `None` where it has none.
     fn memory(self: Arc<Self>) -> Option<Arc<dyn MemoryObject>> {
         None
+    }
+
+    /// What mmap(2) of the bytes `range` shows.
+    ///
+    /// Errors: `WrongDevice` where nothing can be mapped.
+    fn map(self: Arc<Self>, _range: Range<u64>, _is_shared: bool) -> Result<Arc<dyn MemoryObject>> {
+        self.memory().ok_or(Error::WrongDevice)
     }
 
     /// The file as a socket, if it is one.

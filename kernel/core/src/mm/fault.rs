@@ -6,7 +6,7 @@
 
 use base::{PAGE_BYTES, VirtAddr};
 use core::sync::atomic::Ordering::Relaxed;
-use mach::mem::{Leaf, Mapping, Page, PageTable};
+use mach::mem::{Leaf, Mapping, Page, PageTable, Prot};
 use vma::{Area, Backing};
 
 use super::run::Run;
@@ -182,15 +182,29 @@ impl Fault<'_> {
                 sharing,
             }));
         };
-        self.map_object_page(leaf, page)?;
+        self.map_object_page(leaf, backing, page)?;
         if self.access != Access::Write {
             self.map_around(leaf, backing, sharing);
         }
         Ok(Step::Done)
     }
 
-    fn map_object_page(&self, leaf: &Leaf<'_>, page: Page) -> Result<()> {
-        let rights = prot(self.area.access);
+    /// What the table shall permit for pages of the area's object.
+    fn rights(&self, backing: &Backing<Object>) -> Prot {
+        let mut rights = prot(self.area.access);
+        if self.area.traits.shared {
+            rights.caching = backing.object.memory.caching();
+        }
+        rights
+    }
+
+    fn map_object_page(
+        &self,
+        leaf: &Leaf<'_>,
+        backing: &Backing<Object>,
+        page: Page,
+    ) -> Result<()> {
+        let rights = self.rights(backing);
         let (page, rights) = match (self.access, self.area.traits.shared) {
             (Access::Write, true) => {
                 self.mark_dirty();
@@ -218,7 +232,7 @@ impl Fault<'_> {
         let block = AROUND_PAGES * PAGE;
         let first = VirtAddr(self.at.0 / block * block).max(self.area.start);
         let end = VirtAddr(self.at.0 / block * block + block).min(self.area.end);
-        let rights = prot(self.area.access).without_write();
+        let rights = self.rights(backing).without_write();
         let index_of = |at: VirtAddr| (backing.offset + (at - self.area.start)) / PAGE;
         let from = index_of(first);
         let pages = from..from + (end - first) / PAGE;

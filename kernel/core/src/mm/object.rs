@@ -4,6 +4,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use hal::caching::Caching;
+
 use super::FaultError;
 use crate::error;
 use crate::file::OpenFile;
@@ -52,6 +54,11 @@ pub trait MemoryObject: Send + Sync {
     /// Brings dirty pages of a range of bytes to where they are kept; blocks.
     fn sync(&self, _bytes: Range<u64>) -> error::Result<()> {
         Ok(())
+    }
+
+    /// How the processor caches its pages; asked for where they are mapped shared.
+    fn caching(&self) -> Caching {
+        Caching::WriteBack
     }
 
     /// Its name for people where no file is mapped (`[vdso]`).

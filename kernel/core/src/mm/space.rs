@@ -5,6 +5,7 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use base::{PAGE_BYTES, VirtAddr};
+use hal::caching::Caching;
 use mach::mem::{PageTable, Prot};
 use mach::sync::{Lazy, Spin, SpinGuard};
 use vma::{AreaMap, TooManyAreas};
@@ -159,6 +160,7 @@ pub(super) fn prot(rights: Rights) -> Prot {
         read: rights.read,
         write: rights.write,
         exec: rights.exec,
+        caching: Caching::WriteBack,
     }
 }
 

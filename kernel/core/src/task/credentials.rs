@@ -47,6 +47,7 @@ pub enum Capability {
     NetAdmin = 12,
     NetRaw = 13,
     IpcLock = 14,
+    SysRawio = 17,
     SysChroot = 18,
     SysAdmin = 21,
     SysBoot = 22,

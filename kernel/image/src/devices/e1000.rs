@@ -28,6 +28,7 @@ pub fn start(function: &Function) {
     if !E1000::is_for(function) || CARD.get().is_some() {
         return;
     }
+    function.claim();
     let Some(pool) = receive_pool() else {
         return;
     };

@@ -6,8 +6,8 @@ mod virtio;
 /// Starts a driver for everything that it finds.
 pub fn start() {
     for function in mach::pci::functions() {
-        virtio::start_pci_function(&function);
-        e1000::start(&function);
+        virtio::start_pci_function(function);
+        e1000::start(function);
     }
     virtio::start_mmio_devices();
 }

@@ -30,6 +30,7 @@ static LINES: [Once<InterruptRegisters>; MMIO_DEVICES_MAX] =
 /// Starts a driver for `function` if it is a virtio device.
 pub fn start_pci_function(function: &mach::pci::Function) {
     if let Ok(transport) = PciTransport::new(function) {
+        function.claim();
         start_pci(function, transport);
     }
 }

@@ -16,7 +16,7 @@ use hal::caching::{Caching, MemoryType};
 use hal::{DmaBuf, DmaError, DmaRelease, DmaRequest, DmaSource};
 
 use super::kernel_map::{COMBINING, DEVICE};
-use super::{device, direct, ram};
+use super::{Page, device, direct, ram};
 use crate::sync::Spin;
 
 /// Extents that were out of a device's reach and are kept aside during one search.
@@ -30,15 +30,52 @@ impl DmaSource for DmaMemory {
     fn dma_alloc<M: MemoryType>(&self, request: &DmaRequest) -> Result<DmaBuf<M>, DmaError> {
         request.check()?;
         let memory = match M::CACHING {
-            Caching::WriteBack => direct(extent(request)?, request),
+            Caching::WriteBack => direct(extent(request, kernel_frames)?, request),
             caching => remapped(caching, request),
         };
         memory.map(|memory| memory.honouring(request))
     }
 }
 
-/// Contiguous frames that meet `request`.
-fn extent(request: &DmaRequest) -> Result<Extent, DmaError> {
+/// Contiguous zeroed memory that meets `request`, for a program: page by page, each of
+/// which goes back to the allocator with its last mapping. To be mapped as `caching` says;
+/// the cache holds nothing of it.
+pub fn contiguous_pages(request: &DmaRequest, caching: Caching) -> Result<Vec<Page>, DmaError> {
+    request.check()?;
+    let mut rest = Some(extent(request, |pages, _| ram::alloc_user_extent(pages))?);
+    let mut pages = Vec::new();
+    while let Some(extent) = rest.take() {
+        let (first, others) = match extent.split(1) {
+            Ok((first, others)) => (first, Some(others)),
+            Err(last) => (last, None),
+        };
+        rest = others;
+        let page = Page::from_frame(first.into_parts().0);
+        page.zero(0..PAGE_BYTES);
+        if caching != Caching::WriteBack {
+            // SAFETY: **Direct**: the page's frame is mapped there.
+            unsafe { arch::caching::flush(direct::pointer(page.phys()), PAGE_BYTES) };
+        }
+        pages.push(page);
+    }
+    Ok(pages)
+}
+
+/// A way to the frames: that many, in this reach.
+type Alloc = fn(u64, Reach) -> Option<Extent>;
+
+/// Frames for the kernel; a single one comes from the CPU's cache, in whatever order that
+/// has them.
+fn kernel_frames(pages: u64, reach: Reach) -> Option<Extent> {
+    if pages == 1 && reach == Reach::Any {
+        let frame = ram::alloc_frame()?;
+        return Some(Extent::from_parts(frame.into_number(), 1));
+    }
+    ram::alloc_extent(pages, reach)
+}
+
+/// Contiguous frames that meet `request`, by way of `alloc`.
+fn extent(request: &DmaRequest, alloc: Alloc) -> Result<Extent, DmaError> {
     let bytes = request.bytes();
     let pages = bytes.div_ceil(PAGE_BYTES) as u64;
     // A block of the buddy is aligned to its size, so alignment is bought with size; what
@@ -53,7 +90,7 @@ fn extent(request: &DmaRequest) -> Result<Extent, DmaError> {
     };
     let mut rejects = Vec::new();
     let found = loop {
-        let extent = match ram::alloc_extent(aligned, reach) {
+        let extent = match alloc(aligned, reach) {
             Some(extent) => extent,
             None if rejects.is_empty() => break Err(DmaError::OutOfMemory { bytes }),
             None => break Err(out_of_reach(request)),
@@ -130,7 +167,7 @@ fn remapped<M: MemoryType>(caching: Caching, request: &DmaRequest) -> Result<Dma
     };
     let Parked { extent, base, .. } = match take_parked(caching, request) {
         Some(parked) => parked,
-        None => remap(caching, extent(request)?).ok_or(out_of_memory)?,
+        None => remap(caching, extent(request, kernel_frames)?).ok_or(out_of_memory)?,
     };
     let release = match caching {
         Caching::WriteCombining => park_combining,

@@ -2,6 +2,7 @@
 
 use base::PAGE_SHIFT;
 use frames::FrameNo;
+use hal::caching::Caching;
 
 pub(super) const PRESENT: u64 = 1 << 0;
 pub(super) const WRITE: u64 = 1 << 1;
@@ -20,7 +21,7 @@ pub(super) const NO_EXECUTE: u64 = 1 << 63;
 const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
 
 /// What a program may do with a page.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Prot {
     /// Loads.
     pub read: bool,
@@ -28,6 +29,9 @@ pub struct Prot {
     pub write: bool,
     /// Instruction fetches; implies loads on this processor.
     pub exec: bool,
+    /// How the processor caches it. Set when a page is mapped; later changes of
+    /// permissions leave it as it is.
+    pub caching: Caching,
 }
 
 impl Prot {
@@ -36,18 +40,21 @@ impl Prot {
         read: false,
         write: false,
         exec: false,
+        caching: Caching::WriteBack,
     };
     /// Loads only.
     pub const READ: Self = Self {
         read: true,
         write: false,
         exec: false,
+        caching: Caching::WriteBack,
     };
     /// Loads and stores.
     pub const READ_WRITE: Self = Self {
         read: true,
         write: true,
         exec: false,
+        caching: Caching::WriteBack,
     };
 
     /// The same without stores. The processor lets what may be stored to be loaded, so
@@ -67,7 +74,18 @@ impl Prot {
         }
         let write = if self.write { WRITE } else { 0 };
         let exec = if self.exec { 0 } else { NO_EXECUTE };
-        PRESENT | USER | write | exec
+        PRESENT | USER | write | exec | caching_bits(self.caching)
+    }
+}
+
+/// The bits that choose a type of memory; see `arch::caching`.
+pub(super) const CACHING: u64 = WRITE_THROUGH | UNCACHED;
+
+const fn caching_bits(caching: Caching) -> u64 {
+    match caching {
+        Caching::WriteBack => 0,
+        Caching::WriteCombining => WRITE_THROUGH,
+        Caching::Uncached => WRITE_THROUGH | UNCACHED,
     }
 }
 

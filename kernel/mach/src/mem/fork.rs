@@ -6,7 +6,7 @@ use base::{PAGE_BYTES, VirtAddr};
 
 use super::entry::{self, ACCESSED, DIRTY, WRITE};
 use super::table::clip;
-use super::{Gather, PageTable, ram};
+use super::{Gather, PageTable, page};
 
 impl PageTable {
     /// Maps the range's pages in `child`, too. With `copy_on_write` both lose
@@ -52,8 +52,8 @@ impl PageTable {
 #[inline(always)]
 fn adopt(target: &AtomicU64, entry: u64, copy_on_write: bool) -> Option<usize> {
     let owned = entry::owns_page(entry);
-    if owned {
-        ram::table().share(entry::frame(entry)).ok()?;
+    if owned && !page::share(entry::frame(entry)) {
+        return None;
     }
     let dropped = if copy_on_write {
         WRITE | DIRTY | ACCESSED

@@ -49,7 +49,7 @@ mod walk;
 mod zeros;
 
 pub use device::map_device;
-pub use dma::DmaMemory;
+pub use dma::{DmaMemory, contiguous_pages};
 pub use entry::{Mapping, Prot};
 pub use gather::Gather;
 pub use heap::heap_bytes;

@@ -7,6 +7,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use base::{PAGE_BYTES, PAGE_SHIFT, PhysAddr, VirtAddr};
 use frames::{Frame, FrameNo};
 
+use super::device::holds_ram;
+use super::kernel_map::LOW_DEVICES_END;
 use super::user::{self, Fault};
 use super::{direct, ram};
 
@@ -63,6 +65,14 @@ impl Page {
         // The frame is reserved, which counts as an owner: it is never given back.
         ram::table().share(frame).ok()?;
         Self::of(frame)
+    }
+
+    /// A page of a device's registers at `at`, which nobody counts. Below 4 GiB only, where
+    /// the direct map has devices uncached; `None` for what is RAM, and above.
+    pub fn of_device(at: PhysAddr) -> Option<Self> {
+        let end = at.page_floor() + PAGE_BYTES as u64;
+        let is_device = end.0 <= LOW_DEVICES_END && !holds_ram(at.page_floor(), end);
+        Self::of(at.0 >> PAGE_SHIFT).filter(|_| is_device)
     }
 
     #[inline(always)]
@@ -177,13 +187,19 @@ impl Page {
     }
 }
 
+/// Adds an owner to a frame in use; false if it has too many. A device's is not counted.
+#[inline]
+pub(super) fn share(frame: FrameNo) -> bool {
+    let table = ram::table();
+    table.share(frame).is_ok() || table.info(frame).is_none()
+}
+
 impl Clone for Page {
     /// One owner more of the same frame.
     #[inline]
     fn clone(&self) -> Self {
-        let shared = ram::table().share(self.frame());
         assert!(
-            shared.is_ok(),
+            share(self.frame()),
             "2^40 owners of a few bytes each exceed any RAM"
         );
         Self { frame: self.frame }

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use base::{PAGE_BYTES, VirtAddr};
 
-use super::entry::{self, ACCESSED, DIRTY, HELD, Mapping, PRESENT, Prot, WRITE, ZEROS};
+use super::entry::{self, ACCESSED, CACHING, DIRTY, HELD, Mapping, PRESENT, Prot, WRITE, ZEROS};
 use super::user::USER_END;
 use super::walk::{self, Tree};
 use super::{Gather, Leaf, Page, kernel_map, ram, tlb};
@@ -188,7 +188,7 @@ pub(super) fn clip(to: VirtAddr) -> VirtAddr {
 pub(super) fn set_bits(slot: &AtomicU64, old: u64, bits: u64) {
     let mut seen = old;
     loop {
-        let marks = seen & (ACCESSED | DIRTY | ZEROS);
+        let marks = seen & (ACCESSED | DIRTY | CACHING | ZEROS);
         let new = entry::link(entry::frame(seen), bits) | marks;
         match slot.compare_exchange(seen, new, Relaxed, Relaxed) {
             Ok(_) => return,

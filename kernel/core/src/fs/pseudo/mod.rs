@@ -13,7 +13,7 @@ mod text;
 
 pub use directory::Folder;
 pub use link::{Link, Target};
-pub use table::{Entry, Store, Table};
+pub use table::{Entry, Special, Store, Table};
 pub use text::{Generate, Take, TextFile};
 
 /// The number of an inode, from the path that leads to it (FNV-1a, never 0).

@@ -37,10 +37,24 @@ impl Entry {
     }
 }
 
+/// A file that is more than text, or one of many of a kind.
+#[derive(Clone, Copy)]
+pub struct Special {
+    /// Its path below the top of the table, without a leading slash.
+    pub path: &'static str,
+    /// Makes its inode, of these properties; gets `argument`.
+    pub make: fn(Metadata, usize) -> InodeRef,
+    /// Which one of its kind it is.
+    pub argument: usize,
+    /// Permission bits.
+    pub mode: u32,
+}
+
 /// All files of a tree that are always there.
 #[derive(Default)]
 pub struct Table {
     entries: Spin<Vec<Entry>>,
+    specials: Spin<Vec<Special>>,
 }
 
 impl Table {
@@ -48,6 +62,7 @@ impl Table {
     pub const fn new() -> Self {
         Self {
             entries: Spin::new(Vec::new()),
+            specials: Spin::new(Vec::new()),
         }
     }
 
@@ -56,16 +71,26 @@ impl Table {
         self.entries.lock().extend_from_slice(entries);
     }
 
+    /// Adds files that are more than text.
+    pub fn add_specials(&self, specials: &[Special]) {
+        self.specials.lock().extend_from_slice(specials);
+    }
+
     /// What is at `path`, on the device of this number.
     pub fn find(&'static self, device: u64, path: &str) -> Result<InodeRef> {
         let entries = self.entries.lock();
         if let Some(entry) = entries.iter().find(|entry| entry.path == path) {
             return Ok(file(device, entry));
         }
-        match entries
-            .iter()
-            .any(|entry| below(entry.path, path).is_some())
-        {
+        let specials = self.specials.lock();
+        if let Some(special) = specials.iter().find(|special| special.path == path) {
+            let number = number_of(path.as_bytes());
+            let metadata = Metadata::new(device, number, FileType::Regular, special.mode);
+            return Ok((special.make)(metadata, special.argument));
+        }
+        let paths = entries.iter().map(|entry| entry.path);
+        let mut paths = paths.chain(specials.iter().map(|special| special.path));
+        match paths.any(|known| below(known, path).is_some()) {
             true => Ok(Arc::new(Folder::new(self, device, path))),
             false => Err(Error::NotFound),
         }
@@ -74,8 +99,10 @@ impl Table {
     /// The names in the directory `path`, each once, in the order of the table.
     pub fn names(&self, path: &str) -> Vec<(&'static str, FileType)> {
         let mut names: Vec<(&'static str, FileType)> = Vec::new();
-        for entry in self.entries.lock().iter() {
-            let Some(rest) = below(entry.path, path) else {
+        let (entries, specials) = (self.entries.lock(), self.specials.lock());
+        let paths = entries.iter().map(|entry| entry.path);
+        for known in paths.chain(specials.iter().map(|special| special.path)) {
+            let Some(rest) = below(known, path) else {
                 continue;
             };
             let (name, kind) = match rest.split_once('/') {

@@ -1,5 +1,7 @@
 //! /sys: the few facts about the machine that server programs look for (sysfs(5)).
 
+mod pci;
+
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt::{Result, Write};
@@ -122,6 +124,7 @@ pub fn make(_source: &[u8], _options: &[u8]) -> error::Result<Arc<dyn FileSystem
     static SYSTEM: Once<Arc<Sysfs>> = Once::new();
     let system = SYSTEM.call_once(|| {
         add(ENTRIES);
+        TABLE.add_specials(&pci::files());
         Arc::new(Sysfs {
             device: next_device(),
         })

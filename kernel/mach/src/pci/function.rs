@@ -1,0 +1,169 @@
+//! A function: its configuration space, its base addresses, and who drives it.
+
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use base::PhysAddr;
+use hal::Mmio;
+use hal::pci::{PciAddress, PciFunction};
+
+use super::Bar;
+use crate::sync::Spin;
+
+const ADDRESS_PORT: u16 = 0xcf8;
+const DATA_PORT: u16 = 0xcfc;
+const ENABLE: u32 = 1 << 31;
+
+/// Offsets in the header.
+const VENDOR: u16 = 0x00;
+const COMMAND: u16 = 0x04;
+const CLASS: u16 = 0x08;
+const HEADER_TYPE: u16 = 0x0c;
+const BAR0: u16 = 0x10;
+
+const COMMAND_DECODES: u32 = 1 << 0 | 1 << 1;
+const TYPE_ENDPOINT: u8 = 0;
+/// Base addresses of an endpoint.
+pub const BARS: usize = 6;
+const BAR_IO: u32 = 1 << 0;
+const BAR_PREFETCHABLE: u32 = 1 << 3;
+
+static CONFIG: Spin<()> = Spin::new(());
+
+/// A function of the machine's PCI buses.
+#[derive(Debug)]
+pub struct Function {
+    address: PciAddress,
+    bars: [Option<Bar>; BARS],
+    is_driven: AtomicBool,
+}
+
+impl Function {
+    /// The function at `address`, whether it exists or not; its base addresses are read
+    /// by [`find_bars`](Self::find_bars).
+    pub(super) fn at(address: PciAddress) -> Self {
+        Self {
+            address,
+            bars: [None; BARS],
+            is_driven: AtomicBool::new(false),
+        }
+    }
+
+    /// Where it sits.
+    pub fn address(&self) -> PciAddress {
+        self.address
+    }
+
+    /// Class, subclass and programming interface, the class in the highest byte of three.
+    pub fn class(&self) -> u32 {
+        self.config_read(CLASS) >> 8
+    }
+
+    /// Its ranges of memory.
+    pub fn bars(&self) -> &[Option<Bar>; BARS] {
+        &self.bars
+    }
+
+    /// From now on a driver of the kernel has it, and no program may map it.
+    pub fn claim(&self) {
+        self.is_driven.store(true, Ordering::Release);
+    }
+
+    /// Whether a driver of the kernel has it.
+    pub fn is_driven(&self) -> bool {
+        self.is_driven.load(Ordering::Acquire)
+    }
+
+    fn select(&self, offset: u16) -> u32 {
+        let PciAddress {
+            bus,
+            device,
+            function,
+        } = self.address;
+        let place = u32::from(bus) << 16 | u32::from(device) << 11 | u32::from(function) << 8;
+        ENABLE | place | u32::from(offset & 0xfc)
+    }
+
+    pub(super) fn header_type(&self) -> u8 {
+        (self.config_read(HEADER_TYPE) >> 16) as u8
+    }
+
+    pub(super) fn exists(&self) -> bool {
+        self.config_read(VENDOR) as u16 != 0xffff
+    }
+
+    /// Reads the base addresses. The function answers at none of them meanwhile, so this
+    /// is done before anybody drives it.
+    pub(super) fn find_bars(&mut self) {
+        if self.header_type() & !super::MULTI_FUNCTION != TYPE_ENDPOINT {
+            return;
+        }
+        let command = self.config_read(COMMAND) & 0xffff;
+        self.config_write(COMMAND, command & !COMMAND_DECODES);
+        let mut index = 0;
+        while index < BARS {
+            let (bar, words) = self.find_bar(index);
+            self.bars[index] = bar;
+            index += words;
+        }
+        self.config_write(COMMAND, command);
+    }
+
+    /// Base address `index` if it is a range of memory, and how many words it takes.
+    fn find_bar(&self, index: usize) -> (Option<Bar>, usize) {
+        let offset = BAR0 + index as u16 * 4;
+        let low = self.config_read(offset);
+        let is_64_bit = low & BAR_IO == 0 && low >> 1 & 3 == 2;
+        if low & BAR_IO != 0 || (is_64_bit && index + 1 == BARS) {
+            return (None, 1);
+        }
+        let (high, words) = if is_64_bit {
+            (self.config_read(offset + 4), 2)
+        } else {
+            (0, 1)
+        };
+        let start = PhysAddr(u64::from(high) << 32 | u64::from(low & !0xf));
+        let bytes = self.bar_bytes(offset);
+        let is_set = start.0 != 0 && bytes != 0;
+        let bar = is_set.then_some(Bar {
+            start,
+            bytes,
+            is_prefetchable: low & BAR_PREFETCHABLE != 0,
+        });
+        (bar, words)
+    }
+
+    /// How many bytes base address `offset` decodes; writing ones shows the fixed bits.
+    fn bar_bytes(&self, offset: u16) -> usize {
+        let kept = self.config_read(offset);
+        self.config_write(offset, u32::MAX);
+        let mask = self.config_read(offset) & !0xf;
+        self.config_write(offset, kept);
+        (!mask).wrapping_add(1) as usize
+    }
+}
+
+impl PciFunction for Function {
+    fn config_read(&self, offset: u16) -> u32 {
+        let _held = CONFIG.lock();
+        // SAFETY: **Ports**.
+        unsafe {
+            arch::instr::out32(ADDRESS_PORT, self.select(offset));
+            arch::instr::in32(DATA_PORT)
+        }
+    }
+
+    fn config_write(&self, offset: u16, value: u32) {
+        let _held = CONFIG.lock();
+        // SAFETY: **Ports**; a device reaches memory only by the addresses its driver
+        // gives it.
+        unsafe {
+            arch::instr::out32(ADDRESS_PORT, self.select(offset));
+            arch::instr::out32(DATA_PORT, value);
+        }
+    }
+
+    fn bar(&self, index: u8) -> Option<Mmio> {
+        let bar = (*self.bars.get(usize::from(index))?)?;
+        crate::mem::map_device(bar.start, bar.bytes)
+    }
+}

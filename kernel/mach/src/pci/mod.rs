@@ -1,0 +1,107 @@
+//! PCI functions, found and reached through configuration mechanism #1.
+//!
+//! The two ports (PCI Local Bus 3.0, section 3.2.2.3.2) exist on every PC chipset, and the
+//! first 256 bytes of configuration space hold all that our drivers read. Base
+//! addresses are taken as the firmware left them; a function whose base address is
+//! unset cannot be mapped.
+//! Not here: what a function is for (drivers), the extended space.
+//!
+//! Invariant **Ports**: the address and data ports reach configuration space only, and
+//! `CONFIG` is held across the two accesses of each transfer.
+
+mod function;
+
+use alloc::vec::Vec;
+
+use base::PhysAddr;
+use hal::pci::{PciAddress, PciFunction};
+
+use crate::sync::Lazy;
+pub use function::{BARS, Function};
+
+/// Bus numbers in a bridge's header.
+const BRIDGE_BUSES: u16 = 0x18;
+const MULTI_FUNCTION: u8 = 0x80;
+const TYPE_BRIDGE: u8 = 1;
+
+/// A range of memory at which a function answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bar {
+    /// Where it begins.
+    pub start: PhysAddr,
+    /// Bytes: a power of two.
+    pub bytes: usize,
+    /// Reading has no side effects, so writes may be combined.
+    pub is_prefetchable: bool,
+}
+
+impl Bar {
+    /// Whether `bytes` bytes at `start` all lie inside.
+    pub fn holds(&self, start: PhysAddr, bytes: u64) -> bool {
+        let end = start.checked_add(bytes);
+        let own_end = self.start + self.bytes as u64;
+        start >= self.start && end.is_some_and(|end| end <= own_end)
+    }
+}
+
+static FUNCTIONS: Lazy<Vec<Function>> = Lazy::new(scan);
+
+/// All functions of all buses that the firmware has numbered; found at the first call.
+pub fn functions() -> &'static [Function] {
+    &FUNCTIONS
+}
+
+/// The function whose base addresses hold all of `bytes` bytes at `start`.
+pub fn owner_of(start: PhysAddr, bytes: u64) -> Option<&'static Function> {
+    functions().iter().find(|function| {
+        let mut bars = function.bars().iter().flatten();
+        bars.any(|bar| bar.holds(start, bytes))
+    })
+}
+
+fn scan() -> Vec<Function> {
+    let mut found = Vec::new();
+    let mut buses = alloc::vec![0u8];
+    let mut next = 0;
+    while let Some(&bus) = buses.get(next) {
+        next += 1;
+        for device in 0..32 {
+            scan_device(bus, device, &mut found, &mut buses);
+        }
+    }
+    found
+}
+
+fn scan_device(bus: u8, device: u8, found: &mut Vec<Function>, buses: &mut Vec<u8>) {
+    let first = Function::at(PciAddress {
+        bus,
+        device,
+        function: 0,
+    });
+    if !first.exists() {
+        return;
+    }
+    let count = if first.header_type() & MULTI_FUNCTION != 0 {
+        8
+    } else {
+        1
+    };
+    for number in 0..count {
+        let mut function = Function::at(PciAddress {
+            function: number,
+            ..first.address()
+        });
+        if !function.exists() {
+            continue;
+        }
+        if function.header_type() & !MULTI_FUNCTION == TYPE_BRIDGE {
+            let behind = (function.config_read(BRIDGE_BUSES) >> 8) as u8;
+            // A bus is listed once, so a bridge that points back ends the walk.
+            if !buses.contains(&behind) {
+                buses.push(behind);
+            }
+        }
+        function.find_bars();
+        found.push(function);
+    }
+}
