@@ -6,6 +6,7 @@
 //! sietch: exit status=N
 //! sietch: killed signal=11 name=SIGSEGV addr=0x0 ip=0x401000 in=/usr/bin/redis-server+0x1000
 //! sietch: killed PROGRAM (12): out of memory; it used 90 MiB of 124 MiB
+//! sietch: device e1000 refused: page 1 of 16 lies at 0x5000 and not at 0x2000
 //! sietch: panic kernel/core/src/x.rs:12: what happened
 //! sietch: frame 0xffffffff80001234
 //! sietch: missing syscall=NAME count=N prog=NAME
@@ -58,12 +59,16 @@ pub struct Report {
     pub missing: Vec<String>,
     /// Which programs the kernel killed because memory ran out: sentences.
     pub starved: Vec<String>,
+    /// Which devices the kernel did not start: sentences.
+    pub refused: Vec<String>,
 }
 
 /// A program that asks for more kinds of things than this is no program but a test.
 const MISSING_SHOWN_MAX: usize = 20;
 /// The first victims tell enough.
 const STARVED_SHOWN_MAX: usize = 5;
+/// A machine has few devices.
+const REFUSED_SHOWN_MAX: usize = 5;
 
 impl Report {
     /// Reads a kernel log after QEMU ended with `qemu_status`.
@@ -82,10 +87,12 @@ impl Report {
             })
             .unwrap_or(Ending::Lost { qemu_status });
         let starved = said.iter().filter_map(|line| parse_starved(line)).collect();
+        let refused = said.iter().filter_map(|line| parse_refused(line)).collect();
         Self {
             ending,
             missing,
             starved,
+            refused,
         }
     }
 
@@ -111,6 +118,7 @@ impl Report {
                 None => "QEMU was killed.".to_string(),
             }],
         };
+        sentences.extend(self.refused.iter().take(REFUSED_SHOWN_MAX).cloned());
         sentences.extend(self.starved.iter().take(STARVED_SHOWN_MAX).cloned());
         sentences.extend(self.missing.iter().take(MISSING_SHOWN_MAX).cloned());
         if let Some(more @ 1..) = self.missing.len().checked_sub(MISSING_SHOWN_MAX) {
@@ -186,6 +194,12 @@ fn parse_starved(line: &str) -> Option<String> {
         .strip_prefix("killed ")?
         .split_once(": out of memory; ")?;
     Some(format!("{who} was killed: out of memory; {used}."))
+}
+
+/// `device NAME refused: WHY`.
+fn parse_refused(line: &str) -> Option<String> {
+    let (name, why) = line.strip_prefix("device ")?.split_once(" refused: ")?;
+    Some(format!("The device {name} was not started: {why}."))
 }
 
 fn parse_missing(line: &str) -> Option<String> {
@@ -295,6 +309,16 @@ mod tests {
         assert_eq!(
             report.missing,
             ["node asked 2 times for the system call io_uring_setup, which Sietch lacks."]
+        );
+    }
+
+    #[test]
+    fn a_device_that_was_refused_is_named_with_the_reason() {
+        let log = "sietch: device e1000 refused: NoBuffers\nsietch: exit status=0\n";
+        let report = Report::parse(log, Some(ORDERLY_EXIT));
+        assert_eq!(
+            report.refused,
+            ["The device e1000 was not started: NoBuffers."]
         );
     }
 }

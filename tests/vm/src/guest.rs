@@ -63,6 +63,19 @@ impl Setup {
         Ok((setup, words))
     }
 
+    /// The same machine with another network card.
+    pub fn with_nic(&self, nic: &str) -> Self {
+        Self {
+            nic: nic.into(),
+            ..self.clone()
+        }
+    }
+
+    /// Whether our kernel runs on a board with PCI slots.
+    pub fn has_our_pci(&self) -> bool {
+        self.board == "q35" && !self.is_linux
+    }
+
     /// Whether tests with a short form take their long one.
     pub fn is_long(&self) -> bool {
         self.is_long

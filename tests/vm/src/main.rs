@@ -20,6 +20,7 @@
 
 mod build;
 mod c_programs;
+mod cards;
 mod counters;
 mod go;
 mod guest;
@@ -77,6 +78,7 @@ fn main() -> ExitCode {
         sqlite::TESTS,
         redis::TESTS,
         umem::TESTS,
+        cards::TESTS,
         redis_leaks::TESTS,
         pressure::TESTS,
         memcached::TESTS,

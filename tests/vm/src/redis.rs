@@ -46,7 +46,8 @@ pub fn start(
 }
 
 /// Runs redis-benchmark against a machine; any error of it or of Redis is one here.
-pub fn benchmark(guest: &Guest, address: SocketAddr, args: &[&str]) -> Result<(), String> {
+/// Returns its table of comma-separated values.
+pub fn benchmark(guest: &Guest, address: SocketAddr, args: &[&str]) -> Result<String, String> {
     let (host, port) = (address.ip().to_string(), address.port().to_string());
     let output = Command::new("redis-benchmark")
         .args(["--csv", "-h", &host, "-p", &port])
@@ -57,7 +58,7 @@ pub fn benchmark(guest: &Guest, address: SocketAddr, args: &[&str]) -> Result<()
     if !output.status.success() || said.contains("Error") || said.contains("ERR") {
         return Err(guest.explain(&format!("failed redis-benchmark: {}", said.trim())));
     }
-    Ok(())
+    Ok(said)
 }
 
 fn serve_benchmark(setup: &Setup, args: &[&str]) -> Result<(), String> {

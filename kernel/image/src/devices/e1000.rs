@@ -34,10 +34,10 @@ pub fn start(function: &Function) {
     };
     let card = match E1000::new(function, &DmaMemory, pool) {
         Ok(card) => card,
-        Err(error) => return klog!("e1000: not started: {error:?}"),
+        Err(error) => return klog!("device e1000 refused: {error:?}"),
     };
     if route_line(function, &card).is_none() {
-        return klog!("e1000: not started: it has no interrupt line");
+        return klog!("device e1000 refused: it has no interrupt line");
     }
     kernel::net::attach(Box::new(card));
 }
@@ -73,7 +73,7 @@ fn receive_pool() -> Option<&'static (dyn Pool + Sync)> {
         match area_of_single_frames()? {
             Ok(area) => _ = DmaBuf::into_packets(area, &POOL),
             Err(error) => {
-                klog!("e1000: receive area {number} of {AREA_BYTES} bytes: {error}");
+                klog!("device e1000 refused: receive area {number} of {AREA_BYTES} bytes: {error}");
                 return None;
             }
         }

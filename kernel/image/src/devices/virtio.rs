@@ -164,13 +164,13 @@ fn start_device(transport: Transport, vector: u16) {
 fn start_net(transport: Transport, vector: u16) {
     match VirtioNet::new(transport, &DmaMemory, kernel::net::packet_pool(), vector) {
         Ok(port) => kernel::net::attach(Box::new(port)),
-        Err(error) => klog!("network card not started: {error:?}"),
+        Err(error) => klog!("device virtio-net refused: {error:?}"),
     }
 }
 
 fn start_volume(transport: Transport, vector: u16) {
     match Virtio9p::new(transport, DmaMemory, vector) {
         Ok(channel) => kernel::fs::ninep::attach(Box::new(channel)),
-        Err(error) => klog!("volume not started: {error:?}"),
+        Err(error) => klog!("device virtio-9p refused: {error:?}"),
     }
 }
