@@ -1,4 +1,5 @@
-//! Caches that give up what they can make again.
+//! Caches that give up what they can make again: those that register, and the kernel stacks
+//! of threads that have ended.
 
 use alloc::vec::Vec;
 
@@ -25,5 +26,6 @@ pub fn shrink() -> bool {
             None => break,
         }
     }
+    mach::mem::trim_stacks();
     mach::mem::stats().free > before
 }

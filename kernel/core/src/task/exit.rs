@@ -52,6 +52,9 @@ fn release_all(status: ExitStatus) {
     if me.id() != process.id() {
         release_id(me.id());
     }
+    if mach::mem::stacks_pile_up() {
+        mach::mem::trim_stacks();
+    }
 }
 
 /// Releases what the process holds, in the context of its last thread.

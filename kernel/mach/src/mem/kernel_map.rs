@@ -7,7 +7,8 @@
 //! top 2 GiB          the image: text executable, constants read-only, data writable
 //! ```
 //!
-//! Entries are only ever added after boot, so no CPU has anything to forget.
+//! After boot entries are added, and those of resting stacks taken out again; only the latter
+//! must be forgotten by the CPUs (`kernel_tlb`).
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -148,4 +149,17 @@ fn map(tree: &mut Tree, at: u64, physical: u64, bytes: u64, rights: u64) -> Opti
 pub(super) fn add(at: u64, physical: PhysAddr, bytes: usize, rights: u64) -> Option<()> {
     debug_assert!(bytes.is_multiple_of(PAGE_BYTES), "whole pages are mapped");
     map(TREE.lock().as_mut()?, at, physical.0, bytes as u64, rights)
+}
+
+/// Takes the mapping of `pages` contiguous frames out again and gives back the first;
+/// `None` if there is none. CPUs still remember it.
+pub(super) fn remove(at: u64, pages: usize) -> Option<FrameNo> {
+    let guard = TREE.lock();
+    let tree = guard.as_ref()?;
+    let first = tree.find(VirtAddr(at), 0)?.load(Relaxed);
+    for page in 0..pages {
+        let slot = tree.find(VirtAddr(at + (page * PAGE_BYTES) as u64), 0)?;
+        slot.store(0, Relaxed);
+    }
+    Some(entry::frame(first))
 }

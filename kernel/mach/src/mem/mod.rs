@@ -35,6 +35,7 @@ mod fork;
 mod gather;
 mod heap;
 mod kernel_map;
+mod kernel_tlb;
 mod leaf;
 mod own;
 mod page;
@@ -58,7 +59,9 @@ pub use page::Page;
 pub(crate) use ram::idle;
 pub use ram::{MemoryStats, cache_stats, is_short, stats, zones};
 pub(crate) use setup::init;
-pub use stack::{KernelStack, STACK_BYTES};
+pub use stack::{
+    KernelStack, STACK_BYTES, pile_up as stacks_pile_up, resting_stack_bytes, trim as trim_stacks,
+};
 pub use table::PageTable;
 pub(crate) use tlb::{enable_tags, rest, wake};
 pub use tlb::{enter_kernel_table, tlb_events};

@@ -11,7 +11,7 @@ use arch::layout::{BOOT_DIRECT_MAP_BYTES, DIRECT_MAP};
 use base::{PAGE_BYTES, PAGE_SHIFT, PhysAddr};
 use frames::{FrameInfo, FrameTable, SECTIONS_MAX};
 
-use super::{kernel_map, ram, tlb, user};
+use super::{kernel_map, kernel_tlb, ram, tlb, user};
 use crate::boot::{MemoryMap, RegionKind, Span};
 
 /// Below lie what firmware left and the code that starts CPUs; it is not worth having.
@@ -146,8 +146,14 @@ pub(crate) fn init(memory: &MemoryMap, shuffle: bool) {
     reserved(|range| range.end.0 <= BOOT_DIRECT_MAP_BYTES);
     kernel_map::build(ram).expect("no memory for the kernel's tables");
     reserved(|range| range.end.0 > BOOT_DIRECT_MAP_BYTES);
-    crate::cpu::register_service(tlb::serve);
+    crate::cpu::register_service(serve);
     user::init();
+}
+
+/// What CPUs ask of each other.
+fn serve() {
+    tlb::serve();
+    kernel_tlb::serve();
 }
 
 fn metadata_bytes(ram: &[PhysRange]) -> u64 {

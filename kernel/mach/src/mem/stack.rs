@@ -2,14 +2,18 @@
 //! instead of writing over somebody's memory.
 //!
 //! A stack that is given back keeps its address and its frames and serves the next
-//! thread; the pool is as large as the most threads there ever were at once.
+//! thread, until many rest or memory is short: then [`trim`] takes their frames.
+//!
+//! Invariant **Resting**: a stack in the pool is mapped and nobody's; its last word holds
+//! the top of the next one in the pool, 0 at the end. So giving back needs no memory.
 
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use base::{PAGE_BYTES, PhysAddr};
+use frames::{Extent, FrameNo};
 
-use super::{kernel_map, ram};
+use super::{kernel_map, kernel_tlb, ram};
 use crate::sync::Spin;
 
 /// Bytes of a kernel stack.
@@ -19,8 +23,50 @@ const SLOT_BYTES: u64 = 2 * STACK_BYTES as u64;
 /// Address space of all stacks: one top-level entry.
 const AREA_BYTES: u64 = 1 << 39;
 
-static FREE: Spin<Vec<u64>> = Spin::new(Vec::new());
+const STACK_PAGES: usize = STACK_BYTES / PAGE_BYTES;
+/// Resting stacks may take one frame in this many.
+const RESTING_SHARE: u64 = 64;
+/// Stacks that one round of [`trim`] takes.
+const TRIM_BATCH: usize = 64;
+
+struct Pool {
+    /// Top of the first resting stack; 0 for none.
+    resting: u64,
+    /// Ends of slots whose memory was taken.
+    bare: Vec<u64>,
+}
+
+static POOL: Spin<Pool> = Spin::new(Pool {
+    resting: 0,
+    bare: Vec::new(),
+});
+/// Stacks in the pool.
+static RESTING: AtomicU64 = AtomicU64::new(0);
 static NEXT: AtomicU64 = AtomicU64::new(kernel_map::STACKS);
+
+impl Pool {
+    fn put(&mut self, top: u64) {
+        // SAFETY: **Resting**: the stack is mapped, and its owner gave it up.
+        unsafe { last_word(top).write(self.resting) };
+        self.resting = top;
+        RESTING.fetch_add(1, Relaxed);
+    }
+
+    fn take(&mut self) -> Option<u64> {
+        if self.resting == 0 {
+            return None;
+        }
+        let top = self.resting;
+        // SAFETY: **Resting**.
+        self.resting = unsafe { last_word(top).read() };
+        RESTING.fetch_sub(1, Relaxed);
+        Some(top)
+    }
+}
+
+fn last_word(top: u64) -> *mut u64 {
+    core::ptr::with_exposed_provenance_mut(top as usize - size_of::<u64>())
+}
 
 /// A stack that its owner alone uses.
 #[derive(Debug)]
@@ -31,7 +77,7 @@ pub struct KernelStack {
 impl KernelStack {
     /// A stack with any content; `None` when memory is short.
     pub fn new() -> Option<Self> {
-        let recycled = FREE.lock().pop();
+        let recycled = POOL.lock().take();
         recycled.or_else(map_new).map(|top| Self { top })
     }
 
@@ -43,27 +89,82 @@ impl KernelStack {
 
 impl Drop for KernelStack {
     fn drop(&mut self) {
-        FREE.lock().push(self.top);
+        POOL.lock().put(self.top);
     }
 }
 
 #[cold]
 fn map_new() -> Option<u64> {
-    // Room to give it back later: a drop can not fail.
-    FREE.lock().try_reserve(1).ok()?;
-    let slot = NEXT.fetch_add(SLOT_BYTES, Relaxed);
-    if slot + SLOT_BYTES > kernel_map::STACKS + AREA_BYTES {
-        return None;
-    }
-    let frames = ram::alloc_user_extent((STACK_BYTES / PAGE_BYTES) as u64)?;
-    let bottom = slot + SLOT_BYTES - STACK_BYTES as u64;
-    let at: PhysAddr = frames.base();
-    let mapped = kernel_map::add(bottom, at, STACK_BYTES, kernel_map::DATA);
+    let top = new_slot()?;
+    let frames = ram::alloc_user_extent(STACK_PAGES as u64);
+    let mapped = frames.and_then(|frames| {
+        let at: PhysAddr = frames.base();
+        let bottom = top - STACK_BYTES as u64;
+        match kernel_map::add(bottom, at, STACK_BYTES, kernel_map::DATA) {
+            // The stack keeps the frames.
+            Some(()) => Some(frames.into_parts()),
+            None => {
+                ram::free_extent(frames);
+                None
+            }
+        }
+    });
     if mapped.is_none() {
-        ram::free_extent(frames);
-        return None;
+        keep_bare(top);
     }
-    // The stack keeps the frames for good.
-    let _ = frames.into_parts();
-    Some(slot + SLOT_BYTES)
+    mapped.map(|_| top)
+}
+
+/// The end of a slot without memory.
+fn new_slot() -> Option<u64> {
+    if let Some(top) = POOL.lock().bare.pop() {
+        return Some(top);
+    }
+    let top = NEXT.fetch_add(SLOT_BYTES, Relaxed) + SLOT_BYTES;
+    (top <= kernel_map::STACKS + AREA_BYTES).then_some(top)
+}
+
+/// Remembers a slot without memory; without room for that its addresses are lost.
+fn keep_bare(top: u64) {
+    let mut pool = POOL.lock();
+    if pool.bare.try_reserve(1).is_ok() {
+        pool.bare.push(top);
+    }
+}
+
+/// Whether stacks that nobody uses take more than a small share of memory: then [`trim`]
+/// is worth the interruption of all CPUs.
+#[inline]
+pub fn pile_up() -> bool {
+    RESTING.load(Relaxed) * STACK_PAGES as u64 > ram::stats().total / RESTING_SHARE
+}
+
+/// Bytes of stacks that nobody uses.
+pub fn resting_stack_bytes() -> u64 {
+    RESTING.load(Relaxed) * STACK_BYTES as u64
+}
+
+/// Gives back the frames of the stacks that nobody uses. The caller holds no lock.
+pub fn trim() {
+    loop {
+        let mut taken: [(u64, FrameNo); TRIM_BATCH] = [(0, 0); TRIM_BATCH];
+        let mut count = 0;
+        while count < TRIM_BATCH
+            && let Some(top) = POOL.lock().take()
+        {
+            let bottom = top - STACK_BYTES as u64;
+            if let Some(first) = kernel_map::remove(bottom, STACK_PAGES) {
+                taken[count] = (top, first);
+                count += 1;
+            }
+        }
+        if count == 0 {
+            return;
+        }
+        kernel_tlb::forget_everywhere();
+        for &(top, first) in &taken[..count] {
+            ram::free_extent(Extent::from_parts(first, STACK_PAGES as u64));
+            keep_bare(top);
+        }
+    }
 }

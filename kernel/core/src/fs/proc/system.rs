@@ -33,10 +33,11 @@ fn meminfo(text: &mut String) -> Result {
     let kib = |pages: u64| pages * (PAGE_BYTES as u64 / 1024);
     let (total, free) = (kib(memory.total), kib(memory.free));
     let heap = mach::mem::heap_bytes() / 1024;
+    let stacks = mach::mem::resting_stack_bytes() / 1024;
     for (name, amount) in [
         ("MemTotal:", total),
         ("MemFree:", free),
-        ("MemAvailable:", free),
+        ("MemAvailable:", free + stacks),
         ("Buffers:", 0),
         ("Cached:", 0),
         ("SwapCached:", 0),
