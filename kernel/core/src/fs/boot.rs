@@ -4,6 +4,7 @@ use super::kinds::{self, Kind};
 use super::tmpfs::{self, Tmpfs, UnpackError};
 use super::{FileSystem, FileType, MountFlags, New, Path, devices, mount, ninep, proc, sys};
 use crate::error::{Error, Result};
+use crate::reclaim;
 
 /// Directories that exist in any case: name and mode.
 const DIRECTORIES: [(&str, u32); 6] = [
@@ -18,6 +19,7 @@ const DIRECTORIES: [(&str, u32); 6] = [
 /// Mounts the root, filled from the boot image `archive`, and what every program expects
 /// below it. Once, after the devices are registered and before any program.
 pub fn mount_all(archive: &'static [u8]) -> core::result::Result<(), UnpackError> {
+    reclaim::register_cache(mount::shrink);
     for kind in [
         Kind {
             name: "tmpfs",

@@ -6,16 +6,17 @@
 //! can tell its path. A removed name's dentry is detached, not changed: an open file
 //! keeps its inode.
 //!
-//! Bounds: a directory keeps at most [`KEPT_MAX`] names that nobody uses.
+//! Bounds: a directory that keeps more names than it lately needed drops those that nobody
+//! uses, [`KEPT_MAX`] at a time; when memory is short all such names go (`forget_unused`).
 //!
 //! Lock order: a directory's `changing` (sleeps) is held over every change of its names
 //! and every question to the file system; `children` and `place` are short spin locks,
 //! never held together with those of another dentry.
 
 use alloc::boxed::Box;
+use alloc::collections::LinkedList;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use hashbrown::HashMap;
 use mach::sync::Spin;
@@ -37,9 +38,42 @@ struct Place {
     name: Name,
 }
 
+/// Names and what they mean; `None` for a name that does not exist.
+type Children = HashMap<Name, Option<Arc<Dentry>>>;
+/// What was taken out of [`Children`], to be dropped without their lock. In small pieces,
+/// as memory may be short.
+type Forgotten = LinkedList<(Name, Option<Arc<Dentry>>)>;
+
 struct Directory {
-    children: Spin<HashMap<Name, Option<Arc<Dentry>>>>,
+    children: Spin<Children>,
+    /// As many names as are kept without looking for unused ones.
+    comfortable: AtomicUsize,
     changing: Mutex<()>,
+}
+
+impl Directory {
+    /// Makes room for two names more, which a rename needs at most.
+    ///
+    /// Errors: `OutOfMemory`.
+    fn make_room(&self) -> Result<()> {
+        let mut children = self.children.lock();
+        let mut unused = Forgotten::new();
+        if children.len() >= self.comfortable.load(Ordering::Relaxed) {
+            unused = forget(&mut children);
+            let comfortable = children.len() + KEPT_MAX;
+            self.comfortable.store(comfortable, Ordering::Relaxed);
+        }
+        let room = children.try_reserve(2);
+        drop(children);
+        drop(unused);
+        room.map_err(|_| Error::OutOfMemory)
+    }
+}
+
+/// Takes out names that nobody uses, [`KEPT_MAX`] at most.
+fn forget(children: &mut Children) -> Forgotten {
+    let unused = children.extract_if(|_, kept| kept.as_ref().is_none_or(is_unused));
+    unused.take(KEPT_MAX).collect()
 }
 
 /// One name of an inode.
@@ -71,6 +105,7 @@ impl Dentry {
         let directory = (kind == FileType::Directory).then(|| {
             Box::new(Directory {
                 children: Spin::new(HashMap::new()),
+                comfortable: AtomicUsize::new(KEPT_MAX),
                 changing: Mutex::new(()),
             })
         });
@@ -147,7 +182,8 @@ impl Dentry {
         self.child_while_locked(name)
     }
 
-    /// [`Self::child`] for a caller that holds the directory's lock.
+    /// [`Self::child`] for a caller that holds the directory's lock, and that may
+    /// [`remember`](Self::remember) the name afterwards.
     pub(super) fn child_while_locked(self: &Arc<Self>, name: &[u8]) -> Result<Option<Arc<Self>>> {
         let directory = self.directory.as_ref().ok_or(Error::NotDirectory)?;
         if let Some(known) = directory.children.lock().get(name) {
@@ -156,6 +192,7 @@ impl Dentry {
         if name.len() > NAME_BYTES_MAX {
             return Err(Error::NameTooLong);
         }
+        directory.make_room()?;
         let found = match self.inode.lookup(name) {
             Ok(inode) => Some(self.detached(name, inode)),
             Err(Error::NotFound) => None,
@@ -173,34 +210,51 @@ impl Dentry {
         Ok(directory.changing.lock())
     }
 
-    /// Notes what a name means from now on.
+    /// Notes what a name means from now on; [`Self::child_while_locked`] made room.
     pub(super) fn remember(&self, name: &[u8], dentry: Option<Arc<Self>>) {
-        let Some(directory) = &self.directory else {
-            return;
-        };
-        let mut children = directory.children.lock();
-        let unused: Vec<_> = if children.len() < KEPT_MAX {
-            Vec::new()
-        } else {
-            children
-                .extract_if(|_, kept| kept.as_ref().is_none_or(is_unused))
-                .collect()
-        };
-        let old = children.insert(name.into(), dentry);
-        drop(children);
-        drop((unused, old));
+        if let Some(directory) = &self.directory {
+            let old = directory.children.lock().insert(name.into(), dentry);
+            drop(old);
+        }
+    }
+
+    /// Forgets names below that nobody uses, while there are not too many directories.
+    pub(super) fn forget_unused(self: &Arc<Self>) {
+        let mut pending = LinkedList::from([self.clone()]);
+        while let Some(dentry) = pending.pop_back() {
+            let Some(directory) = &dentry.directory else {
+                continue;
+            };
+            loop {
+                let unused = forget(&mut directory.children.lock());
+                if unused.is_empty() {
+                    break;
+                }
+            }
+            let children = directory.children.lock();
+            let below = children
+                .values()
+                .flatten()
+                .filter(|child| child.is_directory());
+            pending.extend(below.take(KEPT_MAX).cloned());
+        }
     }
 
     /// Forgets all names below; breaks the cycles of an unmounted file system.
     pub(super) fn forget_all(self: &Arc<Self>) {
-        let mut pending = alloc::vec![self.clone()];
-        while let Some(dentry) = pending.pop() {
-            let Some(directory) = &dentry.directory else {
-                continue;
-            };
-            let below = core::mem::take(&mut *directory.children.lock());
-            pending.extend(below.into_values().flatten());
+        let mut pending = LinkedList::from([self.take_children()]);
+        while let Some(children) = pending.pop_front() {
+            let below = children.into_values().flatten();
+            let directories = below.filter(|child| child.is_directory());
+            pending.extend(directories.map(|child| child.take_children()));
         }
+    }
+
+    fn take_children(&self) -> Children {
+        let children = self.directory.as_ref().map(|directory| &directory.children);
+        children.map_or_else(Children::new, |children| {
+            core::mem::take(&mut *children.lock())
+        })
     }
 
     /// The name was moved: from now on it is `name` in `parent`.

@@ -198,4 +198,7 @@ pub trait FileSystem: Send + Sync {
     fn sync(&self) -> Result<()> {
         Ok(())
     }
+
+    /// Memory is short: gives up pages that nobody has mapped and that can be read in again.
+    fn forget_clean_pages(&self) {}
 }

@@ -293,6 +293,16 @@ pub fn unmount(at: &Path, lazy: bool) -> Result<()> {
     Ok(())
 }
 
+/// Memory is short: forgets names and pages that nobody uses.
+pub fn shrink() {
+    for index in 0.. {
+        let mount = TREE.lock().get(index).cloned();
+        let Some(mount) = mount else { return };
+        mount.root.forget_unused();
+        mount.system.forget_clean_pages();
+    }
+}
+
 /// All mounts, the oldest first.
 pub fn mounts() -> Vec<Arc<Mount>> {
     TREE.lock().clone()

@@ -2,7 +2,7 @@
 //!
 //! A process weighs as many pages as it has resident, more or less by its adjustment: in
 //! thousandths of all memory, -1000 protects it. Process 1 counts for a part of its
-//! weight only, as the machine ends with it.
+//! weight only if it hogs memory, else for next to nothing: the machine ends with it.
 
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering::Relaxed;
@@ -17,7 +17,7 @@ pub const ADJUSTMENT_MIN: i32 = -1000;
 /// A process with this adjustment is chosen first.
 pub const ADJUSTMENT_MAX: i32 = 1000;
 
-/// What part of its weight process 1 counts for.
+/// What part of its weight process 1 counts for if it hogs memory.
 const INIT_SHARE: u64 = 4;
 /// A process that weighs more than this share of all memory hogs it.
 const HOG_SHARE: u64 = 4;
@@ -40,7 +40,8 @@ fn weight(process: &Process, total: u64) -> Option<u64> {
     let share = total as i64 / i64::from(ADJUSTMENT_MAX) * i64::from(adjustment);
     let weight = resident.saturating_add_signed(share).max(1);
     Some(match process.id() {
-        family::INIT => weight.div_ceil(INIT_SHARE),
+        family::INIT if is_hog(weight) => weight.div_ceil(INIT_SHARE),
+        family::INIT => 0,
         _ => weight,
     })
 }

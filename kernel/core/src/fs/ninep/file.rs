@@ -143,6 +143,17 @@ impl Node {
         Ok(())
     }
 
+    /// Gives up pages that no program has mapped or stored to, unless bytes are on their way.
+    pub(super) fn forget_clean_pages(&self) {
+        let Some(_writing) = self.writing.try_lock() else {
+            return;
+        };
+        let dirty = self.dirty.lock();
+        let is_kept = |index: &u64, page: &Page| dirty.contains(index) || !page.is_unique();
+        let mut pages = self.pages.lock();
+        pages.retain(|index, page| is_kept(index, page));
+    }
+
     fn take_dirty(&self, indices: Range<u64>) -> BTreeSet<u64> {
         let mut dirty = self.dirty.lock();
         let mut taken = dirty.split_off(&indices.start);

@@ -1,9 +1,9 @@
 //! One volume: its fids, and its nodes by identity.
 
+use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
-use hashbrown::HashMap;
 use mach::sync::Spin;
 use ninep::{Attributes, Fid, Fids, IO_HEADER_BYTES, Qid, Request};
 
@@ -31,7 +31,7 @@ pub(super) struct Volume {
     /// Fids that nobody uses any more, to be clunked by the next who calls.
     forgotten: Spin<Vec<Fid>>,
     /// So that a file opened twice has one set of pages.
-    known: Spin<HashMap<u64, Weak<Node>>>,
+    known: Spin<BTreeMap<u64, Weak<Node>>>,
     /// The file system's number.
     pub device: u64,
 }
@@ -61,7 +61,7 @@ impl Volume {
             link,
             fids: Spin::new(Fids::new()),
             forgotten: Spin::new(Vec::new()),
-            known: Spin::new(HashMap::new()),
+            known: Spin::new(BTreeMap::new()),
             device: next_device(),
         });
         volume.agree()?;
@@ -174,6 +174,13 @@ impl Volume {
         self.known.lock().get(&qid.path)?.upgrade()
     }
 
+    /// The known file with the lowest identity from `first` on, if it still lives.
+    fn node_from(&self, first: u64) -> Option<(u64, Option<Arc<Node>>)> {
+        let known = self.known.lock();
+        let (number, node) = known.range(first..).next()?;
+        Some((*number, node.upgrade()))
+    }
+
     pub(super) fn attributes(&self, fid: Fid) -> Result<Attributes> {
         match self.call(&Request::Getattr { fid })? {
             Answer::Attributes(attributes) => Ok(attributes),
@@ -231,5 +238,19 @@ impl FileSystem for Tree {
         nodes
             .iter()
             .try_for_each(|node| node.write_back(0..u64::MAX))
+    }
+
+    fn forget_clean_pages(&self) {
+        let mut first = 0;
+        // One by one: a list of all nodes would need memory.
+        while let Some((number, node)) = self.volume.node_from(first) {
+            if let Some(node) = node {
+                node.forget_clean_pages();
+            }
+            let Some(next) = number.checked_add(1) else {
+                return;
+            };
+            first = next;
+        }
     }
 }
