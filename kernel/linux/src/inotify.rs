@@ -54,7 +54,7 @@ fn init1(call: &mut Call<'_>) -> Outcome {
 
 fn make(call: &Call<'_>, flags: u32) -> Outcome {
     let status = StatusFlags::from_bits_truncate(flags & O_NONBLOCK);
-    let open = OpenFile::new(Instance::new(), status);
+    let open = OpenFile::new(Instance::new()?, status);
     Ok(call.new_fd(open, flags)?)
 }
 

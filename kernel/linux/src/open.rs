@@ -202,17 +202,15 @@ fn close_range(call: &mut Call<'_>) -> Outcome {
         drop(call.thread.files.replace(Arc::new(own)));
     }
     let files = call.thread.files.get();
-    for fd in files
-        .numbers()
-        .into_iter()
-        .filter(|fd| (first..=last).contains(fd))
-    {
+    let mut next = first;
+    while let Some(fd) = files.next_number(next).filter(|fd| *fd <= last) {
         if flags & CLOSE_RANGE_CLOEXEC != 0 {
             // Another thread may have closed it meanwhile, which is as good.
             let _ = files.set_close_on_exec(fd, true);
         } else {
             drop(files.remove(fd));
         }
+        next = fd + 1;
     }
     Ok(0)
 }

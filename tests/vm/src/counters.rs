@@ -8,7 +8,7 @@ const READ: &str = "for file in sys/fs/file-nr net/sockstat meminfo; do \
 /// What was in use at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counters {
-    /// Free memory in KiB.
+    /// Memory in KiB that is free, or can be made so at once.
     pub free_kib: u64,
     /// Open file descriptions.
     pub files: u64,
@@ -41,7 +41,7 @@ impl Counters {
             .find(|words| words.len() == 3 && words[1] == "0")
             .and_then(|words| words[0].parse().ok());
         Ok(Self {
-            free_kib: number("MemFree:", "MemFree:")?,
+            free_kib: number("MemAvailable:", "MemAvailable:")?,
             files: files.ok_or_else(|| format!("no count of files in {text}"))?,
             sockets: number("sockets:", "used")?,
             tcp: number("TCP:", "alloc")?,

@@ -22,6 +22,7 @@ mod build;
 mod c_programs;
 mod cards;
 mod counters;
+mod exhaustion;
 mod go;
 mod guest;
 mod http;
@@ -81,6 +82,7 @@ fn main() -> ExitCode {
         cards::TESTS,
         redis_leaks::TESTS,
         pressure::TESTS,
+        exhaustion::TESTS,
         memcached::TESTS,
         nginx::TESTS,
         python::TESTS,

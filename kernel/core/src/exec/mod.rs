@@ -283,7 +283,7 @@ fn close_files(me: &Thread) -> Result<()> {
         drop(me.files.replace(Arc::new(files.fork()?)));
     }
     drop(files);
-    drop(me.files.get().take_close_on_exec());
+    me.files.get().close_on_exec_now();
     Ok(())
 }
 

@@ -174,40 +174,45 @@ impl FdTable {
         })
     }
 
-    /// Frees what exec closes; the caller drops the openings.
-    pub fn take_close_on_exec(&self) -> Vec<Arc<OpenFile>> {
-        self.take_where(|entry| entry.close_on_exec)
+    /// Closes what exec closes; may block.
+    pub fn close_on_exec_now(&self) {
+        let mut next = 0;
+        while let Some(entry) = self.take_from(&mut next, |entry| entry.close_on_exec) {
+            drop(self.give_up(entry));
+        }
     }
 
-    /// Frees everything; the caller drops the openings.
-    pub fn take_all(&self) -> Vec<Arc<OpenFile>> {
-        self.take_where(|_| true)
+    /// Takes out the first opening that `matches` from number `next` on, which moves on.
+    /// One at a time: a list of all would need memory when there may be none.
+    fn take_from(&self, next: &mut usize, matches: impl Fn(&Entry) -> bool) -> Option<Entry> {
+        let mut state = self.state.lock();
+        let slots = state.entries.iter().skip(*next);
+        let found = slots
+            .take_while(|slot| !slot.as_ref().is_some_and(&matches))
+            .count()
+            + *next;
+        *next = found + 1;
+        let entry = state.entries.get_mut(found)?.take();
+        state.first_free = state.first_free.min(found);
+        entry
     }
 
-    fn take_where(&self, matches: impl Fn(&Entry) -> bool) -> Vec<Arc<OpenFile>> {
-        let taken: Vec<Entry> = {
-            let mut state = self.state.lock();
-            state.first_free = 0;
-            let slots = state.entries.iter_mut();
-            let chosen = slots.filter(|slot| slot.as_ref().is_some_and(&matches));
-            chosen.filter_map(Option::take).collect()
-        };
-        taken.into_iter().map(|entry| self.give_up(entry)).collect()
-    }
-
-    /// The numbers in use, in order.
-    pub fn numbers(&self) -> Vec<Fd> {
+    /// The lowest number in use from `least` on.
+    pub fn next_number(&self, least: Fd) -> Option<Fd> {
         let state = self.state.lock();
-        let slots = (0..).zip(state.entries.iter());
+        let slots = (least..).zip(state.entries.iter().skip(least as usize));
         slots
             .filter(|(_, slot)| slot.is_some())
             .map(|(fd, _)| fd)
-            .collect()
+            .next()
     }
 }
 
 impl Drop for FdTable {
     fn drop(&mut self) {
-        drop(self.take_all());
+        let entries = core::mem::take(&mut self.state.get_mut().entries);
+        for entry in entries.into_iter().flatten() {
+            drop(self.give_up(entry));
+        }
     }
 }

@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicI32, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
 use mach::sync::Spin;
 
@@ -20,6 +20,9 @@ use crate::sync::Wait;
 const QUEUED_MAX: usize = 16_384;
 /// Watches of one instance over its life (Linux' max_user_watches is of this order).
 const WATCHES_MAX: i32 = 1 << 20;
+/// Instances at once (Linux' fs.inotify.max_user_instances): each event of a file looks
+/// at all its watches.
+const INSTANCES_MAX: usize = 128;
 /// Bytes of an event before its name (inotify(7)).
 const HEADER_BYTES: usize = 16;
 /// The watch number of the overflow event.
@@ -55,8 +58,9 @@ impl Event {
     }
 }
 
+static INSTANCES: AtomicUsize = AtomicUsize::new(0);
+
 /// What inotify_init(2) makes.
-#[derive(Default)]
 pub struct Instance {
     events: Spin<VecDeque<Event>>,
     last_id: AtomicI32,
@@ -66,11 +70,20 @@ pub struct Instance {
 
 impl Instance {
     /// One without watches.
-    pub fn new() -> Arc<Self> {
-        Arc::new_cyclic(|me| Self {
+    ///
+    /// Errors: `TooManyFiles`.
+    pub fn new() -> Result<Arc<Self>> {
+        let instance = Arc::new_cyclic(|me| Self {
+            events: Spin::default(),
+            last_id: AtomicI32::new(0),
+            pollee: Pollee::new(),
             me: me.clone(),
-            ..Self::default()
-        })
+        });
+        // The drop of one too many counts it down again.
+        match INSTANCES.fetch_add(1, Ordering::Relaxed) < INSTANCES_MAX {
+            true => Ok(instance),
+            false => Err(Error::TooManyFiles),
+        }
     }
 
     /// A counted reference; `None` while it is being dropped.

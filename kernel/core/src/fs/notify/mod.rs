@@ -81,9 +81,12 @@ fn key(inode: &InodeRef) -> usize {
 }
 
 /// Watches `inode`; a second watch of the same instance changes the first.
+///
+/// Errors: `OutOfMemory`, `NoSpace` if the instance had too many.
 pub fn watch(instance: &Arc<Instance>, inode: &InodeRef, mask: Mask, add: bool) -> Result<i32> {
     let mut table = TABLE.lock();
     let table = table.get_or_insert_default();
+    table.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
     let entry = table.entry(key(inode)).or_insert_with(|| Watched {
         inode: inode.clone(),
         watches: Vec::new(),
@@ -93,6 +96,10 @@ pub fn watch(instance: &Arc<Instance>, inode: &InodeRef, mask: Mask, add: bool) 
         watch.mask = if add { watch.mask | mask } else { mask };
         return Ok(watch.id);
     }
+    entry
+        .watches
+        .try_reserve(1)
+        .map_err(|_| Error::OutOfMemory)?;
     let id = instance.next_id().ok_or(Error::NoSpace)?;
     entry.watches.push(Watch {
         instance: Arc::downgrade(instance),

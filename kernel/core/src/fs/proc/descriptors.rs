@@ -118,12 +118,14 @@ impl Inode for Descriptors {
     }
 
     fn list(&self, cursor: u64, emit: Emit<'_>) -> Result<()> {
-        let numbers = self.subject.thread()?.files.get().numbers();
+        let files = self.subject.thread()?.files.get();
+        let first = files.next_number(0);
+        let numbers = core::iter::successors(first, |fd| files.next_number(fd + 1));
         let kind = if self.links {
             FileType::Symlink
         } else {
             FileType::Regular
         };
-        list::list(cursor, emit, core::iter::empty(), numbers.into_iter(), kind)
+        list::list(cursor, emit, core::iter::empty(), numbers, kind)
     }
 }

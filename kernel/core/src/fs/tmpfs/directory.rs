@@ -70,12 +70,11 @@ impl Directory {
         Some(child.node)
     }
 
-    /// Takes all names away; gives back what they meant.
-    pub fn take_all(&mut self) -> impl Iterator<Item = Arc<Node>> {
+    /// Takes all names away; gives back what they meant, `None` if there is no name.
+    pub fn take_all(&mut self) -> Option<impl Iterator<Item = Arc<Node>> + use<>> {
         self.order.clear();
-        core::mem::take(&mut self.children)
-            .into_values()
-            .map(|child| child.node)
+        let children = core::mem::take(&mut self.children);
+        (!children.is_empty()).then(|| children.into_values().map(|child| child.node))
     }
 
     /// The names from `serial` on: (serial, name, node).

@@ -4,6 +4,7 @@
 //! two of a kind are held together but in `rename`, where the caller's lock on both
 //! directories makes any order safe.
 
+use alloc::collections::LinkedList;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -179,23 +180,24 @@ impl Node {
 
 impl Drop for Node {
     /// What lies below goes one by one, as a recursion could exhaust the kernel's stack.
+    /// A directory that waits for its turn takes less memory than its node just gave back.
     fn drop(&mut self) {
-        let mut pending = self.take_children();
-        while let Some(child) = pending.pop() {
-            pending.extend(
-                Arc::into_inner(child)
-                    .map(|child| child.take_children())
-                    .unwrap_or_default(),
-            );
+        let mut waiting = LinkedList::new();
+        waiting.extend(self.take_children());
+        while let Some(children) = waiting.pop_front() {
+            for child in children {
+                waiting.extend(Arc::into_inner(child).and_then(|child| child.take_children()));
+            }
         }
     }
 }
 
 impl Node {
-    fn take_children(&self) -> Vec<Arc<Self>> {
+    /// The nodes that have names here; `None` if there are none.
+    fn take_children(&self) -> Option<impl Iterator<Item = Arc<Self>> + use<>> {
         match &self.body {
-            Body::Directory(names) => names.lock().take_all().collect(),
-            _ => Vec::new(),
+            Body::Directory(names) => names.lock().take_all(),
+            _ => None,
         }
     }
 }
