@@ -39,7 +39,7 @@ impl Page {
     /// The page's text.
     pub fn to_markdown(&self) -> String {
         let mut text = format!(
-            "# malloc, side by side\n\nWritten by `make bench-malloc` (`cargo run --release -p bench-malloc -- {}`): one program,\neach allocator by `LD_PRELOAD`, {} alternating rounds. Median, and least to most.\n\n",
+            "# malloc, side by side\n\nWritten by `make bench-malloc` (`cargo run --release -p bench-malloc -- {}`): one program,\neach allocator by `LD_PRELOAD`, {} alternating rounds, without huge pages. Median, and least to most.\n\n",
             self.rounds, self.rounds
         );
         for work in &WORKS {

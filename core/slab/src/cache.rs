@@ -1,5 +1,7 @@
 //! Caches of objects that stay constructed while they are free.
 
+use core::ptr::NonNull;
+
 use crate::depot::{Depot, DepotStats, SlabSource};
 use crate::geometry::Geometry;
 use crate::magazine::{Magazine, Round};
@@ -79,6 +81,12 @@ impl<const WORDS: usize, C: Construct> ObjectCache<WORDS, C> {
     pub fn purge(&mut self, source: &mut impl SlabSource<WORDS>) -> Result<(), BadFree> {
         self.destroy(self.ready.len(), source)?;
         self.depot.purge(source)
+    }
+
+    /// Ends the cache: the storage of its constructed objects, of which none is left.
+    pub fn into_storage(mut self) -> Option<NonNull<Round>> {
+        // SAFETY: nothing is loaded.
+        NonNull::new(unsafe { self.ready.lend(NonNull::dangling(), 0) })
     }
 
     /// What its depot has and did.

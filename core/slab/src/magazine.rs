@@ -96,10 +96,12 @@ impl Magazine {
         if self.top == self.ceiling {
             return false;
         }
-        // SAFETY: Lent: there is room for a round at `top`.
+        let top = self.top;
+        // SAFETY: Lent: there is room for a round at `top`. It is written last: `top` need
+        // not be read again after a store that might have changed it.
         unsafe {
-            *self.top = round;
-            self.top = self.top.add(1);
+            self.top = top.add(1);
+            *top = round;
         }
         true
     }

@@ -11,14 +11,19 @@ use crate::{decay, map, realloc, slow, thread};
 /// The usual malloc: a pop.
 #[inline(always)]
 pub fn allocate(size: usize) -> *mut u8 {
-    if let Some(class) = Class::of_size(size) {
-        // SAFETY: **Own**: the reference ends with the pop.
-        let heap = unsafe { &mut (*thread::current()).heap };
-        if let Some(object) = heap.alloc(class) {
-            return object.as_ptr();
-        }
+    match pop(size) {
+        Some(object) => object.as_ptr(),
+        None => slow::malloc(size),
     }
-    slow::malloc(size)
+}
+
+/// An object from the thread's magazines.
+#[inline(always)]
+pub fn pop(size: usize) -> Option<NonNull<u8>> {
+    let class = Class::of_size(size)?;
+    // SAFETY: **Own**: the reference ends with the pop.
+    let heap = unsafe { &mut (*thread::current()).heap };
+    heap.alloc(class)
 }
 
 /// The usual free: a push.

@@ -9,7 +9,7 @@ use crate::map::{self, UNIT};
 use crate::report;
 use crate::segment::{Segment, WORDS};
 use crate::spans;
-use crate::storage;
+use crate::{stats, storage};
 
 /// Bytes of objects that a depot's stock holds at most, and their number.
 const STOCK_BYTES: usize = 512 << 10;
@@ -38,7 +38,7 @@ const GEOMETRIES: [Geometry; CLASSES + 1] = {
 };
 
 /// The shortest slab with four objects of which at most a sixteenth is left over.
-const fn slab_bytes(object_bytes: usize) -> usize {
+pub const fn slab_bytes(object_bytes: usize) -> usize {
     let mut bytes = UNIT;
     while bytes < 128 << 10 && (bytes / object_bytes < 4 || (bytes % object_bytes) * 16 > bytes) {
         bytes += UNIT;
@@ -46,8 +46,14 @@ const fn slab_bytes(object_bytes: usize) -> usize {
     bytes
 }
 
-/// Slabs of one class, as spans.
-struct Slabs(Class);
+/// Slabs as spans whose units have one value in the map.
+pub struct Slabs(pub u8);
+
+impl Slabs {
+    fn of(class: Class) -> Self {
+        Self(class.index() as u8)
+    }
+}
 
 // SAFETY: a span is used by one owner (**Header**) and aligned to a unit, which is more
 // than any power of two that divides an object's size but 32 KiB; those are told apart by
@@ -59,7 +65,7 @@ unsafe impl SlabSource<WORDS> for Slabs {
         let slab = Segment::slab_of(Segment::of(base), base);
         // SAFETY: **Header**: the description belongs to the new slab.
         unsafe { slab.write(Slab::new(base, geometry)) };
-        map::set(base.as_ptr(), units, self.0.index() as u8);
+        map::set(base.as_ptr(), units, self.0);
         Some(slab)
     }
 
@@ -77,9 +83,10 @@ unsafe impl SlabSource<WORDS> for Slabs {
 
 /// Moves up to `count` free objects of a class into `into`; returns how many.
 pub fn take(class: Class, count: usize, into: &mut Magazine) -> usize {
-    DEPOTS[class.index()]
-        .lock()
-        .take(count, into, &mut Slabs(class))
+    let mut depot = DEPOTS[class.index()].lock();
+    let taken = depot.take(count, into, &mut Slabs::of(class));
+    note(class, &depot);
+    taken
 }
 
 /// Takes the `count` oldest objects of `from` back.
@@ -88,7 +95,12 @@ pub fn give(class: Class, count: usize, from: &mut Magazine) {
     if !depot.has_stock() {
         provide(class, &mut depot);
     }
-    check(depot.give(count, from, &mut Slabs(class)), class);
+    check(depot.give(count, from, &mut Slabs::of(class)), class);
+    note(class, &depot);
+}
+
+fn note(class: Class, depot: &Depot<WORDS>) {
+    stats::note_depot(class.index(), depot.stats(), depot.geometry());
 }
 
 fn provide(class: Class, depot: &mut Guard<Depot<WORDS>>) {
@@ -104,11 +116,12 @@ pub fn trim(all: bool) {
     for class in Class::all() {
         let mut depot = DEPOTS[class.index()].lock();
         let result = if all {
-            depot.purge(&mut Slabs(class))
+            depot.purge(&mut Slabs::of(class))
         } else {
-            depot.trim(&mut Slabs(class))
+            depot.trim(&mut Slabs::of(class))
         };
         check(result, class);
+        note(class, &depot);
     }
 }
 

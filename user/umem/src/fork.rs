@@ -1,6 +1,6 @@
 //! `fork` while other threads allocate: the child gets a heap with no lock held.
 
-use crate::{depots, meta, spans, storage};
+use crate::{api, debug, depots, meta, spans, storage};
 
 /// Runs when the library is loaded, before `main`.
 #[used]
@@ -14,6 +14,8 @@ extern "C" fn register() {
 
 /// Takes every lock, in the order of the crate's theory.
 unsafe extern "C" fn prepare() {
+    api::acquire();
+    debug::acquire();
     depots::acquire();
     spans::acquire();
     storage::acquire();
@@ -25,4 +27,6 @@ unsafe extern "C" fn resume() {
     storage::release();
     spans::release();
     depots::release();
+    debug::release();
+    api::release();
 }

@@ -27,12 +27,14 @@
 //!   that has the slab.
 //! - **Metadata**: what `meta` gives is never given twice and never returned.
 //!
-//! Lock order: a depot's lock, then that of the spans, then that of the metadata. No lock
-//! is held while user code runs. `fork` takes all of them (`fork`).
+//! Lock order: a cache of the program's (`api`), a depot's lock, then that of the spans, then that of the metadata. Of
+//! the program's code only constructors and destructors run under a lock, that of their cache. `fork` takes all of them (`fork`).
 //!
 //! Not here: what an object is, magazines and slabs: see `core/slab`.
 
 mod abi;
+mod api;
+mod debug;
 mod decay;
 mod depots;
 mod fork;
@@ -46,6 +48,7 @@ mod report;
 mod segment;
 mod slow;
 mod spans;
+mod stats;
 mod storage;
 mod sys;
 mod thread;

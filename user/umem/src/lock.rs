@@ -55,6 +55,15 @@ impl<T> Lock<T> {
         }
     }
 
+    /// The value, for who took the lock without a guard.
+    ///
+    /// # Safety
+    /// The lock is held by [`Lock::acquire`].
+    pub unsafe fn held(&self) -> &T {
+        // SAFETY: the caller holds the lock.
+        unsafe { &*self.value.get() }
+    }
+
     fn change(&self, from: u32, to: u32) -> bool {
         self.state
             .compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed)

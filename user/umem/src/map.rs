@@ -21,6 +21,9 @@ pub const SPAN: u8 = 60;
 /// The first unit of an allocation with a mapping of its own.
 pub const LARGE: u8 = 61;
 
+/// With `UMEM_DEBUG`, where an allocation begins behind its header in another unit.
+pub const INSIDE: u8 = 62;
+
 static MAP: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 
 /// Reserves the map if that has not happened; `false` if the system refuses.

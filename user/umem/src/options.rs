@@ -1,10 +1,44 @@
-//! What `UMEM_OPTIONS` asks for. Unknown words are ignored, as libumem does.
+//! What `UMEM_OPTIONS` and `UMEM_DEBUG` ask for. Unknown words are ignored, as libumem does.
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 static PERTHREAD_CACHE: AtomicUsize = AtomicUsize::new(1 << 20);
 static IS_READ: AtomicBool = AtomicBool::new(false);
+static FRAMES: AtomicUsize = AtomicUsize::new(0);
+static CONTENTS: AtomicUsize = AtomicUsize::new(0);
+static GUARDS: AtomicBool = AtomicBool::new(false);
+
+/// Frames of a stack and bytes of an allocation that are kept and filled by default.
+const DEFAULT_FRAMES: usize = 15;
+const DEFAULT_CONTENTS: usize = 256;
+
+/// What `UMEM_DEBUG` asks for.
+#[derive(Clone, Copy)]
+pub struct Debug {
+    /// Frames that are noted of each stack; 0 without `audit`.
+    pub frames: usize,
+    /// Bytes that are filled and compared; 0 without `contents`.
+    pub contents_bytes: usize,
+    /// Whether red zones are looked at.
+    pub guards: bool,
+}
+
+impl Debug {
+    /// Whether anything is asked for.
+    pub fn is_on(self) -> bool {
+        self.frames > 0 || self.contents_bytes > 0 || self.guards
+    }
+}
+
+/// What `UMEM_DEBUG` asks for.
+pub fn debug() -> Debug {
+    Debug {
+        frames: FRAMES.load(Relaxed),
+        contents_bytes: CONTENTS.load(Relaxed),
+        guards: GUARDS.load(Relaxed),
+    }
+}
 
 /// Bytes that a thread may keep, 0 for none.
 pub fn perthread_cache() -> usize {
@@ -16,18 +50,51 @@ pub fn read() {
     if IS_READ.swap(true, Relaxed) {
         return;
     }
+    for_each_word(c"UMEM_OPTIONS", |name, value| match (name, value) {
+        (b"perthread_cache", Some(value)) => {
+            if let Some(size) = parse_size(value) {
+                PERTHREAD_CACHE.store(size, Relaxed);
+            }
+        }
+        (b"nomagazines", _) => PERTHREAD_CACHE.store(0, Relaxed),
+        _ => {}
+    });
+    for_each_word(c"UMEM_DEBUG", |name, value| {
+        let number = |default| value.map_or(Some(default), parse_size);
+        let (frames, contents) = match name {
+            b"default" => (Some(DEFAULT_FRAMES), Some(DEFAULT_CONTENTS)),
+            b"audit" => (number(DEFAULT_FRAMES), None),
+            b"contents" => (None, number(DEFAULT_CONTENTS)),
+            _ => (None, None),
+        };
+        if let Some(frames) = frames {
+            FRAMES.store(frames, Relaxed);
+        }
+        if let Some(contents) = contents {
+            CONTENTS.store(contents, Relaxed);
+        }
+        if matches!(name, b"default" | b"guards") {
+            GUARDS.store(true, Relaxed);
+        }
+    });
+    if debug().is_on() {
+        PERTHREAD_CACHE.store(0, Relaxed);
+    }
+}
+
+/// Calls `found` with each word of a variable, and what stands behind its `=`.
+fn for_each_word(variable: &CStr, mut found: impl FnMut(&[u8], Option<&[u8]>)) {
     // SAFETY: the name is a C string.
-    let value = unsafe { libc::getenv(c"UMEM_OPTIONS".as_ptr()) };
+    let value = unsafe { libc::getenv(variable.as_ptr()) };
     if value.is_null() {
         return;
     }
     // SAFETY: the environment holds C strings.
     let value = unsafe { CStr::from_ptr(value) };
     for word in value.to_bytes().split(|&byte| byte == b',') {
-        if let Some(size) = word.strip_prefix(b"perthread_cache=").and_then(parse_size) {
-            PERTHREAD_CACHE.store(size, Relaxed);
-        } else if word == b"nomagazines" {
-            PERTHREAD_CACHE.store(0, Relaxed);
+        match word.iter().position(|&byte| byte == b'=') {
+            Some(at) => found(&word[..at], Some(&word[at + 1..])),
+            None => found(word, None),
         }
     }
 }

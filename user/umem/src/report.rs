@@ -78,7 +78,19 @@ pub fn unknown_address(address: usize) -> ! {
     abort()
 }
 
-fn abort() -> ! {
+/// Ends the program: what lies in front of an allocation was overwritten.
+#[cold]
+pub fn damaged_header(address: usize) -> ! {
+    Line::new()
+        .text("umem: something wrote in front of ")
+        .address(address)
+        .text(", or it is not the start of an allocation\n")
+        .write();
+    abort()
+}
+
+/// Ends the process.
+pub fn abort() -> ! {
     // SAFETY: ends the process.
     unsafe { libc::abort() }
 }

@@ -6,7 +6,7 @@ use slab::{Class, LARGEST};
 
 use crate::map::{self, LARGE, SPAN, UNIT};
 use crate::spans::{self, LONGEST};
-use crate::{decay, large, report, sys, thread};
+use crate::{abi, debug, decay, large, options, report, sys, thread};
 
 /// The longest allocation that takes a span; longer ones have a mapping of their own.
 pub const LONGEST_SPAN: usize = LONGEST * UNIT;
@@ -17,6 +17,14 @@ const SLAB_ALIGN: usize = UNIT;
 #[cold]
 #[inline(never)]
 pub fn malloc(size: usize) -> *mut u8 {
+    options::read();
+    match debug::is_on() {
+        true => debug::malloc(16, size),
+        false => plain_malloc(size),
+    }
+}
+
+fn plain_malloc(size: usize) -> *mut u8 {
     found(small(size).or_else(|| big(size).map(|(memory, _)| memory)))
 }
 
@@ -52,9 +60,23 @@ fn found(memory: Option<NonNull<u8>>) -> *mut u8 {
     }
 }
 
+/// No memory, and the reason in `errno`.
+pub fn refuse() -> *mut u8 {
+    found(None)
+}
+
 /// As [`malloc`], all zeros, for sizes above [`LARGEST`].
 #[cold]
 pub fn zeroed(size: usize) -> *mut u8 {
+    options::read();
+    if debug::is_on() {
+        let memory = debug::malloc(16, size);
+        if !memory.is_null() {
+            // SAFETY: the memory is ours and that long.
+            unsafe { memory.write_bytes(0, size) };
+        }
+        return memory;
+    }
     let Some((memory, is_zeroed)) = big(size) else {
         return found(None);
     };
@@ -67,21 +89,34 @@ pub fn zeroed(size: usize) -> *mut u8 {
 
 /// Memory whose address is a multiple of `align`, a power of two.
 pub fn aligned(align: usize, size: usize) -> *mut u8 {
+    options::read();
+    match debug::is_on() {
+        true => debug::malloc(align, size),
+        false => plain(align, size),
+    }
+}
+
+/// As [`aligned`], without anything around it.
+pub fn plain(align: usize, size: usize) -> *mut u8 {
+    let allocate = |size| match abi::pop(size) {
+        Some(object) => object.as_ptr(),
+        None => plain_malloc(size),
+    };
     if align <= 16 {
-        return crate::abi::allocate(size);
+        return allocate(size);
     }
     if align <= SLAB_ALIGN && size <= LARGEST {
         // A class whose size is a multiple of the alignment: a power of two in the end.
         let mut wanted = size.max(1).next_multiple_of(align);
         while let Some(class) = Class::of_size(wanted) {
             if class.bytes().is_multiple_of(align) {
-                return crate::abi::allocate(class.bytes());
+                return allocate(class.bytes());
             }
             wanted = class.bytes() + 1;
         }
     }
     if align <= UNIT && size > LARGEST && size <= LONGEST_SPAN {
-        return malloc(size);
+        return plain_malloc(size);
     }
     found(large::alloc(size.max(1), align))
 }
@@ -93,6 +128,14 @@ pub fn free(memory: *mut u8) {
     let Some(memory) = NonNull::new(memory) else {
         return;
     };
+    match debug::is_on() {
+        true => debug::free(memory),
+        false => plain_free(memory),
+    }
+}
+
+/// As [`free`], without anything around it.
+pub fn plain_free(memory: NonNull<u8>) {
     match map::look_up(memory.as_ptr()) {
         SPAN => {
             map::set(memory.as_ptr(), 1, map::NOTHING);
@@ -112,8 +155,30 @@ pub fn free(memory: *mut u8) {
     }
 }
 
+/// Whether an address lies in a slab, or starts a span or mapping, of ours.
+pub fn is_known(memory: NonNull<u8>) -> bool {
+    map::look_up(memory.as_ptr()) != map::NOTHING
+}
+
+/// How the names of the cache begin from which memory came.
+pub fn cache_prefix(memory: NonNull<u8>) -> &'static str {
+    match map::look_up(memory.as_ptr()) {
+        SPAN => "umem_span_",
+        LARGE => "umem_oversize_",
+        _ => "umem_alloc_",
+    }
+}
+
 /// Bytes that may be used at `memory`.
 pub fn usable(memory: NonNull<u8>) -> usize {
+    match debug::is_on() {
+        true => debug::usable(memory),
+        false => plain_usable(memory),
+    }
+}
+
+/// As [`usable`], with what lies around it.
+pub fn plain_usable(memory: NonNull<u8>) -> usize {
     match map::look_up(memory.as_ptr()) {
         SPAN => spans::span_units(memory) * UNIT,
         LARGE => large::usable(memory),

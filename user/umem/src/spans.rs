@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 use crate::lock::Lock;
 use crate::map::{self, UNIT};
 use crate::segment::{HEADER_UNITS, SEGMENT, Segment, UNITS};
-use crate::sys;
+use crate::{stats, sys};
 
 /// Units of the longest span.
 pub const LONGEST: usize = 64;
@@ -64,8 +64,8 @@ impl Spans {
         let (mut segment, first) = self.find(units).or_else(|| self.map_segment())?;
         // SAFETY: **Header**.
         let is_zeroed = unsafe { segment.as_mut() }.take(first, units);
-        self.file(segment);
         self.used_units += units;
+        self.file(segment);
         Some((Segment::address(segment, first), is_zeroed))
     }
 
@@ -125,6 +125,7 @@ impl Spans {
 
     /// Puts a segment on the list where it belongs now.
     fn file(&mut self, mut segment: NonNull<Segment>) {
+        stats::note_spans(self.segments * SEGMENT, self.used_units * UNIT);
         // SAFETY: **Header**.
         let longest = unsafe { segment.as_ref() }.longest_run();
         let bin = (longest > 0).then(|| bin_of(longest) as u8);

@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use slab::{CLASSES, Class, LocalHeap, Round};
 
-use crate::{depots, options, storage};
+use crate::{depots, options, stats, storage};
 
 global_asm!(
     ".pushsection .tbss.umem_thread,\"awT\",@nobits",
@@ -29,6 +29,7 @@ global_asm!(
 /// What a thread has; all zeros before its first slow path.
 #[repr(C, align(64))]
 pub struct Thread {
+    /// First: `umastat` finds the magazines where the thread is.
     pub heap: LocalHeap,
     /// Bytes of the objects that fit into its magazines.
     room_bytes: usize,
@@ -195,6 +196,7 @@ impl Thread {
             self.stage = Stage::Ending;
             return false;
         }
+        stats::add_thread(ptr::from_mut(self).addr(), options::perthread_cache());
         register(ptr::from_mut(self));
         true
     }
@@ -261,5 +263,6 @@ extern "C" fn end(thread: *mut libc::c_void) {
     // SAFETY: **Own**: `register` stored the calling thread's own storage.
     let thread = unsafe { &mut *thread.cast::<Thread>() };
     thread.flush();
+    stats::remove_thread(ptr::from_mut(thread).addr());
     thread.stage = Stage::Ending;
 }

@@ -42,7 +42,7 @@ fn compile(name: &str) -> String {
     let source = format!("{}/tests/programs/{name}.c", env!("CARGO_MANIFEST_DIR"));
     let status = Command::new("cc")
         .args(["-O1", "-pthread", "-fno-builtin", "-o"])
-        .args([program.as_os_str(), source.as_ref()])
+        .args([program.as_os_str(), source.as_ref(), library().as_os_str()])
         .status();
     assert!(
         status.is_ok_and(|status| status.success()),
@@ -54,6 +54,11 @@ fn compile(name: &str) -> String {
 #[test]
 fn the_whole_family_works_in_many_threads_and_across_fork() {
     expect(&compile("family"), &[], "fine");
+}
+
+#[test]
+fn caches_construct_once_and_memory_has_sizes() {
+    expect(&compile("caches"), &[], "fine");
 }
 
 #[test]
@@ -70,6 +75,61 @@ fn a_double_free_ends_the_program_with_a_report() {
         assert!(
             !output.status.success() && said.contains(report),
             "{what}: {said}"
+        );
+    }
+}
+
+#[test]
+fn with_umem_debug_misuse_is_reported_with_its_history() {
+    let program = compile("misuse");
+    for (what, reports) in [
+        ("twice", ["double free", "freed by"]),
+        ("overrun", ["write past the end", "allocated by"]),
+        ("underrun", ["in front of", "umem"]),
+        ("late", ["write after free", "freed by"]),
+        ("foreign", ["which is not allocated", "umem"]),
+    ] {
+        let output = Command::new(&program)
+            .arg(what)
+            .env("LD_PRELOAD", library())
+            .env("UMEM_DEBUG", "default")
+            .output()
+            .expect("it was compiled");
+        let said = String::from_utf8_lossy(&output.stderr);
+        let is_reported = reports.iter().all(|report| said.contains(report));
+        assert!(!output.status.success() && is_reported, "{what}: {said}");
+    }
+}
+
+#[test]
+fn with_umem_debug_programs_still_work() {
+    for (program, args, said) in [
+        (
+            "python3",
+            [
+                "-c",
+                "import json; print(len(json.dumps(list(range(9999)))))",
+            ],
+            "58884",
+        ),
+        (
+            "sqlite3",
+            [":memory:", "select hex(zeroblob(9));"],
+            "000000000000000000",
+        ),
+        ("sh", ["-c", "seq 200 | sort -r | head -1"], "99"),
+    ] {
+        let output = Command::new(program)
+            .args(args)
+            .env("LD_PRELOAD", library())
+            .env("UMEM_DEBUG", "audit=4,contents,guards")
+            .output();
+        let Ok(output) = output else { continue };
+        let text = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success() && text.contains(said),
+            "{program}: {text}{errors}"
         );
     }
 }

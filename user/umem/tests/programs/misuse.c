@@ -1,4 +1,4 @@
-/* Misuses that must end the program: misuse twice|inside|foreign|span */
+/* Misuses that must end the program: misuse twice|inside|foreign|span|overrun|underrun|late */
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +15,15 @@ int main(int argc, char **argv)
 		memory = malloc(100000);
 		free(memory);
 		free(memory);
+	} else if (argc > 1 && strcmp(argv[1], "overrun") == 0) {
+		((volatile char *)memory)[100] = 1;
+		free(memory);
+	} else if (argc > 1 && strcmp(argv[1], "underrun") == 0) {
+		((volatile char *)memory)[-1] = 1;
+		free(memory);
+	} else if (argc > 1 && strcmp(argv[1], "late") == 0) {
+		free(memory);
+		((volatile char *)memory)[3] = 1;
 	} else {
 		free(&argc);
 	}

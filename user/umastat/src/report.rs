@@ -1,0 +1,137 @@
+//! The tables, as `::umastat` of illumos prints them.
+
+use std::fmt::Write;
+
+use crate::table::{Cache, Statistics, Thread};
+
+/// Columns of the threads' table: the caches that hold the most.
+const COLUMNS: usize = 12;
+
+/// The text of all tables.
+pub fn format(statistics: &Statistics) -> String {
+    let mut text = threads(statistics);
+    text += &caches(statistics);
+    let (mapped, used) = (statistics.mapped, statistics.used);
+    let _ = writeln!(text, "\n{:<25} {:>9} {:>9}", "vmem name", "in use", "total");
+    let _ = writeln!(
+        text,
+        "{:<25} {:>9} {:>9}",
+        "spans",
+        human(used),
+        human(mapped)
+    );
+    text
+}
+
+fn threads(statistics: &Statistics) -> String {
+    let caches = &statistics.caches;
+    let mut shown: Vec<usize> = (0..caches.len())
+        .filter(|&class| caches[class].in_ptc > 0)
+        .collect();
+    shown
+        .sort_by_key(|&class| std::cmp::Reverse(caches[class].in_ptc * caches[class].object_bytes));
+    shown.truncate(COLUMNS);
+    shown.sort_unstable();
+    let mut text = format!("{:>8} {:>8} {:>4} ", "tid", "cached", "cap");
+    for &class in &shown {
+        let _ = write!(text, "{:>6}", caches[class].object_bytes);
+    }
+    text.push('\n');
+    for thread in &statistics.threads {
+        let bytes = kept_bytes(thread, caches);
+        let _ = write!(
+            text,
+            "{:>8} {:>8} {:>3}% ",
+            thread.number,
+            human(bytes),
+            share(bytes, statistics.cap)
+        );
+        for &class in &shown {
+            let bytes = thread.kept[class] * caches[class].object_bytes;
+            let _ = write!(text, "{:>5}%", share(bytes, statistics.cap));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn caches(statistics: &Statistics) -> String {
+    let mut text = format!(
+        "\n{:<25} {:>6} {:>9} {:>8} {:>9} {:>7} {:>9} {:>5}\n",
+        "cache name", "size", "in use", "in ptc", "total", "memory", "succeed", "fail"
+    );
+    for cache in statistics.caches.iter().filter(|cache| cache.taken > 0) {
+        let _ = writeln!(
+            text,
+            "{:<25} {:>6} {:>9} {:>8} {:>9} {:>7} {:>9} {:>5}",
+            format!("umem_alloc_{}", cache.object_bytes),
+            cache.object_bytes,
+            cache.total.saturating_sub(cache.free),
+            cache.in_ptc,
+            cache.total,
+            human(cache.slabs * cache.slab_bytes),
+            cache.taken,
+            cache.failed
+        );
+    }
+    text
+}
+
+fn kept_bytes(thread: &Thread, caches: &[Cache]) -> u64 {
+    let each = thread.kept.iter().zip(caches);
+    each.map(|(kept, cache)| kept * cache.object_bytes).sum()
+}
+
+fn share(part: u64, whole: u64) -> u64 {
+    (part * 100).checked_div(whole).unwrap_or(0)
+}
+
+/// Bytes as people read them.
+fn human(bytes: u64) -> String {
+    match bytes {
+        0..1024 => bytes.to_string(),
+        1024..1_048_576 => format!("{}K", bytes >> 10),
+        1_048_576..1_073_741_824 => format!("{:.1}M", bytes as f64 / f64::from(1 << 20)),
+        _ => format!("{:.1}G", bytes as f64 / f64::from(1 << 30)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_threads_keep_counts_as_in_use_and_as_theirs() {
+        let cache = Cache {
+            object_bytes: 64,
+            slab_bytes: 16384,
+            slabs: 2,
+            total: 512,
+            free: 500,
+            taken: 12,
+            in_ptc: 8,
+            ..Cache::default()
+        };
+        let thread = Thread {
+            number: 7,
+            kept: vec![8],
+        };
+        let text = format(&Statistics {
+            cap: 1024,
+            mapped: 4 << 20,
+            used: 32 << 10,
+            caches: vec![cache],
+            threads: vec![thread],
+        });
+        let words: Vec<Vec<&str>> = text
+            .lines()
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        assert_eq!(words[1], ["7", "512", "50%", "50%"]);
+        assert_eq!(
+            words[4],
+            ["umem_alloc_64", "64", "12", "8", "512", "32K", "12", "0"]
+        );
+        assert_eq!(words[7], ["spans", "32K", "4.0M"]);
+    }
+}
