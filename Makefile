@@ -34,6 +34,7 @@ test-long: ## the monkey, the fuzzers and the simulator with full counts
 bench: ## compare with Debian's Linux as a guest; writes docs/bench*.md
 	@tools/setup.sh bench
 	@$(MAKE) -s kernel
+	@cargo run -q --release -p bench-frames
 	@cargo run -q --release -p bench-guests
 	@cargo run -q --release -p bench-kernel
 	@$(MAKE) -s bench-malloc

@@ -27,6 +27,8 @@ step "Redis leaves nothing behind a million requests, one CPU" \
     target/release/vm-tests --long --cpus 1 "leaves no frame"
 step "Redis leaves nothing behind a million requests, two CPUs" \
     target/release/vm-tests --long --cpus 2 "leaves no frame"
+step "the frame allocator in a billion random operations" \
+    env FRAMES_OPS=1000000000 cargo test -q --release -p frames --test oracle
 step "simulated transfers with a fifth of packets lost" \
     env SIM_TRANSFERS=10000 cargo test -q --release -p sim
 if command -v cargo-fuzz >/dev/null; then

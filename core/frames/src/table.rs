@@ -76,24 +76,33 @@ impl FrameTable {
         Ok(())
     }
 
-    #[inline]
-    fn section(&self, frame: FrameNo) -> Option<(&Section, &'static FrameInfo)> {
-        self.sections[..self.len].iter().find_map(|section| {
-            let index = frame.wrapping_sub(section.first) as usize;
-            Some((section, section.infos.get(index)?))
-        })
-    }
-
     /// The state of `frame`, or `None` if it is not RAM that this table describes.
     #[inline]
     pub fn info(&self, frame: FrameNo) -> Option<&'static FrameInfo> {
-        self.section(frame).map(|(_, info)| info)
+        let first = &self.sections[0];
+        match first.infos.get(frame.wrapping_sub(first.first) as usize) {
+            Some(info) => Some(info),
+            None => self.info_further_on(frame),
+        }
+    }
+
+    #[cold]
+    fn info_further_on(&self, frame: FrameNo) -> Option<&'static FrameInfo> {
+        let section = self.section(frame)?;
+        section.infos.get((frame - section.first) as usize)
+    }
+
+    #[inline]
+    fn section(&self, frame: FrameNo) -> Option<&Section> {
+        self.sections[..self.len]
+            .iter()
+            .find(|section| frame.wrapping_sub(section.first) < section.infos.len() as u64)
     }
 
     /// Whether one section describes all of these frames.
     pub(crate) fn describes(&self, first: FrameNo, pages: u64) -> bool {
         self.section(first)
-            .is_some_and(|(section, _)| first + pages <= section.first + section.infos.len() as u64)
+            .is_some_and(|section| first + pages <= section.first + section.infos.len() as u64)
     }
 
     /// Adds an owner to a frame in use.
@@ -142,20 +151,28 @@ impl FrameTable {
         pages: u64,
     ) -> impl Iterator<Item = (FrameNo, &'static AtomicU64, u64)> {
         let end = first + pages;
-        let start = first - first % WORD_FRAMES;
-        let words = self.section(first).and_then(|(section, _)| {
-            let skipped = first / WORD_FRAMES - section.first / WORD_FRAMES;
-            section.zeros.get(skipped as usize..)
+        let (base, last) = (first / WORD_FRAMES, (end - 1) / WORD_FRAMES);
+        let words = self.section(first).and_then(|section| {
+            let before = section.first / WORD_FRAMES;
+            section
+                .zeros
+                .get((base - before) as usize..=(last - before) as usize)
         });
-        (start..end)
-            .step_by(WORD_FRAMES as usize)
+        (base..=last)
             .zip(words.unwrap_or(&[]))
-            .map(move |(base, word)| {
-                let below = |frame: FrameNo| match frame.saturating_sub(base) {
-                    many @ 0..WORD_FRAMES => (1 << many) - 1,
-                    _ => u64::MAX,
+            .map(move |(index, word)| {
+                let from = if index == base {
+                    first % WORD_FRAMES
+                } else {
+                    0
                 };
-                (base, word, below(end) & !below(first))
+                let beyond = (index + 1) * WORD_FRAMES;
+                let above = beyond.saturating_sub(end);
+                (
+                    index * WORD_FRAMES,
+                    word,
+                    u64::MAX << from & u64::MAX >> above,
+                )
             })
     }
 
