@@ -19,6 +19,10 @@ pub const TESTS: &[Test] = &[
         "an e1000 whose areas are scattered is refused at once, with the page and the way out",
         broken_contract,
     ),
+    (
+        "memory for devices comes with the alignment, boundary, limit and caching asked for",
+        every_kind_of_memory,
+    ),
 ];
 
 const SHUFFLE: [&str; 2] = ["--kernel-option", "frames=shuffle"];
@@ -85,6 +89,30 @@ fn parse(table: &str) -> Option<Figures> {
         per_second: values.get(1)?.parse().ok()?,
         p99_ms: values.get(6)?.parse().ok()?,
     })
+}
+
+/// Three kinds of caching, four sizes, three alignments, three kinds of limits, each twice
+/// in a row; then one that must not be met.
+fn every_kind_of_memory(setup: &Setup) -> Result<(), String> {
+    if !setup.has_our_pci() {
+        return Ok(());
+    }
+    for option in ["frames=shuffle", "frames=ordinary"] {
+        let flags = [
+            "--kernel-option",
+            option,
+            "--kernel-option",
+            "dma.self_test=1",
+        ];
+        let flags = [&flags[..], &["--net", "none", "busybox", "true"]].concat();
+        let end = setup.start(&flags)?.wait(BOOT_PATIENCE)?;
+        expect_status(&end, 0)?;
+        let wanted = "216 requests were met, the next not: no free memory ends below 0x10000";
+        if !end.errors.contains(wanted) {
+            return Err(format!("`{wanted}` is not in: {}", end.errors));
+        }
+    }
+    Ok(())
 }
 
 fn broken_contract(setup: &Setup) -> Result<(), String> {

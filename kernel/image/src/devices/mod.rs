@@ -1,10 +1,12 @@
 //! Finds the machine's devices and gives each its driver.
 
 mod e1000;
+mod self_test;
 mod virtio;
 
 /// Starts a driver for everything that it finds.
 pub fn start() {
+    self_test::run();
     for function in mach::pci::functions() {
         virtio::start_pci_function(function);
         e1000::start(function);
