@@ -15,8 +15,8 @@
 //! is ending gets none, so it never waits for itself. Every wait has a deadline: the
 //! victim may need something that the waiter holds.
 //!
-//! Not here: how much may be promised ([`commit`](crate::mm)), and which calls fail while
-//! the reserve itself is short (`linux::shortage`).
+//! Not here: how much may be promised (`mm::map`), and which calls fail while the reserve
+//! itself is short (`linux::shortage`).
 
 mod shrink;
 mod victim;
