@@ -25,9 +25,12 @@ pub fn open(pipe: &Arc<Pipe>, flags: StatusFlags) -> Result<Arc<PipeEnd>> {
     }
     let (partners, is_there) = partners_of(pipe, access);
     let seen = partners.load(Ordering::SeqCst);
+    // One that waits for this very opening may have come, written and gone before we look
+    // again, and is in `seen` already.
+    let was_there = is_there(pipe);
     let end = PipeEnd::new(pipe.clone(), access);
     pipe.pollee.notify(Events::READABLE | Events::WRITABLE);
-    if access != Access::READ | Access::WRITE && !nonblocking {
+    if !was_there && access != Access::READ | Access::WRITE && !nonblocking {
         let came = || (is_there(pipe) || partners.load(Ordering::SeqCst) != seen).then_some(());
         pipe.pollee.queue.wait(Wait::INTERRUPTIBLE, came)?;
     }

@@ -368,7 +368,8 @@ impl PipeEnd {
         let writers_before = pipe.writer_openings.load(Ordering::SeqCst);
         let had_writers = pipe.has_writers();
         pipe.enter(access);
-        let writers_before = writers_before - u64::from(had_writers);
+        // One may have come between the two looks: then the difference wraps, and is one.
+        let writers_before = writers_before.wrapping_sub(u64::from(had_writers));
         Arc::new(Self {
             pipe,
             access,
