@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The long tests: the monkey's ten million calls, a million requests to Redis, ten
-# minutes for each fuzzer, and ten thousand simulated transfers. Ends with one line:
-# N passed, N failed.
+# The long tests: the monkey's ten million calls, a minute's storm of signals, a million
+# requests to Redis, ten minutes for each fuzzer, and ten thousand simulated transfers.
+# Ends with one line: N passed, N failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -29,6 +29,8 @@ step "Redis leaves nothing behind a million requests, two CPUs" \
     target/release/vm-tests --long --cpus 2 "leaves no frame"
 step "the frame allocator in a billion random operations" \
     env FRAMES_OPS=1000000000 cargo test -q --release -p frames --test oracle
+step "a minute under signals loses no byte, one CPU" target/release/vm-tests --long --cpus 1 storm
+step "a minute under signals loses no byte, two CPUs" target/release/vm-tests --long --cpus 2 storm
 step "simulated transfers with a fifth of packets lost" \
     env SIM_TRANSFERS=10000 cargo test -q --release -p sim
 if command -v cargo-fuzz >/dev/null; then

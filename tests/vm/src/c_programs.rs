@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::build::{self, Link};
 use crate::guest::Setup;
 use crate::monkey;
+use crate::storm;
 use crate::tally::Tally;
 
 /// Chooses all of them on the command line.
@@ -49,7 +50,11 @@ fn build_all() -> Result<Vec<PathBuf>, String> {
     let listing = fs::read_dir(SOURCES).map_err(|error| format!("{SOURCES}: {error}"))?;
     let mut sources: Vec<PathBuf> = listing.flatten().map(|entry| entry.path()).collect();
     sources.retain(|path| path.extension().is_some_and(|extension| extension == "c"));
-    sources.retain(|path| path != Path::new(monkey::SOURCE));
+    sources.retain(|path| {
+        [monkey::SOURCE, storm::SOURCE]
+            .iter()
+            .all(|own| path != Path::new(own))
+    });
     sources.sort();
     sources.iter().map(|source| build::c(source)).collect()
 }

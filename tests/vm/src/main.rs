@@ -40,6 +40,7 @@ mod resp;
 mod shell;
 mod sqlite;
 mod status;
+mod storm;
 mod tally;
 mod umem;
 
@@ -89,6 +90,7 @@ fn main() -> ExitCode {
         go::TESTS,
         node::TESTS,
         monkey::TESTS,
+        storm::TESTS,
     ];
     for (sentence, test) in suites.into_iter().flatten() {
         if is_chosen(sentence) {
