@@ -20,7 +20,8 @@ pub struct CpuArea {
     pub kernel_stack: Cell<u64>,
     /// The CPU's number.
     pub id: Cell<u32>,
-    /// Not zero when the next return to user mode must take the long way.
+    /// Reasons for the next system call to return by the long way, as bits (owned by
+    /// `mach::task`); zero in the common case.
     pub return_work: Cell<u32>,
     /// The running context (owned by `mach::task`).
     pub context: Cell<usize>,
@@ -96,7 +97,13 @@ pub fn this() -> &'static CpuArea {
 /// This CPU's number.
 #[inline(always)]
 pub fn cpu() -> u32 {
-    let id: u32;
+    cpu_index() as u32
+}
+
+/// This CPU's number as an index: a 32-bit load clears the register's upper half.
+#[inline(always)]
+pub fn cpu_index() -> usize {
+    let id: usize;
     // SAFETY: by the invariant **GS** the word at this offset is the CPU's number.
     unsafe {
         core::arch::asm!("mov {:e}, gs:[{}]", out(reg) id, const offset_of!(CpuArea, id),

@@ -3,7 +3,7 @@
 //! An instruction that may fault is entered into the section `.fixups` as a pair
 //! (address of the instruction, address to continue at). A page fault or general
 //! protection fault in kernel mode at the first continues at the second, with the
-//! faulting address in `rax`. Faults anywhere else are bugs of the kernel.
+//! faulting address in `rax`, or `u64::MAX` if it was no page fault. Faults anywhere else are bugs of the kernel.
 //! Every other register is as it was.
 
 /// One line of the table.

@@ -11,22 +11,35 @@
 //! exception from user mode is an ordinary one and moves to the thread's stack.
 
 use core::arch::{global_asm, naked_asm};
-use core::mem::offset_of;
+use core::mem::{MaybeUninit, offset_of};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::regs::{KernelFrame, USER_REGS_BYTES, UserRegs};
+use crate::regs::{COMPLETE, KernelFrame, RESTORE, USER_REGS_BYTES, UserRegs};
 use crate::{area, msr};
 
 /// What the entry code calls.
 pub struct Handlers {
     /// A system call.
-    pub syscall: extern "C" fn(&mut UserRegs),
+    pub syscall: extern "C" fn(&mut UserRegs) -> Reply,
     /// A trap in user mode: registers, vector, error code.
     pub user_trap: extern "C" fn(&mut UserRegs, u64, u64),
     /// A trap in kernel mode: frame and vector.
     pub kernel_trap: extern "C" fn(&mut KernelFrame, u64),
-    /// The long way back to user mode; leaves the registers sanitised.
+    /// The long way back from a system call; leaves the registers sanitised.
     pub return_work: extern "C" fn(&mut UserRegs),
+}
+
+/// The reply of a call whose answer is in the frame, with as many registers as it likes.
+pub const IN_FRAME: i32 = -513;
+
+/// What a system call answers, in RAX and RDX: a handler's `Result` as it is.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Reply {
+    /// Whether it failed; nobody asks.
+    pub unused: MaybeUninit<u64>,
+    /// What goes to the program's RAX.
+    pub value: u64,
 }
 
 pub(crate) static SYSCALL: AtomicUsize = AtomicUsize::new(0);
@@ -83,8 +96,8 @@ global_asm!(
 macro_rules! push_rest {
     () => {
         concat!(
-            "push rdi; push rsi; push rdx; push rcx; push r8; push r9; push r10; push r11;",
-            "push rbx; push rbp; push r12; push r13; push r14; push r15; push 1",
+            "push rdi; push rsi; push rdx; push r8; push r9; push r10; push rbp; push {state};",
+            "push rcx; push r11; push rbx; push r12; push r13; push r14; push r15",
         )
     };
 }
@@ -93,8 +106,8 @@ macro_rules! push_rest {
 macro_rules! pop_all {
     () => {
         concat!(
-            "add rsp, 8; pop r15; pop r14; pop r13; pop r12; pop rbp; pop rbx; pop r11; pop r10;",
-            "pop r9; pop r8; pop rcx; pop rdx; pop rsi; pop rdi; pop rax; add rsp, 8",
+            "pop r15; pop r14; pop r13; pop r12; pop rbx; pop r11; pop rcx; add rsp, 8; pop rbp;",
+            "pop r10; pop r9; pop r8; pop rdx; pop rsi; pop rdi; pop rax; add rsp, 8",
         )
     };
 }
@@ -120,6 +133,7 @@ unsafe extern "C" fn common() {
         "call qword ptr [rip + {kernel_trap}]",
         pop_all!(),
         "iretq",
+        state = const COMPLETE | RESTORE,
         cs = const offset_of!(KernelFrame, cs),
         kernel_trap = sym KERNEL_TRAP,
         from_user = sym from_user,
@@ -172,6 +186,7 @@ unsafe extern "C" fn debug() {
         ".popsection",
         "mov esi, 1",
         "jmp {from_user}",
+        state = const COMPLETE | RESTORE,
         kernel_stack = const area::KERNEL_STACK,
         own_stack = sym own_stack,
         from_user = sym from_user,
@@ -202,6 +217,7 @@ unsafe extern "C" fn own_stack() {
         "wrmsr",
         pop_all!(),
         "iretq",
+        state = const COMPLETE | RESTORE,
         gs_base = const msr::GS_BASE,
         area = const USER_REGS_BYTES,
         kernel_trap = sym KERNEL_TRAP,

@@ -73,7 +73,7 @@ pub const CALLS: &[Entry] = &[
 const MINCORE_PAGES: u64 = 4096;
 const PAGE: u64 = base::PAGE_BYTES as u64;
 
-fn madvise(call: &mut Call<'_>) -> Outcome {
+fn madvise(call: Call<'_>) -> Outcome {
     let (start, bytes) = (call.addr(0), call.arg(1));
     let advice = match call.uint(2) {
         MADV_DONTNEED | MADV_FREE => Advice::Discard,
@@ -88,21 +88,21 @@ fn madvise(call: &mut Call<'_>) -> Outcome {
         | MADV_DODUMP | MADV_COLD | MADV_PAGEOUT => return Ok(0),
         _ => return Err(Errno::EINVAL),
     };
-    space(call).advise(start, bytes, advice)?;
+    space(&call).advise(start, bytes, advice)?;
     Ok(0)
 }
 
-fn msync(call: &mut Call<'_>) -> Outcome {
+fn msync(call: Call<'_>) -> Outcome {
     let flags = call.uint(2);
     let contradictory = flags & MS_SYNC != 0 && flags & MS_ASYNC != 0;
     if flags & !(MS_SYNC | MS_ASYNC | MS_INVALIDATE) != 0 || contradictory {
         return Err(Errno::EINVAL);
     }
-    space(call).sync(call.addr(0), call.arg(1))?;
+    space(&call).sync(call.addr(0), call.arg(1))?;
     Ok(0)
 }
 
-fn mincore(call: &mut Call<'_>) -> Outcome {
+fn mincore(call: Call<'_>) -> Outcome {
     let (start, bytes) = (call.addr(0), call.arg(1));
     if start.page_offset() != 0 {
         return Err(Errno::EINVAL);
@@ -111,7 +111,7 @@ fn mincore(call: &mut Call<'_>) -> Outcome {
     let mut at = start;
     while at < end {
         let step = (end - at).min(MINCORE_PAGES * PAGE);
-        let resident: Vec<u8> = space(call)
+        let resident: Vec<u8> = space(&call)
             .resident(at, step)?
             .into_iter()
             .map(u8::from)
@@ -127,23 +127,23 @@ fn set_locked(call: &Call<'_>, locked: bool) -> Outcome {
     Ok(0)
 }
 
-fn mlock(call: &mut Call<'_>) -> Outcome {
-    set_locked(call, true)
+fn mlock(call: Call<'_>) -> Outcome {
+    set_locked(&call, true)
 }
 
-fn mlock2(call: &mut Call<'_>) -> Outcome {
+fn mlock2(call: Call<'_>) -> Outcome {
     if call.uint(2) & !MLOCK_ONFAULT != 0 {
         return Err(Errno::EINVAL);
     }
-    set_locked(call, true)
+    set_locked(&call, true)
 }
 
-fn munlock(call: &mut Call<'_>) -> Outcome {
-    set_locked(call, false)
+fn munlock(call: Call<'_>) -> Outcome {
+    set_locked(&call, false)
 }
 
 /// Nothing is ever paged out, so all memory is as good as locked.
-fn mlockall(call: &mut Call<'_>) -> Outcome {
+fn mlockall(call: Call<'_>) -> Outcome {
     let flags = call.uint(0);
     if flags == 0 || flags & !(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) != 0 {
         return Err(Errno::EINVAL);
@@ -151,6 +151,6 @@ fn mlockall(call: &mut Call<'_>) -> Outcome {
     Ok(0)
 }
 
-fn munlockall(_: &mut Call<'_>) -> Outcome {
+fn munlockall(_: Call<'_>) -> Outcome {
     Ok(0)
 }

@@ -126,19 +126,19 @@ fn apply(place: &Path, change: &Change) -> Outcome {
     Ok(0)
 }
 
-fn chmod(call: &mut Call<'_>) -> Outcome {
+fn chmod(call: Call<'_>) -> Outcome {
     set_mode(&call.place_here(0, Walk::FOLLOW)?, call.uint(1))
 }
 
-fn fchmod(call: &mut Call<'_>) -> Outcome {
-    set_mode(&opened_place(call, 0)?, call.uint(1))
+fn fchmod(call: Call<'_>) -> Outcome {
+    set_mode(&opened_place(&call, 0)?, call.uint(1))
 }
 
-fn fchmodat(call: &mut Call<'_>) -> Outcome {
+fn fchmodat(call: Call<'_>) -> Outcome {
     set_mode(&call.place(0, 1, Walk::FOLLOW)?, call.uint(2))
 }
 
-fn fchmodat2(call: &mut Call<'_>) -> Outcome {
+fn fchmodat2(call: Call<'_>) -> Outcome {
     let flags = only(call.uint(3), AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)?;
     set_mode(&call.place(0, 1, walk_of(flags))?, call.uint(2))
 }
@@ -166,11 +166,11 @@ fn set_mode(place: &Path, mode: u32) -> Outcome {
     )
 }
 
-fn chown(call: &mut Call<'_>) -> Outcome {
+fn chown(call: Call<'_>) -> Outcome {
     set_owner(&call.place_here(0, Walk::FOLLOW)?, call.int(1), call.int(2))
 }
 
-fn lchown(call: &mut Call<'_>) -> Outcome {
+fn lchown(call: Call<'_>) -> Outcome {
     set_owner(
         &call.place_here(0, Walk::empty())?,
         call.int(1),
@@ -178,11 +178,11 @@ fn lchown(call: &mut Call<'_>) -> Outcome {
     )
 }
 
-fn fchown(call: &mut Call<'_>) -> Outcome {
-    set_owner(&opened_place(call, 0)?, call.int(1), call.int(2))
+fn fchown(call: Call<'_>) -> Outcome {
+    set_owner(&opened_place(&call, 0)?, call.int(1), call.int(2))
 }
 
-fn fchownat(call: &mut Call<'_>) -> Outcome {
+fn fchownat(call: Call<'_>) -> Outcome {
     let flags = only(call.uint(4), AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)?;
     set_owner(&call.place(0, 1, walk_of(flags))?, call.int(2), call.int(3))
 }
@@ -214,11 +214,11 @@ fn mode_after_chown(file: &Metadata) -> Option<u32> {
 /// Times as a call gives them: last read, last write; `None` stays.
 type Times = [Option<Timestamp>; 2];
 
-fn utimensat(call: &mut Call<'_>) -> Outcome {
+fn utimensat(call: Call<'_>) -> Outcome {
     let flags = only(call.uint(3), AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)?;
     let place = match call.optional_addr(1) {
         None if call.int(0) == AT_FDCWD => return Err(Errno::EFAULT),
-        None => opened_place(call, 0)?,
+        None => opened_place(&call, 0)?,
         Some(_) => call.place(0, 1, walk_of(flags))?,
     };
     let Some(at) = call.optional_addr(2) else {
@@ -245,7 +245,7 @@ fn decode_time([seconds, nanos]: [i64; 2]) -> core::result::Result<Option<Timest
     }
 }
 
-fn utimes(call: &mut Call<'_>) -> Outcome {
+fn utimes(call: Call<'_>) -> Outcome {
     let place = call.place_here(0, Walk::FOLLOW)?;
     let Some(at) = call.optional_addr(1) else {
         return touch(&place);
@@ -261,7 +261,7 @@ fn utimes(call: &mut Call<'_>) -> Outcome {
     set_times(&place, [decode(pairs[0])?, decode(pairs[1])?])
 }
 
-fn utime(call: &mut Call<'_>) -> Outcome {
+fn utime(call: Call<'_>) -> Outcome {
     let place = call.place_here(0, Walk::FOLLOW)?;
     let Some(at) = call.optional_addr(1) else {
         return touch(&place);
@@ -306,7 +306,7 @@ fn touch(place: &Path) -> Outcome {
     )
 }
 
-fn truncate(call: &mut Call<'_>) -> Outcome {
+fn truncate(call: Call<'_>) -> Outcome {
     let size = u64::try_from(call.arg(1) as i64).map_err(|_| Errno::EINVAL)?;
     let place = call.place_here(0, Walk::FOLLOW)?;
     let file = place.inode().metadata()?;
@@ -320,7 +320,7 @@ fn truncate(call: &mut Call<'_>) -> Outcome {
     resize(&place, size)
 }
 
-fn ftruncate(call: &mut Call<'_>) -> Outcome {
+fn ftruncate(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     let size = u64::try_from(call.arg(1) as i64).map_err(|_| Errno::EINVAL)?;
     let place = place_of(&open)?;
@@ -336,7 +336,7 @@ fn resize(place: &Path, size: u64) -> Outcome {
     Ok(0)
 }
 
-fn fallocate(call: &mut Call<'_>) -> Outcome {
+fn fallocate(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     let flags = call.uint(1);
     let (start, len) = (call.arg(2) as i64, call.arg(3) as i64);

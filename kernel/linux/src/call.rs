@@ -48,8 +48,11 @@ pub struct Entry {
     /// Its arguments, for people.
     pub args: &'static [Arg],
     /// What it does.
-    pub handler: fn(&mut Call<'_>) -> Outcome,
+    pub handler: Handler,
 }
+
+/// What runs a call. It is passed in two registers.
+pub type Handler = fn(Call<'_>) -> Outcome;
 
 /// One system call of the current thread.
 pub struct Call<'a> {

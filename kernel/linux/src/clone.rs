@@ -68,7 +68,7 @@ struct Wish {
     pidfd: u64,
 }
 
-fn clone(call: &mut Call<'_>) -> Outcome {
+fn clone(call: Call<'_>) -> Outcome {
     let wish = Wish {
         flags: call.arg(0) & 0xffff_ffff & !EXIT_SIGNAL,
         exit_signal: call.arg(0) & EXIT_SIGNAL,
@@ -85,15 +85,15 @@ fn clone(call: &mut Call<'_>) -> Outcome {
     make(call, &wish)
 }
 
-fn fork(call: &mut Call<'_>) -> Outcome {
+fn fork(call: Call<'_>) -> Outcome {
     simple(call, CloneFlags::empty())
 }
 
-fn vfork(call: &mut Call<'_>) -> Outcome {
+fn vfork(call: Call<'_>) -> Outcome {
     simple(call, CloneFlags::VM | CloneFlags::VFORK)
 }
 
-fn simple(call: &mut Call<'_>, flags: CloneFlags) -> Outcome {
+fn simple(call: Call<'_>, flags: CloneFlags) -> Outcome {
     let exit_signal = u64::from(Signal::CHLD.number());
     let wish = Wish {
         flags: flags.bits(),
@@ -109,7 +109,7 @@ fn simple(call: &mut Call<'_>, flags: CloneFlags) -> Outcome {
 
 /// `struct clone_args`: flags, pidfd, child_tid, parent_tid, exit_signal, stack,
 /// stack_size, tls, set_tid, set_tid_size, cgroup.
-fn clone3(call: &mut Call<'_>) -> Outcome {
+fn clone3(call: Call<'_>) -> Outcome {
     let bytes = call.size(1);
     if bytes < ARGS_BYTES_MIN {
         return Err(Errno::EINVAL);
@@ -156,7 +156,12 @@ fn clone3(call: &mut Call<'_>) -> Outcome {
     )
 }
 
-fn make(call: &mut Call<'_>, wish: &Wish) -> Outcome {
+fn make(call: Call<'_>, wish: &Wish) -> Outcome {
+    if !call.regs.is_complete() {
+        // The child goes on with all registers of the caller.
+        call.regs.run_again();
+        return Err(Errno::IN_FRAME);
+    }
     if wish.flags & NAMESPACES != 0 {
         return Err(Errno::EPERM);
     }
@@ -187,7 +192,7 @@ fn make(call: &mut Call<'_>, wish: &Wish) -> Outcome {
         other => other.into(),
     })?;
     let id = child.id();
-    let told = tell_descriptor(call, flags, &child, VirtAddr(wish.pidfd));
+    let told = tell_descriptor(&call, flags, &child, VirtAddr(wish.pidfd));
     if told.is_err() {
         child.process().begin_exit(ExitStatus::Killed(Signal::KILL));
     }
@@ -214,7 +219,7 @@ fn tell_descriptor(
 /// Where a new thread begins; it ends in the program.
 fn start(_: usize) -> ! {
     if let Some(mut regs) = task::begin_thread() {
-        leave::before_user(&task::current(), &mut regs, None);
+        leave::before_user(&task::current(), &mut regs);
         mach::task::enter_user(&regs);
     }
     // tidy: `task::clone` stores the registers before the thread is launched.

@@ -20,85 +20,85 @@ pub const CALLS: &[Entry] = &[
         number: __NR_getuid,
         name: "getuid",
         args: &[],
-        handler: |c| tell(c, |w| w.user.real),
+        handler: |c| tell(&c, |w| w.user.real),
     },
     Entry {
         number: __NR_geteuid,
         name: "geteuid",
         args: &[],
-        handler: |c| tell(c, |w| w.user.effective),
+        handler: |c| tell(&c, |w| w.user.effective),
     },
     Entry {
         number: __NR_getgid,
         name: "getgid",
         args: &[],
-        handler: |c| tell(c, |w| w.group.real),
+        handler: |c| tell(&c, |w| w.group.real),
     },
     Entry {
         number: __NR_getegid,
         name: "getegid",
         args: &[],
-        handler: |c| tell(c, |w| w.group.effective),
+        handler: |c| tell(&c, |w| w.group.effective),
     },
     Entry {
         number: __NR_getresuid,
         name: "getresuid",
         args: &[Arg::Address, Arg::Address, Arg::Address],
-        handler: |c| tell_three(c, |w| w.user),
+        handler: |c| tell_three(&c, |w| w.user),
     },
     Entry {
         number: __NR_getresgid,
         name: "getresgid",
         args: &[Arg::Address, Arg::Address, Arg::Address],
-        handler: |c| tell_three(c, |w| w.group),
+        handler: |c| tell_three(&c, |w| w.group),
     },
     Entry {
         number: __NR_setuid,
         name: "setuid",
         args: &[Arg::Int],
-        handler: |c| set(c, USER),
+        handler: |c| set(&c, USER),
     },
     Entry {
         number: __NR_setgid,
         name: "setgid",
         args: &[Arg::Int],
-        handler: |c| set(c, GROUP),
+        handler: |c| set(&c, GROUP),
     },
     Entry {
         number: __NR_setreuid,
         name: "setreuid",
         args: &[Arg::Int, Arg::Int],
-        handler: |c| set_two(c, USER),
+        handler: |c| set_two(&c, USER),
     },
     Entry {
         number: __NR_setregid,
         name: "setregid",
         args: &[Arg::Int, Arg::Int],
-        handler: |c| set_two(c, GROUP),
+        handler: |c| set_two(&c, GROUP),
     },
     Entry {
         number: __NR_setresuid,
         name: "setresuid",
         args: &[Arg::Int, Arg::Int, Arg::Int],
-        handler: |c| set_three(c, USER),
+        handler: |c| set_three(&c, USER),
     },
     Entry {
         number: __NR_setresgid,
         name: "setresgid",
         args: &[Arg::Int, Arg::Int, Arg::Int],
-        handler: |c| set_three(c, GROUP),
+        handler: |c| set_three(&c, GROUP),
     },
     Entry {
         number: __NR_setfsuid,
         name: "setfsuid",
         args: &[Arg::Int],
-        handler: |c| set_fs(c, USER),
+        handler: |c| set_fs(&c, USER),
     },
     Entry {
         number: __NR_setfsgid,
         name: "setfsgid",
         args: &[Arg::Int],
-        handler: |c| set_fs(c, GROUP),
+        handler: |c| set_fs(&c, GROUP),
     },
     Entry {
         number: __NR_getgroups,
@@ -263,7 +263,7 @@ fn set_fs(call: &Call<'_>, kind: Kind) -> Outcome {
     Ok(old.fs as usize)
 }
 
-fn getgroups(call: &mut Call<'_>) -> Outcome {
+fn getgroups(call: Call<'_>) -> Outcome {
     let groups = call.thread.credentials.with(|who| who.groups.clone());
     let room = usize::try_from(call.int(0)).map_err(|_| Errno::EINVAL)?;
     if room == 0 {
@@ -278,7 +278,7 @@ fn getgroups(call: &mut Call<'_>) -> Outcome {
     Ok(groups.len())
 }
 
-fn setgroups(call: &mut Call<'_>) -> Outcome {
+fn setgroups(call: Call<'_>) -> Outcome {
     let old = call.thread.credentials.get();
     old.require(Capability::Setgid)?;
     let count = call.uint(0) as usize;
@@ -315,8 +315,8 @@ fn cap_header(call: &Call<'_>) -> Result<(usize, u32), Errno> {
 }
 
 /// `struct __user_cap_data_struct` for each half: effective, permitted, inheritable.
-fn capget(call: &mut Call<'_>) -> Outcome {
-    let header = cap_header(call);
+fn capget(call: Call<'_>) -> Outcome {
+    let header = cap_header(&call);
     let Some(data) = call.optional_addr(1) else {
         return if header == Err(Errno::EINVAL) {
             Ok(0)
@@ -342,8 +342,8 @@ fn capget(call: &mut Call<'_>) -> Outcome {
     Ok(0)
 }
 
-fn capset(call: &mut Call<'_>) -> Outcome {
-    let (halves, thread) = cap_header(call)?;
+fn capset(call: Call<'_>) -> Outcome {
+    let (halves, thread) = cap_header(&call)?;
     if thread != 0 && thread != call.thread.id() {
         return Err(Errno::EPERM);
     }

@@ -146,7 +146,7 @@ const LISTING_BYTES_MAX: usize = 32 << 10;
 /// Bytes of struct linux_dirent64 before its name.
 const DIRENT_HEADER_BYTES: usize = 19;
 
-fn getdents64(call: &mut Call<'_>) -> Outcome {
+fn getdents64(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     let room = call.size(2).min(LISTING_BYTES_MAX);
     let mut bytes: Vec<u8> = Vec::new();
@@ -173,14 +173,14 @@ fn getdents64(call: &mut Call<'_>) -> Outcome {
     Ok(bytes.len())
 }
 
-fn mkdir(call: &mut Call<'_>) -> Outcome {
+fn mkdir(call: Call<'_>) -> Outcome {
     make(
         &call.spot_here(0)?,
         &Wanted::new(FileType::Directory, call.uint(1) & 0o1777),
     )
 }
 
-fn mkdirat(call: &mut Call<'_>) -> Outcome {
+fn mkdirat(call: Call<'_>) -> Outcome {
     make(
         &call.spot(0, 1)?,
         &Wanted::new(FileType::Directory, call.uint(2) & 0o1777),
@@ -192,11 +192,11 @@ fn make(spot: &Spot, wanted: &Wanted<'_>) -> Outcome {
     Ok(0)
 }
 
-fn mknod(call: &mut Call<'_>) -> Outcome {
+fn mknod(call: Call<'_>) -> Outcome {
     make_node(&call.spot_here(0)?, call.uint(1), call.uint(2))
 }
 
-fn mknodat(call: &mut Call<'_>) -> Outcome {
+fn mknodat(call: Call<'_>) -> Outcome {
     make_node(&call.spot(0, 1)?, call.uint(2), call.uint(3))
 }
 
@@ -215,7 +215,7 @@ fn make_node(spot: &Spot, mode: u32, device: u32) -> Outcome {
     make(spot, &wanted)
 }
 
-fn rmdir(call: &mut Call<'_>) -> Outcome {
+fn rmdir(call: Call<'_>) -> Outcome {
     remove_directory(call.spot_here(0)?, &call.path(0)?)
 }
 
@@ -235,12 +235,12 @@ fn remove_directory(spot: Spot, path: &[u8]) -> Outcome {
     Ok(0)
 }
 
-fn unlink(call: &mut Call<'_>) -> Outcome {
+fn unlink(call: Call<'_>) -> Outcome {
     names::unlink(&call.spot_here(0)?)?;
     Ok(0)
 }
 
-fn unlinkat(call: &mut Call<'_>) -> Outcome {
+fn unlinkat(call: Call<'_>) -> Outcome {
     let flags = only(call.uint(2), AT_REMOVEDIR)?;
     let spot = call.spot(0, 1)?;
     if flags & AT_REMOVEDIR != 0 {
@@ -250,17 +250,17 @@ fn unlinkat(call: &mut Call<'_>) -> Outcome {
     Ok(0)
 }
 
-fn rename(call: &mut Call<'_>) -> Outcome {
+fn rename(call: Call<'_>) -> Outcome {
     names::rename(&call.spot_here(0)?, &call.spot_here(1)?, Replace::Yes)?;
     Ok(0)
 }
 
-fn renameat(call: &mut Call<'_>) -> Outcome {
+fn renameat(call: Call<'_>) -> Outcome {
     names::rename(&call.spot(0, 1)?, &call.spot(2, 3)?, Replace::Yes)?;
     Ok(0)
 }
 
-fn renameat2(call: &mut Call<'_>) -> Outcome {
+fn renameat2(call: Call<'_>) -> Outcome {
     let replace = match call.uint(4) {
         0 => Replace::Yes,
         RENAME_NOREPLACE => Replace::No,
@@ -271,12 +271,12 @@ fn renameat2(call: &mut Call<'_>) -> Outcome {
     Ok(0)
 }
 
-fn link(call: &mut Call<'_>) -> Outcome {
+fn link(call: Call<'_>) -> Outcome {
     names::link(&call.place_here(0, Walk::empty())?, &call.spot_here(1)?)?;
     Ok(0)
 }
 
-fn linkat(call: &mut Call<'_>) -> Outcome {
+fn linkat(call: Call<'_>) -> Outcome {
     let flags = only(call.uint(4), AT_SYMLINK_FOLLOW | AT_EMPTY_PATH)?;
     let mut walk = Walk::empty();
     walk.set(Walk::FOLLOW, flags & AT_SYMLINK_FOLLOW != 0);
@@ -285,11 +285,11 @@ fn linkat(call: &mut Call<'_>) -> Outcome {
     Ok(0)
 }
 
-fn symlink(call: &mut Call<'_>) -> Outcome {
+fn symlink(call: Call<'_>) -> Outcome {
     make_link(&call.path(0)?, &call.spot_here(1)?)
 }
 
-fn symlinkat(call: &mut Call<'_>) -> Outcome {
+fn symlinkat(call: Call<'_>) -> Outcome {
     make_link(&call.path(0)?, &call.spot(1, 2)?)
 }
 
@@ -306,11 +306,11 @@ fn make_link(target: &[u8], spot: &Spot) -> Outcome {
     )
 }
 
-fn chdir(call: &mut Call<'_>) -> Outcome {
+fn chdir(call: Call<'_>) -> Outcome {
     go(call.place_here(0, Walk::FOLLOW | Walk::DIRECTORY)?)
 }
 
-fn fchdir(call: &mut Call<'_>) -> Outcome {
+fn fchdir(call: Call<'_>) -> Outcome {
     let place = call.opened_path(0)?;
     if !place.dentry.is_directory() {
         return Err(Errno::ENOTDIR);
@@ -324,7 +324,7 @@ fn go(place: Path) -> Outcome {
     Ok(0)
 }
 
-fn chroot(call: &mut Call<'_>) -> Outcome {
+fn chroot(call: Call<'_>) -> Outcome {
     let place = call.place_here(0, Walk::FOLLOW | Walk::DIRECTORY)?;
     let subject = Subject::current(Who::Effective);
     subject.check(&place.inode().metadata()?, EXECUTE)?;
@@ -333,7 +333,7 @@ fn chroot(call: &mut Call<'_>) -> Outcome {
     Ok(0)
 }
 
-fn getcwd(call: &mut Call<'_>) -> Outcome {
+fn getcwd(call: Call<'_>) -> Outcome {
     let context = fs::context();
     let cwd = context.cwd();
     if cwd.dentry.is_gone() {
@@ -348,6 +348,6 @@ fn getcwd(call: &mut Call<'_>) -> Outcome {
     Ok(name.len())
 }
 
-fn umask(call: &mut Call<'_>) -> Outcome {
+fn umask(call: Call<'_>) -> Outcome {
     Ok(fs::context().set_umask(call.uint(0)) as usize)
 }

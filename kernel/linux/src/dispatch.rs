@@ -1,62 +1,52 @@
-//! From a trap to a handler and back.
+//! From a trap to a handler.
+//!
+//! The common case is a few instructions and no branch that a program could train: the
+//! number picks a row of the table, one that is too high the row of calls that we lack.
 
-use kernel::error::Restart;
-use kernel::sched;
+use core::mem::MaybeUninit;
+
 use kernel::task::{Flags, Thread, current};
-use mach::trap::UserRegs;
+use mach::trap::{Reply, UserRegs};
 
 use crate::call::{Call, Outcome};
 use crate::errno::Errno;
-use crate::{leave, missing, shortage, strace, table};
+use crate::{strace, table};
 
-/// Runs the call that `regs` describe and puts its result into RAX.
-pub fn syscall(regs: &mut UserRegs) {
-    let thread = current();
-    let outcome = if thread.flags().contains(Flags::TRACE) {
-        strace::trace(
-            &mut Call {
-                thread: &thread,
-                regs,
-            },
-            run,
-        )
-    } else {
-        run(&mut Call {
-            thread: &thread,
-            regs,
-        })
+/// Runs the call that `regs` describe.
+#[inline]
+pub fn syscall(regs: &mut UserRegs) -> Reply {
+    let current = current();
+    let thread: &Thread = &current;
+    let is_special = thread.flags().intersects(Flags::TRACE | Flags::RESTARTED);
+    let number = regs.orig_rax;
+    let call = Call { thread, regs };
+    let outcome = match is_special {
+        false => table::handler(number)(call),
+        true => run_carefully(call),
     };
-    let interrupted = match outcome {
-        Ok(value) => {
-            regs.rax = value as u64;
-            None
-        }
-        Err(errno) => {
-            regs.rax = errno.encode();
-            errno.restart()
-        }
-    };
-    sched::run_softirqs();
-    if !thread.flags().is_empty() || interrupted.is_some() {
-        leave_slowly(&thread, regs, interrupted);
+    Reply {
+        unused: MaybeUninit::uninit(),
+        value: match outcome {
+            Ok(value) => value as u64,
+            Err(errno) => errno.encode(),
+        },
     }
 }
 
+/// With what is due only in some states of the thread.
 #[cold]
-fn leave_slowly(thread: &Thread, regs: &mut UserRegs, interrupted: Option<Restart>) {
+#[inline(never)]
+fn run_carefully(call: Call<'_>) -> Outcome {
+    let thread = call.thread;
+    if !call.regs.is_complete() {
+        call.regs.run_again();
+        return Err(Errno::IN_FRAME);
+    }
+    let handler = table::handler(call.regs.orig_rax);
+    let outcome = match thread.flags().contains(Flags::TRACE) {
+        true => strace::trace(call, handler),
+        false => handler(call),
+    };
     thread.clear_flags(Flags::RESTARTED);
-    leave::before_user(thread, regs, interrupted);
-}
-
-fn run(call: &mut Call<'_>) -> Outcome {
-    if mach::mem::is_short() && shortage::refuses(call.regs.orig_rax) {
-        return Err(Errno::ENOMEM);
-    }
-    match table::lookup(call.regs.orig_rax) {
-        Some(entry) => (entry.handler)(call),
-        None => {
-            missing::count_call(call.regs.orig_rax);
-            Err(Errno::ENOSYS)
-        }
-    }
+    outcome
 }

@@ -84,19 +84,19 @@ const EVENTS_MAX: i32 = (i32::MAX as usize / EVENT_BYTES) as i32;
 /// What may come along with EPOLLEXCLUSIVE.
 const BESIDE_EXCLUSIVE: u32 = 0x1 | 0x4 | 0x8 | 0x10 | 1 << 29 | 1 << 31 | 1 << 28;
 
-fn create(call: &mut Call<'_>) -> Outcome {
+fn create(call: Call<'_>) -> Outcome {
     if call.int(0) <= 0 {
         return Err(Errno::EINVAL);
     }
     Ok(call.open_fd(Epoll::new(), StatusFlags::RDWR, 0)?)
 }
 
-fn create1(call: &mut Call<'_>) -> Outcome {
+fn create1(call: Call<'_>) -> Outcome {
     let flags = only(call.uint(0), O_CLOEXEC)?;
     Ok(call.open_fd(Epoll::new(), StatusFlags::RDWR, flags)?)
 }
 
-fn ctl(call: &mut Call<'_>) -> Outcome {
+fn ctl(call: Call<'_>) -> Outcome {
     let operation = call.uint(1);
     let watch = if operation == EPOLL_CTL_DEL {
         None
@@ -140,21 +140,21 @@ fn read_watch(at: VirtAddr) -> Result<Watch> {
     })
 }
 
-fn wait(call: &mut Call<'_>) -> Outcome {
-    let deadline = deadline::from_millis(call, call.int(3));
-    wait_until(call, deadline)
+fn wait(call: Call<'_>) -> Outcome {
+    let deadline = deadline::from_millis(&call, call.int(3));
+    wait_until(&call, deadline)
 }
 
-fn pwait(call: &mut Call<'_>) -> Outcome {
-    let deadline = deadline::from_millis(call, call.int(3));
-    sigmask::exchange_for_call(call, 4, 5)?;
-    wait_until(call, deadline)
+fn pwait(call: Call<'_>) -> Outcome {
+    let deadline = deadline::from_millis(&call, call.int(3));
+    sigmask::exchange_for_call(&call, 4, 5)?;
+    wait_until(&call, deadline)
 }
 
-fn pwait2(call: &mut Call<'_>) -> Outcome {
-    let deadline = deadline::from_timespec(call, call.optional_addr(3))?;
-    sigmask::exchange_for_call(call, 4, 5)?;
-    wait_until(call, deadline)
+fn pwait2(call: Call<'_>) -> Outcome {
+    let deadline = deadline::from_timespec(&call, call.optional_addr(3))?;
+    sigmask::exchange_for_call(&call, 4, 5)?;
+    wait_until(&call, deadline)
 }
 
 fn wait_until(call: &Call<'_>, deadline: Instant) -> Outcome {

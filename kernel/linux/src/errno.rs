@@ -3,16 +3,17 @@
 use kernel::error::{Error, Restart};
 use linux_raw_sys::errno;
 
-/// A Linux error number, 1 to 4095.
+/// A Linux error number, 1 to 4095, held as a program sees it in RAX: negative. A result with
+/// it so fits two registers, and the second is the answer, whatever the first says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Errno(u16);
+pub struct Errno(isize);
 
 macro_rules! numbers {
     ($($name:ident)*) => {
         impl Errno {
             $(
                 #[doc = concat!("Linux' ", stringify!($name), ".")]
-                pub const $name: Self = Self(errno::$name as u16);
+                pub const $name: Self = Self(-(errno::$name as isize));
             )*
 
             /// Its name, for people.
@@ -39,27 +40,32 @@ numbers! {
 
 /// Numbers that never leave the kernel: what to do with a call that a signal ended
 /// (include/linux/errno.h).
-const ERESTARTSYS: u16 = 512;
-const ERESTARTNOHAND: u16 = 514;
+const ERESTARTSYS: isize = -512;
+const ERESTARTNOHAND: isize = -514;
+
+impl Errno {
+    /// No error: the call has put the answer into the frame, with all registers.
+    pub const IN_FRAME: Self = Self(mach::trap::IN_FRAME as isize);
+}
 
 impl Errno {
     /// The number itself.
     pub fn number(self) -> u16 {
-        self.0
+        self.0.unsigned_abs() as u16
     }
 
     /// As the program sees it in RAX.
     pub fn encode(self) -> u64 {
-        (-i64::from(self.0)) as u64
+        self.0 as u64
     }
+}
 
-    /// For a call that a signal ended: the rule for its restart.
-    pub fn restart(self) -> Option<Restart> {
-        match self.0 {
-            ERESTARTSYS => Some(Restart::IfAsked),
-            ERESTARTNOHAND => Some(Restart::IfNoHandler),
-            _ => None,
-        }
+/// For the RAX of a call that a signal ended: the rule for its restart.
+pub fn restart(rax: u64) -> Option<Restart> {
+    match rax as isize {
+        ERESTARTSYS => Some(Restart::IfAsked),
+        ERESTARTNOHAND => Some(Restart::IfNoHandler),
+        _ => None,
     }
 }
 

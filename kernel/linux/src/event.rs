@@ -25,13 +25,13 @@ pub const CALLS: &[Entry] = &[
     },
 ];
 
-fn eventfd(call: &mut Call<'_>) -> Outcome {
-    create(call, 0)
+fn eventfd(call: Call<'_>) -> Outcome {
+    create(&call, 0)
 }
 
-fn eventfd2(call: &mut Call<'_>) -> Outcome {
+fn eventfd2(call: Call<'_>) -> Outcome {
     let flags = only(call.uint(1), EFD_SEMAPHORE | O_CLOEXEC | O_NONBLOCK)?;
-    create(call, flags)
+    create(&call, flags)
 }
 
 fn create(call: &Call<'_>, flags: u32) -> Outcome {

@@ -41,14 +41,14 @@ pub const CALLS: &[Entry] = &[
 /// The longest argument (Linux' MAX_ARG_STRLEN).
 const ARGUMENT_BYTES_MAX: usize = 128 << 10;
 
-fn execve(call: &mut Call<'_>) -> Outcome {
+fn execve(call: Call<'_>) -> Outcome {
     let path = call.path(0)?;
     let open = fs::open_for_exec(None, &path, Walk::FOLLOW)?;
     let (values, environment) = (call.addr(1), call.addr(2));
     run(call, open, path, values, environment)
 }
 
-fn execveat(call: &mut Call<'_>) -> Outcome {
+fn execveat(call: Call<'_>) -> Outcome {
     let flags = call.uint(4);
     if flags & !(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0 {
         return Err(Errno::EINVAL);
@@ -74,7 +74,7 @@ fn execveat(call: &mut Call<'_>) -> Outcome {
 }
 
 fn run(
-    call: &mut Call<'_>,
+    call: Call<'_>,
     open: alloc::sync::Arc<kernel::file::OpenFile>,
     path: Vec<u8>,
     values: VirtAddr,
@@ -94,7 +94,7 @@ fn run(
     };
     let start = exec::exec(open, arguments, &abi_entries())?;
     *call.regs = registers(start);
-    Ok(0)
+    Err(Errno::IN_FRAME)
 }
 
 /// The registers of a program that starts.

@@ -39,24 +39,24 @@ pub const CALLS: &[Entry] = &[
     },
 ];
 
-fn dup(call: &mut Call<'_>) -> Outcome {
+fn dup(call: Call<'_>) -> Outcome {
     Ok(call.new_fd(call.file(0)?, 0)?)
 }
 
-fn dup2(call: &mut Call<'_>) -> Outcome {
+fn dup2(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     if call.uint(0) == call.uint(1) {
         return Ok(call.uint(1) as usize);
     }
-    replace(call, open, 0)
+    replace(&call, open, 0)
 }
 
-fn dup3(call: &mut Call<'_>) -> Outcome {
+fn dup3(call: Call<'_>) -> Outcome {
     let flags = only(call.uint(2), O_CLOEXEC)?;
     if call.uint(0) == call.uint(1) {
         return Err(Errno::EINVAL);
     }
-    replace(call, call.file(0)?, flags)
+    replace(&call, call.file(0)?, flags)
 }
 
 fn replace(call: &Call<'_>, with: alloc::sync::Arc<OpenFile>, flags: u32) -> Outcome {
@@ -66,7 +66,7 @@ fn replace(call: &Call<'_>, with: alloc::sync::Arc<OpenFile>, flags: u32) -> Out
     Ok(fd as usize)
 }
 
-fn fcntl(call: &mut Call<'_>) -> Outcome {
+fn fcntl(call: Call<'_>) -> Outcome {
     let file = call.file(0)?;
     let command = call.uint(1);
     // An opening that only names a place has no more than its descriptor.
@@ -80,8 +80,8 @@ fn fcntl(call: &mut Call<'_>) -> Outcome {
         return Err(Errno::EBADF);
     }
     match command {
-        F_DUPFD => duplicate(call, file, false),
-        F_DUPFD_CLOEXEC => duplicate(call, file, true),
+        F_DUPFD => duplicate(&call, file, false),
+        F_DUPFD_CLOEXEC => duplicate(&call, file, true),
         F_GETFD => {
             let close = call.thread.files.get().close_on_exec(call.uint(0))?;
             Ok(if close { FD_CLOEXEC as usize } else { 0 })
@@ -100,7 +100,7 @@ fn fcntl(call: &mut Call<'_>) -> Outcome {
             Ok(0)
         }
         F_GETLK | F_SETLK | F_SETLKW | F_OFD_GETLK | F_OFD_SETLK | F_OFD_SETLKW => {
-            lock::record(call, &file, command)
+            lock::record(&call, &file, command)
         }
         F_SETOWN => {
             file.signal_owner.store(call.int(2), Ordering::Relaxed);
@@ -111,7 +111,7 @@ fn fcntl(call: &mut Call<'_>) -> Outcome {
             let inode = file.inode().ok_or(Errno::EINVAL)?;
             Ok(inode.seals().ok_or(Errno::EINVAL)?.get().bits() as usize)
         }
-        F_ADD_SEALS => add_seals(call, &file),
+        F_ADD_SEALS => add_seals(&call, &file),
         F_GETPIPE_SZ => Ok(file.file.pipe_capacity(None).ok_or(Errno::EBADF)??),
         F_SETPIPE_SZ => Ok(file
             .file

@@ -30,18 +30,18 @@ pub const CALLS: &[Entry] = &[Entry {
 
 const OPTIONS: u32 = FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME;
 
-fn futex(call: &mut Call<'_>) -> Outcome {
+fn futex(call: Call<'_>) -> Outcome {
     let private = call.uint(1) & FUTEX_PRIVATE_FLAG != 0;
     let wall = call.uint(1) & FUTEX_CLOCK_REALTIME != 0;
     match call.uint(1) & !OPTIONS {
-        FUTEX_WAIT => wait(call, private, MATCH_ANY, false, wall),
-        FUTEX_WAIT_BITSET => wait(call, private, call.uint(5), true, wall),
+        FUTEX_WAIT => wait(&call, private, MATCH_ANY, false, wall),
+        FUTEX_WAIT_BITSET => wait(&call, private, call.uint(5), true, wall),
         _ if wall => Err(Errno::ENOSYS),
-        FUTEX_WAKE => wake(call, private, MATCH_ANY),
-        FUTEX_WAKE_BITSET => wake(call, private, call.uint(5)),
-        FUTEX_REQUEUE => requeue(call, private, None),
-        FUTEX_CMP_REQUEUE => requeue(call, private, Some((call.addr(0), call.uint(5)))),
-        FUTEX_WAKE_OP => wake_op(call, private),
+        FUTEX_WAKE => wake(&call, private, MATCH_ANY),
+        FUTEX_WAKE_BITSET => wake(&call, private, call.uint(5)),
+        FUTEX_REQUEUE => requeue(&call, private, None),
+        FUTEX_CMP_REQUEUE => requeue(&call, private, Some((call.addr(0), call.uint(5)))),
+        FUTEX_WAKE_OP => wake_op(&call, private),
         operation => {
             crate::missing::count_option("futex", u64::from(operation));
             Err(Errno::ENOSYS)

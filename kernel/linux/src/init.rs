@@ -62,7 +62,7 @@ fn begin(_: usize) -> ! {
     let _ = task::begin_thread();
     match FIRST.get().ok_or(Error::NotFound).and_then(prepare) {
         Ok(mut regs) => {
-            leave::before_user(&current(), &mut regs, None);
+            leave::before_user(&current(), &mut regs);
             mach::task::enter_user(&regs)
         }
         Err(error) => {

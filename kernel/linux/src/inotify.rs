@@ -43,13 +43,13 @@ pub const CALLS: &[Entry] = &[
 /// All events that a program may ask for (IN_ALL_EVENTS).
 const EVENTS: u32 = 0xfff;
 
-fn init(call: &mut Call<'_>) -> Outcome {
-    make(call, 0)
+fn init(call: Call<'_>) -> Outcome {
+    make(&call, 0)
 }
 
-fn init1(call: &mut Call<'_>) -> Outcome {
+fn init1(call: Call<'_>) -> Outcome {
     let flags = only(call.uint(0), O_NONBLOCK | O_CLOEXEC)?;
-    make(call, flags)
+    make(&call, flags)
 }
 
 fn make(call: &Call<'_>, flags: u32) -> Outcome {
@@ -67,7 +67,7 @@ fn instance(open: &OpenFile) -> Result<Arc<Instance>, Errno> {
     instance.arc().ok_or(Errno::EINVAL)
 }
 
-fn add_watch(call: &mut Call<'_>) -> Outcome {
+fn add_watch(call: Call<'_>) -> Outcome {
     let flags = call.uint(2);
     let open = call.file(0)?;
     let instance = instance(&open)?;
@@ -84,7 +84,7 @@ fn add_watch(call: &mut Call<'_>) -> Outcome {
     Ok(id as usize)
 }
 
-fn remove_watch(call: &mut Call<'_>) -> Outcome {
+fn remove_watch(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     notify::unwatch(&instance(&open)?, call.int(1))?;
     Ok(0)

@@ -29,7 +29,7 @@ const FICLONE: u32 = 0x4004_9409;
 /// Requests that only ask "are you a terminal?": their refusal is no lack of ours.
 const TERMINAL_REQUESTS: core::ops::RangeInclusive<u32> = 0x5401..=0x54ff;
 
-fn ioctl(call: &mut Call<'_>) -> Outcome {
+fn ioctl(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     if open.flags().contains(StatusFlags::PATH) {
         return Err(Errno::EBADF);
@@ -41,15 +41,15 @@ fn ioctl(call: &mut Call<'_>) -> Outcome {
             files.set_close_on_exec(call.uint(0), request == FIOCLEX)?;
             Ok(0)
         }
-        FIONBIO => set_flag(call, &open, StatusFlags::NONBLOCK),
-        FIOASYNC => set_flag(call, &open, StatusFlags::ASYNC),
-        FIONREAD if is_regular(&open) => bytes_left(call, &open),
+        FIONBIO => set_flag(&call, &open, StatusFlags::NONBLOCK),
+        FIOASYNC => set_flag(&call, &open, StatusFlags::ASYNC),
+        FIONREAD if is_regular(&open) => bytes_left(&call, &open),
         FIGETBSZ if open.inode().is_some() => {
             user::write(call.addr(2), open.metadata()?.block_bytes())?;
             Ok(0)
         }
         FICLONE => Err(Errno::EOPNOTSUPP),
-        _ => own(call, &open, request),
+        _ => own(&call, &open, request),
     }
 }
 

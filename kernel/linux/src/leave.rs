@@ -1,6 +1,6 @@
 //! The way back to user mode: what must be done before the program runs on.
 //!
-//! In the common case nothing: one word of flags is zero. Otherwise, in this order, until
+//! In the common case nothing, and a call does not come here. Otherwise, in this order, until
 //! none is left: the process' end, stops, signals, the restored mask, other threads. A
 //! call that a signal ended is restarted here, by the rules of signal(7): the program
 //! counter goes back to the instruction, which is two bytes long.
@@ -9,10 +9,11 @@ use kernel::error::Restart;
 use kernel::sched;
 use kernel::signal::{self, ActionFlags, Delivery};
 use kernel::task::{self, ExitStatus, Flags, Thread};
+use mach::task as machine;
 use mach::trap::UserRegs;
 
-use crate::errno::Errno;
-use crate::{death, rseq, sigframe};
+use crate::errno::{self, Errno};
+use crate::{death, dispatch, rseq, sigframe};
 
 /// Length of `syscall` in bytes.
 const SYSCALL_BYTES: u64 = 2;
@@ -20,10 +21,23 @@ const SYSCALL_BYTES: u64 = 2;
 /// Flags that do not keep a thread from user mode.
 const HARMLESS: Flags = Flags::TRACE.union(Flags::RESTARTED);
 
-/// Does whatever is due before the thread runs its program again. `interrupted` is the
-/// rule of the call that just ended, if a signal ended it.
-pub fn before_user(thread: &Thread, regs: &mut UserRegs, mut interrupted: Option<Restart>) {
+/// What a frame has in `orig_rax` that a trap made, and not a call.
+const NO_CALL: u64 = u64::MAX;
+
+/// Does whatever is due before the thread runs its program again.
+pub fn before_user(thread: &Thread, regs: &mut UserRegs) {
+    if regs.take_again() {
+        let answer = dispatch::syscall(regs).value;
+        if answer != Errno::IN_FRAME.encode() {
+            regs.rax = answer;
+        }
+    }
+    let mut interrupted = match regs.orig_rax {
+        NO_CALL => None,
+        _ => errno::restart(regs.rax),
+    };
     loop {
+        machine::begin_look();
         sched::run_softirqs();
         let due = thread.flags().difference(HARMLESS);
         if due.is_empty() {

@@ -74,7 +74,6 @@ mod wait;
 mod xattr;
 
 pub use call::{Arg, Call, Entry, Outcome};
-pub use dispatch::syscall;
 pub use errno::Errno;
 pub use init::{First, Volume, start_init};
 pub use trap::init;

@@ -21,7 +21,7 @@ pub const CALLS: &[Entry] = &[Entry {
 /// The whole of a file, whatever it becomes.
 const ALL: Range<u64> = 0..u64::MAX;
 
-fn flock(call: &mut Call<'_>) -> Outcome {
+fn flock(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     let locks = open
         .inode()

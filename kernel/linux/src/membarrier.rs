@@ -39,7 +39,7 @@ const ALL: u64 = GLOBAL
     | RSEQ
     | REGISTER_RSEQ;
 
-fn membarrier(call: &mut Call<'_>) -> Outcome {
+fn membarrier(call: Call<'_>) -> Outcome {
     let command = u64::from(call.uint(0));
     let registered = &call.thread.process.membarriers;
     if call.uint(1) != 0 && command != RSEQ {

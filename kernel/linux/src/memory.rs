@@ -74,8 +74,8 @@ fn address(at: VirtAddr) -> Outcome {
     Ok(at.0 as usize)
 }
 
-fn brk(call: &mut Call<'_>) -> Outcome {
-    address(space(call).set_break(call.addr(0))?)
+fn brk(call: Call<'_>) -> Outcome {
+    address(space(&call).set_break(call.addr(0))?)
 }
 
 fn rights(bits: u32) -> Rights {
@@ -86,7 +86,7 @@ fn rights(bits: u32) -> Rights {
     }
 }
 
-fn mmap(call: &mut Call<'_>) -> Outcome {
+fn mmap(call: Call<'_>) -> Outcome {
     let (flags, offset) = (call.uint(3), call.arg(5));
     if !offset.is_multiple_of(base::PAGE_BYTES as u64) || call.arg(1) == 0 {
         return Err(Errno::EINVAL);
@@ -97,7 +97,7 @@ fn mmap(call: &mut Call<'_>) -> Outcome {
     let bytes = call.arg(1);
     offset.checked_add(bytes).ok_or(Errno::EOVERFLOW)?;
     let shared = is_shared(flags)?;
-    let (object, limit) = backing(call, flags, shared, bytes)?;
+    let (object, limit) = backing(&call, flags, shared, bytes)?;
     let access = rights(call.uint(2));
     if !limit.covers(access) {
         return Err(Errno::EACCES);
@@ -117,7 +117,7 @@ fn mmap(call: &mut Call<'_>) -> Outcome {
         object: object.map(|object| (object, if is_anonymous(flags) { 0 } else { offset })),
         populate: flags & MAP_POPULATE != 0 && flags & MAP_NONBLOCK == 0,
     };
-    address(space(call).map(mapping)?)
+    address(space(&call).map(mapping)?)
 }
 
 fn is_anonymous(flags: u32) -> bool {
@@ -178,22 +178,22 @@ fn backing(
     ))
 }
 
-fn munmap(call: &mut Call<'_>) -> Outcome {
-    space(call).unmap(call.addr(0), call.arg(1))?;
+fn munmap(call: Call<'_>) -> Outcome {
+    space(&call).unmap(call.addr(0), call.arg(1))?;
     Ok(0)
 }
 
-fn mprotect(call: &mut Call<'_>) -> Outcome {
+fn mprotect(call: Call<'_>) -> Outcome {
     let bits = call.uint(2);
     let known = PROT_READ | PROT_WRITE | PROT_EXEC | PROT_SEM | PROT_GROWSDOWN | PROT_GROWSUP;
     if bits & !known != 0 {
         return Err(Errno::EINVAL);
     }
-    space(call).protect(call.addr(0), call.arg(1), rights(bits))?;
+    space(&call).protect(call.addr(0), call.arg(1), rights(bits))?;
     Ok(0)
 }
 
-fn mremap(call: &mut Call<'_>) -> Outcome {
+fn mremap(call: Call<'_>) -> Outcome {
     let flags = call.uint(3);
     let (may_move, fixed) = (flags & MREMAP_MAYMOVE != 0, flags & MREMAP_FIXED != 0);
     let keep_old = flags & MREMAP_DONTUNMAP != 0;
@@ -214,5 +214,5 @@ fn mremap(call: &mut Call<'_>) -> Outcome {
         target,
         keep_old,
     };
-    address(space(call).remap(request)?)
+    address(space(&call).remap(request)?)
 }

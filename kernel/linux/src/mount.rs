@@ -41,7 +41,7 @@ fn string(call: &Call<'_>, index: usize) -> Result<alloc::vec::Vec<u8>, Errno> {
     }
 }
 
-fn mount(call: &mut Call<'_>) -> Outcome {
+fn mount(call: Call<'_>) -> Outcome {
     Subject::current(Who::Effective).check_administrator()?;
     let flags = call.uint(3);
     let at = fs::resolve(None, &call.path(1)?, Walk::FOLLOW)?;
@@ -52,14 +52,14 @@ fn mount(call: &mut Call<'_>) -> Outcome {
         missing::count_option("mount", u64::from(flags & OTHER_ACTIONS));
         return Err(Errno::EINVAL);
     }
-    let (source, kind) = (string(call, 0)?, string(call, 2)?);
-    let options = string(call, 4)?;
+    let (source, kind) = (string(&call, 0)?, string(&call, 2)?);
+    let options = string(&call, 4)?;
     let system = kinds::make(&kind, &source, &options)?;
     mount::mount(at, system, &source, MountFlags::from_bits_truncate(flags))?;
     Ok(0)
 }
 
-fn umount(call: &mut Call<'_>) -> Outcome {
+fn umount(call: Call<'_>) -> Outcome {
     Subject::current(Who::Effective).check_administrator()?;
     let flags = only(
         call.uint(1),

@@ -125,21 +125,21 @@ fn decode(flags: u32, mode: u32, walk: Walk) -> Result<HowToOpen, Errno> {
     })
 }
 
-fn open(call: &mut Call<'_>) -> Outcome {
+fn open(call: Call<'_>) -> Outcome {
     let how = decode(call.uint(1), call.uint(2), Walk::empty())?;
     let opened = fs::open(None, &call.path(0)?, &how)?;
     Ok(call.new_fd(opened, call.uint(1))?)
 }
 
-fn creat(call: &mut Call<'_>) -> Outcome {
+fn creat(call: Call<'_>) -> Outcome {
     let how = decode(O_CREAT | O_WRONLY | O_TRUNC, call.uint(1), Walk::empty())?;
     let opened = fs::open(None, &call.path(0)?, &how)?;
     Ok(call.new_fd(opened, 0)?)
 }
 
-fn openat(call: &mut Call<'_>) -> Outcome {
+fn openat(call: Call<'_>) -> Outcome {
     let how = decode(call.uint(2), call.uint(3), Walk::empty())?;
-    open_from(call, &how, call.uint(2))
+    open_from(&call, &how, call.uint(2))
 }
 
 fn open_from(call: &Call<'_>, how: &HowToOpen, flags: u32) -> Outcome {
@@ -150,7 +150,7 @@ fn open_from(call: &Call<'_>, how: &HowToOpen, flags: u32) -> Outcome {
 }
 
 /// struct open_how: flags, mode, resolve.
-fn openat2(call: &mut Call<'_>) -> Outcome {
+fn openat2(call: Call<'_>) -> Outcome {
     if call.size(3) < 24 {
         return Err(Errno::EINVAL);
     }
@@ -164,7 +164,7 @@ fn openat2(call: &mut Call<'_>) -> Outcome {
         return Err(Errno::EINVAL);
     }
     let how = decode(flags, mode as u32, decode_resolve(resolve)?)?;
-    open_from(call, &how, flags)
+    open_from(&call, &how, flags)
 }
 
 fn decode_resolve(resolve: u64) -> Result<Walk, Errno> {
@@ -185,13 +185,13 @@ fn decode_resolve(resolve: u64) -> Result<Walk, Errno> {
     Ok(chosen.fold(Walk::empty(), |walk, (_, rule)| walk | *rule))
 }
 
-fn close(call: &mut Call<'_>) -> Outcome {
+fn close(call: Call<'_>) -> Outcome {
     let open = call.thread.files.with(|files| files.remove(call.uint(0)))?;
     drop(open);
     Ok(0)
 }
 
-fn close_range(call: &mut Call<'_>) -> Outcome {
+fn close_range(call: Call<'_>) -> Outcome {
     let (first, last) = (call.uint(0), call.uint(1));
     let flags = only(call.uint(2), CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC)?;
     if first > last {
@@ -215,7 +215,7 @@ fn close_range(call: &mut Call<'_>) -> Outcome {
     Ok(0)
 }
 
-fn memfd_create(call: &mut Call<'_>) -> Outcome {
+fn memfd_create(call: Call<'_>) -> Outcome {
     let known = MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL | MFD_EXEC;
     let flags = only(call.uint(1), known)?;
     let name = user::read_string(call.addr(0), memfd::NAME_BYTES_MAX + 1)?.ok_or(Errno::EINVAL)?;

@@ -25,14 +25,14 @@ pub const CALLS: &[Entry] = &[
     },
 ];
 
-fn pidfd_open(call: &mut Call<'_>) -> Outcome {
+fn pidfd_open(call: Call<'_>) -> Outcome {
     let flags = only(call.uint(1), O_NONBLOCK)?;
     let pid = u32::try_from(call.int(0)).ok().filter(|&pid| pid != 0);
     let process = family::find(pid.ok_or(Errno::EINVAL)?).ok_or(Errno::ESRCH)?;
     Ok(call.open_fd(pid_file(process), StatusFlags::RDWR, flags | O_CLOEXEC)?)
 }
 
-fn pidfd_send_signal(call: &mut Call<'_>) -> Outcome {
+fn pidfd_send_signal(call: Call<'_>) -> Outcome {
     only(call.uint(3), 0)?;
     let process = process_of(&*call.file(0)?)?;
     if process.has_ended() {
@@ -45,7 +45,7 @@ fn pidfd_send_signal(call: &mut Call<'_>) -> Outcome {
     signal::check_permission(&process, signal)?;
     if let Some(signal) = signal {
         let info = match call.optional_addr(2) {
-            Some(at) => crate::signal::read_info(call, at, process.id(), signal)?,
+            Some(at) => crate::signal::read_info(&call, at, process.id(), signal)?,
             None => signal::from_current(signal, code::USER),
         };
         signal::send_to_process(&process, info)?;

@@ -24,20 +24,20 @@ pub const CALLS: &[Entry] = &[
     },
 ];
 
-fn pipe(call: &mut Call<'_>) -> Outcome {
+fn pipe(call: Call<'_>) -> Outcome {
     create(call, 0)
 }
 
-fn pipe2(call: &mut Call<'_>) -> Outcome {
+fn pipe2(call: Call<'_>) -> Outcome {
     let flags = only(call.uint(1), O_CLOEXEC | O_DIRECT | O_NONBLOCK)?;
     create(call, flags)
 }
 
-fn create(call: &mut Call<'_>, flags: u32) -> Outcome {
+fn create(call: Call<'_>, flags: u32) -> Outcome {
     let (reading, writing) = ipc::pipe::create();
     let reader = call.open_fd(reading, StatusFlags::empty(), flags)?;
     let writer = call.open_fd(writing, StatusFlags::WRONLY, flags);
-    let told = writer.and_then(|writer| tell(call, [reader, writer]));
+    let told = writer.and_then(|writer| tell(&call, [reader, writer]));
     if told.is_err() {
         call.close_fd(reader);
     }

@@ -41,15 +41,15 @@ const ANSWER_OFFSET: u64 = 6;
 /// Entries that are read at once, on the stack.
 const BATCH_ENTRIES: usize = 32;
 
-fn poll(call: &mut Call<'_>) -> Outcome {
-    let deadline = deadline::from_millis(call, call.int(2));
-    poll_until(call, deadline)
+fn poll(call: Call<'_>) -> Outcome {
+    let deadline = deadline::from_millis(&call, call.int(2));
+    poll_until(&call, deadline)
 }
 
-fn ppoll(call: &mut Call<'_>) -> Outcome {
-    let deadline = deadline::from_timespec(call, call.optional_addr(2))?;
-    sigmask::exchange_for_call(call, 3, 4)?;
-    let outcome = poll_until(call, deadline);
+fn ppoll(call: Call<'_>) -> Outcome {
+    let deadline = deadline::from_timespec(&call, call.optional_addr(2))?;
+    sigmask::exchange_for_call(&call, 3, 4)?;
+    let outcome = poll_until(&call, deadline);
     deadline::tell_remaining(call.optional_addr(2), deadline);
     outcome
 }

@@ -44,11 +44,11 @@ const ARCH_GET_GS: u32 = 0x1004;
 /// Timers fire exactly, whatever slack a program allows; this is Linux' default.
 const TIMER_SLACK_NS: usize = 50_000;
 
-fn prctl(call: &mut Call<'_>) -> Outcome {
+fn prctl(call: Call<'_>) -> Outcome {
     let process = &call.thread.process;
     let value = call.arg(1);
     match call.uint(0) {
-        PR_SET_NAME => set_name(call),
+        PR_SET_NAME => set_name(&call),
         PR_GET_NAME => {
             let name = *call.thread.name.lock();
             user::write(call.addr(1), name)?;
@@ -86,16 +86,16 @@ fn prctl(call: &mut Call<'_>) -> Outcome {
         }
         PR_SET_KEEPCAPS => {
             let keep = flag(value)?;
-            change(call, |who| who.keep_capabilities = keep);
+            change(&call, |who| who.keep_capabilities = keep);
             Ok(0)
         }
-        PR_GET_KEEPCAPS => Ok(look(call, |who| usize::from(who.keep_capabilities))),
+        PR_GET_KEEPCAPS => Ok(look(&call, |who| usize::from(who.keep_capabilities))),
         PR_CAPBSET_READ => {
             let number = capability(value).ok_or(Errno::EINVAL)?;
-            Ok((look(call, |who| who.capabilities.bounding) >> number & 1) as usize)
+            Ok((look(&call, |who| who.capabilities.bounding) >> number & 1) as usize)
         }
-        PR_CAPBSET_DROP => drop_from_bounding_set(call),
-        PR_CAP_AMBIENT => ambient(call),
+        PR_CAPBSET_DROP => drop_from_bounding_set(&call),
+        PR_CAP_AMBIENT => ambient(&call),
         PR_SET_NO_NEW_PRIVS if value == 1 => {
             process.no_new_privileges.store(true, Ordering::Relaxed);
             Ok(0)
@@ -182,7 +182,7 @@ fn ambient(call: &Call<'_>) -> Outcome {
     Ok(0)
 }
 
-fn arch_prctl(call: &mut Call<'_>) -> Outcome {
+fn arch_prctl(call: Call<'_>) -> Outcome {
     let context = &call.thread.context;
     let value = call.arg(1);
     let set = |accepted: bool| if accepted { Ok(0) } else { Err(Errno::EPERM) };

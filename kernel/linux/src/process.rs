@@ -97,15 +97,15 @@ pub const CALLS: &[Entry] = &[
 /// Bytes of `struct robust_list_head`.
 const ROBUST_HEAD_BYTES: usize = 24;
 
-fn getpid(call: &mut Call<'_>) -> Outcome {
+fn getpid(call: Call<'_>) -> Outcome {
     Ok(call.thread.process.id() as usize)
 }
 
-fn gettid(call: &mut Call<'_>) -> Outcome {
+fn gettid(call: Call<'_>) -> Outcome {
     Ok(call.thread.id() as usize)
 }
 
-fn getppid(call: &mut Call<'_>) -> Outcome {
+fn getppid(call: Call<'_>) -> Outcome {
     Ok(family::parent_of(call.thread.process.id()) as usize)
 }
 
@@ -118,22 +118,22 @@ fn named(call: &Call<'_>, index: usize) -> Result<u32, Errno> {
     }
 }
 
-fn getpgid(call: &mut Call<'_>) -> Outcome {
-    let id = named(call, 0).map_err(|_| Errno::ESRCH)?;
+fn getpgid(call: Call<'_>) -> Outcome {
+    let id = named(&call, 0).map_err(|_| Errno::ESRCH)?;
     family::group_of(id)
         .map(|group| group as usize)
         .ok_or(Errno::ESRCH)
 }
 
-fn getpgrp(call: &mut Call<'_>) -> Outcome {
+fn getpgrp(call: Call<'_>) -> Outcome {
     let id = call.thread.process.id();
     family::group_of(id)
         .map(|group| group as usize)
         .ok_or(Errno::ESRCH)
 }
 
-fn setpgid(call: &mut Call<'_>) -> Outcome {
-    let id = named(call, 0).map_err(|_| Errno::ESRCH)?;
+fn setpgid(call: Call<'_>) -> Outcome {
+    let id = named(&call, 0).map_err(|_| Errno::ESRCH)?;
     let group = match call.int(1) {
         0 => id,
         group => u32::try_from(group).map_err(|_| Errno::EINVAL)?,
@@ -142,14 +142,14 @@ fn setpgid(call: &mut Call<'_>) -> Outcome {
     Ok(0)
 }
 
-fn getsid(call: &mut Call<'_>) -> Outcome {
-    let id = named(call, 0).map_err(|_| Errno::ESRCH)?;
+fn getsid(call: Call<'_>) -> Outcome {
+    let id = named(&call, 0).map_err(|_| Errno::ESRCH)?;
     family::session_of(id)
         .map(|session| session as usize)
         .ok_or(Errno::ESRCH)
 }
 
-fn setsid(call: &mut Call<'_>) -> Outcome {
+fn setsid(call: Call<'_>) -> Outcome {
     Ok(family::new_session(call.thread.process.id())? as usize)
 }
 
@@ -158,22 +158,22 @@ fn status(call: &Call<'_>) -> ExitStatus {
     ExitStatus::Exited(call.arg(0) as u8)
 }
 
-fn exit(call: &mut Call<'_>) -> Outcome {
-    task::exit_thread(status(call))
+fn exit(call: Call<'_>) -> Outcome {
+    task::exit_thread(status(&call))
 }
 
 /// The caller ends on its way to user mode, like all threads of its process.
-fn exit_group(call: &mut Call<'_>) -> Outcome {
-    call.thread.process.begin_exit(status(call));
+fn exit_group(call: Call<'_>) -> Outcome {
+    call.thread.process.begin_exit(status(&call));
     Ok(0)
 }
 
-fn set_tid_address(call: &mut Call<'_>) -> Outcome {
+fn set_tid_address(call: Call<'_>) -> Outcome {
     call.thread.clear_tid.store(call.arg(0), Ordering::Relaxed);
     Ok(call.thread.id() as usize)
 }
 
-fn set_robust_list(call: &mut Call<'_>) -> Outcome {
+fn set_robust_list(call: Call<'_>) -> Outcome {
     if call.size(1) != ROBUST_HEAD_BYTES {
         return Err(Errno::EINVAL);
     }
@@ -183,7 +183,7 @@ fn set_robust_list(call: &mut Call<'_>) -> Outcome {
     Ok(0)
 }
 
-fn get_robust_list(call: &mut Call<'_>) -> Outcome {
+fn get_robust_list(call: Call<'_>) -> Outcome {
     let head = match u32::try_from(call.int(0)) {
         Ok(0) => call.thread.robust_list.load(Ordering::Relaxed),
         Ok(id) => {

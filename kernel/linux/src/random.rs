@@ -19,7 +19,7 @@ const CHUNK_BYTES: usize = 256;
 /// The most that one call returns; a signal may end it after a chunk.
 const CALL_BYTES_MAX: usize = 32 << 20;
 
-fn getrandom(call: &mut Call<'_>) -> Outcome {
+fn getrandom(call: Call<'_>) -> Outcome {
     let flags = call.uint(2);
     let contradiction = GRND_RANDOM | GRND_INSECURE;
     if flags & !(GRND_NONBLOCK | contradiction) != 0 || flags & contradiction == contradiction {

@@ -88,22 +88,22 @@ pub const CALLS: &[Entry] = &[
     },
 ];
 
-fn read(call: &mut Call<'_>) -> Outcome {
+fn read(call: Call<'_>) -> Outcome {
     let len = call.size(2).min(TRANSFER_BYTES_MAX);
     Ok(call.file(0)?.read(&mut Sink::user(call.addr(1), len))?)
 }
 
-fn write(call: &mut Call<'_>) -> Outcome {
+fn write(call: Call<'_>) -> Outcome {
     let len = call.size(2).min(TRANSFER_BYTES_MAX);
     Ok(call.file(0)?.write(&mut Source::user(call.addr(1), len))?)
 }
 
-fn readv(call: &mut Call<'_>) -> Outcome {
+fn readv(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     Ok(open.read(&mut iovec::sink(call.addr(1), call.size(2))?)?)
 }
 
-fn writev(call: &mut Call<'_>) -> Outcome {
+fn writev(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     Ok(open.write(&mut iovec::source(call.addr(1), call.size(2))?)?)
 }
@@ -114,32 +114,32 @@ fn at(call: &Call<'_>, index: usize) -> Result<(Arc<OpenFile>, u64)> {
     Ok((call.file(0)?, offset))
 }
 
-fn pread(call: &mut Call<'_>) -> Outcome {
-    let (open, offset) = at(call, 3)?;
+fn pread(call: Call<'_>) -> Outcome {
+    let (open, offset) = at(&call, 3)?;
     let len = call.size(2).min(TRANSFER_BYTES_MAX);
     Ok(open.read_at(offset, &mut Sink::user(call.addr(1), len))?)
 }
 
-fn pwrite(call: &mut Call<'_>) -> Outcome {
-    let (open, offset) = at(call, 3)?;
+fn pwrite(call: Call<'_>) -> Outcome {
+    let (open, offset) = at(&call, 3)?;
     let len = call.size(2).min(TRANSFER_BYTES_MAX);
     Ok(open.write_at(offset, &mut Source::user(call.addr(1), len))?)
 }
 
-fn preadv(call: &mut Call<'_>) -> Outcome {
-    let (open, offset) = at(call, 3)?;
+fn preadv(call: Call<'_>) -> Outcome {
+    let (open, offset) = at(&call, 3)?;
     Ok(open.read_at(offset, &mut iovec::sink(call.addr(1), call.size(2))?)?)
 }
 
-fn pwritev(call: &mut Call<'_>) -> Outcome {
-    let (open, offset) = at(call, 3)?;
+fn pwritev(call: Call<'_>) -> Outcome {
+    let (open, offset) = at(&call, 3)?;
     Ok(open.write_at(offset, &mut iovec::source(call.addr(1), call.size(2))?)?)
 }
 
 /// Flags of preadv2 that change nothing here: what they hint at is always so.
 const HINTS: u32 = RWF_HIPRI | RWF_NOWAIT;
 
-fn preadv2(call: &mut Call<'_>) -> Outcome {
+fn preadv2(call: Call<'_>) -> Outcome {
     if call.uint(5) & !HINTS != 0 {
         return Err(Errno::EOPNOTSUPP);
     }
@@ -150,25 +150,25 @@ fn preadv2(call: &mut Call<'_>) -> Outcome {
     }
 }
 
-fn pwritev2(call: &mut Call<'_>) -> Outcome {
+fn pwritev2(call: Call<'_>) -> Outcome {
     let flags = call.uint(5);
     if flags & !(HINTS | RWF_DSYNC | RWF_SYNC) != 0 {
         return Err(Errno::EOPNOTSUPP);
     }
+    let is_synced = flags & (RWF_DSYNC | RWF_SYNC) != 0;
+    let synced = is_synced.then(|| call.file(0)).transpose()?;
     let count = if call.arg(3) as i64 == -1 {
         writev(call)?
     } else {
         pwritev(call)?
     };
-    if flags & (RWF_DSYNC | RWF_SYNC) != 0
-        && let Some(inode) = call.file(0)?.inode()
-    {
+    if let Some(inode) = synced.as_ref().and_then(|open| open.inode()) {
         inode.sync(flags & RWF_SYNC == 0)?;
     }
     Ok(count)
 }
 
-fn lseek(call: &mut Call<'_>) -> Outcome {
+fn lseek(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     if open.flags().contains(StatusFlags::PATH) {
         return Err(Errno::EBADF);

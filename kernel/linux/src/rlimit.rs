@@ -53,16 +53,16 @@ fn resource(call: &Call<'_>, index: usize) -> Result<Resource, Errno> {
     Resource::from_number(call.uint(index)).ok_or(Errno::EINVAL)
 }
 
-fn getrlimit(call: &mut Call<'_>) -> Outcome {
-    let limit = call.thread.process.limits.get(resource(call, 0)?);
+fn getrlimit(call: Call<'_>) -> Outcome {
+    let limit = call.thread.process.limits.get(resource(&call, 0)?);
     user::write(call.addr(1), [limit.soft, limit.hard])?;
     Ok(0)
 }
 
-fn setrlimit(call: &mut Call<'_>) -> Outcome {
-    let resource = resource(call, 0)?;
+fn setrlimit(call: Call<'_>) -> Outcome {
+    let resource = resource(&call, 0)?;
     let [soft, hard] = user::read(call.addr(1))?;
-    set(call, &call.thread.process, resource, Limit { soft, hard })?;
+    set(&call, &call.thread.process, resource, Limit { soft, hard })?;
     Ok(0)
 }
 
@@ -82,8 +82,8 @@ fn set(call: &Call<'_>, process: &Process, resource: Resource, limit: Limit) -> 
     Ok(())
 }
 
-fn prlimit64(call: &mut Call<'_>) -> Outcome {
-    let resource = resource(call, 1)?;
+fn prlimit64(call: Call<'_>) -> Outcome {
+    let resource = resource(&call, 1)?;
     let process = match call.uint(0) {
         0 => call.thread.process.clone(),
         id => {
@@ -98,7 +98,7 @@ fn prlimit64(call: &mut Call<'_>) -> Outcome {
         .transpose()?;
     let old = process.limits.get(resource);
     if let Some([soft, hard]) = new {
-        set(call, &process, resource, Limit { soft, hard })?;
+        set(&call, &process, resource, Limit { soft, hard })?;
     }
     if let Some(at) = call.optional_addr(3) {
         user::write(at, [old.soft, old.hard])?;
@@ -110,7 +110,7 @@ const RUSAGE_SELF: i32 = 0;
 const RUSAGE_CHILDREN: i32 = -1;
 const RUSAGE_THREAD: i32 = 1;
 
-fn getrusage(call: &mut Call<'_>) -> Outcome {
+fn getrusage(call: Call<'_>) -> Outcome {
     let usage = match call.int(0) {
         RUSAGE_SELF => call.thread.process.usage(),
         RUSAGE_CHILDREN => call.thread.process.children_usage(),
@@ -122,7 +122,7 @@ fn getrusage(call: &mut Call<'_>) -> Outcome {
 }
 
 /// `struct tms`: user and system time of the process, then of its children.
-fn times(call: &mut Call<'_>) -> Outcome {
+fn times(call: Call<'_>) -> Outcome {
     if let Some(at) = call.optional_addr(0) {
         let ticks = |usage: Usage| usage.cpu_ns / CLOCK_NS;
         let own = ticks(call.thread.process.usage());

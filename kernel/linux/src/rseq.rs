@@ -35,7 +35,7 @@ const CPU_ID: u64 = 4;
 const SEQUENCE: u64 = 8;
 const NO_CPU: u32 = u32::MAX;
 
-fn rseq(call: &mut Call<'_>) -> Outcome {
+fn rseq(call: Call<'_>) -> Outcome {
     let wanted = Rseq {
         address: call.arg(0),
         len: call.uint(1),

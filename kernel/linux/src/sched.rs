@@ -84,13 +84,13 @@ pub const CALLS: &[Entry] = &[
         number: __NR_sched_get_priority_max,
         name: "sched_get_priority_max",
         args: &[Arg::Int],
-        handler: |call| priority_bound(call, 99),
+        handler: |call| priority_bound(&call, 99),
     },
     Entry {
         number: __NR_sched_get_priority_min,
         name: "sched_get_priority_min",
         args: &[Arg::Int],
-        handler: |call| priority_bound(call, 1),
+        handler: |call| priority_bound(&call, 1),
     },
     Entry {
         number: __NR_sched_rr_get_interval,
@@ -105,12 +105,12 @@ const MASK_BYTES: usize = 8;
 /// A nice value is told as 20 minus itself, so that it is never negative.
 const NICE_BIAS: i32 = 20;
 
-fn sched_yield(_: &mut Call<'_>) -> Outcome {
+fn sched_yield(_: Call<'_>) -> Outcome {
     sched::yield_now();
     Ok(0)
 }
 
-fn getcpu(call: &mut Call<'_>) -> Outcome {
+fn getcpu(call: Call<'_>) -> Outcome {
     if let Some(at) = call.optional_addr(0) {
         user::write(at, mach::cpu::id().0)?;
     }
@@ -133,17 +133,17 @@ fn all_cpus() -> u64 {
     (1 << mach::cpu::count()) - 1
 }
 
-fn getaffinity(call: &mut Call<'_>) -> Outcome {
+fn getaffinity(call: Call<'_>) -> Outcome {
     let bytes = call.size(1);
     if bytes < MASK_BYTES || !bytes.is_multiple_of(MASK_BYTES) {
         return Err(Errno::EINVAL);
     }
-    let mask = named(call, 0)?.sched.affinity() & all_cpus();
+    let mask = named(&call, 0)?.sched.affinity() & all_cpus();
     user::write(call.addr(2), mask)?;
     Ok(MASK_BYTES)
 }
 
-fn setaffinity(call: &mut Call<'_>) -> Outcome {
+fn setaffinity(call: Call<'_>) -> Outcome {
     let mut bytes = [0; MASK_BYTES];
     let wanted = bytes
         .get_mut(..call.size(1).min(MASK_BYTES))
@@ -153,8 +153,8 @@ fn setaffinity(call: &mut Call<'_>) -> Outcome {
     if mask == 0 {
         return Err(Errno::EINVAL);
     }
-    let thread = named(call, 0)?;
-    check_owner(call, &thread)?;
+    let thread = named(&call, 0)?;
+    check_owner(&call, &thread)?;
     thread.sched.set_affinity(mask);
     if !thread.sched.allows(thread.sched.last_cpu()) {
         if core::ptr::eq(&*thread, call.thread) {
@@ -211,8 +211,8 @@ fn selected(call: &Call<'_>) -> Result<Vec<Arc<Thread>>, Errno> {
         .collect())
 }
 
-fn getpriority(call: &mut Call<'_>) -> Outcome {
-    let best = selected(call)?
+fn getpriority(call: Call<'_>) -> Outcome {
+    let best = selected(&call)?
         .iter()
         .map(|thread| thread.sched.nice())
         .min();
@@ -220,16 +220,16 @@ fn getpriority(call: &mut Call<'_>) -> Outcome {
     Ok((NICE_BIAS - i32::from(best)).unsigned_abs() as usize)
 }
 
-fn setpriority(call: &mut Call<'_>) -> Outcome {
+fn setpriority(call: Call<'_>) -> Outcome {
     let nice = call.int(2).clamp(-20, 19) as i8;
-    let threads = selected(call)?;
+    let threads = selected(&call)?;
     if threads.is_empty() {
         return Err(Errno::ESRCH);
     }
     for thread in &threads {
-        check_owner(call, thread)?;
+        check_owner(&call, thread)?;
         if nice < thread.sched.nice() {
-            check_nicer(call, nice)?;
+            check_nicer(&call, nice)?;
         }
         thread.sched.set_nice(nice);
     }
@@ -251,15 +251,15 @@ fn check_nicer(call: &Call<'_>, nice: i8) -> Result<(), Errno> {
     }
 }
 
-fn getscheduler(call: &mut Call<'_>) -> Outcome {
-    named(call, 0)?;
+fn getscheduler(call: Call<'_>) -> Outcome {
+    named(&call, 0)?;
     Ok(SCHED_NORMAL as usize)
 }
 
 /// There is one policy; the others of ordinary programs are taken for it.
-fn setscheduler(call: &mut Call<'_>) -> Outcome {
+fn setscheduler(call: Call<'_>) -> Outcome {
     const RESET_ON_FORK: u32 = 0x4000_0000;
-    named(call, 0)?;
+    named(&call, 0)?;
     let priority: i32 = user::read(call.addr(2))?;
     match call.uint(1) & !RESET_ON_FORK {
         SCHED_NORMAL | SCHED_BATCH | SCHED_IDLE if priority == 0 => Ok(0),
@@ -271,14 +271,14 @@ fn setscheduler(call: &mut Call<'_>) -> Outcome {
     }
 }
 
-fn getparam(call: &mut Call<'_>) -> Outcome {
-    named(call, 0)?;
+fn getparam(call: Call<'_>) -> Outcome {
+    named(&call, 0)?;
     user::write(call.addr(1), 0i32)?;
     Ok(0)
 }
 
-fn setparam(call: &mut Call<'_>) -> Outcome {
-    named(call, 0)?;
+fn setparam(call: Call<'_>) -> Outcome {
+    named(&call, 0)?;
     let priority: i32 = user::read(call.addr(1))?;
     if priority == 0 {
         Ok(0)
@@ -295,8 +295,8 @@ fn priority_bound(call: &Call<'_>, realtime: usize) -> Outcome {
     }
 }
 
-fn rr_get_interval(call: &mut Call<'_>) -> Outcome {
-    named(call, 0)?;
+fn rr_get_interval(call: Call<'_>) -> Outcome {
+    named(&call, 0)?;
     timespec::write(call.addr(1), sched::SLICE)?;
     Ok(0)
 }

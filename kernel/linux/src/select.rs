@@ -58,22 +58,22 @@ const WRITE: Events = Events::WRITABLE.union(Events::WRBAND).union(Events::ERR);
 const EXCEPT: Events = Events::PRI;
 const SETS: [Events; 3] = [READ, WRITE, EXCEPT];
 
-fn select(call: &mut Call<'_>) -> Outcome {
+fn select(call: Call<'_>) -> Outcome {
     let limit = call.optional_addr(4);
-    let deadline = deadline::from_timeval(call, limit)?;
-    let outcome = select_until(call, deadline);
+    let deadline = deadline::from_timeval(&call, limit)?;
+    let outcome = select_until(&call, deadline);
     deadline::tell_remaining_micros(limit, deadline);
     outcome
 }
 
-fn pselect(call: &mut Call<'_>) -> Outcome {
+fn pselect(call: Call<'_>) -> Outcome {
     let limit = call.optional_addr(4);
-    let deadline = deadline::from_timespec(call, limit)?;
+    let deadline = deadline::from_timespec(&call, limit)?;
     if let Some(at) = call.optional_addr(5) {
         let [mask, size] = user::read::<[u64; 2]>(at)?;
-        sigmask::exchange(call, mask, size)?;
+        sigmask::exchange(&call, mask, size)?;
     }
-    let outcome = select_until(call, deadline);
+    let outcome = select_until(&call, deadline);
     deadline::tell_remaining(limit, deadline);
     outcome
 }

@@ -56,7 +56,7 @@ fn is_regular(open: &OpenFile) -> bool {
         .is_some_and(|inode| inode.kind() == FileType::Regular)
 }
 
-fn sendfile(call: &mut Call<'_>) -> Outcome {
+fn sendfile(call: Call<'_>) -> Outcome {
     let (to, from) = (call.file(0)?, call.file(1)?);
     if !from.is_readable() || !to.is_writable() {
         return Err(Errno::EBADF);
@@ -64,14 +64,14 @@ fn sendfile(call: &mut Call<'_>) -> Outcome {
     if !is_regular(&from) || to.flags().contains(StatusFlags::APPEND) {
         return Err(Errno::EINVAL);
     }
-    let start = offset(call, 2, &from)?;
+    let start = offset(&call, 2, &from)?;
     let count = call.size(3).min(TRANSFER_BYTES_MAX);
     let sent = transfer::to_stream(&from, start, &to, count)?;
-    store_offset(call, 2, &from, start + sent as u64)?;
+    store_offset(&call, 2, &from, start + sent as u64)?;
     Ok(sent)
 }
 
-fn copy_file_range(call: &mut Call<'_>) -> Outcome {
+fn copy_file_range(call: Call<'_>) -> Outcome {
     let (from, to) = (call.file(0)?, call.file(2)?);
     if call.uint(5) != 0 {
         return Err(Errno::EINVAL);
@@ -82,7 +82,7 @@ fn copy_file_range(call: &mut Call<'_>) -> Outcome {
     if !is_regular(&from) || !is_regular(&to) {
         return Err(Errno::EINVAL);
     }
-    let (source, target) = (offset(call, 1, &from)?, offset(call, 3, &to)?);
+    let (source, target) = (offset(&call, 1, &from)?, offset(&call, 3, &to)?);
     let count = call.size(4).min(TRANSFER_BYTES_MAX);
     let overlap = source.abs_diff(target) < count as u64;
     let same = from
@@ -93,7 +93,7 @@ fn copy_file_range(call: &mut Call<'_>) -> Outcome {
         return Err(Errno::EINVAL);
     }
     let copied = transfer::between_files(&from, source, &to, target, count)?;
-    store_offset(call, 1, &from, source + copied as u64)?;
-    store_offset(call, 3, &to, target + copied as u64)?;
+    store_offset(&call, 1, &from, source + copied as u64)?;
+    store_offset(&call, 3, &to, target + copied as u64)?;
     Ok(copied)
 }

@@ -7,6 +7,7 @@
 //! the way out, the vector image by `mach`.
 
 use base::VirtAddr;
+use kernel::mm::Access;
 use kernel::signal::{self, Action, ActionFlags, AltStack, Info, Origin, SignalSet};
 use kernel::task::Thread;
 use kernel::user;
@@ -21,8 +22,10 @@ const RED_ZONE: u64 = 128;
 const FP_XSTATE_MAGIC1: u32 = 0x4650_5853;
 const FP_XSTATE_MAGIC2: u32 = 0x4650_5845;
 /// Where FXSAVE leaves room for software, and Linux' marks in it.
-const SOFTWARE_AT: usize = 464;
-const LEGACY_BYTES: usize = 512;
+const SOFTWARE_AT: u64 = 464;
+const LEGACY_BYTES: u64 = 512;
+/// Bytes of XSAVE's header, which follows.
+const HEADER_BYTES: usize = 64;
 /// `UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS`.
 const UC_FLAGS: u64 = 7;
 const UC_FP_XSTATE: u64 = 1;
@@ -33,9 +36,6 @@ const SELECTORS: u64 = 0x002b_0000_0000_0033;
 const SS_ONSTACK: u64 = 1;
 const SS_DISABLE: u64 = 2;
 const SS_AUTODISARM: u64 = 1 << 31;
-
-/// Room for x87, SSE, AVX and AVX-512 state and Linux' second mark.
-const STATE_BYTES_MAX: usize = 2816;
 
 /// Words of the frame: return address, ucontext.
 const CONTEXT_WORDS: usize = 39;
@@ -87,7 +87,7 @@ pub fn push(
     if alt_stack.holds(regs.rsp) && !alt_stack.holds(frame) {
         return Err(Error::BadAddress);
     }
-    save_state(VirtAddr(state))?;
+    save_state(state)?;
     let mut words: Frame = [0; CONTEXT_WORDS];
     words[at::RESTORER] = action.restorer;
     words[at::UC_FLAGS] = UC_FLAGS;
@@ -174,66 +174,53 @@ fn enter(regs: &mut UserRegs, info: &Info, address: u64, frame: u64, info_at: u6
     regs.restore_all();
 }
 
-fn save_state(to: VirtAddr) -> Result<()> {
-    let mut image = [0; STATE_BYTES_MAX];
-    let bytes = machine::fpu_area_bytes();
-    if !machine::fpu_save_to(&mut image) {
-        return Err(Error::BadAddress);
+/// Stores the vector registers at `to`, with Linux' marks. The processor itself writes to the
+/// program's memory and checks what it reads from there: nothing is copied between.
+fn save_state(to: u64) -> Result<()> {
+    let bytes = machine::fpu_area_bytes() as u64;
+    let extended = bytes > LEGACY_BYTES;
+    if extended {
+        user::fill(VirtAddr(to + LEGACY_BYTES), 0, HEADER_BYTES)?;
     }
-    if bytes > LEGACY_BYTES {
-        let mut put = |at: usize, value: &[u8]| {
-            if let Some(place) = image.get_mut(at..at + value.len()) {
-                place.copy_from_slice(value);
-            }
-        };
-        put(SOFTWARE_AT, &FP_XSTATE_MAGIC1.to_le_bytes());
-        put(SOFTWARE_AT + 4, &(bytes as u32 + 4).to_le_bytes());
-        put(SOFTWARE_AT + 8, &machine::fpu_features().to_le_bytes());
-        put(SOFTWARE_AT + 16, &(bytes as u32).to_le_bytes());
-        put(bytes, &FP_XSTATE_MAGIC2.to_le_bytes());
+    while let Err(fault) = machine::fpu_save_to_user(VirtAddr(to)) {
+        user::resolve(fault.addr, Access::Write)?;
     }
-    let image = image.get(..bytes + 4).ok_or(Error::BadAddress)?;
-    user::copy_out(image, to)
+    if extended {
+        let marks = [
+            (bytes + 4) << 32 | u64::from(FP_XSTATE_MAGIC1),
+            machine::fpu_features(),
+            bytes,
+        ];
+        user::write(VirtAddr(to + SOFTWARE_AT), marks)?;
+        user::write(VirtAddr(to + bytes), FP_XSTATE_MAGIC2)?;
+    }
+    Ok(())
 }
 
-fn restore_state(from: VirtAddr) -> Result<()> {
-    if from.0 == 0 {
+fn restore_state(from: u64) -> Result<()> {
+    if from == 0 {
         machine::fpu_reset();
         return Ok(());
     }
-    let mut image = [0; STATE_BYTES_MAX];
-    let bytes = machine::fpu_area_bytes();
-    let whole = image.get_mut(..bytes + 4).ok_or(Error::Invalid)?;
-    let (legacy, _) = whole
-        .split_at_mut_checked(LEGACY_BYTES)
-        .ok_or(Error::Invalid)?;
-    user::copy_in(from, legacy)?;
-    let extended = word(legacy, SOFTWARE_AT) == FP_XSTATE_MAGIC1
-        && word(legacy, SOFTWARE_AT + 16) == bytes as u32;
-    if extended {
-        user::copy_in(from, whole)?;
+    let extended = is_extended(from)?;
+    while let Err(fault) = machine::fpu_load_from_user(VirtAddr(from), extended) {
+        user::resolve(fault.addr, Access::Read)?;
     }
-    if bytes > LEGACY_BYTES && (!extended || word(whole, bytes) != FP_XSTATE_MAGIC2) {
-        legacy_only(whole);
-    }
-    machine::fpu_restore_from(whole).map_err(|_| Error::BadAddress)
+    Ok(())
 }
 
-/// Only x87 and SSE are in the image; the rest becomes what it is after reset.
-fn legacy_only(image: &mut [u8]) {
-    if let Some(rest) = image.get_mut(LEGACY_BYTES..) {
-        rest.fill(0);
-        if let Some(components) = rest.first_mut() {
-            *components = 0b11;
-        }
+/// Whether both marks are there: else only x87 and SSE are, as FXSAVE writes them.
+fn is_extended(from: u64) -> Result<bool> {
+    let bytes = machine::fpu_area_bytes() as u64;
+    if bytes == LEGACY_BYTES {
+        return Ok(false);
     }
-}
-
-fn word(bytes: &[u8], at: usize) -> u32 {
-    let bytes = bytes
-        .get(at..at + 4)
-        .and_then(|bytes| bytes.try_into().ok());
-    bytes.map_or(0, u32::from_le_bytes)
+    let [first, _, len]: [u64; 3] = user::read(VirtAddr(from.wrapping_add(SOFTWARE_AT)))?;
+    if first as u32 != FP_XSTATE_MAGIC1 || len as u32 != bytes as u32 {
+        return Ok(false);
+    }
+    let second: u32 = user::read(VirtAddr(from.wrapping_add(bytes)))?;
+    Ok(second == FP_XSTATE_MAGIC2)
 }
 
 /// Brings back what the frame at the stack pointer says (rt_sigreturn(2)).
@@ -245,7 +232,7 @@ pub fn pop(thread: &Thread, regs: &mut UserRegs) -> Result<()> {
     signal::set_mask(thread, SignalSet(words[at::MASK]));
     let saved = &words[at::REGISTERS..at::SELECTORS];
     restore_registers(regs, saved);
-    restore_state(VirtAddr(words[at::FP_STATE]))?;
+    restore_state(words[at::FP_STATE])?;
     let alt_stack = AltStack {
         base: words[at::STACK_BASE],
         len: words[at::STACK_LEN],

@@ -155,7 +155,7 @@ fn encode_action(action: &Action) -> RawAction {
     [handler, action.flags.bits(), action.restorer, action.mask.0]
 }
 
-fn rt_sigaction(call: &mut Call<'_>) -> Outcome {
+fn rt_sigaction(call: Call<'_>) -> Outcome {
     let signal = signal(call.uint(0))?;
     check_set_bytes(call.size(3))?;
     let new = call
@@ -180,7 +180,7 @@ fn rt_sigaction(call: &mut Call<'_>) -> Outcome {
     Ok(0)
 }
 
-fn rt_sigprocmask(call: &mut Call<'_>) -> Outcome {
+fn rt_sigprocmask(call: Call<'_>) -> Outcome {
     check_set_bytes(call.size(3))?;
     let old = call.thread.signals.mask();
     if let Some(at) = call.optional_addr(1) {
@@ -200,14 +200,14 @@ fn rt_sigprocmask(call: &mut Call<'_>) -> Outcome {
 }
 
 /// The frame says everything, RAX too; a bad one kills.
-fn rt_sigreturn(call: &mut Call<'_>) -> Outcome {
+fn rt_sigreturn(call: Call<'_>) -> Outcome {
     if sigframe::pop(call.thread, call.regs).is_err() {
         signal::force(call.thread, Info::kernel(Signal::SEGV));
     }
-    Ok(call.regs.rax as usize)
+    Err(Errno::IN_FRAME)
 }
 
-fn rt_sigpending(call: &mut Call<'_>) -> Outcome {
+fn rt_sigpending(call: Call<'_>) -> Outcome {
     if call.size(1) > SET_BYTES {
         return Err(Errno::EINVAL);
     }
@@ -218,17 +218,17 @@ fn rt_sigpending(call: &mut Call<'_>) -> Outcome {
     Ok(0)
 }
 
-fn rt_sigsuspend(call: &mut Call<'_>) -> Outcome {
+fn rt_sigsuspend(call: Call<'_>) -> Outcome {
     check_set_bytes(call.size(1))?;
     let mask = read_set(call.addr(0))?;
     Err(signal::suspend(call.thread, mask).into())
 }
 
-fn pause(call: &mut Call<'_>) -> Outcome {
+fn pause(call: Call<'_>) -> Outcome {
     Err(signal::pause(call.thread).into())
 }
 
-fn rt_sigtimedwait(call: &mut Call<'_>) -> Outcome {
+fn rt_sigtimedwait(call: Call<'_>) -> Outcome {
     check_set_bytes(call.size(3))?;
     let wanted = read_set(call.addr(0))?;
     let deadline = match call.optional_addr(2) {
@@ -243,7 +243,7 @@ fn rt_sigtimedwait(call: &mut Call<'_>) -> Outcome {
 }
 
 /// `stack_t`: base, flags (32 bits), length.
-fn sigaltstack(call: &mut Call<'_>) -> Outcome {
+fn sigaltstack(call: Call<'_>) -> Outcome {
     let new = call
         .optional_addr(0)
         .map(user::read::<[u64; 3]>)
@@ -284,7 +284,7 @@ fn send(process: &Process, signal: Option<Signal>) -> kernel::Result<()> {
     }
 }
 
-fn kill(call: &mut Call<'_>) -> Outcome {
+fn kill(call: Call<'_>) -> Outcome {
     let signal = optional_signal(call.uint(1))?;
     match call.int(0) {
         0 => {
@@ -324,13 +324,13 @@ fn send_to_all<'a>(
     outcome
 }
 
-fn tkill(call: &mut Call<'_>) -> Outcome {
+fn tkill(call: Call<'_>) -> Outcome {
     send_to_thread(call.int(0), None, call.uint(1), |signal| {
         signal::from_current(signal, code::TKILL)
     })
 }
 
-fn tgkill(call: &mut Call<'_>) -> Outcome {
+fn tgkill(call: Call<'_>) -> Outcome {
     send_to_thread(call.int(1), Some(call.int(0)), call.uint(2), |signal| {
         signal::from_current(signal, code::TKILL)
     })
@@ -378,22 +378,22 @@ pub fn read_info(
     Ok(info)
 }
 
-fn rt_sigqueueinfo(call: &mut Call<'_>) -> Outcome {
+fn rt_sigqueueinfo(call: Call<'_>) -> Outcome {
     let pid = u32::try_from(call.int(0)).map_err(|_| Errno::ESRCH)?;
     let number = optional_signal(call.uint(1))?;
     let process = family::find(pid).ok_or(Errno::ESRCH)?;
     signal::check_permission(&process, number)?;
     if let Some(signal) = number {
-        let info = read_info(call, call.addr(2), pid, signal)?;
+        let info = read_info(&call, call.addr(2), pid, signal)?;
         signal::send_to_process(&process, info)?;
     }
     Ok(0)
 }
 
-fn rt_tgsigqueueinfo(call: &mut Call<'_>) -> Outcome {
+fn rt_tgsigqueueinfo(call: Call<'_>) -> Outcome {
     let pid = u32::try_from(call.int(0)).map_err(|_| Errno::EINVAL)?;
     let info = match optional_signal(call.uint(2))? {
-        Some(signal) => read_info(call, call.addr(3), pid, signal)?,
+        Some(signal) => read_info(&call, call.addr(3), pid, signal)?,
         None => Info::kernel(Signal::KILL),
     };
     send_to_thread(call.int(1), Some(call.int(0)), call.uint(2), |_| info)

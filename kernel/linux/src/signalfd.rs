@@ -26,13 +26,13 @@ pub const CALLS: &[Entry] = &[
     },
 ];
 
-fn signalfd(call: &mut Call<'_>) -> Outcome {
-    set(call, 0)
+fn signalfd(call: Call<'_>) -> Outcome {
+    set(&call, 0)
 }
 
-fn signalfd4(call: &mut Call<'_>) -> Outcome {
+fn signalfd4(call: Call<'_>) -> Outcome {
     let flags = only(call.uint(3), O_CLOEXEC | O_NONBLOCK)?;
-    set(call, flags)
+    set(&call, flags)
 }
 
 /// Makes one for descriptor -1, else changes the one that is there.

@@ -74,7 +74,7 @@ fn advance(at: Option<VirtAddr>, offset: Option<u64>, moved: usize) -> Result<()
     }
 }
 
-fn splice(call: &mut Call<'_>) -> Outcome {
+fn splice(call: Call<'_>) -> Outcome {
     let flags = only(call.uint(5), FLAGS)?;
     let (from, to) = (call.file(0)?, call.file(2)?);
     if !from.is_readable() || !to.is_writable() {
@@ -82,8 +82,8 @@ fn splice(call: &mut Call<'_>) -> Outcome {
     }
     let source = end_of(&from, Access::READ)?;
     let target = end_of(&to, Access::WRITE)?;
-    let from_offset = offset(call, 1, source.is_some())?;
-    let to_offset = offset(call, 3, target.is_some())?;
+    let from_offset = offset(&call, 1, source.is_some())?;
+    let to_offset = offset(&call, 3, target.is_some())?;
     let count = call.size(4).min(TRANSFER_BYTES_MAX);
     if count == 0 {
         return Ok(0);
@@ -100,7 +100,7 @@ fn splice(call: &mut Call<'_>) -> Outcome {
     Ok(moved)
 }
 
-fn tee(call: &mut Call<'_>) -> Outcome {
+fn tee(call: Call<'_>) -> Outcome {
     let flags = only(call.uint(3), FLAGS)?;
     let (from, to) = (call.file(0)?, call.file(1)?);
     let source = end_of(&from, Access::READ)?.ok_or(Errno::EINVAL)?;
@@ -119,7 +119,7 @@ fn tee(call: &mut Call<'_>) -> Outcome {
 }
 
 /// Pages are copied, not lent: the program may change them at once.
-fn vmsplice(call: &mut Call<'_>) -> Outcome {
+fn vmsplice(call: Call<'_>) -> Outcome {
     only(call.uint(3), FLAGS)?;
     let open = call.file(0)?;
     if end_of(&open, Access::WRITE).is_ok_and(|end| end.is_some()) {

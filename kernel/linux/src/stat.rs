@@ -88,24 +88,24 @@ pub const CALLS: &[Entry] = &[
     },
 ];
 
-fn stat(call: &mut Call<'_>) -> Outcome {
+fn stat(call: Call<'_>) -> Outcome {
     let metadata = call.place_here(0, Walk::FOLLOW)?.inode().metadata()?;
-    store(call, 1, &metadata)
+    store(&call, 1, &metadata)
 }
 
-fn lstat(call: &mut Call<'_>) -> Outcome {
+fn lstat(call: Call<'_>) -> Outcome {
     let metadata = call.place_here(0, Walk::empty())?.inode().metadata()?;
-    store(call, 1, &metadata)
+    store(&call, 1, &metadata)
 }
 
-fn fstat(call: &mut Call<'_>) -> Outcome {
+fn fstat(call: Call<'_>) -> Outcome {
     let metadata = call.file(0)?.metadata()?;
-    store(call, 1, &metadata)
+    store(&call, 1, &metadata)
 }
 
-fn newfstatat(call: &mut Call<'_>) -> Outcome {
-    let metadata = metadata_at(call, call.uint(3))?;
-    store(call, 2, &metadata)
+fn newfstatat(call: Call<'_>) -> Outcome {
+    let metadata = metadata_at(&call, call.uint(3))?;
+    store(&call, 2, &metadata)
 }
 
 /// What the descriptor in argument 0 and the path in argument 1 name, by `AT_*` flags.
@@ -166,8 +166,8 @@ fn store(call: &Call<'_>, index: usize, of: &Metadata) -> Outcome {
 }
 
 /// struct statx (linux/stat.h): 256 bytes, as 64-bit words.
-fn statx(call: &mut Call<'_>) -> Outcome {
-    let of = metadata_at(call, call.uint(2))?;
+fn statx(call: Call<'_>) -> Outcome {
+    let of = metadata_at(&call, call.uint(2))?;
     if call.uint(3) & STATX__RESERVED != 0 {
         return Err(Errno::EINVAL);
     }
@@ -190,15 +190,15 @@ fn statx(call: &mut Call<'_>) -> Outcome {
     Ok(0)
 }
 
-fn statfs(call: &mut Call<'_>) -> Outcome {
+fn statfs(call: Call<'_>) -> Outcome {
     let place = call.place_here(0, Walk::FOLLOW)?;
-    store_usage(call, &place.mount)
+    store_usage(&call, &place.mount)
 }
 
-fn fstatfs(call: &mut Call<'_>) -> Outcome {
+fn fstatfs(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     let path: &Path = open.path.as_ref().ok_or(Errno::EINVAL)?;
-    store_usage(call, &path.mount)
+    store_usage(&call, &path.mount)
 }
 
 /// Stores struct statfs of x86-64 (asm-generic/statfs.h): 120 bytes.
@@ -229,15 +229,15 @@ fn store_usage(call: &Call<'_>, mount: &Mount) -> Outcome {
     Ok(0)
 }
 
-fn access(call: &mut Call<'_>) -> Outcome {
+fn access(call: Call<'_>) -> Outcome {
     check(call.place_here(0, Walk::FOLLOW)?, call.uint(1), Who::Real)
 }
 
-fn faccessat(call: &mut Call<'_>) -> Outcome {
+fn faccessat(call: Call<'_>) -> Outcome {
     check(call.place(0, 1, Walk::FOLLOW)?, call.uint(2), Who::Real)
 }
 
-fn faccessat2(call: &mut Call<'_>) -> Outcome {
+fn faccessat2(call: Call<'_>) -> Outcome {
     let flags = only(
         call.uint(3),
         AT_EACCESS | AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH,
@@ -261,12 +261,12 @@ fn check(place: Path, wanted: u32, who: Who) -> Outcome {
     Ok(0)
 }
 
-fn readlink(call: &mut Call<'_>) -> Outcome {
-    store_link(call, &call.place_here(0, Walk::empty())?, 1)
+fn readlink(call: Call<'_>) -> Outcome {
+    store_link(&call, &call.place_here(0, Walk::empty())?, 1)
 }
 
-fn readlinkat(call: &mut Call<'_>) -> Outcome {
-    store_link(call, &call.place(0, 1, Walk::EMPTY)?, 2)
+fn readlinkat(call: Call<'_>) -> Outcome {
+    store_link(&call, &call.place(0, 1, Walk::EMPTY)?, 2)
 }
 
 /// Stores a link's text, cut to the buffer, without a zero.

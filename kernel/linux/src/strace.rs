@@ -7,7 +7,8 @@ use base::VirtAddr;
 use kernel::task::{Flags, Thread};
 use kernel::user;
 
-use crate::call::{Arg, Call, Entry, Outcome};
+use crate::call::{Arg, Call, Entry, Handler, Outcome};
+use crate::errno::Errno;
 use crate::table;
 
 /// Bytes of a string that are shown.
@@ -21,11 +22,11 @@ pub fn enable(thread: &Thread) {
 }
 
 /// Runs the call and reports it. What does not return is reported before.
-pub fn trace(call: &mut Call<'_>, run: fn(&mut Call<'_>) -> Outcome) -> Outcome {
+pub fn trace(call: Call<'_>, run: Handler) -> Outcome {
     let mut line = String::new();
     let number = call.regs.orig_rax;
     match table::lookup(number) {
-        Some(entry) => describe(&mut line, entry, call),
+        Some(entry) => describe(&mut line, entry, &call),
         None => push(&mut line, format_args!("syscall_{number:#x}()")),
     }
     let id = call.thread.id();
@@ -36,6 +37,7 @@ pub fn trace(call: &mut Call<'_>, run: fn(&mut Call<'_>) -> Outcome) -> Outcome 
     match outcome {
         Ok(value) if value > 0xffff => mach::klog!("[{id}] {line} = {value:#x}"),
         Ok(value) => mach::klog!("[{id}] {line} = {value}"),
+        Err(Errno::IN_FRAME) => mach::klog!("[{id}] {line} = 0"),
         Err(errno) => mach::klog!("[{id}] {line} = -1 {}", errno.name()),
     }
     outcome

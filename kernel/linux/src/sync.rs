@@ -55,33 +55,33 @@ pub const CALLS: &[Entry] = &[
 /// POSIX_FADV_NOREUSE, the last kind of advice.
 const ADVICE_MAX: u32 = 5;
 
-fn sync(_call: &mut Call<'_>) -> Outcome {
+fn sync(_call: Call<'_>) -> Outcome {
     // sync(2) has no way to tell of a failure.
     let _ = mount::sync_all();
     Ok(0)
 }
 
-fn syncfs(call: &mut Call<'_>) -> Outcome {
+fn syncfs(call: Call<'_>) -> Outcome {
     if let Some(path) = &call.file(0)?.path {
         path.mount.system.sync()?;
     }
     Ok(0)
 }
 
-fn fsync(call: &mut Call<'_>) -> Outcome {
-    bring_out(call, false)
+fn fsync(call: Call<'_>) -> Outcome {
+    bring_out(&call, false)
 }
 
-fn fdatasync(call: &mut Call<'_>) -> Outcome {
-    bring_out(call, true)
+fn fdatasync(call: Call<'_>) -> Outcome {
+    bring_out(&call, true)
 }
 
-fn sync_file_range(call: &mut Call<'_>) -> Outcome {
+fn sync_file_range(call: Call<'_>) -> Outcome {
     let known = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
     if call.uint(3) & !known != 0 || (call.arg(1) as i64) < 0 || (call.arg(2) as i64) < 0 {
         return Err(Errno::EINVAL);
     }
-    bring_out(call, true)
+    bring_out(&call, true)
 }
 
 fn bring_out(call: &Call<'_>, data_only: bool) -> Outcome {
@@ -98,7 +98,7 @@ fn bring_out(call: &Call<'_>, data_only: bool) -> Outcome {
 }
 
 /// Advice needs no action: the cache keeps what was read as long as memory allows.
-fn fadvise(call: &mut Call<'_>) -> Outcome {
+fn fadvise(call: Call<'_>) -> Outcome {
     if call.file(0)?.inode().is_none() {
         return Err(Errno::ESPIPE);
     }
@@ -109,7 +109,7 @@ fn fadvise(call: &mut Call<'_>) -> Outcome {
     }
 }
 
-fn readahead(call: &mut Call<'_>) -> Outcome {
+fn readahead(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     if !open.is_readable() {
         return Err(Errno::EBADF);

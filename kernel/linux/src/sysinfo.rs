@@ -30,13 +30,13 @@ pub const CALLS: &[Entry] = &[
         number: __NR_sethostname,
         name: "sethostname",
         args: &[Arg::Buffer, Arg::Size],
-        handler: |call| set(call, &names::HOST),
+        handler: |call| set(&call, &names::HOST),
     },
     Entry {
         number: __NR_setdomainname,
         name: "setdomainname",
         args: &[Arg::Buffer, Arg::Size],
-        handler: |call| set(call, &names::DOMAIN),
+        handler: |call| set(&call, &names::DOMAIN),
     },
     Entry {
         number: __NR_personality,
@@ -77,7 +77,7 @@ fn field(name: &[u8]) -> [u8; FIELD_BYTES] {
 }
 
 /// `struct utsname`: system, node, release, version, machine, domain.
-fn uname(call: &mut Call<'_>) -> Outcome {
+fn uname(call: Call<'_>) -> Outcome {
     let fields: [[u8; FIELD_BYTES]; FIELDS] = [
         field(names::SYSTEM.as_bytes()),
         field(&names::HOST.get()),
@@ -106,7 +106,7 @@ const SYSINFO_WORDS: usize = 14;
 const PROCESSES_MAX: usize = u16::MAX as usize;
 
 /// Memory in bytes; there is no swap and no high memory.
-fn sysinfo(call: &mut Call<'_>) -> Outcome {
+fn sysinfo(call: Call<'_>) -> Outcome {
     let memory = mach::mem::stats();
     let load = (kernel::sched::runnable_count() as u64) << 16;
     let mut words = [0u64; SYSINFO_WORDS];
@@ -121,7 +121,7 @@ fn sysinfo(call: &mut Call<'_>) -> Outcome {
 }
 
 /// Asks for the execution domain; there is only Linux'.
-fn personality(call: &mut Call<'_>) -> Outcome {
+fn personality(call: Call<'_>) -> Outcome {
     match call.uint(0) {
         0 | u32::MAX => Ok(0),
         wanted => {
@@ -135,7 +135,7 @@ const SYSLOG_SIZE_UNREAD: i32 = 9;
 const SYSLOG_SIZE_BUFFER: i32 = 10;
 
 /// The kernel's log goes to the console; here it is empty.
-fn syslog(call: &mut Call<'_>) -> Outcome {
+fn syslog(call: Call<'_>) -> Outcome {
     match call.int(0) {
         0..=SYSLOG_SIZE_UNREAD => Ok(0),
         SYSLOG_SIZE_BUFFER => Ok(0),

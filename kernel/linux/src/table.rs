@@ -1,9 +1,10 @@
 //! The call table, merged at compile time from the families' own.
 
-use crate::call::Entry;
+use crate::call::{Entry, Handler};
+use crate::{missing, shortage};
 
 /// One more than the highest call number of x86-64 that we look at.
-const LIMIT: usize = 512;
+pub const LIMIT: usize = 512;
 
 /// The families, one file each.
 const FAMILIES: &[&[Entry]] = &[
@@ -54,7 +55,40 @@ const FAMILIES: &[&[Entry]] = &[
     crate::xattr::CALLS,
 ];
 
-static TABLE: [Option<Entry>; LIMIT] = merge();
+static TABLE: [Option<Entry>; LIMIT] = CALLS;
+const CALLS: [Option<Entry>; LIMIT] = merge();
+
+/// The handlers alone, dense; calls that we lack share one, and so does the last row, which
+/// stands for all numbers from there on.
+static HANDLERS: [Handler; LIMIT] = handlers();
+
+/// tidy: it runs at compile time only.
+const fn handlers() -> [Handler; LIMIT] {
+    let mut handlers = [missing::call as Handler; LIMIT];
+    let mut number = 0;
+    while number < LIMIT {
+        handlers[number] = plain_handler(number);
+        number += 1;
+    }
+    let mut row = 0;
+    while row < shortage::KEEPING.len() {
+        let (number, handler) = shortage::KEEPING[row];
+        handlers[number as usize] = handler;
+        row += 1;
+    }
+    assert!(CALLS[LIMIT - 1].is_none(), "the last row is nobody's");
+    handlers
+}
+
+/// What runs the call while memory is not short.
+///
+/// tidy: it runs at compile time only.
+pub const fn plain_handler(number: usize) -> Handler {
+    match CALLS[number] {
+        Some(entry) => entry.handler,
+        None => missing::call,
+    }
+}
 
 /// tidy: it runs at compile time only.
 const fn merge() -> [Option<Entry>; LIMIT] {
@@ -72,6 +106,17 @@ const fn merge() -> [Option<Entry>; LIMIT] {
         family += 1;
     }
     table
+}
+
+/// The handler for a call number that a program gave.
+///
+/// The number is clamped by a conditional move, which the processor does not guess, so
+/// that no speculation reads beyond the table (Spectre variant 1).
+///
+/// tidy: the clamped number is below the table's length.
+#[inline]
+pub fn handler(number: u64) -> Handler {
+    HANDLERS[(number as usize).min(LIMIT - 1)]
 }
 
 /// The entry for a call number that a program gave.

@@ -144,14 +144,14 @@ impl Clock {
     }
 }
 
-fn clock_gettime(call: &mut Call<'_>) -> Outcome {
-    let now = Clock::from_number(call.int(0))?.now(call)?;
+fn clock_gettime(call: Call<'_>) -> Outcome {
+    let now = Clock::from_number(call.int(0))?.now(&call)?;
     timespec::write(call.addr(1), now)?;
     Ok(0)
 }
 
 /// All clocks count nanoseconds.
-fn clock_getres(call: &mut Call<'_>) -> Outcome {
+fn clock_getres(call: Call<'_>) -> Outcome {
     Clock::from_number(call.int(0))?;
     if let Some(at) = call.optional_addr(1) {
         timespec::write(at, Duration::from_nanos(1))?;
@@ -159,12 +159,12 @@ fn clock_getres(call: &mut Call<'_>) -> Outcome {
     Ok(0)
 }
 
-fn clock_settime(call: &mut Call<'_>) -> Outcome {
+fn clock_settime(call: Call<'_>) -> Outcome {
     if Clock::from_number(call.int(0))? != Clock::Wall {
         return Err(Errno::EINVAL);
     }
     let now = timespec::read(call.addr(1))?;
-    set_wall(call, now)
+    set_wall(&call, now)
 }
 
 fn set_wall(call: &Call<'_>, now: Duration) -> Outcome {
@@ -175,7 +175,7 @@ fn set_wall(call: &Call<'_>, now: Duration) -> Outcome {
     Ok(0)
 }
 
-fn gettimeofday(call: &mut Call<'_>) -> Outcome {
+fn gettimeofday(call: Call<'_>) -> Outcome {
     if let Some(at) = call.optional_addr(0) {
         user::write(at, timespec::words_micros(clock::wall_now()))?;
     }
@@ -185,17 +185,17 @@ fn gettimeofday(call: &mut Call<'_>) -> Outcome {
     Ok(0)
 }
 
-fn settimeofday(call: &mut Call<'_>) -> Outcome {
+fn settimeofday(call: Call<'_>) -> Outcome {
     match call.optional_addr(0) {
         Some(at) => {
             let now = timespec::read_micros(at)?;
-            set_wall(call, now)
+            set_wall(&call, now)
         }
         None => Ok(0),
     }
 }
 
-fn time(call: &mut Call<'_>) -> Outcome {
+fn time(call: Call<'_>) -> Outcome {
     let now = clock::wall_now().as_secs();
     if let Some(at) = call.optional_addr(0) {
         user::write(at, now)?;
@@ -203,9 +203,9 @@ fn time(call: &mut Call<'_>) -> Outcome {
     Ok(now as usize)
 }
 
-fn nanosleep(call: &mut Call<'_>) -> Outcome {
+fn nanosleep(call: Call<'_>) -> Outcome {
     let span = timespec::read(call.addr(0))?;
-    sleep_for(call, span, 1)
+    sleep_for(&call, span, 1)
 }
 
 /// Sleeps for `span`; what is left after a signal goes to argument `rest`.
@@ -230,7 +230,7 @@ fn sleep_until(call: &Call<'_>, deadline: Instant) -> Outcome {
     Ok(0)
 }
 
-fn clock_nanosleep(call: &mut Call<'_>) -> Outcome {
+fn clock_nanosleep(call: Call<'_>) -> Outcome {
     let clock = Clock::from_number(call.int(0))?;
     let span = timespec::read(call.addr(2))?;
     let absolute = match call.uint(1) {
@@ -239,9 +239,9 @@ fn clock_nanosleep(call: &mut Call<'_>) -> Outcome {
         _ => return Err(Errno::EINVAL),
     };
     match clock {
-        Clock::Wall if absolute => sleep_until(call, clock::instant_of_wall(span)),
-        Clock::Monotonic if absolute => sleep_until(call, Instant::START + span),
-        Clock::Wall | Clock::Monotonic => sleep_for(call, span, 3),
+        Clock::Wall if absolute => sleep_until(&call, clock::instant_of_wall(span)),
+        Clock::Monotonic if absolute => sleep_until(&call, Instant::START + span),
+        Clock::Wall | Clock::Monotonic => sleep_for(&call, span, 3),
         Clock::ThreadCpu(0) => Err(Errno::EINVAL),
         Clock::ProcessCpu(_) | Clock::ThreadCpu(_) => {
             crate::missing::count_option("clock_nanosleep", call.arg(0));
@@ -261,13 +261,13 @@ const STA_UNSYNC: i64 = 0x40;
 const TIME_ERROR: usize = 5;
 
 /// Tells the state of the clock; nothing can be adjusted.
-fn adjtimex(call: &mut Call<'_>) -> Outcome {
-    tell_clock(call, 0)
+fn adjtimex(call: Call<'_>) -> Outcome {
+    tell_clock(&call, 0)
 }
 
-fn clock_adjtime(call: &mut Call<'_>) -> Outcome {
+fn clock_adjtime(call: Call<'_>) -> Outcome {
     match Clock::from_number(call.int(0))? {
-        Clock::Wall => tell_clock(call, 1),
+        Clock::Wall => tell_clock(&call, 1),
         _ => Err(Errno::EOPNOTSUPP),
     }
 }

@@ -88,8 +88,8 @@ fn interval(call: &Call<'_>, which: u32) -> core::result::Result<Arc<SignalTimer
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// The rest of the former alarm is told in whole seconds, rounded, but never as none.
-fn alarm(call: &mut Call<'_>) -> Outcome {
-    let timer = interval(call, ITIMER_REAL)?;
+fn alarm(call: Call<'_>) -> Outcome {
+    let timer = interval(&call, ITIMER_REAL)?;
     let (left_ns, _) = timer.set(u64::from(call.uint(0)) * NANOS_PER_SECOND, 0, false);
     let seconds = (left_ns + NANOS_PER_SECOND / 2) / NANOS_PER_SECOND;
     Ok(if left_ns == 0 {
@@ -106,14 +106,14 @@ fn itimerval((left_ns, interval_ns): (u64, u64)) -> [[i64; 2]; 2] {
     [interval_ns, left_ns].map(|nanos| timespec::words_micros(Duration::from_nanos(nanos)))
 }
 
-fn getitimer(call: &mut Call<'_>) -> Outcome {
-    let timer = interval(call, call.uint(0))?;
+fn getitimer(call: Call<'_>) -> Outcome {
+    let timer = interval(&call, call.uint(0))?;
     user::write(call.addr(1), itimerval(timer.get()))?;
     Ok(0)
 }
 
-fn setitimer(call: &mut Call<'_>) -> Outcome {
-    let timer = interval(call, call.uint(0))?;
+fn setitimer(call: Call<'_>) -> Outcome {
+    let timer = interval(&call, call.uint(0))?;
     let (value, interval) = match call.optional_addr(1) {
         Some(at) => (timespec::read_micros(at + 16)?, timespec::read_micros(at)?),
         None => (Duration::ZERO, Duration::ZERO),
@@ -125,7 +125,7 @@ fn setitimer(call: &mut Call<'_>) -> Outcome {
     Ok(0)
 }
 
-fn timer_create(call: &mut Call<'_>) -> Outcome {
+fn timer_create(call: Call<'_>) -> Outcome {
     let base = match Clock::from_number(call.int(0))? {
         Clock::Wall | Clock::Monotonic => Base::Monotonic,
         Clock::ProcessCpu(0) => Base::ProcessCpu,
@@ -133,7 +133,7 @@ fn timer_create(call: &mut Call<'_>) -> Outcome {
         _ => return Err(Errno::EINVAL),
     };
     let notice = match call.optional_addr(1) {
-        Some(at) => Notice::parse(user::read(at)?, call)?,
+        Some(at) => Notice::parse(user::read(at)?, &call)?,
         None => Notice {
             signal: Some(Signal::ALRM),
             thread: None,
@@ -143,7 +143,7 @@ fn timer_create(call: &mut Call<'_>) -> Outcome {
     let process = &call.thread.process;
     let id = process
         .timers
-        .create(process, base, notice.wall(call)?, |id| Target {
+        .create(process, base, notice.wall(&call)?, |id| Target {
             signal: notice.signal,
             thread: notice.thread,
             posix: Some((id, notice.value.unwrap_or(u64::from(id)))),
@@ -210,8 +210,8 @@ fn itimerspec((left_ns, interval_ns): (u64, u64)) -> [[i64; 2]; 2] {
     [interval_ns, left_ns].map(|nanos| timespec::words(Duration::from_nanos(nanos)))
 }
 
-fn timer_settime(call: &mut Call<'_>) -> Outcome {
-    let timer = posix_timer(call)?;
+fn timer_settime(call: Call<'_>) -> Outcome {
+    let timer = posix_timer(&call)?;
     if call.uint(1) & !TIMER_ABSTIME != 0 {
         return Err(Errno::EINVAL);
     }
@@ -230,17 +230,17 @@ fn timer_settime(call: &mut Call<'_>) -> Outcome {
     Ok(0)
 }
 
-fn timer_gettime(call: &mut Call<'_>) -> Outcome {
-    let timer = posix_timer(call)?;
+fn timer_gettime(call: Call<'_>) -> Outcome {
+    let timer = posix_timer(&call)?;
     user::write(call.addr(1), itimerspec(timer.get()))?;
     Ok(0)
 }
 
-fn timer_getoverrun(call: &mut Call<'_>) -> Outcome {
-    Ok(posix_timer(call)?.overrun() as usize)
+fn timer_getoverrun(call: Call<'_>) -> Outcome {
+    Ok(posix_timer(&call)?.overrun() as usize)
 }
 
-fn timer_delete(call: &mut Call<'_>) -> Outcome {
+fn timer_delete(call: Call<'_>) -> Outcome {
     let id = u32::try_from(call.int(0)).map_err(|_| Errno::EINVAL)?;
     call.thread.process.timers.delete(id)?;
     Ok(0)

@@ -38,7 +38,7 @@ pub const CALLS: &[Entry] = &[
     },
 ];
 
-fn create(call: &mut Call<'_>) -> Outcome {
+fn create(call: Call<'_>) -> Outcome {
     let follows_wall_clock = match call.uint(0) {
         CLOCK_REALTIME | CLOCK_REALTIME_ALARM => true,
         CLOCK_MONOTONIC | CLOCK_BOOTTIME | CLOCK_BOOTTIME_ALARM => false,
@@ -58,7 +58,7 @@ fn tell(at: base::VirtAddr, (left, interval): (Duration, Duration)) -> Result<()
     user::write(at, [a, b, c, d])
 }
 
-fn settime(call: &mut Call<'_>) -> Outcome {
+fn settime(call: Call<'_>) -> Outcome {
     let flags = only(call.uint(1), TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET)?;
     let interval = timespec::read(call.addr(2))?;
     let value = timespec::read(call.addr(2) + 16)?;
@@ -78,7 +78,7 @@ fn settime(call: &mut Call<'_>) -> Outcome {
     Ok(0)
 }
 
-fn gettime(call: &mut Call<'_>) -> Outcome {
+fn gettime(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     tell(call.addr(1), timer_of(&open)?.remaining())?;
     Ok(0)

@@ -6,38 +6,38 @@ use kernel::reclaim;
 use kernel::sched;
 use kernel::signal::{self, Info, Origin, Signal, code};
 use kernel::task::{Thread, current};
-use mach::trap::{Exception, Kernel, UserRegs};
+use mach::trap::{Exception, Kernel, Reply, UserRegs};
 
 use crate::{dispatch, leave};
 
 /// The Linux personality, as the machine sees it.
 struct Linux;
 
-static LINUX: Linux = Linux;
-
 /// From now on programs' traps come here, and the machine ends with process 1; once at
 /// boot.
 pub fn init() {
     crate::death::init();
-    mach::trap::install(&LINUX);
+    mach::trap::install::<Linux>();
 }
 
 impl Kernel for Linux {
-    fn syscall(&self, regs: &mut UserRegs) {
-        dispatch::syscall(regs);
+    fn syscall(regs: &mut UserRegs) -> Reply {
+        dispatch::syscall(regs)
     }
 
-    fn exception(&self, regs: &mut UserRegs, exception: Exception) {
+    fn exception(regs: &mut UserRegs, exception: Exception) {
         let thread = current();
         if let Some(info) = handle(&thread, regs, exception) {
             signal::force(&thread, info);
         }
-        leave::before_user(&thread, regs, None);
     }
 
-    fn interrupted(&self, regs: &mut UserRegs) {
+    fn interrupted(_: &mut UserRegs) {
         sched::note_interrupt();
-        leave::before_user(&current(), regs, None);
+    }
+
+    fn leave(regs: &mut UserRegs) {
+        leave::before_user(&current(), regs);
     }
 }
 

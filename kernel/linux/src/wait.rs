@@ -86,19 +86,19 @@ fn wait(call: &Call<'_>, whom: Whom, flags: u32) -> Result<Option<Report>, Errno
     }
 }
 
-fn wait4(call: &mut Call<'_>) -> Outcome {
+fn wait4(call: Call<'_>) -> Outcome {
     let flags = call.uint(2);
     if flags & !(COMMON | WUNTRACED | WCONTINUED) != 0 {
         return Err(Errno::EINVAL);
     }
     let whom = match call.int(0) {
         -1 => Whom::Any,
-        0 => Whom::Group(own_group(call)?),
+        0 => Whom::Group(own_group(&call)?),
         pid @ 1.. => Whom::Process(pid.unsigned_abs()),
         i32::MIN => return Err(Errno::ESRCH),
         group => Whom::Group(group.unsigned_abs()),
     };
-    let Some(report) = wait(call, whom, flags | WEXITED)? else {
+    let Some(report) = wait(&call, whom, flags | WEXITED)? else {
         return Ok(0);
     };
     if let Some(at) = call.optional_addr(1) {
@@ -129,7 +129,7 @@ fn encode_status(change: Change) -> u32 {
     }
 }
 
-fn waitid(call: &mut Call<'_>) -> Outcome {
+fn waitid(call: Call<'_>) -> Outcome {
     let flags = call.uint(3);
     let events = WEXITED | WUNTRACED | WCONTINUED;
     if flags & !(COMMON | events | WNOWAIT) != 0 || flags & events == 0 {
@@ -140,11 +140,11 @@ fn waitid(call: &mut Call<'_>) -> Outcome {
         P_ALL => Whom::Any,
         P_PID => Whom::Process(id()?),
         P_PIDFD => Whom::Process(process_of(&*call.file(1)?)?.id()),
-        P_PGID if call.int(1) == 0 => Whom::Group(own_group(call)?),
+        P_PGID if call.int(1) == 0 => Whom::Group(own_group(&call)?),
         P_PGID => Whom::Group(id()?),
         _ => return Err(Errno::EINVAL),
     };
-    let report = wait(call, whom, flags)?;
+    let report = wait(&call, whom, flags)?;
     if let Some(at) = call.optional_addr(2) {
         let bytes = report.as_ref().map_or([0; siginfo::BYTES], |report| {
             siginfo::encode(&describe(report))

@@ -97,26 +97,26 @@ pub const CALLS: &[Entry] = &[
     },
 ];
 
-fn refuse(_call: &mut Call<'_>) -> Outcome {
+fn refuse(_call: Call<'_>) -> Outcome {
     Err(Errno::EOPNOTSUPP)
 }
 
-fn get(call: &mut Call<'_>) -> Outcome {
+fn get(call: Call<'_>) -> Outcome {
     call.place_here(0, Walk::empty())?;
     Err(Errno::ENODATA)
 }
 
-fn get_opened(call: &mut Call<'_>) -> Outcome {
+fn get_opened(call: Call<'_>) -> Outcome {
     call.file(0)?;
     Err(Errno::ENODATA)
 }
 
-fn list(call: &mut Call<'_>) -> Outcome {
+fn list(call: Call<'_>) -> Outcome {
     call.place_here(0, Walk::empty())?;
     Ok(0)
 }
 
-fn list_opened(call: &mut Call<'_>) -> Outcome {
+fn list_opened(call: Call<'_>) -> Outcome {
     call.file(0)?;
     Ok(0)
 }

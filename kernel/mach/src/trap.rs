@@ -2,7 +2,7 @@
 //!
 //! There are three ways in: a system call, an exception, an interrupt. On each the entry
 //! code puts the program's registers on the thread's kernel stack as [`UserRegs`] and
-//! calls the [`Kernel`]. What the registers hold when the call returns is what the program
+//! calls the [`Kernel`]. What the registers hold when it returns is what the program
 //! continues with; the way out makes any value harmless.
 //!
 //! In kernel mode only two things may trap: an instruction listed in [`arch::fixup`] that
@@ -10,9 +10,10 @@
 //! and panics.
 
 pub use arch::UserRegs;
+pub use arch::trap::{IN_FRAME, Reply};
 
 use base::VirtAddr;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::mem::MaybeUninit;
 
 /// Why the processor could not go on with a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,31 +97,28 @@ impl Exception {
 }
 
 /// What the kernel does when a program enters it. All run with interrupts closed, on the
-/// thread's kernel stack, and may block.
-pub trait Kernel: Sync {
-    /// A system call: number in `orig_rax`; the result goes to `rax`.
-    fn syscall(&self, regs: &mut UserRegs);
+/// thread's kernel stack, and may block. There is one kernel, so nothing is passed but the
+/// registers, and the calls are dispatched statically.
+pub trait Kernel {
+    /// A system call: number in `orig_rax`. The registers may be incomplete
+    /// ([`UserRegs::is_complete`]).
+    fn syscall(regs: &mut UserRegs) -> Reply;
     /// An exception in user mode.
-    fn exception(&self, regs: &mut UserRegs, exception: Exception);
-    /// After an interrupt that came in user mode was handled: the place to preempt.
-    fn interrupted(&self, regs: &mut UserRegs);
+    fn exception(regs: &mut UserRegs, exception: Exception);
+    /// An interrupt came in user mode and was handled.
+    fn interrupted(regs: &mut UserRegs);
+    /// Before the program goes on, unless nobody asked for it since the last time
+    /// ([`crate::task::look_before_user`]): the place for signals and preemption.
+    fn leave(regs: &mut UserRegs);
 }
 
-static KERNEL: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
-
-/// Makes `kernel` the one that programs enter; once, before the first program runs.
-///
-/// The calls are dispatched statically: the entry code gets plain functions.
-pub fn install<K: Kernel + 'static>(kernel: &'static K) {
-    KERNEL.store(
-        core::ptr::from_ref(kernel).cast_mut().cast(),
-        Ordering::Release,
-    );
+/// Makes `K` the one that programs enter; once, before the first program runs.
+pub fn install<K: Kernel>() {
     arch::trap::set_handlers(&arch::trap::Handlers {
         syscall: syscall::<K>,
         user_trap: user_trap::<K>,
         kernel_trap,
-        return_work,
+        return_work: return_work::<K>,
     });
 }
 
@@ -128,35 +126,37 @@ pub fn install<K: Kernel + 'static>(kernel: &'static K) {
 pub(crate) fn init() {
     struct Nobody;
     impl Kernel for Nobody {
-        fn syscall(&self, _: &mut UserRegs) {}
-        fn exception(&self, _: &mut UserRegs, _: Exception) {}
-        fn interrupted(&self, _: &mut UserRegs) {}
+        fn syscall(_: &mut UserRegs) -> Reply {
+            Reply {
+                unused: MaybeUninit::uninit(),
+                value: u64::MAX,
+            }
+        }
+        fn exception(_: &mut UserRegs, _: Exception) {}
+        fn interrupted(_: &mut UserRegs) {}
+        fn leave(_: &mut UserRegs) {}
     }
-    install(&Nobody);
+    install::<Nobody>();
 }
 
-fn kernel<K: Kernel + 'static>() -> &'static K {
-    // SAFETY: `install::<K>` stored a `&'static K` before it installed functions for `K`.
-    unsafe { &*KERNEL.load(Ordering::Relaxed).cast() }
+extern "C" fn syscall<K: Kernel>(regs: &mut UserRegs) -> Reply {
+    K::syscall(regs)
 }
 
-extern "C" fn syscall<K: Kernel + 'static>(regs: &mut UserRegs) {
-    kernel::<K>().syscall(regs);
-}
-
-extern "C" fn user_trap<K: Kernel + 'static>(regs: &mut UserRegs, vector: u64, error: u64) {
+extern "C" fn user_trap<K: Kernel>(regs: &mut UserRegs, vector: u64, error: u64) {
     let vector = vector as u8;
     if vector < 32 {
-        kernel::<K>().exception(regs, Exception::decode(vector, error));
+        K::exception(regs, Exception::decode(vector, error));
     } else {
         crate::irq::dispatch(vector);
-        kernel::<K>().interrupted(regs);
+        K::interrupted(regs);
     }
-    return_work(regs);
+    return_work::<K>(regs);
 }
 
 /// The long way back to user mode.
-extern "C" fn return_work(regs: &mut UserRegs) {
+extern "C" fn return_work<K: Kernel>(regs: &mut UserRegs) {
+    K::leave(regs);
     regs.sanitise();
     crate::task::before_user_mode();
 }
@@ -165,6 +165,8 @@ const DEBUG: u64 = 1;
 const NMI: u64 = 2;
 const PAGE_FAULT: u64 = 14;
 const GENERAL_PROTECTION: u64 = 13;
+/// The address of a fault that has none; no program has memory there.
+const NO_ADDRESS: u64 = u64::MAX;
 
 extern "C" fn kernel_trap(frame: &mut arch::KernelFrame, vector: u64) {
     match vector {
@@ -182,7 +184,10 @@ fn fix_up(frame: &mut arch::KernelFrame, vector: u64) {
         unexpected(frame, vector)
     };
     frame.rip = landing;
-    frame.rax = arch::instr::read_cr2();
+    frame.rax = match vector {
+        PAGE_FAULT => arch::instr::read_cr2(),
+        _ => NO_ADDRESS,
+    };
 }
 
 #[cold]

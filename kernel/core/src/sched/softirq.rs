@@ -56,6 +56,7 @@ pub fn raise(source: Softirq) {
     PENDING
         .get()
         .fetch_or(1 << source as u32, Ordering::Relaxed);
+    mach::task::look_before_user();
 }
 
 /// Runs what is pending on this CPU, each source once; false if nothing was.

@@ -38,6 +38,7 @@ pub fn park_until(deadline: Instant) -> bool {
             return false;
         }
         idle::wait_in_place(cpu, deadline);
+        me.look_at_flags();
     }
 }
 
@@ -102,6 +103,7 @@ fn switch_to(next: Arc<Thread>, voluntary: bool) {
     mach::task::Context::switch(&me.context, &current().context);
     finish_switch();
     me.note_switch();
+    me.look_at_flags();
 }
 
 /// Runs first on the stack of the thread that comes: disposes of the one that left.

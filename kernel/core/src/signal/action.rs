@@ -1,5 +1,7 @@
 //! What a process does about each signal.
 
+use alloc::sync::Arc;
+
 use bitflags::bitflags;
 use mach::sync::Spin;
 
@@ -85,14 +87,17 @@ impl ActionTable {
         core::mem::replace(&mut self.0.lock()[signal.index()], action)
     }
 
-    /// A copy for a forked process.
-    pub fn fork(&self) -> Self {
-        Self(Spin::new(*self.0.lock()))
+    /// A copy for a forked process. Like the other copies it is a call of its own, so that
+    /// the table's two kilobytes are not for long on a stack that forks an address space.
+    #[inline(never)]
+    pub fn fork(&self) -> Arc<Self> {
+        Arc::new(Self(Spin::new(*self.0.lock())))
     }
 
     /// A copy for a new program: functions of the old one are gone, ignored signals
     /// stay ignored.
-    pub fn for_new_program(&self) -> Self {
+    #[inline(never)]
+    pub fn for_new_program(&self) -> Arc<Self> {
         let mut actions = *self.0.lock();
         for action in &mut actions {
             let handler = match action.handler {
@@ -104,11 +109,11 @@ impl ActionTable {
                 ..Action::default()
             };
         }
-        Self(Spin::new(actions))
+        Arc::new(Self(Spin::new(actions)))
     }
 
     /// A copy in which no signal has a function (`CLONE_CLEAR_SIGHAND`).
-    pub fn without_functions(&self) -> Self {
+    pub fn without_functions(&self) -> Arc<Self> {
         self.for_new_program()
     }
 }

@@ -140,7 +140,7 @@ pub fn forget_program(me: &Thread) {
         .signals
         .actions
         .with(|actions| actions.for_new_program());
-    drop(me.process.signals.actions.replace(Arc::new(actions)));
+    drop(me.process.signals.actions.replace(actions));
     me.process.timers.stop_posix();
     me.process.end_vfork();
     family::note_exec(me.process.id());

@@ -201,9 +201,9 @@ fn fork_process(me: &Thread, flags: CloneFlags, id: Tid) -> Result<Arc<Process>>
     let actions = if flags.contains(CloneFlags::SIGHAND) {
         actions
     } else if flags.contains(CloneFlags::CLEAR_SIGHAND) {
-        Arc::new(actions.without_functions())
+        actions.without_functions()
     } else {
-        Arc::new(actions.fork())
+        actions.fork()
     };
     let image = me.process.image.lock().clone();
     let process = Process::new(id, space, me.process.limits.fork(), actions, image);

@@ -83,7 +83,9 @@ struct End {
 }
 
 impl Process {
-    /// A process without threads.
+    /// A process without threads. Never inlined: it is large, and so is what comes next in
+    /// `fork`.
+    #[inline(never)]
     pub fn new(
         id: Pid,
         space: Arc<AddressSpace>,

@@ -20,6 +20,10 @@ use crate::sync::Slot;
 
 bitflags! {
     /// Reasons to stop on the way back to user mode; zero in the common case.
+    ///
+    /// A CPU looks at them only if [`mach::task::look_before_user`] was called on it since
+    /// it was last in user mode. So whoever adds one calls that or interrupts the CPU, and a
+    /// thread that comes to a CPU looks itself.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct Flags: u32 {
         /// Another thread should run first.
@@ -114,6 +118,7 @@ pub struct Thread {
 
 impl Thread {
     /// A thread that runs from the seed's context once it is launched.
+    #[inline(never)]
     pub fn new(seed: Seed) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             id: AtomicU32::new(seed.id),
@@ -161,9 +166,21 @@ impl Thread {
         Flags::from_bits_retain(self.flags.load(Ordering::Acquire))
     }
 
-    /// Adds reasons.
+    /// Adds reasons. If the thread runs on another CPU, the caller interrupts it next
+    /// (`sched::interrupt`).
     pub fn set_flags(&self, flags: Flags) {
-        self.flags.fetch_or(flags.bits(), Ordering::AcqRel);
+        self.flags.fetch_or(flags.bits(), Ordering::SeqCst);
+        mach::task::look_before_user();
+    }
+
+    /// The thread got a CPU, or an interrupt ended its wait in place: reasons that came
+    /// meanwhile must not be missed on the way to user mode. The exchange orders the look
+    /// after the state that says so: whoever adds a reason and then sees the thread off the
+    /// CPU has added it early enough.
+    pub fn look_at_flags(&self) {
+        if self.flags.fetch_or(0, Ordering::SeqCst) != 0 {
+            mach::task::look_before_user();
+        }
     }
 
     /// Takes reasons away.

@@ -75,14 +75,14 @@ fn blocking(open: &OpenFile) -> Blocking {
     }
 }
 
-fn bind(call: &mut Call<'_>) -> Outcome {
+fn bind(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     let socket = socket_of(&open)?;
     socket.bind(&address::read(call.addr(1), call.uint(2))?)?;
     Ok(0)
 }
 
-fn connect(call: &mut Call<'_>) -> Outcome {
+fn connect(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     let socket = socket_of(&open)?;
     let name = address::read(call.addr(1), call.uint(2))?;
@@ -91,19 +91,19 @@ fn connect(call: &mut Call<'_>) -> Outcome {
 }
 
 /// A negative backlog is the largest (listen(2) compares it without a sign).
-fn listen(call: &mut Call<'_>) -> Outcome {
+fn listen(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     socket_of(&open)?.listen(call.uint(1))?;
     Ok(0)
 }
 
-fn accept(call: &mut Call<'_>) -> Outcome {
-    take_connection(call, 0)
+fn accept(call: Call<'_>) -> Outcome {
+    take_connection(&call, 0)
 }
 
-fn accept4(call: &mut Call<'_>) -> Outcome {
+fn accept4(call: Call<'_>) -> Outcome {
     let flags = only(call.uint(3), FLAGS)?;
-    take_connection(call, flags)
+    take_connection(&call, flags)
 }
 
 fn take_connection(call: &Call<'_>, flags: u32) -> Outcome {
@@ -118,16 +118,16 @@ fn take_connection(call: &Call<'_>, flags: u32) -> Outcome {
     Ok(fd)
 }
 
-fn getsockname(call: &mut Call<'_>) -> Outcome {
+fn getsockname(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     let name = socket_of(&open)?.local_address()?;
-    tell_name(call, &name)
+    tell_name(&call, &name)
 }
 
-fn getpeername(call: &mut Call<'_>) -> Outcome {
+fn getpeername(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     let name = socket_of(&open)?.peer_address()?;
-    tell_name(call, &name)
+    tell_name(&call, &name)
 }
 
 fn tell_name(call: &Call<'_>, name: &kernel::socket::SocketAddress) -> Outcome {
@@ -135,7 +135,7 @@ fn tell_name(call: &Call<'_>, name: &kernel::socket::SocketAddress) -> Outcome {
     Ok(0)
 }
 
-fn shutdown(call: &mut Call<'_>) -> Outcome {
+fn shutdown(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     let how = match call.int(1) {
         0 => Shutdown::Read,

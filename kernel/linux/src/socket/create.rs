@@ -64,7 +64,7 @@ pub fn install(call: &Call<'_>, socket: Arc<dyn Socket>, flags: u32) -> Result<u
     call.new_fd(OpenFile::new(socket, status), flags)
 }
 
-fn socket(call: &mut Call<'_>) -> Outcome {
+fn socket(call: Call<'_>) -> Outcome {
     let family = address::family(call.uint(0))?;
     let (kind, flags) = decode_type(call.uint(1))?;
     let protocol = call.uint(2);
@@ -75,7 +75,7 @@ fn socket(call: &mut Call<'_>) -> Outcome {
         }
         Family::Inet | Family::Inet6 => net::create(family, kind, protocol)?,
     };
-    Ok(install(call, socket, flags)?)
+    Ok(install(&call, socket, flags)?)
 }
 
 /// The family has one protocol, which is called 0 or by the family's number.
@@ -86,7 +86,7 @@ fn check_unix_protocol(protocol: u32) -> Result<()> {
     }
 }
 
-fn socketpair(call: &mut Call<'_>) -> Outcome {
+fn socketpair(call: Call<'_>) -> Outcome {
     let family = address::family(call.uint(0))?;
     let (kind, flags) = decode_type(call.uint(1))?;
     if family != Family::Unix {
@@ -94,8 +94,8 @@ fn socketpair(call: &mut Call<'_>) -> Outcome {
     }
     check_unix_protocol(call.uint(2))?;
     let [first, second] = unix::create_pair(kind)?;
-    let first = install(call, first, flags)?;
-    let told = install(call, second, flags).and_then(|second| tell(call, first, second));
+    let first = install(&call, first, flags)?;
+    let told = install(&call, second, flags).and_then(|second| tell(&call, first, second));
     if told.is_err() {
         call.close_fd(first);
     }

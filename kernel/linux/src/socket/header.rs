@@ -130,10 +130,10 @@ fn read_buffer(at: VirtAddr) -> Result<UserRange> {
     })
 }
 
-fn sendmsg(call: &mut Call<'_>) -> Outcome {
+fn sendmsg(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     let flags = flags(call.uint(2), &open);
-    Ok(send_one(call, socket_of(&open)?, call.addr(1), flags)?)
+    Ok(send_one(&call, socket_of(&open)?, call.addr(1), flags)?)
 }
 
 fn send_one(
@@ -159,10 +159,10 @@ fn send_one(
     )
 }
 
-fn recvmsg(call: &mut Call<'_>) -> Outcome {
+fn recvmsg(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     let flags = flags(call.uint(2), &open);
-    Ok(receive_one(call, socket_of(&open)?, call.addr(1), flags)?)
+    Ok(receive_one(&call, socket_of(&open)?, call.addr(1), flags)?)
 }
 
 fn receive_one(
@@ -202,27 +202,27 @@ fn store(call: &Call<'_>, header: &Header, received: Received, flags: MessageFla
     )
 }
 
-fn sendmmsg(call: &mut Call<'_>) -> Outcome {
+fn sendmmsg(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     let socket = socket_of(&open)?;
     let flags = flags(call.uint(3), &open);
     let count = call.uint(2).min(MESSAGES_MAX);
     each(
-        call,
+        &call,
         count,
-        |at, _| send_one(call, socket, at, flags),
+        |at, _| send_one(&call, socket, at, flags),
         || false,
     )
 }
 
-fn recvmmsg(call: &mut Call<'_>) -> Outcome {
+fn recvmmsg(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     let socket = socket_of(&open)?;
     let first = flags(call.uint(3), &open);
-    let deadline = deadline::from_timespec(call, call.optional_addr(4))?;
+    let deadline = deadline::from_timespec(&call, call.optional_addr(4))?;
     let count = call.uint(2).min(MESSAGES_MAX);
-    let receive = |at, index| receive_one(call, socket, at, flags_of_later(first, index));
-    let outcome = each(call, count, receive, || is_over(deadline));
+    let receive = |at, index| receive_one(&call, socket, at, flags_of_later(first, index));
+    let outcome = each(&call, count, receive, || is_over(deadline));
     deadline::tell_remaining(call.optional_addr(4), deadline);
     outcome
 }

@@ -153,10 +153,10 @@ fn missing_option(what: &'static str, level: u32, number: u32) -> Error {
     Error::NoSuchOption
 }
 
-fn setsockopt(call: &mut Call<'_>) -> Outcome {
+fn setsockopt(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     let socket = socket_of(&open)?;
-    let (name, layout) = option_of(call, "setsockopt")?;
+    let (name, layout) = option_of(&call, "setsockopt")?;
     let value = decode(layout, call.addr(3), call.uint(4))?;
     let set = socket.set_option(name, value);
     if set == Err(Error::NoSuchOption) {
@@ -165,17 +165,17 @@ fn setsockopt(call: &mut Call<'_>) -> Outcome {
     Ok(set.map(|()| 0)?)
 }
 
-fn getsockopt(call: &mut Call<'_>) -> Outcome {
+fn getsockopt(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     let socket = socket_of(&open)?;
     let value = match identity(socket, call.uint(1), call.uint(2)) {
         Some(number) => OptionValue::Number(number),
         None => {
-            let (name, _) = option_of(call, "getsockopt")?;
+            let (name, _) = option_of(&call, "getsockopt")?;
             socket.option(name)?
         }
     };
-    tell(call, &value)
+    tell(&call, &value)
 }
 
 /// What a socket is.

@@ -48,7 +48,7 @@ pub fn received_len(received: &Received, flags: MessageFlags) -> usize {
     }
 }
 
-fn sendto(call: &mut Call<'_>) -> Outcome {
+fn sendto(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     let socket = socket_of(&open)?;
     let name = match call.optional_addr(4) {
@@ -64,7 +64,7 @@ fn sendto(call: &mut Call<'_>) -> Outcome {
     Ok(socket.send(message, flags(call.uint(3), &open))?)
 }
 
-fn recvfrom(call: &mut Call<'_>) -> Outcome {
+fn recvfrom(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     let socket = socket_of(&open)?;
     let flags = flags(call.uint(3), &open);

@@ -69,3 +69,4 @@ pub use user::{
     Fault, Pod, USER_END, compare_exchange_user_u32, copy_from_user, copy_to_user, fill_user,
     load_user_u32, load_user_u64, store_user_u32, store_user_u64,
 };
+pub(crate) use user::{load_vectors, save_vectors};

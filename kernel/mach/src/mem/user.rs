@@ -314,6 +314,37 @@ macro_rules! word_functions {
     };
 }
 
+/// Stores the CPU's vector registers in the program's memory at `to`, which is aligned for
+/// them and has room for `len` bytes.
+pub(crate) fn save_vectors(to: VirtAddr, len: usize) -> Result<(), Fault> {
+    check(to, len)?;
+    let (faulted, fault): (u32, u64);
+    if arch::fpu::has_header() {
+        access!("xsave64 [{at}]", at = in(reg) to.0, faulted = out(reg) faulted,
+            inlateout("rax") u64::MAX => fault, in("rdx") u64::MAX,);
+    } else {
+        access!("fxsave64 [{at}]", at = in(reg) to.0, faulted = out(reg) faulted,
+            out("rax") fault,);
+    }
+    outcome(faulted, fault, ())
+}
+
+/// Loads the CPU's vector registers from `len` bytes of the program's memory at `from`,
+/// aligned as for [`save_vectors`]. What the processor refuses is a fault at an address that
+/// nobody resolves; some registers may be loaded then.
+pub(crate) fn load_vectors(from: VirtAddr, len: usize) -> Result<(), Fault> {
+    check(from, len)?;
+    let (faulted, fault): (u32, u64);
+    if arch::fpu::has_header() && len > arch::fpu::LEGACY_BYTES {
+        access!("xrstor64 [{at}]", at = in(reg) from.0, faulted = out(reg) faulted,
+            inlateout("rax") u64::MAX => fault, in("rdx") u64::MAX,);
+    } else {
+        access!("fxrstor64 [{at}]", at = in(reg) from.0, faulted = out(reg) faulted,
+            out("rax") fault,);
+    }
+    outcome(faulted, fault, ())
+}
+
 word_functions!(
     load_user_u32,
     store_user_u32,

@@ -132,7 +132,9 @@ impl Context {
         }
         if let Some(fpu) = &self.fpu {
             let load = fpu.arrive(self.address(), area.id.get());
-            area.return_work.set(u32::from(load));
+            let asked = area.return_work.get() & ASKED;
+            area.return_work
+                .set(if load { asked | LOAD_FPU } else { asked });
             set_bases(
                 self.fs_base.load(Ordering::Relaxed),
                 self.gs_base.load(Ordering::Relaxed),
@@ -234,19 +236,42 @@ fn current() -> Option<&'static Context> {
     unsafe { context.as_ref() }
 }
 
-/// Runs `act` on the vector registers of the running thread.
-pub(super) fn with_current_fpu<R>(act: impl FnOnce(&Fpu) -> R) -> R {
-    let fpu = current().and_then(|context| context.fpu.as_ref());
+/// Runs `act` on the vector registers of the running thread and its context's address.
+pub(super) fn with_current_fpu<R>(act: impl FnOnce(&Fpu, usize) -> R) -> R {
+    let fpu = current().and_then(|context| Some((context.fpu.as_ref()?, context.address())));
     match fpu {
-        Some(fpu) => act(fpu),
+        Some((fpu, owner)) => act(fpu, owner),
         None => unreachable!("a thread without vector registers runs no program"),
     }
+}
+
+/// Reasons for a system call to return by the long way (`CpuArea::return_work`): the
+/// vector registers are not in the CPU.
+pub(super) const LOAD_FPU: u32 = 1;
+/// Somebody asked for it.
+const ASKED: u32 = 2;
+
+/// Makes [`crate::trap::Kernel::leave`] run before this CPU goes back to user mode, for
+/// whatever thread that may be. Once too often does no harm.
+#[inline]
+pub fn look_before_user() {
+    let area = arch::area::this();
+    area.return_work.set(area.return_work.get() | ASKED);
+}
+
+/// [`crate::trap::Kernel::leave`] looks now: whoever asks from here on is not heard yet.
+#[inline]
+pub fn begin_look() {
+    let area = arch::area::this();
+    area.return_work.set(area.return_work.get() & !ASKED);
 }
 
 /// Loads what user mode needs and the kernel does not.
 pub(crate) fn before_user_mode() {
     let area = arch::area::this();
-    if area.return_work.replace(0) != 0
+    let work = area.return_work.get();
+    area.return_work.set(work & !LOAD_FPU);
+    if work & LOAD_FPU != 0
         && let Some(context) = current()
         && let Some(fpu) = &context.fpu
     {

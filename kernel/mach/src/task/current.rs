@@ -31,7 +31,7 @@ impl<T> CurrentSlot<T> {
     #[inline(always)]
     fn slot(&self) -> &Cell<*const T> {
         // SAFETY: CPU numbers are below `MAX_CPUS`; `arch::area::install` demands it.
-        unsafe { self.slots.get_unchecked(crate::cpu::id().index()) }
+        unsafe { self.slots.get_unchecked(arch::area::cpu_index()) }
     }
 
     /// Gives the code that boots this CPU its thread; once on each CPU.

@@ -10,16 +10,16 @@ use alloc::alloc::{Layout, alloc_zeroed, dealloc};
 use core::cell::Cell;
 use core::ptr::NonNull;
 
-use arch::fpu::{self, ALIGN, HEADER_BYTES, LEGACY_BYTES};
+use arch::fpu::{self, ALIGN, LEGACY_BYTES};
+use base::VirtAddr;
+
+use super::context::LOAD_FPU;
+use crate::mem::{self, Fault};
 
 const CONTROL_WORD: [u8; 2] = 0x037f_u16.to_le_bytes();
 const MXCSR: [u8; 4] = 0x1f80_u32.to_le_bytes();
 const MXCSR_AT: usize = 24;
 const NO_CPU: u32 = u32::MAX;
-
-/// The bytes of a signal frame are no register state that the processor accepts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct BadState;
 
 /// Bytes of the register image (for `AT_MINSIGSTKSZ` and signal frames).
 pub fn area_bytes() -> usize {
@@ -91,8 +91,9 @@ impl Fpu {
     #[cold]
     pub(super) fn load(&self, owner: usize) {
         let area = arch::area::this();
-        // SAFETY: the area holds an image that the processor wrote or that was validated.
+        // SAFETY: the area holds an image that the processor wrote or that is initial.
         unsafe { fpu::restore(self.area.as_ptr()) };
+        area.return_work.set(area.return_work.get() & !LOAD_FPU);
         area.fpu_owner.set(owner);
         self.cpu.set(area.id.get());
         self.live.set(true);
@@ -102,7 +103,8 @@ impl Fpu {
     fn take_back(&self) {
         self.leave();
         self.cpu.set(NO_CPU);
-        arch::area::this().return_work.set(1);
+        let area = arch::area::this();
+        area.return_work.set(area.return_work.get() | LOAD_FPU);
     }
 
     /// A copy for a forked thread. The running thread's registers stay where they are.
@@ -116,31 +118,33 @@ impl Fpu {
         Some(copy)
     }
 
-    pub(super) fn save_to(&self, to: &mut [u8]) -> bool {
-        if self.live.get() {
-            self.store();
+    /// Brings the registers of the running thread into its CPU, if they are not there.
+    fn bring(&self, owner: usize) {
+        if !self.live.get() {
+            self.load(owner);
         }
-        let Some(to) = to.get_mut(..self.bytes) else {
-            return false;
-        };
-        // SAFETY: the area has `bytes` bytes, and `to` is memory of the caller's.
-        unsafe {
-            self.area
-                .copy_to_nonoverlapping(NonNull::from(to).cast(), self.bytes)
-        };
-        true
     }
 
-    pub(super) fn restore_from(&self, from: &[u8]) -> Result<(), BadState> {
-        let from = from.get(..self.bytes).ok_or(BadState)?;
-        validate(from)?;
-        self.take_back();
-        // SAFETY: the area has `bytes` bytes and only the running thread uses it.
-        unsafe {
-            self.area
-                .copy_from_nonoverlapping(NonNull::from(from).cast(), self.bytes)
-        };
-        Ok(())
+    /// Stores the running thread's registers in the program's memory. The processor leaves
+    /// the reserved bytes of the header as they are.
+    pub(super) fn save_to_user(&self, owner: usize, to: VirtAddr) -> Result<(), Fault> {
+        self.bring(owner);
+        mem::save_vectors(to, self.bytes)
+    }
+
+    /// Loads the running thread's registers from the program's memory: all of them, or only
+    /// x87 and SSE and the others as after reset. After a fault they are what they were,
+    /// or after reset.
+    pub(super) fn load_from_user(
+        &self,
+        owner: usize,
+        from: VirtAddr,
+        all: bool,
+    ) -> Result<(), Fault> {
+        let bytes = if all { self.bytes } else { LEGACY_BYTES };
+        self.reset();
+        self.load(owner);
+        mem::load_vectors(from, bytes)
     }
 
     pub(super) fn reset(&self) {
@@ -165,32 +169,4 @@ impl Drop for Fpu {
 fn initialise(image: &mut [u8]) {
     image[..CONTROL_WORD.len()].copy_from_slice(&CONTROL_WORD);
     image[MXCSR_AT..MXCSR_AT + MXCSR.len()].copy_from_slice(&MXCSR);
-}
-
-/// Refuses what would make the processor fault: reserved bits of MXCSR, components that
-/// are not switched on, the compacted format, reserved bytes of the header (SDM volume 1,
-/// 13.8).
-fn validate(image: &[u8]) -> Result<(), BadState> {
-    let word = |at: usize| -> Result<u32, BadState> {
-        let bytes = image
-            .get(at..at + 4)
-            .and_then(|bytes| bytes.try_into().ok());
-        bytes.map(u32::from_le_bytes).ok_or(BadState)
-    };
-    if word(MXCSR_AT)? & !fpu::mxcsr_mask() != 0 {
-        return Err(BadState);
-    }
-    if !fpu::has_header() {
-        return Ok(());
-    }
-    let header = image
-        .get(LEGACY_BYTES..LEGACY_BYTES + HEADER_BYTES)
-        .ok_or(BadState)?;
-    let components = u64::from(word(LEGACY_BYTES + 4)?) << 32 | u64::from(word(LEGACY_BYTES)?);
-    let reserved_clear = header[8..].iter().all(|&byte| byte == 0);
-    if components & !fpu::features() == 0 && reserved_clear {
-        Ok(())
-    } else {
-        Err(BadState)
-    }
 }

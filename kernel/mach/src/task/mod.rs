@@ -10,13 +10,16 @@ mod current;
 mod fpu;
 
 pub use crate::mem::STACK_BYTES;
-pub use context::Context;
+pub use context::{Context, begin_look, look_before_user};
 pub use current::{Current, CurrentSlot};
-pub use fpu::{BadState, area_bytes as fpu_area_bytes, features as fpu_features};
+pub use fpu::{area_bytes as fpu_area_bytes, features as fpu_features};
 
 pub(crate) use context::before_user_mode;
 
 use arch::UserRegs;
+use base::VirtAddr;
+
+use crate::mem::Fault;
 
 /// Leaves the kernel for the program described by `regs`; whatever is on this thread's
 /// kernel stack is forgotten.
@@ -29,19 +32,21 @@ pub fn enter_user(regs: &UserRegs) -> ! {
     unsafe { arch::trap::enter_user(&regs) }
 }
 
-/// Stores the running thread's vector registers for a signal frame.
-///
-/// Writes [`fpu_area_bytes`] bytes in the processor's own format; false if `to` is shorter.
-pub fn fpu_save_to(to: &mut [u8]) -> bool {
-    context::with_current_fpu(|fpu| fpu.save_to(to))
+/// Stores the running thread's vector registers in a signal frame at `to`, aligned to 64:
+/// [`fpu_area_bytes`] bytes in the processor's own format, of which the 48 that the
+/// processor leaves to software and the reserved ones of the header stay as they were.
+pub fn fpu_save_to_user(to: VirtAddr) -> Result<(), Fault> {
+    context::with_current_fpu(|fpu, owner| fpu.save_to_user(owner, to))
 }
 
-/// Loads the running thread's vector registers from a signal frame.
-pub fn fpu_restore_from(from: &[u8]) -> Result<(), BadState> {
-    context::with_current_fpu(|fpu| fpu.restore_from(from))
+/// Loads the running thread's vector registers from a signal frame at `from`, aligned to
+/// 64: all, or only those of FXSAVE's format. A state that the processor refuses is a
+/// fault, too.
+pub fn fpu_load_from_user(from: VirtAddr, all: bool) -> Result<(), Fault> {
+    context::with_current_fpu(|fpu, owner| fpu.load_from_user(owner, from, all))
 }
 
 /// Gives the running thread fresh vector registers (`execve`).
 pub fn fpu_reset() {
-    context::with_current_fpu(|fpu| fpu.reset());
+    context::with_current_fpu(|fpu, _| fpu.reset());
 }
