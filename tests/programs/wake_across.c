@@ -1,6 +1,7 @@
 // Wake-ups from one CPU to another: none is lost and none waits for chance. A test that hangs is
 // ended by an alarm. On one CPU the same scenes run by turns.
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -12,6 +13,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -183,6 +185,41 @@ static void readers_of_sockets_wake_each_other(void) {
     }
 }
 
+static atomic_int lines, failures;
+
+static void *read_lines(void *number) {
+    pin((int)(intptr_t)number);
+    for (;;) {
+        char line[16];
+        ssize_t count = read(ends[1], line, sizeof line);
+        if (count <= 0) {
+            atomic_fetch_add(&failures, 1);
+            return NULL;
+        }
+        if (line[0] == 'q') return NULL;
+        atomic_fetch_add(&lines, 1);
+    }
+}
+
+static void readers_of_one_terminal_share_its_lines(void) {
+    ends[0] = posix_openpt(O_RDWR | O_NOCTTY);
+    CHECK(ends[0] >= 0 && grantpt(ends[0]) == 0 && unlockpt(ends[0]) == 0);
+    ends[1] = open(ptsname(ends[0]), O_RDWR | O_NOCTTY);
+    struct termios settings;
+    CHECK(tcgetattr(ends[1], &settings) == 0);
+    settings.c_lflag &= ~ECHO;
+    CHECK(tcsetattr(ends[1], TCSANOW, &settings) == 0);
+    pthread_t readers[2];
+    for (intptr_t i = 0; i < 2; i++) pthread_create(&readers[i], NULL, read_lines, (void *)i);
+    for (int round = 0; round < ROUNDS; round++) CHECK(write(ends[0], "x\n", 2) == 2);
+    CHECK(write(ends[0], "q\nq\n", 4) == 4);
+    for (int i = 0; i < 2; i++) pthread_join(readers[i], NULL);
+    close(ends[0]);
+    close(ends[1]);
+    CHECK(atomic_load(&failures) == 0);
+    CHECK(atomic_load(&lines) == ROUNDS);
+}
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int whose_turn;
@@ -271,6 +308,7 @@ int main(void) {
     TEST(pollers_of_pipes_wake_each_other);
     TEST(epolls_of_pipes_wake_each_other);
     TEST(readers_of_sockets_wake_each_other);
+    TEST(readers_of_one_terminal_share_its_lines);
     TEST(threads_at_a_condition_wake_each_other);
     TEST(parents_wake_when_children_end_or_exec);
     TEST(threads_that_wait_for_signals_wake_each_other);

@@ -100,6 +100,15 @@ impl Master {
         self.was_opened.load(Ordering::Relaxed) && self.terminal.state.lock().openings == 0
     }
 
+    /// Tries, and unless told otherwise waits until it succeeds.
+    fn until<T>(&self, open: &OpenFile, mut attempt: impl FnMut() -> Option<T>) -> Result<T> {
+        if open.is_nonblocking() {
+            return attempt().ok_or(Error::WouldBlock);
+        }
+        let queue = &self.output.pollee.queue;
+        queue.wait(Wait::INTERRUPTIBLE, attempt)
+    }
+
     /// Opens the terminal without its name; `flags` are those of open(2).
     fn open_peer(&self, flags: u64) -> Result<usize> {
         let status = StatusFlags::from_bits_truncate(flags as u32);
@@ -119,22 +128,19 @@ impl File for Master {
     fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {
         let mut bytes = [0; CHUNK_BYTES];
         let wanted = to.remaining().min(bytes.len());
-        let is_ready = || (self.output.len() != 0 || self.is_abandoned()).then_some(());
-        if open.is_nonblocking() {
-            is_ready().ok_or(Error::WouldBlock)?;
-        } else {
-            self.output
-                .pollee
-                .queue
-                .wait(Wait::INTERRUPTIBLE, is_ready)?;
+        if wanted == 0 {
+            return Ok(0);
         }
-        let count = self.output.take(&mut bytes[..wanted]);
-        if count == 0 && wanted != 0 {
-            return Err(if self.is_abandoned() {
-                Error::Io
-            } else {
-                Error::WouldBlock
-            });
+        let take = || {
+            let is_over = self.is_abandoned();
+            match self.output.take(&mut bytes[..wanted]) {
+                0 => is_over.then_some(0),
+                count => Some(count),
+            }
+        };
+        let count = self.until(open, take)?;
+        if count == 0 {
+            return Err(Error::Io);
         }
         self.terminal.show_echo(&mut self.terminal.state.lock());
         self.terminal.pollee.notify(Events::WRITABLE);
@@ -145,15 +151,7 @@ impl File for Master {
         let mut done = 0;
         while from.remaining() != 0 {
             let can_write = || (self.terminal.input_room() != 0).then_some(());
-            let waited = match open.is_nonblocking() {
-                true => can_write().ok_or(Error::WouldBlock),
-                false => self
-                    .output
-                    .pollee
-                    .queue
-                    .wait(Wait::INTERRUPTIBLE, can_write),
-            };
-            match waited {
+            match self.until(open, can_write) {
                 Err(error) if done == 0 => return Err(error),
                 Err(_) => break,
                 Ok(()) => {}

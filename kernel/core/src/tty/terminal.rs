@@ -124,17 +124,18 @@ impl Terminal {
         let mut bytes = [0; CHUNK_BYTES];
         let wanted = to.remaining().min(bytes.len());
         let patience = self.patience(wanted);
-        if !nonblocking {
-            self.wait_for_input(&patience)?;
-        }
-        let count = {
+        let count = loop {
+            if !nonblocking {
+                self.wait_for_input(&patience)?;
+            }
             let mut state = self.state.lock();
-            let taken = state.discipline.read(&mut bytes[..wanted]);
-            match taken {
-                Some(count) => count,
-                None if state.is_hung_up || patience.least == 0 => 0,
-                None if patience.limit.is_some() && !nonblocking => 0,
-                None => return Err(Error::WouldBlock),
+            match state.discipline.read(&mut bytes[..wanted]) {
+                Some(count) => break count,
+                None if state.is_hung_up || patience.least == 0 => break 0,
+                None if nonblocking => return Err(Error::WouldBlock),
+                None if patience.limit.is_some() => break 0,
+                // Another reader was faster, or a key threw the input away.
+                None => {}
             }
         };
         // There is room for more input.
