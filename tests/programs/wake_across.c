@@ -19,7 +19,7 @@
 
 #include "check.h"
 
-enum { ROUNDS = 1000 };
+enum { ROUNDS = 300 };
 
 static double now(void) {
     struct timespec t;
@@ -244,7 +244,7 @@ static void threads_at_a_condition_wake_each_other(void) {
 }
 
 static void parents_wake_when_children_end_or_exec(void) {
-    for (int round = 0; round < 300; round++) {
+    for (int round = 0; round < 100; round++) {
         pin(0);
         pid_t child = round % 2 ? vfork() : fork();
         if (child == 0) _exit(7);
@@ -289,7 +289,7 @@ static void a_stopped_process_goes_on_each_time(void) {
         pin(1);
         for (;;) sched_yield();
     }
-    for (int round = 0; round < 300; round++) {
+    for (int round = 0; round < 100; round++) {
         int status;
         CHECK(kill(child, SIGSTOP) == 0);
         CHECK(waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status));

@@ -141,7 +141,9 @@ impl Fault<'_> {
         if area.traits.shared && may_store && !mapping.writable {
             self.mark_dirty();
         }
-        let is_copied = !area.traits.shared && (mapping.shared || mapping.zeros);
+        // Others may store to a page that is writable, so it is not copied whoever owns it.
+        let owned_by_others = mapping.shared && !mapping.writable;
+        let is_copied = !area.traits.shared && (owned_by_others || mapping.zeros);
         if !is_copied || !may_store {
             let rights = if may_store {
                 rights
