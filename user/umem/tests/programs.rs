@@ -3,7 +3,9 @@
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
 fn library() -> PathBuf {
     let test = env::current_exe().expect("a test has a path");
@@ -176,4 +178,85 @@ fn node_allocates_from_its_worker_threads() {
         for (let i = 0; i < 20; i++) require('zlib').gzip(Buffer.alloc(300000, 'abc'), (e, b) => {\
           if (e) throw e; h.pbkdf2('a', 'b', 100, 64, 'md5', () => { if (++n === 20) console.log('fine'); }); });";
     expect("node", &["-e", script], "fine");
+}
+
+/// A server on the library, killed when the test ends.
+struct Server(Child);
+
+impl Server {
+    /// Starts it and waits for its socket; `None` if the program is not installed.
+    fn start(command: &mut Command, socket: &Path) -> Option<Self> {
+        let _ = fs::remove_file(socket);
+        let command = command.env("LD_PRELOAD", library());
+        let server = Self(command.stdout(Stdio::null()).spawn().ok()?);
+        for _ in 0..600 {
+            if socket.exists() {
+                return Some(server);
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        panic!("the server has no socket after 30 seconds");
+    }
+
+    fn is_running(&mut self) -> bool {
+        matches!(self.0.try_wait(), Ok(None))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn redis_serves_its_benchmark() {
+    let socket = Path::new(env!("CARGO_TARGET_TMPDIR")).join("redis.sock");
+    let path = socket.to_string_lossy();
+    let mut command = Command::new("redis-server");
+    command.args(["--port", "0", "--save", "", "--unixsocket", &path]);
+    let Some(mut server) = Server::start(&mut command, &socket) else {
+        return;
+    };
+    let load = ["-q", "-n", "3000", "-c", "20", "-P", "8", "-s", &path];
+    let output = Command::new("redis-benchmark")
+        .args(load)
+        .output()
+        .expect("it comes with Redis");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("MSET"), "{said}");
+    assert!(server.is_running());
+}
+
+#[test]
+fn nginx_serves_and_compresses_a_page() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("nginx");
+    fs::create_dir_all(folder.join("logs")).expect("the folder is writable");
+    let page = "a page that is compressed\n".repeat(5000);
+    fs::write(folder.join("index.html"), &page).expect("the folder is writable");
+    let (root, socket) = (folder.display(), folder.join("socket"));
+    let settings = format!(
+        "daemon off; master_process off; pid {root}/pid; error_log {root}/errors;\n\
+         events {{ }}\nhttp {{ access_log off; gzip on; gzip_types *; default_type text/html;\n\
+         server {{ listen unix:{}; root {root}; }} }}\n",
+        socket.display()
+    );
+    let file = folder.join("nginx.conf");
+    fs::write(&file, settings).expect("the folder is writable");
+    let mut command = Command::new("nginx");
+    command.arg("-p").arg(&folder).arg("-c").arg(&file);
+    let Some(mut server) = Server::start(&mut command, &socket) else {
+        return;
+    };
+    for _ in 0..30 {
+        let curl = Command::new("curl")
+            .args(["-s", "--compressed", "--unix-socket"])
+            .arg(&socket)
+            .arg("http://localhost/index.html")
+            .output();
+        let Ok(answer) = curl else { return };
+        assert_eq!(String::from_utf8_lossy(&answer.stdout), page);
+    }
+    assert!(server.is_running());
 }
