@@ -192,18 +192,41 @@ fn page_count(layout: Layout) -> u64 {
     layout.size().max(layout.align()).div_ceil(PAGE_BYTES) as u64
 }
 
+/// The class of each size up to `LARGEST`, in steps of 16 bytes: a load is shorter than
+/// what `Class::of_size` computes.
+const BY_STEP: [Class; LARGEST / 16 + 1] = {
+    let mut table = [Class::NONE; LARGEST / 16 + 1];
+    let mut step = 0;
+    while step < table.len() {
+        if let Some(class) = Class::of_size(step * 16) {
+            table[step] = class;
+        }
+        step += 1;
+    }
+    table
+};
+
 /// The class for a layout, or `None` if it takes whole pages.
 #[inline(always)]
 fn class_of(layout: Layout) -> Option<Class> {
-    if layout.size() > LARGEST || layout.align() > LARGEST {
-        return None;
-    }
-    Class::of_layout(layout)
+    let size = match layout.align() {
+        0..=16 => layout.size(),
+        // A power of two, whose class is aligned to itself.
+        _ => layout.size().max(layout.align()).next_power_of_two(),
+    };
+    BY_STEP.get(size.wrapping_add(15) / 16).copied()
 }
 
 #[cold]
+#[inline(never)]
 fn alloc_large(layout: Layout) -> *mut u8 {
     pages(page_count(layout)).map_or(null_mut(), NonNull::as_ptr)
+}
+
+#[cold]
+#[inline(never)]
+fn free_large(object: *mut u8, layout: Layout) {
+    give_pages(object, page_count(layout));
 }
 
 #[cold]
@@ -276,7 +299,7 @@ unsafe impl GlobalAlloc for Heap {
     #[inline]
     unsafe fn dealloc(&self, object: *mut u8, layout: Layout) {
         let Some(class) = class_of(layout) else {
-            return give_pages(object, page_count(layout));
+            return free_large(object, layout);
         };
         // SAFETY: `alloc` gave it, so it is not null.
         let object = unsafe { NonNull::new_unchecked(object) };
