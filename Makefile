@@ -37,6 +37,7 @@ bench: ## compare with Debian's Linux as a guest; writes docs/bench*.md
 	@cargo run -q --release -p bench-frames
 	@cargo run -q --release -p bench-guests
 	@cargo run -q --release -p bench-kernel
+	@cargo run -q --release -p bench-profile
 	@$(MAKE) -s bench-malloc
 
 bench-malloc: ## compare libumem.so with other allocators; writes docs/bench-malloc.md

@@ -78,6 +78,14 @@ pub enum Failure {
         /// The name.
         name: String,
     },
+    /// A machine that cannot be profiled.
+    #[error("The machine {name} cannot be profiled: {reason}.")]
+    NoProfile {
+        /// Its name.
+        name: String,
+        /// Why not.
+        reason: String,
+    },
     /// A machine in the background that ended before it was up.
     #[error("The machine {name} did not start: {reason}")]
     DidNotStart {

@@ -29,6 +29,8 @@ pub enum Command {
     Logs(LogsFlags),
     /// End machines
     Stop(StopFlags),
+    /// Draw what a machine's CPUs do, or what its threads wait for
+    Profile(ProfileFlags),
     /// Check this host and say what is missing
     Doctor,
 }
@@ -118,6 +120,16 @@ pub struct RunFlags {
     /// Add a word to the kernel's command line, for tests of the kernel
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_option)]
     pub kernel_option: Vec<(String, String)>,
+    /// Profile the machine as long as it runs: FILE.svg is a flame graph, FILE.folded text,
+    /// FILE.perf what `perf script` would print
+    #[arg(long, value_name = "FILE")]
+    pub profile: Option<PathBuf>,
+    /// With --profile: record what threads wait for, not what CPUs do
+    #[arg(long, requires = "profile")]
+    pub off_cpu: bool,
+    /// Memory of each CPU for samples that nobody has read yet
+    #[arg(long, value_name = "KIB", default_value_t = 1024)]
+    pub profile_ring: u32,
     /// Print QEMU's command line and do not start it
     #[arg(long)]
     pub dry_run: bool,
@@ -156,6 +168,28 @@ pub struct StopFlags {
     /// The machines
     #[arg(required = true)]
     pub names: Vec<String>,
+}
+
+/// `sietch profile`.
+#[derive(Debug, Args)]
+pub struct ProfileFlags {
+    /// How long to record
+    #[arg(short = 's', long, default_value_t = 5.0)]
+    pub seconds: f64,
+    /// The file to write, - for standard output [default: NAME.svg, .folded or .perf]
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Write folded stacks: a line each, for other tools
+    #[arg(long, conflicts_with = "perf_script")]
+    pub folded: bool,
+    /// Write what `perf script` would print
+    #[arg(long)]
+    pub perf_script: bool,
+    /// Record what threads wait for and who wakes them, not what CPUs do
+    #[arg(long)]
+    pub off_cpu: bool,
+    /// The machine
+    pub name: String,
 }
 
 /// `--accel`.

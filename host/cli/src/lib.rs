@@ -13,6 +13,7 @@ pub mod flags;
 pub mod kernel_file;
 pub mod machine_plan;
 pub mod pack;
+pub mod profile;
 pub mod session;
 pub mod state;
 pub mod terminal;

@@ -5,7 +5,9 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use qemu::{Accel, Board, CommandLine, Machine, Net, Nic, Volume};
+use qemu::{
+    Accel, Board, CommandLine, Machine, Net, Nic, PROFILE_START, PROFILE_START_WAITS, Volume,
+};
 
 use crate::failure::Failure;
 use crate::flags::{AccelFlag, BoardFlag, Ip, NetFlag, NicFlag, ProgramFlags, RunFlags};
@@ -174,12 +176,24 @@ pub fn net(flags: &RunFlags) -> Net {
     }
 }
 
+/// Tells the kernel to profile from the boot on, if the user wants it, and how large its rings are.
+fn profiled(line: CommandLine, flags: &RunFlags) -> CommandLine {
+    let ring_bytes = u64::from(flags.profile_ring) << 10;
+    let line = line.set("profile_ring", &ring_bytes.to_string());
+    let request = match (&flags.profile, flags.off_cpu) {
+        (None, _) => return line,
+        (Some(_), true) => PROFILE_START_WAITS,
+        (Some(_), false) => PROFILE_START,
+    };
+    line.set("profile", &char::from(request).to_string())
+}
+
 /// The machine that boots `plan`, with its files in the folder `state`.
 pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, Failure> {
     if flags.nic == NicFlag::E1000 && flags.machine == BoardFlag::Microvm {
         return Err(Failure::NoPciSlot);
     }
-    let mut command_line = plan.command_line.clone();
+    let mut command_line = profiled(plan.command_line.clone(), flags);
     for (key, value) in &flags.kernel_option {
         command_line = command_line.set(key, value);
     }

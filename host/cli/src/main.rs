@@ -15,6 +15,7 @@ fn main() -> ExitCode {
         Command::Ps => commands::ps::ps(),
         Command::Logs(flags) => commands::logs::logs(&flags),
         Command::Stop(flags) => commands::stop::stop(&flags),
+        Command::Profile(flags) => commands::profile::profile(&flags),
         Command::Doctor => Ok(commands::doctor::doctor()),
     };
     match result {

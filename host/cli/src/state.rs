@@ -27,6 +27,8 @@ pub struct Settings {
     pub session_pid: u32,
     /// Forwarded ports, as `ip:port->port/protocol`.
     pub ports: Vec<String>,
+    /// The kernel that it runs.
+    pub kernel: PathBuf,
     /// Memory in MiB.
     pub memory_mib: u32,
     /// Start, in seconds since the epoch.

@@ -25,6 +25,8 @@ impl Machine {
         args.pair("-initrd", self.initrd.to_string_lossy());
         args.pair("-append", &self.command_line);
         self.add_serial_ports(&mut args);
+        let qmp = escaped(&self.qmp_socket().to_string_lossy());
+        args.pair("-qmp", format!("unix:{qmp},server=on,wait=off"));
         args.pair("-device", "isa-debug-exit,iobase=0x501,iosize=1");
         self.add_network(&mut args);
         for volume in &self.volumes {
@@ -106,7 +108,7 @@ impl Board {
             // Without ACPI the virtio-mmio devices are named on the kernel's command
             // line; the legacy register layout is never offered.
             Board::Microvm => {
-                "microvm,pic=on,pit=off,rtc=off,acpi=off,auto-kernel-cmdline=on,pcie=off"
+                "microvm,pic=on,pit=on,rtc=off,acpi=off,auto-kernel-cmdline=on,pcie=off"
             }
         }
     }

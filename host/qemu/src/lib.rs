@@ -7,7 +7,8 @@
 //! - COM1 carries the program's standard input, output and error and nothing else.
 //! - COM2 carries the kernel's words outward, one line each, and requests inward.
 //!   The lines that mean something to the host start with `sietch: ` and are parsed
-//!   in [`report`]. The one request is the byte [`TERMINATE`].
+//!   in [`report`]. A request is one byte: [`TERMINATE`], [`PROFILE_START`],
+//!   [`PROFILE_START_WAITS`], [`PROFILE_STOP`].
 //!
 //! A machine ends by a write to the `isa-debug-exit` device after the kernel wrote
 //! how its program ended on COM2; QEMU then exits with [`ORDERLY_EXIT`]. Any other
@@ -21,9 +22,11 @@ mod args;
 mod cmdline;
 mod error;
 mod machine;
+mod names;
 pub mod namespace;
 mod ports;
 mod program;
+mod qmp;
 pub mod report;
 mod symbols;
 mod transcript;
@@ -34,12 +37,19 @@ pub use error::Error;
 pub use machine::{Accel, Board, Forward, Machine, Net, Nic, Protocol, Volume};
 pub use ports::{free_tcp_port, holder_of_port, is_port_free};
 pub use program::{Acceleration, Qemu};
+pub use qmp::Qmp;
 pub use symbols::Symbols;
 pub use transcript::Transcript;
 pub use vm::{Console, Vm};
 
 /// The request on COM2 to end the program as `SIGTERM` would.
 pub const TERMINATE: u8 = b'T';
+/// The request to sample what the CPUs do.
+pub const PROFILE_START: u8 = b'P';
+/// The request to record what threads wait for.
+pub const PROFILE_START_WAITS: u8 = b'W';
+/// The request to do neither any more.
+pub const PROFILE_STOP: u8 = b'p';
 
 /// QEMU's exit status after an orderly end: the kernel writes 0x10 to the
 /// `isa-debug-exit` device, which exits with `value << 1 | 1`.

@@ -42,6 +42,11 @@ impl Machine {
     pub fn control_socket(&self) -> PathBuf {
         self.state.join("control.sock")
     }
+
+    /// The socket at which QEMU itself is asked.
+    pub fn qmp_socket(&self) -> PathBuf {
+        self.state.join("qmp.sock")
+    }
 }
 
 /// QEMU's mainboards that we support.

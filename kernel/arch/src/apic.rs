@@ -29,6 +29,7 @@ const DELIVER_INIT: u32 = 0b101 << 8;
 const DELIVER_STARTUP: u32 = 0b110 << 8;
 const ASSERT: u32 = 1 << 14;
 const PENDING: u32 = 1 << 12;
+const SELF: u32 = 0b01 << 18;
 const ALL_OTHERS: u32 = 0b11 << 18;
 const TIMER_TSC_DEADLINE: u32 = 0b10 << 17;
 
@@ -111,8 +112,23 @@ fn command(target: u32, what: u32) {
     }
     write(COMMAND_HIGH, target << 24);
     write(COMMAND, what);
+    wait_until_sent();
+}
+
+fn wait_until_sent() {
     while read(COMMAND) & PENDING != 0 {
         core::hint::spin_loop();
+    }
+}
+
+/// A command whose shorthand says whom it is for. It leaves the half of the register alone that
+/// holds the target, so that it does not disturb a [`command`] that is half written.
+fn command_by_shorthand(what: u32) {
+    if x2apic() {
+        command(0, what);
+    } else {
+        wait_until_sent();
+        write(COMMAND, what);
     }
 }
 
@@ -122,8 +138,16 @@ pub fn send(target: u32, vector: u8) {
 }
 
 /// Raises an NMI on every other CPU.
+///
+/// An NMI handler may call it, also one that interrupted [`send`].
 pub fn send_nmi_to_others() {
-    command(0, ASSERT | ALL_OTHERS | DELIVER_NMI);
+    command_by_shorthand(ASSERT | ALL_OTHERS | DELIVER_NMI);
+}
+
+/// Raises `vector` on this CPU, when interrupts are open again. An NMI handler may call it, as
+/// [`send_nmi_to_others`].
+pub fn send_to_self(vector: u8) {
+    command_by_shorthand(ASSERT | SELF | u32::from(vector));
 }
 
 /// Resets a CPU so that it waits for [`send_startup`].

@@ -1,6 +1,6 @@
 //! Single instructions that the compiler has no word for.
 
-use core::arch::asm;
+use core::arch::{asm, naked_asm};
 
 /// Writes a byte to an I/O port.
 ///
@@ -89,9 +89,28 @@ pub fn rdtsc() -> u64 {
 /// # Safety
 /// The IDT is loaded, and no state that a handler touches is half changed.
 pub unsafe fn enable_and_halt() {
-    // SAFETY: the caller vouches for what handlers find.
-    unsafe { asm!("sti", "hlt", "cli", options(nostack)) }
+    // SAFETY: the caller vouches for what handlers find; the function keeps all registers.
+    unsafe { sti_hlt_cli() }
 }
+
+/// One place for the three instructions, so that an NMI handler knows where it came between.
+#[unsafe(naked)]
+unsafe extern "C" fn sti_hlt_cli() {
+    naked_asm!("sti", "hlt", "cli", "ret")
+}
+
+/// The address of the `hlt` in [`enable_and_halt`].
+pub fn halt_address() -> u64 {
+    sti_hlt_cli as *const () as u64 + STI_BYTES
+}
+
+/// The address behind that `hlt`: what interrupts a halted CPU returns to.
+pub fn after_halt() -> u64 {
+    halt_address() + HLT_BYTES
+}
+
+const STI_BYTES: u64 = 1;
+const HLT_BYTES: u64 = 1;
 
 /// Serves the interrupts that are pending without halting.
 ///

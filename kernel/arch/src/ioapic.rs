@@ -12,6 +12,9 @@ pub const LEVEL: u32 = 1 << 15;
 /// Asserted when low, else when high.
 pub const ACTIVE_LOW: u32 = 1 << 13;
 
+/// Raises an NMI, whatever the vector.
+pub const DELIVER_NMI: u32 = 0b100 << 8;
+
 /// One I/O APIC, by the virtual address of its registers.
 #[derive(Clone, Copy, Debug)]
 pub struct IoApic {

@@ -30,6 +30,7 @@ pub mod mm;
 pub mod names;
 pub mod net;
 pub mod poll;
+pub mod profile;
 pub mod random;
 pub mod reclaim;
 pub mod sched;

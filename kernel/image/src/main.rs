@@ -18,7 +18,7 @@ use core::time::Duration;
 use kernel::exec::Arguments;
 use kernel::net::Config;
 use kernel::tty::console;
-use kernel::{dev, fs, net, sched, task, tty};
+use kernel::{dev, fs, net, profile, sched, task, tty};
 use linux::First;
 use mach::klog;
 
@@ -44,8 +44,10 @@ fn kernel_main() -> ! {
     net::init();
     devices::start();
     net::configure(address());
+    profile::init(profile_ring_bytes());
     start_program(run);
     mach::cpu::start_others(sched::start_cpu);
+    start_profile();
     sched::run()
 }
 
@@ -71,6 +73,22 @@ fn console_of(run: &Run) -> console::Host {
         }
     } else {
         console::Host::Stream
+    }
+}
+
+/// The size of the profiler's rings (`profile_ring=BYTES`).
+fn profile_ring_bytes() -> usize {
+    let text = options::raw_values("profile_ring").last();
+    text.and_then(|text| text.parse().ok())
+        .unwrap_or(profile::RING_BYTES)
+}
+
+/// Has the profiler do from the boot on what the host could ask for later
+/// (`profile=REQUESTS`).
+fn start_profile() {
+    let requests = options::raw_values("profile").last().unwrap_or("");
+    for request in requests.bytes() {
+        profile::obey(request);
     }
 }
 

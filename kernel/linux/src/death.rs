@@ -21,6 +21,9 @@ pub fn init() {
 }
 
 fn obey(request: u8) {
+    if kernel::profile::obey(request) {
+        return;
+    }
     if request == TERMINATE
         && let Some(init) = family::find(family::INIT)
     {

@@ -6,6 +6,7 @@
 //! counter goes back to the instruction, which is two bytes long.
 
 use kernel::error::Restart;
+use kernel::profile;
 use kernel::sched;
 use kernel::signal::{self, ActionFlags, Delivery};
 use kernel::task::{self, ExitStatus, Flags, Thread};
@@ -42,6 +43,9 @@ pub fn before_user(thread: &Thread, regs: &mut UserRegs) {
         let due = thread.flags().difference(HARMLESS);
         if due.is_empty() {
             break;
+        }
+        if due.contains(Flags::PROFILE) {
+            profile::tell_mappings(thread);
         }
         if due.contains(Flags::EXIT) {
             task::exit_thread(

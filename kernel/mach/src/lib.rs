@@ -29,6 +29,7 @@ mod mp_table;
 pub mod panic;
 pub mod pci;
 pub mod power;
+pub mod profile;
 pub mod random;
 pub mod sync;
 pub mod task;

@@ -171,7 +171,10 @@ const NO_ADDRESS: u64 = u64::MAX;
 extern "C" fn kernel_trap(frame: &mut arch::KernelFrame, vector: u64) {
     match vector {
         32.. => crate::irq::dispatch(vector as u8),
-        NMI => crate::panic::stop_if_asked(),
+        NMI => {
+            crate::panic::stop_if_asked();
+            crate::profile::on_nmi(frame);
+        }
         // Left over from a program that single-steps into the kernel.
         DEBUG => {}
         PAGE_FAULT | GENERAL_PROTECTION => fix_up(frame, vector),

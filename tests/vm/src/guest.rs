@@ -139,7 +139,7 @@ impl Setup {
 }
 
 /// The command under test, built beside this program.
-fn sietch() -> PathBuf {
+pub fn sietch() -> PathBuf {
     let this = env::current_exe().unwrap_or_default();
     this.with_file_name("sietch")
 }

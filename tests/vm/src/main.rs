@@ -33,6 +33,7 @@ mod nginx;
 mod node;
 mod operator;
 mod pressure;
+mod profile;
 mod python;
 mod redis;
 mod redis_leaks;
@@ -89,6 +90,7 @@ fn main() -> ExitCode {
         python::TESTS,
         go::TESTS,
         node::TESTS,
+        profile::TESTS,
         monkey::TESTS,
         storm::TESTS,
     ];

@@ -3,6 +3,7 @@
 pub mod build;
 pub mod doctor;
 pub mod logs;
+pub mod profile;
 pub mod ps;
 pub mod run;
 pub mod stop;

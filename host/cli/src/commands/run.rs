@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::flags::{AccelFlag, RunFlags};
 use crate::machine_plan::{self, Plan, Surroundings};
 use crate::pack::program;
+use crate::profile::{Format, Recorder, Wish};
 use crate::session::Session;
 use crate::state::{self, Folder, Settings};
 use crate::terminal::{self, RawTerminal};
@@ -62,8 +63,12 @@ pub fn run(flags: &RunFlags) -> Result<u8, Failure> {
         session.show_trace();
     }
     folder.write_settings(&settings(flags, &name, &machine, session.pid()))?;
+    let recorder = recorder(flags, &name, &machine);
     let (report, complaints) = session.serve()?;
     drop(raw);
+    if let Some(recorder) = recorder {
+        recorder.finish();
+    }
     let _ = fs::remove_file(&machine.initrd);
     if let qemu::report::Ending::Lost { .. } = report.ending {
         complaints
@@ -74,6 +79,19 @@ pub fn run(flags: &RunFlags) -> Result<u8, Failure> {
         eprintln!("sietch: {sentence}");
     }
     Ok(report.status())
+}
+
+/// Starts to profile if the user wants it.
+fn recorder(flags: &RunFlags, name: &str, machine: &Machine) -> Option<Recorder> {
+    let path = flags.profile.clone()?;
+    Some(Recorder::start(Wish {
+        name: name.into(),
+        folder: machine.state.clone(),
+        kernel: machine.kernel.clone(),
+        waits: flags.off_cpu,
+        format: Format::of_name(&path),
+        path,
+    }))
 }
 
 fn dry_run(flags: &RunFlags, plan: &Plan, qemu: &Qemu) -> Result<u8, Failure> {
@@ -135,6 +153,7 @@ fn settings(flags: &RunFlags, name: &str, machine: &Machine, qemu_pid: u32) -> S
         qemu_pid,
         session_pid: std::process::id(),
         ports: ports.collect(),
+        kernel: machine.kernel.clone(),
         memory_mib: machine.memory_mib,
         started_s: state::now_s(),
     }

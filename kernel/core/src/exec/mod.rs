@@ -238,6 +238,7 @@ fn replace(
     who: Credentials,
 ) -> Result<Start> {
     let old = me.process.space.replace(prepared.space.clone());
+    me.process.mappings_told.forget();
     me.activate_space();
     drop(old);
     forget_program(me);

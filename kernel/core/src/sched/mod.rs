@@ -33,10 +33,14 @@ pub use visit::visit_all_cpus;
 
 use alloc::sync::Arc;
 
+use crate::profile;
 use crate::task::{self, Flags, Thread, current};
 
 /// Makes `thread` runnable if it is parked, or lets its next park return at once.
 pub fn wake(thread: &Arc<Thread>) {
+    if mach::profile::records_waits() {
+        profile::record_wake(thread);
+    }
     if thread.sched.on_wake() {
         placement::enqueue(thread.clone());
     }

@@ -12,6 +12,7 @@ use mach::cpu::PerCpu;
 
 use super::entity::State;
 use super::{idle, placement, timer};
+use crate::profile;
 use crate::task::{self, Thread, current};
 
 static PREVIOUS: PerCpu<Cell<Option<Arc<Thread>>>> = PerCpu::new(|| Cell::new(None));
@@ -20,6 +21,13 @@ static PREVIOUS: PerCpu<Cell<Option<Arc<Thread>>>> = PerCpu::new(|| Cell::new(No
 ///
 /// Returns at once if a wake-up came since the last park. May return for no reason.
 pub fn park_until(deadline: Instant) -> bool {
+    if mach::profile::records_waits() {
+        return profile::record_park(|| park(deadline));
+    }
+    park(deadline)
+}
+
+fn park(deadline: Instant) -> bool {
     let me = current();
     if !me.sched.begin_park() {
         return true;

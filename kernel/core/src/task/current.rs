@@ -19,6 +19,11 @@ pub fn current() -> Current<Thread> {
     CURRENT.get()
 }
 
+/// The running thread, if this CPU has come so far.
+pub fn try_current() -> Option<Current<Thread>> {
+    CURRENT.try_get()
+}
+
 /// Says who runs from now on; gives back who ran. Only the scheduler calls it.
 pub fn set_current(next: Arc<Thread>) -> Arc<Thread> {
     CURRENT.replace(next)

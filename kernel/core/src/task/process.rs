@@ -15,6 +15,7 @@ use crate::clock::ProcessTimers;
 use crate::file::OpenFile;
 use crate::mm::AddressSpace;
 use crate::poll::{Events, Pollee};
+use crate::profile::Told;
 use crate::sched;
 use crate::signal::{ActionTable, Info, ProcessSignals};
 use crate::sync::{Slot, WaitQueue};
@@ -63,6 +64,8 @@ pub struct Process {
     pub oom_adjustment: AtomicI32,
     /// Which membarrier(2) commands it has registered for.
     pub membarriers: AtomicU64,
+    /// When the profiler has last heard of its mappings.
+    pub mappings_told: Told,
     pub(super) threads: Spin<Vec<Arc<Thread>>>,
     pub(super) dead_threads: Spin<Usage>,
     pub(super) dead_children: Spin<Usage>,
@@ -109,6 +112,7 @@ impl Process {
             no_new_privileges: AtomicBool::new(false),
             oom_adjustment: AtomicI32::new(0),
             membarriers: AtomicU64::new(0),
+            mappings_told: Told::default(),
             threads: Spin::new(Vec::new()),
             dead_threads: Spin::default(),
             dead_children: Spin::default(),

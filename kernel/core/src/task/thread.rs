@@ -42,6 +42,8 @@ bitflags! {
         const RESTARTED = 64;
         /// The thread left its CPU since it was in user mode; its rseq area must know.
         const RSEQ = 128;
+        /// The profiler wants to know which files are mapped.
+        const PROFILE = 256;
     }
 }
 

@@ -10,9 +10,11 @@
 //! ([`virtio_mmio`]).
 
 mod dsdt;
+mod hpet;
 mod madt;
 
 pub use dsdt::{MmioDevice, virtio_mmio};
+pub(crate) use hpet::hpet;
 pub(crate) use madt::read as read_madt;
 
 use arch::layout::{BOOT_DIRECT_MAP_BYTES, DIRECT_MAP};

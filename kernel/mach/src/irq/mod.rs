@@ -10,7 +10,7 @@ mod vector;
 pub use pins::{Polarity, Trigger, mask, route, unmask};
 pub use vector::{Vector, allocate};
 
-pub(crate) use pins::init as init_pins;
+pub(crate) use pins::{init as init_pins, route_nmi};
 pub(crate) use vector::{dispatch, init as init_vectors};
 
 use base::CpuId;

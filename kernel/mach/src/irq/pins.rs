@@ -8,7 +8,7 @@ use base::CpuId;
 use super::Vector;
 use crate::sync::Spin;
 use crate::topology::IoApicEntry;
-use arch::ioapic::{ACTIVE_LOW, IoApic, LEVEL, MASKED};
+use arch::ioapic::{ACTIVE_LOW, DELIVER_NMI, IoApic, LEVEL, MASKED};
 
 const CONTROLLERS_MAX: usize = 4;
 
@@ -77,6 +77,12 @@ pub fn route(gsi: u32, vector: Vector, cpu: CpuId, trigger: Trigger, polarity: P
     with_pin(gsi, |chip, pin| {
         chip.route(pin, vector.number(), apic_id, level | low)
     });
+}
+
+/// Lets each edge of `gsi` raise an NMI on `cpu`.
+pub(crate) fn route_nmi(gsi: u32, cpu: CpuId) {
+    let apic_id = crate::cpu::apic_id(cpu);
+    with_pin(gsi, |chip, pin| chip.route(pin, 0, apic_id, DELIVER_NMI));
 }
 
 /// Keeps `gsi` quiet.

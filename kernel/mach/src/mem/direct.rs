@@ -22,3 +22,8 @@ pub(super) fn frame_of(pointer: *mut u8) -> Option<FrameNo> {
     let offset = (pointer.expose_provenance() as u64).checked_sub(DIRECT_MAP)?;
     Some(offset >> PAGE_SHIFT)
 }
+
+/// The physical address of memory of the heap.
+pub(crate) fn physical_of<T>(memory: &[T]) -> u64 {
+    memory.as_ptr().expose_provenance() as u64 - DIRECT_MAP
+}

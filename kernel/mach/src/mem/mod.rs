@@ -39,6 +39,7 @@ mod kernel_tlb;
 mod leaf;
 mod own;
 mod page;
+mod peek;
 mod ram;
 mod setup;
 mod stack;
@@ -50,15 +51,18 @@ mod walk;
 mod zeros;
 
 pub use device::map_device;
+pub(crate) use direct::physical_of;
 pub use dma::{DmaMemory, contiguous_pages};
 pub use entry::{Mapping, Prot};
 pub use gather::Gather;
 pub use heap::heap_bytes;
 pub use leaf::Leaf;
 pub use page::Page;
+pub(crate) use peek::peek;
 pub(crate) use ram::idle;
 pub use ram::{MemoryStats, cache_stats, is_short, stats, zones};
 pub(crate) use setup::init;
+pub(crate) use stack::top as stack_top;
 pub use stack::{
     KernelStack, STACK_BYTES, pile_up as stacks_pile_up, resting_stack_bytes, trim as trim_stacks,
 };

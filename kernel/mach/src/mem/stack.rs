@@ -93,6 +93,13 @@ impl Drop for KernelStack {
     }
 }
 
+/// The end of the stack in whose mapped part `at` lies.
+pub(crate) fn top(at: u64) -> Option<u64> {
+    let offset = at.checked_sub(kernel_map::STACKS)?;
+    let is_mapped = offset < AREA_BYTES && offset % SLOT_BYTES >= SLOT_BYTES - STACK_BYTES as u64;
+    is_mapped.then(|| kernel_map::STACKS + (offset / SLOT_BYTES + 1) * SLOT_BYTES)
+}
+
 #[cold]
 fn map_new() -> Option<u64> {
     let top = new_slot()?;

@@ -1,0 +1,62 @@
+//! Asking QEMU itself: the QEMU Machine Protocol, one JSON object a line.
+//!
+//! QEMU serves one connection at a time; another one waits for its greeting.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// How long QEMU may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A connection to QEMU.
+#[derive(Debug)]
+pub struct Qmp {
+    reader: BufReader<UnixStream>,
+    writer: UnixStream,
+}
+
+impl Qmp {
+    /// Connects to the socket of a machine ([`crate::Machine::qmp_socket`]).
+    pub fn connect(socket: &Path) -> io::Result<Self> {
+        let writer = UnixStream::connect(socket)?;
+        writer.set_read_timeout(Some(PATIENCE))?;
+        let reader = BufReader::new(writer.try_clone()?);
+        let mut qmp = Self { reader, writer };
+        qmp.read_object()?;
+        qmp.execute("qmp_capabilities", json!({}))?;
+        Ok(qmp)
+    }
+
+    /// Copies `bytes` of the machine's memory from the physical address `at` into a file.
+    pub fn save_memory(&mut self, at: u64, bytes: u64, file: &Path) -> io::Result<()> {
+        let arguments = json!({"val": at, "size": bytes, "filename": file.to_string_lossy()});
+        self.execute("pmemsave", arguments)
+    }
+
+    fn execute(&mut self, command: &str, arguments: Value) -> io::Result<()> {
+        let request = json!({"execute": command, "arguments": arguments});
+        writeln!(self.writer, "{request}")?;
+        loop {
+            let answer = self.read_object()?;
+            if let Some(error) = answer.get("error") {
+                return Err(io::Error::other(format!("QEMU refuses {command}: {error}")));
+            }
+            // Events come in between.
+            if answer.get("return").is_some() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn read_object(&mut self) -> io::Result<Value> {
+        let mut line = String::new();
+        if self.reader.read_line(&mut line)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(serde_json::from_str(&line)?)
+    }
+}

@@ -1,0 +1,137 @@
+//! What the profiler (`mach::profile`) asks of the kernel: who runs, which files are mapped,
+//! how long threads wait.
+//!
+//! A sample names addresses of a program; to give them names the host must know which files
+//! lie there. An NMI handler cannot look that up, so it sets [`Flags::PROFILE`] of the thread
+//! that it interrupted, and the thread itself writes its process' executable mappings down on
+//! its way back to user mode. That is repeated while the process is sampled, for what it
+//! maps later.
+//!
+//! The host starts and stops the profiler by requests of one byte on the log's port, or has it
+//! run from the boot on.
+
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use base::{Duration, Instant};
+use mach::profile::{Observed, Who};
+
+use crate::mm::{AreaReport, Label};
+use crate::sched::entity::State;
+use crate::task::{Flags, Thread, current, try_current};
+
+/// The host's request for samples.
+const START: u8 = b'P';
+/// The host's request for waits and wake-ups.
+const START_WAITS: u8 = b'W';
+/// The host's request for neither.
+const STOP: u8 = b'p';
+
+/// Bytes of each CPU's ring where the command line does not say.
+pub const RING_BYTES: usize = 1 << 20;
+/// No ring is larger.
+const RING_BYTES_MAX: usize = 1 << 26;
+/// How long the word of a process on its mappings is good.
+const MAPPINGS_AGE: Duration = Duration::from_millis(250);
+
+static RING: AtomicUsize = AtomicUsize::new(RING_BYTES);
+
+/// When a process has last told its mappings.
+#[derive(Debug, Default)]
+pub struct Told(AtomicU64);
+
+impl Told {
+    fn is_due(&self, now: Instant) -> bool {
+        let told_ns = self.0.load(Ordering::Relaxed);
+        told_ns == 0 || now.since(Instant::from_nanos(told_ns)) > MAPPINGS_AGE
+    }
+
+    /// The process has another address space now.
+    pub fn forget(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Connects the profiler with the kernel, with rings of `ring_bytes`; once at boot.
+pub fn init(ring_bytes: usize) {
+    RING.store(ring_bytes.min(RING_BYTES_MAX), Ordering::Relaxed);
+    mach::profile::on_sample(observe);
+}
+
+/// Does what the host asks for; false if the request is not for the profiler.
+pub fn obey(request: u8) -> bool {
+    let ring_bytes = RING.load(Ordering::Relaxed);
+    match request {
+        START => mach::profile::start(ring_bytes),
+        START_WAITS => mach::profile::start_waits(ring_bytes),
+        STOP => mach::profile::stop(),
+        _ => return false,
+    }
+    true
+}
+
+/// Who runs here. Runs in the NMI handler too.
+fn observe() -> Observed {
+    let Some(thread) = try_current() else {
+        return Observed::default();
+    };
+    let process = &thread.process;
+    let is_wanted = process.id() != 0 && process.mappings_told.is_due(mach::time::now());
+    if is_wanted {
+        thread.set_flags(Flags::PROFILE);
+    }
+    let who = Who {
+        pid: process.id(),
+        tid: thread.id(),
+        // Its holder may be the code that was interrupted.
+        name: thread.name.try_lock().map(|name| *name).unwrap_or_default(),
+    };
+    Observed { who, is_wanted }
+}
+
+/// Writes down which files the running thread's process can execute.
+#[cold]
+pub fn tell_mappings(thread: &Thread) {
+    thread.clear_flags(Flags::PROFILE);
+    let process = &thread.process;
+    let now_ns = mach::time::now().as_nanos();
+    process.mappings_told.0.store(now_ns, Ordering::Relaxed);
+    let areas = process.space.get().report();
+    for area in areas.iter().filter(|area| area.access.exec) {
+        tell(process.id(), area);
+    }
+}
+
+fn tell(pid: u32, area: &AreaReport) {
+    let (start, end) = (area.range.start.0, area.range.end.0);
+    let record = |path: &[u8]| mach::profile::record_mapping(pid, start, end, area.offset, path);
+    match &area.label {
+        Label::File(open) => {
+            if let Some(path) = &open.path {
+                record(&path.name_from(&crate::fs::root()));
+            }
+        }
+        Label::Other(name) => record(name.as_bytes()),
+        _ => record(b"[anonymous]"),
+    }
+}
+
+/// Parks by `park`, and records how long and where.
+#[cold]
+pub(crate) fn record_park(park: impl FnOnce() -> bool) -> bool {
+    let start = mach::time::now();
+    let woken = park();
+    let waited = mach::time::now().since(start);
+    if current().process.id() != 0 {
+        let nanos = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
+        mach::profile::record_wait(nanos);
+    }
+    woken
+}
+
+/// Records who wakes `thread`, if it waits.
+#[cold]
+pub(crate) fn record_wake(thread: &Thread) {
+    if matches!(thread.sched.state(), State::Parking | State::Parked) {
+        mach::profile::record_wake(thread.id());
+    }
+}
