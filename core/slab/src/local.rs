@@ -29,7 +29,8 @@ impl LocalHeap {
     /// The magazine of a class.
     #[inline(always)]
     pub fn magazine(&mut self, class: Class) -> &mut Magazine {
-        self.magazine_at(class.index())
+        // SAFETY: the index of a class is at most `CLASSES`, which is below `SLOTS`.
+        unsafe { self.magazines.get_unchecked_mut(class.index()) }
     }
 
     /// The magazine at an index; above [`CLASSES`] are such as never get storage.
