@@ -30,6 +30,7 @@ static void reading_fresh_memory_takes_none(void) {
     char *p = map(4096, RW);
     CHECK(p != MAP_FAILED);
     long before = resident();
+    CHECK(before > 0);
     for (size_t i = 0; i < 4096; i++) CHECK(p[i * PAGE] == 0);
     CHECK(resident() - before < 64);
     for (size_t i = 0; i < 4096; i += 2) p[i * PAGE] = 7;

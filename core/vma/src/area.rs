@@ -57,6 +57,10 @@ pub struct Traits {
     pub locked: bool,
     /// It is the program's heap, grown by `brk`.
     pub heap: bool,
+    /// Large pages are wanted.
+    pub large_pages: bool,
+    /// Large pages are not wanted.
+    pub small_pages: bool,
 }
 
 impl Traits {
@@ -69,6 +73,8 @@ impl Traits {
         no_reserve: false,
         locked: false,
         heap: false,
+        large_pages: false,
+        small_pages: false,
     };
 }
 

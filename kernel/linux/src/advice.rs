@@ -82,10 +82,12 @@ fn madvise(call: Call<'_>) -> Outcome {
         MADV_DOFORK => Advice::Fork(true),
         MADV_WIPEONFORK => Advice::WipeOnFork(true),
         MADV_KEEPONFORK => Advice::WipeOnFork(false),
+        MADV_HUGEPAGE => Advice::LargePages(true),
+        MADV_NOHUGEPAGE => Advice::LargePages(false),
         // Advice about speed and dumps; there is nothing to do.
-        MADV_NORMAL | MADV_RANDOM | MADV_SEQUENTIAL | MADV_WILLNEED | MADV_HUGEPAGE
-        | MADV_NOHUGEPAGE | MADV_COLLAPSE | MADV_MERGEABLE | MADV_UNMERGEABLE | MADV_DONTDUMP
-        | MADV_DODUMP | MADV_COLD | MADV_PAGEOUT => return Ok(0),
+        MADV_NORMAL | MADV_RANDOM | MADV_SEQUENTIAL | MADV_WILLNEED | MADV_COLLAPSE
+        | MADV_MERGEABLE | MADV_UNMERGEABLE | MADV_DONTDUMP | MADV_DODUMP | MADV_COLD
+        | MADV_PAGEOUT => return Ok(0),
         _ => return Err(Errno::EINVAL),
     };
     space(&call).advise(start, bytes, advice)?;

@@ -104,9 +104,14 @@ fn prctl(call: Call<'_>) -> Outcome {
             process.no_new_privileges.load(Ordering::Relaxed),
         )),
         // Accepted for their side effects on Linux, which are none here.
-        PR_SET_THP_DISABLE | PR_SET_TIMERSLACK | PR_SET_VMA | PR_MCE_KILL | PR_SET_PTRACER => Ok(0),
+        PR_SET_THP_DISABLE => {
+            process.space.get().allow_large_pages(value == 0);
+            Ok(0)
+        }
+        PR_GET_THP_DISABLE => Ok(usize::from(!process.space.get().allows_large_pages())),
+        PR_SET_TIMERSLACK | PR_SET_VMA | PR_MCE_KILL | PR_SET_PTRACER => Ok(0),
         PR_GET_TIMERSLACK => Ok(TIMER_SLACK_NS),
-        PR_GET_SECCOMP | PR_GET_SECUREBITS | PR_GET_THP_DISABLE => Ok(0),
+        PR_GET_SECCOMP | PR_GET_SECUREBITS => Ok(0),
         option => {
             crate::missing::count_option("prctl", u64::from(option));
             Err(Errno::EINVAL)

@@ -173,6 +173,7 @@ fn prepare(open: &Arc<OpenFile>, first: &[u8], me: &Thread, who: &Credentials) -
     let limit = me.process.limits.soft(Resource::StackBytes);
     let layout = Layout::random(core::array::from_fn(|_| random::next_u64()), limit);
     let space = AddressSpace::new(layout)?;
+    space.allow_large_pages(me.process.space.with(|old| old.allows_large_pages()));
     let main = load::map(&space, open, &program, Some(layout.program))?;
     let interpreter = match load::read_interpreter(open, &program)? {
         Some(path) => Some(load_interpreter(&space, &path)?),

@@ -21,6 +21,8 @@ pub enum Advice {
     Fork(bool),
     /// A child shall find zeros, or a copy again.
     WipeOnFork(bool),
+    /// Large pages are wanted, or are not.
+    LargePages(bool),
 }
 
 /// Bytes of an object.
@@ -61,6 +63,12 @@ impl AddressSpace {
                 state
                     .areas
                     .update(range.clone(), |area| area.traits.wipe_on_fork = wipe)?;
+            }
+            Advice::LargePages(wanted) => {
+                state.areas.update(range.clone(), |area| {
+                    area.traits.large_pages = wanted;
+                    area.traits.small_pages = !wanted;
+                })?;
             }
             Advice::Populate => {}
         }

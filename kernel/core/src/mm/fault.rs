@@ -6,7 +6,7 @@
 
 use base::{PAGE_BYTES, VirtAddr};
 use core::sync::atomic::Ordering::Relaxed;
-use mach::mem::{Leaf, Mapping, Page, PageTable, Prot};
+use mach::mem::{LARGE_PAGE_BYTES, LargePage, Leaf, Mapping, NoLeaf, Page, PageTable, Prot};
 use vma::{Area, Backing};
 
 use super::run::Run;
@@ -56,6 +56,8 @@ enum Step {
     Done,
     /// The page of an object is needed; it may take time.
     Fetch(Wanted),
+    /// A large page is needed; to clear it takes too long for a lock.
+    FetchLarge,
 }
 
 impl AddressSpace {
@@ -63,17 +65,23 @@ impl AddressSpace {
     pub fn fault(&self, address: VirtAddr, access: Access) -> Result<()> {
         let table = self.table().map_err(|_| FaultError::NotMapped)?;
         let at = address.page_floor();
-        let mut fetched = None;
+        let mut fetched = Fetched::default();
         loop {
-            match self.attempt(table, at, access, fetched.as_ref())? {
+            match self.attempt(table, at, access, &mut fetched)? {
                 Step::Done => break,
                 Step::Fetch(wanted) => {
                     let page = wanted.object.memory.page(wanted.index, wanted.sharing)?;
-                    fetched = Some((wanted, page));
+                    fetched.page = Some((wanted, page));
+                }
+                Step::FetchLarge => {
+                    fetched.large = LargePage::zeroed();
+                    if fetched.large.is_none() {
+                        self.lock().large.rest();
+                    }
                 }
             }
         }
-        let count = if fetched.is_some() {
+        let count = if fetched.page.is_some() {
             &self.slow_faults
         } else {
             &self.quick_faults
@@ -82,32 +90,58 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// One try under the lock, with the page that the last try asked for.
+    /// One try under the lock, with what the last try asked for.
+    #[inline]
     fn attempt(
         &self,
         table: &PageTable,
         at: VirtAddr,
         access: Access,
-        fetched: Option<&(Wanted, Page)>,
+        fetched: &mut Fetched,
     ) -> Result<Step> {
         let mut state = self.lock();
         if state.areas.find(at).is_none() {
             grow_stack(&mut state, at)?;
         }
-        let State { areas, run, .. } = &mut *state;
+        let State {
+            areas, run, large, ..
+        } = &mut *state;
         let area = areas.find(at).ok_or(FaultError::NotMapped)?;
         if !permits(area.access, access) {
             return Err(FaultError::Forbidden);
+        }
+        if access == Access::Write
+            && let Some(block) = large.block_for(area, at, *run)
+            && table.has_room_for_large(block)
+        {
+            let Some(page) = fetched.large.take() else {
+                return Ok(Step::FetchLarge);
+            };
+            if table.map_large(block, page, prot(area.access)).is_ok() {
+                run.note(block, LARGE_PAGE_BYTES);
+                return Ok(Step::Done);
+            }
         }
         let fault = Fault {
             area,
             at,
             access,
-            fetched,
+            fetched: fetched.page.as_ref(),
         };
-        let tried = table.with_leaf(at, |leaf| fault.resolve(leaf, run));
-        tried.unwrap_or(Err(FaultError::OutOfMemory))
+        match table.with_leaf(at, |leaf| fault.resolve(leaf, run)) {
+            Ok(step) => step,
+            // It permits all that its area does: another CPU was faster.
+            Err(NoLeaf::Large) => Ok(Step::Done),
+            Err(NoLeaf::NoMemory) => Err(FaultError::OutOfMemory),
+        }
     }
+}
+
+/// What a fault has got while it held no lock.
+#[derive(Default)]
+struct Fetched {
+    page: Option<(Wanted, Page)>,
+    large: Option<LargePage>,
 }
 
 /// A fault that the area permits.

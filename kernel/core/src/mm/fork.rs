@@ -14,6 +14,7 @@ impl AddressSpace {
         let child = Self::new(state.layout)?;
         let mut copy = child.lock();
         copy.heap = state.heap.clone();
+        copy.large = state.large;
         let (table, below) = (self.table()?, child.table()?);
         let mut gather = Gather::new(table);
         for area in state.areas.iter().filter(|area| !area.traits.no_fork) {

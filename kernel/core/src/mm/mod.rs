@@ -20,6 +20,7 @@ mod advice;
 mod fault;
 mod fork;
 mod heap;
+mod large;
 mod layout;
 mod map;
 mod object;
@@ -32,6 +33,7 @@ mod space;
 
 pub use advice::Advice;
 pub use fault::{Access, FaultError};
+pub use large::LargePolicy;
 pub use layout::Layout;
 pub use map::{Mapping, Place};
 pub use object::{FixedPages, MemoryObject, Object, Page, Sharing};

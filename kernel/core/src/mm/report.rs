@@ -55,6 +55,8 @@ pub struct AreaUsage {
     pub private_dirty: u64,
     /// Used since they were mapped.
     pub referenced: u64,
+    /// Parts of large pages.
+    pub large: u64,
 }
 
 impl AddressSpace {
@@ -83,6 +85,7 @@ impl AddressSpace {
             }
             usage.resident += 1;
             usage.referenced += u64::from(mapping.accessed);
+            usage.large += u64::from(mapping.large);
             let count = match (mapping.shared, mapping.dirty) {
                 (true, false) => &mut usage.shared_clean,
                 (true, true) => &mut usage.shared_dirty,

@@ -24,9 +24,23 @@ pub(super) struct Run {
     next: VirtAddr,
     /// Pages that it was allowed to bring.
     pages: u64,
+    /// Bytes that the run has brought.
+    bytes: u64,
 }
 
 impl Run {
+    /// Bytes of the run that a fault at `at` continues.
+    pub fn bytes_before(&self, at: VirtAddr) -> u64 {
+        if at == self.next { self.bytes } else { 0 }
+    }
+
+    /// Something else than [`Run::fill`] brought `bytes` bytes at `at`.
+    pub fn note(&mut self, at: VirtAddr, bytes: u64) {
+        self.bytes = self.bytes_before(at) + bytes;
+        self.next = at + bytes;
+        self.pages = PAGES_MAX;
+    }
+
     /// Fills the empty place at `at` in anonymous memory, and what follows in a run: with
     /// zeros that are shared until they are stored to, or with pages of its own.
     #[inline]
@@ -58,6 +72,7 @@ impl Run {
             }
             now = now + PAGE;
         }
+        self.bytes = self.bytes_before(at) + (now - at);
         self.next = now;
         if now == at {
             return Err(FaultError::OutOfMemory);

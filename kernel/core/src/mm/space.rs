@@ -10,6 +10,7 @@ use mach::mem::{PageTable, Prot};
 use mach::sync::{Lazy, Spin, SpinGuard};
 use vma::{AreaMap, TooManyAreas};
 
+use super::large::LargeUse;
 use super::run::Run;
 use super::{Layout, Object, Rights};
 use crate::error::{Error, Result};
@@ -22,6 +23,7 @@ pub(super) struct State {
     pub layout: Layout,
     /// The last faults on anonymous memory.
     pub run: Run,
+    pub large: LargeUse,
 }
 
 /// The memory of one process.
@@ -47,6 +49,7 @@ impl AddressSpace {
             heap: zero..zero,
             layout,
             run: Run::default(),
+            large: LargeUse::default(),
         };
         Self {
             table,

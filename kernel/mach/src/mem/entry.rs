@@ -104,6 +104,8 @@ pub struct Mapping {
     pub shared: bool,
     /// It is the page of zeros, which takes no memory.
     pub zeros: bool,
+    /// It is part of a large page.
+    pub large: bool,
 }
 
 /// The entry that links to `frame`.

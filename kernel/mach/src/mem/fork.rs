@@ -6,6 +6,7 @@ use base::{PAGE_BYTES, VirtAddr};
 
 use super::entry::{self, ACCESSED, DIRTY, WRITE};
 use super::table::clip;
+use super::walk::Part;
 use super::{Gather, PageTable, page};
 
 impl PageTable {
@@ -19,11 +20,15 @@ impl PageTable {
         copy_on_write: bool,
         gather: &mut Gather,
     ) -> bool {
-        let tree = self.tree.lock();
+        let mut tree = self.tree.lock();
+        self.split_range(&mut tree, from..to);
         let mut below = child.tree.lock();
         let (mut complete, mut shared) = (true, 0);
-        tree.for_each_leaf_table(from, clip(to), &mut |start, slots| {
-            let Some(targets) = below.leaf_slots(start) else {
+        tree.for_each_part(from, clip(to), &mut |part| {
+            let Part::Small(start, slots) = part else {
+                return;
+            };
+            let Ok(targets) = below.leaf_slots(start) else {
                 complete = false;
                 return;
             };

@@ -212,7 +212,10 @@ impl PageTable {
         let Some(slot) = tree.find(at, 1) else { return };
         // No CPU may have translations of both sizes.
         let old = slot.swap(0, Relaxed);
-        tlb::flush(&self.id, at.page_floor().0..at.page_floor().0 + PAGE_BYTES as u64);
+        tlb::flush(
+            &self.id,
+            at.page_floor().0..at.page_floor().0 + PAGE_BYTES as u64,
+        );
         // SAFETY: **Tables**: the spare is a table of this tree, linked nowhere.
         let table = unsafe { table_at(spare) };
         for (number, small_slot) in table.iter().enumerate() {

@@ -36,6 +36,7 @@ mod gather;
 mod heap;
 mod kernel_map;
 mod kernel_tlb;
+mod large;
 mod leaf;
 mod own;
 mod page;
@@ -56,6 +57,7 @@ pub use dma::{DmaMemory, contiguous_pages};
 pub use entry::{Mapping, Prot};
 pub use gather::Gather;
 pub use heap::heap_bytes;
+pub use large::{LARGE_PAGE_BYTES, LargePage, large_pages};
 pub use leaf::Leaf;
 pub use page::Page;
 pub(crate) use peek::peek;
@@ -66,7 +68,7 @@ pub(crate) use stack::top as stack_top;
 pub use stack::{
     KernelStack, STACK_BYTES, pile_up as stacks_pile_up, resting_stack_bytes, trim as trim_stacks,
 };
-pub use table::PageTable;
+pub use table::{NoLeaf, PageTable};
 pub(crate) use tlb::{enable_tags, rest, wake};
 pub use tlb::{enter_kernel_table, tlb_events};
 pub use user::{

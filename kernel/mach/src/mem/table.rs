@@ -5,10 +5,13 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use base::{PAGE_BYTES, VirtAddr};
 
-use super::entry::{self, ACCESSED, CACHING, DIRTY, HELD, Mapping, PRESENT, Prot, WRITE, ZEROS};
+use super::entry::{
+    self, ACCESSED, CACHING, DIRTY, HELD, LARGE, Mapping, PRESENT, Prot, WRITE, ZEROS,
+};
 use super::user::USER_END;
-use super::walk::{self, Tree};
-use super::{Gather, Leaf, Page, kernel_map, ram, tlb};
+pub use super::walk::NoLeaf;
+use super::walk::{self, ENTRIES, Size, Tree};
+use super::{Gather, Leaf, Page, kernel_map, large, ram, tlb};
 use crate::sync::Spin;
 
 /// The pages of one address space, as the processor sees them.
@@ -49,33 +52,50 @@ impl PageTable {
         self.resident.load(Relaxed)
     }
 
-    /// Calls `work` with the entries around `at`, making the tables on the way; `None`
-    /// when memory for them is short or `at` is no user address.
+    /// Calls `work` with the entries around `at`, making the tables on the way.
     #[inline]
-    pub fn with_leaf<R>(&self, at: VirtAddr, work: impl FnOnce(&Leaf<'_>) -> R) -> Option<R> {
+    pub fn with_leaf<R>(
+        &self,
+        at: VirtAddr,
+        work: impl FnOnce(&Leaf<'_>) -> R,
+    ) -> Result<R, NoLeaf> {
         if at >= USER_END {
-            return None;
+            return Err(NoLeaf::NoMemory);
         }
         let mut tree = self.tree.lock();
-        let slots = tree.leaf_table(at)?;
+        let slots = match tree.leaf_table(at) {
+            Ok(slots) => slots,
+            Err(why) => {
+                // A large page permits what its area does: this CPU did not know yet.
+                arch::instr::invlpg(at.0);
+                return Err(why);
+            }
+        };
         let first = VirtAddr(at.0 & !(walk::span(1) - 1));
-        Some(work(&Leaf::new(self, &self.resident, slots, first)))
+        Ok(work(&Leaf::new(self, &self.resident, slots, first)))
     }
 
-    /// Clears all entries of the range; the pages go to `gather`.
+    /// Clears all entries of the range; the pages go to `gather`, large ones at once.
     pub fn unmap(&self, from: VirtAddr, to: VirtAddr, gather: &mut Gather) {
-        let tree = self.tree.lock();
-        let mut gone = 0;
-        tree.for_each(from, clip(to), &mut |at, slot| {
+        let mut tree = self.tree.lock();
+        self.split_ends(&mut tree, &(from..to));
+        let (mut gone, mut large) = (0, 0);
+        tree.for_each(from, clip(to), &mut |size, range, slot| {
             let old = slot.swap(0, Relaxed);
-            if entry::owns_page(old) {
-                gather.push(at, Page::from_frame(entry::frame(old)));
+            if size == Size::Large {
+                gather.note(range.start);
+                gather.flush();
+                large::release(old);
+                large += 1;
+            } else if entry::owns_page(old) {
+                gather.push(range.start, Page::from_frame(entry::frame(old)));
                 gone += 1;
             } else {
-                gather.note(at);
+                gather.note(range.start);
             }
         });
-        self.resident.fetch_sub(gone, Relaxed);
+        tree.forget_large(large);
+        self.resident.fetch_sub(gone + large * ENTRIES, Relaxed);
     }
 
     /// Changes the permissions of the pages in the range. Where `keep_shared` holds,
@@ -88,14 +108,20 @@ impl PageTable {
         keep_shared: bool,
         gather: &mut Gather,
     ) {
-        let tree = self.tree.lock();
-        tree.for_each(from, clip(to), &mut |at, slot| {
+        let mut tree = self.tree.lock();
+        if prot == Prot::NONE {
+            self.split_range(&mut tree, from..to);
+        } else {
+            self.split_ends(&mut tree, &(from..to));
+        }
+        tree.for_each(from, clip(to), &mut |size, range, slot| {
             let old = slot.load(Relaxed);
-            let cow = old & ZEROS != 0 || keep_shared && is_shared(old);
+            let is_small = size == Size::Small;
+            let cow = is_small && (old & ZEROS != 0 || keep_shared && is_shared(old));
             let prot = if cow { prot.without_write() } else { prot };
             set_bits(slot, old, prot.bits());
             if loses_rights(old, prot.bits()) {
-                gather.note(at);
+                gather.note(range.start);
             }
         });
     }
@@ -103,10 +129,10 @@ impl PageTable {
     /// The page at `at`, shared with the caller.
     pub fn page(&self, at: VirtAddr) -> Option<Page> {
         let tree = self.tree.lock();
-        look_at(tree.find(at, 0)?.load(Relaxed), |_, page| page.clone())
+        look_at(tree.small_entry(at)?, |_, page| page.clone())
     }
 
-    /// Visits the mapped pages of a range in order.
+    /// Visits the mapped pages of a range in order, large ones as the small ones in them.
     pub fn for_each(
         &self,
         from: VirtAddr,
@@ -114,10 +140,21 @@ impl PageTable {
         visit: &mut dyn FnMut(VirtAddr, &Page, Mapping),
     ) {
         let tree = self.tree.lock();
-        tree.for_each(from, clip(to), &mut |at, slot| {
-            look_at(slot.load(Relaxed), |entry, page| {
-                visit(at, page, describe(entry, page))
-            });
+        tree.for_each(from, clip(to), &mut |size, range, slot| {
+            let entry = slot.load(Relaxed);
+            let pages = (range.end - range.start) as usize / PAGE_BYTES;
+            for number in 0..pages {
+                let at = range.start + (number * PAGE_BYTES) as u64;
+                let small = match size {
+                    Size::Small => entry,
+                    Size::Large => large::small(entry, walk::index(at, 0)),
+                };
+                look_at(small, |small, page| {
+                    let large = size == Size::Large;
+                    let mapping = describe(small, page);
+                    visit(at, page, Mapping { large, ..mapping });
+                });
+            }
         });
     }
 
@@ -126,18 +163,25 @@ impl PageTable {
     /// them everywhere.
     pub fn clear(&mut self, ranges: impl Iterator<Item = Range<VirtAddr>>) {
         tlb::evict(&self.id);
-        let (tree, resident) = (self.tree.get_mut(), self.resident.get_mut());
         for range in ranges {
-            if *resident == 0 {
+            if *self.resident.get_mut() == 0 {
                 return;
             }
-            tree.for_each(range.start, clip(range.end), &mut |_, slot| {
+            let mut tree = self.tree.lock();
+            self.split_ends(&mut tree, &range);
+            let (mut gone, mut large) = (0, 0);
+            tree.for_each(range.start, clip(range.end), &mut |size, _, slot| {
                 let entry = slot.swap(0, Relaxed);
-                if entry::owns_page(entry) {
+                if size == Size::Large {
+                    large::release(entry);
+                    large += 1;
+                } else if entry::owns_page(entry) {
                     drop(Page::from_frame(entry::frame(entry)));
-                    *resident -= 1;
+                    gone += 1;
                 }
             });
+            tree.forget_large(large);
+            self.resident.fetch_sub(gone + large * ENTRIES, Relaxed);
         }
     }
 
@@ -145,6 +189,7 @@ impl PageTable {
     /// Returns false if memory is short; pages that did not move are still at `from`.
     pub fn relocate(&self, from: VirtAddr, to: VirtAddr, bytes: u64, gather: &mut Gather) -> bool {
         let mut tree = self.tree.lock();
+        self.split_range(&mut tree, from..from + bytes);
         (0..bytes).step_by(PAGE_BYTES).all(|offset| {
             let Some(old) = tree.find(from + offset, 0).map(|slot| slot.load(Relaxed)) else {
                 return true;
@@ -153,7 +198,7 @@ impl PageTable {
                 return true;
             }
             let target = to + offset;
-            if !is_user_page(target) || tree.leaf_table(target).is_none() {
+            if !is_user_page(target) || tree.leaf_table(target).is_err() {
                 return false;
             }
             let taken = tree
@@ -188,7 +233,7 @@ pub(super) fn clip(to: VirtAddr) -> VirtAddr {
 pub(super) fn set_bits(slot: &AtomicU64, old: u64, bits: u64) {
     let mut seen = old;
     loop {
-        let marks = seen & (ACCESSED | DIRTY | CACHING | ZEROS);
+        let marks = seen & (ACCESSED | DIRTY | CACHING | ZEROS | LARGE);
         let new = entry::link(entry::frame(seen), bits) | marks;
         match slot.compare_exchange(seen, new, Relaxed, Relaxed) {
             Ok(_) => return,
@@ -214,6 +259,7 @@ pub(super) fn describe(entry: u64, page: &Page) -> Mapping {
         accessed: entry & ACCESSED != 0,
         shared: page.owners() > 1,
         zeros: entry & ZEROS != 0,
+        large: false,
     }
 }
 

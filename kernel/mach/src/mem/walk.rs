@@ -8,6 +8,7 @@ use base::{PAGE_BYTES, VirtAddr};
 use frames::{Frame, FrameNo};
 
 use super::entry::{self, LARGE, PRESENT, USER, WRITE};
+use super::large::Large;
 use super::{direct, ram};
 
 /// Entries of a table.
@@ -38,7 +39,7 @@ pub(super) const fn span(level: u32) -> u64 {
 }
 
 #[inline(always)]
-fn index(at: VirtAddr, level: u32) -> usize {
+pub(super) fn index(at: VirtAddr, level: u32) -> usize {
     (at.0 >> (12 + 9 * level)) as usize % ENTRIES
 }
 
@@ -48,6 +49,33 @@ pub(super) struct Tree {
     root: FrameNo,
     /// The tables of the program's half, so that nobody has to look for them at the end.
     tables: Vec<FrameNo>,
+    pub(super) large: Large,
+}
+
+/// Why there is no last-level table for an address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NoLeaf {
+    /// Memory for tables is short.
+    NoMemory,
+    /// A large page is mapped there.
+    Large,
+}
+
+/// Entries for a part of a range.
+pub(super) enum Part<'a> {
+    /// A last-level table's, and the address of the first.
+    Small(VirtAddr, &'a [AtomicU64]),
+    /// A large page's, and what it maps of the range.
+    Large(Range<VirtAddr>, &'a AtomicU64),
+}
+
+/// What an entry maps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Size {
+    /// 4 KiB.
+    Small,
+    /// 2 MiB.
+    Large,
 }
 
 impl Tree {
@@ -57,6 +85,7 @@ impl Tree {
         Self {
             root,
             tables: Vec::new(),
+            large: Large::default(),
         }
     }
 
@@ -97,52 +126,48 @@ impl Tree {
         Some(())
     }
 
-    /// Calls `act` with every entry that is not empty for pages in `[from, to)`.
+    /// Calls `act` with every entry that is not empty for pages in `[from, to)`, and what it
+    /// maps of the range.
     pub fn for_each(
         &self,
         from: VirtAddr,
         to: VirtAddr,
-        act: &mut impl FnMut(VirtAddr, &AtomicU64),
+        act: &mut impl FnMut(Size, Range<VirtAddr>, &AtomicU64),
     ) {
-        self.for_each_leaf_table(from, to, &mut |start, slots| {
-            for (index, slot) in slots.iter().enumerate() {
-                if slot.load(Relaxed) != 0 {
-                    act(start + (index * PAGE_BYTES) as u64, slot);
+        self.for_each_part(from, to, &mut |part| match part {
+            Part::Small(start, slots) => {
+                for (index, slot) in slots.iter().enumerate() {
+                    if slot.load(Relaxed) != 0 {
+                        let at = start + (index * PAGE_BYTES) as u64;
+                        act(Size::Small, at..at + PAGE_BYTES as u64, slot);
+                    }
                 }
             }
+            Part::Large(range, slot) => act(Size::Large, range, slot),
         });
     }
 
-    /// Calls `act` with the entries of each last-level table for pages in `[from, to)`,
-    /// and the address of the first of them.
-    pub fn for_each_leaf_table(
-        &self,
-        from: VirtAddr,
-        to: VirtAddr,
-        act: &mut impl FnMut(VirtAddr, &[AtomicU64]),
-    ) {
+    /// Calls `act` with all entries for pages in `[from, to)`, empty ones too.
+    pub fn for_each_part(&self, from: VirtAddr, to: VirtAddr, act: &mut impl FnMut(Part<'_>)) {
         self.visit(self.root, ROOT_LEVEL, from.0..to.0.max(from.0), act);
     }
 
-    fn visit(
-        &self,
-        table: FrameNo,
-        level: u32,
-        range: Range<u64>,
-        act: &mut impl FnMut(VirtAddr, &[AtomicU64]),
-    ) {
+    fn visit(&self, table: FrameNo, level: u32, range: Range<u64>, act: &mut impl FnMut(Part<'_>)) {
         // SAFETY: **Tables**: `table` is the root or was linked by a table.
         let table = unsafe { table_at(table) };
         let first = index(VirtAddr(range.start), level);
         let count = (range.end - (range.start & !(span(level) - 1))).div_ceil(span(level));
         if level == 0 {
-            return act(VirtAddr(range.start), &table[first..first + count as usize]);
+            let slots = &table[first..first + count as usize];
+            return act(Part::Small(VirtAddr(range.start), slots));
         }
         let mut at = range.start;
         for slot in &table[first..first + count as usize] {
             let next = ((at & !(span(level) - 1)) + span(level)).min(range.end);
             let link = slot.load(Relaxed);
-            if link & PRESENT != 0 {
+            if link & (PRESENT | LARGE) == PRESENT | LARGE {
+                act(Part::Large(VirtAddr(at)..VirtAddr(next), slot));
+            } else if link & PRESENT != 0 {
                 self.visit(entry::frame(link), level - 1, at..next, act);
             }
             at = next;
@@ -151,36 +176,50 @@ impl Tree {
 
     /// The last-level table for `at` in a program's half, made if need be.
     #[inline]
-    pub fn leaf_table(&mut self, at: VirtAddr) -> Option<&Table> {
+    pub fn leaf_table(&mut self, at: VirtAddr) -> Result<&Table, NoLeaf> {
+        self.table_of(at, 0)
+    }
+
+    /// The table of `level` for `at` in a program's half, made if need be.
+    #[inline(always)]
+    pub(super) fn table_of(&mut self, at: VirtAddr, level: u32) -> Result<&Table, NoLeaf> {
         let mut frame = self.root;
-        for above in (1..=ROOT_LEVEL).rev() {
+        for above in (level + 1..=ROOT_LEVEL).rev() {
             // SAFETY: **Tables**: `frame` is the root or was linked by a table.
             let slot = unsafe { &table_at(frame)[index(at, above)] };
             let link = slot.load(Relaxed);
-            frame = if link & PRESENT != 0 {
-                entry::frame(link)
+            frame = if link & PRESENT == 0 {
+                self.link_new(slot).ok_or(NoLeaf::NoMemory)?
+            } else if above == 1 && link & LARGE != 0 {
+                return Err(NoLeaf::Large);
             } else {
-                self.link_new(slot)?
+                entry::frame(link)
             };
         }
         // SAFETY: as above.
-        Some(unsafe { table_at(frame) })
+        Ok(unsafe { table_at(frame) })
     }
 
     /// Links a new table of a program's half to `slot`.
     #[cold]
     fn link_new(&mut self, slot: &AtomicU64) -> Option<FrameNo> {
+        let frame = self.add_table()?;
+        slot.store(entry::link(frame, PRESENT | WRITE | USER), Relaxed);
+        Some(frame)
+    }
+
+    /// A table of a program's half, not linked yet.
+    pub(super) fn add_table(&mut self) -> Option<FrameNo> {
         self.tables.try_reserve(1).ok()?;
         let frame = new_table()?;
         self.tables.push(frame);
-        slot.store(entry::link(frame, PRESENT | WRITE | USER), Relaxed);
         Some(frame)
     }
 
     /// The entries from `at` to the end of its last-level table, which is made if need be.
     #[inline]
-    pub fn leaf_slots(&mut self, at: VirtAddr) -> Option<&[AtomicU64]> {
-        Some(&self.leaf_table(at)?[index(at, 0)..])
+    pub fn leaf_slots(&mut self, at: VirtAddr) -> Result<&[AtomicU64], NoLeaf> {
+        Ok(&self.leaf_table(at)?[index(at, 0)..])
     }
 
     /// Gives back all tables of the program's half and the root. Leaves are the caller's.

@@ -6,6 +6,7 @@ use alloc::vec;
 use core::fmt::{Error, Result, Write};
 
 use base::{PAGE_BYTES, VirtAddr};
+use mach::mem::LARGE_PAGE_BYTES;
 
 use super::task::Subject;
 use crate::fs::device_parts;
@@ -84,7 +85,8 @@ pub fn smaps(subject: &Subject, text: &mut String) -> Result {
         writeln!(text, "MMUPageSize:    {:8} kB", PAGE_BYTES / 1024)?;
         let is_anonymous = !matches!(area.label, Label::File(_));
         counters(&space.usage(area.range.clone()), is_anonymous, text)?;
-        writeln!(text, "THPeligible:           0")?;
+        let may_be_large = is_anonymous && bytes >= LARGE_PAGE_BYTES;
+        writeln!(text, "THPeligible:    {:8}", u8::from(may_be_large))?;
         flags(&area, text)?;
     }
     Ok(())
@@ -121,7 +123,7 @@ fn counters(usage: &AreaUsage, is_anonymous: bool, text: &mut String) -> Result 
         ("Referenced:", usage.referenced),
         ("Anonymous:", anonymous),
         ("LazyFree:", 0),
-        ("AnonHugePages:", 0),
+        ("AnonHugePages:", usage.large),
         ("ShmemPmdMapped:", 0),
         ("FilePmdMapped:", 0),
         ("Shared_Hugetlb:", 0),

@@ -34,6 +34,7 @@ fn meminfo(text: &mut String) -> Result {
     let (total, free) = (kib(memory.total), kib(memory.free));
     let heap = mach::mem::heap_bytes() / 1024;
     let stacks = mach::mem::resting_stack_bytes() / 1024;
+    let large = mach::mem::large_pages() as u64 * mach::mem::LARGE_PAGE_BYTES / 1024;
     for (name, amount) in [
         ("MemTotal:", total),
         ("MemFree:", free),
@@ -57,7 +58,7 @@ fn meminfo(text: &mut String) -> Result {
         ("Committed_AS:", total.saturating_sub(free)),
         ("VmallocTotal:", 0),
         ("VmallocUsed:", 0),
-        ("AnonHugePages:", 0),
+        ("AnonHugePages:", large),
         ("HugePages_Total:", 0),
         ("HugePages_Free:", 0),
         ("Hugepagesize:", 2048),

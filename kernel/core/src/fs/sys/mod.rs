@@ -12,6 +12,7 @@ use super::metadata::next_device;
 use super::pseudo::{Entry, Folder, Table};
 use super::{FileSystem, InodeRef, Usage};
 use crate::error;
+use crate::mm::LargePolicy;
 
 /// Linux' number of sysfs (statfs(2)).
 const MAGIC: u64 = 0x6265_6572;
@@ -42,7 +43,11 @@ const ENTRIES: &[Entry] = &[
     Entry::new("devices/system/node/has_cpu", zero),
     Entry::new("devices/system/node/node0/cpulist", cpus),
     Entry::new("devices/system/node/node0/meminfo", node_memory),
-    Entry::new("kernel/mm/transparent_hugepage/enabled", huge_pages),
+    Entry {
+        path: "kernel/mm/transparent_hugepage/enabled",
+        generate: large_pages,
+        store: Some(set_large_pages),
+    },
     Entry::new(
         "kernel/mm/transparent_hugepage/hpage_pmd_size",
         huge_page_bytes,
@@ -84,9 +89,34 @@ fn node_memory(text: &mut String) -> Result {
     writeln!(text, "Node 0 MemFree:  {:8} kB", memory.free * kib)
 }
 
-/// Huge pages are never used behind a program's back.
-fn huge_pages(text: &mut String) -> Result {
-    writeln!(text, "always madvise [never]")
+/// The names of the policies, with the current one in brackets.
+fn large_pages(text: &mut String) -> Result {
+    let current = LargePolicy::current();
+    for (name, policy) in LARGE_POLICIES {
+        match policy == current {
+            true => write!(text, "[{name}] ")?,
+            false => write!(text, "{name} ")?,
+        }
+    }
+    text.pop();
+    writeln!(text)
+}
+
+const LARGE_POLICIES: [(&str, LargePolicy); 3] = [
+    ("always", LargePolicy::Always),
+    ("madvise", LargePolicy::OnAdvice),
+    ("never", LargePolicy::Never),
+];
+
+fn set_large_pages(text: &[u8]) -> error::Result<()> {
+    let word = text.trim_ascii();
+    let named = |(name, _): &&(&str, LargePolicy)| name.as_bytes() == word;
+    let (_, policy) = LARGE_POLICIES
+        .iter()
+        .find(named)
+        .ok_or(error::Error::Invalid)?;
+    policy.set();
+    Ok(())
 }
 
 fn huge_page_bytes(text: &mut String) -> Result {
