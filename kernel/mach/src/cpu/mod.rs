@@ -45,17 +45,18 @@ pub fn relax() {
 /// memory to zero ahead, does a little of that instead of the halt.
 ///
 /// No interrupt is lost between the caller's last look at its work and the halt. The
-/// caller holds no lock.
+/// caller holds no lock. Nobody interrupts the CPU for a TLB meanwhile: it touches no
+/// user address.
 pub fn wait_for_interrupt() {
+    crate::mem::rest();
     if crate::mem::idle() {
         // SAFETY: as below.
         unsafe { arch::instr::enable_briefly() }
-        return service::serve();
+    } else {
+        // SAFETY: the IDT is loaded before the kernel starts, and by **Closed** no lock is
+        // held that a handler could want.
+        unsafe { arch::instr::enable_and_halt() }
     }
-    crate::mem::rest();
-    // SAFETY: the IDT is loaded before the kernel starts, and by **Closed** no lock is held
-    // that a handler could want.
-    unsafe { arch::instr::enable_and_halt() }
     crate::mem::wake();
     service::serve();
 }
