@@ -1,6 +1,7 @@
 // What the first touch of a page does: zeros that are shared, pages in advance, copies.
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -14,7 +15,11 @@
 #define RW (PROT_READ | PROT_WRITE)
 #define ANON (MAP_PRIVATE | MAP_ANONYMOUS)
 
-static char *map(size_t pages, int prot) { return mmap(NULL, pages * PAGE, prot, ANON, -1, 0); }
+static char *map(size_t pages, int prot) {
+    char *p = mmap(NULL, pages * PAGE, prot, ANON, -1, 0);
+    madvise(p, pages * PAGE, MADV_NOHUGEPAGE);
+    return p;
+}
 
 // Resident pages of this program.
 static long resident(void) {
@@ -135,6 +140,38 @@ static void a_last_owner_stores_without_a_copy(void) {
     munmap(p, 256 * PAGE);
 }
 
+static sigjmp_buf bus;
+static void on_bus(int signal) { siglongjmp(bus, signal); }
+
+static int signal_of_load(volatile char *at) {
+    int raised = sigsetjmp(bus, 1);
+    if (!raised) (void)*at;
+    return raised;
+}
+
+static void what_a_file_has_lost_raises_sigbus_where_it_is_mapped(void) {
+    char path[] = "/tmp/truncateXXXXXX";
+    int fd = mkstemp(path);
+    CHECK(fd >= 0 && unlink(path) == 0 && ftruncate(fd, 4 * PAGE) == 0);
+    char *shared = mmap(NULL, 4 * PAGE, RW, MAP_SHARED, fd, 0);
+    char *own = mmap(NULL, 4 * PAGE, RW, MAP_PRIVATE, fd, 0);
+    memset(shared, 5, 4 * PAGE);
+    for (size_t i = 0; i < 4; i++) CHECK(own[i * PAGE] == 5);
+    CHECK(ftruncate(fd, PAGE + 10) == 0);
+    signal(SIGBUS, on_bus);
+    for (size_t i = 0; i < 4; i++) {
+        int expected = i < 2 ? 0 : SIGBUS;
+        CHECK(signal_of_load(shared + i * PAGE) == expected);
+        CHECK(signal_of_load(own + i * PAGE) == expected);
+    }
+    CHECK(shared[PAGE + 9] == 5 && shared[PAGE + 10] == 0);
+    CHECK(ftruncate(fd, 4 * PAGE) == 0);
+    for (size_t i = 2; i < 4; i++) CHECK(signal_of_load(shared + i * PAGE) == 0 && shared[i * PAGE] == 0);
+    signal(SIGBUS, SIG_DFL);
+    close(fd);
+    CHECK(munmap(shared, 4 * PAGE) == 0 && munmap(own, 4 * PAGE) == 0);
+}
+
 int main(void) {
     TEST(reading_fresh_memory_takes_none);
     TEST(a_run_of_stores_brings_little_in_advance);
@@ -143,5 +180,6 @@ int main(void) {
     TEST(parent_and_child_share_zeros_and_store_apart);
     TEST(threads_that_touch_one_page_first_see_one_page);
     TEST(a_last_owner_stores_without_a_copy);
+    TEST(what_a_file_has_lost_raises_sigbus_where_it_is_mapped);
     return check_status();
 }

@@ -30,6 +30,7 @@ mod report;
 mod run;
 mod shared;
 mod space;
+mod truncate;
 
 pub use advice::Advice;
 pub use fault::{Access, FaultError};
@@ -41,4 +42,5 @@ pub use remap::{Remap, Target};
 pub use report::{AreaReport, AreaUsage, Label};
 pub use shared::SharedMemory;
 pub use space::AddressSpace;
+pub use truncate::forget_beyond;
 pub use vma::{Access as Rights, Traits};

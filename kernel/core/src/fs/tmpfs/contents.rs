@@ -192,18 +192,20 @@ impl Contents {
         }
     }
 
-    /// Sets the size; the caller holds `writing`.
-    pub fn truncate(&self, size: u64) -> Result<()> {
+    /// Sets the size; the caller holds `writing`. Returns whether programs may still map
+    /// pages that are gone.
+    pub fn truncate(&self, size: u64) -> Result<bool> {
         if size > SIZE_MAX {
             return Err(Error::FileTooLarge);
         }
-        self.boot_len.fetch_min(size, Ordering::AcqRel);
+        let boot_len = self.boot_len.fetch_min(size, Ordering::AcqRel);
         self.size.store(size, Ordering::Release);
         let gone = self.pages.lock().split_off(&size.div_ceil(PAGE));
         self.system.release(gone.len() as u64);
+        let is_mapped = boot_len > size || gone.values().any(|page| !page.is_unique());
         drop(gone);
         self.zero(size..size.next_multiple_of(PAGE));
-        Ok(())
+        Ok(is_mapped)
     }
 
     /// Gives every page of `range` memory; the caller holds `writing`.

@@ -21,7 +21,7 @@ use crate::fs::locks::FileLocks;
 use crate::fs::seals::Seals;
 use crate::fs::{Attachment, Change, FileType, Inode, InodeRef, Metadata, New, Timestamp};
 use crate::io::{Sink, Source};
-use crate::mm::{FaultError, MemoryObject, Page, Sharing};
+use crate::mm::{self, FaultError, MemoryObject, Page, Sharing};
 
 enum Body {
     Regular(Contents),
@@ -433,7 +433,9 @@ impl Inode for Node {
         {
             let _writing = contents.writing.lock();
             self.seals.check_size(contents.size(), size)?;
-            contents.truncate(size)?;
+            if contents.truncate(size)? {
+                mm::forget_beyond(core::ptr::from_ref(self).addr(), size);
+            }
         }
         self.touch(0);
         Ok(())
