@@ -16,6 +16,10 @@ impl Machine {
         args.pair("-M", self.board.name());
         args.pair("-accel", acceleration.name());
         args.pair("-cpu", acceleration.processor());
+        if acceleration == Acceleration::Kvm {
+            // The profiler's NMIs by the interval timer are never acknowledged.
+            args.pair("-global", "kvm-pit.lost_tick_policy=discard");
+        }
         if acceleration == Acceleration::TcgCounted {
             args.pair("-icount", "shift=0,sleep=off");
         }
