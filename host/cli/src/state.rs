@@ -14,6 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 
+/// The file with the number of the process that starts a machine.
+const OWNER: &str = "owner";
+
 /// What `ps` and `stop` know of a machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Settings {
@@ -48,18 +51,62 @@ impl Folder {
     /// Takes a fresh folder for a machine called `name`, or for one called after
     /// `program` with a number if need be.
     pub fn take(name: Option<&str>, program: &str) -> Result<(String, Self), Failure> {
-        let name = match name {
-            Some(name) => name.to_string(),
-            None => free_name(program),
-        };
-        let folder = Self::of(&name);
-        if folder.running().is_some() {
-            return Err(Failure::NameTaken { name });
+        if let Some(name) = name {
+            let folder = Self::try_take(name)?;
+            let name = name.to_string();
+            return match folder {
+                Some(folder) => Ok((name, folder)),
+                None => Err(Failure::NameTaken { name }),
+            };
         }
-        // What a machine of this name left behind is replaced.
-        let _ = fs::remove_dir_all(&folder.0);
-        fs::create_dir_all(&folder.0).map_err(Failure::file(&folder.0))?;
-        Ok((name, folder))
+        let (mut name, mut number) = (program.to_string(), 2);
+        loop {
+            if let Some(folder) = Self::try_take(&name)? {
+                return Ok((name, folder));
+            }
+            name = format!("{program}-{number}");
+            number += 1;
+        }
+    }
+
+    /// Takes the folder of `name` unless it is in use.
+    fn try_take(name: &str) -> Result<Option<Self>, Failure> {
+        let folder = Self::of(name);
+        let is_ours = !folder.is_in_use() && folder.make_fresh()?;
+        Ok(is_ours.then_some(folder))
+    }
+
+    /// Whether a machine runs here, or somebody is starting one.
+    fn is_in_use(&self) -> bool {
+        let owner = || fs::read_to_string(self.0.join(OWNER)).ok();
+        match self.settings() {
+            Some(settings) => is_qemu(settings.qemu_pid),
+            None => owner().is_some_and(|pid| Path::new("/proc").join(pid).exists()),
+        }
+    }
+
+    /// Replaces what a machine of this name left behind; false if somebody else was
+    /// faster. The folder appears with its owner's number in it, by one rename.
+    fn make_fresh(&self) -> Result<bool, Failure> {
+        let pid = std::process::id();
+        let (left, draft) = (self.beside(pid, "left"), self.beside(pid, "new"));
+        if fs::rename(&self.0, &left).is_ok() {
+            let _ = fs::remove_dir_all(&left);
+        }
+        fs::create_dir_all(&draft)
+            .and_then(|()| fs::write(draft.join(OWNER), pid.to_string()))
+            .map_err(Failure::file(&draft))?;
+        let is_ours = fs::rename(&draft, &self.0).is_ok();
+        if !is_ours {
+            let _ = fs::remove_dir_all(&draft);
+        }
+        Ok(is_ours)
+    }
+
+    fn beside(&self, pid: u32, what: &str) -> PathBuf {
+        let mut name = self.0.clone().into_os_string();
+        name.push(format!(".{pid}.{what}"));
+        name.into()
     }
 
     /// The path.
@@ -124,14 +171,6 @@ fn base() -> PathBuf {
         Some(folder) => PathBuf::from(folder).join("sietch"),
         None => env::temp_dir().join(format!("sietch-{}", rustix::process::getuid().as_raw())),
     }
-}
-
-fn free_name(program: &str) -> String {
-    let numbered = (2..).map(|number| format!("{program}-{number}"));
-    let mut names = std::iter::once(program.to_string()).chain(numbered);
-    names
-        .find(|name| Folder::of(name).running().is_none())
-        .unwrap_or_else(|| program.into())
 }
 
 /// Whether the process is there and still the QEMU that we started: numbers are reused.

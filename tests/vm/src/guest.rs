@@ -83,7 +83,7 @@ impl Setup {
 
     /// The command `sietch run` with the setup's flags and `args`.
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(sietch());
+        let mut command = sietch();
         command.args([
             "run",
             "--accel",
@@ -138,10 +138,18 @@ impl Setup {
     }
 }
 
-/// The command under test, built beside this program.
-pub fn sietch() -> PathBuf {
+/// The command under test, built beside this program. Its machines live in a folder of
+/// this run, so that two runs at once do not share names.
+pub fn sietch() -> Command {
     let this = env::current_exe().unwrap_or_default();
-    this.with_file_name("sietch")
+    let mut command = Command::new(this.with_file_name("sietch"));
+    command.env("XDG_RUNTIME_DIR", state_folder());
+    command
+}
+
+/// Where this run's machines live.
+pub fn state_folder() -> PathBuf {
+    env::temp_dir().join(format!("sietch-tests-{}", std::process::id()))
 }
 
 /// A running machine. Dropping it ends it.

@@ -99,5 +99,7 @@ fn main() -> ExitCode {
             tally.run(sentence, || test(&setup));
         }
     }
+    // Where it was never made, there is nothing to remove.
+    let _ = std::fs::remove_dir_all(guest::state_folder());
     tally.finish()
 }

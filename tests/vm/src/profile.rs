@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
 use crate::Test;
 use crate::guest::{Setup, sietch};
@@ -106,7 +105,7 @@ fn running_machine(setup: &Setup) -> Result<(), String> {
     for (file, must_hold) in [("now.svg", "processCommand"), ("now.perf", "cpu-clock:")] {
         let file = File::new(file);
         let path = file.0.display().to_string();
-        let mut recorder = Command::new(sietch())
+        let mut recorder = sietch()
             .args(["profile", "--seconds", "2", "--output", &path, &name])
             .spawn()
             .map_err(|error| format!("sietch profile: {error}"))?;
