@@ -149,7 +149,9 @@ static void a_running_thread_is_interrupted_once_for_lost_rights(void) {
     CHECK(sent_for_more_rights == 0);
 }
 
-static void a_fork_interrupts_a_running_thread_once(void) {
+// Once for all the pages, and once for each page that the two threads store to afterwards
+// (stacks, the counter's buffer), for it is copied.
+static void a_fork_interrupts_a_running_thread_once_for_all_pages(void) {
     pin(0);
     char *memory = map(MANY);
     touch(memory, MANY);
@@ -161,7 +163,7 @@ static void a_fork_interrupts_a_running_thread_once(void) {
     waitpid(child, NULL, 0);
     stop(other);
     CHECK(munmap(memory, MANY * PAGE) == 0);
-    CHECK(cpus() == 1 ? sent == 0 : sent >= 1 && sent <= 4);
+    CHECK(cpus() == 1 ? sent == 0 : sent >= 1 && sent < MANY / 32);
 }
 
 static void an_idle_cpu_is_not_interrupted(void) {
@@ -253,7 +255,7 @@ int main(void) {
     TEST(nobody_is_interrupted_for_new_mappings);
     TEST(a_running_thread_is_interrupted_once_for_512_pages);
     TEST(a_running_thread_is_interrupted_once_for_lost_rights);
-    TEST(a_fork_interrupts_a_running_thread_once);
+    TEST(a_fork_interrupts_a_running_thread_once_for_all_pages);
     TEST(an_idle_cpu_is_not_interrupted);
     TEST(a_cpu_in_another_space_is_not_interrupted);
     TEST(no_stale_translation_is_used);
