@@ -121,10 +121,10 @@ impl<'a> Sink<'a> {
     /// Takes as much of `bytes` as fits; returns how much. May block.
     pub fn put(&mut self, bytes: &[u8]) -> Result<usize> {
         let total = bytes.len().min(self.remaining());
-        let mut taken = 0;
+        let mut taken = self.try_put(&bytes[..total]);
         while taken < total {
-            taken += self.try_put(&bytes[taken..total]);
             self.resolve()?;
+            taken += self.try_put(&bytes[taken..total]);
         }
         Ok(total)
     }
@@ -141,7 +141,9 @@ impl<'a> Sink<'a> {
 
     fn put_user(&mut self, bytes: &[u8]) -> usize {
         let mut taken = 0;
-        while let Some(range) = self.place.peek_user(bytes.len() - taken) {
+        while taken < bytes.len()
+            && let Some(range) = self.place.peek_user(bytes.len() - taken)
+        {
             let copied = user::try_copy_out(&bytes[taken..taken + range.len], range.start);
             let count = copied.map_or_else(|fault| fault.done, |()| range.len);
             self.place.advance_user(count);
@@ -253,10 +255,10 @@ impl<'a> Source<'a> {
     /// Fills `to` as far as the bytes reach; returns how much. May block.
     pub fn take(&mut self, to: &mut [u8]) -> Result<usize> {
         let total = to.len().min(self.remaining());
-        let mut filled = 0;
+        let mut filled = self.try_take(&mut to[..total]);
         while filled < total {
-            filled += self.try_take(&mut to[filled..total]);
             self.resolve()?;
+            filled += self.try_take(&mut to[filled..total]);
         }
         Ok(total)
     }
@@ -273,7 +275,9 @@ impl<'a> Source<'a> {
 
     fn take_user(&mut self, to: &mut [u8]) -> usize {
         let mut filled = 0;
-        while let Some(range) = self.place.peek_user(to.len() - filled) {
+        while filled < to.len()
+            && let Some(range) = self.place.peek_user(to.len() - filled)
+        {
             let copied = user::try_copy_in(range.start, &mut to[filled..filled + range.len]);
             let count = copied.map_or_else(|fault| fault.done, |()| range.len);
             self.place.advance_user(count);
