@@ -1,4 +1,4 @@
-//! What `UMEM_OPTIONS` and `UMEM_DEBUG` ask for. Unknown words are ignored, as libumem does.
+//! What `UMEM_OPTIONS`, `UMEM_DEBUG` and `UMEM_LOGGING` ask for. Unknown words are ignored, as libumem does.
 
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -8,10 +8,14 @@ static IS_READ: AtomicBool = AtomicBool::new(false);
 static FRAMES: AtomicUsize = AtomicUsize::new(0);
 static CONTENTS: AtomicUsize = AtomicUsize::new(0);
 static GUARDS: AtomicBool = AtomicBool::new(false);
+static TRANSACTION_LOG: AtomicUsize = AtomicUsize::new(0);
 
 /// Frames of a stack and bytes of an allocation that are kept and filled by default.
 const DEFAULT_FRAMES: usize = 15;
 const DEFAULT_CONTENTS: usize = 256;
+/// Bytes of the transaction log by default, and at most.
+const DEFAULT_LOG: usize = 64 << 10;
+const LARGEST_LOG: usize = 4 << 20;
 
 /// What `UMEM_DEBUG` asks for.
 #[derive(Clone, Copy)]
@@ -45,6 +49,11 @@ pub fn perthread_cache() -> usize {
     PERTHREAD_CACHE.load(Relaxed)
 }
 
+/// Bytes of the transaction log, 0 for none.
+pub fn transaction_log() -> usize {
+    TRANSACTION_LOG.load(Relaxed)
+}
+
 /// Reads the environment on the first call.
 pub fn read() {
     if IS_READ.swap(true, Relaxed) {
@@ -75,6 +84,12 @@ pub fn read() {
         }
         if matches!(name, b"default" | b"guards") {
             GUARDS.store(true, Relaxed);
+        }
+    });
+    for_each_word(c"UMEM_LOGGING", |name, value| {
+        let size = value.map_or(Some(DEFAULT_LOG), parse_size);
+        if let (b"transaction", Some(size)) = (name, size) {
+            TRANSACTION_LOG.store(size.min(LARGEST_LOG), Relaxed);
         }
     });
     if debug().is_on() {

@@ -2,6 +2,8 @@
 
 use slab::{BadFree, Class};
 
+use crate::debug;
+
 /// A line that is built on the stack.
 pub struct Line {
     text: [u8; 256],
@@ -75,6 +77,7 @@ pub fn unknown_address(address: usize) -> ! {
         .address(address)
         .text(", which is not allocated\n")
         .write();
+    debug::print_log(address);
     abort()
 }
 
@@ -86,6 +89,7 @@ pub fn damaged_header(address: usize) -> ! {
         .address(address)
         .text(", or it is not the start of an allocation\n")
         .write();
+    debug::print_log(address);
     abort()
 }
 

@@ -61,6 +61,17 @@ pub fn milliseconds() -> u64 {
     time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
 }
 
+/// Nanoseconds of the monotonic clock.
+pub fn nanoseconds() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is ours.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 /// Sets the calling thread's `errno`.
 pub fn set_errno(value: i32) {
     // SAFETY: the C library's slot for this thread.

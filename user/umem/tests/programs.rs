@@ -104,6 +104,26 @@ fn with_umem_debug_misuse_is_reported_with_its_history() {
 }
 
 #[test]
+fn the_transaction_log_tells_an_objects_history_and_counts_what_it_lost() {
+    let program = compile("misuse");
+    for (logging, reports) in [
+        ("transaction", ["  allocated ", "(0 older records"]),
+        ("transaction=200", ["  freed ", "(1 older records"]),
+    ] {
+        let output = Command::new(&program)
+            .arg("twice")
+            .env("LD_PRELOAD", library())
+            .env("UMEM_DEBUG", "default")
+            .env("UMEM_LOGGING", logging)
+            .output()
+            .expect("it was compiled");
+        let said = String::from_utf8_lossy(&output.stderr);
+        let (_, log) = said.split_once("transaction log").expect("it has a log");
+        assert!(reports.iter().all(|report| log.contains(report)), "{said}");
+    }
+}
+
+#[test]
 fn with_umem_debug_programs_still_work() {
     for (program, args, said) in [
         (

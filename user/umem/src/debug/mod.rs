@@ -4,21 +4,35 @@
 //! every call takes the slow path and comes here. Each allocation lies between a header
 //! and a red zone ([`object`]). Freed ones are filled and wait in a queue ([`quarantine`])
 //! before their memory is used again: who writes to one meanwhile, or frees it again, is
-//! found. `audit` notes the stack of each allocation and release ([`stack`]).
+//! found. `audit` notes the stack of each allocation and release ([`stack`]), and with
+//! `UMEM_LOGGING=transaction` keeps them in a ring ([`log`]).
 //!
 //! Invariant **Debug**: the mode is decided before the first allocation and never changes, so
 //! in this mode every allocation has a header.
 
+mod log;
 mod object;
 mod quarantine;
 mod stack;
 
 use core::ptr::{self, NonNull};
 
+use crate::lock::Lock;
 use crate::{map, options, slow};
 
+pub use log::print as print_log;
 use object::Header;
-pub use quarantine::{acquire, release};
+
+/// What all threads share. A report is made without its lock, which it takes itself.
+struct State {
+    queue: quarantine::Queue,
+    log: log::Log,
+}
+
+static STATE: Lock<State> = Lock::new(State {
+    queue: quarantine::Queue::new(),
+    log: log::Log::new(),
+});
 
 /// Bytes in front of an allocation with the least alignment.
 const FRONT: usize = size_of::<Header>();
@@ -78,4 +92,14 @@ pub fn usable(memory: NonNull<u8>) -> usize {
 /// Whether this mode is on.
 pub fn is_on() -> bool {
     options::debug().is_on()
+}
+
+/// For `fork`.
+pub fn acquire() {
+    STATE.acquire();
+}
+
+/// For `fork`.
+pub fn release() {
+    STATE.release();
 }

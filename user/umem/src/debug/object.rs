@@ -2,6 +2,7 @@
 
 use core::ptr::NonNull;
 
+use super::log::{self, Event};
 use super::stack::Stack;
 use crate::options;
 use crate::report::Line;
@@ -45,11 +46,13 @@ impl Header {
     /// # Safety
     /// `whole` bytes from `base` on are ours; in front of `memory` there is room.
     pub unsafe fn write(memory: NonNull<u8>, base: NonNull<u8>, size: usize, whole: usize) {
+        let allocated = Stack::capture();
+        log::note(Event::Allocated, memory, whole, allocated);
         let header = Self {
             base,
             size,
             whole,
-            allocated: Stack::capture(),
+            allocated,
             freed: Stack::none(),
             state: ALLOCATED ^ memory.addr().get() as u64,
             guard: [RED; 16],
@@ -110,6 +113,7 @@ impl Header {
         let header = Self::of(memory);
         header.state = FREED ^ memory.addr().get() as u64;
         header.freed = Stack::capture();
+        log::note(Event::Freed, memory, header.whole, header.freed);
         fill(memory, Self::checked_bytes(header.size), DEAD);
     }
 
@@ -145,6 +149,7 @@ impl Header {
         self.allocated.print("allocated by");
         self.freed.print("freed by");
         Stack::capture().print("found by");
+        log::print(memory.addr().get());
         report::abort()
     }
 }
