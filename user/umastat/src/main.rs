@@ -1,4 +1,5 @@
-//! Prints what the heap of a program on `libumem.so` holds: `umastat PID`.
+//! Prints what the heap of a program on `libumem.so` holds: `umastat PID`, or held when
+//! `umastat --save FILE PID` wrote it down: `umastat FILE`.
 //!
 //! The library keeps a table of its depots and threads (`user/umem/src/stats.rs`); this
 //! program finds it by its symbol and reads it, and the bounds of each thread's magazines,
@@ -8,11 +9,13 @@
 
 mod memory;
 mod report;
+mod snapshot;
 mod table;
 
 use std::process::ExitCode;
 
 use memory::Memory;
+use snapshot::Snapshot;
 use table::Statistics;
 
 fn main() -> ExitCode {
@@ -29,11 +32,25 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<String, String> {
-    let argument = std::env::args().nth(1);
-    let pid: u32 = argument
-        .and_then(|text| text.parse().ok())
-        .ok_or("usage: umastat PID")?;
-    let memory = Memory::of(pid)?;
-    let statistics = Statistics::read(&memory)?;
-    Ok(report::format(&statistics))
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        ["--save", file, pid] => take(pid)?.save(file).map(|()| String::new()),
+        [what] => tables(what),
+        _ => Err("usage: umastat PID | umastat --save FILE PID | umastat FILE".into()),
+    }
+}
+
+/// The tables of a process, if `what` is a number, or of a file.
+fn tables(what: &str) -> Result<String, String> {
+    let snapshot = match what.parse::<u32>() {
+        Ok(_) => take(what)?,
+        Err(_) => Snapshot::load(what)?,
+    };
+    Ok(report::format(&Statistics::of(&snapshot)?))
+}
+
+fn take(pid: &str) -> Result<Snapshot, String> {
+    let pid = pid.parse().map_err(|_| format!("{pid} is no process"))?;
+    Snapshot::take(&Memory::of(pid)?)
 }

@@ -51,9 +51,14 @@ impl Memory {
         self.bytes
             .read_exact_at(&mut bytes, address)
             .map_err(|error| format!("{address:#x} cannot be read: {error}"))?;
-        let words = bytes
-            .chunks_exact(8)
-            .map(|word| word.try_into().unwrap_or_default());
-        Ok(words.map(u64::from_le_bytes).collect())
+        Ok(words_of(&bytes))
     }
+}
+
+/// The whole words that bytes make.
+pub fn words_of(bytes: &[u8]) -> Vec<u64> {
+    let words = bytes
+        .chunks_exact(8)
+        .map(|word| word.try_into().unwrap_or_default());
+    words.map(u64::from_le_bytes).collect()
 }

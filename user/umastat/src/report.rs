@@ -28,8 +28,13 @@ fn threads(statistics: &Statistics) -> String {
     let mut shown: Vec<usize> = (0..caches.len())
         .filter(|&class| caches[class].in_ptc > 0)
         .collect();
-    shown
-        .sort_by_key(|&class| std::cmp::Reverse(caches[class].in_ptc * caches[class].object_bytes));
+    shown.sort_by_key(|&class| {
+        std::cmp::Reverse(
+            caches[class]
+                .in_ptc
+                .saturating_mul(caches[class].object_bytes),
+        )
+    });
     shown.truncate(COLUMNS);
     shown.sort_unstable();
     let mut text = format!("{:>8} {:>8} {:>4} ", "tid", "cached", "cap");
@@ -47,7 +52,7 @@ fn threads(statistics: &Statistics) -> String {
             share(bytes, statistics.cap)
         );
         for &class in &shown {
-            let bytes = thread.kept[class] * caches[class].object_bytes;
+            let bytes = thread.kept[class].saturating_mul(caches[class].object_bytes);
             let _ = write!(text, "{:>5}%", share(bytes, statistics.cap));
         }
         text.push('\n');
@@ -69,7 +74,7 @@ fn caches(statistics: &Statistics) -> String {
             cache.total.saturating_sub(cache.free),
             cache.in_ptc,
             cache.total,
-            human(cache.slabs * cache.slab_bytes),
+            human(cache.slabs.saturating_mul(cache.slab_bytes)),
             cache.taken,
             cache.failed
         );
@@ -79,11 +84,12 @@ fn caches(statistics: &Statistics) -> String {
 
 fn kept_bytes(thread: &Thread, caches: &[Cache]) -> u64 {
     let each = thread.kept.iter().zip(caches);
-    each.map(|(kept, cache)| kept * cache.object_bytes).sum()
+    each.map(|(kept, cache)| kept.saturating_mul(cache.object_bytes))
+        .fold(0, u64::saturating_add)
 }
 
 fn share(part: u64, whole: u64) -> u64 {
-    (part * 100).checked_div(whole).unwrap_or(0)
+    part.saturating_mul(100).checked_div(whole).unwrap_or(0)
 }
 
 /// Bytes as people read them.

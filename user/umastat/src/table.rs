@@ -1,15 +1,8 @@
 //! The table that the library keeps, as `user/umem/src/stats.rs` lays it out.
 
-use crate::memory::Memory;
+use std::slice::ChunksExact;
 
-const VERSION: u64 = 0x756d_656d_0000_0001;
-/// Words in front of the rows, of a row, of a thread, and of a magazine.
-const HEAD: usize = 6;
-const ROW: usize = 7;
-const THREAD: usize = 2;
-const MAGAZINE: usize = 4;
-/// More classes or threads than any version has.
-const MANY: u64 = 1 << 16;
+use crate::snapshot::{HEAD, Layout, MAGAZINE, ROW, Snapshot, THREAD};
 
 /// One cache.
 #[derive(Clone, Debug, Default)]
@@ -47,49 +40,46 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Reads the table of a program.
-    pub fn read(memory: &Memory) -> Result<Self, String> {
-        let start = memory.symbol("umem_statistics")?;
-        let head = memory.words(start, HEAD)?;
-        let [version, classes, places, cap, mapped, used] = head[..] else {
-            return Err("the table is too short".into());
-        };
-        if version != VERSION || classes > MANY || places > MANY {
-            return Err("the library is of another version".into());
-        }
-        let rows_at = start + 8 * HEAD as u64;
-        let rows = memory.words(rows_at, (classes as usize + 1) * ROW)?;
+    /// The tables of a snapshot.
+    pub fn of(snapshot: &Snapshot) -> Result<Self, String> {
+        let (head, rest) = split(&snapshot.0, HEAD)?;
+        let layout = Layout::of(head)?;
+        let (rows, rest) = split(rest, layout.rows)?;
+        let (listed, magazines) = split(rest, layout.listed)?;
         let mut caches: Vec<Cache> = rows.chunks_exact(ROW).skip(1).map(cache).collect();
-        let threads_at = rows_at + 8 * rows.len() as u64;
-        let listed = memory.words(threads_at, places as usize * THREAD)?;
-        let mut threads = Vec::new();
-        for place in listed.chunks_exact(THREAD).filter(|place| place[1] != 0) {
-            // A thread that ends just now takes its memory with it.
-            if let Ok(magazines) = memory.words(place[1], (classes as usize + 1) * MAGAZINE) {
-                let kept = magazines
-                    .chunks_exact(MAGAZINE)
-                    .skip(1)
-                    .map(rounds)
-                    .collect();
-                threads.push(Thread {
-                    number: place[0],
-                    kept,
-                });
-            }
-        }
+        let threads = threads(listed, magazines.chunks_exact(layout.magazines))?;
         for thread in &threads {
             for (cache, kept) in caches.iter_mut().zip(&thread.kept) {
-                cache.in_ptc += kept;
+                cache.in_ptc = cache.in_ptc.saturating_add(*kept);
             }
         }
         Ok(Self {
-            cap,
-            mapped,
-            used,
+            cap: head[3],
+            mapped: head[4],
+            used: head[5],
             caches,
             threads,
         })
     }
+}
+
+fn split(words: &[u64], at: usize) -> Result<(&[u64], &[u64]), String> {
+    let parts = words.split_at_checked(at);
+    parts.ok_or("the snapshot is cut off".into())
+}
+
+/// The threads of a list, each with its magazines.
+fn threads(listed: &[u64], mut magazines: ChunksExact<'_, u64>) -> Result<Vec<Thread>, String> {
+    let places = listed.chunks_exact(THREAD).filter(|place| place[1] != 0);
+    let threads = places.map(|place| {
+        let magazines = magazines.next().ok_or("the snapshot is cut off")?;
+        let rounds = magazines.chunks_exact(MAGAZINE).skip(1).map(rounds);
+        Ok(Thread {
+            number: place[0],
+            kept: rounds.collect(),
+        })
+    });
+    threads.collect()
 }
 
 fn cache(row: &[u64]) -> Cache {
