@@ -20,11 +20,10 @@ pub(in crate::task) fn bury(process: &Process, status: ExitStatus, uid: u32) {
     if led_session && let Some(hear) = SESSION_ENDED.get() {
         hear(id);
     }
-    let orphaned = give_children_away(process);
-    hang_up(&orphaned);
-    let Some(parent) = mark_ended(id, status, uid) else {
-        return;
-    };
+    let cut_off = give_children_away(process);
+    let parent = mark_ended(id, status, uid);
+    hang_up(&cut_off);
+    let Some(parent) = parent else { return };
     process.note_end();
     let (signal, discard) = death_rules(id, &parent);
     if let Some(signal) = signal {
@@ -69,28 +68,30 @@ fn death_rules(id: Pid, parent: &Process) -> (Option<Signal>, bool) {
     (signal.filter(|_| !ignored), discard)
 }
 
-/// Gives the children of `process` to its reaper; returns the groups that lost a link to
-/// their session thereby.
+/// Gives the children of `process` to its reaper; returns the groups that lose a link to
+/// their session by its end. A group that it was no link of is none of its business:
+/// orphaned long ago, with a member stopped, it must not be hung up now.
 fn give_children_away(process: &Process) -> Vec<Pid> {
     let id = process.id();
     let mut family = FAMILY.lock();
     let reaper = reaper_of(&family, id);
-    let own_group = family.get(&id).map_or(0, |member| member.group);
-    let mut groups = Vec::new();
+    let own = family.get(&id).map(|member| (member.session, member.group));
+    let mut groups = Vec::from_iter(linked_group(&family, id));
     let mut dead = Vec::new();
     let mut bereaved = Vec::new();
     for (&child, member) in family.iter_mut().filter(|(_, member)| member.parent == id) {
         member.parent = reaper;
         member.adopted = true;
         member.exit_signal = Some(Signal::CHLD);
-        groups.push(member.group);
+        if own.is_some_and(|(session, group)| member.session == session && member.group != group) {
+            groups.push(member.group);
+        }
         if member.ended.is_some() {
             dead.push(child);
         } else {
             bereaved.push(member.process.clone());
         }
     }
-    groups.push(own_group);
     groups.sort_unstable();
     groups.dedup();
     let heir = family.get(&reaper).map(|member| member.process.clone());
@@ -105,6 +106,13 @@ fn give_children_away(process: &Process) -> Vec<Pid> {
         heir.children_changed.wake_all();
     }
     groups
+}
+
+/// The group of `id`, if its parent controls it from another group of the session.
+fn linked_group(family: &BTreeMap<Pid, Member>, id: Pid) -> Option<Pid> {
+    let member = family.get(&id)?;
+    let parent = family.get(&member.parent)?;
+    (parent.session == member.session && parent.group != member.group).then_some(member.group)
 }
 
 /// Sends the signals that threads asked for at their parent's end (PR_SET_PDEATHSIG).
