@@ -1,4 +1,4 @@
-//! Rings of stack samples that a host reads from outside, and what is written in them.
+//! Rings of stack samples that a host reads from outside, what is written in them, and when.
 //!
 //! The problem: a profiler must take samples where nothing may wait (an NMI handler), and
 //! bring them out of a machine that runs programs which know nothing of it.
@@ -20,12 +20,15 @@
 //!   overwritten, `head` moves after the words that it passes are written.
 //! - **Numbers**: the n-th record of a ring has the number n, counted from 0.
 //!
-//! Not here: when samples are taken, how stacks are walked (`mach`), names for addresses
+//! Samples may be raised by a performance counter: [`counter`].
+//!
+//! Not here: timers, how stacks are walked (`mach`), names for addresses
 //! (the command `sietch`).
 
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod counter;
 mod cursor;
 mod decode;
 mod mapping;

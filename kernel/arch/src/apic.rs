@@ -16,6 +16,7 @@ const SPURIOUS: u32 = 0x0f;
 const COMMAND: u32 = 0x30;
 const COMMAND_HIGH: u32 = 0x31;
 const TIMER: u32 = 0x32;
+const PERFORMANCE: u32 = 0x34;
 const LINT0: u32 = 0x35;
 const LINT1: u32 = 0x36;
 const ERROR: u32 = 0x37;
@@ -137,6 +138,11 @@ pub fn send(target: u32, vector: u8) {
     command(target, ASSERT | u32::from(vector));
 }
 
+/// Raises an NMI on the CPU with this APIC number.
+pub fn send_nmi(target: u32) {
+    command(target, ASSERT | DELIVER_NMI);
+}
+
 /// Raises an NMI on every other CPU.
 ///
 /// An NMI handler may call it, also one that interrupted [`send`].
@@ -148,6 +154,16 @@ pub fn send_nmi_to_others() {
 /// [`send_nmi_to_others`].
 pub fn send_to_self(vector: u8) {
     command_by_shorthand(ASSERT | SELF | u32::from(vector));
+}
+
+/// Lets this CPU's performance counters raise NMIs. An NMI handler may call it.
+pub fn connect_counters() {
+    write(PERFORMANCE, DELIVER_NMI);
+}
+
+/// Lets them raise none; the state after a reset. An NMI handler may call it.
+pub fn disconnect_counters() {
+    write(PERFORMANCE, MASKED);
 }
 
 /// Resets a CPU so that it waits for [`send_startup`].

@@ -3,11 +3,11 @@
 //! The problem: the kernel runs with interrupts closed, so an interrupt would find programs
 //! and idle CPUs only. What is sampled must not wait for what is measured.
 //!
-//! The idea: a timer of the machine raises non-maskable interrupts on all CPUs
-//! ([`source`]). The handler writes one record into a ring of its CPU ([`rings`]): the
+//! The idea: performance counters, or else a timer of the machine, raise non-maskable interrupts
+//! on all CPUs ([`source`]). The handler writes one record into a ring of its CPU ([`rings`]): the
 //! kernel's return addresses, found by frame pointers, and the program's registers and the
 //! top of its stack, found by walking the page table ([`capture`]). The host copies the
-//! rings out of the machine's memory from outside. While nobody profiles, no timer runs.
+//! rings out of the machine's memory from outside. While nobody profiles, nothing runs.
 //!
 //! Where a thread waits and who wakes it is recorded by the scheduler at these moments,
 //! into a second ring, while [`records_waits`].
@@ -28,6 +28,7 @@
 //! NMI does not interrupt another), the ring of events by the CPU's one flow of control.
 
 mod capture;
+mod counter;
 mod hpet;
 mod pit;
 mod rings;
@@ -160,11 +161,10 @@ fn observe() -> Observed {
 
 /// Called by NMI: takes a sample.
 pub(crate) fn on_nmi(frame: &mut arch::KernelFrame) {
-    if SAMPLING.load(Ordering::Acquire) {
-        source::pass_on();
-        if let Some(rings) = rings::of_this_cpu() {
-            sample(frame, &rings.samples);
-        }
+    if source::on_nmi(SAMPLING.load(Ordering::Acquire))
+        && let Some(rings) = rings::of_this_cpu()
+    {
+        sample(frame, &rings.samples);
     }
     if frame.rip == arch::instr::halt_address() {
         frame.rip = arch::instr::after_halt();
