@@ -12,7 +12,7 @@
 //!   another type, [`SgList`].
 //! - A [`Span`] is what a device may be told: an address and a length, taken from
 //!   memory that covers both.
-//! - A network card is a [`FramePort`].
+//! - A network card is a [`FramePort`] for each pair of queues, and one [`NicControl`].
 //!
 //! Not here: who owns interrupts' vectors (the kernel), what a packet buffer is
 //! (`mbuf`), any driver.
@@ -35,6 +35,7 @@ extern crate alloc;
 mod dma;
 mod frame_port;
 mod mmio;
+mod nic;
 pub mod pci;
 pub mod sim;
 
@@ -44,3 +45,4 @@ pub use dma::{
 };
 pub use frame_port::{Capabilities, FramePort};
 pub use mmio::Mmio;
+pub use nic::{NicControl, NicError, NicShape, PromiscuousScope, RingGroup, SpreadRule};

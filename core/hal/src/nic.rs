@@ -1,0 +1,91 @@
+//! The control half of a network card: rings, groups, filters.
+//!
+//! Frames move through one [`FramePort`](crate::FramePort) for each pair of queues, owned by one
+//! CPU each. What the pairs share (filters, hashing, moderation) is here, is owned by the
+//! control plane, and is never called on the way of a frame.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+use core::time::Duration;
+
+/// Rings that share filters. Frames that pass a filter are spread over the rings by hash.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RingGroup {
+    /// Which queue pairs; not empty.
+    pub rings: Range<u16>,
+    /// Unicast addresses that can be filtered for.
+    pub filters: u16,
+}
+
+/// What a card is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NicShape {
+    /// Its own address, for which it filters from the start, in group 0 if it has any.
+    pub mac: [u8; 6],
+    /// The largest payload of an Ethernet frame, in bytes.
+    pub mtu: u16,
+    /// Megabits a second.
+    pub speed_mbps: u64,
+    /// Receive groups; group 0 is the default and gets all broadcasts and multicasts.
+    /// Empty for a card that knows no groups: one ring, one address.
+    pub groups: Vec<RingGroup>,
+    /// Whether rings can be polled with their interrupt masked.
+    pub can_poll: bool,
+}
+
+/// How frames are spread over the rings of a group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SpreadRule<'a> {
+    /// The Toeplitz key.
+    pub key: &'a [u8; 40],
+    /// A ring, counted from the group's first, for each of 128 values of the hash's low bits.
+    pub table: &'a [u16; 128],
+    /// Whether TCP ports are hashed.
+    pub tcp_ports: bool,
+    /// Whether UDP ports are hashed; fragments never hash on ports.
+    pub udp_ports: bool,
+}
+
+/// What promiscuous mode is set for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PromiscuousScope {
+    /// Frames that no filter claims go to this group.
+    Group(u16),
+    /// The card has no groups.
+    Card,
+}
+
+/// Why a card does not do what it was asked to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NicError {
+    /// All filters of the group are taken.
+    FiltersFull,
+    /// It never can.
+    Unsupported,
+    /// It did not answer, or has failed.
+    Failed,
+}
+
+/// The control half of a card. A call that fails changes nothing.
+pub trait NicControl {
+    /// What the card is; does not change.
+    fn shape(&self) -> NicShape;
+
+    /// Filters for an address in favour of a group.
+    fn add_address(&mut self, group: u16, mac: [u8; 6]) -> Result<(), NicError>;
+
+    /// No longer filters for an address that was added to the group.
+    fn remove_address(&mut self, group: u16, mac: [u8; 6]);
+
+    /// Takes frames that no filter claims, or no longer.
+    fn set_promiscuous(&mut self, scope: PromiscuousScope, on: bool) -> Result<(), NicError>;
+
+    /// Takes these multicast addresses and no others; a card may take more.
+    fn set_multicast(&mut self, macs: &[[u8; 6]]) -> Result<(), NicError>;
+
+    /// Spreads frames over the rings of a group.
+    fn spread(&mut self, group: u16, rule: &SpreadRule<'_>) -> Result<(), NicError>;
+
+    /// Keeps a ring's interrupts at least so far apart.
+    fn set_moderation(&mut self, ring: u16, spacing: Duration) -> Result<(), NicError>;
+}

@@ -1,0 +1,4 @@
+//! Tests that take several modules together.
+
+mod headers;
+mod order;
