@@ -115,5 +115,11 @@ elif [ "$(id -u)" = 0 ]; then
     tools/debian-rust.sh
 fi
 
+# The fuzzers need a nightly compiler.
+if [ "$goal" = long ]; then
+    rustup toolchain list | grep -q ^nightly || rustup toolchain install nightly --profile minimal
+    command -v cargo-fuzz >/dev/null || cargo install -q cargo-fuzz --locked
+fi
+
 mkdir -p build
 cp "$0" "$stamp"

@@ -1,47 +1,54 @@
 #!/usr/bin/env bash
 # The long tests: the monkey's ten million calls, a minute's storm of signals, a million
 # requests to Redis, ten minutes for each fuzzer, and ten thousand simulated transfers.
-# Ends with one line: N passed, N failed.
+# Machines run one after another, and beside them as many fuzzers as there are CPUs.
+# Each step's output is in build/long. Ends with one line: N passed, N failed.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-fuzz_seconds=600
-passed=0
-failed=0
+export FUZZ_SECONDS=600
+export LOGS=build/long
+rm -rf "$LOGS"
+mkdir -p "$LOGS"
+
+# Runs one step that passes or fails as a whole; a failed one shows how it ended.
 step() {
-    local name=$1
+    local name=$1 log=$LOGS/${1//[^a-zA-Z0-9]/-}.log began=$SECONDS verdict=ok
     shift
-    echo "---- $name"
-    if "$@"; then
-        passed=$((passed + 1)) && echo "ok   $name"
-    else
-        failed=$((failed + 1)) && echo "FAIL $name"
-    fi
+    "$@" >"$log" 2>&1 || verdict=FAIL
+    printf '%-4s %s (%d s)\n' "$verdict" "$name" $((SECONDS - began)) | tee -a "$LOGS/verdicts"
+    [ "$verdict" = ok ] || { tail -n 30 "$log"; return 1; }
+}
+export -f step
+
+machines() {
+    local vm_tests="target/release/vm-tests --long" cpus
+    for cpus in 1 2; do
+        step "the monkey makes ten million calls, CPUs: $cpus" $vm_tests --cpus $cpus monkey
+        step "Redis leaves nothing behind a million requests, CPUs: $cpus" \
+            $vm_tests --cpus $cpus "leaves no frame"
+        step "a minute under signals loses no byte, CPUs: $cpus" $vm_tests --cpus $cpus storm
+    done
+    step "the frame allocator in a billion random operations" \
+        env FRAMES_OPS=1000000000 cargo test -q --release -p frames --test oracle
+    step "simulated transfers with a fifth of packets lost" \
+        env SIM_TRANSFERS=10000 cargo test -q --release -p sim
+}
+
+fuzzers() {
+    step "the fuzzers build" cargo +nightly fuzz build || return
+    cargo +nightly fuzz list | xargs -P "$(nproc)" -I TARGET bash -c 'step \
+        "the fuzzer TARGET finds nothing" \
+        cargo +nightly fuzz run TARGET -- -max_total_time=$FUZZ_SECONDS'
 }
 
 step "the kernel builds" tools/kernel.sh build -q -p image --release
-step "the command builds" cargo build -q --release -p cli -p vm-tests
-step "the monkey makes ten million calls, one CPU" target/release/vm-tests --long --cpus 1 monkey
-step "the monkey makes ten million calls, two CPUs" target/release/vm-tests --long --cpus 2 monkey
-step "Redis leaves nothing behind a million requests, one CPU" \
-    target/release/vm-tests --long --cpus 1 "leaves no frame"
-step "Redis leaves nothing behind a million requests, two CPUs" \
-    target/release/vm-tests --long --cpus 2 "leaves no frame"
-step "the frame allocator in a billion random operations" \
-    env FRAMES_OPS=1000000000 cargo test -q --release -p frames --test oracle
-step "a minute under signals loses no byte, one CPU" target/release/vm-tests --long --cpus 1 storm
-step "a minute under signals loses no byte, two CPUs" target/release/vm-tests --long --cpus 2 storm
-step "simulated transfers with a fifth of packets lost" \
-    env SIM_TRANSFERS=10000 cargo test -q --release -p sim
-if command -v cargo-fuzz >/dev/null; then
-    for target in $(cd fuzz && cargo +nightly fuzz list); do
-        step "the fuzzer $target finds nothing" \
-            cargo +nightly fuzz run "$target" -- -max_total_time=$fuzz_seconds
-    done
-else
-    echo "The fuzzers need cargo-fuzz: run 'cargo install cargo-fuzz' with a nightly toolchain."
-    failed=$((failed + 1))
-fi
+step "the command and the tests build" cargo build -q --release -p cli -p vm-tests
+fuzzers &
+machines
+wait
 
+passed=$(grep -c '^ok' "$LOGS/verdicts")
+failed=$(grep -c '^FAIL' "$LOGS/verdicts")
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -17,7 +17,7 @@ fuzz_target!(|input: &[u8]| {
     let mut queue = Queue::new(&memory, config).expect("memory");
     let mut device = Device::new(&memory, queue.addresses().expect("rings"), SIZE);
     let data: DmaBuf = memory.dma_alloc(&DmaRequest::new(64, 64)).expect("memory");
-    let data = data.share();
+    let mut data = data.share();
     let part = Part::Write(data.dev_addr(0, ROOM).expect("inside"));
     let mut flying = [false; SIZE as usize];
     for step in input.chunks_exact(4) {
@@ -44,4 +44,7 @@ fuzz_target!(|input: &[u8]| {
         }
         queue.arm();
     }
+    // The device is gone: its memory goes back, or the fuzzer reports a leak.
+    queue.retire();
+    data.retire();
 });
