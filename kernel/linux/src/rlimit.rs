@@ -1,6 +1,6 @@
 //! Limits and what has been used.
 
-use kernel::task::{self, Capability, Limit, Process, Resource, Usage, family};
+use kernel::task::{self, Capability, Limit, Process, Resource, family};
 use kernel::user;
 use linux_raw_sys::general::{
     __NR_getrlimit, __NR_getrusage, __NR_prlimit64, __NR_setrlimit, __NR_times,
@@ -124,10 +124,15 @@ fn getrusage(call: Call<'_>) -> Outcome {
 /// `struct tms`: user and system time of the process, then of its children.
 fn times(call: Call<'_>) -> Outcome {
     if let Some(at) = call.optional_addr(0) {
-        let ticks = |usage: Usage| usage.cpu_ns / CLOCK_NS;
-        let own = ticks(call.thread.process.usage());
-        let children = ticks(call.thread.process.children_usage());
-        user::write(at, [own, 0, children, 0])?;
+        let own = call.thread.process.cpu_time();
+        let children = call.thread.process.children_usage().cpu;
+        let parts = [
+            own.user_ns,
+            own.system_ns,
+            children.user_ns,
+            children.system_ns,
+        ];
+        user::write(at, parts.map(|nanos| nanos / CLOCK_NS))?;
     }
     Ok((mach::time::now().as_nanos() / CLOCK_NS) as usize)
 }

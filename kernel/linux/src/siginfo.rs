@@ -53,12 +53,13 @@ pub fn encode(info: &Info) -> [u8; BYTES] {
             pid,
             uid,
             status,
-            used_ns,
+            used,
         } => {
             out.put_u32(UNION, pid);
             out.put_u32(UNION + 4, uid);
             out.put_u32(UNION + 8, status);
-            out.put_u64(UNION + 16, used_ns / CLOCK_NS);
+            out.put_u64(UNION + 16, used.user_ns / CLOCK_NS);
+            out.put_u64(UNION + 24, used.system_ns / CLOCK_NS);
         }
         Origin::Fault { address, .. } => out.put_u64(UNION, address),
         Origin::File { fd, band } => {

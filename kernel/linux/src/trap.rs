@@ -32,12 +32,14 @@ impl Kernel for Linux {
         }
     }
 
-    fn interrupted(_: &mut UserRegs) {
-        sched::note_interrupt();
+    fn interrupted(regs: &mut UserRegs) {
+        // SYSRET leaves the address that it returns to in RCX.
+        sched::note_interrupt(regs.rip == regs.rcx);
     }
 
     fn leave(regs: &mut UserRegs) {
         leave::before_user(&current(), regs);
+        sched::sample::note_return();
     }
 }
 

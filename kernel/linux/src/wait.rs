@@ -43,10 +43,10 @@ pub const USAGE_WORDS: usize = 18;
 /// `struct rusage`: user time, system time, then 14 counters.
 pub fn encode_usage(usage: &Usage) -> [i64; USAGE_WORDS] {
     let mut words = [0; USAGE_WORDS];
-    let [seconds, micros] = timespec::words_micros(Duration::from_nanos(usage.cpu_ns));
+    let micros = |nanos| timespec::words_micros(Duration::from_nanos(nanos));
     let counter = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
-    words[0] = seconds;
-    words[1] = micros;
+    [words[0], words[1]] = micros(usage.cpu.user_ns);
+    [words[2], words[3]] = micros(usage.cpu.system_ns);
     words[4] = counter(usage.resident_bytes_max / 1024);
     words[8] = counter(usage.minor_faults);
     words[9] = counter(usage.major_faults);
@@ -178,7 +178,7 @@ fn describe(report: &Report) -> Info {
         pid: report.pid,
         uid: report.uid,
         status,
-        used_ns: report.usage.cpu_ns,
+        used: report.usage.cpu,
     };
     Info {
         signal: Signal::CHLD,

@@ -30,7 +30,7 @@ impl Interval {
     fn base_and_signal(self) -> (Base, Signal) {
         match self {
             Self::Real => (Base::Monotonic, Signal::ALRM),
-            Self::Virtual => (Base::ProcessCpu, Signal::VTALRM),
+            Self::Virtual => (Base::ProcessUser, Signal::VTALRM),
             Self::Profile => (Base::ProcessCpu, Signal::PROF),
         }
     }

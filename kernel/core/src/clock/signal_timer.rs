@@ -10,6 +10,7 @@ use alloc::sync::{Arc, Weak};
 use base::{Duration, Instant};
 use mach::sync::Spin;
 
+use crate::sched::sample::PERIOD;
 use crate::sched::timer::{self, Expire, TimerId};
 use crate::signal::{Info, Origin, Signal, code, send_to_process, send_to_thread};
 use crate::task::{Process, Tid, find_thread};
@@ -24,6 +25,8 @@ pub enum Base {
     Monotonic,
     /// CPU time of the process.
     ProcessCpu,
+    /// The part of it that is the program's own.
+    ProcessUser,
     /// CPU time of one of its threads.
     ThreadCpu(Tid),
 }
@@ -76,7 +79,20 @@ impl SignalTimer {
         match self.base {
             Base::Monotonic => mach::time::now().as_nanos(),
             Base::ProcessCpu => self.process.upgrade().map_or(0, |process| process.cpu_ns()),
+            Base::ProcessUser => self
+                .process
+                .upgrade()
+                .map_or(0, |process| process.cpu_time().user_ns),
             Base::ThreadCpu(id) => find_thread(id).map_or(0, |thread| thread.cpu_ns()),
+        }
+    }
+
+    /// How long it waits at least when its clock has not come far enough. Samples say how far
+    /// the program's part has come, so there is no use in looking more often.
+    fn pause(&self) -> Duration {
+        match self.base {
+            Base::ProcessUser => PERIOD,
+            _ => REARM_MIN,
         }
     }
 
@@ -163,7 +179,7 @@ impl Expire for SignalTimer {
             return;
         }
         if now_ns < state.expires_ns {
-            let pause_ns = REARM_MIN.as_nanos() as u64;
+            let pause_ns = self.pause().as_nanos() as u64;
             let target_ns = state.expires_ns;
             state.expires_ns = target_ns.max(now_ns + pause_ns);
             self.arm(&mut state, now_ns);

@@ -17,7 +17,10 @@
 
 use core::sync::atomic::{AtomicI8, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
+use accounting::Sampled;
 use base::{CpuId, Duration, Instant};
+
+use super::sample::Mode;
 
 /// Where a thread stands; the arrows are in the module's theory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,6 +67,8 @@ pub struct Entity {
     vruntime_ns: AtomicU64,
     run_ns: AtomicU64,
     started_ns: AtomicU64,
+    user_samples: AtomicU64,
+    system_samples: AtomicU64,
     switches_voluntary: AtomicU64,
     switches_forced: AtomicU64,
 }
@@ -95,6 +100,8 @@ impl Default for Entity {
             vruntime_ns: AtomicU64::new(0),
             run_ns: AtomicU64::new(0),
             started_ns: AtomicU64::new(0),
+            user_samples: AtomicU64::new(0),
+            system_samples: AtomicU64::new(0),
             switches_voluntary: AtomicU64::new(0),
             switches_forced: AtomicU64::new(0),
         }
@@ -222,8 +229,30 @@ impl Entity {
     pub fn cpu_ns(&self, now: Instant) -> u64 {
         let started_ns = self.started_ns.load(Ordering::Relaxed);
         let slice_ns = now.as_nanos().saturating_sub(started_ns);
-        let works = matches!(self.state(), State::Running | State::Notified);
-        self.run_ns() + if works { slice_ns } else { 0 }
+        self.run_ns() + if self.works() { slice_ns } else { 0 }
+    }
+
+    /// The same, and how often samples found its program and the kernel.
+    pub fn sampled(&self, now: Instant) -> Sampled {
+        Sampled {
+            run_ns: self.cpu_ns(now),
+            user: self.user_samples.load(Ordering::Relaxed),
+            system: self.system_samples.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Only the CPU that runs it counts.
+    pub(super) fn count_samples(&self, mode: Mode, samples: u64) {
+        let counter = match mode {
+            Mode::User => &self.user_samples,
+            Mode::System => &self.system_samples,
+        };
+        counter.store(counter.load(Ordering::Relaxed) + samples, Ordering::Relaxed);
+    }
+
+    /// Whether it works, and does not wait in place.
+    pub(super) fn works(&self) -> bool {
+        matches!(self.state(), State::Running | State::Notified)
     }
 
     /// Whether a CPU runs it or is about to leave it.

@@ -2,7 +2,7 @@
 
 use base::{CpuId, Instant};
 
-use super::{placement, run_softirqs, softirq, timer};
+use super::{placement, run_softirqs, sample, softirq, timer};
 use crate::task::current;
 
 /// Waits for something to happen, on the stack of the parked current thread.
@@ -17,10 +17,13 @@ pub(super) fn wait_in_place(cpu: CpuId, deadline: Instant) {
     if softirq::prepare_idle() && !placement::has_ready(cpu) && !current().sched.is_awakened() {
         let now = mach::time::now();
         current().sched.end_slice(now);
+        sample::begin_idle(now);
         timer::arm_for_idle(deadline);
         mach::cpu::wait_for_interrupt();
         super::note_visit();
-        current().sched.begin_wait(mach::time::now());
+        let now = mach::time::now();
+        sample::end_idle(now);
+        current().sched.begin_wait(now);
     }
     placement::announce_busy(cpu);
     run_softirqs();

@@ -19,6 +19,7 @@ pub mod entity;
 mod idle;
 mod placement;
 mod run_queue;
+pub mod sample;
 mod softirq;
 mod switch;
 pub mod timer;
@@ -26,7 +27,7 @@ mod visit;
 
 pub use entity::Entity;
 pub use softirq::{Softirq, Work, raise, register_softirq, run_softirqs};
-pub use switch::{exit, finish_switch, park_until, run, start_cpu, yield_now};
+pub use switch::{exit, finish_switch, park_until, run, start_cpu, switch_count, yield_now};
 pub use timer::SLICE;
 use visit::note_visit;
 pub use visit::visit_all_cpus;
@@ -56,7 +57,9 @@ pub fn interrupt(thread: &Arc<Thread>) {
 }
 
 /// Called after an interrupt that came in user mode: it may have been a kick.
-pub fn note_interrupt() {
+/// `behind_call`: the program stands right behind a system call.
+pub fn note_interrupt(behind_call: bool) {
+    sample::note_interrupt(behind_call);
     note_visit();
     placement::note_arrivals();
 }

@@ -6,16 +6,27 @@
 
 use alloc::sync::Arc;
 use core::cell::Cell;
+use core::sync::atomic::{AtomicU64, Ordering};
 
-use base::Instant;
+use base::{CpuId, Instant};
 use mach::cpu::PerCpu;
 
 use super::entity::State;
+use super::sample::{self, Mode};
 use super::{idle, placement, timer};
 use crate::profile;
 use crate::task::{self, Thread, current};
 
 static PREVIOUS: PerCpu<Cell<Option<Arc<Thread>>>> = PerCpu::new(|| Cell::new(None));
+/// Switches of each CPU.
+static SWITCHES: PerCpu<AtomicU64> = PerCpu::new(AtomicU64::default);
+
+/// Context switches of all CPUs.
+pub fn switch_count() -> u64 {
+    let cpus = (0..mach::cpu::count() as u32).map(CpuId);
+    cpus.map(|cpu| SWITCHES.of(cpu).load(Ordering::Relaxed))
+        .sum()
+}
 
 /// Blocks the current thread until [`super::wake`] or `deadline`; false at the deadline.
 ///
@@ -38,16 +49,22 @@ fn park(deadline: Instant) -> bool {
             return leave_to(next, deadline);
         }
         if me.sched.is_awakened() {
-            me.sched.set_state(State::Running);
+            go_on(&me);
             return true;
         }
         if deadline != Instant::NEVER && mach::time::now() >= deadline {
-            me.sched.set_state(State::Running);
+            go_on(&me);
             return false;
         }
         idle::wait_in_place(cpu, deadline);
         me.look_at_flags();
     }
+}
+
+/// The wait in place is over.
+fn go_on(me: &Thread) {
+    me.sched.set_state(State::Running);
+    timer::arm_sample();
 }
 
 fn leave_to(next: Arc<Thread>, deadline: Instant) -> bool {
@@ -101,11 +118,14 @@ fn switch_to(next: Arc<Thread>, voluntary: bool) {
         return;
     }
     let now = mach::time::now();
+    sample::take(now, Mode::System);
     me.sched.end_slice(now);
     me.sched.count_switch(voluntary);
+    SWITCHES.get().fetch_add(1, Ordering::Relaxed);
     next.sched.begin_slice(now, mach::cpu::id());
     next.activate_space();
     timer::arm_slice();
+    timer::arm_sample();
     PREVIOUS.get().set(Some(task::set_current(next)));
     // No counted reference stays on this stack: a dead thread never comes back to drop it.
     mach::task::Context::switch(&me.context, &current().context);

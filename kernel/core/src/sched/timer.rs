@@ -15,7 +15,7 @@ use mach::cpu::MAX_CPUS;
 use mach::sync::Spin;
 
 use super::softirq::{Softirq, Work, raise, register_softirq};
-use super::{placement, wake};
+use super::{placement, sample, wake};
 use crate::task::{Flags, Thread, current};
 
 /// How long a thread runs while others wait.
@@ -122,15 +122,24 @@ fn run_expired() {
     arm_slice();
 }
 
-/// Arms the hardware for a running thread: the first timer, and the end of the slice
-/// where others wait.
+/// Arms the hardware for a running thread: the first timer, the next sample, and the end of
+/// the slice where others wait. A thread that waits in place is not sampled.
 pub(super) fn arm_slice() {
     let cpu = mach::cpu::id();
     let mut deadline = first_deadline(cpu);
+    if current().sched.works() {
+        deadline = deadline.min(sample::next());
+    }
     if placement::has_ready(cpu) {
         deadline = deadline.min(mach::time::now() + SLICE);
     }
     mach::time::set_deadline(deadline);
+}
+
+/// Arms the hardware for the next sample: a thread begins to work, or its wait in place is
+/// over.
+pub(super) fn arm_sample() {
+    mach::time::set_deadline(sample::next());
 }
 
 /// Arms the hardware for a halt that ends at `deadline` at the latest.

@@ -1,6 +1,7 @@
 //! What comes with a signal: who sent it, and why.
 
 use super::Signal;
+use crate::task::CpuTime;
 
 /// Codes of signals that programs and the kernel send (Linux' `si_code`).
 pub mod code {
@@ -101,8 +102,8 @@ pub enum Origin {
         uid: u32,
         /// Exit status or signal number.
         status: u32,
-        /// CPU time it used, in nanoseconds.
-        used_ns: u64,
+        /// CPU time it used.
+        used: CpuTime,
     },
     /// The thread's own instruction.
     Fault {

@@ -15,11 +15,14 @@ pub const ID_MAX: u32 = 32_768;
 struct Ids {
     used: BTreeSet<u32>,
     last: u32,
+    /// How many were ever given out.
+    given: u64,
 }
 
 static IDS: Spin<Ids> = Spin::new(Ids {
     used: BTreeSet::new(),
     last: 0,
+    given: 0,
 });
 
 /// The next free number after the last one given, so that numbers are not reused soon;
@@ -32,7 +35,13 @@ pub fn allocate_id() -> Option<u32> {
         .find(|id| !ids.used.contains(id))?;
     ids.used.insert(id);
     ids.last = id;
+    ids.given += 1;
     Some(id)
+}
+
+/// Processes and threads that were ever started.
+pub fn allocated_ids() -> u64 {
+    IDS.lock().given
 }
 
 /// Gives a number back once nothing answers to it any more.

@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
+use accounting::{CpuTime, Sampled, Split};
 use base::Instant;
 use mach::sync::Spin;
 
@@ -67,14 +68,32 @@ pub struct Process {
     /// When the profiler has last heard of its mappings.
     pub mappings_told: Told,
     pub(super) threads: Spin<Vec<Arc<Thread>>>,
-    pub(super) dead_threads: Spin<Usage>,
+    dead_threads: Spin<Dead>,
     pub(super) dead_children: Spin<Usage>,
     pub(super) thread_left: WaitQueue,
     pub(super) vfork: Spin<Option<Arc<Latch>>>,
     has_ended: AtomicBool,
     leader_status: Spin<Option<ExitStatus>>,
     memory: Spin<Usage>,
+    cpu_split: Spin<Split>,
     end: Spin<Option<End>>,
+}
+
+/// What its dead threads have used: the CPU time is divided with that of the others.
+#[derive(Clone, Copy, Default)]
+struct Dead {
+    cpu: Sampled,
+    switches_voluntary: u64,
+    switches_forced: u64,
+}
+
+impl Dead {
+    fn add(&mut self, thread: &Thread) {
+        let (voluntary, forced) = thread.sched.switches();
+        self.cpu += thread.sched.sampled(mach::time::now());
+        self.switches_voluntary += voluntary;
+        self.switches_forced += forced;
+    }
 }
 
 /// How a process ends.
@@ -120,6 +139,7 @@ impl Process {
             vfork: Spin::new(None),
             leader_status: Spin::new(None),
             memory: Spin::default(),
+            cpu_split: Spin::default(),
             end: Spin::new(None),
         })
     }
@@ -158,7 +178,7 @@ impl Process {
     pub(super) fn remove_thread(&self, thread: &Thread) -> bool {
         let (gone, last) = {
             let mut threads = self.threads.lock();
-            *self.dead_threads.lock() += Usage::of_thread(thread);
+            self.dead_threads.lock().add(thread);
             let index = threads
                 .iter()
                 .position(|other| core::ptr::eq(&**other, thread));
@@ -258,12 +278,12 @@ impl Process {
 
     /// What its threads have used, dead ones included.
     pub fn usage(&self) -> Usage {
-        let mut sum = *self.dead_threads.lock();
-        for thread in self.threads.lock().iter() {
-            sum += Usage::of_thread(thread);
-        }
-        sum += self.memory_usage();
-        sum
+        let all = self.sum_of_threads();
+        let mut usage = self.memory_usage();
+        usage.cpu = self.divide(all.cpu);
+        usage.switches_voluntary = all.switches_voluntary;
+        usage.switches_forced = all.switches_forced;
+        usage
     }
 
     /// What its children have used that it has waited for.
@@ -273,13 +293,24 @@ impl Process {
 
     /// CPU time of all its threads, in nanoseconds.
     pub fn cpu_ns(&self) -> u64 {
-        let dead = self.dead_threads.lock().cpu_ns;
-        dead + self
-            .threads
-            .lock()
-            .iter()
-            .map(|thread| thread.cpu_ns())
-            .sum::<u64>()
+        self.sum_of_threads().cpu.run_ns
+    }
+
+    /// The same by who used it.
+    pub fn cpu_time(&self) -> CpuTime {
+        self.divide(self.sum_of_threads().cpu)
+    }
+
+    fn divide(&self, measured: Sampled) -> CpuTime {
+        self.cpu_split.lock().divide(measured)
+    }
+
+    /// Of the dead and the living, with nobody between them.
+    fn sum_of_threads(&self) -> Dead {
+        let threads = self.threads.lock();
+        let mut sum = *self.dead_threads.lock();
+        threads.iter().for_each(|thread| sum.add(thread));
+        sum
     }
 
     /// The parent that waits in vfork(2) goes on.

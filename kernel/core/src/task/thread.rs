@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+use accounting::{CpuTime, Split};
 use base::Instant;
 use bitflags::bitflags;
 use mach::sync::Spin;
@@ -104,6 +105,7 @@ pub struct Thread {
     pub name: Spin<Name>,
     /// When it was created.
     pub started: Instant,
+    cpu_split: Spin<Split>,
     rseq: Spin<Rseq>,
     has_rseq: AtomicBool,
     /// The word to clear and wake at its end (CLONE_CHILD_CLEARTID); 0 for none.
@@ -134,6 +136,7 @@ impl Thread {
             futex: futex::Waiter::default(),
             name: Spin::new(seed.name),
             started: mach::time::now(),
+            cpu_split: Spin::default(),
             rseq: Spin::default(),
             has_rseq: AtomicBool::new(false),
             clear_tid: AtomicU64::new(0),
@@ -223,6 +226,12 @@ impl Thread {
     /// CPU time it has used up to now, in nanoseconds.
     pub fn cpu_ns(&self) -> u64 {
         self.sched.cpu_ns(mach::time::now())
+    }
+
+    /// The same by who used it.
+    pub fn cpu_time(&self) -> CpuTime {
+        let measured = self.sched.sampled(mach::time::now());
+        self.cpu_split.lock().divide(measured)
     }
 
     /// The deadline of a call with a relative time limit: `fresh`, unless the kernel

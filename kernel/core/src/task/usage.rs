@@ -2,16 +2,15 @@
 
 use core::ops::AddAssign;
 
+use accounting::CpuTime;
+
 use super::Thread;
 
 /// Sums for getrusage(2), times(2) and wait4(2).
-///
-/// CPU time is measured exactly, at each switch, but not split into program and kernel:
-/// all of it counts as the program's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Usage {
-    /// CPU time in nanoseconds.
-    pub cpu_ns: u64,
+    /// CPU time: exact in sum, its parts by samples.
+    pub cpu: CpuTime,
     /// Switches because the thread waited.
     pub switches_voluntary: u64,
     /// Switches because others had to run.
@@ -29,7 +28,7 @@ impl Usage {
     pub fn of_thread(thread: &Thread) -> Self {
         let (switches_voluntary, switches_forced) = thread.sched.switches();
         Self {
-            cpu_ns: thread.cpu_ns(),
+            cpu: thread.cpu_time(),
             switches_voluntary,
             switches_forced,
             ..Self::default()
@@ -39,7 +38,7 @@ impl Usage {
 
 impl AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
-        self.cpu_ns += other.cpu_ns;
+        self.cpu += other.cpu;
         self.switches_voluntary += other.switches_voluntary;
         self.switches_forced += other.switches_forced;
         self.minor_faults += other.minor_faults;

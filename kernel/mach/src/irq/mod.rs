@@ -8,7 +8,7 @@ mod pins;
 mod vector;
 
 pub use pins::{Polarity, Trigger, mask, route, unmask};
-pub use vector::{Vector, allocate};
+pub use vector::{Vector, allocate, count};
 
 pub(crate) use pins::{init as init_pins, route_nmi};
 pub(crate) use vector::{dispatch, init as init_vectors};

@@ -1,7 +1,10 @@
 //! The table from vectors to handlers.
 
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use base::CpuId;
+
+use crate::cpu::PerCpu;
 use crate::sync::Once;
 
 /// Vectors below belong to the processor's exceptions.
@@ -35,6 +38,8 @@ struct Handler {
 }
 
 static HANDLERS: [Once<Handler>; SLOTS] = [const { Once::new() }; SLOTS];
+/// Interrupts that each CPU has taken.
+static TAKEN: PerCpu<AtomicU64> = PerCpu::new(AtomicU64::default);
 static NEXT: AtomicUsize = AtomicUsize::new(FIRST as usize);
 
 /// Takes a free vector and binds it to `handler(arg)`; `None` when all are taken.
@@ -59,12 +64,19 @@ pub(crate) fn init() {
     bind(Vector::SERVICE, crate::cpu::service_interrupt, 0);
 }
 
+/// Interrupts that all CPUs have taken.
+pub fn count() -> u64 {
+    let cpus = (0..crate::cpu::count() as u32).map(CpuId);
+    cpus.map(|cpu| TAKEN.of(cpu).load(Ordering::Relaxed)).sum()
+}
+
 /// Runs the handler of vector `number` and acknowledges the interrupt.
 #[inline]
 pub(crate) fn dispatch(number: u8) {
     if number == arch::apic::SPURIOUS_VECTOR {
         return;
     }
+    TAKEN.get().fetch_add(1, Ordering::Relaxed);
     if let Some(handler) = HANDLERS
         .get(usize::from(number - FIRST))
         .and_then(Once::get)

@@ -89,9 +89,11 @@ pub fn stat(subject: &Subject, text: &mut String) -> Result {
     write!(text, "{} {} ", own.major_faults, children.major_faults)?;
     write!(
         text,
-        "{} 0 {} 0 ",
-        own.cpu_ns / NANOS_PER_TICK,
-        children.cpu_ns / NANOS_PER_TICK
+        "{} {} {} {} ",
+        own.cpu.user_ns / NANOS_PER_TICK,
+        own.cpu.system_ns / NANOS_PER_TICK,
+        children.cpu.user_ns / NANOS_PER_TICK,
+        children.cpu.system_ns / NANOS_PER_TICK
     )?;
     let nice = subject
         .thread

@@ -245,7 +245,7 @@ fn child_info(child: &Process, signal: Signal, change: Change) -> Info {
         pid: child.id(),
         uid: 0,
         status,
-        used_ns: child.cpu_ns(),
+        used: child.cpu_time(),
     };
     Info {
         signal,

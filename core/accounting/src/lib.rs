@@ -1,0 +1,12 @@
+//! Sums that must come out even.
+//!
+//! What a program is told that it used must be what it used: parts add up to the whole,
+//! and no figure ever goes back. The kernel measures; what follows from the measurements
+//! is arithmetic, and is here, where it runs and is tested anywhere.
+//! Not here: clocks, threads, memory.
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod cpu_time;
+
+pub use cpu_time::{CpuTime, Sampled, Split};
