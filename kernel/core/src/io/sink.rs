@@ -1,0 +1,139 @@
+//! Where bytes of a read go.
+
+use alloc::vec::Vec;
+
+use base::VirtAddr;
+
+use super::ranges::{UserRange, UserRanges};
+use crate::error::Result;
+use crate::mm::{Access, Page};
+use crate::user::{self, Fault};
+
+enum Place<'a> {
+    User(UserRanges),
+    Kernel(&'a mut [u8]),
+}
+
+/// Takes the bytes that a read produces.
+pub struct Sink<'a> {
+    place: Place<'a>,
+    done: usize,
+    fault: Option<Fault>,
+}
+
+impl<'a> Sink<'a> {
+    /// Into one range of the program's memory.
+    pub fn user(start: VirtAddr, len: usize) -> Self {
+        Self::at(Place::User(UserRanges::one(start, len)))
+    }
+
+    /// Into several ranges, one after the other.
+    pub fn user_vec(ranges: Vec<UserRange>) -> Self {
+        Self::at(Place::User(UserRanges::Many(ranges, 0)))
+    }
+
+    /// Into a buffer of the kernel's.
+    pub fn kernel(buffer: &'a mut [u8]) -> Self {
+        Self::at(Place::Kernel(buffer))
+    }
+
+    fn at(place: Place<'a>) -> Self {
+        Self {
+            place,
+            done: 0,
+            fault: None,
+        }
+    }
+
+    /// Bytes that still fit.
+    pub fn remaining(&self) -> usize {
+        match &self.place {
+            Place::User(ranges) => ranges.remaining(),
+            Place::Kernel(buffer) => buffer.len(),
+        }
+    }
+
+    /// Bytes taken so far.
+    pub fn done(&self) -> usize {
+        self.done
+    }
+
+    /// Takes as much of `bytes` as fits; returns how much. May block.
+    pub fn put(&mut self, bytes: &[u8]) -> Result<usize> {
+        let total = bytes.len().min(self.remaining());
+        let mut taken = self.try_put(&bytes[..total]);
+        while taken < total {
+            self.resolve()?;
+            taken += self.try_put(&bytes[taken..total]);
+        }
+        Ok(total)
+    }
+
+    /// Takes as much of `bytes` as fits, up to a page that is not there; never blocks.
+    pub fn try_put(&mut self, bytes: &[u8]) -> usize {
+        let taken = match &mut self.place {
+            Place::Kernel(buffer) => {
+                let space = cut(buffer, bytes.len());
+                space.copy_from_slice(&bytes[..space.len()]);
+                space.len()
+            }
+            Place::User(ranges) => {
+                let (taken, fault) = ranges.pass(bytes.len(), |done, to| {
+                    user::try_copy_out(&bytes[done..done + to.len], to.start)
+                });
+                if fault.is_some() {
+                    self.fault = fault;
+                }
+                taken
+            }
+        };
+        self.done += taken;
+        taken
+    }
+
+    /// Takes `len` bytes of `page` from `offset` on, as far as they fit, without a
+    /// buffer between; returns how much. May block.
+    pub fn put_page(&mut self, page: &Page, offset: usize, len: usize) -> Result<usize> {
+        let total = len.min(self.remaining());
+        let ranges = match &mut self.place {
+            Place::Kernel(buffer) => {
+                page.read(offset, cut(buffer, total));
+                self.done += total;
+                return Ok(total);
+            }
+            Place::User(ranges) => ranges,
+        };
+        let mut put = 0;
+        loop {
+            let (more, fault) = ranges.pass(total - put, |done, to| {
+                page.copy_to_user(offset + put + done, to.len, to.start)
+            });
+            put += more;
+            self.done += more;
+            match fault {
+                Some(fault) => user::resolve(fault.addr, Access::Write)?,
+                None => return Ok(total),
+            }
+        }
+    }
+
+    /// Whether `try_put` stopped at a page that is not there.
+    pub fn is_faulted(&self) -> bool {
+        self.fault.is_some()
+    }
+
+    /// Brings in the page at which `try_put` stopped, if it did. May block.
+    pub fn resolve(&mut self) -> Result<()> {
+        self.fault
+            .take()
+            .map_or(Ok(()), |fault| user::resolve(fault.addr, Access::Write))
+    }
+}
+
+/// Takes the first bytes off `buffer`, at most `limit` of them.
+fn cut<'a>(buffer: &mut &'a mut [u8], limit: usize) -> &'a mut [u8] {
+    let count = limit.min(buffer.len());
+    let (first, rest) = core::mem::take(buffer).split_at_mut(count);
+    *buffer = rest;
+    first
+}
