@@ -14,7 +14,7 @@
 
 #include "check.h"
 
-enum { PAGE = 4096, MANY = 512 };
+enum { PAGE = 4096, MANY = 512, ROUNDS = 20 };
 
 // The counter `name` of /proc/vmstat, or -1.
 static long counter(const char *name) {
@@ -166,22 +166,31 @@ static void a_fork_interrupts_a_running_thread_once_for_all_pages(void) {
     CHECK(cpus() == 1 ? sent == 0 : sent >= 1 && sent < MANY / 32);
 }
 
-static void an_idle_cpu_is_not_interrupted(void) {
-    pin(0);
-    CHECK(pipe(wait_pipe) == 0);
-    pthread_t other = start(sleep_in_read);
-    long before = interrupts(), spared = counter("nr_tlb_ipi_avoided_idle");
-    for (int round = 0; round < 20; round++) {
+// What many unmappings count: the interrupts, and those that were spared for the reason of the
+// counter `reason`.
+struct counted {
+    long sent, spared;
+};
+
+static struct counted unmap_often(const char *reason) {
+    struct counted before = {interrupts(), counter(reason)};
+    for (int round = 0; round < ROUNDS; round++) {
         char *memory = map(MANY);
         touch(memory, MANY);
         CHECK(munmap(memory, MANY * PAGE) == 0);
     }
-    long sent = interrupts() - before;
-    spared = counter("nr_tlb_ipi_avoided_idle") - spared;
+    return (struct counted){interrupts() - before.sent, counter(reason) - before.spared};
+}
+
+static void an_idle_cpu_is_not_interrupted(void) {
+    pin(0);
+    CHECK(pipe(wait_pipe) == 0);
+    pthread_t other = start(sleep_in_read);
+    struct counted counted = unmap_often("nr_tlb_ipi_avoided_idle");
     CHECK(write(wait_pipe[1], "x", 1) == 1);
     stop(other);
-    CHECK(sent == 0);
-    CHECK(cpus() == 1 || spared >= 20);
+    CHECK(counted.sent == 0);
+    CHECK(cpus() == 1 || counted.spared >= ROUNDS);
 }
 
 static void a_cpu_in_another_space_is_not_interrupted(void) {
@@ -199,20 +208,13 @@ static void a_cpu_in_another_space_is_not_interrupted(void) {
     char byte;
     CHECK(read(ready[0], &byte, 1) == 1);
     usleep(20000);
-    long before = interrupts(), spared = counter("nr_tlb_ipi_avoided_other_space");
-    for (int round = 0; round < 20; round++) {
-        char *memory = map(MANY);
-        touch(memory, MANY);
-        CHECK(munmap(memory, MANY * PAGE) == 0);
-    }
-    long sent = interrupts() - before;
-    spared = counter("nr_tlb_ipi_avoided_other_space") - spared;
+    struct counted counted = unmap_often("nr_tlb_ipi_avoided_other_space");
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
     CHECK(write(wait_pipe[1], "x", 1) == 1);
     stop(other);
-    CHECK(sent == 0);
-    CHECK(cpus() == 1 || spared >= 20);
+    CHECK(counted.sent == 0);
+    CHECK(cpus() == 1 || counted.spared >= ROUNDS);
 }
 
 // Two CPUs take pages from each other, by turns running, sleeping and in other spaces. A page
