@@ -1,6 +1,5 @@
 //! A program's hold on one socket of the stack: what TCP and UDP sockets share.
 
-use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -9,9 +8,9 @@ use inet::{Endpoint, Options, SocketId, Transport};
 
 use super::shard::{self, Link, with_stack};
 use crate::error::{Error, Result};
-use crate::fs::{FileType, Metadata};
+use crate::fs::Metadata;
 use crate::poll::{Events, Pollee};
-use crate::socket::{Blocking, CommonOptions, Family, Held, Shutdown};
+use crate::socket::{self, Blocking, CommonOptions, Family, Held, Shutdown, wait_on};
 use crate::sync::Wait;
 
 /// A socket of the stack; dropping it closes it.
@@ -28,16 +27,12 @@ pub(super) struct Handle {
 impl Handle {
     /// What stat(2) says of the socket; its number is also in /proc/net.
     pub(super) fn metadata(&self) -> Metadata {
-        let number = self.number();
-        Metadata {
-            number,
-            ..Metadata::anonymous(FileType::Socket)
-        }
+        socket::metadata(self.number())
     }
 
     /// Its name in /proc/PID/fd.
     pub(super) fn label(&self) -> String {
-        format!("socket:[{}]", self.number())
+        socket::label(self.number())
     }
 
     fn number(&self) -> u64 {
@@ -83,22 +78,9 @@ impl Handle {
 
     /// Waits by the rules of `how` until one of `events` or an error is there.
     pub(super) fn wait(&self, events: Events, how: Option<Wait>) -> Result<()> {
-        let Some(how) = how else {
-            return Err(Error::WouldBlock);
-        };
         let wanted = events | Events::ALWAYS;
-        let waited = self
-            .pollee
-            .queue
-            .wait(how, || self.poll().intersects(wanted).then_some(()));
-        // A socket's own limit ends as if the call did not block (socket(7)).
-        waited.map_err(|error| {
-            if error == Error::TimedOut {
-                Error::WouldBlock
-            } else {
-                error
-            }
-        })
+        let ready = || self.poll().intersects(wanted).then_some(());
+        wait_on(&self.pollee.queue, how, ready)
     }
 
     pub(super) fn receive_wait(&self, blocking: Blocking) -> Option<Wait> {

@@ -25,21 +25,19 @@ const PROTOCOL_TCP: u8 = 6;
 /// Linux' net.core.somaxconn.
 const BACKLOG_MAX: u32 = 4096;
 
-fn blocking_of(open: &OpenFile) -> Blocking {
-    if open.is_nonblocking() {
-        Blocking::Never
-    } else {
-        Blocking::MayWait
-    }
-}
-
 impl File for TcpSocket {
     fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {
-        self.take(to, self.handle.receive_wait(blocking_of(open)))
+        self.take(
+            to,
+            self.handle.receive_wait(MessageFlags::of(open).blocking()),
+        )
     }
 
     fn write(&self, open: &OpenFile, from: &mut Source<'_>) -> Result<usize> {
-        let sent = self.put(from, self.handle.send_wait(blocking_of(open)));
+        let sent = self.put(
+            from,
+            self.handle.send_wait(MessageFlags::of(open).blocking()),
+        );
         sigpipe(sent, MessageFlags::empty())
     }
 

@@ -21,23 +21,22 @@ use crate::socket::{
 /// IANA's number of UDP.
 const PROTOCOL_UDP: u8 = 17;
 
-fn blocking_of(open: &OpenFile) -> Blocking {
-    if open.is_nonblocking() {
-        Blocking::Never
-    } else {
-        Blocking::MayWait
-    }
-}
-
 impl File for UdpSocket {
     fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {
         Ok(self
-            .take(to, self.handle.receive_wait(blocking_of(open)))?
+            .take(
+                to,
+                self.handle.receive_wait(MessageFlags::of(open).blocking()),
+            )?
             .copied)
     }
 
     fn write(&self, open: &OpenFile, from: &mut Source<'_>) -> Result<usize> {
-        self.put(None, from, self.handle.send_wait(blocking_of(open)))
+        self.put(
+            None,
+            from,
+            self.handle.send_wait(MessageFlags::of(open).blocking()),
+        )
     }
 
     fn poll(&self) -> Events {

@@ -1,4 +1,4 @@
-//! Options that mean the same in every family.
+//! Options that mean the same in every family, and the waiting that some of them bound.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use core::time::Duration;
@@ -7,7 +7,7 @@ use base::Instant;
 
 use super::{Blocking, OptionName, OptionValue};
 use crate::error::{Error, Restart, Result};
-use crate::sync::Wait;
+use crate::sync::{Wait, WaitQueue};
 
 /// Linux' net.core.rmem_default and wmem_default, in bytes.
 const BUFFER_DEFAULT: u32 = 212_992;
@@ -142,6 +142,21 @@ impl CommonOptions {
 
 fn number(place: &AtomicU32) -> OptionValue {
     OptionValue::Number(i32::try_from(place.load(Ordering::Relaxed)).unwrap_or(i32::MAX))
+}
+
+/// Waits in a socket's call until `ready` yields a value; `how` is one of [`CommonOptions`]'.
+///
+/// Errors: `WouldBlock` if the call may not wait, or at the socket's own limit (socket(7)).
+pub fn wait_on<T>(
+    queue: &WaitQueue,
+    how: Option<Wait>,
+    ready: impl FnMut() -> Option<T>,
+) -> Result<T> {
+    let waited = queue.wait(how.ok_or(Error::WouldBlock)?, ready);
+    waited.map_err(|error| match error {
+        Error::TimedOut => Error::WouldBlock,
+        error => error,
+    })
 }
 
 /// With a time limit a call is not restarted after a signal (signal(7)).

@@ -12,17 +12,20 @@ mod message;
 mod option;
 
 pub use address::{SocketAddress, UnixAddress};
-pub use common::CommonOptions;
+pub use common::{CommonOptions, wait_on};
 pub use held::Held;
 pub use message::{
     Control, Message, MessageFlags, PacketInfo, PeerCredentials, Received, ReceivedFlags,
 };
 pub use option::{OptionName, OptionValue, TcpInfo};
 
+use alloc::format;
+use alloc::string::String;
 use alloc::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::file::File;
+use crate::fs::{FileType, Metadata};
 use crate::io::Sink;
 
 /// An address family that we speak.
@@ -70,6 +73,19 @@ impl Shutdown {
     pub const fn ends_writing(self) -> bool {
         matches!(self, Self::Write | Self::Both)
     }
+}
+
+/// What stat(2) says of the socket with this number.
+pub fn metadata(number: u64) -> Metadata {
+    Metadata {
+        number,
+        ..Metadata::anonymous(FileType::Socket)
+    }
+}
+
+/// Its name in /proc/PID/fd.
+pub fn label(number: u64) -> String {
+    format!("socket:[{number}]")
 }
 
 /// Whether a call may wait.

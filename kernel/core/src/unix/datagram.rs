@@ -4,7 +4,6 @@
 //! that is full. A connected sender's readiness for writing depends on the receiver, which
 //! therefore knows the senders that are connected to it.
 
-use alloc::format;
 use alloc::string::String;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
@@ -15,18 +14,17 @@ use mach::sync::Spin;
 
 use super::inbox::{Envelope, Inbox, Taking};
 use super::names::{self, Node};
-use super::rights::Rights;
-use super::stream::limit_is_would_block;
-use super::{caller, unix_name};
+use super::{broken, caller, unix_name};
 use crate::error::{Error, Result};
 use crate::file::{File, OpenFile};
-use crate::fs::{FileType, Metadata};
+use crate::fs::Metadata;
 use crate::io::{Sink, Source};
-use crate::ipc::{broken_pipe, next_number};
+use crate::ipc::next_number;
 use crate::poll::{Events, Pollee};
 use crate::socket::{
-    Blocking, CommonOptions, Control, Family, Held, Message, MessageFlags, OptionName, OptionValue,
-    PeerCredentials, Received, Shutdown, Socket, SocketAddress, SocketType, UnixAddress,
+    self, Blocking, CommonOptions, Control, Family, Held, Message, MessageFlags, OptionName,
+    OptionValue, PeerCredentials, Received, Shutdown, Socket, SocketAddress, SocketType,
+    UnixAddress, wait_on,
 };
 use crate::user;
 
@@ -117,16 +115,10 @@ impl DatagramSocket {
     }
 
     fn envelope(&self, target: &Self, control: Control) -> Result<Envelope> {
-        let rights = match control.files.is_empty() {
-            true => None,
-            false => Some(Rights::new(control.files)?),
-        };
         let is_wanted = target.options.is_set(OptionName::PassCredentials);
-        Ok(Envelope {
-            from: Some(self.name.lock().clone()),
-            credentials: control.credentials.or_else(|| is_wanted.then(caller)),
-            rights,
-        })
+        let mut envelope = Envelope::new(control, is_wanted)?;
+        envelope.from = Some(self.name.lock().clone());
+        Ok(envelope)
     }
 
     fn deliver(
@@ -154,20 +146,12 @@ impl DatagramSocket {
                     }
                 }
             }
-            let how = self
-                .options
-                .send_wait(flags.blocking())
-                .ok_or(Error::WouldBlock)?;
-            let changed = || {
+            let how = self.options.send_wait(flags.blocking());
+            wait_on(&target.pollee.queue, how, || {
                 let is_over = target.is_receiving_over.load(Ordering::SeqCst)
                     || target.is_closed.load(Ordering::SeqCst);
                 (is_over || target.has_room_for(size)).then_some(())
-            };
-            target
-                .pollee
-                .queue
-                .wait(how, changed)
-                .map_err(limit_is_would_block)?;
+            })?;
         }
     }
 
@@ -235,15 +219,11 @@ impl File for DatagramSocket {
     }
 
     fn metadata(&self) -> Result<Metadata> {
-        let number = self.number;
-        Ok(Metadata {
-            number,
-            ..Metadata::anonymous(FileType::Socket)
-        })
+        Ok(socket::metadata(self.number))
     }
 
     fn label(&self) -> String {
-        format!("socket:[{}]", self.number)
+        socket::label(self.number)
     }
 
     fn as_socket(&self) -> Option<&dyn Socket> {
@@ -296,12 +276,7 @@ impl Socket for DatagramSocket {
             return Err(Error::Unsupported);
         }
         if self.is_sending_over.load(Ordering::SeqCst) {
-            let quiet = flags.contains(MessageFlags::NOSIGNAL);
-            return Err(if quiet {
-                Error::BrokenPipe
-            } else {
-                broken_pipe()
-            });
+            return Err(broken(flags));
         }
         if message.from.remaining() > Inbox::capacity() {
             return Err(Error::MessageTooLong);
@@ -318,14 +293,10 @@ impl Socket for DatagramSocket {
         if flags.contains(MessageFlags::OOB) {
             return Err(Error::Unsupported);
         }
-        let how = if flags.contains(MessageFlags::PEEK) {
-            Taking::Peek
-        } else {
-            Taking::Remove
-        };
+        let taking = Taking::of(flags);
         loop {
             let is_over = self.is_receiving_over.load(Ordering::SeqCst);
-            if let Some(mut received) = self.inbox.take_message(to, how)? {
+            if let Some(mut received) = self.inbox.take_message(to, taking)? {
                 self.tell_senders();
                 if !self.options.is_set(OptionName::PassCredentials) {
                     received.control.credentials = None;
@@ -335,18 +306,11 @@ impl Socket for DatagramSocket {
             if is_over {
                 return Ok(Received::stream(0));
             }
-            let how = self
-                .options
-                .receive_wait(flags.blocking())
-                .ok_or(Error::WouldBlock)?;
-            let changed = || {
+            let how = self.options.receive_wait(flags.blocking());
+            wait_on(&self.pollee.queue, how, || {
                 let is_over = self.is_receiving_over.load(Ordering::SeqCst);
                 (is_over || self.inbox.messages() != 0).then_some(())
-            };
-            self.pollee
-                .queue
-                .wait(how, changed)
-                .map_err(limit_is_would_block)?;
+            })?;
         }
     }
 

@@ -9,12 +9,13 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use base::PAGE_BYTES;
 
+use super::caller;
 use super::rights::Rights;
 use crate::error::{Error, Result};
 use crate::io::{Sink, Source};
 use crate::ipc::ring::ByteRing;
 use crate::socket::{
-    Control, PeerCredentials, Received, ReceivedFlags, SocketAddress, UnixAddress,
+    Control, MessageFlags, PeerCredentials, Received, ReceivedFlags, SocketAddress, UnixAddress,
 };
 use crate::sync::Mutex;
 
@@ -45,6 +46,16 @@ struct Letter {
 pub(super) enum Taking {
     Remove,
     Peek,
+}
+
+impl Taking {
+    /// What a receiver with these flags wants.
+    pub(super) fn of(flags: MessageFlags) -> Self {
+        match flags.contains(MessageFlags::PEEK) {
+            true => Self::Peek,
+            false => Self::Remove,
+        }
+    }
 }
 
 struct Contents {
@@ -291,6 +302,19 @@ impl Contents {
 }
 
 impl Envelope {
+    /// Without a name: what `control` gives, and who calls if the receiver wants to know.
+    pub(super) fn new(control: Control, is_wanted: bool) -> Result<Self> {
+        let rights = match control.files.is_empty() {
+            true => None,
+            false => Some(Rights::new(control.files)?),
+        };
+        Ok(Self {
+            from: None,
+            credentials: control.credentials.or_else(|| is_wanted.then(caller)),
+            rights,
+        })
+    }
+
     fn open(self) -> Control {
         let files = self.rights.map(Rights::open).unwrap_or_default();
         Control {

@@ -8,10 +8,10 @@ use alloc::sync::Arc;
 
 use mach::sync::Spin;
 
-use super::stream::{StreamSocket, limit_is_would_block};
+use super::stream::StreamSocket;
 use crate::error::{Error, Result};
 use crate::poll::Events;
-use crate::socket::{Blocking, PeerCredentials};
+use crate::socket::{Blocking, PeerCredentials, wait_on};
 
 /// Longest queue that a program may ask for (net.core.somaxconn).
 const BACKLOG_MAX: u32 = 4096;
@@ -66,16 +66,9 @@ impl Listener {
         blocking: Blocking,
     ) -> Result<()> {
         while !self.reserve()? {
-            let how = client
-                .options
-                .send_wait(blocking)
-                .ok_or(Error::WouldBlock)?;
+            let how = client.options.send_wait(blocking);
             let has_place = || (!self.is_full()).then_some(());
-            socket
-                .pollee
-                .queue
-                .wait(how, has_place)
-                .map_err(limit_is_would_block)?;
+            wait_on(&socket.pollee.queue, how, has_place)?;
         }
         let server = match client.is_connected() {
             true => Err(Error::IsConnected),
@@ -126,15 +119,8 @@ impl Listener {
         if let Some(first) = self.pop(socket) {
             return Ok(first);
         }
-        let how = socket
-            .options
-            .receive_wait(blocking)
-            .ok_or(Error::WouldBlock)?;
-        socket
-            .pollee
-            .queue
-            .wait(how, || self.pop(socket))
-            .map_err(limit_is_would_block)
+        let how = socket.options.receive_wait(blocking);
+        wait_on(&socket.pollee.queue, how, || self.pop(socket))
     }
 
     fn pop(&self, socket: &StreamSocket) -> Option<Arc<StreamSocket>> {

@@ -25,7 +25,10 @@ pub use stream::StreamSocket;
 use alloc::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::socket::{PeerCredentials, Socket, SocketAddress, SocketType, UnixAddress};
+use crate::ipc::broken_pipe;
+use crate::socket::{
+    MessageFlags, PeerCredentials, Socket, SocketAddress, SocketType, UnixAddress,
+};
 use crate::task::current;
 
 /// Bytes that could be received, stored as a C `int`.
@@ -62,6 +65,14 @@ fn unix_name(address: &SocketAddress) -> Result<&UnixAddress> {
     match address {
         SocketAddress::Unix(name) => Ok(name),
         _ => Err(Error::Invalid),
+    }
+}
+
+/// What a send meets on a broken connection; SIGPIPE is raised unless `flags` forbid it.
+fn broken(flags: MessageFlags) -> Error {
+    match flags.contains(MessageFlags::NOSIGNAL) {
+        true => Error::BrokenPipe,
+        false => broken_pipe(),
     }
 }
 

@@ -1,6 +1,5 @@
 //! Unix sockets with connections: stream and seqpacket.
 
-use alloc::format;
 use alloc::string::String;
 use alloc::sync::{Arc, Weak};
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -12,18 +11,17 @@ use super::connection::{Link, Side};
 use super::inbox::{Envelope, Inbox, Taking};
 use super::listen::Listener;
 use super::names::{self, Node};
-use super::rights::Rights;
-use super::{caller, unix_name};
+use super::{broken, caller, unix_name};
 use crate::error::{Error, Result};
 use crate::file::{File, OpenFile};
-use crate::fs::{FileType, Metadata};
+use crate::fs::Metadata;
 use crate::io::{Sink, Source};
-use crate::ipc::{broken_pipe, next_number};
+use crate::ipc::next_number;
 use crate::poll::{Events, Pollee};
 use crate::socket::{
-    Blocking, CommonOptions, Control, Family, Held, Message, MessageFlags, OptionName, OptionValue,
-    PeerCredentials, Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketType,
-    UnixAddress,
+    self, Blocking, CommonOptions, Control, Family, Held, Message, MessageFlags, OptionName,
+    OptionValue, PeerCredentials, Received, ReceivedFlags, Shutdown, Socket, SocketAddress,
+    SocketType, UnixAddress, wait_on,
 };
 use crate::user;
 
@@ -108,17 +106,8 @@ impl StreamSocket {
 
     /// What goes with a message besides its bytes.
     fn envelope(&self, link: &Link, control: Control) -> Result<Envelope> {
-        let rights = match control.files.is_empty() {
-            true => None,
-            false => Some(Rights::new(control.files)?),
-        };
         let is_wanted = link.peer().wants_credentials.load(Ordering::Relaxed);
-        let credentials = control.credentials.or_else(|| is_wanted.then(caller));
-        Ok(Envelope {
-            from: None,
-            credentials,
-            rights,
-        })
+        Envelope::new(control, is_wanted)
     }
 
     /// Sends a stretch of the stream.
@@ -149,7 +138,7 @@ impl StreamSocket {
     ) -> Result<usize> {
         let (own, peer) = (link.own(), link.peer());
         if own.is_sending_over() {
-            return Err(self.broken(flags));
+            return Err(broken(flags));
         }
         let count = peer.inbox.put_stretch(from, envelope)?;
         if count == 0 {
@@ -176,7 +165,7 @@ impl StreamSocket {
         let mut envelope = Some(envelope);
         loop {
             if own.is_sending_over() {
-                return Err(self.broken(flags));
+                return Err(broken(flags));
             }
             match peer.inbox.put_message(from, &mut envelope) {
                 Err(Error::WouldBlock) => {}
@@ -192,30 +181,14 @@ impl StreamSocket {
         }
     }
 
-    fn broken(&self, flags: MessageFlags) -> Error {
-        if flags.contains(MessageFlags::NOSIGNAL) {
-            Error::BrokenPipe
-        } else {
-            broken_pipe()
-        }
-    }
-
     fn wait_to_send(&self, flags: MessageFlags, changed: impl Fn() -> bool) -> Result<()> {
-        let how = self
-            .options
-            .send_wait(flags.blocking())
-            .ok_or(Error::WouldBlock)?;
-        let waited = self.pollee.queue.wait(how, || changed().then_some(()));
-        waited.map_err(limit_is_would_block)
+        let how = self.options.send_wait(flags.blocking());
+        wait_on(&self.pollee.queue, how, || changed().then_some(()))
     }
 
     fn wait_to_receive(&self, flags: MessageFlags, changed: impl Fn() -> bool) -> Result<()> {
-        let how = self
-            .options
-            .receive_wait(flags.blocking())
-            .ok_or(Error::WouldBlock)?;
-        let waited = self.pollee.queue.wait(how, || changed().then_some(()));
-        waited.map_err(limit_is_would_block)
+        let how = self.options.receive_wait(flags.blocking());
+        wait_on(&self.pollee.queue, how, || changed().then_some(()))
     }
 
     /// Receives a stretch or a message; of length 0 at the end.
@@ -226,11 +199,7 @@ impl StreamSocket {
         flags: MessageFlags,
     ) -> Result<Received> {
         let (own, peer) = (link.own(), link.peer());
-        let how = if flags.contains(MessageFlags::PEEK) {
-            Taking::Peek
-        } else {
-            Taking::Remove
-        };
+        let how = Taking::of(flags);
         loop {
             let is_over = own.is_receiving_over();
             let taken = match self.kind {
@@ -305,15 +274,6 @@ fn is_readable(side: &Side) -> bool {
     side.inbox.len() != 0 || side.inbox.messages() != 0 || side.is_receiving_over()
 }
 
-/// A socket's own time limit shows as EAGAIN (socket(7)).
-pub(super) fn limit_is_would_block(error: Error) -> Error {
-    if error == Error::TimedOut {
-        Error::WouldBlock
-    } else {
-        error
-    }
-}
-
 impl File for StreamSocket {
     fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {
         Ok(self.receive(to, MessageFlags::of(open))?.bytes)
@@ -355,15 +315,11 @@ impl File for StreamSocket {
     }
 
     fn metadata(&self) -> Result<Metadata> {
-        let number = self.number;
-        Ok(Metadata {
-            number,
-            ..Metadata::anonymous(FileType::Socket)
-        })
+        Ok(socket::metadata(self.number))
     }
 
     fn label(&self) -> String {
-        format!("socket:[{}]", self.number)
+        socket::label(self.number)
     }
 
     fn as_socket(&self) -> Option<&dyn Socket> {
