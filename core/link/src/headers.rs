@@ -16,8 +16,10 @@ pub(crate) const WINDOW_BYTES: usize = 256;
 /// IPv6 extension headers that we walk before giving up.
 const EXTENSIONS_MAX: usize = 8;
 
+pub(crate) const ICMP: u8 = 1;
 pub(crate) const TCP: u8 = 6;
 pub(crate) const UDP: u8 = 17;
+pub(crate) const ICMP6: u8 = 58;
 pub(crate) const SCTP: u8 = 132;
 
 const HOP_BY_HOP: u8 = 0;

@@ -12,6 +12,9 @@
 //! - A *group* is a set of rings behind a set of address filters (`hal::NicControl`).
 //! - A *chain* is a run of frames that moves in one call ([`FrameChain`]).
 //! - A *bucket* is all flows whose hash ends alike: the unit of steering ([`rss`]).
+//! - A *flow* is a rule of the administrator that gives some traffic its own limit and
+//!   priority ([`flow`]).
+//! - A *stream* is one user's hold on a link ([`open`]).
 //! - A *soft ring* is where a ring's frames wait for another CPU ([`steer`]).
 //!
 //! # Idea
@@ -20,6 +23,9 @@
 //! classification. What the card cannot, the ring's owner does with the same rules, so
 //! that a lost filter or ring never loses a frame. A ring interrupts while its owner
 //! keeps up and is polled while it does not ([`poll`]).
+//!
+//! What a client may claim to be is checked on its way out ([`protect`]); what it has set
+//! is parsed once and then in range ([`props`]).
 //!
 //! # Ownership
 //! What moves frames is owned by one CPU and takes `&mut self`: no locks, no shared
@@ -40,11 +46,18 @@ extern crate std;
 
 pub mod bandwidth;
 mod chain;
+pub mod counters;
 pub mod fanout;
+pub mod flow;
 pub mod group;
 mod headers;
 pub mod moderation;
+pub mod open;
 pub mod poll;
+pub mod prefix;
+pub mod promisc;
+pub mod props;
+pub mod protect;
 pub mod rss;
 pub mod steer;
 #[cfg(test)]
