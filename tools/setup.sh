@@ -34,6 +34,7 @@ needs_test() {
 	wrk wrk
 	ip iproute2
 	unshare util-linux
+	valgrind valgrind
 	NEEDS
 }
 needs_long() { needs_test; }

@@ -15,6 +15,8 @@ pub struct ObjectCache<const WORDS: usize, C> {
     /// Constructed objects.
     ready: Magazine,
     construct: C,
+    taken: u64,
+    failed: u64,
 }
 
 /// How the objects of a cache come into being and go.
@@ -33,11 +35,20 @@ impl<const WORDS: usize, C: Construct> ObjectCache<WORDS, C> {
             depot: Depot::new(geometry),
             ready,
             construct,
+            taken: 0,
+            failed: 0,
         }
     }
 
     /// A constructed object, or `None` when memory is short or the constructor fails.
     pub fn alloc(&mut self, source: &mut impl SlabSource<WORDS>) -> Option<Round> {
+        let object = self.take(source);
+        self.taken += u64::from(object.is_some());
+        self.failed += u64::from(object.is_none());
+        object
+    }
+
+    fn take(&mut self, source: &mut impl SlabSource<WORDS>) -> Option<Round> {
         if let Some(object) = self.ready.pop() {
             return Some(object);
         }
@@ -61,7 +72,7 @@ impl<const WORDS: usize, C: Construct> ObjectCache<WORDS, C> {
         if self.ready.push(object) {
             return Ok(());
         }
-        self.destroy(self.ready.len() / 2, source)?;
+        self.destroy(self.ready.len().div_ceil(2), source)?;
         self.ready.push(object);
         Ok(())
     }
@@ -89,9 +100,20 @@ impl<const WORDS: usize, C: Construct> ObjectCache<WORDS, C> {
         NonNull::new(unsafe { self.ready.lend(NonNull::dangling(), 0) })
     }
 
-    /// What its depot has and did.
-    pub const fn stats(&self) -> DepotStats {
-        self.depot.stats()
+    /// What it has and did; constructed objects count as free.
+    pub fn stats(&self) -> DepotStats {
+        let depot = self.depot.stats();
+        DepotStats {
+            slabs: depot.slabs,
+            free: depot.free + self.ready.len(),
+            taken: self.taken,
+            failed: self.failed,
+        }
+    }
+
+    /// How its slabs are cut.
+    pub const fn geometry(&self) -> &Geometry {
+        self.depot.geometry()
     }
 
     /// Constructed objects that are free.

@@ -12,10 +12,10 @@ pub struct Geometry {
 
 impl Geometry {
     /// Slabs of `slab_bytes` (at most 128 KiB) whose last `reserved` bytes hold no objects.
-    /// Objects have 16 bytes to 32 KiB.
+    /// Objects have 16 bytes or more, and at least one fits.
     pub const fn new(object_bytes: usize, slab_bytes: usize, reserved: usize) -> Self {
         assert!(
-            object_bytes >= 16 && object_bytes <= 32 << 10,
+            object_bytes >= 16 && object_bytes + reserved <= slab_bytes,
             "see the function's text"
         );
         assert!(

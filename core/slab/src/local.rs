@@ -7,20 +7,20 @@ use crate::slab::BadFree;
 
 /// A magazine for each class, used by one flow of control; see the crate's theory. All
 /// zeros is a valid heap without storage.
+///
+/// `SLOTS` is above every value that its owner's map of classes may hold, so that no index
+/// is checked. What those above [`CLASSES`] mean is the owner's business.
 #[repr(C)]
-pub struct LocalHeap {
+pub struct LocalHeap<const SLOTS: usize = 64> {
     /// The first has no class: it has no storage, so objects without a class (and none
     /// has any) take the slow path without a question of their own.
     magazines: [Magazine; SLOTS],
 }
 
-/// Room for every value that a map of classes may hold, so that no index is checked.
-const SLOTS: usize = 64;
-const _: () = assert!(CLASSES < SLOTS);
-
-impl LocalHeap {
+impl<const SLOTS: usize> LocalHeap<SLOTS> {
     /// A heap with no objects and no storage.
     pub const fn new() -> Self {
+        const { assert!(CLASSES < SLOTS && SLOTS.is_power_of_two()) };
         Self {
             magazines: [const { Magazine::new() }; SLOTS],
         }
@@ -33,7 +33,7 @@ impl LocalHeap {
         unsafe { self.magazines.get_unchecked_mut(class.index()) }
     }
 
-    /// The magazine at an index; above [`CLASSES`] are such as never get storage.
+    /// The magazine at an index.
     #[inline(always)]
     pub fn magazine_at(&mut self, index: usize) -> &mut Magazine {
         &mut self.magazines[index % SLOTS]
@@ -80,7 +80,7 @@ impl LocalHeap {
     }
 }
 
-impl Default for LocalHeap {
+impl<const SLOTS: usize> Default for LocalHeap<SLOTS> {
     fn default() -> Self {
         Self::new()
     }

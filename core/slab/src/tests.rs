@@ -91,7 +91,7 @@ fn a_source_without_slabs_is_no_object_and_a_counted_failure() {
 
 #[test]
 fn a_heap_of_zeros_takes_the_slow_path_on_both_sides() {
-    let mut heap = LocalHeap::new();
+    let mut heap = LocalHeap::<64>::new();
     let class = Class::of_size(64).unwrap();
     assert_eq!(heap.alloc(class), None);
     // SAFETY: the heap has no room, so it does not take the object.

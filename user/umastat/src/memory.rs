@@ -55,6 +55,11 @@ impl Memory {
     }
 }
 
+/// The bytes of words.
+pub fn bytes_of(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
 /// The whole words that bytes make.
 pub fn words_of(bytes: &[u8]) -> Vec<u64> {
     let words = bytes

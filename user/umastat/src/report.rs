@@ -9,7 +9,10 @@ const COLUMNS: usize = 12;
 
 /// The text of all tables.
 pub fn format(statistics: &Statistics) -> String {
-    let mut text = threads(statistics);
+    let mut text = match statistics.cap {
+        0 => String::new(),
+        _ => threads(statistics),
+    };
     text += &caches(statistics);
     let (mapped, used) = (statistics.mapped, statistics.used);
     let _ = writeln!(text, "\n{:<25} {:>9} {:>9}", "vmem name", "in use", "total");
@@ -61,25 +64,64 @@ fn threads(statistics: &Statistics) -> String {
 }
 
 fn caches(statistics: &Statistics) -> String {
-    let mut text = format!(
-        "\n{:<25} {:>6} {:>9} {:>8} {:>9} {:>7} {:>9} {:>5}\n",
-        "cache name", "size", "in use", "in ptc", "total", "memory", "succeed", "fail"
+    let mut text = row(
+        [
+            "cache name",
+            "size",
+            "in use",
+            "in ptc",
+            "total",
+            "memory",
+            "succeed",
+            "fail",
+        ],
+        statistics,
     );
+    text.insert(0, '\n');
     for cache in statistics.caches.iter().filter(|cache| cache.taken > 0) {
-        let _ = writeln!(
-            text,
-            "{:<25} {:>6} {:>9} {:>8} {:>9} {:>7} {:>9} {:>5}",
-            format!("umem_alloc_{}", cache.object_bytes),
-            cache.object_bytes,
-            cache.total.saturating_sub(cache.free),
-            cache.in_ptc,
-            cache.total,
-            human(cache.slabs.saturating_mul(cache.slab_bytes)),
-            cache.taken,
-            cache.failed
-        );
+        text += &line(cache, &cache.in_ptc.to_string(), statistics);
+    }
+    for cache in &statistics.made {
+        text += &line(cache, "-", statistics);
     }
     text
+}
+
+fn line(cache: &Cache, in_ptc: &str, statistics: &Statistics) -> String {
+    let [size, in_use, total, taken, failed] = [
+        cache.object_bytes,
+        cache.total.saturating_sub(cache.free),
+        cache.total,
+        cache.taken,
+        cache.failed,
+    ]
+    .map(|number| number.to_string());
+    let memory = human(cache.slabs.saturating_mul(cache.slab_bytes));
+    row(
+        [
+            &cache.name,
+            &size,
+            &in_use,
+            in_ptc,
+            &total,
+            &memory,
+            &taken,
+            &failed,
+        ],
+        statistics,
+    )
+}
+
+/// A line of the caches' table. Where threads keep nothing there is no column for it.
+fn row(cells: [&str; 8], statistics: &Statistics) -> String {
+    let [name, size, in_use, in_ptc, total, memory, taken, failed] = cells;
+    let in_ptc = match statistics.cap {
+        0 => String::new(),
+        _ => format!(" {in_ptc:>8}"),
+    };
+    format!(
+        "{name:<25} {size:>6} {in_use:>9}{in_ptc} {total:>9} {memory:>7} {taken:>9} {failed:>5}\n"
+    )
 }
 
 fn kept_bytes(thread: &Thread, caches: &[Cache]) -> u64 {
@@ -109,6 +151,7 @@ mod tests {
     #[test]
     fn what_threads_keep_counts_as_in_use_and_as_theirs() {
         let cache = Cache {
+            name: "umem_alloc_64".into(),
             object_bytes: 64,
             slab_bytes: 16384,
             slabs: 2,
@@ -122,13 +165,20 @@ mod tests {
             number: 7,
             kept: vec![8],
         };
-        let text = format(&Statistics {
+        let made = Cache {
+            name: "thing".into(),
+            in_ptc: 0,
+            ..cache.clone()
+        };
+        let mut statistics = Statistics {
             cap: 1024,
             mapped: 4 << 20,
             used: 32 << 10,
             caches: vec![cache],
+            made: vec![made],
             threads: vec![thread],
-        });
+        };
+        let text = format(&statistics);
         let words: Vec<Vec<&str>> = text
             .lines()
             .map(|line| line.split_whitespace().collect())
@@ -138,6 +188,13 @@ mod tests {
             words[4],
             ["umem_alloc_64", "64", "12", "8", "512", "32K", "12", "0"]
         );
-        assert_eq!(words[7], ["spans", "32K", "4.0M"]);
+        assert_eq!(
+            words[5],
+            ["thing", "64", "12", "-", "512", "32K", "12", "0"]
+        );
+        assert_eq!(words[8], ["spans", "32K", "4.0M"]);
+        statistics.cap = 0;
+        let text = format(&statistics);
+        assert!(!text.contains("tid") && !text.contains("ptc"), "{text}");
     }
 }

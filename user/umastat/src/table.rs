@@ -2,11 +2,13 @@
 
 use std::slice::ChunksExact;
 
-use crate::snapshot::{HEAD, Layout, MAGAZINE, ROW, Snapshot, THREAD};
+use crate::memory::bytes_of;
+use crate::snapshot::{HEAD, Layout, MADE, MAGAZINE, NAME, ROW, Snapshot, THREAD};
 
 /// One cache.
 #[derive(Clone, Debug, Default)]
 pub struct Cache {
+    pub name: String,
     pub object_bytes: u64,
     pub slab_bytes: u64,
     pub slabs: u64,
@@ -35,7 +37,9 @@ pub struct Statistics {
     /// Bytes of segments, and of spans in use in them.
     pub mapped: u64,
     pub used: u64,
+    /// The caches behind malloc, and those that the program made.
     pub caches: Vec<Cache>,
+    pub made: Vec<Cache>,
     pub threads: Vec<Thread>,
 }
 
@@ -45,8 +49,11 @@ impl Statistics {
         let (head, rest) = split(&snapshot.0, HEAD)?;
         let layout = Layout::of(head)?;
         let (rows, rest) = split(rest, layout.rows)?;
-        let (listed, magazines) = split(rest, layout.listed)?;
-        let mut caches: Vec<Cache> = rows.chunks_exact(ROW).skip(1).map(cache).collect();
+        let (listed, rest) = split(rest, layout.listed)?;
+        let many = listed.chunks_exact(THREAD).filter(|place| place[1] != 0);
+        let (magazines, rest) = split(rest, many.count() * layout.magazines)?;
+        let (made, _) = split(rest, layout.made)?;
+        let mut caches: Vec<Cache> = rows.chunks_exact(ROW).skip(1).map(own_cache).collect();
         let threads = threads(listed, magazines.chunks_exact(layout.magazines))?;
         for thread in &threads {
             for (cache, kept) in caches.iter_mut().zip(&thread.kept) {
@@ -58,6 +65,7 @@ impl Statistics {
             mapped: head[4],
             used: head[5],
             caches,
+            made: made.chunks_exact(MADE).filter_map(made_cache).collect(),
             threads,
         })
     }
@@ -82,8 +90,24 @@ fn threads(listed: &[u64], mut magazines: ChunksExact<'_, u64>) -> Result<Vec<Th
     threads.collect()
 }
 
-fn cache(row: &[u64]) -> Cache {
+/// A cache behind malloc: it is named after what it serves.
+fn own_cache(row: &[u64]) -> Cache {
+    cache(format!("umem_alloc_{}", row[0]), row)
+}
+
+/// A cache that the program made, if it still exists.
+fn made_cache(words: &[u64]) -> Option<Cache> {
+    let (name, row) = words[2..].split_at(NAME);
+    let name = bytes_of(name);
+    let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
+    let name: String =
+        String::from_utf8_lossy(name).replace(|letter: char| letter.is_control(), "?");
+    (words[1] == 1).then(|| cache(name, row))
+}
+
+fn cache(name: String, row: &[u64]) -> Cache {
     Cache {
+        name,
         object_bytes: row[0],
         slab_bytes: row[1],
         slabs: row[2],

@@ -6,9 +6,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::{depots, spans, sys};
-
-const INTERVAL_MS: u64 = 500;
+use crate::{depots, options, spans, sys};
 
 static NEXT_MS: AtomicU64 = AtomicU64::new(0);
 
@@ -18,15 +16,20 @@ pub fn tick() {
     if now < next {
         return;
     }
-    let is_ours = NEXT_MS.compare_exchange(next, now + INTERVAL_MS, Relaxed, Relaxed);
+    let is_ours = NEXT_MS.compare_exchange(
+        next,
+        now.saturating_add(options::reap_ms()),
+        Relaxed,
+        Relaxed,
+    );
     if is_ours.is_ok() && next != 0 {
-        depots::trim(false);
+        depots::reap();
         spans::lock().discard(false);
     }
 }
 
 /// Returns everything that is free. The caller holds no lock.
 pub fn purge() {
-    depots::trim(true);
+    depots::purge();
     spans::lock().discard(true);
 }

@@ -1,6 +1,6 @@
 //! `fork` while other threads allocate: the child gets a heap with no lock held.
 
-use crate::{api, debug, depots, meta, spans, storage};
+use crate::{caches, debug, depots, meta, spans, storage};
 
 /// Runs when the library is loaded, before `main`.
 #[used]
@@ -14,7 +14,7 @@ extern "C" fn register() {
 
 /// Takes every lock, in the order of the crate's theory.
 unsafe extern "C" fn prepare() {
-    api::acquire();
+    caches::acquire();
     debug::acquire();
     depots::acquire();
     spans::acquire();
@@ -28,5 +28,5 @@ unsafe extern "C" fn resume() {
     spans::release();
     depots::release();
     debug::release();
-    api::release();
+    caches::release();
 }

@@ -27,25 +27,30 @@
 //!   that has the slab.
 //! - **Metadata**: what `meta` gives is never given twice and never returned.
 //!
-//! Lock order: a cache of the program's (`api`), a depot's lock, then that of the spans, then that of the metadata. Of
+//! Lock order: a cache of the program's (`caches`), a depot's lock, then that of the spans, then that of the metadata. Of
 //! the program's code only constructors and destructors run under a lock, that of their cache. `fork` takes all of them (`fork`).
 //!
 //! Not here: what an object is, magazines and slabs: see `core/slab`.
 
 mod abi;
 mod api;
+mod caches;
 mod debug;
 mod decay;
 mod depots;
+mod ending;
+mod fit;
 mod fork;
 mod large;
 mod lock;
 mod map;
 mod meta;
 mod options;
+mod program_break;
 mod realloc;
 mod report;
 mod segment;
+mod sizes;
 mod slow;
 mod spans;
 mod stats;

@@ -5,6 +5,8 @@ use core::ops::{Deref, DerefMut};
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use crate::options;
+
 const FREE: u32 = 0;
 const HELD: u32 = 1;
 const AWAITED: u32 = 2;
@@ -37,6 +39,21 @@ impl<T> Lock<T> {
     pub fn lock(&self) -> Guard<'_, T> {
         self.acquire();
         Guard { lock: self }
+    }
+
+    /// As [`Lock::lock`], and whether another thread had it.
+    #[inline]
+    pub fn lock_noting(&self) -> (Guard<'_, T>, bool) {
+        let was_free = self.change(FREE, HELD);
+        if !was_free {
+            self.wait();
+        }
+        (Guard { lock: self }, !was_free)
+    }
+
+    /// Whether nobody has it, at this moment.
+    pub fn is_free(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == FREE
     }
 
     /// Takes the lock without a guard, for `fork`.
@@ -72,7 +89,9 @@ impl<T> Lock<T> {
 
     #[cold]
     fn wait(&self) {
-        for _ in 0..LOOKS {
+        // Where one thread runs at a time, nobody lets go while we look.
+        let looks = if options::is_alone() { 0 } else { LOOKS };
+        for _ in 0..looks {
             if self.state.load(Ordering::Relaxed) == FREE && self.change(FREE, HELD) {
                 return;
             }

@@ -7,6 +7,7 @@
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::sizes::PLACES;
 use crate::sys;
 
 /// Bytes of a unit: slabs and spans are made of them.
@@ -17,12 +18,14 @@ const ADDRESS_BITS: u32 = 47;
 /// Not ours, or freed.
 pub const NOTHING: u8 = 0;
 /// The first unit of a span that was allocated by itself.
-pub const SPAN: u8 = 60;
+pub const SPAN: u8 = 120;
 /// The first unit of an allocation with a mapping of its own.
-pub const LARGE: u8 = 61;
-
+pub const LARGE: u8 = 121;
 /// With `UMEM_DEBUG`, where an allocation begins behind its header in another unit.
-pub const INSIDE: u8 = 62;
+pub const INSIDE: u8 = 122;
+/// Above every value.
+pub const VALUES: usize = 128;
+const _: () = assert!(PLACES < SPAN as usize, "the caches come first");
 
 static MAP: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 

@@ -1,8 +1,9 @@
 //! What is said before the program ends, without allocating.
 
-use slab::{BadFree, Class};
+use slab::BadFree;
 
 use crate::debug;
+use crate::sizes::SizeClass;
 
 /// A line that is built on the stack.
 pub struct Line {
@@ -18,8 +19,12 @@ impl Line {
         }
     }
 
-    pub fn text(mut self, text: &str) -> Self {
-        for &byte in text.as_bytes() {
+    pub fn text(self, text: &str) -> Self {
+        self.bytes(text.as_bytes())
+    }
+
+    pub fn bytes(mut self, bytes: &[u8]) -> Self {
+        for &byte in bytes {
             if let Some(slot) = self.text.get_mut(self.len) {
                 *slot = byte;
                 self.len += 1;
@@ -53,7 +58,7 @@ impl Line {
 
 /// Ends the program: an object was freed that is free already, or none starts there.
 #[cold]
-pub fn bad_free(bad: BadFree, class: Class) -> ! {
+pub fn bad_free(bad: BadFree, class: SizeClass) -> ! {
     let (what, object) = match bad {
         BadFree::Twice(object) => ("double free of ", object),
         BadFree::Inside(object) => ("free inside of an object: ", object),
@@ -63,7 +68,7 @@ pub fn bad_free(bad: BadFree, class: Class) -> ! {
         .text(what)
         .address(object.addr().get())
         .text(" in cache umem_alloc_")
-        .number(class.bytes(), 10)
+        .number(class.limit(), 10)
         .text("\n")
         .write();
     abort()

@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 use slab::Slab;
 
 use crate::map::{UNIT, UNIT_SHIFT};
-use crate::sys;
+use crate::{options, program_break, sys};
 
 /// Words of a slab's map: a unit has 1024 objects of 16 bytes.
 pub const WORDS: usize = 16;
@@ -87,6 +87,8 @@ pub struct Segment {
     pub prev: Option<NonNull<Segment>>,
     /// Which of these lists it is on.
     pub bin: Option<u8>,
+    /// Whether it comes from the program's break.
+    is_from_break: bool,
     used: Units,
     /// Free units whose memory may hold frames.
     dirty: Units,
@@ -102,10 +104,27 @@ pub struct Segment {
 impl Segment {
     /// Maps a segment with all units free.
     pub fn map() -> Option<NonNull<Self>> {
-        let mut segment: NonNull<Self> = sys::map_aligned(SEGMENT, SEGMENT, 0)?.cast();
-        // SAFETY: zeros are a valid header, and the mapping is ours.
-        unsafe { segment.as_mut().used.set(0, HEADER_UNITS, true) };
+        let from_break = match options::is_break_used() {
+            true => program_break::map_aligned(SEGMENT, SEGMENT),
+            false => None,
+        };
+        let memory = from_break.or_else(|| sys::map_aligned(SEGMENT, SEGMENT, 0))?;
+        let mut segment: NonNull<Self> = memory.cast();
+        // SAFETY: zeros are a valid header, and the memory is ours.
+        let header = unsafe { segment.as_mut() };
+        header.is_from_break = from_break.is_some();
+        header.used.set(0, HEADER_UNITS, true);
         Some(segment)
+    }
+
+    /// Gives a segment back to where it came from. The caller has it alone.
+    pub fn unmap(this: NonNull<Self>) {
+        // SAFETY: the caller has it.
+        let is_from_break = unsafe { this.as_ref() }.is_from_break;
+        match is_from_break {
+            true => program_break::unmap(this.cast(), SEGMENT),
+            false => sys::unmap(this.cast(), SEGMENT),
+        }
     }
 
     /// The segment in which an address with a class lies (**Map**).
@@ -144,10 +163,13 @@ impl Segment {
     /// Length of the longest run of free units.
     pub fn longest_run(&self) -> usize {
         let mut longest = 0;
-        self.used
-            .not()
-            .for_each_run(|_, length| longest = longest.max(length));
+        self.for_each_free_run(|_, length| longest = longest.max(length));
         longest
+    }
+
+    /// Calls `found` with the start and length of each run of free units.
+    pub fn for_each_free_run(&self, found: impl FnMut(usize, usize)) {
+        self.used.not().for_each_run(found);
     }
 
     /// Marks `count` units from `first` on as a span. Returns whether they are all zeros.

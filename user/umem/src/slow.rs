@@ -2,9 +2,10 @@
 
 use core::ptr::{self, NonNull};
 
-use slab::{Class, LARGEST};
+use slab::LARGEST;
 
 use crate::map::{self, LARGE, SPAN, UNIT};
+use crate::sizes::{LARGEST_ADDED, SizeClass};
 use crate::spans::{self, LONGEST};
 use crate::{abi, debug, decay, large, options, report, sys, thread};
 
@@ -29,11 +30,12 @@ fn plain_malloc(size: usize) -> *mut u8 {
 }
 
 fn small(size: usize) -> Option<NonNull<u8>> {
-    let class = Class::of_size(size.max(1))?;
+    let class = SizeClass::of_size(size)?;
     decay::tick();
     // SAFETY: **Own**.
     let thread = unsafe { &mut *thread::current() };
-    thread.heap.alloc(class).or_else(|| thread.refill(class))
+    let magazine = thread.heap.magazine_at(class.index());
+    magazine.pop().or_else(|| thread.refill(class))
 }
 
 /// Memory for more than [`LARGEST`] bytes, and whether it is all zeros.
@@ -77,7 +79,8 @@ pub fn zeroed(size: usize) -> *mut u8 {
         }
         return memory;
     }
-    let Some((memory, is_zeroed)) = big(size) else {
+    let small = small(size).map(|memory| (memory, false));
+    let Some((memory, is_zeroed)) = small.or_else(|| big(size)) else {
         return found(None);
     };
     if !is_zeroed {
@@ -105,18 +108,18 @@ pub fn plain(align: usize, size: usize) -> *mut u8 {
     if align <= 16 {
         return allocate(size);
     }
-    if align <= SLAB_ALIGN && size <= LARGEST {
+    if align <= SLAB_ALIGN && size <= LARGEST_ADDED {
         // A class whose size is a multiple of the alignment: a power of two in the end.
         let mut wanted = size.max(1).next_multiple_of(align);
-        while let Some(class) = Class::of_size(wanted) {
+        while let Some(class) = SizeClass::of_size(wanted) {
             if class.bytes().is_multiple_of(align) {
-                return allocate(class.bytes());
+                return allocate(class.limit());
             }
-            wanted = class.bytes() + 1;
+            wanted = class.limit() + 1;
         }
     }
     if align <= UNIT && size > LARGEST && size <= LONGEST_SPAN {
-        return plain_malloc(size);
+        return found(big(size).map(|(memory, _)| memory));
     }
     found(large::alloc(size.max(1), align))
 }
@@ -143,7 +146,7 @@ pub fn plain_free(memory: NonNull<u8>) {
             decay::tick();
         }
         LARGE => large::free(memory),
-        index => match Class::from_index(index as usize) {
+        index => match SizeClass::from_index(index as usize) {
             Some(class) => {
                 // SAFETY: **Own**.
                 let thread = unsafe { &mut *thread::current() };
@@ -182,7 +185,7 @@ pub fn plain_usable(memory: NonNull<u8>) -> usize {
     match map::look_up(memory.as_ptr()) {
         SPAN => spans::span_units(memory) * UNIT,
         LARGE => large::usable(memory),
-        index => match Class::from_index(index as usize) {
+        index => match SizeClass::from_index(index as usize) {
             Some(class) => class.bytes(),
             None => report::unknown_address(memory.addr().get()),
         },

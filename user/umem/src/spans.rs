@@ -5,10 +5,11 @@
 
 use core::ptr::NonNull;
 
+use crate::fit::Fit;
 use crate::lock::Lock;
 use crate::map::{self, UNIT};
 use crate::segment::{HEADER_UNITS, SEGMENT, Segment, UNITS};
-use crate::{stats, sys};
+use crate::{options, stats};
 
 /// Units of the longest span.
 pub const LONGEST: usize = 64;
@@ -23,6 +24,8 @@ pub struct Spans {
     bins: [Option<NonNull<Segment>>; BINS],
     segments: usize,
     used_units: usize,
+    /// Where the span ends that was taken last.
+    last: usize,
 }
 
 // SAFETY: **Header**: segments are reached under the lock around this.
@@ -41,11 +44,17 @@ static SPANS: Lock<Spans> = Lock::new(Spans {
     bins: [None; BINS],
     segments: 0,
     used_units: 0,
+    last: 0,
 });
 
 /// The right to allocate spans.
 pub fn lock() -> crate::lock::Guard<'static, Spans> {
     SPANS.lock()
+}
+
+/// Whether nobody has the spans, at this moment.
+pub fn is_free() -> bool {
+    SPANS.is_free()
 }
 
 /// For `fork`.
@@ -65,6 +74,7 @@ impl Spans {
         // SAFETY: **Header**.
         let is_zeroed = unsafe { segment.as_mut() }.take(first, units);
         self.used_units += units;
+        self.last = Segment::address(segment, first + units).addr().get();
         self.file(segment);
         Some((Segment::address(segment, first), is_zeroed))
     }
@@ -97,6 +107,22 @@ impl Spans {
     }
 
     fn find(&self, units: usize) -> Option<(NonNull<Segment>, usize)> {
+        match options::fit() {
+            Fit::Instant => self.find_at_once(units),
+            fit => fit.choose(self.segments(), units, self.last),
+        }
+    }
+
+    /// Every segment that has free units.
+    fn segments(&self) -> impl Iterator<Item = NonNull<Segment>> {
+        let lists = self.bins.iter();
+        lists.flat_map(|&first| {
+            // SAFETY: **Header**.
+            core::iter::successors(first, |segment| unsafe { segment.as_ref() }.next)
+        })
+    }
+
+    fn find_at_once(&self, units: usize) -> Option<(NonNull<Segment>, usize)> {
         let maybe = bin_of(units);
         let mut candidate = self.bins[maybe];
         for _ in 0..TRIES {
@@ -177,7 +203,7 @@ impl Spans {
                 if header.is_unused() && header.dirty_units() == 0 {
                     self.unlink(segment);
                     self.segments -= 1;
-                    sys::unmap(segment.cast(), SEGMENT);
+                    Segment::unmap(segment);
                 }
             }
         }

@@ -7,7 +7,8 @@ use slab::Round;
 use crate::lock::Lock;
 use crate::meta;
 
-const ORDERS: usize = 13;
+/// The longest array is a magazine of a thread with the largest cap.
+const ORDERS: usize = 20;
 
 struct Shelves([Option<NonNull<Round>>; ORDERS]);
 
@@ -38,6 +39,11 @@ pub fn put(array: NonNull<Round>, order: u32) {
         unsafe { array.cast::<Option<NonNull<Round>>>().write(*shelf) };
         *shelf = Some(array);
     }
+}
+
+/// Whether nobody has the shelves, at this moment.
+pub fn is_free() -> bool {
+    SHELVES.is_free()
 }
 
 /// For `fork`.

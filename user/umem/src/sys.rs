@@ -50,6 +50,20 @@ pub fn discard(start: NonNull<u8>, bytes: usize) {
     unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_DONTNEED) };
 }
 
+/// Tells the system how the memory is used; it may not care.
+pub fn advise(start: NonNull<u8>, bytes: usize, advice: i32) {
+    // SAFETY: the callers pass memory of their own, and advice that keeps what it holds.
+    unsafe { libc::madvise(start.as_ptr().cast(), bytes, advice) };
+}
+
+/// Moves the program's break up and returns where it was; `None` if it cannot go there.
+pub fn move_break(bytes: usize) -> Option<usize> {
+    let bytes = isize::try_from(bytes).ok()?;
+    // SAFETY: memory that is added at the end touches none that anybody uses.
+    let before = unsafe { libc::sbrk(bytes) };
+    (before != libc::MAP_FAILED).then(|| before.expose_provenance())
+}
+
 /// Milliseconds of a clock that never goes back, in steps of a few.
 pub fn milliseconds() -> u64 {
     let mut time = libc::timespec {

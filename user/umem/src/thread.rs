@@ -7,11 +7,13 @@
 
 use core::arch::{asm, global_asm};
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{Ordering, compiler_fence};
 
-use slab::{CLASSES, Class, LocalHeap, Round};
+use slab::{LocalHeap, Magazine, Round};
 
-use crate::{depots, options, stats, storage};
+use crate::map::VALUES;
+use crate::sizes::{PLACES, SizeClass};
+use crate::{depots, ending, options, stats, storage};
 
 global_asm!(
     ".pushsection .tbss.umem_thread,\"awT\",@nobits",
@@ -30,14 +32,16 @@ global_asm!(
 #[repr(C, align(64))]
 pub struct Thread {
     /// First: `umastat` finds the magazines where the thread is.
-    pub heap: LocalHeap,
+    pub heap: LocalHeap<VALUES>,
     /// Bytes of the objects that fit into its magazines.
     room_bytes: usize,
     /// Classes that ran empty since they last grew.
-    missed: u64,
+    missed: u128,
     /// The class to lose its magazine next when the room is used up.
     victim: usize,
     stage: Stage,
+    /// Whether a slow path changes the magazines just now.
+    is_changing: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,11 +54,15 @@ enum Stage {
     Ending,
 }
 
-/// Rounds of a magazine when it starts, and at most; and what a depot gives at once.
+/// Rounds of a magazine when it starts, and at most with a cap of `MOST_CAP`; and what a depot
+/// gives at once.
 const START_ROUNDS: usize = 32;
 const START_BYTES: usize = 4 << 10;
 const MOST_ROUNDS: usize = 2048;
 const MOST_BYTES: usize = 256 << 10;
+const MOST_CAP: usize = 1 << 20;
+/// Times that a larger cap makes magazines longer, at most.
+const MOST_SCALE: usize = 64;
 const BATCH_ROUNDS: usize = 64;
 const BATCH_BYTES: usize = 16 << 10;
 
@@ -78,17 +86,20 @@ pub fn current() -> *mut Thread {
 impl Thread {
     /// An object from the depot of `class`, with others for the next time.
     #[cold]
-    pub fn refill(&mut self, class: Class) -> Option<Round> {
+    pub fn refill(&mut self, class: SizeClass) -> Option<Round> {
         if !self.is_running() {
             return direct_take(class);
         }
-        let index = class.index();
-        self.missed |= 1 << index;
+        self.changing(|thread| thread.refill_running(class))
+    }
+
+    fn refill_running(&mut self, class: SizeClass) -> Option<Round> {
+        self.missed |= 1 << class.index();
         let batch = batch(class);
-        if self.heap.magazine(class).capacity() < 2 * batch {
+        if self.magazine(class).capacity() < 2 * batch {
             self.grow(class);
         }
-        let magazine = self.heap.magazine(class);
+        let magazine = self.magazine(class);
         let count = batch.min(magazine.capacity().div_ceil(2));
         if count == 0 {
             return direct_take(class);
@@ -99,18 +110,22 @@ impl Thread {
 
     /// Takes an object back whose magazine is full.
     #[cold]
-    pub fn overflow(&mut self, class: Class, object: Round) {
+    pub fn overflow(&mut self, class: SizeClass, object: Round) {
         if !self.is_running() {
             return direct_give(class, object);
         }
+        self.changing(|thread| thread.overflow_running(class, object));
+    }
+
+    fn overflow_running(&mut self, class: SizeClass, object: Round) {
         let index = class.index();
-        let capacity = self.heap.magazine(class).capacity();
+        let capacity = self.magazine(class).capacity();
         // A magazine that only overflows is another thread's supply: it need not be long.
         if capacity == 0 || self.missed & (1 << index) != 0 {
             self.missed &= !(1 << index);
             self.grow(class);
         }
-        let magazine = self.heap.magazine(class);
+        let magazine = self.magazine(class);
         if magazine.room() == 0 {
             depots::give(class, magazine.capacity().div_ceil(2), magazine);
         }
@@ -119,9 +134,24 @@ impl Thread {
         }
     }
 
+    /// The magazine of a class.
+    pub fn magazine(&mut self, class: SizeClass) -> &mut Magazine {
+        self.heap.magazine_at(class.index())
+    }
+
+    /// Does what must not be looked at while it is done.
+    fn changing<R>(&mut self, work: impl FnOnce(&mut Self) -> R) -> R {
+        self.is_changing = true;
+        compiler_fence(Ordering::SeqCst);
+        let result = work(self);
+        compiler_fence(Ordering::SeqCst);
+        self.is_changing = false;
+        result
+    }
+
     /// Doubles a magazine as far as its class and the thread's cap permit.
-    fn grow(&mut self, class: Class) {
-        let before = self.heap.magazine(class).capacity();
+    fn grow(&mut self, class: SizeClass) {
+        let before = self.magazine(class).capacity();
         let rounds = if before == 0 {
             start(class)
         } else {
@@ -135,7 +165,7 @@ impl Thread {
         if more > cap {
             return;
         }
-        for _ in 0..CLASSES {
+        for _ in 0..PLACES {
             if self.room_bytes + more <= cap {
                 break;
             }
@@ -147,24 +177,24 @@ impl Thread {
         };
         self.room_bytes += more;
         // SAFETY: the array is ours alone and longer than the one before.
-        let old = unsafe { self.heap.magazine(class).lend(array, rounds) };
+        let old = unsafe { self.magazine(class).lend(array, rounds) };
         if let (Some(old), Some(order)) = (NonNull::new(old), before.checked_ilog2()) {
             storage::put(old, order);
         }
     }
 
     /// Takes the magazine of another class away.
-    fn rob(&mut self, spared: Class) {
-        self.victim = self.victim % CLASSES + 1;
-        if let Some(class) = Class::from_index(self.victim)
+    fn rob(&mut self, spared: SizeClass) {
+        self.victim = self.victim % PLACES + 1;
+        if let Some(class) = SizeClass::from_index(self.victim)
             && class != spared
         {
             self.unload(class);
         }
     }
 
-    fn unload(&mut self, class: Class) {
-        let magazine = self.heap.magazine(class);
+    fn unload(&mut self, class: SizeClass) {
+        let magazine = self.magazine(class);
         let capacity = magazine.capacity();
         if capacity == 0 {
             return;
@@ -180,7 +210,19 @@ impl Thread {
 
     /// Returns everything to the depots.
     pub fn flush(&mut self) {
-        Class::all().for_each(|class| self.unload(class));
+        SizeClass::all().for_each(|class| self.unload(class));
+    }
+
+    /// Returns everything, and keeps nothing from now on: the thread's destructor runs.
+    pub fn end(&mut self) {
+        self.flush();
+        stats::remove_thread(ptr::from_mut(self).addr());
+        self.stage = Stage::Ending;
+    }
+
+    /// Whether the thread is in the middle of a slow path that changes its magazines.
+    pub fn is_changing(&self) -> bool {
+        self.is_changing
     }
 
     #[inline]
@@ -197,72 +239,50 @@ impl Thread {
             return false;
         }
         stats::add_thread(ptr::from_mut(self).addr(), options::perthread_cache());
-        register(ptr::from_mut(self));
+        ending::register(ptr::from_mut(self));
         true
     }
 }
 
-fn start(class: Class) -> usize {
+fn start(class: SizeClass) -> usize {
     (START_BYTES / class.bytes())
         .clamp(2, START_ROUNDS)
         .next_power_of_two()
 }
 
-fn most(class: Class) -> usize {
-    1 << (MOST_BYTES / class.bytes()).clamp(4, MOST_ROUNDS).ilog2()
+fn most(class: SizeClass) -> usize {
+    let scale = (options::perthread_cache() / MOST_CAP).clamp(1, MOST_SCALE);
+    let rounds = MOST_BYTES * scale / class.bytes();
+    1 << rounds.clamp(4, MOST_ROUNDS * scale).ilog2()
 }
 
-fn batch(class: Class) -> usize {
-    (BATCH_BYTES / class.bytes()).clamp(1, BATCH_ROUNDS)
+fn batch(class: SizeClass) -> usize {
+    let rounds = (BATCH_BYTES / class.bytes()).clamp(1, BATCH_ROUNDS);
+    match depots::steps(class) {
+        0 => rounds,
+        steps => (rounds << steps).min(most(class) / 2),
+    }
 }
 
 /// Fetches one object without a magazine of the thread's.
-fn direct_take(class: Class) -> Option<Round> {
+fn direct_take(class: SizeClass) -> Option<Round> {
     with_single(|single| {
         depots::take(class, 1, single);
         single.pop()
     })
 }
 
-fn direct_give(class: Class, object: Round) {
+fn direct_give(class: SizeClass, object: Round) {
     with_single(|single| {
         single.push(object);
         depots::give(class, 1, single);
     });
 }
 
-fn with_single<R>(work: impl FnOnce(&mut slab::Magazine) -> R) -> R {
+fn with_single<R>(work: impl FnOnce(&mut Magazine) -> R) -> R {
     let mut array = [const { core::mem::MaybeUninit::<Round>::uninit() }; 1];
-    let mut single = slab::Magazine::new();
+    let mut single = Magazine::new();
     // SAFETY: the array lives as long as the magazine.
     unsafe { single.lend(NonNull::from(&mut array).cast(), 1) };
     work(&mut single)
-}
-
-/// The key whose destructor runs at the end of each thread, plus one.
-static KEY: AtomicUsize = AtomicUsize::new(0);
-static KEY_MAKERS: AtomicU32 = AtomicU32::new(0);
-
-/// Makes sure that the thread's objects are returned at its end. The C library may call
-/// malloc for this; the thread's heap is in use by then as by any other call.
-fn register(thread: *mut Thread) {
-    if KEY.load(Ordering::Acquire) == 0 && KEY_MAKERS.fetch_add(1, Ordering::AcqRel) == 0 {
-        let mut key = 0;
-        // SAFETY: `key` is ours, and the destructor has the right type.
-        if unsafe { libc::pthread_key_create(&mut key, Some(end)) } == 0 {
-            KEY.store(key as usize + 1, Ordering::Release);
-        }
-    }
-    if let Some(key) = KEY.load(Ordering::Acquire).checked_sub(1) {
-        // SAFETY: the key exists.
-        unsafe { libc::pthread_setspecific(key as libc::pthread_key_t, thread.cast()) };
-    }
-}
-
-extern "C" fn end(thread: *mut libc::c_void) {
-    // SAFETY: **Own**: `register` stored the calling thread's own storage.
-    let thread = unsafe { &mut *thread.cast::<Thread>() };
-    thread.flush();
-    stats::remove_thread(ptr::from_mut(thread).addr());
-    thread.stage = Stage::Ending;
 }

@@ -23,7 +23,11 @@ fn run(program: &str, args: &[&str], options: &str) -> Option<Output> {
 }
 
 fn expect(program: &str, args: &[&str], said: &str) {
-    for options in ["", "perthread_cache=0"] {
+    expect_with(&["", "perthread_cache=0"], program, args, said);
+}
+
+fn expect_with(options: &[&str], program: &str, args: &[&str], said: &str) {
+    for options in options {
         let Some(output) = run(program, args, options) else {
             eprintln!("{program} is not installed");
             return;
@@ -59,8 +63,22 @@ fn the_whole_family_works_in_many_threads_and_across_fork() {
 }
 
 #[test]
+fn the_whole_family_works_with_every_option() {
+    let options = [
+        "nomagazines,allocator=next",
+        "backend=sbrk,allocator=best,reap_interval=0",
+        "backend=sbrk,sbrk_minalloc=64M,sbrk_pagesize=2M,allocator=first",
+        "concurrency=1,max_contention=0,perthread_cache=64M,reap_interval=10",
+        "size_add=100,size_remove=64,size_add=40000,size_remove=4096",
+        "size_clear,size_add=48",
+    ];
+    expect_with(&options, &compile("family"), &[], "fine");
+}
+
+#[test]
 fn caches_construct_once_and_memory_has_sizes() {
-    expect(&compile("caches"), &[], "fine");
+    let options = ["", "perthread_cache=0", "nomagazines"];
+    expect_with(&options, &compile("caches"), &[], "fine");
 }
 
 #[test]
@@ -68,6 +86,7 @@ fn a_double_free_ends_the_program_with_a_report() {
     let program = compile("misuse");
     for (what, report) in [
         ("twice", "double free"),
+        ("quietly", "double free"),
         ("inside", "free inside of an object"),
         ("foreign", "which is not allocated"),
         ("span", "which is not allocated"),
@@ -86,6 +105,7 @@ fn with_umem_debug_misuse_is_reported_with_its_history() {
     let program = compile("misuse");
     for (what, reports) in [
         ("twice", ["double free", "freed by"]),
+        ("quietly", ["double free", "freed by"]),
         ("overrun", ["write past the end", "allocated by"]),
         ("underrun", ["in front of", "umem"]),
         ("late", ["write after free", "freed by"]),
@@ -99,6 +119,25 @@ fn with_umem_debug_misuse_is_reported_with_its_history() {
             .expect("it was compiled");
         let said = String::from_utf8_lossy(&output.stderr);
         let is_reported = reports.iter().all(|report| said.contains(report));
+        assert!(!output.status.success() && is_reported, "{what}: {said}");
+    }
+}
+
+#[test]
+fn guards_alone_find_overruns_and_use_after_free_with_cache_and_address() {
+    let program = compile("misuse");
+    for (what, report) in [
+        ("overrun", "write past the end: object 0x"),
+        ("late", "write after free: object 0x"),
+    ] {
+        let output = Command::new(&program)
+            .arg(what)
+            .env("LD_PRELOAD", library())
+            .env("UMEM_DEBUG", "guards")
+            .output()
+            .expect("it was compiled");
+        let said = String::from_utf8_lossy(&output.stderr);
+        let is_reported = said.contains(report) && said.contains("cache umem_alloc_");
         assert!(!output.status.success() && is_reported, "{what}: {said}");
     }
 }

@@ -3,6 +3,7 @@
 use core::ptr::NonNull;
 
 use super::log::{self, Event};
+use super::quarantine;
 use super::stack::Stack;
 use crate::options;
 use crate::report::Line;
@@ -10,8 +11,8 @@ use crate::{report, slow};
 
 const ALLOCATED: u64 = 0xa110_c8ed_a110_c8ed;
 const FREED: u64 = 0xf4ee_f4ee_f4ee_f4ee;
-/// What the bytes of a red zone, of fresh and of freed memory are.
-const RED: u8 = 0xfe;
+/// What a red zone, fresh and freed memory hold.
+const RED: [u8; 8] = 0xfeed_face_feed_face_u64.to_le_bytes();
 const FRESH: [u8; 4] = 0xbadd_cafe_u32.to_le_bytes();
 const DEAD: [u8; 4] = 0xdead_beef_u32.to_le_bytes();
 
@@ -31,7 +32,7 @@ pub struct Header {
     freed: Stack,
     /// `ALLOCATED` or `FREED`, mixed with the address.
     state: u64,
-    guard: [u8; 16],
+    guard: [[u8; 8]; 2],
 }
 
 impl Header {
@@ -55,12 +56,15 @@ impl Header {
             allocated,
             freed: Stack::none(),
             state: ALLOCATED ^ memory.addr().get() as u64,
-            guard: [RED; 16],
+            guard: [RED; 2],
         };
         // SAFETY: the caller's promise.
         unsafe { memory.cast::<Self>().sub(1).write(header) };
         fill(memory, Self::checked_bytes(size), FRESH);
-        Self::of(memory).red_zone(memory).fill(RED);
+        let zone = Self::of(memory).red_zone(memory);
+        zone.iter_mut()
+            .zip(RED.iter().cycle())
+            .for_each(|(byte, &red)| *byte = red);
     }
 
     /// Bytes that were asked for.
@@ -82,8 +86,14 @@ impl Header {
         unsafe { core::slice::from_raw_parts_mut(start, bytes) }
     }
 
+    /// Bytes that are filled when they are allocated and freed: with guards all of them,
+    /// unless they are too many to wait in the queue.
     fn checked_bytes(size: usize) -> usize {
-        size.min(options::debug().contents_bytes)
+        let debug = options::debug();
+        match debug.guards && size <= quarantine::LONGEST {
+            true => size,
+            false => size.min(debug.contents_bytes),
+        }
     }
 
     /// Ends the program if `memory` is not allocated or something wrote around it.
@@ -96,14 +106,15 @@ impl Header {
         if state == FREED {
             header.fail("double free", memory, 0);
         }
-        if state != ALLOCATED || header.guard != [RED; 16] {
+        if state != ALLOCATED || header.guard != [RED; 2] {
             report::damaged_header(memory.addr().get());
         }
         if !options::debug().guards {
             return;
         }
         let zone = header.red_zone(memory);
-        if let Some(at) = zone.iter().position(|&byte| byte != RED) {
+        let mut pairs = zone.iter().zip(RED.iter().cycle());
+        if let Some(at) = pairs.position(|(byte, red)| byte != red) {
             header.fail("write past the end", memory, header.size + at);
         }
     }

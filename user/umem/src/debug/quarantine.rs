@@ -7,7 +7,7 @@ use super::object::Header;
 
 /// Allocations that wait, and bytes of the longest that does.
 const WAITING: usize = 4096;
-const LONGEST: usize = 64 << 10;
+pub const LONGEST: usize = 64 << 10;
 
 /// The queue, a ring.
 pub struct Queue {

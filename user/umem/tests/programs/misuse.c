@@ -1,4 +1,4 @@
-/* Misuses that must end the program: misuse twice|inside|foreign|span|overrun|underrun|late */
+/* Misuses that must end the program: misuse twice|quietly|inside|foreign|span|overrun|underrun|late */
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +9,10 @@ int main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "twice") == 0) {
 		free(memory);
 		free(memory);
+	} else if (argc > 1 && strcmp(argv[1], "quietly") == 0) {
+		free(memory);
+		free(memory);
+		return 0;
 	} else if (argc > 1 && strcmp(argv[1], "inside") == 0) {
 		free(memory + 16);
 	} else if (argc > 1 && strcmp(argv[1], "span") == 0) {
