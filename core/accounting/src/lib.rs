@@ -7,6 +7,8 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+mod commit;
 mod cpu_time;
 
+pub use commit::{Limit, Policy};
 pub use cpu_time::{CpuTime, Sampled, Split};

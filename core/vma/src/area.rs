@@ -51,8 +51,10 @@ pub struct Traits {
     pub no_fork: bool,
     /// A child gets zeros in its place.
     pub wipe_on_fork: bool,
-    /// It does not count as committed memory.
+    /// It shall not count as promised memory.
     pub no_reserve: bool,
+    /// It counts as promised memory.
+    pub promised: bool,
     /// It counts as locked.
     pub locked: bool,
     /// It is the program's heap, grown by `brk`.
@@ -71,6 +73,7 @@ impl Traits {
         no_fork: false,
         wipe_on_fork: false,
         no_reserve: false,
+        promised: false,
         locked: false,
         heap: false,
         large_pages: false,
@@ -120,6 +123,15 @@ impl<O: Clone + PartialEq> Area<O> {
     /// Length in bytes.
     pub fn bytes(&self) -> u64 {
         self.end - self.start
+    }
+
+    /// Length in bytes if it counts as promised memory, else 0.
+    pub fn promised_bytes(&self) -> u64 {
+        if self.traits.promised {
+            self.bytes()
+        } else {
+            0
+        }
     }
 
     /// Whether `at` lies inside.

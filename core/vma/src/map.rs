@@ -39,6 +39,7 @@ pub struct Removed<O> {
 pub struct AreaMap<O> {
     tree: Tree<O>,
     bytes: u64,
+    promised: u64,
     /// The area found last: the next fault is most likely in it, too.
     recent: Cell<Slot>,
 }
@@ -49,6 +50,7 @@ impl<O: Clone + PartialEq> AreaMap<O> {
         Self {
             tree: Tree::new(),
             bytes: 0,
+            promised: 0,
             recent: Cell::new(Slot::NONE),
         }
     }
@@ -66,6 +68,11 @@ impl<O: Clone + PartialEq> AreaMap<O> {
     /// Bytes in all areas.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Bytes in areas that count as promised memory.
+    pub fn promised_bytes(&self) -> u64 {
+        self.promised
     }
 
     pub(crate) fn tree_mut(&mut self) -> &mut Tree<O> {
@@ -155,7 +162,7 @@ impl<O: Clone + PartialEq> AreaMap<O> {
             return Err(TooManyAreas);
         }
         let before = self.tree.floor(area.start);
-        let bytes = area.bytes();
+        let (bytes, promised) = (area.bytes(), area.promised_bytes());
         let joins = before
             .some()
             .is_some_and(|before| self.tree.area(before).joins(&area));
@@ -167,6 +174,7 @@ impl<O: Clone + PartialEq> AreaMap<O> {
             self.tree.insert_after(before, area)
         };
         self.bytes += bytes;
+        self.promised += promised;
         self.merge_with_next(slot);
         Ok(())
     }
@@ -189,6 +197,7 @@ impl<O: Clone + PartialEq> AreaMap<O> {
             slot = self.tree.node(gone).after;
             let area = self.tree.remove(gone);
             removed.bytes += area.bytes();
+            self.promised -= area.promised_bytes();
             removed
                 .objects
                 .extend(area.backing.map(|backing| backing.object));
@@ -214,7 +223,9 @@ impl<O: Clone + PartialEq> AreaMap<O> {
         while let Some(at) = slot.some().filter(|&slot| self.starts_in(slot, &range)) {
             slot = self.tree.node(at).after;
             if self.tree.area(at).start >= range.start {
+                self.promised -= self.tree.area(at).promised_bytes();
                 self.tree.change(at, &mut change);
+                self.promised += self.tree.area(at).promised_bytes();
                 if self.merge_with_previous(at) {
                     continue;
                 }
@@ -233,7 +244,9 @@ impl<O: Clone + PartialEq> AreaMap<O> {
         };
         if self.tree.area(slot).start == start {
             self.bytes += start - new_start;
+            self.promised -= self.tree.area(slot).promised_bytes();
             self.tree.change(slot, |area| area.start = new_start);
+            self.promised += self.tree.area(slot).promised_bytes();
             self.merge_with_previous(slot);
         }
     }

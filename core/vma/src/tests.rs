@@ -246,3 +246,27 @@ fn random_changes_agree_with_a_page_by_page_oracle() {
         }
     }
 }
+
+#[test]
+fn promised_memory_is_what_the_areas_say_after_every_change() {
+    let writable = |from, to| {
+        let mut area = area(from, to, Access::READ_WRITE, None);
+        area.traits.promised = true;
+        area
+    };
+    let sum = |map: &AreaMap<u8>| map.iter().map(Area::promised_bytes).sum::<u64>();
+    let mut map = AreaMap::new();
+    map.insert(writable(10, 20)).unwrap();
+    map.insert(area(20, 30, READ, None)).unwrap();
+    assert_eq!(map.promised_bytes(), 10 * PAGE);
+    map.update(at(15)..at(25), |area| area.traits.promised = true)
+        .unwrap();
+    assert_eq!(map.promised_bytes(), 15 * PAGE);
+    let _ = map.remove(at(12)..at(22)).unwrap();
+    assert_eq!(map.promised_bytes(), 5 * PAGE);
+    map.grow_down(at(10), at(4));
+    assert_eq!(map.promised_bytes(), 11 * PAGE);
+    map.update(at(0)..at(100), |area| area.traits.promised = false)
+        .unwrap();
+    assert_eq!((map.promised_bytes(), sum(&map)), (0, 0));
+}

@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 
 use base::VirtAddr;
 use kernel::error::{Error, Result};
+use kernel::mm::commit;
 use kernel::mm::{
     AddressSpace, Mapping, Object, Place, Remap, Rights, SharedMemory, Target, Traits,
 };
@@ -152,11 +153,17 @@ fn backing(
     bytes: u64,
 ) -> Result<(Option<Object>, Rights)> {
     if is_anonymous(flags) {
-        let memory = || Object {
-            memory: Arc::new(SharedMemory::new(bytes)),
-            file: None,
+        let memory = || -> Result<Object> {
+            let memory = match flags & MAP_NORESERVE != 0 && !commit::is_limited() {
+                true => SharedMemory::sparse(bytes),
+                false => SharedMemory::new(bytes)?,
+            };
+            Ok(Object {
+                memory: Arc::new(memory),
+                file: None,
+            })
         };
-        return Ok((shared.then(memory), ALL_RIGHTS));
+        return Ok((shared.then(memory).transpose()?, ALL_RIGHTS));
     }
     let open = call.file(4)?;
     if !open.is_readable() {

@@ -81,7 +81,7 @@ impl File for MemoryDevice {
     }
 
     fn memory(self: Arc<Self>) -> Option<Arc<dyn MemoryObject>> {
-        let endless = || Arc::new(SharedMemory::new(u64::MAX)) as Arc<dyn MemoryObject>;
+        let endless = || Arc::new(SharedMemory::sparse(u64::MAX)) as Arc<dyn MemoryObject>;
         (self.0 == Kind::Zero).then(endless)
     }
 

@@ -294,8 +294,8 @@ fn permits(rights: Rights, access: Access) -> bool {
 /// Extends a stack down to `at`, if one lies above and its limit allows.
 fn grow_stack(state: &mut State, at: VirtAddr) -> Result<()> {
     let stack = state.areas.above(at).filter(|area| area.traits.grows_down);
-    let (start, end) = stack
-        .map(|area| (area.start, area.end))
+    let (start, end, promised) = stack
+        .map(|area| (area.start, area.end, area.traits.promised))
         .ok_or(FaultError::NotMapped)?;
     let limit = current().process.limits.soft(Resource::StackBytes);
     if end - at > limit {
@@ -309,6 +309,10 @@ fn grow_stack(state: &mut State, at: VirtAddr) -> Result<()> {
         .is_some()
     {
         return Err(FaultError::NotMapped);
+    }
+    if promised {
+        let grown = state.promise.grow(start - at);
+        grown.map_err(|_| FaultError::NotMapped)?;
     }
     state.areas.grow_down(start, at);
     Ok(())

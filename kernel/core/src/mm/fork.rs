@@ -20,6 +20,7 @@ impl AddressSpace {
         for area in state.areas.iter().filter(|area| !area.traits.no_fork) {
             let mut inherited = area.clone();
             inherited.traits.locked = false;
+            copy.promise.grow(inherited.promised_bytes())?;
             copy.areas.insert(inherited)?;
             if area.traits.wipe_on_fork {
                 continue;

@@ -62,6 +62,7 @@ fn grow_heap(state: &mut State, end: VirtAddr) -> Result<()> {
         return Err(Error::OutOfMemory);
     }
     check_size(state, to - from)?;
+    state.promise.grow(to - from)?;
     state.areas.insert(Area {
         start: from,
         end: to,
@@ -73,6 +74,7 @@ fn grow_heap(state: &mut State, end: VirtAddr) -> Result<()> {
         },
         traits: Traits {
             heap: true,
+            promised: true,
             ..Traits::default()
         },
         backing: None,

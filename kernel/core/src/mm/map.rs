@@ -3,9 +3,10 @@
 use core::ops::Range;
 
 use base::{PAGE_BYTES, VirtAddr};
-use mach::mem::{Gather, stats};
+use mach::mem::Gather;
 use vma::{Area, Backing, Removed, Traits};
 
+use super::commit;
 use super::layout::ANYWHERE;
 use super::space::{State, page_range, prot};
 use super::{Access, AddressSpace, Object, Rights};
@@ -73,7 +74,6 @@ impl AddressSpace {
         if bytes == 0 {
             return Err(Error::Invalid);
         }
-        check_commitment(&mapping, bytes)?;
         let at = self.insert(&mapping, bytes)?;
         if mapping.populate || mapping.traits.locked {
             self.populate(at..at + bytes);
@@ -87,6 +87,14 @@ impl AddressSpace {
         let at = choose_place(&mut state, mapping.place, bytes)?;
         let range = at..at + bytes;
         check_size(&state, bytes)?;
+        let traits = promised(mapping);
+        if traits.promised {
+            let replaced = match mapping.place {
+                Place::Fixed(_) => promised_in(&state, range.clone()),
+                Place::Hint(_) | Place::FixedIfFree(_) => 0,
+            };
+            state.promise.grow(bytes.saturating_sub(replaced))?;
+        }
         removed = match mapping.place {
             Place::Fixed(_) => Some(self.remove(&mut state, range.clone())?),
             Place::Hint(_) | Place::FixedIfFree(_) => None,
@@ -100,7 +108,7 @@ impl AddressSpace {
             end: range.end,
             access: mapping.access,
             limit: mapping.limit,
-            traits: mapping.traits,
+            traits,
             backing,
         });
         drop(state);
@@ -157,9 +165,12 @@ impl AddressSpace {
         {
             return Err(Error::AccessDenied);
         }
-        state
-            .areas
-            .update(range.clone(), |area| area.access = access)?;
+        let more = newly_promised(&state, range.clone(), access);
+        state.promise.grow(more)?;
+        state.areas.update(range.clone(), |area| {
+            area.traits.promised |= counts(access, area.traits);
+            area.access = access;
+        })?;
         let table = self.table()?;
         let mut gather = Gather::new(table);
         for area in state.areas.overlapping(range.clone()) {
@@ -191,14 +202,37 @@ impl AddressSpace {
     }
 }
 
-/// Refuses private memory that could never be there at once, unless the program says
-/// that it knows (Linux' heuristic overcommitment).
-fn check_commitment(mapping: &Mapping, bytes: u64) -> Result<()> {
-    let counts = mapping.access.write && !mapping.traits.shared && !mapping.traits.no_reserve;
-    if counts && bytes > stats().total * PAGE_BYTES as u64 {
-        return Err(Error::OutOfMemory);
-    }
-    Ok(())
+/// Whether an area counts as promised memory once a program has these rights.
+fn counts(access: Rights, traits: Traits) -> bool {
+    access.write && !traits.shared && !traits.no_reserve
+}
+
+/// The traits of a new area. That it shall not count is heard only where nothing is limited.
+fn promised(mapping: &Mapping) -> Traits {
+    let mut traits = mapping.traits;
+    traits.no_reserve &= !commit::is_limited();
+    traits.promised = counts(mapping.access, traits);
+    traits
+}
+
+/// Bytes of promised memory in `range`.
+pub(super) fn promised_in(state: &State, range: Range<VirtAddr>) -> u64 {
+    let areas = state.areas.overlapping(range.clone());
+    let parts = areas.filter(|area| area.traits.promised);
+    parts
+        .map(|area| area.clip(&range))
+        .map(|part| part.end - part.start)
+        .sum()
+}
+
+/// Bytes in `range` that begin to count when the program gets `access`.
+fn newly_promised(state: &State, range: Range<VirtAddr>, access: Rights) -> u64 {
+    let areas = state.areas.overlapping(range.clone());
+    let parts = areas.filter(|area| !area.traits.promised && counts(access, area.traits));
+    parts
+        .map(|area| area.clip(&range))
+        .map(|part| part.end - part.start)
+        .sum()
 }
 
 /// Obeys `RLIMIT_AS`.

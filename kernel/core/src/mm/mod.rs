@@ -17,6 +17,7 @@
 //! Running out of memory is an error of the call or the fault, never a panic.
 
 mod advice;
+pub mod commit;
 mod fault;
 mod fork;
 mod heap;

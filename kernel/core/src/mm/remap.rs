@@ -6,7 +6,7 @@ use base::{PAGE_BYTES, VirtAddr};
 use mach::mem::Gather;
 use vma::{Area, Backing};
 
-use super::map::{check_size, choose_place};
+use super::map::{check_size, choose_place, promised_in};
 use super::space::{State, page_range};
 use super::{AddressSpace, Object, Place};
 use crate::error::{Error, Result};
@@ -82,6 +82,9 @@ impl AddressSpace {
                 .is_free(old.end, end - old.end, super::layout::ANYWHERE)
         {
             check_size(&state, end - old.end)?;
+            if area.traits.promised {
+                state.promise.grow(end - old.end)?;
+            }
             let mut more = continuation(&area, old.end);
             (more.start, more.end) = (old.end, end);
             state.areas.insert(more)?;
@@ -106,6 +109,16 @@ impl AddressSpace {
             return Err(Error::Invalid);
         }
         check_size(&state, new_bytes)?;
+        if area.traits.promised {
+            let kept = if request.keep_old {
+                0
+            } else {
+                old.end - old.start
+            };
+            let replaced = promised_in(&state, new.clone());
+            let more = new_bytes.saturating_sub(kept + replaced);
+            state.promise.grow(more)?;
+        }
         let replaced = self.remove(&mut state, new.clone())?;
         let moved = self.move_area(&mut state, &area, old, new, request.keep_old);
         drop(state);

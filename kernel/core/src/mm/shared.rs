@@ -5,26 +5,53 @@ use alloc::collections::BTreeMap;
 use base::PAGE_BYTES;
 use mach::sync::Spin;
 
+use super::commit::Promise;
 use super::{FaultError, MemoryObject, Page, Sharing};
+use crate::error::Result;
 
 /// Pages full of zeros, made when they are first touched.
 pub struct SharedMemory {
     pages: Spin<BTreeMap<u64, Page>>,
     bytes: u64,
+    /// For all pages, or for those that were made.
+    promise: Spin<Promise>,
+    is_promised: bool,
 }
 
 impl SharedMemory {
-    /// `bytes` bytes of zeros.
-    pub fn new(bytes: u64) -> Self {
+    /// `bytes` bytes of zeros, all promised now.
+    pub fn new(bytes: u64) -> Result<Self> {
+        let mut promise = Promise::default();
+        promise.grow(bytes.next_multiple_of(PAGE_BYTES as u64))?;
+        Ok(Self {
+            promise: Spin::new(promise),
+            is_promised: true,
+            ..Self::sparse(bytes)
+        })
+    }
+
+    /// `bytes` bytes of zeros, promised page by page when they are touched.
+    pub fn sparse(bytes: u64) -> Self {
         Self {
             pages: Spin::new(BTreeMap::new()),
             bytes,
+            promise: Spin::default(),
+            is_promised: false,
         }
+    }
+
+    /// A page was made. A program that is refused gets SIGBUS.
+    fn promise_page(&self) -> core::result::Result<(), FaultError> {
+        if self.is_promised {
+            return Ok(());
+        }
+        let promised = self.promise.lock().grow(PAGE_BYTES as u64);
+        promised.map_err(|_| FaultError::Bus)
     }
 }
 
 impl MemoryObject for SharedMemory {
-    fn page(&self, index: u64, _: Sharing) -> Result<Page, FaultError> {
+    fn page(&self, index: u64, _: Sharing) -> core::result::Result<Page, FaultError> {
         if index >= self.bytes.div_ceil(PAGE_BYTES as u64) {
             return Err(FaultError::Bus);
         }
@@ -33,6 +60,7 @@ impl MemoryObject for SharedMemory {
             return Ok(page.clone());
         }
         let page = Page::zeroed().ok_or(FaultError::OutOfMemory)?;
+        self.promise_page()?;
         pages.insert(index, page.clone());
         Ok(page)
     }

@@ -1,7 +1,7 @@
 //! One address space.
 
 use alloc::sync::Arc;
-use core::ops::Range;
+use core::ops::{Deref, DerefMut, Range};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use base::{PAGE_BYTES, VirtAddr};
@@ -10,6 +10,7 @@ use mach::mem::{PageTable, Prot};
 use mach::sync::{Lazy, Spin, SpinGuard};
 use vma::{AreaMap, TooManyAreas};
 
+use super::commit::Promise;
 use super::large::LargeUse;
 use super::run::Run;
 use super::{Layout, Object, Rights};
@@ -24,6 +25,34 @@ pub(super) struct State {
     /// The last faults on anonymous memory.
     pub run: Run,
     pub large: LargeUse,
+    /// Promised memory of the areas; between a call's promise and its end more.
+    pub promise: Promise,
+}
+
+/// The locked state. When it is let go, what is promised is what the areas say.
+pub(super) struct Locked<'a>(SpinGuard<'a, State>);
+
+impl Deref for Locked<'_> {
+    type Target = State;
+    #[inline(always)]
+    fn deref(&self) -> &State {
+        &self.0
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.0
+    }
+}
+
+impl Drop for Locked<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        let bytes = self.0.areas.promised_bytes();
+        self.0.promise.settle(bytes);
+    }
 }
 
 /// The memory of one process.
@@ -50,6 +79,7 @@ impl AddressSpace {
             layout,
             run: Run::default(),
             large: LargeUse::default(),
+            promise: Promise::default(),
         };
         Self {
             table,
@@ -86,8 +116,8 @@ impl AddressSpace {
     }
 
     #[inline]
-    pub(super) fn lock(&self) -> SpinGuard<'_, State> {
-        self.state.lock()
+    pub(super) fn lock(&self) -> Locked<'_> {
+        Locked(self.state.lock())
     }
 
     /// The page table; an error for the kernel's space, in which nothing can be mapped.

@@ -10,6 +10,7 @@ use mach::sync::Spin;
 use crate::error::{self, Error};
 use crate::file::OpenFile;
 use crate::fs::pseudo::Entry;
+use crate::mm::commit;
 use crate::names;
 
 /// A fact that never changes.
@@ -63,8 +64,21 @@ pub const ENTRIES: &[Entry] = &[
     Entry::new("sys/kernel/random/boot_id", boot_id),
     Entry::new("sys/kernel/random/uuid", uuid),
     fact!("sys/kernel/random/entropy_avail", 256),
-    setting!("sys/vm/overcommit_memory", 1),
-    setting!("sys/vm/overcommit_ratio", 50),
+    Entry {
+        path: "sys/vm/overcommit_kbytes",
+        generate: |text| writeln!(text, "{}", commit::limits().1),
+        store: Some(|bytes| parse(bytes).map(commit::set_kibibytes)),
+    },
+    Entry {
+        path: "sys/vm/overcommit_memory",
+        generate: |text| writeln!(text, "{}", commit::mode()),
+        store: Some(|bytes| commit::set_mode(parse(bytes)?)),
+    },
+    Entry {
+        path: "sys/vm/overcommit_ratio",
+        generate: |text| writeln!(text, "{}", commit::limits().0),
+        store: Some(|bytes| parse(bytes).map(commit::set_percent)),
+    },
     setting!("sys/vm/swappiness", 60),
     setting!("sys/vm/max_map_count", 65_530),
     fact!("sys/vm/mmap_min_addr", 65_536),

@@ -8,6 +8,7 @@ use base::{CpuId, Instant, PAGE_BYTES};
 
 use crate::fs::kinds;
 use crate::fs::pseudo::Entry;
+use crate::mm::commit;
 use crate::sched::sample::{CpuUse, cpu_use};
 use crate::task::{allocated_ids, family, thread_count};
 use crate::{clock, sched};
@@ -56,8 +57,8 @@ fn meminfo(text: &mut String) -> Result {
         ("Slab:", heap),
         ("SReclaimable:", 0),
         ("SUnreclaim:", heap),
-        ("CommitLimit:", total),
-        ("Committed_AS:", total.saturating_sub(free)),
+        ("CommitLimit:", commit::limit_bytes() / 1024),
+        ("Committed_AS:", commit::promised_bytes() / 1024),
         ("VmallocTotal:", 0),
         ("VmallocUsed:", 0),
         ("AnonHugePages:", large),

@@ -25,6 +25,7 @@ use super::inode::Usage;
 use super::metadata::next_device;
 use super::{FileSystem, FileType, InodeRef};
 use crate::error::{Error, Result};
+use crate::mm::commit;
 
 /// Linux' number of tmpfs (statfs(2)).
 const MAGIC: u64 = 0x0102_1994;
@@ -40,6 +41,7 @@ pub(super) struct System {
 impl System {
     /// Counts one more page, or says that the limit is reached.
     fn charge(&self) -> Result<()> {
+        commit::promise(PAGE_BYTES as u64).map_err(|_| Error::NoSpace)?;
         if self.pages.fetch_add(1, Ordering::Relaxed) < self.pages_max {
             return Ok(());
         }
@@ -49,6 +51,7 @@ impl System {
 
     fn release(&self, pages: u64) {
         self.pages.fetch_sub(pages, Ordering::Relaxed);
+        commit::release(pages * PAGE_BYTES as u64);
     }
 
     fn next_number(&self) -> u64 {
