@@ -44,6 +44,7 @@ mod status;
 mod storm;
 mod tally;
 mod umem;
+mod volume;
 
 use std::process::ExitCode;
 
@@ -81,6 +82,7 @@ fn main() -> ExitCode {
         sqlite::TESTS,
         redis::TESTS,
         umem::TESTS,
+        volume::TESTS,
         cards::TESTS,
         redis_leaks::TESTS,
         pressure::TESTS,

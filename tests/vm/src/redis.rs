@@ -1,14 +1,13 @@
 //! Redis, unmodified, under redis-benchmark and with its data on a volume.
 
-use std::fs;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::process::Command;
 
 use crate::Test;
 use crate::guest::{Guest, Setup};
 use crate::resp::Redis;
 use crate::status::expect_status;
+use crate::volume::Folder;
 
 /// The tests.
 pub const TESTS: &[Test] = &[
@@ -146,21 +145,4 @@ fn data_survives(setup: &Setup) -> Result<(), String> {
         }
     }
     expect_status(&guest.stop()?, 0)
-}
-
-/// A folder for one test, removed afterwards.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Result<Self, String> {
-        let path = std::env::temp_dir().join(format!("sietch-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).map_err(|error| format!("{path:?}: {error}"))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::file::{File, OpenFile, StatusFlags};
 use crate::fs::{FileType, Metadata};
 use crate::io::{Sink, Source};
-use crate::mm::{FaultError, MemoryObject, Page, Sharing};
+use crate::mm::{self, FaultError, MemoryObject, Page, Sharing};
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
@@ -107,7 +107,7 @@ impl Node {
         Ok(end)
     }
 
-    /// Sets the size, on the host and of what is mapped.
+    /// Sets the size, on the host and of what is mapped: programs lose the pages beyond it.
     pub(super) fn resize(&self, size: u64) -> Result<()> {
         let _writing = self.writing.lock();
         self.set(SetAttributes {
@@ -120,7 +120,9 @@ impl Node {
             page.zero((size % PAGE) as usize..PAGE_BYTES);
         }
         drop(pages);
-        drop(gone);
+        if gone.values().any(|page| !page.is_unique()) {
+            mm::forget_beyond(core::ptr::from_ref(self).addr(), size);
+        }
         Ok(())
     }
 
@@ -172,6 +174,10 @@ impl Node {
         let mut filled = 0;
         while filled < PAGE_BYTES {
             let data = self.fetch(index * PAGE + filled as u64, PAGE_BYTES - filled)?;
+            if data.is_empty() && filled == 0 {
+                // It was cut off since the caller looked at its size.
+                return Err(Error::Io);
+            }
             if data.is_empty() {
                 break;
             }
