@@ -8,7 +8,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use base::CpuId;
 
 use crate::mail::{Errand, Request};
-use crate::space::{bit, members};
+use crate::space::{bit, members, subset};
 use crate::{Atomics, Event, Hardware, Local, Native, Pages, Space, Word};
 
 /// Bit of [`Cpu::using`]: the CPU touches no user address until it wakes.
@@ -174,7 +174,7 @@ impl<A: Atomics, const CPUS: usize> Shootdown<A, CPUS> {
             hw.count(spared, 1);
             false
         };
-        members(cpus).filter(runs).fold(0, |set, id| set | bit(id))
+        subset(cpus, runs)
     }
 
     /// Takes the table off every CPU, resting ones too, before its root is given back. Nobody
@@ -184,8 +184,7 @@ impl<A: Atomics, const CPUS: usize> Shootdown<A, CPUS> {
             self.enter_kernel(me, local, hw);
         }
         let has_it = |id: &CpuId| self.cpu(*id).root.load(Acquire) == space.number;
-        let targets = members(space.others(me)).filter(has_it);
-        let targets = targets.fold(0, |set, id| set | bit(id));
+        let targets = subset(space.others(me), has_it);
         if targets != 0 {
             self.ask(me, local, (space.number, Errand::Leave), targets, hw);
         }

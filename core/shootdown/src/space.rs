@@ -61,6 +61,11 @@ pub(crate) fn bit(cpu: CpuId) -> u64 {
     1 << cpu.0
 }
 
+/// The members of `set` for which `keep` holds.
+pub(crate) fn subset(set: u64, keep: impl Fn(&CpuId) -> bool) -> u64 {
+    members(set).filter(keep).fold(0, |kept, id| kept | bit(id))
+}
+
 /// The members of a set.
 pub(crate) fn members(mut set: u64) -> impl Iterator<Item = CpuId> {
     core::iter::from_fn(move || {

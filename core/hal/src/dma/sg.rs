@@ -7,6 +7,7 @@ use super::{DmaBuf, DmaError, DmaRequest, DmaSource, Span};
 use alloc::vec::Vec;
 use base::{DeviceAddr, PAGE_BYTES};
 use core::fmt;
+use core::ops::Range;
 
 /// Pages that need not follow each other for a device. They have no common address: a
 /// device that can gather is told the spans one by one.
@@ -96,26 +97,28 @@ impl<M: MemoryType> SgList<M, Cpu> {
 
     /// Copies `from` to `offset`. Panics if it does not fit.
     pub fn copy_in(&self, offset: usize, from: &[u8]) {
-        let (mut at, mut rest) = (offset, from);
-        while !rest.is_empty() {
-            let (page, inside) = (at / PAGE_BYTES, at % PAGE_BYTES);
-            let (part, more) = rest.split_at(rest.len().min(PAGE_BYTES - inside));
-            self.pages[page].copy_in(inside, part);
-            (at, rest) = (at + part.len(), more);
+        for (page, inside, part) in pieces(offset, from.len()) {
+            self.pages[page].copy_in(inside, &from[part]);
         }
     }
 
     /// Copies from `offset` into all of `to`. Panics if it lies outside.
     pub fn copy_out(&self, offset: usize, to: &mut [u8]) {
-        let (mut at, mut rest) = (offset, to);
-        while !rest.is_empty() {
-            let (page, inside) = (at / PAGE_BYTES, at % PAGE_BYTES);
-            let (part, more) = rest.split_at_mut(rest.len().min(PAGE_BYTES - inside));
-            self.pages[page].copy_out(inside, part);
-            at += part.len();
-            rest = more;
+        for (page, inside, part) in pieces(offset, to.len()) {
+            self.pages[page].copy_out(inside, &mut to[part]);
         }
     }
+}
+
+/// How `len` bytes at `offset` lie in pages: which page, where in it, and which of the bytes.
+fn pieces(offset: usize, len: usize) -> impl Iterator<Item = (usize, usize, Range<usize>)> {
+    let mut done = 0;
+    core::iter::from_fn(move || {
+        let (at, start) = (offset + done, done);
+        let inside = at % PAGE_BYTES;
+        done += (len - done).min(PAGE_BYTES - inside);
+        (start < len).then_some((at / PAGE_BYTES, inside, start..done))
+    })
 }
 
 impl<M: MemoryType> SgList<M, Device> {

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use profile::{Event, Kind, Mapping, Path, Stack, Stamp, UserFrame, Who};
 
-use super::cfi::Row;
 use super::frame::Frame;
 use super::kernel::KernelNames;
 use super::module::Module;
-use super::unwind::{self, Rows};
+use super::space::{Area, Space};
+use super::unwind;
 use super::wakers::Wakers;
 
 /// How long a record waits for mappings.
@@ -71,19 +71,6 @@ struct Kept {
     user: Option<UserFrame>,
     kernel: Vec<u64>,
     stack: Vec<u64>,
-}
-
-/// Which files an address space has executable.
-#[derive(Default)]
-struct Space {
-    areas: Vec<Area>,
-}
-
-struct Area {
-    start: u64,
-    end: u64,
-    offset: u64,
-    module: Rc<Module>,
 }
 
 impl Collector {
@@ -234,56 +221,6 @@ impl Kept {
             kernel: &self.kernel,
             stack: &self.stack,
         }
-    }
-}
-
-impl Space {
-    /// Adds an area; what it overlaps is gone.
-    fn add(&mut self, area: Area) {
-        self.areas
-            .retain(|other| other.end <= area.start || area.end <= other.start);
-        self.areas.push(area);
-    }
-
-    fn area(&self, address: u64) -> Option<&Area> {
-        let holds = |area: &&Area| (area.start..area.end).contains(&address);
-        self.areas.iter().find(holds)
-    }
-
-    /// The module at `address`, and the address that its file has for that.
-    fn place(&self, address: u64) -> Option<(&Module, u64)> {
-        let area = self.area(address)?;
-        let own = area.module.address_of(address - area.start + area.offset)?;
-        Some((&area.module, own))
-    }
-
-    fn frame(&self, address: u64) -> Frame {
-        let Some(area) = self.area(address) else {
-            return Frame {
-                address,
-                ..Frame::mark("[unknown]")
-            };
-        };
-        let name = match self.place(address) {
-            Some((module, own)) => module.function(own),
-            None => area.module.bracketed(),
-        };
-        Frame {
-            name,
-            address,
-            file: area.module.name().into(),
-        }
-    }
-}
-
-impl Rows for Space {
-    fn row(&self, address: u64) -> Option<Row> {
-        let (module, own) = self.place(address)?;
-        module.table.row(own)
-    }
-
-    fn is_code(&self, address: u64) -> bool {
-        self.area(address).is_some()
     }
 }
 

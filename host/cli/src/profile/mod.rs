@@ -23,6 +23,7 @@ mod output;
 mod recorder;
 mod recording;
 mod remote;
+mod space;
 mod symbols;
 mod unwind;
 mod wakers;

@@ -1,0 +1,205 @@
+//! The calls of a datagram socket, as a file and as a socket.
+
+use alloc::string::String;
+use core::sync::atomic::Ordering;
+
+use base::VirtAddr;
+
+use super::DatagramSocket;
+use crate::error::{Error, Result};
+use crate::file::{File, OpenFile};
+use crate::fs::Metadata;
+use crate::io::{Sink, Source};
+use crate::poll::{Events, Pollee};
+use crate::socket::{
+    self, Blocking, Family, Message, MessageFlags, OptionName, OptionValue, PeerCredentials,
+    Received, Shutdown, Socket, SocketAddress, SocketType, UnixAddress, wait_on,
+};
+use crate::unix::inbox::{Inbox, Taking};
+use crate::unix::names::{self, Node};
+use crate::unix::{FIONREAD, SIOCOUTQ, broken, unix_name};
+use crate::user;
+
+impl File for DatagramSocket {
+    fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {
+        Ok(self.receive(to, MessageFlags::of(open))?.bytes)
+    }
+
+    fn write(&self, open: &OpenFile, from: &mut Source<'_>) -> Result<usize> {
+        self.send(Message::plain(from), MessageFlags::of(open))
+    }
+
+    fn poll(&self) -> Events {
+        let mut events = Events::empty();
+        let is_over = self.is_receiving_over();
+        if self.inbox.messages() != 0 || is_over {
+            events |= Events::READABLE;
+        }
+        if is_over {
+            events |= Events::RDHUP;
+            if self.is_sending_over() {
+                events |= Events::HUP;
+            }
+        }
+        if self.is_writable() {
+            events |= Events::WRITABLE;
+        }
+        events
+    }
+
+    fn pollee(&self) -> Option<&Pollee> {
+        Some(&self.pollee)
+    }
+
+    fn close(&self, _open: &OpenFile) {
+        self.is_closed.store(true, Ordering::SeqCst);
+        self.tell_senders();
+    }
+
+    fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {
+        let bytes = match request {
+            FIONREAD => self.inbox.first_length(),
+            SIOCOUTQ => 0,
+            _ => return Err(Error::NotTerminal),
+        };
+        user::write(VirtAddr(argument), bytes as u32)?;
+        Ok(0)
+    }
+
+    fn metadata(&self) -> Result<Metadata> {
+        Ok(socket::metadata(self.number))
+    }
+
+    fn label(&self) -> String {
+        socket::label(self.number)
+    }
+
+    fn as_socket(&self) -> Option<&dyn Socket> {
+        Some(self)
+    }
+
+    fn as_any(&self) -> &dyn core::any::Any {
+        self
+    }
+}
+
+impl Socket for DatagramSocket {
+    fn family(&self) -> Family {
+        Family::Unix
+    }
+
+    fn socket_type(&self) -> SocketType {
+        SocketType::Datagram
+    }
+
+    fn bind(&self, address: &SocketAddress) -> Result<()> {
+        let wanted = unix_name(address)?;
+        if *self.name.lock() != UnixAddress::Unnamed {
+            return Err(Error::Invalid);
+        }
+        let name = names::bind(
+            wanted,
+            SocketType::Datagram,
+            Node::Datagram(self.me.clone()),
+        )?;
+        *self.name.lock() = name;
+        Ok(())
+    }
+
+    fn connect(&self, address: &SocketAddress, _blocking: Blocking) -> Result<()> {
+        if *address == SocketAddress::Unspecified {
+            self.set_peer(None);
+            return Ok(());
+        }
+        let target = self.target(Some(address))?;
+        if !target.accepts_from(self) {
+            return Err(Error::NotPermitted);
+        }
+        self.set_peer(Some(&target));
+        Ok(())
+    }
+
+    fn send(&self, message: Message<'_, '_>, flags: MessageFlags) -> Result<usize> {
+        if flags.contains(MessageFlags::OOB) {
+            return Err(Error::Unsupported);
+        }
+        if self.is_sending_over() {
+            return Err(broken(flags));
+        }
+        if message.from.remaining() > Inbox::capacity() {
+            return Err(Error::MessageTooLong);
+        }
+        let target = self.target(message.to)?;
+        if !target.accepts_from(self) {
+            return Err(Error::NotPermitted);
+        }
+        let envelope = self.envelope(&target, message.control)?;
+        self.deliver(&target, message.from, envelope, flags)
+    }
+
+    fn receive(&self, to: &mut Sink<'_>, flags: MessageFlags) -> Result<Received> {
+        if flags.contains(MessageFlags::OOB) {
+            return Err(Error::Unsupported);
+        }
+        let taking = Taking::of(flags);
+        loop {
+            let is_over = self.is_receiving_over();
+            if let Some(mut received) = self.inbox.take_message(to, taking)? {
+                self.tell_senders();
+                if !self.options.is_set(OptionName::PassCredentials) {
+                    received.control.credentials = None;
+                }
+                return Ok(received);
+            }
+            if is_over {
+                return Ok(Received::stream(0));
+            }
+            let how = self.options.receive_wait(flags.blocking());
+            wait_on(&self.pollee.queue, how, || {
+                let is_over = self.is_receiving_over();
+                (is_over || self.inbox.messages() != 0).then_some(())
+            })?;
+        }
+    }
+
+    fn shutdown(&self, how: Shutdown) -> Result<()> {
+        if how.ends_reading() {
+            self.is_receiving_over.store(true, Ordering::SeqCst);
+        }
+        if how.ends_writing() {
+            self.is_sending_over.store(true, Ordering::SeqCst);
+        }
+        self.pollee
+            .notify(Events::READABLE | Events::WRITABLE | Events::RDHUP | Events::HUP);
+        self.tell_senders();
+        Ok(())
+    }
+
+    fn local_address(&self) -> Result<SocketAddress> {
+        Ok(SocketAddress::Unix(self.name.lock().clone()))
+    }
+
+    fn peer_address(&self) -> Result<SocketAddress> {
+        let peer = self.peer().ok_or(Error::NotConnected)?;
+        let name = peer.map_or(UnixAddress::Unnamed, |peer| peer.name.lock().clone());
+        Ok(SocketAddress::Unix(name))
+    }
+
+    fn option(&self, name: OptionName) -> Result<OptionValue> {
+        match name {
+            OptionName::Error => Ok(OptionValue::PendingError(None)),
+            OptionName::Listening => Ok(false.into()),
+            OptionName::PeerCredentials => {
+                let known = self.peer.lock().is_some().then_some(self.maker);
+                Ok(OptionValue::Credentials(
+                    known.unwrap_or(PeerCredentials::UNKNOWN),
+                ))
+            }
+            name => self.options.get(name).ok_or(Error::NoSuchOption),
+        }
+    }
+
+    fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()> {
+        self.options.set(name, value).ok_or(Error::NoSuchOption)?
+    }
+}

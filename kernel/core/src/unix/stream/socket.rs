@@ -1,0 +1,228 @@
+//! The calls of a stream socket, as a file and as a socket.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::sync::atomic::Ordering;
+
+use base::VirtAddr;
+
+use super::StreamSocket;
+use crate::error::{Error, Result};
+use crate::file::{File, OpenFile};
+use crate::fs::Metadata;
+use crate::io::{Sink, Source};
+use crate::poll::{Events, Pollee};
+use crate::socket::{
+    self, Blocking, Family, Message, MessageFlags, OptionName, OptionValue, Received,
+    ReceivedFlags, Shutdown, Socket, SocketAddress, SocketType, UnixAddress,
+};
+use crate::unix::listen::Listener;
+use crate::unix::names::{self, Node};
+use crate::unix::{FIONREAD, SIOCOUTQ, caller, unix_name};
+use crate::user;
+
+impl File for StreamSocket {
+    fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {
+        Ok(self.receive(to, MessageFlags::of(open))?.bytes)
+    }
+
+    fn write(&self, open: &OpenFile, from: &mut Source<'_>) -> Result<usize> {
+        self.send(Message::plain(from), MessageFlags::of(open))
+    }
+
+    fn poll(&self) -> Events {
+        if let Some(link) = self.link.get() {
+            return self.poll_connected(link);
+        }
+        match self.listener.get() {
+            Some(listener) => listener.poll(),
+            None => Events::WRITABLE | Events::HUP,
+        }
+    }
+
+    fn pollee(&self) -> Option<&Pollee> {
+        Some(&self.pollee)
+    }
+
+    fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {
+        let waiting = match (request, self.link.get()) {
+            (FIONREAD, Some(link)) => link.own().inbox.len(),
+            (SIOCOUTQ, Some(link)) => link.peer().inbox.len(),
+            (FIONREAD | SIOCOUTQ, None) => return Err(Error::Invalid),
+            _ => return Err(Error::NotTerminal),
+        };
+        user::write(VirtAddr(argument), waiting as u32)?;
+        Ok(0)
+    }
+
+    fn close(&self, _open: &OpenFile) {
+        if let Some(listener) = self.listener.get() {
+            listener.close(self);
+        }
+    }
+
+    fn metadata(&self) -> Result<Metadata> {
+        Ok(socket::metadata(self.number))
+    }
+
+    fn label(&self) -> String {
+        socket::label(self.number)
+    }
+
+    fn as_socket(&self) -> Option<&dyn Socket> {
+        Some(self)
+    }
+
+    fn as_any(&self) -> &dyn core::any::Any {
+        self
+    }
+}
+
+impl Socket for StreamSocket {
+    fn family(&self) -> Family {
+        Family::Unix
+    }
+
+    fn socket_type(&self) -> SocketType {
+        self.kind
+    }
+
+    fn bind(&self, address: &SocketAddress) -> Result<()> {
+        let wanted = unix_name(address)?;
+        if self.name() != UnixAddress::Unnamed {
+            return Err(Error::Invalid);
+        }
+        let name = names::bind(wanted, self.kind, Node::Stream(self.me.clone()))?;
+        if let Some(link) = self.link.get() {
+            *link.own().name.lock() = name.clone();
+        }
+        *self.name.lock() = name;
+        self.is_bound.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn listen(&self, backlog: u32) -> Result<()> {
+        if self.name() == UnixAddress::Unnamed || self.is_connected() {
+            return Err(Error::Invalid);
+        }
+        self.listener
+            .call_once(|| Listener::new(caller()))
+            .set_limit(backlog);
+        self.pollee.notify(Events::WRITABLE);
+        Ok(())
+    }
+
+    fn accept(&self, blocking: Blocking) -> Result<(Arc<dyn Socket>, SocketAddress)> {
+        let listener = self.listener.get().ok_or(Error::Invalid)?;
+        let socket = listener.accept(self, blocking)?;
+        let peer = socket.peer_address().unwrap_or(SocketAddress::UNIX_UNNAMED);
+        Ok((socket, peer))
+    }
+
+    fn connect(&self, address: &SocketAddress, blocking: Blocking) -> Result<()> {
+        let target = names::find(unix_name(address)?, self.kind)?.stream()?;
+        if target.kind != self.kind {
+            return Err(Error::WrongProtocolType);
+        }
+        if self.listener.get().is_some() {
+            return Err(Error::Invalid);
+        }
+        let listener = target.listener.get().ok_or(Error::ConnectionRefused)?;
+        listener.connect(&target, self, blocking)?;
+        self.pollee.notify(Events::WRITABLE);
+        Ok(())
+    }
+
+    fn send(&self, message: Message<'_, '_>, flags: MessageFlags) -> Result<usize> {
+        if flags.contains(MessageFlags::OOB) {
+            return Err(Error::Unsupported);
+        }
+        let link = self.link()?;
+        if message.to.is_some() && self.kind == SocketType::Stream {
+            return Err(Error::IsConnected);
+        }
+        let envelope = self.envelope(link, message.control)?;
+        match self.kind {
+            SocketType::Stream => self.send_stretch(link, message.from, envelope, flags),
+            _ => self.send_record(link, message.from, envelope, flags),
+        }
+    }
+
+    fn receive(&self, to: &mut Sink<'_>, flags: MessageFlags) -> Result<Received> {
+        if flags.contains(MessageFlags::OOB) {
+            return Err(Error::Unsupported);
+        }
+        let link = match (self.link.get(), self.kind) {
+            (Some(link), _) => link,
+            (None, SocketType::Stream) => return Err(Error::Invalid),
+            (None, _) => return Err(Error::NotConnected),
+        };
+        let is_stream = self.kind == SocketType::Stream;
+        if is_stream && to.remaining() == 0 {
+            return Ok(Received::stream(0));
+        }
+        let all = MessageFlags::WAITALL | MessageFlags::PEEK;
+        let mut received = match is_stream && flags & all == MessageFlags::WAITALL {
+            true => self.receive_all(link, to, flags)?,
+            false => self.receive_some(link, to, flags)?,
+        };
+        if !is_stream && received.length != 0 {
+            received.flags |= ReceivedFlags::EOR;
+        }
+        if !self.options.is_set(OptionName::PassCredentials) {
+            received.control.credentials = None;
+        }
+        Ok(received)
+    }
+
+    fn shutdown(&self, how: Shutdown) -> Result<()> {
+        let link = self.link()?;
+        if how.ends_reading() {
+            link.own().end_receiving();
+            link.peer().end_sending();
+        }
+        if how.ends_writing() {
+            link.own().end_sending();
+            link.peer().end_receiving();
+        }
+        if how == Shutdown::Both {
+            link.own().notify(Events::HUP);
+            link.peer().notify(Events::HUP);
+        }
+        Ok(())
+    }
+
+    fn local_address(&self) -> Result<SocketAddress> {
+        Ok(SocketAddress::Unix(self.name()))
+    }
+
+    fn peer_address(&self) -> Result<SocketAddress> {
+        Ok(SocketAddress::Unix(self.link()?.peer().name.lock().clone()))
+    }
+
+    fn option(&self, name: OptionName) -> Result<OptionValue> {
+        match name {
+            OptionName::Error => {
+                let was_reset = self.link.get().is_some_and(|link| link.own().take_reset());
+                Ok(OptionValue::PendingError(
+                    was_reset.then_some(Error::ConnectionReset),
+                ))
+            }
+            OptionName::Listening => Ok(self.listener.get().is_some().into()),
+            OptionName::PeerCredentials => Ok(OptionValue::Credentials(self.peer_credentials())),
+            name => self.options.get(name).ok_or(Error::NoSuchOption),
+        }
+    }
+
+    fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()> {
+        self.options.set(name, value).ok_or(Error::NoSuchOption)??;
+        if name == OptionName::PassCredentials
+            && let Some(link) = self.link.get()
+        {
+            link.own()
+                .wants_credentials
+                .store(value.flag()?, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
