@@ -56,6 +56,9 @@ pub enum Failure {
     /// A PCI card for a board without PCI.
     #[error("The board microvm has no PCI slot for an e1000: use --machine q35.")]
     NoPciSlot,
+    /// Nodes for a board that describes none.
+    #[error("The board microvm is always one node: use --machine q35.")]
+    NoNodes,
     /// A path of the host that a flag names does not exist.
     #[error("{} does not exist on this host: correct the path after {flag}.", path.display())]
     NoSuchPath {

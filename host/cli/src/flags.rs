@@ -96,6 +96,9 @@ pub struct RunFlags {
     /// Virtual CPUs
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]
     pub cpus: u8,
+    /// NUMA nodes over which memory and CPUs are divided; q35 only
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=8))]
+    pub nodes: u8,
     /// The machine's name [default: the program's]
     #[arg(long, value_parser = parse_name)]
     pub name: Option<String>,

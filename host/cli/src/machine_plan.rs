@@ -193,6 +193,9 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
     if flags.nic == NicFlag::E1000 && flags.machine == BoardFlag::Microvm {
         return Err(Failure::NoPciSlot);
     }
+    if flags.nodes > 1 && flags.machine == BoardFlag::Microvm {
+        return Err(Failure::NoNodes);
+    }
     let mut command_line = profiled(plan.command_line.clone(), flags);
     for (key, value) in &flags.kernel_option {
         command_line = command_line.set(key, value);
@@ -226,6 +229,7 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
         },
         memory_mib: memory_mib(flags, plan.image.len())?,
         cpus: flags.cpus,
+        nodes: flags.nodes,
         nic: match flags.nic {
             NicFlag::Virtio => Nic::Virtio,
             NicFlag::E1000 => Nic::E1000,

@@ -25,6 +25,9 @@ impl Machine {
         }
         args.pair("-smp", self.cpus.to_string());
         args.pair("-m", format!("{}M", self.memory_mib));
+        if self.nodes > 1 {
+            self.add_nodes(&mut args);
+        }
         args.pair("-kernel", self.kernel.to_string_lossy());
         args.pair("-initrd", self.initrd.to_string_lossy());
         args.pair("-append", &self.command_line);
@@ -37,6 +40,33 @@ impl Machine {
             self.add_volume(&mut args, volume);
         }
         args.0
+    }
+
+    /// Nodes in a row: each step between two adds to their distance.
+    fn add_nodes(&self, args: &mut Args) {
+        const NEAR: u8 = 10;
+        let (nodes, cpus) = (u32::from(self.nodes), u32::from(self.cpus));
+        for node in 0..nodes {
+            let part = |whole: u32| whole * node / nodes..whole * (node + 1) / nodes;
+            let (memory, own) = (part(self.memory_mib), part(cpus));
+            args.pair(
+                "-object",
+                format!("memory-backend-ram,id=node{node},size={}M", memory.len()),
+            );
+            let own = match own.is_empty() {
+                true => String::new(),
+                false => format!(",cpus={}-{}", own.start, own.end - 1),
+            };
+            args.pair(
+                "-numa",
+                format!("node,nodeid={node},memdev=node{node}{own}"),
+            );
+        }
+        for (from, to) in (0..self.nodes).flat_map(|from| (0..self.nodes).map(move |to| (from, to)))
+        {
+            let distance = NEAR + NEAR * from.abs_diff(to);
+            args.pair("-numa", format!("dist,src={from},dst={to},val={distance}"));
+        }
     }
 
     fn add_serial_ports(&self, args: &mut Args) {
@@ -167,6 +197,7 @@ mod tests {
             accel: Accel::Tcg,
             memory_mib: 256,
             cpus: 1,
+            nodes: 1,
             nic: Nic::Virtio,
             net: Net::User,
             forwards: vec![],
@@ -192,6 +223,24 @@ mod tests {
             args.contains(&"user,id=net,hostfwd=tcp:127.0.0.1:6380-:6379".to_string()),
             "{args:?}"
         );
+    }
+
+    #[test]
+    fn nodes_share_all_memory_and_all_cpus() {
+        let machine = Machine {
+            nodes: 3,
+            cpus: 2,
+            memory_mib: 256,
+            ..machine()
+        };
+        let args = machine.qemu_args(Acceleration::Tcg);
+        let has = |wanted: &str| assert!(args.contains(&wanted.to_string()), "{args:?}");
+        has("memory-backend-ram,id=node0,size=85M");
+        has("memory-backend-ram,id=node2,size=86M");
+        has("node,nodeid=0,memdev=node0");
+        has("node,nodeid=1,memdev=node1,cpus=0-0");
+        has("node,nodeid=2,memdev=node2,cpus=1-1");
+        has("dist,src=0,dst=2,val=30");
     }
 
     #[test]

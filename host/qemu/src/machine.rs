@@ -20,6 +20,9 @@ pub struct Machine {
     pub memory_mib: u32,
     /// Virtual CPUs, 1 to 16.
     pub cpus: u8,
+    /// NUMA nodes over which memory and CPUs are divided, 1 to 8; more than one needs
+    /// [`Board::Q35`].
+    pub nodes: u8,
     /// The network card.
     pub nic: Nic,
     /// The network card's other end.
