@@ -33,6 +33,7 @@ needs_test() {
 	go golang-go
 	wrk wrk
 	ip iproute2
+	numactl numactl
 	unshare util-linux
 	valgrind valgrind
 	NEEDS

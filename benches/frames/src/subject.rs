@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicU64;
 
 use buddy_system_allocator::FrameAllocator;
 use frames::{
-    Backing, Extent, Frame, FrameInfo, FrameNo, FrameTable, LocalFrames, Node, Request, Urgency,
-    Zones,
+    Backing, Extent, Frame, FrameInfo, FrameNo, FrameTable, Layout, LocalFrames, Node, Request,
+    Urgency, Zone, ZoneLock, Zones,
 };
 use spin::Mutex;
 
@@ -27,48 +27,62 @@ pub trait Subject: Sync {
     fn free(&self, cpu: usize, first: u64, order: u32);
 }
 
-/// Free lists in zones behind a lock.
+/// The lock of a zone.
+pub struct Lock(Mutex<Zone>);
+
+impl ZoneLock for Lock {
+    const UNLOCKED: Self = Self(Mutex::new(Zone::EMPTY));
+
+    #[inline]
+    fn lock(&self) -> impl DerefMut<Target = Zone> {
+        self.0.lock()
+    }
+}
+
+/// Free lists in zones behind locks.
 pub struct Plain {
     table: FrameTable,
-    zones: Mutex<Zones>,
+    zones: Zones<Lock>,
 }
 
 impl Subject for Plain {
     fn new() -> Self {
-        let (mut table, mut zones) = (FrameTable::new(), Zones::new());
+        let mut table = FrameTable::new();
+        let zones = Zones::new(Layout::new(&[], |_, _| 0));
         let infos = (0..FRAMES).map(|_| FrameInfo::reserved()).collect();
         let words = FrameTable::zero_words(FIRST, FRAMES);
         let zeros = (0..words).map(|_| AtomicU64::new(0)).collect();
         let added = table.add(FIRST, Vec::leak(infos), Vec::leak(zeros));
         added.expect("one section");
-        zones.add(Node(0), 0..1 << 20).expect("one zone");
         zones.donate(&table, FIRST, FRAMES as u64);
-        let zones = Mutex::new(zones);
         Self { table, zones }
     }
 
     #[inline]
     fn alloc(&self, _cpu: usize, order: u32) -> u64 {
         let request = Request::new(1 << order, Urgency::Critical);
-        let extent = self.zones.lock().alloc(&self.table, request);
+        let extent = self.zones.alloc(&self.table, request, Node(0));
         extent.expect("there is memory").into_parts().0
     }
 
     #[inline]
     fn free(&self, _cpu: usize, first: u64, order: u32) {
         let extent = Extent::from_parts(first, 1 << order);
-        self.zones.lock().free(&self.table, extent);
+        self.zones.free(&self.table, extent);
     }
 }
 
 impl Backing for Plain {
+    type Lock = Lock;
+
     #[inline]
     fn table(&self) -> &FrameTable {
         &self.table
     }
 
-    fn zones(&self) -> impl DerefMut<Target = Zones> {
-        self.zones.lock()
+    #[inline]
+    fn zones(&self) -> &Zones<Lock> {
+        &self.zones
     }
 
     fn zero(&self, _frame: FrameNo) {}

@@ -1,7 +1,7 @@
 //! Contiguous frames by way of one CPU's caches: huge pages are kept there, too.
 
 use crate::local::{Backing, HUGE_BATCH, HUGE_PAGES, LocalFrames};
-use crate::{Extent, FrameTable, Reach, Request, Zones};
+use crate::{Extent, FrameTable, Reach, Request, ZoneLock, Zones};
 
 impl LocalFrames {
     /// Contiguous frames with any content.
@@ -26,7 +26,8 @@ impl LocalFrames {
     #[inline]
     pub fn free_extent(&self, backing: &impl Backing, extent: Extent) {
         let (first, pages) = extent.into_parts();
-        let is_huge = pages == HUGE_PAGES && first.is_multiple_of(HUGE_PAGES);
+        let is_whole = pages == HUGE_PAGES && first.is_multiple_of(HUGE_PAGES);
+        let is_huge = is_whole && self.home.holds(first);
         if is_huge && self.huge.push(first).is_ok() {
             return;
         }
@@ -48,25 +49,24 @@ impl LocalFrames {
     #[cold]
     #[inline(never)]
     fn find_behind(&self, backing: &impl Backing, request: Request) -> Option<Extent> {
-        let table = backing.table();
-        let mut zones = backing.zones();
-        let found = zones.alloc(table, request);
+        let (zones, table, node) = (backing.zones(), backing.table(), self.node());
+        let found = zones.alloc(table, request, node);
         if request.pages == HUGE_PAGES && request.reach == Reach::Any {
             self.counts.misses.add(1);
             for _ in 1..HUGE_BATCH.min(self.huge.limit()) {
-                self.keep_huge(&mut zones, table, request);
+                self.keep_huge(zones, table, request);
             }
             return found;
         }
         if found.is_none() && !self.huge.is_empty() {
-            self.return_huge(&mut zones, table);
-            return zones.alloc(table, request);
+            self.return_huge(zones, table);
+            return zones.alloc(table, request, node);
         }
         found
     }
 
-    fn keep_huge(&self, zones: &mut Zones, table: &FrameTable, request: Request) {
-        let Some(extent) = zones.alloc(table, request) else {
+    fn keep_huge(&self, zones: &Zones<impl ZoneLock>, table: &FrameTable, request: Request) {
+        let Some(extent) = zones.alloc_near(table, request, self.node()) else {
             return;
         };
         if let Err(first) = self.huge.push(extent.first()) {
@@ -77,7 +77,7 @@ impl LocalFrames {
     #[cold]
     #[inline(never)]
     fn free_behind(&self, backing: &impl Backing, extent: Extent, is_huge: bool) {
-        let mut zones = backing.zones();
+        let zones = backing.zones();
         if is_huge && !self.huge.is_empty() {
             self.counts.returns.add(1);
             let mut batch = [0; HUGE_BATCH];
@@ -90,7 +90,7 @@ impl LocalFrames {
     }
 
     /// Gives all huge pages back.
-    pub(crate) fn return_huge(&self, zones: &mut Zones, table: &FrameTable) {
+    pub(crate) fn return_huge(&self, zones: &Zones<impl ZoneLock>, table: &FrameTable) {
         while let Some(first) = self.huge.pop() {
             zones.free(table, Extent::new(first, HUGE_PAGES));
         }

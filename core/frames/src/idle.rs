@@ -1,7 +1,7 @@
 //! What a CPU does for its caches while it has nothing else to do.
 
+use crate::Urgency;
 use crate::local::{BATCH, Backing, HUGE_PAGES, LocalFrames};
-use crate::{Urgency, Zones};
 
 impl LocalFrames {
     /// Zeroes one frame for later; false if there is nothing to do. Leaves room for a
@@ -46,15 +46,14 @@ impl LocalFrames {
 
     /// Gives back all that rests here, for others who find nothing.
     pub fn flush(&self, backing: &impl Backing) {
-        let table = backing.table();
-        let mut zones = backing.zones();
-        let zones: &mut Zones = &mut zones;
+        let (zones, table) = (backing.zones(), backing.table());
         self.return_huge(zones, table);
         while let Some(frame) = self.zeroed.pop() {
             table.note_zero(frame);
             zones.give(table, &[frame]);
         }
-        while let Some(frame) = self.any.pop().or_else(|| self.shuffle.pool().pop()) {
+        let single = || self.any.pop().or_else(|| self.far.pop());
+        while let Some(frame) = single().or_else(|| self.shuffle.pool().pop()) {
             zones.give(table, &[frame]);
         }
     }

@@ -10,7 +10,7 @@
 //! keeps its order and its list links there, so the free lists need no other memory.
 //! Allocation splits a larger block, release merges buddies; both take at most
 //! [`ORDERS`] steps whatever the size of RAM or of the block. The lists are kept by zone
-//! ([`Zones`]). In front, each CPU keeps single frames and huge pages that it fills and
+//! ([`Zones`]), and a CPU asks those of its own node first ([`Layout`]). In front, each CPU keeps single frames and huge pages that it fills and
 //! drains in batches ([`LocalFrames`]). A bit per frame says that a free frame holds
 //! zeros, so that none is zeroed twice and the idle loop can zero ahead.
 //!
@@ -29,8 +29,9 @@
 //!   So neither a split nor a large allocation touches the words of inner frames.
 //! - *Heads are true*: the first frame of every free block records order and links,
 //!   and is on the list of that order.
-//! - *Flips are serial*: the used bit changes only through `&mut` [`Zones`], so one
-//!   lock around them makes a look at the neighbour's word safe.
+//! - *Flips are serial*: the used bit of a frame changes only through `&mut` [`Zone`], its
+//!   own, and no block crosses a zone's border. So a lock around each zone makes a look at
+//!   the neighbour's word safe.
 //! - *Contiguity is a type*: an [`Extent`] comes only from one block of the buddy, by
 //!   splitting an extent, or by joining two that touch; it can not be copied.
 //! - *Zero is known*: the known-zero bit of a frame is set only while the frame is free,
@@ -38,7 +39,7 @@
 //! - *One writer*: [`LocalFrames`] is changed by its own CPU alone, one flow of control.
 //!   Others may read its numbers. So its atomics are plain loads and stores.
 //!
-//! Not here: the lock (the machine layer has it, with its own way to wait), how a frame
+//! Not here: the locks (the machine layer has them, with its own way to wait), how a frame
 //! is zeroed, mapping, finding out where RAM is and which node it belongs to.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -50,12 +51,15 @@ mod buddy;
 mod contiguous;
 mod counts;
 mod extent;
+mod home;
 mod idle;
 mod info;
+mod layout;
 mod local;
 mod shuffle;
 mod stack;
 mod table;
+mod zone;
 mod zones;
 
 #[cfg(test)]
@@ -65,9 +69,11 @@ pub use buddy::{ORDERS, PAGES_MAX};
 pub use counts::CacheStats;
 pub use extent::{Extent, Frame};
 pub use info::FrameInfo;
+pub use layout::{Layout, NODES_MAX, Node, ZONES_MAX};
 pub use local::{BATCH, Backing, HUGE_PAGES, LocalFrames};
 pub use table::{FrameTable, Overshared, SECTIONS_MAX, TooManySections};
-pub use zones::{Node, Reach, Request, Urgency, ZONES_MAX, ZoneError, ZoneStats, Zones};
+pub use zone::Zone;
+pub use zones::{Reach, Request, Urgency, ZoneLock, ZoneStats, Zones};
 
 /// Number of a 4 KiB frame: its physical address divided by the page size.
 ///

@@ -1,15 +1,14 @@
 //! What one CPU keeps in front of the zones: frames that it can hand out without a lock.
 
-use core::ops::DerefMut;
-
 use crate::counts::{CacheStats, Counts};
+use crate::home::Home;
 use crate::shuffle::{POOL_FRAMES, Shuffle};
 use crate::stack::Stack;
-use crate::{Frame, FrameNo, FrameTable, Urgency, Zones};
+use crate::{Frame, FrameNo, FrameTable, Node, Urgency, ZoneLock, Zones};
 
 /// Frames of any content that one CPU keeps at most.
 const ANY_FRAMES: usize = 64;
-/// Single frames moved under one hold of the lock.
+/// Single frames moved under one hold of a lock.
 pub const BATCH: usize = ANY_FRAMES / 2;
 /// Zeroed frames that one CPU keeps at most, a batch among them that was found so.
 const ZEROED_FRAMES: usize = 128;
@@ -22,24 +21,32 @@ const _: () = assert!(
 pub const HUGE_PAGES: u64 = 512;
 /// Huge pages that one CPU keeps at most.
 const HUGE_MAX: usize = 4;
-/// Huge pages moved under one hold of the lock.
+/// Huge pages moved together.
 pub(crate) const HUGE_BATCH: usize = HUGE_MAX / 2;
 
-/// What stands behind the caches. The machine brings the lock and the direct map.
+/// What stands behind the caches. The machine brings the locks and the direct map.
 pub trait Backing {
+    /// The lock of each zone.
+    type Lock: ZoneLock;
     /// The states of all frames.
     fn table(&self) -> &FrameTable;
-    /// The zones, locked.
-    fn zones(&self) -> impl DerefMut<Target = Zones>;
+    /// The zones.
+    fn zones(&self) -> &Zones<Self::Lock>;
     /// Fills a frame, which the caller owns, with zeros.
     fn zero(&self, frame: FrameNo);
 }
 
 /// The caches of one CPU. For the zones, what rests here is in use, so it does not merge.
+///
+/// They are filled from the nearest zone that has frames. A frame of another node comes
+/// here only if there is no nearer one, and is not given out again once it was given back:
+/// it waits in `far` for the way home.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct LocalFrames {
+    pub(crate) home: Home,
     pub(crate) any: Stack<ANY_FRAMES>,
+    pub(crate) far: Stack<BATCH>,
     pub(crate) zeroed: Stack<ZEROED_FRAMES>,
     /// First frames of huge pages. Their known-zero bits stay in the table.
     pub(crate) huge: Stack<HUGE_MAX>,
@@ -58,7 +65,9 @@ impl LocalFrames {
     /// Empty caches.
     pub const fn new() -> Self {
         Self {
+            home: Home::everywhere(),
             any: Stack::new(),
+            far: Stack::new(),
             zeroed: Stack::new(),
             huge: Stack::new(),
             shuffle: Shuffle::off(),
@@ -74,6 +83,16 @@ impl LocalFrames {
         self.huge.set_limit(share(64 * HUGE_PAGES));
     }
 
+    /// Says whose CPU this is. Until then all frames are near.
+    pub fn settle(&self, node: Node, zones: &Zones<impl ZoneLock>) {
+        self.home.settle(node, zones.layout().home_of(node));
+    }
+
+    /// The node that the CPU belongs to.
+    pub fn node(&self) -> Node {
+        self.home.node()
+    }
+
     /// From now on single frames come in no order; see the module `shuffle`.
     pub fn shuffle(&self, seed: u64) {
         self.any.set_limit(0);
@@ -83,7 +102,8 @@ impl LocalFrames {
 
     /// What these caches hold and did. Any CPU may ask.
     pub fn stats(&self) -> CacheStats {
-        let singles = self.any.len() + self.zeroed.len() + self.shuffle.pool().len();
+        let near = self.any.len() + self.zeroed.len() + self.shuffle.pool().len();
+        let singles = near + self.far.len();
         let resting = singles as u64 + self.huge.len() as u64 * HUGE_PAGES;
         self.counts.stats(resting)
     }
@@ -128,7 +148,8 @@ impl LocalFrames {
     /// Gives back a frame whose last owner is gone.
     #[inline]
     pub fn free(&self, backing: &impl Backing, frame: Frame) {
-        if let Err(frame) = self.any.push(frame.into_number()) {
+        let frame = frame.into_number();
+        if !self.home.holds(frame) || self.any.push(frame).is_err() {
             self.free_slowly(backing, frame);
         }
     }
@@ -144,10 +165,10 @@ impl LocalFrames {
     ) -> Option<(FrameNo, bool)> {
         self.refill(backing, urgency);
         if self.shuffle.is_on() {
-            let frame = self.shuffle.draw()?;
+            let frame = self.shuffle.draw().or_else(|| self.far.pop())?;
             return Some((frame, backing.table().take_zero(frame)));
         }
-        let any = || Some((self.any.pop()?, false));
+        let any = || Some((self.any.pop().or_else(|| self.far.pop())?, false));
         let zeroed = || Some((self.zeroed.pop()?, true));
         match wish {
             Wish::Any => any().or_else(zeroed),
@@ -158,21 +179,26 @@ impl LocalFrames {
     #[cold]
     #[inline(never)]
     fn free_slowly(&self, backing: &impl Backing, frame: FrameNo) {
-        let place = |frame| match self.shuffle.is_on() {
-            true => self.shuffle.pool().push(frame),
-            false => self.any.push(frame),
+        if self.home.is_far(backing.zones().layout(), frame) {
+            return self.free_into(backing, &self.far, frame);
+        }
+        match self.shuffle.is_on() {
+            true => self.free_into(backing, self.shuffle.pool(), frame),
+            false => self.free_into(backing, &self.any, frame),
+        }
+    }
+
+    /// Puts a frame on a stack; if that is full, what rested longest makes room.
+    fn free_into<const N: usize>(&self, backing: &impl Backing, stack: &Stack<N>, frame: FrameNo) {
+        let Err(frame) = stack.push(frame) else {
+            return;
         };
-        let Err(frame) = place(frame) else { return };
         self.counts.returns.add(1);
         let mut batch = [0; BATCH];
-        let taken = match self.shuffle.is_on() {
-            true => self.shuffle.pool().take_oldest(&mut batch),
-            false => self.any.take_oldest(&mut batch),
-        };
-        let mut zones = backing.zones();
-        zones.give(backing.table(), &batch[..taken]);
-        if let Err(frame) = place(frame) {
-            zones.give(backing.table(), &[frame]);
+        let taken = stack.take_oldest(&mut batch);
+        backing.zones().give(backing.table(), &batch[..taken]);
+        if let Err(frame) = stack.push(frame) {
+            backing.zones().give(backing.table(), &[frame]);
         }
     }
 
@@ -186,16 +212,16 @@ impl LocalFrames {
         }
         self.counts.misses.add(1);
         let mut batch = [0; BATCH];
-        let mut zones = backing.zones();
-        let mut taken = zones.take(backing.table(), &mut batch, urgency);
+        let (zones, table, node) = (backing.zones(), backing.table(), self.node());
+        let mut taken = zones.take(table, &mut batch, urgency, node);
         if taken == 0 && !self.huge.is_empty() {
-            self.return_huge(&mut zones, backing.table());
-            taken = zones.take(backing.table(), &mut batch, urgency);
+            self.return_huge(zones, table);
+            taken = zones.take(table, &mut batch, urgency, node);
         }
         // Last first, so that they leave in ascending order.
         for &frame in batch[..taken].iter().rev() {
-            if let Err(frame) = self.rest(backing.table(), frame) {
-                zones.give(backing.table(), &[frame]);
+            if let Err(frame) = self.rest(table, frame) {
+                zones.give(table, &[frame]);
             }
         }
     }

@@ -1,21 +1,15 @@
 //! Zones: RAM by NUMA node and by the addresses that a device can reach.
+//!
+//! Each zone has a lock of its own, so CPUs of different nodes do not wait for each other.
+//! Nobody holds two. How much is free is published before a lock is released: whether a
+//! zone is worth asking, and how much there is in all, is known without a lock.
 
 use core::hint::black_box;
-use core::ops::Range;
+use core::ops::DerefMut;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::buddy::{Buddy, largest_order};
-use crate::{Extent, FrameNo, FrameTable, ORDERS, PAGES_MAX};
-
-/// Zones that [`Zones`] can hold.
-pub const ZONES_MAX: usize = 8;
-/// First frame that 32 address bits do not reach.
-const LOW_END: FrameNo = 1 << (32 - base::PAGE_SHIFT);
-/// One frame in this many is reserved for [`Urgency::Critical`].
-const RESERVE_SHARE: u64 = 64;
-
-/// A part of the machine whose CPUs are nearer to some RAM than to other.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Node(pub u8);
+use crate::zone::{Zone, reserve_of};
+use crate::{Extent, FrameNo, FrameTable, Layout, NODES_MAX, Node, ORDERS, PAGES_MAX, ZONES_MAX};
 
 /// Which addresses will do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,7 +22,7 @@ pub enum Reach {
     Low,
 }
 
-/// How far a request may go into the reserve.
+/// How far a request may go into the reserve, a part of each zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
     /// For what programs cause and can be refused: leaves the reserve alone.
@@ -44,8 +38,6 @@ pub struct Request {
     pub pages: u64,
     /// Where.
     pub reach: Reach,
-    /// Whose RAM is tried first.
-    pub node: Node,
     /// Whether the reserve may be used.
     pub urgency: Urgency,
 }
@@ -56,39 +48,8 @@ impl Request {
         Self {
             pages,
             reach: Reach::Any,
-            node: Node(0),
             urgency,
         }
-    }
-}
-
-/// The zone can not be added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ZoneError {
-    /// There are [`ZONES_MAX`] already.
-    TooMany,
-    /// Its borders are no multiples of [`PAGES_MAX`], so blocks could merge across them.
-    Unaligned,
-}
-
-#[derive(Debug)]
-struct Zone {
-    node: Node,
-    frames: Range<FrameNo>,
-    managed: u64,
-    buddy: Buddy,
-}
-
-impl Zone {
-    const NONE: Self = Self {
-        node: Node(0),
-        frames: 0..0,
-        managed: 0,
-        buddy: Buddy::new(),
-    };
-
-    const fn is_low(&self) -> bool {
-        self.frames.end <= LOW_END
     }
 }
 
@@ -103,184 +64,244 @@ pub struct ZoneStats {
     pub managed: u64,
     /// Free blocks of each order.
     pub blocks: [u64; ORDERS],
+    /// Frames that CPUs of each node took from it since the start.
+    pub taken: [u64; NODES_MAX],
+}
+
+impl ZoneStats {
+    /// Free frames in it.
+    pub fn free(&self) -> u64 {
+        self.blocks
+            .iter()
+            .zip(0..)
+            .map(|(n, order)| n << order)
+            .sum()
+    }
+}
+
+/// A lock around a zone, with its machine's way to wait.
+pub trait ZoneLock {
+    /// An unlocked one around [`Zone::EMPTY`].
+    const UNLOCKED: Self;
+    /// The zone, locked.
+    fn lock(&self) -> impl DerefMut<Target = Zone>;
+}
+
+/// A zone, and what is known of it without its lock.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Slot<L> {
+    free: AtomicU64,
+    managed: AtomicU64,
+    lock: L,
 }
 
 /// The free frames of the machine that rest in no CPU's cache.
-///
-/// Zones are searched in the order of their addition, those of the wished node first.
 #[derive(Debug)]
-pub struct Zones {
-    zones: [Zone; ZONES_MAX],
-    len: usize,
-    managed: u64,
-    free: u64,
+pub struct Zones<L> {
+    layout: Layout,
+    slots: [Slot<L>; ZONES_MAX],
 }
 
-impl Zones {
-    /// No zone, no frame.
-    pub const fn new() -> Self {
-        Self {
-            zones: [Zone::NONE; ZONES_MAX],
-            len: 0,
-            managed: 0,
-            free: 0,
-        }
+impl<L: ZoneLock> Slot<L> {
+    /// Does something to the zone, and publishes what it has then.
+    #[inline]
+    fn with<T>(&self, change: impl FnOnce(&mut Zone) -> T) -> T {
+        let mut zone = self.lock.lock();
+        let done = change(&mut zone);
+        self.free.store(zone.free, Relaxed);
+        done
     }
 
-    /// Adds an empty zone for the frames of `span` that are on `node`. Add zones above
-    /// 4 GiB before those below, and none that straddles this line.
-    pub fn add(&mut self, node: Node, span: Range<FrameNo>) -> Result<(), ZoneError> {
-        if !span.start.is_multiple_of(PAGES_MAX) || !span.end.is_multiple_of(PAGES_MAX) {
-            return Err(ZoneError::Unaligned);
-        }
-        let slot = self.zones.get_mut(self.len).ok_or(ZoneError::TooMany)?;
-        slot.node = node;
-        slot.frames = span;
-        self.len += 1;
-        Ok(())
+    /// Whether the zone seems to have so many frames for a request of this urgency.
+    #[inline]
+    fn may_have(&self, pages: u64, urgency: Urgency) -> bool {
+        let kept = match urgency {
+            Urgency::Ordinary => reserve_of(self.managed.load(Relaxed)),
+            Urgency::Critical => 0,
+        };
+        self.free.load(Relaxed) >= kept + pages
+    }
+}
+
+impl<L: ZoneLock> Zones<L> {
+    /// Zones of this layout, without frames.
+    pub const fn new(layout: Layout) -> Self {
+        let slots = [const {
+            Slot {
+                free: AtomicU64::new(0),
+                managed: AtomicU64::new(0),
+                lock: L::UNLOCKED,
+            }
+        }; ZONES_MAX];
+        Self { layout, slots }
+    }
+
+    /// Where the zones lie.
+    pub const fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn slots(&self) -> &[Slot<L>] {
+        &self.slots[..self.layout.len()]
     }
 
     /// Frames that were donated.
-    pub const fn managed_frames(&self) -> u64 {
-        self.managed
+    pub fn managed_frames(&self) -> u64 {
+        self.slots()
+            .iter()
+            .map(|slot| slot.managed.load(Relaxed))
+            .sum()
     }
 
     /// Free frames in all zones.
     #[inline]
-    pub const fn free_frames(&self) -> u64 {
-        self.free
+    pub fn free_frames(&self) -> u64 {
+        self.slots()
+            .iter()
+            .map(|slot| slot.free.load(Relaxed))
+            .sum()
     }
 
     /// Frames that only critical requests may take.
-    pub const fn reserve(&self) -> u64 {
-        self.managed / RESERVE_SHARE
+    pub fn reserve(&self) -> u64 {
+        let managed = self.slots().iter().map(|slot| slot.managed.load(Relaxed));
+        managed.map(reserve_of).sum()
     }
 
     /// What each zone holds.
     pub fn stats(&self) -> impl Iterator<Item = ZoneStats> {
-        self.zones[..self.len].iter().map(|zone| ZoneStats {
-            node: zone.node,
-            is_low: zone.is_low(),
-            managed: zone.managed,
-            blocks: zone.buddy.blocks(),
+        self.slots().iter().enumerate().map(|(index, slot)| {
+            let zone = slot.lock.lock();
+            ZoneStats {
+                node: self.layout.node(index),
+                is_low: self.layout.is_low(index),
+                managed: zone.managed,
+                blocks: zone.blocks(),
+                taken: zone.taken(),
+            }
         })
     }
 
     /// Makes reserved frames allocatable, each once. Frames that the table does not
-    /// describe or that lie in no zone are left out; returns how many were taken.
-    pub fn donate(&mut self, table: &FrameTable, first: FrameNo, pages: u64) -> u64 {
-        let before = self.free;
-        let (mut frame, end) = (first, first + pages);
-        while frame < end {
-            let mut order = largest_order(frame, end - frame);
-            while order > 0 && !table.describes(frame, 1 << order) {
-                order -= 1;
-            }
-            if table.describes(frame, 1 << order)
-                && let Some(zone) = self.zone_of(frame)
-            {
-                zone.managed += 1 << order;
-                zone.buddy.give_block(table, frame, order);
-                self.free += 1 << order;
-            }
-            frame += 1 << order;
+    /// describe are left out; returns how many were taken.
+    pub fn donate(&self, table: &FrameTable, first: FrameNo, pages: u64) -> u64 {
+        let before = self.managed_frames();
+        for (slot, start, pages) in self.parts(first, pages) {
+            let managed = slot.with(|zone| {
+                zone.donate(table, start, start + pages);
+                zone.managed
+            });
+            slot.managed.store(managed, Relaxed);
         }
-        let taken = self.free - before;
-        self.managed += taken;
-        taken
+        self.managed_frames() - before
     }
 
-    /// Contiguous frames, aligned to the next power of two of their number, and any
-    /// content. What the block has beyond them stays free.
-    pub fn alloc(&mut self, table: &FrameTable, request: Request) -> Option<Extent> {
-        let pages = request.pages;
-        if pages == 0 || pages > PAGES_MAX || pages > self.spare(request.urgency) {
+    /// Contiguous frames for a CPU of `from`, aligned to the next power of two of their
+    /// number, with any content, from the nearest zone that has them. What the block has
+    /// beyond them stays free.
+    #[inline]
+    pub fn alloc(&self, table: &FrameTable, request: Request, from: Node) -> Option<Extent> {
+        self.ask(self.layout.order(from), table, request, from)
+    }
+
+    /// As [`Zones::alloc`], from `from`'s own zones only.
+    pub fn alloc_near(&self, table: &FrameTable, request: Request, from: Node) -> Option<Extent> {
+        let own = |&zone: &usize| self.layout.node(zone) == from;
+        self.ask(self.layout.order(from).filter(own), table, request, from)
+    }
+
+    #[inline]
+    fn ask(
+        &self,
+        zones: impl Iterator<Item = usize>,
+        table: &FrameTable,
+        request: Request,
+        from: Node,
+    ) -> Option<Extent> {
+        let Request {
+            pages,
+            reach,
+            urgency,
+        } = request;
+        if pages == 0 || pages > PAGES_MAX {
             return None;
         }
-        let size = pages.next_power_of_two();
-        let order = size.trailing_zeros() as u8;
-        let first = self.first_of(request.node, request.reach, |buddy| {
-            let first = buddy.take_block(table, order)?;
-            buddy.give(table, first + pages, size - pages);
-            Some(first)
-        })?;
-        self.free -= pages;
-        Some(Extent::new(first, pages))
+        zones
+            .filter(|&zone| reach == Reach::Any || self.layout.is_low(zone))
+            .map(|zone| &self.slots[zone])
+            .filter(|slot| slot.may_have(pages, urgency))
+            .find_map(|slot| slot.with(|zone| zone.alloc(table, pages, urgency, from)))
     }
 
-    /// Single frames, not contiguous, into `to`; returns how many. A request that goes
-    /// into the reserve gets one at most, so that no more than it needs leaves the reserve.
-    pub fn take(&mut self, table: &FrameTable, to: &mut [FrameNo], urgency: Urgency) -> usize {
-        let wanted = match self.spare(Urgency::Ordinary) {
-            0 if urgency == Urgency::Critical => to.len().min(1),
-            spare => to.len().min(spare as usize),
+    /// Single frames, not contiguous, into `to`, from the zone nearest to `from` that has
+    /// any; returns how many. A request that goes into the reserve gets one at most, so
+    /// that no more than it needs leaves the reserve.
+    pub fn take(
+        &self,
+        table: &FrameTable,
+        to: &mut [FrameNo],
+        urgency: Urgency,
+        from: Node,
+    ) -> usize {
+        let ask = |to: &mut [FrameNo], urgency| {
+            let slots = self.layout.order(from).map(|zone| &self.slots[zone]);
+            slots
+                .filter(|slot| slot.may_have(1, urgency))
+                .map(|slot| slot.with(|zone| zone.take(table, to, urgency, from)))
+                .find(|&taken| taken > 0)
         };
-        let mut taken = 0;
-        self.first_of(Node(0), Reach::Any, |buddy| {
-            taken += buddy.take_frames(table, &mut to[taken..wanted]);
-            (taken == wanted).then_some(())
-        });
-        self.free -= taken as u64;
-        taken
-    }
-
-    /// Gives contiguous frames back.
-    pub fn free(&mut self, table: &FrameTable, extent: Extent) {
-        let (first, pages) = extent.into_parts();
-        let (mut frame, end) = (first, first + pages);
-        // An extent that was joined may lie in two zones.
-        while let Some(zone) = self.zone_of(frame).filter(|_| frame < end) {
-            let part = end.min(zone.frames.end) - frame;
-            zone.buddy.give(table, frame, part);
-            frame += part;
-            self.free += part;
+        let in_reserve = to.len().min(1);
+        match (ask(to, Urgency::Ordinary), urgency) {
+            (Some(taken), _) => taken,
+            (None, Urgency::Ordinary) => 0,
+            (None, Urgency::Critical) => ask(&mut to[..in_reserve], urgency).unwrap_or(0),
         }
     }
 
-    /// Gives single frames back. Those that follow each other go as one extent.
-    pub fn give(&mut self, table: &FrameTable, frames: &[FrameNo]) {
+    /// Gives contiguous frames back, to the zones that they are from.
+    #[inline]
+    pub fn free(&self, table: &FrameTable, extent: Extent) {
+        let (first, pages) = extent.into_parts();
+        for (slot, first, pages) in self.parts(first, pages) {
+            slot.with(|zone| zone.give(table, first, pages));
+        }
+    }
+
+    /// Gives single frames back, to the zones that they are from. Those that follow each
+    /// other go as one extent.
+    pub fn give(&self, table: &FrameTable, frames: &[FrameNo]) {
         // Touch all words first, so that the processor waits for their lines together.
         for &frame in frames {
             black_box(table.owners(frame));
         }
-        for run in frames.chunk_by(|frame, next| frame + 1 == *next) {
-            self.free(table, Extent::new(run[0], run.len() as u64));
+        let mut rest = frames;
+        while let Some(&first) = rest.first() {
+            let zone = self.layout.zone_of(first);
+            let span = self.layout.span(zone);
+            let own = rest.iter().take_while(|frame| span.contains(frame)).count();
+            let (batch, others) = rest.split_at(own.max(1));
+            rest = others;
+            self.slots[zone].with(|zone| {
+                for run in batch.chunk_by(|frame, next| frame + 1 == *next) {
+                    zone.give(table, run[0], run.len() as u64);
+                }
+            });
         }
     }
 
-    /// Free frames that a request of this urgency may take.
-    fn spare(&self, urgency: Urgency) -> u64 {
-        match urgency {
-            Urgency::Ordinary => self.free.saturating_sub(self.reserve()),
-            Urgency::Critical => self.free,
-        }
-    }
-
-    fn zone_of(&mut self, frame: FrameNo) -> Option<&mut Zone> {
-        self.zones[..self.len]
-            .iter_mut()
-            .find(|zone| zone.frames.contains(&frame))
-    }
-
-    /// What `attempt` gets from the first zone in reach that has it, `node`'s zones first.
-    fn first_of<T>(
-        &mut self,
-        node: Node,
-        reach: Reach,
-        mut attempt: impl FnMut(&mut Buddy) -> Option<T>,
-    ) -> Option<T> {
-        [true, false].into_iter().find_map(|near| {
-            self.zones[..self.len]
-                .iter_mut()
-                .filter(|zone| (zone.node == node) == near)
-                .filter(|zone| reach == Reach::Any || zone.is_low())
-                .find_map(|zone| attempt(&mut zone.buddy))
+    /// The parts of a run of frames: of which zone, the first, and how many.
+    #[inline]
+    fn parts(&self, first: FrameNo, pages: u64) -> impl Iterator<Item = (&Slot<L>, FrameNo, u64)> {
+        let (mut frame, end) = (first, first + pages);
+        core::iter::from_fn(move || {
+            if frame >= end {
+                return None;
+            }
+            let (zone, start) = (self.layout.zone_of(frame), frame);
+            let border = self.layout.span(zone).end.max(frame + 1);
+            frame = end.min(border);
+            Some((&self.slots[zone], start, frame - start))
         })
-    }
-}
-
-impl Default for Zones {
-    fn default() -> Self {
-        Self::new()
     }
 }

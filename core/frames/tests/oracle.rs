@@ -12,8 +12,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
 use frames::{
-    Backing, Extent, Frame, FrameInfo, FrameNo, FrameTable, HUGE_PAGES, LocalFrames, Node,
-    PAGES_MAX, Reach, Request, Urgency, Zones,
+    Backing, Extent, Frame, FrameInfo, FrameNo, FrameTable, HUGE_PAGES, Layout, LocalFrames, Node,
+    PAGES_MAX, Reach, Request, Urgency, Zone, ZoneLock, Zones,
 };
 
 /// Frames below 4 GiB: first, and how many. Odd, so that there are blocks of all orders.
@@ -21,6 +21,9 @@ const LOW: (FrameNo, usize) = (PAGES_MAX + 3, 20 * PAGES_MAX as usize - 5);
 /// Frames above 4 GiB, all in blocks of the largest order.
 const HIGH: (FrameNo, usize) = (LOW_END + PAGES_MAX, 30 * PAGES_MAX as usize);
 const LOW_END: FrameNo = 1 << 20;
+/// Where node 1 starts: node 0 has RAM on both sides of 4 GiB.
+const NODE_1: FrameNo = HIGH.0 + 15 * PAGES_MAX;
+/// Two are on node 0, the second is on node 1.
 const CPUS: usize = 3;
 /// Operations for which memory fills, and as many for which it empties.
 const TIDE: u64 = 100_000;
@@ -49,20 +52,32 @@ impl Bitmap {
     }
 }
 
+struct Lock(Mutex<Zone>);
+
+impl ZoneLock for Lock {
+    const UNLOCKED: Self = Self(Mutex::new(Zone::EMPTY));
+
+    fn lock(&self) -> impl DerefMut<Target = Zone> {
+        self.0.lock().unwrap()
+    }
+}
+
 /// Memory whose content is one bit: written or zero.
 struct Memory {
     table: FrameTable,
-    zones: Mutex<Zones>,
+    zones: Zones<Lock>,
     written: Bitmap,
 }
 
 impl Backing for Memory {
+    type Lock = Lock;
+
     fn table(&self) -> &FrameTable {
         &self.table
     }
 
-    fn zones(&self) -> impl DerefMut<Target = Zones> {
-        self.zones.lock().unwrap()
+    fn zones(&self) -> &Zones<Lock> {
+        &self.zones
     }
 
     fn zero(&self, frame: FrameNo) {
@@ -72,9 +87,12 @@ impl Backing for Memory {
 
 impl Memory {
     fn new() -> Self {
-        let (mut table, mut zones) = (FrameTable::new(), Zones::new());
-        zones.add(Node(0), LOW_END..2 * LOW_END).unwrap();
-        zones.add(Node(0), 0..LOW_END).unwrap();
+        let starts = [(0, Node(0)), (NODE_1, Node(1))];
+        let distance = |from, to| if from == to { 10 } else { 20 };
+        let (mut table, zones) = (
+            FrameTable::new(),
+            Zones::new(Layout::new(&starts, distance)),
+        );
         for (first, frames) in [LOW, HIGH] {
             let infos = (0..frames).map(|_| FrameInfo::reserved()).collect();
             let words = FrameTable::zero_words(first, frames);
@@ -89,7 +107,7 @@ impl Memory {
         (HIGH.0..HIGH.0 + HIGH.1 as u64).for_each(|frame| _ = written.put(frame, true));
         Self {
             table,
-            zones: Mutex::new(zones),
+            zones,
             written,
         }
     }
@@ -120,9 +138,13 @@ struct World {
 impl World {
     fn new() -> Self {
         let cpus = [const { LocalFrames::new() }; CPUS];
+        let memory = Memory::new();
+        for (cpu, node) in cpus.iter().zip([0, 1, 0]) {
+            cpu.settle(Node(node), &memory.zones);
+        }
         cpus[2].shuffle(0x5EED);
         Self {
-            memory: Memory::new(),
+            memory,
             cpus,
             used: Bitmap::new(),
             singles: Vec::new(),
@@ -263,7 +285,10 @@ fn no_frame_is_lost_doubled_or_falsely_zero_and_all_large_blocks_come_back() {
     let start = Instant::now();
     let mut world = World::new();
     let total = world.free_frames();
-    let blocks = |world: &World| world.memory.zones().stats().collect::<Vec<_>>();
+    let blocks = |world: &World| {
+        let stats = world.memory.zones().stats();
+        stats.map(|zone| zone.blocks).collect::<Vec<_>>()
+    };
     let at_first = blocks(&world);
     let mut random = Random(seed | 1);
     let mut most = 0;

@@ -36,6 +36,7 @@ mod leave;
 mod lock;
 mod membarrier;
 mod memory;
+mod mempolicy;
 mod missing;
 mod mount;
 mod open;

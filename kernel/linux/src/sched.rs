@@ -111,11 +111,13 @@ fn sched_yield(_: Call<'_>) -> Outcome {
 }
 
 fn getcpu(call: Call<'_>) -> Outcome {
+    // A write may wait for a page, and the thread may go on elsewhere.
+    let cpu = mach::cpu::id();
     if let Some(at) = call.optional_addr(0) {
-        user::write(at, mach::cpu::id().0)?;
+        user::write(at, cpu.0)?;
     }
     if let Some(at) = call.optional_addr(1) {
-        user::write(at, 0u32)?;
+        user::write(at, u32::from(mach::numa::node_of(cpu).0))?;
     }
     Ok(0)
 }

@@ -23,6 +23,7 @@ const FAMILIES: &[&[Entry]] = &[
     crate::lock::CALLS,
     crate::membarrier::CALLS,
     crate::memory::CALLS,
+    crate::mempolicy::CALLS,
     crate::mount::CALLS,
     crate::open::CALLS,
     crate::pidfd::CALLS,

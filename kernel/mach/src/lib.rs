@@ -26,6 +26,7 @@ pub mod irq;
 pub mod log;
 pub mod mem;
 mod mp_table;
+pub mod numa;
 pub mod panic;
 pub mod pci;
 pub mod power;

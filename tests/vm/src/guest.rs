@@ -76,6 +76,16 @@ impl Setup {
         self.board == "q35" && !self.is_linux
     }
 
+    /// Whether the board can have more than one NUMA node.
+    pub fn has_nodes(&self) -> bool {
+        self.board == "q35"
+    }
+
+    /// Whether machines have one CPU.
+    pub fn is_single(&self) -> bool {
+        self.cpus == "1"
+    }
+
     /// Whether tests with a short form take their long one.
     pub fn is_long(&self) -> bool {
         self.is_long

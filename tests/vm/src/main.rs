@@ -31,6 +31,7 @@ mod monkey;
 mod network;
 mod nginx;
 mod node;
+mod numa;
 mod operator;
 mod pressure;
 mod profile;
@@ -87,6 +88,7 @@ fn main() -> ExitCode {
         redis_leaks::TESTS,
         pressure::TESTS,
         exhaustion::TESTS,
+        numa::TESTS,
         memcached::TESTS,
         nginx::TESTS,
         python::TESTS,

@@ -2,14 +2,14 @@
 
 use std::vec::Vec;
 
-use super::memory;
+use super::{memory, ram};
 use crate::{BATCH, Backing, Frame, HUGE_PAGES, LocalFrames, Request, Urgency};
 
 const ORDINARY: Urgency = Urgency::Ordinary;
 
 #[test]
 fn the_frame_returned_last_comes_first() {
-    let (memory, cpu) = (memory(&[(0, 1024)]), LocalFrames::new());
+    let (memory, cpu) = (memory(ram(&[(0, 1024)])), LocalFrames::new());
     let frame = cpu.alloc(&memory, ORDINARY).unwrap();
     let number = frame.number();
     cpu.free(&memory, frame);
@@ -18,7 +18,7 @@ fn the_frame_returned_last_comes_first() {
 
 #[test]
 fn the_lock_is_taken_once_for_a_batch() {
-    let (memory, cpu) = (memory(&[(0, 1024)]), LocalFrames::new());
+    let (memory, cpu) = (memory(ram(&[(0, 1024)])), LocalFrames::new());
     let count = 8 * BATCH;
     let frames: Vec<_> = (0..count)
         .map(|_| cpu.alloc(&memory, ORDINARY).unwrap())
@@ -33,7 +33,7 @@ fn the_lock_is_taken_once_for_a_batch() {
 
 #[test]
 fn a_batch_that_goes_back_is_the_one_that_rested_longest() {
-    let (memory, cpu) = (memory(&[(0, 1024)]), LocalFrames::new());
+    let (memory, cpu) = (memory(ram(&[(0, 1024)])), LocalFrames::new());
     let frames: Vec<_> = (0..96)
         .map(|_| cpu.alloc(&memory, ORDINARY).unwrap())
         .collect();
@@ -46,7 +46,7 @@ fn a_batch_that_goes_back_is_the_one_that_rested_longest() {
 
 #[test]
 fn nothing_is_zeroed_twice() {
-    let (memory, cpu) = (memory(&[(0, 1024)]), LocalFrames::new());
+    let (memory, cpu) = (memory(ram(&[(0, 1024)])), LocalFrames::new());
     while cpu.zero_one(&memory) {}
     let ahead = cpu.stats().zeroed_idle;
     cpu.flush(&memory);
@@ -63,7 +63,7 @@ fn nothing_is_zeroed_twice() {
 
 #[test]
 fn a_huge_page_is_zeroed_in_slices_and_only_where_it_is_not_zero() {
-    let (memory, cpu) = (memory(&[(0, 2048)]), LocalFrames::new());
+    let (memory, cpu) = (memory(ram(&[(0, 2048)])), LocalFrames::new());
     let request = Request::new(HUGE_PAGES, ORDINARY);
     let page = cpu.alloc_extent(&memory, request).unwrap();
     cpu.free_extent(&memory, page);
@@ -81,7 +81,7 @@ fn a_huge_page_is_zeroed_in_slices_and_only_where_it_is_not_zero() {
 
 #[test]
 fn huge_pages_in_the_cache_help_those_who_find_nothing_else() {
-    let (memory, cpu) = (memory(&[(0, 512)]), LocalFrames::new());
+    let (memory, cpu) = (memory(ram(&[(0, 512)])), LocalFrames::new());
     let huge = Request::new(HUGE_PAGES, Urgency::Critical);
     let page = cpu.alloc_extent(&memory, huge).unwrap();
     cpu.free_extent(&memory, page);
@@ -91,7 +91,7 @@ fn huge_pages_in_the_cache_help_those_who_find_nothing_else() {
 
 #[test]
 fn small_machines_keep_little_aside() {
-    let (memory, cpu) = (memory(&[(0, 4096)]), LocalFrames::new());
+    let (memory, cpu) = (memory(ram(&[(0, 4096)])), LocalFrames::new());
     cpu.fit(4096);
     let request = Request::new(HUGE_PAGES, ORDINARY);
     let page = cpu.alloc_extent(&memory, request).unwrap();
@@ -102,7 +102,7 @@ fn small_machines_keep_little_aside() {
 
 #[test]
 fn all_that_rests_comes_back_when_it_is_flushed() {
-    let (memory, cpu) = (memory(&[(0, 4096)]), LocalFrames::new());
+    let (memory, cpu) = (memory(ram(&[(0, 4096)])), LocalFrames::new());
     let page = cpu.alloc_extent(&memory, Request::new(HUGE_PAGES, ORDINARY));
     cpu.free_extent(&memory, page.unwrap());
     cpu.free(&memory, cpu.alloc(&memory, ORDINARY).unwrap());
@@ -110,13 +110,13 @@ fn all_that_rests_comes_back_when_it_is_flushed() {
     cpu.flush(&memory);
     assert_eq!(cpu.stats().resting, 0);
     assert_eq!(memory.zones().free_frames(), 4096);
-    assert_eq!(memory.zones().stats().nth(1).unwrap().blocks[10], 4);
+    assert_eq!(memory.zones().stats().next().unwrap().blocks[10], 4);
 }
 
 #[test]
 fn shuffled_frames_never_follow_each_other() {
     for seed in 1..10 {
-        let (memory, cpu) = (memory(&[(0, 4096)]), LocalFrames::new());
+        let (memory, cpu) = (memory(ram(&[(0, 4096)])), LocalFrames::new());
         cpu.shuffle(seed);
         let mut held = Vec::new();
         let mut last = u64::MAX - 1;
@@ -137,7 +137,7 @@ fn shuffled_frames_never_follow_each_other() {
 
 #[test]
 fn shuffled_memory_can_be_used_up() {
-    let (memory, cpu) = (memory(&[(0, 1024)]), LocalFrames::new());
+    let (memory, cpu) = (memory(ram(&[(0, 1024)])), LocalFrames::new());
     cpu.shuffle(1);
     let taken = core::iter::from_fn(|| cpu.alloc(&memory, Urgency::Critical)).count();
     assert_eq!(taken, 1024);

@@ -2,28 +2,27 @@
 
 use std::vec::Vec;
 
-use super::{LOW_END, describe, ram};
+use super::{LOW_END, Lock, describe, ram};
 use crate::table::OWNERS_MAX;
-use crate::{
-    Extent, FrameTable, Node, Overshared, PAGES_MAX, Reach, Request, Urgency, ZoneError, Zones,
-};
+use crate::{Extent, FrameTable, Node, Overshared, PAGES_MAX, Reach, Request, Urgency, Zones};
 
 const CRITICAL: Urgency = Urgency::Critical;
+const HERE: Node = Node(0);
 
-fn alloc(zones: &mut Zones, table: &FrameTable, pages: u64) -> Option<Extent> {
-    zones.alloc(table, Request::new(pages, CRITICAL))
+fn alloc(zones: &Zones<Lock>, table: &FrameTable, pages: u64) -> Option<Extent> {
+    zones.alloc(table, Request::new(pages, CRITICAL), HERE)
 }
 
 #[test]
 fn the_tail_of_an_odd_run_is_free_and_merges_back() {
-    let (table, mut zones) = ram(&[(1024, 1024)]);
+    let (table, zones) = ram(&[(1024, 1024)]);
     for pages in [3, 5, 17, 513, 1023] {
-        let run = alloc(&mut zones, &table, pages).unwrap();
+        let run = alloc(&zones, &table, pages).unwrap();
         assert_eq!(zones.free_frames(), 1024 - pages);
         let tail = 1024 - pages;
         let mut one = [0];
         let others: Vec<_> = (0..tail)
-            .map(|_| match zones.take(&table, &mut one, CRITICAL) {
+            .map(|_| match zones.take(&table, &mut one, CRITICAL, HERE) {
                 1 => one[0],
                 _ => unreachable!("the tail is there to be taken"),
             })
@@ -35,26 +34,24 @@ fn the_tail_of_an_odd_run_is_free_and_merges_back() {
         );
         zones.give(&table, &others);
         zones.free(&table, run);
-        let whole = alloc(&mut zones, &table, PAGES_MAX).unwrap();
+        let whole = alloc(&zones, &table, PAGES_MAX).unwrap();
         zones.free(&table, whole);
     }
 }
 
 #[test]
 fn a_run_may_be_given_back_frame_by_frame() {
-    let (table, mut zones) = ram(&[(0, 1024)]);
-    let (first, pages) = alloc(&mut zones, &table, 64).unwrap().into_parts();
+    let (table, zones) = ram(&[(0, 1024)]);
+    let (first, pages) = alloc(&zones, &table, 64).unwrap().into_parts();
     (first..first + pages).for_each(|frame| zones.give(&table, &[frame]));
-    assert!(alloc(&mut zones, &table, PAGES_MAX).is_some());
+    assert!(alloc(&zones, &table, PAGES_MAX).is_some());
 }
 
 #[test]
-fn frames_that_are_not_ram_or_in_no_zone_are_not_donated() {
-    let (mut table, mut zones) = (FrameTable::new(), Zones::new());
-    zones.add(Node(0), 0..1024).unwrap();
+fn frames_that_are_not_ram_are_not_donated() {
+    let (mut table, zones) = ram(&[]);
     describe(&mut table, 0, 100);
     describe(&mut table, 200, 56);
-    describe(&mut table, 2048, 64);
     assert_eq!(zones.donate(&table, 0, 4096), 156);
     let blocks = zones.stats().next().unwrap().blocks;
     assert_eq!(&blocks[..7], &[0, 0, 1, 1, 1, 2, 1], "64+32+4 and 8+16+32");
@@ -62,45 +59,44 @@ fn frames_that_are_not_ram_or_in_no_zone_are_not_donated() {
 
 #[test]
 fn reserved_neighbours_never_merge() {
-    let (mut table, mut zones) = (FrameTable::new(), Zones::new());
-    zones.add(Node(0), 0..1024).unwrap();
+    let (mut table, zones) = ram(&[]);
     describe(&mut table, 0, 8);
     zones.donate(&table, 0, 3);
     assert_eq!(zones.free_frames(), 3);
-    assert!(alloc(&mut zones, &table, 4).is_none());
+    assert!(alloc(&zones, &table, 4).is_none());
 }
 
 #[test]
 fn exhaustion_is_none_and_requests_out_of_range_are_refused() {
-    let (table, mut zones) = ram(&[(7, 2)]);
-    assert!(alloc(&mut zones, &table, 0).is_none());
-    assert!(alloc(&mut zones, &table, PAGES_MAX + 1).is_none());
-    assert!(alloc(&mut zones, &table, 1).is_some());
-    assert!(alloc(&mut zones, &table, 1).is_some());
-    assert!(alloc(&mut zones, &table, 1).is_none());
+    let (table, zones) = ram(&[(7, 2)]);
+    assert!(alloc(&zones, &table, 0).is_none());
+    assert!(alloc(&zones, &table, PAGES_MAX + 1).is_none());
+    assert!(alloc(&zones, &table, 1).is_some());
+    assert!(alloc(&zones, &table, 1).is_some());
+    assert!(alloc(&zones, &table, 1).is_none());
 }
 
 #[test]
 fn a_batch_takes_small_blocks_first_and_large_ones_whole() {
-    let (table, mut zones) = ram(&[(0, 1024 + 3)]);
+    let (table, zones) = ram(&[(0, 1024 + 3)]);
     let mut batch = [0; 32];
-    assert_eq!(zones.take(&table, &mut batch, Urgency::Ordinary), 32);
+    assert_eq!(zones.take(&table, &mut batch, Urgency::Ordinary, HERE), 32);
     assert_eq!(&batch[..3], &[1026, 1024, 1025]);
-    let blocks = zones.stats().nth(1).unwrap().blocks;
+    let blocks = zones.stats().next().unwrap().blocks;
     let fewest = u64::from((1027_u64 - 32).count_ones());
     assert_eq!(blocks.iter().sum::<u64>(), fewest);
 }
 
 #[test]
 fn high_memory_is_preferred_and_low_requests_stay_low() {
-    let (table, mut zones) = ram(&[(LOW_END - 1024, 2048)]);
-    let any = alloc(&mut zones, &table, 1).unwrap();
+    let (table, zones) = ram(&[(LOW_END - 1024, 2048)]);
+    let any = alloc(&zones, &table, 1).unwrap();
     assert!(any.first() >= LOW_END);
     let request = Request {
         reach: Reach::Low,
         ..Request::new(1024, CRITICAL)
     };
-    let low = zones.alloc(&table, request).unwrap();
+    let low = zones.alloc(&table, request, HERE).unwrap();
     assert!(low.first() + low.pages() <= LOW_END);
     assert!(
         zones
@@ -109,7 +105,8 @@ fn high_memory_is_preferred_and_low_requests_stay_low() {
                 Request {
                     pages: 1,
                     ..request
-                }
+                },
+                HERE
             )
             .is_none()
     );
@@ -117,61 +114,39 @@ fn high_memory_is_preferred_and_low_requests_stay_low() {
 }
 
 #[test]
-fn the_nearest_node_is_asked_first() {
-    let (mut table, mut zones) = (FrameTable::new(), Zones::new());
-    zones.add(Node(0), 0..1024).unwrap();
-    zones.add(Node(1), 1024..2048).unwrap();
-    describe(&mut table, 0, 2048);
-    zones.donate(&table, 0, 2048);
-    let request = Request {
-        node: Node(1),
-        ..Request::new(1024, CRITICAL)
-    };
-    assert_eq!(zones.alloc(&table, request).unwrap().first(), 1024);
-    assert_eq!(zones.alloc(&table, request).unwrap().first(), 0);
-}
-
-#[test]
 fn blocks_do_not_merge_across_zones_and_joined_extents_go_home() {
-    let (table, mut zones) = ram(&[(LOW_END - 512, 1024)]);
+    let (table, zones) = ram(&[(LOW_END - 512, 1024)]);
     let request = |reach| Request {
         reach,
         ..Request::new(512, CRITICAL)
     };
-    let high = zones.alloc(&table, request(Reach::Any)).unwrap();
-    let low = zones.alloc(&table, request(Reach::Low)).unwrap();
+    let high = zones.alloc(&table, request(Reach::Any), HERE).unwrap();
+    let low = zones.alloc(&table, request(Reach::Low), HERE).unwrap();
     zones.free(&table, low.join(high).unwrap());
     assert!(zones.stats().all(|zone| zone.blocks[9] == 1));
 }
 
 #[test]
-fn zones_with_odd_borders_are_refused() {
-    let mut zones = Zones::new();
-    let refused = zones.add(Node(0), 0..1023);
-    assert_eq!(refused, Err(ZoneError::Unaligned));
-}
-
-#[test]
 fn the_reserve_is_for_critical_requests_and_leaves_frame_by_frame() {
-    let (table, mut zones) = ram(&[(0, 1024)]);
+    let (table, zones) = ram(&[(0, 1024)]);
     let reserve = zones.reserve();
     let mut batch = [0; 1024];
-    let taken = zones.take(&table, &mut batch, Urgency::Ordinary);
+    let taken = zones.take(&table, &mut batch, Urgency::Ordinary, HERE);
     assert_eq!(taken as u64, 1024 - reserve);
-    assert_eq!(zones.take(&table, &mut batch, Urgency::Ordinary), 0);
+    assert_eq!(zones.take(&table, &mut batch, Urgency::Ordinary, HERE), 0);
     assert!(
         zones
-            .alloc(&table, Request::new(1, Urgency::Ordinary))
+            .alloc(&table, Request::new(1, Urgency::Ordinary), HERE)
             .is_none()
     );
-    assert_eq!(zones.take(&table, &mut batch, CRITICAL), 1);
-    assert!(alloc(&mut zones, &table, 2).is_some());
+    assert_eq!(zones.take(&table, &mut batch, CRITICAL, HERE), 1);
+    assert!(alloc(&zones, &table, 2).is_some());
 }
 
 #[test]
 fn the_last_owner_is_told_to_give_the_frame_back() {
-    let (table, mut zones) = ram(&[(0, 4)]);
-    let frame = alloc(&mut zones, &table, 1).unwrap();
+    let (table, zones) = ram(&[(0, 4)]);
+    let frame = alloc(&zones, &table, 1).unwrap();
     table.share(frame.first()).unwrap();
     assert_eq!(table.owners(frame.first()), 2);
     assert!(!table.release(frame.first()));
@@ -182,8 +157,8 @@ fn the_last_owner_is_told_to_give_the_frame_back() {
 
 #[test]
 fn an_owner_too_many_is_refused_and_not_counted() {
-    let (table, mut zones) = ram(&[(0, 4)]);
-    let frame = alloc(&mut zones, &table, 1).unwrap().first();
+    let (table, zones) = ram(&[(0, 4)]);
+    let frame = alloc(&zones, &table, 1).unwrap().first();
     table.info(frame).unwrap().set_owners(OWNERS_MAX - 1);
     assert_eq!(table.share(frame), Ok(()));
     assert_eq!(table.share(frame), Err(Overshared));
@@ -193,8 +168,8 @@ fn an_owner_too_many_is_refused_and_not_counted() {
 
 #[test]
 fn extents_join_only_where_they_touch() {
-    let (table, mut zones) = ram(&[(0, 64)]);
-    let (low, high) = alloc(&mut zones, &table, 8).unwrap().split(3).unwrap();
+    let (table, zones) = ram(&[(0, 64)]);
+    let (low, high) = alloc(&zones, &table, 8).unwrap().split(3).unwrap();
     assert_eq!((low.pages(), high.pages()), (3, 5));
     let (high, low) = high.join(low).unwrap_err();
     zones.free(&table, low.join(high).unwrap());

@@ -1,10 +1,11 @@
-//! madvise, msync, mincore, mlock.
+//! madvise, msync, mincore, mlock, and where pages are.
 
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use base::{PAGE_BYTES, VirtAddr};
 use mach::mem::Gather;
+use mach::numa::Node;
 
 use super::space::{page_range, prot};
 use super::{AddressSpace, Object};
@@ -160,5 +161,14 @@ impl AddressSpace {
                 }
             });
         Ok(resident)
+    }
+
+    /// The node of the page at `at`, if it is resident.
+    pub fn node_of(&self, at: VirtAddr) -> Result<Node> {
+        let page = self
+            .table()?
+            .page(at.page_floor())
+            .ok_or(Error::BadAddress)?;
+        Ok(mach::mem::node_of(page.phys()))
     }
 }

@@ -5,9 +5,10 @@
 //! resource template (ACPI 6.5, section 6.4) with the window and the interrupt. So the
 //! bytes are searched for these, without running the program.
 
+use ::acpi::{address, word};
 use base::PhysAddr;
 
-use super::{address, find, table, word};
+use super::{find, table};
 
 /// The identifier of a virtio device behind a window of registers.
 const VIRTIO_MMIO: &[u8] = b"LNRO0005";

@@ -8,5 +8,5 @@ const ADDRESS: usize = 44;
 pub(crate) fn hpet() -> Option<u64> {
     let table = super::find(*b"HPET")?;
     let is_memory = table.get(SPACE) == Some(&0);
-    is_memory.then(|| super::address(table, ADDRESS)).flatten()
+    is_memory.then(|| ::acpi::address(table, ADDRESS)).flatten()
 }

@@ -1,6 +1,7 @@
 //! The CPUs and I/O APICs that ACPI's MADT lists (ACPI 6.5, 5.2.12).
 
-use super::word;
+use ::acpi::{structures, word};
+
 use crate::topology::{IoApicEntry, Topology};
 
 const ENTRIES: usize = 44;
@@ -13,16 +14,8 @@ pub(crate) fn read(topology: &mut Topology) -> bool {
     let Some(table) = super::find(*b"APIC") else {
         return false;
     };
-    let mut rest = table.get(ENTRIES..).unwrap_or(&[]);
-    while let [kind, bytes, ..] = *rest {
-        let Some(entry) = rest
-            .get(..usize::from(bytes))
-            .filter(|entry| entry.len() >= 2)
-        else {
-            break;
-        };
+    for (kind, entry) in structures(table, ENTRIES) {
         read_entry(kind, entry, topology);
-        rest = &rest[entry.len()..];
     }
     true
 }

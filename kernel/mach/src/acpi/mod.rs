@@ -6,17 +6,20 @@
 //! Invariant **Tables**: the firmware's tables lie below 4 GiB, which the direct map covers
 //! from boot on, in memory that nobody writes.
 //!
-//! Not here: executing AML. The one thing that we need of it stands in it literally
+//! Not here: what can be read without a machine (`core/acpi`), and executing AML. The one thing that we need of it stands in it literally
 //! ([`virtio_mmio`]).
 
 mod dsdt;
 mod hpet;
 mod madt;
+mod srat;
 
 pub use dsdt::{MmioDevice, virtio_mmio};
 pub(crate) use hpet::hpet;
 pub(crate) use madt::read as read_madt;
+pub(crate) use srat::numa;
 
+use ::acpi::{address, word};
 use arch::layout::{BOOT_DIRECT_MAP_BYTES, DIRECT_MAP};
 
 /// Bytes of the header that all tables share.
@@ -54,17 +57,6 @@ fn table(address: u64) -> Option<&'static [u8]> {
 
 fn sums_to_zero(bytes: &[u8]) -> bool {
     bytes.iter().fold(0u8, |sum, &byte| sum.wrapping_add(byte)) == 0
-}
-
-fn word(bytes: &[u8], at: usize) -> Option<u32> {
-    let word = bytes.get(at..)?.first_chunk()?;
-    Some(u32::from_le_bytes(*word))
-}
-
-/// An address of eight bytes, or of four if there are no more.
-fn address(bytes: &[u8], at: usize) -> Option<u64> {
-    let high = word(bytes, at + 4).unwrap_or(0);
-    Some(u64::from(word(bytes, at)?) | u64::from(high) << 32)
 }
 
 fn physical(address: u64, bytes: usize) -> Option<&'static [u8]> {

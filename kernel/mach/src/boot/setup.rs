@@ -93,8 +93,5 @@ pub unsafe fn set_up_cpu(own: &'static mut tables::Tables) {
         arch::caching::init();
         fpu::init();
         syscall::init();
-        if cpuid::has_rdtscp() || cpuid::has_rdpid() {
-            arch::msr::write(arch::msr::TSC_AUX, u64::from(area::cpu()));
-        }
     }
 }

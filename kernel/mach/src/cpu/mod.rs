@@ -81,9 +81,17 @@ pub(crate) fn apic_id(cpu: CpuId) -> u32 {
         .map_or(0, |id| id.load(Ordering::Relaxed))
 }
 
+/// Notes the number of the CPU that runs this on the APIC bus; with that its node is known.
 pub(crate) fn record(cpu: CpuId, apic_id: u32) {
     if let Some(slot) = APIC_IDS.get(cpu.index()) {
         slot.store(apic_id, Ordering::Relaxed);
+    }
+    let node = crate::numa::node_of(cpu);
+    crate::mem::settle(node);
+    if arch::cpuid::has_rdtscp() || arch::cpuid::has_rdpid() {
+        let number = u64::from(node.0) << vdso::field::NODE_SHIFT | u64::from(cpu.0);
+        // SAFETY: the processor has the register, which only programs read, in the vDSO.
+        unsafe { arch::msr::write(arch::msr::TSC_AUX, number) };
     }
 }
 

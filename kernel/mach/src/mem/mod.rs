@@ -23,7 +23,7 @@
 //! - **Shared half**: the top-level entries of the kernel's half are made in [`init`] and
 //!   are equal in all page tables.
 //!
-//! Lock order: a page table's lock, then the depot's, then the buddy's.
+//! Lock order: a page table's lock, then the depot's, then one zone's.
 //!
 //! Not here: which address means what (`kernel::mm`), page caches, resolving faults.
 
@@ -61,8 +61,8 @@ pub use large::{LARGE_PAGE_BYTES, LargePage, large_pages};
 pub use leaf::Leaf;
 pub use page::Page;
 pub(crate) use peek::peek;
-pub(crate) use ram::idle;
-pub use ram::{MemoryStats, cache_stats, is_short, stats, zones};
+pub use ram::{MemoryStats, cache_stats, cache_stats_of, is_short, node_of, stats, zone_stats};
+pub(crate) use ram::{idle, settle};
 pub(crate) use setup::init;
 pub(crate) use stack::top as stack_top;
 pub use stack::{

@@ -1,29 +1,27 @@
-//! The frames of this machine: zones behind a lock, small caches on each CPU.
-//!
-//! The machine has one node: the firmware's table of nodes (SRAT) is not read, and two
-//! zones divide RAM at 4 GiB.
+//! The frames of this machine: zones by node and by the line at 4 GiB, each behind a lock,
+//! and small caches on each CPU.
 
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use base::PAGE_BYTES;
+use base::{PAGE_BYTES, PAGE_SHIFT, PhysAddr};
 use frames::{
     Backing, CacheStats, Extent, Frame, FrameNo, FrameTable, LocalFrames, Node, Reach, Request,
-    Urgency, ZONES_MAX, ZoneStats, Zones,
+    Urgency, ZONES_MAX, Zone, ZoneLock, ZoneStats, Zones,
 };
 
 use super::direct;
 use crate::cpu::{self, MAX_CPUS};
-use crate::sync::{Once, Spin, SpinGuard};
+use crate::sync::{Lazy, Once, Spin, SpinGuard};
 
 static TABLE: Once<FrameTable> = Once::new();
-static ZONES: Spin<Zones> = Spin::new(Zones::new());
+static ZONES: Lazy<Zones<Lock>> = Lazy::new(|| Zones::new(crate::numa::layout()));
 static CACHES: [LocalFrames; MAX_CPUS] = [const { LocalFrames::new() }; MAX_CPUS];
 
 /// Frames handed to the allocator since the start.
 static TOTAL: AtomicU64 = AtomicU64::new(0);
-/// Free frames in the zones, as of the last time they were unlocked.
-static FREE: AtomicU64 = AtomicU64::new(0);
+/// Frames of the reserve in all zones.
+static RESERVE: AtomicU64 = AtomicU64::new(0);
 /// Programs are refused frames: only the reserve is left.
 static TIGHT: AtomicBool = AtomicBool::new(false);
 /// Half of the reserve is gone, too: see [`is_short`].
@@ -45,7 +43,7 @@ pub struct MemoryStats {
 pub fn stats() -> MemoryStats {
     MemoryStats {
         total: TOTAL.load(Relaxed),
-        free: FREE.load(Relaxed) + cache_stats().resting,
+        free: ZONES.free_frames() + cache_stats().resting,
     }
 }
 
@@ -54,16 +52,27 @@ pub fn cache_stats() -> CacheStats {
     CACHES.iter().map(LocalFrames::stats).sum()
 }
 
+/// What rests in the caches of a node's CPUs, and what they did.
+pub fn cache_stats_of(node: Node) -> CacheStats {
+    let caches = CACHES.iter().take(cpu::count());
+    let own = caches.filter(|cache| cache.node() == node);
+    own.map(LocalFrames::stats).sum()
+}
+
 /// The zones that have RAM.
-pub fn zones() -> impl Iterator<Item = ZoneStats> {
-    let mut zones = [ZoneStats::default(); ZONES_MAX];
-    let locked = ZONES.lock();
-    zones
+pub fn zone_stats() -> impl Iterator<Item = ZoneStats> {
+    let mut stats = [ZoneStats::default(); ZONES_MAX];
+    let zones = ZONES.stats();
+    stats
         .iter_mut()
-        .zip(locked.stats())
+        .zip(zones)
         .for_each(|(slot, zone)| *slot = zone);
-    drop(locked);
-    zones.into_iter().filter(|zone| zone.managed > 0)
+    stats.into_iter().filter(|zone| zone.managed > 0)
+}
+
+/// The node whose RAM holds this address.
+pub fn node_of(at: PhysAddr) -> Node {
+    ZONES.layout().node_of(at.0 >> PAGE_SHIFT)
 }
 
 /// Whether the kernel's own memory runs out: programs should be refused what makes the
@@ -77,13 +86,16 @@ pub fn is_short() -> bool {
 struct Ram;
 
 impl Backing for Ram {
+    type Lock = Lock;
+
     #[inline(always)]
     fn table(&self) -> &FrameTable {
         table()
     }
 
-    fn zones(&self) -> impl DerefMut<Target = Zones> {
-        Locked(ZONES.lock())
+    #[inline]
+    fn zones(&self) -> &Zones<Lock> {
+        &ZONES
     }
 
     #[inline]
@@ -93,27 +105,39 @@ impl Backing for Ram {
     }
 }
 
-/// The zones; says how much is left when they are unlocked.
-struct Locked(SpinGuard<'static, Zones>);
+/// A zone's lock; says whether memory is short when it is unlocked.
+struct Lock(Spin<Zone>);
 
-impl Deref for Locked {
-    type Target = Zones;
+impl ZoneLock for Lock {
+    const UNLOCKED: Self = Self(Spin::new(Zone::EMPTY));
 
-    fn deref(&self) -> &Zones {
+    #[inline]
+    fn lock(&self) -> impl DerefMut<Target = Zone> {
+        Locked(self.0.lock())
+    }
+}
+
+struct Locked<'a>(SpinGuard<'a, Zone>);
+
+impl Deref for Locked<'_> {
+    type Target = Zone;
+
+    fn deref(&self) -> &Zone {
         &self.0
     }
 }
 
-impl DerefMut for Locked {
-    fn deref_mut(&mut self) -> &mut Zones {
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut Zone {
         &mut self.0
     }
 }
 
-impl Drop for Locked {
+impl Drop for Locked<'_> {
+    /// Two CPUs that unlock two zones at the same moment may both miss what the other took.
+    /// The next one that unlocks puts it right; the words are advice, the zones decide.
     fn drop(&mut self) {
-        let (free, reserve) = (self.0.free_frames(), self.0.reserve());
-        FREE.store(free, Relaxed);
+        let (free, reserve) = (ZONES.free_frames(), RESERVE.load(Relaxed));
         TIGHT.store(free <= reserve, Relaxed);
         SHORT.store(free < reserve / 2, Relaxed);
     }
@@ -122,18 +146,17 @@ impl Drop for Locked {
 /// Says which frames there are; once, before anything else here. With `shuffle`, single
 /// frames come in no order from now on, to find drivers that take them for contiguous.
 pub(super) fn describe(table: FrameTable, shuffle: bool) {
-    /// First frame behind 4 GiB, and behind all that the direct map can reach.
-    const HIGH: FrameNo = 1 << 20;
-    const END: FrameNo = 1 << 40;
     assert!(TABLE.set(table).is_ok(), "memory is described once");
-    let mut zones = ZONES.lock();
-    for span in [HIGH..END, 0..HIGH] {
-        assert!(zones.add(Node(0), span).is_ok(), "two aligned zones");
-    }
-    drop(zones);
     for (cache, seed) in CACHES.iter().zip(1..).filter(|_| shuffle) {
         cache.shuffle(seed);
     }
+}
+
+/// Says which node the CPU that runs this belongs to. What it took before is given back: it
+/// may be another's.
+pub(crate) fn settle(node: Node) {
+    mine().flush(&Ram);
+    mine().settle(node, &ZONES);
 }
 
 /// The states of all frames.
@@ -145,10 +168,10 @@ pub(super) fn table() -> &'static FrameTable {
 
 /// Makes reserved frames allocatable.
 pub(super) fn donate_frames(first: FrameNo, pages: u64) {
-    let mut zones = Ram.zones();
-    zones.donate(table(), first, pages);
-    let total = zones.managed_frames();
+    ZONES.donate(table(), first, pages);
+    let total = ZONES.managed_frames();
     TOTAL.store(total, Relaxed);
+    RESERVE.store(ZONES.reserve(), Relaxed);
     CACHES.iter().for_each(|cache| cache.fit(total));
 }
 

@@ -61,8 +61,8 @@ pub fn wall() -> Option<u64> {
     consistent().map(|(nanos, offset)| nanos.wrapping_add(offset))
 }
 
-/// The number of the CPU that runs this.
-pub fn cpu() -> Option<u32> {
+/// The numbers of the CPU that runs this and of its node.
+pub fn cpu() -> Option<(u32, u32)> {
     let number: u64;
     match read(field::CPU_BY) {
         // SAFETY: the kernel says that the processor has the instruction.
@@ -76,5 +76,7 @@ pub fn cpu() -> Option<u32> {
         },
         _ => return None,
     }
-    Some(number as u32)
+    let number = number as u32;
+    let node = number >> field::NODE_SHIFT;
+    Some((number - (node << field::NODE_SHIFT), node))
 }

@@ -13,6 +13,10 @@ pub const WALL_OFFSET: usize = 4;
 /// How to learn the CPU's number: one of the values below.
 pub const CPU_BY: usize = 5;
 
+/// What RDPID and RDTSCP tell is the CPU's number in so many low bits, its node above, as
+/// under Linux.
+pub const NODE_SHIFT: u32 = 12;
+
 /// By asking the kernel.
 pub const CPU_BY_CALL: u64 = 0;
 /// By RDPID.

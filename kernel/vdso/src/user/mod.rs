@@ -120,13 +120,13 @@ pub unsafe extern "C" fn __vdso_time(to: *mut i64) -> i64 {
     seconds
 }
 
-/// `getcpu(2)`: there is one node.
+/// `getcpu(2)`.
 ///
 /// # Safety
 /// Each pointer is null or can be written (**Caller**).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __vdso_getcpu(cpu: *mut u32, node: *mut u32, _unused: *mut u8) -> i32 {
-    let Some(number) = clock::cpu() else {
+    let Some((number, own_node)) = clock::cpu() else {
         return system_call(GETCPU, cpu as u64, node as u64) as i32;
     };
     // SAFETY: **Caller**.
@@ -135,7 +135,7 @@ pub unsafe extern "C" fn __vdso_getcpu(cpu: *mut u32, node: *mut u32, _unused: *
             cpu.write(number);
         }
         if !node.is_null() {
-            node.write(0);
+            node.write(own_node);
         }
     }
     0

@@ -7,7 +7,7 @@ use core::fmt::{Result, Write};
 /// Free blocks of each order, by zone, as Linux prints them. What rests in the caches of
 /// CPUs is in no block.
 pub(super) fn buddyinfo(text: &mut String) -> Result {
-    for zone in mach::mem::zones() {
+    for zone in mach::mem::zone_stats() {
         let name = if zone.is_low { "DMA32" } else { "Normal" };
         write!(text, "Node {}, zone {name:>8} ", zone.node.0)?;
         for blocks in zone.blocks {

@@ -7,6 +7,7 @@ use base::PAGE_BYTES;
 
 use super::memory::Sums;
 use super::task::Subject;
+use crate::fs::pseudo::write_list;
 use crate::sched::entity::State;
 use crate::signal::{Handler, Signal, SignalSet, pending_set};
 use crate::task::{Resource, Thread, UNLIMITED, Usage, family};
@@ -186,7 +187,10 @@ pub fn status(subject: &Subject, text: &mut String) -> Result {
         "Cpus_allowed_list:\t0-{}",
         mach::cpu::count().saturating_sub(1)
     )?;
-    writeln!(text, "Mems_allowed:\t1\nMems_allowed_list:\t0")?;
+    let nodes = mach::numa::nodes();
+    writeln!(text, "Mems_allowed:\t{:x}", (1u64 << nodes) - 1)?;
+    text.push_str("Mems_allowed_list:\t");
+    write_list(text, 0..nodes)?;
     let (voluntary, forced) = thread.sched.switches();
     writeln!(text, "voluntary_ctxt_switches:\t{voluntary}")?;
     writeln!(text, "nonvoluntary_ctxt_switches:\t{forced}")

@@ -7,12 +7,14 @@
 
 mod directory;
 mod link;
+mod numbers;
 mod opening;
 mod table;
 mod text;
 
 pub use directory::Folder;
 pub use link::{Link, Target};
+pub use numbers::{write_list, write_mask};
 pub use table::{Entry, Special, Store, Table};
 pub use text::{Generate, Take, TextFile};
 

@@ -1,5 +1,6 @@
 //! /sys: the few facts about the machine that server programs look for (sysfs(5)).
 
+mod node;
 mod pci;
 
 use alloc::string::String;
@@ -9,7 +10,7 @@ use core::fmt::{Result, Write};
 use mach::sync::Once;
 
 use super::metadata::next_device;
-use super::pseudo::{Entry, Folder, Table};
+use super::pseudo::{Entry, Folder, Table, write_list};
 use super::{FileSystem, InodeRef, Usage};
 use crate::error;
 use crate::mm::LargePolicy;
@@ -38,11 +39,6 @@ const ENTRIES: &[Entry] = &[
         "devices/system/cpu/cpu0/cache/index0/coherency_line_size",
         line_bytes,
     ),
-    Entry::new("devices/system/node/online", zero),
-    Entry::new("devices/system/node/possible", zero),
-    Entry::new("devices/system/node/has_cpu", zero),
-    Entry::new("devices/system/node/node0/cpulist", cpus),
-    Entry::new("devices/system/node/node0/meminfo", node_memory),
     Entry {
         path: "kernel/mm/transparent_hugepage/enabled",
         generate: large_pages,
@@ -64,10 +60,7 @@ fn clock(text: &mut String) -> Result {
 }
 
 fn cpus(text: &mut String) -> Result {
-    match mach::cpu::count() {
-        0 | 1 => writeln!(text, "0"),
-        count => writeln!(text, "0-{}", count - 1),
-    }
+    write_list(text, 0..mach::cpu::count())
 }
 
 fn last_cpu(text: &mut String) -> Result {
@@ -80,13 +73,6 @@ fn zero(text: &mut String) -> Result {
 
 fn line_bytes(text: &mut String) -> Result {
     writeln!(text, "64")
-}
-
-fn node_memory(text: &mut String) -> Result {
-    let memory = mach::mem::stats();
-    let kib = base::PAGE_BYTES as u64 / 1024;
-    writeln!(text, "Node 0 MemTotal: {:8} kB", memory.total * kib)?;
-    writeln!(text, "Node 0 MemFree:  {:8} kB", memory.free * kib)
 }
 
 /// The names of the policies, with the current one in brackets.
@@ -154,6 +140,8 @@ pub fn make(_source: &[u8], _options: &[u8]) -> error::Result<Arc<dyn FileSystem
     static SYSTEM: Once<Arc<Sysfs>> = Once::new();
     let system = SYSTEM.call_once(|| {
         add(ENTRIES);
+        add(node::ENTRIES);
+        TABLE.add_specials(&node::files());
         TABLE.add_specials(&pci::files());
         Arc::new(Sysfs {
             device: next_device(),
