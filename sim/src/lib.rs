@@ -10,15 +10,16 @@
 mod device;
 mod host;
 mod hostile;
+pub mod lan;
 mod link;
 mod random;
 mod transfer;
 mod world;
 
+pub use self::link::{Link, Weather};
 pub use device::cut;
 pub use host::{Host, HostEnv};
 pub use hostile::besiege;
-pub use link::{Link, Weather};
 pub use random::Random;
 pub use transfer::{Outcome, Transfer};
 pub use world::{Side, World};

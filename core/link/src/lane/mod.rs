@@ -1,0 +1,240 @@
+//! A lane: one queue pair of a port, and everything that its owner does with frames.
+//!
+//! ```text
+//!   card ─▶ backlog ─▶ client ─▶ limits ─▶ stream ─▶ Env::deliver       receive.rs
+//!                         ▲         ▲
+//!                         └─ local ─┤                                    switch.rs
+//!   Env's caller ─▶ protection ─▶ limits ─▶ neighbour or card            transmit.rs
+//! ```
+//!
+//! One CPU owns a lane, or CPUs that share a queue pair own it in turn under a lock of
+//! the shell; nothing here waits. A port that is an etherstub has lanes without a card.
+//! A connection sends by one lane, so its frames keep their order.
+//!
+//! The shell calls [`Lane::interrupt`], [`Lane::run`] and [`Lane::transmit`]; each hands
+//! what it has sorted to [`Env::deliver`], one call for each stream, and says in its
+//! [`Outlook`] when to come back. Before each batch the shell compares generations.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use base::Instant;
+use mbuf::{Chain, Pool, RxFrame, TxFrame};
+
+use crate::chain::{Frame, RxChain};
+use crate::counters::{Counters, DropReason, Drops, RxCounts};
+use crate::poll::{Poller, Watermarks};
+use crate::shaper::Shaper;
+use crate::table::{Generation, LinkId, StreamId, Table};
+
+mod fixups;
+mod receive;
+mod sorter;
+mod switch;
+mod transmit;
+
+pub use transmit::{Blocked, TxFlags};
+
+use sorter::Sorter;
+
+/// What a lane needs of its shell. None of it may call back into the lane.
+pub trait Env {
+    /// The monotonic clock; may be cached for the batch.
+    fn now(&self) -> Instant;
+
+    /// Where buffers for rewritten headers come from.
+    fn pool(&self) -> &dyn Pool;
+
+    /// Frames for a stream, in order. What is left in the chain is dropped.
+    fn deliver(&mut self, stream: StreamId, frames: &mut RxChain);
+
+    /// Frames that [`deliver`](Self::deliver) took from this lane and that still wait.
+    fn backlog(&self) -> usize;
+
+    /// A client sends, or gets, a frame from which its addresses may be learned: show it
+    /// to the control plane.
+    fn learn(&mut self, link: LinkId, is_sent: bool, frame: &Chain);
+
+    /// A link that was told to wait may send again.
+    fn resume(&mut self, link: LinkId);
+}
+
+/// When to call a lane again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outlook {
+    /// There is more to do at once.
+    pub is_busy: bool,
+    /// The card has no room: call when it has sent something.
+    pub awaits_card: bool,
+    /// At this time at the latest.
+    pub at: Instant,
+}
+
+/// Per-client counters, kept while the client exists.
+struct Account {
+    link: LinkId,
+    counters: Counters,
+}
+
+/// One queue pair of a port. See the module's text.
+pub struct Lane {
+    group: u16,
+    table: Arc<Table>,
+    generation: Arc<Generation>,
+    poller: Poller,
+    /// Pulled and not yet looked at.
+    backlog: RxChain,
+    rx: Shaper<RxFrame>,
+    tx: Shaper<TxFrame>,
+    sorter: Sorter,
+    /// By slot of the table.
+    accounts: Vec<Account>,
+    /// What the ring itself carried, whoever it was for.
+    ring: RxCounts,
+    /// Frames that no client can be charged with.
+    drops: Drops,
+    /// Links that were told to wait.
+    blocked: Vec<LinkId>,
+    /// The card had no room at the last try.
+    is_card_full: bool,
+}
+
+impl Lane {
+    /// For a ring of `group`. `can_poll` is the card's word.
+    pub fn new(group: u16, can_poll: bool, generation: Arc<Generation>, table: Arc<Table>) -> Self {
+        let mut lane = Self {
+            group,
+            table: Arc::default(),
+            generation,
+            poller: Poller::new(Watermarks::default(), can_poll),
+            backlog: RxChain::new(),
+            rx: Shaper::new(false),
+            tx: Shaper::new(true),
+            sorter: Sorter::default(),
+            accounts: Vec::new(),
+            ring: RxCounts::default(),
+            drops: Drops::default(),
+            blocked: Vec::new(),
+            is_card_full: false,
+        };
+        lane.adopt(table);
+        lane
+    }
+
+    /// Whether the control plane has a newer table: fetch it and [`adopt`](Self::adopt) it.
+    #[inline]
+    pub fn is_stale(&self) -> bool {
+        self.generation.is_newer_than(&self.table)
+    }
+
+    /// Goes by a new table from now on. What waits is sorted anew, in its order; frames of
+    /// links that are gone are dropped, as are their counters.
+    pub fn adopt(&mut self, table: Arc<Table>) {
+        self.table = table;
+        let mut old = core::mem::take(&mut self.accounts);
+        let account = |link| {
+            let at = old
+                .iter()
+                .position(|account: &Account| account.link == link);
+            at.map_or_else(
+                || Account {
+                    link,
+                    counters: Counters::default(),
+                },
+                |at| old.swap_remove(at),
+            )
+        };
+        self.accounts = self
+            .table
+            .clients
+            .iter()
+            .map(|client| client.link)
+            .map(account)
+            .collect();
+        let is_limited = self
+            .table
+            .queues
+            .iter()
+            .any(|queue| queue.is_limited(false));
+        self.poller.set_limited(is_limited);
+        self.requeue();
+        let table = &self.table;
+        self.blocked.retain(|link| table.slot_of(*link).is_some());
+    }
+
+    fn requeue(&mut self) {
+        let table = self.table.clone();
+        self.drops
+            .add(DropReason::LinkGone, requeue(&mut self.rx, &table));
+        self.drops
+            .add(DropReason::LinkGone, requeue(&mut self.tx, &table));
+    }
+
+    /// What one client's frames did here.
+    pub fn counters(&self, link: LinkId) -> Option<&Counters> {
+        let account = self.accounts.iter().find(|account| account.link == link)?;
+        Some(&account.counters)
+    }
+
+    /// What the ring received, whoever it was for.
+    pub fn ring_counts(&self) -> &RxCounts {
+        &self.ring
+    }
+
+    /// Frames dropped that belong to no client.
+    pub fn drops(&self) -> &Drops {
+        &self.drops
+    }
+
+    /// Frames that were taken from the card and still wait, here or above: B.
+    pub fn waiting(&self, env: &impl Env) -> usize {
+        self.backlog.len() + self.rx.waiting() + env.backlog()
+    }
+
+    /// Frames that wait to be sent.
+    pub fn unsent(&self) -> usize {
+        self.tx.waiting()
+    }
+
+    /// Whether the ring is polled with its interrupt masked.
+    pub fn is_polling(&self) -> bool {
+        self.poller.is_polling()
+    }
+
+    fn drop_for(&mut self, slot: usize, reason: DropReason) {
+        match self.accounts.get_mut(slot) {
+            Some(account) => account.counters.drops.count(reason),
+            None => self.drops.count(reason),
+        }
+    }
+
+    fn outlook(&self, is_busy: bool) -> Outlook {
+        let awaits_card = self.is_card_full;
+        let tx = match awaits_card {
+            true => Instant::NEVER,
+            false => self.tx.next_deadline(),
+        };
+        Outlook {
+            is_busy,
+            awaits_card,
+            at: tx.min(self.rx.next_deadline()),
+        }
+    }
+}
+
+/// Sorts what waits by a new table; returns how many frames have no place any more.
+fn requeue<F: Frame>(shaper: &mut Shaper<F>, table: &Table) -> u64 {
+    let mut lost = 0;
+    for waiting in shaper.replace_queues(&table.queues) {
+        let client = table.slot_of(waiting.link).map(|slot| &table.clients[slot]);
+        let queue = client.map(|client| {
+            let packet = || switch::packet_in(waiting.frame.bytes());
+            client.queue_of(packet, shaper.is_sent())
+        });
+        let open =
+            queue.filter(|queue| !table.queues[usize::from(*queue)].is_shut(shaper.is_sent()));
+        let queued = open.map(|queue| shaper.push(queue, waiting.link, waiting.frame));
+        lost += u64::from(!matches!(queued, Some(Ok(()))));
+    }
+    lost
+}

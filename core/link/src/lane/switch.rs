@@ -1,0 +1,168 @@
+//! Between clients of one port, without the wire; and copies for whoever watches.
+
+use mbuf::{Checksum, ChecksumOffload, Coalesced, Pool, RxFrame, TxFrame};
+use wire::MacAddr;
+
+use super::{Env, Lane, fixups};
+use crate::counters::{DropReason, RxCount, RxCounts};
+use crate::headers::{Header, Packet};
+use crate::promisc::{Promiscuity, Sighting};
+use crate::table::Client;
+use crate::vlan::{self, TAG_BYTES, VlanId};
+
+/// The packet in a frame.
+pub(super) fn packet_in(frame: &mbuf::Chain) -> Option<Packet> {
+    Packet::of(&Header::of(frame)?, frame)
+}
+
+/// The same frame, sharing its bytes.
+pub(super) fn copy(frame: &RxFrame) -> RxFrame {
+    RxFrame {
+        chain: frame.chain.share(0, usize::MAX),
+        ..*frame
+    }
+}
+
+/// A sent frame as its receiver on this machine gets it: what was left for a card to do
+/// is not done, and need not be, for the bytes never left memory.
+pub(super) fn as_received(frame: &TxFrame) -> RxFrame {
+    RxFrame {
+        chain: frame.chain.share(0, usize::MAX),
+        checksum: frame.checksum.map_or(Checksum::Unknown, Checksum::Partial),
+        coalesced: frame.segment.map(|segment| Coalesced { mss: segment.mss }),
+    }
+}
+
+/// Takes the tag out, and moves what is said of offsets along.
+pub(super) fn untag(frame: &mut RxFrame, pool: &dyn Pool) -> bool {
+    if let Checksum::Partial(offload) = &mut frame.checksum {
+        offload.start = offload.start.saturating_sub(TAG_BYTES as u16);
+    }
+    vlan::strip(&mut frame.chain, pool)
+}
+
+/// Puts a tag in, likewise.
+pub(super) fn tag(frame: &mut TxFrame, vid: VlanId, pool: &dyn Pool) -> bool {
+    frame.checksum = frame.checksum.map(|offload| ChecksumOffload {
+        start: offload.start.saturating_add(TAG_BYTES as u16),
+        ..offload
+    });
+    if let Some(segment) = &mut frame.segment {
+        segment.header_len = segment.header_len.saturating_add(TAG_BYTES as u16);
+    }
+    vlan::insert(&mut frame.chain, vid, pool)
+}
+
+pub(super) fn sighting(client: &Client, header: &Header, is_own: bool) -> Sighting {
+    Sighting {
+        is_own,
+        is_multicast: header.dst.is_multicast(),
+        is_for_link: !is_own && client.receives(header),
+    }
+}
+
+pub(super) fn count_received(counts: &mut RxCounts, header: &Header, len: usize, is_local: bool) {
+    counts.count(RxCount::Packets);
+    counts.add(RxCount::Bytes, len as u64);
+    if is_local {
+        counts.count(RxCount::Local);
+        counts.add(RxCount::LocalBytes, len as u64);
+    }
+    if header.dst == MacAddr::BROADCAST {
+        counts.count(RxCount::Broadcast);
+    } else if header.dst.is_multicast() {
+        counts.count(RxCount::Multicast);
+    }
+}
+
+impl Lane {
+    /// Copies a frame to all clients that take part in its group, but not to `sender`.
+    pub(super) fn copy_to_members(
+        &mut self,
+        header: &Header,
+        frame: RxFrame,
+        sender: Option<usize>,
+        env: &mut impl Env,
+    ) {
+        let table = self.table.clone();
+        let members = (0..table.clients.len())
+            .filter(|slot| Some(*slot) != sender && table.clients[*slot].receives(header));
+        let is_local = sender.is_some();
+        let mut previous = None;
+        for slot in members {
+            if let Some(slot) = previous.replace(slot) {
+                self.receive_for(slot, header, copy(&frame), is_local, env);
+            }
+        }
+        match previous {
+            Some(slot) => self.receive_for(slot, header, frame, is_local, env),
+            None if is_local => {}
+            None => self.drops.count(DropReason::NoClient),
+        }
+    }
+
+    /// Shows a frame of the port to promiscuous streams. True if anybody saw it.
+    pub(super) fn show_taps(
+        &mut self,
+        header: &Header,
+        frame: &RxFrame,
+        sender: Option<usize>,
+        env: &mut impl Env,
+    ) -> bool {
+        if self.table.taps.is_empty() {
+            return false;
+        }
+        let table = self.table.clone();
+        let mut is_seen = false;
+        for &(slot, index) in &table.taps {
+            let client = &table.clients[usize::from(slot)];
+            let listener = &client.listeners[usize::from(index)];
+            let is_own = sender == Some(usize::from(slot));
+            let sighting = sighting(client, header, is_own);
+            let is_visible = client.is_primary || client.is_in(header.tag);
+            if !is_visible || !listener.promiscuity.sees(sighting, client.is_filtered) {
+                continue;
+            }
+            is_seen = true;
+            let mut shown = copy(frame);
+            if !prepare(&mut shown, client, header, listener.promiscuity, env.pool()) {
+                self.drop_for(usize::from(slot), DropReason::NoBuffer);
+                continue;
+            }
+            self.sorter.push(listener.id, shown);
+        }
+        is_seen
+    }
+
+    /// The clients on this machine that a sent frame is for. True if it must not go to
+    /// the wire.
+    pub(super) fn switch_local(
+        &mut self,
+        header: &Header,
+        frame: RxFrame,
+        sender: usize,
+        vid: Option<VlanId>,
+        env: &mut impl Env,
+    ) {
+        self.show_taps(header, &frame, Some(sender), env);
+        if header.dst.is_multicast() {
+            self.copy_to_members(header, frame, Some(sender), env);
+        } else if let Some(slot) = self.table.find(header.dst, vid) {
+            self.receive_for(slot, header, frame, true, env);
+        }
+    }
+}
+
+/// A copy as its stream wants it: a VLAN's members see no tag of it, and sums may be
+/// wanted complete.
+fn prepare(
+    frame: &mut RxFrame,
+    client: &Client,
+    header: &Header,
+    wishes: Promiscuity,
+    pool: &dyn Pool,
+) -> bool {
+    let sums = !wishes.contains(Promiscuity::FIXUPS) || fixups::complete(frame, pool);
+    let hides_tag = header.is_tagged && !client.is_primary;
+    sums && (!hides_tag || untag(frame, pool))
+}

@@ -1,0 +1,312 @@
+//! From a client downwards: to a neighbour on the same port, or to the card.
+//!
+//! A card without room lets frames wait here. Above [`HIGH`] the caller is told to wait
+//! ([`Blocked`]) and hears of it once when it may go on ([`Env::resume`]); who ignores
+//! that meets the cap of [`CAP`] frames, above which frames are dropped.
+
+use hal::FramePort;
+use mbuf::TxFrame;
+use wire::MacAddr;
+
+use super::{Env, Lane, Outlook, switch};
+use crate::chain::TxChain;
+use crate::counters::{DropReason, TxCount};
+use crate::headers::{Header, Packet};
+use crate::protect::learn::is_lesson;
+use crate::shaper::Waiting;
+use crate::table::{Client, LinkId, vid_of};
+use crate::vlan::{Tag, VlanId};
+
+/// Frames of one queue that wait before its clients are told to.
+pub const HIGH: usize = 1000;
+/// Frames of one queue at most.
+pub const CAP: usize = 100_000;
+/// Frames sent in one call of [`Lane::run`].
+const PUMP_FRAMES: usize = 256;
+
+bitflags::bitflags! {
+    /// What a caller wishes when the card has no room.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub struct TxFlags: u8 {
+        /// Drop what does not fit.
+        const DROP = 1 << 0;
+        /// Leave what does not fit with the caller. Without effect beside `DROP`.
+        const NO_QUEUE = 1 << 1;
+    }
+}
+
+/// The caller is to wait until [`Env::resume`] names its link. What it passed was taken,
+/// unless it asked for [`TxFlags::NO_QUEUE`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Blocked;
+
+/// Where one frame went.
+enum Sent {
+    Gone,
+    /// The card has no room.
+    Full(TxFrame),
+}
+
+impl Lane {
+    /// Sends frames of `link` in order. Frames that are left in `frames` were not sent.
+    pub fn transmit<P: FramePort + ?Sized>(
+        &mut self,
+        link: LinkId,
+        frames: &mut TxChain,
+        flags: TxFlags,
+        mut card: Option<&mut P>,
+        env: &mut impl Env,
+    ) -> Result<Outlook, Blocked> {
+        let Some(slot) = self.table.slot_of(link) else {
+            self.drops.add(DropReason::LinkGone, frames.len() as u64);
+            frames.clear();
+            return Ok(self.outlook(false));
+        };
+        let mut outcome = Ok(());
+        while let Some(frame) = frames.pop() {
+            let frame = match self.admit(slot, frame, env) {
+                Ok(frame) => frame,
+                Err(reason) => {
+                    self.drop_for(slot, reason);
+                    continue;
+                }
+            };
+            match self.send_or_queue(slot, frame, flags, card.as_deref_mut(), env) {
+                Ok(()) => {}
+                Err(Refused::Blocked) => outcome = Err(Blocked),
+                Err(Refused::Returned(frame)) => {
+                    frames.unpop(frame);
+                    outcome = Err(Blocked);
+                    break;
+                }
+            }
+        }
+        if let Some(card) = card {
+            card.kick();
+        }
+        self.sorter.deliver(env);
+        if outcome.is_err() && !self.blocked.contains(&link) {
+            self.blocked.push(link);
+            self.accounts[slot].counters.tx.count(TxCount::Blocked);
+        }
+        outcome.map(|()| self.outlook(false))
+    }
+
+    /// Whether a frame may be sent at all; it comes back as it goes on the wire.
+    fn admit(
+        &mut self,
+        slot: usize,
+        mut frame: TxFrame,
+        env: &mut impl Env,
+    ) -> Result<TxFrame, DropReason> {
+        let table = self.table.clone();
+        let client = &table.clients[slot];
+        let header = Header::of(&frame.chain).ok_or(DropReason::Malformed)?;
+        let payload = frame.chain.len().saturating_sub(header.packet_at());
+        if frame.segment.is_none() && payload > usize::from(client.mtu) {
+            return Err(DropReason::TooLong);
+        }
+        if let Some(guard) = &client.guard {
+            let packet = Packet::of(&header, &frame.chain);
+            guard.check(&header, packet.as_ref(), &frame.chain)?;
+            if client.learns
+                && let Some(packet) = packet
+                && is_lesson(&packet, &frame.chain, true)
+            {
+                env.learn(client.link, true, &frame.chain);
+            }
+        }
+        if needs_tag(client, &header)?
+            && let Some(vid) = client.vid
+            && !switch::tag(&mut frame, vid, env.pool())
+        {
+            return Err(DropReason::NoBuffer);
+        }
+        Ok(frame)
+    }
+
+    fn send_or_queue<P: FramePort + ?Sized>(
+        &mut self,
+        slot: usize,
+        frame: TxFrame,
+        flags: TxFlags,
+        card: Option<&mut P>,
+        env: &mut impl Env,
+    ) -> Result<(), Refused> {
+        let table = self.table.clone();
+        let client = &table.clients[slot];
+        let queue = client.queue_of(|| switch::packet_in(&frame.chain), true);
+        let len = frame.chain.len();
+        if table.queues[usize::from(queue)].is_shut(true) {
+            self.drop_for(slot, DropReason::Bandwidth);
+            return Ok(());
+        }
+        let mut frame = frame;
+        if self.tx.may_pass(&table.queues, queue, env.now(), len) {
+            match self.forward(slot, frame, card, env) {
+                Sent::Gone => return Ok(()),
+                Sent::Full(back) => frame = back,
+            }
+            table.queues[usize::from(queue)].give_back(true, len);
+        }
+        if flags.contains(TxFlags::DROP) || self.tx.waiting_in(queue) >= CAP {
+            self.drop_for(slot, DropReason::TxBacklog);
+            return Ok(());
+        }
+        if flags.contains(TxFlags::NO_QUEUE) {
+            return Err(Refused::Returned(frame));
+        }
+        if self.tx.push(queue, client.link, frame).is_err() {
+            self.drop_for(slot, DropReason::LinkGone);
+        }
+        match self.tx.waiting_in(queue) > HIGH {
+            true => Err(Refused::Blocked),
+            false => Ok(()),
+        }
+    }
+
+    /// Sends what waits, as far as limits and the card allow.
+    pub(super) fn pump<P: FramePort + ?Sized>(
+        &mut self,
+        mut card: Option<&mut P>,
+        env: &mut impl Env,
+    ) {
+        if self.tx.waiting() == 0 && !self.is_card_full {
+            return;
+        }
+        if let Some(card) = card.as_deref_mut() {
+            card.reclaim();
+        }
+        self.is_card_full = false;
+        for _ in 0..PUMP_FRAMES {
+            if !self.pump_one(card.as_deref_mut(), env) {
+                break;
+            }
+        }
+        if let Some(card) = card {
+            card.kick();
+        }
+        self.sorter.deliver(env);
+        if !self.is_card_full {
+            self.unblock(env);
+        }
+    }
+
+    /// False if nothing more can go now.
+    fn pump_one<P: FramePort + ?Sized>(
+        &mut self,
+        card: Option<&mut P>,
+        env: &mut impl Env,
+    ) -> bool {
+        let table = self.table.clone();
+        let Some((queue, waiting)) = self.tx.pop(&table.queues, env.now()) else {
+            return false;
+        };
+        let Waiting {
+            number,
+            link,
+            frame,
+        } = waiting;
+        let Some(slot) = table.slot_of(link) else {
+            self.drops.count(DropReason::LinkGone);
+            return true;
+        };
+        match self.forward(slot, frame, card, env) {
+            Sent::Gone => true,
+            Sent::Full(frame) => {
+                let waiting = Waiting {
+                    number,
+                    link,
+                    frame,
+                };
+                self.tx.unpop(&table.queues, queue, waiting);
+                false
+            }
+        }
+    }
+
+    /// Tells links to go on of whose frames few wait now.
+    fn unblock(&mut self, env: &mut impl Env) {
+        for link in core::mem::take(&mut self.blocked) {
+            let Some(slot) = self.table.slot_of(link) else {
+                continue;
+            };
+            let client = &self.table.clients[slot];
+            let flows = client.flows.iter().map(|flow| flow.queue);
+            let mut queues = flows.chain([client.queue]);
+            if queues.any(|queue| self.tx.waiting_in(queue) > HIGH / 2) {
+                self.blocked.push(link);
+                continue;
+            }
+            self.accounts[slot].counters.tx.count(TxCount::Unblocked);
+            env.resume(link);
+        }
+    }
+
+    /// To whom the frame is for. The card is asked first: what it refuses has gone nowhere.
+    fn forward<P: FramePort + ?Sized>(
+        &mut self,
+        slot: usize,
+        frame: TxFrame,
+        card: Option<&mut P>,
+        env: &mut impl Env,
+    ) -> Sent {
+        let Some(header) = Header::of(&frame.chain) else {
+            return Sent::Gone;
+        };
+        let vid = vid_of(header.tag).flatten();
+        let len = frame.chain.len();
+        let is_group = header.dst.is_multicast();
+        let neighbour = self.table.find(header.dst, vid);
+        let has_local = is_group || neighbour.is_some() || !self.table.taps.is_empty();
+        let local = has_local.then(|| switch::as_received(&frame));
+        if is_group || neighbour.is_none() {
+            match (card, self.table.has_wire) {
+                (Some(card), true) => {
+                    if let Err(back) = card.transmit(frame) {
+                        self.is_card_full = true;
+                        return Sent::Full(back);
+                    }
+                    self.is_card_full = false;
+                }
+                _ if is_group => {}
+                _ => self.drop_for(slot, DropReason::NoWire),
+            }
+        }
+        self.count_sent(slot, &header, len);
+        match (local, neighbour) {
+            (Some(_), Some(own)) if own == slot => self.drop_for(slot, DropReason::NoClient),
+            (Some(local), _) => self.switch_local(&header, local, slot, vid, env),
+            (None, _) => {}
+        }
+        Sent::Gone
+    }
+
+    fn count_sent(&mut self, slot: usize, header: &Header, len: usize) {
+        let counts = &mut self.accounts[slot].counters.tx;
+        counts.count(TxCount::Packets);
+        counts.add(TxCount::Bytes, len as u64);
+        if header.dst == MacAddr::BROADCAST {
+            counts.count(TxCount::Broadcast);
+        } else if header.dst.is_multicast() {
+            counts.count(TxCount::Multicast);
+        }
+    }
+}
+
+enum Refused {
+    Blocked,
+    Returned(TxFrame),
+}
+
+/// Whether the client's tag must be put in. Nobody sends into another client's VLAN.
+fn needs_tag(client: &Client, header: &Header) -> Result<bool, DropReason> {
+    let own: Option<VlanId> = client.vid;
+    match (header.tag, own) {
+        (Tag::Reserved, _) => Err(DropReason::Malformed),
+        (Tag::Untagged, Some(_)) if header.is_tagged => Err(DropReason::ForeignVlan),
+        (Tag::Untagged, own) => Ok(own.is_some()),
+        (Tag::Vlan(vid), Some(own)) if vid != own => Err(DropReason::ForeignVlan),
+        (Tag::Vlan(_), _) => Ok(false),
+    }
+}
