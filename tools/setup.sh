@@ -35,6 +35,7 @@ needs_test() {
 	ip iproute2
 	numactl numactl
 	unshare util-linux
+	slabtop procps
 	valgrind valgrind
 	NEEDS
 }

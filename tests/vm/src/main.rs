@@ -41,6 +41,7 @@ mod redis_leaks;
 mod resp;
 mod shell;
 mod sqlite;
+mod statistics;
 mod status;
 mod storm;
 mod tally;
@@ -79,6 +80,7 @@ fn main() -> ExitCode {
     }
     let suites = [
         status::TESTS,
+        statistics::TESTS,
         shell::TESTS,
         sqlite::TESTS,
         redis::TESTS,

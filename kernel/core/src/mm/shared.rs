@@ -1,6 +1,7 @@
 //! Anonymous memory that a program shares with its children (`MAP_SHARED|ANONYMOUS`).
 
 use alloc::collections::BTreeMap;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use base::PAGE_BYTES;
 use mach::sync::Spin;
@@ -8,6 +9,24 @@ use mach::sync::Spin;
 use super::commit::Promise;
 use super::{FaultError, MemoryObject, Page, Sharing};
 use crate::error::Result;
+
+/// Pages of files in memory and of shared anonymous memory.
+static PAGES: AtomicU64 = AtomicU64::new(0);
+
+/// How many pages there are of that kind.
+pub fn page_count() -> u64 {
+    PAGES.load(Relaxed)
+}
+
+/// So many more were made.
+pub fn count_pages(more: u64) {
+    PAGES.fetch_add(more, Relaxed);
+}
+
+/// So many are gone.
+pub fn uncount_pages(gone: u64) {
+    PAGES.fetch_sub(gone, Relaxed);
+}
 
 /// Pages full of zeros, made when they are first touched.
 pub struct SharedMemory {
@@ -21,13 +40,11 @@ pub struct SharedMemory {
 impl SharedMemory {
     /// `bytes` bytes of zeros, all promised now.
     pub fn new(bytes: u64) -> Result<Self> {
-        let mut promise = Promise::default();
-        promise.grow(bytes.next_multiple_of(PAGE_BYTES as u64))?;
-        Ok(Self {
-            promise: Spin::new(promise),
-            is_promised: true,
-            ..Self::sparse(bytes)
-        })
+        let mut memory = Self::sparse(bytes);
+        let whole = bytes.next_multiple_of(PAGE_BYTES as u64);
+        memory.promise.get_mut().grow(whole)?;
+        memory.is_promised = true;
+        Ok(memory)
     }
 
     /// `bytes` bytes of zeros, promised page by page when they are touched.
@@ -50,6 +67,12 @@ impl SharedMemory {
     }
 }
 
+impl Drop for SharedMemory {
+    fn drop(&mut self) {
+        uncount_pages(self.pages.get_mut().len() as u64);
+    }
+}
+
 impl MemoryObject for SharedMemory {
     fn page(&self, index: u64, _: Sharing) -> core::result::Result<Page, FaultError> {
         if index >= self.bytes.div_ceil(PAGE_BYTES as u64) {
@@ -62,6 +85,7 @@ impl MemoryObject for SharedMemory {
         let page = Page::zeroed().ok_or(FaultError::OutOfMemory)?;
         self.promise_page()?;
         pages.insert(index, page.clone());
+        count_pages(1);
         Ok(page)
     }
 

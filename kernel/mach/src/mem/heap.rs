@@ -168,6 +168,37 @@ pub fn heap_bytes() -> u64 {
     PAGES.load(Relaxed) * PAGE_BYTES as u64
 }
 
+/// What the objects of one size take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClassStats {
+    /// Bytes of an object.
+    pub object_bytes: usize,
+    /// Objects in a slab.
+    pub slab_objects: usize,
+    /// Pages of a slab.
+    pub slab_pages: usize,
+    /// Slabs.
+    pub slabs: usize,
+    /// Objects that lie free where all CPUs find them. Others are in use, or a CPU has them
+    /// at hand.
+    pub free: usize,
+}
+
+/// All sizes of the heap that are cut from slabs.
+pub fn class_stats() -> impl Iterator<Item = ClassStats> {
+    classes().map(|class| {
+        let depot = DEPOTS.lock().of(class).stats();
+        let geometry = &GEOMETRIES[class.index()];
+        ClassStats {
+            object_bytes: class.bytes(),
+            slab_objects: geometry.objects(),
+            slab_pages: geometry.slab_bytes() / PAGE_BYTES,
+            slabs: depot.slabs,
+            free: depot.free,
+        }
+    })
+}
+
 fn pages(count: u64) -> Option<NonNull<u8>> {
     let first = match count {
         1 => ram::alloc_frame()?.into_number(),

@@ -56,7 +56,7 @@ pub(crate) use direct::physical_of;
 pub use dma::{DmaMemory, contiguous_pages};
 pub use entry::{Mapping, Prot};
 pub use gather::Gather;
-pub use heap::heap_bytes;
+pub use heap::{ClassStats, class_stats, heap_bytes};
 pub use large::{LARGE_PAGE_BYTES, LargePage, large_pages};
 pub use leaf::Leaf;
 pub use page::Page;

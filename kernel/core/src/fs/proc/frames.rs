@@ -1,8 +1,10 @@
-//! What the frame allocator says of itself: `/proc/buddyinfo` and its lines in
-//! `/proc/vmstat`.
+//! What the allocators say of themselves: `/proc/buddyinfo`, `/proc/zoneinfo`,
+//! `/proc/slabinfo` and their lines in `/proc/vmstat`.
 
 use alloc::string::String;
 use core::fmt::{Result, Write};
+
+use base::PAGE_BYTES;
 
 /// Free blocks of each order, by zone, as Linux prints them. What rests in the caches of
 /// CPUs is in no block.
@@ -14,6 +16,77 @@ pub(super) fn buddyinfo(text: &mut String) -> Result {
             write!(text, "{blocks:>6} ")?;
         }
         text.push('\n');
+    }
+    Ok(())
+}
+
+/// Free and managed pages of each zone. Programs are refused the last 1/64 (`mach::mem`).
+pub(super) fn zoneinfo(text: &mut String) -> Result {
+    for zone in mach::mem::zone_stats() {
+        let name = if zone.is_low { "DMA32" } else { "Normal" };
+        let blocks = zone.blocks.iter().enumerate();
+        let free: u64 = blocks.map(|(order, count)| count << order).sum();
+        let (managed, reserve) = (zone.managed, zone.managed / 64);
+        writeln!(text, "Node {}, zone {name:>8}", zone.node.0)?;
+        writeln!(text, "  pages free     {free}")?;
+        for (field, pages) in [
+            ("min", reserve),
+            ("low", reserve),
+            ("high", reserve),
+            ("spanned", managed),
+            ("present", managed),
+            ("managed", managed),
+        ] {
+            writeln!(text, "        {field:<8} {pages}")?;
+        }
+    }
+    Ok(())
+}
+
+/// The sizes of the kernel's heap, as Linux prints its caches (format 2.1).
+pub(super) fn slabinfo(text: &mut String) -> Result {
+    writeln!(text, "slabinfo - version: 2.1")?;
+    text.push_str("# name            <active_objs> <num_objs> <objsize> <objperslab> ");
+    text.push_str("<pagesperslab> : tunables <limit> <batchcount> <sharedfactor> ");
+    text.push_str(": slabdata <active_slabs> <num_slabs> <sharedavail>\n");
+    for class in mach::mem::class_stats() {
+        let name = alloc::format!("kmalloc-{}", class.object_bytes);
+        let all = class.slabs * class.slab_objects;
+        let used = all.saturating_sub(class.free);
+        let (bytes, objects, pages) = (class.object_bytes, class.slab_objects, class.slab_pages);
+        write!(
+            text,
+            "{name:<17} {used:6} {all:6} {bytes:6} {objects:4} {pages:4}"
+        )?;
+        let slabs = class.slabs;
+        let tunables = " : tunables    0    0    0";
+        writeln!(text, "{tunables} : slabdata {slabs:6} {slabs:6} {:6}", 0)?;
+    }
+    Ok(())
+}
+
+/// Lines of `/proc/vmstat` under Linux' names. There is no swap, no block device and no
+/// daemon that looks for pages, so what they would have done is nothing.
+pub(super) fn events(text: &mut String) -> Result {
+    let (quick, slow) = crate::mm::all_faults();
+    let page = PAGE_BYTES as u64;
+    for (name, count) in [
+        ("nr_slab_unreclaimable", mach::mem::heap_bytes() / page),
+        ("nr_shmem", crate::mm::page_count()),
+        ("nr_dirty", 0),
+        ("nr_writeback", 0),
+        ("pgpgin", 0),
+        ("pgpgout", 0),
+        ("pswpin", 0),
+        ("pswpout", 0),
+        ("pgfault", quick + slow),
+        ("pgmajfault", slow),
+        ("pgscan_kswapd", 0),
+        ("pgscan_direct", 0),
+        ("pgsteal_kswapd", 0),
+        ("pgsteal_direct", 0),
+    ] {
+        writeln!(text, "{name} {count}")?;
     }
     Ok(())
 }

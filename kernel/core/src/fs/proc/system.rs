@@ -22,11 +22,13 @@ pub const ENTRIES: &[Entry] = &[
     Entry::new("filesystems", filesystems),
     Entry::new("loadavg", loadavg),
     Entry::new("meminfo", meminfo),
+    Entry::new("slabinfo", super::frames::slabinfo),
     Entry::new("stat", stat),
     Entry::new("swaps", swaps),
     Entry::new("uptime", uptime),
     Entry::new("version", version),
     Entry::new("vmstat", vmstat),
+    Entry::new("zoneinfo", super::frames::zoneinfo),
 ];
 
 const NANOS_PER_TICK: u64 = 10_000_000;
@@ -37,13 +39,15 @@ fn meminfo(text: &mut String) -> Result {
     let (total, free) = (kib(memory.total), kib(memory.free));
     let heap = mach::mem::heap_bytes() / 1024;
     let stacks = mach::mem::resting_stack_bytes() / 1024;
+    let shared = kib(crate::mm::page_count());
+    let kernel_stacks = thread_count() as u64 * (mach::task::STACK_BYTES as u64 / 1024);
     let large = mach::mem::large_pages() as u64 * mach::mem::LARGE_PAGE_BYTES / 1024;
     for (name, amount) in [
         ("MemTotal:", total),
         ("MemFree:", free),
         ("MemAvailable:", free + stacks),
         ("Buffers:", 0),
-        ("Cached:", 0),
+        ("Cached:", shared),
         ("SwapCached:", 0),
         ("Active:", total.saturating_sub(free)),
         ("Inactive:", 0),
@@ -51,20 +55,34 @@ fn meminfo(text: &mut String) -> Result {
         ("SwapFree:", 0),
         ("Dirty:", 0),
         ("Writeback:", 0),
-        ("AnonPages:", total.saturating_sub(free + heap)),
+        ("AnonPages:", total.saturating_sub(free + heap + shared)),
         ("Mapped:", 0),
-        ("Shmem:", 0),
+        ("Shmem:", shared),
+        ("KReclaimable:", 0),
         ("Slab:", heap),
         ("SReclaimable:", 0),
         ("SUnreclaim:", heap),
+        ("KernelStack:", kernel_stacks),
+        ("NFS_Unstable:", 0),
+        ("Bounce:", 0),
+        ("WritebackTmp:", 0),
         ("CommitLimit:", commit::limit_bytes() / 1024),
         ("Committed_AS:", commit::promised_bytes() / 1024),
         ("VmallocTotal:", 0),
         ("VmallocUsed:", 0),
+        ("VmallocChunk:", 0),
+        ("HardwareCorrupted:", 0),
         ("AnonHugePages:", large),
+        ("ShmemHugePages:", 0),
+        ("ShmemPmdMapped:", 0),
+        ("FileHugePages:", 0),
+        ("FilePmdMapped:", 0),
         ("HugePages_Total:", 0),
         ("HugePages_Free:", 0),
+        ("HugePages_Rsvd:", 0),
+        ("HugePages_Surp:", 0),
         ("Hugepagesize:", 2048),
+        ("Hugetlb:", 0),
     ] {
         let unit = if name.starts_with("HugePages") {
             ""
@@ -203,6 +221,7 @@ fn swaps(text: &mut String) -> Result {
 
 fn vmstat(text: &mut String) -> Result {
     super::frames::counters(text)?;
+    super::frames::events(text)?;
     let events = mach::mem::tlb_events();
     events
         .iter()

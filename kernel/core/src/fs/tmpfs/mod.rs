@@ -25,7 +25,7 @@ use super::inode::Usage;
 use super::metadata::next_device;
 use super::{FileSystem, FileType, InodeRef};
 use crate::error::{Error, Result};
-use crate::mm::commit;
+use crate::mm::{self, commit};
 
 /// Linux' number of tmpfs (statfs(2)).
 const MAGIC: u64 = 0x0102_1994;
@@ -42,6 +42,7 @@ impl System {
     /// Counts one more page, or says that the limit is reached.
     fn charge(&self) -> Result<()> {
         commit::promise(PAGE_BYTES as u64).map_err(|_| Error::NoSpace)?;
+        mm::count_pages(1);
         if self.pages.fetch_add(1, Ordering::Relaxed) < self.pages_max {
             return Ok(());
         }
@@ -51,6 +52,7 @@ impl System {
 
     fn release(&self, pages: u64) {
         self.pages.fetch_sub(pages, Ordering::Relaxed);
+        mm::uncount_pages(pages);
         commit::release(pages * PAGE_BYTES as u64);
     }
 
