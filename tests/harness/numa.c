@@ -120,6 +120,7 @@ static void what_another_cpu_gives_back_goes_home(void) {
     munmap(own, (size_t)PAGES * PAGE);
 }
 
+// Which pages are borrowed is open: what anybody frees meanwhile comes from the own node again.
 static void a_full_node_borrows_and_it_is_counted(void) {
     int own = node_of_cpu(0), other = !own;
     long misses = number(other, "numastat", "numa_miss");
@@ -129,7 +130,6 @@ static void a_full_node_borrows_and_it_is_counted(void) {
     char *at = map(pages);
     CHECK(at != MAP_FAILED);
     CHECK(far_pages(0, at, pages) >= borrowed / 2);
-    CHECK(node_of_page(at + (pages - 1) * PAGE) == other);
     CHECK(number(other, "numastat", "numa_miss") >= misses + borrowed / 2);
     CHECK(number(own, "numastat", "numa_foreign") >= foreign + borrowed / 2);
     munmap(at, pages * PAGE);
