@@ -21,8 +21,10 @@ probes::counters! {
         NoBuffer = "norcvbuf",
         /// Tagged for a VLAN that the sender is not in.
         ForeignVlan = "foreign_vlan",
-        /// The bandwidth limit is zero, or too much waits for it.
-        Bandwidth = "bandwidth",
+        /// Received: the bandwidth limit is zero, or too much waits for it.
+        RxBandwidth = "rx_bandwidth",
+        /// Sent: the bandwidth limit is zero.
+        TxBandwidth = "tx_bandwidth",
         /// The link went away while the frame waited.
         LinkGone = "link_gone",
         /// An etherstub leads to no wire.
@@ -108,4 +110,149 @@ pub struct Counters {
     pub tx: TxCounts,
     /// Dropped, by reason.
     pub drops: Drops,
+}
+
+/// A statistic by the name that `kstat` gives it.
+pub type Kstat = (&'static str, u64);
+
+/// A hardware receive lane: what a ring received, whoever it was for. `drops` are the
+/// ring's owner's.
+pub fn hardware_lane(ring: &RxCounts, drops: &Drops) -> [Kstat; 10] {
+    let named = |what: RxCount| (what.name(), ring.get(what));
+    [
+        named(RxCount::Packets),
+        named(RxCount::Bytes),
+        named(RxCount::Interrupts),
+        named(RxCount::InterruptBytes),
+        named(RxCount::Polls),
+        named(RxCount::PollBytes),
+        ("rxsdrops", drops.get(DropReason::RingBacklog)),
+        named(RxCount::ChainUnder10),
+        named(RxCount::Chain10To50),
+        named(RxCount::ChainOver50),
+    ]
+}
+
+impl Counters {
+    /// Adds what another ring counted for the same client.
+    pub fn add(&mut self, other: &Self) {
+        for what in RxCount::ALL {
+            self.rx.add(*what, other.rx.get(*what));
+        }
+        for what in TxCount::ALL {
+            self.tx.add(*what, other.tx.get(*what));
+        }
+        for what in DropReason::ALL {
+            self.drops.add(*what, other.drops.get(*what));
+        }
+    }
+
+    /// A software receive lane. What did not come from a neighbour came through a ring,
+    /// which to the client is an interrupt.
+    pub fn software_lane(&self) -> [Kstat; 7] {
+        let get = |what| self.rx.get(what);
+        let by_ring = |all, local| get(all) - get(local).min(get(all));
+        [
+            ("ipackets", get(RxCount::Packets)),
+            ("rbytes", get(RxCount::Bytes)),
+            ("local", get(RxCount::Local)),
+            ("localbytes", get(RxCount::LocalBytes)),
+            ("intrs", by_ring(RxCount::Packets, RxCount::Local)),
+            ("intrbytes", by_ring(RxCount::Bytes, RxCount::LocalBytes)),
+            ("rxsdrops", self.received_drops()),
+        ]
+    }
+
+    /// A transmit lane.
+    pub fn transmit_lane(&self) -> [Kstat; 6] {
+        let get = |what| self.tx.get(what);
+        [
+            ("obytes", get(TxCount::Bytes)),
+            ("opackets", get(TxCount::Packets)),
+            ("oerrors", self.refused()),
+            ("blockcnt", get(TxCount::Blocked)),
+            ("unblockcnt", get(TxCount::Unblocked)),
+            ("txsdrops", self.unsent_drops()),
+        ]
+    }
+
+    /// What protection dropped.
+    pub fn protection(&self) -> [Kstat; 4] {
+        let reasons = [
+            DropReason::MacSpoofed,
+            DropReason::Restricted,
+            DropReason::IpSpoofed,
+            DropReason::DhcpSpoofed,
+        ];
+        reasons.map(|reason| (reason.name(), self.drops.get(reason)))
+    }
+
+    fn received_drops(&self) -> u64 {
+        self.drops.get(DropReason::RingBacklog) + self.drops.get(DropReason::RxBandwidth)
+    }
+
+    fn unsent_drops(&self) -> u64 {
+        self.drops.get(DropReason::TxBacklog) + self.drops.get(DropReason::TxBandwidth)
+    }
+
+    /// Frames that a client should not have sent.
+    fn refused(&self) -> u64 {
+        let reasons = [
+            DropReason::Malformed,
+            DropReason::TooLong,
+            DropReason::ForeignVlan,
+            DropReason::NoWire,
+        ];
+        reasons.iter().map(|reason| self.drops.get(*reason)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    fn names(stats: &[Kstat]) -> Vec<&'static str> {
+        stats.iter().map(|(name, _)| *name).collect()
+    }
+
+    #[test]
+    fn lanes_show_the_well_known_names_in_their_order() {
+        let counters = Counters::default();
+        let hardware = hardware_lane(&counters.rx, &counters.drops);
+        let expected = "ipackets rbytes intrs intrbytes polls pollbytes rxsdrops chainunder10 chain10to50 chainover50";
+        assert_eq!(names(&hardware).join(" "), expected);
+        let expected = "ipackets rbytes local localbytes intrs intrbytes rxsdrops";
+        assert_eq!(names(&counters.software_lane()).join(" "), expected);
+        let expected = "obytes opackets oerrors blockcnt unblockcnt txsdrops";
+        assert_eq!(names(&counters.transmit_lane()).join(" "), expected);
+        let expected = "macspoofed restricted ipspoofed dhcpspoofed";
+        assert_eq!(names(&counters.protection()).join(" "), expected);
+    }
+
+    #[test]
+    fn what_several_rings_counted_adds_up() {
+        let mut one = Counters::default();
+        one.rx.add(RxCount::Packets, 5);
+        one.rx.add(RxCount::Local, 2);
+        one.tx.count(TxCount::Blocked);
+        one.drops.count(DropReason::TxBacklog);
+        let mut both = one.clone();
+        both.add(&one);
+        assert_eq!(both.software_lane()[4], ("intrs", 6));
+        assert_eq!(both.transmit_lane()[3], ("blockcnt", 2));
+        assert_eq!(both.transmit_lane()[5], ("txsdrops", 2));
+    }
+
+    #[test]
+    fn chains_are_counted_by_their_length() {
+        let mut counts = RxCounts::default();
+        [1, 9, 10, 50, 51]
+            .into_iter()
+            .for_each(|len| counts.chain(len));
+        assert_eq!(counts.get(RxCount::ChainUnder10), 2);
+        assert_eq!(counts.get(RxCount::Chain10To50), 2);
+        assert_eq!(counts.get(RxCount::ChainOver50), 1);
+    }
 }

@@ -11,7 +11,7 @@ use base::Instant;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// A limit of interrupts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Moderation {
     /// Interrupts a second; zero for no limit.
     pub per_second_max: u32,

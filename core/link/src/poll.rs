@@ -195,15 +195,15 @@ impl Poller {
     }
 
     /// The interrupt was unmasked; `waiting` says whether frames were there already, for
-    /// which none may come.
-    pub fn armed(&mut self, waiting: bool) {
-        self.state = match (waiting, self.can_poll) {
-            (false, _) => State::Interrupt,
-            (true, true) => State::Polling,
-            (true, false) => State::Serving {
-                is_batch_full: true,
-            },
+    /// which none may come. True if the ring cannot be polled for them: go on as if it
+    /// had interrupted.
+    #[must_use]
+    pub fn armed(&mut self, waiting: bool) -> bool {
+        self.state = match waiting && self.can_poll {
+            true => State::Polling,
+            false => State::Interrupt,
         };
+        waiting && !self.can_poll
     }
 }
 
@@ -228,7 +228,7 @@ mod tests {
         poller.observe(0);
         assert!(!poller.pass_ended());
         assert_eq!(poller.action(), Action::Arm);
-        poller.armed(false);
+        assert!(!poller.armed(false));
         assert_eq!(poller.action(), Action::Wait);
         assert!(!poller.is_polling());
     }
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(poller.action(), Action::Pull(BATCH_FRAMES));
         poller.pulled(0);
         assert_eq!(poller.action(), Action::Arm);
-        poller.armed(false);
+        assert!(!poller.armed(false));
         assert_eq!(poller.action(), Action::Wait);
     }
 
@@ -269,8 +269,19 @@ mod tests {
         let mut poller = polling(0);
         poller.pulled(0);
         assert_eq!(poller.action(), Action::Arm);
-        poller.armed(true);
+        assert!(!poller.armed(true));
         assert_eq!(poller.action(), Action::Pull(BATCH_FRAMES));
+    }
+
+    #[test]
+    fn a_ring_without_polling_serves_what_came_while_it_was_masked() {
+        let mut poller = Poller::new(Watermarks::default(), false);
+        poller.arrived(BATCH_FRAMES);
+        poller.observe(0);
+        assert!(!poller.pass_ended());
+        assert_eq!(poller.action(), Action::Arm);
+        assert!(poller.armed(true));
+        assert_eq!(poller.interrupt(), Some(BATCH_FRAMES));
     }
 
     #[test]

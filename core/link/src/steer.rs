@@ -137,8 +137,8 @@ impl Steering {
     }
 
     /// Hands `chain`, and what was parked and may go, over: one call of `hand_over` for
-    /// each soft ring that gets frames. It takes all of them.
-    pub fn spread(&mut self, chain: &mut RxChain, hand_over: &mut dyn FnMut(u16, RxChain)) {
+    /// each soft ring that gets frames. What it leaves in the chain is lost.
+    pub fn spread(&mut self, chain: &mut RxChain, hand_over: &mut dyn FnMut(u16, &mut RxChain)) {
         if self.parked > 0 {
             self.unpark();
         }
@@ -156,7 +156,8 @@ impl Steering {
                 continue;
             }
             ring.sent += frames;
-            hand_over(target, core::mem::take(&mut ring.pending));
+            hand_over(target, &mut ring.pending);
+            ring.pending.clear();
         }
     }
 

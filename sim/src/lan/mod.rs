@@ -162,7 +162,8 @@ impl Lan {
             is_busy = false;
             for ring in 0..self.lanes.len() {
                 let pending = self.card.as_ref().map(|card| card.waiting(ring as u16));
-                is_busy |= self.run(ring).is_busy;
+                let unsent = self.lanes[ring].unsent();
+                is_busy |= self.run(ring).is_busy || self.lanes[ring].unsent() < unsent;
                 let left = self.card.as_ref().map(|card| card.waiting(ring as u16));
                 is_busy |= left < pending;
             }

@@ -1,7 +1,8 @@
 //! Hostile frames and random control operations, in the order that bytes say.
 //!
 //! Whatever happens: nothing panics, what waits is bounded, tables lead to links that
-//! exist, no buffer is lost, and a client never gets a frame that it sent.
+//! exist, no buffer is lost, a client never gets a frame that it sent, and no frame waits
+//! for ever.
 
 use ::link::flow::{FlowProps, Rule};
 use ::link::group::RingsWanted;
@@ -271,8 +272,30 @@ impl Siege<'_> {
         }
     }
 
+    /// Once nothing is in the way any more, no frame waits for ever.
+    fn drain(&mut self) {
+        self.lan.shell.backlog = 0;
+        if let Some(card) = &self.lan.card {
+            card.set_sending(true);
+            card.set_refusing(false);
+        }
+        for link in self.links.clone() {
+            let reset = self.lan.links.reset_prop(link, "maxbw");
+            assert_eq!(reset, Ok(()));
+            assert_eq!(self.lan.links.remove_flows_of(link), Ok(()));
+        }
+        self.lan.shell.now += Duration::from_secs(10);
+        self.lan.settle();
+        for (ring, lane) in (0..).zip(&self.lan.lanes) {
+            assert_eq!((lane.waiting(&self.lan.shell), lane.unsent()), (0, 0));
+            let left = self.lan.card.as_ref().map(|card| card.waiting(ring));
+            assert_eq!(left.unwrap_or(0), 0, "frames sleep in ring {ring}");
+        }
+    }
+
     /// Everything is taken down; then all buffers are home.
     fn end(mut self) {
+        self.drain();
         for stream in std::mem::take(&mut self.streams) {
             assert_eq!(self.lan.links.close(stream), Ok(()));
         }

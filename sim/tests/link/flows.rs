@@ -149,7 +149,8 @@ fn a_limit_of_zero_lets_nothing_in_or_out() {
     lan.settle();
     assert!(lan.take_wire().is_empty() && lan.take(stream).is_empty());
     let drops = &lan.lanes[0].counters(link).expect("a client").drops;
-    assert_eq!(drops.get(DropReason::Bandwidth), 2);
+    assert_eq!(drops.get(DropReason::RxBandwidth), 1);
+    assert_eq!(drops.get(DropReason::TxBandwidth), 1);
 }
 
 #[test]
@@ -167,7 +168,7 @@ fn received_frames_beyond_a_limit_wait_bounded_and_are_dropped_with_a_reason() {
         assert!(lan.lanes[0].waiting(&lan.shell) <= 1024 + 64);
     }
     let drops = &lan.lanes[0].counters(link).expect("a client").drops;
-    assert!(drops.get(DropReason::Bandwidth) > 8000);
+    assert!(drops.get(DropReason::RxBandwidth) > 8000);
     let outlook = lan.run(0);
     assert!(outlook.at > lan.shell.now && outlook.at < base::Instant::NEVER);
     let before = lan.take(stream).len();

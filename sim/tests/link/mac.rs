@@ -273,6 +273,48 @@ fn without_polling_a_stalled_client_holds_the_high_mark_and_one_chain() {
     );
 }
 
+#[test]
+fn without_polling_frames_that_come_while_the_ring_is_masked_are_not_slept_on() {
+    let mut lan = Lan::with_card(Card::new(NIC.0, &[(1, 1)], false)).expect("a card");
+    let port = lan.port;
+    let stream = lan.stack_on(port).expect("a stack");
+    for number in 0..300 {
+        lan.arrive(&flow(NIC, PEER).frame(number));
+    }
+    lan.settle();
+    assert_eq!(lan.take(stream).len(), 300);
+    lan.arrive(&flow(NIC, PEER).frame(300));
+    assert_eq!(lan.card.as_ref().expect("a card").interrupts(0), 2);
+}
+
+#[test]
+fn a_moderated_ring_is_armed_no_earlier_than_its_spacing_and_then_takes_all() {
+    let card = Card::new(NIC.0, &[(1, 1)], true);
+    let mut lan = Lan::with_card(card.clone()).expect("a card");
+    let port = lan.port;
+    let stream = lan.stack_on(port).expect("a stack");
+    lan.lanes[0].set_moderation(link::moderation::Moderation {
+        per_second_max: 8000,
+    });
+    for number in 0..1000 {
+        lan.arrive(&flow(NIC, PEER).frame(number));
+        lan.run(0);
+        lan.shell.now += base::Duration::from_micros(10);
+    }
+    // Ten milliseconds hold 80 spacings of 125 us.
+    assert!(
+        (70..=81).contains(&card.interrupts(0)),
+        "{}",
+        card.interrupts(0)
+    );
+    let outlook = lan.run(0);
+    lan.shell.now = outlook
+        .at
+        .min(lan.shell.now + base::Duration::from_micros(125));
+    lan.settle();
+    assert_eq!(lan.take(stream).len(), 1000);
+}
+
 /// Section 1, check 6.
 #[test]
 fn without_descriptors_a_sender_is_blocked_after_a_thousand_frames_and_resumed_once() {

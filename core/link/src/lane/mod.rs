@@ -19,10 +19,12 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use base::Instant;
+use hal::FramePort;
 use mbuf::{Chain, Pool, RxFrame, TxFrame};
 
-use crate::chain::{Frame, RxChain};
+use crate::chain::{Frame, RxChain, TxChain};
 use crate::counters::{Counters, DropReason, Drops, RxCounts};
+use crate::moderation::{Moderation, Throttle};
 use crate::poll::{Poller, Watermarks};
 use crate::shaper::Shaper;
 use crate::table::{Generation, LinkId, StreamId, Table};
@@ -78,12 +80,21 @@ struct Account {
 
 /// One queue pair of a port. See the module's text.
 pub struct Lane {
-    group: u16,
     table: Arc<Table>,
     generation: Arc<Generation>,
+    works: Works,
+}
+
+/// What a lane owns besides its table, which is lent to each call: counting references
+/// to it for each frame would make all CPUs write to one place.
+struct Works {
+    group: u16,
     poller: Poller,
+    throttle: Throttle,
     /// Pulled and not yet looked at.
     backlog: RxChain,
+    /// Room for what one pull brings; empty between pulls.
+    pulled: RxChain,
     rx: Shaper<RxFrame>,
     tx: Shaper<TxFrame>,
     sorter: Sorter,
@@ -102,12 +113,12 @@ pub struct Lane {
 impl Lane {
     /// For a ring of `group`. `can_poll` is the card's word.
     pub fn new(group: u16, can_poll: bool, generation: Arc<Generation>, table: Arc<Table>) -> Self {
-        let mut lane = Self {
+        let mut works = Works {
             group,
-            table: Arc::default(),
-            generation,
             poller: Poller::new(Watermarks::default(), can_poll),
+            throttle: Throttle::new(Moderation::default()),
             backlog: RxChain::new(),
+            pulled: RxChain::new(),
             rx: Shaper::new(false),
             tx: Shaper::new(true),
             sorter: Sorter::default(),
@@ -117,8 +128,12 @@ impl Lane {
             blocked: Vec::new(),
             is_card_full: false,
         };
-        lane.adopt(table);
-        lane
+        works.adopt(&table);
+        Self {
+            table,
+            generation,
+            works,
+        }
     }
 
     /// Whether the control plane has a newer table: fetch it and [`adopt`](Self::adopt) it.
@@ -130,75 +145,108 @@ impl Lane {
     /// Goes by a new table from now on. What waits is sorted anew, in its order; frames of
     /// links that are gone are dropped, as are their counters.
     pub fn adopt(&mut self, table: Arc<Table>) {
+        self.works.adopt(&table);
         self.table = table;
-        let mut old = core::mem::take(&mut self.accounts);
-        let account = |link| {
-            let at = old
-                .iter()
-                .position(|account: &Account| account.link == link);
-            at.map_or_else(
-                || Account {
-                    link,
-                    counters: Counters::default(),
-                },
-                |at| old.swap_remove(at),
-            )
-        };
-        self.accounts = self
-            .table
-            .clients
-            .iter()
-            .map(|client| client.link)
-            .map(account)
-            .collect();
-        let is_limited = self
-            .table
-            .queues
-            .iter()
-            .any(|queue| queue.is_limited(false));
-        self.poller.set_limited(is_limited);
-        self.requeue();
-        let table = &self.table;
-        self.blocked.retain(|link| table.slot_of(*link).is_some());
     }
 
-    fn requeue(&mut self) {
-        let table = self.table.clone();
-        self.drops
-            .add(DropReason::LinkGone, requeue(&mut self.rx, &table));
-        self.drops
-            .add(DropReason::LinkGone, requeue(&mut self.tx, &table));
+    /// Keeps interrupts apart where the card itself cannot.
+    pub fn set_moderation(&mut self, limit: Moderation) {
+        self.works.throttle = Throttle::new(limit);
+    }
+
+    /// The ring's interrupt came.
+    pub fn interrupt<P: FramePort + ?Sized>(
+        &mut self,
+        mut card: Option<&mut P>,
+        env: &mut impl Env,
+    ) -> Outlook {
+        if let Some(card) = card.as_deref_mut() {
+            self.works.interrupt(card, env);
+        }
+        self.run(card, env)
+    }
+
+    /// The worker's pass: takes what waits up, polls while that is called for, and sends
+    /// what may go.
+    pub fn run<P: FramePort + ?Sized>(
+        &mut self,
+        card: Option<&mut P>,
+        env: &mut impl Env,
+    ) -> Outlook {
+        self.works.run(&self.table, card, env)
+    }
+
+    /// Sends frames of `link` in order. Frames that are left in `frames` were not sent.
+    pub fn transmit<P: FramePort + ?Sized>(
+        &mut self,
+        link: LinkId,
+        frames: &mut TxChain,
+        flags: TxFlags,
+        card: Option<&mut P>,
+        env: &mut impl Env,
+    ) -> Result<Outlook, Blocked> {
+        let sent = self
+            .works
+            .transmit(&self.table, link, frames, flags, card, env);
+        sent.map(|()| self.works.outlook(false))
     }
 
     /// What one client's frames did here.
     pub fn counters(&self, link: LinkId) -> Option<&Counters> {
-        let account = self.accounts.iter().find(|account| account.link == link)?;
-        Some(&account.counters)
+        let mut accounts = self.works.accounts.iter();
+        Some(&accounts.find(|account| account.link == link)?.counters)
     }
 
     /// What the ring received, whoever it was for.
     pub fn ring_counts(&self) -> &RxCounts {
-        &self.ring
+        &self.works.ring
     }
 
     /// Frames dropped that belong to no client.
     pub fn drops(&self) -> &Drops {
-        &self.drops
+        &self.works.drops
     }
 
     /// Frames that were taken from the card and still wait, here or above: B.
     pub fn waiting(&self, env: &impl Env) -> usize {
-        self.backlog.len() + self.rx.waiting() + env.backlog()
+        self.works.waiting(env)
     }
 
     /// Frames that wait to be sent.
     pub fn unsent(&self) -> usize {
-        self.tx.waiting()
+        self.works.tx.waiting()
     }
 
     /// Whether the ring is polled with its interrupt masked.
     pub fn is_polling(&self) -> bool {
-        self.poller.is_polling()
+        self.works.poller.is_polling()
+    }
+}
+
+impl Works {
+    fn adopt(&mut self, table: &Table) {
+        let mut old = core::mem::take(&mut self.accounts);
+        let account = |link| {
+            let mut all = old.iter();
+            let at = all.position(|account: &Account| account.link == link);
+            let counters = at.map(|at| old.swap_remove(at).counters);
+            Account {
+                link,
+                counters: counters.unwrap_or_default(),
+            }
+        };
+        let clients = table.clients.iter().map(|client| client.link);
+        self.accounts = clients.map(account).collect();
+        let mut queues = table.queues.iter();
+        self.poller
+            .set_limited(queues.any(|queue| queue.is_limited(false)));
+        let lost = requeue(&mut self.rx, table) + requeue(&mut self.tx, table);
+        self.drops.add(DropReason::LinkGone, lost);
+        self.blocked.retain(|link| table.slot_of(*link).is_some());
+    }
+
+    fn waiting(&self, env: &impl Env) -> usize {
+        self.backlog.len() + self.rx.waiting() + env.backlog()
     }
 
     fn drop_for(&mut self, slot: usize, reason: DropReason) {
@@ -209,14 +257,13 @@ impl Lane {
     }
 
     fn outlook(&self, is_busy: bool) -> Outlook {
-        let awaits_card = self.is_card_full;
-        let tx = match awaits_card {
+        let tx = match self.is_card_full {
             true => Instant::NEVER,
             false => self.tx.next_deadline(),
         };
         Outlook {
             is_busy,
-            awaits_card,
+            awaits_card: self.is_card_full,
             at: tx.min(self.rx.next_deadline()),
         }
     }

@@ -3,84 +3,115 @@
 use hal::FramePort;
 use mbuf::RxFrame;
 
-use super::{Env, Lane, Outlook, switch};
+use super::{Env, Outlook, Works, switch};
 use crate::chain::RxChain;
 use crate::counters::{DropReason, RxCount};
 use crate::headers::Header;
 use crate::poll::{Action, Admission};
 use crate::protect::learn::is_lesson;
-use crate::table::vid_of;
+use crate::table::{Table, vid_of};
 use crate::vlan::VlanId;
 
 /// Frames looked at in one pass before other work gets its turn.
 const PASS_FRAMES: usize = 256;
 /// Pulls of one call; a card that always has more does not keep its owner for ever.
 const PULLS_MAX: usize = 8;
+/// How a round of polling ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Poll {
+    /// Nothing to pull, or no room above.
+    Done,
+    /// There may be more.
+    Again,
+    /// The interrupt may be armed at this time.
+    At(base::Instant),
+}
+
 /// Received frames that wait for the limit of one flow.
 pub(super) const LIMITED_FRAMES_MAX: usize = 1024;
 
-impl Lane {
-    /// The ring's interrupt came.
-    pub fn interrupt<P: FramePort + ?Sized>(
-        &mut self,
-        mut card: Option<&mut P>,
-        env: &mut impl Env,
-    ) -> Outlook {
-        if let (Some(card), Some(budget)) = (card.as_deref_mut(), self.poller.interrupt()) {
-            let mut chain = RxChain::new();
-            card.receive(budget, &mut |frame| chain.push(frame));
-            self.poller.observe(self.waiting(env));
-            self.count_pull(&chain, RxCount::Interrupts, RxCount::InterruptBytes);
-            match self.poller.arrived(chain.len()) {
-                Admission::Queue => self.backlog.append(&mut chain),
-                Admission::Drop => self.drops.add(DropReason::RingBacklog, chain.len() as u64),
+impl Works {
+    /// An interrupt brings a batch, unless the ring is polled already.
+    pub(super) fn interrupt<P: FramePort + ?Sized>(&mut self, card: &mut P, env: &mut impl Env) {
+        self.throttle.interrupted(env.now());
+        let Some(budget) = self.poller.interrupt() else {
+            return;
+        };
+        let mut chain = self.pull(card, budget);
+        self.poller.observe(self.waiting(env));
+        self.count_pull(&chain, RxCount::Interrupts, RxCount::InterruptBytes);
+        match self.poller.arrived(chain.len()) {
+            Admission::Queue => self.backlog.append(&mut chain),
+            Admission::Drop => {
+                let frames = chain.len() as u64;
+                self.drops.add(DropReason::RingBacklog, frames);
+                chain.clear();
             }
         }
-        self.run(card, env)
+        self.pulled = chain;
     }
 
-    /// The worker's pass: takes what waits up, and polls while that is called for.
-    pub fn run<P: FramePort + ?Sized>(
+    pub(super) fn run<P: FramePort + ?Sized>(
         &mut self,
+        table: &Table,
         mut card: Option<&mut P>,
         env: &mut impl Env,
     ) -> Outlook {
-        self.pass(env);
-        self.poller.observe(self.waiting(env));
-        if self.poller.pass_ended()
-            && let Some(card) = card.as_deref_mut()
-        {
-            card.disarm();
-        }
-        let mut is_busy = false;
+        self.pass(table, env);
+        let mut next = Poll::Done;
         if let Some(card) = card.as_deref_mut() {
-            is_busy = self.poll(card, env);
+            if self.poller.pass_ended() {
+                card.disarm();
+            }
+            next = self.poll(table, card, env);
         }
-        self.pump(card, env);
-        self.outlook(is_busy || !self.backlog.is_empty())
+        self.pump(table, card, env);
+        let is_busy = next == Poll::Again || !self.backlog.is_empty();
+        let mut outlook = self.outlook(is_busy);
+        if let Poll::At(time) = next {
+            outlook.at = outlook.at.min(time);
+        }
+        outlook
     }
 
-    /// True if there is more to poll at once.
-    fn poll<P: FramePort + ?Sized>(&mut self, card: &mut P, env: &mut impl Env) -> bool {
+    fn poll<P: FramePort + ?Sized>(
+        &mut self,
+        table: &Table,
+        card: &mut P,
+        env: &mut impl Env,
+    ) -> Poll {
         for _ in 0..PULLS_MAX {
             match self.poller.action() {
-                Action::Wait | Action::Rest => return false,
+                Action::Wait | Action::Rest => return Poll::Done,
                 Action::Arm => {
+                    if let Some(later) = self.throttle.wait_until(env.now()) {
+                        return Poll::At(later);
+                    }
                     let is_waiting = card.arm();
-                    self.poller.armed(is_waiting);
+                    if self.poller.armed(is_waiting) {
+                        self.interrupt(card, env);
+                        self.pass(table, env);
+                        self.poller.pass_ended();
+                    }
                 }
                 Action::Pull(budget) => {
-                    let mut chain = RxChain::new();
-                    card.receive(budget, &mut |frame| chain.push(frame));
+                    let mut chain = self.pull(card, budget);
                     self.count_pull(&chain, RxCount::Polls, RxCount::PollBytes);
                     self.poller.pulled(chain.len());
                     self.backlog.append(&mut chain);
-                    self.pass(env);
-                    self.poller.observe(self.waiting(env));
+                    self.pulled = chain;
+                    self.pass(table, env);
                 }
             }
         }
-        true
+        Poll::Again
+    }
+
+    /// Takes up to `budget` frames from the card, in the room kept for them.
+    fn pull<P: FramePort + ?Sized>(&mut self, card: &mut P, budget: usize) -> RxChain {
+        let mut chain = core::mem::take(&mut self.pulled);
+        card.receive(budget, &mut |frame| chain.push(frame));
+        chain
     }
 
     fn count_pull(&mut self, chain: &RxChain, how: RxCount, bytes: RxCount) {
@@ -96,35 +127,36 @@ impl Lane {
     }
 
     /// Takes frames of the backlog, and those that a limit lets pass by now, up.
-    fn pass(&mut self, env: &mut impl Env) {
-        self.release(env);
+    fn pass(&mut self, table: &Table, env: &mut impl Env) {
+        self.release(table, env);
         for _ in 0..PASS_FRAMES {
             let Some(frame) = self.backlog.pop() else {
                 break;
             };
-            self.sort_received(frame, env);
+            self.sort_received(table, frame, env);
         }
         self.sorter.deliver(env);
+        self.poller.observe(self.waiting(env));
     }
 
     /// Passes on what waited for a limit.
-    fn release(&mut self, env: &mut impl Env) {
+    fn release(&mut self, table: &Table, env: &mut impl Env) {
         if self.rx.waiting() == 0 {
             return;
         }
-        let table = self.table.clone();
         for _ in 0..PASS_FRAMES {
             let Some((_, waiting)) = self.rx.pop(&table.queues, env.now()) else {
                 break;
             };
-            if let Some(slot) = table.slot_of(waiting.link) {
-                self.hand_up(slot, waiting.frame, env);
+            let header = Header::of(&waiting.frame.chain);
+            if let (Some(slot), Some(header)) = (table.slot_of(waiting.link), header) {
+                self.hand_up(table, slot, &header, waiting.frame, env);
             }
         }
     }
 
     /// Finds the clients of a frame from the wire.
-    fn sort_received(&mut self, frame: RxFrame, env: &mut impl Env) {
+    fn sort_received(&mut self, table: &Table, frame: RxFrame, env: &mut impl Env) {
         let Some(header) = Header::of(&frame.chain) else {
             self.drops.count(DropReason::Malformed);
             return;
@@ -133,13 +165,13 @@ impl Lane {
             self.drops.count(DropReason::Malformed);
             return;
         };
-        let was_tapped = self.show_taps(&header, &frame, None, env);
+        let was_tapped = self.show_taps(table, &header, &frame, None, env);
         if header.dst.is_multicast() {
-            self.copy_to_members(&header, frame, None, env);
+            self.copy_to_members(table, &header, frame, None, env);
             return;
         }
-        match self.client_of(&header, vid) {
-            Some(slot) => self.receive_for(slot, &header, frame, false, env),
+        match self.client_of(table, &header, vid) {
+            Some(slot) => self.receive_for(table, slot, &header, frame, false, env),
             None if was_tapped => {}
             None => self.drops.count(DropReason::NoClient),
         }
@@ -147,25 +179,26 @@ impl Lane {
 
     /// Where the group is alone with its address one comparison finds the client; any
     /// other frame that comes by its rings takes the long way.
-    fn client_of(&self, header: &Header, vid: Option<VlanId>) -> Option<usize> {
-        let alone = self.table.alone_in(self.group);
+    fn client_of(&self, table: &Table, header: &Header, vid: Option<VlanId>) -> Option<usize> {
+        let alone = table.alone_in(self.group);
         let alone = alone.filter(|slot| {
-            let client = &self.table.clients[*slot];
+            let client = &table.clients[*slot];
             client.mac == header.dst && client.vid == vid
         });
-        alone.or_else(|| self.table.find(header.dst, vid))
+        alone.or_else(|| table.find(header.dst, vid))
     }
 
     /// A frame has reached its client: learn, count, limit, hand up.
     pub(super) fn receive_for(
         &mut self,
+        table: &Table,
         slot: usize,
         header: &Header,
         frame: RxFrame,
         is_local: bool,
         env: &mut impl Env,
     ) {
-        let (len, table) = (frame.chain.len(), self.table.clone());
+        let len = frame.chain.len();
         let client = &table.clients[slot];
         if let Some(account) = self.accounts.get_mut(slot) {
             switch::count_received(&mut account.counters.rx, header, len, is_local);
@@ -178,24 +211,27 @@ impl Lane {
         }
         let queue = client.queue_of(|| switch::packet_in(&frame.chain), false);
         if self.rx.may_pass(&table.queues, queue, env.now(), len) {
-            self.hand_up(slot, frame, env);
+            self.hand_up(table, slot, header, frame, env);
         } else if self.rx.waiting_in(queue) >= LIMITED_FRAMES_MAX
             || table.queues[usize::from(queue)].is_shut(false)
         {
-            self.drop_for(slot, DropReason::Bandwidth);
+            self.drop_for(slot, DropReason::RxBandwidth);
         } else if self.rx.push(queue, client.link, frame).is_err() {
             self.drop_for(slot, DropReason::LinkGone);
         }
     }
 
     /// Gives a frame to the streams that take its protocol, without its tag.
-    fn hand_up(&mut self, slot: usize, mut frame: RxFrame, env: &mut impl Env) {
-        let table = self.table.clone();
-        let Some(header) = Header::of(&frame.chain) else {
-            return;
-        };
+    fn hand_up(
+        &mut self,
+        table: &Table,
+        slot: usize,
+        header: &Header,
+        mut frame: RxFrame,
+        env: &mut impl Env,
+    ) {
         let client = &table.clients[slot];
-        let sighting = switch::sighting(client, &header, false);
+        let sighting = switch::sighting(client, header, false);
         if header.is_tagged && !switch::untag(&mut frame, env.pool()) {
             self.drop_for(slot, DropReason::NoBuffer);
             return;

@@ -3,11 +3,11 @@
 use mbuf::{Checksum, ChecksumOffload, Coalesced, Pool, RxFrame, TxFrame};
 use wire::MacAddr;
 
-use super::{Env, Lane, fixups};
+use super::{Env, Works, fixups};
 use crate::counters::{DropReason, RxCount, RxCounts};
 use crate::headers::{Header, Packet};
 use crate::promisc::{Promiscuity, Sighting};
-use crate::table::Client;
+use crate::table::{Client, Table};
 use crate::vlan::{self, TAG_BYTES, VlanId};
 
 /// The packet in a frame.
@@ -75,27 +75,27 @@ pub(super) fn count_received(counts: &mut RxCounts, header: &Header, len: usize,
     }
 }
 
-impl Lane {
+impl Works {
     /// Copies a frame to all clients that take part in its group, but not to `sender`.
     pub(super) fn copy_to_members(
         &mut self,
+        table: &Table,
         header: &Header,
         frame: RxFrame,
         sender: Option<usize>,
         env: &mut impl Env,
     ) {
-        let table = self.table.clone();
         let members = (0..table.clients.len())
             .filter(|slot| Some(*slot) != sender && table.clients[*slot].receives(header));
         let is_local = sender.is_some();
         let mut previous = None;
         for slot in members {
             if let Some(slot) = previous.replace(slot) {
-                self.receive_for(slot, header, copy(&frame), is_local, env);
+                self.receive_for(table, slot, header, copy(&frame), is_local, env);
             }
         }
         match previous {
-            Some(slot) => self.receive_for(slot, header, frame, is_local, env),
+            Some(slot) => self.receive_for(table, slot, header, frame, is_local, env),
             None if is_local => {}
             None => self.drops.count(DropReason::NoClient),
         }
@@ -104,15 +104,15 @@ impl Lane {
     /// Shows a frame of the port to promiscuous streams. True if anybody saw it.
     pub(super) fn show_taps(
         &mut self,
+        table: &Table,
         header: &Header,
         frame: &RxFrame,
         sender: Option<usize>,
         env: &mut impl Env,
     ) -> bool {
-        if self.table.taps.is_empty() {
+        if table.taps.is_empty() {
             return false;
         }
-        let table = self.table.clone();
         let mut is_seen = false;
         for &(slot, index) in &table.taps {
             let client = &table.clients[usize::from(slot)];
@@ -134,21 +134,21 @@ impl Lane {
         is_seen
     }
 
-    /// The clients on this machine that a sent frame is for. True if it must not go to
-    /// the wire.
+    /// Gives a sent frame to the clients on this machine that it is for.
     pub(super) fn switch_local(
         &mut self,
+        table: &Table,
         header: &Header,
         frame: RxFrame,
         sender: usize,
         vid: Option<VlanId>,
         env: &mut impl Env,
     ) {
-        self.show_taps(header, &frame, Some(sender), env);
+        self.show_taps(table, header, &frame, Some(sender), env);
         if header.dst.is_multicast() {
-            self.copy_to_members(header, frame, Some(sender), env);
-        } else if let Some(slot) = self.table.find(header.dst, vid) {
-            self.receive_for(slot, header, frame, true, env);
+            self.copy_to_members(table, header, frame, Some(sender), env);
+        } else if let Some(slot) = table.find(header.dst, vid) {
+            self.receive_for(table, slot, header, frame, true, env);
         }
     }
 }

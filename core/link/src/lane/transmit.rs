@@ -8,13 +8,13 @@ use hal::FramePort;
 use mbuf::TxFrame;
 use wire::MacAddr;
 
-use super::{Env, Lane, Outlook, switch};
+use super::{Env, Works, switch};
 use crate::chain::TxChain;
 use crate::counters::{DropReason, TxCount};
 use crate::headers::{Header, Packet};
 use crate::protect::learn::is_lesson;
 use crate::shaper::Waiting;
-use crate::table::{Client, LinkId, vid_of};
+use crate::table::{Client, LinkId, Table, vid_of};
 use crate::vlan::{Tag, VlanId};
 
 /// Frames of one queue that wait before its clients are told to.
@@ -47,31 +47,31 @@ enum Sent {
     Full(TxFrame),
 }
 
-impl Lane {
-    /// Sends frames of `link` in order. Frames that are left in `frames` were not sent.
-    pub fn transmit<P: FramePort + ?Sized>(
+impl Works {
+    pub(super) fn transmit<P: FramePort + ?Sized>(
         &mut self,
+        table: &Table,
         link: LinkId,
         frames: &mut TxChain,
         flags: TxFlags,
         mut card: Option<&mut P>,
         env: &mut impl Env,
-    ) -> Result<Outlook, Blocked> {
-        let Some(slot) = self.table.slot_of(link) else {
+    ) -> Result<(), Blocked> {
+        let Some(slot) = table.slot_of(link) else {
             self.drops.add(DropReason::LinkGone, frames.len() as u64);
             frames.clear();
-            return Ok(self.outlook(false));
+            return Ok(());
         };
         let mut outcome = Ok(());
         while let Some(frame) = frames.pop() {
-            let frame = match self.admit(slot, frame, env) {
+            let frame = match self.admit(&table.clients[slot], frame, env) {
                 Ok(frame) => frame,
                 Err(reason) => {
                     self.drop_for(slot, reason);
                     continue;
                 }
             };
-            match self.send_or_queue(slot, frame, flags, card.as_deref_mut(), env) {
+            match self.send_or_queue(table, slot, frame, flags, card.as_deref_mut(), env) {
                 Ok(()) => {}
                 Err(Refused::Blocked) => outcome = Err(Blocked),
                 Err(Refused::Returned(frame)) => {
@@ -89,18 +89,16 @@ impl Lane {
             self.blocked.push(link);
             self.accounts[slot].counters.tx.count(TxCount::Blocked);
         }
-        outcome.map(|()| self.outlook(false))
+        outcome
     }
 
     /// Whether a frame may be sent at all; it comes back as it goes on the wire.
     fn admit(
         &mut self,
-        slot: usize,
+        client: &Client,
         mut frame: TxFrame,
         env: &mut impl Env,
     ) -> Result<TxFrame, DropReason> {
-        let table = self.table.clone();
-        let client = &table.clients[slot];
         let header = Header::of(&frame.chain).ok_or(DropReason::Malformed)?;
         let payload = frame.chain.len().saturating_sub(header.packet_at());
         if frame.segment.is_none() && payload > usize::from(client.mtu) {
@@ -127,23 +125,23 @@ impl Lane {
 
     fn send_or_queue<P: FramePort + ?Sized>(
         &mut self,
+        table: &Table,
         slot: usize,
         frame: TxFrame,
         flags: TxFlags,
         card: Option<&mut P>,
         env: &mut impl Env,
     ) -> Result<(), Refused> {
-        let table = self.table.clone();
         let client = &table.clients[slot];
         let queue = client.queue_of(|| switch::packet_in(&frame.chain), true);
         let len = frame.chain.len();
         if table.queues[usize::from(queue)].is_shut(true) {
-            self.drop_for(slot, DropReason::Bandwidth);
+            self.drop_for(slot, DropReason::TxBandwidth);
             return Ok(());
         }
         let mut frame = frame;
         if self.tx.may_pass(&table.queues, queue, env.now(), len) {
-            match self.forward(slot, frame, card, env) {
+            match self.forward(table, slot, frame, card, env) {
                 Sent::Gone => return Ok(()),
                 Sent::Full(back) => frame = back,
             }
@@ -168,6 +166,7 @@ impl Lane {
     /// Sends what waits, as far as limits and the card allow.
     pub(super) fn pump<P: FramePort + ?Sized>(
         &mut self,
+        table: &Table,
         mut card: Option<&mut P>,
         env: &mut impl Env,
     ) {
@@ -179,7 +178,7 @@ impl Lane {
         }
         self.is_card_full = false;
         for _ in 0..PUMP_FRAMES {
-            if !self.pump_one(card.as_deref_mut(), env) {
+            if !self.pump_one(table, card.as_deref_mut(), env) {
                 break;
             }
         }
@@ -188,17 +187,17 @@ impl Lane {
         }
         self.sorter.deliver(env);
         if !self.is_card_full {
-            self.unblock(env);
+            self.unblock(table, env);
         }
     }
 
     /// False if nothing more can go now.
     fn pump_one<P: FramePort + ?Sized>(
         &mut self,
+        table: &Table,
         card: Option<&mut P>,
         env: &mut impl Env,
     ) -> bool {
-        let table = self.table.clone();
         let Some((queue, waiting)) = self.tx.pop(&table.queues, env.now()) else {
             return false;
         };
@@ -211,7 +210,7 @@ impl Lane {
             self.drops.count(DropReason::LinkGone);
             return true;
         };
-        match self.forward(slot, frame, card, env) {
+        match self.forward(table, slot, frame, card, env) {
             Sent::Gone => true,
             Sent::Full(frame) => {
                 let waiting = Waiting {
@@ -226,12 +225,12 @@ impl Lane {
     }
 
     /// Tells links to go on of whose frames few wait now.
-    fn unblock(&mut self, env: &mut impl Env) {
+    fn unblock(&mut self, table: &Table, env: &mut impl Env) {
         for link in core::mem::take(&mut self.blocked) {
-            let Some(slot) = self.table.slot_of(link) else {
+            let Some(slot) = table.slot_of(link) else {
                 continue;
             };
-            let client = &self.table.clients[slot];
+            let client = &table.clients[slot];
             let flows = client.flows.iter().map(|flow| flow.queue);
             let mut queues = flows.chain([client.queue]);
             if queues.any(|queue| self.tx.waiting_in(queue) > HIGH / 2) {
@@ -246,6 +245,7 @@ impl Lane {
     /// To whom the frame is for. The card is asked first: what it refuses has gone nowhere.
     fn forward<P: FramePort + ?Sized>(
         &mut self,
+        table: &Table,
         slot: usize,
         frame: TxFrame,
         card: Option<&mut P>,
@@ -257,11 +257,11 @@ impl Lane {
         let vid = vid_of(header.tag).flatten();
         let len = frame.chain.len();
         let is_group = header.dst.is_multicast();
-        let neighbour = self.table.find(header.dst, vid);
-        let has_local = is_group || neighbour.is_some() || !self.table.taps.is_empty();
+        let neighbour = table.find(header.dst, vid);
+        let has_local = is_group || neighbour.is_some() || !table.taps.is_empty();
         let local = has_local.then(|| switch::as_received(&frame));
         if is_group || neighbour.is_none() {
-            match (card, self.table.has_wire) {
+            match (card, table.has_wire) {
                 (Some(card), true) => {
                     if let Err(back) = card.transmit(frame) {
                         self.is_card_full = true;
@@ -276,7 +276,7 @@ impl Lane {
         self.count_sent(slot, &header, len);
         match (local, neighbour) {
             (Some(_), Some(own)) if own == slot => self.drop_for(slot, DropReason::NoClient),
-            (Some(local), _) => self.switch_local(&header, local, slot, vid, env),
+            (Some(local), _) => self.switch_local(table, &header, local, slot, vid, env),
             (None, _) => {}
         }
         Sent::Gone

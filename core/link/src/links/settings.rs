@@ -36,6 +36,11 @@ impl Links {
         set.map_or(facts.mtu_max, |mtu| mtu.min(facts.mtu_max))
     }
 
+    /// What a link has set: where its soft rings go (`cpus`), and the rest.
+    pub fn settings(&self, id: LinkId) -> Option<&Settings> {
+        Some(&self.link(id)?.settings)
+    }
+
     /// A property's VALUE column.
     pub fn show_prop(&self, id: LinkId, name: &str) -> Result<String, LinkError> {
         let property = named(name)?;

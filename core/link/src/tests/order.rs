@@ -90,8 +90,8 @@ fn run(seed: u64, load: u64, rss: Rss, protocol: u8) -> Cpus {
             *number += 1;
             total += 1;
         }
-        steering.spread(&mut chain, &mut |cpu, mut frames| {
-            cpus.queues[usize::from(cpu)].append(&mut frames);
+        steering.spread(&mut chain, &mut |cpu, frames| {
+            cpus.queues[usize::from(cpu)].append(frames);
         });
         if random.below(4) == 0 {
             let mut table = Indirection::even(CPUS as u16);
@@ -107,8 +107,8 @@ fn run(seed: u64, load: u64, rss: Rss, protocol: u8) -> Cpus {
     }
     while steering.waiting() > 0 {
         (0..CPUS).for_each(|cpu| cpus.take(cpu, usize::MAX, seed));
-        steering.spread(&mut RxChain::new(), &mut |cpu, mut frames| {
-            cpus.queues[usize::from(cpu)].append(&mut frames);
+        steering.spread(&mut RxChain::new(), &mut |cpu, frames| {
+            cpus.queues[usize::from(cpu)].append(frames);
         });
     }
     assert_eq!(
@@ -145,8 +145,8 @@ fn a_busy_flow_leaves_a_busy_cpu() {
             .map(|number| frame_of(&pool, (1, 2), number, TCP))
             .collect();
         number += 8;
-        steering.spread(&mut chain, &mut |cpu, mut frames| {
-            cpus.queues[usize::from(cpu)].append(&mut frames);
+        steering.spread(&mut chain, &mut |cpu, frames| {
+            cpus.queues[usize::from(cpu)].append(frames);
         });
         // CPU 0 never catches up; CPU 1 would.
         cpus.take(0, 7, 0);
@@ -208,7 +208,7 @@ fn a_cpu_that_takes_nothing_holds_the_high_mark_and_one_chain_at_most() {
         let mut chain: RxChain = (0..longest)
             .map(|_| frame_of(&pool, (1, 2), number, TCP))
             .collect();
-        steering.spread(&mut chain, &mut |_, mut frames| queue.append(&mut frames));
+        steering.spread(&mut chain, &mut |_, frames| queue.append(frames));
         assert!(queue.len() as u64 <= SOFT_RING_HIGH + longest);
     }
     assert_eq!(steering.dropped(), 40 * longest - queue.len() as u64);
