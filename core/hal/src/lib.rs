@@ -12,7 +12,8 @@
 //!   another type, [`SgList`].
 //! - A [`Span`] is what a device may be told: an address and a length, taken from
 //!   memory that covers both.
-//! - A network card is a [`FramePort`] for each pair of queues, and one [`NicControl`].
+//! - A network card is a [`FramePort`] for each pair of queues, and one [`NicControl`];
+//!   one with several pairs comes in parts, [`NicParts`].
 //!
 //! Not here: who owns interrupts' vectors (the kernel), what a packet buffer is
 //! (`mbuf`), any driver.
@@ -35,8 +36,10 @@ extern crate alloc;
 mod dma;
 mod frame_port;
 mod mmio;
+mod multiqueue;
 mod nic;
 pub mod pci;
+mod registers;
 pub mod sim;
 
 pub use dma::{
@@ -45,4 +48,8 @@ pub use dma::{
 };
 pub use frame_port::{Capabilities, FramePort};
 pub use mmio::Mmio;
+pub use multiqueue::{
+    CardControl, CardCounters, LinkState, NicParts, QueuePair, RxNotes, TagHandling, VlanFilter,
+};
 pub use nic::{NicControl, NicError, NicShape, PromiscuousScope, RingGroup, SpreadRule};
+pub use registers::Registers;

@@ -1,0 +1,140 @@
+//! A card with several pairs of queues, taken apart.
+//!
+//! # Problem
+//! One object for a card means one lock for all CPUs, on the way of every frame.
+//!
+//! # Idea
+//! Bringing a card up yields its parts ([`NicParts`]): a [`QueuePair`] for each CPU that is
+//! to have one, and one [`CardControl`]. Each part has one owner and no lock; parts share
+//! only registers in which every bit belongs to one of them.
+//!
+//! # Interrupts
+//! Each part has one message (MSI-X entry) of its own: `vector()` says which; nothing
+//! else raises it. The handler wakes the owner and does not touch the card. A pair is
+//! silent until [`FramePort::arm`]; the owner polls it, arms it, and looks again if `arm`
+//! says that frames wait. One message comes for one `arm`; a card that cannot see to
+//! that by itself may send more until the owner says [`FramePort::disarm`].
+//!
+//! # Ending
+//! Dropping a part stops its transfers, then frees its memory; a queue that does not stop
+//! keeps what it knows. The last part that goes resets the card. The order is free: a
+//! pair whose control is gone goes on as it was set.
+//!
+//! # Not here
+//! Which CPU owns a pair, and the addresses and hash that lead a frame to it
+//! ([`NicControl`]).
+
+use alloc::vec::Vec;
+
+use mbuf::{RxFrame, TxFrame};
+
+use crate::{FramePort, NicControl, NicError};
+
+/// A card that runs, in parts.
+pub struct NicParts<P: QueuePair, C: CardControl> {
+    /// Pair `n` is ring `n` of the card's [`NicShape`](crate::NicShape).
+    pub pairs: Vec<P>,
+    /// Everything that pairs share.
+    pub control: C,
+}
+
+/// What a card says of a received frame, beside its bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RxNotes {
+    /// The Toeplitz hash that chose the ring, if one did.
+    pub hash: Option<u32>,
+    /// The second half of the VLAN tag (priority and identifier) that the card took out.
+    pub tag: Option<u16>,
+}
+
+/// One pair of queues of a card that has several.
+///
+/// [`FramePort::receive`] drops a frame whose tag was taken out, counted: without its
+/// tag it would change networks.
+pub trait QueuePair: FramePort {
+    /// The MSI-X entry that tells of frames to receive.
+    fn vector(&self) -> u16;
+
+    /// As [`FramePort::receive`], with what the card knows of each frame.
+    fn receive_noted(&mut self, budget: usize, sink: &mut dyn FnMut(RxFrame, RxNotes)) -> usize;
+
+    /// As [`FramePort::transmit`]; the card puts a VLAN tag with this second half in.
+    fn transmit_tagged(&mut self, frame: TxFrame, tag: u16) -> Result<(), TxFrame>;
+}
+
+/// What a card hears of the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LinkState {
+    /// Nobody at the other end.
+    Down,
+    /// Frames can go.
+    Up {
+        /// Megabits a second.
+        mbps: u32,
+        /// Both directions at once.
+        is_duplex: bool,
+    },
+}
+
+/// Which VLANs a card lets in. Frames without a tag, or with a priority only, come in
+/// anyway.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum VlanFilter<'a> {
+    /// All.
+    All,
+    /// These identifiers, each below 4096, and no others; a card may let more in.
+    Only(&'a [u16]),
+}
+
+/// Whether a card takes VLAN tags out of received frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TagHandling {
+    /// They stay in the frame: the state at the start.
+    Keep,
+    /// They go into [`RxNotes::tag`], on all rings.
+    TakeOut,
+}
+
+/// What a card counted since it was brought up, all rings together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CardCounters {
+    /// Good frames that passed the filters.
+    pub rx_frames: u64,
+    /// Their bytes, with the FCS.
+    pub rx_bytes: u64,
+    /// Of them, multicasts.
+    pub rx_multicast: u64,
+    /// Of them, broadcasts.
+    pub rx_broadcast: u64,
+    /// Good frames that were sent.
+    pub tx_frames: u64,
+    /// Their bytes, with the FCS.
+    pub tx_bytes: u64,
+    /// Dropped: the card's own memory was full.
+    pub rx_missed: u64,
+    /// Dropped: a wrong FCS, or a bad symbol.
+    pub rx_damaged: u64,
+    /// Dropped: shorter or longer than Ethernet allows.
+    pub rx_bad_length: u64,
+    /// Not sent: collisions.
+    pub tx_collided: u64,
+}
+
+/// The control half of a card with several pairs.
+pub trait CardControl: NicControl {
+    /// The MSI-X entry that tells of changes of the link.
+    fn vector(&self) -> u16;
+
+    /// The link's state now. Asks for a message at the next change.
+    fn link(&mut self) -> LinkState;
+
+    /// Lets these VLANs in.
+    fn set_vlans(&mut self, filter: VlanFilter<'_>) -> Result<(), NicError>;
+
+    /// What becomes of received frames' tags. Frames on their way may still be handled
+    /// as before.
+    fn set_tags(&mut self, handling: TagHandling) -> Result<(), NicError>;
+
+    /// What the card has counted.
+    fn counters(&mut self) -> CardCounters;
+}

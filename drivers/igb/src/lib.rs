@@ -1,0 +1,61 @@
+//! Intel's 82576, the "igb" that QEMU offers: its physical function, with up to eight
+//! pairs of queues.
+//!
+//! Source: Intel, "82576EB Gigabit Ethernet Controller Datasheet", revision 2.7; section
+//! numbers are its. Registers that it shares with the 8254x are laid out as there.
+//!
+//! # Idea
+//! A card comes up in parts (`hal::NicParts`). A pair of queues ([`Pair`]) belongs to one CPU:
+//! its two rings, its interrupt. What pairs share belongs to one [`Control`]: address and
+//! VLAN filters, the hash, moderation, the link, statistics. No part locks anything:
+//! interrupt registers take single bits (write one to set, to clear), and each bit has one
+//! owner.
+//!
+//! ```text
+//!             ┌── address, VLAN filter ── hash ── table ──┐          control.rs, filters.rs
+//!  wire ─────▶│                                           │
+//!             └▶ ring n: rx.rs  empty buffers ─▶ DD seen ─▶ RxFrame   pair.rs, ring.rs
+//!  wire ◀─────── ring n: tx.rs  contexts and data ◀── offload.rs ◀── TxFrame
+//! ```
+//!
+//! # Interrupts (section 7.3)
+//! Ring `n` raises MSI-X message `n`, for received frames only; the link raises the one
+//! behind the last ring. A message clears its cause (EIAC) and masks itself (EIAM), so a
+//! pair is silent from its interrupt on until it is armed again. QEMU's card does not
+//! mask; `disarm` does it there.
+//!
+//! # Memory
+//! Rings and buffers follow the contract of `docs/dma.md`. What the card knows is freed
+//! after its queue said that it stopped, and kept for good if it did not.
+//!
+//! # What the card says
+//! It is checked: frames that are damaged, of a length that cannot be, or in more than one
+//! buffer are dropped and counted.
+//!
+//! # Not here
+//! Virtual functions, split headers, jumbo frames, timestamps, IPsec; sharing the PHY
+//! with a management controller (it has none in a virtual machine).
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod card;
+mod control;
+mod descriptor;
+mod filters;
+mod offload;
+mod pair;
+mod phy;
+mod registers;
+mod ring;
+mod rx;
+mod segment;
+mod statistics;
+#[cfg(test)]
+mod tests;
+mod tx;
+
+pub use card::{Error, PAIRS_MAX, is_for, open, start};
+pub use control::Control;
+pub use pair::{Counters, Pair};

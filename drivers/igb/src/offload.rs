@@ -1,0 +1,234 @@
+//! What the card is told of a frame to send beside its bytes.
+//!
+//! A stack says "sum from here, store there" (`mbuf::ChecksumOffload`). The 82576 wants to
+//! know headers instead: how long the Ethernet and the IP header are, and which protocol
+//! follows (7.2.2.2, 7.2.5). So the EtherType is looked at, and what does not fit the
+//! description is refused before anything is changed.
+//!
+//! A context holds for all frames until the next one in its slot. The card has two slots
+//! for each queue: one is used for checksums and tags, one for segmentation, because
+//! a server's acknowledgements lie between its large segments.
+
+use hal::Capabilities;
+use mbuf::{ChecksumOffload, SegmentKind, SegmentOffload, TxFrame};
+
+use crate::descriptor::{self, Words};
+
+/// What this card promises.
+pub(crate) const CAPABILITIES: Capabilities = Capabilities {
+    checksum: true,
+    tso4: true,
+    tso6: true,
+    guest_checksum: true,
+    guest_coalesce: false,
+};
+
+/// Ethernet's header, and its tag.
+const ETHERNET_BYTES: usize = 14;
+const TAG_BYTES: usize = 4;
+const ETHERTYPE_AT: usize = 12;
+const ETHERTYPE_TAG: u16 = 0x8100;
+const ETHERTYPE_IP4: u16 = 0x0800;
+const ETHERTYPE_IP6: u16 = 0x86dd;
+/// Where transport headers keep their checksum.
+const TCP_CHECKSUM_AT: u16 = 16;
+const UDP_CHECKSUM_AT: u16 = 6;
+const TCP_BYTES: u16 = 20;
+/// What nine bits hold.
+const IP_BYTES_MAX: u16 = 511;
+
+/// Fields of a context: lengths of headers, the tag; kind; slot, transport, segment.
+const ETHERNET_SHIFT: u32 = 9;
+const TAG_SHIFT: u32 = 16;
+const KIND_IP4: u32 = 1 << 10;
+const KIND_TCP: u32 = 0b01 << 11;
+const SLOT_SHIFT: u32 = 4;
+const TRANSPORT_SHIFT: u32 = 8;
+const SEGMENT_SHIFT: u32 = 16;
+
+/// Commands and options of data descriptors.
+const COMMAND_TAG: u32 = 1 << 30;
+const COMMAND_SEGMENT: u32 = 1 << 31;
+const OPTION_IP_SUM: u32 = 1 << 8;
+const OPTION_TRANSPORT_SUM: u32 = 1 << 9;
+const PAYLOAD_SHIFT: u32 = 14;
+/// What eighteen bits hold.
+const PAYLOAD_MAX: usize = (1 << 18) - 1;
+
+/// Contexts that a queue of the card remembers.
+pub(crate) const SLOTS: usize = 2;
+const SLOT_CHECKSUM: usize = 0;
+const SLOT_SEGMENT: usize = 1;
+
+/// The frame asks for what the card cannot do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Unsupported;
+
+/// What to write for a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Plan {
+    /// The context that must be in its slot.
+    pub(crate) context: Option<(usize, Words)>,
+    pub(crate) commands: u32,
+    pub(crate) options: u32,
+    /// Headers to prepare for segmentation.
+    pub(crate) segment: Option<Headers>,
+}
+
+/// Where the headers of a frame lie.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Headers {
+    pub(crate) kind: SegmentKind,
+    /// Bytes of the Ethernet header, and where the transport header begins.
+    pub(crate) ethernet: u16,
+    pub(crate) transport: u16,
+    /// Bytes of all headers.
+    pub(crate) end: u16,
+}
+
+impl Plan {
+    /// For a frame, and a tag to put in.
+    pub(crate) fn new(frame: &TxFrame, tag: Option<u16>) -> Result<Self, Unsupported> {
+        let len = frame.chain.len();
+        if !(ETHERNET_BYTES..=PAYLOAD_MAX).contains(&len) {
+            return Err(Unsupported);
+        }
+        match (frame.checksum, frame.segment) {
+            (None, None) => Ok(Self::plain(len, tag)),
+            (Some(checksum), None) => Self::summed(frame, checksum, tag),
+            (Some(checksum), Some(segment)) => Self::segmented(frame, checksum, segment, tag),
+            (None, Some(_)) => Err(Unsupported),
+        }
+    }
+
+    fn plain(len: usize, tag: Option<u16>) -> Self {
+        let lengths = lengths(ETHERNET_BYTES as u16, 0, tag);
+        Self {
+            context: tag.map(|_| (SLOT_CHECKSUM, descriptor::context(lengths, 0, 0))),
+            commands: tag_command(tag),
+            options: options(SLOT_CHECKSUM, len, 0),
+            segment: None,
+        }
+    }
+
+    fn summed(
+        frame: &TxFrame,
+        checksum: ChecksumOffload,
+        tag: Option<u16>,
+    ) -> Result<Self, Unsupported> {
+        let headers = Headers::find(frame, checksum.start)?;
+        let transport = match checksum.offset {
+            TCP_CHECKSUM_AT => KIND_TCP,
+            UDP_CHECKSUM_AT => 0,
+            _ => return Err(Unsupported),
+        };
+        let field = usize::from(checksum.start) + usize::from(checksum.offset);
+        if field + 2 > frame.chain.len() {
+            return Err(Unsupported);
+        }
+        let kind = transport | headers.kind_bits();
+        let context = descriptor::context(headers.lengths(tag), kind, slot(SLOT_CHECKSUM));
+        Ok(Self {
+            context: Some((SLOT_CHECKSUM, context)),
+            commands: tag_command(tag),
+            options: options(SLOT_CHECKSUM, frame.chain.len(), OPTION_TRANSPORT_SUM),
+            segment: None,
+        })
+    }
+
+    fn segmented(
+        frame: &TxFrame,
+        checksum: ChecksumOffload,
+        segment: SegmentOffload,
+        tag: Option<u16>,
+    ) -> Result<Self, Unsupported> {
+        let mut headers = Headers::find(frame, checksum.start)?;
+        headers.end = segment.header_len;
+        let transport = headers.end.checked_sub(headers.transport);
+        let transport = transport.filter(|bytes| *bytes >= TCP_BYTES);
+        let transport = transport.and_then(|bytes| u8::try_from(bytes).ok());
+        let transport = u32::from(transport.ok_or(Unsupported)?);
+        let payload = frame.chain.len().checked_sub(usize::from(headers.end));
+        let payload = payload.filter(|bytes| *bytes != 0).ok_or(Unsupported)?;
+        let is_tcp = checksum.offset == TCP_CHECKSUM_AT && headers.kind == segment.kind;
+        if !is_tcp || segment.mss == 0 || headers.transport_len(frame).is_none() {
+            return Err(Unsupported);
+        }
+        let kind = KIND_TCP | headers.kind_bits();
+        let sizes = transport << TRANSPORT_SHIFT | u32::from(segment.mss) << SEGMENT_SHIFT;
+        let context = descriptor::context(headers.lengths(tag), kind, slot(SLOT_SEGMENT) | sizes);
+        let ip_sum = match headers.kind {
+            SegmentKind::Tcp4 => OPTION_IP_SUM,
+            SegmentKind::Tcp6 => 0,
+        };
+        Ok(Self {
+            context: Some((SLOT_SEGMENT, context)),
+            commands: COMMAND_SEGMENT | tag_command(tag),
+            options: options(SLOT_SEGMENT, payload, OPTION_TRANSPORT_SUM | ip_sum),
+            segment: Some(headers),
+        })
+    }
+}
+
+impl Headers {
+    /// Finds the IP header in front of a transport header at `transport`.
+    fn find(frame: &TxFrame, transport: u16) -> Result<Self, Unsupported> {
+        let mut front = [0; ETHERNET_BYTES + TAG_BYTES];
+        frame.chain.copy_to_slice(0, &mut front);
+        let word = |at: usize| u16::from_be_bytes([front[at], front[at + 1]]);
+        let (ethertype, ethernet) = match word(ETHERTYPE_AT) {
+            ETHERTYPE_TAG => (word(ETHERTYPE_AT + TAG_BYTES), ETHERNET_BYTES + TAG_BYTES),
+            ethertype => (ethertype, ETHERNET_BYTES),
+        };
+        let (kind, ip_min) = match ethertype {
+            ETHERTYPE_IP4 => (SegmentKind::Tcp4, 20),
+            ETHERTYPE_IP6 => (SegmentKind::Tcp6, 40),
+            _ => return Err(Unsupported),
+        };
+        let ethernet = ethernet as u16;
+        let ip = transport.checked_sub(ethernet);
+        ip.filter(|bytes| (ip_min..=IP_BYTES_MAX).contains(bytes))
+            .ok_or(Unsupported)?;
+        Ok(Self {
+            kind,
+            ethernet,
+            transport,
+            end: transport,
+        })
+    }
+
+    /// Bytes from the transport header to the frame's end, as a pseudo header counts them.
+    pub(crate) fn transport_len(&self, frame: &TxFrame) -> Option<u16> {
+        let len = frame.chain.len().checked_sub(usize::from(self.transport))?;
+        u16::try_from(len).ok()
+    }
+
+    fn lengths(&self, tag: Option<u16>) -> u32 {
+        lengths(self.ethernet, self.transport - self.ethernet, tag)
+    }
+
+    fn kind_bits(&self) -> u32 {
+        match self.kind {
+            SegmentKind::Tcp4 => KIND_IP4,
+            SegmentKind::Tcp6 => 0,
+        }
+    }
+}
+
+fn lengths(ethernet: u16, ip: u16, tag: Option<u16>) -> u32 {
+    let tag = u32::from(tag.unwrap_or(0));
+    u32::from(ip) | u32::from(ethernet) << ETHERNET_SHIFT | tag << TAG_SHIFT
+}
+
+fn tag_command(tag: Option<u16>) -> u32 {
+    tag.map_or(0, |_| COMMAND_TAG)
+}
+
+fn slot(slot: usize) -> u32 {
+    (slot as u32) << SLOT_SHIFT
+}
+
+/// `payload` is at most [`PAYLOAD_MAX`].
+fn options(context: usize, payload: usize, sums: u32) -> u32 {
+    slot(context) | sums | (payload as u32) << PAYLOAD_SHIFT
+}

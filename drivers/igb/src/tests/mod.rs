@@ -1,0 +1,15 @@
+//! The driver against a model of the card.
+
+mod bring_up;
+mod filters;
+mod frames;
+mod hostile;
+mod interrupts;
+mod model;
+mod model_rx;
+mod model_tx;
+mod qemu;
+mod receive;
+mod rig;
+mod spread;
+mod transmit;

@@ -1,0 +1,208 @@
+//! QEMU's card: its registers, its messages, its wire.
+
+extern crate std;
+
+use std::cell::RefCell;
+use std::os::unix::net::UnixDatagram;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use std::vec::Vec;
+use std::{env, format, fs, process, thread};
+
+use hal::sim::SimMemory;
+use hal::{NicParts, QueuePair, Registers, RxNotes};
+use mbuf::FreeList;
+
+use super::bridge::{Bridge, REGISTERS_AT};
+use super::qtest::Qtest;
+use crate::registers::{BYTES, MDIC, STATUS, STATUS_LINK_UP};
+use crate::{Control, Pair};
+
+/// Where message `n` is written: page `n` of the memory below.
+const MESSAGES_AT: u32 = 0x10_0000;
+const TABLE_AT: u64 = 0xe010_0000;
+const MESSAGES: u64 = 9;
+/// QEMU takes a frame from the wire when it gets to it; so long is a failure.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(super) struct Card {
+    bridge: Rc<RefCell<Bridge>>,
+    wire: UnixDatagram,
+    folder: PathBuf,
+    pub(super) memory: SimMemory,
+    pub(super) pool: &'static FreeList,
+}
+
+impl Card {
+    /// `name` is a test's.
+    pub(super) fn new(name: &str) -> Self {
+        let folder = env::temp_dir().join(format!("igb-{}-{name}", process::id()));
+        fs::create_dir_all(&folder).expect("a folder for sockets");
+        let wire = UnixDatagram::bind(folder.join("far")).expect("a socket");
+        wire.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        let mut qtest = Qtest::start(&folder);
+        find(&mut qtest);
+        let memory = SimMemory::new();
+        let pool = memory.packet_pool(2500);
+        let bridge = Rc::new(RefCell::new(Bridge::new(qtest, memory.clone())));
+        Self {
+            bridge,
+            wire,
+            folder,
+            memory,
+            pool,
+        }
+    }
+
+    pub(super) fn start(&self, pairs: u16) -> (Vec<Pair<Window>>, Control<Window>) {
+        let window = Window {
+            bridge: self.bridge.clone(),
+            base: 0,
+            bytes: BYTES,
+        };
+        let parts = crate::start(window, &self.memory, self.pool, pairs);
+        let NicParts { pairs, control } = parts.expect("the card comes up");
+        (pairs, control)
+    }
+
+    pub(super) fn start_with_link(&self, pairs: u16) -> (Vec<Pair<Window>>, Control<Window>) {
+        let parts = self.start(pairs);
+        let status = || self.bridge.borrow_mut().read32(STATUS);
+        wait_until(|| status() & STATUS_LINK_UP != 0);
+        parts
+    }
+
+    /// The other end wants to negotiate again.
+    pub(super) fn negotiate(&self) {
+        let mut bridge = self.bridge.borrow_mut();
+        bridge.write32(STATUS, 0);
+        bridge.write32(MDIC, 1 << 26 | 1 << 21 | 1 << 9 | 1 << 12);
+    }
+
+    /// Whether a message was sent since this was last asked.
+    pub(super) fn has_message(&self, message: u16) -> bool {
+        let mut bridge = self.bridge.borrow_mut();
+        let at = u64::from(MESSAGES_AT) + 4096 * u64::from(message);
+        let has_come = bridge.qtest.read32(at) != 0;
+        if has_come {
+            bridge.qtest.write32(at, 0);
+        }
+        has_come
+    }
+
+    pub(super) fn put_on_wire(&self, frame: &[u8]) {
+        let sent = self.wire.send_to(frame, self.folder.join("near"));
+        assert_eq!(sent.expect("QEMU listens"), frame.len());
+    }
+
+    pub(super) fn take_from_wire(&self) -> Vec<u8> {
+        let mut bytes = std::vec![0; 2048];
+        let len = self.wire.recv(&mut bytes).expect("a frame");
+        bytes.truncate(len);
+        bytes
+    }
+
+    /// Waits for `count` frames.
+    pub(super) fn receive(&self, pair: &mut Pair<Window>, count: usize) -> Vec<(Vec<u8>, RxNotes)> {
+        self.receive_while(pair, |got| got.len() < count)
+    }
+
+    /// Waits until a frame like `last` has come.
+    pub(super) fn receive_until(
+        &self,
+        pair: &mut Pair<Window>,
+        last: &[u8],
+    ) -> Vec<(Vec<u8>, RxNotes)> {
+        self.receive_while(pair, |got| {
+            got.last().is_none_or(|(bytes, _)| bytes != last)
+        })
+    }
+
+    fn receive_while(
+        &self,
+        pair: &mut Pair<Window>,
+        goes_on: impl Fn(&[(Vec<u8>, RxNotes)]) -> bool,
+    ) -> Vec<(Vec<u8>, RxNotes)> {
+        let mut got = Vec::new();
+        wait_until(|| {
+            let queue = usize::from(pair.vector());
+            self.bridge.borrow_mut().take_received(queue);
+            pair.receive_noted(64, &mut |frame, notes| {
+                got.push((frame.chain.as_single().unwrap().to_vec(), notes));
+            });
+            !goes_on(&got)
+        });
+        got
+    }
+}
+
+/// QEMU works beside us.
+pub(super) fn wait_until(mut is_so: impl FnMut() -> bool) {
+    let since = Instant::now();
+    while !is_so() {
+        assert!(since.elapsed() < PATIENCE, "QEMU does not get to it");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+impl Drop for Card {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// What firmware and kernel do for a card: base addresses, MSI-X with all messages routed.
+fn find(qtest: &mut Qtest) {
+    assert_eq!(qtest.config_read(0), 0x10c9_8086);
+    qtest.config_write(0x10, REGISTERS_AT as u32);
+    qtest.config_write(0x1c, TABLE_AT as u32);
+    qtest.config_write(0x04, 0x6);
+    let mut capability = qtest.config_read(0x34) & 0xff;
+    while qtest.config_read(capability) & 0xff != 0x11 {
+        capability = qtest.config_read(capability) >> 8 & 0xff;
+        assert_ne!(capability, 0, "the card has MSI-X");
+    }
+    let place = qtest.config_read(capability + 4);
+    assert_eq!(place & 7, 3, "the table is behind base address 3");
+    let table = TABLE_AT + u64::from(place & !7);
+    for message in 0..MESSAGES {
+        let at = table + 16 * message;
+        qtest.write32(at, MESSAGES_AT + 4096 * message as u32);
+        qtest.write32(at + 4, 0);
+        qtest.write32(at + 8, 1);
+        qtest.write32(at + 12, 0);
+    }
+    let control = qtest.config_read(capability);
+    qtest.config_write(capability, control | 1 << 31);
+}
+
+/// The driver's side of the registers.
+#[derive(Clone)]
+pub(super) struct Window {
+    bridge: Rc<RefCell<Bridge>>,
+    base: usize,
+    bytes: usize,
+}
+
+impl Registers for Window {
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn window(&self, offset: usize, bytes: usize) -> Option<Self> {
+        (offset + bytes <= self.bytes).then(|| Self {
+            base: self.base + offset,
+            bytes,
+            ..self.clone()
+        })
+    }
+
+    fn read32(&self, offset: usize) -> u32 {
+        self.bridge.borrow_mut().read32(self.base + offset)
+    }
+
+    fn write32(&self, offset: usize, value: u32) {
+        self.bridge.borrow_mut().write32(self.base + offset, value);
+    }
+}
