@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what a goal needs and is missing: tools/setup.sh run|test|bench|long.
+# Installs what a goal needs and is missing: tools/setup.sh run|test|bench|long|suites.
 #
 # As root on Debian this goes through apt, with QEMU from backports. Elsewhere it
 # says in one sentence what to install. A stamp under build/ makes the second run
@@ -39,7 +39,26 @@ needs_test() {
 	valgrind valgrind
 	NEEDS
 }
-needs_long() { needs_test; }
+needs_long() { needs_suites; }
+needs_suites() {
+    needs_test
+    cat <<-'NEEDS'
+	make make
+	tclsh tcl
+	/usr/include/tcl8.6/tcl.h tcl-dev
+	/usr/include/zlib.h zlib1g-dev
+	dpkg-source dpkg-dev
+	xz xz-utils
+	curl curl
+	/usr/share/nodejs/acorn node-acorn
+	/usr/share/nodejs/cjs-module-lexer node-cjs-module-lexer
+	/usr/share/nodejs/undici node-undici
+	/usr/lib/x86_64-linux-gnu/libcares.so.2 libc-ares2
+	/usr/lib/x86_64-linux-gnu/libuv.so.1 libuv1
+	/usr/lib/x86_64-linux-gnu/libnghttp2.so.14 libnghttp2-14
+	/usr/lib/x86_64-linux-gnu/libicui18n.so.72 libicu72
+	NEEDS
+}
 needs_bench() {
     needs_run
     cat <<-'NEEDS'
