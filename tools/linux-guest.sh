@@ -1,23 +1,30 @@
 #!/usr/bin/env bash
-# Prepares Debian's Linux as a guest, for comparison, in build/linux: vmlinuz, the
-# modules of its network card in their order, and an init that behaves as Sietch's
-# kernel does (tests/linux/init.c). The package comes through apt and is not installed.
+# Prepares Debian's Linux as a guest, for comparison: vmlinuz, the modules of its network
+# card in their order, and an init that behaves as Sietch's kernel does
+# (tests/linux/init.c). The package comes through apt and is not installed.
+#
+#   tools/linux-guest.sh [cloud]     the kernel for clouds with virtio-net, in build/linux
+#   tools/linux-guest.sh generic     the one for PCs with e1000, in build/linux-generic
 set -euo pipefail
 cd "$(dirname "$0")/.."
-out=build/linux
+case ${1:-cloud} in
+    cloud) out=build/linux suffix=cloud-amd64 modules=(net/core/failover drivers/net/net_failover drivers/net/virtio_net) ;;
+    generic) out=build/linux-generic suffix=amd64 modules=(drivers/net/ethernet/intel/e1000/e1000) ;;
+    *) echo "usage: tools/linux-guest.sh [cloud|generic]" >&2 && exit 2 ;;
+esac
 if [ -f "$out/vmlinuz" ] && [ "$out/init" -nt tests/linux/init.c ]; then exit 0; fi
 
 rm -rf "$out/package"
 mkdir -p "$out/package" "$out/modules"
 if ! [ -f "$out/vmlinuz" ]; then
-    package=$(apt-cache search --names-only '^linux-image-6[.]12[.].*-cloud-amd64$' | cut -d' ' -f1 | sort -V | tail -1)
+    package=$(apt-cache search --names-only "^linux-image-6[.]12[.][^-]*-$suffix\$" | cut -d' ' -f1 | sort -V | tail -1)
     if [ -z "$package" ]; then
-        echo "apt knows no linux-image-6.12*-cloud-amd64: add Debian's security or backports archive." >&2
+        echo "apt knows no linux-image-6.12*-$suffix: add Debian's security or backports archive." >&2
         exit 1
     fi
     (cd "$out/package" && apt-get -qq -o APT::Sandbox::User=root download "$package" && dpkg-deb -x ./*.deb .)
     number=1
-    for module in net/core/failover drivers/net/net_failover drivers/net/virtio_net; do
+    for module in "${modules[@]}"; do
         xz -dc "$out"/package/lib/modules/*/kernel/$module.ko.xz >"$out/modules/$number-$(basename $module).ko"
         number=$((number + 1))
     done

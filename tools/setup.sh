@@ -63,7 +63,14 @@ needs_bench() {
     needs_run
     cat <<-'NEEDS'
 	ab apache2-utils
+	memcached memcached
+	memcaslap libmemcached-tools
+	nginx nginx-light
+	wrk wrk
+	iperf3 iperf3
+	busybox busybox-static
 	ip iproute2
+	unshare util-linux
 	ping iputils-ping
 	xz xz-utils
 	dpkg-deb dpkg

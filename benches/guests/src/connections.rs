@@ -2,15 +2,14 @@
 
 use std::process::Command;
 
-use crate::guest::{Guest, System, build_server};
-use crate::table::{Better, Table};
+use bench_pair::{Better, Guest, System, Table, server};
 
 const PORT: u16 = 80;
 
 /// One round.
 pub fn measure(system: System, table: &mut Table) -> Result<(), String> {
-    let server = build_server("http_once")?;
-    let mut guest = system.boot("512M", &[&server])?;
+    let server = server("http_once")?;
+    let mut guest = system.boot(&["-m", "512M", &server])?;
     guest.wait_for_answer(PORT, b"GET / HTTP/1.0\r\n\r\n")?;
     let url = format!("http://{}/", Guest::address(PORT));
     let output = Command::new("ab")

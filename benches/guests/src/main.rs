@@ -12,16 +12,13 @@
 #![forbid(unsafe_code)]
 
 mod connections;
-mod guest;
 mod memory;
 mod redis;
-mod table;
 mod udp;
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
-use guest::System;
-use table::Table;
+use bench_pair::{Kernel, System, Table, page};
 
 /// Boots a system, measures, and adds a round's figures to the table.
 type Bench = fn(System, &mut Table) -> Result<(), String>;
@@ -32,7 +29,7 @@ const BENCHES: [Bench; 3] = [redis::measure, udp::measure, connections::measure]
 const ROUNDS: u32 = 3;
 
 fn main() -> ExitCode {
-    qemu::namespace::enter();
+    bench_pair::enter_namespace();
     match compare() {
         Ok(()) => ExitCode::SUCCESS,
         Err(sentence) => {
@@ -43,17 +40,14 @@ fn main() -> ExitCode {
 }
 
 fn compare() -> Result<(), String> {
-    if !qemu::namespace::set_up() {
-        return Err("a network namespace with a tap interface needs root: run as root.".into());
-    }
-    prepare_linux()?;
+    bench_pair::set_up()?;
     let rounds = std::env::args()
         .nth(1)
         .and_then(|text| text.parse().ok())
         .unwrap_or(ROUNDS);
     let mut table = Table::default();
     for round in 1..=rounds {
-        for system in [System::Linux, System::Sietch] {
+        for system in System::BOTH {
             eprintln!("round {round} of {rounds}: {}", system.name());
             for bench in BENCHES {
                 // A bench that fails leaves its rows without that round.
@@ -63,18 +57,25 @@ fn compare() -> Result<(), String> {
             }
         }
     }
-    for system in [System::Linux, System::Sietch] {
+    for system in System::BOTH {
         memory::measure(system, &mut table);
     }
-    let text = table.to_markdown();
+    let text = table.to_markdown("one vCPU, 512 MiB");
     println!("{text}");
-    table::write_page(&text, rounds)
+    write_page(&text, rounds)
 }
 
-fn prepare_linux() -> Result<(), String> {
-    let prepared = Command::new("tools/linux-guest.sh").status();
-    match prepared.is_ok_and(|status| status.success()) {
-        true => Ok(()),
-        false => Err("Debian's Linux cannot be prepared as a guest: see above.".into()),
-    }
+fn write_page(table: &str, rounds: u32) -> Result<(), String> {
+    let text = format!(
+        "# Measured against Linux\n\n\
+        `make bench` wrote this page on {date}. Both systems ran as guests on the same host in\n\
+        {rounds} alternating rounds: the same QEMU flags, image, program and client; one virtual CPU,\n\
+        virtio-net on a tap interface in a network namespace. A bold ratio is one that Sietch wins.\n\n\
+        - {qemu}, emulated (TCG)\n- {redis}\n- Linux: {linux}\n\n{table}",
+        date = page::date(),
+        qemu = page::qemu(),
+        redis = page::first_line("redis-server", &["--version"]),
+        linux = page::linux(Kernel::Cloud),
+    );
+    page::write("docs/bench.md", &text)
 }

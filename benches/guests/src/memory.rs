@@ -2,8 +2,7 @@
 
 use std::process::Command;
 
-use crate::guest::{Guest, System};
-use crate::table::{Better, Table};
+use bench_pair::{Better, Guest, System, Table};
 
 const PORT: u16 = 6379;
 const STEP_MIB: u32 = 2;
@@ -31,8 +30,17 @@ pub fn measure(system: System, table: &mut Table) {
 }
 
 fn serves_in(system: System, memory_mib: u32) -> bool {
-    let args = ["redis-server", "--protected-mode", "no", "--save", ""];
-    let Ok(mut guest) = system.boot(&format!("{memory_mib}M"), &args) else {
+    let memory = format!("{memory_mib}M");
+    let args = [
+        "-m",
+        &memory,
+        "redis-server",
+        "--protected-mode",
+        "no",
+        "--save",
+        "",
+    ];
+    let Ok(mut guest) = system.boot(&args) else {
         return false;
     };
     if guest.wait_for_answer(PORT, b"PING\r\n").is_err() {

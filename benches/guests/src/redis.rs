@@ -2,8 +2,7 @@
 
 use std::process::Command;
 
-use crate::guest::{Guest, System};
-use crate::table::{Better, Table};
+use bench_pair::{Better, Guest, System, Table};
 
 const PORT: u16 = 6379;
 const PLAIN_REQUESTS: u32 = 60_000;
@@ -11,8 +10,16 @@ const PIPELINED_REQUESTS: u32 = 400_000;
 
 /// One round.
 pub fn measure(system: System, table: &mut Table) -> Result<(), String> {
-    let args = ["redis-server", "--protected-mode", "no", "--save", ""];
-    let mut guest = system.boot("512M", &args)?;
+    let args = [
+        "-m",
+        "512M",
+        "redis-server",
+        "--protected-mode",
+        "no",
+        "--save",
+        "",
+    ];
+    let mut guest = system.boot(&args)?;
     let start = guest.wait_for_answer(PORT, b"PING\r\n")?;
     table.add(
         "start of QEMU to first PONG, s",

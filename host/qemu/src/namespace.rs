@@ -51,6 +51,11 @@ pub fn set_up() -> bool {
     is_inside() && steps.iter().all(|step| ip(step))
 }
 
+/// Gives this host one more address at the tap interface; false if that fails.
+pub fn add_address(address: Ipv4Addr) -> bool {
+    ip(&format!("address add {address}/24 dev {TAP}"))
+}
+
 /// Whether this process was started by [`enter`].
 pub fn is_inside() -> bool {
     env::var_os(INSIDE).is_some()

@@ -4,14 +4,16 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::ChildStdin;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use cli::flags::{Cli, Command as CliCommand, RunFlags};
+use cli::flags::{Cli, Command, RunFlags};
 use cli::machine_plan::{self, Plan, Surroundings};
-use qemu::{Console, Qemu, Transcript, Vm, namespace};
+use qemu::{Qemu, Transcript, Vm, namespace};
+
+use crate::{Kernel, OUTPUT};
 
 /// How long a guest may take to serve.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -23,13 +25,16 @@ const TICKS_PER_S: f64 = 100.0;
 /// What runs in the guest beneath the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum System {
-    /// Debian's Linux kernel for clouds.
+    /// Debian's Linux kernel.
     Linux,
     /// Sietch.
     Sietch,
 }
 
 impl System {
+    /// In the order of a round.
+    pub const BOTH: [Self; 2] = [Self::Linux, Self::Sietch];
+
     /// Its name in the table.
     pub fn name(self) -> &'static str {
         match self {
@@ -39,19 +44,19 @@ impl System {
     }
 
     /// Boots a program; `args` are flags, program and arguments of `sietch run`.
-    pub fn boot(self, memory: &str, args: &[&str]) -> Result<Guest, String> {
-        let flags = self.flags(memory, args)?;
+    pub fn boot(self, args: &[&str]) -> Result<Guest, String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
+        let flags = self.flags(args)?;
         let around = Surroundings {
             net: machine_plan::net(&flags),
             ..Surroundings::default()
         };
         let plan = Plan::new(&flags.program, &around).map_err(|error| text(&error))?;
-        let state = PathBuf::from("build/bench");
+        let state = PathBuf::from(OUTPUT);
         let mut machine =
             machine_plan::machine(&flags, &plan, &state).map_err(|error| text(&error))?;
         if self == Self::Linux {
-            machine.kernel = "build/linux/vmlinuz".into();
+            machine.kernel = Kernel::with(flags.nic).file();
         }
         fs::create_dir_all(&state)
             .and_then(|()| fs::write(&machine.initrd, &plan.image))
@@ -59,36 +64,29 @@ impl System {
         let qemu = Qemu::find().map_err(|error| text(&error))?;
         let started = Instant::now();
         let (vm, console) = Vm::start(&qemu, &machine).map_err(|error| text(&error))?;
-        let Console {
-            input,
-            output,
-            complaints,
-        } = console;
-        let complaints = Transcript::of(complaints);
         Ok(Guest {
             vm,
             started,
-            complaints,
-            _console: (input, Transcript::of(output)),
+            output: Transcript::of(console.output),
+            complaints: Transcript::of(console.complaints),
+            _input: console.input,
         })
     }
 
-    fn flags(self, memory: &str, args: &[&str]) -> Result<RunFlags, String> {
+    fn flags(self, args: &[&str]) -> Result<RunFlags, String> {
         let tap = format!("tap={}", namespace::TAP);
         let mut line = vec!["sietch", "run", "--accel", "tcg", "--net", &tap];
-        line.extend(["--ip", namespace::MACHINE_FLAG, "-m", memory]);
-        if self == Self::Linux {
-            line.extend(["--add", "build/linux/init:/init"]);
-            line.extend(["--add", "build/linux/modules:/modules"]);
-        }
+        line.extend(["--ip", namespace::MACHINE_FLAG]);
         line.extend(args);
-        match Cli::try_parse_from(line)
-            .map_err(|error| error.to_string())?
-            .command
-        {
-            CliCommand::Run(flags) => Ok(*flags),
-            _ => Err("the line is not `sietch run`".into()),
+        let parsed = Cli::try_parse_from(line).map_err(|error| error.to_string())?;
+        let Command::Run(mut flags) = parsed.command else {
+            return Err("the line is not `sietch run`".into());
+        };
+        if self == Self::Linux {
+            let additions = Kernel::with(flags.nic).additions();
+            flags.program.add.extend(additions);
         }
+        Ok(*flags)
     }
 }
 
@@ -96,9 +94,10 @@ impl System {
 pub struct Guest {
     vm: Vm,
     started: Instant,
+    output: Transcript,
     complaints: Transcript,
-    /// Held so that the program's output never blocks.
-    _console: (std::process::ChildStdin, Transcript),
+    /// Held so that the program's input does not end.
+    _input: ChildStdin,
 }
 
 impl Guest {
@@ -109,8 +108,19 @@ impl Guest {
 
     /// Waits until a TCP port answers to `ask`; the time since the start of QEMU.
     pub fn wait_for_answer(&mut self, port: u16, ask: &[u8]) -> Result<Duration, String> {
-        while self.started.elapsed() < PATIENCE {
-            if answers(port, ask) {
+        self.wait_until("answer", || answers(port, ask))
+    }
+
+    /// Waits until the guest does `what`, of which `is_done` tells; the time since the start
+    /// of QEMU.
+    pub fn wait_until(
+        &mut self,
+        what: &str,
+        mut is_done: impl FnMut() -> bool,
+    ) -> Result<Duration, String> {
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            if is_done() {
                 return Ok(self.started.elapsed());
             }
             if self.vm.has_ended() {
@@ -118,14 +128,16 @@ impl Guest {
             }
             thread::sleep(Duration::from_millis(1));
         }
-        Err(format!("port {port} never answered: {}", self.last_words()))
+        Err(format!("the guest did not {what}: {}", self.last_words()))
     }
 
-    fn last_words(&self) -> String {
+    /// The last lines that QEMU, the program and the kernel wrote.
+    pub fn last_words(&self) -> String {
         let log = fs::read_to_string(self.vm.machine().kernel_log()).unwrap_or_default();
-        let console = self._console.1.text();
-        let words = [self.complaints.text(), console, log].concat();
-        let lines: Vec<&str> = words.lines().collect();
+        let words = [self.complaints.text(), self.output.text(), log].concat();
+        // A panic's message says more than the addresses that follow it.
+        let is_word = |line: &&str| !line.starts_with("sietch: frame ");
+        let lines: Vec<&str> = words.lines().filter(is_word).collect();
         lines[lines.len().saturating_sub(6)..].join(" | ")
     }
 
@@ -168,19 +180,4 @@ fn answers(port: u16, ask: &[u8]) -> bool {
             stream.read(&mut [0; 1])
         });
     matches!(answer, Ok(1))
-}
-
-/// Builds one of our servers as a static program.
-pub fn build_server(name: &str) -> Result<String, String> {
-    let program = format!("build/{name}");
-    let built = Command::new("cc")
-        .args(["-static", "-O2", "-D_GNU_SOURCE", "-o", &program])
-        .arg(format!("benches/guests/servers/{name}.c"))
-        .status();
-    match built.is_ok_and(|status| status.success()) {
-        true => Ok(program),
-        false => Err(format!(
-            "{name} cannot be compiled: `make setup` installs the compiler."
-        )),
-    }
 }

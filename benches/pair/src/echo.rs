@@ -1,0 +1,42 @@
+//! A guest that echoes datagrams, and the socket to it.
+
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use crate::{Guest, System, server};
+
+const PORT: u16 = 7;
+/// The size of a datagram.
+pub const DATAGRAM_BYTES: usize = 64;
+/// How long the socket waits for an echo; after so much silence it counts as lost.
+pub const SILENCE: Duration = Duration::from_millis(100);
+
+/// The guest and a socket that is connected to it.
+pub struct Echo {
+    /// The guest.
+    pub guest: Guest,
+    /// Reads give up after [`SILENCE`].
+    pub socket: UdpSocket,
+}
+
+impl Echo {
+    /// Boots a system with `flags` of `sietch run` and waits for the first echo.
+    pub fn boot(system: System, flags: &[&str]) -> Result<Self, String> {
+        let server = server("udp_echo")?;
+        let mut guest = system.boot(&[flags, &[&server]].concat())?;
+        let socket = connect().map_err(|error| format!("udp: {error}"))?;
+        let mut datagram = [0; DATAGRAM_BYTES];
+        // A machine that is not up refuses at once.
+        guest.wait_until("echo", || {
+            socket.send(&datagram).is_ok() && socket.recv(&mut datagram).is_ok()
+        })?;
+        Ok(Self { guest, socket })
+    }
+}
+
+fn connect() -> std::io::Result<UdpSocket> {
+    let socket = UdpSocket::bind(("0.0.0.0", 0))?;
+    socket.connect(Guest::address(PORT))?;
+    socket.set_read_timeout(Some(SILENCE))?;
+    Ok(socket)
+}

@@ -1,0 +1,63 @@
+//! Debian's kernels, as `tools/linux-guest.sh` prepares them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use cli::flags::{Addition, NicFlag};
+
+/// One of Debian's kernels, all of one version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kernel {
+    /// The one for clouds: small, and of our cards it knows the paravirtual one only.
+    Cloud,
+    /// The one for PCs.
+    Generic,
+}
+
+impl Kernel {
+    /// The kernel that drives the card.
+    pub(crate) fn with(nic: NicFlag) -> Self {
+        match nic {
+            NicFlag::Virtio => Self::Cloud,
+            NicFlag::E1000 => Self::Generic,
+        }
+    }
+
+    /// Makes the kernel ready; a second time costs nothing.
+    pub fn prepare(self) -> Result<(), String> {
+        let prepared = Command::new("tools/linux-guest.sh")
+            .arg(self.name())
+            .status();
+        match prepared.is_ok_and(|status| status.success()) {
+            true => Ok(()),
+            false => Err("Debian's Linux cannot be prepared as a guest: see above.".into()),
+        }
+    }
+
+    /// The kernel's file.
+    pub fn file(self) -> PathBuf {
+        self.folder().join("vmlinuz")
+    }
+
+    /// What an image needs so that Linux finds the card and does what Sietch does by itself.
+    pub(crate) fn additions(self) -> [Addition; 2] {
+        ["init", "modules"].map(|name| Addition {
+            host: self.folder().join(name),
+            guest: Path::new("/").join(name),
+        })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Cloud => "cloud",
+            Self::Generic => "generic",
+        }
+    }
+
+    fn folder(self) -> &'static Path {
+        Path::new(match self {
+            Self::Cloud => "build/linux",
+            Self::Generic => "build/linux-generic",
+        })
+    }
+}

@@ -1,0 +1,29 @@
+//! Our own programs, guests' and clients', built when they are needed.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::OUTPUT;
+
+/// Builds the server `benches/pair/servers/NAME.c`; the program's path.
+pub fn server(name: &str) -> Result<String, String> {
+    build(&format!("benches/pair/servers/{name}.c"))
+}
+
+/// Builds a program of one source file, static, so that it needs nothing in an image; its path.
+pub fn build(source: &str) -> Result<String, String> {
+    let name = Path::new(source).file_stem().unwrap_or_default();
+    let program = format!("{OUTPUT}/{}", name.display());
+    fs::create_dir_all(OUTPUT).map_err(|error| format!("{OUTPUT}: {error}"))?;
+    let built = Command::new("cc")
+        .args(["-static", "-O2", "-Wall", "-D_GNU_SOURCE", "-o", &program])
+        .arg(source)
+        .status();
+    match built.is_ok_and(|status| status.success()) {
+        true => Ok(program),
+        false => Err(format!(
+            "{source} cannot be compiled: `make setup` installs the compiler."
+        )),
+    }
+}
