@@ -44,6 +44,8 @@ mod card;
 mod control;
 mod descriptor;
 mod filters;
+mod gather;
+mod headers;
 mod offload;
 mod pair;
 mod phy;

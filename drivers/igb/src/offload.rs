@@ -13,6 +13,7 @@ use hal::Capabilities;
 use mbuf::{ChecksumOffload, SegmentKind, SegmentOffload, TxFrame};
 
 use crate::descriptor::{self, Words};
+use crate::headers::{ETHERNET_BYTES, Headers};
 
 /// What this card promises.
 pub(crate) const CAPABILITIES: Capabilities = Capabilities {
@@ -23,19 +24,10 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     guest_coalesce: false,
 };
 
-/// Ethernet's header, and its tag.
-const ETHERNET_BYTES: usize = 14;
-const TAG_BYTES: usize = 4;
-const ETHERTYPE_AT: usize = 12;
-const ETHERTYPE_TAG: u16 = 0x8100;
-const ETHERTYPE_IP4: u16 = 0x0800;
-const ETHERTYPE_IP6: u16 = 0x86dd;
 /// Where transport headers keep their checksum.
 const TCP_CHECKSUM_AT: u16 = 16;
 const UDP_CHECKSUM_AT: u16 = 6;
 const TCP_BYTES: u16 = 20;
-/// What nine bits hold.
-const IP_BYTES_MAX: u16 = 511;
 
 /// Fields of a context: lengths of headers, the tag; kind; slot, transport, segment.
 const ETHERNET_SHIFT: u32 = 9;
@@ -75,17 +67,6 @@ pub(crate) struct Plan {
     pub(crate) segment: Option<Headers>,
 }
 
-/// Where the headers of a frame lie.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Headers {
-    pub(crate) kind: SegmentKind,
-    /// Bytes of the Ethernet header, and where the transport header begins.
-    pub(crate) ethernet: u16,
-    pub(crate) transport: u16,
-    /// Bytes of all headers.
-    pub(crate) end: u16,
-}
-
 impl Plan {
     /// For a frame, and a tag to put in.
     pub(crate) fn new(frame: &TxFrame, tag: Option<u16>) -> Result<Self, Unsupported> {
@@ -116,7 +97,7 @@ impl Plan {
         checksum: ChecksumOffload,
         tag: Option<u16>,
     ) -> Result<Self, Unsupported> {
-        let headers = Headers::find(frame, checksum.start)?;
+        let headers = Headers::find(frame, checksum.start).ok_or(Unsupported)?;
         let transport = match checksum.offset {
             TCP_CHECKSUM_AT => KIND_TCP,
             UDP_CHECKSUM_AT => 0,
@@ -126,8 +107,8 @@ impl Plan {
         if field + 2 > frame.chain.len() {
             return Err(Unsupported);
         }
-        let kind = transport | headers.kind_bits();
-        let context = descriptor::context(headers.lengths(tag), kind, slot(SLOT_CHECKSUM));
+        let kind = transport | kind_bits(&headers);
+        let context = descriptor::context(header_lengths(&headers, tag), kind, slot(SLOT_CHECKSUM));
         Ok(Self {
             context: Some((SLOT_CHECKSUM, context)),
             commands: tag_command(tag),
@@ -142,7 +123,7 @@ impl Plan {
         segment: SegmentOffload,
         tag: Option<u16>,
     ) -> Result<Self, Unsupported> {
-        let mut headers = Headers::find(frame, checksum.start)?;
+        let mut headers = Headers::find(frame, checksum.start).ok_or(Unsupported)?;
         headers.end = segment.header_len;
         let transport = headers.end.checked_sub(headers.transport);
         let transport = transport.filter(|bytes| *bytes >= TCP_BYTES);
@@ -154,9 +135,13 @@ impl Plan {
         if !is_tcp || segment.mss == 0 || headers.transport_len(frame).is_none() {
             return Err(Unsupported);
         }
-        let kind = KIND_TCP | headers.kind_bits();
+        let kind = KIND_TCP | kind_bits(&headers);
         let sizes = transport << TRANSPORT_SHIFT | u32::from(segment.mss) << SEGMENT_SHIFT;
-        let context = descriptor::context(headers.lengths(tag), kind, slot(SLOT_SEGMENT) | sizes);
+        let context = descriptor::context(
+            header_lengths(&headers, tag),
+            kind,
+            slot(SLOT_SEGMENT) | sizes,
+        );
         let ip_sum = match headers.kind {
             SegmentKind::Tcp4 => OPTION_IP_SUM,
             SegmentKind::Tcp6 => 0,
@@ -170,48 +155,14 @@ impl Plan {
     }
 }
 
-impl Headers {
-    /// Finds the IP header in front of a transport header at `transport`.
-    fn find(frame: &TxFrame, transport: u16) -> Result<Self, Unsupported> {
-        let mut front = [0; ETHERNET_BYTES + TAG_BYTES];
-        frame.chain.copy_to_slice(0, &mut front);
-        let word = |at: usize| u16::from_be_bytes([front[at], front[at + 1]]);
-        let (ethertype, ethernet) = match word(ETHERTYPE_AT) {
-            ETHERTYPE_TAG => (word(ETHERTYPE_AT + TAG_BYTES), ETHERNET_BYTES + TAG_BYTES),
-            ethertype => (ethertype, ETHERNET_BYTES),
-        };
-        let (kind, ip_min) = match ethertype {
-            ETHERTYPE_IP4 => (SegmentKind::Tcp4, 20),
-            ETHERTYPE_IP6 => (SegmentKind::Tcp6, 40),
-            _ => return Err(Unsupported),
-        };
-        let ethernet = ethernet as u16;
-        let ip = transport.checked_sub(ethernet);
-        ip.filter(|bytes| (ip_min..=IP_BYTES_MAX).contains(bytes))
-            .ok_or(Unsupported)?;
-        Ok(Self {
-            kind,
-            ethernet,
-            transport,
-            end: transport,
-        })
-    }
+fn header_lengths(headers: &Headers, tag: Option<u16>) -> u32 {
+    lengths(headers.ethernet, headers.transport - headers.ethernet, tag)
+}
 
-    /// Bytes from the transport header to the frame's end, as a pseudo header counts them.
-    pub(crate) fn transport_len(&self, frame: &TxFrame) -> Option<u16> {
-        let len = frame.chain.len().checked_sub(usize::from(self.transport))?;
-        u16::try_from(len).ok()
-    }
-
-    fn lengths(&self, tag: Option<u16>) -> u32 {
-        lengths(self.ethernet, self.transport - self.ethernet, tag)
-    }
-
-    fn kind_bits(&self) -> u32 {
-        match self.kind {
-            SegmentKind::Tcp4 => KIND_IP4,
-            SegmentKind::Tcp6 => 0,
-        }
+fn kind_bits(headers: &Headers) -> u32 {
+    match headers.kind {
+        SegmentKind::Tcp4 => KIND_IP4,
+        SegmentKind::Tcp6 => 0,
     }
 }
 

@@ -10,7 +10,7 @@
 
 use mbuf::{Chain, Mbuf, Pool, SegmentKind, TxFrame};
 
-use crate::offload::Headers;
+use crate::headers::Headers;
 
 /// There is no buffer to copy the headers to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -10,6 +10,7 @@ use hal::{DmaSource, Registers, Span};
 use mbuf::{Chain, Mbuf, Pool, TxFrame};
 
 use crate::descriptor::{self, Words};
+use crate::gather::{BYTES_MAX, PARTS_MAX, gather};
 use crate::offload::{self, Plan};
 use crate::pair::Counters;
 use crate::ring::{Ring, SLOTS};
@@ -68,11 +69,11 @@ impl<R: Registers> Transmitter<R> {
         tag: Option<u16>,
         counters: &mut Counters,
     ) -> Result<(), TxFrame> {
-        let needed = frame.chain.parts() + EXTRA_SLOTS;
-        let Some(plan) = self.plan(&frame, tag, needed) else {
+        let Some(plan) = plan(&frame, tag) else {
             counters.tx_unsupported += 1;
             return Err(frame);
         };
+        let needed = frame.chain.parts().min(PARTS_MAX) + EXTRA_SLOTS;
         if self.free() < needed.max(usize::from(SLOTS / 2)) {
             self.reclaim();
         }
@@ -80,9 +81,7 @@ impl<R: Registers> Transmitter<R> {
             counters.tx_queue_full += 1;
             return Err(frame);
         }
-        if let Some(headers) = plan.segment
-            && segment::prepare(&mut frame, headers, self.pool).is_err()
-        {
+        if self.prepare(&mut frame, plan).is_none() {
             counters.tx_no_memory += 1;
             return Err(frame);
         }
@@ -92,12 +91,15 @@ impl<R: Registers> Transmitter<R> {
         Ok(())
     }
 
-    /// `None` for what the card can never send: nobody should ask for what the port's
-    /// capabilities do not promise, or for more parts than the ring has slots.
-    fn plan(&self, frame: &TxFrame, tag: Option<u16>, needed: usize) -> Option<Plan> {
-        let fits = |part: &Mbuf| Span::of(part).len() <= descriptor::DATA_BYTES_MAX;
-        let has_place = needed < usize::from(SLOTS) && frame.chain.iter().all(fits);
-        has_place.then(|| Plan::new(frame, tag).ok()).flatten()
+    /// Brings the frame into the form that the card wants; `None` without buffers, with the
+    /// same bytes as before.
+    fn prepare(&self, frame: &mut TxFrame, plan: Plan) -> Option<()> {
+        if frame.chain.parts() > PARTS_MAX {
+            frame.chain = gather(&frame.chain, self.pool)?;
+        }
+        plan.segment.map_or(Some(()), |headers| {
+            segment::prepare(frame, headers, self.pool).ok()
+        })
     }
 
     #[inline]
@@ -158,6 +160,14 @@ impl<R: Registers> Transmitter<R> {
     pub(crate) fn kick(&mut self) {
         self.ring.give_up_to(self.end);
     }
+}
+
+/// `None` for what the card can never send: nobody should ask for what the port's
+/// capabilities do not promise.
+fn plan(frame: &TxFrame, tag: Option<u16>) -> Option<Plan> {
+    let fits = |part: &Mbuf| Span::of(part).len() <= descriptor::DATA_BYTES_MAX;
+    let is_small = frame.chain.len() <= BYTES_MAX && frame.chain.iter().all(fits);
+    is_small.then(|| Plan::new(frame, tag).ok()).flatten()
 }
 
 impl<R: Registers> Drop for Transmitter<R> {

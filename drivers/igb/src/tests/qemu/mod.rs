@@ -23,8 +23,12 @@ use super::spread::VECTORS;
 use card::{Card, wait_until};
 
 fn frame(card: &Card, bytes: &[u8]) -> TxFrame {
+    frame_in_parts(card, bytes, 1500)
+}
+
+fn frame_in_parts(card: &Card, bytes: &[u8], part: usize) -> TxFrame {
     let mut chain = Chain::new();
-    for part in bytes.chunks(1500) {
+    for part in bytes.chunks(part) {
         let mut buffer = card.pool.alloc().unwrap();
         buffer.append(part);
         chain.push_back(buffer);
@@ -79,6 +83,13 @@ fn flows_arrive_on_the_rings_of_their_hashes() {
             assert_eq!((&got[0].0, got[0].1.hash), (&sent, Some(hash)));
         }
     }
+    let (src, sport, dst, dport, _, hash) = VECTORS[0];
+    let mut fragment = packet(TCP, (src, sport), (dst, dport), &[5; 100]);
+    fragment[20] |= 0x20;
+    card.put_on_wire(&fragment);
+    let ring = usize::from(table[hash as usize % 128]);
+    let got = card.receive(&mut pairs[ring], 1);
+    assert_eq!(got[0].1.hash, Some(hash), "a fragment hashes without ports");
 }
 
 #[test]
@@ -168,6 +179,10 @@ fn sent_frames_have_their_tags_checksums_and_segments() {
     pairs[1].transmit(frame(&card, &plain)).unwrap();
     pairs[1].kick();
     assert_eq!(card.take_from_wire(), plain);
+    let parts = frame_in_parts(&card, &plain, 1);
+    pairs[1].transmit(parts).unwrap();
+    pairs[1].kick();
+    assert_eq!(card.take_from_wire(), plain, "100 parts and more");
     assert_eq!(pairs[1].unsent(), 0);
     pairs[0]
         .transmit_tagged(frame(&card, &plain), 0x2007)
