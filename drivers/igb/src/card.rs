@@ -15,7 +15,7 @@ use crate::registers::{
     GPIE, GPIE_AUTO_MASK, GPIE_MSIX, GPIE_NONSELECTIVE_CLEAR, GPIE_PENDING_BITS, ICR, IMC,
     IVAR_OTHER, IVAR_OTHER_SHIFT, IVAR_VALID, MULTICAST_TABLE, RCTL, RXCSUM,
     RXCSUM_IP_AND_TRANSPORT, RXCSUM_REPORT_HASH, STATUS, STATUS_MASTER, TCTL, TCTL_COLLISIONS,
-    TCTL_ENABLE, TCTL_PAD_SHORT, UNICAST_TABLE, VLAN_TABLE, address, ivar,
+    TCTL_ENABLE, TCTL_PAD_SHORT, UNICAST_TABLE, VLAN_TABLE, address, eitr, ivar,
 };
 use crate::{Control, Pair, phy};
 
@@ -163,7 +163,7 @@ fn clear_filters(registers: &impl Registers, mac: [u8; 6]) -> (Addresses, Table,
 }
 
 /// Ring `n` raises message `n`, everything else the next one (7.3.2). Each message clears
-/// its cause and masks itself.
+/// its cause and masks itself. Moderation outlives a reset, so it is ended here.
 fn map_interrupts(registers: &impl Registers, pairs: u16) {
     let mode = GPIE_MSIX | GPIE_NONSELECTIVE_CLEAR | GPIE_AUTO_MASK | GPIE_PENDING_BITS;
     registers.write32(GPIE, mode);
@@ -176,6 +176,9 @@ fn map_interrupts(registers: &impl Registers, pairs: u16) {
     }
     let other = u32::from(pairs) | IVAR_VALID;
     registers.write32(IVAR_OTHER, other << IVAR_OTHER_SHIFT);
+    for message in 0..=pairs {
+        registers.write32(eitr(message), 0);
+    }
     let messages = (1 << (pairs + 1)) - 1;
     registers.write32(EIAC, messages);
     registers.write32(EIAM, messages);

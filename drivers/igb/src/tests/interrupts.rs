@@ -113,3 +113,11 @@ fn moderation_is_in_microseconds_rounded_up_and_limited() {
     let outside = control.set_moderation(2, Duration::ZERO);
     assert_eq!(outside, Err(NicError::Unsupported));
 }
+
+#[test]
+fn moderation_that_outlived_the_reset_is_ended() {
+    let rig = Rig::new(3000);
+    rig.with(|model| (0..25).for_each(|message| model.put(eitr(message), 500 << 2)));
+    let _parts = rig.start(3).unwrap();
+    rig.with(|model| assert!((0..=3).all(|message| model.get(eitr(message)) == 0)));
+}

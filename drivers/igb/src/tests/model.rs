@@ -73,12 +73,13 @@ impl Model {
         model
     }
 
-    /// Everything but the tables of filters, which keep what was in them.
+    /// Everything but moderation and the tables of filters, which keep what was in them.
     fn reset(&mut self) {
         let is_kept = |at: usize| {
             (MULTICAST_TABLE..MULTICAST_TABLE + 512).contains(&at)
                 || (VLAN_TABLE..VLAN_TABLE + 512).contains(&at)
                 || (UNICAST_TABLE..UNICAST_TABLE + 512).contains(&at)
+                || (eitr(0)..eitr(MESSAGES as u16)).contains(&at)
         };
         for (index, word) in self.words.iter_mut().enumerate() {
             if !is_kept(4 * index) {
