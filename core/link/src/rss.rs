@@ -12,7 +12,7 @@
 use core::net::IpAddr;
 
 use crate::headers::{Packet, Piece, TCP, UDP};
-use crate::toeplitz::Key;
+use crate::toeplitz::{Key, Toeplitz};
 
 /// Entries of an indirection table.
 pub const BUCKETS: usize = 128;
@@ -54,7 +54,22 @@ impl Default for Rss {
     }
 }
 
-impl Rss {
+/// Hashes packets by one rule.
+#[derive(Clone, Debug)]
+pub struct Hasher {
+    ports: PortFields,
+    toeplitz: Toeplitz,
+}
+
+impl Hasher {
+    /// By `rss`.
+    pub fn new(rss: &Rss) -> Self {
+        Self {
+            ports: rss.ports,
+            toeplitz: Toeplitz::new(&rss.key),
+        }
+    }
+
     /// The hash of a packet; 0 for what is no IP.
     pub fn hash(&self, packet: Option<&Packet>) -> u32 {
         let Some(packet) = packet else {
@@ -77,10 +92,10 @@ impl Rss {
         let ports = src.to_be_bytes().into_iter().chain(dst.to_be_bytes());
         match (packet.src, packet.dst) {
             (IpAddr::V4(a), IpAddr::V4(b)) => self
-                .key
+                .toeplitz
                 .hash(a.octets().into_iter().chain(b.octets()).chain(ports)),
             (IpAddr::V6(a), IpAddr::V6(b)) => self
-                .key
+                .toeplitz
                 .hash(a.octets().into_iter().chain(b.octets()).chain(ports)),
             _ => 0,
         }
@@ -92,10 +107,10 @@ impl Rss {
         let high = packet.src.max(packet.dst);
         match (low, high) {
             (IpAddr::V4(a), IpAddr::V4(b)) => {
-                self.key.hash(a.octets().into_iter().chain(b.octets()))
+                self.toeplitz.hash(a.octets().into_iter().chain(b.octets()))
             }
             (IpAddr::V6(a), IpAddr::V6(b)) => {
-                self.key.hash(a.octets().into_iter().chain(b.octets()))
+                self.toeplitz.hash(a.octets().into_iter().chain(b.octets()))
             }
             _ => 0,
         }
@@ -227,18 +242,18 @@ mod tests {
 
     #[test]
     fn the_hash_is_microsofts_on_the_published_vectors() {
-        let rss = Rss::default();
+        let rss = Hasher::new(&Rss::default());
         for (dst, dport, src, sport, hosts, connection) in VECTORS {
             let packet = packet(src, sport, dst, dport);
             assert_eq!(rss.hash(Some(&packet)), connection, "{src} to {dst}");
             let addresses = octets(packet.src).into_iter().chain(octets(packet.dst));
-            assert_eq!(Key::MICROSOFT.hash(addresses), hosts, "{src} to {dst}");
+            assert_eq!(rss.toeplitz.hash(addresses), hosts, "{src} to {dst}");
         }
     }
 
     #[test]
     fn all_fragments_and_both_directions_of_an_exchange_have_one_hash() {
-        let rss = Rss::default();
+        let rss = Hasher::new(&Rss::default());
         let first = Packet {
             protocol: UDP,
             piece: Piece::First,

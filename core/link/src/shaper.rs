@@ -35,8 +35,8 @@ pub(crate) struct Shaper<F> {
     /// Frames in all queues.
     waiting: usize,
     next_number: u64,
-    /// Where the next turn among equals begins.
-    turn: usize,
+    /// The queues that are not empty, each once, by priority; the next turn first.
+    active: [VecDeque<u16>; 3],
 }
 
 impl<F: Frame> Shaper<F> {
@@ -46,7 +46,7 @@ impl<F: Frame> Shaper<F> {
             queues: Vec::new(),
             waiting: 0,
             next_number: 0,
-            turn: 0,
+            active: Default::default(),
         }
     }
 
@@ -85,6 +85,7 @@ impl<F: Frame> Shaper<F> {
             })
             .collect();
         self.waiting = 0;
+        self.active.iter_mut().for_each(VecDeque::clear);
         all
     }
 
@@ -116,10 +117,13 @@ impl<F: Frame> Shaper<F> {
     }
 
     /// Lets a frame wait at the end of its queue. It comes back if there is no such queue.
-    pub fn push(&mut self, queue: u16, link: LinkId, frame: F) -> Result<(), F> {
-        let Some(queue) = self.queues.get_mut(usize::from(queue)) else {
+    pub fn push(&mut self, index: u16, link: LinkId, frame: F) -> Result<(), F> {
+        let Some(queue) = self.queues.get_mut(usize::from(index)) else {
             return Err(frame);
         };
+        if queue.frames.is_empty() {
+            self.active[queue.priority as usize].push_back(index);
+        }
         let number = self.next_number;
         self.next_number += 1;
         queue.frames.push_back(Waiting {
@@ -134,14 +138,15 @@ impl<F: Frame> Shaper<F> {
     /// The next frame that may go now, with its queue: the highest priority first.
     pub fn pop(&mut self, specs: &[QueueSpec], now: Instant) -> Option<(u16, Waiting<F>)> {
         for priority in [Priority::High, Priority::Medium, Priority::Low] {
-            for step in 0..self.queues.len() {
-                let index = (self.turn + step) % self.queues.len();
-                if self.queues[index].priority != priority {
-                    continue;
+            let priority = priority as usize;
+            for _ in 0..self.active[priority].len() {
+                let index = self.active[priority].pop_front()?;
+                let popped = self.pop_from(index.into(), specs, now);
+                if self.waiting_in(index) > 0 {
+                    self.active[priority].push_back(index);
                 }
-                if let Some(waiting) = self.pop_from(index, specs, now) {
-                    self.turn = index + 1;
-                    return Some((index as u16, waiting));
+                if let Some(waiting) = popped {
+                    return Some((index, waiting));
                 }
             }
         }
@@ -169,16 +174,20 @@ impl<F: Frame> Shaper<F> {
         if let Some(spec) = specs.get(index) {
             spec.give_back(self.is_sent, waiting.frame.bytes().len());
         }
-        if let Some(queue) = self.queues.get_mut(index) {
-            queue.frames.push_front(waiting);
+        if let Some(at) = self.queues.get_mut(index) {
+            if at.frames.is_empty() {
+                self.active[at.priority as usize].push_front(queue);
+            }
+            at.frames.push_front(waiting);
             self.waiting += 1;
         }
     }
 
     /// When a limit lets the next frame pass; [`Instant::NEVER`] if none waits for one.
     pub fn next_deadline(&self) -> Instant {
-        let limited = self.queues.iter().filter(|queue| !queue.frames.is_empty());
-        limited
+        let active = self.active.iter().flatten();
+        let queues = active.filter_map(|index| self.queues.get(usize::from(*index)));
+        queues
             .map(|queue| queue.not_before)
             .min()
             .unwrap_or(Instant::NEVER)

@@ -30,7 +30,7 @@ use mbuf::RxFrame;
 
 use crate::chain::RxChain;
 use crate::headers::{Header, Packet};
-use crate::rss::{BUCKETS, Indirection, Rss, bucket_of};
+use crate::rss::{BUCKETS, Hasher, Indirection, Rss, bucket_of};
 
 /// Frames that wait for another CPU before more are dropped.
 pub const SOFT_RING_HIGH: u64 = 1024;
@@ -92,7 +92,7 @@ impl SoftRing {
 
 /// The steering of one ring's frames; owned by the ring's CPU.
 pub struct Steering {
-    rss: Rss,
+    hasher: Hasher,
     wanted: Indirection,
     buckets: Box<[Bucket; BUCKETS]>,
     rings: Vec<SoftRing>,
@@ -104,14 +104,14 @@ pub struct Steering {
 impl Steering {
     /// Over the soft rings whose owners publish in `progress`, one for each CPU, at least
     /// one. All lead to the first until told otherwise.
-    pub fn new(rss: Rss, progress: Vec<Arc<Progress>>) -> Self {
+    pub fn new(rss: &Rss, progress: Vec<Arc<Progress>>) -> Self {
         let rings = progress.into_iter().map(|progress| SoftRing {
             sent: 0,
             progress,
             pending: RxChain::new(),
         });
         Self {
-            rss,
+            hasher: Hasher::new(rss),
             wanted: Indirection::even(1),
             buckets: Box::new(core::array::from_fn(|_| Bucket::default())),
             rings: rings.collect(),
@@ -164,7 +164,7 @@ impl Steering {
     fn sort(&mut self, frame: RxFrame) {
         let header = Header::of(&frame.chain);
         let packet = header.and_then(|header| Packet::of(&header, &frame.chain));
-        let index = bucket_of(self.rss.hash(packet.as_ref()));
+        let index = bucket_of(self.hasher.hash(packet.as_ref()));
         let must_park = !self.buckets[index].parked.is_empty() || !self.may_go(index);
         match must_park {
             true if self.parked >= SOFT_RING_HIGH => self.dropped += 1,

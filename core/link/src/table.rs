@@ -200,6 +200,7 @@ pub struct Table {
     pub(crate) generation: u64,
     /// Whether there is a card; an etherstub has none.
     pub(crate) has_wire: bool,
+    /// In the order of their links.
     pub(crate) clients: Vec<Client>,
     pub(crate) queues: Vec<QueueSpec>,
     /// Client by address, sorted.
@@ -216,10 +217,11 @@ impl Table {
     pub(crate) fn new(
         generation: u64,
         has_wire: bool,
-        clients: Vec<Client>,
+        mut clients: Vec<Client>,
         queues: Vec<QueueSpec>,
         groups: &[Option<Vec<LinkId>>],
     ) -> Self {
+        clients.sort_unstable_by_key(|client| client.link);
         let mut unicast: Vec<_> = (0..)
             .zip(&clients)
             .map(|(slot, client)| (key(client.mac, client.vid), slot))
@@ -262,7 +264,10 @@ impl Table {
     }
 
     pub(crate) fn slot_of(&self, link: LinkId) -> Option<usize> {
-        self.clients.iter().position(|client| client.link == link)
+        let found = self
+            .clients
+            .binary_search_by_key(&link, |client| client.link);
+        found.ok()
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ::link::rss::{PortFields, Rss, bucket_of};
+use ::link::rss::{Hasher, PortFields, Rss, bucket_of};
 use ::link::toeplitz::Key;
 use ::link::{Header, Packet};
 use hal::{
@@ -27,7 +27,7 @@ struct Ring {
 }
 
 struct Spread {
-    rss: Rss,
+    hasher: Hasher,
     table: [u16; 128],
 }
 
@@ -219,7 +219,7 @@ impl State {
             .and_then(Option::as_ref);
         let offset = spread.map_or(0, |spread| {
             let packet = Packet::of(&header, &frame.chain);
-            spread.table[bucket_of(spread.rss.hash(packet.as_ref()))]
+            spread.table[bucket_of(spread.hasher.hash(packet.as_ref()))]
         });
         Some(first + offset)
     }
@@ -272,13 +272,13 @@ impl NicControl for Card {
         let mut state = self.state();
         state.check()?;
         state.spreads[usize::from(group)] = Some(Spread {
-            rss: Rss {
+            hasher: Hasher::new(&Rss {
                 key: Key(*rule.key),
                 ports: PortFields {
                     tcp: rule.tcp_ports,
                     udp: rule.udp_ports,
                 },
-            },
+            }),
             table: *rule.table,
         });
         Ok(())

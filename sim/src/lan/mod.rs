@@ -12,6 +12,7 @@ use wire::MacAddr;
 
 pub mod card;
 pub mod frames;
+mod plausible;
 mod siege;
 
 pub use card::Card;

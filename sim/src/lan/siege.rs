@@ -14,6 +14,7 @@ use ::link::{LinkId, StreamId};
 use base::Duration;
 use wire::MacAddr;
 
+use super::plausible::{self, some_station};
 use super::{Card, Lan, station};
 
 /// Reads operations from bytes until they end.
@@ -26,25 +27,39 @@ impl Script<'_> {
         Some(*first)
     }
 
-    /// A frame of at most 255 bytes, whose first ones are made plausible.
+    /// Bytes as they are, or a plausible frame with some of its bytes changed.
     fn frame(&mut self) -> Option<Vec<u8>> {
+        let (what, stations) = (self.byte()?, self.byte()?);
+        if what & 0x0f == 0x0f {
+            return self.raw_frame();
+        }
+        let (dst, src) = match stations >> 6 {
+            0 => (MacAddr::BROADCAST, some_station(stations)),
+            1 => (MacAddr([0x33, 0x33, 0, 0, 0, 1]), some_station(stations)),
+            _ => (some_station(stations >> 3), some_station(stations)),
+        };
+        let mut frame = plausible::frame(what & 7, dst, src);
+        for _ in 0..what >> 6 {
+            let (at, value) = (self.byte()?, self.byte()?);
+            if let Some(byte) = frame.get_mut(usize::from(at)) {
+                *byte = value;
+            }
+        }
+        if what & 0x20 != 0 {
+            let len = usize::from(self.byte()?);
+            frame.truncate(len);
+        }
+        if what & 0x10 == 0 {
+            plausible::mend(&mut frame);
+        }
+        Some(frame)
+    }
+
+    fn raw_frame(&mut self) -> Option<Vec<u8>> {
         let len = usize::from(self.byte()?).min(self.0.len());
         let (bytes, rest) = self.0.split_at(len);
         self.0 = rest;
-        let mut frame = bytes.to_vec();
-        if let Some([d0, .., d5, _, s1]) = frame.first_chunk_mut::<8>() {
-            let to = match *d0 % 4 {
-                0 => MacAddr::BROADCAST,
-                1 => MacAddr([0x33, 0x33, 0, 0, 0, *d5 % 4]),
-                _ => station(*d5 % 8),
-            };
-            let from = station(*s1 % 8);
-            frame[..6].copy_from_slice(&to.0);
-            if let Some(src) = frame.get_mut(6..12) {
-                src.copy_from_slice(&from.0);
-            }
-        }
-        Some(frame)
+        Some(bytes.to_vec())
     }
 }
 

@@ -1,10 +1,14 @@
 //! Flow order through lanes, whatever the control plane does meanwhile.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use base::Duration;
+use link::RxChain;
 use link::flow::{FlowProps, Rule};
 use link::lane::TxFlags;
+use link::rss::{BUCKETS, Indirection, Rss};
+use link::steer::{Progress, Steering};
 use sim::lan::frames::{Flow, TCP, UDP, number_of};
 use sim::lan::{Card, Lan, station};
 use sim::{Random, for_each_seed};
@@ -125,5 +129,73 @@ fn sent_frames_keep_their_order_while_rules_change_and_the_card_stalls() {
             }
         }
         assert!(numbers.seen.len() > 8);
+    });
+}
+
+/// Soft rings of the lanes' frames, whose CPUs take what they like.
+struct Cpus {
+    steering: Steering,
+    progress: Vec<Arc<Progress>>,
+    queues: Vec<RxChain>,
+}
+
+impl Cpus {
+    fn new(count: usize) -> Self {
+        let progress: Vec<Arc<Progress>> = (0..count).map(|_| Arc::default()).collect();
+        Self {
+            steering: Steering::new(&Rss::default(), progress.clone()),
+            queues: progress.iter().map(|_| RxChain::new()).collect(),
+            progress,
+        }
+    }
+
+    fn spread(&mut self, mut chain: RxChain) {
+        let queues = &mut self.queues;
+        self.steering.spread(&mut chain, &mut |cpu, frames| {
+            queues[usize::from(cpu)].append(frames);
+        });
+    }
+
+    fn take(&mut self, cpu: usize, most: u64, numbers: &mut Numbers) {
+        for _ in 0..most {
+            let Some(frame) = self.queues[cpu].pop() else {
+                return;
+            };
+            numbers.check(&frame.chain);
+            self.progress[cpu].finish(1);
+        }
+    }
+}
+
+#[test]
+fn frames_keep_their_order_from_the_card_to_the_last_cpu_while_everything_changes() {
+    for_each_seed(20, |seed| {
+        let mut random = Random::new(seed);
+        let card = Card::new(NIC.0, &[(1, 2), (1, 1)], true);
+        let mut lan = Lan::with_card(card).expect("a card");
+        let (link, _) = vnic(&mut lan, 1, None);
+        let (mut numbers, mut cpus) = (Numbers::default(), Cpus::new(3));
+        for _ in 0..400 {
+            for _ in 0..random.below(20) {
+                let flow = random_flow(&mut random, station(1), PEER);
+                lan.arrive(&numbers.next(&flow));
+            }
+            disturb(&mut lan, link, &mut random);
+            lan.run(1);
+            lan.shell.now += Duration::from_micros(random.below(2000));
+            let frames = std::mem::take(&mut lan.shell.delivered);
+            cpus.spread(frames.into_iter().map(|(_, frame)| frame).collect());
+            if random.chance(20) {
+                let mut ways = Indirection::even(3);
+                (0..BUCKETS).for_each(|bucket| ways.set(bucket, random.below(3) as u16));
+                cpus.steering.resteer(ways);
+            }
+            for cpu in 0..3 {
+                cpus.take(cpu, random.below(12), &mut numbers);
+            }
+            lan.shell.backlog = cpus.steering.waiting() as usize;
+        }
+        assert!(numbers.seen.len() > 8);
+        assert_eq!(cpus.steering.dropped(), 0);
     });
 }

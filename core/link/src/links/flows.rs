@@ -4,13 +4,20 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::{Flow, Link, LinkError, Links};
+use super::{Flow, LINKS_MAX, Link, LinkError, Links};
 use crate::bandwidth::{Bandwidth, Limit};
 use crate::flow::{FlowError, FlowProps, Rule};
 use crate::table::LinkId;
 
 /// Flows of one link.
 pub const FLOWS_MAX: usize = 64;
+/// Flows of a machine.
+pub const ALL_FLOWS_MAX: usize = 4096;
+
+const _: () = assert!(
+    ALL_FLOWS_MAX + LINKS_MAX as usize <= u16::MAX as usize,
+    "queues of one port are numbered in 16 bits"
+);
 
 /// A line of `flowadm show-flow`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,6 +48,9 @@ impl Links {
     ) -> Result<(), LinkError> {
         if self.flow_at(name).is_some() {
             return Err(LinkError::Flow(FlowError::NameTaken));
+        }
+        if self.flows().count() >= ALL_FLOWS_MAX {
+            return Err(LinkError::Flow(FlowError::TooMany));
         }
         let state = self.link_mut(link).ok_or(LinkError::NotFound)?;
         check_rule(state, &rule).map_err(LinkError::Flow)?;

@@ -190,7 +190,10 @@ impl Links {
 
     /// Withdraws learned addresses whose time has come; returns when to come back.
     pub fn expire(&mut self, now: Instant) -> Instant {
-        let ids: Vec<LinkId> = self.iter().map(|info| info.id).collect();
+        let ids = self.links.iter();
+        let ids: Vec<LinkId> = ids
+            .map(|(index, generation, _)| LinkId { index, generation })
+            .collect();
         let mut next = Instant::NEVER;
         for id in ids {
             let Some(link) = self.link_mut(id) else {

@@ -79,15 +79,12 @@ pub(super) fn passes(
     let Some(dialect) = to_server(packet) else {
         return true;
     };
-    packet.piece == Piece::Whole
-        && with_bytes(
-            frame,
-            packet.transport_at + UDP_HEADER_BYTES,
-            |body| match dialect {
-                Dialect::V4 => passes_v4(guard, body),
-                Dialect::V6 => passes_v6(guard, body),
-            },
-        )
+    let body_at = packet.transport_at + UDP_HEADER_BYTES;
+    let passes = with_bytes(frame, body_at, |body| match dialect {
+        Dialect::V4 => passes_v4(guard, body),
+        Dialect::V6 => passes_v6(guard, body),
+    });
+    packet.piece == Piece::Whole && passes == Some(true)
 }
 
 fn passes_v4(guard: &Guard, body: &[u8]) -> bool {

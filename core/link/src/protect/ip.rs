@@ -31,7 +31,10 @@ pub(super) fn passes(
     frame: &Chain,
 ) -> bool {
     match header.ether_type {
-        ARP => with_bytes(frame, header.packet_at(), |body| passes_arp(guard, body)),
+        ARP => {
+            let body_at = header.packet_at();
+            with_bytes(frame, body_at, |body| passes_arp(guard, body)) == Some(true)
+        }
         IPV4 | IPV6 => packet.is_some_and(|packet| passes_packet(guard, packet, frame)),
         _ => true,
     }
@@ -44,10 +47,11 @@ fn passes_packet(guard: &Guard, packet: &Packet, frame: &Chain) -> bool {
     if packet.protocol != ICMP6 || packet.piece == Piece::Later {
         return true;
     }
-    with_bytes(frame, packet.transport_at, |body| {
+    let passes = with_bytes(frame, packet.transport_at, |body| {
         let is_discovery = matches!(body.first(), Some(ROUTER_SOLICIT..=REDIRECT));
         !is_discovery || (packet.piece == Piece::Whole && passes_discovery(guard, body))
-    })
+    });
+    passes == Some(true)
 }
 
 fn may_use(guard: &Guard, addr: IpAddr) -> bool {

@@ -132,15 +132,16 @@ impl Learner {
     /// The client sends a packet. True if an address went.
     pub fn sent(&mut self, now: Instant, methods: Methods, packet: &Packet, frame: &Chain) -> bool {
         let body_at = packet.transport_at + UDP_HEADER_BYTES;
-        match to_server(packet) {
+        let changed = match to_server(packet) {
             Some(Dialect::V4) if methods.contains(Methods::DHCPV4) => {
                 with_bytes(frame, body_at, |body| self.sent_v4(now, body))
             }
             Some(Dialect::V6) if methods.contains(Methods::DHCPV6) => {
                 with_bytes(frame, body_at, |body| self.sent_v6(now, body))
             }
-            _ => false,
-        }
+            _ => None,
+        };
+        changed == Some(true)
     }
 
     /// The client, whose address is `mac`, gets a packet. True if an address came or went.
@@ -153,7 +154,7 @@ impl Learner {
         frame: &Chain,
     ) -> bool {
         let body_at = packet.transport_at + UDP_HEADER_BYTES;
-        match to_client(packet) {
+        let changed = match to_client(packet) {
             Some(Dialect::V4) if methods.contains(Methods::DHCPV4) => {
                 with_bytes(frame, body_at, |body| self.received_v4(now, mac, body))
             }
@@ -161,12 +162,12 @@ impl Learner {
                 with_bytes(frame, body_at, |body| self.received_v6(now, body))
             }
             None if packet.protocol == ICMP6 && methods.contains(Methods::SLAAC) => {
-                with_bytes(frame, packet.transport_at, |body| {
-                    self.received_advert(now, mac, body)
-                })
+                let body_at = packet.transport_at;
+                with_bytes(frame, body_at, |body| self.received_advert(now, mac, body))
             }
-            _ => false,
-        }
+            _ => None,
+        };
+        changed == Some(true)
     }
 
     fn sent_v4(&mut self, now: Instant, body: &[u8]) -> bool {

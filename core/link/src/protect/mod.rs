@@ -122,18 +122,20 @@ pub(crate) const IPV4: u16 = 0x0800;
 pub(crate) const ARP: u16 = 0x0806;
 pub(crate) const IPV6: u16 = 0x86dd;
 
-/// Frames in several parts are copied up to this many bytes to be read whole: what a link
-/// carries unless its MTU is raised. What lies behind counts as cut off.
-const READ_BYTES_MAX: usize = 2048;
+/// Frames in several parts are copied up to this many bytes: the largest MTU and headers.
+const READ_BYTES_MAX: usize = 9216;
 
-/// Shows `look` the frame's bytes from `at` on in one piece.
-pub(crate) fn with_bytes<R>(frame: &Chain, at: usize, look: impl FnOnce(&[u8]) -> R) -> R {
-    match frame.as_single() {
-        Some(bytes) => look(bytes.get(at..).unwrap_or_default()),
-        None => {
-            let mut bytes = alloc::vec![0; frame.len().min(READ_BYTES_MAX)];
-            let len = frame.copy_to_slice(at, &mut bytes);
-            look(&bytes[..len])
-        }
+/// Shows `look` all of the frame's bytes from `at` on in one piece. `None` if they are too
+/// many: who cannot see all of them must not judge.
+pub(crate) fn with_bytes<R>(frame: &Chain, at: usize, look: impl FnOnce(&[u8]) -> R) -> Option<R> {
+    let len = frame.len().checked_sub(at)?;
+    if let Some(bytes) = frame.as_single() {
+        return Some(look(bytes.get(at..)?));
     }
+    if len > READ_BYTES_MAX {
+        return None;
+    }
+    let mut bytes = alloc::vec![0; len];
+    frame.copy_to_slice(at, &mut bytes);
+    Some(look(&bytes))
 }

@@ -242,6 +242,26 @@ fn neighbour_discovery_with_an_option_of_length_zero_or_cut_off_drops() {
 }
 
 #[test]
+fn discovery_in_pieces_is_read_to_its_last_option_and_drops_if_that_is_too_far() {
+    let pool = HeapPool::new(32);
+    let ours = link_local(mac(7));
+    let in_pieces = |padding: usize, last: u8| {
+        let mut options = [14, 1, 0, 0, 0, 0, 0, 0].repeat(padding);
+        options.extend_from_slice(&[2, 1, 2, 0, 0, 0, 0, last]);
+        let whole = advert(ours, &options);
+        let mut pieces = Chain::new();
+        for part in whole.chunks(1000) {
+            pieces.append(chain(&pool, part));
+        }
+        let (header, packet) = parse(&pieces);
+        guard().check(&header, packet.as_ref(), &pieces)
+    };
+    assert_eq!(in_pieces(300, 7), Ok(()));
+    assert_eq!(in_pieces(300, 8), Err(DropReason::IpSpoofed));
+    assert_eq!(in_pieces(1200, 7), Err(DropReason::IpSpoofed));
+}
+
+#[test]
 fn a_fragment_of_neighbour_discovery_drops_and_a_later_fragment_passes() {
     let ours = link_local(mac(7));
     let mut first = alloc::vec![ICMP6, 0, 0, 1, 0, 0, 0, 5];

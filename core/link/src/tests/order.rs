@@ -78,7 +78,7 @@ fn run(seed: u64, load: u64, rss: Rss, protocol: u8) -> Cpus {
     let pool = HeapPool::new(4096);
     let mut random = Random(seed);
     let mut cpus = Cpus::new();
-    let mut steering = Steering::new(rss, cpus.progress.clone());
+    let mut steering = Steering::new(&rss, cpus.progress.clone());
     let mut sent = BTreeMap::<(u16, u16), u32>::new();
     let mut total = 0;
     for _ in 0..400 {
@@ -133,7 +133,7 @@ fn frames_of_a_flow_stay_in_order_whatever_is_resteered() {
 fn a_busy_flow_leaves_a_busy_cpu() {
     let pool = HeapPool::new(4096);
     let mut cpus = Cpus::new();
-    let mut steering = Steering::new(Rss::default(), cpus.progress.clone());
+    let mut steering = Steering::new(&Rss::default(), cpus.progress.clone());
     let mut number = 0;
     for round in 0..100 {
         if round == 50 {
@@ -160,7 +160,7 @@ fn a_busy_flow_leaves_a_busy_cpu() {
 fn who_finishes_is_told_that_parked_frames_wait() {
     let pool = HeapPool::new(64);
     let progress: Vec<Arc<Progress>> = (0..2).map(|_| Arc::default()).collect();
-    let mut steering = Steering::new(Rss::default(), progress.clone());
+    let mut steering = Steering::new(&Rss::default(), progress.clone());
     let mut handed = Vec::new();
     let mut send = |steering: &mut Steering, count: u32| {
         let mut chain: RxChain = (0..count)
@@ -201,7 +201,7 @@ fn a_hash_without_ports_spreads_worse_and_orders_as_well() {
 fn a_cpu_that_takes_nothing_holds_the_high_mark_and_one_chain_at_most() {
     let pool = HeapPool::new(4096);
     let progress: Vec<Arc<Progress>> = (0..1).map(|_| Arc::default()).collect();
-    let mut steering = Steering::new(Rss::default(), progress.clone());
+    let mut steering = Steering::new(&Rss::default(), progress.clone());
     let mut queue = RxChain::new();
     let longest = 64;
     for number in 0..40 {
@@ -221,7 +221,7 @@ fn a_cpu_that_takes_nothing_holds_the_high_mark_and_one_chain_at_most() {
 fn a_bucket_whose_frames_were_dropped_still_moves() {
     let pool = HeapPool::new(4096);
     let progress: Vec<Arc<Progress>> = (0..2).map(|_| Arc::default()).collect();
-    let mut steering = Steering::new(Rss::default(), progress.clone());
+    let mut steering = Steering::new(&Rss::default(), progress.clone());
     let mut counts = [0; 2];
     for number in 0..20 {
         let mut chain: RxChain = (0..100)
