@@ -7,8 +7,9 @@ use core::net::{IpAddr, Ipv4Addr};
 use base::Instant;
 use mbuf::Chain;
 
-use crate::addr::Cidr;
+use crate::addr::{Cidr, FourTuple};
 use crate::counters::{Count, DropReason, Stats};
+use crate::error::Error;
 use crate::hash::Key;
 use crate::neighbor::Neighbors;
 use crate::port::Port;
@@ -124,6 +125,16 @@ impl Net {
     /// Whether `addr` means everybody on the network.
     pub fn is_broadcast(&self, addr: Ipv4Addr) -> bool {
         addr.is_broadcast() || self.address.is_some_and(|own| own.broadcast() == addr)
+    }
+
+    /// Takes up the connection of the socket in slot `index`.
+    ///
+    /// Errors: `NoBuffers` if there is no memory for larger tables.
+    pub fn admit(&mut self, tuple: &FourTuple, index: u32) -> Result<(), Error> {
+        if !self.wheel.reserve(index) {
+            return Err(Error::NoBuffers);
+        }
+        self.demux.connect(tuple, index)
     }
 
     /// Queues a packet to ourselves.

@@ -103,8 +103,13 @@ impl Ports {
         if !self.is_free(Endpoint::new(bound.local, port), bound.sharing) {
             return Err(Error::AddressInUse);
         }
-        self.by_port.entry(port).or_default().push(bound);
-        Ok(())
+        self.by_port.try_reserve(1).map_err(|_| Error::NoBuffers)?;
+        let sharers = self.by_port.entry(port).or_default();
+        let room = sharers.try_reserve(1).map_err(|_| Error::NoBuffers);
+        if room.is_ok() {
+            sharers.push(bound);
+        }
+        room
     }
 
     pub fn unbind(&mut self, port: u16, index: u32) {
@@ -221,8 +226,13 @@ impl Demux {
         self.connections.get(&self.hashed(tuple)).copied()
     }
 
-    pub fn connect(&mut self, tuple: &FourTuple, index: u32) {
+    /// Errors: `NoBuffers` if there is no memory for a larger table.
+    pub fn connect(&mut self, tuple: &FourTuple, index: u32) -> Result<(), Error> {
+        self.connections
+            .try_reserve(1)
+            .map_err(|_| Error::NoBuffers)?;
         self.connections.insert(self.hashed(tuple), index);
+        Ok(())
     }
 
     pub fn disconnect(&mut self, tuple: &FourTuple) {

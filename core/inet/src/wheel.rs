@@ -71,6 +71,12 @@ impl Wheel {
         }
     }
 
+    /// Makes room for a timer, so that arming it needs no memory; false if there is none.
+    pub fn reserve(&mut self, timer: u32) -> bool {
+        let missing = (timer as usize + 1).saturating_sub(self.entries.len());
+        self.entries.try_reserve(missing).is_ok()
+    }
+
     /// Sees to it that `timer` fires at `deadline` or before; [`Instant::NEVER`] disarms
     /// nothing, since a needless firing is harmless.
     #[inline]

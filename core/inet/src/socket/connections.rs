@@ -141,7 +141,7 @@ impl Stack {
         if self.net.demux.connection(&tuple).is_some() || self.net.time_wait.contains(&tuple) {
             return Err(Error::AddressInUse);
         }
-        self.net.demux.connect(&tuple, id.index);
+        self.net.admit(&tuple, id.index)?;
         let mut cx = Context {
             now: env.now(),
             env,

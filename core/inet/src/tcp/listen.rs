@@ -113,18 +113,19 @@ impl Stack {
             tcb.is_in_demux = true;
             Socket::Tcp(tcb)
         });
-        match child {
-            Ok(child) => {
-                self.net.demux.connect(&tuple, child.index);
-                Ok(child.index)
+        let admitted = child.and_then(|child| {
+            let admitted = self.net.admit(&tuple, child.index);
+            if admitted.is_err() {
+                self.sockets.remove(child.index);
             }
-            Err(_) => {
-                if let Some(listener) = self.sockets.listener_at(parent.index) {
-                    listener.half_open -= 1;
-                }
-                Err(DropReason::SocketLimit)
-            }
+            admitted.map(|()| child.index)
+        });
+        if admitted.is_err()
+            && let Some(listener) = self.sockets.listener_at(parent.index)
+        {
+            listener.half_open -= 1;
         }
+        admitted.map_err(|_| DropReason::SocketLimit)
     }
 
     /// A half-open connection has become a whole one.

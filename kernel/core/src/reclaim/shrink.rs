@@ -26,6 +26,6 @@ pub fn shrink() -> bool {
             None => break,
         }
     }
-    mach::mem::trim_stacks();
+    mach::mem::trim();
     mach::mem::stats().free > before
 }

@@ -52,8 +52,8 @@ fn release_all(status: ExitStatus) {
     if me.id() != process.id() {
         release_id(me.id());
     }
-    if mach::mem::stacks_pile_up() {
-        mach::mem::trim_stacks();
+    if mach::mem::pile_up() {
+        mach::mem::trim();
     }
 }
 

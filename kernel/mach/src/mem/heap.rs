@@ -1,5 +1,7 @@
 //! The kernel's heap: Rust's `alloc` over slabs and extents.
 //!
+//! What is longer than the longest extent is put together of blocks (`scattered`).
+//!
 //! Each CPU has the magazines of a [`LocalHeap`]; all share the depots. A slab is one, two
 //! or four frames with its description in the last bytes, so that an object's address and
 //! its class, which the layout tells, are enough to find it.
@@ -13,7 +15,7 @@ use frames::{Extent, Frame, Reach};
 use slab::{BadFree, Class, Depot, Geometry, LocalHeap, Round, Slab, SlabSource};
 
 use super::own::{Own, own};
-use super::{direct, ram};
+use super::{direct, ram, scattered};
 use crate::sync::Spin;
 
 static LOCAL: Own<LocalHeap> = own!(LocalHeap::new());
@@ -251,13 +253,26 @@ fn class_of(layout: Layout) -> Option<Class> {
 #[cold]
 #[inline(never)]
 fn alloc_large(layout: Layout) -> *mut u8 {
-    pages(page_count(layout)).map_or(null_mut(), NonNull::as_ptr)
+    let count = page_count(layout);
+    if count <= frames::PAGES_MAX {
+        return pages(count).map_or(null_mut(), NonNull::as_ptr);
+    }
+    let Some(object) = scattered::alloc(count * PAGE_BYTES as u64) else {
+        return null_mut();
+    };
+    PAGES.fetch_add(count, Relaxed);
+    object
 }
 
 #[cold]
 #[inline(never)]
 fn free_large(object: *mut u8, layout: Layout) {
-    give_pages(object, page_count(layout));
+    let count = page_count(layout);
+    if !scattered::holds(object) {
+        return give_pages(object, count);
+    }
+    PAGES.fetch_sub(count, Relaxed);
+    scattered::free(object);
 }
 
 #[cold]

@@ -4,10 +4,11 @@
 //! DIRECT_MAP         RAM, read and write; below 4 GiB also devices, uncached
 //! DEVICES            registers above 4 GiB, uncached, handed out from below
 //! STACKS             kernel stacks between guard pages
+//! SCATTERED          objects of the heap that no row of frames could hold
 //! top 2 GiB          the image: text executable, constants read-only, data writable
 //! ```
 //!
-//! After boot entries are added, and those of resting stacks taken out again; only the latter
+//! After boot entries are added, and those of memory that rests taken out again; only the latter
 //! must be forgotten by the CPUs (`kernel_tlb`).
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -26,6 +27,8 @@ use crate::sync::Spin;
 pub(super) const DEVICES: u64 = 0xffff_c000_0000_0000;
 /// Kernel stacks.
 pub(super) const STACKS: u64 = 0xffff_c080_0000_0000;
+/// Long objects of the heap, in large pages.
+pub(super) const SCATTERED: u64 = 0xffff_c100_0000_0000;
 /// Below, whatever is not RAM is mapped as devices.
 pub(super) const LOW_DEVICES_END: u64 = 4 << 30;
 
@@ -37,7 +40,8 @@ pub(super) const COMBINING: u64 = DATA | WRITE_THROUGH;
 const CONSTANTS: u64 = PRESENT | GLOBAL | NO_EXECUTE;
 const TEXT: u64 = PRESENT | GLOBAL;
 
-const LARGE_BYTES: u64 = walk::span(1);
+/// Bytes of a large page.
+pub(super) const LARGE_BYTES: u64 = walk::span(1);
 
 static TREE: Spin<Option<Tree>> = Spin::new(None);
 static ROOT: AtomicU64 = AtomicU64::new(0);
@@ -81,7 +85,7 @@ pub(super) fn build(ram: &[PhysRange]) -> Option<()> {
     }
     map_low_devices(&mut tree, ram)?;
     map_image(&mut tree)?;
-    for area in [DEVICES, STACKS] {
+    for area in [DEVICES, STACKS, SCATTERED] {
         tree.find_or_make(VirtAddr(area), 2, WRITE)?;
     }
     ROOT.store(root << PAGE_SHIFT, Relaxed);
@@ -162,4 +166,11 @@ pub(super) fn remove(at: u64, pages: usize) -> Option<FrameNo> {
         slot.store(0, Relaxed);
     }
     Some(entry::frame(first))
+}
+
+/// As [`remove`], for one large page.
+pub(super) fn remove_large(at: u64) -> Option<FrameNo> {
+    let guard = TREE.lock();
+    let slot = guard.as_ref()?.find(VirtAddr(at), 1)?;
+    Some(entry::frame(slot.swap(0, Relaxed)))
 }

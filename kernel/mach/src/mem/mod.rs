@@ -42,6 +42,8 @@ mod own;
 mod page;
 mod peek;
 mod ram;
+mod resting;
+mod scattered;
 mod setup;
 mod stack;
 mod string;
@@ -63,11 +65,10 @@ pub use page::Page;
 pub(crate) use peek::peek;
 pub use ram::{MemoryStats, cache_stats, cache_stats_of, is_short, node_of, stats, zone_stats};
 pub(crate) use ram::{idle, settle};
+pub use resting::{pile_up, resting_bytes, trim};
 pub(crate) use setup::init;
 pub(crate) use stack::top as stack_top;
-pub use stack::{
-    KernelStack, STACK_BYTES, pile_up as stacks_pile_up, resting_stack_bytes, trim as trim_stacks,
-};
+pub use stack::{KernelStack, STACK_BYTES};
 pub use table::{NoLeaf, PageTable};
 pub(crate) use tlb::{enable_tags, rest, wake};
 pub use tlb::{enter_kernel_table, tlb_events};

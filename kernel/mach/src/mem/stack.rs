@@ -139,20 +139,19 @@ fn keep_bare(top: u64) {
     }
 }
 
-/// Whether stacks that nobody uses take more than a small share of memory: then [`trim`]
-/// is worth the interruption of all CPUs.
+/// Whether stacks that nobody uses take more than a small share of memory.
 #[inline]
-pub fn pile_up() -> bool {
+pub(super) fn pile_up() -> bool {
     RESTING.load(Relaxed) * STACK_PAGES as u64 > ram::stats().total / RESTING_SHARE
 }
 
 /// Bytes of stacks that nobody uses.
-pub fn resting_stack_bytes() -> u64 {
+pub(super) fn resting_bytes() -> u64 {
     RESTING.load(Relaxed) * STACK_BYTES as u64
 }
 
 /// Gives back the frames of the stacks that nobody uses. The caller holds no lock.
-pub fn trim() {
+pub(super) fn trim() {
     loop {
         let mut taken: [(u64, FrameNo); TRIM_BATCH] = [(0, 0); TRIM_BATCH];
         let mut count = 0;

@@ -38,7 +38,7 @@ fn meminfo(text: &mut String) -> Result {
     let kib = |pages: u64| pages * (PAGE_BYTES as u64 / 1024);
     let (total, free) = (kib(memory.total), kib(memory.free));
     let heap = mach::mem::heap_bytes() / 1024;
-    let stacks = mach::mem::resting_stack_bytes() / 1024;
+    let stacks = mach::mem::resting_bytes() / 1024;
     let shared = kib(crate::mm::page_count());
     let kernel_stacks = thread_count() as u64 * (mach::task::STACK_BYTES as u64 / 1024);
     let large = mach::mem::large_pages() as u64 * mach::mem::LARGE_PAGE_BYTES / 1024;
