@@ -54,7 +54,7 @@ impl Throttle {
         self.last = Some(now);
     }
 
-    /// When the ring may be armed: `None` for now.
+    /// When the ring may be armed; `None` if it may be at once.
     pub fn wait_until(&self, now: Instant) -> Option<Instant> {
         let next = self.last? + self.spacing;
         (next > now).then_some(next)
