@@ -33,9 +33,9 @@ machines() {
     step "the frame allocator in a billion random operations" \
         env FRAMES_OPS=1000000000 cargo test -q --release -p frames --test oracle
     for suite in redis python sqlite node nginx; do
-    step "on libumem.so: $suite" tools/umem-suites.sh "$suite"
-done
-step "simulated transfers with a fifth of packets lost" \
+        step "on libumem.so: $suite" tools/umem-suites.sh "$suite"
+    done
+    step "simulated transfers with a fifth of packets lost" \
         env SIM_TRANSFERS=10000 cargo test -q --release -p sim
 }
 
