@@ -1,0 +1,31 @@
+//! Any datagram is refused or read as commands; a command's object means the same when it is
+//! written and read again.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use netlink::{DiagRequest, Emit, Messages, Object, Request, Writer};
+
+fn written(object: &Object, to: &mut Writer) {
+    let written = match object {
+        Object::Link(link) => link.answer(0, 0, to),
+        Object::Address(address) => address.answer(0, 0, to),
+        Object::Route(route) => route.answer(0, 0, to),
+        Object::Neighbour(neighbour) => neighbour.answer(0, 0, to),
+        Object::Rule(rule) => rule.answer(0, 0, to),
+    };
+    written.expect("an object is at most twice as long as what it was read from");
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    for message in Messages::new(bytes) {
+        let _ = DiagRequest::parse(&message);
+        let Ok(request) = Request::parse(&message) else {
+            continue;
+        };
+        let mut buffer = vec![0; 1024 + 2 * bytes.len()];
+        written(&request.object, &mut Writer::new(&mut buffer));
+        let message = Messages::new(&buffer).next().expect("a message");
+        let again = Request::parse(&message).map(|again| again.object);
+        assert_eq!(again, Ok(request.object));
+    }
+});
