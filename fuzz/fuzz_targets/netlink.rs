@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use netlink::{DiagRequest, Emit, Messages, Object, Request, Writer};
+use netlink::{Candidate, DiagRequest, Emit, Messages, Object, Request, Writer};
 
 fn written(object: &Object, to: &mut Writer) {
     let written = match object {
@@ -18,7 +18,16 @@ fn written(object: &Object, to: &mut Writer) {
 
 fuzz_target!(|bytes: &[u8]| {
     for message in Messages::new(bytes) {
-        let _ = DiagRequest::parse(&message);
+        if let Ok(request) = DiagRequest::parse(&message)
+            && let Some(filter) = request.filter
+        {
+            let id = request.id;
+            filter.selects(&Candidate {
+                id,
+                is_port_automatic: false,
+                mark: 0,
+            });
+        }
         let Ok(request) = Request::parse(&message) else {
             continue;
         };

@@ -2,6 +2,7 @@
 
 use core::net::{IpAddr, SocketAddr};
 
+use crate::diag_filter::DiagFilter;
 use crate::fields::{array, u8_at, u32_at};
 use crate::message::Message;
 use crate::writer::Body;
@@ -77,9 +78,8 @@ pub struct DiagRequest<'a> {
     pub states: u32,
     /// Which socket; in a dump, nothing or a port.
     pub id: SocketId,
-    /// A program that selects sockets. `ss` applies its filter once more itself, so who
-    /// answers may leave this aside.
-    pub filter: Option<&'a [u8]>,
+    /// A program that selects sockets.
+    pub filter: Option<DiagFilter<'a>>,
 }
 
 impl<'a> DiagRequest<'a> {
@@ -113,7 +113,10 @@ impl<'a> DiagRequest<'a> {
         };
         for attribute in message.attributes(STRUCTURE_BYTES) {
             match attribute.kind {
-                kind::BYTECODE => request.filter = Some(attribute.value),
+                kind::BYTECODE => {
+                    let filter = DiagFilter::check(attribute.value);
+                    request.filter = Some(filter.ok_or(attribute.flaw())?);
+                }
                 kind::PROTOCOL => request.protocol = attribute.u32()?,
                 _ => {}
             }

@@ -9,9 +9,10 @@
 //! # Idea
 //! - [`Messages`] and [`Attributes`] are views that walk the bytes. [`Request::parse`] and
 //!   [`DiagRequest::parse`] make typed commands of them; after that nobody looks at bytes.
-//! - [`Link`], [`Address`], [`Route`], [`Neighbour`], [`Rule`] and [`DiagSocket`] are the objects,
-//!   the same type in a command and in an answer, for the kernel's answer to "show" is the
-//!   command that would make the object.
+//! - [`Link`], [`Address`], [`Route`], [`Neighbour`] and [`Rule`] are the objects, the same type
+//!   in a command and in an answer, for the kernel's answer to "show" is the command that
+//!   would make the object. [`DiagSocket`] is a socket as `ss` is told of it, [`DiagFilter`] the
+//!   little program by which it selects some.
 //! - [`Writer`] appends whole messages to a buffer, or nothing. [`Dump`] fills one buffer after
 //!   the other with what fits, from wherever the caller's cursor stands.
 //!
@@ -34,6 +35,7 @@ mod ack;
 mod address;
 mod attribute;
 mod diag;
+mod diag_filter;
 mod diag_socket;
 mod dump;
 mod fields;
@@ -51,6 +53,7 @@ pub use ack::Ack;
 pub use address::Address;
 pub use attribute::{Attribute, Attributes};
 pub use diag::{DiagRequest, SocketId};
+pub use diag_filter::{Candidate, DiagFilter, FILTER_BYTES_MAX};
 pub use diag_socket::DiagSocket;
 pub use dump::{Dump, Emit, Progress};
 pub use link::{Link, Statistics};

@@ -413,15 +413,6 @@ fn ss_asks_for_sockets_by_family_protocol_and_state() {
 }
 
 #[test]
-fn a_filter_of_ss_comes_as_its_bytes() {
-    let sent = diag("ss -tan sport = :7000");
-    let request = DiagRequest::parse(&first(&sent[0])).expect("a request");
-    let filter = request.filter.expect("a filter");
-    assert_eq!(filter.len(), 16);
-    assert_eq!(filter[8..10], 7000_u16.to_le_bytes());
-}
-
-#[test]
 fn sockets_of_other_families_are_refused_by_name() {
     let sent = diag("ss -xa");
     assert_eq!(DiagRequest::parse(&first(&sent[0])), Err(Flaw::Family(1)));

@@ -1,8 +1,8 @@
 //! Bytes that no tool sends.
 
 use netlink::{
-    DiagRequest, Emit, Flaw, Header, Link, Messages, Nexthop, Nexthops, Object, Request, Route,
-    Rule, Writer,
+    Candidate, DiagRequest, Emit, Flaw, Header, Link, Messages, Nexthop, Nexthops, Object, Request,
+    Route, Rule, Writer,
 };
 
 use crate::random::{Random, for_each_seed};
@@ -41,7 +41,16 @@ fn a_bent_message_is_refused_or_means_the_same_when_written_again() {
             let mut bytes = original.clone();
             mutate(random, &mut bytes);
             for message in Messages::new(&bytes) {
-                let _ = DiagRequest::parse(&message);
+                if let Ok(asked) = DiagRequest::parse(&message)
+                    && let Some(filter) = asked.filter
+                {
+                    let id = asked.id;
+                    filter.selects(&Candidate {
+                        id,
+                        is_port_automatic: true,
+                        mark: 0,
+                    });
+                }
                 if let Ok(request) = Request::parse(&message) {
                     again(&request.object, |read| {
                         assert_eq!(read.map(|read| read.object), Ok(request.object));

@@ -3,6 +3,7 @@
 mod answers;
 mod commands;
 mod dumps;
+mod filters;
 mod hostile;
 #[path = "../../../virtq/tests/virtq/random.rs"]
 mod random;
