@@ -114,9 +114,12 @@ pub struct RunFlags {
     /// The mainboard
     #[arg(long, value_enum, default_value_t)]
     pub machine: BoardFlag,
-    /// The network: user, tap=INTERFACE or none
+    /// The network: user, tap=INTERFACE, dgram=OWN,PEER (Unix sockets) or none
     #[arg(long, default_value = "user")]
     pub net: NetFlag,
+    /// The network card's address [default: QEMU's]
+    #[arg(long, value_name = "MAC")]
+    pub mac_address: Option<MacAddress>,
     /// The network card
     #[arg(long, value_enum, default_value_t)]
     pub nic: NicFlag,
@@ -234,6 +237,13 @@ pub enum NetFlag {
     User,
     /// A tap interface of the host.
     Tap(String),
+    /// Unix sockets of datagrams, such as a relay's.
+    Datagrams {
+        /// Where the machine listens.
+        local: PathBuf,
+        /// Where it sends to.
+        remote: PathBuf,
+    },
     /// No network.
     None,
 }
@@ -246,7 +256,39 @@ impl FromStr for NetFlag {
             None if text == "user" => Ok(Self::User),
             None if text == "none" => Ok(Self::None),
             Some(("tap", interface)) if !interface.is_empty() => Ok(Self::Tap(interface.into())),
-            _ => Err("give user, none or tap=INTERFACE".into()),
+            Some(("dgram", paths)) => match paths.split_once(',') {
+                Some((local, remote)) if !local.is_empty() && !remote.is_empty() => {
+                    Ok(Self::Datagrams {
+                        local: local.into(),
+                        remote: remote.into(),
+                    })
+                }
+                _ => Err("give dgram=OWN,PEER: the paths of two Unix sockets".into()),
+            },
+            _ => Err("give user, none, tap=INTERFACE or dgram=OWN,PEER".into()),
+        }
+    }
+}
+
+/// `--mac-address`: a station's address, docker's `02:42:ac:11:00:02`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MacAddress(pub [u8; 6]);
+
+impl FromStr for MacAddress {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const FORM: &str = "give six bytes such as 02:42:ac:11:00:02, the first one even";
+        let byte = |digits: &str| match digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            true if digits.len() == 2 => u8::from_str_radix(digits, 16).map_err(|_| FORM),
+            _ => Err(FORM),
+        };
+        let bytes: Vec<u8> = text.split(':').map(byte).collect::<Result<_, _>>()?;
+        let bytes: [u8; 6] = bytes.try_into().map_err(|_| FORM)?;
+        // The lowest bit of the first byte marks groups of stations.
+        match bytes[0] & 1 {
+            0 => Ok(Self(bytes)),
+            _ => Err(FORM),
         }
     }
 }

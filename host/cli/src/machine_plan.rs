@@ -140,7 +140,7 @@ fn command_line(flags: &ProgramFlags, init: &Path, hostname: &str, net: &Net) ->
             prefix_len: USER_PREFIX_LEN,
             gateway: Some(USER_GATEWAY),
         },
-        Net::Tap { .. } => Ip::Dhcp,
+        Net::Tap { .. } | Net::Datagrams { .. } => Ip::Dhcp,
         Net::None => Ip::None,
     });
     let line = CommandLine::new()
@@ -171,6 +171,10 @@ pub fn net(flags: &RunFlags) -> Net {
         NetFlag::User => Net::User,
         NetFlag::Tap(interface) => Net::Tap {
             interface: interface.clone(),
+        },
+        NetFlag::Datagrams { local, remote } => Net::Datagrams {
+            local: local.clone(),
+            remote: remote.clone(),
         },
         NetFlag::None => Net::None,
     }
@@ -234,6 +238,7 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
             NicFlag::Virtio => Nic::Virtio,
             NicFlag::E1000 => Nic::E1000,
         },
+        mac: flags.mac_address.map(|mac| mac.0),
         net: net(flags),
         forwards: flags.publish.iter().map(|publish| publish.0).collect(),
         volumes,

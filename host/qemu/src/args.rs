@@ -4,6 +4,8 @@
 //! `romfile` the network card's boot program: both shorten the start. The two serial
 //! ports stand at the PC's addresses on both boards.
 
+use std::path::Path;
+
 use crate::machine::{Board, Forward, Machine, Net, Nic, Protocol, Volume};
 use crate::program::Acceleration;
 
@@ -106,13 +108,25 @@ impl Machine {
                     format!("tap,id=net,ifname={interface},script=no,downscript=no"),
                 );
             }
+            Net::Datagrams { local, remote } => {
+                let end = |name: &str, path: &Path| {
+                    let path = escaped(&path.to_string_lossy());
+                    format!(",{name}.type=unix,{name}.path={path}")
+                };
+                let ends = end("local", local) + &end("remote", remote);
+                args.pair("-netdev", format!("dgram,id=net{ends}"));
+            }
         }
         let card = match (self.nic, self.board) {
             (Nic::Virtio, Board::Q35) => "virtio-net-pci,netdev=net,disable-legacy=on,romfile=",
             (Nic::Virtio, Board::Microvm) => "virtio-net-device,netdev=net",
             (Nic::E1000, _) => "e1000,netdev=net,romfile=",
         };
-        args.pair("-device", card);
+        let mac = self.mac.map(|mac| {
+            let bytes = mac.map(|byte| format!("{byte:02x}"));
+            format!(",mac={}", bytes.join(":"))
+        });
+        args.pair("-device", card.to_string() + &mac.unwrap_or_default());
     }
 
     fn add_volume(&self, args: &mut Args, volume: &Volume) {
@@ -199,6 +213,7 @@ mod tests {
             cpus: 1,
             nodes: 1,
             nic: Nic::Virtio,
+            mac: None,
             net: Net::User,
             forwards: vec![],
             volumes: vec![],
@@ -266,6 +281,22 @@ mod tests {
         let args = machine.qemu_args(Acceleration::Tcg);
         assert!(args.iter().any(|arg| arg.starts_with("e1000,netdev=net")));
         assert!(!args.iter().any(|arg| arg.starts_with("virtio-net")));
+    }
+
+    #[test]
+    fn a_card_on_sockets_names_both_and_its_own_station() {
+        let machine = Machine {
+            mac: Some([2, 0, 0, 0, 0, 0xab]),
+            net: Net::Datagrams {
+                local: "/a,b".into(),
+                remote: "/c".into(),
+            },
+            ..machine()
+        };
+        let args = machine.qemu_args(Acceleration::Tcg);
+        let has = |wanted: &str| assert!(args.contains(&wanted.to_string()), "{args:?}");
+        has("dgram,id=net,local.type=unix,local.path=/a,,b,remote.type=unix,remote.path=/c");
+        has("virtio-net-pci,netdev=net,disable-legacy=on,romfile=,mac=02:00:00:00:00:ab");
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub struct Machine {
     pub nodes: u8,
     /// The network card.
     pub nic: Nic,
+    /// The network card's station address; `None` for QEMU's own.
+    pub mac: Option<[u8; 6]>,
     /// The network card's other end.
     pub net: Net,
     /// Ports of the host that lead into the machine; with [`Net::User`] only.
@@ -96,6 +98,13 @@ pub enum Net {
     Tap {
         /// Its name.
         interface: String,
+    },
+    /// Two Unix sockets of datagrams, one frame each.
+    Datagrams {
+        /// Where QEMU listens.
+        local: PathBuf,
+        /// Where it sends to.
+        remote: PathBuf,
     },
     /// No card.
     None,

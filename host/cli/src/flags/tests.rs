@@ -86,3 +86,26 @@ fn words_for_the_kernel_are_keys_with_values() {
     assert_eq!(flags.kernel_option, [("frames".into(), "shuffle".into())]);
     assert!(parse_option("frames").is_err());
 }
+
+#[test]
+fn a_machine_on_sockets_names_its_own_and_its_peers() {
+    let flags = run_flags("sietch run --net dgram=/a,/b --mac-address 02:00:00:00:00:0a true");
+    let net = NetFlag::Datagrams {
+        local: "/a".into(),
+        remote: "/b".into(),
+    };
+    assert_eq!(
+        (flags.net, flags.mac_address),
+        (net, Some(MacAddress([2, 0, 0, 0, 0, 10])))
+    );
+    assert!("dgram=/a".parse::<NetFlag>().is_err());
+    for wrong in [
+        "",
+        "02:00:00:00:00",
+        "2:0:0:0:0:0",
+        "03:00:00:00:00:00",
+        "02:00:00:00:00:+a",
+    ] {
+        assert!(wrong.parse::<MacAddress>().is_err(), "{wrong}");
+    }
+}
