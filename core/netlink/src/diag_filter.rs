@@ -6,6 +6,8 @@
 //!
 //! Invariant **Forward:** `yes` and `no` lead at least past the instruction, so a run takes at
 //! most a quarter as many steps as there are bytes. Linux' rules (`inet_diag_bc_audit`).
+//!
+//! Not here: control groups (code 13), which Linux refuses too if it is built without them.
 
 use core::net::{IpAddr, SocketAddr};
 

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use netlink::{Candidate, DiagFilter, DiagRequest, FILTER_BYTES_MAX, Flaw, SocketId};
 
 use crate::random::for_each_seed;
-use crate::{first, recorded};
+use crate::{bytes, first, recorded};
 
 fn socket(local: &str, remote: &str) -> Candidate {
     let end = |text: &str| text.parse().expect("an address and a port");
@@ -151,6 +151,22 @@ fn programs_that_lead_astray_are_refused() {
     let longest = [0, 4, 4, 0].repeat(FILTER_BYTES_MAX / 4);
     assert!(check(&longest));
     assert!(!check(&[&longest[..], &[0, 4, 4, 0]].concat()));
+}
+
+#[test]
+fn linux_takes_and_refuses_the_same_programs() {
+    let text = include_str!("../fixtures/filters.txt");
+    let (mut taken, mut refused) = (0, 0);
+    for line in text.lines() {
+        let (verdict, hex) = line.split_once(' ').expect("a verdict");
+        let is_taken = DiagFilter::check(&bytes(hex)).is_some();
+        assert_eq!(is_taken, verdict == "taken", "{line}");
+        *(if is_taken { &mut taken } else { &mut refused }) += 1;
+    }
+    assert!(
+        taken >= 40 && refused >= 40,
+        "{taken} taken, {refused} refused"
+    );
 }
 
 #[test]
