@@ -3,14 +3,14 @@
 use core::net::IpAddr;
 
 use crate::Flaw;
+use crate::attribute::Attribute;
 use crate::dump::Emit;
-use crate::fields::{array, u8_at, u32_at};
+use crate::fields::{u8_at, u32_at};
 use crate::ip;
-use crate::message::Message;
+use crate::request::Parse;
 use crate::writer::Body;
 
 pub(crate) const NEW: u16 = 20;
-pub(crate) const STRUCTURE_BYTES: usize = 8;
 
 /// Bytes of a label without its zero.
 const LABEL_MAX: usize = 15;
@@ -56,36 +56,34 @@ pub struct Address<'a> {
     pub lifetimes: Option<[u32; 4]>,
 }
 
-impl<'a> Address<'a> {
-    pub(crate) fn parse(message: &Message<'a>) -> Result<Self, Flaw> {
-        let body = message.body();
-        let family = u8_at(body, 0);
-        let mut address = Self {
-            family,
-            prefix_len: u8_at(body, 1),
-            flags: u8_at(body, 2).into(),
-            scope: u8_at(body, 3),
-            link: u32_at(body, 4),
+impl<'a> Parse<'a> for Address<'a> {
+    const STRUCTURE_BYTES: usize = 8;
+
+    fn start(structure: &[u8]) -> Self {
+        Self {
+            family: u8_at(structure, 0),
+            prefix_len: u8_at(structure, 1),
+            flags: u8_at(structure, 2).into(),
+            scope: u8_at(structure, 3),
+            link: u32_at(structure, 4),
             ..Self::default()
-        };
-        for attribute in message.attributes(STRUCTURE_BYTES) {
-            match attribute.kind {
-                kind::ADDRESS => address.address = Some(ip::parse(&attribute, family)?),
-                kind::LOCAL => address.local = Some(ip::parse(&attribute, family)?),
-                kind::BROADCAST => address.broadcast = Some(ip::parse(&attribute, family)?),
-                kind::LABEL => address.label = Some(attribute.text(LABEL_MAX)?),
-                kind::FLAGS => address.flags = attribute.u32()?,
-                kind::METRIC => address.metric = Some(attribute.u32()?),
-                kind::PROTOCOL => address.protocol = Some(attribute.u8()?),
-                kind::LIFETIMES => {
-                    let words: [u8; 16] = attribute.array()?;
-                    let word = |index: usize| u32::from_le_bytes(array(&words, index * 4));
-                    address.lifetimes = Some([word(0), word(1), word(2), word(3)]);
-                }
-                _ => {}
-            }
         }
-        Ok(address)
+    }
+
+    fn take(&mut self, attribute: &Attribute<'a>) -> Result<bool, Flaw> {
+        let address = || ip::parse(attribute, self.family).map(Some);
+        match attribute.kind {
+            kind::ADDRESS => self.address = address()?,
+            kind::LOCAL => self.local = address()?,
+            kind::BROADCAST => self.broadcast = address()?,
+            kind::LABEL => self.label = Some(attribute.text(LABEL_MAX)?),
+            kind::FLAGS => self.flags = attribute.u32()?,
+            kind::METRIC => self.metric = Some(attribute.u32()?),
+            kind::PROTOCOL => self.protocol = Some(attribute.u8()?),
+            kind::LIFETIMES => self.lifetimes = Some(attribute.words()?),
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 }
 

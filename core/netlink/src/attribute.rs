@@ -48,6 +48,13 @@ impl<'a> Attribute<'a> {
         self.array().map(u32::from_le_bytes)
     }
 
+    /// Numbers of four bytes each, from the start.
+    pub(crate) fn words<const N: usize>(&self) -> Result<[u32; N], Flaw> {
+        let (words, _) = self.value.as_chunks();
+        let words: &[[u8; 4]; N] = words.first_chunk().ok_or(self.flaw())?;
+        Ok(words.map(u32::from_le_bytes))
+    }
+
     /// A name of at most `max` bytes; the zero at its end is optional, as in Linux.
     pub fn text(&self, max: usize) -> Result<&'a [u8], Flaw> {
         let text = self.value.split(|&byte| byte == 0).next();

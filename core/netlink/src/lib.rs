@@ -21,7 +21,7 @@
 //! - **Bounded:** parsing takes one pass over the bytes; an object borrows, it allocates nothing.
 //!
 //! Unknown attributes are passed over, as Linux does for programs that did not ask for strict
-//! checks; of an attribute that comes twice the last one counts.
+//! checks, and the first is named ([`Request::unread`]); of an attribute that comes twice the last one counts.
 //!
 //! Sources: RFC 3549; `linux/{netlink,rtnetlink,if_link,if_addr,neighbour,fib_rules}.h`,
 //! `linux/{sock_diag,inet_diag}.h`. Numbers are little-endian but where a protocol's own are

@@ -4,11 +4,10 @@ use crate::Flaw;
 use crate::attribute::Attribute;
 use crate::dump::Emit;
 use crate::fields::{u8_at, u16_at, u32_at, u64_at};
-use crate::message::Message;
+use crate::request::Parse;
 use crate::writer::Body;
 
 pub(crate) const NEW: u16 = 16;
-pub(crate) const STRUCTURE_BYTES: usize = 16;
 
 /// Bytes of a name without its zero (`IFNAMSIZ`).
 const NAME_MAX: usize = 15;
@@ -162,24 +161,21 @@ pub struct Link<'a> {
     pub statistics: Option<Statistics>,
 }
 
-impl<'a> Link<'a> {
-    pub(crate) fn parse(message: &Message<'a>) -> Result<Self, Flaw> {
-        let body = message.body();
-        let mut link = Self {
-            family: u8_at(body, 0),
-            hardware_type: u16_at(body, 2),
-            index: u32_at(body, 4),
-            flags: u32_at(body, 8),
-            changes: u32_at(body, 12),
+impl<'a> Parse<'a> for Link<'a> {
+    const STRUCTURE_BYTES: usize = 16;
+
+    fn start(structure: &[u8]) -> Self {
+        Self {
+            family: u8_at(structure, 0),
+            hardware_type: u16_at(structure, 2),
+            index: u32_at(structure, 4),
+            flags: u32_at(structure, 8),
+            changes: u32_at(structure, 12),
             ..Self::default()
-        };
-        for attribute in message.attributes(STRUCTURE_BYTES) {
-            link.take(&attribute)?;
         }
-        Ok(link)
     }
 
-    fn take(&mut self, attribute: &Attribute<'a>) -> Result<(), Flaw> {
+    fn take(&mut self, attribute: &Attribute<'a>) -> Result<bool, Flaw> {
         match attribute.kind {
             kind::ADDRESS => self.address = Some(attribute.bytes(ADDRESS_MAX)?),
             kind::BROADCAST => self.broadcast = Some(attribute.bytes(ADDRESS_MAX)?),
@@ -200,18 +196,25 @@ impl<'a> Link<'a> {
             kind::RECEIVE_QUEUES => self.receive_queues = Some(attribute.u32()?),
             kind::EXTRAS => self.extras = Some(attribute.u32()?),
             kind::STATISTICS => self.statistics = Some(Statistics::parse(attribute.value)),
-            kind::INFO => {
-                for inner in attribute.nested() {
-                    match inner.kind {
-                        kind::INFO_KIND => self.kind = Some(inner.text(NAME_MAX)?),
-                        kind::INFO_DATA => self.kind_data = Some(inner.value),
-                        _ => {}
-                    }
-                }
-            }
-            _ => {}
+            kind::INFO => return self.take_info(attribute),
+            _ => return Ok(false),
         }
-        Ok(())
+        Ok(true)
+    }
+}
+
+impl<'a> Link<'a> {
+    /// What kind of link.
+    fn take_info(&mut self, info: &Attribute<'a>) -> Result<bool, Flaw> {
+        let mut all_known = true;
+        for inner in info.nested() {
+            match inner.kind {
+                kind::INFO_KIND => self.kind = Some(inner.text(NAME_MAX)?),
+                kind::INFO_DATA => self.kind_data = Some(inner.value),
+                _ => all_known = false,
+            }
+        }
+        Ok(all_known)
     }
 }
 

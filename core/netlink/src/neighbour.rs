@@ -3,14 +3,14 @@
 use core::net::IpAddr;
 
 use crate::Flaw;
+use crate::attribute::Attribute;
 use crate::dump::Emit;
-use crate::fields::{array, u8_at, u16_at, u32_at};
+use crate::fields::{u8_at, u16_at, u32_at};
 use crate::ip;
-use crate::message::Message;
+use crate::request::Parse;
 use crate::writer::Body;
 
 pub(crate) const NEW: u16 = 28;
-pub(crate) const STRUCTURE_BYTES: usize = 12;
 
 /// Bytes of a link address (`MAX_ADDR_LEN`).
 const ADDRESS_MAX: usize = 32;
@@ -55,36 +55,33 @@ pub struct Neighbour<'a> {
     pub ages: Option<[u32; 4]>,
 }
 
-impl<'a> Neighbour<'a> {
-    pub(crate) fn parse(message: &Message<'a>) -> Result<Self, Flaw> {
-        let body = message.body();
-        let family = u8_at(body, 0);
-        let mut neighbour = Self {
-            family,
-            link: u32_at(body, 4),
-            state: u16_at(body, 8),
-            flags: u8_at(body, 10),
-            kind: u8_at(body, 11),
+impl<'a> Parse<'a> for Neighbour<'a> {
+    const STRUCTURE_BYTES: usize = 12;
+
+    fn start(structure: &[u8]) -> Self {
+        Self {
+            family: u8_at(structure, 0),
+            link: u32_at(structure, 4),
+            state: u16_at(structure, 8),
+            flags: u8_at(structure, 10),
+            kind: u8_at(structure, 11),
             ..Self::default()
-        };
-        for attribute in message.attributes(STRUCTURE_BYTES) {
-            match attribute.kind {
-                kind::ADDRESS => neighbour.address = Some(ip::parse(&attribute, family)?),
-                kind::LINK_ADDRESS => neighbour.link_address = Some(attribute.bytes(ADDRESS_MAX)?),
-                kind::LINK => neighbour.link = attribute.u32()?,
-                kind::MASTER => neighbour.master = Some(attribute.u32()?),
-                kind::VLAN => neighbour.vlan = Some(attribute.u16()?),
-                kind::PROTOCOL => neighbour.protocol = Some(attribute.u8()?),
-                kind::PROBES => neighbour.probes = Some(attribute.u32()?),
-                kind::AGES => {
-                    let words: [u8; 16] = attribute.array()?;
-                    let word = |index: usize| u32::from_le_bytes(array(&words, index * 4));
-                    neighbour.ages = Some([word(0), word(1), word(2), word(3)]);
-                }
-                _ => {}
-            }
         }
-        Ok(neighbour)
+    }
+
+    fn take(&mut self, attribute: &Attribute<'a>) -> Result<bool, Flaw> {
+        match attribute.kind {
+            kind::ADDRESS => self.address = Some(ip::parse(attribute, self.family)?),
+            kind::LINK_ADDRESS => self.link_address = Some(attribute.bytes(ADDRESS_MAX)?),
+            kind::LINK => self.link = attribute.u32()?,
+            kind::MASTER => self.master = Some(attribute.u32()?),
+            kind::VLAN => self.vlan = Some(attribute.u16()?),
+            kind::PROTOCOL => self.protocol = Some(attribute.u8()?),
+            kind::PROBES => self.probes = Some(attribute.u32()?),
+            kind::AGES => self.ages = Some(attribute.words()?),
+            _ => return Ok(false),
+        }
+        Ok(true)
     }
 }
 

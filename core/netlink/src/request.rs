@@ -2,6 +2,7 @@
 //!
 //! Types come in fours, from 16 up: new, delete, get, set.
 
+use crate::attribute::Attribute;
 use crate::message::Message;
 use crate::{Address, Flags, Flaw, Link, Neighbour, Route, Rule};
 use crate::{address, link, neighbour, route, rule};
@@ -43,6 +44,9 @@ pub struct Request<'a> {
     pub verb: Verb,
     /// and with what.
     pub object: Object<'a>,
+    /// The first attribute that was passed over, for it means nothing to us. Who should not
+    /// do half of what a program wants refuses the command.
+    pub unread: Option<Flaw>,
 }
 
 const SET_LINK: u16 = link::NEW + 3;
@@ -60,44 +64,55 @@ impl<'a> Request<'a> {
             _ if header.kind == SET_LINK => Verb::Set,
             _ => return Err(unknown),
         };
+        let mut unread = None;
         let object = match header.kind / 4 * 4 {
-            link::NEW => {
-                whole(message, verb, link::STRUCTURE_BYTES)?;
-                Object::Link(Link::parse(message)?)
-            }
-            address::NEW => {
-                whole(message, verb, address::STRUCTURE_BYTES)?;
-                Object::Address(Address::parse(message)?)
-            }
-            route::NEW => {
-                whole(message, verb, route::STRUCTURE_BYTES)?;
-                Object::Route(Route::parse(message)?)
-            }
-            neighbour::NEW => {
-                whole(message, verb, neighbour::STRUCTURE_BYTES)?;
-                Object::Neighbour(Neighbour::parse(message)?)
-            }
-            rule::NEW => {
-                whole(message, verb, rule::STRUCTURE_BYTES)?;
-                Object::Rule(Rule::parse(message)?)
-            }
+            link::NEW => Object::Link(read(message, verb, &mut unread)?),
+            address::NEW => Object::Address(read(message, verb, &mut unread)?),
+            route::NEW => Object::Route(read(message, verb, &mut unread)?),
+            neighbour::NEW => Object::Neighbour(read(message, verb, &mut unread)?),
+            rule::NEW => Object::Rule(read(message, verb, &mut unread)?),
             _ => return Err(unknown),
         };
-        Ok(Self { verb, object })
+        Ok(Self {
+            verb,
+            object,
+            unread,
+        })
     }
 }
 
-/// Whether the structure is there. A dump needs only its first byte, the family
-/// (`struct rtgenmsg`); the rest is then zero.
-fn whole(message: &Message, verb: Verb, structure_bytes: usize) -> Result<(), Flaw> {
-    let needs = if verb == Verb::Dump {
-        1
-    } else {
-        structure_bytes
+/// An object that messages start with a structure of, then attributes.
+pub(crate) trait Parse<'a>: Sized {
+    /// Bytes of the structure.
+    const STRUCTURE_BYTES: usize;
+
+    /// What the structure says; bytes that are not there are zero.
+    fn start(structure: &[u8]) -> Self;
+
+    /// Takes an attribute, and says whether it is one of those that are known.
+    fn take(&mut self, attribute: &Attribute<'a>) -> Result<bool, Flaw>;
+}
+
+/// Reads an object. A dump needs only the structure's first byte, the family (`struct
+/// rtgenmsg`).
+fn read<'a, T: Parse<'a>>(
+    message: &Message<'a>,
+    verb: Verb,
+    unread: &mut Option<Flaw>,
+) -> Result<T, Flaw> {
+    let needs = match verb {
+        Verb::Dump => 1,
+        _ => T::STRUCTURE_BYTES,
     };
     let has = message.body().len();
     if has < needs {
         return Err(Flaw::Truncated { has, needs });
     }
-    Ok(())
+    let mut object = T::start(message.body());
+    for attribute in message.attributes(T::STRUCTURE_BYTES) {
+        if !object.take(&attribute)? {
+            unread.get_or_insert(attribute.flaw());
+        }
+    }
+    Ok(object)
 }

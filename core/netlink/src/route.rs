@@ -7,12 +7,11 @@ use crate::attribute::Attribute;
 use crate::dump::Emit;
 use crate::fields::{u8_at, u32_at};
 use crate::ip;
-use crate::message::Message;
 use crate::nexthop::{Nexthops, via};
+use crate::request::Parse;
 use crate::writer::Body;
 
 pub(crate) const NEW: u16 = 24;
-pub(crate) const STRUCTURE_BYTES: usize = 12;
 
 pub(crate) mod kind {
     pub const DESTINATION: u16 = 1;
@@ -80,28 +79,25 @@ pub struct Route<'a> {
     pub user: Option<u32>,
 }
 
-impl<'a> Route<'a> {
-    pub(crate) fn parse(message: &Message<'a>) -> Result<Self, Flaw> {
-        let body = message.body();
-        let mut route = Self {
-            family: u8_at(body, 0),
-            destination_len: u8_at(body, 1),
-            source_len: u8_at(body, 2),
-            service: u8_at(body, 3),
-            table: u8_at(body, 4).into(),
-            protocol: u8_at(body, 5),
-            scope: u8_at(body, 6),
-            kind: u8_at(body, 7),
-            flags: u32_at(body, 8),
+impl<'a> Parse<'a> for Route<'a> {
+    const STRUCTURE_BYTES: usize = 12;
+
+    fn start(structure: &[u8]) -> Self {
+        Self {
+            family: u8_at(structure, 0),
+            destination_len: u8_at(structure, 1),
+            source_len: u8_at(structure, 2),
+            service: u8_at(structure, 3),
+            table: u8_at(structure, 4).into(),
+            protocol: u8_at(structure, 5),
+            scope: u8_at(structure, 6),
+            kind: u8_at(structure, 7),
+            flags: u32_at(structure, 8),
             ..Self::default()
-        };
-        for attribute in message.attributes(STRUCTURE_BYTES) {
-            route.take(&attribute)?;
         }
-        Ok(route)
     }
 
-    fn take(&mut self, attribute: &Attribute<'a>) -> Result<(), Flaw> {
+    fn take(&mut self, attribute: &Attribute<'a>) -> Result<bool, Flaw> {
         let address = || ip::parse(attribute, self.family).map(Some);
         match attribute.kind {
             kind::DESTINATION => {
@@ -119,14 +115,24 @@ impl<'a> Route<'a> {
             kind::MARK => self.mark = Some(attribute.u32()?),
             kind::PREFERENCE => self.preference = Some(attribute.u8()?),
             kind::USER => self.user = Some(attribute.u32()?),
-            kind::METRICS => {
-                for inner in attribute.nested().filter(|inner| inner.kind == kind::MTU) {
-                    self.mtu = Some(inner.u32()?);
-                }
-            }
-            _ => {}
+            kind::METRICS => return self.take_metrics(attribute),
+            _ => return Ok(false),
         }
-        Ok(())
+        Ok(true)
+    }
+}
+
+impl Route<'_> {
+    /// Of the path's metrics only the MTU is known.
+    fn take_metrics(&mut self, metrics: &Attribute) -> Result<bool, Flaw> {
+        let mut all_known = true;
+        for metric in metrics.nested() {
+            match metric.kind {
+                kind::MTU => self.mtu = Some(metric.u32()?),
+                _ => all_known = false,
+            }
+        }
+        Ok(all_known)
     }
 }
 

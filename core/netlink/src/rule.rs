@@ -6,12 +6,11 @@ use crate::Flaw;
 use crate::attribute::Attribute;
 use crate::dump::Emit;
 use crate::fields::{u8_at, u32_at};
-use crate::message::Message;
+use crate::request::Parse;
 use crate::route::prefix;
 use crate::writer::Body;
 
 pub(crate) const NEW: u16 = 32;
-pub(crate) const STRUCTURE_BYTES: usize = 12;
 
 /// Bytes of a link's name without its zero.
 const NAME_MAX: usize = 15;
@@ -72,26 +71,23 @@ pub struct Rule<'a> {
     pub transport: Option<u8>,
 }
 
-impl<'a> Rule<'a> {
-    pub(crate) fn parse(message: &Message<'a>) -> Result<Self, Flaw> {
-        let body = message.body();
-        let mut rule = Self {
-            family: u8_at(body, 0),
-            destination_len: u8_at(body, 1),
-            source_len: u8_at(body, 2),
-            service: u8_at(body, 3),
-            table: u8_at(body, 4).into(),
-            action: u8_at(body, 7),
-            flags: u32_at(body, 8),
+impl<'a> Parse<'a> for Rule<'a> {
+    const STRUCTURE_BYTES: usize = 12;
+
+    fn start(structure: &[u8]) -> Self {
+        Self {
+            family: u8_at(structure, 0),
+            destination_len: u8_at(structure, 1),
+            source_len: u8_at(structure, 2),
+            service: u8_at(structure, 3),
+            table: u8_at(structure, 4).into(),
+            action: u8_at(structure, 7),
+            flags: u32_at(structure, 8),
             ..Self::default()
-        };
-        for attribute in message.attributes(STRUCTURE_BYTES) {
-            rule.take(&attribute)?;
         }
-        Ok(rule)
     }
 
-    fn take(&mut self, attribute: &Attribute<'a>) -> Result<(), Flaw> {
+    fn take(&mut self, attribute: &Attribute<'a>) -> Result<bool, Flaw> {
         match attribute.kind {
             kind::DESTINATION => {
                 self.destination = prefix(attribute, self.family, self.destination_len)?
@@ -107,9 +103,9 @@ impl<'a> Rule<'a> {
             kind::TABLE => self.table = attribute.u32()?,
             kind::PROTOCOL => self.protocol = Some(attribute.u8()?),
             kind::TRANSPORT => self.transport = Some(attribute.u8()?),
-            _ => {}
+            _ => return Ok(false),
         }
-        Ok(())
+        Ok(true)
     }
 }
 

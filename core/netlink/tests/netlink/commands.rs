@@ -12,7 +12,13 @@ use crate::{first, parse, recorded};
 fn expect(command: &str, verb: Verb, object: Object) {
     let sent = recorded(command, ">");
     let last = sent.last().expect(command);
-    assert_eq!(parse(last), Request { verb, object }, "{command}");
+    let unread = None;
+    let expected = Request {
+        verb,
+        object,
+        unread,
+    };
+    assert_eq!(parse(last), expected, "{command}");
 }
 
 fn ip(text: &str) -> Option<IpAddr> {
@@ -283,7 +289,8 @@ fn a_route_is_looked_up_by_address_and_shown_by_table() {
         parse(&sent[0]),
         Request {
             verb: Verb::Dump,
-            object: Object::Route(main)
+            object: Object::Route(main),
+            unread: None
         }
     );
 }

@@ -178,6 +178,48 @@ fn an_attribute_of_a_wrong_size_is_named_with_its_place() {
 }
 
 #[test]
+fn an_attribute_that_is_passed_over_is_named() {
+    // IFLA_NET_NS_PID, then the MTU, then IFLA_NET_NS_FD.
+    let attributes = [
+        8, 0, 19, 0, 1, 0, 0, 0, 8, 0, 4, 0, 2, 0, 0, 0, 8, 0, 28, 0, 3, 0, 0, 0,
+    ];
+    let bytes = message(16, 1, &[&[0; 16][..], &attributes].concat());
+    let request = Request::parse(&first(&bytes)).expect("a command");
+    assert_eq!(
+        request.unread,
+        Some(Flaw::Attribute {
+            kind: 19,
+            offset: 32
+        })
+    );
+    let mtu = Some(2);
+    assert_eq!(
+        request.object,
+        Object::Link(Link {
+            mtu,
+            ..Link::default()
+        })
+    );
+}
+
+#[test]
+fn a_metric_or_kind_that_is_half_known_is_named_as_a_whole() {
+    let unread = |kind, structure: &[u8], attribute: &[u8]| {
+        let bytes = message(kind, 1, &[structure, attribute].concat());
+        Request::parse(&first(&bytes)).expect("a command").unread
+    };
+    // RTAX_ADVMSS beside RTAX_MTU.
+    let metrics = [20, 0, 8, 0, 8, 0, 2, 0, 1, 0, 0, 0, 8, 0, 8, 0, 1, 0, 0, 0];
+    let flaw = |kind, offset| Some(Flaw::Attribute { kind, offset });
+    assert_eq!(unread(24, &[0; 12], &metrics), flaw(8, 28));
+    // IFLA_INFO_SLAVE_KIND.
+    assert_eq!(
+        unread(16, &[0; 16], &[12, 0, 18, 0, 6, 0, 4, 0, b'a', 0, 0, 0]),
+        flaw(18, 32)
+    );
+}
+
+#[test]
 fn a_table_beyond_a_byte_is_in_the_attribute() {
     let route = Route {
         family: 2,
