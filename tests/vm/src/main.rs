@@ -38,6 +38,7 @@ mod profile;
 mod python;
 mod redis;
 mod redis_leaks;
+mod relayed;
 mod resp;
 mod shell;
 mod sqlite;
@@ -88,6 +89,7 @@ fn main() -> ExitCode {
         volume::TESTS,
         cards::TESTS,
         redis_leaks::TESTS,
+        relayed::TESTS,
         pressure::TESTS,
         exhaustion::TESTS,
         numa::TESTS,

@@ -27,16 +27,23 @@ pub struct Operator {
 impl Operator {
     /// Starts a machine in which `port` can be served, and says where it is reached.
     pub fn start(setup: &Setup, port: u16, flags: &[&str]) -> Result<(Self, SocketAddr), String> {
-        let mut args = flags.to_vec();
-        args.extend(["busybox", "sh", "-c", LOOP]);
-        let (guest, address) = setup.serve(port, &args)?;
+        let (guest, address) = setup.serve(port, &with_shell(flags))?;
+        Ok((Self::at(guest)?, address))
+    }
+
+    /// Starts a machine whose network `flags` describe.
+    pub fn start_wired(setup: &Setup, flags: &[&str]) -> Result<Self, String> {
+        Self::at(setup.start(&with_shell(flags))?)
+    }
+
+    fn at(guest: Guest) -> Result<Self, String> {
         let mut operator = Self {
             guest,
             answered: 0,
             seen: 0,
         };
         operator.ask_within("true", BOOT_PATIENCE)?;
-        Ok((operator, address))
+        Ok(operator)
     }
 
     /// Types a line, and gives back what it printed.
@@ -62,4 +69,8 @@ impl Operator {
         self.guest.type_text("exit 0\n")?;
         self.guest.wait(PATIENCE)
     }
+}
+
+fn with_shell<'a>(flags: &[&'a str]) -> Vec<&'a str> {
+    [flags, &["busybox", "sh", "-c", LOOP]].concat()
 }
