@@ -8,26 +8,17 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
+use capture::pcapng::{Block, Direction, Interface, Packet};
+
 use crate::Side;
 use crate::counts::DropReason;
 use crate::fate::{Copy, Fate};
 use crate::path::{Arrival, Flight};
 
-const SECTION_HEADER: u32 = 0x0a0d_0d0a;
-const INTERFACE: u32 = 1;
-const ENHANCED_PACKET: u32 = 6;
-const BYTE_ORDER: u32 = 0x1a2b_3c4d;
+/// Ethernet in the list of link types (tcpdump.org).
 const LINK_TYPE_ETHERNET: u16 = 1;
-
-const END_OF_OPTIONS: u16 = 0;
-const COMMENT: u16 = 1;
-const INTERFACE_NAME: u16 = 2;
-const PACKET_FLAGS: u16 = 2;
-const TIME_RESOLUTION: u16 = 9;
-const NANOSECONDS: u8 = 9;
-
-const INBOUND: u32 = 1;
-const OUTBOUND: u32 = 2;
+/// Room for the longest datagram that comes in, a comment, and the block's own fields.
+const BLOCK_BYTES_MAX: usize = (1 << 16) + 1024;
 
 /// Something that happened to a frame.
 #[derive(Clone, Copy, Debug)]
@@ -47,50 +38,66 @@ pub struct Capture<W> {
     epoch: Duration,
     bytes_left: u64,
     unwritten: u64,
+    block: Box<[u8]>,
 }
 
 impl<W: Write> Capture<W> {
-    /// Starts a file of at most `bytes_max` bytes; `epoch` is the time of day at the relay's
-    /// start, since 1970.
-    pub fn new(mut file: W, epoch: Duration, bytes_max: u64) -> io::Result<Self> {
-        let mut section = Vec::new();
-        section.extend(BYTE_ORDER.to_le_bytes());
-        section.extend([1, 0, 0, 0]);
-        // The section's length is not known yet.
-        section.extend(u64::MAX.to_le_bytes());
-        write_block(&mut file, SECTION_HEADER, &section)?;
-        for name in ["left", "right"] {
-            let mut interface = Vec::new();
-            interface.extend(LINK_TYPE_ETHERNET.to_le_bytes());
-            interface.extend([0; 6]);
-            push_option(&mut interface, INTERFACE_NAME, name.as_bytes());
-            push_option(&mut interface, TIME_RESOLUTION, &[NANOSECONDS]);
-            push_option(&mut interface, END_OF_OPTIONS, &[]);
-            write_block(&mut file, INTERFACE, &interface)?;
-        }
-        Ok(Self {
+    /// Starts a file with at most `bytes_max` bytes of frames; `epoch` is the time of day at
+    /// the relay's start, since 1970.
+    pub fn new(file: W, epoch: Duration, bytes_max: u64) -> io::Result<Self> {
+        let mut capture = Self {
             file,
             epoch,
-            bytes_left: bytes_max,
+            bytes_left: u64::MAX,
             unwritten: 0,
-        })
+            block: vec![0; BLOCK_BYTES_MAX].into(),
+        };
+        let application = "sietch relay";
+        capture.write(&Block::Section { application })?;
+        for name in ["left", "right"] {
+            capture.write(&Block::Interface(Interface {
+                link_type: LINK_TYPE_ETHERNET,
+                keep_max: 0,
+                name: Some(name),
+                filter: None,
+            }))?;
+        }
+        capture.bytes_left = bytes_max;
+        Ok(capture)
     }
 
     /// Notes what happened at `now`, since the relay's start.
     pub fn note(&mut self, now: Duration, notice: Notice<'_>) -> io::Result<()> {
         let (side, direction, bytes) = match notice {
-            Notice::Accepted(side, _, bytes) => (side, INBOUND, bytes),
+            Notice::Accepted(side, _, bytes) => (side, Direction::In, bytes),
             Notice::Delivered(side, flight) | Notice::Unreceived(side, flight) => {
-                (side, OUTBOUND, &flight.bytes[..])
+                (side, Direction::Out, &flight.bytes[..])
             }
         };
-        let block = packet(side, self.epoch + now, bytes, &comment(notice), direction);
-        if block.len() as u64 > self.bytes_left {
-            self.unwritten += 1;
-            return Ok(());
+        self.write(&Block::Packet(Packet {
+            interface: side as u32,
+            time: self.epoch + now,
+            len: bytes.len() as u32,
+            parts: &[bytes],
+            direction: Some(direction),
+            lost: None,
+            comment: Some(&comment(notice)),
+        }))
+    }
+
+    /// Writes a block, or counts it where the file's limit leaves no room.
+    fn write(&mut self, block: &Block<'_>) -> io::Result<()> {
+        let len = block.emit(&mut self.block);
+        match len.ok().filter(|&len| len as u64 <= self.bytes_left) {
+            Some(len) => {
+                self.bytes_left -= len as u64;
+                self.file.write_all(&self.block[..len])
+            }
+            None => {
+                self.unwritten += 1;
+                Ok(())
+            }
         }
-        self.bytes_left -= block.len() as u64;
-        write_block(&mut self.file, ENHANCED_PACKET, &block)
     }
 
     /// Completes the file; says how many frames it had no room for.
@@ -98,21 +105,6 @@ impl<W: Write> Capture<W> {
         self.file.flush()?;
         Ok(self.unwritten)
     }
-}
-
-fn packet(side: Side, time: Duration, bytes: &[u8], comment: &str, direction: u32) -> Vec<u8> {
-    let nanos = time.as_nanos() as u64;
-    let len = bytes.len() as u32;
-    let mut block = Vec::with_capacity(bytes.len() + comment.len() + 48);
-    for word in [side as u32, (nanos >> 32) as u32, nanos as u32, len, len] {
-        block.extend(word.to_le_bytes());
-    }
-    block.extend(bytes);
-    pad(&mut block);
-    push_option(&mut block, COMMENT, comment.as_bytes());
-    push_option(&mut block, PACKET_FLAGS, &direction.to_le_bytes());
-    push_option(&mut block, END_OF_OPTIONS, &[]);
-    block
 }
 
 fn comment(notice: Notice<'_>) -> String {
@@ -166,25 +158,6 @@ fn copy_sentence(copy: Copy) -> String {
     sentence
 }
 
-fn push_option(block: &mut Vec<u8>, code: u16, value: &[u8]) {
-    block.extend(code.to_le_bytes());
-    block.extend((value.len() as u16).to_le_bytes());
-    block.extend(value);
-    pad(block);
-}
-
-fn pad(block: &mut Vec<u8>) {
-    block.resize(block.len().next_multiple_of(4), 0);
-}
-
-fn write_block(file: &mut impl Write, kind: u32, body: &[u8]) -> io::Result<()> {
-    let len = (body.len() + 12) as u32;
-    file.write_all(&kind.to_le_bytes())?;
-    file.write_all(&len.to_le_bytes())?;
-    file.write_all(body)?;
-    file.write_all(&len.to_le_bytes())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,13 +202,8 @@ mod tests {
     fn a_capture_is_made_of_whole_blocks_with_reasons_beside_frames() {
         let (blocks, unwritten) = capture(1 << 20);
         let kinds: Vec<u32> = blocks.iter().map(|(kind, _)| *kind).collect();
-        let wanted = [
-            SECTION_HEADER,
-            INTERFACE,
-            INTERFACE,
-            ENHANCED_PACKET,
-            ENHANCED_PACKET,
-        ];
+        // A section, two interfaces, two packets.
+        let wanted = [0x0a0d_0d0a, 1, 1, 6, 6];
         assert_eq!((&kinds[..], unwritten), (&wanted[..], 0));
         let says = |at: usize, words: &str| {
             blocks[at]
