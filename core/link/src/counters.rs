@@ -176,6 +176,21 @@ impl Counters {
         ]
     }
 
+    /// A link as a whole: the columns of `dladm show-link -s`. An error is a frame that
+    /// did not go further and was not somebody else's.
+    pub fn link(&self) -> [Kstat; 6] {
+        let no_buffer = self.drops.get(DropReason::NoBuffer);
+        let forged: u64 = self.protection().iter().map(|(_, drops)| drops).sum();
+        [
+            ("ipackets", self.rx.get(RxCount::Packets)),
+            ("rbytes", self.rx.get(RxCount::Bytes)),
+            ("ierrors", self.received_drops() + no_buffer),
+            ("opackets", self.tx.get(TxCount::Packets)),
+            ("obytes", self.tx.get(TxCount::Bytes)),
+            ("oerrors", self.refused() + self.unsent_drops() + forged),
+        ]
+    }
+
     /// What protection dropped.
     pub fn protection(&self) -> [Kstat; 4] {
         let reasons = [

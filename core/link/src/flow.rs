@@ -12,6 +12,10 @@ use crate::bandwidth::{Bandwidth, BandwidthError};
 use crate::headers::{ICMP, ICMP6, Packet, SCTP, TCP, UDP};
 use crate::prefix::IpPrefix;
 
+/// A flow, by a number that no other one ever has.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct FlowId(pub(crate) u64);
+
 /// What the rules of one link look at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
@@ -71,6 +75,9 @@ pub enum FlowError {
     },
     /// A flow matches exactly the same already.
     SameRule,
+    /// The name does not begin with a letter, has other signs than letters, digits, `_`,
+    /// `-` and `.`, or is too long.
+    BadName,
     /// The name is taken.
     NameTaken,
     /// There are too many flows on the link.

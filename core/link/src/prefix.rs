@@ -29,6 +29,11 @@ impl IpPrefix {
         }
     }
 
+    /// The address that it begins like, with the bits that are not compared as written.
+    pub fn addr(&self) -> IpAddr {
+        self.addr
+    }
+
     /// Bits that are compared.
     pub fn len(&self) -> u8 {
         self.len

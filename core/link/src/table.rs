@@ -16,7 +16,7 @@ use base::Instant;
 use wire::MacAddr;
 
 use crate::bandwidth::Limit;
-use crate::flow::{Priority, Rule};
+use crate::flow::{FlowId, Priority, Rule};
 use crate::headers::{Header, Packet};
 use crate::open::Sap;
 use crate::promisc::Promiscuity;
@@ -28,6 +28,14 @@ use crate::vlan::{Tag, VlanId};
 pub struct LinkId {
     pub(crate) index: u16,
     pub(crate) generation: u32,
+}
+
+impl LinkId {
+    /// Its place in [`crate::Links::iter`]: links are listed by it, and while a link
+    /// exists no other one has it.
+    pub const fn place(self) -> u16 {
+        self.index
+    }
 }
 
 /// A stream, likewise.
@@ -80,6 +88,8 @@ pub(crate) struct FlowEntry {
 /// What waits together in a lane: a client's traffic, or one flow of it.
 #[derive(Clone, Debug)]
 pub(crate) struct QueueSpec {
+    /// The flow, unless the queue is for what no flow of the client matches.
+    pub flow: Option<FlowId>,
     pub priority: Priority,
     /// Of the client and of the flow, received.
     pub rx: [Option<Arc<Limit>>; 2],

@@ -45,6 +45,12 @@ fn flows_of_two_kinds_on_one_link_fail() {
     let other = rule("transport=tcp,local_port=80");
     let taken = lan.links.add_flow(link, "https1", other, props);
     assert_eq!(taken, Err(LinkError::Flow(FlowError::NameTaken)));
+    let long = "f".repeat(128);
+    for name in ["", "1st", "two words", "tab\t", &long] {
+        let bad = lan.links.add_flow(link, name, other, props);
+        let error = LinkError::Flow(FlowError::BadName);
+        assert_eq!(bad, Err(error), "{name:?}");
+    }
     assert_eq!(lan.links.flows().count(), 1);
 }
 
@@ -201,4 +207,62 @@ fn the_higher_priority_goes_first_when_the_card_has_room_again() {
     lan.run(0);
     let order: Vec<u8> = lan.take_wire().iter().map(|frame| frame[23]).collect();
     assert_eq!(order, [UDP, UDP, UDP, UDP, UDP, TCP, TCP, TCP, TCP, TCP]);
+}
+
+#[test]
+fn a_flow_counts_its_own_frames_while_others_come_and_go() {
+    let mut lan = lan();
+    let (link, _) = vnic(&mut lan, 1, None);
+    let props = FlowProps::default();
+    lan.links
+        .add_flow(link, "udp1", rule("transport=udp"), props)
+        .expect("new");
+    let id = lan.links.flows().next().expect("a flow").id;
+    let udp = Flow {
+        protocol: UDP,
+        ..flow(PEER, station(1))
+    };
+    lan.send(link, &udp.frame(0));
+    lan.send(link, &flow(PEER, station(1)).frame(1));
+    lan.links
+        .add_flow(link, "tcp1", rule("transport=tcp"), props)
+        .expect("new");
+    let back = Flow {
+        protocol: UDP,
+        ..flow(station(1), PEER)
+    };
+    lan.arrive(&back.frame(2));
+    lan.settle();
+    lan.links
+        .set_flow_prop("udp1", "maxbw", "0")
+        .expect("a limit");
+    lan.send(link, &udp.frame(3));
+    lan.arrive(&back.frame(4));
+    lan.settle();
+    let counters = lan.lanes[0].flow_counters(id).expect("there");
+    let bytes = udp.frame(0).len() as u64;
+    assert_eq!((counters.tx_frames, counters.tx_bytes), (1, bytes));
+    assert_eq!((counters.rx_frames, counters.rx_bytes), (2, 2 * bytes));
+    assert_eq!((counters.rx_dropped, counters.tx_dropped), (1, 1));
+    lan.links.remove_flow("udp1").expect("there");
+    lan.settle();
+    assert_eq!(lan.lanes[0].flow_counters(id), None);
+}
+
+#[test]
+fn what_waited_is_counted_with_its_flow_when_it_goes() {
+    let card = Card::new(NIC.0, &[(1, 16)], true);
+    card.set_slots(64, 0);
+    let mut lan = Lan::with_card(card.clone()).expect("a card");
+    let (link, _) = vnic(&mut lan, 1, None);
+    lan.links
+        .add_flow(link, "tcp1", rule("transport=tcp"), FlowProps::default())
+        .expect("new");
+    let id = lan.links.flows().next().expect("a flow").id;
+    lan.send(link, &flow(PEER, station(1)).frame(0));
+    let sent = |lan: &Lan| lan.lanes[0].flow_counters(id).map(|flow| flow.tx_frames);
+    assert_eq!(sent(&lan), Some(0));
+    card.set_slots(64, 64);
+    lan.run(0);
+    assert_eq!(sent(&lan), Some(1));
 }

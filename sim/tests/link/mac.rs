@@ -417,3 +417,19 @@ fn with_a_hash_that_ignores_ports_all_flows_of_two_hosts_share_a_ring_in_order()
         .collect();
     assert!(rings.iter().all(|ring| *ring == rings[0]));
 }
+
+#[test]
+fn a_group_names_the_links_whose_addresses_it_has() {
+    let card = Card::new(NIC.0, &[(2, 1), (1, 1)], true);
+    let mut lan = Lan::with_card(card).expect("a card");
+    let (own, _) = vnic(&mut lan, 1, None);
+    let (shared, _) = vnic(&mut lan, 2, None);
+    let groups = lan.links.groups(lan.port).expect("a port");
+    let all: Vec<_> = groups
+        .into_iter()
+        .map(|group| (group.rings, group.clients))
+        .collect();
+    assert_eq!(all, [(0..2, vec![lan.port, shared]), (2..3, vec![own])]);
+    let wrong = link::links::LinkError::WrongClass;
+    assert_eq!(lan.links.groups(own), Err(wrong));
+}

@@ -24,19 +24,23 @@ use mbuf::{Chain, Pool, RxFrame, TxFrame};
 
 use crate::chain::{Frame, RxChain, TxChain};
 use crate::counters::{Counters, DropReason, Drops, RxCounts};
+use crate::flow::FlowId;
 use crate::moderation::{Moderation, Throttle};
 use crate::poll::{Poller, Watermarks};
 use crate::shaper::Shaper;
 use crate::table::{Generation, LinkId, StreamId, Table};
 
 mod fixups;
+mod flows;
 mod receive;
 mod sorter;
 mod switch;
 mod transmit;
 
+pub use flows::FlowCounters;
 pub use transmit::{Blocked, TxFlags};
 
+use flows::FlowAccounts;
 use sorter::Sorter;
 
 /// What a lane needs of its shell. None of it may call back into the lane.
@@ -100,6 +104,7 @@ struct Works {
     sorter: Sorter,
     /// By slot of the table.
     accounts: Vec<Account>,
+    flows: FlowAccounts,
     /// What the ring itself carried, whoever it was for.
     ring: RxCounts,
     /// Frames that no client can be charged with.
@@ -123,6 +128,7 @@ impl Lane {
             tx: Shaper::new(true),
             sorter: Sorter::default(),
             accounts: Vec::new(),
+            flows: FlowAccounts::default(),
             ring: RxCounts::default(),
             drops: Drops::default(),
             blocked: Vec::new(),
@@ -197,6 +203,11 @@ impl Lane {
         Some(&accounts.find(|account| account.link == link)?.counters)
     }
 
+    /// What one flow's frames did here.
+    pub fn flow_counters(&self, flow: FlowId) -> Option<&FlowCounters> {
+        self.works.flows.get(flow)
+    }
+
     /// What the ring received, whoever it was for.
     pub fn ring_counts(&self) -> &RxCounts {
         &self.works.ring
@@ -237,6 +248,7 @@ impl Works {
         };
         let clients = table.clients.iter().map(|client| client.link);
         self.accounts = clients.map(account).collect();
+        self.flows.adopt(&table.queues);
         let mut queues = table.queues.iter();
         self.poller
             .set_limited(queues.any(|queue| queue.is_limited(false)));

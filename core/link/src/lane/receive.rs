@@ -210,11 +210,13 @@ impl Works {
             env.learn(client.link, false, &frame.chain);
         }
         let queue = client.queue_of(|| switch::packet_in(&frame.chain), false);
+        self.flows.count(queue, |flow| flow.received(len));
         if self.rx.may_pass(&table.queues, queue, env.now(), len) {
             self.hand_up(table, slot, header, frame, env);
         } else if self.rx.waiting_in(queue) >= LIMITED_FRAMES_MAX
             || table.queues[usize::from(queue)].is_shut(false)
         {
+            self.flows.count(queue, |flow| flow.rx_dropped += 1);
             self.drop_for(slot, DropReason::RxBandwidth);
         } else if self.rx.push(queue, client.link, frame).is_err() {
             self.drop_for(slot, DropReason::LinkGone);

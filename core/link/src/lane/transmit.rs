@@ -136,18 +136,23 @@ impl Works {
         let queue = client.queue_of(|| switch::packet_in(&frame.chain), true);
         let len = frame.chain.len();
         if table.queues[usize::from(queue)].is_shut(true) {
+            self.flows.count(queue, |flow| flow.tx_dropped += 1);
             self.drop_for(slot, DropReason::TxBandwidth);
             return Ok(());
         }
         let mut frame = frame;
         if self.tx.may_pass(&table.queues, queue, env.now(), len) {
             match self.forward(table, slot, frame, card, env) {
-                Sent::Gone => return Ok(()),
+                Sent::Gone => {
+                    self.flows.count(queue, |flow| flow.sent(len));
+                    return Ok(());
+                }
                 Sent::Full(back) => frame = back,
             }
             table.queues[usize::from(queue)].give_back(true, len);
         }
         if flags.contains(TxFlags::DROP) || self.tx.waiting_in(queue) >= CAP {
+            self.flows.count(queue, |flow| flow.tx_dropped += 1);
             self.drop_for(slot, DropReason::TxBacklog);
             return Ok(());
         }
@@ -210,8 +215,12 @@ impl Works {
             self.drops.count(DropReason::LinkGone);
             return true;
         };
+        let len = frame.chain.len();
         match self.forward(table, slot, frame, card, env) {
-            Sent::Gone => true,
+            Sent::Gone => {
+                self.flows.count(queue, |flow| flow.sent(len));
+                true
+            }
             Sent::Full(frame) => {
                 let waiting = Waiting {
                     number,

@@ -6,11 +6,13 @@ use alloc::vec::Vec;
 
 use super::{Flow, LINKS_MAX, Link, LinkError, Links};
 use crate::bandwidth::{Bandwidth, Limit};
-use crate::flow::{FlowError, FlowProps, Rule};
+use crate::flow::{FlowError, FlowId, FlowProps, Rule};
 use crate::table::LinkId;
 
 /// Flows of one link.
 pub const FLOWS_MAX: usize = 64;
+/// Bytes of a flow's name.
+const NAME_BYTES_MAX: usize = 127;
 /// Flows of a machine.
 pub const ALL_FLOWS_MAX: usize = 4096;
 
@@ -22,6 +24,8 @@ const _: () = assert!(
 /// A line of `flowadm show-flow`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FlowInfo {
+    /// Which.
+    pub id: FlowId,
     /// Its name.
     pub name: String,
     /// Its link.
@@ -46,21 +50,27 @@ impl Links {
         rule: Rule,
         props: FlowProps,
     ) -> Result<(), LinkError> {
+        if !is_name(name) {
+            return Err(LinkError::Flow(FlowError::BadName));
+        }
         if self.flow_at(name).is_some() {
             return Err(LinkError::Flow(FlowError::NameTaken));
         }
         if self.flows().count() >= ALL_FLOWS_MAX {
             return Err(LinkError::Flow(FlowError::TooMany));
         }
+        let id = FlowId(self.flows_made);
         let state = self.link_mut(link).ok_or(LinkError::NotFound)?;
         check_rule(state, &rule).map_err(LinkError::Flow)?;
         state.flows.push(Flow {
+            id,
             name: name.into(),
             rule,
             props,
             limits: limits_of(props.maxbw),
         });
         let over = state.over;
+        self.flows_made += 1;
         self.publish(over);
         Ok(())
     }
@@ -100,6 +110,7 @@ impl Links {
     pub fn flows(&self) -> impl Iterator<Item = FlowInfo> + '_ {
         self.links.iter().flat_map(|(index, generation, link)| {
             link.flows.iter().map(move |flow| FlowInfo {
+                id: flow.id,
                 name: flow.name.clone(),
                 link: LinkId { index, generation },
                 rule: flow.rule,
@@ -143,6 +154,13 @@ impl Flow {
         }
         Ok(())
     }
+}
+
+fn is_name(name: &str) -> bool {
+    let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    name.len() <= NAME_BYTES_MAX
+        && name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name.bytes().all(is_sign)
 }
 
 fn check_rule(link: &Link, rule: &Rule) -> Result<(), FlowError> {

@@ -20,7 +20,7 @@ use hal::{NicControl, NicError, NicShape, SpreadRule};
 use wire::MacAddr;
 
 use crate::bandwidth::Limit;
-use crate::flow::{FlowError, FlowProps, Rule};
+use crate::flow::{FlowError, FlowId, FlowProps, Rule};
 use crate::group::{PlaceError, Placement, RingsWanted};
 use crate::moderation::Moderation;
 use crate::open::{Hold, OpenError};
@@ -33,10 +33,13 @@ use crate::table::{Generation, LinkId, StreamId, Table};
 use crate::vlan::VlanId;
 
 mod flows;
+mod groups;
 mod publish;
 mod settings;
 mod streams;
 
+pub use flows::FlowInfo;
+pub use groups::GroupInfo;
 use streams::Stream;
 
 /// Links of a machine.
@@ -122,6 +125,31 @@ pub enum MacSource {
     },
 }
 
+/// Where a link's address came from (`MACADDRTYPE`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MacOrigin {
+    /// The card's own; of a VLAN, its port's.
+    Factory,
+    /// The administrator.
+    Fixed,
+    /// Random bits.
+    Random,
+    /// There is none: an etherstub is no station.
+    None,
+}
+
+impl MacOrigin {
+    /// Its name, as `dladm` shows it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Factory => "factory",
+            Self::Fixed => "fixed",
+            Self::Random => "random",
+            Self::None => "--",
+        }
+    }
+}
+
 /// A VNIC to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VnicSpec<'a> {
@@ -138,6 +166,7 @@ pub struct VnicSpec<'a> {
 }
 
 pub(crate) struct Flow {
+    pub id: FlowId,
     pub name: String,
     pub rule: Rule,
     pub props: FlowProps,
@@ -152,6 +181,7 @@ pub(crate) struct Link {
     /// The link's port; its own id, if it is one.
     over: LinkId,
     mac: MacAddr,
+    mac_origin: MacOrigin,
     vid: Option<VlanId>,
     settings: Settings,
     /// Of `settings.maxbw`, received and sent.
@@ -193,6 +223,8 @@ pub struct LinkInfo {
     pub over: Option<LinkId>,
     /// Its address.
     pub mac: MacAddr,
+    /// Where that came from.
+    pub mac_origin: MacOrigin,
     /// Its VLAN.
     pub vid: Option<VlanId>,
     /// Its largest payload.
@@ -207,6 +239,8 @@ pub struct LinkInfo {
 pub struct Links {
     links: Slots<Link>,
     streams: Slots<Stream>,
+    /// Flows made so far.
+    flows_made: u64,
 }
 
 impl Default for Links {
@@ -221,6 +255,7 @@ impl Links {
         Self {
             links: Slots::new(LINKS_MAX),
             streams: Slots::new(STREAMS_MAX),
+            flows_made: 0,
         }
     }
 
@@ -294,6 +329,9 @@ impl Links {
         }
         let mut link = Link::new(spec.name, Class::Vnic, spec.over, mac, spec.vid);
         link.settings.rx_rings = spec.rings;
+        if matches!(spec.mac, MacSource::Random { .. }) {
+            link.mac_origin = MacOrigin::Random;
+        }
         self.add_client(link)
     }
 
@@ -381,6 +419,7 @@ impl Links {
         self.unplace(over, old);
         if let Some(link) = self.link_mut(id) {
             link.mac = mac;
+            link.mac_origin = MacOrigin::Fixed;
             // What was leased to the old address is not the new one's.
             link.learner = Learner::default();
         }
@@ -436,6 +475,7 @@ impl Links {
             class: link.class,
             over: (link.over != id).then_some(link.over),
             mac: link.mac,
+            mac_origin: link.mac_origin,
             vid: link.vid,
             mtu: self.mtu_of(id),
             is_promiscuous: card.is_some_and(|card| card.placement.is_promiscuous()),
@@ -513,6 +553,11 @@ impl Link {
             class,
             over,
             mac,
+            mac_origin: match class {
+                Class::Phys | Class::Vlan => MacOrigin::Factory,
+                Class::Vnic => MacOrigin::Fixed,
+                Class::Etherstub => MacOrigin::None,
+            },
             vid,
             settings: Settings::default(),
             limits: None,

@@ -8,9 +8,8 @@ use hal::NicError;
 use mbuf::Chain;
 use wire::MacAddr;
 
-use super::{Class, Link, LinkError, Links};
+use super::{Class, Flow, Link, LinkError, Links};
 use crate::bandwidth::Limit;
-use crate::group::DEFAULT_GROUP;
 use crate::headers::{Header, Packet};
 use crate::open::Mode;
 use crate::promisc::Promiscuity;
@@ -45,13 +44,13 @@ impl Links {
             queues.push(spec);
             (queues.len() - 1) as u16
         };
-        let queue = add(queue_of(link, None, link.settings.priority));
+        let queue = add(queue_of(link, None));
         let mut flows: Vec<FlowEntry> = link
             .flows
             .iter()
             .map(|flow| FlowEntry {
                 rule: flow.rule,
-                queue: add(queue_of(link, flow.limits.as_ref(), flow.props.priority)),
+                queue: add(queue_of(link, Some(flow))),
             })
             .collect();
         // Stable: of equal rules the older one stays first.
@@ -96,21 +95,11 @@ impl Links {
 
     /// For each group of the card, whose addresses are there; `None` if it takes others too.
     fn groups_of(&self, port: LinkId) -> Vec<Option<Vec<LinkId>>> {
+        let groups = self.groups(port).unwrap_or_default().into_iter();
+        let mut groups: Vec<_> = groups.map(|group| Some(group.clients)).collect();
         let state = self.link(port).and_then(|link| link.port.as_ref());
-        let Some(card) = state.and_then(|port| port.card.as_ref()) else {
-            return Vec::new();
-        };
-        let mut groups = alloc::vec![Some(Vec::new()); card.shape.groups.len().max(1)];
-        for id in self.clients_of(port) {
-            let place = self
-                .link(id)
-                .and_then(|link| card.placement.place_of(link.mac));
-            let at = place.map_or(DEFAULT_GROUP, |place| place.group());
-            if let Some(Some(group)) = groups.get_mut(usize::from(at)) {
-                group.push(id);
-            }
-        }
-        if card.placement.is_promiscuous()
+        let card = state.and_then(|port| port.card.as_ref());
+        if card.is_some_and(|card| card.placement.is_promiscuous())
             && let Some(default) = groups.first_mut()
         {
             *default = None;
@@ -228,16 +217,15 @@ fn guard_of(link: &Link) -> Option<Guard> {
     })
 }
 
-fn queue_of(
-    link: &Link,
-    flow: Option<&[Arc<Limit>; 2]>,
-    priority: crate::flow::Priority,
-) -> QueueSpec {
+/// The queue of a flow, or of what no flow of the link matches.
+fn queue_of(link: &Link, flow: Option<&Flow>) -> QueueSpec {
     let of = |limits: Option<&[Arc<Limit>; 2]>, at: usize| limits.map(|pair| pair[at].clone());
     let own = link.limits.as_ref();
+    let limits = flow.and_then(|flow| flow.limits.as_ref());
     QueueSpec {
-        priority,
-        rx: [of(own, 0), of(flow, 0)],
-        tx: [of(own, 1), of(flow, 1)],
+        flow: flow.map(|flow| flow.id),
+        priority: flow.map_or(link.settings.priority, |flow| flow.props.priority),
+        rx: [of(own, 0), of(limits, 0)],
+        tx: [of(own, 1), of(limits, 1)],
     }
 }
