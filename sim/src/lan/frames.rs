@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use mbuf::{Chain, Pool, RxFrame, TxFrame};
 use wire::{
-    EtherType, EthernetRepr, IPV4_HEADER_BYTES, IPV6_HEADER_BYTES, Ipv4Repr, Ipv6Repr, MacAddr,
-    Protocol,
+    DhcpMessage, DhcpRepr, EtherType, EthernetRepr, IPV4_HEADER_BYTES, IPV6_HEADER_BYTES, Ipv4Repr,
+    Ipv6Repr, MacAddr, Protocol,
 };
 
 /// Number of TCP.
@@ -78,6 +78,52 @@ pub fn ethernet(dst: MacAddr, src: MacAddr, kind: EtherType, payload: &[u8]) -> 
     header.emit(&mut frame);
     frame.extend_from_slice(payload);
     frame
+}
+
+/// A DHCP message between the first station and a server, station 99, which leases
+/// 10.0.0.1 for an hour. `kind` is that of a server's message (RFC 2132, option 53);
+/// `ports` are 68 and 67 for the client's, turned round for the server's.
+pub fn dhcp(message: DhcpMessage, kind: u8, transaction: u32, ports: [u16; 2]) -> Vec<u8> {
+    let mut body = vec![0; DhcpRepr::BYTES];
+    let repr = DhcpRepr {
+        message,
+        transaction,
+        elapsed_secs: 0,
+        mac: super::station(1),
+        client_ip: [0; 4].into(),
+        requested_ip: None,
+        server: None,
+        host_name: None,
+    };
+    repr.emit(&mut body);
+    let is_reply = ports[0] == 67;
+    if is_reply {
+        body[0] = 2;
+        body[16..20].copy_from_slice(&[10, 0, 0, 1]);
+        body.truncate(240);
+        body.extend_from_slice(&[53, 1, kind, 51, 4, 0, 0, 14, 16, 255]);
+    }
+    let mut udp = ports.map(u16::to_be_bytes).concat();
+    udp.extend_from_slice(&(body.len() as u16 + 8).to_be_bytes());
+    udp.extend_from_slice(&[0, 0]);
+    udp.extend(body);
+    let mut packet = vec![0; IPV4_HEADER_BYTES];
+    let header = Ipv4Repr {
+        src: if is_reply { [10, 0, 0, 99] } else { [0; 4] }.into(),
+        dst: [255; 4].into(),
+        protocol: Protocol::Udp,
+        payload_len: udp.len() as u16,
+        ttl: 64,
+        tos: 0,
+    };
+    header.emit(&mut packet);
+    packet.extend(udp);
+    let (dst, src) = if is_reply {
+        (super::station(1), super::station(99))
+    } else {
+        (super::station(99), super::station(1))
+    };
+    ethernet(dst, src, EtherType::Ipv4, &packet)
 }
 
 /// The number in a frame of [`Flow`], its last four bytes.

@@ -7,6 +7,7 @@ mod mac;
 mod opens;
 mod order;
 mod protection;
+mod requests;
 mod siege;
 mod vlans;
 

@@ -2,16 +2,15 @@
 
 use link::LinkId;
 use link::counters::{DropReason, Drops};
-use sim::lan::frames::ethernet;
+use sim::lan::frames::{dhcp, ethernet};
 use sim::lan::{Card, Lan, station};
-use wire::{DhcpMessage, DhcpRepr, EtherType, IPV4_HEADER_BYTES, Ipv4Repr, MacAddr, Protocol};
+use wire::{DhcpMessage, EtherType, MacAddr};
 
 use crate::{flow, vnic};
 
 const NIC: MacAddr = MacAddr([2, 0, 0, 0, 0, 0]);
 const PEER: MacAddr = MacAddr([2, 0, 0, 0, 0, 99]);
 const ALL: &str = "mac-nospoof,restricted,ip-nospoof,dhcp-nospoof";
-const LEASED: [u8; 4] = [10, 0, 0, 1];
 
 fn lan() -> Lan {
     Lan::with_card(Card::new(NIC.0, &[(1, 16)], true)).expect("a card")
@@ -19,49 +18,6 @@ fn lan() -> Lan {
 
 fn drops(lan: &Lan, link: LinkId) -> &Drops {
     &lan.lanes[0].counters(link).expect("a client").drops
-}
-
-fn dhcp(message: DhcpMessage, kind: u8, transaction: u32, ports: [u16; 2]) -> Vec<u8> {
-    let mut body = vec![0; DhcpRepr::BYTES];
-    let repr = DhcpRepr {
-        message,
-        transaction,
-        elapsed_secs: 0,
-        mac: station(1),
-        client_ip: [0; 4].into(),
-        requested_ip: None,
-        server: None,
-        host_name: None,
-    };
-    repr.emit(&mut body);
-    let is_reply = ports[0] == 67;
-    if is_reply {
-        body[0] = 2;
-        body[16..20].copy_from_slice(&LEASED);
-        body.truncate(240);
-        body.extend_from_slice(&[53, 1, kind, 51, 4, 0, 0, 14, 16, 255]);
-    }
-    let mut udp = ports.map(u16::to_be_bytes).concat();
-    udp.extend_from_slice(&(body.len() as u16 + 8).to_be_bytes());
-    udp.extend_from_slice(&[0, 0]);
-    udp.extend(body);
-    let mut packet = vec![0; IPV4_HEADER_BYTES];
-    let header = Ipv4Repr {
-        src: if is_reply { [10, 0, 0, 99] } else { [0; 4] }.into(),
-        dst: [255; 4].into(),
-        protocol: Protocol::Udp,
-        payload_len: udp.len() as u16,
-        ttl: 64,
-        tos: 0,
-    };
-    header.emit(&mut packet);
-    packet.extend(udp);
-    let (dst, src) = if is_reply {
-        (station(1), PEER)
-    } else {
-        (PEER, station(1))
-    };
-    ethernet(dst, src, EtherType::Ipv4, &packet)
 }
 
 /// Section 2, check 4 (each forgery alone is tested in core/link).

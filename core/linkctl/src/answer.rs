@@ -1,0 +1,202 @@
+//! What tools are told.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use link::flow::{FlowProps, Rule};
+use link::links::{Class, LinkError, MacOrigin};
+use link::vlan::VlanId;
+use wire::MacAddr;
+
+use crate::bytes::{choice, message, record};
+
+/// What a tool is told.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// It is done.
+    Done,
+    /// It is made.
+    Created {
+        /// Its name.
+        name: String,
+        /// Its address.
+        mac: MacAddr,
+    },
+    /// At most [`crate::PAGE_LINKS`] links.
+    Links {
+        /// In their order.
+        rows: Vec<LinkRow>,
+        /// Where the next page begins, if there is one.
+        next: Option<u16>,
+    },
+    /// The groups of a card, in its order.
+    Groups(Vec<GroupRow>),
+    /// The properties of a link, in the order of tools.
+    Props(Vec<PropRow>),
+    /// What a link has carried.
+    Statistics(Statistics),
+    /// The flows of one link.
+    Flows {
+        /// In the order in which they were made.
+        rows: Vec<FlowRow>,
+        /// Where to look further, if there are more.
+        next: Option<u16>,
+    },
+    /// What a flow has carried.
+    FlowStatistics(Statistics),
+    /// It is not done, and nothing has changed.
+    Refused(Refusal),
+}
+
+/// Why something is not done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// The bytes are no request.
+    Malformed,
+    /// The answer is longer than an answer may be.
+    TooLong,
+    /// Who asks may only look.
+    NotPermitted,
+    /// There is no link of that name.
+    NoSuchLink {
+        /// Which name.
+        name: String,
+    },
+    /// The link is not of the class that it must be.
+    NotA {
+        /// What it must be.
+        class: Class,
+    },
+    /// A property cannot be set so.
+    Setting {
+        /// Which property.
+        name: String,
+        /// Why.
+        error: LinkError,
+    },
+    /// The link layer refuses.
+    Link(LinkError),
+}
+
+/// What a link is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LinkRow {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub class: Class,
+    /// Its largest payload, in bytes.
+    pub mtu: u16,
+    /// Whether frames can move; `None` if nobody knows.
+    pub is_up: Option<bool>,
+    /// Megabits a second; zero if unknown.
+    pub speed_mbps: u64,
+    /// Its port, if that is another link.
+    pub over: Option<String>,
+    /// Its address.
+    pub mac: MacAddr,
+    /// Where that came from.
+    pub mac_origin: MacOrigin,
+    /// Its VLAN.
+    pub vid: Option<VlanId>,
+    /// The device that drives it, if it is a card's own.
+    pub device: Option<String>,
+    /// Whether a stream holds it.
+    pub is_held: bool,
+}
+
+/// A group of a card's rings.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GroupRow {
+    /// Its first ring.
+    pub first: u16,
+    /// How many there are.
+    pub rings: u16,
+    /// Links whose addresses it has.
+    pub clients: Vec<String>,
+}
+
+/// A property of a link.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PropRow {
+    /// Its name.
+    pub name: String,
+    /// Whether nobody can set it.
+    pub is_read_only: bool,
+    /// What holds.
+    pub value: String,
+    /// What would hold if nobody had set it.
+    pub default: String,
+    /// What it can be.
+    pub possible: String,
+}
+
+/// What a flow is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FlowRow {
+    /// Its name.
+    pub name: String,
+    /// Its link.
+    pub link: String,
+    /// What it matches.
+    pub rule: Rule,
+    /// What its traffic gets.
+    pub props: FlowProps,
+}
+
+/// `ipackets rbytes ierrors opackets obytes oerrors`: frames and bytes received, frames
+/// lost, and the same for what was sent.
+pub type Statistics = [u64; 6];
+
+choice!(Answer {
+    0 => Done,
+    1 => Created { name, mac },
+    2 => Links { rows, next },
+    3 => Groups(rows),
+    4 => Props(rows),
+    5 => Statistics(counts),
+    6 => Flows { rows, next },
+    7 => FlowStatistics(counts),
+    8 => Refused(refusal),
+});
+choice!(Refusal {
+    0 => Malformed,
+    1 => TooLong,
+    2 => NotPermitted,
+    3 => NoSuchLink { name },
+    4 => NotA { class },
+    5 => Setting { name, error },
+    6 => Link(error),
+});
+record!(LinkRow {
+    name,
+    class,
+    mtu,
+    is_up,
+    speed_mbps,
+    over,
+    mac,
+    mac_origin,
+    vid,
+    device,
+    is_held,
+});
+record!(GroupRow {
+    first,
+    rings,
+    clients
+});
+record!(PropRow {
+    name,
+    is_read_only,
+    value,
+    default,
+    possible
+});
+record!(FlowRow {
+    name,
+    link,
+    rule,
+    props
+});
+message!(Answer);

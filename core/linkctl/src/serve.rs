@@ -1,0 +1,85 @@
+//! The other end: requests become calls of the link layer.
+//!
+//! Names are looked up and the operation is done under one hold of the links, so nobody
+//! sees half of it. Only statistics need two steps, for the lanes come before the links
+//! in the lock order; a link that goes away between them has carried nothing.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use hal::CardCounters;
+use link::lane::Lane;
+use link::{LinkId, Links};
+
+use crate::answer::{Answer, Refusal};
+use crate::request::Request;
+
+mod change;
+mod show;
+mod statistics;
+
+/// What the function needs of who holds the links.
+pub trait Shell {
+    /// Looks at the links, or changes them, under their lock.
+    fn with_links<R>(&mut self, act: impl FnOnce(&mut Links) -> R) -> R;
+
+    /// Shows each lane of a port, one after another under its lock. Never called by
+    /// [`with_links`](Self::with_links).
+    fn each_lane(&mut self, port: LinkId, look: impl FnMut(&Lane));
+
+    /// Unpredictable bits.
+    fn random(&mut self) -> u64;
+
+    /// The name of the device behind a card's own link.
+    fn device(&mut self, link: &str) -> String;
+
+    /// What the card behind a card's own link has counted, if it counts.
+    fn card_counters(&mut self, link: &str) -> Option<CardCounters>;
+}
+
+/// What who asks may do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rights {
+    /// Look.
+    Look,
+    /// Look and change.
+    Change,
+}
+
+/// The answer to the bytes that a program wrote: always one, whatever they are.
+pub fn answer_to(request: &[u8], rights: Rights, shell: &mut impl Shell) -> Vec<u8> {
+    let answer = match Request::decode(request) {
+        Ok(request) => serve(&request, rights, shell),
+        Err(_) => Answer::Refused(Refusal::Malformed),
+    };
+    let too_long = || Answer::Refused(Refusal::TooLong).encode();
+    // A refusal without a text always fits.
+    let bytes = answer.encode().or_else(|_| too_long());
+    bytes.unwrap_or_default()
+}
+
+/// The answer to a request.
+pub fn serve(request: &Request, rights: Rights, shell: &mut impl Shell) -> Answer {
+    if request.is_change() && rights != Rights::Change {
+        return Answer::Refused(Refusal::NotPermitted);
+    }
+    let answer = match request {
+        Request::Links { from } => Ok(show::links(*from, shell)),
+        Request::Groups { link } => shell.with_links(|links| show::groups(links, link)),
+        Request::Props { link } => shell.with_links(|links| show::props(links, link)),
+        Request::Statistics { link } => statistics::of_link(link, shell),
+        Request::Flows { from } => Ok(shell.with_links(|links| show::flows(links, *from))),
+        Request::FlowStatistics { flow } => statistics::of_flow(flow, shell),
+        Request::CreateVnic(vnic) => {
+            let bits = shell.random();
+            shell.with_links(|links| change::create_vnic(links, vnic, bits))
+        }
+        change => shell.with_links(|links| change::make(links, change)),
+    };
+    answer.unwrap_or_else(Answer::Refused)
+}
+
+fn find(links: &Links, name: &str) -> Result<LinkId, Refusal> {
+    let found = links.find(name);
+    found.ok_or_else(|| Refusal::NoSuchLink { name: name.into() })
+}
