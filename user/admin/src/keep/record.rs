@@ -1,0 +1,159 @@
+//! Records: what outlasts a restart, and its line.
+
+/// Something that outlasts a restart.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Record {
+    /// An etherstub.
+    Etherstub {
+        /// Its name.
+        name: String,
+    },
+    /// A VNIC.
+    Vnic {
+        /// Its name.
+        name: String,
+        /// Its port.
+        over: String,
+        /// Its address.
+        mac: String,
+        /// Its VLAN, or 0.
+        vid: String,
+    },
+    /// A VLAN.
+    Vlan {
+        /// Its name.
+        name: String,
+        /// Its port.
+        over: String,
+        /// Its identifier.
+        vid: String,
+    },
+    /// A property of a link.
+    LinkProp {
+        /// Which link.
+        link: String,
+        /// Which property.
+        name: String,
+        /// Its value.
+        value: String,
+    },
+    /// A flow.
+    Flow {
+        /// Its name.
+        name: String,
+        /// Its link.
+        link: String,
+        /// What it matches.
+        attributes: String,
+    },
+    /// A property of a flow.
+    FlowProp {
+        /// Which flow.
+        flow: String,
+        /// Which property.
+        name: String,
+        /// Its value.
+        value: String,
+    },
+}
+
+impl Record {
+    pub(super) fn line(&self) -> String {
+        let fields: &[&str] = match self {
+            Self::Etherstub { name } => &["etherstub", name],
+            Self::Vnic {
+                name,
+                over,
+                mac,
+                vid,
+            } => &["vnic", name, over, mac, vid],
+            Self::Vlan { name, over, vid } => &["vlan", name, over, vid],
+            Self::LinkProp { link, name, value } => &["linkprop", link, name, value],
+            Self::Flow {
+                name,
+                link,
+                attributes,
+            } => &["flow", name, link, attributes],
+            Self::FlowProp { flow, name, value } => &["flowprop", flow, name, value],
+        };
+        fields.join("\t") + "\n"
+    }
+
+    pub(super) fn parse(line: &str) -> Option<Self> {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let text = |at: usize| fields[at].to_string();
+        Some(match (fields[0], fields.len()) {
+            ("etherstub", 2) => Self::Etherstub { name: text(1) },
+            ("vnic", 5) => Self::Vnic {
+                name: text(1),
+                over: text(2),
+                mac: text(3),
+                vid: text(4),
+            },
+            ("vlan", 4) => Self::Vlan {
+                name: text(1),
+                over: text(2),
+                vid: text(3),
+            },
+            ("linkprop", 4) => Self::LinkProp {
+                link: text(1),
+                name: text(2),
+                value: text(3),
+            },
+            ("flow", 4) => Self::Flow {
+                name: text(1),
+                link: text(2),
+                attributes: text(3),
+            },
+            ("flowprop", 4) => Self::FlowProp {
+                flow: text(1),
+                name: text(2),
+                value: text(3),
+            },
+            _ => return None,
+        })
+    }
+
+    /// Whether it is a link of that name, or about one.
+    pub fn is_of_link(&self, link: &str) -> bool {
+        match self {
+            Self::Etherstub { name } | Self::Vnic { name, .. } | Self::Vlan { name, .. } => {
+                name == link
+            }
+            Self::LinkProp { link: of, .. } | Self::Flow { link: of, .. } => of == link,
+            Self::FlowProp { .. } => false,
+        }
+    }
+
+    /// Whether it is a flow of that name, or about one.
+    pub fn is_of_flow(&self, flow: &str) -> bool {
+        match self {
+            Self::Flow { name, .. } => name == flow,
+            Self::FlowProp { flow: of, .. } => of == flow,
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_read_back_as_it_was_written() {
+        let text = concat!(
+            "etherstub\tstub0\n",
+            "vnic\tvnic1\tnet0\t02:08:20:01:02:03\t0\n",
+            "vlan\tnet2000\tnet0\t2\n",
+            "linkprop\tvnic1\tallowed-dhcp-cids\tmy host;x=1\n",
+            "flow\tweb\tvnic1\ttransport=tcp,local_port=80\n",
+            "flowprop\tweb\tmaxbw\t10M\n",
+        );
+        let records: Vec<_> = text.lines().filter_map(Record::parse).collect();
+        let back: String = records.iter().map(Record::line).collect();
+        assert_eq!(back, text);
+        for bad in ["", "vnic", "vnic\ta\tb\tc\td\te", "aggr\taggr0"] {
+            assert_eq!(Record::parse(bad), None, "{bad}");
+        }
+    }
+}
