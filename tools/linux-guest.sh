@@ -22,7 +22,7 @@ if ! [ -f "$out/vmlinuz" ]; then
         echo "apt knows no linux-image-6.12*-$suffix: add Debian's security or backports archive." >&2
         exit 1
     fi
-    (cd "$out/package" && apt-get -qq -o APT::Sandbox::User=root download "$package" && dpkg-deb -x ./*.deb .)
+    (cd "$out/package" && apt-get -qq -o APT::Sandbox::User=root -o Acquire::Retries=3 download "$package" && dpkg-deb -x ./*.deb .)
     number=1
     for module in "${modules[@]}"; do
         xz -dc "$out"/package/lib/modules/*/kernel/$module.ko.xz >"$out/modules/$number-$(basename $module).ko"
