@@ -8,6 +8,7 @@
 
 use std::fs::{self, File};
 use std::io::BufWriter;
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -31,6 +32,7 @@ pub const TESTS: &[Test] = &[
         "Redis serves another machine over a relay that loses, doubles, reorders and damages",
         over_a_bad_network,
     ),
+    ("a SYN that nobody answers is sent again (relay)", lost_syn),
 ];
 
 const FAIR: Weather = Weather {
@@ -301,4 +303,43 @@ fn settled(relay: &Relay, machines: [&mut Operator; 2]) -> Result<[SideCounts; 2
         }
     }
     Err("the network never comes to rest".into())
+}
+
+/// Nothing but the SYN's own timer wakes the client.
+fn lost_syn(setup: &Setup) -> Result<(), String> {
+    let folder = Folder::new("relay-syn")?;
+    let wire = UnixDatagram::bind(folder.0.join("relay-0")).map_err(|error| error.to_string())?;
+    let patience = wire.set_read_timeout(Some(Duration::from_secs(20)));
+    patience.map_err(|error| error.to_string())?;
+    let mut client = machine(setup, &folder.0, Side::Left, &CLIENTS)?;
+    // The first attempt is helped by the answer to its ARP request.
+    for _ in 0..2 {
+        client.ask("redis-cli -h 10.9.0.2 ping &")?;
+        await_syns(&wire, &folder.0)?;
+        client.ask("kill $!; sleep 3")?;
+    }
+    Ok(())
+}
+
+/// Answers ARP, and nothing else, until a SYN has come three times.
+fn await_syns(wire: &UnixDatagram, folder: &Path) -> Result<(), String> {
+    let (mut frame, mut syns) = ([0; 2000], 0);
+    while syns < 3 {
+        let len = wire.recv(&mut frame);
+        let len = len.map_err(|error| format!("{syns} SYNs, then nothing in 20 s: {error}"))?;
+        if frame[12..14] == [8, 6] && frame[38..42] == [10, 9, 0, 2] {
+            let mut answer = frame[..len].to_vec();
+            let station = [2, 0, 0, 0, 0, 2];
+            answer[0..6].copy_from_slice(&frame[6..12]);
+            answer[6..12].copy_from_slice(&station);
+            answer[21] = 2;
+            answer[22..28].copy_from_slice(&station);
+            answer[28..32].copy_from_slice(&frame[38..42]);
+            answer[32..42].copy_from_slice(&frame[22..32]);
+            let sent = wire.send_to(&answer, folder.join("machine-0"));
+            sent.map_err(|error| error.to_string())?;
+        }
+        syns += u32::from(frame[12..14] == [8, 0] && frame[23] == 6 && frame[47] == 2);
+    }
+    Ok(())
 }

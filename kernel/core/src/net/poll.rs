@@ -126,7 +126,7 @@ fn receive_batch(stack: &mut Stack, link: &mut Link) -> bool {
 }
 
 /// Tells the device about the frames that it was given.
-pub(super) fn announce(link: &mut Link) {
+fn announce(link: &mut Link) {
     if link.unannounced != 0
         && let Some(port) = &mut link.port
     {
@@ -136,12 +136,15 @@ pub(super) fn announce(link: &mut Link) {
 }
 
 /// After a program sent: lets frames gather, but not too many; [`FALLBACK`] sees to it
-/// that it is not for long.
+/// that it is not for long, and that the deadlines which sending set are heard of: nobody
+/// else may wake the machine if all the frames are lost.
 pub(super) fn after_send(link: &mut Link) {
+    if link.unannounced == 0 {
+        return;
+    }
+    arm(link.now() + FALLBACK);
     if link.unannounced >= UNANNOUNCED_MAX {
         announce(link);
-    } else if link.unannounced != 0 {
-        arm(link.now() + FALLBACK);
     }
 }
 

@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use inet::{Endpoint, State, Transport};
 
 use super::handle::{Handle, stack};
-use super::poll::{after_send, announce};
+use super::poll::after_send;
 use crate::error::{Error, Result};
 use crate::io::{Sink, Source};
 use crate::poll::Events;
@@ -55,7 +55,7 @@ impl TcpSocket {
         }
         stack(|stack, link| {
             stack.connect(link, self.handle.id, peer)?;
-            announce(link);
+            after_send(link);
             Ok(())
         })?;
         self.finish_connecting(how, Error::InProgress)
