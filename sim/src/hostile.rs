@@ -79,6 +79,7 @@ impl Siege {
             time_waits_max: 4,
             orphans_max: 4,
             sockets_max: 64,
+            ..Config::default()
         };
         let offloads = Offloads {
             checksum: true,

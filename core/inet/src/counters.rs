@@ -99,6 +99,8 @@ probes::counters! {
         ChallengeAcks = "tcp_challenge_acks",
         /// Resets sent.
         ResetsOut = "tcp_resets_out",
+        /// Resets not sent because there were too many in this second.
+        ResetsSkipped = "tcp_resets_skipped",
         /// Resets received and believed.
         ResetsIn = "tcp_resets_in",
         /// Connections that we opened.
@@ -122,11 +124,42 @@ probes::counters! {
     }
 }
 
+probes::counters! {
+    /// Why we sent a reset, by the state that it was sent from.
+    pub enum ResetReason => Resets {
+        /// No socket has the port, and no connection the name.
+        NoSocket = "TCPS_CLOSED-No_socket",
+        /// An acknowledgement to a listener is not that of a cookie.
+        BadCookie = "TCPS_LISTEN-Bad_cookie",
+        /// The listener is gone before its connection was accepted.
+        ListenerClosed = "TCPS_LISTEN-Closed",
+        /// The answer to our SYN acknowledges something else: the peer remembers an older
+        /// connection of this name.
+        BadSeq = "TCPS_SYN_SENT-Bad_seq",
+        /// The answer to our SYN-ACK acknowledges something else.
+        BadAck = "TCPS_SYN_RCVD-Bad_ack",
+        /// The program has closed with bytes unread (RFC 2525 2.17).
+        Unread = "CLOSE-Unread_data",
+        /// The program has closed with a linger time of zero.
+        LingerZero = "CLOSE-Linger_zero",
+        /// Too many connections live on after their program.
+        OrphanLimit = "CLOSE-Too_many_orphans",
+        /// The program asked for it.
+        Aborted = "CLOSE-Aborted",
+        /// Bytes came after the program has closed.
+        DataAfterClose = "TCPS_FIN_WAIT-Data_after_close",
+        /// The peer did not answer.
+        TimedOut = "TIMER-No_answer",
+    }
+}
+
 /// All counters of a stack.
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
     /// Dropped, by reason.
     pub drops: Drops,
+    /// Resets sent, by reason.
+    pub resets: Resets,
     /// Done.
     pub counts: Counts,
 }

@@ -70,10 +70,12 @@
 extern crate alloc;
 
 mod addr;
+mod budget;
 mod context;
 mod counters;
 mod dhcp;
 mod env;
+mod ephemeral;
 mod error;
 mod hash;
 mod icmp;
@@ -93,9 +95,10 @@ mod udp;
 mod wheel;
 
 pub use addr::{Cidr, Endpoint, SocketId, Transport};
-pub use counters::{Count, Counts, DropReason, Drops, Stats};
+pub use counters::{Count, Counts, DropReason, Drops, ResetReason, Resets, Stats};
 pub use dhcp::Lease;
 pub use env::{Env, Events};
+pub use ephemeral::PortRange;
 pub use error::Error;
 pub use net::Config;
 pub use options::{Options, Shutdown};

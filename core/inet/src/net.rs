@@ -8,7 +8,9 @@ use base::Instant;
 use mbuf::Chain;
 
 use crate::addr::{Cidr, FourTuple};
-use crate::counters::{Count, DropReason, Stats};
+use crate::budget::Budget;
+use crate::counters::{Count, DropReason, ResetReason, Stats};
+use crate::ephemeral::PortRange;
 use crate::error::Error;
 use crate::hash::Key;
 use crate::neighbor::Neighbors;
@@ -29,6 +31,8 @@ pub struct Config {
     pub orphans_max: usize,
     /// Half-open connections of one listener before it answers with cookies.
     pub half_open_max: usize,
+    /// Where ephemeral ports come from (Linux: `ip_local_port_range`).
+    pub ports: PortRange,
 }
 
 impl Default for Config {
@@ -38,6 +42,7 @@ impl Default for Config {
             time_waits_max: 16384,
             orphans_max: 4096,
             half_open_max: 512,
+            ports: PortRange::default(),
         }
     }
 }
@@ -45,8 +50,10 @@ impl Default for Config {
 /// Packets that wait for delivery to ourselves.
 const LOOPBACK_PACKETS_MAX: usize = 4096;
 
-/// RFC 5961: at most so many challenge acknowledgements a second.
+/// RFC 5961 7: at most so many challenge acknowledgements a second.
 const CHALLENGES_PER_SECOND: u32 = 100;
+/// Resets of what belongs to no connection.
+const RESETS_PER_SECOND: u32 = 2000;
 
 /// Neighbours, routes, ports, timers and counters.
 pub(crate) struct Net {
@@ -68,8 +75,8 @@ pub(crate) struct Net {
     pub ack_queue: Vec<u32>,
     pub orphans: usize,
     pub stats: Stats,
-    challenges: u32,
-    challenge_second: u64,
+    challenges: Budget,
+    resets: Budget,
 }
 
 impl Net {
@@ -84,19 +91,25 @@ impl Net {
             neighbors: Neighbors::default(),
             reassembly: Reassembly::default(),
             loopback: VecDeque::new(),
-            demux: Demux::new(key),
+            demux: Demux::new(key, config.ports),
             wheel: Wheel::new(),
             time_wait: TimeWait::new(config.time_waits_max, key),
             ack_queue: Vec::new(),
             orphans: 0,
             stats: Stats::default(),
-            challenges: 0,
-            challenge_second: 0,
+            challenges: Budget::new(CHALLENGES_PER_SECOND),
+            resets: Budget::new(RESETS_PER_SECOND),
         }
     }
 
     pub fn drop(&mut self, reason: DropReason) {
         self.stats.drops.count(reason);
+    }
+
+    /// A reset was sent.
+    pub fn count_reset(&mut self, reason: ResetReason) {
+        self.stats.counts.count(Count::ResetsOut);
+        self.stats.resets.count(reason);
     }
 
     pub fn count(&mut self, what: Count) {
@@ -148,12 +161,11 @@ impl Net {
 
     /// Whether RFC 5961 allows one more challenge acknowledgement now.
     pub fn may_challenge(&mut self, now: Instant) -> bool {
-        let second = now.as_millis() / 1000;
-        if second != self.challenge_second {
-            self.challenge_second = second;
-            self.challenges = 0;
-        }
-        self.challenges += 1;
-        self.challenges <= CHALLENGES_PER_SECOND
+        self.challenges.take(&self.key, now)
+    }
+
+    /// Whether one more segment that belongs to nothing is answered with a reset now.
+    pub fn may_reset(&mut self, now: Instant) -> bool {
+        self.resets.take(&self.key, now)
     }
 }

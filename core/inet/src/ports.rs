@@ -11,12 +11,9 @@ use core::net::IpAddr;
 use hashbrown::HashMap;
 
 use crate::addr::{Endpoint, FourTuple};
+use crate::ephemeral::{Ephemeral, PortRange};
 use crate::error::Error;
-use crate::hash::Key;
-
-/// RFC 6335's dynamic ports begin later; this is Linux's range.
-const EPHEMERAL_FIRST: u16 = 32768;
-const EPHEMERAL_COUNT: u16 = 60999 - EPHEMERAL_FIRST + 1;
+use crate::hash::{Key, Salt};
 
 /// Passes on a hash that was made with the secret key.
 #[derive(Clone, Copy, Default)]
@@ -41,6 +38,15 @@ impl Hasher for Prehashed {
 struct HashedTuple {
     tuple: FourTuple,
     hash: u64,
+}
+
+impl HashedTuple {
+    fn new(key: &Key, tuple: &FourTuple) -> Self {
+        Self {
+            tuple: *tuple,
+            hash: key.tuple(tuple),
+        }
+    }
 }
 
 impl Hash for HashedTuple {
@@ -68,14 +74,19 @@ pub(crate) struct Bound {
 }
 
 /// The sockets of one protocol that are bound to ports.
-#[derive(Default)]
 pub(crate) struct Ports {
     by_port: HashMap<u16, Vec<Bound>>,
-    /// RFC 6056 algorithm 3: steps through the range from a hashed offset.
-    step: u16,
+    ephemeral: Ephemeral,
 }
 
 impl Ports {
+    fn new(range: PortRange) -> Self {
+        Self {
+            by_port: HashMap::new(),
+            ephemeral: Ephemeral::new(range),
+        }
+    }
+
     fn conflicts(old: &Bound, local: IpAddr, new: Sharing) -> bool {
         let is_wild = old.local.is_unspecified() || local.is_unspecified();
         let same_family = old.local.is_ipv4() == local.is_ipv4();
@@ -92,11 +103,6 @@ impl Ports {
                 .iter()
                 .all(|old| !Self::conflicts(old, local.addr, sharing))
         })
-    }
-
-    /// Whether nobody at all has the port.
-    pub fn is_unused(&self, port: u16) -> bool {
-        !self.by_port.contains_key(&port)
     }
 
     pub fn bind(&mut self, port: u16, bound: Bound) -> Result<(), Error> {
@@ -146,17 +152,11 @@ impl Ports {
         })
     }
 
-    /// An unused port, starting at a place that `offset` hides.
-    pub fn ephemeral(&mut self, offset: u64, is_usable: impl Fn(u16) -> bool) -> Option<u16> {
-        for _ in 0..EPHEMERAL_COUNT {
-            self.step = self.step.wrapping_add(1);
-            let place = (offset.wrapping_add(u64::from(self.step))) % u64::from(EPHEMERAL_COUNT);
-            let port = EPHEMERAL_FIRST + place as u16;
-            if self.is_unused(port) && is_usable(port) {
-                return Some(port);
-            }
-        }
-        None
+    /// An unused port for a destination with that hash.
+    pub fn ephemeral(&mut self, hash: u64, is_usable: impl Fn(u16) -> bool) -> Option<u16> {
+        let by_port = &self.by_port;
+        let is_unused = |port: &u16| !by_port.contains_key(port) && is_usable(*port);
+        self.ephemeral.candidates(hash).find(is_unused)
     }
 
     /// The socket that a packet from `remote` to `local` goes to.
@@ -205,20 +205,37 @@ pub(crate) struct Demux {
 }
 
 impl Demux {
-    pub fn new(key: Key) -> Self {
+    pub fn new(key: Key, range: PortRange) -> Self {
         Self {
             connections: HashMap::default(),
-            tcp: Ports::default(),
-            udp: Ports::default(),
+            tcp: Ports::new(range),
+            udp: Ports::new(range),
             key,
         }
     }
 
+    /// A port of ours for a connection from `local`, whose port does not matter, to
+    /// `remote`: one whose four-tuple names no connection, and that `is_usable`.
+    pub fn port_for(
+        &mut self,
+        local: Endpoint,
+        remote: Endpoint,
+        is_usable: impl Fn(&FourTuple) -> bool,
+    ) -> Option<u16> {
+        let named = |port| FourTuple {
+            local: Endpoint { port, ..local },
+            remote,
+        };
+        let (key, connections) = (self.key, &self.connections);
+        let hash = key.secret(Salt::Port, &named(0), [0, 0]);
+        self.tcp.ephemeral(hash, |port| {
+            let tuple = named(port);
+            !connections.contains_key(&HashedTuple::new(&key, &tuple)) && is_usable(&tuple)
+        })
+    }
+
     fn hashed(&self, tuple: &FourTuple) -> HashedTuple {
-        HashedTuple {
-            tuple: *tuple,
-            hash: self.key.tuple(tuple),
-        }
+        HashedTuple::new(&self.key, tuple)
     }
 
     #[inline]
@@ -237,5 +254,61 @@ impl Demux {
 
     pub fn disconnect(&mut self, tuple: &FourTuple) {
         self.connections.remove(&self.hashed(tuple));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::net::Ipv4Addr;
+
+    use super::*;
+
+    const RANGE: PortRange = PortRange::new(5000, 5009).expect("ten ports");
+
+    fn ends(remote_port: u16) -> (Endpoint, Endpoint) {
+        let local = Endpoint::v4(Ipv4Addr::new(10, 0, 0, 1), 0);
+        (local, Endpoint::v4(Ipv4Addr::new(10, 0, 0, 2), remote_port))
+    }
+
+    #[test]
+    fn a_range_is_walked_once_before_a_port_comes_again() {
+        let mut demux = Demux::new(Key([1, 2]), RANGE);
+        let (local, remote) = ends(80);
+        let mut ports: [u16; 20] =
+            core::array::from_fn(|_| demux.port_for(local, remote, |_| true).expect("a port"));
+        assert_eq!(ports[..10], ports[10..], "the oldest comes first");
+        ports[..10].sort_unstable();
+        assert!(ports[..10].iter().copied().eq(5000..5010));
+    }
+
+    #[test]
+    fn a_connection_elsewhere_does_not_show_in_the_ports_of_another_destination() {
+        let (mut quiet, mut busy) = (
+            Demux::new(Key([1, 2]), RANGE),
+            Demux::new(Key([1, 2]), RANGE),
+        );
+        let (local, remote) = ends(80);
+        for _ in 0..7 {
+            busy.port_for(local, ends(81).1, |_| true);
+        }
+        assert_eq!(
+            quiet.port_for(local, remote, |_| true),
+            busy.port_for(local, remote, |_| true)
+        );
+    }
+
+    #[test]
+    fn a_taken_name_is_passed_over_and_an_exhausted_range_says_so() {
+        let mut demux = Demux::new(Key([1, 2]), RANGE);
+        let (local, remote) = ends(80);
+        for index in 0..10 {
+            let port = demux.port_for(local, remote, |_| true).expect("a port");
+            let local = Endpoint { port, ..local };
+            demux
+                .connect(&FourTuple { local, remote }, index)
+                .expect("room");
+        }
+        assert_eq!(demux.port_for(local, remote, |_| true), None);
+        assert!(demux.port_for(local, ends(81).1, |_| true).is_some());
     }
 }

@@ -8,7 +8,7 @@ use core::net::{IpAddr, Ipv4Addr};
 use super::names::sharing_of;
 use crate::addr::{Endpoint, FourTuple, SocketId};
 use crate::context::Context;
-use crate::counters::Count;
+use crate::counters::{Count, ResetReason};
 use crate::env::{Env, Events};
 use crate::error::Error;
 use crate::options::Shutdown;
@@ -220,7 +220,7 @@ impl Stack {
         tcb.close(&mut cx);
         if is_crowded && tcb.state != State::Closed {
             cx.net.count(Count::OrphansReset);
-            tcb.reset(&mut cx);
+            tcb.reset(&mut cx, ResetReason::OrphanLimit);
         }
         self.settle(env, id.index);
     }
@@ -233,7 +233,7 @@ impl Stack {
                 env,
                 net: &mut self.net,
             };
-            tcb.reset(&mut cx);
+            tcb.reset(&mut cx, ResetReason::Aborted);
         }
         self.close(env, id)
     }
@@ -259,7 +259,7 @@ impl Stack {
                 net: &mut self.net,
             };
             if let Some(tcb) = self.sockets.tcp_at(index) {
-                tcb.reset(&mut cx);
+                tcb.reset(&mut cx, ResetReason::ListenerClosed);
                 self.settle(env, index);
             }
         }

@@ -5,8 +5,9 @@ use core::net::IpAddr;
 
 use crate::addr::{Endpoint, SocketId, Transport};
 use crate::error::Error;
+use crate::net::Net;
 use crate::options::Options;
-use crate::ports::{Bound, Ports, Sharing};
+use crate::ports::{Bound, Sharing};
 use crate::stack::Stack;
 use crate::table::Socket;
 use crate::tcp::{State, Tcb};
@@ -123,15 +124,10 @@ impl Stack {
             local.addr = IpAddr::V4(self.net.source_for(dst)?);
         }
         if local.port == 0 {
-            let key = self.net.key;
-            let offset = key.tuple(&crate::addr::FourTuple { local, remote });
-            let mut ports: Ports = core::mem::take(&mut self.net.demux.tcp);
-            let chosen = ports.ephemeral(offset, |port| {
-                let local = Endpoint { port, ..local };
-                let tuple = crate::addr::FourTuple { local, remote };
-                self.net.demux.connection(&tuple).is_none() && !self.net.time_wait.contains(&tuple)
-            });
-            self.net.demux.tcp = ports;
+            let Net {
+                demux, time_wait, ..
+            } = &mut self.net;
+            let chosen = demux.port_for(local, remote, |tuple| !time_wait.contains(tuple));
             local.port = chosen.ok_or(Error::AddressNotAvailable)?;
         }
         Ok(local)

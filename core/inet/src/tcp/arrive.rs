@@ -8,7 +8,7 @@ use super::info::State;
 use super::segment::Segment;
 use super::tcb::{AckDue, Clocks, Tcb};
 use crate::context::Context;
-use crate::counters::{Count, DropReason};
+use crate::counters::{Count, DropReason, ResetReason};
 use crate::env::{Env, Events};
 use crate::error::Error;
 
@@ -139,7 +139,7 @@ impl Tcb {
         if !is_answer {
             cx.net.drop(DropReason::BadAck);
             let tuple = self.tuple;
-            cx.send_reset(&tuple, segment);
+            cx.send_reset(&tuple, segment, ResetReason::BadAck);
             return false;
         }
         self.sender.window = u32::from(segment.window) << self.sender.scale;

@@ -1,12 +1,11 @@
 //! The ends of a connection.
 
 use mbuf::Chain;
-use wire::TcpFlags;
 
 use super::info::State;
 use super::tcb::{Fin, Tcb};
 use crate::context::Context;
-use crate::counters::Count;
+use crate::counters::ResetReason;
 use crate::env::{Env, Events};
 use crate::error::Error;
 use crate::options::Shutdown;
@@ -55,7 +54,8 @@ impl Tcb {
             State::Closed | State::TimeWait | State::Listen => {}
             State::SynSent => self.die(cx, None),
             // RFC 2525 2.17: bytes that nobody will read are lost, and the peer must know.
-            _ if is_unread || is_lingering_zero => self.reset(cx),
+            _ if is_unread => self.reset(cx, ResetReason::Unread),
+            _ if is_lingering_zero => self.reset(cx, ResetReason::LingerZero),
             _ => {
                 self.finish(cx);
                 if self.state == State::FinWait2 {
@@ -63,19 +63,6 @@ impl Tcb {
                 }
             }
         }
-    }
-
-    /// Ends the connection with a reset.
-    pub(crate) fn reset<E: Env>(&mut self, cx: &mut Context<'_, E>) {
-        if self.state.is_synchronized() || self.state == State::SynReceived {
-            self.send_reset_now(cx);
-        }
-        self.die(cx, None);
-    }
-
-    pub(super) fn send_reset_now<E: Env>(&mut self, cx: &mut Context<'_, E>) {
-        cx.net.count(Count::ResetsOut);
-        self.transmit(cx, self.sender.nxt, TcpFlags::RST, Chain::new());
     }
 
     /// The connection is gone. Bytes that have arrived in order can still be read.

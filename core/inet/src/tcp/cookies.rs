@@ -16,12 +16,11 @@ use super::tcb::Clocks;
 use super::transmit::WINDOW_SCALE;
 use crate::addr::FourTuple;
 use crate::context::Context;
-use crate::counters::{Count, DropReason};
+use crate::counters::{Count, DropReason, ResetReason};
 use crate::env::Env;
-use crate::hash::Key;
+use crate::hash::{Key, Salt};
 use crate::stack::Stack;
 
-const SALT_COOKIE: u64 = 3 << 32;
 const SIZES: [u16; 4] = [536, 1300, 1440, 1460];
 /// Cookies are good for this minute and the last one.
 const MINUTE_BITS: u32 = 5;
@@ -35,8 +34,7 @@ fn minute_of(now: Instant) -> u32 {
 }
 
 fn cookie(key: &Key, tuple: &FourTuple, peer: Seq, minute: u32, size: u32) -> Seq {
-    let salt = SALT_COOKIE ^ u64::from(minute) << 34 ^ u64::from(size) << 40;
-    let hash = key.hash(key.tuple_with(tuple, salt), u64::from(peer.0)) as u32;
+    let hash = key.secret(Salt::Cookie, tuple, [peer.0, minute << 2 | size]) as u32;
     let minute = minute & ((1 << MINUTE_BITS) - 1);
     Seq(hash >> (32 - HASH_BITS) | minute << HASH_BITS | size << (32 - 2))
 }
@@ -102,7 +100,8 @@ impl Stack {
         let is_bare = !segment.has(TcpFlags::SYN);
         let Some(mss) = valid.filter(|_| is_bare && matches!(tuple.remote.addr, IpAddr::V4(_)))
         else {
-            self.context(env).send_reset(&tuple, &segment);
+            self.context(env)
+                .refuse(&tuple, &segment, ResetReason::BadCookie);
             return Err(DropReason::BadCookie);
         };
         if self

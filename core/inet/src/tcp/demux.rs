@@ -10,7 +10,7 @@ use super::tcb::{AckDue, Fin, MSS_MIN, Tcb};
 use super::time_wait::Verdict;
 use crate::addr::{Endpoint, FourTuple, SocketId};
 use crate::context::Context;
-use crate::counters::{Count, DropReason};
+use crate::counters::{Count, DropReason, ResetReason};
 use crate::env::Env;
 use crate::icmp::error_of;
 use crate::input::IpInfo;
@@ -84,7 +84,8 @@ impl Stack {
                 self.listener_input(env, index, tuple, segment)
             }
             _ => {
-                self.context(env).send_reset(&tuple, &segment);
+                self.context(env)
+                    .refuse(&tuple, &segment, ResetReason::NoSocket);
                 Err(DropReason::NoSocket)
             }
         }

@@ -7,13 +7,10 @@ use super::segment::Segment;
 use super::tcb::{AckDue, Clocks, MSS_DEFAULT, MSS_MIN, Tcb};
 use super::transmit::WINDOW_SCALE;
 use crate::context::Context;
-use crate::counters::{Count, DropReason};
+use crate::counters::{Count, DropReason, ResetReason};
 use crate::env::Env;
 use crate::error::Error;
-
-/// Salts of the keyed hash, so that no use tells about another.
-const SALT_ISN: u64 = 1;
-const SALT_CLOCK: u64 = 2;
+use crate::hash::Salt;
 
 /// Bytes that timestamps take of each segment.
 const TIMESTAMPS_BYTES: u16 = 12;
@@ -21,11 +18,11 @@ const TIMESTAMPS_BYTES: u16 = 12;
 impl Tcb {
     /// RFC 6528: a clock of 4 µs steps plus a hash of the connection's name.
     pub(super) fn choose_numbers<E: Env>(&mut self, cx: &Context<'_, E>) {
-        let secret = cx.net.key.tuple_with(&self.tuple, SALT_ISN) as u32;
+        let secret = cx.net.key.secret(Salt::Numbers, &self.tuple, [0, 0]);
         let clock = (cx.now.as_nanos() >> 12) as u32;
-        self.sender.una = Seq(secret.wrapping_add(clock));
+        self.sender.una = Seq((secret as u32).wrapping_add(clock));
         self.sender.nxt = self.sender.una;
-        self.clock_offset = cx.net.key.tuple_with(&self.tuple, SALT_CLOCK) as u32;
+        self.clock_offset = (secret >> 32) as u32;
     }
 
     /// Starts a connection to the tuple's remote end.
@@ -135,7 +132,7 @@ impl Tcb {
         if has_ack && segment.ack != self.sender.nxt {
             cx.net.drop(DropReason::BadAck);
             let tuple = self.tuple;
-            cx.send_reset(&tuple, &segment);
+            cx.send_reset(&tuple, &segment, ResetReason::BadSeq);
             return;
         }
         if segment.has(TcpFlags::RST) {

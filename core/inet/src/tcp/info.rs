@@ -42,6 +42,12 @@ impl State {
         )
     }
 
+    /// Whether a reset would reach somebody: the peer knows of the connection, or will.
+    pub(super) const fn has_peer(self) -> bool {
+        self.is_synchronized() && !matches!(self, Self::TimeWait)
+            || matches!(self, Self::SynReceived)
+    }
+
     /// Whether the peer may still send bytes.
     pub(super) const fn is_receiving(self) -> bool {
         matches!(self, Self::Established | Self::FinWait1 | Self::FinWait2)

@@ -18,7 +18,7 @@
 //! | `rtt` | how long to wait for an answer | RFC 6298 |
 //! | `timers` | what happens when nothing arrives | RFC 1122 |
 //! | `tcb`, `info` | the state of a connection, and what tools see of it | |
-//! | `close` | the ends of a connection | |
+//! | `close`, `reset` | the ends of a connection | |
 //! | `time_wait` | the table of connections that are over | RFC 6191 |
 //!
 //! # How a connection keeps its bytes
@@ -41,6 +41,7 @@ mod info;
 mod listen;
 mod receive;
 mod recovery;
+mod reset;
 mod rtt;
 mod scoreboard;
 mod segment;

@@ -13,7 +13,7 @@ use super::segment::Segment;
 use super::tcb::{AckDue, Tcb};
 use super::transmit::WINDOW_SCALE;
 use crate::context::Context;
-use crate::counters::{Count, DropReason};
+use crate::counters::{Count, DropReason, ResetReason};
 use crate::env::{Env, Events};
 
 /// Payloads up to this are copied behind the last buffer of the queue, so that a peer that
@@ -36,7 +36,7 @@ impl Tcb {
         if self.is_orphan && !segment.payload.is_empty() {
             // Nobody will ever read it: the peer must know that it is lost.
             cx.net.drop(DropReason::DataAfterClose);
-            self.reset(cx);
+            self.reset(cx, ResetReason::DataAfterClose);
             return;
         }
         if segment.seq != self.receiver.nxt {

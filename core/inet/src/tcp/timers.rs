@@ -11,7 +11,7 @@ use wire::TcpFlags;
 use super::info::State;
 use super::tcb::{AckDue, Tcb};
 use crate::context::Context;
-use crate::counters::Count;
+use crate::counters::{Count, ResetReason};
 use crate::env::{Env, Events};
 use crate::error::Error;
 
@@ -238,7 +238,7 @@ impl Tcb {
 
     fn give_up<E: Env>(&mut self, cx: &mut Context<'_, E>) {
         if self.state.is_synchronized() {
-            self.send_reset_now(cx);
+            self.tell_of_reset(cx, ResetReason::TimedOut);
         }
         self.die(cx, Some(Error::TimedOut));
     }

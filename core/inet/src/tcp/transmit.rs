@@ -8,7 +8,6 @@ use wire::{
     TcpRepr, TcpView, Timestamps,
 };
 
-use super::segment::Segment;
 use super::tcb::{AckDue, Tcb};
 use crate::addr::FourTuple;
 use crate::context::Context;
@@ -181,27 +180,6 @@ impl<E: Env> Context<'_, E> {
             sum = sum.bytes(&[0]);
         }
         ChecksumPlan::Software(sum)
-    }
-
-    /// Answers a segment that belongs to nothing (RFC 9293 3.10.7.1).
-    pub(super) fn send_reset(&mut self, tuple: &FourTuple, segment: &Segment) {
-        if segment.has(TcpFlags::RST) || !self.net.may_challenge(self.now) {
-            return;
-        }
-        let mut repr = TcpRepr {
-            src_port: tuple.local.port,
-            dst_port: tuple.remote.port,
-            flags: TcpFlags::RST,
-            ..TcpRepr::default()
-        };
-        if segment.has(TcpFlags::ACK) {
-            repr.seq = segment.ack;
-        } else {
-            repr.ack = segment.seq + segment.len();
-            repr.flags = TcpFlags::RST.with(TcpFlags::ACK);
-        }
-        self.net.count(Count::ResetsOut);
-        self.send_bare(tuple, &repr);
     }
 
     /// Sends a segment without a connection.
