@@ -37,6 +37,14 @@ probes::counters! {
         BadAck = "tcp_bad_ack",
         /// TCP: a SYN or RST that only an attacker would send so (RFC 5961).
         Suspicious = "tcp_suspicious",
+        /// TCP: a SYN that may be an old duplicate, for a connection that is over.
+        TimeWaitSyn = "tcp_time_wait_syn",
+        /// TCP: a reset for a connection that is over (RFC 1337).
+        TimeWaitReset = "tcp_time_wait_reset",
+        /// TCP: for a connection that is over, its timestamp old or missing (PAWS).
+        TimeWaitPaws = "tcp_time_wait_paws",
+        /// TCP: anything else for a connection that is over.
+        TimeWaitSegment = "tcp_time_wait_segment",
         /// TCP: nothing in the state calls for it.
         Unexpected = "tcp_unexpected",
         /// TCP: the listener's queue of finished connections is full.
@@ -115,8 +123,22 @@ probes::counters! {
         CookiesAccepted = "tcp_cookies_accepted",
         /// Connections that went through TIME_WAIT.
         TimeWaits = "tcp_time_waits",
-        /// TIME_WAITs ended early by a new connection.
+        /// TIME_WAITs left out because both ends are on this host.
+        TimeWaitsSkipped = "tcp_time_waits_skipped",
+        /// TIME_WAITs that lasted to their end.
+        TimeWaitsExpired = "tcp_time_waits_expired",
+        /// TIME_WAITs ended early by a peer's new connection.
         TimeWaitsReused = "tcp_time_waits_reused",
+        /// Of these, SYNs that were challenged first, and taken up when the answer came.
+        TimeWaitsTakenUp = "tcp_time_waits_taken_up",
+        /// TIME_WAITs ended early by a new connection of ours.
+        TimeWaitsRecycled = "tcp_time_waits_recycled",
+        /// TIME_WAITs ended early by a reset.
+        TimeWaitsReset = "tcp_time_waits_reset",
+        /// Acknowledgements sent for connections in TIME_WAIT.
+        TimeWaitAcks = "tcp_time_wait_acks",
+        /// Such acknowledgements left out because the last is a moment ago.
+        TimeWaitAcksSkipped = "tcp_time_wait_acks_skipped",
         /// TIME_WAITs ended early because there were too many.
         TimeWaitsEvicted = "tcp_time_waits_evicted",
         /// Closed connections reset because there were too many.

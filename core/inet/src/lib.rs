@@ -104,5 +104,5 @@ pub use net::Config;
 pub use options::{Options, Shutdown};
 pub use port::{Offloads, Port};
 pub use stack::Stack;
-pub use tcp::{ConnectionEntry, State, TcpInfo};
+pub use tcp::{ConnectionEntry, Reuse, State, TcpInfo, TimeWaitRules};
 pub use udp::Datagram;

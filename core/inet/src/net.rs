@@ -17,7 +17,7 @@ use crate::neighbor::Neighbors;
 use crate::port::Port;
 use crate::ports::Demux;
 use crate::reassembly::Reassembly;
-use crate::tcp::TimeWait;
+use crate::tcp::{TimeWait, TimeWaitRules};
 use crate::wheel::Wheel;
 
 /// Limits of one stack; defaults suit a machine with a few hundred MiB.
@@ -27,6 +27,8 @@ pub struct Config {
     pub sockets_max: usize,
     /// Connections in TIME_WAIT.
     pub time_waits_max: usize,
+    /// Rules for them.
+    pub time_wait: TimeWaitRules,
     /// Connections that live on after their program closed them.
     pub orphans_max: usize,
     /// Half-open connections of one listener before it answers with cookies.
@@ -40,6 +42,7 @@ impl Default for Config {
         Self {
             sockets_max: 1 << 20,
             time_waits_max: 16384,
+            time_wait: TimeWaitRules::default(),
             orphans_max: 4096,
             half_open_max: 512,
             ports: PortRange::default(),
@@ -93,7 +96,7 @@ impl Net {
             loopback: VecDeque::new(),
             demux: Demux::new(key, config.ports),
             wheel: Wheel::new(),
-            time_wait: TimeWait::new(config.time_waits_max, key),
+            time_wait: TimeWait::new(config.time_waits_max, &config.time_wait, key),
             ack_queue: Vec::new(),
             orphans: 0,
             stats: Stats::default(),

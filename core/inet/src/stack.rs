@@ -144,7 +144,7 @@ impl Stack {
                 self.settle(env, index);
             }
         }
-        self.net.time_wait.expire(now);
+        self.net.expire_time_waits(now);
         let given_up = self.net.reassembly.expire(now);
         self.net
             .stats

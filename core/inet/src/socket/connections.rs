@@ -136,12 +136,14 @@ impl Stack {
         let old = self.sockets.tcp(id)?;
         let (bound, options, is_bound) = (old.tuple.local, old.options, old.is_bound);
         let bound = if is_bound { bound } else { Endpoint::ANY };
-        let local = self.choose_local(bound, remote)?;
+        let now = env.now();
+        let local = self.choose_local(bound, remote, now)?;
         let tuple = FourTuple { local, remote };
-        if self.net.demux.connection(&tuple).is_some() || self.net.time_wait.contains(&tuple) {
+        if !self.net.is_name_free(&tuple, now) {
             return Err(Error::AddressInUse);
         }
         self.net.admit(&tuple, id.index)?;
+        let beyond = self.net.recycle_name(&tuple);
         let mut cx = Context {
             now: env.now(),
             env,
@@ -150,7 +152,7 @@ impl Stack {
         let tcb = self.sockets.tcp_mut(id)?;
         *tcb = Tcb::new(id);
         (tcb.tuple, tcb.options, tcb.is_bound, tcb.is_in_demux) = (tuple, options, is_bound, true);
-        tcb.connect(&mut cx);
+        tcb.connect(&mut cx, beyond);
         self.settle(env, id.index);
         Ok(())
     }

@@ -3,9 +3,10 @@
 use alloc::boxed::Box;
 use core::net::IpAddr;
 
+use base::Instant;
+
 use crate::addr::{Endpoint, SocketId, Transport};
 use crate::error::Error;
-use crate::net::Net;
 use crate::options::Options;
 use crate::ports::{Bound, Sharing};
 use crate::stack::Stack;
@@ -115,6 +116,7 @@ impl Stack {
         &mut self,
         bound: Endpoint,
         remote: Endpoint,
+        now: Instant,
     ) -> Result<Endpoint, Error> {
         let IpAddr::V4(dst) = remote.addr else {
             return Err(Error::NetworkUnreachable);
@@ -124,10 +126,7 @@ impl Stack {
             local.addr = IpAddr::V4(self.net.source_for(dst)?);
         }
         if local.port == 0 {
-            let Net {
-                demux, time_wait, ..
-            } = &mut self.net;
-            let chosen = demux.port_for(local, remote, |tuple| !time_wait.contains(tuple));
+            let chosen = self.net.free_port(local, remote, now);
             local.port = chosen.ok_or(Error::AddressNotAvailable)?;
         }
         Ok(local)

@@ -112,13 +112,13 @@ impl Stack {
             return Err(DropReason::AcceptQueueFull);
         }
         let child = self.spawn(index, tuple)?;
-        let cx = Context {
+        let mut cx = Context {
             now,
             env,
             net: &mut self.net,
         };
         let tcb = self.sockets.tcp_at(child).ok_or(DropReason::NoSocket)?;
-        tcb.choose_numbers(&cx);
+        tcb.choose_numbers(&mut cx, None);
         tcb.sender.una = segment.ack - 1;
         tcb.sender.nxt = segment.ack;
         tcb.receiver.nxt = segment.seq;

@@ -7,7 +7,6 @@ use wire::{Protocol, Seq, TcpView, Unreachable};
 use super::info::State;
 use super::segment::Segment;
 use super::tcb::{AckDue, Fin, MSS_MIN, Tcb};
-use super::time_wait::Verdict;
 use crate::addr::{Endpoint, FourTuple, SocketId};
 use crate::context::Context;
 use crate::counters::{Count, DropReason, ResetReason};
@@ -60,35 +59,22 @@ impl Stack {
         segment: Segment,
     ) -> Result<(), DropReason> {
         if let Some(at) = self.net.time_wait.find(&tuple) {
-            let cx = self.context(env);
-            match cx.net.time_wait.judge(at, &segment, cx.now) {
-                Verdict::Reuse => self.net.count(Count::TimeWaitsReused),
-                Verdict::Ignore => return Ok(()),
-                Verdict::Acknowledge(repr) => {
-                    let mut cx = cx;
-                    if cx.net.may_challenge(cx.now) {
-                        cx.send_bare(&tuple, &repr);
-                    }
-                    return Ok(());
-                }
-            }
+            return self.time_wait_input(env, at, tuple, segment);
         }
-        let key = self.net.key;
-        let found = self
-            .net
-            .demux
-            .tcp
-            .find(tuple.local, tuple.remote, || key.tuple(&tuple));
-        match found {
-            Some(index) if self.sockets.listener_at(index).is_some() => {
-                self.listener_input(env, index, tuple, segment)
-            }
-            _ => {
-                self.context(env)
-                    .refuse(&tuple, &segment, ResetReason::NoSocket);
-                Err(DropReason::NoSocket)
-            }
+        if let Some(index) = self.listener_for(&tuple) {
+            return self.listener_input(env, index, tuple, segment);
         }
+        self.context(env)
+            .refuse(&tuple, &segment, ResetReason::NoSocket);
+        Err(DropReason::NoSocket)
+    }
+
+    /// The listener that a new connection would belong to.
+    pub(super) fn listener_for(&mut self, tuple: &FourTuple) -> Option<u32> {
+        let (key, ports) = (self.net.key, &self.net.demux.tcp);
+        let index = ports.find(tuple.local, tuple.remote, || key.tuple(tuple))?;
+        self.sockets.listener_at(index)?;
+        Some(index)
     }
 
     /// A segment for an open connection.
@@ -171,10 +157,7 @@ impl Stack {
             tcb.is_in_demux = false;
             cx.net.demux.disconnect(&tcb.tuple);
             if tcb.state == State::TimeWait {
-                cx.net.count(Count::TimeWaits);
-                if cx.net.time_wait.insert(tcb, cx.now) {
-                    cx.net.count(Count::TimeWaitsEvicted);
-                }
+                cx.net.enter_time_wait(tcb, cx.now);
             }
         }
         let is_abandoned = tcb.is_orphan || self.is_unaccepted(index);

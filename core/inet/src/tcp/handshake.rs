@@ -12,23 +12,36 @@ use crate::env::Env;
 use crate::error::Error;
 use crate::hash::Salt;
 
+/// Between the numbers of two connections of one name: more than a window without scaling
+/// can hold, as Linux has it.
+const BEYOND_BYTES: u32 = 65537;
+
 /// Bytes that timestamps take of each segment.
 const TIMESTAMPS_BYTES: u16 = 12;
 
 impl Tcb {
-    /// RFC 6528: a clock of 4 µs steps plus a hash of the connection's name.
-    pub(super) fn choose_numbers<E: Env>(&mut self, cx: &Context<'_, E>) {
+    /// RFC 6528: a clock of 4 µs steps plus a hash of the connection's name. If the numbers
+    /// of an older connection of that name ended at `beyond`, ours begin behind them
+    /// (RFC 1122 4.2.2.13).
+    pub(super) fn choose_numbers<E: Env>(&mut self, cx: &mut Context<'_, E>, beyond: Option<Seq>) {
         let secret = cx.net.key.secret(Salt::Numbers, &self.tuple, [0, 0]);
         let clock = (cx.now.as_nanos() >> 12) as u32;
-        self.sender.una = Seq((secret as u32).wrapping_add(clock));
-        self.sender.nxt = self.sender.una;
+        let mut first = Seq((secret as u32).wrapping_add(clock));
+        if cx.net.config.time_wait.is_clumsy {
+            first = Seq(cx.env.random() as u32);
+        }
+        if let Some(end) = beyond {
+            first = first.max(end + BEYOND_BYTES);
+        }
+        self.sender.una = first;
+        self.sender.nxt = first;
         self.clock_offset = (secret >> 32) as u32;
     }
 
-    /// Starts a connection to the tuple's remote end.
-    pub(crate) fn connect<E: Env>(&mut self, cx: &mut Context<'_, E>) {
+    /// Starts a connection to the tuple's remote end; `beyond` as for `choose_numbers`.
+    pub(crate) fn connect<E: Env>(&mut self, cx: &mut Context<'_, E>, beyond: Option<Seq>) {
         cx.net.count(Count::ActiveOpens);
-        self.choose_numbers(cx);
+        self.choose_numbers(cx, beyond);
         self.state = State::SynSent;
         self.is_sack_ok = true;
         self.clocks = Some(Clocks {

@@ -7,7 +7,7 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use wire::TcpFlags;
+use wire::{Seq, TcpFlags};
 
 use super::info::State;
 use super::segment::Segment;
@@ -62,6 +62,19 @@ impl Stack {
         if !segment.has(TcpFlags::SYN) {
             return Err(DropReason::Unexpected);
         }
+        self.open_passively(env, index, tuple, &segment, None)
+    }
+
+    /// A SYN for a listener. If an older connection had its name, `beyond` says where our
+    /// numbers ended; then it is a real peer that sends it, and no cookie is needed.
+    pub(super) fn open_passively<E: Env>(
+        &mut self,
+        env: &mut E,
+        index: u32,
+        tuple: FourTuple,
+        syn: &Segment,
+        beyond: Option<Seq>,
+    ) -> Result<(), DropReason> {
         let limit = self.net.config.half_open_max;
         let listener = self
             .sockets
@@ -70,8 +83,8 @@ impl Stack {
         if listener.is_full() {
             return Err(DropReason::AcceptQueueFull);
         }
-        if listener.half_open >= limit.min(listener.backlog.max(8)) {
-            self.context(env).send_cookie(&tuple, &segment);
+        if beyond.is_none() && listener.half_open >= limit.min(listener.backlog.max(8)) {
+            self.context(env).send_cookie(&tuple, syn);
             return Ok(());
         }
         let child = self.spawn(index, tuple)?;
@@ -81,13 +94,13 @@ impl Stack {
             net: &mut self.net,
         };
         let tcb = self.sockets.tcp_at(child).ok_or(DropReason::NoSocket)?;
-        tcb.choose_numbers(&cx);
+        tcb.choose_numbers(&mut cx, beyond);
         tcb.is_sack_ok = true;
         tcb.clocks = Some(Clocks {
             recent: 0,
             recent_at: cx.now,
         });
-        tcb.accept_syn(&cx, &segment);
+        tcb.accept_syn(&cx, syn);
         tcb.state = State::SynReceived;
         tcb.sender.nxt += 1;
         tcb.rtt.start(tcb.sender.nxt, cx.now);

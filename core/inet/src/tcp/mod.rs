@@ -19,7 +19,7 @@
 //! | `timers` | what happens when nothing arrives | RFC 1122 |
 //! | `tcb`, `info` | the state of a connection, and what tools see of it | |
 //! | `close`, `reset` | the ends of a connection | |
-//! | `time_wait` | the table of connections that are over | RFC 6191 |
+//! | `time_wait` | connections that are over, and segments that meet them | RFC 6191 |
 //!
 //! # How a connection keeps its bytes
 //! Two chains of buffers: `flight` holds what was sent and is not acknowledged, `unsent`
@@ -55,3 +55,4 @@ pub use info::{ConnectionEntry, State, TcpInfo};
 pub(crate) use listen::Listener;
 pub(crate) use tcb::Tcb;
 pub(crate) use time_wait::TimeWait;
+pub use time_wait::{Reuse, TimeWaitRules};
