@@ -35,6 +35,8 @@ probes::counters! {
         OldTimestamp = "tcp_old_timestamp",
         /// TCP: acknowledges bytes never sent.
         BadAck = "tcp_bad_ack",
+        /// TCP: the answer to a SYN echoes a clock that we did not send.
+        BadEcho = "tcp_bad_echo",
         /// TCP: a SYN or RST that only an attacker would send so (RFC 5961).
         Suspicious = "tcp_suspicious",
         /// TCP: a SYN that may be an old duplicate, for a connection that is over.
@@ -49,6 +51,8 @@ probes::counters! {
         Unexpected = "tcp_unexpected",
         /// TCP: the listener's queue of finished connections is full.
         AcceptQueueFull = "tcp_accept_queue_full",
+        /// TCP: the listener's queue of half-open connections is full, and cookies are off.
+        SynQueueFull = "tcp_syn_queue_full",
         /// TCP: a bare acknowledgement is no valid SYN cookie.
         BadCookie = "tcp_bad_cookie",
         /// TCP: more out-of-order pieces than we keep.
@@ -91,6 +95,8 @@ probes::counters! {
         PureAcksOut = "tcp_pure_acks_out",
         /// Segments sent again.
         Retransmits = "tcp_retransmits",
+        /// SYNs sent again at once because the peer remembers an older connection.
+        SynsHurried = "tcp_syns_hurried",
         /// Retransmission timeouts.
         Timeouts = "tcp_timeouts",
         /// Losses repaired without a timeout.
@@ -111,6 +117,8 @@ probes::counters! {
         ResetsSkipped = "tcp_resets_skipped",
         /// Resets received and believed.
         ResetsIn = "tcp_resets_in",
+        /// Of these, for connections that peers had half opened.
+        EmbryonicResets = "tcp_embryonic_resets",
         /// Connections that we opened.
         ActiveOpens = "tcp_active_opens",
         /// Connections that peers opened.
@@ -151,6 +159,8 @@ probes::counters! {
     pub enum ResetReason => Resets {
         /// No socket has the port, and no connection the name.
         NoSocket = "TCPS_CLOSED-No_socket",
+        /// An acknowledgement to a listener that has sent nothing to acknowledge.
+        ListenerAck = "TCPS_LISTEN-Bad_ack",
         /// An acknowledgement to a listener is not that of a cookie.
         BadCookie = "TCPS_LISTEN-Bad_cookie",
         /// The listener is gone before its connection was accepted.
@@ -158,6 +168,8 @@ probes::counters! {
         /// The answer to our SYN acknowledges something else: the peer remembers an older
         /// connection of this name.
         BadSeq = "TCPS_SYN_SENT-Bad_seq",
+        /// The answer to our SYN echoes a clock that we did not send.
+        BadEcho = "TCPS_SYN_SENT-Bad_echo",
         /// The answer to our SYN-ACK acknowledges something else.
         BadAck = "TCPS_SYN_RCVD-Bad_ack",
         /// The program has closed with bytes unread (RFC 2525 2.17).

@@ -17,7 +17,7 @@ use crate::neighbor::Neighbors;
 use crate::port::Port;
 use crate::ports::Demux;
 use crate::reassembly::Reassembly;
-use crate::tcp::{TimeWait, TimeWaitRules};
+use crate::tcp::{SynCookies, TimeWait, TimeWaitRules};
 use crate::wheel::Wheel;
 
 /// Limits of one stack; defaults suit a machine with a few hundred MiB.
@@ -31,8 +31,10 @@ pub struct Config {
     pub time_wait: TimeWaitRules,
     /// Connections that live on after their program closed them.
     pub orphans_max: usize,
-    /// Half-open connections of one listener before it answers with cookies.
+    /// Half-open connections of one listener before there are too many.
     pub half_open_max: usize,
+    /// What it does then.
+    pub syn_cookies: SynCookies,
     /// Where ephemeral ports come from (Linux: `ip_local_port_range`).
     pub ports: PortRange,
 }
@@ -45,6 +47,7 @@ impl Default for Config {
             time_wait: TimeWaitRules::default(),
             orphans_max: 4096,
             half_open_max: 512,
+            syn_cookies: SynCookies::WhenFull,
             ports: PortRange::default(),
         }
     }

@@ -49,6 +49,7 @@ impl Stack {
             backlog,
             ready,
             half_open: 0,
+            cookie_sent_at: None,
         };
         *self.sockets.get_mut(id)? = Socket::Listener(Box::new(listener));
         Ok(())

@@ -7,9 +7,10 @@
 
 use core::net::IpAddr;
 
-use base::Instant;
+use base::{Duration, Instant};
 use wire::{Seq, TcpFlags, TcpOptions, TcpRepr, Timestamps};
 
+use super::handshake::secrets_of;
 use super::info::State;
 use super::segment::Segment;
 use super::tcb::Clocks;
@@ -23,6 +24,7 @@ use crate::stack::Stack;
 
 const SIZES: [u16; 4] = [536, 1300, 1440, 1460];
 /// Cookies are good for this minute and the last one.
+const COOKIE_LIFETIME: Duration = Duration::from_secs(120);
 const MINUTE_BITS: u32 = 5;
 const HASH_BITS: u32 = 32 - MINUTE_BITS - 2;
 /// Low bits of our clock in a cookie's SYN-ACK: window shift (15: none) and SACK.
@@ -60,7 +62,9 @@ impl<E: Env> Context<'_, E> {
         let seq = cookie(&self.net.key, tuple, syn.seq, minute_of(self.now), size);
         let scale = syn.options.window_scale.map_or(NO_SCALE, u32::from);
         let bits = scale << 1 | u32::from(syn.options.sack_permitted);
-        let clock = (self.now.as_millis() as u32) & !((1 << CLOCK_BITS) - 1) | bits;
+        let (_, clock_offset) = secrets_of(&self.net.key, tuple);
+        let clock = (self.now.as_millis() as u32).wrapping_add(clock_offset);
+        let clock = clock & !((1 << CLOCK_BITS) - 1) | bits;
         let has_clock = syn.options.timestamps.is_some();
         let options = TcpOptions {
             mss: Some(self.segment_to(tuple.remote.addr)),
@@ -88,7 +92,27 @@ impl<E: Env> Context<'_, E> {
 
 impl Stack {
     /// An acknowledgement for a listener: the answer to a cookie, or nothing of ours.
-    pub(super) fn cookie_input<E: Env>(
+    pub(super) fn answer_input<E: Env>(
+        &mut self,
+        env: &mut E,
+        index: u32,
+        tuple: FourTuple,
+        segment: Segment,
+    ) -> Result<(), DropReason> {
+        let now = env.now();
+        let sent_at = self
+            .sockets
+            .listener_at(index)
+            .and_then(|listener| listener.cookie_sent_at);
+        if sent_at.is_some_and(|sent_at| now.since(sent_at) < COOKIE_LIFETIME) {
+            return self.cookie_input(env, index, tuple, segment);
+        }
+        self.context(env)
+            .refuse(&tuple, &segment, ResetReason::ListenerAck);
+        Err(DropReason::Unexpected)
+    }
+
+    fn cookie_input<E: Env>(
         &mut self,
         env: &mut E,
         index: u32,

@@ -2,7 +2,7 @@
 //! connection has changed.
 
 use mbuf::Chain;
-use wire::{Protocol, Seq, TcpView, Unreachable};
+use wire::{Protocol, Seq, TcpFlags, TcpView, Unreachable};
 
 use super::info::State;
 use super::segment::Segment;
@@ -104,9 +104,12 @@ impl Stack {
                 let Some(tcb) = self.sockets.tcp_at(index) else {
                     return;
                 };
+                let is_reset = segment.has(TcpFlags::RST);
                 tcb.arrive(&mut cx, segment);
                 if tcb.state.is_synchronized() {
                     self.promote(env, index);
+                } else if tcb.state == State::Closed && is_reset {
+                    cx.net.count(Count::EmbryonicResets);
                 }
             }
             _ => tcb.arrive(&mut cx, segment),

@@ -6,11 +6,12 @@ use super::info::State;
 use super::segment::Segment;
 use super::tcb::{AckDue, Clocks, MSS_DEFAULT, MSS_MIN, Tcb};
 use super::transmit::WINDOW_SCALE;
+use crate::addr::FourTuple;
 use crate::context::Context;
 use crate::counters::{Count, DropReason, ResetReason};
 use crate::env::Env;
 use crate::error::Error;
-use crate::hash::Salt;
+use crate::hash::{Key, Salt};
 
 /// Between the numbers of two connections of one name: more than a window without scaling
 /// can hold, as Linux has it.
@@ -19,14 +20,21 @@ const BEYOND_BYTES: u32 = 65537;
 /// Bytes that timestamps take of each segment.
 const TIMESTAMPS_BYTES: u16 = 12;
 
+/// What hides a connection's sequence numbers and its clock. All connections of one name
+/// have the same, so that the numbers of the next lie beyond those of the last.
+pub(super) fn secrets_of(key: &Key, tuple: &FourTuple) -> (u32, u32) {
+    let secret = key.secret(Salt::Numbers, tuple, [0, 0]);
+    (secret as u32, (secret >> 32) as u32)
+}
+
 impl Tcb {
     /// RFC 6528: a clock of 4 µs steps plus a hash of the connection's name. If the numbers
     /// of an older connection of that name ended at `beyond`, ours begin behind them
     /// (RFC 1122 4.2.2.13).
     pub(super) fn choose_numbers<E: Env>(&mut self, cx: &mut Context<'_, E>, beyond: Option<Seq>) {
-        let secret = cx.net.key.secret(Salt::Numbers, &self.tuple, [0, 0]);
+        let (secret, clock_offset) = secrets_of(&cx.net.key, &self.tuple);
         let clock = (cx.now.as_nanos() >> 12) as u32;
-        let mut first = Seq((secret as u32).wrapping_add(clock));
+        let mut first = Seq(secret.wrapping_add(clock));
         if cx.net.config.time_wait.is_clumsy {
             first = Seq(cx.env.random() as u32);
         }
@@ -35,7 +43,7 @@ impl Tcb {
         }
         self.sender.una = first;
         self.sender.nxt = first;
-        self.clock_offset = (secret >> 32) as u32;
+        self.clock_offset = clock_offset;
     }
 
     /// Starts a connection to the tuple's remote end; `beyond` as for `choose_numbers`.
@@ -44,7 +52,8 @@ impl Tcb {
         self.choose_numbers(cx, beyond);
         self.state = State::SynSent;
         self.is_sack_ok = true;
-        self.clocks = Some(Clocks {
+        let has_clock = !cx.net.config.time_wait.is_clumsy;
+        self.clocks = has_clock.then_some(Clocks {
             recent: 0,
             recent_at: cx.now,
         });
@@ -146,6 +155,13 @@ impl Tcb {
             cx.net.drop(DropReason::BadAck);
             let tuple = self.tuple;
             cx.send_reset(&tuple, &segment, ResetReason::BadSeq);
+            self.ask_again(cx, &segment);
+            return;
+        }
+        if has_ack && !self.is_own_clock(cx, &segment) {
+            cx.net.drop(DropReason::BadEcho);
+            let tuple = self.tuple;
+            cx.send_reset(&tuple, &segment, ResetReason::BadEcho);
             return;
         }
         if segment.has(TcpFlags::RST) {
@@ -175,6 +191,29 @@ impl Tcb {
         self.establish(cx);
         self.owe(AckDue::Now);
         self.take_syn_payload(cx, segment);
+    }
+
+    /// The peer remembers an older connection of this name, which our reset has ended. So
+    /// we ask once more at once: the timer is a second away (Linux waits two ticks). Only
+    /// once, or somebody who guesses our name could make us send for ever.
+    fn ask_again<E: Env>(&mut self, cx: &mut Context<'_, E>, segment: &Segment) {
+        let is_first = self.timers.backoff == 0;
+        if is_first && !segment.has(TcpFlags::RST) && !cx.net.config.time_wait.is_clumsy {
+            self.timers.backoff = 1;
+            cx.net.count(Count::SynsHurried);
+            self.send_syn(cx);
+        }
+    }
+
+    /// RFC 7323 3.2: the echo must be a clock that we have sent since we began to connect.
+    /// Zero is what those send that do not care.
+    fn is_own_clock<E: Env>(&self, cx: &Context<'_, E>, segment: &Segment) -> bool {
+        let (Some(_), Some(stamp)) = (self.clocks, segment.options.timestamps) else {
+            return true;
+        };
+        let first = self.clock(self.timers.progress_at);
+        let most = self.clock(cx.now).wrapping_sub(first);
+        stamp.echo == 0 || stamp.echo.wrapping_sub(first) <= most
     }
 
     /// Bytes behind a SYN-ACK are legal, if rare.

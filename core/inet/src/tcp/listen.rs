@@ -1,12 +1,14 @@
 //! Listeners: half-open connections, and those that wait to be accepted.
 //!
 //! A half-open connection is an ordinary one in SYN-RECEIVED with a parent. If there are
-//! too many, the listener answers with cookies and keeps nothing. A listener whose
-//! accept queue is full drops SYNs and last acknowledgements alike: the peer repeats them.
+//! too many, the listener answers with cookies and keeps nothing, or drops the SYN if
+//! cookies are off. A listener whose accept queue is full drops SYNs and last
+//! acknowledgements alike: the peer repeats them.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
+use base::Instant;
 use wire::{Seq, TcpFlags};
 
 use super::info::State;
@@ -28,6 +30,30 @@ pub(crate) struct Listener {
     pub backlog: usize,
     pub ready: VecDeque<SocketId>,
     pub half_open: usize,
+    /// When it last sent a cookie; acknowledgements are taken for the answer only so long
+    /// as that may be true, or guessing would pay at any time.
+    pub cookie_sent_at: Option<Instant>,
+}
+
+/// When listeners send cookies (Linux: `tcp_syncookies`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SynCookies {
+    /// Never: what is one too many is dropped.
+    Never,
+    /// For SYNs that find too many half-open connections.
+    WhenFull,
+    /// For all.
+    Always,
+}
+
+impl SynCookies {
+    fn is_wanted(self, is_crowded: bool) -> bool {
+        match self {
+            Self::Never => false,
+            Self::WhenFull => is_crowded,
+            Self::Always => true,
+        }
+    }
 }
 
 impl Listener {
@@ -57,7 +83,7 @@ impl Stack {
             return Err(DropReason::Unexpected);
         }
         if segment.has(TcpFlags::ACK) {
-            return self.cookie_input(env, index, tuple, segment);
+            return self.answer_input(env, index, tuple, segment);
         }
         if !segment.has(TcpFlags::SYN) {
             return Err(DropReason::Unexpected);
@@ -75,7 +101,7 @@ impl Stack {
         syn: &Segment,
         beyond: Option<Seq>,
     ) -> Result<(), DropReason> {
-        let limit = self.net.config.half_open_max;
+        let (limit, cookies) = (self.net.config.half_open_max, self.net.config.syn_cookies);
         let listener = self
             .sockets
             .listener_at(index)
@@ -83,9 +109,15 @@ impl Stack {
         if listener.is_full() {
             return Err(DropReason::AcceptQueueFull);
         }
-        if beyond.is_none() && listener.half_open >= limit.min(listener.backlog.max(8)) {
+        let is_crowded = listener.half_open >= limit.min(listener.backlog.max(8));
+        let is_stranger = beyond.is_none();
+        if is_stranger && cookies.is_wanted(is_crowded) {
+            listener.cookie_sent_at = Some(env.now());
             self.context(env).send_cookie(&tuple, syn);
             return Ok(());
+        }
+        if is_stranger && is_crowded {
+            return Err(DropReason::SynQueueFull);
         }
         let child = self.spawn(index, tuple)?;
         let mut cx = crate::context::Context {

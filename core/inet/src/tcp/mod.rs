@@ -53,6 +53,7 @@ mod transmit;
 
 pub use info::{ConnectionEntry, State, TcpInfo};
 pub(crate) use listen::Listener;
+pub use listen::SynCookies;
 pub(crate) use tcb::Tcb;
 pub(crate) use time_wait::TimeWait;
 pub use time_wait::{Reuse, TimeWaitRules};

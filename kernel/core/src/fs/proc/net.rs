@@ -254,28 +254,8 @@ fn snmp(text: &mut String) -> Result {
 }
 
 fn netstat(text: &mut String) -> Result {
-    let stats = stats();
-    let count = |what| stats.counts.get(what);
-    rows(
-        text,
-        "TcpExt",
-        &[
-            ("SyncookiesSent", count(Count::CookiesSent)),
-            ("SyncookiesRecv", count(Count::CookiesAccepted)),
-            ("SyncookiesFailed", stats.drops.get(DropReason::BadCookie)),
-            ("TW", count(Count::TimeWaits)),
-            ("TWRecycled", count(Count::TimeWaitsReused)),
-            (
-                "ListenOverflows",
-                stats.drops.get(DropReason::AcceptQueueFull),
-            ),
-            ("TCPTimeouts", count(Count::Timeouts)),
-            ("TCPSackRecovery", count(Count::FastRecoveries)),
-            ("TCPOFOQueue", count(Count::OutOfOrder)),
-            ("TCPKeepAlive", count(Count::KeepaliveProbes)),
-            ("TCPChallengeACK", count(Count::ChallengeAcks)),
-        ],
-    )
+    let columns: Vec<_> = stats().tcp_ext().collect();
+    rows(text, "TcpExt", &columns)
 }
 
 /// Packet buffers in use count as TCP's, those included that wait in the device.
