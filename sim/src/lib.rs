@@ -7,6 +7,7 @@
 //! caller: bytes arrive once, in order and complete, both sides close, and no buffer is left.
 #![forbid(unsafe_code)]
 
+mod crowd;
 mod device;
 mod host;
 mod hostile;
@@ -17,6 +18,7 @@ mod transfer;
 mod world;
 
 pub use self::link::{Link, Weather};
+pub use crowd::{Closer, Crowd};
 pub use device::cut;
 pub use host::{Host, HostEnv};
 pub use hostile::besiege;

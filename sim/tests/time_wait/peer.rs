@@ -1,0 +1,194 @@
+//! A peer that says exactly what a test wants, and hears what the host answers.
+
+use base::Duration;
+use inet::{Config, Endpoint, Offloads, SocketId, State, Transport};
+use mbuf::Pool;
+use sim::{Host, cut};
+use wire::{
+    ArpOperation, ArpRepr, ETHERNET_HEADER_BYTES, EtherType, EthernetRepr, IPV4_HEADER_BYTES,
+    Ipv4Repr, Ipv4View, MacAddr, Protocol, Seq, TcpFlags, TcpOptions, TcpRepr, TcpView, Timestamps,
+};
+
+pub const HOST_PORT: u16 = 80;
+pub const PEER_PORT: u16 = 4000;
+const HOST: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+const PEER: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
+
+/// What the host has said.
+#[derive(Clone, Copy, Debug)]
+pub struct Heard {
+    pub src_port: u16,
+    pub flags: TcpFlags,
+    pub seq: Seq,
+    pub ack: Seq,
+    pub options: TcpOptions,
+}
+
+/// Host 1 with a listener, and the peer at 10.0.0.2.
+pub struct Peer {
+    pub host: Host,
+    pub listener: SocketId,
+}
+
+impl Peer {
+    pub fn new(config: Config) -> Self {
+        let offloads = Offloads {
+            checksum: true,
+            ..Offloads::default()
+        };
+        let mut host = Host::new(1, 9, offloads, config, 256);
+        host.env.now = base::Instant::from_millis(1_000_000);
+        let listener = host.stack.open(Transport::Tcp).expect("a socket");
+        let name = Endpoint {
+            port: HOST_PORT,
+            ..Endpoint::ANY
+        };
+        host.stack.bind(listener, name).expect("a free port");
+        host.stack.listen(listener, 4).expect("a bound socket");
+        let mut peer = Self { host, listener };
+        peer.greet();
+        peer
+    }
+
+    /// Lets the host know our station.
+    fn greet(&mut self) {
+        let arp = ArpRepr {
+            operation: ArpOperation::Request,
+            sender_mac: PEER,
+            sender_ip: Host::address(2),
+            target_mac: HOST,
+            target_ip: Host::address(1),
+        };
+        let mut frame = vec![0; ETHERNET_HEADER_BYTES + ArpRepr::BYTES];
+        Self::ethernet(EtherType::Arp).emit(&mut frame);
+        arp.emit(&mut frame[ETHERNET_HEADER_BYTES..]);
+        self.receive(frame);
+        self.host.env.sent.clear();
+    }
+
+    fn ethernet(ether_type: EtherType) -> EthernetRepr {
+        EthernetRepr {
+            dst: HOST,
+            src: PEER,
+            ether_type,
+        }
+    }
+
+    fn receive(&mut self, frame: Vec<u8>) {
+        let Host { stack, env } = &mut self.host;
+        let mut buffer = env.pool.alloc().expect("a buffer");
+        buffer.append(&frame);
+        let mut chain = mbuf::Chain::new();
+        chain.push_back(buffer);
+        let frame = mbuf::RxFrame {
+            chain,
+            checksum: mbuf::Checksum::Verified,
+            coalesced: None,
+        };
+        stack.receive(env, frame);
+        stack.flush(env);
+    }
+
+    /// Sends a segment to `port`; the window is 1000 bytes.
+    pub fn say_to(&mut self, port: u16, flags: TcpFlags, numbers: (Seq, Seq), clock: Option<u32>) {
+        let stamp = clock.map(|value| Timestamps { value, echo: 0 });
+        self.send(port, flags, numbers, stamp);
+    }
+
+    /// The same with an echo of the host's clock.
+    pub fn echo(&mut self, port: u16, flags: TcpFlags, numbers: (Seq, Seq), echo: u32) {
+        let value = 1;
+        self.send(port, flags, numbers, Some(Timestamps { value, echo }));
+    }
+
+    fn send(&mut self, port: u16, flags: TcpFlags, numbers: (Seq, Seq), stamp: Option<Timestamps>) {
+        let options = TcpOptions {
+            timestamps: stamp,
+            ..TcpOptions::default()
+        };
+        let repr = TcpRepr {
+            src_port: PEER_PORT,
+            dst_port: port,
+            seq: numbers.0,
+            ack: numbers.1,
+            flags,
+            window: 1000,
+            options,
+        };
+        let mut frame = vec![0; ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES + repr.header_len()];
+        Self::ethernet(EtherType::Ipv4).emit(&mut frame);
+        let ip = Ipv4Repr {
+            src: Host::address(2),
+            dst: Host::address(1),
+            protocol: Protocol::Tcp,
+            payload_len: repr.header_len() as u16,
+            ttl: 64,
+            tos: 0,
+        };
+        ip.emit(&mut frame[ETHERNET_HEADER_BYTES..]);
+        repr.emit(&mut frame[ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES..]);
+        self.receive(frame);
+    }
+
+    /// The same to the listener's port; what the host answers.
+    pub fn say(&mut self, flags: TcpFlags, seq: Seq, ack: Seq, clock: Option<u32>) -> Vec<Heard> {
+        self.say_to(HOST_PORT, flags, (seq, ack), clock);
+        self.hear()
+    }
+
+    /// What the host has said since the last time.
+    pub fn hear(&mut self) -> Vec<Heard> {
+        let sent = std::mem::take(&mut self.host.env.sent);
+        sent.iter().flat_map(cut).filter_map(read).collect()
+    }
+
+    /// Lets time pass.
+    pub fn wait(&mut self, time: Duration) {
+        let Host { stack, env } = &mut self.host;
+        let end = env.now + time;
+        while let Some(due) = stack.next_deadline().filter(|due| *due <= end) {
+            env.now = env.now.max(due);
+            stack.expire(env);
+        }
+        env.now = end;
+    }
+
+    /// Goes through a connection that the host closes first. Says which numbers the host
+    /// remembers: what it would send next, and what it expects.
+    pub fn finish_one(&mut self, first: Seq, clock: Option<u32>) -> (Seq, Seq) {
+        let syn_ack = self.say(TcpFlags::SYN, first, Seq(0), clock);
+        let ours = first + 1;
+        let theirs = syn_ack[0].seq + 1;
+        assert!(self.say(TcpFlags::ACK, ours, theirs, clock).is_empty());
+        let Host { stack, env } = &mut self.host;
+        let socket = stack.accept(self.listener).expect("a connection");
+        stack.close(env, socket).expect("it is ours");
+        assert!(self.hear()[0].flags.has(TcpFlags::FIN));
+        let fin_ack = TcpFlags::FIN.with(TcpFlags::ACK);
+        let last = self.say(fin_ack, ours, theirs + 1, clock);
+        assert_eq!(last[0].ack, ours + 1);
+        assert_eq!(self.host.stack.time_waits(), 1);
+        (theirs + 1, ours + 1)
+    }
+
+    /// Connections from the peer that are not over.
+    pub fn open_connections(&self) -> usize {
+        let is_open = |state| !matches!(state, State::TimeWait | State::Closed | State::Listen);
+        let connections = self.host.stack.connections();
+        connections.filter(|entry| is_open(entry.state)).count()
+    }
+}
+
+fn read(frame: Vec<u8>) -> Option<Heard> {
+    let packet = frame.get(ETHERNET_HEADER_BYTES..)?;
+    let ip = Ipv4View::parse(packet, packet.len()).ok()?;
+    let segment = packet.get(ip.header().len()..)?;
+    let header = TcpView::parse(segment).ok()?;
+    Some(Heard {
+        src_port: header.src_port(),
+        flags: header.flags(),
+        seq: header.seq(),
+        ack: header.ack(),
+        options: header.options(),
+    })
+}
