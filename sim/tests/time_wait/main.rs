@@ -1,5 +1,6 @@
-//! Connections that are over: what they cost those that come after them.
+//! Connections that begin, and those that are over and meet them.
 
 mod crowd;
+mod opening;
 mod peer;
 mod rows;

@@ -1,7 +1,7 @@
 //! A peer that says exactly what a test wants, and hears what the host answers.
 
 use base::Duration;
-use inet::{Config, Endpoint, Offloads, SocketId, State, Transport};
+use inet::{Config, Count, DropReason, Endpoint, Offloads, SocketId, State, Transport};
 use mbuf::Pool;
 use sim::{Host, cut};
 use wire::{
@@ -11,6 +11,10 @@ use wire::{
 
 pub const HOST_PORT: u16 = 80;
 pub const PEER_PORT: u16 = 4000;
+pub const SYN_ACK: TcpFlags = TcpFlags::SYN.with(TcpFlags::ACK);
+/// The peer's usual first number, and its clock.
+pub const FIRST: Seq = Seq(1_000_000);
+pub const CLOCK: u32 = 5000;
 const HOST: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const PEER: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
 
@@ -32,11 +36,16 @@ pub struct Peer {
 
 impl Peer {
     pub fn new(config: Config) -> Self {
+        Self::with_secret(9, config)
+    }
+
+    /// The host's secret comes from `seed`.
+    pub fn with_secret(seed: u64, config: Config) -> Self {
         let offloads = Offloads {
             checksum: true,
             ..Offloads::default()
         };
-        let mut host = Host::new(1, 9, offloads, config, 256);
+        let mut host = Host::new(1, seed, offloads, config, 256);
         host.env.now = base::Instant::from_millis(1_000_000);
         let listener = host.stack.open(Transport::Tcp).expect("a socket");
         let name = Endpoint {
@@ -91,21 +100,48 @@ impl Peer {
 
     /// Sends a segment to `port`; the window is 1000 bytes.
     pub fn say_to(&mut self, port: u16, flags: TcpFlags, numbers: (Seq, Seq), clock: Option<u32>) {
-        let stamp = clock.map(|value| Timestamps { value, echo: 0 });
-        self.send(port, flags, numbers, stamp);
+        let timestamps = clock.map(|value| Timestamps { value, echo: 0 });
+        let options = TcpOptions {
+            timestamps,
+            ..TcpOptions::default()
+        };
+        self.send(port, flags, numbers, options);
     }
 
     /// The same with an echo of the host's clock.
     pub fn echo(&mut self, port: u16, flags: TcpFlags, numbers: (Seq, Seq), echo: u32) {
-        let value = 1;
-        self.send(port, flags, numbers, Some(Timestamps { value, echo }));
-    }
-
-    fn send(&mut self, port: u16, flags: TcpFlags, numbers: (Seq, Seq), stamp: Option<Timestamps>) {
         let options = TcpOptions {
-            timestamps: stamp,
+            timestamps: Some(Timestamps { value: 1, echo }),
             ..TcpOptions::default()
         };
+        self.send(port, flags, numbers, options);
+    }
+
+    /// Bytes for the listener's port.
+    pub fn say_bytes(&mut self, seq: Seq, ack: Seq, bytes: &[u8]) {
+        let numbers = (seq, ack);
+        self.put(
+            HOST_PORT,
+            TcpFlags::ACK,
+            numbers,
+            TcpOptions::default(),
+            bytes,
+        );
+    }
+
+    /// A segment with any options.
+    pub fn send(&mut self, port: u16, flags: TcpFlags, numbers: (Seq, Seq), options: TcpOptions) {
+        self.put(port, flags, numbers, options, &[]);
+    }
+
+    fn put(
+        &mut self,
+        port: u16,
+        flags: TcpFlags,
+        numbers: (Seq, Seq),
+        options: TcpOptions,
+        bytes: &[u8],
+    ) {
         let repr = TcpRepr {
             src_port: PEER_PORT,
             dst_port: port,
@@ -121,12 +157,13 @@ impl Peer {
             src: Host::address(2),
             dst: Host::address(1),
             protocol: Protocol::Tcp,
-            payload_len: repr.header_len() as u16,
+            payload_len: (repr.header_len() + bytes.len()) as u16,
             ttl: 64,
             tos: 0,
         };
         ip.emit(&mut frame[ETHERNET_HEADER_BYTES..]);
         repr.emit(&mut frame[ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES..]);
+        frame.extend_from_slice(bytes);
         self.receive(frame);
     }
 
@@ -171,12 +208,30 @@ impl Peer {
         (theirs + 1, ours + 1)
     }
 
+    /// One connection from another program of the host is enough for a backlog of zero.
+    pub fn fill_accept_queue(&mut self) {
+        let Host { stack, env } = &mut self.host;
+        stack.listen(self.listener, 0).expect("it listens");
+        let socket = stack.open(Transport::Tcp).expect("a socket");
+        let to = Endpoint::v4(std::net::Ipv4Addr::LOCALHOST, HOST_PORT);
+        stack.connect(env, socket, to).expect("a way to ourselves");
+        assert_eq!(stack.state(socket), Ok(State::Established));
+    }
+
     /// Connections from the peer that are not over.
     pub fn open_connections(&self) -> usize {
         let is_open = |state| !matches!(state, State::TimeWait | State::Closed | State::Listen);
         let connections = self.host.stack.connections();
         connections.filter(|entry| is_open(entry.state)).count()
     }
+}
+
+pub fn count(peer: &Peer, what: Count) -> u64 {
+    peer.host.stack.stats().counts.get(what)
+}
+
+pub fn drops(peer: &Peer, why: DropReason) -> u64 {
+    peer.host.stack.stats().drops.get(why)
 }
 
 fn read(frame: Vec<u8>) -> Option<Heard> {

@@ -1,16 +1,11 @@
 //! The rows of `docs/time-wait.md` with hand-made segments, and what is sent for each.
 
 use base::Duration;
-use inet::{Config, Count, DropReason, Endpoint, ResetReason, State, SynCookies, TimeWaitRules};
-use inet::{SocketId, Transport};
+use inet::{Config, Count, DropReason, SynCookies};
 use sim::Host;
 use wire::{Seq, TcpFlags};
 
-use crate::peer::{HOST_PORT, Heard, PEER_PORT, Peer};
-
-const SYN_ACK: TcpFlags = TcpFlags::SYN.with(TcpFlags::ACK);
-const FIRST: Seq = Seq(1_000_000);
-const CLOCK: u32 = 5000;
+use crate::peer::{CLOCK, FIRST, Heard, Peer, SYN_ACK, count, drops};
 
 /// A host that remembers a connection, with what it would send and what it expects.
 fn finished(clock: Option<u32>) -> (Peer, Seq, Seq) {
@@ -19,14 +14,6 @@ fn finished(clock: Option<u32>) -> (Peer, Seq, Seq) {
     peer.wait(Duration::from_secs(2));
     peer.hear();
     (peer, next, expected)
-}
-
-fn count(peer: &Peer, what: Count) -> u64 {
-    peer.host.stack.stats().counts.get(what)
-}
-
-fn drops(peer: &Peer, why: DropReason) -> u64 {
-    peer.host.stack.stats().drops.get(why)
 }
 
 fn is_challenge(heard: &[Heard], next: Seq, expected: Seq) -> bool {
@@ -209,20 +196,11 @@ fn a_syn_that_nobody_takes_leaves_the_wait_as_it_was() {
         .stack
         .listen(peer.listener, 0)
         .expect("it listens");
-    fill_accept_queue(&mut peer);
+    peer.fill_accept_queue();
     let heard = peer.say(TcpFlags::SYN, FIRST + 9, Seq(0), None);
     assert!(heard.is_empty());
     assert_eq!(drops(&peer, DropReason::AcceptQueueFull), 1);
     assert_eq!(peer.host.stack.time_waits(), 1);
-}
-
-/// One connection from another program of the host is enough for a backlog of zero.
-fn fill_accept_queue(peer: &mut Peer) {
-    let Host { stack, env } = &mut peer.host;
-    let socket = stack.open(Transport::Tcp).expect("a socket");
-    let to = Endpoint::v4(std::net::Ipv4Addr::LOCALHOST, HOST_PORT);
-    stack.connect(env, socket, to).expect("a way to ourselves");
-    assert_eq!(stack.state(socket), Ok(State::Established));
 }
 
 #[test]
@@ -238,93 +216,4 @@ fn a_peer_with_a_finished_connection_needs_no_cookie() {
     assert!(heard[0].seq.after(next));
     assert_eq!(count(&peer, Count::CookiesSent), 1);
     assert_eq!(peer.open_connections(), 1);
-}
-
-#[test]
-fn without_cookies_one_syn_too_many_is_dropped_and_counted() {
-    let config = Config {
-        syn_cookies: SynCookies::Never,
-        half_open_max: 0,
-        ..Config::default()
-    };
-    let mut peer = Peer::new(config);
-    assert!(peer.say(TcpFlags::SYN, FIRST, Seq(0), None).is_empty());
-    assert_eq!(drops(&peer, DropReason::SynQueueFull), 1);
-}
-
-#[test]
-fn an_acknowledgement_is_taken_for_a_cookie_only_while_one_may_be_under_way() {
-    let config = Config {
-        half_open_max: 0,
-        ..Config::default()
-    };
-    let mut peer = Peer::new(config);
-    let reset = |peer: &Peer, why| peer.host.stack.stats().resets.get(why);
-    let heard = peer.say(TcpFlags::ACK, FIRST, Seq(77), None);
-    assert_eq!((heard[0].flags, heard[0].seq), (TcpFlags::RST, Seq(77)));
-    assert_eq!(reset(&peer, ResetReason::ListenerAck), 1);
-    let cookie = peer.say(TcpFlags::SYN, FIRST, Seq(0), None)[0].seq;
-    peer.say(TcpFlags::ACK, FIRST + 1, cookie + 2, None);
-    assert_eq!(reset(&peer, ResetReason::BadCookie), 1);
-    peer.wait(Duration::from_secs(121));
-    peer.say(TcpFlags::ACK, FIRST + 1, cookie + 1, None);
-    assert_eq!(reset(&peer, ResetReason::ListenerAck), 2);
-    let cookie = peer.say(TcpFlags::SYN, FIRST, Seq(0), Some(CLOCK))[0];
-    peer.say(TcpFlags::ACK, FIRST + 1, cookie.seq + 1, Some(CLOCK));
-    assert_eq!(count(&peer, Count::CookiesAccepted), 1);
-}
-
-/// A client of the host's that has sent its SYN to the peer.
-fn connecting(rules: TimeWaitRules) -> (Peer, SocketId, Heard) {
-    let config = Config {
-        time_wait: rules,
-        ..Config::default()
-    };
-    let mut peer = Peer::new(config);
-    let Host { stack, env } = &mut peer.host;
-    let socket = stack.open(Transport::Tcp).expect("a socket");
-    let to = Endpoint::v4(Host::address(2), PEER_PORT);
-    stack.connect(env, socket, to).expect("a route");
-    let syn = peer.hear()[0];
-    assert_eq!(syn.flags, TcpFlags::SYN);
-    (peer, socket, syn)
-}
-
-#[test]
-fn a_peer_that_remembers_is_reset_and_asked_again_at_once_but_only_once() {
-    let (mut peer, socket, syn) = connecting(TimeWaitRules::default());
-    let old = Seq(12345);
-    peer.say_to(syn.src_port, TcpFlags::ACK, (Seq(1), old), None);
-    let heard = peer.hear();
-    assert_eq!((heard[0].flags, heard[0].seq), (TcpFlags::RST, old));
-    assert_eq!((heard[1].flags, heard[1].seq), (TcpFlags::SYN, syn.seq));
-    assert_eq!(heard.len(), 2);
-    // The second time only the timer asks.
-    peer.say_to(syn.src_port, TcpFlags::ACK, (Seq(1), old), None);
-    let heard = peer.hear();
-    assert_eq!((heard.len(), heard[0].flags), (1, TcpFlags::RST));
-    // A reset is not answered with one.
-    let reset = TcpFlags::RST.with(TcpFlags::ACK);
-    peer.say_to(syn.src_port, reset, (Seq(1), old), None);
-    assert!(peer.hear().is_empty());
-    // And the good answer still connects.
-    peer.say_to(syn.src_port, SYN_ACK, (Seq(1), syn.seq + 1), None);
-    assert_eq!(peer.host.stack.state(socket), Ok(State::Established));
-    assert_eq!(count(&peer, Count::SynsHurried), 1);
-}
-
-#[test]
-fn an_answer_with_a_foreign_clock_is_refused() {
-    let (mut peer, socket, syn) = connecting(TimeWaitRules::default());
-    // The peer echoes 0 below; that is allowed. Nothing else but our clock is.
-    let clock = syn.options.timestamps.expect("we use timestamps").value;
-    for foreign in [clock.wrapping_sub(1), clock.wrapping_add(1)] {
-        peer.echo(syn.src_port, SYN_ACK, (Seq(1), syn.seq + 1), foreign);
-        let heard = peer.hear();
-        assert_eq!((heard[0].flags, heard[0].seq), (TcpFlags::RST, syn.seq + 1));
-    }
-    assert_eq!(drops(&peer, DropReason::BadEcho), 2);
-    assert_eq!(peer.host.stack.state(socket), Ok(State::SynSent));
-    peer.echo(syn.src_port, SYN_ACK, (Seq(1), syn.seq + 1), clock);
-    assert_eq!(peer.host.stack.state(socket), Ok(State::Established));
 }

@@ -92,7 +92,8 @@ impl Stack {
             State::SynSent => tcb.arrive_in_syn_sent(&mut cx, segment),
             State::SynReceived => {
                 let parent = tcb.parent;
-                if self.is_accept_queue_full(parent) {
+                let is_reset = segment.has(TcpFlags::RST);
+                if !is_reset && self.is_accept_queue_full(parent) {
                     self.net.drop(DropReason::AcceptQueueFull);
                     return;
                 }
@@ -104,7 +105,6 @@ impl Stack {
                 let Some(tcb) = self.sockets.tcp_at(index) else {
                     return;
                 };
-                let is_reset = segment.has(TcpFlags::RST);
                 tcb.arrive(&mut cx, segment);
                 if tcb.state.is_synchronized() {
                     self.promote(env, index);
