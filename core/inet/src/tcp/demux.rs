@@ -78,7 +78,12 @@ impl Stack {
     }
 
     /// A segment for an open connection.
-    pub(super) fn connection_input<E: Env>(&mut self, env: &mut E, index: u32, segment: Segment) {
+    pub(super) fn connection_input<E: Env>(
+        &mut self,
+        env: &mut E,
+        index: u32,
+        mut segment: Segment,
+    ) {
         let mut cx = Context {
             now: env.now(),
             env,
@@ -105,6 +110,7 @@ impl Stack {
                 let Some(tcb) = self.sockets.tcp_at(index) else {
                     return;
                 };
+                tcb.meet(&mut segment);
                 tcb.arrive(&mut cx, segment);
                 if tcb.state.is_synchronized() {
                     self.promote(env, index);

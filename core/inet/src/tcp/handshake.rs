@@ -216,6 +216,18 @@ impl Tcb {
         stamp.echo == 0 || stamp.echo.wrapping_sub(first) <= most
     }
 
+    /// Both have opened at once, and the peer's SYN comes again with the acknowledgement of
+    /// ours (RFC 9293 3.5, figure 7). What is new in it lies behind the SYN that we have.
+    pub(super) fn meet(&mut self, segment: &mut Segment) {
+        let is_answer = segment.has(TcpFlags::SYN) && segment.has(TcpFlags::ACK);
+        let is_known = segment.seq + 1 == self.receiver.nxt && segment.ack == self.sender.nxt;
+        if self.parent.is_none() && is_answer && is_known {
+            segment.flags.0 &= !TcpFlags::SYN.0;
+            segment.seq += 1;
+            self.owe(AckDue::Now);
+        }
+    }
+
     /// Bytes behind a SYN-ACK are legal, if rare.
     fn take_syn_payload<E: Env>(&mut self, cx: &mut Context<'_, E>, mut segment: Segment) {
         segment.flags.0 &= !TcpFlags::SYN.0;
