@@ -3,16 +3,19 @@
 //! A run is a function of its seed: the clock jumps from event to event, and every choice
 //! (which frame is lost, how long another takes, how much a program writes) comes from one
 //! generator. So a failure is replayed by its seed, and a minute of network takes
-//! milliseconds. Two hosts, one link; what they must never break is checked by the
-//! caller: bytes arrive once, in order and complete, both sides close, and no buffer is left.
+//! milliseconds. Two hosts, one link, and perhaps a box in it that rewrites segments. What
+//! they must never break is checked by the caller: bytes arrive once, in order and complete,
+//! both sides close, no buffer is left, and flows share the link and fill it.
 #![forbid(unsafe_code)]
 
 mod crowd;
 mod device;
+mod flows;
 mod host;
 mod hostile;
 pub mod lan;
 mod link;
+mod middlebox;
 mod random;
 mod transfer;
 mod world;
@@ -20,8 +23,10 @@ mod world;
 pub use self::link::{Link, Weather};
 pub use crowd::{Closer, Crowd};
 pub use device::cut;
+pub use flows::{Flows, Plan};
 pub use host::{Host, HostEnv};
 pub use hostile::besiege;
+pub use middlebox::Middlebox;
 pub use random::Random;
 pub use transfer::{Outcome, Transfer};
 pub use world::{Side, World};

@@ -59,9 +59,20 @@ impl World {
 
     /// The same with limits of the stacks.
     pub fn with_config(seed: u64, weather: Weather, offloads: Offloads, config: Config) -> Self {
+        Self::with_buffers(seed, weather, offloads, config, BUFFERS)
+    }
+
+    /// The same with so many packet buffers a host: a long fat path needs more.
+    pub fn with_buffers(
+        seed: u64,
+        weather: Weather,
+        offloads: Offloads,
+        config: Config,
+        buffers: usize,
+    ) -> Self {
         Self {
-            left: Host::new(1, seed, offloads, config, BUFFERS),
-            right: Host::new(2, seed, offloads, config, BUFFERS),
+            left: Host::new(1, seed, offloads, config, buffers),
+            right: Host::new(2, seed, offloads, config, buffers),
             // Not zero, as on a real machine, and different from run to run.
             now: Instant::from_millis(1 + seed % 100_000),
             random: Random::new(seed),
@@ -87,6 +98,11 @@ impl World {
         self.frames
     }
 
+    /// Bytes that a host's direction of the link has carried.
+    pub fn carried_from(&self, side: Side) -> u64 {
+        self.links[side as usize].carried()
+    }
+
     /// Puts on the link what the hosts have sent.
     pub fn carry(&mut self) {
         for side in [Side::Left, Side::Right] {
@@ -108,7 +124,7 @@ impl World {
     }
 
     /// The same, unless the next event lies behind `end`.
-    fn step_before(&mut self, end: Instant) -> bool {
+    pub(crate) fn step_before(&mut self, end: Instant) -> bool {
         self.carry();
         let arrival = self.flying.peek().map(|Reverse((at, ..))| *at);
         let timer = [Side::Left, Side::Right]

@@ -13,7 +13,8 @@ const STORM: Weather = Weather {
     corruption: 3,
     delay: Duration::from_millis(2),
     bandwidth: 12_500_000,
-    queue: 100,
+    queue: 150_000,
+    ..Weather::FAIR
 };
 
 fn transfers(default: u64) -> u64 {
