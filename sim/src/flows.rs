@@ -12,13 +12,15 @@ use crate::world::{Side, World};
 
 const PORT: u16 = 5001;
 /// Bytes offered to a socket at a time.
-const CHUNK: usize = 65536;
+const CHUNK: u64 = 65536;
 
 /// When a flow begins, and what its sockets are told.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Plan {
     /// After the beginning of the run.
     pub start: Duration,
+    /// Bytes to write; `None` for as many as the run has time for.
+    pub bytes: Option<u64>,
     /// Of the sender.
     pub options: Options,
 }
@@ -141,7 +143,9 @@ impl Flow {
 
     fn write(&mut self, host: &mut Host, index: usize) {
         let socket = self.open(host, index);
-        loop {
+        while self.plan.bytes.is_none_or(|bytes| self.sent < bytes) {
+            let left = self.plan.bytes.map_or(u64::MAX, |bytes| bytes - self.sent);
+            let chunk = left.min(CHUNK) as usize;
             let mut place = self.sent;
             let mut fill = |space: &mut [u8]| {
                 for byte in space.iter_mut() {
@@ -152,7 +156,7 @@ impl Flow {
             };
             match host
                 .stack
-                .send_with(&mut host.env, socket, CHUNK, &mut fill)
+                .send_with(&mut host.env, socket, chunk, &mut fill)
             {
                 Ok(bytes) => self.sent += bytes as u64,
                 Err(Error::WouldBlock) => return,

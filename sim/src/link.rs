@@ -23,12 +23,17 @@ pub struct Weather {
     pub corruption: u8,
     /// Time that a frame takes at least.
     pub delay: Duration,
+    /// Time that a frame waits at most before it reaches the link: hosts are not metronomes,
+    /// and flows that are fall into step.
+    pub jitter: Duration,
     /// Bytes a second.
     pub bandwidth: u64,
     /// Bytes that wait for the link; a frame that finds more is lost.
     pub queue: u64,
     /// Bytes that wait before ECN-capable frames are marked; `u64::MAX` for never.
     pub mark_above: u64,
+    /// Bytes that it carries in its life; what comes then is lost.
+    pub carries: u64,
     /// What rewrites segments on their way.
     pub middlebox: Middlebox,
 }
@@ -41,9 +46,11 @@ impl Weather {
         reordering: 0,
         corruption: 0,
         delay: Duration::from_micros(100),
+        jitter: Duration::ZERO,
         bandwidth: 125_000_000,
         queue: 1_500_000,
         mark_above: u64::MAX,
+        carries: u64::MAX,
         middlebox: Middlebox::Honest,
     };
 }
@@ -68,6 +75,11 @@ impl Link {
         }
     }
 
+    /// What happens to frames from now on; those under way arrive as they would have.
+    pub fn set_weather(&mut self, weather: Weather) {
+        self.weather = weather;
+    }
+
     /// Bytes that have been put on the wire.
     pub fn carried(&self) -> u64 {
         self.carried
@@ -89,14 +101,19 @@ impl Link {
             return Vec::new();
         };
         let waiting = self.busy_until.since(now);
-        if waiting > self.takes(weather.queue) || random.chance(weather.loss) {
+        let is_dead = self.carried + frame.len() as u64 > weather.carries;
+        if is_dead || waiting > self.takes(weather.queue) || random.chance(weather.loss) {
             return Vec::new();
         }
         if weather.mark_above < u64::MAX && waiting > self.takes(weather.mark_above) {
             middlebox::mark(&mut frame);
         }
         self.carried += frame.len() as u64;
-        self.busy_until = self.busy_until.max(now) + self.takes(frame.len() as u64);
+        let mut reached = now;
+        if weather.jitter > Duration::ZERO {
+            reached += Duration::from_nanos(random.below(weather.jitter.as_nanos() as u64));
+        }
+        self.busy_until = self.busy_until.max(reached) + self.takes(frame.len() as u64);
         let copies = if random.chance(weather.duplication) {
             2
         } else {

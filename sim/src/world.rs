@@ -98,6 +98,11 @@ impl World {
         self.frames
     }
 
+    /// Changes the weather of a host's direction of the link.
+    pub fn set_weather(&mut self, side: Side, weather: Weather) {
+        self.links[side as usize].set_weather(weather);
+    }
+
     /// Bytes that a host's direction of the link has carried.
     pub fn carried_from(&self, side: Side) -> u64 {
         self.links[side as usize].carried()

@@ -1,7 +1,7 @@
 //! Bulk flows over one bottleneck: what they reach together, and how they share it.
 
 use base::Duration;
-use inet::{Config, Offloads};
+use inet::{Algorithm, Config, Offloads, Options};
 use sim::{Flows, Plan, Weather, World, for_each_seed};
 
 /// Windows of both hosts over the longest path here.
@@ -29,15 +29,66 @@ fn utilisation(received: &[u64], weather: Weather, time: Duration) -> u64 {
     received.iter().sum::<u64>() * 100 / most
 }
 
+fn plan(algorithm: Algorithm) -> Plan {
+    Plan {
+        options: Options {
+            congestion: algorithm,
+            ..Options::default()
+        },
+        ..Plan::default()
+    }
+}
+
+/// What one flow reaches in `time`, after two seconds to begin, in percent of the link.
+fn reached(seed: u64, algorithm: Algorithm, weather: Weather, time: Duration) -> u64 {
+    let mut world = world(seed, weather);
+    let mut flows = Flows::new(&mut world, &[plan(algorithm)]);
+    flows.run(&mut world, Duration::from_secs(2));
+    let received = flows.run(&mut world, time);
+    let percent = utilisation(&received, weather, time);
+    eprintln!("{algorithm:?}: {percent} %, {:?}", flows.info(&world, 0));
+    percent
+}
+
 #[test]
 fn one_flow_fills_a_clean_path() {
-    for_each_seed(4, |seed| {
-        let mut world = world(seed, PATH);
-        let mut flows = Flows::new(&mut world, &[Plan::default()]);
-        flows.run(&mut world, Duration::from_secs(2));
-        let time = Duration::from_secs(5);
-        let received = flows.run(&mut world, time);
-        let percent = utilisation(&received, PATH, time);
-        assert!(percent >= 90, "{percent} %, {:?}", flows.info(&world, 0));
+    for algorithm in Algorithm::ALL {
+        for_each_seed(4, |seed| {
+            assert!(reached(seed, algorithm, PATH, Duration::from_secs(5)) >= 90);
+        });
+    }
+}
+
+#[test]
+fn a_paced_flow_fills_a_path_that_loses_one_percent() {
+    let weather = Weather { loss: 1, ..PATH };
+    for_each_seed(6, |seed| {
+        assert!(reached(seed, Algorithm::Bbr, weather, Duration::from_secs(10)) >= 90);
     });
+}
+
+#[test]
+fn two_flows_share_a_bottleneck_within_a_fifth() {
+    for algorithm in Algorithm::ALL {
+        for_each_seed(3, |seed| {
+            // Without chance, flows that lose in step never meet.
+            let weather = Weather {
+                jitter: Duration::from_micros(500),
+                ..PATH
+            };
+            let mut world = world(seed, weather);
+            let late = Plan {
+                start: Duration::from_millis(500 + world.random.below(2000)),
+                ..plan(algorithm)
+            };
+            let mut flows = Flows::new(&mut world, &[plan(algorithm), late]);
+            flows.run(&mut world, Duration::from_secs(15));
+            let time = Duration::from_secs(60);
+            let received = flows.run(&mut world, time);
+            eprintln!("{algorithm:?}: {received:?}");
+            let (least, most) = (received[0].min(received[1]), received[0].max(received[1]));
+            assert!(least * 5 >= most * 4, "{algorithm:?}: {received:?}");
+            assert!(utilisation(&received, PATH, time) >= 90);
+        });
+    }
 }

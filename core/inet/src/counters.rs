@@ -99,8 +99,38 @@ probes::counters! {
         SynsHurried = "tcp_syns_hurried",
         /// Retransmission timeouts.
         Timeouts = "tcp_timeouts",
-        /// Losses repaired without a timeout.
-        FastRecoveries = "tcp_fast_recoveries",
+        /// Losses found by SACK and repaired without a timeout (Linux: TCPSackRecovery).
+        SackRecoveries = "tcp_sack_recoveries",
+        /// Losses found by duplicate acknowledgements (TCPRenoRecovery).
+        RenoRecoveries = "tcp_reno_recoveries",
+        /// Segments sent again in such a recovery (TCPFastRetrans).
+        FastRetransmits = "tcp_fast_retransmits",
+        /// Segments sent again after a timeout (TCPSlowStartRetrans).
+        SlowStartRetransmits = "tcp_slow_start_retransmits",
+        /// Segments sent again to probe the end of a flight.
+        ProbeRetransmits = "tcp_probe_retransmits",
+        /// Retransmissions that were lost in their turn (TCPLostRetransmit).
+        RetransmitsLost = "tcp_retransmits_lost",
+        /// Probes of the end of a flight (TCPLossProbes).
+        LossProbes = "tcp_loss_probes",
+        /// Losses that such a probe has repaired (TCPLossProbeRecovery).
+        LossProbeRecoveries = "tcp_loss_probe_recoveries",
+        /// Acknowledgements that something arrived behind what had left later (TCPSACKReorder).
+        ReorderingsSeen = "tcp_reorderings_seen",
+        /// Reports sent of bytes that arrived again (TCPDSACKOldSent).
+        DuplicateSacksSent = "tcp_duplicate_sacks_sent",
+        /// The same of bytes that had arrived out of order (TCPDSACKOfoSent).
+        DuplicateSacksEarly = "tcp_duplicate_sacks_early",
+        /// Reports that something arrived twice (TCPDSACKRecv).
+        DuplicateSacks = "tcp_duplicate_sacks",
+        /// Recoveries undone because all that was sent again arrived twice (TCPDSACKUndo).
+        DuplicateSackUndos = "tcp_duplicate_sack_undos",
+        /// Recoveries undone because an original has arrived (TCPFullUndo).
+        FullUndos = "tcp_full_undos",
+        /// Timeouts undone because an original has arrived (TCPSpuriousRTOs).
+        SpuriousTimeouts = "tcp_spurious_timeouts",
+        /// Peers that dropped what they had reported (TCPSACKReneging).
+        SackReneging = "tcp_sack_reneging",
         /// Segments that arrived out of order.
         OutOfOrder = "tcp_out_of_order",
         /// Segments whose bytes had all arrived before.

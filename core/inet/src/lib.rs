@@ -105,5 +105,5 @@ pub use net::Config;
 pub use options::{Options, Shutdown};
 pub use port::{Offloads, Port};
 pub use stack::Stack;
-pub use tcp::{ConnectionEntry, Reuse, State, SynCookies, TcpInfo, TimeWaitRules};
+pub use tcp::{Algorithm, ConnectionEntry, Reuse, State, SynCookies, TcpInfo, TimeWaitRules};
 pub use udp::Datagram;

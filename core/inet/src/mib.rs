@@ -16,6 +16,8 @@ impl Stats {
             .into_iter()
             .chain(self.ends())
             .chain(self.transfers())
+            .chain(self.losses())
+            .chain(self.doubts())
     }
 
     /// SYNs and what becomes of them.
@@ -59,14 +61,42 @@ impl Stats {
         ]
     }
 
-    fn transfers(&self) -> [Line; 5] {
+    fn transfers(&self) -> [Line; 4] {
         let count = |what| self.counts.get(what);
         [
             ("PAWSEstab", self.drops.get(DropReason::OldTimestamp)),
             ("TCPTimeouts", count(Count::Timeouts)),
-            ("TCPSackRecovery", count(Count::FastRecoveries)),
             ("TCPOFOQueue", count(Count::OutOfOrder)),
             ("TCPKeepAlive", count(Count::KeepaliveProbes)),
+        ]
+    }
+
+    /// What was found lost, by which sign, and sent again.
+    fn losses(&self) -> [Line; 7] {
+        let count = |what| self.counts.get(what);
+        [
+            ("TCPSackRecovery", count(Count::SackRecoveries)),
+            ("TCPRenoRecovery", count(Count::RenoRecoveries)),
+            ("TCPLostRetransmit", count(Count::RetransmitsLost)),
+            ("TCPFastRetrans", count(Count::FastRetransmits)),
+            ("TCPSlowStartRetrans", count(Count::SlowStartRetransmits)),
+            ("TCPLossProbes", count(Count::LossProbes)),
+            ("TCPLossProbeRecovery", count(Count::LossProbeRecoveries)),
+        ]
+    }
+
+    /// Losses that were none, and other things that SACK tells.
+    fn doubts(&self) -> [Line; 8] {
+        let count = |what| self.counts.get(what);
+        [
+            ("TCPSACKReneging", count(Count::SackReneging)),
+            ("TCPSACKReorder", count(Count::ReorderingsSeen)),
+            ("TCPFullUndo", count(Count::FullUndos)),
+            ("TCPDSACKUndo", count(Count::DuplicateSackUndos)),
+            ("TCPDSACKOldSent", count(Count::DuplicateSacksSent)),
+            ("TCPDSACKOfoSent", count(Count::DuplicateSacksEarly)),
+            ("TCPDSACKRecv", count(Count::DuplicateSacks)),
+            ("TCPSpuriousRTOs", count(Count::SpuriousTimeouts)),
         ]
     }
 

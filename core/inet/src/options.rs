@@ -2,6 +2,8 @@
 
 use base::Duration;
 
+use crate::tcp::Algorithm;
+
 /// Options of a socket; some matter to TCP only. Defaults are Linux's where it has one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
@@ -34,6 +36,8 @@ pub struct Options {
     pub linger_secs: Option<u16>,
     /// How long sent bytes may stay unacknowledged, in milliseconds; zero for the default.
     pub user_timeout_ms: u32,
+    /// How congestion is controlled.
+    pub congestion: Algorithm,
     /// Most bytes queued for sending.
     pub send_buffer: u32,
     /// Most bytes queued for the program.
@@ -60,6 +64,7 @@ impl Default for Options {
             keep_interval_secs: 75,
             linger_secs: None,
             user_timeout_ms: 0,
+            congestion: Algorithm::Cubic,
             send_buffer: BUFFER_BYTES,
             recv_buffer: BUFFER_BYTES,
         }

@@ -54,6 +54,7 @@ impl Stack {
                 if keepalive(&had) != keepalive(&tcb.options) {
                     tcb.arm_keepalive(now);
                 }
+                tcb.choose_congestion();
                 let (local, sharing) = (tcb.tuple.local, sharing_of(&tcb.options, false));
                 if tcb.is_bound
                     && let Some(entry) = self.net.demux.tcp.entry(local.port, id.index)

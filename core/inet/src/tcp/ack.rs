@@ -3,12 +3,18 @@
 use base::Duration;
 use wire::TcpFlags;
 
+use super::congestion::Ack;
+use super::delivery::Delivery;
 use super::info::State;
+use super::recovery::Phase;
 use super::segment::Segment;
 use super::tcb::{Fin, Tcb};
 use crate::context::Context;
 use crate::counters::DropReason;
 use crate::env::{Env, Events};
+
+/// Milliseconds after which an echoed clock is not believed.
+const ECHO_AGE_MAX: u32 = 1 << 20;
 
 impl Tcb {
     /// Takes the acknowledgement of an acceptable segment; `false` if it acknowledges what
@@ -27,16 +33,47 @@ impl Tcb {
         let window = u32::from(segment.window) << self.sender.scale;
         let is_window_same = window == self.sender.window;
         self.update_window(segment, window);
-        let is_sack_news = self.note_sacks(segment);
+        let mut news = self.new_delivery(segment, cx.now);
+        let is_sack_news = self.note_sacks(cx, segment, &mut news);
         if ack.after(self.sender.una) {
-            self.on_acknowledged(cx, segment);
+            self.on_acknowledged(cx, segment, &mut news);
         } else if ack == self.sender.una && self.in_flight() > 0 {
             let is_bare = segment.payload.is_empty() && !segment.has(TcpFlags::FIN);
-            if is_sack_news || is_bare && is_window_same && !self.is_sack_ok {
-                self.on_duplicate(cx);
+            let is_duplicate = is_bare && is_window_same && !self.is_sack_ok;
+            if !is_sack_news && !is_duplicate && news.doubled == 0 {
+                return true;
             }
+        } else {
+            return true;
         }
+        self.take_in(cx, &news);
         true
+    }
+
+    /// What arrived moves the clocks, finds losses, and moves the windows.
+    fn take_in<E: Env>(&mut self, cx: &mut Context<'_, E>, news: &Delivery) {
+        let rtt = self.sample_rtt(cx, news);
+        let sample = self.rate.sample(news, cx.now, self.rtt.shortest());
+        self.recover(cx, news);
+        let ack = Ack {
+            now: cx.now,
+            acked: news.acked,
+            delivered_bytes: news.bytes,
+            in_flight: self.pipe(),
+            una: self.sender.una,
+            nxt: self.sender.nxt,
+            rtt,
+            smoothed: self.rtt.smoothed(),
+            delivered: self.rate.delivered(),
+            sample,
+            is_limited: self.is_window_limited,
+            may_grow: matches!(self.recovery.phase, Phase::Open | Phase::Loss),
+            is_recovering: self.recovery.phase != Phase::Open,
+        };
+        self.congestion.on_ack(&ack);
+        if self.in_flight() > 0 {
+            self.arm_tail(cx.now);
+        }
     }
 
     /// RFC 9293: only segments newer than the last may change the window.
@@ -56,19 +93,21 @@ impl Tcb {
         sender.wl2 = segment.ack;
     }
 
-    fn on_acknowledged<E: Env>(&mut self, cx: &mut Context<'_, E>, segment: &Segment) {
+    fn on_acknowledged<E: Env>(
+        &mut self,
+        cx: &mut Context<'_, E>,
+        segment: &Segment,
+        news: &mut Delivery,
+    ) {
         let ack = segment.ack;
-        let was_limited = self.congestion_room() < u32::from(self.sender.mss);
         let bytes = ack.since(self.sender.una);
         let is_fin_acked = self.is_fin_in_flight() && ack == self.sender.nxt;
         self.sender.flight.advance(bytes as usize);
         self.sender.una = ack;
-        self.sample_rtt(cx, segment);
+        self.recovery.board.acknowledge(ack, news);
+        self.rtt.acknowledge(ack, cx.now);
         self.timers.backoff = 0;
         self.timers.progress_at = cx.now;
-        if self.on_progress() && was_limited {
-            self.congestion.grow(bytes);
-        }
         if ack == self.sender.nxt {
             self.timers.disarm_retransmit();
         } else {
@@ -83,17 +122,21 @@ impl Tcb {
         }
     }
 
-    fn sample_rtt<E: Env>(&mut self, cx: &Context<'_, E>, segment: &Segment) {
-        self.rtt.acknowledge(segment.ack, cx.now);
-        // After a timeout only the echoed clock knows which copy arrived.
-        if self.timers.backoff > 0
-            && let Some(echo) = segment.options.timestamps.filter(|_| self.clocks.is_some())
-        {
-            let millis = self.clock(cx.now).wrapping_sub(echo.echo);
-            if millis < 1 << 20 {
-                self.rtt.sample(Duration::from_millis(u64::from(millis)));
+    /// RFC 6298 (3): what was sent again is timed only by the clock that the peer echoes.
+    fn sample_rtt<E: Env>(&mut self, cx: &Context<'_, E>, news: &Delivery) -> Option<Duration> {
+        let rtt = match (&news.timed, news.echo) {
+            (Some(timed), _) => cx.now.since(timed.at),
+            (None, Some(echo)) if news.acked > 0 && news.is_resent_acked => {
+                let millis = (cx.now.as_millis() as u32).wrapping_sub(echo);
+                if millis >= ECHO_AGE_MAX {
+                    return None;
+                }
+                Duration::from_millis(u64::from(millis))
             }
-        }
+            _ => return None,
+        };
+        self.rtt.sample(rtt, cx.now);
+        Some(rtt)
     }
 
     fn on_fin_acknowledged<E: Env>(&mut self, cx: &mut Context<'_, E>) {

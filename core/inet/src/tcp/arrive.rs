@@ -94,6 +94,9 @@ impl Tcb {
         let is_repeated = segment.seq.before(self.receiver.nxt);
         if is_repeated && segment.len() > 0 {
             cx.net.count(Count::Duplicates);
+            if self.state.is_synchronized() {
+                self.note_doubled_bytes(cx, segment);
+            }
         } else {
             cx.net.drop(DropReason::OutOfWindow);
         }
@@ -108,7 +111,10 @@ impl Tcb {
         if is_repeated {
             // A duplicate may still carry news for our sending side.
             if segment.has(TcpFlags::ACK) && self.state.is_synchronized() {
-                self.note_sacks(segment);
+                let mut news = self.new_delivery(segment, cx.now);
+                if self.note_sacks(cx, segment, &mut news) {
+                    self.recover(cx, &news);
+                }
             }
             self.owe(AckDue::Now);
         } else {

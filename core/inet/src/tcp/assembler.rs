@@ -51,6 +51,8 @@ impl Assembler {
         if let Some(before) = at.checked_sub(1).and_then(|i| self.pieces.get(i)) {
             let known = before.end().since(start);
             if known as usize >= bytes.len() {
+                // RFC 2883 4.2: the block that holds it follows the report of a duplicate.
+                self.latest = start;
                 return Insertion::Duplicate;
             }
             bytes.advance(known as usize);

@@ -71,6 +71,7 @@ impl Tcb {
         self.error = error;
         self.sender.flight = Chain::new();
         self.sender.unsent = Chain::new();
+        self.recovery = Default::default();
         self.receiver.early = None;
         self.receiver.is_finished = true;
         self.stop_timers();

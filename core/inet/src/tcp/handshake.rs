@@ -145,7 +145,7 @@ impl Tcb {
             mss -= TIMESTAMPS_BYTES;
         }
         self.sender.mss = mss;
-        self.congestion = super::congestion::Congestion::new(mss);
+        self.begin_congestion();
     }
 
     /// A segment arrives in SYN-SENT (RFC 9293 3.10.7.3).

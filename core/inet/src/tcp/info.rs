@@ -2,6 +2,7 @@
 
 use base::Duration;
 
+use super::congestion::Algorithm;
 use super::tcb::Tcb;
 use crate::addr::{Endpoint, SocketId};
 
@@ -89,6 +90,20 @@ pub struct TcpInfo {
     pub peer_window: u32,
     /// Timeouts in a row without an answer.
     pub backoff: u8,
+    /// Segments sent again in all.
+    pub retransmitted: u32,
+    /// Bytes that arrived at the peer so far.
+    pub delivered: u64,
+    /// Bytes a second that arrived lately.
+    pub delivery_rate: u64,
+    /// Bytes a second at which segments leave; `None` if they are not paced.
+    pub pacing_rate: Option<u64>,
+    /// The shortest round-trip time of late.
+    pub min_rtt: Duration,
+    /// Bytes sent, not known to have arrived, and taken for lost.
+    pub lost: u32,
+    /// How congestion is controlled.
+    pub algorithm: Algorithm,
     /// Whether timestamps are in use.
     pub has_timestamps: bool,
     /// Whether selective acknowledgements are in use.
@@ -112,6 +127,13 @@ impl Tcb {
             unread: self.receiver.queue.len(),
             peer_window: self.sender.window,
             backoff: self.timers.backoff,
+            retransmitted: self.retransmitted,
+            delivered: self.rate.delivered(),
+            delivery_rate: self.rate.latest(),
+            pacing_rate: self.congestion.pacing_rate(),
+            min_rtt: Duration::from_micros(u64::from(self.rtt.shortest())),
+            lost: self.recovery.board.lost(),
+            algorithm: self.congestion.algorithm(),
             has_timestamps: self.clocks.is_some(),
             has_sack: self.is_sack_ok,
             window_scales: (self.sender.scale, self.receiver.scale),

@@ -13,8 +13,10 @@
 //! | `assembler` | bytes that arrived too early | RFC 2018 |
 //! | `send` | bytes out: what fits, Nagle, cork | RFC 1122 |
 //! | `transmit` | one segment onto the wire | |
-//! | `recovery`, `scoreboard` | what is lost and sent again | RFC 6675, 6582 |
-//! | `congestion` | how much may be in flight | RFC 5681, 6928 |
+//! | `scoreboard`, `delivery` | what is in flight, and what arrives of it | RFC 2018, 2883 |
+//! | `recovery` | what is lost and sent again | RFC 8985, 6582, 6937, 3522 |
+//! | `congestion` | how much may be in flight | RFC 5681, 9438, 9406, 6928 |
+//! | `rate`, `pacing` | how fast bytes arrive, and may leave | |
 //! | `rtt` | how long to wait for an answer | RFC 6298 |
 //! | `timers` | what happens when nothing arrives | RFC 1122 |
 //! | `tcb`, `info` | the state of a connection, and what tools see of it | |
@@ -35,10 +37,13 @@ mod assembler;
 mod close;
 mod congestion;
 mod cookies;
+mod delivery;
 mod demux;
 mod handshake;
 mod info;
 mod listen;
+mod pacing;
+mod rate;
 mod receive;
 mod recovery;
 mod reset;
@@ -51,6 +56,7 @@ mod time_wait;
 mod timers;
 mod transmit;
 
+pub use congestion::Algorithm;
 pub use info::{ConnectionEntry, State, TcpInfo};
 pub(crate) use listen::Listener;
 pub use listen::SynCookies;

@@ -5,7 +5,7 @@
 //! end of the batch. The window's right edge moves only in steps that are worth it.
 
 use mbuf::Chain;
-use wire::TcpFlags;
+use wire::{SackBlock, SackBlocks, TcpFlags};
 
 use super::assembler::Insertion;
 use super::info::State;
@@ -29,6 +29,9 @@ impl Tcb {
             return;
         }
         let sent = segment.payload.len();
+        if segment.seq.before(self.receiver.nxt) {
+            self.note_doubled_bytes(cx, &segment);
+        }
         segment.trim(self.receiver.nxt, self.receiver.edge);
         if segment.payload.len() < sent {
             self.owe(AckDue::Now);
@@ -83,6 +86,10 @@ impl Tcb {
     fn receive_early<E: Env>(&mut self, cx: &mut Context<'_, E>, segment: Segment) {
         cx.net.count(Count::OutOfOrder);
         // A FIN out of order comes again with the retransmission of what precedes it.
+        let block = SackBlock {
+            start: segment.seq,
+            end: segment.seq + segment.payload.len() as u32,
+        };
         let insertion = self
             .receiver
             .early
@@ -90,7 +97,13 @@ impl Tcb {
             .insert(segment.seq, segment.payload);
         match insertion {
             Insertion::Kept => {}
-            Insertion::Duplicate => cx.net.count(Count::Duplicates),
+            Insertion::Duplicate => {
+                cx.net.count(Count::Duplicates);
+                if self.is_sack_ok && block.start.before(block.end) {
+                    cx.net.count(Count::DuplicateSacksEarly);
+                    self.receiver.doubled = Some(block);
+                }
+            }
             Insertion::Full => cx.net.drop(DropReason::ReorderLimit),
         }
         if self
@@ -107,6 +120,36 @@ impl Tcb {
             // Without SACK each duplicate acknowledgement counts.
             self.send_ack(cx);
         }
+    }
+
+    /// RFC 2883 4.1: bytes before what we expect are reported as received twice.
+    pub(super) fn note_doubled_bytes<E: Env>(
+        &mut self,
+        cx: &mut Context<'_, E>,
+        segment: &Segment,
+    ) {
+        let end = (segment.seq + segment.payload.len() as u32).min(self.receiver.nxt);
+        if self.is_sack_ok && end.after(segment.seq) {
+            cx.net.count(Count::DuplicateSacksSent);
+            let start = segment.seq;
+            self.receiver.doubled = Some(SackBlock { start, end });
+        }
+    }
+
+    /// What the next segment reports: what has arrived twice, and then what has arrived early.
+    pub(super) fn sack_blocks(&mut self) -> SackBlocks {
+        let Some(doubled) = self.receiver.doubled.take() else {
+            let early = self.receiver.early.as_ref();
+            return early.map_or(SackBlocks::default(), |early| early.sack_blocks());
+        };
+        let mut blocks = SackBlocks::default();
+        blocks.push(doubled);
+        if let Some(early) = &self.receiver.early {
+            for block in early.sack_blocks().as_slice() {
+                blocks.push(*block);
+            }
+        }
+        blocks
     }
 
     /// Moves early bytes whose turn has come.

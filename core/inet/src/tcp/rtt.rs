@@ -9,14 +9,19 @@ const MIN_MICROS: u32 = 200_000;
 /// RFC 6298 (2.5): at least a minute.
 const MAX_MICROS: u32 = 120_000_000;
 const BACKOFF_MAX: u32 = 10;
+/// How long the shortest time counts: paths change.
+const MIN_LIFETIME: Duration = Duration::from_secs(10);
 
-/// The estimator, and the one segment that it times.
+/// The estimator, and the SYN that it times (`scoreboard` times all that follows).
 #[derive(Clone, Copy)]
 pub(super) struct Rtt {
     /// Zero until the first measurement.
     smoothed: u32,
     variation: u32,
     rto: u32,
+    /// The shortest time of late, and when it was found; zero until the first measurement.
+    shortest: u32,
+    shortest_at: Instant,
     /// End and departure of the timed segment.
     probe: Option<(Seq, Instant)>,
 }
@@ -27,6 +32,8 @@ impl Default for Rtt {
             smoothed: 0,
             variation: 0,
             rto: INITIAL_MICROS,
+            shortest: 0,
+            shortest_at: Instant::START,
             probe: None,
         }
     }
@@ -43,6 +50,17 @@ impl Rtt {
 
     pub fn timeout(&self) -> Duration {
         Duration::from_micros(u64::from(self.rto))
+    }
+
+    /// The shortest time of the last seconds in microseconds; zero if there was none.
+    #[inline]
+    pub fn shortest(&self) -> u32 {
+        self.shortest
+    }
+
+    /// Whether anything was measured yet.
+    pub fn is_known(&self) -> bool {
+        self.smoothed > 0
     }
 
     /// The timeout after `times` timeouts in a row.
@@ -71,15 +89,20 @@ impl Rtt {
             && !end.after(ack)
         {
             self.probe = None;
-            self.sample(now.since(departed));
+            self.sample(now.since(departed), now);
         }
     }
 
     /// A measurement; RFC 6298 (2.2) and (2.3).
-    pub fn sample(&mut self, rtt: Duration) {
+    pub fn sample(&mut self, rtt: Duration, now: Instant) {
         let rtt = u32::try_from(rtt.as_micros())
             .unwrap_or(MAX_MICROS)
             .clamp(1, MAX_MICROS);
+        let is_stale = now.since(self.shortest_at) > MIN_LIFETIME;
+        if self.shortest == 0 || rtt <= self.shortest || is_stale {
+            self.shortest = rtt;
+            self.shortest_at = now;
+        }
         if self.smoothed == 0 {
             self.smoothed = rtt;
             self.variation = rtt / 2;
@@ -93,5 +116,43 @@ impl Rtt {
             .smoothed
             .saturating_add(spread)
             .clamp(MIN_MICROS, MAX_MICROS);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sampled(millis: &[u64]) -> Rtt {
+        let mut rtt = Rtt::default();
+        for (index, sample) in millis.iter().enumerate() {
+            let now = Instant::from_millis(1000 * index as u64);
+            rtt.sample(Duration::from_millis(*sample), now);
+        }
+        rtt
+    }
+
+    #[test]
+    fn the_first_sample_sets_the_timeout_to_three_times_itself() {
+        // RFC 6298 (2.2): SRTT + 4 * RTT / 2.
+        assert_eq!(sampled(&[100]).timeout(), Duration::from_millis(300));
+        assert_eq!(sampled(&[]).timeout(), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn the_timeout_doubles_up_to_its_limit() {
+        // RFC 6298 (5.5) and (2.5).
+        let rtt = sampled(&[100]);
+        assert_eq!(rtt.backed_off(3), Duration::from_millis(2400));
+        assert_eq!(rtt.backed_off(100), Duration::from_secs(120));
+    }
+
+    #[test]
+    fn the_shortest_time_is_forgotten_when_the_path_has_changed() {
+        let mut samples = alloc::vec![20];
+        samples.resize(9, 50);
+        assert_eq!(sampled(&samples).shortest(), 20_000);
+        samples.resize(13, 50);
+        assert_eq!(sampled(&samples).shortest(), 50_000);
     }
 }

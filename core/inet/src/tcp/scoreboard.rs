@@ -1,116 +1,296 @@
-//! What the peer holds beyond the acknowledged bytes, as its SACK blocks say (RFC 2018).
+//! What is in flight, stretch by stretch: when each left, how often, and what is known of it.
+//!
+//! The stretches cover `[una, nxt)` without gaps, in the order of the stream. What left
+//! in one go (up to 64 KiB, when a device cuts segments) is one stretch until a SACK block or a
+//! retransmission cuts it. Neighbours that the peer holds are joined, so that the list is
+//! as long as what is under way is torn.
+//!
+//! Invariant: `held` and `lost` are the bytes of the stretches with that fate.
+//! A peer's blocks cut at most [`STRETCHES_MAX`] stretches; retransmissions cut no finer
+//! than segments. Not here: who is lost (`recovery`).
 
-use alloc::vec::Vec;
+use alloc::collections::VecDeque;
 
+use base::Instant;
 use wire::{SackBlock, Seq};
 
-/// Ranges remembered; a peer can report no more at a time than it can name.
-const RANGES_MAX: usize = 64;
+use super::delivery::Delivery;
+use super::rate::Stamp;
 
-/// Sorted ranges that neither touch nor overlap.
+/// Blocks of the peer cut no further when there are so many stretches.
+const STRETCHES_MAX: usize = 8192;
+/// Memory for so many is kept by an idle connection.
+const STRETCHES_KEPT: usize = 4;
+
+/// What is known of a stretch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fate {
+    /// Nothing: it is probably under way.
+    InFlight,
+    /// The peer has reported it (SACK), but not acknowledged it.
+    Held,
+    /// Taken for lost, and not sent again yet.
+    Lost,
+}
+
+/// A stretch of the stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub start: Seq,
+    pub end: Seq,
+    /// When it left last.
+    pub at: Instant,
+    /// What had been delivered then.
+    pub stamp: Stamp,
+    /// How often it was sent again.
+    pub times: u8,
+    pub fate: Fate,
+}
+
+impl Sent {
+    /// A stretch that leaves for the first time.
+    pub fn new(start: Seq, end: Seq, at: Instant, stamp: Stamp) -> Self {
+        Self {
+            start,
+            end,
+            at,
+            stamp,
+            times: 0,
+            fate: Fate::InFlight,
+        }
+    }
+
+    pub fn len(&self) -> u32 {
+        self.end.since(self.start)
+    }
+
+    /// RFC 8985 6.2 `RACK_sent_after`: whether it left behind `(at, end)`.
+    pub fn is_after(&self, at: Instant, end: Seq) -> bool {
+        self.at > at || self.at == at && self.end.after(end)
+    }
+}
+
+/// All that is in flight.
 #[derive(Default)]
 pub(super) struct Scoreboard {
-    ranges: Vec<SackBlock>,
-    bytes: u32,
+    sent: VecDeque<Sent>,
+    held: u32,
+    lost: u32,
 }
 
 impl Scoreboard {
-    pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
+    /// Whether nothing is known beyond the acknowledgement.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        self.held == 0 && self.lost == 0
     }
 
-    /// Bytes in all ranges.
-    pub fn bytes(&self) -> u32 {
-        self.bytes
+    /// Bytes that the peer holds.
+    pub fn held(&self) -> u32 {
+        self.held
     }
 
-    pub fn clear(&mut self) {
-        *self = Self::default();
+    /// Bytes that are to be sent again.
+    pub fn lost(&self) -> u32 {
+        self.lost
     }
 
-    /// Adds a block that lies within what was sent; returns whether it told anything new.
-    pub fn add(&mut self, block: SackBlock) -> bool {
-        let first = self
-            .ranges
-            .partition_point(|range| range.end.before(block.start));
-        let touching = |range: &&SackBlock| !range.start.after(block.end);
-        let count = self.ranges[first..].iter().take_while(touching).count();
-        if count == 0 {
-            if self.ranges.len() < RANGES_MAX {
-                self.ranges.insert(first, block);
-                self.bytes += block.end.since(block.start);
-                return true;
-            }
-            return false;
-        }
-        let merged = SackBlock {
-            start: self.ranges[first].start.min(block.start),
-            end: self.ranges[first + count - 1].end.max(block.end),
-        };
-        let before = self.bytes;
-        self.bytes += merged.end.since(merged.start);
-        for range in self.ranges.drain(first + 1..first + count) {
-            self.bytes -= range.end.since(range.start);
-        }
-        let old = core::mem::replace(&mut self.ranges[first], merged);
-        self.bytes -= old.end.since(old.start);
-        self.bytes != before
+    pub fn get(&self, index: usize) -> Option<&Sent> {
+        self.sent.get(index)
     }
 
-    /// Everything before `una` is acknowledged.
-    pub fn advance(&mut self, una: Seq) {
-        while let Some(first) = self.ranges.first_mut() {
-            if first.start.after(una) {
+    pub fn last(&self) -> Option<&Sent> {
+        self.sent.back()
+    }
+
+    /// Notes what leaves behind all others.
+    #[inline]
+    pub fn push(&mut self, sent: Sent) {
+        self.sent.push_back(sent);
+    }
+
+    /// Everything before `una` has arrived.
+    #[inline]
+    pub fn acknowledge(&mut self, una: Seq, news: &mut Delivery) {
+        while let Some(first) = self.sent.front_mut() {
+            if !una.after(first.start) {
                 return;
             }
-            if first.end.after(una) {
-                self.bytes -= una.since(first.start);
+            let mut arrived = *first;
+            arrived.end = first.end.min(una);
+            if una.before(first.end) {
                 first.start = una;
-                return;
+            } else {
+                self.sent.pop_front();
             }
-            self.bytes -= first.end.since(first.start);
-            self.ranges.remove(0);
+            match arrived.fate {
+                Fate::Held => self.held -= arrived.len(),
+                Fate::Lost => self.lost -= arrived.len(),
+                Fate::InFlight => {}
+            }
+            news.note_acknowledged(&arrived);
         }
-        self.clear();
+        if self.sent.capacity() > STRETCHES_KEPT {
+            self.sent = VecDeque::new();
+        }
     }
 
-    /// RFC 6675 `IsLost`: bytes before this have at least `threshold` bytes, or three
-    /// ranges, reported above them.
-    pub fn lost_edge(&self, una: Seq, threshold: u32) -> Seq {
-        let mut above = 0;
-        for (count, range) in self.ranges.iter().rev().enumerate() {
-            above += range.end.since(range.start);
-            if above >= threshold || count + 1 >= 3 {
-                return range.start;
+    /// The peer holds a block of what is in flight; returns whether that is new.
+    pub fn hold(&mut self, block: SackBlock, news: &mut Delivery) -> bool {
+        let before = self.held;
+        let first = self.index_of(block.start);
+        let Some(first) = self.cut_for_peer(first, block.start) else {
+            return false;
+        };
+        let mut index = first;
+        while let Some(sent) = self.sent.get(index)
+            && sent.start.before(block.end)
+        {
+            if sent.end.after(block.end) && self.cut_for_peer(index, block.end).is_none() {
+                break;
             }
+            self.hold_at(index, news);
+            index += 1;
         }
-        una
+        self.join_held(first, index);
+        self.held != before
     }
 
-    /// Bytes in `[start, end)` that are in no range.
-    pub fn missing(&self, start: Seq, end: Seq) -> u32 {
-        let covered: u32 = self
-            .ranges
-            .iter()
-            .map(|range| range.end.min(end).since(range.start.max(start)))
-            .sum();
-        end.since(start) - covered
+    fn hold_at(&mut self, index: usize, news: &mut Delivery) {
+        let Some(sent) = self.sent.get_mut(index) else {
+            return;
+        };
+        if sent.fate == Fate::Held {
+            return;
+        }
+        news.note(sent);
+        if sent.fate == Fate::Lost {
+            self.lost -= sent.len();
+        }
+        self.held += sent.len();
+        sent.fate = Fate::Held;
     }
 
-    /// The first gap at or after `from` that starts before `end`.
-    pub fn next_gap(&self, from: Seq, end: Seq) -> Option<SackBlock> {
-        let mut start = from;
-        for range in &self.ranges {
-            if range.start.after(start) {
-                let gap = SackBlock {
-                    start,
-                    end: range.start.min(end),
-                };
-                return start.before(end).then_some(gap);
+    /// Joins held neighbours around `[first, end)`.
+    fn join_held(&mut self, first: usize, end: usize) {
+        let mut index = end.min(self.sent.len().saturating_sub(1));
+        while index > first.saturating_sub(1) {
+            let (left, right) = (self.sent[index - 1], self.sent[index]);
+            if left.fate == Fate::Held && right.fate == Fate::Held {
+                self.sent[index - 1].end = right.end;
+                self.sent.remove(index);
             }
-            start = start.max(range.end);
+            index -= 1;
         }
-        start.before(end).then_some(SackBlock { start, end })
+    }
+
+    /// The first stretch that ends behind `seq`.
+    fn index_of(&self, seq: Seq) -> usize {
+        self.sent.partition_point(|sent| !sent.end.after(seq))
+    }
+
+    /// Sees to it that a stretch begins at `seq`, which lies in the one at `index` or in front
+    /// of it; returns its index. `None` if the peer has cut enough.
+    fn cut_for_peer(&mut self, index: usize, seq: Seq) -> Option<usize> {
+        let sent = self.sent.get(index)?;
+        if !seq.after(sent.start) {
+            return Some(index);
+        }
+        // The rest of what it holds needs no stretch of its own.
+        if self.sent.len() >= STRETCHES_MAX && sent.fate != Fate::Held {
+            return None;
+        }
+        self.cut(index, seq);
+        Some(index + 1)
+    }
+
+    /// Cuts the stretch at `index` in two at `seq`, which lies within it.
+    pub fn cut(&mut self, index: usize, seq: Seq) {
+        let Some(front) = self.sent.get_mut(index) else {
+            return;
+        };
+        if !seq.after(front.start) || !seq.before(front.end) {
+            return;
+        }
+        let mut back = *front;
+        front.end = seq;
+        back.start = seq;
+        self.sent.insert(index + 1, back);
+    }
+
+    /// Takes the stretch at `index` for lost; returns its bytes, none if it was not in flight.
+    pub fn lose(&mut self, index: usize) -> u32 {
+        let Some(sent) = self.sent.get_mut(index) else {
+            return 0;
+        };
+        if sent.fate != Fate::InFlight {
+            return 0;
+        }
+        sent.fate = Fate::Lost;
+        self.lost += sent.len();
+        sent.len()
+    }
+
+    /// The first lost stretch at or behind `from`.
+    pub fn next_lost(&self, from: Seq) -> Option<usize> {
+        let first = self.index_of(from);
+        self.sent
+            .range(first..)
+            .position(|sent| sent.fate == Fate::Lost)
+            .map(|offset| first + offset)
+    }
+
+    /// The index of what is to leave again from `start` on, cut there.
+    pub fn cut_from(&mut self, start: Seq) -> usize {
+        let index = self.index_of(start);
+        match self.sent.get(index) {
+            Some(sent) if start.after(sent.start) => {
+                self.cut(index, start);
+                index + 1
+            }
+            _ => index,
+        }
+    }
+
+    /// The stretch at `index` leaves again.
+    pub fn resend(&mut self, index: usize, at: Instant, stamp: Stamp) {
+        let Some(sent) = self.sent.get_mut(index) else {
+            return;
+        };
+        if sent.fate == Fate::Lost {
+            self.lost -= sent.len();
+        }
+        sent.fate = Fate::InFlight;
+        sent.times = sent.times.saturating_add(1);
+        (sent.at, sent.stamp) = (at, stamp);
+    }
+
+    /// Nothing was lost after all.
+    pub fn find_lost(&mut self) {
+        for sent in &mut self.sent {
+            if sent.fate == Fate::Lost {
+                sent.fate = Fate::InFlight;
+            }
+        }
+        self.lost = 0;
+    }
+
+    /// The peer has dropped what it held, as it may (RFC 2018 section 8): it holds the
+    /// oldest stretch and does not acknowledge it.
+    pub fn is_reneged(&self) -> bool {
+        self.sent
+            .front()
+            .is_some_and(|sent| sent.fate == Fate::Held)
+    }
+
+    /// Believes nothing that the peer has reported.
+    pub fn distrust(&mut self) {
+        for sent in &mut self.sent {
+            if sent.fate == Fate::Held {
+                sent.fate = Fate::InFlight;
+            }
+        }
+        self.held = 0;
     }
 }
 
@@ -125,35 +305,91 @@ mod tests {
         }
     }
 
-    #[test]
-    fn ranges_merge_and_gaps_are_found() {
+    fn news() -> Delivery {
+        Delivery::new(Instant::from_millis(9), 0, None, Seq(0))
+    }
+
+    /// Stretches of ten bytes.
+    fn board(count: u32) -> Scoreboard {
         let mut board = Scoreboard::default();
-        assert!(board.add(block(20, 30)) && board.add(block(40, 50)) && board.add(block(10, 12)));
-        assert!(!board.add(block(22, 28)));
-        assert_eq!((board.bytes(), board.missing(Seq(0), Seq(60))), (22, 38));
-        assert_eq!(board.next_gap(Seq(0), Seq(60)), Some(block(0, 10)));
-        assert_eq!(board.next_gap(Seq(10), Seq(60)), Some(block(12, 20)));
-        assert_eq!(board.next_gap(Seq(25), Seq(35)), Some(block(30, 35)));
-        assert!(board.add(block(12, 40)));
-        assert_eq!(
-            (board.bytes(), board.next_gap(Seq(0), Seq(10))),
-            (40, Some(block(0, 10)))
-        );
-        board.advance(Seq(45));
-        assert_eq!(board.bytes(), 5);
-        assert_eq!(board.next_gap(Seq(45), Seq(60)), Some(block(50, 60)));
-        board.advance(Seq(60));
-        assert!(board.is_empty());
+        for index in 0..count {
+            let (start, end) = (Seq(10 * index), Seq(10 * index + 10));
+            let at = Instant::from_millis(u64::from(index));
+            board.push(Sent::new(start, end, at, Stamp::default()));
+        }
+        board
+    }
+
+    fn fates(board: &Scoreboard) -> Vec<(u32, u32, Fate)> {
+        board
+            .sent
+            .iter()
+            .map(|sent| (sent.start.0, sent.end.0, sent.fate))
+            .collect()
+    }
+
+    use Fate::{Held, InFlight, Lost};
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn blocks_cut_and_join_stretches() {
+        let mut board = board(5);
+        let mut news = news();
+        assert!(board.hold(block(15, 20), &mut news));
+        assert!(board.hold(block(20, 34), &mut news));
+        assert!(!board.hold(block(16, 30), &mut news), "nothing new");
+        assert_eq!((board.held(), news.bytes), (19, 19));
+        let expected = vec![
+            (0, 10, InFlight),
+            (10, 15, InFlight),
+            (15, 34, Held),
+            (34, 40, InFlight),
+            (40, 50, InFlight),
+        ];
+        assert_eq!(fates(&board), expected);
     }
 
     #[test]
-    fn a_loss_needs_enough_above_it() {
+    fn what_was_held_is_delivered_once() {
+        let mut board = board(4);
+        let mut first = news();
+        board.hold(block(10, 30), &mut first);
+        let mut second = news();
+        board.acknowledge(Seq(35), &mut second);
+        assert_eq!((first.bytes, second.bytes, second.acked), (20, 15, 35));
+        assert_eq!((board.held(), board.lost()), (0, 0));
+        assert_eq!(fates(&board), vec![(35, 40, InFlight)]);
+    }
+
+    #[test]
+    fn what_is_lost_leaves_again_piece_by_piece() {
+        let mut board = board(3);
+        assert_eq!((board.lose(1), board.lose(1)), (10, 0));
+        let index = board.next_lost(Seq(0)).expect("a loss");
+        board.cut(index, Seq(14));
+        board.resend(index, Instant::from_millis(7), Stamp::default());
+        assert_eq!(board.lost(), 6);
+        assert_eq!(board.next_lost(Seq(0)), Some(2));
+        let expected = vec![
+            (0, 10, InFlight),
+            (10, 14, InFlight),
+            (14, 20, Lost),
+            (20, 30, InFlight),
+        ];
+        assert_eq!(fates(&board), expected);
+        board.hold(block(10, 20), &mut news());
+        assert_eq!((board.held(), board.lost()), (10, 0));
+    }
+
+    #[test]
+    fn a_peer_cannot_cut_without_end() {
         let mut board = Scoreboard::default();
-        board.add(block(10, 20));
-        assert_eq!(board.lost_edge(Seq(0), 15), Seq(0));
-        board.add(block(30, 40));
-        assert_eq!(board.lost_edge(Seq(0), 15), Seq(10));
-        board.add(block(50, 51));
-        assert_eq!(board.lost_edge(Seq(0), 1000), Seq(10));
+        let (start, end) = (Seq(0), Seq(1_000_000));
+        board.push(Sent::new(start, end, Instant::START, Stamp::default()));
+        for index in 0..100_000 {
+            board.hold(block(4 * index + 1, 4 * index + 2), &mut news());
+        }
+        assert!(board.sent.len() <= STRETCHES_MAX + 1);
     }
 }

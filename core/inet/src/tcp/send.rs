@@ -7,8 +7,9 @@
 
 use base::Instant;
 use mbuf::Chain;
-use wire::TcpFlags;
+use wire::{Seq, TcpFlags};
 
+use super::scoreboard::Sent;
 use super::tcb::{AckDue, Fin, Tcb};
 use crate::context::Context;
 use crate::counters::DropReason;
@@ -43,43 +44,80 @@ impl Tcb {
     fn send_new<E: Env>(&mut self, cx: &mut Context<'_, E>) {
         while let Some(Choice { bytes, with_fin }) = self.choose(cx) {
             self.restart_after_idle(cx.now);
-            let seq = self.sender.nxt;
-            let mut data = self.sender.unsent.split_to(bytes as usize);
-            let frame = data.share_front_with_headroom(bytes as usize);
-            self.sender.flight.append(data);
-            let mut flags = TcpFlags::ACK;
-            if self.sender.unsent.is_empty() && bytes > 0 {
-                flags = flags.with(TcpFlags::PSH);
-            }
-            self.sender.nxt += bytes;
-            if with_fin {
-                flags = flags.with(TcpFlags::FIN);
-                self.sender.fin = Fin::Sent;
-                self.sender.nxt += 1;
-            }
-            if self.timers.is_retransmit_idle() || seq == self.sender.una {
-                self.timers.progress_at = cx.now;
-                self.arm_retransmit(cx.now);
-            }
-            self.rtt.start(self.sender.nxt, cx.now);
-            self.timers.last_sent = cx.now;
-            self.transmit(cx, seq, flags, frame);
+            self.send_segment(cx, bytes, with_fin);
+            self.arm_tail(cx.now);
         }
+    }
+
+    fn send_segment<E: Env>(&mut self, cx: &mut Context<'_, E>, bytes: u32, with_fin: bool) {
+        let seq = self.sender.nxt;
+        let mut data = self.sender.unsent.split_to(bytes as usize);
+        let frame = data.share_front_with_headroom(bytes as usize);
+        self.sender.flight.append(data);
+        let mut flags = TcpFlags::ACK;
+        if self.sender.unsent.is_empty() && bytes > 0 {
+            flags = flags.with(TcpFlags::PSH);
+        }
+        self.sender.nxt += bytes;
+        if with_fin {
+            flags = flags.with(TcpFlags::FIN);
+            self.sender.fin = Fin::Sent;
+            self.sender.nxt += 1;
+        }
+        if self.timers.is_retransmit_idle() || seq == self.sender.una {
+            self.timers.progress_at = cx.now;
+            self.arm_retransmit(cx.now);
+        }
+        self.note_sent(cx.now, seq);
+        self.timers.last_sent = cx.now;
+        self.transmit(cx, seq, flags, frame);
+    }
+
+    /// Everything from `start` on has just left for the first time.
+    fn note_sent(&mut self, now: Instant, start: Seq) {
+        let is_first = start == self.sender.una;
+        if is_first {
+            self.recovery.begin_flight(start);
+        }
+        let stamp = self.rate.stamp(now, is_first);
+        let end = self.sender.nxt;
+        self.recovery.board.push(Sent::new(start, end, now, stamp));
+        self.count_out(end.since(start));
+        self.pace(now, end.since(start));
+    }
+
+    /// Sends a segment of new bytes beyond the congestion window; `false` if there is none, or
+    /// the peer does not take it.
+    pub(super) fn send_one_more<E: Env>(&mut self, cx: &mut Context<'_, E>) -> bool {
+        let unsent = self.sender.unsent.len() as u32;
+        let peer_room = self.sender.window.saturating_sub(self.in_flight());
+        let bytes = unsent.min(peer_room).min(u32::from(self.sender.mss));
+        if bytes == 0 {
+            return false;
+        }
+        let with_fin = self.sender.fin == Fin::Queued && bytes == unsent;
+        self.send_segment(cx, bytes, with_fin);
+        true
     }
 
     /// Decides on the next segment, and sees to it that waiting ends.
     fn choose<E: Env>(&mut self, cx: &mut Context<'_, E>) -> Option<Choice> {
         let unsent = self.sender.unsent.len() as u32;
         let is_closing = self.sender.fin == Fin::Queued;
+        let congestion_room = self.congestion_room();
+        self.note_limit(unsent, congestion_room);
         if unsent == 0 {
             return is_closing.then_some(Choice {
                 bytes: 0,
                 with_fin: true,
             });
         }
+        if self.is_paced_out(cx.now) {
+            return None;
+        }
         let in_flight = self.in_flight();
         let peer_room = self.sender.window.saturating_sub(in_flight);
-        let room = peer_room.min(self.congestion_room());
+        let room = peer_room.min(congestion_room);
         let mss = u32::from(self.sender.mss);
         let sendable = unsent.min(room).min(self.burst_max(cx));
         let is_last = sendable == unsent;
@@ -119,11 +157,21 @@ impl Tcb {
         None
     }
 
+    /// Notes whether the congestion window is what keeps bytes back, or the program.
+    #[inline]
+    fn note_limit(&mut self, unsent: u32, congestion_room: u32) {
+        let mss = u32::from(self.sender.mss);
+        self.is_window_limited = congestion_room < unsent.min(mss);
+        if unsent < mss && congestion_room > 0 && self.recovery.board.lost() == 0 {
+            self.rate.limit(self.pipe());
+        }
+    }
+
     fn is_cork_over(&self, now: Instant) -> bool {
         self.timers.cork <= now
     }
 
-    fn burst_max<E: Env>(&mut self, cx: &mut Context<'_, E>) -> u32 {
+    pub(super) fn burst_max<E: Env>(&mut self, cx: &mut Context<'_, E>) -> u32 {
         let mss = u32::from(self.sender.mss);
         let can_cut = cx.net.port.is_some_and(|port| port.offloads.segment_v4);
         let is_loopback = match self.tuple.remote.addr {
@@ -134,7 +182,7 @@ impl Tcb {
             core::net::IpAddr::V6(_) => false,
         };
         if can_cut && !is_loopback {
-            (BURST_MAX / mss).max(1) * mss
+            (BURST_MAX.min(self.pacing_quantum()) / mss).max(1) * mss
         } else {
             mss
         }

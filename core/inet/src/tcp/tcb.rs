@@ -4,11 +4,12 @@ use alloc::boxed::Box;
 
 use base::Instant;
 use mbuf::Chain;
-use wire::Seq;
+use wire::{SackBlock, Seq};
 
 use super::assembler::Assembler;
-use super::congestion::Congestion;
+use super::congestion::{Algorithm, Congestion};
 use super::info::State;
+use super::rate::Rate;
 use super::recovery::Recovery;
 use super::rtt::Rtt;
 use super::timers::Timers;
@@ -78,6 +79,8 @@ pub(super) struct Receiver {
     pub scale: u8,
     pub queue: Chain,
     pub early: Option<Box<Assembler>>,
+    /// What has arrived twice, for the next acknowledgement (RFC 2883).
+    pub doubled: Option<SackBlock>,
     pub ack: AckDue,
     /// Bytes since the last acknowledgement.
     pub unacked: u32,
@@ -117,6 +120,13 @@ pub(crate) struct Tcb {
     pub(super) congestion: Congestion,
     pub(super) recovery: Recovery,
     pub(super) rtt: Rtt,
+    pub(super) rate: Rate,
+    /// When the next segment may leave, if segments are paced.
+    pub(super) pace_at: Instant,
+    /// The congestion window kept bytes back when we last looked.
+    pub(super) is_window_limited: bool,
+    /// Segments sent again in all.
+    pub(super) retransmitted: u32,
     pub(super) timers: Timers,
     pub(super) route: CachedRoute,
     pub(super) error: Option<Error>,
@@ -162,6 +172,7 @@ impl Tcb {
                 scale: 0,
                 queue: Chain::new(),
                 early: None,
+                doubled: None,
                 ack: AckDue::No,
                 unacked: 0,
                 segment_max: MSS_DEFAULT,
@@ -173,9 +184,13 @@ impl Tcb {
             clocks: None,
             clock_offset: 0,
             is_sack_ok: false,
-            congestion: Congestion::new(MSS_DEFAULT),
+            congestion: Congestion::new(Algorithm::Cubic, MSS_DEFAULT, 0),
             recovery: Recovery::default(),
             rtt: Rtt::default(),
+            rate: Rate::default(),
+            pace_at: Instant::START,
+            is_window_limited: false,
+            retransmitted: 0,
             timers: Timers::default(),
             route: CachedRoute::NONE,
             error: None,
@@ -185,6 +200,18 @@ impl Tcb {
             is_bound: false,
             is_pending: false,
         }
+    }
+
+    /// The path's segments are known: congestion control begins.
+    pub(super) fn begin_congestion(&mut self) {
+        let entropy = self.sender.una.0;
+        self.congestion = Congestion::new(self.options.congestion, self.sender.mss, entropy);
+    }
+
+    /// The program may have chosen another way to control congestion.
+    pub(crate) fn choose_congestion(&mut self) {
+        let entropy = self.sender.una.0;
+        self.congestion.change(self.options.congestion, entropy);
     }
 
     /// Our clock for the timestamps option, in milliseconds.

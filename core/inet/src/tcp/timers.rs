@@ -33,6 +33,12 @@ const ORPHAN_TIMEOUTS_MAX: u8 = 8;
 /// Deadlines; [`Instant::NEVER`] where there is none.
 pub(super) struct Timers {
     retransmit: Instant,
+    /// When the silent end of a flight is probed.
+    pub tail: Instant,
+    /// When what has not arrived is late enough to be lost.
+    pub reorder: Instant,
+    /// When the next segment may leave.
+    pub pace: Instant,
     delayed_ack: Instant,
     keepalive: Instant,
     fin_wait: Instant,
@@ -52,6 +58,9 @@ impl Default for Timers {
     fn default() -> Self {
         Self {
             retransmit: Instant::NEVER,
+            tail: Instant::NEVER,
+            reorder: Instant::NEVER,
+            pace: Instant::NEVER,
             delayed_ack: Instant::NEVER,
             keepalive: Instant::NEVER,
             fin_wait: Instant::NEVER,
@@ -74,15 +83,19 @@ impl Timers {
             .min(self.fin_wait)
             .min(self.memory)
             .min(self.cork);
-        self.retransmit.min(self.delayed_ack).min(rare)
+        let sending = self.tail.min(self.reorder).min(self.pace);
+        self.retransmit.min(self.delayed_ack).min(sending).min(rare)
     }
 
     pub fn is_retransmit_idle(&self) -> bool {
         self.retransmit == Instant::NEVER
     }
 
+    /// Nothing is in flight any more.
     pub fn disarm_retransmit(&mut self) {
         self.retransmit = Instant::NEVER;
+        self.tail = Instant::NEVER;
+        self.reorder = Instant::NEVER;
     }
 
     pub fn disarm_delayed_ack(&mut self) {
@@ -98,7 +111,18 @@ impl Timers {
 
 impl Tcb {
     pub(super) fn arm_retransmit(&mut self, now: Instant) {
-        self.timers.retransmit = now + self.rtt.backed_off(self.timers.backoff);
+        self.timers.retransmit = self.clamp_to_user(now + self.rtt.backed_off(self.timers.backoff));
+    }
+
+    /// A connection does not outlive its user timeout for want of a timer.
+    fn clamp_to_user(&self, deadline: Instant) -> Instant {
+        match self.options.user_timeout_ms {
+            0 => deadline,
+            millis => {
+                let limit = self.timers.progress_at + Duration::from_millis(u64::from(millis));
+                deadline.min(limit.max(self.timers.last_sent + Duration::from_millis(1)))
+            }
+        }
     }
 
     pub(super) fn arm_delayed_ack(&mut self, now: Instant) {
@@ -153,8 +177,13 @@ impl Tcb {
             self.die(cx, None);
             return;
         }
+        if self.timers.reorder <= now {
+            self.detect_losses(cx);
+        }
         if self.timers.retransmit <= now {
             self.on_retransmit_due(cx);
+        } else if self.timers.tail <= now {
+            self.probe_tail(cx);
         }
         if self.timers.keepalive <= now {
             self.on_keepalive_due(cx);

@@ -62,9 +62,7 @@ impl Tcb {
                 echo: clocks.recent,
             });
         }
-        if let Some(early) = &self.receiver.early {
-            options.sack = early.sack_blocks();
-        }
+        options.sack = self.sack_blocks();
         let repr = TcpRepr {
             src_port: self.tuple.local.port,
             dst_port: self.tuple.remote.port,

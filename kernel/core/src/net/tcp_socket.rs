@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::any::Any;
 
-use inet::State;
+use inet::{Algorithm, State};
 
 use super::address::{from_endpoint, to_endpoint};
 use super::handle::stack;
@@ -144,7 +144,7 @@ impl Socket for TcpSocket {
             OptionName::Listening => Ok((self.state()? == State::Listen).into()),
             OptionName::TcpInfo => self.info().map(OptionValue::Tcp),
             OptionName::MaxSegment => Ok(OptionValue::Number(self.info()?.send_mss as i32)),
-            OptionName::Congestion => Ok(OptionValue::Name(*b"cubic\0\0\0\0\0\0\0\0\0\0\0")),
+            OptionName::Congestion => Ok(congestion_name(self.handle.options()?.congestion)),
             name => options::get(&self.handle, name),
         }
     }
@@ -156,15 +156,28 @@ impl Socket for TcpSocket {
                 self.handle.configure(|options| options.max_segment = bytes)
             }
             (OptionName::Congestion, OptionValue::Name(name)) => {
-                if name.starts_with(b"cubic") {
-                    Ok(())
-                } else {
-                    Err(Error::NotFound)
-                }
+                let algorithm = congestion_named(&name).ok_or(Error::NotFound)?;
+                self.handle
+                    .configure(|options| options.congestion = algorithm)
             }
             (name, value) => options::set(&self.handle, name, value),
         }
     }
+}
+
+/// A name of TCP_CONGESTION, filled up with zeros.
+fn congestion_name(algorithm: Algorithm) -> OptionValue {
+    let mut name = [0; 16];
+    for (place, byte) in name.iter_mut().zip(algorithm.name().bytes()) {
+        *place = byte;
+    }
+    OptionValue::Name(name)
+}
+
+fn congestion_named(name: &[u8; 16]) -> Option<Algorithm> {
+    let end = name.iter().position(|byte| *byte == 0)?;
+    let name = core::str::from_utf8(name.get(..end)?).ok()?;
+    Algorithm::named(name)
 }
 
 impl TcpSocket {
@@ -183,6 +196,8 @@ impl TcpSocket {
             rtt_variation_us: micros(info.rttvar),
             congestion_window: info.cwnd / mss,
             slow_start_threshold: info.ssthresh / mss,
+            total_retransmits: info.retransmitted,
+            bytes_acked: info.delivered,
             not_sent_bytes: u32::try_from(info.unsent).unwrap_or(u32::MAX),
             ..TcpInfo::default()
         })

@@ -100,7 +100,10 @@ pub const ENTRIES: &[Entry] = &[
     fact!("sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456"),
     fact!("sys/net/ipv4/tcp_wmem", "4096\t16384\t4194304"),
     fact!("sys/net/ipv4/tcp_congestion_control", "cubic"),
-    fact!("sys/net/ipv4/tcp_available_congestion_control", "cubic"),
+    fact!(
+        "sys/net/ipv4/tcp_available_congestion_control",
+        "cubic reno bbr"
+    ),
     fact!("sys/net/ipv6/conf/all/disable_ipv6", 1),
 ];
 
