@@ -7,7 +7,7 @@
 //! panic, loop or leak, whatever the bytes say.
 
 use base::Duration;
-use inet::{Config, Endpoint, Offloads, Shutdown, SocketId, Transport};
+use inet::{Config, Ecn, Endpoint, Offloads, Shutdown, SocketId, Transport};
 use mbuf::{Chain, Checksum, Pool, RxFrame};
 use wire::{
     ETHERNET_HEADER_BYTES, EtherType, EthernetRepr, IPV4_HEADER_BYTES, Ipv4Repr, Ipv4View, MacAddr,
@@ -79,6 +79,7 @@ impl Siege {
             time_waits_max: 4,
             orphans_max: 4,
             sockets_max: 64,
+            ecn: Ecn::Ask,
             ..Config::default()
         };
         let offloads = Offloads {

@@ -129,6 +129,10 @@ probes::counters! {
         FullUndos = "tcp_full_undos",
         /// Timeouts undone because an original has arrived (TCPSpuriousRTOs).
         SpuriousTimeouts = "tcp_spurious_timeouts",
+        /// Segments that a congested router has marked (IpExt: InCEPkts).
+        MarksIn = "tcp_marks_in",
+        /// Windows shrunk because the peer saw a mark.
+        MarkReductions = "tcp_mark_reductions",
         /// Peers that dropped what they had reported (TCPSACKReneging).
         SackReneging = "tcp_sack_reneging",
         /// Segments that arrived out of order.

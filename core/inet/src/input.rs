@@ -17,6 +17,9 @@ use crate::stack::Stack;
 /// Longest headers of a packet, from IP on: the part that must lie in one buffer.
 const HEADERS_MAX: usize = 60 + TCP_HEADER_BYTES_MAX;
 
+/// The ECN field of the type of service; all ones: congestion experienced.
+const ECN_BITS: u8 = 3;
+
 /// What a transport needs to know of the IP packet that it came in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IpInfo {
@@ -24,6 +27,8 @@ pub(crate) struct IpInfo {
     pub dst: Ipv4Addr,
     /// Whether the destination names one host, us.
     pub is_unicast: bool,
+    /// Whether a router on the way was congested (RFC 3168).
+    pub is_marked: bool,
     /// Whether the transport's checksum needs no look.
     pub is_checked: bool,
 }
@@ -125,6 +130,7 @@ impl Stack {
         let is_unicast = self.check_addresses(src, dst)? && is_unicast_frame;
         let (total, header_len) = (header.total_len(), header.header().len());
         let protocol = header.protocol();
+        let is_marked = header.tos() & ECN_BITS == ECN_BITS;
         let fragment = header.is_fragment().then(|| {
             let key = FragmentKey {
                 src,
@@ -146,6 +152,7 @@ impl Stack {
             src,
             dst,
             is_unicast,
+            is_marked,
             is_checked,
         };
         if let Some((key, offset, is_last)) = fragment {

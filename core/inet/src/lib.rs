@@ -101,7 +101,7 @@ pub use dhcp::Lease;
 pub use env::{Env, Events};
 pub use ephemeral::PortRange;
 pub use error::Error;
-pub use net::Config;
+pub use net::{Config, Ecn};
 pub use options::{Options, Shutdown};
 pub use port::{Offloads, Port};
 pub use stack::Stack;

@@ -37,6 +37,20 @@ pub struct Config {
     pub syn_cookies: SynCookies,
     /// Where ephemeral ports come from (Linux: `ip_local_port_range`).
     pub ports: PortRange,
+    /// Explicit congestion notification.
+    pub ecn: Ecn,
+}
+
+/// Whether connections use explicit congestion notification (RFC 3168).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Ecn {
+    /// Never.
+    Off,
+    /// If the peer asks for it: Linux' default.
+    #[default]
+    Accept,
+    /// We ask, too.
+    Ask,
 }
 
 impl Default for Config {
@@ -49,6 +63,7 @@ impl Default for Config {
             half_open_max: 512,
             syn_cookies: SynCookies::WhenFull,
             ports: PortRange::default(),
+            ecn: Ecn::default(),
         }
     }
 }

@@ -100,6 +100,10 @@ impl TcpFlags {
     pub const ACK: Self = Self(0x10);
     /// The urgent pointer counts.
     pub const URG: Self = Self(0x20);
+    /// The sender has received a mark of congestion (RFC 3168).
+    pub const ECE: Self = Self(0x40);
+    /// The sender has reduced its window for that.
+    pub const CWR: Self = Self(0x80);
 
     /// Whether all bits of `other` are set.
     #[inline]
@@ -180,7 +184,7 @@ impl<'a> TcpView<'a> {
     /// Control bits.
     #[inline]
     pub fn flags(&self) -> TcpFlags {
-        TcpFlags(u8_at(self.header, 13) & 0x3f)
+        TcpFlags(u8_at(self.header, 13))
     }
 
     /// Bytes that the sender takes, unscaled.

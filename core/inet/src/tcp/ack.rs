@@ -36,6 +36,7 @@ impl Tcb {
         let mut news = self.new_delivery(segment, cx.now);
         let is_sack_news = self.note_sacks(cx, segment, &mut news);
         if ack.after(self.sender.una) {
+            self.note_echo(cx, segment);
             self.on_acknowledged(cx, segment, &mut news);
         } else if ack == self.sender.una && self.in_flight() > 0 {
             let is_bare = segment.payload.is_empty() && !segment.has(TcpFlags::FIN);

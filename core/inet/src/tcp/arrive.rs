@@ -17,12 +17,19 @@ const CLOCK_LIFETIME: Duration = Duration::from_secs(24 * 24 * 3600);
 
 impl Tcb {
     pub(super) fn arrive<E: Env>(&mut self, cx: &mut Context<'_, E>, segment: Segment) {
-        self.receiver.last_arrival = cx.now;
-        self.timers.unanswered = 0;
         if self.is_old(&segment, cx.now) {
             cx.net.drop(DropReason::OldTimestamp);
-            self.owe(AckDue::Now);
+            // RFC 7323 5.3 R1 asks for an acknowledgement. One that has only been overtaken
+            // by another needs none, or both ends would go on acknowledging each other.
+            if segment.len() > 0 {
+                self.owe(AckDue::Now);
+            }
             return;
+        }
+        // What an old duplicate or a stranger's guess says about the peer is nothing.
+        if !segment.seq.after(self.receiver.edge) {
+            self.receiver.last_arrival = cx.now;
+            self.timers.unanswered = 0;
         }
         if !self.is_acceptable(&segment) {
             self.refuse(cx, &segment);
@@ -45,6 +52,7 @@ impl Tcb {
             return;
         }
         self.note_clock(&segment, cx.now);
+        self.note_marks(cx, &segment);
         if !self.acknowledge(cx, &segment) {
             return;
         }

@@ -92,15 +92,16 @@ impl Tcb {
             .edge
             .since(self.receiver.nxt)
             .min(u32::from(u16::MAX)) as u16;
+        let flags = TcpFlags::SYN.with(self.syn_notification(cx, is_answer));
         let repr = TcpRepr {
             src_port: self.tuple.local.port,
             dst_port: self.tuple.remote.port,
             seq: self.sender.una,
             ack: self.receiver.nxt,
             flags: if is_answer {
-                TcpFlags::SYN.with(TcpFlags::ACK)
+                flags.with(TcpFlags::ACK)
             } else {
-                TcpFlags::SYN
+                flags
             },
             window,
             options,
@@ -110,7 +111,7 @@ impl Tcb {
             cx.net.count(Count::Retransmits);
             self.rtt.cancel();
         }
-        self.put(cx, &repr, mbuf::Chain::new());
+        self.put(cx, &repr, mbuf::Chain::new(), 0);
     }
 
     /// Takes the peer's SYN: its numbers and what it can do. Our own abilities are already
@@ -133,6 +134,7 @@ impl Tcb {
             }),
             _ => None,
         };
+        self.agree_on_notification(cx, segment);
         self.agree_on_mss(cx, options.mss);
     }
 

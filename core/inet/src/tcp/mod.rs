@@ -16,6 +16,7 @@
 //! | `scoreboard`, `delivery` | what is in flight, and what arrives of it | RFC 2018, 2883 |
 //! | `recovery` | what is lost and sent again | RFC 8985, 6582, 6937, 3522 |
 //! | `congestion` | how much may be in flight | RFC 5681, 9438, 9406, 6928 |
+//! | `ecn` | marks instead of losses | RFC 3168 |
 //! | `rate`, `pacing` | how fast bytes arrive, and may leave | |
 //! | `rtt` | how long to wait for an answer | RFC 6298 |
 //! | `timers` | what happens when nothing arrives | RFC 1122 |
@@ -39,6 +40,7 @@ mod congestion;
 mod cookies;
 mod delivery;
 mod demux;
+mod ecn;
 mod handshake;
 mod info;
 mod listen;

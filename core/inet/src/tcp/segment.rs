@@ -11,6 +11,8 @@ pub(super) struct Segment {
     /// Unscaled.
     pub window: u16,
     pub options: TcpOptions,
+    /// A router on the way was congested.
+    pub is_marked: bool,
     pub payload: Chain,
 }
 
@@ -23,6 +25,7 @@ impl Segment {
             flags: header.flags(),
             window: header.window(),
             options: header.options(),
+            is_marked: false,
             payload,
         }
     }

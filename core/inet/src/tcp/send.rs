@@ -70,7 +70,7 @@ impl Tcb {
         }
         self.note_sent(cx.now, seq);
         self.timers.last_sent = cx.now;
-        self.transmit(cx, seq, flags, frame);
+        self.transmit_new(cx, seq, flags, frame);
     }
 
     /// Everything from `start` on has just left for the first time.
@@ -181,7 +181,8 @@ impl Tcb {
             ),
             core::net::IpAddr::V6(_) => false,
         };
-        if can_cut && !is_loopback {
+        // A device would copy the report of a reduction into each segment.
+        if can_cut && !is_loopback && !self.ecn.is_reduced {
             (BURST_MAX.min(self.pacing_quantum()) / mss).max(1) * mss
         } else {
             mss

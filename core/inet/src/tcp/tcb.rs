@@ -8,6 +8,7 @@ use wire::{SackBlock, Seq};
 
 use super::assembler::Assembler;
 use super::congestion::{Algorithm, Congestion};
+use super::ecn::Notification;
 use super::info::State;
 use super::rate::Rate;
 use super::recovery::Recovery;
@@ -117,6 +118,7 @@ pub(crate) struct Tcb {
     /// Added to our clock so that it tells nobody how long we run.
     pub(super) clock_offset: u32,
     pub(super) is_sack_ok: bool,
+    pub(super) ecn: Notification,
     pub(super) congestion: Congestion,
     pub(super) recovery: Recovery,
     pub(super) rtt: Rtt,
@@ -184,6 +186,7 @@ impl Tcb {
             clocks: None,
             clock_offset: 0,
             is_sack_ok: false,
+            ecn: Notification::default(),
             congestion: Congestion::new(Algorithm::Cubic, MSS_DEFAULT, 0),
             recovery: Recovery::default(),
             rtt: Rtt::default(),

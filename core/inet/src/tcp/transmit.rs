@@ -8,6 +8,7 @@ use wire::{
     TcpRepr, TcpView, Timestamps,
 };
 
+use super::ecn;
 use super::tcb::{AckDue, Tcb};
 use crate::addr::FourTuple;
 use crate::context::Context;
@@ -55,6 +56,32 @@ impl Tcb {
         flags: TcpFlags,
         payload: Chain,
     ) {
+        let repr = self.header(cx, seq, flags);
+        self.put(cx, &repr, payload, 0);
+    }
+
+    /// The same for bytes that leave for the first time: routers may mark them (RFC 3168
+    /// 6.1.5 excepts all other segments).
+    pub(super) fn transmit_new<E: Env>(
+        &mut self,
+        cx: &mut Context<'_, E>,
+        seq: Seq,
+        mut flags: TcpFlags,
+        payload: Chain,
+    ) {
+        let mut code = 0;
+        if self.ecn.is_on && !payload.is_empty() {
+            code = ecn::CAPABLE;
+            if core::mem::take(&mut self.ecn.is_reduced) {
+                flags = flags.with(TcpFlags::CWR);
+            }
+        }
+        let repr = self.header(cx, seq, flags);
+        self.put(cx, &repr, payload, code);
+    }
+
+    /// The header of the next segment, whose acknowledgement is then no longer owed.
+    fn header<E: Env>(&mut self, cx: &Context<'_, E>, seq: Seq, flags: TcpFlags) -> TcpRepr {
         let mut options = TcpOptions::default();
         if let Some(clocks) = self.clocks {
             options.timestamps = Some(Timestamps {
@@ -68,7 +95,7 @@ impl Tcb {
             dst_port: self.tuple.remote.port,
             seq,
             ack: self.receiver.nxt,
-            flags: flags.with(TcpFlags::ACK),
+            flags: flags.with(TcpFlags::ACK).with(self.notification()),
             window: self.offer_window(),
             options,
         };
@@ -76,14 +103,21 @@ impl Tcb {
         self.receiver.unacked = 0;
         self.receiver.acked = self.receiver.nxt;
         self.timers.disarm_delayed_ack();
-        self.put(cx, &repr, payload);
+        repr
     }
 
-    /// Hands a header and its payload to IP.
-    pub(super) fn put<E: Env>(&mut self, cx: &mut Context<'_, E>, repr: &TcpRepr, payload: Chain) {
-        let Some(envelope) = self.envelope() else {
+    /// Hands a header and its payload to IP, with an ECN code.
+    pub(super) fn put<E: Env>(
+        &mut self,
+        cx: &mut Context<'_, E>,
+        repr: &TcpRepr,
+        payload: Chain,
+        code: u8,
+    ) {
+        let Some(mut envelope) = self.envelope() else {
             return;
         };
+        envelope.tos = envelope.tos & !ecn::BITS | code;
         match cx.net.cached_route(envelope.dst, &mut self.route, cx.now) {
             Ok(next_hop) => cx.put_segment(&envelope, repr, payload, next_hop),
             Err(_) => cx.net.drop(DropReason::NoRoute),

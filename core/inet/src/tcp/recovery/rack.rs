@@ -143,6 +143,8 @@ impl Tcb {
         match self.recovery.phase {
             Phase::Open => {
                 self.enter(Phase::Fast);
+                // RFC 3168 6.1.2: the peer hears of every reduction.
+                self.ecn.is_reduced = self.ecn.is_on;
                 self.congestion
                     .on_loss(self.in_flight(), self.recovery.board.lost());
             }

@@ -42,7 +42,7 @@ impl Refused {
         }
     }
 
-    /// The SYN again, without bytes that may have been behind it.
+    /// The SYN again, without bytes that may have been behind it and without the offer of ECN.
     pub fn segment(&self) -> Segment {
         let timestamps = self.has_clock.then_some(Timestamps {
             value: self.clock,
@@ -60,6 +60,7 @@ impl Refused {
                 timestamps,
                 ..TcpOptions::default()
             },
+            is_marked: false,
             payload: Chain::new(),
         }
     }
