@@ -114,6 +114,12 @@ impl Flows {
         world.left.stack.info(self.flows[index].sender?).ok()
     }
 
+    /// Both ends of a flow that has begun.
+    pub fn sockets(&self, index: usize) -> [SocketId; 2] {
+        let flow = &self.flows[index];
+        [flow.sender, flow.receiver].map(|socket| socket.expect("a flow that has begun"))
+    }
+
     fn advance(&mut self, world: &mut World, index: usize) {
         let flow = &mut self.flows[index];
         if world.now >= self.began + flow.plan.start {

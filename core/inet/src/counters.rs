@@ -183,8 +183,6 @@ probes::counters! {
         TimeWaitAcksSkipped = "tcp_time_wait_acks_skipped",
         /// TIME_WAITs ended early because there were too many.
         TimeWaitsEvicted = "tcp_time_waits_evicted",
-        /// Closed connections reset because there were too many.
-        OrphansReset = "tcp_orphans_reset",
     }
 }
 

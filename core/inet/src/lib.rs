@@ -58,6 +58,7 @@
 //! local(id), remote(id) -> Result<Endpoint>
 //! take_error(id) -> Option<Error>
 //! state(id) -> Result<State>; info(id) -> Result<TcpInfo>; unread(id), unsent(id) -> Result<usize>
+//! buffers_grown() -> usize
 //! stats() -> &Stats; connections() -> impl Iterator<Item = ConnectionEntry>
 //! ```
 //!

@@ -56,7 +56,7 @@ impl Stats {
             ("TCPChallengeACK", challenges),
             ("TCPAbortOnData", unwanted),
             ("TCPAbortOnClose", reset(ResetReason::Unread)),
-            ("TCPAbortOnTimeout", reset(ResetReason::TimedOut)),
+            ("TCPAbortOnTimeout", count(Count::TimedOut)),
             ("TCPAbortOnMemory", reset(ResetReason::OrphanLimit)),
         ]
     }

@@ -37,6 +37,10 @@ pub struct Config {
     pub syn_cookies: SynCookies,
     /// Where ephemeral ports come from (Linux: `ip_local_port_range`).
     pub ports: PortRange,
+    /// Bytes that a buffer grows to by itself.
+    pub buffer_max: u32,
+    /// Bytes that all buffers together grow by.
+    pub buffer_growth_max: usize,
     /// Explicit congestion notification.
     pub ecn: Ecn,
 }
@@ -63,6 +67,8 @@ impl Default for Config {
             half_open_max: 512,
             syn_cookies: SynCookies::WhenFull,
             ports: PortRange::default(),
+            buffer_max: 6 << 20,
+            buffer_growth_max: 32 << 20,
             ecn: Ecn::default(),
         }
     }
@@ -95,6 +101,8 @@ pub(crate) struct Net {
     /// Sockets that owe an acknowledgement at the end of the batch.
     pub ack_queue: Vec<u32>,
     pub orphans: usize,
+    /// Bytes that the buffers of all connections have grown by.
+    pub grown: usize,
     pub stats: Stats,
     challenges: Budget,
     resets: Budget,
@@ -117,6 +125,7 @@ impl Net {
             time_wait: TimeWait::new(config.time_waits_max, &config.time_wait, key),
             ack_queue: Vec::new(),
             orphans: 0,
+            grown: 0,
             stats: Stats::default(),
             challenges: Budget::new(CHALLENGES_PER_SECOND),
             resets: Budget::new(RESETS_PER_SECOND),

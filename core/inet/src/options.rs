@@ -42,6 +42,10 @@ pub struct Options {
     pub send_buffer: u32,
     /// Most bytes queued for the program.
     pub recv_buffer: u32,
+    /// The send buffer grows with what the path takes.
+    pub is_send_tuned: bool,
+    /// The receive buffer grows with what the program takes.
+    pub is_recv_tuned: bool,
 }
 
 /// Default of [`Options::send_buffer`] and [`Options::recv_buffer`] in bytes.
@@ -67,6 +71,8 @@ impl Default for Options {
             congestion: Algorithm::Cubic,
             send_buffer: BUFFER_BYTES,
             recv_buffer: BUFFER_BYTES,
+            is_send_tuned: true,
+            is_recv_tuned: true,
         }
     }
 }

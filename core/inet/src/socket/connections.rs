@@ -8,7 +8,7 @@ use core::net::{IpAddr, Ipv4Addr};
 use super::names::sharing_of;
 use crate::addr::{Endpoint, FourTuple, SocketId};
 use crate::context::Context;
-use crate::counters::{Count, ResetReason};
+use crate::counters::ResetReason;
 use crate::env::{Env, Events};
 use crate::error::Error;
 use crate::options::Shutdown;
@@ -222,7 +222,6 @@ impl Stack {
         };
         tcb.close(&mut cx);
         if is_crowded && tcb.state != State::Closed {
-            cx.net.count(Count::OrphansReset);
             tcb.reset(&mut cx, ResetReason::OrphanLimit);
         }
         self.settle(env, id.index);

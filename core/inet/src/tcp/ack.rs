@@ -117,9 +117,12 @@ impl Tcb {
         if is_fin_acked {
             self.on_fin_acknowledged(cx);
         }
-        if self.sender.is_starved && self.is_roomy() {
-            self.sender.is_starved = false;
-            cx.env.wake(self.id, Events::WRITABLE);
+        if self.sender.is_starved {
+            self.tune_sender(cx.net);
+            if self.is_roomy() {
+                self.sender.is_starved = false;
+                cx.env.wake(self.id, Events::WRITABLE);
+            }
         }
     }
 

@@ -201,6 +201,7 @@ impl Stack {
     pub(crate) fn release(&mut self, index: u32) {
         self.net.wheel.disarm(index);
         if let Some(Socket::Tcp(tcb)) = self.sockets.remove(index) {
+            self.net.shrink(tcb.grown());
             if tcb.is_bound {
                 self.net.demux.tcp.unbind(tcb.tuple.local.port, index);
             }

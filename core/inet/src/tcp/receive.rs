@@ -51,6 +51,7 @@ impl Tcb {
         self.receiver.segment_max = self.receiver.segment_max.max(mss);
         let has_fin = segment.has(TcpFlags::FIN);
         let before = self.receiver.queue.len();
+        self.note_round_trip(cx, &segment);
         self.queue(segment.payload);
         self.join_early();
         let is_news = self.receiver.queue.len() > before;
@@ -228,6 +229,7 @@ impl Tcb {
     /// (It is a quarter when a connection begins, because a SYN cannot offer more; that is no
     /// reason.)
     pub(crate) fn on_read<E: Env>(&mut self, cx: &mut Context<'_, E>) {
+        self.tune_receiver(cx);
         let known = self.receiver.edge.since(self.receiver.nxt);
         let free = self.free_space();
         let (gain, worthwhile) = (free.saturating_sub(known), self.worthwhile_gain());

@@ -14,6 +14,7 @@ use super::rate::Rate;
 use super::recovery::Recovery;
 use super::rtt::Rtt;
 use super::timers::Timers;
+use super::tune::Appetite;
 use crate::addr::{Endpoint, FourTuple, SocketId};
 use crate::error::Error;
 use crate::options::Options;
@@ -89,6 +90,8 @@ pub(super) struct Receiver {
     pub segment_max: u16,
     /// What our last acknowledgement said.
     pub acked: Seq,
+    /// What the program takes.
+    pub appetite: Appetite,
     /// The peer's FIN was reached.
     pub is_finished: bool,
     /// The program wants no more.
@@ -179,6 +182,7 @@ impl Tcb {
                 unacked: 0,
                 segment_max: MSS_DEFAULT,
                 acked: Seq(0),
+                appetite: Appetite::default(),
                 is_finished: false,
                 is_shut: false,
                 last_arrival: Instant::START,

@@ -222,7 +222,6 @@ impl Tcb {
             self.timers.backoff
         };
         if tries >= self.timeouts_max() || self.is_past_user_timeout(cx.now) {
-            cx.net.count(Count::TimedOut);
             self.give_up(cx);
             return;
         }
@@ -248,8 +247,15 @@ impl Tcb {
             self.timers.keepalive = idle_until.max(cx.now + self.options.keep_interval());
             return;
         }
-        if self.timers.unanswered >= self.options.keep_count.max(1) {
-            cx.net.count(Count::TimedOut);
+        // RFC 5482: a user timeout takes the place of the number of probes.
+        let is_given_up = match self.options.user_timeout_ms {
+            0 => self.timers.unanswered >= self.options.keep_count.max(1),
+            millis => {
+                let limit = Duration::from_millis(u64::from(millis));
+                self.timers.unanswered > 0 && cx.now.since(self.receiver.last_arrival) >= limit
+            }
+        };
+        if is_given_up {
             self.give_up(cx);
             return;
         }
@@ -266,6 +272,7 @@ impl Tcb {
     }
 
     fn give_up<E: Env>(&mut self, cx: &mut Context<'_, E>) {
+        cx.net.count(Count::TimedOut);
         if self.state.is_synchronized() {
             self.tell_of_reset(cx, ResetReason::TimedOut);
         }

@@ -187,8 +187,8 @@ fn set_flag(options: &mut Options, name: OptionName, on: bool) {
 /// `value` was checked to fit by [`to_stack`].
 fn set_number(options: &mut Options, name: OptionName, value: u32) {
     match name {
-        OptionName::SendBuffer => options.send_buffer = value,
-        OptionName::ReceiveBuffer => options.recv_buffer = value,
+        OptionName::SendBuffer => (options.send_buffer, options.is_send_tuned) = (value, false),
+        OptionName::ReceiveBuffer => (options.recv_buffer, options.is_recv_tuned) = (value, false),
         OptionName::TimeToLive => options.ttl = value as u8,
         OptionName::TypeOfService => options.tos = value as u8,
         OptionName::KeepIdle => options.keep_idle_secs = value as u16,

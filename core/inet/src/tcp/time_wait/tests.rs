@@ -202,6 +202,7 @@ fn segment(flags: TcpFlags, seq: u32, clock: Option<u32>) -> Segment {
             timestamps,
             ..TcpOptions::default()
         },
+        is_marked: false,
         payload: Chain::new(),
     }
 }

@@ -254,8 +254,9 @@ fn snmp(text: &mut String) -> Result {
 }
 
 fn netstat(text: &mut String) -> Result {
-    let columns: Vec<_> = stats().tcp_ext().collect();
-    rows(text, "TcpExt", &columns)
+    let stats = stats();
+    rows(text, "TcpExt", &stats.tcp_ext().collect::<Vec<_>>())?;
+    rows(text, "IpExt", &[("InCEPkts", stats.counts.get(Count::MarksIn))])
 }
 
 /// Packet buffers in use count as TCP's, those included that wait in the device.
