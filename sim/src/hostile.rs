@@ -7,7 +7,7 @@
 //! panic, loop or leak, whatever the bytes say.
 
 use base::Duration;
-use inet::{Config, Ecn, Endpoint, Offloads, Shutdown, SocketId, Transport};
+use inet::{Algorithm, Config, Ecn, Endpoint, Offloads, Shutdown, SocketId, Transport};
 use mbuf::{Chain, Checksum, Pool, RxFrame};
 use wire::{
     ETHERNET_HEADER_BYTES, EtherType, EthernetRepr, IPV4_HEADER_BYTES, Ipv4Repr, Ipv4View, MacAddr,
@@ -169,6 +169,7 @@ impl Siege {
                 options.recv_buffer = amount as u32 * 4;
                 options.send_buffer = amount as u32 * 4;
                 options.linger_secs = (amount & 8 != 0).then_some(0);
+                options.congestion = Algorithm::ALL[amount / 16 % 3];
             })),
             _ => {
                 self.sockets.swap_remove(at);
@@ -212,10 +213,10 @@ impl Siege {
         let protocol = protocol[usize::from(script.byte() % 4)];
         let len = usize::from(script.byte());
         let payload = script.bytes(len).to_vec();
-        self.receive_ip(protocol, &payload);
+        self.receive_ip(protocol, &payload, 0);
     }
 
-    fn receive_ip(&mut self, protocol: Protocol, payload: &[u8]) {
+    fn receive_ip(&mut self, protocol: Protocol, payload: &[u8], tos: u8) {
         let mut frame = vec![0; ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES];
         let (dst, src) = (MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]));
         EthernetRepr {
@@ -232,7 +233,7 @@ impl Siege {
             protocol,
             payload_len,
             ttl: 64,
-            tos: 0,
+            tos,
         };
         ip.emit(&mut frame[ETHERNET_HEADER_BYTES..]);
         frame.extend_from_slice(payload);
@@ -275,7 +276,7 @@ impl Siege {
                 end: shift(start, near(script)),
             });
         }
-        let flags = TcpFlags(script.byte() & 0x3f);
+        let flags = TcpFlags(script.byte());
         if flags.has(TcpFlags::SYN) && features & 4 != 0 {
             options.mss = Some(script.word());
             options.window_scale = Some(script.byte());
@@ -294,7 +295,7 @@ impl Siege {
         repr.emit(&mut segment);
         let len = usize::from(script.byte()) * 5;
         segment.extend(std::iter::repeat_n(features, len));
-        self.receive_ip(Protocol::Tcp, &segment);
+        self.receive_ip(Protocol::Tcp, &segment, features >> 6);
     }
 
     /// Remembers what the stack has said.

@@ -52,7 +52,7 @@ impl Tcb {
     }
 
     /// What arrived moves the clocks, finds losses, and moves the windows.
-    fn take_in<E: Env>(&mut self, cx: &mut Context<'_, E>, news: &Delivery) {
+    pub(super) fn take_in<E: Env>(&mut self, cx: &mut Context<'_, E>, news: &Delivery) {
         let rtt = self.sample_rtt(cx, news);
         let sample = self.rate.sample(news, cx.now, self.rtt.shortest());
         self.recover(cx, news);
@@ -106,6 +106,8 @@ impl Tcb {
         self.sender.flight.advance(bytes as usize);
         self.sender.una = ack;
         self.recovery.board.acknowledge(ack, news);
+        // The SYN is on no scoreboard.
+        news.acked = bytes;
         self.rtt.acknowledge(ack, cx.now);
         self.timers.backoff = 0;
         self.timers.progress_at = cx.now;

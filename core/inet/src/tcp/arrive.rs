@@ -121,7 +121,7 @@ impl Tcb {
             if segment.has(TcpFlags::ACK) && self.state.is_synchronized() {
                 let mut news = self.new_delivery(segment, cx.now);
                 if self.note_sacks(cx, segment, &mut news) {
-                    self.recover(cx, &news);
+                    self.take_in(cx, &news);
                 }
             }
             self.owe(AckDue::Now);

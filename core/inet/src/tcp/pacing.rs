@@ -11,6 +11,9 @@ use super::tcb::Tcb;
 /// The wheel's tick.
 const TICK: Duration = Duration::from_millis(1);
 
+/// However slow the path seems, a second is enough between two bursts.
+const WAIT_MAX_NANOS: u64 = 1_000_000_000;
+
 impl Tcb {
     /// Whether nothing may leave yet; sees to it that waiting ends.
     #[inline]
@@ -30,7 +33,7 @@ impl Tcb {
         let Some(rate) = self.congestion.pacing_rate() else {
             return;
         };
-        let nanos = u64::from(bytes) * 1_000_000_000 / rate.max(1);
+        let nanos = (u64::from(bytes) * 1_000_000_000 / rate.max(1)).min(WAIT_MAX_NANOS);
         let earliest = now.max(Instant::START + TICK) - TICK;
         self.pace_at = self.pace_at.max(earliest) + Duration::from_nanos(nanos);
     }

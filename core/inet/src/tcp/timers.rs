@@ -178,7 +178,7 @@ impl Tcb {
             return;
         }
         if self.timers.reorder <= now {
-            self.detect_losses(cx);
+            self.on_reorder_due(cx);
         }
         if self.timers.retransmit <= now {
             self.on_retransmit_due(cx);

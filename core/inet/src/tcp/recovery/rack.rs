@@ -105,7 +105,7 @@ impl Tcb {
     }
 
     /// RFC 8985 6.2 step 5. What is not lost yet is looked at again when its time comes.
-    pub(in super::super) fn detect_losses<E: Env>(&mut self, cx: &mut Context<'_, E>) {
+    pub(super) fn detect_losses<E: Env>(&mut self, cx: &mut Context<'_, E>) {
         self.timers.reorder = Instant::NEVER;
         if self.recovery.board.is_quiet() && self.recovery.rack.end == self.sender.una {
             return;
@@ -136,6 +136,14 @@ impl Tcb {
         if lost > 0 {
             self.on_loss(cx);
         }
+    }
+
+    /// The reordering window of something has passed in silence.
+    pub(in super::super) fn on_reorder_due<E: Env>(&mut self, cx: &mut Context<'_, E>) {
+        self.detect_losses(cx);
+        let shortest = self.rtt.shortest();
+        let nothing = Delivery::new(cx.now, shortest, None, self.recovery.rack.foremost);
+        self.reduce(&nothing);
     }
 
     /// Something is lost.

@@ -51,7 +51,8 @@ impl Tcb {
     /// Sends the probe.
     pub(in super::super) fn probe_tail<E: Env>(&mut self, cx: &mut Context<'_, E>) {
         self.timers.tail = Instant::NEVER;
-        if self.in_flight() == 0 || self.recovery.phase != Phase::Open {
+        let is_silent = self.recovery.phase == Phase::Open && self.recovery.board.is_quiet();
+        if self.in_flight() == 0 || !is_silent {
             return;
         }
         cx.net.count(Count::LossProbes);
