@@ -22,6 +22,11 @@ const STRETCHES_MAX: usize = 8192;
 /// Memory for so many is kept by an idle connection.
 const STRETCHES_KEPT: usize = 4;
 
+const _: () = assert!(
+    STRETCHES_KEPT * size_of::<Sent>() <= 256,
+    "an idle connection is small"
+);
+
 /// What is known of a stretch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fate {
