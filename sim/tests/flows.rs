@@ -92,3 +92,32 @@ fn two_flows_share_a_bottleneck_within_a_fifth() {
         });
     }
 }
+
+#[test]
+fn every_algorithm_gets_through_when_a_fifth_is_lost() {
+    let storm = Weather {
+        loss: 20,
+        duplication: 5,
+        reordering: 15,
+        corruption: 3,
+        ..PATH
+    };
+    const BYTES: u64 = 100_000;
+    for algorithm in Algorithm::ALL {
+        for_each_seed(20, |seed| {
+            let mut world = world(seed, storm);
+            let some = Plan {
+                bytes: Some(BYTES),
+                ..plan(algorithm)
+            };
+            let mut flows = Flows::new(&mut world, &[some, some]);
+            let mut minutes = 0;
+            while flows.received() != [BYTES, BYTES] {
+                flows.run(&mut world, Duration::from_secs(60));
+                minutes += 1;
+                let received = flows.received();
+                assert!(minutes < 10, "{algorithm:?}: {received:?} in {minutes} min");
+            }
+        });
+    }
+}

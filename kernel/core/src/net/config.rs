@@ -43,10 +43,16 @@ fn parse_static(text: &str) -> Option<Config> {
     Some(Config::Static { address, gateway })
 }
 
+/// The buffers of connections grow by at most this share of all packet buffers.
+const GROWTH_SHARE: usize = 4;
+
 /// Creates the stack with its loopback; once at boot, before devices are attached.
 pub fn init() {
     super::memory::init();
-    shard::init(inet::Config::default());
+    shard::init(inet::Config {
+        buffer_growth_max: super::memory::bytes_max() / GROWTH_SHARE,
+        ..inet::Config::default()
+    });
     super::poll::init();
 }
 

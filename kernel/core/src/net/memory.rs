@@ -69,6 +69,11 @@ pub fn packets_in_use() -> usize {
     BLOCKS.total() - BLOCKS.free()
 }
 
+/// Bytes that packet buffers may take.
+pub(super) fn bytes_max() -> usize {
+    LIMIT.load(Ordering::Relaxed) * BLOCK_BYTES
+}
+
 /// Makes the first buffers; once at boot.
 pub(super) fn init() {
     let bytes = (mach::mem::stats().total as usize) * base::PAGE_BYTES;
