@@ -119,7 +119,7 @@ fn challenges_are_limited_and_nobody_can_tell_to_how_many() {
     for _ in 0..8 {
         peer.wait(Duration::from_secs(1));
         let answers = (0..300).flat_map(|_| peer.send(100, 1, RST, 0)).count();
-        assert!((64..128).contains(&answers), "{answers}");
+        assert!((50..=100).contains(&answers), "{answers}");
         limits.push(answers);
     }
     limits.dedup();

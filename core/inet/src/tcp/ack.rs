@@ -54,6 +54,10 @@ impl Tcb {
     /// What arrived moves the clocks, finds losses, and moves the windows.
     pub(super) fn take_in<E: Env>(&mut self, cx: &mut Context<'_, E>, news: &Delivery) {
         let rtt = self.sample_rtt(cx, news);
+        if news.acked > 0 && self.in_flight() > 0 {
+            // RFC 6298 (5.3), by the timeout that this acknowledgement has led to.
+            self.arm_retransmit(cx.now);
+        }
         let sample = self.rate.sample(news, cx.now, self.rtt.shortest());
         self.recover(cx, news);
         let ack = Ack {
@@ -67,7 +71,8 @@ impl Tcb {
             smoothed: self.rtt.smoothed(),
             delivered: self.rate.delivered(),
             sample,
-            is_limited: self.is_window_limited,
+            // What waits to be sent again waits for the window.
+            is_limited: self.is_window_limited || self.recovery.board.lost() > 0,
             may_grow: matches!(self.recovery.phase, Phase::Open | Phase::Loss),
             is_recovering: self.recovery.phase != Phase::Open,
         };
@@ -113,8 +118,6 @@ impl Tcb {
         self.timers.progress_at = cx.now;
         if ack == self.sender.nxt {
             self.timers.disarm_retransmit();
-        } else {
-            self.arm_retransmit(cx.now);
         }
         if is_fin_acked {
             self.on_fin_acknowledged(cx);

@@ -256,7 +256,11 @@ fn snmp(text: &mut String) -> Result {
 fn netstat(text: &mut String) -> Result {
     let stats = stats();
     rows(text, "TcpExt", &stats.tcp_ext().collect::<Vec<_>>())?;
-    rows(text, "IpExt", &[("InCEPkts", stats.counts.get(Count::MarksIn))])
+    rows(
+        text,
+        "IpExt",
+        &[("InCEPkts", stats.counts.get(Count::MarksIn))],
+    )
 }
 
 /// Packet buffers in use count as TCP's, those included that wait in the device.
