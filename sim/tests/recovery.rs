@@ -115,11 +115,12 @@ fn a_path_that_reorders_is_learnt_and_then_costs_little() {
 
 #[test]
 fn a_delay_that_looks_like_loss_is_undone() {
-    // RFC 3522 and RFC 4015: a frame holds up the link for half a second; nothing is lost.
+    // RFC 3522 and RFC 4015: a frame holds up the link for three quarters of a second; nothing is
+    // lost.
     let (mut world, mut flows) = begin(1, None, 600);
     let before = flows.info(&world, 0).expect("a connection");
     let still = Weather {
-        bandwidth: 3000,
+        bandwidth: 2000,
         ..PATH
     };
     world.set_weather(Side::Left, still);
