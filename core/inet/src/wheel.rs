@@ -5,7 +5,10 @@
 //! segment restarts the retransmission timer) leaves the entry where it is, and a timer that fires
 //! early is armed again by its owner. For the same reason there is no cascade: an entry
 //! of a coarse ring fires at the start of its slot and moves to a finer one by being
-//! armed anew. A bit per slot finds the next deadline in a few instructions.
+//! armed anew. A bit per slot finds the next deadline.
+//!
+//! Invariant: no slot fires before `soonest`. It is looked for again only when its time has
+//! come, since a disarmed timer may leave it too early: a needless look harms nobody.
 
 use alloc::vec::Vec;
 
@@ -41,6 +44,8 @@ pub(crate) struct Wheel {
     now_tick: u64,
     heads: [u32; DUE + 1],
     occupied: [u64; RINGS],
+    /// The tick before which nothing fires; `u64::MAX` if nothing is filed.
+    soonest: u64,
     entries: Vec<Entry>,
 }
 
@@ -67,6 +72,7 @@ impl Wheel {
             now_tick: 0,
             heads: [NONE; DUE + 1],
             occupied: [0; RINGS],
+            soonest: u64::MAX,
             entries: Vec::new(),
         }
     }
@@ -99,6 +105,7 @@ impl Wheel {
         let (ring, slot, fires_at) = place_of(self.now_tick, tick);
         self.link(timer, ring * SLOTS + slot, fires_at);
         self.occupied[ring] |= 1 << slot;
+        self.soonest = self.soonest.min(fires_at);
     }
 
     fn link(&mut self, timer: u32, place: usize, fires_at: u64) {
@@ -138,11 +145,18 @@ impl Wheel {
         }
     }
 
-    /// When the earliest slot fires.
+    /// When to look again: no slot fires before that.
+    #[inline]
     pub fn next_deadline(&self) -> Option<Instant> {
         if self.heads[DUE] != NONE {
             return Some(Instant::from_nanos(self.now_tick * TICK_NANOS));
         }
+        (self.soonest != u64::MAX)
+            .then(|| Instant::from_nanos(self.soonest.saturating_mul(TICK_NANOS)))
+    }
+
+    /// The tick at which the earliest slot fires.
+    fn find_soonest(&self) -> u64 {
         (0..RINGS)
             .filter_map(|ring| {
                 let shift = 6 * ring as u32;
@@ -151,7 +165,7 @@ impl Wheel {
                 (slots != 0).then(|| (base + u64::from(slots.trailing_zeros())) << shift)
             })
             .min()
-            .map(|tick| Instant::from_nanos(tick.saturating_mul(TICK_NANOS)))
+            .unwrap_or(u64::MAX)
     }
 
     /// A timer whose slot has fired by `now`, disarmed; `None` when there are no more.
@@ -162,12 +176,16 @@ impl Wheel {
                 self.disarm(timer);
                 return Some(timer);
             }
-            let Some(due) = self.next_deadline().filter(|due| *due <= now) else {
+            let tick = now.as_nanos() / TICK_NANOS;
+            if self.soonest <= tick {
+                self.soonest = self.find_soonest();
+            }
+            if self.soonest > tick {
                 // Nothing is filed up to `now`, so the hand may jump there.
-                self.now_tick = self.now_tick.max(now.as_nanos() / TICK_NANOS);
+                self.now_tick = self.now_tick.max(tick);
                 return None;
-            };
-            self.turn_to(due.as_nanos() / TICK_NANOS);
+            }
+            self.turn_to(self.soonest);
         }
     }
 

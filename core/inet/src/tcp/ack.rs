@@ -133,8 +133,8 @@ impl Tcb {
 
     /// RFC 6298 (3): what was sent again is timed only by the clock that the peer echoes.
     fn sample_rtt<E: Env>(&mut self, cx: &Context<'_, E>, news: &Delivery) -> Option<Duration> {
-        let rtt = match (&news.timed, news.echo) {
-            (Some(timed), _) => cx.now.since(timed.at),
+        let rtt = match (news.timed, news.echo) {
+            (Some(departed), _) => cx.now.since(departed),
             (None, Some(echo)) if news.acked > 0 && news.is_resent_acked => {
                 let millis = (cx.now.as_millis() as u32).wrapping_sub(echo);
                 if millis >= ECHO_AGE_MAX {

@@ -20,7 +20,7 @@ pub(super) struct Delivery {
     /// The stretch that left last, of those whose last copy has surely arrived.
     pub newest: Option<Sent>,
     /// The stretch that left last, of those that were sent once (Karn's rule).
-    pub timed: Option<Sent>,
+    pub timed: Option<Instant>,
     /// The same as `foremost` before any of this arrived.
     had: Seq,
     /// End of what has arrived anywhere in the stream.
@@ -77,8 +77,8 @@ impl Delivery {
         self.foremost = self.foremost.max(sent.end);
         self.is_reordered |= sent.times == 0 && !sent.end.after(self.had);
         let is_later = |than: &Sent| sent.is_after(than.at, than.end);
-        if sent.times == 0 && self.timed.as_ref().is_none_or(is_later) {
-            self.timed = Some(*sent);
+        if sent.times == 0 {
+            self.timed = self.timed.max(Some(sent.at));
         }
         if self.is_last_copy(sent, is_echo_older) && self.newest.as_ref().is_none_or(is_later) {
             self.newest = Some(*sent);
