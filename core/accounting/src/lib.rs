@@ -9,6 +9,10 @@
 
 mod commit;
 mod cpu_time;
+mod microstates;
+#[cfg(test)]
+mod random;
 
 pub use commit::{Limit, Policy};
-pub use cpu_time::{CpuTime, Sampled, Split};
+pub use cpu_time::{CpuTime, MODES, Mode, Sampled, Split};
+pub use microstates::{MICROSTATES, Microstates, Phase, Reading};

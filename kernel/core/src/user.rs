@@ -14,6 +14,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 use crate::error::{Error, Result};
 use crate::mm::Access;
 use crate::reclaim;
+use crate::sched::{self, Errand};
 use crate::task::current;
 
 /// Fills `to` from the program's memory at `from`.
@@ -71,7 +72,8 @@ pub fn write<T: IntoBytes + Immutable>(to: VirtAddr, value: T) -> Result<()> {
 /// Brings in the page that the kernel's own access to a program's memory missed.
 pub fn resolve(address: VirtAddr, access: Access) -> Result<()> {
     let space = current().process.space.get();
-    reclaim::fault(&space, address, access).map_err(|_| Error::BadAddress)
+    let fault = || reclaim::fault(&space, address, access);
+    sched::on_errand(Errand::DataFault, fault).map_err(|_| Error::BadAddress)
 }
 
 /// Bytes of a string that are fetched at a time.

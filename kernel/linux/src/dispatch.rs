@@ -21,7 +21,10 @@ pub fn syscall(regs: &mut UserRegs) -> Reply {
     let number = regs.orig_rax;
     let call = Call { thread, regs };
     let outcome = match is_special {
-        false => table::handler(number)(call),
+        false => {
+            thread.count_call();
+            table::handler(number)(call)
+        }
         true => run_carefully(call),
     };
     Reply {
@@ -42,6 +45,7 @@ fn run_carefully(call: Call<'_>) -> Outcome {
         call.regs.run_again();
         return Err(Errno::IN_FRAME);
     }
+    thread.count_call();
     let handler = table::handler(call.regs.orig_rax);
     let outcome = match thread.flags().contains(Flags::TRACE) {
         true => strace::trace(call, handler),

@@ -3,7 +3,7 @@
 use base::VirtAddr;
 use kernel::mm::{Access, FaultError};
 use kernel::reclaim;
-use kernel::sched;
+use kernel::sched::{self, Errand};
 use kernel::signal::{self, Info, Origin, Signal, code};
 use kernel::task::{Thread, current};
 use mach::trap::{Exception, Kernel, Reply, UserRegs};
@@ -38,8 +38,9 @@ impl Kernel for Linux {
     }
 
     fn leave(regs: &mut UserRegs) {
-        leave::before_user(&current(), regs);
-        sched::sample::note_return();
+        let thread = current();
+        leave::before_user(&thread, regs);
+        sched::sample::note_return(&thread);
     }
 }
 
@@ -47,6 +48,7 @@ impl Kernel for Linux {
 fn handle(thread: &Thread, regs: &UserRegs, exception: Exception) -> Option<Info> {
     let ip = regs.rip;
     let fault = |signal, code, address, vector, error| {
+        thread.sched.life.set_errand(Errand::Trap);
         Some(Info {
             signal,
             code,
@@ -90,6 +92,12 @@ fn page_fault(
     exec: bool,
     present: bool,
 ) -> Option<Info> {
+    let errand = if exec {
+        Errand::TextFault
+    } else {
+        Errand::DataFault
+    };
+    thread.sched.life.set_errand(errand);
     let access = match (write, exec) {
         (true, _) => Access::Write,
         (_, true) => Access::Execute,

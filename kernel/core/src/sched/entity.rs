@@ -17,10 +17,9 @@
 
 use core::sync::atomic::{AtomicI8, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
-use accounting::Sampled;
-use base::{CpuId, Duration, Instant};
+use base::{CpuId, Instant};
 
-use super::sample::Mode;
+use super::life::Life;
 
 /// Where a thread stands; the arrows are in the module's theory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,6 +57,15 @@ impl State {
     }
 }
 
+/// Why a thread leaves its CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Leave {
+    /// It waits for something, or has ended.
+    ToWait,
+    /// It makes way for others.
+    ToOthers,
+}
+
 /// The scheduler's part of a thread.
 pub struct Entity {
     state: AtomicU8,
@@ -65,10 +73,8 @@ pub struct Entity {
     last_cpu: AtomicU32,
     affinity: AtomicU64,
     vruntime_ns: AtomicU64,
-    run_ns: AtomicU64,
-    started_ns: AtomicU64,
-    user_samples: AtomicU64,
-    system_samples: AtomicU64,
+    /// Where its time goes.
+    pub life: Life,
     switches_voluntary: AtomicU64,
     switches_forced: AtomicU64,
 }
@@ -98,10 +104,7 @@ impl Default for Entity {
             last_cpu: AtomicU32::new(mach::cpu::id().0),
             affinity: AtomicU64::new(u64::MAX),
             vruntime_ns: AtomicU64::new(0),
-            run_ns: AtomicU64::new(0),
-            started_ns: AtomicU64::new(0),
-            user_samples: AtomicU64::new(0),
-            system_samples: AtomicU64::new(0),
+            life: Life::new(mach::time::now()),
             switches_voluntary: AtomicU64::new(0),
             switches_forced: AtomicU64::new(0),
         }
@@ -221,33 +224,9 @@ impl Entity {
         self.vruntime_ns.store(nanos, Ordering::Relaxed);
     }
 
-    fn run_ns(&self) -> u64 {
-        self.run_ns.load(Ordering::Relaxed)
-    }
-
     /// CPU time it has used up to `now`, in nanoseconds.
     pub fn cpu_ns(&self, now: Instant) -> u64 {
-        let started_ns = self.started_ns.load(Ordering::Relaxed);
-        let slice_ns = now.as_nanos().saturating_sub(started_ns);
-        self.run_ns() + if self.works() { slice_ns } else { 0 }
-    }
-
-    /// The same, and how often samples found its program and the kernel.
-    pub fn sampled(&self, now: Instant) -> Sampled {
-        Sampled {
-            run_ns: self.cpu_ns(now),
-            user: self.user_samples.load(Ordering::Relaxed),
-            system: self.system_samples.load(Ordering::Relaxed),
-        }
-    }
-
-    /// Only the CPU that runs it counts.
-    pub(super) fn count_samples(&self, mode: Mode, samples: u64) {
-        let counter = match mode {
-            Mode::User => &self.user_samples,
-            Mode::System => &self.system_samples,
-        };
-        counter.store(counter.load(Ordering::Relaxed) + samples, Ordering::Relaxed);
+        self.life.sampled(now).run_ns
     }
 
     /// Whether it works, and does not wait in place.
@@ -270,7 +249,7 @@ impl Entity {
         self.set_vruntime_ns(maker.vruntime_ns());
     }
 
-    /// (voluntary, forced) context switches so far.
+    /// How often it left a CPU so far: (because it waited, for others).
     pub fn switches(&self) -> (u64, u64) {
         (
             self.switches_voluntary.load(Ordering::Relaxed),
@@ -278,11 +257,10 @@ impl Entity {
         )
     }
 
-    pub(super) fn count_switch(&self, voluntary: bool) {
-        let counter = if voluntary {
-            &self.switches_voluntary
-        } else {
-            &self.switches_forced
+    pub(super) fn count_switch(&self, why: Leave) {
+        let counter = match why {
+            Leave::ToWait => &self.switches_voluntary,
+            Leave::ToOthers => &self.switches_forced,
         };
         counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
@@ -290,26 +268,16 @@ impl Entity {
     pub(super) fn begin_slice(&self, now: Instant, cpu: CpuId) {
         self.set_state(State::Running);
         self.last_cpu.store(cpu.0, Ordering::Relaxed);
-        self.started_ns.store(now.as_nanos(), Ordering::Relaxed);
+        self.life.run(now);
     }
 
-    /// The CPU was idle up to `now`: that time is nobody's.
-    pub(super) fn begin_wait(&self, now: Instant) {
-        self.started_ns.store(now.as_nanos(), Ordering::Relaxed);
-    }
-
-    /// Time since it got the CPU.
-    pub(super) fn slice_used(&self, now: Instant) -> Duration {
-        now.since(Instant::from_nanos(self.started_ns.load(Ordering::Relaxed)))
-    }
-
-    pub(super) fn end_slice(&self, now: Instant) {
-        let used = now
-            .as_nanos()
-            .saturating_sub(self.started_ns.load(Ordering::Relaxed));
-        self.started_ns.store(now.as_nanos(), Ordering::Relaxed);
-        self.run_ns.store(self.run_ns() + used, Ordering::Relaxed);
-        self.set_vruntime_ns(self.vruntime_ns() + self.scale(used));
+    /// It leaves the CPU, or waits in place.
+    pub(super) fn end_slice(&self, now: Instant, why: Leave) {
+        let used_ns = match why {
+            Leave::ToWait => self.life.wait(now),
+            Leave::ToOthers => self.life.want_cpu(now),
+        };
+        self.set_vruntime_ns(self.vruntime_ns() + self.scale(used_ns));
     }
 
     fn scale(&self, nanos: u64) -> u64 {

@@ -2,6 +2,7 @@
 
 use base::{CpuId, Instant};
 
+use super::entity::Leave;
 use super::{placement, run_softirqs, sample, softirq, timer};
 use crate::task::current;
 
@@ -16,14 +17,14 @@ pub(super) fn wait_in_place(cpu: CpuId, deadline: Instant) {
     placement::announce_idle(cpu);
     if softirq::prepare_idle() && !placement::has_ready(cpu) && !current().sched.is_awakened() {
         let now = mach::time::now();
-        current().sched.end_slice(now);
+        current().sched.end_slice(now, Leave::ToWait);
         sample::begin_idle(now);
         timer::arm_for_idle(deadline);
         mach::cpu::wait_for_interrupt();
         super::note_visit();
         let now = mach::time::now();
         sample::end_idle(now);
-        current().sched.begin_wait(now);
+        current().sched.life.run(now);
     }
     placement::announce_busy(cpu);
     run_softirqs();

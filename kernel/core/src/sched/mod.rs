@@ -17,6 +17,7 @@
 
 pub mod entity;
 mod idle;
+mod life;
 mod placement;
 mod run_queue;
 pub mod sample;
@@ -26,6 +27,7 @@ pub mod timer;
 mod visit;
 
 pub use entity::Entity;
+pub use life::Errand;
 pub use softirq::{Softirq, Work, raise, register_softirq, run_softirqs};
 pub use switch::{exit, finish_switch, park_until, run, start_cpu, switch_count, yield_now};
 pub use timer::SLICE;
@@ -62,6 +64,17 @@ pub fn note_interrupt(behind_call: bool) {
     sample::note_interrupt(behind_call);
     note_visit();
     placement::note_arrivals();
+}
+
+/// Does something special for the current thread: what it takes and waits for meanwhile is
+/// told apart.
+pub fn on_errand<T>(errand: Errand, act: impl FnOnce() -> T) -> T {
+    let me = current();
+    let before = me.sched.life.errand();
+    me.sched.life.set_errand(errand);
+    let done = act();
+    me.sched.life.set_errand(before);
+    done
 }
 
 /// Puts a new thread on a run queue for the first time.

@@ -28,6 +28,7 @@ pub(super) fn queues() -> impl Iterator<Item = &'static Spin<RunQueue>> {
 
 /// Puts a thread that is `Ready` on a queue and sees to it that a CPU notices.
 pub(super) fn enqueue(thread: Arc<Thread>) {
+    thread.sched.life.want_cpu(mach::time::now());
     let cpu = choose(&thread);
     let vruntime_ns = {
         let mut queue = QUEUES[cpu.index()].lock();

@@ -1,4 +1,4 @@
-//! Who uses a CPU's time: the program, the kernel, nobody.
+//! Who uses a CPU's time: the program, the kernel on one errand or another, nobody.
 //!
 //! Idle time is exact, because the clock is read around each halt anyway. Time that is used is
 //! sampled: at every [`PERIOD`] of the machine's clock somebody is found running, and
@@ -23,12 +23,13 @@
 use core::cell::Cell;
 use core::time::Duration;
 
-use accounting::{CpuTime, Sampled, Split};
+use accounting::{CpuTime, MODES, Sampled, Split};
 use base::{CpuId, Instant};
 use mach::cpu::PerCpu;
 use mach::sync::Spin;
 
-use crate::task::current;
+use super::Errand;
+use crate::task::{Thread, current};
 
 /// Time between samples of a CPU that works.
 pub const PERIOD: Duration = Duration::from_millis(4);
@@ -36,18 +37,17 @@ const PERIOD_NS: u64 = PERIOD.as_nanos() as u64;
 
 /// Whom a sample found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mode {
+pub enum Found {
     /// The program.
-    User,
-    /// The kernel.
-    System,
+    Program,
+    /// The kernel, on the thread's errand.
+    Kernel,
 }
 
 /// What one CPU did since it started.
 struct Counts {
     started: Instant,
-    user: u64,
-    system: u64,
+    samples: [u64; MODES],
     idle_ns: u64,
     idle_since: Option<Instant>,
     split: Split,
@@ -66,8 +66,7 @@ static NEXT: PerCpu<Cell<Instant>> = PerCpu::new(|| Cell::new(after(mach::time::
 static COUNTS: PerCpu<Spin<Counts>> = PerCpu::new(|| {
     Spin::new(Counts {
         started: mach::time::now(),
-        user: 0,
-        system: 0,
+        samples: [0; MODES],
         idle_ns: 0,
         idle_since: None,
         split: Split::new(),
@@ -87,42 +86,40 @@ pub(super) fn next() -> Instant {
 
 /// Counts the samples that are due at `now` for the running thread, which was in `mode`.
 #[inline]
-pub(super) fn take(now: Instant, mode: Mode) {
+pub(super) fn take(now: Instant, found: Found) {
     if next() <= now {
-        count(now, mode);
+        count(now, found);
     }
 }
 
 #[cold]
-fn count(now: Instant, mode: Mode) {
+fn count(now: Instant, found: Found) {
     let due = now.since(next()).as_nanos() as u64 / PERIOD_NS + 1;
     NEXT.get().set(after(now));
-    current().sched.count_samples(mode, due);
-    let mut counts = COUNTS.get().lock();
-    match mode {
-        Mode::User => counts.user += due,
-        Mode::System => counts.system += due,
-    }
+    let mode = current().sched.life.count(found, due);
+    COUNTS.get().lock().samples[mode as usize] += due;
 }
 
 /// An interrupt came while a program ran, or when the kernel returned to it from a call.
 pub(super) fn note_interrupt(behind_call: bool) {
-    let mode = if behind_call {
-        Mode::System
+    let found = if behind_call {
+        Found::Kernel
     } else {
-        Mode::User
+        Found::Program
     };
-    take(mach::time::now(), mode);
+    take(mach::time::now(), found);
 }
 
-/// The kernel returns to a program by the long way.
-pub fn note_return() {
-    take(mach::time::now(), Mode::System);
+/// The kernel returns to a program by the long way: whatever brought the thread here is
+/// done.
+pub fn note_return(thread: &Thread) {
+    take(mach::time::now(), Found::Kernel);
+    thread.sched.life.set_errand(Errand::Call);
 }
 
 /// The CPU halts.
 pub(super) fn begin_idle(now: Instant) {
-    take(now, Mode::System);
+    take(now, Found::Kernel);
     COUNTS.get().lock().idle_since = Some(now);
 }
 
@@ -144,10 +141,9 @@ pub fn cpu_use(cpu: CpuId) -> CpuUse {
     let up_ns = now.since(counts.started).as_nanos() as u64;
     let measured = Sampled {
         run_ns: up_ns.saturating_sub(idle_ns),
-        user: counts.user,
-        system: counts.system,
+        samples: counts.samples,
     };
-    let busy = counts.split.divide(measured);
+    let busy = CpuTime::from(counts.split.divide(measured));
     CpuUse {
         busy,
         idle_ns: now.as_nanos().saturating_sub(busy.total_ns()),

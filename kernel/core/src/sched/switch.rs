@@ -11,8 +11,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use base::{CpuId, Instant};
 use mach::cpu::PerCpu;
 
-use super::entity::State;
-use super::sample::{self, Mode};
+use super::entity::{Leave, State};
+use super::sample::{self, Found};
 use super::{idle, placement, timer};
 use crate::profile;
 use crate::task::{self, Thread, current};
@@ -64,16 +64,17 @@ fn park(deadline: Instant) -> bool {
 /// The wait in place is over.
 fn go_on(me: &Thread) {
     me.sched.set_state(State::Running);
+    me.sched.count_switch(Leave::ToWait);
     timer::arm_sample();
 }
 
 fn leave_to(next: Arc<Thread>, deadline: Instant) -> bool {
     if deadline == Instant::NEVER {
-        switch_to(next, true);
+        switch_to(next, Leave::ToWait);
         return true;
     }
     let alarm = timer::add(deadline, timer::Target::Wake(current().arc()));
-    switch_to(next, true);
+    switch_to(next, Leave::ToWait);
     timer::cancel(alarm)
 }
 
@@ -81,7 +82,7 @@ fn leave_to(next: Arc<Thread>, deadline: Instant) -> bool {
 pub fn yield_now() {
     let cpu = mach::cpu::id();
     if let Some(next) = placement::next(cpu) {
-        switch_to(next, false);
+        switch_to(next, Leave::ToOthers);
     }
 }
 
@@ -92,7 +93,7 @@ pub fn exit() -> ! {
     me.sched.set_state(State::Dead);
     loop {
         match placement::next(cpu) {
-            Some(next) => switch_to(next, true),
+            Some(next) => switch_to(next, Leave::ToWait),
             None => idle::wait_in_place(cpu, Instant::NEVER),
         }
     }
@@ -111,16 +112,16 @@ pub fn run() -> ! {
     }
 }
 
-fn switch_to(next: Arc<Thread>, voluntary: bool) {
+fn switch_to(next: Arc<Thread>, why: Leave) {
     let me = current();
     if core::ptr::eq(&*next, &*me) {
         me.sched.set_state(State::Running);
         return;
     }
     let now = mach::time::now();
-    sample::take(now, Mode::System);
-    me.sched.end_slice(now);
-    me.sched.count_switch(voluntary);
+    sample::take(now, Found::Kernel);
+    me.sched.end_slice(now, why);
+    me.sched.count_switch(why);
     SWITCHES.get().fetch_add(1, Ordering::Relaxed);
     next.sched.begin_slice(now, mach::cpu::id());
     next.activate_space();

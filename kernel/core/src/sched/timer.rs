@@ -116,7 +116,7 @@ fn run_expired() {
             None => break,
         }
     }
-    if placement::has_ready(cpu) && current().sched.slice_used(now) >= SLICE {
+    if placement::has_ready(cpu) && current().sched.life.slice_used(now) >= SLICE {
         current().set_flags(Flags::RESCHEDULE);
     }
     arm_slice();

@@ -34,6 +34,7 @@ pub fn next_delivery(thread: &Thread) -> Option<Delivery> {
             refresh(thread);
             return None;
         };
+        thread.count_signal();
         let action = thread
             .process
             .signals

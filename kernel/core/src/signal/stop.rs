@@ -4,7 +4,7 @@
 //! to user mode until SIGCONT or the process' end takes it away.
 
 use super::{Signal, SignalSet};
-use crate::sched;
+use crate::sched::{self, Errand};
 use crate::sync::Wait;
 use crate::task::{Change, Flags, Process, Thread, family};
 
@@ -46,12 +46,15 @@ pub(super) fn release(process: &Process) -> bool {
 /// Parks the current thread while its process is stopped.
 pub fn wait_while_stopped(thread: &Thread) {
     let signals = &thread.process.signals;
-    let waited = signals.continued.wait(Wait::UNINTERRUPTIBLE, || {
+    let goes_on = || {
         // Before the look: a stop that comes after it sets the flag again.
         thread.clear_flags(Flags::STOP);
         let runs = signals.stopped_by.lock().is_none();
         (runs || thread.flags().contains(Flags::EXIT)).then_some(())
-    });
+    };
+    // Whatever fault it came from is over.
+    let wait = || signals.continued.wait(Wait::UNINTERRUPTIBLE, goes_on);
+    let waited = sched::on_errand(Errand::Call, wait);
     debug_assert!(waited.is_ok(), "an uninterruptible wait has no deadline");
 }
 

@@ -90,7 +90,7 @@ struct Dead {
 impl Dead {
     fn add(&mut self, thread: &Thread) {
         let (voluntary, forced) = thread.sched.switches();
-        self.cpu += thread.sched.sampled(mach::time::now());
+        self.cpu += thread.sched.life.sampled(mach::time::now());
         self.switches_voluntary += voluntary;
         self.switches_forced += forced;
     }
@@ -302,7 +302,7 @@ impl Process {
     }
 
     fn divide(&self, measured: Sampled) -> CpuTime {
-        self.cpu_split.lock().divide(measured)
+        self.cpu_split.lock().divide(measured).into()
     }
 
     /// Of the dead and the living, with nobody between them.

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use accounting::{CpuTime, Split};
+use accounting::CpuTime;
 use base::Instant;
 use bitflags::bitflags;
 use mach::sync::Spin;
@@ -105,7 +105,6 @@ pub struct Thread {
     pub name: Spin<Name>,
     /// When it was created.
     pub started: Instant,
-    cpu_split: Spin<Split>,
     rseq: Spin<Rseq>,
     has_rseq: AtomicBool,
     /// The word to clear and wake at its end (CLONE_CHILD_CLEARTID); 0 for none.
@@ -116,6 +115,8 @@ pub struct Thread {
     pub parent_death_signal: AtomicU32,
     pub(super) start: Spin<Option<Box<Start>>>,
     call_deadline_ns: AtomicU64,
+    calls: AtomicU64,
+    signals_taken: AtomicU64,
     flags: AtomicU32,
     me: Weak<Thread>,
 }
@@ -136,7 +137,6 @@ impl Thread {
             futex: futex::Waiter::default(),
             name: Spin::new(seed.name),
             started: mach::time::now(),
-            cpu_split: Spin::default(),
             rseq: Spin::default(),
             has_rseq: AtomicBool::new(false),
             clear_tid: AtomicU64::new(0),
@@ -144,6 +144,8 @@ impl Thread {
             parent_death_signal: AtomicU32::new(0),
             start: Spin::new(None),
             call_deadline_ns: AtomicU64::new(0),
+            calls: AtomicU64::new(0),
+            signals_taken: AtomicU64::new(0),
             flags: AtomicU32::new(0),
             me: me.clone(),
         })
@@ -230,8 +232,29 @@ impl Thread {
 
     /// The same by who used it.
     pub fn cpu_time(&self) -> CpuTime {
-        let measured = self.sched.sampled(mach::time::now());
-        self.cpu_split.lock().divide(measured)
+        self.sched.life.modes_ns(mach::time::now()).into()
+    }
+
+    /// System calls that it has made.
+    pub fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// It makes another one. Only the thread itself counts, so this is one instruction.
+    #[inline(always)]
+    pub fn count_call(&self) {
+        self.calls.store(self.calls() + 1, Ordering::Relaxed);
+    }
+
+    /// Signals that were delivered to it or discarded when their turn came.
+    pub fn signals_taken(&self) -> u64 {
+        self.signals_taken.load(Ordering::Relaxed)
+    }
+
+    /// It takes another one; only the thread itself counts.
+    pub fn count_signal(&self) {
+        self.signals_taken
+            .store(self.signals_taken() + 1, Ordering::Relaxed);
     }
 
     /// The deadline of a call with a relative time limit: `fresh`, unless the kernel

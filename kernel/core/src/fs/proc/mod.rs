@@ -10,6 +10,7 @@ mod descriptors;
 mod frames;
 mod list;
 mod memory;
+mod microstates;
 mod mounts;
 mod net;
 mod oom;
