@@ -70,6 +70,14 @@ pub fn library(package: &str) -> Result<PathBuf, String> {
     Ok(PathBuf::from(format!("target/release/lib{package}.so")))
 }
 
+/// Builds a program of this workspace.
+pub fn tool(package: &str, name: &str) -> Result<PathBuf, String> {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "-q", "-p", package, "--bin", name]);
+    run(cargo, Path::new("user"))?;
+    Ok(Path::new("target/debug").join(name))
+}
+
 /// Compiles a Go program without C.
 pub fn go(source: &Path) -> Result<PathBuf, String> {
     let program = output(source)?;

@@ -23,6 +23,7 @@ mod c_programs;
 mod cards;
 mod counters;
 mod exhaustion;
+mod figures;
 mod go;
 mod guest;
 mod http;
@@ -81,6 +82,7 @@ fn main() -> ExitCode {
     }
     let suites = [
         status::TESTS,
+        figures::TESTS,
         statistics::TESTS,
         shell::TESTS,
         sqlite::TESTS,

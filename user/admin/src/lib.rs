@@ -1,7 +1,8 @@
-//! The administrator's tools for links and flows, as a library: `dladm` and `flowadm`.
+//! The administrator's tools, as a library: `dladm` and `flowadm` for links and flows,
+//! `prstat` for where the time of threads goes.
 //!
 //! Each command is a module with its arguments and one function. It asks the kernel by a
-//! [`Kernel`] and talks by a [`Console`], so that tests run the same commands against a
+//! [`Kernel`] about links and by [`Files`] about all else, and talks by a [`Console`], so that tests run the same commands against a
 //! simulated card. What is to outlast a restart is kept in a file ([`keep`]).
 //!
 //! Exit codes: 0 done, 1 refused or failed, with one sentence on standard error that says
@@ -13,8 +14,10 @@
 mod ask;
 mod device;
 pub mod dladm;
+mod files;
 pub mod flowadm;
 pub mod keep;
+pub mod prstat;
 mod sentence;
 mod settings;
 mod table;
@@ -28,6 +31,7 @@ use clap::error::ErrorKind;
 use linkctl::{Answer, Request};
 
 pub use device::Device;
+pub use files::Files;
 
 /// Who answers.
 pub trait Kernel {
@@ -39,6 +43,8 @@ pub trait Kernel {
 pub trait Console {
     /// Says it on standard output; false if nobody listens any more.
     fn print(&mut self, text: &str) -> bool;
+    /// Whether standard output is a screen.
+    fn is_terminal(&self) -> bool;
     /// Says it on standard error.
     fn complain(&mut self, text: &str);
     /// Lets so many seconds pass; false if the command is to end.
@@ -49,6 +55,8 @@ pub trait Console {
 pub struct World<'a> {
     /// Who answers.
     pub kernel: &'a mut dyn Kernel,
+    /// Who has the kernel's files.
+    pub files: &'a mut dyn Files,
     /// Whom to talk to.
     pub console: &'a mut dyn Console,
 }
@@ -65,6 +73,7 @@ pub fn start(tool: fn(&[String], &mut World<'_>) -> u8) -> ExitCode {
         .collect();
     let mut world = World {
         kernel: &mut device::SystemDevice::default(),
+        files: &mut files::SystemFiles,
         console: &mut terminal::Terminal,
     };
     ExitCode::from(tool(&arguments, &mut world))

@@ -1,6 +1,6 @@
 //! The console of a program.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::thread;
 use std::time::Duration;
 
@@ -15,6 +15,10 @@ impl Console for Terminal {
         out.write_all(text.as_bytes())
             .and_then(|()| out.flush())
             .is_ok()
+    }
+
+    fn is_terminal(&self) -> bool {
+        io::stdout().is_terminal()
     }
 
     fn complain(&mut self, text: &str) {

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod figures;
 mod flows;
 mod links;
 mod props;
@@ -64,6 +65,10 @@ impl Console for Recorder<'_> {
     fn print(&mut self, text: &str) -> bool {
         self.out += text;
         true
+    }
+
+    fn is_terminal(&self) -> bool {
+        false
     }
 
     fn complain(&mut self, text: &str) {
@@ -148,6 +153,7 @@ impl Host {
         };
         let mut world = World {
             kernel: &mut device,
+            files: &mut figures::Papers::default(),
             console: &mut console,
         };
         let code = tool(&words, &mut world);

@@ -1,0 +1,89 @@
+//! The kernel's figures about threads, and the tools that show them.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::Test;
+use crate::build;
+use crate::guest::Setup;
+
+/// The tests.
+pub const TESTS: &[Test] = &[
+    (
+        "Microstates say where the time of each thread goes",
+        microstates,
+    ),
+    (
+        "prstat shows who computes, who sleeps and who waits for a CPU",
+        shows_threads,
+    ),
+];
+
+const PATIENCE: Duration = Duration::from_secs(120);
+const PROGRAM: &str = "tests/harness/microstates.c";
+
+fn microstates(setup: &Setup) -> Result<(), String> {
+    let program = build::c(Path::new(PROGRAM))?;
+    let program = program.display().to_string();
+    let end = setup.start(&["--net", "none", &program])?.wait(PATIENCE)?;
+    let failed: Vec<&str> = end
+        .console
+        .lines()
+        .filter(|line| !line.starts_with("ok "))
+        .collect();
+    match (end.status, failed.as_slice()) {
+        (0, []) => Ok(()),
+        (status, _) => Err(format!("status {status}: {failed:?} {}", end.errors)),
+    }
+}
+
+/// The tool as a file to add to an image.
+fn tool(name: &str) -> Result<String, String> {
+    let built = build::tool("admin", name)?;
+    Ok(format!("{}:/bin/{name}", built.display()))
+}
+
+/// More programs that compute than there are CPUs, and one that sleeps.
+const CROWD: &str = "for n in 1 2 3 4; do (while :; do :; done) & done; sleep 1000 & ";
+
+fn shows_threads(setup: &Setup) -> Result<(), String> {
+    let prstat = tool("prstat")?;
+    let script = format!("{CROWD} prstat -mLc 2 2");
+    let args = [
+        "--net", "none", "--add", &prstat, "busybox", "sh", "-c", &script,
+    ];
+    let end = setup.start(&args)?.wait(PATIENCE)?;
+    let heads = "USR SYS TRP TFL DFL LCK SLP LAT VCX ICX SCL SIG PROCESS/LWPID";
+    let reports: Vec<&str> = end.console.split(heads).collect();
+    let [_, _, report] = reports[..] else {
+        return Err(format!(
+            "there are not two reports in {:?} {}",
+            end.console, end.errors
+        ));
+    };
+    let shares = |line: &str| -> Option<Vec<f64>> {
+        let columns = line.split_whitespace().skip(2).take(8);
+        columns.map(|share| share.parse().ok()).collect()
+    };
+    let of = |name: &str| -> Vec<Vec<f64>> {
+        let lines = report.lines().filter(|line| line.contains(name));
+        lines.filter_map(shares).collect()
+    };
+    let fault = |what: &str| Err(format!("{what}:{report}"));
+    for states in of("/").iter().filter(|states| states.len() == 8) {
+        // Eight shares, each rounded to a tenth or a whole.
+        if (states.iter().sum::<f64>() - 100.0).abs() > 4.0 {
+            return fault("a line does not add up to a hundred");
+        }
+    }
+    let (crowd, sleeper) = (of("busybox/"), of("sleep/"));
+    let count = |state: usize| crowd.iter().filter(|states| states[state] > 5.0).count();
+    // Threads stay where they are while all CPUs work, so one may have a CPU for itself.
+    if count(0) < 4 || count(7) < 2 {
+        return fault("four that compute do not use their CPUs by turns");
+    }
+    match sleeper.as_slice() {
+        [states] if states[6] > 90.0 => Ok(()),
+        _ => fault("the sleeper does not sleep"),
+    }
+}
