@@ -36,6 +36,7 @@ needs_test() {
 	numactl numactl
 	unshare util-linux
 	slabtop procps
+	tcpdump tcpdump
 	valgrind valgrind
 	NEEDS
 }

@@ -18,6 +18,21 @@ impl Sender {
             len: len as u8,
         }
     }
+
+    /// The address, filled up with zeros.
+    pub fn bytes(&self) -> [u8; 8] {
+        self.bytes
+    }
+
+    /// How long it is.
+    pub fn len(&self) -> u8 {
+        self.len
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
 }
 
 /// A VLAN tag that a card took off.
@@ -68,11 +83,7 @@ impl<'a> Frame<'a> {
     }
 
     /// The pieces of the `keep` bytes behind the first `skip`.
-    pub(crate) fn pieces(
-        &self,
-        mut skip: usize,
-        mut keep: usize,
-    ) -> impl Iterator<Item = &'a [u8]> {
+    pub fn pieces(&self, mut skip: usize, mut keep: usize) -> impl Iterator<Item = &'a [u8]> {
         self.parts.iter().filter_map(move |part| {
             let (skipped, rest) = part.split_at(skip.min(part.len()));
             skip -= skipped.len();

@@ -149,6 +149,11 @@ impl Ring {
         self.deadline
     }
 
+    /// Whether packets wait for their block to be handed over.
+    pub fn is_waiting(&self) -> bool {
+        self.filling.is_some_and(|filling| filling.frames != 0)
+    }
+
     /// Whether the block before the current one is the program's to read.
     pub fn is_readable(&self, memory: &impl RingMemory) -> bool {
         let before = self

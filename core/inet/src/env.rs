@@ -1,7 +1,7 @@
 //! What the stack needs from the world, and what it tells it.
 
 use base::Instant;
-use mbuf::{Mbuf, TxFrame};
+use mbuf::{Chain, Mbuf, TxFrame};
 
 use crate::SocketId;
 
@@ -22,6 +22,9 @@ pub trait Env {
 
     /// Hands a frame to the port. The port drops it if it cannot send it, as a wire would.
     fn transmit(&mut self, frame: TxFrame);
+
+    /// A packet, from its IP header on, goes from us to us: for sniffers to see.
+    fn looped(&mut self, _packet: &Chain) {}
 
     /// Something happened to a socket. Edges, not levels: [`Stack::poll`](crate::Stack::poll)
     /// tells what is true now. May name a socket that nobody has accepted yet.

@@ -3,7 +3,7 @@
 use core::net::Ipv4Addr;
 
 use base::Instant;
-use mbuf::RxFrame;
+use mbuf::{Chain, RxFrame};
 use wire::MacAddr;
 
 use crate::addr::Cidr;
@@ -112,6 +112,12 @@ impl Stack {
         }
     }
 
+    /// Sends a packet that starts with its IP header to ourselves.
+    pub fn loop_back<E: Env>(&mut self, env: &mut E, packet: Chain) {
+        self.net.push_loopback(packet);
+        self.deliver_loopback(env);
+    }
+
     /// Delivers packets to ourselves and what they cause, up to a limit.
     pub(crate) fn deliver_loopback<E: Env>(&mut self, env: &mut E) {
         for _ in 0..LOOPBACK_BATCH {
@@ -119,6 +125,7 @@ impl Stack {
                 return;
             };
             self.net.count(Count::Loopback);
+            env.looped(&packet);
             if let Err(reason) = self.ipv4_input(env, packet, true, true) {
                 self.net.drop(reason);
             }

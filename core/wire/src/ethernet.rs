@@ -63,7 +63,8 @@ impl EtherType {
         }
     }
 
-    const fn number(self) -> u16 {
+    /// Its number.
+    pub const fn number(self) -> u16 {
         match self {
             Self::Ipv4 => 0x0800,
             Self::Arp => 0x0806,

@@ -8,6 +8,7 @@ use linux_raw_sys::general::__NR_ioctl;
 use crate::call::{Arg, Call, Entry, Outcome};
 use crate::errno::Errno;
 use crate::missing;
+use crate::socket::interface;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[Entry {
@@ -49,6 +50,9 @@ fn ioctl(call: Call<'_>) -> Outcome {
             Ok(0)
         }
         FICLONE => Err(Errno::EOPNOTSUPP),
+        _ if interface::is_known(request) && open.file.as_socket().is_some() => {
+            interface::ioctl(&call, request)
+        }
         _ => own(&call, &open, request),
     }
 }

@@ -47,6 +47,7 @@ mod statistics;
 mod status;
 mod storm;
 mod tally;
+mod tcpdump;
 mod umem;
 mod volume;
 
@@ -103,6 +104,7 @@ fn main() -> ExitCode {
         profile::TESTS,
         monkey::TESTS,
         storm::TESTS,
+        tcpdump::TESTS,
     ];
     for (sentence, test) in suites.into_iter().flatten() {
         if is_chosen(sentence) {

@@ -63,6 +63,16 @@ fn a_block_waits_no_longer_than_it_may() {
 }
 
 #[test]
+fn a_ring_tells_whether_its_timer_has_something_to_do() {
+    let (mut ring, mut memory) = world(2);
+    assert!(!ring.is_waiting());
+    receive(&mut ring, &mut memory, b"a packet", 1).expect("room");
+    assert!(ring.is_waiting());
+    assert!(ring.expire(&mut memory, at_ms(10)));
+    assert!(!ring.is_waiting());
+}
+
+#[test]
 fn an_empty_block_is_never_handed_over() {
     let (mut ring, mut memory) = world(2);
     assert!(!ring.expire(&mut memory, at_ms(10)));

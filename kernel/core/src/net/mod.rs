@@ -22,10 +22,12 @@ mod address;
 mod config;
 mod error;
 mod handle;
+mod interface;
 mod ioctl;
 mod memory;
 mod options;
 mod poll;
+mod raw_frame;
 mod shard;
 mod tcp;
 mod tcp_socket;
@@ -35,8 +37,10 @@ mod udp_socket;
 use alloc::sync::Arc;
 
 pub use config::{Config, configure, init};
+pub use interface::{CARD, Interface, InterfaceFlags, LOOPBACK, interface, interfaces};
 pub use memory::{AREA_BYTES, packet_pool, packets_in_use};
 pub use poll::{attach, drain, poll_now};
+pub use raw_frame::{send_frame, send_to_ourselves};
 pub use shard::{stats, with_stack};
 
 use crate::error::{Error, Result};

@@ -15,6 +15,7 @@ use base::Instant;
 use inet::{Env, Stack};
 
 use super::shard::{Link, Port, with_stack};
+use crate::packet;
 use crate::sched::timer::{self, Target, TimerId};
 use crate::sched::{Softirq, Work, raise, register_softirq};
 use mach::sync::Spin;
@@ -51,6 +52,7 @@ pub fn attach(port: Port) {
         mtu: port.mtu(),
         offloads: offloads_of(&*port),
     };
+    super::interface::attached(&facts);
     with_stack(|stack, link| {
         stack.attach(facts);
         link.port = Some(port);
@@ -112,7 +114,10 @@ fn receive_batch(stack: &mut Stack, link: &mut Link) -> bool {
         return false;
     };
     let mut batch = core::mem::take(&mut link.batch);
-    let count = port.receive(BATCH_FRAMES_MAX, &mut |frame| batch.push(frame));
+    let count = port.receive(BATCH_FRAMES_MAX, &mut |frame| {
+        packet::received(&frame);
+        batch.push(frame);
+    });
     link.port = Some(port);
     for frame in batch.drain(..) {
         stack.receive(link, frame);

@@ -8,9 +8,10 @@ use base::Instant;
 use hal::FramePort;
 use inet::{Env, SocketId, Stack};
 use mach::sync::{Spin, SpinGuard};
-use mbuf::{Mbuf, RxFrame, TxFrame};
+use mbuf::{Chain, Mbuf, RxFrame, TxFrame};
 
 use crate::error::{Error, Result};
+use crate::packet;
 use crate::poll::{Events, Pollee};
 
 /// A device as the kernel holds it.
@@ -90,6 +91,16 @@ impl Link {
         Ok(())
     }
 
+    /// Gives the card a frame that everybody has seen.
+    #[inline]
+    pub(super) fn hand_over(&mut self, frame: TxFrame) {
+        let Some(port) = &mut self.port else { return };
+        match port.transmit(frame) {
+            Ok(()) => self.unannounced += 1,
+            Err(_) => self.queue_full_drops += 1,
+        }
+    }
+
     /// Nobody holds `socket` any more.
     pub(super) fn unregister(&mut self, socket: SocketId) {
         if let Some(slot) = self.waiters.get_mut(socket.index()) {
@@ -112,11 +123,12 @@ impl Env for Link {
     }
 
     fn transmit(&mut self, frame: TxFrame) {
-        let Some(port) = &mut self.port else { return };
-        match port.transmit(frame) {
-            Ok(()) => self.unannounced += 1,
-            Err(_) => self.queue_full_drops += 1,
-        }
+        packet::sent(&frame);
+        self.hand_over(frame);
+    }
+
+    fn looped(&mut self, packet: &Chain) {
+        packet::looped(packet);
     }
 
     fn wake(&mut self, socket: SocketId, events: inet::Events) {

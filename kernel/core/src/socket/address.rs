@@ -3,6 +3,8 @@
 use alloc::sync::Arc;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use super::PacketAddress;
+
 /// Where a socket is found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SocketAddress {
@@ -12,6 +14,8 @@ pub enum SocketAddress {
     Unix(UnixAddress),
     /// An IP address and port.
     Inet(SocketAddr),
+    /// An interface and what passes it.
+    Packet(PacketAddress),
 }
 
 impl SocketAddress {

@@ -18,7 +18,7 @@ const BUFFER_MAX: u32 = 8 << 20;
 const NO_LIMIT: u64 = 0;
 
 /// The flags by bit number in [`CommonOptions::flags`].
-const FLAGS: [OptionName; 11] = [
+const FLAGS: [OptionName; 12] = [
     OptionName::Debug,
     OptionName::ReuseAddress,
     OptionName::ReusePort,
@@ -28,6 +28,7 @@ const FLAGS: [OptionName; 11] = [
     OptionName::OutOfBandInline,
     OptionName::PassCredentials,
     OptionName::Timestamp,
+    OptionName::TimestampNanos,
     OptionName::Priority,
     OptionName::Mark,
 ];
@@ -127,6 +128,11 @@ impl CommonOptions {
             self.flags.fetch_and(!bit, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    /// Bytes that may be queued for receiving now.
+    pub fn receive_bytes(&self) -> usize {
+        self.receive_buffer.load(Ordering::Relaxed) as usize
     }
 
     /// How a sender waits now: with its time limit, if it may wait at all.

@@ -1,12 +1,13 @@
 //! What goes through a socket at once: bytes, names and what travels with them.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 
 use bitflags::bitflags;
 
-use super::{Blocking, SocketAddress};
+use super::{Blocking, Circumstances, SocketAddress};
 use crate::file::OpenFile;
 use crate::io::Source;
 use crate::task::Pid;
@@ -97,6 +98,8 @@ pub struct Control {
     pub packet_info: Option<PacketInfo>,
     /// Split the bytes into datagrams of this size (UDP_SEGMENT).
     pub segment_bytes: Option<u16>,
+    /// When and how a packet came (SCM_TIMESTAMP, PACKET_AUXDATA).
+    pub circumstances: Option<Box<Circumstances>>,
 }
 
 impl Control {
@@ -106,6 +109,7 @@ impl Control {
             && self.credentials.is_none()
             && self.packet_info.is_none()
             && self.segment_bytes.is_none()
+            && self.circumstances.is_none()
     }
 }
 

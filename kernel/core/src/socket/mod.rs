@@ -10,6 +10,7 @@ mod common;
 mod held;
 mod message;
 mod option;
+mod packet;
 
 pub use address::{SocketAddress, UnixAddress};
 pub use common::{CommonOptions, wait_on};
@@ -17,7 +18,11 @@ pub use held::Held;
 pub use message::{
     Control, Message, MessageFlags, PacketInfo, PeerCredentials, Received, ReceivedFlags,
 };
-pub use option::{OptionName, OptionValue, TcpInfo};
+pub use option::{OptionName, OptionValue, RingRequest, TcpInfo};
+pub use packet::{
+    Auxiliary, Circumstances, Membership, MembershipKind, PacketAddress, PacketStatistics,
+    StampUnit,
+};
 
 use alloc::format;
 use alloc::string::String;
@@ -37,6 +42,8 @@ pub enum Family {
     Inet,
     /// IPv6, which also speaks to IPv4 peers.
     Inet6,
+    /// Frames as they pass an interface.
+    Packet,
 }
 
 /// How a socket delivers.
@@ -146,6 +153,18 @@ pub trait Socket: File {
 
     /// The value of an option.
     fn option(&self, name: OptionName) -> Result<OptionValue>;
+
+    /// Keeps only packets that a program in the language of `bpf` wants.
+    ///
+    /// Errors: `Invalid` for what is no such program, `NotPermitted` where the filter is locked.
+    fn attach_filter(&self, _instructions: &[[u8; 8]]) -> Result<()> {
+        Err(Error::NoSuchOption)
+    }
+
+    /// Takes the filter away; `NotFound` where there is none.
+    fn detach_filter(&self) -> Result<()> {
+        Err(Error::NoSuchOption)
+    }
 
     /// Sets an option.
     fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()>;

@@ -2,7 +2,9 @@
 
 use core::time::Duration;
 
-use super::PeerCredentials;
+pub use capture::RingRequest;
+
+use super::{Membership, PacketStatistics, PeerCredentials};
 use crate::error::Error;
 
 /// Which option. The comment gives Linux' name.
@@ -54,6 +56,12 @@ pub enum OptionName {
     IncomingCpu,
     /// SO_TIMESTAMP.
     Timestamp,
+    /// SO_TIMESTAMPNS.
+    TimestampNanos,
+    /// SO_LOCK_FILTER.
+    LockFilter,
+    /// SO_BPF_EXTENSIONS, read only.
+    FilterExtensions,
     /// IP_TOS.
     TypeOfService,
     /// IP_TTL.
@@ -118,6 +126,24 @@ pub enum OptionName {
     NotSentLowWater,
     /// UDP_SEGMENT, in bytes.
     UdpSegment,
+    /// PACKET_ADD_MEMBERSHIP.
+    AddMembership,
+    /// PACKET_DROP_MEMBERSHIP.
+    DropMembership,
+    /// PACKET_RX_RING.
+    ReceiveRing,
+    /// PACKET_STATISTICS, read only; reading clears it.
+    PacketStatistics,
+    /// PACKET_AUXDATA.
+    Auxdata,
+    /// PACKET_VERSION.
+    RingVersion,
+    /// PACKET_RESERVE, in bytes.
+    RingReserve,
+    /// PACKET_TIMESTAMP.
+    PacketTimestamp,
+    /// PACKET_IGNORE_OUTGOING.
+    IgnoreOutgoing,
 }
 
 /// The value of an option. A number also answers for a flag.
@@ -137,6 +163,12 @@ pub enum OptionValue {
     Name([u8; 16]),
     /// The state of a TCP connection.
     Tcp(TcpInfo),
+    /// PACKET_RX_RING.
+    Ring(RingRequest),
+    /// PACKET_ADD_MEMBERSHIP, PACKET_DROP_MEMBERSHIP.
+    Membership(Membership),
+    /// PACKET_STATISTICS.
+    PacketStatistics(PacketStatistics),
 }
 
 impl From<bool> for OptionValue {

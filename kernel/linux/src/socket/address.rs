@@ -1,12 +1,12 @@
-//! Names of sockets: `struct sockaddr_un`, `sockaddr_in`, `sockaddr_in6`.
+//! Names of sockets: `struct sockaddr_un`, `sockaddr_in`, `sockaddr_in6`, `sockaddr_ll`.
 
 use core::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
 use base::VirtAddr;
 use kernel::error::{Error, Result};
-use kernel::socket::{Family, SocketAddress, UnixAddress};
+use kernel::socket::{Family, PacketAddress, SocketAddress, UnixAddress};
 use kernel::user;
-use linux_raw_sys::net::{AF_INET, AF_INET6, AF_UNIX, AF_UNSPEC};
+use linux_raw_sys::net::{AF_INET, AF_INET6, AF_PACKET, AF_UNIX, AF_UNSPEC};
 
 /// Bytes of the longest name that we take: `struct sockaddr_storage`.
 const ADDRESS_BYTES_MAX: usize = 128;
@@ -31,6 +31,7 @@ pub fn read(at: VirtAddr, len: u32) -> Result<SocketAddress> {
         AF_UNIX => unix(rest),
         AF_INET => inet(rest),
         AF_INET6 => inet6(rest),
+        AF_PACKET => packet(rest),
         _ => Err(Error::FamilyUnsupported),
     }
 }
@@ -76,6 +77,26 @@ fn inet6(rest: &[u8]) -> Result<SocketAddress> {
     Ok(SocketAddress::Inet(SocketAddr::V6(name)))
 }
 
+/// A link address may be cut short, as `sll_halen` says.
+fn packet(rest: &[u8]) -> Result<SocketAddress> {
+    let (protocol, rest) = rest.split_first_chunk::<2>().ok_or(Error::Invalid)?;
+    let (interface, rest) = rest.split_first_chunk::<4>().ok_or(Error::Invalid)?;
+    let (facts, rest) = rest.split_first_chunk::<4>().ok_or(Error::Invalid)?;
+    let [low, high, packet_type, station_len] = *facts;
+    let mut station = [0; 8];
+    for (to, from) in station.iter_mut().zip(rest) {
+        *to = *from;
+    }
+    Ok(SocketAddress::Packet(PacketAddress {
+        interface: u32::from_ne_bytes(*interface),
+        protocol: u16::from_be_bytes(*protocol),
+        hardware_type: u16::from_ne_bytes([low, high]),
+        packet_type,
+        station_len,
+        station,
+    }))
+}
+
 /// A name as bytes.
 struct Encoded {
     bytes: [u8; ADDRESS_BYTES_MAX],
@@ -105,6 +126,7 @@ fn encode(name: &SocketAddress) -> Encoded {
             out.push(&name.ip().octets());
             out.push(&[0; INET_BYTES - 8]);
         }
+        SocketAddress::Packet(name) => encode_packet(&mut out, name),
         SocketAddress::Inet(SocketAddr::V6(name)) => {
             out.push(&(AF_INET6 as u16).to_ne_bytes());
             out.push(&name.port().to_be_bytes());
@@ -115,6 +137,15 @@ fn encode(name: &SocketAddress) -> Encoded {
         }
     }
     out
+}
+
+fn encode_packet(out: &mut Encoded, name: &PacketAddress) {
+    out.push(&(AF_PACKET as u16).to_ne_bytes());
+    out.push(&name.protocol.to_be_bytes());
+    out.push(&name.interface.to_ne_bytes());
+    out.push(&name.hardware_type.to_ne_bytes());
+    out.push(&[name.packet_type, name.station_len]);
+    out.push(&name.station);
 }
 
 fn encode_unix(out: &mut Encoded, name: &UnixAddress) {
@@ -163,6 +194,7 @@ pub fn family(number: u32) -> Result<Family> {
         AF_UNIX => Ok(Family::Unix),
         AF_INET => Ok(Family::Inet),
         AF_INET6 => Ok(Family::Inet6),
+        AF_PACKET => Ok(Family::Packet),
         _ => Err(Error::FamilyUnsupported),
     }
 }
@@ -173,5 +205,6 @@ pub fn family_number(family: Family) -> u32 {
         Family::Unix => AF_UNIX,
         Family::Inet => AF_INET,
         Family::Inet6 => AF_INET6,
+        Family::Packet => AF_PACKET,
     }
 }

@@ -10,7 +10,9 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use base::VirtAddr;
 use kernel::error::{Error, Result};
 use kernel::file::OpenFile;
-use kernel::socket::{Control, PacketInfo, PeerCredentials, ReceivedFlags};
+use kernel::socket::{
+    Auxiliary, Circumstances, Control, PacketInfo, PeerCredentials, ReceivedFlags, StampUnit,
+};
 use kernel::task::Capability;
 use kernel::user;
 use linux_raw_sys::general::O_CLOEXEC;
@@ -26,6 +28,10 @@ const SCM_CREDENTIALS: i32 = 2;
 const IP_PKTINFO: i32 = 8;
 const IPV6_PKTINFO: i32 = 50;
 const UDP_SEGMENT: i32 = 103;
+const SCM_TIMESTAMP: i32 = 29;
+const SCM_TIMESTAMPNS: i32 = 35;
+const SOL_PACKET: i32 = 263;
+const PACKET_AUXDATA: i32 = 8;
 
 /// Bytes of a `struct cmsghdr`.
 const HEADER_BYTES: usize = 16;
@@ -200,6 +206,9 @@ pub fn write(
         let data = [pid, uid, gid].map(u32::to_ne_bytes);
         out.push((SOL_SOCKET, SCM_CREDENTIALS), data.as_flattened());
     }
+    if let Some(told) = control.circumstances {
+        push_circumstances(&mut out, &told);
+    }
     if !control.files.is_empty() {
         push_files(call, &mut out, control.files, close_on_exec);
     }
@@ -210,6 +219,32 @@ pub fn write(
         ReceivedFlags::empty()
     };
     Ok((out.bytes.len() as u64, cut))
+}
+
+fn push_circumstances(out: &mut Writer, told: &Circumstances) {
+    if let Some((stamp, unit)) = told.stamp {
+        let (kind, part) = match unit {
+            StampUnit::Microseconds => (SCM_TIMESTAMP, stamp.subsec_micros()),
+            StampUnit::Nanoseconds => (SCM_TIMESTAMPNS, stamp.subsec_nanos()),
+        };
+        let words = [stamp.as_secs(), u64::from(part)].map(u64::to_ne_bytes);
+        out.push((SOL_SOCKET, kind), words.as_flattened());
+    }
+    if let Some(auxiliary) = told.auxiliary {
+        push_auxiliary(out, auxiliary);
+    }
+}
+
+/// `struct tpacket_auxdata`.
+fn push_auxiliary(out: &mut Writer, told: Auxiliary) {
+    let words = [told.status, told.len, told.kept].map(u32::to_ne_bytes);
+    // The link header starts where the packet does.
+    let halves = [0, told.network, told.tag, told.tag_type].map(u16::to_ne_bytes);
+    let mut data = [0; 20];
+    let (front, back) = data.split_at_mut(12);
+    front.copy_from_slice(words.as_flattened());
+    back.copy_from_slice(halves.as_flattened());
+    out.push((SOL_PACKET, PACKET_AUXDATA), &data);
 }
 
 fn push_packet_info(out: &mut Writer, info: PacketInfo) {

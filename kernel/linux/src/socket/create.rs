@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use kernel::error::{Error, Result};
 use kernel::file::{OpenFile, StatusFlags};
 use kernel::socket::{Family, Socket, SocketType};
-use kernel::{net, unix, user};
+use kernel::{net, packet, unix, user};
 use linux_raw_sys::general::{__NR_socket, __NR_socketpair, O_CLOEXEC, O_NONBLOCK};
 
 use super::address;
@@ -74,6 +74,8 @@ fn socket(call: Call<'_>) -> Outcome {
             unix::create(kind)?
         }
         Family::Inet | Family::Inet6 => net::create(family, kind, protocol)?,
+        // The protocol is an EtherType as it stands in a frame.
+        Family::Packet => packet::create(kind, u16::from_be(protocol as u16))?,
     };
     Ok(install(&call, socket, flags)?)
 }

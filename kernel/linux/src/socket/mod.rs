@@ -1,6 +1,7 @@
 //! The socket calls, for all families.
 //!
 //! `address` decodes names, `control` what travels beside the bytes, `option` the options;
+//! `filter` the programs of SO_ATTACH_FILTER, `interface` requests about interfaces;
 //! `create`, `connect` and `transfer` hold the calls. Everything then goes through
 //! [`kernel::socket::Socket`].
 
@@ -8,7 +9,9 @@ mod address;
 pub mod connect;
 mod control;
 pub mod create;
+mod filter;
 pub mod header;
+pub mod interface;
 pub mod option;
 mod option_value;
 pub mod transfer;

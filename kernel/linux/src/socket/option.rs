@@ -8,6 +8,7 @@ use linux_raw_sys::general::{__NR_getsockopt, __NR_setsockopt};
 
 use super::address::family_number;
 use super::create::type_number;
+use super::filter;
 use super::option_value::{Layout, decode, encode};
 use super::socket_of;
 use crate::call::{Arg, Call, Entry, Outcome};
@@ -36,11 +37,17 @@ const SOL_SOCKET: u32 = 1;
 const SOL_TCP: u32 = 6;
 const SOL_UDP: u32 = 17;
 const SOL_IPV6: u32 = 41;
+const SOL_PACKET: u32 = 263;
 
 /// Options that `kernel/linux` answers itself: SO_TYPE, SO_PROTOCOL, SO_DOMAIN.
 const SO_TYPE: u32 = 3;
 const SO_PROTOCOL: u32 = 38;
 const SO_DOMAIN: u32 = 39;
+
+/// Asked and answered in place: PACKET_HDRLEN, and `sizeof(struct tpacket3_hdr)`.
+const PACKET_HDRLEN: u32 = 11;
+const TPACKET_V3: u32 = 2;
+const TPACKET3_HEADER_BYTES: i32 = 48;
 
 /// One option: its name, and its value's layout.
 type Row = (Name, Layout);
@@ -51,6 +58,7 @@ fn lookup(level: u32, number: u32) -> Option<Row> {
         SOL_IP => ip_level(number),
         SOL_IPV6 => ipv6_level(number),
         SOL_TCP => tcp_level(number),
+        SOL_PACKET => packet_level(number),
         SOL_UDP if number == 103 => Some((Name::UdpSegment, Layout::Int)),
         _ => None,
     }
@@ -77,10 +85,13 @@ fn socket_level(number: u32) -> Option<Row> {
         20 => return Some((Name::ReceiveTimeout, Layout::Timeval)),
         21 => return Some((Name::SendTimeout, Layout::Timeval)),
         25 => return Some((Name::BindToDevice, Layout::Name)),
-        29 => Name::Timestamp,
+        29 | 63 => Name::Timestamp,
         30 => Name::Listening,
+        35 | 64 => Name::TimestampNanos,
         36 => Name::Mark,
+        44 => Name::LockFilter,
         46 => Name::BusyPoll,
+        48 => Name::FilterExtensions,
         49 => Name::IncomingCpu,
         _ => return None,
     };
@@ -142,6 +153,23 @@ fn tcp_level(number: u32) -> Option<Row> {
     Some((name, Layout::Int))
 }
 
+/// include/uapi/linux/if_packet.h.
+fn packet_level(number: u32) -> Option<Row> {
+    let name = match number {
+        1 => return Some((Name::AddMembership, Layout::Membership)),
+        2 => return Some((Name::DropMembership, Layout::Membership)),
+        5 => return Some((Name::ReceiveRing, Layout::Ring)),
+        6 => return Some((Name::PacketStatistics, Layout::PacketStatistics)),
+        8 => Name::Auxdata,
+        10 => Name::RingVersion,
+        12 => Name::RingReserve,
+        17 => Name::PacketTimestamp,
+        23 => Name::IgnoreOutgoing,
+        _ => return None,
+    };
+    Some((name, Layout::Int))
+}
+
 /// The option that a call names; one that we lack is counted.
 fn option_of(call: &Call<'_>, what: &'static str) -> Result<Row> {
     let (level, number) = (call.uint(1), call.uint(2));
@@ -156,6 +184,9 @@ fn missing_option(what: &'static str, level: u32, number: u32) -> Error {
 fn setsockopt(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     let socket = socket_of(&open)?;
+    if let Some(outcome) = filter::set(&call, socket) {
+        return outcome;
+    }
     let (name, layout) = option_of(&call, "setsockopt")?;
     let value = decode(layout, call.addr(3), call.uint(4))?;
     let set = socket.set_option(name, value);
@@ -168,6 +199,9 @@ fn setsockopt(call: Call<'_>) -> Outcome {
 fn getsockopt(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     let socket = socket_of(&open)?;
+    if (call.uint(1), call.uint(2)) == (SOL_PACKET, PACKET_HDRLEN) {
+        return tell_header_bytes(&call);
+    }
     let value = match identity(socket, call.uint(1), call.uint(2)) {
         Some(number) => OptionValue::Number(number),
         None => {
@@ -176,6 +210,14 @@ fn getsockopt(call: Call<'_>) -> Outcome {
         }
     };
     tell(&call, &value)
+}
+
+/// The value in the program's memory is a ring's version, and becomes the size of its headers.
+fn tell_header_bytes(call: &Call<'_>) -> Outcome {
+    match user::read::<u32>(call.addr(3))? {
+        TPACKET_V3 => tell(call, &OptionValue::Number(TPACKET3_HEADER_BYTES)),
+        _ => Err(Errno::EINVAL),
+    }
 }
 
 /// What a socket is.

@@ -2,7 +2,10 @@
 
 use base::{Duration, VirtAddr};
 use kernel::error::{Error, Result};
-use kernel::socket::{OptionValue, PeerCredentials, TcpInfo};
+use kernel::socket::{
+    Membership, MembershipKind, OptionValue, PacketStatistics, PeerCredentials, RingRequest,
+    TcpInfo,
+};
 use kernel::user;
 
 use crate::deadline::read_timeval;
@@ -25,6 +28,12 @@ pub enum Layout {
     Name,
     /// `struct tcp_info`, read only.
     TcpInfo,
+    /// `struct tpacket_req3`, or the first words of it, write only.
+    Ring,
+    /// `struct packet_mreq`, write only.
+    Membership,
+    /// `struct tpacket_stats` or `tpacket_stats_v3`, read only.
+    PacketStatistics,
 }
 
 /// Reads a value of `len` bytes at `at`.
@@ -43,8 +52,12 @@ pub fn decode(layout: Layout, at: VirtAddr, len: u32) -> Result<OptionValue> {
             Ok(OptionValue::Timeout((!limit.is_zero()).then_some(limit)))
         }
         Layout::Name => decode_name(at, len),
-        Layout::Linger | Layout::Timeval => Err(Error::Invalid),
-        Layout::Credentials | Layout::Errno | Layout::TcpInfo => Err(Error::NoSuchOption),
+        Layout::Ring => decode_ring(at, len).map(OptionValue::Ring),
+        Layout::Membership if len >= 16 => decode_membership(at).map(OptionValue::Membership),
+        Layout::Linger | Layout::Timeval | Layout::Membership => Err(Error::Invalid),
+        Layout::Credentials | Layout::Errno | Layout::TcpInfo | Layout::PacketStatistics => {
+            Err(Error::NoSuchOption)
+        }
     }
 }
 
@@ -66,6 +79,48 @@ fn decode_name(at: VirtAddr, len: u32) -> Result<OptionValue> {
     let end = name.iter().position(|byte| *byte == 0).unwrap_or(room);
     name.iter_mut().skip(end).for_each(|byte| *byte = 0);
     Ok(OptionValue::Name(name))
+}
+
+/// A request without the last three words is one for a ring of an older version.
+fn decode_ring(at: VirtAddr, len: u32) -> Result<RingRequest> {
+    let words = match len {
+        0..16 => return Err(Error::Invalid),
+        16..28 => {
+            let [a, b, c, d] = user::read::<[u32; 4]>(at)?;
+            [a, b, c, d, 0, 0, 0]
+        }
+        _ => user::read(at)?,
+    };
+    let [
+        block_bytes,
+        blocks,
+        frame_bytes,
+        frames,
+        retire_ms,
+        private_bytes,
+        _features,
+    ] = words;
+    Ok(RingRequest {
+        block_bytes,
+        blocks,
+        frame_bytes,
+        frames,
+        retire_ms,
+        private_bytes,
+        reserve_bytes: 0,
+    })
+}
+
+/// The address behind the first eight bytes is not looked at: cards let all groups pass.
+fn decode_membership(at: VirtAddr) -> Result<Membership> {
+    let [interface, kind] = user::read::<[u32; 2]>(at)?;
+    let kind = match kind as u16 {
+        0 | 2 => MembershipKind::Multicast,
+        1 => MembershipKind::Promiscuous,
+        3 => MembershipKind::Unicast,
+        _ => return Err(Error::Invalid),
+    };
+    Ok(Membership { interface, kind })
 }
 
 /// Bytes of `struct tcp_info` up to the last field we fill.
@@ -127,6 +182,21 @@ pub fn encode(value: &OptionValue) -> Encoded {
         }
         OptionValue::Name(name) => Encoded::of(&[name]),
         OptionValue::Tcp(info) => encode_tcp(info),
+        OptionValue::PacketStatistics(statistics) => encode_statistics(statistics),
+        OptionValue::Ring(_) | OptionValue::Membership(_) => Encoded::of(&[]),
+    }
+}
+
+fn encode_statistics(statistics: &PacketStatistics) -> Encoded {
+    let PacketStatistics {
+        packets,
+        drops,
+        freezes,
+    } = statistics;
+    let words = [packets.to_ne_bytes(), drops.to_ne_bytes()];
+    match freezes {
+        None => Encoded::of(&[words.as_flattened()]),
+        Some(freezes) => Encoded::of(&[words.as_flattened(), &freezes.to_ne_bytes()]),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU32;
 use core::ops::Range;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use base::{PAGE_BYTES, PAGE_SHIFT, PhysAddr, VirtAddr};
 use frames::{Frame, FrameNo};
@@ -144,6 +144,25 @@ impl Page {
     /// Reads the word at `offset` (a multiple of 8) at once.
     pub fn load_u64(&self, offset: usize) -> u64 {
         self.word(offset).load(Ordering::Acquire)
+    }
+
+    /// Writes the half word at `offset` (a multiple of 4) at once, after all that was
+    /// written before.
+    pub fn store_u32(&self, offset: usize, value: u32) {
+        self.half_word(offset).store(value, Ordering::Release);
+    }
+
+    /// Reads the half word at `offset` (a multiple of 4) at once, before anything that is
+    /// read or written afterwards.
+    pub fn load_u32(&self, offset: usize) -> u32 {
+        self.half_word(offset).load(Ordering::Acquire)
+    }
+
+    fn half_word(&self, offset: usize) -> &AtomicU32 {
+        assert!(offset.is_multiple_of(4), "half words are aligned");
+        let at = self.part(offset, 4).cast();
+        // SAFETY: aligned and inside; atomics may be shared with whoever maps the page.
+        unsafe { AtomicU32::from_ptr(at) }
     }
 
     fn word(&self, offset: usize) -> &AtomicU64 {

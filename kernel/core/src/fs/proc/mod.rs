@@ -14,6 +14,7 @@ mod microstates;
 mod mounts;
 mod net;
 mod oom;
+mod packet;
 mod root;
 mod status;
 pub mod sysctl;
@@ -72,6 +73,7 @@ pub fn make(_source: &[u8], _options: &[u8]) -> Result<Arc<dyn FileSystem>> {
         add(system::ENTRIES);
         add(sysctl::ENTRIES);
         add(net::ENTRIES);
+        add(packet::ENTRIES);
         Arc::new(Procfs {
             device: next_device(),
         })

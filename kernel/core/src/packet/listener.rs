@@ -1,0 +1,293 @@
+//! The receiving half of a packet socket: what it wants, and where that goes.
+
+use alloc::sync::{Arc, Weak};
+
+use bpf::Program;
+use capture::{Frame, Now, RingRequest, View};
+use mach::sync::Spin;
+
+use super::drops::{self, DropReason};
+use super::facts::Known;
+use super::memory::SharedPages;
+use super::queue::{Packet, Queue};
+use super::ring::MappedRing;
+use super::tap::{Entry, PACKET_OUTGOING};
+use super::{PROTOCOL_ALL, tap};
+use crate::error::{Error, Result};
+use crate::poll::{Events, Pollee};
+use crate::socket::{CommonOptions, PacketStatistics};
+
+/// Where a socket listens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Binding {
+    /// 0 for all interfaces.
+    pub interface: u32,
+    /// 0 for none.
+    pub protocol: u16,
+}
+
+/// See the module.
+pub(super) struct Listener {
+    pub pollee: Pollee,
+    pub common: CommonOptions,
+    /// The socket's number.
+    pub number: u64,
+    /// What the program sees of a packet.
+    pub view: View,
+    state: Spin<State>,
+    me: Weak<Listener>,
+}
+
+struct State {
+    binding: Binding,
+    filter: Option<Program>,
+    is_filter_locked: bool,
+    ignores_outgoing: bool,
+    queue: Queue,
+    ring: Option<MappedRing>,
+    /// Of the queue; a ring counts for itself.
+    statistics: PacketStatistics,
+}
+
+impl Listener {
+    /// One that hears nothing yet.
+    pub(super) fn new(view: View) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            pollee: Pollee::new(),
+            common: CommonOptions::default(),
+            number: crate::ipc::next_number(),
+            view,
+            state: Spin::new(State {
+                binding: Binding {
+                    interface: 0,
+                    protocol: 0,
+                },
+                filter: None,
+                is_filter_locked: false,
+                ignores_outgoing: false,
+                queue: Queue::default(),
+                ring: None,
+                statistics: PacketStatistics::default(),
+            }),
+            me: me.clone(),
+        })
+    }
+
+    /// Shows it a frame.
+    pub(super) fn hear(&self, frame: &Frame<'_>, now: Now) {
+        let mut state = self.state.lock();
+        if !state.is_bound_to(frame) {
+            return;
+        }
+        let skip = match self.view {
+            View::Link => 0,
+            View::Network => frame.network,
+        };
+        let keep = state.keep(frame, skip);
+        if keep == 0 {
+            return;
+        }
+        let limit = self.common.receive_bytes();
+        let stored = match &mut state.ring {
+            Some(ring) => ring.put(frame, keep, now),
+            None => state.enqueue(frame, (skip, keep), now, limit),
+        };
+        drop(state);
+        match stored {
+            Ok(true) => self.pollee.notify(Events::READABLE),
+            Ok(false) => {}
+            Err(reason) => drops::count(reason),
+        }
+    }
+
+    /// The ring's timer fired.
+    pub(super) fn expire(&self) {
+        let is_ready = self.with_ring(MappedRing::expire).unwrap_or(false);
+        if is_ready {
+            self.pollee.notify(Events::READABLE);
+        }
+    }
+
+    fn with_ring<R>(&self, work: impl FnOnce(&mut MappedRing) -> R) -> Option<R> {
+        self.state.lock().ring.as_mut().map(work)
+    }
+
+    /// Where it listens.
+    pub(super) fn binding(&self) -> Binding {
+        self.state.lock().binding
+    }
+
+    /// Listens there from now on.
+    pub(super) fn bind(&self, binding: Binding) -> Result<()> {
+        let Some(me) = self.me.upgrade() else {
+            return Ok(());
+        };
+        self.state.lock().binding = binding;
+        match binding.protocol {
+            0 => {
+                tap::remove(&me);
+                Ok(())
+            }
+            _ => tap::add(&me),
+        }
+    }
+
+    /// Takes the oldest packet of the queue, or looks at it.
+    pub(super) fn take(&self, peek: bool) -> Option<Packet> {
+        self.state.lock().queue.take(peek)
+    }
+
+    /// Bytes of the oldest packet in the queue.
+    pub(super) fn first_len(&self) -> usize {
+        self.state.lock().queue.first_len()
+    }
+
+    pub(super) fn is_readable(&self) -> bool {
+        let state = self.state.lock();
+        !state.queue.is_empty() || state.ring.as_ref().is_some_and(MappedRing::is_readable)
+    }
+
+    /// Takes the ring's place: another one, or none.
+    ///
+    /// Errors: `Busy` while a program has it mapped; those of [`MappedRing::new`].
+    pub(super) fn set_ring(&self, request: Option<&RingRequest>) -> Result<()> {
+        let is_in_use = |ring: &mut MappedRing| request.is_some() || ring.is_mapped();
+        if self.with_ring(is_in_use).unwrap_or(false) {
+            return Err(Error::Busy);
+        }
+        let new = request.map(|request| MappedRing::new(request, self.view, self.me.clone()));
+        let new = new.transpose()?;
+        // Its pages are given back when the lock is free again.
+        let old = core::mem::replace(&mut self.state.lock().ring, new);
+        drop(old);
+        Ok(())
+    }
+
+    /// The ring's memory.
+    pub(super) fn ring_memory(&self) -> Option<Arc<SharedPages>> {
+        self.with_ring(|ring| ring.pages().clone())
+    }
+
+    /// Whether there is a ring.
+    pub(super) fn has_ring(&self) -> bool {
+        self.with_ring(|_| ()).is_some()
+    }
+
+    /// What happened since the last call.
+    pub(super) fn take_statistics(&self) -> PacketStatistics {
+        let mut state = self.state.lock();
+        let State {
+            ring, statistics, ..
+        } = &mut *state;
+        match ring {
+            None => core::mem::take(statistics),
+            Some(ring) => {
+                let counted = ring.take_statistics();
+                PacketStatistics {
+                    packets: counted.packets,
+                    drops: counted.drops,
+                    freezes: Some(counted.freezes),
+                }
+            }
+        }
+    }
+
+    /// Another filter, or none.
+    ///
+    /// Errors: `NotPermitted` where it is locked, `NotFound` if there is none to take away.
+    pub(super) fn set_filter(&self, filter: Option<Program>) -> Result<()> {
+        let mut state = self.state.lock();
+        if state.is_filter_locked {
+            return Err(Error::NotPermitted);
+        }
+        if filter.is_none() && state.filter.is_none() {
+            return Err(Error::NotFound);
+        }
+        let old = core::mem::replace(&mut state.filter, filter);
+        drop(state);
+        drop(old);
+        Ok(())
+    }
+
+    /// The filter stays as it is from now on; nobody can take that back.
+    pub(super) fn lock_filter(&self, is_locked: bool) -> Result<()> {
+        let mut state = self.state.lock();
+        if state.is_filter_locked && !is_locked {
+            return Err(Error::NotPermitted);
+        }
+        state.is_filter_locked = is_locked;
+        Ok(())
+    }
+
+    pub(super) fn is_filter_locked(&self) -> bool {
+        self.state.lock().is_filter_locked
+    }
+
+    pub(super) fn ignore_outgoing(&self, ignores: bool) {
+        self.state.lock().ignores_outgoing = ignores;
+    }
+
+    pub(super) fn ignores_outgoing(&self) -> bool {
+        self.state.lock().ignores_outgoing
+    }
+
+    /// What tools see of it.
+    pub(super) fn entry(&self) -> Entry {
+        let state = self.state.lock();
+        Entry {
+            number: self.number,
+            kind: match self.view {
+                View::Link => 3,
+                View::Network => 2,
+            },
+            protocol: state.binding.protocol,
+            interface: state.binding.interface,
+            queued: state.queue.bytes(),
+        }
+    }
+}
+
+impl State {
+    /// Whether the socket wants such frames. Of those that go out only who wants all types
+    /// hears, as on Linux.
+    fn is_bound_to(&self, frame: &Frame<'_>) -> bool {
+        let Binding {
+            interface,
+            protocol,
+        } = self.binding;
+        let is_outgoing = frame.packet_type == PACKET_OUTGOING;
+        let is_type = protocol == PROTOCOL_ALL || protocol == frame.protocol && !is_outgoing;
+        let is_interface = interface == 0 || interface == frame.interface;
+        is_type && is_interface && !(is_outgoing && self.ignores_outgoing)
+    }
+
+    /// How many bytes behind the first `skip` the filter keeps.
+    fn keep(&self, frame: &Frame<'_>, skip: usize) -> usize {
+        match &self.filter {
+            None => usize::MAX,
+            Some(filter) => {
+                let packet = bpf::Packet::new(frame.parts, skip, frame.network);
+                let mut known = Known { frame, start: skip };
+                filter.run(&packet, &mut known) as usize
+            }
+        }
+    }
+
+    fn enqueue(
+        &mut self,
+        frame: &Frame<'_>,
+        part: (usize, usize),
+        now: Now,
+        limit: usize,
+    ) -> core::result::Result<bool, DropReason> {
+        let counted = &mut self.statistics;
+        counted.packets = counted.packets.saturating_add(1);
+        match self.queue.put(frame, part, now, limit) {
+            Ok(()) => Ok(true),
+            Err(reason) => {
+                counted.drops = counted.drops.saturating_add(1);
+                Err(reason)
+            }
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! The packet socket as a file and as a socket of the kernel.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::any::Any;
+use core::ops::Range;
+
+use base::VirtAddr;
+use bpf::{Program, RawInstruction};
+use capture::View;
+
+use super::listener::{Binding, Listener};
+use super::options::Options;
+use super::queue::Packet;
+use super::{send, tap};
+use crate::error::{Error, Result};
+use crate::file::{File, OpenFile};
+use crate::fs::Metadata;
+use crate::io::{Sink, Source};
+use crate::mm::MemoryObject;
+use crate::net;
+use crate::poll::{Events, Pollee};
+use crate::socket::{
+    self, Blocking, Circumstances, Control, Family, Held, Message, MessageFlags, OptionName,
+    OptionValue, PacketAddress, Received, ReceivedFlags, Shutdown, Socket, SocketAddress,
+    SocketType, StampUnit, wait_on,
+};
+use crate::user;
+
+/// Bytes that could be received, stored as a C `int`.
+const FIONREAD: u32 = 0x541b;
+/// Bytes of an Ethernet address.
+const STATION_BYTES: u8 = 6;
+
+/// A packet socket; dropping it ends the listening.
+pub(super) struct PacketSocket {
+    listener: Arc<Listener>,
+    options: Options,
+    _held: Held,
+}
+
+impl PacketSocket {
+    pub(super) fn new(view: View, protocol: u16) -> Result<Arc<Self>> {
+        let listener = Listener::new(view);
+        listener.bind(Binding {
+            interface: 0,
+            protocol,
+        })?;
+        Ok(Arc::new(Self {
+            listener,
+            options: Options::new(),
+            _held: Held::one(),
+        }))
+    }
+
+    /// The oldest packet, by the rules of `flags`.
+    fn next(&self, flags: MessageFlags) -> Result<Packet> {
+        let peek = flags.contains(MessageFlags::PEEK);
+        let how = self.listener.common.receive_wait(flags.blocking());
+        match self.listener.take(peek) {
+            Some(packet) => Ok(packet),
+            None => wait_on(&self.listener.pollee.queue, how, || {
+                self.listener.take(peek)
+            }),
+        }
+    }
+
+    fn circumstances(&self, packet: &Packet) -> Option<Box<Circumstances>> {
+        let is_set = |name| self.listener.common.is_set(name);
+        let unit = if is_set(OptionName::TimestampNanos) {
+            Some(StampUnit::Nanoseconds)
+        } else {
+            is_set(OptionName::Timestamp).then_some(StampUnit::Microseconds)
+        };
+        let told = Circumstances {
+            stamp: unit.map(|unit| (packet.stamp, unit)),
+            auxiliary: self.options.wants_auxiliary().then_some(packet.auxiliary),
+        };
+        (told != Circumstances::default()).then(|| Box::new(told))
+    }
+}
+
+impl Drop for PacketSocket {
+    fn drop(&mut self) {
+        tap::remove(&self.listener);
+    }
+}
+
+impl File for PacketSocket {
+    fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {
+        Ok(self.receive(to, MessageFlags::of(open))?.bytes)
+    }
+
+    fn write(&self, open: &OpenFile, from: &mut Source<'_>) -> Result<usize> {
+        self.send(Message::plain(from), MessageFlags::of(open))
+    }
+
+    fn poll(&self) -> Events {
+        match self.listener.is_readable() {
+            true => Events::READABLE | Events::WRITABLE,
+            false => Events::WRITABLE,
+        }
+    }
+
+    fn pollee(&self) -> Option<&Pollee> {
+        Some(&self.listener.pollee)
+    }
+
+    fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {
+        match request {
+            FIONREAD => {
+                user::write(VirtAddr(argument), self.listener.first_len() as u32)?;
+                Ok(0)
+            }
+            _ => Err(Error::NotTerminal),
+        }
+    }
+
+    /// The ring, all of it, shared.
+    fn map(self: Arc<Self>, range: Range<u64>, is_shared: bool) -> Result<Arc<dyn MemoryObject>> {
+        let memory = self.listener.ring_memory().ok_or(Error::Invalid)?;
+        match is_shared && range == (0..memory.size()) {
+            true => Ok(memory),
+            false => Err(Error::Invalid),
+        }
+    }
+
+    fn as_socket(&self) -> Option<&dyn Socket> {
+        Some(self)
+    }
+
+    fn metadata(&self) -> Result<Metadata> {
+        Ok(socket::metadata(self.listener.number))
+    }
+
+    fn label(&self) -> String {
+        socket::label(self.listener.number)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Socket for PacketSocket {
+    fn family(&self) -> Family {
+        Family::Packet
+    }
+
+    fn socket_type(&self) -> SocketType {
+        match self.listener.view {
+            View::Link => SocketType::Raw,
+            View::Network => SocketType::Datagram,
+        }
+    }
+
+    fn bind(&self, address: &SocketAddress) -> Result<()> {
+        let SocketAddress::Packet(wanted) = address else {
+            return Err(Error::Invalid);
+        };
+        if wanted.interface != 0 && net::interface(wanted.interface).is_none() {
+            return Err(Error::WrongDevice);
+        }
+        let protocol = match wanted.protocol {
+            0 => self.listener.binding().protocol,
+            protocol => protocol,
+        };
+        self.listener.bind(Binding {
+            interface: wanted.interface,
+            protocol,
+        })
+    }
+
+    fn connect(&self, _address: &SocketAddress, _blocking: Blocking) -> Result<()> {
+        Err(Error::Unsupported)
+    }
+
+    fn send(&self, message: Message<'_, '_>, _flags: MessageFlags) -> Result<usize> {
+        let to = match message.to {
+            None => None,
+            Some(SocketAddress::Packet(to)) => Some(to),
+            Some(_) => return Err(Error::Invalid),
+        };
+        send::send(&self.listener, to, message.from)
+    }
+
+    fn receive(&self, to: &mut Sink<'_>, flags: MessageFlags) -> Result<Received> {
+        let packet = self.next(flags)?;
+        let copied = to.put(&packet.bytes)?;
+        let mut received = Received {
+            bytes: copied,
+            length: packet.bytes.len(),
+            from: Some(SocketAddress::Packet(packet.from)),
+            control: Control::default(),
+            flags: ReceivedFlags::empty(),
+        };
+        received.control.circumstances = self.circumstances(&packet);
+        if copied < packet.bytes.len() {
+            received.flags |= ReceivedFlags::TRUNC;
+        }
+        Ok(received)
+    }
+
+    fn shutdown(&self, _how: Shutdown) -> Result<()> {
+        Err(Error::Unsupported)
+    }
+
+    fn local_address(&self) -> Result<SocketAddress> {
+        let Binding {
+            interface,
+            protocol,
+        } = self.listener.binding();
+        let mut name = PacketAddress {
+            interface,
+            protocol,
+            ..PacketAddress::default()
+        };
+        if let Some(interface) = net::interface(interface) {
+            let [a, b, c, d, e, f] = interface.mac;
+            name.hardware_type = interface.hardware_type;
+            name.station_len = STATION_BYTES;
+            name.station = [a, b, c, d, e, f, 0, 0];
+        }
+        Ok(SocketAddress::Packet(name))
+    }
+
+    fn peer_address(&self) -> Result<SocketAddress> {
+        Err(Error::Unsupported)
+    }
+
+    fn option(&self, name: OptionName) -> Result<OptionValue> {
+        self.options.get(&self.listener, name)
+    }
+
+    fn attach_filter(&self, instructions: &[[u8; 8]]) -> Result<()> {
+        let mut raw = Vec::new();
+        let room = raw.try_reserve_exact(instructions.len());
+        room.map_err(|_| Error::OutOfMemory)?;
+        raw.extend(instructions.iter().copied().map(RawInstruction::from_bytes));
+        let program = Program::check(&raw).map_err(|_| Error::Invalid)?;
+        self.listener.set_filter(Some(program))
+    }
+
+    fn detach_filter(&self) -> Result<()> {
+        self.listener.set_filter(None)
+    }
+
+    fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()> {
+        self.options.set(&self.listener, name, value)
+    }
+}

@@ -1,0 +1,246 @@
+//! Where frames pass, and who looks on.
+//!
+//! While nobody does, a frame costs a load and a branch. The list holds the listeners that
+//! have a protocol; a socket without one hears nothing and is not in it.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use capture::{Frame, Now, Sender, Timestamp, status};
+use mach::sync::Spin;
+use mbuf::{Chain, Checksum, RxFrame, TxFrame};
+use wire::{ETHERNET_HEADER_BYTES, MacAddr};
+
+use super::drops::{self, DropReason};
+use super::listener::Listener;
+use crate::error::{Error, Result};
+use crate::net::{self, Interface};
+
+/// Sockets that may listen at the same time: each looks at each frame.
+const LISTENERS_MAX: usize = 64;
+
+/// To whom a frame was addressed (include/uapi/linux/if_packet.h).
+pub(super) const PACKET_HOST: u8 = 0;
+const PACKET_BROADCAST: u8 = 1;
+const PACKET_MULTICAST: u8 = 2;
+const PACKET_OTHERHOST: u8 = 3;
+pub(super) const PACKET_OUTGOING: u8 = 4;
+
+/// Smaller numbers in a type's place are lengths (IEEE 802.3); Linux calls those frames so.
+const ETHER_TYPE_MIN: u16 = 0x600;
+const PROTOCOL_802_2: u16 = 4;
+
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+static LISTENERS: Spin<Vec<Arc<Listener>>> = Spin::new(Vec::new());
+
+#[inline(always)]
+fn is_anybody_there() -> bool {
+    COUNT.load(Ordering::Relaxed) != 0
+}
+
+/// The card has received a frame.
+#[inline(always)]
+pub fn received(frame: &RxFrame) {
+    if is_anybody_there() {
+        show_received(frame);
+    }
+}
+
+/// The card is given a frame.
+#[inline(always)]
+pub fn sent(frame: &TxFrame) {
+    if is_anybody_there() {
+        show_sent(frame, None);
+    }
+}
+
+/// A packet, from its IP header on, goes from us to us. Linux shows it twice, as it goes
+/// and as it comes; here it comes.
+#[inline(always)]
+pub fn looped(packet: &Chain) {
+    if is_anybody_there() {
+        show_looped(packet);
+    }
+}
+
+#[cold]
+fn show_received(frame: &RxFrame) {
+    let checksum = match frame.checksum {
+        Checksum::Unknown => 0,
+        Checksum::Verified => status::CHECKSUM_VALID,
+        Checksum::Partial(_) => status::CHECKSUM_NOT_READY,
+    };
+    let Some(card) = net::interface(net::CARD) else {
+        return;
+    };
+    let to_whom = |header: &[u8; ETHERNET_HEADER_BYTES]| packet_type(header, &card);
+    show_ethernet(&frame.chain, &card, checksum, to_whom, None);
+}
+
+/// A frame that `by` sends, or the stack; it is not shown to who sends it.
+#[cold]
+pub(super) fn show_sent(frame: &TxFrame, by: Option<&Arc<Listener>>) {
+    let checksum = match frame.checksum.is_some() || frame.segment.is_some() {
+        true => status::CHECKSUM_NOT_READY,
+        false => 0,
+    };
+    let Some(card) = net::interface(net::CARD) else {
+        return;
+    };
+    show_ethernet(&frame.chain, &card, checksum, |_| PACKET_OUTGOING, by);
+}
+
+#[cold]
+fn show_looped(packet: &Chain) {
+    let Some(interface) = net::interface(net::LOOPBACK) else {
+        return;
+    };
+    let version = packet.front().and_then(|front| front.bytes().first());
+    let protocol = match version.map(|byte| byte >> 4) {
+        Some(6) => wire::EtherType::Ipv6,
+        _ => wire::EtherType::Ipv4,
+    };
+    let mut header = [0; ETHERNET_HEADER_BYTES];
+    let [.., high, low] = &mut header;
+    [*high, *low] = protocol.number().to_be_bytes();
+    let frame = Frame {
+        parts: &[],
+        network: ETHERNET_HEADER_BYTES,
+        interface: interface.number,
+        hardware_type: interface.hardware_type,
+        protocol: protocol.number(),
+        packet_type: PACKET_HOST,
+        sender: Sender::new(&interface.mac),
+        tag: None,
+        flow_hash: 0,
+        checksum: status::CHECKSUM_NOT_READY,
+    };
+    let parts = core::iter::once(&header[..]).chain(packet.slices());
+    show(frame, parts, packet.parts() + 1, None);
+}
+
+fn packet_type(header: &[u8; ETHERNET_HEADER_BYTES], card: &Interface) -> u8 {
+    let [a, b, c, d, e, f, ..] = *header;
+    let destination = MacAddr([a, b, c, d, e, f]);
+    if destination == MacAddr::BROADCAST {
+        PACKET_BROADCAST
+    } else if destination.is_multicast() {
+        PACKET_MULTICAST
+    } else if destination.0 == card.mac {
+        PACKET_HOST
+    } else {
+        PACKET_OTHERHOST
+    }
+}
+
+fn show_ethernet(
+    chain: &Chain,
+    card: &Interface,
+    checksum: u32,
+    to_whom: impl FnOnce(&[u8; ETHERNET_HEADER_BYTES]) -> u8,
+    by: Option<&Arc<Listener>>,
+) {
+    let mut header = [0; ETHERNET_HEADER_BYTES];
+    if chain.copy_to_slice(0, &mut header) < header.len() {
+        return drops::count(DropReason::Runt);
+    }
+    let [_, _, _, _, _, _, sender @ .., high, low] = header;
+    let protocol = match u16::from_be_bytes([high, low]) {
+        0..ETHER_TYPE_MIN => PROTOCOL_802_2,
+        ether_type => ether_type,
+    };
+    let frame = Frame {
+        parts: &[],
+        network: ETHERNET_HEADER_BYTES,
+        interface: card.number,
+        hardware_type: card.hardware_type,
+        protocol,
+        packet_type: to_whom(&header),
+        sender: Sender::new(&sender),
+        tag: None,
+        flow_hash: 0,
+        checksum,
+    };
+    show(frame, chain.slices(), chain.parts(), by);
+}
+
+/// Shows `frame`, which `parts` make up, to all listeners.
+fn show<'a>(
+    frame: Frame<'_>,
+    parts: impl Iterator<Item = &'a [u8]>,
+    count: usize,
+    by: Option<&Arc<Listener>>,
+) {
+    let mut list: Vec<&[u8]> = Vec::new();
+    if list.try_reserve_exact(count).is_err() {
+        return drops::count(DropReason::NoMemory);
+    }
+    list.extend(parts.take(count));
+    let frame = Frame {
+        parts: &list,
+        ..frame
+    };
+    let now = now();
+    let listeners = LISTENERS.lock();
+    let others = listeners
+        .iter()
+        .filter(|listener| !by.is_some_and(|by| Arc::ptr_eq(by, listener)));
+    others.for_each(|listener| listener.hear(&frame, now));
+}
+
+/// The time, for the timer and to be shown.
+pub(super) fn now() -> Now {
+    let wall = crate::clock::wall_now();
+    Now {
+        clock: mach::time::now(),
+        wall: Timestamp {
+            seconds: wall.as_secs() as u32,
+            nanoseconds: wall.subsec_nanos(),
+        },
+    }
+}
+
+/// From now on `listener` is shown frames.
+///
+/// Errors: `NoBuffers` if too many listen already.
+pub(super) fn add(listener: &Arc<Listener>) -> Result<()> {
+    let mut listeners = LISTENERS.lock();
+    if listeners.iter().any(|known| Arc::ptr_eq(known, listener)) {
+        return Ok(());
+    }
+    if listeners.len() >= LISTENERS_MAX {
+        return Err(Error::NoBuffers);
+    }
+    listeners.push(listener.clone());
+    COUNT.store(listeners.len(), Ordering::Relaxed);
+    Ok(())
+}
+
+/// `listener` is shown nothing more.
+pub(super) fn remove(listener: &Arc<Listener>) {
+    let mut listeners = LISTENERS.lock();
+    listeners.retain(|known| !Arc::ptr_eq(known, listener));
+    COUNT.store(listeners.len(), Ordering::Relaxed);
+}
+
+/// A socket that listens, for tools.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The socket's number.
+    pub number: u64,
+    /// Linux' number of its type.
+    pub kind: u8,
+    /// The EtherType that it wants, or [`super::PROTOCOL_ALL`].
+    pub protocol: u16,
+    /// The interface; 0 for all.
+    pub interface: u32,
+    /// Bytes in its queue.
+    pub queued: usize,
+}
+
+/// All sockets that listen.
+pub fn sockets() -> Vec<Entry> {
+    let listeners = LISTENERS.lock();
+    listeners.iter().map(|listener| listener.entry()).collect()
+}
