@@ -37,6 +37,7 @@ needs_test() {
 	unshare util-linux
 	slabtop procps
 	tcpdump tcpdump
+	/usr/include/pcap.h libpcap-dev
 	valgrind valgrind
 	NEEDS
 }

@@ -42,6 +42,7 @@ mod redis_leaks;
 mod relayed;
 mod resp;
 mod shell;
+mod snoop;
 mod sqlite;
 mod statistics;
 mod status;
@@ -105,6 +106,7 @@ fn main() -> ExitCode {
         monkey::TESTS,
         storm::TESTS,
         tcpdump::TESTS,
+        snoop::TESTS,
     ];
     for (sentence, test) in suites.into_iter().flatten() {
         if is_chosen(sentence) {

@@ -27,10 +27,11 @@ pub const TESTS: &[Test] = &[
 ];
 
 /// Requests of the client whose packets are counted.
-const REQUESTS: usize = 40;
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const REQUESTS: usize = 40;
+/// How long a sniffer may take to do what it was told.
+pub const PATIENCE: Duration = Duration::from_secs(60);
 /// Redis' packets that carry bytes.
-const PAYLOAD: &str =
+pub const PAYLOAD: &str =
     "tcp port 6379 and (ip[2:2] - ((ip[0] & 0xf) << 2) - ((tcp[12] & 0xf0) >> 2)) != 0";
 const ADDED: [&str; 4] = [
     "--add",
@@ -41,7 +42,7 @@ const ADDED: [&str; 4] = [
 
 /// Starts a machine with a shell that first starts Redis, then, told to by a line of its
 /// input, does what `script` says.
-fn start(setup: &Setup, flags: &[&str], script: &str) -> Result<(Guest, SocketAddr), String> {
+pub fn start(setup: &Setup, flags: &[&str], script: &str) -> Result<(Guest, SocketAddr), String> {
     let script =
         format!("redis-server --protected-mode no --save '' > /dev/null & read go; {script}");
     let args = [flags, &ADDED, &["busybox", "sh", "-c", &script]].concat();
@@ -75,7 +76,7 @@ fn file_of_redis(setup: &Setup) -> Result<(), String> {
 }
 
 /// How many packets of a file the host's tcpdump counts.
-fn read_back(file: &str, filter: &str) -> Result<usize, String> {
+pub fn read_back(file: &str, filter: &str) -> Result<usize, String> {
     let output = Command::new("tcpdump")
         .args(["-Z", "root", "-nr", file, filter])
         .output()
