@@ -31,6 +31,8 @@ pub enum Command {
     Stop(StopFlags),
     /// Draw what a machine's CPUs do, or what its threads wait for
     Profile(ProfileFlags),
+    /// Show who wakes a machine's threads, and how long they slept, while it happens
+    Wakeups(WakeupsFlags),
     /// Check this host and say what is missing
     Doctor,
 }
@@ -194,6 +196,19 @@ pub struct ProfileFlags {
     /// Record what threads wait for and who wakes them, not what CPUs do
     #[arg(long)]
     pub off_cpu: bool,
+    /// The machine
+    pub name: String,
+}
+
+/// `sietch wakeups`.
+#[derive(Debug, Args)]
+pub struct WakeupsFlags {
+    /// Leave out waits that were shorter than so many milliseconds
+    #[arg(short = 'l', long, value_name = "MS", default_value_t = 0.0)]
+    pub least: f64,
+    /// How long to watch [default: until interrupted]
+    #[arg(short = 's', long)]
+    pub seconds: Option<f64>,
     /// The machine
     pub name: String,
 }

@@ -16,6 +16,7 @@ fn main() -> ExitCode {
         Command::Logs(flags) => commands::logs::logs(&flags),
         Command::Stop(flags) => commands::stop::stop(&flags),
         Command::Profile(flags) => commands::profile::profile(&flags),
+        Command::Wakeups(flags) => commands::wakeups::wakeups(&flags),
         Command::Doctor => Ok(commands::doctor::doctor()),
     };
     match result {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Stdio;
 
 use crate::Test;
 use crate::guest::{Setup, sietch};
@@ -20,6 +21,10 @@ pub const TESTS: &[Test] = &[
     (
         "A profile of waits names the call that waits and who ends the wait",
         names_waits,
+    ),
+    (
+        "sietch wakeups shows live who wakes Redis, and by which way through TCP",
+        shows_wakeups,
     ),
     (
         "A running machine is profiled, and then drawn or printed as perf script does",
@@ -97,6 +102,35 @@ fn names_waits(setup: &Setup) -> Result<(), String> {
             "kernel::sched::wake",
         ],
     )
+}
+
+fn shows_wakeups(setup: &Setup) -> Result<(), String> {
+    let name = format!("vm-test-wakeups-{}", std::process::id());
+    let (guest, address) = redis::start(setup, &["--name", &name], &["--save", ""])?;
+    let watcher = sietch()
+        .args(["wakeups", "--seconds", "3", &name])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("sietch wakeups: {error}"))?;
+    redis::benchmark(&guest, address, LOAD)?;
+    let shown = watcher
+        .wait_with_output()
+        .map_err(|error| error.to_string())?;
+    let text = String::from_utf8_lossy(&shown.stdout);
+    let said = String::from_utf8_lossy(&shown.stderr);
+    guest.stop()?;
+    let is_head = |line: &&str| line.contains("redis-server ") && line.contains(", woken by ");
+    let heads: Vec<&str> = text.lines().filter(is_head).collect();
+    if heads.is_empty() || !heads.iter().any(|line| line.contains(" in epoll_wait")) {
+        return Err(format!("nobody wakes Redis in epoll_wait: {text} {said}"));
+    }
+    let way = text.replace('\n', ";");
+    expect_stack(&way, &["kernel::sched::wake", "inet::tcp::"])?;
+    match said.contains(" waits on ") {
+        true => Ok(()),
+        false => Err(format!("it does not say how much it saw: {said}")),
+    }
 }
 
 fn running_machine(setup: &Setup) -> Result<(), String> {

@@ -7,3 +7,4 @@ pub mod profile;
 pub mod ps;
 pub mod run;
 pub mod stop;
+pub mod wakeups;

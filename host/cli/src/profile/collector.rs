@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 
 use profile::{Event, Kind, Mapping, Path, Stack, Stamp, UserFrame, Who};
 
-use super::frame::Frame;
+use super::frame::{Frame, Line};
 use super::kernel::KernelNames;
 use super::module::Module;
 use super::space::{Area, Space};
 use super::unwind;
-use super::wakers::Wakers;
+use super::wakers::{Waker, Wakers};
 
 /// How long a record waits for mappings.
 const REST: Duration = Duration::from_millis(500);
@@ -40,6 +40,33 @@ pub struct Named {
     pub frames: Vec<Frame>,
     /// How much it counts: 1 for a sample, microseconds for a wait.
     pub weight: u64,
+    /// How a wait ended; nothing for a sample.
+    pub end: Option<WaitEnd>,
+}
+
+/// How a wait ended.
+#[derive(Debug)]
+pub enum WaitEnd {
+    /// By itself.
+    Deadline,
+    /// By a wake-up.
+    Woken(Waker),
+}
+
+impl Named {
+    /// The stack, outermost first; after that of a wait a mark, and who ended it.
+    pub fn lines(&self) -> Vec<Line<'_>> {
+        let mut lines: Vec<Line<'_>> = self.frames.iter().map(Frame::line).collect();
+        match &self.end {
+            None => {}
+            Some(WaitEnd::Deadline) => lines.extend([(0, "--", ""), (0, "[deadline]", "")]),
+            Some(WaitEnd::Woken(waker)) => {
+                lines.extend([(0, "--", ""), (0, &waker.thread, "")]);
+                lines.extend(waker.frames.iter().map(Frame::line));
+            }
+        }
+        lines
+    }
 }
 
 /// What was seen, in numbers.
@@ -98,10 +125,15 @@ impl Collector {
             Event::Mapping(mapping) => self.map(mapping),
             Event::Stack(stack) if stack.is_idle => self.counts.idle += 1,
             Event::Stack(stack) if stack.stamp.kind == Kind::Woken => {
-                let mut frames = vec![Frame::mark(&thread_name(&stack.who))];
+                let mut frames = Vec::new();
                 self.push_kernel(stack.kernel, false, &mut frames);
+                let waker = Waker {
+                    thread: thread_name(&stack.who),
+                    ids: (stack.who.pid, stack.who.tid),
+                    frames,
+                };
                 let woken = u32::try_from(stack.extra).unwrap_or(0);
-                self.wakers.add(woken, stack.stamp.cycles, frames);
+                self.wakers.add(woken, stack.stamp.cycles, waker);
             }
             Event::Stack(stack) => {
                 self.counts.records += 1;
@@ -142,11 +174,10 @@ impl Collector {
         let mut frames = Vec::new();
         self.push_user(kept, &mut frames);
         self.push_kernel(&kept.kernel, kept.stamp.kind == Kind::Sample, &mut frames);
-        let mut weight = 1;
-        if kept.stamp.kind == Kind::Blocked {
-            weight = kept.extra / NANOS_PER_MICRO;
-            self.push_waker(kept, &mut frames);
-        }
+        let (weight, end) = match kept.stamp.kind {
+            Kind::Blocked => (kept.extra / NANOS_PER_MICRO, Some(self.end_of(kept))),
+            _ => (1, None),
+        };
         Named {
             cpu: kept.stamp.cpu,
             cycles: kept.stamp.cycles,
@@ -154,6 +185,7 @@ impl Collector {
             thread: thread_name(&kept.who),
             frames,
             weight,
+            end,
         }
     }
 
@@ -185,15 +217,12 @@ impl Collector {
         }
     }
 
-    fn push_waker(&mut self, kept: &Kept, frames: &mut Vec<Frame>) {
+    fn end_of(&mut self, kept: &Kept) -> WaitEnd {
         let end = kept.stamp.cycles;
         let cycles = u128::from(kept.extra) * u128::from(self.hertz) / 1_000_000_000;
         let start = end.saturating_sub(u64::try_from(cycles).unwrap_or(u64::MAX));
-        frames.push(Frame::mark("--"));
-        match self.wakers.take(kept.who.tid, start, end) {
-            Some(waker) => frames.extend(waker),
-            None => frames.push(Frame::mark("[deadline]")),
-        }
+        let waker = self.wakers.take(kept.who.tid, start, end);
+        waker.map_or(WaitEnd::Deadline, WaitEnd::Woken)
     }
 }
 

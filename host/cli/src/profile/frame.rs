@@ -11,7 +11,15 @@ pub struct Frame {
     pub file: String,
 }
 
+/// A line of a stack: address, name, file.
+pub type Line<'a> = (u64, &'a str, &'a str);
+
 impl Frame {
+    /// What to print of it.
+    pub fn line(&self) -> Line<'_> {
+        (self.address, &self.name, &self.file)
+    }
+
     /// Something that is no function.
     pub fn mark(name: &str) -> Self {
         Self {

@@ -6,7 +6,7 @@ use std::path::Path;
 use qemu::Symbols;
 
 /// How a profile marks functions of the kernel, as `perf` does.
-const MARK: &str = "_[k]";
+pub const MARK: &str = "_[k]";
 
 /// Whether this is the profiler itself, which stands at the end of every wait.
 fn is_own(name: &str) -> bool {

@@ -27,6 +27,7 @@ mod space;
 mod symbols;
 mod unwind;
 mod wakers;
+mod wakeup;
 
 pub use output::Format;
 pub use recorder::Recorder;

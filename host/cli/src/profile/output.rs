@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use inferno::flamegraph::color::{BasicPalette, MultiPalette};
 use inferno::flamegraph::{self, Options, Palette};
 
 use super::collector::Named;
+use super::wakeup;
 use crate::failure::Failure;
 
 /// How a profile is written.
@@ -21,6 +23,11 @@ pub enum Format {
     Folded,
     /// A paragraph for each sample, as perf-script(1) prints it.
     PerfScript,
+    /// A paragraph for each wait that was not shorter: who ended it, and how.
+    Wakeups {
+        /// The least time that a wait must have taken.
+        least: Duration,
+    },
 }
 
 impl Format {
@@ -39,6 +46,7 @@ impl Format {
             Self::FlameGraph => "svg",
             Self::Folded => "folded",
             Self::PerfScript => "perf",
+            Self::Wakeups { .. } => "wakeups",
         }
     }
 }
@@ -60,7 +68,7 @@ pub struct Output {
     path: PathBuf,
     to: Box<dyn Write>,
     subject: Subject,
-    /// Stacks and their weights; not for [`Format::PerfScript`], which is written at once.
+    /// Stacks and their weights; not for formats that are written at once.
     stacks: BTreeMap<String, u64>,
 }
 
@@ -84,17 +92,25 @@ impl Output {
 
     /// Takes a record.
     pub fn add(&mut self, named: &Named) -> Result<(), Failure> {
-        if self.format == Format::PerfScript {
-            let written = write_script(&mut self.to, named, &self.subject);
-            return written.map_err(Failure::file(&self.path));
-        }
+        let written = match self.format {
+            Format::PerfScript => write_script(&mut self.to, named, &self.subject),
+            Format::Wakeups { least } => wakeup::write(&mut self.to, named, least),
+            Format::FlameGraph | Format::Folded => {
+                self.count(named);
+                Ok(())
+            }
+        };
+        written.map_err(Failure::file(&self.path))
+    }
+
+    fn count(&mut self, named: &Named) {
         // A semicolon splits frames, and a line feed stacks.
-        let names = named.frames.iter().map(|frame| &frame.name);
-        let names = std::iter::once(&named.thread).chain(names);
+        let lines = named.lines();
+        let names = lines.iter().map(|(_, name, _)| *name);
+        let names = std::iter::once(named.thread.as_str()).chain(names);
         let names = names.map(|name| name.replace([';', '\n'], ":"));
         let stack = names.collect::<Vec<_>>().join(";");
         *self.stacks.entry(stack).or_default() += named.weight;
-        Ok(())
     }
 
     /// Writes what is not written yet.
@@ -102,7 +118,7 @@ impl Output {
         let written = match self.format {
             Format::FlameGraph => self.draw(),
             Format::Folded => self.write_folded(),
-            Format::PerfScript => Ok(()),
+            Format::PerfScript | Format::Wakeups { .. } => Ok(()),
         };
         let written = written.and_then(|()| self.to.flush());
         written.map_err(Failure::file(&self.path))
@@ -152,8 +168,7 @@ fn write_script(to: &mut dyn Write, named: &Named, subject: &Subject) -> io::Res
     };
     let (thread, cpu) = (&named.thread, named.cpu);
     writeln!(to, "{thread} {pid}/{tid} [{cpu:03}] {seconds:.6}: {event}")?;
-    for frame in named.frames.iter().rev() {
-        let (address, name, file) = (frame.address, &frame.name, &frame.file);
+    for (address, name, file) in named.lines().iter().rev() {
         writeln!(to, "\t{address:16x} {name} ({file})")?;
     }
     writeln!(to)

@@ -178,8 +178,11 @@ impl Recording {
             0 => "none lost".to_string(),
             lost => format!("{lost} lost in rings that were full"),
         };
-        let path = self.wish.path.display();
-        format!("{seen} on {} {cpus}, {lost}: {path}", self.cpus)
+        let path = match self.wish.path.to_str() {
+            Some("-") => String::new(),
+            _ => format!(": {}", self.wish.path.display()),
+        };
+        format!("{seen} on {} {cpus}, {lost}{path}", self.cpus)
     }
 }
 
