@@ -105,6 +105,7 @@ pub use error::Error;
 pub use net::{Config, Ecn};
 pub use options::{Options, Shutdown};
 pub use port::{Offloads, Port};
+pub use socket::SocketEntry;
 pub use stack::Stack;
 pub use tcp::{Algorithm, ConnectionEntry, Reuse, State, SynCookies, TcpInfo, TimeWaitRules};
 pub use udp::Datagram;

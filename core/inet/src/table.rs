@@ -151,6 +151,11 @@ impl Table {
         }
     }
 
+    /// Slots, used or not.
+    pub fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = &Socket> {
         self.slots.iter().map(|slot| &slot.socket)
     }

@@ -58,6 +58,11 @@ impl UdpSocket {
         }
     }
 
+    /// Memory that waiting datagrams are charged with.
+    pub fn queued_bytes(&self) -> usize {
+        self.queued_bytes
+    }
+
     /// Memory that a datagram is charged with: its buffers, however little they hold.
     fn charge(datagram: &Datagram) -> usize {
         size_of::<Datagram>() + datagram.payload.footprint()

@@ -101,13 +101,7 @@ impl Emit for Address<'_> {
             .optional_text(kind::LABEL, self.label)
             .optional_u8(kind::PROTOCOL, self.protocol)
             .optional_u32(kind::FLAGS, Some(self.flags))
-            .optional_u32(kind::METRIC, self.metric);
-        if let Some(lifetimes) = self.lifetimes {
-            to.nested(kind::LIFETIMES, |to| {
-                for word in lifetimes {
-                    to.u32(word);
-                }
-            });
-        }
+            .optional_u32(kind::METRIC, self.metric)
+            .optional_words(kind::LIFETIMES, self.lifetimes);
     }
 }

@@ -58,6 +58,11 @@ impl<'a> DiagFilter<'a> {
         Some(Self(bytes))
     }
 
+    /// The program; to check it again leads to the same.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.0
+    }
+
     /// Whether the program selects the socket.
     pub fn selects(&self, socket: &Candidate) -> bool {
         let mut rest = self.0;

@@ -73,19 +73,8 @@ impl Emit for DiagSocket<'_> {
             .optional_u8(kind::SERVICE, self.service)
             .optional_u8(kind::ONLY_V6, self.is_only_v6.map(u8::from))
             .optional(kind::INFO, self.info)
-            .optional_text(kind::CONGESTION, self.congestion);
-        words(to, kind::MEMORY, self.memory.as_ref().map(|all| &all[..]));
-        let socket = self.socket_memory.as_ref().map(|all| &all[..]);
-        words(to, kind::SOCKET_MEMORY, socket);
-    }
-}
-
-fn words(to: &mut Body, kind: u16, words: Option<&[u32]>) {
-    if let Some(words) = words {
-        to.nested(kind, |to| {
-            for word in words {
-                to.u32(*word);
-            }
-        });
+            .optional_text(kind::CONGESTION, self.congestion)
+            .optional_words(kind::MEMORY, self.memory)
+            .optional_words(kind::SOCKET_MEMORY, self.socket_memory);
     }
 }

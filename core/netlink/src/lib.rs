@@ -11,8 +11,8 @@
 //!   [`DiagRequest::parse`] make typed commands of them; after that nobody looks at bytes.
 //! - [`Link`], [`Address`], [`Route`], [`Neighbour`] and [`Rule`] are the objects, the same type
 //!   in a command and in an answer, for the kernel's answer to "show" is the command that
-//!   would make the object. [`DiagSocket`] is a socket as `ss` is told of it, [`DiagFilter`] the
-//!   little program by which it selects some.
+//!   would make the object. [`DiagSocket`] and [`UnixSocket`] are sockets as `ss` is told of
+//!   them, [`DiagFilter`] the little program by which it selects some.
 //! - [`Writer`] appends whole messages to a buffer, or nothing. [`Dump`] fills one buffer after
 //!   the other with what fits, from wherever the caller's cursor stands.
 //!
@@ -24,7 +24,7 @@
 //! checks, and the first is named ([`Request::unread`]); of an attribute that comes twice the last one counts.
 //!
 //! Sources: RFC 3549; `linux/{netlink,rtnetlink,if_link,if_addr,neighbour,fib_rules}.h`,
-//! `linux/{sock_diag,inet_diag}.h`. Numbers are little-endian but where a protocol's own are
+//! `linux/{sock_diag,inet_diag,unix_diag}.h`. Numbers are little-endian but where a protocol's own are
 //! meant (ports, addresses).
 //! Not here: sockets, groups, policy; numbers of errors (an [`Ack`] takes Linux' own), names of
 //! objects to numbers.
@@ -47,6 +47,7 @@ mod nexthop;
 mod request;
 mod route;
 mod rule;
+mod unix_diag;
 mod writer;
 
 pub use ack::Ack;
@@ -63,6 +64,7 @@ pub use nexthop::{Nexthop, Nexthops};
 pub use request::{Object, Request, Verb};
 pub use route::Route;
 pub use rule::Rule;
+pub use unix_diag::{UnixRequest, UnixSocket};
 pub use writer::{Body, NoRoom, Writer};
 
 /// Why a message is not a command. Offsets count from the message's first byte, as an

@@ -98,13 +98,7 @@ impl Emit for Neighbour<'_> {
             .optional_u32(kind::PROBES, self.probes)
             .optional_u32(kind::MASTER, self.master)
             .optional(kind::VLAN, self.vlan.map(u16::to_le_bytes))
-            .optional_u8(kind::PROTOCOL, self.protocol);
-        if let Some(ages) = self.ages {
-            to.nested(kind::AGES, |to| {
-                for word in ages {
-                    to.u32(word);
-                }
-            });
-        }
+            .optional_u8(kind::PROTOCOL, self.protocol)
+            .optional_words(kind::AGES, self.ages);
     }
 }

@@ -153,6 +153,18 @@ impl Body<'_> {
         self.optional(kind, value.map(u8::to_le_bytes))
     }
 
+    /// Numbers of four bytes each, if there are any.
+    pub fn optional_words(&mut self, kind: u16, words: Option<impl AsRef<[u32]>>) -> &mut Self {
+        if let Some(words) = words {
+            self.nested(kind, |body| {
+                for word in words.as_ref() {
+                    body.u32(*word);
+                }
+            });
+        }
+        self
+    }
+
     /// A name with a zero at its end, if there is one.
     pub fn optional_text(&mut self, kind: u16, text: Option<&[u8]>) -> &mut Self {
         if let Some(text) = text {

@@ -29,6 +29,7 @@ pub mod ipc;
 pub mod mm;
 pub mod names;
 pub mod net;
+pub mod netlink;
 pub mod packet;
 pub mod poll;
 pub mod profile;

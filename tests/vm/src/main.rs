@@ -29,6 +29,7 @@ mod guest;
 mod http;
 mod memcached;
 mod monkey;
+mod netlink;
 mod network;
 mod nginx;
 mod node;
@@ -102,6 +103,7 @@ fn main() -> ExitCode {
         python::TESTS,
         go::TESTS,
         node::TESTS,
+        netlink::TESTS,
         profile::TESTS,
         monkey::TESTS,
         storm::TESTS,

@@ -6,8 +6,12 @@
 //! | `connections` | listen, accept, connect, shutdown, close, abort |
 //! | `stream` | send, receive |
 //! | `state` | poll, options, errors, datagrams received |
+//! | `listing` | all sockets, for tools |
 
 mod connections;
+mod listing;
 mod names;
 mod state;
 mod stream;
+
+pub use listing::SocketEntry;

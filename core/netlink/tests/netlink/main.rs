@@ -8,6 +8,7 @@ mod hostile;
 #[path = "../../../virtq/tests/virtq/random.rs"]
 mod random;
 mod tools;
+mod unix;
 
 use netlink::{Message, Messages, Request};
 

@@ -36,7 +36,7 @@ impl Handle {
     }
 
     fn number(&self) -> u64 {
-        self.id.index() as u64 + 1
+        super::sockets::number_of(self.id)
     }
 
     /// A new socket of the stack.

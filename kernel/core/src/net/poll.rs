@@ -104,6 +104,7 @@ fn poll_batch() {
         }
     });
     arm(deadline.unwrap_or(Instant::NEVER));
+    crate::netlink::look();
 }
 
 /// One batch from the device through the stack; true if there may be more.

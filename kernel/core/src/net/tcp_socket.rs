@@ -183,23 +183,28 @@ fn congestion_named(name: &[u8; 16]) -> Option<Algorithm> {
 impl TcpSocket {
     fn info(&self) -> Result<TcpInfo> {
         let info = stack(|stack, _| Ok(stack.info(self.handle.id)?))?;
-        let micros = |span: base::Duration| u32::try_from(span.as_micros()).unwrap_or(u32::MAX);
-        let mss = u32::from(info.mss).max(1);
-        Ok(TcpInfo {
-            state: info.state as u8,
-            retransmits: info.backoff,
-            rto_us: micros(info.rto),
-            send_mss: mss,
-            receive_mss: mss,
-            unacked: info.in_flight.div_ceil(mss),
-            rtt_us: micros(info.srtt),
-            rtt_variation_us: micros(info.rttvar),
-            congestion_window: info.cwnd / mss,
-            slow_start_threshold: info.ssthresh / mss,
-            total_retransmits: info.retransmitted,
-            bytes_acked: info.delivered,
-            not_sent_bytes: u32::try_from(info.unsent).unwrap_or(u32::MAX),
-            ..TcpInfo::default()
-        })
+        Ok(info_of(&info))
+    }
+}
+
+/// The stack's words for a connection's state, in those of TCP_INFO.
+pub(super) fn info_of(info: &inet::TcpInfo) -> TcpInfo {
+    let micros = |span: base::Duration| u32::try_from(span.as_micros()).unwrap_or(u32::MAX);
+    let mss = u32::from(info.mss).max(1);
+    TcpInfo {
+        state: info.state as u8,
+        retransmits: info.backoff,
+        rto_us: micros(info.rto),
+        send_mss: mss,
+        receive_mss: mss,
+        unacked: info.in_flight.div_ceil(mss),
+        rtt_us: micros(info.srtt),
+        rtt_variation_us: micros(info.rttvar),
+        congestion_window: info.cwnd / mss,
+        slow_start_threshold: info.ssthresh / mss,
+        total_retransmits: info.retransmitted,
+        bytes_acked: info.delivered,
+        not_sent_bytes: u32::try_from(info.unsent).unwrap_or(u32::MAX),
+        ..TcpInfo::default()
     }
 }

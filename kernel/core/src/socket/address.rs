@@ -16,6 +16,13 @@ pub enum SocketAddress {
     Inet(SocketAddr),
     /// An interface and what passes it.
     Packet(PacketAddress),
+    /// A netlink socket.
+    Netlink {
+        /// Its number; 0 is the kernel.
+        port: u32,
+        /// Its first 32 groups: bit `n - 1` for group `n`.
+        groups: u32,
+    },
 }
 
 impl SocketAddress {

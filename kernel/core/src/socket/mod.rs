@@ -44,6 +44,8 @@ pub enum Family {
     Inet6,
     /// Frames as they pass an interface.
     Packet,
+    /// To the kernel, about what it knows.
+    Netlink,
 }
 
 /// How a socket delivers.

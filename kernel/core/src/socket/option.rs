@@ -144,6 +144,20 @@ pub enum OptionName {
     PacketTimestamp,
     /// PACKET_IGNORE_OUTGOING.
     IgnoreOutgoing,
+    /// NETLINK_ADD_MEMBERSHIP, a group's number.
+    NetlinkJoin,
+    /// NETLINK_DROP_MEMBERSHIP, a group's number.
+    NetlinkLeave,
+    /// NETLINK_LIST_MEMBERSHIPS, read only.
+    NetlinkGroups,
+    /// NETLINK_NO_ENOBUFS.
+    NetlinkNoOverruns,
+    /// NETLINK_CAP_ACK.
+    NetlinkCapAck,
+    /// NETLINK_EXT_ACK.
+    NetlinkExtendedAck,
+    /// NETLINK_GET_STRICT_CHK.
+    NetlinkStrict,
 }
 
 /// The value of an option. A number also answers for a flag.
@@ -169,6 +183,8 @@ pub enum OptionValue {
     Membership(Membership),
     /// PACKET_STATISTICS.
     PacketStatistics(PacketStatistics),
+    /// A set of numbers up to 63.
+    Bits(u64),
 }
 
 impl From<bool> for OptionValue {

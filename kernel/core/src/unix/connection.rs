@@ -27,11 +27,14 @@ pub(super) struct Side {
     pub(super) name: Spin<UnixAddress>,
     pub(super) credentials: PeerCredentials,
     /// Of the socket whose side this is.
+    pub(super) number: u64,
+    /// Its too.
     pollee: Arc<Pollee>,
 }
 
 impl Side {
     pub(super) fn new(
+        number: u64,
         pollee: Arc<Pollee>,
         name: UnixAddress,
         credentials: PeerCredentials,
@@ -45,6 +48,7 @@ impl Side {
             wants_credentials: AtomicBool::new(wants_credentials),
             name: Spin::new(name),
             credentials,
+            number,
             pollee,
         }
     }

@@ -48,6 +48,12 @@ impl Listener {
         self.queue.lock().limit = backlog.min(BACKLOG_MAX) as usize;
     }
 
+    /// Connections that wait, and how many may.
+    pub(super) fn lengths(&self) -> [usize; 2] {
+        let queue = self.queue.lock();
+        [queue.waiting.len(), queue.limit]
+    }
+
     pub(super) fn poll(&self) -> Events {
         if self.queue.lock().waiting.is_empty() {
             Events::empty()

@@ -13,6 +13,7 @@
 mod connection;
 mod datagram;
 mod inbox;
+mod list;
 mod listen;
 mod names;
 mod paths;
@@ -20,6 +21,7 @@ mod rights;
 mod stream;
 
 pub use datagram::DatagramSocket;
+pub use list::{UnixFacts, UnixState, next_socket};
 pub use stream::StreamSocket;
 
 use alloc::sync::Arc;

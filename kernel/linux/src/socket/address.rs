@@ -1,4 +1,5 @@
-//! Names of sockets: `struct sockaddr_un`, `sockaddr_in`, `sockaddr_in6`, `sockaddr_ll`.
+//! Names of sockets: `struct sockaddr_un`, `sockaddr_in`, `sockaddr_in6`, `sockaddr_nl`,
+//! `sockaddr_ll`.
 
 use core::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
@@ -6,7 +7,7 @@ use base::VirtAddr;
 use kernel::error::{Error, Result};
 use kernel::socket::{Family, PacketAddress, SocketAddress, UnixAddress};
 use kernel::user;
-use linux_raw_sys::net::{AF_INET, AF_INET6, AF_PACKET, AF_UNIX, AF_UNSPEC};
+use linux_raw_sys::net::{AF_INET, AF_INET6, AF_NETLINK, AF_PACKET, AF_UNIX, AF_UNSPEC};
 
 /// Bytes of the longest name that we take: `struct sockaddr_storage`.
 const ADDRESS_BYTES_MAX: usize = 128;
@@ -32,6 +33,7 @@ pub fn read(at: VirtAddr, len: u32) -> Result<SocketAddress> {
         AF_INET => inet(rest),
         AF_INET6 => inet6(rest),
         AF_PACKET => packet(rest),
+        AF_NETLINK => netlink(rest),
         _ => Err(Error::FamilyUnsupported),
     }
 }
@@ -97,6 +99,17 @@ fn packet(rest: &[u8]) -> Result<SocketAddress> {
     }))
 }
 
+/// `pad[2] port[4] groups[4]` of `struct sockaddr_nl`.
+fn netlink(rest: &[u8]) -> Result<SocketAddress> {
+    let (_, rest) = rest.split_first_chunk::<2>().ok_or(Error::Invalid)?;
+    let (port, rest) = rest.split_first_chunk::<4>().ok_or(Error::Invalid)?;
+    let groups = rest.first_chunk::<4>().ok_or(Error::Invalid)?;
+    Ok(SocketAddress::Netlink {
+        port: u32::from_ne_bytes(*port),
+        groups: u32::from_ne_bytes(*groups),
+    })
+}
+
 /// A name as bytes.
 struct Encoded {
     bytes: [u8; ADDRESS_BYTES_MAX],
@@ -134,6 +147,12 @@ fn encode(name: &SocketAddress) -> Encoded {
             out.push(&name.ip().octets());
             out.push(&name.scope_id().to_ne_bytes());
             debug_assert_eq!(out.len, INET6_BYTES, "struct sockaddr_in6");
+        }
+        SocketAddress::Netlink { port, groups } => {
+            out.push(&(AF_NETLINK as u16).to_ne_bytes());
+            out.push(&[0; 2]);
+            out.push(&port.to_ne_bytes());
+            out.push(&groups.to_ne_bytes());
         }
     }
     out
@@ -195,6 +214,7 @@ pub fn family(number: u32) -> Result<Family> {
         AF_INET => Ok(Family::Inet),
         AF_INET6 => Ok(Family::Inet6),
         AF_PACKET => Ok(Family::Packet),
+        AF_NETLINK => Ok(Family::Netlink),
         _ => Err(Error::FamilyUnsupported),
     }
 }
@@ -206,5 +226,6 @@ pub fn family_number(family: Family) -> u32 {
         Family::Inet => AF_INET,
         Family::Inet6 => AF_INET6,
         Family::Packet => AF_PACKET,
+        Family::Netlink => AF_NETLINK,
     }
 }

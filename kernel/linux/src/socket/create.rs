@@ -4,11 +4,13 @@ use alloc::sync::Arc;
 
 use kernel::error::{Error, Result};
 use kernel::file::{OpenFile, StatusFlags};
-use kernel::socket::{Family, Socket, SocketType};
-use kernel::{net, packet, unix, user};
+use kernel::netlink::Dialect;
+use kernel::socket::{Family, OptionValue, Socket, SocketType};
+use kernel::{net, netlink, packet, unix, user};
 use linux_raw_sys::general::{__NR_socket, __NR_socketpair, O_CLOEXEC, O_NONBLOCK};
 
 use super::address;
+use super::option_value::encode;
 use crate::call::{Arg, Call, Entry, Outcome};
 use crate::errno::Errno;
 
@@ -31,6 +33,12 @@ pub const CALLS: &[Entry] = &[
 pub const FLAGS: u32 = O_CLOEXEC | O_NONBLOCK;
 /// The part of the type argument that is a type.
 const TYPE_MASK: u32 = 0xf;
+
+/// What netlink's messages tell in Linux' own numbers.
+static DIALECT: Dialect = Dialect {
+    error_number: |error| Errno::from(error).number(),
+    tcp_info: |info, to| to.extend_from_slice(encode(&OptionValue::Tcp(*info)).bytes()),
+};
 
 /// The type and the flags of a type argument.
 fn decode_type(argument: u32) -> Result<(SocketType, u32)> {
@@ -76,6 +84,7 @@ fn socket(call: Call<'_>) -> Outcome {
         Family::Inet | Family::Inet6 => net::create(family, kind, protocol)?,
         // The protocol is an EtherType as it stands in a frame.
         Family::Packet => packet::create(kind, u16::from_be(protocol as u16))?,
+        Family::Netlink => netlink::create(kind, protocol, &DIALECT)?,
     };
     Ok(install(&call, socket, flags)?)
 }

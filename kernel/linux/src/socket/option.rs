@@ -38,6 +38,7 @@ const SOL_TCP: u32 = 6;
 const SOL_UDP: u32 = 17;
 const SOL_IPV6: u32 = 41;
 const SOL_PACKET: u32 = 263;
+const SOL_NETLINK: u32 = 270;
 
 /// Options that `kernel/linux` answers itself: SO_TYPE, SO_PROTOCOL, SO_DOMAIN.
 const SO_TYPE: u32 = 3;
@@ -59,6 +60,7 @@ fn lookup(level: u32, number: u32) -> Option<Row> {
         SOL_IPV6 => ipv6_level(number),
         SOL_TCP => tcp_level(number),
         SOL_PACKET => packet_level(number),
+        SOL_NETLINK => netlink_level(number),
         SOL_UDP if number == 103 => Some((Name::UdpSegment, Layout::Int)),
         _ => None,
     }
@@ -165,6 +167,21 @@ fn packet_level(number: u32) -> Option<Row> {
         12 => Name::RingReserve,
         17 => Name::PacketTimestamp,
         23 => Name::IgnoreOutgoing,
+        _ => return None,
+    };
+    Some((name, Layout::Int))
+}
+
+/// include/uapi/linux/netlink.h.
+fn netlink_level(number: u32) -> Option<Row> {
+    let name = match number {
+        1 => Name::NetlinkJoin,
+        2 => Name::NetlinkLeave,
+        5 => Name::NetlinkNoOverruns,
+        9 => return Some((Name::NetlinkGroups, Layout::Bits)),
+        10 => Name::NetlinkCapAck,
+        11 => Name::NetlinkExtendedAck,
+        12 => Name::NetlinkStrict,
         _ => return None,
     };
     Some((name, Layout::Int))

@@ -34,6 +34,8 @@ pub enum Layout {
     Membership,
     /// `struct tpacket_stats` or `tpacket_stats_v3`, read only.
     PacketStatistics,
+    /// A bit set of 64 bits, read only.
+    Bits,
 }
 
 /// Reads a value of `len` bytes at `at`.
@@ -55,9 +57,11 @@ pub fn decode(layout: Layout, at: VirtAddr, len: u32) -> Result<OptionValue> {
         Layout::Ring => decode_ring(at, len).map(OptionValue::Ring),
         Layout::Membership if len >= 16 => decode_membership(at).map(OptionValue::Membership),
         Layout::Linger | Layout::Timeval | Layout::Membership => Err(Error::Invalid),
-        Layout::Credentials | Layout::Errno | Layout::TcpInfo | Layout::PacketStatistics => {
-            Err(Error::NoSuchOption)
-        }
+        Layout::Credentials
+        | Layout::Errno
+        | Layout::TcpInfo
+        | Layout::PacketStatistics
+        | Layout::Bits => Err(Error::NoSuchOption),
     }
 }
 
@@ -182,6 +186,7 @@ pub fn encode(value: &OptionValue) -> Encoded {
         }
         OptionValue::Name(name) => Encoded::of(&[name]),
         OptionValue::Tcp(info) => encode_tcp(info),
+        OptionValue::Bits(bits) => Encoded::of(&[&bits.to_ne_bytes()]),
         OptionValue::PacketStatistics(statistics) => encode_statistics(statistics),
         OptionValue::Ring(_) | OptionValue::Membership(_) => Encoded::of(&[]),
     }

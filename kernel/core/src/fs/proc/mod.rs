@@ -16,6 +16,7 @@ mod net;
 mod oom;
 mod packet;
 mod root;
+mod sockets;
 mod status;
 pub mod sysctl;
 mod system;
@@ -74,6 +75,7 @@ pub fn make(_source: &[u8], _options: &[u8]) -> Result<Arc<dyn FileSystem>> {
         add(sysctl::ENTRIES);
         add(net::ENTRIES);
         add(packet::ENTRIES);
+        add(sockets::ENTRIES);
         Arc::new(Procfs {
             device: next_device(),
         })

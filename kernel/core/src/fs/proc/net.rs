@@ -1,7 +1,6 @@
 //! /proc/net: what tools like netstat and ss read (proc_pid_net(5)).
 //!
-//! Numbers are those of the whole stack; its one port is shown as `eth0`, loopback as
-//! `lo`. Bytes are not counted, so they show as 0.
+//! Numbers are those of the whole stack. Bytes are not counted, so they show as 0.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -9,7 +8,7 @@ use core::fmt::{Result, Write};
 use core::net::{IpAddr, Ipv4Addr};
 
 use base::PAGE_BYTES;
-use inet::{ConnectionEntry, Count, DropReason, Endpoint, Stats};
+use inet::{ConnectionEntry, Count, DropReason, Endpoint, State, Stats};
 
 use crate::fs::pseudo::Entry;
 use crate::net;
@@ -21,15 +20,13 @@ pub const ENTRIES: &[Entry] = &[
     Entry::new("net/dev", dev),
     Entry::new("net/if_inet6", nothing),
     Entry::new("net/netstat", netstat),
-    Entry::new("net/raw", udp),
+    Entry::new("net/raw", raw),
     Entry::new("net/route", route),
     Entry::new("net/snmp", snmp),
     Entry::new("net/sockstat", sockstat),
     Entry::new("net/tcp", tcp),
     Entry::new("net/tcp6", tcp6),
-    Entry::new("net/udp", udp),
     Entry::new("net/udp6", udp6),
-    Entry::new("net/unix", unix),
 ];
 
 fn stats() -> Stats {
@@ -52,15 +49,15 @@ fn dev(text: &mut String) -> Result {
         text,
         " face |{heads}|bytes    packets errs drop fifo colls carrier compressed"
     )?;
-    let looped = count(Count::Loopback);
-    for (name, received, sent) in [
-        ("lo", looped, looped),
-        ("eth0", count(Count::FramesIn), count(Count::FramesOut)),
-    ] {
+    for interface in net::interfaces() {
+        let (received, sent) = match interface.number {
+            net::CARD => (count(Count::FramesIn), count(Count::FramesOut)),
+            _ => (count(Count::Loopback), count(Count::Loopback)),
+        };
         write!(
             text,
-            "{name:>6}: {:7} {received:7}    0    0    0     0          0         0 ",
-            0
+            "{:>6}: {:7} {received:7}    0    0    0     0          0         0 ",
+            interface.name, 0
         )?;
         writeln!(
             text,
@@ -72,7 +69,7 @@ fn dev(text: &mut String) -> Result {
 }
 
 /// The columns that every list of sockets has.
-fn heading(text: &mut String) -> Result {
+pub(super) fn heading(text: &mut String) -> Result {
     text.push_str("  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt");
     writeln!(text, "   uid  timeout inode")
 }
@@ -96,7 +93,7 @@ fn connection(row: usize, entry: &ConnectionEntry, text: &mut String) -> Result 
         " {:02X} {:08X}:{:08X} 00:00000000 00000000",
         entry.state as u8, entry.unacked, entry.unread
     )?;
-    let inode = entry.socket.map_or(0, |socket| socket.index() + 1);
+    let inode = entry.socket.map_or(0, net::number_of);
     writeln!(
         text,
         "     0        0 {inode} 1 0000000000000000 20 4 30 10 -1"
@@ -104,7 +101,7 @@ fn connection(row: usize, entry: &ConnectionEntry, text: &mut String) -> Result 
 }
 
 /// An IPv4 address as the hexadecimal number it is in memory, and the port.
-fn endpoint(end: &Endpoint, text: &mut String) -> Result {
+pub(super) fn endpoint(end: &Endpoint, text: &mut String) -> Result {
     let addr = match end.addr {
         IpAddr::V4(addr) => addr,
         IpAddr::V6(addr) => addr.to_ipv4_mapped().unwrap_or(Ipv4Addr::UNSPECIFIED),
@@ -126,19 +123,12 @@ fn tcp6(text: &mut String) -> Result {
     )
 }
 
-fn udp(text: &mut String) -> Result {
+fn raw(text: &mut String) -> Result {
     heading(text)
 }
 
 fn udp6(text: &mut String) -> Result {
     tcp6(text)
-}
-
-fn unix(text: &mut String) -> Result {
-    writeln!(
-        text,
-        "Num       RefCount Protocol Flags    Type St Inode Path"
-    )
 }
 
 fn arp(text: &mut String) -> Result {
@@ -197,7 +187,12 @@ fn snmp(text: &mut String) -> Result {
     let stats = stats();
     let count = |what| stats.counts.get(what);
     let dropped = |why| stats.drops.get(why);
-    let connections = net::with_stack(|stack, _| stack.sockets_used()).unwrap_or(0);
+    let connections = net::with_stack(|stack, _| {
+        let open =
+            |entry: &ConnectionEntry| matches!(entry.state, State::Established | State::CloseWait);
+        stack.connections().filter(open).count()
+    });
+    let connections = connections.unwrap_or(0);
     rows(
         text,
         "Ip",

@@ -13,7 +13,8 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use mach::sync::Spin;
 
 use super::inbox::{Envelope, Inbox};
-use super::names;
+use super::list::{self, UnixFacts, UnixState};
+use super::names::{self, Node};
 use super::{caller, unix_name};
 use crate::error::{Error, Result};
 use crate::io::Source;
@@ -49,7 +50,7 @@ pub struct DatagramSocket {
 
 impl DatagramSocket {
     pub(super) fn new() -> Arc<Self> {
-        Arc::new_cyclic(|me| Self {
+        let socket = Arc::new_cyclic(|me| Self {
             number: next_number(),
             options: CommonOptions::default(),
             inbox: Inbox::new(),
@@ -63,7 +64,9 @@ impl DatagramSocket {
             maker: caller(),
             me: me.clone(),
             _held: Held::one(),
-        })
+        });
+        list::enter(socket.number, Node::Datagram(socket.me.clone()));
+        socket
     }
 
     pub(super) fn pair() -> [Arc<Self>; 2] {
@@ -171,6 +174,23 @@ impl DatagramSocket {
         }
     }
 
+    /// What tools see of it.
+    pub(super) fn facts(&self) -> UnixFacts {
+        let peer = self.peer().and_then(Result::ok);
+        UnixFacts {
+            number: self.number,
+            kind: SocketType::Datagram,
+            state: match peer {
+                Some(_) => UnixState::Connected,
+                None => UnixState::Unconnected,
+            },
+            name: self.name.lock().clone(),
+            waiting: self.inbox.len(),
+            sent: peer.as_ref().map_or(0, |peer| peer.inbox.len()),
+            peer: peer.map(|peer| peer.number),
+        }
+    }
+
     fn is_writable(&self) -> bool {
         match self.peer() {
             Some(Ok(peer)) => peer.has_room_for(0),
@@ -181,6 +201,7 @@ impl DatagramSocket {
 
 impl Drop for DatagramSocket {
     fn drop(&mut self) {
+        list::leave(self.number);
         names::release(self.name.get_mut(), SocketType::Datagram);
         self.tell_senders();
     }

@@ -9,8 +9,9 @@ use mach::sync::{Once, Spin};
 
 use super::connection::{Link, Side};
 use super::inbox::{Envelope, Inbox, Taking};
+use super::list::{self, UnixFacts, UnixState};
 use super::listen::Listener;
-use super::names;
+use super::names::{self, Node};
 use super::{broken, caller};
 use crate::error::{Error, Result};
 use crate::io::{Sink, Source};
@@ -38,7 +39,7 @@ pub struct StreamSocket {
 
 impl StreamSocket {
     pub(super) fn new(kind: SocketType) -> Arc<Self> {
-        Arc::new_cyclic(|me| Self {
+        let socket = Arc::new_cyclic(|me| Self {
             number: next_number(),
             kind,
             options: CommonOptions::default(),
@@ -49,7 +50,9 @@ impl StreamSocket {
             listener: Once::new(),
             me: me.clone(),
             _held: Held::one(),
-        })
+        });
+        list::enter(socket.number, Node::Stream(socket.me.clone()));
+        socket
     }
 
     pub(super) fn pair(kind: SocketType) -> [Arc<Self>; 2] {
@@ -63,7 +66,13 @@ impl StreamSocket {
 
     fn side(&self) -> Side {
         let wants = self.options.is_set(OptionName::PassCredentials);
-        Side::new(self.pollee.clone(), self.name(), caller(), wants)
+        Side::new(
+            self.number,
+            self.pollee.clone(),
+            self.name(),
+            caller(),
+            wants,
+        )
     }
 
     pub(super) fn name(&self) -> UnixAddress {
@@ -89,6 +98,7 @@ impl StreamSocket {
             .options
             .set(OptionName::PassCredentials, passes.into());
         let theirs = Side::new(
+            server.number,
             server.pollee.clone(),
             listener.name(),
             of.credentials,
@@ -244,6 +254,28 @@ impl StreamSocket {
         connected.or(listening).unwrap_or(PeerCredentials::UNKNOWN)
     }
 
+    /// What tools see of it.
+    pub(super) fn facts(&self) -> UnixFacts {
+        let link = self.link.get();
+        let listener = self.listener.get();
+        let connected = link.map(|link| [link.own().inbox.len(), link.peer().inbox.len()]);
+        let listening = listener.map(Listener::lengths);
+        let [waiting, sent] = connected.or(listening).unwrap_or_default();
+        UnixFacts {
+            number: self.number,
+            kind: self.kind,
+            state: match (link, listener) {
+                (Some(_), _) => UnixState::Connected,
+                (None, Some(_)) => UnixState::Listening,
+                (None, None) => UnixState::Unconnected,
+            },
+            name: self.name(),
+            peer: link.map(|link| link.peer().number),
+            waiting,
+            sent,
+        }
+    }
+
     fn poll_connected(&self, link: &Link) -> Events {
         let (own, peer) = (link.own(), link.peer());
         let mut events = Events::empty();
@@ -272,6 +304,7 @@ fn is_readable(side: &Side) -> bool {
 
 impl Drop for StreamSocket {
     fn drop(&mut self) {
+        list::leave(self.number);
         if *self.is_bound.get_mut() {
             names::release(self.name.get_mut(), self.kind);
         }

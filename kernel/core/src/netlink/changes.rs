@@ -1,0 +1,118 @@
+//! What listeners hear: the differences between what was and what is.
+//!
+//! As long as somebody is in a group of [`Protocol::Route`], we keep the plan that all
+//! listeners know. [`look`] compares it with the present one and tells what is gone and what
+//! is new. So whoever changed something, a command, DHCP or a neighbour, is not asked to say
+//! so, and nothing is told twice.
+//!
+//! Lock order: [`KNOWN`] before a shard and before the registry.
+
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use mach::sync::Spin;
+use netlink::Emit;
+
+use super::{Protocol, address, answer, neighbour, registry, route};
+use crate::net::plan::{Plan, plan};
+
+/// `RTNLGRP_*`.
+const NEIGHBOURS: u32 = 3;
+const V4_ADDRESSES: u32 = 5;
+const V4_ROUTES: u32 = 7;
+const V6_ADDRESSES: u32 = 9;
+const V6_ROUTES: u32 = 11;
+
+/// What listeners know; kept while there are any.
+static KNOWN: Spin<Option<Plan>> = Spin::new(None);
+/// Grows with each change that was told or made by a command.
+static VERSION: AtomicU32 = AtomicU32::new(0);
+
+/// Differs from an earlier one if something has changed since, as far as is known.
+pub(super) fn version() -> u32 {
+    VERSION.load(Ordering::Relaxed)
+}
+
+/// Runs `join`, which may change who listens; who joins hears of changes from now on.
+pub(super) fn listen(join: impl FnOnce()) {
+    let mut known = KNOWN.lock();
+    tell(&mut known);
+    join();
+    match registry::is_listened() {
+        true if known.is_none() => *known = Some(plan()),
+        true => {}
+        false => *known = None,
+    }
+}
+
+/// Tells listeners what has changed since the last time. Costs a load if there are none.
+pub fn look() {
+    if registry::is_listened() {
+        tell(&mut KNOWN.lock());
+    }
+}
+
+fn tell(known: &mut Option<Plan>) {
+    let Some(before) = known else { return };
+    let now = plan();
+    if *before == now {
+        return;
+    }
+    VERSION.fetch_add(1, Ordering::Relaxed);
+    tell_list(&before.routes, &now.routes, |one, verb| {
+        let group = if one.destination.is_ipv4() {
+            V4_ROUTES
+        } else {
+            V6_ROUTES
+        };
+        publish(group, &route::message(one), verb);
+    });
+    tell_list(&before.addresses, &now.addresses, |one, verb| {
+        let group = if one.ip.is_ipv4() {
+            V4_ADDRESSES
+        } else {
+            V6_ADDRESSES
+        };
+        publish(group, &address::message(one), verb);
+    });
+    tell_list(&before.neighbours, &now.neighbours, |one, verb| {
+        publish(NEIGHBOURS, &neighbour::message(one), verb);
+    });
+    *known = Some(now);
+}
+
+/// What became of an object: the difference to the type of a message about a new one.
+#[derive(Clone, Copy)]
+enum Fate {
+    New = 0,
+    Gone = 1,
+}
+
+fn tell_list<T: PartialEq>(before: &[T], now: &[T], mut told: impl FnMut(&T, Fate)) {
+    let gone = before.iter().filter(|one| !now.contains(one));
+    gone.for_each(|one| told(one, Fate::Gone));
+    let new = now.iter().filter(|one| !before.contains(one));
+    new.for_each(|one| told(one, Fate::New));
+}
+
+/// A message about an object that came or went.
+struct News<'a, T>(&'a T, Fate);
+
+impl<T: Emit> Emit for News<'_, T> {
+    fn kind(&self) -> u16 {
+        self.0.kind() + self.1 as u16
+    }
+
+    fn emit(&self, to: &mut netlink::Body<'_>) {
+        self.0.emit(to);
+    }
+}
+
+fn publish(group: u32, object: &impl Emit, fate: Fate) {
+    let bytes: Vec<u8> = match answer::object(&News(object, fate), 0, 0) {
+        Ok(bytes) => bytes,
+        // Nobody can be told without memory; the next dump says what is so.
+        Err(_) => return,
+    };
+    registry::publish(Protocol::Route, group, &bytes);
+}
