@@ -9,10 +9,12 @@
 
 mod commit;
 mod cpu_time;
+mod load;
 mod microstates;
 #[cfg(test)]
 mod random;
 
 pub use commit::{Limit, Policy};
 pub use cpu_time::{CpuTime, MODES, Mode, Sampled, Split};
+pub use load::{Load, Served};
 pub use microstates::{MICROSTATES, Microstates, Phase, Reading};

@@ -21,7 +21,7 @@
 mod shrink;
 mod victim;
 
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 
 use base::VirtAddr;
@@ -39,6 +39,10 @@ const DEATH_PATIENCE: Duration = Duration::from_secs(2);
 /// How long others wait before they look again.
 const RELIEF_PATIENCE: Duration = Duration::from_millis(10);
 
+/// How often somebody found no memory.
+static STALLS: AtomicU64 = AtomicU64::new(0);
+/// How many processes were chosen to be killed for their memory.
+static KILLS: AtomicU64 = AtomicU64::new(0);
 static IS_RELIEVING: AtomicBool = AtomicBool::new(false);
 static RELIEVED: WaitQueue = WaitQueue::new();
 
@@ -78,12 +82,19 @@ pub fn with_shrunken_caches<T>(mut work: impl FnMut() -> Result<T>) -> Result<T>
     }
 }
 
+/// Lines of `/proc/vmstat` under Linux' names.
+pub fn counts() -> [(&'static str, u64); 2] {
+    let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+    [("allocstall_normal", of(&STALLS)), ("oom_kill", of(&KILLS))]
+}
+
 /// Makes memory free; false if the caller must do without: it is ending itself.
 #[cold]
 fn relieve() -> bool {
     if is_ending() {
         return false;
     }
+    STALLS.fetch_add(1, Ordering::Relaxed);
     if IS_RELIEVING.swap(true, Ordering::Acquire) {
         let is_over = || (!IS_RELIEVING.load(Ordering::Acquire)).then_some(());
         // After the deadline the caller looks again all the same.
@@ -125,6 +136,7 @@ fn kill_one() -> bool {
         None => me.process.clone(),
     };
     victim::kill(&process);
+    KILLS.fetch_add(1, Ordering::Relaxed);
     if is_ending() {
         return false;
     }

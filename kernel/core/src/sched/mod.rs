@@ -100,5 +100,6 @@ pub fn migrate() {
 
 /// Threads that are runnable on all CPUs, the running ones included.
 pub fn runnable_count() -> usize {
-    placement::queues().map(|queue| queue.lock().len()).sum()
+    let waiting: usize = placement::queues().map(|queue| queue.lock().len()).sum();
+    waiting + placement::busy_count()
 }

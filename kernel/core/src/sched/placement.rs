@@ -84,6 +84,12 @@ fn is_idle(cpu: CpuId) -> bool {
     IDLE.load(Ordering::SeqCst) >> cpu.0 & 1 != 0
 }
 
+/// CPUs that are not idle.
+pub(super) fn busy_count() -> usize {
+    let idle = IDLE.load(Ordering::SeqCst) & started_mask();
+    mach::cpu::count() - idle.count_ones() as usize
+}
+
 pub(super) fn announce_idle(cpu: CpuId) {
     IDLE.fetch_or(1 << cpu.0, Ordering::SeqCst);
 }

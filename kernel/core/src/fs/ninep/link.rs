@@ -7,6 +7,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use accounting::{Load, Served};
 use mach::sync::Spin;
 use ninep::{Channel, Request, SubmitError, Tag};
 
@@ -25,6 +26,19 @@ struct State {
     next_ticket: u64,
     under_way: Vec<(Tag, u64)>,
     answers: Vec<(u64, Result<Answer>)>,
+    load: Load,
+    full: u64,
+    failed: u64,
+}
+
+/// What a channel has done so far.
+pub(super) struct Figures {
+    pub name: Vec<u8>,
+    pub served: Served,
+    /// Requests that had to wait until a tag was free.
+    pub full: u64,
+    /// Requests that the device did not take.
+    pub failed: u64,
 }
 
 impl Link {
@@ -34,6 +48,9 @@ impl Link {
             next_ticket: 0,
             under_way: Vec::new(),
             answers: Vec::new(),
+            load: Load::new(),
+            full: 0,
+            failed: 0,
         };
         Self {
             state: Spin::new(state),
@@ -43,6 +60,16 @@ impl Link {
 
     pub(super) fn is_called(&self, tag: &[u8]) -> bool {
         self.state.lock().channel.name() == tag
+    }
+
+    pub(super) fn figures(&self) -> Figures {
+        let mut state = self.state.lock();
+        Figures {
+            name: state.channel.name().to_vec(),
+            served: state.load.read(mach::time::now().as_nanos()),
+            full: state.full,
+            failed: state.failed,
+        }
     }
 
     /// The largest message.
@@ -67,12 +94,21 @@ impl Link {
                 let ticket = state.next_ticket;
                 state.next_ticket += 1;
                 state.under_way.push((tag, ticket));
+                state.load.begin(mach::time::now().as_nanos());
                 Some(Ok(ticket))
             }
-            Err(SubmitError::Busy) => None,
-            Err(SubmitError::NoMemory) => Some(Err(Error::OutOfMemory)),
-            Err(SubmitError::TooLarge) => Some(Err(Error::NameTooLong)),
-            Err(SubmitError::Broken) => Some(Err(Error::Io)),
+            Err(SubmitError::Busy) => {
+                state.full += 1;
+                None
+            }
+            Err(error) => {
+                state.failed += 1;
+                Some(Err(match error {
+                    SubmitError::NoMemory => Error::OutOfMemory,
+                    SubmitError::TooLarge => Error::NameTooLong,
+                    SubmitError::Busy | SubmitError::Broken => Error::Io,
+                }))
+            }
         }
     }
 
@@ -102,14 +138,17 @@ impl State {
             channel,
             under_way,
             answers,
+            load,
             ..
         } = self;
+        let now_ns = mach::time::now().as_nanos();
         let mut any = false;
         loop {
             channel.complete(&mut |tag, reply| {
                 if let Some(at) = under_way.iter().position(|(owner, _)| *owner == tag) {
                     let (_, ticket) = under_way.swap_remove(at);
                     answers.push((ticket, Answer::of(reply)));
+                    load.end(now_ns);
                     any = true;
                 }
             });

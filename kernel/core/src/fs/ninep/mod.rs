@@ -24,8 +24,10 @@ mod node;
 mod volume;
 
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt::{self, Write};
 
 use mach::sync::Spin;
 use ninep::Channel;
@@ -53,6 +55,24 @@ pub fn attach(channel: Box<dyn Channel + Send>) {
 
 fn links() -> Vec<Arc<Link>> {
     LINKS.lock().clone()
+}
+
+/// /proc/volumes: what each volume has served. Times are nanoseconds; FULL counts looks that
+/// found no free tag.
+pub fn figures(text: &mut String) -> fmt::Result {
+    writeln!(text, "REQUESTS BUSY WAITED FULL FAILED NAME")?;
+    for link in links() {
+        let figures = link.figures();
+        let served = figures.served;
+        let (requests, busy_ns, waited_ns) = (served.requests, served.busy_ns, served.waited_ns);
+        let name = String::from_utf8_lossy(&figures.name).replace(char::is_control, "?");
+        let (full, failed) = (figures.full, figures.failed);
+        writeln!(
+            text,
+            "{requests} {busy_ns} {waited_ns} {full} {failed} {name}"
+        )?;
+    }
+    Ok(())
 }
 
 fn complete_all() {

@@ -88,7 +88,10 @@ pub(super) fn events(text: &mut String) -> Result {
     ] {
         writeln!(text, "{name} {count}")?;
     }
-    Ok(())
+    let counts = crate::reclaim::counts();
+    counts
+        .iter()
+        .try_for_each(|(name, count)| writeln!(text, "{name} {count}"))
 }
 
 /// Lines of `/proc/vmstat`: what is free, and what the caches of all CPUs did.

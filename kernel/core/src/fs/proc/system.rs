@@ -29,6 +29,7 @@ pub const ENTRIES: &[Entry] = &[
     Entry::new("uptime", uptime),
     Entry::new("version", version),
     Entry::new("vmstat", vmstat),
+    Entry::new("volumes", crate::fs::ninep::figures),
     Entry::new("zoneinfo", super::frames::zoneinfo),
 ];
 
