@@ -17,6 +17,10 @@ pub const TESTS: &[Test] = &[
         "prstat shows who computes, who sleeps and who waits for a CPU",
         shows_threads,
     ),
+    (
+        "use shows saturation: threads that wait for a CPU, and a busy volume",
+        shows_saturation,
+    ),
 ];
 
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -85,5 +89,53 @@ fn shows_threads(setup: &Setup) -> Result<(), String> {
     match sleeper.as_slice() {
         [states] if states[6] > 90.0 => Ok(()),
         _ => fault("the sleeper does not sleep"),
+    }
+}
+
+fn shows_saturation(setup: &Setup) -> Result<(), String> {
+    let tool = tool("use")?;
+    let script = format!(
+        "use -p -o resource,saturation 1 2; {CROWD} \
+         while :; do ls -lR /data >/dev/null; done & \
+         sleep 1; grep procs_running /proc/stat; use -p -o resource,utilisation,saturation 2 2"
+    );
+    let volume = format!("{}:/data:ro", Path::new("tests/vm").display());
+    let args = [
+        "--net", "none", "--add", &tool, "--volume", &volume, "busybox", "sh", "-c", &script,
+    ];
+    let end = setup.start(&args)?.wait(PATIENCE)?;
+    let fault = |what: &str| Err(format!("{what}: {} {}", end.console, end.errors));
+    let words: Vec<Vec<&str>> = end
+        .console
+        .lines()
+        .map(|line| line.trim().split(':').collect())
+        .collect();
+    let of = |resource: &str| -> Vec<f64> {
+        let lines = words.iter().filter(|words| words[0] == resource);
+        let numbers = lines.filter_map(|words| words.last()?.split(' ').next()?.parse().ok());
+        numbers.collect()
+    };
+    // Nothing runs between the first two reports, four loops between the last two.
+    match of("cpu")[..] {
+        [_, quiet, _, loud] if quiet < 0.5 && loud > 1.0 && loud > quiet => {}
+        _ => return fault("the waits for a CPU are not told"),
+    }
+    let running = end
+        .console
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("procs_running "));
+    if running
+        .and_then(|count| count.parse::<u32>().ok())
+        .is_none_or(|count| count < 5)
+    {
+        return fault("four loops and a reader do not run");
+    }
+    let volumes = words
+        .iter()
+        .filter(|words| words.len() == 3 && words[1].contains("requests"));
+    let busy = |words: &Vec<&str>| !words[1].contains(" 0 requests");
+    match volumes.clone().any(busy) {
+        true => Ok(()),
+        false => fault("no volume is busy"),
     }
 }

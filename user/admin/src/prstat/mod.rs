@@ -12,7 +12,8 @@ use clap::Parser;
 
 use crate::World;
 use report::Report;
-use snapshot::Snapshot;
+pub(crate) use report::grown;
+pub(crate) use snapshot::Snapshot;
 
 /// Shows where the time of threads goes
 #[derive(Parser)]

@@ -23,15 +23,12 @@ pub struct Report {
 impl Report {
     /// What is in `now` and was not in `before`; with `pids` these processes only.
     pub fn between(before: &Snapshot, now: &Snapshot, is_by_thread: bool, pids: &[u32]) -> Self {
-        let old = before.threads.iter();
-        let old: HashMap<_, _> = old.map(|thread| (thread.tid, thread)).collect();
         let mut lines: BTreeMap<(u32, u32), Line> = BTreeMap::new();
         let mut processes: Vec<u32> = now.threads.iter().map(|thread| thread.pid).collect();
         processes.dedup();
-        let is_wanted = |thread: &&Thread| pids.is_empty() || pids.contains(&thread.pid);
-        for thread in now.threads.iter().filter(is_wanted) {
-            let done = since(old.get(&thread.tid).copied(), thread);
-            let key = (thread.pid, if is_by_thread { thread.tid } else { 0 });
+        let is_wanted = |thread: &Thread| pids.is_empty() || pids.contains(&thread.pid);
+        for done in grown(before, now).filter(is_wanted) {
+            let key = (done.pid, if is_by_thread { done.tid } else { 0 });
             match lines.get_mut(&key) {
                 Some(line) => line.add(&done),
                 None => drop(lines.insert(key, Line::of(done))),
@@ -62,6 +59,15 @@ impl Report {
         }
         text + &self.footer
     }
+}
+
+/// What each thread of `now` has done since `before`.
+pub fn grown(before: &Snapshot, now: &Snapshot) -> impl Iterator<Item = Thread> {
+    let old = before.threads.iter();
+    let old: HashMap<_, _> = old.map(|thread| (thread.tid, thread)).collect();
+    now.threads
+        .iter()
+        .map(move |thread| since(old.get(&thread.tid).copied(), thread))
 }
 
 /// What a thread has done since `before`; all of it if that was another one's number.

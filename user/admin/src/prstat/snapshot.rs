@@ -21,6 +21,13 @@ pub struct Thread {
     pub counts: [u64; 4],
 }
 
+impl Thread {
+    /// How long it waited for a CPU.
+    pub fn latency_ns(&self) -> u64 {
+        self.spent_ns[7]
+    }
+}
+
 /// All threads, and how loaded the machine is.
 #[derive(Debug, Default)]
 pub struct Snapshot {

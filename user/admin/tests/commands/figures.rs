@@ -1,20 +1,31 @@
 //! Tools that show the kernel's figures, against files that say what a test wants.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use admin::{Files, World};
 use linkctl::{Answer, Request};
 
 use super::Recorder;
 
-/// Files and what is in them.
+/// Files, and what each reading finds in them; the last text stays.
 #[derive(Default)]
-pub struct Papers(pub BTreeMap<&'static str, String>);
+pub struct Papers(BTreeMap<&'static str, VecDeque<String>>);
+
+impl Papers {
+    fn of<const N: usize>(files: [(&'static str, &[&str]); N]) -> Self {
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).into()).collect();
+        Self(files.map(|(path, each)| (path, texts(each))).into())
+    }
+}
 
 impl Files for Papers {
     fn read(&mut self, path: &str) -> Result<String, String> {
-        let text = self.0.get(path).cloned();
-        text.ok_or_else(|| format!("{path}: no such file"))
+        let none = || format!("{path}: no such file");
+        let texts = self.0.get_mut(path).ok_or_else(none)?;
+        match texts.len() {
+            0 | 1 => texts.front().cloned().ok_or_else(none),
+            _ => texts.pop_front().ok_or_else(none),
+        }
     }
 }
 
@@ -52,13 +63,14 @@ fn run(
     (code, console.out, console.err)
 }
 
+const HEADS: &str = "PID TID UID AGE USR SYS TRP TFL DFL LCK SLP LAT VCX ICX SCL SIG NAME";
+
 fn microstates() -> Papers {
-    let heads = "PID TID UID AGE USR SYS TRP TFL DFL LCK SLP LAT VCX ICX SCL SIG NAME";
-    let text = format!("{heads}\n1 1 0 100 60 40 0 0 0 0 0 0 1 2 3 4 init\n");
-    Papers(BTreeMap::from([
-        ("/proc/microstates", text),
-        ("/proc/loadavg", "1.00 1.00 1.00 1/1 1\n".into()),
-    ]))
+    let text = format!("{HEADS}\n1 1 0 100 60 40 0 0 0 0 0 0 1 2 3 4 init\n");
+    Papers::of([
+        ("/proc/microstates", &[&text]),
+        ("/proc/loadavg", &["1.00 1.00 1.00 1/1 1\n"]),
+    ])
 }
 
 #[test]
@@ -85,4 +97,109 @@ fn a_kernel_without_the_figures_is_named() {
     let (code, out, err) = run(admin::prstat::run, "prstat -mLc 1 1", Papers::default());
     let complaint = "prstat: /proc/microstates: no such file\n";
     assert_eq!((code, out.as_str(), err.as_str()), (1, "", complaint));
+}
+
+/// A machine with two CPUs in two moments, two seconds apart.
+fn busy_machine() -> Papers {
+    let threads = |latency_ns: u64| {
+        let age_ns = 1_000_000_000 + latency_ns;
+        let spent = format!("1000000000 0 0 0 0 0 0 {latency_ns}");
+        format!("{HEADS}\n1 1 0 {age_ns} {spent} 0 0 0 0 loop\n")
+    };
+    let snmp = |again: u64| {
+        let tcp = format!("Tcp: CurrEstab OutRsts RetransSegs\nTcp: 5 7 {again}\n");
+        format!("{tcp}Udp: InDatagrams InErrors NoPorts\nUdp: 10 0 0\n")
+    };
+    let ext = |drops: u64| format!("TcpExt: TW ListenDrops\nTcpExt: 0 {drops}\n");
+    let port = |count: u64| {
+        format!(
+            "Inter-| Receive\n face |bytes\n  eth0: 0 {count} 0 1 0 0 0 0 0 {count} 0 0 0 0 0 0\n"
+        )
+    };
+    let volume = |busy_ns: u64| {
+        format!("REQUESTS BUSY WAITED FULL FAILED NAME\n20 {busy_ns} {busy_ns} 3 0 data\n")
+    };
+    Papers::of([
+        (
+            "/proc/microstates",
+            &[&threads(1000), &threads(5_000_001_000)],
+        ),
+        ("/proc/loadavg", &["1.00 1.00 1.00 1/1 1\n"]),
+        ("/proc/uptime", &["10.00 9.00\n", "12.00 9.00\n"]),
+        (
+            "/proc/stat",
+            &[
+                "cpu  10 0 10 1980\ncpu0 5 0 5 990\ncpu1 5 0 5 990\n",
+                "cpu  310 0 110 1980\ncpu0 5 0 5 990\ncpu1 5 0 5 990\n",
+            ],
+        ),
+        (
+            "/proc/meminfo",
+            &["MemTotal: 262144 kB\nMemAvailable: 65536 kB\n"],
+        ),
+        (
+            "/proc/vmstat",
+            &[
+                "allocstall_normal 2\noom_kill 0\n",
+                "allocstall_normal 9\noom_kill 1\n",
+            ],
+        ),
+        ("/proc/net/snmp", &[&snmp(1), &snmp(4)]),
+        ("/proc/net/netstat", &[&ext(0), &ext(11)]),
+        ("/proc/net/dev", &[&port(100), &port(2100)]),
+        ("/proc/volumes", &[&volume(0), &volume(1_000_000_000)]),
+    ])
+}
+
+#[test]
+fn use_says_of_each_resource_how_much_is_used_what_waits_and_what_failed() {
+    let (code, out, err) = run(admin::resources::run, "use 2 2", busy_machine());
+    assert_eq!((code, err.as_str()), (0, ""));
+    let lines: Vec<&str> = out.lines().skip(8).collect();
+    assert_eq!(
+        lines,
+        [
+            "RESOURCE UTILISATION               SATURATION                   ERRORS",
+            "cpu      100% of 2                 2.5 threads wait             --",
+            "memory   75% of 256 MiB            7 waits                      1 programs killed",
+            "eth0     1000 in, 1000 out /s      0 dropped                    0 bad",
+            "tcp      5 open, 0 more /s         11 refused by full queues    3 sent again, 0 reset, 0 bad",
+            "udp      0 in, 0 out /s            0 dropped by full queues     0 to nobody",
+            "ip       0 in, 0 out /s            --                           0 bad, 0 without route",
+            "data     50%, 0 requests /s        0.5 under way, 0 found full  0 failed",
+        ]
+    );
+}
+
+#[test]
+fn use_leaves_out_what_a_kernel_does_not_count() {
+    let papers = Papers::of([
+        ("/proc/uptime", &["10.00 9.00\n"]),
+        ("/proc/stat", &["cpu  1 0 1 98\ncpu0 1 0 1 98\n"]),
+    ]);
+    let (code, out, _) = run(admin::resources::run, "use 1 1", papers);
+    let cpu = out.lines().nth(1).unwrap_or("");
+    let words: Vec<&str> = cpu.split_whitespace().collect();
+    assert_eq!(
+        (code, words.as_slice()),
+        (0, ["cpu", "2%", "of", "1", "--", "--"].as_slice())
+    );
+    let (code, _, err) = run(admin::resources::run, "use 1 1", Papers::default());
+    assert_eq!(
+        (code, err.as_str()),
+        (1, "use: /proc/uptime: no such file\n")
+    );
+}
+
+#[test]
+fn use_prints_the_fields_that_scripts_ask_for() {
+    let (code, out, _) = run(
+        admin::resources::run,
+        "use -p -o resource,errors 2 1",
+        busy_machine(),
+    );
+    assert_eq!(
+        (code, out.lines().nth(1)),
+        (0, Some("memory:0 programs killed"))
+    );
 }
