@@ -1,5 +1,6 @@
 //! The administrator's tools, as a library: `dladm` and `flowadm` for links and flows,
-//! `prstat` for where the time of threads goes, `use` for what is short.
+//! `netstat` for sockets, routes and counters, `prstat` for where the time of threads goes,
+//! `use` for what is short.
 //!
 //! Each command is a module with its arguments and one function. It asks the kernel by a
 //! [`Kernel`] about links and by [`Files`] about all else, and talks by a [`Console`], so that tests run the same commands against a
@@ -17,6 +18,7 @@ pub mod dladm;
 mod files;
 pub mod flowadm;
 pub mod keep;
+pub mod netstat;
 pub mod prstat;
 pub mod resources;
 mod sentence;

@@ -38,10 +38,10 @@ impl admin::Kernel for NoKernel {
 }
 
 /// Runs a tool that ends at its second wait: code, output, complaints.
-fn run(
+pub fn run(
     tool: fn(&[String], &mut World<'_>) -> u8,
     line: &str,
-    papers: Papers,
+    mut files: impl Files,
 ) -> (u8, String, String) {
     let words: Vec<String> = line.split(' ').map(String::from).collect();
     let mut waits = 0;
@@ -53,10 +53,9 @@ fn run(
             waits < 2
         },
     };
-    let mut papers = papers;
     let mut world = World {
         kernel: &mut NoKernel,
-        files: &mut papers,
+        files: &mut files,
         console: &mut console,
     };
     let code = tool(&words, &mut world);

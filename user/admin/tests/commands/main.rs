@@ -7,6 +7,7 @@ mod arguments;
 mod figures;
 mod flows;
 mod links;
+mod netstat;
 mod props;
 mod protection;
 mod restart;
