@@ -36,6 +36,8 @@ needs_test() {
 	numactl numactl
 	unshare util-linux
 	slabtop procps
+	/usr/bin/netstat net-tools
+	sar sysstat
 	tcpdump tcpdump
 	/usr/include/pcap.h libpcap-dev
 	valgrind valgrind

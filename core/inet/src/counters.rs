@@ -73,6 +73,12 @@ probes::counters! {
         FramesOut = "frames_out",
         /// Packets delivered over loopback.
         Loopback = "loopback",
+        /// Bytes of frames received.
+        BytesIn = "bytes_in",
+        /// Bytes of frames transmitted, before the device cuts them.
+        BytesOut = "bytes_out",
+        /// Bytes of packets delivered over loopback.
+        BytesLooped = "bytes_looped",
         /// ARP requests and replies received.
         ArpIn = "arp_in",
         /// ARP requests sent.

@@ -56,6 +56,7 @@ impl Stack {
     /// Takes a frame from the port.
     pub(crate) fn ethernet_input<E: Env>(&mut self, env: &mut E, frame: RxFrame) {
         self.net.count(Count::FramesIn);
+        self.net.count_bytes(Count::BytesIn, &frame.chain);
         if let Err(reason) = self.try_ethernet_input(env, frame) {
             self.net.drop(reason);
         }

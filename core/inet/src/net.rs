@@ -146,6 +146,10 @@ impl Net {
         self.stats.counts.count(what);
     }
 
+    pub fn count_bytes(&mut self, what: Count, of: &Chain) {
+        self.stats.counts.add(what, of.len() as u64);
+    }
+
     /// Whether packets for `addr` are for this host.
     pub fn is_local(&self, addr: Ipv4Addr) -> bool {
         addr.is_loopback() || self.address.is_some_and(|own| own.addr() == addr)

@@ -179,6 +179,7 @@ impl<E: Env> Context<'_, E> {
 
     fn transmit(&mut self, chain: Chain, offload: Offload) {
         self.net.count(Count::FramesOut);
+        self.net.count_bytes(Count::BytesOut, &chain);
         let header = ETHERNET_HEADER_BYTES as u16;
         let checksum = offload.checksum.map(|sum| ChecksumOffload {
             start: sum.start + header,

@@ -125,6 +125,7 @@ impl Stack {
                 return;
             };
             self.net.count(Count::Loopback);
+            self.net.count_bytes(Count::BytesLooped, &packet);
             env.looped(&packet);
             if let Err(reason) = self.ipv4_input(env, packet, true, true) {
                 self.net.drop(reason);

@@ -91,6 +91,16 @@ pub fn go(source: &Path) -> Result<PathBuf, String> {
     Ok(program)
 }
 
+/// Where Python's own modules are, whichever its version.
+pub fn python_library() -> Result<String, String> {
+    let listing = fs::read_dir("/usr/lib").map_err(|error| error.to_string())?;
+    let mut names = listing
+        .flatten()
+        .map(|entry| entry.path().display().to_string());
+    let found = names.find(|name| name.starts_with("/usr/lib/python3."));
+    found.ok_or_else(|| "Python's modules are missing".into())
+}
+
 fn output(source: &Path) -> Result<PathBuf, String> {
     fs::create_dir_all(OUTPUT).map_err(|error| format!("{OUTPUT}: {error}"))?;
     let name = source.file_stem().ok_or("a source file without a name")?;

@@ -30,6 +30,7 @@ mod http;
 mod memcached;
 mod monkey;
 mod netlink;
+mod netstat;
 mod network;
 mod nginx;
 mod node;
@@ -104,6 +105,7 @@ fn main() -> ExitCode {
         go::TESTS,
         node::TESTS,
         netlink::TESTS,
+        netstat::TESTS,
         profile::TESTS,
         monkey::TESTS,
         storm::TESTS,

@@ -1,6 +1,5 @@
 //! What programs learn and change through netlink sockets: Debian's `ip`, and libraries.
 
-use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -195,18 +194,8 @@ const SOCKETS: &str = "import socket, time; \
     bound = socket.socket(type=socket.SOCK_DGRAM); bound.bind(('127.0.0.1', 5353)); \
     pair = socket.socketpair(); print('#open', flush=True); time.sleep(1000)";
 
-/// Where Python's own modules are, whichever its version.
-fn python_library() -> Result<String, String> {
-    let listing = fs::read_dir("/usr/lib").map_err(|error| error.to_string())?;
-    let mut names = listing
-        .flatten()
-        .map(|entry| entry.path().display().to_string());
-    let found = names.find(|name| name.starts_with("/usr/lib/python3."));
-    found.ok_or_else(|| "Python's modules are missing".into())
-}
-
 fn ss_shows(setup: &Setup) -> Result<(), String> {
-    let library = python_library()?;
+    let library = build::python_library()?;
     let flags = [
         "-m",
         "512M",

@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use bitflags::bitflags;
-use inet::Cidr;
+use inet::{Cidr, Count};
 use mach::sync::Once;
 
 use super::with_stack;
@@ -89,7 +89,46 @@ pub fn interface(number: u32) -> Option<Interface> {
     interfaces().find(|interface| interface.number == number)
 }
 
+/// What an interface has carried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Traffic {
+    /// Frames received.
+    pub frames_in: u64,
+    /// Frames sent, before the card cuts them.
+    pub frames_out: u64,
+    /// Bytes received.
+    pub bytes_in: u64,
+    /// Bytes sent.
+    pub bytes_out: u64,
+}
+
 impl Interface {
+    /// What it has carried.
+    pub fn traffic(&self) -> Traffic {
+        let stats = super::stats().unwrap_or_default();
+        let [frames_in, frames_out, bytes_in, bytes_out] = match self.number {
+            CARD => [
+                Count::FramesIn,
+                Count::FramesOut,
+                Count::BytesIn,
+                Count::BytesOut,
+            ],
+            _ => [
+                Count::Loopback,
+                Count::Loopback,
+                Count::BytesLooped,
+                Count::BytesLooped,
+            ],
+        }
+        .map(|what| stats.counts.get(what));
+        Traffic {
+            frames_in,
+            frames_out,
+            bytes_in,
+            bytes_out,
+        }
+    }
+
     /// Its state.
     pub fn flags(&self) -> InterfaceFlags {
         let mut flags = InterfaceFlags::UP | InterfaceFlags::RUNNING;

@@ -39,7 +39,7 @@ mod udp_socket;
 use alloc::sync::Arc;
 
 pub use config::{Config, configure, init};
-pub use interface::{CARD, Interface, InterfaceFlags, LOOPBACK, interface, interfaces};
+pub use interface::{CARD, Interface, InterfaceFlags, LOOPBACK, Traffic, interface, interfaces};
 pub use memory::{AREA_BYTES, packet_pool, packets_in_use};
 pub use poll::{attach, drain, poll_now};
 pub use raw_frame::{send_frame, send_to_ourselves};

@@ -4,13 +4,12 @@
 
 use alloc::vec::Vec;
 
-use inet::Count;
 use netlink::{Dump, Link, Progress, Statistics, Writer};
 
 use super::answer::Refusal;
 use super::serve::Asked;
 use crate::error::Error;
-use crate::net::{self, CARD, Interface, interfaces};
+use crate::net::{CARD, Interface, Traffic, interfaces};
 
 /// `IFF_LOWER_UP`: there is a carrier.
 const LOWER_UP: u32 = 0x1_0000;
@@ -27,17 +26,12 @@ const QUEUE_FRAMES: u32 = 1000;
 
 const EVERYBODY: [u8; 6] = [0xff; 6];
 
-/// What a link has carried.
-fn statistics(of: &Interface) -> Statistics {
-    let stats = net::stats().unwrap_or_default();
-    let count = |what| stats.counts.get(what);
-    let (rx_frames, tx_frames) = match of.number {
-        CARD => (count(Count::FramesIn), count(Count::FramesOut)),
-        _ => (count(Count::Loopback), count(Count::Loopback)),
-    };
+fn statistics(of: &Traffic) -> Statistics {
     Statistics {
-        rx_frames,
-        tx_frames,
+        rx_frames: of.frames_in,
+        tx_frames: of.frames_out,
+        rx_bytes: of.bytes_in,
+        tx_bytes: of.bytes_out,
         ..Statistics::default()
     }
 }
@@ -61,7 +55,7 @@ fn message(interface: &Interface) -> Link<'_> {
         promiscuity: Some(0),
         transmit_queues: Some(1),
         receive_queues: Some(1),
-        statistics: Some(statistics(interface)),
+        statistics: Some(statistics(&interface.traffic())),
         ..Link::default()
     }
 }

@@ -14,6 +14,7 @@ const SIOCGIFNAME: u32 = 0x8910;
 const SIOCGIFCONF: u32 = 0x8912;
 const SIOCGIFFLAGS: u32 = 0x8913;
 const SIOCGIFADDR: u32 = 0x8915;
+const SIOCGIFDSTADDR: u32 = 0x8917;
 const SIOCGIFBRDADDR: u32 = 0x8919;
 const SIOCGIFNETMASK: u32 = 0x891b;
 const SIOCGIFMETRIC: u32 = 0x891d;
@@ -22,6 +23,7 @@ const SIOCGIFHWADDR: u32 = 0x8927;
 const SIOCGIFINDEX: u32 = 0x8933;
 const SIOCGIFTXQLEN: u32 = 0x8942;
 const SIOCETHTOOL: u32 = 0x8946;
+const SIOCGIFMAP: u32 = 0x8970;
 
 const NAME_BYTES: usize = 16;
 const ANSWER_BYTES: usize = 24;
@@ -39,6 +41,7 @@ pub fn is_known(request: u32) -> bool {
             | SIOCGIFCONF
             | SIOCGIFFLAGS
             | SIOCGIFADDR
+            | SIOCGIFDSTADDR
             | SIOCGIFBRDADDR
             | SIOCGIFNETMASK
             | SIOCGIFMETRIC
@@ -47,6 +50,7 @@ pub fn is_known(request: u32) -> bool {
             | SIOCGIFINDEX
             | SIOCGIFTXQLEN
             | SIOCETHTOOL
+            | SIOCGIFMAP
     )
 }
 
@@ -77,8 +81,9 @@ fn named(at: VirtAddr) -> Result<Interface> {
 fn answer(of: &Interface, request: u32) -> Result<Answer> {
     match request {
         SIOCGIFFLAGS => Ok(padded(&of.flags().bits().to_ne_bytes())),
-        SIOCGIFADDR | SIOCGIFBRDADDR | SIOCGIFNETMASK => address(of, request),
-        SIOCGIFMETRIC => Ok(padded(&[])),
+        SIOCGIFADDR | SIOCGIFDSTADDR | SIOCGIFBRDADDR | SIOCGIFNETMASK => address(of, request),
+        // None has a metric, and memory of its own.
+        SIOCGIFMETRIC | SIOCGIFMAP => Ok(padded(&[])),
         SIOCGIFMTU => Ok(padded(&of.mtu.to_ne_bytes())),
         SIOCGIFHWADDR => {
             let [low, high] = of.hardware_type.to_ne_bytes();
@@ -103,7 +108,7 @@ fn padded(bytes: &[u8]) -> Answer {
 fn address(of: &Interface, request: u32) -> Result<Answer> {
     let own = of.address().ok_or(Error::AddressNotAvailable)?;
     let ip = match request {
-        SIOCGIFADDR => own.addr(),
+        SIOCGIFADDR | SIOCGIFDSTADDR => own.addr(),
         SIOCGIFNETMASK => own.mask(),
         _ => own.broadcast(),
     };

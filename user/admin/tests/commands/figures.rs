@@ -12,7 +12,8 @@ use super::Recorder;
 pub struct Papers(BTreeMap<&'static str, VecDeque<String>>);
 
 impl Papers {
-    fn of<const N: usize>(files: [(&'static str, &[&str]); N]) -> Self {
+    /// Each file with what its readings find.
+    pub fn of<const N: usize>(files: [(&'static str, &[&str]); N]) -> Self {
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).into()).collect();
         Self(files.map(|(path, each)| (path, texts(each))).into())
     }
@@ -41,7 +42,7 @@ impl admin::Kernel for NoKernel {
 pub fn run(
     tool: fn(&[String], &mut World<'_>) -> u8,
     line: &str,
-    mut files: impl Files,
+    mut files: Papers,
 ) -> (u8, String, String) {
     let words: Vec<String> = line.split(' ').map(String::from).collect();
     let mut waits = 0;

@@ -1,39 +1,13 @@
 //! `netstat`, against files as Linux writes them.
 
-use std::collections::BTreeMap;
-
-use admin::Files;
-
 use super::figures::{Papers, run};
-
-/// `/proc/net/snmp` with connections opened so far, which grow by three at each look.
-struct Busy {
-    opened: u64,
-}
-
-impl Files for Busy {
-    fn read(&mut self, path: &str) -> Result<String, String> {
-        match path {
-            "/proc/net/snmp" => {
-                self.opened += 3;
-                let opened = self.opened;
-                Ok(format!(
-                    "Tcp: RtoAlgorithm MaxConn ActiveOpens CurrEstab\nTcp: 1 -1 {opened} 2\n"
-                ))
-            }
-            _ => Err(format!("{path}: no such file")),
-        }
-    }
-}
-
-fn papers(files: &[(&'static str, &str)]) -> Papers {
-    let files = files.iter().map(|(path, text)| (*path, text.to_string()));
-    Papers(BTreeMap::from_iter(files))
-}
 
 #[test]
 fn netstat_counts_from_the_start_and_then_by_intervals_but_gauges_stay() {
-    let (code, out, err) = run(admin::netstat::run, "netstat -s 1", Busy { opened: 7 });
+    let heads = "Tcp: RtoAlgorithm MaxConn ActiveOpens CurrEstab";
+    let [first, second] = [10, 13].map(|opened| format!("{heads}\nTcp: 1 -1 {opened} 2\n"));
+    let files = Papers::of([("/proc/net/snmp", &[&first, &second])]);
+    let (code, out, err) = run(admin::netstat::run, "netstat -s 1", files);
     let block = |opened| {
         format!(
             "TCP\ttcpRtoAlgorithm     =     1\ttcpMaxConn          =    -1\n\
@@ -47,15 +21,18 @@ fn netstat_counts_from_the_start_and_then_by_intervals_but_gauges_stay() {
 #[test]
 fn netstat_shows_the_protocol_that_it_is_asked_for_and_ipv6_as_it_comes() {
     let files = || {
-        papers(&[
+        Papers::of([
             (
                 "/proc/net/snmp",
-                "Udp: InDatagrams\nUdp: 5\nTcp: InSegs\nTcp: 6\n",
+                &["Udp: InDatagrams\nUdp: 5\nTcp: InSegs\nTcp: 6\n"],
             ),
-            ("/proc/net/netstat", "TcpExt: ListenOverflows\nTcpExt: 4\n"),
+            (
+                "/proc/net/netstat",
+                &["TcpExt: ListenOverflows\nTcpExt: 4\n"],
+            ),
             (
                 "/proc/net/snmp6",
-                "Ip6InReceives    \t9\nIcmp6InMsgs  \t8\n",
+                &["Ip6InReceives    \t9\nIcmp6InMsgs  \t8\n"],
             ),
         ])
     };
@@ -84,10 +61,10 @@ const TCP6: &str = "  sl  local_address remote_address st tx_queue rx_queue\n\
 #[test]
 fn netstat_shows_connections_and_with_a_those_who_wait_for_them() {
     let files = || {
-        papers(&[
-            ("/proc/net/tcp", TCP),
-            ("/proc/net/udp", UDP),
-            ("/proc/net/tcp6", TCP6),
+        Papers::of([
+            ("/proc/net/tcp", &[TCP]),
+            ("/proc/net/udp", &[UDP]),
+            ("/proc/net/tcp6", &[TCP6]),
         ])
     };
     let open = "10.0.2.15.6379       10.0.2.2.50000            16       5 ESTABLISHED\n";
@@ -116,7 +93,10 @@ fn netstat_shows_routes_of_both_families() {
         00000000000000000000000000000000 00000100 00000001 00000000 00000001     eth0\n\
         00000000000000000000000000000001 80 00000000000000000000000000000000 00 \
         00000000000000000000000000000000 00000000 00000001 00000000 80200001       lo\n";
-    let files = papers(&[("/proc/net/route", four), ("/proc/net/ipv6_route", six)]);
+    let files = Papers::of([
+        ("/proc/net/route", &[four]),
+        ("/proc/net/ipv6_route", &[six]),
+    ]);
     let (code, out, _) = run(admin::netstat::run, "netstat -rn", files);
     assert_eq!(code, 0);
     for line in [
@@ -134,15 +114,17 @@ fn netstat_shows_routes_of_both_families() {
 #[test]
 fn lines_that_make_no_sense_are_passed_over() {
     let broken = "heads\n1: zz:1 0:0 0A 0:0\n\n2: 0100007F\nééééééééé:1 1:1 1 1\n";
-    let files = papers(&[
-        ("/proc/net/tcp", broken),
-        ("/proc/net/udp6", broken),
-        ("/proc/net/route", broken),
-        ("/proc/net/snmp", "Tcp: A B\nTcp: 1\n\nx"),
-    ]);
+    let files = || {
+        Papers::of([
+            ("/proc/net/tcp", &[broken]),
+            ("/proc/net/udp6", &[broken]),
+            ("/proc/net/route", &[broken]),
+            ("/proc/net/snmp", &["Tcp: A B\nTcp: 1\n\nx"]),
+        ])
+    };
     for line in ["netstat -an", "netstat -rn", "netstat -s"] {
-        let files = Papers(files.0.clone());
-        assert_eq!(run(admin::netstat::run, line, files).1, "", "{line}");
+        let said = run(admin::netstat::run, line, files());
+        assert_eq!(said.1, "", "{line}");
     }
     let (code, _, err) = run(admin::netstat::run, "netstat -rn", Papers::default());
     assert_eq!(

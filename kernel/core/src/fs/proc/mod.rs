@@ -16,6 +16,7 @@ mod net;
 mod oom;
 mod packet;
 mod root;
+mod snmp;
 mod sockets;
 mod status;
 pub mod sysctl;
@@ -74,6 +75,7 @@ pub fn make(_source: &[u8], _options: &[u8]) -> Result<Arc<dyn FileSystem>> {
         add(system::ENTRIES);
         add(sysctl::ENTRIES);
         add(net::ENTRIES);
+        add(snmp::ENTRIES);
         add(packet::ENTRIES);
         add(sockets::ENTRIES);
         Arc::new(Procfs {

@@ -1,6 +1,6 @@
 //! /proc/net: what tools like netstat and ss read (proc_pid_net(5)).
 //!
-//! Numbers are those of the whole stack. Bytes are not counted, so they show as 0.
+//! Numbers are those of the whole stack.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,7 +8,7 @@ use core::fmt::{Result, Write};
 use core::net::{IpAddr, Ipv4Addr};
 
 use base::PAGE_BYTES;
-use inet::{ConnectionEntry, Count, DropReason, Endpoint, State, Stats};
+use inet::{ConnectionEntry, Endpoint};
 
 use crate::fs::pseudo::Entry;
 use crate::net;
@@ -19,27 +19,19 @@ pub const ENTRIES: &[Entry] = &[
     Entry::new("net/arp", arp),
     Entry::new("net/dev", dev),
     Entry::new("net/if_inet6", nothing),
-    Entry::new("net/netstat", netstat),
     Entry::new("net/raw", raw),
     Entry::new("net/route", route),
-    Entry::new("net/snmp", snmp),
     Entry::new("net/sockstat", sockstat),
     Entry::new("net/tcp", tcp),
     Entry::new("net/tcp6", tcp6),
     Entry::new("net/udp6", udp6),
 ];
 
-fn stats() -> Stats {
-    net::stats().unwrap_or_default()
-}
-
 fn nothing(_text: &mut String) -> Result {
     Ok(())
 }
 
 fn dev(text: &mut String) -> Result {
-    let stats = stats();
-    let count = |what| stats.counts.get(what);
     let heads = "bytes    packets errs drop fifo frame compressed multicast";
     writeln!(
         text,
@@ -50,19 +42,16 @@ fn dev(text: &mut String) -> Result {
         " face |{heads}|bytes    packets errs drop fifo colls carrier compressed"
     )?;
     for interface in net::interfaces() {
-        let (received, sent) = match interface.number {
-            net::CARD => (count(Count::FramesIn), count(Count::FramesOut)),
-            _ => (count(Count::Loopback), count(Count::Loopback)),
-        };
+        let of = interface.traffic();
         write!(
             text,
-            "{:>6}: {:7} {received:7}    0    0    0     0          0         0 ",
-            interface.name, 0
+            "{:>6}: {:7} {:7}    0    0    0     0          0         0 ",
+            interface.name, of.bytes_in, of.frames_in
         )?;
         writeln!(
             text,
-            "{:7} {sent:7}    0    0    0     0       0          0",
-            0
+            "{:7} {:7}    0    0    0     0       0          0",
+            of.bytes_out, of.frames_out
         )?;
     }
     Ok(())
@@ -168,94 +157,6 @@ fn route(text: &mut String) -> Result {
         )?;
     }
     Ok(())
-}
-
-/// A line of names and a line of numbers.
-fn rows(text: &mut String, family: &str, columns: &[(&str, u64)]) -> Result {
-    write!(text, "{family}:")?;
-    columns
-        .iter()
-        .try_for_each(|(name, _)| write!(text, " {name}"))?;
-    write!(text, "\n{family}:")?;
-    columns
-        .iter()
-        .try_for_each(|(_, value)| write!(text, " {value}"))?;
-    writeln!(text)
-}
-
-fn snmp(text: &mut String) -> Result {
-    let stats = stats();
-    let count = |what| stats.counts.get(what);
-    let dropped = |why| stats.drops.get(why);
-    let connections = net::with_stack(|stack, _| {
-        let open =
-            |entry: &ConnectionEntry| matches!(entry.state, State::Established | State::CloseWait);
-        stack.connections().filter(open).count()
-    });
-    let connections = connections.unwrap_or(0);
-    rows(
-        text,
-        "Ip",
-        &[
-            ("Forwarding", 2),
-            ("DefaultTTL", 64),
-            ("InReceives", count(Count::FramesIn)),
-            ("InHdrErrors", dropped(DropReason::Malformed)),
-            ("InAddrErrors", dropped(DropReason::WrongAddress)),
-            ("OutRequests", count(Count::FramesOut)),
-            ("OutNoRoutes", dropped(DropReason::NoRoute)),
-        ],
-    )?;
-    rows(
-        text,
-        "Icmp",
-        &[
-            ("InMsgs", count(Count::IcmpIn)),
-            (
-                "OutMsgs",
-                count(Count::EchoReplies) + count(Count::IcmpErrorsOut),
-            ),
-        ],
-    )?;
-    rows(
-        text,
-        "Tcp",
-        &[
-            ("RtoAlgorithm", 1),
-            ("RtoMin", 200),
-            ("RtoMax", 120_000),
-            ("MaxConn", u64::MAX),
-            ("ActiveOpens", count(Count::ActiveOpens)),
-            ("PassiveOpens", count(Count::PassiveOpens)),
-            ("EstabResets", count(Count::ResetsIn)),
-            ("CurrEstab", connections as u64),
-            ("InSegs", count(Count::SegmentsIn)),
-            ("OutSegs", count(Count::SegmentsOut)),
-            ("RetransSegs", count(Count::Retransmits)),
-            ("InErrs", dropped(DropReason::BadChecksum)),
-            ("OutRsts", count(Count::ResetsOut)),
-        ],
-    )?;
-    rows(
-        text,
-        "Udp",
-        &[
-            ("InDatagrams", count(Count::UdpIn)),
-            ("NoPorts", dropped(DropReason::NoSocket)),
-            ("InErrors", dropped(DropReason::QueueFull)),
-            ("OutDatagrams", count(Count::UdpOut)),
-        ],
-    )
-}
-
-fn netstat(text: &mut String) -> Result {
-    let stats = stats();
-    rows(text, "TcpExt", &stats.tcp_ext().collect::<Vec<_>>())?;
-    rows(
-        text,
-        "IpExt",
-        &[("InCEPkts", stats.counts.get(Count::MarksIn))],
-    )
 }
 
 /// Packet buffers in use count as TCP's, those included that wait in the device.

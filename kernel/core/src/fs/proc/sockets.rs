@@ -15,6 +15,8 @@ use crate::unix::{UnixFacts, UnixState, next_socket};
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[
     Entry::new("net/netlink", netlink),
+    Entry::new("net/raw6", raw6),
+    Entry::new("net/sockstat6", sockstat6),
     Entry::new("net/udp", udp),
     Entry::new("net/unix", unix),
 ];
@@ -37,6 +39,31 @@ fn netlink(text: &mut String) -> Result {
         )?;
     }
     Ok(())
+}
+
+/// There are none.
+fn raw6(text: &mut String) -> Result {
+    text.push_str("  sl  local_address                         remote_address");
+    writeln!(
+        text,
+        "                        st tx_queue rx_queue tr tm->when retrnsmt"
+    )
+}
+
+fn sockstat6(text: &mut String) -> Result {
+    let sockets = net::Sockets::from(net::Position::START).map(|(_, socket)| socket);
+    let [mut tcp, mut udp] = [0, 0];
+    for socket in sockets.filter(|socket| socket.local.is_ipv6()) {
+        match socket.transport {
+            Transport::Tcp => tcp += 1,
+            Transport::Udp => udp += 1,
+        }
+    }
+    writeln!(
+        text,
+        "TCP6: inuse {tcp}\nUDP6: inuse {udp}\nUDPLITE6: inuse 0"
+    )?;
+    writeln!(text, "RAW6: inuse 0\nFRAG6: inuse 0 memory 0")
 }
 
 fn udp(text: &mut String) -> Result {
