@@ -39,6 +39,7 @@ needs_test() {
 	/usr/bin/netstat net-tools
 	sar sysstat
 	tcpdump tcpdump
+	ping iputils-ping
 	/usr/include/pcap.h libpcap-dev
 	valgrind valgrind
 	NEEDS

@@ -1,5 +1,7 @@
 //! What the stack needs from the world, and what it tells it.
 
+use core::net::Ipv4Addr;
+
 use base::Instant;
 use mbuf::{Chain, Mbuf, TxFrame};
 
@@ -26,9 +28,30 @@ pub trait Env {
     /// A packet, from its IP header on, goes from us to us: for sniffers to see.
     fn looped(&mut self, _packet: &Chain) {}
 
+    /// A packet for us that is neither TCP's nor UDP's. Says whether somebody takes it: then its
+    /// sender is not told that nobody does.
+    fn raw(&mut self, _packet: &RawPacket<'_>) -> bool {
+        false
+    }
+
     /// Something happened to a socket. Edges, not levels: [`Stack::poll`](crate::Stack::poll)
     /// tells what is true now. May name a socket that nobody has accepted yet.
     fn wake(&mut self, socket: SocketId, events: Events);
+}
+
+/// A received packet as raw sockets see it.
+#[derive(Clone, Copy, Debug)]
+pub struct RawPacket<'a> {
+    /// Who sent it.
+    pub src: Ipv4Addr,
+    /// To which of our addresses.
+    pub dst: Ipv4Addr,
+    /// IANA's number of what it carries.
+    pub protocol: u8,
+    /// Its IP header; of a packet that came in fragments, that of the last to come.
+    pub header: &'a [u8],
+    /// What follows.
+    pub payload: &'a Chain,
 }
 
 bitflags::bitflags! {

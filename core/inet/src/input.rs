@@ -10,7 +10,7 @@ use wire::{
 
 use crate::context::Context;
 use crate::counters::{Count, DropReason};
-use crate::env::Env;
+use crate::env::{Env, RawPacket};
 use crate::reassembly::FragmentKey;
 use crate::stack::Stack;
 
@@ -168,12 +168,24 @@ impl Stack {
         }
         let unreachable = match protocol {
             Protocol::Tcp => return self.tcp_input(env, &info, packet),
-            Protocol::Icmp => return self.icmp_input(env, &info, packet),
             Protocol::Udp => match self.udp_input(env, &info, packet) {
                 Err(DropReason::NoSocket) => Unreachable::Port,
                 done => return done,
             },
-            Protocol::Other(_) => Unreachable::Protocol,
+            Protocol::Icmp | Protocol::Other(_) => {
+                let is_taken = env.raw(&RawPacket {
+                    src,
+                    dst,
+                    protocol: protocol.number(),
+                    header: &quote[..header_len.min(quoted)],
+                    payload: &packet,
+                });
+                match protocol {
+                    Protocol::Icmp => return self.icmp_input(env, &info, packet),
+                    _ if is_taken => return Ok(()),
+                    _ => Unreachable::Protocol,
+                }
+            }
         };
         if is_unicast {
             self.context(env)

@@ -36,6 +36,7 @@ mod nginx;
 mod node;
 mod numa;
 mod operator;
+mod ping;
 mod pressure;
 mod profile;
 mod python;
@@ -110,6 +111,7 @@ fn main() -> ExitCode {
         monkey::TESTS,
         storm::TESTS,
         tcpdump::TESTS,
+        ping::TESTS,
         snoop::TESTS,
     ];
     for (sentence, test) in suites.into_iter().flatten() {

@@ -28,7 +28,9 @@ mod memory;
 mod options;
 pub mod plan;
 mod poll;
+mod raw;
 mod raw_frame;
+mod raw_socket;
 mod shard;
 mod sockets;
 mod tcp;
@@ -51,11 +53,17 @@ use crate::socket::{Family, MessageFlags, Socket, SocketType};
 
 /// A new internet socket; `protocol` is IANA's number, 0 for the type's usual one.
 pub fn create(family: Family, kind: SocketType, protocol: u32) -> Result<Arc<dyn Socket>> {
+    const ICMP: u32 = 1;
     const TCP: u32 = 6;
     const UDP: u32 = 17;
     match (kind, protocol) {
         (SocketType::Stream, 0 | TCP) => Ok(tcp::TcpSocket::open(family)?),
         (SocketType::Datagram, 0 | UDP) => Ok(udp::UdpSocket::open(family)?),
+        // As on Linux, where no group may ping without a raw socket unless it is told to.
+        (SocketType::Datagram, ICMP) if family == Family::Inet => Err(Error::AccessDenied),
+        (SocketType::Raw, protocol) if family == Family::Inet => {
+            Ok(raw_socket::RawSocket::open(protocol)?)
+        }
         (SocketType::Stream | SocketType::Datagram, _) => Err(Error::ProtocolUnsupported),
         _ => Err(Error::SocketTypeUnsupported),
     }

@@ -57,7 +57,7 @@ fn from_stack(options: &Options, name: OptionName) -> Option<OptionValue> {
 
 /// Options without an effect here that are safe to accept: they tune what we do anyway or
 /// what a single network card does not have.
-fn is_accepted(name: OptionName) -> bool {
+pub(super) fn is_accepted(name: OptionName) -> bool {
     matches!(
         name,
         OptionName::QuickAck

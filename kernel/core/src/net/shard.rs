@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use base::Instant;
 use hal::FramePort;
-use inet::{Env, SocketId, Stack};
+use inet::{Env, RawPacket, SocketId, Stack};
 use mach::sync::{Spin, SpinGuard};
 use mbuf::{Chain, Mbuf, RxFrame, TxFrame};
 
@@ -129,6 +129,10 @@ impl Env for Link {
 
     fn looped(&mut self, packet: &Chain) {
         packet::looped(packet);
+    }
+
+    fn raw(&mut self, packet: &RawPacket<'_>) -> bool {
+        super::raw::show(packet)
     }
 
     fn wake(&mut self, socket: SocketId, events: inet::Events) {

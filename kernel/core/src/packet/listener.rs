@@ -1,25 +1,29 @@
 //! The receiving half of a packet socket: what it wants, and where that goes.
 
+use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
 
-use bpf::Program;
+use bpf::{Program, RawInstruction};
 use capture::{Frame, Now, RingRequest, View};
 use mach::sync::Spin;
 
+use super::PROTOCOL_ALL;
 use super::drops::{self, DropReason};
 use super::facts::Known;
 use super::memory::SharedPages;
 use super::queue::{Packet, Queue};
 use super::ring::MappedRing;
 use super::tap::{Entry, PACKET_OUTGOING};
-use super::{PROTOCOL_ALL, tap};
 use crate::error::{Error, Result};
 use crate::poll::{Events, Pollee};
-use crate::socket::{CommonOptions, PacketStatistics};
+use crate::socket::{
+    Circumstances, CommonOptions, MessageFlags, OptionName, PacketStatistics, StampUnit, wait_on,
+};
 
 /// Where a socket listens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Binding {
+pub(crate) struct Binding {
     /// 0 for all interfaces.
     pub interface: u32,
     /// 0 for none.
@@ -27,7 +31,7 @@ pub(super) struct Binding {
 }
 
 /// See the module.
-pub(super) struct Listener {
+pub(crate) struct Listener {
     pub pollee: Pollee,
     pub common: CommonOptions,
     /// The socket's number.
@@ -51,7 +55,7 @@ struct State {
 
 impl Listener {
     /// One that hears nothing yet.
-    pub(super) fn new(view: View) -> Arc<Self> {
+    pub(crate) fn new(view: View) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             pollee: Pollee::new(),
             common: CommonOptions::default(),
@@ -74,7 +78,7 @@ impl Listener {
     }
 
     /// Shows it a frame.
-    pub(super) fn hear(&self, frame: &Frame<'_>, now: Now) {
+    pub(crate) fn hear(&self, frame: &Frame<'_>, now: Now) {
         let mut state = self.state.lock();
         if !state.is_bound_to(frame) {
             return;
@@ -113,36 +117,70 @@ impl Listener {
     }
 
     /// Where it listens.
-    pub(super) fn binding(&self) -> Binding {
+    pub(crate) fn binding(&self) -> Binding {
         self.state.lock().binding
     }
 
-    /// Listens there from now on.
-    pub(super) fn bind(&self, binding: Binding) -> Result<()> {
-        let Some(me) = self.me.upgrade() else {
-            return Ok(());
-        };
+    /// Listens there from now on, if it is shown packets at all.
+    pub(crate) fn bind(&self, binding: Binding) {
         self.state.lock().binding = binding;
-        match binding.protocol {
-            0 => {
-                tap::remove(&me);
-                Ok(())
-            }
-            _ => tap::add(&me),
+    }
+
+    /// The oldest packet, by the rules of `flags`.
+    pub(crate) fn receive(&self, flags: MessageFlags) -> Result<Packet> {
+        let peek = flags.contains(MessageFlags::PEEK);
+        let how = self.common.receive_wait(flags.blocking());
+        match self.take(peek) {
+            Some(packet) => Ok(packet),
+            None => wait_on(&self.pollee.queue, how, || self.take(peek)),
         }
     }
 
+    /// What is told beside a packet, where it was asked for.
+    pub(crate) fn circumstances(
+        &self,
+        packet: &Packet,
+        wants_auxiliary: bool,
+    ) -> Option<Box<Circumstances>> {
+        let unit = if self.common.is_set(OptionName::TimestampNanos) {
+            Some(StampUnit::Nanoseconds)
+        } else {
+            let is_set = self.common.is_set(OptionName::Timestamp);
+            is_set.then_some(StampUnit::Microseconds)
+        };
+        let told = Circumstances {
+            stamp: unit.map(|unit| (packet.stamp, unit)),
+            auxiliary: wants_auxiliary.then_some(packet.auxiliary),
+        };
+        (told != Circumstances::default()).then(|| Box::new(told))
+    }
+
+    /// A filter in the bytes of the program that wrote it, instead of the one that was there.
+    pub(crate) fn attach_filter(&self, instructions: &[[u8; 8]]) -> Result<()> {
+        let mut raw = Vec::new();
+        let room = raw.try_reserve_exact(instructions.len());
+        room.map_err(|_| Error::OutOfMemory)?;
+        raw.extend(instructions.iter().copied().map(RawInstruction::from_bytes));
+        let program = Program::check(&raw).map_err(|_| Error::Invalid)?;
+        self.set_filter(Some(program))
+    }
+
+    /// No filter any more.
+    pub(crate) fn detach_filter(&self) -> Result<()> {
+        self.set_filter(None)
+    }
+
     /// Takes the oldest packet of the queue, or looks at it.
-    pub(super) fn take(&self, peek: bool) -> Option<Packet> {
+    fn take(&self, peek: bool) -> Option<Packet> {
         self.state.lock().queue.take(peek)
     }
 
     /// Bytes of the oldest packet in the queue.
-    pub(super) fn first_len(&self) -> usize {
+    pub(crate) fn first_len(&self) -> usize {
         self.state.lock().queue.first_len()
     }
 
-    pub(super) fn is_readable(&self) -> bool {
+    pub(crate) fn is_readable(&self) -> bool {
         let state = self.state.lock();
         !state.queue.is_empty() || state.ring.as_ref().is_some_and(MappedRing::is_readable)
     }
@@ -195,7 +233,7 @@ impl Listener {
     /// Another filter, or none.
     ///
     /// Errors: `NotPermitted` where it is locked, `NotFound` if there is none to take away.
-    pub(super) fn set_filter(&self, filter: Option<Program>) -> Result<()> {
+    fn set_filter(&self, filter: Option<Program>) -> Result<()> {
         let mut state = self.state.lock();
         if state.is_filter_locked {
             return Err(Error::NotPermitted);
@@ -210,7 +248,7 @@ impl Listener {
     }
 
     /// The filter stays as it is from now on; nobody can take that back.
-    pub(super) fn lock_filter(&self, is_locked: bool) -> Result<()> {
+    pub(crate) fn lock_filter(&self, is_locked: bool) -> Result<()> {
         let mut state = self.state.lock();
         if state.is_filter_locked && !is_locked {
             return Err(Error::NotPermitted);
@@ -219,7 +257,7 @@ impl Listener {
         Ok(())
     }
 
-    pub(super) fn is_filter_locked(&self) -> bool {
+    pub(crate) fn is_filter_locked(&self) -> bool {
         self.state.lock().is_filter_locked
     }
 

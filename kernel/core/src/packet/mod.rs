@@ -25,6 +25,7 @@
 //! Not here: cards' filters (all of ours let all frames pass), rings of versions 1 and 2
 //! and for sending, fan-out.
 
+mod audience;
 mod drops;
 mod facts;
 mod listener;
@@ -38,7 +39,11 @@ mod tap;
 
 use alloc::sync::Arc;
 
+pub(crate) use audience::Audience;
 pub use drops::drops;
+pub(crate) use listener::{Binding, Listener};
+pub(crate) use send::chain_of;
+pub(crate) use tap::now;
 pub use tap::{Entry, looped, received, sent, sockets};
 
 use crate::error::{Error, Result};

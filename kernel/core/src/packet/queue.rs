@@ -14,7 +14,7 @@ const OVERHEAD_BYTES: usize = 256;
 
 /// A packet as a program gets it.
 #[derive(Clone)]
-pub(super) struct Packet {
+pub(crate) struct Packet {
     /// What the filter kept.
     pub bytes: Vec<u8>,
     pub from: PacketAddress,

@@ -63,6 +63,15 @@ fn header(
     [a, b, c, d, e, f, g, h, i, j, k, l, high, low]
 }
 
+/// The program's bytes in packet buffers.
+///
+/// Errors: `NoBuffers`, `BadAddress`.
+pub(crate) fn chain_of(from: &mut Source<'_>) -> Result<Chain> {
+    let mut chain = Chain::new();
+    copy(&mut chain, from)?;
+    Ok(chain)
+}
+
 /// Copies the program's bytes to the end of `chain`. May block.
 fn copy(chain: &mut Chain, from: &mut Source<'_>) -> Result<()> {
     let mut piece = [0; 512];

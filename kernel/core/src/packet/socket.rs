@@ -1,20 +1,17 @@
 //! The packet socket as a file and as a socket of the kernel.
 
-use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::any::Any;
 use core::ops::Range;
 
 use base::VirtAddr;
-use bpf::{Program, RawInstruction};
 use capture::View;
 
 use super::listener::{Binding, Listener};
 use super::options::Options;
-use super::queue::Packet;
-use super::{send, tap};
+use super::send;
+use super::tap::LISTENERS;
 use crate::error::{Error, Result};
 use crate::file::{File, OpenFile};
 use crate::fs::Metadata;
@@ -23,9 +20,8 @@ use crate::mm::MemoryObject;
 use crate::net;
 use crate::poll::{Events, Pollee};
 use crate::socket::{
-    self, Blocking, Circumstances, Control, Family, Held, Message, MessageFlags, OptionName,
-    OptionValue, PacketAddress, Received, ReceivedFlags, Shutdown, Socket, SocketAddress,
-    SocketType, StampUnit, wait_on,
+    self, Blocking, Control, Family, Held, Message, MessageFlags, OptionName, OptionValue,
+    PacketAddress, Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketType,
 };
 use crate::user;
 
@@ -43,48 +39,33 @@ pub(super) struct PacketSocket {
 
 impl PacketSocket {
     pub(super) fn new(view: View, protocol: u16) -> Result<Arc<Self>> {
-        let listener = Listener::new(view);
-        listener.bind(Binding {
+        let socket = Self {
+            listener: Listener::new(view),
+            options: Options::new(),
+            _held: Held::one(),
+        };
+        socket.listen(Binding {
             interface: 0,
             protocol,
         })?;
-        Ok(Arc::new(Self {
-            listener,
-            options: Options::new(),
-            _held: Held::one(),
-        }))
+        Ok(Arc::new(socket))
     }
 
-    /// The oldest packet, by the rules of `flags`.
-    fn next(&self, flags: MessageFlags) -> Result<Packet> {
-        let peek = flags.contains(MessageFlags::PEEK);
-        let how = self.listener.common.receive_wait(flags.blocking());
-        match self.listener.take(peek) {
-            Some(packet) => Ok(packet),
-            None => wait_on(&self.listener.pollee.queue, how, || {
-                self.listener.take(peek)
-            }),
+    fn listen(&self, binding: Binding) -> Result<()> {
+        self.listener.bind(binding);
+        match binding.protocol {
+            0 => {
+                LISTENERS.remove(&self.listener);
+                Ok(())
+            }
+            _ => LISTENERS.add(&self.listener),
         }
-    }
-
-    fn circumstances(&self, packet: &Packet) -> Option<Box<Circumstances>> {
-        let is_set = |name| self.listener.common.is_set(name);
-        let unit = if is_set(OptionName::TimestampNanos) {
-            Some(StampUnit::Nanoseconds)
-        } else {
-            is_set(OptionName::Timestamp).then_some(StampUnit::Microseconds)
-        };
-        let told = Circumstances {
-            stamp: unit.map(|unit| (packet.stamp, unit)),
-            auxiliary: self.options.wants_auxiliary().then_some(packet.auxiliary),
-        };
-        (told != Circumstances::default()).then(|| Box::new(told))
     }
 }
 
 impl Drop for PacketSocket {
     fn drop(&mut self) {
-        tap::remove(&self.listener);
+        LISTENERS.remove(&self.listener);
     }
 }
 
@@ -167,7 +148,7 @@ impl Socket for PacketSocket {
             0 => self.listener.binding().protocol,
             protocol => protocol,
         };
-        self.listener.bind(Binding {
+        self.listen(Binding {
             interface: wanted.interface,
             protocol,
         })
@@ -187,7 +168,7 @@ impl Socket for PacketSocket {
     }
 
     fn receive(&self, to: &mut Sink<'_>, flags: MessageFlags) -> Result<Received> {
-        let packet = self.next(flags)?;
+        let packet = self.listener.receive(flags)?;
         let copied = to.put(&packet.bytes)?;
         let mut received = Received {
             bytes: copied,
@@ -196,7 +177,8 @@ impl Socket for PacketSocket {
             control: Control::default(),
             flags: ReceivedFlags::empty(),
         };
-        received.control.circumstances = self.circumstances(&packet);
+        let wants_auxiliary = self.options.wants_auxiliary();
+        received.control.circumstances = self.listener.circumstances(&packet, wants_auxiliary);
         if copied < packet.bytes.len() {
             received.flags |= ReceivedFlags::TRUNC;
         }
@@ -235,16 +217,11 @@ impl Socket for PacketSocket {
     }
 
     fn attach_filter(&self, instructions: &[[u8; 8]]) -> Result<()> {
-        let mut raw = Vec::new();
-        let room = raw.try_reserve_exact(instructions.len());
-        room.map_err(|_| Error::OutOfMemory)?;
-        raw.extend(instructions.iter().copied().map(RawInstruction::from_bytes));
-        let program = Program::check(&raw).map_err(|_| Error::Invalid)?;
-        self.listener.set_filter(Some(program))
+        self.listener.attach_filter(instructions)
     }
 
     fn detach_filter(&self) -> Result<()> {
-        self.listener.set_filter(None)
+        self.listener.detach_filter()
     }
 
     fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()> {

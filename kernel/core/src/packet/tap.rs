@@ -1,24 +1,18 @@
 //! Where frames pass, and who looks on.
 //!
-//! While nobody does, a frame costs a load and a branch. The list holds the listeners that
-//! have a protocol; a socket without one hears nothing and is not in it.
+//! Only here it is decided what a frame is called: its interface, protocol and packet type.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicUsize, Ordering};
 
 use capture::{Frame, Now, Sender, Timestamp, status};
-use mach::sync::Spin;
 use mbuf::{Chain, Checksum, RxFrame, TxFrame};
 use wire::{ETHERNET_HEADER_BYTES, MacAddr};
 
+use super::audience::Audience;
 use super::drops::{self, DropReason};
 use super::listener::Listener;
-use crate::error::{Error, Result};
 use crate::net::{self, Interface};
-
-/// Sockets that may listen at the same time: each looks at each frame.
-const LISTENERS_MAX: usize = 64;
 
 /// To whom a frame was addressed (include/uapi/linux/if_packet.h).
 pub(super) const PACKET_HOST: u8 = 0;
@@ -31,18 +25,13 @@ pub(super) const PACKET_OUTGOING: u8 = 4;
 const ETHER_TYPE_MIN: u16 = 0x600;
 const PROTOCOL_802_2: u16 = 4;
 
-static COUNT: AtomicUsize = AtomicUsize::new(0);
-static LISTENERS: Spin<Vec<Arc<Listener>>> = Spin::new(Vec::new());
-
-#[inline(always)]
-fn is_anybody_there() -> bool {
-    COUNT.load(Ordering::Relaxed) != 0
-}
+/// Sockets with a protocol; one without hears nothing and is not here.
+pub(super) static LISTENERS: Audience<Listener> = Audience::new();
 
 /// The card has received a frame.
 #[inline(always)]
 pub fn received(frame: &RxFrame) {
-    if is_anybody_there() {
+    if !LISTENERS.is_empty() {
         show_received(frame);
     }
 }
@@ -50,7 +39,7 @@ pub fn received(frame: &RxFrame) {
 /// The card is given a frame.
 #[inline(always)]
 pub fn sent(frame: &TxFrame) {
-    if is_anybody_there() {
+    if !LISTENERS.is_empty() {
         show_sent(frame, None);
     }
 }
@@ -59,7 +48,7 @@ pub fn sent(frame: &TxFrame) {
 /// and as it comes; here it comes.
 #[inline(always)]
 pub fn looped(packet: &Chain) {
-    if is_anybody_there() {
+    if !LISTENERS.is_empty() {
         show_looped(packet);
     }
 }
@@ -182,15 +171,15 @@ fn show<'a>(
         ..frame
     };
     let now = now();
-    let listeners = LISTENERS.lock();
-    let others = listeners
-        .iter()
-        .filter(|listener| !by.is_some_and(|by| Arc::ptr_eq(by, listener)));
-    others.for_each(|listener| listener.hear(&frame, now));
+    LISTENERS.each(|listener| {
+        if !by.is_some_and(|by| Arc::ptr_eq(by, listener)) {
+            listener.hear(&frame, now);
+        }
+    });
 }
 
 /// The time, for the timer and to be shown.
-pub(super) fn now() -> Now {
+pub(crate) fn now() -> Now {
     let wall = crate::clock::wall_now();
     Now {
         clock: mach::time::now(),
@@ -199,29 +188,6 @@ pub(super) fn now() -> Now {
             nanoseconds: wall.subsec_nanos(),
         },
     }
-}
-
-/// From now on `listener` is shown frames.
-///
-/// Errors: `NoBuffers` if too many listen already.
-pub(super) fn add(listener: &Arc<Listener>) -> Result<()> {
-    let mut listeners = LISTENERS.lock();
-    if listeners.iter().any(|known| Arc::ptr_eq(known, listener)) {
-        return Ok(());
-    }
-    if listeners.len() >= LISTENERS_MAX {
-        return Err(Error::NoBuffers);
-    }
-    listeners.push(listener.clone());
-    COUNT.store(listeners.len(), Ordering::Relaxed);
-    Ok(())
-}
-
-/// `listener` is shown nothing more.
-pub(super) fn remove(listener: &Arc<Listener>) {
-    let mut listeners = LISTENERS.lock();
-    listeners.retain(|known| !Arc::ptr_eq(known, listener));
-    COUNT.store(listeners.len(), Ordering::Relaxed);
 }
 
 /// A socket that listens, for tools.
@@ -241,6 +207,7 @@ pub struct Entry {
 
 /// All sockets that listen.
 pub fn sockets() -> Vec<Entry> {
-    let listeners = LISTENERS.lock();
-    listeners.iter().map(|listener| listener.entry()).collect()
+    let mut all = Vec::new();
+    LISTENERS.each(|listener| all.push(listener.entry()));
+    all
 }

@@ -126,6 +126,8 @@ pub enum OptionName {
     NotSentLowWater,
     /// UDP_SEGMENT, in bytes.
     UdpSegment,
+    /// ICMP_FILTER.
+    IcmpFilter,
     /// PACKET_ADD_MEMBERSHIP.
     AddMembership,
     /// PACKET_DROP_MEMBERSHIP.

@@ -39,6 +39,7 @@ const SOL_UDP: u32 = 17;
 const SOL_IPV6: u32 = 41;
 const SOL_PACKET: u32 = 263;
 const SOL_NETLINK: u32 = 270;
+const SOL_RAW: u32 = 255;
 
 /// Options that `kernel/linux` answers itself: SO_TYPE, SO_PROTOCOL, SO_DOMAIN.
 const SO_TYPE: u32 = 3;
@@ -61,6 +62,7 @@ fn lookup(level: u32, number: u32) -> Option<Row> {
         SOL_TCP => tcp_level(number),
         SOL_PACKET => packet_level(number),
         SOL_NETLINK => netlink_level(number),
+        SOL_RAW if number == 1 => Some((Name::IcmpFilter, Layout::Int)),
         SOL_UDP if number == 103 => Some((Name::UdpSegment, Layout::Int)),
         _ => None,
     }

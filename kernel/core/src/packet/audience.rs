@@ -1,0 +1,64 @@
+//! Who looks on at a place where packets pass.
+//!
+//! While nobody does, a packet costs a load and a branch.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use mach::sync::Spin;
+
+use crate::error::{Error, Result};
+
+/// Sockets that may look on at the same time: each looks at each packet.
+const LISTENERS_MAX: usize = 64;
+
+/// The listeners of a place.
+pub(crate) struct Audience<T> {
+    count: AtomicUsize,
+    listeners: Spin<Vec<Arc<T>>>,
+}
+
+impl<T> Audience<T> {
+    /// Nobody.
+    pub(crate) const fn new() -> Self {
+        Self {
+            count: AtomicUsize::new(0),
+            listeners: Spin::new(Vec::new()),
+        }
+    }
+
+    /// Whether nobody looks on.
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Relaxed) == 0
+    }
+
+    /// Calls `show` with each of them.
+    pub(crate) fn each(&self, show: impl FnMut(&Arc<T>)) {
+        self.listeners.lock().iter().for_each(show);
+    }
+
+    /// From now on `listener` looks on.
+    ///
+    /// Errors: `NoBuffers` if too many do already.
+    pub(crate) fn add(&self, listener: &Arc<T>) -> Result<()> {
+        let mut listeners = self.listeners.lock();
+        if listeners.iter().any(|known| Arc::ptr_eq(known, listener)) {
+            return Ok(());
+        }
+        if listeners.len() >= LISTENERS_MAX {
+            return Err(Error::NoBuffers);
+        }
+        listeners.push(listener.clone());
+        self.count.store(listeners.len(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// `listener` looks on no more.
+    pub(crate) fn remove(&self, listener: &Arc<T>) {
+        let mut listeners = self.listeners.lock();
+        listeners.retain(|known| !Arc::ptr_eq(known, listener));
+        self.count.store(listeners.len(), Ordering::Relaxed);
+    }
+}
