@@ -111,7 +111,7 @@ impl Link {
         self.carried += frame.len() as u64;
         let mut reached = now;
         if weather.jitter > Duration::ZERO {
-            reached += Duration::from_nanos(random.below(weather.jitter.as_nanos() as u64));
+            reached += Duration::from_nanos(random.below(weather.jitter.as_nanos()));
         }
         self.busy_until = self.busy_until.max(reached) + self.takes(frame.len() as u64);
         let copies = if random.chance(weather.duplication) {

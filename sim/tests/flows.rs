@@ -25,7 +25,7 @@ fn world(seed: u64, weather: Weather) -> World {
 
 /// Percent of the link's bytes that were payload some reader got.
 fn utilisation(received: &[u64], weather: Weather, time: Duration) -> u64 {
-    let most = weather.bandwidth * time.as_millis() as u64 / 1000;
+    let most = weather.bandwidth * time.as_millis() / 1000;
     received.iter().sum::<u64>() * 100 / most
 }
 

@@ -8,8 +8,9 @@
 #![forbid(unsafe_code)]
 
 mod addr;
+mod duration;
 mod time;
 
 pub use addr::{CpuId, DeviceAddr, PAGE_BYTES, PAGE_SHIFT, PhysAddr, VirtAddr};
-pub use core::time::Duration;
+pub use duration::Duration;
 pub use time::Instant;

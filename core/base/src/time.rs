@@ -1,7 +1,8 @@
 //! A point on the machine's monotonic clock.
 
 use core::ops::{Add, AddAssign, Sub};
-use core::time::Duration;
+
+use crate::Duration;
 
 /// Nanoseconds since the machine started; 584 years fit.
 ///
@@ -47,15 +48,11 @@ impl Instant {
     }
 }
 
-fn nanos_of(span: Duration) -> u64 {
-    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
-}
-
 impl Add<Duration> for Instant {
     type Output = Self;
     /// Saturates at [`Instant::NEVER`].
     fn add(self, span: Duration) -> Self {
-        Self(self.0.saturating_add(nanos_of(span)))
+        Self(self.0.saturating_add(span.as_nanos()))
     }
 }
 
@@ -69,7 +66,7 @@ impl Sub<Duration> for Instant {
     type Output = Self;
     /// Saturates at [`Instant::START`].
     fn sub(self, span: Duration) -> Self {
-        Self(self.0.saturating_sub(nanos_of(span)))
+        Self(self.0.saturating_sub(span.as_nanos()))
     }
 }
 

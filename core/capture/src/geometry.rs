@@ -1,6 +1,6 @@
 //! What a program asks for (`struct tpacket_req3`), checked.
 
-use core::time::Duration;
+use base::Duration;
 
 use crate::layout::{DESCRIPTOR_BYTES, FRAME_ALIGN, HEADER_BYTES};
 

@@ -6,7 +6,8 @@
 
 use alloc::vec::Vec;
 use core::ops::Range;
-use core::time::Duration;
+
+use base::Duration;
 
 /// Rings that share filters. Frames that pass a filter are spread over the rings by hash.
 #[derive(Clone, PartialEq, Eq, Debug)]

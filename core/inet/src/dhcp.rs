@@ -66,9 +66,7 @@ impl Dhcp {
     }
 
     fn retry_after(&self, random: u64) -> Duration {
-        let base = RETRY_FIRST
-            .saturating_mul(1 << self.tries.min(6))
-            .min(RETRY_MAX);
+        let base = (RETRY_FIRST * (1 << self.tries.min(6))).min(RETRY_MAX);
         base + Duration::from_millis(random % 500)
     }
 }

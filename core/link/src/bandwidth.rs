@@ -153,7 +153,7 @@ impl Limit {
 
 #[cfg(test)]
 mod tests {
-    use core::time::Duration;
+    use base::Duration;
 
     use alloc::string::ToString;
 

@@ -243,7 +243,7 @@ impl Placement {
 
 #[cfg(test)]
 mod tests {
-    use core::time::Duration;
+    use base::Duration;
 
     use hal::SpreadRule;
 

@@ -4,9 +4,7 @@
 //! spacing is rounded up to them: never more interrupts than asked for. Cards that do
 //! not moderate are moderated by when the owner arms them again ([`Throttle`]).
 
-use core::time::Duration;
-
-use base::Instant;
+use base::{Duration, Instant};
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
@@ -28,7 +26,7 @@ impl Moderation {
 
     /// The spacing in a card's units of `unit_nanos` (not zero), at most `limit` of them.
     pub fn units(self, unit_nanos: u64, limit: u16) -> u16 {
-        let nanos = u64::try_from(self.spacing().as_nanos()).unwrap_or(u64::MAX);
+        let nanos = self.spacing().as_nanos();
         u16::try_from(nanos.div_ceil(unit_nanos)).map_or(limit, |units| units.min(limit))
     }
 }

@@ -2,8 +2,8 @@
 
 use alloc::sync::Arc;
 use alloc::vec;
-use core::time::Duration;
 
+use base::Duration;
 use hal::{
     CardControl, CardCounters, LinkState, NicControl, NicError, NicShape, PromiscuousScope,
     Registers, RingGroup, SpreadRule, TagHandling, VlanFilter,
@@ -154,7 +154,7 @@ impl<R: Registers> NicControl for Control<R> {
             return Err(NicError::Unsupported);
         }
         let units = spacing.as_nanos().div_ceil(EITR_UNIT_NANOS);
-        let units = units.min(u128::from(EITR_UNITS_MAX)) as u32;
+        let units = units.min(u64::from(EITR_UNITS_MAX)) as u32;
         let value = units << EITR_SHIFT | EITR_KEEP_COUNTER;
         self.registers().write32(eitr(ring), value);
         Ok(())

@@ -49,7 +49,7 @@ pub(crate) const fn eitr(message: u16) -> usize {
 }
 /// The time that has passed already goes on counting.
 pub(crate) const EITR_KEEP_COUNTER: u32 = 1 << 31;
-pub(crate) const EITR_UNIT_NANOS: u128 = 1000;
+pub(crate) const EITR_UNIT_NANOS: u64 = 1000;
 pub(crate) const EITR_UNITS_MAX: u32 = (1 << 13) - 1;
 pub(crate) const EITR_SHIFT: u32 = 2;
 /// Which message receive queue `n` raises; bits 0 to 7 for queues below 8.

@@ -76,7 +76,7 @@ impl<W: Write> Capture<W> {
         };
         self.write(&Block::Packet(Packet {
             interface: side as u32,
-            time: self.epoch + now,
+            time: (self.epoch + now).into(),
             len: bytes.len() as u32,
             parts: &[bytes],
             direction: Some(direction),

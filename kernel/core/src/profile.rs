@@ -122,7 +122,7 @@ pub(crate) fn record_park(park: impl FnOnce() -> bool) -> bool {
     let woken = park();
     let waited = mach::time::now().since(start);
     if current().process.id() != 0 {
-        let nanos = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
+        let nanos = waited.as_nanos();
         mach::profile::record_wait(nanos);
     }
     woken

@@ -13,8 +13,8 @@ mod devices;
 mod options;
 
 use core::panic::PanicInfo;
-use core::time::Duration;
 
+use base::Duration;
 use kernel::exec::Arguments;
 use kernel::net::Config;
 use kernel::tty::console;

@@ -50,10 +50,7 @@ pub(crate) fn publish() {
     store(field::BASE, base);
     store(field::MULTIPLIER, multiplier);
     let offset = crate::time::wall_clock_offset().as_nanos();
-    store(
-        field::WALL_OFFSET,
-        u64::try_from(offset).unwrap_or(u64::MAX),
-    );
+    store(field::WALL_OFFSET, offset);
     store(field::CPU_BY, cpu_by());
     store(field::SEQUENCE, sequence + 2);
 }

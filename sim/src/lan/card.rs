@@ -5,11 +5,11 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use ::link::rss::{Hasher, PortFields, Rss, bucket_of};
 use ::link::toeplitz::Key;
 use ::link::{Header, Packet};
+use base::Duration;
 use hal::{
     Capabilities, FramePort, NicControl, NicError, NicShape, PromiscuousScope, RingGroup,
     SpreadRule,

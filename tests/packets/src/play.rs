@@ -96,7 +96,7 @@ impl Play {
         let (sent_at, packet) = self.sent.pop_front().ok_or("nothing was sent")?;
         let is_in_time = sent_at + EARLY_MAX >= at && sent_at <= at + LATE_MAX;
         if !is_in_time {
-            let after = sent_at.since(self.now).as_secs_f64();
+            let after = sent_at.since(self.now).as_nanos() as f64 / 1e9;
             return Err(format!("sent at +{after:.3}: {packet:?}"));
         }
         self.now = sent_at.max(self.now);
@@ -126,7 +126,7 @@ impl Play {
         match self.sent.pop_front() {
             None => Ok(()),
             Some((at, packet)) => {
-                let after = at.since(self.now).as_secs_f64();
+                let after = at.since(self.now).as_nanos() as f64 / 1e9;
                 Err(format!("not expected, at +{after:.3}: {packet:?}"))
             }
         }

@@ -3,7 +3,7 @@
 //! `[+SECONDS] EVENT`: time counts from the event before. What stands behind `#` is a
 //! comment; those of the head tell the title and the paragraphs tested.
 
-use std::time::Duration;
+use base::Duration;
 
 use inet::{Options, Shutdown};
 
@@ -106,7 +106,8 @@ fn parse_step(line: usize, text: &str) -> Result<Step, String> {
         Some(timed) => {
             let (seconds, rest) = timed.split_once(char::is_whitespace).ok_or("no event")?;
             let seconds: f64 = number(seconds)?;
-            let after = Duration::try_from_secs_f64(seconds).map_err(|why| why.to_string())?;
+            let after = std::time::Duration::try_from_secs_f64(seconds);
+            let after = after.map_err(|why| why.to_string())?.into();
             (after, rest.trim())
         }
         None => (Duration::ZERO, text),

@@ -47,7 +47,7 @@ impl Keeper {
     pub fn keep(&mut self, seen: &Seen<'_>) -> io::Result<()> {
         self.write(&Block::Packet(Packet {
             interface: 0,
-            time: seen.time,
+            time: seen.time.into(),
             len: seen.len,
             parts: &[seen.bytes],
             direction: None,
@@ -62,7 +62,7 @@ impl Keeper {
             let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or(Duration::ZERO);
             self.write(&Block::Statistics(Statistics {
                 interface: 0,
-                time: now,
+                time: now.into(),
                 received: missed.received,
                 dropped: missed.dropped,
             }))?;

@@ -1,6 +1,6 @@
 //! The kinds of blocks.
 
-use core::time::Duration;
+use base::Duration;
 
 use crate::bytes::Fields;
 
@@ -158,6 +158,6 @@ impl Statistics {
 
 /// Nanoseconds since 1970 (until 2554), the upper half first.
 fn time(to: &mut Fields, time: Duration) {
-    let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let nanos = time.as_nanos();
     to.u32((nanos >> 32) as u32).u32(nanos as u32);
 }

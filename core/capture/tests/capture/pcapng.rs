@@ -1,6 +1,6 @@
 //! Files, read by a parser of the format's description.
 
-use core::time::Duration;
+use base::Duration;
 
 use capture::pcapng::{Block, Direction, Interface, NoRoom, Packet, Statistics};
 

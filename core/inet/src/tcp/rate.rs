@@ -97,7 +97,7 @@ impl Rate {
             return None;
         }
         let bytes = self.delivered - stamp.delivered;
-        self.latest = (u128::from(bytes) * 1_000_000_000 / interval.as_nanos()) as u64;
+        self.latest = bytes.saturating_mul(1_000_000_000) / interval.as_nanos();
         Some(RateSample {
             rate: self.latest,
             prior_delivered: stamp.delivered,

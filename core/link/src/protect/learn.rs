@@ -11,9 +11,8 @@
 
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv6Addr};
-use core::time::Duration;
 
-use base::Instant;
+use base::{Duration, Instant};
 use mbuf::Chain;
 use wire::{MacAddr, UDP_HEADER_BYTES};
 

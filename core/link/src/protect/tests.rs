@@ -2,9 +2,8 @@
 
 use alloc::vec::Vec;
 use core::net::Ipv6Addr;
-use core::time::Duration;
 
-use base::Instant;
+use base::{Duration, Instant};
 use mbuf::{Chain, HeapPool};
 use wire::{DhcpMessage, DhcpRepr, EtherType, MacAddr};
 

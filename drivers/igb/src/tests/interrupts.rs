@@ -2,9 +2,9 @@
 
 extern crate std;
 
-use core::time::Duration;
 use std::vec::Vec;
 
+use base::Duration;
 use hal::{FramePort, NicControl, NicError};
 
 use super::frames::ethernet;

@@ -19,5 +19,5 @@ pub fn wall_now() -> Duration {
 
 /// The moment at which the wall clock shows `since_1970`; the start if that was before.
 pub fn instant_of_wall(since_1970: Duration) -> Instant {
-    Instant::START + since_1970.saturating_sub(mach::time::wall_clock_offset())
+    Instant::START + (since_1970 - mach::time::wall_clock_offset())
 }

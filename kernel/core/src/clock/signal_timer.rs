@@ -179,7 +179,7 @@ impl Expire for SignalTimer {
             return;
         }
         if now_ns < state.expires_ns {
-            let pause_ns = self.pause().as_nanos() as u64;
+            let pause_ns = self.pause().as_nanos();
             let target_ns = state.expires_ns;
             state.expires_ns = target_ns.max(now_ns + pause_ns);
             self.arm(&mut state, now_ns);
@@ -195,7 +195,7 @@ impl Expire for SignalTimer {
             interval_ns => {
                 let missed = (now_ns - state.expires_ns) / interval_ns;
                 let step_ns = interval_ns.saturating_mul(missed + 1);
-                let least_ns = now_ns + REARM_MIN.as_nanos() as u64;
+                let least_ns = now_ns + REARM_MIN.as_nanos();
                 state.expires_ns = state.expires_ns.saturating_add(step_ns).max(least_ns);
                 self.arm(&mut state, now_ns);
                 missed

@@ -38,15 +38,12 @@ impl Schedule {
         if self.next == Instant::NEVER || now < self.next {
             return 0;
         }
-        let interval_ns = self.interval.as_nanos() as u64;
-        let Some(more) = (now - self.next)
-            .as_nanos()
-            .checked_div(u128::from(interval_ns))
-        else {
+        let interval_ns = self.interval.as_nanos();
+        let Some(more) = (now - self.next).as_nanos().checked_div(interval_ns) else {
             self.next = Instant::NEVER;
             return 1;
         };
-        let count = more as u64 + 1;
+        let count = more + 1;
         self.next += Duration::from_nanos(count.saturating_mul(interval_ns));
         count
     }

@@ -1,8 +1,8 @@
 //! Options of internet sockets: which the stack has, which are only remembered.
 
 use core::sync::atomic::Ordering;
-use core::time::Duration;
 
+use base::Duration;
 use inet::Options;
 
 use super::handle::Handle;

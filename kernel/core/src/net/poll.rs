@@ -9,9 +9,8 @@
 //! and then the queue is looked at once more, so that no frame is slept on.
 
 use core::sync::atomic::{AtomicBool, Ordering};
-use core::time::Duration;
 
-use base::Instant;
+use base::{Duration, Instant};
 use inet::{Env, Stack};
 
 use super::shard::{Link, Port, with_stack};

@@ -2,8 +2,8 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use core::time::Duration;
 
+use base::Duration;
 use capture::{Frame, Now, status};
 
 use super::drops::DropReason;

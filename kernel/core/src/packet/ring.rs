@@ -5,9 +5,8 @@
 //! at most, counted from its coming.
 
 use alloc::sync::{Arc, Weak};
-use core::time::Duration;
 
-use base::Instant;
+use base::{Duration, Instant};
 use capture::{Frame, Geometry, Now, Ring, RingRequest, Statistics, View};
 
 use super::drops::DropReason;

@@ -22,9 +22,8 @@ mod shrink;
 mod victim;
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use core::time::Duration;
 
-use base::VirtAddr;
+use base::{Duration, VirtAddr};
 
 pub use shrink::{Shrink, register as register_cache, shrink};
 pub use victim::{ADJUSTMENT_MAX, ADJUSTMENT_MIN, score};

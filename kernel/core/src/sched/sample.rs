@@ -21,10 +21,9 @@
 //! Lock order: a CPU's counts are innermost.
 
 use core::cell::Cell;
-use core::time::Duration;
 
 use accounting::{CpuTime, MODES, Sampled, Split};
-use base::{CpuId, Instant};
+use base::{CpuId, Duration, Instant};
 use mach::cpu::PerCpu;
 use mach::sync::Spin;
 
@@ -33,7 +32,7 @@ use crate::task::{Thread, current};
 
 /// Time between samples of a CPU that works.
 pub const PERIOD: Duration = Duration::from_millis(4);
-const PERIOD_NS: u64 = PERIOD.as_nanos() as u64;
+const PERIOD_NS: u64 = PERIOD.as_nanos();
 
 /// Whom a sample found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,7 +93,7 @@ pub(super) fn take(now: Instant, found: Found) {
 
 #[cold]
 fn count(now: Instant, found: Found) {
-    let due = now.since(next()).as_nanos() as u64 / PERIOD_NS + 1;
+    let due = now.since(next()).as_nanos() / PERIOD_NS + 1;
     NEXT.get().set(after(now));
     let mode = current().sched.life.count(found, due);
     COUNTS.get().lock().samples[mode as usize] += due;
@@ -128,7 +127,7 @@ pub(super) fn end_idle(now: Instant) {
     NEXT.get().set(after(now));
     let mut counts = COUNTS.get().lock();
     if let Some(since) = counts.idle_since.take() {
-        counts.idle_ns += now.since(since).as_nanos() as u64;
+        counts.idle_ns += now.since(since).as_nanos();
     }
 }
 
@@ -137,8 +136,8 @@ pub fn cpu_use(cpu: CpuId) -> CpuUse {
     let mut counts = COUNTS.of(cpu).lock();
     let now = mach::time::now();
     let halted = counts.idle_since.map_or(Duration::ZERO, |at| now.since(at));
-    let idle_ns = counts.idle_ns + halted.as_nanos() as u64;
-    let up_ns = now.since(counts.started).as_nanos() as u64;
+    let idle_ns = counts.idle_ns + halted.as_nanos();
+    let up_ns = now.since(counts.started).as_nanos();
     let measured = Sampled {
         run_ns: up_ns.saturating_sub(idle_ns),
         samples: counts.samples,

@@ -8,9 +8,8 @@
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
-use core::time::Duration;
 
-use base::{CpuId, Instant};
+use base::{CpuId, Duration, Instant};
 use mach::cpu::MAX_CPUS;
 use mach::sync::Spin;
 

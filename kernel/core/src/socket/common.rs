@@ -1,9 +1,8 @@
 //! Options that mean the same in every family, and the waiting that some of them bound.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use core::time::Duration;
 
-use base::Instant;
+use base::{Duration, Instant};
 
 use super::{Blocking, OptionName, OptionValue};
 use crate::error::{Error, Restart, Result};
@@ -67,9 +66,7 @@ fn store_limit(place: &AtomicU64, value: OptionValue) -> Result<()> {
     let OptionValue::Timeout(limit) = value else {
         return Err(Error::Invalid);
     };
-    let nanos = limit.map_or(NO_LIMIT, |limit| {
-        u64::try_from(limit.as_nanos()).unwrap_or(NO_LIMIT)
-    });
+    let nanos = limit.map_or(NO_LIMIT, |limit| limit.as_nanos());
     place.store(nanos, Ordering::Relaxed);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Options of sockets, by meaning; `kernel/linux` knows their numbers and layouts.
 
-use core::time::Duration;
+use base::Duration;
 
 pub use capture::RingRequest;
 

@@ -1,6 +1,6 @@
 //! Names, options and companions of packet sockets (packet(7)).
 
-use core::time::Duration;
+use base::Duration;
 
 /// Where a packet came from, or where a packet socket listens: `struct sockaddr_ll`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

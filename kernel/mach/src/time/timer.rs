@@ -36,7 +36,8 @@ pub fn set_deadline(deadline: Instant) {
 
 fn arm(deadline: Instant) {
     let nanos = deadline.since(super::now()).as_nanos();
-    let ticks = ((nanos * u128::from(TICKS_PER_NANO.load(Ordering::Relaxed))) >> 32).max(1);
+    let ticks =
+        ((u128::from(nanos) * u128::from(TICKS_PER_NANO.load(Ordering::Relaxed))) >> 32).max(1);
     if BY_DEADLINE.load(Ordering::Relaxed) {
         arch::apic::arm_deadline(super::cycles().saturating_add(ticks as u64));
     } else {

@@ -14,7 +14,7 @@ pub fn wall_clock_offset() -> Duration {
 /// Sets the wall clock: it is `since_1970` now.
 pub fn set_wall_clock(since_1970: Duration) {
     let now = super::now().since(Instant::START);
-    let offset = u64::try_from(since_1970.saturating_sub(now).as_nanos()).unwrap_or(u64::MAX);
+    let offset = (since_1970 - now).as_nanos();
     OFFSET.store(offset, Ordering::Relaxed);
     crate::vdso::publish();
 }

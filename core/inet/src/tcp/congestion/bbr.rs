@@ -109,7 +109,7 @@ impl Bbr {
         let Some(shortest) = self.shortest.filter(|_| self.rate() > 0) else {
             return INITIAL_SEGMENTS * mss;
         };
-        let bytes = u128::from(self.rate()) * shortest.as_nanos() / 1_000_000_000;
+        let bytes = u128::from(self.rate()) * u128::from(shortest.as_nanos()) / 1_000_000_000;
         let bytes = bytes.min(u128::from(WINDOW_MAX)) as u64 * gain / UNIT;
         // Room for what is under way between the hosts' stacks and their devices.
         bytes.min(u64::from(WINDOW_MAX)) as u32 + 3 * mss
@@ -233,7 +233,7 @@ impl Bbr {
     fn set_pacing(&mut self, window: &Window, ack: &Ack) {
         let rate = self.rate();
         let (base, gain) = if rate == 0 {
-            let trip = ack.smoothed.max(FIRST_ROUND_TRIP).as_micros() as u64;
+            let trip = ack.smoothed.max(FIRST_ROUND_TRIP).as_micros();
             (u64::from(window.bytes) * 1_000_000 / trip, HIGH_GAIN)
         } else {
             (rate, self.pacing_gain())

@@ -84,14 +84,14 @@ impl Cubic {
         let elapsed = ack.now.since(self.since.unwrap_or(ack.now));
         let (bytes, acked) = (u64::from(window.bytes), u64::from(ack.acked));
         self.grow_reno(window, acked);
-        let now = elapsed.as_millis() as u64;
+        let now = elapsed.as_millis();
         if self.at(now, window.mss) < u64::from(self.reno) {
             window.bytes = window.bytes.max(self.reno);
             return;
         }
         // RFC 9438 4.2: towards where the function is a round trip later, at most half as
         // much again.
-        let later = now + ack.smoothed.as_millis() as u64;
+        let later = now + ack.smoothed.as_millis();
         let target = self.at(later, window.mss).clamp(bytes, bytes * 3 / 2);
         self.credit += (target - bytes) * acked;
         window.add((self.credit / bytes) as u32);

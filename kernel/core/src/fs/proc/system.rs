@@ -143,7 +143,7 @@ fn stat(text: &mut String) -> Result {
     for (number, [user, system, idle]) in cpus.iter().enumerate() {
         writeln!(text, "cpu{number} {user} 0 {system} {idle} 0 0 0 0 0 0")?;
     }
-    let boot = clock::wall_now().saturating_sub(mach::time::now().since(Instant::START));
+    let boot = clock::wall_now() - mach::time::now().since(Instant::START);
     writeln!(text, "intr {}", mach::irq::count())?;
     writeln!(text, "ctxt {}", sched::switch_count())?;
     writeln!(text, "btime {}", boot.as_secs())?;
