@@ -1,11 +1,12 @@
 //! What an acknowledgement changes.
 
-use base::Duration;
+use base::{Duration, Instant};
 use wire::TcpFlags;
 
 use super::congestion::Ack;
 use super::delivery::Delivery;
 use super::info::State;
+use super::rate::RateSample;
 use super::recovery::Phase;
 use super::segment::Segment;
 use super::tcb::{Fin, Tcb};
@@ -59,9 +60,38 @@ impl Tcb {
             self.arm_retransmit(cx.now);
         }
         let sample = self.rate.sample(news, cx.now, self.rtt.shortest());
-        self.recover(cx, news);
+        if self.is_uneventful(news) {
+            self.recovery.pass(news);
+        } else {
+            self.recover(cx, news);
+            self.steer(cx.now, news, rtt, sample);
+        }
+        if self.in_flight() > 0 {
+            self.arm_tail(cx.now);
+        }
+    }
+
+    /// Nearly always: nothing is missing, and the window keeps nothing back.
+    #[inline]
+    fn is_uneventful(&self, news: &Delivery) -> bool {
+        self.recovery.is_calm()
+            && !news.is_reordered
+            && news.doubled == 0
+            && news.acked > 0
+            && !self.is_window_limited
+            && !self.congestion.is_model()
+    }
+
+    /// Moves the congestion window.
+    fn steer(
+        &mut self,
+        now: Instant,
+        news: &Delivery,
+        rtt: Option<Duration>,
+        sample: Option<RateSample>,
+    ) {
         let ack = Ack {
-            now: cx.now,
+            now,
             acked: news.acked,
             delivered_bytes: news.bytes,
             in_flight: self.pipe(),
@@ -77,9 +107,6 @@ impl Tcb {
             is_recovering: self.recovery.phase != Phase::Open,
         };
         self.congestion.on_ack(&ack);
-        if self.in_flight() > 0 {
-            self.arm_tail(cx.now);
-        }
     }
 
     /// RFC 9293: only segments newer than the last may change the window.

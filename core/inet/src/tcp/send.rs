@@ -104,8 +104,9 @@ impl Tcb {
     fn choose<E: Env>(&mut self, cx: &mut Context<'_, E>) -> Option<Choice> {
         let unsent = self.sender.unsent.len() as u32;
         let is_closing = self.sender.fin == Fin::Queued;
-        let congestion_room = self.congestion_room();
-        self.note_limit(unsent, congestion_room);
+        let pipe = self.pipe();
+        let congestion_room = self.congestion.window().saturating_sub(pipe);
+        self.note_limit(unsent, congestion_room, pipe);
         if unsent == 0 {
             return is_closing.then_some(Choice {
                 bytes: 0,
@@ -119,7 +120,12 @@ impl Tcb {
         let peer_room = self.sender.window.saturating_sub(in_flight);
         let room = peer_room.min(congestion_room);
         let mss = u32::from(self.sender.mss);
-        let sendable = unsent.min(room).min(self.burst_max(cx));
+        let burst = if unsent > mss {
+            self.burst_max(cx)
+        } else {
+            mss
+        };
+        let sendable = unsent.min(room).min(burst);
         let is_last = sendable == unsent;
         let is_held = !self.options.no_delay && !is_closing && in_flight > 0
             || self.options.cork && !is_closing && !self.is_cork_over(cx.now);
@@ -159,11 +165,11 @@ impl Tcb {
 
     /// Notes whether the congestion window is what keeps bytes back, or the program.
     #[inline]
-    fn note_limit(&mut self, unsent: u32, congestion_room: u32) {
+    fn note_limit(&mut self, unsent: u32, congestion_room: u32, pipe: u32) {
         let mss = u32::from(self.sender.mss);
         self.is_window_limited = congestion_room < unsent.min(mss);
         if unsent < mss && congestion_room > 0 && self.recovery.board.lost() == 0 {
-            self.rate.limit(self.pipe());
+            self.rate.limit(pipe);
         }
     }
 

@@ -184,10 +184,11 @@ impl Congestion {
         self.window.bytes = bytes.clamp(self.window.mss, WINDOW_MAX);
     }
 
-    /// Whether `recovery` brings the window down to the threshold; otherwise the way to
-    /// control does what it likes.
-    pub fn is_reduced_gradually(&self) -> bool {
-        !matches!(self.control, Control::Bbr(_))
+    /// Whether a model of the path sets the window: it wants to hear of each acknowledgement,
+    /// and `recovery` leaves the window alone.
+    #[inline]
+    pub fn is_model(&self) -> bool {
+        matches!(self.control, Control::Bbr(_))
     }
 
     /// Something has arrived.

@@ -67,6 +67,22 @@ pub(super) struct Recovery {
 }
 
 impl Recovery {
+    /// Whether nothing is missing, suspected or being probed.
+    #[inline]
+    pub(super) fn is_calm(&self) -> bool {
+        self.phase == Phase::Open
+            && self.board.is_quiet()
+            && self.duplicates == 0
+            && self.tail.is_none()
+            && self.episode.is_none()
+    }
+
+    /// Takes in what changes nothing while all is calm.
+    #[inline]
+    pub(super) fn pass(&mut self, news: &Delivery) {
+        self.rack.take_in(news);
+    }
+
     /// What has left in the order of the stream, `foremost` being the first of a new flight.
     pub(super) fn begin_flight(&mut self, foremost: Seq) {
         self.rack.begin_flight(foremost);

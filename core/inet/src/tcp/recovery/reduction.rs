@@ -45,7 +45,7 @@ impl Tcb {
     /// Sets the window of a shrinking flight.
     pub(super) fn reduce(&mut self, news: &Delivery) {
         let is_shrinking = matches!(self.recovery.phase, Phase::Fast | Phase::Marked);
-        if !is_shrinking || !self.congestion.is_reduced_gradually() {
+        if !is_shrinking || self.congestion.is_model() {
             return;
         }
         let (pipe, mss) = (self.pipe(), u32::from(self.sender.mss));
