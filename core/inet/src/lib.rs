@@ -59,7 +59,8 @@
 //! take_error(id) -> Option<Error>
 //! state(id) -> Result<State>; info(id) -> Result<TcpInfo>; unread(id), unsent(id) -> Result<usize>
 //! buffers_grown() -> usize
-//! stats() -> &Stats; connections() -> impl Iterator<Item = ConnectionEntry>
+//! stats() -> &Stats; journal() -> impl Iterator<Item = &Event>
+//! connections() -> impl Iterator<Item = ConnectionEntry>
 //! ```
 //!
 //! # Not here
@@ -81,6 +82,7 @@ mod error;
 mod hash;
 mod icmp;
 mod input;
+mod journal;
 mod mib;
 mod neighbor;
 mod net;
@@ -103,6 +105,7 @@ pub use dhcp::Lease;
 pub use env::{Env, Events, RawPacket};
 pub use ephemeral::PortRange;
 pub use error::Error;
+pub use journal::{Event, JOURNAL_EVENTS_MAX, Resent, What};
 pub use net::{Config, Ecn};
 pub use options::{Options, Shutdown};
 pub use port::{Offloads, Port};

@@ -13,6 +13,7 @@ use crate::counters::{Count, DropReason, ResetReason, Stats};
 use crate::ephemeral::PortRange;
 use crate::error::Error;
 use crate::hash::Key;
+use crate::journal::Journal;
 use crate::neighbor::Neighbors;
 use crate::port::Port;
 use crate::ports::Demux;
@@ -104,6 +105,7 @@ pub(crate) struct Net {
     /// Bytes that the buffers of all connections have grown by.
     pub grown: usize,
     pub stats: Stats,
+    pub journal: Journal,
     challenges: Budget,
     resets: Budget,
 }
@@ -127,6 +129,7 @@ impl Net {
             orphans: 0,
             grown: 0,
             stats: Stats::default(),
+            journal: Journal::default(),
             challenges: Budget::new(CHALLENGES_PER_SECOND),
             resets: Budget::new(RESETS_PER_SECOND),
         }

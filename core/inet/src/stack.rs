@@ -12,6 +12,7 @@ use crate::counters::{Count, DropReason, Stats};
 use crate::dhcp::Dhcp;
 use crate::env::Env;
 use crate::hash::Key;
+use crate::journal::Event;
 use crate::net::{Config, Net};
 use crate::port::Port;
 use crate::table::Table;
@@ -65,6 +66,11 @@ impl Stack {
     /// The NIC.
     pub fn port(&self) -> Option<&Port> {
         self.net.port.as_ref()
+    }
+
+    /// The last things that went wrong with TCP, the oldest first.
+    pub fn journal(&self) -> impl Iterator<Item = &Event> {
+        self.net.journal.events()
     }
 
     /// The address of the port.

@@ -1,11 +1,11 @@
 //! The rows of `docs/time-wait.md` with hand-made segments, and what is sent for each.
 
 use base::Duration;
-use inet::{Config, Count, DropReason, SynCookies};
+use inet::{Config, Count, DropReason, State, SynCookies, What};
 use sim::Host;
 use wire::{Seq, TcpFlags};
 
-use crate::peer::{CLOCK, FIRST, Heard, Peer, SYN_ACK, count, drops};
+use crate::peer::{CLOCK, FIRST, HOST_PORT, Heard, PEER_PORT, Peer, SYN_ACK, count, drops};
 
 /// A host that remembers a connection, with what it would send and what it expects.
 fn finished(clock: Option<u32>) -> (Peer, Seq, Seq) {
@@ -19,6 +19,20 @@ fn finished(clock: Option<u32>) -> (Peer, Seq, Seq) {
 fn is_challenge(heard: &[Heard], next: Seq, expected: Seq) -> bool {
     matches!(heard, [only] if only.flags == TcpFlags::ACK
         && (only.seq, only.ack) == (next, expected))
+}
+
+/// The last events of the journal, both of them of a SYN for the finished connection.
+fn last_two(peer: &Peer) -> [What; 2] {
+    let events: Vec<_> = peer.host.stack.journal().collect();
+    let [.., came, dropped] = events[..] else {
+        panic!("{events:?}");
+    };
+    for event in [came, dropped] {
+        assert_eq!((event.state, event.flags), (State::TimeWait, TcpFlags::SYN));
+        let ports = (event.local.port, event.remote.port);
+        assert_eq!(ports, (HOST_PORT, PEER_PORT));
+    }
+    [came.what, dropped.what]
 }
 
 #[test]
@@ -58,6 +72,10 @@ fn a_syn_opens_or_is_challenged_as_rfc_6191_has_it() {
             );
             assert_eq!(peer.host.stack.time_waits(), 1);
             assert_eq!(drops(&peer, DropReason::TimeWaitSyn), 1);
+            assert_eq!(
+                last_two(&peer),
+                [What::TimeWait, What::Drop(DropReason::TimeWaitSyn)]
+            );
         }
     }
 }

@@ -27,7 +27,7 @@ impl Tcb {
     ) -> bool {
         let ack = segment.ack;
         if ack.after(self.sender.nxt) || ack.before(self.sender.una - self.sender.window_max) {
-            cx.net.drop(DropReason::BadAck);
+            self.drop_segment(cx, DropReason::BadAck);
             self.send_challenge(cx);
             return false;
         }

@@ -18,7 +18,7 @@ const CLOCK_LIFETIME: Duration = Duration::from_secs(24 * 24 * 3600);
 impl Tcb {
     pub(super) fn arrive<E: Env>(&mut self, cx: &mut Context<'_, E>, segment: Segment) {
         if self.is_old(&segment, cx.now) {
-            cx.net.drop(DropReason::OldTimestamp);
+            self.drop_segment(cx, DropReason::OldTimestamp);
             // RFC 7323 5.3 R1 asks for an acknowledgement. One that has only been overtaken
             // by another needs none, or both ends would go on acknowledging each other.
             if segment.len() > 0 {
@@ -40,12 +40,12 @@ impl Tcb {
             return;
         }
         if segment.has(TcpFlags::SYN) {
-            cx.net.drop(DropReason::Suspicious);
+            self.drop_segment(cx, DropReason::Suspicious);
             self.send_challenge(cx);
             return;
         }
         if !segment.has(TcpFlags::ACK) {
-            cx.net.drop(DropReason::Unexpected);
+            self.drop_segment(cx, DropReason::Unexpected);
             return;
         }
         if self.state == State::SynReceived && !self.complete_handshake(cx, &segment) {
@@ -106,7 +106,7 @@ impl Tcb {
                 self.note_doubled_bytes(cx, segment);
             }
         } else {
-            cx.net.drop(DropReason::OutOfWindow);
+            self.drop_segment(cx, DropReason::OutOfWindow);
         }
         if segment.has(TcpFlags::RST) {
             return;
@@ -133,7 +133,7 @@ impl Tcb {
     /// RFC 5961 3.2: only a reset exactly at the left edge is believed.
     fn on_reset<E: Env>(&mut self, cx: &mut Context<'_, E>, segment: &Segment) {
         if segment.seq != self.receiver.nxt {
-            cx.net.drop(DropReason::Suspicious);
+            self.drop_segment(cx, DropReason::Suspicious);
             self.send_challenge(cx);
             return;
         }
@@ -151,7 +151,7 @@ impl Tcb {
     fn complete_handshake<E: Env>(&mut self, cx: &mut Context<'_, E>, segment: &Segment) -> bool {
         let is_answer = segment.ack.after(self.sender.una) && !segment.ack.after(self.sender.nxt);
         if !is_answer {
-            cx.net.drop(DropReason::BadAck);
+            self.drop_segment(cx, DropReason::BadAck);
             let tuple = self.tuple;
             cx.send_reset(&tuple, segment, ResetReason::BadAck);
             return false;

@@ -13,6 +13,7 @@ use crate::counters::{Count, DropReason, ResetReason};
 use crate::env::Env;
 use crate::icmp::error_of;
 use crate::input::IpInfo;
+use crate::journal::What;
 use crate::stack::Stack;
 use crate::table::Socket;
 
@@ -59,15 +60,24 @@ impl Stack {
         tuple: FourTuple,
         segment: Segment,
     ) -> Result<(), DropReason> {
-        if let Some(at) = self.net.time_wait.find(&tuple) {
-            return self.time_wait_input(env, at, tuple, segment);
-        }
-        if let Some(index) = self.listener_for(&tuple) {
-            return self.listener_input(env, index, tuple, segment);
-        }
-        self.context(env)
-            .refuse(&tuple, &segment, ResetReason::NoSocket);
-        Err(DropReason::NoSocket)
+        let flags = segment.flags;
+        let (state, outcome) = if let Some(at) = self.net.time_wait.find(&tuple) {
+            let (what, state) = (What::TimeWait, State::TimeWait);
+            let journal = &mut self.net.journal;
+            journal.note(env.now(), what, state, flags, &tuple);
+            (state, self.time_wait_input(env, at, tuple, segment))
+        } else if let Some(index) = self.listener_for(&tuple) {
+            let outcome = self.listener_input(env, index, tuple, segment);
+            (State::Listen, outcome)
+        } else {
+            self.context(env)
+                .refuse(&tuple, &segment, ResetReason::NoSocket);
+            (State::Closed, Err(DropReason::NoSocket))
+        };
+        outcome.inspect_err(|reason| {
+            let journal = &mut self.net.journal;
+            journal.note(env.now(), What::Drop(*reason), state, flags, &tuple);
+        })
     }
 
     /// The listener that a new connection would belong to.
@@ -98,9 +108,12 @@ impl Stack {
             State::SynSent => tcb.arrive_in_syn_sent(&mut cx, segment),
             State::SynReceived => {
                 let parent = tcb.parent;
-                let is_reset = segment.has(TcpFlags::RST);
+                let (tuple, is_reset) = (tcb.tuple, segment.has(TcpFlags::RST));
                 if !is_reset && self.is_accept_queue_full(parent) {
-                    self.net.drop(DropReason::AcceptQueueFull);
+                    let reason = DropReason::AcceptQueueFull;
+                    self.net.drop(reason);
+                    let journal = &mut self.net.journal;
+                    journal.note(env.now(), What::Drop(reason), was, segment.flags, &tuple);
                     return;
                 }
                 let mut cx = Context {

@@ -12,6 +12,7 @@ use crate::counters::{Count, DropReason, ResetReason};
 use crate::env::Env;
 use crate::error::Error;
 use crate::hash::{Key, Salt};
+use crate::journal::{Resent, What};
 
 /// Between the numbers of two connections of one name: more than a window without scaling
 /// can hold, as Linux has it.
@@ -109,6 +110,7 @@ impl Tcb {
         self.receiver.acked = self.receiver.nxt;
         if self.timers.backoff > 0 {
             cx.net.count(Count::Retransmits);
+            self.note(cx, What::Retransmit(Resent::Syn));
             self.rtt.cancel();
         }
         self.put(cx, &repr, mbuf::Chain::new(), 0);
@@ -154,14 +156,14 @@ impl Tcb {
     pub(super) fn arrive_in_syn_sent<E: Env>(&mut self, cx: &mut Context<'_, E>, segment: Segment) {
         let has_ack = segment.has(TcpFlags::ACK);
         if has_ack && segment.ack != self.sender.nxt {
-            cx.net.drop(DropReason::BadAck);
+            self.drop_segment(cx, DropReason::BadAck);
             let tuple = self.tuple;
             cx.send_reset(&tuple, &segment, ResetReason::BadSeq);
             self.ask_again(cx, &segment);
             return;
         }
         if has_ack && !self.is_own_clock(cx, &segment) {
-            cx.net.drop(DropReason::BadEcho);
+            self.drop_segment(cx, DropReason::BadEcho);
             let tuple = self.tuple;
             cx.send_reset(&tuple, &segment, ResetReason::BadEcho);
             return;
@@ -171,12 +173,12 @@ impl Tcb {
                 cx.net.count(Count::ResetsIn);
                 self.die(cx, Some(Error::ConnectionRefused));
             } else {
-                cx.net.drop(DropReason::Suspicious);
+                self.drop_segment(cx, DropReason::Suspicious);
             }
             return;
         }
         if !segment.has(TcpFlags::SYN) {
-            cx.net.drop(DropReason::Unexpected);
+            self.drop_segment(cx, DropReason::Unexpected);
             return;
         }
         self.accept_syn(cx, &segment);

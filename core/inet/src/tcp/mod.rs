@@ -23,6 +23,7 @@
 //! | `timers` | what happens when nothing arrives | RFC 1122 |
 //! | `tcb`, `info` | the state of a connection, and what tools see of it | |
 //! | `close`, `reset` | the ends of a connection | |
+//! | `note` | what the journal of trouble hears | |
 //! | `time_wait` | connections that are over, and segments that meet them | RFC 6191 |
 //!
 //! # How a connection keeps its bytes
@@ -45,6 +46,7 @@ mod ecn;
 mod handshake;
 mod info;
 mod listen;
+mod note;
 mod pacing;
 mod rate;
 mod receive;

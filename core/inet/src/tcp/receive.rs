@@ -38,7 +38,7 @@ impl Tcb {
         }
         if self.is_orphan && !segment.payload.is_empty() {
             // Nobody will ever read it: the peer must know that it is lost.
-            cx.net.drop(DropReason::DataAfterClose);
+            self.drop_segment(cx, DropReason::DataAfterClose);
             self.reset(cx, ResetReason::DataAfterClose);
             return;
         }
@@ -105,7 +105,7 @@ impl Tcb {
                     self.receiver.doubled = Some(block);
                 }
             }
-            Insertion::Full => cx.net.drop(DropReason::ReorderLimit),
+            Insertion::Full => self.drop_segment(cx, DropReason::ReorderLimit),
         }
         if self
             .receiver

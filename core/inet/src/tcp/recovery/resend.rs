@@ -8,6 +8,7 @@ use super::Phase;
 use crate::context::Context;
 use crate::counters::Count;
 use crate::env::Env;
+use crate::journal::{Resent, What};
 
 impl Tcb {
     /// Sends the first segment in flight again, whatever the window.
@@ -63,11 +64,13 @@ impl Tcb {
         self.note_resent(bytes, cx.now);
         self.count_out(bytes);
         cx.net.count(Count::Retransmits);
-        cx.net.count(match self.recovery.phase {
-            Phase::Fast => Count::FastRetransmits,
-            Phase::Loss => Count::SlowStartRetransmits,
-            Phase::Open | Phase::Marked => Count::ProbeRetransmits,
-        });
+        let (count, why) = match self.recovery.phase {
+            Phase::Fast => (Count::FastRetransmits, Resent::Fast),
+            Phase::Loss => (Count::SlowStartRetransmits, Resent::Timeout),
+            Phase::Open | Phase::Marked => (Count::ProbeRetransmits, Resent::Probe),
+        };
+        cx.net.count(count);
+        self.note(cx, What::Retransmit(why));
         self.retransmitted = self.retransmitted.saturating_add(1);
         self.put_again(cx, sent.start, end);
     }

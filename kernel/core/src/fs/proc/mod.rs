@@ -22,6 +22,7 @@ mod status;
 pub mod sysctl;
 mod system;
 mod task;
+mod tcp_events;
 
 use alloc::sync::Arc;
 

@@ -24,6 +24,7 @@ pub const ENTRIES: &[Entry] = &[
     Entry::new("net/sockstat", sockstat),
     Entry::new("net/tcp", tcp),
     Entry::new("net/tcp6", tcp6),
+    Entry::new("net/tcp_events", super::tcp_events::generate),
     Entry::new("net/udp6", udp6),
 ];
 
