@@ -21,6 +21,10 @@ pub const TESTS: &[Test] = &[
         "use shows saturation: threads that wait for a CPU, and a busy volume",
         shows_saturation,
     ),
+    (
+        "tcpretrans and tcpdrop name the connection, its state and the reason",
+        shows_trouble,
+    ),
 ];
 
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -137,5 +141,29 @@ fn shows_saturation(setup: &Setup) -> Result<(), String> {
     match volumes.clone().any(busy) {
         true => Ok(()),
         false => fault("no volume is busy"),
+    }
+}
+
+fn shows_trouble(setup: &Setup) -> Result<(), String> {
+    let tools = [tool("tcpretrans")?, tool("tcpdrop")?];
+    // Nobody answers at the first address; nobody listens at the second.
+    let script = "(sleep 4 | nc 10.9.9.9 80) & sleep 3; nc 127.0.0.1 81 </dev/null; \
+                  tcpretrans -a 1 1; tcpdrop -a 1 1";
+    let mut args = vec!["--ip", "10.9.9.1/24"];
+    tools.iter().for_each(|tool| args.extend(["--add", tool]));
+    args.extend(["busybox", "sh", "-c", script]);
+    let end = setup.start(&args)?.wait(PATIENCE)?;
+    let holds = |parts: [&str; 3]| {
+        let mut lines = end.console.lines();
+        lines.any(|line| parts.iter().all(|part| line.contains(part)))
+    };
+    match holds([" SYN_SENT ", " 10.9.9.9:80 ", " syn"])
+        && holds([" CLOSE ", " 127.0.0.1:81 ", " S     no_socket"])
+    {
+        true => Ok(()),
+        false => Err(format!(
+            "there is no word of it: {} {}",
+            end.console, end.errors
+        )),
     }
 }

@@ -1,6 +1,6 @@
 //! The administrator's tools, as a library: `dladm` and `flowadm` for links and flows,
 //! `netstat` for sockets, routes and counters, `prstat` for where the time of threads goes,
-//! `use` for what is short.
+//! `use` for what is short, `tcpretrans`, `tcptimewait` and `tcpdrop` for trouble with TCP.
 //!
 //! Each command is a module with its arguments and one function. It asks the kernel by a
 //! [`Kernel`] about links and by [`Files`] about all else, and talks by a [`Console`], so that tests run the same commands against a
@@ -24,6 +24,7 @@ pub mod resources;
 mod sentence;
 mod settings;
 mod table;
+pub mod tcpwatch;
 mod terminal;
 mod watch;
 

@@ -203,3 +203,52 @@ fn use_prints_the_fields_that_scripts_ask_for() {
         (0, Some("memory:0 programs killed"))
     );
 }
+
+/// The kernel's file with these events: serial, kind, reason.
+fn tcp_events(events: &[(u64, &str, &str)]) -> String {
+    let mut text = String::from("SERIAL TIME KIND REASON STATE FLAGS LOCAL REMOTE\n");
+    for (serial, kind, reason) in events {
+        let ends = "127.0.0.1:40000 127.0.0.1:3000";
+        text += &format!("{serial} {serial}000001000 {kind} {reason} SYN_SENT S {ends}\n");
+    }
+    text
+}
+
+#[test]
+fn tcp_events_are_shown_once_by_kind_and_those_that_were_missed_are_counted() {
+    let looks = [
+        tcp_events(&[(0, "drop", "old")]),
+        tcp_events(&[
+            (0, "drop", "old"),
+            (1, "retransmit", "syn"),
+            (2, "drop", "new"),
+        ]),
+        tcp_events(&[(2, "drop", "new"), (3, "drop", "newer")]),
+        tcp_events(&[(9, "drop", "newest")]),
+    ];
+    let looks = looks.each_ref().map(String::as_str);
+    let papers = || Papers::of([("/proc/net/tcp_events", &looks)]);
+    let (code, out, err) = run(admin::tcpwatch::drops, "tcpdrop 1 3", papers());
+    assert_eq!((code, err.as_str()), (0, ""));
+    let lines: Vec<&str> = out.lines().collect();
+    let line = |serial: u64, reason: &str| {
+        let ends = "127.0.0.1:40000       127.0.0.1:3000       ";
+        format!("      {serial}.000001 SYN_SENT    {ends} S     {reason}")
+    };
+    let head =
+        "TIME           STATE       LOCAL                 REMOTE                FLAGS REASON";
+    assert_eq!(lines, [head, &line(2, "new"), &line(3, "newer")]);
+    let (_, out, _) = run(admin::tcpwatch::retransmits, "tcpretrans -a 1 2", papers());
+    assert_eq!(out.lines().skip(1).collect::<Vec<_>>(), [line(1, "syn")]);
+    let last = Papers::of([("/proc/net/tcp_events", &looks[2..])]);
+    let (_, out, _) = run(admin::tcpwatch::drops, "tcpdrop 1 1", last);
+    let expected = ["(5 events were missed)".to_string(), line(9, "newest")];
+    assert_eq!(out.lines().skip(1).collect::<Vec<_>>(), expected);
+    let (code, _, err) = run(
+        admin::tcpwatch::time_waits,
+        "tcptimewait",
+        Papers::default(),
+    );
+    let complaint = "tcptimewait: /proc/net/tcp_events: no such file\n";
+    assert_eq!((code, err.as_str()), (1, complaint));
+}
