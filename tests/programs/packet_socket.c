@@ -329,6 +329,59 @@ static void a_ring_that_nobody_reads_loses_the_rest_and_counts_it(void) {
     munmap(ring, RING_BYTES), close(fd);
 }
 
+// A slot of a ring of version 2.
+static struct tpacket2_hdr *slot(void *ring, int number) {
+    return (void *)((char *)ring + number * 2048);
+}
+
+static void *slots_of(int fd) {
+    int version = TPACKET_V2;
+    struct tpacket_req wanted = {.tp_block_size = BLOCK_BYTES, .tp_block_nr = BLOCKS,
+                                 .tp_frame_size = 2048, .tp_frame_nr = 2 * BLOCKS};
+    if (setsockopt(fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version) ||
+        setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &wanted, sizeof wanted))
+        return MAP_FAILED;
+    return mmap(0, RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+}
+
+static void a_ring_of_slots_tells_of_each_packet(void) {
+    int fd = watch(SOCK_RAW), header = TPACKET_V2;
+    socklen_t len = sizeof header;
+    CHECK(getsockopt(fd, SOL_PACKET, PACKET_HDRLEN, &header, &len) == 0);
+    CHECK(header == sizeof(struct tpacket2_hdr));
+    CHECK(attach(fd, PORT, 65535) == 0);
+    void *ring = slots_of(fd);
+    CHECK(ring != MAP_FAILED);
+    for (int i = 0; i < 2 * BLOCKS; i++) {
+        send_datagrams(1, 100 + i, PORT);
+        struct pollfd wanted = {fd, POLLIN, 0};
+        CHECK(poll(&wanted, 1, 5000) == 1);
+        struct tpacket2_hdr *next = slot(ring, i);
+        CHECK(next->tp_status & TP_STATUS_USER);
+        CHECK(next->tp_len == 142 + i && next->tp_snaplen == 142 + i);
+        CHECK(next->tp_net == next->tp_mac + 14);
+        CHECK(((unsigned char *)next)[next->tp_net] == 0x45);
+        struct sockaddr_ll *from = (void *)((char *)next + TPACKET_ALIGN(sizeof *next));
+        CHECK(from->sll_family == AF_PACKET && from->sll_ifindex == LO);
+    }
+    send_datagrams(3, 100, PORT);
+    struct tpacket_stats counted;
+    len = sizeof counted;
+    CHECK(getsockopt(fd, SOL_PACKET, PACKET_STATISTICS, &counted, &len) == 0 && len == 8);
+    CHECK(counted.tp_packets == 2 * BLOCKS + 3 && counted.tp_drops == 3);
+    slot(ring, 0)->tp_status = TP_STATUS_KERNEL;
+    send_datagrams(1, 100, PORT);
+    CHECK(slot(ring, 0)->tp_status & TP_STATUS_USER);
+    memset(ring, 0x55, RING_BYTES);
+    send_datagrams(3, 100, PORT);
+    memset(ring, 0, RING_BYTES);
+    send_datagrams(1, 100, PORT);
+    int found = 0;
+    for (int i = 0; i < 2 * BLOCKS; i++) found += slot(ring, i)->tp_status & TP_STATUS_USER;
+    CHECK(found == 1);
+    munmap(ring, RING_BYTES), close(fd);
+}
+
 static void a_program_that_scribbles_over_its_ring_harms_only_itself(void) {
     int fd = watch(SOCK_RAW);
     CHECK(attach(fd, PORT, 65535) == 0);
@@ -372,6 +425,7 @@ int main(void) {
     TEST(a_ring_gets_packets_without_calls);
     TEST(rings_that_cannot_be_are_refused);
     TEST(a_ring_that_nobody_reads_loses_the_rest_and_counts_it);
+    TEST(a_ring_of_slots_tells_of_each_packet);
     TEST(a_program_that_scribbles_over_its_ring_harms_only_itself);
     return check_status();
 }

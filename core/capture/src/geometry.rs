@@ -77,31 +77,17 @@ impl Geometry {
         let RingRequest {
             block_bytes,
             blocks,
-            frame_bytes,
             private_bytes,
             ..
         } = *request;
-        if block_bytes == 0 || block_bytes % PAGE_BYTES != 0 || blocks == 0 {
-            return Err(Refusal::BlockBytes(block_bytes));
-        }
+        let header_bytes = HEADER_BYTES as u64 + u64::from(request.reserve_bytes);
         let first_offset =
             DESCRIPTOR_BYTES as u64 + u64::from(private_bytes).next_multiple_of(FRAME_ALIGN as u64);
-        let header_bytes = HEADER_BYTES as u64 + u64::from(request.reserve_bytes);
-        if first_offset + header_bytes > block_bytes.into() {
+        let is_whole = block_bytes != 0 && block_bytes % PAGE_BYTES == 0 && blocks != 0;
+        if is_whole && first_offset + header_bytes > block_bytes.into() {
             return Err(Refusal::PrivateBytes(private_bytes));
         }
-        let is_slot = u64::from(frame_bytes) >= header_bytes && frame_bytes % SLOT_ALIGN == 0;
-        if !is_slot || frame_bytes > block_bytes {
-            return Err(Refusal::FrameBytes(frame_bytes));
-        }
-        let fit = u64::from(block_bytes / frame_bytes) * u64::from(blocks);
-        if u64::from(request.frames) != fit {
-            return Err(Refusal::Frames { fit });
-        }
-        let bytes = u64::from(block_bytes) * u64::from(blocks);
-        if bytes > bytes_max {
-            return Err(Refusal::TooLarge { bytes });
-        }
+        check_blocks(request, header_bytes, bytes_max)?;
         let retire_ms = match request.retire_ms {
             0 => RETIRE_DEFAULT_MS,
             wanted => wanted,
@@ -119,5 +105,36 @@ impl Geometry {
     /// Bytes of all blocks.
     pub fn bytes(&self) -> usize {
         self.block_bytes * self.blocks as usize
+    }
+}
+
+/// What rings of all versions must be: whole pages, cut evenly into frames that have room for
+/// headers.
+pub(crate) fn check_blocks(
+    request: &RingRequest,
+    header_bytes: u64,
+    bytes_max: u64,
+) -> Result<(), Refusal> {
+    let RingRequest {
+        block_bytes,
+        blocks,
+        frame_bytes,
+        ..
+    } = *request;
+    if block_bytes == 0 || block_bytes % PAGE_BYTES != 0 || blocks == 0 {
+        return Err(Refusal::BlockBytes(block_bytes));
+    }
+    let is_slot = u64::from(frame_bytes) >= header_bytes && frame_bytes % SLOT_ALIGN == 0;
+    if !is_slot || frame_bytes > block_bytes {
+        return Err(Refusal::FrameBytes(frame_bytes));
+    }
+    let fit = u64::from(block_bytes / frame_bytes) * u64::from(blocks);
+    if u64::from(request.frames) != fit {
+        return Err(Refusal::Frames { fit });
+    }
+    let bytes = u64::from(block_bytes) * u64::from(blocks);
+    match bytes > bytes_max {
+        true => Err(Refusal::TooLarge { bytes }),
+        false => Ok(()),
     }
 }

@@ -1,8 +1,10 @@
-//! The bytes that a program finds in a block (`struct tpacket_block_desc`, `tpacket3_hdr`).
+//! The bytes that a program finds in a block (`struct tpacket_block_desc`, `tpacket3_hdr`)
+//! or in a slot (`tpacket2_hdr`).
 //!
 //! ```text
 //! block:  descriptor, private area, then frames at multiples of eight
 //! frame:  header, sockaddr_ll, gap, packet
+//! slot:   status, header, sockaddr_ll, gap, packet
 //! ```
 
 use crate::bytes::Fields;
@@ -39,7 +41,9 @@ pub(crate) const STATUS_OFFSET: usize = 8;
 /// Frames lie at multiples of this.
 pub(crate) const FRAME_ALIGN: usize = 8;
 /// Bytes of a frame's header and of the address behind it.
-pub(crate) const HEADER_BYTES: usize = 48 + 20;
+pub(crate) const HEADER_BYTES: usize = 48 + ADDRESS_BYTES;
+/// Bytes of `struct sockaddr_ll`.
+const ADDRESS_BYTES: usize = 20;
 
 const AF_PACKET: u16 = 17;
 
@@ -110,11 +114,56 @@ pub(crate) fn frame_header(frame: &Frame, place: &Place, time: Timestamp) -> [u8
         .u32(tag.control.into())
         .u16(tag.ether_type)
         .bytes(&[0; 2 + 8])
+        .bytes(&address(frame));
+    bytes
+}
+
+/// `struct sockaddr_ll`.
+fn address(frame: &Frame) -> [u8; ADDRESS_BYTES] {
+    let mut bytes = [0; ADDRESS_BYTES];
+    Fields::new(&mut bytes)
         .u16(AF_PACKET)
         .bytes(&frame.protocol.to_be_bytes())
         .u32(frame.interface)
         .u16(frame.hardware_type)
         .bytes(&[frame.packet_type, frame.sender.len])
         .bytes(&frame.sender.bytes);
+    bytes
+}
+
+/// Bytes of a slot's header (`struct tpacket2_hdr`) and of the address behind it.
+pub(crate) const SLOT_HEADER_BYTES: usize = 32 + ADDRESS_BYTES;
+
+/// Where in a slot what lies.
+pub(crate) struct SlotPlace {
+    /// Where the packet starts.
+    pub packet: u16,
+    /// Where its network header starts.
+    pub network: u16,
+    /// Bytes of the packet that are there.
+    pub kept: u32,
+    /// Bytes that it had.
+    pub len: u32,
+}
+
+/// A slot's header behind its status, with the address.
+pub(crate) fn slot_header(
+    frame: &Frame,
+    place: &SlotPlace,
+    time: Timestamp,
+) -> [u8; SLOT_HEADER_BYTES - 4] {
+    let tag = frame.tag.unwrap_or_default();
+    let mut bytes = [0; SLOT_HEADER_BYTES - 4];
+    Fields::new(&mut bytes)
+        .u32(place.len)
+        .u32(place.kept)
+        .u16(place.packet)
+        .u16(place.network)
+        .u32(time.seconds)
+        .u32(time.nanoseconds)
+        .u16(tag.control)
+        .u16(tag.ether_type)
+        .bytes(&[0; 4])
+        .bytes(&address(frame));
     bytes
 }

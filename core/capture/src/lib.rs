@@ -29,11 +29,12 @@
 //! - **Inside:** each write lies in the block, whatever the shared memory says.
 //! - **Counted:** each packet is in a block or is a drop with a reason.
 //!
+//! [`SlotRing`] is the same for version 2, whose packets have slots of their own.
 //! [`pcapng`] writes the files that Wireshark reads.
 //!
 //! Sources: `linux/if_packet.h`, `Documentation/networking/packet_mmap.rst` and the behaviour of
 //! `net/packet/af_packet.c`; for files, draft-ietf-opsawg-pcapng.
-//! Not here: sockets, filters (`core/bpf`), rings of the older versions and for sending,
+//! Not here: sockets, filters (`core/bpf`), rings of version 1 and for sending,
 //! `PACKET_VNET_HDR`, and the mapping itself.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -45,9 +46,11 @@ mod layout;
 mod memory;
 pub mod pcapng;
 mod ring;
+mod slots;
 
 pub use frame::{Frame, Sender, Tag};
 pub use geometry::{Geometry, Refusal, RingRequest, View};
 pub use layout::status;
 pub use memory::RingMemory;
 pub use ring::{Captured, DropReason, Drops, Now, Ring, Statistics, Timestamp};
+pub use slots::{SlotGeometry, SlotRing};

@@ -10,15 +10,17 @@ use crate::layout::{
 use crate::memory::RingMemory;
 
 /// The gap behind a frame's header is a multiple of this.
-const PACKET_ALIGN: usize = 16;
+pub(crate) const PACKET_ALIGN: usize = 16;
 /// The least room for a link header, so that network headers line up.
-const LINK_HEADER_MIN: usize = 16;
+pub(crate) const LINK_HEADER_MIN: usize = 16;
 
 probes::counters! {
     /// Why a packet is not in the ring.
     pub enum DropReason => Drops {
         /// The program has not given back the block that is next.
         NoFreeBlock = "no_free_block",
+        /// The program has not given back the slot that is next.
+        NoFreeSlot = "no_free_slot",
         /// The link header and the reserve are longer than an offset can say.
         HeadersTooLong = "headers_too_long",
     }

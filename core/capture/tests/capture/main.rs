@@ -7,4 +7,5 @@ mod pcapng;
 mod random;
 mod random_ring;
 mod ring;
+mod slots;
 mod world;

@@ -7,6 +7,8 @@ probes::counters! {
     pub enum DropReason => Drops {
         /// The program has not given back the ring's next block.
         NoFreeBlock = "no_free_block",
+        /// The program has not given back the ring's next slot.
+        NoFreeSlot = "no_free_slot",
         /// Headers are longer than a ring's offsets can say.
         HeadersTooLong = "headers_too_long",
         /// The queue holds as many bytes as the program allows.
@@ -24,6 +26,7 @@ impl From<capture::DropReason> for DropReason {
     fn from(reason: capture::DropReason) -> Self {
         match reason {
             capture::DropReason::NoFreeBlock => Self::NoFreeBlock,
+            capture::DropReason::NoFreeSlot => Self::NoFreeSlot,
             capture::DropReason::HeadersTooLong => Self::HeadersTooLong,
         }
     }

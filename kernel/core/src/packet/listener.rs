@@ -13,7 +13,7 @@ use super::drops::{self, DropReason};
 use super::facts::Known;
 use super::memory::SharedPages;
 use super::queue::{Packet, Queue};
-use super::ring::MappedRing;
+use super::ring::{Layout, MappedRing};
 use super::tap::{Entry, PACKET_OUTGOING};
 use crate::error::{Error, Result};
 use crate::poll::{Events, Pollee};
@@ -188,12 +188,13 @@ impl Listener {
     /// Takes the ring's place: another one, or none.
     ///
     /// Errors: `Busy` while a program has it mapped; those of [`MappedRing::new`].
-    pub(super) fn set_ring(&self, request: Option<&RingRequest>) -> Result<()> {
+    pub(super) fn set_ring(&self, request: Option<(&RingRequest, Layout)>) -> Result<()> {
         let is_in_use = |ring: &mut MappedRing| request.is_some() || ring.is_mapped();
         if self.with_ring(is_in_use).unwrap_or(false) {
             return Err(Error::Busy);
         }
-        let new = request.map(|request| MappedRing::new(request, self.view, self.me.clone()));
+        let make = |(request, layout)| MappedRing::new(request, layout, self.view, self.me.clone());
+        let new = request.map(make);
         let new = new.transpose()?;
         // Its pages are given back when the lock is free again.
         let old = core::mem::replace(&mut self.state.lock().ring, new);
@@ -219,14 +220,7 @@ impl Listener {
         } = &mut *state;
         match ring {
             None => core::mem::take(statistics),
-            Some(ring) => {
-                let counted = ring.take_statistics();
-                PacketStatistics {
-                    packets: counted.packets,
-                    drops: counted.drops,
-                    freezes: Some(counted.freezes),
-                }
-            }
+            Some(ring) => ring.take_statistics(),
         }
     }
 

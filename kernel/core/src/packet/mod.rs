@@ -22,8 +22,8 @@
 //! SO_RCVBUF. What does not fit is dropped and counted by reason ([`drops`]).
 //!
 //! Lock order: a shard of `net`, the list of listeners, a listener, its pollee.
-//! Not here: cards' filters (all of ours let all frames pass), rings of versions 1 and 2
-//! and for sending, fan-out.
+//! Not here: cards' filters (all of ours let all frames pass), rings of version 1 and
+//! for sending, fan-out.
 
 mod audience;
 mod drops;

@@ -5,12 +5,14 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use mach::sync::Spin;
 
 use super::listener::Listener;
+use super::ring::Layout;
 use crate::error::{Error, Result};
 use crate::net;
 use crate::socket::{Membership, MembershipKind, OptionName, OptionValue, RingRequest};
 
-/// `TPACKET_V1`, which a socket without a ring has, and `TPACKET_V3`.
+/// `TPACKET_V1`, which a socket without a ring has, `TPACKET_V2` and `TPACKET_V3`.
 const VERSION_1: u32 = 0;
+const VERSION_2: u32 = 1;
 const VERSION_3: u32 = 2;
 /// Extensions of the filter language that we have (SKF_AD_MAX).
 const FILTER_EXTENSIONS: i32 = 64;
@@ -95,19 +97,22 @@ impl Options {
         if request.blocks == 0 {
             return listener.set_ring(None);
         }
-        if self.version.load(Relaxed) != VERSION_3 {
-            return Err(Error::Invalid);
-        }
+        let layout = match self.version.load(Relaxed) {
+            VERSION_2 => Layout::Slots,
+            VERSION_3 => Layout::Blocks,
+            _ => return Err(Error::Invalid),
+        };
         let reserve_bytes = self.reserve_bytes.load(Relaxed);
-        listener.set_ring(Some(&RingRequest {
+        let request = RingRequest {
             reserve_bytes,
             ..request
-        }))
+        };
+        listener.set_ring(Some((&request, layout)))
     }
 
     fn set_version(&self, listener: &Listener, version: i32) -> Result<()> {
         let version = u32::try_from(version).map_err(|_| Error::Invalid)?;
-        if version != VERSION_1 && version != VERSION_3 {
+        if version > VERSION_3 {
             return Err(Error::Invalid);
         }
         change(listener, &self.version, version)

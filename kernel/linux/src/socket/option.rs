@@ -46,9 +46,12 @@ const SO_TYPE: u32 = 3;
 const SO_PROTOCOL: u32 = 38;
 const SO_DOMAIN: u32 = 39;
 
-/// Asked and answered in place: PACKET_HDRLEN, and `sizeof(struct tpacket3_hdr)`.
+/// Asked and answered in place: PACKET_HDRLEN, and the sizes of `struct tpacket2_hdr` and
+/// `tpacket3_hdr`.
 const PACKET_HDRLEN: u32 = 11;
+const TPACKET_V2: u32 = 1;
 const TPACKET_V3: u32 = 2;
+const TPACKET2_HEADER_BYTES: i32 = 32;
 const TPACKET3_HEADER_BYTES: i32 = 48;
 
 /// One option: its name, and its value's layout.
@@ -234,6 +237,7 @@ fn getsockopt(call: Call<'_>) -> Outcome {
 /// The value in the program's memory is a ring's version, and becomes the size of its headers.
 fn tell_header_bytes(call: &Call<'_>) -> Outcome {
     match user::read::<u32>(call.addr(3))? {
+        TPACKET_V2 => tell(call, &OptionValue::Number(TPACKET2_HEADER_BYTES)),
         TPACKET_V3 => tell(call, &OptionValue::Number(TPACKET3_HEADER_BYTES)),
         _ => Err(Errno::EINVAL),
     }
