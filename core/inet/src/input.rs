@@ -172,7 +172,7 @@ impl Stack {
                 Err(DropReason::NoSocket) => Unreachable::Port,
                 done => return done,
             },
-            Protocol::Icmp | Protocol::Other(_) => {
+            Protocol::Icmp | Protocol::Igmp | Protocol::Other(_) => {
                 let is_taken = env.raw(&RawPacket {
                     src,
                     dst,

@@ -83,6 +83,8 @@ pub fn ipv6(src: Ipv6Addr, dst: Ipv6Addr, next_header: u8, payload: &[u8]) -> Ve
         next_header,
         payload_len: payload.len() as u16,
         hop_limit: 255,
+        traffic_class: 0,
+        flow_label: 0,
     };
     header.emit(&mut packet);
     packet.extend_from_slice(payload);

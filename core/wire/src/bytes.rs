@@ -3,7 +3,7 @@
 //! Reads beyond the end yield zero and writes there do nothing: callers have checked the
 //! length of the header before, and the compiler removes what it can prove.
 
-use core::net::Ipv4Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 #[inline]
 pub(crate) fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
@@ -32,6 +32,11 @@ pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
 #[inline]
 pub(crate) fn ipv4_at(bytes: &[u8], at: usize) -> Ipv4Addr {
     Ipv4Addr::from(array::<4>(bytes, at))
+}
+
+#[inline]
+pub(crate) fn ipv6_at(bytes: &[u8], at: usize) -> Ipv6Addr {
+    Ipv6Addr::from(array::<16>(bytes, at))
 }
 
 #[inline]

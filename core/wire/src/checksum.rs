@@ -3,7 +3,7 @@
 //! The ones'-complement sum does not care about byte order or grouping, so it is taken
 //! over eight native bytes at a time with end-around carry and swapped once at the end.
 
-use core::net::Ipv4Addr;
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::bytes::array;
 use crate::ipv4::Protocol;
@@ -70,6 +70,17 @@ impl Sum {
             words: addresses + rest,
             is_odd: false,
         }
+    }
+
+    /// Of the pseudo header of everything over IPv6 (RFC 8200 8.1); `bytes` is the length of
+    /// the upper layer's header and payload, `number` its protocol.
+    #[inline]
+    pub fn pseudo_v6(src: Ipv6Addr, dst: Ipv6Addr, number: u8, bytes: u32) -> Self {
+        Self::new()
+            .bytes(&src.octets())
+            .bytes(&dst.octets())
+            .bytes(&bytes.to_be_bytes())
+            .bytes(&[0, 0, 0, number])
     }
 
     /// With more bytes at the end.

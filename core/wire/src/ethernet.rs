@@ -1,6 +1,7 @@
 //! Ethernet II headers (IEEE 802.3), without tags.
 
 use core::fmt;
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::Malformed;
 use crate::bytes::{array, put, put_u16, u16_at};
@@ -19,6 +20,18 @@ impl MacAddr {
     /// Whether it names several stations, broadcast included.
     pub const fn is_multicast(self) -> bool {
         self.0[0] & 1 != 0
+    }
+
+    /// The station of an IPv4 group (RFC 1112 6.4).
+    pub const fn of_group_v4(group: Ipv4Addr) -> Self {
+        let [_, b, c, d] = group.octets();
+        Self([0x01, 0x00, 0x5e, b & 0x7f, c, d])
+    }
+
+    /// The station of an IPv6 group (RFC 2464 7).
+    pub const fn of_group_v6(group: Ipv6Addr) -> Self {
+        let [.., a, b, c, d] = group.octets();
+        Self([0x33, 0x33, a, b, c, d])
     }
 
     /// Whether it can be the address of one station.

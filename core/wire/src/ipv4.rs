@@ -8,6 +8,9 @@ use crate::{Malformed, Sum};
 /// Bytes of a header without options.
 pub const IPV4_HEADER_BYTES: usize = 20;
 
+/// Bytes of a header with a router alert.
+pub const IPV4_ROUTER_ALERT_BYTES: usize = IPV4_HEADER_BYTES + 4;
+
 const DONT_FRAGMENT: u16 = 0x4000;
 const MORE_FRAGMENTS: u16 = 0x2000;
 const OFFSET_MASK: u16 = 0x1fff;
@@ -17,6 +20,8 @@ const OFFSET_MASK: u16 = 0x1fff;
 pub enum Protocol {
     /// 1
     Icmp,
+    /// 2
+    Igmp,
     /// 6
     Tcp,
     /// 17
@@ -30,6 +35,7 @@ impl Protocol {
     pub const fn from_number(number: u8) -> Self {
         match number {
             1 => Self::Icmp,
+            2 => Self::Igmp,
             6 => Self::Tcp,
             17 => Self::Udp,
             other => Self::Other(other),
@@ -40,6 +46,7 @@ impl Protocol {
     pub const fn number(self) -> u8 {
         match self {
             Self::Icmp => 1,
+            Self::Igmp => 2,
             Self::Tcp => 6,
             Self::Udp => 17,
             Self::Other(number) => number,
@@ -138,7 +145,18 @@ impl<'a> Ipv4View<'a> {
     }
 }
 
-/// A header to send: no options, never fragmented.
+/// Which piece of which packet a header is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ipv4Fragment {
+    /// Of the whole packet.
+    pub ident: u16,
+    /// Where the piece belongs, in bytes; a multiple of eight.
+    pub offset: u16,
+    /// Whether pieces follow behind it.
+    pub has_more: bool,
+}
+
+/// A header to send: no options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ipv4Repr {
     /// Sender.
@@ -156,9 +174,38 @@ pub struct Ipv4Repr {
 }
 
 impl Ipv4Repr {
-    /// Writes [`IPV4_HEADER_BYTES`] bytes with their checksum.
+    /// Writes [`IPV4_HEADER_BYTES`] bytes with their checksum. Routers may not fragment the
+    /// packet.
     #[inline]
     pub fn emit(&self, bytes: &mut [u8]) {
+        self.emit_with(bytes, 0, DONT_FRAGMENT);
+    }
+
+    /// The same for a piece of a packet, which routers may cut further.
+    pub fn emit_fragment(&self, bytes: &mut [u8], fragment: Ipv4Fragment) {
+        let more = if fragment.has_more { MORE_FRAGMENTS } else { 0 };
+        let place = (fragment.offset / 8) & OFFSET_MASK;
+        self.emit_with(bytes, fragment.ident, more | place);
+    }
+
+    /// The same with a router alert (RFC 2113), as IGMP has it: writes
+    /// [`IPV4_ROUTER_ALERT_BYTES`] bytes.
+    pub fn emit_with_router_alert(&self, bytes: &mut [u8]) {
+        let Some(header) = bytes.first_chunk_mut::<IPV4_ROUTER_ALERT_BYTES>() else {
+            return;
+        };
+        self.emit(header);
+        header[0] = 0x46;
+        let total = usize::from(self.payload_len) + IPV4_ROUTER_ALERT_BYTES;
+        put_u16(header, 2, total as u16);
+        put(header, 10, [0, 0]);
+        put(header, IPV4_HEADER_BYTES, [0x94, 4, 0, 0]);
+        let checksum = Sum::new().bytes(header).checksum();
+        put_u16(header, 10, checksum);
+    }
+
+    #[inline]
+    fn emit_with(&self, bytes: &mut [u8], ident: u16, fragment: u16) {
         let Some(header) = bytes.first_chunk_mut::<IPV4_HEADER_BYTES>() else {
             return;
         };
@@ -170,12 +217,50 @@ impl Ipv4Repr {
             2,
             self.payload_len.saturating_add(IPV4_HEADER_BYTES as u16),
         );
-        put_u16(header, 6, DONT_FRAGMENT);
+        put_u16(header, 4, ident);
+        put_u16(header, 6, fragment);
         header[8] = self.ttl;
         header[9] = self.protocol.number();
         put(header, 12, self.src.octets());
         put(header, 16, self.dst.octets());
         let checksum = Sum::new().bytes(header).checksum();
         put_u16(header, 10, checksum);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPR: Ipv4Repr = Ipv4Repr {
+        src: Ipv4Addr::LOCALHOST,
+        dst: Ipv4Addr::new(224, 0, 0, 22),
+        protocol: Protocol::Igmp,
+        payload_len: 16,
+        ttl: 1,
+        tos: 0xc0,
+    };
+
+    #[test]
+    fn a_piece_reads_as_it_was_written() {
+        let mut bytes = [0; IPV4_HEADER_BYTES];
+        let fragment = Ipv4Fragment {
+            ident: 77,
+            offset: 1480,
+            has_more: true,
+        };
+        REPR.emit_fragment(&mut bytes, fragment);
+        let view = Ipv4View::parse(&bytes, 36).expect("a header");
+        assert!(view.is_fragment() && view.more_fragments());
+        assert_eq!((view.ident(), view.fragment_offset()), (77, 1480));
+    }
+
+    #[test]
+    fn a_router_alert_lies_inside_the_header() {
+        let mut bytes = [0; 40];
+        REPR.emit_with_router_alert(&mut bytes);
+        let view = Ipv4View::parse(&bytes, 40).expect("a header");
+        assert_eq!((view.header().len(), view.total_len()), (24, 40));
+        assert_eq!(view.header()[20..], [0x94, 4, 0, 0]);
     }
 }

@@ -57,6 +57,8 @@ impl Flow {
                     next_header: self.protocol,
                     payload_len: transport.len() as u16,
                     hop_limit: 64,
+                    traffic_class: 0,
+                    flow_label: 0,
                 };
                 header.emit(&mut packet);
                 (EtherType::Ipv6, packet)

@@ -78,6 +78,8 @@ fn neighbor_advert(dst: MacAddr, src: MacAddr) -> Vec<u8> {
         next_header: 58,
         payload_len: body.len() as u16,
         hop_limit: 255,
+        traffic_class: 0,
+        flow_label: 0,
     };
     header.emit(&mut packet);
     packet.extend(body);
