@@ -1,5 +1,7 @@
 //! Two programs that send each other random bytes and check what arrives.
 
+use std::net::IpAddr;
+
 use inet::{Endpoint, Error, Shutdown, SocketId, State, Transport};
 
 use crate::host::Host;
@@ -37,6 +39,8 @@ pub struct Outcome {
 
 /// A transfer in both directions over one connection.
 pub struct Transfer {
+    /// Where the left host connects to.
+    to: Endpoint,
     listener: SocketId,
     programs: [Program; 2],
     attempts: u32,
@@ -45,6 +49,12 @@ pub struct Transfer {
 impl Transfer {
     /// The left host will connect to the right one; they exchange so many bytes.
     pub fn new(world: &mut World, left_bytes: usize, right_bytes: usize) -> Self {
+        let to = IpAddr::V4(Host::address(2));
+        Self::over(world, to, left_bytes, right_bytes)
+    }
+
+    /// The same, to an address of the right host of either family.
+    pub fn over(world: &mut World, to: IpAddr, left_bytes: usize, right_bytes: usize) -> Self {
         let listener = world
             .host(Side::Right)
             .stack
@@ -56,7 +66,7 @@ impl Transfer {
                 listener,
                 Endpoint {
                     port: PORT,
-                    ..Endpoint::ANY
+                    ..Endpoint::any_of(to)
                 },
             )
             .expect("a free port");
@@ -81,6 +91,7 @@ impl Transfer {
         let left = program(Side::Left, from_left.clone(), from_right.clone());
         let right = program(Side::Right, from_right, from_left);
         Self {
+            to: Endpoint::new(to, PORT),
             listener,
             programs: [left, right],
             attempts: 0,
@@ -166,9 +177,8 @@ impl Transfer {
             self.attempts += 1;
             let host = world.host(Side::Left);
             let socket = host.stack.open(Transport::Tcp).expect("a socket");
-            let to = Endpoint::v4(Host::address(2), PORT);
             host.stack
-                .connect(&mut host.env, socket, to)
+                .connect(&mut host.env, socket, self.to)
                 .expect("a route");
             left.socket = Some(socket);
         }

@@ -82,6 +82,11 @@ impl World {
         }
     }
 
+    /// Both links from now on.
+    pub fn change_weather(&mut self, weather: Weather) {
+        self.links = [Link::new(weather), Link::new(weather)];
+    }
+
     /// A host, with its clock set.
     pub fn host(&mut self, side: Side) -> &mut Host {
         let now = self.now;

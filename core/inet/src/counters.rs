@@ -1,5 +1,7 @@
 //! What the stack counts: everything it drops, by reason, and what it does.
 
+use crate::counters6::Snmp6Counts;
+
 probes::counters! {
     /// Why a packet or a segment went no further.
     pub enum DropReason => Drops {
@@ -23,10 +25,36 @@ probes::counters! {
         NoBuffer = "no_buffer",
         /// No route to the destination.
         NoRoute = "no_route",
-        /// The next hop does not answer ARP, or too many packets wait for it.
+        /// The next hop does not answer, or too many packets wait for it.
         NeighborUnresolved = "neighbor_unresolved",
-        /// Too many fragments wait for their rest, or the rest did not come.
+        /// The packet is longer than what arrived of it.
+        Truncated = "truncated",
+        /// IPv6: an extension header is wrong, unknown, or one of too many.
+        BadExtension = "bad_extension",
+        /// IPv6 was not started on the port, or our address turned out to be taken.
+        Ipv6Off = "ipv6_off",
+        /// The packet is for a group that we have not joined.
+        NotMember = "not_member",
+        /// Too many fragments wait for their rest.
         ReassemblyLimit = "reassembly_limit",
+        /// The rest of a packet did not come in time.
+        ReassemblyTimeout = "reassembly_timeout",
+        /// A fragment overlaps others or contradicts them (RFC 5722).
+        FragmentOverlap = "fragment_overlap",
+        /// A fragment's length or place cannot be, or its headers are not all in the first.
+        FragmentMalformed = "fragment_malformed",
+        /// Neighbour discovery: a message that breaks the rules of RFC 4861.
+        BadDiscovery = "bad_discovery",
+        /// Neighbour discovery: somebody else has an address of ours.
+        DuplicateAddress = "duplicate_address",
+        /// Neighbour discovery: we follow no redirects.
+        RedirectIgnored = "redirect_ignored",
+        /// Router announcements: more routes or addresses than we keep.
+        AdvertLimit = "advert_limit",
+        /// Group membership: a message that breaks the rules of RFC 3376 or RFC 3810.
+        BadMembership = "bad_membership",
+        /// An ICMP error was not sent because there were too many.
+        IcmpLimited = "icmp_rate_limited",
         /// The loopback queue is full.
         LoopbackFull = "loopback_full",
         /// TCP: entirely outside the window.
@@ -89,6 +117,22 @@ probes::counters! {
         EchoReplies = "echo_replies",
         /// ICMP errors sent.
         IcmpErrorsOut = "icmp_errors_out",
+        /// Questions of neighbour discovery sent.
+        NeighborSolicits = "neighbor_solicits",
+        /// Router announcements taken in.
+        RouterAdverts = "router_adverts",
+        /// Group membership reports sent.
+        MembershipReports = "membership_reports",
+        /// Packets cut into fragments.
+        Fragmented = "fragmented",
+        /// Fragments sent.
+        FragmentsOut = "fragments_out",
+        /// Fragments received.
+        FragmentsIn = "fragments_in",
+        /// Packets put together from fragments.
+        Reassembled = "reassembled",
+        /// Paths found to be narrower than the link.
+        PathsNarrowed = "paths_narrowed",
         /// Datagrams received.
         UdpIn = "udp_in",
         /// Datagrams sent.
@@ -234,4 +278,6 @@ pub struct Stats {
     pub resets: Resets,
     /// Done.
     pub counts: Counts,
+    /// IPv6 by the names that Linux has for them.
+    pub snmp6: Snmp6Counts,
 }

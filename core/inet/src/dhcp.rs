@@ -8,10 +8,12 @@ use core::net::{IpAddr, Ipv4Addr};
 
 use base::{Duration, Instant};
 use mbuf::Chain;
-use wire::{DhcpMessage, DhcpOptions, DhcpRepr, DhcpView, Ipv4Repr, Protocol};
+use wire::{DhcpMessage, DhcpOptions, DhcpRepr, DhcpView, Protocol, UDP_HEADER_BYTES};
 
-use crate::addr::{Cidr, Endpoint};
+use crate::addr::{Addresses, Cidr, Endpoint};
 use crate::env::Env;
+use crate::ip::IpHeader;
+use crate::output::CachedRoute;
 use crate::stack::Stack;
 
 const CLIENT_PORT: u16 = 68;
@@ -172,15 +174,18 @@ impl Stack {
         if let Some(space) = buffer.extend(DhcpRepr::BYTES) {
             repr.emit(space);
         }
-        let header = Ipv4Repr {
-            src: repr.client_ip,
-            dst,
+        let header = IpHeader {
+            addresses: Addresses::V4 {
+                src: repr.client_ip,
+                dst,
+            },
             protocol: Protocol::Udp,
-            payload_len: 0,
-            ttl: 64,
+            hop_limit: 64,
             tos: 0,
         };
-        cx.send_datagram(header, CLIENT_PORT, SERVER_PORT, Chain::from(buffer));
+        let ports = (CLIENT_PORT, SERVER_PORT);
+        let mut route = CachedRoute::NONE;
+        cx.send_datagram(header, ports, Chain::from(buffer), &mut route);
     }
 
     /// Takes a datagram if it is a server's answer to us.
@@ -189,13 +194,13 @@ impl Stack {
         env: &mut E,
         from: Endpoint,
         to: Endpoint,
-        payload: &Chain,
+        datagram: &Chain,
     ) -> bool {
         if to.port != CLIENT_PORT || from.port != SERVER_PORT || self.dhcp.is_none() {
             return false;
         }
         let mut bytes = [0; MESSAGE_BYTES_MAX];
-        let len = payload.copy_to_slice(0, &mut bytes);
+        let len = datagram.copy_to_slice(UDP_HEADER_BYTES, &mut bytes);
         let (Ok(message), Some(dhcp), Some(port)) =
             (DhcpView::parse(&bytes[..len]), &self.dhcp, self.net.port)
         else {

@@ -1,24 +1,60 @@
-//! ICMP: echo, errors about what we sent, errors about what we cannot deliver.
+//! ICMP for IPv4: echo, errors about what we sent, errors about what we cannot deliver.
 
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 
 use mbuf::Chain;
-use wire::{ICMP_HEADER_BYTES, IcmpRepr, IcmpView, Ipv4Repr, Ipv4View, Protocol, Sum, Unreachable};
+use wire::{ICMP_HEADER_BYTES, IcmpRepr, IcmpView, Ipv4View, Protocol, Seq, Sum, Unreachable};
 
-use crate::addr::{Endpoint, FourTuple};
+use crate::addr::{Addresses, Endpoint, FourTuple};
 use crate::context::Context;
 use crate::counters::{Count, DropReason};
 use crate::env::Env;
 use crate::error::Error;
-use crate::input::IpInfo;
+use crate::input::{IpInfo, Refusal};
+use crate::ip::IpHeader;
 use crate::output::Offload;
+use crate::path;
 use crate::stack::Stack;
 
 /// Echo data of one reply; the largest that fits one buffer is answered.
-const MESSAGE_BYTES_MAX: usize = 1600;
+pub(crate) const MESSAGE_BYTES_MAX: usize = 1600;
 
-/// Bytes of the smallest IP header and transport ports in a quoted packet.
+/// RFC 1812 4.3.2.3: errors have 576 bytes at most.
+const QUOTE_BYTES_MAX: usize = 576 - 20 - ICMP_HEADER_BYTES;
+
+/// Bytes of a transport's ports and sequence number in a quoted packet.
 const QUOTED_PORTS_BYTES: usize = 8;
+
+/// What befell a packet of ours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fate {
+    /// It was too large for a link on its way. The link takes so many bytes; zero if the
+    /// router does not say.
+    TooBig(u32),
+    /// It did not arrive; what a program is told.
+    Lost(Error),
+}
+
+impl From<Unreachable> for Fate {
+    fn from(reason: Unreachable) -> Self {
+        Self::Lost(match reason {
+            Unreachable::TooBig(mtu) => return Self::TooBig(u32::from(mtu)),
+            Unreachable::Network => Error::NetworkUnreachable,
+            Unreachable::Host | Unreachable::Prohibited => Error::HostUnreachable,
+            Unreachable::Protocol | Unreachable::Port => Error::ConnectionRefused,
+        })
+    }
+}
+
+/// The start of a packet of ours that a message is about.
+pub(crate) struct Quoted<'a> {
+    pub addresses: Addresses,
+    pub protocol: Protocol,
+    /// Bytes of the whole packet, as its header says.
+    pub total: u16,
+    /// What was quoted from the transport's header on.
+    pub transport: &'a [u8],
+}
 
 impl Stack {
     pub(crate) fn icmp_input<E: Env>(
@@ -38,92 +74,141 @@ impl Stack {
             Some(IcmpRepr::EchoRequest { ident, sequence }) if info.is_unicast => {
                 self.net.count(Count::EchoReplies);
                 let reply = IcmpRepr::EchoReply { ident, sequence };
+                let addresses = info.addresses.reversed();
                 self.context(env)
-                    .send_icmp(info.dst, info.src, reply, message.payload());
+                    .send_icmp(addresses, reply, &[message.payload()]);
                 Ok(())
             }
-            Some(IcmpRepr::Unreachable(reason)) => self.icmp_error(env, reason, message.payload()),
+            Some(IcmpRepr::Unreachable(reason)) => {
+                // The quote is cut short, so its own length says nothing about what is here.
+                let header = Ipv4View::parse(message.payload(), usize::from(u16::MAX))?;
+                let transport = message.payload().get(header.header().len()..);
+                let quoted = Quoted {
+                    addresses: Addresses::V4 {
+                        src: header.src(),
+                        dst: header.dst(),
+                    },
+                    protocol: header.protocol(),
+                    total: header.total_len() as u16,
+                    transport: transport.unwrap_or_default(),
+                };
+                self.packet_lost(env, &quoted, reason.into())
+            }
             _ => Err(DropReason::Unexpected),
         }
     }
 
-    /// A packet of ours did not arrive; tells the socket that sent it.
-    fn icmp_error<E: Env>(
+    /// A packet of ours did not arrive; tells the socket that sent it. Only what a socket of
+    /// ours can have sent is believed, also about the path.
+    pub(crate) fn packet_lost<E: Env>(
         &mut self,
         env: &mut E,
-        reason: Unreachable,
-        quoted: &[u8],
+        quoted: &Quoted<'_>,
+        fate: Fate,
     ) -> Result<(), DropReason> {
-        // The quote is cut short, so its own length says nothing about what is here.
-        let header = Ipv4View::parse(quoted, usize::from(u16::MAX))?;
-        let transport = quoted.get(header.header().len()..).unwrap_or_default();
-        if transport.len() < QUOTED_PORTS_BYTES || !self.net.is_local(header.src()) {
+        let transport = quoted.transport;
+        let (src, dst) = (quoted.addresses.src(), quoted.addresses.dst());
+        if transport.len() < QUOTED_PORTS_BYTES || !self.net.is_local(src) {
             return Err(DropReason::Malformed);
         }
         let port_at = |at: usize| u16::from_be_bytes([transport[at], transport[at + 1]]);
         let tuple = FourTuple {
-            local: Endpoint::v4(header.src(), port_at(0)),
-            remote: Endpoint::v4(header.dst(), port_at(2)),
+            local: Endpoint::new(src, port_at(0)),
+            remote: Endpoint::new(dst, port_at(2)),
         };
-        match header.protocol() {
-            Protocol::Tcp => {
-                let seq =
-                    u32::from_be_bytes([transport[4], transport[5], transport[6], transport[7]]);
-                self.tcp_unreachable(env, &tuple, wire::Seq(seq), reason)
-            }
-            Protocol::Udp => self.udp_unreachable(env, &tuple, reason),
+        let seq = u32::from_be_bytes([transport[4], transport[5], transport[6], transport[7]]);
+        match quoted.protocol {
+            Protocol::Tcp => self.tcp_lost(env, &tuple, Seq(seq), quoted.total, fate),
+            Protocol::Udp => self.udp_lost(env, &tuple, quoted.total, fate),
             _ => Err(DropReason::Unexpected),
         }
     }
-}
 
-/// What a program is told.
-pub(crate) fn error_of(reason: Unreachable) -> Error {
-    match reason {
-        Unreachable::Network => Error::NetworkUnreachable,
-        Unreachable::Host | Unreachable::Prohibited => Error::HostUnreachable,
-        Unreachable::Protocol | Unreachable::Port => Error::ConnectionRefused,
-        Unreachable::TooBig(_) => Error::MessageTooLong,
+    /// Large packets to `dst` vanish though small ones arrive: from now on, and for ten
+    /// minutes, packets to it are as small as any path takes (RFC 2923, RFC 8899 5.2).
+    pub fn report_black_hole<E: Env>(&mut self, env: &mut E, dst: IpAddr) {
+        self.net.count(Count::PathsNarrowed);
+        self.net.paths.suspect(dst, env.now());
     }
 }
 
 impl<E: Env> Context<'_, E> {
-    /// Tells the sender of `quoted` why it went no further.
-    pub fn send_unreachable(
-        &mut self,
-        from: Ipv4Addr,
-        to: Ipv4Addr,
-        reason: Unreachable,
-        quoted: &[u8],
-    ) {
-        // Errors share RFC 5961's limit: both exist to be provoked.
-        if to.is_unspecified() || !self.net.may_challenge(self.now) {
-            return;
+    /// Learns that a packet of `sent` bytes to `dst` was too large; returns what the path
+    /// takes, news or not, unless such a packet fits.
+    pub fn learn_mtu(&mut self, dst: IpAddr, mtu: u32, sent: u16) -> Option<u16> {
+        let known = self.net.mtu_to(dst);
+        let refusal = path::Refusal { mtu, sent, known };
+        let news = self.net.paths.learn(dst, refusal, self.now);
+        if news.is_some() {
+            self.net.count(Count::PathsNarrowed);
         }
-        self.net.count(Count::IcmpErrorsOut);
-        self.send_icmp(from, to, IcmpRepr::Unreachable(reason), quoted);
+        news.or((known < sent).then_some(known))
     }
 
-    fn send_icmp(&mut self, src: Ipv4Addr, dst: Ipv4Addr, message: IcmpRepr, payload: &[u8]) {
-        let Some(mut buffer) = self.buffer() else {
+    /// Whether one more error may be sent.
+    pub fn may_send_error(&mut self) -> bool {
+        let is_allowed = self.net.icmp_errors.take(self.now);
+        if is_allowed {
+            self.net.count(Count::IcmpErrorsOut);
+        } else {
+            self.net.drop(DropReason::IcmpLimited);
+        }
+        is_allowed
+    }
+
+    /// Tells the sender of a packet, which `headers` and `rest` are, why it went no further.
+    pub fn send_refusal(&mut self, info: &IpInfo, refusal: Refusal, headers: &[u8], rest: &Chain) {
+        match info.addresses {
+            Addresses::V4 { .. } => {
+                let reason = match refusal {
+                    Refusal::Port => Unreachable::Port,
+                    Refusal::Protocol => Unreachable::Protocol,
+                };
+                self.send_icmp_error(info.addresses, IcmpRepr::Unreachable(reason), headers, rest);
+            }
+            Addresses::V6 { .. } => self.send_refusal_v6(info, refusal, headers, rest),
+        }
+    }
+
+    /// Sends an IPv4 error about a packet with `addresses`.
+    pub fn send_icmp_error(
+        &mut self,
+        addresses: Addresses,
+        message: IcmpRepr,
+        headers: &[u8],
+        rest: &Chain,
+    ) {
+        if addresses.src().is_unspecified() || !self.may_send_error() {
+            return;
+        }
+        let mut bytes = [0; QUOTE_BYTES_MAX];
+        let len = rest.copy_to_slice(0, &mut bytes);
+        let room = QUOTE_BYTES_MAX.saturating_sub(headers.len());
+        let rest = &bytes[..len.min(room)];
+        self.send_icmp(addresses.reversed(), message, &[headers, rest]);
+    }
+
+    fn send_icmp(&mut self, addresses: Addresses, message: IcmpRepr, payload: &[&[u8]]) {
+        let len = payload.iter().map(|part| part.len()).sum::<usize>();
+        let buffer = self.buffer();
+        let Some(mut buffer) = buffer.filter(|b| b.tailroom() >= ICMP_HEADER_BYTES + len) else {
             self.net.drop(DropReason::NoBuffer);
             return;
         };
-        let Some(space) = buffer.extend(ICMP_HEADER_BYTES + payload.len()) else {
-            self.net.drop(DropReason::NoBuffer);
-            return;
-        };
-        let (header, data) = space.split_at_mut(ICMP_HEADER_BYTES);
-        data.copy_from_slice(payload);
-        message.emit(header, Sum::new().bytes(payload));
-        let header = Ipv4Repr {
-            src,
-            dst,
+        buffer.extend(ICMP_HEADER_BYTES);
+        for part in payload {
+            buffer.append(part);
+        }
+        if let Some(bytes) = buffer.bytes_mut() {
+            let (header, payload) = bytes.split_at_mut(ICMP_HEADER_BYTES);
+            message.emit(header, Sum::new().bytes(payload));
+        }
+        let header = IpHeader {
+            addresses,
             protocol: Protocol::Icmp,
-            payload_len: 0,
-            ttl: 64,
+            hop_limit: 64,
             tos: 0,
         };
-        self.send_ipv4(header, Chain::from(buffer), Offload::default());
+        self.send_ip(header, Chain::from(buffer), Offload::default());
     }
 }

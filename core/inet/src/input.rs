@@ -1,46 +1,103 @@
-//! From a received frame to a transport: Ethernet, ARP and IPv4.
+//! From a received frame to a transport: Ethernet, IPv4, and what both families share.
 
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 
 use mbuf::{Chain, Checksum, RxFrame};
 use wire::{
-    ArpOperation, ArpRepr, ETHERNET_HEADER_BYTES, EtherType, EthernetRepr, Ipv4View, Malformed,
-    Protocol, Sum, TCP_HEADER_BYTES_MAX, Unreachable,
+    ETHERNET_HEADER_BYTES, EXTENSION_BYTES_MAX, EtherType, EthernetRepr, IPV6_HEADER_BYTES,
+    IcmpRepr, Icmpv6Repr, Ipv4View, Malformed, Protocol, Sum, TCP_HEADER_BYTES_MAX, next_header,
 };
 
+use crate::addr::Addresses;
 use crate::context::Context;
 use crate::counters::{Count, DropReason};
+use crate::counters6::Snmp6;
 use crate::env::{Env, RawPacket};
-use crate::reassembly::FragmentKey;
+use crate::reassembly::{FragmentKey, Late, Piece, Refused};
 use crate::stack::Stack;
 
-/// Longest headers of a packet, from IP on: the part that must lie in one buffer.
-const HEADERS_MAX: usize = 60 + TCP_HEADER_BYTES_MAX;
+/// Longest headers of an IPv4 packet: the part that must lie in one buffer.
+const HEADERS_MAX_V4: usize = 60 + TCP_HEADER_BYTES_MAX;
+/// The same of an IPv6 packet.
+pub(crate) const HEADERS_MAX_V6: usize =
+    IPV6_HEADER_BYTES + EXTENSION_BYTES_MAX + TCP_HEADER_BYTES_MAX;
 
 /// The ECN field of the type of service; all ones: congestion experienced.
-const ECN_BITS: u8 = 3;
+pub(crate) const ECN_BITS: u8 = 3;
 
 /// What a transport needs to know of the IP packet that it came in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IpInfo {
-    pub src: Ipv4Addr,
-    pub dst: Ipv4Addr,
+    pub addresses: Addresses,
     /// Whether the destination names one host, us.
     pub is_unicast: bool,
     /// Whether a router on the way was congested (RFC 3168).
     pub is_marked: bool,
     /// Whether the transport's checksum needs no look.
     pub is_checked: bool,
+    /// Hops that were left.
+    pub hop_limit: u8,
+    /// Whether a router along the way was asked to look.
+    pub has_router_alert: bool,
+    /// Where the protocol's number stood, from the IP header's first byte.
+    pub protocol_at: u32,
 }
 
 impl IpInfo {
+    pub fn src(&self) -> IpAddr {
+        self.addresses.src()
+    }
+
+    pub fn dst(&self) -> IpAddr {
+        self.addresses.dst()
+    }
+
     /// Whether the transport's checksum is right.
     pub fn verify(&self, protocol: Protocol, packet: &Chain) -> bool {
         self.is_checked || {
-            let pseudo = Sum::pseudo_v4(self.src, self.dst, protocol, packet.len() as u32);
+            let pseudo = self.addresses.pseudo(protocol, packet.len() as u32);
             packet.slices().fold(pseudo, Sum::bytes).is_valid()
         }
     }
+}
+
+/// Where a fragment belongs.
+struct FragmentPlace {
+    ident: u32,
+    offset: usize,
+    is_last: bool,
+}
+
+/// A copy of a packet's headers, for an error that quotes them.
+pub(crate) struct Quote {
+    bytes: [u8; IPV6_HEADER_BYTES + EXTENSION_BYTES_MAX],
+    len: usize,
+}
+
+impl Quote {
+    pub const EMPTY: Self = Self {
+        bytes: [0; IPV6_HEADER_BYTES + EXTENSION_BYTES_MAX],
+        len: 0,
+    };
+
+    /// Of `packet`'s first `len` bytes, as far as headers reach.
+    pub fn of(packet: &Chain, len: usize) -> Self {
+        let mut quote = Self::EMPTY;
+        let room = quote.bytes.len();
+        quote.len = packet.copy_to_slice(0, &mut quote.bytes[..len.min(room)]);
+        quote
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+/// Why the sender of a packet is told that it was not delivered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Refusal {
+    Port,
+    Protocol,
 }
 
 impl From<Malformed> for DropReason {
@@ -48,6 +105,16 @@ impl From<Malformed> for DropReason {
         match why {
             Malformed::Checksum => Self::BadChecksum,
             _ => Self::Malformed,
+        }
+    }
+}
+
+impl From<Refused> for DropReason {
+    fn from(why: Refused) -> Self {
+        match why {
+            Refused::TooLong | Refused::Uneven => Self::FragmentMalformed,
+            Refused::Overlap => Self::FragmentOverlap,
+            Refused::Limit => Self::ReassemblyLimit,
         }
     }
 }
@@ -78,153 +145,246 @@ impl Stack {
             return Err(DropReason::NotForUs);
         }
         chain.advance(ETHERNET_HEADER_BYTES);
+        let is_checked = checksum != Checksum::Unknown;
+        let is_unicast = !header.dst.is_multicast();
         match header.ether_type {
-            EtherType::Ipv4 => {
-                let is_checked = checksum != Checksum::Unknown;
-                self.ipv4_input(env, chain, is_checked, !header.dst.is_multicast())
-            }
+            EtherType::Ipv4 => self.ipv4_input(env, chain, is_checked, is_unicast),
+            EtherType::Ipv6 => self.ipv6_input(env, chain, is_checked, is_unicast),
             EtherType::Arp => self.arp_input(env, &chain),
-            EtherType::Ipv6 | EtherType::Other(_) => Err(DropReason::UnknownProtocol),
+            EtherType::Other(_) => Err(DropReason::UnknownProtocol),
         }
     }
 
-    fn arp_input<E: Env>(&mut self, env: &mut E, packet: &Chain) -> Result<(), DropReason> {
-        let mut bytes = [0; ArpRepr::BYTES];
-        let len = packet.copy_to_slice(0, &mut bytes);
-        let arp = ArpRepr::parse(&bytes[..len])?;
-        self.net.count(Count::ArpIn);
-        let own = self.net.address.ok_or(DropReason::WrongAddress)?.addr();
-        if !arp.sender_mac.is_station() || arp.sender_ip == own {
-            return Err(DropReason::BadSource);
+    /// Takes a packet to ourselves.
+    pub(crate) fn loopback_input<E: Env>(
+        &mut self,
+        env: &mut E,
+        packet: Chain,
+    ) -> Result<(), DropReason> {
+        let first = packet.front().and_then(|front| front.bytes().first());
+        match first.map(|byte| byte >> 4) {
+            Some(6) => self.ipv6_loopback(env, packet),
+            _ => self.ipv4_input(env, packet, true, true),
         }
-        let is_for_us = arp.target_ip == own;
-        let mut cx = self.context(env);
-        let is_host = !arp.sender_ip.is_unspecified() && !arp.sender_ip.is_multicast();
-        if is_host {
-            let (waiting, is_changed) =
-                cx.net
-                    .neighbors
-                    .learn(arp.sender_ip, arp.sender_mac, is_for_us, cx.now);
-            if is_changed {
-                cx.net.route_epoch = cx.net.route_epoch.wrapping_add(1);
-            }
-            cx.send_waiting(waiting, arp.sender_mac);
-        }
-        if is_for_us && arp.operation == ArpOperation::Request {
-            cx.send_arp(ArpOperation::Reply, arp.sender_mac, arp.sender_ip);
-        }
-        Ok(())
     }
 
     /// Takes a packet that starts with its IP header.
-    pub(crate) fn ipv4_input<E: Env>(
+    fn ipv4_input<E: Env>(
         &mut self,
         env: &mut E,
         mut packet: Chain,
         is_checked: bool,
         is_unicast_frame: bool,
     ) -> Result<(), DropReason> {
-        self.context(env).pull_up(&mut packet)?;
+        self.context(env).pull_up::<HEADERS_MAX_V4>(&mut packet)?;
         let bytes = packet.front().map_or(&[][..], |front| front.bytes());
         let header = Ipv4View::parse(bytes, packet.len())?;
         let (src, dst) = (header.src(), header.dst());
-        let is_unicast = self.check_addresses(src, dst)? && is_unicast_frame;
+        let addresses = Addresses::V4 { src, dst };
+        let is_unicast = self.check_addresses_v4(&header)? && is_unicast_frame;
         let (total, header_len) = (header.total_len(), header.header().len());
         let protocol = header.protocol();
-        let is_marked = header.tos() & ECN_BITS == ECN_BITS;
-        let fragment = header.is_fragment().then(|| {
-            let key = FragmentKey {
-                src,
-                dst,
-                protocol: protocol.number(),
-                ident: header.ident(),
-            };
-            (key, header.fragment_offset(), !header.more_fragments())
-        });
-        // An ICMP error quotes the header, so it is kept until the transport has decided.
-        let mut quote = [0; QUOTE_BYTES];
-        let quoted = match protocol {
-            Protocol::Tcp => 0,
-            _ => packet.copy_to_slice(0, &mut quote),
-        };
-        packet.truncate(total);
-        packet.advance(header_len);
-        let mut info = IpInfo {
-            src,
-            dst,
+        let info = IpInfo {
+            addresses,
             is_unicast,
-            is_marked,
+            is_marked: header.tos() & ECN_BITS == ECN_BITS,
             is_checked,
+            hop_limit: header.ttl(),
+            has_router_alert: header_len > 20,
+            protocol_at: 9,
         };
-        if let Some((key, offset, is_last)) = fragment {
-            let now = env.now();
-            let whole = self.net.reassembly.add(key, offset, is_last, packet, now);
-            let Some(whole) = whole.map_err(|_| DropReason::ReassemblyLimit)? else {
-                return Ok(());
-            };
-            packet = whole;
-            info.is_checked = false;
-            self.context(env).pull_up(&mut packet)?;
+        let fragment = header.is_fragment().then(|| FragmentPlace {
+            ident: u32::from(header.ident()),
+            offset: header.fragment_offset(),
+            is_last: !header.more_fragments(),
+        });
+        packet.truncate(total);
+        if protocol == Protocol::Tcp && fragment.is_none() {
+            packet.advance(header_len);
+            return self.tcp_input(env, &info, packet);
         }
-        let unreachable = match protocol {
-            Protocol::Tcp => return self.tcp_input(env, &info, packet),
-            Protocol::Udp => match self.udp_input(env, &info, packet) {
-                Err(DropReason::NoSocket) => Unreachable::Port,
+        // An ICMP error quotes the header, so it is kept until the transport has decided.
+        let quote = Quote::of(&packet, header_len);
+        packet.advance(header_len);
+        match fragment {
+            Some(place) => self.fragment_input_v4(env, info, protocol, place, &quote, packet),
+            None => self.deliver(env, &info, protocol, packet, &quote),
+        }
+    }
+
+    #[cold]
+    fn fragment_input_v4<E: Env>(
+        &mut self,
+        env: &mut E,
+        mut info: IpInfo,
+        protocol: Protocol,
+        place: FragmentPlace,
+        quote: &Quote,
+        packet: Chain,
+    ) -> Result<(), DropReason> {
+        let piece = Piece {
+            key: FragmentKey {
+                addresses: info.addresses,
+                protocol: protocol.number(),
+                ident: place.ident,
+            },
+            offset: place.offset,
+            is_last: place.is_last,
+            headers: quote.bytes(),
+            payload: packet,
+        };
+        let Some((first, mut whole)) = self.reassemble(env, piece)? else {
+            return Ok(());
+        };
+        info.is_checked = false;
+        self.context(env).pull_up::<HEADERS_MAX_V4>(&mut whole)?;
+        self.deliver(env, &info, protocol, whole, &first)
+    }
+
+    /// Adds a piece; returns the whole payload and the first piece's headers when the last
+    /// one missing has come.
+    pub(crate) fn reassemble<E: Env>(
+        &mut self,
+        env: &mut E,
+        piece: Piece<'_>,
+    ) -> Result<Option<(Quote, Chain)>, DropReason> {
+        self.net.count(Count::FragmentsIn);
+        let evicted = self.net.reassembly.evicted;
+        let added = self.net.reassembly.add(piece, env.now());
+        let evicted = self.net.reassembly.evicted - evicted;
+        let drops = &mut self.net.stats.drops;
+        drops.add(DropReason::ReassemblyLimit, evicted);
+        let Some((headers, whole)) = added? else {
+            return Ok(None);
+        };
+        self.net.count(Count::Reassembled);
+        let mut quote = Quote::EMPTY;
+        quote.len = headers.len().min(quote.bytes.len());
+        quote.bytes[..quote.len].copy_from_slice(&headers[..quote.len]);
+        Ok(Some((quote, whole)))
+    }
+
+    /// Gives up packets whose rest did not come, and tells who sent them.
+    pub(crate) fn expire_reassembly<E: Env>(&mut self, env: &mut E) {
+        while let Some(Late { addresses, first }) = self.net.reassembly.pop_late(env.now()) {
+            self.net.drop(DropReason::ReassemblyTimeout);
+            let is_v6 = matches!(addresses, Addresses::V6 { .. });
+            if is_v6 {
+                self.net.count6(Snmp6::ReasmTimeout);
+                self.net.count6(Snmp6::ReasmFails);
+            }
+            let Some((headers, payload)) = first.filter(|_| self.net.is_local(addresses.dst()))
+            else {
+                continue;
+            };
+            let mut cx = self.context(env);
+            if is_v6 {
+                let message = Icmpv6Repr::ReassemblyTimeExceeded;
+                cx.send_icmpv6_error(addresses, message, &headers, &payload);
+            } else {
+                let message = IcmpRepr::ReassemblyTimeExceeded;
+                cx.send_icmp_error(addresses, message, &headers, &payload);
+            }
+        }
+    }
+
+    /// Hands a packet without its IP header to its transport.
+    pub(crate) fn deliver<E: Env>(
+        &mut self,
+        env: &mut E,
+        info: &IpInfo,
+        protocol: Protocol,
+        mut packet: Chain,
+        quote: &Quote,
+    ) -> Result<(), DropReason> {
+        let is_v6 = matches!(info.addresses, Addresses::V6 { .. });
+        if is_v6 {
+            self.net.count6(Snmp6::InDelivers);
+        }
+        let is_taken = match protocol {
+            Protocol::Tcp | Protocol::Udp => false,
+            _ => offer_raw(env, info, protocol, quote, &packet),
+        };
+        let refusal = match protocol {
+            Protocol::Tcp => return self.tcp_input(env, info, packet),
+            Protocol::Icmp if !is_v6 => return self.icmp_input(env, info, packet),
+            Protocol::Igmp if !is_v6 => return self.igmp_input(env, info, &packet),
+            Protocol::Udp => match self.udp_input(env, info, &mut packet) {
+                Err(DropReason::NoSocket) => Refusal::Port,
                 done => return done,
             },
-            Protocol::Icmp | Protocol::Igmp | Protocol::Other(_) => {
-                let is_taken = env.raw(&RawPacket {
-                    src,
-                    dst,
-                    protocol: protocol.number(),
-                    header: &quote[..header_len.min(quoted)],
-                    payload: &packet,
-                });
-                match protocol {
-                    Protocol::Icmp => return self.icmp_input(env, &info, packet),
-                    _ if is_taken => return Ok(()),
-                    _ => Unreachable::Protocol,
-                }
+            Protocol::Other(next_header::ICMPV6) if is_v6 => {
+                return self.icmpv6_input(env, info, &packet);
             }
+            // RFC 8200 4.7: it says that nothing follows, and nobody is asked.
+            Protocol::Other(next_header::NONE) if is_v6 => {
+                return Err(DropReason::UnknownProtocol);
+            }
+            _ if is_taken => return Ok(()),
+            _ => Refusal::Protocol,
         };
-        if is_unicast {
+        if info.is_unicast {
             self.context(env)
-                .send_unreachable(dst, src, unreachable, &quote[..quoted]);
+                .send_refusal(info, refusal, quote.bytes(), &packet);
         }
-        Err(match unreachable {
-            Unreachable::Protocol => DropReason::UnknownProtocol,
-            _ => DropReason::NoSocket,
+        Err(match refusal {
+            Refusal::Protocol => DropReason::UnknownProtocol,
+            Refusal::Port => DropReason::NoSocket,
         })
     }
 
-    /// Whether a packet may come from `src` and is for us; says whether for us alone.
-    fn check_addresses(&self, src: Ipv4Addr, dst: Ipv4Addr) -> Result<bool, DropReason> {
+    /// Whether a packet may come from its source and is for us; says whether for us alone.
+    fn check_addresses_v4(&self, header: &Ipv4View<'_>) -> Result<bool, DropReason> {
+        let (src, dst) = (header.src(), header.dst());
         if src.is_multicast() || src.is_broadcast() || self.net.is_broadcast(src) {
             return Err(DropReason::BadSource);
         }
-        if self.net.is_local(dst) {
+        if self.net.is_local_v4(dst) {
             return Ok(true);
         }
         // Without an address of our own only the DHCP client receives, whatever is named.
-        if self.net.is_broadcast(dst) || dst.is_multicast() || self.net.address.is_none() {
+        if self.net.is_broadcast(dst) || self.net.address.is_none() {
             return Ok(false);
         }
-        Err(DropReason::WrongAddress)
+        if !dst.is_multicast() {
+            return Err(DropReason::WrongAddress);
+        }
+        if self.net.groups.contains(IpAddr::V4(dst)) {
+            return Ok(false);
+        }
+        Err(DropReason::NotMember)
     }
 }
 
-/// RFC 1122: the IP header and at least 8 bytes; more help nobody that we know.
-const QUOTE_BYTES: usize = 60 + 8;
+/// Lets raw sockets have a packet; they are IPv4's. Says whether one took it.
+fn offer_raw<E: Env>(
+    env: &mut E,
+    info: &IpInfo,
+    protocol: Protocol,
+    quote: &Quote,
+    packet: &Chain,
+) -> bool {
+    let Addresses::V4 { src, dst } = info.addresses else {
+        return false;
+    };
+    env.raw(&RawPacket {
+        src,
+        dst,
+        protocol: protocol.number(),
+        header: quote.bytes(),
+        payload: packet,
+    })
+}
 
 impl<E: Env> Context<'_, E> {
-    /// Sees to it that all headers lie in the packet's first part.
+    /// Sees to it that a packet's first `MAX` bytes, all its headers, lie in one part.
     #[inline]
-    fn pull_up(&mut self, packet: &mut Chain) -> Result<(), DropReason> {
-        let wanted = packet.len().min(HEADERS_MAX);
+    pub fn pull_up<const MAX: usize>(&mut self, packet: &mut Chain) -> Result<(), DropReason> {
+        let wanted = packet.len().min(MAX);
         if packet.front().is_none_or(|front| front.len() >= wanted) {
             return Ok(());
         }
-        let mut bytes = [0; HEADERS_MAX];
+        let mut bytes = [0; MAX];
         let len = packet.copy_to_slice(0, &mut bytes);
         let mut buffer = self.env.alloc().ok_or(DropReason::NoBuffer)?;
         buffer.append(&bytes[..len]);

@@ -1,4 +1,5 @@
-//! ARP, IP, ICMP, UDP and TCP: events in, frames and wakeups out.
+//! ARP and neighbour discovery, IPv4 and IPv6, ICMP, UDP and TCP: events in, frames and
+//! wakeups out.
 //!
 //! # Problem
 //! The same stack serves a kernel's sockets, a program that drives its own NIC queue,
@@ -29,6 +30,10 @@
 //! Stack::new(Config) -> Stack
 //! attach(Port { mac, mtu, offloads }); set_address(Option<Cidr>); set_gateway(Option<Ipv4Addr>)
 //! start_dhcp(env); lease() -> Option<&Lease>
+//! start_ipv6(env, Ipv6Config); addresses_v6() -> impl Iterator<Item = &Ipv6Address>
+//! add_address_v6(env, addr, prefix_len); remove_address_v6(env, addr)
+//! add_route(Route); remove_route(|&Route| -> bool); routes() -> impl Iterator<Item = &Route>
+//! path_mtu(dst) -> u16; report_black_hole(env, dst)
 //!
 //! receive(env, RxFrame); flush(env)
 //! expire(env) -> Option<Instant>      run due timers; when to come back
@@ -53,6 +58,7 @@
 //! shutdown(env, id, Shutdown::{Read, Write, Both})
 //! close(env, id)                      the id is dead; the connection closes by itself
 //! abort(env, id)                      with a reset
+//! join_group(env, id, group), leave_group(env, id, group); groups()
 //! poll(id) -> Events                  what is true now
 //! options(id) -> Result<&Options>; configure(env, id, |options: &mut Options|)
 //! local(id), remote(id) -> Result<Endpoint>
@@ -72,26 +78,36 @@
 extern crate alloc;
 
 mod addr;
+mod arp;
 mod budget;
 mod context;
 mod counters;
+mod counters6;
 mod dhcp;
 mod env;
 mod ephemeral;
 mod error;
+mod family;
 mod hash;
 mod icmp;
 mod input;
+mod ip;
+mod ipv6;
 mod journal;
+mod limit;
+mod membership;
 mod mib;
+mod multicast;
 mod neighbor;
 mod net;
 mod options;
 mod output;
+mod path;
 mod port;
 mod ports;
 mod raw;
 mod reassembly;
+mod route;
 mod socket;
 mod stack;
 mod table;
@@ -99,17 +115,20 @@ mod tcp;
 mod udp;
 mod wheel;
 
-pub use addr::{Cidr, Endpoint, SocketId, Transport};
+pub use addr::{Cidr, Endpoint, Prefix, SocketId, Transport};
 pub use counters::{Count, Counts, DropReason, Drops, ResetReason, Resets, Stats};
+pub use counters6::{Snmp6, Snmp6Counts};
 pub use dhcp::Lease;
 pub use env::{Env, Events, RawPacket};
 pub use ephemeral::PortRange;
 pub use error::Error;
+pub use ipv6::{AddressOrigin, AddressState, InterfaceId, Ipv6Address, Ipv6Config};
 pub use journal::{Event, JOURNAL_EVENTS_MAX, Resent, What};
 pub use net::{Config, Ecn};
 pub use options::{Options, Shutdown};
 pub use port::{Offloads, Port};
 pub use raw::RawHeader;
+pub use route::{Route, RouteOrigin, Via};
 pub use socket::SocketEntry;
 pub use stack::Stack;
 pub use tcp::{Algorithm, ConnectionEntry, Reuse, State, SynCookies, TcpInfo, TimeWaitRules};

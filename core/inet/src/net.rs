@@ -10,14 +10,20 @@ use mbuf::Chain;
 use crate::addr::{Cidr, FourTuple};
 use crate::budget::Budget;
 use crate::counters::{Count, DropReason, ResetReason, Stats};
+use crate::counters6::Snmp6;
 use crate::ephemeral::PortRange;
 use crate::error::Error;
 use crate::hash::Key;
+use crate::ipv6::Ipv6;
 use crate::journal::Journal;
+use crate::limit::TokenBucket;
+use crate::multicast::Groups;
 use crate::neighbor::Neighbors;
+use crate::path::Paths;
 use crate::port::Port;
 use crate::ports::Demux;
 use crate::reassembly::Reassembly;
+use crate::route::Routes;
 use crate::tcp::{SynCookies, TimeWait, TimeWaitRules};
 use crate::wheel::Wheel;
 
@@ -83,6 +89,10 @@ const CHALLENGES_PER_SECOND: u32 = 100;
 /// Resets of what belongs to no connection.
 const RESETS_PER_SECOND: u32 = 2000;
 
+/// RFC 4443 2.4 (f): ICMP errors of both families a second, and at once.
+const ICMP_ERRORS_PER_SECOND: u32 = 100;
+const ICMP_ERRORS_BURST: u32 = 50;
+
 /// Neighbours, routes, ports, timers and counters.
 pub(crate) struct Net {
     pub config: Config,
@@ -92,9 +102,16 @@ pub(crate) struct Net {
     pub gateway: Option<Ipv4Addr>,
     /// Changes with everything that a cached route depends on.
     pub route_epoch: u32,
-    pub neighbors: Neighbors,
+    pub routes: Routes,
+    /// IPv4's, IPv6's.
+    pub neighbors: [Neighbors; 2],
+    pub paths: Paths,
+    pub groups: Groups,
+    /// Addresses and timers of IPv6, once it was started.
+    pub v6: Option<Ipv6>,
     pub reassembly: Reassembly,
-    /// IPv4 packets, from the IP header on, with their checksums left out.
+    pub icmp_errors: TokenBucket,
+    /// Packets, from the IP header on, with their checksums left out.
     pub loopback: VecDeque<Chain>,
     pub demux: Demux,
     pub wheel: Wheel,
@@ -119,8 +136,13 @@ impl Net {
             address: None,
             gateway: None,
             route_epoch: 1,
-            neighbors: Neighbors::default(),
+            routes: Routes::default(),
+            neighbors: [Neighbors::default(), Neighbors::default()],
+            paths: Paths::default(),
+            groups: Groups::default(),
+            v6: None,
             reassembly: Reassembly::default(),
+            icmp_errors: TokenBucket::new(ICMP_ERRORS_PER_SECOND, ICMP_ERRORS_BURST),
             loopback: VecDeque::new(),
             demux: Demux::new(key, config.ports),
             wheel: Wheel::new(),
@@ -153,22 +175,91 @@ impl Net {
         self.stats.counts.add(what, of.len() as u64);
     }
 
+    pub fn count6(&mut self, what: Snmp6) {
+        self.stats.snmp6.count(what);
+    }
+
+    /// A packet to `dst` was not sent.
+    pub fn drop_out(&mut self, dst: IpAddr, reason: DropReason) {
+        self.drop(reason);
+        if dst.is_ipv6() {
+            self.count6(match reason {
+                DropReason::NoRoute => Snmp6::OutNoRoutes,
+                _ => Snmp6::OutDiscards,
+            });
+        }
+    }
+
+    pub fn neighbors_of(&self, ip: IpAddr) -> &Neighbors {
+        &self.neighbors[usize::from(ip.is_ipv6())]
+    }
+
+    pub fn neighbors_mut(&mut self, ip: IpAddr) -> &mut Neighbors {
+        &mut self.neighbors[usize::from(ip.is_ipv6())]
+    }
+
+    /// Makes all copies of routes and link headers look anew.
+    pub fn change_routes(&mut self) {
+        self.route_epoch = self.route_epoch.wrapping_add(1);
+    }
+
     /// Whether packets for `addr` are for this host.
-    pub fn is_local(&self, addr: Ipv4Addr) -> bool {
+    pub fn is_local(&self, addr: IpAddr) -> bool {
+        match addr {
+            IpAddr::V4(addr) => self.is_local_v4(addr),
+            IpAddr::V6(addr) => addr.is_loopback() || self.owns_v6(addr),
+        }
+    }
+
+    pub fn is_local_v4(&self, addr: Ipv4Addr) -> bool {
         addr.is_loopback() || self.address.is_some_and(|own| own.addr() == addr)
     }
 
     /// Whether a socket may have `addr` as its own.
     pub fn is_bindable(&self, addr: IpAddr) -> bool {
-        match addr {
-            IpAddr::V4(addr) => {
-                addr.is_unspecified()
-                    || addr.is_multicast()
-                    || self.is_local(addr)
-                    || self.is_broadcast(addr)
+        let is_broadcast = matches!(addr, IpAddr::V4(addr) if self.is_broadcast(addr));
+        addr.is_unspecified() || addr.is_multicast() || self.is_local(addr) || is_broadcast
+    }
+
+    /// Whether a stream may be opened to `addr`: it names one host.
+    pub fn is_host(&self, addr: IpAddr) -> bool {
+        let is_broadcast = matches!(addr, IpAddr::V4(addr) if self.is_broadcast(addr));
+        !addr.is_unspecified() && !addr.is_multicast() && !is_broadcast
+    }
+
+    /// The source address of packets to `dst`.
+    ///
+    /// Errors: `NetworkUnreachable` and `HostUnreachable` without a way,
+    /// `AddressNotAvailable` without an address that fits.
+    pub fn source_for(&self, dst: IpAddr) -> Result<IpAddr, Error> {
+        if self.is_local(dst) {
+            return Ok(dst);
+        }
+        self.route(dst, None)?;
+        match dst {
+            IpAddr::V4(_) => {
+                let own = self.address.map_or(Ipv4Addr::UNSPECIFIED, |own| own.addr());
+                Ok(IpAddr::V4(own))
             }
-            // Nothing arrives there, but a socket may wait for IPv6 packets.
-            IpAddr::V6(addr) => addr.is_unspecified(),
+            IpAddr::V6(dst) => {
+                let own = self.v6.as_ref().and_then(|v6| v6.source_for(dst));
+                own.map(IpAddr::V6).ok_or(Error::AddressNotAvailable)
+            }
+        }
+    }
+
+    /// Largest packet to `dst`.
+    #[inline]
+    pub fn mtu_to(&self, dst: IpAddr) -> u16 {
+        match self.port {
+            Some(port) if !self.is_local(dst) => {
+                let link = match (dst, &self.v6) {
+                    (IpAddr::V6(_), Some(v6)) => v6.mtu(port.mtu),
+                    _ => port.mtu,
+                };
+                self.paths.mtu_to(dst, link)
+            }
+            _ => u16::MAX,
         }
     }
 

@@ -13,6 +13,11 @@ pub struct Options {
     pub reuse_port: bool,
     /// Allow datagrams to broadcast addresses.
     pub broadcast: bool,
+    /// Refuse datagrams larger than their path instead of cutting them (Linux:
+    /// `IP_PMTUDISC_DO`).
+    pub dont_fragment: bool,
+    /// A socket bound to `::` does not take IPv4 packets. If not set, it does.
+    pub v6_only: bool,
     /// Send small segments at once instead of waiting for acknowledgements (Nagle).
     pub no_delay: bool,
     /// Hold back incomplete segments, at most 200 ms.
@@ -57,6 +62,8 @@ impl Default for Options {
             reuse_address: false,
             reuse_port: false,
             broadcast: false,
+            dont_fragment: false,
+            v6_only: true,
             no_delay: false,
             cork: false,
             keepalive: false,

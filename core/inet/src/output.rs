@@ -1,24 +1,21 @@
-//! From a transport's header and payload to a frame on the port, or to ourselves.
+//! From a packet with its IP header to a frame on the port, or to ourselves.
 
-use alloc::vec::Vec;
-use core::net::Ipv4Addr;
+use alloc::collections::VecDeque;
+use core::net::IpAddr;
 
 use base::Instant;
 use mbuf::{Chain, ChecksumOffload, Mbuf, SegmentOffload, TxFrame};
-use wire::{
-    ArpOperation, ArpRepr, ETHERNET_HEADER_BYTES, EtherType, EthernetRepr, IPV4_HEADER_BYTES,
-    Ipv4Repr, MacAddr,
-};
+use wire::{ETHERNET_HEADER_BYTES, EtherType, EthernetRepr, MacAddr};
 
 use crate::context::Context;
 use crate::counters::{Count, DropReason};
 use crate::env::Env;
 use crate::error::Error;
-use crate::neighbor::{Overdue, Resolution, Waiting};
+use crate::neighbor::{Learned, LinkHeader, Overdue, Resolution, Waiting};
 use crate::net::Net;
-use crate::port::Port;
+use crate::route::Via;
 
-/// Room that we leave in front of payload for headers: the longest of TCP over IPv4 over
+/// Room that we leave in front of payload for headers: the longest of TCP over IPv6 over
 /// Ethernet, and what a device wants in front of them.
 pub(crate) const HEADROOM: usize = 128;
 
@@ -27,10 +24,10 @@ pub(crate) const HEADROOM: usize = 128;
 pub(crate) enum NextHop {
     /// To ourselves.
     Loopback,
-    /// To a station whose address is known.
-    Station(MacAddr),
+    /// To a station, whose frames begin so.
+    Station(LinkHeader),
     /// To a neighbour whose station must be asked for.
-    Neighbor(Ipv4Addr),
+    Neighbor(IpAddr),
 }
 
 /// A next hop that a connection remembers.
@@ -57,79 +54,89 @@ pub(crate) struct Offload {
 }
 
 impl Net {
-    /// The next hop to `dst`, without its station.
-    fn route(&self, dst: Ipv4Addr) -> Result<NextHop, Error> {
+    /// The header of frames that carry a packet to `ip` to `station`.
+    pub fn link_header(&self, station: MacAddr, ip: IpAddr) -> LinkHeader {
+        LinkHeader::new(&EthernetRepr {
+            dst: station,
+            src: self.port.map_or(MacAddr::default(), |port| port.mac),
+            ether_type: match ip {
+                IpAddr::V4(_) => EtherType::Ipv4,
+                IpAddr::V6(_) => EtherType::Ipv6,
+            },
+        })
+    }
+
+    /// The next hop to `dst`, without a neighbour's station.
+    pub fn route(&self, dst: IpAddr, src: Option<IpAddr>) -> Result<NextHop, Error> {
         if self.is_local(dst) {
             return Ok(NextHop::Loopback);
         }
         if self.port.is_none() {
             return Err(Error::NetworkUnreachable);
         }
-        if self.is_broadcast(dst) {
-            return Ok(NextHop::Station(MacAddr::BROADCAST));
+        let group = match dst {
+            IpAddr::V4(dst) if self.is_broadcast(dst) => Some(MacAddr::BROADCAST),
+            IpAddr::V4(dst) if dst.is_multicast() => Some(MacAddr::of_group_v4(dst)),
+            IpAddr::V6(_) if self.v6.is_none() => return Err(Error::NetworkUnreachable),
+            IpAddr::V6(dst) if dst.is_multicast() => Some(MacAddr::of_group_v6(dst)),
+            _ => None,
+        };
+        if let Some(station) = group {
+            return Ok(NextHop::Station(self.link_header(station, dst)));
         }
-        if dst.is_multicast() {
-            return Ok(NextHop::Station(multicast_station(dst)));
-        }
-        match (self.address, self.gateway) {
-            (Some(own), _) if own.contains(dst) => Ok(NextHop::Neighbor(dst)),
-            (Some(_), Some(gateway)) => Ok(NextHop::Neighbor(gateway)),
-            _ => Err(Error::NetworkUnreachable),
-        }
-    }
-
-    /// The source address of packets to `dst`.
-    pub fn source_for(&self, dst: Ipv4Addr) -> Result<Ipv4Addr, Error> {
-        match self.route(dst)? {
-            NextHop::Loopback => Ok(dst),
-            _ => Ok(self.address.map_or(Ipv4Addr::UNSPECIFIED, |own| own.addr())),
-        }
-    }
-
-    /// Largest packet to `dst`.
-    pub fn mtu_to(&self, dst: Ipv4Addr) -> u16 {
-        match self.port {
-            Some(port) if !self.is_local(dst) => port.mtu,
-            _ => u16::MAX,
+        let neighbors = self.neighbors_of(dst);
+        match self
+            .routes
+            .lookup(dst, src, |router| neighbors.rank(router))
+        {
+            Some(Via::OnLink) => Ok(NextHop::Neighbor(dst)),
+            Some(Via::Router(router)) => Ok(NextHop::Neighbor(router)),
+            Some(Via::Unreachable) => Err(Error::HostUnreachable),
+            None => Err(Error::NetworkUnreachable),
         }
     }
 
-    /// The route to `dst`, from the cache if it still holds.
+    /// The route of packets from `src` to `dst`, from the cache if it still holds.
     #[inline]
-    pub fn cached_route(
+    pub fn cached_route<'c>(
         &mut self,
-        dst: Ipv4Addr,
-        cache: &mut CachedRoute,
+        src: &IpAddr,
+        dst: &IpAddr,
+        cache: &'c mut CachedRoute,
         now: Instant,
-    ) -> Result<NextHop, Error> {
-        if cache.epoch == self.route_epoch && now < cache.valid_until {
-            return Ok(cache.next_hop);
+    ) -> Result<&'c NextHop, Error> {
+        if cache.epoch != self.route_epoch || now >= cache.valid_until {
+            *cache = self.look_up(*src, *dst, now)?;
         }
-        let mut next_hop = self.route(dst)?;
+        Ok(&cache.next_hop)
+    }
+
+    #[cold]
+    fn look_up(&mut self, src: IpAddr, dst: IpAddr, now: Instant) -> Result<CachedRoute, Error> {
+        let mut next_hop = self.route(dst, Some(src))?;
         let mut valid_until = Instant::NEVER;
         if let NextHop::Neighbor(ip) = next_hop {
             // Packets pass through `resolve` until the answer is in and fresh.
-            valid_until = self.neighbors.fresh_until(ip);
+            valid_until = self.neighbors_of(ip).fresh_until(ip);
             if now < valid_until
-                && let Resolution::Known(mac) = self.neighbors.resolve(ip, now)
+                && let (Resolution::Known(header), _) = self.neighbors_mut(ip).resolve(ip, now)
             {
-                next_hop = NextHop::Station(mac);
+                next_hop = NextHop::Station(header);
             } else {
                 valid_until = now;
             }
         }
-        *cache = CachedRoute {
+        Ok(CachedRoute {
             next_hop,
             epoch: self.route_epoch,
             valid_until,
-        };
-        Ok(next_hop)
+        })
     }
-}
 
-fn multicast_station(group: Ipv4Addr) -> MacAddr {
-    let [_, b, c, d] = group.octets();
-    MacAddr([0x01, 0x00, 0x5e, b & 0x7f, c, d])
+    fn drop_unresolved(&mut self, packets: VecDeque<Waiting>) {
+        let count = packets.len() as u64;
+        self.stats.drops.add(DropReason::NeighborUnresolved, count);
+    }
 }
 
 impl<E: Env> Context<'_, E> {
@@ -161,23 +168,22 @@ impl<E: Env> Context<'_, E> {
 
     /// Sends a packet that starts with its IP header.
     #[inline]
-    pub fn send_packet(&mut self, mut packet: Chain, next_hop: NextHop, offload: Offload) {
+    pub fn send_packet(&mut self, packet: Chain, next_hop: &NextHop, offload: Offload) {
         match next_hop {
             NextHop::Loopback => self.net.push_loopback(packet),
-            NextHop::Station(mac) => {
-                let Some(port) = self.net.port else {
-                    self.net.drop(DropReason::NoRoute);
-                    return;
-                };
-                if self.prepend_ethernet(&mut packet, &port, mac, EtherType::Ipv4) {
-                    self.transmit(packet, offload);
-                }
-            }
-            NextHop::Neighbor(ip) => self.send_to_neighbor(packet, ip, offload),
+            NextHop::Station(header) => self.send_frame(packet, header, offload),
+            NextHop::Neighbor(ip) => self.send_to_neighbor(packet, *ip, offload),
         }
     }
 
-    fn transmit(&mut self, chain: Chain, offload: Offload) {
+    /// Puts the link's header in front of what it carries and sends the frame.
+    #[inline]
+    pub fn send_frame(&mut self, mut chain: Chain, link: &LinkHeader, offload: Offload) {
+        let Some(space) = chain.prepend(ETHERNET_HEADER_BYTES) else {
+            self.net.drop(DropReason::NoBuffer);
+            return;
+        };
+        space.copy_from_slice(&link.0);
         self.net.count(Count::FramesOut);
         self.net.count_bytes(Count::BytesOut, &chain);
         let header = ETHERNET_HEADER_BYTES as u16;
@@ -196,131 +202,56 @@ impl<E: Env> Context<'_, E> {
         });
     }
 
-    fn prepend_ethernet(
-        &mut self,
-        packet: &mut Chain,
-        port: &Port,
-        dst: MacAddr,
-        ether_type: EtherType,
-    ) -> bool {
-        let header = EthernetRepr {
-            dst,
-            src: port.mac,
-            ether_type,
-        };
-        match packet.prepend(ETHERNET_HEADER_BYTES) {
-            Some(space) => {
-                header.emit(space);
-                true
-            }
-            None => {
-                self.net.drop(DropReason::NoBuffer);
-                false
-            }
+    fn send_to_neighbor(&mut self, packet: Chain, ip: IpAddr, offload: Offload) {
+        let (resolution, displaced) = self.net.neighbors_mut(ip).resolve(ip, self.now);
+        self.net.drop_unresolved(displaced);
+        if let Resolution::Known(header) = resolution {
+            return self.send_frame(packet, &header, offload);
+        }
+        let waiting = Waiting { packet, offload };
+        if self.net.neighbors_mut(ip).wait(ip, waiting).is_some() {
+            self.net.drop(DropReason::NeighborUnresolved);
+        }
+        if resolution == Resolution::Ask {
+            self.ask_for(ip, None);
         }
     }
 
-    fn send_to_neighbor(&mut self, packet: Chain, ip: Ipv4Addr, offload: Offload) {
-        let resolution = self.net.neighbors.resolve(ip, self.now);
-        match resolution {
-            Resolution::Known(mac) => {
-                self.send_packet(packet, NextHop::Station(mac), offload);
-            }
-            Resolution::Stale(mac) => {
-                self.send_arp(ArpOperation::Request, mac, ip);
-                self.send_packet(packet, NextHop::Station(mac), offload);
-            }
-            Resolution::Ask | Resolution::Wait => {
-                if resolution == Resolution::Ask {
-                    self.send_arp(ArpOperation::Request, MacAddr::BROADCAST, ip);
-                }
-                if self
-                    .net
-                    .neighbors
-                    .wait(ip, Waiting { packet, offload })
-                    .is_err()
-                {
-                    self.net.drop(DropReason::NeighborUnresolved);
-                }
-            }
+    /// Asks everybody, or `station` alone, who has `ip`.
+    fn ask_for(&mut self, ip: IpAddr, station: Option<MacAddr>) {
+        match ip {
+            IpAddr::V4(ip) => self.send_arp_request(station.unwrap_or(MacAddr::BROADCAST), ip),
+            IpAddr::V6(ip) => self.send_neighbor_solicit(ip, station),
         }
     }
 
-    /// Sends packets that waited for a station.
-    pub fn send_waiting(&mut self, waiting: Vec<Waiting>, mac: MacAddr) {
-        for Waiting { packet, offload } in waiting {
-            self.send_packet(packet, NextHop::Station(mac), offload);
+    /// Acts on what the cache has learned: sends what waited, and makes copies look anew.
+    pub fn on_learned(&mut self, learned: Learned) {
+        if learned.is_changed {
+            self.net.change_routes();
         }
-    }
-
-    /// Asks for `ip`, or answers it, at `station`.
-    pub fn send_arp(&mut self, operation: ArpOperation, station: MacAddr, ip: Ipv4Addr) {
-        let Some(port) = self.net.port else { return };
-        let Some(mut buffer) = self.buffer() else {
-            self.net.drop(DropReason::NoBuffer);
-            return;
-        };
-        let target_mac = match operation {
-            ArpOperation::Request => MacAddr::default(),
-            ArpOperation::Reply => station,
-        };
-        let sender_ip = self
-            .net
-            .address
-            .map_or(Ipv4Addr::UNSPECIFIED, |own| own.addr());
-        let arp = ArpRepr {
-            operation,
-            sender_mac: port.mac,
-            sender_ip,
-            target_mac,
-            target_ip: ip,
-        };
-        if let Some(space) = buffer.extend(ArpRepr::BYTES) {
-            arp.emit(space);
-        }
-        if operation == ArpOperation::Request {
-            self.net.count(Count::ArpRequests);
-        }
-        let mut packet = Chain::from(buffer);
-        if self.prepend_ethernet(&mut packet, &port, station, EtherType::Arp) {
-            self.transmit(packet, Offload::default());
+        self.net.drop_unresolved(learned.displaced);
+        for Waiting { packet, offload } in learned.waiting {
+            match &learned.header {
+                Some(header) => self.send_frame(packet, header, offload),
+                None => self.net.drop(DropReason::NeighborUnresolved),
+            }
         }
     }
 
     /// Repeats questions that nobody has answered, and gives up on old ones.
     pub fn expire_neighbors(&mut self) {
-        while let Some(overdue) = self.net.neighbors.pop_overdue(self.now) {
-            match overdue {
-                Overdue::Ask(ip, mac) => {
-                    let station = mac.unwrap_or(MacAddr::BROADCAST);
-                    self.send_arp(ArpOperation::Request, station, ip);
-                }
-                Overdue::Gone(packets) => {
-                    self.net.route_epoch = self.net.route_epoch.wrapping_add(1);
-                    for _ in packets {
-                        self.net.drop(DropReason::NeighborUnresolved);
+        for is_v6 in [false, true] {
+            while let Some(overdue) = self.net.neighbors[usize::from(is_v6)].pop_overdue(self.now) {
+                match overdue {
+                    Overdue::Ask(ip, station) => self.ask_for(ip, station),
+                    Overdue::Gone(packets) => {
+                        // Another router may be better now.
+                        self.net.change_routes();
+                        self.net.drop_unresolved(packets);
                     }
                 }
             }
         }
-    }
-
-    /// Puts an IPv4 header in front of a transport's packet and sends it: the path of
-    /// everything but TCP.
-    pub fn send_ipv4(&mut self, mut header: Ipv4Repr, mut packet: Chain, offload: Offload) {
-        let mut cache = CachedRoute::NONE;
-        let next_hop = match self.net.cached_route(header.dst, &mut cache, self.now) {
-            Ok(next_hop) => next_hop,
-            Err(_) => {
-                self.net.drop(DropReason::NoRoute);
-                return;
-            }
-        };
-        header.payload_len = packet.len() as u16;
-        let Some(space) = self.make_room(&mut packet, IPV4_HEADER_BYTES) else {
-            return;
-        };
-        header.emit(space);
-        self.send_packet(packet, next_hop, offload);
     }
 }

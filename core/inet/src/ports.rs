@@ -61,6 +61,8 @@ pub(crate) struct Sharing {
     pub reuse_address: bool,
     pub reuse_port: bool,
     pub is_listening: bool,
+    /// Bound to `::`, it leaves IPv4 packets to others.
+    pub is_v6_only: bool,
 }
 
 /// A socket on a port.
@@ -90,7 +92,8 @@ impl Ports {
     fn conflicts(old: &Bound, local: IpAddr, new: Sharing) -> bool {
         let is_wild = old.local.is_unspecified() || local.is_unspecified();
         let same_family = old.local.is_ipv4() == local.is_ipv4();
-        let overlap = old.local == local || (is_wild && same_family);
+        let takes_both = takes_both(old.local, old.sharing) || takes_both(local, new);
+        let overlap = old.local == local || (is_wild && same_family) || takes_both;
         let both_share = old.sharing.reuse_port && new.reuse_port;
         let both_reuse = old.sharing.reuse_address && new.reuse_address;
         overlap && !both_share && (!both_reuse || old.sharing.is_listening)
@@ -179,21 +182,36 @@ impl Ports {
             .map(|entry| entry.index)
     }
 
+    /// All sockets that take a packet from `remote` to `local`.
+    pub fn find_all(&self, local: Endpoint, remote: Endpoint) -> impl Iterator<Item = u32> + '_ {
+        let bound = self.by_port.get(&local.port).into_iter().flatten();
+        bound
+            .filter(move |entry| Self::score(entry, local, remote).is_some())
+            .map(|entry| entry.index)
+    }
+
     /// `None` if the socket does not take the packet; more named means higher.
     fn score(entry: &Bound, local: Endpoint, remote: Endpoint) -> Option<u8> {
         let peer = match entry.peer {
             None => 0,
-            Some(peer) if peer == remote => 2,
+            Some(peer) if peer == remote => 3,
             Some(_) => return None,
         };
         if entry.local == local.addr {
-            Some(peer + 1)
+            Some(peer + 2)
         } else if entry.local.is_unspecified() && entry.local.is_ipv4() == local.addr.is_ipv4() {
+            Some(peer + 1)
+        } else if takes_both(entry.local, entry.sharing) {
             Some(peer)
         } else {
             None
         }
     }
+}
+
+/// Whether a socket bound so takes packets of both families.
+fn takes_both(local: IpAddr, sharing: Sharing) -> bool {
+    local.is_ipv6() && local.is_unspecified() && !sharing.is_v6_only
 }
 
 /// All connections, and the ports of both protocols.

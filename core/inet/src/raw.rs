@@ -1,12 +1,14 @@
 //! Packets whose transport is the program's own.
 
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
 
 use mbuf::Chain;
-use wire::{IPV4_HEADER_BYTES, Ipv4Repr, Protocol};
+use wire::{IPV4_HEADER_BYTES, Protocol};
 
+use crate::addr::Addresses;
 use crate::env::Env;
 use crate::error::Error;
+use crate::ip::IpHeader;
 use crate::output::Offload;
 use crate::stack::Stack;
 
@@ -39,23 +41,26 @@ impl Stack {
         payload: Chain,
     ) -> Result<(), Error> {
         let dst = header.dst;
-        let source = self.net.source_for(dst)?;
-        if payload.len() > usize::from(self.net.mtu_to(dst)) - IPV4_HEADER_BYTES {
+        let IpAddr::V4(source) = self.net.source_for(IpAddr::V4(dst))? else {
+            return Err(Error::NetworkUnreachable);
+        };
+        if payload.len() > usize::from(self.net.mtu_to(IpAddr::V4(dst))) - IPV4_HEADER_BYTES {
             return Err(Error::MessageTooLong);
         }
         if self.net.is_broadcast(dst) && !header.may_broadcast {
             return Err(Error::BroadcastNotAllowed);
         }
-        let header = Ipv4Repr {
-            src: header.src.unwrap_or(source),
-            dst,
+        let header = IpHeader {
+            addresses: Addresses::V4 {
+                src: header.src.unwrap_or(source),
+                dst,
+            },
             protocol: Protocol::from_number(header.protocol),
-            payload_len: 0,
-            ttl: header.ttl,
+            hop_limit: header.ttl,
             tos: header.tos,
         };
         self.context(env)
-            .send_ipv4(header, payload, Offload::default());
+            .send_ip(header, payload, Offload::default());
         self.deliver_loopback(env);
         Ok(())
     }

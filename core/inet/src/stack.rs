@@ -1,20 +1,22 @@
 //! One shard: the batch, the timers, and the tables.
 
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use base::Instant;
 use mbuf::{Chain, RxFrame};
 use wire::MacAddr;
 
-use crate::addr::Cidr;
+use crate::addr::{Cidr, Prefix};
 use crate::context::Context;
 use crate::counters::{Count, DropReason, Stats};
 use crate::dhcp::Dhcp;
 use crate::env::Env;
+use crate::error::Error;
 use crate::hash::Key;
 use crate::journal::Event;
 use crate::net::{Config, Net};
 use crate::port::Port;
+use crate::route::{Route, RouteOrigin, Via};
 use crate::table::Table;
 use crate::tcp::{ConnectionEntry, State};
 
@@ -58,9 +60,68 @@ impl Stack {
         self.change_routes();
     }
 
+    /// Rebuilds what follows from port, address and gateway.
     fn change_routes(&mut self) {
-        self.net.route_epoch = self.net.route_epoch.wrapping_add(1);
-        self.net.neighbors.clear();
+        let net = &mut self.net;
+        net.change_routes();
+        for neighbors in &mut net.neighbors {
+            let waiting = neighbors.clear() as u64;
+            net.stats.drops.add(DropReason::NeighborUnresolved, waiting);
+        }
+        let is_v4 = |route: &Route| route.destination.network().is_ipv4();
+        net.routes
+            .remove(|route| is_v4(route) && route.origin == RouteOrigin::Address);
+        let Some(own) = net.address else { return };
+        let network = Prefix::new(IpAddr::V4(own.addr()), own.prefix_len());
+        let router = net.gateway.map(|router| Via::Router(IpAddr::V4(router)));
+        let ways = [
+            network.map(|network| (network, Via::OnLink)),
+            router.map(|router| (Prefix::ALL_V4, router)),
+        ];
+        for (destination, via) in ways.into_iter().flatten() {
+            let route = Route {
+                destination,
+                source: None,
+                via,
+                metric: 0,
+                origin: RouteOrigin::Address,
+                expires: Instant::NEVER,
+            };
+            // Two routes always fit beside others' shares.
+            net.routes.add(route).ok();
+        }
+    }
+
+    /// Adds a route, or changes the same one's metric and lifetime.
+    ///
+    /// Errors: `NoBuffers` if there are too many.
+    pub fn add_route(&mut self, route: Route) -> Result<(), Error> {
+        let origin = RouteOrigin::Static;
+        self.net.routes.add(Route { origin, ..route })?;
+        self.net.change_routes();
+        Ok(())
+    }
+
+    /// Takes routes away that [`add_route`](Self::add_route) has added; says whether there
+    /// were any.
+    pub fn remove_route(&mut self, is_gone: impl Fn(&Route) -> bool) -> bool {
+        let is_static = |route: &Route| route.origin == RouteOrigin::Static;
+        let is_changed = self
+            .net
+            .routes
+            .remove(|route| is_static(route) && is_gone(route));
+        self.net.change_routes();
+        is_changed
+    }
+
+    /// All routes, best first.
+    pub fn routes(&self) -> impl Iterator<Item = &Route> {
+        self.net.routes.iter()
+    }
+
+    /// Largest packet to `dst`, as far as is known.
+    pub fn path_mtu(&self, dst: IpAddr) -> u16 {
+        self.net.mtu_to(dst)
     }
 
     /// The NIC.
@@ -133,7 +194,7 @@ impl Stack {
             self.net.count(Count::Loopback);
             self.net.count_bytes(Count::BytesLooped, &packet);
             env.looped(&packet);
-            if let Err(reason) = self.ipv4_input(env, packet, true, true) {
+            if let Err(reason) = self.loopback_input(env, packet) {
                 self.net.drop(reason);
             }
             if self.net.loopback.is_empty() {
@@ -159,12 +220,12 @@ impl Stack {
             }
         }
         self.net.expire_time_waits(now);
-        let given_up = self.net.reassembly.expire(now);
-        self.net
-            .stats
-            .drops
-            .add(DropReason::ReassemblyLimit, given_up as u64);
-        self.context(env).expire_neighbors();
+        self.net.paths.expire(now);
+        self.expire_reassembly(env);
+        let mut cx = self.context(env);
+        cx.expire_ipv6();
+        cx.expire_neighbors();
+        cx.expire_groups();
         self.expire_dhcp(env);
         self.flush(env);
         self.next_deadline()
@@ -178,7 +239,12 @@ impl Stack {
         let candidates = [
             self.net.wheel.next_deadline(),
             self.net.time_wait.next_deadline(),
-            self.net.neighbors.next_deadline(),
+            self.net.neighbors[0].next_deadline(),
+            self.net.neighbors[1].next_deadline(),
+            self.net.paths.next_deadline(),
+            self.net.groups.next_deadline(),
+            self.net.routes.next_deadline(),
+            self.net.v6.as_ref().and_then(|v6| v6.next_deadline()),
             self.net.reassembly.next_deadline(),
             self.dhcp.as_ref().map(Dhcp::deadline),
         ];
@@ -205,9 +271,22 @@ impl Stack {
         self.net.time_wait.len()
     }
 
-    /// Neighbours with known stations.
+    /// IPv4 neighbours with known stations.
     pub fn neighbors(&self) -> impl Iterator<Item = (Ipv4Addr, MacAddr)> + '_ {
-        self.net.neighbors.iter()
+        let known = self.net.neighbors[0].iter();
+        known.filter_map(|(ip, mac)| match ip {
+            IpAddr::V4(ip) => Some((ip, mac)),
+            IpAddr::V6(_) => None,
+        })
+    }
+
+    /// IPv6 neighbours with known stations.
+    pub fn neighbors_v6(&self) -> impl Iterator<Item = (Ipv6Addr, MacAddr)> + '_ {
+        let known = self.net.neighbors[1].iter();
+        known.filter_map(|(ip, mac)| match ip {
+            IpAddr::V6(ip) => Some((ip, mac)),
+            IpAddr::V4(_) => None,
+        })
     }
 
     /// All TCP sockets, and connections in TIME_WAIT, for tools.

@@ -1,22 +1,23 @@
 //! Datagram sockets.
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use core::net::IpAddr;
 
 use mbuf::{Chain, ChecksumOffload};
-use wire::{
-    IPV4_HEADER_BYTES, Ipv4Repr, Protocol, Sum, UDP_HEADER_BYTES, UdpRepr, UdpView, Unreachable,
-};
+use wire::{Protocol, Sum, UDP_HEADER_BYTES, UdpRepr, UdpView};
 
-use crate::addr::{Endpoint, FourTuple, SocketId};
+use crate::addr::{Addresses, Endpoint, FourTuple, SocketId};
 use crate::context::Context;
 use crate::counters::{Count, DropReason};
+use crate::counters6::Snmp6;
 use crate::env::{Env, Events};
 use crate::error::Error;
-use crate::icmp::error_of;
+use crate::icmp::Fate;
 use crate::input::IpInfo;
+use crate::ip::IpHeader;
 use crate::options::Options;
-use crate::output::Offload;
+use crate::output::{CachedRoute, Offload};
 use crate::stack::Stack;
 use crate::table::Socket;
 
@@ -40,6 +41,11 @@ pub(crate) struct UdpSocket {
     pub options: Options,
     pub error: Option<Error>,
     pub is_read_shut: bool,
+    /// Groups that it has joined.
+    pub groups: Vec<IpAddr>,
+    /// The way of the last datagram sent, and whose way it was.
+    route: CachedRoute,
+    routed: Option<Addresses>,
     queue: VecDeque<Datagram>,
     queued_bytes: usize,
 }
@@ -53,6 +59,9 @@ impl UdpSocket {
             options: Options::default(),
             error: None,
             is_read_shut: false,
+            groups: Vec::new(),
+            route: CachedRoute::NONE,
+            routed: None,
             queue: VecDeque::new(),
             queued_bytes: 0,
         }
@@ -105,24 +114,46 @@ impl UdpSocket {
 }
 
 impl Stack {
+    /// Takes a datagram. Of one that no socket wants, `packet` is left whole.
     pub(crate) fn udp_input<E: Env>(
         &mut self,
         env: &mut E,
         info: &IpInfo,
-        mut packet: Chain,
+        packet: &mut Chain,
+    ) -> Result<(), DropReason> {
+        let result = self.try_udp_input(env, info, packet);
+        if info.dst().is_ipv6() {
+            self.net.count6(match result {
+                Ok(()) => Snmp6::UdpInDatagrams,
+                Err(DropReason::NoSocket) => Snmp6::UdpNoPorts,
+                Err(_) => Snmp6::UdpInErrors,
+            });
+        }
+        result
+    }
+
+    fn try_udp_input<E: Env>(
+        &mut self,
+        env: &mut E,
+        info: &IpInfo,
+        packet: &mut Chain,
     ) -> Result<(), DropReason> {
         let bytes = packet.front().map_or(&[][..], |front| front.bytes());
         let header = UdpView::parse(bytes, packet.len())?;
-        let from = Endpoint::v4(info.src, header.src_port());
-        let to = Endpoint::v4(info.dst, header.dst_port());
+        let from = Endpoint::new(info.src(), header.src_port());
+        let to = Endpoint::new(info.dst(), header.dst_port());
         let (len, has_checksum) = (header.len(), header.has_checksum());
         packet.truncate(len);
-        if has_checksum && !info.verify(Protocol::Udp, &packet) {
+        // RFC 8200 8.1: over IPv6 a checksum is not left out.
+        let is_bare = !has_checksum && to.addr.is_ipv6() && !info.is_checked;
+        if is_bare || has_checksum && !info.verify(Protocol::Udp, packet) {
             return Err(DropReason::BadChecksum);
         }
-        packet.advance(UDP_HEADER_BYTES);
-        if self.dhcp_input(env, from, to, &packet) {
+        if self.dhcp_input(env, from, to, packet) {
             return Ok(());
+        }
+        if to.addr.is_multicast() {
+            return self.multicast_input(env, from, to, packet);
         }
         let key = self.net.key;
         let spread = || {
@@ -137,24 +168,55 @@ impl Stack {
             .udp
             .find(to, from, spread)
             .ok_or(DropReason::NoSocket)?;
+        let mut payload = core::mem::take(packet);
+        payload.advance(UDP_HEADER_BYTES);
+        self.queue_datagram(env, index, Datagram { from, to, payload })
+    }
+
+    /// Each socket that has joined the group gets a share.
+    fn multicast_input<E: Env>(
+        &mut self,
+        env: &mut E,
+        from: Endpoint,
+        to: Endpoint,
+        packet: &Chain,
+    ) -> Result<(), DropReason> {
+        let members: Vec<u32> = self.net.demux.udp.find_all(to, from).collect();
+        let mut result = Err(DropReason::NoSocket);
+        for index in members {
+            let is_member = matches!(self.sockets.at_mut(index),
+                Some(Socket::Udp(socket)) if socket.groups.contains(&to.addr));
+            if is_member {
+                let payload = packet.share(UDP_HEADER_BYTES, packet.len());
+                let queued = self.queue_datagram(env, index, Datagram { from, to, payload });
+                result = result.or(queued);
+            }
+        }
+        result
+    }
+
+    fn queue_datagram<E: Env>(
+        &mut self,
+        env: &mut E,
+        index: u32,
+        datagram: Datagram,
+    ) -> Result<(), DropReason> {
         let Some(Socket::Udp(socket)) = self.sockets.at_mut(index) else {
             return Err(DropReason::NoSocket);
         };
         self.net.stats.counts.count(Count::UdpIn);
-        socket.push(Datagram {
-            from,
-            to,
-            payload: packet,
-        })?;
+        socket.push(datagram)?;
         env.wake(socket.id, Events::READABLE);
         Ok(())
     }
 
-    pub(crate) fn udp_unreachable<E: Env>(
+    /// A datagram of `sent` bytes, headers included, did not arrive.
+    pub(crate) fn udp_lost<E: Env>(
         &mut self,
         env: &mut E,
         tuple: &FourTuple,
-        reason: Unreachable,
+        sent: u16,
+        fate: Fate,
     ) -> Result<(), DropReason> {
         let index = self
             .net
@@ -162,12 +224,21 @@ impl Stack {
             .udp
             .find(tuple.local, tuple.remote, || 0)
             .ok_or(DropReason::NoSocket)?;
+        let error = match fate {
+            Fate::Lost(error) => error,
+            Fate::TooBig(mtu) => {
+                let mut cx = self.context(env);
+                cx.learn_mtu(tuple.remote.addr, mtu, sent)
+                    .ok_or(DropReason::Suspicious)?;
+                Error::MessageTooLong
+            }
+        };
         let Some(Socket::Udp(socket)) = self.sockets.at_mut(index) else {
             return Err(DropReason::NoSocket);
         };
         // Like Linux: a socket without a peer could not tell which datagram it was.
         if socket.peer == Some(tuple.remote) {
-            socket.error = Some(error_of(reason));
+            socket.error = Some(error);
             env.wake(
                 socket.id,
                 Events::READABLE | Events::WRITABLE | Events::ERROR,
@@ -193,16 +264,20 @@ impl Stack {
         }
         let to = to.or(socket.peer).ok_or(Error::DestinationRequired)?;
         let options = socket.options;
-        let (src, dst) = self.datagram_path(id, to)?;
-        if len > usize::from(self.net.mtu_to(dst)) - IPV4_HEADER_BYTES - UDP_HEADER_BYTES {
+        let src = self.datagram_source(id, to)?;
+        let addresses = Addresses::new(src.addr, to.addr).ok_or(Error::AddressNotAvailable)?;
+        let is_too_long = |mtu: u16| {
+            len > usize::from(mtu).saturating_sub(addresses.header_len() + UDP_HEADER_BYTES)
+        };
+        let is_whole = options.dont_fragment && is_too_long(self.net.mtu_to(to.addr));
+        if is_whole || is_too_long(u16::MAX) {
             return Err(Error::MessageTooLong);
         }
-        if self.net.is_broadcast(dst) && !options.broadcast {
+        if matches!(to.addr, IpAddr::V4(dst) if self.net.is_broadcast(dst)) && !options.broadcast {
             return Err(Error::BroadcastNotAllowed);
         }
-        let IpAddr::V4(src_addr) = src.addr else {
-            return Err(Error::AddressNotAvailable);
-        };
+        let socket = self.sockets.udp_mut(id)?;
+        let known = (socket.routed == Some(addresses)).then_some(socket.route);
         let mut cx = self.context(env);
         let Some(payload) = cx
             .fill_chain(len, fill)
@@ -211,39 +286,34 @@ impl Stack {
         else {
             return Ok(0);
         };
-        let header = Ipv4Repr {
-            src: src_addr,
-            dst,
+        let header = IpHeader {
+            addresses,
             protocol: Protocol::Udp,
-            payload_len: 0,
-            ttl: options.ttl,
+            hop_limit: options.ttl,
             tos: options.tos,
         };
-        cx.send_datagram(header, src.port, to.port, payload);
+        let mut route = known.unwrap_or(CachedRoute::NONE);
+        cx.send_datagram(header, (src.port, to.port), payload, &mut route);
+        if let Ok(socket) = self.sockets.udp_mut(id) {
+            (socket.route, socket.routed) = (route, Some(addresses));
+        }
         self.deliver_loopback(env);
         Ok(len)
     }
 
     /// Binds the socket if it is not, and finds the source for `to`.
-    fn datagram_path(
-        &mut self,
-        id: SocketId,
-        to: Endpoint,
-    ) -> Result<(Endpoint, core::net::Ipv4Addr), Error> {
-        let IpAddr::V4(dst) = to.addr else {
-            return Err(Error::NetworkUnreachable);
-        };
+    fn datagram_source(&mut self, id: SocketId, to: Endpoint) -> Result<Endpoint, Error> {
         if to.port == 0 {
             return Err(Error::InvalidState);
         }
         if self.sockets.udp_mut(id)?.local.port == 0 {
-            self.bind(id, Endpoint::ANY)?;
+            self.bind(id, Endpoint::any_of(to.addr))?;
         }
         let mut src = self.sockets.udp_mut(id)?.local;
         if src.addr.is_unspecified() || src.addr.is_multicast() {
-            src.addr = IpAddr::V4(self.net.source_for(dst)?);
+            src.addr = self.net.source_for(to.addr)?;
         }
-        Ok((src, dst))
+        Ok(src)
     }
 }
 
@@ -280,40 +350,33 @@ impl<E: Env> Context<'_, E> {
 
     pub(crate) fn send_datagram(
         &mut self,
-        header: Ipv4Repr,
-        src_port: u16,
-        dst_port: u16,
+        header: IpHeader,
+        (src_port, dst_port): (u16, u16),
         payload: Chain,
+        route: &mut CachedRoute,
     ) {
         let udp = UdpRepr {
             src_port,
             dst_port,
             payload_len: payload.len() as u16,
         };
-        let total = (payload.len() + UDP_HEADER_BYTES) as u32;
-        let pseudo = Sum::pseudo_v4(header.src, header.dst, Protocol::Udp, total);
-        let is_offloaded = self.net.port.is_some_and(|port| port.offloads.checksum);
+        let dst = header.addresses.dst();
+        let total = payload.len() + UDP_HEADER_BYTES;
+        let pseudo = header.addresses.pseudo(Protocol::Udp, total as u32);
+        // A device sums one frame, so it cannot help with what becomes several.
+        let is_one_frame = header.len() + total <= usize::from(self.net.mtu_to(dst));
+        let can_sum = self.net.port.is_some_and(|port| port.offloads.checksum);
         let mut offload = Offload::default();
-        let sum = if self.net.is_local(header.dst) {
+        let sum = if self.net.is_local(dst) {
             0
-        } else if is_offloaded {
+        } else if can_sum && is_one_frame && !dst.is_multicast() {
             offload.checksum = Some(ChecksumOffload {
-                start: IPV4_HEADER_BYTES as u16,
+                start: header.len() as u16,
                 offset: UdpView::CHECKSUM_OFFSET,
             });
             pseudo.partial()
         } else {
-            let mut bytes = [0; UDP_HEADER_BYTES];
-            udp.emit(&mut bytes, 0);
-            match payload
-                .slices()
-                .fold(pseudo.bytes(&bytes), Sum::bytes)
-                .checksum()
-            {
-                // Zero means "none"; its other representation means zero.
-                0 => 0xffff,
-                sum => sum,
-            }
+            checksum_of(&udp, &payload, pseudo)
         };
         let mut packet = payload;
         let Some(space) = self.make_room(&mut packet, UDP_HEADER_BYTES) else {
@@ -321,6 +384,20 @@ impl<E: Env> Context<'_, E> {
         };
         udp.emit(space, sum);
         self.net.count(Count::UdpOut);
-        self.send_ipv4(header, packet, offload);
+        if dst.is_ipv6() {
+            self.net.count6(Snmp6::UdpOutDatagrams);
+        }
+        self.send_ip_by(header, packet, offload, route);
+    }
+}
+
+fn checksum_of(udp: &UdpRepr, payload: &Chain, pseudo: Sum) -> u16 {
+    let mut bytes = [0; UDP_HEADER_BYTES];
+    udp.emit(&mut bytes, 0);
+    let sum = payload.slices().fold(pseudo.bytes(&bytes), Sum::bytes);
+    match sum.checksum() {
+        // Zero means "none"; its other representation means zero.
+        0 => 0xffff,
+        sum => sum,
     }
 }

@@ -72,8 +72,10 @@ pub enum IcmpRepr {
     },
     /// The packet that follows did not arrive.
     Unreachable(Unreachable),
-    /// The packet that follows took too many hops or too long to reassemble.
+    /// The packet that follows took too many hops.
     TimeExceeded,
+    /// The rest of the packet whose first piece follows did not come in time.
+    ReassemblyTimeExceeded,
     /// The packet that follows has a bad header.
     ParameterProblem,
 }
@@ -106,6 +108,7 @@ impl<'a> IcmpView<'a> {
                 let reason = Unreachable::from_code(u8_at(self.bytes, 1), sequence);
                 Some(IcmpRepr::Unreachable(reason))
             }
+            TIME_EXCEEDED if u8_at(self.bytes, 1) == 1 => Some(IcmpRepr::ReassemblyTimeExceeded),
             TIME_EXCEEDED => Some(IcmpRepr::TimeExceeded),
             PARAMETER_PROBLEM => Some(IcmpRepr::ParameterProblem),
             _ => None,
@@ -130,6 +133,7 @@ impl IcmpRepr {
             Self::Unreachable(Unreachable::TooBig(mtu)) => (UNREACHABLE, 4, u32::from(mtu)),
             Self::Unreachable(reason) => (UNREACHABLE, reason.code(), 0),
             Self::TimeExceeded => (TIME_EXCEEDED, 0, 0),
+            Self::ReassemblyTimeExceeded => (TIME_EXCEEDED, 1, 0),
             Self::ParameterProblem => (PARAMETER_PROBLEM, 0, 0),
         };
         put(header, 0, [kind, code, 0, 0]);

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::names::sharing_of;
 use crate::addr::{Endpoint, FourTuple, SocketId};
@@ -79,7 +79,10 @@ impl Stack {
     ) -> Result<(), Error> {
         let mut remote = remote;
         if remote.addr.is_unspecified() {
-            remote.addr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+            remote.addr = match remote.addr {
+                IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+                IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::LOCALHOST),
+            };
         }
         match self.sockets.get(id)? {
             Socket::Udp(_) => self.connect_datagram(id, remote),
@@ -102,16 +105,16 @@ impl Stack {
     }
 
     fn connect_datagram(&mut self, id: SocketId, remote: Endpoint) -> Result<(), Error> {
-        let IpAddr::V4(dst) = remote.addr else {
-            return Err(Error::NetworkUnreachable);
-        };
-        let source = self.net.source_for(dst)?;
+        let source = self.net.source_for(remote.addr)?;
         if self.sockets.udp_mut(id)?.local.port == 0 {
-            self.bind(id, Endpoint::ANY)?;
+            self.bind(id, Endpoint::any_of(remote.addr))?;
         }
         let socket = self.sockets.udp_mut(id)?;
         if socket.local.addr.is_unspecified() {
-            socket.local.addr = IpAddr::V4(source);
+            socket.local.addr = source;
+        }
+        if socket.local.addr.is_ipv4() != remote.addr.is_ipv4() {
+            return Err(Error::NetworkUnreachable);
         }
         socket.peer = (remote.port != 0).then_some(remote);
         self.rename_datagram(id)
@@ -129,14 +132,15 @@ impl Stack {
         id: SocketId,
         remote: Endpoint,
     ) -> Result<(), Error> {
-        let is_host = matches!(remote.addr, IpAddr::V4(dst)
-            if !dst.is_multicast() && !self.net.is_broadcast(dst));
-        if remote.port == 0 || !is_host {
+        if remote.port == 0 || !self.net.is_host(remote.addr) {
             return Err(Error::NetworkUnreachable);
         }
         let old = self.sockets.tcp(id)?;
         let (bound, options, is_bound) = (old.tuple.local, old.options, old.is_bound);
-        let bound = if is_bound { bound } else { Endpoint::ANY };
+        let bound = match is_bound {
+            true => bound,
+            false => Endpoint::any_of(remote.addr),
+        };
         let now = env.now();
         let local = self.choose_local(bound, remote, now)?;
         let tuple = FourTuple { local, remote };
@@ -199,8 +203,12 @@ impl Stack {
             Socket::Listener(_) => self.close_listener(env, id),
             Socket::Udp(socket) => {
                 let port = socket.local.port;
+                let groups = core::mem::take(&mut socket.groups);
                 self.net.demux.udp.unbind(port, id.index);
                 self.sockets.remove(id.index);
+                for group in groups {
+                    self.context(env).leave(group);
+                }
             }
             Socket::Free { .. } => return Err(Error::BadSocket),
         }

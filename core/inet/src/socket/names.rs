@@ -1,7 +1,6 @@
 //! Sockets get names.
 
 use alloc::boxed::Box;
-use core::net::IpAddr;
 
 use base::Instant;
 
@@ -18,6 +17,7 @@ pub(super) fn sharing_of(options: &Options, is_listening: bool) -> Sharing {
     Sharing {
         reuse_address: options.reuse_address,
         reuse_port: options.reuse_port,
+        is_v6_only: options.v6_only,
         is_listening,
     }
 }
@@ -118,12 +118,12 @@ impl Stack {
         remote: Endpoint,
         now: Instant,
     ) -> Result<Endpoint, Error> {
-        let IpAddr::V4(dst) = remote.addr else {
-            return Err(Error::NetworkUnreachable);
-        };
         let mut local = bound;
         if local.addr.is_unspecified() {
-            local.addr = IpAddr::V4(self.net.source_for(dst)?);
+            local.addr = self.net.source_for(remote.addr)?;
+        }
+        if local.addr.is_ipv4() != remote.addr.is_ipv4() {
+            return Err(Error::NetworkUnreachable);
         }
         if local.port == 0 {
             let chosen = self.net.free_port(local, remote, now);

@@ -5,8 +5,6 @@
 //! peer's timestamp echo carries the other options, if it uses timestamps: its window
 //! shift and SACK; without them the connection does without.
 
-use core::net::IpAddr;
-
 use base::{Duration, Instant};
 use wire::{Seq, TcpFlags, TcpOptions, TcpRepr, Timestamps};
 
@@ -122,8 +120,7 @@ impl Stack {
         let (now, key) = (env.now(), self.net.key);
         let valid = check(&key, &tuple, segment.seq - 1, now, segment.ack - 1);
         let is_bare = !segment.has(TcpFlags::SYN);
-        let Some(mss) = valid.filter(|_| is_bare && matches!(tuple.remote.addr, IpAddr::V4(_)))
-        else {
+        let Some(mss) = valid.filter(|_| is_bare) else {
             self.context(env)
                 .refuse(&tuple, &segment, ResetReason::BadCookie);
             return Err(DropReason::BadCookie);

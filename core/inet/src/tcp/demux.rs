@@ -2,7 +2,7 @@
 //! connection has changed.
 
 use mbuf::Chain;
-use wire::{Protocol, Seq, TcpFlags, TcpView, Unreachable};
+use wire::{Protocol, Seq, TCP_HEADER_BYTES, TcpFlags, TcpView};
 
 use super::info::State;
 use super::segment::Segment;
@@ -11,14 +11,12 @@ use crate::addr::{Endpoint, FourTuple, SocketId};
 use crate::context::Context;
 use crate::counters::{Count, DropReason, ResetReason};
 use crate::env::Env;
-use crate::icmp::error_of;
+use crate::family::ip_header_len;
+use crate::icmp::Fate;
 use crate::input::IpInfo;
 use crate::journal::What;
 use crate::stack::Stack;
 use crate::table::Socket;
-
-/// RFC 1191: no path is narrower.
-const MTU_MIN: u16 = 552;
 
 impl Stack {
     /// A packet that starts with its TCP header.
@@ -38,8 +36,8 @@ impl Stack {
         }
         self.net.count(Count::SegmentsIn);
         let tuple = FourTuple {
-            local: Endpoint::v4(info.dst, header.dst_port()),
-            remote: Endpoint::v4(info.src, header.src_port()),
+            local: Endpoint::new(info.dst(), header.dst_port()),
+            remote: Endpoint::new(info.src(), header.src_port()),
         };
         let header_len = header.header_len();
         let mut segment = Segment::new(&header, Chain::new());
@@ -229,12 +227,13 @@ impl Stack {
 
     /// A segment of ours did not arrive, says a router or the peer's host (RFC 5927:
     /// believed only if it quotes a sequence number that is in flight).
-    pub(crate) fn tcp_unreachable<E: Env>(
+    pub(crate) fn tcp_lost<E: Env>(
         &mut self,
         env: &mut E,
         tuple: &FourTuple,
         seq: Seq,
-        reason: Unreachable,
+        sent: u16,
+        fate: Fate,
     ) -> Result<(), DropReason> {
         let index = self
             .net
@@ -250,11 +249,14 @@ impl Stack {
         if seq.before(tcb.sender.una) || !seq.before(tcb.sender.nxt) {
             return Err(DropReason::Suspicious);
         }
-        match reason {
-            Unreachable::TooBig(mtu) => tcb.on_too_big(&mut cx, mtu),
-            _ if tcb.state == State::SynSent => tcb.die(&mut cx, Some(error_of(reason))),
+        match fate {
+            Fate::TooBig(mtu) => {
+                let mtu = cx.learn_mtu(tuple.remote.addr, mtu, sent);
+                tcb.on_too_big(&mut cx, mtu.ok_or(DropReason::Suspicious)?);
+            }
+            Fate::Lost(error) if tcb.state == State::SynSent => tcb.die(&mut cx, Some(error)),
             // RFC 1122 4.2.3.9: a hint, not an end.
-            _ => {}
+            Fate::Lost(_) => {}
         }
         self.settle(env, index);
         Ok(())
@@ -272,10 +274,11 @@ impl Tcb {
                     || self.recovery.phase != super::recovery::Phase::Open)
     }
 
-    /// Path MTU discovery (RFC 1191).
+    /// Path MTU discovery (RFC 1191, RFC 8201).
     fn on_too_big<E: Env>(&mut self, cx: &mut Context<'_, E>, mtu: u16) {
-        let overhead = if self.clocks.is_some() { 52 } else { 40 };
-        let mss = mtu.max(MTU_MIN).saturating_sub(overhead).max(MSS_MIN);
+        let options = if self.clocks.is_some() { 12 } else { 0 };
+        let overhead = ip_header_len(self.tuple.remote.addr) + TCP_HEADER_BYTES + options;
+        let mss = mtu.saturating_sub(overhead as u16).max(MSS_MIN);
         if mss < self.sender.mss {
             self.sender.mss = mss;
             self.congestion.set_mss(mss);

@@ -179,20 +179,21 @@ impl Tcb {
 
     pub(super) fn burst_max<E: Env>(&mut self, cx: &mut Context<'_, E>) -> u32 {
         let mss = u32::from(self.sender.mss);
-        let can_cut = cx.net.port.is_some_and(|port| port.offloads.segment_v4);
-        let is_loopback = match self.tuple.remote.addr {
-            core::net::IpAddr::V4(dst) => matches!(
-                cx.net.cached_route(dst, &mut self.route, cx.now),
-                Ok(NextHop::Loopback)
-            ),
-            core::net::IpAddr::V6(_) => false,
-        };
         // A device would copy the report of a reduction into each segment.
-        if can_cut && !is_loopback && !self.ecn.is_reduced {
+        if self.can_cut(cx) && !self.ecn.is_reduced {
             (BURST_MAX.min(self.pacing_quantum()) / mss).max(1) * mss
         } else {
             mss
         }
+    }
+
+    /// Whether a device would cut segments.
+    fn can_cut<E: Env>(&mut self, cx: &mut Context<'_, E>) -> bool {
+        let port = cx.net.port.as_ref();
+        let is_able = port.is_some_and(|port| port.offloads.segment_v4);
+        is_able
+            && self.tuple.remote.addr.is_ipv4()
+            && cx.next_hop(&self.tuple, &mut self.route) != Ok(&NextHop::Loopback)
     }
 
     fn restart_after_idle(&mut self, now: Instant) {

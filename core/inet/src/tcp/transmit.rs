@@ -1,12 +1,9 @@
 //! One segment onto the wire.
 
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::IpAddr;
 
-use mbuf::{Chain, ChecksumOffload, SegmentKind, SegmentOffload};
-use wire::{
-    IPV4_HEADER_BYTES, Ipv4Repr, Protocol, Seq, Sum, TCP_HEADER_BYTES, TcpFlags, TcpOptions,
-    TcpRepr, TcpView, Timestamps,
-};
+use mbuf::{Chain, ChecksumOffload, SegmentOffload};
+use wire::{Seq, Sum, TCP_HEADER_BYTES, TcpFlags, TcpOptions, TcpRepr, TcpView, Timestamps};
 
 use super::ecn;
 use super::tcb::{AckDue, Tcb};
@@ -14,40 +11,22 @@ use crate::addr::FourTuple;
 use crate::context::Context;
 use crate::counters::{Count, DropReason};
 use crate::env::Env;
+use crate::error::Error;
+use crate::family::{Envelope, Family, ip_header_len};
 use crate::output::{CachedRoute, NextHop, Offload};
 
 /// Shift of all windows that we offer: 8 MiB at most, in steps of 128 bytes.
 pub(super) const WINDOW_SCALE: u8 = 7;
 
-/// What an IP header needs besides addresses.
+/// What a socket or a connection wishes for its packets.
 #[derive(Clone, Copy)]
-pub(super) struct Envelope {
-    pub src: Ipv4Addr,
-    pub dst: Ipv4Addr,
-    pub ttl: u8,
-    pub tos: u8,
-    /// Payload bytes of each segment that a device cuts.
-    pub mss: u16,
+struct Manner {
+    ttl: u8,
+    tos: u8,
+    mss: u16,
 }
 
 impl Tcb {
-    fn envelope(&self) -> Option<Envelope> {
-        let (IpAddr::V4(src), IpAddr::V4(dst)) = (self.tuple.local.addr, self.tuple.remote.addr)
-        else {
-            return None;
-        };
-        let Self {
-            options, sender, ..
-        } = self;
-        Some(Envelope {
-            src,
-            dst,
-            ttl: options.ttl,
-            tos: options.tos,
-            mss: sender.mss,
-        })
-    }
-
     /// Sends a segment of an open connection. Whatever it carries, it acknowledges.
     pub(super) fn transmit<E: Env>(
         &mut self,
@@ -114,12 +93,14 @@ impl Tcb {
         payload: Chain,
         code: u8,
     ) {
-        let Some(mut envelope) = self.envelope() else {
-            return;
+        let manner = Manner {
+            ttl: self.options.ttl,
+            tos: self.options.tos & !ecn::BITS | code,
+            mss: self.sender.mss,
         };
-        envelope.tos = envelope.tos & !ecn::BITS | code;
-        match cx.net.cached_route(envelope.dst, &mut self.route, cx.now) {
-            Ok(next_hop) => cx.put_segment(&envelope, repr, payload, next_hop),
+        let tuple = &self.tuple;
+        match cx.next_hop(tuple, &mut self.route) {
+            Ok(next_hop) => cx.put_between(tuple, manner, repr, payload, next_hop),
             Err(_) => cx.net.drop(DropReason::NoRoute),
         }
     }
@@ -140,45 +121,88 @@ impl Tcb {
 }
 
 impl<E: Env> Context<'_, E> {
-    /// Writes both headers in front of the payload and sends the packet.
-    pub(super) fn put_segment(
+    /// Where a connection's packets go.
+    #[inline]
+    pub(super) fn next_hop<'c>(
         &mut self,
-        envelope: &Envelope,
+        tuple: &FourTuple,
+        cache: &'c mut CachedRoute,
+    ) -> Result<&'c NextHop, Error> {
+        let (src, dst) = (&tuple.local.addr, &tuple.remote.addr);
+        self.net.cached_route(src, dst, cache, self.now)
+    }
+
+    /// Sends a segment from one end to the other.
+    #[inline(always)]
+    fn put_between(
+        &mut self,
+        tuple: &FourTuple,
+        Manner { ttl, tos, mss }: Manner,
+        repr: &TcpRepr,
+        packet: Chain,
+        next_hop: &NextHop,
+    ) {
+        match (tuple.local.addr, tuple.remote.addr) {
+            (IpAddr::V4(src), IpAddr::V4(dst)) => {
+                let envelope = Envelope {
+                    src,
+                    dst,
+                    ttl,
+                    tos,
+                    mss,
+                };
+                self.put_segment(&envelope, repr, packet, next_hop);
+            }
+            (IpAddr::V6(src), IpAddr::V6(dst)) => {
+                let envelope = Envelope {
+                    src,
+                    dst,
+                    ttl,
+                    tos,
+                    mss,
+                };
+                self.put_segment(&envelope, repr, packet, next_hop);
+            }
+            // No connection has ends of two families.
+            _ => self.net.drop(DropReason::NoRoute),
+        }
+    }
+
+    /// Writes both headers in front of the payload and sends the packet.
+    fn put_segment<A: Family>(
+        &mut self,
+        envelope: &Envelope<A>,
         repr: &TcpRepr,
         mut packet: Chain,
-        next_hop: NextHop,
+        next_hop: &NextHop,
     ) {
         let header_len = repr.header_len();
         let payload_len = packet.len();
         let mut offload = Offload::default();
-        let plan = self.plan_checksum(envelope, repr, &packet, next_hop);
-        if payload_len > usize::from(envelope.mss) && next_hop != NextHop::Loopback {
+        let is_loopback = matches!(next_hop, NextHop::Loopback);
+        let plan = match is_loopback {
+            true => ChecksumPlan::None,
+            false => self.plan_checksum(envelope, repr, &packet),
+        };
+        if payload_len > usize::from(envelope.mss) && !is_loopback {
             offload.segment = Some(SegmentOffload {
                 mss: envelope.mss,
-                header_len: (IPV4_HEADER_BYTES + header_len) as u16,
-                kind: SegmentKind::Tcp4,
+                header_len: (A::HEADER_BYTES + header_len) as u16,
+                kind: A::CUT,
             });
         }
-        let Some(space) = self.make_room(&mut packet, IPV4_HEADER_BYTES + header_len) else {
+        let Some(space) = self.make_room(&mut packet, A::HEADER_BYTES + header_len) else {
             return;
         };
-        let (ip_space, tcp_space) = space.split_at_mut(IPV4_HEADER_BYTES);
-        let ip = Ipv4Repr {
-            src: envelope.src,
-            dst: envelope.dst,
-            protocol: Protocol::Tcp,
-            payload_len: (header_len + payload_len) as u16,
-            ttl: envelope.ttl,
-            tos: envelope.tos,
-        };
-        ip.emit(ip_space);
+        let (ip_space, tcp_space) = space.split_at_mut(A::HEADER_BYTES);
+        A::emit(envelope, ip_space, header_len + payload_len);
         repr.emit(tcp_space);
         match plan {
             ChecksumPlan::None => {}
             ChecksumPlan::Device(partial) => {
                 TcpRepr::set_checksum(tcp_space, partial);
                 offload.checksum = Some(ChecksumOffload {
-                    start: IPV4_HEADER_BYTES as u16,
+                    start: A::HEADER_BYTES as u16,
                     offset: TcpView::CHECKSUM_OFFSET,
                 });
             }
@@ -189,21 +213,20 @@ impl<E: Env> Context<'_, E> {
             }
         }
         self.net.count(Count::SegmentsOut);
-        self.send_packet(packet, next_hop, offload);
+        A::count_out(self.net);
+        match is_loopback {
+            true => self.net.push_loopback(packet),
+            false => self.send_packet(packet, next_hop, offload),
+        }
     }
 
-    fn plan_checksum(
+    fn plan_checksum<A: Family>(
         &self,
-        envelope: &Envelope,
+        envelope: &Envelope<A>,
         repr: &TcpRepr,
         payload: &Chain,
-        next_hop: NextHop,
     ) -> ChecksumPlan {
-        if next_hop == NextHop::Loopback {
-            return ChecksumPlan::None;
-        }
-        let bytes = (repr.header_len() + payload.len()) as u32;
-        let pseudo = Sum::pseudo_v4(envelope.src, envelope.dst, Protocol::Tcp, bytes);
+        let pseudo = A::pseudo(envelope, (repr.header_len() + payload.len()) as u32);
         if self.net.port.is_some_and(|port| port.offloads.checksum) {
             return ChecksumPlan::Device(pseudo.partial());
         }
@@ -216,31 +239,22 @@ impl<E: Env> Context<'_, E> {
 
     /// Sends a segment without a connection.
     pub(super) fn send_bare(&mut self, tuple: &FourTuple, repr: &TcpRepr) {
-        let (IpAddr::V4(src), IpAddr::V4(dst)) = (tuple.local.addr, tuple.remote.addr) else {
-            return;
-        };
-        let envelope = Envelope {
-            src,
-            dst,
+        let manner = Manner {
             ttl: 64,
             tos: 0,
             mss: u16::MAX,
         };
         let mut route = CachedRoute::NONE;
-        match self.net.cached_route(dst, &mut route, self.now) {
-            Ok(next_hop) => self.put_segment(&envelope, repr, Chain::new(), next_hop),
+        match self.next_hop(tuple, &mut route) {
+            Ok(next_hop) => self.put_between(tuple, manner, repr, Chain::new(), next_hop),
             Err(_) => self.net.drop(DropReason::NoRoute),
         }
     }
 
     /// Payload bytes of a full segment on the way to `dst`, without options.
     pub(super) fn segment_to(&self, dst: IpAddr) -> u16 {
-        let IpAddr::V4(dst) = dst else {
-            return super::tcb::MSS_DEFAULT;
-        };
-        self.net
-            .mtu_to(dst)
-            .saturating_sub((IPV4_HEADER_BYTES + TCP_HEADER_BYTES) as u16)
+        let headers = ip_header_len(dst) + TCP_HEADER_BYTES;
+        self.net.mtu_to(dst).saturating_sub(headers as u16)
     }
 }
 

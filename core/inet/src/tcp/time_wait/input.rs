@@ -1,7 +1,5 @@
 //! Connections come to their wait, and segments meet it.
 
-use core::net::IpAddr;
-
 use base::Instant;
 use wire::Seq;
 
@@ -15,14 +13,6 @@ use crate::tcp::segment::Segment;
 use crate::tcp::tcb::Tcb;
 
 impl Net {
-    /// Whether packets to `remote` stay in our memory, where none is lost or late.
-    pub(crate) fn is_same_host(&self, remote: IpAddr) -> bool {
-        match remote {
-            IpAddr::V4(remote) => self.is_local(remote),
-            IpAddr::V6(remote) => remote.is_loopback(),
-        }
-    }
-
     /// A port of ours for a connection to `remote`.
     pub(crate) fn free_port(
         &mut self,
@@ -30,7 +20,8 @@ impl Net {
         remote: Endpoint,
         now: Instant,
     ) -> Option<u16> {
-        let is_same_host = self.is_same_host(remote.addr);
+        // Packets to ourselves stay in our memory, where none is lost or late.
+        let is_same_host = self.is_local(remote.addr);
         let (rules, time_wait) = (&self.config.time_wait, &self.time_wait);
         let is_free = |tuple: &FourTuple| time_wait.is_free(tuple, rules, is_same_host, now);
         self.demux.port_for(local, remote, is_free)
@@ -38,7 +29,7 @@ impl Net {
 
     /// Whether a connection of ours may have that name.
     pub(crate) fn is_name_free(&self, tuple: &FourTuple, now: Instant) -> bool {
-        let is_same_host = self.is_same_host(tuple.remote.addr);
+        let is_same_host = self.is_local(tuple.remote.addr);
         let rules = &self.config.time_wait;
         self.demux.connection(tuple).is_none()
             && self.time_wait.is_free(tuple, rules, is_same_host, now)
@@ -55,7 +46,7 @@ impl Net {
     pub(crate) fn enter_time_wait(&mut self, tcb: &Tcb, now: Instant) {
         self.count(Count::TimeWaits);
         let waits = self.config.time_wait.same_host_waits;
-        if !waits && self.is_same_host(tcb.tuple.remote.addr) {
+        if !waits && self.is_local(tcb.tuple.remote.addr) {
             self.count(Count::TimeWaitsSkipped);
         } else if self.time_wait.insert(tcb, now) {
             self.count(Count::TimeWaitsEvicted);
