@@ -298,7 +298,8 @@ fn streams_deliver_every_byte_in_fair_weather_and_foul() {
         corruption: 2,
         delay: Duration::from_millis(2),
         bandwidth: 12_500_000,
-        queue: 100,
+        queue: 150_000,
+        ..Weather::FAIR
     };
     for_each_seed(30, |seed| {
         let weather = if seed % 3 == 0 { Weather::FAIR } else { storm };
