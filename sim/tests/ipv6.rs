@@ -240,17 +240,11 @@ fn a_datagram_finds_its_neighbour_and_an_empty_port_is_reported() {
 fn a_large_datagram_crosses_in_pieces_and_arrives_whole() {
     for offloads in [OFFLOADS, Offloads::default()] {
         let mut world = world_with(1, Weather::FAIR, offloads);
+        let server = udp(world.host(Side::Right), 53);
         for (right, len) in [
             (IpAddr::V6(link_local(Side::Right)), 20_000),
             (IpAddr::V4(Host::address(2)), 20_001),
         ] {
-            let host = world.host(Side::Right);
-            let server = host.stack.open(Transport::Udp).expect("a socket");
-            let local = Endpoint {
-                port: 53,
-                ..Endpoint::any_of(right)
-            };
-            host.stack.bind(server, local).expect("a free port");
             let host = world.host(Side::Left);
             let client = host.stack.open(Transport::Udp).expect("a socket");
             assert_eq!(
@@ -323,11 +317,8 @@ fn streams_deliver_every_byte_in_fair_weather_and_foul() {
 #[test]
 fn a_socket_for_both_families_accepts_both() {
     let mut world = world();
-    let Host { stack, env } = world.host(Side::Right);
+    let stack = &mut world.host(Side::Right).stack;
     let listener = stack.open(Transport::Tcp).expect("a socket");
-    stack
-        .configure(env, listener, |options| options.v6_only = false)
-        .expect("our socket");
     let any = Endpoint::v6(Ipv6Addr::UNSPECIFIED, 80);
     stack.bind(listener, any).expect("a free port");
     stack.listen(listener, 8).expect("a bound socket");

@@ -23,7 +23,7 @@ pub(crate) const HEADERS_MAX_V6: usize =
     IPV6_HEADER_BYTES + EXTENSION_BYTES_MAX + TCP_HEADER_BYTES_MAX;
 
 /// The ECN field of the type of service; all ones: congestion experienced.
-pub(crate) const ECN_BITS: u8 = 3;
+const ECN_BITS: u8 = 3;
 
 /// What a transport needs to know of the IP packet that it came in.
 #[derive(Clone, Copy, Debug)]
@@ -31,12 +31,12 @@ pub(crate) struct IpInfo {
     pub addresses: Addresses,
     /// Whether the destination names one host, us.
     pub is_unicast: bool,
-    /// Whether a router on the way was congested (RFC 3168).
-    pub is_marked: bool,
     /// Whether the transport's checksum needs no look.
     pub is_checked: bool,
     /// Hops that were left.
     pub hop_limit: u8,
+    /// Differentiated services and ECN.
+    pub tos: u8,
     /// Whether a router along the way was asked to look.
     pub has_router_alert: bool,
     /// Where the protocol's number stood, from the IP header's first byte.
@@ -50,6 +50,11 @@ impl IpInfo {
 
     pub fn dst(&self) -> IpAddr {
         self.addresses.dst()
+    }
+
+    /// Whether a router on the way was congested (RFC 3168).
+    pub fn is_marked(&self) -> bool {
+        self.tos & ECN_BITS == ECN_BITS
     }
 
     /// Whether the transport's checksum is right.
@@ -187,9 +192,9 @@ impl Stack {
         let info = IpInfo {
             addresses,
             is_unicast,
-            is_marked: header.tos() & ECN_BITS == ECN_BITS,
             is_checked,
             hop_limit: header.ttl(),
+            tos: header.tos(),
             has_router_alert: header_len > 20,
             protocol_at: 9,
         };

@@ -130,9 +130,6 @@ impl<E: Env> Context<'_, E> {
             return;
         };
         self.count_out(dst);
-        if dst.is_multicast() && header.protocol == Protocol::Udp {
-            self.loop_multicast(&header, &packet);
-        }
         let (len, mtu) = (packet.len(), usize::from(self.net.mtu_to(dst)));
         if header.len() + len > mtu {
             return self.send_fragments(&header, packet, next_hop, mtu);
@@ -151,18 +148,6 @@ impl<E: Env> Context<'_, E> {
             if dst.is_multicast() {
                 self.net.count6(Snmp6::OutMcastPkts);
             }
-        }
-    }
-
-    /// A group's members on this host hear what the host sends to it.
-    fn loop_multicast(&mut self, header: &IpHeader, packet: &Chain) {
-        if !self.net.groups.contains(header.addresses.dst()) {
-            return;
-        }
-        let mut copy = packet.share(0, packet.len());
-        if let Some(space) = self.make_room(&mut copy, header.len()) {
-            header.emit(space, packet.len());
-            self.net.push_loopback(copy);
         }
     }
 

@@ -39,7 +39,7 @@
 //! expire(env) -> Option<Instant>      run due timers; when to come back
 //! next_deadline() -> Option<Instant>
 //!
-//! open(Transport::{Tcp, Udp}) -> Result<SocketId>
+//! open(Transport::{Tcp, Udp}) -> Result<SocketId>; open_v6(Transport) hears both families
 //! bind(id, Endpoint)                  port 0: ephemeral; address unspecified: any
 //! listen(id, backlog)
 //! accept(id) -> Result<SocketId>            WouldBlock if none waits
@@ -52,8 +52,9 @@
 //!                                     Ok(0): end of stream
 //! recv_chain(env, id, max) -> Result<Chain>            no copy
 //! peek_with(id, max, &mut |bytes: &[u8]| -> usize) -> Result<usize>
-//! send_to(env, id, Option<Endpoint>, len, &mut |space: &mut [u8]| -> usize) -> Result<usize>
-//! recv_from(id) -> Result<Datagram>   { from, to, payload: Chain }
+//! send_to(env, id, Option<Endpoint> or Letter, len, &mut |space: &mut [u8]| -> usize)
+//!                                     -> Result<usize>
+//! recv_from(id) -> Result<Datagram>   { from, to, hop_limit, tos, payload: Chain }
 //! peek_from(id) -> Result<&Datagram>
 //! shutdown(env, id, Shutdown::{Read, Write, Both})
 //! close(env, id)                      the id is dead; the connection closes by itself
@@ -132,4 +133,4 @@ pub use route::{Route, RouteOrigin, Via};
 pub use socket::SocketEntry;
 pub use stack::Stack;
 pub use tcp::{Algorithm, ConnectionEntry, Reuse, State, SynCookies, TcpInfo, TimeWaitRules};
-pub use udp::Datagram;
+pub use udp::{Datagram, Letter};

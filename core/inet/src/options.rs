@@ -24,8 +24,12 @@ pub struct Options {
     pub cork: bool,
     /// Probe an idle peer.
     pub keepalive: bool,
-    /// Time to live of packets sent.
+    /// Time to live of packets sent to one host.
     pub ttl: u8,
+    /// Of packets sent to groups.
+    pub multicast_ttl: u8,
+    /// Whether members on this host hear what the socket sends to groups.
+    pub multicast_loop: bool,
     /// DSCP and ECN bits of packets sent.
     pub tos: u8,
     /// Keepalive probes without an answer before the connection dies.
@@ -63,11 +67,13 @@ impl Default for Options {
             reuse_port: false,
             broadcast: false,
             dont_fragment: false,
-            v6_only: true,
+            v6_only: false,
             no_delay: false,
             cork: false,
             keepalive: false,
             ttl: 64,
+            multicast_ttl: 1,
+            multicast_loop: true,
             tos: 0,
             keep_count: 9,
             max_segment: 0,

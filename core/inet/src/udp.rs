@@ -28,8 +28,46 @@ pub struct Datagram {
     pub from: Endpoint,
     /// Which of our addresses it was sent to.
     pub to: Endpoint,
+    /// Hops that it might still have made.
+    pub hop_limit: u8,
+    /// DSCP and ECN bits.
+    pub tos: u8,
     /// Its bytes.
     pub payload: Chain,
+}
+
+impl Datagram {
+    fn new(info: &IpInfo, (from, to): (Endpoint, Endpoint), payload: Chain) -> Self {
+        Self {
+            from,
+            to,
+            hop_limit: info.hop_limit,
+            tos: info.tos,
+            payload,
+        }
+    }
+}
+
+/// What a datagram has of its own, instead of what its socket has.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Letter {
+    /// Who shall get it; the peer if none.
+    pub to: Option<Endpoint>,
+    /// Which of our addresses it shall come from.
+    pub from: Option<IpAddr>,
+    /// Hops that it may make.
+    pub hop_limit: Option<u8>,
+    /// DSCP and ECN bits.
+    pub tos: Option<u8>,
+}
+
+impl From<Option<Endpoint>> for Letter {
+    fn from(to: Option<Endpoint>) -> Self {
+        Self {
+            to,
+            ..Self::default()
+        }
+    }
 }
 
 /// A datagram socket.
@@ -37,6 +75,8 @@ pub(crate) struct UdpSocket {
     pub id: SocketId,
     /// Port zero: not bound.
     pub local: Endpoint,
+    /// What a program has bound it to, for when the peer is taken away.
+    pub bound: IpAddr,
     pub peer: Option<Endpoint>,
     pub options: Options,
     pub error: Option<Error>,
@@ -51,10 +91,12 @@ pub(crate) struct UdpSocket {
 }
 
 impl UdpSocket {
-    pub fn new(id: SocketId) -> Self {
+    /// A socket of the family of `local`, which names nothing.
+    pub fn new(id: SocketId, local: Endpoint) -> Self {
         Self {
             id,
-            local: Endpoint::ANY,
+            local,
+            bound: local.addr,
             peer: None,
             options: Options::default(),
             error: None,
@@ -153,7 +195,7 @@ impl Stack {
             return Ok(());
         }
         if to.addr.is_multicast() {
-            return self.multicast_input(env, from, to, packet);
+            return self.multicast_input(env, info, (from, to), packet);
         }
         let key = self.net.key;
         let spread = || {
@@ -170,15 +212,16 @@ impl Stack {
             .ok_or(DropReason::NoSocket)?;
         let mut payload = core::mem::take(packet);
         payload.advance(UDP_HEADER_BYTES);
-        self.queue_datagram(env, index, Datagram { from, to, payload })
+        let datagram = Datagram::new(info, (from, to), payload);
+        self.queue_datagram(env, index, datagram)
     }
 
     /// Each socket that has joined the group gets a share.
     fn multicast_input<E: Env>(
         &mut self,
         env: &mut E,
-        from: Endpoint,
-        to: Endpoint,
+        info: &IpInfo,
+        (from, to): (Endpoint, Endpoint),
         packet: &Chain,
     ) -> Result<(), DropReason> {
         let members: Vec<u32> = self.net.demux.udp.find_all(to, from).collect();
@@ -188,7 +231,8 @@ impl Stack {
                 Some(Socket::Udp(socket)) if socket.groups.contains(&to.addr));
             if is_member {
                 let payload = packet.share(UDP_HEADER_BYTES, packet.len());
-                let queued = self.queue_datagram(env, index, Datagram { from, to, payload });
+                let datagram = Datagram::new(info, (from, to), payload);
+                let queued = self.queue_datagram(env, index, datagram);
                 result = result.or(queued);
             }
         }
@@ -247,32 +291,31 @@ impl Stack {
         Ok(())
     }
 
-    /// Sends a datagram of `len` bytes that `fill` writes in order, piece by piece. To the
-    /// peer if `to` is `None`. If `fill` writes less than it is offered, nothing is sent and
-    /// the bytes written so far are returned: the caller's copy failed there.
+    /// Sends a datagram of `len` bytes that `fill` writes in order, piece by piece. If `fill`
+    /// writes less than it is offered, nothing is sent and 0 is returned: the caller's copy
+    /// failed there.
     pub fn send_to<E: Env>(
         &mut self,
         env: &mut E,
         id: SocketId,
-        to: Option<Endpoint>,
+        letter: impl Into<Letter>,
         len: usize,
         fill: &mut dyn FnMut(&mut [u8]) -> usize,
     ) -> Result<usize, Error> {
+        let letter = letter.into();
         let socket = self.sockets.udp_mut(id)?;
         if let Some(error) = socket.error.take() {
             return Err(error);
         }
-        let to = to.or(socket.peer).ok_or(Error::DestinationRequired)?;
+        let to = letter
+            .to
+            .or(socket.peer)
+            .ok_or(Error::DestinationRequired)?;
         let options = socket.options;
-        let src = self.datagram_source(id, to)?;
+        let src = self.datagram_source(id, letter.from, to)?;
         let addresses = Addresses::new(src.addr, to.addr).ok_or(Error::AddressNotAvailable)?;
-        let is_too_long = |mtu: u16| {
-            len > usize::from(mtu).saturating_sub(addresses.header_len() + UDP_HEADER_BYTES)
-        };
-        let is_whole = options.dont_fragment && is_too_long(self.net.mtu_to(to.addr));
-        if is_whole || is_too_long(u16::MAX) {
-            return Err(Error::MessageTooLong);
-        }
+        let header = header_for(&letter, &options, addresses);
+        self.check_size(&options, &header, len)?;
         if matches!(to.addr, IpAddr::V4(dst) if self.net.is_broadcast(dst)) && !options.broadcast {
             return Err(Error::BroadcastNotAllowed);
         }
@@ -286,13 +329,10 @@ impl Stack {
         else {
             return Ok(0);
         };
-        let header = IpHeader {
-            addresses,
-            protocol: Protocol::Udp,
-            hop_limit: options.ttl,
-            tos: options.tos,
-        };
         let mut route = known.unwrap_or(CachedRoute::NONE);
+        if to.addr.is_multicast() && options.multicast_loop {
+            cx.loop_datagram(header, (src.port, to.port), &payload);
+        }
         cx.send_datagram(header, (src.port, to.port), payload, &mut route);
         if let Ok(socket) = self.sockets.udp_mut(id) {
             (socket.route, socket.routed) = (route, Some(addresses));
@@ -301,19 +341,67 @@ impl Stack {
         Ok(len)
     }
 
-    /// Binds the socket if it is not, and finds the source for `to`.
-    fn datagram_source(&mut self, id: SocketId, to: Endpoint) -> Result<Endpoint, Error> {
+    /// Errors: `MessageTooLong` for more than a packet holds, or more than the path takes if
+    /// the socket's datagrams are not to be cut.
+    fn check_size(&self, options: &Options, header: &IpHeader, len: usize) -> Result<(), Error> {
+        let headers = header.len() + UDP_HEADER_BYTES;
+        let is_too_long = |mtu: u16| len > usize::from(mtu).saturating_sub(headers);
+        let path = self.net.mtu_to(header.addresses.dst());
+        match options.dont_fragment && is_too_long(path) || is_too_long(u16::MAX) {
+            true => Err(Error::MessageTooLong),
+            false => Ok(()),
+        }
+    }
+
+    /// Gives a socket a port that has none when it meets its first peer. One of IPv6 goes on
+    /// hearing both families.
+    pub(crate) fn name_datagram(&mut self, id: SocketId, peer: IpAddr) -> Result<(), Error> {
+        let local = self.sockets.udp_mut(id)?.local;
+        if local.port != 0 {
+            return Ok(());
+        }
+        let family = if local.addr.is_ipv6() {
+            local.addr
+        } else {
+            peer
+        };
+        self.bind(id, Endpoint::any_of(family))
+    }
+
+    /// Binds the socket if it is not, and finds the source for `to`, which may be wished for.
+    fn datagram_source(
+        &mut self,
+        id: SocketId,
+        wish: Option<IpAddr>,
+        to: Endpoint,
+    ) -> Result<Endpoint, Error> {
         if to.port == 0 {
             return Err(Error::InvalidState);
         }
-        if self.sockets.udp_mut(id)?.local.port == 0 {
-            self.bind(id, Endpoint::any_of(to.addr))?;
-        }
+        self.name_datagram(id, to.addr)?;
         let mut src = self.sockets.udp_mut(id)?.local;
-        if src.addr.is_unspecified() || src.addr.is_multicast() {
-            src.addr = self.net.source_for(to.addr)?;
+        match wish.filter(|wish| !wish.is_unspecified()) {
+            Some(wish) if self.net.is_local(wish) => src.addr = wish,
+            Some(_) => return Err(Error::InvalidState),
+            None if src.addr.is_unspecified() || src.addr.is_multicast() => {
+                src.addr = self.net.source_for(to.addr)?;
+            }
+            None => {}
         }
         Ok(src)
+    }
+}
+
+fn header_for(letter: &Letter, options: &Options, addresses: Addresses) -> IpHeader {
+    let ttl = match addresses.dst().is_multicast() {
+        true => options.multicast_ttl,
+        false => options.ttl,
+    };
+    IpHeader {
+        addresses,
+        protocol: Protocol::Udp,
+        hop_limit: letter.hop_limit.unwrap_or(ttl),
+        tos: letter.tos.unwrap_or(options.tos),
     }
 }
 
@@ -346,6 +434,27 @@ impl<E: Env> Context<'_, E> {
             }
         }
         Some(Filled(chain))
+    }
+
+    /// Lets a group's members on this host hear what the host sends to it.
+    fn loop_datagram(&mut self, header: IpHeader, ports: (u16, u16), payload: &Chain) {
+        if !self.net.groups.contains(header.addresses.dst()) {
+            return;
+        }
+        let udp = UdpRepr {
+            src_port: ports.0,
+            dst_port: ports.1,
+            payload_len: payload.len() as u16,
+        };
+        let mut copy = payload.share(0, payload.len());
+        if let Some(space) = self.make_room(&mut copy, UDP_HEADER_BYTES) {
+            udp.emit(space, 0);
+            let len = copy.len();
+            if let Some(space) = self.make_room(&mut copy, header.len()) {
+                header.emit(space, len);
+                self.net.push_loopback(copy);
+            }
+        }
     }
 
     pub(crate) fn send_datagram(

@@ -1,6 +1,6 @@
 //! The command line, in docker's vocabulary, parsed into types that prove it.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -57,6 +57,10 @@ pub struct ProgramFlags {
     /// The machine's address: ADDRESS/LENGTH[,GATEWAY], dhcp or none
     #[arg(long, value_name = "IP")]
     pub ip: Option<Ip>,
+    /// Its IPv6 address: ADDRESS/LENGTH[,GATEWAY], auto (of routers' prefixes) or none
+    /// [default: auto]
+    #[arg(long, value_name = "IP6")]
+    pub ip6: Option<Ip6>,
     /// Show the program's system calls on standard error
     #[arg(long)]
     pub strace: bool,
@@ -458,21 +462,78 @@ impl FromStr for Ip {
             "none" => return Ok(Self::None),
             _ => {}
         }
-        let (network, gateway) = match text.split_once(',') {
-            Some((network, gateway)) => (network, Some(gateway.parse().map_err(|_| FORM)?)),
-            None => (text, None),
-        };
-        let (address, prefix_len) = network.split_once('/').ok_or(FORM)?;
-        let prefix_len = prefix_len
-            .parse()
-            .ok()
-            .filter(|&len| len <= 32)
-            .ok_or(FORM)?;
+        let (address, prefix_len, gateway) = parse_static(text, 32).ok_or(FORM)?;
         Ok(Self::Static {
-            address: address.parse().map_err(|_| FORM)?,
+            address,
             prefix_len,
             gateway,
         })
+    }
+}
+
+/// `ADDRESS/LENGTH[,GATEWAY]` of a family whose addresses have `bits` bits.
+fn parse_static<A: FromStr>(text: &str, bits: u8) -> Option<(A, u8, Option<A>)> {
+    let (network, gateway) = match text.split_once(',') {
+        Some((network, gateway)) => (network, Some(gateway.parse().ok()?)),
+        None => (text, None),
+    };
+    let (address, prefix_len) = network.split_once('/')?;
+    let prefix_len = prefix_len.parse().ok().filter(|len| *len <= bits)?;
+    Some((address.parse().ok()?, prefix_len, gateway))
+}
+
+/// `--ip6`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ip6 {
+    /// Take the prefixes that routers announce.
+    Auto,
+    /// No IPv6.
+    None,
+    /// A fixed address.
+    Static {
+        /// The address.
+        address: Ipv6Addr,
+        /// How many bits of it name the network.
+        prefix_len: u8,
+        /// Where the way out is.
+        gateway: Option<Ipv6Addr>,
+    },
+}
+
+impl FromStr for Ip6 {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const FORM: &str = "give ADDRESS/LENGTH[,GATEWAY], auto or none";
+        match text {
+            "auto" => return Ok(Self::Auto),
+            "none" => return Ok(Self::None),
+            _ => {}
+        }
+        let (address, prefix_len, gateway) = parse_static(text, 128).ok_or(FORM)?;
+        Ok(Self::Static {
+            address,
+            prefix_len,
+            gateway,
+        })
+    }
+}
+
+impl Ip6 {
+    /// The value for the kernel's command line.
+    pub fn to_value(&self) -> String {
+        match self {
+            Self::Auto => "auto".into(),
+            Self::None => "none".into(),
+            Self::Static {
+                address,
+                prefix_len,
+                gateway,
+            } => {
+                let gateway = gateway.map(|ip| format!(",{ip}")).unwrap_or_default();
+                format!("{address}/{prefix_len}{gateway}")
+            }
+        }
     }
 }
 

@@ -147,6 +147,10 @@ fn command_line(flags: &ProgramFlags, init: &Path, hostname: &str, net: &Net) ->
         .set("init", &init.to_string_lossy())
         .set("hostname", hostname)
         .set("ip", &ip.to_value());
+    let line = match &flags.ip6 {
+        Some(ip) => line.set("ip6", &ip.to_value()),
+        None => line,
+    };
     if flags.strace {
         line.set("strace", "1")
     } else {

@@ -6,7 +6,7 @@
 //! so images need not differ.
 
 use std::env;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -19,9 +19,15 @@ pub const TAP: &str = "tap0";
 pub const MACHINE: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 15);
 /// The machine's address as `--ip` takes it.
 pub const MACHINE_FLAG: &str = "10.0.2.15/24,10.0.2.2";
+/// The machine's IPv6 address.
+pub const MACHINE_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0x51e7, 0, 0, 0, 0, 0, 0x15);
+/// The machine's IPv6 address as `--ip6` takes it.
+pub const MACHINE_V6_FLAG: &str = "fd00:51e7::15/64,fd00:51e7::2";
 /// The first card's address unless QEMU is told another.
 const MACHINE_MAC: &str = "52:54:00:12:34:56";
 const THIS_HOST: &str = "10.0.2.2/24";
+/// This host's IPv6 address in the namespace.
+pub const THIS_HOST_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0x51e7, 0, 0, 0, 0, 0, 2);
 
 /// Starts this program again inside a namespace where that is possible. Returns
 /// inside of it, or at once where it is not.
@@ -44,6 +50,8 @@ pub fn set_up() -> bool {
         "link set lo up".to_string(),
         format!("tuntap add mode tap {TAP}"),
         format!("address add {THIS_HOST} dev {TAP}"),
+        // Nobody else is there who could have it.
+        format!("address add {THIS_HOST_V6}/64 dev {TAP} nodad"),
         format!("link set {TAP} up"),
         // Known from the start, so that a first packet never waits for ARP's retries.
         format!("neighbour replace {MACHINE} lladdr {MACHINE_MAC} dev {TAP}"),

@@ -16,7 +16,7 @@ use core::panic::PanicInfo;
 
 use base::Duration;
 use kernel::exec::Arguments;
-use kernel::net::Config;
+use kernel::net::{Config, Config6};
 use kernel::tty::console;
 use kernel::{dev, fs, net, profile, sched, task, tty};
 use linux::First;
@@ -44,6 +44,7 @@ fn kernel_main() -> ! {
     net::init();
     devices::start();
     net::configure(address());
+    net::configure6(address_v6());
     profile::init(profile_ring_bytes());
     start_program(run);
     mach::cpu::start_others(sched::start_cpu);
@@ -96,6 +97,12 @@ fn start_profile() {
 fn address() -> Config {
     let text = options::raw_values("ip").last();
     text.and_then(Config::parse).unwrap_or(Config::Dhcp)
+}
+
+/// What it says about its IPv6 address.
+fn address_v6() -> Config6 {
+    let text = options::raw_values("ip6").last();
+    text.and_then(Config6::parse).unwrap_or(Config6::Auto)
 }
 
 fn start_program(run: Run) {

@@ -12,7 +12,7 @@ use crate::addr::Addresses;
 use crate::counters::DropReason;
 use crate::counters6::Snmp6;
 use crate::env::Env;
-use crate::input::{ECN_BITS, HEADERS_MAX_V6, IpInfo, Quote};
+use crate::input::{HEADERS_MAX_V6, IpInfo, Quote};
 use crate::reassembly::{FragmentKey, Piece};
 use crate::stack::Stack;
 
@@ -97,7 +97,7 @@ impl Stack {
         let is_unicast = self.check_addresses_v6(src, dst, arrival)?;
         let total = IPV6_HEADER_BYTES + usize::from(header.payload_len());
         let (first, hop_limit) = (header.next_header(), header.hop_limit());
-        let is_marked = header.traffic_class() & ECN_BITS == ECN_BITS;
+        let tos = header.traffic_class();
         let behind = &bytes[IPV6_HEADER_BYTES..bytes.len().min(total)];
         let addresses = Addresses::V6 { src, dst };
         let chain = Extensions::parse(behind, first);
@@ -113,7 +113,7 @@ impl Stack {
         let info = IpInfo {
             addresses,
             is_unicast: is_unicast && arrival.is_unicast_frame,
-            is_marked,
+            tos,
             is_checked: arrival.is_checked,
             // RFC 6980: discovery has no fragments, so such a packet is not from the link.
             hop_limit: if chain.fragment.is_some() {

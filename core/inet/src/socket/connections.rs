@@ -26,7 +26,8 @@ impl Stack {
             }
             Socket::Tcp(tcb) if tcb.state == State::Closed => {
                 if tcb.tuple.local.port == 0 {
-                    self.bind(id, Endpoint::ANY)?;
+                    let any = Endpoint::any_of(tcb.tuple.local.addr);
+                    self.bind(id, any)?;
                 }
             }
             _ => return Err(Error::InvalidState),
@@ -106,9 +107,7 @@ impl Stack {
 
     fn connect_datagram(&mut self, id: SocketId, remote: Endpoint) -> Result<(), Error> {
         let source = self.net.source_for(remote.addr)?;
-        if self.sockets.udp_mut(id)?.local.port == 0 {
-            self.bind(id, Endpoint::any_of(remote.addr))?;
-        }
+        self.name_datagram(id, remote.addr)?;
         let socket = self.sockets.udp_mut(id)?;
         if socket.local.addr.is_unspecified() {
             socket.local.addr = source;
@@ -120,9 +119,11 @@ impl Stack {
         self.rename_datagram(id)
     }
 
-    /// Takes a datagram socket's peer away.
+    /// Takes a datagram socket's peer away, and the address that was chosen for it.
     pub fn disconnect(&mut self, id: SocketId) -> Result<(), Error> {
-        self.sockets.udp_mut(id)?.peer = None;
+        let socket = self.sockets.udp_mut(id)?;
+        socket.peer = None;
+        socket.local.addr = socket.bound;
         self.rename_datagram(id)
     }
 

@@ -89,7 +89,7 @@ impl crate::udp::UdpSocket {
                 None => State::Closed,
             },
             local: self.local,
-            remote: self.peer.unwrap_or(Endpoint::ANY),
+            remote: self.peer.unwrap_or(Endpoint::any_of(self.local.addr)),
             unread: self.queued_bytes(),
             unacked: 0,
         }

@@ -1,6 +1,7 @@
 //! Sockets get names.
 
 use alloc::boxed::Box;
+use core::net::Ipv6Addr;
 
 use base::Instant;
 
@@ -25,9 +26,23 @@ pub(super) fn sharing_of(options: &Options, is_listening: bool) -> Sharing {
 impl Stack {
     /// Makes a socket.
     pub fn open(&mut self, transport: Transport) -> Result<SocketId, Error> {
+        self.open_as(transport, Endpoint::ANY)
+    }
+
+    /// Makes a socket of IPv6. Bound to no address it also hears IPv4, unless its options say
+    /// otherwise.
+    pub fn open_v6(&mut self, transport: Transport) -> Result<SocketId, Error> {
+        self.open_as(transport, Endpoint::v6(Ipv6Addr::UNSPECIFIED, 0))
+    }
+
+    fn open_as(&mut self, transport: Transport, local: Endpoint) -> Result<SocketId, Error> {
         self.sockets.insert(|id| match transport {
-            Transport::Tcp => Socket::Tcp(Box::new(Tcb::new(id))),
-            Transport::Udp => Socket::Udp(Box::new(UdpSocket::new(id))),
+            Transport::Tcp => {
+                let mut tcb = Tcb::new(id);
+                tcb.tuple.local = local;
+                Socket::Tcp(Box::new(tcb))
+            }
+            Transport::Udp => Socket::Udp(Box::new(UdpSocket::new(id, local))),
         })
     }
 
@@ -72,7 +87,7 @@ impl Stack {
                 tcb.tuple.local = local;
                 tcb.is_bound = true;
             }
-            Socket::Udp(socket) => socket.local = local,
+            Socket::Udp(socket) => (socket.local, socket.bound) = (local, local.addr),
             _ => {}
         }
         Ok(())

@@ -149,7 +149,7 @@ impl Stack {
                 socket: Some(listener.id),
                 state: State::Listen,
                 local: listener.local,
-                remote: crate::addr::Endpoint::ANY,
+                remote: crate::addr::Endpoint::any_of(listener.local.addr),
                 unread: listener.ready.len(),
                 unacked: listener.backlog,
             }),

@@ -41,7 +41,7 @@ impl Stack {
         };
         let header_len = header.header_len();
         let mut segment = Segment::new(&header, Chain::new());
-        segment.is_marked = info.is_marked;
+        segment.is_marked = info.is_marked();
         packet.advance(header_len);
         segment.payload = packet;
         if let Some(index) = self.net.demux.connection(&tuple) {

@@ -65,6 +65,16 @@ fn addresses_are_checked() {
 }
 
 #[test]
+fn addresses_of_ipv6_are_checked() {
+    let ip: Ip6 = "fd00::15/64,fe80::1".parse().expect("valid");
+    assert_eq!(ip.to_value(), "fd00::15/64,fe80::1");
+    assert_eq!("auto".parse(), Ok(Ip6::Auto));
+    for wrong in ["fd00::15", "fd00::15/129", "10.0.0.2/24", "dhcp"] {
+        assert!(wrong.parse::<Ip6>().is_err(), "{wrong}");
+    }
+}
+
+#[test]
 fn networks_are_user_tap_or_none() {
     assert_eq!("tap=tap0".parse(), Ok(NetFlag::Tap("tap0".into())));
     assert!("tap=".parse::<NetFlag>().is_err());

@@ -2,7 +2,6 @@
 
 use alloc::string::String;
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicBool, Ordering};
 
 use inet::{Endpoint, Options, SocketId, Transport};
 
@@ -19,8 +18,6 @@ pub(super) struct Handle {
     pub(super) family: Family,
     pub(super) pollee: Arc<Pollee>,
     pub(super) common: CommonOptions,
-    /// `IPV6_V6ONLY`.
-    pub(super) is_v6_only: AtomicBool,
     _held: Held,
 }
 
@@ -42,7 +39,10 @@ impl Handle {
     /// A new socket of the stack.
     pub(super) fn open(transport: Transport, family: Family) -> Result<Self> {
         stack(|stack, link| {
-            let id = stack.open(transport)?;
+            let id = match family {
+                Family::Inet6 => stack.open_v6(transport)?,
+                _ => stack.open(transport)?,
+            };
             Self::adopt(id, family, stack, link)
         })
     }
@@ -66,7 +66,6 @@ impl Handle {
             family,
             pollee,
             common: CommonOptions::default(),
-            is_v6_only: AtomicBool::new(false),
             _held: Held::one(),
         })
     }
@@ -133,8 +132,9 @@ impl Handle {
         })
     }
 
-    pub(super) fn is_v6_only(&self) -> bool {
-        self.is_v6_only.load(Ordering::Relaxed)
+    /// `IPV6_V6ONLY`.
+    pub(super) fn is_v6_only(&self) -> Result<bool> {
+        Ok(self.options()?.v6_only)
     }
 }
 

@@ -20,7 +20,9 @@
 
 mod address;
 mod config;
+mod config6;
 mod error;
+mod groups;
 mod handle;
 mod interface;
 mod ioctl;
@@ -31,6 +33,7 @@ mod poll;
 mod raw;
 mod raw_frame;
 mod raw_socket;
+mod reports;
 mod shard;
 mod sockets;
 mod tcp;
@@ -41,6 +44,7 @@ mod udp_socket;
 use alloc::sync::Arc;
 
 pub use config::{Config, configure, init};
+pub use config6::{Config6, configure6};
 pub use interface::{CARD, Interface, InterfaceFlags, LOOPBACK, Traffic, interface, interfaces};
 pub use memory::{AREA_BYTES, packet_pool, packets_in_use};
 pub use poll::{attach, drain, poll_now};

@@ -1,23 +1,23 @@
 //! Options of internet sockets: which the stack has, which are only remembered.
 
-use core::sync::atomic::Ordering;
-
 use base::Duration;
 use inet::Options;
 
 use super::handle::Handle;
 use crate::error::{Error, Result};
-use crate::socket::{OptionName, OptionValue};
+use crate::socket::{Family, OptionName, OptionValue};
 
 /// Reads an option that TCP and UDP share.
 pub(super) fn get(handle: &Handle, name: OptionName) -> Result<OptionValue> {
+    if name.is_of_v6() && handle.family != Family::Inet6 {
+        return Err(Error::NoSuchOption);
+    }
     let options = handle.options()?;
     if let Some(value) = from_stack(&options, name) {
         return Ok(value);
     }
     match name {
         OptionName::Error => Ok(OptionValue::PendingError(handle.take_error())),
-        OptionName::V6Only => Ok(handle.is_v6_only().into()),
         OptionName::ReceiveLowWater => Ok(OptionValue::Number(1)),
         name if is_accepted(name) => Ok(OptionValue::Number(0)),
         name => handle.common.get(name).ok_or(Error::NoSuchOption),
@@ -40,6 +40,18 @@ fn from_stack(options: &Options, name: OptionName) -> Option<OptionValue> {
         OptionName::SendBuffer => number(options.send_buffer),
         OptionName::ReceiveBuffer => number(options.recv_buffer),
         OptionName::TimeToLive | OptionName::V6HopLimit => number(options.ttl.into()),
+        OptionName::MulticastTimeToLive | OptionName::V6MulticastHops => {
+            number(options.multicast_ttl.into())
+        }
+        OptionName::MulticastLoop | OptionName::V6MulticastLoop => {
+            Some(options.multicast_loop.into())
+        }
+        OptionName::V6Only => Some(options.v6_only.into()),
+        OptionName::MtuDiscovery | OptionName::V6MtuDiscovery => number(if options.dont_fragment {
+            PMTU_DO
+        } else {
+            PMTU_WANT
+        }),
         OptionName::TypeOfService | OptionName::V6TrafficClass => number(options.tos.into()),
         OptionName::KeepIdle => number(options.keep_idle_secs.into()),
         OptionName::KeepInterval => number(options.keep_interval_secs.into()),
@@ -74,11 +86,8 @@ pub(super) fn is_accepted(name: OptionName) -> bool {
             | OptionName::V6PacketInfo
             | OptionName::ReceiveErrors
             | OptionName::V6ReceiveErrors
-            | OptionName::MtuDiscovery
             | OptionName::FreeBind
             | OptionName::BindAddressNoPort
-            | OptionName::MulticastTimeToLive
-            | OptionName::MulticastLoop
     )
 }
 
@@ -106,16 +115,46 @@ fn byte(value: OptionValue) -> Result<u8> {
     u8::try_from(value.number()?).map_err(|_| Error::Invalid)
 }
 
+/// IP_PMTUDISC_WANT: what is larger than the path is cut. The default.
+const PMTU_WANT: u32 = 1;
+/// IP_PMTUDISC_DO: it is refused.
+const PMTU_DO: u32 = 2;
+/// IP_PMTUDISC_PROBE and its kin; what they mean beyond `DO` is only remembered.
+const PMTU_MODES: core::ops::Range<i32> = 0..6;
+
+/// Whether packets are refused in this mode of path MTU discovery.
+fn refuses(mode: i32) -> Result<bool> {
+    match PMTU_MODES.contains(&mode) {
+        true => Ok(mode == 2 || mode == 3),
+        false => Err(Error::Invalid),
+    }
+}
+
+/// Hops, or -1 for the default.
+fn hops(value: OptionValue, default: u8) -> Result<u32> {
+    match value.number()? {
+        -1 => Ok(default.into()),
+        number => u8::try_from(number)
+            .map(u32::from)
+            .map_err(|_| Error::Invalid),
+    }
+}
+
 /// Sets an option that TCP and UDP share.
+///
+/// Errors: `NoSuchOption` for options of IPv6 on other sockets, `Invalid` for a wrong value.
 pub(super) fn set(handle: &Handle, name: OptionName, value: OptionValue) -> Result<()> {
+    if name.is_of_v6() && handle.family != Family::Inet6 {
+        return Err(Error::NoSuchOption);
+    }
+    // What the socket has been bound to is decided.
+    if name == OptionName::V6Only && handle.local()?.port != 0 {
+        return Err(Error::Invalid);
+    }
     if let Some(change) = to_stack(name, value)? {
         return handle.configure(|options| change.apply(options));
     }
     match name {
-        OptionName::V6Only => {
-            handle.is_v6_only.store(value.flag()?, Ordering::Relaxed);
-            Ok(())
-        }
         name if is_accepted(name) => value.number().map(drop),
         name => handle
             .common
@@ -134,16 +173,25 @@ enum Change {
 fn to_stack(name: OptionName, value: OptionValue) -> Result<Option<Change>> {
     use OptionName as N;
     Ok(Some(match name {
-        N::ReuseAddress | N::ReusePort | N::Broadcast | N::KeepAlive | N::NoDelay | N::Cork => {
-            Change::Flag(name, value.flag()?)
+        N::ReuseAddress
+        | N::ReusePort
+        | N::Broadcast
+        | N::KeepAlive
+        | N::NoDelay
+        | N::Cork
+        | N::V6Only => Change::Flag(name, value.flag()?),
+        N::MulticastLoop | N::V6MulticastLoop => Change::Flag(N::MulticastLoop, value.flag()?),
+        N::MtuDiscovery | N::V6MtuDiscovery => {
+            Change::Flag(N::MtuDiscovery, refuses(value.number()?)?)
+        }
+        N::MulticastTimeToLive | N::V6MulticastHops => {
+            Change::Number(N::MulticastTimeToLive, hops(value, 1)?)
         }
         N::SendBuffer | N::ReceiveBuffer => Change::Number(name, buffer_bytes(value.number()?)),
-        N::TimeToLive | N::V6HopLimit => {
-            Change::Number(N::TimeToLive, positive::<u8>(value)?.into())
-        }
-        N::TypeOfService | N::V6TrafficClass => {
-            Change::Number(N::TypeOfService, byte(value)?.into())
-        }
+        N::TimeToLive => Change::Number(N::TimeToLive, positive::<u8>(value)?.into()),
+        N::V6HopLimit => Change::Number(N::TimeToLive, hops(value, 64)?),
+        N::TypeOfService => Change::Number(N::TypeOfService, byte(value)?.into()),
+        N::V6TrafficClass => Change::Number(N::TypeOfService, hops(value, 0)?),
         N::KeepIdle | N::KeepInterval => Change::Number(name, positive::<u16>(value)?.into()),
         N::KeepCount => Change::Number(name, positive::<u8>(value)?.into()),
         N::UserTimeout => {
@@ -180,6 +228,9 @@ fn set_flag(options: &mut Options, name: OptionName, on: bool) {
         OptionName::KeepAlive => options.keepalive = on,
         OptionName::NoDelay => options.no_delay = on,
         OptionName::Cork => options.cork = on,
+        OptionName::V6Only => options.v6_only = on,
+        OptionName::MulticastLoop => options.multicast_loop = on,
+        OptionName::MtuDiscovery => options.dont_fragment = on,
         _ => {}
     }
 }
@@ -190,6 +241,7 @@ fn set_number(options: &mut Options, name: OptionName, value: u32) {
         OptionName::SendBuffer => (options.send_buffer, options.is_send_tuned) = (value, false),
         OptionName::ReceiveBuffer => (options.recv_buffer, options.is_recv_tuned) = (value, false),
         OptionName::TimeToLive => options.ttl = value as u8,
+        OptionName::MulticastTimeToLive => options.multicast_ttl = value as u8,
         OptionName::TypeOfService => options.tos = value as u8,
         OptionName::KeepIdle => options.keep_idle_secs = value as u16,
         OptionName::KeepInterval => options.keep_interval_secs = value as u16,

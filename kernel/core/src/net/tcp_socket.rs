@@ -6,7 +6,7 @@ use core::any::Any;
 
 use inet::{Algorithm, State};
 
-use super::address::{from_endpoint, to_endpoint};
+use super::address::{from_endpoint, to_endpoint, to_name};
 use super::handle::stack;
 use super::tcp::TcpSocket;
 use super::{ioctl, options, sigpipe};
@@ -84,7 +84,7 @@ impl Socket for TcpSocket {
     }
 
     fn bind(&self, address: &SocketAddress) -> Result<()> {
-        self.handle.bind(to_endpoint(&self.handle, address)?)
+        self.handle.bind(to_name(&self.handle, address)?)
     }
 
     fn listen(&self, backlog: u32) -> Result<()> {

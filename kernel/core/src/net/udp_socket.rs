@@ -2,19 +2,20 @@
 
 use alloc::string::String;
 use core::any::Any;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use inet::Endpoint;
+use inet::{Endpoint, Letter};
 
-use super::address::{from_endpoint, to_endpoint};
+use super::address::{from_endpoint, to_endpoint, to_name};
 use super::udp::UdpSocket;
-use super::{ioctl, options, sigpipe};
+use super::{groups, ioctl, options, sigpipe};
 use crate::error::{Error, Result};
 use crate::file::{File, OpenFile};
 use crate::fs::Metadata;
 use crate::io::{Sink, Source};
 use crate::poll::{Events, Pollee};
 use crate::socket::{
-    Blocking, Control, Family, Message, MessageFlags, OptionName, OptionValue, Received,
+    Blocking, Family, HeaderByte, Message, MessageFlags, OptionName, OptionValue, Received,
     ReceivedFlags, Shutdown, Socket, SocketAddress, SocketType,
 };
 
@@ -33,7 +34,7 @@ impl File for UdpSocket {
 
     fn write(&self, open: &OpenFile, from: &mut Source<'_>) -> Result<usize> {
         self.put(
-            None,
+            Letter::default(),
             from,
             self.handle.send_wait(MessageFlags::of(open).blocking()),
         )
@@ -82,22 +83,23 @@ impl Socket for UdpSocket {
     }
 
     fn bind(&self, address: &SocketAddress) -> Result<()> {
-        self.handle.bind(to_endpoint(&self.handle, address)?)
+        self.handle.bind(to_name(&self.handle, address)?)
     }
 
     fn connect(&self, address: &SocketAddress, _blocking: Blocking) -> Result<()> {
         if *address == SocketAddress::Unspecified {
-            return self.connect_to(Endpoint::ANY);
+            return self.disconnect();
         }
         self.connect_to(to_endpoint(&self.handle, address)?)
     }
 
     fn send(&self, message: Message<'_, '_>, flags: MessageFlags) -> Result<usize> {
-        let peer = message
-            .to
-            .map(|to| to_endpoint(&self.handle, to))
-            .transpose()?;
-        let sent = self.put(peer, message.from, self.handle.send_wait(flags.blocking()));
+        let letter = self.letter(&message)?;
+        let sent = self.put(
+            letter,
+            message.from,
+            self.handle.send_wait(flags.blocking()),
+        );
         sigpipe(sent, flags)
     }
 
@@ -112,8 +114,8 @@ impl Socket for UdpSocket {
         Ok(Received {
             bytes: got.copied,
             length: got.len,
-            from: Some(from_endpoint(&self.handle, got.from)),
-            control: Control::default(),
+            from: Some(from_endpoint(&self.handle, got.heard.from)),
+            control: self.reports.of(&self.handle, &got.heard),
             flags: if cut {
                 ReceivedFlags::TRUNC
             } else {
@@ -138,14 +140,54 @@ impl Socket for UdpSocket {
         match name {
             OptionName::Listening => Ok(false.into()),
             OptionName::UdpSegment => Ok(OptionValue::Number(0)),
-            name => options::get(&self.handle, name),
+            name => match (self.reports.get(name), groups::get(&self.handle, name)) {
+                (Some(is_on), _) => Ok(is_on.into()),
+                (None, Some(value)) => value,
+                (None, None) => options::get(&self.handle, name),
+            },
         }
     }
 
     fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()> {
         match name {
             OptionName::UdpSegment => Err(Error::NoSuchOption),
-            name => options::set(&self.handle, name, value),
+            name if self.reports.get(name).is_some() => {
+                self.reports.set(name, value.flag()?);
+                Ok(())
+            }
+            name => match groups::set(&self.handle, name, value) {
+                Some(done) => done,
+                None => options::set(&self.handle, name, value),
+            },
         }
     }
+}
+
+impl UdpSocket {
+    /// What a program wants of a datagram.
+    ///
+    /// Errors: those of the address; `WrongDevice` for an interface that we lack.
+    fn letter(&self, message: &Message<'_, '_>) -> Result<Letter> {
+        let to = message.to.map(|to| to_endpoint(&self.handle, to));
+        let control = &message.control;
+        if let Some(info) = control.packet_info {
+            groups::check_number(info.interface)?;
+        }
+        Ok(Letter {
+            to: to.transpose()?.map(reached),
+            from: control.packet_info.map(|info| info.local.to_canonical()),
+            hop_limit: control.hop_limit.map(HeaderByte::value),
+            tos: control.traffic_class.map(HeaderByte::value),
+        })
+    }
+}
+
+/// Where a datagram to nobody goes: to ourselves.
+fn reached(to: Endpoint) -> Endpoint {
+    let own = match to.addr {
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),
+        addr => addr,
+    };
+    Endpoint::new(own, to.port)
 }

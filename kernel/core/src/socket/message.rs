@@ -96,6 +96,10 @@ pub struct Control {
     pub credentials: Option<PeerCredentials>,
     /// Through where it came or shall go (IP_PKTINFO, IPV6_PKTINFO).
     pub packet_info: Option<PacketInfo>,
+    /// Hops left or allowed (IP_TTL, IPV6_HOPLIMIT).
+    pub hop_limit: Option<HeaderByte>,
+    /// Differentiated services and ECN (IP_TOS, IPV6_TCLASS).
+    pub traffic_class: Option<HeaderByte>,
     /// Split the bytes into datagrams of this size (UDP_SEGMENT).
     pub segment_bytes: Option<u16>,
     /// When and how a packet came (SCM_TIMESTAMP, PACKET_AUXDATA).
@@ -108,6 +112,8 @@ impl Control {
         self.files.is_empty()
             && self.credentials.is_none()
             && self.packet_info.is_none()
+            && self.hop_limit.is_none()
+            && self.traffic_class.is_none()
             && self.segment_bytes.is_none()
             && self.circumstances.is_none()
     }
@@ -160,6 +166,24 @@ pub struct PacketInfo {
     pub interface: u32,
     /// The address of ours that it came to or shall come from.
     pub local: IpAddr,
+}
+
+/// A field of an IP header, with the family in whose words a program hears of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HeaderByte {
+    /// At the level of IPv4.
+    V4(u8),
+    /// At the level of IPv6.
+    V6(u8),
+}
+
+impl HeaderByte {
+    /// The field.
+    pub fn value(self) -> u8 {
+        match self {
+            Self::V4(value) | Self::V6(value) => value,
+        }
+    }
 }
 
 /// What was received.

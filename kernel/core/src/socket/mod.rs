@@ -16,9 +16,10 @@ pub use address::{SocketAddress, UnixAddress};
 pub use common::{CommonOptions, wait_on};
 pub use held::Held;
 pub use message::{
-    Control, Message, MessageFlags, PacketInfo, PeerCredentials, Received, ReceivedFlags,
+    Control, HeaderByte, Message, MessageFlags, PacketInfo, PeerCredentials, Received,
+    ReceivedFlags,
 };
-pub use option::{OptionName, OptionValue, RingRequest, TcpInfo};
+pub use option::{GroupMembership, OptionName, OptionValue, RingRequest, TcpInfo};
 pub use packet::{
     Auxiliary, Circumstances, Membership, MembershipKind, PacketAddress, PacketStatistics,
     StampUnit,

@@ -1,5 +1,7 @@
 //! Options of sockets, by meaning; `kernel/linux` knows their numbers and layouts.
 
+use core::net::{IpAddr, Ipv4Addr};
+
 use base::Duration;
 
 pub use capture::RingRequest;
@@ -82,6 +84,18 @@ pub enum OptionName {
     MulticastTimeToLive,
     /// IP_MULTICAST_LOOP.
     MulticastLoop,
+    /// IP_MULTICAST_IF.
+    MulticastInterface,
+    /// IP_ADD_MEMBERSHIP, MCAST_JOIN_GROUP.
+    JoinGroup,
+    /// IP_DROP_MEMBERSHIP, MCAST_LEAVE_GROUP.
+    LeaveGroup,
+    /// IP_MTU, read only.
+    Mtu,
+    /// IP_RECVTTL.
+    ReceiveTimeToLive,
+    /// IP_RECVTOS.
+    ReceiveTypeOfService,
     /// IPV6_V6ONLY.
     V6Only,
     /// IPV6_RECVPKTINFO.
@@ -92,6 +106,24 @@ pub enum OptionName {
     V6TrafficClass,
     /// IPV6_RECVERR.
     V6ReceiveErrors,
+    /// IPV6_MTU_DISCOVER.
+    V6MtuDiscovery,
+    /// IPV6_MTU, read only.
+    V6Mtu,
+    /// IPV6_MULTICAST_IF.
+    V6MulticastInterface,
+    /// IPV6_MULTICAST_HOPS.
+    V6MulticastHops,
+    /// IPV6_MULTICAST_LOOP.
+    V6MulticastLoop,
+    /// IPV6_ADD_MEMBERSHIP, MCAST_JOIN_GROUP.
+    V6JoinGroup,
+    /// IPV6_DROP_MEMBERSHIP, MCAST_LEAVE_GROUP.
+    V6LeaveGroup,
+    /// IPV6_RECVHOPLIMIT.
+    V6ReceiveHopLimit,
+    /// IPV6_RECVTCLASS.
+    V6ReceiveTrafficClass,
     /// TCP_NODELAY.
     NoDelay,
     /// TCP_MAXSEG, in bytes.
@@ -162,6 +194,40 @@ pub enum OptionName {
     NetlinkStrict,
 }
 
+impl OptionName {
+    /// Whether only sockets of IPv6 have it.
+    pub fn is_of_v6(self) -> bool {
+        matches!(
+            self,
+            Self::V6Only
+                | Self::V6PacketInfo
+                | Self::V6HopLimit
+                | Self::V6TrafficClass
+                | Self::V6ReceiveErrors
+                | Self::V6MtuDiscovery
+                | Self::V6Mtu
+                | Self::V6MulticastInterface
+                | Self::V6MulticastHops
+                | Self::V6MulticastLoop
+                | Self::V6JoinGroup
+                | Self::V6LeaveGroup
+                | Self::V6ReceiveHopLimit
+                | Self::V6ReceiveTrafficClass
+        )
+    }
+}
+
+/// A multicast group, and the interface at which to hear it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GroupMembership {
+    /// The group's address; of [`OptionName::MulticastInterface`], unspecified.
+    pub group: IpAddr,
+    /// The interface's number; 0 for any.
+    pub interface: u32,
+    /// An address of the interface; unspecified for any.
+    pub local: Ipv4Addr,
+}
+
 /// The value of an option. A number also answers for a flag.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum OptionValue {
@@ -187,6 +253,10 @@ pub enum OptionValue {
     PacketStatistics(PacketStatistics),
     /// A set of numbers up to 63.
     Bits(u64),
+    /// A group.
+    Group(GroupMembership),
+    /// An address.
+    Address(Ipv4Addr),
 }
 
 impl From<bool> for OptionValue {

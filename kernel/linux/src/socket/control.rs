@@ -11,7 +11,8 @@ use base::VirtAddr;
 use kernel::error::{Error, Result};
 use kernel::file::OpenFile;
 use kernel::socket::{
-    Auxiliary, Circumstances, Control, PacketInfo, PeerCredentials, ReceivedFlags, StampUnit,
+    Auxiliary, Circumstances, Control, HeaderByte, PacketInfo, PeerCredentials, ReceivedFlags,
+    StampUnit,
 };
 use kernel::task::Capability;
 use kernel::user;
@@ -27,6 +28,10 @@ const SCM_RIGHTS: i32 = 1;
 const SCM_CREDENTIALS: i32 = 2;
 const IP_PKTINFO: i32 = 8;
 const IPV6_PKTINFO: i32 = 50;
+const IP_TOS: i32 = 1;
+const IP_TTL: i32 = 2;
+const IPV6_HOPLIMIT: i32 = 52;
+const IPV6_TCLASS: i32 = 67;
 const UDP_SEGMENT: i32 = 103;
 const SCM_TIMESTAMP: i32 = 29;
 const SCM_TIMESTAMPNS: i32 = 35;
@@ -90,6 +95,10 @@ fn take(call: &Call<'_>, control: &mut Control, kind: (i32, i32), data: &[u8]) -
             control.packet_info = Some(packet_info6(data)?);
             Ok(())
         }
+        (SOL_IP, IP_TTL) => header_byte(data, HeaderByte::V4, &mut control.hop_limit),
+        (SOL_IPV6, IPV6_HOPLIMIT) => header_byte(data, HeaderByte::V6, &mut control.hop_limit),
+        (SOL_IP, IP_TOS) => header_byte(data, HeaderByte::V4, &mut control.traffic_class),
+        (SOL_IPV6, IPV6_TCLASS) => header_byte(data, HeaderByte::V6, &mut control.traffic_class),
         (SOL_UDP, UDP_SEGMENT) => {
             let size = data.first_chunk::<2>().ok_or(Error::Invalid)?;
             control.segment_bytes = Some(u16::from_ne_bytes(*size));
@@ -128,6 +137,24 @@ fn checked_credentials(call: &Call<'_>, data: &[u8]) -> Result<PeerCredentials> 
         own.require(Capability::Setgid)?;
     }
     Ok(PeerCredentials { pid, uid, gid })
+}
+
+/// A C `int` or a byte; -1 leaves it to the socket.
+fn header_byte(
+    data: &[u8],
+    of: fn(u8) -> HeaderByte,
+    field: &mut Option<HeaderByte>,
+) -> Result<()> {
+    let number = match (data, data.first_chunk::<4>()) {
+        ([byte], _) => i32::from(*byte),
+        (_, Some(number)) => i32::from_ne_bytes(*number),
+        _ => return Err(Error::Invalid),
+    };
+    *field = match number {
+        -1 => None,
+        number => Some(of(u8::try_from(number).map_err(|_| Error::Invalid)?)),
+    };
+    Ok(())
 }
 
 fn packet_info(data: &[u8]) -> Result<PacketInfo> {
@@ -201,6 +228,21 @@ pub fn write(
     };
     if let Some(info) = control.packet_info {
         push_packet_info(&mut out, info);
+    }
+    if let Some(hops) = control.hop_limit {
+        let number = i32::from(hops.value()).to_ne_bytes();
+        match hops {
+            HeaderByte::V4(_) => out.push((SOL_IP, IP_TTL), &number),
+            HeaderByte::V6(_) => out.push((SOL_IPV6, IPV6_HOPLIMIT), &number),
+        }
+    }
+    match control.traffic_class {
+        // Here Linux shows a byte and there a number.
+        Some(HeaderByte::V4(tos)) => out.push((SOL_IP, IP_TOS), &[tos]),
+        Some(HeaderByte::V6(class)) => {
+            out.push((SOL_IPV6, IPV6_TCLASS), &i32::from(class).to_ne_bytes());
+        }
+        None => {}
     }
     if let Some(PeerCredentials { pid, uid, gid }) = control.credentials {
         let data = [pid, uid, gid].map(u32::to_ne_bytes);

@@ -12,6 +12,7 @@ pub mod create;
 mod filter;
 pub mod header;
 pub mod interface;
+mod membership;
 pub mod option;
 mod option_value;
 pub mod transfer;

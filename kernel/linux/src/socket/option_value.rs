@@ -8,6 +8,7 @@ use kernel::socket::{
 };
 use kernel::user;
 
+use super::membership;
 use crate::deadline::read_timeval;
 use crate::errno::Errno;
 
@@ -36,6 +37,14 @@ pub enum Layout {
     PacketStatistics,
     /// A bit set of 64 bits, read only.
     Bits,
+    /// `struct in_addr`, `ip_mreq` or `ip_mreqn`, of which the interface counts.
+    Interface,
+    /// `struct ip_mreq` or `ip_mreqn`.
+    Group,
+    /// `struct ipv6_mreq`.
+    Group6,
+    /// `struct group_req`.
+    GroupRequest,
 }
 
 /// Reads a value of `len` bytes at `at`.
@@ -56,6 +65,9 @@ pub fn decode(layout: Layout, at: VirtAddr, len: u32) -> Result<OptionValue> {
         Layout::Name => decode_name(at, len),
         Layout::Ring => decode_ring(at, len).map(OptionValue::Ring),
         Layout::Membership if len >= 16 => decode_membership(at).map(OptionValue::Membership),
+        Layout::Interface | Layout::Group | Layout::Group6 | Layout::GroupRequest => {
+            membership::decode(layout, at, len).map(OptionValue::Group)
+        }
         Layout::Linger | Layout::Timeval | Layout::Membership => Err(Error::Invalid),
         Layout::Credentials
         | Layout::Errno
@@ -188,7 +200,11 @@ pub fn encode(value: &OptionValue) -> Encoded {
         OptionValue::Tcp(info) => encode_tcp(info),
         OptionValue::Bits(bits) => Encoded::of(&[&bits.to_ne_bytes()]),
         OptionValue::PacketStatistics(statistics) => encode_statistics(statistics),
-        OptionValue::Ring(_) | OptionValue::Membership(_) => Encoded::of(&[]),
+        OptionValue::Address(address) => Encoded::of(&[&address.octets()]),
+        // These are told, not asked for.
+        OptionValue::Ring(_) | OptionValue::Membership(_) | OptionValue::Group(_) => {
+            Encoded::of(&[])
+        }
     }
 }
 

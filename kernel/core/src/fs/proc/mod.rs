@@ -8,11 +8,13 @@
 
 mod descriptors;
 mod frames;
+mod internet;
 mod list;
 mod memory;
 mod microstates;
 mod mounts;
 mod net;
+mod net6;
 mod oom;
 mod packet;
 mod root;
@@ -76,6 +78,8 @@ pub fn make(_source: &[u8], _options: &[u8]) -> Result<Arc<dyn FileSystem>> {
         add(system::ENTRIES);
         add(sysctl::ENTRIES);
         add(net::ENTRIES);
+        add(net6::ENTRIES);
+        add(internet::ENTRIES);
         add(snmp::ENTRIES);
         add(packet::ENTRIES);
         add(sockets::ENTRIES);

@@ -5,32 +5,21 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{Result, Write};
-use core::net::{IpAddr, Ipv4Addr};
-
-use base::PAGE_BYTES;
-use inet::{ConnectionEntry, Endpoint};
+use core::net::Ipv4Addr;
 
 use crate::fs::pseudo::Entry;
 use crate::net;
 use crate::socket::Held;
+use base::PAGE_BYTES;
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[
     Entry::new("net/arp", arp),
     Entry::new("net/dev", dev),
-    Entry::new("net/if_inet6", nothing),
-    Entry::new("net/raw", raw),
     Entry::new("net/route", route),
     Entry::new("net/sockstat", sockstat),
-    Entry::new("net/tcp", tcp),
-    Entry::new("net/tcp6", tcp6),
     Entry::new("net/tcp_events", super::tcp_events::generate),
-    Entry::new("net/udp6", udp6),
 ];
-
-fn nothing(_text: &mut String) -> Result {
-    Ok(())
-}
 
 fn dev(text: &mut String) -> Result {
     let heads = "bytes    packets errs drop fifo frame compressed multicast";
@@ -56,69 +45,6 @@ fn dev(text: &mut String) -> Result {
         )?;
     }
     Ok(())
-}
-
-/// The columns that every list of sockets has.
-pub(super) fn heading(text: &mut String) -> Result {
-    text.push_str("  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt");
-    writeln!(text, "   uid  timeout inode")
-}
-
-fn tcp(text: &mut String) -> Result {
-    heading(text)?;
-    let connections = net::with_stack(|stack, _| stack.connections().collect::<Vec<_>>());
-    let connections = connections.unwrap_or_default();
-    (0..)
-        .zip(&connections)
-        .try_for_each(|(row, entry)| connection(row, entry, text))
-}
-
-fn connection(row: usize, entry: &ConnectionEntry, text: &mut String) -> Result {
-    write!(text, "{row:4}: ")?;
-    endpoint(&entry.local, text)?;
-    text.push(' ');
-    endpoint(&entry.remote, text)?;
-    write!(
-        text,
-        " {:02X} {:08X}:{:08X} 00:00000000 00000000",
-        entry.state as u8, entry.unacked, entry.unread
-    )?;
-    let inode = entry.socket.map_or(0, net::number_of);
-    writeln!(
-        text,
-        "     0        0 {inode} 1 0000000000000000 20 4 30 10 -1"
-    )
-}
-
-/// An IPv4 address as the hexadecimal number it is in memory, and the port.
-pub(super) fn endpoint(end: &Endpoint, text: &mut String) -> Result {
-    let addr = match end.addr {
-        IpAddr::V4(addr) => addr,
-        IpAddr::V6(addr) => addr.to_ipv4_mapped().unwrap_or(Ipv4Addr::UNSPECIFIED),
-    };
-    write!(
-        text,
-        "{:08X}:{:04X}",
-        u32::from_ne_bytes(addr.octets()),
-        end.port
-    )
-}
-
-/// Connections of IPv6 sockets are IPv4's, and listed there.
-fn tcp6(text: &mut String) -> Result {
-    text.push_str("  sl  local_address                         remote_address");
-    writeln!(
-        text,
-        "                        st tx_queue rx_queue tr tm->when retrnsmt"
-    )
-}
-
-fn raw(text: &mut String) -> Result {
-    heading(text)
-}
-
-fn udp6(text: &mut String) -> Result {
-    tcp6(text)
 }
 
 fn arp(text: &mut String) -> Result {

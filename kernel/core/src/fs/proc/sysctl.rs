@@ -104,7 +104,10 @@ pub const ENTRIES: &[Entry] = &[
         "sys/net/ipv4/tcp_available_congestion_control",
         "cubic reno bbr"
     ),
-    fact!("sys/net/ipv6/conf/all/disable_ipv6", 1),
+    fact!("sys/net/ipv6/bindv6only", 0),
+    fact!("sys/net/ipv6/conf/all/disable_ipv6", 0),
+    fact!("sys/net/ipv6/conf/default/disable_ipv6", 0),
+    fact!("sys/net/ipv6/conf/lo/disable_ipv6", 0),
 ];
 
 fn parse(bytes: &[u8]) -> error::Result<u64> {

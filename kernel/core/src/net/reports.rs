@@ -1,0 +1,85 @@
+//! What a program wants to hear of each datagram besides its bytes (RFC 3542, ip(7)).
+
+use core::sync::atomic::{AtomicU8, Ordering};
+
+use super::address::{interface_of, seen_by};
+use super::handle::Handle;
+use super::udp::Heard;
+use crate::socket::{Control, Family, HeaderByte, OptionName, PacketInfo};
+
+/// The options that are on, one bit each.
+#[derive(Default)]
+pub(super) struct Reports(AtomicU8);
+
+/// Which bit an option has.
+fn bit(name: OptionName) -> Option<u8> {
+    let place = match name {
+        OptionName::PacketInfo => 0,
+        OptionName::ReceiveTimeToLive => 1,
+        OptionName::ReceiveTypeOfService => 2,
+        OptionName::V6PacketInfo => 3,
+        OptionName::V6ReceiveHopLimit => 4,
+        OptionName::V6ReceiveTrafficClass => 5,
+        _ => return None,
+    };
+    Some(1 << place)
+}
+
+impl Reports {
+    /// Whether an option is on; `None` for options of other kinds.
+    pub(super) fn get(&self, name: OptionName) -> Option<bool> {
+        Some(self.0.load(Ordering::Relaxed) & bit(name)? != 0)
+    }
+
+    /// Turns an option on or off; `None` for options of other kinds.
+    pub(super) fn set(&self, name: OptionName, on: bool) -> Option<()> {
+        let bit = bit(name)?;
+        match on {
+            true => self.0.fetch_or(bit, Ordering::Relaxed),
+            false => self.0.fetch_and(!bit, Ordering::Relaxed),
+        };
+        Some(())
+    }
+
+    /// What the program that holds `handle` hears of a datagram.
+    pub(super) fn of(&self, handle: &Handle, heard: &Heard) -> Control {
+        if self.0.load(Ordering::Relaxed) == 0 {
+            return Control::default();
+        }
+        let wants = |name| self.get(name) == Some(true);
+        let is_v6 = handle.family == Family::Inet6;
+        let pick = |four, six, value| match () {
+            () if is_v6 && wants(six) => Some(HeaderByte::V6(value)),
+            () if wants(four) => Some(HeaderByte::V4(value)),
+            () => None,
+        };
+        Control {
+            packet_info: self.packet_info(handle, heard),
+            hop_limit: pick(
+                OptionName::ReceiveTimeToLive,
+                OptionName::V6ReceiveHopLimit,
+                heard.hop_limit,
+            ),
+            traffic_class: pick(
+                OptionName::ReceiveTypeOfService,
+                OptionName::V6ReceiveTrafficClass,
+                heard.tos,
+            ),
+            ..Control::default()
+        }
+    }
+
+    fn packet_info(&self, handle: &Handle, heard: &Heard) -> Option<PacketInfo> {
+        let local = if self.get(OptionName::V6PacketInfo) == Some(true) {
+            seen_by(handle, heard.to.addr)
+        } else if self.get(OptionName::PacketInfo) == Some(true) && heard.to.addr.is_ipv4() {
+            heard.to.addr
+        } else {
+            return None;
+        };
+        Some(PacketInfo {
+            interface: interface_of(heard.to.addr),
+            local,
+        })
+    }
+}
