@@ -53,8 +53,10 @@ pub fn set_up() -> bool {
         // Nobody else is there who could have it.
         format!("address add {THIS_HOST_V6}/64 dev {TAP} nodad"),
         format!("link set {TAP} up"),
-        // Known from the start, so that a first packet never waits for ARP's retries.
+        // Known from the start, so that a first packet never waits for the retries
+        // of ARP or of discovery.
         format!("neighbour replace {MACHINE} lladdr {MACHINE_MAC} dev {TAP}"),
+        format!("neighbour replace {MACHINE_V6} lladdr {MACHINE_MAC} dev {TAP}"),
     ];
     is_inside() && steps.iter().all(|step| ip(step))
 }

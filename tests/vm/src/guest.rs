@@ -71,6 +71,11 @@ impl Setup {
         }
     }
 
+    /// Whether our kernel is reached by frames, not through QEMU's own network.
+    pub fn has_tap(&self) -> bool {
+        self.network == Network::Tap && !self.is_linux
+    }
+
     /// Whether our kernel runs on a board with PCI slots.
     pub fn has_our_pci(&self) -> bool {
         self.board == "q35" && !self.is_linux

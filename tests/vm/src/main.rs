@@ -22,13 +22,16 @@ mod build;
 mod c_programs;
 mod cards;
 mod counters;
+mod datagrams;
 mod exhaustion;
 mod figures;
 mod go;
 mod guest;
 mod http;
+mod ipv6;
 mod memcached;
 mod monkey;
+mod narrow;
 mod netlink;
 mod netstat;
 mod network;
@@ -102,6 +105,9 @@ fn main() -> ExitCode {
         numa::TESTS,
         memcached::TESTS,
         nginx::TESTS,
+        ipv6::TESTS,
+        datagrams::TESTS,
+        narrow::TESTS,
         python::TESTS,
         go::TESTS,
         node::TESTS,
