@@ -128,6 +128,7 @@ impl Stack {
     /// minutes, packets to it are as small as any path takes (RFC 2923, RFC 8899 5.2).
     pub fn report_black_hole<E: Env>(&mut self, env: &mut E, dst: IpAddr) {
         self.net.count(Count::PathsNarrowed);
+        self.net.change_upkeep();
         self.net.paths.suspect(dst, env.now());
     }
 }
@@ -138,6 +139,7 @@ impl<E: Env> Context<'_, E> {
     pub fn learn_mtu(&mut self, dst: IpAddr, mtu: u32, sent: u16) -> Option<u16> {
         let known = self.net.mtu_to(dst);
         let refusal = path::Refusal { mtu, sent, known };
+        self.net.change_upkeep();
         let news = self.net.paths.learn(dst, refusal, self.now);
         if news.is_some() {
             self.net.count(Count::PathsNarrowed);

@@ -254,6 +254,7 @@ impl Stack {
         piece: Piece<'_>,
     ) -> Result<Option<(Quote, Chain)>, DropReason> {
         self.net.count(Count::FragmentsIn);
+        self.net.change_upkeep();
         let evicted = self.net.reassembly.evicted;
         let added = self.net.reassembly.add(piece, env.now());
         let evicted = self.net.reassembly.evicted - evicted;

@@ -100,6 +100,7 @@ impl Stack {
             max_delay,
         };
         let now = env.now();
+        self.net.change_upkeep();
         self.net.groups.on_query(query, now, || env.random());
         Ok(())
     }
@@ -109,6 +110,7 @@ impl<E: Env> Context<'_, E> {
     /// One more member of `group`; the first makes it known.
     pub fn join(&mut self, group: IpAddr) -> Result<(), Error> {
         let random = self.env.random();
+        self.net.change_upkeep();
         if self.net.groups.join(group, self.now, random)? {
             self.report(group, RecordKind::ToExclude);
         }
@@ -117,6 +119,7 @@ impl<E: Env> Context<'_, E> {
 
     /// One member of `group` less; the last one's leaving is made known.
     pub fn leave(&mut self, group: IpAddr) {
+        self.net.change_upkeep();
         if self.net.groups.leave(group) {
             self.report(group, RecordKind::ToInclude);
         }

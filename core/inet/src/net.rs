@@ -110,6 +110,8 @@ pub(crate) struct Net {
     /// Addresses and timers of IPv6, once it was started.
     pub v6: Option<Ipv6>,
     pub reassembly: Reassembly,
+    /// When the next of all these is due; `START` if that must be looked for.
+    pub upkeep_due: Instant,
     pub icmp_errors: TokenBucket,
     /// Packets, from the IP header on, with their checksums left out.
     pub loopback: VecDeque<Chain>,
@@ -142,6 +144,7 @@ impl Net {
             groups: Groups::default(),
             v6: None,
             reassembly: Reassembly::default(),
+            upkeep_due: Instant::START,
             icmp_errors: TokenBucket::new(ICMP_ERRORS_PER_SECOND, ICMP_ERRORS_BURST),
             loopback: VecDeque::new(),
             demux: Demux::new(key, config.ports),
@@ -195,11 +198,47 @@ impl Net {
     }
 
     pub fn neighbors_mut(&mut self, ip: IpAddr) -> &mut Neighbors {
+        self.change_upkeep();
         &mut self.neighbors[usize::from(ip.is_ipv6())]
+    }
+
+    /// Neighbours, paths, groups, routes, addresses or fragments may have another deadline
+    /// now. Each call that can give them one says so.
+    pub fn change_upkeep(&mut self) {
+        self.upkeep_due = Instant::START;
+    }
+
+    /// When the next of them is due. They rarely change, and there may be many of them, so it
+    /// is remembered.
+    #[inline]
+    pub fn next_upkeep(&self) -> Instant {
+        match self.upkeep_due {
+            Instant::START => self.look_for_upkeep(),
+            due => {
+                debug_assert!(due <= self.look_for_upkeep(), "a deadline was forgotten");
+                due
+            }
+        }
+    }
+
+    #[cold]
+    fn look_for_upkeep(&self) -> Instant {
+        let candidates = [
+            self.neighbors[0].next_deadline(),
+            self.neighbors[1].next_deadline(),
+            self.paths.next_deadline(),
+            self.groups.next_deadline(),
+            self.routes.next_deadline(),
+            self.v6.as_ref().and_then(Ipv6::next_deadline),
+            self.reassembly.next_deadline(),
+        ];
+        let soonest = candidates.into_iter().flatten().min();
+        soonest.unwrap_or(Instant::NEVER)
     }
 
     /// Makes all copies of routes and link headers look anew.
     pub fn change_routes(&mut self) {
+        self.change_upkeep();
         self.route_epoch = self.route_epoch.wrapping_add(1);
     }
 

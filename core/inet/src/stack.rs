@@ -220,15 +220,25 @@ impl Stack {
             }
         }
         self.net.expire_time_waits(now);
-        self.net.paths.expire(now);
+        if self.net.upkeep_due <= now {
+            self.keep_up(env);
+        }
+        self.expire_dhcp(env);
+        self.flush(env);
+        self.net.upkeep_due = self.net.next_upkeep();
+        self.next_deadline()
+    }
+
+    /// Forgets and repeats what is not of one connection: neighbours, addresses, paths ...
+    #[cold]
+    fn keep_up<E: Env>(&mut self, env: &mut E) {
+        self.net.change_upkeep();
+        self.net.paths.expire(env.now());
         self.expire_reassembly(env);
         let mut cx = self.context(env);
         cx.expire_ipv6();
         cx.expire_neighbors();
         cx.expire_groups();
-        self.expire_dhcp(env);
-        self.flush(env);
-        self.next_deadline()
     }
 
     /// When [`expire`](Self::expire) has something to do.
@@ -239,13 +249,7 @@ impl Stack {
         let candidates = [
             self.net.wheel.next_deadline(),
             self.net.time_wait.next_deadline(),
-            self.net.neighbors[0].next_deadline(),
-            self.net.neighbors[1].next_deadline(),
-            self.net.paths.next_deadline(),
-            self.net.groups.next_deadline(),
-            self.net.routes.next_deadline(),
-            self.net.v6.as_ref().and_then(|v6| v6.next_deadline()),
-            self.net.reassembly.next_deadline(),
+            Some(self.net.next_upkeep()).filter(|due| *due < Instant::NEVER),
             self.dhcp.as_ref().map(Dhcp::deadline),
         ];
         candidates.into_iter().flatten().min()

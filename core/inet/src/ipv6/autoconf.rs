@@ -169,6 +169,7 @@ impl<E: Env> Context<'_, E> {
         }
         v6.addresses.try_reserve(1).map_err(|_| Error::NoBuffers)?;
         self.join(IpAddr::V6(solicited_node(own.addr)))?;
+        self.net.change_upkeep();
         if let Some(v6) = &mut self.net.v6 {
             v6.addresses.push(own);
         }

@@ -33,6 +33,8 @@ impl Stack {
         packet: &Chain,
     ) -> Result<(), DropReason> {
         self.net.count6(Snmp6::IcmpInMsgs);
+        // Most messages are discovery's.
+        self.net.change_upkeep();
         let result = self.try_icmpv6_input(env, info, packet);
         match result {
             Err(DropReason::BadChecksum) => {
