@@ -127,6 +127,22 @@ static void new_pages_are_DFL(void) {
     CHECK(life.of[DFL] > life.of[USR] && life.of[DFL] > life.of[TFL] && life.of[TRP] == 0);
 }
 
+/// A file of a volume, whose pages the host has to be asked for.
+static const char *distant;
+
+static void waiting_for_a_page_of_a_file_is_DFL(void) {
+    int file = open(distant, O_RDONLY);
+    long bytes = 4 << 20, sum = 0;
+    volatile char *memory = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, file, 0);
+    CHECK(lseek(file, 0, SEEK_END) >= bytes && memory != MAP_FAILED);
+    struct life before = own();
+    for (long at = 0; at < bytes; at += 4096) sum += memory[at];
+    struct life life = since(before);
+    CHECK(sum != 0 && life.of[DFL] > 0);
+    CHECK(life.of[DFL] > life.of[SLP] && life.of[DFL] > life.of[TFL]);
+    CHECK(life.of[DFL] > life.of[USR]);
+}
+
 static void ignore(int number) { (void)number; }
 
 static void exceptions_are_TRP(void) {
@@ -240,10 +256,12 @@ static void a_new_process_begins_at_nothing(void) {
     run_in_child(computing_is_USR);
 }
 
-int main(void) {
+int main(int count, char **arguments) {
+    distant = arguments[count - 1];
     TEST(computing_is_USR);
     TEST(system_calls_are_SYS);
     TEST(new_pages_are_DFL);
+    TEST(waiting_for_a_page_of_a_file_is_DFL);
     TEST(exceptions_are_TRP);
     TEST(sleeping_is_SLP);
     TEST(waiting_for_another_thread_is_LCK);

@@ -33,7 +33,15 @@ const PROGRAM: &str = "tests/harness/microstates.c";
 fn microstates(setup: &Setup) -> Result<(), String> {
     let program = build::c(Path::new(PROGRAM))?;
     let program = program.display().to_string();
-    let end = setup.start(&["--net", "none", &program])?.wait(PATIENCE)?;
+    // This program itself is a file that is large enough to be read page by page.
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    let (Some(folder), Some(name)) = (own.parent(), own.file_name()) else {
+        return Err("this program has no file".into());
+    };
+    let volume = format!("{}:/data:ro", folder.display());
+    let file = format!("/data/{}", name.display());
+    let args = ["--net", "none", "--volume", &volume, &program, &file];
+    let end = setup.start(&args)?.wait(PATIENCE)?;
     let failed: Vec<&str> = end
         .console
         .lines()

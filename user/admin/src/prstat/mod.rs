@@ -11,6 +11,7 @@ mod snapshot;
 use clap::Parser;
 
 use crate::World;
+pub(crate) use format::count;
 use report::Report;
 pub(crate) use report::grown;
 pub(crate) use snapshot::Snapshot;

@@ -19,10 +19,10 @@ pub struct Figures {
 
 /// The columns of `/proc/net/dev` that are taken, behind the port's name.
 const PORT: [(usize, &str); 6] = [
-    (1, "in"),
+    (0, "in"),
     (2, "bad_in"),
     (3, "dropped_in"),
-    (9, "out"),
+    (8, "out"),
     (10, "bad_out"),
     (11, "dropped_out"),
 ];

@@ -1,6 +1,7 @@
 //! The screen: a row for each resource, each of its three cells a sentence in numbers.
 
 use super::figures::Figures;
+use crate::prstat::count;
 
 /// What to say where nobody counts.
 const NONE: &str = "--";
@@ -57,12 +58,13 @@ impl Span<'_> {
 
     fn port(&self, port: &str) -> Row {
         let name = |what: &str| format!("port.{port}.{what}");
-        let (received, sent) = (self.rate(&name("in")), self.rate(&name("out")));
+        let bytes = |what: &str| count(self.a_second(self.sum(&[&name(what)])));
+        let (received, sent) = (bytes("in"), bytes("out"));
         let dropped = self.sum(&[&name("dropped_in"), &name("dropped_out")]);
         let bad = self.sum(&[&name("bad_in"), &name("bad_out")]);
         row(
             port,
-            format!("{received} in, {sent} out /s"),
+            format!("{received}B in, {sent}B out /s"),
             Some(format!("{dropped} dropped")),
             Some(format!("{bad} bad")),
         )
@@ -137,9 +139,14 @@ impl Span<'_> {
     }
 
     fn rate_of(&self, count: u64) -> String {
+        self.a_second(count).to_string()
+    }
+
+    fn a_second(&self, count: u64) -> u64 {
         let nanos = u128::from(count) * 1_000_000_000;
         let passed_ns = u128::from(self.now.passed_ns(self.before));
-        ((nanos + passed_ns / 2) / passed_ns).to_string()
+        let rate = (nanos + passed_ns / 2) / passed_ns;
+        u64::try_from(rate).unwrap_or(u64::MAX)
     }
 }
 

@@ -113,7 +113,7 @@ fn busy_machine() -> Papers {
     let ext = |drops: u64| format!("TcpExt: TW ListenDrops\nTcpExt: 0 {drops}\n");
     let port = |count: u64| {
         format!(
-            "Inter-| Receive\n face |bytes\n  eth0: 0 {count} 0 1 0 0 0 0 0 {count} 0 0 0 0 0 0\n"
+            "Inter-| Receive\n face |bytes\n  eth0: {count} 9 0 1 0 0 0 0 {count} 9 0 0 0 0 0 0\n"
         )
     };
     let volume = |busy_ns: u64| {
@@ -162,7 +162,7 @@ fn use_says_of_each_resource_how_much_is_used_what_waits_and_what_failed() {
             "RESOURCE UTILISATION               SATURATION                   ERRORS",
             "cpu      100% of 2                 2.5 threads wait             --",
             "memory   75% of 256 MiB            7 waits                      1 programs killed",
-            "eth0     1000 in, 1000 out /s      0 dropped                    0 bad",
+            "eth0     1KB in, 1KB out /s        0 dropped                    0 bad",
             "tcp      5 open, 0 more /s         11 refused by full queues    3 sent again, 0 reset, 0 bad",
             "udp      0 in, 0 out /s            0 dropped by full queues     0 to nobody",
             "ip       0 in, 0 out /s            --                           0 bad, 0 without route",
