@@ -28,12 +28,15 @@ use base::{Duration, Instant};
 use mbuf::Chain;
 use wire::{ETHERNET_HEADER_BYTES, EthernetRepr, MacAddr};
 
+use crate::error::Error;
 use crate::output::Offload;
 
 /// Neighbours remembered.
 const ENTRIES_MAX: usize = 512;
 /// Neighbours that have not answered yet.
 const INCOMPLETE_MAX: usize = 128;
+/// Neighbours that were set: they never make room.
+const PERMANENT_MAX: usize = 256;
 /// Packets that wait for one neighbour.
 const WAITING_MAX: usize = 64;
 /// RFC 4861 10: packets to a stale neighbour may confirm it before we ask.
@@ -78,8 +81,9 @@ impl Timing {
     };
 }
 
+/// What is known of a neighbour (RFC 4861 7.3.2), or that an administrator has said so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+pub enum NeighborState {
     /// A question is out to everybody.
     Incomplete,
     /// Confirmed lately.
@@ -90,7 +94,11 @@ enum State {
     Delay,
     /// A question is out to the station.
     Probe,
+    /// It was set: nobody is asked and nobody is believed.
+    Permanent,
 }
+
+use NeighborState as State;
 
 struct Entry {
     state: State,
@@ -175,7 +183,7 @@ impl Neighbors {
     /// Until when a copy of a known entry may be used without asking here.
     pub fn fresh_until(&self, ip: IpAddr) -> Instant {
         match self.entries.get(&ip) {
-            Some(entry) if entry.state == State::Reachable => entry.due,
+            Some(entry) if matches!(entry.state, State::Reachable | State::Permanent) => entry.due,
             _ => Instant::START,
         }
     }
@@ -183,7 +191,7 @@ impl Neighbors {
     /// How much there is to say for a router: it answers, it may, it does not.
     pub fn rank(&self, ip: IpAddr) -> u8 {
         match self.entries.get(&ip).map(|entry| entry.state) {
-            Some(State::Reachable | State::Stale | State::Delay) => 3,
+            Some(State::Reachable | State::Stale | State::Delay | State::Permanent) => 3,
             Some(State::Probe) => 2,
             // It was not tried, and is worth a try.
             None => 1,
@@ -207,7 +215,7 @@ impl Neighbors {
                 self.due = self.due.min(entry.due);
                 Resolution::Known(entry.header)
             }
-            State::Delay | State::Probe => Resolution::Known(entry.header),
+            State::Delay | State::Probe | State::Permanent => Resolution::Known(entry.header),
         };
         (resolution, VecDeque::new())
     }
@@ -230,6 +238,7 @@ impl Neighbors {
         let victim = self
             .entries
             .iter()
+            .filter(|(_, entry)| entry.state != State::Permanent)
             .filter(|(_, entry)| incomplete == 0 || is_incomplete(entry))
             .min_by_key(|(_, entry)| (entry.confirmed, entry.due))
             .map(|(ip, _)| *ip);
@@ -259,6 +268,9 @@ impl Neighbors {
         let Some(entry) = self.entries.get_mut(&ip) else {
             return self.learn_stranger(ip, claim);
         };
+        if entry.state == State::Permanent {
+            return Learned::default();
+        }
         let is_incomplete = entry.state == State::Incomplete;
         let header = match claim.header {
             Some(header) => header,
@@ -356,6 +368,47 @@ impl Neighbors {
         }
     }
 
+    /// Remembers what an administrator says of `ip`, for as long as nobody says otherwise.
+    ///
+    /// Errors: `NoBuffers` if too many were set.
+    pub fn set(&mut self, ip: IpAddr, header: LinkHeader) -> Result<Learned, Error> {
+        let set = |entry: &&Entry| entry.state == State::Permanent;
+        let is_new = self.entries.get(&ip).is_none_or(|old| !set(&old));
+        if is_new && self.entries.values().filter(set).count() >= PERMANENT_MAX {
+            return Err(Error::NoBuffers);
+        }
+        let old = self.entries.remove(&ip);
+        let displaced = self.make_room(false);
+        let entry = Entry {
+            state: State::Permanent,
+            header,
+            confirmed: Instant::START,
+            questions: 0,
+            due: Instant::NEVER,
+            waiting: VecDeque::new(),
+        };
+        self.insert(ip, entry);
+        Ok(Learned {
+            waiting: old.map(|old| old.waiting).unwrap_or_default(),
+            header: Some(header),
+            is_changed: true,
+            displaced,
+        })
+    }
+
+    /// Forgets one; returns the packets that waited for it.
+    pub fn forget(&mut self, ip: IpAddr) -> Option<VecDeque<Waiting>> {
+        Some(self.entries.remove(&ip)?.waiting)
+    }
+
+    /// All of them with their stations, for tools.
+    pub fn all(&self) -> impl Iterator<Item = (IpAddr, NeighborState, Option<MacAddr>)> + '_ {
+        self.entries.iter().map(|(ip, entry)| {
+            let is_known = entry.state != State::Incomplete;
+            (*ip, entry.state, is_known.then(|| entry.header.station()))
+        })
+    }
+
     /// Addresses with their stations, for tools.
     pub fn iter(&self) -> impl Iterator<Item = (IpAddr, MacAddr)> + '_ {
         let known = self.entries.iter();
@@ -364,11 +417,12 @@ impl Neighbors {
             .map(|(ip, entry)| (*ip, entry.header.station()))
     }
 
-    /// Forgets everything; returns the packets that waited.
+    /// Forgets everything but what was set; returns the packets that waited.
     pub fn clear(&mut self) -> usize {
         let waiting = self.entries.values().map(|entry| entry.waiting.len());
         let waiting = waiting.sum();
-        self.entries.clear();
+        self.entries
+            .retain(|_, entry| entry.state == State::Permanent);
         self.due = Instant::NEVER;
         waiting
     }
@@ -411,6 +465,37 @@ mod tests {
             is_override: true,
             is_welcome: false,
         }
+    }
+
+    #[test]
+    fn what_was_set_is_believed_whatever_others_say_until_it_is_forgotten() {
+        let mut neighbors = Neighbors::default();
+        neighbors.resolve(ip(1), NOW);
+        neighbors.wait(ip(1), packet());
+        let learned = neighbors.set(ip(1), header(7)).expect("room");
+        assert_eq!(
+            (learned.waiting.len(), learned.header),
+            (1, Some(header(7)))
+        );
+        let ignored = neighbors.learn(ip(1), answer(8), NOW);
+        assert!(!ignored.is_changed);
+        neighbors.clear();
+        for host in 2..1000 {
+            neighbors.resolve(ip(host), NOW);
+        }
+        let known = Resolution::Known(header(7));
+        assert_eq!(neighbors.resolve(ip(1), NOW).0, known);
+        assert_eq!(neighbors.fresh_until(ip(1)), Instant::NEVER);
+        assert!(neighbors.forget(ip(1)).is_some());
+        assert_eq!(neighbors.resolve(ip(1), NOW).0, Resolution::Ask);
+    }
+
+    #[test]
+    fn only_so_many_can_be_set() {
+        let mut neighbors = Neighbors::default();
+        let set = (0..1000).filter(|host| neighbors.set(ip(*host), header(1)).is_ok());
+        assert_eq!(set.count(), PERMANENT_MAX);
+        assert!(neighbors.set(ip(0), header(2)).is_ok(), "anew");
     }
 
     fn packet() -> Waiting {

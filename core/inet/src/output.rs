@@ -133,7 +133,7 @@ impl Net {
         })
     }
 
-    fn drop_unresolved(&mut self, packets: VecDeque<Waiting>) {
+    pub fn drop_unresolved(&mut self, packets: VecDeque<Waiting>) {
         let count = packets.len() as u64;
         self.stats.drops.add(DropReason::NeighborUnresolved, count);
     }

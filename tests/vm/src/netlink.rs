@@ -54,7 +54,7 @@ fn expect(operator: &mut Operator, line: &str, words: &[&str]) -> Result<(), Str
 
 fn ip_shows(setup: &Setup) -> Result<(), String> {
     let mut shell = operator(setup)?;
-    let rows: [(&str, &[&str]); 12] = [
+    let rows: [(&str, &[&str]); 15] = [
         (
             "ip link",
             &[
@@ -107,6 +107,15 @@ fn ip_shows(setup: &Setup) -> Result<(), String> {
             &["from all lookup local", "32766:", "from all lookup default"],
         ),
         (
+            "until ip -6 addr show dev eth0 -tentative | grep -q fe80; do sleep 0.1; done; ip -6 addr",
+            &[
+                "inet6 ::1/128 scope host",
+                "inet6 fe80::5054:ff:fe12:3456/64 scope link",
+            ],
+        ),
+        ("ip -6 route", &["fe80::/64 dev eth0 proto kernel"]),
+        ("ip -6 route get ::1", &["local ::1 dev lo"]),
+        (
             "ip link show dev eth7",
             &["Device \"eth7\" does not exist."],
         ),
@@ -119,10 +128,45 @@ fn ip_shows(setup: &Setup) -> Result<(), String> {
 
 fn ip_changes(setup: &Setup) -> Result<(), String> {
     let mut shell = operator(setup)?;
-    let rows: [(&str, &[&str]); 10] = [
+    let rows: [(&str, &[&str]); 18] = [
         (
             "ip addr add 10.0.2.15/24 dev eth0 || echo refused",
             &["File exists", "refused"],
+        ),
+        (
+            "ip route add 192.168.7.0/24 via 10.0.2.9 && ip route",
+            &["192.168.7.0/24 via 10.0.2.9 dev eth0"],
+        ),
+        (
+            "ip route add 192.168.7.0/24 via 10.0.2.9 || echo refused",
+            &["File exists", "refused"],
+        ),
+        (
+            "ip route get 192.168.7.1",
+            &["via 10.0.2.9 dev eth0 src 10.0.2.15"],
+        ),
+        (
+            "ip route del 192.168.7.0/24; ip route get 192.168.7.1",
+            &["via 10.0.2.2 dev eth0"],
+        ),
+        (
+            "ip neigh add 10.0.2.77 lladdr 02:00:00:00:00:77 dev eth0 && ip neigh",
+            &["10.0.2.77 dev eth0 lladdr 02:00:00:00:00:77 PERMANENT"],
+        ),
+        (
+            "ip neigh del 10.0.2.77 dev eth0; ip neigh del 10.0.2.77 dev eth0 || echo refused",
+            &["No such file or directory", "refused"],
+        ),
+        (
+            "ip addr add 2001:db8::7/64 dev eth0 && ip -6 addr show dev eth0",
+            &["inet6 2001:db8::7/64 scope global"],
+        ),
+        (
+            "ip route add 2001:db8:9::/48 via fe80::2 dev eth0 && ip -6 route",
+            &[
+                "2001:db8:9::/48 via fe80::2 dev eth0",
+                "2001:db8::/64 dev eth0",
+            ],
         ),
         (
             "ip route del default && ip route || echo refused",

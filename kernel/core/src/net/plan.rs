@@ -5,11 +5,12 @@
 //! Not here: numbers and layouts of netlink (`netlink`).
 
 use alloc::vec::Vec;
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use inet::Cidr;
+use base::Instant;
+use inet::{AddressState, Cidr, NeighborState, Prefix, RouteOrigin as Origin, Via};
 
-use super::shard::with_stack;
+use super::shard::{Link, with_stack};
 use super::{CARD, LOOPBACK};
 use crate::error::{Error, Result};
 
@@ -22,6 +23,12 @@ pub struct Address {
     pub ip: IpAddr,
     /// Bits of its network.
     pub prefix_len: u8,
+    /// Where it is in its life.
+    pub state: AddressState,
+    /// When it is deprecated.
+    pub preferred_until: Instant,
+    /// When it is gone.
+    pub valid_until: Instant,
 }
 
 /// What happens to packets for a destination.
@@ -33,6 +40,8 @@ pub enum RouteKind {
     Local,
     /// They are for everybody on the link.
     Broadcast,
+    /// They are refused.
+    Unreachable,
 }
 
 /// Who made a route.
@@ -42,6 +51,8 @@ pub enum RouteOrigin {
     Address,
     /// It was set, or a DHCP server said so.
     Set,
+    /// A router announced it.
+    Advert,
 }
 
 /// A route.
@@ -72,8 +83,10 @@ pub struct Neighbour {
     pub interface: u32,
     /// Its address.
     pub ip: IpAddr,
-    /// Where frames to it go.
-    pub mac: [u8; 6],
+    /// Where frames to it go, once that is known.
+    pub mac: Option<[u8; 6]>,
+    /// What is known of it.
+    pub state: NeighborState,
 }
 
 /// All that listeners to changes can hear of.
@@ -83,41 +96,43 @@ pub struct Plan {
     pub addresses: Vec<Address>,
     /// Of both tables.
     pub routes: Vec<Route>,
-    /// Those with a known station.
+    /// On all links.
     pub neighbours: Vec<Neighbour>,
-}
-
-/// The stack as it is now.
-#[derive(Clone, Copy, Default)]
-struct Facts {
-    address: Option<Cidr>,
-    gateway: Option<Ipv4Addr>,
-}
-
-fn facts() -> Facts {
-    let facts = with_stack(|stack, _| Facts {
-        address: stack.address(),
-        gateway: stack.gateway(),
-    });
-    facts.unwrap_or_default()
 }
 
 const LOOPBACK_BITS: u8 = 8;
 
-fn address(interface: u32, ip: Ipv4Addr, prefix_len: u8) -> Address {
+/// An address that stays.
+fn lasting(interface: u32, ip: IpAddr, prefix_len: u8) -> Address {
     Address {
         interface,
-        ip: ip.into(),
+        ip,
         prefix_len,
+        state: AddressState::Preferred,
+        preferred_until: Instant::NEVER,
+        valid_until: Instant::NEVER,
     }
 }
 
 /// All addresses, by interface.
 pub fn addresses() -> Vec<Address> {
-    let own = facts().address;
-    let own = own.map(|own| address(CARD, own.addr(), own.prefix_len()));
-    let loopback = address(LOOPBACK, Ipv4Addr::LOCALHOST, LOOPBACK_BITS);
-    [Some(loopback), own].into_iter().flatten().collect()
+    let mut all = Vec::from([
+        lasting(LOOPBACK, Ipv4Addr::LOCALHOST.into(), LOOPBACK_BITS),
+        lasting(LOOPBACK, Ipv6Addr::LOCALHOST.into(), 128),
+    ]);
+    with_stack(|stack, _| {
+        let own = stack.address();
+        all.extend(own.map(|own| lasting(CARD, own.addr().into(), own.prefix_len())));
+        all.extend(stack.addresses_v6().map(|own| Address {
+            interface: CARD,
+            ip: own.addr.into(),
+            prefix_len: own.prefix_len,
+            state: own.state,
+            preferred_until: own.preferred_until,
+            valid_until: own.valid_until,
+        }));
+    });
+    all
 }
 
 fn network(ip: Ipv4Addr, prefix_len: u8) -> Ipv4Addr {
@@ -125,31 +140,31 @@ fn network(ip: Ipv4Addr, prefix_len: u8) -> Ipv4Addr {
 }
 
 /// A route that follows from `own`.
-fn of_address(own: &Address, kind: RouteKind, destination: Ipv4Addr, prefix_len: u8) -> Route {
+fn of_address(own: &Address, kind: RouteKind, destination: IpAddr, prefix_len: u8) -> Route {
     Route {
-        destination: destination.into(),
+        destination,
         prefix_len,
         kind,
         origin: RouteOrigin::Address,
         gateway: None,
         interface: own.interface,
-        source: Some(own.ip),
+        // IPv6 chooses its source by rules of its own.
+        source: Some(own.ip).filter(IpAddr::is_ipv4),
         metric: 0,
     }
 }
 
-/// What an address makes: the way to its network, to itself, and to everybody there.
+/// What an address makes besides the way to its network, which the stack has: the way to
+/// itself, and to everybody there.
 fn routes_of(own: &Address, to: &mut Vec<Route>) {
-    let IpAddr::V4(ip) = own.ip else { return };
-    let bits = own.prefix_len;
-    let way = match own.interface {
-        LOOPBACK => RouteKind::Local,
-        _ => RouteKind::Unicast,
-    };
-    to.push(of_address(own, way, network(ip, bits), bits));
-    to.push(of_address(own, RouteKind::Local, ip, 32));
+    if let (LOOPBACK, IpAddr::V4(ip)) = (own.interface, own.ip) {
+        let first = network(ip, own.prefix_len).into();
+        to.push(of_address(own, RouteKind::Local, first, own.prefix_len));
+    }
+    let bits = if own.ip.is_ipv4() { 32 } else { 128 };
+    to.push(of_address(own, RouteKind::Local, own.ip, bits));
     if let Some(everybody) = broadcast(own) {
-        to.push(of_address(own, RouteKind::Broadcast, everybody, 32));
+        to.push(of_address(own, RouteKind::Broadcast, everybody.into(), 32));
     }
 }
 
@@ -160,34 +175,71 @@ pub fn broadcast(own: &Address) -> Option<Ipv4Addr> {
     Some(cidr.broadcast())
 }
 
-/// All routes: those that were set, then those that follow from addresses.
-pub fn routes() -> Vec<Route> {
-    let set = facts().gateway.map(|gateway| Route {
-        destination: Ipv4Addr::UNSPECIFIED.into(),
-        prefix_len: 0,
-        kind: RouteKind::Unicast,
-        origin: RouteOrigin::Set,
-        gateway: Some(gateway.into()),
+/// A line of the stack's table.
+fn of_stack(route: &inet::Route, own: Option<Cidr>) -> Route {
+    let destination = route.destination.network();
+    let gateway = match route.via {
+        Via::Router(router) => Some(router),
+        Via::OnLink | Via::Unreachable => None,
+    };
+    let own = own.map(|own| IpAddr::V4(own.addr()));
+    Route {
+        destination,
+        prefix_len: route.destination.prefix_len(),
+        kind: match route.via {
+            Via::Unreachable => RouteKind::Unreachable,
+            Via::OnLink | Via::Router(_) => RouteKind::Unicast,
+        },
+        origin: match (route.origin, gateway) {
+            (Origin::Address, None) => RouteOrigin::Address,
+            (Origin::Address, Some(_)) | (Origin::Static, _) => RouteOrigin::Set,
+            (Origin::Advert, _) => RouteOrigin::Advert,
+        },
+        gateway,
         interface: CARD,
-        source: None,
-        metric: 0,
+        source: own.filter(|_| route.origin == Origin::Address && gateway.is_none()),
+        metric: route.metric,
+    }
+    .without_foreign_source()
+}
+
+impl Route {
+    /// A source is of the destination's family.
+    fn without_foreign_source(self) -> Self {
+        let is_v4 = self.destination.is_ipv4();
+        let source = self.source.filter(|source| source.is_ipv4() == is_v4);
+        Self { source, ..self }
+    }
+
+    fn leads_to(&self, to: IpAddr) -> bool {
+        let prefix = Prefix::new(self.destination, self.prefix_len);
+        prefix.is_some_and(|prefix| prefix.contains(to))
+    }
+}
+
+/// All routes: the stack's, best first, then those that follow from addresses.
+pub fn routes() -> Vec<Route> {
+    let mut routes = Vec::new();
+    with_stack(|stack, _| {
+        let own = stack.address();
+        routes.extend(stack.routes().map(|route| of_stack(route, own)));
     });
-    let mut routes: Vec<Route> = set.into_iter().collect();
     for own in addresses() {
         routes_of(&own, &mut routes);
     }
     routes
 }
 
-/// All neighbours with a known station.
+/// All neighbours.
 pub fn neighbours() -> Vec<Neighbour> {
     let known = with_stack(|stack, _| {
-        let known = stack.neighbors().map(|(ip, mac)| Neighbour {
+        let all = stack.neighbor_entries().map(|entry| Neighbour {
             interface: CARD,
-            ip: ip.into(),
-            mac: mac.0,
+            ip: entry.ip,
+            mac: entry.station.map(|station| station.0),
+            state: entry.state,
         });
-        known.collect()
+        all.collect()
     });
     known.unwrap_or_default()
 }
@@ -203,26 +255,19 @@ pub fn plan() -> Plan {
 
 /// Where a packet to `to` would go: the longest prefix, then the lowest metric.
 ///
-/// Errors: `NetworkUnreachable`.
+/// Errors: `NetworkUnreachable`, `AddressNotAvailable` if there is no address to send from.
 pub fn way_to(to: IpAddr) -> Result<Route> {
-    let IpAddr::V4(four) = to else {
-        return Err(Error::NetworkUnreachable);
-    };
-    let leads = |route: &Route| match route.destination {
-        IpAddr::V4(first) => network(four, route.prefix_len) == first,
-        IpAddr::V6(_) => false,
-    };
     let best = routes()
         .into_iter()
-        .filter(leads)
+        .filter(|route| route.leads_to(to) && route.kind != RouteKind::Unreachable)
         .max_by_key(|route| (route.prefix_len, u32::MAX - route.metric));
     let best = best.ok_or(Error::NetworkUnreachable)?;
-    let own = facts().address.map(|own| own.addr().into());
+    let source = with_stack(|stack, _| stack.source_for(to)).ok_or(Error::NetworkDown)??;
     let is_local = best.kind == RouteKind::Local;
     Ok(Route {
         destination: to,
-        prefix_len: 32,
-        source: if is_local { Some(to) } else { own },
+        prefix_len: if to.is_ipv4() { 32 } else { 128 },
+        source: Some(source),
         interface: if is_local { LOOPBACK } else { best.interface },
         ..best
     })
@@ -230,17 +275,33 @@ pub fn way_to(to: IpAddr) -> Result<Route> {
 
 /// Gives an interface an address.
 ///
-/// Errors: `Exists` if it has it, `NoBuffers` if it has another and can have no more,
-/// `Unsupported` for what the stack does not do, `Invalid` for no address of a host.
-pub fn add_address(new: &Address) -> Result<()> {
-    let (CARD, IpAddr::V4(ip)) = (new.interface, new.ip) else {
+/// Errors: `Exists` if it has it, `NoBuffers` if it can have no more, `Unsupported` for what
+/// the stack does not do, `Invalid` for no address of a host.
+pub fn add_address(interface: u32, ip: IpAddr, prefix_len: u8) -> Result<()> {
+    if interface != CARD {
         return Err(Error::Unsupported);
-    };
-    let cidr = Cidr::new(ip, new.prefix_len).ok_or(Error::Invalid)?;
+    }
+    match ip {
+        IpAddr::V4(ip) => add_address4(ip, prefix_len),
+        IpAddr::V6(ip) => change(|stack, link| {
+            stack
+                .add_address_v6(link, ip, prefix_len)
+                .map_err(|error| match error {
+                    inet::Error::AddressInUse => Error::Exists,
+                    inet::Error::AddressNotAvailable => Error::Invalid,
+                    error => error.into(),
+                })
+        }),
+    }
+}
+
+/// The stack has one address of IPv4.
+fn add_address4(ip: Ipv4Addr, prefix_len: u8) -> Result<()> {
+    let cidr = Cidr::new(ip, prefix_len).ok_or(Error::Invalid)?;
     if ip.is_unspecified() || ip.is_multicast() || ip.is_loopback() {
         return Err(Error::Invalid);
     }
-    change(|stack| match stack.address() {
+    change(|stack, _| match stack.address() {
         Some(own) if own == cidr => Err(Error::Exists),
         Some(_) => Err(Error::NoBuffers),
         None => {
@@ -250,16 +311,20 @@ pub fn add_address(new: &Address) -> Result<()> {
     })
 }
 
-/// Takes an address away, and with it the routes that lead through its network.
+/// Takes an address away. With one of IPv4 goes the router to all other networks if it is
+/// no neighbour any more.
 ///
 /// Errors: `AddressNotAvailable` if the interface does not have it.
-pub fn remove_address(gone: &Address) -> Result<()> {
-    let IpAddr::V4(ip) = gone.ip else {
+pub fn remove_address(interface: u32, ip: IpAddr) -> Result<()> {
+    if interface != CARD {
         return Err(Error::AddressNotAvailable);
-    };
-    change(|stack| {
+    }
+    change(|stack, link| {
+        let ip = match ip {
+            IpAddr::V4(ip) => ip,
+            IpAddr::V6(ip) => return Ok(stack.remove_address_v6(link, ip)?),
+        };
         let own = stack.address().filter(|own| own.addr() == ip);
-        let own = own.filter(|_| gone.interface == CARD);
         let own = own.ok_or(Error::AddressNotAvailable)?;
         let router = stack.gateway().filter(|router| !own.contains(*router));
         stack.set_gateway(router);
@@ -268,41 +333,91 @@ pub fn remove_address(gone: &Address) -> Result<()> {
     })
 }
 
-/// Sets the way to all other networks, the only one that can be set.
+/// Whether a route is the one to all other networks of IPv4, which is kept apart because
+/// DHCP says it too.
+fn is_default4(route: &Route) -> bool {
+    route.destination.is_ipv4() && route.prefix_len == 0 && route.metric == 0
+}
+
+/// Sets a route; with `replaces` in place of one for the same destination and metric.
 ///
-/// Errors: `Exists` if there is one and `replaces` is not said, `NetworkUnreachable` if the
-/// router is no neighbour, `Unsupported` for other routes.
+/// Errors: `Exists`, `NetworkUnreachable` if the router is no neighbour, `NoBuffers`,
+/// `Invalid` for a destination that is no network.
 pub fn add_route(new: &Route, replaces: bool) -> Result<()> {
-    let (Some(IpAddr::V4(gateway)), 0) = (new.gateway, new.prefix_len) else {
-        return Err(Error::Unsupported);
-    };
-    change(|stack| {
-        if stack.gateway().is_some() && !replaces {
+    let destination = Prefix::new(new.destination, new.prefix_len).ok_or(Error::Invalid)?;
+    if destination.network() != new.destination {
+        return Err(Error::Invalid);
+    }
+    let is_same = |old: &inet::Route| old.destination == destination && old.metric == new.metric;
+    change(|stack, _| {
+        if stack.routes().any(is_same) && !replaces {
             return Err(Error::Exists);
         }
-        let own = stack.address().filter(|own| own.contains(gateway));
-        own.ok_or(Error::NetworkUnreachable)?;
-        stack.set_gateway(Some(gateway));
+        let is_on_link = |router| {
+            let mut near = stack.routes().filter(|route| route.via == Via::OnLink);
+            near.any(|route| route.destination.contains(router))
+        };
+        if new.gateway.is_some_and(|router| !is_on_link(router)) {
+            return Err(Error::NetworkUnreachable);
+        }
+        if let (true, Some(IpAddr::V4(router))) = (is_default4(new), new.gateway) {
+            stack.set_gateway(Some(router));
+            return Ok(());
+        }
+        stack.remove_route(is_same);
+        stack.add_route(inet::Route {
+            destination,
+            source: None,
+            via: new.gateway.map_or(Via::OnLink, Via::Router),
+            metric: new.metric,
+            origin: Origin::Static,
+            expires: Instant::NEVER,
+        })?;
         Ok(())
     })
 }
 
-/// Takes the way to all other networks away; `gateway` names it where it is given.
+/// Takes a route away that was set; router and metric name it where they are given.
 ///
 /// Errors: `NoSuchProcess` if there is no such route, which is how Linux says it.
 pub fn remove_route(gone: &Route) -> Result<()> {
-    change(|stack| {
-        let router = stack.gateway().filter(|_| gone.prefix_len == 0);
-        let is_meant = |router: &Ipv4Addr| {
-            let named = gone.gateway;
-            named.is_none_or(|named| named == IpAddr::V4(*router))
+    let is_router = |via: Via| gone.gateway.is_none_or(|named| via == Via::Router(named));
+    let destination = Prefix::new(gone.destination, gone.prefix_len);
+    change(|stack, _| {
+        let router = stack.gateway().map(IpAddr::V4);
+        if is_default4(gone) && router.is_some_and(|router| is_router(Via::Router(router))) {
+            stack.set_gateway(None);
+            return Ok(());
+        }
+        let is_gone = |route: &inet::Route| {
+            Some(route.destination) == destination
+                && is_router(route.via)
+                && (gone.metric == 0 || gone.metric == route.metric)
         };
-        router.filter(is_meant).ok_or(Error::NoSuchProcess)?;
-        stack.set_gateway(None);
-        Ok(())
+        match stack.remove_route(is_gone) {
+            true => Ok(()),
+            false => Err(Error::NoSuchProcess),
+        }
     })
 }
 
-fn change(work: impl FnOnce(&mut inet::Stack) -> Result<()>) -> Result<()> {
-    with_stack(|stack, _| work(stack)).unwrap_or(Err(Error::NetworkDown))
+/// Says where frames to a neighbour go.
+///
+/// Errors: `NoBuffers` if too many were set.
+pub fn set_neighbour(ip: IpAddr, mac: [u8; 6]) -> Result<()> {
+    change(|stack, link| Ok(stack.set_neighbor(link, ip, wire::MacAddr(mac))?))
+}
+
+/// Forgets a neighbour.
+///
+/// Errors: `NotFound`.
+pub fn remove_neighbour(ip: IpAddr) -> Result<()> {
+    change(|stack, _| match stack.forget_neighbor(ip) {
+        true => Ok(()),
+        false => Err(Error::NotFound),
+    })
+}
+
+fn change(work: impl FnOnce(&mut inet::Stack, &mut Link) -> Result<()>) -> Result<()> {
+    with_stack(work).unwrap_or(Err(Error::NetworkDown))
 }

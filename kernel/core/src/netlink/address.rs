@@ -2,6 +2,8 @@
 
 use core::net::IpAddr;
 
+use base::Instant;
+use inet::AddressState;
 use netlink::{Dump, Flags, Progress, Writer};
 
 use super::answer::Refusal;
@@ -19,10 +21,11 @@ pub(super) const EVERYWHERE: u8 = 0;
 pub(super) const LINK: u8 = 253;
 pub(super) const HOST: u8 = 254;
 
-/// `IFA_F_PERMANENT`.
+/// `IFA_F_*`.
+const DUPLICATE: u32 = 0x8;
+const DEPRECATED: u32 = 0x20;
+const TENTATIVE: u32 = 0x40;
 const PERMANENT: u32 = 0x80;
-/// For ever, then made and changed at the start.
-const FOR_EVER: [u32; 4] = [u32::MAX, u32::MAX, 0, 0];
 
 /// The number of an address's family.
 pub(super) fn family_of(ip: IpAddr) -> u8 {
@@ -49,6 +52,27 @@ fn name_of(number: u32) -> &'static str {
     interface(number).map_or("", |found| found.name)
 }
 
+fn flags_of(own: &Address) -> u32 {
+    let state = match own.state {
+        AddressState::Preferred => 0,
+        AddressState::Tentative => TENTATIVE,
+        AddressState::Deprecated => DEPRECATED,
+        AddressState::Duplicate => TENTATIVE | DUPLICATE,
+    };
+    match own.valid_until {
+        Instant::NEVER => state | PERMANENT,
+        _ => state,
+    }
+}
+
+/// Whole seconds until then; all ones are for ever.
+fn seconds_until(end: Instant) -> u32 {
+    match end {
+        Instant::NEVER => u32::MAX,
+        end => u32::try_from(end.since(mach::time::now()).as_secs()).unwrap_or(u32::MAX),
+    }
+}
+
 /// An address as a message.
 pub(super) fn message(own: &Address) -> netlink::Address<'static> {
     // IPv6 has the address alone.
@@ -56,7 +80,7 @@ pub(super) fn message(own: &Address) -> netlink::Address<'static> {
     netlink::Address {
         family: family_of(own.ip),
         prefix_len: own.prefix_len,
-        flags: PERMANENT,
+        flags: flags_of(own),
         scope: scope_of(own.ip),
         link: own.interface,
         address: Some(own.ip),
@@ -65,7 +89,12 @@ pub(super) fn message(own: &Address) -> netlink::Address<'static> {
             .filter(|_| !own.ip.is_loopback())
             .map(IpAddr::V4),
         label: is_v4.then(|| name_of(own.interface).as_bytes()),
-        lifetimes: Some(FOR_EVER),
+        lifetimes: Some([
+            seconds_until(own.preferred_until),
+            seconds_until(own.valid_until),
+            0,
+            0,
+        ]),
         ..netlink::Address::default()
     }
 }
@@ -98,22 +127,19 @@ impl Wanted {
 }
 
 /// The address that a command means.
-fn parse(object: &netlink::Address<'_>) -> Result<Address, Refusal> {
+fn parse(object: &netlink::Address<'_>) -> Result<(u32, IpAddr), Refusal> {
     let ip = object.local.or(object.address).ok_or(Error::Invalid)?;
     if object.local.is_some() && object.address.is_some_and(|peer| peer != ip) {
         return Err(Refusal::new(Error::Unsupported, "No links to one peer"));
     }
     link_of(object.link)?;
-    Ok(Address {
-        interface: object.link,
-        ip,
-        prefix_len: object.prefix_len,
-    })
+    Ok((object.link, ip))
 }
 
 /// Gives a link an address; one that it has already is no error if it may be replaced.
 pub(super) fn add(asked: &Asked<'_>, object: &netlink::Address<'_>) -> Result<(), Refusal> {
-    match plan::add_address(&parse(object)?) {
+    let (link, ip) = parse(object)?;
+    match plan::add_address(link, ip, object.prefix_len) {
         Err(Error::Exists) if asked.has(Flags::REPLACE) => Ok(()),
         Err(Error::NoBuffers) => Err(Refusal::new(
             Error::NoBuffers,
@@ -125,7 +151,8 @@ pub(super) fn add(asked: &Asked<'_>, object: &netlink::Address<'_>) -> Result<()
 
 /// Takes an address away.
 pub(super) fn remove(object: &netlink::Address<'_>) -> Result<(), Refusal> {
-    Ok(plan::remove_address(&parse(object)?)?)
+    let (link, ip) = parse(object)?;
+    Ok(plan::remove_address(link, ip)?)
 }
 
 /// The interface of that number.

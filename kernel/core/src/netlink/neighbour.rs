@@ -1,29 +1,49 @@
-//! Neighbours: shown.
+//! Neighbours: shown, set and forgotten.
 
-use netlink::{Dump, Progress, Writer};
+use core::net::IpAddr;
 
-use super::address::{family_of, is_family};
+use inet::NeighborState;
+use netlink::{Dump, Flags, Progress, Writer};
+
+use super::address::{family_of, is_family, link_of};
 use super::answer::Refusal;
 use super::serve::Asked;
 use crate::error::Error;
+use crate::net::CARD;
 use crate::net::plan::{self, Neighbour};
 
-/// `NUD_REACHABLE`.
+/// `NUD_*`.
+const INCOMPLETE: u16 = 0x1;
 const REACHABLE: u16 = 0x2;
+const STALE: u16 = 0x4;
+const DELAY: u16 = 0x8;
+const PROBE: u16 = 0x10;
+const PERMANENT: u16 = 0x80;
 /// `NTF_PROXY`.
 const PROXY: u8 = 0x8;
 /// `RTN_UNICAST`.
 const UNICAST: u8 = 1;
+
+fn state_of(neighbour: &Neighbour) -> u16 {
+    match neighbour.state {
+        NeighborState::Incomplete => INCOMPLETE,
+        NeighborState::Reachable => REACHABLE,
+        NeighborState::Stale => STALE,
+        NeighborState::Delay => DELAY,
+        NeighborState::Probe => PROBE,
+        NeighborState::Permanent => PERMANENT,
+    }
+}
 
 /// A neighbour as a message.
 pub(super) fn message(neighbour: &Neighbour) -> netlink::Neighbour<'_> {
     netlink::Neighbour {
         family: family_of(neighbour.ip),
         link: neighbour.interface,
-        state: REACHABLE,
+        state: state_of(neighbour),
         kind: UNICAST,
         address: Some(neighbour.ip),
-        link_address: Some(&neighbour.mac),
+        link_address: neighbour.mac.as_ref().map(|mac| &mac[..]),
         ..netlink::Neighbour::default()
     }
 }
@@ -67,4 +87,37 @@ pub(super) fn get(asked: &Asked<'_>, object: &netlink::Neighbour<'_>) -> Result<
     };
     let found = all.iter().find(is_meant).ok_or(Error::NotFound)?;
     Ok(asked.socket.answer(&asked.header, &message(found))?)
+}
+
+/// The address that a command means; only the card has neighbours.
+fn parse(object: &netlink::Neighbour<'_>) -> Result<IpAddr, Refusal> {
+    match link_of(object.link)?.number {
+        CARD => Ok(object.address.ok_or(Error::Invalid)?),
+        _ => Err(Refusal::new(
+            Error::Unsupported,
+            "Loopback has no neighbours",
+        )),
+    }
+}
+
+/// Sets one, for good: what is set is not asked for.
+pub(super) fn add(asked: &Asked<'_>, object: &netlink::Neighbour<'_>) -> Result<(), Refusal> {
+    let ip = parse(object)?;
+    let is_known = plan::neighbours().iter().any(|known| known.ip == ip);
+    if is_known && asked.has(Flags::EXCLUSIVE) {
+        return Err(Error::Exists.into());
+    }
+    let station = object.link_address.and_then(|bytes| bytes.try_into().ok());
+    match (station, object.state & PERMANENT != 0) {
+        (Some(mac), true) => Ok(plan::set_neighbour(ip, mac)?),
+        _ => Err(Refusal::new(
+            Error::Unsupported,
+            "Only permanent neighbours with a station can be set",
+        )),
+    }
+}
+
+/// Forgets one; the next packet to it asks anew.
+pub(super) fn remove(object: &netlink::Neighbour<'_>) -> Result<(), Refusal> {
+    Ok(plan::remove_neighbour(parse(object)?)?)
 }

@@ -18,11 +18,13 @@ const LOCAL: u32 = 255;
 /// `RTPROT_*`.
 const BY_KERNEL: u8 = 2;
 const BY_BOOT: u8 = 3;
+const BY_ROUTER: u8 = 9;
 
 /// `RTN_*`.
 const UNICAST: u8 = 1;
 const TO_US: u8 = 2;
 const TO_EVERYBODY: u8 = 3;
+const UNREACHABLE: u8 = 7;
 
 /// `RTM_F_CLONED`: the answer to a question, not a line of the table.
 const CLONED: u32 = 0x200;
@@ -32,12 +34,13 @@ fn kind_of(route: &Route) -> u8 {
         RouteKind::Unicast => UNICAST,
         RouteKind::Local => TO_US,
         RouteKind::Broadcast => TO_EVERYBODY,
+        RouteKind::Unreachable => UNREACHABLE,
     }
 }
 
 fn table_of(route: &Route) -> u32 {
     match route.kind {
-        RouteKind::Unicast => MAIN,
+        RouteKind::Unicast | RouteKind::Unreachable => MAIN,
         RouteKind::Local | RouteKind::Broadcast => LOCAL,
     }
 }
@@ -48,7 +51,7 @@ fn scope_of(route: &Route) -> u8 {
         _ if route.destination.is_ipv6() => EVERYWHERE,
         (RouteKind::Local, _) => HOST,
         (RouteKind::Broadcast, _) | (RouteKind::Unicast, None) => LINK,
-        (RouteKind::Unicast, Some(_)) => EVERYWHERE,
+        (RouteKind::Unicast, Some(_)) | (RouteKind::Unreachable, _) => EVERYWHERE,
     }
 }
 
@@ -61,6 +64,7 @@ pub(super) fn message(route: &Route) -> netlink::Route<'static> {
         protocol: match route.origin {
             RouteOrigin::Address => BY_KERNEL,
             RouteOrigin::Set => BY_BOOT,
+            RouteOrigin::Advert => BY_ROUTER,
         },
         scope: scope_of(route),
         kind: kind_of(route),
@@ -152,13 +156,7 @@ fn parse(object: &netlink::Route<'_>) -> Result<Route, Refusal> {
 /// Sets a route.
 pub(super) fn add(asked: &Asked<'_>, object: &netlink::Route<'_>) -> Result<(), Refusal> {
     let new = parse(object)?;
-    match plan::add_route(&new, asked.has(Flags::REPLACE)) {
-        Err(Error::Unsupported) => Err(Refusal::new(
-            Error::Unsupported,
-            "The stack cannot have this route",
-        )),
-        done => Ok(done?),
-    }
+    Ok(plan::add_route(&new, asked.has(Flags::REPLACE))?)
 }
 
 /// Takes a route away.

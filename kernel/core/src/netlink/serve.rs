@@ -145,7 +145,9 @@ fn about_neighbour(asked: &Asked<'_>, verb: Verb, object: &netlink::Neighbour<'_
             Ok(asked.dump(Query::Neighbours(wanted)))
         }
         Verb::Get => done(neighbour::get(asked, object)),
-        Verb::New | Verb::Delete | Verb::Set => Err(Error::Unsupported.into()),
+        Verb::New => done(neighbour::add(asked, object)),
+        Verb::Delete => done(neighbour::remove(object)),
+        Verb::Set => Err(Error::Unsupported.into()),
     }
 }
 
