@@ -87,6 +87,7 @@ impl Siege {
         let offloads = Offloads {
             checksum: true,
             segment_v4: true,
+            segment_v6: true,
         };
         let mut host = Host::new(1, 1, offloads, config, BUFFERS);
         let listener = host.stack.open(Transport::Tcp).expect("a socket");

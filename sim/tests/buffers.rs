@@ -16,6 +16,7 @@ fn world(config: Config) -> World {
     let offloads = Offloads {
         checksum: true,
         segment_v4: true,
+        segment_v6: true,
     };
     World::with_buffers(1, LONG, offloads, config, 32768)
 }

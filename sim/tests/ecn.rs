@@ -21,6 +21,7 @@ fn run(algorithm: Algorithm, weather: Weather, ecn: Ecn) -> (World, u64) {
     let offloads = Offloads {
         checksum: true,
         segment_v4: true,
+        segment_v6: true,
     };
     let mut world = World::with_buffers(1, weather, offloads, config, 16384);
     let options = Options {

@@ -9,6 +9,7 @@ use sim::{Host, Side, Weather, World};
 const OFFLOADS: Offloads = Offloads {
     checksum: true,
     segment_v4: true,
+    segment_v6: true,
 };
 
 fn world() -> World {

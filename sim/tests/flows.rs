@@ -19,6 +19,7 @@ fn world(seed: u64, weather: Weather) -> World {
     let offloads = Offloads {
         checksum: true,
         segment_v4: seed.is_multiple_of(2),
+        segment_v6: seed.is_multiple_of(2),
     };
     World::with_buffers(seed, weather, offloads, Config::default(), BUFFERS)
 }

@@ -17,6 +17,7 @@ use wire::{
 const OFFLOADS: Offloads = Offloads {
     checksum: true,
     segment_v4: true,
+    segment_v6: true,
 };
 const ROUTER: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0x99);
 const ROUTER_MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 0x99]);
@@ -312,6 +313,37 @@ fn streams_deliver_every_byte_in_fair_weather_and_foul() {
             assert_eq!(host.env.pool.used(), 0, "buffers are left");
         }
     });
+}
+
+#[test]
+fn a_device_that_cuts_gets_large_segments() {
+    let mut world = world();
+    let stack = &mut world.host(Side::Right).stack;
+    let listener = stack.open_v6(Transport::Tcp).expect("a socket");
+    let any = Endpoint::v6(Ipv6Addr::UNSPECIFIED, 80);
+    stack.bind(listener, any).expect("a free port");
+    stack.listen(listener, 8).expect("a bound socket");
+    let Host { stack, env } = world.host(Side::Left);
+    let client = stack.open_v6(Transport::Tcp).expect("a socket");
+    let to = Endpoint::v6(link_local(Side::Right), 80);
+    stack.connect(env, client, to).expect("a route");
+    world.run_for(Duration::from_millis(10));
+    let server = world.host(Side::Right).stack.accept(listener);
+    let server = server.expect("a connection");
+    let (mut sent, mut got) = (0, 0);
+    while got < 200_000 {
+        let Host { stack, env } = world.host(Side::Left);
+        sent += stack
+            .send_with(env, client, 200_000 - sent, &mut |space| space.len())
+            .unwrap_or(0);
+        assert!(world.step());
+        let Host { stack, env } = world.host(Side::Right);
+        got += stack
+            .recv_with(env, server, usize::MAX, &mut |bytes| bytes.len())
+            .unwrap_or(0);
+    }
+    let segments = world.left.stack.stats().counts.get(Count::SegmentsOut);
+    assert!(segments < 60, "{segments} large segments");
 }
 
 #[test]

@@ -136,6 +136,7 @@ fn streams_shrink_to_the_path_and_later_ones_begin_so() {
         Offloads {
             checksum: true,
             segment_v4: true,
+            segment_v6: true,
         },
     ] {
         for to in destinations() {

@@ -28,6 +28,7 @@ fn offloads(seed: u64) -> Offloads {
     Offloads {
         checksum: !seed.is_multiple_of(3),
         segment_v4: seed % 3 > 1,
+        segment_v6: seed % 3 > 1,
     }
 }
 

@@ -20,4 +20,6 @@ pub struct Offloads {
     pub checksum: bool,
     /// Cuts TCP over IPv4 into segments; needs `checksum`.
     pub segment_v4: bool,
+    /// Cuts TCP over IPv6 into segments; needs `checksum`.
+    pub segment_v6: bool,
 }

@@ -5,6 +5,8 @@
 //! an acknowledgement, a cork for more data or 200 ms. A device that cuts segments gets
 //! up to 64 KiB at a time.
 
+use core::net::IpAddr;
+
 use base::Instant;
 use mbuf::Chain;
 use wire::{Seq, TcpFlags};
@@ -16,7 +18,8 @@ use crate::counters::DropReason;
 use crate::env::Env;
 use crate::output::NextHop;
 
-/// Bytes of payload in one frame that a device cuts: an IPv4 packet less its headers.
+/// Bytes of payload in one frame that a device cuts: an IPv4 packet less its headers, which
+/// an IPv6 packet has room for too.
 const BURST_MAX: u32 = 65535 - 20 - 60;
 
 /// Parts of queues are counted too, so that one-byte writes do not hold a block each
@@ -189,11 +192,12 @@ impl Tcb {
 
     /// Whether a device would cut segments.
     fn can_cut<E: Env>(&mut self, cx: &mut Context<'_, E>) -> bool {
-        let port = cx.net.port.as_ref();
-        let is_able = port.is_some_and(|port| port.offloads.segment_v4);
-        is_able
-            && self.tuple.remote.addr.is_ipv4()
-            && cx.next_hop(&self.tuple, &mut self.route) != Ok(&NextHop::Loopback)
+        let offloads = cx.net.port.map(|port| port.offloads).unwrap_or_default();
+        let is_able = match self.tuple.remote.addr {
+            IpAddr::V4(_) => offloads.segment_v4,
+            IpAddr::V6(_) => offloads.segment_v6,
+        };
+        is_able && cx.next_hop(&self.tuple, &mut self.route) != Ok(&NextHop::Loopback)
     }
 
     fn restart_after_idle(&mut self, now: Instant) {

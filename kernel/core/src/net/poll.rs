@@ -64,6 +64,7 @@ fn offloads_of(port: &dyn hal::FramePort) -> inet::Offloads {
     inet::Offloads {
         checksum: capabilities.checksum,
         segment_v4: capabilities.tso4,
+        segment_v6: capabilities.tso6,
     }
 }
 
