@@ -48,7 +48,7 @@ pub struct RawPacket<'a> {
     pub dst: Ipv4Addr,
     /// IANA's number of what it carries.
     pub protocol: u8,
-    /// Its IP header; of a packet that came in fragments, that of the last to come.
+    /// Its IP header; of a packet that came in fragments, the first one's.
     pub header: &'a [u8],
     /// What follows.
     pub payload: &'a Chain,

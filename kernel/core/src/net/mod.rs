@@ -32,6 +32,7 @@ pub mod plan;
 mod poll;
 mod raw;
 mod raw_frame;
+mod raw_options;
 mod raw_socket;
 mod reports;
 mod shard;

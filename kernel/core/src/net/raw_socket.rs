@@ -4,16 +4,15 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::any::Any;
 use core::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
-use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use base::VirtAddr;
 use inet::RawHeader;
 
 use super::handle::stack;
 use super::interface::interfaces;
-use super::options::is_accepted;
 use super::poll::after_send;
 use super::raw::{LISTENERS, RawListener};
+use super::raw_options::RawOptions;
 use crate::error::{Error, Result};
 use crate::file::{File, OpenFile};
 use crate::fs::Metadata;
@@ -38,16 +37,13 @@ const ANY: u8 = 255;
 const FIONREAD: u32 = 0x541b;
 /// Bytes that IPv4's longest packet has behind its header.
 const PAYLOAD_BYTES_MAX: usize = 65_515;
-/// What a packet's header says by default.
-const TTL: u8 = 64;
 /// Where the sender's address lies in an IPv4 header.
 const SOURCE_AT: usize = 12;
 
 /// A raw socket; dropping it ends the listening.
 pub(super) struct RawSocket {
     listener: Arc<RawListener>,
-    ttl: AtomicU8,
-    tos: AtomicU8,
+    options: RawOptions,
     _held: Held,
 }
 
@@ -66,8 +62,7 @@ impl RawSocket {
         LISTENERS.add(&listener)?;
         Ok(Arc::new(Self {
             listener,
-            ttl: AtomicU8::new(TTL),
-            tos: AtomicU8::new(0),
+            options: RawOptions::new(),
             _held: Held::one(),
         }))
     }
@@ -81,8 +76,8 @@ impl RawSocket {
             src: self.listener.names().local,
             dst,
             protocol: self.listener.protocol,
-            ttl: self.ttl.load(Relaxed),
-            tos: self.tos.load(Relaxed),
+            ttl: self.options.ttl(),
+            tos: self.options.type_of_service(),
             may_broadcast: self.listener.hearing.common.is_set(OptionName::Broadcast),
         };
         let payload = chain_of(from)?;
@@ -250,22 +245,7 @@ impl Socket for RawSocket {
     }
 
     fn option(&self, name: OptionName) -> Result<OptionValue> {
-        match name {
-            OptionName::Error => Ok(OptionValue::PendingError(None)),
-            OptionName::Listening => Ok(false.into()),
-            OptionName::TimeToLive => Ok(OptionValue::Number(self.ttl.load(Relaxed).into())),
-            OptionName::TypeOfService => Ok(OptionValue::Number(self.tos.load(Relaxed).into())),
-            OptionName::IcmpFilter => {
-                let blocked = self.listener.blocked_types.load(Relaxed);
-                Ok(OptionValue::Number(blocked.cast_signed()))
-            }
-            OptionName::LockFilter => Ok(self.listener.hearing.is_filter_locked().into()),
-            name if is_accepted(name) => Ok(OptionValue::Number(0)),
-            name => {
-                let common = self.listener.hearing.common.get(name);
-                common.ok_or(Error::NoSuchOption)
-            }
-        }
+        self.options.get(&self.listener, name)
     }
 
     fn attach_filter(&self, instructions: &[[u8; 8]]) -> Result<()> {
@@ -277,31 +257,6 @@ impl Socket for RawSocket {
     }
 
     fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()> {
-        let byte = |value: OptionValue| u8::try_from(value.number()?).map_err(|_| Error::Invalid);
-        match name {
-            OptionName::TimeToLive => {
-                let ttl = byte(value)?;
-                if ttl == 0 {
-                    return Err(Error::Invalid);
-                }
-                self.ttl.store(ttl, Relaxed);
-                Ok(())
-            }
-            OptionName::TypeOfService => {
-                self.tos.store(byte(value)?, Relaxed);
-                Ok(())
-            }
-            OptionName::IcmpFilter => {
-                let blocked = value.number()?.cast_unsigned();
-                self.listener.blocked_types.store(blocked, Relaxed);
-                Ok(())
-            }
-            OptionName::LockFilter => self.listener.hearing.lock_filter(value.flag()?),
-            name if is_accepted(name) => value.number().map(drop),
-            name => {
-                let set = self.listener.hearing.common.set(name, value);
-                set.unwrap_or(Err(Error::NoSuchOption))
-            }
-        }
+        self.options.set(&self.listener, name, value)
     }
 }

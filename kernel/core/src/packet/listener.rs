@@ -2,15 +2,14 @@
 
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
-use alloc::vec::Vec;
 
-use bpf::{Program, RawInstruction};
+use bpf::Program;
 use capture::{Frame, Now, RingRequest, View};
 use mach::sync::Spin;
 
 use super::PROTOCOL_ALL;
 use super::drops::{self, DropReason};
-use super::facts::Known;
+use super::filter::{self, Filter};
 use super::memory::SharedPages;
 use super::queue::{Packet, Queue};
 use super::ring::{Layout, MappedRing};
@@ -44,8 +43,7 @@ pub(crate) struct Listener {
 
 struct State {
     binding: Binding,
-    filter: Option<Program>,
-    is_filter_locked: bool,
+    filter: Filter,
     ignores_outgoing: bool,
     queue: Queue,
     ring: Option<MappedRing>,
@@ -66,8 +64,7 @@ impl Listener {
                     interface: 0,
                     protocol: 0,
                 },
-                filter: None,
-                is_filter_locked: false,
+                filter: Filter::default(),
                 ignores_outgoing: false,
                 queue: Queue::default(),
                 ring: None,
@@ -87,7 +84,7 @@ impl Listener {
             View::Link => 0,
             View::Network => frame.network,
         };
-        let keep = state.keep(frame, skip);
+        let keep = state.filter.keep(frame, skip);
         if keep == 0 {
             return;
         }
@@ -157,17 +154,27 @@ impl Listener {
 
     /// A filter in the bytes of the program that wrote it, instead of the one that was there.
     pub(crate) fn attach_filter(&self, instructions: &[[u8; 8]]) -> Result<()> {
-        let mut raw = Vec::new();
-        let room = raw.try_reserve_exact(instructions.len());
-        room.map_err(|_| Error::OutOfMemory)?;
-        raw.extend(instructions.iter().copied().map(RawInstruction::from_bytes));
-        let program = Program::check(&raw).map_err(|_| Error::Invalid)?;
-        self.set_filter(Some(program))
+        self.set_filter(Some(filter::check(instructions)?))
     }
 
     /// No filter any more.
     pub(crate) fn detach_filter(&self) -> Result<()> {
         self.set_filter(None)
+    }
+
+    fn set_filter(&self, program: Option<Program>) -> Result<()> {
+        // What was there is freed when the lock is free again.
+        let old = self.state.lock().filter.replace(program);
+        old.map(drop)
+    }
+
+    /// The filter stays as it is from now on; nobody can take that back.
+    pub(crate) fn lock_filter(&self, is_locked: bool) -> Result<()> {
+        self.state.lock().filter.lock(is_locked)
+    }
+
+    pub(crate) fn is_filter_locked(&self) -> bool {
+        self.state.lock().filter.is_locked
     }
 
     /// Takes the oldest packet of the queue, or looks at it.
@@ -224,37 +231,6 @@ impl Listener {
         }
     }
 
-    /// Another filter, or none.
-    ///
-    /// Errors: `NotPermitted` where it is locked, `NotFound` if there is none to take away.
-    fn set_filter(&self, filter: Option<Program>) -> Result<()> {
-        let mut state = self.state.lock();
-        if state.is_filter_locked {
-            return Err(Error::NotPermitted);
-        }
-        if filter.is_none() && state.filter.is_none() {
-            return Err(Error::NotFound);
-        }
-        let old = core::mem::replace(&mut state.filter, filter);
-        drop(state);
-        drop(old);
-        Ok(())
-    }
-
-    /// The filter stays as it is from now on; nobody can take that back.
-    pub(crate) fn lock_filter(&self, is_locked: bool) -> Result<()> {
-        let mut state = self.state.lock();
-        if state.is_filter_locked && !is_locked {
-            return Err(Error::NotPermitted);
-        }
-        state.is_filter_locked = is_locked;
-        Ok(())
-    }
-
-    pub(crate) fn is_filter_locked(&self) -> bool {
-        self.state.lock().is_filter_locked
-    }
-
     pub(super) fn ignore_outgoing(&self, ignores: bool) {
         self.state.lock().ignores_outgoing = ignores;
     }
@@ -291,18 +267,6 @@ impl State {
         let is_type = protocol == PROTOCOL_ALL || protocol == frame.protocol && !is_outgoing;
         let is_interface = interface == 0 || interface == frame.interface;
         is_type && is_interface && !(is_outgoing && self.ignores_outgoing)
-    }
-
-    /// How many bytes behind the first `skip` the filter keeps.
-    fn keep(&self, frame: &Frame<'_>, skip: usize) -> usize {
-        match &self.filter {
-            None => usize::MAX,
-            Some(filter) => {
-                let packet = bpf::Packet::new(frame.parts, skip, frame.network);
-                let mut known = Known { frame, start: skip };
-                filter.run(&packet, &mut known) as usize
-            }
-        }
     }
 
     fn enqueue(

@@ -28,6 +28,7 @@
 mod audience;
 mod drops;
 mod facts;
+mod filter;
 mod listener;
 mod memory;
 mod options;
