@@ -110,8 +110,10 @@ fn shows(setup: &Setup) -> Result<(), String> {
 /// Connections go on while `sar` looks.
 fn tools_of_debian(setup: &Setup) -> Result<(), String> {
     let modules = build::python_library()?;
+    let endless = CONNECT.replace("range(1000)", "iter(int, 1)");
     let script = format!(
-        "while :; do {PYTHON} -c \"{CONNECT}\"; done & sleep 1; \
+        "{PYTHON} -c \"{endless}\" & \
+        until /usr/bin/netstat -an | grep -q 7000; do sleep 0.1; done; \
         /usr/bin/sar -n TCP,ETCP,DEV,UDP,IP,SOCK,SOCK6 2 1; echo '#sar'; \
         /usr/bin/netstat -s; /usr/bin/netstat -an; /usr/bin/netstat -i; /usr/bin/vmstat 1 2; kill $!"
     );

@@ -55,7 +55,8 @@ fn file_of_redis(setup: &Setup) -> Result<(), String> {
     let folder = Folder::new("tcpdump")?;
     let volume = format!("{}:/data", folder.0.display());
     let packets = 2 * REQUESTS;
-    let script = format!("tcpdump -Z root -ni eth0 -c {packets} -w /data/file '{PAYLOAD}'");
+    let script =
+        format!("tcpdump -Z root -ni eth0 -c {packets} -w /data/file '{PAYLOAD}'; echo kept");
     let (mut guest, address) = start(setup, &["-v", &volume], &script)?;
     guest.type_text("go\n")?;
     guest.expect("listening on eth0", PATIENCE)?;
@@ -65,6 +66,8 @@ fn file_of_redis(setup: &Setup) -> Result<(), String> {
     }
     guest.expect(&format!("{packets} packets captured"), PATIENCE)?;
     guest.expect("0 packets dropped by kernel", PATIENCE)?;
+    // It writes the end of the file last.
+    guest.expect("kept", PATIENCE)?;
     let file = folder.0.join("file");
     for direction in ["tcp dst port 6379", "tcp src port 6379"] {
         let lines = read_back(&file.to_string_lossy(), direction)?;
@@ -90,23 +93,27 @@ pub fn read_back(file: &str, filter: &str) -> Result<usize, String> {
 fn text_of_loopback(setup: &Setup) -> Result<(), String> {
     // The second time packets come by a ring of slots.
     let script = "for i in lo 'any --immediate-mode'; do \
-         tcpdump -Z root -lni $i -c 3 tcp port 9 & sleep 3; \
+         tcpdump -Z root -lni $i -c 3 tcp port 9 & read go; \
          busybox nc 127.0.0.1 9 < /dev/null; busybox nc 127.0.0.1 9 < /dev/null; \
          wait $!; done";
     let (mut guest, _) = start(setup, &[], script)?;
     guest.type_text("go\n")?;
     let refused = "127.0.0.1.9 > 127.0.0.1.";
     guest.expect("listening on lo, link-type EN10MB", PATIENCE)?;
+    guest.type_text("go\n")?;
     guest.expect(refused, PATIENCE)?;
     guest.expect("listening on any, link-type LINUX_SLL2", PATIENCE)?;
+    guest.type_text("go\n")?;
     guest.expect("lo    In  IP 127.0.0.1.9 > 127.0.0.1.", PATIENCE)
 }
 
 fn stopped_reader(setup: &Setup) -> Result<(), String> {
-    let script = "tcpdump -Z root -ni eth0 -B 64 -w /tmp/file & sleep 3; \
+    let script = "tcpdump -Z root -ni eth0 -B 64 -w /tmp/file & read go; \
          kill -STOP $!; echo stopped; read go; kill -CONT $!; sleep 1; kill -INT $!; wait $!; \
          grep no_free_block /proc/net/packet_drops";
     let (mut guest, address) = start(setup, &[], script)?;
+    guest.type_text("go\n")?;
+    guest.expect("listening on eth0", PATIENCE)?;
     guest.type_text("go\n")?;
     guest.expect("stopped", PATIENCE)?;
     redis::benchmark(
