@@ -3,13 +3,14 @@
 //! The stack under test is 10.0.0.1 and listens; the peer is 10.0.0.2. Sequence numbers of the
 //! peer are counted from its SYN, which is number zero, and the stack's from its own.
 
+use std::net::IpAddr;
+
 use base::{Duration, Instant};
 use inet::{Config, Endpoint, Offloads, SocketId, Transport};
 use mbuf::{Chain, Checksum, Pool, RxFrame};
 use wire::{
-    ArpOperation, ArpRepr, ETHERNET_HEADER_BYTES, EtherType, EthernetRepr, IPV4_HEADER_BYTES,
-    Ipv4Repr, Ipv4View, MacAddr, Protocol, SackBlock, Seq, TcpFlags, TcpOptions, TcpRepr, TcpView,
-    Timestamps,
+    ETHERNET_HEADER_BYTES, EtherType, EthernetRepr, IPV4_HEADER_BYTES, Ipv4Repr, Ipv4View, MacAddr,
+    Protocol, SackBlock, Seq, TcpFlags, TcpOptions, TcpRepr, TcpView, Timestamps,
 };
 
 use crate::host::Host;
@@ -97,25 +98,11 @@ impl Peer {
         peer
     }
 
-    /// The stack learns the peer's station.
+    /// The stack is told the peer's station for good: the peer answers no questions.
     fn introduce(&mut self) {
-        let mut frame = vec![0; ETHERNET_HEADER_BYTES + ArpRepr::BYTES];
-        let ethernet = EthernetRepr {
-            dst: MacAddr([2, 0, 0, 0, 0, 1]),
-            src: MAC,
-            ether_type: EtherType::Arp,
-        };
-        ethernet.emit(&mut frame);
-        let arp = ArpRepr {
-            operation: ArpOperation::Request,
-            sender_mac: MAC,
-            sender_ip: Host::address(2),
-            target_mac: MacAddr::default(),
-            target_ip: Host::address(1),
-        };
-        arp.emit(&mut frame[ETHERNET_HEADER_BYTES..]);
-        self.receive(&frame);
-        self.host.env.sent.clear();
+        let Host { stack, env } = &mut self.host;
+        let peer = IpAddr::V4(Host::address(2));
+        stack.set_neighbor(env, peer, MAC).expect("room");
     }
 
     /// The peer sends a segment; returns what the stack answers at once.

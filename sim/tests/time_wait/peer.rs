@@ -1,12 +1,14 @@
 //! A peer that says exactly what a test wants, and hears what the host answers.
 
+use std::net::IpAddr;
+
 use base::Duration;
 use inet::{Config, Count, DropReason, Endpoint, Offloads, SocketId, State, Transport};
 use mbuf::Pool;
 use sim::{Host, cut};
 use wire::{
-    ArpOperation, ArpRepr, ETHERNET_HEADER_BYTES, EtherType, EthernetRepr, IPV4_HEADER_BYTES,
-    Ipv4Repr, Ipv4View, MacAddr, Protocol, Seq, TcpFlags, TcpOptions, TcpRepr, TcpView, Timestamps,
+    ETHERNET_HEADER_BYTES, EtherType, EthernetRepr, IPV4_HEADER_BYTES, Ipv4Repr, Ipv4View, MacAddr,
+    Protocol, Seq, TcpFlags, TcpOptions, TcpRepr, TcpView, Timestamps,
 };
 
 pub const HOST_PORT: u16 = 80;
@@ -59,20 +61,11 @@ impl Peer {
         peer
     }
 
-    /// Lets the host know our station.
+    /// Lets the host know our station for good: we answer no questions.
     fn greet(&mut self) {
-        let arp = ArpRepr {
-            operation: ArpOperation::Request,
-            sender_mac: PEER,
-            sender_ip: Host::address(2),
-            target_mac: HOST,
-            target_ip: Host::address(1),
-        };
-        let mut frame = vec![0; ETHERNET_HEADER_BYTES + ArpRepr::BYTES];
-        Self::ethernet(EtherType::Arp).emit(&mut frame);
-        arp.emit(&mut frame[ETHERNET_HEADER_BYTES..]);
-        self.receive(frame);
-        self.host.env.sent.clear();
+        let Host { stack, env } = &mut self.host;
+        let peer = IpAddr::V4(Host::address(2));
+        stack.set_neighbor(env, peer, PEER).expect("room");
     }
 
     fn ethernet(ether_type: EtherType) -> EthernetRepr {
