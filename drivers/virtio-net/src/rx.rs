@@ -16,8 +16,8 @@ use mbuf::{Chain, Mbuf, Pool, RxFrame};
 use virtio::{Doorbell, Error, Transport};
 use virtq::{Config, Part, Queue, Used};
 
-use crate::device::Counters;
 use crate::header::{self, HEADER_BYTES};
+use crate::pair::Counters;
 
 /// Buffers with the device at most.
 const QUEUE_SIZE: u16 = 256;
@@ -46,14 +46,16 @@ enum Drop {
 }
 
 impl Receiver {
+    /// Queue `index` of the device, whose frames raise interrupt `vector`.
     pub(crate) fn new(
         transport: &Transport,
         memory: &impl DmaSource,
         pool: &'static (dyn Pool + Sync),
         event_index: bool,
+        index: u16,
         vector: u16,
     ) -> Result<Self, Error> {
-        let size = crate::device::queue_size(transport, 0, QUEUE_SIZE)?;
+        let size = crate::card::queue_size(transport, index, QUEUE_SIZE)?;
         let config = Config {
             size,
             event_index,
@@ -61,7 +63,7 @@ impl Receiver {
         };
         let queue = Queue::new(memory, config).ok_or(Error::OutOfMemory)?;
         let at = queue.addresses().ok_or(Error::OutOfMemory)?;
-        let doorbell = transport.add_queue(0, size, at, vector)?;
+        let doorbell = transport.add_queue(index, size, at, vector)?;
         let buffers = vec![None; usize::from(size)].into_boxed_slice();
         Ok(Self {
             queue,
@@ -208,6 +210,11 @@ impl Receiver {
     /// The device has been reset.
     pub(crate) fn retire(&mut self) {
         self.queue.retire();
+    }
+
+    /// The device goes on: it keeps the rings and the buffers for good.
+    pub(crate) fn abandon(&mut self) {
+        core::mem::forget(core::mem::take(&mut self.buffers));
     }
 
     pub(crate) fn disarm(&mut self) {

@@ -12,8 +12,8 @@ use mbuf::{Chain, Mbuf, Pool, TxFrame};
 use virtio::{Doorbell, Error, Transport};
 use virtq::{Config, Part, Queue};
 
-use crate::device::Counters;
 use crate::header::{self, HEADER_BYTES};
+use crate::pair::Counters;
 
 /// Frames with the device at most, if each is one descriptor.
 const QUEUE_SIZE: u16 = 256;
@@ -27,14 +27,16 @@ pub(crate) struct Transmitter {
 }
 
 impl Transmitter {
+    /// Queue `index` of the device.
     pub(crate) fn new(
         transport: &Transport,
         memory: &impl DmaSource,
         pool: &'static (dyn Pool + Sync),
         event_index: bool,
+        index: u16,
         vector: u16,
     ) -> Result<Self, Error> {
-        let size = crate::device::queue_size(transport, 1, QUEUE_SIZE)?;
+        let size = crate::card::queue_size(transport, index, QUEUE_SIZE)?;
         let config = Config {
             size,
             event_index,
@@ -42,7 +44,7 @@ impl Transmitter {
         };
         let queue = Queue::new(memory, config).ok_or(Error::OutOfMemory)?;
         let at = queue.addresses().ok_or(Error::OutOfMemory)?;
-        let doorbell = transport.add_queue(1, size, at, vector)?;
+        let doorbell = transport.add_queue(index, size, at, vector)?;
         let frames: Vec<_> = (0..size).map(|_| None).collect();
         Ok(Self {
             queue,
@@ -124,6 +126,11 @@ impl Transmitter {
     /// The device has been reset.
     pub(crate) fn retire(&mut self) {
         self.queue.retire();
+    }
+
+    /// The device goes on: it keeps the rings and the frames for good.
+    pub(crate) fn abandon(&mut self) {
+        core::mem::forget(core::mem::take(&mut self.frames));
     }
 
     pub(crate) fn kick(&mut self) {

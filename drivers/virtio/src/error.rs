@@ -20,6 +20,8 @@ pub enum Error {
     NoQueue(u16),
     /// The device refused the interrupt vector for a queue.
     VectorRefused(u16),
+    /// The device does not do what it offered.
+    CommandRefused,
     /// No memory for the queues.
     OutOfMemory,
     /// The device did not come out of its reset.

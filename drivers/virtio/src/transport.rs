@@ -13,6 +13,7 @@ const ACKNOWLEDGE: u8 = 1;
 const DRIVER: u8 = 2;
 const DRIVER_OK: u8 = 4;
 const FEATURES_OK: u8 = 8;
+const NEEDS_RESET: u8 = 64;
 const FAILED: u8 = 128;
 
 /// A reset takes at most this many looks at the status.
@@ -158,6 +159,11 @@ impl Transport {
     /// the register's write is.
     pub fn stop(&self) {
         self.set_status(0);
+    }
+
+    /// Whether the device works: it was started and has not failed.
+    pub fn is_running(&self) -> bool {
+        self.status() & (DRIVER_OK | NEEDS_RESET) == DRIVER_OK
     }
 
     /// The driver is ready; the device may work from here on.

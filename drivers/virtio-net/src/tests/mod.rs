@@ -1,5 +1,6 @@
-//! The two queues against a simulated device.
+//! The queues against a simulated device.
 
+mod control;
 mod receive;
 mod transmit;
 

@@ -3,7 +3,7 @@
 extern crate std;
 
 use super::Bench;
-use crate::device::Counters;
+use crate::pair::Counters;
 use crate::rx::Receiver;
 use base::DeviceAddr;
 use mbuf::{Checksum, Pool, RxFrame};
@@ -23,7 +23,7 @@ fn rig(buffers: usize) -> Rig {
     let bench = Bench::new(8, buffers);
     let transport = bench.transport();
     let mut receiver =
-        Receiver::new(&transport, &bench.memory, bench.pool, true, NO_VECTOR).unwrap();
+        Receiver::new(&transport, &bench.memory, bench.pool, true, 0, NO_VECTOR).unwrap();
     receiver.refill();
     let mut device = bench.device();
     device.fetch();

@@ -3,7 +3,7 @@
 extern crate std;
 
 use super::Bench;
-use crate::device::Counters;
+use crate::pair::Counters;
 use crate::tx::Transmitter;
 use base::DeviceAddr;
 use mbuf::{Chain, ChecksumOffload, Mbuf, Pool, TxFrame};
@@ -23,7 +23,7 @@ fn rig() -> Rig {
     let bench = Bench::new(8, 32);
     let transport = bench.transport();
     let transmitter =
-        Transmitter::new(&transport, &bench.memory, bench.pool, true, NO_VECTOR).unwrap();
+        Transmitter::new(&transport, &bench.memory, bench.pool, true, 1, NO_VECTOR).unwrap();
     let device = bench.device();
     Rig {
         bench,

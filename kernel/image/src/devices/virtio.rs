@@ -16,7 +16,6 @@ use mach::mem::DmaMemory;
 use mach::sync::Once;
 use virtio::{InterruptRegisters, Kind, MmioTransport, NO_VECTOR, PciTransport, Transport};
 use virtio_9p::Virtio9p;
-use virtio_net::VirtioNet;
 
 /// MSI-X entry of the only interrupt that a device raises.
 const ENTRY: u16 = 0;
@@ -155,15 +154,21 @@ fn softirq_of(kind: Kind) -> Option<Softirq> {
 
 fn start_device(transport: Transport, vector: u16) {
     match transport.kind() {
-        Kind::Net => start_net(transport, vector),
+        Kind::Net => start_net(transport),
         Kind::NineP => start_volume(transport, vector),
         kind => klog!("no driver for {kind:?}"),
     }
 }
 
-fn start_net(transport: Transport, vector: u16) {
-    match VirtioNet::new(transport, &DmaMemory, kernel::net::packet_pool(), vector) {
-        Ok(port) => kernel::net::attach(Box::new(port)),
+fn start_net(transport: Transport) {
+    const PAIRS: u16 = 1;
+    let pool = kernel::net::packet_pool();
+    match virtio_net::open(transport, &DmaMemory, pool, PAIRS) {
+        Ok(mut parts) => {
+            let port = parts.pairs.pop();
+            port.into_iter()
+                .for_each(|port| kernel::net::attach(Box::new(port)));
+        }
         Err(error) => klog!("device virtio-net refused: {error:?}"),
     }
 }

@@ -1,0 +1,156 @@
+//! One pair of queues and its interrupt, owned by one CPU.
+
+use alloc::sync::Arc;
+
+use hal::{Capabilities, DmaSource, FramePort};
+use mbuf::{Pool, RxFrame, TxFrame};
+use virtio::{Error, NO_VECTOR};
+
+use crate::card::Card;
+use crate::rx::Receiver;
+use crate::tx::Transmitter;
+
+/// What happened to one pair, by reason.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Frames received.
+    pub rx_frames: u64,
+    /// Bytes received.
+    pub rx_bytes: u64,
+    /// Frames sent.
+    pub tx_frames: u64,
+    /// Bytes sent.
+    pub tx_bytes: u64,
+    /// Dropped: the device wrote less than its header and an Ethernet header.
+    pub rx_no_header: u64,
+    /// Dropped: the device announced more buffers than it filled.
+    pub rx_incomplete: u64,
+    /// Dropped: the device's header points outside of the frame.
+    pub rx_bad_header: u64,
+    /// Dropped: no buffer to replace the filled one.
+    pub rx_no_memory: u64,
+    /// Refused: no descriptors were free.
+    pub tx_queue_full: u64,
+    /// Refused: no buffer for a header.
+    pub tx_no_memory: u64,
+    /// 1 if the device broke a queue; nothing moves any more.
+    pub queue_broken: u64,
+}
+
+/// A pair of queues.
+pub struct Pair {
+    rx: Receiver,
+    tx: Transmitter,
+    number: u16,
+    counters: Counters,
+    card: Arc<Card>,
+}
+
+/// Parts go to the CPUs that own them.
+const _: () = {
+    const fn goes_to_another_cpu<T: Send>() {}
+    goes_to_another_cpu::<Pair>();
+    goes_to_another_cpu::<crate::Control>();
+};
+
+impl Pair {
+    pub(crate) fn new(
+        card: &Arc<Card>,
+        number: u16,
+        memory: &impl DmaSource,
+        pool: &'static (dyn Pool + Sync),
+        has_events: bool,
+    ) -> Result<Self, Error> {
+        let transport = &card.transport;
+        let rx = Receiver::new(transport, memory, pool, has_events, 2 * number, number)?;
+        let tx = Transmitter::new(
+            transport,
+            memory,
+            pool,
+            has_events,
+            2 * number + 1,
+            NO_VECTOR,
+        )?;
+        Ok(Self {
+            rx,
+            tx,
+            number,
+            counters: Counters::default(),
+            card: card.join(),
+        })
+    }
+
+    /// Gives the device its first buffers.
+    pub(crate) fn supply(&mut self) -> Result<(), Error> {
+        match self.rx.refill() {
+            0 => Err(Error::OutOfMemory),
+            _ => Ok(()),
+        }
+    }
+
+    /// The MSI-X entry that tells of frames to receive.
+    pub fn vector(&self) -> u16 {
+        self.number
+    }
+
+    /// What happened so far.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+}
+
+impl FramePort for Pair {
+    fn mac(&self) -> [u8; 6] {
+        self.card.mac
+    }
+
+    fn mtu(&self) -> u16 {
+        self.card.mtu
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.card.capabilities
+    }
+
+    fn transmit(&mut self, frame: TxFrame) -> Result<(), TxFrame> {
+        self.tx.transmit(frame, &mut self.counters)
+    }
+
+    fn kick(&mut self) {
+        self.tx.kick();
+    }
+
+    fn receive(&mut self, budget: usize, take: &mut dyn FnMut(RxFrame)) -> usize {
+        self.tx.reclaim(&mut self.counters);
+        self.rx.receive(budget, &mut self.counters, take)
+    }
+
+    fn unsent(&mut self) -> usize {
+        self.tx.unsent(&mut self.counters)
+    }
+
+    fn reclaim(&mut self) {
+        self.tx.reclaim(&mut self.counters);
+    }
+
+    fn arm(&mut self) -> bool {
+        self.rx.arm()
+    }
+
+    fn disarm(&mut self) {
+        self.rx.disarm();
+    }
+}
+
+impl Drop for Pair {
+    /// The device must not touch buffers that are freed: it is stopped, or keeps them.
+    fn drop(&mut self) {
+        if self.card.leave() {
+            self.rx.retire();
+            self.tx.retire();
+        } else {
+            self.rx.abandon();
+            self.tx.abandon();
+        }
+    }
+}
