@@ -19,7 +19,7 @@ impl Kernel {
     pub(crate) fn with(nic: NicFlag) -> Self {
         match nic {
             NicFlag::Virtio => Self::Cloud,
-            NicFlag::E1000 => Self::Generic,
+            NicFlag::E1000 | NicFlag::Igb => Self::Generic,
         }
     }
 

@@ -95,6 +95,7 @@ mod input;
 mod ip;
 mod ipv6;
 mod journal;
+mod limit;
 mod membership;
 mod mib;
 mod multicast;

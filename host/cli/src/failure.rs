@@ -54,7 +54,7 @@ pub enum Failure {
         enough_mib: u32,
     },
     /// A PCI card for a board without PCI.
-    #[error("The board microvm has no PCI slot for an e1000: use --machine q35.")]
+    #[error("The board microvm has no PCI slot for this card: use --machine q35.")]
     NoPciSlot,
     /// Nodes for a board that describes none.
     #[error("The board microvm is always one node: use --machine q35.")]

@@ -247,6 +247,8 @@ pub enum NicFlag {
     Virtio,
     /// Intel's 82540EM; needs --machine q35
     E1000,
+    /// Intel's 82576; needs --machine q35
+    Igb,
 }
 
 /// `--net`.

@@ -198,7 +198,7 @@ fn profiled(line: CommandLine, flags: &RunFlags) -> CommandLine {
 
 /// The machine that boots `plan`, with its files in the folder `state`.
 pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, Failure> {
-    if flags.nic == NicFlag::E1000 && flags.machine == BoardFlag::Microvm {
+    if flags.nic != NicFlag::Virtio && flags.machine == BoardFlag::Microvm {
         return Err(Failure::NoPciSlot);
     }
     if flags.nodes > 1 && flags.machine == BoardFlag::Microvm {
@@ -241,6 +241,7 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
         nic: match flags.nic {
             NicFlag::Virtio => Nic::Virtio,
             NicFlag::E1000 => Nic::E1000,
+            NicFlag::Igb => Nic::Igb,
         },
         mac: flags.mac_address.map(|mac| mac.0),
         net: net(flags),

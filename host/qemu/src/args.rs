@@ -121,6 +121,7 @@ impl Machine {
             (Nic::Virtio, Board::Q35) => "virtio-net-pci,netdev=net,disable-legacy=on,romfile=",
             (Nic::Virtio, Board::Microvm) => "virtio-net-device,netdev=net",
             (Nic::E1000, _) => "e1000,netdev=net,romfile=",
+            (Nic::Igb, _) => "igb,netdev=net,romfile=",
         };
         let mac = self.mac.map(|mac| {
             let bytes = mac.map(|byte| format!("{byte:02x}"));
@@ -274,13 +275,15 @@ mod tests {
 
     #[test]
     fn the_card_is_the_one_that_was_chosen() {
-        let machine = Machine {
-            nic: Nic::E1000,
-            ..machine()
-        };
-        let args = machine.qemu_args(Acceleration::Tcg);
-        assert!(args.iter().any(|arg| arg.starts_with("e1000,netdev=net")));
-        assert!(!args.iter().any(|arg| arg.starts_with("virtio-net")));
+        for (nic, card) in [
+            (Nic::E1000, "e1000,netdev=net"),
+            (Nic::Igb, "igb,netdev=net"),
+        ] {
+            let machine = Machine { nic, ..machine() };
+            let args = machine.qemu_args(Acceleration::Tcg);
+            assert!(args.iter().any(|arg| arg.starts_with(card)));
+            assert!(!args.iter().any(|arg| arg.starts_with("virtio-net")));
+        }
     }
 
     #[test]

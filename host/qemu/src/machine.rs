@@ -86,6 +86,8 @@ pub enum Nic {
     Virtio,
     /// Intel's 82540EM, on a PCI bus.
     E1000,
+    /// Intel's 82576, on a PCI Express bus.
+    Igb,
 }
 
 /// Where the network card leads.

@@ -1,5 +1,7 @@
 //! Network cards and the DMA contract: `docs/dma.md` tells the story.
 
+use std::process::Command;
+
 use crate::Test;
 use crate::guest::{BOOT_PATIENCE, Setup};
 use crate::redis;
@@ -15,6 +17,11 @@ pub const TESTS: &[Test] = &[
         "Redis serves behind an e1000 when no two frames are neighbours",
         e1000_shuffled,
     ),
+    (
+        "Redis serves behind an 82576 when no two frames are neighbours",
+        igb_shuffled,
+    ),
+    ("each card answers pings of every length", pings),
     (
         "an e1000 whose areas are scattered is refused at once, with the page and the way out",
         broken_contract,
@@ -35,6 +42,42 @@ fn e1000_shuffled(setup: &Setup) -> Result<(), String> {
     match setup.has_our_pci() {
         true => serves_shuffled(&setup.with_nic("e1000")),
         false => Ok(()),
+    }
+}
+
+fn igb_shuffled(setup: &Setup) -> Result<(), String> {
+    match setup.has_our_pci() {
+        true => serves_shuffled(&setup.with_nic("igb")),
+        false => Ok(()),
+    }
+}
+
+/// Payloads from none to as much as one frame takes. The host can only ping machines that
+/// it reaches by an address of their own.
+fn pings(setup: &Setup) -> Result<(), String> {
+    if !setup.has_our_pci() || !setup.has_address() {
+        return Ok(());
+    }
+    for nic in ["virtio", "e1000", "igb"] {
+        let (guest, address) = redis::start(&setup.with_nic(nic), &[], &["--save", ""])?;
+        for bytes in ["0", "56", "1472"] {
+            ping(&address.ip().to_string(), bytes).map_err(|why| format!("{nic}: {why}"))?;
+        }
+        expect_status(&guest.stop()?, 0)?;
+    }
+    Ok(())
+}
+
+/// Ten pings with so much payload, of which nine must come back: the host is busy.
+fn ping(host: &str, bytes: &str) -> Result<(), String> {
+    let output = Command::new("ping")
+        .args(["-n", "-i", "0.01", "-c", "10", "-W", "2", "-s", bytes, host])
+        .output()
+        .map_err(|error| error.to_string())?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    match said.matches(" bytes from ").count() {
+        9.. => Ok(()),
+        _ => Err(format!("{bytes} bytes: {said}")),
     }
 }
 

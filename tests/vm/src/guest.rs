@@ -81,6 +81,11 @@ impl Setup {
         self.board == "q35" && !self.is_linux
     }
 
+    /// Whether machines have an address that the host reaches.
+    pub fn has_address(&self) -> bool {
+        self.network == Network::Tap
+    }
+
     /// Whether the board can have more than one NUMA node.
     pub fn has_nodes(&self) -> bool {
         self.board == "q35"

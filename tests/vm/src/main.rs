@@ -1,6 +1,6 @@
 //! Boots Sietch with small and real programs and looks at what they do.
 //!
-//!     cargo run -p vm-tests -- [--cpus N] [--machine q35|microvm] [--nic virtio|e1000]
+//!     cargo run -p vm-tests -- [--cpus N] [--machine q35|microvm] [--nic virtio|e1000|igb]
 //!         [--linux] [--long] [WORD...]
 //!
 //! Each test is a sentence and a function; words choose those whose sentence has one

@@ -119,13 +119,15 @@ fn receive_batch(stack: &mut Stack, link: &mut Link) -> bool {
         packet::received(&frame);
         batch.push(frame);
     });
+    if count != 0 && core::mem::take(&mut link.is_doorbell_armed) {
+        port.disarm();
+    }
     link.port = Some(port);
     for frame in batch.drain(..) {
         stack.receive(link, frame);
     }
     link.batch = batch;
     if count != 0 {
-        link.is_doorbell_armed = false;
         stack.flush(link);
     }
     count == BATCH_FRAMES_MAX

@@ -1,6 +1,8 @@
 //! Finds the machine's devices and gives each its driver.
 
 mod e1000;
+mod igb;
+mod messages;
 mod self_test;
 mod virtio;
 
@@ -10,6 +12,7 @@ pub fn start() {
     for function in mach::pci::functions() {
         virtio::start_pci_function(function);
         e1000::start(function);
+        igb::start(function);
     }
     virtio::start_mmio_devices();
 }

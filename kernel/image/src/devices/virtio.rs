@@ -7,8 +7,7 @@
 use alloc::boxed::Box;
 
 use base::{CpuId, PhysAddr};
-use hal::pci::{MsiMessage, Msix};
-use kernel::sched::{Softirq, raise};
+use kernel::sched::Softirq;
 use mach::acpi::MmioDevice;
 use mach::irq::{self, Polarity, Trigger, Vector};
 use mach::klog;
@@ -16,6 +15,8 @@ use mach::mem::DmaMemory;
 use mach::sync::Once;
 use virtio::{InterruptRegisters, Kind, MmioTransport, NO_VECTOR, PciTransport, Transport};
 use virtio_9p::Virtio9p;
+
+use super::messages::{self, raise_numbered};
 
 /// MSI-X entry of the only interrupt that a device raises.
 const ENTRY: u16 = 0;
@@ -53,10 +54,7 @@ fn start_pci(function: &mach::pci::Function, transport: PciTransport) {
     let Some(source) = softirq_of(transport.kind()) else {
         return;
     };
-    let entry = Msix::new(function)
-        .ok()
-        .and_then(|msix| route(&msix, source));
-    if entry.is_none() {
+    if messages::route(function, ENTRY, source).is_none() {
         klog!(
             "device at {:?} has no MSI-X and is left alone",
             function.address()
@@ -64,13 +62,6 @@ fn start_pci(function: &mach::pci::Function, transport: PciTransport) {
         return;
     }
     start_device(transport, ENTRY);
-}
-
-/// Lets the device's interrupt raise `source` on the first CPU.
-fn route(msix: &Msix, source: Softirq) -> Option<()> {
-    let vector = irq::allocate(raise_numbered, source as usize)?;
-    let (address, data) = irq::msi_message(vector, CpuId(0));
-    msix.route(ENTRY, MsiMessage { address, data }).ok()
 }
 
 /// Parses `SIZE@ADDRESS:IRQ`, for example `512@0xfeb00e00:12`.
@@ -135,12 +126,6 @@ fn line_interrupt(argument: usize) {
         registers.acknowledge();
     }
     raise_numbered(argument & 0xff);
-}
-
-fn raise_numbered(source: usize) {
-    if let Some(source) = Softirq::from_number(source) {
-        raise(source);
-    }
 }
 
 /// Which deferred work a device's interrupt starts; `None` for devices without a driver.
