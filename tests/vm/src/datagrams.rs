@@ -17,10 +17,13 @@ pub const TESTS: &[Test] = &[
     ("groups of both families are heard both ways", groups),
 ];
 
-/// Answers each datagram with itself; `call` makes it speak to two groups.
+/// Answers each datagram with itself; `call` makes it speak to two groups. An address cannot
+/// be used before it is known that nobody else has it (IFA_F_TENTATIVE, 0x40).
 const ECHO: &str = "\
 from socket import *
-import select, struct
+import select, struct, time
+while any(int(line.split()[4], 16) & 0x40 for line in open('/proc/net/if_inet6')):
+    time.sleep(0.1)
 six = socket(AF_INET6, SOCK_DGRAM)
 six.bind(('::', 7007))
 six.setsockopt(IPPROTO_IPV6, IPV6_JOIN_GROUP,
