@@ -36,8 +36,9 @@ fn file_of_redis(setup: &Setup) -> Result<(), String> {
     for _ in 0..REQUESTS {
         redis.call(&["PING"])?;
     }
-    let end = format!("{packets} packets shown or kept, {packets} passed the filter, 0 were");
-    guest.expect(&end, PATIENCE)?;
+    // More may pass the filter before it lets go.
+    guest.expect(&format!("{packets} packets shown or kept, "), PATIENCE)?;
+    guest.expect("passed the filter, 0 were dropped", PATIENCE)?;
     let file = folder.0.join("file").to_string_lossy().into_owned();
     for direction in ["tcp dst port 6379", "tcp src port 6379"] {
         let lines = read_back(&file, direction)?;
