@@ -7,6 +7,10 @@ use std::str::FromStr;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use qemu::{Forward, Protocol};
 
+mod ip;
+
+pub use ip::Ip;
+
 /// Runs unmodified Linux programs on Sietch, each in a virtual machine of its own.
 #[derive(Debug, Parser)]
 #[command(name = "sietch", version)]
@@ -56,11 +60,11 @@ pub struct ProgramFlags {
     pub add: Vec<Addition>,
     /// The machine's address: ADDRESS/LENGTH[,GATEWAY], dhcp or none
     #[arg(long, value_name = "IP")]
-    pub ip: Option<Ip>,
+    pub ip: Option<Ip<Ipv4Addr>>,
     /// Its IPv6 address: ADDRESS/LENGTH[,GATEWAY], auto (of routers' prefixes) or none
     /// [default: auto]
     #[arg(long, value_name = "IP6")]
-    pub ip6: Option<Ip6>,
+    pub ip6: Option<Ip<Ipv6Addr>>,
     /// Show the program's system calls on standard error
     #[arg(long)]
     pub strace: bool,
@@ -432,127 +436,6 @@ impl FromStr for Mount {
                 read_only,
             }),
             _ => Err("give HOST:GUEST[:ro] with an absolute path for GUEST".into()),
-        }
-    }
-}
-
-/// `--ip`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ip {
-    /// Ask a DHCP server.
-    Dhcp,
-    /// No address.
-    None,
-    /// A fixed address.
-    Static {
-        /// The address.
-        address: Ipv4Addr,
-        /// How many bits of it name the network.
-        prefix_len: u8,
-        /// Where the way out is.
-        gateway: Option<Ipv4Addr>,
-    },
-}
-
-impl FromStr for Ip {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        const FORM: &str = "give ADDRESS/LENGTH[,GATEWAY], dhcp or none";
-        match text {
-            "dhcp" => return Ok(Self::Dhcp),
-            "none" => return Ok(Self::None),
-            _ => {}
-        }
-        let (address, prefix_len, gateway) = parse_static(text, 32).ok_or(FORM)?;
-        Ok(Self::Static {
-            address,
-            prefix_len,
-            gateway,
-        })
-    }
-}
-
-/// `ADDRESS/LENGTH[,GATEWAY]` of a family whose addresses have `bits` bits.
-fn parse_static<A: FromStr>(text: &str, bits: u8) -> Option<(A, u8, Option<A>)> {
-    let (network, gateway) = match text.split_once(',') {
-        Some((network, gateway)) => (network, Some(gateway.parse().ok()?)),
-        None => (text, None),
-    };
-    let (address, prefix_len) = network.split_once('/')?;
-    let prefix_len = prefix_len.parse().ok().filter(|len| *len <= bits)?;
-    Some((address.parse().ok()?, prefix_len, gateway))
-}
-
-/// `--ip6`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ip6 {
-    /// Take the prefixes that routers announce.
-    Auto,
-    /// No IPv6.
-    None,
-    /// A fixed address.
-    Static {
-        /// The address.
-        address: Ipv6Addr,
-        /// How many bits of it name the network.
-        prefix_len: u8,
-        /// Where the way out is.
-        gateway: Option<Ipv6Addr>,
-    },
-}
-
-impl FromStr for Ip6 {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        const FORM: &str = "give ADDRESS/LENGTH[,GATEWAY], auto or none";
-        match text {
-            "auto" => return Ok(Self::Auto),
-            "none" => return Ok(Self::None),
-            _ => {}
-        }
-        let (address, prefix_len, gateway) = parse_static(text, 128).ok_or(FORM)?;
-        Ok(Self::Static {
-            address,
-            prefix_len,
-            gateway,
-        })
-    }
-}
-
-impl Ip6 {
-    /// The value for the kernel's command line.
-    pub fn to_value(&self) -> String {
-        match self {
-            Self::Auto => "auto".into(),
-            Self::None => "none".into(),
-            Self::Static {
-                address,
-                prefix_len,
-                gateway,
-            } => {
-                let gateway = gateway.map(|ip| format!(",{ip}")).unwrap_or_default();
-                format!("{address}/{prefix_len}{gateway}")
-            }
-        }
-    }
-}
-
-impl Ip {
-    /// The value for the kernel's command line.
-    pub fn to_value(&self) -> String {
-        match self {
-            Self::Dhcp => "dhcp".into(),
-            Self::None => "none".into(),
-            Self::Static {
-                address,
-                prefix_len,
-                gateway,
-            } => {
-                let gateway = gateway.map(|ip| format!(",{ip}")).unwrap_or_default();
-                format!("{address}/{prefix_len}{gateway}")
-            }
         }
     }
 }

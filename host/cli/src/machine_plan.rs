@@ -140,15 +140,15 @@ fn command_line(flags: &ProgramFlags, init: &Path, hostname: &str, net: &Net) ->
             prefix_len: USER_PREFIX_LEN,
             gateway: Some(USER_GATEWAY),
         },
-        Net::Tap { .. } | Net::Datagrams { .. } => Ip::Dhcp,
+        Net::Tap { .. } | Net::Datagrams { .. } => Ip::Automatic,
         Net::None => Ip::None,
     });
     let line = CommandLine::new()
         .set("init", &init.to_string_lossy())
         .set("hostname", hostname)
-        .set("ip", &ip.to_value());
+        .set("ip", &ip.to_string());
     let line = match &flags.ip6 {
-        Some(ip) => line.set("ip6", &ip.to_value()),
+        Some(ip) => line.set("ip6", &ip.to_string()),
         None => line,
     };
     if flags.strace {

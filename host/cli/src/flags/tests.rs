@@ -57,20 +57,21 @@ fn folders_of_the_host_are_mounted_read_only_on_request() {
 
 #[test]
 fn addresses_are_checked() {
-    let ip: Ip = "10.0.0.2/24,10.0.0.1".parse().expect("valid");
-    assert_eq!(ip.to_value(), "10.0.0.2/24,10.0.0.1");
-    assert_eq!("dhcp".parse(), Ok(Ip::Dhcp));
-    assert!("10.0.0.2".parse::<Ip>().is_err());
-    assert!("10.0.0.2/33".parse::<Ip>().is_err());
+    let ip: Ip<Ipv4Addr> = "10.0.0.2/24,10.0.0.1".parse().expect("valid");
+    assert_eq!(ip.to_string(), "10.0.0.2/24,10.0.0.1");
+    assert_eq!("dhcp".parse(), Ok(Ip::<Ipv4Addr>::Automatic));
+    for wrong in ["10.0.0.2", "10.0.0.2/33", "auto"] {
+        assert!(wrong.parse::<Ip<Ipv4Addr>>().is_err(), "{wrong}");
+    }
 }
 
 #[test]
 fn addresses_of_ipv6_are_checked() {
-    let ip: Ip6 = "fd00::15/64,fe80::1".parse().expect("valid");
-    assert_eq!(ip.to_value(), "fd00::15/64,fe80::1");
-    assert_eq!("auto".parse(), Ok(Ip6::Auto));
+    let ip: Ip<Ipv6Addr> = "fd00::15/64,fe80::1".parse().expect("valid");
+    assert_eq!(ip.to_string(), "fd00::15/64,fe80::1");
+    assert_eq!("auto".parse(), Ok(Ip::<Ipv6Addr>::Automatic));
     for wrong in ["fd00::15", "fd00::15/129", "10.0.0.2/24", "dhcp"] {
-        assert!(wrong.parse::<Ip6>().is_err(), "{wrong}");
+        assert!(wrong.parse::<Ip<Ipv6Addr>>().is_err(), "{wrong}");
     }
 }
 
