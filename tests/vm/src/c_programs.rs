@@ -15,7 +15,7 @@ pub const SENTENCE: &str = "C programs do on Sietch what they do on Linux";
 
 const SOURCES: &str = "tests/programs";
 const SEQUENCE: &str = "tests/harness/sequence.c";
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(450);
 /// Some programs start a shell, and scripts that name it.
 const SHELL: &str = "/bin/busybox:/bin/sh";
 
