@@ -3,7 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use netlink::{Candidate, DiagRequest, Emit, Messages, Object, Request, Writer};
+use netlink::{
+    Candidate, DiagRequest, Emit, Messages, Object, Request, UnixRequest, UnixSocket, Writer,
+};
 
 fn written(object: &Object, to: &mut Writer) {
     let written = match object {
@@ -18,6 +20,16 @@ fn written(object: &Object, to: &mut Writer) {
 
 fuzz_target!(|bytes: &[u8]| {
     for message in Messages::new(bytes) {
+        if let Ok(request) = UnixRequest::parse(&message) {
+            let socket = UnixSocket {
+                name: Some(message.body()),
+                ..UnixSocket::default()
+            };
+            let picked = request.pick(&socket);
+            // A name longer than an attribute can be does not fit.
+            let mut buffer = vec![0; 64 + bytes.len()];
+            let _ = picked.answer(0, 0, &mut Writer::new(&mut buffer));
+        }
         if let Ok(request) = DiagRequest::parse(&message)
             && let Some(filter) = request.filter
         {

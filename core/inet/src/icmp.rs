@@ -149,7 +149,7 @@ impl<E: Env> Context<'_, E> {
 
     /// Whether one more error may be sent.
     pub fn may_send_error(&mut self) -> bool {
-        let is_allowed = self.net.icmp_errors.take(self.now);
+        let is_allowed = self.net.icmp_errors.take(&self.net.key, self.now);
         if is_allowed {
             self.net.count(Count::IcmpErrorsOut);
         } else {

@@ -95,7 +95,6 @@ mod input;
 mod ip;
 mod ipv6;
 mod journal;
-mod limit;
 mod membership;
 mod mib;
 mod multicast;

@@ -16,7 +16,6 @@ use crate::error::Error;
 use crate::hash::Key;
 use crate::ipv6::Ipv6;
 use crate::journal::Journal;
-use crate::limit::TokenBucket;
 use crate::multicast::Groups;
 use crate::neighbor::Neighbors;
 use crate::path::Paths;
@@ -89,9 +88,9 @@ const CHALLENGES_PER_SECOND: u32 = 100;
 /// Resets of what belongs to no connection.
 const RESETS_PER_SECOND: u32 = 2000;
 
-/// RFC 4443 2.4 (f): ICMP errors of both families a second, and at once.
+/// RFC 4443 2.4 (f): ICMP errors of both families a second. A limit that can be guessed tells
+/// an attacker which ports are open (CVE-2020-25705).
 const ICMP_ERRORS_PER_SECOND: u32 = 100;
-const ICMP_ERRORS_BURST: u32 = 50;
 
 /// Neighbours, routes, ports, timers and counters.
 pub(crate) struct Net {
@@ -112,7 +111,7 @@ pub(crate) struct Net {
     pub reassembly: Reassembly,
     /// When the next of all these is due; `START` if that must be looked for.
     pub upkeep_due: Instant,
-    pub icmp_errors: TokenBucket,
+    pub icmp_errors: Budget,
     /// Packets, from the IP header on, with their checksums left out.
     pub loopback: VecDeque<Chain>,
     pub demux: Demux,
@@ -145,7 +144,7 @@ impl Net {
             v6: None,
             reassembly: Reassembly::default(),
             upkeep_due: Instant::START,
-            icmp_errors: TokenBucket::new(ICMP_ERRORS_PER_SECOND, ICMP_ERRORS_BURST),
+            icmp_errors: Budget::new(ICMP_ERRORS_PER_SECOND),
             loopback: VecDeque::new(),
             demux: Demux::new(key, config.ports),
             wheel: Wheel::new(),

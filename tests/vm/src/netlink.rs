@@ -134,8 +134,11 @@ fn ip_changes(setup: &Setup) -> Result<(), String> {
             &["File exists", "refused"],
         ),
         (
-            "ip route add 192.168.7.0/24 via 10.0.2.9 && ip route",
-            &["192.168.7.0/24 via 10.0.2.9 dev eth0"],
+            "ip route add 192.168.7.0/24 via 10.0.2.9 && ip route; cat /proc/net/route",
+            &[
+                "192.168.7.0/24 via 10.0.2.9 dev eth0",
+                "eth0\t0007A8C0\t0902000A\t0003",
+            ],
         ),
         (
             "ip route add 192.168.7.0/24 via 10.0.2.9 || echo refused",
@@ -150,8 +153,12 @@ fn ip_changes(setup: &Setup) -> Result<(), String> {
             &["via 10.0.2.2 dev eth0"],
         ),
         (
-            "ip neigh add 10.0.2.77 lladdr 02:00:00:00:00:77 dev eth0 && ip neigh",
-            &["10.0.2.77 dev eth0 lladdr 02:00:00:00:00:77 PERMANENT"],
+            "ip neigh add 10.0.2.77 lladdr 02:00:00:00:00:77 dev eth0 && ip neigh; \
+             cat /proc/net/arp",
+            &[
+                "10.0.2.77 dev eth0 lladdr 02:00:00:00:00:77 PERMANENT",
+                "10.0.2.77        0x1         0x6         02:00:00:00:00:77",
+            ],
         ),
         (
             "ip neigh del 10.0.2.77 dev eth0; ip neigh del 10.0.2.77 dev eth0 || echo refused",

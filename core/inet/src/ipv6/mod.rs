@@ -11,7 +11,7 @@
 //!
 //! Everything on the link may be a lie. What strangers can make us keep is bounded
 //! (addresses and routes here, neighbours in `neighbor`, groups in `multicast`), what they
-//! can make us send is limited by `TokenBucket`s and timers, and each message that breaks a
+//! can make us send is limited by `Budget`s and timers, and each message that breaks a
 //! rule of RFC 4861 is counted and dropped.
 //!
 //! | file | what |

@@ -80,6 +80,22 @@ fn requests_that_are_not_whole_or_not_about_unix_sockets_are_refused() {
 }
 
 #[test]
+fn any_bytes_are_read_or_refused() {
+    let start = bytes(PAIR.0);
+    for at in 0..start.len() {
+        for value in 0..=u8::MAX {
+            let mut datagram = start.clone();
+            datagram[at] = value;
+            for message in netlink::Messages::new(&datagram) {
+                let is_unix = UnixRequest::is_meant(&message);
+                let parsed = UnixRequest::parse(&message);
+                assert!(is_unix || parsed.is_err(), "byte {at} is {value}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_dump_goes_on_where_the_buffer_ended() {
     let datagram = bytes(PAIR.0);
     let header = first(&datagram).header();

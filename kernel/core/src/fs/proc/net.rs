@@ -3,14 +3,16 @@
 //! Numbers are those of the whole stack.
 
 use alloc::string::String;
-use alloc::vec::Vec;
 use core::fmt::{Result, Write};
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
+
+use base::PAGE_BYTES;
+use inet::{Cidr, NeighborState};
 
 use crate::fs::pseudo::Entry;
 use crate::net;
+use crate::net::plan::{self, RouteKind};
 use crate::socket::Held;
-use base::PAGE_BYTES;
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[
@@ -47,40 +49,60 @@ fn dev(text: &mut String) -> Result {
     Ok(())
 }
 
+/// `ATF_*` of a neighbour.
+const COMPLETE: u32 = 0x2;
+const PERMANENT: u32 = 0x4;
+
+/// `RTF_*` of a route.
+const UP: u32 = 0x1;
+const GATEWAY: u32 = 0x2;
+const REJECT: u32 = 0x200;
+
 fn arp(text: &mut String) -> Result {
     text.push_str("IP address       HW type     Flags       HW address");
     writeln!(text, "            Mask     Device")?;
-    let known = net::with_stack(|stack, _| stack.neighbors().collect::<Vec<_>>());
-    for (ip, mac) in known.unwrap_or_default() {
-        let station = mac.0.map(|byte| alloc::format!("{byte:02x}")).join(":");
-        let ip = alloc::format!("{ip}");
+    let all = plan::neighbours();
+    let known = all.iter().filter(|one| one.ip.is_ipv4());
+    for (one, mac) in known.filter_map(|one| Some((one, one.mac?))) {
+        let station = mac.map(|byte| alloc::format!("{byte:02x}")).join(":");
+        let ip = alloc::format!("{}", one.ip);
+        let flags = match one.state {
+            NeighborState::Permanent => COMPLETE | PERMANENT,
+            _ => COMPLETE,
+        };
         writeln!(
             text,
-            "{ip:<16} 0x1         0x2         {station}     *        eth0"
+            "{ip:<16} 0x1         0x{flags:x}         {station}     *        eth0"
         )?;
     }
     Ok(())
 }
 
+/// The main table's routes of IPv4.
 fn route(text: &mut String) -> Result {
     text.push_str("Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\t");
     writeln!(text, "MTU\tWindow\tIRTT")?;
-    let number = |addr: Ipv4Addr| u32::from_ne_bytes(addr.octets());
-    let way = net::with_stack(|stack, _| (stack.address(), stack.gateway()));
-    let (address, gateway) = way.unwrap_or_default();
-    if let Some(gateway) = gateway {
+    let number = |ip: IpAddr| match ip {
+        IpAddr::V4(ip) => u32::from_ne_bytes(ip.octets()),
+        IpAddr::V6(_) => 0,
+    };
+    for route in plan::routes() {
+        let IpAddr::V4(first) = route.destination else {
+            continue;
+        };
+        let mask = Cidr::new(first, route.prefix_len).map_or(0, |cidr| number(cidr.mask().into()));
+        let flags = match (route.kind, route.gateway) {
+            (RouteKind::Unicast, None) => UP,
+            (RouteKind::Unicast, Some(_)) => UP | GATEWAY,
+            (RouteKind::Unreachable, _) => UP | REJECT,
+            (RouteKind::Local | RouteKind::Broadcast, _) => continue,
+        };
         writeln!(
             text,
-            "eth0\t00000000\t{:08X}\t0003\t0\t0\t0\t00000000\t0\t0\t0",
-            number(gateway)
-        )?;
-    }
-    if let Some(address) = address {
-        let mask = number(address.mask());
-        let network = number(address.addr()) & mask;
-        writeln!(
-            text,
-            "eth0\t{network:08X}\t00000000\t0001\t0\t0\t0\t{mask:08X}\t0\t0\t0"
+            "eth0\t{:08X}\t{:08X}\t{flags:04X}\t0\t0\t{}\t{mask:08X}\t0\t0\t0",
+            number(route.destination),
+            route.gateway.map_or(0, number),
+            route.metric
         )?;
     }
     Ok(())
