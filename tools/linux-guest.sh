@@ -4,19 +4,20 @@
 # (tests/linux/init.c). The package comes through apt and is not installed.
 #
 #   tools/linux-guest.sh [cloud]     the kernel for clouds with virtio-net, in build/linux
-#   tools/linux-guest.sh generic     the one for PCs with e1000, in build/linux-generic
+#   tools/linux-guest.sh generic     the one for PCs with e1000 and igb, in build/linux-generic
 set -euo pipefail
 cd "$(dirname "$0")/.."
 case ${1:-cloud} in
     cloud) out=build/linux suffix=cloud-amd64 modules=(net/core/failover drivers/net/net_failover drivers/net/virtio_net) ;;
-    generic) out=build/linux-generic suffix=amd64 modules=(drivers/net/ethernet/intel/e1000/e1000) ;;
+    generic) out=build/linux-generic suffix=amd64 modules=(drivers/net/ethernet/intel/e1000/e1000 drivers/dca/dca drivers/i2c/algos/i2c-algo-bit drivers/net/ethernet/intel/igb/igb) ;;
     *) echo "usage: tools/linux-guest.sh [cloud|generic]" >&2 && exit 2 ;;
 esac
-if [ -f "$out/vmlinuz" ] && [ "$out/init" -nt tests/linux/init.c ]; then exit 0; fi
+last=$out/modules/${#modules[@]}-$(basename "${modules[-1]}").ko
+if [ -f "$last" ] && [ "$out/init" -nt tests/linux/init.c ]; then exit 0; fi
 
 rm -rf "$out/package"
 mkdir -p "$out/package" "$out/modules"
-if ! [ -f "$out/vmlinuz" ]; then
+if ! [ -f "$last" ]; then
     package=$(apt-cache search --names-only "^linux-image-6[.]12[.][^-]*-$suffix\$" | cut -d' ' -f1 | sort -V | tail -1)
     if [ -z "$package" ]; then
         echo "apt knows no linux-image-6.12*-$suffix: add Debian's security or backports archive." >&2

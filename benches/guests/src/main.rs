@@ -29,7 +29,6 @@ const BENCHES: [Bench; 3] = [redis::measure, udp::measure, connections::measure]
 const ROUNDS: u32 = 3;
 
 fn main() -> ExitCode {
-    bench_pair::enter_namespace();
     match compare() {
         Ok(()) => ExitCode::SUCCESS,
         Err(sentence) => {
@@ -40,7 +39,7 @@ fn main() -> ExitCode {
 }
 
 fn compare() -> Result<(), String> {
-    bench_pair::set_up()?;
+    bench_pair::set_up(&[Kernel::Cloud])?;
     let rounds = std::env::args()
         .nth(1)
         .and_then(|text| text.parse().ok())

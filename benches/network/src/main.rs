@@ -28,7 +28,7 @@ mod steadiness;
 
 use std::process::ExitCode;
 
-use bench_pair::{System, Table};
+use bench_pair::{Kernel, System, Table};
 use clap::Parser;
 
 use row::{ROWS, Row, Run};
@@ -49,7 +49,6 @@ struct Flags {
 
 fn main() -> ExitCode {
     let flags = Flags::parse();
-    bench_pair::enter_namespace();
     match compare(&flags) {
         Ok(()) => ExitCode::SUCCESS,
         Err(sentence) => {
@@ -60,7 +59,7 @@ fn main() -> ExitCode {
 }
 
 fn compare(flags: &Flags) -> Result<(), String> {
-    bench_pair::set_up()?;
+    bench_pair::set_up(&[Kernel::Cloud, Kernel::Generic])?;
     let is_wanted =
         |row: &&Row| flags.rows.is_empty() || flags.rows.iter().any(|name| name == row.name);
     let (mut one_cpu, mut two_cpus) = (Table::default(), Table::default());

@@ -24,7 +24,7 @@ pub fn write(tables: &str, rounds: u32) -> Result<(), String> {
         in a network namespace. A bold ratio is one that Sietch wins.\n\n\
         - {qemu}, emulated (TCG)\n\
         - Linux: {cloud}\n\
-        - Linux with an e1000: {generic}\n\
+        - Linux with an e1000 or an 82576: {generic}\n\
         - {memcached}; {nginx}; {iperf}\n\n\
         memcached has as many threads and nginx as many workers as there are vCPUs; there are two\n\
         instances of Redis in either case. Machine and client share the host's {cpus} CPUs: what a\n\

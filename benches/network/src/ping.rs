@@ -1,7 +1,7 @@
 //! 10 000 pings through each card: whether some take much longer than most.
 
 use bench_pair::echo::Echo;
-use bench_pair::{Better, Kernel, System, Table};
+use bench_pair::{Better, Table};
 
 use crate::client;
 use crate::row::Run;
@@ -17,12 +17,14 @@ pub fn virtio(run: &Run, table: &mut Table) -> Result<(), String> {
     measure(run, table, "virtio-net", &[])
 }
 
-/// One round through an e1000, for which Linux runs Debian's kernel for PCs.
+/// One round through an e1000.
 pub fn e1000(run: &Run, table: &mut Table) -> Result<(), String> {
-    if run.system == System::Linux {
-        Kernel::Generic.prepare()?;
-    }
     measure(run, table, "e1000", &["--nic", "e1000"])
+}
+
+/// One round through an 82576.
+pub fn igb(run: &Run, table: &mut Table) -> Result<(), String> {
+    measure(run, table, "igb", &["--nic", "igb"])
 }
 
 fn measure(run: &Run, table: &mut Table, card: &str, flags: &[&str]) -> Result<(), String> {

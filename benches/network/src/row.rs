@@ -30,7 +30,7 @@ impl Row {
 }
 
 /// All rows in the order of the page.
-pub const ROWS: [Row; 9] = [
+pub const ROWS: [Row; 10] = [
     Row::new("redis", &[1, 2], redis::measure),
     Row::new("memcached", &[1, 2], memcached::measure),
     Row::new("nginx", &[1, 2], nginx::measure),
@@ -39,6 +39,7 @@ pub const ROWS: [Row; 9] = [
     Row::new("connections", &[1], connections::measure),
     Row::new("ping", &[1], ping::virtio),
     Row::new("ping-e1000", &[1], ping::e1000),
+    Row::new("ping-igb", &[1], ping::igb),
     Row::new("idle", &[1], idle::measure),
 ];
 

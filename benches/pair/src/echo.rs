@@ -23,7 +23,11 @@ impl Echo {
     /// Boots a system with `flags` of `sietch run` and waits for the first echo.
     pub fn boot(system: System, flags: &[&str]) -> Result<Self, String> {
         let server = server("udp_echo")?;
-        let mut guest = system.boot(&[flags, &[&server]].concat())?;
+        Self::in_guest(system.boot(&[flags, &[&server]].concat())?)
+    }
+
+    /// Waits for the first echo of a guest that runs, or will run, `udp_echo`.
+    pub fn in_guest(mut guest: Guest) -> Result<Self, String> {
         let socket = connect().map_err(|error| format!("udp: {error}"))?;
         let mut datagram = [0; DATAGRAM_BYTES];
         // A machine that is not up refuses at once.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ChildStdin;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use cli::flags::{Cli, Command, RunFlags};
 use cli::machine_plan::{self, Plan, Surroundings};
-use qemu::{Qemu, Transcript, Vm, namespace};
+use qemu::{Machine, Qemu, Transcript, Vm, namespace};
 
 use crate::{Kernel, OUTPUT};
 
@@ -45,6 +45,15 @@ impl System {
 
     /// Boots a program; `args` are flags, program and arguments of `sietch run`.
     pub fn boot(self, args: &[&str]) -> Result<Guest, String> {
+        self.boot_on(args, |_| ())
+    }
+
+    /// Boots a program on a machine that `change` makes special.
+    pub fn boot_on(
+        self,
+        args: &[&str],
+        change: impl FnOnce(&mut Machine),
+    ) -> Result<Guest, String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         let flags = self.flags(args)?;
         let around = Surroundings {
@@ -58,6 +67,7 @@ impl System {
         if self == Self::Linux {
             machine.kernel = Kernel::with(flags.nic).file();
         }
+        change(&mut machine);
         fs::create_dir_all(&state)
             .and_then(|()| fs::write(&machine.initrd, &plan.image))
             .map_err(|error| text(&error))?;
@@ -129,6 +139,11 @@ impl Guest {
             thread::sleep(Duration::from_millis(1));
         }
         Err(format!("the guest did not {what}: {}", self.last_words()))
+    }
+
+    /// The kernel that runs.
+    pub fn kernel(&self) -> &Path {
+        &self.vm.machine().kernel
     }
 
     /// The last lines that QEMU, the program and the kernel wrote.

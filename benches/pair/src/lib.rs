@@ -27,15 +27,13 @@ use qemu::namespace;
 /// Where built programs and the machine's files go.
 pub const OUTPUT: &str = "build/bench";
 
-/// Starts this program again in a namespace of its own, if it is not in one yet.
-pub fn enter_namespace() {
+/// Prepares Linux as a guest, while packages can still be had, then starts this program again in
+/// a namespace of its own, if it is not in one yet, and makes the namespace's interfaces.
+pub fn set_up(kernels: &[Kernel]) -> Result<(), String> {
+    kernels.iter().try_for_each(|kernel| kernel.prepare())?;
     namespace::enter();
-}
-
-/// Makes the namespace's interfaces and prepares Linux as a guest.
-pub fn set_up() -> Result<(), String> {
-    if !namespace::set_up() {
-        return Err("a network namespace with a tap interface needs root: run as root.".into());
+    match namespace::set_up() {
+        true => Ok(()),
+        false => Err("a network namespace with a tap interface needs root: run as root.".into()),
     }
-    Kernel::Cloud.prepare()
 }

@@ -24,7 +24,7 @@ impl Kernel {
     }
 
     /// Makes the kernel ready; a second time costs nothing.
-    pub fn prepare(self) -> Result<(), String> {
+    pub(crate) fn prepare(self) -> Result<(), String> {
         let prepared = Command::new("tools/linux-guest.sh")
             .arg(self.name())
             .status();

@@ -247,6 +247,7 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
         net: net(flags),
         forwards: flags.publish.iter().map(|publish| publish.0).collect(),
         volumes,
+        plugin: None,
         state: state.into(),
     })
 }

@@ -25,6 +25,9 @@ impl Machine {
         if acceleration == Acceleration::TcgCounted {
             args.pair("-icount", "shift=0,sleep=off");
         }
+        if let Some(plugin) = &self.plugin {
+            args.pair("-plugin", plugin);
+        }
         args.pair("-smp", self.cpus.to_string());
         args.pair("-m", format!("{}M", self.memory_mib));
         if self.nodes > 1 {
@@ -218,6 +221,7 @@ mod tests {
             net: Net::User,
             forwards: vec![],
             volumes: vec![],
+            plugin: None,
             state: "/s,t".into(),
         }
     }

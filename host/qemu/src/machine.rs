@@ -33,6 +33,8 @@ pub struct Machine {
     pub forwards: Vec<Forward>,
     /// Folders of the host that the machine can mount.
     pub volumes: Vec<Volume>,
+    /// A plugin of QEMU's translator, with its arguments as `-plugin` takes them.
+    pub plugin: Option<String>,
     /// The folder for the kernel's log and the control socket.
     pub state: PathBuf,
 }

@@ -1,0 +1,66 @@
+//! Redis behind each network card: instructions of the whole guest for a request.
+
+use std::process::Command;
+
+use bench_pair::{Guest, System};
+
+use crate::counter;
+
+/// The cards, as `sietch run --nic` names them; the first is what the others are compared with.
+pub const CARDS: [&str; 3] = ["virtio", "e1000", "igb"];
+/// What is asked of Redis.
+pub const COMMANDS: [&str; 2] = ["SET", "GET"];
+
+const PORT: u16 = 6379;
+const REQUESTS: u32 = 20_000;
+/// Requests that make the guest and its translation warm.
+const WARM_UP_REQUESTS: u32 = 3_000;
+
+/// One card.
+pub struct Card {
+    /// Its name.
+    pub name: &'static str,
+    /// Instructions per request, in the order of [`COMMANDS`].
+    pub per_request: Vec<f64>,
+}
+
+/// Counts behind each card.
+pub fn count() -> Result<Vec<Card>, String> {
+    CARDS.iter().map(|name| behind(name)).collect()
+}
+
+fn behind(name: &'static str) -> Result<Card, String> {
+    eprintln!("Redis behind {name}");
+    let program = ["redis-server", "--protected-mode", "no", "--save", ""];
+    let args = [&["-m", "512M", "--nic", name], &program[..]].concat();
+    let mut guest = counter::boot(System::Sietch, &args)?;
+    guest.wait_for_answer(PORT, b"PING\r\n")?;
+    let per_request = COMMANDS.iter().map(|command| {
+        load(command, WARM_UP_REQUESTS)?;
+        let before = counter::read()?;
+        load(command, REQUESTS)?;
+        let count = counter::read()?.since(&before).total();
+        Ok(count as f64 / f64::from(REQUESTS))
+    });
+    Ok(Card {
+        name,
+        per_request: per_request.collect::<Result<_, String>>()?,
+    })
+}
+
+fn load(command: &str, requests: u32) -> Result<(), String> {
+    let host = Guest::address(PORT).ip().to_string();
+    let (command, requests) = (command.to_lowercase(), requests.to_string());
+    let output = Command::new("timeout")
+        .args(["200", "redis-benchmark", "--csv", "-c", "50", "-h", &host])
+        .args(["-t", &command, "-n", &requests])
+        .output()
+        .map_err(|error| format!("timeout: {error}"))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!(
+            "redis-benchmark: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        )),
+    }
+}

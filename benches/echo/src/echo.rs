@@ -1,0 +1,118 @@
+//! Datagrams of 64 bytes echoed, by each system, with one and with many under way.
+
+use std::collections::HashMap;
+use std::net::UdpSocket;
+
+use bench_pair::echo::{DATAGRAM_BYTES, Echo};
+use bench_pair::{Guest, System, server};
+
+use crate::classes::{Class, Rules};
+use crate::counter;
+use crate::names::{self, Names};
+
+/// Which class the functions of Linux 6.12 belong to.
+pub const RULES_OF_LINUX: &str = include_str!("../classes/linux.txt");
+/// Which class ours belong to.
+pub const RULES_OF_SIETCH: &str = include_str!("../classes/sietch.txt");
+
+/// Datagrams under way at a time.
+pub const WINDOWS: [u32; 2] = [64, 1];
+/// Echoes of a measurement; what the guest does now and then spreads over them.
+const ECHOES: u32 = 20_000;
+
+/// The counts of one system with one window.
+pub struct Echoes {
+    /// Which system.
+    pub system: System,
+    /// Datagrams under way at a time.
+    pub window: u32,
+    /// Instructions per echo by class and the function that decided it.
+    pub functions: HashMap<(Class, String), f64>,
+}
+
+impl Echoes {
+    /// Instructions per echo of a class.
+    pub fn of(&self, class: Class) -> f64 {
+        let of_class = self.functions.iter().filter(|((its, _), _)| *its == class);
+        of_class.fold(0.0, |sum, (_, count)| sum + count)
+    }
+
+    /// Instructions per echo.
+    pub fn total(&self) -> f64 {
+        self.functions.values().sum()
+    }
+}
+
+/// Counts both systems with each window.
+pub fn count() -> Result<Vec<Echoes>, String> {
+    let mut all = Vec::new();
+    for system in System::BOTH {
+        let (echo, names) = boot(system)?;
+        let rules = Rules::read(match system {
+            System::Linux => RULES_OF_LINUX,
+            System::Sietch => RULES_OF_SIETCH,
+        })?;
+        for window in WINDOWS {
+            eprintln!("{}, window {window}", system.name());
+            // The first datagrams fill caches and make the guest ready.
+            exchange(&echo.socket, window, ECHOES / 10)?;
+            let before = counter::read()?;
+            exchange(&echo.socket, window, ECHOES)?;
+            let counts = counter::read()?.since(&before);
+            let mut functions = HashMap::new();
+            for (address, count) in counts.iter().filter(|&(_, count)| count > 0) {
+                let names = names.at(address);
+                let (class, name) = rules.class_of(&names);
+                *functions.entry((class, name.to_string())).or_default() +=
+                    count as f64 / f64::from(ECHOES);
+            }
+            all.push(Echoes {
+                system,
+                window,
+                functions,
+            });
+        }
+    }
+    Ok(all)
+}
+
+/// The echo, and the names of the kernel's functions. Linux sends them before it starts the
+/// server: modules lie elsewhere at each boot.
+fn boot(system: System) -> Result<(Echo, Names), String> {
+    let server = server("udp_echo")?;
+    let guest = |args: &[&str]| counter::boot(system, &[&["-m", "512M"], args].concat());
+    match system {
+        System::Sietch => {
+            let guest = guest(&[&server])?;
+            let names = Names::of_sietch(guest.kernel())?;
+            Ok((Echo::in_guest(guest)?, names))
+        }
+        System::Linux => {
+            let added = format!("{server}:/udp_echo");
+            let script = format!(
+                "busybox nc -l -p {} </proc/kallsyms; exec /udp_echo",
+                names::PORT
+            );
+            let mut guest: Guest = guest(&["--add", &added, "busybox", "sh", "-c", &script])?;
+            let names = Names::of_linux(&mut guest)?;
+            Ok((Echo::in_guest(guest)?, names))
+        }
+    }
+}
+
+/// Lets `echoes` datagrams go there and back, `window` at a time. None may be lost: it would
+/// cost instructions and be no echo.
+fn exchange(socket: &UdpSocket, window: u32, echoes: u32) -> Result<(), String> {
+    let send = || socket.send(&[0; DATAGRAM_BYTES]).map(drop);
+    let exchange = || -> std::io::Result<()> {
+        (0..window).try_for_each(|_| send())?;
+        for sent in window..window + echoes {
+            socket.recv(&mut [0; DATAGRAM_BYTES])?;
+            if sent < echoes {
+                send()?;
+            }
+        }
+        Ok(())
+    };
+    exchange().map_err(|error| format!("an echo did not come back: {error}"))
+}

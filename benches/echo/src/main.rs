@@ -1,0 +1,65 @@
+//! Counts the guest's instructions for each packet and says what they are for, Sietch beside
+//! Debian's Linux.
+//!
+//!     cargo run --release -p bench-echo        (`make bench` does it too)
+//!
+//! A plugin of QEMU's translator (`plugin/count.c`) counts how often each instruction of the
+//! guest is executed. What was executed while datagrams were echoed is added up by the classes
+//! of Table 1 of "Arrakis: The Operating System is the Control Plane" (OSDI 2014): the way
+//! through the network stack, the scheduler, the copies, the crossing into the kernel and back.
+//! The function that an instruction belongs to names its class (`classes/`). The same counts
+//! compare network cards: instructions for a request to Redis behind each (`cards`).
+//!
+//! Counts do not depend on how fast the host is, only how many packets gather before the guest
+//! looks does; it differs by a few in a hundred from run to run.
+//!
+//! The tables go to standard output and to `docs/bench-echo.md`; `--functions` lists the
+//! functions behind them instead.
+
+#![forbid(unsafe_code)]
+
+mod cards;
+mod classes;
+mod counter;
+mod echo;
+mod functions;
+mod names;
+mod page;
+
+use std::process::ExitCode;
+
+use bench_pair::Kernel;
+use clap::Parser;
+
+/// Counts the guest's instructions for a packet by what they are for, beside Debian's Linux.
+#[derive(Debug, Parser)]
+struct Flags {
+    /// List each system's functions that cost most, with their classes, and write no page
+    #[arg(long)]
+    functions: bool,
+}
+
+fn main() -> ExitCode {
+    let flags = Flags::parse();
+    match count(&flags) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(sentence) => {
+            eprintln!("bench-echo: {sentence}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn count(flags: &Flags) -> Result<(), String> {
+    bench_pair::set_up(&[Kernel::Cloud])?;
+    let counts = echo::count()?;
+    if flags.functions {
+        print!("{}", functions::list(&counts));
+        return Ok(());
+    }
+    let echoes = page::echoes(&counts);
+    println!("{echoes}");
+    let cards = page::cards(&cards::count()?);
+    println!("{cards}");
+    page::write(&echoes, &cards)
+}

@@ -1,0 +1,77 @@
+//! Which function an address of a guest belongs to.
+
+use std::io::Read;
+use std::net::TcpStream;
+use std::path::Path;
+
+use bench_pair::Guest;
+use qemu::Symbols;
+
+/// Where the kernel's half of the addresses begins, in both systems.
+const KERNEL: u64 = 1 << 63;
+/// At which port a Linux guest offers its symbols.
+pub const PORT: u16 = 9;
+
+/// The symbols of a kernel.
+pub enum Names {
+    /// Of ours: its ELF file, whose debug lines tell inlined functions as well.
+    Sietch(Box<Symbols>),
+    /// Of Linux: what its `/proc/kallsyms` says, in the order of the addresses.
+    Linux(Vec<(u64, String)>),
+}
+
+impl Names {
+    /// Reads the kernel's file.
+    pub fn of_sietch(kernel: &Path) -> Result<Self, String> {
+        let symbols =
+            Symbols::read(kernel).ok_or_else(|| format!("{}: no symbols", kernel.display()))?;
+        Ok(Self::Sietch(Box::new(symbols)))
+    }
+
+    /// Reads what a guest sends from [`PORT`].
+    pub fn of_linux(guest: &mut Guest) -> Result<Self, String> {
+        let mut stream = None;
+        guest.wait_until("send its symbols", || {
+            stream = TcpStream::connect(Guest::address(PORT)).ok();
+            stream.is_some()
+        })?;
+        let mut text = String::new();
+        let read = stream.map(|mut stream| stream.read_to_string(&mut text));
+        match read {
+            Some(Ok(bytes)) if bytes > 0 => Ok(Self::Linux(functions_of(&text))),
+            _ => Err("the guest sent no symbols".into()),
+        }
+    }
+
+    /// The names of the functions at an address, those inlined into others first; none for an
+    /// instruction of a program.
+    pub fn at(&self, address: u64) -> Vec<String> {
+        if address < KERNEL {
+            return Vec::new();
+        }
+        match self {
+            Self::Sietch(symbols) => symbols.functions(address),
+            Self::Linux(functions) => {
+                let next = functions.partition_point(|&(start, _)| start <= address);
+                let function = next.checked_sub(1).map(|index| functions[index].1.clone());
+                vec![function.unwrap_or_default()]
+            }
+        }
+    }
+}
+
+/// Lines as `ffffffff81000000 T startup_64` and, of modules, `… t receive_buf [virtio_net]`.
+fn functions_of(kallsyms: &str) -> Vec<(u64, String)> {
+    let mut functions = Vec::new();
+    for line in kallsyms.lines() {
+        let mut words = line.split_whitespace();
+        let (Some(address), Some("t" | "T" | "w" | "W"), Some(name)) =
+            (words.next(), words.next(), words.next())
+        else {
+            continue;
+        };
+        functions.extend(u64::from_str_radix(address, 16).map(|address| (address, name.into())));
+    }
+    functions.sort();
+    functions
+}
