@@ -7,7 +7,7 @@ use inet::{Config, Count, Endpoint, Ipv6Config, Offloads, Transport};
 use sim::{Host, cut};
 use wire::{
     ETHERNET_HEADER_BYTES, EtherType, EthernetRepr, ICMP_HEADER_BYTES, IcmpRepr, Icmpv6Repr,
-    Ipv4Repr, Ipv6Repr, MacAddr, Protocol, Sum, Unreachable, fill_icmpv6_checksum, next_header,
+    Ipv4Repr, Ipv6Repr, MacAddr, Protocol, Unreachable, fill_icmpv6_checksum, next_header,
 };
 
 const PATH_MTU: usize = 1300;
@@ -104,7 +104,7 @@ fn too_big(number: u8, packet: &[u8]) -> Vec<u8> {
         frame.extend(header);
     } else {
         let reason = Unreachable::TooBig(PATH_MTU as u16);
-        IcmpRepr::Unreachable(reason).emit(&mut message, Sum::new().bytes(quote));
+        IcmpRepr::Unreachable(reason).emit(&mut message);
         let mut header = vec![0; 20];
         Ipv4Repr {
             src: ROUTER_V4,

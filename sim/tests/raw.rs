@@ -2,9 +2,12 @@
 
 use std::net::Ipv4Addr;
 
-use base::Instant;
-use inet::{Cidr, Config, DropReason, Env, Error, Events, RawHeader, RawPacket, SocketId, Stack};
+use base::{Duration, Instant};
+use inet::{
+    Cidr, Config, Count, DropReason, Env, Error, Events, RawHeader, RawPacket, SocketId, Stack,
+};
 use mbuf::{Chain, HeapPool, Mbuf, Pool, TxFrame};
+use wire::{IcmpRepr, Sum};
 
 /// A world that writes down what raw sockets would see.
 struct World {
@@ -79,6 +82,51 @@ fn raw_sockets_see_the_question_and_the_answer() {
     assert_eq!(sent, Ok(()));
     let answer = vec![0, 0, 0xff, 0xf7, 0, 7, 0, 1];
     assert_eq!(world.seen, [(1, 20, ECHO.to_vec()), (1, 20, answer)]);
+}
+
+/// A request with `bytes` of data in several buffers.
+fn large_echo(alloc: &mut dyn FnMut() -> Mbuf, bytes: usize) -> Chain {
+    let data: Vec<u8> = (0..bytes).map(|at| (at % 251) as u8).collect();
+    let mut message = [&[0; 8][..], &data].concat();
+    let request = IcmpRepr::EchoRequest {
+        ident: 7,
+        sequence: 1,
+    };
+    request.emit(&mut message);
+    let mut chain = Chain::new();
+    for part in message.chunks(1001) {
+        let mut buffer = alloc();
+        buffer.reserve(128);
+        buffer.append(part);
+        chain.push_back(buffer);
+    }
+    chain
+}
+
+#[test]
+fn a_large_ping_is_answered_with_all_its_data() {
+    let (mut stack, mut world) = world(true);
+    let echo = large_echo(&mut || world.alloc().expect("a buffer"), 39_999);
+    let sent = stack.send_raw(&mut world, &header(Ipv4Addr::LOCALHOST, 1), echo);
+    assert_eq!(sent, Ok(()));
+    let [(_, _, question), (_, _, answer)] = &world.seen[..] else {
+        panic!("{} messages", world.seen.len());
+    };
+    assert_eq!((question[0], answer[0]), (8, 0));
+    assert!(question[8..] == answer[8..]);
+    assert!(Sum::new().bytes(answer).is_valid());
+}
+
+#[test]
+fn a_large_ping_comes_back_over_a_link_in_pieces() {
+    let mut world = sim::World::new(1, sim::Weather::FAIR, inet::Offloads::default());
+    let sim::Host { stack, env } = world.host(sim::Side::Left);
+    let echo = large_echo(&mut || env.alloc().expect("a buffer"), 4000);
+    let peer = Ipv4Addr::new(10, 0, 0, 2);
+    assert_eq!(stack.send_raw(env, &header(peer, 1), echo), Ok(()));
+    world.run_for(Duration::from_secs(1));
+    assert_eq!(world.right.stack.stats().counts.get(Count::EchoReplies), 1);
+    assert_eq!(world.left.stack.stats().counts.get(Count::Reassembled), 1);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use core::net::IpAddr;
 
 use mbuf::Chain;
-use wire::{ICMP_HEADER_BYTES, IcmpRepr, IcmpView, Ipv4View, Protocol, Seq, Sum, Unreachable};
+use wire::{ICMP_HEADER_BYTES, IcmpRepr, IcmpView, Ipv4View, Protocol, Seq, Unreachable};
 
 use crate::addr::{Addresses, Endpoint, FourTuple};
 use crate::context::Context;
@@ -63,22 +63,17 @@ impl Stack {
         info: &IpInfo,
         packet: Chain,
     ) -> Result<(), DropReason> {
+        self.net.count(Count::IcmpIn);
+        let Some(packet) = self.context(env).answer_echo(info, packet)? else {
+            return Ok(());
+        };
         let mut bytes = [0; MESSAGE_BYTES_MAX];
         if packet.len() > bytes.len() {
             return Err(DropReason::Malformed);
         }
         let len = packet.copy_to_slice(0, &mut bytes);
         let message = IcmpView::parse(&bytes[..len])?;
-        self.net.count(Count::IcmpIn);
         match message.repr() {
-            Some(IcmpRepr::EchoRequest { ident, sequence }) if info.is_unicast => {
-                self.net.count(Count::EchoReplies);
-                let reply = IcmpRepr::EchoReply { ident, sequence };
-                let addresses = info.addresses.reversed();
-                self.context(env)
-                    .send_icmp(addresses, reply, &[message.payload()]);
-                Ok(())
-            }
             Some(IcmpRepr::Unreachable(reason)) => {
                 // The quote is cut short, so its own length says nothing about what is here.
                 let header = Ipv4View::parse(message.payload(), usize::from(u16::MAX))?;
@@ -202,8 +197,7 @@ impl<E: Env> Context<'_, E> {
             buffer.append(part);
         }
         if let Some(bytes) = buffer.bytes_mut() {
-            let (header, payload) = bytes.split_at_mut(ICMP_HEADER_BYTES);
-            message.emit(header, Sum::new().bytes(payload));
+            message.emit(bytes);
         }
         let header = IpHeader {
             addresses,

@@ -23,7 +23,7 @@ pub(crate) const HEADERS_MAX_V6: usize =
     IPV6_HEADER_BYTES + EXTENSION_BYTES_MAX + TCP_HEADER_BYTES_MAX;
 
 /// The ECN field of the type of service; all ones: congestion experienced.
-const ECN_BITS: u8 = 3;
+pub(crate) const ECN_BITS: u8 = 3;
 
 /// What a transport needs to know of the IP packet that it came in.
 #[derive(Clone, Copy, Debug)]
@@ -320,7 +320,7 @@ impl Stack {
                 done => return done,
             },
             Protocol::Other(next_header::ICMPV6) if is_v6 => {
-                return self.icmpv6_input(env, info, &packet);
+                return self.icmpv6_input(env, info, packet);
             }
             // RFC 8200 4.7: it says that nothing follows, and nobody is asked.
             Protocol::Other(next_header::NONE) if is_v6 => {

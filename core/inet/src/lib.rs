@@ -85,6 +85,7 @@ mod context;
 mod counters;
 mod counters6;
 mod dhcp;
+mod echo;
 mod env;
 mod ephemeral;
 mod error;

@@ -32,8 +32,10 @@ pub struct RawHeader {
 impl Stack {
     /// Sends `payload` behind an IP header.
     ///
-    /// Errors: `NetworkUnreachable` without a way, `MessageTooLong` (nothing is fragmented),
-    /// `BroadcastNotAllowed`.
+    /// What is larger than the path takes goes in fragments.
+    ///
+    /// Errors: `NetworkUnreachable` without a way, `MessageTooLong` for more than a packet
+    /// has, `BroadcastNotAllowed`.
     pub fn send_raw<E: Env>(
         &mut self,
         env: &mut E,
@@ -44,7 +46,7 @@ impl Stack {
         let IpAddr::V4(source) = self.net.source_for(IpAddr::V4(dst))? else {
             return Err(Error::NetworkUnreachable);
         };
-        if payload.len() > usize::from(self.net.mtu_to(IpAddr::V4(dst))) - IPV4_HEADER_BYTES {
+        if payload.len() > usize::from(u16::MAX) - IPV4_HEADER_BYTES {
             return Err(Error::MessageTooLong);
         }
         if self.net.is_broadcast(dst) && !header.may_broadcast {

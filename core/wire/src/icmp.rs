@@ -6,9 +6,9 @@ use crate::{Malformed, Sum};
 /// Bytes of a header.
 pub const ICMP_HEADER_BYTES: usize = 8;
 
-const ECHO_REPLY: u8 = 0;
+pub(crate) const ECHO_REPLY: u8 = 0;
 const UNREACHABLE: u8 = 3;
-const ECHO_REQUEST: u8 = 8;
+pub(crate) const ECHO_REQUEST: u8 = 8;
 const TIME_EXCEEDED: u8 = 11;
 const PARAMETER_PROBLEM: u8 = 12;
 
@@ -122,9 +122,9 @@ impl<'a> IcmpView<'a> {
 }
 
 impl IcmpRepr {
-    /// Writes the header; `payload` is the sum of what follows.
-    pub fn emit(&self, bytes: &mut [u8], payload: Sum) {
-        let Some(header) = bytes.first_chunk_mut::<ICMP_HEADER_BYTES>() else {
+    /// Writes the header of a whole message, whose payload is already in its place.
+    pub fn emit(&self, message: &mut [u8]) {
+        let Some(header) = message.first_chunk_mut::<ICMP_HEADER_BYTES>() else {
             return;
         };
         let (kind, code, rest) = match *self {
@@ -138,8 +138,7 @@ impl IcmpRepr {
         };
         put(header, 0, [kind, code, 0, 0]);
         put_u32(header, 4, rest);
-        let checksum = payload.bytes(header).checksum();
-        put_u16(header, 2, checksum);
+        put_u16(message, 2, Sum::new().bytes(message).checksum());
     }
 }
 

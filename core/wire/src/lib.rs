@@ -13,6 +13,7 @@ mod arp;
 mod bytes;
 mod checksum;
 mod dhcp;
+mod echo;
 mod ethernet;
 mod extension;
 mod icmp;
@@ -31,6 +32,7 @@ mod udp;
 pub use arp::{ArpOperation, ArpRepr};
 pub use checksum::Sum;
 pub use dhcp::{DhcpMessage, DhcpOptions, DhcpRepr, DhcpView};
+pub use echo::{ECHO_HEADER_BYTES, EchoFamily};
 pub use ethernet::{ETHERNET_HEADER_BYTES, EtherType, EthernetRepr, MacAddr};
 pub use extension::{
     EXTENSION_BYTES_MAX, ExtensionFault, Extensions, FRAGMENT_HEADER_BYTES, Ipv6Fragment,

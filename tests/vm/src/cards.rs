@@ -52,7 +52,7 @@ fn igb_shuffled(setup: &Setup) -> Result<(), String> {
     }
 }
 
-/// Payloads from none to as much as one frame takes. The host can only ping machines that
+/// Payloads from none to what takes many frames. The host can only ping machines that
 /// it reaches by an address of their own.
 fn pings(setup: &Setup) -> Result<(), String> {
     if !setup.has_our_pci() || !setup.has_address() {
@@ -60,7 +60,7 @@ fn pings(setup: &Setup) -> Result<(), String> {
     }
     for nic in ["virtio", "e1000", "igb"] {
         let (guest, address) = redis::start(&setup.with_nic(nic), &[], &["--save", ""])?;
-        for bytes in ["0", "56", "1472"] {
+        for bytes in ["0", "57", "1472", "2801", "40000"] {
             ping(&address.ip().to_string(), bytes).map_err(|why| format!("{nic}: {why}"))?;
         }
         expect_status(&guest.stop()?, 0)?;

@@ -12,7 +12,7 @@ use wire::{
 use super::listener::on_query;
 use crate::addr::Addresses;
 use crate::context::Context;
-use crate::counters::{Count, DropReason};
+use crate::counters::DropReason;
 use crate::counters6::Snmp6;
 use crate::env::Env;
 use crate::error::Error;
@@ -30,11 +30,9 @@ impl Stack {
         &mut self,
         env: &mut E,
         info: &IpInfo,
-        packet: &Chain,
+        packet: Chain,
     ) -> Result<(), DropReason> {
         self.net.count6(Snmp6::IcmpInMsgs);
-        // Most messages are discovery's.
-        self.net.change_upkeep();
         let result = self.try_icmpv6_input(env, info, packet);
         match result {
             Err(DropReason::BadChecksum) => {
@@ -51,8 +49,13 @@ impl Stack {
         &mut self,
         env: &mut E,
         info: &IpInfo,
-        packet: &Chain,
+        packet: Chain,
     ) -> Result<(), DropReason> {
+        let Some(packet) = self.context(env).answer_echo(info, packet)? else {
+            return Ok(());
+        };
+        // Most messages are discovery's.
+        self.net.change_upkeep();
         let Addresses::V6 { src, dst } = info.addresses else {
             return Err(DropReason::Malformed);
         };
@@ -72,16 +75,6 @@ impl Stack {
             return on_query(&mut self.net, env, info, &query);
         }
         match message.repr() {
-            Some(Icmpv6Repr::EchoRequest { ident, sequence }) if info.is_unicast => {
-                self.net.count(Count::EchoReplies);
-                let reply = Icmpv6Repr::EchoReply { ident, sequence };
-                self.context(env).send_icmpv6(
-                    info.addresses.reversed(),
-                    reply,
-                    &[message.payload()],
-                );
-                Ok(())
-            }
             Some(repr) if message.is_error() => self.icmpv6_error(env, repr, message.payload()),
             // Other listeners speak for themselves.
             _ if is_mld_report(&message) => Ok(()),
