@@ -1,5 +1,5 @@
 //! The administrator's tools, as a library: `dladm` and `flowadm` for links and flows,
-//! `netstat` for sockets, routes and counters, `prstat` for where the time of threads goes,
+//! `netstat` and `kstat` for sockets, routes and counters, `prstat` for where the time of threads goes,
 //! `use` for what is short, `tcpretrans`, `tcptimewait` and `tcpdrop` for trouble with TCP.
 //!
 //! Each command is a module with its arguments and one function. It asks the kernel by a
@@ -18,6 +18,7 @@ pub mod dladm;
 mod files;
 pub mod flowadm;
 pub mod keep;
+pub mod kstat;
 pub mod netstat;
 pub mod prstat;
 pub mod resources;

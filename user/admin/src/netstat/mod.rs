@@ -13,6 +13,8 @@ use clap::Parser;
 
 use crate::World;
 
+pub(crate) use statistics::mib;
+
 /// Shows sockets, routes, and what the protocols have counted
 #[derive(Parser)]
 #[command(name = "netstat", disable_help_subcommand = true)]

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::Flags;
 use super::counts::Counts;
-use crate::World;
+use crate::{Files, World};
 
 /// What a figure is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -150,6 +150,20 @@ fn report(flags: &Flags, now: &Counts, before: &Counts) -> String {
         }
     }
     text
+}
+
+/// All figures of IPv4's protocols: the protocol, illumos' name without it, the value.
+pub fn mib(files: &mut dyn Files) -> Result<Vec<(&'static str, String, i64)>, String> {
+    let now = Counts::read(files)?;
+    let of = |&(protocol, _, rows): &(&'static str, &str, &[Row])| {
+        let figures = figures(rows, &now, &Counts::default());
+        figures.into_iter().map(move |(name, value)| {
+            let bare = name.strip_prefix(protocol).unwrap_or(&name);
+            let (head, tail) = bare.split_at(1);
+            (protocol, head.to_lowercase() + tail, value)
+        })
+    };
+    Ok(PROTOCOLS.iter().flat_map(of).collect())
 }
 
 /// Shows what was counted since the start, then in each interval.

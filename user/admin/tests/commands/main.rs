@@ -6,6 +6,7 @@
 mod arguments;
 mod figures;
 mod flows;
+mod kstat;
 mod links;
 mod netstat;
 mod props;

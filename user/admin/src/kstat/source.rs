@@ -1,0 +1,128 @@
+//! Where statistics come from.
+
+use std::fmt;
+
+use linkctl::{Answer, Request};
+
+use crate::ask::{ask, links};
+use crate::netstat;
+use crate::{Kernel, World};
+
+/// A number with its names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statistic {
+    /// Who counts.
+    pub module: String,
+    /// Which of several.
+    pub instance: u32,
+    /// What is counted at.
+    pub name: String,
+    /// What kind of thing that is.
+    pub class: &'static str,
+    /// What is counted.
+    pub statistic: String,
+    /// How much.
+    pub value: i64,
+}
+
+impl fmt::Display for Statistic {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            module,
+            instance,
+            name,
+            statistic,
+            ..
+        } = self;
+        write!(to, "{module}:{instance}:{name}:{statistic}")
+    }
+}
+
+impl Statistic {
+    /// Whether both are counted at the same thing.
+    pub fn is_beside(&self, other: &Self) -> bool {
+        let place = |one: &Self| (one.module.clone(), one.instance, one.name.clone());
+        place(self) == place(other)
+    }
+}
+
+/// All there are. A kernel without links has none of theirs.
+///
+/// Errors: a sentence if there are no counters at all.
+pub fn read(world: &mut World<'_>) -> Result<Vec<Statistic>, String> {
+    let mut all = Vec::new();
+    for (protocol, name, value) in netstat::mib(world.files)? {
+        all.push(Statistic {
+            module: protocol.into(),
+            instance: 0,
+            name: protocol.into(),
+            class: "mib2",
+            statistic: name,
+            value,
+        });
+    }
+    cpus(
+        &world.files.read("/proc/stat").unwrap_or_default(),
+        &mut all,
+    );
+    all.extend(of_links(world.kernel).unwrap_or_default());
+    Ok(all)
+}
+
+/// Ticks of each CPU, a line of /proc/stat each.
+fn cpus(text: &str, all: &mut Vec<Statistic>) {
+    const NAMES: [&str; 4] = [
+        "cpu_ticks_user",
+        "cpu_ticks_nice",
+        "cpu_ticks_kernel",
+        "cpu_ticks_idle",
+    ];
+    for line in text.lines() {
+        let mut words = line.split_whitespace();
+        let name = words.next().and_then(|name| name.strip_prefix("cpu"));
+        let Some(instance) = name.and_then(|number| number.parse().ok()) else {
+            continue;
+        };
+        all.extend(NAMES.iter().zip(words).filter_map(|(statistic, value)| {
+            Some(Statistic {
+                module: "cpu".into(),
+                instance,
+                name: "sys".into(),
+                class: "misc",
+                statistic: (*statistic).into(),
+                value: value.parse().ok()?,
+            })
+        }));
+    }
+}
+
+/// What links have carried.
+fn of_links(kernel: &mut dyn Kernel) -> Result<Vec<Statistic>, String> {
+    const NAMES: [&str; 6] = [
+        "ipackets", "rbytes", "ierrors", "opackets", "obytes", "oerrors",
+    ];
+    let mut all = Vec::new();
+    for link in links(kernel)? {
+        let request = Request::Statistics {
+            link: link.name.clone(),
+        };
+        // A link may be gone by now.
+        let Ok(Answer::Statistics(values)) = ask(kernel, &request) else {
+            continue;
+        };
+        all.extend(
+            NAMES
+                .iter()
+                .zip(values)
+                .map(|(statistic, value)| Statistic {
+                    module: "link".into(),
+                    instance: 0,
+                    name: link.name.clone(),
+                    class: "net",
+                    statistic: (*statistic).into(),
+                    value: value.cast_signed(),
+                }),
+        );
+    }
+    Ok(all)
+}
