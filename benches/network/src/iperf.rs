@@ -35,7 +35,8 @@ pub fn measure(run: &Run, table: &mut Table) -> Result<(), String> {
 
 /// Whether the server will serve a little later.
 fn is_early(why: &str) -> bool {
-    ["refused", "busy"].iter().any(|word| why.contains(word))
+    let early = ["refused", "busy", "reset by peer"];
+    early.iter().any(|word| why.contains(word))
 }
 
 /// What arrived at the receiver, and in what time.
