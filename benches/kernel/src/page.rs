@@ -1,13 +1,12 @@
 //! The page `docs/bench-kernel.md`: the table, and what it takes to believe it.
 
-use std::fs;
-use std::process::Command;
+use bench_pair::{Kernel, page};
 
 const PAGE: &str = "docs/bench-kernel.md";
 
 /// Writes the page.
 pub fn write(table: &str) -> Result<(), String> {
-    let page = format!(
+    let text = format!(
         "# The kernel's instructions, counted\n\n\
         `cargo run --release -p bench-kernel` wrote this page on {date}. One static program\n\
         (`benches/kernel/programs`) ran in three guests with the same QEMU flags: one CPU,\n\
@@ -19,16 +18,9 @@ pub fn write(table: &str) -> Result<(), String> {
         once for each repetition: Linux runs with `clearcpuid=erms,fsrm`, so that it clears and\n\
         copies pages by words as Sietch does.\n\n\
         {table}",
-        date = first_line("date", &["-u", "+%Y-%m-%d"]),
-        qemu = first_line("qemu-system-x86_64", &["--version"]),
-        linux = first_line("file", &["-b", "build/linux/vmlinuz"]),
+        date = page::date(),
+        qemu = page::qemu(),
+        linux = page::linux(Kernel::Cloud),
     );
-    fs::write(PAGE, page).map_err(|error| format!("{PAGE}: {error}"))
-}
-
-fn first_line(program: &str, args: &[&str]) -> String {
-    let output = Command::new(program).args(args).output();
-    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    let text = text.unwrap_or_default();
-    text.lines().next().unwrap_or("?").to_string()
+    page::write(PAGE, &text)
 }

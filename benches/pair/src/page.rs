@@ -24,7 +24,10 @@ pub fn qemu() -> String {
 
 /// The version of a guest's Linux.
 pub fn linux(kernel: Kernel) -> String {
-    first_line("file", &["-b", &kernel.file().to_string_lossy()])
+    let said = first_line("file", &["-b", &kernel.file().to_string_lossy()]);
+    let version = said.split_once("version ").map(|(_, rest)| rest);
+    let version = version.and_then(|rest| rest.split_once(' '));
+    version.map_or(said.clone(), |(version, _)| version.to_string())
 }
 
 /// The first line that a program writes: most tell their version so.

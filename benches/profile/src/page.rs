@@ -1,7 +1,6 @@
 //! The page `docs/bench-profile.md`.
 
-use std::fs;
-use std::process::Command;
+use bench_pair::page;
 
 use crate::guest::{Figures, Profiler};
 
@@ -34,7 +33,7 @@ fn percent(on: f64, off: f64) -> f64 {
 
 /// Writes the page.
 pub fn write(table: &str) -> Result<(), String> {
-    let page = format!(
+    let text = format!(
         "# What the profiler costs\n\n\
         `cargo run --release -p bench-profile` wrote this page on {date}. `redis-server` and\n\
         `redis-benchmark -n 20000 -c 20 -t set,get` ran together in one machine with one CPU\n\
@@ -43,15 +42,8 @@ pub fn write(table: &str) -> Result<(), String> {
         - {qemu}\n\n{table}\n\
         A second of that machine has 10⁹ instructions. An emulated one without `-icount` has\n\
         fewer and takes as many samples, a real one has more.\n",
-        date = first_line("date", &["-u", "+%Y-%m-%d"]),
-        qemu = first_line("qemu-system-x86_64", &["--version"]),
+        date = page::date(),
+        qemu = page::qemu(),
     );
-    fs::write(PAGE, page).map_err(|error| format!("{PAGE}: {error}"))
-}
-
-fn first_line(program: &str, args: &[&str]) -> String {
-    let output = Command::new(program).args(args).output();
-    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    let text = text.unwrap_or_default();
-    text.lines().next().unwrap_or("?").to_string()
+    page::write(PAGE, &text)
 }
