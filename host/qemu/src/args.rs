@@ -8,6 +8,7 @@ use std::path::Path;
 
 use crate::machine::{Board, Forward, Machine, Net, Nic, Protocol, Volume};
 use crate::program::Acceleration;
+use crate::tap;
 
 impl Machine {
     /// The arguments for QEMU, without the program's name.
@@ -95,6 +96,7 @@ impl Machine {
     }
 
     fn add_network(&self, args: &mut Args) {
+        let mut queues = 1;
         match &self.net {
             Net::None => return,
             Net::User => {
@@ -105,11 +107,8 @@ impl Machine {
                 );
             }
             Net::Tap { interface } => {
-                let interface = escaped(interface);
-                args.pair(
-                    "-netdev",
-                    format!("tap,id=net,ifname={interface},script=no,downscript=no"),
-                );
+                queues = tap::queues(interface, self.cpus);
+                args.pair("-netdev", tap_option(interface, queues));
             }
             Net::Datagrams { local, remote } => {
                 let end = |name: &str, path: &Path| {
@@ -120,6 +119,11 @@ impl Machine {
                 args.pair("-netdev", format!("dgram,id=net{ends}"));
             }
         }
+        args.pair("-device", self.card(queues));
+    }
+
+    /// The card behind which the host has `queues`. One CPU has no use for more than one.
+    fn card(&self, queues: u8) -> String {
         let card = match (self.nic, self.board) {
             (Nic::Virtio, Board::Q35) => "virtio-net-pci,netdev=net,disable-legacy=on,romfile=",
             (Nic::Virtio, Board::Microvm) => "virtio-net-device,netdev=net",
@@ -130,7 +134,14 @@ impl Machine {
             let bytes = mac.map(|byte| format!("{byte:02x}"));
             format!(",mac={}", bytes.join(":"))
         });
-        args.pair("-device", card.to_string() + &mac.unwrap_or_default());
+        let card = card.to_string() + &mac.unwrap_or_default();
+        let has_queues = self.nic == Nic::Virtio && self.board == Board::Q35;
+        match has_queues && queues > 1 && self.cpus > 1 {
+            // A vector for each receive and transmit queue, the commands' and the
+            // configuration's.
+            true => format!("{card},mq=on,vectors={}", 2 * u16::from(queues) + 2),
+            false => card,
+        }
     }
 
     fn add_volume(&self, args: &mut Args, volume: &Volume) {
@@ -192,6 +203,15 @@ impl Args {
     fn pair(&mut self, flag: &str, value: impl AsRef<str>) {
         self.flags(&[flag, value.as_ref()]);
     }
+}
+
+fn tap_option(interface: &str, queues: u8) -> String {
+    let interface = escaped(interface);
+    let queues = match queues {
+        1 => String::new(),
+        queues => format!(",queues={queues}"),
+    };
+    format!("tap,id=net,ifname={interface},script=no,downscript=no{queues}")
 }
 
 /// QEMU splits options at commas; a doubled comma stands for one.
@@ -304,6 +324,17 @@ mod tests {
         let has = |wanted: &str| assert!(args.contains(&wanted.to_string()), "{args:?}");
         has("dgram,id=net,local.type=unix,local.path=/a,,b,remote.type=unix,remote.path=/c");
         has("virtio-net-pci,netdev=net,disable-legacy=on,romfile=,mac=02:00:00:00:00:ab");
+    }
+
+    #[test]
+    fn a_card_has_several_queues_where_the_host_and_the_machine_have_several() {
+        let card = |cpus, queues| Machine { cpus, ..machine() }.card(queues);
+        assert!(card(4, 4).ends_with(",mq=on,vectors=10"), "{}", card(4, 4));
+        assert_eq!(card(4, 1), card(1, 1));
+        assert_eq!(card(1, 2), card(1, 1));
+        assert!(tap_option("t,1", 2).contains("ifname=t,,1,"));
+        assert!(tap_option("t", 2).ends_with(",queues=2"));
+        assert!(tap_option("t", 1).ends_with("downscript=no"));
     }
 
     #[test]

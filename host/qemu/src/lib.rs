@@ -29,6 +29,7 @@ mod program;
 mod qmp;
 pub mod report;
 mod symbols;
+mod tap;
 mod transcript;
 mod vm;
 

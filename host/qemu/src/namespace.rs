@@ -48,7 +48,7 @@ pub fn enter() {
 pub fn set_up() -> bool {
     let steps = [
         "link set lo up".to_string(),
-        format!("tuntap add mode tap {TAP}"),
+        format!("tuntap add mode tap {TAP} multi_queue"),
         format!("address add {THIS_HOST} dev {TAP}"),
         // Nobody else is there who could have it.
         format!("address add {THIS_HOST_V6}/64 dev {TAP} nodad"),
