@@ -43,6 +43,18 @@ pub struct Rss {
     pub key: Key,
     /// What is hashed.
     pub ports: PortFields,
+    /// Of which packets; all others hash to 0.
+    pub scope: Scope,
+}
+
+/// Which packets have a hash of their own.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Scope {
+    /// Those of both families.
+    #[default]
+    Ip,
+    /// Those of IPv4 from one host to another, or to all.
+    Ipv4Unicast,
 }
 
 impl Default for Rss {
@@ -50,6 +62,7 @@ impl Default for Rss {
         Self {
             key: Key::MICROSOFT,
             ports: PortFields::default(),
+            scope: Scope::default(),
         }
     }
 }
@@ -58,7 +71,19 @@ impl Default for Rss {
 #[derive(Clone, Debug)]
 pub struct Hasher {
     ports: PortFields,
+    scope: Scope,
     toeplitz: Toeplitz,
+}
+
+impl Scope {
+    fn has(self, packet: &Packet) -> bool {
+        match self {
+            Self::Ip => true,
+            Self::Ipv4Unicast => [packet.src, packet.dst]
+                .iter()
+                .all(|end| end.is_ipv4() && !end.is_multicast()),
+        }
+    }
 }
 
 impl Hasher {
@@ -66,13 +91,14 @@ impl Hasher {
     pub fn new(rss: &Rss) -> Self {
         Self {
             ports: rss.ports,
+            scope: rss.scope,
             toeplitz: Toeplitz::new(&rss.key),
         }
     }
 
-    /// The hash of a packet; 0 for what is no IP.
+    /// The hash of a packet; 0 for what is no IP, or out of scope.
     pub fn hash(&self, packet: Option<&Packet>) -> u32 {
-        let Some(packet) = packet else {
+        let Some(packet) = packet.filter(|packet| self.scope.has(packet)) else {
             return 0;
         };
         let wants_ports = match packet.protocol {
@@ -163,6 +189,18 @@ mod tests {
             dsfield: 0,
             transport_at: 34,
         }
+    }
+
+    #[test]
+    fn what_is_out_of_scope_hashes_to_0() {
+        let hasher = Hasher::new(&Rss {
+            scope: Scope::Ipv4Unicast,
+            ..Rss::default()
+        });
+        let hash = |src, dst| hasher.hash(Some(&packet(src, 1, dst, 2)));
+        assert_eq!(hash("2001:db8::1", "2001:db8::2"), 0);
+        assert_eq!(hash("10.0.2.2", "224.0.0.251"), 0);
+        assert_ne!(hash("10.0.2.2", "10.0.2.15"), 0);
     }
 
     /// Destination, source, hash of addresses, hash with ports: Microsoft's table.

@@ -278,6 +278,7 @@ impl NicControl for Card {
                     tcp: rule.tcp_ports,
                     udp: rule.udp_ports,
                 },
+                ..Rss::default()
             }),
             table: *rule.table,
         });
