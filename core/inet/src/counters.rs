@@ -1,6 +1,6 @@
 //! What the stack counts: everything it drops, by reason, and what it does.
 
-use crate::counters6::Snmp6Counts;
+use crate::counters6::{Snmp6, Snmp6Counts};
 
 probes::counters! {
     /// Why a packet or a segment went no further.
@@ -280,4 +280,22 @@ pub struct Stats {
     pub counts: Counts,
     /// IPv6 by the names that Linux has for them.
     pub snmp6: Snmp6Counts,
+}
+
+impl Stats {
+    /// Adds another stack's.
+    pub fn add(&mut self, other: &Self) {
+        for &why in DropReason::ALL {
+            self.drops.add(why, other.drops.get(why));
+        }
+        for &why in ResetReason::ALL {
+            self.resets.add(why, other.resets.get(why));
+        }
+        for &what in Count::ALL {
+            self.counts.add(what, other.counts.get(what));
+        }
+        for &what in Snmp6::ALL {
+            self.snmp6.add(what, other.snmp6.get(what));
+        }
+    }
 }

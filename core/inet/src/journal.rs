@@ -5,10 +5,13 @@
 //! for them afterwards finds them, and nobody has to be told before. Each has a number, so
 //! that a reader who comes again knows which are new, and how many it missed.
 //!
-//! Invariant: the numbers of what is remembered follow each other without gaps.
+//! Stacks that share a machine share the numbers too, so that their events have one order.
+//!
+//! Invariant: the numbers of what is remembered grow; a stack by itself leaves no gaps.
 //! Not here: what each stands for (`counters`), packets (a sniffer's work).
 
 use alloc::collections::VecDeque;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use base::Instant;
 use wire::TcpFlags;
@@ -87,6 +90,8 @@ pub struct Event {
 pub(crate) struct Journal {
     events: VecDeque<Event>,
     next: u64,
+    /// The next number, if other stacks count too.
+    shared: Option<&'static AtomicU64>,
 }
 
 impl Journal {
@@ -100,8 +105,7 @@ impl Journal {
         flags: TcpFlags,
         tuple: &FourTuple,
     ) {
-        let serial = self.next;
-        self.next += 1;
+        let serial = self.number();
         if self.events.len() == JOURNAL_EVENTS_MAX {
             self.events.pop_front();
         }
@@ -120,6 +124,19 @@ impl Journal {
         });
     }
 
+    /// From now on numbers are taken from `shared`.
+    pub fn number_by(&mut self, shared: &'static AtomicU64) {
+        self.shared = Some(shared);
+    }
+
+    fn number(&mut self) -> u64 {
+        if let Some(shared) = self.shared {
+            return shared.fetch_add(1, Ordering::Relaxed);
+        }
+        self.next += 1;
+        self.next - 1
+    }
+
     /// The oldest first.
     pub fn events(&self) -> impl Iterator<Item = &Event> {
         self.events.iter()
@@ -131,6 +148,28 @@ mod tests {
     use core::net::Ipv4Addr;
 
     use super::*;
+
+    #[test]
+    fn journals_that_share_numbers_give_each_event_its_own() {
+        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        let end = Endpoint::v4(Ipv4Addr::LOCALHOST, 80);
+        let tuple = FourTuple {
+            local: end,
+            remote: end,
+        };
+        let mut journals = [Journal::default(), Journal::default()];
+        journals.iter_mut().for_each(|one| one.number_by(&NUMBERS));
+        for index in [0, 1, 1, 0] {
+            let (what, state) = (What::TimeWait, State::TimeWait);
+            journals[index].note(Instant::START, what, state, TcpFlags::SYN, &tuple);
+        }
+        let serials = journals.map(|one| {
+            one.events()
+                .map(|event| event.serial)
+                .collect::<alloc::vec::Vec<_>>()
+        });
+        assert_eq!(serials, [alloc::vec![0, 3], alloc::vec![1, 2]]);
+    }
 
     #[test]
     fn the_last_events_are_kept_and_their_numbers_have_no_gaps() {

@@ -29,6 +29,7 @@
 //! ```text
 //! Stack::new(Config) -> Stack
 //! attach(Port { mac, mtu, offloads }); set_address(Option<Cidr>); set_gateway(Option<Ipv4Addr>)
+//! set_share(Share { number, owner_of, event_numbers }); follow_datagram(socket, local, peer)
 //! start_dhcp(env); lease() -> Option<&Lease>
 //! start_ipv6(env, Ipv6Config); addresses_v6() -> impl Iterator<Item = &Ipv6Address>
 //! add_address_v6(env, addr, prefix_len); remove_address_v6(env, addr)
@@ -109,6 +110,7 @@ mod ports;
 mod raw;
 mod reassembly;
 mod route;
+mod share;
 mod socket;
 mod stack;
 mod table;
@@ -132,6 +134,7 @@ pub use options::{Options, Shutdown};
 pub use port::{Offloads, Port};
 pub use raw::RawHeader;
 pub use route::{Route, RouteOrigin, Via};
+pub use share::Share;
 pub use socket::SocketEntry;
 pub use stack::Stack;
 pub use tcp::{Algorithm, ConnectionEntry, Reuse, State, SynCookies, TcpInfo, TimeWaitRules};

@@ -23,6 +23,7 @@ use crate::port::Port;
 use crate::ports::Demux;
 use crate::reassembly::Reassembly;
 use crate::route::Routes;
+use crate::share::Share;
 use crate::tcp::{SynCookies, TimeWait, TimeWaitRules};
 use crate::wheel::Wheel;
 
@@ -99,6 +100,8 @@ pub(crate) struct Net {
     pub port: Option<Port>,
     pub address: Option<Cidr>,
     pub gateway: Option<Ipv4Addr>,
+    /// Unless it is the only stack.
+    pub share: Option<Share>,
     /// Changes with everything that a cached route depends on.
     pub route_epoch: u32,
     pub routes: Routes,
@@ -136,6 +139,7 @@ impl Net {
             port: None,
             address: None,
             gateway: None,
+            share: None,
             route_epoch: 1,
             routes: Routes::default(),
             neighbors: [Neighbors::default(), Neighbors::default()],

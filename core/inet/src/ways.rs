@@ -28,6 +28,11 @@ impl Stack {
         self.net.source_for(dst)
     }
 
+    /// Changes whenever addresses, routes or neighbours' stations do.
+    pub fn routes_version(&self) -> u32 {
+        self.net.route_epoch
+    }
+
     /// Whether packets for `addr` are for this host.
     pub fn is_local(&self, addr: IpAddr) -> bool {
         self.net.is_local(addr)

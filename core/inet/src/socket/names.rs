@@ -115,7 +115,7 @@ impl Stack {
     }
 
     /// Gives the entry of a datagram socket in its port the socket's names.
-    pub(super) fn rename_datagram(&mut self, id: SocketId) -> Result<(), Error> {
+    pub(crate) fn rename_datagram(&mut self, id: SocketId) -> Result<(), Error> {
         let socket = self.sockets.udp_mut(id)?;
         let (local, peer) = (socket.local, socket.peer);
         if let Some(entry) = self.net.demux.udp.entry(local.port, id.index) {

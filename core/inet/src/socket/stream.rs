@@ -154,6 +154,7 @@ impl Stack {
     }
 }
 
+#[inline]
 fn each_piece(bytes: &Chain, max: usize, take: &mut dyn FnMut(&[u8]) -> usize) -> usize {
     let mut done = 0;
     for piece in bytes.slices() {

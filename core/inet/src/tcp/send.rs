@@ -217,6 +217,7 @@ impl Tcb {
     }
 
     /// Whether it is worth waking a program that wants to send.
+    #[inline]
     pub(crate) fn is_roomy(&self) -> bool {
         self.send_room() >= (self.options.send_buffer as usize / 3).max(1)
     }

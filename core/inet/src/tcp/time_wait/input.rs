@@ -22,8 +22,12 @@ impl Net {
     ) -> Option<u16> {
         // Packets to ourselves stay in our memory, where none is lost or late.
         let is_same_host = self.is_local(remote.addr);
+        let share = self.share;
         let (rules, time_wait) = (&self.config.time_wait, &self.time_wait);
-        let is_free = |tuple: &FourTuple| time_wait.is_free(tuple, rules, is_same_host, now);
+        let is_free = |tuple: &FourTuple| {
+            share.is_none_or(|share| share.owns(tuple))
+                && time_wait.is_free(tuple, rules, is_same_host, now)
+        };
         self.demux.port_for(local, remote, is_free)
     }
 

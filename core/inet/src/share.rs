@@ -1,0 +1,150 @@
+//! One stack of several that serve a machine: which connections are its own.
+//!
+//! The shell leads each frame to the stack that owns its connection, by a rule that is a
+//! function of both ends alone. A stack that chooses a port for a connection chooses one
+//! by which the rule leads back to itself.
+
+use core::sync::atomic::AtomicU64;
+
+use crate::addr::{Endpoint, FourTuple, SocketId};
+use crate::error::Error;
+use crate::net::Config;
+use crate::stack::Stack;
+
+/// A stack's place among several.
+#[derive(Clone, Copy, Debug)]
+pub struct Share {
+    /// The stack's own number.
+    pub number: u16,
+    /// The number of the stack that owns the connection between our end and the peer's.
+    pub owner_of: fn(local: Endpoint, remote: Endpoint) -> u16,
+    /// What the next event of any of the stacks will be numbered in its journal.
+    pub event_numbers: &'static AtomicU64,
+}
+
+impl Config {
+    /// The limits of one of so many stacks that serve a machine together, where these are
+    /// those of the machine. Limits of a socket, a listener or a buffer stay as they are.
+    pub fn part(self, stacks: u16) -> Self {
+        let part = |whole: usize| (whole / usize::from(stacks.max(1))).max(1);
+        Self {
+            time_waits_max: part(self.time_waits_max),
+            orphans_max: part(self.orphans_max),
+            buffer_growth_max: part(self.buffer_growth_max),
+            ..self
+        }
+    }
+}
+
+impl Share {
+    /// Whether frames of this connection come to this stack.
+    pub(crate) fn owns(&self, tuple: &FourTuple) -> bool {
+        (self.owner_of)(tuple.local, tuple.remote) == self.number
+    }
+}
+
+impl Stack {
+    /// From now on this stack is one of several.
+    pub fn set_share(&mut self, share: Share) {
+        self.net.share = Some(share);
+        self.net.journal.number_by(share.event_numbers);
+    }
+
+    /// Gives a datagram socket the ends that `connect` gave its like in another stack, which
+    /// may have ways that this one lacks.
+    pub fn follow_datagram(
+        &mut self,
+        id: SocketId,
+        local: Endpoint,
+        peer: Option<Endpoint>,
+    ) -> Result<(), Error> {
+        let socket = self.sockets.udp_mut(id)?;
+        (socket.local, socket.peer) = (local, peer);
+        self.rename_datagram(id)
+    }
+}
+
+impl SocketId {
+    /// The id as a number: the generation above, the index in the lower 32 bits.
+    pub fn to_bits(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.index)
+    }
+
+    /// The inverse of [`to_bits`](Self::to_bits). A number that is no id is as good as a
+    /// stale one.
+    pub fn from_bits(bits: u64) -> Self {
+        Self {
+            index: bits as u32,
+            generation: (bits >> 32) as u32,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::Instant;
+    use mbuf::{Mbuf, TxFrame};
+
+    use super::*;
+    use crate::{Env, Events, Transport};
+
+    /// A world in which nothing can be sent.
+    struct Silence;
+
+    impl Env for Silence {
+        fn now(&self) -> Instant {
+            Instant::START
+        }
+        fn random(&mut self) -> u64 {
+            7
+        }
+        fn alloc(&mut self) -> Option<Mbuf> {
+            None
+        }
+        fn transmit(&mut self, _: TxFrame) {}
+        fn wake(&mut self, _: SocketId, _: Events) {}
+    }
+
+    static EVENT_NUMBERS: AtomicU64 = AtomicU64::new(0);
+
+    fn parity(local: Endpoint, remote: Endpoint) -> u16 {
+        (local.port ^ remote.port) & 1
+    }
+
+    fn local_port(number: u16) -> u16 {
+        let mut stack = Stack::new(Config::default(), [1, 2]);
+        stack.set_share(Share {
+            number,
+            owner_of: parity,
+            event_numbers: &EVENT_NUMBERS,
+        });
+        let peer = Endpoint::v4([127, 0, 0, 1].into(), 80);
+        let id = stack.open(Transport::Tcp).unwrap();
+        stack.connect(&mut Silence, id, peer).unwrap();
+        stack.local(id).unwrap().port
+    }
+
+    #[test]
+    fn a_stack_of_several_chooses_ports_that_lead_back_to_itself() {
+        assert_eq!(local_port(0) & 1, 0);
+        assert_eq!(local_port(1) & 1, 1);
+    }
+
+    #[test]
+    fn stacks_together_have_what_one_alone_would_have() {
+        let whole = Config::default();
+        let part = whole.part(4);
+        assert_eq!(part.time_waits_max * 4, whole.time_waits_max);
+        assert_eq!(part.orphans_max * 4, whole.orphans_max);
+        assert_eq!(part.buffer_growth_max * 4, whole.buffer_growth_max);
+        assert_eq!(part.half_open_max, whole.half_open_max, "of each listener");
+        assert_eq!(whole.part(1), whole);
+    }
+
+    #[test]
+    fn an_id_survives_being_a_number() {
+        let mut stack = Stack::new(Config::default(), [1, 2]);
+        let id = stack.open(Transport::Udp).unwrap();
+        assert_eq!(SocketId::from_bits(id.to_bits()), id);
+    }
+}
