@@ -251,7 +251,7 @@ pub enum NicFlag {
     Virtio,
     /// Intel's 82540EM; needs --machine q35
     E1000,
-    /// Intel's 82576; needs --machine q35
+    /// Intel's 82576, a pair of queues for each CPU; needs --machine q35
     Igb,
 }
 

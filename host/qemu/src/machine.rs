@@ -88,7 +88,7 @@ pub enum Nic {
     Virtio,
     /// Intel's 82540EM, on a PCI bus.
     E1000,
-    /// Intel's 82576, on a PCI Express bus.
+    /// Intel's 82576, with a pair of queues for each CPU, on a PCI Express bus.
     Igb,
 }
 

@@ -41,13 +41,14 @@ fn kernel_main() -> ! {
         klog!("the image's file system is unusable: {error:?}");
         mach::power::off(STATUS_BAD_IMAGE);
     }
+    mach::cpu::start_others(sched::start_cpu);
     net::init();
+    // Interrupts are led to CPUs that run.
     devices::start();
     net::configure(address());
     net::configure6(address_v6());
     profile::init(profile_ring_bytes());
     start_program(run);
-    mach::cpu::start_others(sched::start_cpu);
     start_profile();
     sched::run()
 }

@@ -81,6 +81,16 @@ impl Setup {
         self.board == "q35" && !self.is_linux
     }
 
+    /// Whether our kernel has a card with a pair of queues for each of several CPUs. The
+    /// 82576 has them by itself, virtio's card as many as the host's end.
+    pub fn has_rings(&self) -> bool {
+        let has_queues = match self.nic.as_str() {
+            "virtio" => self.network == Network::Tap,
+            nic => nic == "igb",
+        };
+        self.has_our_pci() && has_queues && !self.is_single()
+    }
+
     /// Whether machines have an address that the host reaches.
     pub fn has_address(&self) -> bool {
         self.network == Network::Tap

@@ -47,6 +47,7 @@ mod redis;
 mod redis_leaks;
 mod relayed;
 mod resp;
+mod rings;
 mod shell;
 mod snoop;
 mod sqlite;
@@ -98,6 +99,7 @@ fn main() -> ExitCode {
         umem::TESTS,
         volume::TESTS,
         cards::TESTS,
+        rings::TESTS,
         redis_leaks::TESTS,
         relayed::TESTS,
         pressure::TESTS,

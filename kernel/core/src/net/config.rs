@@ -1,10 +1,17 @@
-//! Addresses at boot: from the command line's `ip=`, or from DHCP.
+//! The network at boot: its shards, and addresses from the command line's `ip=` or DHCP.
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
+use base::CpuId;
+use hal::NicControl;
 use inet::Cidr;
+use mach::sync::{Once, Spin};
 
-use super::shard::{self, with_stack};
+use super::shard::{self, Port, with_shard};
+use super::{inbox, ring, routes, steer};
+use crate::sched::{Softirq, raise_on};
 
 /// How the machine gets its address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,25 +53,67 @@ fn parse_static(text: &str) -> Option<Config> {
 /// The buffers of connections grow by at most this share of all packet buffers.
 const GROWTH_SHARE: usize = 4;
 
+/// Limits of the machine's only stack.
+fn limits() -> inet::Config {
+    inet::Config {
+        buffer_growth_max: super::memory::bytes_max() / GROWTH_SHARE,
+        ..inet::Config::default()
+    }
+}
+
 /// Creates the stack with its loopback; once at boot, before devices are attached.
 pub fn init() {
     super::memory::init();
-    shard::init(inet::Config {
-        buffer_growth_max: super::memory::bytes_max() / GROWTH_SHARE,
-        ..inet::Config::default()
-    });
+    shard::init(limits());
     super::poll::init();
 }
 
-/// Gives the attached device its address.
+/// Gives the attached device its address. Where there are several shards, the others
+/// follow the first.
 pub fn configure(config: Config) {
-    with_stack(|stack, link| match config {
-        Config::Dhcp => stack.start_dhcp(link),
-        Config::Static { address, gateway } => {
-            stack.set_address(Some(address));
-            stack.set_gateway(gateway);
+    with_shard(0, |stack, link| {
+        match config {
+            Config::Dhcp => stack.start_dhcp(link),
+            Config::Static { address, gateway } => {
+                stack.set_address(Some(address));
+                stack.set_gateway(gateway);
+            }
+            Config::None => {}
         }
-        Config::None => {}
+        routes::follow(stack, link);
     });
     super::poll_now();
 }
+
+/// Gives the stack a card with several pairs of queues, and makes a shard for each of them,
+/// as far as there are CPUs. The interrupt of pair `n` raises [`Softirq::Net`] on CPU `n`.
+///
+/// One pair is the only shard's own, which then needs no lock but one. `control` is kept
+/// for as long as the machine runs.
+pub fn attach_pairs(mut ports: Vec<Port>, mut control: Box<dyn NicControl + Send>) {
+    let shards = ports.len().min(mach::cpu::count()) as u16;
+    match shards {
+        0 => return,
+        1 => ports.into_iter().take(1).for_each(super::attach),
+        _ => {
+            ports.truncate(shards.into());
+            steer::tell(&mut *control, shards);
+            attach_shards(ports, shards);
+        }
+    }
+    CONTROL.call_once(|| Spin::new(control));
+}
+
+fn attach_shards(ports: Vec<Port>, shards: u16) {
+    let facts = super::poll::facts_of(&*ports[0]);
+    steer::init(shards);
+    inbox::init(shards, shards);
+    ring::init(ports, shards);
+    shard::split(shards, facts, limits().part(shards));
+    super::poll::set_attached(&facts);
+    // CPUs that halted before do not wait for their rings yet.
+    (0..shards).for_each(|shard| raise_on(CpuId(shard.into()), Softirq::Net));
+}
+
+/// The control half of the card; the card stops when all its parts are gone.
+static CONTROL: Once<Spin<Box<dyn NicControl + Send>>> = Once::new();

@@ -5,7 +5,7 @@ use core::net::{IpAddr, Ipv6Addr};
 use base::Instant;
 use inet::{Ipv6Config, Prefix, Route, RouteOrigin, Via};
 
-use super::shard::with_stack;
+use super::shard::with_shard;
 
 /// How the machine gets its IPv6 addresses. It always makes itself a link-local one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,7 +58,8 @@ pub fn configure6(config: Config6) {
         accept_adverts: config == Config6::Auto,
         ..Ipv6Config::default()
     };
-    with_stack(|stack, link| {
+    // All IPv6 is the first shard's.
+    with_shard(0, |stack, link| {
         if config == Config6::None || stack.port().is_none() {
             return;
         }

@@ -1,10 +1,15 @@
 //! Multicast groups of datagram sockets, and what else concerns interfaces.
+//!
+//! All packets to groups come to the first shard (`steer`), so only a socket's member there,
+//! at its place, joins.
 
 use core::net::{IpAddr, Ipv4Addr};
 
-use super::handle::{Handle, stack};
+use super::handle::{Handle, in_shard};
 use super::interface::{CARD, LOOPBACK};
 use super::poll::after_send;
+use super::shard::with_first_stack;
+use super::udp;
 use crate::error::{Error, Result};
 use crate::socket::{GroupMembership, OptionName, OptionValue};
 
@@ -21,7 +26,8 @@ pub(super) fn get(handle: &Handle, name: OptionName) -> Option<Result<OptionValu
 /// The largest packet to the peer, as far as is known.
 fn path_mtu(handle: &Handle) -> Result<OptionValue> {
     let peer = handle.remote()?;
-    let mtu = stack(|stack, _| Ok(stack.path_mtu(peer.addr)))?;
+    let member = handle.member(udp::shard_of(peer.addr));
+    let mtu = in_shard(member.shard, |stack, _| Ok(stack.path_mtu(peer.addr)))?;
     Ok(OptionValue::Number(mtu.into()))
 }
 
@@ -56,8 +62,9 @@ fn check(name: OptionName, of: &GroupMembership) -> Result<()> {
 /// One card hears all groups, so the interface only has to be ours.
 fn check_interface(of: &GroupMembership) -> Result<()> {
     check_number(of.interface)?;
-    let own = stack(|stack, _| Ok(stack.address()))?.map(|own| own.addr());
-    let is_ours = of.local.is_unspecified() || of.local.is_loopback() || own == Some(of.local);
+    let own = with_first_stack(inet::Stack::address).flatten();
+    let is_own = own.is_some_and(|own| own.addr() == of.local);
+    let is_ours = of.local.is_unspecified() || of.local.is_loopback() || is_own;
     match is_ours {
         true => Ok(()),
         false => Err(Error::WrongDevice),
@@ -72,16 +79,16 @@ pub(super) fn check_number(interface: u32) -> Result<()> {
 }
 
 fn join(handle: &Handle, group: IpAddr) -> Result<()> {
-    stack(|stack, link| {
-        stack.join_group(link, handle.id, group)?;
+    handle.with(|id, stack, link| {
+        stack.join_group(link, id, group)?;
         after_send(link);
         Ok(())
     })
 }
 
 fn leave(handle: &Handle, group: IpAddr) -> Result<()> {
-    stack(|stack, link| {
-        stack.leave_group(link, handle.id, group)?;
+    handle.with(|id, stack, link| {
+        stack.leave_group(link, id, group)?;
         after_send(link);
         Ok(())
     })

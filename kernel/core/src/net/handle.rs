@@ -1,20 +1,39 @@
-//! A program's hold on one socket of the stack: what TCP and UDP sockets share.
+//! A program's hold on one socket: what TCP and UDP sockets share.
+//!
+//! A socket is at one place, in one shard; where there are several shards, it may have
+//! members in the others too (`members` says when). Where there is one shard none of this costs more than a comparison.
+//!
+//! Invariant: `place` changes only under the lock of the shard that it names, and not any
+//! more once there are `others`. Lock order: `naming`, then a shard.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
+use core::sync::atomic::AtomicBool;
 
 use inet::{Endpoint, Options, SocketId, Transport};
+use mach::sync::{Once, Spin};
 
-use super::shard::{self, Link, with_stack};
+use super::place::{AtomicPlace, Place};
+use super::shard::{self, Entered, Link, with_shard};
 use crate::error::{Error, Result};
 use crate::fs::Metadata;
 use crate::poll::{Events, Pollee};
 use crate::socket::{self, Blocking, CommonOptions, Family, Held, Shutdown, wait_on};
 use crate::sync::Wait;
 
-/// A socket of the stack; dropping it closes it.
+/// A socket; dropping it closes it.
 pub(super) struct Handle {
-    pub(super) id: SocketId,
+    pub(super) place: AtomicPlace,
+    /// The members in the other shards, in the shards' order.
+    pub(super) others: Once<Box<[Place]>>,
+    /// The socket that keeps the name of one that moved away.
+    pub(super) name: Once<Place>,
+    /// Whether a program gave it a name.
+    pub(super) is_named: AtomicBool,
+    /// Held while names are given, so that this happens once.
+    pub(super) naming: Spin<()>,
+    pub(super) transport: Transport,
     pub(super) family: Family,
     pub(super) pollee: Arc<Pollee>,
     pub(super) common: CommonOptions,
@@ -24,34 +43,28 @@ pub(super) struct Handle {
 impl Handle {
     /// What stat(2) says of the socket; its number is also in /proc/net.
     pub(super) fn metadata(&self) -> Metadata {
-        socket::metadata(self.number())
+        socket::metadata(self.place.load().number())
     }
 
     /// Its name in /proc/PID/fd.
     pub(super) fn label(&self) -> String {
-        socket::label(self.number())
+        socket::label(self.place.load().number())
     }
 
-    fn number(&self) -> u64 {
-        super::sockets::number_of(self.id)
-    }
-
-    /// A new socket of the stack.
+    /// A new socket, in the first shard.
     pub(super) fn open(transport: Transport, family: Family) -> Result<Self> {
-        stack(|stack, link| {
-            let id = match family {
-                Family::Inet6 => stack.open_v6(transport)?,
-                _ => stack.open(transport)?,
-            };
-            Self::adopt(id, family, stack, link)
+        in_shard(0, |stack, link| {
+            let id = open_in(stack, transport, family)?;
+            Self::adopt(id, transport, family, stack, link)
         })
     }
 
-    /// Holds a socket that the stack made (an accepted connection).
+    /// Holds a socket that a stack made (an accepted connection).
     ///
     /// Errors: `NoBuffers`; the socket is closed then.
     pub(super) fn adopt(
         id: SocketId,
+        transport: Transport,
         family: Family,
         stack: &mut inet::Stack,
         link: &mut Link,
@@ -61,8 +74,17 @@ impl Handle {
             stack.close(link, id)?;
             return Err(error);
         }
-        Ok(Self {
+        let place = Place {
+            shard: link.number,
             id,
+        };
+        Ok(Self {
+            place: AtomicPlace::new(place),
+            others: Once::new(),
+            name: Once::new(),
+            is_named: AtomicBool::new(false),
+            naming: Spin::new(()),
+            transport,
             family,
             pollee,
             common: CommonOptions::default(),
@@ -70,9 +92,108 @@ impl Handle {
         })
     }
 
+    /// The shard of the socket's place, entered, and the socket there.
+    ///
+    /// Errors: `NetworkDown` before boot has come so far.
+    #[inline(always)]
+    fn enter(&self) -> Result<(Entered, SocketId)> {
+        self.enter_by(|shard| Entered::new(shard).ok_or(Error::NetworkDown))
+    }
+
+    #[inline(always)]
+    fn enter_by(&self, enter: impl Fn(u16) -> Result<Entered>) -> Result<(Entered, SocketId)> {
+        loop {
+            let seen = self.place.look();
+            let entered = enter(seen.shard())?;
+            if self.place.look() == seen {
+                return Ok((entered, seen.id()));
+            }
+        }
+    }
+
+    /// Calls `work` for the socket at its place.
+    #[inline]
+    pub(super) fn with<R>(
+        &self,
+        work: impl FnOnce(SocketId, &mut inet::Stack, &mut Link) -> Result<R>,
+    ) -> Result<R> {
+        let (mut entered, id) = self.enter()?;
+        let (stack, link) = entered.parts().ok_or(Error::NetworkDown)?;
+        work(id, stack, link)
+    }
+
+    /// Shows the socket at its place to `look`, which needs no clock; `None` before boot
+    /// has come so far.
+    #[inline]
+    fn look<R>(&self, look: impl FnOnce(SocketId, &inet::Stack) -> R) -> Option<R> {
+        let (mut entered, id) = self.enter_by(|shard| Ok(Entered::to_look(shard))).ok()?;
+        let (stack, _) = entered.parts()?;
+        Some(look(id, stack))
+    }
+
+    /// Calls `work` for the socket, and for each of its other members.
+    pub(super) fn with_all(
+        &self,
+        mut work: impl FnMut(SocketId, &mut inet::Stack, &mut Link) -> Result<()>,
+    ) -> Result<()> {
+        self.with(&mut work)?;
+        self.with_others(work)
+    }
+
+    /// Calls `work` for each member but the socket at its place.
+    pub(super) fn with_others(
+        &self,
+        mut work: impl FnMut(SocketId, &mut inet::Stack, &mut Link) -> Result<()>,
+    ) -> Result<()> {
+        for member in self.others() {
+            in_shard(member.shard, |stack, link| work(member.id, stack, link))?;
+        }
+        Ok(())
+    }
+
+    fn others(&self) -> &[Place] {
+        self.others.get().map_or(&[], |others| others)
+    }
+
+    /// The member in a shard, or the place if there is only that.
+    pub(super) fn member(&self, shard: u16) -> Place {
+        let place = self.place.load();
+        let others = self.others().iter();
+        others
+            .copied()
+            .find(|member| member.shard == shard)
+            .unwrap_or(place)
+    }
+
+    /// What `take` finds in the first member that has something, beginning with that of
+    /// `first`: `WouldBlock` counts as nothing.
+    pub(super) fn first_of<R>(
+        &self,
+        first: u16,
+        mut take: impl FnMut(SocketId, &mut inet::Stack, &mut Link) -> Result<R>,
+    ) -> Result<R> {
+        if self.others().is_empty() {
+            return self.with(take);
+        }
+        let shards = shard::count();
+        for step in 0..shards {
+            let member = self.member((first + step) % shards);
+            match in_shard(member.shard, |stack, link| take(member.id, stack, link)) {
+                Err(Error::WouldBlock) => {}
+                done => return done,
+            }
+        }
+        Err(Error::WouldBlock)
+    }
+
     /// What is ready now.
     pub(super) fn poll(&self) -> Events {
-        with_stack(|stack, _| shard::events_of(stack.poll(self.id))).unwrap_or(Events::ERR)
+        let ready = self.look(|id, stack| stack.poll(id));
+        let ready = ready.unwrap_or(inet::Events::ERROR);
+        match self.others.get() {
+            None => shard::events_of(ready),
+            Some(others) => shard::events_of(ready | poll_all(others)),
+        }
     }
 
     /// Waits by the rules of `how` until one of `events` or an error is there.
@@ -91,32 +212,31 @@ impl Handle {
     }
 
     pub(super) fn options(&self) -> Result<Options> {
-        stack(|stack, _| Ok(*stack.options(self.id)?))
+        self.with(|id, stack, _| Ok(*stack.options(id)?))
     }
 
-    pub(super) fn configure(&self, change: impl FnOnce(&mut Options)) -> Result<()> {
-        stack(|stack, link| {
-            stack.configure(link, self.id, change)?;
+    pub(super) fn configure(&self, mut change: impl FnMut(&mut Options)) -> Result<()> {
+        self.with_all(|id, stack, link| {
+            stack.configure(link, id, &mut change)?;
             super::poll::after_send(link);
             Ok(())
         })
     }
 
-    pub(super) fn bind(&self, local: Endpoint) -> Result<()> {
-        stack(|stack, _| Ok(stack.bind(self.id, local)?))
-    }
-
     pub(super) fn local(&self) -> Result<Endpoint> {
-        stack(|stack, _| Ok(stack.local(self.id)?))
+        self.with(|id, stack, _| Ok(stack.local(id)?))
     }
 
     pub(super) fn remote(&self) -> Result<Endpoint> {
-        stack(|stack, _| Ok(stack.remote(self.id)?))
+        self.with(|id, stack, _| Ok(stack.remote(id)?))
     }
 
     /// The pending error, which is thereby cleared.
     pub(super) fn take_error(&self) -> Option<Error> {
-        with_stack(|stack, _| stack.take_error(self.id))?.map(Error::from)
+        let take = |id, stack: &mut inet::Stack, _: &mut Link| {
+            stack.take_error(id).ok_or(Error::WouldBlock)
+        };
+        self.first_of(shard::own(), take).ok().map(Error::from)
     }
 
     pub(super) fn shutdown(&self, how: Shutdown) -> Result<()> {
@@ -125,8 +245,8 @@ impl Handle {
             Shutdown::Write => inet::Shutdown::Write,
             Shutdown::Both => inet::Shutdown::Both,
         };
-        stack(|stack, link| {
-            stack.shutdown(link, self.id, how)?;
+        self.with_all(|id, stack, link| {
+            stack.shutdown(link, id, how)?;
             super::poll::after_send(link);
             Ok(())
         })
@@ -140,16 +260,45 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        with_stack(|stack, link| {
-            link.unregister(self.id);
-            let closed = stack.close(link, self.id);
-            debug_assert!(closed.is_ok(), "a handle owns a live socket");
-            super::poll::after_send(link);
-        });
+        close(self.place.load());
+        self.others().iter().copied().for_each(close);
+        self.name.get().copied().into_iter().for_each(close);
     }
 }
 
-/// Calls into the stack; fails where there is none (before boot has come so far).
-pub(super) fn stack<R>(work: impl FnOnce(&mut inet::Stack, &mut Link) -> Result<R>) -> Result<R> {
-    with_stack(work).unwrap_or(Err(Error::NetworkDown))
+/// What any of the members is ready for.
+#[cold]
+fn poll_all(members: &[Place]) -> inet::Events {
+    let ready = members
+        .iter()
+        .filter_map(|member| with_shard(member.shard, |stack, _| stack.poll(member.id)));
+    ready.fold(inet::Events::empty(), |all, one| all | one)
+}
+
+pub(super) fn close(place: Place) {
+    with_shard(place.shard, |stack, link| {
+        link.unregister(place.id);
+        let closed = stack.close(link, place.id);
+        debug_assert!(closed.is_ok(), "a handle owns live sockets");
+        super::poll::after_send(link);
+    });
+}
+
+pub(super) fn open_in(
+    stack: &mut inet::Stack,
+    transport: Transport,
+    family: Family,
+) -> Result<SocketId> {
+    Ok(match family {
+        Family::Inet6 => stack.open_v6(transport)?,
+        _ => stack.open(transport)?,
+    })
+}
+
+/// Calls into a shard; fails where there is none (before boot has come so far).
+pub(super) fn in_shard<R>(
+    number: u16,
+    work: impl FnOnce(&mut inet::Stack, &mut Link) -> Result<R>,
+) -> Result<R> {
+    with_shard(number, work).unwrap_or(Err(Error::NetworkDown))
 }

@@ -6,7 +6,7 @@ use bitflags::bitflags;
 use inet::{Cidr, Count};
 use mach::sync::Once;
 
-use super::with_stack;
+use super::with_first_stack;
 
 /// The number of loopback.
 pub const LOOPBACK: u32 = 1;
@@ -105,7 +105,7 @@ pub struct Traffic {
 impl Interface {
     /// What it has carried.
     pub fn traffic(&self) -> Traffic {
-        let stats = super::stats().unwrap_or_default();
+        let stats = super::stats();
         let [frames_in, frames_out, bytes_in, bytes_out] = match self.number {
             CARD => [
                 Count::FramesIn,
@@ -145,7 +145,7 @@ impl Interface {
     pub fn address(&self) -> Option<Cidr> {
         match self.number {
             LOOPBACK => Cidr::new(core::net::Ipv4Addr::LOCALHOST, 8),
-            _ => with_stack(|stack, _| stack.address()).flatten(),
+            _ => with_first_stack(inet::Stack::address).flatten(),
         }
     }
 

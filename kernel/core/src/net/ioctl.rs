@@ -2,7 +2,8 @@
 
 use base::VirtAddr;
 
-use super::handle::{Handle, stack};
+use super::handle::Handle;
+use super::shard;
 use crate::error::{Error, Result};
 use crate::user;
 
@@ -14,10 +15,22 @@ const SIOCOUTQ: u32 = 0x5411;
 /// Answers `request`; the number goes to the program's memory at `argument`.
 pub(super) fn ioctl(handle: &Handle, request: u32, argument: u64) -> Result<usize> {
     let count = match request {
-        FIONREAD => stack(|stack, _| Ok(stack.unread(handle.id)?))?,
-        SIOCOUTQ => stack(|stack, _| Ok(stack.unsent(handle.id)?))?,
+        FIONREAD => unread(handle)?,
+        SIOCOUTQ => handle.with(|id, stack, _| Ok(stack.unsent(id)?))?,
         _ => return Err(Error::NotTerminal),
     };
     user::write(VirtAddr(argument), i32::try_from(count).unwrap_or(i32::MAX))?;
     Ok(0)
+}
+
+/// Of the member from which a receive call would take.
+fn unread(handle: &Handle) -> Result<usize> {
+    let found = handle.first_of(shard::own(), |id, stack, _| match stack.unread(id)? {
+        0 => Err(Error::WouldBlock),
+        count => Ok(count),
+    });
+    match found {
+        Err(Error::WouldBlock) => Ok(0),
+        done => done,
+    }
 }

@@ -1,33 +1,51 @@
-//! The network: one stack, its device, and the sockets that programs hold.
+//! The network: its stacks, their card, and the sockets that programs hold.
 //!
 //! ```text
-//! device ─ FramePort::receive ─▶ poll.rs ─▶ inet::Stack ─ Env::wake ─▶ a socket's Pollee
+//! one CPU, or one pair of queues:
+//! card ─ FramePort::receive ─▶ poll.rs ─▶ inet::Stack ─ Env::wake ─▶ a socket's Pollee
+//!
+//! several: each CPU has a pair of the card, a shard and an inbox
+//! card ─▶ ring.rs ─ link::steer ─▶ inbox.rs of the owner ─▶ poll.rs ─▶ its inet::Stack
+//!
 //! read(2) ─▶ tcp.rs / udp.rs ─▶ inet::Stack::recv_with ─▶ the program's memory
 //! write(2) ─▶ tcp.rs / udp.rs ─▶ inet::Stack::send_with ─ Env::transmit ─▶ FramePort
 //! ```
 //!
-//! The stack (`core/inet`) is one shard behind one spin lock ([`shard::lock`]); nothing
-//! blocks under it. A copy to or from a program stops at a missing page, which is
-//! brought in after the lock is dropped.
+//! # Shards
+//! A stack (`core/inet`) behind one spin lock is a *shard* ([`shard`]). A connection lives
+//! in the shard that a hash of its ends names ([`steer`]), on the CPU of its ring. Sockets
+//! that wait for strangers, listeners and datagram sockets, have a member in each shard;
+//! `accept` and `recv` look at the calling CPU's first ([`handle`]). Nothing blocks under
+//! a shard's lock. A copy to or from a program stops at a missing page, which is brought in
+//! after the lock is dropped.
 //!
+//! # Polling
 //! While the machine is loaded it polls: the device is asked whenever a program waits
-//! for readiness, frames to send are announced once per batch (`poll`). The doorbell is
+//! for readiness, frames to send are announced once per batch ([`poll`]). The doorbell is
 //! armed only before a CPU halts.
 //!
-//! Lock order: the shard, then a pollee's lists, then run queues.
-//! Not here: protocol (`core/inet`), devices (`drivers`), sockaddr and options' numbers
-//! (`kernel/linux/socket`).
+//! # Lock order
+//! A handle's `naming`; one shard, never two; a ring; a queue of an inbox; `ROUTES`; an
+//! alarm; a pollee's lists; run queues; a CPU's timers. A ring is also taken without a shard.
+//!
+//! # Not here
+//! Protocol (`core/inet`), devices (`drivers`), sockaddr and options' numbers
+//! (`kernel/linux/socket`); following a thread that moves to another CPU: a connection stays.
 
 mod address;
 mod config;
 mod config6;
+mod dial;
 mod error;
 mod groups;
 mod handle;
+mod inbox;
 mod interface;
 mod ioctl;
+mod members;
 mod memory;
 mod options;
+mod place;
 pub mod plan;
 mod poll;
 mod raw;
@@ -35,23 +53,33 @@ mod raw_frame;
 mod raw_options;
 mod raw_socket;
 mod reports;
+mod ring;
+mod routes;
 mod shard;
 mod sockets;
+mod steer;
 mod tcp;
 mod tcp_socket;
 mod udp;
 mod udp_socket;
+mod visit;
 
 use alloc::sync::Arc;
 
-pub use config::{Config, configure, init};
+pub use config::{Config, attach_pairs, configure, init};
 pub use config6::{Config6, configure6};
 pub use interface::{CARD, Interface, InterfaceFlags, LOOPBACK, Traffic, interface, interfaces};
 pub use memory::{AREA_BYTES, packet_pool, packets_in_use};
 pub use poll::{attach, drain, poll_now};
 pub use raw_frame::{send_frame, send_to_ourselves};
-pub use shard::{stats, with_stack};
-pub use sockets::{InetSocket, Position, Sockets, number_of};
+pub use ring::{RingCounters, ring_counters};
+pub use shard::{Port, each_stack, journal, stats, with_first_stack};
+pub use sockets::{InetSocket, Position, Sockets};
+
+/// Exceptions (ARP, ICMP errors, DHCP) dropped between shards.
+pub fn exceptions_dropped() -> u64 {
+    inbox::dropped()
+}
 
 use crate::error::{Error, Result};
 use crate::socket::{Family, MessageFlags, Socket, SocketType};

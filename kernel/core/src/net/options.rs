@@ -164,6 +164,7 @@ pub(super) fn set(handle: &Handle, name: OptionName, value: OptionValue) -> Resu
 }
 
 /// A checked change of the stack's options.
+#[derive(Clone, Copy)]
 enum Change {
     Flag(OptionName, bool),
     Number(OptionName, u32),

@@ -4,13 +4,15 @@
 //! an address (the route to its network, those to ourselves) is not stored anywhere.
 //! Not here: numbers and layouts of netlink (`netlink`).
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use base::Instant;
 use inet::{AddressState, Cidr, NeighborState, Prefix, RouteOrigin as Origin, Via};
 
-use super::shard::{Link, with_stack};
+use super::handle::in_shard;
+use super::shard::{self, Link, each_stack, with_first_stack, with_shard};
 use super::{CARD, LOOPBACK};
 use crate::error::{Error, Result};
 
@@ -120,7 +122,7 @@ pub fn addresses() -> Vec<Address> {
         lasting(LOOPBACK, Ipv4Addr::LOCALHOST.into(), LOOPBACK_BITS),
         lasting(LOOPBACK, Ipv6Addr::LOCALHOST.into(), 128),
     ]);
-    with_stack(|stack, _| {
+    with_first_stack(|stack| {
         let own = stack.address();
         all.extend(own.map(|own| lasting(CARD, own.addr().into(), own.prefix_len())));
         all.extend(stack.addresses_v6().map(|own| Address {
@@ -220,7 +222,7 @@ impl Route {
 /// All routes: the stack's, best first, then those that follow from addresses.
 pub fn routes() -> Vec<Route> {
     let mut routes = Vec::new();
-    with_stack(|stack, _| {
+    with_first_stack(|stack| {
         let own = stack.address();
         routes.extend(stack.routes().map(|route| of_stack(route, own)));
     });
@@ -230,18 +232,24 @@ pub fn routes() -> Vec<Route> {
     routes
 }
 
-/// All neighbours.
+/// All neighbours, by address. Each shard knows those that it talks to; of what several know
+/// of one, that is told which comes with a station.
 pub fn neighbours() -> Vec<Neighbour> {
-    let known = with_stack(|stack, _| {
-        let all = stack.neighbor_entries().map(|entry| Neighbour {
+    let known = each_stack(|stack| stack.neighbor_entries().collect::<Vec<_>>());
+    let mut all: BTreeMap<IpAddr, Neighbour> = BTreeMap::new();
+    for entry in known.into_iter().flatten() {
+        let neighbour = Neighbour {
             interface: CARD,
             ip: entry.ip,
             mac: entry.station.map(|station| station.0),
             state: entry.state,
-        });
-        all.collect()
-    });
-    known.unwrap_or_default()
+        };
+        let best = all.entry(entry.ip).or_insert(neighbour);
+        if best.mac.is_none() {
+            *best = neighbour;
+        }
+    }
+    all.into_values().collect()
 }
 
 /// Everything at once.
@@ -262,7 +270,7 @@ pub fn way_to(to: IpAddr) -> Result<Route> {
         .filter(|route| route.leads_to(to) && route.kind != RouteKind::Unreachable)
         .max_by_key(|route| (route.prefix_len, u32::MAX - route.metric));
     let best = best.ok_or(Error::NetworkUnreachable)?;
-    let source = with_stack(|stack, _| stack.source_for(to)).ok_or(Error::NetworkDown)??;
+    let source = with_first_stack(|stack| stack.source_for(to)).ok_or(Error::NetworkDown)??;
     let is_local = best.kind == RouteKind::Local;
     Ok(Route {
         destination: to,
@@ -405,19 +413,37 @@ pub fn remove_route(gone: &Route) -> Result<()> {
 ///
 /// Errors: `NoBuffers` if too many were set.
 pub fn set_neighbour(ip: IpAddr, mac: [u8; 6]) -> Result<()> {
-    change(|stack, link| Ok(stack.set_neighbor(link, ip, wire::MacAddr(mac))?))
+    let set = |stack: &mut inet::Stack, link: &mut Link| {
+        Ok(stack.set_neighbor(link, ip, wire::MacAddr(mac))?)
+    };
+    shards_of(ip).try_for_each(|shard| in_shard(shard, set))
 }
 
 /// Forgets a neighbour.
 ///
 /// Errors: `NotFound`.
 pub fn remove_neighbour(ip: IpAddr) -> Result<()> {
-    change(|stack, _| match stack.forget_neighbor(ip) {
-        true => Ok(()),
-        false => Err(Error::NotFound),
-    })
+    let known = shards_of(ip)
+        .filter(|shard| with_shard(*shard, |stack, _| stack.forget_neighbor(ip)) == Some(true));
+    match known.count() {
+        0 => Err(Error::NotFound),
+        _ => Ok(()),
+    }
 }
 
+/// The shards that have neighbours of this family.
+fn shards_of(ip: IpAddr) -> core::ops::Range<u16> {
+    match ip {
+        IpAddr::V4(_) => 0..shard::count(),
+        IpAddr::V6(_) => 0..1,
+    }
+}
+
+/// Changes the first shard, which the others follow.
 fn change(work: impl FnOnce(&mut inet::Stack, &mut Link) -> Result<()>) -> Result<()> {
-    with_stack(work).unwrap_or(Err(Error::NetworkDown))
+    in_shard(0, |stack, link| {
+        work(stack, link)?;
+        super::routes::follow(stack, link);
+        Ok(())
+    })
 }

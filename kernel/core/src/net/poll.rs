@@ -1,9 +1,10 @@
 //! Frames in, frames out: when the device is asked and when it is told.
 //!
-//! Asked: whenever a program is about to wait ([`poll_now`]), before a CPU halts, after
-//! the device's interrupt, and at the latest [`FALLBACK`] after the last time while
-//! programs compute. Told: at the same moments, so that the answers to a whole batch of
-//! requests cost one notification.
+//! Each CPU does this for the shard that belongs to it. Asked: whenever a program is about
+//! to wait ([`poll_now`]), before a CPU halts, after the device's interrupt, and at the
+//! latest [`FALLBACK`] after the last time while programs compute. Told: at the same
+//! moments, so that the answers to a whole batch of requests cost one notification. A CPU
+//! whose program sent by another CPU's shard tells that one's ring as well (`visit`).
 //!
 //! The interrupt stays disarmed while the machine is loaded. It is armed before a halt,
 //! and then the queue is looked at once more, so that no frame is slept on.
@@ -13,14 +14,13 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use base::{Duration, Instant};
 use inet::{Env, Stack};
 
-use super::shard::{Link, Port, with_stack};
+use super::shard::{self, Link, Port, Way, with_shard};
+use super::{inbox, interface, ring, routes, visit};
 use crate::packet;
-use crate::sched::timer::{self, Target, TimerId};
 use crate::sched::{Softirq, Work, raise, register_softirq};
-use mach::sync::Spin;
 
 /// Frames taken from the device before other work gets its turn.
-const BATCH_FRAMES_MAX: usize = 64;
+pub(super) const BATCH_FRAMES_MAX: usize = 64;
 /// Frames handed to the device before it is told even though more may follow.
 const UNANNOUNCED_MAX: u32 = 32;
 /// How long the end of the machine waits for the device.
@@ -28,8 +28,6 @@ const DRAIN_MAX: Duration = Duration::from_millis(20);
 /// A program that computes leaves the network alone for this long at most.
 const FALLBACK: Duration = Duration::from_micros(200);
 
-/// The one timer of the network: the stack's next deadline or the fallback.
-static ALARM: Spin<Option<(Instant, TimerId)>> = Spin::new(None);
 /// Whether there is a device; without one nothing needs polling.
 static ATTACHED: AtomicBool = AtomicBool::new(false);
 
@@ -44,27 +42,33 @@ pub(super) fn init() {
     );
 }
 
-/// Gives the stack its device, whose interrupt handler raises [`Softirq::Net`].
+/// Gives the only stack its device, whose interrupt handler raises [`Softirq::Net`].
 pub fn attach(port: Port) {
-    let facts = inet::Port {
-        mac: wire::MacAddr(port.mac()),
-        mtu: port.mtu(),
-        offloads: offloads_of(&*port),
-    };
-    super::interface::attached(&facts);
-    with_stack(|stack, link| {
+    let facts = facts_of(&*port);
+    with_shard(0, |stack, link| {
         stack.attach(facts);
-        link.port = Some(port);
+        link.way = Way::Own(port);
     });
+    set_attached(&facts);
+}
+
+/// There is a card, and every shard that is to have a part of it has one.
+pub(super) fn set_attached(facts: &inet::Port) {
+    interface::attached(facts);
     ATTACHED.store(true, Ordering::Release);
 }
 
-fn offloads_of(port: &dyn hal::FramePort) -> inet::Offloads {
+/// What a stack must know of its device.
+pub(super) fn facts_of(port: &dyn hal::FramePort) -> inet::Port {
     let capabilities = port.capabilities();
-    inet::Offloads {
-        checksum: capabilities.checksum,
-        segment_v4: capabilities.tso4,
-        segment_v6: capabilities.tso6,
+    inet::Port {
+        mac: wire::MacAddr(port.mac()),
+        mtu: port.mtu(),
+        offloads: inet::Offloads {
+            checksum: capabilities.checksum,
+            segment_v4: capabilities.tso4,
+            segment_v6: capabilities.tso6,
+        },
     }
 }
 
@@ -81,37 +85,78 @@ pub fn drain() {
     let deadline = mach::time::now() + DRAIN_MAX;
     loop {
         poll_now();
-        let unsent = with_stack(|_, link| link.port.as_mut().map_or(0, |port| port.unsent()));
-        if unsent.unwrap_or(0) == 0 || mach::time::now() >= deadline {
+        let unsent: usize = (0..shard::count()).map(unsent_of).sum();
+        if unsent == 0 || mach::time::now() >= deadline {
             return;
         }
         mach::cpu::relax();
     }
 }
 
-fn poll_batch() {
-    let deadline = with_stack(|stack, link| {
-        if receive_batch(stack, link) {
-            raise(Softirq::Net);
-        }
-        let deadline = stack.expire(link).unwrap_or(Instant::NEVER);
+fn unsent_of(shard: u16) -> usize {
+    let unsent = with_shard(shard, |_, link| {
         announce(link);
-        let fallback = link.now() + FALLBACK;
-        if link.is_doorbell_armed {
-            deadline
-        } else {
-            deadline.min(fallback)
+        match &mut link.way {
+            Way::None => 0,
+            Way::Own(port) => port.unsent(),
+            Way::Ring(ring) => ring.unsent(),
         }
     });
-    arm(deadline.unwrap_or(Instant::NEVER));
+    unsent.unwrap_or(0)
+}
+
+fn poll_batch() {
+    let own = shard::own();
+    let is_many = shard::count() > 1;
+    if is_many {
+        visit::announce();
+        if ring::of_shard(own).is_some_and(ring::Ring::pull) {
+            raise(Softirq::Net);
+        }
+    }
+    let due = with_shard(own, |stack, link| {
+        let has_more = match is_many {
+            true => inbox::take_batch(stack, link),
+            false => receive_batch(stack, link),
+        };
+        if has_more {
+            raise(Softirq::Net);
+        }
+        let deadline = run_due(stack, link);
+        let now = link.now();
+        match is_doorbell_armed(link) {
+            true => (deadline, now),
+            false => (deadline.min(now + FALLBACK), now),
+        }
+    });
+    if let Some((deadline, now)) = due {
+        visit::arm(own, deadline, now);
+    }
     crate::netlink::look();
+}
+
+/// Runs a shard's timers and sends what they cause; says when the next one is due.
+pub(super) fn run_due(stack: &mut Stack, link: &mut Link) -> Instant {
+    if shard::count() > 1 {
+        routes::follow(stack, link);
+    }
+    let deadline = stack.expire(link).unwrap_or(Instant::NEVER);
+    announce(link);
+    deadline
+}
+
+fn is_doorbell_armed(link: &Link) -> bool {
+    match &link.way {
+        Way::Ring(ring) => ring.is_armed(),
+        Way::Own(_) | Way::None => link.is_doorbell_armed,
+    }
 }
 
 /// One batch from the device through the stack; true if there may be more.
 fn receive_batch(stack: &mut Stack, link: &mut Link) -> bool {
     // The port leaves the link while its frames go through the stack, which borrows the
     // link to answer them.
-    let Some(mut port) = link.port.take() else {
+    let Way::Own(mut port) = core::mem::replace(&mut link.way, Way::None) else {
         return false;
     };
     let mut batch = core::mem::take(&mut link.batch);
@@ -119,10 +164,11 @@ fn receive_batch(stack: &mut Stack, link: &mut Link) -> bool {
         packet::received(&frame);
         batch.push(frame);
     });
-    if count != 0 && core::mem::take(&mut link.is_doorbell_armed) {
+    if count != 0 && link.is_doorbell_armed {
+        link.is_doorbell_armed = false;
         port.disarm();
     }
-    link.port = Some(port);
+    link.way = Way::Own(port);
     for frame in batch.drain(..) {
         stack.receive(link, frame);
     }
@@ -134,33 +180,52 @@ fn receive_batch(stack: &mut Stack, link: &mut Link) -> bool {
 }
 
 /// Tells the device about the frames that it was given.
-fn announce(link: &mut Link) {
-    if link.unannounced != 0
-        && let Some(port) = &mut link.port
-    {
-        port.kick();
-        link.unannounced = 0;
+pub(super) fn announce(link: &mut Link) {
+    if link.unannounced == 0 {
+        return;
     }
+    match &mut link.way {
+        Way::None => {}
+        Way::Own(port) => port.kick(),
+        Way::Ring(ring) => ring.kick(),
+    }
+    link.unannounced = 0;
+    link.is_gathering = false;
 }
 
 /// After a program sent: lets frames gather, but not too many; [`FALLBACK`] sees to it
 /// that it is not for long, and that the deadlines which sending set are heard of: nobody
 /// else may wake the machine if all the frames are lost.
+#[inline]
 pub(super) fn after_send(link: &mut Link) {
-    if link.unannounced == 0 {
-        return;
+    if link.unannounced != 0 {
+        gather(link);
     }
-    arm(link.now() + FALLBACK);
-    if link.unannounced >= UNANNOUNCED_MAX {
-        announce(link);
+}
+
+fn gather(link: &mut Link) {
+    // The first of them has set the alarm, which stays set until they are announced.
+    if !core::mem::replace(&mut link.is_gathering, true) {
+        visit::arm(link.number, link.now() + FALLBACK, link.now());
+    }
+    match link.unannounced >= UNANNOUNCED_MAX {
+        true => announce(link),
+        false => visit::note(link.number),
     }
 }
 
 /// Arms the doorbell: false if frames are there already.
 fn prepare_idle() -> bool {
-    let quiet = with_stack(|_, link| {
+    if shard::count() > 1 {
+        visit::announce();
+    }
+    let quiet = with_shard(shard::own(), |_, link| {
         announce(link);
-        link.is_doorbell_armed = link.port.as_mut().is_none_or(|port| !port.arm());
+        match &mut link.way {
+            Way::Ring(ring) => return ring.arm(),
+            Way::Own(port) => link.is_doorbell_armed = !port.arm(),
+            Way::None => link.is_doorbell_armed = true,
+        }
         link.is_doorbell_armed
     });
     let quiet = quiet.unwrap_or(true);
@@ -168,19 +233,4 @@ fn prepare_idle() -> bool {
         raise(Softirq::Net);
     }
     quiet
-}
-
-/// Sees to it that the stack runs at `deadline` at the latest.
-fn arm(deadline: Instant) {
-    let mut alarm = ALARM.lock();
-    if let Some((armed, timer)) = *alarm {
-        if armed <= deadline && armed > mach::time::now() {
-            return;
-        }
-        timer::cancel(timer);
-        *alarm = None;
-    }
-    if deadline != Instant::NEVER {
-        *alarm = Some((deadline, timer::add(deadline, Target::Raise(Softirq::Net))));
-    }
 }

@@ -8,11 +8,12 @@ use core::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use base::VirtAddr;
 use inet::RawHeader;
 
-use super::handle::stack;
+use super::handle::in_shard;
 use super::interface::interfaces;
 use super::poll::after_send;
 use super::raw::{LISTENERS, RawListener};
 use super::raw_options::RawOptions;
+use super::udp::shard_of;
 use crate::error::{Error, Result};
 use crate::file::{File, OpenFile};
 use crate::fs::Metadata;
@@ -81,7 +82,7 @@ impl RawSocket {
             may_broadcast: self.listener.hearing.common.is_set(OptionName::Broadcast),
         };
         let payload = chain_of(from)?;
-        stack(|stack, link| {
+        in_shard(shard_of(dst.into()), |stack, link| {
             stack.send_raw(link, &header, payload)?;
             after_send(link);
             Ok(())

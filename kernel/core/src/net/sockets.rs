@@ -1,29 +1,22 @@
-//! All sockets of the stack, one after the other, for tools that list them.
+//! All sockets of all shards, one after the other, for tools that list them.
 //!
-//! The stack is locked for a stretch of slots at a time, and other threads may run between
+//! A shard is locked for a stretch of slots at a time, and other threads may run between
 //! two stretches. A socket that comes or goes meanwhile is seen or not; none is seen twice
-//! in one slot.
+//! in one slot. One with a member in each shard (`handle`) is seen in the first.
 
 use alloc::vec::{IntoIter, Vec};
 use core::net::SocketAddr;
 
-use inet::{ConnectionEntry, Endpoint, SocketEntry, SocketId, Transport};
+use inet::{ConnectionEntry, Endpoint, SocketEntry, State, Transport};
 
-use super::shard::with_stack;
+use super::place::Place;
+use super::shard::{self, with_shard};
 use super::tcp_socket::info_of;
 use crate::sched::yield_now;
 use crate::socket::TcpInfo;
 
 /// Slots that are looked at with the stack locked.
 const STRETCH: usize = 64;
-
-/// Sockets' files are numbered from here on; those of other families never get that far.
-const NUMBERS: u64 = 1 << 30;
-
-/// The number of the file that a socket is; also in /proc/net and for `ss -e`.
-pub fn number_of(socket: SocketId) -> u64 {
-    NUMBERS + socket.index() as u64
-}
 
 /// A socket with a name.
 #[derive(Clone, Copy, Debug)]
@@ -51,11 +44,12 @@ pub struct InetSocket {
 }
 
 impl InetSocket {
-    fn new(transport: Transport, entry: &ConnectionEntry) -> Self {
+    fn new(shard: u16, transport: Transport, entry: &ConnectionEntry) -> Self {
+        let number = |id| Place { shard, id }.number();
         let name = |end: Endpoint| SocketAddr::new(end.addr, end.port);
         Self {
             transport,
-            number: entry.socket.map_or(0, number_of),
+            number: entry.socket.map_or(0, number),
             state: entry.state as u8,
             local: name(entry.local),
             remote: name(entry.remote),
@@ -67,64 +61,75 @@ impl InetSocket {
         }
     }
 
-    fn of(entry: &SocketEntry) -> Self {
+    fn of(shard: u16, entry: &SocketEntry) -> Self {
         Self {
             buffers: entry.buffers,
             info: entry.info.as_ref().map(info_of),
             congestion: entry.info.map(|info| info.algorithm.name()),
-            ..Self::new(entry.transport, &entry.connection)
+            ..Self::new(shard, entry.transport, &entry.connection)
         }
     }
 }
 
-/// A place among all sockets: those in slots come first, then those in TIME_WAIT.
+/// A place among all sockets: those of a shard's slots, then those in TIME_WAIT there, then
+/// those of the next shard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Position {
-    /// A slot.
-    Slot(usize),
-    /// So many in TIME_WAIT are behind us.
-    Waiting(usize),
+    /// A slot of a shard.
+    Slot(u16, usize),
+    /// So many of a shard's in TIME_WAIT are behind us.
+    Waiting(u16, usize),
     /// Behind the last one.
     End,
 }
 
 impl Position {
     /// Before the first one.
-    pub const START: Self = Self::Slot(0);
+    pub const START: Self = Self::Slot(0, 0);
 
     /// Adds the sockets of a stretch from here on; returns where the next one starts.
     fn gather(self, to: &mut Vec<(Self, InetSocket)>) -> Self {
         match self {
-            Self::Slot(slot) => gather_slots(slot, to),
-            Self::Waiting(skipped) => gather_waiting(skipped, to),
+            Self::Slot(shard, slot) => gather_slots(shard, slot, to),
+            Self::Waiting(shard, skipped) => gather_waiting(shard, skipped, to),
             Self::End => Self::End,
         }
     }
 }
 
-fn gather_slots(slot: usize, to: &mut Vec<(Position, InetSocket)>) -> Position {
-    let slots = with_stack(|stack, _| {
+fn gather_slots(shard: u16, slot: usize, to: &mut Vec<(Position, InetSocket)>) -> Position {
+    let slots = with_shard(shard, |stack, _| {
         let stretch = stack.sockets_in(slot..slot + STRETCH);
-        to.extend(stretch.map(|(slot, entry)| (Position::Slot(slot), InetSocket::of(&entry))));
+        let listed = stretch.filter(|(_, entry)| shard == 0 || !has_members(entry));
+        to.extend(listed.map(|(slot, entry)| {
+            let socket = InetSocket::of(shard, &entry);
+            (Position::Slot(shard, slot), socket)
+        }));
         stack.slots()
     });
     match slot + STRETCH < slots.unwrap_or(0) {
-        true => Position::Slot(slot + STRETCH),
-        false => Position::Waiting(0),
+        true => Position::Slot(shard, slot + STRETCH),
+        false => Position::Waiting(shard, 0),
     }
 }
 
-fn gather_waiting(skipped: usize, to: &mut Vec<(Position, InetSocket)>) -> Position {
+/// Whether the socket is of a kind that has a member in each shard.
+fn has_members(entry: &SocketEntry) -> bool {
+    entry.transport == Transport::Udp || entry.connection.state == State::Listen
+}
+
+fn gather_waiting(shard: u16, skipped: usize, to: &mut Vec<(Position, InetSocket)>) -> Position {
     let before = to.len();
-    with_stack(|stack, _| {
+    with_shard(shard, |stack, _| {
         let stretch = stack.time_waits_from(skipped).take(STRETCH);
         to.extend((skipped..).zip(stretch).map(|(place, entry)| {
-            let socket = InetSocket::new(Transport::Tcp, &entry);
-            (Position::Waiting(place), socket)
+            let socket = InetSocket::new(shard, Transport::Tcp, &entry);
+            (Position::Waiting(shard, place), socket)
         }));
     });
     match to.len() - before {
-        STRETCH => Position::Waiting(skipped + STRETCH),
+        STRETCH => Position::Waiting(shard, skipped + STRETCH),
+        _ if shard + 1 < shard::count() => Position::Slot(shard + 1, 0),
         _ => Position::End,
     }
 }

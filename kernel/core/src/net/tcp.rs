@@ -4,8 +4,9 @@ use alloc::sync::Arc;
 
 use inet::{Endpoint, State, Transport};
 
-use super::handle::{Handle, stack};
+use super::handle::Handle;
 use super::poll::after_send;
+use super::{dial, shard};
 use crate::error::{Error, Result};
 use crate::io::{Sink, Source};
 use crate::poll::Events;
@@ -26,19 +27,19 @@ impl TcpSocket {
     }
 
     pub(super) fn state(&self) -> Result<State> {
-        stack(|stack, _| Ok(stack.state(self.handle.id)?))
+        self.handle.with(|id, stack, _| Ok(stack.state(id)?))
     }
 
     pub(super) fn start_listening(&self, backlog: usize) -> Result<()> {
-        stack(|stack, _| Ok(stack.listen(self.handle.id, backlog)?))
+        self.handle.listen(backlog)
     }
 
-    /// The next connection that waits.
+    /// The next connection that waits, of the calling CPU's shard if there is one.
     pub(super) fn next_connection(&self, how: Option<Wait>) -> Result<Arc<Self>> {
         loop {
-            let accepted = stack(|stack, link| {
-                let id = stack.accept(self.handle.id)?;
-                let handle = Handle::adopt(id, self.handle.family, stack, link)?;
+            let accepted = self.handle.first_of(shard::own(), |id, stack, link| {
+                let id = stack.accept(id)?;
+                let handle = Handle::adopt(id, Transport::Tcp, self.handle.family, stack, link)?;
                 Ok(Self { handle })
             });
             match accepted {
@@ -53,12 +54,25 @@ impl TcpSocket {
         if self.is_connecting() {
             return self.finish_connecting(how, Error::AlreadyInProgress);
         }
-        stack(|stack, link| {
-            stack.connect(link, self.handle.id, peer)?;
-            after_send(link);
-            Ok(())
-        })?;
+        self.start_connecting(peer)?;
         self.finish_connecting(how, Error::InProgress)
+    }
+
+    fn start_connecting(&self, peer: Endpoint) -> Result<()> {
+        let mut outcome = Err(Error::AddressNotAvailable);
+        for shard in dial::shards_in_turn() {
+            let may_choose = self.handle.move_to_connect(peer, shard)?;
+            outcome = self.handle.with(|id, stack, link| {
+                stack.connect(link, id, peer)?;
+                after_send(link);
+                Ok(())
+            });
+            if outcome != Err(Error::AddressNotAvailable) || !may_choose {
+                break;
+            }
+            dial::note_exhausted(shard);
+        }
+        outcome
     }
 
     fn is_connecting(&self) -> bool {
@@ -89,9 +103,9 @@ impl TcpSocket {
 
     fn take_some(&self, to: &mut Sink<'_>) -> Result<usize> {
         let max = to.remaining();
-        stack(|stack, link| {
+        self.handle.with(|id, stack, link| {
             let mut copy = |bytes: &[u8]| to.try_put(bytes);
-            let count = stack.recv_with(link, self.handle.id, max, &mut copy)?;
+            let count = stack.recv_with(link, id, max, &mut copy)?;
             after_send(link);
             Ok(count)
         })
@@ -115,7 +129,9 @@ impl TcpSocket {
         loop {
             let max = to.remaining();
             let mut copy = |bytes: &[u8]| to.try_put(bytes);
-            let seen = stack(|stack, _| Ok(stack.peek_with(self.handle.id, max, &mut copy)?));
+            let seen = self
+                .handle
+                .with(|id, stack, _| Ok(stack.peek_with(id, max, &mut copy)?));
             match seen {
                 Ok(0) if to.is_faulted() => to.resolve()?,
                 Err(Error::WouldBlock) => self.handle.wait(Events::IN, how)?,
@@ -142,9 +158,9 @@ impl TcpSocket {
 
     fn put_some(&self, from: &mut Source<'_>) -> Result<usize> {
         let max = from.remaining();
-        stack(|stack, link| {
+        self.handle.with(|id, stack, link| {
             let mut copy = |space: &mut [u8]| from.try_take(space);
-            let count = stack.send_with(link, self.handle.id, max, &mut copy)?;
+            let count = stack.send_with(link, id, max, &mut copy)?;
             after_send(link);
             Ok(count)
         })

@@ -7,7 +7,6 @@ use core::any::Any;
 use inet::{Algorithm, State};
 
 use super::address::{from_endpoint, to_endpoint, to_name};
-use super::handle::stack;
 use super::tcp::TcpSocket;
 use super::{ioctl, options, sigpipe};
 use crate::error::{Error, Result};
@@ -182,7 +181,7 @@ fn congestion_named(name: &[u8; 16]) -> Option<Algorithm> {
 
 impl TcpSocket {
     fn info(&self) -> Result<TcpInfo> {
-        let info = stack(|stack, _| Ok(stack.info(self.handle.id)?))?;
+        let info = self.handle.with(|id, stack, _| Ok(stack.info(id)?))?;
         Ok(info_of(&info))
     }
 }

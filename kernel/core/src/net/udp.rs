@@ -1,12 +1,18 @@
 //! Datagram sockets over UDP.
+//!
+//! A datagram arrives in the shard of its two hosts, and is sent by it, so that a card that
+//! follows what is sent steers as we do. Order is kept between two hosts, not among many.
 
 use alloc::sync::Arc;
+use core::net::{IpAddr, Ipv4Addr};
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use inet::{Datagram, Endpoint, Letter, Transport};
 
-use super::handle::{Handle, stack};
+use super::handle::{Handle, in_shard};
 use super::poll::after_send;
 use super::reports::Reports;
+use super::{routes, shard, steer};
 use crate::error::{Error, Result};
 use crate::io::{Sink, Source};
 use crate::poll::Events;
@@ -17,7 +23,12 @@ use crate::sync::Wait;
 pub struct UdpSocket {
     pub(super) handle: Handle,
     pub(super) reports: Reports,
+    /// Datagrams taken, to give other shards than the caller's their turn.
+    taken: AtomicU32,
 }
+
+/// After so many datagrams of the caller's own shard the next ones are looked at first.
+const TURN_DATAGRAMS: u32 = 16;
 
 /// A datagram as a program gets it.
 pub(super) struct Delivered {
@@ -66,23 +77,31 @@ impl UdpSocket {
         Ok(Arc::new(Self {
             handle: Handle::open(Transport::Udp, family)?,
             reports: Reports::default(),
+            taken: AtomicU32::new(0),
         }))
     }
 
     /// Takes the only peer away.
     pub(super) fn disconnect(&self) -> Result<()> {
-        stack(|stack, _| Ok(stack.disconnect(self.handle.id)?))
+        self.handle
+            .with_all(|id, stack, _| Ok(stack.disconnect(id)?))
     }
 
     /// Sets the only peer; nothing is sent.
     pub(super) fn connect_to(&self, peer: Endpoint) -> Result<()> {
-        stack(|stack, link| Ok(stack.connect(link, self.handle.id, peer)?))
+        self.handle.ensure_named()?;
+        let ends = self.handle.with(|id, stack, link| {
+            stack.connect(link, id, peer)?;
+            Ok((stack.local(id)?, stack.remote(id).ok()))
+        })?;
+        self.handle
+            .with_others(|id, stack, _| Ok(stack.follow_datagram(id, ends.0, ends.1)?))
     }
 
     /// Takes the next datagram; bytes that do not fit are lost, as always with UDP.
     pub(super) fn take(&self, to: &mut Sink<'_>, how: Option<Wait>) -> Result<Delivered> {
         loop {
-            match stack(|stack, _| Ok(stack.recv_from(self.handle.id)?)) {
+            match self.next() {
                 Ok(datagram) => return deliver(Heard::of(&datagram), &datagram.payload, to),
                 Err(Error::WouldBlock) => self.handle.wait(Events::IN, how)?,
                 Err(error) => return Err(error),
@@ -90,11 +109,28 @@ impl UdpSocket {
         }
     }
 
+    fn next(&self) -> Result<Datagram> {
+        self.handle
+            .first_of(self.turn(), |id, stack, _| Ok(stack.recv_from(id)?))
+    }
+
+    /// Whose turn it is: mostly the calling CPU's shard.
+    fn turn(&self) -> u16 {
+        if shard::count() == 1 {
+            return 0;
+        }
+        let taken = self.taken.fetch_add(1, Ordering::Relaxed);
+        match taken % TURN_DATAGRAMS {
+            0 => shard::own() + 1,
+            _ => shard::own(),
+        }
+    }
+
     /// Looks at the next datagram and leaves it in the queue (MSG_PEEK).
     pub(super) fn peek(&self, to: &mut Sink<'_>, how: Option<Wait>) -> Result<Delivered> {
         loop {
-            let seen = stack(|stack, _| {
-                let datagram = stack.peek_from(self.handle.id)?;
+            let seen = self.handle.first_of(shard::own(), |id, stack, _| {
+                let datagram = stack.peek_from(id)?;
                 Ok((Heard::of(datagram), datagram.payload.clone()))
             });
             match seen {
@@ -114,11 +150,13 @@ impl UdpSocket {
     ) -> Result<usize> {
         // A datagram is copied under the lock in one go, so its pages must be there.
         from.prefault()?;
+        self.handle.ensure_named()?;
         loop {
             let len = from.remaining();
-            let sent = stack(|stack, link| {
+            let member = self.handle.member(self.shard_to(&letter));
+            let sent = in_shard(member.shard, |stack, link| {
                 let mut copy = |space: &mut [u8]| from.try_take(space);
-                let count = stack.send_to(link, self.handle.id, letter, len, &mut copy)?;
+                let count = stack.send_to(link, member.id, letter, len, &mut copy)?;
                 after_send(link);
                 Ok(count)
             });
@@ -128,6 +166,30 @@ impl UdpSocket {
             }
         }
     }
+}
+
+impl UdpSocket {
+    /// The shard by which a datagram to the peer of `letter`, or to the only one, is sent.
+    fn shard_to(&self, letter: &Letter) -> u16 {
+        if shard::count() == 1 {
+            return 0;
+        }
+        let only = || self.handle.remote().ok();
+        letter
+            .to
+            .or_else(only)
+            .map_or(0, |peer| shard_of(peer.addr))
+    }
+}
+
+/// The shard in which datagrams of `peer` arrive.
+pub(super) fn shard_of(peer: IpAddr) -> u16 {
+    let own = routes::address().unwrap_or(Ipv4Addr::UNSPECIFIED);
+    let local = match peer.is_loopback() {
+        true => peer,
+        false => IpAddr::V4(own),
+    };
+    steer::owner_of_hosts(local, peer)
 }
 
 fn deliver(heard: Heard, payload: &mbuf::Chain, to: &mut Sink<'_>) -> Result<Delivered> {

@@ -28,7 +28,7 @@ mod visit;
 
 pub use entity::Entity;
 pub use life::Errand;
-pub use softirq::{Softirq, Work, raise, register_softirq, run_softirqs};
+pub use softirq::{Softirq, Work, raise, raise_on, register_softirq, run_softirqs};
 pub use switch::{exit, finish_switch, park_until, run, start_cpu, switch_count, yield_now};
 pub use timer::SLICE;
 use visit::note_visit;

@@ -6,6 +6,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use base::CpuId;
 use mach::cpu::PerCpu;
 use mach::sync::Once;
 
@@ -59,13 +60,24 @@ pub fn raise(source: Softirq) {
     mach::task::look_before_user();
 }
 
+/// Asks for a run of `source` on `cpu`, which is brought in from its program or its halt.
+pub fn raise_on(cpu: CpuId, source: Softirq) {
+    if cpu == mach::cpu::id() {
+        return raise(source);
+    }
+    PENDING
+        .of(cpu)
+        .fetch_or(1 << source as u32, Ordering::Release);
+    mach::cpu::kick(cpu);
+}
+
 /// Runs what is pending on this CPU, each source once; false if nothing was.
 pub fn run_softirqs() -> bool {
     let pending = PENDING.get();
     if pending.load(Ordering::Relaxed) == 0 {
         return false;
     }
-    let bits = pending.swap(0, Ordering::Relaxed);
+    let bits = pending.swap(0, Ordering::Acquire);
     for (index, source) in SOURCES.iter().enumerate() {
         if bits >> index & 1 != 0
             && let Some(work) = source.get()

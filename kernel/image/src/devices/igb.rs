@@ -1,20 +1,16 @@
-//! Intel's 82576, with one pair of queues.
+//! Intel's 82576: a pair of queues and a message for each CPU.
 //!
-//! The message of the link, behind that of the pair, stays unrouted: nobody asks for it.
+//! The message of the link, behind those of the pairs, stays unrouted: nobody asks for it.
 
 use alloc::boxed::Box;
 
+use kernel::net::Port;
 use kernel::sched::Softirq;
 use mach::klog;
 use mach::mem::DmaMemory;
 use mach::pci::Function;
 
 use super::messages;
-
-/// Pairs of queues: the stack uses one.
-const PAIRS: u16 = 1;
-/// The entry of the pair's message.
-const ENTRY: u16 = 0;
 
 /// Starts the driver if `function` is a card of this kind.
 pub fn start(function: &Function) {
@@ -24,13 +20,18 @@ pub fn start(function: &Function) {
     function.claim();
     // The table of messages lies behind the card's registers, which must be there.
     hal::pci::enable(function);
-    if messages::route(function, ENTRY, Softirq::Net).is_none() {
-        return klog!("device igb refused: it has no MSI-X");
+    let cpus = (mach::cpu::count() as u16).min(::igb::PAIRS_MAX);
+    match messages::route(function, Softirq::Net, cpus) {
+        0 => klog!("device igb refused: it has no MSI-X"),
+        pairs => open(function, pairs),
     }
-    match ::igb::open(function, &DmaMemory, kernel::net::packet_pool(), PAIRS) {
+}
+
+fn open(function: &Function, pairs: u16) {
+    match ::igb::open(function, &DmaMemory, kernel::net::packet_pool(), pairs) {
         Ok(parts) => {
-            let ports = parts.pairs.into_iter();
-            ports.for_each(|port| kernel::net::attach(Box::new(port)));
+            let ports = parts.pairs.into_iter().map(|pair| Box::new(pair) as Port);
+            kernel::net::attach_pairs(ports.collect(), Box::new(parts.control));
         }
         Err(error) => klog!("device igb refused: {error:?}"),
     }

@@ -7,6 +7,7 @@
 use alloc::boxed::Box;
 
 use base::{CpuId, PhysAddr};
+use kernel::net::Port;
 use kernel::sched::Softirq;
 use mach::acpi::MmioDevice;
 use mach::irq::{self, Polarity, Trigger, Vector};
@@ -18,7 +19,7 @@ use virtio_9p::Virtio9p;
 
 use super::messages::{self, raise_numbered};
 
-/// MSI-X entry of the only interrupt that a device raises.
+/// MSI-X entry of the only interrupt of a device with one queue.
 const ENTRY: u16 = 0;
 /// Windows of devices on one machine; many are empty.
 const MMIO_DEVICES_MAX: usize = 32;
@@ -54,14 +55,17 @@ fn start_pci(function: &mach::pci::Function, transport: PciTransport) {
     let Some(source) = softirq_of(transport.kind()) else {
         return;
     };
-    if messages::route(function, ENTRY, source).is_none() {
-        klog!(
+    let wanted = match transport.kind() {
+        Kind::Net => mach::cpu::count() as u16,
+        _ => 1,
+    };
+    match messages::route(function, source, wanted) {
+        0 => klog!(
             "device at {:?} has no MSI-X and is left alone",
             function.address()
-        );
-        return;
+        ),
+        cpus => start_device(transport, ENTRY, cpus),
     }
-    start_device(transport, ENTRY);
 }
 
 /// Parses `SIZE@ADDRESS:IRQ`, for example `512@0xfeb00e00:12`.
@@ -113,7 +117,8 @@ fn start_mmio(slot: usize, device: &MmioDevice) {
         return;
     };
     irq::route(device.gsi, vector, CpuId(0), Trigger::Edge, Polarity::High);
-    start_device(transport, NO_VECTOR);
+    // All queues share the line, which one CPU takes.
+    start_device(transport, NO_VECTOR, 1);
 }
 
 /// One vector a line; its argument packs the slot and the source.
@@ -137,22 +142,21 @@ fn softirq_of(kind: Kind) -> Option<Softirq> {
     }
 }
 
-fn start_device(transport: Transport, vector: u16) {
+fn start_device(transport: Transport, vector: u16, cpus: u16) {
     match transport.kind() {
-        Kind::Net => start_net(transport),
+        Kind::Net => start_net(transport, cpus),
         Kind::NineP => start_volume(transport, vector),
         kind => klog!("no driver for {kind:?}"),
     }
 }
 
-fn start_net(transport: Transport) {
-    const PAIRS: u16 = 1;
+/// One pair for each CPU that has an interrupt of its own for it.
+fn start_net(transport: Transport, cpus: u16) {
     let pool = kernel::net::packet_pool();
-    match virtio_net::open(transport, &DmaMemory, pool, PAIRS) {
-        Ok(mut parts) => {
-            let port = parts.pairs.pop();
-            port.into_iter()
-                .for_each(|port| kernel::net::attach(Box::new(port)));
+    match virtio_net::open(transport, &DmaMemory, pool, cpus) {
+        Ok(parts) => {
+            let ports = parts.pairs.into_iter().map(|pair| Box::new(pair) as Port);
+            kernel::net::attach_pairs(ports.collect(), Box::new(parts.control));
         }
         Err(error) => klog!("device virtio-net refused: {error:?}"),
     }

@@ -1,6 +1,6 @@
 //! /proc/net: what tools like netstat and ss read (proc_pid_net(5)).
 //!
-//! Numbers are those of the whole stack.
+//! Numbers are those of all shards together.
 
 use alloc::string::String;
 use core::fmt::{Result, Write};
@@ -18,6 +18,7 @@ use crate::socket::Held;
 pub const ENTRIES: &[Entry] = &[
     Entry::new("net/arp", arp),
     Entry::new("net/dev", dev),
+    Entry::new("net/rings", rings),
     Entry::new("net/route", route),
     Entry::new("net/sockstat", sockstat),
     Entry::new("net/tcp_events", super::tcp_events::generate),
@@ -108,9 +109,29 @@ fn route(text: &mut String) -> Result {
     Ok(())
 }
 
+/// Ours alone: what each pair of queues of the card did, one line each.
+fn rings(text: &mut String) -> Result {
+    writeln!(
+        text,
+        "ring received handed_over sent soft_ring_full tcp_fragments"
+    )?;
+    for (ring, counted) in net::ring_counters().iter().enumerate() {
+        writeln!(
+            text,
+            "{ring} {} {} {} {} {}",
+            counted.received,
+            counted.handed_over,
+            counted.sent,
+            counted.soft_ring_full,
+            counted.tcp_fragments
+        )?;
+    }
+    writeln!(text, "exceptions_dropped {}", net::exceptions_dropped())
+}
+
 /// Packet buffers in use count as TCP's, those included that wait in the device.
 fn sockstat(text: &mut String) -> Result {
-    let counts = net::with_stack(|stack, _| {
+    let counts = net::each_stack(|stack| {
         let connections = stack.connections();
         let tcp = connections.filter(|entry| entry.socket.is_some()).count();
         (
@@ -120,7 +141,10 @@ fn sockstat(text: &mut String) -> Result {
             stack.time_waits(),
         )
     });
-    let (tcp, udp, orphans, waiting) = counts.unwrap_or_default();
+    let sum = |a: (usize, usize, usize, usize), b: (usize, usize, usize, usize)| {
+        (a.0 + b.0, a.1 + b.1, a.2 + b.2, a.3 + b.3)
+    };
+    let (tcp, udp, orphans, waiting) = counts.into_iter().fold((0, 0, 0, 0), sum);
     let pages = (net::packets_in_use() * mbuf::BLOCK_BYTES).div_ceil(PAGE_BYTES);
     let alive = tcp - orphans.min(tcp);
     writeln!(text, "sockets: used {}", Held::count())?;

@@ -186,8 +186,8 @@ fn tcp(stats: &Stats) -> [Column; 15] {
 fn established() -> u64 {
     let is_open =
         |entry: &ConnectionEntry| matches!(entry.state, State::Established | State::CloseWait);
-    let open = net::with_stack(|stack, _| stack.connections().filter(is_open).count());
-    open.unwrap_or(0) as u64
+    let open = net::each_stack(|stack| stack.connections().filter(is_open).count());
+    open.iter().sum::<usize>() as u64
 }
 
 const UDP: [&str; 9] = [
@@ -216,7 +216,7 @@ fn udp(stats: &Stats) -> [Column; 9] {
 }
 
 fn snmp(text: &mut String) -> Result {
-    let stats = net::stats().unwrap_or_default();
+    let stats = net::stats();
     rows(text, "Ip", &ip(&stats))?;
     rows(text, "Icmp", &icmp(&stats))?;
     rows(text, "Tcp", &tcp(&stats))?;
@@ -225,7 +225,7 @@ fn snmp(text: &mut String) -> Result {
 }
 
 fn netstat(text: &mut String) -> Result {
-    let stats = net::stats().unwrap_or_default();
+    let stats = net::stats();
     rows(text, "TcpExt", &stats.tcp_ext().collect::<Vec<_>>())?;
     let octets = [
         ("InOctets", stats.counts.get(Count::BytesIn)),

@@ -6,11 +6,10 @@
 //! the boot. The file is not Linux'.
 
 use alloc::string::String;
-use alloc::vec::Vec;
 use core::fmt::{self, Display, Formatter, Result, Write};
 use core::net::SocketAddr;
 
-use inet::{Endpoint, Event, JOURNAL_EVENTS_MAX, State};
+use inet::{Endpoint, Event, State};
 use wire::TcpFlags;
 
 use crate::net;
@@ -18,10 +17,9 @@ use crate::net;
 /// Writes the file.
 pub fn generate(text: &mut String) -> Result {
     text.push_str("SERIAL TIME KIND REASON STATE FLAGS LOCAL REMOTE\n");
-    // Made before the stack is locked.
-    let mut events: Vec<Event> = Vec::with_capacity(JOURNAL_EVENTS_MAX);
-    net::with_stack(|stack, _| events.extend(stack.journal()));
-    events.iter().try_for_each(|event| line(event, text))
+    net::journal()
+        .iter()
+        .try_for_each(|event| line(event, text))
 }
 
 fn line(event: &Event, text: &mut String) -> Result {

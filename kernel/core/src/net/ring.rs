@@ -1,0 +1,196 @@
+//! The card's pairs of queues where there are several shards.
+//!
+//! Each pair has a lock of its own, taken for a few instructions: the shard's CPU receives
+//! by it, and whoever works for the shard sends by it. Shard `n` has pair `n`.
+//!
+//! What is received is sorted by [`link::steer`] and handed over in `inbox`, never taken
+//! through a stack here. Lock order: a shard, then a ring, then a queue of an inbox.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use link::RxChain;
+use link::course::Course;
+use link::rss::Indirection;
+use link::steer::Steering;
+use mach::sync::{Once, Spin};
+use mbuf::{RxFrame, TxFrame};
+
+use super::poll::BATCH_FRAMES_MAX;
+use super::shard::{self, Port};
+use super::{inbox, steer};
+use crate::packet;
+
+/// What a ring did and dropped.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct RingCounters {
+    /// Frames received.
+    pub received: u64,
+    /// Of them, those for other shards than the ring's own.
+    pub handed_over: u64,
+    /// Frames sent.
+    pub sent: u64,
+    /// Dropped: the shard that they were for had too many.
+    pub soft_ring_full: u64,
+    /// Dropped: fragments of TCP segments.
+    pub tcp_fragments: u64,
+}
+
+/// One pair of queues.
+pub(super) struct Ring {
+    number: u16,
+    state: Spin<State>,
+}
+
+struct State {
+    port: Port,
+    steering: Steering,
+    /// Between the card and the steering; empty but during a batch.
+    batch: RxChain,
+    is_armed: bool,
+    counters: RingCounters,
+}
+
+static RINGS: Once<Box<[Ring]>> = Once::new();
+
+/// Makes rings of the card's pairs, one for each shard; once, after `inbox::init`.
+pub(super) fn init(ports: Vec<Port>, shards: u16) {
+    RINGS.call_once(|| {
+        let ring = |(number, port)| Ring::new(number, port, shards);
+        (0..).zip(ports).map(ring).collect()
+    });
+}
+
+/// The pair of `shard`; `None` where there is one shard.
+pub(super) fn of_shard(shard: u16) -> Option<&'static Ring> {
+    RINGS.get()?.get(usize::from(shard))
+}
+
+/// What each ring counted. A card of the only shard counts nothing itself; what the shard
+/// did says the same.
+pub fn ring_counters() -> Vec<RingCounters> {
+    if shard::count() == 1 {
+        let stats = shard::stats();
+        return vec![RingCounters {
+            received: stats.counts.get(inet::Count::FramesIn),
+            sent: stats.counts.get(inet::Count::FramesOut),
+            ..RingCounters::default()
+        }];
+    }
+    RINGS
+        .get()
+        .into_iter()
+        .flatten()
+        .map(Ring::counters)
+        .collect()
+}
+
+impl Ring {
+    fn new(number: u16, port: Port, shards: u16) -> Self {
+        let mut steering = Steering::new(&steer::rss(), inbox::progress(number));
+        steering.resteer(Indirection::even(shards));
+        Self {
+            number,
+            state: Spin::new(State {
+                port,
+                steering,
+                batch: RxChain::new(),
+                is_armed: false,
+                counters: RingCounters::default(),
+            }),
+        }
+    }
+
+    /// Takes a batch from the card and hands it over; true if there may be more.
+    pub(super) fn pull(&self) -> bool {
+        let mut state = self.state.lock();
+        let count = state.receive();
+        state.spread(self.number);
+        count == BATCH_FRAMES_MAX
+    }
+
+    /// Gives the card a frame; false if its queue is full.
+    #[inline]
+    pub(super) fn transmit(&self, frame: TxFrame) -> bool {
+        let mut state = self.state.lock();
+        let is_sent = state.port.transmit(frame).is_ok();
+        state.counters.sent += u64::from(is_sent);
+        is_sent
+    }
+
+    /// Tells the card of what it was given.
+    pub(super) fn kick(&self) {
+        self.state.lock().port.kick();
+    }
+
+    pub(super) fn unsent(&self) -> usize {
+        self.state.lock().port.unsent()
+    }
+
+    /// Asks for an interrupt; false if frames are there already.
+    pub(super) fn arm(&self) -> bool {
+        let mut state = self.state.lock();
+        state.is_armed = !state.port.arm();
+        state.is_armed
+    }
+
+    /// Whether the next frame interrupts.
+    pub(super) fn is_armed(&self) -> bool {
+        self.state.lock().is_armed
+    }
+
+    fn counters(&self) -> RingCounters {
+        let state = self.state.lock();
+        RingCounters {
+            soft_ring_full: state.steering.dropped(),
+            ..state.counters
+        }
+    }
+}
+
+impl State {
+    fn receive(&mut self) -> usize {
+        let Self {
+            port,
+            batch,
+            counters,
+            ..
+        } = self;
+        let count = port.receive(BATCH_FRAMES_MAX, &mut |frame| {
+            packet::received(&frame);
+            match steer::course_of(&frame) {
+                Course::Flow => batch.push(frame),
+                Course::Lesson => {
+                    teach(&frame);
+                    batch.push(frame);
+                }
+                Course::Lease => inbox::put_exception(0, frame),
+                Course::Quoted(packet) => inbox::put_exception(steer::owner(&packet), frame),
+                Course::TcpFragment => counters.tcp_fragments += 1,
+            }
+        });
+        if count != 0 && self.is_armed {
+            self.is_armed = false;
+            self.port.disarm();
+        }
+        self.counters.received += count as u64;
+        count
+    }
+
+    fn spread(&mut self, number: u16) {
+        let handed_over = &mut self.counters.handed_over;
+        self.steering.spread(&mut self.batch, &mut |shard, frames| {
+            if shard != number {
+                *handed_over += frames.len() as u64;
+            }
+            inbox::put(shard, number, frames);
+        });
+    }
+}
+
+/// Shows an ARP message to all shards but the first, which gets it by the hash.
+fn teach(frame: &RxFrame) {
+    let lessons = (1..shard::count()).filter_map(|shard| Some((shard, steer::lesson_of(frame)?)));
+    lessons.for_each(|(shard, lesson)| inbox::put_exception(shard, lesson));
+}

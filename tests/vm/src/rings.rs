@@ -1,0 +1,159 @@
+//! A card with a pair of queues for each CPU: whether all of them work, and for whom.
+
+use std::net::SocketAddr;
+use std::thread;
+
+use crate::Test;
+use crate::guest::{Guest, Setup};
+use crate::operator::Operator;
+use crate::redis::benchmark;
+use crate::status::expect_status;
+
+/// The tests.
+pub const TESTS: &[Test] = &[
+    (
+        "two Redis on two CPUs are served by both rings of the card, in order",
+        both_rings_serve,
+    ),
+    (
+        "a card that is told the hash brings each frame to the ring of its connection",
+        card_steers,
+    ),
+    (
+        "connections of a machine with two rings to itself reach their listener",
+        to_itself,
+    ),
+];
+
+const REDIS: &str = "/usr/bin/redis-server:/usr/bin/redis-server";
+const CLIENT: &str = "/usr/bin/redis-benchmark:/usr/bin/redis-benchmark";
+const PORTS: [u16; 2] = [6379, 6380];
+/// Of a hundred frames, each ring carries so many at least.
+const SHARE_MIN: u64 = 15;
+/// Of a hundred frames, so many at most come by the wrong ring of a card that follows what
+/// is sent.
+const HANDED_OVER_MAX: u64 = 50;
+
+/// What the machine says of one ring in /proc/net/rings.
+#[derive(Debug)]
+struct Ring {
+    received: u64,
+    handed_over: u64,
+    sent: u64,
+    dropped: u64,
+}
+
+fn start(setup: &Setup) -> Result<(Operator, SocketAddr), String> {
+    let flags = ["--add", REDIS, "--add", CLIENT];
+    let (mut operator, address) = Operator::start(setup, PORTS[0], &flags)?;
+    for port in PORTS {
+        operator.ask(&format!(
+            "redis-server --port {port} --protected-mode no --save '' >/dev/null &"
+        ))?;
+        let address = SocketAddr::new(address.ip(), port);
+        operator.guest.expect_answer(address, b"PING\r\n")?;
+    }
+    Ok((operator, address))
+}
+
+/// Each connection's frames come by the ring that the card chose, and are for the shard
+/// that the hash chose. A card that follows what is sent brings all but the first few
+/// frames of a connection where they belong.
+fn both_rings_serve(setup: &Setup) -> Result<(), String> {
+    both_rings(setup, HANDED_OVER_MAX)
+}
+
+fn card_steers(setup: &Setup) -> Result<(), String> {
+    both_rings(&setup.with_nic("igb"), 0)
+}
+
+fn both_rings(setup: &Setup, handed_over_max: u64) -> Result<(), String> {
+    if !setup.has_rings() {
+        return Ok(());
+    }
+    let (mut operator, address) = start(setup)?;
+    load_both(&operator.guest, address)?;
+    let rings = rings(&mut operator)?;
+    let sum = |of: fn(&Ring) -> u64| rings.iter().map(of).sum::<u64>();
+    let (received, sent) = (sum(|ring| ring.received), sum(|ring| ring.sent));
+    let is_shared = |ring: &Ring| {
+        ring.received * 100 >= received * SHARE_MIN && ring.sent * 100 >= sent * SHARE_MIN
+    };
+    let fails = |why: &str| Err(format!("{why}: {rings:?}"));
+    if rings.len() != 2 || !rings.iter().all(is_shared) {
+        return fails("the rings do not share the frames");
+    }
+    if sum(|ring| ring.handed_over) * 100 > received * handed_over_max {
+        return fails("frames come to the wrong ring");
+    }
+    if sum(|ring| ring.dropped) != 0 {
+        return fails("frames were dropped");
+    }
+    match counter(&mut operator, "TCPOFOQueue")? {
+        0 => expect_status(&operator.leave()?, 0),
+        count => Err(format!("{count} segments came out of order")),
+    }
+}
+
+fn load_both(guest: &Guest, address: SocketAddr) -> Result<(), String> {
+    let load = ["-n", "4000", "-c", "20", "-t", "set,get"];
+    thread::scope(|scope| {
+        let clients = PORTS.map(|port| {
+            let address = SocketAddr::new(address.ip(), port);
+            scope.spawn(move || benchmark(guest, address, &load).map(drop))
+        });
+        clients.into_iter().try_for_each(|client| {
+            let done = client.join();
+            done.unwrap_or_else(|_| Err("a client panicked".into()))
+        })
+    })
+}
+
+/// Connections begin on either CPU and are accepted on either; each needs a port of its own
+/// that leads to the shard in which both ends lie.
+fn to_itself(setup: &Setup) -> Result<(), String> {
+    if !setup.has_rings() {
+        return Ok(());
+    }
+    let (mut operator, _) = start(setup)?;
+    for address in ["127.0.0.1", "10.0.2.15"] {
+        let said = operator.ask(&format!(
+            "redis-benchmark -h {address} -k 0 -c 10 -n 500 -t ping_mbulk --csv 2>&1"
+        ))?;
+        if !said.contains("PING_MBULK") || said.contains("rror") {
+            return Err(format!("at {address}: {said}"));
+        }
+    }
+    expect_status(&operator.leave()?, 0)
+}
+
+fn rings(operator: &mut Operator) -> Result<Vec<Ring>, String> {
+    let said = operator.ask("cat /proc/net/rings")?;
+    let rings = said.lines().filter_map(|line| {
+        let numbers: Result<Vec<u64>, _> = line.split_whitespace().map(str::parse).collect();
+        match numbers.ok()?.as_slice() {
+            &[_, received, handed_over, sent, full, fragments] => Some(Ring {
+                received,
+                handed_over,
+                sent,
+                dropped: full + fragments,
+            }),
+            _ => None,
+        }
+    });
+    Ok(rings.collect())
+}
+
+/// A counter of /proc/net/netstat, by its name.
+fn counter(operator: &mut Operator, name: &str) -> Result<u64, String> {
+    let said = operator.ask("cat /proc/net/netstat")?;
+    let lines: Vec<Vec<&str>> = said
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    let found = lines.windows(2).find_map(|pair| {
+        let column = pair[0].iter().position(|word| *word == name)?;
+        pair[1].get(column)?.parse().ok()
+    });
+    found.ok_or_else(|| format!("no {name} in {said}"))
+}
