@@ -4,6 +4,10 @@
 //! last one. A CPU announces in `IDLE` that it is about to halt *before* it looks at
 //! its queue for the last time; a waker fills the queue *before* it looks at `IDLE`. So
 //! one of the two always sees the other.
+//!
+//! While all CPUs are busy nobody steals and no thread that keeps running is placed anew.
+//! So each CPU compares the queues once a slice ([`balance`]): who waits for a CPU with two
+//! more in its queue is better off in a queue with two fewer.
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -18,6 +22,9 @@ use crate::task::{Flags, Thread, current};
 
 static QUEUES: [Spin<RunQueue>; MAX_CPUS] = [const { Spin::new(RunQueue::new()) }; MAX_CPUS];
 static IDLE: AtomicU64 = AtomicU64::new(0);
+
+/// How much longer a queue is from which a busy CPU takes a thread.
+const IMBALANCE: usize = 2;
 
 /// A thread that woke runs at once if it has had this much less than the running one.
 const PREEMPT_LEAD_NS: u64 = 1_000_000;
@@ -107,6 +114,24 @@ pub(super) fn has_ready(cpu: CpuId) -> bool {
 pub(super) fn next(cpu: CpuId) -> Option<Arc<Thread>> {
     let own = QUEUES[cpu.index()].lock().pop();
     own.or_else(|| steal(cpu))
+}
+
+/// Takes a thread over from the CPU with the longest queue, if it is by [`IMBALANCE`] longer
+/// than this one's. By one would only move the wait.
+pub(super) fn balance() {
+    let me = mach::cpu::id();
+    let own = QUEUES[me.index()].lock().len();
+    let waiting = |cpu: &usize| QUEUES[*cpu].lock().len();
+    let longest = (0..mach::cpu::count())
+        .map(|cpu| (waiting(&cpu), cpu))
+        .max();
+    let Some((_, longest)) = longest.filter(|(len, _)| *len >= own + IMBALANCE) else {
+        return;
+    };
+    let taken = QUEUES[longest].lock().steal(me);
+    if let Some(thread) = taken {
+        QUEUES[me.index()].lock().push(thread);
+    }
 }
 
 fn steal(thief: CpuId) -> Option<Arc<Thread>> {

@@ -9,6 +9,9 @@ use crate::task::Thread;
 
 /// A sleeper comes back with at most this much credit over the threads that ran.
 const WAKE_CREDIT_NS: u64 = 3_000_000;
+/// A thread from another CPU comes with at most this much debt, whose virtual run time may be
+/// far ahead. A slice of the least weight costs less, so threads that stay keep theirs.
+const DEBT_MAX_NS: u64 = 300_000_000;
 
 /// Ready threads by (virtual run time, order of arrival).
 pub(super) struct RunQueue {
@@ -33,7 +36,8 @@ impl RunQueue {
     /// Adds a thread, its virtual run time brought up to this queue's.
     pub(super) fn push(&mut self, thread: Arc<Thread>) {
         let earliest = self.floor_ns.saturating_sub(WAKE_CREDIT_NS);
-        let vruntime_ns = thread.sched.vruntime_ns().max(earliest);
+        let latest = self.floor_ns + DEBT_MAX_NS;
+        let vruntime_ns = thread.sched.vruntime_ns().clamp(earliest, latest);
         thread.sched.set_vruntime_ns(vruntime_ns);
         self.arrivals += 1;
         self.ready.insert((vruntime_ns, self.arrivals), thread);

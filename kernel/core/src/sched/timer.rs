@@ -8,9 +8,10 @@
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
+use core::cell::Cell;
 
 use base::{CpuId, Duration, Instant};
-use mach::cpu::MAX_CPUS;
+use mach::cpu::{MAX_CPUS, PerCpu};
 use mach::sync::Spin;
 
 use super::softirq::{Softirq, Work, raise, register_softirq};
@@ -57,6 +58,9 @@ static TIMERS: [Spin<Timers>; MAX_CPUS] = [const {
         serial: 0,
     })
 }; MAX_CPUS];
+
+/// When each CPU compares queues again. One that works is interrupted for samples at least.
+static NEXT_BALANCE: PerCpu<Cell<Instant>> = PerCpu::new(|| Cell::new(Instant::START));
 
 /// Connects the deadline interrupt; once at boot.
 pub fn init() {
@@ -114,6 +118,10 @@ fn run_expired() {
             Some(Target::Raise(source)) => raise(source),
             None => break,
         }
+    }
+    if NEXT_BALANCE.get().get() <= now {
+        NEXT_BALANCE.get().set(now + SLICE);
+        placement::balance();
     }
     if placement::has_ready(cpu) && current().sched.life.slice_used(now) >= SLICE {
         current().set_flags(Flags::RESCHEDULE);
