@@ -137,6 +137,10 @@ impl Pollee {
     pub fn observe(&self, observer: Weak<dyn Observer>, interest: Events, sharing: Sharing) {
         let mut list = self.observers.lock();
         list.retain(|entry| entry.observer.strong_count() != 0);
+        if list.capacity() == 0 {
+            // Nearly every object has one observer: an epoll with many connections.
+            list.reserve_exact(1);
+        }
         list.push(Registration {
             interest,
             sharing,

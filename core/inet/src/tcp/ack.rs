@@ -1,13 +1,14 @@
 //! What an acknowledgement changes.
 
 use base::{Duration, Instant};
-use wire::TcpFlags;
+use wire::{Seq, TcpFlags};
 
 use super::congestion::Ack;
 use super::delivery::Delivery;
 use super::info::State;
 use super::rate::RateSample;
 use super::recovery::Phase;
+use super::scoreboard::Sent;
 use super::segment::Segment;
 use super::tcb::{Fin, Tcb};
 use crate::context::Context;
@@ -34,6 +35,11 @@ impl Tcb {
         let window = u32::from(segment.window) << self.sender.scale;
         let is_window_same = window == self.sender.window;
         self.update_window(segment, window);
+        if let Some(whole) = self.take_whole_flight(segment) {
+            self.advance(cx, ack);
+            self.take_in_whole(cx.now, &whole);
+            return true;
+        }
         let mut news = self.new_delivery(segment, cx.now);
         let is_sack_news = self.note_sacks(cx, segment, &mut news);
         if ack.after(self.sender.una) {
@@ -52,6 +58,27 @@ impl Tcb {
         true
     }
 
+    /// Requests and answers: all that is in flight left in one go, nothing is missing, and the
+    /// window keeps nothing back. Then nothing but clocks can change.
+    #[inline]
+    fn take_whole_flight(&mut self, segment: &Segment) -> Option<Sent> {
+        let is_silent = segment.options.sack.as_slice().is_empty() && !self.is_echo(segment);
+        if !is_silent || segment.ack != self.sender.nxt || !self.is_at_ease() {
+            return None;
+        }
+        self.recovery.board.take_whole(segment.ack)
+    }
+
+    /// The whole flight has arrived.
+    #[inline]
+    fn take_in_whole(&mut self, now: Instant, whole: &Sent) {
+        let rtt = now.since(whole.at);
+        self.rtt.sample(rtt, now);
+        self.rate
+            .sample(whole.len(), Some(whole), now, self.rtt.shortest());
+        self.recovery.pass_whole(whole, rtt);
+    }
+
     /// What arrived moves the clocks, finds losses, and moves the windows.
     pub(super) fn take_in<E: Env>(&mut self, cx: &mut Context<'_, E>, news: &Delivery) {
         let rtt = self.sample_rtt(cx, news);
@@ -59,7 +86,10 @@ impl Tcb {
             // RFC 6298 (5.3), by the timeout that this acknowledgement has led to.
             self.arm_retransmit(cx.now);
         }
-        let sample = self.rate.sample(news, cx.now, self.rtt.shortest());
+        let shortest = self.rtt.shortest();
+        let sample = self
+            .rate
+            .sample(news.bytes, news.newest.as_ref(), cx.now, shortest);
         if self.is_uneventful(news) {
             self.recovery.pass(news);
         } else {
@@ -74,12 +104,13 @@ impl Tcb {
     /// Nearly always: nothing is missing, and the window keeps nothing back.
     #[inline]
     fn is_uneventful(&self, news: &Delivery) -> bool {
-        self.recovery.is_calm()
-            && !news.is_reordered
-            && news.doubled == 0
-            && news.acked > 0
-            && !self.is_window_limited
-            && !self.congestion.is_model()
+        self.is_at_ease() && !news.is_reordered && news.doubled == 0 && news.acked > 0
+    }
+
+    /// Whether an acknowledgement that brings no bad news changes no window.
+    #[inline]
+    fn is_at_ease(&self) -> bool {
+        self.recovery.is_calm() && !self.is_window_limited && !self.congestion.is_model()
     }
 
     /// Moves the congestion window.
@@ -134,13 +165,19 @@ impl Tcb {
     ) {
         let ack = segment.ack;
         let bytes = ack.since(self.sender.una);
-        let is_fin_acked = self.is_fin_in_flight() && ack == self.sender.nxt;
-        self.sender.flight.advance(bytes as usize);
-        self.sender.una = ack;
         self.recovery.board.acknowledge(ack, news);
         // The SYN is on no scoreboard.
         news.acked = bytes;
-        self.rtt.acknowledge(ack, cx.now);
+        self.advance(cx, ack);
+    }
+
+    /// Everything before `ack` has arrived, and some of it was not known to.
+    fn advance<E: Env>(&mut self, cx: &mut Context<'_, E>, ack: Seq) {
+        let is_fin_acked = self.is_fin_in_flight() && ack == self.sender.nxt;
+        self.sender
+            .flight
+            .advance(ack.since(self.sender.una) as usize);
+        self.sender.una = ack;
         self.timers.backoff = 0;
         self.timers.progress_at = cx.now;
         if ack == self.sender.nxt {

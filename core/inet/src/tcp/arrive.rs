@@ -160,6 +160,7 @@ impl Tcb {
         self.sender.window_max = self.sender.window;
         self.sender.wl1 = segment.seq;
         self.sender.wl2 = segment.ack;
+        self.rtt.finish(self.timers.progress_at, cx.now);
         self.establish(cx);
         true
     }

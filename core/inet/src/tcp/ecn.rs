@@ -95,12 +95,17 @@ impl Tcb {
         }
     }
 
+    /// Whether an acknowledgement reports a mark.
+    #[inline]
+    pub(super) fn is_echo(&self, segment: &Segment) -> bool {
+        self.ecn.is_on && segment.has(TcpFlags::ECE)
+    }
+
     /// Takes in what an acknowledgement says (6.1.2): the window shrinks as if something were
     /// lost, and at most once a round trip.
     #[inline]
     pub(super) fn note_echo<E: Env>(&mut self, cx: &mut Context<'_, E>, segment: &Segment) {
-        let is_echo = self.ecn.is_on && segment.has(TcpFlags::ECE);
-        if is_echo && self.recovery.phase == Phase::Open {
+        if self.is_echo(segment) && self.recovery.phase == Phase::Open {
             cx.net.count(Count::MarkReductions);
             self.enter(Phase::Marked);
             self.congestion.on_loss(self.in_flight(), 0);

@@ -61,7 +61,7 @@ impl Tcb {
         self.open_window(true);
         self.sender.nxt += 1;
         self.timers.progress_at = cx.now;
-        self.rtt.start(self.sender.nxt, cx.now);
+        self.rtt.start();
         self.send_syn(cx);
         self.arm_retransmit(cx.now);
     }
@@ -188,7 +188,7 @@ impl Tcb {
             self.send_syn(cx);
             return;
         }
-        self.rtt.acknowledge(segment.ack, cx.now);
+        self.rtt.finish(self.timers.progress_at, cx.now);
         self.sender.una = segment.ack;
         self.timers.backoff = 0;
         self.timers.disarm_retransmit();

@@ -135,7 +135,8 @@ impl Stack {
         tcb.accept_syn(&cx, syn);
         tcb.state = State::SynReceived;
         tcb.sender.nxt += 1;
-        tcb.rtt.start(tcb.sender.nxt, cx.now);
+        tcb.timers.progress_at = cx.now;
+        tcb.rtt.start();
         tcb.send_syn(&mut cx);
         tcb.arm_retransmit(cx.now);
         self.settle(env, child);

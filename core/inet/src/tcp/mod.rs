@@ -13,7 +13,7 @@
 //! | `assembler` | bytes that arrived too early | RFC 2018 |
 //! | `send` | bytes out: what fits, Nagle, cork | RFC 1122 |
 //! | `transmit` | one segment onto the wire | |
-//! | `scoreboard`, `delivery` | what is in flight, and what arrives of it | RFC 2018, 2883 |
+//! | `scoreboard`, `stretches`, `delivery` | what is in flight, and what arrives of it | RFC 2018, 2883 |
 //! | `recovery` | what is lost and sent again | RFC 8985, 6582, 6937, 3522 |
 //! | `congestion` | how much may be in flight | RFC 5681, 9438, 9406, 6928 |
 //! | `tune` | how large buffers are | |
@@ -56,6 +56,7 @@ mod rtt;
 mod scoreboard;
 mod segment;
 mod send;
+mod stretches;
 mod tcb;
 mod time_wait;
 mod timers;

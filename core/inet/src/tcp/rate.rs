@@ -7,7 +7,7 @@
 
 use base::{Duration, Instant};
 
-use super::delivery::Delivery;
+use super::scoreboard::Sent;
 
 /// What a stretch remembers of its departure.
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,18 +76,25 @@ impl Rate {
         self.limited_until = (self.delivered + u64::from(in_flight)).max(1);
     }
 
-    /// Takes in what arrived; `min_rtt` in microseconds.
+    /// Takes in that `bytes` have arrived, `newest` last of them to leave; `min_rtt` in
+    /// microseconds.
     #[inline]
-    pub fn sample(&mut self, news: &Delivery, now: Instant, min_rtt: u32) -> Option<RateSample> {
-        if news.bytes == 0 {
+    pub fn sample(
+        &mut self,
+        bytes: u32,
+        newest: Option<&Sent>,
+        now: Instant,
+        min_rtt: u32,
+    ) -> Option<RateSample> {
+        if bytes == 0 {
             return None;
         }
-        self.delivered += u64::from(news.bytes);
+        self.delivered += u64::from(bytes);
         self.delivered_at = now;
         if self.limited_until > 0 && self.delivered > self.limited_until {
             self.limited_until = 0;
         }
-        let newest = news.newest?;
+        let newest = newest?;
         self.first_sent_at = newest.at;
         let stamp = newest.stamp;
         let sending = newest.at.since(stamp.first_sent_at);
@@ -110,7 +117,6 @@ impl Rate {
 mod tests {
     use wire::Seq;
 
-    use super::super::scoreboard::Sent;
     use super::*;
 
     #[test]
@@ -119,13 +125,11 @@ mod tests {
         let mut rate = Rate::default();
         let first = Sent::new(Seq(0), Seq(1000), ms(0), rate.stamp(ms(0), true));
         let second = Sent::new(Seq(1000), Seq(3000), ms(5), rate.stamp(ms(5), false));
-        let mut news = Delivery::new(ms(20), 0, None, Seq(0));
-        news.note(&first);
-        let sample = rate.sample(&news, ms(20), 20_000).expect("a sample");
+        let sample = rate.sample(1000, Some(&first), ms(20), 20_000);
+        let sample = sample.expect("a sample");
         assert_eq!((sample.rate, sample.prior_delivered), (50_000, 0));
-        let mut news = Delivery::new(ms(25), 0, None, Seq(0));
-        news.note(&second);
-        let sample = rate.sample(&news, ms(25), 20_000).expect("a sample");
+        let sample = rate.sample(2000, Some(&second), ms(25), 20_000);
+        let sample = sample.expect("a sample");
         assert_eq!(sample.rate, 120_000, "3000 bytes in 25 ms");
         assert!(!sample.is_app_limited);
     }
@@ -136,9 +140,7 @@ mod tests {
         let mut rate = Rate::default();
         rate.limit(1000);
         let sent = Sent::new(Seq(0), Seq(1000), ms(0), rate.stamp(ms(0), true));
-        let mut news = Delivery::new(ms(10), 0, None, Seq(0));
-        news.note(&sent);
-        let sample = rate.sample(&news, ms(10), 0);
+        let sample = rate.sample(1000, Some(&sent), ms(10), 0);
         assert!(sample.is_some_and(|sample| sample.is_app_limited));
     }
 }

@@ -1,7 +1,6 @@
 //! How long to wait for an answer (RFC 6298), in microseconds.
 
 use base::{Duration, Instant};
-use wire::Seq;
 
 const INITIAL_MICROS: u32 = 1_000_000;
 /// Linux's floor; RFC 6298 asks for a second, which no data centre wants.
@@ -12,7 +11,7 @@ const BACKOFF_MAX: u32 = 10;
 /// How long the shortest time counts: paths change.
 const MIN_LIFETIME: Duration = Duration::from_secs(10);
 
-/// The estimator, and the SYN that it times (`scoreboard` times all that follows).
+/// The estimator. It times the SYN itself; `scoreboard` times all that follows.
 #[derive(Clone, Copy)]
 pub(super) struct Rtt {
     /// Zero until the first measurement.
@@ -22,8 +21,8 @@ pub(super) struct Rtt {
     /// The shortest time of late, and when it was found; zero until the first measurement.
     shortest: u32,
     shortest_at: Instant,
-    /// End and departure of the timed segment.
-    probe: Option<(Seq, Instant)>,
+    /// The answer to our SYN tells how long it took.
+    is_timing: bool,
 }
 
 impl Default for Rtt {
@@ -34,7 +33,7 @@ impl Default for Rtt {
             rto: INITIAL_MICROS,
             shortest: 0,
             shortest_at: Instant::START,
-            probe: None,
+            is_timing: false,
         }
     }
 }
@@ -69,26 +68,19 @@ impl Rtt {
         Duration::from_micros(micros.min(u64::from(MAX_MICROS)))
     }
 
-    /// Times the segment that ends at `end`, unless another is being timed.
-    #[inline]
-    pub fn start(&mut self, end: Seq, now: Instant) {
-        if self.probe.is_none() {
-            self.probe = Some((end, now));
-        }
+    /// Our SYN leaves for the first time.
+    pub fn start(&mut self) {
+        self.is_timing = true;
     }
 
     /// Karn's rule: after a retransmission nobody knows which copy is acknowledged.
     pub fn cancel(&mut self) {
-        self.probe = None;
+        self.is_timing = false;
     }
 
-    /// Everything before `ack` has arrived.
-    #[inline]
-    pub fn acknowledge(&mut self, ack: Seq, now: Instant) {
-        if let Some((end, departed)) = self.probe
-            && !end.after(ack)
-        {
-            self.probe = None;
+    /// The SYN that left at `departed` is acknowledged.
+    pub fn finish(&mut self, departed: Instant, now: Instant) {
+        if core::mem::take(&mut self.is_timing) {
             self.sample(now.since(departed), now);
         }
     }

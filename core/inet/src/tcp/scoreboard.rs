@@ -9,23 +9,15 @@
 //! A peer's blocks cut at most [`STRETCHES_MAX`] stretches; retransmissions cut no finer
 //! than segments. Not here: who is lost (`recovery`).
 
-use alloc::collections::VecDeque;
-
 use base::Instant;
 use wire::{SackBlock, Seq};
 
 use super::delivery::Delivery;
 use super::rate::Stamp;
+use super::stretches::Stretches;
 
 /// Blocks of the peer cut no further when there are so many stretches.
 const STRETCHES_MAX: usize = 8192;
-/// Memory for so many is kept by an idle connection.
-const STRETCHES_KEPT: usize = 4;
-
-const _: () = assert!(
-    STRETCHES_KEPT * size_of::<Sent>() <= 256,
-    "an idle connection is small"
-);
 
 /// What is known of a stretch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,7 +70,7 @@ impl Sent {
 /// All that is in flight.
 #[derive(Default)]
 pub(super) struct Scoreboard {
-    sent: VecDeque<Sent>,
+    sent: Stretches,
     held: u32,
     lost: u32,
 }
@@ -105,19 +97,30 @@ impl Scoreboard {
     }
 
     pub fn last(&self) -> Option<&Sent> {
-        self.sent.back()
+        self.sent.last()
     }
 
     /// Notes what leaves behind all others.
     #[inline]
     pub fn push(&mut self, sent: Sent) {
-        self.sent.push_back(sent);
+        self.sent.push(sent);
+    }
+
+    /// Takes all that is in flight, if it left in one go, and once, and ends at `una`.
+    #[inline]
+    pub fn take_whole(&mut self, una: Seq) -> Option<Sent> {
+        let whole = *self.sent.only()?;
+        if whole.end != una || whole.times > 0 || !self.is_quiet() {
+            return None;
+        }
+        self.sent.pop_first();
+        Some(whole)
     }
 
     /// Everything before `una` has arrived.
     #[inline]
     pub fn acknowledge(&mut self, una: Seq, news: &mut Delivery) {
-        while let Some(first) = self.sent.front_mut() {
+        while let Some(first) = self.sent.first_mut() {
             if !una.after(first.start) {
                 return;
             }
@@ -126,7 +129,7 @@ impl Scoreboard {
             if una.before(first.end) {
                 first.start = una;
             } else {
-                self.sent.pop_front();
+                self.sent.pop_first();
             }
             match arrived.fate {
                 Fate::Held => self.held -= arrived.len(),
@@ -134,9 +137,6 @@ impl Scoreboard {
                 Fate::InFlight => {}
             }
             news.note_acknowledged(&arrived);
-        }
-        if self.sent.capacity() > STRETCHES_KEPT {
-            self.sent = VecDeque::new();
         }
     }
 
@@ -180,10 +180,13 @@ impl Scoreboard {
     fn join_held(&mut self, first: usize, end: usize) {
         let mut index = end.min(self.sent.len().saturating_sub(1));
         while index > first.saturating_sub(1) {
-            let (left, right) = (self.sent[index - 1], self.sent[index]);
-            if left.fate == Fate::Held && right.fate == Fate::Held {
-                self.sent[index - 1].end = right.end;
-                self.sent.remove(index);
+            let right = self.sent.get(index).copied();
+            if let Some(right) = right.filter(|right| right.fate == Fate::Held)
+                && let Some(left) = self.sent.get_mut(index - 1)
+                && left.fate == Fate::Held
+            {
+                left.end = right.end;
+                self.sent.remove_behind(index - 1);
             }
             index -= 1;
         }
@@ -220,7 +223,7 @@ impl Scoreboard {
         let mut back = *front;
         front.end = seq;
         back.start = seq;
-        self.sent.insert(index + 1, back);
+        self.sent.insert_behind(index, back);
     }
 
     /// Takes the stretch at `index` for lost; returns its bytes, none if it was not in flight.
@@ -240,7 +243,7 @@ impl Scoreboard {
     pub fn next_lost(&self, from: Seq) -> Option<usize> {
         let first = self.index_of(from);
         self.sent
-            .range(first..)
+            .from(first)
             .position(|sent| sent.fate == Fate::Lost)
             .map(|offset| first + offset)
     }
@@ -272,7 +275,7 @@ impl Scoreboard {
 
     /// Nothing was lost after all.
     pub fn find_lost(&mut self) {
-        for sent in &mut self.sent {
+        for sent in self.sent.iter_mut() {
             if sent.fate == Fate::Lost {
                 sent.fate = Fate::InFlight;
             }
@@ -284,13 +287,13 @@ impl Scoreboard {
     /// oldest stretch and does not acknowledge it.
     pub fn is_reneged(&self) -> bool {
         self.sent
-            .front()
+            .first()
             .is_some_and(|sent| sent.fate == Fate::Held)
     }
 
     /// Believes nothing that the peer has reported.
     pub fn distrust(&mut self) {
-        for sent in &mut self.sent {
+        for sent in self.sent.iter_mut() {
             if sent.fate == Fate::Held {
                 sent.fate = Fate::InFlight;
             }
@@ -328,7 +331,7 @@ mod tests {
     fn fates(board: &Scoreboard) -> Vec<(u32, u32, Fate)> {
         board
             .sent
-            .iter()
+            .from(0)
             .map(|sent| (sent.start.0, sent.end.0, sent.fate))
             .collect()
     }

@@ -95,7 +95,8 @@ pub(super) struct Ack {
 #[derive(Clone)]
 enum Control {
     Reno(Reno),
-    Cubic(Cubic),
+    /// Nothing to remember before the window has met a limit.
+    Cubic(Option<Box<Cubic>>),
     Bbr(Box<Bbr>),
 }
 
@@ -125,7 +126,8 @@ impl Window {
 #[derive(Clone)]
 pub(super) struct Congestion {
     window: Window,
-    hystart: HyStart,
+    /// From the first growth to the end of the first slow start.
+    hystart: Option<Box<HyStart>>,
     control: Control,
 }
 
@@ -139,10 +141,10 @@ impl Congestion {
                 threshold: WINDOW_MAX,
                 mss,
             },
-            hystart: HyStart::default(),
+            hystart: None,
             control: match algorithm {
                 Algorithm::Reno => Control::Reno(Reno::default()),
-                Algorithm::Cubic => Control::Cubic(Cubic::default()),
+                Algorithm::Cubic => Control::Cubic(None),
                 Algorithm::Bbr => Control::Bbr(Box::new(Bbr::new(entropy))),
             },
         }
@@ -207,21 +209,23 @@ impl Congestion {
         }
         match &mut self.control {
             Control::Reno(reno) => reno.grow(&mut self.window, ack.acked),
-            Control::Cubic(cubic) => cubic.grow(&mut self.window, ack),
+            Control::Cubic(cubic) => cubic.get_or_insert_default().grow(&mut self.window, ack),
             Control::Bbr(_) => {}
         }
     }
 
     fn slow_start(&mut self, ack: &Ack) {
         let is_first = self.window.threshold == WINDOW_MAX;
-        let growth = if is_first {
-            self.hystart.growth(ack, self.window.mss)
+        if is_first {
+            let hystart = self.hystart.get_or_insert_default();
+            let growth = hystart.growth(ack, self.window.mss);
+            self.window.add(growth);
+            if hystart.is_over() {
+                self.window.threshold = self.window.bytes;
+                self.hystart = None;
+            }
         } else {
-            ack.acked.min(2 * self.window.mss)
-        };
-        self.window.add(growth);
-        if is_first && self.hystart.is_over() {
-            self.window.threshold = self.window.bytes;
+            self.window.add(ack.acked.min(2 * self.window.mss));
         }
         self.window.bytes = self
             .window
@@ -234,7 +238,10 @@ impl Congestion {
     pub fn on_loss(&mut self, in_flight: u32, lost: u32) {
         match &mut self.control {
             Control::Reno(reno) => reno.on_loss(&mut self.window, in_flight),
-            Control::Cubic(cubic) => cubic.on_loss(&mut self.window, in_flight),
+            Control::Cubic(cubic) => {
+                let cubic = cubic.get_or_insert_default();
+                cubic.on_loss(&mut self.window, in_flight);
+            }
             Control::Bbr(bbr) => bbr.on_loss(&mut self.window, in_flight, lost),
         }
     }
@@ -251,7 +258,10 @@ impl Congestion {
     pub fn on_timeout(&mut self, in_flight: u32, is_first: bool) {
         match &mut self.control {
             Control::Reno(reno) if is_first => reno.on_loss(&mut self.window, in_flight),
-            Control::Cubic(cubic) if is_first => cubic.on_loss(&mut self.window, in_flight),
+            Control::Cubic(cubic) if is_first => {
+                let cubic = cubic.get_or_insert_default();
+                cubic.on_loss(&mut self.window, in_flight);
+            }
             Control::Bbr(bbr) => bbr.on_loss(&mut self.window, in_flight, in_flight),
             _ => {}
         }
@@ -273,8 +283,8 @@ impl Congestion {
     /// RFC 5681 4.1: after silence the old window says nothing about the path.
     pub fn on_idle(&mut self) {
         match &mut self.control {
-            Control::Cubic(cubic) => cubic.on_idle(),
-            Control::Reno(_) => {}
+            Control::Cubic(Some(cubic)) => cubic.on_idle(),
+            Control::Cubic(None) | Control::Reno(_) => {}
             // The model lasts, and pacing spreads what leaves.
             Control::Bbr(_) => return,
         }

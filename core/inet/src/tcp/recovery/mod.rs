@@ -22,6 +22,7 @@ mod undo;
 
 use alloc::boxed::Box;
 
+use base::Duration;
 use wire::{SackBlock, Seq};
 
 use self::rack::Rack;
@@ -29,7 +30,7 @@ use self::reduction::Reduction;
 use self::tail::Tail;
 use self::undo::Undo;
 use super::delivery::Delivery;
-use super::scoreboard::Scoreboard;
+use super::scoreboard::{Scoreboard, Sent};
 use super::segment::Segment;
 use super::tcb::Tcb;
 use crate::context::Context;
@@ -81,6 +82,12 @@ impl Recovery {
     #[inline]
     pub(super) fn pass(&mut self, news: &Delivery) {
         self.rack.take_in(news);
+    }
+
+    /// The same for all that was in flight, which took `rtt`.
+    #[inline]
+    pub(super) fn pass_whole(&mut self, whole: &Sent, rtt: Duration) {
+        self.rack.take_in_whole(whole, rtt);
     }
 
     /// What has left in the order of the stream, `foremost` being the first of a new flight.

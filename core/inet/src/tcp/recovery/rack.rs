@@ -60,6 +60,15 @@ impl Rack {
         }
     }
 
+    /// All that was in flight has arrived after `rtt`. It left once and in one go, so it is the
+    /// latest there is.
+    #[inline]
+    pub fn take_in_whole(&mut self, whole: &Sent, rtt: Duration) {
+        self.foremost = whole.end;
+        self.rtt = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX);
+        (self.at, self.end) = (whole.at, whole.end);
+    }
+
     /// Something was sent again in vain (RFC 8985 6.2 step 4), once a round trip.
     pub fn widen(&mut self, una: Seq, nxt: Seq) {
         if self.grown.is_none_or(|grown| !una.before(grown)) {
