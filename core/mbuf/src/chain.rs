@@ -230,7 +230,23 @@ impl Chain {
     }
 
     /// Drops up to `bytes` from the front.
+    #[inline]
     pub fn advance(&mut self, bytes: usize) {
+        if bytes >= self.len {
+            *self = Self::new();
+            return;
+        }
+        match self.front_mut() {
+            // A header in front of what it carries.
+            Some(front) if bytes < front.len() => {
+                front.advance(bytes);
+                self.len -= bytes;
+            }
+            _ => self.drop_parts(bytes),
+        }
+    }
+
+    fn drop_parts(&mut self, bytes: usize) {
         let mut left = bytes.min(self.len);
         while left > 0 {
             let Some(front) = self.front_mut() else {

@@ -16,8 +16,8 @@ use crate::error::Error;
 const CLOCK_LIFETIME: Duration = Duration::from_secs(24 * 24 * 3600);
 
 impl Tcb {
-    pub(super) fn arrive<E: Env>(&mut self, cx: &mut Context<'_, E>, segment: Segment) {
-        if self.is_old(&segment, cx.now) {
+    pub(super) fn arrive<E: Env>(&mut self, cx: &mut Context<'_, E>, segment: &mut Segment) {
+        if self.is_old(segment, cx.now) {
             self.drop_segment(cx, DropReason::OldTimestamp);
             // RFC 7323 5.3 R1 asks for an acknowledgement. One that has only been overtaken
             // by another needs none, or both ends would go on acknowledging each other.
@@ -31,12 +31,12 @@ impl Tcb {
             self.receiver.last_arrival = cx.now;
             self.timers.unanswered = 0;
         }
-        if !self.is_acceptable(&segment) {
-            self.refuse(cx, &segment);
+        if !self.is_acceptable(segment) {
+            self.refuse(cx, segment);
             return;
         }
         if segment.has(TcpFlags::RST) {
-            self.on_reset(cx, &segment);
+            self.on_reset(cx, segment);
             return;
         }
         if segment.has(TcpFlags::SYN) {
@@ -48,12 +48,12 @@ impl Tcb {
             self.drop_segment(cx, DropReason::Unexpected);
             return;
         }
-        if self.state == State::SynReceived && !self.complete_handshake(cx, &segment) {
+        if self.state == State::SynReceived && !self.complete_handshake(cx, segment) {
             return;
         }
-        self.note_clock(&segment, cx.now);
-        self.note_marks(cx, &segment);
-        if !self.acknowledge(cx, &segment) {
+        self.note_clock(segment, cx.now);
+        self.note_marks(cx, segment);
+        if !self.acknowledge(cx, segment) {
             return;
         }
         if segment.len() > 0 {

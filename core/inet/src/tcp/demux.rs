@@ -40,10 +40,13 @@ impl Stack {
             remote: Endpoint::new(info.src(), header.src_port()),
         };
         let header_len = header.header_len();
-        let mut segment = Segment::new(&header, Chain::new());
-        segment.is_marked = info.is_marked();
+        let bare = Segment::new(&header, Chain::new());
         packet.advance(header_len);
-        segment.payload = packet;
+        let segment = Segment {
+            is_marked: info.is_marked(),
+            payload: packet,
+            ..bare
+        };
         if let Some(index) = self.net.demux.connection(&tuple) {
             self.connection_input(env, index, segment);
             return Ok(());
@@ -123,14 +126,14 @@ impl Stack {
                     return;
                 };
                 tcb.meet(&mut segment);
-                tcb.arrive(&mut cx, segment);
+                tcb.arrive(&mut cx, &mut segment);
                 if tcb.state.is_synchronized() {
                     self.promote(env, index);
                 } else if tcb.state == State::Closed && is_reset {
                     cx.net.count(Count::EmbryonicResets);
                 }
             }
-            _ => tcb.arrive(&mut cx, segment),
+            _ => tcb.arrive(&mut cx, &mut segment),
         }
         self.queue_output(index);
         self.settle(env, index);

@@ -237,7 +237,7 @@ impl Tcb {
         segment.flags.0 &= !TcpFlags::SYN.0;
         segment.seq += 1;
         if segment.len() > 0 {
-            self.receive(cx, segment);
+            self.receive(cx, &mut segment);
         }
     }
 }

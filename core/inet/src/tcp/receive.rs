@@ -22,7 +22,7 @@ const COPY_BYTES_MAX: usize = 256;
 
 impl Tcb {
     /// Takes the bytes and the FIN of an acceptable segment.
-    pub(super) fn receive<E: Env>(&mut self, cx: &mut Context<'_, E>, mut segment: Segment) {
+    pub(super) fn receive<E: Env>(&mut self, cx: &mut Context<'_, E>, segment: &mut Segment) {
         if !self.state.is_receiving() {
             // After the peer's FIN there are no more bytes; a repeated FIN is acknowledged.
             self.owe(AckDue::Now);
@@ -30,7 +30,7 @@ impl Tcb {
         }
         let sent = segment.payload.len();
         if segment.seq.before(self.receiver.nxt) {
-            self.note_doubled_bytes(cx, &segment);
+            self.note_doubled_bytes(cx, segment);
         }
         segment.trim(self.receiver.nxt, self.receiver.edge);
         if segment.payload.len() < sent {
@@ -51,8 +51,8 @@ impl Tcb {
         self.receiver.segment_max = self.receiver.segment_max.max(mss);
         let has_fin = segment.has(TcpFlags::FIN);
         let before = self.receiver.queue.len();
-        self.note_round_trip(cx, &segment);
-        self.queue(segment.payload);
+        self.note_round_trip(cx, segment);
+        self.queue(core::mem::take(&mut segment.payload));
         self.join_early();
         let is_news = self.receiver.queue.len() > before;
         if has_fin {
@@ -84,7 +84,7 @@ impl Tcb {
         }
     }
 
-    fn receive_early<E: Env>(&mut self, cx: &mut Context<'_, E>, segment: Segment) {
+    fn receive_early<E: Env>(&mut self, cx: &mut Context<'_, E>, segment: &mut Segment) {
         cx.net.count(Count::OutOfOrder);
         // A FIN out of order comes again with the retransmission of what precedes it.
         let block = SackBlock {
@@ -95,7 +95,7 @@ impl Tcb {
             .receiver
             .early
             .get_or_insert_default()
-            .insert(segment.seq, segment.payload);
+            .insert(segment.seq, core::mem::take(&mut segment.payload));
         match insertion {
             Insertion::Kept => {}
             Insertion::Duplicate => {

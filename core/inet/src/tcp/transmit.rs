@@ -68,7 +68,9 @@ impl Tcb {
                 echo: clocks.recent,
             });
         }
-        options.sack = self.sack_blocks();
+        if self.receiver.doubled.is_some() || self.receiver.early.is_some() {
+            options.sack = self.sack_blocks();
+        }
         let repr = TcpRepr {
             src_port: self.tuple.local.port,
             dst_port: self.tuple.remote.port,
