@@ -111,6 +111,11 @@ impl Setup {
         self.is_long
     }
 
+    /// Whether the tests run on Linux, to see whether they ask for the right thing.
+    pub fn is_linux(&self) -> bool {
+        self.is_linux
+    }
+
     /// The command `sietch run` with the setup's flags and `args`.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = sietch();

@@ -21,6 +21,7 @@
 mod build;
 mod c_programs;
 mod cards;
+mod connections;
 mod counters;
 mod datagrams;
 mod exhaustion;
@@ -100,6 +101,7 @@ fn main() -> ExitCode {
         volume::TESTS,
         cards::TESTS,
         rings::TESTS,
+        connections::TESTS,
         redis_leaks::TESTS,
         relayed::TESTS,
         pressure::TESTS,

@@ -30,7 +30,8 @@
 //! Two chains of buffers: `flight` holds what was sent and is not acknowledged, `unsent`
 //! what was not sent yet. Sending moves buffers from one to the other and shares
 //! them with the frame; an acknowledgement drops them. Received buffers are queued as
-//! they came. Idle connections hold no buffer at all.
+//! they came. Idle connections hold no buffer at all; what only a second stretch in flight,
+//! early bytes, a loss or a growing window need is boxed, and made when they do.
 //!
 //! Invariant: `flight.len() == nxt - una`, less one for a SYN and one for a FIN in flight.
 

@@ -27,6 +27,9 @@ const UNANNOUNCED_MAX: u32 = 32;
 const DRAIN_MAX: Duration = Duration::from_millis(20);
 /// A program that computes leaves the network alone for this long at most.
 const FALLBACK: Duration = Duration::from_micros(200);
+/// Deadlines of connections within the machine are looked at this much later than they were
+/// set. The shortest, of an acknowledgement that may wait, is four times as long.
+const LOOP_FALLBACK: Duration = Duration::from_millis(10);
 
 /// Whether there is a device; without one nothing needs polling.
 static ATTACHED: AtomicBool = AtomicBool::new(false);
@@ -141,6 +144,7 @@ pub(super) fn run_due(stack: &mut Stack, link: &mut Link) -> Instant {
         routes::follow(stack, link);
     }
     let deadline = stack.expire(link).unwrap_or(Instant::NEVER);
+    link.is_loop_alarmed = false;
     announce(link);
     deadline
 }
@@ -200,6 +204,10 @@ pub(super) fn announce(link: &mut Link) {
 pub(super) fn after_send(link: &mut Link) {
     if link.unannounced != 0 {
         gather(link);
+    } else if core::mem::take(&mut link.has_looped) && !link.is_loop_alarmed {
+        // No frame and no interrupt follows, so that nobody else would look.
+        link.is_loop_alarmed = true;
+        visit::arm(link.number, link.now() + LOOP_FALLBACK, link.now());
     }
 }
 

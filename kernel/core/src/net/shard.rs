@@ -52,6 +52,10 @@ pub struct Link {
     pub(super) unannounced: u32,
     /// The alarm is set for them.
     pub(super) is_gathering: bool,
+    /// A packet stayed within the machine and may have set a deadline.
+    pub(super) has_looped: bool,
+    /// The alarm is set for such deadlines.
+    pub(super) is_loop_alarmed: bool,
     /// Whether the device will interrupt for the next frame, if it is this shard's own.
     pub(super) is_doorbell_armed: bool,
     /// Frames between the device and the stack; empty but during a batch.
@@ -91,6 +95,8 @@ fn create(number: u16, limits: inet::Config) {
         way: Way::None,
         unannounced: 0,
         is_gathering: false,
+        has_looped: false,
+        is_loop_alarmed: false,
         is_doorbell_armed: false,
         batch: Vec::new(),
         queue_full_drops: 0,
@@ -273,6 +279,7 @@ impl Env for Link {
     }
 
     fn looped(&mut self, packet: &Chain) {
+        self.has_looped = true;
         packet::looped(packet);
     }
 
