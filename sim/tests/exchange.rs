@@ -3,8 +3,9 @@
 use std::net::Ipv4Addr;
 
 use base::Duration;
-use inet::{Count, Endpoint, Error, Events, Offloads, SocketId, State, Transport};
+use inet::{Count, Endpoint, Error, Events, Offloads, Port, SocketId, State, Transport};
 use sim::{Host, Side, Weather, World};
+use wire::MacAddr;
 
 const OFFLOADS: Offloads = Offloads {
     checksum: true,
@@ -70,6 +71,37 @@ fn pair(world: &mut World, port: u16) -> (SocketId, SocketId) {
         .accept(listener)
         .expect("a connection");
     (client, server)
+}
+
+/// The stations that frames which wait to be put on the link come from.
+fn sources(host: &Host) -> Vec<[u8; 6]> {
+    let source = |chain: &mbuf::Chain| {
+        let mut source = [0; 6];
+        chain.copy_to_slice(6, &mut source);
+        source
+    };
+    let sent = host.env.sent.iter();
+    sent.map(|frame| source(&frame.chain)).collect()
+}
+
+/// What a stack has prepared for a connection does not outlive the address in it.
+#[test]
+fn a_changed_station_is_in_the_next_frame_of_an_open_connection() {
+    let mut world = world();
+    let (client, server) = pair(&mut world, 6379);
+    world.run_for(Duration::from_secs(1));
+    let new = MacAddr([2, 0, 0, 0, 0, 9]);
+    let left = world.host(Side::Left);
+    let old: Port = *left.stack.port().expect("a port");
+    left.stack.attach(Port { mac: new, ..old });
+    for piece in [b"first".as_slice(), b"second"] {
+        let left = world.host(Side::Left);
+        assert_eq!(send(left, client, piece), Ok(piece.len()));
+        assert_eq!(sources(left), [new.0]);
+        world.run_for(Duration::from_millis(50));
+        let arrived = recv(world.host(Side::Right), server);
+        assert_eq!(arrived.as_deref(), Ok(piece));
+    }
 }
 
 #[test]

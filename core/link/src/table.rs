@@ -253,6 +253,19 @@ impl Table {
         }
     }
 
+    /// Whether no frame needs a look: the port's own link is alone and lets everything pass.
+    /// A shell may then lead frames past the lanes.
+    pub fn is_plain(&self) -> bool {
+        let [client] = &self.clients[..] else {
+            return false;
+        };
+        let is_limited = |queue: &QueueSpec| queue.is_limited(true) || queue.is_limited(false);
+        client.is_primary
+            && client.guard.is_none()
+            && client.flows.is_empty()
+            && !self.queues.iter().any(is_limited)
+    }
+
     /// The client of a unicast address.
     pub(crate) fn find(&self, mac: MacAddr, vid: Option<VlanId>) -> Option<usize> {
         let wanted = key(mac, vid);

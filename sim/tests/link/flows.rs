@@ -266,3 +266,31 @@ fn what_waited_is_counted_with_its_flow_when_it_goes() {
     lan.run(0);
     assert_eq!(sent(&lan), Some(1));
 }
+
+/// What a shell may rely on that leads frames past the lanes while nothing is set.
+#[test]
+fn a_port_is_plain_until_something_is_set_on_it_and_afterwards_again() {
+    let mut lan = lan();
+    let port = lan.port;
+    lan.stack_on(port).expect("a stack");
+    let is_plain = |lan: &Lan| lan.links.table(port).expect("a port").1.is_plain();
+    assert!(is_plain(&lan));
+    for (name, value) in [("maxbw", "100M"), ("protection", "ip-nospoof")] {
+        lan.links.set_prop(port, name, value).expect("a value");
+        assert!(!is_plain(&lan), "{name}");
+        lan.links.reset_prop(port, name).expect("known");
+        assert!(is_plain(&lan), "{name}");
+    }
+    let props = FlowProps::default();
+    let added = lan
+        .links
+        .add_flow(port, "udp1", rule("transport=udp"), props);
+    assert_eq!((added, is_plain(&lan)), (Ok(()), false));
+    lan.links.remove_flow("udp1").expect("a flow");
+    assert!(is_plain(&lan));
+    let (link, stream) = vnic(&mut lan, 1, None);
+    assert!(!is_plain(&lan));
+    lan.links.close(stream).expect("a stream");
+    lan.links.delete(link).expect("nobody holds it");
+    assert!(is_plain(&lan));
+}

@@ -30,6 +30,7 @@ mod go;
 mod guest;
 mod http;
 mod ipv6;
+mod links;
 mod memcached;
 mod monkey;
 mod narrow;
@@ -122,6 +123,7 @@ fn main() -> ExitCode {
         storm::TESTS,
         tcpdump::TESTS,
         ping::TESTS,
+        links::TESTS,
         snoop::TESTS,
     ];
     for (sentence, test) in suites.into_iter().flatten() {

@@ -17,7 +17,7 @@
 //! that wait for strangers, listeners and datagram sockets, have a member in each shard;
 //! `accept` and `recv` look at the calling CPU's first ([`handle`]). Nothing blocks under
 //! a shard's lock. A copy to or from a program stops at a missing page, which is brought in
-//! after the lock is dropped.
+//! after the lock is dropped. VNICs and their kin have stacks of their own ([`datalink`]).
 //!
 //! # Polling
 //! While the machine is loaded it polls: the device is asked whenever a program waits
@@ -35,6 +35,7 @@
 mod address;
 mod config;
 mod config6;
+pub(crate) mod datalink;
 mod dial;
 mod error;
 mod groups;
@@ -68,7 +69,9 @@ use alloc::sync::Arc;
 
 pub use config::{Config, attach_pairs, configure, init};
 pub use config6::{Config6, configure6};
-pub use interface::{CARD, Interface, InterfaceFlags, LOOPBACK, Traffic, interface, interfaces};
+pub use interface::{
+    CARD, Interface, InterfaceFlags, LOOPBACK, Name, Traffic, interface, interfaces,
+};
 pub use memory::{AREA_BYTES, packet_pool, packets_in_use};
 pub use poll::{attach, drain, poll_now};
 pub use raw_frame::{send_frame, send_to_ourselves};

@@ -9,10 +9,10 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use base::Instant;
-use inet::{AddressState, Cidr, NeighborState, Prefix, RouteOrigin as Origin, Via};
+use inet::{AddressState, Cidr, NeighborEntry, NeighborState, Prefix, RouteOrigin as Origin, Via};
 
-use super::handle::in_shard;
-use super::shard::{self, Link, each_stack, with_first_stack, with_shard};
+use super::interface::{Interface, LOOPBACK_FACTS, Name, interfaces, on_interface};
+use super::shard::{self, Link, each_stack, with_shard};
 use super::{CARD, LOOPBACK};
 use crate::error::{Error, Result};
 
@@ -21,6 +21,8 @@ use crate::error::{Error, Result};
 pub struct Address {
     /// The interface's number.
     pub interface: u32,
+    /// And its name.
+    pub label: Name,
     /// The address.
     pub ip: IpAddr,
     /// Bits of its network.
@@ -105,9 +107,10 @@ pub struct Plan {
 const LOOPBACK_BITS: u8 = 8;
 
 /// An address that stays.
-fn lasting(interface: u32, ip: IpAddr, prefix_len: u8) -> Address {
+fn lasting(of: &Interface, ip: IpAddr, prefix_len: u8) -> Address {
     Address {
-        interface,
+        interface: of.number,
+        label: of.name,
         ip,
         prefix_len,
         state: AddressState::Preferred,
@@ -119,14 +122,15 @@ fn lasting(interface: u32, ip: IpAddr, prefix_len: u8) -> Address {
 /// All addresses, by interface.
 pub fn addresses() -> Vec<Address> {
     let mut all = Vec::from([
-        lasting(LOOPBACK, Ipv4Addr::LOCALHOST.into(), LOOPBACK_BITS),
-        lasting(LOOPBACK, Ipv6Addr::LOCALHOST.into(), 128),
+        lasting(&LOOPBACK_FACTS, Ipv4Addr::LOCALHOST.into(), LOOPBACK_BITS),
+        lasting(&LOOPBACK_FACTS, Ipv6Addr::LOCALHOST.into(), 128),
     ]);
-    with_first_stack(|stack| {
+    each_link(|of, stack| {
         let own = stack.address();
-        all.extend(own.map(|own| lasting(CARD, own.addr().into(), own.prefix_len())));
+        all.extend(own.map(|own| lasting(of, own.addr().into(), own.prefix_len())));
         all.extend(stack.addresses_v6().map(|own| Address {
-            interface: CARD,
+            interface: of.number,
+            label: of.name,
             ip: own.addr.into(),
             prefix_len: own.prefix_len,
             state: own.state,
@@ -135,6 +139,13 @@ pub fn addresses() -> Vec<Address> {
         }));
     });
     all
+}
+
+/// Shows the stacks behind all interfaces but loopback.
+fn each_link(mut look: impl FnMut(&Interface, &mut inet::Stack)) {
+    for interface in interfaces().filter(|interface| interface.number != LOOPBACK) {
+        on_interface(interface.number, |stack, _| look(&interface, stack));
+    }
 }
 
 fn network(ip: Ipv4Addr, prefix_len: u8) -> Ipv4Addr {
@@ -177,8 +188,8 @@ pub fn broadcast(own: &Address) -> Option<Ipv4Addr> {
     Some(cidr.broadcast())
 }
 
-/// A line of the stack's table.
-fn of_stack(route: &inet::Route, own: Option<Cidr>) -> Route {
+/// A line of the table of an interface's stack.
+fn of_stack(interface: u32, route: &inet::Route, own: Option<Cidr>) -> Route {
     let destination = route.destination.network();
     let gateway = match route.via {
         Via::Router(router) => Some(router),
@@ -198,7 +209,7 @@ fn of_stack(route: &inet::Route, own: Option<Cidr>) -> Route {
             (Origin::Advert, _) => RouteOrigin::Advert,
         },
         gateway,
-        interface: CARD,
+        interface,
         source: own.filter(|_| route.origin == Origin::Address && gateway.is_none()),
         metric: route.metric,
     }
@@ -222,9 +233,9 @@ impl Route {
 /// All routes: the stack's, best first, then those that follow from addresses.
 pub fn routes() -> Vec<Route> {
     let mut routes = Vec::new();
-    with_first_stack(|stack| {
+    each_link(|of, stack| {
         let own = stack.address();
-        routes.extend(stack.routes().map(|route| of_stack(route, own)));
+        routes.extend(stack.routes().map(|route| of_stack(of.number, route, own)));
     });
     for own in addresses() {
         routes_of(&own, &mut routes);
@@ -236,19 +247,27 @@ pub fn routes() -> Vec<Route> {
 /// of one, that is told which comes with a station.
 pub fn neighbours() -> Vec<Neighbour> {
     let known = each_stack(|stack| stack.neighbor_entries().collect::<Vec<_>>());
-    let mut all: BTreeMap<IpAddr, Neighbour> = BTreeMap::new();
-    for entry in known.into_iter().flatten() {
+    let mut all: BTreeMap<(u32, IpAddr), Neighbour> = BTreeMap::new();
+    let mut put = |interface, entry: NeighborEntry| {
         let neighbour = Neighbour {
-            interface: CARD,
+            interface,
             ip: entry.ip,
             mac: entry.station.map(|station| station.0),
             state: entry.state,
         };
-        let best = all.entry(entry.ip).or_insert(neighbour);
+        let best = all.entry((interface, entry.ip)).or_insert(neighbour);
         if best.mac.is_none() {
             *best = neighbour;
         }
-    }
+    };
+    known
+        .into_iter()
+        .flatten()
+        .for_each(|entry| put(CARD, entry));
+    each_link(|of, stack| {
+        let entries = stack.neighbor_entries().filter(|_| of.number != CARD);
+        entries.for_each(|entry| put(of.number, entry));
+    });
     all.into_values().collect()
 }
 
@@ -270,7 +289,8 @@ pub fn way_to(to: IpAddr) -> Result<Route> {
         .filter(|route| route.leads_to(to) && route.kind != RouteKind::Unreachable)
         .max_by_key(|route| (route.prefix_len, u32::MAX - route.metric));
     let best = best.ok_or(Error::NetworkUnreachable)?;
-    let source = with_first_stack(|stack| stack.source_for(to)).ok_or(Error::NetworkDown)??;
+    let source = on_interface(best.interface, |stack, _| stack.source_for(to));
+    let source = source.ok_or(Error::NetworkDown)??;
     let is_local = best.kind == RouteKind::Local;
     Ok(Route {
         destination: to,
@@ -286,12 +306,12 @@ pub fn way_to(to: IpAddr) -> Result<Route> {
 /// Errors: `Exists` if it has it, `NoBuffers` if it can have no more, `Unsupported` for what
 /// the stack does not do, `Invalid` for no address of a host.
 pub fn add_address(interface: u32, ip: IpAddr, prefix_len: u8) -> Result<()> {
-    if interface != CARD {
+    if interface == LOOPBACK {
         return Err(Error::Unsupported);
     }
     match ip {
-        IpAddr::V4(ip) => add_address4(ip, prefix_len),
-        IpAddr::V6(ip) => change(|stack, link| {
+        IpAddr::V4(ip) => add_address4(interface, ip, prefix_len),
+        IpAddr::V6(ip) => change(interface, |stack, link| {
             stack
                 .add_address_v6(link, ip, prefix_len)
                 .map_err(|error| match error {
@@ -303,13 +323,13 @@ pub fn add_address(interface: u32, ip: IpAddr, prefix_len: u8) -> Result<()> {
     }
 }
 
-/// The stack has one address of IPv4.
-fn add_address4(ip: Ipv4Addr, prefix_len: u8) -> Result<()> {
+/// A stack has one address of IPv4.
+fn add_address4(interface: u32, ip: Ipv4Addr, prefix_len: u8) -> Result<()> {
     let cidr = Cidr::new(ip, prefix_len).ok_or(Error::Invalid)?;
     if ip.is_unspecified() || ip.is_multicast() || ip.is_loopback() {
         return Err(Error::Invalid);
     }
-    change(|stack, _| match stack.address() {
+    change(interface, |stack, _| match stack.address() {
         Some(own) if own == cidr => Err(Error::Exists),
         Some(_) => Err(Error::NoBuffers),
         None => {
@@ -324,10 +344,10 @@ fn add_address4(ip: Ipv4Addr, prefix_len: u8) -> Result<()> {
 ///
 /// Errors: `AddressNotAvailable` if the interface does not have it.
 pub fn remove_address(interface: u32, ip: IpAddr) -> Result<()> {
-    if interface != CARD {
+    if interface == LOOPBACK {
         return Err(Error::AddressNotAvailable);
     }
-    change(|stack, link| {
+    change(interface, |stack, link| {
         let ip = match ip {
             IpAddr::V4(ip) => ip,
             IpAddr::V6(ip) => return Ok(stack.remove_address_v6(link, ip)?),
@@ -357,7 +377,7 @@ pub fn add_route(new: &Route, replaces: bool) -> Result<()> {
         return Err(Error::Invalid);
     }
     let is_same = |old: &inet::Route| old.destination == destination && old.metric == new.metric;
-    change(|stack, _| {
+    change(new.interface, |stack, _| {
         if stack.routes().any(is_same) && !replaces {
             return Err(Error::Exists);
         }
@@ -391,7 +411,7 @@ pub fn add_route(new: &Route, replaces: bool) -> Result<()> {
 pub fn remove_route(gone: &Route) -> Result<()> {
     let is_router = |via: Via| gone.gateway.is_none_or(|named| via == Via::Router(named));
     let destination = Prefix::new(gone.destination, gone.prefix_len);
-    change(|stack, _| {
+    change(gone.interface, |stack, _| {
         let router = stack.gateway().map(IpAddr::V4);
         if is_default4(gone) && router.is_some_and(|router| is_router(Via::Router(router))) {
             stack.set_gateway(None);
@@ -412,38 +432,53 @@ pub fn remove_route(gone: &Route) -> Result<()> {
 /// Says where frames to a neighbour go.
 ///
 /// Errors: `NoBuffers` if too many were set.
-pub fn set_neighbour(ip: IpAddr, mac: [u8; 6]) -> Result<()> {
+pub fn set_neighbour(interface: u32, ip: IpAddr, mac: [u8; 6]) -> Result<()> {
     let set = |stack: &mut inet::Stack, link: &mut Link| {
         Ok(stack.set_neighbor(link, ip, wire::MacAddr(mac))?)
     };
-    shards_of(ip).try_for_each(|shard| in_shard(shard, set))
+    let mut all = on_shards(interface, ip, set);
+    all.try_for_each(|set| set.unwrap_or(Err(Error::NetworkDown)))
 }
 
 /// Forgets a neighbour.
 ///
 /// Errors: `NotFound`.
-pub fn remove_neighbour(ip: IpAddr) -> Result<()> {
-    let known = shards_of(ip)
-        .filter(|shard| with_shard(*shard, |stack, _| stack.forget_neighbor(ip)) == Some(true));
+pub fn remove_neighbour(interface: u32, ip: IpAddr) -> Result<()> {
+    let forget = |stack: &mut inet::Stack, _: &mut Link| stack.forget_neighbor(ip);
+    let known = on_shards(interface, ip, forget).filter(|is_known| *is_known == Some(true));
     match known.count() {
         0 => Err(Error::NotFound),
         _ => Ok(()),
     }
 }
 
-/// The shards that have neighbours of this family.
-fn shards_of(ip: IpAddr) -> core::ops::Range<u16> {
-    match ip {
-        IpAddr::V4(_) => 0..shard::count(),
-        IpAddr::V6(_) => 0..1,
-    }
+/// Calls `work` with each stack that has an interface's neighbours of this family.
+fn on_shards<R>(
+    interface: u32,
+    ip: IpAddr,
+    work: impl Fn(&mut inet::Stack, &mut Link) -> R,
+) -> impl Iterator<Item = Option<R>> {
+    let shards = match (interface, ip) {
+        (CARD, IpAddr::V4(_)) => 0..shard::count(),
+        _ => 0..1,
+    };
+    shards.map(move |shard| match interface {
+        CARD => with_shard(shard, &work),
+        station => on_interface(station, &work),
+    })
 }
 
-/// Changes the first shard, which the others follow.
-fn change(work: impl FnOnce(&mut inet::Stack, &mut Link) -> Result<()>) -> Result<()> {
-    in_shard(0, |stack, link| {
+/// Changes an interface's stack; the card's first shard, which the others follow.
+fn change(
+    interface: u32,
+    work: impl FnOnce(&mut inet::Stack, &mut Link) -> Result<()>,
+) -> Result<()> {
+    let changed = on_interface(interface, |stack, link| {
         work(stack, link)?;
-        super::routes::follow(stack, link);
+        if interface == CARD {
+            super::routes::follow(stack, link);
+        }
         Ok(())
-    })
+    });
+    changed.unwrap_or(Err(Error::NetworkDown))
 }

@@ -157,23 +157,21 @@ fn is_doorbell_armed(link: &Link) -> bool {
 }
 
 /// One batch from the device through the stack; true if there may be more.
-fn receive_batch(stack: &mut Stack, link: &mut Link) -> bool {
+pub(super) fn receive_batch(stack: &mut Stack, link: &mut Link) -> bool {
     // The port leaves the link while its frames go through the stack, which borrows the
     // link to answer them.
     let Way::Own(mut port) = core::mem::replace(&mut link.way, Way::None) else {
         return false;
     };
     let mut batch = core::mem::take(&mut link.batch);
-    let count = port.receive(BATCH_FRAMES_MAX, &mut |frame| {
-        packet::received(&frame);
-        batch.push(frame);
-    });
+    let count = port.receive(BATCH_FRAMES_MAX, &mut |frame| batch.push(frame));
     if count != 0 && link.is_doorbell_armed {
         link.is_doorbell_armed = false;
         port.disarm();
     }
     link.way = Way::Own(port);
     for frame in batch.drain(..) {
+        packet::received(link.interface, &frame);
         stack.receive(link, frame);
     }
     link.batch = batch;

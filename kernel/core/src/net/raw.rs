@@ -17,7 +17,7 @@ use capture::{Frame, Sender, View};
 use inet::RawPacket;
 use mach::sync::Spin;
 
-use super::interface::{CARD, LOOPBACK, interface};
+use super::interface::{LOOPBACK, interface};
 use crate::packet::{self, Audience, Binding, Listener};
 
 const ICMP: u8 = 1;
@@ -81,8 +81,8 @@ impl RawListener {
     }
 }
 
-/// Shows a packet to all who want it; whether there was any.
-pub(super) fn show(packet: &RawPacket<'_>) -> bool {
+/// Shows a packet that came by the interface `by` to all who want it; whether there was any.
+pub(super) fn show(by: u32, packet: &RawPacket<'_>) -> bool {
     if LISTENERS.is_empty() {
         return false;
     }
@@ -95,7 +95,7 @@ pub(super) fn show(packet: &RawPacket<'_>) -> bool {
     parts.extend(packet.payload.slices());
     let number = match packet.src.is_loopback() {
         true => LOOPBACK,
-        false => CARD,
+        false => by,
     };
     let frame = Frame {
         parts: &parts,

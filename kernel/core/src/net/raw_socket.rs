@@ -8,11 +8,11 @@ use core::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use base::VirtAddr;
 use inet::RawHeader;
 
-use super::handle::in_shard;
-use super::interface::interfaces;
+use super::interface::{CARD, interfaces, on_interface, sender};
 use super::poll::after_send;
 use super::raw::{LISTENERS, RawListener};
 use super::raw_options::RawOptions;
+use super::shard::{Link, with_shard};
 use super::udp::shard_of;
 use crate::error::{Error, Result};
 use crate::file::{File, OpenFile};
@@ -82,12 +82,16 @@ impl RawSocket {
             may_broadcast: self.listener.hearing.common.is_set(OptionName::Broadcast),
         };
         let payload = chain_of(from)?;
-        in_shard(shard_of(dst.into()), |stack, link| {
+        let send = |stack: &mut inet::Stack, link: &mut Link| {
             stack.send_raw(link, &header, payload)?;
             after_send(link);
-            Ok(())
-        })?;
-        Ok(len)
+            Ok(len)
+        };
+        let sent = match sender(header.src, dst) {
+            CARD => with_shard(shard_of(dst.into()), send),
+            station => on_interface(station, send),
+        };
+        sent.unwrap_or(Err(Error::NetworkDown))
     }
 }
 

@@ -119,6 +119,11 @@ impl Ring {
         is_sent
     }
 
+    /// Calls `work` with the pair, which it may exchange.
+    pub(super) fn with_port<R>(&self, work: impl FnOnce(&mut Port) -> R) -> R {
+        work(&mut self.state.lock().port)
+    }
+
     /// Tells the card of what it was given.
     pub(super) fn kick(&self) {
         self.state.lock().port.kick();
@@ -158,7 +163,7 @@ impl State {
             ..
         } = self;
         let count = port.receive(BATCH_FRAMES_MAX, &mut |frame| {
-            packet::received(&frame);
+            packet::received(crate::net::CARD, &frame);
             match steer::course_of(&frame) {
                 Course::Flow => batch.push(frame),
                 Course::Lesson => {

@@ -23,6 +23,7 @@ use mach::cpu::MAX_CPUS;
 use mach::sync::{Spin, SpinGuard};
 use mbuf::{Chain, Mbuf, RxFrame, TxFrame};
 
+use super::CARD;
 use super::ring::{self, Ring};
 use super::steer;
 use crate::error::{Error, Result};
@@ -46,6 +47,8 @@ pub(super) enum Way {
 pub struct Link {
     /// Which shard this is.
     pub(super) number: u16,
+    /// Which interface the port is.
+    pub(super) interface: u32,
     now: Instant,
     pub(super) way: Way,
     /// Frames handed to the device since it was last told.
@@ -89,23 +92,38 @@ pub(super) fn init(limits: inet::Config) {
 }
 
 fn create(number: u16, limits: inet::Config) {
-    let link = Link {
-        number,
-        now: mach::time::now(),
-        way: Way::None,
-        unannounced: 0,
-        is_gathering: false,
-        has_looped: false,
-        is_loop_alarmed: false,
-        is_doorbell_armed: false,
-        batch: Vec::new(),
-        queue_full_drops: 0,
-        routes_version: 0,
-        waiters: Vec::new(),
-    };
-    let secret = [crate::random::next_u64(), crate::random::next_u64()];
-    let stack = Stack::new(limits, secret);
-    *SHARDS[usize::from(number)].0.lock() = Some(Shard { stack, link });
+    let shard = Shard::new(CARD, number, limits);
+    *SHARDS[usize::from(number)].0.lock() = Some(shard);
+}
+
+impl Shard {
+    /// A stack without a way, for an interface.
+    pub(super) fn new(interface: u32, number: u16, limits: inet::Config) -> Self {
+        let link = Link {
+            number,
+            interface,
+            now: mach::time::now(),
+            way: Way::None,
+            unannounced: 0,
+            is_gathering: false,
+            has_looped: false,
+            is_loop_alarmed: false,
+            is_doorbell_armed: false,
+            batch: Vec::new(),
+            queue_full_drops: 0,
+            routes_version: 0,
+            waiters: Vec::new(),
+        };
+        let secret = [crate::random::next_u64(), crate::random::next_u64()];
+        let stack = Stack::new(limits, secret);
+        Self { stack, link }
+    }
+
+    /// The stack and its surroundings, which are told the time.
+    pub(super) fn enter(&mut self) -> (&mut Stack, &mut Link) {
+        self.link.now = mach::time::now();
+        (&mut self.stack, &mut self.link)
+    }
 }
 
 /// Makes `count` shards in place of the first one, which nobody uses yet, with `limits`
@@ -178,6 +196,16 @@ pub(super) fn with_shard<R>(
     let mut entered = Entered::new(number)?;
     let (stack, link) = entered.parts()?;
     Some(work(stack, link))
+}
+
+/// Calls `work` with the pair of queues of a shard, which it may exchange; `None` without one.
+pub(super) fn with_port<R>(number: u16, work: impl FnOnce(&mut Port) -> R) -> Option<R> {
+    let done = with_shard(number, |_, link| match &mut link.way {
+        Way::None => None,
+        Way::Own(port) => Some(work(port)),
+        Way::Ring(ring) => Some(ring.with_port(work)),
+    });
+    done.flatten()
 }
 
 /// What `look` sees of each stack in turn.
@@ -274,7 +302,7 @@ impl Env for Link {
     }
 
     fn transmit(&mut self, frame: TxFrame) {
-        packet::sent(&frame);
+        packet::sent(self.interface, &frame);
         self.hand_over(frame);
     }
 
@@ -284,7 +312,7 @@ impl Env for Link {
     }
 
     fn raw(&mut self, packet: &RawPacket<'_>) -> bool {
-        super::raw::show(packet)
+        super::raw::show(self.interface, packet)
     }
 
     fn wake(&mut self, socket: SocketId, events: inet::Events) {

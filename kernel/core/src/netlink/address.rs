@@ -48,10 +48,6 @@ fn scope_of(ip: IpAddr) -> u8 {
     }
 }
 
-fn name_of(number: u32) -> &'static str {
-    interface(number).map_or("", |found| found.name)
-}
-
 fn flags_of(own: &Address) -> u32 {
     let state = match own.state {
         AddressState::Preferred => 0,
@@ -74,7 +70,7 @@ fn seconds_until(end: Instant) -> u32 {
 }
 
 /// An address as a message.
-pub(super) fn message(own: &Address) -> netlink::Address<'static> {
+pub(super) fn message(own: &Address) -> netlink::Address<'_> {
     // IPv6 has the address alone.
     let is_v4 = own.ip.is_ipv4();
     netlink::Address {
@@ -88,7 +84,7 @@ pub(super) fn message(own: &Address) -> netlink::Address<'static> {
         broadcast: plan::broadcast(own)
             .filter(|_| !own.ip.is_loopback())
             .map(IpAddr::V4),
-        label: is_v4.then(|| name_of(own.interface).as_bytes()),
+        label: is_v4.then(|| own.label.as_bytes()),
         lifetimes: Some([
             seconds_until(own.preferred_until),
             seconds_until(own.valid_until),

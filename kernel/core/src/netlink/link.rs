@@ -1,6 +1,6 @@
 //! Links: shown, found by number or name, and told what they are already.
 //!
-//! Both links are always up, for the stack has no state in which they are down.
+//! All links are always up, for a stack has no state in which its own is down.
 
 use alloc::vec::Vec;
 
@@ -9,7 +9,7 @@ use netlink::{Dump, Link, Progress, Statistics, Writer};
 use super::answer::Refusal;
 use super::serve::Asked;
 use crate::error::Error;
-use crate::net::{CARD, Interface, Traffic, interfaces};
+use crate::net::{Interface, LOOPBACK, Traffic, interfaces};
 
 /// `IFF_LOWER_UP`: there is a carrier.
 const LOWER_UP: u32 = 0x1_0000;
@@ -32,24 +32,30 @@ fn statistics(of: &Traffic) -> Statistics {
         tx_frames: of.frames_out,
         rx_bytes: of.bytes_in,
         tx_bytes: of.bytes_out,
+        rx_dropped: of.dropped_in,
+        tx_dropped: of.dropped_out,
         ..Statistics::default()
     }
 }
 
 /// A link as a message.
 fn message(interface: &Interface) -> Link<'_> {
-    let is_card = interface.number == CARD;
+    let is_ethernet = interface.number != LOOPBACK;
     Link {
         hardware_type: interface.hardware_type,
         index: interface.number,
         flags: u32::from(interface.flags().bits()) | LOWER_UP,
         name: Some(interface.name.as_bytes()),
         address: Some(&interface.mac),
-        broadcast: Some(if is_card { &EVERYBODY } else { &interface.mac }),
+        broadcast: Some(if is_ethernet {
+            &EVERYBODY
+        } else {
+            &interface.mac
+        }),
         mtu: Some(interface.mtu),
         queue_frames: Some(QUEUE_FRAMES),
         queueing: Some(b"noqueue"),
-        operational_state: Some(if is_card { OPERATIONAL } else { UNKNOWN }),
+        operational_state: Some(if is_ethernet { OPERATIONAL } else { UNKNOWN }),
         carrier: Some(1),
         group: Some(0),
         promiscuity: Some(0),

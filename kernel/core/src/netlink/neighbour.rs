@@ -9,7 +9,7 @@ use super::address::{family_of, is_family, link_of};
 use super::answer::Refusal;
 use super::serve::Asked;
 use crate::error::Error;
-use crate::net::CARD;
+use crate::net::LOOPBACK;
 use crate::net::plan::{self, Neighbour};
 
 /// `NUD_*`.
@@ -89,27 +89,28 @@ pub(super) fn get(asked: &Asked<'_>, object: &netlink::Neighbour<'_>) -> Result<
     Ok(asked.socket.answer(&asked.header, &message(found))?)
 }
 
-/// The address that a command means; only the card has neighbours.
-fn parse(object: &netlink::Neighbour<'_>) -> Result<IpAddr, Refusal> {
+/// The interface and the address that a command means.
+fn parse(object: &netlink::Neighbour<'_>) -> Result<(u32, IpAddr), Refusal> {
     match link_of(object.link)?.number {
-        CARD => Ok(object.address.ok_or(Error::Invalid)?),
-        _ => Err(Refusal::new(
+        LOOPBACK => Err(Refusal::new(
             Error::Unsupported,
             "Loopback has no neighbours",
         )),
+        number => Ok((number, object.address.ok_or(Error::Invalid)?)),
     }
 }
 
 /// Sets one, for good: what is set is not asked for.
 pub(super) fn add(asked: &Asked<'_>, object: &netlink::Neighbour<'_>) -> Result<(), Refusal> {
-    let ip = parse(object)?;
-    let is_known = plan::neighbours().iter().any(|known| known.ip == ip);
+    let (link, ip) = parse(object)?;
+    let is_same = |known: &Neighbour| (known.interface, known.ip) == (link, ip);
+    let is_known = plan::neighbours().iter().any(is_same);
     if is_known && asked.has(Flags::EXCLUSIVE) {
         return Err(Error::Exists.into());
     }
     let station = object.link_address.and_then(|bytes| bytes.try_into().ok());
     match (station, object.state & PERMANENT != 0) {
-        (Some(mac), true) => Ok(plan::set_neighbour(ip, mac)?),
+        (Some(mac), true) => Ok(plan::set_neighbour(link, ip, mac)?),
         _ => Err(Refusal::new(
             Error::Unsupported,
             "Only permanent neighbours with a station can be set",
@@ -119,5 +120,6 @@ pub(super) fn add(asked: &Asked<'_>, object: &netlink::Neighbour<'_>) -> Result<
 
 /// Forgets one; the next packet to it asks anew.
 pub(super) fn remove(object: &netlink::Neighbour<'_>) -> Result<(), Refusal> {
-    Ok(plan::remove_neighbour(parse(object)?)?)
+    let (link, ip) = parse(object)?;
+    Ok(plan::remove_neighbour(link, ip)?)
 }

@@ -104,6 +104,6 @@ fn transmit(listener: &Arc<Listener>, interface: &Interface, mut chain: Chain) -
         chain,
         ..TxFrame::default()
     };
-    tap::show_sent(&frame, Some(listener));
-    net::send_frame(frame)
+    tap::show_sent(interface.number, &frame, Some(listener));
+    net::send_frame(interface.number, frame)
 }

@@ -28,19 +28,19 @@ const PROTOCOL_802_2: u16 = 4;
 /// Sockets with a protocol; one without hears nothing and is not here.
 pub(super) static LISTENERS: Audience<Listener> = Audience::new();
 
-/// The card has received a frame.
+/// An interface has received a frame.
 #[inline(always)]
-pub fn received(frame: &RxFrame) {
+pub fn received(interface: u32, frame: &RxFrame) {
     if !LISTENERS.is_empty() {
-        show_received(frame);
+        show_received(interface, frame);
     }
 }
 
-/// The card is given a frame.
+/// An interface is given a frame.
 #[inline(always)]
-pub fn sent(frame: &TxFrame) {
+pub fn sent(interface: u32, frame: &TxFrame) {
     if !LISTENERS.is_empty() {
-        show_sent(frame, None);
+        show_sent(interface, frame, None);
     }
 }
 
@@ -54,13 +54,13 @@ pub fn looped(packet: &Chain) {
 }
 
 #[cold]
-fn show_received(frame: &RxFrame) {
+fn show_received(interface: u32, frame: &RxFrame) {
     let checksum = match frame.checksum {
         Checksum::Unknown => 0,
         Checksum::Verified => status::CHECKSUM_VALID,
         Checksum::Partial(_) => status::CHECKSUM_NOT_READY,
     };
-    let Some(card) = net::interface(net::CARD) else {
+    let Some(card) = net::interface(interface) else {
         return;
     };
     let to_whom = |header: &[u8; ETHERNET_HEADER_BYTES]| packet_type(header, &card);
@@ -69,12 +69,12 @@ fn show_received(frame: &RxFrame) {
 
 /// A frame that `by` sends, or the stack; it is not shown to who sends it.
 #[cold]
-pub(super) fn show_sent(frame: &TxFrame, by: Option<&Arc<Listener>>) {
+pub(super) fn show_sent(interface: u32, frame: &TxFrame, by: Option<&Arc<Listener>>) {
     let checksum = match frame.checksum.is_some() || frame.segment.is_some() {
         true => status::CHECKSUM_NOT_READY,
         false => 0,
     };
-    let Some(card) = net::interface(net::CARD) else {
+    let Some(card) = net::interface(interface) else {
         return;
     };
     show_ethernet(&frame.chain, &card, checksum, |_| PACKET_OUTGOING, by);

@@ -38,13 +38,13 @@ fn dev(text: &mut String) -> Result {
         let of = interface.traffic();
         write!(
             text,
-            "{:>6}: {:7} {:7}    0    0    0     0          0         0 ",
-            interface.name, of.bytes_in, of.frames_in
+            "{:>6}: {:7} {:7}    0 {:4}    0     0          0         0 ",
+            interface.name, of.bytes_in, of.frames_in, of.dropped_in
         )?;
         writeln!(
             text,
-            "{:7} {:7}    0    0    0     0       0          0",
-            of.bytes_out, of.frames_out
+            "{:7} {:7}    0 {:4}    0     0       0          0",
+            of.bytes_out, of.frames_out, of.dropped_out
         )?;
     }
     Ok(())

@@ -1,0 +1,154 @@
+//! The links behind their lock, the card as they know it, and what `linkctl` needs of both.
+
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+
+use base::Duration;
+use hal::{CardCounters, NicControl, NicError, NicShape, PromiscuousScope, SpreadRule};
+use link::links::LinkError;
+use link::promisc::Promiscuity;
+use link::rss::Rss;
+use link::{Lane, LinkId, Links, StreamId};
+use mach::sync::Spin;
+use wire::EtherType;
+
+use super::{change, wire as card};
+use crate::net::{CARD, interface};
+
+/// All links, once somebody has asked for any.
+static LINKS: Spin<Option<Control>> = Spin::new(None);
+
+struct Control {
+    links: Links,
+    card: Option<Own>,
+}
+
+/// The card's own link.
+#[derive(Clone, Copy)]
+pub(super) struct Own {
+    pub link: LinkId,
+    /// The hold that the card's stack has on it.
+    pub stream: StreamId,
+}
+
+/// Looks at the links, or changes them.
+pub(super) fn with_links<R>(act: impl FnOnce(&mut Links) -> R) -> R {
+    act(&mut LINKS.lock().get_or_insert_with(Control::new).links)
+}
+
+/// The card's own link, if there is a card.
+pub(super) fn own() -> Option<Own> {
+    LINKS.lock().get_or_insert_with(Control::new).card
+}
+
+impl Control {
+    fn new() -> Self {
+        let mut links = Links::new();
+        let card = attach(&mut links);
+        Self { links, card }
+    }
+}
+
+fn attach(links: &mut Links) -> Option<Own> {
+    let of = interface(CARD)?;
+    let nic = Card {
+        mac: of.mac,
+        mtu: of.mtu as u16,
+    };
+    // A new list takes any name that ends in a digit, and the card refuses nothing.
+    let link = links
+        .attach(&of.name, Box::new(nic), &Rss::default())
+        .ok()?;
+    let stream = open(links, link).ok()?;
+    links.set_up(link, true).ok()?;
+    Some(Own { link, stream })
+}
+
+/// A stack's hold on a link: it takes IP, and chooses among groups itself.
+pub(super) fn open(links: &mut Links, link: LinkId) -> Result<StreamId, LinkError> {
+    let stream = links.open(link)?;
+    let wanted = [EtherType::Ipv4, EtherType::Arp, EtherType::Ipv6];
+    let bound = wanted
+        .iter()
+        .try_for_each(|kind| links.bind(stream, kind.number()));
+    let groups = Promiscuity::MULTI | Promiscuity::RX_ONLY;
+    match bound.and_then(|()| links.promisc_on(stream, groups)) {
+        Ok(()) => Ok(stream),
+        Err(error) => {
+            // It was opened a moment ago.
+            let _ = links.close(stream);
+            Err(error)
+        }
+    }
+}
+
+/// The control half of any card of ours: none has filters that are used, and all let all
+/// frames pass.
+struct Card {
+    mac: [u8; 6],
+    mtu: u16,
+}
+
+impl NicControl for Card {
+    fn shape(&self) -> NicShape {
+        NicShape {
+            mac: self.mac,
+            mtu: self.mtu,
+            // Virtual cards do not say.
+            speed_mbps: 0,
+            groups: alloc::vec::Vec::new(),
+            can_poll: true,
+        }
+    }
+
+    fn add_address(&mut self, _: u16, _: [u8; 6]) -> Result<(), NicError> {
+        Err(NicError::Unsupported)
+    }
+
+    fn remove_address(&mut self, _: u16, _: [u8; 6]) {}
+
+    fn set_promiscuous(&mut self, _: PromiscuousScope, _: bool) -> Result<(), NicError> {
+        Ok(())
+    }
+
+    fn set_multicast(&mut self, _: &[[u8; 6]]) -> Result<(), NicError> {
+        Ok(())
+    }
+
+    fn spread(&mut self, _: u16, _: &SpreadRule<'_>) -> Result<(), NicError> {
+        Err(NicError::Unsupported)
+    }
+
+    fn set_moderation(&mut self, _: u16, _: Duration) -> Result<(), NicError> {
+        Err(NicError::Unsupported)
+    }
+}
+
+/// The kernel as `linkctl` sees it.
+pub(super) struct Shell;
+
+impl linkctl::Shell for Shell {
+    fn with_links<R>(&mut self, act: impl FnOnce(&mut Links) -> R) -> R {
+        with_links(act)
+    }
+
+    fn each_lane(&mut self, port: LinkId, mut look: impl FnMut(&Lane)) {
+        change::each_port(|lanes| {
+            if lanes.port() == port {
+                lanes.look(&mut look);
+            }
+        });
+    }
+
+    fn random(&mut self) -> u64 {
+        crate::random::next_u64()
+    }
+
+    fn device(&mut self, link: &str) -> String {
+        link.to_string()
+    }
+
+    fn card_counters(&mut self, _link: &str) -> Option<CardCounters> {
+        Some(card::counters(&interface(CARD)?.traffic()))
+    }
+}

@@ -1,0 +1,45 @@
+//! Where received frames wait for a station, or for the card's own stack.
+
+use alloc::collections::VecDeque;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use link::RxChain;
+use mach::sync::Spin;
+use mbuf::RxFrame;
+
+/// Frames that wait at most.
+const FRAMES_MAX: usize = 1024;
+
+/// A bounded queue of frames.
+#[derive(Default)]
+pub(super) struct Inbox {
+    frames: Spin<VecDeque<RxFrame>>,
+    dropped: AtomicU64,
+}
+
+impl Inbox {
+    /// Takes all frames; those that have no room are dropped and counted. Returns how many.
+    pub fn put(&self, chain: &mut RxChain) -> u64 {
+        let mut frames = self.frames.lock();
+        let room = FRAMES_MAX.saturating_sub(frames.len());
+        let dropped = chain.len().saturating_sub(room) as u64;
+        frames.extend(chain.drain().take(room));
+        self.dropped.fetch_add(dropped, Relaxed);
+        dropped
+    }
+
+    /// The first frame.
+    pub fn take(&self) -> Option<RxFrame> {
+        self.frames.lock().pop_front()
+    }
+
+    /// Frames that wait.
+    pub fn len(&self) -> usize {
+        self.frames.lock().len()
+    }
+
+    /// Frames that had no room.
+    pub fn dropped(&self) -> u64 {
+        self.dropped.load(Relaxed)
+    }
+}

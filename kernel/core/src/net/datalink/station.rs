@@ -1,0 +1,157 @@
+//! Stations: VNICs and VLANs as interfaces, each with a stack of its own.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use base::Instant;
+use inet::Stack;
+use link::links::LinkInfo;
+use link::{LinkId, StreamId};
+use mach::sync::Spin;
+
+use super::control::{self, with_links};
+use super::inbox::Inbox;
+use super::lanes::Lanes;
+use super::station_port::StationPort;
+use super::{wake, wire};
+use crate::net::CARD;
+use crate::net::interface::{self, FIRST_STATION, Name, STATIONS_MAX};
+use crate::net::poll::{announce, facts_of, receive_batch};
+use crate::net::shard::{Link, Shard, Way};
+
+struct Station {
+    link: LinkId,
+    /// Its hold on the link.
+    stream: StreamId,
+    name: Name,
+    /// Of its port; it sends by the first, so that its frames keep their order.
+    lanes: Vec<Arc<Lanes>>,
+    inbox: Arc<Inbox>,
+    /// What its port is now.
+    facts: inet::Port,
+    shard: Shard,
+}
+
+static STATIONS: [Spin<Option<Station>>; STATIONS_MAX] = [const { Spin::new(None) }; STATIONS_MAX];
+
+fn number_of(slot: usize) -> u32 {
+    FIRST_STATION + slot as u32
+}
+
+/// Calls `work` with a station's stack; `None` if there is no such station.
+pub(in crate::net) fn with<R>(
+    number: u32,
+    work: impl FnOnce(&mut Stack, &mut Link) -> R,
+) -> Option<R> {
+    let slot = number.checked_sub(FIRST_STATION)? as usize;
+    let mut guard = STATIONS.get(slot)?.lock();
+    let (stack, link) = guard.as_mut()?.shard.enter();
+    let done = work(stack, link);
+    wake::at(stack.next_deadline().unwrap_or(Instant::NEVER));
+    Some(done)
+}
+
+/// Frames for an interface that its inbox had no room for.
+pub(in crate::net) fn dropped(number: u32) -> u64 {
+    if number == CARD {
+        return wire::lost();
+    }
+    let slot = number.checked_sub(FIRST_STATION);
+    let place = slot.and_then(|slot| STATIONS.get(slot as usize));
+    let dropped = place.and_then(|place| Some(place.lock().as_ref()?.inbox.dropped()));
+    dropped.unwrap_or(0)
+}
+
+/// Sees to it that a link has its station, as the link is now. Without a free number, or with
+/// too long a name for an interface, it has none.
+pub(super) fn ensure(link: &LinkInfo, lanes: &[Arc<Lanes>]) {
+    let place = |slot: &Spin<Option<Station>>, of: Option<LinkId>| {
+        slot.lock().as_ref().map(|station| station.link) == of
+    };
+    let find = |of| STATIONS.iter().position(|slot| place(slot, of));
+    if let Some(slot) = find(Some(link.id)) {
+        follow(slot, link);
+    } else if let Some(slot) = find(None) {
+        let made = Station::new(number_of(slot), link, lanes);
+        *STATIONS[slot].lock() = made;
+    }
+}
+
+/// A station takes its link's address and MTU.
+fn follow(slot: usize, link: &LinkInfo) {
+    let mut guard = STATIONS[slot].lock();
+    let Some(station) = guard.as_mut() else {
+        return;
+    };
+    let facts = inet::Port {
+        mac: link.mac,
+        mtu: link.mtu,
+        ..station.facts
+    };
+    if facts != station.facts {
+        station.facts = facts;
+        station.shard.stack.attach(facts);
+        interface::put(number_of(slot), station.name, &facts);
+    }
+}
+
+/// Takes a link's station away, with its sockets' connections.
+pub(super) fn remove(link: LinkId) {
+    for (slot, place) in STATIONS.iter().enumerate() {
+        let mut guard = place.lock();
+        let Some(station) = guard.take_if(|station| station.link == link) else {
+            continue;
+        };
+        drop(guard);
+        interface::remove(number_of(slot));
+        let lanes = station.lanes.iter();
+        lanes.for_each(|lanes| lanes.lead_no_more_to(station.stream));
+        // The link may be gone already.
+        let _ = with_links(|links| links.close(station.stream));
+    }
+}
+
+/// Runs all stations; says when the next one has something to do.
+pub(super) fn run_all() -> Instant {
+    let run = |place: &Spin<Option<Station>>| {
+        let mut guard = place.lock();
+        let (stack, link) = guard.as_mut()?.shard.enter();
+        let has_more = receive_batch(stack, link);
+        let next = stack.expire(link);
+        announce(link);
+        match has_more {
+            true => Some(inet::Env::now(link)),
+            false => next,
+        }
+    };
+    let next = STATIONS.iter().filter_map(run).min();
+    next.unwrap_or(Instant::NEVER)
+}
+
+impl Station {
+    fn new(number: u32, link: &LinkInfo, lanes: &[Arc<Lanes>]) -> Option<Self> {
+        let first = lanes.first()?;
+        let name = Name::new(&link.name)?;
+        let stream = with_links(|links| control::open(links, link.id)).ok()?;
+        let inbox = Arc::<Inbox>::default();
+        let each = lanes.iter();
+        each.for_each(|lanes| lanes.lead_to(stream, inbox.clone()));
+        let port = StationPort::new(link, first.clone(), inbox.clone());
+        let facts = facts_of(&port);
+        // Its frames are the lane's to tell the card of, so it needs no shard of its own for that.
+        let mut shard = Shard::new(number, 0, inet::Config::default());
+        shard.stack.attach(facts);
+        shard.link.way = Way::Own(Box::new(port));
+        interface::put(number, name, &facts);
+        Some(Self {
+            link: link.id,
+            stream,
+            name,
+            lanes: lanes.to_vec(),
+            inbox,
+            facts,
+            shard,
+        })
+    }
+}

@@ -1,0 +1,44 @@
+//! When stations and lanes run: one timer for all.
+
+use alloc::sync::Arc;
+
+use base::Instant;
+use mach::sync::{Once, Spin};
+
+use super::{change, control, station};
+use crate::sched::timer::{self, Expire, Target, TimerId};
+use crate::sched::{Softirq, raise};
+
+static ALARM: Spin<Option<(Instant, TimerId)>> = Spin::new(None);
+static WORKER: Once<Arc<Worker>> = Once::new();
+
+/// Has everything run before this CPU halts or returns to a program.
+pub(super) fn now() {
+    at(mach::time::now());
+    raise(Softirq::Timer);
+}
+
+/// Has everything run at `deadline` at the latest.
+pub(super) fn at(deadline: Instant) {
+    let mut alarm = ALARM.lock();
+    if alarm.map_or(Instant::NEVER, |(armed, _)| armed) <= deadline {
+        return;
+    }
+    if let Some((_, timer)) = alarm.take() {
+        timer::cancel(timer);
+    }
+    let worker = WORKER.call_once(|| Arc::new(Worker)).clone();
+    *alarm = Some((deadline, timer::add(deadline, Target::Call(worker))));
+}
+
+struct Worker;
+
+impl Expire for Worker {
+    fn expire(self: Arc<Self>, now: Instant) {
+        *ALARM.lock() = None;
+        change::each_port(|lanes| lanes.run());
+        let stations = station::run_all();
+        let leases = control::with_links(|links| links.expire(now));
+        at(stations.min(leases));
+    }
+}

@@ -1,0 +1,320 @@
+//! The link layer in a machine: `dladm` and `flowadm` talk to /dev/linkctl, and frames go by
+//! what they set.
+
+use std::process::Command;
+
+use crate::Test;
+use crate::build;
+use crate::guest::Setup;
+use crate::operator::Operator;
+
+/// The tests.
+pub const TESTS: &[Test] = &[
+    (
+        "dladm and flowadm show and change links by /dev/linkctl",
+        tools,
+    ),
+    (
+        "VNICs answer pings of the host, and each other's without the wire",
+        vnics,
+    ),
+    (
+        "VNICs over an etherstub have a network of their own (link layer)",
+        etherstub,
+    ),
+    (
+        "what a link may claim and how much it may send holds for the machine's own traffic",
+        limits,
+    ),
+];
+
+const PING: &str = "/usr/bin/ping";
+const IP: &str = "/usr/sbin/ip";
+/// A port that nobody uses; a machine with a network is asked for one.
+const PORT: u16 = 9;
+
+/// A shell in a machine with the tools.
+fn operator(setup: &Setup) -> Result<Operator, String> {
+    let tool = |name| -> Result<String, String> {
+        let built = build::tool("admin", name)?;
+        Ok(format!("{}:/bin/{name}", built.display()))
+    };
+    let (dladm, flowadm) = (tool("dladm")?, tool("flowadm")?);
+    let flags = [
+        "--add", &dladm, "--add", &flowadm, "--add", PING, "--add", IP,
+    ];
+    let (mut shell, _) = Operator::start(setup, PORT, &flags)?;
+    shell.ask(&format!(
+        "until {IP} addr show dev eth0 | grep -q 10.0.2.15; do sleep 0.1; done; \
+         ip() {{ {IP} \"$@\"; }}; p() {{ {PING} -4 -n -i 0.2 -W 5 \"$@\"; }}"
+    ))?;
+    Ok(shell)
+}
+
+/// Types each line; what it says has all its words.
+fn expect(shell: &mut Operator, rows: &[(&str, &[&str])]) -> Result<(), String> {
+    for (line, words) in rows {
+        let said = shell.ask(line)?;
+        if let Some(word) = words.iter().find(|word| !said.contains(**word)) {
+            return Err(format!("no {word:?} in what `{line}` says: {said}"));
+        }
+    }
+    Ok(())
+}
+
+/// A number that a line prints.
+fn number(shell: &mut Operator, line: &str) -> Result<u64, String> {
+    let said = shell.ask(line)?;
+    let last = said.split_whitespace().last();
+    let number = last.and_then(|word| word.parse().ok());
+    number.ok_or_else(|| format!("`{line}` prints no number: {said}"))
+}
+
+/// Sections 2 and 3: the tools themselves, by the kernel's device.
+fn tools(setup: &Setup) -> Result<(), String> {
+    let mut shell = operator(setup)?;
+    expect(
+        &mut shell,
+        &[
+            (
+                "dladm show-link",
+                &["LINK", "CLASS", "eth0", "phys", "1500"],
+            ),
+            ("dladm show-phys -p -o link,device", &["eth0:eth0"]),
+            (
+                "dladm create-vnic -t -l eth0 -m 2:0:0:0:0:51 vnic1; dladm show-vnic",
+                &["vnic1", "eth0", "02:00:00:00:00:51", "fixed"],
+            ),
+            (
+                "dladm show-vnic -p -o link,macaddress vnic1; dladm show-vnic -p -o macaddress vnic1",
+                &["vnic1:02\\:00\\:00\\:00\\:00\\:51", "\n02:00:00:00:00:51"],
+            ),
+            (
+                "ip link show dev vnic1",
+                &[
+                    "3: vnic1: <BROADCAST,MULTICAST,UP",
+                    "link/ether 02:00:00:00:00:51",
+                ],
+            ),
+            ("cat /proc/net/dev", &["vnic1:"]),
+            (
+                "dladm create-vlan -t -l eth0 -v 2; dladm show-vlan",
+                &["eth2000", "eth0"],
+            ),
+            (
+                "dladm create-vlan -t -l eth0 -v 4095 || echo refused $?",
+                &["refused 2"],
+            ),
+            (
+                "dladm create-etherstub -t stub0; dladm show-etherstub",
+                &["stub0"],
+            ),
+            (
+                "dladm show-linkprop -p maxbw,state vnic1",
+                &["maxbw", "--", "state"],
+            ),
+            (
+                "dladm set-linkprop -t -p maxbw=1M vnic1 || echo refused $?",
+                &["refused 1"],
+            ),
+            (
+                "dladm set-linkprop -t -p state=down vnic1 || echo refused $?",
+                &["refused 1"],
+            ),
+            (
+                "dladm set-linkprop -t -p maxbw=100M vnic1; dladm show-linkprop -c -o value -p maxbw vnic1",
+                &["100"],
+            ),
+            (
+                "dladm set-linkprop -t -p mtu=1400 vnic1; ip link show dev vnic1",
+                &["mtu 1400"],
+            ),
+            (
+                "dladm set-linkprop -t -p mtu=1400 eth0; ip link show dev eth0",
+                &["mtu 1400"],
+            ),
+            (
+                "dladm reset-linkprop -t -p mtu eth0; ip link show dev eth0",
+                &["mtu 1500"],
+            ),
+            (
+                "flowadm add-flow -t -l vnic1 -a transport=tcp,local_port=443 https; flowadm show-flow",
+                &["https", "vnic1", "tcp", "443", "--"],
+            ),
+            (
+                "flowadm add-flow -t -l vnic1 -a local_ip=10.0.2.51 mixed || echo refused $?",
+                &["refused 1"],
+            ),
+            (
+                "flowadm add-flow -t -l vnic1 -a local_port=25 port || echo refused $?",
+                &["refused 1"],
+            ),
+            (
+                "flowadm set-flowprop -t -p maxbw=500M https; flowadm show-flowprop https",
+                &["500", "medium"],
+            ),
+            (
+                "dladm delete-etherstub -t vnic1 || echo refused $?",
+                &["refused 1"],
+            ),
+            (
+                "ip addr add 10.0.2.51/24 dev vnic1; dladm delete-vnic -t vnic1; flowadm show-flow -p -o flow; ip link show dev vnic1",
+                &["\"vnic1\" does not exist"],
+            ),
+            (
+                "dladm delete-vlan -t eth2000; dladm delete-etherstub -t stub0; dladm show-link -p -o link",
+                &["eth0"],
+            ),
+            (
+                "dladm create-vnic -l eth0 vnic7; dladm set-linkprop -p maxbw=50M vnic7; dladm delete-vnic -t vnic7; dladm restore; dladm show-linkprop -c -o value -p maxbw vnic7",
+                &["50"],
+            ),
+            (
+                "chmod a+r /etc/dladm/datalink.conf; busybox setuidgid 1000 dladm delete-vnic -t vnic7 || echo refused $?",
+                &["refused 1"],
+            ),
+        ],
+    )?;
+    shell.leave().map(drop)
+}
+
+/// The host pings an address; how many answers came.
+fn host_pings(address: &str, count: &str) -> Result<bool, String> {
+    let args = ["-4", "-n", "-c", count, "-i", "0.2", "-W", "10", address];
+    let ping = Command::new(PING).args(args).output();
+    let ping = ping.map_err(|error| error.to_string())?;
+    Ok(String::from_utf8_lossy(&ping.stdout).contains(&format!("{count} received")))
+}
+
+/// Section 1, checks 3 and 2 (the address half): stations on the card.
+fn vnics(setup: &Setup) -> Result<(), String> {
+    let mut shell = operator(setup)?;
+    for number in [51, 52] {
+        shell.ask(&format!(
+            "dladm create-vnic -t -l eth0 -m 2:0:0:0:0:{number} vnic{number}; \
+             ip addr add 10.0.2.{number}/24 dev vnic{number}"
+        ))?;
+    }
+    expect(
+        &mut shell,
+        &[
+            (
+                "p -c 3 -I 10.0.2.51 10.0.2.2",
+                &["3 packets transmitted, 3 received"],
+            ),
+            ("p -c 3 10.0.2.2", &["3 packets transmitted, 3 received"]),
+            // They know each other now; what follows needs no ARP, which goes to everybody.
+            ("p -c 1 -I 10.0.2.51 10.0.2.52", &["1 received"]),
+            (
+                "ip neigh show dev vnic51",
+                &["10.0.2.52 lladdr 02:00:00:00:00:52"],
+            ),
+        ],
+    )?;
+    let sent = "dladm show-link -s -p -o opackets";
+    let received = "dladm show-link -s -p -o ipackets";
+    let before = [
+        number(&mut shell, &format!("{sent} eth0"))?,
+        number(&mut shell, &format!("{received} vnic52"))?,
+    ];
+    expect(
+        &mut shell,
+        &[("p -c 20 -I 10.0.2.51 10.0.2.52", &["20 received"])],
+    )?;
+    let after = [
+        number(&mut shell, &format!("{sent} eth0"))?,
+        number(&mut shell, &format!("{received} vnic52"))?,
+    ];
+    // Neighbours are asked anew now and then, and IPv6 speaks when it likes.
+    if after[0] - before[0] >= 20 || after[1] - before[1] < 20 {
+        return Err(format!("the wire or vnic52: {before:?}, then {after:?}"));
+    }
+    if setup.has_tap() {
+        for address in ["10.0.2.51", "10.0.2.52", "10.0.2.15"] {
+            if !host_pings(address, "3")? {
+                return Err(shell
+                    .guest
+                    .explain(&format!("does not answer at {address}")));
+            }
+        }
+    }
+    expect(
+        &mut shell,
+        &[
+            (
+                "dladm delete-vnic -t vnic51; dladm delete-vnic -t vnic52; dladm show-vnic -p -o link; echo none",
+                &["none"],
+            ),
+            ("p -c 3 10.0.2.2", &["3 packets transmitted, 3 received"]),
+        ],
+    )?;
+    shell.leave().map(drop)
+}
+
+fn etherstub(setup: &Setup) -> Result<(), String> {
+    let mut shell = operator(setup)?;
+    expect(
+        &mut shell,
+        &[
+            (
+                "dladm create-etherstub -t stub0; for k in 1 2; do dladm create-vnic -t -l stub0 inner$k; ip addr add 192.168.7.$k/24 dev inner$k; done; dladm show-vnic -p -o link,over",
+                &["inner1:stub0", "inner2:stub0"],
+            ),
+            (
+                "p -c 3 -I 192.168.7.1 192.168.7.2",
+                &["3 packets transmitted, 3 received"],
+            ),
+            (
+                "p -c 3 -s 1550 -I 192.168.7.1 192.168.7.2",
+                &["3 packets transmitted, 3 received"],
+            ),
+            (
+                "ip route",
+                &["192.168.7.0/24 dev inner1", "10.0.2.0/24 dev eth0"],
+            ),
+            (
+                "dladm delete-etherstub -t stub0 || echo refused $?",
+                &["refused 1"],
+            ),
+            (
+                "for k in 1 2; do dladm delete-vnic -t inner$k; done; dladm delete-etherstub -t stub0; dladm show-link -p -o link",
+                &["eth0"],
+            ),
+        ],
+    )?;
+    shell.leave().map(drop)
+}
+
+/// Section 2.3 and section 3, on the card's own link: nothing but the rules changes.
+fn limits(setup: &Setup) -> Result<(), String> {
+    let mut shell = operator(setup)?;
+    let answered: &[&str] = &["2 packets transmitted, 2 received"];
+    let lost: &[&str] = &["2 packets transmitted, 0 received"];
+    let ping = "p -c 2 -W 1 10.0.2.2";
+    expect(
+        &mut shell,
+        &[
+            (ping, answered),
+            (
+                "dladm set-linkprop -t -p protection=ip-nospoof,allowed-ips=10.0.2.15 eth0",
+                &[],
+            ),
+            (ping, answered),
+            ("dladm set-linkprop -t -p allowed-ips=10.0.2.77 eth0", &[]),
+            (ping, lost),
+            ("dladm reset-linkprop -t -p protection eth0", &[]),
+            (ping, answered),
+            (
+                "flowadm add-flow -t -l eth0 -a transport=icmp -p maxbw=0 pings",
+                &[],
+            ),
+            (ping, lost),
+            ("flowadm set-flowprop -t -p maxbw=100M pings", &[]),
+            (ping, answered),
+            ("flowadm show-flow -s pings", &["pings"]),
+            ("flowadm remove-flow -t pings", &[]),
+            (ping, answered),
+        ],
+    )?;
+    shell.leave().map(drop)
+}
