@@ -4,8 +4,9 @@ use core::net::IpAddr;
 
 use mbuf::{Chain, Checksum, RxFrame};
 use wire::{
-    ETHERNET_HEADER_BYTES, EXTENSION_BYTES_MAX, EtherType, EthernetRepr, IPV6_HEADER_BYTES,
-    IcmpRepr, Icmpv6Repr, Ipv4View, Malformed, Protocol, Sum, TCP_HEADER_BYTES_MAX, next_header,
+    ETHERNET_HEADER_BYTES, EXTENSION_BYTES_MAX, EtherType, EthernetRepr, IPV4_HEADER_BYTES,
+    IPV6_HEADER_BYTES, IcmpRepr, Icmpv6Repr, Ipv4View, Malformed, Protocol, Sum,
+    TCP_HEADER_BYTES_MAX, next_header,
 };
 
 use crate::addr::Addresses;
@@ -73,28 +74,59 @@ struct FragmentPlace {
     is_last: bool,
 }
 
+/// Longest headers that an error quotes.
+const QUOTE_BYTES_MAX: usize = IPV6_HEADER_BYTES + EXTENSION_BYTES_MAX;
+
 /// A copy of a packet's headers, for an error that quotes them.
-pub(crate) struct Quote {
-    bytes: [u8; IPV6_HEADER_BYTES + EXTENSION_BYTES_MAX],
-    len: usize,
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one at a time lives on the stack and is not moved"
+)]
+pub(crate) enum Quote {
+    /// Nobody will ask.
+    None,
+    /// An IPv4 header without options, as nearly all are: few bytes to keep for each packet.
+    Plain([u8; IPV4_HEADER_BYTES]),
+    /// Other headers.
+    Long {
+        bytes: [u8; QUOTE_BYTES_MAX],
+        len: usize,
+    },
 }
 
 impl Quote {
-    pub const EMPTY: Self = Self {
-        bytes: [0; IPV6_HEADER_BYTES + EXTENSION_BYTES_MAX],
-        len: 0,
-    };
-
     /// Of `packet`'s first `len` bytes, as far as headers reach.
+    #[inline]
     pub fn of(packet: &Chain, len: usize) -> Self {
-        let mut quote = Self::EMPTY;
-        let room = quote.bytes.len();
-        quote.len = packet.copy_to_slice(0, &mut quote.bytes[..len.min(room)]);
-        quote
+        let bytes = packet.front().map_or(&[][..], |front| front.bytes());
+        match bytes.first_chunk() {
+            Some(plain) if len == plain.len() => Self::Plain(*plain),
+            _ => Self::long(|to| packet.copy_to_slice(0, &mut to[..len.min(QUOTE_BYTES_MAX)])),
+        }
+    }
+
+    /// Of headers alone, as far as there is room.
+    fn of_bytes(headers: &[u8]) -> Self {
+        Self::long(|to| {
+            let len = headers.len().min(to.len());
+            to[..len].copy_from_slice(&headers[..len]);
+            len
+        })
+    }
+
+    /// What `fill` writes; it says how much that is.
+    fn long(fill: impl FnOnce(&mut [u8]) -> usize) -> Self {
+        let mut bytes = [0; QUOTE_BYTES_MAX];
+        let len = fill(&mut bytes);
+        Self::Long { bytes, len }
     }
 
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
+        match self {
+            Self::None => &[],
+            Self::Plain(bytes) => bytes,
+            Self::Long { bytes, len } => &bytes[..*len],
+        }
     }
 }
 
@@ -195,7 +227,7 @@ impl Stack {
             is_checked,
             hop_limit: header.ttl(),
             tos: header.tos(),
-            has_router_alert: header_len > 20,
+            has_router_alert: header_len > IPV4_HEADER_BYTES,
             protocol_at: 9,
         };
         let fragment = header.is_fragment().then(|| FragmentPlace {
@@ -264,10 +296,7 @@ impl Stack {
             return Ok(None);
         };
         self.net.count(Count::Reassembled);
-        let mut quote = Quote::EMPTY;
-        quote.len = headers.len().min(quote.bytes.len());
-        quote.bytes[..quote.len].copy_from_slice(&headers[..quote.len]);
-        Ok(Some((quote, whole)))
+        Ok(Some((Quote::of_bytes(&headers), whole)))
     }
 
     /// Gives up packets whose rest did not come, and tells who sent them.

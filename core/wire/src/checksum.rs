@@ -37,9 +37,18 @@ fn sum_of(bytes: &[u8]) -> u64 {
         sum = add_carry(sum, u64::from_ne_bytes(*word));
         rest = tail;
     }
-    let mut last = [0; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    add_carry(sum, u64::from_ne_bytes(last))
+    if let Some((word, tail)) = rest.split_first_chunk::<4>() {
+        sum = add_carry(sum, u64::from(u32::from_ne_bytes(*word)));
+        rest = tail;
+    }
+    if let Some((pair, tail)) = rest.split_first_chunk::<2>() {
+        sum = add_carry(sum, u64::from(u16::from_ne_bytes(*pair)));
+        rest = tail;
+    }
+    match rest {
+        [last] => add_carry(sum, u64::from(u16::from_ne_bytes([*last, 0]))),
+        _ => sum,
+    }
 }
 
 #[inline]

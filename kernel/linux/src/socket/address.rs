@@ -110,13 +110,26 @@ fn netlink(rest: &[u8]) -> Result<SocketAddress> {
     })
 }
 
-/// A name as bytes.
-struct Encoded {
-    bytes: [u8; ADDRESS_BYTES_MAX],
+/// Bytes of `struct sockaddr_nl` and `struct sockaddr_ll`.
+const NETLINK_BYTES: usize = 12;
+const PACKET_BYTES: usize = 20;
+
+/// A name as bytes, of which there are `N`.
+struct Encoded<const N: usize> {
+    bytes: [u8; N],
     len: usize,
 }
 
-impl Encoded {
+impl<const N: usize> Encoded<N> {
+    fn of(family: u32) -> Self {
+        let mut out = Self {
+            bytes: [0; N],
+            len: 0,
+        };
+        out.push(&(family as u16).to_ne_bytes());
+        out
+    }
+
     fn push(&mut self, bytes: &[u8]) {
         if let Some(place) = self.bytes.get_mut(self.len..self.len + bytes.len()) {
             place.copy_from_slice(bytes);
@@ -125,50 +138,43 @@ impl Encoded {
     }
 }
 
-fn encode(name: &SocketAddress) -> Encoded {
-    let mut out = Encoded {
-        bytes: [0; ADDRESS_BYTES_MAX],
-        len: 0,
-    };
-    match name {
-        SocketAddress::Unspecified => out.push(&(AF_UNSPEC as u16).to_ne_bytes()),
-        SocketAddress::Unix(name) => encode_unix(&mut out, name),
-        SocketAddress::Inet(SocketAddr::V4(name)) => {
-            out.push(&(AF_INET as u16).to_ne_bytes());
-            out.push(&name.port().to_be_bytes());
-            out.push(&name.ip().octets());
-            out.push(&[0; INET_BYTES - 8]);
-        }
-        SocketAddress::Packet(name) => encode_packet(&mut out, name),
-        SocketAddress::Inet(SocketAddr::V6(name)) => {
-            out.push(&(AF_INET6 as u16).to_ne_bytes());
-            out.push(&name.port().to_be_bytes());
-            out.push(&name.flowinfo().to_be_bytes());
-            out.push(&name.ip().octets());
-            out.push(&name.scope_id().to_ne_bytes());
-            debug_assert_eq!(out.len, INET6_BYTES, "struct sockaddr_in6");
-        }
-        SocketAddress::Netlink { port, groups } => {
-            out.push(&(AF_NETLINK as u16).to_ne_bytes());
-            out.push(&[0; 2]);
-            out.push(&port.to_ne_bytes());
-            out.push(&groups.to_ne_bytes());
-        }
-    }
-    out
+/// The rest of it are zeros.
+fn encode_inet(name: &SocketAddrV4) -> [u8; INET_BYTES] {
+    let mut out = Encoded::of(AF_INET);
+    out.push(&name.port().to_be_bytes());
+    out.push(&name.ip().octets());
+    out.bytes
 }
 
-fn encode_packet(out: &mut Encoded, name: &PacketAddress) {
-    out.push(&(AF_PACKET as u16).to_ne_bytes());
+fn encode_inet6(name: &SocketAddrV6) -> [u8; INET6_BYTES] {
+    let mut out = Encoded::of(AF_INET6);
+    out.push(&name.port().to_be_bytes());
+    out.push(&name.flowinfo().to_be_bytes());
+    out.push(&name.ip().octets());
+    out.push(&name.scope_id().to_ne_bytes());
+    out.bytes
+}
+
+fn encode_netlink(port: u32, groups: u32) -> [u8; NETLINK_BYTES] {
+    let mut out = Encoded::of(AF_NETLINK);
+    out.push(&[0; 2]);
+    out.push(&port.to_ne_bytes());
+    out.push(&groups.to_ne_bytes());
+    out.bytes
+}
+
+fn encode_packet(name: &PacketAddress) -> [u8; PACKET_BYTES] {
+    let mut out = Encoded::of(AF_PACKET);
     out.push(&name.protocol.to_be_bytes());
     out.push(&name.interface.to_ne_bytes());
     out.push(&name.hardware_type.to_ne_bytes());
     out.push(&[name.packet_type, name.station_len]);
     out.push(&name.station);
+    out.bytes
 }
 
-fn encode_unix(out: &mut Encoded, name: &UnixAddress) {
-    out.push(&(AF_UNIX as u16).to_ne_bytes());
+fn encode_unix(name: &UnixAddress) -> Encoded<ADDRESS_BYTES_MAX> {
+    let mut out = Encoded::of(AF_UNIX);
     match name {
         UnixAddress::Unnamed => {}
         UnixAddress::Path(path) => {
@@ -180,14 +186,27 @@ fn encode_unix(out: &mut Encoded, name: &UnixAddress) {
             out.push(name);
         }
     }
+    out
 }
 
 /// Stores a name at `to`, as far as `room` bytes reach; returns its whole length.
 pub fn write(to: VirtAddr, room: u32, name: &SocketAddress) -> Result<u32> {
-    let encoded = encode(name);
-    let shown = encoded.len.min(room as usize);
-    user::copy_out(encoded.bytes.get(..shown).unwrap_or_default(), to)?;
-    Ok(encoded.len as u32)
+    let store = |bytes: &[u8]| {
+        let shown = bytes.len().min(room as usize);
+        user::copy_out(bytes.get(..shown).unwrap_or_default(), to)?;
+        Ok(bytes.len() as u32)
+    };
+    match name {
+        SocketAddress::Unspecified => store(&(AF_UNSPEC as u16).to_ne_bytes()),
+        SocketAddress::Inet(SocketAddr::V4(name)) => store(&encode_inet(name)),
+        SocketAddress::Inet(SocketAddr::V6(name)) => store(&encode_inet6(name)),
+        SocketAddress::Netlink { port, groups } => store(&encode_netlink(*port, *groups)),
+        SocketAddress::Packet(name) => store(&encode_packet(name)),
+        SocketAddress::Unix(name) => {
+            let out = encode_unix(name);
+            store(out.bytes.get(..out.len).unwrap_or_default())
+        }
+    }
 }
 
 /// Stores a name at `to`, if that is given, where `len_at` holds the room and gets the
