@@ -55,7 +55,7 @@
 //! peek_with(id, max, &mut |bytes: &[u8]| -> usize) -> Result<usize>
 //! send_to(env, id, Option<Endpoint> or Letter, len, &mut |space: &mut [u8]| -> usize)
 //!                                     -> Result<usize>
-//! recv_from(id) -> Result<Datagram>   { from, to, hop_limit, tos, payload: Chain }
+//! recv_from(id) -> Result<Datagram>   { from, to, hop_limit, tos, payload: Chain, segment_bytes }
 //! peek_from(id) -> Result<&Datagram>
 //! shutdown(env, id, Shutdown::{Read, Write, Both})
 //! close(env, id)                      the id is dead; the connection closes by itself

@@ -16,6 +16,10 @@ pub struct Options {
     /// Refuse datagrams larger than their path instead of cutting them (Linux:
     /// `IP_PMTUDISC_DO`).
     pub dont_fragment: bool,
+    /// Cut what is sent into datagrams of so many bytes; zero for one.
+    pub segment_bytes: u16,
+    /// Datagrams of one size that wait may be read at once.
+    pub join_datagrams: bool,
     /// A socket bound to `::` does not take IPv4 packets. If not set, it does.
     pub v6_only: bool,
     /// Send small segments at once instead of waiting for acknowledgements (Nagle).
@@ -67,6 +71,8 @@ impl Default for Options {
             reuse_port: false,
             broadcast: false,
             dont_fragment: false,
+            segment_bytes: 0,
+            join_datagrams: false,
             v6_only: false,
             no_delay: false,
             cork: false,

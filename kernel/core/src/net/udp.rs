@@ -51,6 +51,8 @@ pub(super) struct Heard {
     pub(super) hop_limit: u8,
     /// Differentiated services and ECN.
     pub(super) tos: u8,
+    /// Size of the datagrams that were joined into this one; zero for one alone.
+    pub(super) segment_bytes: u16,
 }
 
 impl Heard {
@@ -60,6 +62,7 @@ impl Heard {
             to,
             hop_limit,
             tos,
+            segment_bytes,
             ..
         } = *datagram;
         Self {
@@ -67,6 +70,7 @@ impl Heard {
             to,
             hop_limit,
             tos,
+            segment_bytes,
         }
     }
 }

@@ -3,6 +3,7 @@
 use alloc::string::String;
 use core::any::Any;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::num::NonZeroU16;
 
 use inet::{Endpoint, Letter};
 
@@ -111,11 +112,13 @@ impl Socket for UdpSocket {
             self.take(to, how)?
         };
         let cut = got.len > got.copied;
+        let mut control = self.reports.of(&self.handle, &got.heard);
+        control.segment_bytes = NonZeroU16::new(got.heard.segment_bytes).map(NonZeroU16::get);
         Ok(Received {
             bytes: got.copied,
             length: got.len,
             from: Some(from_endpoint(&self.handle, got.heard.from)),
-            control: self.reports.of(&self.handle, &got.heard),
+            control,
             flags: if cut {
                 ReceivedFlags::TRUNC
             } else {
@@ -139,7 +142,11 @@ impl Socket for UdpSocket {
     fn option(&self, name: OptionName) -> Result<OptionValue> {
         match name {
             OptionName::Listening => Ok(false.into()),
-            OptionName::UdpSegment => Ok(OptionValue::Number(0)),
+            OptionName::UdpSegment => {
+                let size = self.handle.options()?.segment_bytes;
+                Ok(OptionValue::Number(size.into()))
+            }
+            OptionName::UdpJoin => Ok(self.handle.options()?.join_datagrams.into()),
             name => match (self.reports.get(name), groups::get(&self.handle, name)) {
                 (Some(is_on), _) => Ok(is_on.into()),
                 (None, Some(value)) => value,
@@ -150,7 +157,15 @@ impl Socket for UdpSocket {
 
     fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()> {
         match name {
-            OptionName::UdpSegment => Err(Error::NoSuchOption),
+            OptionName::UdpSegment => {
+                let size = u16::try_from(value.number()?).map_err(|_| Error::Invalid)?;
+                self.handle
+                    .configure(|options| options.segment_bytes = size)
+            }
+            OptionName::UdpJoin => {
+                let on = value.flag()?;
+                self.handle.configure(|options| options.join_datagrams = on)
+            }
             name if self.reports.get(name).is_some() => {
                 self.reports.set(name, value.flag()?);
                 Ok(())
@@ -178,6 +193,7 @@ impl UdpSocket {
             from: control.packet_info.map(|info| info.local.to_canonical()),
             hop_limit: control.hop_limit.map(HeaderByte::value),
             tos: control.traffic_class.map(HeaderByte::value),
+            segment_bytes: control.segment_bytes,
         })
     }
 }

@@ -100,7 +100,7 @@ pub struct Control {
     pub hop_limit: Option<HeaderByte>,
     /// Differentiated services and ECN (IP_TOS, IPV6_TCLASS).
     pub traffic_class: Option<HeaderByte>,
-    /// Split the bytes into datagrams of this size (UDP_SEGMENT).
+    /// The bytes are datagrams of this size: to be cut (UDP_SEGMENT), or joined (UDP_GRO).
     pub segment_bytes: Option<u16>,
     /// When and how a packet came (SCM_TIMESTAMP, PACKET_AUXDATA).
     pub circumstances: Option<Box<Circumstances>>,

@@ -158,6 +158,8 @@ pub enum OptionName {
     NotSentLowWater,
     /// UDP_SEGMENT, in bytes.
     UdpSegment,
+    /// UDP_GRO.
+    UdpJoin,
     /// ICMP_FILTER.
     IcmpFilter,
     /// PACKET_ADD_MEMBERSHIP.

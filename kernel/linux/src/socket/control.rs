@@ -33,6 +33,7 @@ const IP_TTL: i32 = 2;
 const IPV6_HOPLIMIT: i32 = 52;
 const IPV6_TCLASS: i32 = 67;
 const UDP_SEGMENT: i32 = 103;
+const UDP_GRO: i32 = 104;
 const SCM_TIMESTAMP: i32 = 29;
 const SCM_TIMESTAMPNS: i32 = 35;
 const SOL_PACKET: i32 = 263;
@@ -243,6 +244,9 @@ pub fn write(
             out.push((SOL_IPV6, IPV6_TCLASS), &i32::from(class).to_ne_bytes());
         }
         None => {}
+    }
+    if let Some(size) = control.segment_bytes {
+        out.push((SOL_UDP, UDP_GRO), &i32::from(size).to_ne_bytes());
     }
     if let Some(PeerCredentials { pid, uid, gid }) = control.credentials {
         let data = [pid, uid, gid].map(u32::to_ne_bytes);

@@ -67,6 +67,7 @@ fn lookup(level: u32, number: u32) -> Option<Row> {
         SOL_NETLINK => netlink_level(number),
         SOL_RAW if number == 1 => Some((Name::IcmpFilter, Layout::Int)),
         SOL_UDP if number == 103 => Some((Name::UdpSegment, Layout::Int)),
+        SOL_UDP if number == 104 => Some((Name::UdpJoin, Layout::Int)),
         _ => None,
     }
 }

@@ -1,0 +1,154 @@
+//! A received datagram, or the news that one was lost, finds its socket.
+
+use alloc::vec::Vec;
+
+use mbuf::Chain;
+use wire::{Protocol, UDP_HEADER_BYTES, UdpView};
+
+use super::Datagram;
+use crate::addr::{Endpoint, FourTuple};
+use crate::counters::{Count, DropReason};
+use crate::counters6::Snmp6;
+use crate::env::{Env, Events};
+use crate::error::Error;
+use crate::icmp::Fate;
+use crate::input::IpInfo;
+use crate::stack::Stack;
+use crate::table::Socket;
+
+impl Stack {
+    /// Takes a datagram. Of one that no socket wants, `packet` is left whole.
+    pub(crate) fn udp_input<E: Env>(
+        &mut self,
+        env: &mut E,
+        info: &IpInfo,
+        packet: &mut Chain,
+    ) -> Result<(), DropReason> {
+        let result = self.try_udp_input(env, info, packet);
+        if info.dst().is_ipv6() {
+            self.net.count6(match result {
+                Ok(()) => Snmp6::UdpInDatagrams,
+                Err(DropReason::NoSocket) => Snmp6::UdpNoPorts,
+                Err(_) => Snmp6::UdpInErrors,
+            });
+        }
+        result
+    }
+
+    fn try_udp_input<E: Env>(
+        &mut self,
+        env: &mut E,
+        info: &IpInfo,
+        packet: &mut Chain,
+    ) -> Result<(), DropReason> {
+        let bytes = packet.front().map_or(&[][..], |front| front.bytes());
+        let header = UdpView::parse(bytes, packet.len())?;
+        let from = Endpoint::new(info.src(), header.src_port());
+        let to = Endpoint::new(info.dst(), header.dst_port());
+        let (len, has_checksum) = (header.len(), header.has_checksum());
+        packet.truncate(len);
+        // RFC 8200 8.1: over IPv6 a checksum is not left out.
+        let is_bare = !has_checksum && to.addr.is_ipv6() && !info.is_checked;
+        if is_bare || has_checksum && !info.verify(Protocol::Udp, packet) {
+            return Err(DropReason::BadChecksum);
+        }
+        if self.dhcp_input(env, from, to, packet) {
+            return Ok(());
+        }
+        if to.addr.is_multicast() {
+            return self.multicast_input(env, info, (from, to), packet);
+        }
+        let key = self.net.key;
+        let spread = || {
+            key.tuple(&FourTuple {
+                local: to,
+                remote: from,
+            })
+        };
+        let index = self
+            .net
+            .demux
+            .udp
+            .find(to, from, spread)
+            .ok_or(DropReason::NoSocket)?;
+        let mut payload = core::mem::take(packet);
+        payload.advance(UDP_HEADER_BYTES);
+        let datagram = Datagram::new(info, (from, to), payload);
+        self.queue_datagram(env, index, datagram)
+    }
+
+    /// Each socket that has joined the group gets a share.
+    fn multicast_input<E: Env>(
+        &mut self,
+        env: &mut E,
+        info: &IpInfo,
+        (from, to): (Endpoint, Endpoint),
+        packet: &Chain,
+    ) -> Result<(), DropReason> {
+        let members: Vec<u32> = self.net.demux.udp.find_all(to, from).collect();
+        let mut result = Err(DropReason::NoSocket);
+        for index in members {
+            let is_member = matches!(self.sockets.at_mut(index),
+                Some(Socket::Udp(socket)) if socket.groups.contains(&to.addr));
+            if is_member {
+                let payload = packet.share(UDP_HEADER_BYTES, packet.len());
+                let datagram = Datagram::new(info, (from, to), payload);
+                let queued = self.queue_datagram(env, index, datagram);
+                result = result.or(queued);
+            }
+        }
+        result
+    }
+
+    fn queue_datagram<E: Env>(
+        &mut self,
+        env: &mut E,
+        index: u32,
+        datagram: Datagram,
+    ) -> Result<(), DropReason> {
+        let Some(Socket::Udp(socket)) = self.sockets.at_mut(index) else {
+            return Err(DropReason::NoSocket);
+        };
+        self.net.stats.counts.count(Count::UdpIn);
+        socket.push(datagram)?;
+        env.wake(socket.id, Events::READABLE);
+        Ok(())
+    }
+
+    /// A datagram of `sent` bytes, headers included, did not arrive.
+    pub(crate) fn udp_lost<E: Env>(
+        &mut self,
+        env: &mut E,
+        tuple: &FourTuple,
+        sent: u16,
+        fate: Fate,
+    ) -> Result<(), DropReason> {
+        let index = self
+            .net
+            .demux
+            .udp
+            .find(tuple.local, tuple.remote, || 0)
+            .ok_or(DropReason::NoSocket)?;
+        let error = match fate {
+            Fate::Lost(error) => error,
+            Fate::TooBig(mtu) => {
+                let mut cx = self.context(env);
+                cx.learn_mtu(tuple.remote.addr, mtu, sent)
+                    .ok_or(DropReason::Suspicious)?;
+                Error::MessageTooLong
+            }
+        };
+        let Some(Socket::Udp(socket)) = self.sockets.at_mut(index) else {
+            return Err(DropReason::NoSocket);
+        };
+        // Like Linux: a socket without a peer could not tell which datagram it was.
+        if socket.peer == Some(tuple.remote) {
+            socket.error = Some(error);
+            env.wake(
+                socket.id,
+                Events::READABLE | Events::WRITABLE | Events::ERROR,
+            );
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,173 @@
+//! Datagram sockets.
+//!
+//! `arrive` finds the socket of a received datagram and puts it into the socket's queue; `send`
+//! decides where a program's bytes go, `fill` takes them and `packet` sends them. Both ways many
+//! datagrams of one size can pass as one: a program gives several at once, which `fill` cuts, or
+//! those that wait are `joined` and read at once. Each crossing into the kernel then serves many.
+
+mod arrive;
+mod fill;
+mod joined;
+mod packet;
+mod send;
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::net::IpAddr;
+
+use mbuf::Chain;
+
+use crate::addr::{Addresses, Endpoint, SocketId};
+use crate::counters::DropReason;
+use crate::env::Events;
+use crate::error::Error;
+use crate::input::IpInfo;
+use crate::options::Options;
+use crate::output::CachedRoute;
+
+/// A received datagram.
+#[derive(Debug)]
+pub struct Datagram {
+    /// Who sent it.
+    pub from: Endpoint,
+    /// Which of our addresses it was sent to.
+    pub to: Endpoint,
+    /// Hops that it might still have made.
+    pub hop_limit: u8,
+    /// DSCP and ECN bits.
+    pub tos: u8,
+    /// Its bytes, or those of several that were joined.
+    pub payload: Chain,
+    /// Bytes of each that was joined but the last, which may have fewer; zero for one alone.
+    pub segment_bytes: u16,
+}
+
+impl Datagram {
+    fn new(info: &IpInfo, (from, to): (Endpoint, Endpoint), payload: Chain) -> Self {
+        Self {
+            from,
+            to,
+            hop_limit: info.hop_limit,
+            tos: info.tos,
+            payload,
+            segment_bytes: 0,
+        }
+    }
+}
+
+/// What a datagram has of its own, instead of what its socket has.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Letter {
+    /// Who shall get it; the peer if none.
+    pub to: Option<Endpoint>,
+    /// Which of our addresses it shall come from.
+    pub from: Option<IpAddr>,
+    /// Hops that it may make.
+    pub hop_limit: Option<u8>,
+    /// DSCP and ECN bits.
+    pub tos: Option<u8>,
+    /// Cut it into datagrams of so many bytes; zero for one.
+    pub segment_bytes: Option<u16>,
+}
+
+impl From<Option<Endpoint>> for Letter {
+    fn from(to: Option<Endpoint>) -> Self {
+        Self {
+            to,
+            ..Self::default()
+        }
+    }
+}
+
+/// A datagram socket.
+pub(crate) struct UdpSocket {
+    pub id: SocketId,
+    /// Port zero: not bound.
+    pub local: Endpoint,
+    /// What a program has bound it to, for when the peer is taken away.
+    pub bound: IpAddr,
+    pub peer: Option<Endpoint>,
+    pub options: Options,
+    pub error: Option<Error>,
+    pub is_read_shut: bool,
+    /// Groups that it has joined.
+    pub groups: Vec<IpAddr>,
+    /// The way of the last datagram sent, and whose way it was.
+    route: CachedRoute,
+    routed: Option<Addresses>,
+    queue: VecDeque<Datagram>,
+    queued_bytes: usize,
+}
+
+impl UdpSocket {
+    /// A socket of the family of `local`, which names nothing.
+    pub fn new(id: SocketId, local: Endpoint) -> Self {
+        Self {
+            id,
+            local,
+            bound: local.addr,
+            peer: None,
+            options: Options::default(),
+            error: None,
+            is_read_shut: false,
+            groups: Vec::new(),
+            route: CachedRoute::NONE,
+            routed: None,
+            queue: VecDeque::new(),
+            queued_bytes: 0,
+        }
+    }
+
+    /// Memory that waiting datagrams are charged with.
+    pub fn queued_bytes(&self) -> usize {
+        self.queued_bytes
+    }
+
+    /// Memory that a datagram is charged with: its buffers, however little they hold.
+    fn charge(datagram: &Datagram) -> usize {
+        size_of::<Datagram>() + datagram.payload.footprint()
+    }
+
+    fn push(&mut self, datagram: Datagram) -> Result<(), DropReason> {
+        let charge = Self::charge(&datagram);
+        // Linux doubles SO_RCVBUF to account for overhead; here the buffers count instead.
+        let limit = 2 * self.options.recv_buffer as usize;
+        if self.is_read_shut || self.queued_bytes + charge > limit && !self.queue.is_empty() {
+            return Err(DropReason::QueueFull);
+        }
+        if let Some(last) = self.queue.back_mut()
+            && self.options.join_datagrams
+            && last.is_followed_by(&datagram)
+        {
+            self.queued_bytes += datagram.payload.footprint();
+            last.join(datagram);
+            return Ok(());
+        }
+        self.queued_bytes += charge;
+        self.queue.push_back(datagram);
+        Ok(())
+    }
+
+    pub fn pop(&mut self) -> Option<Datagram> {
+        let datagram = self.queue.pop_front()?;
+        self.queued_bytes -= Self::charge(&datagram);
+        Some(datagram)
+    }
+
+    pub fn front(&self) -> Option<&Datagram> {
+        self.queue.front()
+    }
+
+    pub fn poll(&self) -> Events {
+        let mut events = Events::WRITABLE;
+        events.set(
+            Events::READABLE,
+            !self.queue.is_empty() || self.error.is_some(),
+        );
+        events.set(Events::ERROR, self.error.is_some());
+        if self.is_read_shut {
+            events |= Events::READABLE | Events::READ_CLOSED;
+        }
+        events
+    }
+}

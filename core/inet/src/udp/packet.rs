@@ -1,0 +1,88 @@
+//! A payload becomes a packet: the header, and a checksum or the wish for one.
+
+use mbuf::{Chain, ChecksumOffload};
+use wire::{Protocol, Sum, UDP_HEADER_BYTES, UdpRepr, UdpView};
+
+use crate::context::Context;
+use crate::counters::Count;
+use crate::counters6::Snmp6;
+use crate::env::Env;
+use crate::ip::IpHeader;
+use crate::output::{CachedRoute, Offload};
+
+impl<E: Env> Context<'_, E> {
+    /// Lets a group's members on this host hear what the host sends to it.
+    pub(super) fn loop_datagram(&mut self, header: IpHeader, ports: (u16, u16), payload: &Chain) {
+        if !self.net.groups.contains(header.addresses.dst()) {
+            return;
+        }
+        let udp = UdpRepr {
+            src_port: ports.0,
+            dst_port: ports.1,
+            payload_len: payload.len() as u16,
+        };
+        let mut copy = payload.share(0, payload.len());
+        if let Some(space) = self.make_room(&mut copy, UDP_HEADER_BYTES) {
+            udp.emit(space, 0);
+            let len = copy.len();
+            if let Some(space) = self.make_room(&mut copy, header.len()) {
+                header.emit(space, len);
+                self.net.push_loopback(copy);
+            }
+        }
+    }
+
+    /// Puts headers in front of a payload and sends it.
+    pub(crate) fn send_datagram(
+        &mut self,
+        header: IpHeader,
+        (src_port, dst_port): (u16, u16),
+        payload: Chain,
+        route: &mut CachedRoute,
+    ) {
+        let udp = UdpRepr {
+            src_port,
+            dst_port,
+            payload_len: payload.len() as u16,
+        };
+        let dst = header.addresses.dst();
+        let total = payload.len() + UDP_HEADER_BYTES;
+        let pseudo = header.addresses.pseudo(Protocol::Udp, total as u32);
+        // A device sums one frame, so it cannot help with what becomes several.
+        let is_one_frame = header.len() + total <= usize::from(self.net.mtu_to(dst));
+        let can_sum = self.net.port.is_some_and(|port| port.offloads.checksum);
+        let mut offload = Offload::default();
+        let sum = if self.net.is_local(dst) {
+            0
+        } else if can_sum && is_one_frame && !dst.is_multicast() {
+            offload.checksum = Some(ChecksumOffload {
+                start: header.len() as u16,
+                offset: UdpView::CHECKSUM_OFFSET,
+            });
+            pseudo.partial()
+        } else {
+            checksum_of(&udp, &payload, pseudo)
+        };
+        let mut packet = payload;
+        let Some(space) = self.make_room(&mut packet, UDP_HEADER_BYTES) else {
+            return;
+        };
+        udp.emit(space, sum);
+        self.net.count(Count::UdpOut);
+        if dst.is_ipv6() {
+            self.net.count6(Snmp6::UdpOutDatagrams);
+        }
+        self.send_ip_by(header, packet, offload, route);
+    }
+}
+
+fn checksum_of(udp: &UdpRepr, payload: &Chain, pseudo: Sum) -> u16 {
+    let mut bytes = [0; UDP_HEADER_BYTES];
+    udp.emit(&mut bytes, 0);
+    let sum = payload.slices().fold(pseudo.bytes(&bytes), Sum::bytes);
+    match sum.checksum() {
+        // Zero means "none"; its other representation means zero.
+        0 => 0xffff,
+        sum => sum,
+    }
+}

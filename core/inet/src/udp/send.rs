@@ -1,0 +1,209 @@
+//! What a program sends: where it goes, whether it may, and as how many datagrams.
+
+use core::net::IpAddr;
+
+use mbuf::Chain;
+use wire::{Protocol, UDP_HEADER_BYTES};
+
+use super::Letter;
+use super::fill::check_segments;
+use crate::addr::{Addresses, Endpoint, SocketId};
+use crate::context::Context;
+use crate::env::Env;
+use crate::error::Error;
+use crate::ip::IpHeader;
+use crate::options::Options;
+use crate::output::CachedRoute;
+use crate::stack::Stack;
+
+/// Where a letter goes, and as what.
+pub(super) struct Plan {
+    header: IpHeader,
+    /// Ours, the peer's.
+    ports: (u16, u16),
+    /// Members on this host hear it too.
+    is_looped: bool,
+    /// Cut into datagrams of so many bytes; zero for one.
+    segment_len: usize,
+}
+
+impl Stack {
+    /// Sends `len` bytes that `fill` writes in order, piece by piece, as one datagram, or as
+    /// several if the letter or the socket says so. If `fill` writes less than it is offered,
+    /// nothing is sent and 0 is returned: the caller's copy failed there.
+    pub fn send_to<E: Env>(
+        &mut self,
+        env: &mut E,
+        id: SocketId,
+        letter: impl Into<Letter>,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> usize,
+    ) -> Result<usize, Error> {
+        let plan = self.plan_letter(id, &letter.into(), len)?;
+        let addresses = plan.header.addresses;
+        let socket = self.sockets.udp_mut(id)?;
+        let known = (socket.routed == Some(addresses)).then_some(socket.route);
+        let mut route = known.unwrap_or(CachedRoute::NONE);
+        let mut cx = self.context(env);
+        let is_one = plan.segment_len == 0 || len <= plan.segment_len;
+        let is_sent = match is_one {
+            true => cx.send_whole(&plan, len, fill, &mut route)?,
+            false => cx.send_segments(&plan, len, fill, &mut route)?,
+        };
+        if !is_sent {
+            return Ok(0);
+        }
+        if let Ok(socket) = self.sockets.udp_mut(id) {
+            (socket.route, socket.routed) = (route, Some(addresses));
+        }
+        self.deliver_loopback(env);
+        Ok(len)
+    }
+
+    /// Decides where a letter of `len` bytes goes; nothing has changed yet but that the socket
+    /// has a port now.
+    ///
+    /// Errors: one that waits, and those of the address and of the length.
+    fn plan_letter(&mut self, id: SocketId, letter: &Letter, len: usize) -> Result<Plan, Error> {
+        let socket = self.sockets.udp_mut(id)?;
+        if let Some(error) = socket.error.take() {
+            return Err(error);
+        }
+        let to = letter
+            .to
+            .or(socket.peer)
+            .ok_or(Error::DestinationRequired)?;
+        let options = socket.options;
+        let src = self.datagram_source(id, letter.from, to)?;
+        let addresses = Addresses::new(src.addr, to.addr).ok_or(Error::AddressNotAvailable)?;
+        let header = header_for(letter, &options, addresses);
+        let segment_bytes = letter.segment_bytes.unwrap_or(options.segment_bytes);
+        let segment_len = usize::from(segment_bytes);
+        self.check_size(&options, &header, len, segment_len)?;
+        if matches!(to.addr, IpAddr::V4(dst) if self.net.is_broadcast(dst)) && !options.broadcast {
+            return Err(Error::BroadcastNotAllowed);
+        }
+        Ok(Plan {
+            header,
+            ports: (src.port, to.port),
+            is_looped: to.addr.is_multicast() && options.multicast_loop,
+            segment_len,
+        })
+    }
+
+    /// Errors: `MessageTooLong` for more than a packet holds, or more than the path takes if
+    /// the socket's datagrams are not to be cut; `InvalidState` for segments that do not fit.
+    fn check_size(
+        &self,
+        options: &Options,
+        header: &IpHeader,
+        len: usize,
+        segment_len: usize,
+    ) -> Result<(), Error> {
+        let headers = header.len() + UDP_HEADER_BYTES;
+        let room = |mtu: u16| usize::from(mtu).saturating_sub(headers);
+        let path = room(self.net.mtu_to(header.addresses.dst()));
+        let most = match options.dont_fragment && segment_len == 0 {
+            true => path,
+            false => room(u16::MAX),
+        };
+        match len > most {
+            true => Err(Error::MessageTooLong),
+            false => check_segments(len, segment_len, path),
+        }
+    }
+
+    /// Gives a socket a port that has none when it meets its first peer. One of IPv6 goes on
+    /// hearing both families.
+    pub(crate) fn name_datagram(&mut self, id: SocketId, peer: IpAddr) -> Result<(), Error> {
+        let local = self.sockets.udp_mut(id)?.local;
+        if local.port != 0 {
+            return Ok(());
+        }
+        let family = if local.addr.is_ipv6() {
+            local.addr
+        } else {
+            peer
+        };
+        self.bind(id, Endpoint::any_of(family))
+    }
+
+    /// Binds the socket if it is not, and finds the source for `to`, which may be wished for.
+    fn datagram_source(
+        &mut self,
+        id: SocketId,
+        wish: Option<IpAddr>,
+        to: Endpoint,
+    ) -> Result<Endpoint, Error> {
+        if to.port == 0 {
+            return Err(Error::InvalidState);
+        }
+        self.name_datagram(id, to.addr)?;
+        let mut src = self.sockets.udp_mut(id)?.local;
+        match wish.filter(|wish| !wish.is_unspecified()) {
+            Some(wish) if self.net.is_local(wish) => src.addr = wish,
+            Some(_) => return Err(Error::InvalidState),
+            None if src.addr.is_unspecified() || src.addr.is_multicast() => {
+                src.addr = self.net.source_for(to.addr)?;
+            }
+            None => {}
+        }
+        Ok(src)
+    }
+}
+
+fn header_for(letter: &Letter, options: &Options, addresses: Addresses) -> IpHeader {
+    let ttl = match addresses.dst().is_multicast() {
+        true => options.multicast_ttl,
+        false => options.ttl,
+    };
+    IpHeader {
+        addresses,
+        protocol: Protocol::Udp,
+        hop_limit: letter.hop_limit.unwrap_or(ttl),
+        tos: letter.tos.unwrap_or(options.tos),
+    }
+}
+
+impl<E: Env> Context<'_, E> {
+    /// Sends a letter as one datagram; false if `fill` failed.
+    fn send_whole(
+        &mut self,
+        plan: &Plan,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> usize,
+        route: &mut CachedRoute,
+    ) -> Result<bool, Error> {
+        let Some(payload) = self.fill_chain(len, fill)? else {
+            return Ok(false);
+        };
+        self.post(plan, payload, route);
+        Ok(true)
+    }
+
+    /// Sends a letter as datagrams of the plan's size, if all of it could be had; false if
+    /// `fill` failed.
+    fn send_segments(
+        &mut self,
+        plan: &Plan,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> usize,
+        route: &mut CachedRoute,
+    ) -> Result<bool, Error> {
+        let Some(pieces) = self.fill_segments(len, plan.segment_len, fill)? else {
+            return Ok(false);
+        };
+        for piece in pieces {
+            self.post(plan, piece, route);
+        }
+        Ok(true)
+    }
+
+    /// Sends one datagram, to members of its group on this host too.
+    fn post(&mut self, plan: &Plan, payload: Chain, route: &mut CachedRoute) {
+        if plan.is_looped {
+            self.loop_datagram(plan.header, plan.ports, &payload);
+        }
+        self.send_datagram(plan.header, plan.ports, payload, route);
+    }
+}
