@@ -9,6 +9,7 @@ use core::fmt;
 use core::iter;
 
 use crate::mbuf::Mbuf;
+use crate::pool::{BLOCK_BYTES, Pool};
 
 /// The bytes of several [`Mbuf`]s in order.
 #[derive(Clone, Default)]
@@ -367,9 +368,22 @@ impl Chain {
         done
     }
 
+    /// The bytes copied into as few buffers as they fit, for a device that takes few parts;
+    /// `None` without buffers.
+    pub fn gathered(&self, pool: &dyn Pool) -> Option<Self> {
+        let mut gathered = Self::new();
+        while gathered.len < self.len {
+            let mut buffer = pool.alloc()?;
+            let len = buffer.tailroom().min(self.len - gathered.len);
+            self.copy_to_slice(gathered.len, buffer.extend(len)?);
+            gathered.push_back(buffer);
+        }
+        Some(gathered)
+    }
+
     /// Memory that the parts keep busy, in bytes, however little of it is data.
     pub fn footprint(&self) -> usize {
-        self.parts() * crate::pool::BLOCK_BYTES
+        self.parts() * BLOCK_BYTES
     }
 }
 

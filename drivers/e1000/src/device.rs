@@ -62,6 +62,8 @@ pub struct Counters {
     pub tx_queue_full: u64,
     /// Refused: the frame asks for what the card cannot do.
     pub tx_unsupported: u64,
+    /// Refused: no buffer to gather its many parts in.
+    pub tx_no_memory: u64,
 }
 
 /// A running card.
@@ -110,7 +112,7 @@ impl E1000 {
             registers.write32(MTA + word * 4, 0);
         }
         let mut rx = Receiver::new(&registers, memory, pool)?;
-        let tx = Transmitter::new(&registers, memory)?;
+        let tx = Transmitter::new(&registers, memory, pool)?;
         registers.write32(RXCSUM, RXCSUM_IP_AND_TRANSPORT);
         registers.write32(TIPG, TIPG_COPPER);
         registers.write32(TCTL, TCTL_ENABLE | TCTL_PAD_SHORT | TCTL_COLLISIONS);

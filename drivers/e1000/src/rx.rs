@@ -120,8 +120,9 @@ impl Receiver {
     /// The frame in the next slot.
     #[inline]
     fn frame(&mut self, received: Received) -> Result<RxFrame, Drop> {
-        let mut filled = self.replace()?;
+        // Remembered first: without memory this part is lost, but not that there are more.
         let is_rest = core::mem::replace(&mut self.in_long_frame, !received.is_last);
+        let mut filled = self.replace()?;
         if is_rest || !received.is_last {
             return Err(Drop::TooLong);
         }

@@ -7,17 +7,25 @@
 use alloc::boxed::Box;
 
 use hal::{DmaSource, Mmio, Span};
-use mbuf::{Chain, ChecksumOffload, TxFrame};
+use mbuf::{BLOCK_CAPACITY, Chain, ChecksumOffload, Pool, TxFrame};
 
 use crate::descriptor::{self, Words};
 use crate::device::Counters;
 use crate::ring::{Ring, SLOTS};
 use crate::{Error, registers};
 
+/// Parts of a frame at most: each takes a descriptor, so one of more than the ring has could
+/// never go out. It is copied into few.
+const PARTS_MAX: usize = 16;
+/// The longest frame of a card without segmentation, tagged.
+const FRAME_BYTES_MAX: usize = 1522;
+const _: () = assert!(FRAME_BYTES_MAX <= BLOCK_CAPACITY, "one buffer holds it");
+
 pub(crate) struct Transmitter {
     ring: Ring,
     /// What the card still reads, by the slot of the frame's last descriptor.
     frames: Box<[Option<Chain>]>,
+    pool: &'static (dyn Pool + Sync),
     /// The oldest slot that the card may still read, and the first free one.
     oldest: u16,
     end: u16,
@@ -27,10 +35,15 @@ pub(crate) struct Transmitter {
 }
 
 impl Transmitter {
-    pub(crate) fn new(registers: &Mmio, memory: &impl DmaSource) -> Result<Self, Error> {
+    pub(crate) fn new(
+        registers: &Mmio,
+        memory: &impl DmaSource,
+        pool: &'static (dyn Pool + Sync),
+    ) -> Result<Self, Error> {
         Ok(Self {
             ring: Ring::new(memory, registers, registers::TX_RING)?,
             frames: (0..SLOTS).map(|_| None).collect(),
+            pool,
             oldest: 0,
             end: 0,
             in_flight: 0,
@@ -45,10 +58,10 @@ impl Transmitter {
     /// Queues a frame; gives it back if there is no room.
     pub(crate) fn transmit(
         &mut self,
-        frame: TxFrame,
+        mut frame: TxFrame,
         counters: &mut Counters,
     ) -> Result<(), TxFrame> {
-        let needed = frame.chain.parts() + 1;
+        let needed = frame.chain.parts().min(PARTS_MAX) + 1;
         if self.free() < needed.max(usize::from(SLOTS / 2)) {
             self.reclaim();
         }
@@ -59,6 +72,13 @@ impl Transmitter {
         if !self.can_describe(&frame) {
             counters.tx_unsupported += 1;
             return Err(frame);
+        }
+        if frame.chain.parts() > PARTS_MAX {
+            let Some(gathered) = frame.chain.gathered(self.pool) else {
+                counters.tx_no_memory += 1;
+                return Err(frame);
+            };
+            frame.chain = gathered;
         }
         if let Some(checksum) = frame.checksum {
             self.set_context(checksum);
@@ -75,7 +95,7 @@ impl Transmitter {
     fn can_describe(&self, frame: &TxFrame) -> bool {
         let fits = |part: &mbuf::Mbuf| Span::of(part).len() <= descriptor::DATA_BYTES_MAX;
         frame.segment.is_none()
-            && !frame.chain.is_empty()
+            && (1..=FRAME_BYTES_MAX).contains(&frame.chain.len())
             && frame.chain.iter().all(fits)
             && frame
                 .checksum

@@ -44,7 +44,6 @@ mod card;
 mod control;
 mod descriptor;
 mod filters;
-mod gather;
 mod headers;
 mod offload;
 mod pair;

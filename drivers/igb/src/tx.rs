@@ -7,15 +7,20 @@
 use alloc::boxed::Box;
 
 use hal::{DmaSource, Registers, Span};
-use mbuf::{Chain, Mbuf, Pool, TxFrame};
+use mbuf::{BLOCK_CAPACITY, Chain, Mbuf, Pool, TxFrame};
 
 use crate::descriptor::{self, Words};
-use crate::gather::{BYTES_MAX, PARTS_MAX, gather};
 use crate::offload::{self, Plan};
 use crate::pair::Counters;
 use crate::ring::{Ring, SLOTS};
 use crate::{Error, registers, segment};
 
+/// Parts of a frame at most: a packet of 64 KiB fits in buffers of ours. The card reads each
+/// part by a descriptor of its own, and QEMU's drops a frame of more than 64 without a word,
+/// so a frame of more is copied into few.
+const PARTS_MAX: usize = 40;
+/// Bytes that fit into as many.
+const BYTES_MAX: usize = PARTS_MAX * BLOCK_CAPACITY;
 /// Fetch descriptors in eights, report each at once.
 const THRESHOLDS: u32 = 8 | 1 << 8;
 /// Descriptors of a frame beside those of its parts: a context, and copied headers.
@@ -95,7 +100,7 @@ impl<R: Registers> Transmitter<R> {
     /// same bytes as before.
     fn prepare(&self, frame: &mut TxFrame, plan: Plan) -> Option<()> {
         if frame.chain.parts() > PARTS_MAX {
-            frame.chain = gather(&frame.chain, self.pool)?;
+            frame.chain = frame.chain.gathered(self.pool)?;
         }
         plan.segment.map_or(Some(()), |headers| {
             segment::prepare(frame, headers, self.pool).ok()

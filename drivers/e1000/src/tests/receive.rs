@@ -83,3 +83,21 @@ fn without_memory_frames_are_lost_and_the_ring_stays_full() {
     port.arm();
     assert_eq!(card.buffers(), 255);
 }
+
+#[test]
+fn the_rest_of_a_long_frame_is_no_frame_even_if_its_start_found_no_memory() {
+    let mut card = Card::new(256);
+    let mut port = card.start().unwrap();
+    let mut kept = Vec::new();
+    card.store(&[1; 60]);
+    port.receive(64, &mut |frame| kept.push(frame));
+    card.store_with(&[2; 60], 60, GOOD & !2, 0);
+    assert_eq!(receive(&mut port), []);
+    assert_eq!(port.counters().rx_no_memory, 1);
+    drop(kept);
+    card.store(&[3; 60]);
+    assert_eq!(receive(&mut port), []);
+    assert_eq!(port.counters().rx_too_long, 1);
+    card.store(&[4; 60]);
+    assert_eq!(receive(&mut port), [(vec![4; 60], Checksum::Verified)]);
+}

@@ -107,6 +107,23 @@ fn a_full_ring_gives_the_frame_back_until_the_card_has_sent() {
 }
 
 #[test]
+fn a_frame_in_more_parts_than_the_ring_has_goes_out_whole() {
+    let (mut card, mut port) = rig();
+    let mut chain = Chain::new();
+    for byte in 0..=255 {
+        chain.push_back(buffer(&card, &[byte; 2]));
+    }
+    let bytes: std::vec::Vec<u8> = chain.slices().flatten().copied().collect();
+    let many = TxFrame {
+        chain,
+        ..TxFrame::default()
+    };
+    port.transmit(many).unwrap();
+    port.kick();
+    assert_eq!(card.send().unwrap().bytes, bytes);
+}
+
+#[test]
 fn what_the_card_cannot_do_is_refused() {
     let (card, mut port) = rig();
     let segment = Some(SegmentOffload {
@@ -120,7 +137,14 @@ fn what_the_card_cannot_do_is_refused() {
     };
     assert!(port.transmit(large).is_err());
     assert!(port.transmit(TxFrame::default()).is_err());
-    assert_eq!(port.counters().tx_unsupported, 2);
+    let mut chain = Chain::from(buffer(&card, &[1; 1500]));
+    chain.push_back(buffer(&card, &[2; 23]));
+    let long = TxFrame {
+        chain,
+        ..TxFrame::default()
+    };
+    assert!(port.transmit(long).is_err());
+    assert_eq!(port.counters().tx_unsupported, 3);
 }
 
 #[test]
