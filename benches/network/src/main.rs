@@ -15,6 +15,7 @@
 
 mod client;
 mod connections;
+mod flood;
 mod idle;
 mod iperf;
 mod memcached;

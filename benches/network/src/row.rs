@@ -2,7 +2,7 @@
 
 use bench_pair::{Better, Guest, System, Table};
 
-use crate::{connections, idle, iperf, memcached, nginx, ping, redis, round_trip};
+use crate::{connections, flood, idle, iperf, memcached, nginx, ping, redis, round_trip};
 
 /// What is measured together. It may fill several lines of the table.
 #[derive(Clone, Copy)]
@@ -30,7 +30,7 @@ impl Row {
 }
 
 /// All rows in the order of the page.
-pub const ROWS: [Row; 10] = [
+pub const ROWS: [Row; 11] = [
     Row::new("redis", &[1, 2], redis::measure),
     Row::new("memcached", &[1, 2], memcached::measure),
     Row::new("nginx", &[1, 2], nginx::measure),
@@ -41,6 +41,7 @@ pub const ROWS: [Row; 10] = [
     Row::new("ping-e1000", &[1], ping::e1000),
     Row::new("ping-igb", &[1], ping::igb),
     Row::new("idle", &[1], idle::measure),
+    Row::new("flood", &[1], flood::measure),
 ];
 
 /// A round that measures for a sixth of the time shows only that a row works.
