@@ -60,16 +60,13 @@ impl<E: Env> Context<'_, E> {
         let seq = cookie(&self.net.key, tuple, syn.seq, minute_of(self.now), size);
         let scale = syn.options.window_scale.map_or(NO_SCALE, u32::from);
         let bits = scale << 1 | u32::from(syn.options.sack_permitted);
-        let (_, clock_offset) = secrets_of(&self.net.key, tuple);
-        let clock = (self.now.as_millis() as u32).wrapping_add(clock_offset);
-        let clock = clock & !((1 << CLOCK_BITS) - 1) | bits;
         let has_clock = syn.options.timestamps.is_some();
         let options = TcpOptions {
             mss: Some(self.segment_to(tuple.remote.addr)),
             window_scale: (has_clock && scale != NO_SCALE).then_some(WINDOW_SCALE),
             sack_permitted: has_clock && syn.options.sack_permitted,
             timestamps: syn.options.timestamps.map(|stamp| Timestamps {
-                value: clock,
+                value: self.cookie_clock(tuple, bits),
                 echo: stamp.value,
             }),
             ..TcpOptions::default()
@@ -85,6 +82,13 @@ impl<E: Env> Context<'_, E> {
         };
         self.net.count(Count::CookiesSent);
         self.send_bare(tuple, &repr);
+    }
+
+    /// The connection's clock with `bits` in place of its lowest. A flood seldom asks for it.
+    fn cookie_clock(&self, tuple: &FourTuple, bits: u32) -> u32 {
+        let (_, clock_offset) = secrets_of(&self.net.key, tuple);
+        let clock = (self.now.as_millis() as u32).wrapping_add(clock_offset);
+        clock & !((1 << CLOCK_BITS) - 1) | bits
     }
 }
 
