@@ -9,7 +9,8 @@ use hal::NicControl;
 use inet::Cidr;
 use mach::sync::{Once, Spin};
 
-use super::shard::{self, Port, with_shard};
+use super::shard::{self, with_shard};
+use super::surroundings::Port;
 use super::{inbox, ring, routes, steer};
 use crate::sched::{Softirq, raise_on};
 

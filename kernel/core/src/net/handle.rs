@@ -15,7 +15,8 @@ use inet::{Endpoint, Options, SocketId, Transport};
 use mach::sync::{Once, Spin};
 
 use super::place::{AtomicPlace, Place};
-use super::shard::{self, Entered, Link, with_shard};
+use super::shard::{self, Entered, with_shard};
+use super::surroundings::{self, Link};
 use crate::error::{Error, Result};
 use crate::fs::Metadata;
 use crate::poll::{Events, Pollee};
@@ -191,8 +192,8 @@ impl Handle {
         let ready = self.look(|id, stack| stack.poll(id));
         let ready = ready.unwrap_or(inet::Events::ERROR);
         match self.others.get() {
-            None => shard::events_of(ready),
-            Some(others) => shard::events_of(ready | poll_all(others)),
+            None => surroundings::events_of(ready),
+            Some(others) => surroundings::events_of(ready | poll_all(others)),
         }
     }
 

@@ -22,7 +22,8 @@ use mach::sync::{Once, Spin};
 use mbuf::RxFrame;
 
 use super::poll::BATCH_FRAMES_MAX;
-use super::shard::{self, Link};
+use super::shard;
+use super::surroundings::Link;
 use crate::sched::{Softirq, raise_on};
 
 /// Exceptions that wait for one shard.

@@ -12,7 +12,8 @@ use inet::{Cidr, Count, Stack};
 use mach::sync::Spin;
 
 use super::datalink;
-use super::shard::{self, Link, with_shard};
+use super::shard::{self, with_shard};
+use super::surroundings::Link;
 
 /// The number of loopback.
 pub const LOOPBACK: u32 = 1;

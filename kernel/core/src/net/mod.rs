@@ -59,6 +59,7 @@ mod routes;
 mod shard;
 mod sockets;
 mod steer;
+mod surroundings;
 mod tcp;
 mod tcp_socket;
 mod udp;
@@ -76,8 +77,9 @@ pub use memory::{AREA_BYTES, packet_pool, packets_in_use};
 pub use poll::{attach, drain, poll_now};
 pub use raw_frame::{send_frame, send_to_ourselves};
 pub use ring::{RingCounters, ring_counters};
-pub use shard::{Port, each_stack, journal, stats, with_first_stack};
+pub use shard::{each_stack, journal, stats, with_first_stack};
 pub use sockets::{InetSocket, Position, Sockets};
+pub use surroundings::Port;
 
 /// Exceptions (ARP, ICMP errors, DHCP) dropped between shards.
 pub fn exceptions_dropped() -> u64 {

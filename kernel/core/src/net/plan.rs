@@ -12,7 +12,8 @@ use base::Instant;
 use inet::{AddressState, Cidr, NeighborEntry, NeighborState, Prefix, RouteOrigin as Origin, Via};
 
 use super::interface::{Interface, LOOPBACK_FACTS, Name, interfaces, on_interface};
-use super::shard::{self, Link, each_stack, with_shard};
+use super::shard::{self, each_stack, with_shard};
+use super::surroundings::Link;
 use super::{CARD, LOOPBACK};
 use crate::error::{Error, Result};
 

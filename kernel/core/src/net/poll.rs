@@ -15,7 +15,8 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use base::{Duration, Instant};
 use inet::{Env, Stack};
 
-use super::shard::{self, Link, Port, Way, with_shard};
+use super::shard::{self, with_shard};
+use super::surroundings::{Link, Port, Way};
 use super::{inbox, interface, ring, routes, visit};
 use crate::packet;
 use crate::sched::{Softirq, Work, raise, register_softirq};

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 ///
 /// Errors: `NetworkDown` before there is a stack.
 pub fn send_frame(interface: u32, frame: TxFrame) -> Result<()> {
-    let hand_over = |_: &mut inet::Stack, link: &mut shard::Link| {
+    let hand_over = |_: &mut inet::Stack, link: &mut super::surroundings::Link| {
         link.hand_over(frame);
         after_send(link);
     };

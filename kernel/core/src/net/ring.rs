@@ -18,7 +18,8 @@ use mach::sync::{Once, Spin};
 use mbuf::{RxFrame, TxFrame};
 
 use super::poll::BATCH_FRAMES_MAX;
-use super::shard::{self, Port};
+use super::shard;
+use super::surroundings::Port;
 use super::{inbox, steer};
 use crate::packet;
 

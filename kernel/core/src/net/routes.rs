@@ -14,7 +14,8 @@ use base::CpuId;
 use inet::{Cidr, Route, RouteOrigin, Stack};
 use mach::sync::Spin;
 
-use super::shard::{self, Link};
+use super::shard;
+use super::surroundings::Link;
 use crate::sched::{Softirq, raise_on};
 
 /// What a stack is told.

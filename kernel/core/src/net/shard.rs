@@ -1,4 +1,4 @@
-//! The shards: stacks, and what each sees of the world.
+//! The shards: stacks, each behind a lock.
 //!
 //! A shard is a stack of its own (`inet::Stack`: connections, ports, neighbours, timers)
 //! behind a lock of its own. There is one until a card with several pairs of queues is
@@ -11,65 +11,15 @@
 //!
 //! Invariant: nobody holds the locks of two shards.
 
-use alloc::boxed::Box;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
-use base::Instant;
-use hal::FramePort;
-use inet::{Env, RawPacket, Share, SocketId, Stack};
+use inet::{Share, Stack};
 use mach::cpu::MAX_CPUS;
 use mach::sync::{Spin, SpinGuard};
-use mbuf::{Chain, Mbuf, RxFrame, TxFrame};
 
-use super::CARD;
-use super::ring::{self, Ring};
-use super::steer;
-use crate::error::{Error, Result};
-use crate::packet;
-use crate::poll::{Events, Pollee};
-
-/// A device as the kernel holds it.
-pub type Port = Box<dyn FramePort + Send>;
-
-/// How a shard's frames reach the card.
-pub(super) enum Way {
-    /// There is none.
-    None,
-    /// The only shard has the card for itself, and needs no lock but its own.
-    Own(Port),
-    /// One of several.
-    Ring(&'static Ring),
-}
-
-/// The stack's surroundings; see [`inet::Env`].
-pub struct Link {
-    /// Which shard this is.
-    pub(super) number: u16,
-    /// Which interface the port is.
-    pub(super) interface: u32,
-    now: Instant,
-    pub(super) way: Way,
-    /// Frames handed to the device since it was last told.
-    pub(super) unannounced: u32,
-    /// The alarm is set for them.
-    pub(super) is_gathering: bool,
-    /// A packet stayed within the machine and may have set a deadline.
-    pub(super) has_looped: bool,
-    /// The alarm is set for such deadlines.
-    pub(super) is_loop_alarmed: bool,
-    /// Whether the device will interrupt for the next frame, if it is this shard's own.
-    pub(super) is_doorbell_armed: bool,
-    /// Frames between the device and the stack; empty but during a batch.
-    pub(super) batch: Vec<RxFrame>,
-    /// The device's queue was full: frames that were dropped, as a wire would.
-    pub(super) queue_full_drops: u64,
-    /// Which version of the routes the stack has; of the first shard, which it published.
-    pub(super) routes_version: u32,
-    /// Who waits for a socket, by its slot; empty until the socket has an owner.
-    waiters: Vec<Option<Arc<Pollee>>>,
-}
+use super::surroundings::{Link, Port, Way};
+use super::{CARD, ring, steer};
 
 /// One stack with its surroundings.
 pub struct Shard {
@@ -99,21 +49,7 @@ fn create(number: u16, limits: inet::Config) {
 impl Shard {
     /// A stack without a way, for an interface.
     pub(super) fn new(interface: u32, number: u16, limits: inet::Config) -> Self {
-        let link = Link {
-            number,
-            interface,
-            now: mach::time::now(),
-            way: Way::None,
-            unannounced: 0,
-            is_gathering: false,
-            has_looped: false,
-            is_loop_alarmed: false,
-            is_doorbell_armed: false,
-            batch: Vec::new(),
-            queue_full_drops: 0,
-            routes_version: 0,
-            waiters: Vec::new(),
-        };
+        let link = Link::new(interface, number);
         let secret = [crate::random::next_u64(), crate::random::next_u64()];
         let stack = Stack::new(limits, secret);
         Self { stack, link }
@@ -247,91 +183,4 @@ pub fn stats() -> inet::Stats {
         with_shard(number, |stack, _| sum.add(stack.stats()));
     }
     sum
-}
-
-impl Link {
-    /// From now on `pollee` hears of `socket`.
-    ///
-    /// Errors: `NoBuffers`; the table is as large as the most sockets there ever were.
-    pub(super) fn register(&mut self, socket: SocketId, pollee: Arc<Pollee>) -> Result<()> {
-        let slot = socket.index();
-        if self.waiters.len() <= slot {
-            let more = slot + 1 - self.waiters.len();
-            self.waiters
-                .try_reserve(more)
-                .map_err(|_| Error::NoBuffers)?;
-            self.waiters.resize(slot + 1, None);
-        }
-        self.waiters[slot] = Some(pollee);
-        Ok(())
-    }
-
-    /// Gives the card a frame that everybody has seen.
-    #[inline]
-    pub(super) fn hand_over(&mut self, frame: TxFrame) {
-        let is_sent = match &mut self.way {
-            Way::None => return,
-            Way::Own(port) => port.transmit(frame).is_ok(),
-            Way::Ring(ring) => ring.transmit(frame),
-        };
-        match is_sent {
-            true => self.unannounced += 1,
-            false => self.queue_full_drops += 1,
-        }
-    }
-
-    /// Nobody holds `socket` any more.
-    pub(super) fn unregister(&mut self, socket: SocketId) {
-        if let Some(slot) = self.waiters.get_mut(socket.index()) {
-            *slot = None;
-        }
-    }
-}
-
-impl Env for Link {
-    fn now(&self) -> Instant {
-        self.now
-    }
-
-    fn random(&mut self) -> u64 {
-        crate::random::next_u64()
-    }
-
-    fn alloc(&mut self) -> Option<Mbuf> {
-        super::packet_pool().alloc()
-    }
-
-    fn transmit(&mut self, frame: TxFrame) {
-        packet::sent(self.interface, &frame);
-        self.hand_over(frame);
-    }
-
-    fn looped(&mut self, packet: &Chain) {
-        self.has_looped = true;
-        packet::looped(packet);
-    }
-
-    fn raw(&mut self, packet: &RawPacket<'_>) -> bool {
-        super::raw::show(self.interface, packet)
-    }
-
-    fn wake(&mut self, socket: SocketId, events: inet::Events) {
-        if let Some(Some(pollee)) = self.waiters.get(socket.index()) {
-            pollee.notify(events_of(events));
-        }
-    }
-}
-
-/// The stack's words for readiness, in poll(2)'s.
-pub(super) fn events_of(events: inet::Events) -> Events {
-    const MAP: [(inet::Events, Events); 5] = [
-        (inet::Events::READABLE, Events::READABLE),
-        (inet::Events::WRITABLE, Events::WRITABLE),
-        (inet::Events::READ_CLOSED, Events::RDHUP),
-        (inet::Events::HANGUP, Events::HUP),
-        (inet::Events::ERROR, Events::ERR),
-    ];
-    MAP.iter()
-        .filter(|(theirs, _)| events.contains(*theirs))
-        .fold(Events::empty(), |sum, (_, ours)| sum | *ours)
 }

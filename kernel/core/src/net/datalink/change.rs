@@ -15,7 +15,8 @@ use super::lanes::Lanes;
 use super::station;
 use crate::net::CARD;
 use crate::net::interface;
-use crate::net::shard::{self, Port};
+use crate::net::shard;
+use crate::net::surroundings::Port;
 use crate::sync::Mutex;
 
 /// Ports that carry something.

@@ -7,7 +7,7 @@ use hal::{Capabilities, FramePort};
 use mbuf::{RxFrame, TxFrame};
 
 use super::lanes::Lanes;
-use crate::net::shard::Port;
+use crate::net::surroundings::Port;
 
 /// The card's own link, as its stack sees it.
 pub(super) struct Detour {

@@ -18,7 +18,8 @@ use super::{wake, wire};
 use crate::net::CARD;
 use crate::net::interface::{self, FIRST_STATION, Name, STATIONS_MAX};
 use crate::net::poll::{BATCH_FRAMES_MAX, announce, facts_of, receive_batch};
-use crate::net::shard::{Link, Shard, Way};
+use crate::net::shard::Shard;
+use crate::net::surroundings::{Link, Way};
 
 struct Station {
     link: LinkId,

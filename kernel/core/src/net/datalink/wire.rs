@@ -10,7 +10,7 @@ use hal::{Capabilities, CardCounters, FramePort};
 use mbuf::{RxFrame, TxFrame};
 
 use crate::net::Traffic;
-use crate::net::shard::Port;
+use crate::net::surroundings::Port;
 
 /// What cards count and stacks do not see: a frame's check sequence.
 const FCS_BYTES: u64 = 4;
