@@ -12,12 +12,8 @@ const SECONDS: u32 = 10;
 const INTERVAL: Duration = Duration::from_micros(200);
 
 fn main() {
-    let clumsy = TimeWaitRules {
-        same_host_waits: true,
-        is_clumsy: true,
-        ..TimeWaitRules::default()
-    };
-    for (name, rules) in [("clumsy", clumsy), ("ours", TimeWaitRules::default())] {
+    let ours = TimeWaitRules::default();
+    for (name, rules) in [("clumsy", TimeWaitRules::clumsy()), ("ours", ours)] {
         println!("{name}: connections  RetransSegs  OutRsts  Bad_seq  ListenDrop  TIME_WAIT");
         run(rules);
     }

@@ -79,7 +79,8 @@ impl Siege {
             time_waits_max: 4,
             orphans_max: 4,
             sockets_max: 64,
-            buffer_max: 1 << 20,
+            send_buffer_max: 1 << 20,
+            recv_buffer_max: 1 << 20,
             buffer_growth_max: 1 << 20,
             ecn: Ecn::Ask,
             ..Config::default()

@@ -180,7 +180,7 @@ impl Stack {
                 dst,
             },
             protocol: Protocol::Udp,
-            hop_limit: 64,
+            hop_limit: cx.net.config.hop_limit,
             tos: 0,
         };
         let ports = (CLIENT_PORT, SERVER_PORT);

@@ -27,11 +27,16 @@ impl<E: Env> Context<'_, E> {
         if packet.copy_to_slice(0, &mut header) < header.len() {
             return Err(DropReason::Truncated);
         }
-        let (family, protocol) = match info.addresses {
-            Addresses::V4 { .. } => (EchoFamily::V4, Protocol::Icmp),
-            Addresses::V6 { .. } => (EchoFamily::V6, Protocol::Other(next_header::ICMPV6)),
+        let config = &self.net.config;
+        let (family, protocol, is_ignored) = match info.addresses {
+            Addresses::V4 { .. } => (EchoFamily::V4, Protocol::Icmp, config.ignores_echo),
+            Addresses::V6 { .. } => {
+                let protocol = Protocol::Other(next_header::ICMPV6);
+                (EchoFamily::V6, protocol, config.ignores_echo_v6)
+            }
         };
-        let Some(answer) = family.answer(header).filter(|_| info.is_unicast) else {
+        let is_answered = info.is_unicast && !is_ignored;
+        let Some(answer) = family.answer(header).filter(|_| is_answered) else {
             return Ok(Some(packet));
         };
         let start = match info.addresses {
@@ -50,7 +55,7 @@ impl<E: Env> Context<'_, E> {
         let header = IpHeader {
             addresses: info.addresses.reversed(),
             protocol,
-            hop_limit: 64,
+            hop_limit: self.net.config.hops_to(info.src()),
             tos: info.tos & !ECN_BITS,
         };
         self.send_ip(header, packet, Offload::default());

@@ -202,7 +202,7 @@ impl<E: Env> Context<'_, E> {
         let header = IpHeader {
             addresses,
             protocol: Protocol::Icmp,
-            hop_limit: 64,
+            hop_limit: self.net.config.hop_limit,
             tos: 0,
         };
         self.send_ip(header, Chain::from(buffer), Offload::default());

@@ -27,11 +27,12 @@
 //! index with a generation, and looked up in O(1).
 //!
 //! ```text
-//! Stack::new(Config) -> Stack
+//! Stack::new(Config) -> Stack; config() -> &Config; reconfigure(Config)
+//! reserve_ports(Vec<PortRange>); reserved_ports() -> &[PortRange]
 //! attach(Port { mac, mtu, offloads }); set_address(Option<Cidr>); set_gateway(Option<Ipv4Addr>)
 //! set_share(Share { number, owner_of, event_numbers }); follow_datagram(socket, local, peer)
 //! start_dhcp(env); lease() -> Option<&Lease>
-//! start_ipv6(env, Ipv6Config); addresses_v6() -> impl Iterator<Item = &Ipv6Address>
+//! start_ipv6(env, Ipv6Config); stop_ipv6(env); has_ipv6() -> bool; addresses_v6() -> impl Iterator<Item = &Ipv6Address>
 //! add_address_v6(env, addr, prefix_len); remove_address_v6(env, addr)
 //! add_route(Route); remove_route(|&Route| -> bool); routes() -> impl Iterator<Item = &Route>
 //! path_mtu(dst) -> u16; report_black_hole(env, dst)
@@ -82,6 +83,7 @@ extern crate alloc;
 mod addr;
 mod arp;
 mod budget;
+mod config;
 mod context;
 mod counters;
 mod counters6;
@@ -109,6 +111,7 @@ mod port;
 mod ports;
 mod raw;
 mod reassembly;
+mod reconfigure;
 mod route;
 mod share;
 mod socket;
@@ -120,6 +123,7 @@ mod ways;
 mod wheel;
 
 pub use addr::{Cidr, Endpoint, Prefix, SocketId, Transport};
+pub use config::{Config, Ecn, Offers, Patience};
 pub use counters::{Count, Counts, DropReason, Drops, ResetReason, Resets, Stats};
 pub use counters6::{Snmp6, Snmp6Counts};
 pub use dhcp::Lease;
@@ -129,7 +133,6 @@ pub use error::Error;
 pub use ipv6::{AddressOrigin, AddressState, InterfaceId, Ipv6Address, Ipv6Config};
 pub use journal::{Event, JOURNAL_EVENTS_MAX, Resent, What};
 pub use neighbor::NeighborState;
-pub use net::{Config, Ecn};
 pub use options::{Options, Shutdown};
 pub use port::{Offloads, Port};
 pub use raw::RawHeader;

@@ -9,9 +9,9 @@ use mbuf::Chain;
 
 use crate::addr::{Cidr, FourTuple};
 use crate::budget::Budget;
+use crate::config::Config;
 use crate::counters::{Count, DropReason, ResetReason, Stats};
 use crate::counters6::Snmp6;
-use crate::ephemeral::PortRange;
 use crate::error::Error;
 use crate::hash::Key;
 use crate::ipv6::Ipv6;
@@ -24,74 +24,11 @@ use crate::ports::Demux;
 use crate::reassembly::Reassembly;
 use crate::route::Routes;
 use crate::share::Share;
-use crate::tcp::{SynCookies, TimeWait, TimeWaitRules};
+use crate::tcp::TimeWait;
 use crate::wheel::Wheel;
 
-/// Limits of one stack; defaults suit a machine with a few hundred MiB.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Config {
-    /// Sockets, embryonic connections included.
-    pub sockets_max: usize,
-    /// Connections in TIME_WAIT.
-    pub time_waits_max: usize,
-    /// Rules for them.
-    pub time_wait: TimeWaitRules,
-    /// Connections that live on after their program closed them.
-    pub orphans_max: usize,
-    /// Half-open connections of one listener before there are too many.
-    pub half_open_max: usize,
-    /// What it does then.
-    pub syn_cookies: SynCookies,
-    /// Where ephemeral ports come from (Linux: `ip_local_port_range`).
-    pub ports: PortRange,
-    /// Bytes that a buffer grows to by itself.
-    pub buffer_max: u32,
-    /// Bytes that all buffers together grow by.
-    pub buffer_growth_max: usize,
-    /// Explicit congestion notification.
-    pub ecn: Ecn,
-}
-
-/// Whether connections use explicit congestion notification (RFC 3168).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Ecn {
-    /// Never.
-    Off,
-    /// If the peer asks for it: Linux' default.
-    #[default]
-    Accept,
-    /// We ask, too.
-    Ask,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            sockets_max: 1 << 20,
-            time_waits_max: 16384,
-            time_wait: TimeWaitRules::default(),
-            orphans_max: 4096,
-            half_open_max: 512,
-            syn_cookies: SynCookies::WhenFull,
-            ports: PortRange::default(),
-            buffer_max: 6 << 20,
-            buffer_growth_max: 32 << 20,
-            ecn: Ecn::default(),
-        }
-    }
-}
-
-/// Packets that wait for delivery to ourselves.
-const LOOPBACK_PACKETS_MAX: usize = 4096;
-
-/// RFC 5961 7: at most so many challenge acknowledgements a second.
-const CHALLENGES_PER_SECOND: u32 = 100;
 /// Resets of what belongs to no connection.
 const RESETS_PER_SECOND: u32 = 2000;
-
-/// RFC 4443 2.4 (f): ICMP errors of both families a second. A limit that can be guessed tells
-/// an attacker which ports are open (CVE-2020-25705).
-const ICMP_ERRORS_PER_SECOND: u32 = 100;
 
 /// Neighbours, routes, ports, timers and counters.
 pub(crate) struct Net {
@@ -127,7 +64,7 @@ pub(crate) struct Net {
     pub grown: usize,
     pub stats: Stats,
     pub journal: Journal,
-    challenges: Budget,
+    pub challenges: Budget,
     resets: Budget,
 }
 
@@ -148,7 +85,7 @@ impl Net {
             v6: None,
             reassembly: Reassembly::default(),
             upkeep_due: Instant::START,
-            icmp_errors: Budget::new(ICMP_ERRORS_PER_SECOND),
+            icmp_errors: Budget::new(config.icmp_errors_per_second),
             loopback: VecDeque::new(),
             demux: Demux::new(key, config.ports),
             wheel: Wheel::new(),
@@ -158,7 +95,7 @@ impl Net {
             grown: 0,
             stats: Stats::default(),
             journal: Journal::default(),
-            challenges: Budget::new(CHALLENGES_PER_SECOND),
+            challenges: Budget::new(config.challenges_per_second),
             resets: Budget::new(RESETS_PER_SECOND),
         }
     }
@@ -322,7 +259,7 @@ impl Net {
 
     /// Queues a packet to ourselves.
     pub fn push_loopback(&mut self, packet: Chain) {
-        if self.loopback.len() >= LOOPBACK_PACKETS_MAX {
+        if self.loopback.len() >= self.config.loopback_packets_max {
             self.drop(DropReason::LoopbackFull);
             return;
         }

@@ -252,6 +252,21 @@ impl Demux {
         })
     }
 
+    /// Where ephemeral ports come from, from now on.
+    pub fn set_range(&mut self, range: PortRange) {
+        (self.tcp.ephemeral.range, self.udp.ephemeral.range) = (range, range);
+    }
+
+    /// Ports of the range that are left out: rising, and apart.
+    pub fn reserve(&mut self, ranges: &[PortRange]) {
+        self.tcp.ephemeral.reserved = ranges.to_vec();
+        self.udp.ephemeral.reserved = ranges.to_vec();
+    }
+
+    pub fn reserved(&self) -> &[PortRange] {
+        &self.tcp.ephemeral.reserved
+    }
+
     fn hashed(&self, tuple: &FourTuple) -> HashedTuple {
         HashedTuple::new(&self.key, tuple)
     }

@@ -7,8 +7,8 @@
 use core::sync::atomic::AtomicU64;
 
 use crate::addr::{Endpoint, FourTuple, SocketId};
+use crate::config::Config;
 use crate::error::Error;
-use crate::net::Config;
 use crate::stack::Stack;
 
 /// A stack's place among several.
@@ -26,11 +26,14 @@ impl Config {
     /// The limits of one of so many stacks that serve a machine together, where these are
     /// those of the machine. Limits of a socket, a listener or a buffer stay as they are.
     pub fn part(self, stacks: u16) -> Self {
-        let part = |whole: usize| (whole / usize::from(stacks.max(1))).max(1);
+        let part = |whole: usize| whole.div_ceil(stacks.max(1).into());
+        let rate = |whole: u32| whole.div_ceil(stacks.max(1).into());
         Self {
             time_waits_max: part(self.time_waits_max),
             orphans_max: part(self.orphans_max),
             buffer_growth_max: part(self.buffer_growth_max),
+            challenges_per_second: rate(self.challenges_per_second),
+            icmp_errors_per_second: rate(self.icmp_errors_per_second),
             ..self
         }
     }
@@ -137,6 +140,12 @@ mod tests {
         assert_eq!(part.time_waits_max * 4, whole.time_waits_max);
         assert_eq!(part.orphans_max * 4, whole.orphans_max);
         assert_eq!(part.buffer_growth_max * 4, whole.buffer_growth_max);
+        assert_eq!(part.challenges_per_second * 4, whole.challenges_per_second);
+        let none = Config {
+            time_waits_max: 0,
+            ..whole
+        };
+        assert_eq!(none.part(4).time_waits_max, 0);
         assert_eq!(part.half_open_max, whole.half_open_max, "of each listener");
         assert_eq!(whole.part(1), whole);
     }

@@ -7,6 +7,7 @@ use mbuf::{Chain, RxFrame};
 use wire::MacAddr;
 
 use crate::addr::{Cidr, Prefix};
+use crate::config::Config;
 use crate::context::Context;
 use crate::counters::{Count, DropReason, Stats};
 use crate::dhcp::Dhcp;
@@ -14,7 +15,7 @@ use crate::env::Env;
 use crate::error::Error;
 use crate::hash::Key;
 use crate::journal::Event;
-use crate::net::{Config, Net};
+use crate::net::Net;
 use crate::port::Port;
 use crate::route::{Route, RouteOrigin, Via};
 use crate::table::Table;

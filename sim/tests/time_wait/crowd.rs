@@ -24,14 +24,6 @@ fn config(time_wait: TimeWaitRules) -> Config {
     }
 }
 
-fn clumsy() -> TimeWaitRules {
-    TimeWaitRules {
-        same_host_waits: true,
-        is_clumsy: true,
-        ..TimeWaitRules::default()
-    }
-}
-
 /// Two hosts, whose rules may differ.
 fn world(left: TimeWaitRules, right: TimeWaitRules) -> World {
     let offloads = Offloads::default();
@@ -120,7 +112,8 @@ fn on_one_host_nothing_is_remembered_by_whatever_name_it_is_called() {
 
 #[test]
 fn a_clumsy_kernel_stalls_and_its_counters_name_the_reason() {
-    let mut world = world(clumsy(), clumsy());
+    let clumsy = TimeWaitRules::clumsy();
+    let mut world = world(clumsy, clumsy);
     let mut crowd = Crowd::new(&mut world, CLIENTS, Ipv4Addr::LOCALHOST, Closer::Server);
     let rates = crowd.run(&mut world, SECONDS, INTERVAL);
     assert!(rates[0] > PER_SECOND * 95 / 100, "fast at first: {rates:?}");
@@ -149,7 +142,7 @@ fn a_clumsy_kernel_stalls_and_its_counters_name_the_reason() {
 
 #[test]
 fn a_clumsy_client_of_a_careful_server_does_not_stall() {
-    let mut world = world(clumsy(), TimeWaitRules::default());
+    let mut world = world(TimeWaitRules::clumsy(), TimeWaitRules::default());
     let mut crowd = Crowd::new(&mut world, CLIENTS, Host::address(2), Closer::Server);
     let rates = crowd.run(&mut world, SECONDS, INTERVAL);
     assert_steady(&rates);

@@ -56,6 +56,7 @@ mod sqlite;
 mod statistics;
 mod status;
 mod storm;
+mod sysctl;
 mod tally;
 mod tcpdump;
 mod umem;
@@ -118,6 +119,7 @@ fn main() -> ExitCode {
         node::TESTS,
         netlink::TESTS,
         netstat::TESTS,
+        sysctl::TESTS,
         profile::TESTS,
         monkey::TESTS,
         storm::TESTS,

@@ -65,7 +65,13 @@ impl Stack {
         cx.assign(own).ok();
     }
 
-    fn stop_ipv6<E: Env>(&mut self, env: &mut E) {
+    /// Whether the port speaks IPv6.
+    pub fn has_ipv6(&self) -> bool {
+        self.net.v6.is_some()
+    }
+
+    /// Takes all IPv6 addresses away, and what was learned with them.
+    pub fn stop_ipv6<E: Env>(&mut self, env: &mut E) {
         let Some(v6) = self.net.v6.take() else { return };
         let mut cx = self.context(env);
         for own in v6.iter() {

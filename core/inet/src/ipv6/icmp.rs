@@ -210,7 +210,7 @@ impl<E: Env> Context<'_, E> {
         let header = IpHeader {
             addresses,
             protocol: Protocol::Other(next_header::ICMPV6),
-            hop_limit: 64,
+            hop_limit: self.net.config.hop_limit_v6,
             tos: 0,
         };
         if let Some(packet) = self.icmpv6_message(&header, &mut bytes[..len]) {

@@ -36,13 +36,26 @@ impl Stack {
     }
 
     fn open_as(&mut self, transport: Transport, local: Endpoint) -> Result<SocketId, Error> {
+        let config = &self.net.config;
+        let ttl = config.hops_to(local.addr);
         self.sockets.insert(|id| match transport {
             Transport::Tcp => {
                 let mut tcb = Tcb::new(id);
                 tcb.tuple.local = local;
+                tcb.options = Options {
+                    ttl,
+                    ..config.stream
+                };
                 Socket::Tcp(Box::new(tcb))
             }
-            Transport::Udp => Socket::Udp(Box::new(UdpSocket::new(id, local))),
+            Transport::Udp => {
+                let mut socket = UdpSocket::new(id, local);
+                socket.options = Options {
+                    ttl,
+                    ..config.datagram
+                };
+                Socket::Udp(Box::new(socket))
+            }
         })
     }
 

@@ -217,7 +217,7 @@ impl Tcb {
         match self.state {
             State::FinWait1 => {
                 self.state = State::FinWait2;
-                self.arm_fin_wait(cx.now);
+                self.arm_fin_wait(cx);
             }
             State::Closing => self.state = State::TimeWait,
             State::LastAck => self.state = State::Closed,

@@ -59,7 +59,7 @@ impl Tcb {
             _ => {
                 self.finish(cx);
                 if self.state == State::FinWait2 {
-                    self.arm_fin_wait(cx.now);
+                    self.arm_fin_wait(cx);
                 }
             }
         }

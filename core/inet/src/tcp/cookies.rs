@@ -52,20 +52,21 @@ fn check(key: &Key, tuple: &FourTuple, peer: Seq, now: Instant, echoed: Seq) -> 
 
 impl<E: Env> Context<'_, E> {
     pub(super) fn send_cookie(&mut self, tuple: &FourTuple, syn: &Segment) {
-        let peer_mss = syn.options.mss.unwrap_or(SIZES[0]);
+        let asked = self.net.config.offers.among(&syn.options);
+        let peer_mss = asked.mss.unwrap_or(SIZES[0]);
         let size = SIZES
             .iter()
             .rposition(|size| *size <= peer_mss)
             .unwrap_or(0) as u32;
         let seq = cookie(&self.net.key, tuple, syn.seq, minute_of(self.now), size);
-        let scale = syn.options.window_scale.map_or(NO_SCALE, u32::from);
-        let bits = scale << 1 | u32::from(syn.options.sack_permitted);
-        let has_clock = syn.options.timestamps.is_some();
+        let scale = asked.window_scale.map_or(NO_SCALE, u32::from);
+        let bits = scale << 1 | u32::from(asked.sack_permitted);
+        let has_clock = asked.timestamps.is_some();
         let options = TcpOptions {
             mss: Some(self.segment_to(tuple.remote.addr)),
             window_scale: (has_clock && scale != NO_SCALE).then_some(WINDOW_SCALE),
-            sack_permitted: has_clock && syn.options.sack_permitted,
-            timestamps: syn.options.timestamps.map(|stamp| Timestamps {
+            sack_permitted: has_clock && asked.sack_permitted,
+            timestamps: asked.timestamps.map(|stamp| Timestamps {
                 value: self.cookie_clock(tuple, bits),
                 echo: stamp.value,
             }),

@@ -11,10 +11,10 @@ use wire::TcpFlags;
 use super::recovery::Phase;
 use super::segment::Segment;
 use super::tcb::Tcb;
+use crate::config::Ecn;
 use crate::context::Context;
 use crate::counters::Count;
 use crate::env::Env;
-use crate::net::Ecn;
 
 /// ECT(0) in the type of service: the sender understands marks.
 pub(super) const CAPABLE: u8 = 2;

@@ -52,13 +52,14 @@ impl Tcb {
         cx.net.count(Count::ActiveOpens);
         self.choose_numbers(cx, beyond);
         self.state = State::SynSent;
-        self.is_sack_ok = true;
-        let has_clock = !cx.net.config.time_wait.is_clumsy;
+        let offers = cx.net.config.offers;
+        self.is_sack_ok = offers.sack;
+        let has_clock = offers.timestamps && !cx.net.config.time_wait.is_clumsy;
         self.clocks = has_clock.then_some(Clocks {
             recent: 0,
             recent_at: cx.now,
         });
-        self.open_window(true);
+        self.open_window(offers.window_scaling);
         self.sender.nxt += 1;
         self.timers.progress_at = cx.now;
         self.rtt.start();
@@ -80,7 +81,7 @@ impl Tcb {
         let is_answer = self.state == State::SynReceived;
         let options = TcpOptions {
             mss: Some(self.own_mss(cx)),
-            window_scale: (!is_answer || self.receiver.scale > 0).then_some(WINDOW_SCALE),
+            window_scale: (self.receiver.scale > 0).then_some(WINDOW_SCALE),
             sack_permitted: self.is_sack_ok,
             timestamps: self.clocks.map(|clocks| Timestamps {
                 value: self.clock(cx.now),
@@ -119,7 +120,7 @@ impl Tcb {
     /// Takes the peer's SYN: its numbers and what it can do. Our own abilities are already
     /// in the fields and shrink to what both can.
     pub(super) fn accept_syn<E: Env>(&mut self, cx: &Context<'_, E>, segment: &Segment) {
-        let options = &segment.options;
+        let options = cx.net.config.offers.among(&segment.options);
         self.receiver.nxt = segment.seq + 1;
         self.receiver.last_arrival = cx.now;
         self.open_window(options.window_scale.is_some());

@@ -10,6 +10,7 @@ use wire::TcpFlags;
 
 use super::info::State;
 use super::tcb::{AckDue, Tcb};
+use crate::config::Patience;
 use crate::context::Context;
 use crate::counters::{Count, ResetReason};
 use crate::env::{Env, Events};
@@ -19,17 +20,8 @@ use crate::error::Error;
 const DELAYED_ACK: Duration = Duration::from_millis(40);
 /// Linux's limit on what a cork holds back.
 pub(super) const CORK: Duration = Duration::from_millis(200);
-/// How long a closed connection waits for the peer's FIN.
-const FIN_WAIT: Duration = Duration::from_secs(60);
 /// How soon a program is woken that memory was too short for.
 const MEMORY_RETRY: Duration = Duration::from_millis(10);
-/// Timeouts in a row before a connection dies (about 15 minutes).
-const TIMEOUTS_MAX: u8 = 15;
-/// The same while it is being made, and after its program has closed it.
-const SYN_TIMEOUTS_MAX: u8 = 6;
-const SYN_ACK_TIMEOUTS_MAX: u8 = 5;
-const ORPHAN_TIMEOUTS_MAX: u8 = 8;
-
 /// Deadlines; [`Instant::NEVER`] where there is none.
 pub(super) struct Timers {
     retransmit: Instant,
@@ -139,9 +131,11 @@ impl Tcb {
         };
     }
 
-    pub(super) fn arm_fin_wait(&mut self, now: Instant) {
+    /// How long a closed connection waits for the peer's FIN.
+    pub(super) fn arm_fin_wait<E: Env>(&mut self, cx: &Context<'_, E>) {
         if self.is_orphan {
-            self.timers.fin_wait = now + FIN_WAIT;
+            let secs = u64::from(cx.net.config.patience.fin_wait_secs);
+            self.timers.fin_wait = cx.now + Duration::from_secs(secs);
         }
     }
 
@@ -196,12 +190,12 @@ impl Tcb {
         }
     }
 
-    fn timeouts_max(&self) -> u8 {
+    fn timeouts_max(&self, patience: &Patience) -> u8 {
         match self.state {
-            State::SynSent => SYN_TIMEOUTS_MAX,
-            State::SynReceived => SYN_ACK_TIMEOUTS_MAX,
-            _ if self.is_orphan => ORPHAN_TIMEOUTS_MAX,
-            _ => TIMEOUTS_MAX,
+            State::SynSent => patience.syn_timeouts,
+            State::SynReceived => patience.syn_ack_timeouts,
+            _ if self.is_orphan => patience.orphan_timeouts,
+            _ => patience.timeouts,
         }
     }
 
@@ -221,7 +215,8 @@ impl Tcb {
         } else {
             self.timers.backoff
         };
-        if tries >= self.timeouts_max() || self.is_past_user_timeout(cx.now) {
+        let tries_max = self.timeouts_max(&cx.net.config.patience);
+        if tries >= tries_max || self.is_past_user_timeout(cx.now) {
             self.give_up(cx);
             return;
         }

@@ -242,7 +242,7 @@ impl<E: Env> Context<'_, E> {
     /// Sends a segment without a connection.
     pub(super) fn send_bare(&mut self, tuple: &FourTuple, repr: &TcpRepr) {
         let manner = Manner {
-            ttl: 64,
+            ttl: self.net.config.hops_to(tuple.remote.addr),
             tos: 0,
             mss: u16::MAX,
         };

@@ -3,8 +3,8 @@
 //! A receive buffer grows when the program took more in a round trip than ever before: the
 //! window must hold two round trips' worth, so that it does not limit a sender in slow start.
 //! A send buffer grows when the program waits for room while the congestion window has
-//! outgrown half of it. Both stay below `Config::buffer_max`, all of a stack's growth together
-//! below `Config::buffer_growth_max`, and a buffer whose size the program has set stays.
+//! outgrown half of it. Each stays below its limit in `Config`, all of a stack's growth together
+//! below `buffer_growth_max`, and a buffer whose size the program has set stays.
 //!
 //! A receiver does not know the round trip; its own clock, echoed by what arrives, tells
 //! (dynamic right-sizing). Invariant: `grown` is what this connection has of `Net::grown`.
@@ -100,7 +100,7 @@ impl Tcb {
         appetite.most = took;
         let spare = SPARE_SEGMENTS * u32::from(receiver.segment_max);
         let wanted = took.saturating_mul(2).saturating_add(spare);
-        let wanted = wanted.min(cx.net.config.buffer_max);
+        let wanted = wanted.min(cx.net.config.recv_buffer_max);
         let more = cx.net.grow(wanted.saturating_sub(options.recv_buffer));
         options.recv_buffer += more;
         appetite.grown += more;
@@ -109,7 +109,7 @@ impl Tcb {
     /// An acknowledgement has come while the program waits for room.
     pub(super) fn tune_sender(&mut self, net: &mut Net) {
         let wanted = self.congestion.window().saturating_mul(2);
-        let wanted = wanted.min(net.config.buffer_max);
+        let wanted = wanted.min(net.config.send_buffer_max);
         if !self.options.is_send_tuned || wanted <= self.options.send_buffer {
             return;
         }

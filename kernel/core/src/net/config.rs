@@ -54,18 +54,15 @@ fn parse_static(text: &str) -> Option<Config> {
 /// The buffers of connections grow by at most this share of all packet buffers.
 const GROWTH_SHARE: usize = 4;
 
-/// Limits of the machine's only stack.
-fn limits() -> inet::Config {
-    inet::Config {
-        buffer_growth_max: super::memory::bytes_max() / GROWTH_SHARE,
-        ..inet::Config::default()
-    }
-}
-
 /// Creates the stack with its loopback; once at boot, before devices are attached.
 pub fn init() {
     super::memory::init();
-    shard::init(limits());
+    let limits = inet::Config {
+        buffer_growth_max: super::memory::bytes_max() / GROWTH_SHARE,
+        ..inet::Config::default()
+    };
+    super::settings::init(limits);
+    shard::init(limits);
     super::poll::init();
 }
 
@@ -110,7 +107,7 @@ fn attach_shards(ports: Vec<Port>, shards: u16) {
     steer::init(shards);
     inbox::init(shards, shards);
     ring::init(ports, shards);
-    shard::split(shards, facts, limits().part(shards));
+    shard::split(shards, facts, super::settings().part(shards));
     super::poll::set_attached(&facts);
     // CPUs that halted before do not wait for their rings yet.
     (0..shards).for_each(|shard| raise_on(CpuId(shard.into()), Softirq::Net));

@@ -1,4 +1,5 @@
-//! IPv6 at boot: from the command line's `ip6=`, or from routers.
+//! IPv6 at boot: from the command line's `ip6=`, or from routers. `disable_ipv6` comes here,
+//! too.
 
 use core::net::{IpAddr, Ipv6Addr};
 
@@ -49,8 +50,8 @@ fn parse_static(text: &str) -> Option<Config6> {
     })
 }
 
-/// Starts IPv6 on the attached device. Addresses can be used when nobody objects, a second
-/// later.
+/// Starts IPv6 on the attached device, anew if it runs, or ends it. Addresses can be used
+/// when nobody objects, a second later.
 ///
 /// What the stack refuses (an address that no host can have) is left out.
 pub fn configure6(config: Config6) {
@@ -60,6 +61,9 @@ pub fn configure6(config: Config6) {
     };
     // All IPv6 is the first shard's.
     with_shard(0, |stack, link| {
+        if config == Config6::None {
+            stack.stop_ipv6(link);
+        }
         if config == Config6::None || stack.port().is_none() {
             return;
         }

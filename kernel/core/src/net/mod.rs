@@ -25,8 +25,9 @@
 //! armed only before a CPU halts.
 //!
 //! # Lock order
-//! A handle's `naming`; one shard, never two; a ring; a queue of an inbox; `ROUTES`; an
-//! alarm; a pollee's lists; run queues; a CPU's timers. A ring is also taken without a shard.
+//! A handle's `naming`; `SETTINGS`; one shard, never two; a ring; a queue of an inbox;
+//! `ROUTES`; an alarm; a pollee's lists; run queues; a CPU's timers. A ring is also taken
+//! without a shard.
 //!
 //! # Not here
 //! Protocol (`core/inet`), devices (`drivers`), sockaddr and options' numbers
@@ -56,6 +57,7 @@ mod raw_socket;
 mod reports;
 mod ring;
 mod routes;
+mod settings;
 mod shard;
 mod sockets;
 mod steer;
@@ -77,6 +79,7 @@ pub use memory::{AREA_BYTES, packet_pool, packets_in_use};
 pub use poll::{attach, drain, poll_now};
 pub use raw_frame::{send_frame, send_to_ourselves};
 pub use ring::{RingCounters, ring_counters};
+pub use settings::{change_settings, has_ipv6, reserve_ports, reserved_ports, settings};
 pub use shard::{each_stack, journal, stats, with_first_stack};
 pub use sockets::{InetSocket, Position, Sockets};
 pub use surroundings::Port;

@@ -5,7 +5,7 @@ use inet::Options;
 
 use super::handle::Handle;
 use crate::error::{Error, Result};
-use crate::socket::{Family, OptionName, OptionValue};
+use crate::socket::{Family, OptionName, OptionValue, limits};
 
 /// Reads an option that TCP and UDP share.
 pub(super) fn get(handle: &Handle, name: OptionName) -> Result<OptionValue> {
@@ -89,17 +89,6 @@ pub(super) fn is_accepted(name: OptionName) -> bool {
             | OptionName::FreeBind
             | OptionName::BindAddressNoPort
     )
-}
-
-/// Linux allows half of a buffer for bookkeeping and reports the double.
-const BUFFER_BYTES_MIN: u32 = 4_608;
-const BUFFER_BYTES_MAX: u32 = 8 << 20;
-
-fn buffer_bytes(asked: i32) -> u32 {
-    let asked = u32::try_from(asked).unwrap_or(0);
-    asked
-        .saturating_mul(2)
-        .clamp(BUFFER_BYTES_MIN, BUFFER_BYTES_MAX)
 }
 
 /// A number of seconds or tries from 1 to what fits.
@@ -188,9 +177,17 @@ fn to_stack(name: OptionName, value: OptionValue) -> Result<Option<Change>> {
         N::MulticastTimeToLive | N::V6MulticastHops => {
             Change::Number(N::MulticastTimeToLive, hops(value, 1)?)
         }
-        N::SendBuffer | N::ReceiveBuffer => Change::Number(name, buffer_bytes(value.number()?)),
+        N::SendBuffer => {
+            Change::Number(name, limits::buffer(&limits::SEND_BUFFER, value.number()?))
+        }
+        N::ReceiveBuffer => {
+            let most = &limits::RECEIVE_BUFFER;
+            Change::Number(name, limits::buffer(most, value.number()?))
+        }
         N::TimeToLive => Change::Number(N::TimeToLive, positive::<u8>(value)?.into()),
-        N::V6HopLimit => Change::Number(N::TimeToLive, hops(value, 64)?),
+        N::V6HopLimit => {
+            Change::Number(N::TimeToLive, hops(value, super::settings().hop_limit_v6)?)
+        }
         N::TypeOfService => Change::Number(N::TypeOfService, byte(value)?.into()),
         N::V6TrafficClass => Change::Number(N::TypeOfService, hops(value, 0)?),
         N::KeepIdle | N::KeepInterval => Change::Number(name, positive::<u16>(value)?.into()),

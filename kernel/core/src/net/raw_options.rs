@@ -7,9 +7,6 @@ use super::raw::RawListener;
 use crate::error::{Error, Result};
 use crate::socket::{OptionName, OptionValue};
 
-/// Hops that a packet may take by default.
-const TTL: u8 = 64;
-
 /// What a program has set for the packets that it sends.
 pub(super) struct RawOptions {
     ttl: AtomicU8,
@@ -19,7 +16,7 @@ pub(super) struct RawOptions {
 impl RawOptions {
     pub(super) fn new() -> Self {
         Self {
-            ttl: AtomicU8::new(TTL),
+            ttl: AtomicU8::new(super::settings().hop_limit),
             tos: AtomicU8::new(0),
         }
     }

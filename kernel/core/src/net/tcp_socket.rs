@@ -16,13 +16,11 @@ use crate::io::{Sink, Source};
 use crate::poll::{Events, Pollee};
 use crate::socket::{
     Blocking, Family, Message, MessageFlags, OptionName, OptionValue, Received, Shutdown, Socket,
-    SocketAddress, SocketType, TcpInfo,
+    SocketAddress, SocketType, TcpInfo, limits,
 };
 
 /// IANA's number of TCP.
 const PROTOCOL_TCP: u8 = 6;
-/// Linux' net.core.somaxconn.
-const BACKLOG_MAX: u32 = 4096;
 
 impl File for TcpSocket {
     fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {
@@ -87,7 +85,7 @@ impl Socket for TcpSocket {
     }
 
     fn listen(&self, backlog: u32) -> Result<()> {
-        self.start_listening(backlog.min(BACKLOG_MAX) as usize)
+        self.start_listening(limits::backlog(backlog))
     }
 
     fn accept(&self, blocking: Blocking) -> Result<(Arc<dyn Socket>, SocketAddress)> {

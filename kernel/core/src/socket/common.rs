@@ -4,15 +4,12 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use base::{Duration, Instant};
 
-use super::{Blocking, OptionName, OptionValue};
+use super::{Blocking, OptionName, OptionValue, limits};
 use crate::error::{Error, Restart, Result};
 use crate::sync::{Wait, WaitQueue};
 
-/// Linux' net.core.rmem_default and wmem_default, in bytes.
+/// Bytes that a buffer holds which nobody has set.
 const BUFFER_DEFAULT: u32 = 212_992;
-/// Smallest and largest buffer that a program may set, in bytes.
-const BUFFER_MIN: u32 = 4_608;
-const BUFFER_MAX: u32 = 8 << 20;
 /// A time limit of zero: none.
 const NO_LIMIT: u64 = 0;
 
@@ -78,13 +75,9 @@ fn load_limit(place: &AtomicU64) -> Option<Duration> {
     }
 }
 
-/// Linux doubles what a program asks for, to allow for bookkeeping.
-fn store_buffer(place: &AtomicU32, value: OptionValue) -> Result<()> {
-    let bytes = u32::try_from(value.number()?).unwrap_or(BUFFER_MAX);
-    place.store(
-        bytes.saturating_mul(2).clamp(BUFFER_MIN, BUFFER_MAX),
-        Ordering::Relaxed,
-    );
+fn store_buffer(place: &AtomicU32, most: &AtomicU32, value: OptionValue) -> Result<()> {
+    let bytes = limits::buffer(most, value.number()?);
+    place.store(bytes, Ordering::Relaxed);
     Ok(())
 }
 
@@ -110,8 +103,14 @@ impl CommonOptions {
     /// Sets an option that all families share; `None` if it is none of those.
     pub fn set(&self, name: OptionName, value: OptionValue) -> Option<Result<()>> {
         match name {
-            OptionName::SendBuffer => Some(store_buffer(&self.send_buffer, value)),
-            OptionName::ReceiveBuffer => Some(store_buffer(&self.receive_buffer, value)),
+            OptionName::SendBuffer => {
+                let most = &limits::SEND_BUFFER;
+                Some(store_buffer(&self.send_buffer, most, value))
+            }
+            OptionName::ReceiveBuffer => {
+                let most = &limits::RECEIVE_BUFFER;
+                Some(store_buffer(&self.receive_buffer, most, value))
+            }
             OptionName::SendTimeout => Some(store_limit(&self.send_limit_ns, value)),
             OptionName::ReceiveTimeout => Some(store_limit(&self.receive_limit_ns, value)),
             name => flag_bit(name).map(|bit| self.set_flag(bit, value)),

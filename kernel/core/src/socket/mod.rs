@@ -8,6 +8,7 @@
 mod address;
 mod common;
 mod held;
+pub mod limits;
 mod message;
 mod option;
 mod packet;

@@ -11,10 +11,7 @@ use mach::sync::Spin;
 use super::stream::StreamSocket;
 use crate::error::{Error, Result};
 use crate::poll::Events;
-use crate::socket::{Blocking, PeerCredentials, wait_on};
-
-/// Longest queue that a program may ask for (net.core.somaxconn).
-const BACKLOG_MAX: u32 = 4096;
+use crate::socket::{Blocking, PeerCredentials, limits, wait_on};
 
 struct Queue {
     waiting: VecDeque<Arc<StreamSocket>>,
@@ -45,7 +42,7 @@ impl Listener {
     }
 
     pub(super) fn set_limit(&self, backlog: u32) {
-        self.queue.lock().limit = backlog.min(BACKLOG_MAX) as usize;
+        self.queue.lock().limit = limits::backlog(backlog);
     }
 
     /// Connections that wait, and how many may.

@@ -65,10 +65,20 @@ impl TimeWait {
             by_name: HashTable::new(),
             oldest: NONE,
             newest: NONE,
-            limit: limit.max(1),
+            limit,
             wait: rules.wait(),
             key,
         }
+    }
+
+    /// Other limits from now on; says how many of the oldest that has cost.
+    pub fn reconfigure(&mut self, limit: usize, rules: &TimeWaitRules) -> u64 {
+        (self.limit, self.wait) = (limit, rules.wait());
+        let before = self.len();
+        while self.len() > limit {
+            self.remove(self.oldest);
+        }
+        (before - self.len()) as u64
     }
 
     pub fn len(&self) -> usize {
@@ -108,6 +118,9 @@ impl TimeWait {
     fn insert(&mut self, tcb: &Tcb, now: Instant) -> bool {
         if let Some(old) = self.find(&tcb.tuple) {
             self.remove(old);
+        }
+        if self.limit == 0 {
+            return true;
         }
         let is_full = self.len() >= self.limit || !self.has_room();
         if is_full {

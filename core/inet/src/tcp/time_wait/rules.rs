@@ -30,13 +30,22 @@ pub struct TimeWaitRules {
     /// RFC 1337: no reset ends the wait but one that answers our challenge to a SYN. Off, any
     /// reset with exactly the number that we expect does (Linux: `tcp_rfc1337` is off).
     pub rfc1337: bool,
-    /// Test hook: the kernel of "The Case of the Clumsy Kernel", which knows SYNs by their
-    /// sequence number alone, numbers connections at random, and waits for its timer when
-    /// the peer remembers an older connection.
+    /// For teaching and for tests: the kernel of "The Case of the Clumsy Kernel", which knows
+    /// SYNs by their sequence number alone, numbers connections at random, and waits for its
+    /// timer when the peer remembers an older connection.
     pub is_clumsy: bool,
 }
 
 impl TimeWaitRules {
+    /// Those of the clumsy kernel, which remembered its own connections too.
+    pub fn clumsy() -> Self {
+        Self {
+            same_host_waits: true,
+            is_clumsy: true,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn wait(&self) -> Duration {
         Duration::from_secs(u64::from(self.secs.clamp(1, 600)))
     }

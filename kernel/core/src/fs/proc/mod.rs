@@ -17,6 +17,7 @@ mod net;
 mod net6;
 mod oom;
 mod packet;
+mod reasons;
 mod root;
 mod snmp;
 mod sockets;
@@ -77,6 +78,8 @@ pub fn make(_source: &[u8], _options: &[u8]) -> Result<Arc<dyn FileSystem>> {
     let system = SYSTEM.call_once(|| {
         add(system::ENTRIES);
         add(sysctl::ENTRIES);
+        sysctl::NETWORK.into_iter().for_each(add);
+        add(reasons::ENTRIES);
         add(net::ENTRIES);
         add(net6::ENTRIES);
         add(internet::ENTRIES);

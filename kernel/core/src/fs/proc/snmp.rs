@@ -75,7 +75,7 @@ fn ip(stats: &Stats) -> [Column; 19] {
     let delivered = count(Count::SegmentsIn) + count(Count::UdpIn) + count(Count::IcmpIn);
     let values = [
         ("Forwarding", NOT_FORWARDING),
-        ("DefaultTTL", 64),
+        ("DefaultTTL", net::settings().hop_limit.into()),
         (
             "InReceives",
             count(Count::FramesIn) + count(Count::Loopback),

@@ -1,5 +1,17 @@
-//! /proc/sys: settings. Most are facts of this system that cannot be changed; what may be
-//! written is accepted and kept.
+//! /proc/sys: settings (sysctl(8)). A file without a way to write it is a fact of this system.
+//!
+//! | file | what |
+//! |---|---|
+//! | here | `fs`, `kernel`, `vm` |
+//! | `core_net`, `ipv4`, `ipv6`, `tcp`, `own` | `net`, part by part |
+//! | `form` | how values are read and written, and the kinds of settings |
+
+mod core_net;
+mod form;
+mod ipv4;
+mod ipv6;
+mod own;
+mod tcp;
 
 use alloc::string::String;
 use core::fmt::{Result, Write};
@@ -35,7 +47,16 @@ macro_rules! setting {
     }};
 }
 
-/// The table's lines.
+/// All lines of `net`, part by part.
+pub const NETWORK: [&[Entry]; 5] = [
+    core_net::ENTRIES,
+    ipv4::ENTRIES,
+    ipv6::ENTRIES,
+    own::ENTRIES,
+    tcp::ENTRIES,
+];
+
+/// The other lines.
 pub const ENTRIES: &[Entry] = &[
     fact!("sys/fs/file-max", i64::MAX),
     Entry::new("sys/fs/file-nr", open_files),
@@ -82,32 +103,6 @@ pub const ENTRIES: &[Entry] = &[
     setting!("sys/vm/swappiness", 60),
     setting!("sys/vm/max_map_count", 65_530),
     fact!("sys/vm/mmap_min_addr", 65_536),
-    setting!("sys/net/core/somaxconn", 4096),
-    setting!("sys/net/core/rmem_max", 4 << 20),
-    setting!("sys/net/core/wmem_max", 4 << 20),
-    setting!("sys/net/core/rmem_default", 212_992),
-    setting!("sys/net/core/wmem_default", 212_992),
-    setting!("sys/net/core/netdev_max_backlog", 1000),
-    setting!("sys/net/ipv4/ip_forward", 0),
-    setting!("sys/net/ipv4/tcp_max_syn_backlog", 4096),
-    setting!("sys/net/ipv4/tcp_syncookies", 1),
-    setting!("sys/net/ipv4/tcp_fin_timeout", 60),
-    setting!("sys/net/ipv4/tcp_tw_reuse", 2),
-    setting!("sys/net/ipv4/tcp_keepalive_time", 7200),
-    setting!("sys/net/ipv4/tcp_keepalive_intvl", 75),
-    setting!("sys/net/ipv4/tcp_keepalive_probes", 9),
-    fact!("sys/net/ipv4/ip_local_port_range", "32768\t60999"),
-    fact!("sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456"),
-    fact!("sys/net/ipv4/tcp_wmem", "4096\t16384\t4194304"),
-    fact!("sys/net/ipv4/tcp_congestion_control", "cubic"),
-    fact!(
-        "sys/net/ipv4/tcp_available_congestion_control",
-        "cubic reno bbr"
-    ),
-    fact!("sys/net/ipv6/bindv6only", 0),
-    fact!("sys/net/ipv6/conf/all/disable_ipv6", 0),
-    fact!("sys/net/ipv6/conf/default/disable_ipv6", 0),
-    fact!("sys/net/ipv6/conf/lo/disable_ipv6", 0),
 ];
 
 fn parse(bytes: &[u8]) -> error::Result<u64> {

@@ -1,0 +1,28 @@
+//! What programs may ask for, in any family: `net.core` of sysctl(8).
+//!
+//! An administrator may change it; what a socket was given before stays.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+/// Connections that may wait to be accepted (`somaxconn`).
+pub static BACKLOG: AtomicU32 = AtomicU32::new(4096);
+/// Bytes that SO_RCVBUF may name (`rmem_max`).
+pub static RECEIVE_BUFFER: AtomicU32 = AtomicU32::new(4 << 20);
+/// Bytes that SO_SNDBUF may name (`wmem_max`).
+pub static SEND_BUFFER: AtomicU32 = AtomicU32::new(4 << 20);
+
+/// Smallest buffer in bytes.
+const BUFFER_MIN: u32 = 4_608;
+
+/// As many connections as a program asks for and may have.
+pub fn backlog(asked: u32) -> usize {
+    asked.min(BACKLOG.load(Ordering::Relaxed)) as usize
+}
+
+/// The buffer in bytes that a program gets which asks for `asked`: Linux doubles what is
+/// allowed, for bookkeeping. A negative number asks for the most.
+pub fn buffer(most: &AtomicU32, asked: i32) -> u32 {
+    let most = most.load(Ordering::Relaxed);
+    let asked = u32::try_from(asked).unwrap_or(most).min(most);
+    asked.saturating_mul(2).max(BUFFER_MIN)
+}
