@@ -68,6 +68,10 @@ pub struct ProgramFlags {
     /// Show the program's system calls on standard error
     #[arg(long)]
     pub strace: bool,
+    /// For teaching: give the kernel the bug of "The Case of the Clumsy Kernel"
+    /// (docs/clumsy-kernel.md)
+    #[arg(long)]
+    pub clumsy: bool,
     /// The program on this host, a path or a name to search, and its arguments
     #[arg(
         value_name = "PROGRAM [ARGS]",

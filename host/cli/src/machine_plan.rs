@@ -151,11 +151,9 @@ fn command_line(flags: &ProgramFlags, init: &Path, hostname: &str, net: &Net) ->
         Some(ip) => line.set("ip6", &ip.to_string()),
         None => line,
     };
-    if flags.strace {
-        line.set("strace", "1")
-    } else {
-        line
-    }
+    let switches = [("strace", flags.strace), ("clumsy", flags.clumsy)];
+    let are_on = switches.into_iter().filter(|(_, is_on)| *is_on);
+    are_on.fold(line, |line, (name, _)| line.set(name, "1"))
 }
 
 /// Adds the host's wall clock, read as late as possible.

@@ -217,6 +217,7 @@ fn a_dry_run_prints_the_line_and_starts_nothing() {
         "--cpus",
         "2",
         "--strace",
+        "--clumsy",
         "sh",
         "-c",
         "true",
@@ -228,6 +229,7 @@ fn a_dry_run_prints_the_line_and_starts_nothing() {
         "-m 64M",
         "hostfwd=tcp:127.0.0.1:8080-:80",
         "strace=1",
+        "clumsy=1",
         "init=/",
     ] {
         assert!(line.contains(part), "{part} is not in {line}");

@@ -16,7 +16,7 @@ use core::panic::PanicInfo;
 
 use base::Duration;
 use kernel::exec::Arguments;
-use kernel::net::{Config, Config6};
+use kernel::net::{Conduct, Config, Config6};
 use kernel::tty::console;
 use kernel::{dev, fs, net, profile, sched, task, tty};
 use linux::First;
@@ -42,7 +42,7 @@ fn kernel_main() -> ! {
         mach::power::off(STATUS_BAD_IMAGE);
     }
     mach::cpu::start_others(sched::start_cpu);
-    net::init();
+    net::init(conduct());
     // Interrupts are led to CPUs that run.
     devices::start();
     net::configure(address());
@@ -91,6 +91,14 @@ fn start_profile() {
     let requests = options::raw_values("profile").last().unwrap_or("");
     for request in requests.bytes() {
         profile::obey(request);
+    }
+}
+
+/// Whether the network has the bug of the clumsy kernel, for teaching (`clumsy=1`).
+fn conduct() -> Conduct {
+    match options::raw_values("clumsy").last() {
+        Some("1") => Conduct::Clumsy,
+        _ => Conduct::Careful,
     }
 }
 

@@ -21,6 +21,7 @@
 mod build;
 mod c_programs;
 mod cards;
+mod clumsy;
 mod connections;
 mod counters;
 mod datagrams;
@@ -120,6 +121,7 @@ fn main() -> ExitCode {
         netlink::TESTS,
         netstat::TESTS,
         sysctl::TESTS,
+        clumsy::TESTS,
         profile::TESTS,
         monkey::TESTS,
         storm::TESTS,

@@ -36,7 +36,7 @@ const CROWD: &str = "import socket, time; \
     time.sleep(3)";
 
 /// The value of a counter in the first report of `netstat -s`.
-fn value(said: &str, name: &str) -> Result<u64, String> {
+pub fn value(said: &str, name: &str) -> Result<u64, String> {
     let (_, behind) = said
         .split_once(name)
         .ok_or(format!("no {name} in {said}"))?;

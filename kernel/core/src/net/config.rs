@@ -54,13 +54,29 @@ fn parse_static(text: &str) -> Option<Config> {
 /// The buffers of connections grow by at most this share of all packet buffers.
 const GROWTH_SHARE: usize = 4;
 
+/// What becomes of finished connections.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Conduct {
+    /// What `docs/time-wait.md` says.
+    Careful,
+    /// The bug of the clumsy kernel, to learn from (`docs/clumsy-kernel.md`).
+    Clumsy,
+}
+
+/// So many finished connections the clumsy kernel remembers: all that ports allow.
+const CLUMSY_TIME_WAITS: usize = 1 << 16;
+
 /// Creates the stack with its loopback; once at boot, before devices are attached.
-pub fn init() {
+pub fn init(conduct: Conduct) {
     super::memory::init();
-    let limits = inet::Config {
+    let mut limits = inet::Config {
         buffer_growth_max: super::memory::bytes_max() / GROWTH_SHARE,
         ..inet::Config::default()
     };
+    if conduct == Conduct::Clumsy {
+        limits.time_wait = inet::TimeWaitRules::clumsy();
+        limits.time_waits_max = CLUMSY_TIME_WAITS;
+    }
     super::settings::init(limits);
     shard::init(limits);
     super::poll::init();

@@ -70,7 +70,7 @@ mod visit;
 
 use alloc::sync::Arc;
 
-pub use config::{Config, attach_pairs, configure, init};
+pub use config::{Conduct, Config, attach_pairs, configure, init};
 pub use config6::{Config6, configure6};
 pub use interface::{
     CARD, Interface, InterfaceFlags, LOOPBACK, Name, Traffic, interface, interfaces,
