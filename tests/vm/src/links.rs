@@ -23,6 +23,10 @@ pub const TESTS: &[Test] = &[
         etherstub,
     ),
     (
+        "a VNIC over an 82576 hears the wire, and an e1000 refuses one (link layer)",
+        other_cards,
+    ),
+    (
         "what a link may claim and how much it may send holds for the machine's own traffic",
         limits,
     ),
@@ -248,6 +252,19 @@ fn vnics(setup: &Setup) -> Result<(), String> {
             ("p -c 3 10.0.2.2", &["3 packets transmitted, 3 received"]),
         ],
     )?;
+    shell.leave().map(drop)
+}
+
+/// Cards that let only their own frames in until they are told.
+fn other_cards(setup: &Setup) -> Result<(), String> {
+    if !setup.has_our_pci() {
+        return Ok(());
+    }
+    vnics(&setup.with_nic("igb"))?;
+    let mut shell = operator(&setup.with_nic("e1000"))?;
+    let refused: &[&str] = &["the card refuses", "refused 1"];
+    let line = "dladm create-vnic -t -l eth0 vnic1 || echo refused $?";
+    expect(&mut shell, &[(line, refused)])?;
     shell.leave().map(drop)
 }
 

@@ -129,5 +129,10 @@ fn attach_shards(ports: Vec<Port>, shards: u16) {
     (0..shards).for_each(|shard| raise_on(CpuId(shard.into()), Softirq::Net));
 }
 
+/// Calls `work` with the control half of the card; `None` for a card without.
+pub(super) fn with_control<R>(work: impl FnOnce(&mut dyn NicControl) -> R) -> Option<R> {
+    Some(work(&mut **CONTROL.get()?.lock()))
+}
+
 /// The control half of the card; the card stops when all its parts are gone.
 static CONTROL: Once<Spin<Box<dyn NicControl + Send>>> = Once::new();

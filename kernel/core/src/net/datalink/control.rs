@@ -13,6 +13,7 @@ use mach::sync::Spin;
 use wire::EtherType;
 
 use super::{change, wire as card};
+use crate::net::config::with_control;
 use crate::net::{CARD, interface};
 
 /// All links, once somebody has asked for any.
@@ -82,8 +83,8 @@ pub(super) fn open(links: &mut Links, link: LinkId) -> Result<StreamId, LinkErro
     }
 }
 
-/// The control half of any card of ours: none has filters that are used, and all let all
-/// frames pass.
+/// The control half of any card of ours, without its groups and filters: a card is asked to
+/// take all frames when the first VNIC needs it, and goes on to do so.
 struct Card {
     mac: [u8; 6],
     mtu: u16,
@@ -107,8 +108,16 @@ impl NicControl for Card {
 
     fn remove_address(&mut self, _: u16, _: [u8; 6]) {}
 
-    fn set_promiscuous(&mut self, _: PromiscuousScope, _: bool) -> Result<(), NicError> {
-        Ok(())
+    /// A card without a control half cannot; one that knows no filters need not.
+    fn set_promiscuous(&mut self, scope: PromiscuousScope, on: bool) -> Result<(), NicError> {
+        if !on {
+            return Ok(());
+        }
+        match with_control(|card| card.set_promiscuous(scope, on)) {
+            Some(Ok(()) | Err(NicError::Unsupported)) => Ok(()),
+            Some(failed) => failed,
+            None => Err(NicError::Unsupported),
+        }
     }
 
     fn set_multicast(&mut self, _: &[[u8; 6]]) -> Result<(), NicError> {
