@@ -109,11 +109,10 @@ fn call(shard: u16, inbox: &Inbox) {
     }
 }
 
-/// Takes a batch of what waits for `link`'s shard through its stack; says how many frames
-/// it had, [`BATCH_FRAMES_MAX`] or more if there are more.
-pub(super) fn take_batch(stack: &mut Stack, link: &mut Link) -> usize {
+/// Takes a batch of what waits for `link`'s shard through its stack; true if there is more.
+pub(super) fn take_batch(stack: &mut Stack, link: &mut Link) -> bool {
     let Some(inbox) = inbox(link.number) else {
-        return 0;
+        return false;
     };
     inbox.is_called.store(false, Ordering::SeqCst);
     let exceptions = core::mem::take(&mut *inbox.exceptions.lock());
@@ -127,7 +126,7 @@ pub(super) fn take_batch(stack: &mut Stack, link: &mut Link) -> usize {
     if count != 0 {
         stack.flush(link);
     }
-    count
+    count >= BATCH_FRAMES_MAX
 }
 
 fn take_ring(number: u16, ring: &SoftRing, stack: &mut Stack, link: &mut Link) -> usize {
