@@ -68,6 +68,9 @@ impl System {
             machine.kernel = Kernel::with(flags.nic).file();
         }
         change(&mut machine);
+        if !namespace::suit(machine.nic) {
+            return Err("the tap interface for the card cannot be made.".into());
+        }
         fs::create_dir_all(&state)
             .and_then(|()| fs::write(&machine.initrd, &plan.image))
             .map_err(|error| text(&error))?;

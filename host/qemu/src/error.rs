@@ -25,6 +25,14 @@ pub enum Error {
         /// What is missing.
         reason: String,
     },
+    /// A card of one queue at an interface of several: QEMU would leave frames in the others.
+    #[error(
+        "The tap interface {interface} has several queues and the card only one: make the interface without `multi_queue`, or choose --nic virtio or igb."
+    )]
+    OneQueue {
+        /// The host's interface.
+        interface: String,
+    },
     /// QEMU could not be started or ended at once.
     #[error("QEMU did not start: {0}.")]
     Start(#[source] io::Error),

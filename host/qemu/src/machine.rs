@@ -92,6 +92,13 @@ pub enum Nic {
     Igb,
 }
 
+impl Nic {
+    /// Whether the card reads only the first of several queues of its network.
+    pub fn has_one_queue(self) -> bool {
+        self == Self::E1000
+    }
+}
+
 /// Where the network card leads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Net {

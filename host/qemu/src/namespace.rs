@@ -10,6 +10,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
+use crate::{Nic, tap};
+
 /// Set for the process inside the namespace.
 const INSIDE: &str = "SIETCH_NAMESPACE";
 
@@ -46,9 +48,23 @@ pub fn enter() {
 
 /// Makes the interfaces of the namespace; false if we are not inside of one.
 pub fn set_up() -> bool {
+    is_inside() && ip("link set lo up") && add_tap(Nic::default())
+}
+
+/// Makes the tap interface anew if it is not one for `nic`; false if that fails. No machine may
+/// be using it, and what [`add_address`] added is gone.
+pub fn suit(nic: Nic) -> bool {
+    let is_suited = (tap::queues(TAP, 1) == 1) == nic.has_one_queue();
+    is_suited || ip(&format!("link delete {TAP}")) && add_tap(nic)
+}
+
+fn add_tap(nic: Nic) -> bool {
+    let queues = match nic.has_one_queue() {
+        true => "",
+        false => " multi_queue",
+    };
     let steps = [
-        "link set lo up".to_string(),
-        format!("tuntap add mode tap {TAP} multi_queue"),
+        format!("tuntap add mode tap {TAP}{queues}"),
         format!("address add {THIS_HOST} dev {TAP}"),
         // Nobody else is there who could have it.
         format!("address add {THIS_HOST_V6}/64 dev {TAP} nodad"),
@@ -58,7 +74,7 @@ pub fn set_up() -> bool {
         format!("neighbour replace {MACHINE} lladdr {MACHINE_MAC} dev {TAP}"),
         format!("neighbour replace {MACHINE_V6} lladdr {MACHINE_MAC} dev {TAP}"),
     ];
-    is_inside() && steps.iter().all(|step| ip(step))
+    steps.iter().all(|step| ip(step))
 }
 
 /// Gives this host one more address at the tap interface; false if that fails.

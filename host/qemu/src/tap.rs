@@ -3,12 +3,29 @@
 //! An interface that was made with `multi_queue` can only be opened by someone who asks
 //! for several queues, any other one only by someone who asks for one. So the interface
 //! decides whether there are several, and the machine's CPUs how many. Queues that the
-//! machine's driver does not use QEMU detaches.
+//! machine's driver does not use QEMU detaches, with one exception: its e1000 reads all, but
+//! once that card was full it goes on with the first only. What the host then puts into
+//! another one is never seen, so the two are not brought together ([`check`]).
 //!
 //! `ip` is asked, for sysfs shows the network of whoever mounted it, which in a namespace
 //! is another one.
 
 use std::process::Command;
+
+use crate::{Error, Machine, Net};
+
+/// Refuses a card of one queue at an interface of several.
+pub(crate) fn check(machine: &Machine) -> Result<(), Error> {
+    match &machine.net {
+        Net::Tap { interface }
+            if machine.nic.has_one_queue() && queues(interface, machine.cpus) > 1 =>
+        {
+            let interface = interface.clone();
+            Err(Error::OneQueue { interface })
+        }
+        _ => Ok(()),
+    }
+}
 
 /// Queues to open of `interface` for a machine with `cpus`; 1 if it has no more, or if
 /// there is no such interface, which QEMU then says.

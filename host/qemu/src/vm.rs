@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::machine::Machine;
 use crate::program::{Acceleration, Qemu};
 use crate::report::Report;
+use crate::tap;
 
 /// How often a wait with a deadline looks.
 const POLL: Duration = Duration::from_millis(10);
@@ -44,6 +45,7 @@ impl Vm {
     /// Starts QEMU in the machine's state folder.
     pub fn start(qemu: &Qemu, machine: &Machine) -> Result<(Self, Console), Error> {
         let acceleration = Acceleration::choose(machine.accel)?;
+        tap::check(machine)?;
         let log = machine.kernel_log();
         fs::create_dir_all(&machine.state)
             .and_then(|()| fs::write(&log, ""))

@@ -2,6 +2,9 @@
 
 use std::process::Command;
 
+use qemu::Nic;
+use qemu::namespace::{self, MACHINE_FLAG, TAP};
+
 use crate::Test;
 use crate::guest::{BOOT_PATIENCE, Setup};
 use crate::redis;
@@ -22,6 +25,10 @@ pub const TESTS: &[Test] = &[
         igb_shuffled,
     ),
     ("each card answers pings of every length", pings),
+    (
+        "an e1000 is not brought to a tap interface with several queues",
+        one_queue_of_several,
+    ),
     (
         "an e1000 whose areas are scattered is refused at once, with the page and the way out",
         broken_contract,
@@ -78,6 +85,22 @@ fn ping(host: &str, bytes: &str) -> Result<(), String> {
     match said.matches(" bytes from ").count() {
         9.. => Ok(()),
         _ => Err(format!("{bytes} bytes: {said}")),
+    }
+}
+
+/// QEMU would stop to read all queues but the first as soon as the card was full.
+fn one_queue_of_several(setup: &Setup) -> Result<(), String> {
+    if !setup.has_our_pci() || !setup.has_address() || !namespace::suit(Nic::Virtio) {
+        return Ok(());
+    }
+    let tap = format!("tap={TAP}");
+    let flags = ["--net", &tap, "--ip", MACHINE_FLAG, "busybox", "true"];
+    let output = setup.with_nic("e1000").command(&flags).output();
+    let output = output.map_err(|error| error.to_string())?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    match said.contains("make the interface without `multi_queue`") {
+        true if !output.status.success() => Ok(()),
+        _ => Err(format!("{}, and: {said}", output.status)),
     }
 }
 

@@ -141,7 +141,7 @@ impl Setup {
 
     /// Starts a machine whose program serves a TCP port, and says where it is reached.
     pub fn serve(&self, port: u16, args: &[&str]) -> Result<(Guest, SocketAddr), String> {
-        let reached = self.network.address_of(port)?;
+        let reached = self.network.address_of(port, &self.nic)?;
         let flags = self.network.flags(port, reached);
         let flags: Vec<&str> = flags
             .iter()

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use qemu::namespace;
+use qemu::{Nic, namespace};
 
 /// A way to the machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,9 +23,15 @@ impl Network {
         }
     }
 
-    /// Where a port of the next machine will be reached.
-    pub fn address_of(self, port: u16) -> Result<SocketAddr, String> {
+    /// Where a port of the next machine, which has a card of this name, will be reached.
+    pub fn address_of(self, port: u16, nic: &str) -> Result<SocketAddr, String> {
+        let nic = match nic {
+            "e1000" => Nic::E1000,
+            "igb" => Nic::Igb,
+            _ => Nic::Virtio,
+        };
         match self {
+            Self::Tap if !namespace::suit(nic) => Err(format!("no tap interface for {nic:?}")),
             Self::Tap => Ok(SocketAddr::new(IpAddr::V4(namespace::MACHINE), port)),
             Self::Forwarded => {
                 let port = qemu::free_tcp_port().map_err(|error| error.to_string())?;
