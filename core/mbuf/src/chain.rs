@@ -1,8 +1,9 @@
 //! An ordered list of slices: the bytes of one frame, or of a stretch of a stream.
 //!
 //! Nearly every frame has one or two parts, so that many live inside the chain itself;
-//! a third moves them to the heap. No part is ever empty, so that iteration never
-//! yields an empty slice and the number of parts is bounded by the number of bytes.
+//! a third moves them to the heap. Where it is known how many parts there will be, the
+//! heap is asked once. No part is ever empty, so that iteration never yields an empty
+//! slice and the number of parts is bounded by the number of bytes.
 
 use alloc::collections::VecDeque;
 use core::fmt;
@@ -40,6 +41,26 @@ impl Chain {
         }
     }
 
+    /// Makes room for so many parts more, so that adding them does not ask the heap again.
+    #[inline]
+    pub fn reserve(&mut self, more: usize) {
+        if more > 0 && self.parts() + more > 2 {
+            self.reserve_heap(more);
+        }
+    }
+
+    fn reserve_heap(&mut self, more: usize) {
+        let held = self.parts();
+        match &mut self.parts {
+            Parts::Few(few) => {
+                let mut parts = VecDeque::with_capacity(held + more);
+                parts.extend(few.iter_mut().filter_map(Option::take));
+                self.parts = Parts::Many(parts);
+            }
+            Parts::Many(parts) => parts.reserve(more),
+        }
+    }
+
     /// Bytes in all parts.
     #[inline]
     pub fn len(&self) -> usize {
@@ -64,17 +85,20 @@ impl Chain {
 
     /// Adds a part at the end; an empty one is dropped.
     pub fn push_back(&mut self, part: Mbuf) {
-        if part.is_empty() {
-            return;
+        if !part.is_empty() {
+            self.len += part.len();
+            self.add_back(part);
         }
-        self.len += part.len();
+    }
+
+    #[inline]
+    fn add_back(&mut self, part: Mbuf) {
         match &mut self.parts {
             Parts::Few([first @ None, _]) => *first = Some(part),
             Parts::Few([_, second @ None]) => *second = Some(part),
-            Parts::Few(full) => {
-                let mut parts: VecDeque<_> = full.iter_mut().filter_map(Option::take).collect();
-                parts.push_back(part);
-                self.parts = Parts::Many(parts);
+            Parts::Few(_) => {
+                self.reserve(1);
+                self.add_back(part);
             }
             Parts::Many(parts) => parts.push_back(part),
         }
@@ -94,10 +118,11 @@ impl Chain {
             Parts::Few([first, second @ None]) => {
                 *second = first.replace(part);
             }
-            Parts::Few(full) => {
-                let mut parts: VecDeque<_> = full.iter_mut().filter_map(Option::take).collect();
-                parts.push_front(part);
-                self.parts = Parts::Many(parts);
+            Parts::Few(_) => {
+                self.reserve(1);
+                if let Parts::Many(parts) = &mut self.parts {
+                    parts.push_front(part);
+                }
             }
             Parts::Many(parts) => parts.push_front(part),
         }
@@ -269,18 +294,53 @@ impl Chain {
         if bytes >= self.len {
             return core::mem::take(self);
         }
+        let (whole, whole_len) = self.whole_parts(bytes);
+        let mut front = self.take_parts(whole);
+        (front.len, self.len) = (whole_len, self.len - whole_len);
+        let missing = bytes - whole_len;
+        if missing > 0
+            && let Some(part) = self.front_mut()
+        {
+            front.push_back(part.split_to(missing));
+            self.len -= missing;
+        }
+        front
+    }
+
+    /// How many parts lie in the first `bytes` wholly, and their bytes.
+    fn whole_parts(&self, bytes: usize) -> (usize, usize) {
+        let (mut count, mut len) = (0, 0);
+        for part in self.iter() {
+            if len + part.len() > bytes {
+                break;
+            }
+            (count, len) = (count + 1, len + part.len());
+        }
+        (count, len)
+    }
+
+    /// Moves the first `count` parts to a chain of their own, without a look at the bytes: by
+    /// moving the fewer of those that go and those that stay.
+    fn take_parts(&mut self, count: usize) -> Self {
         let mut front = Self::new();
-        while front.len < bytes {
-            let missing = bytes - front.len;
-            match self.front_mut() {
-                Some(part) if part.len() > missing => {
-                    front.push_back(part.split_to(missing));
-                    self.len -= missing;
+        match &mut self.parts {
+            Parts::Many(parts) if count > parts.len() / 2 => {
+                let rest = parts.split_off(count);
+                front.parts = core::mem::replace(&mut self.parts, Parts::Many(rest));
+            }
+            Parts::Many(parts) => {
+                front.reserve(count + 1);
+                parts.drain(..count).for_each(|part| front.add_back(part));
+            }
+            Parts::Few([first, second]) => {
+                for part in [&mut *first, &mut *second].into_iter().take(count) {
+                    part.take()
+                        .into_iter()
+                        .for_each(|part| front.add_back(part));
                 }
-                _ => match self.pop_front() {
-                    Some(part) => front.push_back(part),
-                    None => break,
-                },
+                if first.is_none() {
+                    *first = second.take();
+                }
             }
         }
         front
@@ -304,6 +364,12 @@ impl Chain {
             *self = other;
             return;
         }
+        if let (Parts::Many(parts), Parts::Many(more)) = (&mut self.parts, &mut other.parts) {
+            parts.append(more);
+            self.len += other.len;
+            return;
+        }
+        self.reserve(other.parts());
         while let Some(part) = other.pop_front() {
             self.push_back(part);
         }
@@ -312,6 +378,11 @@ impl Chain {
     /// Shares `len` bytes from `offset` on (fewer, if the chain ends before).
     pub fn share(&self, offset: usize, len: usize) -> Self {
         let mut shared = Self::new();
+        self.share_into(&mut shared, offset, len);
+        shared
+    }
+
+    fn share_into(&self, shared: &mut Self, offset: usize, len: usize) {
         let (mut skip, mut left) = (offset, len);
         for part in self.iter() {
             if left == 0 {
@@ -328,7 +399,6 @@ impl Chain {
             skip = 0;
             shared.push_back(slice);
         }
-        shared
     }
 
     /// Shares the first `len` bytes like [`share`](Self::share), handing over the
@@ -340,12 +410,11 @@ impl Chain {
         let mut first = front.share_with_headroom();
         first.truncate(len);
         let done = first.len();
-        let mut shared = if done < len {
-            self.share(done, len - done)
-        } else {
-            Self::new()
-        };
-        shared.push_front(first);
+        let mut shared = Self::from(first);
+        if done < len {
+            shared.reserve(self.whole_parts(len).0);
+            self.share_into(&mut shared, done, len - done);
+        }
         shared
     }
 

@@ -96,7 +96,7 @@ fn device_addresses_follow_the_slice() {
 fn chains_cut_join_and_share_at_any_byte() {
     let pool = HeapPool::new(16);
     let model: Vec<u8> = (0..40).collect();
-    for parts in 1..5 {
+    for parts in 1..10 {
         for cut in 0..=40 {
             let mut chain = Chain::new();
             for piece in model.chunks(40_usize.div_ceil(parts)) {
@@ -104,6 +104,8 @@ fn chains_cut_join_and_share_at_any_byte() {
             }
             let shared = chain.share(cut / 2, 20);
             assert_eq!(collect(&shared), &model[cut / 2..(cut / 2 + 20).min(40)]);
+            let flying = chain.share_front_with_headroom(cut);
+            assert_eq!(collect(&flying), &model[..cut]);
             let mut front = chain.split_to(cut);
             assert_eq!((front.len(), chain.len()), (cut, 40 - cut));
             assert_eq!(collect(&front), &model[..cut]);

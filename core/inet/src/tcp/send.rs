@@ -8,7 +8,7 @@
 use core::net::IpAddr;
 
 use base::Instant;
-use mbuf::Chain;
+use mbuf::{BLOCK_CAPACITY, Chain};
 use wire::{Seq, TcpFlags};
 
 use super::scoreboard::Sent;
@@ -231,6 +231,7 @@ impl Tcb {
         fill: &mut dyn FnMut(&mut [u8]) -> usize,
     ) -> usize {
         let wanted = max.min(self.send_room());
+        self.sender.unsent.reserve(wanted / BLOCK_CAPACITY);
         let mut done = 0;
         while done < wanted {
             let mut offered = 0;
