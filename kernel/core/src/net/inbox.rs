@@ -109,10 +109,11 @@ fn call(shard: u16, inbox: &Inbox) {
     }
 }
 
-/// Takes a batch of what waits for `link`'s shard through its stack; true if there is more.
-pub(super) fn take_batch(stack: &mut Stack, link: &mut Link) -> bool {
+/// Takes a batch of what waits for `link`'s shard through its stack; says how many frames
+/// it had, [`BATCH_FRAMES_MAX`] or more if there are more.
+pub(super) fn take_batch(stack: &mut Stack, link: &mut Link) -> usize {
     let Some(inbox) = inbox(link.number) else {
-        return false;
+        return 0;
     };
     inbox.is_called.store(false, Ordering::SeqCst);
     let exceptions = core::mem::take(&mut *inbox.exceptions.lock());
@@ -126,7 +127,7 @@ pub(super) fn take_batch(stack: &mut Stack, link: &mut Link) -> bool {
     if count != 0 {
         stack.flush(link);
     }
-    count >= BATCH_FRAMES_MAX
+    count
 }
 
 fn take_ring(number: u16, ring: &SoftRing, stack: &mut Stack, link: &mut Link) -> usize {

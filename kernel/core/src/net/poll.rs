@@ -6,8 +6,9 @@
 //! moments, so that the answers to a whole batch of requests cost one notification. A CPU
 //! whose program sent by another CPU's shard tells that one's ring as well (`visit`).
 //!
-//! The interrupt stays disarmed while the machine is loaded. It is armed before a halt,
-//! and then the queue is looked at once more, so that no frame is slept on.
+//! The interrupt stays disarmed while frames come. It is armed before a halt, and when a
+//! look finds nothing: a program that computes is then left alone until there is a frame.
+//! Whenever it is armed the queue is looked at once more, so that no frame is slept on.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -26,7 +27,7 @@ pub(super) const BATCH_FRAMES_MAX: usize = 64;
 const UNANNOUNCED_MAX: u32 = 32;
 /// How long the end of the machine waits for the device.
 const DRAIN_MAX: Duration = Duration::from_millis(20);
-/// A program that computes leaves the network alone for this long at most.
+/// A program that computes leaves the network alone for this long at most while frames come.
 const FALLBACK: Duration = Duration::from_micros(200);
 /// Deadlines of connections within the machine are looked at this much later than they were
 /// set. The shortest, of an acknowledgement that may wait, is four times as long.
@@ -119,15 +120,15 @@ fn poll_batch() {
         }
     }
     let due = with_shard(own, |stack, link| {
-        let has_more = match is_many {
+        let count = match is_many {
             true => inbox::take_batch(stack, link),
             false => receive_batch(stack, link),
         };
-        if has_more {
-            raise(Softirq::Net);
-        }
         let deadline = run_due(stack, link);
         let now = link.now();
+        if count >= BATCH_FRAMES_MAX || count == 0 && !arm_doorbell(link) {
+            raise(Softirq::Net);
+        }
         match is_doorbell_armed(link) {
             true => (deadline, now),
             false => (deadline.min(now + FALLBACK), now),
@@ -157,12 +158,12 @@ fn is_doorbell_armed(link: &Link) -> bool {
     }
 }
 
-/// One batch from the device through the stack; true if there may be more.
-pub(super) fn receive_batch(stack: &mut Stack, link: &mut Link) -> bool {
+/// One batch from the device through the stack; says how many frames it had.
+pub(super) fn receive_batch(stack: &mut Stack, link: &mut Link) -> usize {
     // The port leaves the link while its frames go through the stack, which borrows the
     // link to answer them.
     let Way::Own(mut port) = core::mem::replace(&mut link.way, Way::None) else {
-        return false;
+        return 0;
     };
     let mut batch = core::mem::take(&mut link.batch);
     let count = port.receive(BATCH_FRAMES_MAX, &mut |frame| batch.push(frame));
@@ -179,7 +180,7 @@ pub(super) fn receive_batch(stack: &mut Stack, link: &mut Link) -> bool {
     if count != 0 {
         stack.flush(link);
     }
-    count == BATCH_FRAMES_MAX
+    count
 }
 
 /// Tells the device about the frames that it was given.
@@ -221,23 +222,28 @@ fn gather(link: &mut Link) {
     }
 }
 
-/// Arms the doorbell: false if frames are there already.
+/// Before a halt: false if frames are there already.
 fn prepare_idle() -> bool {
     if shard::count() > 1 {
         visit::announce();
     }
     let quiet = with_shard(shard::own(), |_, link| {
         announce(link);
-        match &mut link.way {
-            Way::Ring(ring) => return ring.arm(),
-            Way::Own(port) => link.is_doorbell_armed = !port.arm(),
-            Way::None => link.is_doorbell_armed = true,
-        }
-        link.is_doorbell_armed
+        arm_doorbell(link)
     });
     let quiet = quiet.unwrap_or(true);
     if !quiet {
         raise(Softirq::Net);
     }
     quiet
+}
+
+/// Has the device interrupt for the next frame; false if frames are there already.
+fn arm_doorbell(link: &mut Link) -> bool {
+    match &mut link.way {
+        Way::Ring(ring) => return ring.arm(),
+        Way::Own(port) => link.is_doorbell_armed = !port.arm(),
+        Way::None => link.is_doorbell_armed = true,
+    }
+    link.is_doorbell_armed
 }

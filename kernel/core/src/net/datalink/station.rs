@@ -17,7 +17,7 @@ use super::station_port::StationPort;
 use super::{wake, wire};
 use crate::net::CARD;
 use crate::net::interface::{self, FIRST_STATION, Name, STATIONS_MAX};
-use crate::net::poll::{announce, facts_of, receive_batch};
+use crate::net::poll::{BATCH_FRAMES_MAX, announce, facts_of, receive_batch};
 use crate::net::shard::Shard;
 use crate::net::surroundings::{Link, Way};
 
@@ -118,7 +118,7 @@ pub(super) fn run_all() -> Instant {
     let run = |place: &Spin<Option<Station>>| {
         let mut guard = place.lock();
         let (stack, link) = guard.as_mut()?.shard.enter();
-        let has_more = receive_batch(stack, link);
+        let has_more = receive_batch(stack, link) == BATCH_FRAMES_MAX;
         let next = stack.expire(link);
         announce(link);
         match has_more {
