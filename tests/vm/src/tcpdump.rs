@@ -110,7 +110,7 @@ fn text_of_loopback(setup: &Setup) -> Result<(), String> {
 fn stopped_reader(setup: &Setup) -> Result<(), String> {
     let script = "tcpdump -Z root -ni eth0 -B 64 -w /tmp/file & read go; \
          kill -STOP $!; echo stopped; read go; kill -CONT $!; sleep 1; kill -INT $!; wait $!; \
-         grep no_free_block /proc/net/packet_drops";
+         grep no_free_block /proc/net/packet_drops; read go";
     let (mut guest, address) = start(setup, &[], script)?;
     guest.type_text("go\n")?;
     guest.expect("listening on eth0", PATIENCE)?;
