@@ -16,18 +16,22 @@ mod work;
 
 use std::process::ExitCode;
 
+use clap::Parser;
+
 use subject::{Cached, Crate, Plain, Subject};
 use table::Table;
 use work::WORKS;
 
-/// Rounds unless the command line says otherwise.
-const ROUNDS: usize = 9;
+/// Times the frame allocator, beside the crate `buddy_system_allocator`.
+#[derive(Debug, Parser)]
+struct Flags {
+    /// Rounds of each measurement
+    #[arg(default_value_t = 9)]
+    rounds: usize,
+}
 
 fn main() -> ExitCode {
-    let rounds = std::env::args()
-        .nth(1)
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(ROUNDS);
+    let Flags { rounds } = Flags::parse();
     let mut table = Table::default();
     for round in 1..=rounds {
         eprintln!("round {round} of {rounds}");

@@ -19,17 +19,23 @@ mod udp;
 use std::process::ExitCode;
 
 use bench_pair::{Kernel, System, Table, page};
+use clap::Parser;
 
 /// Boots a system, measures, and adds a round's figures to the table.
 type Bench = fn(System, &mut Table) -> Result<(), String>;
 
 const BENCHES: [Bench; 3] = [redis::measure, udp::measure, connections::measure];
 
-/// Rounds unless the command line says otherwise.
-const ROUNDS: u32 = 3;
+/// Compares Sietch with Debian's Linux as a guest in the same machine.
+#[derive(Debug, Parser)]
+struct Flags {
+    /// Rounds of each measurement
+    #[arg(default_value_t = 3)]
+    rounds: u32,
+}
 
 fn main() -> ExitCode {
-    match compare() {
+    match compare(&Flags::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(sentence) => {
             eprintln!("bench: {sentence}");
@@ -38,12 +44,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn compare() -> Result<(), String> {
+fn compare(flags: &Flags) -> Result<(), String> {
+    let rounds = flags.rounds;
     bench_pair::set_up(&[Kernel::Cloud])?;
-    let rounds = std::env::args()
-        .nth(1)
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(ROUNDS);
     let mut table = Table::default();
     for round in 1..=rounds {
         for system in System::BOTH {

@@ -17,15 +17,22 @@ mod work;
 
 use std::process::ExitCode;
 
+use clap::Parser;
+
 use allocator::Allocator;
 use page::Page;
 use work::WORKS;
 
-/// Rounds unless the command line says otherwise.
-const ROUNDS: usize = 7;
+/// Compares `libumem.so` with the allocators that Debian has.
+#[derive(Debug, Parser)]
+struct Flags {
+    /// Rounds of each measurement
+    #[arg(default_value_t = 7)]
+    rounds: usize,
+}
 
 fn main() -> ExitCode {
-    match compare() {
+    match compare(&Flags::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(sentence) => {
             eprintln!("bench-malloc: {sentence}");
@@ -34,11 +41,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn compare() -> Result<(), String> {
-    let rounds = std::env::args()
-        .nth(1)
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(ROUNDS);
+fn compare(flags: &Flags) -> Result<(), String> {
+    let rounds = flags.rounds;
     work::compile()?;
     let allocators = Allocator::installed()?;
     let mut page = Page::new(&allocators, rounds);
