@@ -81,7 +81,8 @@ pub trait NicControl {
     /// Takes frames that no filter claims, or no longer.
     fn set_promiscuous(&mut self, scope: PromiscuousScope, on: bool) -> Result<(), NicError>;
 
-    /// Takes these multicast addresses and no others; a card may take more.
+    /// Takes these multicast addresses and no others; a card may take more. Until it is told
+    /// it takes all.
     fn set_multicast(&mut self, macs: &[[u8; 6]]) -> Result<(), NicError>;
 
     /// Spreads frames over the rings of a group.

@@ -6,9 +6,9 @@ use mbuf::{Pool, RxFrame, TxFrame};
 
 use crate::registers::{
     BYTES_MIN, CAUSES_RECEIVE, CTRL, CTRL_AUTO_SPEED, CTRL_LINK_RESET, CTRL_LINK_UP, CTRL_RESET,
-    ICR, IMC, IMS, Interrupt, MTA, MTA_WORDS, RAH, RAH_VALID, RAL, RCTL, RCTL_BROADCAST,
-    RCTL_ENABLE, RCTL_STRIP_FCS, RXCSUM, RXCSUM_IP_AND_TRANSPORT, TCTL, TCTL_COLLISIONS,
-    TCTL_ENABLE, TCTL_PAD_SHORT, TIPG, TIPG_COPPER,
+    ICR, IMC, IMS, Interrupt, MTA, MTA_WORDS, RAH, RAH_VALID, RAL, RCTL, RCTL_ALL_MULTICAST,
+    RCTL_BROADCAST, RCTL_ENABLE, RCTL_STRIP_FCS, RXCSUM, RXCSUM_IP_AND_TRANSPORT, TCTL,
+    TCTL_COLLISIONS, TCTL_ENABLE, TCTL_PAD_SHORT, TIPG, TIPG_COPPER,
 };
 use crate::rx::Receiver;
 use crate::tx::Transmitter;
@@ -121,7 +121,9 @@ impl E1000 {
         if rx.refill() == 0 {
             return Err(Error::NoBuffers);
         }
-        registers.write32(RCTL, RCTL_ENABLE | RCTL_BROADCAST | RCTL_STRIP_FCS);
+        // IPv6 asks for neighbours by groups; which of them are ours the stack decides.
+        let groups = RCTL_BROADCAST | RCTL_ALL_MULTICAST;
+        registers.write32(RCTL, RCTL_ENABLE | groups | RCTL_STRIP_FCS);
         Ok(Self {
             registers,
             mac,

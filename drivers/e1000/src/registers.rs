@@ -19,6 +19,7 @@ pub(crate) const CAUSES_RECEIVE: u32 = 1 << 4 | 1 << 6 | 1 << 7;
 /// Receive control (13.4.22).
 pub(crate) const RCTL: usize = 0x0100;
 pub(crate) const RCTL_ENABLE: u32 = 1 << 1;
+pub(crate) const RCTL_ALL_MULTICAST: u32 = 1 << 4;
 pub(crate) const RCTL_BROADCAST: u32 = 1 << 15;
 /// Leaves the frame check sequence out.
 pub(crate) const RCTL_STRIP_FCS: u32 = 1 << 26;

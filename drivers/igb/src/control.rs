@@ -34,6 +34,8 @@ pub struct Control<R: Registers> {
     vlans: Table,
     filters_vlans: bool,
     is_promiscuous: bool,
+    /// Somebody named the groups that are wanted; until then all are.
+    filters_groups: bool,
     counted: CardCounters,
 }
 
@@ -52,6 +54,7 @@ impl<R: Registers> Control<R> {
             vlans,
             filters_vlans: false,
             is_promiscuous: false,
+            filters_groups: false,
             counted: CardCounters::default(),
         };
         statistics::collect(&control.card.registers, &mut CardCounters::default());
@@ -72,6 +75,9 @@ impl<R: Registers> Control<R> {
             receiver |= RCTL_ALL_UNICAST | RCTL_ALL_MULTICAST;
         } else if self.filters_vlans {
             receiver |= RCTL_FILTER_VLANS;
+        }
+        if !self.filters_groups {
+            receiver |= RCTL_ALL_MULTICAST;
         }
         self.registers().write32(RCTL, receiver);
     }
@@ -126,6 +132,8 @@ impl<R: Registers> NicControl for Control<R> {
     fn set_multicast(&mut self, macs: &[[u8; 6]]) -> Result<(), NicError> {
         let bits = macs.iter().map(multicast_bit);
         self.multicast.set(&self.card.registers, bits);
+        self.filters_groups = true;
+        self.set_receiver();
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use mbuf::{Checksum, RxFrame};
 
 use super::card::{Card, GOOD};
 use crate::device::E1000;
+use crate::registers::{RCTL, RCTL_ALL_MULTICAST, RCTL_BROADCAST};
 
 fn rig() -> (Card, E1000) {
     let card = Card::new(600);
@@ -100,4 +101,11 @@ fn the_rest_of_a_long_frame_is_no_frame_even_if_its_start_found_no_memory() {
     assert_eq!(port.counters().rx_too_long, 1);
     card.store(&[4; 60]);
     assert_eq!(receive(&mut port), [(vec![4; 60], Checksum::Verified)]);
+}
+
+#[test]
+fn the_card_lets_frames_to_groups_in() {
+    let (card, _port) = rig();
+    let wanted = RCTL_ALL_MULTICAST | RCTL_BROADCAST;
+    assert_eq!(card.registers.read32(RCTL) & wanted, wanted);
 }
