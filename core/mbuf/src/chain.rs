@@ -10,7 +10,7 @@ use core::fmt;
 use core::iter;
 
 use crate::mbuf::Mbuf;
-use crate::pool::{BLOCK_BYTES, Pool};
+use crate::pool::Pool;
 
 /// The bytes of several [`Mbuf`]s in order.
 #[derive(Clone, Default)]
@@ -452,7 +452,7 @@ impl Chain {
 
     /// Memory that the parts keep busy, in bytes, however little of it is data.
     pub fn footprint(&self) -> usize {
-        self.parts() * BLOCK_BYTES
+        self.iter().map(Mbuf::footprint).sum()
     }
 }
 

@@ -11,17 +11,24 @@
 //! A *block* is a fixed piece of contiguous memory with a reference count.
 //! An [`Mbuf`] is a slice of one block; cloning shares the block. A [`Chain`] is the
 //! ordered list of slices that makes one frame or one stretch of a stream. [`TxFrame`]
-//! and [`RxFrame`] are what crosses the border to a driver.
+//! and [`RxFrame`] are what crosses the border to a driver. A [`Keeper`] lends memory of its
+//! own, which is then a block that nobody may write.
 //!
 //! # Invariants (cited by the `SAFETY` comments)
 //! - **Live:** a block's memory stays allocated and initialised from the moment it
-//!   joins a pool until the pool is torn down with every block at home.
-//! - **Counted:** `refs` equals the number of `Mbuf`s of a block; a block at home has none.
+//!   joins a pool until the pool is torn down with every block at home; a lent block's as
+//!   long as it has an `Mbuf`.
+//! - **Counted:** `refs` equals the number of `Mbuf`s of a block (and says whether it is
+//!   lent); a block at home has none.
 //! - **Inside:** `[start, start + len)` of an `Mbuf` lies within its block's data.
 //! - **Head:** if an `Mbuf` has `owns_head`, no other `Mbuf` covers a byte before its
 //!   `start`. **Tail:** if it has `owns_tail`, none covers a byte at or after its end.
 //!   So a header may be written in front of shared bytes, and a stream may grow behind
-//!   bytes that are in flight. A sole owner (`refs == 1`) has both rights anyway.
+//!   bytes that are in flight. A sole owner (`refs == 1`) has both rights anyway. Of a lent
+//!   block nobody has either, nor is anybody its sole owner.
+//! - **Unsteady:** lent bytes may change while they are read, as a file's do that somebody
+//!   writes. So readers only copy or sum them; headers and lengths are never believed there,
+//!   for they lie in blocks of a pool.
 //! - **Quiet:** a device writes into a block only while its `Mbuf` is kept by the driver
 //!   that posted it, and nobody holds a reference to its bytes then.
 //!
@@ -35,6 +42,7 @@ extern crate alloc;
 mod chain;
 mod frame;
 mod heap;
+mod lent;
 mod mbuf;
 mod pool;
 
@@ -43,5 +51,6 @@ pub use frame::{
     Checksum, ChecksumOffload, Coalesced, RxFrame, SegmentKind, SegmentOffload, TxFrame,
 };
 pub use heap::HeapPool;
+pub use lent::Keeper;
 pub use mbuf::Mbuf;
 pub use pool::{BLOCK_BYTES, BLOCK_CAPACITY, FreeList, Pool};

@@ -7,7 +7,7 @@ use core::sync::atomic::{Ordering, fence};
 
 use base::DeviceAddr;
 
-use crate::pool::{self, Block};
+use crate::pool::{self, Block, HEADER_BYTES, LENT};
 
 /// More handles than this on one block are a bug; the count must not wrap.
 const REFS_MAX: u32 = 1 << 30;
@@ -43,6 +43,19 @@ impl Mbuf {
         }
     }
 
+    /// # Safety
+    /// `block` is live, lent, and counts the `Mbuf` that this makes; `len` is its capacity.
+    pub(crate) unsafe fn of_loan(block: NonNull<Block>, len: u32) -> Self {
+        Self {
+            // SAFETY: the caller vouches that the block is live.
+            start: unsafe { block.as_ref() }.data,
+            block,
+            len,
+            owns_head: false,
+            owns_tail: false,
+        }
+    }
+
     fn header(&self) -> &Block {
         // SAFETY: Live: the block exists as long as this `Mbuf` counts in it.
         unsafe { self.block.as_ref() }
@@ -63,7 +76,8 @@ impl Mbuf {
     /// The bytes.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: Inside and Live; who may write these bytes holds `&mut` to a sole owner.
+        // SAFETY: Inside and Live; who may write these bytes holds `&mut` to a sole owner, and
+        // lent ones are Unsteady.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len as usize) }
     }
 
@@ -73,11 +87,13 @@ impl Mbuf {
         if !self.is_unique() {
             return None;
         }
-        // SAFETY: Inside and Live; the only handle of this block is borrowed mutably.
+        // SAFETY: Inside and Live; the only handle of this block is borrowed mutably, and it is
+        // not lent.
         Some(unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.len as usize) })
     }
 
-    /// Whether this is the only handle of its block.
+    /// Whether this is the only handle of its block, and the block not lent: then all of it
+    /// may be written.
     #[inline]
     pub fn is_unique(&self) -> bool {
         self.header().refs.load(Ordering::Acquire) == 1
@@ -87,6 +103,11 @@ impl Mbuf {
     #[inline]
     pub fn device_addr(&self) -> DeviceAddr {
         self.header().device + self.offset() as u64
+    }
+
+    /// Memory that the slice keeps busy, in bytes, however little of it is its own.
+    pub fn footprint(&self) -> usize {
+        HEADER_BYTES + self.capacity()
     }
 
     /// Bytes that the whole block holds.
@@ -225,7 +246,7 @@ impl Clone for Mbuf {
     #[inline]
     fn clone(&self) -> Self {
         let before = self.header().refs.fetch_add(1, Ordering::Relaxed);
-        assert!(before < REFS_MAX, "mbuf block shared too often");
+        assert!(before & !LENT < REFS_MAX, "mbuf block shared too often");
         Self {
             start: self.start,
             block: self.block,
@@ -242,7 +263,7 @@ impl Drop for Mbuf {
         let refs = &self.header().refs;
         // The only handle needs no atomic decrement: nobody is left to race with.
         if refs.load(Ordering::Acquire) != 1 {
-            if refs.fetch_sub(1, Ordering::Release) != 1 {
+            if refs.fetch_sub(1, Ordering::Release) & !LENT != 1 {
                 return;
             }
             fence(Ordering::Acquire);

@@ -17,7 +17,10 @@ use crate::mbuf::Mbuf;
 pub const BLOCK_BYTES: usize = 2048;
 /// Bytes of data that one block holds: an Ethernet frame with room for a device's header.
 pub const BLOCK_CAPACITY: usize = BLOCK_BYTES - HEADER_BYTES;
-const HEADER_BYTES: usize = 64;
+pub(crate) const HEADER_BYTES: usize = 64;
+
+/// In a count: the block is lent, so that no `Mbuf` ever counts as its only one.
+pub(crate) const LENT: u32 = 1 << 31;
 
 const _: () = assert!(size_of::<Block>() == HEADER_BYTES);
 const _: () = assert!(BLOCK_CAPACITY >= 1514 + 128, "a frame and its headroom fit");
@@ -31,15 +34,25 @@ pub trait Pool {
 
 #[repr(C, align(64))]
 pub(crate) struct Block {
-    /// Live `Mbuf`s; zero at home.
+    /// Live `Mbuf`s; zero at home. [`LENT`] besides, if the block is.
     pub(crate) refs: AtomicU32,
     pub(crate) capacity: u32,
     pub(crate) data: NonNull<u8>,
     /// What a device calls `data`.
     pub(crate) device: DeviceAddr,
-    home: &'static FreeList,
+    pub(crate) home: Home,
     /// The next free block; meaningful only at home, under the list's lock.
-    next: UnsafeCell<Option<NonNull<Block>>>,
+    pub(crate) next: UnsafeCell<Option<NonNull<Block>>>,
+}
+
+/// Where a block goes when its last `Mbuf` has gone.
+#[derive(Clone, Copy)]
+pub(crate) enum Home {
+    /// To its pool.
+    Pool(&'static FreeList),
+    /// The loan ends: what this does with the block, which it may be called for once, when no
+    /// `Mbuf` is left.
+    Loan(unsafe fn(NonNull<Block>)),
 }
 
 /// A pool of equal blocks; grows by regions, never shrinks.
@@ -94,7 +107,7 @@ impl FreeList {
                     capacity: BLOCK_CAPACITY as u32,
                     data: region.add(offset + HEADER_BYTES),
                     device: device + (offset + HEADER_BYTES) as u64,
-                    home: self,
+                    home: Home::Pool(self),
                     next: UnsafeCell::new(None),
                 });
                 self.push(block);
@@ -174,5 +187,10 @@ impl<P: Pool + ?Sized> Pool for &P {
 /// `block` is live and has no `Mbuf` left (Counted).
 pub(crate) unsafe fn release(block: NonNull<Block>) {
     // SAFETY: the caller vouches for the block; `home` is where it was made.
-    unsafe { block.as_ref().home.push(block) };
+    unsafe {
+        match block.as_ref().home {
+            Home::Pool(list) => list.push(block),
+            Home::Loan(end) => end(block),
+        }
+    }
 }

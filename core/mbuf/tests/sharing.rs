@@ -1,6 +1,11 @@
 //! Buffers keep their invariants whatever is shared, cut and joined.
 
-use mbuf::{BLOCK_CAPACITY, Chain, HeapPool, Mbuf, Pool};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use base::DeviceAddr;
+use mbuf::{BLOCK_CAPACITY, Chain, HeapPool, Keeper, Mbuf, Pool};
 
 fn filled(pool: &HeapPool, headroom: usize, bytes: &[u8]) -> Mbuf {
     let mut buffer = pool.alloc().expect("pool has room");
@@ -140,4 +145,76 @@ fn a_chain_is_filled_in_place_and_keeps_its_tail() {
         (collect(&flying), collect(&chain)),
         (b"abc".to_vec(), b"abcd".to_vec())
     );
+}
+
+/// Memory of the test's, and whether it has come back.
+struct Lender {
+    memory: Box<[u8]>,
+    returned: Arc<AtomicBool>,
+}
+
+// SAFETY: a box does not move its bytes, and nobody writes them.
+unsafe impl Keeper for Lender {
+    fn memory(&self) -> NonNull<[u8]> {
+        NonNull::from(&*self.memory)
+    }
+
+    fn device(&self) -> DeviceAddr {
+        DeviceAddr(0x1000)
+    }
+}
+
+impl Drop for Lender {
+    fn drop(&mut self) {
+        self.returned.store(true, Ordering::SeqCst);
+    }
+}
+
+fn lent(bytes: &[u8]) -> (Mbuf, Arc<AtomicBool>) {
+    let returned = Arc::new(AtomicBool::new(false));
+    let lender = Lender {
+        memory: bytes.into(),
+        returned: returned.clone(),
+    };
+    (Mbuf::lent(lender).expect("memory"), returned)
+}
+
+#[test]
+fn a_loan_ends_with_its_last_slice() {
+    let (mut loan, returned) = lent(b"on loan to a packet");
+    loan.advance(3);
+    assert_eq!(loan.device_addr(), DeviceAddr(0x1003));
+    let mut chain = Chain::from(loan);
+    let flying = chain.share(5, 2);
+    let front = chain.split_to(4);
+    assert_eq!(
+        (collect(&front), collect(&flying)),
+        (b"loan".to_vec(), b"to".to_vec())
+    );
+    drop((chain, front));
+    assert!(!returned.load(Ordering::SeqCst), "a frame is in flight");
+    drop(flying);
+    assert!(returned.load(Ordering::SeqCst));
+}
+
+#[test]
+fn nobody_writes_into_a_loan_or_around_its_slices() {
+    let (mut loan, _) = lent(b"0123456789");
+    assert!(loan.bytes_mut().is_none() && !loan.is_unique());
+    loan.advance(4);
+    loan.truncate(2);
+    let mut rest = loan.split_to(1);
+    for part in [&mut loan, &mut rest] {
+        assert_eq!((part.headroom(), part.tailroom()), (0, 0));
+        assert!(part.prepend(1).is_none() && part.extend(1).is_none());
+        part.shrink_to(1);
+        assert_eq!(
+            (part.append(b"x"), part.share_with_headroom().headroom()),
+            (0, 0)
+        );
+    }
+    let mut chain = Chain::from(rest);
+    assert!(chain.prepend(1).is_none());
+    assert_eq!((chain.back_room(), chain.append_in_place(b"x")), (0, 0));
+    assert_eq!(collect(&chain), b"4");
 }

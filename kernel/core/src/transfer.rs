@@ -1,21 +1,44 @@
 //! Bytes from one file to another, without a program's memory between.
 //!
-//! They pass through a buffer of one page's size at a time; what the target does not take
-//! is not consumed from the source, as the source is read at an offset.
+//! A connection gets a file's pages themselves, on loan (`mbuf::Keeper`) until its peer has
+//! acknowledged them: as on Linux, what is written to the file meanwhile may reach the
+//! peer. Pages that are not at hand, and whatever goes elsewhere, pass through a
+//! buffer. What the target does not take is not consumed from the source, as the source is read
+//! at an offset.
 
-use alloc::vec;
+use alloc::vec::Vec;
+
+use base::PAGE_BYTES;
+use hal::caching::Caching;
+use mbuf::{Chain, Mbuf};
 
 use crate::error::Result;
 use crate::file::OpenFile;
+use crate::fs::notify;
 use crate::io::{Sink, Source};
+use crate::mm::{MemoryObject, Sharing};
+use crate::net::TcpSocket;
 
 /// Bytes that pass at a time.
 const CHUNK_BYTES: usize = 64 << 10;
+const PAGE: u64 = PAGE_BYTES as u64;
 
 /// From a file at `offset` to whatever `to` is; returns the bytes that passed.
 pub fn to_stream(from: &OpenFile, offset: u64, to: &OpenFile, count: usize) -> Result<usize> {
-    pass(from, offset, count, &mut |_, bytes| {
-        to.write(&mut Source::kernel(bytes))
+    let socket = to.file.as_any().downcast_ref::<TcpSocket>();
+    let lender = socket.zip(from.file.clone().memory());
+    let mut buffer = Vec::new();
+    in_steps(count, &mut |done, left| {
+        let at = offset + done as u64;
+        if let Some((socket, memory)) = &lender
+            && let Some(pages) = lend(&**memory, at, left)
+        {
+            notify::read(from);
+            return Ok((pages.len(), socket.write_chain(to, pages)?));
+        }
+        pass(from, at, left, &mut buffer, &mut |bytes| {
+            to.write(&mut Source::kernel(bytes))
+        })
     })
 }
 
@@ -27,28 +50,24 @@ pub fn between_files(
     target: u64,
     count: usize,
 ) -> Result<usize> {
-    pass(from, source, count, &mut |done, bytes| {
-        to.write_at(target + done as u64, &mut Source::kernel(bytes))
+    let mut buffer = Vec::new();
+    in_steps(count, &mut |done, left| {
+        let at = source + done as u64;
+        pass(from, at, left, &mut buffer, &mut |bytes| {
+            to.write_at(target + done as u64, &mut Source::kernel(bytes))
+        })
     })
 }
 
-/// Reads chunks and gives them away; `give` learns how many bytes went before.
-fn pass(
-    from: &OpenFile,
-    offset: u64,
+/// Calls `step` with the bytes that are done and those that are left, until it moves fewer than it
+/// has read; it returns both. An error shows if nothing went before.
+fn in_steps(
     count: usize,
-    give: &mut dyn FnMut(usize, &[u8]) -> Result<usize>,
+    step: &mut dyn FnMut(usize, usize) -> Result<(usize, usize)>,
 ) -> Result<usize> {
-    let mut buffer = vec![0; CHUNK_BYTES.min(count)];
     let mut done = 0;
     while done < count {
-        let len = buffer.len().min(count - done);
-        let read = from.read_at(offset + done as u64, &mut Sink::kernel(&mut buffer[..len]));
-        let outcome = read.and_then(|len| match len {
-            0 => Ok((0, 0)),
-            len => Ok((len, give(done, &buffer[..len])?)),
-        });
-        match outcome {
+        match step(done, count - done) {
             Ok((read, given)) => {
                 done += given;
                 if given < read || read == 0 {
@@ -60,4 +79,49 @@ fn pass(
         }
     }
     Ok(done)
+}
+
+/// Reads a chunk by way of `buffer` and gives it away; returns the bytes read and given.
+fn pass(
+    from: &OpenFile,
+    at: u64,
+    left: usize,
+    buffer: &mut Vec<u8>,
+    give: &mut dyn FnMut(&[u8]) -> Result<usize>,
+) -> Result<(usize, usize)> {
+    buffer.resize(CHUNK_BYTES.min(left), 0);
+    match from.read_at(at, &mut Sink::kernel(buffer))? {
+        0 => Ok((0, 0)),
+        read => Ok((read, give(&buffer[..read])?)),
+    }
+}
+
+/// At most a chunk of a file's pages from byte `at` on, up to the first that is not at hand;
+/// `None` if that is the first, or the file ends before.
+fn lend(memory: &dyn MemoryObject, at: u64, left: usize) -> Option<Chain> {
+    if memory.caching() != Caching::WriteBack {
+        return None;
+    }
+    // Asking for the size may be dear, where nothing is at hand.
+    memory.ready_page(at / PAGE, Sharing::Private)?;
+    let wanted = memory.size().saturating_sub(at).min(left as u64);
+    let end = at + wanted.min(CHUNK_BYTES as u64);
+    let mut pages = Chain::new();
+    pages.reserve(((end - at) / PAGE) as usize);
+    let mut at = at;
+    while at < end {
+        let Some(page) = memory.ready_page(at / PAGE, Sharing::Private) else {
+            break;
+        };
+        let Some(mut part) = Mbuf::lent(page) else {
+            break;
+        };
+        let within = at % PAGE;
+        let len = (PAGE - within).min(end - at);
+        part.advance(within as usize);
+        part.truncate(len as usize);
+        pages.push_back(part);
+        at += len;
+    }
+    Some(pages).filter(|pages| !pages.is_empty())
 }

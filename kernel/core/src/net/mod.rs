@@ -83,6 +83,7 @@ pub use settings::{change_settings, has_ipv6, reserve_ports, reserved_ports, set
 pub use shard::{each_stack, journal, stats, with_first_stack};
 pub use sockets::{InetSocket, Position, Sockets};
 pub use surroundings::Port;
+pub(crate) use tcp::TcpSocket;
 
 /// Exceptions (ARP, ICMP errors, DHCP) dropped between shards.
 pub fn exceptions_dropped() -> u64 {

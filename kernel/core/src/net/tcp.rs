@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 
 use inet::{Endpoint, State, Transport};
+use mbuf::Chain;
 
 use super::handle::Handle;
 use super::poll::after_send;
@@ -154,6 +155,29 @@ impl TcpSocket {
                 return partial(from.done() - before, error);
             }
         }
+    }
+
+    /// Moves `bytes` into the stream as they are, by the same rules.
+    pub(super) fn put_chain(&self, mut bytes: Chain, how: Option<Wait>) -> Result<usize> {
+        let total = bytes.len();
+        loop {
+            let step = match self.put_parts(&mut bytes) {
+                Ok(_) if bytes.is_empty() => return Ok(total),
+                Ok(_) | Err(Error::WouldBlock) => self.handle.wait(Events::OUT, how),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = step {
+                return partial(total - bytes.len(), error);
+            }
+        }
+    }
+
+    fn put_parts(&self, bytes: &mut Chain) -> Result<usize> {
+        self.handle.with(|id, stack, link| {
+            let count = stack.send_chain(link, id, bytes)?;
+            after_send(link);
+            Ok(count)
+        })
     }
 
     fn put_some(&self, from: &mut Source<'_>) -> Result<usize> {

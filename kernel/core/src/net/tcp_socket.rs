@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 use core::any::Any;
 
 use inet::{Algorithm, State};
+use mbuf::Chain;
 
 use super::address::{from_endpoint, to_endpoint, to_name};
 use super::tcp::TcpSocket;
@@ -178,6 +179,13 @@ fn congestion_named(name: &[u8; 16]) -> Option<Algorithm> {
 }
 
 impl TcpSocket {
+    /// Writes `bytes` without copying them.
+    pub(crate) fn write_chain(&self, open: &OpenFile, bytes: Chain) -> Result<usize> {
+        let flags = MessageFlags::of(open);
+        let sent = self.put_chain(bytes, self.handle.send_wait(flags.blocking()));
+        sigpipe(sent, MessageFlags::empty())
+    }
+
     fn info(&self) -> Result<TcpInfo> {
         let info = self.handle.with(|id, stack, _| Ok(stack.info(id)?))?;
         Ok(info_of(&info))

@@ -13,7 +13,8 @@
 //! - **Direct**: every frame that the frame table describes is mapped, writable and not
 //!   executable, at `DIRECT_MAP` plus its physical address, on every CPU, for good.
 //! - **Claim**: memory of a frame in use is touched only through its owners: pages and
-//!   user mappings copy by raw pointers (no Rust reference to it exists); heap, tables,
+//!   user mappings copy by raw pointers (no Rust reference to it exists, but for those by
+//!   which a packet that was lent a page is read: `mbuf`'s **Unsteady**); heap, tables,
 //!   stacks and DMA memory are exclusive to their owner.
 //! - **Tables**: a frame that a page table links to is a table of that page table alone
 //!   and lives until the page table is dropped.
