@@ -14,8 +14,9 @@ use core::sync::atomic::AtomicBool;
 use inet::{Endpoint, Options, SocketId, Transport};
 use mach::sync::{Once, Spin};
 
+use super::entered::Entered;
 use super::place::{AtomicPlace, Place};
-use super::shard::{self, Entered, with_shard};
+use super::shard::{self, with_shard};
 use super::surroundings::{self, Link};
 use crate::error::{Error, Result};
 use crate::fs::Metadata;

@@ -15,15 +15,13 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use base::CpuId;
-use inet::Stack;
 use link::RxChain;
 use link::steer::Progress;
 use mach::sync::{Once, Spin};
 use mbuf::RxFrame;
 
-use super::poll::BATCH_FRAMES_MAX;
+use super::entered::Entered;
 use super::shard;
-use super::surroundings::Link;
 use crate::sched::{Softirq, raise_on};
 
 /// Exceptions that wait for one shard.
@@ -109,37 +107,28 @@ fn call(shard: u16, inbox: &Inbox) {
     }
 }
 
-/// Takes a batch of what waits for `link`'s shard through its stack; says how many frames
-/// it had, [`BATCH_FRAMES_MAX`] or more if there are more.
-pub(super) fn take_batch(stack: &mut Stack, link: &mut Link) -> usize {
-    let Some(inbox) = inbox(link.number) else {
+/// Takes a batch of what waits for shard `number` through its stack; says how many frames
+/// it had, `poll::BATCH_FRAMES_MAX` or more if there are more.
+pub(super) fn take_batch(number: u16, shard: &mut Entered) -> usize {
+    let Some(inbox) = inbox(number) else {
         return 0;
     };
     inbox.is_called.store(false, Ordering::SeqCst);
-    let exceptions = core::mem::take(&mut *inbox.exceptions.lock());
-    let mut count = exceptions.len();
-    for frame in exceptions {
-        stack.receive(link, frame);
-    }
+    let mut count = shard.receive(|_| inbox.exceptions.lock().pop_front());
     for (number, ring) in (0..).zip(&inbox.rings) {
-        count += take_ring(number, ring, stack, link);
+        count += take_ring(number, ring, shard);
     }
-    if count != 0 {
+    if count != 0
+        && let Some((stack, link)) = shard.parts()
+    {
         stack.flush(link);
     }
     count
 }
 
-fn take_ring(number: u16, ring: &SoftRing, stack: &mut Stack, link: &mut Link) -> usize {
-    let mut batch = core::mem::take(&mut link.batch);
-    let mut queue = ring.frames.lock();
-    batch.extend(core::iter::from_fn(|| queue.pop()).take(BATCH_FRAMES_MAX));
-    drop(queue);
-    let count = batch.len();
-    for frame in batch.drain(..) {
-        stack.receive(link, frame);
-    }
-    link.batch = batch;
+/// Frames leave the queue one by one: a CPU that comes between them goes on behind them.
+fn take_ring(number: u16, ring: &SoftRing, shard: &mut Entered) -> usize {
+    let count = shard.receive(|_| ring.frames.lock().pop());
     if count != 0 && ring.progress.finish(count as u64) {
         raise_on(CpuId(number.into()), Softirq::Net);
     }

@@ -12,7 +12,8 @@
 //! ```
 //!
 //! # Shards
-//! A stack (`core/inet`) behind one spin lock is a *shard* ([`shard`]). A connection lives
+//! A stack (`core/inet`) behind one spin lock is a *shard* ([`shard`]); a batch of frames
+//! gives way to a program that waits for the lock ([`entered`]). A connection lives
 //! in the shard that a hash of its ends names ([`steer`]), on the CPU of its ring. Sockets
 //! that wait for strangers, listeners and datagram sockets, have a member in each shard;
 //! `accept` and `recv` look at the calling CPU's first ([`handle`]). Nothing blocks under
@@ -38,6 +39,7 @@ mod config;
 mod config6;
 pub(crate) mod datalink;
 mod dial;
+mod entered;
 mod error;
 mod groups;
 mod handle;

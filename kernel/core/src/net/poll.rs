@@ -14,7 +14,9 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use base::{Duration, Instant};
 use inet::{Env, Stack};
+use mbuf::RxFrame;
 
+use super::entered::Entered;
 use super::shard::{self, with_shard};
 use super::surroundings::{Link, Port, Way};
 use super::{inbox, interface, ring, routes, visit};
@@ -119,19 +121,20 @@ fn poll_batch() {
             raise(Softirq::Net);
         }
     }
-    let due = with_shard(own, |stack, link| {
+    let due = Entered::new(own).and_then(|mut shard| {
         let count = match is_many {
-            true => inbox::take_batch(stack, link),
-            false => receive_batch(stack, link),
+            true => inbox::take_batch(own, &mut shard),
+            false => take_batch(&mut shard),
         };
+        let (stack, link) = shard.parts()?;
         let deadline = run_due(stack, link);
         let now = link.now();
         if count >= BATCH_FRAMES_MAX || count == 0 && !arm_doorbell(link) {
             raise(Softirq::Net);
         }
         match is_doorbell_armed(link) {
-            true => (deadline, now),
-            false => (deadline.min(now + FALLBACK), now),
+            true => Some((deadline, now)),
+            false => Some((deadline.min(now + FALLBACK), now)),
         }
     });
     if let Some((deadline, now)) = due {
@@ -158,27 +161,49 @@ fn is_doorbell_armed(link: &Link) -> bool {
     }
 }
 
-/// One batch from the device through the stack; says how many frames it had.
+/// One batch from the device of the only shard through its stack; says how many frames it had.
+fn take_batch(shard: &mut Entered) -> usize {
+    let fetched = shard.parts().map_or(0, |(_, link)| fetch(link));
+    let received = shard.receive(next_fetched);
+    if received != 0
+        && let Some((stack, link)) = shard.parts()
+    {
+        stack.flush(link);
+    }
+    // Another CPU may have received some of them.
+    fetched.max(received)
+}
+
+/// One batch from the device through the stack of a station; says how many frames it had.
 pub(super) fn receive_batch(stack: &mut Stack, link: &mut Link) -> usize {
-    // The port leaves the link while its frames go through the stack, which borrows the
-    // link to answer them.
-    let Way::Own(mut port) = core::mem::replace(&mut link.way, Way::None) else {
+    let count = fetch(link);
+    while let Some(frame) = next_fetched(link) {
+        stack.receive(link, frame);
+    }
+    if count != 0 {
+        stack.flush(link);
+    }
+    count
+}
+
+fn next_fetched(link: &mut Link) -> Option<RxFrame> {
+    let frame = link.batch.pop_front()?;
+    packet::received(link.interface, &frame);
+    Some(frame)
+}
+
+/// Takes a batch from the device, unless another CPU is at one; says how many frames it has.
+fn fetch(link: &mut Link) -> usize {
+    let Way::Own(port) = &mut link.way else {
         return 0;
     };
-    let mut batch = core::mem::take(&mut link.batch);
-    let count = port.receive(BATCH_FRAMES_MAX, &mut |frame| batch.push(frame));
+    if !link.batch.is_empty() {
+        return 0;
+    }
+    let count = port.receive(BATCH_FRAMES_MAX, &mut |frame| link.batch.push_back(frame));
     if count != 0 && link.is_doorbell_armed {
         link.is_doorbell_armed = false;
         port.disarm();
-    }
-    link.way = Way::Own(port);
-    for frame in batch.drain(..) {
-        packet::received(link.interface, &frame);
-        stack.receive(link, frame);
-    }
-    link.batch = batch;
-    if count != 0 {
-        stack.flush(link);
     }
     count
 }

@@ -1,4 +1,4 @@
-//! The shards: stacks, each behind a lock.
+//! The shards: stacks, each behind a lock ([`super::entered`]).
 //!
 //! A shard is a stack of its own (`inet::Stack`: connections, ports, neighbours, timers)
 //! behind a lock of its own. There is one until a card with several pairs of queues is
@@ -15,9 +15,8 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
 use inet::{Share, Stack};
-use mach::cpu::MAX_CPUS;
-use mach::sync::{Spin, SpinGuard};
 
+use super::entered::Entered;
 use super::surroundings::{Link, Port, Way};
 use super::{CARD, ring, steer};
 
@@ -27,11 +26,6 @@ pub struct Shard {
     pub(super) link: Link,
 }
 
-/// A lock on cache lines of its own.
-#[repr(align(128))]
-struct Slot(Spin<Option<Shard>>);
-
-static SHARDS: [Slot; MAX_CPUS] = [const { Slot(Spin::new(None)) }; MAX_CPUS];
 static COUNT: AtomicU16 = AtomicU16::new(1);
 /// The number of the next event in any stack's journal.
 static EVENT_NUMBERS: AtomicU64 = AtomicU64::new(0);
@@ -43,7 +37,7 @@ pub(super) fn init(limits: inet::Config) {
 
 fn create(number: u16, limits: inet::Config) {
     let shard = Shard::new(CARD, number, limits);
-    *SHARDS[usize::from(number)].0.lock() = Some(shard);
+    Entered::to_look(number).install(shard);
 }
 
 impl Shard {
@@ -92,32 +86,6 @@ pub(super) fn own() -> u16 {
     match count() {
         1 => 0,
         count => mach::cpu::id().0 as u16 % count,
-    }
-}
-
-/// A shard that is ours for a while.
-pub(super) struct Entered(SpinGuard<'static, Option<Shard>>);
-
-impl Entered {
-    /// Waits for a shard's lock, and tells it the time; `None` before [`init`].
-    #[inline]
-    pub(super) fn new(number: u16) -> Option<Self> {
-        let mut entered = Self::to_look(number);
-        entered.parts()?.1.now = mach::time::now();
-        Some(entered)
-    }
-
-    /// Waits for a shard's lock, to look at what takes no time to change.
-    #[inline]
-    pub(super) fn to_look(number: u16) -> Self {
-        Self(SHARDS[usize::from(number) % MAX_CPUS].0.lock())
-    }
-
-    /// The stack and its surroundings.
-    #[inline]
-    pub(super) fn parts(&mut self) -> Option<(&mut Stack, &mut Link)> {
-        let shard = self.0.as_mut()?;
-        Some((&mut shard.stack, &mut shard.link))
     }
 }
 

@@ -4,6 +4,7 @@
 //! the lock of a ring otherwise. Sniffers see each frame before.
 
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -49,7 +50,7 @@ pub struct Link {
     /// Whether the device will interrupt for the next frame, if it is this shard's own.
     pub(super) is_doorbell_armed: bool,
     /// Frames between the device and the stack; empty but during a batch.
-    pub(super) batch: Vec<RxFrame>,
+    pub(super) batch: VecDeque<RxFrame>,
     /// The device's queue was full: frames that were dropped, as a wire would.
     pub(super) queue_full_drops: u64,
     /// Which version of the routes the stack has; of the first shard, which it published.
@@ -71,7 +72,7 @@ impl Link {
             has_looped: false,
             is_loop_alarmed: false,
             is_doorbell_armed: false,
-            batch: Vec::new(),
+            batch: VecDeque::new(),
             queue_full_drops: 0,
             routes_version: 0,
             waiters: Vec::new(),

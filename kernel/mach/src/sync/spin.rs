@@ -85,6 +85,17 @@ impl<T: ?Sized> fmt::Debug for Spin<T> {
     }
 }
 
+impl<T: ?Sized> SpinGuard<'_, T> {
+    /// Calls `work` while the lock is free for others, then waits for it again.
+    pub fn unlocked<R>(&mut self, work: impl FnOnce() -> R) -> R {
+        self.lock.locked.store(false, Ordering::Release);
+        let done = work();
+        // The new guard's part is this one's again.
+        core::mem::forget(self.lock.lock());
+        done
+    }
+}
+
 /// Holds a [`Spin`]; releases it when dropped.
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct SpinGuard<'a, T: ?Sized> {

@@ -1,0 +1,129 @@
+//! The lock of a shard, and how a batch of frames gives way to who waits for it.
+//!
+//! The problem: a batch of frames takes long to go through a stack, and meanwhile a program
+//! on another CPU spins, because it wants one connection of that shard.
+//!
+//! The idea: who cannot have the lock at once says so in `Slot::waiting`. Whoever takes
+//! frames through the stack ([`Entered::receive`]) looks there after each, and lets go of the
+//! lock until somebody has come in, for [`WAY_TURNS`] at most: a CPU that waits may itself be
+//! held up by its host. Without anybody who waits this costs a load.
+//!
+//! Invariant **Between frames**: others may have been in the shard between two frames of a
+//! batch, as between two batches. What is left of a batch stays where the next CPU that
+//! polls finds it, so frames keep their order.
+
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use inet::Stack;
+use mach::cpu::MAX_CPUS;
+use mach::sync::{Spin, SpinGuard};
+use mbuf::RxFrame;
+
+use super::poll::BATCH_FRAMES_MAX;
+use super::shard::Shard;
+use super::surroundings::Link;
+
+/// A lock on cache lines of its own.
+#[repr(align(128))]
+struct Slot {
+    shard: Spin<Option<Shard>>,
+    /// CPUs that wait for the lock.
+    waiting: AtomicU32,
+}
+
+/// How long the lock is free for others who have not noticed yet, in turns of a spin loop.
+const WAY_TURNS: u32 = 64;
+
+static SHARDS: [Slot; MAX_CPUS] = [const { Slot::new() }; MAX_CPUS];
+impl Slot {
+    const fn new() -> Self {
+        Self {
+            shard: Spin::new(None),
+            waiting: AtomicU32::new(0),
+        }
+    }
+
+    #[inline]
+    fn lock(&self) -> SpinGuard<'_, Option<Shard>> {
+        self.shard.try_lock().unwrap_or_else(|| self.wait())
+    }
+
+    #[cold]
+    fn wait(&self) -> SpinGuard<'_, Option<Shard>> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let guard = self.shard.lock();
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        guard
+    }
+
+    /// Gives the others time to notice that the lock is free.
+    fn let_in(&self) {
+        let waiting = self.waiting.load(Ordering::Relaxed);
+        for _ in 0..WAY_TURNS {
+            if self.waiting.load(Ordering::Relaxed) != waiting {
+                return;
+            }
+            mach::cpu::relax();
+        }
+    }
+}
+
+/// A shard that is ours for a while.
+pub(super) struct Entered {
+    slot: &'static Slot,
+    shard: SpinGuard<'static, Option<Shard>>,
+}
+
+impl Entered {
+    /// Waits for a shard's lock, and tells it the time; `None` before boot has come so far.
+    #[inline]
+    pub(super) fn new(number: u16) -> Option<Self> {
+        let mut entered = Self::to_look(number);
+        entered.parts()?.1.now = mach::time::now();
+        Some(entered)
+    }
+
+    /// Waits for a shard's lock, to look at what takes no time to change.
+    #[inline]
+    pub(super) fn to_look(number: u16) -> Self {
+        let slot = &SHARDS[usize::from(number) % MAX_CPUS];
+        let shard = slot.lock();
+        Self { slot, shard }
+    }
+
+    /// Puts a shard in the place of what was here.
+    pub(super) fn install(&mut self, shard: Shard) {
+        *self.shard = Some(shard);
+    }
+
+    /// The stack and its surroundings.
+    #[inline]
+    pub(super) fn parts(&mut self) -> Option<(&mut Stack, &mut Link)> {
+        let shard = self.shard.as_mut()?;
+        Some((&mut shard.stack, &mut shard.link))
+    }
+
+    /// Takes the frames that `next` gives through the stack, [`BATCH_FRAMES_MAX`] at most, and
+    /// gives way after each; says how many there were. `flush` is left to the caller.
+    pub(super) fn receive(&mut self, mut next: impl FnMut(&mut Link) -> Option<RxFrame>) -> usize {
+        for count in 0..BATCH_FRAMES_MAX {
+            let Some((stack, link)) = self.parts() else {
+                return count;
+            };
+            let Some(frame) = next(link) else {
+                return count;
+            };
+            stack.receive(link, frame);
+            self.give_way();
+        }
+        BATCH_FRAMES_MAX
+    }
+
+    #[inline]
+    fn give_way(&mut self) {
+        let slot = self.slot;
+        if slot.waiting.load(Ordering::Relaxed) != 0 {
+            self.shard.unlocked(|| slot.let_in());
+        }
+    }
+}
