@@ -137,20 +137,24 @@ fn poll_batch() {
             false => Some((deadline.min(now + FALLBACK), now)),
         }
     });
+    ring::announce(own);
     if let Some((deadline, now)) = due {
         visit::arm(own, deadline, now);
     }
     crate::netlink::look();
 }
 
-/// Runs a shard's timers and sends what they cause; says when the next one is due.
+/// Runs a shard's timers and sends what they cause; says when the next one is due. A ring is
+/// left to the caller to announce, once the shard is free.
 pub(super) fn run_due(stack: &mut Stack, link: &mut Link) -> Instant {
     if shard::count() > 1 {
         routes::follow(stack, link);
     }
     let deadline = stack.expire(link).unwrap_or(Instant::NEVER);
     link.is_loop_alarmed = false;
-    announce(link);
+    if let Way::Own(_) = link.way {
+        announce(link);
+    }
     deadline
 }
 
@@ -210,16 +214,14 @@ fn fetch(link: &mut Link) -> usize {
 
 /// Tells the device about the frames that it was given.
 pub(super) fn announce(link: &mut Link) {
-    if link.unannounced == 0 {
-        return;
-    }
     match &mut link.way {
-        Way::None => {}
-        Way::Own(port) => port.kick(),
-        Way::Ring(ring) => ring.kick(),
+        Way::Own(port) if link.unannounced != 0 => {
+            link.unannounced = 0;
+            port.kick();
+        }
+        Way::Own(_) | Way::None => {}
+        Way::Ring(ring) => ring.announce(),
     }
-    link.unannounced = 0;
-    link.is_gathering = false;
 }
 
 /// After a program sent: lets frames gather, but not too many; [`FALLBACK`] sees to it
@@ -227,23 +229,17 @@ pub(super) fn announce(link: &mut Link) {
 /// else may wake the machine if all the frames are lost.
 #[inline]
 pub(super) fn after_send(link: &mut Link) {
-    if link.unannounced != 0 {
-        gather(link);
+    let unannounced = link.unannounced();
+    if unannounced != 0 {
+        visit::arm(link.number, link.now() + FALLBACK, link.now());
+        match unannounced >= UNANNOUNCED_MAX {
+            true => announce(link),
+            false => visit::note(link.number),
+        }
     } else if core::mem::take(&mut link.has_looped) && !link.is_loop_alarmed {
         // No frame and no interrupt follows, so that nobody else would look.
         link.is_loop_alarmed = true;
         visit::arm(link.number, link.now() + LOOP_FALLBACK, link.now());
-    }
-}
-
-fn gather(link: &mut Link) {
-    // The first of them has set the alarm, which stays set until they are announced.
-    if !core::mem::replace(&mut link.is_gathering, true) {
-        visit::arm(link.number, link.now() + FALLBACK, link.now());
-    }
-    match link.unannounced >= UNANNOUNCED_MAX {
-        true => announce(link),
-        false => visit::note(link.number),
     }
 }
 
@@ -252,11 +248,18 @@ fn prepare_idle() -> bool {
     if shard::count() > 1 {
         visit::announce();
     }
-    let quiet = with_shard(shard::own(), |_, link| {
-        announce(link);
-        arm_doorbell(link)
-    });
-    let quiet = quiet.unwrap_or(true);
+    let own = shard::own();
+    let quiet = match ring::of_shard(own) {
+        Some(ring) => {
+            ring.announce();
+            ring.arm()
+        }
+        None => with_shard(own, |_, link| {
+            announce(link);
+            arm_doorbell(link)
+        })
+        .unwrap_or(true),
+    };
     if !quiet {
         raise(Softirq::Net);
     }

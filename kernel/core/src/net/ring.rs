@@ -1,7 +1,8 @@
 //! The card's pairs of queues where there are several shards.
 //!
 //! Each pair has a lock of its own, taken for a few instructions: the shard's CPU receives
-//! by it, and whoever works for the shard sends by it. Shard `n` has pair `n`.
+//! by it, and whoever works for the shard sends by it. Shard `n` has pair `n`. The card is told
+//! of frames without the shard's lock: that may take as long as the host likes.
 //!
 //! What is received is sorted by [`link::steer`] and handed over in `inbox`, never taken
 //! through a stack here. Lock order: a shard, then a ring, then a queue of an inbox.
@@ -9,6 +10,7 @@
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use link::RxChain;
 use link::course::Course;
@@ -42,6 +44,8 @@ pub struct RingCounters {
 pub(super) struct Ring {
     number: u16,
     state: Spin<State>,
+    /// Frames handed to the card since it was last told; changed under `state`'s lock only.
+    unannounced: AtomicU32,
 }
 
 struct State {
@@ -66,6 +70,13 @@ pub(super) fn init(ports: Vec<Port>, shards: u16) {
 /// The pair of `shard`; `None` where there is one shard.
 pub(super) fn of_shard(shard: u16) -> Option<&'static Ring> {
     RINGS.get()?.get(usize::from(shard))
+}
+
+/// Tells the card of what a shard gave it, if the shard has a ring.
+pub(super) fn announce(shard: u16) {
+    if let Some(ring) = of_shard(shard) {
+        ring.announce();
+    }
 }
 
 /// What each ring counted. A card of the only shard counts nothing itself; what the shard
@@ -100,6 +111,7 @@ impl Ring {
                 is_armed: false,
                 counters: RingCounters::default(),
             }),
+            unannounced: AtomicU32::new(0),
         }
     }
 
@@ -117,6 +129,8 @@ impl Ring {
         let mut state = self.state.lock();
         let is_sent = state.port.transmit(frame).is_ok();
         state.counters.sent += u64::from(is_sent);
+        let unannounced = self.unannounced() + u32::from(is_sent);
+        self.unannounced.store(unannounced, Ordering::Relaxed);
         is_sent
     }
 
@@ -125,9 +139,19 @@ impl Ring {
         work(&mut self.state.lock().port)
     }
 
+    /// Frames that the card was given and not told of.
+    #[inline]
+    pub(super) fn unannounced(&self) -> u32 {
+        self.unannounced.load(Ordering::Relaxed)
+    }
+
     /// Tells the card of what it was given.
-    pub(super) fn kick(&self) {
-        self.state.lock().port.kick();
+    pub(super) fn announce(&self) {
+        if self.unannounced() != 0 {
+            let mut state = self.state.lock();
+            self.unannounced.store(0, Ordering::Relaxed);
+            state.port.kick();
+        }
     }
 
     pub(super) fn unsent(&self) -> usize {

@@ -39,10 +39,8 @@ pub struct Link {
     pub(super) interface: u32,
     pub(super) now: Instant,
     pub(super) way: Way,
-    /// Frames handed to the device since it was last told.
+    /// Frames handed to the device since it was last told, if it is this shard's own.
     pub(super) unannounced: u32,
-    /// The alarm is set for them.
-    pub(super) is_gathering: bool,
     /// A packet stayed within the machine and may have set a deadline.
     pub(super) has_looped: bool,
     /// The alarm is set for such deadlines.
@@ -68,7 +66,6 @@ impl Link {
             now: mach::time::now(),
             way: Way::None,
             unannounced: 0,
-            is_gathering: false,
             has_looped: false,
             is_loop_alarmed: false,
             is_doorbell_armed: false,
@@ -100,12 +97,22 @@ impl Link {
     pub(super) fn hand_over(&mut self, frame: TxFrame) {
         let is_sent = match &mut self.way {
             Way::None => return,
-            Way::Own(port) => port.transmit(frame).is_ok(),
+            Way::Own(port) => {
+                let is_sent = port.transmit(frame).is_ok();
+                self.unannounced += u32::from(is_sent);
+                is_sent
+            }
             Way::Ring(ring) => ring.transmit(frame),
         };
-        match is_sent {
-            true => self.unannounced += 1,
-            false => self.queue_full_drops += 1,
+        self.queue_full_drops += u64::from(!is_sent);
+    }
+
+    /// Frames that the device was given and not told of.
+    #[inline]
+    pub(super) fn unannounced(&self) -> u32 {
+        match &self.way {
+            Way::Ring(ring) => ring.unannounced(),
+            Way::Own(_) | Way::None => self.unannounced,
         }
     }
 

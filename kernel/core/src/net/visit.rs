@@ -10,23 +10,64 @@
 //! Lock order: a shard, then an alarm, then a CPU's timers.
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use base::Instant;
 use inet::Env;
 use mach::cpu::{MAX_CPUS, PerCpu};
 use mach::sync::Spin;
 
-use super::poll;
 use super::shard::{self, with_shard};
+use super::{poll, ring};
 use crate::sched::Softirq;
 use crate::sched::timer::{self, Expire, Target, TimerId};
 
 /// The one timer of each shard: the stack's next deadline or the fallback.
-static ALARMS: [Spin<Option<(Instant, TimerId)>>; MAX_CPUS] = [const { Spin::new(None) }; MAX_CPUS];
+static ALARMS: [Alarm; MAX_CPUS] = [const { Alarm::new() }; MAX_CPUS];
 /// Shards of others in which this CPU left frames, a bit for each.
 static VISITED: PerCpu<AtomicU32> = PerCpu::new(AtomicU32::default);
 const _: () = assert!(MAX_CPUS <= 32, "a shard is a bit");
+
+struct Alarm {
+    /// When it goes off or did, [`Instant::NEVER`] at first; changed under `timer`'s lock only.
+    due_ns: AtomicU64,
+    timer: Spin<Option<TimerId>>,
+}
+
+impl Alarm {
+    const fn new() -> Self {
+        Self {
+            due_ns: AtomicU64::new(Instant::NEVER.as_nanos()),
+            timer: Spin::new(None),
+        }
+    }
+
+    /// Whether it will go off, and no later than at `deadline`.
+    #[inline]
+    fn serves(&self, deadline: Instant, now: Instant) -> bool {
+        let due = self.due();
+        due <= deadline && due > now
+    }
+
+    #[inline]
+    fn due(&self) -> Instant {
+        Instant::from_nanos(self.due_ns.load(Ordering::Relaxed))
+    }
+
+    #[cold]
+    fn set(&self, shard: u16, deadline: Instant, now: Instant) {
+        let mut timer = self.timer.lock();
+        if self.serves(deadline, now) {
+            return;
+        }
+        // One that is due goes off by itself; to cancel it is to wait for the CPU that has it.
+        if let Some(old) = timer.take_if(|_| self.due() > now) {
+            timer::cancel(old);
+        }
+        self.due_ns.store(deadline.as_nanos(), Ordering::Relaxed);
+        *timer = Some(timer::add(deadline, target_of(shard)));
+    }
+}
 
 /// This CPU left frames in `shard`.
 #[inline]
@@ -42,25 +83,17 @@ pub(super) fn announce() {
         return;
     }
     let visited = VISITED.get().swap(0, Ordering::Relaxed);
-    for shard in (0..shard::count()).filter(|shard| visited >> shard & 1 != 0) {
-        with_shard(shard, |_, link| poll::announce(link));
-    }
+    let visited = (0..shard::count()).filter(|shard| visited >> shard & 1 != 0);
+    visited.for_each(ring::announce);
 }
 
 /// Sees to it that a shard's stack runs at `deadline` at the latest. It is `now`, by the clock
 /// of whoever was in the shard last: an alarm that went off since was seen going off.
 #[inline]
 pub(super) fn arm(shard: u16, deadline: Instant, now: Instant) {
-    let mut alarm = ALARMS[usize::from(shard) % MAX_CPUS].lock();
-    if let Some((armed, timer)) = *alarm {
-        if armed <= deadline && armed > now {
-            return;
-        }
-        timer::cancel(timer);
-        *alarm = None;
-    }
-    if deadline != Instant::NEVER {
-        *alarm = Some((deadline, timer::add(deadline, target_of(shard))));
+    let alarm = &ALARMS[usize::from(shard) % MAX_CPUS];
+    if deadline != Instant::NEVER && !alarm.serves(deadline, now) {
+        alarm.set(shard, deadline, now);
     }
 }
 
@@ -79,6 +112,7 @@ impl Expire for Visit {
         let due = with_shard(self.0, |stack, link| {
             (poll::run_due(stack, link), link.now())
         });
+        ring::announce(self.0);
         if let Some((deadline, now)) = due {
             arm(self.0, deadline, now);
         }
