@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use base::Instant;
+use base::{Duration, Instant};
 use inet::{Cidr, Config, Env, Events, Offloads, Port, SocketId, Stack};
 use mbuf::{HeapPool, Mbuf, Pool, RxFrame, TxFrame};
 use wire::MacAddr;
@@ -13,6 +13,8 @@ use crate::random::Random;
 pub struct HostEnv {
     /// The clock.
     pub now: Instant,
+    /// How long the batch in hand takes the host's CPU.
+    pub spent: Duration,
     /// The host's own chance, apart from the link's.
     pub random: Random,
     /// All packet memory.
@@ -26,6 +28,10 @@ pub struct HostEnv {
 impl Env for HostEnv {
     fn now(&self) -> Instant {
         self.now
+    }
+
+    fn spent(&self) -> Duration {
+        self.spent
     }
 
     fn random(&mut self) -> u64 {
@@ -70,6 +76,7 @@ impl Host {
             stack,
             env: HostEnv {
                 now: Instant::START,
+                spent: Duration::ZERO,
                 random,
                 pool,
                 sent,

@@ -1,7 +1,8 @@
 //! Pings to us are answered whole, whatever their size (RFC 1122 3.2.2.6, RFC 4443 4.2).
 //!
 //! The answer is the ping's own buffers with another header in front: a flood of pings
-//! takes no memory and copies nothing.
+//! takes no memory and copies nothing. While connections are at work, only as many are
+//! answered as `strangers` allows.
 //! Not here: pings of our programs, whose answers raw sockets get (`raw`).
 
 use mbuf::Chain;
@@ -39,6 +40,9 @@ impl<E: Env> Context<'_, E> {
         let Some(answer) = family.answer(header).filter(|_| is_answered) else {
             return Ok(Some(packet));
         };
+        if !self.net.admits_stranger(self.now) {
+            return Err(DropReason::EchoLimited);
+        }
         let start = match info.addresses {
             Addresses::V4 { .. } => Sum::new(),
             addresses => addresses.pseudo(protocol, packet.len() as u32),

@@ -2,7 +2,7 @@
 
 use core::net::Ipv4Addr;
 
-use base::Instant;
+use base::{Duration, Instant};
 use mbuf::{Chain, Mbuf, TxFrame};
 
 use crate::SocketId;
@@ -15,6 +15,12 @@ use crate::SocketId;
 pub trait Env {
     /// The monotonic clock. May be a value cached for the batch.
     fn now(&self) -> Instant;
+
+    /// What has passed since [`now`](Self::now) was read: how long a batch took, when it ends.
+    /// Without an answer, answers to strangers cost nothing and have no limit.
+    fn spent(&self) -> Duration {
+        Duration::ZERO
+    }
 
     /// 64 unpredictable bits.
     fn random(&mut self) -> u64;

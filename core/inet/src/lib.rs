@@ -116,6 +116,7 @@ mod route;
 mod share;
 mod socket;
 mod stack;
+mod strangers;
 mod table;
 mod tcp;
 mod udp;

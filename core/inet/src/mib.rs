@@ -25,7 +25,7 @@ impl Stats {
         let count = |what| self.counts.get(what);
         let dropped = |why| self.drops.get(why);
         let overflows = dropped(DropReason::AcceptQueueFull);
-        let refused = dropped(DropReason::SynQueueFull);
+        let refused = dropped(DropReason::SynQueueFull) + dropped(DropReason::SynLimited);
         let limited = dropped(DropReason::SocketLimit);
         [
             ("SyncookiesSent", count(Count::CookiesSent)),
@@ -103,6 +103,8 @@ impl Stats {
     /// What illumos' `netstat -s` says of opening and of trouble.
     pub fn illumos_tcp(&self) -> [Line; 8] {
         let count = |what| self.counts.get(what);
+        let dropped = |why| self.drops.get(why);
+        let refused = dropped(DropReason::SynQueueFull) + dropped(DropReason::SynLimited);
         [
             ("tcpActiveOpens", count(Count::ActiveOpens)),
             ("tcpPassiveOpens", count(Count::PassiveOpens)),
@@ -110,8 +112,8 @@ impl Stats {
             ("tcpOutRsts", count(Count::ResetsOut)),
             ("tcpTimRetrans", count(Count::Timeouts)),
             ("tcpTimKeepaliveProbe", count(Count::KeepaliveProbes)),
-            ("tcpListenDrop", self.drops.get(DropReason::AcceptQueueFull)),
-            ("tcpListenDropQ0", self.drops.get(DropReason::SynQueueFull)),
+            ("tcpListenDrop", dropped(DropReason::AcceptQueueFull)),
+            ("tcpListenDropQ0", refused),
         ]
     }
 }

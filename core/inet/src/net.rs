@@ -24,6 +24,7 @@ use crate::ports::Demux;
 use crate::reassembly::Reassembly;
 use crate::route::Routes;
 use crate::share::Share;
+use crate::strangers::Strangers;
 use crate::tcp::TimeWait;
 use crate::wheel::Wheel;
 
@@ -54,6 +55,9 @@ pub(crate) struct Net {
     pub icmp_errors: Budget,
     /// Packets, from the IP header on, with their checksums left out.
     pub loopback: VecDeque<Chain>,
+    /// Whether the packet in hand is one of them.
+    pub is_looped: bool,
+    pub strangers: Strangers,
     pub demux: Demux,
     pub wheel: Wheel,
     pub time_wait: TimeWait,
@@ -87,6 +91,8 @@ impl Net {
             upkeep_due: Instant::START,
             icmp_errors: Budget::new(config.icmp_errors_per_second),
             loopback: VecDeque::new(),
+            is_looped: false,
+            strangers: Strangers::new(),
             demux: Demux::new(key, config.ports),
             wheel: Wheel::new(),
             time_wait: TimeWait::new(config.time_waits_max, &config.time_wait, key),
@@ -112,6 +118,11 @@ impl Net {
 
     pub fn count(&mut self, what: Count) {
         self.stats.counts.count(what);
+    }
+
+    /// Whether whoever sent the packet in hand, for no connection, gets an answer.
+    pub fn admits_stranger(&mut self, now: Instant) -> bool {
+        self.is_looped || self.strangers.admit(now)
     }
 
     pub fn count_bytes(&mut self, what: Count, of: &Chain) {

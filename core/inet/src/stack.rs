@@ -164,6 +164,8 @@ impl Stack {
     pub fn flush<E: Env>(&mut self, env: &mut E) {
         self.send_pending(env);
         self.deliver_loopback(env);
+        let frames = self.net.stats.counts.get(Count::FramesIn);
+        self.net.strangers.end_batch(frames, || env.spent());
     }
 
     fn send_pending<E: Env>(&mut self, env: &mut E) {
@@ -195,9 +197,11 @@ impl Stack {
             self.net.count(Count::Loopback);
             self.net.count_bytes(Count::BytesLooped, &packet);
             env.looped(&packet);
+            self.net.is_looped = true;
             if let Err(reason) = self.loopback_input(env, packet) {
                 self.net.drop(reason);
             }
+            self.net.is_looped = false;
             if self.net.loopback.is_empty() {
                 self.send_pending(env);
             }

@@ -133,7 +133,10 @@ impl Stack {
                     cx.net.count(Count::EmbryonicResets);
                 }
             }
-            _ => tcb.arrive(&mut cx, &mut segment),
+            _ => {
+                cx.net.strangers.note_work(cx.now);
+                tcb.arrive(&mut cx, &mut segment);
+            }
         }
         self.queue_output(index);
         self.settle(env, index);

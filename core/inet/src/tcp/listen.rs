@@ -1,9 +1,9 @@
 //! Listeners: half-open connections, and those that wait to be accepted.
 //!
 //! A half-open connection is an ordinary one in SYN-RECEIVED with a parent. If there are
-//! too many, the listener answers with cookies and keeps nothing, or drops the SYN if
-//! cookies are off. A listener whose accept queue is full drops SYNs and last
-//! acknowledgements alike: the peer repeats them.
+//! too many, the listener answers with cookies and keeps nothing (while connections are at
+//! work, within `strangers`' limit), or drops the SYN if cookies are off. A listener whose
+//! accept queue is full drops SYNs and last acknowledgements alike: the peer repeats them.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -112,7 +112,11 @@ impl Stack {
         let is_crowded = listener.half_open >= limit.min(listener.backlog.max(8));
         let is_stranger = beyond.is_none();
         if is_stranger && cookies.is_wanted(is_crowded) {
-            listener.cookie_sent_at = Some(env.now());
+            let now = env.now();
+            if !self.net.admits_stranger(now) {
+                return Err(DropReason::SynLimited);
+            }
+            listener.cookie_sent_at = Some(now);
             self.context(env).send_cookie(&tuple, syn);
             return Ok(());
         }

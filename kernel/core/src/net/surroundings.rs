@@ -8,7 +8,7 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use base::Instant;
+use base::{Duration, Instant};
 use hal::FramePort;
 use inet::{Env, RawPacket, SocketId};
 use mbuf::{Chain, Mbuf, RxFrame, TxFrame};
@@ -127,6 +127,10 @@ impl Link {
 impl Env for Link {
     fn now(&self) -> Instant {
         self.now
+    }
+
+    fn spent(&self) -> Duration {
+        mach::time::now().since(self.now)
     }
 
     fn random(&mut self) -> u64 {

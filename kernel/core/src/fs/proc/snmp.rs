@@ -1,7 +1,7 @@
 //! /proc/net/snmp and /proc/net/netstat: what the protocols have counted, in Linux' words.
 //!
-//! Tools such as `sar` read `snmp` by position, so it has all of Linux' columns; what we do
-//! not count, or what cannot happen here, shows as 0.
+//! Tools such as `sar` read `snmp` by position, so it has all columns of Linux 6.1, and a newer
+//! one at the end of its line; what we do not count, or what cannot happen here, shows as 0.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -96,7 +96,7 @@ fn ip(stats: &Stats) -> [Column; 19] {
     fill(IP, &values)
 }
 
-const ICMP: [&str; 27] = [
+const ICMP: [&str; 28] = [
     "InMsgs",
     "InErrors",
     "InCsumErrors",
@@ -124,17 +124,24 @@ const ICMP: [&str; 27] = [
     "OutTimestampReps",
     "OutAddrMasks",
     "OutAddrMaskReps",
+    "OutRateLimitGlobal",
 ];
 
-/// Each echo request that is answered was one that came in; all errors that we send say that
-/// something cannot be reached.
-fn icmp(stats: &Stats) -> [Column; 27] {
+/// Each echo request that is answered, or were there not so many, was one that came in; all
+/// errors that we send say that something cannot be reached.
+fn icmp(stats: &Stats) -> [Column; 28] {
     let count = |what| stats.counts.get(what);
     let (replies, errors) = (count(Count::EchoReplies), count(Count::IcmpErrorsOut));
+    let dropped = |why| stats.drops.get(why);
+    let unanswered = dropped(DropReason::EchoLimited);
     let values = [
         ("InMsgs", count(Count::IcmpIn)),
-        ("InEchos", replies),
+        ("InEchos", replies + unanswered),
         ("OutMsgs", replies + errors),
+        (
+            "OutRateLimitGlobal",
+            dropped(DropReason::IcmpLimited) + unanswered,
+        ),
         ("OutDestUnreachs", errors),
         ("OutEchoReps", replies),
     ];
