@@ -10,7 +10,7 @@ use linkctl::{Request, Rights};
 use mach::sync::Spin;
 
 use super::control::{self, Own, Shell, with_links};
-use super::detour::Detour;
+use super::lane_port::LanePort;
 use super::lanes::Lanes;
 use super::station;
 use crate::net::CARD;
@@ -107,7 +107,7 @@ fn detour(own: Own) {
         let Some(lanes) = Lanes::new(own.link, ring, Some(own.stream)) else {
             return;
         };
-        let install = |card: &mut Port| Detour::install(lanes.clone(), card);
+        let install = |card: &mut Port| LanePort::install(lanes.clone(), card);
         if shard::with_port(ring, install).is_some() {
             PORTS.lock().push(lanes);
         }

@@ -8,9 +8,9 @@
 //! # Idea
 //! An *active bypass*: nothing of the link layer lies in a frame's way until something is
 //! configured. A shard holds its card as a `Box<dyn FramePort>`. As soon as the card's table
-//! is not plain (`link::Table::is_plain`), the box is taken out and a [`detour`] is put in
-//! its place, which has the card behind a lane ([`lanes`]); when the table is plain again,
-//! the card goes back. So the plain path has no branch more, and costs what it always did.
+//! is not plain (`link::Table::is_plain`), the box is taken out and a *detour* ([`lane_port`])
+//! is put in its place, which has the card behind a lane ([`lanes`]); when the table is plain
+//! again, the card goes back. So the plain path has no branch more, and costs what it always did.
 //!
 //! ```text
 //! plain:       shard ─▶ card
@@ -46,13 +46,12 @@
 
 mod change;
 mod control;
-mod detour;
 mod device;
 mod inbox;
+mod lane_port;
 mod lanes;
 mod shell;
 mod station;
-mod station_port;
 mod wake;
 mod wire;
 

@@ -12,8 +12,8 @@ use mach::sync::Spin;
 
 use super::control::{self, with_links};
 use super::inbox::Inbox;
+use super::lane_port::LanePort;
 use super::lanes::Lanes;
-use super::station_port::StationPort;
 use super::{wake, wire};
 use crate::net::CARD;
 use crate::net::interface::{self, FIRST_STATION, Name, STATIONS_MAX};
@@ -138,7 +138,7 @@ impl Station {
         let inbox = Arc::<Inbox>::default();
         let each = lanes.iter();
         each.for_each(|lanes| lanes.lead_to(stream, inbox.clone()));
-        let port = StationPort::new(link, first.clone(), inbox.clone());
+        let port = LanePort::of_station(link, first.clone(), inbox.clone());
         let facts = facts_of(&port);
         // Its frames are the lane's to tell the card of, so it needs no shard of its own for that.
         let mut shard = Shard::new(number, 0, inet::Config::default());
