@@ -35,6 +35,7 @@ struct Slot {
 const WAY_TURNS: u32 = 64;
 
 static SHARDS: [Slot; MAX_CPUS] = [const { Slot::new() }; MAX_CPUS];
+
 impl Slot {
     const fn new() -> Self {
         Self {
