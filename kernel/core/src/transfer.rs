@@ -9,7 +9,7 @@
 use alloc::vec::Vec;
 
 use base::PAGE_BYTES;
-use hal::caching::Caching;
+use mach::mem::Pinned;
 use mbuf::{Chain, Mbuf};
 
 use crate::error::Result;
@@ -99,9 +99,6 @@ fn pass(
 /// At most a chunk of a file's pages from byte `at` on, up to the first that is not at hand;
 /// `None` if that is the first, or the file ends before.
 fn lend(memory: &dyn MemoryObject, at: u64, left: usize) -> Option<Chain> {
-    if memory.caching() != Caching::WriteBack {
-        return None;
-    }
     // Asking for the size may be dear, where nothing is at hand.
     memory.ready_page(at / PAGE, Sharing::Private)?;
     let wanted = memory.size().saturating_sub(at).min(left as u64);
@@ -113,7 +110,7 @@ fn lend(memory: &dyn MemoryObject, at: u64, left: usize) -> Option<Chain> {
         let Some(page) = memory.ready_page(at / PAGE, Sharing::Private) else {
             break;
         };
-        let Some(mut part) = Mbuf::lent(page) else {
+        let Some(mut part) = Pinned::new(page, ()).and_then(Mbuf::lent) else {
             break;
         };
         let within = at % PAGE;

@@ -12,7 +12,7 @@ pub use mach::mem::Fault;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::error::{Error, Result};
-use crate::mm::Access;
+use crate::mm::{Access, Page};
 use crate::reclaim;
 use crate::sched::{self, Errand};
 use crate::task::current;
@@ -74,6 +74,12 @@ pub fn resolve(address: VirtAddr, access: Access) -> Result<()> {
     let space = current().process.space.get();
     let fault = || reclaim::fault(&space, address, access);
     sched::on_errand(Errand::DataFault, fault).map_err(|_| Error::BadAddress)
+}
+
+/// The program's page at `address`, which it may read; `None` if it was unmapped meanwhile.
+pub fn page(address: VirtAddr) -> Result<Option<Page>> {
+    resolve(address, Access::Read)?;
+    Ok(current().process.space.get().page(address))
 }
 
 /// Bytes of a string that are fetched at a time.

@@ -62,6 +62,7 @@ mod tally;
 mod tcpdump;
 mod umem;
 mod volume;
+mod zerocopy;
 
 use std::process::ExitCode;
 
@@ -114,6 +115,7 @@ fn main() -> ExitCode {
         nginx::TESTS,
         ipv6::TESTS,
         datagrams::TESTS,
+        zerocopy::TESTS,
         narrow::TESTS,
         python::TESTS,
         go::TESTS,

@@ -1,8 +1,9 @@
 //! Where bytes of a write come from.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
-use base::VirtAddr;
+use base::{PAGE_BYTES, VirtAddr};
 
 use super::ranges::{UserRange, UserRanges};
 use crate::error::Result;
@@ -117,6 +118,29 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// The page that holds the next bytes, and where in it they lie; `None` where they lie in no
+    /// page of a program. [`skip`](Self::skip) takes them. May block.
+    pub fn next_page(&self) -> Result<Option<(Page, Range<usize>)>> {
+        let Place::User(ranges) = &self.place else {
+            return Ok(None);
+        };
+        let Some(range) = ranges.left().iter().find(|range| range.len != 0) else {
+            return Ok(None);
+        };
+        let start = range.start.page_offset();
+        let end = (start + range.len).min(PAGE_BYTES);
+        let page = user::page(range.start)?;
+        Ok(page.map(|page| (page, start..end)))
+    }
+
+    /// Passes `len` bytes over.
+    pub fn skip(&mut self, len: usize) {
+        self.done += match &mut self.place {
+            Place::User(ranges) => ranges.pass(len, |_, _| Ok(())).0,
+            Place::Kernel(buffer) => cut(buffer, len).len(),
+        };
+    }
+
     /// Brings in all pages that are still to be read, so that `try_take` will not stop
     /// unless the program unmaps them meanwhile. May block.
     pub fn prefault(&mut self) -> Result<()> {
@@ -152,7 +176,7 @@ fn touch(range: &UserRange) -> Result<()> {
     let mut at = range.start;
     while at < end {
         user::copy_in(at, &mut [0])?;
-        at = at.page_floor() + base::PAGE_BYTES as u64;
+        at = at.page_floor() + PAGE_BYTES as u64;
     }
     Ok(())
 }

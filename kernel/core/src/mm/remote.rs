@@ -2,10 +2,15 @@
 
 use base::{PAGE_BYTES, VirtAddr};
 
-use super::{Access, AddressSpace};
+use super::{Access, AddressSpace, Page};
 use crate::error::{Error, Result};
 
 impl AddressSpace {
+    /// The page at `at`, if one is mapped there.
+    pub fn page(&self, at: VirtAddr) -> Option<Page> {
+        self.table().ok()?.page(at.page_floor())
+    }
+
     /// Copies bytes from `at` into `to`; returns how many were readable. May block.
     pub fn peek(&self, at: VirtAddr, to: &mut [u8]) -> Result<usize> {
         let mut done = 0;

@@ -65,10 +65,12 @@ mod sockets;
 mod steer;
 mod surroundings;
 mod tcp;
+mod tcp_lent;
 mod tcp_socket;
 mod udp;
 mod udp_socket;
 mod visit;
+mod zerocopy;
 
 use alloc::sync::Arc;
 

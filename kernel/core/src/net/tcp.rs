@@ -3,10 +3,11 @@
 use alloc::sync::Arc;
 
 use inet::{Endpoint, State, Transport};
-use mbuf::Chain;
+use mach::sync::Once;
 
 use super::handle::Handle;
 use super::poll::after_send;
+use super::zerocopy::Completions;
 use super::{dial, shard};
 use crate::error::{Error, Result};
 use crate::io::{Sink, Source};
@@ -17,14 +18,21 @@ use crate::sync::Wait;
 /// A TCP socket: listening, connected, or neither yet.
 pub struct TcpSocket {
     pub(super) handle: Handle,
+    /// Of sends without a copy, once the program asked for such.
+    pub(super) completions: Once<Arc<Completions>>,
 }
 
 impl TcpSocket {
     /// A socket without address.
     pub(super) fn open(family: Family) -> Result<Arc<Self>> {
-        Ok(Arc::new(Self {
-            handle: Handle::open(Transport::Tcp, family)?,
-        }))
+        Ok(Arc::new(Self::of(Handle::open(Transport::Tcp, family)?)))
+    }
+
+    fn of(handle: Handle) -> Self {
+        Self {
+            handle,
+            completions: Once::new(),
+        }
     }
 
     pub(super) fn state(&self) -> Result<State> {
@@ -41,11 +49,15 @@ impl TcpSocket {
             let accepted = self.handle.first_of(shard::own(), |id, stack, link| {
                 let id = stack.accept(id)?;
                 let handle = Handle::adopt(id, Transport::Tcp, self.handle.family, stack, link)?;
-                Ok(Self { handle })
+                Ok(Self::of(handle))
             });
             match accepted {
                 Err(Error::WouldBlock) => self.handle.wait(Events::IN, how)?,
-                done => return done.map(Arc::new),
+                done => {
+                    let accepted = done.map(Arc::new)?;
+                    accepted.lend_pages(self.lends_pages());
+                    return Ok(accepted);
+                }
             }
         }
     }
@@ -157,29 +169,6 @@ impl TcpSocket {
         }
     }
 
-    /// Moves `bytes` into the stream as they are, by the same rules.
-    pub(super) fn put_chain(&self, mut bytes: Chain, how: Option<Wait>) -> Result<usize> {
-        let total = bytes.len();
-        loop {
-            let step = match self.put_parts(&mut bytes) {
-                Ok(_) if bytes.is_empty() => return Ok(total),
-                Ok(_) | Err(Error::WouldBlock) => self.handle.wait(Events::OUT, how),
-                Err(error) => Err(error),
-            };
-            if let Err(error) = step {
-                return partial(total - bytes.len(), error);
-            }
-        }
-    }
-
-    fn put_parts(&self, bytes: &mut Chain) -> Result<usize> {
-        self.handle.with(|id, stack, link| {
-            let count = stack.send_chain(link, id, bytes)?;
-            after_send(link);
-            Ok(count)
-        })
-    }
-
     fn put_some(&self, from: &mut Source<'_>) -> Result<usize> {
         let max = from.remaining();
         self.handle.with(|id, stack, link| {
@@ -192,6 +181,6 @@ impl TcpSocket {
 }
 
 /// What a call returns that moved `done` bytes before `error` stopped it.
-fn partial(done: usize, error: Error) -> Result<usize> {
+pub(super) fn partial(done: usize, error: Error) -> Result<usize> {
     if done == 0 { Err(error) } else { Ok(done) }
 }

@@ -5,7 +5,6 @@ use alloc::sync::Arc;
 use core::any::Any;
 
 use inet::{Algorithm, State};
-use mbuf::Chain;
 
 use super::address::{from_endpoint, to_endpoint, to_name};
 use super::tcp::TcpSocket;
@@ -40,7 +39,8 @@ impl File for TcpSocket {
     }
 
     fn poll(&self) -> Events {
-        self.handle.poll()
+        let over = self.completions.get().map(|sends| sends.poll());
+        self.handle.poll() | over.unwrap_or(Events::empty())
     }
 
     fn pollee(&self) -> Option<&Pollee> {
@@ -106,11 +106,19 @@ impl Socket for TcpSocket {
         if flags.contains(MessageFlags::OOB) {
             return Err(Error::Unsupported);
         }
-        let sent = self.put(message.from, self.handle.send_wait(flags.blocking()));
+        let how = self.handle.send_wait(flags.blocking());
+        let sends = self.completions.get().filter(|sends| sends.is_on());
+        let sent = match sends.filter(|_| flags.contains(MessageFlags::ZEROCOPY)) {
+            Some(sends) => self.send_in_place(sends, message.from, how),
+            None => self.put(message.from, how),
+        };
         sigpipe(sent, flags)
     }
 
     fn receive(&self, to: &mut Sink<'_>, flags: MessageFlags) -> Result<Received> {
+        if flags.contains(MessageFlags::ERRQUEUE) {
+            return self.next_sends_over();
+        }
         if flags.contains(MessageFlags::OOB) {
             return Err(Error::Invalid);
         }
@@ -142,6 +150,7 @@ impl Socket for TcpSocket {
             OptionName::Listening => Ok((self.state()? == State::Listen).into()),
             OptionName::TcpInfo => self.info().map(OptionValue::Tcp),
             OptionName::MaxSegment => Ok(OptionValue::Number(self.info()?.send_mss as i32)),
+            OptionName::ZeroCopy => Ok(self.lends_pages().into()),
             OptionName::Congestion => Ok(congestion_name(self.handle.options()?.congestion)),
             name => options::get(&self.handle, name),
         }
@@ -152,6 +161,14 @@ impl Socket for TcpSocket {
             (OptionName::MaxSegment, value) => {
                 let bytes = u16::try_from(value.number()?).map_err(|_| Error::Invalid)?;
                 self.handle.configure(|options| options.max_segment = bytes)
+            }
+            (OptionName::ZeroCopy, value) => {
+                let is_on = match value.number()? {
+                    number @ 0..=1 => number == 1,
+                    _ => return Err(Error::Invalid),
+                };
+                self.lend_pages(is_on);
+                Ok(())
             }
             (OptionName::Congestion, OptionValue::Name(name)) => {
                 let algorithm = congestion_named(&name).ok_or(Error::NotFound)?;
@@ -179,13 +196,6 @@ fn congestion_named(name: &[u8; 16]) -> Option<Algorithm> {
 }
 
 impl TcpSocket {
-    /// Writes `bytes` without copying them.
-    pub(crate) fn write_chain(&self, open: &OpenFile, bytes: Chain) -> Result<usize> {
-        let flags = MessageFlags::of(open);
-        let sent = self.put_chain(bytes, self.handle.send_wait(flags.blocking()));
-        sigpipe(sent, MessageFlags::empty())
-    }
-
     fn info(&self) -> Result<TcpInfo> {
         let info = self.handle.with(|id, stack, _| Ok(stack.info(id)?))?;
         Ok(info_of(&info))

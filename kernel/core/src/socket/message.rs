@@ -7,7 +7,7 @@ use core::net::IpAddr;
 
 use bitflags::bitflags;
 
-use super::{Blocking, Circumstances, SocketAddress};
+use super::{Blocking, Circumstances, Family, SocketAddress};
 use crate::file::OpenFile;
 use crate::io::Source;
 use crate::task::Pid;
@@ -104,6 +104,19 @@ pub struct Control {
     pub segment_bytes: Option<u16>,
     /// When and how a packet came (SCM_TIMESTAMP, PACKET_AUXDATA).
     pub circumstances: Option<Box<Circumstances>>,
+    /// Sends of a socket of this family that are over (MSG_ERRQUEUE).
+    pub sends_over: Option<(SendsOver, Family)>,
+}
+
+/// Sends without a copy (MSG_ZEROCOPY) whose memory is the program's again, by their numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SendsOver {
+    /// The first of them.
+    pub first: u32,
+    /// The last.
+    pub last: u32,
+    /// They were copied after all.
+    pub is_copied: bool,
 }
 
 impl Control {
@@ -116,6 +129,7 @@ impl Control {
             && self.traffic_class.is_none()
             && self.segment_bytes.is_none()
             && self.circumstances.is_none()
+            && self.sends_over.is_none()
     }
 }
 

@@ -18,7 +18,7 @@ pub use common::{CommonOptions, wait_on};
 pub use held::Held;
 pub use message::{
     Control, HeaderByte, Message, MessageFlags, PacketInfo, PeerCredentials, Received,
-    ReceivedFlags,
+    ReceivedFlags, SendsOver,
 };
 pub use option::{GroupMembership, OptionName, OptionValue, RingRequest, TcpInfo};
 pub use packet::{

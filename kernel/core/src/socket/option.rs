@@ -56,6 +56,8 @@ pub enum OptionName {
     BusyPoll,
     /// SO_INCOMING_CPU.
     IncomingCpu,
+    /// SO_ZEROCOPY.
+    ZeroCopy,
     /// SO_TIMESTAMP.
     Timestamp,
     /// SO_TIMESTAMPNS.

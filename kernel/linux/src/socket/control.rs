@@ -11,8 +11,8 @@ use base::VirtAddr;
 use kernel::error::{Error, Result};
 use kernel::file::OpenFile;
 use kernel::socket::{
-    Auxiliary, Circumstances, Control, HeaderByte, PacketInfo, PeerCredentials, ReceivedFlags,
-    StampUnit,
+    Auxiliary, Circumstances, Control, Family, HeaderByte, PacketInfo, PeerCredentials,
+    ReceivedFlags, SendsOver, StampUnit,
 };
 use kernel::task::Capability;
 use kernel::user;
@@ -34,6 +34,10 @@ const IPV6_HOPLIMIT: i32 = 52;
 const IPV6_TCLASS: i32 = 67;
 const UDP_SEGMENT: i32 = 103;
 const UDP_GRO: i32 = 104;
+const IP_RECVERR: i32 = 11;
+const IPV6_RECVERR: i32 = 25;
+const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;
+const SO_EE_CODE_ZEROCOPY_COPIED: u8 = 1;
 const SCM_TIMESTAMP: i32 = 29;
 const SCM_TIMESTAMPNS: i32 = 35;
 const SOL_PACKET: i32 = 263;
@@ -255,6 +259,9 @@ pub fn write(
     if let Some(told) = control.circumstances {
         push_circumstances(&mut out, &told);
     }
+    if let Some((over, family)) = control.sends_over {
+        push_sends_over(&mut out, over, family);
+    }
     if !control.files.is_empty() {
         push_files(call, &mut out, control.files, close_on_exec);
     }
@@ -265,6 +272,19 @@ pub fn write(
         ReceivedFlags::empty()
     };
     Ok((out.bytes.len() as u64, cut))
+}
+
+/// `struct sock_extended_err`, and an empty `sockaddr_in` or `sockaddr_in6`: nobody offended.
+fn push_sends_over(out: &mut Writer, over: SendsOver, family: Family) {
+    let mut data = [0; 16 + 28];
+    data[4] = SO_EE_ORIGIN_ZEROCOPY;
+    data[6] = u8::from(over.is_copied) * SO_EE_CODE_ZEROCOPY_COPIED;
+    data[8..12].copy_from_slice(&over.first.to_ne_bytes());
+    data[12..16].copy_from_slice(&over.last.to_ne_bytes());
+    match family {
+        Family::Inet6 => out.push((SOL_IPV6, IPV6_RECVERR), &data),
+        _ => out.push((SOL_IP, IP_RECVERR), &data[..16 + 16]),
+    }
 }
 
 fn push_circumstances(out: &mut Writer, told: &Circumstances) {

@@ -101,6 +101,7 @@ fn socket_level(number: u32) -> Option<Row> {
         46 => Name::BusyPoll,
         48 => Name::FilterExtensions,
         49 => Name::IncomingCpu,
+        60 => Name::ZeroCopy,
         _ => return None,
     };
     Some((name, Layout::Int))

@@ -5,7 +5,7 @@ use core::ops::Range;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use base::{DeviceAddr, PAGE_BYTES, PAGE_SHIFT, PhysAddr, VirtAddr};
+use base::{PAGE_BYTES, PAGE_SHIFT, PhysAddr, VirtAddr};
 use frames::{Frame, FrameNo};
 
 use super::device::holds_ram;
@@ -93,6 +93,17 @@ impl Page {
             "outside of the page"
         );
         self.pointer().wrapping_add(offset)
+    }
+
+    /// The first byte.
+    pub(super) fn start(&self) -> NonNull<u8> {
+        // SAFETY: **Direct**: the map does not begin at 0.
+        unsafe { NonNull::new_unchecked(self.pointer()) }
+    }
+
+    /// Whether it is RAM, and no device's registers.
+    pub(super) fn is_memory(&self) -> bool {
+        ram::table().info(self.frame()).is_some()
     }
 
     /// Physical address of the first byte.
@@ -212,21 +223,6 @@ impl Page {
 pub(super) fn share(frame: FrameNo) -> bool {
     let table = ram::table();
     table.share(frame).is_ok() || table.info(frame).is_none()
-}
-
-// SAFETY: **Direct** maps the frame for good; the claim is given up only when the page is
-// dropped. A device's address is the physical one (`dma`), and no `&mut` to a page's memory
-// is ever made (**Claim**).
-unsafe impl mbuf::Keeper for Page {
-    fn memory(&self) -> NonNull<[u8]> {
-        // SAFETY: **Direct**: the map does not begin at 0.
-        let start = unsafe { NonNull::new_unchecked(self.pointer()) };
-        NonNull::slice_from_raw_parts(start, PAGE_BYTES)
-    }
-
-    fn device(&self) -> DeviceAddr {
-        DeviceAddr(self.phys().0)
-    }
 }
 
 impl Clone for Page {

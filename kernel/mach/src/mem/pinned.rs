@@ -1,0 +1,34 @@
+//! A page on loan to packets, with whatever its owner wants dropped with it.
+
+use core::ptr::NonNull;
+
+use base::{DeviceAddr, PAGE_BYTES};
+use mbuf::Keeper;
+
+use super::page::Page;
+
+/// A page that packets read (`Mbuf::lent`); `T` is dropped when the last of them is gone.
+pub struct Pinned<T> {
+    page: Page,
+    _with: T,
+}
+
+impl<T> Pinned<T> {
+    /// `None` for a device's registers, which another device has no business with.
+    pub fn new(page: Page, with: T) -> Option<Self> {
+        page.is_memory().then_some(Self { page, _with: with })
+    }
+}
+
+// SAFETY: **Direct** maps the frame for good, and the page, which is not given out, claims it
+// until it is dropped. A device's address of RAM is the physical one (`dma`). No `&mut` to a
+// page's memory is ever made (**Claim**).
+unsafe impl<T: Send + Sync + 'static> Keeper for Pinned<T> {
+    fn memory(&self) -> NonNull<[u8]> {
+        NonNull::slice_from_raw_parts(self.page.start(), PAGE_BYTES)
+    }
+
+    fn device(&self) -> DeviceAddr {
+        DeviceAddr(self.page.phys().0)
+    }
+}
