@@ -27,6 +27,7 @@ pub const MACHINE_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0x51e7, 0, 0, 0, 0, 0, 0x
 pub const MACHINE_V6_FLAG: &str = "fd00:51e7::15/64,fd00:51e7::2";
 /// The first card's address unless QEMU is told another.
 const MACHINE_MAC: &str = "52:54:00:12:34:56";
+const ABSENT_MAC: &str = "52:54:00:ff:ff:ff";
 const THIS_HOST: &str = "10.0.2.2/24";
 /// This host's IPv6 address in the namespace.
 pub const THIS_HOST_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0x51e7, 0, 0, 0, 0, 0, 2);
@@ -80,6 +81,13 @@ fn add_tap(nic: Nic) -> bool {
 /// Gives this host one more address at the tap interface; false if that fails.
 pub fn add_address(address: Ipv4Addr) -> bool {
     ip(&format!("address add {address}/24 dev {TAP}"))
+}
+
+/// Lets this host send to a station at the tap interface that nobody is; false if that fails.
+pub fn add_absent_station(address: Ipv4Addr) -> bool {
+    ip(&format!(
+        "neighbour replace {address} lladdr {ABSENT_MAC} dev {TAP}"
+    ))
 }
 
 /// Whether this process was started by [`enter`].
