@@ -26,6 +26,7 @@
 //! Not here: redirects (we follow none), DHCPv6, forwarding, privacy addresses (RFC 8981).
 
 mod address;
+mod adverts;
 mod autoconf;
 mod discovery;
 mod icmp;
