@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use base::Duration;
-use inet::{Config, Count, DropReason, Endpoint, Offloads, SocketId, Transport};
+use inet::{Config, Count, DropReason, Endpoint, Offloads, SocketId, Transport, What};
 use mbuf::{Chain, Checksum, Pool, RxFrame};
 use sim::Host;
 use wire::{
@@ -263,6 +263,21 @@ fn keeps_its_rate_under(flood: Stranger) {
     let others = all.saturating_sub(answered + refused + scene.lost);
     assert!(others <= PLACES, "{others} are not accounted for");
     assert!(scene.lost * 100 < all, "{} frames were lost", scene.lost);
+}
+
+#[test]
+fn what_went_wrong_before_a_flood_is_still_in_the_journal_after_it() {
+    let mut scene = Scene::new();
+    // A segment for nobody.
+    let mut stray = syn(1);
+    let port = ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES + 2;
+    stray[port..port + 2].copy_from_slice(&(PORT + 1).to_be_bytes());
+    receive(&mut scene.server, &stray);
+    let events = |scene: &Scene| scene.server.stack.journal().count();
+    assert_eq!(events(&scene), 1);
+    scene.watch(Some(syn));
+    let first = scene.server.stack.journal().next().expect("an event");
+    assert_eq!(first.what, What::Drop(DropReason::NoSocket));
 }
 
 #[test]

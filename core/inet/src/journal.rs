@@ -8,7 +8,8 @@
 //! Stacks that share a machine share the numbers too, so that their events have one order.
 //!
 //! Invariant: the numbers of what is remembered grow; a stack by itself leaves no gaps.
-//! Not here: what each stands for (`counters`), packets (a sniffer's work).
+//! Not here: what each stands for (`counters`), packets (a sniffer's work), SYNs beyond
+//! strangers' share (`strangers`): a flood of them would push out all else.
 
 use alloc::collections::VecDeque;
 use core::sync::atomic::{AtomicU64, Ordering};

@@ -76,8 +76,11 @@ impl Stack {
             (State::Closed, Err(DropReason::NoSocket))
         };
         outcome.inspect_err(|reason| {
-            let journal = &mut self.net.journal;
-            journal.note(env.now(), What::Drop(*reason), state, flags, &tuple);
+            // A flood would push everything else out of the journal.
+            if *reason != DropReason::SynLimited {
+                let journal = &mut self.net.journal;
+                journal.note(env.now(), What::Drop(*reason), state, flags, &tuple);
+            }
         })
     }
 
