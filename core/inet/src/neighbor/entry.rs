@@ -119,15 +119,24 @@ pub(crate) struct Learned {
 }
 
 impl Entry {
+    /// Of a station that is known without a question; it stays in `state` until it is used.
+    pub fn known(state: State, header: LinkHeader) -> Self {
+        Self {
+            state,
+            header,
+            confirmed: Instant::START,
+            questions: 0,
+            due: Instant::NEVER,
+            waiting: VecDeque::new(),
+        }
+    }
+
     /// The first question goes out with it.
     pub fn incomplete(due: Instant) -> Self {
         Self {
-            state: State::Incomplete,
-            header: LinkHeader([0; ETHERNET_HEADER_BYTES]),
-            confirmed: Instant::START,
             questions: 1,
             due,
-            waiting: VecDeque::new(),
+            ..Self::known(State::Incomplete, LinkHeader([0; ETHERNET_HEADER_BYTES]))
         }
     }
 }

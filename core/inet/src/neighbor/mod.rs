@@ -207,15 +207,7 @@ impl Neighbors {
             return Learned::default();
         };
         let displaced = self.make_room(false);
-        let entry = Entry {
-            state: State::Stale,
-            header,
-            confirmed: Instant::START,
-            questions: 0,
-            due: Instant::NEVER,
-            waiting: VecDeque::new(),
-        };
-        self.insert(ip, entry);
+        self.insert(ip, Entry::known(State::Stale, header));
         Learned {
             displaced,
             ..Learned::default()
@@ -274,15 +266,7 @@ impl Neighbors {
         }
         let old = self.entries.remove(&ip);
         let displaced = self.make_room(false);
-        let entry = Entry {
-            state: State::Permanent,
-            header,
-            confirmed: Instant::START,
-            questions: 0,
-            due: Instant::NEVER,
-            waiting: VecDeque::new(),
-        };
-        self.insert(ip, entry);
+        self.insert(ip, Entry::known(State::Permanent, header));
         Ok(Learned {
             waiting: old.map(|old| old.waiting).unwrap_or_default(),
             header: Some(header),
