@@ -58,4 +58,5 @@ int main(int count, char **arguments) {
     measure_processes(arguments[1]);
     measure_signals();
     measure_switches();
+    measure_streams();
 }

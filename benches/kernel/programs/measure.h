@@ -37,6 +37,7 @@ void measure_faults(void);
 void measure_mappings(void);
 void measure_processes(const char *child_program);
 void measure_signals(void);
+void measure_streams(void);
 void measure_switches(void);
 
 #endif

@@ -1,0 +1,97 @@
+// Bytes from a program to itself over TCP: one there and back, and 64 KiB, which the program
+// writes or a file holds. The row of 64 KiB is both ends' work: the copy in (but of a file), the
+// stack, the copy out.
+#include "measure.h"
+
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <netinet/tcp.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { ROUNDS = 301, BULK = 64 << 10, BUFFER = 1 << 20, WARM_ROUNDS = 20 };
+
+static uint64_t samples[ROUNDS];
+static char bytes[BULK];
+
+// A guest's first program finds loopback down on Linux; where it is up, this changes nothing.
+static void raise_loopback(int fd) {
+    struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+    ioctl(fd, SIOCSIFFLAGS, &request);
+}
+
+static void prepare(int fd) {
+    int on = 1, buffer = BUFFER;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &buffer, sizeof buffer);
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
+}
+
+static void pair(int ends[2]) {
+    struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr *to = (struct sockaddr *)&name;
+    socklen_t len = sizeof name;
+    int server = socket(AF_INET, SOCK_STREAM, 0);
+    raise_loopback(server);
+    need(bind(server, to, len) == 0 && listen(server, 1) == 0, "listen");
+    need(getsockname(server, to, &len) == 0, "getsockname");
+    ends[0] = socket(AF_INET, SOCK_STREAM, 0);
+    need(connect(ends[0], to, len) == 0, "connect");
+    ends[1] = accept(server, 0, 0);
+    need(ends[1] >= 0, "accept");
+    prepare(ends[0]);
+    prepare(ends[1]);
+    close(server);
+}
+
+static void pass_byte(int from, int to) {
+    char byte = 0;
+    need(send(from, &byte, 1, 0) == 1 && recv(to, &byte, 1, 0) == 1, "one byte");
+}
+
+// Of `file`, or of this program's memory if that is negative.
+static void pass_bulk(int from, int to, int file) {
+    off_t at = 0;
+    size_t sent = 0, got = 0;
+    while (got < BULK) {
+        if (sent < BULK) {
+            ssize_t len = file < 0 ? send(from, bytes + sent, BULK - sent, MSG_DONTWAIT)
+                                   : sendfile(from, file, &at, BULK - sent);
+            need(len > 0, "send");
+            sent += len;
+        }
+        ssize_t len = recv(to, bytes, BULK, 0);
+        need(len > 0, "recv");
+        got += len;
+    }
+}
+
+static void measure_bulk(const int ends[2], int file, const char *name) {
+    for (int i = -WARM_ROUNDS; i < ROUNDS; i++) {
+        uint64_t start = instructions();
+        pass_bulk(ends[0], ends[1], file);
+        if (i >= 0) samples[i] = since(start);
+    }
+    row(name, samples, ROUNDS, 1);
+}
+
+void measure_streams(void) {
+    int ends[2], file = memfd_create("bulk", 0);
+    need(file >= 0 && write(file, bytes, BULK) == BULK, "a file");
+    pair(ends);
+    for (int i = 0; i < ROUNDS; i++) {
+        uint64_t start = instructions();
+        pass_byte(ends[0], ends[1]);
+        pass_byte(ends[1], ends[0]);
+        samples[i] = since(start);
+    }
+    row("one byte to itself over TCP and back", samples, ROUNDS, 1);
+    measure_bulk(ends, -1, "64 KiB to itself over TCP by send");
+    measure_bulk(ends, file, "64 KiB to itself over TCP by sendfile");
+    close(ends[0]);
+    close(ends[1]);
+    close(file);
+}
