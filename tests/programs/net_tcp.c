@@ -84,6 +84,40 @@ static void bytes_flow(void) {
     close(e[0]), close(e[1]);
 }
 
+// What is there for who asks for reading only; waits so long for something.
+static short to_read(int fd, int wait_ms) {
+    struct pollfd asked = {.fd = fd, .events = POLLIN | POLLRDHUP};
+    return poll(&asked, 1, wait_ms) == 1 ? asked.revents : 0;
+}
+
+static void readiness_follows_each_read(void) {
+    int ends[2];
+    char got[4];
+    pair(ends);
+    for (int turn = 0; turn < 3; turn++) {
+        EXPECT(to_read(ends[1], 0) == 0, "nothing is there to read");
+        EXPECT(send(ends[0], "four", 4, 0) == 4 && to_read(ends[1], 1000) == POLLIN,
+              "bytes that arrive can be read");
+        EXPECT(recv(ends[1], got, 2, 0) == 2 && to_read(ends[1], 0) == POLLIN,
+              "what was left can be read");
+        EXPECT(recv(ends[1], got, 4, 0) == 2, "the rest is read");
+    }
+    EXPECT(shutdown(ends[0], SHUT_WR) == 0 && to_read(ends[1], 1000) == (POLLIN | POLLRDHUP),
+          "the end of the stream can be read");
+    EXPECT(recv(ends[1], got, 4, 0) == 0 && shutdown(ends[1], SHUT_WR) == 0 &&
+              to_read(ends[1], 1000) == (POLLIN | POLLRDHUP | POLLHUP),
+          "both ends make a hang-up");
+    close(ends[0]), close(ends[1]);
+    pair(ends);
+    EXPECT(send(ends[0], "four", 4, 0) == 4 && recv(ends[1], got, 4, MSG_WAITALL) == 4,
+          "a connection that was read has nothing left");
+    struct linger at_once = {.l_onoff = 1};
+    setsockopt(ends[0], SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    close(ends[0]);
+    EXPECT(to_read(ends[1], 1000) & POLLERR, "its reset is heard of");
+    close(ends[1]);
+}
+
 static void resets(void) {
     int e[2];
     char byte;
@@ -249,6 +283,7 @@ int main(void) {
     signal(SIGPIPE, SIG_IGN);
     names_and_states();
     bytes_flow();
+    readiness_follows_each_read();
     resets();
     options();
     nonblocking_connect();

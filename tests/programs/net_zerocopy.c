@@ -98,6 +98,17 @@ static void a_send_that_fails_has_no_number(void) {
     close(ends[0]), close(ends[1]);
 }
 
+static void who_has_read_all_there_was_hears_that_a_send_is_over(void) {
+    struct sock_extended_err told;
+    int ends[2];
+    char byte = 1;
+    pair(ends);
+    CHECK(send(ends[1], &byte, 1, 0) == 1 && recv(ends[0], &byte, 1, 0) == 1);
+    CHECK(ask_for(ends[0], 1) == 0 && send(ends[0], &byte, 1, MSG_ZEROCOPY) == 1);
+    CHECK(recv(ends[1], &byte, 1, 0) == 1 && over(ends[0], 5000, &told));
+    close(ends[0]), close(ends[1]);
+}
+
 static char pattern(size_t at) { return (char)(at * 31 >> 3 ^ at / 4096); }
 
 static char *piece(size_t number) {
@@ -156,5 +167,6 @@ int main(int argc, char **argv) {
     TEST(sends_to_ourselves_say_that_they_were_copied);
     TEST(who_does_not_ask_hears_nothing);
     TEST(a_send_that_fails_has_no_number);
+    TEST(who_has_read_all_there_was_hears_that_a_send_is_over);
     return check_status();
 }

@@ -182,7 +182,8 @@ impl Watched {
     /// Asks the file; whether there is something to report.
     fn check(&mut self) -> bool {
         if let Some(open) = &self.open {
-            self.ready = open.file.poll() & (self.interest | Events::ALWAYS);
+            let interest = self.interest | Events::ALWAYS;
+            self.ready = open.file.poll_for(interest) & interest;
         }
         !self.ready.is_empty()
     }

@@ -147,7 +147,8 @@ impl Entry {
     }
 
     fn check(&self, file: &FileRef) {
-        if file.poll().intersects(self.interest())
+        let interest = self.interest();
+        if file.poll_for(interest).intersects(interest)
             && let Some(me) = self.me.upgrade()
         {
             me.queue();
@@ -215,7 +216,7 @@ impl Entry {
             }
             (state.watch, state.epoch)
         };
-        let events = open.file.poll() & watch.interest;
+        let events = open.file.poll_for(watch.interest) & watch.interest;
         (!events.is_empty()).then_some((watch, epoch, events))
     }
 

@@ -57,6 +57,11 @@ pub trait File: Send + Sync {
         Events::READABLE | Events::WRITABLE
     }
 
+    /// What is ready now of what `interest` names, for who asks often; it may say more.
+    fn poll_for(&self, _interest: Events) -> Events {
+        self.poll()
+    }
+
     /// Who to ask for changes; `None` if the file is always ready (and epoll refuses it).
     fn pollee(&self) -> Option<&Pollee> {
         None

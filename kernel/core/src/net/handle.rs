@@ -15,12 +15,13 @@ use inet::{Endpoint, Options, SocketId, Transport};
 use mach::sync::{Once, Spin};
 
 use super::entered::Entered;
+use super::notice::Notice;
 use super::place::{AtomicPlace, Place};
 use super::shard::{self, with_shard};
 use super::surroundings::{self, Link};
 use crate::error::{Error, Result};
 use crate::fs::Metadata;
-use crate::poll::{Events, Pollee};
+use crate::poll::Events;
 use crate::socket::{self, Blocking, CommonOptions, Family, Held, Shutdown, wait_on};
 use crate::sync::Wait;
 
@@ -37,7 +38,7 @@ pub(super) struct Handle {
     pub(super) naming: Spin<()>,
     pub(super) transport: Transport,
     pub(super) family: Family,
-    pub(super) pollee: Arc<Pollee>,
+    pub(super) notice: Arc<Notice>,
     pub(super) common: CommonOptions,
     _held: Held,
 }
@@ -71,8 +72,8 @@ impl Handle {
         stack: &mut inet::Stack,
         link: &mut Link,
     ) -> Result<Self> {
-        let pollee = Arc::new(Pollee::new());
-        if let Err(error) = link.register(id, pollee.clone()) {
+        let notice = Arc::<Notice>::default();
+        if let Err(error) = link.register(id, notice.clone()) {
             stack.close(link, id)?;
             return Err(error);
         }
@@ -88,7 +89,7 @@ impl Handle {
             naming: Spin::new(()),
             transport,
             family,
-            pollee,
+            notice,
             common: CommonOptions::default(),
             _held: Held::one(),
         })
@@ -116,6 +117,18 @@ impl Handle {
     /// Calls `work` for the socket at its place.
     #[inline]
     pub(super) fn with<R>(
+        &self,
+        work: impl FnOnce(SocketId, &mut inet::Stack, &mut Link) -> Result<R>,
+    ) -> Result<R> {
+        self.move_bytes(|id, stack, link| {
+            self.notice.forget();
+            work(id, stack, link)
+        })
+    }
+
+    /// Like [`with`](Self::with), for a call that does nothing but to move bytes.
+    #[inline]
+    pub(super) fn move_bytes<R>(
         &self,
         work: impl FnOnce(SocketId, &mut inet::Stack, &mut Link) -> Result<R>,
     ) -> Result<R> {
@@ -202,7 +215,7 @@ impl Handle {
     pub(super) fn wait(&self, events: Events, how: Option<Wait>) -> Result<()> {
         let wanted = events | Events::ALWAYS;
         let ready = || self.poll().intersects(wanted).then_some(());
-        wait_on(&self.pollee.queue, how, ready)
+        wait_on(&self.notice.pollee.queue, how, ready)
     }
 
     pub(super) fn receive_wait(&self, blocking: Blocking) -> Option<Wait> {

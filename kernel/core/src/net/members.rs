@@ -96,7 +96,7 @@ impl Handle {
             Ok(Place { shard: number, id })
         })?;
         let furnished = in_shard(number, |stack, link| {
-            link.register(place.id, self.pollee.clone())?;
+            link.register(place.id, self.notice.clone())?;
             stack.configure(link, place.id, |new| *new = *options)?;
             Ok(local.map_or(Ok(()), |local| stack.bind(place.id, local))?)
         });

@@ -48,6 +48,7 @@ mod interface;
 mod ioctl;
 mod members;
 mod memory;
+mod notice;
 mod options;
 mod place;
 pub mod plan;

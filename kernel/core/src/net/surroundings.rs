@@ -13,10 +13,11 @@ use hal::FramePort;
 use inet::{Env, RawPacket, SocketId};
 use mbuf::{Chain, Mbuf, RxFrame, TxFrame};
 
+use super::notice::Notice;
 use super::ring::Ring;
 use crate::error::{Error, Result};
 use crate::packet;
-use crate::poll::{Events, Pollee};
+use crate::poll::Events;
 
 /// A device as the kernel holds it.
 pub type Port = Box<dyn FramePort + Send>;
@@ -54,7 +55,7 @@ pub struct Link {
     /// Which version of the routes the stack has; of the first shard, which it published.
     pub(super) routes_version: u32,
     /// Who waits for a socket, by its slot; empty until the socket has an owner.
-    waiters: Vec<Option<Arc<Pollee>>>,
+    waiters: Vec<Option<Arc<Notice>>>,
 }
 
 impl Link {
@@ -76,10 +77,10 @@ impl Link {
         }
     }
 
-    /// From now on `pollee` hears of `socket`.
+    /// From now on `notice` hears of `socket`.
     ///
     /// Errors: `NoBuffers`; the table is as large as the most sockets there ever were.
-    pub(super) fn register(&mut self, socket: SocketId, pollee: Arc<Pollee>) -> Result<()> {
+    pub(super) fn register(&mut self, socket: SocketId, notice: Arc<Notice>) -> Result<()> {
         let slot = socket.index();
         if self.waiters.len() <= slot {
             let more = slot + 1 - self.waiters.len();
@@ -88,7 +89,7 @@ impl Link {
                 .map_err(|_| Error::NoBuffers)?;
             self.waiters.resize(slot + 1, None);
         }
-        self.waiters[slot] = Some(pollee);
+        self.waiters[slot] = Some(notice);
         Ok(())
     }
 
@@ -156,8 +157,8 @@ impl Env for Link {
     }
 
     fn wake(&mut self, socket: SocketId, events: inet::Events) {
-        if let Some(Some(pollee)) = self.waiters.get(socket.index()) {
-            pollee.notify(events_of(events));
+        if let Some(Some(notice)) = self.waiters.get(socket.index()) {
+            notice.tell(events);
         }
     }
 }

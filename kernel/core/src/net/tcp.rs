@@ -116,9 +116,10 @@ impl TcpSocket {
 
     fn take_some(&self, to: &mut Sink<'_>) -> Result<usize> {
         let max = to.remaining();
-        self.handle.with(|id, stack, link| {
+        self.handle.move_bytes(|id, stack, link| {
             let mut copy = |bytes: &[u8]| to.try_put(bytes);
             let count = stack.recv_with(link, id, max, &mut copy)?;
+            self.handle.notice.after_read(stack.poll(id));
             after_send(link);
             Ok(count)
         })
@@ -171,7 +172,7 @@ impl TcpSocket {
 
     fn put_some(&self, from: &mut Source<'_>) -> Result<usize> {
         let max = from.remaining();
-        self.handle.with(|id, stack, link| {
+        self.handle.move_bytes(|id, stack, link| {
             let mut copy = |space: &mut [u8]| from.try_take(space);
             let count = stack.send_with(link, id, max, &mut copy)?;
             after_send(link);

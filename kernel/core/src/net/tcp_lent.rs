@@ -61,10 +61,10 @@ impl TcpSocket {
     /// It does from now on, or no more.
     pub(super) fn lend_pages(&self, on: bool) {
         if on || self.completions.get().is_some() {
-            let pollee = &self.handle.pollee;
+            let notice = &self.handle.notice;
             let sends = self
                 .completions
-                .call_once(|| Completions::new(pollee.clone()));
+                .call_once(|| Completions::new(notice.clone()));
             sends.turn(on);
         }
     }

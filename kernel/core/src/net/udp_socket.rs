@@ -46,7 +46,7 @@ impl File for UdpSocket {
     }
 
     fn pollee(&self) -> Option<&Pollee> {
-        Some(&self.handle.pollee)
+        Some(&self.handle.notice.pollee)
     }
 
     fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {

@@ -28,9 +28,10 @@ use mach::mem::Pinned;
 use mach::sync::{Once, Spin};
 use mbuf::{Chain, Mbuf};
 
+use super::notice::Notice;
 use crate::error::{Error, Result};
 use crate::io::Source;
-use crate::poll::{Events, Pollee};
+use crate::poll::Events;
 use crate::socket::SendsOver;
 
 /// Sends that are not over or not heard of: about as many as Linux' net.core.optmem_max allows.
@@ -43,7 +44,7 @@ pub(super) struct Completions {
     /// Whether the program asks for such sends (SO_ZEROCOPY).
     is_on: AtomicBool,
     state: Spin<State>,
-    pollee: Arc<Pollee>,
+    notice: Arc<Notice>,
 }
 
 struct State {
@@ -56,8 +57,8 @@ struct State {
 }
 
 impl Completions {
-    /// None yet; `pollee` will hear of them.
-    pub(super) fn new(pollee: Arc<Pollee>) -> Arc<Self> {
+    /// None yet; `notice` will hear of them.
+    pub(super) fn new(notice: Arc<Notice>) -> Arc<Self> {
         Arc::new(Self {
             is_on: AtomicBool::new(false),
             state: Spin::new(State {
@@ -65,7 +66,7 @@ impl Completions {
                 under_way: 0,
                 over: VecDeque::with_capacity(TICKETS_MAX),
             }),
-            pollee,
+            notice,
         })
     }
 
@@ -115,7 +116,7 @@ impl Completions {
         let Some(number) = number else { return };
         state.note(number, is_copied);
         drop(state);
-        self.pollee.notify(Events::ERR);
+        self.notice.pollee.notify(Events::ERR);
     }
 }
 
