@@ -173,6 +173,49 @@ static void what_a_file_has_lost_raises_sigbus_where_it_is_mapped(void) {
     CHECK(munmap(shared, 4 * PAGE) == 0 && munmap(own, 4 * PAGE) == 0);
 }
 
+// Writes `len` bytes at `from` with known values in vector registers; whether they stay.
+static int keeps_vectors(int fd, const char *from, size_t len, ssize_t *written) {
+    uint64_t in[8], out[8];
+    for (size_t i = 0; i < 8; i++) in[i] = 0x0102030405060708 * (i + 1);
+    register long result __asm__("rax") = 1;
+    __asm__ volatile(
+        "movups (%[in]), %%xmm0\n movups 16(%[in]), %%xmm1\n"
+        "movups 32(%[in]), %%xmm2\n movups 48(%[in]), %%xmm3\n"
+        "syscall\n"
+        "movups %%xmm0, (%[out])\n movups %%xmm1, 16(%[out])\n"
+        "movups %%xmm2, 32(%[out])\n movups %%xmm3, 48(%[out])\n"
+        : "+r"(result)
+        : [in] "r"(in), [out] "r"(out), "D"((long)fd), "S"(from), "d"(len)
+        : "rcx", "r11", "memory", "xmm0", "xmm1", "xmm2", "xmm3");
+    *written = result;
+    return !memcmp(in, out, sizeof in);
+}
+
+static void a_copy_ends_where_memory_does_and_leaves_vectors_alone(void) {
+    static const size_t lens[] = {100, 511, 512, 600, 777, 4000, 3 * PAGE + 5};
+    char path[] = "/tmp/copyXXXXXX", back[4 * PAGE];
+    int fd = mkstemp(path);
+    char *p = map(5, RW), *hole = p + 4 * PAGE;
+    CHECK(fd >= 0 && unlink(path) == 0 && mprotect(hole, PAGE, PROT_NONE) == 0);
+    for (size_t i = 0; i < 4 * PAGE; i++) p[i] = (char)(i * 7 ^ i / 256);
+    for (size_t i = 0; i < sizeof lens / sizeof *lens; i++) {
+        size_t len = lens[i];
+        char *from = hole - len;
+        ssize_t written;
+        CHECK(ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0);
+        CHECK(keeps_vectors(fd, from, len, &written) && written == (ssize_t)len);
+        CHECK(pread(fd, back, sizeof back, 0) == (ssize_t)len && !memcmp(back, from, len));
+        // Beyond memory's end nothing can be read; what was copied before may be told.
+        CHECK(ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0);
+        CHECK(keeps_vectors(fd, from, len + 1000, &written));
+        CHECK(written == -EFAULT || (written > 0 && written <= (ssize_t)len));
+        if (written < 0) continue;
+        CHECK(pread(fd, back, sizeof back, 0) == written && !memcmp(back, from, written));
+    }
+    close(fd);
+    CHECK(munmap(p, 5 * PAGE) == 0);
+}
+
 int main(void) {
     TEST(reading_fresh_memory_takes_none);
     TEST(a_run_of_stores_brings_little_in_advance);
@@ -182,5 +225,6 @@ int main(void) {
     TEST(threads_that_touch_one_page_first_see_one_page);
     TEST(a_last_owner_stores_without_a_copy);
     TEST(what_a_file_has_lost_raises_sigbus_where_it_is_mapped);
+    TEST(a_copy_ends_where_memory_does_and_leaves_vectors_alone);
     return check_status();
 }

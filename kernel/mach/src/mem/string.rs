@@ -9,7 +9,7 @@
 use core::arch::naked_asm;
 
 /// Bytes from which on borrowing vector registers pays.
-const LARGE: usize = 512;
+pub(super) const LARGE: usize = 512;
 
 /// Copies 64 bytes from `rsi` to `rdi` through four vector registers, at an offset.
 macro_rules! move_64_wide {

@@ -1,10 +1,14 @@
 //! Copies that may fault between two bytes: they stop there and say where.
+//!
+//! From [`LARGE`] bytes on they borrow vector registers, as `memcpy` does, which hold the
+//! program's values and are put back however the copy ends.
 
 use core::arch::naked_asm;
 
 use base::VirtAddr;
 
 use super::Fault;
+use crate::mem::string::LARGE;
 
 /// How a copy ended: where it faulted, and how many bytes were left; 0 left is success.
 #[repr(C)]
@@ -40,20 +44,54 @@ macro_rules! copy_function {
             len: usize,
         ) -> Ended {
             naked_asm!(
-                // One move of `size` bytes at `offset`, entered in the table of fixups.
-                ".macro move_word reg, offset",
+                // One move by `by` through `reg` at `offset`, entered in the table of fixups:
+                // after a fault it goes on at `end`.
+                ".macro move_by by, reg, offset, end",
                 concat!(".if ", $load),
-                "77: mov \\reg, [rsi + \\offset]",
-                "mov [rdi + \\offset], \\reg",
+                "77: \\by \\reg, [rsi + \\offset]",
+                "\\by [rdi + \\offset], \\reg",
                 ".else",
-                "mov \\reg, [rsi + \\offset]",
-                "77: mov [rdi + \\offset], \\reg",
+                "\\by \\reg, [rsi + \\offset]",
+                "77: \\by [rdi + \\offset], \\reg",
                 ".endif",
                 ".pushsection .fixups, \"a\"",
-                ".quad 77b, 99f",
+                ".quad 77b, \\end",
                 ".popsection",
                 ".endm",
-                "cmp rdx, 64",
+                ".macro move_word reg, offset",
+                "move_by mov, \\reg, \\offset, 99f",
+                ".endm",
+                ".macro move_64_wide offset",
+                "move_by movups, xmm0, \\offset, 98f",
+                "move_by movups, xmm1, \\offset + 16, 98f",
+                "move_by movups, xmm2, \\offset + 32, 98f",
+                "move_by movups, xmm3, \\offset + 48, 98f",
+                ".endm",
+                ".macro put_vectors_back",
+                "movups xmm0, [rsp]",
+                "movups xmm1, [rsp + 16]",
+                "movups xmm2, [rsp + 32]",
+                "movups xmm3, [rsp + 48]",
+                "add rsp, 64",
+                ".endm",
+                "cmp rdx, {large}",
+                "jb 7f",
+                "sub rsp, 64",
+                "movups [rsp], xmm0",
+                "movups [rsp + 16], xmm1",
+                "movups [rsp + 32], xmm2",
+                "movups [rsp + 48], xmm3",
+                "8: move_64_wide 0",
+                "move_64_wide 64",
+                "move_64_wide 128",
+                "move_64_wide 192",
+                "add rsi, 256",
+                "add rdi, 256",
+                "sub rdx, 256",
+                "cmp rdx, 256",
+                "jae 8b",
+                "put_vectors_back",
+                "7: cmp rdx, 64",
                 "jb 3f",
                 "2: move_word rcx, 0",
                 "move_word r8, 8",
@@ -85,7 +123,14 @@ macro_rules! copy_function {
                 "jnz 6b",
                 // The fault's address is in rax, what is left in rdx: the words of `Ended`.
                 "99: ret",
+                // Word by word up to the same fault, so that few bytes less are reported.
+                "98: put_vectors_back",
+                "jmp 7b",
+                ".purgem put_vectors_back",
+                ".purgem move_64_wide",
                 ".purgem move_word",
+                ".purgem move_by",
+                large = const LARGE,
             )
         }
     };
