@@ -41,6 +41,8 @@ pub struct SpreadRule<'a> {
     pub key: &'a [u8; 40],
     /// A ring, counted from the group's first, for each of 128 values of the hash's low bits.
     pub table: &'a [u16; 128],
+    /// Whether IPv6 is hashed; frames without a hash go to the group's first ring.
+    pub ipv6: bool,
     /// Whether TCP ports are hashed.
     pub tcp_ports: bool,
     /// Whether UDP ports are hashed; fragments never hash on ports.

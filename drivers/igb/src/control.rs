@@ -90,6 +90,19 @@ impl<R: Registers> Control<R> {
     }
 }
 
+/// Which packets have a hash (`MRQC`).
+fn hashed(rule: &SpreadRule<'_>) -> u32 {
+    let part = |is_wanted: bool, v4: u32, v6: u32| match (is_wanted, rule.ipv6) {
+        (false, _) => 0,
+        (true, false) => v4,
+        (true, true) => v4 | v6,
+    };
+    MRQC_SPREAD
+        | part(true, MRQC_IP4, MRQC_IP6)
+        | part(rule.tcp_ports, MRQC_TCP4, MRQC_TCP6 | MRQC_TCP6_EXTENDED)
+        | part(rule.udp_ports, MRQC_UDP4, MRQC_UDP6)
+}
+
 impl<R: Registers> NicControl for Control<R> {
     fn shape(&self) -> NicShape {
         NicShape {
@@ -143,16 +156,9 @@ impl<R: Registers> NicControl for Control<R> {
         if group != GROUP || !rule.table.iter().all(is_ring) {
             return Err(NicError::Unsupported);
         }
-        let mut hashed = MRQC_SPREAD | MRQC_IP4 | MRQC_IP6;
-        if rule.tcp_ports {
-            hashed |= MRQC_TCP4 | MRQC_TCP6 | MRQC_TCP6_EXTENDED;
-        }
-        if rule.udp_ports {
-            hashed |= MRQC_UDP4 | MRQC_UDP6;
-        }
         self.write_words(HASH_KEY, rule.key);
         self.write_words(HASH_TABLE, &rule.table.map(|ring| ring as u8));
-        self.registers().write32(MRQC, hashed);
+        self.registers().write32(MRQC, hashed(rule));
         Ok(())
     }
 

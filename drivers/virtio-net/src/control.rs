@@ -73,14 +73,14 @@ impl Spread {
 }
 
 fn types_of(rule: &SpreadRule<'_>) -> u32 {
-    let mut types = HASH_IP4 | HASH_IP6;
-    if rule.tcp_ports {
-        types |= HASH_TCP4 | HASH_TCP6;
-    }
-    if rule.udp_ports {
-        types |= HASH_UDP4 | HASH_UDP6;
-    }
-    types
+    let part = |is_wanted: bool, v4: u32, v6: u32| match (is_wanted, rule.ipv6) {
+        (false, _) => 0,
+        (true, false) => v4,
+        (true, true) => v4 | v6,
+    };
+    part(true, HASH_IP4, HASH_IP6)
+        | part(rule.tcp_ports, HASH_TCP4, HASH_TCP6)
+        | part(rule.udp_ports, HASH_UDP4, HASH_UDP6)
 }
 
 /// `struct virtio_net_rss_config` (section 5.1.6.5.7). Frames without a hash go to the

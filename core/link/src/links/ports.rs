@@ -10,7 +10,7 @@ use wire::MacAddr;
 use super::{CardState, Class, Link, LinkError, Links, Port};
 use crate::group::Placement;
 use crate::moderation::Moderation;
-use crate::rss::{Indirection, Rss};
+use crate::rss::{Indirection, Rss, Scope};
 use crate::table::LinkId;
 
 impl Links {
@@ -103,6 +103,7 @@ fn spread(nic: &mut dyn NicControl, shape: &NicShape, rss: &Rss) -> Result<(), L
         let rule = SpreadRule {
             key: &rss.key.0,
             table: table.entries(),
+            ipv6: rss.scope == Scope::Ip,
             tcp_ports: rss.ports.tcp,
             udp_ports: rss.ports.udp,
         };

@@ -131,6 +131,10 @@ impl Model {
             (17, false) => kinds & MRQC_UDP6 != 0,
             _ => false,
         };
+        let has_addresses = kinds & if is_v4 { MRQC_IP4 } else { MRQC_IP6 } != 0;
+        if !has_ports && !has_addresses {
+            return (None, 0);
+        }
         let input = match has_ports {
             true => [&frame[addresses], &frame[ports]].concat(),
             false => frame[addresses].to_vec(),

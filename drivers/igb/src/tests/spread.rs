@@ -69,6 +69,7 @@ fn each_flow_arrives_on_the_ring_of_its_hash_with_its_hash() {
     let rule = SpreadRule {
         key: KEY,
         table: &table,
+        ipv6: true,
         tcp_ports,
         udp_ports,
     };
@@ -94,6 +95,7 @@ fn udp_ports_are_hashed_on_demand() {
     let rule = SpreadRule {
         key: KEY,
         table: &table,
+        ipv6: true,
         tcp_ports: false,
         udp_ports: true,
     };
@@ -103,6 +105,27 @@ fn udp_ports_are_hashed_on_demand() {
         let frame = packet(protocol, (src, sport), (dst, dport), &[]);
         let ring = usize::from(table[hash as usize % 128]);
         assert_eq!(rig.with(|model| model.receive(&frame)), Fate::Stored(ring));
+    }
+}
+
+#[test]
+fn ipv6_goes_to_ring_0_where_it_is_not_hashed() {
+    let rig = Rig::new(3000);
+    let (_pairs, mut control) = rig.start(4).unwrap();
+    let rule = SpreadRule {
+        key: KEY,
+        table: &[3; 128],
+        ipv6: false,
+        tcp_ports: true,
+        udp_ports: true,
+    };
+    control.spread(0, &rule).unwrap();
+    for (src, sport, dst, dport, ..) in VECTORS {
+        let ring = if src.contains(':') { 0 } else { 3 };
+        for protocol in [TCP, UDP] {
+            let frame = packet(protocol, (src, sport), (dst, dport), &[]);
+            assert_eq!(rig.with(|model| model.receive(&frame)), Fate::Stored(ring));
+        }
     }
 }
 
@@ -117,6 +140,7 @@ fn without_a_rule_and_without_a_hash_frames_go_to_ring_0() {
     let rule = SpreadRule {
         key: KEY,
         table: &[3; 128],
+        ipv6: true,
         tcp_ports: true,
         udp_ports: false,
     };
@@ -139,6 +163,7 @@ fn a_rule_that_names_a_ring_that_is_not_there_changes_nothing() {
     let rule = SpreadRule {
         key: KEY,
         table: &outside,
+        ipv6: true,
         tcp_ports: true,
         udp_ports: true,
     };

@@ -24,6 +24,7 @@ const NEEDS_RESET: u32 = 64;
 const RULE: SpreadRule<'_> = SpreadRule {
     key: &[0x6d; 40],
     table: &[0; 128],
+    ipv6: true,
     tcp_ports: true,
     udp_ports: false,
 };

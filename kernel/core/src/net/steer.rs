@@ -71,6 +71,7 @@ pub(super) fn tell(control: &mut dyn hal::NicControl, shards: u16) {
     let rule = hal::SpreadRule {
         key: &key(),
         table: &table,
+        ipv6: rss().scope == Scope::Ip,
         tcp_ports: rss().ports.tcp,
         udp_ports: rss().ports.udp,
     };

@@ -71,6 +71,7 @@ fn flows_arrive_on_the_rings_of_their_hashes() {
     let rule = SpreadRule {
         key: &Key::MICROSOFT.0,
         table: &table,
+        ipv6: true,
         tcp_ports: true,
         udp_ports: false,
     };
