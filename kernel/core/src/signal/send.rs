@@ -18,11 +18,23 @@ pub fn send_to_process(process: &Process, info: Info) -> Result<()> {
         process.begin_exit(ExitStatus::Killed(Signal::KILL));
         return Ok(());
     }
+    if post_to_process(process, info)? {
+        process.signals.pollee.notify(Events::READABLE);
+    }
+    Ok(())
+}
+
+/// Puts a signal that neither stops, continues nor kills where the process finds it; false if
+/// the process ignores it. Files that watch signals are left for the caller to tell, so that no
+/// lock is taken here but those of signals, threads and run queues.
+///
+/// Errors: `WouldBlock` if too many real-time signals wait already.
+pub fn post_to_process(process: &Process, info: Info) -> Result<bool> {
     if process
         .first_thread()
         .is_none_or(|first| is_ignored(&first, info.signal))
     {
-        return Ok(());
+        return Ok(false);
     }
     let limit = queue_limit(process);
     process.signals.pending.lock().push(info, limit)?;
@@ -34,8 +46,7 @@ pub fn send_to_process(process: &Process, info: Info) -> Result<()> {
             alert(taker);
         }
     });
-    process.signals.pollee.notify(Events::READABLE);
-    Ok(())
+    Ok(true)
 }
 
 /// Sends to this thread alone.

@@ -9,7 +9,10 @@ use core::sync::atomic::Ordering;
 use super::{
     FAMILY, INIT, Member, SESSION_ENDED, child_info, group_members, is_orphaned_group, session_of,
 };
-use crate::signal::{ActionFlags, Handler, Info, Signal, send_to_process, send_to_thread};
+use crate::poll::Events;
+use crate::signal::{
+    ActionFlags, Handler, Info, Signal, post_to_process, send_to_process, send_to_thread,
+};
 use crate::task::{Change, ExitStatus, Pid, Process, release_id};
 
 /// The last thread of `process` has ended: its children get a new parent, its own
@@ -21,41 +24,59 @@ pub(in crate::task) fn bury(process: &Process, status: ExitStatus, uid: u32) {
         hear(id);
     }
     let cut_off = give_children_away(process);
-    let parent = mark_ended(id, status, uid);
+    let told = mark_ended(process, status, uid);
     hang_up(&cut_off);
-    let Some(parent) = parent else { return };
+    let Some((parent, rules)) = told else { return };
     process.note_end();
-    let (signal, discard) = death_rules(id, &parent);
-    if let Some(signal) = signal {
+    match rules.signal {
+        Some(Signal::CHLD) => parent.signals.pollee.notify(Events::READABLE),
         // A full queue loses real-time exit signals, as in Linux.
-        let _ = send_to_process(&parent, child_info(process, signal, Change::Ended(status)));
+        Some(other) => {
+            let info = child_info(process, other, Change::Ended(status));
+            let _ = send_to_process(&parent, info);
+        }
+        None => {}
     }
-    if discard {
+    if !rules.leaves_zombie {
         remove(id);
     }
     parent.children_changed.wake_all();
 }
 
-fn mark_ended(id: Pid, status: ExitStatus, uid: u32) -> Option<Arc<Process>> {
+/// From now on the parent can wait for `process`, and SIGCHLD is there already: a shell that
+/// has waited reads its next line, and must not be interrupted in it by a child that is gone.
+/// Says who the parent is, and what holds for it.
+fn mark_ended(process: &Process, status: ExitStatus, uid: u32) -> Option<(Arc<Process>, Rules)> {
+    let info = child_info(process, Signal::CHLD, Change::Ended(status));
     let mut family = FAMILY.lock();
-    let member = family.get_mut(&id)?;
+    let member = family.get_mut(&process.id())?;
     member.ended = Some(status);
     member.uid = uid;
     member.news = None;
-    let parent = member.parent;
-    family.get(&parent).map(|member| member.process.clone())
+    let (signal, adopted, parent) = (member.exit_signal, member.adopted, member.parent);
+    let parent = family.get(&parent)?.process.clone();
+    let rules = death_rules(signal, adopted, &parent);
+    if rules.signal == Some(Signal::CHLD) {
+        // A standard signal always fits.
+        let _ = post_to_process(&parent, info);
+    }
+    Some((parent, rules))
 }
 
-/// The signal that tells the parent, and whether the child leaves no zombie.
-fn death_rules(id: Pid, parent: &Process) -> (Option<Signal>, bool) {
-    let (signal, adopted) = {
-        let family = FAMILY.lock();
-        family
-            .get(&id)
-            .map_or((None, false), |member| (member.exit_signal, member.adopted))
-    };
+/// What holds for the end of one child.
+struct Rules {
+    /// It tells the parent.
+    signal: Option<Signal>,
+    /// The parent has to wait for it.
+    leaves_zombie: bool,
+}
+
+fn death_rules(signal: Option<Signal>, adopted: bool, parent: &Process) -> Rules {
     if signal != Some(Signal::CHLD) {
-        return (signal, false);
+        return Rules {
+            signal,
+            leaves_zombie: true,
+        };
     }
     let action = parent
         .signals
@@ -65,7 +86,10 @@ fn death_rules(id: Pid, parent: &Process) -> (Option<Signal>, bool) {
     let unexpected =
         adopted && parent.id() == INIT && !matches!(action.handler, Handler::Function(_));
     let discard = ignored || unexpected || action.flags.contains(ActionFlags::NOCLDWAIT);
-    (signal.filter(|_| !ignored), discard)
+    Rules {
+        signal: signal.filter(|_| !ignored),
+        leaves_zombie: !discard,
+    }
 }
 
 /// Gives the children of `process` to its reaper; returns the groups that lose a link to
@@ -98,10 +122,9 @@ fn give_children_away(process: &Process) -> Vec<Pid> {
     drop(family);
     bereaved.iter().for_each(|process| tell_bereaved(process));
     if let Some(heir) = heir {
-        for child in dead {
-            if death_rules(child, &heir).1 {
-                remove(child);
-            }
+        // They are its adopted children now, whose end it hears of as of any other's.
+        if !death_rules(Some(Signal::CHLD), true, &heir).leaves_zombie {
+            dead.into_iter().for_each(remove);
         }
         heir.children_changed.wake_all();
     }
