@@ -1,0 +1,104 @@
+//! Reads and writes of a pipe: bytes in and out, and who waits for what.
+//!
+//! Threads are woken at the edges only: readers when the ring was empty, writers when it
+//! was too full for an atomic write. Observers hear of each write, because programs with
+//! edge-triggered epoll rely on that.
+
+use core::sync::atomic::Ordering;
+
+use super::{ATOMIC_BYTES, Pipe};
+use crate::error::{Error, Result};
+use crate::file::StatusFlags;
+use crate::io::{Sink, Source};
+use crate::ipc::broken_pipe;
+use crate::poll::Events;
+use crate::sync::Wait;
+
+impl Pipe {
+    /// Reads what is there, up to the end of a packet; `None` if nothing is.
+    fn try_read(&self, to: &mut Sink<'_>) -> Result<Option<usize>> {
+        let mut contents = self.contents.lock();
+        if contents.ring.is_empty() {
+            return Ok(None);
+        }
+        let count = contents.take(to)?;
+        let room_before = self.room();
+        self.len.store(contents.ring.len(), Ordering::SeqCst);
+        drop(contents);
+        self.tell_writers(room_before);
+        Ok(Some(count))
+    }
+
+    /// Bytes were taken out: writers go on once an atomic write fits again.
+    pub(super) fn tell_writers(&self, room_before: usize) {
+        if room_before < ATOMIC_BYTES && self.room() >= ATOMIC_BYTES {
+            self.pollee.notify(Events::WRITABLE);
+        }
+    }
+
+    /// Writes what fits; 0 if that is less than an atomic write needs.
+    fn try_write(&self, from: &mut Source<'_>, as_packet: bool) -> Result<usize> {
+        let mut contents = self.contents.lock();
+        if !self.has_readers() {
+            drop(contents);
+            return Err(broken_pipe());
+        }
+        if contents.ring.room() < from.remaining().min(ATOMIC_BYTES) {
+            return Ok(0);
+        }
+        let was_empty = contents.ring.is_empty();
+        let count = contents.put(from, as_packet)?;
+        self.len.store(contents.ring.len(), Ordering::SeqCst);
+        drop(contents);
+        if was_empty {
+            self.pollee.notify(Events::READABLE);
+        } else {
+            self.pollee.notify_observers(Events::READABLE);
+        }
+        Ok(count)
+    }
+
+    pub(super) fn read(&self, to: &mut Sink<'_>, nonblocking: bool) -> Result<usize> {
+        if to.remaining() == 0 {
+            return Ok(0);
+        }
+        loop {
+            let at_end = !self.has_writers();
+            match self.try_read(to)? {
+                Some(count) => return Ok(count),
+                None if at_end => return Ok(0),
+                None if nonblocking => return Err(Error::WouldBlock),
+                None => {}
+            }
+            let changed = || (self.len() != 0 || !self.has_writers()).then_some(());
+            self.pollee.queue.wait(Wait::INTERRUPTIBLE, changed)?;
+        }
+    }
+
+    pub(super) fn write(&self, from: &mut Source<'_>, how: StatusFlags) -> Result<usize> {
+        let mut done = 0;
+        while from.remaining() != 0 {
+            match self.write_some(from, how) {
+                Ok(count) => done += count,
+                Err(error) if done == 0 => return Err(error),
+                Err(_) => break,
+            }
+        }
+        Ok(done)
+    }
+
+    /// Writes something, waiting for room if need be.
+    fn write_some(&self, from: &mut Source<'_>, how: StatusFlags) -> Result<usize> {
+        let count = self.try_write(from, how.contains(StatusFlags::DIRECT))?;
+        if count != 0 {
+            return Ok(count);
+        }
+        if how.contains(StatusFlags::NONBLOCK) {
+            return Err(Error::WouldBlock);
+        }
+        let needed = from.remaining().min(ATOMIC_BYTES);
+        let changed = || (self.room() >= needed || !self.has_readers()).then_some(());
+        self.pollee.queue.wait(Wait::INTERRUPTIBLE, changed)?;
+        Ok(0)
+    }
+}

@@ -1,0 +1,63 @@
+//! What splice and tee need of a pipe: to look before they take, and to know the room.
+
+use core::sync::atomic::Ordering;
+
+use super::PipeEnd;
+use crate::error::{Error, Result};
+use crate::file::StatusFlags;
+use crate::io::{Sink, Source};
+use crate::ipc::broken_pipe;
+use crate::socket::Blocking;
+use crate::sync::Wait;
+
+impl PipeEnd {
+    /// Copies bytes from the `skip`-th on to `to` and leaves them; 0 at the end.
+    pub(in crate::ipc) fn look(
+        &self,
+        skip: usize,
+        to: &mut [u8],
+        blocking: Blocking,
+    ) -> Result<usize> {
+        let pipe = &*self.pipe;
+        let has_come = || (pipe.len() > skip || !pipe.has_writers()).then_some(());
+        match blocking {
+            Blocking::Never => has_come().ok_or(Error::WouldBlock)?,
+            Blocking::MayWait => pipe.pollee.queue.wait(Wait::INTERRUPTIBLE, has_come)?,
+        }
+        pipe.contents
+            .lock()
+            .ring
+            .peek(skip, &mut Sink::kernel(to), usize::MAX)
+    }
+
+    /// Drops the next `count` bytes.
+    pub(in crate::ipc) fn skip(&self, count: usize) {
+        let pipe = &*self.pipe;
+        let mut contents = pipe.contents.lock();
+        let room_before = pipe.room();
+        contents.skip(count);
+        pipe.len.store(contents.ring.len(), Ordering::SeqCst);
+        drop(contents);
+        pipe.tell_writers(room_before);
+    }
+
+    /// Bytes that go in now; at least one.
+    pub(in crate::ipc) fn room(&self, blocking: Blocking) -> Result<usize> {
+        let pipe = &*self.pipe;
+        let has_room = || (pipe.room() != 0 || !pipe.has_readers()).then_some(());
+        match blocking {
+            Blocking::Never => has_room().ok_or(Error::WouldBlock)?,
+            Blocking::MayWait => pipe.pollee.queue.wait(Wait::INTERRUPTIBLE, has_room)?,
+        }
+        match pipe.room() {
+            0 if !pipe.has_readers() => Err(broken_pipe()),
+            room => Ok(room),
+        }
+    }
+
+    /// Puts all of `bytes` in, waiting if another writer was faster.
+    pub(in crate::ipc) fn put(&self, bytes: &[u8]) -> Result<usize> {
+        self.pipe
+            .write(&mut Source::kernel(bytes), StatusFlags::empty())
+    }
+}
