@@ -4,9 +4,10 @@
 //!
 //! Both systems boot as `benches/guests` boots them; a round of each row measures one right
 //! after the other, so that a busy host disturbs both. Most rows take one virtual CPU. Rows
-//! about scaling are measured with one and with two, and show the ratio of both as well. Where
-//! a rate alone says little, QEMU's CPU time stands beside it: the client and the machine
-//! share this host's CPUs, so a machine with two cannot be given two whole ones.
+//! about growing are measured with one and with two, and show the ratio of both as well.
+//! Client, tap interface and QEMU's devices share this host's CPUs with the machine, so a
+//! machine with two cannot be given two whole ones. Therefore QEMU's CPU time stands beside
+//! such a rate, and it is measured again on machines that are slow by themselves.
 //!
 //! Tables go to standard output. A run of all rows in full length writes
 //! `docs/bench-network.md`; one with `--quick` or with rows' names only shows that they work.
@@ -29,9 +30,10 @@ mod steadiness;
 
 use std::process::ExitCode;
 
-use bench_pair::{Kernel, System, Table};
+use bench_pair::{Kernel, System};
 use clap::Parser;
 
+use page::Tables;
 use row::{ROWS, Row, Run};
 
 /// Measures the network under real servers, beside Debian's Linux as a guest.
@@ -63,36 +65,32 @@ fn compare(flags: &Flags) -> Result<(), String> {
     bench_pair::set_up(&[Kernel::Cloud, Kernel::Generic])?;
     let is_wanted =
         |row: &&Row| flags.rows.is_empty() || flags.rows.iter().any(|name| name == row.name);
-    let (mut one_cpu, mut two_cpus) = (Table::default(), Table::default());
+    let mut tables = Tables::default();
     for round in 1..=flags.rounds {
         for row in ROWS.iter().filter(is_wanted) {
-            for &cpus in row.cpus {
-                let table = if cpus == 1 {
-                    &mut one_cpu
-                } else {
-                    &mut two_cpus
-                };
+            for &size in row.machines {
                 for system in System::BOTH {
                     eprintln!(
-                        "round {round} of {}: {}, {} with {cpus} vCPU",
+                        "round {round} of {}: {}, {} with {}",
                         flags.rounds,
                         row.name,
-                        system.name()
+                        system.name(),
+                        page::heading(size)
                     );
                     let run = Run {
                         system,
-                        cpus,
+                        size,
                         quick: flags.quick,
                     };
                     // A row that fails lacks this round.
-                    if let Err(why) = (row.measure)(&run, table) {
+                    if let Err(why) = (row.measure)(&run, tables.of(size)) {
                         eprintln!("  failed: {why}");
                     }
                 }
             }
         }
     }
-    let tables = page::tables(&one_cpu, &two_cpus);
+    let tables = tables.to_markdown();
     println!("{tables}");
     match flags.quick || !flags.rows.is_empty() {
         true => Ok(()),

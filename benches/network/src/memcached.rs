@@ -12,7 +12,7 @@ const WARM_UP_SECONDS: u32 = 1;
 
 /// One round: as many threads as virtual CPUs.
 pub fn measure(run: &Run, table: &mut Table) -> Result<(), String> {
-    let threads = run.cpus.to_string();
+    let threads = run.size.cpus.to_string();
     let mut guest = run.boot(&["memcached", "-u", "nobody", "-t", &threads])?;
     guest.wait_for_answer(PORT, b"version\r\n")?;
     load(WARM_UP_SECONDS)?;

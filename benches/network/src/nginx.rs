@@ -15,7 +15,7 @@ const FILE_BYTES: usize = 1024;
 
 /// One round: as many workers as virtual CPUs.
 pub fn measure(run: &Run, table: &mut Table) -> Result<(), String> {
-    let [site, configuration] = write_files(run.cpus)?;
+    let [site, configuration] = write_files(run.size.cpus)?;
     let args = [
         "--add",
         &site,

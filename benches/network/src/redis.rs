@@ -23,7 +23,7 @@ pub fn measure(run: &Run, table: &mut Table) -> Result<(), String> {
     for port in PORTS {
         guest.wait_for_answer(port, b"PING\r\n")?;
     }
-    let requests = run.amount(REQUESTS);
+    let requests = run.requests(REQUESTS);
     let both = f64::from(requests) * PORTS.len() as f64;
     for command in ["SET", "GET"] {
         load(command, WARM_UP_REQUESTS)?;

@@ -1,6 +1,7 @@
 //! The rows by their names, and one round of one.
 
 use bench_pair::{Better, Guest, System, Table};
+use qemu::Accel;
 
 use crate::{connections, flood, idle, iperf, memcached, nginx, ping, redis, round_trip};
 
@@ -9,8 +10,8 @@ use crate::{connections, flood, idle, iperf, memcached, nginx, ping, redis, roun
 pub struct Row {
     /// Its name on the command line.
     pub name: &'static str,
-    /// With how many virtual CPUs.
-    pub cpus: &'static [u8],
+    /// On which machines.
+    pub machines: &'static [Size],
     /// Boots a system, measures and adds a round's figures to the table.
     pub measure: fn(&Run, &mut Table) -> Result<(), String>,
 }
@@ -18,30 +19,55 @@ pub struct Row {
 impl Row {
     const fn new(
         name: &'static str,
-        cpus: &'static [u8],
+        machines: &'static [Size],
         measure: fn(&Run, &mut Table) -> Result<(), String>,
     ) -> Self {
         Self {
             name,
-            cpus,
+            machines,
             measure,
         }
     }
 }
 
+/// Of the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Virtual CPUs.
+    pub cpus: u8,
+    /// Whether they are several times slower than they could be, so that the host has room for
+    /// them and for the client ([`Accel::TcgSlow`]).
+    pub is_slow: bool,
+}
+
+impl Size {
+    pub const ONE: Self = Self::new(1, false);
+    pub const TWO: Self = Self::new(2, false);
+    pub const ONE_SLOW: Self = Self::new(1, true);
+    pub const TWO_SLOW: Self = Self::new(2, true);
+
+    const fn new(cpus: u8, is_slow: bool) -> Self {
+        Self { cpus, is_slow }
+    }
+}
+
+/// What a second virtual CPU gains, on this host and on one with room for it.
+const GROWING: &[Size] = &[Size::ONE, Size::TWO, Size::ONE_SLOW, Size::TWO_SLOW];
+const FIXED: &[Size] = &[Size::ONE];
+
 /// All rows in the order of the page.
 pub const ROWS: [Row; 11] = [
-    Row::new("redis", &[1, 2], redis::measure),
-    Row::new("memcached", &[1, 2], memcached::measure),
-    Row::new("nginx", &[1, 2], nginx::measure),
-    Row::new("iperf3", &[1], iperf::measure),
-    Row::new("udp", &[1], round_trip::measure),
-    Row::new("connections", &[1], connections::measure),
-    Row::new("ping", &[1], ping::virtio),
-    Row::new("ping-e1000", &[1], ping::e1000),
-    Row::new("ping-igb", &[1], ping::igb),
-    Row::new("idle", &[1], idle::measure),
-    Row::new("flood", &[1], flood::measure),
+    Row::new("redis", GROWING, redis::measure),
+    Row::new("memcached", GROWING, memcached::measure),
+    Row::new("nginx", GROWING, nginx::measure),
+    Row::new("iperf3", FIXED, iperf::measure),
+    Row::new("udp", FIXED, round_trip::measure),
+    Row::new("connections", FIXED, connections::measure),
+    Row::new("ping", FIXED, ping::virtio),
+    Row::new("ping-e1000", FIXED, ping::e1000),
+    Row::new("ping-igb", FIXED, ping::igb),
+    Row::new("idle", FIXED, idle::measure),
+    Row::new("flood", FIXED, flood::measure),
 ];
 
 /// A round that measures for a sixth of the time shows only that a row works.
@@ -52,8 +78,8 @@ const QUICK_DIVISOR: u32 = 6;
 pub struct Run {
     /// What runs in the guest.
     pub system: System,
-    /// Virtual CPUs.
-    pub cpus: u8,
+    /// The machine.
+    pub size: Size,
     /// Whether to measure as short as possible.
     pub quick: bool,
 }
@@ -61,9 +87,21 @@ pub struct Run {
 impl Run {
     /// Boots a program with 512 MiB; `args` are flags, program and arguments of `sietch run`.
     pub fn boot(&self, args: &[&str]) -> Result<Guest, String> {
-        let cpus = self.cpus.to_string();
-        self.system
-            .boot(&[&["-m", "512M", "--cpus", &cpus], args].concat())
+        let cpus = self.size.cpus.to_string();
+        let args = [&["-m", "512M", "--cpus", &cpus], args].concat();
+        self.system.boot_on(&args, |machine| {
+            if self.size.is_slow {
+                machine.accel = Accel::TcgSlow;
+            }
+        })
+    }
+
+    /// How many requests to send where `full` are a full measurement.
+    pub fn requests(&self, full: u32) -> u32 {
+        match self.quick || self.size.is_slow {
+            true => full.div_ceil(QUICK_DIVISOR),
+            false => full,
+        }
     }
 
     /// How much of a full measurement this round takes.

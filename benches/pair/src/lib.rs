@@ -13,12 +13,14 @@
 pub mod echo;
 mod guest;
 mod linux;
+mod one_cpu;
 pub mod page;
 mod program;
 mod table;
 
 pub use guest::{Guest, System};
 pub use linux::Kernel;
+pub use one_cpu::OneCpu;
 pub use program::{build, server};
 pub use table::{Better, Table};
 

@@ -26,6 +26,11 @@ impl Machine {
         if acceleration == Acceleration::TcgCounted {
             args.pair("-icount", "shift=0,sleep=off");
         }
+        if acceleration == Acceleration::TcgSlow {
+            // What QEMU would say of it is nobody's.
+            args.pair("-d", "nochain");
+            args.pair("-D", "/dev/null");
+        }
         if let Some(plugin) = &self.plugin {
             args.pair("-plugin", plugin);
         }
@@ -355,6 +360,16 @@ mod tests {
         };
         assert!(has_clock(Acceleration::TcgCounted));
         assert!(!has_clock(Acceleration::Tcg));
+    }
+
+    #[test]
+    fn only_a_slow_machine_looks_each_block_up_again() {
+        let is_slow = |acceleration| {
+            let args = machine().qemu_args(acceleration);
+            args.contains(&"nochain".to_string())
+        };
+        assert!(is_slow(Acceleration::TcgSlow));
+        assert!(!is_slow(Acceleration::Tcg));
     }
 
     #[test]

@@ -78,6 +78,9 @@ pub enum Accel {
     Tcg,
     /// Emulation in which the time-stamp counter counts instructions; one CPU.
     TcgCounted,
+    /// Emulation several times slower than need be: next to what its CPUs compute, devices
+    /// and clients on the host cost little, as on a host with more CPUs.
+    TcgSlow,
 }
 
 /// Network cards that we have drivers for.

@@ -29,6 +29,8 @@ pub enum Acceleration {
     Tcg,
     /// By QEMU's translator, with a clock of one nanosecond for each instruction.
     TcgCounted,
+    /// By QEMU's translator, which looks each block of instructions up again.
+    TcgSlow,
 }
 
 impl Qemu {
@@ -65,6 +67,7 @@ impl Acceleration {
         match wish {
             Accel::Tcg => Ok(Self::Tcg),
             Accel::TcgCounted => Ok(Self::TcgCounted),
+            Accel::TcgSlow => Ok(Self::TcgSlow),
             Accel::Auto if processor_virtualises() && kvm_opens().is_ok() => Ok(Self::Kvm),
             Accel::Auto => Ok(Self::Tcg),
             Accel::Kvm => kvm_opens().map(|()| Self::Kvm),
@@ -75,7 +78,7 @@ impl Acceleration {
     pub fn name(self) -> &'static str {
         match self {
             Self::Kvm => "kvm",
-            Self::Tcg | Self::TcgCounted => "tcg",
+            Self::Tcg | Self::TcgCounted | Self::TcgSlow => "tcg",
         }
     }
 
@@ -83,7 +86,7 @@ impl Acceleration {
     /// timer of an x2APIC while instructions are counted.
     pub fn processor(self) -> &'static str {
         match self {
-            Self::Kvm | Self::Tcg => "max",
+            Self::Kvm | Self::Tcg | Self::TcgSlow => "max",
             Self::TcgCounted => "max,-x2apic",
         }
     }

@@ -43,7 +43,7 @@ fn qemu() -> Finding {
 fn acceleration() -> Finding {
     match Acceleration::choose(Accel::Auto) {
         Ok(Acceleration::Kvm) => Finding::Fine("KVM runs machines at full speed.".into()),
-        Ok(Acceleration::Tcg | Acceleration::TcgCounted) | Err(_) => Finding::Note(
+        _ => Finding::Note(
             "KVM is missing, so machines are emulated: use a host whose /proc/cpuinfo shows vmx or svm and whose /dev/kvm you may open.".into(),
         ),
     }
