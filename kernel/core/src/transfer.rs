@@ -2,9 +2,9 @@
 //!
 //! A connection gets a file's pages themselves, on loan (`mbuf::Keeper`) until its peer has
 //! acknowledged them: as on Linux, what is written to the file meanwhile may reach the
-//! peer. Pages that are not at hand, and whatever goes elsewhere, pass through a
-//! buffer. What the target does not take is not consumed from the source, as the source is read
-//! at an offset.
+//! peer. So does a pipe (`ipc::splice`), until they are read. Pages that are not at hand, and
+//! whatever goes elsewhere, pass through a buffer. What the target does not take is not consumed
+//! from the source, as the source is read at an offset.
 
 use alloc::vec::Vec;
 
@@ -57,6 +57,34 @@ pub fn between_files(
             to.write_at(target + done as u64, &mut Source::kernel(bytes))
         })
     })
+}
+
+/// Offers pages of a file at `offset`, or at its position, which moves on: at most `limit` bytes.
+/// `give` takes the first of them and returns how many. 0 if `from` has no pages at hand.
+pub fn lend_at(
+    from: &OpenFile,
+    offset: Option<u64>,
+    limit: usize,
+    give: &mut dyn FnMut(Chain) -> Result<usize>,
+) -> Result<usize> {
+    let memory = from.file.clone().memory();
+    let Some(memory) = memory.filter(|_| from.is_regular()) else {
+        return Ok(0);
+    };
+    let mut give_at = |at| lend(&*memory, at, limit).map_or(Ok(0), &mut *give);
+    let given = match offset {
+        Some(at) => give_at(at)?,
+        None => {
+            let mut position = from.position.lock();
+            let given = give_at(*position)?;
+            *position += given as u64;
+            given
+        }
+    };
+    if given != 0 {
+        notify::read(from);
+    }
+    Ok(given)
 }
 
 /// Calls `step` with the bytes that are done and those that are left, until it moves fewer than it

@@ -1,7 +1,6 @@
 //! ioctl: requests that every descriptor knows; the rest is the file's own matter.
 
 use kernel::file::{OpenFile, StatusFlags};
-use kernel::fs::FileType;
 use kernel::user;
 use linux_raw_sys::general::__NR_ioctl;
 
@@ -44,7 +43,7 @@ fn ioctl(call: Call<'_>) -> Outcome {
         }
         FIONBIO => set_flag(&call, &open, StatusFlags::NONBLOCK),
         FIOASYNC => set_flag(&call, &open, StatusFlags::ASYNC),
-        FIONREAD if is_regular(&open) => bytes_left(&call, &open),
+        FIONREAD if open.is_regular() => bytes_left(&call, &open),
         FIGETBSZ if open.inode().is_some() => {
             user::write(call.addr(2), open.metadata()?.block_bytes())?;
             Ok(0)
@@ -64,11 +63,6 @@ fn set_flag(call: &Call<'_>, open: &OpenFile, flag: StatusFlags) -> Outcome {
     flags.set(flag, on != 0);
     open.set_flags(flags);
     Ok(0)
-}
-
-fn is_regular(open: &OpenFile) -> bool {
-    open.inode()
-        .is_some_and(|inode| inode.kind() == FileType::Regular)
 }
 
 fn bytes_left(call: &Call<'_>, open: &OpenFile) -> Outcome {

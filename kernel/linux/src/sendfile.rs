@@ -1,7 +1,6 @@
 //! sendfile, copy_file_range: bytes from a file to another without the program.
 
 use kernel::file::{OpenFile, StatusFlags};
-use kernel::fs::FileType;
 use kernel::transfer;
 use kernel::user;
 use linux_raw_sys::general::*;
@@ -51,17 +50,12 @@ fn store_offset(call: &Call<'_>, index: usize, open: &OpenFile, offset: u64) -> 
     Ok(())
 }
 
-fn is_regular(open: &OpenFile) -> bool {
-    open.inode()
-        .is_some_and(|inode| inode.kind() == FileType::Regular)
-}
-
 fn sendfile(call: Call<'_>) -> Outcome {
     let (to, from) = (call.file(0)?, call.file(1)?);
     if !from.is_readable() || !to.is_writable() {
         return Err(Errno::EBADF);
     }
-    if !is_regular(&from) || to.flags().contains(StatusFlags::APPEND) {
+    if !from.is_regular() || to.flags().contains(StatusFlags::APPEND) {
         return Err(Errno::EINVAL);
     }
     let start = offset(&call, 2, &from)?;
@@ -79,7 +73,7 @@ fn copy_file_range(call: Call<'_>) -> Outcome {
     if !from.is_readable() || !to.is_writable() || to.flags().contains(StatusFlags::APPEND) {
         return Err(Errno::EBADF);
     }
-    if !is_regular(&from) || !is_regular(&to) {
+    if !from.is_regular() || !to.is_regular() {
         return Err(Errno::EINVAL);
     }
     let (source, target) = (offset(&call, 1, &from)?, offset(&call, 3, &to)?);

@@ -114,8 +114,9 @@ fn readahead(call: Call<'_>) -> Outcome {
     if !open.is_readable() {
         return Err(Errno::EBADF);
     }
-    let regular = open
-        .inode()
-        .is_some_and(|inode| inode.kind() == FileType::Regular);
-    if regular { Ok(0) } else { Err(Errno::EINVAL) }
+    if open.is_regular() {
+        Ok(0)
+    } else {
+        Err(Errno::EINVAL)
+    }
 }

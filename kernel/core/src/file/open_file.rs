@@ -8,7 +8,7 @@ use bitflags::bitflags;
 use super::FileRef;
 use crate::error::{Error, Result};
 use crate::fs::locks::Owner;
-use crate::fs::{InodeRef, Metadata, Path, notify};
+use crate::fs::{FileType, InodeRef, Metadata, Path, notify};
 use crate::io::{Sink, Source};
 use crate::sync::Mutex;
 
@@ -96,6 +96,12 @@ impl OpenFile {
     /// The inode of a file that has a name.
     pub fn inode(&self) -> Option<&InodeRef> {
         self.path.as_ref().map(Path::inode)
+    }
+
+    /// Whether it is of a regular file.
+    pub fn is_regular(&self) -> bool {
+        self.inode()
+            .is_some_and(|inode| inode.kind() == FileType::Regular)
     }
 
     /// What stat(2) says of it.

@@ -144,8 +144,10 @@ impl ByteRing {
     }
 
     /// Changes the capacity to `pages` pages; [`Error::Busy`] if the contents do not fit.
+    /// Positions stay.
     pub fn resize(&mut self, pages: usize) -> Result<()> {
         let mut other = Self::new(pages);
+        (other.head, other.tail) = (self.head, self.head);
         if self.len() > other.capacity() {
             return Err(Error::Busy);
         }

@@ -1,7 +1,11 @@
 //! splice and tee: bytes through a pipe without the program's memory between.
 //!
-//! They pass through a buffer of one page. Bytes leave the source pipe only once the
-//! target has taken them: the buffer is filled by looking, then as much is skipped.
+//! The pages of a file go into the pipe on loan (`ipc::pipe`), as `transfer` finds them, and
+//! out of it into a connection or another pipe: nothing is copied. Everything else passes
+//! through a buffer of one page. Bytes leave the source pipe only once the target has taken
+//! them: we look at them first, then skip as many.
+
+use alloc::vec::Vec;
 
 use base::PAGE_BYTES;
 
@@ -9,6 +13,8 @@ use super::pipe::{Access, PipeEnd};
 use crate::error::{Error, Result};
 use crate::file::OpenFile;
 use crate::io::{Sink, Source};
+use crate::net::TcpSocket;
+use crate::transfer;
 
 /// Whether a call may wait for a pipe.
 pub use crate::socket::Blocking;
@@ -21,35 +27,39 @@ pub fn from_pipe(
     count: usize,
     blocking: Blocking,
 ) -> Result<usize> {
-    let mut buffer = alloc::vec![0; PAGE_BYTES.min(count)];
-    let mut done = 0;
-    while done < count {
-        let wanted = buffer.len().min(count - done);
-        // Only the first bytes are waited for.
-        let may_wait = if done == 0 { blocking } else { Blocking::Never };
-        let step = from
-            .look(0, &mut buffer[..wanted], may_wait)
-            .and_then(|len| {
-                let source = &mut Source::kernel(&buffer[..len]);
+    let mut buffer = Vec::new();
+    in_steps(count, blocking, &mut |done, may_wait| {
+        from.wait_for_bytes(0, may_wait)?;
+        let moved = match lend_to_socket(from, to, count - done)? {
+            0 => {
+                let bytes = space(&mut buffer, count - done);
+                let len = from.look(0, bytes)?;
+                let source = &mut Source::kernel(&bytes[..len]);
                 match offset {
-                    Some(offset) => to.write_at(offset + done as u64, source),
-                    None => to.write(source),
+                    Some(offset) => to.write_at(offset + done as u64, source)?,
+                    None => to.write(source)?,
                 }
-            });
-        match step {
-            Ok(0) => break,
-            Ok(moved) => {
-                from.skip(moved);
-                done += moved;
             }
-            Err(error) if done == 0 => return Err(error),
-            Err(_) => break,
-        }
-    }
-    Ok(done)
+            lent => lent,
+        };
+        from.skip(moved);
+        Ok(moved)
+    })
 }
 
-/// From whatever `from` is to a pipe, one buffer at a time: what was read must go in.
+/// Gives `to` the pages that come next in the pipe, at most `limit` bytes, if it is a connection;
+/// returns how many it took.
+fn lend_to_socket(from: &PipeEnd, to: &OpenFile, limit: usize) -> Result<usize> {
+    let Some(socket) = to.file.as_any().downcast_ref::<TcpSocket>() else {
+        return Ok(0);
+    };
+    match from.share(0, limit) {
+        none if none.is_empty() => Ok(0),
+        pages => socket.write_chain(to, pages),
+    }
+}
+
+/// From whatever `from` is to a pipe. What was read into the buffer must go in.
 pub fn to_pipe(
     from: &OpenFile,
     offset: Option<u64>,
@@ -57,27 +67,24 @@ pub fn to_pipe(
     count: usize,
     blocking: Blocking,
 ) -> Result<usize> {
-    let mut buffer = alloc::vec![0; PAGE_BYTES.min(count)];
-    let mut done = 0;
-    while done < count {
-        let may_wait = if done == 0 { blocking } else { Blocking::Never };
-        let step = to.room(may_wait).and_then(|room| {
-            let wanted = buffer.len().min(count - done).min(room);
-            let sink = &mut Sink::kernel(&mut buffer[..wanted]);
-            match offset {
-                Some(offset) => from.read_at(offset + done as u64, sink),
-                None if done != 0 && !from.file.is_seekable() => Ok(0),
-                None => from.read(sink),
-            }
-        });
-        match step {
-            Ok(0) => break,
-            Ok(len) => done += to.put(&buffer[..len])?,
-            Err(error) if done == 0 => return Err(error),
-            Err(_) => break,
+    let mut buffer = Vec::new();
+    in_steps(count, blocking, &mut |done, may_wait| {
+        let left = count - done;
+        let room = to.room(may_wait)?;
+        let offset = offset.map(|offset| offset + done as u64);
+        let lent = transfer::lend_at(from, offset, room.min(left), &mut |pages| to.lend(pages))?;
+        if lent != 0 {
+            return Ok(lent);
         }
-    }
-    Ok(done)
+        let bytes = space(&mut buffer, left.min(room));
+        let sink = &mut Sink::kernel(bytes);
+        let len = match offset {
+            Some(offset) => from.read_at(offset, sink)?,
+            None if done != 0 && !from.file.is_seekable() => 0,
+            None => from.read(sink)?,
+        };
+        to.put(&bytes[..len])
+    })
 }
 
 /// From a pipe to another; with `keep` the bytes also stay (tee).
@@ -91,29 +98,51 @@ pub fn between(
     if alloc::sync::Arc::ptr_eq(&from.pipe, &to.pipe) {
         return Err(Error::Invalid);
     }
-    let mut buffer = alloc::vec![0; PAGE_BYTES.min(count)];
+    let mut buffer = Vec::new();
+    in_steps(count, blocking, &mut |done, may_wait| {
+        let left = count - done;
+        let kept = if keep == Keep::Yes { done } else { 0 };
+        let room = to.room(may_wait)?;
+        from.wait_for_bytes(kept, may_wait)?;
+        let moved = match to.lend(from.share(kept, left))? {
+            0 => {
+                let bytes = space(&mut buffer, left.min(room));
+                let len = from.look(kept, bytes)?;
+                to.put(&bytes[..len])?
+            }
+            lent => lent,
+        };
+        if keep == Keep::No {
+            from.skip(moved);
+        }
+        Ok(moved)
+    })
+}
+
+/// Calls `step` with the bytes that are done, and whether it may wait, until it moves none or
+/// `count` are done. Only the first bytes are waited for. An error shows if nothing went before.
+fn in_steps(
+    count: usize,
+    blocking: Blocking,
+    step: &mut dyn FnMut(usize, Blocking) -> Result<usize>,
+) -> Result<usize> {
     let mut done = 0;
     while done < count {
         let may_wait = if done == 0 { blocking } else { Blocking::Never };
-        let kept = if keep == Keep::Yes { done } else { 0 };
-        let step = to.room(may_wait).and_then(|room| {
-            let wanted = buffer.len().min(count - done).min(room);
-            let len = from.look(kept, &mut buffer[..wanted], may_wait)?;
-            to.put(&buffer[..len])
-        });
-        match step {
+        match step(done, may_wait) {
             Ok(0) => break,
-            Ok(moved) => {
-                if keep == Keep::No {
-                    from.skip(moved);
-                }
-                done += moved;
-            }
+            Ok(moved) => done += moved,
             Err(error) if done == 0 => return Err(error),
             Err(_) => break,
         }
     }
     Ok(done)
+}
+
+/// At most a page of `buffer` for so many bytes.
+fn space(buffer: &mut Vec<u8>, wanted: usize) -> &mut [u8] {
+    buffer.resize(wanted.min(PAGE_BYTES), 0);
+    buffer
 }
 
 /// Whether bytes stay in the pipe that they come from.

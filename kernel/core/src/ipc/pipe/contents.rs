@@ -1,13 +1,19 @@
-//! What is in a pipe: a ring of bytes, and where in it packets lie.
+//! What is in a pipe: bytes in a ring, pages on loan between them, and where packets lie.
 //!
 //! A write with `O_DIRECT` is a packet: a read takes no more than one, and what it has no
-//! room for is lost (pipe(2)). Other writes have no borders. A packet is known by its
-//! positions in the ring, which only grow.
-//! Not here: who waits, and what they look at meanwhile (`flow`).
+//! room for is lost (pipe(2)). Other writes have no borders, and loans have none. Packets
+//! and loans are known by their positions in the ring, which only grow.
+//!
+//! Not here: how they are looked at (`pieces`), who waits, and what they look at meanwhile
+//! (`flow`).
 
 use alloc::collections::VecDeque;
 
+use base::PAGE_BYTES;
+use mbuf::Chain;
+
 use super::ATOMIC_BYTES;
+use super::loans::Loans;
 use crate::error::{Error, Result};
 use crate::io::{Sink, Source};
 use crate::ipc::ring::ByteRing;
@@ -21,6 +27,7 @@ struct Packet {
 /// What the pipe's lock guards.
 pub(super) struct Contents {
     pub(super) ring: ByteRing,
+    pub(super) loans: Loans,
     packets: VecDeque<Packet>,
 }
 
@@ -29,16 +36,38 @@ impl Contents {
     pub(super) fn new(pages: usize) -> Self {
         Self {
             ring: ByteRing::new(pages),
+            loans: Loans::default(),
             packets: VecDeque::new(),
         }
     }
 
+    /// Bytes that could be read.
+    pub(super) fn len(&self) -> usize {
+        self.ring.len() + self.loans.len()
+    }
+
+    /// Bytes of the capacity that are taken: a loan takes a page.
+    pub(super) fn used(&self) -> usize {
+        self.ring.len() + self.loans.footprint()
+    }
+
+    /// Bytes that fit when it is empty.
+    pub(super) fn capacity(&self) -> usize {
+        self.ring.capacity()
+    }
+
+    /// Bytes that still fit.
+    pub(super) fn room(&self) -> usize {
+        self.capacity() - self.used()
+    }
+
     /// Takes bytes from `from`, as far as they fit; returns how many.
     pub(super) fn put(&mut self, from: &mut Source<'_>, as_packet: bool) -> Result<usize> {
+        let room = self.room();
         if !as_packet {
-            return self.ring.put(from, usize::MAX);
+            return self.ring.put(from, room);
         }
-        let count = self.ring.put(from, ATOMIC_BYTES)?;
+        let count = self.ring.put(from, ATOMIC_BYTES.min(room))?;
         let end = self.ring.tail();
         self.packets.push_back(Packet {
             start: end - count as u64,
@@ -47,35 +76,75 @@ impl Contents {
         Ok(count)
     }
 
+    /// Takes the first of `pages`, as many as there is room for; returns their bytes.
+    pub(super) fn lend(&mut self, mut pages: Chain) -> usize {
+        let before = self.loans.len();
+        while self.room() >= PAGE_BYTES
+            && let Some(part) = pages.pop_front()
+        {
+            self.loans.push(self.ring.tail(), part);
+        }
+        self.loans.len() - before
+    }
+
     /// Gives bytes to `to`, up to the end of a packet; returns how many.
     pub(super) fn take(&mut self, to: &mut Sink<'_>) -> Result<usize> {
+        // Nearly every pipe has nothing but bytes.
+        if self.packets.is_empty() && self.loans.len() == 0 {
+            return self.ring.take(to, usize::MAX);
+        }
+        let (packet, before) = self.next_packet();
+        if before == 0 {
+            let count = self.peek(0, to, packet)?;
+            self.skip(packet);
+            return Ok(count);
+        }
+        let count = self.peek(0, to, before)?;
+        self.skip(count);
+        Ok(count)
+    }
+
+    /// Bytes that the next packet has, and those in front of it; all are if there is none.
+    fn next_packet(&self) -> (usize, usize) {
+        let Some(packet) = self.packets.front() else {
+            return (0, usize::MAX);
+        };
         let head = self.ring.head();
-        match self.packets.front() {
-            None => self.ring.take(to, usize::MAX),
-            Some(packet) if packet.start > head => {
-                self.ring.take(to, (packet.start - head) as usize)
-            }
-            Some(packet) => {
-                let whole = (packet.end - head) as usize;
-                let count = self.ring.peek(0, to, whole)?;
-                self.ring.skip(whole);
-                self.packets.pop_front();
-                Ok(count)
-            }
+        let len = packet.end - packet.start.max(head);
+        let bytes = packet.start.saturating_sub(head);
+        let before = self.loans.len_before(packet.start);
+        (len as usize, bytes as usize + before)
+    }
+
+    /// Drops the next `count` bytes, or all if there are fewer.
+    pub(super) fn skip(&mut self, count: usize) {
+        let mut left = count.min(self.len());
+        while left != 0 {
+            left -= match self.bytes_before_loan() {
+                0 => self.loans.skip(left),
+                bytes => {
+                    let bytes = bytes.min(left);
+                    self.ring.skip(bytes);
+                    bytes
+                }
+            };
+        }
+        let head = self.ring.head();
+        while self.packets.front().is_some_and(|first| first.end <= head) {
+            self.packets.pop_front();
         }
     }
 
-    /// Drops the next `count` bytes, whatever packets they belong to.
-    pub(super) fn skip(&mut self, count: usize) {
-        self.ring.skip(count);
-        let head = self.ring.head();
-        self.packets.retain(|packet| packet.end > head);
+    /// Bytes of the ring in front of the first loan; all are if there is none.
+    fn bytes_before_loan(&self) -> usize {
+        let bytes = |place: u64| place.saturating_sub(self.ring.head()) as usize;
+        let first = self.loans.first();
+        first.map_or(self.ring.len(), |loan| bytes(loan.place))
     }
 
-    /// Makes the ring `pages` pages large; [`Error::Busy`] if its contents do not fit, or
-    /// have borders.
+    /// Makes the ring `pages` pages large; [`Error::Busy`] if the contents do not fit.
     pub(super) fn resize(&mut self, pages: usize) -> Result<()> {
-        if !self.packets.is_empty() {
+        if self.used() > pages * PAGE_BYTES {
             return Err(Error::Busy);
         }
         self.ring.resize(pages)

@@ -4,7 +4,7 @@
 //! was too full for an atomic write. Observers hear of each write, because programs with
 //! edge-triggered epoll rely on that.
 
-use core::sync::atomic::Ordering;
+use mbuf::Chain;
 
 use super::{ATOMIC_BYTES, Pipe};
 use crate::error::{Error, Result};
@@ -18,12 +18,12 @@ impl Pipe {
     /// Reads what is there, up to the end of a packet; `None` if nothing is.
     fn try_read(&self, to: &mut Sink<'_>) -> Result<Option<usize>> {
         let mut contents = self.contents.lock();
-        if contents.ring.is_empty() {
+        if contents.len() == 0 {
             return Ok(None);
         }
         let count = contents.take(to)?;
         let room_before = self.room();
-        self.len.store(contents.ring.len(), Ordering::SeqCst);
+        self.publish(&contents);
         drop(contents);
         self.tell_writers(room_before);
         Ok(Some(count))
@@ -43,19 +43,41 @@ impl Pipe {
             drop(contents);
             return Err(broken_pipe());
         }
-        if contents.ring.room() < from.remaining().min(ATOMIC_BYTES) {
+        if contents.room() < from.remaining().min(ATOMIC_BYTES) {
             return Ok(0);
         }
-        let was_empty = contents.ring.is_empty();
+        let was_empty = contents.len() == 0;
         let count = contents.put(from, as_packet)?;
-        self.len.store(contents.ring.len(), Ordering::SeqCst);
+        self.publish(&contents);
         drop(contents);
+        self.tell_readers(was_empty);
+        Ok(count)
+    }
+
+    /// Takes the first of `pages`, as many as there is room for; returns their bytes.
+    pub(super) fn lend(&self, pages: Chain) -> Result<usize> {
+        let mut contents = self.contents.lock();
+        if !self.has_readers() {
+            drop(contents);
+            return Err(broken_pipe());
+        }
+        let was_empty = contents.len() == 0;
+        let count = contents.lend(pages);
+        self.publish(&contents);
+        drop(contents);
+        if count != 0 {
+            self.tell_readers(was_empty);
+        }
+        Ok(count)
+    }
+
+    /// Bytes were put in.
+    fn tell_readers(&self, was_empty: bool) {
         if was_empty {
             self.pollee.notify(Events::READABLE);
         } else {
             self.pollee.notify_observers(Events::READABLE);
         }
-        Ok(count)
     }
 
     pub(super) fn read(&self, to: &mut Sink<'_>, nonblocking: bool) -> Result<usize> {

@@ -1,6 +1,6 @@
 //! What splice and tee need of a pipe: to look before they take, and to know the room.
 
-use core::sync::atomic::Ordering;
+use mbuf::Chain;
 
 use super::PipeEnd;
 use crate::error::{Error, Result};
@@ -11,23 +11,26 @@ use crate::socket::Blocking;
 use crate::sync::Wait;
 
 impl PipeEnd {
-    /// Copies bytes from the `skip`-th on to `to` and leaves them; 0 at the end.
-    pub(in crate::ipc) fn look(
-        &self,
-        skip: usize,
-        to: &mut [u8],
-        blocking: Blocking,
-    ) -> Result<usize> {
+    /// Copies bytes from the `skip`-th on to `to` and leaves them.
+    pub(in crate::ipc) fn look(&self, skip: usize, to: &mut [u8]) -> Result<usize> {
+        let contents = self.pipe.contents.lock();
+        contents.peek(skip, &mut Sink::kernel(to), usize::MAX)
+    }
+
+    /// A share of the pages on loan from the `skip`-th byte on, at most `limit` bytes; empty
+    /// if none comes there.
+    pub(in crate::ipc) fn share(&self, skip: usize, limit: usize) -> Chain {
+        self.pipe.contents.lock().share(skip, limit)
+    }
+
+    /// Waits until there are more than `skip` bytes, or nobody can write any more.
+    pub(in crate::ipc) fn wait_for_bytes(&self, skip: usize, blocking: Blocking) -> Result<()> {
         let pipe = &*self.pipe;
         let has_come = || (pipe.len() > skip || !pipe.has_writers()).then_some(());
         match blocking {
-            Blocking::Never => has_come().ok_or(Error::WouldBlock)?,
-            Blocking::MayWait => pipe.pollee.queue.wait(Wait::INTERRUPTIBLE, has_come)?,
+            Blocking::Never => has_come().ok_or(Error::WouldBlock),
+            Blocking::MayWait => pipe.pollee.queue.wait(Wait::INTERRUPTIBLE, has_come),
         }
-        pipe.contents
-            .lock()
-            .ring
-            .peek(skip, &mut Sink::kernel(to), usize::MAX)
     }
 
     /// Drops the next `count` bytes.
@@ -36,7 +39,7 @@ impl PipeEnd {
         let mut contents = pipe.contents.lock();
         let room_before = pipe.room();
         contents.skip(count);
-        pipe.len.store(contents.ring.len(), Ordering::SeqCst);
+        pipe.publish(&contents);
         drop(contents);
         pipe.tell_writers(room_before);
     }
@@ -53,6 +56,12 @@ impl PipeEnd {
             0 if !pipe.has_readers() => Err(broken_pipe()),
             room => Ok(room),
         }
+    }
+
+    /// Puts the first of `pages` in as they are, as many as there is room for; returns their
+    /// bytes.
+    pub(in crate::ipc) fn lend(&self, pages: Chain) -> Result<usize> {
+        self.pipe.lend(pages)
     }
 
     /// Puts all of `bytes` in, waiting if another writer was faster.

@@ -1,17 +1,23 @@
-//! Pipes: a ring of bytes between those who write and those who read.
+//! Pipes: bytes, and pages of files, between those who write and those who read.
 //!
-//! The ring is guarded by a sleeping lock. Its fill, and how many openings read and
+//! What is written is copied into a ring. What splice brings from a file is the file's pages
+//! themselves, on loan: a reader sees what they hold when it reads, and splice gives them to
+//! a connection as they are. As on Linux, pages of a file that has become shorter stay.
+//!
+//! The contents are guarded by a sleeping lock. Their fill, and how many openings read and
 //! write, are copied into atomics under that lock: who polls or decides whether to wait
 //! looks only at those. A waiter looks after it has entered the queue, a worker changes
 //! the atomics before it wakes (`sync::wait`), so no wake-up is lost.
 //!
-//! `contents` is what the lock guards, `flow` reads and writes, `look` serves splice and
-//! tee, `end` is the file.
+//! `contents` is what the lock guards, with `loans` and `pieces`; `flow` reads and writes,
+//! `look` serves splice and tee, `end` is the file.
 
 mod contents;
 mod end;
 mod flow;
+mod loans;
 mod look;
+mod pieces;
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -48,7 +54,10 @@ bitflags! {
 pub struct Pipe {
     number: u64,
     contents: Mutex<Contents>,
+    /// Bytes that could be read.
     len: AtomicUsize,
+    /// Bytes of the capacity that are taken.
+    used: AtomicUsize,
     capacity: AtomicUsize,
     readers: AtomicU32,
     writers: AtomicU32,
@@ -63,6 +72,7 @@ impl Default for Pipe {
             number: next_number(),
             contents: Mutex::new(Contents::new(PAGES_DEFAULT)),
             len: AtomicUsize::new(0),
+            used: AtomicUsize::new(0),
             capacity: AtomicUsize::new(PAGES_DEFAULT * PAGE_BYTES),
             readers: AtomicU32::new(0),
             writers: AtomicU32::new(0),
@@ -100,7 +110,13 @@ impl Pipe {
     fn room(&self) -> usize {
         self.capacity
             .load(Ordering::SeqCst)
-            .saturating_sub(self.len())
+            .saturating_sub(self.used.load(Ordering::SeqCst))
+    }
+
+    /// Shows how full it is to those who look without the lock.
+    fn publish(&self, contents: &Contents) {
+        self.len.store(contents.len(), Ordering::SeqCst);
+        self.used.store(contents.used(), Ordering::SeqCst);
     }
 
     /// How many bytes fit.
@@ -118,8 +134,7 @@ impl Pipe {
         let pages = bytes.div_ceil(PAGE_BYTES).max(1).next_power_of_two();
         let mut contents = self.contents.lock();
         contents.resize(pages)?;
-        self.capacity
-            .store(contents.ring.capacity(), Ordering::SeqCst);
+        self.capacity.store(contents.capacity(), Ordering::SeqCst);
         drop(contents);
         self.pollee.notify(Events::WRITABLE);
         Ok(self.capacity())
@@ -134,8 +149,9 @@ impl Pipe {
             self.writers.fetch_sub(1, Ordering::SeqCst);
         }
         if !self.has_readers() && !self.has_writers() {
-            self.contents.lock().clear();
-            self.len.store(0, Ordering::SeqCst);
+            let mut contents = self.contents.lock();
+            contents.clear();
+            self.publish(&contents);
         }
         self.pollee
             .notify(Events::HUP | Events::ERR | Events::READABLE | Events::WRITABLE);
