@@ -37,15 +37,12 @@ pub(in crate::task) fn bury(process: &Process, status: ExitStatus, uid: u32) {
         }
         None => {}
     }
-    if !rules.leaves_zombie {
-        remove(id);
-    }
     parent.children_changed.wake_all();
 }
 
 /// From now on the parent can wait for `process`, and SIGCHLD is there already: a shell that
 /// has waited reads its next line, and must not be interrupted in it by a child that is gone.
-/// Says who the parent is, and what holds for it.
+/// One that need not wait never sees a zombie. Says who the parent is, and what holds for it.
 fn mark_ended(process: &Process, status: ExitStatus, uid: u32) -> Option<(Arc<Process>, Rules)> {
     let info = child_info(process, Signal::CHLD, Change::Ended(status));
     let mut family = FAMILY.lock();
@@ -60,6 +57,12 @@ fn mark_ended(process: &Process, status: ExitStatus, uid: u32) -> Option<(Arc<Pr
         // A standard signal always fits.
         let _ = post_to_process(&parent, info);
     }
+    let gone = match rules.leaves_zombie {
+        true => None,
+        false => take_out(&mut family, process.id()),
+    };
+    drop(family);
+    drop(gone);
     Some((parent, rules))
 }
 
@@ -119,13 +122,17 @@ fn give_children_away(process: &Process) -> Vec<Pid> {
     groups.sort_unstable();
     groups.dedup();
     let heir = family.get(&reaper).map(|member| member.process.clone());
+    // They are its adopted children now, whose end it hears of as of any other's.
+    let rules = |heir: &Arc<Process>| death_rules(Some(Signal::CHLD), true, heir);
+    if heir.as_ref().is_none_or(|heir| rules(heir).leaves_zombie) {
+        dead.clear();
+    }
+    let take = |id| take_out(&mut family, id);
+    let gone: Vec<Member> = dead.into_iter().filter_map(take).collect();
     drop(family);
+    drop(gone);
     bereaved.iter().for_each(|process| tell_bereaved(process));
     if let Some(heir) = heir {
-        // They are its adopted children now, whose end it hears of as of any other's.
-        if !death_rules(Some(Signal::CHLD), true, &heir).leaves_zombie {
-            dead.into_iter().for_each(remove);
-        }
         heir.children_changed.wake_all();
     }
     groups
@@ -183,13 +190,7 @@ fn hang_up(groups: &[Pid]) {
 }
 
 /// Takes a process out; its number and those of its group and session are free once
-/// nothing bears them.
-fn remove(id: Pid) {
-    let gone = take_out(&mut FAMILY.lock(), id);
-    drop(gone);
-}
-
-/// The caller drops the member without the lock.
+/// nothing bears them. The caller drops the member without the lock.
 pub(super) fn take_out(family: &mut BTreeMap<Pid, Member>, id: Pid) -> Option<Member> {
     let gone = family.remove(&id)?;
     for number in [id, gone.group, gone.session] {

@@ -21,7 +21,8 @@ use mach::sync::{Once, Spin};
 
 use super::{Change, ExitStatus, Pid, Process};
 use crate::error::{Error, Result};
-use crate::signal::{ActionFlags, Info, Origin, Signal, code, send_to_process};
+use crate::poll::Events;
+use crate::signal::{ActionFlags, Info, Origin, Signal, code, post_to_process};
 
 pub use children::{Wanted, Whom, poll_children, total_usage};
 pub(super) use death::bury;
@@ -200,28 +201,29 @@ pub fn new_session(id: Pid) -> Result<Pid> {
     Ok(id)
 }
 
-/// A living process stopped or went on.
+/// A living process stopped or went on: its parent hears of it.
 pub fn report(process: &Process, change: Change) {
-    let parent = {
-        let mut family = FAMILY.lock();
-        let Some(member) = family.get_mut(&process.id()) else {
-            return;
-        };
-        member.news = Some(change);
-        let parent = member.parent;
-        family.get(&parent).map(|member| member.process.clone())
-    };
-    if let Some(parent) = parent {
-        let actions = parent
-            .signals
-            .actions
-            .with(|actions| actions.get(Signal::CHLD));
-        if !actions.flags.contains(ActionFlags::NOCLDSTOP) {
-            // SIGCHLD is a standard signal: it always fits.
-            let _ = send_to_process(&parent, child_info(process, Signal::CHLD, change));
-        }
+    if let Some(parent) = note_news(process, change) {
+        parent.signals.pollee.notify(Events::READABLE);
         parent.children_changed.wake_all();
     }
+}
+
+/// From now on the parent can wait for the news, and SIGCHLD is there already, as at an end.
+fn note_news(process: &Process, change: Change) -> Option<Arc<Process>> {
+    let info = child_info(process, Signal::CHLD, change);
+    let mut family = FAMILY.lock();
+    let member = family.get_mut(&process.id())?;
+    member.news = Some(change);
+    let parent = member.parent;
+    let parent = family.get(&parent)?.process.clone();
+    let actions = &parent.signals.actions;
+    let flags = actions.with(|actions| actions.get(Signal::CHLD).flags);
+    if !flags.contains(ActionFlags::NOCLDSTOP) {
+        // A standard signal always fits.
+        let _ = post_to_process(&parent, info);
+    }
+    Some(parent)
 }
 
 fn child_info(child: &Process, signal: Signal, change: Change) -> Info {
