@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "file_sending.h"
 #include <poll.h>
+#include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/sysinfo.h>
@@ -96,6 +97,30 @@ static void a_peer_sees_what_was_written_to_the_file_meanwhile(void) {
     close_all(fd, ends[1]);
 }
 
+static void *splice_all(void *fd) {
+    size_t done = 0;
+    ssize_t len;
+    while ((len = splice(*(int *)fd, NULL, w, NULL, FILE_BYTES, 0)) > 0) done += len;
+    close(w);
+    return (void *)done;
+}
+
+static void a_splice_waits_for_room_and_its_reader_for_pages(void) {
+    int fd = file("sent"), ends[2];
+    pthread_t thread;
+    CHECK(pipe(ends) == 0);
+    r = ends[0], w = ends[1];
+    CHECK(lseek(fd, 1, SEEK_SET) == 1 && pthread_create(&thread, NULL, splice_all, &fd) == 0);
+    size_t have = 0;
+    ssize_t len;
+    while ((len = read(r, got + have, 10007)) > 0) have += len;
+    void *done;
+    CHECK(pthread_join(thread, &done) == 0 && (size_t)done == have);
+    CHECK(have == sizeof bytes - 1 && !memcmp(got, bytes + 1, have));
+    close(r), close(fd);
+    CHECK(unlink("sent") == 0);
+}
+
 static void bytes_and_pages_keep_their_order(void) {
     int fd = file("sent"), other = open("copy", O_CREAT | O_RDWR | O_TRUNC, 0644);
     static char wanted[12011];
@@ -174,6 +199,7 @@ int main(void) {
     TEST(a_position_moves_on_with_what_went_in);
     TEST(a_reader_sees_what_was_written_to_the_file_meanwhile);
     TEST(a_peer_sees_what_was_written_to_the_file_meanwhile);
+    TEST(a_splice_waits_for_room_and_its_reader_for_pages);
     TEST(bytes_and_pages_keep_their_order);
     TEST(a_page_takes_a_slot_however_little_of_it_is_there);
     TEST(pages_in_a_pipe_outlive_the_file);

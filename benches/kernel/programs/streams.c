@@ -1,9 +1,10 @@
 // Bytes from a program to itself over TCP: one there and back, and 64 KiB, which the program
-// writes or a file holds. The row of 64 KiB is both ends' work: the copy in (but of a file), the
-// stack, the copy out.
+// writes or a file holds, which goes straight or through a pipe. The rows of 64 KiB are both ends'
+// work: the copy in (but of a file), the stack, the copy out.
 #include "measure.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <net/if.h>
 #include <netinet/tcp.h>
 #include <sys/ioctl.h>
@@ -52,14 +53,26 @@ static void pass_byte(int from, int to) {
     need(send(from, &byte, 1, 0) == 1 && recv(to, &byte, 1, 0) == 1, "one byte");
 }
 
-// Of `file`, or of this program's memory if that is negative.
-static void pass_bulk(int from, int to, int file) {
-    off_t at = 0;
+static int file, through[2];
+
+// Each sends bytes to `to` from byte `at` of the bulk on, and returns how many.
+typedef ssize_t (*sender)(int to, off_t at);
+
+static ssize_t by_send(int to, off_t at) { return send(to, bytes + at, BULK - at, MSG_DONTWAIT); }
+
+static ssize_t by_sendfile(int to, off_t at) { return sendfile(to, file, &at, BULK - at); }
+
+static ssize_t by_splice(int to, off_t at) {
+    ssize_t len = splice(file, &at, through[1], NULL, BULK - at, 0);
+    need(len > 0 && splice(through[0], NULL, to, NULL, len, 0) == len, "splice");
+    return len;
+}
+
+static void pass_bulk(int from, int to, sender give) {
     size_t sent = 0, got = 0;
     while (got < BULK) {
         if (sent < BULK) {
-            ssize_t len = file < 0 ? send(from, bytes + sent, BULK - sent, MSG_DONTWAIT)
-                                   : sendfile(from, file, &at, BULK - sent);
+            ssize_t len = give(from, sent);
             need(len > 0, "send");
             sent += len;
         }
@@ -69,17 +82,19 @@ static void pass_bulk(int from, int to, int file) {
     }
 }
 
-static void measure_bulk(const int ends[2], int file, const char *name) {
+static void measure_bulk(const int ends[2], sender give, const char *name) {
     for (int i = -WARM_ROUNDS; i < ROUNDS; i++) {
         uint64_t start = instructions();
-        pass_bulk(ends[0], ends[1], file);
+        pass_bulk(ends[0], ends[1], give);
         if (i >= 0) samples[i] = since(start);
     }
     row(name, samples, ROUNDS, 1);
 }
 
 void measure_streams(void) {
-    int ends[2], file = memfd_create("bulk", 0);
+    int ends[2];
+    file = memfd_create("bulk", 0);
+    need(pipe(through) == 0, "a pipe");
     need(file >= 0 && write(file, bytes, BULK) == BULK, "a file");
     pair(ends);
     for (int i = 0; i < ROUNDS; i++) {
@@ -89,9 +104,12 @@ void measure_streams(void) {
         samples[i] = since(start);
     }
     row("one byte to itself over TCP and back", samples, ROUNDS, 1);
-    measure_bulk(ends, -1, "64 KiB to itself over TCP by send");
-    measure_bulk(ends, file, "64 KiB to itself over TCP by sendfile");
+    measure_bulk(ends, by_send, "64 KiB to itself over TCP by send");
+    measure_bulk(ends, by_sendfile, "64 KiB to itself over TCP by sendfile");
+    measure_bulk(ends, by_splice, "64 KiB to itself over TCP by splice");
     close(ends[0]);
     close(ends[1]);
+    close(through[0]);
+    close(through[1]);
     close(file);
 }
