@@ -126,6 +126,58 @@ fn a_request_and_its_response_are_one_packet_each() {
     assert_eq!(world.frames() - before, 201, "and one late acknowledgement");
 }
 
+/// Frames that so many questions of one size and short answers to them take.
+fn frames_of_dialogue(question: usize) -> u64 {
+    let mut world = world();
+    let (client, server) = pair(&mut world, 6379);
+    world.run_for(Duration::from_secs(1));
+    let before = world.frames();
+    for _ in 0..100 {
+        send(world.host(Side::Left), client, &vec![1; question]).expect("room");
+        assert!(
+            world.run_until(10, |w| w.host(Side::Right).stack.unread(server)
+                == Ok(question))
+        );
+        recv(world.host(Side::Right), server).expect("a question");
+        send(world.host(Side::Right), server, b"+OK\r\n").expect("room");
+        assert!(world.run_until(10, |w| w.host(Side::Left).stack.unread(client) == Ok(5)));
+        recv(world.host(Side::Left), client).expect("an answer");
+    }
+    world.frames() - before
+}
+
+#[test]
+fn answers_carry_the_acknowledgements_of_what_they_answer() {
+    let frames = [9, 535, 1000, 1448].map(frames_of_dialogue);
+    assert_eq!(frames, [200; 4]);
+    // A first question so long might be the beginning of a stream.
+    assert_eq!(frames_of_dialogue(2000), 301);
+}
+
+/// Acknowledgements that travel alone when a megabyte is written in pieces of one size, and
+/// read as it comes.
+fn acks_of_stream(piece: usize) -> u64 {
+    let mut world = world();
+    let (client, server) = pair(&mut world, 80);
+    let (mut sent, mut got) = (0, 0);
+    while got < 1_000_000 {
+        let piece = vec![7; usize::min(piece, 1_000_000 - sent)];
+        sent += send(world.host(Side::Left), client, &piece).unwrap_or(0);
+        assert!(world.step());
+        got += recv(world.host(Side::Right), server).map_or(0, |more| more.len());
+    }
+    world.right.stack.stats().counts.get(Count::PureAcksOut)
+}
+
+#[test]
+fn a_stream_is_acknowledged_once_in_two_segments() {
+    let segments = 1_000_000 / 1448;
+    for piece in [10_000, 100_000] {
+        let acks = acks_of_stream(piece);
+        assert!(acks <= segments / 2 + 10, "{acks} for pieces of {piece}");
+    }
+}
+
 #[test]
 fn a_large_write_leaves_in_few_frames_and_is_acknowledged_rarely() {
     let mut world = world();
@@ -162,6 +214,33 @@ fn loopback_delivers_within_the_call() {
     host.stack.close(&mut host.env, server).expect("our socket");
     assert_eq!((host.stack.sockets_used(), host.stack.time_waits()), (1, 0));
     assert_eq!(host.env.pool.used(), 0);
+}
+
+/// Writes so many bytes in pieces and reads what arrives, without a moment passing.
+fn pass_at_once(host: &mut Host, from: SocketId, to: SocketId, pieces: &[usize]) -> usize {
+    for piece in pieces {
+        assert_eq!(send(host, from, &vec![5; *piece]), Ok(*piece));
+    }
+    std::iter::from_fn(|| recv(host, to).ok())
+        .map(|got| got.len())
+        .sum()
+}
+
+#[test]
+fn the_tail_of_a_loopback_transfer_waits_for_no_timer() {
+    let pieces: [&[usize]; 4] = [&[65_536, 8], &[65_544], &[4096; 17], &[140_000, 100, 9]];
+    for pieces in pieces {
+        let mut world = world();
+        let host = world.host(Side::Left);
+        let listener = listen(host, 5000, 4);
+        let client = connect(host, Ipv4Addr::LOCALHOST, 5000);
+        let server = host.stack.accept(listener).expect("a connection");
+        for round in 0..10 {
+            let passed = pass_at_once(host, client, server, pieces);
+            let sent: usize = pieces.iter().sum();
+            assert_eq!(passed, sent, "{pieces:?} in round {round}");
+        }
+    }
 }
 
 #[test]

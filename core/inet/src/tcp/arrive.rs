@@ -4,9 +4,10 @@
 use base::{Duration, Instant};
 use wire::TcpFlags;
 
+use super::acknowledge::AckDue;
 use super::info::State;
 use super::segment::Segment;
-use super::tcb::{AckDue, Clocks, Tcb};
+use super::tcb::{Clocks, Tcb};
 use crate::context::Context;
 use crate::counters::{Count, DropReason, ResetReason};
 use crate::env::{Env, Events};
@@ -173,13 +174,6 @@ impl Tcb {
         }
         if self.parent.is_none() {
             cx.env.wake(self.id, Events::WRITABLE);
-        }
-    }
-
-    /// Owes at least so much.
-    pub(super) fn owe(&mut self, due: AckDue) {
-        if self.receiver.ack != AckDue::Now {
-            self.receiver.ack = due;
         }
     }
 }

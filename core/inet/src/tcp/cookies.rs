@@ -147,6 +147,7 @@ impl Stack {
         tcb.choose_numbers(&mut cx, None);
         tcb.sender.una = segment.ack - 1;
         tcb.sender.nxt = segment.ack;
+        tcb.sender.partial_end = segment.ack;
         tcb.receiver.nxt = segment.seq;
         tcb.receiver.acked = segment.seq;
         if let Some(stamp) = segment.options.timestamps {

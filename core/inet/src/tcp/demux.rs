@@ -4,9 +4,10 @@
 use mbuf::Chain;
 use wire::{Protocol, Seq, TCP_HEADER_BYTES, TcpFlags, TcpView};
 
+use super::acknowledge::AckDue;
 use super::info::State;
 use super::segment::Segment;
-use super::tcb::{AckDue, Fin, MSS_MIN, Tcb};
+use super::tcb::{Fin, MSS_MIN, Tcb};
 use crate::addr::{Endpoint, FourTuple, SocketId};
 use crate::context::Context;
 use crate::counters::{Count, DropReason, ResetReason};

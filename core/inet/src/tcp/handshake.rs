@@ -2,9 +2,10 @@
 
 use wire::{Seq, TcpFlags, TcpOptions, TcpRepr, Timestamps};
 
+use super::acknowledge::AckDue;
 use super::info::State;
 use super::segment::Segment;
-use super::tcb::{AckDue, Clocks, MSS_DEFAULT, MSS_MIN, Tcb};
+use super::tcb::{Clocks, MSS_DEFAULT, MSS_MIN, Tcb};
 use super::transmit::WINDOW_SCALE;
 use crate::addr::FourTuple;
 use crate::context::Context;
@@ -44,6 +45,7 @@ impl Tcb {
         }
         self.sender.una = first;
         self.sender.nxt = first;
+        self.sender.partial_end = first;
         self.clock_offset = clock_offset;
     }
 

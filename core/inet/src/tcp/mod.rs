@@ -9,7 +9,8 @@
 //! | `handshake` | SYN-SENT, option negotiation | RFC 9293 3.10.7.3 |
 //! | `arrive` | a segment in a synchronized state | 3.10.7.4, RFC 5961, RFC 7323 |
 //! | `ack` | what an acknowledgement changes | RFC 5681, 6298 |
-//! | `receive` | bytes in: order, window, when to acknowledge | RFC 1122 |
+//! | `receive` | bytes in: order, window | RFC 1122 |
+//! | `acknowledge` | when to acknowledge them | RFC 5681, 1122 |
 //! | `assembler` | bytes that arrived too early | RFC 2018 |
 //! | `send` | bytes out: what fits, Nagle, cork | RFC 1122 |
 //! | `transmit` | one segment onto the wire | |
@@ -36,6 +37,7 @@
 //! Invariant: `flight.len() == nxt - una`, less one for a SYN and one for a FIN in flight.
 
 mod ack;
+mod acknowledge;
 mod arrive;
 mod assembler;
 mod close;

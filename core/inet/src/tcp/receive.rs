@@ -1,16 +1,13 @@
-//! Bytes in: order, the window, and when to acknowledge.
-//!
-//! Acknowledgements follow RFC 5681 4.2: at once for what is out of order or fills a gap,
-//! for every second full segment, and otherwise within 40 ms. "At once" means at the
-//! end of the batch. The window's right edge moves only in steps that are worth it.
+//! Bytes in: order, and the window, whose right edge moves only in steps that are worth it.
 
 use mbuf::Chain;
 use wire::{SackBlock, SackBlocks, TcpFlags};
 
+use super::acknowledge::AckDue;
 use super::assembler::Insertion;
 use super::info::State;
 use super::segment::Segment;
-use super::tcb::{AckDue, Tcb};
+use super::tcb::Tcb;
 use super::transmit::WINDOW_SCALE;
 use crate::context::Context;
 use crate::counters::{Count, DropReason, ResetReason};
@@ -46,9 +43,7 @@ impl Tcb {
             self.receive_early(cx, segment);
             return;
         }
-        let segment_len = segment.payload.len().min(usize::from(u16::MAX)) as u16;
-        let mss = u16::min(self.sender.mss, segment_len);
-        self.receiver.segment_max = self.receiver.segment_max.max(mss);
+        let len = segment.payload.len() as u32;
         let has_fin = segment.has(TcpFlags::FIN);
         let before = self.receiver.queue.len();
         self.note_round_trip(cx, segment);
@@ -58,7 +53,7 @@ impl Tcb {
         if has_fin {
             self.on_fin(cx);
         } else if is_news {
-            self.schedule_ack(cx);
+            self.schedule_ack(cx, len, segment.has(TcpFlags::PSH));
         }
         if is_news {
             cx.env.wake(self.id, Events::READABLE);
@@ -167,18 +162,6 @@ impl Tcb {
         self.owe(AckDue::Now);
     }
 
-    fn schedule_ack<E: Env>(&mut self, cx: &Context<'_, E>) {
-        // The peer may also have used up most of what it knows of the window.
-        let known = self.receiver.edge.since(self.receiver.nxt);
-        let is_much = self.receiver.unacked >= 2 * u32::from(self.receiver.segment_max);
-        if is_much || known < self.receiver.unacked {
-            self.owe(AckDue::Now);
-        } else {
-            self.owe(AckDue::Delayed);
-            self.arm_delayed_ack(cx.now);
-        }
-    }
-
     fn on_fin<E: Env>(&mut self, cx: &mut Context<'_, E>) {
         self.receiver.nxt += 1;
         self.receiver.is_finished = true;
@@ -224,8 +207,8 @@ impl Tcb {
             .max(1)
     }
 
-    /// The program has read. Tells the peer at once if it may be waiting for room: if the
-    /// window that it knows is an eighth of what it could know, or less than a segment.
+    /// The program has read. Tells the peer at once if that was promised, or if it may be waiting
+    /// for room: if the window that it knows is an eighth of what it could know, or less than a segment.
     /// (It is a quarter when a connection begins, because a SYN cannot offer more; that is no
     /// reason.)
     pub(crate) fn on_read<E: Env>(&mut self, cx: &mut Context<'_, E>) {
@@ -234,7 +217,8 @@ impl Tcb {
         let free = self.free_space();
         let (gain, worthwhile) = (free.saturating_sub(known), self.worthwhile_gain());
         let is_waiting = known <= free / 8 || known < worthwhile;
-        if self.state.is_receiving() && is_waiting && gain >= worthwhile {
+        let is_due = self.receiver.ack == AckDue::OnRead || is_waiting && gain >= worthwhile;
+        if is_due && self.state.is_receiving() {
             self.send_ack(cx);
         }
     }

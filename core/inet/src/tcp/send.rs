@@ -2,8 +2,10 @@
 //!
 //! A segment goes out if the peer's window and the congestion window take it, and if it is
 //! full, or the last of its data with no reason to wait: Nagle (RFC 1122 4.2.3.4) waits for
-//! an acknowledgement, a cork for more data or 200 ms. A device that cuts segments gets
-//! up to 64 KiB at a time.
+//! an acknowledgement, a cork for more data or 200 ms. Nagle waits as Minshall proposed
+//! (draft-minshall-nagle-01; Linux does, too): only for that of another segment that was not
+//! full, so that one write leaves at once whatever its length, and many small ones do not. A
+//! device that cuts segments gets up to 64 KiB at a time.
 
 use core::net::IpAddr;
 
@@ -11,8 +13,9 @@ use base::Instant;
 use mbuf::{BLOCK_CAPACITY, Chain};
 use wire::{Seq, TcpFlags};
 
+use super::acknowledge::{AckDue, Habit};
 use super::scoreboard::Sent;
-use super::tcb::{AckDue, Fin, Tcb};
+use super::tcb::{Fin, Tcb};
 use crate::context::Context;
 use crate::counters::DropReason;
 use crate::env::Env;
@@ -62,6 +65,8 @@ impl Tcb {
             flags = flags.with(TcpFlags::PSH);
         }
         self.sender.nxt += bytes;
+        self.receiver.habit = Habit::Answers;
+        self.note_partial(bytes);
         if with_fin {
             flags = flags.with(TcpFlags::FIN);
             self.sender.fin = Fin::Sent;
@@ -74,6 +79,22 @@ impl Tcb {
         self.note_sent(cx.now, seq);
         self.timers.last_sent = cx.now;
         self.transmit_new(cx, seq, flags, frame);
+    }
+
+    /// The last of so many bytes have just left.
+    #[inline]
+    fn note_partial(&mut self, bytes: u32) {
+        let mss = u32::from(self.sender.mss);
+        if bytes < mss || self.sender.unsent.is_empty() && !bytes.is_multiple_of(mss) {
+            self.sender.partial_end = self.sender.nxt;
+        }
+    }
+
+    /// Whether a segment that was not full waits for its acknowledgement.
+    #[inline]
+    fn is_partial_in_flight(&self) -> bool {
+        let end = self.sender.partial_end;
+        end.after(self.sender.una) && !end.after(self.sender.nxt)
     }
 
     /// Everything from `start` on has just left for the first time.
@@ -130,7 +151,7 @@ impl Tcb {
         };
         let sendable = unsent.min(room).min(burst);
         let is_last = sendable == unsent;
-        let is_held = !self.options.no_delay && !is_closing && in_flight > 0
+        let is_held = !self.options.no_delay && !is_closing && self.is_partial_in_flight()
             || self.options.cork && !is_closing && !self.is_cork_over(cx.now);
         if sendable >= mss {
             let bytes = if is_last && !is_held {

@@ -6,6 +6,7 @@ use base::Instant;
 use mbuf::Chain;
 use wire::{SackBlock, Seq};
 
+use super::acknowledge::{AckDue, Habit};
 use super::assembler::Assembler;
 use super::congestion::{Algorithm, Congestion};
 use super::ecn::Notification;
@@ -36,17 +37,6 @@ pub(super) enum Fin {
     Sent,
 }
 
-/// What we owe the peer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum AckDue {
-    /// Nothing new has arrived.
-    No,
-    /// Something; it may wait for a segment to ride on.
-    Delayed,
-    /// At the end of the batch.
-    Now,
-}
-
 /// The sending direction.
 pub(super) struct Sender {
     /// Oldest byte without an acknowledgement.
@@ -66,6 +56,8 @@ pub(super) struct Sender {
     pub mss: u16,
     pub flight: Chain,
     pub unsent: Chain,
+    /// The end of the last segment sent that was not full.
+    pub partial_end: Seq,
     pub fin: Fin,
     /// A program found the buffer full and wants to be woken.
     pub is_starved: bool,
@@ -84,6 +76,8 @@ pub(super) struct Receiver {
     /// What has arrived twice, for the next acknowledgement (RFC 2883).
     pub doubled: Option<SackBlock>,
     pub ack: AckDue,
+    /// Whether an acknowledgement may find an answer to ride on.
+    pub habit: Habit,
     /// Bytes since the last acknowledgement.
     pub unacked: u32,
     /// Largest payload that the peer sent: what it thinks a full segment is.
@@ -168,6 +162,7 @@ impl Tcb {
                 mss: MSS_DEFAULT,
                 flight: Chain::new(),
                 unsent: Chain::new(),
+                partial_end: Seq(0),
                 fin: Fin::Open,
                 is_starved: false,
             },
@@ -179,6 +174,7 @@ impl Tcb {
                 early: None,
                 doubled: None,
                 ack: AckDue::No,
+                habit: Habit::Unknown,
                 unacked: 0,
                 segment_max: MSS_DEFAULT,
                 acked: Seq(0),

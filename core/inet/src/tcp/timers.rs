@@ -8,8 +8,9 @@ use base::{Duration, Instant};
 use mbuf::Chain;
 use wire::TcpFlags;
 
+use super::acknowledge::{AckDue, Habit};
 use super::info::State;
-use super::tcb::{AckDue, Tcb};
+use super::tcb::Tcb;
 use crate::config::Patience;
 use crate::context::Context;
 use crate::counters::{Count, ResetReason};
@@ -161,6 +162,7 @@ impl Tcb {
         if self.timers.delayed_ack <= now {
             self.timers.disarm_delayed_ack();
             self.receiver.ack = AckDue::Now;
+            self.receiver.habit = Habit::Listens;
         }
         if self.timers.memory <= now {
             self.timers.memory = Instant::NEVER;

@@ -5,8 +5,9 @@ use core::net::IpAddr;
 use mbuf::{Chain, ChecksumOffload, SegmentOffload};
 use wire::{Seq, Sum, TCP_HEADER_BYTES, TcpFlags, TcpOptions, TcpRepr, TcpView, Timestamps};
 
+use super::acknowledge::AckDue;
 use super::ecn;
-use super::tcb::{AckDue, Tcb};
+use super::tcb::Tcb;
 use crate::addr::FourTuple;
 use crate::context::Context;
 use crate::counters::{Count, DropReason};
