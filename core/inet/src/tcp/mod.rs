@@ -12,7 +12,9 @@
 //! | `receive` | bytes in: order, window | RFC 1122 |
 //! | `acknowledge` | when to acknowledge them | RFC 5681, 1122 |
 //! | `assembler` | bytes that arrived too early | RFC 2018 |
-//! | `send` | bytes out: what fits, Nagle, cork | RFC 1122 |
+//! | `send` | bytes out: the program's queue, and segments of it | |
+//! | `choose` | what may be sent next: windows, Nagle, cork | RFC 9293 3.8.6, 1122 |
+//! | `burst` | how much leaves in one frame | |
 //! | `transmit` | one segment onto the wire | |
 //! | `scoreboard`, `stretches`, `delivery` | what is in flight, and what arrives of it | RFC 2018, 2883 |
 //! | `recovery` | what is lost and sent again | RFC 8985, 6582, 6937, 3522 |
@@ -40,6 +42,8 @@ mod ack;
 mod acknowledge;
 mod arrive;
 mod assembler;
+mod burst;
+mod choose;
 mod close;
 mod congestion;
 mod cookies;

@@ -1,39 +1,20 @@
-//! Bytes out: what may be sent now.
-//!
-//! A segment goes out if the peer's window and the congestion window take it, and if it is
-//! full, or the last of its data with no reason to wait: Nagle (RFC 1122 4.2.3.4) waits for
-//! an acknowledgement, a cork for more data or 200 ms. Nagle waits as Minshall proposed
-//! (draft-minshall-nagle-01; Linux does, too): only for that of another segment that was not
-//! full, so that one write leaves at once whatever its length, and many small ones do not. A
-//! device that cuts segments gets up to 64 KiB at a time.
-
-use core::net::IpAddr;
+//! Bytes out: from the program into the queue, and from the queue into segments.
 
 use base::Instant;
 use mbuf::{BLOCK_CAPACITY, Chain};
 use wire::{Seq, TcpFlags};
 
 use super::acknowledge::{AckDue, Habit};
+use super::choose::Choice;
 use super::scoreboard::Sent;
 use super::tcb::{Fin, Tcb};
 use crate::context::Context;
 use crate::counters::DropReason;
 use crate::env::Env;
-use crate::output::NextHop;
-
-/// Bytes of payload in one frame that a device cuts: an IPv4 packet less its headers, which
-/// an IPv6 packet has room for too.
-const BURST_MAX: u32 = 65535 - 20 - 60;
 
 /// Parts of queues are counted too, so that one-byte writes do not hold a block each
 /// beyond reason: so many bytes of buffer allow one part.
 const BYTES_PER_PART: usize = 512;
-
-/// What to send next.
-struct Choice {
-    bytes: u32,
-    with_fin: bool,
-}
 
 impl Tcb {
     /// Sends all that may be sent, and the acknowledgement that is due.
@@ -90,13 +71,6 @@ impl Tcb {
         }
     }
 
-    /// Whether a segment that was not full waits for its acknowledgement.
-    #[inline]
-    fn is_partial_in_flight(&self) -> bool {
-        let end = self.sender.partial_end;
-        end.after(self.sender.una) && !end.after(self.sender.nxt)
-    }
-
     /// Everything from `start` on has just left for the first time.
     fn note_sent(&mut self, now: Instant, start: Seq) {
         let is_first = start == self.sender.una;
@@ -114,111 +88,15 @@ impl Tcb {
     /// the peer does not take it.
     pub(super) fn send_one_more<E: Env>(&mut self, cx: &mut Context<'_, E>) -> bool {
         let unsent = self.sender.unsent.len() as u32;
-        let peer_room = self.sender.window.saturating_sub(self.in_flight());
-        let bytes = unsent.min(peer_room).min(u32::from(self.sender.mss));
+        let bytes = unsent
+            .min(self.usable_window())
+            .min(u32::from(self.sender.mss));
         if bytes == 0 {
             return false;
         }
         let with_fin = self.sender.fin == Fin::Queued && bytes == unsent;
         self.send_segment(cx, bytes, with_fin);
         true
-    }
-
-    /// Decides on the next segment, and sees to it that waiting ends.
-    fn choose<E: Env>(&mut self, cx: &mut Context<'_, E>) -> Option<Choice> {
-        let unsent = self.sender.unsent.len() as u32;
-        let is_closing = self.sender.fin == Fin::Queued;
-        let pipe = self.pipe();
-        let congestion_room = self.congestion.window().saturating_sub(pipe);
-        self.note_limit(unsent, congestion_room, pipe);
-        if unsent == 0 {
-            return is_closing.then_some(Choice {
-                bytes: 0,
-                with_fin: true,
-            });
-        }
-        if self.is_paced_out(cx.now) {
-            return None;
-        }
-        let in_flight = self.in_flight();
-        let peer_room = self.sender.window.saturating_sub(in_flight);
-        let room = peer_room.min(congestion_room);
-        let mss = u32::from(self.sender.mss);
-        let burst = if unsent > mss {
-            self.burst_max(cx)
-        } else {
-            mss
-        };
-        let sendable = unsent.min(room).min(burst);
-        let is_last = sendable == unsent;
-        let is_held = !self.options.no_delay && !is_closing && self.is_partial_in_flight()
-            || self.options.cork && !is_closing && !self.is_cork_over(cx.now);
-        if sendable >= mss {
-            let bytes = if is_last && !is_held {
-                sendable
-            } else {
-                sendable - sendable % mss
-            };
-            return Some(Choice {
-                bytes,
-                with_fin: is_closing && is_last,
-            });
-        }
-        let is_worth_it = if is_last {
-            !is_held
-        } else {
-            // RFC 1122 4.2.3.4: half of the largest window is enough where it is small.
-            sendable > 0 && room == peer_room && sendable >= self.sender.window_max / 2
-        };
-        if is_worth_it {
-            self.timers.cork = Instant::NEVER;
-            return Some(Choice {
-                bytes: sendable,
-                with_fin: is_closing && is_last,
-            });
-        }
-        if is_last && self.options.cork && self.timers.cork == Instant::NEVER {
-            self.timers.cork = cx.now + super::timers::CORK;
-        }
-        if in_flight == 0 && !is_last && self.timers.is_retransmit_idle() {
-            // Nothing is in flight whose acknowledgement could open the window.
-            self.arm_retransmit(cx.now);
-        }
-        None
-    }
-
-    /// Notes whether the congestion window is what keeps bytes back, or the program.
-    #[inline]
-    fn note_limit(&mut self, unsent: u32, congestion_room: u32, pipe: u32) {
-        let mss = u32::from(self.sender.mss);
-        self.is_window_limited = congestion_room < unsent.min(mss);
-        if unsent < mss && congestion_room > 0 && self.recovery.board.lost() == 0 {
-            self.rate.limit(pipe);
-        }
-    }
-
-    fn is_cork_over(&self, now: Instant) -> bool {
-        self.timers.cork <= now
-    }
-
-    pub(super) fn burst_max<E: Env>(&mut self, cx: &mut Context<'_, E>) -> u32 {
-        let mss = u32::from(self.sender.mss);
-        // A device would copy the report of a reduction into each segment.
-        if self.can_cut(cx) && !self.ecn.is_reduced {
-            (BURST_MAX.min(self.pacing_quantum()) / mss).max(1) * mss
-        } else {
-            mss
-        }
-    }
-
-    /// Whether a device would cut segments.
-    fn can_cut<E: Env>(&mut self, cx: &mut Context<'_, E>) -> bool {
-        let offloads = cx.net.port.map(|port| port.offloads).unwrap_or_default();
-        let is_able = match self.tuple.remote.addr {
-            IpAddr::V4(_) => offloads.segment_v4,
-            IpAddr::V6(_) => offloads.segment_v6,
-        };
-        is_able && cx.next_hop(&self.tuple, &mut self.route) != Ok(&NextHop::Loopback)
     }
 
     fn restart_after_idle(&mut self, now: Instant) {
