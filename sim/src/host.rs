@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use base::{Duration, Instant};
 use inet::{Cidr, Config, Env, Events, Offloads, Port, SocketId, Stack};
-use mbuf::{HeapPool, Mbuf, Pool, RxFrame, TxFrame};
+use mbuf::{Checksum, HeapPool, Mbuf, Pool, RxFrame, TxFrame};
 use wire::MacAddr;
 
 use crate::random::Random;
@@ -92,8 +92,23 @@ impl Host {
 
     /// Receives a frame; without memory the NIC drops it.
     pub fn receive(&mut self, frame: &[u8]) {
+        self.take(frame, mbuf::BLOCK_CAPACITY, Checksum::Unknown);
+    }
+
+    /// The same with a checksum that the NIC has found right.
+    pub fn receive_verified(&mut self, frame: &[u8]) {
+        self.take(frame, mbuf::BLOCK_CAPACITY, Checksum::Verified);
+    }
+
+    /// The same in small buffers, so that headers are torn apart, too.
+    pub fn receive_torn(&mut self, frame: &[u8]) {
+        let most = 1 + frame.len() % 97 + frame.len() / 4;
+        self.take(frame, most, Checksum::Verified);
+    }
+
+    fn take(&mut self, frame: &[u8], most: usize, checksum: Checksum) {
         let mut chain = mbuf::Chain::new();
-        for piece in frame.chunks(mbuf::BLOCK_CAPACITY) {
+        for piece in frame.chunks(most) {
             let Some(mut buffer) = self.env.pool.alloc() else {
                 return;
             };
@@ -104,6 +119,7 @@ impl Host {
             &mut self.env,
             RxFrame {
                 chain,
+                checksum,
                 ..RxFrame::default()
             },
         );

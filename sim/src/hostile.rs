@@ -8,13 +8,14 @@
 
 use base::Duration;
 use inet::{Algorithm, Config, Ecn, Endpoint, Offloads, Shutdown, SocketId, Transport};
-use mbuf::{Chain, Checksum, Pool, RxFrame};
 use wire::{
-    ETHERNET_HEADER_BYTES, EtherType, EthernetRepr, IPV4_HEADER_BYTES, Ipv4Repr, Ipv4View, MacAddr,
-    Protocol, SackBlock, Seq, TcpFlags, TcpOptions, TcpRepr, TcpView, Timestamps,
+    ETHERNET_HEADER_BYTES, Ipv4Repr, Ipv4View, Protocol, SackBlock, Seq, TcpFlags, TcpOptions,
+    TcpRepr, TcpView, Timestamps,
 };
 
+use crate::frame;
 use crate::host::Host;
+use crate::lan::station;
 
 /// Connections that one program may hold.
 const SOCKETS_MAX: usize = 16;
@@ -181,26 +182,9 @@ impl Siege {
     }
 
     fn receive(&mut self, frame: Vec<u8>) {
-        let Host { stack, env } = &mut self.host;
-        let mut chain = Chain::new();
-        // Small parts, so that headers are torn apart too.
-        for piece in frame.chunks(1 + frame.len() % 97 + frame.len() / 4) {
-            let Some(mut buffer) = env.pool.alloc() else {
-                return;
-            };
-            buffer.append(piece);
-            chain.push_back(buffer);
-        }
-        stack.receive(
-            env,
-            RxFrame {
-                chain,
-                checksum: Checksum::Verified,
-                coalesced: None,
-            },
-        );
+        self.host.receive_torn(&frame);
         if frame.len().is_multiple_of(2) {
-            stack.flush(env);
+            self.host.stack.flush(&mut self.host.env);
         }
     }
 
@@ -219,27 +203,9 @@ impl Siege {
     }
 
     fn receive_ip(&mut self, protocol: Protocol, payload: &[u8], tos: u8) {
-        let mut frame = vec![0; ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES];
-        let (dst, src) = (MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]));
-        EthernetRepr {
-            dst,
-            src,
-            ether_type: EtherType::Ipv4,
-        }
-        .emit(&mut frame);
-        let payload_len = payload.len() as u16;
-        let (dst, src) = (Host::address(1), Host::address(2));
-        let ip = Ipv4Repr {
-            src,
-            dst,
-            protocol,
-            payload_len,
-            ttl: 64,
-            tos,
-        };
-        ip.emit(&mut frame[ETHERNET_HEADER_BYTES..]);
-        frame.extend_from_slice(payload);
-        self.receive(frame);
+        let header = frame::header(Host::address(2), Host::address(1), protocol);
+        let header = Ipv4Repr { tos, ..header };
+        self.receive(frame::ipv4(station(1), station(2), header, payload));
     }
 
     /// A segment that looks as if it belonged to a connection.

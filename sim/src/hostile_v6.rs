@@ -9,18 +9,17 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use base::{Duration, Instant};
 use inet::{Config, Endpoint, Ipv6Config, Offloads, SocketId, Transport};
-use mbuf::{Chain, Checksum, Pool, RxFrame};
 use wire::{
-    ETHERNET_HEADER_BYTES, EtherType, EthernetRepr, Icmpv6Repr, Ipv6Fragment, Ipv6Repr, MacAddr,
-    NdpOption, NdpRepr, PrefixInfo, RouterAdvert, RouterPreference, Sum, Unreachable6,
-    fill_icmpv6_checksum, next_header,
+    Icmpv6Repr, Ipv6Fragment, Ipv6Repr, MacAddr, NdpOption, NdpRepr, PrefixInfo, RouterAdvert,
+    RouterPreference, Sum, Unreachable6, fill_icmpv6_checksum, next_header,
 };
 
+use crate::frame;
 use crate::host::Host;
+use crate::lan::station;
 
 const BUFFERS: usize = 256;
 const SOCKETS_MAX: usize = 8;
-const STATION: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 /// Bounds of what strangers can make the host keep.
 const ADDRESSES_MAX: usize = 16;
 const ROUTES_MAX: usize = 300;
@@ -204,49 +203,17 @@ impl Siege {
     }
 
     fn put(&mut self, src: Ipv6Addr, dst: Ipv6Addr, next: u8, hop_limit: u8, payload: &[u8]) {
-        let mut frame = vec![0; ETHERNET_HEADER_BYTES + 40];
-        let station = match dst.is_multicast() {
+        let to = match dst.is_multicast() {
             true => MacAddr::of_group_v6(dst),
-            false => STATION,
+            false => station(1),
         };
-        EthernetRepr {
-            dst: station,
-            src: MacAddr([2, 0, 0, 0, 0, 2]),
-            ether_type: EtherType::Ipv6,
-        }
-        .emit(&mut frame);
-        Ipv6Repr {
-            src,
-            dst,
-            next_header: next,
-            payload_len: payload.len() as u16,
+        let header = Ipv6Repr {
             hop_limit,
-            traffic_class: 0,
-            flow_label: 0,
-        }
-        .emit(&mut frame[ETHERNET_HEADER_BYTES..]);
-        frame.extend_from_slice(payload);
-        let Host { stack, env } = &mut self.host;
-        let mut chain = Chain::new();
-        // Small parts, so that headers are torn apart too.
-        for piece in frame.chunks(1 + frame.len() % 97 + frame.len() / 4) {
-            let Some(mut buffer) = env.pool.alloc() else {
-                return;
-            };
-            buffer.append(piece);
-            chain.push_back(buffer);
-        }
-        let checksum = Checksum::Verified;
-        let coalesced = None;
-        stack.receive(
-            env,
-            RxFrame {
-                chain,
-                checksum,
-                coalesced,
-            },
-        );
-        stack.flush(env);
+            ..frame::header_v6(src, dst, next)
+        };
+        let frame = frame::ipv6(to, station(2), header, payload);
+        self.host.receive_torn(&frame);
+        self.host.stack.flush(&mut self.host.env);
     }
 
     fn receive_icmpv6(&mut self, script: &mut Script<'_>, message: &mut [u8], alert: bool) {

@@ -11,6 +11,7 @@
 mod crowd;
 mod device;
 mod flows;
+pub mod frame;
 mod host;
 mod hostile;
 mod hostile_v6;

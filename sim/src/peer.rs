@@ -7,12 +7,12 @@ use std::net::IpAddr;
 
 use base::{Duration, Instant};
 use inet::{Config, Endpoint, Offloads, SocketId, Transport};
-use mbuf::{Chain, Checksum, Pool, RxFrame};
 use wire::{
-    ETHERNET_HEADER_BYTES, EtherType, EthernetRepr, IPV4_HEADER_BYTES, Ipv4Repr, Ipv4View, MacAddr,
-    Protocol, SackBlock, Seq, TcpFlags, TcpOptions, TcpRepr, TcpView, Timestamps,
+    ETHERNET_HEADER_BYTES, Ipv4View, MacAddr, Protocol, SackBlock, Seq, TcpFlags, TcpOptions,
+    TcpRepr, TcpView, Timestamps,
 };
 
+use crate::frame;
 use crate::host::Host;
 
 const PORT: u16 = 80;
@@ -145,43 +145,11 @@ impl Peer {
             window: self.window,
             options,
         };
-        self.put(&repr, len);
+        let segment = frame::segment(&repr, &vec![0; len]);
+        let frame = frame::between(2, 1, Protocol::Tcp, &segment);
+        self.host.receive_verified(&frame);
+        self.host.stack.flush(&mut self.host.env);
         self.heard()
-    }
-
-    fn put(&mut self, repr: &TcpRepr, len: usize) {
-        let headers = ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES;
-        let mut frame = vec![0; headers + repr.header_len() + len];
-        let ethernet = EthernetRepr {
-            dst: MacAddr([2, 0, 0, 0, 0, 1]),
-            src: MAC,
-            ether_type: EtherType::Ipv4,
-        };
-        ethernet.emit(&mut frame);
-        let ip = Ipv4Repr {
-            src: Host::address(2),
-            dst: Host::address(1),
-            protocol: Protocol::Tcp,
-            payload_len: (repr.header_len() + len) as u16,
-            ttl: 64,
-            tos: 0,
-        };
-        ip.emit(&mut frame[ETHERNET_HEADER_BYTES..]);
-        repr.emit(&mut frame[headers..]);
-        self.receive(&frame);
-    }
-
-    fn receive(&mut self, frame: &[u8]) {
-        let Host { stack, env } = &mut self.host;
-        let mut buffer = env.pool.alloc().expect("a buffer");
-        buffer.append(frame);
-        let frame = RxFrame {
-            chain: Chain::from(buffer),
-            checksum: Checksum::Verified,
-            coalesced: None,
-        };
-        stack.receive(env, frame);
-        stack.flush(env);
     }
 
     /// The program writes so many bytes; returns what leaves at once.

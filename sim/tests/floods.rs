@@ -7,12 +7,8 @@ use std::collections::VecDeque;
 
 use base::Duration;
 use inet::{Config, Count, DropReason, Endpoint, Offloads, SocketId, Transport, What};
-use mbuf::{Chain, Checksum, Pool, RxFrame};
-use sim::Host;
-use wire::{
-    ETHERNET_HEADER_BYTES, EtherType, EthernetRepr, IPV4_HEADER_BYTES, Ipv4Repr, MacAddr, Protocol,
-    Seq, TcpFlags, TcpRepr,
-};
+use sim::{Host, frame};
+use wire::{ETHERNET_HEADER_BYTES, IPV4_HEADER_BYTES, MacAddr, Protocol, Seq, TcpFlags, TcpRepr};
 
 const PORT: u16 = 80;
 const CARD_FRAMES: usize = 256;
@@ -32,24 +28,7 @@ const SERVER: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
 type Stranger = fn(u32) -> Vec<u8>;
 
 fn packet(number: u32, protocol: Protocol, payload: &[u8]) -> Vec<u8> {
-    let mut frame = vec![0; ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES];
-    let ethernet = EthernetRepr {
-        dst: SERVER,
-        src: CLIENT,
-        ether_type: EtherType::Ipv4,
-    };
-    ethernet.emit(&mut frame);
-    let ip = Ipv4Repr {
-        src: Host::address(100 + (number % 100) as u8),
-        dst: Host::address(2),
-        protocol,
-        payload_len: payload.len() as u16,
-        ttl: 64,
-        tos: 0,
-    };
-    ip.emit(&mut frame[ETHERNET_HEADER_BYTES..]);
-    frame.extend(payload);
-    frame
+    frame::between(100 + (number % 100) as u8, 2, protocol, payload)
 }
 
 fn syn(number: u32) -> Vec<u8> {
@@ -60,9 +39,7 @@ fn syn(number: u32) -> Vec<u8> {
         flags: TcpFlags::SYN,
         ..TcpRepr::default()
     };
-    let mut segment = vec![0; repr.header_len()];
-    repr.emit(&mut segment);
-    packet(number, Protocol::Tcp, &segment)
+    packet(number, Protocol::Tcp, &frame::segment(&repr, &[]))
 }
 
 fn ping(number: u32) -> Vec<u8> {
@@ -179,7 +156,7 @@ impl Scene {
             let batch = self.card.len().min(BATCH);
             let before = self.tally();
             for frame in self.card.drain(..batch) {
-                receive(&mut self.server, &frame);
+                self.server.receive_verified(&frame);
             }
             let [answered, refused] = self.tally();
             let (answered, refused) = (answered - before[0], refused - before[1]);
@@ -201,7 +178,7 @@ impl Scene {
         for frame in std::mem::take(&mut self.server.env.sent) {
             for bytes in sim::cut(&frame) {
                 // Strangers' answers are no frames of the client's, though its station has them.
-                receive(&mut self.client, &bytes);
+                self.client.receive_verified(&bytes);
             }
         }
         self.client.stack.flush(&mut self.client.env);
@@ -225,17 +202,6 @@ impl Scene {
         (0..TICKS).for_each(|_| self.tick(flood));
         self.answers - before
     }
-}
-
-fn receive(host: &mut Host, frame: &[u8]) {
-    let mut buffer = host.env.pool.alloc().expect("a buffer");
-    buffer.append(frame);
-    let frame = RxFrame {
-        chain: Chain::from(buffer),
-        checksum: Checksum::Verified,
-        coalesced: None,
-    };
-    host.stack.receive(&mut host.env, frame);
 }
 
 fn put(host: &mut Host, socket: SocketId) {
@@ -272,7 +238,7 @@ fn what_went_wrong_before_a_flood_is_still_in_the_journal_after_it() {
     let mut stray = syn(1);
     let port = ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES + 2;
     stray[port..port + 2].copy_from_slice(&(PORT + 1).to_be_bytes());
-    receive(&mut scene.server, &stray);
+    scene.server.receive_verified(&stray);
     let events = |scene: &Scene| scene.server.stack.journal().count();
     assert_eq!(events(&scene), 1);
     scene.watch(Some(syn));

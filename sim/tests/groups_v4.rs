@@ -4,10 +4,11 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use base::Duration;
 use inet::{Count, DropReason, Endpoint, Offloads, SocketId, Transport};
-use sim::{Host, Side, Weather, World};
+use sim::lan::station;
+use sim::{Host, Side, Weather, World, frame};
 use wire::{
-    ETHERNET_HEADER_BYTES, EtherType, EthernetRepr, IGMP_ROUTERS, IPV4_HEADER_BYTES, Ipv4Repr,
-    Ipv4View, MacAddr, Protocol, RecordKind, Sum, igmp_records,
+    ETHERNET_HEADER_BYTES, IGMP_ROUTERS, Ipv4Repr, Ipv4View, MacAddr, Protocol, RecordKind, Sum,
+    igmp_records,
 };
 
 const GROUP: Ipv4Addr = Ipv4Addr::new(239, 1, 2, 3);
@@ -28,25 +29,12 @@ fn query(ttl: u8, len: usize) -> Vec<u8> {
     (message[0], message[1]) = (0x11, 10);
     let sum = Sum::new().bytes(&message).checksum();
     message[2..4].copy_from_slice(&sum.to_be_bytes());
-    let mut frame = vec![0; ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES];
     let all = Ipv4Addr::new(224, 0, 0, 1);
-    EthernetRepr {
-        dst: MacAddr::of_group_v4(all),
-        src: MacAddr([2, 0, 0, 0, 0, 0x99]),
-        ether_type: EtherType::Ipv4,
-    }
-    .emit(&mut frame);
-    Ipv4Repr {
-        src: ROUTER,
-        dst: all,
-        protocol: Protocol::Igmp,
-        payload_len: len as u16,
+    let header = Ipv4Repr {
         ttl,
-        tos: 0,
-    }
-    .emit(&mut frame[ETHERNET_HEADER_BYTES..]);
-    frame.extend(message);
-    frame
+        ..frame::header(ROUTER, all, Protocol::Igmp)
+    };
+    frame::ipv4(MacAddr::of_group_v4(all), station(0x99), header, &message)
 }
 
 /// Reports that the left host has sent: where to, and their records.

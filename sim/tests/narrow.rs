@@ -4,10 +4,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use base::Duration;
 use inet::{Config, Count, Endpoint, Ipv6Config, Offloads, Transport};
-use sim::{Host, cut};
+use sim::lan::station;
+use sim::{Host, cut, frame};
 use wire::{
-    ETHERNET_HEADER_BYTES, EtherType, EthernetRepr, ICMP_HEADER_BYTES, IcmpRepr, Icmpv6Repr,
-    Ipv4Repr, Ipv6Repr, MacAddr, Protocol, Unreachable, fill_icmpv6_checksum, next_header,
+    ETHERNET_HEADER_BYTES, ICMP_HEADER_BYTES, IcmpRepr, Icmpv6Repr, Protocol, Unreachable,
+    fill_icmpv6_checksum, next_header,
 };
 
 const PATH_MTU: usize = 1300;
@@ -72,53 +73,21 @@ impl Path {
 fn too_big(number: u8, packet: &[u8]) -> Vec<u8> {
     let is_v6 = packet[0] >> 4 == 6;
     let quote = &packet[..500];
-    let mut frame = vec![0; ETHERNET_HEADER_BYTES];
-    EthernetRepr {
-        dst: MacAddr([2, 0, 0, 0, 0, number]),
-        src: MacAddr([2, 0, 0, 0, 0, 0x99]),
-        ether_type: if is_v6 {
-            EtherType::Ipv6
-        } else {
-            EtherType::Ipv4
-        },
-    }
-    .emit(&mut frame);
+    let (dst, src) = (station(number), station(0x99));
     let mut message = vec![0; ICMP_HEADER_BYTES];
     message.extend_from_slice(quote);
-    let payload_len = message.len() as u16;
     if is_v6 {
-        let dst = link_local(number);
+        let host = link_local(number);
         Icmpv6Repr::PacketTooBig(PATH_MTU as u32).emit(&mut message);
-        fill_icmpv6_checksum(&mut message, ROUTER_V6, dst);
-        let mut header = vec![0; 40];
-        Ipv6Repr {
-            src: ROUTER_V6,
-            dst,
-            next_header: next_header::ICMPV6,
-            payload_len,
-            hop_limit: 64,
-            traffic_class: 0,
-            flow_label: 0,
-        }
-        .emit(&mut header);
-        frame.extend(header);
+        fill_icmpv6_checksum(&mut message, ROUTER_V6, host);
+        let header = frame::header_v6(ROUTER_V6, host, next_header::ICMPV6);
+        frame::ipv6(dst, src, header, &message)
     } else {
         let reason = Unreachable::TooBig(PATH_MTU as u16);
         IcmpRepr::Unreachable(reason).emit(&mut message);
-        let mut header = vec![0; 20];
-        Ipv4Repr {
-            src: ROUTER_V4,
-            dst: Host::address(number),
-            protocol: Protocol::Icmp,
-            payload_len,
-            ttl: 64,
-            tos: 0,
-        }
-        .emit(&mut header);
-        frame.extend(header);
+        let header = frame::header(ROUTER_V4, Host::address(number), Protocol::Icmp);
+        frame::ipv4(dst, src, header, &message)
     }
-    frame.extend(message);
-    frame
 }
 
 fn link_local(number: u8) -> Ipv6Addr {

@@ -3,10 +3,9 @@
 use std::net::IpAddr;
 
 use mbuf::{Chain, Pool, RxFrame, TxFrame};
-use wire::{
-    DhcpMessage, DhcpRepr, EtherType, EthernetRepr, IPV4_HEADER_BYTES, IPV6_HEADER_BYTES, Ipv4Repr,
-    Ipv6Repr, MacAddr, Protocol,
-};
+use wire::{DhcpMessage, DhcpRepr, MacAddr, Protocol};
+
+use crate::frame;
 
 /// Number of TCP.
 pub const TCP: u8 = 6;
@@ -35,51 +34,18 @@ impl Flow {
         transport.extend_from_slice(&self.from.1.to_be_bytes());
         transport.extend_from_slice(&self.to.1.to_be_bytes());
         transport.extend_from_slice(&number.to_be_bytes());
-        let (kind, packet) = match (self.from.0, self.to.0) {
+        match (self.from.0, self.to.0) {
             (IpAddr::V4(src), IpAddr::V4(dst)) => {
-                let mut packet = vec![0; IPV4_HEADER_BYTES];
-                let header = Ipv4Repr {
-                    src,
-                    dst,
-                    protocol: Protocol::from_number(self.protocol),
-                    payload_len: transport.len() as u16,
-                    ttl: 64,
-                    tos: 0,
-                };
-                header.emit(&mut packet);
-                (EtherType::Ipv4, packet)
+                let header = frame::header(src, dst, Protocol::from_number(self.protocol));
+                frame::ipv4(self.dst, self.src, header, &transport)
             }
             (IpAddr::V6(src), IpAddr::V6(dst)) => {
-                let mut packet = vec![0; IPV6_HEADER_BYTES];
-                let header = Ipv6Repr {
-                    src,
-                    dst,
-                    next_header: self.protocol,
-                    payload_len: transport.len() as u16,
-                    hop_limit: 64,
-                    traffic_class: 0,
-                    flow_label: 0,
-                };
-                header.emit(&mut packet);
-                (EtherType::Ipv6, packet)
+                let header = frame::header_v6(src, dst, self.protocol);
+                frame::ipv6(self.dst, self.src, header, &transport)
             }
             _ => panic!("two families in one packet"),
-        };
-        ethernet(self.dst, self.src, kind, &[packet, transport].concat())
+        }
     }
-}
-
-/// A frame around `payload`.
-pub fn ethernet(dst: MacAddr, src: MacAddr, kind: EtherType, payload: &[u8]) -> Vec<u8> {
-    let mut frame = vec![0; wire::ETHERNET_HEADER_BYTES];
-    let header = EthernetRepr {
-        dst,
-        src,
-        ether_type: kind,
-    };
-    header.emit(&mut frame);
-    frame.extend_from_slice(payload);
-    frame
 }
 
 /// A DHCP message between the first station and a server, station 99, which leases
@@ -109,23 +75,14 @@ pub fn dhcp(message: DhcpMessage, kind: u8, transaction: u32, ports: [u16; 2]) -
     udp.extend_from_slice(&(body.len() as u16 + 8).to_be_bytes());
     udp.extend_from_slice(&[0, 0]);
     udp.extend(body);
-    let mut packet = vec![0; IPV4_HEADER_BYTES];
-    let header = Ipv4Repr {
-        src: if is_reply { [10, 0, 0, 99] } else { [0; 4] }.into(),
-        dst: [255; 4].into(),
-        protocol: Protocol::Udp,
-        payload_len: udp.len() as u16,
-        ttl: 64,
-        tos: 0,
-    };
-    header.emit(&mut packet);
-    packet.extend(udp);
+    let sender = if is_reply { [10, 0, 0, 99] } else { [0; 4] };
+    let header = frame::header(sender.into(), [255; 4].into(), Protocol::Udp);
     let (dst, src) = if is_reply {
         (super::station(1), super::station(99))
     } else {
         (super::station(99), super::station(1))
     };
-    ethernet(dst, src, EtherType::Ipv4, &packet)
+    frame::ipv4(dst, src, header, &udp)
 }
 
 /// The number in a frame of [`Flow`], its last four bytes.

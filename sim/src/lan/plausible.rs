@@ -1,11 +1,10 @@
 //! Frames that get past the first look, for a script to bend.
 
-use wire::{
-    ArpOperation, ArpRepr, DhcpMessage, DhcpRepr, EtherType, IPV6_HEADER_BYTES, Ipv6Repr, MacAddr,
-};
+use wire::{ArpOperation, ArpRepr, DhcpMessage, DhcpRepr, EtherType, Ipv6Repr, MacAddr};
 
-use super::frames::{Flow, TCP, UDP, ethernet};
+use super::frames::{Flow, TCP, UDP};
 use super::station;
+use crate::frame;
 
 /// How many there are.
 pub const KINDS: u8 = 8;
@@ -62,7 +61,7 @@ fn arp(dst: MacAddr, src: MacAddr) -> Vec<u8> {
         target_ip: [10, 0, 0, dst.0[5]].into(),
     };
     packet.emit(&mut body);
-    ethernet(dst, src, EtherType::Arp, &body)
+    frame::ethernet(dst, src, EtherType::Arp, &body)
 }
 
 fn neighbor_advert(dst: MacAddr, src: MacAddr) -> Vec<u8> {
@@ -71,19 +70,11 @@ fn neighbor_advert(dst: MacAddr, src: MacAddr) -> Vec<u8> {
     body.extend_from_slice(&from.octets());
     body.extend_from_slice(&[2, 1]);
     body.extend_from_slice(&src.0);
-    let mut packet = vec![0; IPV6_HEADER_BYTES];
     let header = Ipv6Repr {
-        src: from,
-        dst: ::link::prefix::link_local(dst),
-        next_header: 58,
-        payload_len: body.len() as u16,
         hop_limit: 255,
-        traffic_class: 0,
-        flow_label: 0,
+        ..frame::header_v6(from, ::link::prefix::link_local(dst), 58)
     };
-    header.emit(&mut packet);
-    packet.extend(body);
-    ethernet(dst, src, EtherType::Ipv6, &packet)
+    frame::ipv6(dst, src, header, &body)
 }
 
 /// A request, or the answer to it.

@@ -5,12 +5,11 @@ use inet::{
     AddressState, Config, DropReason, Endpoint, Error, Ipv6Config, Offloads, Snmp6, SocketId,
     Transport,
 };
-use sim::{Host, Side, Weather, World};
+use sim::{Host, Side, Weather, World, frame};
 use std::net::Ipv6Addr;
 use wire::{
-    ETHERNET_HEADER_BYTES, EtherType, EthernetRepr, IPV6_HEADER_BYTES, Ipv6Repr, MacAddr,
-    NdpOption, NdpRepr, PrefixInfo, RouterAdvert, RouterPreference, fill_icmpv6_checksum,
-    next_header,
+    Ipv6Repr, MacAddr, NdpOption, NdpRepr, PrefixInfo, RouterAdvert, RouterPreference,
+    fill_icmpv6_checksum, next_header,
 };
 
 pub const OFFLOADS: Offloads = Offloads {
@@ -81,29 +80,15 @@ pub fn send_to(
 
 /// Frames to us carry packets made like this.
 pub fn packet(src: Ipv6Addr, dst: Ipv6Addr, next: u8, hop_limit: u8, payload: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![0; ETHERNET_HEADER_BYTES + IPV6_HEADER_BYTES];
     let station = match dst.is_multicast() {
         true => MacAddr::of_group_v6(dst),
         false => MacAddr([2, 0, 0, 0, 0, 1]),
     };
-    EthernetRepr {
-        dst: station,
-        src: ROUTER_MAC,
-        ether_type: EtherType::Ipv6,
-    }
-    .emit(&mut bytes);
-    Ipv6Repr {
-        src,
-        dst,
-        next_header: next,
-        payload_len: payload.len() as u16,
+    let header = Ipv6Repr {
         hop_limit,
-        traffic_class: 0,
-        flow_label: 0,
-    }
-    .emit(&mut bytes[ETHERNET_HEADER_BYTES..]);
-    bytes.extend_from_slice(payload);
-    bytes
+        ..frame::header_v6(src, dst, next)
+    };
+    frame::ipv6(station, ROUTER_MAC, header, payload)
 }
 
 pub fn ndp(src: Ipv6Addr, dst: Ipv6Addr, repr: NdpRepr, options: &[NdpOption]) -> Vec<u8> {

@@ -124,7 +124,7 @@ fn a_link_with_maxbw_100m_sends_and_receives_within_five_percent_over_ten_second
     let mut lan = lan();
     let (link, stream) = vnic(&mut lan, 1, None);
     lan.links.set_prop(link, "maxbw", "100M").expect("a limit");
-    let long = |dst, src| sim::lan::frames::ethernet(dst, src, wire::EtherType::Arp, &[0; 1486]);
+    let long = |dst, src| sim::frame::ethernet(dst, src, wire::EtherType::Arp, &[0; 1486]);
     let (outward, inward) = (long(PEER, station(1)), long(station(1), PEER));
     let frames: Vec<_> = (0..20).map(|_| outward.clone()).collect();
     let (mut sent, mut received) = (0_u64, 0_u64);

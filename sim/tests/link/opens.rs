@@ -40,8 +40,7 @@ fn ip_and_an_exclusive_stream_exclude_each_other_while_snoop_watches_both() {
     lan.links.set_exclusive(vnd).expect("free");
     let ip = lan.links.open(vnic0).expect("a stream");
     assert_eq!(lan.links.bind(ip, 0x0800), BUSY);
-    let odd =
-        sim::lan::frames::ethernet(station(1), PEER, wire::EtherType::Other(0x1234), &[0; 50]);
+    let odd = sim::frame::ethernet(station(1), PEER, wire::EtherType::Other(0x1234), &[0; 50]);
     lan.arrive(&odd);
     lan.settle();
     let all = std::slice::from_ref(&odd);

@@ -2,7 +2,8 @@
 
 use link::LinkId;
 use link::counters::{DropReason, Drops};
-use sim::lan::frames::{dhcp, ethernet};
+use sim::frame::ethernet;
+use sim::lan::frames::dhcp;
 use sim::lan::{Card, Lan, station};
 use wire::{DhcpMessage, EtherType, MacAddr};
 

@@ -206,8 +206,8 @@ fn a_frame_larger_than_the_mtu_is_not_sent() {
     let mut lan = lan();
     let (one, _) = vnic(&mut lan, 1, None);
     lan.links.set_prop(one, "mtu", "68").expect("in range");
-    let fits = sim::lan::frames::ethernet(PEER, station(1), wire::EtherType::Arp, &[0; 68]);
-    let long = sim::lan::frames::ethernet(PEER, station(1), wire::EtherType::Arp, &[0; 69]);
+    let fits = sim::frame::ethernet(PEER, station(1), wire::EtherType::Arp, &[0; 68]);
+    let long = sim::frame::ethernet(PEER, station(1), wire::EtherType::Arp, &[0; 69]);
     lan.send(one, &fits);
     lan.send(one, &long);
     assert_eq!(lan.take_wire(), [fits]);

@@ -4,11 +4,10 @@ use std::net::IpAddr;
 
 use base::Duration;
 use inet::{Config, Count, DropReason, Endpoint, Offloads, SocketId, State, Transport};
-use mbuf::Pool;
-use sim::{Host, cut};
+use sim::{Host, cut, frame};
 use wire::{
-    ETHERNET_HEADER_BYTES, EtherType, EthernetRepr, IPV4_HEADER_BYTES, Ipv4Repr, Ipv4View, MacAddr,
-    Protocol, Seq, TcpFlags, TcpOptions, TcpRepr, TcpView, Timestamps,
+    ETHERNET_HEADER_BYTES, Ipv4View, MacAddr, Protocol, Seq, TcpFlags, TcpOptions, TcpRepr,
+    TcpView, Timestamps,
 };
 
 pub const HOST_PORT: u16 = 80;
@@ -17,7 +16,6 @@ pub const SYN_ACK: TcpFlags = TcpFlags::SYN.with(TcpFlags::ACK);
 /// The peer's usual first number, and its clock.
 pub const FIRST: Seq = Seq(1_000_000);
 pub const CLOCK: u32 = 5000;
-const HOST: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const PEER: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
 
 /// What the host has said.
@@ -68,27 +66,9 @@ impl Peer {
         stack.set_neighbor(env, peer, PEER).expect("room");
     }
 
-    fn ethernet(ether_type: EtherType) -> EthernetRepr {
-        EthernetRepr {
-            dst: HOST,
-            src: PEER,
-            ether_type,
-        }
-    }
-
-    fn receive(&mut self, frame: Vec<u8>) {
-        let Host { stack, env } = &mut self.host;
-        let mut buffer = env.pool.alloc().expect("a buffer");
-        buffer.append(&frame);
-        let mut chain = mbuf::Chain::new();
-        chain.push_back(buffer);
-        let frame = mbuf::RxFrame {
-            chain,
-            checksum: mbuf::Checksum::Verified,
-            coalesced: None,
-        };
-        stack.receive(env, frame);
-        stack.flush(env);
+    fn receive(&mut self, frame: &[u8]) {
+        self.host.receive_verified(frame);
+        self.host.stack.flush(&mut self.host.env);
     }
 
     /// Sends a segment to `port`; the window is 1000 bytes.
@@ -144,20 +124,8 @@ impl Peer {
             window: 1000,
             options,
         };
-        let mut frame = vec![0; ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES + repr.header_len()];
-        Self::ethernet(EtherType::Ipv4).emit(&mut frame);
-        let ip = Ipv4Repr {
-            src: Host::address(2),
-            dst: Host::address(1),
-            protocol: Protocol::Tcp,
-            payload_len: (repr.header_len() + bytes.len()) as u16,
-            ttl: 64,
-            tos: 0,
-        };
-        ip.emit(&mut frame[ETHERNET_HEADER_BYTES..]);
-        repr.emit(&mut frame[ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES..]);
-        frame.extend_from_slice(bytes);
-        self.receive(frame);
+        let segment = frame::segment(&repr, bytes);
+        self.receive(&frame::between(2, 1, Protocol::Tcp, &segment));
     }
 
     /// The same to the listener's port; what the host answers.

@@ -13,7 +13,6 @@ use crate::notation::{Segment, TcpOption};
 use crate::pattern;
 use crate::script::Packet;
 
-const STACK_MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const PEER_MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
 /// Close before the wrap.
 const PEER_ISN: Seq = Seq(u32::MAX - 700);
@@ -157,24 +156,7 @@ fn quoted_segment(names: &Names, seq: Seq) -> Vec<u8> {
 }
 
 fn ip(protocol: Protocol, payload: &[u8]) -> Vec<u8> {
-    let mut frame = vec![0; ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES];
-    let ethernet = EthernetRepr {
-        dst: STACK_MAC,
-        src: PEER_MAC,
-        ether_type: EtherType::Ipv4,
-    };
-    ethernet.emit(&mut frame);
-    let header = Ipv4Repr {
-        src: sim::Host::address(2),
-        dst: sim::Host::address(1),
-        protocol,
-        payload_len: payload.len() as u16,
-        ttl: 64,
-        tos: 0,
-    };
-    header.emit(&mut frame[ETHERNET_HEADER_BYTES..]);
-    frame.extend(payload);
-    frame
+    sim::frame::between(2, 1, protocol, payload)
 }
 
 /// The answer to a frame that is an ARP request for the peer.

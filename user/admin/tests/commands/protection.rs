@@ -1,6 +1,7 @@
 //! Sections 2.3 and 1: what `dladm` sets is what lanes do.
 
 use link::counters::DropReason;
+use sim::frame;
 use sim::lan::frames::{self, Flow, UDP};
 use sim::lan::station;
 use wire::{DhcpMessage, EtherType, MacAddr};
@@ -26,7 +27,7 @@ fn arp(host: [u8; 4]) -> Vec<u8> {
     body.extend_from_slice(&station(1).0);
     body.extend_from_slice(&host);
     body.extend_from_slice(&[0, 0, 0, 0, 0, 0, 192, 168, 10, 1]);
-    frames::ethernet(MacAddr::BROADCAST, station(1), EtherType::Arp, &body)
+    frame::ethernet(MacAddr::BROADCAST, station(1), EtherType::Arp, &body)
 }
 
 fn host() -> Host {
@@ -52,7 +53,7 @@ fn drops(host: &Host) -> Vec<(&'static str, u64)> {
 fn protection_that_dladm_sets_drops_forgeries_for_one_reason_each() {
     let host = host();
     let vnic = host.link("vnic1");
-    let lldp = frames::ethernet(station(99), station(1), EtherType::Other(0x88cc), &[0; 46]);
+    let lldp = frame::ethernet(station(99), station(1), EtherType::Other(0x88cc), &[0; 46]);
     let mut wrong_chaddr = frames::dhcp(DhcpMessage::Discover, 0, 1, [68, 67]);
     wrong_chaddr[14 + 20 + 8 + 28 + 5] = 9;
     for (frame, reason) in [
