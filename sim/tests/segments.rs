@@ -1,8 +1,8 @@
 //! What the stack does with single segments, RFC paragraph by paragraph.
 
 use base::Duration;
-use inet::{Count, DropReason, Error, State};
-use sim::{Heard, Peer};
+use inet::{Count, DropReason, Error, Shutdown, State};
+use sim::{Heard, Host, Peer};
 use wire::TcpFlags;
 
 const ACK: TcpFlags = TcpFlags::ACK;
@@ -39,6 +39,18 @@ fn an_old_clock_makes_a_segment_a_duplicate() {
     peer.clock = clock;
     peer.send(101, 1, ACK, 100);
     assert_eq!(peer.host.stack.unread(peer.socket), Ok(200));
+}
+
+#[test]
+fn bytes_that_the_program_wants_no_more_of_are_acknowledged() {
+    let mut peer = Peer::connected(None);
+    let Host { stack, env } = &mut peer.host;
+    stack
+        .shutdown(env, peer.socket, Shutdown::Read)
+        .expect("an open stream");
+    peer.send(1, 1, ACK, 100);
+    let acks: Vec<_> = peer.wait(millis(100)).iter().map(|each| each.ack).collect();
+    assert_eq!(acks, [101]);
 }
 
 #[test]

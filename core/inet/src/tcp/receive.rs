@@ -45,11 +45,11 @@ impl Tcb {
         }
         let len = segment.payload.len() as u32;
         let has_fin = segment.has(TcpFlags::FIN);
-        let before = self.receiver.queue.len();
+        let before = self.receiver.nxt;
         self.note_round_trip(cx, segment);
         self.queue(core::mem::take(&mut segment.payload));
         self.join_early();
-        let is_news = self.receiver.queue.len() > before;
+        let is_news = self.receiver.nxt != before;
         if has_fin {
             self.on_fin(cx);
         } else if is_news {
