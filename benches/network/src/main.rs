@@ -27,6 +27,7 @@ mod redis;
 mod round_trip;
 mod row;
 mod steadiness;
+mod steady;
 
 use std::process::ExitCode;
 

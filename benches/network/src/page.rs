@@ -68,9 +68,10 @@ pub fn write(tables: &str, rounds: u32) -> Result<(), String> {
         QEMU's CPU time. The last table has what it gains where there is room for it. There QEMU looks\n\
         each block of translated instructions up again (`-d nochain`), which makes the guest several\n\
         times slower, and nothing else.\n\n\
-        New connections are counted with machine and client on one CPU of the host: on two, the rate\n\
-        depends on which of QEMU's threads the host puts where, and changes by a third without a cause\n\
-        in the guest.\n\n\
+        New connections from outside are counted with machine and client on one CPU of the host: on two,\n\
+        the rate depends on which of QEMU's threads the host puts where. A host that others use makes the\n\
+        seconds differ by a third all the same, for either system. Those within the machine are counted\n\
+        by the clock of the guest's instructions (`-icount`), of which no host knows.\n\n\
         {tables}",
         date = page::date(),
         qemu = page::qemu(),

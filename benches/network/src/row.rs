@@ -3,7 +3,7 @@
 use bench_pair::{Better, Guest, System, Table};
 use qemu::Accel;
 
-use crate::{connections, flood, idle, iperf, memcached, nginx, ping, redis, round_trip};
+use crate::{connections, flood, idle, iperf, memcached, nginx, ping, redis, round_trip, steady};
 
 /// What is measured together. It may fill several lines of the table.
 #[derive(Clone, Copy)]
@@ -56,13 +56,14 @@ const GROWING: &[Size] = &[Size::ONE, Size::TWO, Size::ONE_SLOW, Size::TWO_SLOW]
 const FIXED: &[Size] = &[Size::ONE];
 
 /// All rows in the order of the page.
-pub const ROWS: [Row; 11] = [
+pub const ROWS: [Row; 12] = [
     Row::new("redis", GROWING, redis::measure),
     Row::new("memcached", GROWING, memcached::measure),
     Row::new("nginx", GROWING, nginx::measure),
     Row::new("iperf3", FIXED, iperf::measure),
     Row::new("udp", FIXED, round_trip::measure),
     Row::new("connections", FIXED, connections::measure),
+    Row::new("steady", FIXED, steady::measure),
     Row::new("ping", FIXED, ping::virtio),
     Row::new("ping-e1000", FIXED, ping::e1000),
     Row::new("ping-igb", FIXED, ping::igb),

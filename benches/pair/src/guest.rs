@@ -144,6 +144,17 @@ impl Guest {
         Err(format!("the guest did not {what}: {}", self.last_words()))
     }
 
+    /// Waits until the machine ends by itself; what its program wrote.
+    pub fn wait_for_end(mut self, patience: Duration) -> Result<String, String> {
+        match self.vm.wait_for(patience) {
+            Ok(Some(_)) => {
+                self.output.wait_for_end(patience);
+                Ok(self.output.text())
+            }
+            _ => Err(format!("the machine did not end: {}", self.last_words())),
+        }
+    }
+
     /// The kernel that runs.
     pub fn kernel(&self) -> &Path {
         &self.vm.machine().kernel

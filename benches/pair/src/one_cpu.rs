@@ -1,9 +1,8 @@
 //! One CPU of the host for everything, while it is to do the same work each second.
 //!
 //! On several CPUs the host moves QEMU's threads and the client about, and each wake-up of
-//! another CPU costs a virtual host an exit to its own: the rate then changes by a third from one
-//! second to the next without a cause in the guest. Programs inherit the CPUs of the thread that
-//! starts them.
+//! another CPU costs a virtual host an exit to its own: the rate then changes without a cause in
+//! the guest. Programs inherit the CPUs of the thread that starts them.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
