@@ -6,9 +6,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define PAGE 4096
 
 static int r, w;
 
@@ -183,6 +186,41 @@ static void splice_goes_to_and_from_a_file(void) {
     close_pipe();
 }
 
+static int full[2];
+
+static void *splice_a_page(void *nothing) {
+    (void)nothing;
+    return (void *)splice(r, NULL, full[0], NULL, PAGE, 0);
+}
+
+static void *read_a_page(void *to) { return (void *)read(r, to, PAGE); }
+
+static void what_a_splice_waits_to_pass_on_goes_to_no_other_reader(void) {
+    static char page[PAGE];
+    pthread_t splicer, reader;
+    void *spliced, *taken;
+    size_t filled = 0, emptied = 0;
+    open_pipe(0);
+    CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, full));
+    for (ssize_t sent; (sent = send(full[0], page, PAGE, MSG_DONTWAIT)) > 0;) filled += sent;
+    for (char letter = 'a'; letter <= 'b'; letter++) {
+        memset(page, letter, PAGE);
+        CHECK(write(w, page, PAGE) == PAGE);
+    }
+    CHECK(!pthread_create(&splicer, NULL, splice_a_page, NULL));
+    usleep(50000);
+    CHECK(!pthread_create(&reader, NULL, read_a_page, page));
+    usleep(50000);
+    static char got[PAGE];
+    for (ssize_t count; emptied < filled + PAGE; emptied += count)
+        CHECK((count = recv(full[1], got, PAGE, 0)) > 0);
+    pthread_join(splicer, &spliced), pthread_join(reader, &taken);
+    CHECK((long)spliced == PAGE && got[0] == 'a' && emptied == filled + PAGE);
+    CHECK((long)taken == PAGE && page[0] == 'b' && page[PAGE - 1] == 'b');
+    close(full[0]), close(full[1]);
+    close_pipe();
+}
+
 static void *open_reader(void *name) { return (void *)(long)open(name, O_RDONLY); }
 
 static void a_fifo_brings_reader_and_writer_together(void) {
@@ -247,6 +285,7 @@ int main(void) {
     TEST(a_child_reads_what_its_parent_writes);
     TEST(splice_and_tee_move_and_copy);
     TEST(splice_goes_to_and_from_a_file);
+    TEST(what_a_splice_waits_to_pass_on_goes_to_no_other_reader);
     TEST(a_fifo_brings_reader_and_writer_together);
     TEST(a_signal_interrupts_a_read);
     TEST(bad_flags_and_addresses_are_refused);

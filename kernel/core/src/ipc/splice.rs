@@ -3,7 +3,7 @@
 //! The pages of a file go into the pipe on loan (`ipc::pipe`), as `transfer` finds them, and
 //! out of it into a connection or another pipe: nothing is copied. Everything else passes
 //! through a buffer of one page. Bytes leave the source pipe only once the target has taken
-//! them: we look at them first, then skip as many.
+//! them: we hold them, look at them, then skip as many.
 
 use alloc::vec::Vec;
 
@@ -29,7 +29,7 @@ pub fn from_pipe(
 ) -> Result<usize> {
     let mut buffer = Vec::new();
     in_steps(count, blocking, &mut |done, may_wait| {
-        from.wait_for_bytes(0, may_wait)?;
+        let hold = from.hold(may_wait)?;
         let moved = match lend_to_socket(from, to, count - done)? {
             0 => {
                 let bytes = space(&mut buffer, count - done);
@@ -42,7 +42,7 @@ pub fn from_pipe(
             }
             lent => lent,
         };
-        from.skip(moved);
+        hold.skip(moved);
         Ok(moved)
     })
 }
@@ -103,7 +103,10 @@ pub fn between(
         let left = count - done;
         let kept = if keep == Keep::Yes { done } else { 0 };
         let room = to.room(may_wait)?;
-        from.wait_for_bytes(kept, may_wait)?;
+        let hold = match keep {
+            Keep::No => Some(from.hold(may_wait)?),
+            Keep::Yes => from.wait_for_bytes(kept, may_wait).map(|()| None)?,
+        };
         let moved = match to.lend(from.share(kept, left))? {
             0 => {
                 let bytes = space(&mut buffer, left.min(room));
@@ -112,8 +115,8 @@ pub fn between(
             }
             lent => lent,
         };
-        if keep == Keep::No {
-            from.skip(moved);
+        if let Some(hold) = hold {
+            hold.skip(moved);
         }
         Ok(moved)
     })

@@ -14,19 +14,32 @@ use crate::ipc::broken_pipe;
 use crate::poll::Events;
 use crate::sync::Wait;
 
+/// What a reader gets.
+enum Taken {
+    /// So many bytes.
+    Bytes(usize),
+    /// Nothing, because nothing is there.
+    Nothing,
+    /// Nothing, because another has what is there ([`super::hold`]).
+    Held,
+}
+
 impl Pipe {
-    /// Reads what is there, up to the end of a packet; `None` if nothing is.
-    fn try_read(&self, to: &mut Sink<'_>) -> Result<Option<usize>> {
+    /// Reads what is there, up to the end of a packet.
+    fn try_read(&self, to: &mut Sink<'_>) -> Result<Taken> {
         let mut contents = self.contents.lock();
+        if self.is_held() {
+            return Ok(Taken::Held);
+        }
         if contents.len() == 0 {
-            return Ok(None);
+            return Ok(Taken::Nothing);
         }
         let count = contents.take(to)?;
         let room_before = self.room();
         self.publish(&contents);
         drop(contents);
         self.tell_writers(room_before);
-        Ok(Some(count))
+        Ok(Taken::Bytes(count))
     }
 
     /// Bytes were taken out: writers go on once an atomic write fits again.
@@ -87,12 +100,12 @@ impl Pipe {
         loop {
             let at_end = !self.has_writers();
             match self.try_read(to)? {
-                Some(count) => return Ok(count),
-                None if at_end => return Ok(0),
-                None if nonblocking => return Err(Error::WouldBlock),
-                None => {}
+                Taken::Bytes(count) => return Ok(count),
+                Taken::Nothing if at_end => return Ok(0),
+                _ if nonblocking => return Err(Error::WouldBlock),
+                _ => {}
             }
-            let changed = || (self.len() != 0 || !self.has_writers()).then_some(());
+            let changed = || self.has_come(0).then_some(());
             self.pollee.queue.wait(Wait::INTERRUPTIBLE, changed)?;
         }
     }

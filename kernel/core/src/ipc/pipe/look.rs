@@ -23,25 +23,14 @@ impl PipeEnd {
         self.pipe.contents.lock().share(skip, limit)
     }
 
-    /// Waits until there are more than `skip` bytes, or nobody can write any more.
+    /// Waits until there are more than `skip` bytes, or none will come.
     pub(in crate::ipc) fn wait_for_bytes(&self, skip: usize, blocking: Blocking) -> Result<()> {
         let pipe = &*self.pipe;
-        let has_come = || (pipe.len() > skip || !pipe.has_writers()).then_some(());
+        let has_come = || pipe.has_come(skip).then_some(());
         match blocking {
             Blocking::Never => has_come().ok_or(Error::WouldBlock),
             Blocking::MayWait => pipe.pollee.queue.wait(Wait::INTERRUPTIBLE, has_come),
         }
-    }
-
-    /// Drops the next `count` bytes.
-    pub(in crate::ipc) fn skip(&self, count: usize) {
-        let pipe = &*self.pipe;
-        let mut contents = pipe.contents.lock();
-        let room_before = pipe.room();
-        contents.skip(count);
-        pipe.publish(&contents);
-        drop(contents);
-        pipe.tell_writers(room_before);
     }
 
     /// Bytes that go in now; at least one.

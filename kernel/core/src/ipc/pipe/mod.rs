@@ -10,17 +10,18 @@
 //! the atomics before it wakes (`sync::wait`), so no wake-up is lost.
 //!
 //! `contents` is what the lock guards, with `loans` and `pieces`; `flow` reads and writes,
-//! `look` serves splice and tee, `end` is the file.
+//! `look` and `hold` serve splice and tee, `end` is the file.
 
 mod contents;
 mod end;
 mod flow;
+mod hold;
 mod loans;
 mod look;
 mod pieces;
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use base::PAGE_BYTES;
 use bitflags::bitflags;
@@ -54,7 +55,8 @@ bitflags! {
 pub struct Pipe {
     number: u64,
     contents: Mutex<Contents>,
-    /// Bytes that could be read.
+    is_held: AtomicBool,
+    /// Bytes that could be read: none while they are held.
     len: AtomicUsize,
     /// Bytes of the capacity that are taken.
     used: AtomicUsize,
@@ -71,6 +73,7 @@ impl Default for Pipe {
         Self {
             number: next_number(),
             contents: Mutex::new(Contents::new(PAGES_DEFAULT)),
+            is_held: AtomicBool::new(false),
             len: AtomicUsize::new(0),
             used: AtomicUsize::new(0),
             capacity: AtomicUsize::new(PAGES_DEFAULT * PAGE_BYTES),
@@ -115,7 +118,8 @@ impl Pipe {
 
     /// Shows how full it is to those who look without the lock.
     fn publish(&self, contents: &Contents) {
-        self.len.store(contents.len(), Ordering::SeqCst);
+        let readable = if self.is_held() { 0 } else { contents.len() };
+        self.len.store(readable, Ordering::SeqCst);
         self.used.store(contents.used(), Ordering::SeqCst);
     }
 
