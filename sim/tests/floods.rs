@@ -70,13 +70,7 @@ impl Scene {
             Host::new(number, 1, Offloads::default(), config, 4096)
         };
         let (client, mut server) = (host(1), host(2));
-        let listener = server.stack.open(Transport::Tcp).expect("a socket");
-        let local = Endpoint {
-            port: PORT,
-            ..Endpoint::ANY
-        };
-        server.stack.bind(listener, local).expect("a free port");
-        server.stack.listen(listener, 1).expect("a bound socket");
+        let listener = listen(&mut server, PORT);
         let mut scene = Self {
             client,
             server,
@@ -102,10 +96,7 @@ impl Scene {
         stack
             .set_neighbor(env, server.into(), SERVER)
             .expect("room");
-        let client = stack.open(Transport::Tcp).expect("a socket");
-        let to = Endpoint::v4(server, PORT);
-        stack.connect(env, client, to).expect("a route");
-        self.ends.0 = client;
+        self.ends.0 = connect(&mut self.client, PORT);
         for _ in 0..4 {
             self.tick(None);
         }
@@ -204,6 +195,26 @@ impl Scene {
     }
 }
 
+fn listen(host: &mut Host, port: u16) -> SocketId {
+    let listener = host.stack.open(Transport::Tcp).expect("a socket");
+    let local = Endpoint {
+        port,
+        ..Endpoint::ANY
+    };
+    host.stack.bind(listener, local).expect("a free port");
+    host.stack.listen(listener, 1).expect("a bound socket");
+    listener
+}
+
+/// Connects to the server.
+fn connect(host: &mut Host, port: u16) -> SocketId {
+    let Host { stack, env } = host;
+    let socket = stack.open(Transport::Tcp).expect("a socket");
+    let to = Endpoint::v4(Host::address(2), port);
+    stack.connect(env, socket, to).expect("a route");
+    socket
+}
+
 fn put(host: &mut Host, socket: SocketId) {
     let fill = &mut |space: &mut [u8]| space.len();
     let sent = host.stack.send_with(&mut host.env, socket, 100, fill);
@@ -229,6 +240,18 @@ fn keeps_its_rate_under(flood: Stranger) {
     let others = all.saturating_sub(answered + refused + scene.lost);
     assert!(others <= PLACES, "{others} are not accounted for");
     assert!(scene.lost * 100 < all, "{} frames were lost", scene.lost);
+}
+
+#[test]
+fn another_listener_takes_connections_under_a_flood() {
+    let mut scene = Scene::new();
+    let other = listen(&mut scene.server, PORT + 1);
+    scene.watch(Some(syn));
+    connect(&mut scene.client, PORT + 1);
+    for _ in 0..4 {
+        scene.tick(Some(syn));
+    }
+    assert!(scene.server.stack.accept(other).is_ok());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use core::net::{IpAddr, Ipv4Addr};
 use base::Instant;
 use mbuf::Chain;
 
-use crate::addr::{Cidr, FourTuple};
+use crate::addr::{Cidr, Endpoint, FourTuple};
 use crate::budget::Budget;
 use crate::config::Config;
 use crate::counters::{Count, DropReason, ResetReason, Stats};
@@ -123,6 +123,11 @@ impl Net {
     /// Whether whoever sent the packet in hand, for no connection, gets an answer.
     pub fn admits_stranger(&mut self, now: Instant) -> bool {
         self.is_looped || self.strangers.admit(now)
+    }
+
+    /// Whether the SYN in hand, for `listener`, gets no answer and is not worth a look.
+    pub fn turns_away(&mut self, now: Instant, listener: Endpoint) -> bool {
+        !self.is_looped && self.strangers.turns_away(now, listener)
     }
 
     pub fn count_bytes(&mut self, what: Count, of: &Chain) {

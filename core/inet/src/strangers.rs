@@ -14,6 +14,10 @@
 //! A batch's drops are paid for by its answers, so that they lie within the share, too.
 //! While no connection is at work, nobody is in the way and everybody is answered.
 //!
+//! Most of a flood of SYNs goes to one listener. Once its queue was found full, a SYN for it that
+//! will not be answered is not even looked up. One that is looked up, and every answer's time is
+//! enough for one, tells whether the queue still is.
+//!
 //! # Invariant
 //! Credit never exceeds [`CREDIT_MAX`]: strangers in a row hold up a connection for no longer.
 //!
@@ -22,6 +26,8 @@
 //! within this host. Resets, ICMP errors and challenges have limits of their own (`budget`).
 
 use base::{Duration, Instant};
+
+use crate::addr::Endpoint;
 
 /// Of the time, one part in so many.
 const SHARE: u64 = 8;
@@ -55,6 +61,8 @@ pub(crate) struct Strangers {
     dropped: u64,
     /// Frames that had come when it began.
     frames_before: u64,
+    /// The listener whose queue was full when a SYN was last looked up.
+    crowded: Option<Endpoint>,
 }
 
 impl Strangers {
@@ -67,6 +75,7 @@ impl Strangers {
             answered: 0,
             dropped: 0,
             frames_before: 0,
+            crowded: None,
         }
     }
 
@@ -78,8 +87,7 @@ impl Strangers {
 
     /// Whether a stranger is answered, which then is paid for.
     pub fn admit(&mut self, now: Instant) -> bool {
-        self.refill(now);
-        let is_admitted = now >= self.work_ends || self.credit >= self.cost;
+        let is_admitted = self.affords(now);
         if is_admitted {
             self.credit -= self.cost;
             self.answered += 1;
@@ -87,6 +95,24 @@ impl Strangers {
             self.dropped += 1;
         }
         is_admitted
+    }
+
+    /// A SYN has found a listener's queue full, or not.
+    pub fn note_queue(&mut self, listener: Endpoint, is_crowded: bool) {
+        self.crowded = is_crowded.then_some(listener);
+    }
+
+    /// Whether a SYN for `listener` is dropped, because its queue is full and there is no time
+    /// for an answer.
+    pub fn turns_away(&mut self, now: Instant, listener: Endpoint) -> bool {
+        let is_refused = self.crowded == Some(listener) && !self.affords(now);
+        self.dropped += u64::from(is_refused);
+        is_refused
+    }
+
+    fn affords(&mut self, now: Instant) -> bool {
+        self.refill(now);
+        now >= self.work_ends || self.credit >= self.cost
     }
 
     fn refill(&mut self, now: Instant) {
@@ -195,6 +221,21 @@ mod tests {
         let most = CREDIT_MAX.as_nanos() / strangers.cost.as_nanos();
         let answered = (0..).take_while(|_| strangers.admit(later)).count() as u64;
         assert_eq!(answered, most);
+    }
+
+    #[test]
+    fn only_syns_for_a_full_listener_are_turned_away_and_only_without_time() {
+        let [full, other] = [80, 81].map(|port| Endpoint::v4([10, 0, 0, 1].into(), port));
+        let mut strangers = Strangers::new();
+        strangers.note_work(at(0));
+        assert!(!strangers.turns_away(at(0), full), "not known to be full");
+        strangers.note_queue(full, true);
+        assert!(strangers.turns_away(at(0), full));
+        assert!(!strangers.turns_away(at(0), other));
+        strangers.note_queue(full, false);
+        assert!(!strangers.turns_away(at(0), full), "there is room again");
+        strangers.note_queue(full, true);
+        assert!(!strangers.turns_away(at(10), full), "there is time");
     }
 
     #[test]

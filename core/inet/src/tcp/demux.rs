@@ -32,14 +32,17 @@ impl Stack {
         if !info.is_unicast {
             return Err(DropReason::WrongAddress);
         }
-        if !info.verify(Protocol::Tcp, &packet) {
-            return Err(DropReason::BadChecksum);
-        }
         self.net.count(Count::SegmentsIn);
         let tuple = FourTuple {
             local: Endpoint::new(info.dst(), header.dst_port()),
             remote: Endpoint::new(info.src(), header.src_port()),
         };
+        if is_opening(header.flags()) && self.net.turns_away(env.now(), tuple.local) {
+            return Err(DropReason::SynLimited);
+        }
+        if !info.verify(Protocol::Tcp, &packet) {
+            return Err(DropReason::BadChecksum);
+        }
         let header_len = header.header_len();
         let bare = Segment::new(&header, Chain::new());
         packet.advance(header_len);
@@ -271,6 +274,11 @@ impl Stack {
         self.settle(env, index);
         Ok(())
     }
+}
+
+/// Whether a segment is a connection's first.
+fn is_opening(flags: TcpFlags) -> bool {
+    flags.has(TcpFlags::SYN) && !flags.has(TcpFlags::ACK)
 }
 
 impl Tcb {

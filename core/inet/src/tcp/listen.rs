@@ -110,6 +110,7 @@ impl Stack {
             return Err(DropReason::AcceptQueueFull);
         }
         let is_crowded = listener.half_open >= limit.min(listener.backlog.max(8));
+        self.net.strangers.note_queue(tuple.local, is_crowded);
         let is_stranger = beyond.is_none();
         if is_stranger && cookies.is_wanted(is_crowded) {
             let now = env.now();
