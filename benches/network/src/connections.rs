@@ -4,7 +4,7 @@
 //! The client's range of ports is used up several times over, so that its connections meet
 //! those that the server still has in TIME_WAIT. Where that goes wrong, some wait a second
 //! for a retransmission, and the rate of that second falls. Machine and client have one CPU of
-//! the host together; where others use that, too, `steady` says more.
+//! the host together; where others use that, too, `counted` says more.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -353,23 +353,26 @@ mod tests {
     }
 
     #[test]
-    fn only_a_counted_machine_has_an_instruction_clock() {
-        let has_clock = |acceleration| {
-            let args = machine().qemu_args(acceleration);
-            args.contains(&"-icount".to_string())
-        };
-        assert!(has_clock(Acceleration::TcgCounted));
-        assert!(!has_clock(Acceleration::Tcg));
-    }
-
-    #[test]
-    fn only_a_slow_machine_looks_each_block_up_again() {
-        let is_slow = |acceleration| {
-            let args = machine().qemu_args(acceleration);
-            args.contains(&"nochain".to_string())
-        };
-        assert!(is_slow(Acceleration::TcgSlow));
-        assert!(!is_slow(Acceleration::Tcg));
+    fn a_counted_and_a_slow_machine_have_what_makes_them_so_and_no_other_has() {
+        let makings = [
+            (Acceleration::TcgCounted, "-icount"),
+            (Acceleration::TcgSlow, "nochain"),
+        ];
+        for (special, making) in makings {
+            for acceleration in [
+                Acceleration::Tcg,
+                Acceleration::TcgCounted,
+                Acceleration::TcgSlow,
+            ] {
+                let args = machine().qemu_args(acceleration);
+                let has_it = args.contains(&making.to_string());
+                assert_eq!(
+                    has_it,
+                    acceleration == special,
+                    "{making}: {acceleration:?}"
+                );
+            }
+        }
     }
 
     #[test]
