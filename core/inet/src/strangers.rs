@@ -15,8 +15,8 @@
 //! While no connection is at work, nobody is in the way and everybody is answered.
 //!
 //! Most of a flood of SYNs goes to one listener. Once its queue was found full, a SYN for it that
-//! will not be answered is not even looked up. One that is looked up, and every answer's time is
-//! enough for one, tells whether the queue still is.
+//! will not be answered is not even looked up. As soon as there is time for an answer again, one
+//! is looked up, and tells whether the queue is still full.
 //!
 //! # Invariant
 //! Credit never exceeds [`CREDIT_MAX`]: strangers in a row hold up a connection for no longer.

@@ -61,10 +61,14 @@ impl Pipe {
         self.len() > skip || !self.has_writers() && !self.is_held()
     }
 
+    /// Fails if another was faster: it holds the bytes, or has read them.
     fn try_hold(&self) -> bool {
         let contents = self.contents.lock();
-        let is_free = !self.is_held.swap(true, Ordering::SeqCst);
+        if self.is_held() || contents.len() == 0 && self.has_writers() {
+            return false;
+        }
+        self.is_held.store(true, Ordering::SeqCst);
         self.publish(&contents);
-        is_free
+        true
     }
 }
