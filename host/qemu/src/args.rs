@@ -176,7 +176,7 @@ impl Board {
             // Without ACPI the virtio-mmio devices are named on the kernel's command
             // line; the legacy register layout is never offered.
             Board::Microvm => {
-                "microvm,pic=on,pit=on,rtc=off,acpi=off,auto-kernel-cmdline=on,pcie=off"
+                "microvm,pic=on,pit=on,rtc=on,acpi=off,auto-kernel-cmdline=on,pcie=off"
             }
         }
     }

@@ -75,7 +75,8 @@ fn observe() -> Observed {
         return Observed::default();
     };
     let process = &thread.process;
-    let is_wanted = process.id() != 0 && process.mappings_told.is_due(mach::time::now());
+    let is_due = |now| process.mappings_told.is_due(now);
+    let is_wanted = process.id() != 0 && mach::time::try_now().is_some_and(is_due);
     if is_wanted {
         thread.set_flags(Flags::PROFILE);
     }

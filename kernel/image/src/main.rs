@@ -18,7 +18,7 @@ use base::Duration;
 use kernel::exec::Arguments;
 use kernel::net::{Conduct, Config, Config6};
 use kernel::tty::console;
-use kernel::{dev, fs, net, profile, sched, task, tty};
+use kernel::{clock, dev, file, fs, net, profile, reclaim, sched, task, tty};
 use linux::First;
 use mach::klog;
 
@@ -34,6 +34,7 @@ fn kernel_main() -> ! {
     set_clock();
     task::adopt_boot_thread();
     sched::timer::init();
+    clock::init();
     linux::init();
     tty::init(console_of(&run));
     dev::init();
@@ -56,25 +57,14 @@ fn kernel_main() -> ! {
 /// A shell's status for what cannot be executed.
 const STATUS_BAD_IMAGE: i32 = 126;
 
-/// The host's wall clock, where the command line tells it (`epoch=SECONDS.NANOS`).
+/// The host's wall clock before the start, where the command line tells it (`epoch=SECONDS.NANOS`).
 fn set_clock() {
     let since_1970 = options::raw_values("epoch").last().and_then(|text| {
         let (secs, nanos) = text.split_once('.')?;
         Some(Duration::new(secs.parse().ok()?, nanos.parse().ok()?))
     });
     if let Some(since_1970) = since_1970 {
-        mach::time::set_wall_clock(since_1970);
-    }
-}
-
-fn console_of(run: &Run) -> console::Host {
-    if run.is_terminal {
-        console::Host::Terminal {
-            rows: 0,
-            columns: 0,
-        }
-    } else {
-        console::Host::Stream
+        mach::time::wall_is_after(since_1970);
     }
 }
 

@@ -4,11 +4,14 @@
 //!
 //! The data page is written here alone, under a lock, by the protocol of the crate `vdso`.
 
+use core::sync::atomic::{Ordering, fence};
+
 use base::PAGE_BYTES;
 use vdso::field;
 
 use crate::mem::Page;
 use crate::sync::{Once, Spin};
+use crate::time::Shown;
 
 const _: () = assert!(vdso::IMAGE.len() <= PAGE_BYTES, "the code is one page");
 
@@ -33,24 +36,29 @@ pub(crate) fn init() {
         code.write(0, vdso::IMAGE);
         CODE.call_once(|| code);
         DATA.call_once(|| data);
-        publish();
+        publish(crate::time::shown);
     }
 }
 
-/// Makes the clock's present scale visible to programs.
-pub(crate) fn publish() {
-    let Some(page) = DATA.get() else { return };
+/// Makes what `change` returns visible to programs. They do not see the clock meanwhile.
+pub(crate) fn publish(change: impl FnOnce() -> Shown) {
+    let Some(page) = DATA.get() else {
+        change();
+        return;
+    };
     let _alone = WRITER.lock();
     let store = |index: usize, value| page.store_u64(index * 8, value);
     let sequence = page.load_u64(field::SEQUENCE * 8);
     store(field::SEQUENCE, sequence | 1);
-    let (base, multiplier, shift) = crate::time::scale();
-    debug_assert!(shift == 32, "the code in the page shifts by 32");
+    fence(Ordering::SeqCst);
+    let shown = change();
     store(field::CLOCK_USABLE, 1);
-    store(field::BASE, base);
-    store(field::MULTIPLIER, multiplier);
-    let offset = crate::time::wall_clock_offset().as_nanos();
-    store(field::WALL_OFFSET, offset);
+    for (line, scale) in [(field::MONOTONIC, shown.scale), (field::RAW, shown.raw)] {
+        store(line + field::BASE_TICKS, scale.base_ticks);
+        store(line + field::BASE_NANOS, scale.base_ns);
+        store(line + field::MULTIPLIER, scale.multiplier);
+    }
+    store(field::WALL_OFFSET, shown.wall_offset_ns);
     store(field::CPU_BY, cpu_by());
     store(field::SEQUENCE, sequence + 2);
 }

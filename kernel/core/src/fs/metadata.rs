@@ -59,7 +59,7 @@ pub struct Timestamp {
 impl Timestamp {
     /// Now.
     pub fn now() -> Self {
-        let wall = mach::time::wall_clock_offset() + mach::time::now().since(base::Instant::START);
+        let wall = mach::time::wall_now();
         Self {
             seconds: wall.as_secs() as i64,
             nanos: wall.subsec_nanos(),

@@ -12,11 +12,13 @@
 mod dsdt;
 mod hpet;
 mod madt;
+mod pm_timer;
 mod srat;
 
 pub use dsdt::{MmioDevice, virtio_mmio};
 pub(crate) use hpet::hpet;
 pub(crate) use madt::read as read_madt;
+pub(crate) use pm_timer::pm_timer;
 pub(crate) use srat::numa;
 
 use ::acpi::{address, word};

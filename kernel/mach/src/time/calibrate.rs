@@ -1,34 +1,67 @@
-//! How fast the counters run.
+//! How fast the counters run, and how far that may be off.
 //!
-//! In this order: what the hypervisor or the processor says (CPUID 0x40000010, KVM's clock,
-//! CPUID 0x15), then a measurement against channel 0 of the interval timer (8254
-//! datasheet), whose rate has been 1193182 Hz since 1981. Its output is read back by
-//! command, so neither an interrupt nor the speaker's port, which small machines lack, is
-//! needed.
+//! What the hypervisor or the processor says is taken at once (CPUID 0x40000010, KVM's
+//! clock, CPUID 0x15); else the counter is measured against the best reference, and if the
+//! machine has none, for two seconds against the clock chip. A machine without any of
+//! them gets the processor's nominal frequency, or 1 GHz, and its log says so. Whatever is
+//! found is corrected by the discipline as soon as that knows better.
 
-use arch::{apic, cpuid, instr};
+use arch::{apic, cpuid};
+use timekeeping::{Calibration, Rate, Reading, Reference, SECOND_NS};
 
-const PIT_HERTZ: u64 = 1_193_182;
-const CHANNEL_0: u16 = 0x40;
-const COMMAND: u16 = 0x43;
-/// Channel 0, low then high byte, mode 0: counts down once, then raises its output.
-const ONE_SHOT: u8 = 0b0011_0000;
-/// Latches the status of channel 0.
-const READ_STATUS: u8 = 0b1110_0010;
-const OUTPUT: u8 = 1 << 7;
+use super::reference::Device;
+use super::{kvmclock, rtc};
 
-/// About 8 ms: exact to some parts in 10^5 even where each port access takes microseconds.
-const COUNTS: u16 = 10_000;
-/// Reads of the port after which an interval timer is given up as absent.
-const POLLS_MAX: u32 = 10_000_000;
+/// Hypervisors know the frequency by a measurement of their own.
+const SAID_DOUBT_PPB: u64 = 500_000;
+/// A guess may be anything.
+const GUESS_DOUBT_PPB: u64 = 1_000_000_000;
+const LAST_RESORT_HERTZ: u64 = 1_000_000_000;
+/// Less than this is worth a line in the log.
+const BLUNT_PPB: u64 = 2_000_000;
 
-/// The speed of the time-stamp counter.
-pub(super) fn tsc_hertz() -> u64 {
-    from_hypervisor()
-        .or_else(super::kvmclock::tsc_hertz)
-        .or_else(from_crystal)
-        .or_else(measured_tsc)
-        .unwrap_or(1_000_000_000)
+/// The speed of the time-stamp counter, and the device that the clock is to follow.
+pub(super) fn tsc() -> (Rate, Option<Device>) {
+    let mut devices = Device::all();
+    let said = from_hypervisor()
+        .or_else(kvmclock::tsc_hertz)
+        .or_else(from_crystal);
+    if let Some(hertz) = said {
+        let rate = Rate {
+            hertz,
+            doubt_ppb: SAID_DOUBT_PPB,
+        };
+        return (rate, devices.next());
+    }
+    let measured = devices.find_map(|device| Some((measure(device)?, Some(device))));
+    let (rate, device) = measured.unwrap_or_else(|| (without_reference(), None));
+    if rate.doubt_ppb > BLUNT_PPB {
+        let ppm = rate.doubt_ppb / 1000;
+        crate::klog!("clock: {} Hz may be off by {ppm} ppm", rate.hertz);
+    }
+    (rate, device)
+}
+
+fn measure(device: Device) -> Option<Rate> {
+    calibrate(device.reference(), || device.read())
+}
+
+/// Reads until the rate is sharp; the best there was if the host leaves no quiet moment.
+fn calibrate(reference: Reference, read: impl Fn() -> Reading) -> Option<Rate> {
+    let mut calibration = Calibration::new(reference);
+    while !calibration.is_hopeless() {
+        if let Some(rate) = calibration.take(read()) {
+            return Some(rate);
+        }
+    }
+    calibration.best()
+}
+
+fn without_reference() -> Rate {
+    rtc::tsc_rate().unwrap_or_else(|| Rate {
+        hertz: nominal().unwrap_or(LAST_RESORT_HERTZ),
+        doubt_ppb: GUESS_DOUBT_PPB,
+    })
 }
 
 fn from_hypervisor() -> Option<u64> {
@@ -42,109 +75,31 @@ fn from_crystal() -> Option<u64> {
     known.then(|| u64::from(leaf.ecx) * u64::from(leaf.ebx) / u64::from(leaf.eax))
 }
 
-/// A measurement that may be off by `doubt` ticks of `ticks`: the host may have stopped
-/// this CPU just between the two steps that should happen at once.
-#[derive(Clone, Copy)]
-struct Measured {
-    ticks: u64,
-    doubt: u64,
+fn nominal() -> Option<u64> {
+    let megahertz = cpuid::leaf(0x16, 0).eax & 0xffff;
+    (megahertz != 0).then(|| u64::from(megahertz) * 1_000_000)
 }
 
-impl Measured {
-    /// Better than one in 200.
-    fn is_sharp(self) -> bool {
-        self.doubt.saturating_mul(200) < self.ticks
-    }
-}
+/// The counter of the local timer counts down from here, and would stop at zero.
+const TIMER_START: u32 = u32::MAX;
 
-/// Measurements that are made at most before the best of them is taken.
-const TRIES: usize = 10;
-
-/// The sharpest of several measurements.
-fn sharpest(measure: impl Fn() -> Option<Measured>) -> Option<Measured> {
-    let mut best: Option<Measured> = None;
-    for _ in 0..TRIES {
-        let one = measure()?;
-        if best.is_none_or(|best| one.doubt < best.doubt) {
-            best = Some(one);
-        }
-        if one.is_sharp() {
-            break;
-        }
-    }
-    best
-}
-
-fn measured_tsc() -> Option<u64> {
-    let measured = sharpest(during_interval)?;
-    Some(measured.ticks * PIT_HERTZ / u64::from(COUNTS))
-}
-
-/// The time-stamp counter's ticks in one interval.
-fn during_interval() -> Option<Measured> {
-    let before = super::cycles();
-    // SAFETY: the interval timer's ports; nobody else uses it.
-    unsafe {
-        instr::out8(COMMAND, ONE_SHOT);
-        instr::out8(CHANNEL_0, COUNTS as u8);
-        instr::out8(CHANNEL_0, (COUNTS >> 8) as u8);
-    }
-    let start = super::cycles();
-    let mut last = start;
-    let mut polls = 0;
-    while !has_ended() {
-        last = super::cycles();
-        polls += 1;
-        if polls == POLLS_MAX {
-            return None;
-        }
-    }
-    let end = super::cycles();
-    let doubt = start.wrapping_sub(before) + end.wrapping_sub(last);
-    let ticks = end.wrapping_sub(start);
-    Some(Measured { ticks, doubt }).filter(|_| ticks != 0 && polls != 0)
-}
-
-fn has_ended() -> bool {
-    // SAFETY: reading the status has no effect on the counter.
-    unsafe {
-        instr::out8(COMMAND, READ_STATUS);
-        instr::in8(CHANNEL_0) & OUTPUT != 0
-    }
-}
-
-/// The speed of the local timer's counter, by the time-stamp counter.
-pub(super) fn timer_hertz() -> u64 {
-    let per_second = super::cycles_per_second();
+/// Ticks of the local timer's counter per tick of the time-stamp counter, as a fraction of
+/// 2^32.
+///
+/// The counter takes the reference's part, with any speed: only the ratio is wanted.
+pub(super) fn timer_per_tick() -> u64 {
     apic::init_timer(apic::SPURIOUS_VECTOR, false);
-    let wait = per_second / 500;
-    let measured = sharpest(|| Some(timer_during(wait)));
+    apic::arm_counter(TIMER_START);
+    let reference = Reference {
+        hertz: SECOND_NS,
+        bits: 32,
+    };
+    let read = || super::reference::bracketed(|| u64::from(TIMER_START - apic::counter()));
+    let measured = calibrate(reference, read);
     apic::arm_counter(0);
-    // Ticks of the timer in `wait` ticks of the time-stamp counter.
-    let ticks = measured.map_or(1, |measured| measured.ticks);
-    let hertz = u128::from(ticks) * u128::from(per_second) / u128::from(wait.max(1));
-    (hertz as u64).max(1)
-}
-
-/// The timer's ticks in `wait` ticks of the time-stamp counter.
-fn timer_during(wait: u64) -> Measured {
-    let before = super::cycles();
-    apic::arm_counter(u32::MAX);
-    let start = super::cycles();
-    while super::cycles().wrapping_sub(start) < wait {
-        core::hint::spin_loop();
-    }
-    let last = super::cycles();
-    let counted = u64::from(u32::MAX - apic::counter());
-    let end = super::cycles();
-    let spent = last.wrapping_sub(start).max(1);
-    let doubt = start.wrapping_sub(before) + end.wrapping_sub(last);
-    let scale = |ticks: u64| (u128::from(ticks) * u128::from(wait) / u128::from(spent)) as u64;
-    let ticks = scale(counted);
-    // The doubt in the timer's own ticks.
-    let part = u128::from(doubt) * u128::from(ticks) / u128::from(wait.max(1));
-    Measured {
-        ticks,
-        doubt: part as u64,
-    }
+    let Some(rate) = measured else {
+        crate::klog!("clock: the local timer does not count");
+        return 1 << 32;
+    };
+    ((u128::from(SECOND_NS) << 32) / u128::from(rate.hertz)) as u64
 }

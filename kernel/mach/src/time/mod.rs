@@ -1,39 +1,37 @@
 //! The clock and each CPU's timer.
 //!
-//! The clock is the time-stamp counter, scaled: `(tsc - base) * multiplier >> 32` is
-//! nanoseconds since the start. The timer fires once at a deadline; the kernel keeps the
-//! heap of deadlines and arms the first.
+//! The clock is the time-stamp counter, scaled (`clock`). How fast the counter runs is
+//! measured at boot (`calibrate`) and kept right by a better reference for ever (`keeper`,
+//! by the rules of `core/timekeeping`). The timer fires once at a deadline; the kernel keeps
+//! the heap of deadlines and arms the first.
 //!
 //! [`set_deadline`] is lazy: a timer that is armed earlier than asked stays as it is and
 //! fires once for nothing, because moving it on each return to user mode costs more.
 
 mod calibrate;
+mod clock;
+mod keeper;
 mod kvmclock;
+mod pit;
+mod pm_timer;
+mod reference;
 mod rtc;
 mod timer;
-mod wall;
 
-pub use timer::{on_deadline, set_deadline};
-pub use wall::{set_wall_clock, wall_clock_offset};
+pub use clock::{now, raw_now, try_now};
+pub use keeper::{adjust, follow, has_to_work_off, set_wall_clock, wall_is_after, work_off};
+pub use timekeeping::{Adjusted, NtpError, Request, modes, status};
+pub use timer::{affordable_interval, on_deadline, set_deadline};
 
+pub(crate) use clock::{Shown, shown};
+pub(crate) use keeper::init_wall;
 pub(crate) use timer::{init as init_timer, interrupt};
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use base::Instant;
+use base::Duration;
 
-static BASE: AtomicU64 = AtomicU64::new(0);
-/// Nanoseconds per tick, as a fraction of 2^32; 0 until calibrated.
-static MULTIPLIER: AtomicU64 = AtomicU64::new(0);
 static HERTZ: AtomicU64 = AtomicU64::new(1_000_000_000);
-
-/// Nanoseconds since the machine started.
-#[inline]
-pub fn now() -> Instant {
-    let ticks = cycles().wrapping_sub(BASE.load(Ordering::Relaxed));
-    let scaled = u128::from(ticks) * u128::from(MULTIPLIER.load(Ordering::Relaxed));
-    Instant::from_nanos((scaled >> 32) as u64)
-}
 
 /// The time-stamp counter.
 #[inline(always)]
@@ -41,38 +39,31 @@ pub fn cycles() -> u64 {
     arch::instr::rdtsc()
 }
 
-/// Ticks of the time-stamp counter per second.
+/// Ticks of the time-stamp counter per second, as measured at boot.
 pub fn cycles_per_second() -> u64 {
     HERTZ.load(Ordering::Relaxed)
 }
 
-/// The scale of [`now`]: base, multiplier, shift.
-pub fn scale() -> (u64, u64, u32) {
-    (
-        BASE.load(Ordering::Relaxed),
-        MULTIPLIER.load(Ordering::Relaxed),
-        32,
-    )
+/// Time since 1970 at the moment the machine started.
+pub fn wall_clock_offset() -> Duration {
+    Duration::from_nanos(clock::wall_offset_ns())
+}
+
+/// Time since 1970.
+pub fn wall_now() -> Duration {
+    Duration::from_nanos(clock::wall_now_ns())
 }
 
 /// Learns how fast the counter runs; the clock starts at zero.
 pub(crate) fn init() {
-    BASE.store(cycles(), Ordering::Relaxed);
-    let hertz = calibrate::tsc_hertz();
-    HERTZ.store(hertz, Ordering::Relaxed);
-    let multiplier = (1_000_000_000_u128 << 32) / u128::from(hertz);
-    MULTIPLIER.store(multiplier as u64, Ordering::Relaxed);
-}
-
-/// Sets the wall clock from the clock chip, where there is one.
-pub(crate) fn init_wall() {
-    if let Some(since_1970) = rtc::since_1970() {
-        set_wall_clock(since_1970);
-    }
+    let base = cycles();
+    let (rate, device) = calibrate::tsc();
+    HERTZ.store(rate.hertz, Ordering::Relaxed);
+    keeper::start(base, rate, device);
 }
 
 /// Waits, spinning, for a device that needs a moment during set-up.
-pub fn spin_for(span: base::Duration) {
+pub fn spin_for(span: Duration) {
     let end = now() + span;
     while now() < end {
         crate::cpu::relax();

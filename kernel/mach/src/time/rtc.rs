@@ -1,7 +1,11 @@
-//! The PC's clock chip (MC146818): the date at boot, to the second.
+//! The PC's clock chip (MC146818): the date, to the second.
+//!
+//! QEMU's chip starts at a whole second, so it is up to one late, and then runs with the
+//! host's wall clock, also while the machine is stopped.
 
 use arch::instr::{in8, out8};
 use base::Duration;
+use timekeeping::{Rate, Reading};
 
 const INDEX: u16 = 0x70;
 const VALUE: u16 = 0x71;
@@ -56,6 +60,44 @@ fn stable() -> Option<[u8; 6]> {
         let (first, second) = (read_all(), read_all());
         (quiet && first == second).then_some(first)
     })
+}
+
+/// Reads of a second's register after which the chip is taken to stand.
+const POLLS_MAX: u32 = 10_000_000;
+/// The chip's seconds as microseconds: a change of second is as sharp as its bracket.
+const MICROS: u64 = 1_000_000;
+
+/// The speed of the time-stamp counter, by waiting for two changes of the second.
+pub(super) fn tsc_rate() -> Option<Rate> {
+    since_1970()?;
+    let (start, end) = (change_of_second()?, change_of_second()?);
+    let round = 60 * MICROS;
+    let counts = (end.count + round - start.count) % round;
+    Rate::between(MICROS, counts, start, end)
+}
+
+fn change_of_second() -> Option<Reading> {
+    let first = read(0);
+    let mut before = super::cycles();
+    for _ in 0..POLLS_MAX {
+        let now = read(0);
+        let after = super::cycles();
+        if now != first {
+            let seconds = if read(STATUS_B) & BINARY != 0 {
+                now
+            } else {
+                from_bcd(now)
+            };
+            let count = u64::from(seconds) * MICROS;
+            return Some(Reading {
+                before,
+                count,
+                after,
+            });
+        }
+        before = after;
+    }
+    None
 }
 
 fn from_bcd(byte: u8) -> u8 {

@@ -13,8 +13,11 @@ use crate::sync::Once;
 static ARMED: PerCpu<Cell<Instant>> = PerCpu::new(|| Cell::new(Instant::NEVER));
 static HANDLER: Once<fn()> = Once::new();
 static BY_DEADLINE: AtomicBool = AtomicBool::new(false);
-/// Timer ticks per nanosecond, as a fraction of 2^32.
+/// Timer ticks per nanosecond of the clock, as a fraction of 2^32.
 static TICKS_PER_NANO: AtomicU64 = AtomicU64::new(1 << 32);
+/// Timer ticks per tick of the time-stamp counter, as a fraction of 2^32.
+static PER_CYCLE: AtomicU64 = AtomicU64::new(1 << 32);
+
 
 /// Says what runs when a deadline passes, with interrupts closed; once at boot.
 pub fn on_deadline(handler: fn()) {
@@ -60,13 +63,18 @@ pub(crate) fn init(first: bool) {
     if first {
         let by_deadline = arch::cpuid::has_tsc_deadline();
         BY_DEADLINE.store(by_deadline, Ordering::Relaxed);
-        let hertz = if by_deadline {
-            super::cycles_per_second()
-        } else {
-            super::calibrate::timer_hertz()
-        };
-        let ticks = (u128::from(hertz) << 32) / 1_000_000_000;
-        TICKS_PER_NANO.store(ticks as u64, Ordering::Relaxed);
+        if !by_deadline {
+            PER_CYCLE.store(super::calibrate::timer_per_tick(), Ordering::Relaxed);
+        }
+        follow(super::shown().scale.multiplier);
     }
     arch::apic::init_timer(Vector::TIMER.number(), BY_DEADLINE.load(Ordering::Relaxed));
+}
+
+/// The clock's nanoseconds per tick (2^-32) changed: a timer that is armed from now on fires
+/// at its deadline, not a little before, which would cost another interrupt.
+pub(super) fn follow(multiplier: u64) {
+    let cycles_per_nano = (1_u128 << 64).div_ceil(u128::from(multiplier.max(1)));
+    let ticks = (cycles_per_nano * u128::from(PER_CYCLE.load(Ordering::Relaxed))) >> 32;
+    TICKS_PER_NANO.store(ticks as u64, Ordering::Relaxed);
 }

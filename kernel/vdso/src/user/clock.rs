@@ -31,19 +31,20 @@ fn ticks() -> u64 {
     high << 32 | low
 }
 
-/// Nanoseconds since the machine's start and the wall clock's offset, from one state of the
+/// Nanoseconds of a line at this moment and the wall clock's offset, from one state of the
 /// page; `None` if the kernel must be asked.
 #[inline(always)]
-fn consistent() -> Option<(u64, u64)> {
+fn consistent(line: usize) -> Option<(u64, u64)> {
     loop {
         let before = word(field::SEQUENCE).load(Ordering::Acquire);
         let usable = read(field::CLOCK_USABLE);
-        let elapsed = ticks().wrapping_sub(read(field::BASE));
-        let scaled = u128::from(elapsed) * u128::from(read(field::MULTIPLIER));
+        let elapsed = ticks().wrapping_sub(read(line + field::BASE_TICKS));
+        let scaled = u128::from(elapsed) * u128::from(read(line + field::MULTIPLIER));
         let offset = read(field::WALL_OFFSET);
+        let nanos = ((scaled >> 32) as u64).wrapping_add(read(line + field::BASE_NANOS));
         core::sync::atomic::fence(Ordering::Acquire);
         if before & 1 == 0 && before == read(field::SEQUENCE) {
-            return (usable != 0).then_some(((scaled >> 32) as u64, offset));
+            return (usable != 0).then_some((nanos, offset));
         }
         core::hint::spin_loop();
     }
@@ -52,13 +53,19 @@ fn consistent() -> Option<(u64, u64)> {
 /// Nanoseconds since the machine's start.
 #[inline(always)]
 pub fn monotonic() -> Option<u64> {
-    consistent().map(|(nanos, _)| nanos)
+    consistent(field::MONOTONIC).map(|(nanos, _)| nanos)
+}
+
+/// The same as nobody corrected them.
+#[inline(always)]
+pub fn raw() -> Option<u64> {
+    consistent(field::RAW).map(|(nanos, _)| nanos)
 }
 
 /// Nanoseconds since 1970.
 #[inline(always)]
 pub fn wall() -> Option<u64> {
-    consistent().map(|(nanos, offset)| nanos.wrapping_add(offset))
+    consistent(field::MONOTONIC).map(|(nanos, offset)| nanos.wrapping_add(offset))
 }
 
 /// The numbers of the CPU that runs this and of its node.

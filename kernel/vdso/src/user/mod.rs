@@ -52,7 +52,8 @@ fn system_call(number: u64, a: u64, b: u64) -> i64 {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __vdso_clock_gettime(id: u32, to: *mut Time) -> i32 {
     let nanos = match id {
-        MONOTONIC | MONOTONIC_RAW | MONOTONIC_COARSE | BOOTTIME => clock::monotonic(),
+        MONOTONIC | MONOTONIC_COARSE | BOOTTIME => clock::monotonic(),
+        MONOTONIC_RAW => clock::raw(),
         REALTIME | REALTIME_COARSE => clock::wall(),
         _ => None,
     };
