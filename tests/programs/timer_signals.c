@@ -42,7 +42,8 @@ static void clocks_go_forward_together(void) {
         long before = now_micros(clocks[i]);
         sleep_millis(10);
         long passed = now_micros(clocks[i]) - before;
-        CHECK(passed >= 10000 && passed < 2000000);
+        // The raw clock may be slower than the one that is slept by, by some parts in 10^4.
+        CHECK(passed >= 9900 && passed < 2000000);
     }
     struct timespec resolution, direct, fast;
     CHECK(clock_getres(CLOCK_MONOTONIC, &resolution) == 0 && resolution.tv_nsec == 1);

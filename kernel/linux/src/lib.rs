@@ -12,6 +12,7 @@
 
 extern crate alloc;
 
+mod adjtime;
 mod advice;
 mod attributes;
 mod call;

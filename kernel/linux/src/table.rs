@@ -8,6 +8,7 @@ pub const LIMIT: usize = 512;
 
 /// The families, one file each.
 const FAMILIES: &[&[Entry]] = &[
+    crate::adjtime::CALLS,
     crate::advice::CALLS,
     crate::attributes::CALLS,
     crate::clone::CALLS,

@@ -7,11 +7,11 @@ use kernel::sched;
 use kernel::task::{self, Capability};
 use kernel::user;
 use linux_raw_sys::general::{
-    __NR_adjtimex, __NR_clock_adjtime, __NR_clock_getres, __NR_clock_gettime, __NR_clock_nanosleep,
-    __NR_clock_settime, __NR_gettimeofday, __NR_nanosleep, __NR_settimeofday, __NR_time,
-    CLOCK_BOOTTIME, CLOCK_BOOTTIME_ALARM, CLOCK_MONOTONIC, CLOCK_MONOTONIC_COARSE,
-    CLOCK_MONOTONIC_RAW, CLOCK_PROCESS_CPUTIME_ID, CLOCK_REALTIME, CLOCK_REALTIME_ALARM,
-    CLOCK_REALTIME_COARSE, CLOCK_TAI, CLOCK_THREAD_CPUTIME_ID, TIMER_ABSTIME,
+    __NR_clock_getres, __NR_clock_gettime, __NR_clock_nanosleep, __NR_clock_settime,
+    __NR_gettimeofday, __NR_nanosleep, __NR_settimeofday, __NR_time, CLOCK_BOOTTIME,
+    CLOCK_BOOTTIME_ALARM, CLOCK_MONOTONIC, CLOCK_MONOTONIC_COARSE, CLOCK_MONOTONIC_RAW,
+    CLOCK_PROCESS_CPUTIME_ID, CLOCK_REALTIME, CLOCK_REALTIME_ALARM, CLOCK_REALTIME_COARSE,
+    CLOCK_TAI, CLOCK_THREAD_CPUTIME_ID, TIMER_ABSTIME,
 };
 
 use crate::call::{Arg, Call, Entry, Outcome};
@@ -68,18 +68,6 @@ pub const CALLS: &[Entry] = &[
         args: &[Arg::Int, Arg::Flags, Arg::Address, Arg::Address],
         handler: clock_nanosleep,
     },
-    Entry {
-        number: __NR_adjtimex,
-        name: "adjtimex",
-        args: &[Arg::Address],
-        handler: adjtimex,
-    },
-    Entry {
-        number: __NR_clock_adjtime,
-        name: "clock_adjtime",
-        args: &[Arg::Int, Arg::Address],
-        handler: clock_adjtime,
-    },
 ];
 
 /// Bits of a clock's number that name a thread's or process' CPU time: ~id << 3 | kind.
@@ -94,6 +82,8 @@ pub enum Clock {
     Wall,
     /// Time since the machine started.
     Monotonic,
+    /// The same by the speed measured at boot.
+    Raw,
     /// CPU time of a process; 0 for the caller's.
     ProcessCpu(u32),
     /// CPU time of a thread; 0 for the caller.
@@ -108,12 +98,9 @@ impl Clock {
                 Ok(Self::Wall)
             }
             Ok(
-                CLOCK_MONOTONIC
-                | CLOCK_MONOTONIC_RAW
-                | CLOCK_MONOTONIC_COARSE
-                | CLOCK_BOOTTIME
-                | CLOCK_BOOTTIME_ALARM,
+                CLOCK_MONOTONIC | CLOCK_MONOTONIC_COARSE | CLOCK_BOOTTIME | CLOCK_BOOTTIME_ALARM,
             ) => Ok(Self::Monotonic),
+            Ok(CLOCK_MONOTONIC_RAW) => Ok(Self::Raw),
             Ok(CLOCK_PROCESS_CPUTIME_ID) => Ok(Self::ProcessCpu(0)),
             Ok(CLOCK_THREAD_CPUTIME_ID) => Ok(Self::ThreadCpu(0)),
             Ok(_) => Err(Errno::EINVAL),
@@ -135,6 +122,7 @@ impl Clock {
         let nanos = match self {
             Self::Wall => return Ok(clock::wall_now()),
             Self::Monotonic => mach::time::now().as_nanos(),
+            Self::Raw => mach::time::raw_now().as_nanos(),
             Self::ProcessCpu(0) => call.thread.process.cpu_ns(),
             Self::ThreadCpu(0) => call.thread.cpu_ns(),
             Self::ProcessCpu(id) => task::family::find(id).ok_or(Errno::EINVAL)?.cpu_ns(),
@@ -243,47 +231,10 @@ fn clock_nanosleep(call: Call<'_>) -> Outcome {
         Clock::Monotonic if absolute => sleep_until(&call, Instant::START + span),
         Clock::Wall | Clock::Monotonic => sleep_for(&call, span, 3),
         Clock::ThreadCpu(0) => Err(Errno::EINVAL),
+        Clock::Raw => Err(Errno::EOPNOTSUPP),
         Clock::ProcessCpu(_) | Clock::ThreadCpu(_) => {
             crate::missing::count_option("clock_nanosleep", call.arg(0));
             Err(Errno::EOPNOTSUPP)
         }
     }
-}
-
-/// Words of a `struct timex`, and some of them.
-const TIMEX_WORDS: usize = 26;
-const TIMEX_TICK_MICROS: usize = 11;
-const TIMEX_TIME: usize = 9;
-const TICK_MICROS: i64 = 10_000;
-/// The clock is not synchronised (`STA_UNSYNC`, `TIME_ERROR`).
-const TIMEX_STATUS: usize = 5;
-const STA_UNSYNC: i64 = 0x40;
-const TIME_ERROR: usize = 5;
-
-/// Tells the state of the clock; nothing can be adjusted.
-fn adjtimex(call: Call<'_>) -> Outcome {
-    tell_clock(&call, 0)
-}
-
-fn clock_adjtime(call: Call<'_>) -> Outcome {
-    match Clock::from_number(call.int(0))? {
-        Clock::Wall => tell_clock(&call, 1),
-        _ => Err(Errno::EOPNOTSUPP),
-    }
-}
-
-fn tell_clock(call: &Call<'_>, index: usize) -> Outcome {
-    let at = call.addr(index);
-    let modes: u32 = user::read(at)?;
-    if modes != 0 {
-        return Err(Errno::EPERM);
-    }
-    let mut words = [0i64; TIMEX_WORDS];
-    let [seconds, micros] = timespec::words_micros(clock::wall_now());
-    words[TIMEX_STATUS] = STA_UNSYNC;
-    words[TIMEX_TIME] = seconds;
-    words[TIMEX_TIME + 1] = micros;
-    words[TIMEX_TICK_MICROS] = TICK_MICROS;
-    user::write(at, words)?;
-    Ok(TIME_ERROR)
 }
