@@ -1,5 +1,10 @@
 //! Numbers in tables: little-endian, not aligned.
 
+/// Whether the bytes of a table or pointer add up to zero, as ACPI's checksums want it.
+pub fn sums_to_zero(bytes: &[u8]) -> bool {
+    bytes.iter().fold(0u8, |sum, &byte| sum.wrapping_add(byte)) == 0
+}
+
 /// Four bytes.
 pub fn word(bytes: &[u8], at: usize) -> Option<u32> {
     let word = bytes.get(at..)?.first_chunk()?;

@@ -6,11 +6,11 @@
 //!
 //! The idea: [`structures`] walks a table and ends at the first length that is impossible.
 //! [`Numa::read`] makes of SRAT and SLIT one picture of the nodes that is consistent, or an
-//! error, and then the machine is taken for one node. Fixed sizes, for it runs before any
-//! heap.
+//! error, and then the machine is taken for one node. [`Root`] leads to the tables, [`IsaPin`]
+//! says where old devices' interrupts arrive, [`PowerOff`] and [`reset`] how the machine ends.
+//! Fixed sizes, for it runs before any heap.
 //!
-//! Not here: finding tables and their checksums (the machine layer, which can read physical
-//! memory), AML.
+//! Not here: reading physical memory and writing registers (the machine layer), AML.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -18,7 +18,10 @@
 extern crate std;
 
 mod bytes;
+mod isa;
 mod numa;
+mod power;
+mod root;
 mod slit;
 mod srat;
 mod structures;
@@ -26,6 +29,9 @@ mod structures;
 #[cfg(test)]
 mod tests;
 
-pub use bytes::{address, word};
+pub use bytes::{address, sums_to_zero, word};
+pub use isa::{ISA_INTERRUPTS, IsaPin, SOURCE_OVERRIDE};
 pub use numa::{CPUS_MAX, MemoryRange, NODES_MAX, Numa, NumaError, RANGES_MAX};
+pub use power::{PowerOff, Register, reset};
+pub use root::{RSDP_BYTES_MAX, Root};
 pub use structures::structures;

@@ -1,6 +1,8 @@
 //! Tables made by hand, whole and broken.
 
 mod numa;
+mod power;
+mod root;
 
 use std::vec::Vec;
 
