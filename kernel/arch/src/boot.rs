@@ -1,9 +1,14 @@
 //! The first instructions: from 32-bit protected mode to Rust in the upper half.
 //!
 //! A PVH loader enters at `pvh_start` with paging off and the physical address of its
-//! start information in `ebx` (the note below tells it where). A loader that follows
-//! `e_entry` arrives in 64-bit mode at `long_start` with boot parameters in `rsi`. Other
-//! CPUs come in real mode through a page that [`prepare_trampoline`] writes.
+//! start information in `ebx` (the note below tells it where). A multiboot2 loader (GRUB,
+//! from BIOS or UEFI) finds its header and enters at `multiboot2_start`, likewise. A loader that
+//! follows `e_entry` arrives in 64-bit mode at `long_start` with boot parameters in `rsi`.
+//! Other CPUs come in real mode through a page that [`prepare_trampoline`] writes.
+//!
+//! The section `.boot` is linked where it is loaded, below 2 GiB, for that is where its code
+//! runs: so GRUB, which looks for `e_entry` among linked addresses, finds it. All other
+//! sections run `IMAGE_OFFSET` higher.
 //!
 //! The boot tables map the first 4 GiB three times with 2 MiB pages: where they are, at
 //! the direct map, and (1 GiB of it) where the kernel's image is linked. The fourth
@@ -13,7 +18,7 @@
 use core::arch::global_asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::layout::{DIRECT_MAP, IMAGE_OFFSET, TRAMPOLINE};
+use crate::layout::{DIRECT_MAP, IMAGE_OFFSET};
 
 const CR0: u32 = 0x8001_0033;
 /// PAE, MCE, PGE, OSFXSR, OSXMMEXCPT.
@@ -27,12 +32,33 @@ const UNCACHED: u32 = 0x18;
 const BOOT_STACK_BYTES: usize = 32 << 10;
 
 /// How the kernel was entered, as the entry code tells the Rust code.
-pub mod door {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Door {
     /// By the PVH note.
-    pub const PVH: u64 = 0;
+    Pvh,
     /// By `e_entry` in 64-bit mode.
-    pub const LONG: u64 = 1;
+    Long,
+    /// By a multiboot2 header.
+    Multiboot2,
 }
+
+impl Door {
+    /// The door that the entry code numbers so.
+    pub const fn of(number: u64) -> Self {
+        match number {
+            0 => Self::Pvh,
+            1 => Self::Long,
+            _ => Self::Multiboot2,
+        }
+    }
+}
+
+/// Multiboot2 specification, sections 3.1.1 and 3.3.
+const MULTIBOOT2_HEADER: u32 = 0xe852_50d6;
+const MULTIBOOT2_LOADER: u32 = 0x36d7_6289;
+const MULTIBOOT2_HEADER_BYTES: u32 = 16 + 16 + 8 + 8;
+/// Makes the header's first four words add up to zero.
+const MULTIBOOT2_CHECKSUM: u32 = (MULTIBOOT2_HEADER + MULTIBOOT2_HEADER_BYTES).wrapping_neg();
 
 global_asm!(
     // The note that makes an ELF file a PVH kernel (XEN_ELFNOTE_PHYS32_ENTRY = 18).
@@ -40,18 +66,43 @@ global_asm!(
     ".balign 4",
     ".long 4, 4, 18",
     ".asciz \"Xen\"",
-    ".long pvh_start - {offset}",
+    ".long pvh_start",
+    ".popsection",
+
+    // Within the file's first 32 KiB. After 16 bytes, tags: where to enter (3), modules at
+    // pages (6), the end. Without the tag 7, GRUB leaves UEFI's boot services.
+    ".pushsection .multiboot2, \"a\"",
+    ".balign 8",
+    ".long {header}, 0, {header_bytes}, {checksum}",
+    ".short 3, 0",
+    ".long 12, multiboot2_start, 0",
+    ".short 6, 0",
+    ".long 8",
+    ".short 0, 0",
+    ".long 8",
     ".popsection",
 
     ".pushsection .boot, \"awx\"",
     ".code32",
+    "multiboot2_start:",
+    "cld",
+    "cli",
+    "cmp eax, {loader}",
+    "jne stop",
+    "mov edi, 2",
+    "jmp build_tables",
+    "stop:",
+    "hlt",
+    "jmp stop",
+
     ".global pvh_start",
     "pvh_start:",
     "cld",
     "cli",
-    "mov esi, ebx",
     "xor edi, edi",
-    "mov ebp, offset boot_main - {offset}",
+    "build_tables:",
+    "mov esi, ebx",
+    "mov ebp, offset boot_main",
     // Page directories: 2048 entries of 2 MiB, the last 512 uncached.
     "mov ebx, offset boot_directories - {offset}",
     "mov eax, {large}",
@@ -70,14 +121,18 @@ global_asm!(
 
     // Another CPU, from the trampoline: 32-bit, flat segments, paging off.
     "ap_start:",
+    "mov ax, 0x18",
+    "mov ds, ax",
+    "mov es, ax",
+    "mov ss, ax",
     "xor edi, edi",
     "xor esi, esi",
-    "mov ebp, offset boot_ap - {offset}",
+    "mov ebp, offset boot_ap",
 
     "enter_long_mode:",
     "mov eax, {cr4}",
     "mov cr4, eax",
-    "mov eax, offset boot_root - {offset}",
+    "mov eax, offset boot_root",
     "mov cr3, eax",
     "mov ecx, {efer}",
     "rdmsr",
@@ -85,10 +140,10 @@ global_asm!(
     "wrmsr",
     "mov eax, {cr0}",
     "mov cr0, eax",
-    "lgdt [boot_gdt_pointer - {offset}]",
+    "lgdt [boot_gdt_pointer]",
     // A far return, because the assembler has no far jump with a 32-bit target in both
     // dialects; the stack is only needed for it.
-    "mov esp, offset boot_scratch - {offset} + 64",
+    "mov esp, offset boot_scratch + 64",
     "push 8",
     "push ebp",
     "retf",
@@ -100,16 +155,16 @@ global_asm!(
     "cld",
     "cli",
     "mov edi, 1",
-    "lea rbx, [rip + boot_directories]",
+    "mov ebx, offset boot_directories - {offset}",
     "mov eax, {large}",
     "4:",
     "mov [rbx], rax",
     "add rbx, 8",
     "add rax, 0x200000",
-    "lea rcx, [rip + boot_directories + 4 * 4096]",
+    "mov ecx, offset boot_directories - {offset} + 4 * 4096",
     "cmp rbx, rcx",
     "jb 4b",
-    "lea rbx, [rip + boot_directories + 3 * 4096]",
+    "mov ebx, offset boot_directories - {offset} + 3 * 4096",
     "5:",
     "or qword ptr [rbx], {uncached}",
     "add rbx, 8",
@@ -130,16 +185,17 @@ global_asm!(
     "mov rsp, offset boot_stack_top",
     "mov rax, offset boot_main_high",
     "jmp rax",
-    "boot_main_high:",
-    "xor ebp, ebp",
-    "call mach_start",
-    "ud2",
 
     "boot_ap:",
     "mov rax, offset boot_ap_high",
     "jmp rax",
-    // The final tables do not map this section, so the tables change in the text proper.
+
     ".pushsection .text, \"ax\"",
+    "boot_main_high:",
+    "xor ebp, ebp",
+    "call mach_start",
+    "ud2",
+    // The final tables do not map the section above, so the tables change here.
     "boot_ap_high:",
     "mov rax, [{ap_root}]",
     "mov cr3, rax",
@@ -156,34 +212,25 @@ global_asm!(
     "jmp 7b",
     ".popsection",
 
-    // What every other CPU runs first, in real mode, copied to the trampoline page.
+    // What every other CPU runs first, in real mode, copied to some page: the startup
+    // interrupt leaves its address in CS.
     ".code16",
     ".balign 8",
     "trampoline_start:",
     "jmp 6f",
     ".balign 8",
     ".word 31",
-    ".long boot_gdt - {offset}",
+    ".long boot_gdt",
     "6:",
     "cli",
     "cld",
-    "xor ax, ax",
-    "mov ds, ax",
-    "lgdt [{trampoline} + 8]",
+    "lgdt cs:[8]",
     "mov eax, cr0",
     "or al, 1",
     "mov cr0, eax",
     ".byte 0x66, 0xea",
-    ".long {trampoline} + trampoline_32 - trampoline_start",
+    ".long ap_start",
     ".word 0x10",
-    ".code32",
-    "trampoline_32:",
-    "mov ax, 0x18",
-    "mov ds, ax",
-    "mov es, ax",
-    "mov ss, ax",
-    "mov eax, offset ap_start - {offset}",
-    "jmp eax",
     "trampoline_end:",
     ".code64",
 
@@ -195,7 +242,7 @@ global_asm!(
     ".quad 0x00cf93000000ffff",
     "boot_gdt_pointer:",
     ".word 31",
-    ".quad boot_gdt - {offset}",
+    ".quad boot_gdt",
     ".balign 8",
     "boot_scratch:",
     ".skip 64",
@@ -203,11 +250,11 @@ global_asm!(
     ".balign 4096",
     ".global boot_root",
     "boot_root:",
-    ".quad boot_low - {offset} + 3",
+    ".quad boot_low + 3",
     ".skip 255 * 8",
-    ".quad boot_low - {offset} + 3",
+    ".quad boot_low + 3",
     ".skip 254 * 8",
-    ".quad boot_high - {offset} + 3",
+    ".quad boot_high + 3",
     "boot_low:",
     ".quad boot_directories - {offset} + 3",
     ".quad boot_directories - {offset} + 4096 + 3",
@@ -231,7 +278,10 @@ global_asm!(
     "boot_stack_top:",
     ".popsection",
     offset = const IMAGE_OFFSET,
-    trampoline = const TRAMPOLINE,
+    header = const MULTIBOOT2_HEADER,
+    header_bytes = const MULTIBOOT2_HEADER_BYTES,
+    checksum = const MULTIBOOT2_CHECKSUM,
+    loader = const MULTIBOOT2_LOADER,
     large = const LARGE,
     uncached = const UNCACHED,
     cr0 = const CR0,
@@ -252,23 +302,23 @@ unsafe extern "C" {
     static boot_stack_top: u8;
 }
 
-/// Copies the code that starts other CPUs to its page, and names the stack and the page
-/// tables that the next one gets. These are the caller's tables.
+/// Copies the code that starts other CPUs to the page at `page`, and names the stack and the
+/// page tables that the next one gets. These are the caller's tables.
 ///
 /// # Safety
-/// The page at [`TRAMPOLINE`] is mapped in the direct map and nobody uses it; the CPU that
+/// The page lies below 1 MiB, is mapped in the direct map, and nobody uses it; the CPU that
 /// was started before is done with its first instructions.
-pub unsafe fn prepare_trampoline(stack_top: u64) {
+pub unsafe fn prepare_trampoline(page: u64, stack_top: u64) {
     // The low bits may be a tag, which means nothing before the new CPU's features are on.
     AP_ROOT.store(crate::instr::read_cr3() & !0xfff, Ordering::Release);
     AP_STACK.store(stack_top, Ordering::Release);
-    let to = (DIRECT_MAP + TRAMPOLINE) as *mut u8;
+    let to = (DIRECT_MAP + page) as *mut u8;
     let from = &raw const trampoline_start;
     // SAFETY: the code lies between the two symbols and is shorter than a page. It is read
     // through the direct map, because the final tables do not map it where it is linked.
     unsafe {
         let bytes = (&raw const trampoline_end).offset_from_unsigned(from);
-        let from = (from as u64 - IMAGE_OFFSET + DIRECT_MAP) as *const u8;
+        let from = (from as u64 + DIRECT_MAP) as *const u8;
         to.copy_from_nonoverlapping(from, bytes);
     }
 }

@@ -29,8 +29,8 @@ use crate::options::Run;
 // SAFETY: `mach::boot` declares the symbol with this type.
 #[unsafe(no_mangle)]
 fn kernel_main() -> ! {
-    let archive = mach::boot::info().initrd;
-    let run = Run::from_archive(archive);
+    let archives = mach::boot::info().archives();
+    let run = Run::from_archives(archives);
     set_clock();
     task::adopt_boot_thread();
     sched::timer::init();
@@ -38,7 +38,7 @@ fn kernel_main() -> ! {
     linux::init();
     tty::init(console_of(&run));
     dev::init();
-    if let Err(error) = fs::boot::mount_all(archive) {
+    if let Err(error) = fs::boot::mount_all(archives) {
         klog!("the image's file system is unusable: {error:?}");
         mach::power::off(STATUS_BAD_IMAGE);
     }

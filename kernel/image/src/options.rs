@@ -18,7 +18,7 @@ pub fn values(key: &str) -> impl Iterator<Item = Vec<u8>> {
 
 /// The values of all `key=` on the command line, as they stand.
 pub fn raw_values(key: &str) -> impl Iterator<Item = &'static str> {
-    let words = mach::boot::info().cmdline.split(' ');
+    let words = mach::boot::info().cmdline().split(' ');
     words.filter_map(move |word| word.strip_prefix(key)?.strip_prefix('='))
 }
 
@@ -59,10 +59,13 @@ pub struct Run {
 }
 
 impl Run {
-    /// Reads the file out of the boot archive; defaults if there is none.
-    pub fn from_archive(archive: &'static [u8]) -> Self {
-        let mut members = cpio::Archive::new(archive).filter_map(Result::ok);
-        let file = members.find(|member| member.name.ends_with(b".sietch/run"));
+    /// Reads the file out of the boot archives, the last that has it; defaults if there is
+    /// none.
+    pub fn from_archives(archives: &[&'static [u8]]) -> Self {
+        let file = archives.iter().rev().find_map(|archive| {
+            let mut members = cpio::Archive::new(archive).filter_map(Result::ok);
+            members.find(|member| member.name.ends_with(b".sietch/run"))
+        });
         file.map_or_else(Self::default, |file| Self::parse(file.data))
     }
 

@@ -16,9 +16,9 @@ const DIRECTORIES: [(&str, u32); 6] = [
     ("root", 0o700),
 ];
 
-/// Mounts the root, filled from the boot image `archive`, and what every program expects
+/// Mounts the root, filled from the boot image's `archives` one after the other, and what every program expects
 /// below it. Once, after the devices are registered and before any program.
-pub fn mount_all(archive: &'static [u8]) -> core::result::Result<(), UnpackError> {
+pub fn mount_all(archives: &[&'static [u8]]) -> core::result::Result<(), UnpackError> {
     reclaim::register_cache(mount::shrink);
     for kind in [
         Kind {
@@ -50,7 +50,9 @@ pub fn mount_all(archive: &'static [u8]) -> core::result::Result<(), UnpackError
         kinds::register(kind);
     }
     let root = Tmpfs::new(kinds::memory_bytes() / 4 * 3, 0o755);
-    tmpfs::unpack(archive, &root)?;
+    for archive in archives {
+        tmpfs::unpack(archive, &root)?;
+    }
     mount::mount_root(root);
     fill().map_err(UnpackError::Member)
 }

@@ -38,7 +38,7 @@ pub fn start_pci_function(function: &mach::pci::Function) {
 
 /// Starts a driver for every device that is not on a PCI bus.
 pub fn start_mmio_devices() {
-    let cmdline = mach::boot::info().cmdline;
+    let cmdline = mach::boot::info().cmdline();
     let words = cmdline
         .split(' ')
         .filter_map(|word| word.strip_prefix("virtio_mmio.device="));

@@ -1,6 +1,6 @@
 //! The firmware's tables (ACPI 6.5, chapter 5), as far as a machine without AML needs them.
 //!
-//! Tables are found from the RSDP, which the loader names. Lengths and checksums are
+//! Tables are found from the root pointer, which the loader names. Lengths and checksums are
 //! checked before anything is read; what is malformed is as if it were not there.
 //!
 //! Invariant **Tables**: the firmware's tables lie below 4 GiB, which the direct map covers
@@ -21,33 +21,21 @@ pub(crate) use madt::read as read_madt;
 pub(crate) use pm_timer::pm_timer;
 pub(crate) use srat::numa;
 
-use ::acpi::{address, word};
+use ::acpi::{address, sums_to_zero, word};
 use arch::layout::{BOOT_DIRECT_MAP_BYTES, DIRECT_MAP};
 
 /// Bytes of the header that all tables share.
 const HEADER_BYTES: usize = 36;
-const RSDP_BYTES: usize = 20;
-const RSDP_LONG_BYTES: usize = 36;
 
 /// The table with this signature.
 fn find(signature: [u8; 4]) -> Option<&'static [u8]> {
-    let (root, entry_bytes) = root()?;
-    let entries = table(root)?.get(HEADER_BYTES..)?.chunks_exact(entry_bytes);
+    let root = crate::boot::info().acpi?;
+    let entries = table(root.at)?
+        .get(HEADER_BYTES..)?
+        .chunks_exact(root.entry_bytes);
     entries
         .filter_map(|entry| table(address(entry, 0)?))
         .find(|table| table.starts_with(&signature))
-}
-
-/// Where the table of tables lies, and how many bytes each of its entries has.
-fn root() -> Option<(u64, usize)> {
-    let at = crate::boot::info().rsdp?.0;
-    let rsdp = physical(at, RSDP_BYTES).filter(|rsdp| sums_to_zero(rsdp))?;
-    let revision = rsdp[15];
-    if revision < 2 {
-        return Some((u64::from(word(rsdp, 16)?), 4));
-    }
-    let rsdp = physical(at, RSDP_LONG_BYTES).filter(|rsdp| sums_to_zero(rsdp))?;
-    Some((address(rsdp, 24)?, 8))
 }
 
 /// The table at this address, header included.
@@ -55,10 +43,6 @@ fn table(address: u64) -> Option<&'static [u8]> {
     let bytes = word(physical(address, HEADER_BYTES)?, 4)? as usize;
     let is_whole = |table: &&[u8]| table.len() >= HEADER_BYTES && sums_to_zero(table);
     physical(address, bytes).filter(is_whole)
-}
-
-fn sums_to_zero(bytes: &[u8]) -> bool {
-    bytes.iter().fold(0u8, |sum, &byte| sum.wrapping_add(byte)) == 0
 }
 
 fn physical(address: u64, bytes: usize) -> Option<&'static [u8]> {

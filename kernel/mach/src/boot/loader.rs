@@ -1,21 +1,24 @@
-//! Reading what the loader left: PVH start information or Linux boot parameters.
+//! Reading what the loader left: PVH start information, Linux boot parameters or multiboot2
+//! information.
 //!
-//! Both lie in memory below 4 GiB that nobody writes after boot, so slices into them live
-//! as long as the kernel; the spans are reserved in the memory map.
+//! All of it lies in memory below 4 GiB and is copied out here, so that nothing of it need be
+//! kept; only the modules stay where they are, reserved in the memory map, and slices
+//! into them live as long as the kernel.
 //! PVH: Xen's `docs/misc/pvh`, "HVM start info". Boot parameters: Linux'
-//! `Documentation/arch/x86/zero-page.rst`.
+//! `Documentation/arch/x86/zero-page.rst`. Multiboot2: `core/bootinfo`.
 
+use ::acpi::{RSDP_BYTES_MAX, Root};
+use arch::boot::Door;
 use arch::layout::{BOOT_DIRECT_MAP_BYTES, DIRECT_MAP, IMAGE_OFFSET};
 use base::PhysAddr;
+use bootinfo::multiboot2::{self, Tag};
+use bootinfo::{Region, RegionKind, Span};
 
-use super::BootInfo;
-use super::map::{MemoryMap, Region, RegionKind, Span};
+use super::{BootInfo, CommandLine};
+use crate::klog;
 
 const PVH_MAGIC: u32 = 0x336e_c578;
 const CMDLINE_BYTES_MAX: usize = 4096;
-const USABLE: u32 = 1;
-const ACPI_RECLAIMABLE: u32 = 3;
-const ACPI_STORAGE: u32 = 4;
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -68,14 +71,19 @@ unsafe fn peek<T: Copy>(at: u64) -> T {
 /// # Safety
 /// Nobody writes to them.
 unsafe fn bytes(at: u64, count: usize) -> &'static [u8] {
+    let end = at.checked_add(count as u64);
     assert!(
-        at + count as u64 <= BOOT_DIRECT_MAP_BYTES,
+        end.is_some_and(|end| end <= BOOT_DIRECT_MAP_BYTES),
         "loaders load below 4 GiB"
     );
     // SAFETY: the caller vouches for them, and they are mapped.
     unsafe { core::slice::from_raw_parts((DIRECT_MAP + at) as *const u8, count) }
 }
 
+/// The text at `at`, up to its NUL.
+///
+/// # Safety
+/// There is one, or `at` is 0.
 unsafe fn text(at: u64) -> &'static str {
     if at == 0 {
         return "";
@@ -86,20 +94,50 @@ unsafe fn text(at: u64) -> &'static str {
     core::str::from_utf8(&bytes[..end]).unwrap_or("")
 }
 
+/// ACPI's tables, by the root pointer at `at`.
+///
+/// # Safety
+/// There is one, or `at` is 0.
+unsafe fn acpi_root(at: u64) -> Option<Root> {
+    if at == 0 {
+        return None;
+    }
+    // SAFETY: the caller vouches for it.
+    Root::parse(unsafe { bytes(at, RSDP_BYTES_MAX) })
+}
+
+impl BootInfo {
+    /// Adds what was loaded at `span`.
+    ///
+    /// # Safety
+    /// Nobody writes there.
+    unsafe fn add_module(&mut self, span: Span) {
+        let slot = self.archives.get_mut(self.archive_count);
+        let (Some(slot), true) = (slot, self.memory.reserve(span)) else {
+            return klog!("there are more modules than room for them: one is left out");
+        };
+        // SAFETY: the caller vouches for the bytes, and no memory is taken from reserved spans.
+        *slot = unsafe { bytes(span.start.0, span.bytes as usize) };
+        self.archive_count += 1;
+    }
+}
+
 /// Reads what the loader left at `address`, in the form that belongs to `door`.
 ///
 /// # Safety
 /// `door` and `address` are what the entry code passed on.
 pub(super) unsafe fn read(door: u64, address: u64) -> BootInfo {
+    let mut info = BootInfo::new();
+    let fits = info.memory.reserve(image());
+    assert!(fits, "the first reservation");
     // SAFETY: the caller vouches for both.
-    let mut info = unsafe {
-        if door == arch::boot::door::PVH {
-            read_pvh(address)
-        } else {
-            read_long(address)
+    unsafe {
+        match Door::of(door) {
+            Door::Pvh => read_pvh(address, &mut info),
+            Door::Long => read_long(address, &mut info),
+            Door::Multiboot2 => read_multiboot2(address, &mut info),
         }
-    };
-    info.memory.reserve(image());
+    }
     info
 }
 
@@ -116,34 +154,23 @@ fn image() -> Span {
     }
 }
 
-unsafe fn read_pvh(address: u64) -> BootInfo {
-    // SAFETY: the PVH door leaves start information at the address.
-    let start: StartInfo = unsafe { peek(address) };
-    assert!(start.magic == PVH_MAGIC, "the loader is no PVH loader");
-    let mut memory = MemoryMap::new();
-    for index in 0..u64::from(start.memory_map_count) {
-        // SAFETY: the start information says that so many entries follow.
-        memory.add(region(unsafe { peek(start.memory_map + index * 24) }));
-    }
-    let mut initrd: &'static [u8] = &[];
-    if start.module_count != 0 {
-        // SAFETY: the start information says that there is a module, and nobody writes to it.
-        let module: Module = unsafe { peek(start.modules) };
-        memory.reserve(Span {
-            start: PhysAddr(module.start),
-            bytes: module.bytes,
-        });
-        // SAFETY: as above.
-        initrd = unsafe { bytes(module.start, module.bytes as usize) };
-    }
-    // SAFETY: the start information names the command line.
-    let cmdline = unsafe { text(start.cmdline) };
-    reserve_text(&mut memory, start.cmdline, cmdline);
-    BootInfo {
-        cmdline,
-        initrd,
-        memory,
-        rsdp: (start.rsdp != 0).then_some(PhysAddr(start.rsdp)),
+unsafe fn read_pvh(address: u64, info: &mut BootInfo) {
+    // SAFETY: the PVH door leaves start information at the address, which says what follows.
+    unsafe {
+        let start: StartInfo = peek(address);
+        assert!(start.magic == PVH_MAGIC, "the loader is no PVH loader");
+        for index in 0..u64::from(start.memory_map_count) {
+            info.memory.add(region(peek(start.memory_map + index * 24)));
+        }
+        for index in 0..u64::from(start.module_count) {
+            let module: Module = peek(start.modules + index * 32);
+            info.add_module(Span {
+                start: PhysAddr(module.start),
+                bytes: module.bytes,
+            });
+        }
+        info.cmdline = CommandLine::of(text(start.cmdline));
+        info.acpi = acpi_root(start.rsdp);
     }
 }
 
@@ -158,58 +185,57 @@ mod zero_page {
     pub const MAP_ENTRY_BYTES: u64 = 20;
 }
 
-unsafe fn read_long(address: u64) -> BootInfo {
+unsafe fn read_long(address: u64, info: &mut BootInfo) {
     use zero_page::*;
-    let mut memory = MemoryMap::new();
     // SAFETY: the 64-bit door leaves boot parameters at the address.
     unsafe {
         for index in 0..u64::from(peek::<u8>(address + MAP_COUNT)) {
             let at = address + MAP + index * MAP_ENTRY_BYTES;
             let (start, bytes, kind) = (peek(at), peek(at + 8), peek(at + 16));
-            memory.add(region(MapEntry {
+            info.memory.add(region(MapEntry {
                 start,
                 bytes,
                 kind,
                 reserved: 0,
             }));
         }
-        let start = u64::from(peek::<u32>(address + INITRD));
-        let count = u64::from(peek::<u32>(address + INITRD_BYTES));
-        memory.reserve(Span {
-            start: PhysAddr(start),
-            bytes: count,
+        info.add_module(Span {
+            start: PhysAddr(u64::from(peek::<u32>(address + INITRD))),
+            bytes: u64::from(peek::<u32>(address + INITRD_BYTES)),
         });
-        let at = u64::from(peek::<u32>(address + CMDLINE));
-        let cmdline = text(at);
-        reserve_text(&mut memory, at, cmdline);
-        let rsdp: u64 = peek(address + RSDP);
-        BootInfo {
-            cmdline,
-            initrd: bytes(start, count as usize),
-            memory,
-            rsdp: (rsdp != 0).then_some(PhysAddr(rsdp)),
+        info.cmdline = CommandLine::of(text(u64::from(peek::<u32>(address + CMDLINE))));
+        info.acpi = acpi_root(peek(address + RSDP));
+    }
+}
+
+unsafe fn read_multiboot2(address: u64, info: &mut BootInfo) {
+    // SAFETY: the multiboot2 door leaves information at the address, as long as it says.
+    let information = unsafe {
+        let header = bytes(address, multiboot2::HEADER_BYTES);
+        let count = multiboot2::claimed_bytes(header).expect("the loader is no multiboot2 loader");
+        bytes(address, count)
+    };
+    for tag in multiboot2::tags(information) {
+        match tag {
+            Tag::CommandLine(text) => info.cmdline = CommandLine::of(text),
+            // SAFETY: the loader left the module there.
+            Tag::Module(span) => unsafe { info.add_module(span) },
+            Tag::MemoryMap(entries) => entries.regions().for_each(|region| info.memory.add(region)),
+            // Where there are two, the later version's tables have long addresses.
+            Tag::AcpiRoot(pointer) => {
+                let root = Root::parse(pointer);
+                info.acpi = root.max(info.acpi);
+            }
         }
     }
 }
 
 fn region(entry: MapEntry) -> Region {
-    let kind = match entry.kind {
-        USABLE => RegionKind::Usable,
-        ACPI_RECLAIMABLE | ACPI_STORAGE => RegionKind::Acpi,
-        _ => RegionKind::Reserved,
-    };
     Region {
         span: Span {
             start: PhysAddr(entry.start),
             bytes: entry.bytes,
         },
-        kind,
+        kind: RegionKind::of_e820(entry.kind),
     }
-}
-
-fn reserve_text(memory: &mut MemoryMap, at: u64, text: &str) {
-    memory.reserve(Span {
-        start: PhysAddr(at),
-        bytes: text.len() as u64,
-    });
 }

@@ -1,33 +1,56 @@
 //! From the loader to the kernel's `main`: what the machine is, in which order it is set up.
 
+mod cmdline;
 mod loader;
-mod map;
 mod setup;
 
-pub use map::{MemoryMap, Region, RegionKind, Span};
+pub use cmdline::CommandLine;
 pub use setup::set_up_cpu;
 
-use base::PhysAddr;
+use ::acpi::Root;
+use bootinfo::MemoryMap;
 
 use crate::sync::Once;
+
+/// Archives that a loader may load.
+const ARCHIVES_MAX: usize = 8;
 
 /// What the loader told us.
 #[derive(Debug)]
 pub struct BootInfo {
-    /// The kernel's command line.
-    pub cmdline: &'static str,
-    /// The initial file system's archive; empty if there is none.
-    pub initrd: &'static [u8],
+    cmdline: CommandLine,
+    archives: [&'static [u8]; ARCHIVES_MAX],
+    archive_count: usize,
     /// Which physical memory there is.
-    pub memory: MemoryMap,
+    pub(crate) memory: MemoryMap,
     /// Where ACPI's tables begin.
-    pub rsdp: Option<PhysAddr>,
+    pub(crate) acpi: Option<Root>,
 }
 
 impl BootInfo {
+    const fn new() -> Self {
+        Self {
+            cmdline: CommandLine::EMPTY,
+            archives: [&[]; ARCHIVES_MAX],
+            archive_count: 0,
+            memory: MemoryMap::new(),
+            acpi: None,
+        }
+    }
+
+    /// The kernel's command line.
+    pub fn cmdline(&self) -> &str {
+        self.cmdline.text()
+    }
+
+    /// The archives of the initial file system, in the loader's order.
+    pub fn archives(&self) -> &[&'static [u8]] {
+        &self.archives[..self.archive_count]
+    }
+
     /// Whether `word` is one of the command line's words.
     pub fn has_word(&self, word: &str) -> bool {
-        self.cmdline
+        self.cmdline()
             .split_ascii_whitespace()
             .any(|other| other == word)
     }
@@ -40,12 +63,7 @@ impl BootInfo {
 }
 
 static INFO: Once<BootInfo> = Once::new();
-static EMPTY: BootInfo = BootInfo {
-    cmdline: "",
-    initrd: &[],
-    memory: MemoryMap::new(),
-    rsdp: None,
-};
+static EMPTY: BootInfo = BootInfo::new();
 
 /// What the loader told us; nothing before the machine is set up.
 pub fn info() -> &'static BootInfo {

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use arch::tables::Tables;
-use base::{CpuId, Duration};
+use base::{CpuId, Duration, PAGE_SHIFT, PhysAddr};
 
 use super::MAX_CPUS;
 use crate::mem::KernelStack;
@@ -13,6 +13,10 @@ const AFTER_INIT: Duration = Duration::from_micros(200);
 const AFTER_STARTUP: Duration = Duration::from_micros(200);
 /// A CPU that does not come by then is left out.
 const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Where the code for them may lie: above the real mode's vectors, where real mode reaches.
+const FIRST_PAGE: PhysAddr = PhysAddr(0x1000);
+const LOW_MEMORY_END: PhysAddr = PhysAddr(0xa_0000);
 
 static ENTRY: AtomicUsize = AtomicUsize::new(0);
 static NEXT: AtomicU32 = AtomicU32::new(1);
@@ -23,16 +27,23 @@ static ARRIVED: AtomicBool = AtomicBool::new(false);
 pub fn start_others(entry: fn() -> !) {
     ENTRY.store(entry as usize, Ordering::Release);
     let me = arch::apic::id();
+    let page = crate::boot::info()
+        .memory
+        .free_page(FIRST_PAGE, LOW_MEMORY_END);
     let others = crate::topology::get()
         .cpus()
         .iter()
         .filter(|&&apic_id| apic_id != me);
     for &apic_id in others.take(MAX_CPUS - 1) {
-        start(apic_id);
+        match page {
+            Some(page) => start(apic_id, page),
+            None => crate::klog!("CPU {apic_id} stays off: no page of low memory is free"),
+        }
     }
 }
 
-fn start(apic_id: u32) {
+/// Starts one CPU by code in the free page at `page`.
+fn start(apic_id: u32, page: PhysAddr) {
     let Some(stack) = KernelStack::new() else {
         return;
     };
@@ -40,13 +51,14 @@ fn start(apic_id: u32) {
     // The CPU keeps it, even one that comes too late.
     core::mem::forget(stack);
     ARRIVED.store(false, Ordering::Release);
-    // SAFETY: CPUs are started one after the other, and the page is reserved for this.
+    // SAFETY: CPUs are started one after the other, and no memory below 1 MiB is
+    // given out, so that the page is nobody's.
     unsafe {
-        arch::boot::prepare_trampoline(top);
+        arch::boot::prepare_trampoline(page.0, top);
         arch::apic::send_init(apic_id);
         crate::time::spin_for(AFTER_INIT);
         for _ in 0..2 {
-            arch::apic::send_startup(apic_id, (arch::layout::TRAMPOLINE >> 12) as u8);
+            arch::apic::send_startup(apic_id, (page.0 >> PAGE_SHIFT) as u8);
             crate::time::spin_for(AFTER_STARTUP);
         }
     }

@@ -9,10 +9,10 @@ use core::sync::atomic::AtomicU64;
 
 use arch::layout::{BOOT_DIRECT_MAP_BYTES, DIRECT_MAP};
 use base::{PAGE_BYTES, PAGE_SHIFT, PhysAddr};
+use bootinfo::{MemoryMap, RESERVED_MAX, Span};
 use frames::{FrameInfo, FrameTable, SECTIONS_MAX};
 
 use super::{kernel_map, kernel_tlb, ram, tlb, user};
-use crate::boot::{MemoryMap, RegionKind, Span};
 
 /// Below lie what firmware left and the code that starts CPUs; it is not worth having.
 const LOW_MEMORY_END: PhysAddr = PhysAddr(1 << 20);
@@ -73,6 +73,8 @@ impl PhysRange {
     }
 }
 
+const _: () = assert!(RESERVED_MAX <= Ranges::MAX, "all reservations fit");
+
 /// A few ranges in ascending order.
 struct Ranges {
     items: [PhysRange; Self::MAX],
@@ -82,23 +84,33 @@ struct Ranges {
 impl Ranges {
     const MAX: usize = SECTIONS_MAX;
 
-    /// The usable pages of a memory map; what does not fit into the list is not used.
-    fn of(map: impl Iterator<Item = PhysRange>) -> Self {
+    /// The whole pages in `ram`, which ascends; of more than fit, the largest.
+    fn of(ram: impl Iterator<Item = PhysRange>) -> Self {
         let none = PhysRange::new(PhysAddr(0), 0);
         let mut ranges = Self {
             items: [none; Self::MAX],
             len: 0,
         };
-        for range in map
-            .map(PhysRange::shrunk)
-            .filter(|range| range.bytes() > 0)
-            .take(Self::MAX)
-        {
-            ranges.items[ranges.len] = range;
-            ranges.len += 1;
+        for range in ram.map(PhysRange::shrunk).filter(|range| range.bytes() > 0) {
+            ranges.add(range);
         }
-        ranges.items[..ranges.len].sort_unstable_by_key(|range| range.start);
         ranges
+    }
+
+    fn add(&mut self, range: PhysRange) {
+        if self.len == Self::MAX {
+            let sizes = self.items.iter().enumerate();
+            let smallest = sizes.min_by_key(|(_, range)| range.bytes());
+            match smallest {
+                Some((at, least)) if least.bytes() < range.bytes() => {
+                    self.items.copy_within(at + 1.., at);
+                    self.len -= 1;
+                }
+                _ => return,
+            }
+        }
+        self.items[self.len] = range;
+        self.len += 1;
     }
 
     /// The whole pages that hold something already.
@@ -126,11 +138,7 @@ impl Ranges {
 /// # Panics
 /// If there is not enough memory to describe the memory.
 pub(crate) fn init(memory: &MemoryMap, shuffle: bool) {
-    let usable = memory
-        .regions()
-        .iter()
-        .filter(|region| region.kind == RegionKind::Usable);
-    let ranges = Ranges::of(usable.map(|region| region.span.into()));
+    let ranges = Ranges::of(memory.ram().map(PhysRange::from));
     let taken = Ranges::of_reserved(memory.reserved());
     let taken = taken.as_slice();
     let ram = ranges.as_slice();
