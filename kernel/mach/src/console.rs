@@ -4,12 +4,12 @@ use core::fmt;
 
 use base::CpuId;
 
-use crate::irq::{self, Polarity, Trigger};
+use crate::irq;
 use crate::sync::{Once, Spin};
 use crate::uart::Uart;
 
 /// The first serial port's interrupt on every PC.
-const COM1_GSI: u32 = 4;
+const COM1_INTERRUPT: u8 = 4;
 
 static OUTPUT: Spin<()> = Spin::new(());
 static PRESENT: Once<bool> = Once::new();
@@ -49,7 +49,7 @@ pub fn read() -> Option<u8> {
 pub fn on_input(handler: fn()) {
     ON_INPUT.call_once(|| handler);
     if let Some(vector) = irq::allocate(interrupt, 0) {
-        irq::route(COM1_GSI, vector, CpuId(0), Trigger::Edge, Polarity::High);
+        irq::route_isa(COM1_INTERRUPT, vector, CpuId(0));
         Uart::COM1.enable_input_interrupt();
     }
 }

@@ -7,12 +7,12 @@ use core::fmt::{self, Write};
 
 use base::CpuId;
 
-use crate::irq::{self, Polarity, Trigger};
+use crate::irq;
 use crate::sync::{Once, Spin};
 use crate::uart::Uart;
 
 /// The second serial port's interrupt on every PC.
-const COM2_GSI: u32 = 3;
+const COM2_INTERRUPT: u8 = 3;
 
 static LINES: Spin<()> = Spin::new(());
 static PORT: Once<Uart> = Once::new();
@@ -34,7 +34,7 @@ pub fn on_request(handler: fn(u8)) {
     ON_REQUEST.call_once(|| handler);
     let vector = irq::allocate(interrupt, 0);
     if let (Some(&Uart::COM2), Some(vector)) = (PORT.get(), vector) {
-        irq::route(COM2_GSI, vector, CpuId(0), Trigger::Edge, Polarity::High);
+        irq::route_isa(COM2_INTERRUPT, vector, CpuId(0));
         Uart::COM2.enable_input_interrupt();
     }
 }

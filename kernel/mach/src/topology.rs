@@ -1,10 +1,12 @@
-//! Which CPUs and I/O APICs the machine has: from ACPI's MADT, else from the older
-//! multiprocessor table, else one of each at the customary place.
+//! Which CPUs and I/O APICs the machine has, and where its old devices' interrupts arrive: from
+//! ACPI's MADT, else from the older multiprocessor table, else one of each at the customary
+//! place.
 
+use acpi::{ISA_INTERRUPTS, IsaPin};
 use arch::layout::MAX_CPUS;
 
+use crate::mp_table;
 use crate::sync::Lazy;
-use crate::{acpi, mp_table};
 
 const IO_APICS_MAX: usize = 4;
 const CUSTOMARY_IO_APIC: IoApicEntry = IoApicEntry {
@@ -28,6 +30,29 @@ pub(crate) struct Topology {
     cpu_count: usize,
     io_apics: [IoApicEntry; IO_APICS_MAX],
     io_apic_count: usize,
+    isa: [IsaPin; ISA_INTERRUPTS],
+}
+
+/// The interval timer's interrupt on the ISA bus.
+pub(crate) const TIMER: u8 = 0;
+/// Where machines without ACPI connect it.
+const TIMER_PIN: u8 = 2;
+
+/// As PCs without ACPI connect their old devices.
+const fn customary_isa() -> [IsaPin; ISA_INTERRUPTS] {
+    let mut pins = identical_isa();
+    pins[TIMER as usize] = IsaPin::customary(TIMER_PIN);
+    pins
+}
+
+const fn identical_isa() -> [IsaPin; ISA_INTERRUPTS] {
+    let mut pins = [IsaPin::customary(0); ISA_INTERRUPTS];
+    let mut number = 0;
+    while number < ISA_INTERRUPTS {
+        pins[number] = IsaPin::customary(number as u8);
+        number += 1;
+    }
+    pins
 }
 
 static TOPOLOGY: Lazy<Topology> = Lazy::new(|| {
@@ -36,8 +61,9 @@ static TOPOLOGY: Lazy<Topology> = Lazy::new(|| {
         cpu_count: 0,
         io_apics: [CUSTOMARY_IO_APIC; IO_APICS_MAX],
         io_apic_count: 0,
+        isa: customary_isa(),
     };
-    let _found = acpi::read_madt(&mut topology) || mp_table::read(&mut topology);
+    let _found = crate::acpi::read_madt(&mut topology) || mp_table::read(&mut topology);
     topology.io_apic_count = topology.io_apic_count.max(1);
     topology
 });
@@ -56,6 +82,22 @@ impl Topology {
     /// The I/O APICs, at least one.
     pub(crate) fn io_apics(&self) -> &[IoApicEntry] {
         &self.io_apics[..self.io_apic_count]
+    }
+
+    /// Where interrupt `number` of the ISA bus arrives; `None` if there is no such.
+    pub(crate) fn isa(&self, number: u8) -> Option<IsaPin> {
+        self.isa.get(usize::from(number)).copied()
+    }
+
+    /// ACPI has a custom of its own, and overrides where the machine differs.
+    pub(crate) fn isa_is_as_customary(&mut self) {
+        self.isa = identical_isa();
+    }
+
+    pub(crate) fn lead_isa(&mut self, number: u8, pin: IsaPin) {
+        if let Some(slot) = self.isa.get_mut(usize::from(number)) {
+            *slot = pin;
+        }
     }
 
     pub(crate) fn add_cpu(&mut self, apic_id: u32) {

@@ -1,6 +1,7 @@
-//! The CPUs and I/O APICs that ACPI's MADT lists (ACPI 6.5, 5.2.12).
+//! The CPUs and I/O APICs that ACPI's MADT lists, and where old devices' interrupts arrive
+//! (ACPI 6.5, 5.2.12).
 
-use ::acpi::{structures, word};
+use ::acpi::{IsaPin, SOURCE_OVERRIDE, structures, word};
 
 use crate::topology::{IoApicEntry, Topology};
 
@@ -14,6 +15,7 @@ pub(crate) fn read(topology: &mut Topology) -> bool {
     let Some(table) = super::find(*b"APIC") else {
         return false;
     };
+    topology.isa_is_as_customary();
     for (kind, entry) in structures(table, ENTRIES) {
         read_entry(kind, entry, topology);
     }
@@ -25,6 +27,11 @@ fn read_entry(kind: u8, entry: &[u8], topology: &mut Topology) {
         LOCAL_APIC if enabled(entry, 4) => topology.add_cpu(u32::from(entry[3])),
         LOCAL_X2APIC if enabled(entry, 8) => {
             topology.add_cpu(word(entry, 4).unwrap_or_default());
+        }
+        SOURCE_OVERRIDE => {
+            if let Some((number, pin)) = IsaPin::parse(entry) {
+                topology.lead_isa(number, pin);
+            }
         }
         IO_APIC => {
             if let (Some(address), Some(first_gsi)) = (word(entry, 4), word(entry, 8)) {

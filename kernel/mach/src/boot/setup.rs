@@ -65,6 +65,7 @@ extern "C" fn on_guarded_stack(_: usize, _: usize) -> ! {
     time::init_wall();
     time::init_timer(true);
     random::init();
+    irq::silence_pics();
     irq::init_pins(topology::get().io_apics());
     kernel_main()
 }

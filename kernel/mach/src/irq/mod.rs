@@ -4,12 +4,14 @@
 //! raises. Handlers run with interrupts closed, only ever while the CPU was in user mode
 //! or halted, so they may take spin locks; they should note the event and return.
 
+mod pic;
 mod pins;
 mod vector;
 
-pub use pins::{Polarity, Trigger, mask, route, unmask};
+pub use pins::{Polarity, Trigger, mask, route, route_isa, unmask};
 pub use vector::{Vector, allocate, count};
 
+pub(crate) use pic::silence as silence_pics;
 pub(crate) use pins::{init as init_pins, route_nmi};
 pub(crate) use vector::{dispatch, init as init_vectors};
 

@@ -79,6 +79,22 @@ pub fn route(gsi: u32, vector: Vector, cpu: CpuId, trigger: Trigger, polarity: P
     });
 }
 
+/// Lets interrupt `number` of the ISA bus raise `vector` on `cpu`, as the firmware says that it
+/// arrives; the pin starts unmasked.
+pub fn route_isa(number: u8, vector: Vector, cpu: CpuId) {
+    if let Some(pin) = crate::topology::get().isa(number) {
+        let trigger = match pin.is_level {
+            true => Trigger::Level,
+            false => Trigger::Edge,
+        };
+        let polarity = match pin.is_active_low {
+            true => Polarity::Low,
+            false => Polarity::High,
+        };
+        route(pin.gsi, vector, cpu, trigger, polarity);
+    }
+}
+
 /// Lets each edge of `gsi` raise an NMI on `cpu`.
 pub(crate) fn route_nmi(gsi: u32, cpu: CpuId) {
     let apic_id = crate::cpu::apic_id(cpu);

@@ -13,8 +13,11 @@ const QUIET: u8 = 0b0011_0000;
 const READ_STATUS: u8 = 0b1110_0010;
 const MODE: u8 = 0b0011_1111;
 
-/// The pin of the I/O APIC to which PCs connect it.
-pub(super) const PIN: u32 = 2;
+/// The pin of the I/O APIC to which the machine connects it.
+pub(super) fn pin() -> Option<u32> {
+    let timer = crate::topology::get().isa(crate::topology::TIMER)?;
+    Some(timer.gsi)
+}
 
 /// Raises the pin `hertz` times a second; false if there is no such timer.
 pub(super) fn start(hertz: u32) -> bool {

@@ -34,7 +34,7 @@ pub(super) fn start() -> Option<&'static str> {
     }
     let (name, pin) = match hpet::pin() {
         Some(pin) => ("hpet", pin),
-        None => ("pit", pit::PIN),
+        None => ("pit", pit::pin()?),
     };
     irq::route_nmi(pin, FIRST);
     PIN.store(pin, Ordering::Relaxed);
@@ -73,7 +73,7 @@ pub(super) fn stop() {
         irq::mask(pin);
     }
     hpet::stop();
-    if pin == pit::PIN {
+    if Some(pin) == pit::pin() {
         pit::stop();
     }
 }
