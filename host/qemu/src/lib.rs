@@ -11,7 +11,8 @@
 //!   [`PROFILE_START_WAITS`], [`PROFILE_STOP`].
 //!
 //! A machine ends by a write to the `isa-debug-exit` device after the kernel wrote
-//! how its program ended on COM2; QEMU then exits with [`ORDERLY_EXIT`]. Any other
+//! how its program ended on COM2; QEMU then exits with [`ORDERLY_EXIT`]. A program may also
+//! restart it: QEMU then exits with [`RESET_EXIT`]. Any other
 //! end of QEMU is the kernel's or QEMU's failure.
 //!
 //! Not here: what goes into the image (`cli`), and what the numbers mean.
@@ -55,3 +56,6 @@ pub const PROFILE_STOP: u8 = b'p';
 /// QEMU's exit status after an orderly end: the kernel writes 0x10 to the
 /// `isa-debug-exit` device, which exits with `value << 1 | 1`.
 pub const ORDERLY_EXIT: i32 = 0x21;
+
+/// QEMU's exit status when the machine was reset, for it was told not to start it anew.
+pub const RESET_EXIT: i32 = 0;

@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! sietch: exit status=N
+//! sietch: restart
 //! sietch: killed signal=11 name=SIGSEGV addr=0x0 ip=0x401000 in=/usr/bin/redis-server+0x1000
 //! sietch: killed PROGRAM (12): out of memory; it used 90 MiB of 124 MiB
 //! sietch: device e1000 refused: page 1 of 16 lies at 0x5000 and not at 0x2000
@@ -15,8 +16,8 @@
 
 use std::path::Path;
 
-use crate::ORDERLY_EXIT;
 use crate::symbols::Symbols;
+use crate::{ORDERLY_EXIT, RESET_EXIT};
 
 /// Exit status of the command after the kernel's own failure: `EX_SOFTWARE` of sysexits(3).
 pub const KERNEL_FAILED_STATUS: u8 = 70;
@@ -29,6 +30,8 @@ pub enum Ending {
         /// Its status.
         status: u8,
     },
+    /// A program restarted the machine, which is how QEMU ends.
+    Restarted,
     /// The program was killed by a signal.
     Killed {
         /// The signal's number.
@@ -82,8 +85,10 @@ impl Report {
         let ending = parse_panic(&said)
             .or_else(|| said.iter().find_map(|line| parse_killed(line)))
             .or_else(|| said.iter().find_map(|line| parse_exit(line)))
-            .filter(|ending| {
-                matches!(ending, Ending::Panicked { .. }) || qemu_status == Some(ORDERLY_EXIT)
+            .filter(|ending| match ending {
+                Ending::Panicked { .. } => true,
+                Ending::Restarted => qemu_status == Some(RESET_EXIT),
+                _ => qemu_status == Some(ORDERLY_EXIT),
             })
             .unwrap_or(Ending::Lost { qemu_status });
         let starved = said.iter().filter_map(|line| parse_starved(line)).collect();
@@ -100,6 +105,7 @@ impl Report {
     pub fn status(&self) -> u8 {
         match self.ending {
             Ending::Exited { status } => status,
+            Ending::Restarted => 0,
             Ending::Killed { signal, .. } => 128 | signal,
             Ending::Panicked { .. } | Ending::Lost { .. } => KERNEL_FAILED_STATUS,
         }
@@ -109,6 +115,9 @@ impl Report {
     pub fn sentences(&self, program: &str, kernel: &Path) -> Vec<String> {
         let mut sentences = match &self.ending {
             Ending::Exited { .. } => vec![],
+            Ending::Restarted => vec![format!(
+                "{program} restarted the machine, which ends it here: run it again."
+            )],
             Ending::Killed { how, .. } => vec![format!("{program} was killed by {how}.")],
             Ending::Panicked { message, frames } => describe_panic(message, frames, kernel),
             Ending::Lost { qemu_status } => vec![match qemu_status {
@@ -163,6 +172,9 @@ fn parse_panic(said: &[&str]) -> Option<Ending> {
 }
 
 fn parse_exit(line: &str) -> Option<Ending> {
+    if line == "restart" {
+        return Some(Ending::Restarted);
+    }
     let status: i64 = field(line.strip_prefix("exit ")?, "status")?.parse().ok()?;
     Some(Ending::Exited {
         status: (status & 0xff) as u8,
@@ -256,6 +268,17 @@ mod tests {
             report.sentences("a", Path::new("/none")),
             ["a was killed by SIGSEGV at address 0x10 in /usr/bin/a+0x1000."]
         );
+    }
+
+    #[test]
+    fn a_restart_is_no_failure_where_it_came_to_that() {
+        let report = Report::parse("sietch: restart\n", Some(RESET_EXIT));
+        assert_eq!(report.ending, Ending::Restarted);
+        assert_eq!(report.status(), 0);
+        let sentences = report.sentences("a", Path::new("/none"));
+        assert!(sentences[0].starts_with("a restarted the machine"));
+        let lost = Report::parse("sietch: restart\n", Some(1));
+        assert_eq!(lost.status(), KERNEL_FAILED_STATUS);
     }
 
     #[test]

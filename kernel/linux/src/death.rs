@@ -79,8 +79,8 @@ fn place(process: &Process, ip: u64) -> String {
     alloc::format!("{}+{offset:#x}", name.escape_ascii())
 }
 
-/// Process 1 has ended: reports, and turns the machine off.
-fn end_machine(process: &Process, status: ExitStatus) {
+/// Before the machine ends: reports, and brings what programs wrote to where it belongs.
+pub fn bring_out_all() {
     missing::report();
     if let Err(error) = kernel::fs::mount::sync_all() {
         mach::klog!(
@@ -89,6 +89,11 @@ fn end_machine(process: &Process, status: ExitStatus) {
         );
     }
     kernel::net::drain();
+}
+
+/// Process 1 has ended: so does the machine.
+fn end_machine(process: &Process, status: ExitStatus) {
+    bring_out_all();
     match status {
         ExitStatus::Exited(status) => mach::power::off(i32::from(status)),
         ExitStatus::Killed(signal) => {

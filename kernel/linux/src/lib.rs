@@ -49,6 +49,7 @@ mod prctl;
 mod process;
 mod random;
 mod read_write;
+mod reboot;
 mod rlimit;
 mod rseq;
 mod sched;

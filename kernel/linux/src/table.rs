@@ -34,6 +34,7 @@ const FAMILIES: &[&[Entry]] = &[
     crate::process::CALLS,
     crate::random::CALLS,
     crate::read_write::CALLS,
+    crate::reboot::CALLS,
     crate::rlimit::CALLS,
     crate::rseq::CALLS,
     crate::sched::CALLS,

@@ -64,7 +64,8 @@ pub(crate) fn stop_if_asked() {
     }
 }
 
-fn stop_others() {
+/// Stops the other CPUs for good. Whoever comes second ends the machine.
+pub(crate) fn stop_others() {
     if STOPPED.swap(true, Ordering::AcqRel) {
         crate::power::cut();
     }

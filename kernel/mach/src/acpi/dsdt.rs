@@ -44,7 +44,7 @@ pub fn virtio_mmio() -> impl Iterator<Item = MmioDevice> {
     })
 }
 
-fn dsdt() -> Option<&'static [u8]> {
+pub(super) fn dsdt() -> Option<&'static [u8]> {
     let fadt = find(*b"FACP")?;
     let long = address(fadt, FADT_LONG_DSDT).filter(|&at| at != 0);
     let short = word(fadt, FADT_DSDT).map(u64::from);

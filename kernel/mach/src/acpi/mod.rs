@@ -6,19 +6,21 @@
 //! Invariant **Tables**: the firmware's tables lie below 4 GiB, which the direct map covers
 //! from boot on, in memory that nobody writes.
 //!
-//! Not here: what can be read without a machine (`core/acpi`), and executing AML. The one thing that we need of it stands in it literally
-//! ([`virtio_mmio`]).
+//! Not here: what can be read without a machine (`core/acpi`), and executing AML. The few things that we need of it stand in it literally
+//! ([`virtio_mmio`], [`power_off`]).
 
 mod dsdt;
 mod hpet;
 mod madt;
 mod pm_timer;
+mod power;
 mod srat;
 
 pub use dsdt::{MmioDevice, virtio_mmio};
 pub(crate) use hpet::hpet;
 pub(crate) use madt::read as read_madt;
 pub(crate) use pm_timer::pm_timer;
+pub(crate) use power::{power_off, reset};
 pub(crate) use srat::numa;
 
 use ::acpi::{address, sums_to_zero, word};
