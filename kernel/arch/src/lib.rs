@@ -26,6 +26,8 @@ pub mod ioapic;
 pub mod layout;
 pub mod msr;
 pub mod regs;
+#[cfg(target_os = "none")]
+pub mod speculation;
 pub mod switch;
 #[cfg(target_os = "none")]
 pub mod syscall;

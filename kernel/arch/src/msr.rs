@@ -4,6 +4,12 @@ use core::arch::asm;
 
 /// Local APIC base and mode.
 pub const APIC_BASE: u32 = 0x1b;
+/// How branches are guessed: IBRS, STIBP, BHI_DIS_S.
+pub const SPEC_CTRL: u32 = 0x48;
+/// Barriers: a one to bit 0 makes branches forget.
+pub const PRED_CMD: u32 = 0x49;
+/// What the processor has and has not (IA32_ARCH_CAPABILITIES).
+pub const ARCH_CAPABILITIES: u32 = 0x10a;
 /// Deadline of the local timer, in TSC ticks.
 pub const TSC_DEADLINE: u32 = 0x6e0;
 /// Memory types behind the page tables' PAT bits.

@@ -94,8 +94,12 @@ unsafe extern "C" fn entry() {
         "mov r9, [rsp + {r9}]",
         "mov r10, [rsp + {r10}]",
         "mov rsp, [rsp + {rsp}]",
-        "swapgs",
+        // `speculation` may put a jump here.
+        "7: swapgs",
         "sysretq",
+        ".pushsection .verw_sysret, \"a\"",
+        ".quad 7b",
+        ".popsection",
         // The long way. First the frame is completed with what the short way leaves out: the
         // registers are the program's still, and RCX and R11 become what SYSCALL made of them.
         "2:",

@@ -8,7 +8,7 @@ use crate::area::CpuArea;
 
 /// Selector of kernel code.
 pub const KERNEL_CODE: u16 = 0x10;
-const KERNEL_DATA: u16 = 0x18;
+pub(crate) const KERNEL_DATA: u16 = 0x18;
 /// SYSRET loads SS from here + 8 and CS from here + 16 (SDM volume 2, SYSRET).
 pub const SYSRET_BASE: u16 = 0x23;
 const TASK_STATE: u16 = 0x40;

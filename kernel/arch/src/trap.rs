@@ -159,7 +159,15 @@ unsafe extern "C" fn from_user() {
 /// Back to user mode with every register; the frame is at the stack pointer.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn user_exit() {
-    naked_asm!(pop_all!(), "swapgs", "iretq")
+    naked_asm!(
+        pop_all!(),
+        // `speculation` may put a jump here.
+        "7: swapgs",
+        "iretq",
+        ".pushsection .verw_iret, \"a\"",
+        ".quad 7b",
+        ".popsection",
+    )
 }
 
 /// A debug exception, on its own stack.

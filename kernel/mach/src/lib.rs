@@ -32,6 +32,7 @@ pub mod pci;
 pub mod power;
 pub mod profile;
 pub mod random;
+pub mod speculation;
 pub mod sync;
 pub mod task;
 pub mod time;

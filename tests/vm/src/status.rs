@@ -18,6 +18,10 @@ pub const TESTS: &[Test] = &[
         "a program sees its environment and working folder",
         environment,
     ),
+    (
+        "the flaws of the processor are told, and what is done about them can be switched",
+        flaws,
+    ),
 ];
 
 fn shell(setup: &Setup, script: &str) -> Result<crate::guest::End, String> {
@@ -91,4 +95,32 @@ pub fn expect_status(end: &crate::guest::End, status: i32) -> Result<(), String>
             end.errors.trim()
         )),
     }
+}
+
+/// Each file has a sentence; with either switch programs come and go as ever.
+fn flaws(setup: &Setup) -> Result<(), String> {
+    let script = "cd /sys/devices/system/cpu/vulnerabilities; [ $(ls | wc -l) -ge 16 ]; echo $?; \
+                  grep -c -E '^(Not affected|Vulnerable|Mitigation|Unknown|KVM|Processor)' -r . | grep -vc :1; \
+                  cat spectre_v2; (exit 3); echo children end with $?";
+    for switch in ["mitigations=auto", "mitigations=off", "mds=full"] {
+        let args = [
+            "--net",
+            "none",
+            "--kernel-option",
+            switch,
+            "busybox",
+            "sh",
+            "-c",
+            script,
+        ];
+        let end = setup.start(&args)?.wait(BOOT_PATIENCE)?;
+        let said: Vec<&str> = end.console.lines().map(str::trim_end).collect();
+        let off = switch == "mitigations=off";
+        match said[..] {
+            ["0", "0", second, "children end with 3"]
+                if !off || second.starts_with("Vulnerable; IBPB: disabled") => {}
+            _ => return Err(format!("{switch}: it says {said:?}")),
+        }
+    }
+    Ok(())
 }

@@ -18,6 +18,8 @@ use crate::profile;
 use crate::task::{self, Thread, current};
 
 static PREVIOUS: PerCpu<Cell<Option<Arc<Thread>>>> = PerCpu::new(|| Cell::new(None));
+/// Whose program each CPU ran last, where that is asked.
+static LAST_USER: PerCpu<Cell<u32>> = PerCpu::new(|| Cell::new(0));
 /// Switches of each CPU.
 static SWITCHES: PerCpu<AtomicU64> = PerCpu::new(AtomicU64::default);
 
@@ -125,6 +127,9 @@ fn switch_to(next: Arc<Thread>, why: Leave) {
     SWITCHES.get().fetch_add(1, Ordering::Relaxed);
     next.sched.begin_slice(now, mach::cpu::id());
     next.activate_space();
+    if mach::speculation::separates_users() {
+        separate_users(&next);
+    }
     timer::arm_slice();
     timer::arm_sample();
     PREVIOUS.get().set(Some(task::set_current(next)));
@@ -133,6 +138,14 @@ fn switch_to(next: Arc<Thread>, why: Leave) {
     finish_switch();
     me.note_switch();
     me.look_at_flags();
+}
+
+/// What a program has taught this CPU's guesses is not for another user's.
+fn separate_users(next: &Thread) {
+    let user = next.credentials.with(|who| who.user.effective);
+    if LAST_USER.get().replace(user) != user {
+        mach::speculation::separate_users();
+    }
 }
 
 /// Runs first on the stack of the thread that comes: disposes of the one that left.

@@ -3,7 +3,7 @@
 use arch::{area, cpuid, fpu, instr, switch, syscall, tables};
 
 use super::{INFO, loader};
-use crate::{console, cpu, irq, log, mem, random, time, topology, trap, vdso};
+use crate::{console, cpu, irq, log, mem, random, speculation, time, topology, trap, vdso};
 
 const CR4_UMIP: u64 = 1 << 11;
 const CR4_SMEP: u64 = 1 << 20;
@@ -33,6 +33,8 @@ unsafe extern "C" fn mach_start(door: u64, address: u64) -> ! {
         log::init();
         console::init();
         let info = INFO.call_once(|| loader::read(door, address));
+        speculation::init(info);
+        speculation::set_up_cpu();
         mem::init(&info.memory, info.has_word("frames=shuffle"));
         move_to_guarded_stack()
     }
@@ -95,4 +97,5 @@ pub unsafe fn set_up_cpu(own: &'static mut tables::Tables) {
         fpu::init();
         syscall::init();
     }
+    speculation::set_up_cpu();
 }

@@ -2,6 +2,7 @@
 
 mod node;
 mod pci;
+mod vulnerabilities;
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -141,6 +142,7 @@ pub fn make(_source: &[u8], _options: &[u8]) -> error::Result<Arc<dyn FileSystem
     let system = SYSTEM.call_once(|| {
         add(ENTRIES);
         add(node::ENTRIES);
+        add(vulnerabilities::ENTRIES);
         TABLE.add_specials(&node::files());
         TABLE.add_specials(&pci::files());
         Arc::new(Sysfs {
