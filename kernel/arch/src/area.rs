@@ -31,6 +31,8 @@ pub struct CpuArea {
     pub previous: Cell<usize>,
     /// Address of the CPU's task-state segment.
     pub task_state: Cell<usize>,
+    /// Bit 0: KVM ends the interrupt in service by itself (owned by `apic`).
+    pub ends_itself: Cell<u32>,
 }
 
 /// `CpuArea::user_stack` for the assembler.
@@ -52,6 +54,7 @@ impl CpuArea {
             fpu_owner: Cell::new(0),
             previous: Cell::new(0),
             task_state: Cell::new(0),
+            ends_itself: Cell::new(0),
         }
     }
 }
@@ -92,6 +95,20 @@ pub fn this() -> &'static CpuArea {
             options(nostack, preserves_flags, readonly));
         &*address
     }
+}
+
+/// Takes KVM's word that the interrupt in service needs no acknowledgement; false if it did
+/// not give it.
+#[inline(always)]
+pub fn take_ends_itself() -> bool {
+    let taken: u8;
+    // SAFETY: by the invariant **GS** the word is this CPU's. The hypervisor changes it while
+    // the CPU does not run, hence never within the instruction.
+    unsafe {
+        core::arch::asm!("btr dword ptr gs:[{}], 0", "setc {}",
+            const offset_of!(CpuArea, ends_itself), out(reg_byte) taken, options(nostack));
+    }
+    taken != 0
 }
 
 /// This CPU's number.

@@ -26,6 +26,25 @@ pub fn has_hypervisor() -> bool {
     bit(__cpuid(1).ecx, 31)
 }
 
+/// What KVM offers its guests, by the bits of its leaf (Linux'
+/// `Documentation/virt/kvm/x86/cpuid.rst`); none under another hypervisor or on a machine.
+fn kvm_features() -> u32 {
+    const SIGNATURE: u32 = 0x4000_0000;
+    let said = leaf(SIGNATURE, 0);
+    let is_kvm =
+        [said.ebx, said.ecx, said.edx] == [*b"KVMK", *b"VMKV", *b"M\0\0\0"].map(u32::from_le_bytes);
+    if is_kvm {
+        leaf(SIGNATURE + 1, 0).eax
+    } else {
+        0
+    }
+}
+
+/// KVM can be told by memory that an interrupt was served.
+pub fn has_kvm_pv_eoi() -> bool {
+    bit(kvm_features(), 6)
+}
+
 /// The local APIC is reachable by MSR.
 pub fn has_x2apic() -> bool {
     bit(leaf(1, 0).ecx, 21)

@@ -34,6 +34,8 @@ pub const TSC_AUX: u32 = 0xc000_0103;
 pub const X2APIC: u32 = 0x800;
 /// Names the page of the paravirtual clock (KVM).
 pub const KVM_SYSTEM_TIME: u32 = 0x4b56_4d01;
+/// Names the word by which an interrupt is acknowledged without an exit (KVM).
+pub const KVM_PV_EOI: u32 = 0x4b56_4d04;
 /// Names the record of the paravirtual wall clock, and fills it (KVM).
 pub const KVM_WALL_CLOCK: u32 = 0x4b56_4d00;
 

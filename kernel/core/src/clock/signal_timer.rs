@@ -10,7 +10,7 @@ use alloc::sync::{Arc, Weak};
 use base::{Duration, Instant};
 use mach::sync::Spin;
 
-use crate::sched::sample::PERIOD;
+use crate::sched::sample;
 use crate::sched::timer::{self, Expire, TimerId};
 use crate::signal::{Info, Origin, Signal, code, send_to_process, send_to_thread};
 use crate::task::{Process, Tid, find_thread};
@@ -91,7 +91,7 @@ impl SignalTimer {
     /// the program's part has come, so there is no use in looking more often.
     fn pause(&self) -> Duration {
         match self.base {
-            Base::ProcessUser => PERIOD,
+            Base::ProcessUser => sample::period(),
             _ => REARM_MIN,
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Each CPU does this for the shard that belongs to it. Asked: whenever a program is about
 //! to wait ([`poll_now`]), before a CPU halts, after the device's interrupt, and at the
-//! latest [`FALLBACK`] after the last time while programs compute. Told: at the same
+//! latest [`fallback`] after the last time while programs compute. Told: at the same
 //! moments, so that the answers to a whole batch of requests cost one notification. A CPU
 //! whose program sent by another CPU's shard tells that one's ring as well (`visit`).
 //!
@@ -10,7 +10,8 @@
 //! look finds nothing: a program that computes is then left alone until there is a frame.
 //! Whenever it is armed the queue is looked at once more, so that no frame is slept on.
 
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::ops::RangeInclusive;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use base::{Duration, Instant};
 use inet::{Env, Stack};
@@ -29,17 +30,22 @@ pub(super) const BATCH_FRAMES_MAX: usize = 64;
 const UNANNOUNCED_MAX: u32 = 32;
 /// How long the end of the machine waits for the device.
 const DRAIN_MAX: Duration = Duration::from_millis(20);
-/// A program that computes leaves the network alone for this long at most while frames come.
-const FALLBACK: Duration = Duration::from_micros(200);
+/// A program that computes leaves the network alone for this long at most while frames come: for
+/// the shortest time, unless alarms cost much here.
+const FALLBACKS: RangeInclusive<Duration> = Duration::from_micros(200)..=Duration::from_millis(16);
 /// Deadlines of connections within the machine are looked at this much later than they were
 /// set. The shortest, of an acknowledgement that may wait, is four times as long.
 const LOOP_FALLBACK: Duration = Duration::from_millis(10);
 
+/// The fallback of this machine, in nanoseconds.
+static FALLBACK_NS: AtomicU64 = AtomicU64::new(0);
 /// Whether there is a device; without one nothing needs polling.
 static ATTACHED: AtomicBool = AtomicBool::new(false);
 
 /// Connects the softirq; once at boot.
 pub(super) fn init() {
+    let fallback = mach::time::affordable_interval(FALLBACKS);
+    FALLBACK_NS.store(fallback.as_nanos(), Ordering::Relaxed);
     register_softirq(
         Softirq::Net,
         Work {
@@ -47,6 +53,12 @@ pub(super) fn init() {
             prepare_idle,
         },
     );
+}
+
+/// How long a program that computes may leave the network alone.
+#[inline]
+fn fallback() -> Duration {
+    Duration::from_nanos(FALLBACK_NS.load(Ordering::Relaxed))
 }
 
 /// Gives the only stack its device, whose interrupt handler raises [`Softirq::Net`].
@@ -134,7 +146,7 @@ fn poll_batch() {
         }
         match is_doorbell_armed(link) {
             true => Some((deadline, now)),
-            false => Some((deadline.min(now + FALLBACK), now)),
+            false => Some((deadline.min(now + fallback()), now)),
         }
     });
     ring::announce(own);
@@ -224,14 +236,14 @@ pub(super) fn announce(link: &mut Link) {
     }
 }
 
-/// After a program sent: lets frames gather, but not too many; [`FALLBACK`] sees to it
+/// After a program sent: lets frames gather, but not too many; [`fallback`] sees to it
 /// that it is not for long, and that the deadlines which sending set are heard of: nobody
 /// else may wake the machine if all the frames are lost.
 #[inline]
 pub(super) fn after_send(link: &mut Link) {
     let unannounced = link.unannounced();
     if unannounced != 0 {
-        visit::arm(link.number, link.now() + FALLBACK, link.now());
+        visit::arm(link.number, link.now() + fallback(), link.now());
         match unannounced >= UNANNOUNCED_MAX {
             true => announce(link),
             false => visit::note(link.number),

@@ -1,7 +1,7 @@
 //! Who uses a CPU's time: the program, the kernel on one errand or another, nobody.
 //!
 //! Idle time is exact, because the clock is read around each halt anyway. Time that is used is
-//! sampled: at every [`PERIOD`] of the machine's clock somebody is found running, and
+//! sampled: at every [`period`] of the machine's clock somebody is found running, and
 //! `accounting` divides the exact run time by these counts. An idle CPU is not interrupted
 //! for a sample: the moments that pass during a halt are nobody's.
 //!
@@ -21,6 +21,8 @@
 //! Lock order: a CPU's counts are innermost.
 
 use core::cell::Cell;
+use core::ops::RangeInclusive;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use accounting::{CpuTime, MODES, Sampled, Split};
 use base::{CpuId, Duration, Instant};
@@ -30,9 +32,9 @@ use mach::sync::Spin;
 use super::Errand;
 use crate::task::{Thread, current};
 
-/// Time between samples of a CPU that works.
-pub const PERIOD: Duration = Duration::from_millis(4);
-const PERIOD_NS: u64 = PERIOD.as_nanos();
+/// Time between samples of a CPU that works: the shortest, unless alarms cost much here.
+const PERIODS: RangeInclusive<Duration> = Duration::from_millis(4)..=Duration::from_millis(16);
+static PERIOD_NS: AtomicU64 = AtomicU64::new(PERIODS.start().as_nanos());
 
 /// Whom a sample found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,10 +74,23 @@ static COUNTS: PerCpu<Spin<Counts>> = PerCpu::new(|| {
     })
 });
 
+/// Chooses the time between samples; once at boot.
+pub(super) fn init() {
+    let period = mach::time::affordable_interval(PERIODS);
+    PERIOD_NS.store(period.as_nanos(), Ordering::Relaxed);
+}
+
+/// Time between samples of a CPU that works.
+#[inline]
+pub fn period() -> Duration {
+    Duration::from_nanos(PERIOD_NS.load(Ordering::Relaxed))
+}
+
 /// The first sample's moment after `now`. All CPUs have the same ones, so that what a
 /// program does cannot move them.
 fn after(now: Instant) -> Instant {
-    Instant::from_nanos((now.as_nanos() / PERIOD_NS + 1) * PERIOD_NS)
+    let period_ns = period().as_nanos();
+    Instant::from_nanos((now.as_nanos() / period_ns + 1) * period_ns)
 }
 
 /// When this CPU takes its next sample.
@@ -93,7 +108,7 @@ pub(super) fn take(now: Instant, found: Found) {
 
 #[cold]
 fn count(now: Instant, found: Found) {
-    let due = now.since(next()).as_nanos() / PERIOD_NS + 1;
+    let due = now.since(next()).as_nanos() / period().as_nanos() + 1;
     NEXT.get().set(after(now));
     let mode = current().sched.life.count(found, due);
     COUNTS.get().lock().samples[mode as usize] += due;

@@ -64,6 +64,7 @@ static NEXT_BALANCE: PerCpu<Cell<Instant>> = PerCpu::new(|| Cell::new(Instant::S
 
 /// Connects the deadline interrupt; once at boot.
 pub fn init() {
+    sample::init();
     register_softirq(
         Softirq::Timer,
         Work {

@@ -1,9 +1,10 @@
 //! The local timer of each CPU.
 
 use core::cell::Cell;
+use core::ops::RangeInclusive;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use base::Instant;
+use base::{Duration, Instant};
 
 use crate::cpu::PerCpu;
 use crate::irq::Vector;
@@ -18,6 +19,15 @@ static TICKS_PER_NANO: AtomicU64 = AtomicU64::new(1 << 32);
 /// Timer ticks per tick of the time-stamp counter, as a fraction of 2^32.
 static PER_CYCLE: AtomicU64 = AtomicU64::new(1 << 32);
 
+/// What arming the timer takes, in nanoseconds.
+static ARMING_NS: AtomicU64 = AtomicU64::new(0);
+
+/// An interval is so many times as long as arming takes: with what follows, an alarm then takes
+/// less than a twentieth of it.
+const ARMINGS_PER_INTERVAL: u64 = 100;
+/// How often the time that arming takes is measured: the host may pause us meanwhile, so that the
+/// shortest counts.
+const ARMINGS_MEASURED: usize = 4;
 
 /// Says what runs when a deadline passes, with interrupts closed; once at boot.
 pub fn on_deadline(handler: fn()) {
@@ -34,6 +44,31 @@ pub fn set_deadline(deadline: Instant) {
     if deadline < armed.get() {
         armed.set(deadline);
         arm(deadline);
+    }
+}
+
+/// The shortest of the `allowed` intervals at which an alarm may go off again and again without
+/// taking a share of the time that matters.
+///
+/// An alarm is armed, goes off and is acknowledged. That is hardly anything on a machine, some
+/// microseconds under a hypervisor, and ten times as much under one that is a guest itself.
+pub fn affordable_interval(allowed: RangeInclusive<Duration>) -> Duration {
+    let interval = Duration::from_nanos(ARMING_NS.load(Ordering::Relaxed) * ARMINGS_PER_INTERVAL);
+    interval.clamp(*allowed.start(), *allowed.end())
+}
+
+fn measure_arming() {
+    let measure = |_| {
+        let before = super::now();
+        arm(before + Duration::from_secs(1));
+        super::now().since(before).as_nanos()
+    };
+    let shortest = (0..ARMINGS_MEASURED).map(measure).min().unwrap_or(0);
+    ARMING_NS.store(shortest, Ordering::Relaxed);
+    if BY_DEADLINE.load(Ordering::Relaxed) {
+        arch::apic::arm_deadline(0);
+    } else {
+        arch::apic::arm_counter(0);
     }
 }
 
@@ -69,6 +104,9 @@ pub(crate) fn init(first: bool) {
         follow(super::shown().scale.multiplier);
     }
     arch::apic::init_timer(Vector::TIMER.number(), BY_DEADLINE.load(Ordering::Relaxed));
+    if first {
+        measure_arming();
+    }
 }
 
 /// The clock's nanoseconds per tick (2^-32) changed: a timer that is armed from now on fires
