@@ -96,6 +96,16 @@ static void the_kernel_counts_its_interrupts(void) {
     CHECK(counter("nr_tlb_flush_pages") == before + 3);
 }
 
+static void only_pages_that_were_there_count_as_forgotten(void) {
+    enum { FAR = 1 << 13 };
+    char *memory = map(FAR);
+    long before = counter("nr_tlb_flush_pages");
+    touch(memory, 1);
+    touch(memory + (FAR - 1L) * PAGE, 1);
+    CHECK(munmap(memory, FAR * (long)PAGE) == 0);
+    CHECK(counter("nr_tlb_flush_pages") == before + 2);
+}
+
 static void nobody_is_interrupted_for_the_memory_of_one_thread(void) {
     pin(0);
     // The CPU that the program was started on may be on its way to rest.
@@ -253,6 +263,7 @@ static void no_stale_translation_is_used(void) {
 
 int main(void) {
     TEST(the_kernel_counts_its_interrupts);
+    TEST(only_pages_that_were_there_count_as_forgotten);
     TEST(nobody_is_interrupted_for_the_memory_of_one_thread);
     TEST(nobody_is_interrupted_for_new_mappings);
     TEST(a_running_thread_is_interrupted_once_for_512_pages);

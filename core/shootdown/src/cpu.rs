@@ -150,7 +150,6 @@ impl<A: Atomics, const CPUS: usize> Shootdown<A, CPUS> {
     ) {
         let generation = space.generation.fetch_add(1, AcqRel) + 1;
         A::fence();
-        hw.count(Event::Pages, pages.count);
         if local.space() == space.number {
             local.forget(pages, generation, hw);
         }

@@ -29,9 +29,10 @@ pub struct Gather<'a> {
     /// The first `len` are there.
     pages: [MaybeUninit<Page>; BATCH],
     len: usize,
-    /// The pages that lost rights lie in `[changed_from, changed_to)`.
+    /// The pages that lost rights, so many, lie in `[changed_from, changed_to)`.
     changed_from: u64,
     changed_to: u64,
+    changed: u64,
 }
 
 impl<'a> Gather<'a> {
@@ -43,6 +44,7 @@ impl<'a> Gather<'a> {
             len: 0,
             changed_from: u64::MAX,
             changed_to: 0,
+            changed: 0,
         }
     }
 
@@ -60,13 +62,15 @@ impl<'a> Gather<'a> {
     pub fn note(&mut self, at: VirtAddr) {
         self.changed_from = self.changed_from.min(at.0);
         self.changed_to = self.changed_to.max(at.0 + PAGE_BYTES as u64);
+        self.changed += 1;
     }
 
     /// Tells all CPUs that use the table, then gives the pages back.
     pub fn flush(&mut self) {
         if self.changed_from < self.changed_to {
-            tlb::flush(&self.table.id, self.changed_from..self.changed_to);
-            (self.changed_from, self.changed_to) = (u64::MAX, 0);
+            let range = self.changed_from..self.changed_to;
+            tlb::flush(&self.table.id, range, self.changed);
+            (self.changed_from, self.changed_to, self.changed) = (u64::MAX, 0, 0);
         }
         for page in &mut self.pages[..core::mem::take(&mut self.len)] {
             // SAFETY: `push` wrote the first `len`, and the length is 0 from here on.

@@ -163,7 +163,7 @@ impl PageTable {
             }
             slot.store(0, Relaxed);
             // The table is a spare now: no CPU may still walk through it.
-            tlb::flush(&self.id, at.0..at.0 + PAGE_BYTES as u64);
+            tlb::flush(&self.id, at.0..at.0 + PAGE_BYTES as u64, 1);
         }
         slot.store(entry::link(page.first, prot.bits() | LARGE), Relaxed);
         core::mem::forget(page);
@@ -215,6 +215,7 @@ impl PageTable {
         tlb::flush(
             &self.id,
             at.page_floor().0..at.page_floor().0 + PAGE_BYTES as u64,
+            1,
         );
         // SAFETY: **Tables**: the spare is a table of this tree, linked nowhere.
         let table = unsafe { table_at(spare) };

@@ -173,13 +173,15 @@ pub fn enter_kernel_table() {
     MINE.with(|mine| TLBS.enter_kernel(cpu::id(), &mut mine.local, &ThisCpu));
 }
 
-/// Makes every CPU forget `changed`, addresses of pages in the space.
+/// Makes every CPU forget `range`, addresses of pages in the space, of which `changed` pages
+/// lost rights.
 #[inline]
-pub(super) fn flush(id: &SpaceId, changed: Range<u64>) {
+pub(super) fn flush(id: &SpaceId, range: Range<u64>, changed: u64) {
     let pages = Pages {
-        first: changed.start,
-        count: (changed.end - changed.start) / PAGE_BYTES as u64,
+        first: range.start,
+        count: (range.end - range.start) / PAGE_BYTES as u64,
     };
+    ThisCpu.count(Event::Pages, changed);
     MINE.with(|mine| TLBS.flush(cpu::id(), &mut mine.local, &id.space, pages, &ThisCpu));
 }
 
