@@ -72,7 +72,7 @@ pub use info::FrameInfo;
 pub use layout::{Layout, NODES_MAX, Node, ZONES_MAX};
 pub use local::{BATCH, Backing, HUGE_PAGES, LocalFrames};
 pub use table::{FrameTable, Overshared, SECTIONS_MAX, TooManySections};
-pub use zone::Zone;
+pub use zone::{Zone, reserve_of};
 pub use zones::{Reach, Request, Urgency, ZoneLock, ZoneStats, Zones};
 
 /// Number of a 4 KiB frame: its physical address divided by the page size.

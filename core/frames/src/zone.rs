@@ -3,12 +3,29 @@
 use crate::buddy::{Buddy, largest_order};
 use crate::{Extent, FrameNo, FrameTable, NODES_MAX, Node, ORDERS, Urgency};
 
-/// One frame in this many is reserved for [`Urgency::Critical`].
+/// One frame in this many is reserved for [`Urgency::Critical`], on large machines.
+///
+/// The kernel's calls under way live from it, once its first half is gone and programs are
+/// refused calls that keep something: on each CPU one call that runs, and one for each thread
+/// that waits in the kernel and then goes on. A call takes few objects that it cannot be
+/// refused, on average less than 128 bytes where it goes on after a wait; there are no more
+/// threads than memory for their stacks (16 KiB each and more), so 1/128 of memory is enough.
 const RESERVE_SHARE: u64 = 64;
+/// Frames that are reserved on small machines: half of them for what runs on each CPU (no
+/// more than 16 KiB in a call), and for slabs that one object of each class begins.
+const RESERVE_MIN: u64 = 512;
+/// But never more than one frame in this many.
+const RESERVE_SHARE_MAX: u64 = 16;
 
-/// Frames among `managed` that only critical requests may take.
-pub(crate) const fn reserve_of(managed: u64) -> u64 {
-    managed / RESERVE_SHARE
+/// Frames among a zone's `managed` ones that only critical requests may take.
+pub const fn reserve_of(managed: u64) -> u64 {
+    let (share, most) = (managed / RESERVE_SHARE, managed / RESERVE_SHARE_MAX);
+    let least = if most < RESERVE_MIN {
+        most
+    } else {
+        RESERVE_MIN
+    };
+    if share > least { share } else { least }
 }
 
 /// What one zone has; see [`crate::Zones`], which alone changes it.

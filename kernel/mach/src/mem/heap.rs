@@ -1,6 +1,7 @@
 //! The kernel's heap: Rust's `alloc` over slabs and extents.
 //!
-//! What is longer than the longest extent is put together of blocks (`scattered`).
+//! What is longer than the longest extent is put together of blocks (`scattered`). What can
+//! be refused leaves the reserve alone (`fallible`).
 //!
 //! Each CPU has the magazines of a [`LocalHeap`]; all share the depots. A slab is one, two
 //! or four frames with its description in the last bytes, so that an object's address and
@@ -11,11 +12,11 @@ use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use base::PAGE_BYTES;
-use frames::{Extent, Frame, Reach};
+use frames::{Extent, Frame, Urgency};
 use slab::{BadFree, Class, Depot, Geometry, LocalHeap, Round, Slab, SlabSource};
 
 use super::own::{Own, own};
-use super::{direct, ram, scattered};
+use super::{direct, fallible, ram, scattered};
 use crate::sync::Spin;
 
 static LOCAL: Own<LocalHeap> = own!(LocalHeap::new());
@@ -202,10 +203,11 @@ pub fn class_stats() -> impl Iterator<Item = ClassStats> {
 }
 
 fn pages(count: u64) -> Option<NonNull<u8>> {
-    let first = match count {
-        1 => ram::alloc_frame()?.into_number(),
-        _ => ram::alloc_extent(count, Reach::Any)?.into_parts().0,
+    let urgency = match fallible::is_refusable() {
+        true => Urgency::Ordinary,
+        false => Urgency::Critical,
     };
+    let first = ram::alloc_for_heap(count, urgency)?;
     PAGES.fetch_add(count, Relaxed);
     NonNull::new(direct::frame_pointer(first))
 }

@@ -32,6 +32,7 @@ mod device;
 mod direct;
 mod dma;
 mod entry;
+pub mod fallible;
 mod fork;
 mod gather;
 mod heap;
@@ -59,6 +60,7 @@ pub use device::map_device;
 pub(crate) use direct::physical_of;
 pub use dma::{DmaMemory, contiguous_pages};
 pub use entry::{Mapping, Prot};
+pub use frames::reserve_of;
 pub use gather::Gather;
 pub use heap::{ClassStats, class_stats, heap_bytes};
 pub use large::{LARGE_PAGE_BYTES, LargePage, large_pages};
@@ -66,7 +68,9 @@ pub use leaf::Leaf;
 pub use page::Page;
 pub(crate) use peek::peek;
 pub use pinned::Pinned;
-pub use ram::{MemoryStats, cache_stats, cache_stats_of, is_short, node_of, stats, zone_stats};
+pub use ram::{
+    MemoryStats, cache_stats, cache_stats_of, is_short, is_tight, node_of, stats, zone_stats,
+};
 pub(crate) use ram::{idle, settle};
 pub use resting::{pile_up, resting_bytes, trim};
 pub(crate) use setup::init;

@@ -10,7 +10,7 @@ use frames::{
     Urgency, ZONES_MAX, Zone, ZoneLock, ZoneStats, Zones,
 };
 
-use super::direct;
+use super::{direct, fallible};
 use crate::cpu::{self, MAX_CPUS};
 use crate::sync::{Lazy, Once, Spin, SpinGuard};
 
@@ -80,6 +80,12 @@ pub fn node_of(at: PhysAddr) -> Node {
 #[inline(always)]
 pub fn is_short() -> bool {
     SHORT.load(Relaxed)
+}
+
+/// Whether programs are refused memory: only the kernel's reserve is left.
+#[inline(always)]
+pub fn is_tight() -> bool {
+    TIGHT.load(Relaxed)
 }
 
 /// What stands behind the caches.
@@ -187,15 +193,32 @@ pub(super) fn alloc_frame() -> Option<Frame> {
     mine().alloc(&Ram, Urgency::Critical)
 }
 
+/// Frames for the heap, which says how urgent they are; the number of the first.
+pub(super) fn alloc_for_heap(pages: u64, urgency: Urgency) -> Option<FrameNo> {
+    match pages {
+        1 => Some(mine().alloc(&Ram, urgency)?.into_number()),
+        _ => {
+            let extent = mine().alloc_extent(&Ram, Request::new(pages, urgency))?;
+            Some(extent.into_parts().0)
+        }
+    }
+}
+
 /// As [`alloc_frame`], for memory that a program asked for: leaves the reserve alone.
 #[inline]
 pub(super) fn alloc_user_frame() -> Option<Frame> {
+    if !fallible::is_admitted() {
+        return None;
+    }
     mine().alloc(&Ram, Urgency::Ordinary)
 }
 
 /// As [`alloc_user_frame`], full of zeros.
 #[inline]
 pub(super) fn alloc_user_frame_zeroed() -> Option<Frame> {
+    if !fallible::is_admitted() {
+        return None;
+    }
     mine().alloc_zeroed(&Ram, Urgency::Ordinary)
 }
 
@@ -214,6 +237,9 @@ pub(super) fn alloc_extent(pages: u64, reach: Reach) -> Option<Extent> {
 /// `pages` contiguous frames, any content, for what a program caused: leaves the reserve
 /// alone.
 pub(super) fn alloc_user_extent(pages: u64) -> Option<Extent> {
+    if !fallible::is_admitted() {
+        return None;
+    }
     mine().alloc_extent(&Ram, Request::new(pages, Urgency::Ordinary))
 }
 

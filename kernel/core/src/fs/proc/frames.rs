@@ -26,7 +26,7 @@ pub(super) fn zoneinfo(text: &mut String) -> Result {
         let name = if zone.is_low { "DMA32" } else { "Normal" };
         let blocks = zone.blocks.iter().enumerate();
         let free: u64 = blocks.map(|(order, count)| count << order).sum();
-        let (managed, reserve) = (zone.managed, zone.managed / 64);
+        let (managed, reserve) = (zone.managed, mach::mem::reserve_of(zone.managed));
         writeln!(text, "Node {}, zone {name:>8}", zone.node.0)?;
         writeln!(text, "  pages free     {free}")?;
         for (field, pages) in [
