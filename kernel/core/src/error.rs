@@ -156,3 +156,9 @@ pub enum Restart {
 
 /// A result of the kernel's.
 pub type Result<T> = core::result::Result<T, Error>;
+
+impl From<mach::mem::fallible::NoMemory> for Error {
+    fn from(_: mach::mem::fallible::NoMemory) -> Self {
+        Self::OutOfMemory
+    }
+}

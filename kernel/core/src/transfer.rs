@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 
 use base::PAGE_BYTES;
 use mach::mem::Pinned;
+use mach::mem::fallible::TryGrow;
 use mbuf::{Chain, Mbuf};
 
 use crate::error::Result;
@@ -117,6 +118,8 @@ fn pass(
     buffer: &mut Vec<u8>,
     give: &mut dyn FnMut(&[u8]) -> Result<usize>,
 ) -> Result<(usize, usize)> {
+    buffer.clear();
+    buffer.make_room(CHUNK_BYTES.min(left))?;
     buffer.resize(CHUNK_BYTES.min(left), 0);
     match from.read_at(at, &mut Sink::kernel(buffer))? {
         0 => Ok((0, 0)),

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use base::{PAGE_BYTES, VirtAddr};
 use mach::mem;
 pub use mach::mem::Fault;
+use mach::mem::fallible::TryGrow;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::error::{Error, Result};
@@ -98,7 +99,9 @@ pub fn read_string(from: VirtAddr, max: usize) -> Result<Option<Vec<u8>>> {
         let len = in_page.min(STRING_CHUNK_BYTES).min(max - string.len());
         copy_in(at, &mut chunk[..len])?;
         let end = chunk[..len].iter().position(|byte| *byte == 0);
-        string.extend_from_slice(&chunk[..end.unwrap_or(len)]);
+        let part = &chunk[..end.unwrap_or(len)];
+        string.make_room(part.len())?;
+        string.extend_from_slice(part);
         if end.is_some() {
             return Ok(Some(string));
         }

@@ -10,6 +10,7 @@ use linux_raw_sys::general::{
     __NR_getresgid, __NR_getresuid, __NR_getuid, __NR_setfsgid, __NR_setfsuid, __NR_setgid,
     __NR_setgroups, __NR_setregid, __NR_setresgid, __NR_setresuid, __NR_setreuid, __NR_setuid,
 };
+use mach::mem::fallible;
 
 use crate::call::{Arg, Call, Entry, Outcome};
 use crate::errno::Errno;
@@ -285,15 +286,27 @@ fn setgroups(call: Call<'_>) -> Outcome {
     if count > GROUPS_MAX {
         return Err(Errno::EINVAL);
     }
-    let groups: Vec<u32> = (0..count as u64)
-        .map(|index| user::read(call.addr(1) + index * 4))
-        .collect::<kernel::Result<_>>()?;
+    let mut groups: Vec<u32> = fallible::vec(count).map_err(|_| Errno::ENOMEM)?;
+    for index in 0..count as u64 {
+        groups.push(user::read(call.addr(1) + index * 4)?);
+    }
     let who = Credentials {
-        groups: groups.into(),
+        groups: shared(&call, groups)?,
         ..Credentials::clone(&old)
     };
     drop(call.thread.credentials.replace(Arc::new(who)));
     Ok(0)
+}
+
+/// The groups, those of the process' first thread where they are the same: libraries give all
+/// threads of a process the same ones.
+fn shared(call: &Call<'_>, groups: Vec<u32>) -> Result<Arc<Vec<u32>>, Errno> {
+    let first = call.thread.process.first_thread();
+    let known = first.map(|thread| thread.credentials.with(|who| who.groups.clone()));
+    match known.filter(|known| **known == groups) {
+        Some(known) => Ok(known),
+        None => fallible::arc(groups).map_err(|_| Errno::ENOMEM),
+    }
 }
 
 const CAPABILITY_VERSION_1: u32 = 0x1998_0330;

@@ -10,6 +10,7 @@ use kernel::{Error, Result};
 use linux_raw_sys::general::{
     __NR_execve, __NR_execveat, AT_EMPTY_PATH, AT_FDCWD, AT_SYMLINK_NOFOLLOW,
 };
+use mach::mem::fallible::TryPush;
 use mach::trap::UserRegs;
 
 use crate::call::{Arg, Call, Entry, Outcome};
@@ -118,7 +119,7 @@ fn read_strings(at: VirtAddr, room: &mut u64) -> Result<Vec<Vec<u8>>> {
             .ok_or(Error::ArgumentsTooLong)?;
         let taken = string.len() as u64 + 1 + 8;
         *room = room.checked_sub(taken).ok_or(Error::ArgumentsTooLong)?;
-        strings.push(string);
+        strings.try_push(string).map_err(Error::from)?;
         next = next + 8;
     }
 }

@@ -6,6 +6,9 @@ use base::VirtAddr;
 use kernel::error::{Error, Result};
 use kernel::io::{Sink, Source, UserRange};
 use kernel::user;
+use mach::mem::fallible;
+
+use crate::call::Call;
 
 /// Ranges in one call (Linux' UIO_MAXIOV).
 pub const RANGES_MAX: usize = 1024;
@@ -19,7 +22,7 @@ pub fn read_ranges(at: VirtAddr, count: usize) -> Result<Vec<UserRange>> {
     if count > RANGES_MAX {
         return Err(Error::Invalid);
     }
-    let mut ranges = Vec::with_capacity(count);
+    let mut ranges = fallible::vec(count)?;
     let mut room = TRANSFER_BYTES_MAX;
     for index in 0..count as u64 {
         let [start, len]: [u64; 2] = user::read(at + index * IOVEC_BYTES)?;

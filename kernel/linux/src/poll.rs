@@ -8,6 +8,7 @@ use kernel::poll::{Events, Watched, wait_for_any};
 use kernel::sync::Wait;
 use kernel::user;
 use linux_raw_sys::general::{__NR_poll, __NR_ppoll};
+use mach::mem::fallible::TryGrow;
 
 use crate::call::{Arg, Call, Entry, Outcome};
 use crate::errno::Errno;
@@ -70,9 +71,7 @@ fn poll_until(call: &Call<'_>, deadline: Instant) -> Outcome {
 
 fn read_files(call: &Call<'_>, at: VirtAddr, count: usize) -> Result<Vec<Watched>> {
     let mut files = Vec::new();
-    files
-        .try_reserve_exact(count)
-        .map_err(|_| Error::OutOfMemory)?;
+    files.make_room(count).map_err(|_| Error::OutOfMemory)?;
     let table = call.thread.files.get();
     let mut bytes = [[0; POLLFD_BYTES]; BATCH_ENTRIES];
     while files.len() < count {

@@ -13,6 +13,7 @@ use linux_raw_sys::general::{
     __NR_sched_setscheduler, __NR_sched_yield, __NR_setpriority, PRIO_PGRP, PRIO_PROCESS,
     PRIO_USER, SCHED_BATCH, SCHED_DEADLINE, SCHED_FIFO, SCHED_IDLE, SCHED_NORMAL, SCHED_RR,
 };
+use mach::mem::fallible::{self, TryGrow};
 
 use crate::call::{Arg, Call, Entry, Outcome};
 use crate::errno::Errno;
@@ -207,10 +208,13 @@ fn selected(call: &Call<'_>) -> Result<Vec<Arc<Thread>>, Errno> {
         }
         _ => return Err(Errno::EINVAL),
     };
-    Ok(processes
-        .iter()
-        .flat_map(|process| process.threads())
-        .collect())
+    let mut threads = Vec::new();
+    for process in processes.map_err(|_| Errno::ENOMEM)? {
+        let own = process.threads();
+        threads.make_room(own.len()).map_err(|_| Errno::ENOMEM)?;
+        threads.extend(own);
+    }
+    Ok(threads)
 }
 
 fn getpriority(call: Call<'_>) -> Outcome {

@@ -11,6 +11,7 @@ use kernel::poll::{Events, Watched, wait_for_any};
 use kernel::sync::Wait;
 use kernel::user;
 use linux_raw_sys::general::{__NR_pselect6, __NR_select};
+use mach::mem::fallible::{self, TryGrow};
 
 use crate::call::{Arg, Call, Entry, Outcome};
 use crate::errno::Errno;
@@ -99,8 +100,7 @@ type Set = Vec<u64>;
 fn read_sets(at: [Option<VirtAddr>; 3], words: usize, count: u32) -> Result<[Set; 3]> {
     let mut sets = [Set::new(), Set::new(), Set::new()];
     for (set, at) in sets.iter_mut().zip(at) {
-        set.try_reserve_exact(words)
-            .map_err(|_| Error::OutOfMemory)?;
+        set.make_room(words).map_err(|_| Error::OutOfMemory)?;
         for index in 0..words {
             let word = match at {
                 Some(at) => user::read::<u64>(at + index as u64 * 8)?,
@@ -159,7 +159,8 @@ fn store_answers(
 ) -> Outcome {
     let mut total = 0;
     for ((set, events), at) in asked.iter().zip(SETS).zip(at) {
-        let mut answer: Set = set.iter().map(|_| 0).collect();
+        let zeros = set.iter().map(|_| 0);
+        let mut answer: Set = fallible::collected(zeros).map_err(|_| Errno::ENOMEM)?;
         for (&fd, file) in numbers.iter().zip(files) {
             if file.ready.intersects(events)
                 && contains(set, fd)

@@ -30,6 +30,7 @@ use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
+use mach::mem::fallible::{self, TryGrow};
 use mach::sync::Spin;
 
 use crate::error::{Error, Result};
@@ -74,7 +75,7 @@ impl Epoll {
 
     /// Watches `open` under the number `fd`.
     ///
-    /// Errors: `Exists`; `NotPermitted` for files that are always ready; `TooManySymlinks`
+    /// Errors: `Exists`; `OutOfMemory`; `NotPermitted` for files that are always ready; `TooManySymlinks`
     /// for a cycle or a chain of epolls that is too long; `Invalid` for itself.
     pub fn add(&self, fd: Fd, open: &Arc<OpenFile>, watch: Watch) -> Result<()> {
         if open.file.pollee().is_none() {
@@ -98,13 +99,17 @@ impl Epoll {
             return Err(Error::Exists);
         }
         let same_fd = entries.range((key.0, 0)..=(key.0, usize::MAX));
-        let dead: Vec<Key> = same_fd
+        let dead = same_fd
             .filter(|(_, entry)| !entry.is_alive())
-            .map(|(key, _)| *key)
-            .collect();
-        for key in dead {
+            .map(|(key, _)| *key);
+        for key in fallible::collected(dead)? {
             entries.remove(&key);
         }
+        // Each entry is queued once at most: room for all is there before any is queued.
+        let mut ready = self.ready.lock();
+        let missing = (entries.len() + 1).saturating_sub(ready.len());
+        ready.make_room(missing)?;
+        drop(ready);
         entries.insert(key, entry.clone());
         Ok(())
     }

@@ -5,14 +5,14 @@
 //! there must be no more than `LEVELS_MAX`. Additions are serialised by one lock, so
 //! two of them cannot close a cycle together.
 
-use alloc::collections::BTreeSet;
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
 use super::Epoll;
 use crate::error::{Error, Result};
 use crate::file::FileRef;
 use crate::sync::{Mutex, MutexGuard};
+use mach::mem::fallible::{self, TryPush};
 
 /// Epolls above one another, as in Linux (EP_MAX_NESTS and the watched file).
 const LEVELS_MAX: usize = 5;
@@ -26,10 +26,10 @@ pub(super) fn enter(parent: &Epoll, child: &Epoll) -> Result<MutexGuard<'static,
     }
     let permit = NESTING.lock();
     let above = levels_above(parent, child)?;
-    if above + levels_below(child) > LEVELS_MAX {
+    if above + levels_below(child)? > LEVELS_MAX {
         return Err(Error::TooManySymlinks);
     }
-    child.parents.lock().push(parent.me.clone());
+    child.parents.lock().try_push(parent.me.clone())?;
     Ok(permit)
 }
 
@@ -51,48 +51,57 @@ fn levels_above(start: &Epoll, child: &Epoll) -> Result<usize> {
             return Err(Error::TooManySymlinks);
         }
         count += 1;
-        level = distinct(level.iter().flat_map(|epoll| epoll.live_parents()));
+        level = next_level(&level, Epoll::add_parents)?;
     }
     Ok(count)
 }
 
 /// Levels from `start` downwards, itself included.
-fn levels_below(start: &Epoll) -> usize {
+fn levels_below(start: &Epoll) -> Result<usize> {
     let mut level: Vec<Arc<Epoll>> = start.me.upgrade().into_iter().collect();
     let mut count = 0;
     while !level.is_empty() {
         count += 1;
-        level = distinct(level.iter().flat_map(|epoll| epoll.live_children()));
+        level = next_level(&level, Epoll::add_children)?;
     }
-    count
+    Ok(count)
 }
 
-fn distinct(epolls: impl Iterator<Item = Arc<Epoll>>) -> Vec<Arc<Epoll>> {
-    let mut seen = BTreeSet::new();
-    epolls
-        .filter(|epoll| seen.insert(Arc::as_ptr(epoll).addr()))
-        .collect()
+/// The epolls that `add` finds for those of a level, each once.
+fn next_level(
+    level: &[Arc<Epoll>],
+    add: fn(&Epoll, &mut Vec<Arc<Epoll>>) -> Result<()>,
+) -> Result<Vec<Arc<Epoll>>> {
+    let mut next = Vec::new();
+    for epoll in level {
+        add(epoll, &mut next)?;
+    }
+    next.sort_unstable_by_key(|epoll| Arc::as_ptr(epoll).addr());
+    next.dedup_by_key(|epoll| Arc::as_ptr(epoll).addr());
+    Ok(next)
 }
 
 impl Epoll {
-    fn live_parents(&self) -> Vec<Arc<Epoll>> {
+    fn add_parents(&self, to: &mut Vec<Arc<Epoll>>) -> Result<()> {
         let mut parents = self.parents.lock();
         parents.retain(|parent| parent.strong_count() != 0);
-        parents
-            .iter()
-            .filter_map(|parent| parent.upgrade())
-            .collect()
+        for parent in parents.iter().filter_map(Weak::upgrade) {
+            to.try_push(parent)?;
+        }
+        Ok(())
     }
 
-    fn live_children(&self) -> Vec<Arc<Epoll>> {
-        let openings: Vec<_> = self
-            .entries
-            .lock()
-            .values()
-            .map(|entry| entry.open())
-            .collect();
-        let live = openings.iter().filter_map(|open| open.upgrade());
-        live.filter_map(|open| of(&open.file)).collect()
+    fn add_children(&self, to: &mut Vec<Arc<Epoll>>) -> Result<()> {
+        let openings = {
+            let entries = self.entries.lock();
+            fallible::collected(entries.values().map(|entry| entry.open()))?
+        };
+        for open in openings.iter().filter_map(|open| open.upgrade()) {
+            if let Some(child) = of(&open.file) {
+                to.try_push(child)?;
+            }
+        }
+        Ok(())
     }
 }
 

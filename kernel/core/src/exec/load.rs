@@ -1,7 +1,6 @@
 //! Mapping a program into an address space that nobody uses yet.
 
 use alloc::sync::Arc;
-use alloc::vec;
 use alloc::vec::Vec;
 
 use base::{PAGE_BYTES, VirtAddr};
@@ -11,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::file::OpenFile;
 use crate::io::Sink;
 use crate::mm::{AddressSpace, Mapping, Object, Place, Rights};
+use mach::mem::fallible;
 
 /// A program that is mapped.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +58,7 @@ pub fn read(open: &OpenFile, offset: u64, bytes: &mut [u8]) -> Result<usize> {
 /// Reads the headers of the program in `open`, of which `first` are the first bytes.
 pub fn read_program(open: &OpenFile, first: &[u8]) -> Result<Program> {
     let header = Header::parse(first.get(..HEADER_BYTES).ok_or(Error::NotExecutable)?)?;
-    let mut table = vec![0; header.table_len * PROGRAM_HEADER_BYTES];
+    let mut table = fallible::zeroed(header.table_len * PROGRAM_HEADER_BYTES)?;
     read_exact(open, header.table_at, &mut table)?;
     Program::parse(header, &table)
 }
@@ -68,7 +68,7 @@ pub fn read_interpreter(open: &OpenFile, program: &Program) -> Result<Option<Vec
     let Some((offset, len)) = program.interpreter else {
         return Ok(None);
     };
-    let mut path = vec![0; len];
+    let mut path = fallible::zeroed(len)?;
     read_exact(open, offset, &mut path)?;
     match path.iter().position(|&byte| byte == 0) {
         Some(end) if end > 0 => {

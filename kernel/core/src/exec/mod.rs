@@ -20,6 +20,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 
 use base::{PAGE_BYTES, VirtAddr};
+use mach::mem::fallible;
 use mach::sync::Once;
 
 use self::elf::{PROGRAM_HEADER_BYTES, Program};
@@ -125,7 +126,8 @@ fn follow_scripts(
             return Ok((open, first, arguments));
         };
         open = fs::open_for_exec(None, script.interpreter, Walk::FOLLOW)?;
-        let mut values = vec![script.interpreter.to_vec()];
+        let mut values = fallible::vec(arguments.values.len() + 2)?;
+        values.push(script.interpreter.to_vec());
         values.extend(script.argument.map(<[u8]>::to_vec));
         values.push(arguments.path);
         values.extend(arguments.values.into_iter().skip(1));

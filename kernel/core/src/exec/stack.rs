@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 
 use super::Arguments;
 use crate::error::{Error, Result};
+use mach::mem::fallible::TryGrow;
 
 const PLATFORM: &[u8] = b"x86_64\0";
 const RANDOM_BYTES: u64 = 16;
@@ -76,9 +77,7 @@ pub fn build(
     let pointer = (strings.platform - words as u64 * 8) & !15;
     let len = (top - pointer) as usize;
     let mut bytes = Vec::new();
-    bytes
-        .try_reserve_exact(len)
-        .map_err(|_| Error::OutOfMemory)?;
+    bytes.make_room(len).map_err(|_| Error::OutOfMemory)?;
     let mut put = |word: u64| bytes.extend_from_slice(&word.to_le_bytes());
     put(arguments.values.len() as u64);
     pointers(strings.arguments.0, &arguments.values).for_each(&mut put);

@@ -9,6 +9,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use mach::mem::fallible::TryGrow;
 use mach::sync::Spin;
 
 use super::OpenFile;
@@ -40,7 +41,7 @@ impl State {
     fn copy(&self) -> Result<Self> {
         let mut entries = Vec::new();
         entries
-            .try_reserve_exact(self.entries.len())
+            .make_room(self.entries.len())
             .map_err(|_| Error::OutOfMemory)?;
         entries.extend_from_slice(&self.entries);
         Ok(Self {
@@ -54,7 +55,7 @@ impl State {
         if self.entries.len() <= fd {
             let more = fd + 1 - self.entries.len();
             self.entries
-                .try_reserve(more)
+                .make_room(more)
                 .map_err(|_| Error::OutOfMemory)?;
             self.entries.resize(fd + 1, None);
         }

@@ -19,6 +19,7 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use hashbrown::HashMap;
+use mach::mem::fallible;
 use mach::sync::Spin;
 
 use super::{FileType, InodeRef};
@@ -31,7 +32,7 @@ pub type Name = Arc<[u8]>;
 /// The longest name (`NAME_MAX` of Linux).
 pub const NAME_BYTES_MAX: usize = 255;
 /// Cached names of a directory at which the unused ones are dropped.
-const KEPT_MAX: usize = 2048;
+const KEPT_MAX: usize = 512;
 
 struct Place {
     parent: Option<Arc<Dentry>>,
@@ -63,7 +64,10 @@ impl Directory {
             let comfortable = children.len() + KEPT_MAX;
             self.comfortable.store(comfortable, Ordering::Relaxed);
         }
-        let room = children.try_reserve(2);
+        let room = match children.capacity() - children.len() {
+            0..2 => fallible::reserve(|| children.try_reserve(2)),
+            _ => Ok(()),
+        };
         drop(children);
         drop(unused);
         room.map_err(|_| Error::OutOfMemory)
@@ -194,11 +198,15 @@ impl Dentry {
         }
         directory.make_room()?;
         let found = match self.inode.lookup(name) {
-            Ok(inode) => Some(self.detached(name, inode)),
+            Ok(inode) => {
+                fallible::room_for_arc::<Self>()?;
+                Some(self.detached(name, inode))
+            }
             Err(Error::NotFound) => None,
             Err(error) => return Err(error),
         };
-        if self.keeps_names {
+        // That a name is not there is worth no memory that others need.
+        if self.keeps_names && (found.is_some() || !mach::mem::is_short()) {
             self.remember(name, found.clone());
         }
         Ok(found)

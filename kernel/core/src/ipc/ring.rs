@@ -14,6 +14,7 @@ use base::PAGE_BYTES;
 
 use crate::error::{Error, Result};
 use crate::io::{Sink, Source};
+use mach::mem::fallible::TryGrow;
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
@@ -185,8 +186,7 @@ impl ByteRing {
         }
         let mut page = core::mem::take(&mut self.spare);
         if page.is_empty() {
-            page.try_reserve_exact(PAGE_BYTES)
-                .map_err(|_| Error::OutOfMemory)?;
+            page.make_room(PAGE_BYTES).map_err(|_| Error::OutOfMemory)?;
             page.resize(PAGE_BYTES, 0);
         }
         self.pages[index] = page;

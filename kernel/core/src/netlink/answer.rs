@@ -8,6 +8,7 @@ use super::NetlinkSocket;
 use super::queue::Datagram;
 use crate::error::Error;
 use crate::socket::OptionName;
+use mach::mem::fallible::TryGrow;
 
 /// Room for one object, the largest of which has less than half of it.
 const OBJECT_BYTES: usize = 4096;
@@ -71,9 +72,7 @@ pub(super) fn datagram(
     write: impl FnOnce(&mut Writer<'_>) -> Result<(), NoRoom>,
 ) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
-    bytes
-        .try_reserve_exact(room)
-        .map_err(|_| Error::NoBuffers)?;
+    bytes.make_room(room).map_err(|_| Error::NoBuffers)?;
     bytes.resize(room, 0);
     let mut writer = Writer::new(&mut bytes);
     write(&mut writer).map_err(|NoRoom| Error::MessageTooLong)?;

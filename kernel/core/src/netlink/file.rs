@@ -17,6 +17,7 @@ use crate::socket::{
     self, Blocking, Control, Family, Message, MessageFlags, OptionName, OptionValue, Received,
     ReceivedFlags, Shutdown, Socket, SocketAddress, SocketType, wait_on,
 };
+use mach::mem::fallible::TryGrow;
 
 /// The kernel's end: number 0, in no group.
 const KERNEL: SocketAddress = SocketAddress::Netlink { port: 0, groups: 0 };
@@ -113,7 +114,7 @@ impl Socket for NetlinkSocket {
             return Err(Error::MessageTooLong);
         }
         let mut bytes = Vec::new();
-        bytes.try_reserve_exact(len).map_err(|_| Error::NoBuffers)?;
+        bytes.make_room(len).map_err(|_| Error::NoBuffers)?;
         bytes.resize(len, 0);
         message.from.take(&mut bytes)?;
         self.obey(&bytes);

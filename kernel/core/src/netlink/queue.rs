@@ -3,6 +3,7 @@
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use mach::mem::fallible::TryGrow;
 
 /// What a datagram costs besides its bytes, so that small ones are bounded too.
 const OVERHEAD_BYTES: usize = 512;
@@ -31,7 +32,7 @@ impl Queue {
     pub fn push(&mut self, datagram: Datagram, limit_bytes: usize) {
         let cost = datagram.bytes.len() + OVERHEAD_BYTES;
         let has_room = self.bytes == 0 || self.bytes + cost <= limit_bytes;
-        if !has_room || self.waiting.try_reserve(1).is_err() {
+        if !has_room || self.waiting.make_room(1).is_err() {
             self.lose();
             return;
         }

@@ -9,6 +9,7 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use base::PAGE_BYTES;
 use capture::RingMemory;
 use mach::mem::Page;
+use mach::mem::fallible::TryGrow;
 
 use crate::error::{Error, Result};
 use crate::mm::{FaultError, MemoryObject, Sharing};
@@ -34,9 +35,7 @@ impl SharedPages {
     pub(super) fn new(bytes: usize) -> Result<Self> {
         let count = bytes.div_ceil(PAGE_BYTES);
         let mut pages = Vec::new();
-        pages
-            .try_reserve_exact(count)
-            .map_err(|_| Error::OutOfMemory)?;
+        pages.make_room(count).map_err(|_| Error::OutOfMemory)?;
         for _ in 0..count {
             pages.push(Page::zeroed().ok_or(Error::OutOfMemory)?);
         }

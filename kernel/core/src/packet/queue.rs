@@ -8,6 +8,7 @@ use capture::{Frame, Now, status};
 
 use super::drops::DropReason;
 use crate::socket::{Auxiliary, PacketAddress};
+use mach::mem::fallible::TryGrow;
 
 /// What a packet counts for besides its bytes, so that empty ones are bounded too.
 const OVERHEAD_BYTES: usize = 256;
@@ -29,7 +30,7 @@ impl Packet {
         let len = frame.len().saturating_sub(skip);
         let kept = keep.min(len);
         let mut bytes = Vec::new();
-        bytes.try_reserve_exact(kept).ok()?;
+        bytes.make_room(kept).ok()?;
         for piece in frame.pieces(skip, kept) {
             bytes.extend_from_slice(piece);
         }
@@ -86,7 +87,7 @@ impl Queue {
             return Err(DropReason::QueueFull);
         }
         let packet = Packet::copy(frame, skip, keep, now).ok_or(DropReason::NoMemory)?;
-        let room = self.packets.try_reserve(1);
+        let room = self.packets.make_room(1);
         room.map_err(|_| DropReason::NoMemory)?;
         self.bytes += packet.cost();
         self.packets.push_back(packet);

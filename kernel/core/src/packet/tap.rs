@@ -13,6 +13,7 @@ use super::audience::Audience;
 use super::drops::{self, DropReason};
 use super::listener::Listener;
 use crate::net::{self, Interface};
+use mach::mem::fallible::TryGrow;
 
 /// To whom a frame was addressed (include/uapi/linux/if_packet.h).
 pub(super) const PACKET_HOST: u8 = 0;
@@ -162,7 +163,7 @@ fn show<'a>(
     by: Option<&Arc<Listener>>,
 ) {
     let mut list: Vec<&[u8]> = Vec::new();
-    if list.try_reserve_exact(count).is_err() {
+    if list.make_room(count).is_err() {
         return drops::count(DropReason::NoMemory);
     }
     list.extend(parts.take(count));

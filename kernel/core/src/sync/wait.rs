@@ -9,13 +9,16 @@
 //! changed under a lock that the check takes too, or by a sequentially consistent store:
 //! a weaker one may become visible only after the look at the queue.
 //!
+//! Who finds no memory for a place in the queue looks at the condition every few milliseconds.
+//!
 //! Lock order: the queue's lock is innermost but for the run queues.
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use base::Instant;
+use base::{Duration, Instant};
+use mach::mem::fallible::TryPush;
 use mach::sync::Spin;
 
 use crate::error::{Error, Restart, Result};
@@ -91,12 +94,15 @@ impl WaitQueue {
 
     fn wait_slow<T>(&self, how: Wait, ready: &mut dyn FnMut() -> Option<T>) -> Result<T> {
         loop {
-            self.enter();
+            let is_in = self.enter();
             if let Some(value) = ready() {
                 self.leave();
                 return Ok(value);
             }
-            let outcome = park(how);
+            let outcome = match is_in {
+                true => park(how),
+                false => look_again_soon(how),
+            };
             self.leave();
             if let Some(value) = ready() {
                 return Ok(value);
@@ -129,10 +135,12 @@ impl WaitQueue {
         }
     }
 
-    fn enter(&self) {
+    /// Puts the current thread in; false if there is no memory for that.
+    fn enter(&self) -> bool {
         let mut waiters = self.waiters.lock();
-        waiters.push_back(current().arc());
+        let is_in = waiters.try_push(current().arc()).is_ok();
         self.count.store(waiters.len(), Ordering::SeqCst);
+        is_in
     }
 
     /// Removes the current thread if no waker has done so.
@@ -141,6 +149,16 @@ impl WaitQueue {
         let me = current();
         waiters.retain(|thread| !core::ptr::eq(&**thread, &*me));
         self.count.store(waiters.len(), Ordering::SeqCst);
+    }
+}
+
+/// Parks a thread that found no place in the queue: nobody wakes it, so not for long.
+#[cold]
+fn look_again_soon(how: Wait) -> Result<()> {
+    let soon = mach::time::now() + Duration::from_millis(10);
+    match park(how.until(how.deadline.min(soon))) {
+        Err(Error::TimedOut) if mach::time::now() < how.deadline => Ok(()),
+        other => other,
     }
 }
 

@@ -6,6 +6,7 @@
 //! capabilities(7).
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use crate::error::{Error, Result};
 
@@ -86,7 +87,7 @@ pub struct Credentials {
     /// Groups.
     pub group: IdSet,
     /// Further groups.
-    pub groups: Arc<[u32]>,
+    pub groups: Arc<Vec<u32>>,
     /// Privileges.
     pub capabilities: Capabilities,
     /// Permitted capabilities survive the change to an ordinary user.
@@ -99,7 +100,7 @@ impl Default for Credentials {
         Self {
             user: IdSet::default(),
             group: IdSet::default(),
-            groups: Arc::new([]),
+            groups: Arc::default(),
             capabilities: Capabilities {
                 effective: CAPABILITIES_ALL,
                 permitted: CAPABILITIES_ALL,

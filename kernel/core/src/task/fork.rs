@@ -6,6 +6,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use base::VirtAddr;
 use bitflags::bitflags;
+use mach::mem::fallible;
 use mach::task::Context;
 use mach::trap::UserRegs;
 
@@ -155,6 +156,8 @@ fn build(request: &Clone, id: Tid) -> Result<Child> {
     } else {
         fs.fork()
     };
+    let credentials = me.credentials.get();
+    fallible::room_for_arc::<Thread>()?;
     let thread = Thread::new(Seed {
         id,
         process: process.clone(),
@@ -206,6 +209,7 @@ fn fork_process(me: &Thread, flags: CloneFlags, id: Tid) -> Result<Arc<Process>>
         actions.fork()
     };
     let image = me.process.image.lock().clone();
+    fallible::room_for_arc::<Process>()?;
     let process = Process::new(id, space, me.process.limits.fork(), actions, image);
     let adjustment = me.process.oom_adjustment.load(Relaxed);
     process.oom_adjustment.store(adjustment, Relaxed);
@@ -279,7 +283,7 @@ pub fn start_init(entry: fn(usize) -> !, files: Arc<FdTable>) -> Option<Arc<Thre
         mask: SignalSet::EMPTY,
         name: Name::default(),
     });
-    process.add_thread(thread.clone());
+    process.add_thread(thread.clone()).ok()?;
     threads::register(&thread);
     family::enrol(process, 0, 0, None);
     Some(thread)

@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 use accounting::{CpuTime, Sampled, Split};
 use base::Instant;
+use mach::mem::fallible::TryPush;
 use mach::sync::Spin;
 
 use super::latch::Latch;
@@ -13,6 +14,7 @@ use super::limits::Limits;
 use super::usage::Usage;
 use super::{ExitStatus, Flags, Pid, Thread};
 use crate::clock::ProcessTimers;
+use crate::error::{Error, Restart, Result};
 use crate::file::OpenFile;
 use crate::mm::AddressSpace;
 use crate::poll::{Events, Pollee};
@@ -164,14 +166,17 @@ impl Process {
         self.threads.lock().first().cloned()
     }
 
-    /// Puts a new thread in; false if the process is ending.
-    pub fn add_thread(&self, thread: Arc<Thread>) -> bool {
+    /// Puts a new thread in, which may do what the current one may.
+    ///
+    /// Errors: `Interrupted` if the process is ending, `OutOfMemory`.
+    pub fn add_thread(&self, thread: Arc<Thread>) -> Result<()> {
+        let me = super::current();
         let mut threads = self.threads.lock();
-        if self.end.lock().is_some() || super::current().flags().contains(Flags::EXIT) {
-            return false;
+        if self.end.lock().is_some() || me.flags().contains(Flags::EXIT) {
+            return Err(Error::Interrupted(Restart::Never));
         }
-        threads.push(thread);
-        true
+        threads.try_push(thread.clone())?;
+        Ok(())
     }
 
     /// Takes a thread out; true if it was the last one.

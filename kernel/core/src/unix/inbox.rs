@@ -18,6 +18,7 @@ use crate::socket::{
     Control, MessageFlags, PeerCredentials, Received, ReceivedFlags, SocketAddress, UnixAddress,
 };
 use crate::sync::Mutex;
+use mach::mem::fallible::{self, TryGrow};
 
 /// Bytes that fit: Linux' default send buffer.
 const PAGES: usize = 52;
@@ -132,6 +133,7 @@ impl Inbox {
         if !contents.ring.is_empty() && contents.letters.len() >= MESSAGES_MAX {
             return Ok(0);
         }
+        contents.letters.make_room(1)?;
         let start = contents.ring.tail();
         let count = contents.ring.put(from, usize::MAX)?;
         if count != 0 && contents.is_news(envelope) {
@@ -160,6 +162,7 @@ impl Inbox {
         if contents.ring.room() < size || contents.letters.len() >= MESSAGES_MAX {
             return Err(Error::WouldBlock);
         }
+        contents.letters.make_room(1)?;
         let start = contents.ring.tail();
         let count = contents.ring.put(from, size)?;
         if count < size {
@@ -240,7 +243,7 @@ impl Contents {
         if how == Taking::Peek {
             let passed = self.letters.iter().take_while(|letter| letter.start < end);
             let rights = passed.filter_map(|letter| letter.envelope.rights.as_ref());
-            received.control.files = rights.flat_map(Rights::peek).collect();
+            received.control.files = fallible::collected(rights.flat_map(Rights::peek))?;
             return Ok(received);
         }
         self.ring.skip(count);

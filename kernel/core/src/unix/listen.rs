@@ -6,6 +6,7 @@
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 
+use mach::mem::fallible::TryPush;
 use mach::sync::Spin;
 
 use super::stream::StreamSocket;
@@ -106,7 +107,7 @@ impl Listener {
         let mut queue = self.queue.lock();
         queue.reserved -= 1;
         if !queue.is_closed {
-            queue.waiting.push_back(server?);
+            queue.waiting.try_push(server?)?;
             return Ok(());
         }
         drop(queue);

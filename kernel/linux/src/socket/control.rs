@@ -17,6 +17,7 @@ use kernel::socket::{
 use kernel::task::Capability;
 use kernel::user;
 use linux_raw_sys::general::O_CLOEXEC;
+use mach::mem::fallible::{self, TryPush};
 
 use crate::call::Call;
 
@@ -61,7 +62,7 @@ pub fn read(call: &Call<'_>, at: VirtAddr, len: u64) -> Result<Control> {
     if len > CONTROL_BYTES_MAX {
         return Err(Error::NoBuffers);
     }
-    let mut buffer = alloc::vec![0; len as usize];
+    let mut buffer = fallible::zeroed(len as usize)?;
     user::copy_in(at, &mut buffer)?;
     let mut rest = buffer.as_slice();
     while let Some((header, after)) = rest.split_first_chunk::<HEADER_BYTES>() {
@@ -119,7 +120,7 @@ fn take_files(call: &Call<'_>, files: &mut Vec<Arc<OpenFile>>, data: &[u8]) -> R
         if files.len() == FILES_MAX {
             return Err(Error::Invalid);
         }
-        files.push(table.get(u32::from_ne_bytes(*number))?);
+        files.try_push(table.get(u32::from_ne_bytes(*number))?)?;
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use base::VirtAddr;
 use kernel::error::{Error, Result};
 use kernel::socket::Socket;
 use kernel::user;
+use mach::mem::fallible::TryGrow;
 
 use crate::call::{Call, Outcome};
 
@@ -43,7 +44,7 @@ fn attach(call: &Call<'_>, socket: &dyn Socket) -> Result<()> {
         return Err(Error::Invalid);
     }
     let mut instructions: Vec<[u8; 8]> = Vec::new();
-    let room = instructions.try_reserve_exact(count);
+    let room = instructions.make_room(count);
     room.map_err(|_| Error::OutOfMemory)?;
     instructions.resize(count, [0; 8]);
     user::copy_in(VirtAddr(at), instructions.as_flattened_mut())?;

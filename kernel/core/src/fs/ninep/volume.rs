@@ -4,6 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
+use mach::mem::fallible;
 use mach::sync::Spin;
 use ninep::{Attributes, Fid, Fids, IO_HEADER_BYTES, Qid, Request};
 
@@ -228,13 +229,10 @@ impl FileSystem for Tree {
     }
 
     fn sync(&self) -> Result<()> {
-        let nodes: Vec<_> = self
-            .volume
-            .known
-            .lock()
-            .values()
-            .filter_map(Weak::upgrade)
-            .collect();
+        let nodes = {
+            let known = self.volume.known.lock();
+            fallible::collected(known.values().filter_map(Weak::upgrade))?
+        };
         nodes
             .iter()
             .try_for_each(|node| node.write_back(0..u64::MAX))

@@ -13,6 +13,7 @@ use crate::fs::inode::Emit;
 use crate::fs::pseudo::{Link, Take, Target, TextFile, number_of};
 use crate::fs::{FileType, Inode, InodeRef, Metadata};
 use crate::task::{Process, Thread};
+use mach::mem::fallible;
 
 /// What a file tells about: a process, and the thread that stands for it.
 #[derive(Clone)]
@@ -279,12 +280,8 @@ impl Inode for Tasks {
     }
 
     fn list(&self, cursor: u64, emit: Emit<'_>) -> Result<()> {
-        let mut ids: alloc::vec::Vec<u32> = self
-            .process
-            .threads()
-            .iter()
-            .map(|thread| thread.id())
-            .collect();
+        let threads = self.process.threads();
+        let mut ids = fallible::collected(threads.iter().map(|thread| thread.id()))?;
         ids.sort_unstable();
         list::list(
             cursor,

@@ -362,8 +362,9 @@ impl Inode for Node {
 
     fn link(&self, name: &[u8], target: &InodeRef) -> Result<()> {
         let node = self.own_node(target)?;
+        self.add(name, &node)?;
         node.count_link(1);
-        self.add(name, &node)
+        Ok(())
     }
 
     fn unlink(&self, name: &[u8]) -> Result<()> {

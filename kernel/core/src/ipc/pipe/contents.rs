@@ -17,6 +17,7 @@ use super::loans::Loans;
 use crate::error::{Error, Result};
 use crate::io::{Sink, Source};
 use crate::ipc::ring::ByteRing;
+use mach::mem::fallible::TryGrow;
 
 /// A write of its own in the ring (`O_DIRECT`), by position.
 struct Packet {
