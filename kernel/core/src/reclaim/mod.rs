@@ -93,6 +93,9 @@ fn relieve() -> bool {
     if is_ending() {
         return false;
     }
+    if current().fail_nth.take_failure() {
+        return true;
+    }
     STALLS.fetch_add(1, Ordering::Relaxed);
     if IS_RELIEVING.swap(true, Ordering::Acquire) {
         let is_over = || (!IS_RELIEVING.load(Ordering::Acquire)).then_some(());

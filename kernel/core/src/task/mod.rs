@@ -8,6 +8,7 @@
 mod credentials;
 mod current;
 mod exit;
+pub mod fail_nth;
 pub mod family;
 mod fork;
 mod id;

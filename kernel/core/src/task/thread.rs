@@ -10,6 +10,7 @@ use bitflags::bitflags;
 use mach::sync::Spin;
 use mach::task::Context;
 
+use super::fail_nth::FailNth;
 use super::fork::Start;
 use super::{Credentials, Process, Tid};
 use crate::file::FdTable;
@@ -118,6 +119,8 @@ pub struct Thread {
     calls: AtomicU64,
     signals_taken: AtomicU64,
     flags: AtomicU32,
+    /// Which of its allocations is to fail, for tests.
+    pub fail_nth: FailNth,
     me: Weak<Thread>,
 }
 
@@ -147,6 +150,7 @@ impl Thread {
             calls: AtomicU64::new(0),
             signals_taken: AtomicU64::new(0),
             flags: AtomicU32::new(0),
+            fail_nth: FailNth::default(),
             me: me.clone(),
         })
     }

@@ -7,6 +7,7 @@
 //! Names are not cached: processes come and go.
 
 mod descriptors;
+mod fail;
 mod frames;
 mod internet;
 mod list;

@@ -73,6 +73,7 @@ type Store = fn(&Subject, &[u8]) -> Result<()>;
 
 /// Files that take what is written to them; the other writable ones ignore it.
 const STORES: &[(&str, Store)] = &[
+    ("fail-nth", fail::set),
     ("oom_adj", oom::set_old_adjustment),
     ("oom_score_adj", oom::set_adjustment),
 ];
