@@ -10,14 +10,21 @@ use mach::trap::{Reply, UserRegs};
 
 use crate::call::{Call, Outcome};
 use crate::errno::Errno;
-use crate::{strace, table};
+use crate::{shortage, strace, table};
+
+/// States of a thread in which a call takes more than to run it.
+const SPECIAL: Flags = Flags::TRACE
+    .union(Flags::RESTARTED)
+    .union(Flags::CALL_STOPS)
+    .union(Flags::STEP)
+    .union(Flags::SECCOMP);
 
 /// Runs the call that `regs` describe.
 #[inline]
 pub fn syscall(regs: &mut UserRegs) -> Reply {
     let current = current();
     let thread: &Thread = &current;
-    let is_special = thread.flags().intersects(Flags::TRACE | Flags::RESTARTED);
+    let is_special = thread.flags().intersects(SPECIAL) | mach::mem::is_short();
     let number = regs.orig_rax;
     let call = Call { thread, regs };
     let outcome = match is_special {
@@ -36,7 +43,7 @@ pub fn syscall(regs: &mut UserRegs) -> Reply {
     }
 }
 
-/// With what is due only in some states of the thread.
+/// With what is due only in some states of the thread, or while memory is short.
 #[cold]
 #[inline(never)]
 fn run_carefully(call: Call<'_>) -> Outcome {
@@ -53,4 +60,23 @@ fn run_carefully(call: Call<'_>) -> Outcome {
     };
     thread.clear_flags(Flags::RESTARTED);
     outcome
+}
+/// Counts the call, and reports it where that is asked for.
+fn run_told(call: Call<'_>) -> Outcome {
+    call.thread.count_call();
+    let handler = match mach::mem::is_short() {
+        true => unless_short,
+        false => table::handler(call.regs.orig_rax),
+    };
+    match call.thread.flags().contains(Flags::TRACE) {
+        true => strace::trace(call, handler),
+        false => handler(call),
+    }
+}
+
+/// Looks at memory first.
+fn unless_short(call: Call<'_>) -> Outcome {
+    shortage::check(&call)?;
+    let handler = table::handler(call.regs.orig_rax);
+    handler(call)
 }

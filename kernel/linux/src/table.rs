@@ -77,12 +77,6 @@ const fn handlers() -> [Handler; LIMIT] {
         handlers[number] = plain_handler(number);
         number += 1;
     }
-    let mut row = 0;
-    while row < shortage::KEEPING.len() {
-        let (number, handler) = shortage::KEEPING[row];
-        handlers[number as usize] = handler;
-        row += 1;
-    }
     assert!(CALLS[LIMIT - 1].is_none(), "the last row is nobody's");
     handlers
 }
@@ -95,6 +89,13 @@ pub const fn plain_handler(number: usize) -> Handler {
         Some(entry) => entry.handler,
         None => missing::call,
     }
+}
+
+/// Whether we have the call.
+///
+/// tidy: it runs at compile time only.
+pub const fn has(number: usize) -> bool {
+    CALLS[number].is_some()
 }
 
 /// tidy: it runs at compile time only.
