@@ -12,7 +12,7 @@
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use base::{Duration, Instant};
+use base::{Duration, Instant, VirtAddr};
 use mach::profile::{Observed, Who};
 
 use crate::mm::{AreaReport, Label};
@@ -96,9 +96,10 @@ pub fn tell_mappings(thread: &Thread) {
     let process = &thread.process;
     let now_ns = mach::time::now().as_nanos();
     process.mappings_told.0.store(now_ns, Ordering::Relaxed);
-    let areas = process.space.get().report();
-    for area in areas.iter().filter(|area| area.access.exec) {
-        tell(process.id(), area);
+    let space = process.space.get();
+    let areas = space.areas_above(VirtAddr(0));
+    for area in areas.filter(|area| area.access.exec) {
+        tell(process.id(), &area);
     }
 }
 

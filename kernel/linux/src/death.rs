@@ -60,8 +60,8 @@ fn describe(process: &Process, info: &Info, ip: u64) -> String {
 
 /// The file that is mapped at `ip`, and how far from the file's start.
 fn place(process: &Process, ip: u64) -> String {
-    let areas = process.space.get().report();
-    let Some(area) = areas.iter().find(|area| area.range.contains(&VirtAddr(ip))) else {
+    let above = process.space.get().area_above(VirtAddr(ip));
+    let Some(area) = above.filter(|area| area.range.contains(&VirtAddr(ip))) else {
         return String::from("nowhere");
     };
     let name = match &area.label {

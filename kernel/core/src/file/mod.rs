@@ -16,6 +16,7 @@ pub use open_file::{OpenFile, StatusFlags};
 pub use table::{Fd, FdTable};
 
 use crate::error::{Error, Result};
+use crate::fs::pseudo::Text;
 use crate::fs::{FileType, Metadata};
 use crate::io::{Sink, Source};
 use crate::mm::MemoryObject;
@@ -103,7 +104,7 @@ pub trait File: Send + Sync {
     }
 
     /// What /proc/PID/fdinfo shows besides position and flags; whole lines.
-    fn describe(&self, _text: &mut String) {}
+    fn describe(&self, _text: &mut Text) {}
 
     /// What /proc/PID/fd shows where there is no path: `pipe:[5]`, `anon_inode:[eventfd]`.
     fn label(&self) -> String {

@@ -1,10 +1,10 @@
 //! What /proc says of an address space: areas, and how much of each is resident.
 
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::ops::Range;
 
 use base::VirtAddr;
+use mach::mem::{PageTable, USER_END};
 use vma::{Area, Traits};
 
 use super::{AddressSpace, Object, Rights};
@@ -40,6 +40,18 @@ pub struct AreaReport {
     pub label: Label,
 }
 
+/// What is added up over all areas.
+pub struct AreaFacts {
+    /// Its length.
+    pub bytes: u64,
+    /// What the program may do.
+    pub access: Rights,
+    /// Its other properties.
+    pub traits: Traits,
+    /// Whether it is the stack of the first thread.
+    pub is_stack: bool,
+}
+
 /// The resident pages of an area.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AreaUsage {
@@ -60,20 +72,49 @@ pub struct AreaUsage {
 }
 
 impl AddressSpace {
-    /// All areas in ascending order, as they are now.
-    pub fn report(&self) -> Vec<AreaReport> {
+    /// The first area that ends above `at`.
+    pub fn area_above(&self, at: VirtAddr) -> Option<AreaReport> {
         let state = self.lock();
-        let report = |area: &Area<Object>| AreaReport {
+        let area = state.areas.overlapping(at..USER_END).next()?;
+        Some(AreaReport {
             range: area.start..area.end,
             access: area.access,
             traits: area.traits,
             offset: area.backing.as_ref().map_or(0, |backing| backing.offset),
             label: label(area),
-        };
-        state.areas.iter().map(report).collect()
+        })
     }
 
-    /// Counts the resident pages of a range.
+    /// The areas from the one that ends above `at` on, in ascending order, each as it is when
+    /// its turn comes: the space is not locked in between.
+    pub fn areas_above(&self, at: VirtAddr) -> impl Iterator<Item = AreaReport> {
+        let mut next = at;
+        core::iter::from_fn(move || {
+            let area = self.area_above(next)?;
+            next = area.range.end;
+            Some(area)
+        })
+    }
+
+    /// Adds up `count` of all areas.
+    pub fn sums<const N: usize>(&self, count: impl Fn(&AreaFacts) -> [u64; N]) -> [u64; N] {
+        let state = self.lock();
+        let mut sums = [0; N];
+        for area in state.areas.iter() {
+            let more = count(&AreaFacts {
+                bytes: area.end - area.start,
+                access: area.access,
+                traits: area.traits,
+                is_stack: area.backing.is_none() && area.traits.grows_down,
+            });
+            sums.iter_mut()
+                .zip(more)
+                .for_each(|(sum, more)| *sum += more);
+        }
+        sums
+    }
+
+    /// Counts the resident pages of a range, some at a time.
     pub fn usage(&self, range: Range<VirtAddr>) -> AreaUsage {
         let mut usage = AreaUsage::default();
         let Ok(table) = self.table() else {

@@ -9,6 +9,7 @@ use core::fmt::Write;
 use super::Process;
 use crate::error::{Error, Result};
 use crate::file::{File, FileRef, OpenFile};
+use crate::fs::pseudo::Text;
 use crate::poll::{Events, Pollee};
 
 struct PidFile {
@@ -41,7 +42,7 @@ impl File for PidFile {
         Some(&self.process.ended)
     }
 
-    fn describe(&self, text: &mut String) {
+    fn describe(&self, text: &mut Text) {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "Pid:\t{}", self.process.id());
     }

@@ -34,6 +34,7 @@ use ninep::Channel;
 
 use super::FileSystem;
 use crate::error::{Error, Result};
+use crate::fs::pseudo::Text;
 use crate::sched::{Softirq, Work, register_softirq};
 use link::Link;
 use volume::Volume;
@@ -59,7 +60,7 @@ fn links() -> Vec<Arc<Link>> {
 
 /// /proc/volumes: what each volume has served. Times are nanoseconds; FULL counts looks that
 /// found no free tag.
-pub fn figures(text: &mut String) -> fmt::Result {
+pub fn figures(text: &mut Text) -> fmt::Result {
     writeln!(text, "REQUESTS BUSY WAITED FULL FAILED NAME")?;
     for link in links() {
         let figures = link.figures();

@@ -1,7 +1,6 @@
 //! /proc/PID/fd and /proc/PID/fdinfo: what a process has open.
 
 use alloc::boxed::Box;
-use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt::Write;
 
@@ -10,7 +9,7 @@ use super::task::{Subject, owned};
 use crate::error::{Error, Result};
 use crate::file::{Fd, File, OpenFile};
 use crate::fs::inode::Emit;
-use crate::fs::pseudo::{Link, Target, TextFile};
+use crate::fs::pseudo::{Link, Target, Text, TextFile};
 use crate::fs::{FileType, Inode, InodeRef, Metadata};
 
 /// The inode of either directory.
@@ -47,7 +46,7 @@ impl Descriptors {
 
     fn info(&self, metadata: Metadata, fd: Fd) -> InodeRef {
         let subject = self.subject.clone();
-        let generate = move |text: &mut String| {
+        let generate = move |text: &mut Text| {
             let open = opening(&subject, fd)?;
             describe(&open, text).map_err(|_| Error::Io)
         };
@@ -64,7 +63,7 @@ fn opening(subject: &Subject, fd: Fd) -> Result<Arc<OpenFile>> {
         .map_err(|_| Error::NotFound)
 }
 
-fn describe(open: &OpenFile, text: &mut String) -> core::fmt::Result {
+fn describe(open: &OpenFile, text: &mut Text) -> core::fmt::Result {
     writeln!(text, "pos:\t{}", *open.position.lock())?;
     writeln!(text, "flags:\t0{:o}", open.flags().bits())?;
     let mount = open.path.as_ref().map_or(0, |path| path.mount.id);

@@ -1,14 +1,14 @@
 //! What the allocators say of themselves: `/proc/buddyinfo`, `/proc/zoneinfo`,
 //! `/proc/slabinfo` and their lines in `/proc/vmstat`.
 
-use alloc::string::String;
 use core::fmt::{Result, Write};
 
+use crate::fs::pseudo::Text;
 use base::PAGE_BYTES;
 
 /// Free blocks of each order, by zone, as Linux prints them. What rests in the caches of
 /// CPUs is in no block.
-pub(super) fn buddyinfo(text: &mut String) -> Result {
+pub(super) fn buddyinfo(text: &mut Text) -> Result {
     for zone in mach::mem::zone_stats() {
         let name = if zone.is_low { "DMA32" } else { "Normal" };
         write!(text, "Node {}, zone {name:>8} ", zone.node.0)?;
@@ -20,8 +20,8 @@ pub(super) fn buddyinfo(text: &mut String) -> Result {
     Ok(())
 }
 
-/// Free and managed pages of each zone. Programs are refused the last 1/64 (`mach::mem`).
-pub(super) fn zoneinfo(text: &mut String) -> Result {
+/// Free and managed pages of each zone. Programs are refused the reserve (`mach::mem`).
+pub(super) fn zoneinfo(text: &mut Text) -> Result {
     for zone in mach::mem::zone_stats() {
         let name = if zone.is_low { "DMA32" } else { "Normal" };
         let blocks = zone.blocks.iter().enumerate();
@@ -44,7 +44,7 @@ pub(super) fn zoneinfo(text: &mut String) -> Result {
 }
 
 /// The sizes of the kernel's heap, as Linux prints its caches (format 2.1).
-pub(super) fn slabinfo(text: &mut String) -> Result {
+pub(super) fn slabinfo(text: &mut Text) -> Result {
     writeln!(text, "slabinfo - version: 2.1")?;
     text.push_str("# name            <active_objs> <num_objs> <objsize> <objperslab> ");
     text.push_str("<pagesperslab> : tunables <limit> <batchcount> <sharedfactor> ");
@@ -67,7 +67,7 @@ pub(super) fn slabinfo(text: &mut String) -> Result {
 
 /// Lines of `/proc/vmstat` under Linux' names. There is no swap, no block device and no
 /// daemon that looks for pages, so what they would have done is nothing.
-pub(super) fn events(text: &mut String) -> Result {
+pub(super) fn events(text: &mut Text) -> Result {
     let (quick, slow) = crate::mm::all_faults();
     let page = PAGE_BYTES as u64;
     for (name, count) in [
@@ -95,7 +95,7 @@ pub(super) fn events(text: &mut String) -> Result {
 }
 
 /// Lines of `/proc/vmstat`: what is free, and what the caches of all CPUs did.
-pub(super) fn counters(text: &mut String) -> Result {
+pub(super) fn counters(text: &mut Text) -> Result {
     let caches = mach::mem::cache_stats();
     for (name, count) in [
         ("nr_free_pages", mach::mem::stats().free),

@@ -2,36 +2,48 @@
 
 use alloc::string::String;
 use alloc::sync::Arc;
-use alloc::vec;
 use core::fmt::{Error, Result, Write};
 
 use base::{PAGE_BYTES, VirtAddr};
 use mach::mem::LARGE_PAGE_BYTES;
 
-use super::task::Subject;
+use super::task::{Part, Subject};
 use crate::fs::device_parts;
+use crate::fs::pseudo::Text;
 use crate::mm::{AddressSpace, AreaReport, AreaUsage, Label};
 
 /// Bytes of arguments or environment that are shown at most.
-const STRINGS_BYTES_MAX: usize = 128 << 10;
+const STRINGS_BYTES_MAX: u64 = 128 << 10;
+/// Bytes of them that are fetched at once.
+const STRINGS_PIECE_BYTES: usize = 512;
 
 fn space(subject: &Subject) -> core::result::Result<Arc<AddressSpace>, Error> {
-    subject
-        .thread
-        .as_ref()
-        .map(|_| subject.process.space.get())
-        .ok_or(Error)
+    subject.space().map_err(|_| Error)
+}
+
+/// A record for each area from the one above the cursor, an address, on.
+fn areas(
+    subject: &Subject,
+    cursor: u64,
+    text: &mut Text,
+    record: fn(&AddressSpace, &AreaReport, &mut Text) -> Result,
+) -> Part {
+    let space = space(subject)?;
+    for area in space.areas_above(VirtAddr(cursor)) {
+        record(&space, &area, text)?;
+        if text.is_piece() {
+            return Ok(Some(area.range.end.0));
+        }
+    }
+    Ok(None)
 }
 
 /// /proc/PID/maps.
-pub fn maps(subject: &Subject, text: &mut String) -> Result {
-    space(subject)?
-        .report()
-        .iter()
-        .try_for_each(|area| heading(area, text))
+pub fn maps(subject: &Subject, cursor: u64, text: &mut Text) -> Part {
+    areas(subject, cursor, text, |_, area, text| heading(area, text))
 }
 
-fn heading(area: &AreaReport, text: &mut String) -> Result {
+fn heading(area: &AreaReport, text: &mut Text) -> Result {
     let flag = |on: bool, letter: char| if on { letter } else { '-' };
     let start = text.len();
     write!(text, "{:x}-{:x} ", area.range.start.0, area.range.end.0)?;
@@ -75,10 +87,9 @@ fn name(label: &Label) -> String {
 }
 
 /// /proc/PID/smaps.
-pub fn smaps(subject: &Subject, text: &mut String) -> Result {
-    let space = space(subject)?;
-    for area in space.report() {
-        heading(&area, text)?;
+pub fn smaps(subject: &Subject, cursor: u64, text: &mut Text) -> Part {
+    areas(subject, cursor, text, |space, area, text| {
+        heading(area, text)?;
         let bytes = area.range.end - area.range.start;
         writeln!(text, "Size:           {:8} kB", bytes / 1024)?;
         writeln!(text, "KernelPageSize: {:8} kB", PAGE_BYTES / 1024)?;
@@ -87,13 +98,12 @@ pub fn smaps(subject: &Subject, text: &mut String) -> Result {
         counters(&space.usage(area.range.clone()), is_anonymous, text)?;
         let may_be_large = is_anonymous && bytes >= LARGE_PAGE_BYTES;
         writeln!(text, "THPeligible:    {:8}", u8::from(may_be_large))?;
-        flags(&area, text)?;
-    }
-    Ok(())
+        flags(area, text)
+    })
 }
 
 /// /proc/PID/smaps_rollup.
-pub fn smaps_rollup(subject: &Subject, text: &mut String) -> Result {
+pub fn smaps_rollup(subject: &Subject, text: &mut Text) -> Result {
     let space = space(subject)?;
     let all = VirtAddr(0)..mach::mem::USER_END;
     writeln!(
@@ -104,7 +114,7 @@ pub fn smaps_rollup(subject: &Subject, text: &mut String) -> Result {
     counters(&space.usage(all), true, text)
 }
 
-fn counters(usage: &AreaUsage, is_anonymous: bool, text: &mut String) -> Result {
+fn counters(usage: &AreaUsage, is_anonymous: bool, text: &mut Text) -> Result {
     let kib = |pages: u64| pages * (PAGE_BYTES as u64 / 1024);
     let dirty = usage.private_dirty + usage.shared_dirty;
     let anonymous = if is_anonymous {
@@ -137,7 +147,7 @@ fn counters(usage: &AreaUsage, is_anonymous: bool, text: &mut String) -> Result 
     Ok(())
 }
 
-fn flags(area: &AreaReport, text: &mut String) -> Result {
+fn flags(area: &AreaReport, text: &mut Text) -> Result {
     text.push_str("VmFlags:");
     let flags = [
         (area.access.read, " rd"),
@@ -154,7 +164,7 @@ fn flags(area: &AreaReport, text: &mut String) -> Result {
 }
 
 /// /proc/PID/statm: pages mapped, resident, shared, of the program, 0, of data, 0.
-pub fn statm(subject: &Subject, text: &mut String) -> Result {
+pub fn statm(subject: &Subject, text: &mut Text) -> Result {
     let space = space(subject)?;
     let pages = |bytes: u64| bytes / PAGE_BYTES as u64;
     let (mapped, resident) = (pages(space.mapped_bytes()), pages(space.resident_bytes()));
@@ -181,45 +191,40 @@ pub struct Sums {
 impl Sums {
     /// Of all areas of a space.
     pub fn of(space: &AddressSpace) -> Self {
-        let mut sums = Self::default();
-        for area in space.report() {
-            let bytes = area.range.end - area.range.start;
-            if area.access.exec {
-                sums.text += bytes;
-            } else if area.access.write && !area.traits.shared {
-                sums.data += bytes;
-            }
-            if matches!(area.label, Label::Stack) {
-                sums.stack += bytes;
-            }
-        }
-        sums
+        let [text, data, stack] = space.sums(|area| {
+            let is_data = !area.access.exec && area.access.write && !area.traits.shared;
+            let when = |counts: bool| if counts { area.bytes } else { 0 };
+            [when(area.access.exec), when(is_data), when(area.is_stack)]
+        });
+        Self { text, data, stack }
     }
 }
 
 /// /proc/PID/cmdline.
-pub fn cmdline(subject: &Subject, text: &mut String) -> Result {
+pub fn cmdline(subject: &Subject, cursor: u64, text: &mut Text) -> Part {
     let range = subject.process.image.lock().arguments;
-    strings(subject, range, text)
+    strings(subject, range, cursor, text)
 }
 
 /// /proc/PID/environ.
-pub fn environ(subject: &Subject, text: &mut String) -> Result {
+pub fn environ(subject: &Subject, cursor: u64, text: &mut Text) -> Part {
     let range = subject.process.image.lock().environment;
-    strings(subject, range, text)
+    strings(subject, range, cursor, text)
 }
 
-/// Appends the program's memory as it is; bytes that are no text become `?`.
-fn strings(subject: &Subject, (start, end): (u64, u64), text: &mut String) -> Result {
+/// Appends a stretch of the program's memory as it is.
+fn strings(subject: &Subject, (start, end): (u64, u64), cursor: u64, text: &mut Text) -> Part {
     let Ok(space) = space(subject) else {
-        return Ok(());
+        return Ok(None);
     };
-    let len = usize::try_from(end.saturating_sub(start))
-        .unwrap_or(0)
-        .min(STRINGS_BYTES_MAX);
-    let mut bytes = vec![0; len];
-    let count = space.peek(VirtAddr(start), &mut bytes).map_err(|_| Error)?;
-    bytes.truncate(count);
-    text.push_str(&String::from_utf8_lossy(&bytes));
-    Ok(())
+    let left = end.saturating_sub(start).min(STRINGS_BYTES_MAX);
+    let mut bytes = [0; STRINGS_PIECE_BYTES];
+    let wanted = left.saturating_sub(cursor).min(bytes.len() as u64);
+    let bytes = &mut bytes[..wanted as usize];
+    let count = space
+        .peek(VirtAddr(start.wrapping_add(cursor)), bytes)
+        .map_err(|_| Error)?;
+    text.push_bytes(&bytes[..count]);
+    let next = cursor + count as u64;
+    Ok((count > 0 && next < left).then_some(next))
 }

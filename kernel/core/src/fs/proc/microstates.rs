@@ -6,16 +6,16 @@
 //!
 //! The file is not Linux'; the heads name the columns, so that others may be added.
 
-use alloc::string::String;
 use core::fmt::{Result, Write};
 
+use crate::fs::pseudo::Text;
 use crate::task::{Thread, family};
 
 /// Times are nanoseconds; the name comes last, without control characters.
 const HEADS: &str = "PID TID UID AGE USR SYS TRP TFL DFL LCK SLP LAT VCX ICX SCL SIG NAME";
 
 /// Writes the file.
-pub fn generate(text: &mut String) -> Result {
+pub fn generate(text: &mut Text) -> Result {
     writeln!(text, "{HEADS}")?;
     for process in family::processes() {
         let mut threads = process.threads();
@@ -27,7 +27,7 @@ pub fn generate(text: &mut String) -> Result {
     Ok(())
 }
 
-fn line(thread: &Thread, text: &mut String) -> Result {
+fn line(thread: &Thread, text: &mut Text) -> Result {
     let reading = thread.sched.life.read(mach::time::now());
     let (voluntary, forced) = thread.sched.switches();
     let uid = thread.credentials.get().user.effective;

@@ -87,6 +87,8 @@ pub fn make(_source: &[u8], _options: &[u8]) -> Result<Arc<dyn FileSystem>> {
         add(snmp::ENTRIES);
         add(packet::ENTRIES);
         add(sockets::ENTRIES);
+        TABLE.add_specials(internet::SPECIALS);
+        TABLE.add_specials(sockets::SPECIALS);
         Arc::new(Procfs {
             device: next_device(),
         })

@@ -5,10 +5,11 @@ use core::fmt::{Result, Write};
 
 use super::task::Subject;
 use crate::fs::mount::mounts as all;
+use crate::fs::pseudo::Text;
 use crate::fs::{Mount, MountFlags, Path, device_parts};
 
 /// /proc/PID/mounts.
-pub fn mounts(_subject: &Subject, text: &mut String) -> Result {
+pub fn mounts(_subject: &Subject, text: &mut Text) -> Result {
     for mount in all() {
         escape(text, &mount.source);
         text.push(' ');
@@ -19,7 +20,7 @@ pub fn mounts(_subject: &Subject, text: &mut String) -> Result {
 }
 
 /// /proc/PID/mountinfo.
-pub fn mountinfo(_subject: &Subject, text: &mut String) -> Result {
+pub fn mountinfo(_subject: &Subject, text: &mut Text) -> Result {
     for mount in all() {
         let parent = mount
             .covers
@@ -56,7 +57,7 @@ fn options(mount: &Mount) -> String {
 }
 
 /// Appends bytes with what separates fields written as an octal number.
-fn escape(text: &mut String, bytes: &[u8]) {
+fn escape(text: &mut Text, bytes: &[u8]) {
     for byte in bytes {
         match byte {
             b' ' => text.push_str("\\040"),

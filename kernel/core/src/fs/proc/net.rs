@@ -2,14 +2,13 @@
 //!
 //! Numbers are those of all shards together.
 
-use alloc::string::String;
 use core::fmt::{Result, Write};
 use core::net::IpAddr;
 
 use base::PAGE_BYTES;
 use inet::{Cidr, NeighborState};
 
-use crate::fs::pseudo::Entry;
+use crate::fs::pseudo::{Entry, Text};
 use crate::net;
 use crate::net::plan::{self, RouteKind};
 use crate::socket::Held;
@@ -24,7 +23,7 @@ pub const ENTRIES: &[Entry] = &[
     Entry::new("net/tcp_events", super::tcp_events::generate),
 ];
 
-fn dev(text: &mut String) -> Result {
+fn dev(text: &mut Text) -> Result {
     let heads = "bytes    packets errs drop fifo frame compressed multicast";
     writeln!(
         text,
@@ -59,7 +58,7 @@ const UP: u32 = 0x1;
 const GATEWAY: u32 = 0x2;
 const REJECT: u32 = 0x200;
 
-fn arp(text: &mut String) -> Result {
+fn arp(text: &mut Text) -> Result {
     text.push_str("IP address       HW type     Flags       HW address");
     writeln!(text, "            Mask     Device")?;
     let all = plan::neighbours();
@@ -80,7 +79,7 @@ fn arp(text: &mut String) -> Result {
 }
 
 /// The main table's routes of IPv4.
-fn route(text: &mut String) -> Result {
+fn route(text: &mut Text) -> Result {
     text.push_str("Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\t");
     writeln!(text, "MTU\tWindow\tIRTT")?;
     let number = |ip: IpAddr| match ip {
@@ -110,7 +109,7 @@ fn route(text: &mut String) -> Result {
 }
 
 /// Ours alone: what each pair of queues of the card did, one line each.
-fn rings(text: &mut String) -> Result {
+fn rings(text: &mut Text) -> Result {
     writeln!(
         text,
         "ring received handed_over sent soft_ring_full tcp_fragments"

@@ -2,7 +2,6 @@
 //!
 //! Interfaces are loopback, 1, and the stack's one port, 2.
 
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{Result, Write};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -10,7 +9,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use base::Instant;
 use inet::{AddressOrigin, AddressState, Ipv6Address, Route, RouteOrigin, Via};
 
-use crate::fs::pseudo::Entry;
+use crate::fs::pseudo::{Entry, Text};
 use crate::net;
 
 /// The table's lines.
@@ -58,7 +57,7 @@ fn addresses() -> Vec<Ipv6Address> {
     net::with_first_stack(|stack| stack.addresses_v6().copied().collect()).unwrap_or_default()
 }
 
-fn if_inet6(text: &mut String) -> Result {
+fn if_inet6(text: &mut Text) -> Result {
     let mut line = |ip, prefix_len: u8, (scope, flags): (u8, u8), name: &str| {
         let index = if name == "lo" { 1 } else { 2 };
         writeln!(
@@ -90,7 +89,7 @@ fn flags_of(own: &Ipv6Address) -> u8 {
     }
 }
 
-fn ipv6_route(text: &mut String) -> Result {
+fn ipv6_route(text: &mut Text) -> Result {
     let is_v6 = |route: &&Route| route.destination.network().is_ipv6();
     let routes = net::with_first_stack(|stack| stack.routes().filter(is_v6).copied().collect());
     let routes: Vec<Route> = routes.unwrap_or_default();
@@ -108,7 +107,7 @@ fn ipv6_route(text: &mut String) -> Result {
     })
 }
 
-fn way(text: &mut String, route: &Route) -> Result {
+fn way(text: &mut Text, route: &Route) -> Result {
     let IpAddr::V6(network) = route.destination.network() else {
         return Ok(());
     };
@@ -153,7 +152,7 @@ fn groups<A>(pick: impl Fn(IpAddr) -> Option<A>) -> Vec<A> {
 }
 
 /// Members are not counted apart, so there is one of each.
-fn igmp(text: &mut String) -> Result {
+fn igmp(text: &mut Text) -> Result {
     let joined = groups(|group| match group {
         IpAddr::V4(group) => Some(group),
         IpAddr::V6(_) => None,
@@ -172,7 +171,7 @@ fn igmp(text: &mut String) -> Result {
     Ok(())
 }
 
-fn igmp6(text: &mut String) -> Result {
+fn igmp6(text: &mut Text) -> Result {
     let joined = groups(|group| match group {
         IpAddr::V6(group) => Some(group),
         IpAddr::V4(_) => None,
@@ -186,7 +185,7 @@ fn igmp6(text: &mut String) -> Result {
     Ok(())
 }
 
-fn snmp6(text: &mut String) -> Result {
+fn snmp6(text: &mut Text) -> Result {
     let stats = net::stats();
     stats
         .snmp6

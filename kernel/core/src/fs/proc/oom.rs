@@ -1,11 +1,11 @@
 //! How readily a process is killed when memory runs out: oom_score, oom_score_adj, oom_adj.
 
-use alloc::string::String;
 use core::fmt::{self, Write};
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::task::Subject;
 use crate::error::{Error, Result};
+use crate::fs::pseudo::Text;
 use crate::reclaim::{self, ADJUSTMENT_MAX, ADJUSTMENT_MIN};
 use crate::task::{Capability, current};
 
@@ -14,7 +14,7 @@ const OLD_NEVER: i32 = -17;
 const OLD_MAX: i32 = 15;
 
 /// /proc/PID/oom_score.
-pub fn score(subject: &Subject, text: &mut String) -> fmt::Result {
+pub fn score(subject: &Subject, text: &mut Text) -> fmt::Result {
     writeln!(text, "{}", reclaim::score(&subject.process))
 }
 
@@ -23,12 +23,12 @@ fn adjustment_of(subject: &Subject) -> i32 {
 }
 
 /// /proc/PID/oom_score_adj.
-pub fn adjustment(subject: &Subject, text: &mut String) -> fmt::Result {
+pub fn adjustment(subject: &Subject, text: &mut Text) -> fmt::Result {
     writeln!(text, "{}", adjustment_of(subject))
 }
 
 /// /proc/PID/oom_adj: the same on the scale of older Linux.
-pub fn old_adjustment(subject: &Subject, text: &mut String) -> fmt::Result {
+pub fn old_adjustment(subject: &Subject, text: &mut Text) -> fmt::Result {
     let old = match adjustment_of(subject) {
         ADJUSTMENT_MAX => OLD_MAX,
         value => value * OLD_NEVER / ADJUSTMENT_MIN,

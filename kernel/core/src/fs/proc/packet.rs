@@ -1,9 +1,8 @@
 //! /proc/net/packet, which `ss` reads, and why packet sockets lost packets.
 
-use alloc::string::String;
 use core::fmt::{Result, Write};
 
-use crate::fs::pseudo::Entry;
+use crate::fs::pseudo::{Entry, Text};
 use crate::packet;
 
 /// The table's lines.
@@ -12,7 +11,7 @@ pub const ENTRIES: &[Entry] = &[
     Entry::new("net/packet_drops", drops),
 ];
 
-fn sockets(text: &mut String) -> Result {
+fn sockets(text: &mut Text) -> Result {
     writeln!(
         text,
         "sk               RefCnt Type Proto  Iface R Rmem   User   Inode"
@@ -28,7 +27,7 @@ fn sockets(text: &mut String) -> Result {
 }
 
 /// A reason and how often it applied since boot, a line each.
-fn drops(text: &mut String) -> Result {
+fn drops(text: &mut Text) -> Result {
     for (reason, count) in packet::drops().iter() {
         writeln!(text, "{reason} {count}")?;
     }

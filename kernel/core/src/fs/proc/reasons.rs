@@ -2,16 +2,15 @@
 //! their counts, a line each. The names are those of `tcpdrop` and of the code that decides
 //! (`core/inet/src/counters.rs`). The file is not Linux'.
 
-use alloc::string::String;
 use core::fmt::{Result, Write};
 
-use crate::fs::pseudo::Entry;
+use crate::fs::pseudo::{Entry, Text};
 use crate::net;
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[Entry::new("net/reasons", reasons)];
 
-fn reasons(text: &mut String) -> Result {
+fn reasons(text: &mut Text) -> Result {
     let stats = net::stats();
     let mut drops = stats.drops.iter();
     drops.try_for_each(|(reason, count)| writeln!(text, "drop {reason} {count}"))?;

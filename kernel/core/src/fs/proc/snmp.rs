@@ -3,13 +3,12 @@
 //! Tools such as `sar` read `snmp` by position, so it has all columns of Linux 6.1, and a newer
 //! one at the end of its line; what we do not count, or what cannot happen here, shows as 0.
 
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{Result, Write};
 
 use inet::{ConnectionEntry, Count, DropReason, State, Stats};
 
-use crate::fs::pseudo::Entry;
+use crate::fs::pseudo::{Entry, Text};
 use crate::net;
 
 /// The table's lines.
@@ -27,7 +26,7 @@ const NO_LIMIT: u64 = u64::MAX;
 const NOT_FORWARDING: u64 = 2;
 
 /// A line of names and a line of numbers.
-fn rows(text: &mut String, family: &str, columns: &[Column]) -> Result {
+fn rows(text: &mut Text, family: &str, columns: &[Column]) -> Result {
     write!(text, "{family}:")?;
     columns
         .iter()
@@ -222,7 +221,7 @@ fn udp(stats: &Stats) -> [Column; 9] {
     fill(UDP, &values)
 }
 
-fn snmp(text: &mut String) -> Result {
+fn snmp(text: &mut Text) -> Result {
     let stats = net::stats();
     rows(text, "Ip", &ip(&stats))?;
     rows(text, "Icmp", &icmp(&stats))?;
@@ -231,7 +230,7 @@ fn snmp(text: &mut String) -> Result {
     rows(text, "UdpLite", &fill(UDP, &[]))
 }
 
-fn netstat(text: &mut String) -> Result {
+fn netstat(text: &mut Text) -> Result {
     let stats = net::stats();
     rows(text, "TcpExt", &stats.tcp_ext().collect::<Vec<_>>())?;
     let octets = [

@@ -1,19 +1,21 @@
 //! /proc/net: lists of sockets that are not the internet's (proc_pid_net(5)).
 
-use alloc::string::String;
+use alloc::boxed::Box;
 use core::fmt::{Result, Write};
 
-use crate::fs::pseudo::Entry;
+use crate::error::Error;
+use crate::fs::pseudo::{Entry, Special, Text, TextFile};
+use crate::fs::{InodeRef, Metadata};
 use crate::socket::{SocketType, UnixAddress};
 use crate::unix::{UnixFacts, UnixState, next_socket};
 
 /// The table's lines.
-pub const ENTRIES: &[Entry] = &[
-    Entry::new("net/netlink", netlink),
-    Entry::new("net/unix", unix),
-];
+pub const ENTRIES: &[Entry] = &[Entry::new("net/netlink", netlink)];
 
-fn netlink(text: &mut String) -> Result {
+/// The list of Unix sockets, which is as long as there are some.
+pub const SPECIALS: &[Special] = &[Special::in_pieces("net/unix", unix)];
+
+fn netlink(text: &mut Text) -> Result {
     text.push_str("sk               Eth Pid        Groups   Rmem     Wmem     ");
     writeln!(text, "Dump  Locks    Drops    Inode")?;
     for socket in crate::netlink::list() {
@@ -33,21 +35,34 @@ fn netlink(text: &mut String) -> Result {
     Ok(())
 }
 
-fn unix(text: &mut String) -> Result {
-    writeln!(
-        text,
-        "Num       RefCount Protocol Flags    Type St Inode Path"
-    )?;
-    let mut last = 0;
+fn unix(metadata: Metadata, _: usize) -> InodeRef {
+    TextFile::in_pieces(
+        metadata,
+        Box::new(|cursor, text| unix_piece(cursor, text).map_err(|_| Error::Io)),
+    )
+}
+
+/// The heading, and the sockets behind the one whose number is the cursor.
+fn unix_piece(cursor: u64, text: &mut Text) -> core::result::Result<Option<u64>, core::fmt::Error> {
+    if cursor == 0 {
+        writeln!(
+            text,
+            "Num       RefCount Protocol Flags    Type St Inode Path"
+        )?;
+    }
+    let mut last = cursor;
     while let Some(socket) = next_socket(last) {
+        if text.is_piece() {
+            return Ok(Some(last));
+        }
         last = socket.number;
         unix_socket(&socket, text)?;
     }
-    Ok(())
+    Ok(None)
 }
 
 /// The state is that of a socket's life (`SS_*`), not of a connection.
-fn unix_socket(socket: &UnixFacts, text: &mut String) -> Result {
+fn unix_socket(socket: &UnixFacts, text: &mut Text) -> Result {
     let (flags, state) = match socket.state {
         UnixState::Listening => (0x1_0000, 1),
         UnixState::Unconnected => (0, 1),

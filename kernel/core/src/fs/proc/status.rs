@@ -7,7 +7,7 @@ use base::PAGE_BYTES;
 
 use super::memory::Sums;
 use super::task::Subject;
-use crate::fs::pseudo::write_list;
+use crate::fs::pseudo::{Text, write_list};
 use crate::sched::entity::State;
 use crate::signal::{Handler, Signal, SignalSet, pending_set};
 use crate::task::{Resource, Thread, UNLIMITED, Usage, family};
@@ -67,7 +67,7 @@ fn caught(subject: &Subject) -> u64 {
 }
 
 /// /proc/PID/stat: 52 fields in one line.
-pub fn stat(subject: &Subject, text: &mut String) -> Result {
+pub fn stat(subject: &Subject, text: &mut Text) -> Result {
     let process = &subject.process;
     let pid = process.id();
     let (group, session) = (family::group_of(pid), family::session_of(pid));
@@ -116,7 +116,7 @@ pub fn stat(subject: &Subject, text: &mut String) -> Result {
 }
 
 /// vsize to kstkeip.
-fn stat_memory(subject: &Subject, text: &mut String) -> Result {
+fn stat_memory(subject: &Subject, text: &mut Text) -> Result {
     let limit = subject.process.limits.soft(Resource::ResidentBytes);
     let stack = subject.process.image.lock().stack_start;
     let (mapped, resident) = match &subject.thread {
@@ -133,7 +133,7 @@ fn stat_memory(subject: &Subject, text: &mut String) -> Result {
 }
 
 /// signal to cguest_time.
-fn stat_signals(subject: &Subject, text: &mut String) -> Result {
+fn stat_signals(subject: &Subject, text: &mut Text) -> Result {
     let thread = subject.thread.as_deref();
     let pending = thread.map_or(0, |thread| pending_set(thread).0);
     let blocked = thread.map_or(0, |thread| thread.signals.mask().0);
@@ -148,7 +148,7 @@ fn stat_signals(subject: &Subject, text: &mut String) -> Result {
 }
 
 /// /proc/PID/status.
-pub fn status(subject: &Subject, text: &mut String) -> Result {
+pub fn status(subject: &Subject, text: &mut Text) -> Result {
     let pid = subject.process.id();
     let (letter, word) = state(subject);
     writeln!(text, "Name:\t{}", name(subject))?;
@@ -200,7 +200,7 @@ fn cpu_mask() -> u64 {
     u64::MAX >> (64 - mach::cpu::count().clamp(1, 64))
 }
 
-fn status_ids(thread: &Thread, text: &mut String) -> Result {
+fn status_ids(thread: &Thread, text: &mut Text) -> Result {
     let credentials = thread.credentials.get();
     for (name, ids) in [("Uid", credentials.user), ("Gid", credentials.group)] {
         writeln!(
@@ -217,7 +217,7 @@ fn status_ids(thread: &Thread, text: &mut String) -> Result {
     writeln!(text)
 }
 
-fn status_memory(subject: &Subject, text: &mut String) -> Result {
+fn status_memory(subject: &Subject, text: &mut Text) -> Result {
     if subject.thread.is_none() {
         return Ok(());
     }
@@ -246,7 +246,7 @@ fn status_memory(subject: &Subject, text: &mut String) -> Result {
     Ok(())
 }
 
-fn status_signals(subject: &Subject, text: &mut String) -> Result {
+fn status_signals(subject: &Subject, text: &mut Text) -> Result {
     let thread = subject.thread.as_deref();
     let pending = thread.map_or(0, |thread| pending_set(thread).0);
     let blocked = thread.map_or(0, |thread| thread.signals.mask().0);
@@ -264,7 +264,7 @@ fn status_signals(subject: &Subject, text: &mut String) -> Result {
     writeln!(text, "SigCgt:\t{:016x}", caught(subject))
 }
 
-fn status_capabilities(thread: &Thread, text: &mut String) -> Result {
+fn status_capabilities(thread: &Thread, text: &mut Text) -> Result {
     let sets = thread.credentials.get().capabilities;
     for (name, set) in [
         ("CapInh", sets.inheritable),
@@ -279,37 +279,37 @@ fn status_capabilities(thread: &Thread, text: &mut String) -> Result {
 }
 
 /// /proc/PID/comm.
-pub fn comm(subject: &Subject, text: &mut String) -> Result {
+pub fn comm(subject: &Subject, text: &mut Text) -> Result {
     writeln!(text, "{}", name(subject))
 }
 
-/// /proc/PID/auxv: the vector's words as bytes; those that are no text become `?`.
-pub fn auxv(subject: &Subject, text: &mut String) -> Result {
+/// /proc/PID/auxv: the vector's words as bytes.
+pub fn auxv(subject: &Subject, text: &mut Text) -> Result {
     let auxv = subject.process.image.lock().auxv.clone();
     for word in auxv.iter() {
-        text.push_str(&String::from_utf8_lossy(&word.to_ne_bytes()));
+        text.push_bytes(&word.to_ne_bytes());
     }
     Ok(())
 }
 
 /// /proc/PID/cgroup: there is one group for all.
-pub fn cgroup(_subject: &Subject, text: &mut String) -> Result {
+pub fn cgroup(_subject: &Subject, text: &mut Text) -> Result {
     writeln!(text, "0::/")
 }
 
 /// /proc/PID/loginuid: nobody logged in.
-pub fn loginuid(_subject: &Subject, text: &mut String) -> Result {
+pub fn loginuid(_subject: &Subject, text: &mut Text) -> Result {
     write!(text, "{}", u32::MAX)
 }
 
 /// /proc/PID/wchan: where it waits is not told.
-pub fn wchan(_subject: &Subject, text: &mut String) -> Result {
+pub fn wchan(_subject: &Subject, text: &mut Text) -> Result {
     text.push('0');
     Ok(())
 }
 
 /// /proc/PID/io: transfers are not counted.
-pub fn io(_subject: &Subject, text: &mut String) -> Result {
+pub fn io(_subject: &Subject, text: &mut Text) -> Result {
     let names = [
         "rchar",
         "wchar",
@@ -345,7 +345,7 @@ const LIMITS: [(&str, &str); 16] = [
 ];
 
 /// /proc/PID/limits.
-pub fn limits(subject: &Subject, text: &mut String) -> Result {
+pub fn limits(subject: &Subject, text: &mut Text) -> Result {
     let heads = ["Limit", "Soft Limit", "Hard Limit"];
     writeln!(
         text,

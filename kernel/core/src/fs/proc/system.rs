@@ -1,13 +1,12 @@
 //! The files of the whole system: memory, CPUs, time.
 
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{Result, Write};
 
 use base::{CpuId, Instant, PAGE_BYTES};
 
 use crate::fs::kinds;
-use crate::fs::pseudo::Entry;
+use crate::fs::pseudo::{Entry, Text};
 use crate::mm::commit;
 use crate::sched::sample::{CpuUse, cpu_use};
 use crate::task::{allocated_ids, family, thread_count};
@@ -35,7 +34,7 @@ pub const ENTRIES: &[Entry] = &[
 
 const NANOS_PER_TICK: u64 = 10_000_000;
 
-fn meminfo(text: &mut String) -> Result {
+fn meminfo(text: &mut Text) -> Result {
     let memory = mach::mem::stats();
     let kib = |pages: u64| pages * (PAGE_BYTES as u64 / 1024);
     let (total, free) = (kib(memory.total), kib(memory.free));
@@ -96,7 +95,7 @@ fn meminfo(text: &mut String) -> Result {
     Ok(())
 }
 
-fn cpuinfo(text: &mut String) -> Result {
+fn cpuinfo(text: &mut Text) -> Result {
     let hertz = mach::time::cycles_per_second();
     for cpu in 0..mach::cpu::count() {
         writeln!(text, "processor\t: {cpu}")?;
@@ -136,7 +135,7 @@ fn all_ticks() -> Vec<[u64; 3]> {
 
 /// Interrupt handlers only take notes, and nothing waits for a disk without the kernel
 /// working for it; so neither time is told apart.
-fn stat(text: &mut String) -> Result {
+fn stat(text: &mut Text) -> Result {
     let cpus = all_ticks();
     let sum = |part: usize| cpus.iter().map(|cpu| cpu[part]).sum::<u64>();
     writeln!(text, "cpu  {} 0 {} {} 0 0 0 0 0 0", sum(0), sum(1), sum(2))?;
@@ -156,7 +155,7 @@ fn stat(text: &mut String) -> Result {
     writeln!(text, "procs_blocked 0")
 }
 
-fn uptime(text: &mut String) -> Result {
+fn uptime(text: &mut Text) -> Result {
     let up = mach::time::now().as_millis() / 10;
     let idle: u64 = all_ticks().iter().map(|[_, _, idle]| idle).sum();
     writeln!(
@@ -169,7 +168,7 @@ fn uptime(text: &mut String) -> Result {
     )
 }
 
-fn loadavg(text: &mut String) -> Result {
+fn loadavg(text: &mut Text) -> Result {
     let running = sched::runnable_count();
     let last = family::processes().last().map_or(0, |process| process.id());
     writeln!(
@@ -179,7 +178,7 @@ fn loadavg(text: &mut String) -> Result {
     )
 }
 
-fn version(text: &mut String) -> Result {
+fn version(text: &mut Text) -> Result {
     writeln!(
         text,
         "Linux version {} (sietch) #1 SMP Sietch {}",
@@ -188,11 +187,11 @@ fn version(text: &mut String) -> Result {
     )
 }
 
-fn cmdline(text: &mut String) -> Result {
-    writeln!(text, "{}", mach::boot::info().cmdline)
+fn cmdline(text: &mut Text) -> Result {
+    writeln!(text, "{}", mach::boot::info().cmdline())
 }
 
-fn filesystems(text: &mut String) -> Result {
+fn filesystems(text: &mut Text) -> Result {
     kinds::all().iter().try_for_each(|kind| {
         writeln!(
             text,
@@ -203,7 +202,7 @@ fn filesystems(text: &mut String) -> Result {
     })
 }
 
-fn devices(text: &mut String) -> Result {
+fn devices(text: &mut Text) -> Result {
     text.push_str("Character devices:\n");
     let mut majors: alloc::vec::Vec<_> = crate::dev::nodes()
         .iter()
@@ -217,11 +216,11 @@ fn devices(text: &mut String) -> Result {
     Ok(())
 }
 
-fn swaps(text: &mut String) -> Result {
+fn swaps(text: &mut Text) -> Result {
     writeln!(text, "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority")
 }
 
-fn vmstat(text: &mut String) -> Result {
+fn vmstat(text: &mut Text) -> Result {
     super::frames::counters(text)?;
     super::frames::events(text)?;
     let events = mach::mem::tlb_events();

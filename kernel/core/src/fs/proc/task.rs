@@ -1,8 +1,7 @@
 //! The directory of a process or of one of its threads.
 
 use alloc::boxed::Box;
-use alloc::string::String;
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use core::fmt;
 
 use super::descriptors::Descriptors;
@@ -10,7 +9,7 @@ use super::{list, memory, mounts, oom, status};
 use crate::error::{Error, Result};
 use crate::file::File;
 use crate::fs::inode::Emit;
-use crate::fs::pseudo::{Link, Take, Target, TextFile, number_of};
+use crate::fs::pseudo::{Link, Take, Target, Text, TextFile, number_of};
 use crate::fs::{FileType, Inode, InodeRef, Metadata};
 use crate::task::{Process, Thread};
 use mach::mem::fallible;
@@ -42,30 +41,40 @@ impl Subject {
 }
 
 /// A file of a process: name, mode, text.
-type Entry = (&'static str, u32, fn(&Subject, &mut String) -> fmt::Result);
+type Entry = (&'static str, u32, fn(&Subject, &mut Text) -> fmt::Result);
 
 const FILES: &[Entry] = &[
     ("auxv", 0o400, status::auxv),
     ("cgroup", 0o444, status::cgroup),
-    ("cmdline", 0o444, memory::cmdline),
     ("comm", 0o644, status::comm),
-    ("environ", 0o400, memory::environ),
+    ("fail-nth", 0o644, fail::left),
     ("io", 0o400, status::io),
     ("limits", 0o444, status::limits),
     ("loginuid", 0o644, status::loginuid),
-    ("maps", 0o444, memory::maps),
     ("mountinfo", 0o444, mounts::mountinfo),
     ("mounts", 0o444, mounts::mounts),
     ("oom_adj", 0o644, oom::old_adjustment),
     ("oom_score", 0o444, oom::score),
     ("oom_score_adj", 0o644, oom::adjustment),
     ("sessionid", 0o444, status::loginuid),
-    ("smaps", 0o444, memory::smaps),
     ("smaps_rollup", 0o444, memory::smaps_rollup),
     ("stat", 0o444, status::stat),
     ("statm", 0o444, memory::statm),
     ("status", 0o444, status::status),
     ("wchan", 0o444, status::wchan),
+];
+
+/// What makes a piece of a long text, as `pseudo::GeneratePiece` says.
+pub type Part = core::result::Result<Option<u64>, fmt::Error>;
+
+/// A file of a process whose text is as long as the process makes it: name, mode, piece.
+type LongEntry = (&'static str, u32, fn(&Subject, u64, &mut Text) -> Part);
+
+const LONG_FILES: &[LongEntry] = &[
+    ("cmdline", 0o444, memory::cmdline),
+    ("environ", 0o400, memory::environ),
+    ("maps", 0o444, memory::maps),
+    ("smaps", 0o444, memory::smaps),
 ];
 
 /// Takes what is written to a file of a process.
@@ -124,7 +133,7 @@ impl TaskDirectory {
     fn text(&self, entry: &'static Entry) -> InodeRef {
         let (name, mode, write) = *entry;
         let subject = self.subject.clone();
-        let generate = Box::new(move |text: &mut String| {
+        let generate = Box::new(move |text: &mut Text| {
             write(&subject, text).map_err(|_| Error::NoSuchProcess)
         });
         let subject = self.subject.clone();
@@ -137,6 +146,15 @@ impl TaskDirectory {
             generate,
             store,
         )
+    }
+
+    fn long_text(&self, entry: &'static LongEntry) -> InodeRef {
+        let (name, mode, write) = *entry;
+        let subject = self.subject.clone();
+        let generate = Box::new(move |cursor: u64, text: &mut Text| {
+            write(&subject, cursor, text).map_err(|_| Error::NoSuchProcess)
+        });
+        TextFile::in_pieces(self.metadata_of(name, FileType::Regular, mode), generate)
     }
 
     fn link(&self, name: &'static str) -> InodeRef {

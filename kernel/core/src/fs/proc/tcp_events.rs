@@ -5,24 +5,24 @@
 //! reader who comes again knows what is new and what it missed. Times are nanoseconds since
 //! the boot. The file is not Linux'.
 
-use alloc::string::String;
 use core::fmt::{self, Display, Formatter, Result, Write};
 use core::net::SocketAddr;
 
 use inet::{Endpoint, Event, State};
 use wire::TcpFlags;
 
+use crate::fs::pseudo::Text;
 use crate::net;
 
 /// Writes the file.
-pub fn generate(text: &mut String) -> Result {
+pub fn generate(text: &mut Text) -> Result {
     text.push_str("SERIAL TIME KIND REASON STATE FLAGS LOCAL REMOTE\n");
     net::journal()
         .iter()
         .try_for_each(|event| line(event, text))
 }
 
-fn line(event: &Event, text: &mut String) -> Result {
+fn line(event: &Event, text: &mut Text) -> Result {
     let (kind, reason) = event.what.names();
     writeln!(
         text,

@@ -1,10 +1,11 @@
 //! Files whose text is made when they are read: the stuff of /proc and /sys.
 //!
 //! A [`Table`] lists paths with their generators; the directories between follow from the
-//! paths. A [`TextFile`] asks its generator when it is read from the start, so an opening
-//! sees one consistent text; a program that reads it again from offset 0 sees a new one.
+//! paths. A [`TextFile`] asks its generator while it is read, for all of a short text or for
+//! a piece of a long one; a program that reads it again from offset 0 sees a new one.
 //! Any part of the kernel may add paths to a table.
 
+mod buffer;
 mod directory;
 mod link;
 mod numbers;
@@ -12,11 +13,12 @@ mod opening;
 mod table;
 mod text;
 
+pub use buffer::Text;
 pub use directory::Folder;
 pub use link::{Link, Target};
 pub use numbers::{write_list, write_mask};
 pub use table::{Entry, Special, Store, Table};
-pub use text::{Generate, Take, TextFile};
+pub use text::{Generate, GeneratePiece, Take, TextFile};
 
 /// The number of an inode, from the path that leads to it (FNV-1a, never 0).
 pub fn number_of(path: &[u8]) -> u64 {

@@ -1,14 +1,13 @@
 //! Paths and their generators.
 
 use alloc::boxed::Box;
-use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
 use mach::sync::Spin;
 
-use super::{Folder, Take, TextFile, number_of};
+use super::{Folder, Take, Text, TextFile, number_of};
 use crate::error::{Error, Result};
 use crate::fs::{FileType, InodeRef, Metadata};
 
@@ -21,14 +20,14 @@ pub struct Entry {
     /// Its path below the top of the table, without a leading slash.
     pub path: &'static str,
     /// Makes its text.
-    pub generate: fn(&mut String) -> fmt::Result,
+    pub generate: fn(&mut Text) -> fmt::Result,
     /// Takes what is written to it; read-only without.
     pub store: Option<Store>,
 }
 
 impl Entry {
     /// A file that can only be read.
-    pub const fn new(path: &'static str, generate: fn(&mut String) -> fmt::Result) -> Self {
+    pub const fn new(path: &'static str, generate: fn(&mut Text) -> fmt::Result) -> Self {
         Self {
             path,
             generate,
@@ -48,6 +47,18 @@ pub struct Special {
     pub argument: usize,
     /// Permission bits.
     pub mode: u32,
+}
+
+impl Special {
+    /// A file that can only be read, whose text is made piece by piece.
+    pub const fn in_pieces(path: &'static str, make: fn(Metadata, usize) -> InodeRef) -> Self {
+        Self {
+            path,
+            make,
+            argument: 0,
+            mode: 0o444,
+        }
+    }
 }
 
 /// All files of a tree that are always there.
@@ -130,7 +141,7 @@ fn file(device: u64, entry: &Entry) -> InodeRef {
     let number = number_of(entry.path.as_bytes());
     let metadata = Metadata::new(device, number, FileType::Regular, mode);
     let generate = entry.generate;
-    let text = Box::new(move |text: &mut String| generate(text).map_err(|_| Error::Io));
+    let text = Box::new(move |text: &mut Text| generate(text).map_err(|_| Error::Io));
     let store = entry.store.map(|store| Box::new(store) as Take);
     TextFile::new(metadata, text, store)
 }

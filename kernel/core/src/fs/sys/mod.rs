@@ -4,7 +4,6 @@ mod node;
 mod pci;
 mod vulnerabilities;
 
-use alloc::string::String;
 use alloc::sync::Arc;
 use core::fmt::{Result, Write};
 
@@ -14,6 +13,7 @@ use super::metadata::next_device;
 use super::pseudo::{Entry, Folder, Table, write_list};
 use super::{FileSystem, InodeRef, Usage};
 use crate::error;
+use crate::fs::pseudo::Text;
 use crate::mm::LargePolicy;
 
 /// Linux' number of sysfs (statfs(2)).
@@ -56,36 +56,36 @@ pub fn add(entries: &[Entry]) {
     TABLE.add(entries);
 }
 
-fn clock(text: &mut String) -> Result {
+fn clock(text: &mut Text) -> Result {
     writeln!(text, "tsc")
 }
 
-fn cpus(text: &mut String) -> Result {
+fn cpus(text: &mut Text) -> Result {
     write_list(text, 0..mach::cpu::count())
 }
 
-fn last_cpu(text: &mut String) -> Result {
+fn last_cpu(text: &mut Text) -> Result {
     writeln!(text, "{}", mach::cpu::MAX_CPUS - 1)
 }
 
-fn zero(text: &mut String) -> Result {
+fn zero(text: &mut Text) -> Result {
     writeln!(text, "0")
 }
 
-fn line_bytes(text: &mut String) -> Result {
+fn line_bytes(text: &mut Text) -> Result {
     writeln!(text, "64")
 }
 
 /// The names of the policies, with the current one in brackets.
-fn large_pages(text: &mut String) -> Result {
+fn large_pages(text: &mut Text) -> Result {
     let current = LargePolicy::current();
-    for (name, policy) in LARGE_POLICIES {
+    for (index, (name, policy)) in LARGE_POLICIES.into_iter().enumerate() {
+        let gap = if index == 0 { "" } else { " " };
         match policy == current {
-            true => write!(text, "[{name}] ")?,
-            false => write!(text, "{name} ")?,
+            true => write!(text, "{gap}[{name}]")?,
+            false => write!(text, "{gap}{name}")?,
         }
     }
-    text.pop();
     writeln!(text)
 }
 
@@ -106,7 +106,7 @@ fn set_large_pages(text: &[u8]) -> error::Result<()> {
     Ok(())
 }
 
-fn huge_page_bytes(text: &mut String) -> Result {
+fn huge_page_bytes(text: &mut Text) -> Result {
     writeln!(text, "{}", 2 << 20)
 }
 

@@ -11,7 +11,7 @@ use base::CpuId;
 use mach::numa::{self, Node};
 
 use crate::error::Error;
-use crate::fs::pseudo::{Entry, Special, TextFile, write_list, write_mask};
+use crate::fs::pseudo::{Entry, Special, Text, TextFile, write_list, write_mask};
 use crate::fs::{InodeRef, Metadata};
 
 const KIB_PER_FRAME: u64 = base::PAGE_BYTES as u64 / 1024;
@@ -26,7 +26,7 @@ pub(super) const ENTRIES: &[Entry] = &[
 ];
 
 /// What is said of one node: the file's name and its text.
-type Attribute = (&'static str, fn(Node, &mut String) -> Result);
+type Attribute = (&'static str, fn(Node, &mut Text) -> Result);
 
 const ATTRIBUTES: [Attribute; 5] = [
     ("cpulist", |node, text| write_list(text, cpus_of(node))),
@@ -40,19 +40,19 @@ fn nodes() -> impl Iterator<Item = Node> {
     (0..numa::nodes()).map(|node| Node(node as u8))
 }
 
-fn list(text: &mut String, nodes: impl Iterator<Item = Node>) -> Result {
+fn list(text: &mut Text, nodes: impl Iterator<Item = Node>) -> Result {
     write_list(text, nodes.map(|node| usize::from(node.0)))
 }
 
-fn all(text: &mut String) -> Result {
+fn all(text: &mut Text) -> Result {
     list(text, nodes())
 }
 
-fn with_cpus(text: &mut String) -> Result {
+fn with_cpus(text: &mut Text) -> Result {
     list(text, nodes().filter(|&node| cpus_of(node).next().is_some()))
 }
 
-fn with_memory(text: &mut String) -> Result {
+fn with_memory(text: &mut Text) -> Result {
     let has_memory = |node: &Node| mach::mem::zone_stats().any(|zone| zone.node == *node);
     list(text, nodes().filter(has_memory))
 }
@@ -62,7 +62,7 @@ fn cpus_of(node: Node) -> impl Iterator<Item = usize> {
     cpus.filter(move |&cpu| numa::node_of(CpuId(cpu as u32)) == node)
 }
 
-fn distances(node: Node, text: &mut String) -> Result {
+fn distances(node: Node, text: &mut Text) -> Result {
     for (other, space) in nodes().zip([""].into_iter().chain(core::iter::repeat(" "))) {
         write!(text, "{space}{}", numa::distance(node, other))?;
     }
@@ -71,7 +71,7 @@ fn distances(node: Node, text: &mut String) -> Result {
 
 /// What rests in the caches of its CPUs is free memory of the node, too; some of that may
 /// be on its way to another one.
-fn memory(node: Node, text: &mut String) -> Result {
+fn memory(node: Node, text: &mut Text) -> Result {
     let zones = mach::mem::zone_stats().filter(|zone| zone.node == node);
     let (total, free) = zones.fold((0, 0), |(total, free), zone| {
         (total + zone.managed, free + zone.free())
@@ -87,7 +87,7 @@ fn memory(node: Node, text: &mut String) -> Result {
 
 /// Counts frames when they leave a zone, for a CPU's cache or for good. No program asks
 /// for the memory of a certain node, so every CPU wishes for its own.
-fn counters(node: Node, text: &mut String) -> Result {
+fn counters(node: Node, text: &mut Text) -> Result {
     let by = usize::from(node.0);
     let (mut hit, mut miss, mut foreign) = (0, 0, 0);
     for zone in mach::mem::zone_stats() {
@@ -125,7 +125,7 @@ pub(super) fn files() -> Vec<Special> {
 }
 
 fn file(metadata: Metadata, argument: usize) -> InodeRef {
-    let text = move |text: &mut String| {
+    let text = move |text: &mut Text| {
         let (_, say) = ATTRIBUTES.get(argument & 0xff).ok_or(Error::NoSuchDevice)?;
         say(Node((argument >> 8) as u8), text).map_err(|_| Error::Io)
     };

@@ -21,7 +21,7 @@ use mach::pci::{BARS, Bar, Function, functions};
 use crate::dev::Window;
 use crate::error::{Error, Result};
 use crate::file::{File, FileRef};
-use crate::fs::pseudo::{Special, TextFile};
+use crate::fs::pseudo::{Special, Text, TextFile};
 use crate::fs::{FileType, Inode, InodeRef, Metadata};
 use crate::mm::MemoryObject;
 use crate::task::{Capability, current};
@@ -32,10 +32,7 @@ const RESOURCE_MEMORY: u64 = 0x200;
 const RESOURCE_PREFETCHABLE: u64 = 0x2000;
 
 /// A file of text: its name and what it says of a function.
-type Attribute = (
-    &'static str,
-    fn(&Function, &mut String) -> core::fmt::Result,
-);
+type Attribute = (&'static str, fn(&Function, &mut Text) -> core::fmt::Result);
 
 const ATTRIBUTES: [Attribute; 7] = [
     ("vendor", |f, text| {
@@ -58,7 +55,7 @@ const ATTRIBUTES: [Attribute; 7] = [
 ];
 
 /// One line for each base address: start, last byte, kind.
-fn resource(function: &Function, text: &mut String) -> core::fmt::Result {
+fn resource(function: &Function, text: &mut Text) -> core::fmt::Result {
     for bar in function.bars() {
         let (start, last, kind) = bar.map_or((0, 0, 0), |bar| {
             let prefetchable = if bar.is_prefetchable {
@@ -116,7 +113,7 @@ pub fn files() -> Vec<Special> {
 }
 
 fn text_file(metadata: Metadata, argument: usize) -> InodeRef {
-    let text = move |text: &mut String| {
+    let text = move |text: &mut Text| {
         let function = function_of(argument).ok_or(Error::NoSuchDevice)?;
         let (_, say) = ATTRIBUTES.get(argument & 0xff).ok_or(Error::NoSuchDevice)?;
         say(function, text).map_err(|_| Error::Io)

@@ -1,6 +1,5 @@
 //! `net.ipv4`, but for TCP.
 
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{Result, Write};
 
@@ -8,7 +7,7 @@ use inet::PortRange;
 
 use super::form::{self, INT_MAX, fixed, number, switch};
 use crate::error::{self, Error};
-use crate::fs::pseudo::Entry;
+use crate::fs::pseudo::{Entry, Text};
 use crate::net;
 
 /// Ports below are never chosen for a program (`ip_unprivileged_port_start`).
@@ -41,7 +40,7 @@ pub const ENTRIES: &[Entry] = &[
     ),
 ];
 
-fn port_range(text: &mut String) -> Result {
+fn port_range(text: &mut Text) -> Result {
     let range = net::settings().ports;
     writeln!(text, "{}\t{}", range.first(), range.last())
 }
@@ -56,7 +55,7 @@ fn set_port_range(bytes: &[u8]) -> error::Result<()> {
 }
 
 /// `8080,9000-9010`, or nothing.
-fn reserved_ports(text: &mut String) -> Result {
+fn reserved_ports(text: &mut Text) -> Result {
     for (place, range) in net::reserved_ports().iter().enumerate() {
         let comma = if place == 0 { "" } else { "," };
         match (range.first(), range.last()) {

@@ -21,7 +21,9 @@ use mach::sync::Spin;
 
 use crate::error::{self, Error};
 use crate::file::OpenFile;
-use crate::fs::pseudo::Entry;
+use crate::fs::notify;
+use crate::fs::pseudo::{Entry, Text};
+use crate::ipc::pipe;
 use crate::mm::commit;
 use crate::names;
 
@@ -115,7 +117,7 @@ fn open_files(text: &mut String) -> Result {
     writeln!(text, "{}\t0\t{}", OpenFile::count(), i64::MAX)
 }
 
-fn hostname(text: &mut String) -> Result {
+fn hostname(text: &mut Text) -> Result {
     writeln!(text, "{}", String::from_utf8_lossy(&names::HOST.get()))
 }
 
@@ -124,14 +126,14 @@ fn set_hostname(bytes: &[u8]) -> error::Result<()> {
 }
 
 /// One number for the life of the system.
-fn boot_id(text: &mut String) -> Result {
+fn boot_id(text: &mut Text) -> Result {
     static ID: Spin<Option<[u8; 16]>> = Spin::new(None);
     let id = *ID.lock().get_or_insert_with(random_id);
     write_uuid(&id, text)
 }
 
 /// Another number at each reading.
-fn uuid(text: &mut String) -> Result {
+fn uuid(text: &mut Text) -> Result {
     write_uuid(&random_id(), text)
 }
 
@@ -144,7 +146,7 @@ fn random_id() -> [u8; 16] {
     id
 }
 
-fn write_uuid(id: &[u8; 16], text: &mut String) -> Result {
+fn write_uuid(id: &[u8; 16], text: &mut Text) -> Result {
     for (index, byte) in id.iter().enumerate() {
         if matches!(index, 4 | 6 | 8 | 10) {
             text.push('-');

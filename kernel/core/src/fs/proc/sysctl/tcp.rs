@@ -1,13 +1,12 @@
 //! `net.ipv4.tcp_*`: TCP over both families. `docs/sysctl.md` has the table.
 
-use alloc::string::String;
 use core::fmt::{Result, Write};
 
 use inet::{Algorithm, Ecn, Reuse, SynCookies};
 
 use super::form::{self, INT_MAX, choice, fixed, number, switch};
 use crate::error::{self, Error};
-use crate::fs::pseudo::Entry;
+use crate::fs::pseudo::{Entry, Text};
 use crate::net;
 
 /// Bytes that a buffer is left with when memory is short; here, none is made smaller.
@@ -106,13 +105,13 @@ pub const ENTRIES: &[Entry] = &[
     Entry::new("sys/net/ipv4/tcp_allowed_congestion_control", algorithms),
 ];
 
-fn receive_buffers(text: &mut String) -> Result {
+fn receive_buffers(text: &mut Text) -> Result {
     let config = net::settings();
     let (default, most) = (config.stream.recv_buffer, config.recv_buffer_max);
     writeln!(text, "{BUFFER_MIN}\t{default}\t{most}")
 }
 
-fn send_buffers(text: &mut String) -> Result {
+fn send_buffers(text: &mut Text) -> Result {
     let config = net::settings();
     let (default, most) = (config.stream.send_buffer, config.send_buffer_max);
     writeln!(text, "{BUFFER_MIN}\t{default}\t{most}")
@@ -144,7 +143,7 @@ fn set_send_buffers(bytes: &[u8]) -> error::Result<()> {
     Ok(())
 }
 
-fn algorithms(text: &mut String) -> Result {
+fn algorithms(text: &mut Text) -> Result {
     let [first, rest @ ..] = Algorithm::ALL;
     write!(text, "{}", first.name())?;
     let mut rest = rest.into_iter();
