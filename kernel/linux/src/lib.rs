@@ -35,6 +35,7 @@ mod ioctl;
 mod iovec;
 mod leave;
 mod lock;
+mod measured;
 mod membarrier;
 mod memory;
 mod mempolicy;

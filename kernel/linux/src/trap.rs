@@ -3,6 +3,7 @@
 use base::VirtAddr;
 use kernel::mm::{Access, FaultError};
 use kernel::reclaim;
+use kernel::sched::stretch::{self, Cause};
 use kernel::sched::{self, Errand};
 use kernel::signal::{self, Info, Origin, Signal, code};
 use kernel::task::{Thread, current};
@@ -26,21 +27,30 @@ impl Kernel for Linux {
     }
 
     fn exception(regs: &mut UserRegs, exception: Exception) {
+        stretch::begin(match exception {
+            Exception::PageFault { .. } => Cause::FAULT,
+            _ => Cause::TRAP,
+        });
         let thread = current();
         if let Some(info) = handle(&thread, regs, exception) {
             signal::force(&thread, info);
         }
+        stretch::end();
     }
 
     fn interrupted(regs: &mut UserRegs) {
+        stretch::begin(Cause::INTERRUPT);
         // SYSRET leaves the address that it returns to in RCX.
         sched::note_interrupt(regs.rip == regs.rcx);
+        stretch::end();
     }
 
     fn leave(regs: &mut UserRegs) {
+        stretch::begin(Cause::LEAVE);
         let thread = current();
         leave::before_user(&thread, regs);
         sched::sample::note_return(&thread);
+        stretch::end();
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! How the machine is run, which every module here relies on:
 //! - **Closed**: the kernel runs with interrupts off. They are open only in user mode and
-//!   inside [`cpu::wait_for_interrupt`]. So a handler never interrupts a holder of a lock.
+//!   inside [`cpu::wait_for_interrupt`] and [`cpu::take_interrupts`]. So a handler never interrupts a holder of a lock.
 //! - **One flow per CPU**: the kernel is not preempted. A thread leaves its CPU only by
 //!   [`task::Context::switch`], and no spin lock is held then.
 //! - **Relax**: whoever spins calls [`cpu::relax`], which serves what other CPUs ask of

@@ -20,6 +20,7 @@ use core::sync::atomic::{AtomicI8, AtomicU8, AtomicU32, AtomicU64, Ordering, fen
 use base::{CpuId, Instant};
 
 use super::life::Life;
+use super::stretch::Business;
 
 /// Where a thread stands; the arrows are in the module's theory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,6 +76,8 @@ pub struct Entity {
     vruntime_ns: AtomicU64,
     /// Where its time goes.
     pub life: Life,
+    /// What it is in the kernel for.
+    pub(super) business: Business,
     switches_voluntary: AtomicU64,
     switches_forced: AtomicU64,
 }
@@ -105,6 +108,7 @@ impl Default for Entity {
             affinity: AtomicU64::new(u64::MAX),
             vruntime_ns: AtomicU64::new(0),
             life: Life::new(mach::time::now()),
+            business: Business::default(),
             switches_voluntary: AtomicU64::new(0),
             switches_forced: AtomicU64::new(0),
         }

@@ -3,7 +3,7 @@
 use base::{CpuId, Instant};
 
 use super::entity::Leave;
-use super::{placement, run_softirqs, sample, softirq, timer};
+use super::{placement, run_softirqs, sample, softirq, stretch, timer};
 use crate::task::current;
 
 /// Waits for something to happen, on the stack of the parked current thread.
@@ -11,6 +11,7 @@ use crate::task::current;
 /// Returns after an interrupt, after deferred work, or because there is something to
 /// do; the caller looks again.
 pub(super) fn wait_in_place(cpu: CpuId, deadline: Instant) {
+    stretch::mark();
     if run_softirqs() {
         return;
     }
@@ -20,7 +21,9 @@ pub(super) fn wait_in_place(cpu: CpuId, deadline: Instant) {
         current().sched.end_slice(now, Leave::ToWait);
         sample::begin_idle(now);
         timer::arm_for_idle(deadline);
+        stretch::end();
         mach::cpu::wait_for_interrupt();
+        stretch::resume();
         super::note_visit();
         let now = mach::time::now();
         sample::end_idle(now);

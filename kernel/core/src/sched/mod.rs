@@ -19,15 +19,18 @@ pub mod entity;
 mod idle;
 mod life;
 mod placement;
+mod point;
 mod run_queue;
 pub mod sample;
 mod softirq;
+pub mod stretch;
 mod switch;
 pub mod timer;
 mod visit;
 
 pub use entity::Entity;
 pub use life::Errand;
+pub use point::resched_point;
 pub use softirq::{Softirq, Work, raise, raise_on, register_softirq, run_softirqs};
 pub use switch::{exit, finish_switch, park_until, run, start_cpu, switch_count, yield_now};
 pub use timer::SLICE;

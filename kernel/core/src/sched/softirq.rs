@@ -10,6 +10,8 @@ use base::CpuId;
 use mach::cpu::PerCpu;
 use mach::sync::Once;
 
+use super::stretch;
+
 /// The sources of deferred work, in the order in which they run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -33,7 +35,8 @@ impl Softirq {
     }
 }
 
-const COUNT: usize = Softirq::ALL.len();
+/// How many sources there are.
+pub(super) const COUNT: usize = Softirq::ALL.len();
 
 /// What a source does.
 #[derive(Clone, Copy)]
@@ -83,6 +86,7 @@ pub fn run_softirqs() -> bool {
             && let Some(work) = source.get()
         {
             (work.run)();
+            stretch::end_softirq(Softirq::ALL[index]);
         }
     }
     true

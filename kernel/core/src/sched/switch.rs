@@ -13,7 +13,7 @@ use mach::cpu::PerCpu;
 
 use super::entity::{Leave, State};
 use super::sample::{self, Found};
-use super::{idle, placement, timer};
+use super::{idle, placement, stretch, timer};
 use crate::profile;
 use crate::task::{self, Thread, current};
 
@@ -109,6 +109,7 @@ pub fn start_cpu() -> ! {
 
 /// Gives this CPU to the threads; its boot code, which is a thread already, only waits.
 pub fn run() -> ! {
+    stretch::start();
     loop {
         park_until(Instant::NEVER);
     }
@@ -132,6 +133,7 @@ fn switch_to(next: Arc<Thread>, why: Leave) {
     }
     timer::arm_slice();
     timer::arm_sample();
+    stretch::end();
     PREVIOUS.get().set(Some(task::set_current(next)));
     // No counted reference stays on this stack: a dead thread never comes back to drop it.
     mach::task::Context::switch(&me.context, &current().context);
@@ -151,6 +153,7 @@ fn separate_users(next: &Thread) {
 /// Runs first on the stack of the thread that comes: disposes of the one that left.
 /// A new thread calls it before anything else.
 pub fn finish_switch() {
+    stretch::resume();
     if let Some(previous) = PREVIOUS.get().take()
         && previous.sched.leave_cpu()
     {

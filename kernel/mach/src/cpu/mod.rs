@@ -61,6 +61,13 @@ pub fn wait_for_interrupt() {
     service::serve();
 }
 
+/// Opens interrupts for a moment: handlers of those that wait run now. The caller holds no lock.
+pub fn take_interrupts() {
+    // SAFETY: the IDT is loaded before the kernel starts, and by **Closed** no lock is held
+    // that a handler could want.
+    unsafe { arch::instr::enable_briefly() }
+}
+
 /// Makes `cpu` look at its run queue: ends its halt, or brings it in from user mode.
 pub fn kick(cpu: CpuId) {
     arch::apic::send(apic_id(cpu), Vector::KICK.number());

@@ -43,6 +43,7 @@ impl Figures {
         figures.add_families(&read("/proc/net/snmp"));
         figures.add_families(&read("/proc/net/netstat"));
         figures.add_volumes(&read("/proc/volumes"));
+        figures.add_stretches(&read("/proc/resched"));
         Ok(figures)
     }
 
@@ -136,6 +137,32 @@ impl Figures {
             let family = pair[0].split(':').next().unwrap_or("");
             for (name, number) in names.zip(numbers).skip(1) {
                 self.put(family, name, number);
+            }
+        }
+    }
+
+    /// How many times the kernel kept a CPU for over a millisecond, and for how long at most.
+    fn add_stretches(&mut self, text: &str) {
+        let mut hertz = 0;
+        for line in text.lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let number = |at: usize| words.get(at).and_then(|word| word.parse::<u64>().ok());
+            let milliseconds = |ticks: u64| u128::from(ticks) * 1000 / u128::from(hertz.max(1));
+            match (words.first(), number(1), number(2)) {
+                (Some(&"hertz"), Some(ticks), _) => {
+                    hertz = ticks;
+                    self.numbers.insert("kernel.long".into(), 0);
+                    self.numbers.insert("kernel.longest_us".into(), 0);
+                }
+                (Some(&"below"), Some(end), Some(count)) if milliseconds(end / 2) >= 1 => {
+                    *self.numbers.entry("kernel.long".into()).or_default() += count;
+                }
+                (Some(&"longest"), Some(ticks), _) => {
+                    let us = u128::from(ticks) * 1_000_000 / u128::from(hertz.max(1));
+                    let longest = self.numbers.entry("kernel.longest_us".into()).or_default();
+                    *longest = (*longest).max(u64::try_from(us).unwrap_or(u64::MAX));
+                }
+                _ => {}
             }
         }
     }

@@ -15,6 +15,7 @@ pub fn rows(before: &Figures, now: &Figures) -> Vec<Row> {
     let ports = now.members("port.");
     let volumes = now.members("volume.");
     let mut rows = vec![span.cpu(), span.memory()];
+    rows.extend(span.kernel());
     rows.extend(ports.iter().map(|port| span.port(port)));
     rows.extend([span.tcp(), span.udp(), span.ip()]);
     rows.extend(volumes.iter().map(|volume| span.volume(volume)));
@@ -42,6 +43,14 @@ impl Span<'_> {
             waiting,
             None,
         )
+    }
+
+    /// How long the kernel kept a CPU from others; no row where it does not tell.
+    fn kernel(&self) -> Option<Row> {
+        let longest_us = self.now.get("kernel.longest_us")?;
+        let longest = format!("{}.{:03} ms at most", longest_us / 1000, longest_us % 1000);
+        let long = self.counted("kernel.long", "times over 1 ms");
+        Some(row("kernel", longest, long, None))
     }
 
     fn memory(&self) -> Row {

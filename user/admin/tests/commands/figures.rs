@@ -148,6 +148,13 @@ fn busy_machine() -> Papers {
         ("/proc/net/netstat", &[&ext(0), &ext(11)]),
         ("/proc/net/dev", &[&port(100), &port(2100)]),
         ("/proc/volumes", &[&volume(0), &volume(1_000_000_000)]),
+        (
+            "/proc/resched",
+            &[
+                "hertz 1000000000\nbelow 1024 9\nbelow 4194304 1\nlongest 2500000 call 9\n",
+                "hertz 1000000000\nbelow 1024 9\nbelow 4194304 3\nlongest 2512345 call 9\n",
+            ],
+        ),
     ])
 }
 
@@ -155,13 +162,14 @@ fn busy_machine() -> Papers {
 fn use_says_of_each_resource_how_much_is_used_what_waits_and_what_failed() {
     let (code, out, err) = run(admin::resources::run, "use 2 2", busy_machine());
     assert_eq!((code, err.as_str()), (0, ""));
-    let lines: Vec<&str> = out.lines().skip(8).collect();
+    let lines: Vec<&str> = out.lines().skip(9).collect();
     assert_eq!(
         lines,
         [
             "RESOURCE UTILISATION               SATURATION                   ERRORS",
             "cpu      100% of 2                 2.5 threads wait             --",
             "memory   75% of 256 MiB            7 waits                      1 programs killed",
+            "kernel   2.512 ms at most          2 times over 1 ms            --",
             "eth0     1KB in, 1KB out /s        0 dropped                    0 bad",
             "tcp      5 open, 0 more /s         11 refused by full queues    3 sent again, 0 reset, 0 bad",
             "udp      0 in, 0 out /s            0 dropped by full queues     0 to nobody",

@@ -19,6 +19,7 @@ mod net6;
 mod oom;
 mod packet;
 mod reasons;
+mod resched;
 mod root;
 mod snmp;
 mod sockets;

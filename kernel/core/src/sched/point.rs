@@ -1,0 +1,38 @@
+//! Chances to reschedule in the midst of long work.
+//!
+//! Whoever does something whose length a program can choose does it in bounded batches, and
+//! calls [`resched_point`] between them. It costs a look at the clock, so a batch may be
+//! small: a page, an entry, a process. Only once the stretch has got long are interrupts
+//! let in, softirqs run, and others that wait are let go first.
+//!
+//! Invariant: the caller holds no spin lock, and nothing that belongs to a CPU. It may hold a
+//! sleeping lock.
+
+use super::{placement, preempt_if_due, run_softirqs, stretch};
+use crate::task::{Flags, try_current};
+
+/// Stretches end this often: 50 µs.
+const PER_SECOND: u64 = 20_000;
+
+/// Lets interrupts, softirqs and other threads have the CPU, if they have waited for a while.
+#[inline]
+pub fn resched_point() {
+    if stretch::ticks() >= mach::time::cycles_per_second() / PER_SECOND {
+        let_others();
+    }
+}
+
+#[cold]
+fn let_others() {
+    // Threads without a program have nobody to wait for while the machine starts.
+    let Some(me) = try_current().filter(|me| me.id() != 0) else {
+        return;
+    };
+    mach::cpu::take_interrupts();
+    stretch::mark();
+    run_softirqs();
+    placement::note_arrivals();
+    if me.flags().contains(Flags::RESCHEDULE) {
+        preempt_if_due();
+    }
+}

@@ -1,0 +1,201 @@
+//! How long a CPU is in the kernel without a chance to run another thread.
+//!
+//! The kernel is never preempted and runs with interrupts closed, so what stands between two
+//! chances to reschedule is what everybody else may have to wait. Each such *stretch* is
+//! measured, always: it begins when the kernel is entered, when a thread gets the CPU, or at
+//! a resched point ([`super::resched_point`]), and ends at the next of these or where the
+//! kernel is left. Its length goes into a histogram of its CPU; a long one also says
+//! what the CPU was about.
+//!
+//! Lengths are ticks of the time-stamp counter; under QEMU's `-icount shift=0` these are
+//! instructions. A measurement costs two reads of it.
+//!
+//! Not here: the start of the machine, which no thread waits for.
+
+use core::fmt;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use mach::cpu::MAX_CPUS;
+use mach::time::cycles;
+
+use super::Softirq;
+use super::softirq::COUNT as SOURCES;
+use crate::task::current;
+
+/// Classes of lengths: number `n` counts those in `[2^n, 2^(n+1))`, the last one all above.
+pub const CLASSES: usize = 36;
+/// System calls with a number below this are told apart.
+const CALLS: u32 = 512;
+/// Causes that are neither calls nor softirqs.
+const OTHERS: usize = 4;
+/// All causes that are no calls, the softirqs last and in their order.
+const KINDS: [&str; OTHERS + SOURCES] = [
+    "leave",
+    "interrupt",
+    "fault",
+    "trap",
+    "timer",
+    "net",
+    "volume",
+    "console",
+    "async-io",
+    "garbage",
+];
+const CAUSES: usize = CALLS as usize + KINDS.len();
+/// Whoever is longer is looked at by its cause.
+const LONG_TICKS: u64 = 1 << 15;
+
+/// What a CPU is in the kernel for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cause(u32);
+
+impl Cause {
+    /// On the way back to a program: signals, and what interrupts have left.
+    pub const LEAVE: Self = Self(CALLS);
+    /// An interrupt of a program.
+    pub const INTERRUPT: Self = Self(CALLS + 1);
+    /// A page fault of a program.
+    pub const FAULT: Self = Self(CALLS + 2);
+    /// Any other exception of a program.
+    pub const TRAP: Self = Self(CALLS + 3);
+
+    /// The system call of this number.
+    #[inline]
+    pub fn call(number: u64) -> Self {
+        Self(number.min(u64::from(CALLS) - 1) as u32)
+    }
+
+    fn softirq(source: Softirq) -> Self {
+        Self(CALLS + OTHERS as u32 + source as u32)
+    }
+}
+
+impl fmt::Display for Cause {
+    /// `call` and its number, or a word.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.checked_sub(CALLS) {
+            None => write!(f, "call {}", self.0),
+            Some(kind) => f.write_str(KINDS[kind as usize]),
+        }
+    }
+}
+
+/// What a thread is in the kernel for.
+pub(super) struct Business(AtomicU32);
+
+impl Default for Business {
+    fn default() -> Self {
+        Self(AtomicU32::new(Cause::LEAVE.0))
+    }
+}
+
+/// In place of a start, while a CPU does not run threads yet.
+const NOT_YET: u64 = 0;
+
+#[repr(align(64))]
+struct Measure {
+    start: AtomicU64,
+    counts: [AtomicU64; CLASSES],
+}
+
+/// Each CPU writes its own.
+static MEASURES: [Measure; MAX_CPUS] = [const {
+    Measure {
+        start: AtomicU64::new(NOT_YET),
+        counts: [const { AtomicU64::new(0) }; CLASSES],
+    }
+}; MAX_CPUS];
+
+#[inline]
+fn own() -> &'static Measure {
+    &MEASURES[mach::cpu::id().index()]
+}
+
+/// The longest stretch of each cause, of those that were long.
+static LONGEST: [AtomicU64; CAUSES] = [const { AtomicU64::new(0) }; CAUSES];
+
+/// The kernel is entered, or the thread goes about something else on the way out.
+#[inline]
+pub fn begin(cause: Cause) {
+    current().sched.business.0.store(cause.0, Relaxed);
+    own().start.store(cycles(), Relaxed);
+}
+
+/// Behind this an interrupt can come, or another thread.
+#[inline]
+pub fn end() {
+    end_as(None);
+}
+
+#[inline]
+fn end_as(source: Option<Softirq>) {
+    let measure = own();
+    let start = measure.start.load(Relaxed);
+    if start == NOT_YET {
+        return;
+    }
+    let ticks = cycles().wrapping_sub(start);
+    let class = ((ticks | 1).ilog2() as usize).min(CLASSES - 1);
+    let slot = &measure.counts[class];
+    // Only this CPU writes.
+    slot.store(slot.load(Relaxed) + 1, Relaxed);
+    if ticks >= LONG_TICKS {
+        note_long(source, ticks);
+    }
+}
+
+#[cold]
+fn note_long(source: Option<Softirq>, ticks: u64) {
+    let cause = source.map_or_else(
+        || Cause(current().sched.business.0.load(Relaxed)),
+        Cause::softirq,
+    );
+    LONGEST[cause.0 as usize].fetch_max(ticks, Relaxed);
+}
+
+/// One stretch ends, the next one of the same thread begins.
+pub(super) fn mark() {
+    end();
+    resume();
+}
+
+/// The work of a source of softirqs is done, which is a stretch of its own.
+pub(super) fn end_softirq(source: Softirq) {
+    end_as(Some(source));
+    resume();
+}
+
+/// A thread has the CPU, or has it again after a wait in place.
+pub(super) fn resume() {
+    if own().start.load(Relaxed) != NOT_YET {
+        start();
+    }
+}
+
+/// This CPU's first stretch begins: it is there for threads from now on.
+pub(super) fn start() {
+    own().start.store(cycles(), Relaxed);
+}
+
+/// Ticks since the last chance to reschedule.
+pub(super) fn ticks() -> u64 {
+    cycles().wrapping_sub(own().start.load(Relaxed))
+}
+
+/// How many stretches of each class all CPUs have had.
+pub fn histogram() -> [u64; CLASSES] {
+    let mut sums = [0; CLASSES];
+    for measure in MEASURES.iter().take(mach::cpu::count()) {
+        for (sum, slot) in sums.iter_mut().zip(&measure.counts) {
+            *sum += slot.load(Relaxed);
+        }
+    }
+    sums
+}
+
+/// Causes of long stretches with the longest of each, in ticks.
+pub fn longest() -> impl Iterator<Item = (Cause, u64)> {
+    let all = LONGEST.iter().map(|ticks| ticks.load(Relaxed));
+    let causes = (0..).map(Cause);
+    causes.zip(all).filter(|(_, ticks)| *ticks != 0)
+}
