@@ -7,6 +7,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+mod average;
 mod commit;
 mod cpu_time;
 mod load;
@@ -14,6 +15,7 @@ mod microstates;
 #[cfg(test)]
 mod random;
 
+pub use average::{LoadAverages, STEP as LOAD_STEP};
 pub use commit::{Limit, Policy};
 pub use cpu_time::{CpuTime, MODES, Mode, Sampled, Split};
 pub use load::{Load, Served};

@@ -104,14 +104,16 @@ fn set(call: &Call<'_>, place: &Changeable) -> Outcome {
 /// Words of a `struct sysinfo`: uptime, three loads, eight sizes.
 const SYSINFO_WORDS: usize = 14;
 const PROCESSES_MAX: usize = u16::MAX as usize;
+/// Bits behind the point of a load (SI_LOAD_SHIFT).
+const LOAD_FRACTION_BITS: u32 = 16;
 
 /// Memory in bytes; there is no swap and no high memory.
 fn sysinfo(call: Call<'_>) -> Outcome {
     let memory = mach::mem::stats();
-    let load = (kernel::sched::runnable_count() as u64) << 16;
+    let loads = kernel::sched::load_averages().scaled_by(LOAD_FRACTION_BITS);
     let mut words = [0u64; SYSINFO_WORDS];
     words[0] = mach::time::now().as_nanos() / 1_000_000_000;
-    words[1..4].fill(load);
+    words[1..4].copy_from_slice(&loads);
     words[4] = memory.total as u64 * PAGE_BYTES as u64;
     words[5] = memory.free as u64 * PAGE_BYTES as u64;
     words[10] = task::thread_count().min(PROCESSES_MAX) as u64;

@@ -18,6 +18,7 @@
 pub mod entity;
 mod idle;
 mod life;
+mod load;
 mod placement;
 mod point;
 mod run_queue;
@@ -30,6 +31,7 @@ mod visit;
 
 pub use entity::Entity;
 pub use life::Errand;
+pub use load::averages as load_averages;
 pub use point::resched_point;
 pub use softirq::{Softirq, Work, raise, raise_on, register_softirq, run_softirqs};
 pub use switch::{exit, finish_switch, park_until, run, start_cpu, switch_count, yield_now};

@@ -110,6 +110,7 @@ pub(super) fn take(now: Instant, found: Found) {
 fn count(now: Instant, found: Found) {
     let due = now.since(next()).as_nanos() / period().as_nanos() + 1;
     NEXT.get().set(after(now));
+    super::load::note(now);
     let mode = current().sched.life.count(found, due);
     COUNTS.get().lock().samples[mode as usize] += due;
 }

@@ -171,12 +171,11 @@ fn uptime(text: &mut Text) -> Result {
 
 fn loadavg(text: &mut Text) -> Result {
     let running = sched::runnable_count();
-    let last = family::processes().last().map_or(0, |process| process.id());
-    writeln!(
-        text,
-        "{running}.00 {running}.00 {running}.00 {running}/{} {last}",
-        thread_count()
-    )
+    let last = family::last_id();
+    for average in sched::load_averages().hundredths() {
+        write!(text, "{}.{:02} ", average / 100, average % 100)?;
+    }
+    writeln!(text, "{running}/{} {last}", thread_count())
 }
 
 fn version(text: &mut Text) -> Result {
