@@ -127,6 +127,12 @@ impl<O> Arena<O> {
         self.spare += 1;
     }
 
+    /// Gives back a part of the memory of an arena that holds no area; false if it has none.
+    pub fn shed(&mut self) -> bool {
+        (self.free, self.spare) = (Slot::NONE, 0);
+        self.chunks.pop().is_some()
+    }
+
     /// Stores an area in a node that is linked to nothing. Room for it was reserved.
     #[inline]
     pub fn put(&mut self, area: Area<O>) -> Slot {

@@ -65,6 +65,13 @@ impl<O: Clone + PartialEq> AreaMap<O> {
         self.tree.len() == 0
     }
 
+    /// Gives back a part of what an empty map once needed; false if nothing is left of that. To
+    /// drop it does the same at once, however much there is.
+    pub fn shed(&mut self) -> bool {
+        self.recent.set(Slot::NONE);
+        self.is_empty() && self.tree.shed()
+    }
+
     /// Bytes in all areas.
     pub fn bytes(&self) -> u64 {
         self.bytes

@@ -270,3 +270,21 @@ fn promised_memory_is_what_the_areas_say_after_every_change() {
         .unwrap();
     assert_eq!((map.promised_bytes(), sum(&map)), (0, 0));
 }
+
+#[test]
+fn an_empty_map_gives_back_its_memory_in_parts_and_can_be_used_again() {
+    let mut map = AreaMap::new();
+    for page in 0..1000 {
+        map.insert(area(2 * page, 2 * page + 1, READ, None))
+            .unwrap();
+    }
+    assert!(!map.shed(), "areas are there");
+    drop(map.remove(at(0)..at(2000)).unwrap());
+    assert!(map.shed() && map.shed());
+    map.insert(area(3, 5, READ, None)).unwrap();
+    assert_eq!(bounds(&map), [(3, 5)]);
+    drop(map.remove(at(0)..at(2000)).unwrap());
+    while map.shed() {}
+    map.insert(area(7, 8, READ, None)).unwrap();
+    assert_eq!(bounds(&map), [(7, 8)]);
+}

@@ -35,6 +35,7 @@ fn kernel_main() -> ! {
     task::adopt_boot_thread();
     sched::timer::init();
     clock::init();
+    reclaim::garbage::init();
     linux::init();
     tty::init(console_of(&run));
     dev::init();

@@ -48,6 +48,11 @@ impl<O> Tree<O> {
         self.len
     }
 
+    /// Gives back a part of the memory of a tree without areas; false if it has none.
+    pub fn shed(&mut self) -> bool {
+        self.arena.shed()
+    }
+
     pub fn first(&self) -> Slot {
         self.first
     }

@@ -30,7 +30,7 @@ use self::stack::Stack;
 use crate::error::{Error, Result};
 use crate::file::OpenFile;
 use crate::fs::{self, MountFlags, Walk};
-use crate::mm::{AddressSpace, FixedPages, Layout, Mapping, Object, Place, Rights};
+use crate::mm::{AddressSpace, FixedPages, Layout, Mapping, Object, Place, Rights, release};
 use crate::signal::Signal;
 use crate::task::{
     Credentials, ExitStatus, Image, Name, Resource, Thread, become_only_thread, current,
@@ -243,7 +243,7 @@ fn replace(
     let old = me.process.space.replace(prepared.space.clone());
     me.process.mappings_told.forget();
     me.activate_space();
-    drop(old);
+    release(old);
     forget_program(me);
     drop(me.credentials.replace(Arc::new(who)));
     close_files(me)?;

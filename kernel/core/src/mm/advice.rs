@@ -5,9 +5,11 @@ use core::ops::Range;
 
 use base::{PAGE_BYTES, VirtAddr};
 use mach::mem::Gather;
+use mach::mem::fallible::{TryGrow, TryPush};
 use mach::numa::Node;
 
-use super::space::{page_range, prot};
+use super::limits::{check_lock, everything, locked_bytes};
+use super::space::{State, page_range, prot};
 use super::{AddressSpace, Object};
 use crate::error::{Error, Result};
 
@@ -43,41 +45,47 @@ impl AddressSpace {
             self.populate(range);
             return Ok(());
         }
-        let mut state = self.lock();
+        let mut is_covered = true;
+        self.in_pieces(self.lock_settled(), range, &mut |state, piece| {
+            is_covered &= state.areas.covers(piece.clone());
+            self.advise_piece(state, piece, advice)
+        })?;
+        is_covered.then_some(()).ok_or(Error::OutOfMemory)
+    }
+
+    fn advise_piece(
+        &self,
+        state: &mut State,
+        piece: Range<VirtAddr>,
+        advice: Advice,
+    ) -> Result<()> {
         match advice {
             Advice::Discard => {
-                if state
-                    .areas
-                    .overlapping(range.clone())
-                    .any(|area| area.traits.locked)
-                {
+                let mut areas = state.areas.overlapping(piece.clone());
+                if areas.any(|area| area.traits.locked) {
                     return Err(Error::Invalid);
                 }
-                self.discard(range.clone())?;
+                self.discard(piece)?;
             }
             Advice::Fork(inherit) => {
                 state
                     .areas
-                    .update(range.clone(), |area| area.traits.no_fork = !inherit)?;
+                    .update(piece, |area| area.traits.no_fork = !inherit)?;
             }
             Advice::WipeOnFork(wipe) => {
                 state
                     .areas
-                    .update(range.clone(), |area| area.traits.wipe_on_fork = wipe)?;
+                    .update(piece, |area| area.traits.wipe_on_fork = wipe)?;
             }
             Advice::LargePages(wanted) => {
-                state.areas.update(range.clone(), |area| {
+                state.areas.update(piece, |area| {
                     area.traits.large_pages = wanted;
                     area.traits.small_pages = !wanted;
                 })?;
             }
             Advice::Populate => {}
         }
-        if state.areas.covers(range) {
-            Ok(())
-        } else {
-            Err(Error::OutOfMemory)
-        }
+        Ok(())
     }
 
     /// Marks a range as locked (and makes it resident) or not.
@@ -92,9 +100,15 @@ impl AddressSpace {
         if !state.areas.covers(range.clone()) {
             return Err(Error::OutOfMemory);
         }
-        state
-            .areas
-            .update(range.clone(), |area| area.traits.locked = locked)?;
+        let (state, ()) = self.in_pieces(state, range.clone(), &mut |state, piece| {
+            if !state.areas.covers(piece.clone()) {
+                return Err(Error::OutOfMemory);
+            }
+            state
+                .areas
+                .update(piece, |area| area.traits.locked = locked)?;
+            Ok(())
+        })?;
         drop(state);
         if locked {
             self.populate(range);
@@ -123,43 +137,45 @@ impl AddressSpace {
     /// lists the objects with the bytes of them.
     fn begin_sync(&self, range: &Range<VirtAddr>) -> Result<(bool, Vec<Part>)> {
         let table = self.table()?;
-        let state = self.lock();
-        let mut gather = Gather::new(table);
         let mut shared = Vec::new();
-        for area in state
-            .areas
-            .overlapping(range.clone())
-            .filter(|area| area.traits.shared)
-        {
-            let part = area.clip(range);
-            let rights = prot(area.access).without_write();
-            table.protect(part.start, part.end, rights, false, &mut gather);
-            if let (Some(backing), Some(from)) = (&area.backing, area.offset_of(part.start)) {
-                shared.push((backing.object.clone(), from..from + (part.end - part.start)));
+        let mut is_covered = true;
+        self.in_pieces(self.lock_settled(), range.clone(), &mut |state, piece| {
+            is_covered &= state.areas.covers(piece.clone());
+            let mut gather = Gather::new(table);
+            let areas = state.areas.overlapping(piece.clone());
+            for area in areas.filter(|area| area.traits.shared) {
+                let part = area.clip(&piece);
+                let rights = prot(area.access).without_write();
+                table.protect(part.start, part.end, rights, false, &mut gather);
+                if let (Some(backing), Some(from)) = (&area.backing, area.offset_of(part.start)) {
+                    let to = from + (part.end - part.start);
+                    add_part(&mut shared, &backing.object, from..to)?;
+                }
             }
-        }
-        Ok((state.areas.covers(range.clone()), shared))
+            Ok(())
+        })?;
+        Ok((is_covered, shared))
     }
 
     /// For each page of a range, whether it is resident.
     pub fn resident(&self, start: VirtAddr, bytes: u64) -> Result<Vec<bool>> {
         let range = page_range(start, bytes).ok_or(Error::OutOfMemory)?;
-        let state = self.lock();
-        if !state.areas.covers(range.clone()) {
-            return Err(Error::OutOfMemory);
-        }
         let pages = (range.end - range.start) as usize / PAGE_BYTES;
         let mut resident = Vec::new();
-        resident
-            .try_reserve_exact(pages)
-            .map_err(|_| Error::OutOfMemory)?;
+        resident.make_room(pages).map_err(|_| Error::OutOfMemory)?;
         resident.resize(pages, false);
-        self.table()?
-            .for_each(range.start, range.end, &mut |at, _, _| {
+        let table = self.table()?;
+        self.in_pieces(self.lock_settled(), range.clone(), &mut |state, piece| {
+            if !state.areas.covers(piece.clone()) {
+                return Err(Error::OutOfMemory);
+            }
+            table.for_each(piece.start, piece.end, &mut |at, _, _| {
                 if let Some(slot) = resident.get_mut((at - range.start) as usize / PAGE_BYTES) {
                     *slot = true;
                 }
             });
+            Ok(())
+        })?;
         Ok(resident)
     }
 
@@ -171,4 +187,17 @@ impl AddressSpace {
             .ok_or(Error::BadAddress)?;
         Ok(mach::mem::node_of(page.phys()))
     }
+}
+
+/// Adds bytes of an object, to the last ones where these go on.
+fn add_part(parts: &mut Vec<Part>, object: &Object, bytes: Range<u64>) -> Result<()> {
+    if let Some((last, before)) = parts.last_mut()
+        && last == object
+        && before.end == bytes.start
+    {
+        before.end = bytes.end;
+        return Ok(());
+    }
+    parts.try_push((object.clone(), bytes))?;
+    Ok(())
 }

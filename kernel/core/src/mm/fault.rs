@@ -58,6 +58,8 @@ enum Step {
     Fetch(Wanted),
     /// A large page is needed; to clear it takes too long for a lock.
     FetchLarge,
+    /// The place is under change.
+    Wait,
 }
 
 impl AddressSpace {
@@ -73,6 +75,7 @@ impl AddressSpace {
                     let page = wanted.object.memory.page(wanted.index, wanted.sharing)?;
                     fetched.page = Some((wanted, page));
                 }
+                Step::Wait => self.wait_until_settled(),
                 Step::FetchLarge => {
                     fetched.large = LargePage::zeroed();
                     if fetched.large.is_none() {
@@ -100,6 +103,13 @@ impl AddressSpace {
         fetched: &mut Fetched,
     ) -> Result<Step> {
         let mut state = self.lock();
+        if state
+            .changing
+            .as_ref()
+            .is_some_and(|range| range.contains(&at))
+        {
+            return Ok(Step::Wait);
+        }
         if state.areas.find(at).is_none() {
             grow_stack(&mut state, at)?;
         }

@@ -1,37 +1,74 @@
 //! A child's copy of an address space.
+//!
+//! Areas are copied one by one, their page tables piece by piece; meanwhile the whole space is
+//! under change (`change`), so that no thread sees one half before the fork and one after it.
 
 use alloc::sync::Arc;
+use core::ops::Range;
 
-use mach::mem::Gather;
+use base::VirtAddr;
+use mach::mem::{Gather, USER_END};
+use vma::Area;
 
-use super::AddressSpace;
+use super::space::release;
+use super::{AddressSpace, Object};
 use crate::error::{Error, Result};
 
 impl AddressSpace {
     /// A copy for a forked process; private memory is shared until either side writes.
     pub fn fork(&self) -> Result<Arc<Self>> {
-        let state = self.lock();
+        let state = self.lock_settled();
         let child = Self::new(state.layout)?;
-        let mut copy = child.lock();
-        copy.heap = state.heap.clone();
-        copy.large = state.large;
-        let (table, below) = (self.table()?, child.table()?);
-        let mut gather = Gather::new(table);
-        for area in state.areas.iter().filter(|area| !area.traits.no_fork) {
-            let mut inherited = area.clone();
-            inherited.traits.locked = false;
-            copy.promise.grow(inherited.promised_bytes())?;
-            copy.areas.insert(inherited)?;
-            if area.traits.wipe_on_fork {
-                continue;
-            }
-            let private = !area.traits.shared;
-            if !table.share_with(below, area.start, area.end, private, &mut gather) {
-                return Err(Error::OutOfMemory);
+        {
+            let mut copy = child.lock();
+            copy.heap = state.heap.clone();
+            copy.large = state.large;
+        }
+        let whole = VirtAddr(0)..USER_END;
+        let table = self.table()?;
+        let copied = self.in_pieces(state, whole, &mut |state, piece| {
+            // One for all areas of the piece: other CPUs are interrupted once for them.
+            let mut gather = Gather::new(table);
+            let mut areas = state.areas.overlapping(piece.clone());
+            areas.try_for_each(|area| self.copy_part(&child, area, area.clip(&piece), &mut gather))
+        });
+        match copied {
+            Ok((state, ())) => drop(state),
+            Err(error) => {
+                release(child);
+                return Err(error);
             }
         }
-        drop(gather);
-        drop(copy);
         Ok(child)
+    }
+
+    /// Copies the pages of an area in `part`, and with the first of them the area.
+    fn copy_part(
+        &self,
+        child: &Self,
+        area: &Area<Object>,
+        part: Range<VirtAddr>,
+        gather: &mut Gather,
+    ) -> Result<()> {
+        if area.traits.no_fork {
+            return Ok(());
+        }
+        if part.start == area.start {
+            let mut inherited = area.clone();
+            inherited.traits.locked = false;
+            let mut copy = child.lock();
+            copy.promise.grow(inherited.promised_bytes())?;
+            copy.areas.insert(inherited)?;
+        }
+        if area.traits.wipe_on_fork {
+            return Ok(());
+        }
+        let (table, below) = (self.table()?, child.table()?);
+        let private = !area.traits.shared;
+        if table.share_with(below, part.start, part.end, private, gather) {
+            Ok(())
+        } else {
+            Err(Error::OutOfMemory)
+        }
     }
 }

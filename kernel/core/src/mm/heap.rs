@@ -1,12 +1,12 @@
 //! The program break.
 
 use base::VirtAddr;
-use vma::{Area, Removed, Traits};
+use vma::{Area, Traits};
 
 use super::layout::ANYWHERE;
-use super::map::check_size;
-use super::space::State;
-use super::{AddressSpace, Object, Rights};
+use super::limits::{Growth, check_growth};
+use super::space::{Locked, State};
+use super::{AddressSpace, Rights};
 use crate::error::{Error, Result};
 use crate::task::{Resource, current};
 
@@ -25,27 +25,27 @@ impl AddressSpace {
     /// Moves the program break to `end`; returns where it is now, which is where it was
     /// if that is not possible.
     pub fn set_break(&self, end: VirtAddr) -> Result<VirtAddr> {
-        let mut state = self.lock();
-        let removed = if end.page_ceil() < state.heap.end.page_ceil() {
-            self.shrink_heap(&mut state, end).map(Some)
-        } else {
-            grow_heap(&mut state, end).map(|()| None)
-        };
-        if removed.is_ok() {
+        let mut state = self.lock_settled();
+        let before = state.heap.end;
+        if end.page_ceil() < before.page_ceil() {
+            return Ok(self.shrink_heap(state, end).unwrap_or(before));
+        }
+        if grow_heap(&mut state, end).is_ok() {
             state.heap.end = end;
         }
-        let now = state.heap.end;
-        drop(state);
-        drop(removed);
-        Ok(now)
+        Ok(state.heap.end)
     }
 
-    fn shrink_heap(&self, state: &mut State, end: VirtAddr) -> Result<Removed<Object>> {
+    fn shrink_heap(&self, state: Locked<'_>, end: VirtAddr) -> Result<VirtAddr> {
         if end < state.heap.start {
             return Err(Error::Invalid);
         }
         let unused = end.page_ceil()..state.heap.end.page_ceil();
-        self.remove(state, unused)
+        let (mut state, removed) = self.remove(state, unused)?;
+        state.heap.end = end;
+        drop(state);
+        drop(removed);
+        Ok(end)
     }
 }
 

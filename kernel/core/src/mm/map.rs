@@ -8,10 +8,14 @@ use vma::{Area, Backing, Removed, Traits};
 
 use super::commit;
 use super::layout::ANYWHERE;
-use super::space::{State, page_range, prot};
+use super::limits::{
+    Growth, check_data, check_growth, check_lock, everything, locked_bytes, new_data,
+};
+use super::space::{Locked, State, page_range, prot};
 use super::{Access, AddressSpace, Object, Rights};
 use crate::error::{Error, Result};
-use crate::task::{Resource, current};
+use crate::sched::resched_point;
+use crate::task::{Flags, current};
 
 /// Where a mapping goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,7 +87,7 @@ impl AddressSpace {
 
     fn insert(&self, mapping: &Mapping, bytes: u64) -> Result<VirtAddr> {
         let removed;
-        let mut state = self.lock();
+        let mut state = self.lock_settled();
         let at = choose_place(&mut state, mapping.place, bytes)?;
         let range = at..at + bytes;
         check_size(&state, bytes)?;
@@ -95,9 +99,12 @@ impl AddressSpace {
             };
             state.promise.grow(bytes.saturating_sub(replaced))?;
         }
-        removed = match mapping.place {
-            Place::Fixed(_) => Some(self.remove(&mut state, range.clone())?),
-            Place::Hint(_) | Place::FixedIfFree(_) => None,
+        (state, removed) = match mapping.place {
+            Place::Fixed(_) => {
+                let (state, removed) = self.remove(state, range.clone())?;
+                (state, Some(removed))
+            }
+            Place::Hint(_) | Place::FixedIfFree(_) => (state, None),
         };
         let backing = mapping
             .object
@@ -117,32 +124,34 @@ impl AddressSpace {
         Ok(at)
     }
 
-    /// Takes pages and areas of a range out. What comes back may be dear to drop.
-    pub(super) fn remove(
-        &self,
-        state: &mut State,
+    /// Takes pages and areas of a range out, piece by piece. What comes back may be dear to
+    /// drop, so that is done without the lock.
+    pub(super) fn remove<'a>(
+        &'a self,
+        state: Locked<'a>,
         range: Range<VirtAddr>,
-    ) -> Result<Removed<Object>> {
-        let removed = state.areas.remove(range.clone())?;
-        if removed.bytes != 0 {
-            self.discard(range)?;
-        }
-        Ok(removed)
+    ) -> Result<(Locked<'a>, Removed<Object>)> {
+        self.in_pieces(state, range, &mut |state, piece| {
+            let removed = state.areas.remove(piece.clone())?;
+            if removed.bytes != 0 {
+                self.discard(piece)?;
+            }
+            Ok(removed)
+        })
     }
 
-    /// Takes the pages of a range out of the table.
-    pub(super) fn discard(&self, range: Range<VirtAddr>) -> Result<()> {
+    /// Takes the pages of a piece out of the table.
+    pub(super) fn discard(&self, piece: Range<VirtAddr>) -> Result<()> {
         self.note_resident();
         let table = self.table()?;
-        table.unmap(range.start, range.end, &mut Gather::new(table));
+        table.unmap(piece.start, piece.end, &mut Gather::new(table));
         Ok(())
     }
 
     /// Unmaps whatever is in the range.
     pub fn unmap(&self, start: VirtAddr, bytes: u64) -> Result<()> {
         let range = page_range(start, bytes).ok_or(Error::Invalid)?;
-        let mut state = self.lock();
-        let removed = self.remove(&mut state, range)?;
+        let (state, removed) = self.remove(self.lock_settled(), range)?;
         drop(state);
         drop(removed);
         Ok(())
@@ -154,27 +163,43 @@ impl AddressSpace {
             return Ok(());
         }
         let range = page_range(start, bytes).ok_or(Error::Invalid)?;
-        let mut state = self.lock();
-        if !state.areas.covers(range.clone()) {
+        let (mut data, mut more) = (0, 0);
+        let state = self.lock_settled();
+        let (mut state, ()) = self.in_pieces(state, range.clone(), &mut |state, piece| {
+            data += new_data(state, piece.clone(), access);
+            more += newly_promised(state, piece, access);
+            Ok(())
+        })?;
+        check_data(&state, data)?;
+        state.promise.grow(more)?;
+        let (state, ()) = self.in_pieces(state, range, &mut |state, piece| {
+            self.protect_piece(state, &piece, access)
+        })?;
+        drop(state);
+        Ok(())
+    }
+
+    fn protect_piece(
+        &self,
+        state: &mut State,
+        piece: &Range<VirtAddr>,
+        access: Rights,
+    ) -> Result<()> {
+        if !state.areas.covers(piece.clone()) {
             return Err(Error::OutOfMemory);
         }
-        if state
-            .areas
-            .overlapping(range.clone())
-            .any(|area| !area.limit.covers(access))
-        {
+        let forbids = |area: &Area<Object>| !area.limit.covers(access);
+        if state.areas.overlapping(piece.clone()).any(forbids) {
             return Err(Error::AccessDenied);
         }
-        let more = newly_promised(&state, range.clone(), access);
-        state.promise.grow(more)?;
-        state.areas.update(range.clone(), |area| {
+        state.areas.update(piece.clone(), |area| {
             area.traits.promised |= counts(access, area.traits);
             area.access = access;
         })?;
         let table = self.table()?;
         let mut gather = Gather::new(table);
-        for area in state.areas.overlapping(range.clone()) {
-            let part = area.clip(&range);
+        for area in state.areas.overlapping(piece.clone()) {
+            let part = area.clip(piece);
             // The first store to a shared page must fault, to mark it.
             let rights = prot(access);
             let rights = if area.traits.shared {
@@ -195,11 +220,32 @@ impl AddressSpace {
             _ => return,
         };
         for at in (range.start.0..range.end.0).step_by(PAGE_BYTES) {
-            if self.fault(VirtAddr(at), access).is_err() {
+            if self.fault(VirtAddr(at), access).is_err() || is_ending() {
                 return;
             }
+            resched_point();
         }
     }
+}
+
+/// The end of what shows `object` in a row from `start` on, as one mapping would.
+fn end_of_object(state: &State, start: VirtAddr, object: &Object) -> VirtAddr {
+    let mut end = start;
+    for area in state.areas.overlapping(start..ANYWHERE.high) {
+        let goes_on = area.backing.as_ref().is_some_and(|backing| {
+            backing.object == *object && backing.offset == area.start - start
+        });
+        if !goes_on || area.start != end {
+            break;
+        }
+        end = area.end;
+    }
+    end
+}
+
+/// Whether the calling program ends: nobody waits for what it has asked for.
+fn is_ending() -> bool {
+    current().flags().contains(Flags::EXIT)
 }
 
 /// Whether an area counts as promised memory once a program has these rights.

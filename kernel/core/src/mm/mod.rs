@@ -10,6 +10,7 @@
 //! Files and shared memory are [`MemoryObject`]s that hand out pages.
 //!
 //! Locking: one spin lock guards the map and every change of the table, so neither waits.
+//! A change of much lets the lock go between its pieces ([`change`]).
 //! An object may have to wait for a disk: the fault lets the lock go, gets the page, and
 //! looks again whether it is still wanted. Whatever a change takes out of the map
 //! (it may close a file) is dropped after the lock.
@@ -17,6 +18,7 @@
 //! Running out of memory is an error of the call or the fault, never a panic.
 
 mod advice;
+mod change;
 pub mod commit;
 mod fault;
 mod fork;
@@ -42,6 +44,6 @@ pub use object::{FixedPages, MemoryObject, Object, Page, Sharing};
 pub use remap::{Remap, Target};
 pub use report::{AreaReport, AreaUsage, Label};
 pub use shared::{SharedMemory, count_pages, page_count, uncount_pages};
-pub use space::{AddressSpace, all_faults};
-pub use truncate::forget_beyond;
+pub use space::{AddressSpace, all_faults, release};
+pub use truncate::{forget_beyond, forget_pages, may_be_stored_to};
 pub use vma::{Access as Rights, Traits};

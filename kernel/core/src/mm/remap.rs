@@ -6,8 +6,9 @@ use base::{PAGE_BYTES, VirtAddr};
 use mach::mem::Gather;
 use vma::{Area, Backing};
 
-use super::map::{check_size, choose_place, promised_in};
-use super::space::{State, page_range};
+use super::limits::{Growth, check_growth, check_lock, everything, locked_bytes};
+use super::map::{choose_place, promised_in};
+use super::space::{Locked, State, page_range};
 use super::{AddressSpace, Object, Place};
 use crate::error::{Error, Result};
 
@@ -76,6 +77,8 @@ impl AddressSpace {
         if end <= old.end {
             return Ok(Some(old.start));
         }
+        let mut state = self.lock_settled();
+        let area = whole_area(&state, &old)?;
         if old.end == area.end
             && state
                 .areas
@@ -97,7 +100,7 @@ impl AddressSpace {
     }
 
     fn relocate(&self, request: Remap, old: Range<VirtAddr>, new_bytes: u64) -> Result<VirtAddr> {
-        let mut state = self.lock();
+        let mut state = self.lock_settled();
         let area = whole_area(&state, &old)?;
         let place = match request.target {
             Target::Fixed(at) => Place::Fixed(at),
@@ -119,37 +122,54 @@ impl AddressSpace {
             let more = new_bytes.saturating_sub(kept + replaced);
             state.promise.grow(more)?;
         }
-        let replaced = self.remove(&mut state, new.clone())?;
-        let moved = self.move_area(&mut state, &area, old, new, request.keep_old);
-        drop(state);
-        drop((replaced, area));
-        moved.map(|()| at)
-    }
-
-    fn move_area(
-        &self,
-        state: &mut State,
-        area: &Area<Object>,
-        old: Range<VirtAddr>,
-        new: Range<VirtAddr>,
-        keep_old: bool,
-    ) -> Result<()> {
-        let mut target = continuation(area, old.start);
+        let (mut state, replaced) = self.remove(state, new.clone())?;
+        let mut target = continuation(&area, old.start);
         (target.start, target.end) = (new.start, new.end);
         state.areas.insert(target)?;
+        let moved = self.move_pages(state, &old, &new);
+        let moved = moved.and_then(|state| match request.keep_old {
+            true => Ok(None),
+            false => self.remove(state, old).map(|(_, removed)| Some(removed)),
+        });
+        drop((replaced, area));
+        moved.map(|_| at)
+    }
+
+    fn move_pages<'a>(
+        &'a self,
+        state: Locked<'a>,
+        old: &Range<VirtAddr>,
+        new: &Range<VirtAddr>,
+    ) -> Result<Locked<'a>> {
         let table = self.table()?;
         let bytes = (old.end - old.start).min(new.end - new.start);
-        let mut gather = Gather::new(table);
-        let complete = table.relocate(old.start, new.start, bytes, &mut gather);
-        drop(gather);
-        if !complete {
-            return Err(Error::OutOfMemory);
-        }
-        // `area` still holds the object, so nothing dear is dropped under the lock.
-        if !keep_old {
-            drop(self.remove(state, old)?);
-        }
-        Ok(())
+        let from = old.start..old.start + bytes;
+        let (state, ()) = self.in_pieces(state, from, &mut |_, piece| {
+            let to = new.start + (piece.start - old.start);
+            let bytes = piece.end - piece.start;
+            let mut gather = Gather::new(table);
+            let complete = table.relocate(piece.start, to, bytes, &mut gather);
+            complete.then_some(()).ok_or(Error::OutOfMemory)
+        })?;
+        Ok(state)
+    }
+}
+
+/// What an area grows by.
+fn growth(area: &Area<Object>, bytes: u64) -> Growth {
+    Growth {
+        bytes,
+        access: area.access,
+        traits: area.traits,
+    }
+}
+
+/// Obeys `RLIMIT_MEMLOCK` where a locked area grows.
+///
+/// Errors: `WouldBlock`.
+fn check_locked(state: &State, area: &Area<Object>, more: u64) -> Result<()> {
+    if !area.traits.locked {
+        return Ok(());
     }
 }
 

@@ -9,6 +9,7 @@ use vma::{Area, Traits};
 
 use super::{AddressSpace, Object, Rights};
 use crate::file::OpenFile;
+use crate::sched::resched_point;
 
 /// What an area is called.
 #[derive(Clone)]
@@ -120,23 +121,33 @@ impl AddressSpace {
         let Ok(table) = self.table() else {
             return usage;
         };
-        table.for_each(range.start, range.end, &mut |_, _, mapping| {
-            if mapping.zeros {
-                return;
-            }
-            usage.resident += 1;
-            usage.referenced += u64::from(mapping.accessed);
-            usage.large += u64::from(mapping.large);
-            let count = match (mapping.shared, mapping.dirty) {
-                (true, false) => &mut usage.shared_clean,
-                (true, true) => &mut usage.shared_dirty,
-                (false, false) => &mut usage.private_clean,
-                (false, true) => &mut usage.private_dirty,
-            };
-            *count += 1;
-        });
+        let mut from = range.start;
+        while from < range.end {
+            let end = table.piece_end(from, range.end);
+            count_piece(table, from..end, &mut usage);
+            from = end;
+            resched_point();
+        }
         usage
     }
+}
+
+fn count_piece(table: &PageTable, piece: Range<VirtAddr>, usage: &mut AreaUsage) {
+    table.for_each(piece.start, piece.end, &mut |_, _, mapping| {
+        if mapping.zeros {
+            return;
+        }
+        usage.resident += 1;
+        usage.referenced += u64::from(mapping.accessed);
+        usage.large += u64::from(mapping.large);
+        let count = match (mapping.shared, mapping.dirty) {
+            (true, false) => &mut usage.shared_clean,
+            (true, true) => &mut usage.shared_dirty,
+            (false, false) => &mut usage.private_clean,
+            (false, true) => &mut usage.private_dirty,
+        };
+        *count += 1;
+    });
 }
 
 fn label(area: &Area<Object>) -> Label {

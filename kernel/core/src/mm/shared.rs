@@ -9,6 +9,7 @@ use mach::sync::Spin;
 use super::commit::Promise;
 use super::{FaultError, MemoryObject, Page, Sharing};
 use crate::error::Result;
+use crate::reclaim::garbage;
 
 /// Pages of files in memory and of shared anonymous memory.
 static PAGES: AtomicU64 = AtomicU64::new(0);
@@ -69,7 +70,9 @@ impl SharedMemory {
 
 impl Drop for SharedMemory {
     fn drop(&mut self) {
-        uncount_pages(self.pages.get_mut().len() as u64);
+        let pages = core::mem::take(self.pages.get_mut());
+        uncount_pages(pages.len() as u64);
+        garbage::discard(pages);
     }
 }
 

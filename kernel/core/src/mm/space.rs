@@ -16,6 +16,8 @@ use super::large::LargeUse;
 use super::run::Run;
 use super::{Layout, Object, Rights};
 use crate::error::{Error, Result};
+use crate::sched::resched_point;
+use crate::sync::WaitQueue;
 use crate::task::family;
 
 /// What the lock guards.
@@ -29,9 +31,12 @@ pub(super) struct State {
     pub large: LargeUse,
     /// Promised memory of the areas; between a call's promise and its end more.
     pub promise: Promise,
+    /// What is under change while the lock is let go (`change`).
+    pub changing: Option<Range<VirtAddr>>,
 }
 
-/// The locked state. When it is let go, what is promised is what the areas say.
+/// The locked state. When it is let go and nothing is under change, what is promised is what
+/// the areas say.
 pub(super) struct Locked<'a>(SpinGuard<'a, State>);
 
 impl Deref for Locked<'_> {
@@ -52,8 +57,10 @@ impl DerefMut for Locked<'_> {
 impl Drop for Locked<'_> {
     #[inline]
     fn drop(&mut self) {
-        let bytes = self.0.areas.promised_bytes();
-        self.0.promise.settle(bytes);
+        if self.0.changing.is_none() {
+            let bytes = self.0.areas.promised_bytes();
+            self.0.promise.settle(bytes);
+        }
     }
 }
 
@@ -62,6 +69,8 @@ pub struct AddressSpace {
     /// `None` for the space of threads that have no program.
     table: Option<PageTable>,
     state: Spin<State>,
+    /// Who waits for the end of a change.
+    pub(super) settled: WaitQueue,
     /// Faults resolved with what was at hand, and with waiting for an object.
     pub(super) quick_faults: AtomicU64,
     pub(super) slow_faults: AtomicU64,
@@ -82,10 +91,12 @@ impl AddressSpace {
             run: Run::default(),
             large: LargeUse::default(),
             promise: Promise::default(),
+            changing: None,
         };
         Self {
             table,
             state: Spin::new(state),
+            settled: WaitQueue::new(),
             quick_faults: AtomicU64::new(0),
             slow_faults: AtomicU64::new(0),
             resident_max: AtomicUsize::new(0),
@@ -201,6 +212,46 @@ impl Drop for AddressSpace {
             let areas = self.state.get_mut().areas.iter();
             table.clear(areas.map(|area| area.start..area.end));
         }
+    }
+}
+
+/// Lets go of a space. If nobody else has it, its memory is given back with chances to
+/// reschedule, so it is called without a spin lock, by whoever may be the last.
+pub fn release(space: Arc<AddressSpace>) {
+    if let Some(space) = Arc::into_inner(space) {
+        space.dismantle();
+    }
+}
+
+impl AddressSpace {
+    fn dismantle(mut self) {
+        let Some(mut table) = self.table.take() else {
+            return;
+        };
+        let areas = &mut self.state.get_mut().areas;
+        loop {
+            let first = areas.iter().next().map(|area| (area.start, area.end));
+            let Some((from, area_end)) = first else {
+                break;
+            };
+            let end = table.piece_end(from, area_end);
+            table.clear([from..end].into_iter());
+            // Without a place for the rest of it, the area goes as a whole, and the table's
+            // end finds its pages.
+            let mut removed = areas.remove(from..end);
+            if removed.is_err() {
+                removed = areas.remove(from..area_end);
+            }
+            if removed.is_err() {
+                break;
+            }
+            drop(removed);
+            resched_point();
+        }
+        while areas.shed() {
+            resched_point();
+        }
+        table.dissolve(&mut resched_point);
     }
 }
 

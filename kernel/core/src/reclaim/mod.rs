@@ -18,6 +18,7 @@
 //! Not here: how much may be promised (`mm::map`), and which calls fail while the reserve
 //! itself is short (`linux::shortage`).
 
+pub mod garbage;
 mod shrink;
 mod victim;
 

@@ -24,10 +24,19 @@ pub enum Softirq {
     Volume,
     /// The console has input.
     Console,
+    /// Pages wait to be given back.
+    Garbage,
 }
 
 impl Softirq {
-    const ALL: [Self; 4] = [Self::Timer, Self::Net, Self::Volume, Self::Console];
+    const ALL: [Self; 6] = [
+        Self::Timer,
+        Self::Net,
+        Self::Volume,
+        Self::Console,
+        Self::AsyncIo,
+        Self::Garbage,
+    ];
 
     /// The source with this number (`source as usize`), as an interrupt handler's argument.
     pub fn from_number(number: usize) -> Option<Self> {

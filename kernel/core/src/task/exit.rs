@@ -12,7 +12,7 @@ use mach::sync::Once;
 use super::{ExitStatus, Flags, Process, Thread, current, family, release_id, threads};
 use crate::error::{Error, Restart, Result};
 use crate::futex;
-use crate::mm::AddressSpace;
+use crate::mm::{self, AddressSpace};
 use crate::sched;
 use crate::signal;
 use crate::sync::Wait;
@@ -68,7 +68,7 @@ fn end_process(me: &Thread, process: &Process, status: ExitStatus) {
     process.note_memory();
     let old = process.space.replace(AddressSpace::kernel());
     me.activate_space();
-    drop(old);
+    mm::release(old);
     // The last thread may stay on an idle CPU for long, and the process with it.
     let executable = process.image.lock().executable.take();
     drop(executable);

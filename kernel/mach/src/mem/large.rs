@@ -13,14 +13,15 @@
 //! `spares` holds at least as many empty tables as large entries exist.
 
 use alloc::vec::Vec;
-use core::ops::Range;
+use core::ops::{ControlFlow, Range};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use base::{PAGE_BYTES, PAGE_SHIFT, VirtAddr};
 use frames::{Extent, FrameNo};
 
 use super::entry::{self, LARGE, PRESENT, Prot, USER, WRITE};
-use super::walk::{self, ENTRIES, Tree, index, table_at};
+use super::table::clip;
+use super::walk::{self, ENTRIES, Part, Tree, index, table_at};
 use super::{Page, PageTable, direct, ram, tlb};
 
 /// Bytes of a large page.
@@ -92,6 +93,20 @@ impl Tree {
         let slot = self.find(at, 1)?;
         let both = PRESENT | LARGE;
         (slot.load(Relaxed) & both == both).then_some(slot)
+    }
+
+    /// The first address of the range that a large page maps. The cost follows the tables that
+    /// exist, not the length of the range.
+    fn first_large(&self, range: Range<VirtAddr>) -> Option<VirtAddr> {
+        let mut found = None;
+        let _ = self.try_for_each_part(range.start, clip(range.end), &mut |part| match part {
+            Part::Small(..) => ControlFlow::Continue(()),
+            Part::Large(range, _) => {
+                found = Some(range.start);
+                ControlFlow::Break(())
+            }
+        });
+        found
     }
 
     /// The entry for `at` as a last-level table would have it.
@@ -181,10 +196,12 @@ impl PageTable {
         if tree.large.is_none() {
             return;
         }
-        let mut at = VirtAddr(range.start.0 & !(LARGE_PAGE_BYTES - 1));
-        while at < range.end && !tree.large.is_none() {
-            self.split(tree, at);
-            at = at + LARGE_PAGE_BYTES;
+        let mut at = range.start;
+        while !tree.large.is_none()
+            && let Some(large) = tree.first_large(at..range.end)
+        {
+            self.split(tree, large);
+            at = VirtAddr((large.0 & !(LARGE_PAGE_BYTES - 1)) + LARGE_PAGE_BYTES);
         }
     }
 

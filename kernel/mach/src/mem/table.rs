@@ -1,6 +1,6 @@
 //! A program's page table.
 
-use core::ops::Range;
+use core::ops::{ControlFlow, Range};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use base::{PAGE_BYTES, VirtAddr};
@@ -10,9 +10,14 @@ use super::entry::{
 };
 use super::user::USER_END;
 pub use super::walk::NoLeaf;
-use super::walk::{self, ENTRIES, Size, Tree};
+use super::walk::{self, ENTRIES, Part, Size, Tree};
 use super::{Gather, Leaf, Page, kernel_map, large, ram, tlb};
 use crate::sync::Spin;
+
+/// Last-level tables and large pages that are changed at a time.
+const PIECE_PARTS: u64 = 2;
+/// What they map at most.
+const PIECE_BYTES: u64 = PIECE_PARTS << 21;
 
 /// The pages of one address space, as the processor sees them.
 ///
@@ -73,6 +78,30 @@ impl PageTable {
         };
         let first = VirtAddr(at.0 & !(walk::span(1) - 1));
         Ok(work(&Leaf::new(self, &self.resident, slots, first)))
+    }
+
+    /// The end of a piece of `[from, to)`, from `from` on, that maps at most
+    /// [`PIECE_BYTES`]: what a caller changes at a time, so that it does not hold its lock and
+    /// the CPU for as long as a program chooses. The cost follows the tables that exist.
+    pub fn piece_end(&self, from: VirtAddr, to: VirtAddr) -> VirtAddr {
+        if to.0.saturating_sub(from.0) <= PIECE_BYTES {
+            return to;
+        }
+        let mut left = PIECE_PARTS;
+        let mut end = to;
+        let tree = self.tree.lock();
+        let _ = tree.try_for_each_part(from, clip(to), &mut |part| {
+            if left == 0 {
+                end = match part {
+                    Part::Small(start, _) => start,
+                    Part::Large(range, _) => range.start,
+                };
+                return ControlFlow::Break(());
+            }
+            left -= 1;
+            ControlFlow::Continue(())
+        });
+        end
     }
 
     /// Clears all entries of the range; the pages go to `gather`, large ones at once.
@@ -189,8 +218,29 @@ impl PageTable {
     /// Returns false if memory is short; pages that did not move are still at `from`.
     pub fn relocate(&self, from: VirtAddr, to: VirtAddr, bytes: u64, gather: &mut Gather) -> bool {
         let mut tree = self.tree.lock();
-        self.split_range(&mut tree, from..from + bytes);
-        (0..bytes).step_by(PAGE_BYTES).all(|offset| {
+        let end = from + bytes;
+        self.split_range(&mut tree, from..end);
+        let mut at = from;
+        while let Some(part) = tree.first_small(at..end) {
+            let offsets = (part.start - from..part.end - from).step_by(PAGE_BYTES);
+            if !self.move_entries(&mut tree, from, to, offsets, gather) {
+                return false;
+            }
+            at = part.end;
+        }
+        true
+    }
+
+    /// Moves the entries at these offsets; false if memory is short.
+    fn move_entries(
+        &self,
+        tree: &mut Tree,
+        from: VirtAddr,
+        to: VirtAddr,
+        mut offsets: impl Iterator<Item = u64>,
+        gather: &mut Gather,
+    ) -> bool {
+        offsets.all(|offset| {
             let Some(old) = tree.find(from + offset, 0).map(|slot| slot.load(Relaxed)) else {
                 return true;
             };
@@ -210,6 +260,18 @@ impl PageTable {
             }
             true
         })
+    }
+}
+
+impl PageTable {
+    /// As dropping it. Calls `pause` now and then, without a lock: there may be many tables.
+    pub fn dissolve(mut self, pause: &mut dyn FnMut()) {
+        self.clear([VirtAddr(0)..USER_END].into_iter());
+        let tree = self.tree.get_mut();
+        tree.unlink_all();
+        while tree.free_some() {
+            pause();
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The four levels of tables below a root, and finding one's way through them.
 
 use alloc::vec::Vec;
-use core::ops::Range;
+use core::ops::{ControlFlow, Range};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use base::{PAGE_BYTES, VirtAddr};
@@ -32,6 +32,9 @@ pub(super) unsafe fn table_at<'a>(frame: FrameNo) -> &'a Table {
 pub(super) fn new_table() -> Option<FrameNo> {
     Some(ram::alloc_user_frame_zeroed()?.into_number())
 }
+
+/// Tables that are given back at a time.
+const TABLES_AT_ONCE: usize = 1024;
 
 /// Bytes that one entry of a table at `level` covers.
 pub(super) const fn span(level: u32) -> u64 {
@@ -149,10 +152,34 @@ impl Tree {
 
     /// Calls `act` with all entries for pages in `[from, to)`, empty ones too.
     pub fn for_each_part(&self, from: VirtAddr, to: VirtAddr, act: &mut impl FnMut(Part<'_>)) {
-        self.visit(self.root, ROOT_LEVEL, from.0..to.0.max(from.0), act);
+        let mut act = |part: Part<'_>| {
+            act(part);
+            ControlFlow::Continue(())
+        };
+        // It ends by itself.
+        let _ = self.try_for_each_part(from, to, &mut act);
     }
 
-    fn visit(&self, table: FrameNo, level: u32, range: Range<u64>, act: &mut impl FnMut(Part<'_>)) {
+    /// The same, until `act` breaks.
+    pub fn try_for_each_part(
+        &self,
+        from: VirtAddr,
+        to: VirtAddr,
+        act: &mut impl FnMut(Part<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        if from >= to {
+            return ControlFlow::Continue(());
+        }
+        self.visit(self.root, ROOT_LEVEL, from.0..to.0, act)
+    }
+
+    fn visit(
+        &self,
+        table: FrameNo,
+        level: u32,
+        range: Range<u64>,
+        act: &mut impl FnMut(Part<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         // SAFETY: **Tables**: `table` is the root or was linked by a table.
         let table = unsafe { table_at(table) };
         let first = index(VirtAddr(range.start), level);
@@ -166,12 +193,13 @@ impl Tree {
             let next = ((at & !(span(level) - 1)) + span(level)).min(range.end);
             let link = slot.load(Relaxed);
             if link & (PRESENT | LARGE) == PRESENT | LARGE {
-                act(Part::Large(VirtAddr(at)..VirtAddr(next), slot));
+                act(Part::Large(VirtAddr(at)..VirtAddr(next), slot))?;
             } else if link & PRESENT != 0 {
-                self.visit(entry::frame(link), level - 1, at..next, act);
+                self.visit(entry::frame(link), level - 1, at..next, act)?;
             }
             at = next;
         }
+        ControlFlow::Continue(())
     }
 
     /// The last-level table for `at` in a program's half, made if need be.
@@ -220,6 +248,38 @@ impl Tree {
     #[inline]
     pub fn leaf_slots(&mut self, at: VirtAddr) -> Result<&[AtomicU64], NoLeaf> {
         Ok(&self.leaf_table(at)?[index(at, 0)..])
+    }
+
+    /// The addresses in `range` that its first last-level table maps.
+    pub fn first_small(&self, range: Range<VirtAddr>) -> Option<Range<VirtAddr>> {
+        let mut found = None;
+        let _ = self.try_for_each_part(range.start, range.end, &mut |part| match part {
+            Part::Small(start, slots) => {
+                found = Some(start..start + (slots.len() * PAGE_BYTES) as u64);
+                ControlFlow::Break(())
+            }
+            Part::Large(..) => ControlFlow::Continue(()),
+        });
+        found
+    }
+
+    /// Takes all tables out of the root, which maps nothing then. Leaves are the caller's, and
+    /// no CPU uses the root.
+    pub fn unlink_all(&mut self) {
+        // SAFETY: **Tables**: the root is this tree's.
+        let root = unsafe { table_at(self.root) };
+        for slot in &root[..ENTRIES / 2] {
+            slot.store(0, Relaxed);
+        }
+    }
+
+    /// Gives back some tables after [`Tree::unlink_all`]; false if there is none.
+    pub fn free_some(&mut self) -> bool {
+        let rest = self.tables.len().saturating_sub(TABLES_AT_ONCE);
+        for table in self.tables.drain(rest..) {
+            ram::free_frame(Frame::from_number(table));
+        }
+        rest != 0
     }
 
     /// Gives back all tables of the program's half and the root. Leaves are the caller's.

@@ -1,0 +1,84 @@
+//! Changes of long ranges, piece by piece.
+//!
+//! The problem: a program may unmap, protect or fork gigabytes and thousands of areas in one
+//! call, and nobody else gets the CPU, nor the space's lock, before a step is done.
+//!
+//! The idea: a change goes through its range in pieces that the page table and the areas
+//! bound ([`AddressSpace::in_pieces`]), and lets the lock and the CPU go in between. Until the last
+//! piece is done the range is *under change*: whoever wants to change anything, and a fault
+//! in the range, waits for the end. So to other threads a change is as whole as if the lock had
+//! been held. A change of one piece, which most are, costs nothing of that.
+//!
+//! Invariant: `changing` is set and cleared under the lock, by the thread that makes the change.
+
+use core::ops::Range;
+
+use base::VirtAddr;
+use mach::mem::PageTable;
+
+use super::AddressSpace;
+use super::space::{Locked, State};
+use crate::error::Result;
+use crate::sched::resched_point;
+use crate::sync::Wait;
+
+/// Areas that are changed at a time.
+const PIECE_AREAS: usize = 64;
+
+impl AddressSpace {
+    /// The state, once no change is under way. Blocks.
+    #[inline]
+    pub(super) fn lock_settled(&self) -> Locked<'_> {
+        loop {
+            let state = self.lock();
+            if state.changing.is_none() {
+                return state;
+            }
+            drop(state);
+            self.wait_until_settled();
+        }
+    }
+
+    /// Waits for the end of the change that is under way.
+    #[cold]
+    pub(super) fn wait_until_settled(&self) {
+        let is_settled = || self.lock().changing.is_none().then_some(());
+        // A change ends by itself, and the wait has no deadline.
+        let _ = self.settled.wait(Wait::UNINTERRUPTIBLE, is_settled);
+    }
+
+    /// Calls `step` for each piece of `range` in ascending order until one fails, with `state`
+    /// locked, as it is again at the end. What a step returns is dropped without the lock, but
+    /// for the last, which the caller gets.
+    pub(super) fn in_pieces<'a, T>(
+        &'a self,
+        mut state: Locked<'a>,
+        range: Range<VirtAddr>,
+        step: &mut dyn FnMut(&mut State, Range<VirtAddr>) -> Result<T>,
+    ) -> Result<(Locked<'a>, T)> {
+        let table = self.table()?;
+        let mut from = range.start;
+        loop {
+            let end = piece_end(&state, table, from..range.end);
+            let done = step(&mut state, from..end);
+            if end == range.end || done.is_err() {
+                if state.changing.take().is_some() {
+                    self.settled.wake_all();
+                }
+                return done.map(|last| (state, last));
+            }
+            state.changing.get_or_insert_with(|| range.clone());
+            drop(state);
+            drop(done);
+            resched_point();
+            state = self.lock();
+            from = end;
+        }
+    }
+}
+
+fn piece_end(state: &State, table: &PageTable, range: Range<VirtAddr>) -> VirtAddr {
+    let end = table.piece_end(range.start, range.end);
+    let mut areas = state.areas.overlapping(range.start..end);
+    areas.nth(PIECE_AREAS).map_or(end, |area| area.start)
+}
