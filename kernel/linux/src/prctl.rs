@@ -61,6 +61,7 @@ fn prctl(call: Call<'_>) -> Outcome {
         PR_GET_DUMPABLE => Ok(usize::from(process.dumpable.load(Ordering::Relaxed))),
         PR_SET_CHILD_SUBREAPER => {
             process.is_subreaper.store(value != 0, Ordering::Relaxed);
+            family::note_subreaper();
             Ok(0)
         }
         PR_GET_CHILD_SUBREAPER => {

@@ -188,7 +188,7 @@ fn selected(call: &Call<'_>) -> Result<Vec<Arc<Thread>>, Errno> {
         PRIO_PROCESS => return Ok(alloc::vec![named(call, 1)?]),
         PRIO_PGRP => {
             let own = family::group_of(call.thread.process.id()).unwrap_or(0);
-            family::group_members(if who == 0 { own } else { who })
+            fallible::collected(family::group_members(if who == 0 { own } else { who }))
         }
         PRIO_USER => {
             let own = call
@@ -196,15 +196,11 @@ fn selected(call: &Call<'_>) -> Result<Vec<Arc<Thread>>, Errno> {
                 .credentials
                 .with(|credentials| credentials.user.real);
             let uid = if who == 0 { own } else { who };
-            let mut all = family::processes();
-            all.retain(|process| {
-                process.first_thread().is_some_and(|thread| {
-                    thread
-                        .credentials
-                        .with(|credentials| credentials.user.real == uid)
-                })
-            });
-            all
+            let is_own = |thread: &Thread| thread.credentials.with(|of| of.user.real) == uid;
+            let all = family::processes();
+            fallible::collected(
+                all.filter(|process| process.first_thread().is_some_and(|first| is_own(&first))),
+            )
         }
         _ => return Err(Errno::EINVAL),
     };

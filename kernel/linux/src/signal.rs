@@ -289,14 +289,12 @@ fn kill(call: Call<'_>) -> Outcome {
     match call.int(0) {
         0 => {
             let group = family::group_of(call.thread.process.id()).ok_or(Errno::ESRCH)?;
-            send_to_all(family::group_members(group).iter(), signal)
+            send_to_all(family::group_members(group), signal)
         }
         -1 => {
             let own = call.thread.process.id();
             let all = family::processes();
-            let others = all
-                .iter()
-                .filter(|p| p.id() != own && p.id() != family::INIT);
+            let others = all.filter(|p| p.id() != own && p.id() != family::INIT);
             send_to_all(others, signal)
         }
         pid @ 1.. => {
@@ -304,18 +302,18 @@ fn kill(call: Call<'_>) -> Outcome {
             send(&process, signal)?;
             Ok(0)
         }
-        group => send_to_all(family::group_members(group.unsigned_abs()).iter(), signal),
+        group => send_to_all(family::group_members(group.unsigned_abs()), signal),
     }
 }
 
 /// Succeeds if one of them could be sent to.
-fn send_to_all<'a>(
-    processes: impl Iterator<Item = &'a alloc::sync::Arc<Process>>,
+fn send_to_all(
+    processes: impl Iterator<Item = alloc::sync::Arc<Process>>,
     signal: Option<Signal>,
 ) -> Outcome {
     let mut outcome = Err(Errno::ESRCH);
     for process in processes {
-        match send(process, signal) {
+        match send(&process, signal) {
             Ok(()) => outcome = Ok(0),
             Err(error) if outcome.is_err() => outcome = Err(error.into()),
             Err(_) => {}

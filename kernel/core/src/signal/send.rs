@@ -72,12 +72,13 @@ pub fn send_to_thread(thread: &Arc<Thread>, info: Info) -> Result<()> {
 
 /// Sends to all processes of a group; false if it has none.
 pub fn send_to_group(group: Pid, info: Info) -> bool {
-    let members = family::group_members(group);
-    for process in &members {
+    let mut has_members = false;
+    for process in family::group_members(group) {
+        has_members = true;
         // A full queue loses real-time signals to groups, as in Linux.
-        let _ = send_to_process(process, info);
+        let _ = send_to_process(&process, info);
     }
-    !members.is_empty()
+    has_members
 }
 
 /// What kill(2) sends on behalf of the current thread.

@@ -1,7 +1,5 @@
 //! Numbers of processes and threads: one space, as in Linux.
 
-use alloc::collections::BTreeSet;
-
 use mach::sync::Spin;
 
 /// A thread's number; also the number of the process whose first thread it is.
@@ -12,15 +10,38 @@ pub type Pid = u32;
 /// Linux' default for /proc/sys/kernel/pid_max.
 pub const ID_MAX: u32 = 32_768;
 
+const WORD_BITS: u32 = u64::BITS;
+
 struct Ids {
-    used: BTreeSet<u32>,
+    /// Bit `id % 64` of word `id / 64` is set while the number is taken; 0 always is.
+    used: [u64; (ID_MAX / WORD_BITS) as usize],
     last: u32,
     /// How many were ever given out.
     given: u64,
 }
 
+impl Ids {
+    /// The first free number in `[from, to)`: a word at a time, as all may be taken.
+    fn first_free(&self, from: u32, to: u32) -> Option<u32> {
+        let mut at = from;
+        while at < to {
+            let word = self.used[(at / WORD_BITS) as usize] >> (at % WORD_BITS);
+            let free = at + word.trailing_ones();
+            if free / WORD_BITS == at / WORD_BITS {
+                return Some(free).filter(|&free| free < to);
+            }
+            at = (at / WORD_BITS + 1) * WORD_BITS;
+        }
+        None
+    }
+}
+
 static IDS: Spin<Ids> = Spin::new(Ids {
-    used: BTreeSet::new(),
+    used: {
+        let mut used = [0; (ID_MAX / WORD_BITS) as usize];
+        used[0] = 1;
+        used
+    },
     last: 0,
     given: 0,
 });
@@ -30,10 +51,9 @@ static IDS: Spin<Ids> = Spin::new(Ids {
 pub fn allocate_id() -> Option<u32> {
     let mut ids = IDS.lock();
     let last = ids.last;
-    let id = (last + 1..ID_MAX)
-        .chain(1..=last)
-        .find(|id| !ids.used.contains(id))?;
-    ids.used.insert(id);
+    let after = ids.first_free(last + 1, ID_MAX);
+    let id = after.or_else(|| ids.first_free(1, last + 1))?;
+    ids.used[(id / WORD_BITS) as usize] |= 1 << (id % WORD_BITS);
     ids.last = id;
     ids.given += 1;
     Some(id)
@@ -46,5 +66,8 @@ pub fn allocated_ids() -> u64 {
 
 /// Gives a number back once nothing answers to it any more.
 pub fn release_id(id: u32) {
-    IDS.lock().used.remove(&id);
+    // Number 0, of the threads that boot, is never given.
+    if (1..ID_MAX).contains(&id) {
+        IDS.lock().used[(id / WORD_BITS) as usize] &= !(1 << (id % WORD_BITS));
+    }
 }

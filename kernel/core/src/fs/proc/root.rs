@@ -83,7 +83,7 @@ impl Inode for Root {
     fn list(&self, cursor: u64, emit: Emit<'_>) -> Result<()> {
         let links = LINKS.iter().map(|name| (*name, FileType::Symlink));
         let names = links.chain(TABLE.names(""));
-        let numbers = family::processes().into_iter().map(|process| process.id());
+        let numbers = family::processes().map(|process| process.id());
         list::list(cursor, emit, names, numbers, FileType::Directory)
     }
 }

@@ -1,8 +1,11 @@
 //! Hearing of children: which of them changed, as wait4(2) asks.
 
-use super::death::take_out;
-use super::{FAMILY, Member};
+use mach::sync::SpinGuard;
+
+use super::FAMILY;
+use super::index::{BATCH, Family, Member};
 use crate::error::{Error, Result};
+use crate::sched::resched_point;
 use crate::signal::Signal;
 use crate::task::{Change, Pid, Process, Report, Usage};
 
@@ -62,8 +65,56 @@ pub fn poll_children(parent: &Process, whom: Whom, wanted: Wanted) -> Result<Opt
         drop(family);
         drop(gone);
         *parent.dead_children.lock() += report.usage;
+    } else {
+        family.update(report.pid, |member| member.news = None);
     }
-    Ok(Some(report))
+    Some(report)
+}
+
+/// Whether there is a child that could change.
+fn has_child(parent: Pid, whom: Whom, wanted: Wanted) -> bool {
+    if let Whom::Process(id) = whom {
+        let family = FAMILY.lock();
+        let member = family.get(id).filter(|member| member.parent() == parent);
+        return member.is_some_and(|member| matches(id, member, whom, wanted));
+    }
+    let is_one = |pid, member: &Member| matches(pid, member, whom, wanted).then_some(());
+    search(parent, Among::All, is_one).is_some()
+}
+
+/// Which children are searched.
+#[derive(Clone, Copy)]
+enum Among {
+    All,
+    Changed,
+}
+
+/// What `look` finds first among children, with the lock still held. They are looked at in
+/// batches.
+fn search<R>(
+    parent: Pid,
+    among: Among,
+    look: impl Fn(Pid, &Member) -> Option<R>,
+) -> Option<(SpinGuard<'static, Family>, R)> {
+    let mut from = 0;
+    loop {
+        let family = FAMILY.lock();
+        let mut last = None;
+        let look = |(pid, member): (Pid, &Member)| {
+            last = Some(pid);
+            look(pid, member)
+        };
+        let found = match among {
+            Among::All => family.children(parent, from).take(BATCH).find_map(look),
+            Among::Changed => family.changed(parent, from).take(BATCH).find_map(look),
+        };
+        if let Some(found) = found {
+            return Some((family, found));
+        }
+        drop(family);
+        from = last? + 1;
+        resched_point();
+    }
 }
 
 fn matches(pid: Pid, member: &Member, whom: Whom, wanted: Wanted) -> bool {
@@ -71,16 +122,16 @@ fn matches(pid: Pid, member: &Member, whom: Whom, wanted: Wanted) -> bool {
     let chosen = match whom {
         Whom::Any => true,
         Whom::Process(id) => id == pid,
-        Whom::Group(group) => group == member.group,
+        Whom::Group(group) => group == member.group(),
     };
     chosen && wanted.silent.is_none_or(|wanted| wanted == silent)
 }
 
-fn change_of(member: &mut Member, wanted: Wanted) -> Option<Change> {
+fn change_of(member: &Member, wanted: Wanted) -> Option<Change> {
     if let Some(status) = member.ended {
         return wanted.ended.then_some(Change::Ended(status));
     }
-    let news = member.news.filter(|news| match news {
+    member.news.filter(|news| match news {
         Change::Stopped(_) => wanted.stopped,
         Change::Continued => wanted.continued,
         Change::Ended(_) => false,

@@ -1,30 +1,42 @@
 //! What the end of a process means to its family: orphans find a new parent, stopped
 //! groups that nobody controls are told to go on, the parent hears of it.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicBool, Ordering};
 
+use mach::sync::SpinGuard;
+
+use super::index::{BATCH, Family, Member};
 use super::{
-    FAMILY, INIT, Member, SESSION_ENDED, child_info, group_members, is_orphaned_group, session_of,
+    FAMILY, INIT, SESSION_ENDED, child_info, controls, group_members, is_orphaned_group, session_of,
 };
 use crate::poll::Events;
+use crate::sched::resched_point;
 use crate::signal::{
     ActionFlags, Handler, Info, Signal, post_to_process, send_to_process, send_to_thread,
 };
-use crate::task::{Change, ExitStatus, Pid, Process, release_id};
+use crate::task::{Change, ExitStatus, Pid, Process, UserShare};
+
+/// The real user of a process that has ended, and what it takes of that user's number.
+type Owner = (u32, Option<UserShare>);
+
+/// Children that find a new parent under one hold of the lock.
+const BATCH_ORPHANS: usize = 64;
+
+static HAS_SUBREAPER: AtomicBool = AtomicBool::new(false);
 
 /// The last thread of `process` has ended: its children get a new parent, its own
 /// parent hears of it. Its memory and files are gone already.
-pub(in crate::task) fn bury(process: &Process, status: ExitStatus, uid: u32) {
+pub(in crate::task) fn bury(process: &Process, status: ExitStatus, owner: Owner) {
     let id = process.id();
     let led_session = session_of(id) == Some(id);
     if led_session && let Some(hear) = SESSION_ENDED.get() {
         hear(id);
     }
     let cut_off = give_children_away(process);
-    let told = mark_ended(process, status, uid);
+    let told = mark_ended(process, status, owner);
     hang_up(&cut_off);
     let Some((parent, rules)) = told else { return };
     process.note_end();
@@ -43,15 +55,21 @@ pub(in crate::task) fn bury(process: &Process, status: ExitStatus, uid: u32) {
 /// From now on the parent can wait for `process`, and SIGCHLD is there already: a shell that
 /// has waited reads its next line, and must not be interrupted in it by a child that is gone.
 /// One that need not wait never sees a zombie. Says who the parent is, and what holds for it.
-fn mark_ended(process: &Process, status: ExitStatus, uid: u32) -> Option<(Arc<Process>, Rules)> {
+fn mark_ended(
+    process: &Process,
+    status: ExitStatus,
+    (uid, share): Owner,
+) -> Option<(Arc<Process>, Rules)> {
     let info = child_info(process, Signal::CHLD, Change::Ended(status));
     let mut family = FAMILY.lock();
-    let member = family.get_mut(&process.id())?;
-    member.ended = Some(status);
-    member.uid = uid;
-    member.news = None;
-    let (signal, adopted, parent) = (member.exit_signal, member.adopted, member.parent);
-    let parent = family.get(&parent)?.process.clone();
+    let (signal, adopted, parent) = family.update(process.id(), |member| {
+        member.ended = Some(status);
+        member.uid = uid;
+        member.share = share;
+        member.news = None;
+        (member.exit_signal, member.adopted, member.parent())
+    })?;
+    let parent = family.get(parent)?.process.clone();
     let rules = death_rules(signal, adopted, &parent);
     if rules.signal == Some(Signal::CHLD) {
         // A standard signal always fits.
@@ -59,7 +77,7 @@ fn mark_ended(process: &Process, status: ExitStatus, uid: u32) -> Option<(Arc<Pr
     }
     let gone = match rules.leaves_zombie {
         true => None,
-        false => take_out(&mut family, process.id()),
+        false => family.take_out(process.id()),
     };
     drop(family);
     drop(gone);
@@ -95,54 +113,73 @@ fn death_rules(signal: Option<Signal>, adopted: bool, parent: &Process) -> Rules
     }
 }
 
-/// Gives the children of `process` to its reaper; returns the groups that lose a link to
-/// their session by its end. A group that it was no link of is none of its business:
+/// Gives the children of `process` to its reaper, some at a time; returns the groups that lose
+/// a link to their session by its end. A group that it was no link of is none of its business:
 /// orphaned long ago, with a member stopped, it must not be hung up now.
-fn give_children_away(process: &Process) -> Vec<Pid> {
+fn give_children_away(process: &Process) -> BTreeSet<Pid> {
     let id = process.id();
-    let mut family = FAMILY.lock();
-    let reaper = reaper_of(&family, id);
-    let own = family.get(&id).map(|member| (member.session, member.group));
-    let mut groups = Vec::from_iter(linked_group(&family, id));
-    let mut dead = Vec::new();
-    let mut bereaved = Vec::new();
-    for (&child, member) in family.iter_mut().filter(|(_, member)| member.parent == id) {
-        member.parent = reaper;
-        member.adopted = true;
-        member.exit_signal = Some(Signal::CHLD);
-        if own.is_some_and(|(session, group)| member.session == session && member.group != group) {
-            groups.push(member.group);
+    let mut groups = BTreeSet::from_iter(linked_group(&FAMILY.lock(), id));
+    while let Some(children) = some_children(id) {
+        let heir = give_away(id, &children, &mut groups);
+        for (_, process) in &children {
+            tell_bereaved(process);
         }
-        if member.ended.is_some() {
-            dead.push(child);
-        } else {
-            bereaved.push(member.process.clone());
+        if let Some(heir) = heir {
+            heir.children_changed.wake_all();
         }
-    }
-    groups.sort_unstable();
-    groups.dedup();
-    let heir = family.get(&reaper).map(|member| member.process.clone());
-    // They are its adopted children now, whose end it hears of as of any other's.
-    let rules = |heir: &Arc<Process>| death_rules(Some(Signal::CHLD), true, heir);
-    if heir.as_ref().is_none_or(|heir| rules(heir).leaves_zombie) {
-        dead.clear();
-    }
-    let take = |id| take_out(&mut family, id);
-    let gone: Vec<Member> = dead.into_iter().filter_map(take).collect();
-    drop(family);
-    drop(gone);
-    bereaved.iter().for_each(|process| tell_bereaved(process));
-    if let Some(heir) = heir {
-        heir.children_changed.wake_all();
+        resched_point();
     }
     groups
 }
 
+/// Children, by number; `None` if none is left.
+fn some_children(id: Pid) -> Option<Vec<(Pid, Arc<Process>)>> {
+    let family = FAMILY.lock();
+    let batch = family.children(id, 0).take(BATCH_ORPHANS);
+    let children: Vec<_> = batch
+        .map(|(child, member)| (child, member.process.clone()))
+        .collect();
+    Some(children).filter(|children| !children.is_empty())
+}
+
+/// Gives these children of `id` to its reaper, which is returned.
+fn give_away(
+    id: Pid,
+    children: &[(Pid, Arc<Process>)],
+    groups: &mut BTreeSet<Pid>,
+) -> Option<Arc<Process>> {
+    let (mut family, reaper) = find_reaper(id);
+    let heir = family.get(reaper).map(|member| member.process.clone());
+    // They are its adopted children now, whose end it hears of as of any other's.
+    let rules = |heir: &Arc<Process>| death_rules(Some(Signal::CHLD), true, heir);
+    let leaves_zombies = heir.as_ref().is_none_or(|heir| rules(heir).leaves_zombie);
+    let mut gone = Vec::new();
+    for &(child, _) in children {
+        let is_linked = family
+            .get(child)
+            .is_some_and(|member| controls(&family, member));
+        let is_dead = family.update(child, |member| {
+            member.adopted = true;
+            member.exit_signal = Some(Signal::CHLD);
+            if is_linked {
+                groups.insert(member.group());
+            }
+            member.ended.is_some()
+        });
+        family.set_parent(child, reaper);
+        if is_dead == Some(true) && !leaves_zombies {
+            gone.extend(family.take_out(child));
+        }
+    }
+    drop(family);
+    drop(gone);
+    heir
+}
+
 /// The group of `id`, if its parent controls it from another group of the session.
-fn linked_group(family: &BTreeMap<Pid, Member>, id: Pid) -> Option<Pid> {
-    let member = family.get(&id)?;
-    let parent = family.get(&member.parent)?;
-    (parent.session == member.session && parent.group != member.group).then_some(member.group)
+fn linked_group(family: &Family, id: Pid) -> Option<Pid> {
+    let member = family.get(id)?;
+    controls(family, member).then_some(member.group())
 }
 
 /// Sends the signals that threads asked for at their parent's end (PR_SET_PDEATHSIG).
@@ -156,50 +193,49 @@ fn tell_bereaved(process: &Process) {
     }
 }
 
-fn reaper_of(family: &BTreeMap<Pid, Member>, id: Pid) -> Pid {
-    let mut ancestor = family.get(&id).map_or(INIT, |member| member.parent);
-    for _ in 0..family.len() {
-        match family.get(&ancestor) {
-            Some(member)
-                if member.process.is_subreaper.load(Ordering::Relaxed)
-                    && member.ended.is_none() =>
-            {
-                return ancestor;
-            }
-            Some(member) if ancestor != INIT => ancestor = member.parent,
-            _ => break,
+/// Some process has asked to be a subreaper: from now on they are looked for.
+pub fn note_subreaper() {
+    HAS_SUBREAPER.store(true, Ordering::Relaxed);
+}
+
+/// The nearest living ancestor of `id` that is a subreaper, else process 1, with the lock held.
+/// The climb may be as long as there are processes, so it lets the lock go now and then; who
+/// was given away meanwhile is followed to its new parent.
+fn find_reaper(id: Pid) -> (SpinGuard<'static, Family>, Pid) {
+    let mut at = id;
+    loop {
+        let family = FAMILY.lock();
+        if !HAS_SUBREAPER.load(Ordering::Relaxed) {
+            return (family, INIT);
         }
+        for _ in 0..BATCH {
+            at = family.get(at).map_or(INIT, Member::parent);
+            let member = family.get(at).filter(|_| at != INIT);
+            if member.is_none_or(is_reaper) {
+                let reaper = member.map_or(INIT, |_| at);
+                return (family, reaper);
+            }
+        }
+        drop(family);
+        resched_point();
     }
-    INIT
+}
+
+fn is_reaper(member: &Member) -> bool {
+    member.process.is_subreaper.load(Ordering::Relaxed) && member.ended.is_none()
 }
 
 /// Stopped processes of groups that nobody controls any more are told to go on.
-fn hang_up(groups: &[Pid]) {
+fn hang_up(groups: &BTreeSet<Pid>) {
     for &group in groups {
-        let members = group_members(group);
-        let stopped = members.iter().any(|process| process.signals.is_stopped());
+        let stopped = group_members(group).any(|process| process.signals.is_stopped());
         if stopped && is_orphaned_group(group) {
-            for process in &members {
+            for process in group_members(group) {
                 for signal in [Signal::HUP, Signal::CONT] {
                     // Standard signals always fit.
-                    let _ = send_to_process(process, Info::kernel(signal));
+                    let _ = send_to_process(&process, Info::kernel(signal));
                 }
             }
         }
     }
-}
-
-/// Takes a process out; its number and those of its group and session are free once
-/// nothing bears them. The caller drops the member without the lock.
-pub(super) fn take_out(family: &mut BTreeMap<Pid, Member>, id: Pid) -> Option<Member> {
-    let gone = family.remove(&id)?;
-    for number in [id, gone.group, gone.session] {
-        let in_use = family
-            .iter()
-            .any(|(&pid, member)| [pid, member.group, member.session].contains(&number));
-        if !in_use {
-            release_id(number);
-        }
-    }
-    Some(gone)
 }
