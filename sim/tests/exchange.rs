@@ -436,3 +436,27 @@ fn closing_with_unread_bytes_resets() {
     let left = world.host(Side::Left);
     assert_eq!(left.stack.take_error(client), Some(Error::ConnectionReset));
 }
+
+/// Whoever waits for the stack gets its turn between two calls.
+#[test]
+fn timers_that_are_due_together_are_run_a_few_at_a_time() {
+    const CONNECTIONS: u64 = 600;
+    let mut world = world();
+    let left = world.host(Side::Left);
+    for _ in 0..CONNECTIONS {
+        connect(left, Host::address(2), 80);
+    }
+    left.env.sent.clear();
+    left.env.now += Duration::from_millis(1500);
+    let resent = |host: &Host| host.stack.stats().counts.get(Count::Retransmits);
+    let mut calls = 0;
+    while resent(left) < CONNECTIONS {
+        let before = resent(left);
+        left.stack.expire(&mut left.env);
+        assert!(resent(left) - before <= 256, "all at once");
+        calls += 1;
+        assert!(calls < 10, "some are forgotten");
+        let due = left.stack.next_deadline().expect("SYNs are repeated");
+        assert_eq!(due <= left.env.now, resent(left) < CONNECTIONS);
+    }
+}

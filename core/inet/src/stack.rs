@@ -25,6 +25,10 @@ use crate::tcp::{ConnectionEntry, State};
 /// programs that talk over loopback cannot keep the CPU.
 const LOOPBACK_BATCH: usize = 256;
 
+/// Timers, and connections in TIME_WAIT, that one call expires, for the same reason: thousands
+/// may be due at once, and whoever waits for the stack must get its turn between.
+const TIMERS_AT_ONCE: usize = 256;
+
 /// A network stack for one CPU.
 pub struct Stack {
     pub(crate) sockets: Table,
@@ -208,10 +212,13 @@ impl Stack {
         }
     }
 
-    /// Runs what is due; returns when to come back.
+    /// Runs what is due, a bounded part of it; returns when to come back, which may be at once.
     pub fn expire<E: Env>(&mut self, env: &mut E) -> Option<Instant> {
         let now = env.now();
-        while let Some(index) = self.net.wheel.pop_due(now) {
+        for _ in 0..TIMERS_AT_ONCE {
+            let Some(index) = self.net.wheel.pop_due(now) else {
+                break;
+            };
             let mut cx = Context {
                 now,
                 env,
@@ -224,7 +231,7 @@ impl Stack {
                 self.settle(env, index);
             }
         }
-        self.net.expire_time_waits(now);
+        self.net.expire_time_waits(now, TIMERS_AT_ONCE);
         if self.net.upkeep_due <= now {
             self.keep_up(env);
         }

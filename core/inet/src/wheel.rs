@@ -18,8 +18,9 @@ const SLOTS: usize = 64;
 const RINGS: usize = 4;
 const TICK_NANOS: u64 = 1_000_000;
 const NONE: u32 = u32::MAX;
-/// The list of entries whose slots have fired, behind the slots' own lists. It keeps them
-/// apart from what is armed anew meanwhile.
+/// The lists of entries whose slots have fired, one a ring, behind the slots' own lists. They
+/// keep them apart from what is armed anew meanwhile. A slot's list becomes one as it is, so
+/// that thousands that are due at once cost no more than one: the entries still name the slot.
 const DUE: usize = SLOTS * RINGS;
 
 #[derive(Clone, Copy)]
@@ -42,7 +43,7 @@ const IDLE: Entry = Entry {
 /// Timers named by small integers.
 pub(crate) struct Wheel {
     now_tick: u64,
-    heads: [u32; DUE + 1],
+    heads: [u32; DUE + RINGS],
     occupied: [u64; RINGS],
     /// The tick before which nothing fires; `u64::MAX` if nothing is filed.
     soonest: u64,
@@ -70,7 +71,7 @@ impl Wheel {
     pub fn new() -> Self {
         Self {
             now_tick: 0,
-            heads: [NONE; DUE + 1],
+            heads: [NONE; DUE + RINGS],
             occupied: [0; RINGS],
             soonest: u64::MAX,
             entries: Vec::new(),
@@ -136,19 +137,27 @@ impl Wheel {
         if let Some(next) = self.entries.get_mut(next as usize) {
             next.prev = prev;
         }
+        let (place, ring) = (place as usize, place as usize / SLOTS);
         match self.entries.get_mut(prev as usize) {
             Some(prev) => prev.next = next,
-            None => self.heads[place as usize] = next,
+            None if self.heads[place] == timer => self.heads[place] = next,
+            None => self.heads[DUE + ring] = next,
         }
-        if self.heads[place as usize] == NONE && (place as usize) < DUE {
-            self.occupied[place as usize / SLOTS] &= !(1 << (place as usize % SLOTS));
+        if self.heads[place] == NONE {
+            self.occupied[ring] &= !(1 << (place % SLOTS));
         }
+    }
+
+    /// The first entry whose slot has fired.
+    fn first_due(&self) -> Option<u32> {
+        let due = self.heads[DUE..].iter();
+        due.copied().find(|timer| *timer != NONE)
     }
 
     /// When to look again: no slot fires before that.
     #[inline]
     pub fn next_deadline(&self) -> Option<Instant> {
-        if self.heads[DUE] != NONE {
+        if self.first_due().is_some() {
             return Some(Instant::from_nanos(self.now_tick * TICK_NANOS));
         }
         (self.soonest != u64::MAX)
@@ -171,8 +180,7 @@ impl Wheel {
     /// A timer whose slot has fired by `now`, disarmed; `None` when there are no more.
     pub fn pop_due(&mut self, now: Instant) -> Option<u32> {
         loop {
-            let timer = self.heads[DUE];
-            if timer != NONE {
+            if let Some(timer) = self.first_due() {
                 self.disarm(timer);
                 return Some(timer);
             }
@@ -189,7 +197,8 @@ impl Wheel {
         }
     }
 
-    /// Moves the hand, and the entries of the slots that fire at `tick`.
+    /// Moves the hand, and the lists of the slots that fire at `tick`; none is left of those
+    /// that fired before.
     fn turn_to(&mut self, tick: u64) {
         self.now_tick = tick;
         for ring in 0..RINGS {
@@ -197,12 +206,10 @@ impl Wheel {
             if tick & ((1 << shift) - 1) != 0 {
                 return;
             }
-            let place = ring * SLOTS + (tick >> shift) as usize % SLOTS;
-            while self.heads[place] != NONE {
-                let timer = self.heads[place];
-                self.disarm(timer);
-                self.link(timer, DUE, tick);
-            }
+            let slot = (tick >> shift) as usize % SLOTS;
+            let place = ring * SLOTS + slot;
+            self.heads[DUE + ring] = core::mem::replace(&mut self.heads[place], NONE);
+            self.occupied[ring] &= !(1 << slot);
         }
     }
 }
@@ -236,6 +243,28 @@ mod tests {
         for late in fired {
             assert!(late.expect("fired") <= Duration::from_millis(1));
         }
+    }
+
+    #[test]
+    fn timers_that_are_due_together_may_be_disarmed_and_armed_anew_between_them() {
+        let mut wheel = Wheel::new();
+        let at = Instant::from_millis(64);
+        (0..9).for_each(|timer| wheel.arm(timer, at));
+        let first = wheel.pop_due(at).expect("nine are due");
+        let others = |timer: &u32| *timer != first;
+        let disarmed: Vec<u32> = (0..9).filter(others).step_by(2).collect();
+        disarmed.iter().for_each(|timer| wheel.disarm(*timer));
+        wheel.arm(first, at);
+        let mut fired = Vec::new();
+        while let Some(timer) = wheel.pop_due(at) {
+            fired.push(timer);
+        }
+        assert_eq!(fired.len() + disarmed.len(), 8, "one is armed for later");
+        assert!(fired.iter().all(|timer| !disarmed.contains(timer)));
+        let later = at + Duration::from_millis(2);
+        assert_eq!(wheel.pop_due(later), Some(first));
+        assert_eq!(wheel.pop_due(later), None);
+        assert_eq!(wheel.next_deadline(), None);
     }
 
     #[test]

@@ -235,6 +235,8 @@ pub enum AccelFlag {
     Kvm,
     /// Emulation
     Tcg,
+    /// Emulation of one CPU whose clock counts instructions
+    TcgCounted,
 }
 
 /// `--machine`.

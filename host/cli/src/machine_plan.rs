@@ -232,6 +232,7 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
             AccelFlag::Auto => Accel::Auto,
             AccelFlag::Kvm => Accel::Kvm,
             AccelFlag::Tcg => Accel::Tcg,
+            AccelFlag::TcgCounted => Accel::TcgCounted,
         },
         memory_mib: memory_mib(flags, plan.image.len())?,
         cpus: flags.cpus,

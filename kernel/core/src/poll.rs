@@ -17,7 +17,7 @@ use mach::sync::Spin;
 
 use crate::error::{Error, Result};
 use crate::file::OpenFile;
-use crate::sched;
+use crate::sched::{self, resched_point};
 use crate::sync::{Wait, WaitQueue};
 use crate::task::{Thread, current};
 
@@ -226,10 +226,12 @@ pub fn wait_for_any(files: &mut [Watched], how: Wait) -> Result<usize> {
         if let Some(pollee) = file.pollee() {
             pollee.observe(observer.clone(), file.interest, Sharing::Shared);
         }
+        resched_point();
     }
     let outcome = sleep(files, how, &sleeper.is_told);
     for pollee in files.iter().filter_map(Watched::pollee) {
         pollee.forget(&observer);
+        resched_point();
     }
     outcome
 }
@@ -249,5 +251,9 @@ fn sleep(files: &mut [Watched], how: Wait, is_told: &AtomicBool) -> Result<usize
 }
 
 fn check_all(files: &mut [Watched]) -> usize {
-    files.iter_mut().map(|file| usize::from(file.check())).sum()
+    let check = |file: &mut Watched| {
+        resched_point();
+        usize::from(file.check())
+    };
+    files.iter_mut().map(check).sum()
 }

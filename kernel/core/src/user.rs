@@ -5,6 +5,7 @@
 //! these functions may block: no spin lock is held across them.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use base::{PAGE_BYTES, VirtAddr};
 use mach::mem;
@@ -18,24 +19,47 @@ use crate::reclaim;
 use crate::sched::{self, Errand};
 use crate::task::current;
 
+/// Bytes that are copied between two chances to reschedule.
+const PIECE_BYTES: usize = 64 << 10;
+
 /// Fills `to` from the program's memory at `from`.
 pub fn copy_in(from: VirtAddr, to: &mut [u8]) -> Result<()> {
-    let mut done = 0;
-    while let Err(fault) = try_copy_in(from + done as u64, &mut to[done..]) {
-        done += fault.done;
-        resolve(fault.addr, Access::Read)?;
-    }
-    Ok(())
+    in_pieces(to.len(), Access::Read, &mut |piece| {
+        try_copy_in(from + piece.start as u64, &mut to[piece])
+    })
 }
 
 /// Stores `from` in the program's memory at `to`.
 pub fn copy_out(from: &[u8], to: VirtAddr) -> Result<()> {
+    in_pieces(from.len(), Access::Write, &mut |piece| {
+        try_copy_out(&from[piece.clone()], to + piece.start as u64)
+    })
+}
+
+/// Copies `len` bytes by `copy`, which is told which of them, a piece at a time: however long the
+/// whole is, others get the CPU in between.
+#[inline(always)]
+fn in_pieces(
+    len: usize,
+    access: Access,
+    copy: &mut dyn FnMut(Range<usize>) -> core::result::Result<(), Fault>,
+) -> Result<()> {
     let mut done = 0;
-    while let Err(fault) = try_copy_out(&from[done..], to + done as u64) {
-        done += fault.done;
-        resolve(fault.addr, Access::Write)?;
+    loop {
+        let end = len.min(done + PIECE_BYTES);
+        match copy(done..end) {
+            Ok(()) => done = end,
+            Err(fault) => {
+                done += fault.done;
+                resolve(fault.addr, access)?;
+                continue;
+            }
+        }
+        if done == len {
+            return Ok(());
+        }
+        sched::resched_point();
     }
-    Ok(())
 }
 
 /// Like [`copy_in`], but stops at a page that is not there; never blocks.
@@ -50,12 +74,9 @@ pub fn try_copy_out(from: &[u8], to: VirtAddr) -> core::result::Result<(), Fault
 
 /// Stores `len` bytes of `byte` in the program's memory at `to`.
 pub fn fill(to: VirtAddr, byte: u8, len: usize) -> Result<()> {
-    let mut done = 0;
-    while let Err(fault) = mem::fill_user(to + done as u64, byte, len - done) {
-        done += fault.done;
-        resolve(fault.addr, Access::Write)?;
-    }
-    Ok(())
+    in_pieces(len, Access::Write, &mut |piece| {
+        mem::fill_user(to + piece.start as u64, byte, piece.len())
+    })
 }
 
 /// Reads one value of plain data.

@@ -93,11 +93,7 @@ fn requeue(call: &Call<'_>, private: bool, check: Option<(VirtAddr, u32)>) -> Ou
     let from = futex::key_of(call.addr(0), private)?;
     let to = futex::key_of(call.addr(4), private)?;
     let (woken, moved) = futex::requeue(from, to, wake_count, move_count, check)?;
-    Ok(if check.is_some() {
-        woken + moved
-    } else {
-        woken
-    })
+    Ok(woken + moved)
 }
 
 /// The changes of `FUTEX_WAKE_OP`, by number.

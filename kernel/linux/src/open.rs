@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 
 use kernel::file::StatusFlags;
 use kernel::fs::{self, HowToOpen, Opening, Walk, memfd};
+use kernel::sched::resched_point;
 use kernel::user;
 use linux_raw_sys::general::*;
 
@@ -211,6 +212,7 @@ fn close_range(call: Call<'_>) -> Outcome {
             drop(files.remove(fd));
         }
         next = fd + 1;
+        resched_point();
     }
     Ok(0)
 }

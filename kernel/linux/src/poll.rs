@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use base::{Instant, VirtAddr};
 use kernel::error::{Error, Restart, Result};
 use kernel::poll::{Events, Watched, wait_for_any};
+use kernel::sched::resched_point;
 use kernel::sync::Wait;
 use kernel::user;
 use linux_raw_sys::general::{__NR_poll, __NR_ppoll};
@@ -76,6 +77,7 @@ fn read_files(call: &Call<'_>, at: VirtAddr, count: usize) -> Result<Vec<Watched
     let mut bytes = [[0; POLLFD_BYTES]; BATCH_ENTRIES];
     while files.len() < count {
         let batch = (count - files.len()).min(BATCH_ENTRIES);
+        resched_point();
         let entries = bytes.get_mut(..batch).unwrap_or_default();
         user::copy_in(
             at + (files.len() * POLLFD_BYTES) as u64,
@@ -105,6 +107,7 @@ fn store_answers(files: &[Watched], at: VirtAddr) -> Result<()> {
     for (index, file) in files.iter().enumerate() {
         let to = at + (index * POLLFD_BYTES) as u64 + ANSWER_OFFSET;
         user::write(to, file.ready.bits() as u16)?;
+        resched_point();
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use crate::build::{self, Link};
 use crate::guest::Setup;
 use crate::monkey;
 use crate::storm;
+use crate::stretch;
 use crate::tally::Tally;
 
 /// Chooses all of them on the command line.
@@ -53,7 +54,7 @@ fn build_all() -> Result<Vec<PathBuf>, String> {
     let mut sources: Vec<PathBuf> = listing.flatten().map(|entry| entry.path()).collect();
     sources.retain(|path| path.extension().is_some_and(|extension| extension == "c"));
     sources.retain(|path| {
-        [monkey::SOURCE, storm::SOURCE]
+        [monkey::SOURCE, storm::SOURCE, stretch::SOURCE]
             .iter()
             .all(|own| path != Path::new(own))
     });

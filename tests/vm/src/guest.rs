@@ -28,6 +28,7 @@ const SHOWN_LINES: usize = 15;
 #[derive(Clone, Debug)]
 pub struct Setup {
     cpus: String,
+    accel: &'static str,
     board: String,
     nic: String,
     is_linux: bool,
@@ -42,6 +43,7 @@ impl Setup {
     ) -> Result<(Self, Vec<String>), String> {
         let mut setup = Self {
             cpus: "2".into(),
+            accel: "tcg",
             board: "q35".into(),
             nic: "virtio".into(),
             is_linux: false,
@@ -67,6 +69,15 @@ impl Setup {
     pub fn with_nic(&self, nic: &str) -> Self {
         Self {
             nic: nic.into(),
+            ..self.clone()
+        }
+    }
+
+    /// The same machine with one CPU, whose clock counts instructions.
+    pub fn counted(&self) -> Self {
+        Self {
+            accel: "tcg-counted",
+            cpus: "1".into(),
             ..self.clone()
         }
     }
@@ -122,7 +133,7 @@ impl Setup {
         command.args([
             "run",
             "--accel",
-            "tcg",
+            self.accel,
             "--cpus",
             &self.cpus,
             "--machine",

@@ -57,6 +57,7 @@ mod sqlite;
 mod statistics;
 mod status;
 mod storm;
+mod stretch;
 mod sysctl;
 mod tally;
 mod tcpdump;
@@ -127,6 +128,7 @@ fn main() -> ExitCode {
         profile::TESTS,
         monkey::TESTS,
         storm::TESTS,
+        stretch::TESTS,
         tcpdump::TESTS,
         ping::TESTS,
         links::TESTS,

@@ -36,6 +36,7 @@ use mach::sync::Spin;
 use crate::error::{Error, Result};
 use crate::file::{Fd, File, OpenFile};
 use crate::poll::{Events, Pollee};
+use crate::sched::resched_point;
 use crate::sync::WaitQueue;
 use entry::Entry;
 
@@ -181,6 +182,10 @@ impl File for Epoll {
         let entries = core::mem::take(&mut *self.entries.lock());
         for entry in entries.into_values() {
             entry.stop_if_alive();
+            resched_point();
+        }
+        while self.pop().is_some() {
+            resched_point();
         }
     }
 

@@ -4,6 +4,7 @@ use core::sync::atomic::Ordering;
 
 use super::{Epoll, Event};
 use crate::error::Result;
+use crate::sched::resched_point;
 use crate::sync::Wait;
 
 impl Epoll {
@@ -24,6 +25,7 @@ impl Epoll {
             && let Some(entry) = self.pop()
         {
             to_look_at -= 1;
+            resched_point();
             let Some(report) = entry.report() else {
                 continue;
             };

@@ -14,6 +14,7 @@ use mach::sync::Spin;
 
 use super::OpenFile;
 use crate::error::{Error, Result};
+use crate::sched::resched_point;
 
 /// A descriptor's number.
 pub type Fd = u32;
@@ -180,6 +181,7 @@ impl FdTable {
         let mut next = 0;
         while let Some(entry) = self.take_from(&mut next, |entry| entry.close_on_exec) {
             drop(self.give_up(entry));
+            resched_point();
         }
     }
 
@@ -209,11 +211,13 @@ impl FdTable {
     }
 }
 
+/// Openings may block when they are closed, so whoever drops a table holds no spin lock.
 impl Drop for FdTable {
     fn drop(&mut self) {
         let entries = core::mem::take(&mut self.state.get_mut().entries);
         for entry in entries.into_iter().flatten() {
             drop(self.give_up(entry));
+            resched_point();
         }
     }
 }

@@ -97,6 +97,10 @@ pub struct Path {
     pub dentry: Arc<Dentry>,
 }
 
+/// Names of a path that are shown, from its end: longer paths are too long for all who ask
+/// (PATH_MAX).
+const SHOWN_MAX: usize = 2048;
+
 impl Path {
     /// The top of `mount`.
     pub fn top_of(mount: &Arc<Mount>) -> Self {
@@ -160,7 +164,7 @@ impl Path {
     pub fn name_from(&self, root: &Path) -> Vec<u8> {
         let mut parts = Vec::new();
         let mut at = self.clone();
-        while !at.is(root) {
+        while !at.is(root) && parts.len() < SHOWN_MAX {
             let named = at.below_mounts();
             if named.dentry.parent().is_none() {
                 break;

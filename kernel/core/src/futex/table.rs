@@ -4,9 +4,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use mach::mem::fallible::TryGrow;
 use mach::sync::{Spin, SpinGuard};
 
 use super::Key;
+use crate::error::Result;
 use crate::sched;
 use crate::task::Thread;
 
@@ -33,6 +35,12 @@ pub(super) struct Entry {
     thread: Arc<Thread>,
 }
 
+impl Entry {
+    fn waits_for(&self, key: Key, bits: u32) -> bool {
+        self.key == key && self.bits & bits != 0
+    }
+}
+
 /// Entries in order of arrival.
 #[derive(Default)]
 pub(super) struct Bucket(Vec<Entry>);
@@ -45,43 +53,55 @@ pub(super) fn lock(key: Key) -> SpinGuard<'static, Bucket> {
 
 impl Bucket {
     /// The current thread starts to wait.
-    pub(super) fn add(&mut self, key: Key, bits: u32, thread: Arc<Thread>) {
+    ///
+    /// Errors: `OutOfMemory`.
+    pub(super) fn add(&mut self, key: Key, bits: u32, thread: Arc<Thread>) -> Result<()> {
+        self.0.make_room(1)?;
         *thread.futex.key.lock() = key;
         thread.futex.woken.store(false, Ordering::Relaxed);
         self.0.push(Entry { key, bits, thread });
+        Ok(())
+    }
+
+    /// Waiters for `key` that match `bits`.
+    pub(super) fn count(&self, key: Key, bits: u32) -> usize {
+        self.0
+            .iter()
+            .filter(|entry| entry.waits_for(key, bits))
+            .count()
     }
 
     /// Wakes up to `count` waiters for `key` that match `bits`; returns how many.
     pub(super) fn wake(&mut self, key: Key, bits: u32, count: usize) -> usize {
-        let mut woken = 0;
-        let mut index = 0;
-        while woken < count && index < self.0.len() {
-            let entry = &self.0[index];
-            if entry.key == key && entry.bits & bits != 0 {
-                let entry = self.0.remove(index);
-                entry.thread.futex.woken.store(true, Ordering::Release);
-                sched::wake(&entry.thread);
-                woken += 1;
-            } else {
-                index += 1;
-            }
+        let mut left = count;
+        for entry in self.take(key, bits, &mut left) {
+            entry.thread.futex.woken.store(true, Ordering::Release);
+            sched::wake(&entry.thread);
         }
-        woken
+        count - left
     }
 
-    /// Takes up to `count` waiters for `from` and names them after `to`.
+    /// Takes out the first waiters for `key` that match `bits`, `left` at most, which counts
+    /// down. One pass, however many there are.
+    fn take(&mut self, key: Key, bits: u32, left: &mut usize) -> impl Iterator<Item = Entry> {
+        self.0.extract_if(.., move |entry| {
+            let is_taken = *left != 0 && entry.waits_for(key, bits);
+            *left -= usize::from(is_taken);
+            is_taken
+        })
+    }
+
+    /// Takes up to `count` waiters for `from`, or none without memory, and names them after `to`.
     fn rename(&mut self, from: Key, to: Key, count: usize) -> Vec<Entry> {
         let mut moved = Vec::new();
-        let mut index = 0;
-        while moved.len() < count && index < self.0.len() {
-            if self.0[index].key == from {
-                let mut entry = self.0.remove(index);
-                entry.key = to;
-                *entry.thread.futex.key.lock() = to;
-                moved.push(entry);
-            } else {
-                index += 1;
-            }
+        let mut left = count.min(self.0.len());
+        if moved.make_room(left).is_err() {
+            return moved;
+        }
+        for mut entry in self.take(from, super::MATCH_ANY, &mut left) {
+            entry.key = to;
+            *entry.thread.futex.key.lock() = to;
+            moved.push(entry);
         }
         moved
     }
@@ -147,7 +167,11 @@ impl Pair {
 
     /// Moves up to `count` waiters from the first key to the second; returns how many.
     pub(super) fn requeue(&mut self, from: Key, to: Key, count: usize) -> usize {
-        let moved = self.one().rename(from, to, count);
+        let wanted = count.min(self.one().0.len());
+        let has_room = self.two().0.make_room(wanted).is_ok();
+        let moved = self
+            .one()
+            .rename(from, to, if has_room { count } else { 0 });
         let number = moved.len();
         self.two().0.extend(moved);
         number

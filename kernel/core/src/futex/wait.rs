@@ -11,6 +11,9 @@ use crate::sched::{self, Errand};
 use crate::task::current;
 use crate::user;
 
+/// Waiters that are woken or moved under one hold of the lock.
+const BATCH_WAITERS: usize = 64;
+
 /// Waits until somebody wakes the word `key` at `address`, which holds `expected`.
 ///
 /// Errors: `WouldBlock` if it holds something else, `TimedOut` at `deadline`,
@@ -22,7 +25,14 @@ pub fn wait(
     bits: u32,
     deadline: Instant,
 ) -> Result<()> {
-    enqueue(address, key, expected, bits)?;
+    match enqueue(address, key, expected, bits) {
+        // Programs know no such error; they do know to be woken for nothing (futex(2)).
+        Err(Error::OutOfMemory) => {
+            sched::yield_now();
+            return Ok(());
+        }
+        other => other?,
+    }
     let me = current();
     loop {
         if me.futex.is_woken() {
@@ -44,8 +54,7 @@ fn enqueue(address: VirtAddr, key: Key, expected: u32, bits: u32) -> Result<()> 
         let mut bucket = table::lock(key);
         match mem::load_user_u32(address) {
             Ok(value) if value == expected => {
-                bucket.add(key, bits, current().arc());
-                return Ok(());
+                return bucket.add(key, bits, current().arc());
             }
             Ok(_) => return Err(Error::WouldBlock),
             Err(fault) => {
@@ -58,7 +67,19 @@ fn enqueue(address: VirtAddr, key: Key, expected: u32, bits: u32) -> Result<()> 
 
 /// Wakes up to `count` waiters that match `bits`; returns how many.
 pub fn wake(key: Key, bits: u32, count: usize) -> usize {
-    table::lock(key).wake(key, bits, count)
+    // Who comes while the lock is let go is not woken.
+    let all = table::lock(key).count(key, bits).min(count);
+    let mut woken = 0;
+    while woken < all {
+        let batch = (all - woken).min(BATCH_WAITERS);
+        let more = table::lock(key).wake(key, bits, batch);
+        if more == 0 {
+            break;
+        }
+        woken += more;
+        sched::resched_point();
+    }
+    woken
 }
 
 /// Wakes up to `wake_count` waiters of `from` and moves up to `move_count` others to
@@ -85,14 +106,39 @@ pub fn requeue(
                 }
             }
         }
-        let woken = pair.one().wake(from, MATCH_ANY, wake_count);
-        let moved = if from == to {
-            0
-        } else {
-            pair.requeue(from, to, move_count)
+        let woken = pair
+            .one()
+            .wake(from, MATCH_ANY, wake_count.min(BATCH_WAITERS));
+        let moved = match from == to {
+            true => 0,
+            false => pair.requeue(from, to, move_count.min(BATCH_WAITERS)),
+        };
+        drop(pair);
+        if woken < BATCH_WAITERS && moved < BATCH_WAITERS {
+            return Ok((woken, moved));
+        }
+        let woken = woken + wake(from, MATCH_ANY, wake_count - woken);
+        let moved = match from == to {
+            true => 0,
+            false => moved + move_rest(from, to, move_count - moved),
         };
         return Ok((woken, moved));
     }
+}
+
+/// Moves up to `count` waiters more, in batches.
+fn move_rest(from: Key, to: Key, count: usize) -> usize {
+    let mut moved = 0;
+    while moved < count {
+        sched::resched_point();
+        let batch = (count - moved).min(BATCH_WAITERS);
+        let more = Pair::lock(from, to).requeue(from, to, batch);
+        moved += more;
+        if more < batch {
+            break;
+        }
+    }
+    moved
 }
 
 /// The change of a word and the test of its old value that `FUTEX_WAKE_OP` asks for.

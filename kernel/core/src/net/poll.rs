@@ -141,7 +141,8 @@ fn poll_batch() {
         let (stack, link) = shard.parts()?;
         let deadline = run_due(stack, link);
         let now = link.now();
-        if count >= BATCH_FRAMES_MAX || count == 0 && !arm_doorbell(link) {
+        let has_more = count >= BATCH_FRAMES_MAX || deadline <= now;
+        if has_more || count == 0 && !arm_doorbell(link) {
             raise(Softirq::Net);
         }
         match is_doorbell_armed(link) {

@@ -57,9 +57,9 @@ impl Net {
         }
     }
 
-    /// Ends the waits whose time has come.
-    pub(crate) fn expire_time_waits(&mut self, now: Instant) {
-        let ended = self.time_wait.expire(now);
+    /// Ends the waits whose time has come, `most` at once.
+    pub(crate) fn expire_time_waits(&mut self, now: Instant, most: usize) {
+        let ended = self.time_wait.expire(now, most);
         self.stats.counts.add(Count::TimeWaitsExpired, ended);
     }
 }

@@ -188,10 +188,10 @@ impl TimeWait {
         }
     }
 
-    /// Forgets those whose time has come; says how many.
-    fn expire(&mut self, now: Instant) -> u64 {
+    /// Forgets those whose time has come, `most` at once; says how many.
+    fn expire(&mut self, now: Instant, most: usize) -> u64 {
         let before = self.len();
-        while self.next_deadline().is_some_and(|due| due <= now) {
+        while self.next_deadline().is_some_and(|due| due <= now) && before - self.len() < most {
             self.remove(self.oldest);
         }
         (before - self.len()) as u64

@@ -284,10 +284,10 @@ fn waits_end_in_the_order_in_which_they_began() {
     let at = waits.find(&tuple(3)).expect("it is remembered");
     waits.restart(at, Instant::from_millis(20));
     assert_eq!(waits.next_deadline(), Some(Instant::from_millis(60_000)));
-    assert_eq!(waits.expire(Instant::from_millis(60_009)), 9);
+    assert_eq!(waits.expire(Instant::from_millis(60_009), 9), 9);
     assert_eq!(waits.next_deadline(), Some(Instant::from_millis(60_020)));
-    assert_eq!(waits.expire(Instant::from_millis(60_019)), 0);
-    assert_eq!(waits.expire(Instant::from_millis(60_020)), 1);
+    assert_eq!(waits.expire(Instant::from_millis(60_019), 9), 0);
+    assert_eq!(waits.expire(Instant::from_millis(60_020), 9), 1);
     assert_eq!((waits.len(), waits.next_deadline()), (0, None));
 }
 

@@ -1,14 +1,13 @@
 //! The names of a directory in memory.
 //!
-//! A hash table finds a name; each name also has a serial number that only grows, so
+//! A table finds a name ([`Names`]); each name also has a serial number that only grows, so
 //! that a listing that goes on after changes neither repeats nor skips what stayed.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 
-use hashbrown::HashMap;
-
 use super::Node;
+use super::names::Names;
 use crate::error::{Error, Result};
 use crate::fs::dentry::Name;
 
@@ -20,7 +19,7 @@ struct Child {
 /// Names and what they mean.
 #[derive(Default)]
 pub struct Directory {
-    children: HashMap<Name, Child>,
+    children: Names<Child>,
     order: BTreeMap<u64, Name>,
     last_serial: u64,
 }
@@ -39,12 +38,11 @@ impl Directory {
         self.children.is_empty()
     }
 
-    /// Makes room for one name more: a program can make the table larger than any free
-    /// piece of memory.
+    /// Makes room for `name`.
     ///
     /// Errors: `NoSpace` if there is no memory for it.
-    pub fn reserve(&mut self) -> Result<()> {
-        self.children.try_reserve(1).map_err(|_| Error::NoSpace)
+    pub fn reserve(&mut self, name: &[u8]) -> Result<()> {
+        self.children.reserve(name)
     }
 
     /// Gives `node` the name, and takes it from what had it.
@@ -55,12 +53,11 @@ impl Directory {
             child.node = node;
             return Ok(());
         }
-        self.reserve()?;
+        self.reserve(name)?;
         self.last_serial += 1;
         let (serial, name) = (self.last_serial, Name::from(name));
         self.order.insert(serial, name.clone());
-        self.children.insert(name, Child { node, serial });
-        Ok(())
+        self.children.insert(name, Child { node, serial })
     }
 
     /// Takes the name away.

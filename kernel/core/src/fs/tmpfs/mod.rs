@@ -11,6 +11,7 @@
 mod boot;
 mod contents;
 mod directory;
+mod names;
 mod node;
 
 use alloc::sync::Arc;

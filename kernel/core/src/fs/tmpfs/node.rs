@@ -391,13 +391,14 @@ impl Inode for Node {
         {
             return Err(Error::NotEmpty);
         }
-        to.names()?.lock().reserve()?;
+        to.names()?.lock().reserve(to_name)?;
         self.names()?.lock().remove(name);
         self.touch(-i32::from(moved.kind == FileType::Directory));
         if let Some(target) = target {
             to.names()?.lock().remove(to_name);
             if exchange {
                 to.touch(-i32::from(target.kind == FileType::Directory));
+                // In the place of what was taken out above.
                 self.add(name, &target)?;
             } else {
                 to.drop_name(&target);
