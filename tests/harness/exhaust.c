@@ -1,9 +1,11 @@
 // Takes as much as it can get of one thing, named by its argument, and then ends: each
 // way makes the kernel keep something until its memory, or a limit, is reached.
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +17,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -201,6 +204,111 @@ static void clocks(void) {
     }
 }
 
+#define MAPS_MAX 64
+#define QUEUES_MAX 700
+#define NOTIFIERS_MAX 128
+#define FILES_MAX 5000
+#define GROUPS_MAX 65536
+
+// As somebody who has no rights beyond the ordinary.
+static void become_somebody(void) {
+    if (setgid(1000) < 0 || setuid(1000) < 0) exit(3);
+}
+
+// All that it says, each line once.
+static int count_lines(const char *path) {
+    int fd = open(path, O_RDONLY), lines = 0;
+    if (fd < 0) return -1;
+    for (ssize_t got; (got = read(fd, buffer, sizeof buffer)) > 0;)
+        for (ssize_t at = 0; at < got; at++) lines += buffer[at] == '\n';
+    close(fd);
+    return lines;
+}
+
+// As many areas as there may be, and their lists, each opened often and begun.
+static void maps(void) {
+    become_somebody();
+    areas();
+    for (int count = 0; count < MAPS_MAX; count++) {
+        int fd = open(count % 2 ? "/proc/self/smaps" : "/proc/self/maps", O_RDONLY);
+        if (fd >= 0) read(fd, buffer, 100);
+    }
+    int lines = count_lines("/proc/self/maps");
+    if (lines < 1000) {
+        fprintf(stderr, "exhaust: %d lines of maps\n", lines);
+        exit(4);
+    }
+}
+
+static pid_t queue_owners[QUEUES_MAX];
+
+static void *own_queue(void *at) {
+    *(pid_t *)at = (pid_t)syscall(SYS_gettid);
+    return stand_still(NULL);
+}
+
+// Each thread has a queue of its own; what one user queues is limited all the same.
+static void queues(void) {
+    static pthread_t all[QUEUES_MAX];
+    sigset_t blocked;
+    int count = 0;
+    become_somebody();
+    sigfillset(&blocked);
+    sigprocmask(SIG_BLOCK, &blocked, NULL);
+    pthread_mutex_lock(&held);
+    while (count < QUEUES_MAX &&
+           pthread_create(&all[count], NULL, own_queue, &queue_owners[count]) == 0)
+        count++;
+    for (int at = 0; at < count; at++) {
+        while (__atomic_load_n(&queue_owners[at], __ATOMIC_ACQUIRE) == 0) sched_yield();
+        siginfo_t info = {.si_signo = SIGRTMIN, .si_code = SI_QUEUE};
+        while (syscall(SYS_rt_tgsigqueueinfo, getpid(), queue_owners[at], SIGRTMIN, &info) == 0) {
+        }
+    }
+    pthread_mutex_unlock(&held);
+    while (count > 0) pthread_join(all[--count], NULL);
+}
+
+// Long names, told to all who watch, none of whom reads.
+static void notices(void) {
+    become_somebody();
+    char name[256];
+    mkdir("/tmp/watched", 0700);
+    for (int count = 0; count < NOTIFIERS_MAX; count++) {
+        int fd = inotify_init1(IN_NONBLOCK);
+        if (fd >= 0) inotify_add_watch(fd, "/tmp/watched", IN_ALL_EVENTS);
+    }
+    for (int count = 0; count < FILES_MAX; count++) {
+        snprintf(name, sizeof name, "/tmp/watched/%0200d", count);
+        int fd = open(name, O_CREAT | O_RDWR, 0600);
+        if (fd < 0) break;
+        close(fd);
+        unlink(name);
+    }
+    rmdir("/tmp/watched");
+}
+
+static gid_t group_list[GROUPS_MAX];
+
+static void *take_groups(void *at) {
+    group_list[0] = (gid_t)(size_t)at;
+    syscall(SYS_setgroups, GROUPS_MAX, group_list);
+    return stand_still(NULL);
+}
+
+// The longest list for each thread, none like another.
+static void groups(void) {
+    static pthread_t all[DESCRIPTORS_MAX];
+    int count = 0;
+    for (int at = 0; at < GROUPS_MAX; at++) group_list[at] = (gid_t)at;
+    pthread_mutex_lock(&held);
+    while (count < DESCRIPTORS_MAX &&
+           pthread_create(&all[count], NULL, take_groups, (void *)(size_t)count) == 0)
+        count++;
+    pthread_mutex_unlock(&held);
+    while (count > 0) pthread_join(all[--count], NULL);
+}
+
 static const struct {
     const char *name;
     void (*all)(void);
@@ -225,6 +333,10 @@ static const struct {
     {"locks", record_locks, NULL},
     {"signals", signals, NULL},
     {"clocks", clocks, NULL},
+    {"maps", maps, NULL},
+    {"queues", queues, NULL},
+    {"notices", notices, NULL},
+    {"groups", groups, NULL},
 };
 
 int main(int argc, char **argv) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -147,6 +148,22 @@ static void changes_of_a_directory_are_told(void) {
     close(watcher);
 }
 
+static void what_waits_of_events_is_counted_and_listings_are_reads(void) {
+    char buffer[4096] __attribute__((aligned(8)));
+    int watcher = inotify_init1(IN_NONBLOCK), waiting = -1;
+    CHECK(mkdir("watched", 0755) == 0 && ioctl(watcher, FIONREAD, &waiting) == 0 && waiting == 0);
+    CHECK(inotify_add_watch(watcher, "watched", IN_CREATE | IN_ACCESS) > 0);
+    close(open("watched/name", O_CREAT | O_WRONLY, 0644));
+    CHECK(ioctl(watcher, FIONREAD, &waiting) == 0 && waiting == sizeof(struct inotify_event) + 16);
+    CHECK(read(watcher, buffer, sizeof buffer) == waiting);
+    int fd = open("watched", O_RDONLY | O_DIRECTORY);
+    CHECK(syscall(SYS_getdents64, fd, buffer, sizeof buffer) > 0);
+    CHECK(read(watcher, buffer, sizeof buffer) >= (ssize_t)sizeof(struct inotify_event));
+    CHECK(((struct inotify_event *)buffer)->mask == (IN_ACCESS | IN_ISDIR));
+    close(fd), close(watcher);
+    CHECK(unlink("watched/name") == 0 && rmdir("watched") == 0);
+}
+
 static int has_line(const char *path, const char *text) {
     static char bytes[65536];
     int fd = open(path, O_RDONLY);
@@ -192,6 +209,7 @@ int main(void) {
     TEST(locks_of_openings_keep_descriptors_apart);
     TEST(a_fifo_joins_two_programs);
     TEST(changes_of_a_directory_are_told);
+    TEST(what_waits_of_events_is_counted_and_listings_are_reads);
     TEST(proc_tells_of_this_program);
     return check_status();
 }

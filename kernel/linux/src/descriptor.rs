@@ -2,9 +2,9 @@
 
 use alloc::sync::Arc;
 
-use kernel::error::Result;
+use kernel::error::{Error, Result};
 use kernel::file::{FileRef, OpenFile, StatusFlags};
-use kernel::task::Resource;
+use kernel::task::{Capability, Resource};
 use linux_raw_sys::general::O_CLOEXEC;
 
 use crate::call::Call;
@@ -12,7 +12,14 @@ use crate::errno::Errno;
 
 impl Call<'_> {
     /// Gives `open` the lowest free number; `flags` may hold O_CLOEXEC.
+    ///
+    /// Errors: `TooManyFilesInSystem`, `TooManyFiles`, `OutOfMemory`.
     pub fn new_fd(&self, open: Arc<OpenFile>, flags: u32) -> Result<usize> {
+        if OpenFile::count() > OpenFile::most() {
+            let who = self.thread.credentials.get();
+            let may_more = who.has(Capability::SysAdmin);
+            may_more.then_some(()).ok_or(Error::TooManyFilesInSystem)?;
+        }
         let close_on_exec = flags & O_CLOEXEC != 0;
         let files = self.thread.files.get();
         files

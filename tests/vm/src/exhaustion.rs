@@ -28,7 +28,7 @@ pub const TESTS: &[Test] = &[
 ];
 
 const PROGRAM: &str = "tests/harness/exhaust.c";
-const WAYS: [&str; 19] = [
+const WAYS: [&str; 23] = [
     "forks",
     "threads",
     "sockets",
@@ -48,6 +48,10 @@ const WAYS: [&str; 19] = [
     "locks",
     "signals",
     "clocks",
+    "maps",
+    "queues",
+    "notices",
+    "groups",
 ];
 /// How long one run may take.
 const PATIENCE: Duration = Duration::from_secs(120);

@@ -9,7 +9,7 @@ use mach::sync::Spin;
 use super::{Base, SignalTimer, Target};
 use crate::error::{Error, Result};
 use crate::signal::Signal;
-use crate::task::Process;
+use crate::task::{Account, Charge, Counted, Process, Resource, UNLIMITED, current};
 
 /// POSIX timers that a process may have.
 const POSIX_TIMERS_MAX: usize = 1024;
@@ -39,7 +39,10 @@ impl Interval {
 #[derive(Default)]
 struct Inner {
     intervals: [Option<Arc<SignalTimer>>; 3],
-    posix: BTreeMap<u32, Arc<SignalTimer>>,
+    /// What watches RLIMIT_CPU: its soft and its hard limit.
+    cpu_limit: [Option<Arc<SignalTimer>>; 2],
+    /// Each has paid for a signal of its own.
+    posix: BTreeMap<u32, (Arc<SignalTimer>, Charge)>,
     last_id: u32,
 }
 
@@ -66,7 +69,7 @@ impl ProcessTimers {
 
     /// Makes a POSIX timer; `target` tells the signal for the timer's number.
     ///
-    /// Errors: `WouldBlock` if there are too many.
+    /// Errors: `WouldBlock` if the process, or its user, has too many.
     pub fn create(
         &self,
         process: &Arc<Process>,
@@ -78,22 +81,27 @@ impl ProcessTimers {
         if inner.posix.len() >= POSIX_TIMERS_MAX {
             return Err(Error::WouldBlock);
         }
+        let uid = current().credentials.with(|who| who.user.real);
+        let limit = process.limits.soft(Resource::PendingSignals);
+        let charge = Account::of(uid)?.charge(Counted::Signals, limit);
+        let charge = charge.map_err(|_| Error::WouldBlock)?;
         let id = inner.last_id;
         inner.last_id = inner.last_id.wrapping_add(1) & i32::MAX as u32;
-        inner
-            .posix
-            .insert(id, SignalTimer::new(process, base, is_wall, target(id)));
+        let timer = SignalTimer::new(process, base, is_wall, target(id));
+        inner.posix.insert(id, (timer, charge));
         Ok(id)
     }
 
     /// The POSIX timer of that number.
     pub fn get(&self, id: u32) -> Result<Arc<SignalTimer>> {
-        self.0.lock().posix.get(&id).cloned().ok_or(Error::Invalid)
+        let inner = self.0.lock();
+        let (timer, _) = inner.posix.get(&id).ok_or(Error::Invalid)?;
+        Ok(timer.clone())
     }
 
     /// Removes a POSIX timer.
     pub fn delete(&self, id: u32) -> Result<()> {
-        let timer = self.0.lock().posix.remove(&id).ok_or(Error::Invalid)?;
+        let (timer, _charge) = self.0.lock().posix.remove(&id).ok_or(Error::Invalid)?;
         timer.set(0, 0, false);
         Ok(())
     }
@@ -108,7 +116,7 @@ impl ProcessTimers {
     /// Removes the POSIX timers (execve).
     pub fn stop_posix(&self) {
         let timers = core::mem::take(&mut self.0.lock().posix);
-        for timer in timers.into_values() {
+        for (timer, _charge) in timers.into_values() {
             timer.set(0, 0, false);
         }
     }

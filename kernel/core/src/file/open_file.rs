@@ -82,6 +82,14 @@ impl OpenFile {
         OPENINGS.load(Ordering::Relaxed)
     }
 
+    /// How many there may be for all who are no administrators (Linux' fs.file-max): as many as
+    /// take a tenth of memory at a kilobyte each, and 8192 on small machines.
+    pub fn most() -> usize {
+        const OPENING_BYTES: u64 = 1024;
+        let bytes = mach::mem::stats().total * base::PAGE_BYTES as u64;
+        (bytes / 10 / OPENING_BYTES).max(8192) as usize
+    }
+
     fn make(file: FileRef, flags: StatusFlags, path: Option<Path>) -> Arc<Self> {
         OPENINGS.fetch_add(1, Ordering::Relaxed);
         Arc::new(Self {

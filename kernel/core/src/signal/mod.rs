@@ -26,8 +26,8 @@ pub use send::{
     send_to_process, send_to_thread,
 };
 pub use state::{
-    AltStack, ProcessSignals, ThreadSignals, pending_set, refresh, set_mask, set_mask_for_call,
-    take,
+    AltStack, ProcessSignals, ThreadSignals, forget_process, forget_thread, pending_set, refresh,
+    set_mask, set_mask_for_call, take,
 };
 pub use stop::wait_while_stopped;
 pub use wait::{await_signal, pause, suspend};

@@ -118,6 +118,8 @@ pub struct SignalSet(pub u64);
 impl SignalSet {
     /// No signal.
     pub const EMPTY: Self = Self(0);
+    /// Every signal.
+    pub const ALL: Self = Self(u64::MAX);
     /// The two that cannot be blocked, ignored or caught.
     pub const UNBLOCKABLE: Self = Self::of(&[Signal::KILL, Signal::STOP]);
     /// The signals of a thread's own mistakes: they are delivered before others.

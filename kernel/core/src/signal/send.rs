@@ -3,11 +3,14 @@
 use alloc::sync::Arc;
 
 use super::number::Default as DefaultAction;
+use super::pending::{Payer, costs};
 use super::{Info, Origin, Signal, SignalSet, stop};
 use crate::error::{Error, Result};
 use crate::poll::Events;
 use crate::sched;
-use crate::task::{Capability, ExitStatus, Flags, Pid, Process, Resource, Thread, current, family};
+use crate::task::{
+    Account, Capability, ExitStatus, Flags, Pid, Process, Resource, Thread, current, family,
+};
 
 /// Sends to the process: one of its threads takes it.
 ///
@@ -36,8 +39,8 @@ pub fn post_to_process(process: &Process, info: Info) -> Result<bool> {
     {
         return Ok(false);
     }
-    let limit = queue_limit(process);
-    process.signals.pending.lock().push(info, limit)?;
+    let payer = payer(process, &info);
+    process.signals.pending.lock().push(info, payer.as_ref())?;
     process.with_threads(|threads| {
         if let Some(taker) = threads
             .iter()
@@ -61,8 +64,8 @@ pub fn send_to_thread(thread: &Arc<Thread>, info: Info) -> Result<()> {
     if is_ignored(thread, info.signal) {
         return Ok(());
     }
-    let limit = queue_limit(&thread.process);
-    thread.signals.pending.lock().push(info, limit)?;
+    let payer = payer(&thread.process, &info);
+    thread.signals.pending.lock().push(info, payer.as_ref())?;
     if thread.signals.takes(info.signal) {
         alert(thread);
     }
@@ -151,8 +154,14 @@ fn is_ignored(thread: &Thread, signal: Signal) -> bool {
     no_effect && !thread.signals.mask().contains(signal)
 }
 
-fn queue_limit(process: &Process) -> usize {
-    usize::try_from(process.limits.soft(Resource::PendingSignals)).unwrap_or(usize::MAX)
+/// Who pays for a signal that costs: the receiver's real user.
+fn payer(process: &Process, info: &Info) -> Option<Payer> {
+    let first = process.first_thread().filter(|_| costs(info))?;
+    let uid = first.credentials.with(|who| who.user.real);
+    Some(Payer {
+        account: Account::of(uid).ok()?,
+        limit: process.limits.soft(Resource::PendingSignals),
+    })
 }
 
 /// Makes the thread look at its signals soon.

@@ -17,7 +17,7 @@ use super::pending::Pending;
 use super::{Info, Origin, Signal, SignalSet};
 use crate::poll::Pollee;
 use crate::sync::{Slot, WaitQueue};
-use crate::task::{Flags, Thread};
+use crate::task::{Flags, Process, Thread};
 
 /// The stack on which handlers with `SA_ONSTACK` run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -121,6 +121,17 @@ impl ProcessSignals {
 pub fn pending_set(thread: &Thread) -> SignalSet {
     let own = thread.signals.pending.lock().set();
     own | thread.process.signals.pending.lock().set()
+}
+
+/// Forgets what waits for a thread that has ended: it may stay on an idle CPU for long, and its
+/// user pays for queued signals.
+pub fn forget_thread(thread: &Thread) {
+    thread.signals.pending.lock().discard(SignalSet::ALL);
+}
+
+/// The same of a process.
+pub fn forget_process(process: &Process) {
+    process.signals.pending.lock().discard(SignalSet::ALL);
 }
 
 /// Makes `Flags::SIGNAL` true to the queues and the mask.

@@ -43,6 +43,7 @@ fn release_all(status: ExitStatus) {
     }
     let uid = me.credentials.with(|credentials| credentials.user.real);
     threads::unregister(me.id());
+    signal::forget_thread(&me);
     if process.remove_thread(&me) {
         end_process(&me, &process, status);
         family::bury(&process, process.final_status(status), uid);
@@ -65,6 +66,7 @@ fn end_process(me: &Thread, process: &Process, status: ExitStatus) {
         hear(process, process.final_status(status));
     }
     process.timers.stop_all();
+    signal::forget_process(process);
     process.note_memory();
     let old = process.space.replace(AddressSpace::kernel());
     me.activate_space();

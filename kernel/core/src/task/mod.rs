@@ -5,6 +5,7 @@
 //! process; a process lists its threads, so a parked thread that nobody waits for
 //! stays alive. Who descends from whom is in [`family`].
 
+mod account;
 mod credentials;
 mod current;
 mod exit;
@@ -21,6 +22,7 @@ mod thread;
 mod threads;
 mod usage;
 
+pub use account::{Account, Charge, Counted, LimitReached};
 pub use accounting::CpuTime;
 pub use credentials::{
     CAPABILITIES_ALL, CAPABILITY_MAX, Capabilities, Capability, Credentials, IdSet,

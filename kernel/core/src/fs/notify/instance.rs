@@ -1,12 +1,13 @@
 //! One inotify descriptor: a bounded queue of events.
 
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
+use base::{PAGE_BYTES, VirtAddr};
+use mach::mem::fallible::{self, TryGrow};
 use mach::sync::Spin;
 
 use super::Mask;
@@ -15,28 +16,69 @@ use crate::file::{File, OpenFile};
 use crate::io::Sink;
 use crate::poll::{Events, Pollee};
 use crate::sync::Wait;
+use crate::task::{Account, Charge, Counted, current};
+use crate::user;
 
 /// Events queued at most (Linux' fs.inotify.max_queued_events).
-const QUEUED_MAX: usize = 16_384;
-/// Watches of one instance over its life (Linux' max_user_watches is of this order).
-const WATCHES_MAX: i32 = 1 << 20;
-/// Instances at once (Linux' fs.inotify.max_user_instances): each event of a file looks
-/// at all its watches.
-const INSTANCES_MAX: usize = 128;
+pub const QUEUED_MAX: usize = 16_384;
+/// Instances of one user at once (Linux' fs.inotify.max_user_instances): each event of a
+/// file looks at all its watches.
+pub const INSTANCES_MAX: u64 = 128;
+/// All queues together take one byte of memory in this many at most.
+const MEMORY_SHARE: u64 = 32;
 /// Bytes of an event before its name (inotify(7)).
 const HEADER_BYTES: usize = 16;
+/// Bytes that could be read, stored as a C `int`.
+const FIONREAD: u32 = 0x541b;
 /// The watch number of the overflow event.
 const NO_WATCH: i32 = -1;
+
+/// Bytes that the events of all queues take.
+static BYTES: AtomicU64 = AtomicU64::new(0);
+
+/// Watches that one user may have (Linux' fs.inotify.max_user_watches): as many as take one
+/// percent of memory, within Linux' bounds.
+pub fn watches_max() -> u64 {
+    const WATCHED_BYTES: u64 = 1024;
+    let bytes = mach::mem::stats().total * PAGE_BYTES as u64;
+    (bytes / 100 / WATCHED_BYTES).clamp(8192, 1 << 20)
+}
 
 #[derive(PartialEq, Eq)]
 struct Event {
     watch: i32,
     mask: Mask,
     cookie: u32,
-    name: Box<[u8]>,
+    name: Vec<u8>,
 }
 
 impl Event {
+    /// `None` without memory for it, or if others take too much.
+    fn new(watch: i32, mask: Mask, cookie: u32, name: &[u8]) -> Option<Self> {
+        let most = mach::mem::stats().total * PAGE_BYTES as u64 / MEMORY_SHARE;
+        if BYTES.load(Ordering::Relaxed) >= most {
+            return None;
+        }
+        let name = fallible::copied(name).ok()?;
+        let event = Self {
+            watch,
+            mask,
+            cookie,
+            name,
+        };
+        BYTES.fetch_add(event.memory_bytes(), Ordering::Relaxed);
+        Some(event)
+    }
+
+    /// Events were lost.
+    fn overflow() -> [u8; HEADER_BYTES] {
+        header(NO_WATCH, Mask::Q_OVERFLOW, 0, 0)
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        (size_of::<Self>() + self.name.len()) as u64
+    }
+
     /// Bytes in the program's buffer: the name is padded with zeroes to 16.
     fn name_bytes(&self) -> usize {
         match self.name.len() {
@@ -45,45 +87,123 @@ impl Event {
         }
     }
 
-    /// struct inotify_event.
-    fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(HEADER_BYTES + self.name_bytes());
-        bytes.extend_from_slice(&self.watch.to_ne_bytes());
-        bytes.extend_from_slice(&self.mask.bits().to_ne_bytes());
-        bytes.extend_from_slice(&self.cookie.to_ne_bytes());
-        bytes.extend_from_slice(&(self.name_bytes() as u32).to_ne_bytes());
-        bytes.extend_from_slice(&self.name);
-        bytes.resize(HEADER_BYTES + self.name_bytes(), 0);
-        bytes
+    fn bytes(&self) -> usize {
+        HEADER_BYTES + self.name_bytes()
+    }
+
+    /// Copies it out as struct inotify_event.
+    fn put(&self, to: &mut Sink<'_>) -> Result<usize> {
+        let len = self.name_bytes();
+        let mut count = to.put_whole(&header(self.watch, self.mask, self.cookie, len as u32))?;
+        count += to.put_whole(&self.name)?;
+        const ZEROS: [u8; HEADER_BYTES] = [0; HEADER_BYTES];
+        count += to.put_whole(&ZEROS[..len - self.name.len()])?;
+        Ok(count)
     }
 }
 
-static INSTANCES: AtomicUsize = AtomicUsize::new(0);
+impl Drop for Event {
+    fn drop(&mut self) {
+        BYTES.fetch_sub(self.memory_bytes(), Ordering::Relaxed);
+    }
+}
+
+/// struct inotify_event without its name.
+fn header(watch: i32, mask: Mask, cookie: u32, name_bytes: u32) -> [u8; HEADER_BYTES] {
+    let mut header = [0; HEADER_BYTES];
+    let words = [watch as u32, mask.bits(), cookie, name_bytes];
+    for (bytes, word) in header.as_chunks_mut::<4>().0.iter_mut().zip(words) {
+        *bytes = word.to_ne_bytes();
+    }
+    header
+}
+
+/// Events in their order.
+#[derive(Default)]
+struct Queue {
+    events: VecDeque<Event>,
+    /// Some were lost behind the last one; none is taken in until that was told.
+    has_overflowed: bool,
+}
+
+/// What a reader gets next.
+enum Next {
+    Event(Event),
+    Overflow,
+}
+
+impl Queue {
+    /// Adds an event, or that some were lost; false if nothing changed.
+    fn push(&mut self, event: Option<Event>) -> bool {
+        if self.has_overflowed || event.is_some() && event.as_ref() == self.events.back() {
+            return false;
+        }
+        let has_room = self.events.len() < QUEUED_MAX && self.events.make_room(1).is_ok();
+        match event.filter(|_| has_room) {
+            Some(event) => self.events.push_back(event),
+            None => self.has_overflowed = true,
+        }
+        true
+    }
+
+    /// Takes the next event if it fits into `room` bytes.
+    fn pop(&mut self, room: usize) -> Result<Option<Next>> {
+        let bytes = match self.events.front() {
+            Some(event) => event.bytes(),
+            None if self.has_overflowed => HEADER_BYTES,
+            None => return Ok(None),
+        };
+        if bytes > room {
+            return Err(Error::Invalid);
+        }
+        let Some(event) = self.events.pop_front() else {
+            self.has_overflowed = false;
+            return Ok(Some(Next::Overflow));
+        };
+        if self.events.is_empty() {
+            self.events = VecDeque::new();
+        }
+        Ok(Some(Next::Event(event)))
+    }
+}
+
+impl Next {
+    fn put(&self, to: &mut Sink<'_>) -> Result<usize> {
+        match self {
+            Self::Event(event) => event.put(to),
+            Self::Overflow => to.put_whole(&Event::overflow()),
+        }
+    }
+}
 
 /// What inotify_init(2) makes.
 pub struct Instance {
-    events: Spin<VecDeque<Event>>,
+    queue: Spin<Queue>,
     last_id: AtomicI32,
     pollee: Pollee,
     me: Weak<Self>,
+    account: Arc<Account>,
+    _charge: Charge,
 }
 
 impl Instance {
-    /// One without watches.
+    /// One without watches, for the current thread's user.
     ///
-    /// Errors: `TooManyFiles`.
+    /// Errors: `TooManyFiles`, `OutOfMemory`.
     pub fn new() -> Result<Arc<Self>> {
-        let instance = Arc::new_cyclic(|me| Self {
-            events: Spin::default(),
+        let uid = current().credentials.with(|who| who.user.effective);
+        let account = Account::of(uid)?;
+        let charge = account.charge(Counted::Notifiers, INSTANCES_MAX);
+        let charge = charge.map_err(|_| Error::TooManyFiles)?;
+        fallible::room_for_arc::<Self>()?;
+        Ok(Arc::new_cyclic(|me| Self {
+            queue: Spin::default(),
             last_id: AtomicI32::new(0),
             pollee: Pollee::new(),
             me: me.clone(),
-        });
-        // The drop of one too many counts it down again.
-        match INSTANCES.fetch_add(1, Ordering::Relaxed) < INSTANCES_MAX {
-            true => Ok(instance),
-            false => Err(Error::TooManyFiles),
-        }
+            account,
+            _charge: charge,
+        }))
     }
 
     /// A counted reference; `None` while it is being dropped.
@@ -91,47 +211,39 @@ impl Instance {
         self.me.upgrade()
     }
 
-    /// A number for a new watch; they are not used twice.
-    pub(super) fn next_id(&self) -> Option<i32> {
-        let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
-        (id <= WATCHES_MAX).then_some(id)
+    /// A number for a new watch, which is not used twice, and its charge.
+    pub(super) fn new_watch(&self) -> Option<(i32, Charge)> {
+        let charge = self.account.charge(Counted::Watches, watches_max()).ok()?;
+        let id = self
+            .last_id
+            .fetch_add(1, Ordering::Relaxed)
+            .checked_add(1)?;
+        Some((id, charge))
     }
 
     /// Queues an event, unless it repeats the last one.
     pub(super) fn push(&self, watch: i32, mask: Mask, cookie: u32, name: &[u8]) {
-        let event = Event {
-            watch,
-            mask,
-            cookie,
-            name: name.into(),
-        };
-        {
-            let mut events = self.events.lock();
-            if events.back() == Some(&event) {
-                return;
-            }
-            match events.len() {
-                0..QUEUED_MAX => events.push_back(event),
-                QUEUED_MAX => events.push_back(Event {
-                    watch: NO_WATCH,
-                    mask: Mask::Q_OVERFLOW,
-                    cookie: 0,
-                    name: Box::default(),
-                }),
-                _ => return,
-            }
+        let event = Event::new(watch, mask, cookie, name);
+        let is_new = self.queue.lock().push(event);
+        if is_new {
+            self.pollee.notify(Events::READABLE);
         }
-        self.pollee.notify(Events::READABLE);
     }
 
-    /// Takes the next event if it fits into `room` bytes.
-    fn pop(&self, room: usize) -> Result<Option<Event>> {
-        let mut events = self.events.lock();
-        match events.front() {
-            None => Ok(None),
-            Some(event) if HEADER_BYTES + event.name_bytes() > room => Err(Error::Invalid),
-            Some(_) => Ok(events.pop_front()),
-        }
+    /// Bytes of all events that wait.
+    fn waiting_bytes(&self) -> u32 {
+        let queue = self.queue.lock();
+        let bytes: usize = queue.events.iter().map(Event::bytes).sum();
+        let overflow = if queue.has_overflowed {
+            HEADER_BYTES
+        } else {
+            0
+        };
+        u32::try_from(bytes + overflow).unwrap_or(i32::MAX as u32)
+    }
+
+    fn pop(&self, room: usize) -> Result<Option<Next>> {
+        self.queue.lock().pop(room)
     }
 }
 
@@ -145,15 +257,16 @@ impl File for Instance {
                 .queue
                 .wait(Wait::INTERRUPTIBLE, || self.pop(to.remaining()).transpose())??,
         };
-        let mut count = to.put(&first.encode())?;
+        let mut count = first.put(to)?;
         while let Ok(Some(event)) = self.pop(to.remaining()) {
-            count += to.put(&event.encode())?;
+            count += event.put(to)?;
         }
         Ok(count)
     }
 
     fn poll(&self) -> Events {
-        if self.events.lock().is_empty() {
+        let queue = self.queue.lock();
+        if queue.events.is_empty() && !queue.has_overflowed {
             Events::empty()
         } else {
             Events::READABLE
@@ -162,6 +275,16 @@ impl File for Instance {
 
     fn pollee(&self) -> Option<&Pollee> {
         Some(&self.pollee)
+    }
+
+    fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {
+        match request {
+            FIONREAD => {
+                user::write(VirtAddr(argument), self.waiting_bytes())?;
+                Ok(0)
+            }
+            _ => Err(Error::NotTerminal),
+        }
     }
 
     fn close(&self, _open: &OpenFile) {

@@ -14,13 +14,15 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use bitflags::bitflags;
 use hashbrown::HashMap;
+use mach::mem::fallible::{self, TryGrow};
 use mach::sync::Spin;
 
-pub use instance::Instance;
+pub use instance::{INSTANCES_MAX, Instance, QUEUED_MAX, watches_max};
 
 use super::{Dentry, InodeRef};
 use crate::error::{Error, Result};
 use crate::file::{OpenFile, StatusFlags};
+use crate::task::Charge;
 
 bitflags! {
     /// What happened, and options of a watch; the bits are Linux' `IN_*`.
@@ -65,6 +67,7 @@ struct Watch {
     instance: Weak<Instance>,
     id: i32,
     mask: Mask,
+    _charge: Charge,
 }
 
 struct Watched {
@@ -82,11 +85,11 @@ fn key(inode: &InodeRef) -> usize {
 
 /// Watches `inode`; a second watch of the same instance changes the first.
 ///
-/// Errors: `OutOfMemory`, `NoSpace` if the instance had too many.
+/// Errors: `OutOfMemory`, `NoSpace` if the user has too many.
 pub fn watch(instance: &Arc<Instance>, inode: &InodeRef, mask: Mask, add: bool) -> Result<i32> {
-    let mut table = TABLE.lock();
-    let table = table.get_or_insert_default();
-    table.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+    let mut guard = TABLE.lock();
+    let table = guard.get_or_insert_default();
+    fallible::reserve(|| table.try_reserve(1))?;
     let entry = table.entry(key(inode)).or_insert_with(|| Watched {
         inode: inode.clone(),
         watches: Vec::new(),
@@ -96,15 +99,26 @@ pub fn watch(instance: &Arc<Instance>, inode: &InodeRef, mask: Mask, add: bool) 
         watch.mask = if add { watch.mask | mask } else { mask };
         return Ok(watch.id);
     }
-    entry
+    let added = entry
         .watches
-        .try_reserve(1)
-        .map_err(|_| Error::OutOfMemory)?;
-    let id = instance.next_id().ok_or(Error::NoSpace)?;
+        .make_room(1)
+        .map_err(Error::from)
+        .and_then(|()| instance.new_watch().ok_or(Error::NoSpace));
+    let (id, charge) = match added {
+        Ok(new) => new,
+        Err(error) => {
+            let unused = entry.watches.is_empty();
+            let unused = unused.then(|| table.remove(&key(inode)));
+            drop(guard);
+            drop(unused);
+            return Err(error);
+        }
+    };
     entry.watches.push(Watch {
         instance: Arc::downgrade(instance),
         id,
         mask,
+        _charge: charge,
     });
     COUNT.fetch_add(1, Ordering::Release);
     Ok(id)
@@ -138,13 +152,33 @@ fn retain(keep: impl Fn(&Watch) -> bool) -> usize {
         entry.watches.retain(&keep);
         removed += before - entry.watches.len();
     }
-    let unused: Vec<_> = entries
-        .extract_if(|_, entry| entry.watches.is_empty())
-        .collect();
     COUNT.fetch_sub(removed, Ordering::Release);
     drop(table);
-    drop(unused);
+    if removed > 0 {
+        forget_unwatched(removed);
+    }
     removed
+}
+
+/// Files without watches that are dropped at a time where there is no memory for more.
+const FORGOTTEN_MIN: usize = 16;
+
+/// Forgets the files that nobody watches any more, about `count` of them. Their last owner may
+/// be the table, so they are dropped without its lock.
+fn forget_unwatched(count: usize) {
+    let room = fallible::vec(count);
+    let mut gone: Vec<Watched> = room.unwrap_or_else(|_| Vec::with_capacity(FORGOTTEN_MIN));
+    loop {
+        if let Some(entries) = TABLE.lock().as_mut() {
+            let unused = entries.extract_if(|_, entry| entry.watches.is_empty());
+            let room = gone.capacity();
+            gone.extend(unused.take(room).map(|(_, entry)| entry));
+        }
+        if gone.is_empty() {
+            return;
+        }
+        gone.clear();
+    }
 }
 
 /// Tells the watches of `inode` that `what` happened (to `name` in it).
@@ -152,29 +186,28 @@ fn tell(inode: &InodeRef, what: Mask, cookie: u32, name: &[u8]) {
     if COUNT.load(Ordering::Acquire) == 0 {
         return;
     }
-    let mut spent = Vec::new();
+    let mut has_spent = false;
     {
-        let table = TABLE.lock();
-        let Some(entry) = table.as_ref().and_then(|table| table.get(&key(inode))) else {
+        let mut table = TABLE.lock();
+        let Some(entry) = table.as_mut().and_then(|table| table.get_mut(&key(inode))) else {
             return;
         };
-        for watch in entry
-            .watches
-            .iter()
-            .filter(|watch| watch.mask.intersects(what))
-        {
+        let told = |watch: &&mut Watch| watch.mask.intersects(what);
+        for watch in entry.watches.iter_mut().filter(told) {
             let Some(instance) = watch.instance.upgrade() else {
                 continue;
             };
             instance.push(watch.id, what, cookie, name);
             if watch.mask.contains(Mask::ONESHOT) {
-                spent.push((instance, watch.id));
+                instance.push(watch.id, Mask::IGNORED, 0, &[]);
+                // It sees nothing any more, and goes below.
+                watch.mask = Mask::empty();
+                has_spent = true;
             }
         }
     }
-    for (instance, id) in spent {
-        // Another event may have ended it meanwhile.
-        let _ = unwatch(&instance, id);
+    if has_spent {
+        retain(|watch| !watch.mask.is_empty());
     }
 }
 

@@ -10,7 +10,7 @@ use super::task::Subject;
 use crate::fs::pseudo::{Text, write_list};
 use crate::sched::entity::State;
 use crate::signal::{Handler, Signal, SignalSet, pending_set};
-use crate::task::{Resource, Thread, UNLIMITED, Usage, family};
+use crate::task::{Account, Counted, Resource, Thread, UNLIMITED, Usage, family};
 
 /// Clock ticks per second in all files of /proc (Linux' USER_HZ).
 const TICKS_PER_SECOND: u64 = 100;
@@ -251,9 +251,11 @@ fn status_signals(subject: &Subject, text: &mut Text) -> Result {
     let pending = thread.map_or(0, |thread| pending_set(thread).0);
     let blocked = thread.map_or(0, |thread| thread.signals.mask().0);
     let limit = subject.process.limits.soft(Resource::PendingSignals);
+    let uid = thread.map_or(0, |thread| thread.credentials.with(|who| who.user.real));
+    let queued = Account::of(uid).map_or(0, |account| account.count(Counted::Signals));
     writeln!(
         text,
-        "SigQ:\t0/{limit}\nSigPnd:\t{pending:016x}\nShdPnd:\t{:016x}",
+        "SigQ:\t{queued}/{limit}\nSigPnd:\t{pending:016x}\nShdPnd:\t{:016x}",
         0
     )?;
     writeln!(

@@ -25,6 +25,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering
 
 use base::PAGE_BYTES;
 use bitflags::bitflags;
+use mach::sync::Spin;
 
 use self::contents::Contents;
 pub use self::end::PipeEnd;
@@ -32,6 +33,7 @@ use super::next_number;
 use crate::error::{Error, Result};
 use crate::poll::{Events, Pollee};
 use crate::sync::Mutex;
+use crate::task::{Account, Capability, Charge, Counted, Credentials, current};
 
 /// Writes up to this size are not mixed with others' (POSIX' PIPE_BUF).
 pub const ATOMIC_BYTES: usize = 4096;
@@ -39,6 +41,30 @@ pub const ATOMIC_BYTES: usize = 4096;
 const PAGES_DEFAULT: usize = 16;
 /// Linux' default for /proc/sys/fs/pipe-max-size, in bytes.
 const CAPACITY_MAX: usize = 1 << 20;
+/// Pages that all pipes of a user may fill (Linux' default for fs.pipe-user-pages-soft): a new
+/// pipe beyond has only [`PAGES_POOR`], and none may grow. Administrators may go on.
+pub const USER_PAGES_MAX: u64 = 16_384;
+/// Capacity of a new pipe whose user has many, in pages.
+const PAGES_POOR: usize = 2;
+
+/// The charge for a pipe of `pages` pages of the current thread's user.
+///
+/// Errors: `NotPermitted` beyond the limit.
+fn pay(pages: usize) -> Result<Charge> {
+    let uid = current().credentials.with(|who| who.user.real);
+    let charge = Account::of(uid)?.charge_many(Counted::PipePages, pages as u64, user_limit());
+    charge.map_err(|_| Error::NotPermitted)
+}
+
+/// What the current thread's limit is.
+fn user_limit() -> u64 {
+    let may_more = [Capability::SysResource, Capability::SysAdmin];
+    let is_free = |who: &Arc<Credentials>| may_more.iter().any(|right| who.has(*right));
+    match current().credentials.with(is_free) {
+        true => u64::MAX,
+        false => USER_PAGES_MAX,
+    }
+}
 
 bitflags! {
     /// What an opening of a pipe may do.
@@ -61,6 +87,8 @@ pub struct Pipe {
     /// Bytes of the capacity that are taken.
     used: AtomicUsize,
     capacity: AtomicUsize,
+    /// For the pages of the capacity.
+    charge: Spin<Option<Charge>>,
     readers: AtomicU32,
     writers: AtomicU32,
     pub(super) reader_openings: AtomicU64,
@@ -70,13 +98,20 @@ pub struct Pipe {
 
 impl Default for Pipe {
     fn default() -> Self {
+        let charge = pay(PAGES_DEFAULT).ok();
+        let pages = if charge.is_some() {
+            PAGES_DEFAULT
+        } else {
+            PAGES_POOR
+        };
         Self {
             number: next_number(),
-            contents: Mutex::new(Contents::new(PAGES_DEFAULT)),
+            contents: Mutex::new(Contents::new(pages)),
             is_held: AtomicBool::new(false),
             len: AtomicUsize::new(0),
             used: AtomicUsize::new(0),
-            capacity: AtomicUsize::new(PAGES_DEFAULT * PAGE_BYTES),
+            capacity: AtomicUsize::new(pages * PAGE_BYTES),
+            charge: Spin::new(charge),
             readers: AtomicU32::new(0),
             writers: AtomicU32::new(0),
             reader_openings: AtomicU64::new(0),
@@ -130,18 +165,35 @@ impl Pipe {
 
     /// Makes at least `bytes` fit (F_SETPIPE_SZ); returns how many do.
     ///
-    /// Errors: `NotPermitted` beyond the system's limit, `Busy` if more is in it.
+    /// Errors: `NotPermitted` beyond the system's limit or the user's, `Busy` if more is in it.
     pub fn set_capacity(&self, bytes: usize) -> Result<usize> {
         if bytes > CAPACITY_MAX {
             return Err(Error::NotPermitted);
         }
         let pages = bytes.div_ceil(PAGE_BYTES).max(1).next_power_of_two();
         let mut contents = self.contents.lock();
+        self.pay_for(pages)?;
         contents.resize(pages)?;
         self.capacity.store(contents.capacity(), Ordering::SeqCst);
         drop(contents);
         self.pollee.notify(Events::WRITABLE);
         Ok(self.capacity())
+    }
+
+    /// Charges what `pages` are more than was paid for.
+    fn pay_for(&self, pages: usize) -> Result<()> {
+        let mut charge = self.charge.lock();
+        match &mut *charge {
+            Some(paid) => {
+                let more = (pages as u64).saturating_sub(paid.amount());
+                paid.grow(more, user_limit())
+                    .map_err(|_| Error::NotPermitted)
+            }
+            None => {
+                *charge = Some(pay(pages)?);
+                Ok(())
+            }
+        }
     }
 
     /// Counts an opening that is gone; bytes that nobody can read any more are dropped.

@@ -60,13 +60,14 @@ pub const NETWORK: [&[Entry]; 5] = [
 
 /// The other lines.
 pub const ENTRIES: &[Entry] = &[
-    fact!("sys/fs/file-max", i64::MAX),
+    fact!("sys/fs/file-max", OpenFile::most()),
     Entry::new("sys/fs/file-nr", open_files),
-    fact!("sys/fs/inotify/max_queued_events", 16_384),
-    fact!("sys/fs/inotify/max_user_instances", 128),
-    fact!("sys/fs/inotify/max_user_watches", 1 << 20),
+    fact!("sys/fs/inotify/max_queued_events", notify::QUEUED_MAX),
+    fact!("sys/fs/inotify/max_user_instances", notify::INSTANCES_MAX),
+    fact!("sys/fs/inotify/max_user_watches", notify::watches_max()),
     fact!("sys/fs/nr_open", 1 << 20),
     fact!("sys/fs/pipe-max-size", 1 << 20),
+    fact!("sys/fs/pipe-user-pages-soft", pipe::USER_PAGES_MAX),
     fact!("sys/kernel/cap_last_cap", crate::task::CAPABILITY_MAX),
     Entry {
         path: "sys/kernel/hostname",
@@ -113,8 +114,8 @@ fn parse(bytes: &[u8]) -> error::Result<u64> {
 }
 
 /// Open file descriptions, free ones that are kept (none), and the most there may be.
-fn open_files(text: &mut String) -> Result {
-    writeln!(text, "{}\t0\t{}", OpenFile::count(), i64::MAX)
+fn open_files(text: &mut Text) -> Result {
+    writeln!(text, "{}\t0\t{}", OpenFile::count(), OpenFile::most())
 }
 
 fn hostname(text: &mut Text) -> Result {
