@@ -53,7 +53,7 @@
 //! recv_with(env, id, max, &mut |bytes: &[u8]| -> usize) -> Result<usize>
 //!                                     Ok(0): end of stream
 //! recv_chain(env, id, max) -> Result<Chain>            no copy
-//! peek_with(id, max, &mut |bytes: &[u8]| -> usize) -> Result<usize>
+//! peek_with(id, skip, max, &mut |bytes: &[u8]| -> usize) -> Result<usize>
 //! send_to(env, id, Option<Endpoint> or Letter, len, &mut |space: &mut [u8]| -> usize)
 //!                                     -> Result<usize>
 //! recv_from(id) -> Result<Datagram>   { from, to, hop_limit, tos, payload: Chain, segment_bytes }

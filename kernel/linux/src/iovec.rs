@@ -26,17 +26,34 @@ pub fn read_ranges(at: VirtAddr, count: usize) -> Result<Vec<UserRange>> {
     let mut room = TRANSFER_BYTES_MAX;
     for index in 0..count as u64 {
         let [start, len]: [u64; 2] = user::read(at + index * IOVEC_BYTES)?;
-        let len = isize::try_from(len)
-            .map_err(|_| Error::Invalid)?
-            .unsigned_abs();
-        let len = len.min(room);
-        room -= len;
-        ranges.push(UserRange {
-            start: VirtAddr(start),
-            len,
-        });
+        let len = isize::try_from(len).map_err(|_| Error::Invalid)?;
+        let mut range = UserRange::new(VirtAddr(start), len.unsigned_abs())?;
+        range.len = range.len.min(room);
+        room -= range.len;
+        ranges.push(range);
     }
     Ok(ranges)
+}
+
+/// The buffer in two arguments of a call from `index` on: where it is, and its length.
+fn buffer(call: &Call<'_>, index: usize) -> Result<UserRange> {
+    let range = UserRange::new(call.addr(index), call.size(index + 1))?;
+    Ok(UserRange {
+        len: range.len.min(TRANSFER_BYTES_MAX),
+        ..range
+    })
+}
+
+/// Where `read` puts its bytes, by its arguments from `index` on.
+pub fn sink_at<'a>(call: &Call<'_>, index: usize) -> Result<Sink<'a>> {
+    let to = buffer(call, index)?;
+    Ok(Sink::user(to.start, to.len))
+}
+
+/// Where `write` takes its bytes from, by its arguments from `index` on.
+pub fn source_at<'a>(call: &Call<'_>, index: usize) -> Result<Source<'a>> {
+    let from = buffer(call, index)?;
+    Ok(Source::user(from.start, from.len))
 }
 
 /// Where `readv` puts its bytes.

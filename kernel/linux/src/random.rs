@@ -1,10 +1,11 @@
 //! getrandom.
 
-use kernel::user;
+use kernel::io::partial;
 use linux_raw_sys::general::{__NR_getrandom, GRND_INSECURE, GRND_NONBLOCK, GRND_RANDOM};
 
 use crate::call::{Arg, Call, Entry, Outcome};
 use crate::errno::Errno;
+use crate::iovec;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[Entry {
@@ -25,17 +26,14 @@ fn getrandom(call: Call<'_>) -> Outcome {
     if flags & !(GRND_NONBLOCK | contradiction) != 0 || flags & contradiction == contradiction {
         return Err(Errno::EINVAL);
     }
-    let wanted = call.size(1).min(CALL_BYTES_MAX);
-    let mut done = 0;
+    let to = &mut iovec::sink_at(&call, 0)?;
     let mut chunk = [0; CHUNK_BYTES];
-    while done < wanted && !(done > 0 && call.thread.has_deliverable_signal()) {
-        let len = (wanted - done).min(CHUNK_BYTES);
-        let Some(part) = chunk.get_mut(..len) else {
-            break;
-        };
-        kernel::random::fill(part);
-        user::copy_out(part, call.addr(0) + done as u64)?;
-        done += len;
+    let is_done = |done| done == CALL_BYTES_MAX || call.thread.has_deliverable_signal();
+    while to.remaining() != 0 && !(to.done() > 0 && is_done(to.done())) {
+        kernel::random::fill(&mut chunk);
+        if let Err(error) = to.put(&chunk) {
+            return Ok(partial(to.done(), error)?);
+        }
     }
-    Ok(done)
+    Ok(to.done())
 }

@@ -4,12 +4,11 @@ use alloc::sync::Arc;
 
 use kernel::error::{Error, Result};
 use kernel::file::{OpenFile, StatusFlags};
-use kernel::io::{Sink, Source};
 use linux_raw_sys::general::*;
 
 use crate::call::{Arg, Call, Entry, Outcome};
 use crate::errno::Errno;
-use crate::iovec::{self, TRANSFER_BYTES_MAX};
+use crate::iovec;
 
 const FD_BUFFER: &[Arg] = &[Arg::Fd, Arg::Buffer, Arg::Size];
 const FD_VECTOR: &[Arg] = &[Arg::Fd, Arg::Address, Arg::Int];
@@ -89,13 +88,11 @@ pub const CALLS: &[Entry] = &[
 ];
 
 fn read(call: Call<'_>) -> Outcome {
-    let len = call.size(2).min(TRANSFER_BYTES_MAX);
-    Ok(call.file(0)?.read(&mut Sink::user(call.addr(1), len))?)
+    Ok(call.file(0)?.read(&mut iovec::sink_at(&call, 1)?)?)
 }
 
 fn write(call: Call<'_>) -> Outcome {
-    let len = call.size(2).min(TRANSFER_BYTES_MAX);
-    Ok(call.file(0)?.write(&mut Source::user(call.addr(1), len))?)
+    Ok(call.file(0)?.write(&mut iovec::source_at(&call, 1)?)?)
 }
 
 fn readv(call: Call<'_>) -> Outcome {
@@ -116,14 +113,12 @@ fn at(call: &Call<'_>, index: usize) -> Result<(Arc<OpenFile>, u64)> {
 
 fn pread(call: Call<'_>) -> Outcome {
     let (open, offset) = at(&call, 3)?;
-    let len = call.size(2).min(TRANSFER_BYTES_MAX);
-    Ok(open.read_at(offset, &mut Sink::user(call.addr(1), len))?)
+    Ok(open.read_at(offset, &mut iovec::sink_at(&call, 1)?)?)
 }
 
 fn pwrite(call: Call<'_>) -> Outcome {
     let (open, offset) = at(&call, 3)?;
-    let len = call.size(2).min(TRANSFER_BYTES_MAX);
-    Ok(open.write_at(offset, &mut Source::user(call.addr(1), len))?)
+    Ok(open.write_at(offset, &mut iovec::source_at(&call, 1)?)?)
 }
 
 fn preadv(call: Call<'_>) -> Outcome {

@@ -103,7 +103,7 @@ impl Stack {
         if !tcb.check_receivable()? {
             return Ok(0);
         }
-        let taken = each_piece(tcb.unread(), max, take);
+        let taken = each_piece(tcb.unread(), 0, max, take);
         tcb.received().advance(taken);
         self.after_read(env, id);
         Ok(taken)
@@ -125,10 +125,12 @@ impl Stack {
         Ok(bytes)
     }
 
-    /// Like [`recv_with`](Self::recv_with), leaving the bytes where they are.
+    /// Like [`recv_with`](Self::recv_with), leaving the bytes where they are, from the
+    /// `skip`-th on.
     pub fn peek_with(
         &mut self,
         id: SocketId,
+        skip: usize,
         max: usize,
         take: &mut dyn FnMut(&[u8]) -> usize,
     ) -> Result<usize, Error> {
@@ -136,7 +138,7 @@ impl Stack {
         if !tcb.check_receivable()? {
             return Ok(0);
         }
-        Ok(each_piece(tcb.unread(), max, take))
+        Ok(each_piece(tcb.unread(), skip, max, take))
     }
 
     fn after_read<E: Env>(&mut self, env: &mut E, id: SocketId) {
@@ -155,9 +157,20 @@ impl Stack {
 }
 
 #[inline]
-fn each_piece(bytes: &Chain, max: usize, take: &mut dyn FnMut(&[u8]) -> usize) -> usize {
+fn each_piece(
+    bytes: &Chain,
+    mut skip: usize,
+    max: usize,
+    take: &mut dyn FnMut(&[u8]) -> usize,
+) -> usize {
     let mut done = 0;
     for piece in bytes.slices() {
+        let skipped = skip.min(piece.len());
+        skip -= skipped;
+        let piece = &piece[skipped..];
+        if piece.is_empty() {
+            continue;
+        }
         let piece = &piece[..piece.len().min(max - done)];
         if piece.is_empty() {
             break;

@@ -31,7 +31,7 @@ impl File for Log {
 
     fn write(&self, _open: &OpenFile, from: &mut Source<'_>) -> Result<usize> {
         let mut line = [0; LINE_BYTES_MAX];
-        let count = from.take(&mut line)?;
+        let count = from.take_whole(&mut line)?;
         mach::klog!("{}", String::from_utf8_lossy(&line[..count]).trim_end());
         Ok(count)
     }

@@ -3,7 +3,9 @@
 use alloc::vec::Vec;
 
 use base::VirtAddr;
+use mach::mem::USER_END;
 
+use crate::error::{Error, Result};
 use crate::user::Fault;
 
 /// A range of a program's memory.
@@ -15,10 +17,35 @@ pub struct UserRange {
     pub len: usize,
 }
 
-/// What is left of one range, or of several with the index of the first that is left.
+impl UserRange {
+    /// A range that lies in memory which programs can have.
+    ///
+    /// Errors: `BadAddress`.
+    pub fn new(start: VirtAddr, len: usize) -> Result<Self> {
+        match start <= USER_END && len as u64 <= USER_END.0 - start.0 {
+            true => Ok(Self { start, len }),
+            false => Err(Error::BadAddress),
+        }
+    }
+
+    /// The range without its first `bytes`, of which it has as many.
+    #[inline(always)]
+    fn from(self, bytes: usize) -> Self {
+        Self {
+            start: self.start + bytes as u64,
+            len: self.len - bytes,
+        }
+    }
+}
+
+/// What is left of one range, or of several: from byte `passed` of the range `index` on.
 pub(super) enum UserRanges {
     One(UserRange),
-    Many(Vec<UserRange>, usize),
+    Many {
+        ranges: Vec<UserRange>,
+        index: usize,
+        passed: usize,
+    },
 }
 
 impl UserRanges {
@@ -26,17 +53,79 @@ impl UserRanges {
         Self::One(UserRange { start, len })
     }
 
-    pub(super) fn left(&self) -> &[UserRange] {
-        match self {
-            Self::One(range) => core::slice::from_ref(range),
-            Self::Many(ranges, index) => ranges.get(*index..).unwrap_or(&[]),
+    pub(super) fn many(ranges: Vec<UserRange>) -> Self {
+        Self::Many {
+            ranges,
+            index: 0,
+            passed: 0,
         }
+    }
+
+    /// What is left, from the next byte on.
+    pub(super) fn left(&self) -> impl Iterator<Item = UserRange> + '_ {
+        let (ranges, passed) = match self {
+            Self::One(range) => (core::slice::from_ref(range), 0),
+            Self::Many {
+                ranges,
+                index,
+                passed,
+            } => (ranges.get(*index..).unwrap_or(&[]), *passed),
+        };
+        let passed = core::iter::once(passed).chain(core::iter::repeat(0));
+        ranges.iter().zip(passed).map(|(range, at)| range.from(at))
     }
 
     pub(super) fn remaining(&self) -> usize {
         match self {
             Self::One(range) => range.len,
-            Self::Many(..) => self.left().iter().map(|range| range.len).sum(),
+            Self::Many { .. } => self.left().map(|range| range.len).sum(),
+        }
+    }
+
+    /// Bytes in front of the one that `fault` stopped at: a copy may stop some words before.
+    pub(super) fn before(&self, fault: Fault) -> usize {
+        let next = self.left().find(|range| range.len != 0);
+        let before = |range: UserRange| fault.addr.0.saturating_sub(range.start.0) as usize;
+        next.map_or(0, |range| before(range).min(range.len))
+    }
+
+    /// Goes back over `bytes` that have passed.
+    pub(super) fn rewind(&mut self, mut bytes: usize) {
+        match self {
+            Self::One(range) => {
+                range.start = VirtAddr(range.start.0 - bytes as u64);
+                range.len += bytes;
+            }
+            Self::Many {
+                ranges,
+                index,
+                passed,
+            } => {
+                while bytes > *passed {
+                    bytes -= *passed;
+                    *index -= 1;
+                    *passed = ranges[*index].len;
+                }
+                *passed -= bytes;
+            }
+        }
+    }
+
+    /// Ends after `len` more bytes.
+    pub(super) fn cut_to(&mut self, len: usize) {
+        match self {
+            Self::One(range) => range.len = range.len.min(len),
+            Self::Many {
+                ranges,
+                index,
+                passed,
+            } => {
+                let mut left = *passed + len;
+                for range in ranges.iter_mut().skip(*index) {
+                    range.len = range.len.min(left);
+                    left -= range.len;
+                }
+            }
         }
     }
 
@@ -46,7 +135,7 @@ impl UserRanges {
     pub(super) fn pass(
         &mut self,
         limit: usize,
-        mut copy: impl FnMut(usize, UserRange) -> Result<(), Fault>,
+        mut copy: impl FnMut(usize, UserRange) -> core::result::Result<(), Fault>,
     ) -> (usize, Option<Fault>) {
         let mut done = 0;
         while done < limit
@@ -67,12 +156,17 @@ impl UserRanges {
     #[inline(always)]
     fn next(&mut self, limit: usize) -> Option<UserRange> {
         let range = match self {
-            Self::One(range) => range,
-            Self::Many(ranges, index) => {
-                while ranges.get(*index).is_some_and(|range| range.len == 0) {
+            Self::One(range) => *range,
+            Self::Many {
+                ranges,
+                index,
+                passed,
+            } => {
+                while ranges.get(*index).is_some_and(|range| range.len == *passed) {
                     *index += 1;
+                    *passed = 0;
                 }
-                ranges.get_mut(*index)?
+                ranges.get(*index)?.from(*passed)
             }
         };
         Some(UserRange {
@@ -85,13 +179,9 @@ impl UserRanges {
     /// Moves past `bytes` of the range that `next` showed.
     #[inline(always)]
     fn advance(&mut self, bytes: usize) {
-        let range = match self {
-            Self::One(range) => Some(range),
-            Self::Many(ranges, index) => ranges.get_mut(*index),
-        };
-        if let Some(range) = range {
-            range.start = range.start + bytes as u64;
-            range.len -= bytes.min(range.len);
+        match self {
+            Self::One(range) => *range = range.from(bytes),
+            Self::Many { passed, .. } => *passed += bytes,
         }
     }
 }

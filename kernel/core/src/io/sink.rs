@@ -4,9 +4,11 @@ use alloc::vec::Vec;
 
 use base::VirtAddr;
 
+use super::partial;
 use super::ranges::{UserRange, UserRanges};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::mm::{Access, Page};
+use crate::sched::resched_point;
 use crate::user::{self, Fault};
 
 enum Place<'a> {
@@ -29,7 +31,7 @@ impl<'a> Sink<'a> {
 
     /// Into several ranges, one after the other.
     pub fn user_vec(ranges: Vec<UserRange>) -> Self {
-        Self::at(Place::User(UserRanges::Many(ranges, 0)))
+        Self::at(Place::User(UserRanges::many(ranges)))
     }
 
     /// Into a buffer of the kernel's.
@@ -58,15 +60,33 @@ impl<'a> Sink<'a> {
         self.done
     }
 
-    /// Takes as much of `bytes` as fits; returns how much. May block.
+    /// Takes as much of `bytes` as fits, up to a bad address; returns how much. May block.
+    ///
+    /// Errors: `BadAddress` if that is the first.
     pub fn put(&mut self, bytes: &[u8]) -> Result<usize> {
+        self.let_others();
         let total = bytes.len().min(self.remaining());
         let mut taken = self.try_put(&bytes[..total]);
         while taken < total {
-            self.resolve()?;
-            taken += self.try_put(&bytes[taken..total]);
+            let rest = &bytes[taken..total];
+            let before = self.bytes_before_fault().min(rest.len());
+            if let Err(error) = self.resolve() {
+                return partial(taken + self.try_put(&rest[..before]), error);
+            }
+            taken += self.try_put(rest);
         }
         Ok(total)
+    }
+
+    /// Takes as much of a message as fits; returns how much. May block.
+    ///
+    /// Errors: `BadAddress` wherever the bad address lies.
+    pub fn put_whole(&mut self, message: &[u8]) -> Result<usize> {
+        let total = message.len().min(self.remaining());
+        match self.put(message)? {
+            taken if taken < total => Err(Error::BadAddress),
+            taken => Ok(taken),
+        }
     }
 
     /// Takes as much of `bytes` as fits, up to a page that is not there; never blocks.
@@ -92,8 +112,11 @@ impl<'a> Sink<'a> {
     }
 
     /// Takes `len` bytes of `page` from `offset` on, as far as they fit, without a
-    /// buffer between; returns how much. May block.
+    /// buffer between, up to a bad address; returns how much. May block.
+    ///
+    /// Errors: `BadAddress` if that is the first.
     pub fn put_page(&mut self, page: &Page, offset: usize, len: usize) -> Result<usize> {
+        self.let_others();
         let total = len.min(self.remaining());
         let ranges = match &mut self.place {
             Place::Kernel(buffer) => {
@@ -110,10 +133,33 @@ impl<'a> Sink<'a> {
             });
             put += more;
             self.done += more;
-            match fault {
-                Some(fault) => user::resolve(fault.addr, Access::Write)?,
-                None => return Ok(total),
+            let Some(fault) = fault else {
+                return Ok(total);
+            };
+            if let Err(error) = user::resolve(fault.addr, Access::Write) {
+                let before = ranges.before(fault).min(total - put);
+                let (more, _) = ranges.pass(before, |done, to| {
+                    page.copy_to_user(offset + put + done, to.len, to.start)
+                });
+                self.done += more;
+                return partial(put + more, error);
             }
+        }
+    }
+
+    /// Bytes that fit in front of the one at which `try_put` stopped.
+    fn bytes_before_fault(&self) -> usize {
+        match (&self.place, self.fault) {
+            (Place::User(ranges), Some(fault)) => ranges.before(fault),
+            _ => 0,
+        }
+    }
+
+    /// A read of many pieces gives others a chance between them.
+    #[inline]
+    fn let_others(&self) {
+        if self.done != 0 {
+            resched_point();
         }
     }
 

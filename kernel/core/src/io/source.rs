@@ -5,13 +5,16 @@ use core::ops::Range;
 
 use base::{PAGE_BYTES, VirtAddr};
 
+use super::partial;
 use super::ranges::{UserRange, UserRanges};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::mm::{Access, Page};
+use crate::sched::resched_point;
 use crate::user::{self, Fault};
 
 enum Place<'a> {
     User(UserRanges),
+    /// All of it, also what has been given.
     Kernel(&'a [u8]),
 }
 
@@ -30,7 +33,7 @@ impl<'a> Source<'a> {
 
     /// From several ranges, one after the other.
     pub fn user_vec(ranges: Vec<UserRange>) -> Self {
-        Self::at(Place::User(UserRanges::Many(ranges, 0)))
+        Self::at(Place::User(UserRanges::many(ranges)))
     }
 
     /// From a buffer of the kernel's.
@@ -50,7 +53,18 @@ impl<'a> Source<'a> {
     pub fn remaining(&self) -> usize {
         match &self.place {
             Place::User(ranges) => ranges.remaining(),
-            Place::Kernel(buffer) => buffer.len(),
+            Place::Kernel(buffer) => buffer.len() - self.done,
+        }
+    }
+
+    /// Ends after `len` more bytes.
+    pub fn cut_to(&mut self, len: usize) {
+        match &mut self.place {
+            Place::User(ranges) => ranges.cut_to(len),
+            Place::Kernel(buffer) => {
+                let end = (self.done + len).min(buffer.len());
+                *buffer = &buffer[..end];
+            }
         }
     }
 
@@ -59,22 +73,40 @@ impl<'a> Source<'a> {
         self.done
     }
 
-    /// Fills `to` as far as the bytes reach; returns how much. May block.
+    /// Fills `to` as far as the bytes reach, up to a bad address; returns how much. May block.
+    ///
+    /// Errors: `BadAddress` if that is the first.
     pub fn take(&mut self, to: &mut [u8]) -> Result<usize> {
+        self.let_others();
         let total = to.len().min(self.remaining());
         let mut filled = self.try_take(&mut to[..total]);
         while filled < total {
-            self.resolve()?;
-            filled += self.try_take(&mut to[filled..total]);
+            let rest = &mut to[filled..total];
+            let before = self.bytes_before_fault().min(rest.len());
+            if let Err(error) = self.resolve() {
+                return partial(filled + self.try_take(&mut rest[..before]), error);
+            }
+            filled += self.try_take(rest);
         }
         Ok(total)
+    }
+
+    /// Fills `to` as far as the bytes of a message reach; returns how much. May block.
+    ///
+    /// Errors: `BadAddress` wherever the bad address lies.
+    pub fn take_whole(&mut self, to: &mut [u8]) -> Result<usize> {
+        let total = to.len().min(self.remaining());
+        match self.take(to)? {
+            filled if filled < total => Err(Error::BadAddress),
+            filled => Ok(filled),
+        }
     }
 
     /// Fills `to` as far as the bytes reach, up to a page that is not there; never blocks.
     pub fn try_take(&mut self, to: &mut [u8]) -> usize {
         let filled = match &mut self.place {
             Place::Kernel(buffer) => {
-                let bytes = cut(buffer, to.len());
+                let bytes = rest(buffer, self.done, to.len());
                 to[..bytes.len()].copy_from_slice(bytes);
                 bytes.len()
             }
@@ -93,12 +125,15 @@ impl<'a> Source<'a> {
     }
 
     /// Stores at most `len` bytes in `page` from `offset` on, without a buffer between;
-    /// returns how much. May block.
+    /// up to a bad address; returns how much. May block.
+    ///
+    /// Errors: `BadAddress` if that is the first.
     pub fn take_page(&mut self, page: &Page, offset: usize, len: usize) -> Result<usize> {
+        self.let_others();
         let total = len.min(self.remaining());
         let ranges = match &mut self.place {
             Place::Kernel(buffer) => {
-                page.write(offset, cut(buffer, total));
+                page.write(offset, rest(buffer, self.done, total));
                 self.done += total;
                 return Ok(total);
             }
@@ -111,9 +146,16 @@ impl<'a> Source<'a> {
             });
             taken += more;
             self.done += more;
-            match fault {
-                Some(fault) => user::resolve(fault.addr, Access::Read)?,
-                None => return Ok(total),
+            let Some(fault) = fault else {
+                return Ok(total);
+            };
+            if let Err(error) = user::resolve(fault.addr, Access::Read) {
+                let before = ranges.before(fault).min(total - taken);
+                let (more, _) = ranges.pass(before, |done, from| {
+                    page.copy_from_user(offset + taken + done, from.len, from.start)
+                });
+                self.done += more;
+                return partial(taken + more, error);
             }
         }
     }
@@ -124,7 +166,7 @@ impl<'a> Source<'a> {
         let Place::User(ranges) = &self.place else {
             return Ok(None);
         };
-        let Some(range) = ranges.left().iter().find(|range| range.len != 0) else {
+        let Some(range) = ranges.left().find(|range| range.len != 0) else {
             return Ok(None);
         };
         let start = range.start.page_offset();
@@ -137,16 +179,43 @@ impl<'a> Source<'a> {
     pub fn skip(&mut self, len: usize) {
         self.done += match &mut self.place {
             Place::User(ranges) => ranges.pass(len, |_, _| Ok(())).0,
-            Place::Kernel(buffer) => cut(buffer, len).len(),
+            Place::Kernel(buffer) => rest(buffer, self.done, len).len(),
         };
+    }
+
+    /// Goes back over the last `bytes` that were given.
+    pub fn rewind(&mut self, bytes: usize) {
+        self.done -= bytes;
+        self.fault = None;
+        match &mut self.place {
+            Place::User(ranges) => ranges.rewind(bytes),
+            // `done` says what is left of it.
+            Place::Kernel(_) => {}
+        }
     }
 
     /// Brings in all pages that are still to be read, so that `try_take` will not stop
     /// unless the program unmaps them meanwhile. May block.
     pub fn prefault(&mut self) -> Result<()> {
         match &self.place {
-            Place::User(ranges) => ranges.left().iter().try_for_each(touch),
+            Place::User(ranges) => ranges.left().try_for_each(touch),
             Place::Kernel(_) => Ok(()),
+        }
+    }
+
+    /// Bytes in front of the one at which `try_take` stopped.
+    fn bytes_before_fault(&self) -> usize {
+        match (&self.place, self.fault) {
+            (Place::User(ranges), Some(fault)) => ranges.before(fault),
+            _ => 0,
+        }
+    }
+
+    /// A write of many pieces gives others a chance between them.
+    #[inline]
+    fn let_others(&self) {
+        if self.done != 0 {
+            resched_point();
         }
     }
 
@@ -163,19 +232,19 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Takes the first bytes off `buffer`, at most `limit` of them.
-fn cut<'a>(buffer: &mut &'a [u8], limit: usize) -> &'a [u8] {
-    let (first, rest) = buffer.split_at(limit.min(buffer.len()));
-    *buffer = rest;
-    first
+/// At most `limit` bytes of `buffer` from the `done`-th on.
+fn rest(buffer: &[u8], done: usize, limit: usize) -> &[u8] {
+    let left = &buffer[done..];
+    &left[..limit.min(left.len())]
 }
 
 /// Reads one byte of each page of `range`.
-fn touch(range: &UserRange) -> Result<()> {
+fn touch(range: UserRange) -> Result<()> {
     let end = range.start + range.len as u64;
     let mut at = range.start;
     while at < end {
         user::copy_in(at, &mut [0])?;
+        resched_point();
         at = at.page_floor() + PAGE_BYTES as u64;
     }
     Ok(())

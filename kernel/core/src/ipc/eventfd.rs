@@ -74,7 +74,7 @@ impl File for EventFd {
         }
         let taken = self.until(open, || self.try_take())?;
         self.pollee.notify(Events::WRITABLE);
-        to.put(&taken.to_ne_bytes())
+        to.put_whole(&taken.to_ne_bytes())
     }
 
     fn write(&self, open: &OpenFile, from: &mut Source<'_>) -> Result<usize> {
@@ -82,7 +82,7 @@ impl File for EventFd {
         if from.remaining() < bytes.len() {
             return Err(Error::Invalid);
         }
-        from.take(&mut bytes)?;
+        from.take_whole(&mut bytes)?;
         let amount = u64::from_ne_bytes(bytes);
         if amount == LIMIT {
             return Err(Error::Invalid);

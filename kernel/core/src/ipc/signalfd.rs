@@ -64,11 +64,14 @@ impl File for SignalFd {
                     .wait(Wait::INTERRUPTIBLE, || self.take())?
             }
         };
-        let mut done = to.put(&encode(&first))?;
+        let mut done = to.put_whole(&encode(&first))?;
         while to.remaining() >= RECORD_BYTES
             && let Some(info) = self.take()
         {
-            done += to.put(&encode(&info))?;
+            match to.put_whole(&encode(&info)) {
+                Ok(count) => done += count,
+                Err(_) => break,
+            }
         }
         Ok(done)
     }

@@ -139,7 +139,7 @@ impl File for TimerFd {
                 .queue
                 .wait(Wait::INTERRUPTIBLE, || self.take())?,
         };
-        to.put(&count.to_ne_bytes())
+        to.put_whole(&count.to_ne_bytes())
     }
 
     fn write(&self, _open: &OpenFile, _from: &mut Source<'_>) -> Result<usize> {

@@ -215,7 +215,7 @@ impl Socket for RawSocket {
         }
         let hearing = &self.listener.hearing;
         let packet = hearing.receive(flags)?;
-        let copied = to.put(&packet.bytes)?;
+        let copied = to.put_whole(&packet.bytes)?;
         let source = packet.bytes.get(SOURCE_AT..);
         let source = source.and_then(|bytes| bytes.first_chunk::<4>());
         let control = Control {

@@ -10,7 +10,7 @@ use super::poll::after_send;
 use super::zerocopy::Completions;
 use super::{dial, shard};
 use crate::error::{Error, Result};
-use crate::io::{Sink, Source};
+use crate::io::{Sink, Source, partial};
 use crate::poll::Events;
 use crate::socket::Family;
 use crate::sync::Wait;
@@ -20,6 +20,15 @@ pub struct TcpSocket {
     pub(super) handle: Handle,
     /// Of sends without a copy, once the program asked for such.
     pub(super) completions: Once<Arc<Completions>>,
+}
+
+/// When a receiving call has enough.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Until {
+    /// It has what is queued.
+    Queued,
+    /// It has all that it asked for.
+    Full,
 }
 
 impl TcpSocket {
@@ -100,23 +109,51 @@ impl TcpSocket {
         }
     }
 
-    /// Moves received bytes to `to`; 0 at the end of the stream.
+    /// Moves received bytes to `to`, waiting for the first; 0 at the end of the stream.
     pub(super) fn take(&self, to: &mut Sink<'_>, how: Option<Wait>) -> Result<usize> {
         if to.remaining() == 0 {
             return Ok(0);
         }
-        loop {
-            match self.take_some(to) {
-                Ok(0) if to.is_faulted() => to.resolve()?,
-                Err(Error::WouldBlock) => self.handle.wait(Events::IN, how)?,
-                done => return done,
-            }
-        }
+        self.gather(to, how, Until::Queued)
     }
 
-    fn take_some(&self, to: &mut Sink<'_>) -> Result<usize> {
+    /// Like [`take`](Self::take) until `to` is full or the stream ends (MSG_WAITALL).
+    pub(super) fn take_all(&self, to: &mut Sink<'_>, how: Option<Wait>) -> Result<usize> {
+        self.gather(to, how, Until::Full)
+    }
+
+    /// Takes bytes until the queue is empty or `to` is full, however often a page of `to` has
+    /// to be brought in meanwhile.
+    fn gather(&self, to: &mut Sink<'_>, how: Option<Wait>, until: Until) -> Result<usize> {
+        let before = to.done();
+        while to.remaining() != 0 {
+            let had = to.done() - before;
+            let step = match self.take_some(to, had) {
+                Ok(_) if to.is_faulted() => to.resolve(),
+                Ok(0) => break,
+                Ok(_) if until == Until::Queued => break,
+                Ok(_) => Ok(()),
+                Err(Error::WouldBlock) if had == 0 || until == Until::Full => {
+                    self.handle.wait(Events::IN, how)
+                }
+                Err(error) => Err(error),
+            };
+            if let Err(error) = step {
+                return partial(to.done() - before, error);
+            }
+        }
+        Ok(to.done() - before)
+    }
+
+    /// Takes what is queued, up to a page that is not there. Once the call `had` bytes, the
+    /// error at the end of the stream is left for the next one.
+    fn take_some(&self, to: &mut Sink<'_>, had: usize) -> Result<usize> {
         let max = to.remaining();
         self.handle.move_bytes(|id, stack, link| {
+            if had != 0 && stack.unread(id)? == 0 && stack.poll(id).contains(inet::Events::READABLE)
+            {
+                return Ok(0);
+            }
             let mut copy = |bytes: &[u8]| to.try_put(bytes);
             let count = stack.recv_with(link, id, max, &mut copy)?;
             self.handle.notice.after_read(stack.poll(id));
@@ -125,31 +162,23 @@ impl TcpSocket {
         })
     }
 
-    /// Like [`take`](Self::take) until `to` is full or the stream ends (MSG_WAITALL).
-    pub(super) fn take_all(&self, to: &mut Sink<'_>, how: Option<Wait>) -> Result<usize> {
-        let before = to.done();
-        while to.remaining() != 0 {
-            match self.take(to, how) {
-                Ok(0) => break,
-                Ok(_) => {}
-                Err(error) => return partial(to.done() - before, error),
-            }
-        }
-        Ok(to.done() - before)
-    }
-
     /// Copies received bytes to `to` and leaves them in the queue (MSG_PEEK).
     pub(super) fn peek(&self, to: &mut Sink<'_>, how: Option<Wait>) -> Result<usize> {
+        let before = to.done();
         loop {
-            let max = to.remaining();
+            let (max, seen) = (to.remaining(), to.done() - before);
             let mut copy = |bytes: &[u8]| to.try_put(bytes);
-            let seen = self
+            let outcome = self
                 .handle
-                .with(|id, stack, _| Ok(stack.peek_with(id, max, &mut copy)?));
-            match seen {
-                Ok(0) if to.is_faulted() => to.resolve()?,
-                Err(Error::WouldBlock) => self.handle.wait(Events::IN, how)?,
-                done => return done,
+                .with(|id, stack, _| Ok(stack.peek_with(id, seen, max, &mut copy)?));
+            let step = match outcome {
+                Ok(_) if to.is_faulted() => to.resolve(),
+                Ok(_) => return Ok(to.done() - before),
+                Err(Error::WouldBlock) if seen == 0 => self.handle.wait(Events::IN, how),
+                Err(error) => Err(error),
+            };
+            if let Err(error) = step {
+                return partial(to.done() - before, error);
             }
         }
     }
@@ -179,9 +208,4 @@ impl TcpSocket {
             Ok(count)
         })
     }
-}
-
-/// What a call returns that moved `done` bytes before `error` stopped it.
-pub(super) fn partial(done: usize, error: Error) -> Result<usize> {
-    if done == 0 { Err(error) } else { Ok(done) }
 }

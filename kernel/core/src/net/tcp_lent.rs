@@ -9,11 +9,11 @@ use mbuf::Chain;
 
 use super::poll::after_send;
 use super::sigpipe;
-use super::tcp::{TcpSocket, partial};
+use super::tcp::TcpSocket;
 use super::zerocopy::{self, Completions, Ticket};
 use crate::error::{Error, Result};
 use crate::file::OpenFile;
-use crate::io::Source;
+use crate::io::{Source, partial};
 use crate::poll::Events;
 use crate::socket::{Control, MessageFlags, Received, ReceivedFlags};
 use crate::sync::Wait;

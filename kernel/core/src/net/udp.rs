@@ -4,6 +4,7 @@
 //! follows what is sent steers as we do. Order is kept between two hosts, not among many.
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr};
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -155,6 +156,28 @@ impl UdpSocket {
         // A datagram is copied under the lock in one go, so its pages must be there.
         from.prefault()?;
         self.handle.ensure_named()?;
+        let before = from.done();
+        let sent = self.put_copied(letter, from, how);
+        if !from.is_faulted() {
+            return sent;
+        }
+        // Another thread took a page away since: now the bytes come along.
+        from.rewind(from.done() - before);
+        let mut bytes = Vec::new();
+        let len = from.remaining();
+        bytes.try_reserve_exact(len).map_err(|_| Error::NoBuffers)?;
+        bytes.resize(len, 0);
+        from.take_whole(&mut bytes)?;
+        self.put_copied(letter, &mut Source::kernel(&bytes), how)
+    }
+
+    /// Sends all of `from` as one datagram; nothing is sent if it stops at a missing page.
+    fn put_copied(
+        &self,
+        letter: Letter,
+        from: &mut Source<'_>,
+        how: Option<Wait>,
+    ) -> Result<usize> {
         loop {
             let len = from.remaining();
             let member = self.handle.member(self.shard_to(&letter));
@@ -199,7 +222,7 @@ pub(super) fn shard_of(peer: IpAddr) -> u16 {
 fn deliver(heard: Heard, payload: &mbuf::Chain, to: &mut Sink<'_>) -> Result<Delivered> {
     let mut copied = 0;
     for bytes in payload.slices() {
-        copied += to.put(bytes)?;
+        copied += to.put_whole(bytes)?;
     }
     Ok(Delivered {
         heard,

@@ -116,7 +116,7 @@ impl Socket for NetlinkSocket {
         let mut bytes = Vec::new();
         bytes.make_room(len).map_err(|_| Error::NoBuffers)?;
         bytes.resize(len, 0);
-        message.from.take(&mut bytes)?;
+        message.from.take_whole(&mut bytes)?;
         self.obey(&bytes);
         Ok(len)
     }
@@ -124,7 +124,7 @@ impl Socket for NetlinkSocket {
     fn receive(&self, to: &mut Sink<'_>, flags: MessageFlags) -> Result<Received> {
         self.room_seen.fetch_max(to.remaining(), Ordering::Relaxed);
         let datagram = self.next(flags)?;
-        let bytes = to.put(&datagram.bytes)?;
+        let bytes = to.put_whole(&datagram.bytes)?;
         let length = datagram.bytes.len();
         let cut = match bytes < length {
             true => ReceivedFlags::TRUNC,

@@ -76,7 +76,7 @@ pub(crate) fn chain_of(from: &mut Source<'_>) -> Result<Chain> {
 fn copy(chain: &mut Chain, from: &mut Source<'_>) -> Result<()> {
     let mut piece = [0; 512];
     while from.remaining() != 0 {
-        let count = from.take(&mut piece)?;
+        let count = from.take_whole(&mut piece)?;
         append(chain, &piece[..count])?;
     }
     Ok(())

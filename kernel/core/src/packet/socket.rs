@@ -169,7 +169,7 @@ impl Socket for PacketSocket {
 
     fn receive(&self, to: &mut Sink<'_>, flags: MessageFlags) -> Result<Received> {
         let packet = self.listener.receive(flags)?;
-        let copied = to.put(&packet.bytes)?;
+        let copied = to.put_whole(&packet.bytes)?;
         let mut received = Received {
             bytes: copied,
             length: packet.bytes.len(),

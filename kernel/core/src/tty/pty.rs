@@ -15,7 +15,7 @@ use super::screen::{MasterQueue, Screen};
 use super::{Terminal, TerminalFile, devices, ioctl};
 use crate::error::{Error, Result};
 use crate::file::{File, OpenFile, StatusFlags};
-use crate::io::{Sink, Source};
+use crate::io::{Sink, Source, partial};
 use crate::poll::{Events, Pollee};
 use crate::sync::Wait;
 use crate::task::{Resource, current};
@@ -151,16 +151,18 @@ impl File for Master {
         let mut done = 0;
         while from.remaining() != 0 {
             let can_write = || (self.terminal.input_room() != 0).then_some(());
-            match self.until(open, can_write) {
-                Err(error) if done == 0 => return Err(error),
-                Err(_) => break,
-                Ok(()) => {}
+            if let Err(error) = self.until(open, can_write) {
+                return partial(done, error);
             }
             let mut bytes = [0; CHUNK_BYTES];
             let room = self.terminal.input_room().min(bytes.len());
-            let count = from.take(&mut bytes[..room])?;
-            self.terminal.input(&bytes[..count]);
-            done += count;
+            match from.take(&mut bytes[..room]) {
+                Ok(count) => {
+                    self.terminal.input(&bytes[..count]);
+                    done += count;
+                }
+                Err(error) => return partial(done, error),
+            }
         }
         Ok(done)
     }

@@ -9,7 +9,7 @@ use super::discipline::{Discipline, EXPANSION_MAX};
 use super::screen::Screen;
 use super::termios::{Special, Termios};
 use crate::error::{Error, Result};
-use crate::io::{Sink, Source};
+use crate::io::{Sink, Source, partial};
 use crate::poll::{Events, Pollee};
 use crate::sched::{Softirq, raise};
 use crate::signal::{Info, Signal, send_to_group};
@@ -204,12 +204,12 @@ impl Terminal {
         let mut done = 0;
         while from.remaining() != 0 {
             let mut bytes = [0; CHUNK_BYTES / EXPANSION_MAX];
-            let count = from.take(&mut bytes)?;
-            match self.write_chunk(&bytes[..count], nonblocking) {
-                Ok(written) if written < count => return Ok(done + written),
+            let written = from
+                .take(&mut bytes)
+                .and_then(|count| self.write_chunk(&bytes[..count], nonblocking));
+            match written {
                 Ok(written) => done += written,
-                Err(error) if done == 0 => return Err(error),
-                Err(_) => break,
+                Err(error) => return partial(done, error),
             }
         }
         Ok(done)

@@ -278,7 +278,11 @@ impl Contents {
             return Err(Error::WouldBlock);
         };
         let length = (letter.end - letter.start) as usize;
+        let wanted = length.min(to.remaining());
         let bytes = self.ring.peek(0, to, length)?;
+        if bytes < wanted {
+            return Err(Error::BadAddress);
+        }
         let from = letter.envelope.from.clone().map(SocketAddress::Unix);
         let cut = if bytes < length {
             ReceivedFlags::TRUNC

@@ -124,9 +124,10 @@ fn read_buffer(at: VirtAddr) -> Result<UserRange> {
     if len > i64::MAX as u64 {
         return Err(Error::Invalid);
     }
+    let range = UserRange::new(VirtAddr(start), len as usize)?;
     Ok(UserRange {
-        start: VirtAddr(start),
-        len: (len as usize).min(TRANSFER_BYTES_MAX),
+        len: range.len.min(TRANSFER_BYTES_MAX),
+        ..range
     })
 }
 

@@ -1,13 +1,12 @@
 //! sendto, recvfrom: one buffer, and perhaps a name.
 
 use kernel::file::OpenFile;
-use kernel::io::{Sink, Source};
 use kernel::socket::{Control, Message, MessageFlags, Received};
 use linux_raw_sys::general::{__NR_recvfrom, __NR_sendto};
 
 use super::{address, socket_of};
 use crate::call::{Arg, Call, Entry, Outcome};
-use crate::iovec::TRANSFER_BYTES_MAX;
+use crate::iovec;
 
 const ARGS: &[Arg] = &[
     Arg::Fd,
@@ -55,7 +54,7 @@ fn sendto(call: Call<'_>) -> Outcome {
         Some(at) => Some(address::read(at, call.uint(5))?),
         None => None,
     };
-    let from = &mut Source::user(call.addr(1), call.size(2).min(TRANSFER_BYTES_MAX));
+    let from = &mut iovec::source_at(&call, 1)?;
     let message = Message {
         from,
         to: name.as_ref(),
@@ -68,10 +67,7 @@ fn recvfrom(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     let socket = socket_of(&open)?;
     let flags = flags(call.uint(3), &open);
-    let received = socket.receive(
-        &mut Sink::user(call.addr(1), call.size(2).min(TRANSFER_BYTES_MAX)),
-        flags,
-    )?;
+    let received = socket.receive(&mut iovec::sink_at(&call, 1)?, flags)?;
     address::write_with_len(call.optional_addr(4), call.addr(5), received.from.as_ref())?;
     Ok(received_len(&received, flags))
 }

@@ -17,7 +17,7 @@ use super::node::Node;
 use crate::error::{Error, Result};
 use crate::file::{File, OpenFile, StatusFlags};
 use crate::fs::{FileType, Metadata};
-use crate::io::{Sink, Source};
+use crate::io::{Sink, Source, partial};
 use crate::mm::{self, FaultError, MemoryObject, Page, Sharing};
 
 const PAGE: u64 = PAGE_BYTES as u64;
@@ -208,12 +208,14 @@ impl File for Node {
         let mut written = 0;
         while from.remaining() > 0 {
             let mut piece = vec![0; from.remaining().min(self.volume.io_bytes())];
-            let count = from.take(&mut piece)?;
             let at = (!appends).then_some(offset + written as u64);
-            match self.write_through(at, &piece[..count]) {
-                Ok(_) => written += count,
-                Err(error) if written == 0 => return Err(error),
-                Err(_) => break,
+            let stored = from.take(&mut piece).and_then(|count| {
+                self.write_through(at, &piece[..count])?;
+                Ok(count)
+            });
+            match stored {
+                Ok(count) => written += count,
+                Err(error) => return partial(written, error),
             }
         }
         Ok(written)

@@ -180,7 +180,7 @@ impl File for OpenText {
     fn write_at(&self, _open: &OpenFile, _offset: u64, from: &mut Source<'_>) -> Result<usize> {
         let store = self.content.store.as_ref().ok_or(Error::AccessDenied)?;
         let mut text = [0; STORE_BYTES_MAX];
-        let count = from.take(&mut text)?;
+        let count = from.take_whole(&mut text)?;
         store(&text[..count])?;
         Ok(count)
     }

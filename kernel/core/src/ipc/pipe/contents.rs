@@ -68,7 +68,13 @@ impl Contents {
         if !as_packet {
             return self.ring.put(from, room);
         }
-        let count = self.ring.put(from, ATOMIC_BYTES.min(room))?;
+        self.packets.make_room(1)?;
+        let wanted = from.remaining().min(ATOMIC_BYTES).min(room);
+        let count = self.ring.put(from, wanted)?;
+        if count < wanted {
+            self.ring.take_back(count);
+            return Err(Error::BadAddress);
+        }
         let end = self.ring.tail();
         self.packets.push_back(Packet {
             start: end - count as u64,
@@ -96,7 +102,11 @@ impl Contents {
         }
         let (packet, before) = self.next_packet();
         if before == 0 {
+            let wanted = packet.min(to.remaining());
             let count = self.peek(0, to, packet)?;
+            if count < wanted {
+                return Err(Error::BadAddress);
+            }
             self.skip(packet);
             return Ok(count);
         }

@@ -41,7 +41,7 @@ impl File for Conversation {
         let answer = core::mem::take(&mut *self.0.lock());
         match answer.len() > to.remaining() {
             true => Err(Error::MessageTooLong),
-            false => to.put(&answer),
+            false => to.put_whole(&answer),
         }
     }
 
@@ -52,7 +52,7 @@ impl File for Conversation {
             return Err(Error::MessageTooLong);
         }
         let mut request = vec![0; len];
-        from.take(&mut request)?;
+        from.take_whole(&mut request)?;
         let credentials = current().credentials.get();
         let rights = match credentials.require(Capability::NetAdmin) {
             Ok(()) => Rights::Change,

@@ -14,7 +14,7 @@ use super::listen::Listener;
 use super::names::{self, Node};
 use super::{broken, caller};
 use crate::error::{Error, Result};
-use crate::io::{Sink, Source};
+use crate::io::{Sink, Source, partial};
 use crate::ipc::next_number;
 use crate::poll::{Events, Pollee};
 use crate::socket::{
@@ -128,8 +128,8 @@ impl StreamSocket {
         while from.remaining() != 0 {
             match self.send_some(link, from, &mut envelope, flags) {
                 Ok(count) => done += count,
-                Err(error) if done == 0 => return Err(error),
-                Err(_) => break,
+                Err(Error::BrokenPipe) if done == 0 => return Err(broken(flags)),
+                Err(error) => return partial(done, error),
             }
         }
         Ok(done)
@@ -144,7 +144,7 @@ impl StreamSocket {
     ) -> Result<usize> {
         let (own, peer) = (link.own(), link.peer());
         if own.is_sending_over() {
-            return Err(broken(flags));
+            return Err(Error::BrokenPipe);
         }
         let count = peer.inbox.put_stretch(from, envelope)?;
         if count == 0 {
