@@ -42,6 +42,14 @@ impl Env for HostEnv {
         self.pool.alloc()
     }
 
+    fn alloc_to_queue(&mut self) -> Option<Mbuf> {
+        self.pool.alloc_to_queue()
+    }
+
+    fn is_scarce(&self) -> bool {
+        self.pool.is_scarce()
+    }
+
     fn transmit(&mut self, frame: TxFrame) {
         self.sent.push(frame);
     }
@@ -50,6 +58,9 @@ impl Env for HostEnv {
         self.woken.push((socket, events));
     }
 }
+
+/// This part of a host's buffers is for what passes through.
+const RESERVE_SHARE: usize = 16;
 
 /// A host.
 pub struct Host {
@@ -71,7 +82,7 @@ impl Host {
         });
         stack.set_address(Cidr::new(Self::address(number), 24));
         let (sent, woken) = (Vec::new(), Vec::new());
-        let pool = HeapPool::new(buffers);
+        let pool = HeapPool::with_reserve(buffers, buffers / RESERVE_SHARE);
         Self {
             stack,
             env: HostEnv {

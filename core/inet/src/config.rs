@@ -11,6 +11,7 @@ use core::net::IpAddr;
 use wire::TcpOptions;
 
 use crate::ephemeral::PortRange;
+use crate::memory::MemoryLimits;
 use crate::options::Options;
 use crate::tcp::{SynCookies, TimeWaitRules};
 
@@ -37,6 +38,10 @@ pub struct Config {
     pub recv_buffer_max: u32,
     /// Bytes that all buffers together grow by.
     pub buffer_growth_max: usize,
+    /// Packet memory that connections hold, on all stacks of the machine (Linux: `tcp_mem`).
+    pub tcp_memory: MemoryLimits,
+    /// The same of datagram sockets (`udp_mem`).
+    pub udp_memory: MemoryLimits,
     /// Explicit congestion notification.
     pub ecn: Ecn,
     /// What we offer to TCP's peers and take from them.
@@ -128,6 +133,8 @@ impl Default for Config {
             send_buffer_max: 6 << 20,
             recv_buffer_max: 6 << 20,
             buffer_growth_max: 32 << 20,
+            tcp_memory: MemoryLimits::below(64 << 20),
+            udp_memory: MemoryLimits::below(32 << 20),
             ecn: Ecn::default(),
             offers: Offers {
                 sack: true,

@@ -19,6 +19,14 @@ probes::counters! {
         UnknownProtocol = "unknown_protocol",
         /// No socket has the port.
         NoSocket = "no_socket",
+        /// It would have waited, and packet memory is scarce.
+        MemoryScarce = "memory_scarce",
+        /// UDP: packet memory is tight, and the socket holds its share of it.
+        UdpMemoryTight = "udp_memory_tight",
+        /// TCP: the same, of bytes that arrived in order.
+        TcpMemoryTight = "tcp_memory_tight",
+        /// TCP: arrived out of order and was not kept, or no longer, while memory is tight.
+        EarlyPruned = "tcp_early_pruned",
         /// The socket's receive queue is full.
         QueueFull = "queue_full",
         /// No buffer for a packet to send.
@@ -148,6 +156,8 @@ probes::counters! {
         SegmentsOut = "tcp_segments_out",
         /// Segments sent that carried nothing but an acknowledgement.
         PureAcksOut = "tcp_pure_acks_out",
+        /// Times that packet memory became tight (TCPMemoryPressures).
+        MemoryPressures = "memory_pressures",
         /// Segments sent again.
         Retransmits = "tcp_retransmits",
         /// SYNs sent again at once because the peer remembers an older connection.

@@ -25,8 +25,26 @@ pub trait Env {
     /// 64 unpredictable bits.
     fn random(&mut self) -> u64;
 
-    /// An empty buffer for bytes to send; `None` while memory is short.
+    /// An empty buffer for what leaves at once: headers, an acknowledgement. `None` while there
+    /// is no memory at all.
     fn alloc(&mut self) -> Option<Mbuf>;
+
+    /// An empty buffer for bytes that a program sends, which may wait for long. `None` while
+    /// memory [is scarce](Self::is_scarce).
+    fn alloc_to_queue(&mut self) -> Option<Mbuf> {
+        self.alloc()
+    }
+
+    /// Whether there is so little other memory that connections which peers open are refused.
+    fn is_heap_short(&self) -> bool {
+        false
+    }
+
+    /// Whether so little memory is left that it is only for what passes through: nothing that
+    /// is received is kept then.
+    fn is_scarce(&self) -> bool {
+        false
+    }
 
     /// Hands a frame to the port. The port drops it if it cannot send it, as a wire would.
     fn transmit(&mut self, frame: TxFrame);

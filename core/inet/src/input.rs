@@ -286,6 +286,9 @@ impl Stack {
         piece: Piece<'_>,
     ) -> Result<Option<(Quote, Chain)>, DropReason> {
         self.net.count(Count::FragmentsIn);
+        if self.net.is_scarce {
+            return Err(DropReason::MemoryScarce);
+        }
         self.net.change_upkeep();
         let evicted = self.net.reassembly.evicted;
         let added = self.net.reassembly.add(piece, env.now());

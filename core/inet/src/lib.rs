@@ -67,6 +67,7 @@
 //! local(id), remote(id) -> Result<Endpoint>
 //! take_error(id) -> Option<Error>
 //! state(id) -> Result<State>; info(id) -> Result<TcpInfo>; unread(id), unsent(id) -> Result<usize>
+//! share_memory(&'static MemoryTotals); tcp_memory(), udp_memory() -> usize
 //! buffers_grown() -> usize
 //! stats() -> &Stats; journal() -> impl Iterator<Item = &Event>
 //! connections() -> impl Iterator<Item = ConnectionEntry>
@@ -82,6 +83,7 @@ extern crate alloc;
 
 mod addr;
 mod arp;
+mod boxed;
 mod budget;
 mod config;
 mod context;
@@ -100,6 +102,7 @@ mod ip;
 mod ipv6;
 mod journal;
 mod membership;
+mod memory;
 mod mib;
 mod multicast;
 mod neighbor;
@@ -133,6 +136,7 @@ pub use ephemeral::PortRange;
 pub use error::Error;
 pub use ipv6::{AddressOrigin, AddressState, InterfaceId, Ipv6Address, Ipv6Config};
 pub use journal::{Event, JOURNAL_EVENTS_MAX, Resent, What};
+pub use memory::{MemoryLimits, MemoryTotals};
 pub use neighbor::NeighborState;
 pub use options::{Options, Shutdown};
 pub use port::{Offloads, Port};

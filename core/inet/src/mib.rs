@@ -61,9 +61,13 @@ impl Stats {
         ]
     }
 
-    fn transfers(&self) -> [Line; 4] {
+    fn transfers(&self) -> [Line; 7] {
         let count = |what| self.counts.get(what);
+        let dropped = |why| self.drops.get(why);
         [
+            ("OfoPruned", dropped(DropReason::EarlyPruned)),
+            ("TCPRcvQDrop", dropped(DropReason::TcpMemoryTight)),
+            ("TCPMemoryPressures", count(Count::MemoryPressures)),
             ("PAWSEstab", self.drops.get(DropReason::OldTimestamp)),
             ("TCPTimeouts", count(Count::Timeouts)),
             ("TCPOFOQueue", count(Count::OutOfOrder)),

@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::hash::Key;
 use crate::ipv6::Ipv6;
 use crate::journal::Journal;
+use crate::memory::{Ledger, Relief};
 use crate::multicast::Groups;
 use crate::neighbor::Neighbors;
 use crate::path::Paths;
@@ -27,6 +28,9 @@ use crate::share::Share;
 use crate::strangers::Strangers;
 use crate::tcp::TimeWait;
 use crate::wheel::Wheel;
+
+/// Packets to ourselves that may wait while packet memory is scarce.
+const LOOPBACK_PACKETS_SCARCE: usize = 64;
 
 /// Resets of what belongs to no connection.
 const RESETS_PER_SECOND: u32 = 2000;
@@ -66,6 +70,14 @@ pub(crate) struct Net {
     pub orphans: usize,
     /// Bytes that the buffers of all connections have grown by.
     pub grown: usize,
+    /// What connections and datagram sockets hold of packet memory.
+    pub tcp_memory: Ledger,
+    pub udp_memory: Ledger,
+    /// The shell's pool has no more than its reserve.
+    pub is_scarce: bool,
+    /// Nobody new is let in.
+    pub is_heap_short: bool,
+    pub relief: Relief,
     pub stats: Stats,
     pub journal: Journal,
     pub challenges: Budget,
@@ -99,6 +111,11 @@ impl Net {
             ack_queue: Vec::new(),
             orphans: 0,
             grown: 0,
+            tcp_memory: Ledger::new(config.tcp_memory),
+            udp_memory: Ledger::new(config.udp_memory),
+            is_scarce: false,
+            is_heap_short: false,
+            relief: Relief::NONE,
             stats: Stats::default(),
             journal: Journal::default(),
             challenges: Budget::new(config.challenges_per_second),
@@ -267,7 +284,8 @@ impl Net {
     ///
     /// Errors: `NoBuffers` if there is no memory for larger tables.
     pub fn admit(&mut self, tuple: &FourTuple, index: u32) -> Result<(), Error> {
-        if !self.wheel.reserve(index) {
+        let missing = (index as usize + 1).saturating_sub(self.ack_queue.len());
+        if !self.wheel.reserve(index) || self.ack_queue.try_reserve(missing).is_err() {
             return Err(Error::NoBuffers);
         }
         self.demux.connect(tuple, index)
@@ -275,7 +293,11 @@ impl Net {
 
     /// Queues a packet to ourselves.
     pub fn push_loopback(&mut self, packet: Chain) {
-        if self.loopback.len() >= self.config.loopback_packets_max {
+        let most = match self.is_scarce {
+            true => LOOPBACK_PACKETS_SCARCE,
+            false => self.config.loopback_packets_max,
+        };
+        if self.loopback.len() >= most || self.loopback.try_reserve(1).is_err() {
             self.drop(DropReason::LoopbackFull);
             return;
         }

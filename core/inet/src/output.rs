@@ -148,6 +148,14 @@ impl<E: Env> Context<'_, E> {
         Some(buffer)
     }
 
+    /// The same for what a program sends.
+    #[inline]
+    pub fn buffer_to_queue(&mut self) -> Option<Mbuf> {
+        let mut buffer = self.env.alloc_to_queue()?;
+        buffer.reserve(HEADROOM);
+        Some(buffer)
+    }
+
     /// Makes room for a header in front of the packet: in place if the payload's buffer has
     /// it (and room for Ethernet's), otherwise in a buffer of its own.
     #[inline]

@@ -112,7 +112,7 @@ impl Reassembly {
             .position(|packet| packet.key == piece.key)
         {
             Some(at) => at,
-            None => self.start(piece.key, now),
+            None => self.start(piece.key, now).ok_or(Refused::Limit)?,
         };
         let before = self.packets[at].footprint();
         let inserted = self.packets[at].insert(piece);
@@ -169,7 +169,8 @@ impl Reassembly {
         }
     }
 
-    fn start(&mut self, key: FragmentKey, now: Instant) -> usize {
+    /// A place for a new packet; `None` without memory.
+    fn start(&mut self, key: FragmentKey, now: Instant) -> Option<usize> {
         let src = key.addresses.src();
         let is_of_source = |packet: &Packet| packet.key.addresses.src() == src;
         let of_source = self.packets.iter().filter(|packet| is_of_source(packet));
@@ -178,6 +179,7 @@ impl Reassembly {
         } else if self.packets.len() >= PACKETS_MAX {
             self.evict(|_| true);
         }
+        self.packets.try_reserve(1).ok()?;
         self.packets.push(Packet {
             key,
             started: now,
@@ -186,7 +188,7 @@ impl Reassembly {
             headers: Vec::new(),
             is_spoiled: false,
         });
-        self.packets.len() - 1
+        Some(self.packets.len() - 1)
     }
 }
 
@@ -233,15 +235,16 @@ impl Packet {
         if is_behind_total || is_short || before_ends > start || end > next_starts {
             return Err(self.spoil(Refused::Overlap));
         }
-        if self.pieces.len() >= PIECES_MAX {
+        let headers = if start == 0 { piece.headers } else { &[] };
+        let has_room = self.pieces.try_reserve(1).is_ok()
+            && self.headers.try_reserve_exact(headers.len()).is_ok();
+        if self.pieces.len() >= PIECES_MAX || !has_room {
             return Err(self.spoil(Refused::Limit));
         }
         if piece.is_last {
             self.total = Some(end);
         }
-        if start == 0 {
-            self.headers = piece.headers.to_vec();
-        }
+        self.headers.extend_from_slice(headers);
         self.pieces.insert(at, (start, piece.payload));
         Ok(())
     }

@@ -24,6 +24,8 @@ impl Stack {
         let old = core::mem::replace(&mut net.config, config);
         net.config.sockets_max = old.sockets_max;
         net.demux.set_range(config.ports);
+        net.tcp_memory.set_limits(config.tcp_memory);
+        net.udp_memory.set_limits(config.udp_memory);
         let gone = net
             .time_wait
             .reconfigure(config.time_waits_max, &config.time_wait);

@@ -161,6 +161,7 @@ impl Stack {
     /// Takes a frame of a batch. Ends with [`flush`](Self::flush).
     #[inline]
     pub fn receive<E: Env>(&mut self, env: &mut E, frame: RxFrame) {
+        self.net.look_at_supply(env);
         self.ethernet_input(env, frame);
     }
 
@@ -236,6 +237,8 @@ impl Stack {
             self.keep_up(env);
         }
         self.expire_dhcp(env);
+        self.net.look_at_supply(env);
+        self.relieve(env, now);
         self.flush(env);
         self.net.upkeep_due = self.net.next_upkeep();
         self.next_deadline()
@@ -261,6 +264,7 @@ impl Stack {
         let candidates = [
             self.net.wheel.next_deadline(),
             self.net.time_wait.next_deadline(),
+            self.net.next_relief(),
             Some(self.net.next_upkeep()).filter(|due| *due < Instant::NEVER),
             self.dhcp.as_ref().map(Dhcp::deadline),
         ];

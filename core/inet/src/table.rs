@@ -1,9 +1,9 @@
 //! The sockets of a stack, in slots that ids name.
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use crate::addr::SocketId;
+use crate::boxed::Boxed;
 use crate::error::Error;
 use crate::tcp::{Listener, Tcb};
 use crate::udp::UdpSocket;
@@ -11,9 +11,9 @@ use crate::udp::UdpSocket;
 /// What a slot holds. Sockets are boxed so that an unused slot is small.
 pub(crate) enum Socket {
     Free { next: Option<u32> },
-    Tcp(Box<Tcb>),
-    Listener(Box<Listener>),
-    Udp(Box<UdpSocket>),
+    Tcp(Boxed<Tcb>),
+    Listener(Boxed<Listener>),
+    Udp(Boxed<UdpSocket>),
 }
 
 struct Slot {
@@ -46,8 +46,12 @@ impl Table {
 
     /// Puts what `make` makes into a slot.
     ///
-    /// Errors: `NoBuffers` at the limit, or if there is no memory for a larger table.
-    pub fn insert(&mut self, make: impl FnOnce(SocketId) -> Socket) -> Result<SocketId, Error> {
+    /// Errors: `NoBuffers` at the limit, or if there is no memory for a larger table or for the
+    /// socket.
+    pub fn insert(
+        &mut self,
+        make: impl FnOnce(SocketId) -> Option<Socket>,
+    ) -> Result<SocketId, Error> {
         let index = match self.free {
             Some(index) => index,
             None if self.slots.len() < self.limit => {
@@ -56,19 +60,21 @@ impl Table {
                     generation: 0,
                     socket: Socket::Free { next: None },
                 });
-                self.slots.len() as u32 - 1
+                let index = self.slots.len() as u32 - 1;
+                self.free = Some(index);
+                index
             }
             None => return Err(Error::NoBuffers),
         };
         let slot = &mut self.slots[index as usize];
-        if let Socket::Free { next } = slot.socket {
-            self.free = next;
-        }
         let id = SocketId {
             index,
             generation: slot.generation,
         };
-        slot.socket = make(id);
+        let socket = make(id).ok_or(Error::NoBuffers)?;
+        if let Socket::Free { next } = core::mem::replace(&mut slot.socket, socket) {
+            self.free = next;
+        }
         self.used += 1;
         Ok(id)
     }

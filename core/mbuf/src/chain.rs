@@ -10,7 +10,7 @@ use core::fmt;
 use core::iter;
 
 use crate::mbuf::Mbuf;
-use crate::pool::Pool;
+use crate::pool::{BLOCK_BYTES, Pool};
 
 /// The bytes of several [`Mbuf`]s in order.
 #[derive(Clone, Default)]
@@ -81,6 +81,13 @@ impl Chain {
             Parts::Few(_) => 2,
             Parts::Many(parts) => parts.len(),
         }
+    }
+
+    /// Memory that the chain keeps busy in a pool, in bytes, without a look at its parts: a
+    /// block for each, or its bytes if they are lent in larger pieces.
+    #[inline]
+    pub fn memory(&self) -> usize {
+        (self.parts() * BLOCK_BYTES).max(self.len)
     }
 
     /// Adds a part at the end; an empty one is dropped.

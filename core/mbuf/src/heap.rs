@@ -47,6 +47,23 @@ impl HeapPool {
         unsafe { self.list.as_ref() }
     }
 
+    /// The same, of which `reserve` are for what passes through.
+    pub fn with_reserve(blocks: usize, reserve: usize) -> Self {
+        let pool = Self::new(blocks);
+        pool.list().set_reserve(reserve);
+        pool
+    }
+
+    /// See [`FreeList::alloc_to_queue`].
+    pub fn alloc_to_queue(&self) -> Option<Mbuf> {
+        self.list().alloc_to_queue()
+    }
+
+    /// See [`FreeList::is_scarce`].
+    pub fn is_scarce(&self) -> bool {
+        self.list().is_scarce()
+    }
+
     /// Buffers not in use.
     pub fn free(&self) -> usize {
         self.list().free()

@@ -28,7 +28,8 @@ const _: () = assert!(BLOCK_CAPACITY >= 1514 + 128, "a frame and its headroom fi
 /// Where packet buffers come from.
 pub trait Pool {
     /// An empty buffer that nobody shares, or `None` at the pool's limit. Its data
-    /// starts at the front of the block; see [`Mbuf::reserve`].
+    /// starts at the front of the block; see [`Mbuf::reserve`]. It may be one of the reserve,
+    /// so it is for what passes through: a receive queue's next frame, an acknowledgement.
     fn alloc(&self) -> Option<Mbuf>;
 }
 
@@ -56,11 +57,17 @@ pub(crate) enum Home {
 }
 
 /// A pool of equal blocks; grows by regions, never shrinks.
+///
+/// Some of its blocks are a *reserve* for what passes through. What may stay as long as a
+/// program or a peer likes ([`alloc_to_queue`](Self::alloc_to_queue)) gets none of it, nor is
+/// received data kept while only the reserve is left ([`is_scarce`](Self::is_scarce)). So a
+/// frame always finds a buffer to be received in, and what it acknowledges can be freed.
 pub struct FreeList {
     locked: AtomicBool,
     first: UnsafeCell<Option<NonNull<Block>>>,
     free: AtomicUsize,
     total: AtomicUsize,
+    reserve: AtomicUsize,
 }
 
 // SAFETY: `first` and the blocks' `next` are touched only with `locked` held.
@@ -76,6 +83,33 @@ impl FreeList {
             first: UnsafeCell::new(None),
             free: AtomicUsize::new(0),
             total: AtomicUsize::new(0),
+            reserve: AtomicUsize::new(0),
+        }
+    }
+
+    /// From now on so many blocks are the reserve.
+    pub fn set_reserve(&self, blocks: usize) {
+        self.reserve.store(blocks, Ordering::Relaxed);
+    }
+
+    /// Blocks of the reserve.
+    pub fn reserve(&self) -> usize {
+        self.reserve.load(Ordering::Relaxed)
+    }
+
+    /// Whether no more than the reserve is at home.
+    #[inline]
+    pub fn is_scarce(&self) -> bool {
+        self.free() <= self.reserve()
+    }
+
+    /// A buffer for what waits: `None` while only the reserve is left. (Two CPUs that ask at
+    /// once may both take the last one before it.)
+    #[inline]
+    pub fn alloc_to_queue(&self) -> Option<Mbuf> {
+        match self.is_scarce() {
+            true => None,
+            false => self.alloc(),
         }
     }
 

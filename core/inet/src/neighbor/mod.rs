@@ -43,6 +43,8 @@ const INCOMPLETE_MAX: usize = 128;
 const PERMANENT_MAX: usize = 256;
 /// Packets that wait for one neighbour.
 const WAITING_MAX: usize = 64;
+/// The same for all of them together: a program chooses how many neighbours it asks for.
+const WAITING_IN_ALL_MAX: usize = 256;
 /// RFC 4861 10: packets to a stale neighbour may confirm it before we ask.
 const DELAY_FIRST_PROBE: Duration = Duration::from_secs(5);
 /// Questions before we give up.
@@ -142,12 +144,17 @@ impl Neighbors {
     }
 
     /// Lets a packet wait; gives one back if there are too many: the oldest (RFC 4861
-    /// 7.2.2), or this one if nobody is asked.
+    /// 7.2.2), or this one if nobody is asked, too many wait for others, or there is no memory.
     pub fn wait(&mut self, ip: IpAddr, packet: Waiting) -> Option<Waiting> {
+        let waiting = self.entries.values().map(|entry| entry.waiting.len());
+        let is_crowded = waiting.sum::<usize>() >= WAITING_IN_ALL_MAX;
         let Some(entry) = self.entries.get_mut(&ip) else {
             return Some(packet);
         };
-        let is_full = entry.waiting.len() >= WAITING_MAX;
+        if is_crowded && entry.waiting.is_empty() || entry.waiting.try_reserve(1).is_err() {
+            return Some(packet);
+        }
+        let is_full = is_crowded || entry.waiting.len() >= WAITING_MAX;
         let oldest = if is_full {
             entry.waiting.pop_front()
         } else {

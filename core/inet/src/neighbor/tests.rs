@@ -51,6 +51,19 @@ fn what_was_set_is_believed_whatever_others_say_until_it_is_forgotten() {
 }
 
 #[test]
+fn only_so_many_packets_wait_for_all_neighbours_together() {
+    let mut neighbors = Neighbors::default();
+    let mut refused = 0;
+    for host in 0..100 {
+        neighbors.resolve(ip(host), NOW);
+        let waits = (0..10).map(|_| neighbors.wait(ip(host), packet()));
+        refused += waits.flatten().count();
+    }
+    assert_eq!(refused, 1000 - WAITING_IN_ALL_MAX);
+    assert!(neighbors.wait(ip(0), packet()).is_some(), "the oldest goes");
+}
+
+#[test]
 fn only_so_many_can_be_set() {
     let mut neighbors = Neighbors::default();
     let set = (0..1000).filter(|host| neighbors.set(ip(*host), header(1)).is_ok());

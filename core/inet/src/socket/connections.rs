@@ -1,12 +1,11 @@
 //! Connections begin and end.
 
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::names::sharing_of;
 use crate::addr::{Endpoint, FourTuple, SocketId};
+use crate::boxed::Boxed;
 use crate::context::Context;
 use crate::counters::ResetReason;
 use crate::env::{Env, Events};
@@ -52,7 +51,9 @@ impl Stack {
             half_open: 0,
             cookie_sent_at: None,
         };
-        *self.sockets.get_mut(id)? = Socket::Listener(Box::new(listener));
+        self.sockets.tcp_mut(id)?.forget_unread(&mut self.net);
+        let listener = Boxed::new(listener).ok_or(Error::NoBuffers)?;
+        *self.sockets.get_mut(id)? = Socket::Listener(listener);
         Ok(())
     }
 
@@ -88,7 +89,7 @@ impl Stack {
         match self.sockets.get(id)? {
             Socket::Udp(_) => self.connect_datagram(id, remote),
             Socket::Tcp(tcb) => {
-                Self::check_connectable(tcb)?;
+                self.check_connectable(tcb)?;
                 self.connect_stream(env, id, remote)?;
                 self.flush(env);
                 Ok(())
@@ -97,9 +98,9 @@ impl Stack {
         }
     }
 
-    fn check_connectable(tcb: &Tcb) -> Result<(), Error> {
+    fn check_connectable(&self, tcb: &Tcb) -> Result<(), Error> {
         match tcb.state {
-            State::Closed if tcb.poll().contains(Events::READ_CLOSED) => Ok(()),
+            State::Closed if tcb.poll(&self.net).contains(Events::READ_CLOSED) => Ok(()),
             State::SynSent | State::SynReceived => Err(Error::InProgress),
             _ => Err(Error::AlreadyConnected),
         }
@@ -156,6 +157,7 @@ impl Stack {
             net: &mut self.net,
         };
         let tcb = self.sockets.tcp_mut(id)?;
+        tcb.forget_unread(cx.net);
         *tcb = Tcb::new(id);
         (tcb.tuple, tcb.options, tcb.is_bound, tcb.is_in_demux) = (tuple, options, is_bound, true);
         tcb.connect(&mut cx, beyond);
@@ -205,6 +207,7 @@ impl Stack {
             Socket::Udp(socket) => {
                 let port = socket.local.port;
                 let groups = core::mem::take(&mut socket.groups);
+                self.net.udp_memory.bill(socket.queued_bytes(), 0);
                 self.net.demux.udp.unbind(port, id.index);
                 self.sockets.remove(id.index);
                 for group in groups {

@@ -1,11 +1,11 @@
 //! Sockets get names.
 
-use alloc::boxed::Box;
 use core::net::Ipv6Addr;
 
 use base::Instant;
 
 use crate::addr::{Endpoint, SocketId, Transport};
+use crate::boxed::Boxed;
 use crate::error::Error;
 use crate::options::Options;
 use crate::ports::{Bound, Sharing};
@@ -46,7 +46,7 @@ impl Stack {
                     ttl,
                     ..config.stream
                 };
-                Socket::Tcp(Box::new(tcb))
+                Boxed::new(tcb).map(Socket::Tcp)
             }
             Transport::Udp => {
                 let mut socket = UdpSocket::new(id, local);
@@ -54,7 +54,7 @@ impl Stack {
                     ttl,
                     ..config.datagram
                 };
-                Socket::Udp(Box::new(socket))
+                Boxed::new(socket).map(Socket::Udp)
             }
         })
     }

@@ -15,7 +15,7 @@ impl Stack {
     /// What is true now. A stale id has hung up.
     pub fn poll(&self, id: SocketId) -> Events {
         match self.sockets.get(id) {
-            Ok(Socket::Tcp(tcb)) => tcb.poll(),
+            Ok(Socket::Tcp(tcb)) => tcb.poll(&self.net),
             Ok(Socket::Listener(listener)) => listener.poll(),
             Ok(Socket::Udp(socket)) => socket.poll(),
             _ => Events::HANGUP | Events::ERROR,

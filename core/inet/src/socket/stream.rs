@@ -24,12 +24,13 @@ impl Stack {
             env,
             net: &mut self.net,
         };
+        cx.net.look_at_supply(cx.env);
         let tcb = self.sockets.tcp_mut(id)?;
         tcb.check_sendable()?;
         if max == 0 {
             return Ok(0);
         }
-        if tcb.send_room() == 0 {
+        if tcb.room_to_write(cx.net) == 0 {
             tcb.starve();
             return Err(Error::WouldBlock);
         }
@@ -38,16 +39,14 @@ impl Stack {
             is_offered = true;
             fill(space)
         });
-        if sent < max || !tcb.is_roomy() {
+        if sent < max || !tcb.may_send_more(cx.net) {
             tcb.starve();
         }
         if sent == 0 {
-            if is_offered {
-                return Ok(0);
-            }
-            tcb.arm_memory(cx.now);
-            self.settle(env, id.index);
-            return Err(Error::WouldBlock);
+            return match is_offered {
+                true => Ok(0),
+                false => Err(Error::WouldBlock),
+            };
         }
         self.push_out(env, id);
         Ok(sent)
@@ -60,10 +59,11 @@ impl Stack {
         id: SocketId,
         bytes: &mut Chain,
     ) -> Result<usize, Error> {
+        self.net.look_at_supply(env);
         let tcb = self.sockets.tcp_mut(id)?;
         tcb.check_sendable()?;
-        let sent = tcb.write_chain(bytes);
-        if !bytes.is_empty() || !tcb.is_roomy() {
+        let sent = tcb.write_chain(&self.net, bytes);
+        if !bytes.is_empty() || !tcb.may_send_more(&self.net) {
             tcb.starve();
         }
         if sent == 0 && !bytes.is_empty() {
@@ -82,6 +82,7 @@ impl Stack {
         };
         if let Some(tcb) = self.sockets.tcp_at(id.index) {
             tcb.output_now(&mut cx);
+            tcb.bill(&mut self.net);
             self.net.wheel.arm(id.index, tcb.deadline());
         }
         if !self.net.loopback.is_empty() {
@@ -149,6 +150,7 @@ impl Stack {
         };
         if let Some(tcb) = self.sockets.tcp_at(id.index) {
             tcb.on_read(&mut cx);
+            tcb.bill(&mut self.net);
         }
         if !self.net.loopback.is_empty() {
             self.deliver_loopback(env);

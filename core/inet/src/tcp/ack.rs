@@ -186,12 +186,9 @@ impl Tcb {
         if is_fin_acked {
             self.on_fin_acknowledged(cx);
         }
-        if self.sender.is_starved {
+        if self.sender.is_starved.get() {
             self.tune_sender(cx.net);
-            if self.is_roomy() {
-                self.sender.is_starved = false;
-                cx.env.wake(self.id, Events::WRITABLE);
-            }
+            self.wake_starved(cx);
         }
     }
 

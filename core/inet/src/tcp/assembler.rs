@@ -42,7 +42,7 @@ impl Assembler {
 
     /// Keeps what is new of `bytes` at `start`.
     pub fn insert(&mut self, mut start: Seq, mut bytes: Chain) -> Insertion {
-        if self.pieces.len() >= PIECES_MAX {
+        if self.pieces.len() >= PIECES_MAX || self.pieces.try_reserve(1).is_err() {
             return Insertion::Full;
         }
         let mut at = self

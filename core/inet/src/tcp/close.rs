@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::counters::ResetReason;
 use crate::env::{Env, Events};
 use crate::error::Error;
+use crate::net::Net;
 use crate::options::Shutdown;
 
 impl Tcb {
@@ -81,7 +82,7 @@ impl Tcb {
     }
 
     /// What is true now.
-    pub(crate) fn poll(&self) -> Events {
+    pub(crate) fn poll(&self, net: &Net) -> Events {
         let mut events = Events::empty();
         let is_ended = self.receiver.is_finished || self.receiver.is_shut;
         let is_connecting = matches!(self.state, State::SynSent | State::SynReceived);
@@ -93,7 +94,10 @@ impl Tcb {
         events.set(Events::HANGUP, is_over || is_ended && is_write_closed);
         let is_readable = !self.receiver.queue.is_empty() || is_ended || self.error.is_some();
         events.set(Events::READABLE, is_readable || is_unconnected);
-        let is_writable = !is_connecting && (is_write_closed || self.is_roomy());
+        let is_writable = !is_connecting && (is_write_closed || self.may_send_more(net));
+        if !is_writable && !is_connecting {
+            self.starve();
+        }
         events.set(Events::WRITABLE, is_writable || self.error.is_some());
         events
     }

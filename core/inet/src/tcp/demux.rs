@@ -160,8 +160,8 @@ impl Stack {
         }
     }
 
-    /// Called after anything that may have changed a connection: files its timer, and takes
-    /// it out of the tables when it is over.
+    /// Called after anything that may have changed a connection: bills what it holds, files its
+    /// timer, and takes it out of the tables when it is over.
     #[inline]
     pub(crate) fn settle<E: Env>(&mut self, env: &mut E, index: u32) {
         let Some(tcb) = self.sockets.tcp_at(index) else {
@@ -171,6 +171,7 @@ impl Stack {
             self.settle_finished(env, index);
             return;
         }
+        tcb.bill(&mut self.net);
         self.net.wheel.arm(index, tcb.deadline());
     }
 
@@ -187,6 +188,7 @@ impl Stack {
             tcb.send_ack(&mut cx);
         }
         tcb.stop_timers();
+        tcb.bill(cx.net);
         if tcb.is_in_demux {
             tcb.is_in_demux = false;
             cx.net.demux.disconnect(&tcb.tuple);
@@ -226,6 +228,7 @@ impl Stack {
         self.net.wheel.disarm(index);
         if let Some(Socket::Tcp(tcb)) = self.sockets.remove(index) {
             self.net.shrink(tcb.grown());
+            self.net.tcp_memory.bill(tcb.billed as usize, 0);
             if tcb.is_bound {
                 self.net.demux.tcp.unbind(tcb.tuple.local.port, index);
             }
@@ -328,7 +331,7 @@ impl Tcb {
     }
 
     /// Notes that a program may wait for room: it is woken when there is some again.
-    pub(crate) fn starve(&mut self) {
-        self.sender.is_starved = true;
+    pub(crate) fn starve(&self) {
+        self.sender.is_starved.set(true);
     }
 }

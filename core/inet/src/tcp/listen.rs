@@ -5,7 +5,6 @@
 //! work, within `strangers`' limit), or drops the SYN if cookies are off. A listener whose
 //! accept queue is full drops SYNs and last acknowledgements alike: the peer repeats them.
 
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use base::Instant;
@@ -15,6 +14,7 @@ use super::info::State;
 use super::segment::Segment;
 use super::tcb::{Clocks, Tcb};
 use crate::addr::{Endpoint, FourTuple, SocketId};
+use crate::boxed::Boxed;
 use crate::counters::{Count, DropReason};
 use crate::env::{Env, Events};
 use crate::options::Options;
@@ -155,14 +155,19 @@ impl Stack {
             .listener_at(parent)
             .ok_or(DropReason::NoSocket)?;
         let (parent, options) = (listener.id, listener.options);
+        // It will wait to be accepted.
+        let ready = listener.half_open + 1;
+        if self.net.is_heap_short || listener.ready.try_reserve(ready).is_err() {
+            return Err(DropReason::MemoryScarce);
+        }
         listener.half_open += 1;
         let child = self.sockets.insert(|id| {
-            let mut tcb = Box::new(Tcb::new(id));
+            let mut tcb = Boxed::new(Tcb::new(id))?;
             tcb.tuple = tuple;
             tcb.options = options;
             tcb.parent = Some(parent);
             tcb.is_in_demux = true;
-            Socket::Tcp(tcb)
+            Some(Socket::Tcp(tcb))
         });
         let admitted = child.and_then(|child| {
             let admitted = self.net.admit(&tuple, child.index);

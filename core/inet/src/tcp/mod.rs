@@ -51,6 +51,7 @@ mod delivery;
 mod demux;
 mod ecn;
 mod handshake;
+mod holding;
 mod info;
 mod listen;
 mod note;

@@ -12,9 +12,11 @@ use super::transmit::WINDOW_SCALE;
 use crate::context::Context;
 use crate::counters::{Count, DropReason, ResetReason};
 use crate::env::{Env, Events};
+use crate::net::Net;
 
 /// Payloads up to this are copied behind the last buffer of the queue, so that a peer that
-/// sends single bytes does not fill our memory with nearly empty buffers.
+/// sends single bytes does not fill our memory with nearly empty buffers. Larger ones are while
+/// the buffers are less than half full.
 const COPY_BYTES_MAX: usize = 256;
 
 impl Tcb {
@@ -43,6 +45,13 @@ impl Tcb {
             self.receive_early(cx, segment);
             return;
         }
+        if !self.may_keep(cx.net, &segment.payload) {
+            // What it acknowledges was taken in; its bytes and its FIN come again.
+            self.drop_segment(cx, DropReason::TcpMemoryTight);
+            self.prune_early(cx);
+            self.owe(AckDue::Now);
+            return;
+        }
         let len = segment.payload.len() as u32;
         let has_fin = segment.has(TcpFlags::FIN);
         let before = self.receiver.nxt;
@@ -69,7 +78,7 @@ impl Tcb {
         }
         let queue = &mut self.receiver.queue;
         if !queue.is_empty()
-            && payload.len() <= COPY_BYTES_MAX
+            && (payload.len() <= COPY_BYTES_MAX || queue.memory() > 2 * queue.len())
             && let Some(bytes) = payload.as_single()
             && queue.back_room() >= bytes.len()
         {
@@ -81,7 +90,12 @@ impl Tcb {
 
     fn receive_early<E: Env>(&mut self, cx: &mut Context<'_, E>, segment: &mut Segment) {
         cx.net.count(Count::OutOfOrder);
-        // A FIN out of order comes again with the retransmission of what precedes it.
+        if cx.net.is_tcp_tight() {
+            self.drop_segment(cx, DropReason::EarlyPruned);
+            self.prune_early(cx);
+            self.owe(AckDue::Now);
+            return;
+        }
         let block = SackBlock {
             start: segment.seq,
             end: segment.seq + segment.payload.len() as u32,
@@ -183,8 +197,8 @@ impl Tcb {
 
     /// The window field of the next segment. Moves the right edge if that is worth it
     /// (RFC 1122 4.2.3.3), and never back.
-    pub(super) fn offer_window(&mut self) -> u16 {
-        let wanted = self.receiver.nxt + self.free_space();
+    pub(super) fn offer_window(&mut self, net: &Net) -> u16 {
+        let wanted = self.receiver.nxt + self.free_space(net);
         if wanted.since(self.receiver.edge) >= self.worthwhile_gain() {
             self.receiver.edge = wanted;
         }
@@ -195,10 +209,30 @@ impl Tcb {
         field as u16
     }
 
-    fn free_space(&self) -> u32 {
+    /// Bytes that may be on their way to us.
+    fn free_space(&mut self, net: &Net) -> u32 {
         let used = self.receiver.queue.len() as u32;
         let most = u32::from(u16::MAX) << self.receiver.scale;
-        self.options.recv_buffer.saturating_sub(used).min(most)
+        let free = self.options.recv_buffer.saturating_sub(used).min(most);
+        match net.is_tcp_tight() {
+            false => free,
+            true => self.free_space_when_tight(net, free),
+        }
+    }
+
+    /// Half of what memory allows, since a buffer may be half empty. A program that has read
+    /// all gets two segments whatever others hold, or it would never hear that there is more.
+    #[cold]
+    fn free_space_when_tight(&mut self, net: &Net, free: u32) -> u32 {
+        let segment = u32::from(self.receiver.segment_max);
+        let least = match self.receiver.queue.is_empty() {
+            true => 2 * segment,
+            false => 0,
+        };
+        let allowed = u32::try_from(self.memory_room(net) / 2).unwrap_or(u32::MAX);
+        let wanted = allowed.max(least).min(free);
+        self.is_window_held_back |= wanted < free;
+        wanted
     }
 
     fn worthwhile_gain(&self) -> u32 {
@@ -214,7 +248,7 @@ impl Tcb {
     pub(crate) fn on_read<E: Env>(&mut self, cx: &mut Context<'_, E>) {
         self.tune_receiver(cx);
         let known = self.receiver.edge.since(self.receiver.nxt);
-        let free = self.free_space();
+        let free = self.free_space(cx.net);
         let (gain, worthwhile) = (free.saturating_sub(known), self.worthwhile_gain());
         let is_waiting = known <= free / 8 || known < worthwhile;
         let is_due = self.receiver.ack == AckDue::OnRead || is_waiting && gain >= worthwhile;

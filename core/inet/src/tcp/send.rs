@@ -9,8 +9,8 @@ use super::choose::Choice;
 use super::scoreboard::Sent;
 use super::tcb::{Fin, Tcb};
 use crate::context::Context;
-use crate::counters::DropReason;
 use crate::env::Env;
+use crate::net::Net;
 
 /// Parts of queues are counted too, so that one-byte writes do not hold a block each
 /// beyond reason: so many bytes of buffer allow one part.
@@ -106,7 +106,7 @@ impl Tcb {
     }
 
     /// Bytes that the program may still queue.
-    pub(crate) fn send_room(&self) -> usize {
+    fn send_room(&self) -> usize {
         let (flight, unsent) = (&self.sender.flight, &self.sender.unsent);
         let limit = self.options.send_buffer as usize;
         if flight.parts() + unsent.parts() >= (limit / BYTES_PER_PART).max(4) {
@@ -115,9 +115,15 @@ impl Tcb {
         limit.saturating_sub(flight.len() + unsent.len())
     }
 
+    /// The same, and that memory allows.
+    #[inline]
+    pub(crate) fn room_to_write(&self, net: &Net) -> usize {
+        self.send_room().min(self.memory_room(net))
+    }
+
     /// Whether it is worth waking a program that wants to send.
     #[inline]
-    pub(crate) fn is_roomy(&self) -> bool {
+    pub(super) fn is_roomy(&self) -> bool {
         self.send_room() >= (self.options.send_buffer as usize / 3).max(1)
     }
 
@@ -129,7 +135,7 @@ impl Tcb {
         max: usize,
         fill: &mut dyn FnMut(&mut [u8]) -> usize,
     ) -> usize {
-        let wanted = max.min(self.send_room());
+        let wanted = max.min(self.room_to_write(cx.net));
         self.sender.unsent.reserve(wanted / BLOCK_CAPACITY);
         let mut done = 0;
         while done < wanted {
@@ -164,8 +170,8 @@ impl Tcb {
         wanted: usize,
         fill: &mut dyn FnMut(&mut [u8]) -> usize,
     ) -> Written {
-        let Some(mut part) = cx.buffer() else {
-            cx.net.drop(DropReason::NoBuffer);
+        let Some(mut part) = cx.buffer_to_queue() else {
+            cx.net.note_scarcity();
             return Written::Short(0);
         };
         let room = part.tailroom().min(wanted);
@@ -180,8 +186,8 @@ impl Tcb {
     }
 
     /// Queues what fits of `bytes`, without copying.
-    pub(crate) fn write_chain(&mut self, bytes: &mut Chain) -> usize {
-        let taken = bytes.split_to(self.send_room());
+    pub(crate) fn write_chain(&mut self, net: &Net, bytes: &mut Chain) -> usize {
+        let taken = bytes.split_to(self.room_to_write(net));
         let len = taken.len();
         self.sender.unsent.append(taken);
         len

@@ -1,6 +1,7 @@
 //! The state of one connection.
 
 use alloc::boxed::Box;
+use core::cell::Cell;
 
 use base::Instant;
 use mbuf::Chain;
@@ -59,8 +60,8 @@ pub(super) struct Sender {
     /// The end of the last segment sent that was not full.
     pub partial_end: Seq,
     pub fin: Fin,
-    /// A program found the buffer full and wants to be woken.
-    pub is_starved: bool,
+    /// A program found the buffer full, or memory tight, and wants to be woken.
+    pub is_starved: Cell<bool>,
 }
 
 /// The receiving direction.
@@ -124,6 +125,10 @@ pub(crate) struct Tcb {
     pub(super) pace_at: Instant,
     /// The congestion window kept bytes back when we last looked.
     pub(super) is_window_limited: bool,
+    /// Bytes of packet memory that the ledger has been billed for its queues.
+    pub(super) billed: u32,
+    /// Tight memory kept the window smaller than the buffer.
+    pub(super) is_window_held_back: bool,
     /// Segments sent again in all.
     pub(super) retransmitted: u32,
     pub(super) timers: Timers,
@@ -164,7 +169,7 @@ impl Tcb {
                 unsent: Chain::new(),
                 partial_end: Seq(0),
                 fin: Fin::Open,
-                is_starved: false,
+                is_starved: Cell::new(false),
             },
             receiver: Receiver {
                 nxt: Seq(0),
@@ -193,6 +198,8 @@ impl Tcb {
             rate: Rate::default(),
             pace_at: Instant::START,
             is_window_limited: false,
+            billed: 0,
+            is_window_held_back: false,
             retransmitted: 0,
             timers: Timers::default(),
             route: CachedRoute::NONE,

@@ -14,15 +14,13 @@ use super::tcb::Tcb;
 use crate::config::Patience;
 use crate::context::Context;
 use crate::counters::{Count, ResetReason};
-use crate::env::{Env, Events};
+use crate::env::Env;
 use crate::error::Error;
 
 /// RFC 1122 allows 500 ms; Linux's floor.
 const DELAYED_ACK: Duration = Duration::from_millis(40);
 /// Linux's limit on what a cork holds back.
 pub(super) const CORK: Duration = Duration::from_millis(200);
-/// How soon a program is woken that memory was too short for.
-const MEMORY_RETRY: Duration = Duration::from_millis(10);
 /// Deadlines; [`Instant::NEVER`] where there is none.
 pub(super) struct Timers {
     retransmit: Instant,
@@ -35,7 +33,6 @@ pub(super) struct Timers {
     delayed_ack: Instant,
     keepalive: Instant,
     fin_wait: Instant,
-    memory: Instant,
     pub cork: Instant,
     /// When we last sent bytes.
     pub last_sent: Instant,
@@ -57,7 +54,6 @@ impl Default for Timers {
             delayed_ack: Instant::NEVER,
             keepalive: Instant::NEVER,
             fin_wait: Instant::NEVER,
-            memory: Instant::NEVER,
             cork: Instant::NEVER,
             last_sent: Instant::START,
             progress_at: Instant::START,
@@ -71,11 +67,7 @@ impl Timers {
     /// The earliest deadline.
     #[inline]
     pub fn next(&self) -> Instant {
-        let rare = self
-            .keepalive
-            .min(self.fin_wait)
-            .min(self.memory)
-            .min(self.cork);
+        let rare = self.keepalive.min(self.fin_wait).min(self.cork);
         let sending = self.tail.min(self.reorder).min(self.pace);
         self.retransmit.min(self.delayed_ack).min(sending).min(rare)
     }
@@ -140,11 +132,6 @@ impl Tcb {
         }
     }
 
-    /// The program must be woken although no acknowledgement may come.
-    pub(crate) fn arm_memory(&mut self, now: Instant) {
-        self.timers.memory = now + MEMORY_RETRY;
-    }
-
     pub(crate) fn deadline(&self) -> Instant {
         self.timers.next()
     }
@@ -163,11 +150,6 @@ impl Tcb {
             self.timers.disarm_delayed_ack();
             self.receiver.ack = AckDue::Now;
             self.receiver.habit = Habit::Listens;
-        }
-        if self.timers.memory <= now {
-            self.timers.memory = Instant::NEVER;
-            self.sender.is_starved = false;
-            cx.env.wake(self.id, Events::WRITABLE);
         }
         if self.timers.fin_wait <= now {
             self.die(cx, None);

@@ -78,7 +78,7 @@ impl Tcb {
             seq,
             ack: self.receiver.nxt,
             flags: flags.with(TcpFlags::ACK).with(self.notification()),
-            window: self.offer_window(),
+            window: self.offer_window(cx.net),
             options,
         };
         self.receiver.ack = AckDue::No;

@@ -4,7 +4,8 @@
 //! window must hold two round trips' worth, so that it does not limit a sender in slow start.
 //! A send buffer grows when the program waits for room while the congestion window has
 //! outgrown half of it. Each stays below its limit in `Config`, all of a stack's growth together
-//! below `buffer_growth_max`, and a buffer whose size the program has set stays.
+//! below `buffer_growth_max`, none grows while packet memory is tight, and a buffer whose size the
+//! program has set stays.
 //!
 //! A receiver does not know the round trip; its own clock, echoed by what arrives, tells
 //! (dynamic right-sizing). Invariant: `grown` is what this connection has of `Net::grown`.
@@ -41,6 +42,9 @@ pub(super) struct Appetite {
 impl Net {
     /// Takes up to `bytes` of what buffers may grow by.
     fn grow(&mut self, bytes: u32) -> u32 {
+        if self.is_tcp_tight() {
+            return 0;
+        }
         let left = self.config.buffer_growth_max.saturating_sub(self.grown);
         let taken = u32::try_from(left).unwrap_or(u32::MAX).min(bytes);
         self.grown += taken as usize;

@@ -110,7 +110,7 @@ impl Stack {
             return Err(DropReason::NoSocket);
         };
         self.net.stats.counts.count(Count::UdpIn);
-        socket.push(datagram)?;
+        socket.push(&mut self.net, datagram)?;
         env.wake(socket.id, Events::READABLE);
         Ok(())
     }

@@ -35,7 +35,7 @@ impl<E: Env> Context<'_, E> {
     ) -> Result<Option<Chain>, Error> {
         let mut chain = Chain::new();
         while chain.len() < len {
-            let mut buffer = self.buffer().ok_or(Error::NoBuffers)?;
+            let mut buffer = self.buffer_to_queue().ok_or(Error::NoBuffers)?;
             let room = buffer.tailroom().min(len - chain.len());
             let space = buffer.extend(room).ok_or(Error::NoBuffers)?;
             if fill(space) < room {

@@ -22,7 +22,8 @@ use crate::counters::DropReason;
 use crate::env::Events;
 use crate::error::Error;
 use crate::input::IpInfo;
-use crate::options::Options;
+use crate::net::Net;
+use crate::options::{Options, Shutdown};
 use crate::output::CachedRoute;
 
 /// A received datagram.
@@ -128,7 +129,18 @@ impl UdpSocket {
         size_of::<Datagram>() + datagram.payload.footprint()
     }
 
-    fn push(&mut self, datagram: Datagram) -> Result<(), DropReason> {
+    /// Queues a datagram unless that is more than the socket's buffer or memory takes.
+    fn push(&mut self, net: &mut Net, datagram: Datagram) -> Result<(), DropReason> {
+        let before = self.queued_bytes;
+        if net.udp_room(before) < Self::charge(&datagram) && (before != 0 || net.is_scarce) {
+            return Err(DropReason::UdpMemoryTight);
+        }
+        self.push_within_buffer(datagram)?;
+        net.udp_memory.bill(before, self.queued_bytes);
+        Ok(())
+    }
+
+    fn push_within_buffer(&mut self, datagram: Datagram) -> Result<(), DropReason> {
         let charge = Self::charge(&datagram);
         // Linux doubles SO_RCVBUF to account for overhead; here the buffers count instead.
         let limit = 2 * self.options.recv_buffer as usize;
@@ -143,14 +155,19 @@ impl UdpSocket {
             last.join(datagram);
             return Ok(());
         }
+        if self.queue.try_reserve(1).is_err() {
+            return Err(DropReason::UdpMemoryTight);
+        }
         self.queued_bytes += charge;
         self.queue.push_back(datagram);
         Ok(())
     }
 
-    pub fn pop(&mut self) -> Option<Datagram> {
+    pub fn pop(&mut self, net: &mut Net) -> Option<Datagram> {
         let datagram = self.queue.pop_front()?;
+        let before = self.queued_bytes;
         self.queued_bytes -= Self::charge(&datagram);
+        net.udp_memory.bill(before, self.queued_bytes);
         Some(datagram)
     }
 
