@@ -84,6 +84,7 @@ def what_does_not_fit_is_refused():
         "net.ipv4.tcp_retries2": ["256"],
         "net.ipv4.tcp_keepalive_time": ["0", "32768"],
         "net.ipv4.tcp_rmem": ["8192 131072 6291456", "4096 131072", "4096 9000 8000"],
+        "net.ipv4.tcp_mem": ["1 2", "1 2 -3", "many"],
         "net.ipv4.tcp_congestion_control": ["vegas"],
         "net.ipv4.tcp_fin_timeout": ["-5", "99999999"],
         "net.core.rmem_max": ["100"],

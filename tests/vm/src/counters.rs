@@ -2,7 +2,7 @@
 
 use crate::operator::Operator;
 
-const READ: &str = "for file in sys/fs/file-nr net/sockstat meminfo; do \
+const READ: &str = "for file in sys/fs/file-nr net/sockstat net/packet_buffers meminfo; do \
     while read -r line; do echo \"$line\"; done < /proc/$file; done";
 
 /// What was in use at one moment.
@@ -16,8 +16,8 @@ pub struct Counters {
     pub sockets: u64,
     /// TCP sockets, those included that no program holds any more.
     pub tcp: u64,
-    /// Pages of packet buffers in use.
-    pub packet_pages: u64,
+    /// Packet buffers in use, those included that wait in the device.
+    pub packet_buffers: u64,
 }
 
 impl Counters {
@@ -45,7 +45,7 @@ impl Counters {
             files: files.ok_or_else(|| format!("no count of files in {text}"))?,
             sockets: number("sockets:", "used")?,
             tcp: number("TCP:", "alloc")?,
-            packet_pages: number("TCP:", "mem")?,
+            packet_buffers: number("in_use", "in_use")?,
         })
     }
 }

@@ -25,6 +25,7 @@ mod clumsy;
 mod connections;
 mod counters;
 mod datagrams;
+mod deafness;
 mod exhaustion;
 mod figures;
 mod go;
@@ -111,6 +112,7 @@ fn main() -> ExitCode {
         relayed::TESTS,
         pressure::TESTS,
         exhaustion::TESTS,
+        deafness::TESTS,
         numa::TESTS,
         memcached::TESTS,
         nginx::TESTS,

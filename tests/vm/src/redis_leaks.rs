@@ -110,10 +110,10 @@ fn settled(operator: &mut Operator, wanted: Option<Counters>) -> Result<Counters
 fn compare(before: Counters, after: Counters) -> Result<(), String> {
     let exact = |counters: Counters| Counters {
         free_kib: 0,
-        packet_pages: 0,
+        packet_buffers: 0,
         ..counters
     };
-    match exact(before) == exact(after) && after.packet_pages <= before.packet_pages {
+    match exact(before) == exact(after) && after.packet_buffers <= before.packet_buffers {
         true => Ok(()),
         false => Err(format!("{before:?} before, {after:?} after")),
     }

@@ -69,7 +69,10 @@ const CLUMSY_TIME_WAITS: usize = 1 << 16;
 /// Creates the stack with its loopback; once at boot, before devices are attached.
 pub fn init(conduct: Conduct) {
     super::memory::init();
+    let [tcp_memory, udp_memory] = super::memory::limits();
     let mut limits = inet::Config {
+        tcp_memory,
+        udp_memory,
         buffer_growth_max: super::memory::bytes_max() / GROWTH_SHARE,
         ..inet::Config::default()
     };

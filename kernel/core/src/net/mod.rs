@@ -80,7 +80,7 @@ pub use config6::{Config6, configure6};
 pub use interface::{
     CARD, Interface, InterfaceFlags, LOOPBACK, Name, Traffic, interface, interfaces,
 };
-pub use memory::{AREA_BYTES, packet_pool, packets_in_use};
+pub use memory::{AREA_BYTES, PacketBuffers, packet_buffers, packet_pool};
 pub use poll::{attach, drain, poll_now};
 pub use raw_frame::{send_frame, send_to_ourselves};
 pub use ring::{RingCounters, ring_counters};

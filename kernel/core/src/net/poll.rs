@@ -256,6 +256,17 @@ pub(super) fn after_send(link: &mut Link) {
     }
 }
 
+/// After a program was refused for want of room: nobody may look at its connection before the
+/// alarm that is set for another's, so that of the walk over those who wait must be set.
+pub(super) fn after_refusal(stack: &Stack, link: &mut Link) {
+    let deadline = stack.next_deadline().unwrap_or(Instant::NEVER);
+    visit::arm(
+        link.number,
+        deadline.max(link.now() + fallback()),
+        link.now(),
+    );
+}
+
 /// Before a halt: false if frames are there already.
 fn prepare_idle() -> bool {
     if shard::count() > 1 {

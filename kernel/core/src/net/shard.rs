@@ -45,7 +45,8 @@ impl Shard {
     pub(super) fn new(interface: u32, number: u16, limits: inet::Config) -> Self {
         let link = Link::new(interface, number);
         let secret = [crate::random::next_u64(), crate::random::next_u64()];
-        let stack = Stack::new(limits, secret);
+        let mut stack = Stack::new(limits, secret);
+        stack.share_memory(&super::memory::HELD);
         Self { stack, link }
     }
 

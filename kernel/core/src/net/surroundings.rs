@@ -142,6 +142,18 @@ impl Env for Link {
         super::packet_pool().alloc()
     }
 
+    fn alloc_to_queue(&mut self) -> Option<Mbuf> {
+        super::memory::alloc_to_queue()
+    }
+
+    fn is_heap_short(&self) -> bool {
+        mach::mem::is_short()
+    }
+
+    fn is_scarce(&self) -> bool {
+        super::memory::is_scarce()
+    }
+
     fn transmit(&mut self, frame: TxFrame) {
         packet::sent(self.interface, &frame);
         self.hand_over(frame);

@@ -6,7 +6,7 @@ use inet::{Endpoint, State, Transport};
 use mach::sync::Once;
 
 use super::handle::Handle;
-use super::poll::after_send;
+use super::poll::{after_refusal, after_send};
 use super::zerocopy::Completions;
 use super::{dial, shard};
 use crate::error::{Error, Result};
@@ -203,9 +203,12 @@ impl TcpSocket {
         let max = from.remaining();
         self.handle.move_bytes(|id, stack, link| {
             let mut copy = |space: &mut [u8]| from.try_take(space);
-            let count = stack.send_with(link, id, max, &mut copy)?;
-            after_send(link);
-            Ok(count)
+            let sent = stack.send_with(link, id, max, &mut copy);
+            match sent {
+                Ok(_) => after_send(link),
+                Err(_) => after_refusal(stack, link),
+            }
+            Ok(sent?)
         })
     }
 }

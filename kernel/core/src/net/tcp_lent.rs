@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 
 use mbuf::Chain;
 
-use super::poll::after_send;
+use super::poll::{after_refusal, after_send};
 use super::sigpipe;
 use super::tcp::TcpSocket;
 use super::zerocopy::{self, Completions, Ticket};
@@ -44,9 +44,12 @@ impl TcpSocket {
 
     fn put_parts(&self, bytes: &mut Chain) -> Result<usize> {
         self.handle.with(|id, stack, link| {
-            let count = stack.send_chain(link, id, bytes)?;
-            after_send(link);
-            Ok(count)
+            let sent = stack.send_chain(link, id, bytes);
+            match sent {
+                Ok(_) => after_send(link),
+                Err(_) => after_refusal(stack, link),
+            }
+            Ok(sent?)
         })
     }
 }

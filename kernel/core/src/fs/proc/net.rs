@@ -19,6 +19,7 @@ pub const ENTRIES: &[Entry] = &[
     Entry::new("net/dev", dev),
     Entry::new("net/rings", rings),
     Entry::new("net/route", route),
+    Entry::new("net/packet_buffers", buffers),
     Entry::new("net/sockstat", sockstat),
     Entry::new("net/tcp_events", super::tcp_events::generate),
 ];
@@ -128,28 +129,39 @@ fn rings(text: &mut Text) -> Result {
     writeln!(text, "exceptions_dropped {}", net::exceptions_dropped())
 }
 
-/// Packet buffers in use count as TCP's, those included that wait in the device.
-fn sockstat(text: &mut String) -> Result {
+/// What packet memory the sockets of each protocol hold is theirs; buffers in the device and in
+/// flight are nobody's (`buffers`).
+fn sockstat(text: &mut Text) -> Result {
     let counts = net::each_stack(|stack| {
         let connections = stack.connections();
         let tcp = connections.filter(|entry| entry.socket.is_some()).count();
-        (
+        [
             tcp,
             stack.sockets_used() - tcp,
             stack.orphans(),
             stack.time_waits(),
-        )
+            stack.tcp_memory(),
+            stack.udp_memory(),
+        ]
     });
-    let sum = |a: (usize, usize, usize, usize), b: (usize, usize, usize, usize)| {
-        (a.0 + b.0, a.1 + b.1, a.2 + b.2, a.3 + b.3)
-    };
-    let (tcp, udp, orphans, waiting) = counts.into_iter().fold((0, 0, 0, 0), sum);
-    let pages = (net::packets_in_use() * mbuf::BLOCK_BYTES).div_ceil(PAGE_BYTES);
+    let sum = |a: [usize; 6], b: [usize; 6]| core::array::from_fn(|at| a[at] + b[at]);
+    let [tcp, udp, orphans, waiting, held, held_udp] = counts.into_iter().fold([0; 6], sum);
+    let [pages, pages_udp] = [held, held_udp].map(|bytes| bytes.div_ceil(PAGE_BYTES));
     let alive = tcp - orphans.min(tcp);
     writeln!(text, "sockets: used {}", Held::count())?;
     writeln!(
         text,
         "TCP: inuse {alive} orphan {orphans} tw {waiting} alloc {tcp} mem {pages}"
     )?;
-    writeln!(text, "UDP: inuse {udp} mem 0")
+    writeln!(text, "UDP: inuse {udp} mem {pages_udp}")
+}
+
+/// Ours alone: packet buffers of the whole machine.
+fn buffers(text: &mut Text) -> Result {
+    let all = net::packet_buffers();
+    writeln!(text, "limit {}", all.limit)?;
+    writeln!(text, "total {}", all.total)?;
+    writeln!(text, "in_use {}", all.total.saturating_sub(all.free))?;
+    writeln!(text, "reserve {}", all.reserve)?;
+    writeln!(text, "block_bytes {}", mbuf::BLOCK_BYTES)
 }

@@ -211,12 +211,14 @@ const UDP: [&str; 9] = [
 fn udp(stats: &Stats) -> [Column; 9] {
     let count = |what| stats.counts.get(what);
     let full = stats.drops.get(DropReason::QueueFull);
+    let tight = stats.drops.get(DropReason::UdpMemoryTight);
     let values = [
         ("InDatagrams", count(Count::UdpIn)),
         ("NoPorts", stats.drops.get(DropReason::NoSocket)),
-        ("InErrors", full),
+        ("InErrors", full + tight),
         ("OutDatagrams", count(Count::UdpOut)),
         ("RcvbufErrors", full),
+        ("MemErrors", tight),
     ];
     fill(UDP, &values)
 }

@@ -4,12 +4,14 @@
 //! |---|---|
 //! | here | `fs`, `kernel`, `vm` |
 //! | `core_net`, `ipv4`, `ipv6`, `tcp`, `own` | `net`, part by part |
+//! | `memory` | limits of packet memory, which are kept in bytes and shown in pages |
 //! | `form` | how values are read and written, and the kinds of settings |
 
 mod core_net;
 mod form;
 mod ipv4;
 mod ipv6;
+mod memory;
 mod own;
 mod tcp;
 

@@ -5,6 +5,7 @@ use core::fmt::{Result, Write};
 use inet::{Algorithm, Ecn, Reuse, SynCookies};
 
 use super::form::{self, INT_MAX, choice, fixed, number, switch};
+use super::memory;
 use crate::error::{self, Error};
 use crate::fs::pseudo::{Entry, Text};
 use crate::net;
@@ -86,6 +87,16 @@ pub const ENTRIES: &[Entry] = &[
     ),
     fixed!("ipv4/tcp_mtu_probing", 0),
     switch!("ipv4/tcp_moderate_rcvbuf", stream.is_recv_tuned),
+    Entry {
+        path: "sys/net/ipv4/tcp_mem",
+        generate: |text| memory::show(text, net::settings().tcp_memory),
+        store: Some(|bytes| memory::set(bytes, |config| &mut config.tcp_memory)),
+    },
+    Entry {
+        path: "sys/net/ipv4/udp_mem",
+        generate: |text| memory::show(text, net::settings().udp_memory),
+        store: Some(|bytes| memory::set(bytes, |config| &mut config.udp_memory)),
+    },
     Entry {
         path: "sys/net/ipv4/tcp_rmem",
         generate: receive_buffers,
