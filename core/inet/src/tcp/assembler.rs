@@ -1,4 +1,4 @@
-//! Bytes that arrived before the ones in front of them.
+//! Bytes that arrived before the ones in front of them, and the end of the stream if it did.
 
 use alloc::collections::VecDeque;
 
@@ -25,6 +25,8 @@ pub(super) struct Assembler {
     pieces: VecDeque<Piece>,
     /// Where the last piece arrived: RFC 2018 wants its block first.
     latest: Seq,
+    /// The number of the peer's FIN.
+    fin: Option<Seq>,
 }
 
 /// What became of a piece.
@@ -37,7 +39,22 @@ pub(super) enum Insertion {
 
 impl Assembler {
     pub fn is_empty(&self) -> bool {
-        self.pieces.is_empty()
+        self.pieces.is_empty() && self.fin.is_none()
+    }
+
+    /// The stream ends at `fin`. A peer that says different things is believed once.
+    pub fn end_at(&mut self, fin: Seq) {
+        self.fin.get_or_insert(fin);
+    }
+
+    /// Whether the stream ends at `next`.
+    pub fn ends_at(&self, next: Seq) -> bool {
+        self.fin == Some(next)
+    }
+
+    /// Bytes of packet memory that the pieces hold.
+    pub fn memory(&self) -> usize {
+        self.pieces.iter().map(|piece| piece.bytes.memory()).sum()
     }
 
     /// Keeps what is new of `bytes` at `start`.

@@ -57,9 +57,9 @@ impl Tcb {
         let before = self.receiver.nxt;
         self.note_round_trip(cx, segment);
         self.queue(core::mem::take(&mut segment.payload));
-        self.join_early();
+        let is_ended = self.join_early();
         let is_news = self.receiver.nxt != before;
-        if has_fin {
+        if has_fin || is_ended {
             self.on_fin(cx);
         } else if is_news {
             self.schedule_ack(cx, len, segment.has(TcpFlags::PSH));
@@ -100,16 +100,17 @@ impl Tcb {
             start: segment.seq,
             end: segment.seq + segment.payload.len() as u32,
         };
-        let insertion = self
-            .receiver
-            .early
-            .get_or_insert_default()
-            .insert(segment.seq, core::mem::take(&mut segment.payload));
-        match insertion {
+        let early = self.receiver.early.get_or_insert_default();
+        if segment.has(TcpFlags::FIN) {
+            early.end_at(block.end);
+        }
+        match early.insert(segment.seq, core::mem::take(&mut segment.payload)) {
+            // A FIN alone.
+            Insertion::Duplicate if block.start == block.end => {}
             Insertion::Kept => {}
             Insertion::Duplicate => {
                 cx.net.count(Count::Duplicates);
-                if self.is_sack_ok && block.start.before(block.end) {
+                if self.is_sack_ok {
                     cx.net.count(Count::DuplicateSacksEarly);
                     self.receiver.doubled = Some(block);
                 }
@@ -162,18 +163,20 @@ impl Tcb {
         blocks
     }
 
-    /// Moves early bytes whose turn has come.
-    fn join_early(&mut self) {
+    /// Moves early bytes whose turn has come; whether the stream ends behind them.
+    fn join_early(&mut self) -> bool {
         let Some(mut early) = self.receiver.early.take() else {
-            return;
+            return false;
         };
         while let Some(bytes) = early.pop_at(self.receiver.nxt) {
             self.queue(bytes);
         }
+        let is_ended = early.ends_at(self.receiver.nxt);
         if !early.is_empty() {
             self.receiver.early = Some(early);
         }
         self.owe(AckDue::Now);
+        is_ended
     }
 
     fn on_fin<E: Env>(&mut self, cx: &mut Context<'_, E>) {
