@@ -179,20 +179,16 @@ impl Stack {
         };
         match self.sockets.get_mut(id)? {
             Socket::Tcp(tcb) => tcb.shutdown(&mut cx, how)?,
-            Socket::Udp(socket) if socket.peer.is_some() => {
-                if how != Shutdown::Write {
-                    socket.is_read_shut = true;
-                    env.wake(id, Events::READABLE | Events::READ_CLOSED);
-                }
-                return Ok(());
+            Socket::Udp(socket) => {
+                // Linux: without a peer it is an error, and done all the same.
+                socket.shut(how);
+                let has_peer = socket.peer.is_some();
+                env.wake(id, Events::READABLE | Events::READ_CLOSED);
+                return has_peer.then_some(()).ok_or(Error::NotConnected);
             }
-            Socket::Udp(_) => return Err(Error::NotConnected),
-            // Linux: shutting a listener's receiving side down stops it.
-            Socket::Listener(_) if how != Shutdown::Write => {
-                env.wake(id, Events::READABLE | Events::HANGUP);
-                return Ok(());
-            }
-            _ => return Err(Error::NotConnected),
+            Socket::Listener(_) if how == Shutdown::Write => return Ok(()),
+            Socket::Listener(_) => return self.stop_listening(env, id),
+            Socket::Free { .. } => return Err(Error::BadSocket),
         }
         self.settle(env, id.index);
         self.flush(env);
@@ -258,21 +254,39 @@ impl Stack {
             return;
         };
         self.net.demux.tcp.unbind(listener.local.port, id.index);
-        let children: Vec<u32> = self
-            .sockets
-            .iter()
-            .filter_map(|socket| match socket {
-                Socket::Tcp(tcb) if tcb.is_child_of(id) => Some(tcb.id.index),
-                _ => None,
-            })
-            .collect();
-        for index in children {
+        self.reset_children(env, id);
+    }
+
+    /// Linux: a listener whose receiving side is shut down is a socket with a name again, and
+    /// who waits to accept hears of it.
+    fn stop_listening<E: Env>(&mut self, env: &mut E, id: SocketId) -> Result<(), Error> {
+        self.reset_children(env, id);
+        let socket = self.sockets.get_mut(id)?;
+        if let Socket::Listener(listener) = socket {
+            let (local, options) = (listener.local, listener.options);
+            let mut tcb = Boxed::new(Tcb::new(id)).ok_or(Error::NoBuffers)?;
+            (tcb.tuple.local, tcb.options, tcb.is_bound) = (local, options, true);
+            *socket = Socket::Tcp(tcb);
+            if let Some(entry) = self.net.demux.tcp.entry(local.port, id.index) {
+                entry.sharing = sharing_of(&options, false);
+            }
+        }
+        let events = Events::READABLE | Events::WRITABLE | Events::READ_CLOSED | Events::HANGUP;
+        env.wake(id, events);
+        Ok(())
+    }
+
+    /// Ends all that a listener has and nobody has accepted.
+    fn reset_children<E: Env>(&mut self, env: &mut E, id: SocketId) {
+        for index in 0..self.sockets.slots() as u32 {
             let mut cx = Context {
                 now: env.now(),
                 env,
                 net: &mut self.net,
             };
-            if let Some(tcb) = self.sockets.tcp_at(index) {
+            if let Some(tcb) = self.sockets.tcp_at(index)
+                && tcb.is_child_of(id)
+            {
                 tcb.reset(&mut cx, ResetReason::ListenerClosed);
                 self.settle(env, index);
             }

@@ -119,11 +119,7 @@ impl Stack {
         if let Some(error) = socket.error.take() {
             return Err(error);
         }
-        socket.pop().ok_or(if socket.is_read_shut {
-            Error::NotConnected
-        } else {
-            Error::WouldBlock
-        })
+        socket.pop(&mut self.net).ok_or(Error::WouldBlock)
     }
 
     /// Looks at the first datagram.

@@ -18,12 +18,17 @@ impl Tcb {
         cx: &mut Context<'_, E>,
         how: Shutdown,
     ) -> Result<(), Error> {
+        if self.state == State::SynSent {
+            // Linux: who waits for the connection hears that it was given up.
+            self.die(cx, Some(Error::ConnectionAborted));
+            return Ok(());
+        }
         if !self.state.is_synchronized() || self.state == State::TimeWait {
             return Err(Error::NotConnected);
         }
         if how != Shutdown::Write {
+            // Linux: what comes can still be read; only nobody waits for it any more.
             self.receiver.is_shut = true;
-            self.receiver.queue = Chain::new();
             cx.env.wake(self.id, Events::READABLE | Events::READ_CLOSED);
         }
         if how != Shutdown::Read {
@@ -32,7 +37,7 @@ impl Tcb {
         Ok(())
     }
 
-    /// Queues our FIN behind the last byte.
+    /// Queues our FIN behind the last byte. Who waits for room to send need not wait longer.
     fn finish<E: Env>(&mut self, cx: &mut Context<'_, E>) {
         if self.sender.fin != Fin::Open {
             return;
@@ -44,6 +49,7 @@ impl Tcb {
             state => state,
         };
         self.output(cx);
+        cx.env.wake(self.id, Events::WRITABLE);
     }
 
     /// The program is done with the connection; it ends by itself.
@@ -109,7 +115,6 @@ impl Tcb {
         }
         match self.state {
             State::SynSent | State::SynReceived => Err(Error::WouldBlock),
-            State::Closed if !self.receiver.is_finished => Err(Error::NotConnected),
             _ if self.sender.fin != Fin::Open => Err(Error::BrokenPipe),
             State::Established | State::CloseWait => Ok(()),
             _ => Err(Error::BrokenPipe),

@@ -73,9 +73,6 @@ impl Tcb {
         let len = payload.len() as u32;
         self.receiver.nxt += len;
         self.receiver.unacked += len;
-        if self.receiver.is_shut {
-            return;
-        }
         let queue = &mut self.receiver.queue;
         if !queue.is_empty()
             && (payload.len() <= COPY_BYTES_MAX || queue.memory() > 2 * queue.len())

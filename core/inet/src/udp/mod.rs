@@ -90,7 +90,9 @@ pub(crate) struct UdpSocket {
     pub peer: Option<Endpoint>,
     pub options: Options,
     pub error: Option<Error>,
+    /// Nobody waits for datagrams any more; those that come can be read.
     pub is_read_shut: bool,
+    pub is_write_shut: bool,
     /// Groups that it has joined.
     pub groups: Vec<IpAddr>,
     /// The way of the last datagram sent, and whose way it was.
@@ -111,12 +113,19 @@ impl UdpSocket {
             options: Options::default(),
             error: None,
             is_read_shut: false,
+            is_write_shut: false,
             groups: Vec::new(),
             route: CachedRoute::NONE,
             routed: None,
             queue: VecDeque::new(),
             queued_bytes: 0,
         }
+    }
+
+    /// Ends one or both directions.
+    pub fn shut(&mut self, how: Shutdown) {
+        self.is_read_shut |= how != Shutdown::Write;
+        self.is_write_shut |= how != Shutdown::Read;
     }
 
     /// Memory that waiting datagrams are charged with.
@@ -144,7 +153,7 @@ impl UdpSocket {
         let charge = Self::charge(&datagram);
         // Linux doubles SO_RCVBUF to account for overhead; here the buffers count instead.
         let limit = 2 * self.options.recv_buffer as usize;
-        if self.is_read_shut || self.queued_bytes + charge > limit && !self.queue.is_empty() {
+        if self.queued_bytes + charge > limit && !self.queue.is_empty() {
             return Err(DropReason::QueueFull);
         }
         if let Some(last) = self.queue.back_mut()
@@ -185,6 +194,7 @@ impl UdpSocket {
         if self.is_read_shut {
             events |= Events::READABLE | Events::READ_CLOSED;
         }
+        events.set(Events::HANGUP, self.is_read_shut && self.is_write_shut);
         events
     }
 }

@@ -73,6 +73,9 @@ impl Stack {
             .to
             .or(socket.peer)
             .ok_or(Error::DestinationRequired)?;
+        if socket.is_write_shut {
+            return Err(Error::BrokenPipe);
+        }
         let options = socket.options;
         let src = self.datagram_source(id, letter.from, to)?;
         let addresses = Addresses::new(src.addr, to.addr).ok_or(Error::AddressNotAvailable)?;

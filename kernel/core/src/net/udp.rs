@@ -103,15 +103,22 @@ impl UdpSocket {
             .with_others(|id, stack, _| Ok(stack.follow_datagram(id, ends.0, ends.1)?))
     }
 
-    /// Takes the next datagram; bytes that do not fit are lost, as always with UDP.
-    pub(super) fn take(&self, to: &mut Sink<'_>, how: Option<Wait>) -> Result<Delivered> {
+    /// Takes the next datagram; bytes that do not fit are lost, as always with UDP. `None` if
+    /// it would wait, and receiving was shut down.
+    pub(super) fn take(&self, to: &mut Sink<'_>, how: Option<Wait>) -> Result<Option<Delivered>> {
         loop {
             match self.next() {
                 Ok(datagram) => return deliver(Heard::of(&datagram), &datagram.payload, to),
+                Err(Error::WouldBlock) if self.is_over(how) => return Ok(None),
                 Err(Error::WouldBlock) => self.handle.wait(Events::IN, how)?,
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Whether nobody who may wait need wait.
+    fn is_over(&self, how: Option<Wait>) -> bool {
+        how.is_some() && self.handle.poll().contains(Events::RDHUP)
     }
 
     fn next(&self) -> Result<Datagram> {
@@ -132,7 +139,7 @@ impl UdpSocket {
     }
 
     /// Looks at the next datagram and leaves it in the queue (MSG_PEEK).
-    pub(super) fn peek(&self, to: &mut Sink<'_>, how: Option<Wait>) -> Result<Delivered> {
+    pub(super) fn peek(&self, to: &mut Sink<'_>, how: Option<Wait>) -> Result<Option<Delivered>> {
         loop {
             let seen = self.handle.first_of(shard::own(), |id, stack, _| {
                 let datagram = stack.peek_from(id)?;
@@ -140,6 +147,7 @@ impl UdpSocket {
             });
             match seen {
                 Ok((heard, payload)) => return deliver(heard, &payload, to),
+                Err(Error::WouldBlock) if self.is_over(how) => return Ok(None),
                 Err(Error::WouldBlock) => self.handle.wait(Events::IN, how)?,
                 Err(error) => return Err(error),
             }
@@ -219,14 +227,14 @@ pub(super) fn shard_of(peer: IpAddr) -> u16 {
     steer::owner_of_hosts(local, peer)
 }
 
-fn deliver(heard: Heard, payload: &mbuf::Chain, to: &mut Sink<'_>) -> Result<Delivered> {
+fn deliver(heard: Heard, payload: &mbuf::Chain, to: &mut Sink<'_>) -> Result<Option<Delivered>> {
     let mut copied = 0;
     for bytes in payload.slices() {
         copied += to.put_whole(bytes)?;
     }
-    Ok(Delivered {
+    Ok(Some(Delivered {
         heard,
         copied,
         len: payload.len(),
-    })
+    }))
 }

@@ -25,12 +25,8 @@ const PROTOCOL_UDP: u8 = 17;
 
 impl File for UdpSocket {
     fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {
-        Ok(self
-            .take(
-                to,
-                self.handle.receive_wait(MessageFlags::of(open).blocking()),
-            )?
-            .copied)
+        let how = self.handle.receive_wait(MessageFlags::of(open).blocking());
+        Ok(self.take(to, how)?.map_or(0, |got| got.copied))
     }
 
     fn write(&self, open: &OpenFile, from: &mut Source<'_>) -> Result<usize> {
@@ -110,6 +106,9 @@ impl Socket for UdpSocket {
             self.peek(to, how)?
         } else {
             self.take(to, how)?
+        };
+        let Some(got) = got else {
+            return Ok(Received::stream(0));
         };
         let cut = got.len > got.copied;
         let mut control = self.reports.of(&self.handle, &got.heard);

@@ -53,10 +53,11 @@ impl Listener {
     }
 
     pub(super) fn poll(&self) -> Events {
-        if self.queue.lock().waiting.is_empty() {
-            Events::empty()
-        } else {
-            Events::READABLE
+        let queue = self.queue.lock();
+        match (queue.is_closed, queue.waiting.is_empty()) {
+            (true, _) => Events::READABLE | Events::RDHUP,
+            (false, true) => Events::empty(),
+            (false, false) => Events::READABLE,
         }
     }
 
@@ -115,16 +116,28 @@ impl Listener {
     }
 
     /// Takes the connection that has waited longest.
+    ///
+    /// Errors: `Invalid` if none waits and none will come.
     pub(super) fn accept(
         &self,
         socket: &StreamSocket,
         blocking: Blocking,
     ) -> Result<Arc<StreamSocket>> {
-        if let Some(first) = self.pop(socket) {
-            return Ok(first);
+        let next = || match self.pop(socket) {
+            None if self.queue.lock().is_closed => Some(Err(Error::Invalid)),
+            first => first.map(Ok),
+        };
+        if let Some(first) = next() {
+            return first;
         }
         let how = socket.options.receive_wait(blocking);
-        wait_on(&socket.pollee.queue, how, || self.pop(socket))
+        wait_on(&socket.pollee.queue, how, next)?
+    }
+
+    /// No more will come (shutdown); those that wait can be accepted.
+    pub(super) fn refuse(&self, socket: &StreamSocket) {
+        self.queue.lock().is_closed = true;
+        socket.pollee.notify(Events::READABLE | Events::RDHUP);
     }
 
     fn pop(&self, socket: &StreamSocket) -> Option<Arc<StreamSocket>> {

@@ -176,6 +176,12 @@ impl Socket for StreamSocket {
     }
 
     fn shutdown(&self, how: Shutdown) -> Result<()> {
+        if let Some(listener) = self.listener.get() {
+            if how.ends_reading() {
+                listener.refuse(self);
+            }
+            return Ok(());
+        }
         let link = self.link()?;
         if how.ends_reading() {
             link.own().end_receiving();
