@@ -99,6 +99,14 @@ impl Stack {
         Ok(self.sockets.tcp(id)?.info())
     }
 
+    /// Connections that a listener has to accept, and how many may wait.
+    pub fn accept_queue(&self, id: SocketId) -> Result<(usize, usize), Error> {
+        match self.sockets.get(id)? {
+            Socket::Listener(listener) => Ok((listener.ready.len(), listener.backlog)),
+            _ => Err(Error::InvalidState),
+        }
+    }
+
     /// Bytes that a receive call would find; of a datagram socket, those of its first one.
     pub fn unread(&self, id: SocketId) -> Result<usize, Error> {
         match self.sockets.get(id)? {

@@ -1,6 +1,7 @@
 //! Stream sockets over TCP.
 
 use alloc::sync::Arc;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use inet::{Endpoint, State, Transport};
 use mach::sync::Once;
@@ -20,6 +21,8 @@ pub struct TcpSocket {
     pub(super) handle: Handle,
     /// Of sends without a copy, once the program asked for such.
     pub(super) completions: Once<Arc<Completions>>,
+    /// A call to connect did not wait, and no other has told yet how it ended.
+    is_outcome_untold: AtomicBool,
 }
 
 /// When a receiving call has enough.
@@ -41,6 +44,7 @@ impl TcpSocket {
         Self {
             handle,
             completions: Once::new(),
+            is_outcome_untold: AtomicBool::new(false),
         }
     }
 
@@ -71,12 +75,20 @@ impl TcpSocket {
         }
     }
 
-    /// Starts to connect and waits for the outcome, unless it may not wait.
+    /// Starts to connect and waits for the outcome, unless it may not wait: then the outcome is
+    /// for a later call, even where it is known at once (connect(2)).
     pub(super) fn connect_to(&self, peer: Endpoint, how: Option<Wait>) -> Result<()> {
         if self.is_connecting() {
             return self.finish_connecting(how, Error::AlreadyInProgress);
         }
+        if self.is_outcome_untold.swap(false, Ordering::Relaxed) {
+            return self.handle.take_error().map_or(Ok(()), Err);
+        }
         self.start_connecting(peer)?;
+        if how.is_none() {
+            self.is_outcome_untold.store(true, Ordering::Relaxed);
+            return Err(Error::InProgress);
+        }
         self.finish_connecting(how, Error::InProgress)
     }
 
@@ -105,7 +117,10 @@ impl TcpSocket {
         match self.handle.wait(Events::OUT, how) {
             Err(Error::WouldBlock) if self.is_connecting() => Err(pending),
             Err(error @ Error::Interrupted(_)) => Err(error),
-            _ => self.handle.take_error().map_or(Ok(()), Err),
+            _ => {
+                self.is_outcome_untold.store(false, Ordering::Relaxed);
+                self.handle.take_error().map_or(Ok(()), Err)
+            }
         }
     }
 
@@ -191,6 +206,8 @@ impl TcpSocket {
                 Ok(_) if from.is_faulted() => from.resolve(),
                 Ok(_) if from.remaining() == 0 => return Ok(from.done() - before),
                 Ok(_) | Err(Error::WouldBlock) => self.handle.wait(Events::OUT, how),
+                // It waits for connections and will never be one.
+                Err(Error::Invalid) => Err(Error::BrokenPipe),
                 Err(error) => Err(error),
             };
             if let Err(error) = step {

@@ -206,8 +206,28 @@ fn congestion_named(name: &[u8; 16]) -> Option<Algorithm> {
 
 impl TcpSocket {
     fn info(&self) -> Result<TcpInfo> {
+        if self.state()? == State::Listen {
+            return self.listener_info();
+        }
         let info = self.handle.with(|id, stack, _| Ok(stack.info(id)?))?;
         Ok(info_of(&info))
+    }
+
+    /// As Linux tells it: connections that wait for an accept, and how many may.
+    fn listener_info(&self) -> Result<TcpInfo> {
+        let (mut waiting, mut backlog) = (0, 0);
+        self.handle.with_all(|id, stack, _| {
+            let lengths = stack.accept_queue(id)?;
+            (waiting, backlog) = (waiting + lengths.0, lengths.1);
+            Ok(())
+        })?;
+        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        Ok(TcpInfo {
+            state: State::Listen as u8,
+            unacked: count(waiting),
+            selectively_acked: count(backlog),
+            ..TcpInfo::default()
+        })
     }
 }
 

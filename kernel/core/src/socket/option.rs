@@ -297,8 +297,10 @@ pub struct TcpInfo {
     pub send_mss: u32,
     /// Largest segment we receive, in bytes.
     pub receive_mss: u32,
-    /// Segments sent and not acknowledged.
+    /// Segments sent and not acknowledged; of a listener, connections that wait for an accept.
     pub unacked: u32,
+    /// Segments acknowledged out of order; of a listener, how many connections may wait.
+    pub selectively_acked: u32,
     /// Smoothed round-trip time, in microseconds.
     pub rtt_us: u32,
     /// Its variation, in microseconds.

@@ -233,6 +233,7 @@ fn encode_tcp(info: &TcpInfo) -> Encoded {
         (2, info.send_mss),
         (3, info.receive_mss),
         (4, info.unacked),
+        (5, info.selectively_acked),
         (15, info.rtt_us),
         (16, info.rtt_variation_us),
         (17, info.slow_start_threshold),
