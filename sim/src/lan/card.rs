@@ -20,6 +20,7 @@ struct Ring {
     waiting: VecDeque<RxFrame>,
     is_armed: bool,
     interrupts: u64,
+    pulls: u64,
     is_pending: bool,
     /// Frames that found the ring full (`hdrops`).
     dropped: u64,
@@ -70,6 +71,7 @@ impl Card {
             waiting: VecDeque::new(),
             is_armed: true,
             interrupts: 0,
+            pulls: 0,
             is_pending: false,
             dropped: 0,
             unsent: VecDeque::new(),
@@ -156,6 +158,11 @@ impl Card {
     /// Interrupts that a ring raised so far.
     pub fn interrupts(&self, ring: u16) -> u64 {
         self.state().rings[usize::from(ring)].interrupts
+    }
+
+    /// How often a ring was asked for frames so far.
+    pub fn pulls(&self, ring: u16) -> u64 {
+        self.state().rings[usize::from(ring)].pulls
     }
 
     /// Frames that a ring lost because it was full.
@@ -332,6 +339,7 @@ impl FramePort for CardQueue {
 
     fn receive(&mut self, budget: usize, sink: &mut dyn FnMut(RxFrame)) -> usize {
         let frames: Vec<RxFrame> = self.with(|ring| {
+            ring.pulls += 1;
             let count = budget.min(ring.waiting.len());
             ring.waiting.drain(..count).collect()
         });

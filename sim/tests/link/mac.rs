@@ -242,6 +242,42 @@ fn an_overloaded_ring_is_polled_while_another_interrupts_and_no_frame_is_lost() 
     assert_eq!(lan.take(quiet).len(), 5);
 }
 
+/// Whoever is to take the frames above may wait for the lane's lock.
+#[test]
+fn while_frames_wait_above_an_empty_ring_is_pulled_once_a_call_and_is_not_forgotten() {
+    let card = Card::new(NIC.0, &[(1, 1)], true);
+    let mut lan = Lan::with_card(card.clone()).expect("a card");
+    let port = lan.port;
+    lan.stack_on(port).expect("a stack");
+    lan.shell.backlog = 1;
+    lan.arrive(&flow(NIC, PEER).frame(0));
+    lan.run(0);
+    for _ in 0..10 {
+        let pulls = card.pulls(0);
+        assert!(lan.run(0).is_busy, "the lane is to be called again");
+        assert_eq!(card.pulls(0), pulls + 1);
+    }
+    lan.shell.backlog = 0;
+    assert!(!lan.run(0).is_busy);
+    lan.arrive(&flow(NIC, PEER).frame(1));
+    assert_eq!(card.interrupts(0), 2, "interrupts are back");
+}
+
+#[test]
+fn a_lane_that_rests_is_called_again_for_no_interrupt_would() {
+    let card = Card::new(NIC.0, &[(1, 1)], true);
+    let mut lan = Lan::with_card(card).expect("a card");
+    let port = lan.port;
+    lan.stack_on(port).expect("a stack");
+    lan.shell.backlog = 1000;
+    lan.arrive(&flow(NIC, PEER).frame(0));
+    assert!(lan.run(0).is_busy);
+    assert!(lan.run(0).is_busy, "at rest");
+    lan.shell.backlog = 0;
+    lan.settle();
+    assert!(!lan.lanes[0].is_polling());
+}
+
 fn last_word(frame: &[u8]) -> u32 {
     u32::from_be_bytes(*frame.last_chunk().expect("a number"))
 }

@@ -19,6 +19,10 @@ pub const TESTS: &[Test] = &[
         vnics,
     ),
     (
+        "two thousand pings between VNICs are all answered, and first ones too",
+        steady_vnics,
+    ),
+    (
         "VNICs over an etherstub have a network of their own (link layer)",
         etherstub,
     ),
@@ -50,8 +54,21 @@ fn operator(setup: &Setup) -> Result<Operator, String> {
     let (mut shell, _) = Operator::start(setup, PORT, &flags)?;
     shell.ask(&format!(
         "until {IP} addr show dev eth0 | grep -q 10.0.2.15; do sleep 0.1; done; \
-         ip() {{ {IP} \"$@\"; }}; p() {{ {PING} -4 -n -i 0.2 -W 5 \"$@\"; }}"
+         ip() {{ {IP} \"$@\"; }}; ping() {{ {PING} \"$@\"; }}; \
+         p() {{ ping -4 -n -i 0.2 -W 5 \"$@\"; }}"
     ))?;
+    Ok(shell)
+}
+
+/// The same, with two VNICs over the card.
+fn operator_of_vnics(setup: &Setup) -> Result<Operator, String> {
+    let mut shell = operator(setup)?;
+    for number in [51, 52] {
+        shell.ask(&format!(
+            "dladm create-vnic -t -l eth0 -m 2:0:0:0:0:{number} vnic{number}; \
+             ip addr add 10.0.2.{number}/24 dev vnic{number}"
+        ))?;
+    }
     Ok(shell)
 }
 
@@ -192,13 +209,7 @@ fn host_pings(address: &str, count: &str) -> Result<bool, String> {
 
 /// Section 1, checks 3 and 2 (the address half): stations on the card.
 fn vnics(setup: &Setup) -> Result<(), String> {
-    let mut shell = operator(setup)?;
-    for number in [51, 52] {
-        shell.ask(&format!(
-            "dladm create-vnic -t -l eth0 -m 2:0:0:0:0:{number} vnic{number}; \
-             ip addr add 10.0.2.{number}/24 dev vnic{number}"
-        ))?;
-    }
+    let mut shell = operator_of_vnics(setup)?;
     expect(
         &mut shell,
         &[
@@ -252,6 +263,19 @@ fn vnics(setup: &Setup) -> Result<(), String> {
             ("p -c 3 10.0.2.2", &["3 packets transmitted, 3 received"]),
         ],
     )?;
+    shell.leave().map(drop)
+}
+
+/// A frame for a VNIC wakes it, each time, whichever CPU it waits on.
+fn steady_vnics(setup: &Setup) -> Result<(), String> {
+    let mut shell = operator_of_vnics(setup)?;
+    let flush = "for k in 51 52; do ip neigh flush dev vnic$k; done";
+    for _ in 0..10 {
+        let asked_anew = format!("{flush}; p -c 1 -I 10.0.2.51 10.0.2.52");
+        expect(&mut shell, &[(&asked_anew, &["1 received"])])?;
+    }
+    let line = "ping -4 -n -q -c 2000 -i 0.002 -W 5 -I 10.0.2.51 10.0.2.52";
+    expect(&mut shell, &[(line, &["2000 received"])])?;
     shell.leave().map(drop)
 }
 

@@ -7,7 +7,7 @@ use super::{Env, Outlook, Works, switch};
 use crate::chain::RxChain;
 use crate::counters::{DropReason, RxCount};
 use crate::headers::Header;
-use crate::poll::{Action, Admission};
+use crate::poll::{Action, Admission, Poller};
 use crate::protect::learn::is_lesson;
 use crate::table::{Table, vid_of};
 use crate::vlan::VlanId;
@@ -16,10 +16,11 @@ use crate::vlan::VlanId;
 const PASS_FRAMES: usize = 256;
 /// Pulls of one call; a card that always has more does not keep its owner for ever.
 const PULLS_MAX: usize = 8;
+
 /// How a round of polling ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Poll {
-    /// Nothing to pull, or no room above.
+    /// Nothing to pull, or what was pulled still waits above.
     Done,
     /// There may be more.
     Again,
@@ -29,6 +30,17 @@ enum Poll {
 
 /// Received frames that wait for the limit of one flow.
 pub(super) const LIMITED_FRAMES_MAX: usize = 1024;
+
+impl Poll {
+    /// Whether the ring needs another round soon: while it is polled no interrupt will ask for one.
+    fn is_unfinished(self, poller: &Poller) -> bool {
+        match self {
+            Self::Done => poller.is_polling(),
+            Self::Again => true,
+            Self::At(_) => false,
+        }
+    }
+}
 
 impl Works {
     /// An interrupt brings a batch, unless the ring is polled already.
@@ -66,8 +78,8 @@ impl Works {
             next = self.poll(table, card, env);
         }
         self.pump(table, card, env);
-        let is_busy = next == Poll::Again || !self.backlog.is_empty();
-        let mut outlook = self.outlook(is_busy);
+        let mut outlook =
+            self.outlook(next.is_unfinished(&self.poller) || !self.backlog.is_empty());
         if let Poll::At(time) = next {
             outlook.at = outlook.at.min(time);
         }
@@ -96,11 +108,16 @@ impl Works {
                 }
                 Action::Pull(budget) => {
                     let mut chain = self.pull(card, budget);
+                    let is_empty = chain.is_empty();
                     self.count_pull(&chain, RxCount::Polls, RxCount::PollBytes);
                     self.poller.pulled(chain.len());
                     self.backlog.append(&mut chain);
                     self.pulled = chain;
                     self.pass(table, env);
+                    // Whoever has the frames above may need this lane to be done with them.
+                    if is_empty && self.waiting(env) != 0 {
+                        return Poll::Done;
+                    }
                 }
             }
         }

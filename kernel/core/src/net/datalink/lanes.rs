@@ -139,15 +139,19 @@ impl Lanes {
         come_back(&outlook, shell.now);
     }
 
-    /// Arms the card's doorbell; true if there is something to receive already.
+    /// Arms the card's doorbell; true if there is something for its stack already. A lane that
+    /// polls because frames wait for others has its alarm instead: asking it again and again would
+    /// keep its lock from the CPU that is to take them.
     pub fn arm(&self) -> bool {
-        let mut state = self.state.lock();
+        let mut state = self.refreshed();
         let State {
             lane, card, shell, ..
         } = &mut *state;
-        shell.arrived.len() != 0
-            || lane.is_polling()
-            || card.as_mut().is_some_and(hal::FramePort::arm)
+        if lane.is_polling() {
+            come_back(&lane.run(card.as_mut(), shell), shell.now);
+        }
+        let is_armed = lane.is_polling() || !card.as_mut().is_some_and(hal::FramePort::arm);
+        shell.arrived.len() != 0 || !is_armed
     }
 
     /// Calls `work` with the card, if there is one.

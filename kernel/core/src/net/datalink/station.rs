@@ -31,7 +31,7 @@ struct Station {
     inbox: Arc<Inbox>,
     /// What its port is now.
     facts: inet::Port,
-    shard: Shard,
+    shard: Box<Shard>,
 }
 
 static STATIONS: [Spin<Option<Station>>; STATIONS_MAX] = [const { Spin::new(None) }; STATIONS_MAX];
@@ -140,8 +140,7 @@ impl Station {
         each.for_each(|lanes| lanes.lead_to(stream, inbox.clone()));
         let port = LanePort::of_station(link, first.clone(), inbox.clone());
         let facts = facts_of(&port);
-        // Its frames are the lane's to tell the card of, so it needs no shard of its own for that.
-        let mut shard = Shard::new(number, 0, inet::Config::default());
+        let mut shard = new_shard(number);
         shard.stack.attach(facts);
         shard.link.way = Way::Own(Box::new(port));
         interface::put(number, name, &facts);
@@ -155,4 +154,19 @@ impl Station {
             shard,
         })
     }
+}
+
+/// A stack of its own for a station. It is several KiB, and made where nothing else of that size
+/// is on the kernel's stack.
+#[inline(never)]
+fn new_shard(number: u32) -> Box<Shard> {
+    // Packet memory is the machine's, and so are its limits.
+    let settings = crate::net::settings();
+    let limits = inet::Config {
+        tcp_memory: settings.tcp_memory,
+        udp_memory: settings.udp_memory,
+        ..inet::Config::default()
+    };
+    // Its frames are the lane's to tell the card of, so it needs no number of its own for that.
+    Box::new(Shard::new(number, 0, limits))
 }
