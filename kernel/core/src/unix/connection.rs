@@ -41,7 +41,7 @@ impl Side {
         wants_credentials: bool,
     ) -> Self {
         Self {
-            inbox: Inbox::new(),
+            inbox: Inbox::new(number),
             is_receiving_over: AtomicBool::new(false),
             is_sending_over: AtomicBool::new(false),
             was_reset: AtomicBool::new(false),

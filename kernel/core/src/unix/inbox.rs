@@ -68,19 +68,23 @@ struct Contents {
 
 /// A receive queue.
 pub(super) struct Inbox {
+    /// The number of the socket that receives here.
+    owner: u64,
     contents: Mutex<Contents>,
     len: AtomicUsize,
     messages: AtomicUsize,
 }
 
 impl Inbox {
-    pub(super) fn new() -> Self {
+    /// An empty one of the socket with this number.
+    pub(super) fn new(owner: u64) -> Self {
         let contents = Contents {
             ring: ByteRing::new(PAGES),
             letters: VecDeque::new(),
             stream_credentials: None,
         };
         Self {
+            owner,
             contents: Mutex::new(contents),
             len: AtomicUsize::new(0),
             messages: AtomicUsize::new(0),
@@ -137,7 +141,8 @@ impl Inbox {
         let start = contents.ring.tail();
         let count = contents.ring.put(from, usize::MAX)?;
         if count != 0 && contents.is_news(envelope) {
-            let envelope = core::mem::take(envelope);
+            let mut envelope = core::mem::take(envelope);
+            envelope.lie_with(self.owner);
             let end = start + count as u64;
             contents.letters.push_back(Letter {
                 start,
@@ -169,10 +174,12 @@ impl Inbox {
             contents.ring.take_back(count);
             return Err(Error::BadAddress);
         }
+        let mut envelope = envelope.take().unwrap_or_default();
+        envelope.lie_with(self.owner);
         let letter = Letter {
             start,
             end: start + count as u64,
-            envelope: envelope.take().unwrap_or_default(),
+            envelope,
         };
         contents.letters.push_back(letter);
         self.publish(&contents);
@@ -320,6 +327,13 @@ impl Envelope {
             credentials: control.credentials.or_else(|| is_wanted.then(caller)),
             rights,
         })
+    }
+
+    /// It lies in the queue of the socket `owner` now.
+    fn lie_with(&mut self, owner: u64) {
+        if let Some(rights) = &mut self.rights {
+            rights.put(owner);
+        }
     }
 
     fn open(self) -> Control {

@@ -9,6 +9,7 @@ use alloc::sync::Arc;
 use mach::mem::fallible::TryPush;
 use mach::sync::Spin;
 
+use super::collect;
 use super::stream::StreamSocket;
 use crate::error::{Error, Result};
 use crate::poll::Events;
@@ -145,6 +146,9 @@ impl Listener {
         let was_full = queue.is_full();
         let first = queue.waiting.pop_front();
         drop(queue);
+        if let Some(connection) = &first {
+            collect::end_wait(connection.number());
+        }
         if was_full {
             socket.pollee.queue.wake_all();
         }

@@ -3,13 +3,14 @@
 //! Two kinds: [`StreamSocket`] has connections (stream and seqpacket), [`DatagramSocket`]
 //! has not. Both receive into an [`inbox`], bytes in pages with envelopes beside them; a
 //! sender puts its bytes straight into the receiver's inbox. Names are in `names`,
-//! descriptors under way in `rights`.
+//! descriptors under way in `rights`; those that nobody can receive `collect` closes.
 //!
 //! Two connected sockets share a [`connection`]; neither owns the other, so that
 //! dropping one tells the other without cycles of references.
 //!
 //! Lock order: a listener's queue, then an inbox (sleeping), then pollees.
 
+mod collect;
 mod connection;
 mod datagram;
 mod inbox;

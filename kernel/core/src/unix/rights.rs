@@ -1,41 +1,65 @@
 //! Descriptors under way in messages (SCM_RIGHTS).
 //!
-//! Sockets sent through each other may form cycles that nobody can reach any more. There
-//! is no collector for those: all descriptors under way together are bounded, so a
-//! program can waste a bounded number of them and no more.
+//! A user may have as many of them under way as a program may have open, as in Linux: more are
+//! refused with [`Error::TooManyReferences`]. Sockets that are sent through each other may
+//! become such that nobody can receive them any more; [`collect`](super::collect) finds and
+//! closes them.
 //!
 //! Dropping a message may drop a socket that holds further messages, and so on. They are
 //! dropped one after the other from a list, not by recursion, which would use up the
 //! stack.
 
+use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicUsize, Ordering};
 
 use mach::sync::Spin;
 
+use super::collect;
 use crate::error::{Error, Result};
 use crate::file::OpenFile;
+use crate::sched::resched_point;
+use crate::task::{Capability, Resource, current};
 
-/// Descriptors under way at a time, of all programs.
-const IN_FLIGHT_MAX: usize = 8192;
-
-static IN_FLIGHT: AtomicUsize = AtomicUsize::new(0);
+/// Descriptors that each user has under way.
+static USERS: Spin<BTreeMap<u32, usize>> = Spin::new(BTreeMap::new());
 
 /// Openings that a message carries.
-pub(super) struct Rights(Vec<Arc<OpenFile>>);
+pub(super) struct Rights {
+    files: Vec<Arc<OpenFile>>,
+    /// Whose they count as.
+    user: u32,
+    /// The socket in whose queue the message lies.
+    holder: Option<u64>,
+}
 
 impl Rights {
     /// Counts `files` as under way; [`Error::TooManyReferences`] if there are too many.
     pub(super) fn new(files: Vec<Arc<OpenFile>>) -> Result<Self> {
-        let count = files.len();
-        let before = IN_FLIGHT.fetch_add(count, Ordering::Relaxed);
-        let rights = Self(files);
-        if before + count > IN_FLIGHT_MAX {
-            Err(Error::TooManyReferences)
-        } else {
-            Ok(rights)
+        let user = current()
+            .credentials
+            .with(|credentials| credentials.user.real);
+        if is_at_limit(user) {
+            collect::run();
+            if is_at_limit(user) {
+                return Err(Error::TooManyReferences);
+            }
         }
+        *USERS.lock().entry(user).or_default() += files.len();
+        files.iter().for_each(collect::take_up);
+        Ok(Self {
+            files,
+            user,
+            holder: None,
+        })
+    }
+
+    /// The message comes to lie in the queue of the socket `holder`.
+    pub(super) fn put(&mut self, holder: u64) {
+        self.files
+            .iter()
+            .for_each(|file| collect::put(holder, file));
+        self.holder = Some(holder);
     }
 
     /// For the receiver: they are under way no longer.
@@ -45,13 +69,35 @@ impl Rights {
 
     /// For a receiver that only looks.
     pub(super) fn peek(&self) -> Vec<Arc<OpenFile>> {
-        self.0.clone()
+        collect::note_peek();
+        self.files.clone()
     }
 
     fn release(&mut self) -> Vec<Arc<OpenFile>> {
-        IN_FLIGHT.fetch_sub(self.0.len(), Ordering::Relaxed);
-        core::mem::take(&mut self.0)
+        let files = core::mem::take(&mut self.files);
+        for file in &files {
+            collect::lay_down(self.holder, file);
+        }
+        let mut users = USERS.lock();
+        if let Some(count) = users.get_mut(&self.user) {
+            *count -= files.len().min(*count);
+            if *count == 0 {
+                users.remove(&self.user);
+            }
+        }
+        files
     }
+}
+
+/// Whether the user may have no more descriptors under way.
+fn is_at_limit(user: u32) -> bool {
+    let me = current();
+    let limit = me.process.limits.soft(Resource::Files);
+    let count = USERS.lock().get(&user).copied().unwrap_or(0);
+    let is_bound = |of: &crate::task::Credentials| {
+        !of.has(Capability::SysResource) && !of.has(Capability::SysAdmin)
+    };
+    count as u64 > limit && me.credentials.with(|credentials| is_bound(credentials))
 }
 
 impl Drop for Rights {
@@ -86,6 +132,7 @@ fn bury(mut files: Vec<Arc<OpenFile>>) {
     }
     while let Some(file) = next() {
         drop(file);
+        resched_point();
     }
 }
 

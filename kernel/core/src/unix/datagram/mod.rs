@@ -50,10 +50,11 @@ pub struct DatagramSocket {
 
 impl DatagramSocket {
     pub(super) fn new() -> Arc<Self> {
+        let number = next_number();
         let socket = Arc::new_cyclic(|me| Self {
-            number: next_number(),
+            number,
             options: CommonOptions::default(),
-            inbox: Inbox::new(),
+            inbox: Inbox::new(number),
             pollee: Pollee::new(),
             name: Spin::new(UnixAddress::Unnamed),
             peer: Spin::new(None),
@@ -74,6 +75,16 @@ impl DatagramSocket {
         ends[0].set_peer(Some(&ends[1]));
         ends[1].set_peer(Some(&ends[0]));
         ends
+    }
+
+    /// The number of its file.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Throws away what it has received.
+    pub(super) fn empty(&self) {
+        self.inbox.clear();
     }
 
     fn set_peer(&self, peer: Option<&Arc<Self>>) {

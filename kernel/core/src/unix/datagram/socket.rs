@@ -15,6 +15,7 @@ use crate::socket::{
     self, Blocking, Family, Message, MessageFlags, OptionName, OptionValue, PeerCredentials,
     Received, Shutdown, Socket, SocketAddress, SocketType, UnixAddress, wait_on,
 };
+use crate::unix::collect;
 use crate::unix::inbox::{Inbox, Taking};
 use crate::unix::names::{self, Node};
 use crate::unix::{FIONREAD, SIOCOUTQ, broken, unix_name};
@@ -54,6 +55,7 @@ impl File for DatagramSocket {
     fn close(&self, _open: &OpenFile) {
         self.is_closed.store(true, Ordering::SeqCst);
         self.tell_senders();
+        collect::note_close();
     }
 
     fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {

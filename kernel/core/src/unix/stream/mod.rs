@@ -7,6 +7,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use mach::sync::{Once, Spin};
 
+use super::collect;
 use super::connection::{Link, Side};
 use super::inbox::{Envelope, Inbox, Taking};
 use super::list::{self, UnixFacts, UnixState};
@@ -83,6 +84,21 @@ impl StreamSocket {
         self.link.get().is_some()
     }
 
+    /// The number of its file.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Throws away what it has received, and connections that wait to be accepted.
+    pub(super) fn empty(&self) {
+        if let Some(link) = self.link.get() {
+            link.own().inbox.clear();
+        }
+        if let Some(listener) = self.listener.get() {
+            listener.close(self);
+        }
+    }
+
     fn link(&self) -> Result<&Link> {
         self.link.get().ok_or(Error::NotConnected)
     }
@@ -92,6 +108,7 @@ impl StreamSocket {
     /// Errors: `IsConnected` if another thread was faster.
     pub(super) fn connect_to(&self, listener: &Self, of: &Listener) -> Result<Arc<Self>> {
         let server = Self::new(self.kind);
+        collect::wait_for(server.number, listener.number);
         *server.name.lock() = listener.name();
         let passes = listener.options.is_set(OptionName::PassCredentials);
         server
@@ -305,6 +322,7 @@ fn is_readable(side: &Side) -> bool {
 impl Drop for StreamSocket {
     fn drop(&mut self) {
         list::leave(self.number);
+        collect::end_wait(self.number);
         if *self.is_bound.get_mut() {
             names::release(self.name.get_mut(), self.kind);
         }

@@ -16,6 +16,7 @@ use crate::socket::{
     self, Blocking, Family, Message, MessageFlags, OptionName, OptionValue, Received,
     ReceivedFlags, Shutdown, Socket, SocketAddress, SocketType, UnixAddress,
 };
+use crate::unix::collect;
 use crate::unix::listen::Listener;
 use crate::unix::names::{self, Node};
 use crate::unix::{FIONREAD, SIOCOUTQ, caller, unix_name};
@@ -59,6 +60,7 @@ impl File for StreamSocket {
         if let Some(listener) = self.listener.get() {
             listener.close(self);
         }
+        collect::note_close();
     }
 
     fn metadata(&self) -> Result<Metadata> {
