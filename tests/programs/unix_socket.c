@@ -307,6 +307,58 @@ static void credentials_are_told(void) {
     close(s[0]), close(s[1]);
 }
 
+// The sender that the next message names; pid -1 if it names none.
+static struct ucred sender_of(int fd, ssize_t bytes) {
+    struct ucred who = {.pid = -1};
+    char control[CMSG_SPACE(sizeof who)], text[64];
+    struct iovec part = {text, sizeof text};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control,
+                             .msg_controllen = sizeof control};
+    CHECK(recvmsg(fd, &message, 0) == bytes);
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    if (header && header->cmsg_type == SCM_CREDENTIALS) memcpy(&who, CMSG_DATA(header), sizeof who);
+    return who;
+}
+
+static void credentials_are_noted_when_either_side_wants_them(void) {
+    for (int type = SOCK_STREAM; type <= SOCK_DGRAM; type++) {
+        int s[2], on = 1, off = 0;
+        CHECK(!socketpair(AF_UNIX, type, 0, s) && write(s[0], "abc", 3) == 3);
+        CHECK(!setsockopt(s[1], SOL_SOCKET, SO_PASSCRED, &on, sizeof on));
+        struct ucred who = sender_of(s[1], 3);
+        CHECK(who.pid == 0 && who.uid == 65534 && who.gid == 65534);
+        CHECK(!setsockopt(s[1], SOL_SOCKET, SO_PASSCRED, &off, sizeof off));
+        CHECK(!setsockopt(s[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof on) && write(s[0], "abc", 3) == 3);
+        CHECK(!setsockopt(s[1], SOL_SOCKET, SO_PASSCRED, &on, sizeof on));
+        CHECK(sender_of(s[1], 3).pid == getpid());
+        close(s[0]), close(s[1]);
+    }
+}
+
+static void a_stream_keeps_senders_apart_for_who_wants_to_know_them(void) {
+    for (int wanted = 0; wanted <= 1; wanted++) {
+        int s[2], on = 1, off = 0;
+        CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, s) && write(s[0], "abc", 3) == 3);
+        CHECK(!setsockopt(s[1], SOL_SOCKET, SO_PASSCRED, &on, sizeof on) && write(s[0], "de", 2) == 2);
+        if (wanted) {
+            CHECK(sender_of(s[1], 3).pid == 0 && sender_of(s[1], 2).pid == getpid());
+        } else {
+            CHECK(!setsockopt(s[1], SOL_SOCKET, SO_PASSCRED, &off, sizeof off));
+            CHECK(sender_of(s[1], 5).pid == -1);
+        }
+        close(s[0]), close(s[1]);
+    }
+}
+
+static void a_raw_socket_is_one_of_datagrams(void) {
+    int s[2], type;
+    socklen_t len = sizeof type;
+    CHECK(!socketpair(AF_UNIX, SOCK_RAW, 0, s) && !getsockopt(s[0], SOL_SOCKET, SO_TYPE, &type, &len));
+    CHECK(type == SOCK_DGRAM && write(s[0], "a", 1) == 1 && write(s[0], "bc", 2) == 2);
+    CHECK(sender_of(s[1], 1).pid == -1 && sender_of(s[1], 2).pid == -1);
+    close(s[0]), close(s[1]);
+}
+
 static void options_say_what_a_socket_is(void) {
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0), value;
     socklen_t len = sizeof value;
@@ -351,6 +403,9 @@ int main(void) {
     TEST(descriptors_in_an_unread_message_are_closed);
     TEST(a_long_chain_of_sockets_in_messages_is_dropped);
     TEST(credentials_are_told);
+    TEST(credentials_are_noted_when_either_side_wants_them);
+    TEST(a_stream_keeps_senders_apart_for_who_wants_to_know_them);
+    TEST(a_raw_socket_is_one_of_datagrams);
     TEST(options_say_what_a_socket_is);
     TEST(a_receive_timeout_ends_waiting);
     return check_status();

@@ -151,6 +151,13 @@ impl PeerCredentials {
         uid: u32::MAX,
         gid: u32::MAX,
     };
+    /// What comes with a message whose sender was not noted: nobody (user_namespaces(7),
+    /// overflowuid).
+    pub const UNNOTED: Self = Self {
+        pid: 0,
+        uid: 65_534,
+        gid: 65_534,
+    };
 }
 
 impl MessageFlags {

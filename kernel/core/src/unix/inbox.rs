@@ -195,13 +195,19 @@ impl Inbox {
             .map_or(0, |letter| (letter.end - letter.start) as usize)
     }
 
-    /// Takes a stretch of a stream; `None` if there is none.
-    pub(super) fn take_stretch(&self, to: &mut Sink<'_>, how: Taking) -> Result<Option<Received>> {
+    /// Takes a stretch of a stream; `None` if there is none. Bytes of several senders pass
+    /// together unless `by_sender`, who wants to know of whom they are.
+    pub(super) fn take_stretch(
+        &self,
+        to: &mut Sink<'_>,
+        how: Taking,
+        by_sender: bool,
+    ) -> Result<Option<Received>> {
         let mut contents = self.contents.lock();
         if contents.ring.is_empty() {
             return Ok(None);
         }
-        let received = contents.take_stretch(to, how)?;
+        let received = contents.take_stretch(to, how, by_sender)?;
         self.publish(&contents);
         Ok(Some(received))
     }
@@ -240,9 +246,14 @@ impl Contents {
         envelope.rights.is_some() || envelope.credentials != last
     }
 
-    fn take_stretch(&mut self, to: &mut Sink<'_>, how: Taking) -> Result<Received> {
+    fn take_stretch(
+        &mut self,
+        to: &mut Sink<'_>,
+        how: Taking,
+        by_sender: bool,
+    ) -> Result<Received> {
         let head = self.ring.head();
-        let (credentials, limit) = self.stretch(head);
+        let (credentials, limit) = self.stretch(head, by_sender);
         let count = self.ring.peek(0, to, limit)?;
         let mut received = Received::stream(count);
         received.control.credentials = credentials;
@@ -264,13 +275,13 @@ impl Contents {
     }
 
     /// Who sent the bytes from `head` on, and how many one read takes: up to bytes of
-    /// another sender, and no further than a message with descriptors reaches.
-    fn stretch(&self, head: u64) -> (Option<PeerCredentials>, usize) {
+    /// another sender where that counts, and no further than a message with descriptors reaches.
+    fn stretch(&self, head: u64, by_sender: bool) -> (Option<PeerCredentials>, usize) {
         let mut credentials = self.stream_credentials;
         for letter in &self.letters {
             if letter.start == head {
                 credentials = letter.envelope.credentials;
-            } else if letter.envelope.credentials != credentials {
+            } else if by_sender && letter.envelope.credentials != credentials {
                 return (credentials, (letter.start - head) as usize);
             }
             if letter.envelope.rights.is_some() {

@@ -30,7 +30,8 @@ use alloc::sync::Arc;
 use crate::error::{Error, Result};
 use crate::ipc::broken_pipe;
 use crate::socket::{
-    MessageFlags, PeerCredentials, Socket, SocketAddress, SocketType, UnixAddress,
+    CommonOptions, MessageFlags, OptionName, PeerCredentials, Received, Socket, SocketAddress,
+    SocketType, UnixAddress,
 };
 use crate::task::current;
 
@@ -43,8 +44,8 @@ const SIOCOUTQ: u32 = 0x5411;
 pub fn create(kind: SocketType) -> Result<Arc<dyn Socket>> {
     match kind {
         SocketType::Stream | SocketType::SeqPacket => Ok(StreamSocket::new(kind)),
-        SocketType::Datagram => Ok(DatagramSocket::new()),
-        SocketType::Raw => Err(Error::SocketTypeUnsupported),
+        // Linux: there is nothing rawer than a datagram here (unix(7)).
+        SocketType::Datagram | SocketType::Raw => Ok(DatagramSocket::new()),
     }
 }
 
@@ -55,11 +56,10 @@ pub fn create_pair(kind: SocketType) -> Result<[Arc<dyn Socket>; 2]> {
             let [a, b] = StreamSocket::pair(kind);
             Ok([a, b])
         }
-        SocketType::Datagram => {
+        SocketType::Datagram | SocketType::Raw => {
             let [a, b] = DatagramSocket::pair();
             Ok([a, b])
         }
-        SocketType::Raw => Err(Error::SocketTypeUnsupported),
     }
 }
 
@@ -77,6 +77,14 @@ fn broken(flags: MessageFlags) -> Error {
         true => Error::BrokenPipe,
         false => broken_pipe(),
     }
+}
+
+/// Leaves a received message the credentials that its receiver wants (SO_PASSCRED): those of a
+/// message that was sent before anybody wanted them are nobody's.
+fn tell_credentials(options: &CommonOptions, received: &mut Received) {
+    let known = received.control.credentials;
+    let is_wanted = options.is_set(OptionName::PassCredentials);
+    received.control.credentials = is_wanted.then(|| known.unwrap_or(PeerCredentials::UNNOTED));
 }
 
 /// Who calls.

@@ -137,7 +137,8 @@ impl DatagramSocket {
     }
 
     fn envelope(&self, target: &Self, control: Control) -> Result<Envelope> {
-        let is_wanted = target.options.is_set(OptionName::PassCredentials);
+        let passes = |socket: &Self| socket.options.is_set(OptionName::PassCredentials);
+        let is_wanted = passes(self) || passes(target);
         let mut envelope = Envelope::new(control, is_wanted)?;
         envelope.from = Some(self.name.lock().clone());
         Ok(envelope)

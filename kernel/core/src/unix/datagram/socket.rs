@@ -18,7 +18,7 @@ use crate::socket::{
 use crate::unix::collect;
 use crate::unix::inbox::{Inbox, Taking};
 use crate::unix::names::{self, Node};
-use crate::unix::{FIONREAD, SIOCOUTQ, broken, unix_name};
+use crate::unix::{FIONREAD, SIOCOUTQ, broken, tell_credentials, unix_name};
 use crate::user;
 
 impl File for DatagramSocket {
@@ -148,9 +148,7 @@ impl Socket for DatagramSocket {
             let is_over = self.is_receiving_over();
             if let Some(mut received) = self.inbox.take_message(to, taking)? {
                 self.tell_senders();
-                if !self.options.is_set(OptionName::PassCredentials) {
-                    received.control.credentials = None;
-                }
+                tell_credentials(&self.options, &mut received);
                 return Ok(received);
             }
             if is_over {

@@ -129,7 +129,8 @@ impl StreamSocket {
 
     /// What goes with a message besides its bytes.
     fn envelope(&self, link: &Link, control: Control) -> Result<Envelope> {
-        let is_wanted = link.peer().wants_credentials.load(Ordering::Relaxed);
+        let passes = |side: &Side| side.wants_credentials.load(Ordering::Relaxed);
+        let is_wanted = passes(link.own()) || passes(link.peer());
         Envelope::new(control, is_wanted)
     }
 
@@ -226,7 +227,10 @@ impl StreamSocket {
         loop {
             let is_over = own.is_receiving_over();
             let taken = match self.kind {
-                SocketType::Stream => own.inbox.take_stretch(to, how)?,
+                SocketType::Stream => {
+                    let by_sender = own.wants_credentials.load(Ordering::Relaxed);
+                    own.inbox.take_stretch(to, how, by_sender)?
+                }
                 _ => own.inbox.take_message(to, how)?,
             };
             if let Some(received) = taken {

@@ -19,7 +19,7 @@ use crate::socket::{
 use crate::unix::collect;
 use crate::unix::listen::Listener;
 use crate::unix::names::{self, Node};
-use crate::unix::{FIONREAD, SIOCOUTQ, caller, unix_name};
+use crate::unix::{FIONREAD, SIOCOUTQ, caller, tell_credentials, unix_name};
 use crate::user;
 
 impl File for StreamSocket {
@@ -171,9 +171,7 @@ impl Socket for StreamSocket {
         if !is_stream && received.length != 0 {
             received.flags |= ReceivedFlags::EOR;
         }
-        if !self.options.is_set(OptionName::PassCredentials) {
-            received.control.credentials = None;
-        }
+        tell_credentials(&self.options, &mut received);
         Ok(received)
     }
 
