@@ -120,7 +120,7 @@ pub struct RunFlags {
     #[arg(short = 'd', long)]
     pub detach: bool,
     /// Mount a folder of the host in the machine
-    #[arg(short = 'v', long = "volume", value_name = "HOST:GUEST[:ro]")]
+    #[arg(short = 'v', long = "volume", value_name = "HOST:GUEST[:ro|:host]")]
     pub volume: Vec<Mount>,
     /// How to execute instructions
     #[arg(long, value_enum, default_value_t)]
@@ -416,7 +416,7 @@ impl FromStr for Addition {
     }
 }
 
-/// `-v`: `host:guest[:ro]`.
+/// `-v`: `host:guest[:ro|:host]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
     /// The folder on the host.
@@ -425,23 +425,26 @@ pub struct Mount {
     pub guest: String,
     /// Whether the machine may only read.
     pub read_only: bool,
+    /// Whether owners are the host's also where the machine cannot change those.
+    pub host_owners: bool,
 }
 
 impl FromStr for Mount {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (paths, read_only) = match text.strip_suffix(":ro") {
-            Some(paths) => (paths, true),
-            None => (text.strip_suffix(":rw").unwrap_or(text), false),
+        let (paths, ending) = match text.rsplit_once(':') {
+            Some((paths, ending @ ("ro" | "rw" | "host"))) => (paths, ending),
+            _ => (text, "rw"),
         };
         match paths.rsplit_once(':') {
             Some((host, guest)) if !host.is_empty() && guest.starts_with('/') => Ok(Self {
                 host: host.into(),
                 guest: guest.into(),
-                read_only,
+                read_only: ending == "ro",
+                host_owners: ending == "host",
             }),
-            _ => Err("give HOST:GUEST[:ro] with an absolute path for GUEST".into()),
+            _ => Err("give HOST:GUEST[:ro|:host] with an absolute path for GUEST".into()),
         }
     }
 }

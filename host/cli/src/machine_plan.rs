@@ -5,12 +5,15 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use rustix::io::Errno;
+
 use qemu::{
-    Accel, Board, CommandLine, Machine, Net, Nic, PROFILE_START, PROFILE_START_WAITS, Volume,
+    Accel, Board, CommandLine, Machine, Net, Nic, Owners, PROFILE_START, PROFILE_START_WAITS,
+    Stdio, Volume,
 };
 
 use crate::failure::Failure;
-use crate::flags::{AccelFlag, BoardFlag, Ip, NetFlag, NicFlag, ProgramFlags, RunFlags};
+use crate::flags::{AccelFlag, BoardFlag, Ip, Mount, NetFlag, NicFlag, ProgramFlags, RunFlags};
 use crate::kernel_file;
 use crate::pack::{Packed, RunFile, etc, profiles};
 
@@ -215,6 +218,7 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
         let tag = format!("volume{number}");
         command_line = command_line.mount_9p(&tag, &mount.guest, mount.read_only);
         volumes.push(Volume {
+            owners: owners(mount, &host),
             host,
             tag,
             read_only: mount.read_only,
@@ -249,6 +253,20 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
         plugin: None,
         state: state.into(),
     })
+}
+
+/// Where owners are kept: a host's ordinary user cannot give a file to anybody else, so
+/// beside the inodes, where the folder's file system takes attributes.
+fn owners(mount: &Mount, host: &Path) -> Owners {
+    let takes_attributes = || {
+        let asked = rustix::fs::getxattr(host, "user.virtfs.uid", &mut [0u8; 4][..]);
+        !matches!(asked, Err(Errno::NOTSUP))
+    };
+    let is_plain = mount.read_only || mount.host_owners || rustix::process::geteuid().is_root();
+    match !is_plain && takes_attributes() {
+        true => Owners::Attributes,
+        false => Owners::Host,
+    }
 }
 
 /// Where a machine's image lies in its folder.

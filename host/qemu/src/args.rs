@@ -154,12 +154,14 @@ impl Machine {
             tag,
             host,
             read_only,
+            owners,
         } = volume;
         let path = escaped(&host.to_string_lossy());
         let access = if *read_only { ",readonly=on" } else { "" };
+        let model = owners.security_model();
         args.pair(
             "-fsdev",
-            format!("local,id={tag},path={path},security_model=none,multidevs=remap{access}"),
+            format!("local,id={tag},path={path},security_model={model},multidevs=remap{access}"),
         );
         let device = match self.board {
             Board::Q35 => "virtio-9p-pci,disable-legacy=on",

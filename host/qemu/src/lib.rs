@@ -36,7 +36,9 @@ mod vm;
 
 pub use cmdline::CommandLine;
 pub use error::Error;
-pub use machine::{Accel, Board, Forward, Machine, Net, Nic, Protocol, Volume};
+pub use machine::{
+    Accel, Board, Forward, Forwarder, Machine, Net, Nic, Owners, Protocol, Stdio, Volume,
+};
 pub use ports::{free_tcp_port, holder_of_port, is_port_free};
 pub use program::{Acceleration, Qemu};
 pub use qmp::Qmp;

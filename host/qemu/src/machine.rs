@@ -155,4 +155,27 @@ pub struct Volume {
     pub tag: String,
     /// Whether the machine may only read it.
     pub read_only: bool,
+    /// Whose files they are.
+    pub owners: Owners,
+}
+
+/// Where a volume's owners and modes stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owners {
+    /// In the host's inodes. Only root can give a file to somebody else.
+    Host,
+    /// In extended attributes beside them (QEMU's `mapped-xattr`): what a host's ordinary
+    /// user cannot do to inodes, the machine can still do. Files without such attributes
+    /// show the host's.
+    Attributes,
+}
+
+impl Owners {
+    /// QEMU's name for it.
+    pub(crate) fn security_model(self) -> &'static str {
+        match self {
+            Owners::Host => "none",
+            Owners::Attributes => "mapped-xattr",
+        }
+    }
 }

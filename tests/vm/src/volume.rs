@@ -1,20 +1,35 @@
 //! Files of the host, in a volume (`sietch run -v`).
 
 use std::fs;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
 use crate::Test;
 use crate::build::{self, Link};
-use crate::guest::{BOOT_PATIENCE, Setup};
+use crate::guest::{BOOT_PATIENCE, Guest, Setup};
 use crate::status::expect_status;
 
 /// The tests.
-pub const TESTS: &[Test] = &[(
-    "what a file of a volume has lost raises SIGBUS where it is mapped",
-    cut_off,
-)];
+pub const TESTS: &[Test] = &[
+    (
+        "what a file of a volume has lost raises SIGBUS where it is mapped",
+        cut_off,
+    ),
+    (
+        "what a user makes on a volume is the user's, also for the next machine",
+        owned,
+    ),
+    (
+        "it is the user's also where an ordinary user of the host runs the machine",
+        owned_without_root,
+    ),
+];
 
 const PROGRAM: &str = "tests/harness/cut_file.c";
+const OWNER: &str = "tests/harness/volume_owner.c";
+/// Debian's `nobody`, who owns nothing on the host.
+const NOBODY: u32 = 65534;
 
 fn cut_off(setup: &Setup) -> Result<(), String> {
     let program = build::c_linked(Path::new(PROGRAM), Link::StaticMusl)?;
@@ -29,6 +44,45 @@ fn cut_off(setup: &Setup) -> Result<(), String> {
         0x4000 => Ok(()),
         other => Err(format!("the host's file has {other} bytes")),
     }
+}
+
+fn owned(setup: &Setup) -> Result<(), String> {
+    let folder = Folder::new("volume-owned")?;
+    make_and_look(&folder, &|args| setup.start(args))
+}
+
+/// The host's inodes cannot change their owner then.
+fn owned_without_root(setup: &Setup) -> Result<(), String> {
+    if !rustix::process::geteuid().is_root() {
+        // Then the test above was this one.
+        return Ok(());
+    }
+    let folder = Folder::new("volume-nobody")?;
+    let state = Folder::new("volume-nobody-state")?;
+    for path in [&folder.0, &state.0] {
+        chown(path, Some(NOBODY), Some(NOBODY)).map_err(|error| error.to_string())?;
+    }
+    make_and_look(&folder, &|args| {
+        let mut command = setup.command(args);
+        command.uid(NOBODY).gid(NOBODY);
+        command.env("XDG_RUNTIME_DIR", &state.0);
+        Guest::of(command)
+    })
+}
+
+/// One machine makes the files, another one looks at them.
+fn make_and_look(
+    folder: &Folder,
+    start: &dyn Fn(&[&str]) -> Result<Guest, String>,
+) -> Result<(), String> {
+    let program = build::c_linked(Path::new(OWNER), Link::StaticMusl)?;
+    let program = program.to_string_lossy();
+    let volume = format!("{}:/volume", folder.0.display());
+    let args = ["--net", "none", "-v", &volume, &program, "/volume", "again"];
+    for args in [&args[..args.len() - 1], &args[..]] {
+        expect_status(&start(args)?.wait(BOOT_PATIENCE)?, 0)?;
+    }
+    Ok(())
 }
 
 /// A folder for one test, removed afterwards.

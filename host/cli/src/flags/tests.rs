@@ -51,6 +51,9 @@ fn memory_has_units() {
 fn folders_of_the_host_are_mounted_read_only_on_request() {
     let mount: Mount = "/srv/data:/data:ro".parse().expect("valid");
     assert_eq!((mount.guest.as_str(), mount.read_only), ("/data", true));
+    assert!(!mount.host_owners);
+    let mount: Mount = "/srv/data:/data:host".parse().expect("valid");
+    assert!(mount.host_owners && !mount.read_only);
     assert!("/srv/data".parse::<Mount>().is_err());
     assert!("/srv:data".parse::<Mount>().is_err());
 }

@@ -26,6 +26,7 @@ const DIRECTORY: u32 = 0o200000;
 const REMOVE_DIRECTORY: u32 = 0x200;
 
 const MODE_BITS: u32 = 0o7777;
+const SET_ID_BITS: u32 = 0o6000;
 
 /// A file, directory or link of the host.
 pub(super) struct Node {
@@ -144,7 +145,7 @@ impl Node {
     fn create_file(&self, name: &[u8], new: &New<'_>) -> Result<()> {
         // The fid of the directory becomes that of the open file.
         let handle = self.volume.duplicate(&self.handle)?;
-        let (fid, mode, gid) = (handle.fid(), new.mode & MODE_BITS, new.gid);
+        let (fid, mode, gid) = (handle.fid(), first_mode(new), new.gid);
         self.volume
             .call(&Request::Lcreate {
                 fid,
@@ -156,6 +157,65 @@ impl Node {
             .map(drop)
     }
 
+    /// Makes the file as the server makes it: the volume is attached as user 0, so it is
+    /// root's. Only its owner gets set-id bits ([`Node::give_to`]).
+    fn create_for_root(&self, name: &[u8], new: &New<'_>) -> Result<()> {
+        let (dir, gid, mode) = (self.fid(), new.gid, first_mode(new));
+        let (major, minor) = device_parts(new.device);
+        let node_mode = new.kind as u32 | mode;
+        let request = match new.kind {
+            FileType::Regular => return self.create_file(name, new),
+            FileType::Directory => Request::Mkdir {
+                dir,
+                name,
+                mode,
+                gid,
+            },
+            FileType::Symlink => Request::Symlink {
+                dir,
+                name,
+                target: new.target,
+                gid,
+            },
+            _ => Request::Mknod {
+                dir,
+                name,
+                mode: node_mode,
+                major,
+                minor,
+                gid,
+            },
+        };
+        self.volume.call(&request).map(drop)
+    }
+
+    /// Gives a new file to its owner. A server that may not do that (QEMU as an ordinary
+    /// user, without `mapped-xattr`) leaves it the host's user's, without set-id bits.
+    fn give_to(&self, new: &New<'_>) -> Result<()> {
+        if new.uid != 0 {
+            let owner = SetAttributes {
+                uid: Some(new.uid),
+                ..SetAttributes::default()
+            };
+            match self.set(owner) {
+                Err(Error::NotPermitted) => return Ok(()),
+                result => result?,
+            }
+        }
+        if first_mode(new) == new.mode & MODE_BITS {
+            return Ok(());
+        }
+        self.set(SetAttributes {
+            mode: Some(self.full_mode(new.mode)),
+            ..SetAttributes::default()
+        })
+    }
+
+    /// With the bits of the file's kind: QEMU's `mapped-xattr` takes a mode as it comes.
+    fn full_mode(&self, mode: u32) -> u32 {
+        self.kind as u32 | mode & MODE_BITS
+    }
+
     fn names(&self, offset: u64) -> Result<Vec<Name>> {
         let fid = self.opened()?.fid();
         let count = self.volume.io_bytes() as u32;
@@ -163,6 +223,14 @@ impl Node {
             Answer::Names(names) => Ok(names),
             _ => Err(Error::Io),
         }
+    }
+}
+
+/// The mode with which a file is made, before it is its owner's.
+fn first_mode(new: &New<'_>) -> u32 {
+    match new.kind {
+        FileType::Directory => new.mode & MODE_BITS,
+        _ => new.mode & MODE_BITS & !SET_ID_BITS,
     }
 }
 
@@ -196,7 +264,7 @@ impl Inode for Node {
 
     fn change(&self, change: &Change) -> Result<()> {
         self.set(SetAttributes {
-            mode: change.mode.map(|mode| mode & MODE_BITS),
+            mode: change.mode.map(|mode| self.full_mode(mode)),
             uid: change.uid,
             gid: change.gid,
             size: None,
@@ -213,37 +281,10 @@ impl Inode for Node {
     }
 
     fn create(&self, name: &[u8], new: &New<'_>) -> Result<InodeRef> {
-        let (dir, gid, mode) = (self.fid(), new.gid, new.mode & MODE_BITS);
-        let (major, minor) = device_parts(new.device);
-        let node_mode = new.kind as u32 | mode;
-        let request = match new.kind {
-            FileType::Regular => {
-                self.create_file(name, new)?;
-                return self.lookup(name);
-            }
-            FileType::Directory => Request::Mkdir {
-                dir,
-                name,
-                mode,
-                gid,
-            },
-            FileType::Symlink => Request::Symlink {
-                dir,
-                name,
-                target: new.target,
-                gid,
-            },
-            _ => Request::Mknod {
-                dir,
-                name,
-                mode: node_mode,
-                major,
-                minor,
-                gid,
-            },
-        };
-        self.volume.call(&request)?;
-        self.lookup(name)
+        self.create_for_root(name, new)?;
+        let node = self.volume.lookup(&self.handle, name)?;
+        node.give_to(new)?;
+        Ok(node)
     }
 
     fn link(&self, name: &[u8], target: &InodeRef) -> Result<()> {

@@ -1,0 +1,58 @@
+// A user who is not root makes one of each kind on a volume; they are the user's.
+// `volume_owner DIRECTORY` makes and looks, `volume_owner DIRECTORY again` only looks.
+#include <err.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { USER = 1234, GROUP = 1235 };
+
+static void expect(const char *name, mode_t mode) {
+    struct stat found;
+    if (lstat(name, &found) != 0) err(1, "%s", name);
+    if (found.st_uid != USER || found.st_gid != GROUP)
+        errx(1, "%s belongs to %u:%u", name, found.st_uid, found.st_gid);
+    if (found.st_mode != mode) errx(1, "%s has the mode %o", name, found.st_mode);
+}
+
+static void make_all(void) {
+    int file = open("file", O_CREAT | O_EXCL | O_RDWR, 0640);
+    if (file < 0 || write(file, "mine", 4) != 4) err(1, "file");
+    int set_id = open("set-id", O_CREAT | O_EXCL | O_WRONLY, 06755);
+    if (set_id < 0) err(1, "set-id");
+    if (mkdir("folder", 0700) != 0 || mkdir("folder/folder", 0755) != 0) err(1, "folder");
+    if (symlink("file", "link") != 0) err(1, "link");
+    if (mkfifo("fifo", 0600) != 0) err(1, "fifo");
+    if (chmod("folder", 0750) != 0) err(1, "chmod of folder");
+    if (rename("folder/folder", "folder/moved") != 0) err(1, "rename");
+}
+
+static void look_at_all(void) {
+    char text[8] = {0};
+    int file = open("link", O_RDWR);
+    if (file < 0 || read(file, text, sizeof text) != 4 || strcmp(text, "mine") != 0)
+        err(1, "what was written is not there");
+    expect("file", S_IFREG | 0640);
+    expect("set-id", S_IFREG | 06755);
+    expect("folder", S_IFDIR | 0750);
+    expect("folder/moved", S_IFDIR | 0755);
+    expect("fifo", S_IFIFO | 0600);
+    struct stat link;
+    if (lstat("link", &link) != 0 || !S_ISLNK(link.st_mode) || link.st_uid != USER)
+        errx(1, "link belongs to %u", link.st_uid);
+}
+
+int main(int argc, char **argv) {
+    umask(0);
+    if (chdir(argv[1]) != 0) err(1, "%s", argv[1]);
+    if (argc == 2 && (mkdir("home", 0700) != 0 || chown("home", USER, GROUP) != 0))
+        err(1, "home");
+    if (setresgid(GROUP, GROUP, GROUP) != 0 || setresuid(USER, USER, USER) != 0)
+        err(1, "setresuid");
+    if (chdir("home") != 0) err(1, "home");
+    if (argc == 2) make_all();
+    look_at_all();
+    return 0;
+}
