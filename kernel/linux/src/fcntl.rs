@@ -1,9 +1,10 @@
 //! fcntl, dup and its kin.
 
-use core::sync::atomic::Ordering;
+use alloc::sync::Arc;
 
 use kernel::file::OpenFile;
 use kernel::fs::seals::Seal;
+use kernel::mm::may_be_stored_to;
 use linux_raw_sys::general::*;
 
 use crate::call::{Arg, Call, Entry, Outcome};
@@ -143,6 +144,11 @@ fn add_seals(call: &Call<'_>, file: &OpenFile) -> Outcome {
         return Err(Errno::EPERM);
     }
     let inode = file.inode().ok_or(Errno::EINVAL)?;
-    inode.seals().ok_or(Errno::EINVAL)?.add(seals)?;
+    inode.seals().ok_or(Errno::EINVAL)?.add(seals, || {
+        inode
+            .clone()
+            .memory()
+            .is_some_and(|memory| may_be_stored_to(Arc::as_ptr(&memory).addr()))
+    })?;
     Ok(0)
 }

@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 
 use base::VirtAddr;
 use kernel::error::{Error, Result};
+use kernel::fs::seals::Seals;
 use kernel::mm::commit;
 use kernel::mm::{
     AddressSpace, Mapping, Object, Place, Remap, Rights, SharedMemory, Target, Traits,
@@ -98,10 +99,22 @@ fn mmap(call: Call<'_>) -> Outcome {
     let bytes = call.arg(1);
     offset.checked_add(bytes).ok_or(Errno::EOVERFLOW)?;
     let shared = is_shared(flags)?;
-    let (object, limit) = backing(&call, flags, shared, bytes)?;
+    let (object, mut limit) = backing(&call, flags, shared, bytes)?;
     let access = rights(call.uint(2));
     if !limit.covers(access) {
         return Err(Errno::EACCES);
+    }
+    let inode = object
+        .as_ref()
+        .and_then(|object| object.file.as_ref()?.inode().cloned());
+    let seals = inode.as_ref().and_then(|inode| inode.seals());
+    // No seal is set between the look and the mapping.
+    let seals = seals.filter(|_| shared).map(Seals::lock);
+    if seals.as_ref().is_some_and(|seals| seals.forbid_stores()) {
+        if access.write {
+            return Err(Errno::EPERM);
+        }
+        limit.write = false;
     }
     let mapping = Mapping {
         place: place(call.addr(0), flags),
@@ -158,10 +171,7 @@ fn backing(
                 true => SharedMemory::sparse(bytes),
                 false => SharedMemory::new(bytes)?,
             };
-            Ok(Object {
-                memory: Arc::new(memory),
-                file: None,
-            })
+            Ok(Object::new(Arc::new(memory), None))
         };
         return Ok((shared.then(memory).transpose()?, ALL_RIGHTS));
     }
@@ -173,16 +183,11 @@ fn backing(
     let range = offset..offset.saturating_add(bytes);
     let memory = open.file.clone().map(range, shared)?;
     let write = !shared || open.is_writable();
-    Ok((
-        Some(Object {
-            memory,
-            file: Some(open),
-        }),
-        Rights {
-            write,
-            ..ALL_RIGHTS
-        },
-    ))
+    let limit = Rights {
+        write,
+        ..ALL_RIGHTS
+    };
+    Ok((Some(Object::new(memory, Some(open))), limit))
 }
 
 fn munmap(call: Call<'_>) -> Outcome {

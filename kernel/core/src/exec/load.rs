@@ -87,10 +87,7 @@ pub fn map(
     wish: Option<VirtAddr>,
 ) -> Result<Loaded> {
     let memory = open.file.clone().memory().ok_or(Error::AccessDenied)?;
-    let object = Object {
-        memory,
-        file: Some(open.clone()),
-    };
+    let object = Object::new(memory, Some(open.clone()));
     let (first, end) = program.span();
     let bias = if program.header.anywhere {
         let align = program.align;

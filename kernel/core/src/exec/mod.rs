@@ -209,10 +209,8 @@ fn map_vdso(space: &AddressSpace) -> Result<Option<u64>> {
     static OBJECT: Once<Option<Object>> = Once::new();
     let object = OBJECT.call_once(|| {
         let pages = vec![mach::vdso::data_page()?, mach::vdso::code_page()?];
-        Some(Object {
-            memory: Arc::new(FixedPages::new("[vdso]", pages)),
-            file: None,
-        })
+        let memory = Arc::new(FixedPages::new("[vdso]", pages));
+        Some(Object::new(memory, None))
     });
     let Some(object) = object else {
         return Ok(None);

@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use bitflags::bitflags;
 
 use crate::error::{Error, Result};
+use crate::sync::{Mutex, MutexGuard};
 
 bitflags! {
     /// What may no longer happen; the bits are Linux' `F_SEAL_*`.
@@ -26,31 +27,69 @@ bitflags! {
 }
 
 /// The seals of a file; one that is not made by memfd_create takes none.
-pub struct Seals(AtomicU32);
+///
+/// Who maps a file shared holds them while it does ([`Seals::lock`]), so that no program can
+/// store to a file by a mapping that was under way while writes were sealed.
+pub struct Seals {
+    set: AtomicU32,
+    held: Mutex<()>,
+}
 
 impl Default for Seals {
     fn default() -> Self {
-        Self(AtomicU32::new(Seal::SEAL.bits()))
+        Self {
+            set: AtomicU32::new(Seal::SEAL.bits()),
+            held: Mutex::new(()),
+        }
+    }
+}
+
+/// While it lives no seal is set.
+pub struct HeldSeals<'a> {
+    seals: &'a Seals,
+    _held: MutexGuard<'a, ()>,
+}
+
+impl HeldSeals<'_> {
+    /// Whether no new mapping may store to the file.
+    pub fn forbid_stores(&self) -> bool {
+        self.seals.check_write().is_err()
     }
 }
 
 impl Seals {
     /// The seals set so far.
     pub fn get(&self) -> Seal {
-        Seal::from_bits_retain(self.0.load(Ordering::Acquire))
+        Seal::from_bits_retain(self.set.load(Ordering::Acquire))
+    }
+
+    /// Holds them as they are. Blocks.
+    pub fn lock(&self) -> HeldSeals<'_> {
+        HeldSeals {
+            seals: self,
+            _held: self.held.lock(),
+        }
     }
 
     /// Lets a new file be sealed.
     pub fn allow(&self) {
-        self.0.store(0, Ordering::Release);
+        self.set.store(0, Ordering::Release);
     }
 
-    /// Adds seals.
-    pub fn add(&self, seals: Seal) -> Result<()> {
+    /// Adds seals. `may_store` says whether a shared mapping exists that may be stored to.
+    ///
+    /// Errors: `NotPermitted` once seals are sealed, `Busy` for a seal on writes while
+    /// there is such a mapping.
+    pub fn add(&self, seals: Seal, may_store: impl FnOnce() -> bool) -> Result<()> {
+        let _held = self.held.lock();
         if self.get().contains(Seal::SEAL) {
             return Err(Error::NotPermitted);
         }
-        self.0.fetch_or(seals.bits(), Ordering::AcqRel);
+        let is_new = seals.contains(Seal::WRITE) && !self.get().contains(Seal::WRITE);
+        if is_new && may_store() {
+            return Err(Error::Busy);
+        }
+        self.set.fetch_or(seals.bits(), Ordering::AcqRel);
         Ok(())
     }
 

@@ -2,7 +2,9 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::any::Any;
 use core::ops::Range;
+use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use hal::caching::Caching;
 
@@ -61,6 +63,16 @@ pub trait MemoryObject: Send + Sync {
         Caching::WriteBack
     }
 
+    /// How many areas show it, or are about to; `None` where nobody asks.
+    fn shown(&self) -> Option<&AtomicUsize> {
+        None
+    }
+
+    /// What it is, where somebody has to know.
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
+    }
+
     /// Its name for people where no file is mapped (`[vdso]`).
     fn label(&self) -> &'static str {
         ""
@@ -68,7 +80,9 @@ pub trait MemoryObject: Send + Sync {
 }
 
 /// A memory object as an area holds it, with the opening it was mapped through.
-#[derive(Clone)]
+///
+/// Invariant: the object's count of areas ([`MemoryObject::shown`]) is the number of these.
+#[non_exhaustive]
 pub struct Object {
     /// The pages.
     pub memory: Arc<dyn MemoryObject>,
@@ -76,7 +90,29 @@ pub struct Object {
     pub file: Option<Arc<OpenFile>>,
 }
 
+impl Clone for Object {
+    fn clone(&self) -> Self {
+        Self::new(self.memory.clone(), self.file.clone())
+    }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        if let Some(shown) = self.memory.shown() {
+            shown.fetch_sub(1, SeqCst);
+        }
+    }
+}
+
 impl Object {
+    /// The object for one area, mapped through `file` if it was.
+    pub fn new(memory: Arc<dyn MemoryObject>, file: Option<Arc<OpenFile>>) -> Self {
+        if let Some(shown) = memory.shown() {
+            shown.fetch_add(1, SeqCst);
+        }
+        Self { memory, file }
+    }
+
     /// What names the object in all address spaces: its address.
     pub fn identity(&self) -> usize {
         Arc::as_ptr(&self.memory).addr()

@@ -43,19 +43,52 @@ impl AddressSpace {
     pub fn remap(&self, request: Remap) -> Result<VirtAddr> {
         let old_bytes = round_up(request.old_bytes)?;
         let new_bytes = round_up(request.new_bytes)?;
-        let old = page_range(request.start, old_bytes.max(1)).ok_or(Error::Invalid)?;
-        if new_bytes == 0 || old_bytes == 0 {
+        if new_bytes == 0 {
             return Err(Error::Invalid);
+        }
+        let old = page_range(request.start, old_bytes.max(1)).ok_or(Error::Invalid)?;
+        if old_bytes == 0 {
+            return self.show_again(request, new_bytes);
         }
         let fixed = matches!(request.target, Target::Fixed(_));
         let in_place = match fixed {
             true => None,
             false => self.resize_in_place(request, old.clone(), new_bytes)?,
         };
-        match in_place {
-            Some(at) => Ok(at),
-            None => self.relocate(request, old, new_bytes),
+        if let Some(at) = in_place {
+            return Ok(at);
         }
+        if let Target::Fixed(to) = request.target
+            && to < old.end
+            && old.start.0 < to.0.saturating_add(new_bytes)
+        {
+            return Err(Error::Invalid);
+        }
+        let kept = old.start..old.end.min(old.start + new_bytes);
+        let tail = kept.end..old.end;
+        let moved = self.relocate(request, kept, new_bytes)?;
+        if !tail.is_empty() {
+            self.unmap(tail.start, tail.end - tail.start)?;
+        }
+        Ok(moved)
+    }
+
+    /// Shows the shared object at the mapping's start a second time: what is asked for by an
+    /// old size of 0.
+    fn show_again(&self, request: Remap, new_bytes: u64) -> Result<VirtAddr> {
+        let at = request.start;
+        let area = whole_area(&self.lock_settled(), &(at..at))?;
+        if !area.traits.shared {
+            return Err(Error::Invalid);
+        }
+        if request.target == Target::Stay {
+            return Err(Error::OutOfMemory);
+        }
+        let request = Remap {
+            keep_old: true,
+            ..request
+        };
+        self.relocate(request, at..at, new_bytes)
     }
 
     /// Shrinks, or grows into free addresses; `None` if it would have to move.
@@ -69,12 +102,12 @@ impl AddressSpace {
         if request.keep_old {
             return Ok(None);
         }
-        if end < old.end {
-            self.unmap(end, old.end - end)?;
-        }
-        let mut state = self.lock();
-        let area = whole_area(&state, &(old.start..old.end.min(end)))?;
         if end <= old.end {
+            // What lies behind the first area need not be of it, nor be there.
+            whole_area(&self.lock_settled(), &(old.start..old.start))?;
+            if end < old.end {
+                self.unmap(end, old.end - end)?;
+            }
             return Ok(Some(old.start));
         }
         let mut state = self.lock_settled();

@@ -4,10 +4,14 @@
 //! get SIGBUS there from now on, so the pages leave all page tables. That is rare, and files
 //! do not know who maps them: so all address spaces are searched.
 
+use core::ops::Range;
+
 use base::{PAGE_BYTES, VirtAddr};
 use mach::mem::Gather;
+use vma::Area;
 
-use super::AddressSpace;
+use super::space::State;
+use super::{AddressSpace, Object, Page};
 use crate::task::family;
 
 const PAGE: u64 = PAGE_BYTES as u64;
@@ -24,17 +28,73 @@ pub fn forget_beyond(identity: usize, end: u64) {
 impl AddressSpace {
     fn forget_beyond(&self, identity: usize, first: u64) {
         let Ok(table) = self.table() else { return };
-        let state = self.lock();
+        let state = self.lock_settled();
+        let Some(span) = span_of(&state, identity) else {
+            return;
+        };
+        let forgotten = self.in_pieces(state, span, &mut |state, piece| {
+            let mut gather = Gather::new(table);
+            for area in state.areas.overlapping(piece.clone()) {
+                let Some(backing) = &area.backing else {
+                    continue;
+                };
+                let kept = first.saturating_sub(backing.offset);
+                if backing.object.identity() == identity && kept < area.bytes() {
+                    let from = VirtAddr(area.start.0 + kept).max(piece.start);
+                    table.unmap(from, area.end.min(piece.end), &mut gather);
+                }
+            }
+            Ok(())
+        });
+        debug_assert!(forgotten.is_ok(), "no step fails");
+    }
+
+    fn forget_pages(&self, identity: usize, gone: &[(u64, Page)]) {
+        let Ok(table) = self.table() else { return };
+        let state = self.lock_settled();
         let mut gather = Gather::new(table);
-        for area in state.areas.iter() {
-            let Some(backing) = &area.backing else {
-                continue;
-            };
-            let kept = first.saturating_sub(backing.offset);
-            if backing.object.identity() == identity && kept < area.bytes() {
-                let from = VirtAddr(area.start.0 + kept);
-                table.unmap(from, area.end, &mut gather);
+        for area in state.areas.iter().filter(|area| shows(area, identity)) {
+            let offset = area.backing.as_ref().map_or(0, |backing| backing.offset);
+            let (first, end) = (offset / PAGE, (offset + area.bytes()) / PAGE);
+            let from = gone.partition_point(|(number, _)| *number < first);
+            let shown = gone[from..].iter().take_while(|(number, _)| *number < end);
+            for (number, page) in shown {
+                let at = area.start + (number * PAGE - offset);
+                let shown = table.page(at);
+                if shown.is_some_and(|shown| shown.phys() == page.phys()) {
+                    table.unmap(at, at + PAGE, &mut gather);
+                }
             }
         }
     }
+}
+
+/// The object at the address `identity` hands out these pages, by number, no more: they are
+/// taken from all who show them. Copies that programs have made of them stay. No spin lock
+/// is held.
+pub fn forget_pages(identity: usize, gone: &[(u64, Page)]) {
+    for process in family::processes() {
+        process.space.get().forget_pages(identity, gone);
+    }
+}
+
+/// Whether a program may store to the object at the address `identity` by a shared mapping, or
+/// may ask for that.
+pub fn may_be_stored_to(identity: usize) -> bool {
+    let stores =
+        |area: &Area<Object>| area.traits.shared && area.limit.write && shows(area, identity);
+    family::processes().any(|process| process.space.get().lock().areas.iter().any(stores))
+}
+
+/// From the first to the last address at which the object is mapped.
+fn span_of(state: &State, identity: usize) -> Option<Range<VirtAddr>> {
+    let mut areas = state.areas.iter().filter(|area| shows(area, identity));
+    let first = areas.next()?;
+    let end = areas.last().map_or(first.end, |last| last.end);
+    Some(first.start..end)
+}
+
+fn shows(area: &Area<Object>, identity: usize) -> bool {
+    let backing = area.backing.as_ref();
+    backing.is_some_and(|backing| backing.object.identity() == identity)
 }

@@ -8,6 +8,7 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use base::PAGE_BYTES;
 use ninep::{Request, SetAttributes};
@@ -19,6 +20,7 @@ use crate::file::{File, OpenFile, StatusFlags};
 use crate::fs::{FileType, Metadata};
 use crate::io::{Sink, Source, partial};
 use crate::mm::{self, FaultError, MemoryObject, Page, Sharing};
+use crate::reclaim::garbage;
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
@@ -120,7 +122,8 @@ impl Node {
             page.zero((size % PAGE) as usize..PAGE_BYTES);
         }
         drop(pages);
-        if gone.values().any(|page| !page.is_unique()) {
+        garbage::discard(gone);
+        if self.shown.load(Ordering::SeqCst) != 0 {
             mm::forget_beyond(core::ptr::from_ref(self).addr(), size);
         }
         Ok(())
@@ -245,6 +248,10 @@ impl File for Node {
 }
 
 impl MemoryObject for Node {
+    fn shown(&self) -> Option<&AtomicUsize> {
+        Some(&self.shown)
+    }
+
     fn page(&self, index: u64, sharing: Sharing) -> core::result::Result<Page, FaultError> {
         if let Some(page) = self.ready_page(index, sharing) {
             return Ok(page);

@@ -3,6 +3,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use mach::sync::Spin;
 use ninep::{Attributes, Fid, Qid, Request, SetAttributes, SetTime, Time};
@@ -40,6 +41,8 @@ pub(super) struct Node {
     pub(super) writing: Mutex<()>,
     /// Pages that programs have mapped.
     pub(super) pages: Spin<BTreeMap<u64, Page>>,
+    /// Areas of programs that show it.
+    pub(super) shown: AtomicUsize,
     /// Pages that programs may have stored to.
     pub(super) dirty: Spin<BTreeSet<u64>>,
     locks: FileLocks,
@@ -61,6 +64,7 @@ impl Node {
             open: Mutex::new(None),
             writing: Mutex::new(()),
             pages: Spin::new(BTreeMap::new()),
+            shown: AtomicUsize::new(0),
             dirty: Spin::new(BTreeSet::new()),
             locks: FileLocks::default(),
             attachment: Attachment::default(),

@@ -10,6 +10,7 @@
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,11 +21,19 @@ use super::System;
 use crate::error::{Error, Result};
 use crate::io::{Sink, Source};
 use crate::mm::{Page, Sharing};
+use crate::reclaim::garbage;
+use crate::sched::resched_point;
 use crate::sync::Mutex;
 
 const PAGE: u64 = PAGE_BYTES as u64;
 /// The largest file (Linux' limit on 64-bit machines).
 const SIZE_MAX: u64 = i64::MAX as u64;
+
+/// Gets pages, by number, that the file has lost, and that programs may still map.
+pub type Forget<'a> = &'a mut dyn FnMut(&[(u64, Page)]);
+
+/// Pages that are looked at or freed under one hold of the lock.
+const BATCH_PAGES: usize = 256;
 
 /// A file's bytes.
 pub struct Contents {
@@ -192,26 +201,24 @@ impl Contents {
         }
     }
 
-    /// Sets the size; the caller holds `writing`. Returns whether programs may still map
-    /// pages that are gone.
-    pub fn truncate(&self, size: u64) -> Result<bool> {
+    /// Sets the size; the caller holds `writing`. Programs may still map pages that are gone.
+    pub fn truncate(&self, size: u64) -> Result<()> {
         if size > SIZE_MAX {
             return Err(Error::FileTooLarge);
         }
-        let boot_len = self.boot_len.fetch_min(size, Ordering::AcqRel);
+        self.boot_len.fetch_min(size, Ordering::AcqRel);
         self.size.store(size, Ordering::Release);
-        let gone = self.pages.lock().split_off(&size.div_ceil(PAGE));
-        self.system.release(gone.len() as u64);
-        let is_mapped = boot_len > size || gone.values().any(|page| !page.is_unique());
-        drop(gone);
+        self.take_pages(size.div_ceil(PAGE)..u64::MAX, &mut |_| {});
         self.zero(size..size.next_multiple_of(PAGE));
-        Ok(is_mapped)
+        Ok(())
     }
 
     /// Gives every page of `range` memory; the caller holds `writing`.
     pub fn reserve(&self, range: Range<u64>) -> Result<()> {
-        (range.start / PAGE..range.end.div_ceil(PAGE))
-            .try_for_each(|index| self.own(index).map(drop))
+        (range.start / PAGE..range.end.div_ceil(PAGE)).try_for_each(|index| {
+            resched_point();
+            self.own(index).map(drop)
+        })
     }
 
     /// Makes the file at least this large; the caller holds `writing`.
@@ -219,36 +226,45 @@ impl Contents {
         self.size.fetch_max(size, Ordering::AcqRel);
     }
 
-    /// Frees `range`, which then reads as zeroes; the caller holds `writing`.
+    /// Frees `range`, which then reads as zeroes; the caller holds `writing`. `forget` gets
+    /// the pages that programs may still map.
     ///
     /// The cost follows the pages that exist: a program may make a hole of exabytes.
-    pub fn punch(&self, range: Range<u64>) -> Result<()> {
+    pub fn punch(&self, range: Range<u64>, forget: Forget<'_>) -> Result<()> {
         let end = range.end.min(self.size().next_multiple_of(PAGE));
         let boot_pages = self.boot_len.load(Ordering::Acquire).div_ceil(PAGE);
         for index in range.start / PAGE..end.div_ceil(PAGE).min(boot_pages) {
+            resched_point();
             self.own(index)?;
             self.zero((index * PAGE).max(range.start)..((index + 1) * PAGE).min(end));
         }
-        self.take_pages(range.start.div_ceil(PAGE).max(boot_pages)..end / PAGE);
+        self.take_pages(
+            range.start.div_ceil(PAGE).max(boot_pages)..end / PAGE,
+            forget,
+        );
         let first_edge = range.start.next_multiple_of(PAGE).min(end);
         self.zero(range.start..first_edge);
         self.zero((end / PAGE * PAGE).max(first_edge)..end);
         Ok(())
     }
 
-    /// Frees the pages whose numbers lie in `numbers`.
-    fn take_pages(&self, numbers: Range<u64>) {
-        if numbers.is_empty() {
-            return;
+    /// Frees the pages whose numbers lie in `numbers`, some at a time; `forget` gets them before.
+    fn take_pages(&self, numbers: Range<u64>, forget: Forget<'_>) {
+        loop {
+            let batch: Vec<(u64, Page)> = {
+                let mut pages = self.pages.lock();
+                let taken =
+                    pages.extract_if(numbers.start..numbers.end.max(numbers.start), |_, _| true);
+                taken.take(BATCH_PAGES).collect()
+            };
+            if batch.is_empty() {
+                return;
+            }
+            self.system.release(batch.len() as u64);
+            forget(&batch);
+            drop(batch);
+            resched_point();
         }
-        let gone = {
-            let mut pages = self.pages.lock();
-            let mut gone = pages.split_off(&numbers.start);
-            let mut kept = gone.split_off(&numbers.end);
-            pages.append(&mut kept);
-            gone
-        };
-        self.system.release(gone.len() as u64);
     }
 
     /// Zeroes what exists of a range within one page.
@@ -279,16 +295,34 @@ impl Contents {
                 .map(|at| at.max(offset))
                 .ok_or(Error::NoSuchDevice);
         }
-        let mut at = offset.max(boot_end.min(size));
-        while pages.contains_key(&(at / PAGE)) && at < size {
-            at = (at / PAGE + 1) * PAGE;
+        drop(pages);
+        Ok(self.first_hole(offset.max(boot_end.min(size))).min(size))
+    }
+
+    /// The first byte from `at` on that is in no page.
+    fn first_hole(&self, mut at: u64) -> u64 {
+        loop {
+            let pages = self.pages.lock();
+            let mut count = 0;
+            for (&index, _) in pages.range(at / PAGE..).take(BATCH_PAGES) {
+                if index != at / PAGE {
+                    return at;
+                }
+                at = (index + 1) * PAGE;
+                count += 1;
+            }
+            if count < BATCH_PAGES {
+                return at;
+            }
+            drop(pages);
+            resched_point();
         }
-        Ok(at.min(size))
     }
 }
 
 impl Drop for Contents {
     fn drop(&mut self) {
         self.system.release(self.page_count());
+        garbage::discard(core::mem::take(self.pages.get_mut()));
     }
 }

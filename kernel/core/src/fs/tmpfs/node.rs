@@ -8,6 +8,7 @@ use alloc::collections::LinkedList;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::ops::Range;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use mach::sync::Spin;
 
@@ -52,6 +53,8 @@ pub struct Node {
     attachment: Attachment,
     locks: FileLocks,
     seals: Seals,
+    /// Areas of programs that show it.
+    shown: AtomicUsize,
     me: Weak<Self>,
 }
 
@@ -100,6 +103,7 @@ impl Node {
             attachment: Attachment::default(),
             locks: FileLocks::default(),
             seals: Seals::default(),
+            shown: AtomicUsize::new(0),
             me: me.clone(),
         })
     }
@@ -318,6 +322,10 @@ impl MemoryObject for Node {
     fn size(&self) -> u64 {
         self.contents().map_or(0, Contents::size)
     }
+
+    fn shown(&self) -> Option<&AtomicUsize> {
+        Some(&self.shown)
+    }
 }
 
 impl Inode for Node {
@@ -435,7 +443,8 @@ impl Inode for Node {
         {
             let _writing = contents.writing.lock();
             self.seals.check_size(contents.size(), size)?;
-            if contents.truncate(size)? {
+            contents.truncate(size)?;
+            if self.shown.load(Ordering::SeqCst) != 0 {
                 mm::forget_beyond(core::ptr::from_ref(self).addr(), size);
             }
         }
@@ -449,7 +458,12 @@ impl Inode for Node {
             let _writing = contents.writing.lock();
             if punch {
                 self.seals.check_write()?;
-                contents.punch(range)?;
+                let identity = core::ptr::from_ref(self).addr();
+                contents.punch(range, &mut |gone| {
+                    if self.shown.load(Ordering::SeqCst) != 0 {
+                        mm::forget_pages(identity, gone);
+                    }
+                })?;
             } else {
                 let size = if keep_size {
                     contents.size()
