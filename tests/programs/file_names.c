@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <linux/fs.h>
 #include <stdlib.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -112,6 +113,61 @@ static void renameat2_exchanges_or_refuses(void) {
     CHECK(syscall(SYS_renameat2, AT_FDCWD, "x", AT_FDCWD, "y", RENAME_EXCHANGE) == 0);
     CHECK(holds("x", "y") && holds("y", "x"));
     CHECK(unlink("x") == 0 && unlink("y") == 0);
+}
+
+static void rename_noreplace_replaces_not_even_the_same_file(void) {
+    CHECK(close(open("one", O_CREAT | O_WRONLY, 0600)) == 0 && link("one", "two") == 0);
+    CHECK(fails(syscall(SYS_renameat2, AT_FDCWD, "one", AT_FDCWD, "one", RENAME_NOREPLACE), EEXIST));
+    CHECK(fails(syscall(SYS_renameat2, AT_FDCWD, "one", AT_FDCWD, "two", RENAME_NOREPLACE), EEXIST));
+    CHECK(fails(syscall(SYS_renameat2, AT_FDCWD, "one", AT_FDCWD, ".", RENAME_NOREPLACE), EEXIST));
+    CHECK(fails(syscall(SYS_renameat2, AT_FDCWD, "no", AT_FDCWD, "two", RENAME_NOREPLACE), ENOENT));
+    CHECK(rename("one", "two") == 0 && access("one", F_OK) == 0);
+    CHECK(unlink("one") == 0 && unlink("two") == 0);
+}
+
+static mode_t mode_of(int fd) {
+    struct stat file;
+    fstat(fd, &file);
+    return file.st_mode & 07777;
+}
+
+// As an ordinary user; then the file gets its bits back.
+#define LOSES(fd, mode, left, call) \
+    do { \
+        CHECK(fchmod(fd, mode) == 0 && seteuid(12345) == 0); \
+        int done = (call); \
+        CHECK(seteuid(0) == 0 && done && mode_of(fd) == (left)); \
+    } while (0)
+
+static void what_another_changes_no_longer_acts_for_its_owner(void) {
+    int fd = open("tool", O_CREAT | O_RDWR, 0666);
+    CHECK(fd >= 0 && write(fd, "#!", 2) == 2 && fchmod(fd, 06777) == 0);
+    CHECK(pwrite(fd, "#!", 2, 0) == 2 && ftruncate(fd, 1) == 0 && mode_of(fd) == 06777);
+    CHECK(chmod(".", 0755) == 0);
+    LOSES(fd, 06777, 0777, pwrite(fd, "#!", 2, 0) == 2);
+    LOSES(fd, 06777, 0777, write(fd, "x", 1) == 1);
+    LOSES(fd, 06777, 0777, ftruncate(fd, 1) == 0);
+    LOSES(fd, 06777, 0777, truncate("tool", 1) == 0);
+    LOSES(fd, 06777, 0777, close(open("tool", O_WRONLY | O_TRUNC)) == 0);
+    LOSES(fd, 06777, 0777, posix_fallocate(fd, 0, 100) == 0);
+    // Without execution by the group the bit means mandatory locks, not rights.
+    CHECK(setegid(0) == 0);
+    LOSES(fd, 06767, 02767, pwrite(fd, "x", 1, 0) == 1);
+    CHECK(fchmod(fd, 06777) == 0 && fchown(fd, 12345, 12345) == 0 && mode_of(fd) == 0777);
+    CHECK(close(fd) == 0 && unlink("tool") == 0);
+}
+
+static void rights_over_files_go_and_come_with_the_user_for_files(void) {
+    int fd = open("private", O_CREAT | O_RDWR, 0600);
+    CHECK(fd >= 0 && chmod(".", 0755) == 0);
+    CHECK(setfsuid(12345) == 0);
+    CHECK(fails(open("private", O_RDONLY), EACCES));
+    CHECK(fails(chmod("private", 0644), EPERM));
+    CHECK(fails(chown("private", 1, 1), EPERM));
+    CHECK(fails(mknod("device", S_IFCHR | 0600, 0x103), EPERM) || errno == EACCES);
+    CHECK(setfsuid(0) == 12345);
+    CHECK(close(open("private", O_RDONLY)) == 0 && chmod("private", 0644) == 0);
+    CHECK(close(fd) == 0 && unlink("private") == 0);
 }
 
 static void directories_count_their_children_as_links(void) {
@@ -292,6 +348,11 @@ int main(void) {
     TEST(rename_replaces_a_file_at_once);
     TEST(rename_keeps_to_the_kinds);
     TEST(renameat2_exchanges_or_refuses);
+    TEST(rename_noreplace_replaces_not_even_the_same_file);
+    if (geteuid() == 0) {
+        TEST(what_another_changes_no_longer_acts_for_its_owner);
+        TEST(rights_over_files_go_and_come_with_the_user_for_files);
+    }
     TEST(directories_count_their_children_as_links);
     TEST(a_slash_at_the_end_demands_a_directory);
     TEST(links_are_followed_forty_times_at_most);

@@ -5,7 +5,7 @@ use kernel::error::{Error, Result};
 use kernel::file::OpenFile;
 use kernel::fs::access::{Subject, WRITE, Who};
 use kernel::fs::notify::{self, Mask};
-use kernel::fs::{Change, FileType, Metadata, Path, Timestamp, Walk};
+use kernel::fs::{Change, FileType, Path, Timestamp, Walk, set_ids};
 use kernel::user;
 use linux_raw_sys::general::*;
 
@@ -151,7 +151,7 @@ fn set_mode(place: &Path, mode: u32) -> Outcome {
     let subject = Subject::current(Who::Effective);
     subject.check_owner(&file)?;
     // Only a member of the group may make a program act for the group.
-    let keeps_set_group = subject.is_in_group(file.gid) || subject.overrides_permissions();
+    let keeps_set_group = subject.keeps_set_group(file.gid);
     let mode = if keeps_set_group {
         mode & 0o7777
     } else {
@@ -192,7 +192,7 @@ fn set_owner(place: &Path, uid: i32, gid: i32) -> Outcome {
     let (uid, gid) = (chosen(uid), chosen(gid));
     let file = place.inode().metadata()?;
     Subject::current(Who::Effective).check_chown(&file, uid, gid)?;
-    let mode = mode_after_chown(&file);
+    let mode = Some(set_ids::mode_after_change(&file)).filter(|&mode| mode != file.mode);
     apply(
         place,
         &Change {
@@ -202,13 +202,6 @@ fn set_owner(place: &Path, uid: i32, gid: i32) -> Outcome {
             ..Change::default()
         },
     )
-}
-
-/// A program of another owner no longer acts for the old one.
-fn mode_after_chown(file: &Metadata) -> Option<u32> {
-    let executable = file.mode & 0o010 != 0;
-    let lost = if executable { 0o6000 } else { 0o4000 };
-    (file.kind == FileType::Regular).then_some(file.mode & !lost)
 }
 
 /// Times as a call gives them: last read, last write; `None` stays.
@@ -331,6 +324,7 @@ fn ftruncate(call: Call<'_>) -> Outcome {
 }
 
 fn resize(place: &Path, size: u64) -> Outcome {
+    set_ids::shed(&**place.inode())?;
     place.inode().truncate(size)?;
     notify::changed(&place.dentry, Mask::MODIFY);
     Ok(0)
@@ -357,6 +351,7 @@ fn fallocate(call: Call<'_>) -> Outcome {
     if flags & !known != 0 || punch && !keep_size {
         return Err(Errno::EOPNOTSUPP);
     }
+    set_ids::shed(&**place.inode())?;
     place
         .inode()
         .allocate(start as u64..end as u64, keep_size, punch)?;

@@ -138,17 +138,20 @@ struct Kind {
     privilege: Capability,
     get: fn(&Credentials) -> IdSet,
     put: fn(&mut Credentials, IdSet),
+    put_fs: fn(&mut Credentials, u32),
 }
 
 const USER: Kind = Kind {
     privilege: Capability::Setuid,
     get: |who| who.user,
     put: Credentials::set_user,
+    put_fs: Credentials::set_fs_user,
 };
 const GROUP: Kind = Kind {
     privilege: Capability::Setgid,
     get: |who| who.group,
     put: |who, ids| who.group = ids,
+    put_fs: |who, id| who.group.fs = id,
 };
 
 fn tell(call: &Call<'_>, look: fn(&Credentials) -> u32) -> Outcome {
@@ -259,7 +262,9 @@ fn set_fs(call: &Call<'_>, kind: Kind) -> Outcome {
     let id = call.uint(0);
     let allowed = old.holds(id) || old.fs == id || who.has(kind.privilege);
     if allowed && id != KEEP {
-        replace(call, kind, IdSet { fs: id, ..old });
+        let mut new = Credentials::clone(&who);
+        (kind.put_fs)(&mut new, id);
+        call.thread.take_credentials(new);
     }
     Ok(old.fs as usize)
 }

@@ -8,7 +8,7 @@ use bitflags::bitflags;
 use super::FileRef;
 use crate::error::{Error, Result};
 use crate::fs::locks::Owner;
-use crate::fs::{FileType, InodeRef, Metadata, Path, notify};
+use crate::fs::{FileType, InodeRef, Metadata, Path, notify, set_ids};
 use crate::io::{Sink, Source};
 use crate::sync::Mutex;
 
@@ -178,6 +178,7 @@ impl OpenFile {
             return self.file.write(self, from);
         }
         let mut position = self.position.lock();
+        self.shed_set_ids()?;
         let count = self.file.write_at(self, *position, from)?;
         *position = self.position_after_write(*position, count)?;
         drop(position);
@@ -202,6 +203,7 @@ impl OpenFile {
         if !self.is_writable() {
             return Err(Error::BadFile);
         }
+        self.shed_set_ids()?;
         let count = self.file.write_at(self, offset, from)?;
         notify::written(self);
         Ok(count)
@@ -212,6 +214,11 @@ impl OpenFile {
         if let Some(locks) = self.inode().and_then(|inode| inode.locks()) {
             locks.release_program(table);
         }
+    }
+
+    /// What the file was made to run as ends with what it holds.
+    fn shed_set_ids(&self) -> Result<()> {
+        self.inode().map_or(Ok(()), |inode| set_ids::shed(&**inode))
     }
 
     /// What stands for this opening as the owner of locks.

@@ -56,6 +56,11 @@ pub trait Inode: File {
     /// What it is; never changes.
     fn kind(&self) -> FileType;
 
+    /// Whether its mode may have set-user-ID or set-group-ID bits; false only if it has none.
+    fn may_set_ids(&self) -> bool {
+        false
+    }
+
     /// Changes owner, mode or times.
     fn change(&self, _change: &Change) -> Result<()> {
         Err(Error::NotPermitted)

@@ -33,6 +33,7 @@ mod open;
 pub mod proc;
 pub mod pseudo;
 pub mod seals;
+pub mod set_ids;
 pub mod sys;
 pub mod tmpfs;
 mod walk;

@@ -194,7 +194,10 @@ pub fn rename(from: &Spot, to: &Spot, replace: Replace) -> Result<()> {
         return Err(Error::CrossDevice);
     }
     if from.name.is_empty() || to.name.is_empty() {
-        return Err(Error::Busy);
+        return Err(match replace {
+            Replace::No if !from.name.is_empty() => Error::Exists,
+            _ => Error::Busy,
+        });
     }
     let _moving = MOVING.lock();
     let _still = lock_both(&from.directory.dentry, &to.directory.dentry)?;
@@ -204,6 +207,9 @@ pub fn rename(from: &Spot, to: &Spot, replace: Replace) -> Result<()> {
         .child_while_locked(&from.name)?
         .ok_or(Error::NotFound)?;
     let target = to.directory.dentry.child_while_locked(&to.name)?;
+    if target.is_some() && replace == Replace::No {
+        return Err(Error::Exists);
+    }
     if target
         .as_ref()
         .is_some_and(|target| is_same(target, &moved))
@@ -258,17 +264,18 @@ fn check_rename(
     match (target, replace) {
         (None, Replace::Exchange) => Err(Error::NotFound),
         (None, _) => Ok(()),
-        (Some(_), Replace::No) => Err(Error::Exists),
         (Some(target), Replace::Exchange) => match target.is_above(&from.directory.dentry) {
             true => Err(Error::Invalid),
             false => check_removal(&to.directory, target),
         },
-        (Some(target), Replace::Yes) => match (moved.is_directory(), target.is_directory()) {
-            (true, false) => Err(Error::NotDirectory),
-            (false, true) => Err(Error::IsDirectory),
-            _ if target.is_above(&from.directory.dentry) => Err(Error::NotEmpty),
-            _ => check_removal(&to.directory, target),
-        },
+        (Some(target), Replace::Yes | Replace::No) => {
+            match (moved.is_directory(), target.is_directory()) {
+                (true, false) => Err(Error::NotDirectory),
+                (false, true) => Err(Error::IsDirectory),
+                _ if target.is_above(&from.directory.dentry) => Err(Error::NotEmpty),
+                _ => check_removal(&to.directory, target),
+            }
+        }
     }
 }
 

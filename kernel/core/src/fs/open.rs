@@ -7,7 +7,7 @@ use bitflags::bitflags;
 use super::access::{EXECUTE, READ, Subject, WRITE, Who, is_above_permissions};
 use super::names::{Wanted, create_while_locked};
 use super::walk::{Spot, resolve_spot};
-use super::{FileType, InodeRef, MountFlags, Path, Walk, notify, resolve};
+use super::{FileType, InodeRef, MountFlags, Path, Walk, notify, resolve, set_ids};
 use crate::dev;
 use crate::error::{Error, Result};
 use crate::file::{FileRef, OpenFile, StatusFlags};
@@ -170,6 +170,7 @@ pub fn open_path(place: Path, how: &HowToOpen) -> Result<Arc<OpenFile>> {
     let file = file_of(&place, how.status)?;
     if how.opening.contains(Opening::TRUNCATE) && kind == FileType::Regular {
         place.mount.check_writable()?;
+        set_ids::shed(&**place.inode())?;
         place.inode().truncate(0)?;
     }
     let opened = OpenFile::at(file, how.status, place);

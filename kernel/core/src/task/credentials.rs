@@ -64,6 +64,10 @@ pub const CAPABILITY_MAX: u32 = 40;
 /// All capabilities.
 pub const CAPABILITIES_ALL: u64 = (1 << (CAPABILITY_MAX + 1)) - 1;
 
+/// Those that an ordinary user of file systems has not (capabilities(7), "Effect of user ID
+/// changes"): CHOWN to FSETID, LINUX_IMMUTABLE, MKNOD, MAC_OVERRIDE.
+const CAPABILITIES_FS: u64 = 0x1f | 1 << 9 | 1 << 27 | 1 << 32;
+
 /// A thread's five sets; bit n is capability n.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Capabilities {
@@ -148,6 +152,18 @@ impl Credentials {
             caps.effective = 0;
         } else if old.effective != 0 && user.effective == 0 {
             caps.effective = caps.permitted;
+        }
+    }
+
+    /// Takes another user for file systems: the capabilities that are about those go out of
+    /// force with root, and come back with it.
+    pub fn set_fs_user(&mut self, id: u32) {
+        let old = core::mem::replace(&mut self.user.fs, id);
+        let caps = &mut self.capabilities;
+        match (old, id) {
+            (0, 1..) => caps.effective &= !CAPABILITIES_FS,
+            (1.., 0) => caps.effective |= caps.permitted & CAPABILITIES_FS,
+            _ => {}
         }
     }
 

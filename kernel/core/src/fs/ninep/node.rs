@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::file::FileRef;
 use crate::fs::inode::{DirEntry, Emit};
 use crate::fs::locks::FileLocks;
+use crate::fs::set_ids::SET_IDS;
 use crate::fs::{
     Attachment, Change, FileType, Inode, InodeRef, Metadata, New, Timestamp, device_parts,
 };
@@ -37,6 +38,8 @@ pub(super) struct Node {
     kind: FileType,
     /// The same file, open on the host; from the first opening on.
     open: Mutex<Option<Arc<Handle>>>,
+    /// The mode had no set-user-ID or set-group-ID bits when it was last seen.
+    is_ordinary: AtomicBool,
     /// Held while bytes or size change, and while a page is filled.
     pub(super) writing: Mutex<()>,
     /// Pages that programs have mapped.
@@ -62,6 +65,7 @@ impl Node {
             qid: attributes.qid,
             kind,
             open: Mutex::new(None),
+            is_ordinary: AtomicBool::new(false),
             writing: Mutex::new(()),
             pages: Spin::new(BTreeMap::new()),
             shown: AtomicUsize::new(0),
@@ -115,6 +119,8 @@ impl Node {
 
     pub(super) fn read_metadata(&self) -> Result<Metadata> {
         let found = self.attributes()?;
+        let is_ordinary = found.mode & SET_IDS == 0;
+        self.is_ordinary.store(is_ordinary, Ordering::Relaxed);
         let device = self.volume.device;
         let mut metadata = Metadata::new(device, found.qid.path, self.kind, found.mode & MODE_BITS);
         metadata.links = u32::try_from(found.links).unwrap_or(u32::MAX);
@@ -264,6 +270,10 @@ impl Inode for Node {
             FileType::Regular => self.opened().err().map(Err),
             _ => None,
         }
+    }
+
+    fn may_set_ids(&self) -> bool {
+        !self.is_ordinary.load(Ordering::Relaxed)
     }
 
     fn change(&self, change: &Change) -> Result<()> {

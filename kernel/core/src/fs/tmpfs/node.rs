@@ -20,6 +20,7 @@ use crate::file::{File, OpenFile, StatusFlags};
 use crate::fs::inode::{DirEntry, Emit};
 use crate::fs::locks::FileLocks;
 use crate::fs::seals::Seals;
+use crate::fs::set_ids::SET_IDS;
 use crate::fs::{Attachment, Change, FileType, Inode, InodeRef, Metadata, New, Timestamp};
 use crate::io::{Sink, Source};
 use crate::mm::{self, FaultError, MemoryObject, Page, Sharing};
@@ -331,6 +332,10 @@ impl MemoryObject for Node {
 impl Inode for Node {
     fn kind(&self) -> FileType {
         self.kind
+    }
+
+    fn may_set_ids(&self) -> bool {
+        self.attributes.lock().mode & SET_IDS != 0
     }
 
     fn change(&self, change: &Change) -> Result<()> {
