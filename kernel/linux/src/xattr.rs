@@ -1,6 +1,16 @@
-//! Extended attributes: no file has any.
+//! Extended attributes (xattr(7)): in memory's file system; elsewhere there are none.
 
-use kernel::fs::Walk;
+use alloc::vec::Vec;
+
+use base::VirtAddr;
+use kernel::error::{Error, Result};
+use kernel::file::StatusFlags;
+use kernel::fs::access::{READ, Subject, WRITE, Who};
+use kernel::fs::extended::{Expect, ExtendedAttributes, NAME_BYTES_MAX, VALUE_BYTES_MAX};
+use kernel::fs::notify::{self, Mask};
+use kernel::fs::{Change, FileType, Path, Walk};
+use kernel::task::Capability;
+use kernel::user;
 use linux_raw_sys::general::*;
 
 use crate::call::{Arg, Call, Entry, Outcome};
@@ -8,6 +18,8 @@ use crate::errno::Errno;
 
 const BY_PATH: &[Arg] = &[Arg::Path, Arg::Path, Arg::Address, Arg::Size];
 const BY_FD: &[Arg] = &[Arg::Fd, Arg::Path, Arg::Address, Arg::Size];
+/// The bit of a directory in which only owners change things.
+const STICKY: u32 = 0o1000;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
@@ -15,73 +27,73 @@ pub const CALLS: &[Entry] = &[
         number: __NR_setxattr,
         name: "setxattr",
         args: BY_PATH,
-        handler: refuse,
+        handler: |call| set(&call, Named::Target),
     },
     Entry {
         number: __NR_lsetxattr,
         name: "lsetxattr",
         args: BY_PATH,
-        handler: refuse,
+        handler: |call| set(&call, Named::Link),
     },
     Entry {
         number: __NR_fsetxattr,
         name: "fsetxattr",
         args: BY_FD,
-        handler: refuse,
+        handler: |call| set(&call, Named::Opening),
     },
     Entry {
         number: __NR_getxattr,
         name: "getxattr",
         args: BY_PATH,
-        handler: get,
+        handler: |call| get(&call, Named::Target),
     },
     Entry {
         number: __NR_lgetxattr,
         name: "lgetxattr",
         args: BY_PATH,
-        handler: get,
+        handler: |call| get(&call, Named::Link),
     },
     Entry {
         number: __NR_fgetxattr,
         name: "fgetxattr",
         args: BY_FD,
-        handler: get_opened,
+        handler: |call| get(&call, Named::Opening),
     },
     Entry {
         number: __NR_listxattr,
         name: "listxattr",
         args: BY_PATH,
-        handler: list,
+        handler: |call| list(&call, Named::Target),
     },
     Entry {
         number: __NR_llistxattr,
         name: "llistxattr",
         args: BY_PATH,
-        handler: list,
+        handler: |call| list(&call, Named::Link),
     },
     Entry {
         number: __NR_flistxattr,
         name: "flistxattr",
         args: BY_FD,
-        handler: list_opened,
+        handler: |call| list(&call, Named::Opening),
     },
     Entry {
         number: __NR_removexattr,
         name: "removexattr",
         args: BY_PATH,
-        handler: refuse,
+        handler: |call| remove(&call, Named::Target),
     },
     Entry {
         number: __NR_lremovexattr,
         name: "lremovexattr",
         args: BY_PATH,
-        handler: refuse,
+        handler: |call| remove(&call, Named::Link),
     },
     Entry {
         number: __NR_fremovexattr,
         name: "fremovexattr",
         args: BY_FD,
-        handler: refuse,
+        handler: |call| remove(&call, Named::Opening),
     },
     Entry {
         number: __NR_name_to_handle_at,
@@ -97,26 +109,178 @@ pub const CALLS: &[Entry] = &[
     },
 ];
 
+/// How a call names its file.
+#[derive(Clone, Copy)]
+enum Named {
+    /// By a path, whose last link is followed.
+    Target,
+    /// By a path, whose last link is meant itself.
+    Link,
+    /// By a descriptor.
+    Opening,
+}
+
+/// Who may do what with a name (xattr(7)).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Space {
+    /// Whoever may read or write the file; only files and directories have them.
+    User,
+    /// Administrators; nobody else sees them.
+    Trusted,
+    /// Everybody sees them, administrators set them.
+    Security,
+}
+
+/// The list of an inode's names is no longer (Linux' XATTR_LIST_MAX).
+const LIST_BYTES_MAX: usize = 64 << 10;
+
 fn refuse(_call: Call<'_>) -> Outcome {
     Err(Errno::EOPNOTSUPP)
 }
 
-fn get(call: Call<'_>) -> Outcome {
-    call.place_here(0, Walk::empty())?;
-    Err(Errno::ENODATA)
+fn place(call: &Call<'_>, named: Named) -> Result<Path> {
+    match named {
+        Named::Target => call.place_here(0, Walk::FOLLOW),
+        Named::Link => call.place_here(0, Walk::empty()),
+        Named::Opening => {
+            let open = call.file(0)?;
+            match &open.path {
+                Some(path) if !open.flags().contains(StatusFlags::PATH) => Ok(path.clone()),
+                Some(_) => Err(Error::BadFile),
+                None => Err(Error::Unsupported),
+            }
+        }
+    }
 }
 
-fn get_opened(call: Call<'_>) -> Outcome {
-    call.file(0)?;
-    Err(Errno::ENODATA)
+/// ERANGE for a name that is empty or too long.
+fn name(call: &Call<'_>) -> Result<Vec<u8>> {
+    let name = user::read_string(call.addr(1), NAME_BYTES_MAX + 1)?;
+    name.filter(|name| !name.is_empty())
+        .ok_or(Error::OutOfRange)
 }
 
-fn list(call: Call<'_>) -> Outcome {
-    call.place_here(0, Walk::empty())?;
+/// Names of access control lists and of file capabilities are none that we have: what they
+/// say would not hold.
+fn space_of(name: &[u8]) -> Result<Space> {
+    let has_rest = |prefix: &[u8]| {
+        name.strip_prefix(prefix)
+            .is_some_and(|rest| !rest.is_empty())
+    };
+    match name {
+        b"security.capability" => Err(Error::Unsupported),
+        _ if has_rest(b"user.") => Ok(Space::User),
+        _ if has_rest(b"trusted.") => Ok(Space::Trusted),
+        _ if has_rest(b"security.") => Ok(Space::Security),
+        _ => Err(Error::Unsupported),
+    }
+}
+
+fn is_administrator(call: &Call<'_>) -> bool {
+    call.thread
+        .credentials
+        .with(|who| who.has(Capability::SysAdmin))
+}
+
+/// The inode's attributes, if the caller may do with `name` what `wanted` (bits of access(2))
+/// says.
+fn checked<'a>(
+    call: &Call<'_>,
+    place: &'a Path,
+    name: &[u8],
+    wanted: u32,
+) -> Result<&'a ExtendedAttributes> {
+    let space = space_of(name)?;
+    let writes = wanted == WRITE;
+    if writes {
+        place.mount.check_writable()?;
+    }
+    let file = place.inode().metadata()?;
+    let is_plain = matches!(file.kind, FileType::Regular | FileType::Directory);
+    let refused = if writes {
+        Error::NotPermitted
+    } else {
+        Error::NoData
+    };
+    match space {
+        Space::User if !is_plain => return Err(refused),
+        Space::User => {
+            let subject = Subject::current(Who::Effective);
+            if writes && file.kind == FileType::Directory && file.mode & STICKY != 0 {
+                subject.check_owner(&file)?;
+            }
+            subject.check(&file, wanted)?;
+        }
+        Space::Trusted if !is_administrator(call) => return Err(refused),
+        Space::Security if writes && !is_administrator(call) => return Err(refused),
+        Space::Trusted | Space::Security => {}
+    }
+    place.inode().extended().ok_or(Error::Unsupported)
+}
+
+fn set(call: &Call<'_>, named: Named) -> Outcome {
+    let expect = match call.uint(4) {
+        0 => Expect::Any,
+        XATTR_CREATE => Expect::Absent,
+        XATTR_REPLACE => Expect::Present,
+        _ => return Err(Errno::EINVAL),
+    };
+    let (name, len) = (name(call)?, call.size(3));
+    if len > VALUE_BYTES_MAX {
+        return Err(Errno::E2BIG);
+    }
+    let mut value = Vec::new();
+    value.try_reserve_exact(len).map_err(|_| Errno::ENOMEM)?;
+    value.resize(len, 0);
+    user::copy_in(call.addr(2), &mut value)?;
+    let place = place(call, named)?;
+    checked(call, &place, &name, WRITE)?.set(&name, &value, expect)?;
+    told(&place)
+}
+
+fn remove(call: &Call<'_>, named: Named) -> Outcome {
+    let name = name(call)?;
+    let place = place(call, named)?;
+    checked(call, &place, &name, WRITE)?.remove(&name)?;
+    told(&place)
+}
+
+/// The inode has changed.
+fn told(place: &Path) -> Outcome {
+    place.inode().change(&Change::default())?;
+    notify::changed(&place.dentry, Mask::ATTRIB);
     Ok(0)
 }
 
-fn list_opened(call: Call<'_>) -> Outcome {
-    call.file(0)?;
-    Ok(0)
+fn get(call: &Call<'_>, named: Named) -> Outcome {
+    let name = name(call)?;
+    let place = place(call, named)?;
+    let value = checked(call, &place, &name, READ)?.get(&name)?;
+    give(&value, call.addr(2), call.size(3))
+}
+
+fn list(call: &Call<'_>, named: Named) -> Outcome {
+    let place = place(call, named)?;
+    let Some(attributes) = place.inode().extended() else {
+        return Ok(0);
+    };
+    let sees_all = is_administrator(call);
+    let shows = |name: &[u8]| sees_all || space_of(name) != Ok(Space::Trusted);
+    let names = attributes.list(shows)?;
+    if names.len() > LIST_BYTES_MAX {
+        return Err(Errno::E2BIG);
+    }
+    give(&names, call.addr(1), call.size(2))
+}
+
+/// Stores what there is where there is room for it; no room asks for the length only.
+fn give(bytes: &[u8], at: VirtAddr, room: usize) -> Outcome {
+    match room {
+        0 => Ok(bytes.len()),
+        room if room < bytes.len() => Err(Errno::ERANGE),
+        _ => {
+            user::copy_out(bytes, at)?;
+            Ok(bytes.len())
+        }
+    }
 }

@@ -9,6 +9,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use super::extended::ExtendedAttributes;
 use super::locks::FileLocks;
 use super::seals::Seals;
 use super::{Attachment, Change, FileType, Path};
@@ -157,6 +158,11 @@ pub trait Inode: File {
 
     /// What may no longer be done with it.
     fn seals(&self) -> Option<&Seals> {
+        None
+    }
+
+    /// Its extended attributes; `None` where there can be none.
+    fn extended(&self) -> Option<&ExtendedAttributes> {
         None
     }
 

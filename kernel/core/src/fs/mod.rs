@@ -20,6 +20,7 @@ mod context;
 pub mod dentry;
 pub mod devices;
 pub mod directory;
+pub mod extended;
 pub mod inode;
 pub mod kinds;
 pub mod locks;

@@ -17,6 +17,7 @@ use super::contents::Contents;
 use super::directory::Directory;
 use crate::error::{Error, Result};
 use crate::file::{File, OpenFile, StatusFlags};
+use crate::fs::extended::ExtendedAttributes;
 use crate::fs::inode::{DirEntry, Emit};
 use crate::fs::locks::FileLocks;
 use crate::fs::seals::Seals;
@@ -52,6 +53,7 @@ pub struct Node {
     attributes: Spin<Attributes>,
     body: Body,
     attachment: Attachment,
+    extended: ExtendedAttributes,
     locks: FileLocks,
     seals: Seals,
     /// Areas of programs that show it.
@@ -102,6 +104,7 @@ impl Node {
             attributes: Spin::new(Attributes::new(new, origin.time)),
             body,
             attachment: Attachment::default(),
+            extended: ExtendedAttributes::default(),
             locks: FileLocks::default(),
             seals: Seals::default(),
             shown: AtomicUsize::new(0),
@@ -336,6 +339,10 @@ impl Inode for Node {
 
     fn may_set_ids(&self) -> bool {
         self.attributes.lock().mode & SET_IDS != 0
+    }
+
+    fn extended(&self) -> Option<&ExtendedAttributes> {
+        Some(&self.extended)
     }
 
     fn change(&self, change: &Change) -> Result<()> {
