@@ -1,6 +1,7 @@
 //! Changing files without touching their bytes: chmod, chown, times; and their size:
 //! truncate, fallocate.
 
+use base::VirtAddr;
 use kernel::error::{Error, Result};
 use kernel::file::OpenFile;
 use kernel::fs::access::{Subject, WRITE, Who};
@@ -72,6 +73,12 @@ pub const CALLS: &[Entry] = &[
         name: "utimensat",
         args: &[Arg::DirFd, Arg::Path, Arg::Address, Arg::Flags],
         handler: utimensat,
+    },
+    Entry {
+        number: __NR_futimesat,
+        name: "futimesat",
+        args: &[Arg::DirFd, Arg::Path, Arg::Address],
+        handler: futimesat,
     },
     Entry {
         number: __NR_utimes,
@@ -240,8 +247,23 @@ fn decode_time([seconds, nanos]: [i64; 2]) -> core::result::Result<Option<Timest
 
 fn utimes(call: Call<'_>) -> Outcome {
     let place = call.place_here(0, Walk::FOLLOW)?;
-    let Some(at) = call.optional_addr(1) else {
-        return touch(&place);
+    set_times_micros(&place, call.optional_addr(1))
+}
+
+/// Without a path the descriptor's file is meant.
+fn futimesat(call: Call<'_>) -> Outcome {
+    let place = match call.optional_addr(1) {
+        None if call.int(0) == AT_FDCWD => return Err(Errno::EFAULT),
+        None => opened_place(&call, 0)?,
+        Some(_) => call.place(0, 1, Walk::FOLLOW)?,
+    };
+    set_times_micros(&place, call.optional_addr(2))
+}
+
+/// Two `struct timeval`; without them, now.
+fn set_times_micros(place: &Path, at: Option<VirtAddr>) -> Outcome {
+    let Some(at) = at else {
+        return touch(place);
     };
     let pairs: [[i64; 2]; 2] = user::read(at)?;
     let decode = |[seconds, micros]: [i64; 2]| match u32::try_from(micros) {
@@ -251,7 +273,7 @@ fn utimes(call: Call<'_>) -> Outcome {
         })),
         _ => Err(Errno::EINVAL),
     };
-    set_times(&place, [decode(pairs[0])?, decode(pairs[1])?])
+    set_times(place, [decode(pairs[0])?, decode(pairs[1])?])
 }
 
 fn utime(call: Call<'_>) -> Outcome {

@@ -20,10 +20,16 @@ const AT_PATHS: &[Arg] = &[Arg::DirFd, Arg::Path, Arg::DirFd, Arg::Path, Arg::Fl
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
     Entry {
+        number: __NR_getdents,
+        name: "getdents",
+        args: &[Arg::Fd, Arg::Address, Arg::Size],
+        handler: |call| list(&call, KindAt::End),
+    },
+    Entry {
         number: __NR_getdents64,
         name: "getdents64",
         args: &[Arg::Fd, Arg::Address, Arg::Size],
-        handler: getdents64,
+        handler: |call| list(&call, KindAt::Header),
     },
     Entry {
         number: __NR_mkdir,
@@ -143,10 +149,19 @@ pub const CALLS: &[Entry] = &[
 
 /// Bytes of entries gathered in one call, however large the buffer.
 const LISTING_BYTES_MAX: usize = 32 << 10;
-/// Bytes of struct linux_dirent64 before its name.
+/// Bytes of struct linux_dirent64 before its name; of the older one with the last byte.
 const DIRENT_HEADER_BYTES: usize = 19;
 
-fn getdents64(call: Call<'_>) -> Outcome {
+/// Where an entry says what it names.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum KindAt {
+    /// Before the name (struct linux_dirent64).
+    Header,
+    /// In its last byte (struct linux_dirent, of the older call).
+    End,
+}
+
+fn list(call: &Call<'_>, kind: KindAt) -> Outcome {
     let open = call.file(0)?;
     let room = call.size(2).min(LISTING_BYTES_MAX);
     let mut bytes: Vec<u8> = Vec::new();
@@ -161,9 +176,14 @@ fn getdents64(call: Call<'_>) -> Outcome {
         bytes.extend_from_slice(&entry.number.to_ne_bytes());
         bytes.extend_from_slice(&entry.next.to_ne_bytes());
         bytes.extend_from_slice(&(len as u16).to_ne_bytes());
-        bytes.push(entry.kind.dirent());
+        if kind == KindAt::Header {
+            bytes.push(entry.kind.dirent());
+        }
         bytes.extend_from_slice(entry.name);
         bytes.resize(end, 0);
+        if let (KindAt::End, Some(last)) = (kind, bytes.last_mut()) {
+            *last = entry.kind.dirent();
+        }
         true
     })?;
     if bytes.is_empty() && refused {

@@ -32,6 +32,7 @@ mod futex;
 mod init;
 mod inotify;
 mod ioctl;
+mod ioprio;
 mod iovec;
 mod leave;
 mod lock;

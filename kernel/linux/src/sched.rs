@@ -181,16 +181,38 @@ fn check_owner(call: &Call<'_>, thread: &Thread) -> Result<(), Errno> {
     }
 }
 
+/// Of which threads a call speaks; argument 1 says whose.
+#[derive(Clone, Copy)]
+pub enum Selection {
+    /// One.
+    Thread,
+    /// All of a group's processes.
+    Group,
+    /// All of a user's.
+    User,
+}
+
 /// The threads that getpriority(2) and setpriority(2) speak of.
 fn selected(call: &Call<'_>) -> Result<Vec<Arc<Thread>>, Errno> {
+    let selection = match call.uint(0) {
+        PRIO_PROCESS => Selection::Thread,
+        PRIO_PGRP => Selection::Group,
+        PRIO_USER => Selection::User,
+        _ => return Err(Errno::EINVAL),
+    };
+    select(call, selection)
+}
+
+/// The threads of a selection; perhaps none.
+pub fn select(call: &Call<'_>, selection: Selection) -> Result<Vec<Arc<Thread>>, Errno> {
     let who = call.uint(1);
-    let processes = match call.uint(0) {
-        PRIO_PROCESS => return Ok(alloc::vec![named(call, 1)?]),
-        PRIO_PGRP => {
+    let processes = match selection {
+        Selection::Thread => return Ok(alloc::vec![named(call, 1)?]),
+        Selection::Group => {
             let own = family::group_of(call.thread.process.id()).unwrap_or(0);
             fallible::collected(family::group_members(if who == 0 { own } else { who }))
         }
-        PRIO_USER => {
+        Selection::User => {
             let own = call
                 .thread
                 .credentials
@@ -202,7 +224,6 @@ fn selected(call: &Call<'_>) -> Result<Vec<Arc<Thread>>, Errno> {
                 all.filter(|process| process.first_thread().is_some_and(|first| is_own(&first))),
             )
         }
-        _ => return Err(Errno::EINVAL),
     };
     let mut threads = Vec::new();
     for process in processes.map_err(|_| Errno::ENOMEM)? {

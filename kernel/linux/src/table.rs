@@ -21,6 +21,7 @@ const FAMILIES: &[&[Entry]] = &[
     crate::futex::CALLS,
     crate::inotify::CALLS,
     crate::ioctl::CALLS,
+    crate::ioprio::CALLS,
     crate::lock::CALLS,
     crate::membarrier::CALLS,
     crate::memory::CALLS,

@@ -221,6 +221,9 @@ fn inherit(me: &Thread, child: &Thread, request: &Clone) {
     let flags = request.flags;
     child.set_flags(me.flags() & Flags::TRACE);
     child.sched.inherit(&me.sched);
+    child
+        .io_priority
+        .store(me.io_priority.load(Relaxed), Relaxed);
     if flags.contains(CloneFlags::CHILD_CLEARTID) {
         child
             .clear_tid

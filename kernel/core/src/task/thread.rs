@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use accounting::CpuTime;
 use base::Instant;
@@ -112,6 +112,9 @@ pub struct Thread {
     pub clear_tid: AtomicU64,
     /// The list of the robust locks it holds; 0 for none.
     pub robust_list: AtomicU64,
+    /// The priority of its transfers (ioprio_set(2)), which is only remembered: no device here
+    /// serves one request before another.
+    pub io_priority: AtomicU16,
     /// The signal it gets when its parent ends (PR_SET_PDEATHSIG); 0 for none.
     pub parent_death_signal: AtomicU32,
     pub(super) start: Spin<Option<Box<Start>>>,
@@ -144,6 +147,7 @@ impl Thread {
             has_rseq: AtomicBool::new(false),
             clear_tid: AtomicU64::new(0),
             robust_list: AtomicU64::new(0),
+            io_priority: AtomicU16::new(0),
             parent_death_signal: AtomicU32::new(0),
             start: Spin::new(None),
             call_deadline_ns: AtomicU64::new(0),
