@@ -1,4 +1,5 @@
 // Pipes and FIFOs.
+#define _GNU_SOURCE
 #include "check.h"
 #include <fcntl.h>
 #include <poll.h>
@@ -8,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -273,6 +275,24 @@ static void bad_flags_and_addresses_are_refused(void) {
     close_pipe();
 }
 
+static void vmsplice_takes_what_fits_and_waits_for_the_first_page_only(void) {
+    static char many[200000] __attribute__((aligned(PAGE)));
+    struct iovec all = {many, sizeof many};
+    memset(many, 'v', sizeof many);
+    open_pipe(0);
+    CHECK(vmsplice(w, &all, 1, 0) == 65536);
+    CHECK(vmsplice(w, &all, 1, SPLICE_F_NONBLOCK) == -1 && errno == EAGAIN);
+    CHECK(read(r, many, PAGE) == PAGE);
+    CHECK(vmsplice(w, &all, 1, SPLICE_F_NONBLOCK) == PAGE);
+    for (int had = 0; had < 65536;) {
+        ssize_t count = vmsplice(r, &all, 1, 0);
+        CHECK(count > 0);
+        had += count;
+    }
+    CHECK(vmsplice(r, &all, 1, SPLICE_F_NONBLOCK) == -1 && errno == EAGAIN);
+    close_pipe();
+}
+
 int main(void) {
     TEST(bytes_come_out_in_order);
     TEST(a_full_pipe_takes_no_more_and_goes_on_after_a_page_is_read);
@@ -289,5 +309,6 @@ int main(void) {
     TEST(a_fifo_brings_reader_and_writer_together);
     TEST(a_signal_interrupts_a_read);
     TEST(bad_flags_and_addresses_are_refused);
+    TEST(vmsplice_takes_what_fits_and_waits_for_the_first_page_only);
     return check_status();
 }

@@ -202,6 +202,31 @@ static void a_process_has_a_descriptor(void) {
     close(fd);
 }
 
+static void a_pidfd_that_may_not_block_is_not_waited_for(void) {
+    pid_t child = sleeper();
+    siginfo_t info = {0};
+    int fd = syscall(SYS_pidfd_open, child, O_NONBLOCK);
+    CHECK(fd >= 0 && waitid(P_PIDFD, fd, &info, WEXITED) == -1 && errno == EAGAIN);
+    CHECK(waitid(P_PIDFD, fd, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0);
+    kill(child, SIGKILL);
+    CHECK(poll(&(struct pollfd){fd, POLLIN, 0}, 1, -1) == 1);
+    CHECK(waitid(P_PIDFD, fd, &info, WEXITED) == 0 && info.si_pid == child);
+    close(fd);
+}
+
+static void waitid_refuses_what_means_nothing(void) {
+    siginfo_t info;
+    CHECK(waitid(P_PID, 0, &info, WEXITED) == -1 && errno == EINVAL);
+    CHECK(waitid(P_PID, -1, &info, WEXITED) == -1 && errno == EINVAL);
+    CHECK(waitid(P_PGID, -1, &info, WEXITED) == -1 && errno == EINVAL);
+    CHECK(waitid(P_PIDFD, -1, &info, WEXITED) == -1 && errno == EINVAL);
+    CHECK(waitid(P_PIDFD, 999, &info, WEXITED) == -1 && errno == EBADF);
+    CHECK(waitid(P_PIDFD, 0, &info, WEXITED) == -1 && errno == EBADF);
+    CHECK(waitid(P_ALL, 0, &info, 0) == -1 && errno == EINVAL);
+    CHECK(waitid(P_ALL, 0, &info, WEXITED | 0x10000) == -1 && errno == EINVAL);
+    CHECK(waitid(9, 0, &info, WEXITED) == -1 && errno == EINVAL);
+}
+
 int main(void) {
     TEST(without_children_there_is_nothing_to_wait_for);
     TEST(a_look_does_not_block);
@@ -215,5 +240,7 @@ int main(void) {
     TEST(a_session_has_a_leader);
     TEST(used_time_is_told);
     TEST(a_process_has_a_descriptor);
+    TEST(a_pidfd_that_may_not_block_is_not_waited_for);
+    TEST(waitid_refuses_what_means_nothing);
     return check_status();
 }

@@ -4,7 +4,9 @@ use base::VirtAddr;
 use kernel::error::{Error, Result};
 use kernel::file::OpenFile;
 use kernel::ipc::pipe::Access;
-use kernel::ipc::splice::{Blocking, Keep, between, end_of, from_pipe, to_pipe};
+use kernel::ipc::splice::{
+    Blocking, Keep, between, end_of, from_memory, from_pipe, to_memory, to_pipe,
+};
 use kernel::user;
 use linux_raw_sys::general::{__NR_splice, __NR_tee, __NR_vmsplice};
 
@@ -46,7 +48,7 @@ pub const CALLS: &[Entry] = &[
 const FLAGS: u32 = 0xf;
 const NONBLOCK: u32 = 2;
 
-fn blocking(flags: u32, ends: [&OpenFile; 2]) -> Blocking {
+fn blocking<const ENDS: usize>(flags: u32, ends: [&OpenFile; ENDS]) -> Blocking {
     let never = flags & NONBLOCK != 0 || ends.iter().any(|open| open.is_nonblocking());
     if never {
         Blocking::Never
@@ -118,15 +120,17 @@ fn tee(call: Call<'_>) -> Outcome {
     )?)
 }
 
-/// Pages are copied, not lent: the program may change them at once.
+/// Into the pipe where it may be written, else out of it.
 fn vmsplice(call: Call<'_>) -> Outcome {
-    only(call.uint(3), FLAGS)?;
+    let flags = only(call.uint(3), FLAGS)?;
     let open = call.file(0)?;
-    if end_of(&open, Access::WRITE).is_ok_and(|end| end.is_some()) {
+    // Linux does not ask for O_NONBLOCK here.
+    let blocking = blocking(flags, []);
+    if let Ok(Some(end)) = end_of(&open, Access::WRITE) {
         let from = &mut iovec::source(call.addr(1), call.size(2))?;
-        return Ok(open.write(from)?);
+        return Ok(from_memory(from, end, blocking)?);
     }
-    end_of(&open, Access::READ)?.ok_or(Errno::EBADF)?;
+    let end = end_of(&open, Access::READ)?.ok_or(Errno::EBADF)?;
     let to = &mut iovec::sink(call.addr(1), call.size(2))?;
-    Ok(open.read(to)?)
+    Ok(to_memory(end, to, blocking)?)
 }

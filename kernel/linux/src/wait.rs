@@ -135,16 +135,31 @@ fn waitid(call: Call<'_>) -> Outcome {
     if flags & !(COMMON | events | WNOWAIT) != 0 || flags & events == 0 {
         return Err(Errno::EINVAL);
     }
-    let id = || u32::try_from(call.int(1)).ok().ok_or(Errno::EINVAL);
+    let id = || {
+        let id = u32::try_from(call.int(1)).ok().filter(|&id| id != 0);
+        id.ok_or(Errno::EINVAL)
+    };
+    let mut may_wait = true;
     let whom = match call.uint(0) {
         P_ALL => Whom::Any,
         P_PID => Whom::Process(id()?),
-        P_PIDFD => Whom::Process(process_of(&*call.file(1)?)?.id()),
+        P_PIDFD if call.int(1) < 0 => return Err(Errno::EINVAL),
+        P_PIDFD => {
+            let open = call.file(1)?;
+            may_wait = !open.is_nonblocking();
+            Whom::Process(process_of(&open)?.id())
+        }
         P_PGID if call.int(1) == 0 => Whom::Group(own_group(&call)?),
         P_PGID => Whom::Group(id()?),
         _ => return Err(Errno::EINVAL),
     };
-    let report = wait(&call, whom, flags)?;
+    let report = match may_wait {
+        true => wait(&call, whom, flags)?,
+        false => wait(&call, whom, flags | WNOHANG)?,
+    };
+    if report.is_none() && flags & WNOHANG == 0 {
+        return Err(Errno::EAGAIN);
+    }
     if let Some(at) = call.optional_addr(2) {
         let bytes = report.as_ref().map_or([0; siginfo::BYTES], |report| {
             siginfo::encode(&describe(report))

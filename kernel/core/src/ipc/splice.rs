@@ -87,6 +87,20 @@ pub fn to_pipe(
     })
 }
 
+/// From a program's memory to a pipe, as much as fits: only room for the first bytes is waited
+/// for. They are copied, not lent: the program may change them at once.
+pub fn from_memory(from: &mut Source<'_>, to: &PipeEnd, blocking: Blocking) -> Result<usize> {
+    match from.remaining() {
+        0 => Ok(0),
+        _ => to.fill(from, blocking),
+    }
+}
+
+/// From a pipe to a program's memory.
+pub fn to_memory(from: &PipeEnd, to: &mut Sink<'_>, blocking: Blocking) -> Result<usize> {
+    from.pipe.read(to, blocking == Blocking::Never)
+}
+
 /// From a pipe to another; with `keep` the bytes also stay (tee).
 pub fn between(
     from: &PipeEnd,

@@ -49,14 +49,19 @@ impl Pipe {
         }
     }
 
-    /// Writes what fits; 0 if that is less than an atomic write needs.
-    fn try_write(&self, from: &mut Source<'_>, as_packet: bool) -> Result<usize> {
+    /// Writes what fits; 0 if that is less than `least`.
+    pub(super) fn try_write(
+        &self,
+        from: &mut Source<'_>,
+        least: usize,
+        as_packet: bool,
+    ) -> Result<usize> {
         let mut contents = self.contents.lock();
         if !self.has_readers() {
             drop(contents);
             return Err(broken_pipe());
         }
-        if contents.room() < from.remaining().min(ATOMIC_BYTES) {
+        if contents.room() < least {
             return Ok(0);
         }
         let was_empty = contents.len() == 0;
@@ -93,7 +98,7 @@ impl Pipe {
         }
     }
 
-    pub(super) fn read(&self, to: &mut Sink<'_>, nonblocking: bool) -> Result<usize> {
+    pub(in crate::ipc) fn read(&self, to: &mut Sink<'_>, nonblocking: bool) -> Result<usize> {
         if to.remaining() == 0 {
             return Ok(0);
         }
@@ -124,14 +129,14 @@ impl Pipe {
 
     /// Writes something, waiting for room if need be.
     fn write_some(&self, from: &mut Source<'_>, how: StatusFlags) -> Result<usize> {
-        let count = self.try_write(from, how.contains(StatusFlags::DIRECT))?;
+        let needed = from.remaining().min(ATOMIC_BYTES);
+        let count = self.try_write(from, needed, how.contains(StatusFlags::DIRECT))?;
         if count != 0 {
             return Ok(count);
         }
         if how.contains(StatusFlags::NONBLOCK) {
             return Err(Error::WouldBlock);
         }
-        let needed = from.remaining().min(ATOMIC_BYTES);
         let changed = || (self.room() >= needed || !self.has_readers()).then_some(());
         self.pollee.queue.wait(Wait::INTERRUPTIBLE, changed)?;
         Ok(0)

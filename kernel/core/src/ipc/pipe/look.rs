@@ -53,6 +53,18 @@ impl PipeEnd {
         self.pipe.lend(pages)
     }
 
+    /// Puts as much in as fits, waiting for the first of it only.
+    pub(in crate::ipc) fn fill(&self, from: &mut Source<'_>, blocking: Blocking) -> Result<usize> {
+        loop {
+            self.room(blocking)?;
+            // Another writer may have been faster.
+            match self.pipe.try_write(from, 1, false)? {
+                0 => {}
+                count => return Ok(count),
+            }
+        }
+    }
+
     /// Puts all of `bytes` in, waiting if another writer was faster.
     pub(in crate::ipc) fn put(&self, bytes: &[u8]) -> Result<usize> {
         self.pipe
