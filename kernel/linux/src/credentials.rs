@@ -169,7 +169,7 @@ fn tell_three(call: &Call<'_>, look: fn(&Credentials) -> IdSet) -> Outcome {
 fn replace(call: &Call<'_>, kind: Kind, ids: IdSet) {
     let mut who = Credentials::clone(&call.thread.credentials.get());
     (kind.put)(&mut who, ids);
-    drop(call.thread.credentials.replace(Arc::new(who)));
+    call.thread.take_credentials(who);
 }
 
 /// With the privilege all three change; without it only the effective one, to one that
@@ -299,7 +299,7 @@ fn setgroups(call: Call<'_>) -> Outcome {
         groups: shared(&call, groups)?,
         ..Credentials::clone(&old)
     };
-    drop(call.thread.credentials.replace(Arc::new(who)));
+    call.thread.take_credentials(who);
     Ok(0)
 }
 
@@ -382,6 +382,6 @@ fn capset(call: Call<'_>) -> Outcome {
     }
     (caps.effective, caps.permitted, caps.inheritable) = (effective, permitted, inheritable);
     caps.ambient &= permitted & inheritable;
-    drop(call.thread.credentials.replace(Arc::new(who)));
+    call.thread.take_credentials(who);
     Ok(0)
 }

@@ -52,6 +52,7 @@ mod process;
 mod random;
 mod read_write;
 mod reboot;
+mod remote;
 mod rlimit;
 mod rseq;
 mod sched;

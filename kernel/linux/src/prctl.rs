@@ -1,6 +1,5 @@
 //! prctl and arch_prctl: properties of threads that fit nowhere else.
 
-use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
 use base::VirtAddr;
@@ -152,7 +151,7 @@ fn look<R>(call: &Call<'_>, look: impl FnOnce(&Credentials) -> R) -> R {
 fn change(call: &Call<'_>, change: impl FnOnce(&mut Credentials)) {
     let mut who = Credentials::clone(&call.thread.credentials.get());
     change(&mut who);
-    drop(call.thread.credentials.replace(Arc::new(who)));
+    call.thread.take_credentials(who);
 }
 
 fn capability(value: u64) -> Option<u32> {

@@ -36,6 +36,7 @@ const FAMILIES: &[&[Entry]] = &[
     crate::random::CALLS,
     crate::read_write::CALLS,
     crate::reboot::CALLS,
+    crate::remote::CALLS,
     crate::rlimit::CALLS,
     crate::rseq::CALLS,
     crate::sched::CALLS,

@@ -29,6 +29,7 @@ use self::script::FIRST_BYTES;
 use self::stack::Stack;
 use crate::error::{Error, Result};
 use crate::file::OpenFile;
+use crate::fs::access::{READ, Subject, Who};
 use crate::fs::{self, MountFlags, Walk};
 use crate::mm::{AddressSpace, FixedPages, Layout, Mapping, Object, Place, Rights, release};
 use crate::signal::Signal;
@@ -168,6 +169,7 @@ struct Prepared {
     interpreter: Option<Loaded>,
     vdso: Option<u64>,
     secure: bool,
+    dumpable: bool,
 }
 
 fn prepare(open: &Arc<OpenFile>, first: &[u8], me: &Thread, who: &Credentials) -> Result<Prepared> {
@@ -177,8 +179,13 @@ fn prepare(open: &Arc<OpenFile>, first: &[u8], me: &Thread, who: &Credentials) -
     let space = AddressSpace::new(layout)?;
     space.allow_large_pages(me.process.space.with(|old| old.allows_large_pages()));
     let main = load::map(&space, open, &program, Some(layout.program))?;
+    let mut dumpable = is_readable(open)? && !me.credentials.with(|old| who.differs_in_rights(old));
     let interpreter = match load::read_interpreter(open, &program)? {
-        Some(path) => Some(load_interpreter(&space, &path)?),
+        Some(path) => {
+            let file = fs::open_for_exec(None, &path, Walk::FOLLOW)?;
+            dumpable &= is_readable(&file)?;
+            Some(load_interpreter(&space, &file)?)
+        }
         None => None,
     };
     space.start_heap(VirtAddr(main.end + layout.heap_gap));
@@ -191,16 +198,22 @@ fn prepare(open: &Arc<OpenFile>, first: &[u8], me: &Thread, who: &Credentials) -
         interpreter,
         vdso,
         secure,
+        dumpable: dumpable && !secure,
     })
 }
 
-fn load_interpreter(space: &AddressSpace, path: &[u8]) -> Result<Loaded> {
-    let open = fs::open_for_exec(None, path, Walk::FOLLOW)?;
+/// Whether its user may read the program: one that may only be run is not to be looked into.
+fn is_readable(open: &OpenFile) -> Result<bool> {
+    let file = open.metadata()?;
+    Ok(Subject::current(Who::Effective).check(&file, READ).is_ok())
+}
+
+fn load_interpreter(space: &AddressSpace, open: &Arc<OpenFile>) -> Result<Loaded> {
     let mut first = vec![0; FIRST_BYTES];
-    let len = load::read(&open, 0, &mut first)?;
+    let len = load::read(open, 0, &mut first)?;
     first.truncate(len);
-    let program = load::read_program(&open, &first)?;
-    load::map(space, &open, &program, None)
+    let program = load::read_program(open, &first)?;
+    load::map(space, open, &program, None)
 }
 
 /// Maps the clock's data and right behind it the code that reads it; the address of the
@@ -238,12 +251,17 @@ fn replace(
     abi: &[(u64, u64)],
     who: Credentials,
 ) -> Result<Start> {
+    // Nobody may look into the new program by what the old one allowed.
+    me.process.dumpable.store(false, Ordering::Relaxed);
     let old = me.process.space.replace(prepared.space.clone());
     me.process.mappings_told.forget();
     me.activate_space();
     release(old);
     forget_program(me);
-    drop(me.credentials.replace(Arc::new(who)));
+    me.take_credentials(who);
+    me.process
+        .dumpable
+        .store(prepared.dumpable, Ordering::Relaxed);
     close_files(me)?;
     *me.name.lock() = name_of(&arguments.path);
     let stack = write_stack(me, &prepared, arguments, abi)?;

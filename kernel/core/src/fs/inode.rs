@@ -122,6 +122,11 @@ pub trait Inode: File {
         None
     }
 
+    /// Whether the current thread may use a directory whatever its mode says.
+    fn is_open_to_caller(&self) -> bool {
+        false
+    }
+
     /// For an inode whose openings have state of their own: that state.
     fn open(&self) -> Option<Result<FileRef>> {
         None

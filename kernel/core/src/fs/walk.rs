@@ -218,7 +218,11 @@ impl Walker {
         if self.searches_all {
             return Ok(());
         }
-        Subject::current(Who::Effective).check(&self.at.inode().metadata()?, EXECUTE)
+        let inode = self.at.inode();
+        match Subject::current(Who::Effective).check(&inode.metadata()?, EXECUTE) {
+            Err(_) if inode.is_open_to_caller() => Ok(()),
+            result => result,
+        }
     }
 }
 

@@ -25,6 +25,22 @@ pub enum Access {
     Execute,
 }
 
+/// Whose rights count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// The program's own.
+    Program,
+    /// A tracer's: it also writes to what is read-only, if it is private.
+    Tracer,
+}
+
+impl Reach {
+    fn extends_to(self, area: &Area<Object>, access: Access) -> bool {
+        let is_readable = permits(area.access, Access::Read);
+        self == Self::Tracer && access == Access::Write && !area.traits.shared && is_readable
+    }
+}
+
 /// Why a fault could not be resolved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FaultError {
@@ -65,11 +81,16 @@ enum Step {
 impl AddressSpace {
     /// Resolves a fault at `address`, or says why it cannot be. May block.
     pub fn fault(&self, address: VirtAddr, access: Access) -> Result<()> {
+        self.fault_as(address, access, Reach::Program)
+    }
+
+    /// The same for an access with this reach.
+    pub(super) fn fault_as(&self, address: VirtAddr, access: Access, reach: Reach) -> Result<()> {
         let table = self.table().map_err(|_| FaultError::NotMapped)?;
         let at = address.page_floor();
         let mut fetched = Fetched::default();
         loop {
-            match self.attempt(table, at, access, &mut fetched)? {
+            match self.attempt(table, at, access, reach, &mut fetched)? {
                 Step::Done => break,
                 Step::Fetch(wanted) => {
                     let page = wanted.object.memory.page(wanted.index, wanted.sharing)?;
@@ -100,6 +121,7 @@ impl AddressSpace {
         table: &PageTable,
         at: VirtAddr,
         access: Access,
+        reach: Reach,
         fetched: &mut Fetched,
     ) -> Result<Step> {
         let mut state = self.lock();
@@ -117,7 +139,7 @@ impl AddressSpace {
             areas, run, large, ..
         } = &mut *state;
         let area = areas.find(at).ok_or(FaultError::NotMapped)?;
-        if !permits(area.access, access) {
+        if !permits(area.access, access) && !reach.extends_to(area, access) {
             return Err(FaultError::Forbidden);
         }
         if access == Access::Write

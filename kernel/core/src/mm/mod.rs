@@ -36,7 +36,7 @@ mod space;
 mod truncate;
 
 pub use advice::Advice;
-pub use fault::{Access, FaultError};
+pub use fault::{Access, FaultError, Reach};
 pub use large::LargePolicy;
 pub use layout::Layout;
 pub use map::{Mapping, Place};

@@ -1,11 +1,39 @@
 //! Looking into an address space that need not be the current one.
 
+use core::ops::Range;
+
 use base::{PAGE_BYTES, VirtAddr};
 
-use super::{Access, AddressSpace, Page};
+use super::{Access, AddressSpace, Page, Reach};
 use crate::error::{Error, Result};
+use crate::io::{Sink, Source};
+
+/// Bytes that pass between two programs at a time.
+const PIECE_BYTES: usize = 1024;
 
 impl AddressSpace {
+    /// Copies a piece of at most `len` bytes at `at` into `to`; returns its length. May block.
+    pub fn peek_piece(&self, at: VirtAddr, len: usize, to: &mut Sink<'_>) -> Result<usize> {
+        let mut piece = [0; PIECE_BYTES];
+        let len = len.min(to.remaining()).min(PIECE_BYTES);
+        let count = self.peek(at, &mut piece[..len])?;
+        to.put(&piece[..count])
+    }
+
+    /// Copies a piece of at most `len` bytes of `from` to `at`; returns its length. May block.
+    pub fn poke_piece(
+        &self,
+        at: VirtAddr,
+        len: usize,
+        from: &mut Source<'_>,
+        reach: Reach,
+    ) -> Result<usize> {
+        let mut piece = [0; PIECE_BYTES];
+        let len = len.min(PIECE_BYTES);
+        let count = from.take(&mut piece[..len])?;
+        self.poke(at, &piece[..count], reach)
+    }
+
     /// The page at `at`, if one is mapped there.
     pub fn page(&self, at: VirtAddr) -> Option<Page> {
         self.table().ok()?.page(at.page_floor())
@@ -13,21 +41,45 @@ impl AddressSpace {
 
     /// Copies bytes from `at` into `to`; returns how many were readable. May block.
     pub fn peek(&self, at: VirtAddr, to: &mut [u8]) -> Result<usize> {
+        let len = to.len();
+        self.visit(at, len, Access::Read, Reach::Program, |done, page, part| {
+            page.read(part.start, &mut to[done..done + part.len()]);
+        })
+    }
+
+    /// Copies `from` to `at`; returns how many bytes were writable. A tracer also changes what
+    /// is read-only, if it is private; the program gets a copy of the page. May block.
+    pub fn poke(&self, at: VirtAddr, from: &[u8], reach: Reach) -> Result<usize> {
+        self.visit(at, from.len(), Access::Write, reach, |done, page, part| {
+            page.write(part.start, &from[done..done + part.len()]);
+        })
+    }
+
+    /// Shows `act` each page of a range: how many bytes came before it, the page, and which
+    /// part of it is meant.
+    fn visit(
+        &self,
+        at: VirtAddr,
+        len: usize,
+        access: Access,
+        reach: Reach,
+        mut act: impl FnMut(usize, &Page, Range<usize>),
+    ) -> Result<usize> {
         let mut done = 0;
-        while done < to.len() {
+        while done < len {
             let now = at + done as u64;
             let (page, offset) = (now.page_floor(), now.page_offset());
-            if self.fault(page, Access::Read).is_err() {
+            if self.fault_as(page, access, reach).is_err() {
                 break;
             }
-            let len = (PAGE_BYTES - offset).min(to.len() - done);
             let Some(page) = self.table()?.page(page) else {
                 continue;
             };
-            page.read(offset, &mut to[done..done + len]);
-            done += len;
+            let part = offset..PAGE_BYTES.min(offset + len - done);
+            act(done, &page, part.clone());
+            done += part.len();
         }
-        if done == 0 && !to.is_empty() {
+        if done == 0 && len != 0 {
             Err(Error::BadAddress)
         } else {
             Ok(done)

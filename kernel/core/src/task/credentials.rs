@@ -24,6 +24,11 @@ pub struct IdSet {
 }
 
 impl IdSet {
+    /// Whether `id` is the real, the effective and the saved one.
+    pub fn is_all(&self, id: u32) -> bool {
+        [self.real, self.effective, self.saved] == [id; 3]
+    }
+
     /// Whether an unprivileged thread may take `id`.
     pub fn holds(&self, id: u32) -> bool {
         [self.real, self.effective, self.saved].contains(&id)
@@ -50,6 +55,7 @@ pub enum Capability {
     IpcLock = 14,
     SysRawio = 17,
     SysChroot = 18,
+    SysPtrace = 19,
     SysAdmin = 21,
     SysBoot = 22,
     SysNice = 23,
@@ -135,6 +141,12 @@ impl Credentials {
     /// Whether the file-system group or a further one is `group`.
     pub fn is_in_group(&self, group: u32) -> bool {
         self.group.fs == group || self.groups.contains(&group)
+    }
+
+    /// Whether they act for other users or groups than `old`, or may do more.
+    pub fn differs_in_rights(&self, old: &Self) -> bool {
+        let ids = |who: &Self| [who.user, who.group].map(|ids| (ids.effective, ids.fs));
+        ids(self) != ids(old) || self.capabilities.permitted & !old.capabilities.permitted != 0
     }
 
     /// Takes other users; capabilities follow, as capabilities(7) says: they end when

@@ -211,6 +211,8 @@ fn fork_process(me: &Thread, flags: CloneFlags, id: Tid) -> Result<Arc<Process>>
     let image = me.process.image.lock().clone();
     fallible::room_for_arc::<Process>()?;
     let process = Process::new(id, space, me.process.limits.fork(), actions, image);
+    let is_dumpable = me.process.dumpable.load(Relaxed);
+    process.dumpable.store(is_dumpable, Relaxed);
     let adjustment = me.process.oom_adjustment.load(Relaxed);
     process.oom_adjustment.store(adjustment, Relaxed);
     Ok(process)

@@ -5,7 +5,9 @@
 //! process; a process lists its threads, so a parked thread that nobody waits for
 //! stays alive. Who descends from whom is in [`family`].
 
+mod access;
 mod account;
+mod change;
 mod credentials;
 mod current;
 mod exit;
@@ -22,6 +24,7 @@ mod thread;
 mod threads;
 mod usage;
 
+pub use access::{Caller, check_access, check_process_access};
 pub use account::{Account, Charge, Counted, LimitReached};
 pub use accounting::CpuTime;
 pub use credentials::{

@@ -4,13 +4,14 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::fmt::Write;
 
-use super::list;
 use super::task::{Subject, owned};
+use super::{guard, list};
 use crate::error::{Error, Result};
 use crate::file::{Fd, File, OpenFile};
 use crate::fs::inode::Emit;
 use crate::fs::pseudo::{Link, Target, Text, TextFile};
 use crate::fs::{FileType, Inode, InodeRef, Metadata};
+use crate::task::current;
 
 /// The inode of either directory.
 pub struct Descriptors {
@@ -32,6 +33,7 @@ impl Descriptors {
     fn link(&self, metadata: Metadata, fd: Fd) -> InodeRef {
         let subject = self.subject.clone();
         let find = move || {
+            guard::check(&subject)?;
             let open = opening(&subject, fd)?;
             Ok(match &open.path {
                 Some(path) => Target::Place(path.clone()),
@@ -94,6 +96,10 @@ impl File for Descriptors {
 impl Inode for Descriptors {
     fn kind(&self) -> FileType {
         FileType::Directory
+    }
+
+    fn is_open_to_caller(&self) -> bool {
+        core::ptr::eq(&*current().process, &*self.subject.process)
     }
 
     fn lookup(&self, name: &[u8]) -> Result<InodeRef> {

@@ -9,6 +9,8 @@
 mod descriptors;
 mod fail;
 mod frames;
+mod guard;
+mod image;
 mod internet;
 mod list;
 mod memory;

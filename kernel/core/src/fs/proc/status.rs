@@ -5,6 +5,7 @@ use core::fmt::{Error, Result, Write};
 
 use base::PAGE_BYTES;
 
+use super::guard;
 use super::memory::Sums;
 use super::task::Subject;
 use crate::fs::pseudo::{Text, write_list};
@@ -109,8 +110,13 @@ pub fn stat(subject: &Subject, text: &mut Text) -> Result {
     )?;
     stat_memory(subject, text)?;
     stat_signals(subject, text)?;
-    let image = process.image.lock().clone();
-    let (arguments, environment) = (image.arguments, image.environment);
+    let (arguments, environment) = match guard::check(subject) {
+        Ok(()) => {
+            let image = process.image.lock();
+            (image.arguments, image.environment)
+        }
+        Err(_) => ((0, 0), (0, 0)),
+    };
     write!(text, "0 0 0 {} {} ", arguments.0, arguments.1)?;
     writeln!(text, "{} {} 0", environment.0, environment.1)
 }
@@ -118,7 +124,10 @@ pub fn stat(subject: &Subject, text: &mut Text) -> Result {
 /// vsize to kstkeip.
 fn stat_memory(subject: &Subject, text: &mut Text) -> Result {
     let limit = subject.process.limits.soft(Resource::ResidentBytes);
-    let stack = subject.process.image.lock().stack_start;
+    let stack = match guard::check(subject) {
+        Ok(()) => subject.process.image.lock().stack_start,
+        Err(_) => 0,
+    };
     let (mapped, resident) = match &subject.thread {
         Some(_) => {
             let space = subject.process.space.get();
@@ -288,6 +297,8 @@ pub fn comm(subject: &Subject, text: &mut Text) -> Result {
 /// /proc/PID/auxv: the vector's words as bytes.
 pub fn auxv(subject: &Subject, text: &mut Text) -> Result {
     let auxv = subject.process.image.lock().auxv.clone();
+    // Looked at afterwards: an exec exchanges the memory first.
+    subject.space().map_err(|_| Error)?;
     for word in auxv.iter() {
         text.push_bytes(&word.to_ne_bytes());
     }

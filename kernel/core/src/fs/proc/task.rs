@@ -3,14 +3,18 @@
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
 use core::fmt;
+use core::sync::atomic::Ordering;
 
 use super::descriptors::Descriptors;
-use super::{list, memory, mounts, oom, status};
+use super::guard::{self, Guarded};
+use super::image::Memory;
+use super::{fail, list, memory, mounts, oom, status};
 use crate::error::{Error, Result};
 use crate::file::File;
 use crate::fs::inode::Emit;
 use crate::fs::pseudo::{Link, Take, Target, Text, TextFile, number_of};
 use crate::fs::{FileType, Inode, InodeRef, Metadata};
+use crate::mm::AddressSpace;
 use crate::task::{Process, Thread};
 use mach::mem::fallible;
 
@@ -23,12 +27,26 @@ pub struct Subject {
     pub thread: Option<Arc<Thread>>,
     /// Whether the directory is that of a thread.
     pub is_thread: bool,
+    /// If it tells about one program only: that one's memory (`super::guard`).
+    pub space: Option<Weak<AddressSpace>>,
 }
 
 impl Subject {
     /// The thread; `NoSuchProcess` for a dead one.
     pub fn thread(&self) -> Result<&Arc<Thread>> {
         self.thread.as_ref().ok_or(Error::NoSuchProcess)
+    }
+
+    /// The memory; `NoSuchProcess` for a dead one, and where another program has taken the
+    /// place of the one that it tells about.
+    pub fn space(&self) -> Result<Arc<AddressSpace>> {
+        self.thread()?;
+        let now = self.process.space.get();
+        let is_meant = |meant: &Weak<_>| core::ptr::eq(meant.as_ptr(), Arc::as_ptr(&now));
+        match self.space.as_ref().is_none_or(is_meant) {
+            true => Ok(now),
+            false => Err(Error::NoSuchProcess),
+        }
     }
 
     /// The number in the directory's name.
@@ -87,10 +105,25 @@ const STORES: &[(&str, Store)] = &[
     ("oom_score_adj", oom::set_adjustment),
 ];
 
+/// The memory as a file.
+const MEMORY: (&str, u32) = ("mem", 0o600);
+
+/// Files only for those who may look into the process.
+const GUARDED: &[&str] = &[
+    "auxv",
+    "environ",
+    "io",
+    "maps",
+    "mem",
+    "smaps",
+    "smaps_rollup",
+];
+
 const LINKS: &[&str] = &["cwd", "exe", "root"];
 const DIRECTORIES: &[&str] = &["fd", "fdinfo"];
 
 /// The inode of /proc/PID or /proc/PID/task/TID.
+#[derive(Clone)]
 pub struct TaskDirectory {
     device: u64,
     subject: Subject,
@@ -106,6 +139,7 @@ impl TaskDirectory {
                 process,
                 thread,
                 is_thread: false,
+                space: None,
             },
         }
     }
@@ -118,8 +152,56 @@ impl TaskDirectory {
                 process,
                 thread: Some(thread),
                 is_thread: true,
+                space: None,
             },
         }
+    }
+
+    /// The same directory for what tells about one program only.
+    pub fn about(&self, space: &Arc<AddressSpace>) -> Self {
+        let subject = Subject {
+            space: Some(Arc::downgrade(space)),
+            ..self.subject.clone()
+        };
+        Self { subject, ..*self }
+    }
+
+    /// What it tells about.
+    pub fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
+    /// What is called `name`, whoever asks.
+    pub fn child(&self, name: &str) -> Result<InodeRef> {
+        if let Some(entry) = FILES.iter().find(|(known, ..)| *known == name) {
+            return Ok(self.text(entry));
+        }
+        if let Some(entry) = LONG_FILES.iter().find(|(known, ..)| *known == name) {
+            return Ok(self.long_text(entry));
+        }
+        if name == MEMORY.0 {
+            let metadata = self.metadata_of(name, FileType::Regular, MEMORY.1);
+            return Ok(Memory::new(metadata, &self.subject));
+        }
+        if let Some(link) = LINKS.iter().find(|known| **known == name) {
+            return Ok(self.link(link));
+        }
+        if DIRECTORIES.contains(&name) {
+            let metadata = self.metadata_of(name, FileType::Directory, 0o500);
+            return Ok(Arc::new(Descriptors::new(
+                metadata,
+                self.subject.clone(),
+                name == "fd",
+            )));
+        }
+        if name == "task" && !self.subject.is_thread {
+            let metadata = self.metadata_of(name, FileType::Directory, 0o555);
+            return Ok(Arc::new(Tasks {
+                metadata,
+                process: self.subject.process.clone(),
+            }));
+        }
+        Err(Error::NotFound)
     }
 
     fn metadata_of(&self, name: &str, kind: FileType, mode: u32) -> Metadata {
@@ -159,7 +241,7 @@ impl TaskDirectory {
 
     fn link(&self, name: &'static str) -> InodeRef {
         let subject = self.subject.clone();
-        let find = Box::new(move || target(&subject, name));
+        let find = Box::new(move || guard::check(&subject).and_then(|()| target(&subject, name)));
         Link::new(self.metadata_of(name, FileType::Symlink, 0o777), find)
     }
 }
@@ -168,9 +250,12 @@ fn ignore(_: &Subject, _: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// With the owner that the process acts for.
+/// With the owner that the process acts for; root if others of that user may not look into
+/// it. Directories that all may list are the user's in any case.
 pub fn owned(subject: &Subject, mut metadata: Metadata) -> Metadata {
-    if let Some(thread) = &subject.thread {
+    let is_listed = metadata.kind == FileType::Directory && metadata.mode == 0o555;
+    let is_users = is_listed || subject.process.dumpable.load(Ordering::Relaxed);
+    if let Some(thread) = subject.thread.as_ref().filter(|_| is_users) {
         let credentials = thread.credentials.get();
         metadata.uid = credentials.user.effective;
         metadata.gid = credentials.group.effective;
@@ -214,32 +299,17 @@ impl Inode for TaskDirectory {
 
     fn lookup(&self, name: &[u8]) -> Result<InodeRef> {
         let name = core::str::from_utf8(name).map_err(|_| Error::NotFound)?;
-        if let Some(entry) = FILES.iter().find(|(known, ..)| *known == name) {
-            return Ok(self.text(entry));
+        match GUARDED.iter().find(|known| **known == name) {
+            Some(name) => Ok(Guarded::new(self, name)),
+            None => self.child(name),
         }
-        if let Some(link) = LINKS.iter().find(|known| **known == name) {
-            return Ok(self.link(link));
-        }
-        if DIRECTORIES.contains(&name) {
-            let metadata = self.metadata_of(name, FileType::Directory, 0o500);
-            return Ok(Arc::new(Descriptors::new(
-                metadata,
-                self.subject.clone(),
-                name == "fd",
-            )));
-        }
-        if name == "task" && !self.subject.is_thread {
-            let metadata = self.metadata_of(name, FileType::Directory, 0o555);
-            return Ok(Arc::new(Tasks {
-                metadata,
-                process: self.subject.process.clone(),
-            }));
-        }
-        Err(Error::NotFound)
     }
 
     fn list(&self, cursor: u64, emit: Emit<'_>) -> Result<()> {
-        let files = FILES.iter().map(|(name, ..)| (*name, FileType::Regular));
+        let long = LONG_FILES.iter().map(|(name, ..)| *name);
+        let files = FILES.iter().map(|(name, ..)| *name).chain(long);
+        let files = files.chain([MEMORY.0]);
+        let files = files.map(|name| (name, FileType::Regular));
         let links = LINKS.iter().map(|name| (*name, FileType::Symlink));
         let task: &[&str] = if self.subject.is_thread {
             &[]
