@@ -374,9 +374,16 @@ fn capset(call: Call<'_>) -> Outcome {
     }
     let [effective, permitted, inheritable] = sets.map(|set| set & CAPABILITIES_ALL);
     let mut who = Credentials::clone(&call.thread.credentials.get());
+    let adds_bounded = who.has(Capability::Setpcap);
     let caps = &mut who.capabilities;
     let raises = permitted & !caps.permitted != 0 || effective & !permitted != 0;
-    let inherits_more = inheritable & !(caps.inheritable | caps.permitted) != 0;
+    let own = if adds_bounded {
+        CAPABILITIES_ALL
+    } else {
+        caps.permitted
+    };
+    let inheritable_max = (caps.inheritable | own) & (caps.inheritable | caps.bounding);
+    let inherits_more = inheritable & !inheritable_max != 0;
     if raises || inherits_more {
         return Err(Errno::EPERM);
     }

@@ -4,7 +4,10 @@ use core::sync::atomic::Ordering;
 
 use base::VirtAddr;
 use kernel::signal::Signal;
-use kernel::task::{CAPABILITY_MAX, Capability, Credentials, Name};
+use kernel::task::{
+    CAPABILITY_MAX, Capability, Credentials, Name, SECURE_ALL, SECURE_KEEP_CAPS, SECURE_LOCKS,
+    SECURE_NO_AMBIENT_RAISE, family,
+};
 use kernel::user;
 use linux_raw_sys::general::{__NR_arch_prctl, __NR_prctl, ARCH_SET_FS};
 use linux_raw_sys::prctl::{
@@ -13,7 +16,8 @@ use linux_raw_sys::prctl::{
     PR_GET_DUMPABLE, PR_GET_KEEPCAPS, PR_GET_NAME, PR_GET_NO_NEW_PRIVS, PR_GET_PDEATHSIG,
     PR_GET_SECCOMP, PR_GET_SECUREBITS, PR_GET_THP_DISABLE, PR_GET_TIMERSLACK, PR_MCE_KILL,
     PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, PR_SET_KEEPCAPS, PR_SET_NAME, PR_SET_NO_NEW_PRIVS,
-    PR_SET_PDEATHSIG, PR_SET_PTRACER, PR_SET_THP_DISABLE, PR_SET_TIMERSLACK, PR_SET_VMA,
+    PR_SET_PDEATHSIG, PR_SET_PTRACER, PR_SET_SECCOMP, PR_SET_SECUREBITS, PR_SET_THP_DISABLE,
+    PR_SET_TIMERSLACK, PR_SET_VMA,
 };
 
 use crate::call::{Arg, Call, Entry, Outcome};
@@ -86,10 +90,19 @@ fn prctl(call: Call<'_>) -> Outcome {
         }
         PR_SET_KEEPCAPS => {
             let keep = flag(value)?;
-            change(&call, |who| who.keep_capabilities = keep);
+            let bits = look(&call, |who| who.secure_bits);
+            if bits & SECURE_KEEP_CAPS << 1 != 0 {
+                return Err(Errno::EPERM);
+            }
+            let kept = if keep { SECURE_KEEP_CAPS } else { 0 };
+            change(&call, |who| {
+                who.secure_bits = bits & !SECURE_KEEP_CAPS | kept
+            });
             Ok(0)
         }
-        PR_GET_KEEPCAPS => Ok(look(&call, |who| usize::from(who.keep_capabilities))),
+        PR_GET_KEEPCAPS => Ok(look(&call, |who| usize::from(who.keeps_capabilities()))),
+        PR_SET_SECUREBITS => set_secure_bits(&call),
+        PR_GET_SECUREBITS => Ok(look(&call, |who| who.secure_bits) as usize),
         PR_CAPBSET_READ => {
             let number = capability(value).ok_or(Errno::EINVAL)?;
             Ok((look(&call, |who| who.capabilities.bounding) >> number & 1) as usize)
@@ -167,8 +180,27 @@ fn drop_from_bounding_set(call: &Call<'_>) -> Outcome {
     Ok(0)
 }
 
+/// Locks stay, and so does what they lock; all else is for CAP_SETPCAP.
+fn set_secure_bits(call: &Call<'_>) -> Outcome {
+    let wanted = u32::try_from(call.arg(1)).map_err(|_| Errno::EPERM)?;
+    let old = look(call, |who| who.secure_bits);
+    let locks = old & SECURE_LOCKS;
+    let changes_locked = locks >> 1 & (old ^ wanted) != 0;
+    if changes_locked || locks & !wanted != 0 || wanted & !SECURE_ALL != 0 {
+        return Err(Errno::EPERM);
+    }
+    look(call, |who| who.require(Capability::Setpcap))?;
+    change(call, |who| who.secure_bits = wanted);
+    Ok(0)
+}
+
 fn ambient(call: &Call<'_>) -> Outcome {
     let action = call.uint(1);
+    // Arguments that mean nothing must be zero.
+    let unused = call.arg(3) | call.arg(4);
+    if unused != 0 || action == PR_CAP_AMBIENT_CLEAR_ALL && call.arg(2) != 0 {
+        return Err(Errno::EINVAL);
+    }
     if action == PR_CAP_AMBIENT_CLEAR_ALL {
         change(call, |who| who.capabilities.ambient = 0);
         return Ok(0);
@@ -178,6 +210,11 @@ fn ambient(call: &Call<'_>) -> Outcome {
     match action {
         PR_CAP_AMBIENT_IS_SET => return Ok(usize::from(caps.ambient & bit != 0)),
         PR_CAP_AMBIENT_RAISE if caps.permitted & caps.inheritable & bit == 0 => {
+            return Err(Errno::EPERM);
+        }
+        PR_CAP_AMBIENT_RAISE
+            if look(call, |who| who.secure_bits) & SECURE_NO_AMBIENT_RAISE != 0 =>
+        {
             return Err(Errno::EPERM);
         }
         PR_CAP_AMBIENT_RAISE => change(call, |who| who.capabilities.ambient |= bit),

@@ -282,8 +282,9 @@ fn getscheduler(call: Call<'_>) -> Outcome {
 /// There is one policy; the others of ordinary programs are taken for it.
 fn setscheduler(call: Call<'_>) -> Outcome {
     const RESET_ON_FORK: u32 = 0x4000_0000;
-    named(&call, 0)?;
+    let thread = named(&call, 0)?;
     let priority: i32 = user::read(call.addr(2))?;
+    check_owner(&call, &thread)?;
     match call.uint(1) & !RESET_ON_FORK {
         SCHED_NORMAL | SCHED_BATCH | SCHED_IDLE if priority == 0 => Ok(0),
         SCHED_FIFO | SCHED_RR if (1..=99).contains(&priority) => {
@@ -301,8 +302,9 @@ fn getparam(call: Call<'_>) -> Outcome {
 }
 
 fn setparam(call: Call<'_>) -> Outcome {
-    named(&call, 0)?;
+    let thread = named(&call, 0)?;
     let priority: i32 = user::read(call.addr(1))?;
+    check_owner(&call, &thread)?;
     if priority == 0 {
         Ok(0)
     } else {

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 
 use super::{FileType, Metadata};
 use crate::error::{Error, Result};
-use crate::task::{Capability, Credentials, current};
+use crate::task::{Capability, Credentials, SECURE_NO_SETUID_FIXUP, current};
 
 /// Ways to use a file; the bits are those of access(2).
 pub const EXECUTE: u32 = 1;
@@ -34,6 +34,8 @@ pub fn is_above_permissions() -> bool {
 pub struct Subject {
     uid: u32,
     gid: u32,
+    /// Those that count; bit n is capability n.
+    capabilities: u64,
     credentials: Arc<Credentials>,
 }
 
@@ -45,10 +47,30 @@ impl Subject {
             Who::Effective => (credentials.user.fs, credentials.group.fs),
             Who::Real => (credentials.user.real, credentials.group.real),
         };
+        let sets = &credentials.capabilities;
+        let capabilities = match who {
+            Who::Effective => sets.effective,
+            // What a set-id program could do is not what its user could.
+            Who::Real if credentials.secure_bits & SECURE_NO_SETUID_FIXUP != 0 => sets.effective,
+            Who::Real if uid != 0 => 0,
+            Who::Real => sets.permitted,
+        };
         Self {
             uid,
             gid,
+            capabilities,
             credentials,
+        }
+    }
+
+    fn has(&self, capability: Capability) -> bool {
+        self.capabilities >> capability as u32 & 1 != 0
+    }
+
+    fn require(&self, capability: Capability) -> Result<()> {
+        match self.has(capability) {
+            true => Ok(()),
+            false => Err(Error::NotPermitted),
         }
     }
 
@@ -59,22 +81,22 @@ impl Subject {
 
     /// Whether it is above file permissions.
     pub fn overrides_permissions(&self) -> bool {
-        self.credentials.has(Capability::DacOverride)
+        self.has(Capability::DacOverride)
     }
 
     /// Whether it may create devices' nodes.
     pub fn check_mknod(&self) -> Result<()> {
-        self.credentials.require(Capability::Mknod)
+        self.require(Capability::Mknod)
     }
 
     /// Whether it may change what all programs see: mounts.
     pub fn check_administrator(&self) -> Result<()> {
-        self.credentials.require(Capability::SysAdmin)
+        self.require(Capability::SysAdmin)
     }
 
     /// Whether it may change its root.
     pub fn check_chroot(&self) -> Result<()> {
-        self.credentials.require(Capability::SysChroot)
+        self.require(Capability::SysChroot)
     }
 
     /// Whether it belongs to the group.
@@ -100,11 +122,25 @@ impl Subject {
         } else {
             file.mode
         };
-        if wanted & !granted & 0o7 == 0 {
+        if wanted & !granted & 0o7 == 0 || self.reads_all(file, wanted) {
             Ok(())
         } else {
             Err(Error::AccessDenied)
         }
+    }
+
+    /// CAP_DAC_READ_SEARCH is above permissions for looking.
+    fn reads_all(&self, file: &Metadata, wanted: u32) -> bool {
+        let looks = match file.kind {
+            FileType::Directory => wanted & WRITE == 0,
+            _ => wanted == READ,
+        };
+        looks && self.has(Capability::DacReadSearch)
+    }
+
+    /// Whether a file may keep its set-group-id bit when this changes the mode.
+    pub fn keeps_set_group(&self, gid: u32) -> bool {
+        self.is_in_group(gid) || self.has(Capability::Fsetid)
     }
 
     /// Whether it may change mode and times as the owner may.
@@ -133,7 +169,7 @@ impl Subject {
         if allowed {
             Ok(())
         } else {
-            self.credentials.require(otherwise)
+            self.require(otherwise)
         }
     }
 }

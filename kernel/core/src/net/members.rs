@@ -19,6 +19,7 @@ use inet::{Endpoint, Options, SocketId, Transport};
 
 use super::handle::{Handle, close, in_shard, open_in};
 use super::place::Place;
+use super::port_rights;
 use super::shard::{self, with_shard};
 use super::steer;
 use crate::error::Result;
@@ -26,6 +27,7 @@ use crate::error::Result;
 impl Handle {
     /// Names the socket's end; a datagram socket gets its members.
     pub(super) fn bind(&self, local: Endpoint) -> Result<()> {
+        port_rights::check(local.port)?;
         let _naming = self.naming.lock();
         self.bind_named(local)
     }

@@ -53,6 +53,7 @@ mod options;
 mod place;
 pub mod plan;
 mod poll;
+mod port_rights;
 mod raw;
 mod raw_frame;
 mod raw_options;
@@ -82,6 +83,7 @@ pub use interface::{
 };
 pub use memory::{AREA_BYTES, PacketBuffers, packet_buffers, packet_pool};
 pub use poll::{attach, drain, poll_now};
+pub use port_rights::FIRST_FREE as FIRST_FREE_PORT;
 pub use raw_frame::{send_frame, send_to_ourselves};
 pub use ring::{RingCounters, ring_counters};
 pub use settings::{change_settings, has_ipv6, reserve_ports, reserved_ports, settings};

@@ -100,9 +100,22 @@ pub struct Credentials {
     pub groups: Arc<Vec<u32>>,
     /// Privileges.
     pub capabilities: Capabilities,
-    /// Permitted capabilities survive the change to an ordinary user.
-    pub keep_capabilities: bool,
+    /// How root and capabilities hang together (`SECBIT_*`, [`SECURE_NO_ROOT`] and its kin).
+    pub secure_bits: u32,
 }
+
+/// Root gets no capabilities from exec. Each bit has another above it that locks it.
+pub const SECURE_NO_ROOT: u32 = 1;
+/// Capabilities do not follow a change of user.
+pub const SECURE_NO_SETUID_FIXUP: u32 = 1 << 2;
+/// Permitted capabilities survive the change to an ordinary user, up to the next exec.
+pub const SECURE_KEEP_CAPS: u32 = 1 << 4;
+/// The ambient set is not raised.
+pub const SECURE_NO_AMBIENT_RAISE: u32 = 1 << 6;
+/// All bits that lock another.
+pub const SECURE_LOCKS: u32 = 0xaa;
+/// All bits.
+pub const SECURE_ALL: u32 = 0xff;
 
 impl Default for Credentials {
     /// Those of the first program: root, with all privileges.
@@ -118,7 +131,7 @@ impl Default for Credentials {
                 bounding: CAPABILITIES_ALL,
                 ambient: 0,
             },
-            keep_capabilities: false,
+            secure_bits: 0,
         }
     }
 }
@@ -154,11 +167,18 @@ impl Credentials {
     pub fn set_user(&mut self, user: IdSet) {
         let old = self.user;
         self.user = user;
+        if self.secure_bits & SECURE_NO_SETUID_FIXUP != 0 {
+            return;
+        }
+        let keeps = self.keeps_capabilities();
         let caps = &mut self.capabilities;
-        if old.holds(0) && !user.holds(0) && !self.keep_capabilities {
-            caps.permitted = 0;
-            caps.effective = 0;
+        if old.holds(0) && !user.holds(0) {
+            // Programs expect that what they run next has no rights left.
             caps.ambient = 0;
+            if !keeps {
+                caps.permitted = 0;
+                caps.effective = 0;
+            }
         }
         if old.effective == 0 && user.effective != 0 {
             caps.effective = 0;
@@ -187,19 +207,34 @@ impl Credentials {
         next.user.fs = next.user.effective;
         next.group.saved = next.group.effective;
         next.group.fs = next.group.effective;
-        next.keep_capabilities = false;
+        next.secure_bits &= !SECURE_KEEP_CAPS;
         let caps = &mut next.capabilities;
-        let root = self.user.effective == 0 || self.user.real == 0;
+        if self.is_set_id() {
+            caps.ambient = 0;
+        }
+        let counts = self.secure_bits & SECURE_NO_ROOT == 0;
+        let root = counts && (self.user.effective == 0 || self.user.real == 0);
         caps.permitted = if root {
             caps.inheritable | caps.bounding
         } else {
             caps.ambient
         };
-        caps.effective = if self.user.effective == 0 {
+        caps.effective = if root && self.user.effective == 0 {
             caps.permitted
         } else {
             caps.ambient
         };
         next
+    }
+
+    /// Whether they act for another user or group than the one that started the program.
+    fn is_set_id(&self) -> bool {
+        let differs = |ids: IdSet| ids.real != ids.effective;
+        differs(self.user) || differs(self.group)
+    }
+
+    /// Whether permitted capabilities survive the change to an ordinary user.
+    pub fn keeps_capabilities(&self) -> bool {
+        self.secure_bits & SECURE_KEEP_CAPS != 0
     }
 }

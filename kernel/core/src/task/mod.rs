@@ -28,7 +28,8 @@ pub use access::{Caller, check_access, check_process_access};
 pub use account::{Account, Charge, Counted, LimitReached};
 pub use accounting::CpuTime;
 pub use credentials::{
-    CAPABILITIES_ALL, CAPABILITY_MAX, Capabilities, Capability, Credentials, IdSet,
+    CAPABILITIES_ALL, CAPABILITY_MAX, Capabilities, Capability, Credentials, IdSet, SECURE_ALL,
+    SECURE_KEEP_CAPS, SECURE_LOCKS, SECURE_NO_AMBIENT_RAISE, SECURE_NO_SETUID_FIXUP,
 };
 pub use current::{adopt_boot_thread, boot_thread, current, set_current, try_current};
 pub use exit::{become_only_thread, exit_thread, forget_program, on_init_exit};

@@ -15,6 +15,7 @@ pub mod interface;
 mod membership;
 pub mod option;
 mod option_value;
+mod privilege;
 pub mod transfer;
 
 use kernel::error::{Error, Result};

@@ -10,6 +10,7 @@ use super::address::family_number;
 use super::create::type_number;
 use super::filter;
 use super::option_value::{Layout, decode, encode};
+use super::privilege;
 use super::socket_of;
 use crate::call::{Arg, Call, Entry, Outcome};
 use crate::errno::Errno;
@@ -232,6 +233,10 @@ fn setsockopt(call: Call<'_>) -> Outcome {
     }
     let (name, layout) = option_of(&call, "setsockopt")?;
     let value = decode(layout, call.addr(3), call.uint(4))?;
+    let which = (call.uint(1), call.uint(2));
+    call.thread
+        .credentials
+        .with(|who| privilege::check(who, which, name, &value))?;
     let set = socket.set_option(name, value);
     if set == Err(Error::NoSuchOption) {
         missing_option("setsockopt", call.uint(1), call.uint(2));

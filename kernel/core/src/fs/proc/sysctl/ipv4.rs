@@ -2,10 +2,11 @@
 
 use alloc::vec::Vec;
 use core::fmt::{Result, Write};
+use core::sync::atomic::Ordering;
 
 use inet::PortRange;
 
-use super::form::{self, INT_MAX, fixed, number, switch};
+use super::form::{self, INT_MAX, cell, fixed, number, switch};
 use crate::error::{self, Error};
 use crate::fs::pseudo::{Entry, Text};
 use crate::net;
@@ -30,6 +31,11 @@ pub const ENTRIES: &[Entry] = &[
         generate: reserved_ports,
         store: Some(set_reserved_ports),
     },
+    cell!(
+        "ipv4/ip_unprivileged_port_start",
+        0..=u16::MAX.into(),
+        net::FIRST_FREE_PORT
+    ),
     switch!("ipv4/icmp_echo_ignore_all", ignores_echo),
     fixed!("ipv4/icmp_echo_ignore_broadcasts", 1),
     fixed!("ipv4/icmp_ratelimit", 0),
