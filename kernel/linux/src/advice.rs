@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use kernel::mm::Advice;
+use kernel::mm::limits::check_lock;
 use kernel::user;
 use linux_raw_sys::general::{
     __NR_madvise, __NR_mincore, __NR_mlock, __NR_mlock2, __NR_mlockall, __NR_msync, __NR_munlock,
@@ -150,6 +151,12 @@ fn mlockall(call: Call<'_>) -> Outcome {
     if flags == 0 || flags & !(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) != 0 {
         return Err(Errno::EINVAL);
     }
+    let mapped = if flags & MCL_CURRENT != 0 {
+        space(&call).mapped_bytes()
+    } else {
+        0
+    };
+    check_lock(|| 0, mapped)?;
     Ok(0)
 }
 

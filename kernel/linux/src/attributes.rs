@@ -3,7 +3,7 @@
 
 use base::VirtAddr;
 use kernel::error::{Error, Result};
-use kernel::file::OpenFile;
+use kernel::file::{OpenFile, size_limit};
 use kernel::fs::access::{Subject, WRITE, Who};
 use kernel::fs::notify::{self, Mask};
 use kernel::fs::{Change, FileType, Path, Timestamp, Walk, set_ids};
@@ -346,6 +346,9 @@ fn ftruncate(call: Call<'_>) -> Outcome {
 }
 
 fn resize(place: &Path, size: u64) -> Outcome {
+    if size > place.inode().metadata()?.size {
+        size_limit::check_growth(size)?;
+    }
     set_ids::shed(&**place.inode())?;
     place.inode().truncate(size)?;
     notify::changed(&place.dentry, Mask::MODIFY);
@@ -372,6 +375,9 @@ fn fallocate(call: Call<'_>) -> Outcome {
     let known = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
     if flags & !known != 0 || punch && !keep_size {
         return Err(Errno::EOPNOTSUPP);
+    }
+    if !keep_size && end as u64 > place.inode().metadata()?.size {
+        size_limit::check_growth(end as u64)?;
     }
     set_ids::shed(&**place.inode())?;
     place

@@ -1,6 +1,8 @@
 //! Limits and what has been used.
 
-use kernel::task::{self, Capability, Limit, Process, Resource, family};
+use alloc::sync::Arc;
+
+use kernel::task::{self, Capability, Limit, Process, Resource, Thread};
 use kernel::user;
 use linux_raw_sys::general::{
     __NR_getrlimit, __NR_getrusage, __NR_prlimit64, __NR_setrlimit, __NR_times,
@@ -66,7 +68,25 @@ fn setrlimit(call: Call<'_>) -> Outcome {
     Ok(0)
 }
 
-fn set(call: &Call<'_>, process: &Process, resource: Resource, limit: Limit) -> Result<(), Errno> {
+/// Another's limits are for who has all its ids (prlimit(2)).
+fn check_others(call: &Call<'_>, thread: &Thread) -> Result<(), Errno> {
+    if core::ptr::eq(&*call.thread.process, &*thread.process) {
+        return Ok(());
+    }
+    let (own, theirs) = (call.thread.credentials.get(), thread.credentials.get());
+    let is_own = theirs.user.is_all(own.user.real) && theirs.group.is_all(own.group.real);
+    match is_own || own.has(Capability::SysResource) {
+        true => Ok(()),
+        false => Err(Errno::EPERM),
+    }
+}
+
+fn set(
+    call: &Call<'_>,
+    process: &Arc<Process>,
+    resource: Resource,
+    limit: Limit,
+) -> Result<(), Errno> {
     if limit.soft > limit.hard {
         return Err(Errno::EINVAL);
     }
@@ -79,6 +99,9 @@ fn set(call: &Call<'_>, process: &Process, resource: Resource, limit: Limit) -> 
             .with(|who| who.require(Capability::SysResource))?;
     }
     process.limits.set(resource, limit);
+    if resource == Resource::CpuSeconds {
+        process.timers.limit_cpu(process);
+    }
     Ok(())
 }
 
@@ -87,9 +110,9 @@ fn prlimit64(call: Call<'_>) -> Outcome {
     let process = match call.uint(0) {
         0 => call.thread.process.clone(),
         id => {
-            let process = family::find(id).ok_or(Errno::ESRCH)?;
-            kernel::signal::check_permission(&process, None)?;
-            process
+            let thread = task::find_thread(id).ok_or(Errno::ESRCH)?;
+            check_others(&call, &thread)?;
+            thread.process.clone()
         }
     };
     let new = call

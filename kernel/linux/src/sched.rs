@@ -252,7 +252,7 @@ fn setpriority(call: Call<'_>) -> Outcome {
     for thread in &threads {
         check_owner(&call, thread)?;
         if nice < thread.sched.nice() {
-            check_nicer(&call, nice)?;
+            check_nicer(&call, thread, nice)?;
         }
         thread.sched.set_nice(nice);
     }
@@ -260,8 +260,8 @@ fn setpriority(call: Call<'_>) -> Outcome {
 }
 
 /// RLIMIT_NICE says how far down a nice value may go: 20 minus it.
-fn check_nicer(call: &Call<'_>, nice: i8) -> Result<(), Errno> {
-    let floor = call.thread.process.limits.soft(Resource::Nice);
+fn check_nicer(call: &Call<'_>, thread: &Thread, nice: i8) -> Result<(), Errno> {
+    let floor = thread.process.limits.soft(Resource::Nice);
     let allowed = u64::from((NICE_BIAS - i32::from(nice)).unsigned_abs()) <= floor;
     let privileged = call
         .thread

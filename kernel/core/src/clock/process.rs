@@ -2,7 +2,6 @@
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 
 use mach::sync::Spin;
 
@@ -13,6 +12,7 @@ use crate::task::{Account, Charge, Counted, Process, Resource, UNLIMITED, curren
 
 /// POSIX timers that a process may have.
 const POSIX_TIMERS_MAX: usize = 1024;
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// The interval timers of setitimer(2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,6 +65,40 @@ impl ProcessTimers {
             SignalTimer::new(process, base, false, target)
         })
         .clone()
+    }
+
+    /// Watches the process' RLIMIT_CPU as it is now: SIGXCPU at the soft limit and every
+    /// second after it, SIGKILL at the hard one.
+    pub fn limit_cpu(&self, process: &Arc<Process>) {
+        let limit = process.limits.get(Resource::CpuSeconds);
+        let watched = [
+            (limit.soft, Signal::XCPU, SECOND_NS),
+            (limit.hard, Signal::KILL, 0),
+        ];
+        for (index, (seconds, signal, again_ns)) in watched.into_iter().enumerate() {
+            let timer = self.0.lock().cpu_limit[index].clone();
+            let timer = match (timer, seconds) {
+                (None, UNLIMITED) => continue,
+                (Some(timer), _) => timer,
+                (None, _) => self.watch_cpu(process, index, signal),
+            };
+            let expires_ns = match seconds {
+                UNLIMITED => 0,
+                seconds => seconds.max(1).saturating_mul(SECOND_NS),
+            };
+            timer.set(expires_ns, again_ns, true);
+        }
+    }
+
+    fn watch_cpu(&self, process: &Arc<Process>, index: usize, signal: Signal) -> Arc<SignalTimer> {
+        let target = Target {
+            signal: Some(signal),
+            thread: None,
+            posix: None,
+        };
+        let timer = SignalTimer::new(process, Base::ProcessCpu, false, target);
+        self.0.lock().cpu_limit[index] = Some(timer.clone());
+        timer
     }
 
     /// Makes a POSIX timer; `target` tells the signal for the timer's number.
@@ -124,14 +158,13 @@ impl ProcessTimers {
     /// Removes all timers (the process ends).
     pub fn stop_all(&self) {
         self.stop_posix();
-        let intervals: Vec<_> = self
-            .0
-            .lock()
-            .intervals
-            .iter_mut()
-            .filter_map(Option::take)
-            .collect();
-        for timer in intervals {
+        let (intervals, limits) = {
+            let mut inner = self.0.lock();
+            let inner = &mut *inner;
+            let intervals = core::mem::take(&mut inner.intervals);
+            (intervals, core::mem::take(&mut inner.cpu_limit))
+        };
+        for timer in intervals.into_iter().chain(limits).flatten() {
             timer.set(0, 0, false);
         }
     }

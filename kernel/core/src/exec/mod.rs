@@ -105,6 +105,7 @@ pub fn exec(open: Arc<OpenFile>, arguments: Arguments, abi: &[(u64, u64)]) -> Re
         return Err(Error::ArgumentsTooLong);
     }
     let me = current();
+    me.check_program_limit()?;
     let who = credentials_for(&me, &open)?;
     let prepared = prepare(&open, &first, &me, &who)?;
     become_only_thread()?;

@@ -6,6 +6,7 @@
 //! Not here: names (`fs`) and waiting for several files at once (`poll`).
 
 mod open_file;
+pub mod size_limit;
 mod table;
 
 use alloc::string::String;

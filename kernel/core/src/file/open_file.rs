@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
 use bitflags::bitflags;
 
-use super::FileRef;
+use super::{Fd, FileRef, size_limit};
 use crate::error::{Error, Result};
 use crate::fs::locks::Owner;
 use crate::fs::{FileType, InodeRef, Metadata, Path, notify, set_ids};
@@ -178,6 +178,7 @@ impl OpenFile {
             return self.file.write(self, from);
         }
         let mut position = self.position.lock();
+        self.obey_size_limit(*position, from)?;
         self.shed_set_ids()?;
         let count = self.file.write_at(self, *position, from)?;
         *position = self.position_after_write(*position, count)?;
@@ -203,10 +204,25 @@ impl OpenFile {
         if !self.is_writable() {
             return Err(Error::BadFile);
         }
+        self.obey_size_limit(offset, from)?;
         self.shed_set_ids()?;
         let count = self.file.write_at(self, offset, from)?;
         notify::written(self);
         Ok(count)
+    }
+
+    /// Cuts off what the program may not write at `offset` of a regular file.
+    fn obey_size_limit(&self, offset: u64, from: &mut Source<'_>) -> Result<()> {
+        if !self.is_regular() {
+            return Ok(());
+        }
+        let start = || match self.flags().contains(StatusFlags::APPEND) {
+            true => self.file.metadata().map(|file| file.size),
+            false => Ok(offset),
+        };
+        let allowed = size_limit::check_write(start, from.remaining())?;
+        from.cut_to(allowed);
+        Ok(())
     }
 
     /// A program gave up one of its descriptors: its record locks on the file end.

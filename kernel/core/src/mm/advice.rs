@@ -96,9 +96,11 @@ impl AddressSpace {
             return Ok(());
         }
         let range = page_range(start, end - start).ok_or(Error::OutOfMemory)?;
-        let mut state = self.lock();
-        if !state.areas.covers(range.clone()) {
-            return Err(Error::OutOfMemory);
+        let state = self.lock_settled();
+        if locked {
+            let own = locked_bytes(&state, range.clone());
+            let all = || locked_bytes(&state, everything());
+            check_lock(all, range.end - range.start - own)?;
         }
         let (state, ()) = self.in_pieces(state, range.clone(), &mut |state, piece| {
             if !state.areas.covers(piece.clone()) {

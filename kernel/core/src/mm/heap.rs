@@ -61,7 +61,17 @@ fn grow_heap(state: &mut State, end: VirtAddr) -> Result<()> {
     if !state.areas.is_free(from, to - from, ANYWHERE) {
         return Err(Error::OutOfMemory);
     }
-    check_size(state, to - from)?;
+    let traits = Traits {
+        heap: true,
+        promised: true,
+        ..Traits::default()
+    };
+    let growth = Growth {
+        bytes: to - from,
+        access: Rights::READ_WRITE,
+        traits,
+    };
+    check_growth(state, growth)?;
     state.promise.grow(to - from)?;
     state.areas.insert(Area {
         start: from,
@@ -72,11 +82,7 @@ fn grow_heap(state: &mut State, end: VirtAddr) -> Result<()> {
             write: true,
             exec: true,
         },
-        traits: Traits {
-            heap: true,
-            promised: true,
-            ..Traits::default()
-        },
+        traits,
         backing: None,
     })?;
     Ok(())

@@ -90,8 +90,19 @@ impl AddressSpace {
         let mut state = self.lock_settled();
         let at = choose_place(&mut state, mapping.place, bytes)?;
         let range = at..at + bytes;
-        check_size(&state, bytes)?;
         let traits = promised(mapping);
+        let access = mapping.access;
+        check_growth(
+            &state,
+            Growth {
+                bytes,
+                access,
+                traits,
+            },
+        )?;
+        if traits.locked {
+            check_locked_mapping(&state, bytes)?;
+        }
         if traits.promised {
             let replaced = match mapping.place {
                 Place::Fixed(_) => promised_in(&state, range.clone()),
@@ -281,13 +292,15 @@ fn newly_promised(state: &State, range: Range<VirtAddr>, access: Rights) -> u64 
         .sum()
 }
 
-/// Obeys `RLIMIT_AS`.
-pub(super) fn check_size(state: &State, more: u64) -> Result<()> {
-    let limit = current().process.limits.soft(Resource::AddressBytes);
-    if state.areas.bytes().saturating_add(more) > limit {
-        return Err(Error::OutOfMemory);
-    }
-    Ok(())
+/// Obeys `RLIMIT_MEMLOCK` for a mapping that is born locked.
+///
+/// Errors: `NotPermitted`, `WouldBlock`.
+fn check_locked_mapping(state: &State, bytes: u64) -> Result<()> {
+    let locked = || locked_bytes(state, everything());
+    check_lock(locked, bytes).map_err(|error| match error {
+        Error::OutOfMemory => Error::WouldBlock,
+        error => error,
+    })
 }
 
 pub(super) fn choose_place(state: &mut State, place: Place, bytes: u64) -> Result<VirtAddr> {

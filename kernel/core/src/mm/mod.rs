@@ -25,6 +25,7 @@ mod fork;
 mod heap;
 mod large;
 mod layout;
+pub mod limits;
 mod map;
 mod object;
 mod remap;

@@ -117,7 +117,8 @@ impl AddressSpace {
                 .areas
                 .is_free(old.end, end - old.end, super::layout::ANYWHERE)
         {
-            check_size(&state, end - old.end)?;
+            check_growth(&state, growth(&area, end - old.end))?;
+            check_locked(&state, &area, end - old.end)?;
             if area.traits.promised {
                 state.promise.grow(end - old.end)?;
             }
@@ -141,10 +142,12 @@ impl AddressSpace {
         };
         let at = choose_place(&mut state, place, new_bytes)?;
         let new = at..at + new_bytes;
+        let old_bytes = old.end - old.start;
         if new.start < old.end && old.start < new.end {
             return Err(Error::Invalid);
         }
-        check_size(&state, new_bytes)?;
+        check_growth(&state, growth(&area, new_bytes))?;
+        check_locked(&state, &area, new_bytes.saturating_sub(old_bytes))?;
         if area.traits.promised {
             let kept = if request.keep_old {
                 0
@@ -204,6 +207,8 @@ fn check_locked(state: &State, area: &Area<Object>, more: u64) -> Result<()> {
     if !area.traits.locked {
         return Ok(());
     }
+    let locked = || locked_bytes(state, everything());
+    check_lock(locked, more).map_err(|_| Error::WouldBlock)
 }
 
 fn round_up(bytes: u64) -> Result<u64> {

@@ -7,7 +7,7 @@ use mach::sync::Once;
 use mach::task::{Context, Current, CurrentSlot};
 
 use super::process::Image;
-use super::{Credentials, Limits, Name, Process, Seed, Thread};
+use super::{Credentials, Limits, Name, Process, Seed, Thread, UserShare};
 use crate::mm::AddressSpace;
 use crate::signal::{ActionTable, SignalSet};
 
@@ -46,6 +46,7 @@ pub fn adopt_boot_thread() {
         files: Arc::default(),
         fs: Arc::default(),
         credentials: Arc::<Credentials>::default(),
+        share: UserShare::of(0),
         mask: SignalSet::EMPTY,
         name: Name::default(),
     });

@@ -43,10 +43,11 @@ fn release_all(status: ExitStatus) {
     }
     let uid = me.credentials.with(|credentials| credentials.user.real);
     threads::unregister(me.id());
+    let share = me.share.lock().take();
     signal::forget_thread(&me);
     if process.remove_thread(&me) {
         end_process(&me, &process, status);
-        family::bury(&process, process.final_status(status), uid);
+        family::bury(&process, process.final_status(status), (uid, share));
     } else {
         pass_signals_on(&process);
     }

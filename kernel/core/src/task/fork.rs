@@ -14,7 +14,8 @@ use super::latch::Latch;
 use super::process::Image;
 use super::thread::{Name, Seed};
 use super::{
-    Credentials, Flags, Limits, Process, Thread, Tid, allocate_id, family, release_id, threads,
+    Capability, Credentials, Flags, Limits, Process, Resource, Thread, Tid, UNLIMITED, UserShare,
+    allocate_id, family, release_id, threads,
 };
 use crate::error::{Error, Result};
 use crate::file::FdTable;
@@ -164,7 +165,8 @@ fn build(request: &Clone, id: Tid) -> Result<Child> {
         context,
         files,
         fs,
-        credentials: me.credentials.get(),
+        share: share(&me, &credentials)?,
+        credentials,
         mask: me.signals.mask(),
         name: *me.name.lock(),
     });
@@ -193,6 +195,16 @@ fn build(request: &Clone, id: Tid) -> Result<Child> {
     Ok(Child { thread, vfork })
 }
 
+/// One more thread of the caller's user, within its RLIMIT_NPROC unless it is privileged.
+fn share(me: &Thread, who: &Credentials) -> Result<UserShare> {
+    let is_free = who.has(Capability::SysResource) || who.has(Capability::SysAdmin);
+    let limit = match is_free {
+        true => UNLIMITED,
+        false => me.process.limits.soft(Resource::Processes),
+    };
+    UserShare::within(who.user.real, limit)
+}
+
 fn fork_process(me: &Thread, flags: CloneFlags, id: Tid) -> Result<Arc<Process>> {
     let space = me.process.space.get();
     let space = if flags.contains(CloneFlags::VM) {
@@ -213,6 +225,7 @@ fn fork_process(me: &Thread, flags: CloneFlags, id: Tid) -> Result<Arc<Process>>
     let process = Process::new(id, space, me.process.limits.fork(), actions, image);
     let is_dumpable = me.process.dumpable.load(Relaxed);
     process.dumpable.store(is_dumpable, Relaxed);
+    process.timers.limit_cpu(&process);
     let adjustment = me.process.oom_adjustment.load(Relaxed);
     process.oom_adjustment.store(adjustment, Relaxed);
     Ok(process)
@@ -285,6 +298,7 @@ pub fn start_init(entry: fn(usize) -> !, files: Arc<FdTable>) -> Option<Arc<Thre
         files,
         fs: Arc::default(),
         credentials: Arc::<Credentials>::default(),
+        share: UserShare::of(0),
         mask: SignalSet::EMPTY,
         name: Name::default(),
     });

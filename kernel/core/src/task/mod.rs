@@ -23,6 +23,7 @@ mod status;
 mod thread;
 mod threads;
 mod usage;
+mod user_share;
 
 pub use access::{Caller, check_access, check_process_access};
 pub use account::{Account, Charge, Counted, LimitReached};
@@ -42,3 +43,4 @@ pub use status::{Change, ExitStatus, Report};
 pub use thread::{Flags, Name, Rseq, Seed, Thread};
 pub use threads::{find_thread, thread_count};
 pub use usage::Usage;
+pub use user_share::UserShare;

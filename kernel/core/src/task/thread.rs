@@ -12,7 +12,7 @@ use mach::task::Context;
 
 use super::fail_nth::FailNth;
 use super::fork::Start;
-use super::{Credentials, Process, Tid};
+use super::{Credentials, Process, Tid, UserShare};
 use crate::file::FdTable;
 use crate::fs::FsContext;
 use crate::futex;
@@ -63,6 +63,8 @@ pub struct Seed {
     pub fs: Arc<FsContext>,
     /// Who it acts for.
     pub credentials: Arc<Credentials>,
+    /// What it takes of its user's number of threads.
+    pub share: UserShare,
     /// Signals that it blocks.
     pub mask: SignalSet,
     /// Its name.
@@ -96,6 +98,10 @@ pub struct Thread {
     pub files: Slot<FdTable>,
     /// Who it acts for.
     pub credentials: Slot<Credentials>,
+    /// What it takes of its user's number of threads, until it ends.
+    pub(super) share: Spin<Option<UserShare>>,
+    /// Its user had too many when it became that user's: it runs no other program.
+    pub(super) is_one_too_many: AtomicBool,
     /// Its root, working directory and umask.
     pub fs: Slot<FsContext>,
     /// Blocked and pending signals.
@@ -138,6 +144,8 @@ impl Thread {
             sched: Entity::default(),
             files: Slot::new(seed.files),
             credentials: Slot::new(seed.credentials),
+            share: Spin::new(Some(seed.share)),
+            is_one_too_many: AtomicBool::new(false),
             fs: Slot::new(seed.fs),
             signals: ThreadSignals::new(seed.mask),
             futex: futex::Waiter::default(),

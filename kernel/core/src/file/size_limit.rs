@@ -1,0 +1,44 @@
+//! How large a program may make a file (RLIMIT_FSIZE).
+//!
+//! A write that begins below the limit ends at it; one that begins beyond, and a truncate(2)
+//! to beyond, fail and raise SIGXFSZ.
+
+use crate::error::{Error, Result};
+use crate::signal::{Info, Signal, send_to_thread};
+use crate::task::{Resource, UNLIMITED, current};
+
+/// How many of `wanted` bytes the current thread may write at `offset`; asked for regular
+/// files. Where it is unlimited, `offset` is not asked for.
+///
+/// Errors: `FileTooLarge`.
+pub fn check_write(offset: impl FnOnce() -> Result<u64>, wanted: usize) -> Result<usize> {
+    let limit = limit();
+    if limit == UNLIMITED || wanted == 0 {
+        return Ok(wanted);
+    }
+    match usize::try_from(limit.saturating_sub(offset()?)) {
+        Ok(0) => Err(exceeded()),
+        Ok(room) => Ok(wanted.min(room)),
+        Err(_) => Ok(wanted),
+    }
+}
+
+/// Whether the current thread may make a file `size` bytes long that is shorter now.
+///
+/// Errors: `FileTooLarge`.
+pub fn check_growth(size: u64) -> Result<()> {
+    match size > limit() {
+        true => Err(exceeded()),
+        false => Ok(()),
+    }
+}
+
+fn limit() -> u64 {
+    current().process.limits.soft(Resource::FileBytes)
+}
+
+fn exceeded() -> Error {
+    // A standard signal always fits.
+    let _ = send_to_thread(&current().arc(), Info::kernel(Signal::XFSZ));
+    Error::FileTooLarge
+}
