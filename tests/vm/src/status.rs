@@ -13,6 +13,10 @@ pub const TESTS: &[Test] = &[
         "a program killed by a signal is reported with its name",
         killed,
     ),
+    (
+        "the first program outlives what other programs send it by accident",
+        spared,
+    ),
     ("a program ends when its machine is asked to", terminated),
     (
         "a program sees its environment and working folder",
@@ -54,6 +58,14 @@ fn killed(setup: &Setup) -> Result<(), String> {
         true => Ok(()),
         false => Err(format!("the command said {:?}", end.errors)),
     }
+}
+
+fn spared(setup: &Setup) -> Result<(), String> {
+    let script =
+        "sh -c 'kill -ALRM 0'; sh -c 'kill -KILL 1; kill -TERM $PPID; kill -STOP 1'; exit 5";
+    expect_status(&shell(setup, script)?, 5)?;
+    let script = "trap 'exit 6' ALRM; sh -c 'kill -ALRM 1'; sleep 10";
+    expect_status(&shell(setup, script)?, 6)
 }
 
 fn terminated(setup: &Setup) -> Result<(), String> {

@@ -2,6 +2,7 @@
 
 use super::action::{Action, ActionFlags, Handler};
 use super::number::Default as DefaultAction;
+use super::spare::is_spared;
 use super::{Info, Signal, SignalSet, refresh, send, set_mask, stop, take};
 use crate::task::{Flags, Thread};
 
@@ -52,6 +53,9 @@ pub fn next_delivery(thread: &Thread) -> Option<Delivery> {
 }
 
 fn default_delivery(thread: &Thread, info: Info) -> Option<Delivery> {
+    if is_spared(&thread.process, &info) {
+        return None;
+    }
     match info.signal.default_action() {
         DefaultAction::Ignore | DefaultAction::Continue => None,
         DefaultAction::Terminate | DefaultAction::Core => Some(Delivery::Kill(info)),

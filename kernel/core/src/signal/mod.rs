@@ -13,6 +13,7 @@ mod info;
 mod number;
 mod pending;
 mod send;
+mod spare;
 mod state;
 mod stop;
 mod wait;

@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 
 use super::number::Default as DefaultAction;
 use super::pending::{Payer, costs};
+use super::spare::is_spared;
 use super::{Info, Origin, Signal, SignalSet, stop};
 use crate::error::{Error, Result};
 use crate::poll::Events;
@@ -16,6 +17,9 @@ use crate::task::{
 ///
 /// Errors: `WouldBlock` if too many real-time signals wait already.
 pub fn send_to_process(process: &Process, info: Info) -> Result<()> {
+    if is_lost(process, &info) {
+        return Ok(());
+    }
     prepare(process, info.signal);
     if info.signal == Signal::KILL {
         process.begin_exit(ExitStatus::Killed(Signal::KILL));
@@ -56,6 +60,9 @@ pub fn post_to_process(process: &Process, info: Info) -> Result<bool> {
 ///
 /// Errors: `WouldBlock` if too many real-time signals wait already.
 pub fn send_to_thread(thread: &Arc<Thread>, info: Info) -> Result<()> {
+    if is_lost(&thread.process, &info) {
+        return Ok(());
+    }
     prepare(&thread.process, info.signal);
     if info.signal == Signal::KILL {
         thread.process.begin_exit(ExitStatus::Killed(Signal::KILL));
@@ -117,6 +124,13 @@ pub fn check_permission(target: &Process, signal: Option<Signal>) -> Result<()> 
     } else {
         Err(Error::NotPermitted)
     }
+}
+
+/// Whether process 1 is spared the signal already now: one that it blocks may find a handler
+/// later.
+fn is_lost(process: &Process, info: &Info) -> bool {
+    let blocks = |thread: Arc<Thread>| thread.signals.mask().contains(info.signal);
+    is_spared(process, info) && !process.first_thread().is_some_and(blocks)
 }
 
 /// What a stop or continue signal does at once, whatever becomes of it later.
