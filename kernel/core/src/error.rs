@@ -130,6 +130,10 @@ pub enum Error {
     ConnectionTimedOut,
     /// The peer refused (ECONNREFUSED).
     ConnectionRefused,
+    /// The object was removed (EIDRM).
+    Removed,
+    /// No message of the wanted kind (ENOMSG).
+    NoMessage,
     /// Too many descriptors are under way in messages (ETOOMANYREFS).
     TooManyReferences,
     /// No route to the host (EHOSTUNREACH).

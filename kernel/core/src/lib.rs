@@ -39,6 +39,7 @@ pub mod sched;
 pub mod signal;
 pub mod socket;
 pub mod sync;
+pub mod sysv;
 pub mod task;
 pub mod transfer;
 pub mod tty;

@@ -70,6 +70,7 @@ mod stat;
 mod strace;
 mod sync;
 mod sysinfo;
+mod sysv;
 mod table;
 mod time;
 mod timer;

@@ -168,7 +168,31 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// Changes what the program may do with a range, all of which must be mapped.
+    /// Unmaps an object that is shown from its first byte on at `start`, and all of it that was
+    /// mapped with that. `Invalid` if it is none of those that are wanted.
+    pub fn unmap_object(
+        &self,
+        start: VirtAddr,
+        is_wanted: &dyn Fn(&Object) -> bool,
+    ) -> Result<Object> {
+        let (object, end) = {
+            let state = self.lock_settled();
+            let area = state.areas.find(start).filter(|area| area.start == start);
+            let backing = area.and_then(|area| area.backing.as_ref());
+            let object = backing
+                .filter(|backing| backing.offset == 0)
+                .map(|backing| backing.object.clone())
+                .filter(is_wanted)
+                .ok_or(Error::Invalid)?;
+            let end = end_of_object(&state, start, &object);
+            (object, end)
+        };
+        self.unmap(start, end - start)?;
+        Ok(object)
+    }
+
+    /// Changes what the program may do with a range, all of which must be mapped: up to where it
+    /// is not, or must not be changed so.
     pub fn protect(&self, start: VirtAddr, bytes: u64, access: Rights) -> Result<()> {
         if bytes == 0 && start.page_offset() == 0 {
             return Ok(());

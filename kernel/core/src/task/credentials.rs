@@ -53,6 +53,7 @@ pub enum Capability {
     NetAdmin = 12,
     NetRaw = 13,
     IpcLock = 14,
+    IpcOwner = 15,
     SysRawio = 17,
     SysChroot = 18,
     SysPtrace = 19,

@@ -16,6 +16,7 @@ use crate::mm::{self, AddressSpace};
 use crate::sched;
 use crate::signal;
 use crate::sync::Wait;
+use crate::sysv::semaphores;
 
 static INIT_ENDS: Once<fn(&Process, ExitStatus)> = Once::new();
 
@@ -68,6 +69,7 @@ fn end_process(me: &Thread, process: &Process, status: ExitStatus) {
     }
     process.timers.stop_all();
     signal::forget_process(process);
+    semaphores::end_process(process.id());
     process.note_memory();
     let old = process.space.replace(AddressSpace::kernel());
     me.activate_space();

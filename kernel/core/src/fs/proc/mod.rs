@@ -28,6 +28,7 @@ mod sockets;
 mod status;
 pub mod sysctl;
 mod system;
+mod sysvipc;
 mod task;
 mod tcp_events;
 
@@ -90,6 +91,7 @@ pub fn make(_source: &[u8], _options: &[u8]) -> Result<Arc<dyn FileSystem>> {
         add(snmp::ENTRIES);
         add(packet::ENTRIES);
         add(sockets::ENTRIES);
+        add(sysvipc::ENTRIES);
         TABLE.add_specials(internet::SPECIALS);
         TABLE.add_specials(sockets::SPECIALS);
         Arc::new(Procfs {
