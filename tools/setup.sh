@@ -39,6 +39,8 @@ needs_test() {
 	/usr/bin/netstat net-tools
 	sar sysstat
 	tcpdump tcpdump
+	strace strace
+	gdb gdb
 	ping iputils-ping
 	/usr/include/pcap.h libpcap-dev
 	valgrind valgrind

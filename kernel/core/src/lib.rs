@@ -33,6 +33,7 @@ pub mod netlink;
 pub mod packet;
 pub mod poll;
 pub mod profile;
+pub mod ptrace;
 pub mod random;
 pub mod reclaim;
 pub mod sched;

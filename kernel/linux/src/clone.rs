@@ -2,8 +2,9 @@
 
 use base::VirtAddr;
 use kernel::file::StatusFlags;
+use kernel::ptrace::{self, Event};
 use kernel::signal::Signal;
-use kernel::task::{self, Child, Clone, CloneFlags, ExitStatus};
+use kernel::task::{self, Child, Clone, CloneFlags, ExitStatus, Flags};
 use kernel::{Error, user};
 use linux_raw_sys::general::{__NR_clone, __NR_clone3, __NR_fork, __NR_vfork, O_CLOEXEC};
 use mach::trap::UserRegs;
@@ -52,9 +53,10 @@ const EXIT_SIGNAL: u64 = 0xff;
 const ARGS_BYTES_MIN: usize = 64;
 /// Words of the one we know.
 const ARGS_WORDS: usize = 11;
-/// New namespaces of any kind, and being traced with the parent.
+/// New namespaces of any kind.
 const NAMESPACES: u64 = 0x7e02_0080;
-const PTRACE: u64 = 0x2000;
+/// A program that its tracer steps through makes a child that does not step.
+const TRAP_FLAG: u64 = 1 << 8;
 
 /// A request as clone(2) and clone3(2) both make it.
 struct Wish {
@@ -165,7 +167,7 @@ fn make(call: Call<'_>, wish: &Wish) -> Outcome {
     if wish.flags & NAMESPACES != 0 {
         return Err(Errno::EPERM);
     }
-    let flags = CloneFlags::from_bits(wish.flags & !PTRACE).ok_or(Errno::EINVAL)?;
+    let flags = CloneFlags::from_bits(wish.flags).ok_or(Errno::EINVAL)?;
     if flags.contains(CloneFlags::PIDFD | CloneFlags::THREAD) {
         return Err(Errno::EINVAL);
     }
@@ -175,10 +177,13 @@ fn make(call: Call<'_>, wish: &Wish) -> Outcome {
     };
     let mut regs: UserRegs = *call.regs;
     regs.rax = 0;
+    if call.thread.flags().contains(Flags::STEP) {
+        regs.rflags &= !TRAP_FLAG;
+    }
     if wish.stack != 0 {
         regs.rsp = wish.stack;
     }
-    let child = task::clone(&Clone {
+    let request = Clone {
         flags,
         exit_signal: exit_signal.filter(|_| !flags.contains(CloneFlags::THREAD)),
         parent_tid: VirtAddr(wish.parent_tid),
@@ -186,8 +191,8 @@ fn make(call: Call<'_>, wish: &Wish) -> Outcome {
         tls: wish.tls,
         regs,
         entry: start,
-    });
-    let child = child.map_err(|error| match error {
+    };
+    let child = task::clone(&request).map_err(|error| match error {
         Error::WouldBlock => Errno::EAGAIN,
         other => other.into(),
     })?;
@@ -196,8 +201,13 @@ fn make(call: Call<'_>, wish: &Wish) -> Outcome {
     if told.is_err() {
         child.process().begin_exit(ExitStatus::Killed(Signal::KILL));
     }
-    child.launch();
+    let lent = child.launch();
     told?;
+    ptrace::event(call.thread, call.regs, request.event(), u64::from(id));
+    if let Some(lent) = lent {
+        lent.wait();
+        ptrace::event(call.thread, call.regs, Event::VforkDone, u64::from(id));
+    }
     Ok(id as usize)
 }
 

@@ -5,11 +5,15 @@
 
 use core::mem::MaybeUninit;
 
+use kernel::ptrace;
+use kernel::signal::{self, Info, Signal};
 use kernel::task::{Flags, Thread, current};
 use mach::trap::{Reply, UserRegs};
 
 use crate::call::{Call, Outcome};
 use crate::errno::Errno;
+use crate::leave::NO_CALL;
+use crate::seccomp::verdict;
 use crate::{shortage, strace, table};
 
 /// States of a thread in which a call takes more than to run it.
@@ -52,15 +56,48 @@ fn run_carefully(call: Call<'_>) -> Outcome {
         call.regs.run_again();
         return Err(Errno::IN_FRAME);
     }
-    thread.count_call();
-    let handler = table::handler(call.regs.orig_rax);
-    let outcome = match thread.flags().contains(Flags::TRACE) {
-        true => strace::trace(call, handler),
-        false => handler(call),
+    let is_watched = thread
+        .flags()
+        .intersects(Flags::CALL_STOPS | Flags::STEP | Flags::SECCOMP);
+    let outcome = match is_watched {
+        true => run_watched(call),
+        false => run_told(call),
     };
     thread.clear_flags(Flags::RESTARTED);
     outcome
 }
+
+/// Stops for the tracer before and after, which may change the number, the arguments and the
+/// answer; in between filters have their say. A number that is none skips the call.
+fn run_watched(call: Call<'_>) -> Outcome {
+    let Call { thread, regs } = call;
+    regs.rax = Errno::ENOSYS.encode();
+    if thread.flags().contains(Flags::CALL_STOPS) {
+        ptrace::call_entry(thread, regs);
+    }
+    if thread.flags().contains(Flags::EXIT) {
+        return Err(Errno::EINTR);
+    }
+    if verdict::lets_pass(thread, regs) && regs.orig_rax != NO_CALL {
+        let outcome = run_told(Call {
+            thread,
+            regs: &mut *regs,
+        });
+        regs.rax = match outcome {
+            Ok(value) => value as u64,
+            Err(Errno::IN_FRAME) => regs.rax,
+            Err(errno) => errno.encode(),
+        };
+    }
+    if thread.flags().contains(Flags::CALL_STOPS) {
+        ptrace::call_exit(thread, regs);
+    }
+    if thread.flags().contains(Flags::STEP) {
+        signal::force(thread, Info::kernel(Signal::TRAP));
+    }
+    Err(Errno::IN_FRAME)
+}
+
 /// Counts the call, and reports it where that is asked for.
 fn run_told(call: Call<'_>) -> Outcome {
     call.thread.count_call();

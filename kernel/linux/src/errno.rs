@@ -60,6 +60,19 @@ impl Errno {
     }
 }
 
+/// Whether the RAX that a call leaves is an error's.
+pub fn is_error(rax: u64) -> bool {
+    rax as isize > -(ERRNO_MAX as isize) - 1 && (rax as isize) < 0
+}
+
+/// The highest number of an error (Linux' MAX_ERRNO).
+const ERRNO_MAX: u16 = 4095;
+
+/// The RAX of a call that fails with a number that somebody else chose; 0 succeeds.
+pub fn answer(number: u16) -> u64 {
+    u64::from(number.min(ERRNO_MAX)).wrapping_neg()
+}
+
 /// For the RAX of a call that a signal ended: the rule for its restart.
 pub fn restart(rax: u64) -> Option<Restart> {
     match rax as isize {

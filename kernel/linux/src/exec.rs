@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 use base::VirtAddr;
 use kernel::exec::{self, Arguments, Start, auxv};
 use kernel::fs::{self, Walk};
+use kernel::ptrace::{self, Event};
+use kernel::signal::{self, Signal};
 use kernel::user;
 use kernel::{Error, Result};
 use linux_raw_sys::general::{
@@ -75,7 +77,7 @@ fn execveat(call: Call<'_>) -> Outcome {
 }
 
 fn run(
-    call: Call<'_>,
+    mut call: Call<'_>,
     open: alloc::sync::Arc<kernel::file::OpenFile>,
     path: Vec<u8>,
     values: VirtAddr,
@@ -93,9 +95,24 @@ fn run(
         values,
         environment,
     };
+    let former = call.thread.id();
     let start = exec::exec(open, arguments, &abi_entries())?;
     *call.regs = registers(start);
+    tell_tracer(&mut call, former);
     Err(Errno::IN_FRAME)
+}
+
+/// A tracer that does not ask for the event gets a signal, unless it has seized the thread.
+fn tell_tracer(call: &mut Call<'_>, former: u32) {
+    let Some(tracee) = call.thread.tracee() else {
+        return;
+    };
+    let is_told = ptrace::event(call.thread, call.regs, Event::Exec, u64::from(former));
+    if !is_told && !tracee.is_seized {
+        let trap = signal::from_current(Signal::TRAP, signal::code::USER);
+        // A standard signal always fits.
+        let _ = signal::send_to_thread(&call.thread.arc(), trap);
+    }
 }
 
 /// The registers of a program that starts.

@@ -7,23 +7,28 @@
 
 use kernel::error::Restart;
 use kernel::profile;
+use kernel::ptrace::{self, Event};
 use kernel::sched;
-use kernel::signal::{self, ActionFlags, Delivery};
-use kernel::task::{self, ExitStatus, Flags, Thread};
+use kernel::signal::{self, ActionFlags, Delivery, Info, Signal};
+use kernel::task::{self, Change, ExitStatus, Flags, Thread};
 use mach::task as machine;
 use mach::trap::UserRegs;
 
 use crate::errno::{self, Errno};
-use crate::{death, dispatch, rseq, sigframe};
+use crate::{death, dispatch, rseq, sigframe, wait};
 
 /// Length of `syscall` in bytes.
 const SYSCALL_BYTES: u64 = 2;
 
 /// Flags that do not keep a thread from user mode.
-const HARMLESS: Flags = Flags::TRACE.union(Flags::RESTARTED);
+const HARMLESS: Flags = Flags::TRACE
+    .union(Flags::RESTARTED)
+    .union(Flags::CALL_STOPS)
+    .union(Flags::STEP)
+    .union(Flags::SECCOMP);
 
 /// What a frame has in `orig_rax` that a trap made, and not a call.
-const NO_CALL: u64 = u64::MAX;
+pub const NO_CALL: u64 = u64::MAX;
 
 /// Does whatever is due before the thread runs its program again.
 pub fn before_user(thread: &Thread, regs: &mut UserRegs) {
@@ -33,10 +38,7 @@ pub fn before_user(thread: &Thread, regs: &mut UserRegs) {
             regs.rax = answer;
         }
     }
-    let mut interrupted = match regs.orig_rax {
-        NO_CALL => None,
-        _ => errno::restart(regs.rax),
-    };
+    let mut interrupted = interrupted_call(regs);
     loop {
         machine::begin_look();
         sched::run_softirqs();
@@ -48,15 +50,14 @@ pub fn before_user(thread: &Thread, regs: &mut UserRegs) {
             profile::tell_mappings(thread);
         }
         if due.contains(Flags::EXIT) {
-            task::exit_thread(
-                thread
-                    .process
-                    .exit_status()
-                    .unwrap_or(ExitStatus::Exited(0)),
-            );
+            let decided = thread.process.exit_status();
+            exit_thread(thread, regs, decided.unwrap_or(ExitStatus::Exited(0)));
         }
-        if due.contains(Flags::STOP) {
-            signal::wait_while_stopped(thread);
+        if due.contains(Flags::PTRACE_TRAP) {
+            ptrace::trap(thread, regs);
+            interrupted = interrupted_call(regs);
+        } else if due.contains(Flags::STOP) {
+            stop(thread, regs);
         } else if due.contains(Flags::SIGNAL) {
             deliver(thread, regs, &mut interrupted);
         } else if due.contains(Flags::MASK) {
@@ -75,9 +76,40 @@ pub fn before_user(thread: &Thread, regs: &mut UserRegs) {
     }
 }
 
+/// The rule for the call that these registers say was interrupted. A tracer may change them at
+/// each stop.
+fn interrupted_call(regs: &UserRegs) -> Option<Restart> {
+    match regs.orig_rax {
+        NO_CALL => None,
+        _ => errno::restart(regs.rax),
+    }
+}
+
+/// Ends the thread; its tracer may look at it once more.
+pub fn exit_thread(thread: &Thread, regs: &mut UserRegs, status: ExitStatus) -> ! {
+    let told = u64::from(wait::encode_status(Change::Ended(status)));
+    ptrace::event(thread, regs, Event::Exit, told);
+    task::exit_thread(status)
+}
+
+/// The process is stopped.
+fn stop(thread: &Thread, regs: &mut UserRegs) {
+    match thread.process.signals.stopped_by() {
+        Some(signal) if thread.tracee().is_some() => {
+            thread.clear_flags(Flags::STOP);
+            ptrace::stopped(thread, regs, signal);
+        }
+        _ => signal::wait_while_stopped(thread),
+    }
+}
+
 /// Delivers one signal.
 fn deliver(thread: &Thread, regs: &mut UserRegs, interrupted: &mut Option<Restart>) {
-    match signal::next_delivery(thread) {
+    let delivery = signal::next_delivery(thread, regs);
+    if thread.tracee().is_some() {
+        *interrupted = interrupted_call(regs);
+    }
+    match delivery {
         None => {}
         Some(Delivery::Kill(info)) => {
             death::note(thread, &info, regs.rip);
@@ -98,8 +130,11 @@ fn deliver(thread: &Thread, regs: &mut UserRegs, interrupted: &mut Option<Restar
                 }
             }
             rseq::abort(thread, regs);
+            let steps = ptrace::pause_stepping(thread, regs);
             if sigframe::push(thread, regs, &info, &action, address, mask_after).is_err() {
                 signal::force_segv(thread, info.signal);
+            } else if steps {
+                signal::force(thread, Info::kernel(Signal::TRAP));
             }
         }
     }

@@ -49,6 +49,7 @@ mod pipe;
 mod poll;
 mod prctl;
 mod process;
+mod ptrace;
 mod random;
 mod read_write;
 mod reboot;

@@ -11,6 +11,7 @@ use linux_raw_sys::general::{
 
 use crate::call::{Arg, Call, Entry, Outcome};
 use crate::errno::Errno;
+use crate::leave;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
@@ -159,7 +160,16 @@ fn status(call: &Call<'_>) -> ExitStatus {
 }
 
 fn exit(call: Call<'_>) -> Outcome {
-    task::exit_thread(status(&call))
+    let status = status(&call);
+    if call.thread.tracee().is_none() {
+        task::exit_thread(status)
+    }
+    if !call.regs.is_complete() {
+        // Its tracer sees all registers.
+        call.regs.run_again();
+        return Err(Errno::IN_FRAME);
+    }
+    leave::exit_thread(call.thread, call.regs, status)
 }
 
 /// The caller ends on its way to user mode, like all threads of its process.

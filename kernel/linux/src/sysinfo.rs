@@ -5,8 +5,7 @@ use kernel::names::{self, Changeable, NAME_BYTES_MAX};
 use kernel::task::{self, Capability};
 use kernel::user;
 use linux_raw_sys::general::{
-    __NR_personality, __NR_ptrace, __NR_seccomp, __NR_setdomainname, __NR_sethostname,
-    __NR_sysinfo, __NR_syslog, __NR_uname,
+    __NR_personality, __NR_setdomainname, __NR_sethostname, __NR_sysinfo, __NR_syslog, __NR_uname,
 };
 
 use crate::call::{Arg, Call, Entry, Outcome};
@@ -49,18 +48,6 @@ pub const CALLS: &[Entry] = &[
         name: "syslog",
         args: &[Arg::Int, Arg::Address, Arg::Size],
         handler: syslog,
-    },
-    Entry {
-        number: __NR_ptrace,
-        name: "ptrace",
-        args: &[Arg::Int, Arg::Int, Arg::Address, Arg::Address],
-        handler: |_| Err(Errno::EPERM),
-    },
-    Entry {
-        number: __NR_seccomp,
-        name: "seccomp",
-        args: &[Arg::Int, Arg::Flags, Arg::Address],
-        handler: |_| Err(Errno::EINVAL),
     },
 ];
 

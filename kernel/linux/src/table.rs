@@ -33,6 +33,7 @@ const FAMILIES: &[&[Entry]] = &[
     crate::poll::CALLS,
     crate::prctl::CALLS,
     crate::process::CALLS,
+    crate::ptrace::CALLS,
     crate::random::CALLS,
     crate::read_write::CALLS,
     crate::reboot::CALLS,

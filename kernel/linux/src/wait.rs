@@ -117,7 +117,7 @@ fn tell_usage(at: Option<VirtAddr>, report: &Report) -> Result<(), Error> {
 }
 
 /// As the macros of wait(2) take it apart.
-fn encode_status(change: Change) -> u32 {
+pub fn encode_status(change: Change) -> u32 {
     match change {
         Change::Ended(ExitStatus::Exited(status)) => u32::from(status) << 8,
         Change::Ended(ExitStatus::Killed(signal)) => {
@@ -125,6 +125,7 @@ fn encode_status(change: Change) -> u32 {
             signal.number() | if core { CORE_BIT } else { 0 }
         }
         Change::Stopped(signal) => signal.number() << 8 | STOPPED,
+        Change::Trapped(status) => status << 8 | STOPPED,
         Change::Continued => CONTINUED,
     }
 }
@@ -187,6 +188,7 @@ fn describe(report: &Report) -> Info {
             )
         }
         Change::Stopped(signal) => (code::CHILD_STOPPED, signal.number()),
+        Change::Trapped(status) => (code::CHILD_TRAPPED, status),
         Change::Continued => (code::CHILD_CONTINUED, Signal::CONT.number()),
     };
     let origin = Origin::Child {

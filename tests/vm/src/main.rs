@@ -62,6 +62,7 @@ mod stretch;
 mod sysctl;
 mod tally;
 mod tcpdump;
+mod tracing;
 mod umem;
 mod volume;
 mod zerocopy;
@@ -132,6 +133,7 @@ fn main() -> ExitCode {
         storm::TESTS,
         stretch::TESTS,
         tcpdump::TESTS,
+        tracing::TESTS,
         ping::TESTS,
         links::TESTS,
         snoop::TESTS,

@@ -32,6 +32,7 @@ use crate::file::OpenFile;
 use crate::fs::access::{READ, Subject, Who};
 use crate::fs::{self, MountFlags, Walk};
 use crate::mm::{AddressSpace, FixedPages, Layout, Mapping, Object, Place, Rights, release};
+use crate::ptrace;
 use crate::signal::Signal;
 use crate::task::{
     Credentials, ExitStatus, Image, Name, Resource, Thread, become_only_thread, current,
@@ -150,7 +151,8 @@ fn credentials_for(me: &Thread, open: &OpenFile) -> Result<Credentials> {
         .path
         .as_ref()
         .is_some_and(|path| path.mount.flags.contains(MountFlags::NOSUID));
-    if !nosuid && !me.process.no_new_privileges.load(Ordering::Relaxed) {
+    let forbidden = me.no_new_privileges.load(Ordering::Relaxed);
+    if !nosuid && !forbidden && !ptrace::forbids_rights(me) {
         let file = open.metadata()?;
         if file.mode & SET_UID != 0 {
             who.user.effective = file.uid;
@@ -254,6 +256,10 @@ fn replace(
 ) -> Result<Start> {
     // Nobody may look into the new program by what the old one allowed.
     me.process.dumpable.store(false, Ordering::Relaxed);
+    // Who attached since the rights were looked at would get them.
+    if me.credentials.with(|old| who.differs_in_rights(old)) && ptrace::forbids_rights(me) {
+        return Err(Error::NotPermitted);
+    }
     let old = me.process.space.replace(prepared.space.clone());
     me.process.mappings_told.forget();
     me.activate_space();

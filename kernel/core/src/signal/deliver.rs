@@ -1,9 +1,12 @@
 //! Delivery: what the current thread does about the signals that wait for it.
 
+use mach::trap::UserRegs;
+
 use super::action::{Action, ActionFlags, Handler};
 use super::number::Default as DefaultAction;
 use super::spare::is_spared;
 use super::{Info, Signal, SignalSet, refresh, send, set_mask, stop, take};
+use crate::ptrace;
 use crate::task::{Flags, Thread};
 
 /// What a signal asks of the current thread.
@@ -25,8 +28,9 @@ pub enum Delivery {
 }
 
 /// Takes signals off the queues until one needs the program's code or its end; `None`
-/// when no more are to be delivered, or the process has stopped meanwhile.
-pub fn next_delivery(thread: &Thread) -> Option<Delivery> {
+/// when no more are to be delivered, or the process has stopped meanwhile. A tracer sees each
+/// of them first, and the registers.
+pub fn next_delivery(thread: &Thread, regs: &mut UserRegs) -> Option<Delivery> {
     loop {
         if thread.flags().intersects(Flags::STOP | Flags::EXIT) {
             return None;
@@ -36,6 +40,9 @@ pub fn next_delivery(thread: &Thread) -> Option<Delivery> {
             return None;
         };
         thread.count_signal();
+        let Some(info) = ptrace::signal(thread, regs, info) else {
+            continue;
+        };
         let action = thread
             .process
             .signals

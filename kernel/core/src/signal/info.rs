@@ -21,6 +21,8 @@ pub mod code {
     pub const CHILD_KILLED: i32 = 2;
     /// SIGCHLD: the same, with a core file in principle.
     pub const CHILD_DUMPED: i32 = 3;
+    /// SIGCHLD: the tracee stopped for its tracer.
+    pub const CHILD_TRAPPED: i32 = 4;
     /// SIGCHLD: the child stopped.
     pub const CHILD_STOPPED: i32 = 5;
     /// SIGCHLD: the child goes on.

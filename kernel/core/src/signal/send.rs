@@ -155,7 +155,8 @@ pub(super) fn discard(process: &Process, unwanted: SignalSet) {
     });
 }
 
-/// An ignored signal is dropped at once, unless it is blocked: then sigwait may want it.
+/// An ignored signal is dropped at once, unless it is blocked: then sigwait may want it; or
+/// a tracer wants to see it.
 fn is_ignored(thread: &Thread, signal: Signal) -> bool {
     let action = thread
         .process
@@ -165,7 +166,7 @@ fn is_ignored(thread: &Thread, signal: Signal) -> bool {
     let no_effect = action.ignores(signal)
         || (action.handler == super::Handler::Default
             && signal.default_action() == DefaultAction::Continue);
-    no_effect && !thread.signals.mask().contains(signal)
+    no_effect && !thread.signals.mask().contains(signal) && thread.tracee().is_none()
 }
 
 /// Who pays for a signal that costs: the receiver's real user.

@@ -113,7 +113,12 @@ impl ProcessSignals {
 
     /// Whether the process is stopped.
     pub fn is_stopped(&self) -> bool {
-        self.stopped_by.lock().is_some()
+        self.stopped_by().is_some()
+    }
+
+    /// The signal that stopped the process, if it is stopped.
+    pub fn stopped_by(&self) -> Option<Signal> {
+        *self.stopped_by.lock()
     }
 }
 
@@ -146,7 +151,7 @@ pub fn refresh(thread: &Thread) {
 }
 
 /// Blocks exactly `mask` (but never SIGKILL and SIGSTOP); gives back the former mask.
-/// Only the thread itself may call it.
+/// Only the thread itself may call it, or its tracer while it stands still.
 pub fn set_mask(thread: &Thread, mask: SignalSet) -> SignalSet {
     let mask = mask.without(SignalSet::UNBLOCKABLE);
     let old = thread.signals.mask.swap(mask.0, Ordering::SeqCst);

@@ -8,18 +8,23 @@ use crate::sched::{self, Errand};
 use crate::sync::Wait;
 use crate::task::{Change, Flags, Process, Thread, family};
 
-/// The process stops because of `signal`; its parent hears of it.
+/// The process stops because of `signal`; its parent hears of it, unless it traces one of the
+/// threads: then it hears of each of those. A traced thread may have gone on although the
+/// process was stopped, and stops again.
 pub(super) fn stop_process(process: &Process, signal: Signal) {
-    if process.signals.stopped_by.lock().replace(signal).is_some() {
-        return;
-    }
-    process.with_threads(|threads| {
+    let was_stopped = process.signals.stopped_by.lock().replace(signal).is_some();
+    let parent = family::parent_of(process.id());
+    let is_tracer = process.with_threads(|threads| {
         for thread in threads {
             thread.set_flags(Flags::STOP);
             sched::interrupt(thread);
         }
+        let mut tracees = threads.iter().filter_map(|thread| thread.tracee());
+        tracees.any(|tracee| tracee.tracer == parent)
     });
-    family::report(process, Change::Stopped(signal));
+    if !was_stopped && !is_tracer {
+        family::report(process, Change::Stopped(signal));
+    }
 }
 
 /// The process goes on, if it was stopped; its parent hears of it.
@@ -43,14 +48,15 @@ pub(super) fn release(process: &Process) -> bool {
     true
 }
 
-/// Parks the current thread while its process is stopped.
+/// Parks the current thread while its process is stopped and no tracer wants it.
 pub fn wait_while_stopped(thread: &Thread) {
     let signals = &thread.process.signals;
     let goes_on = || {
         // Before the look: a stop that comes after it sets the flag again.
         thread.clear_flags(Flags::STOP);
         let runs = signals.stopped_by.lock().is_none();
-        (runs || thread.flags().contains(Flags::EXIT)).then_some(())
+        let due = Flags::EXIT | Flags::PTRACE_TRAP;
+        (runs || thread.flags().intersects(due)).then_some(())
     };
     // Whatever fault it came from is over.
     let wait = || signals.continued.wait(Wait::UNINTERRUPTIBLE, goes_on);

@@ -13,6 +13,7 @@ use super::{ExitStatus, Flags, Process, Thread, current, family, release_id, thr
 use crate::error::{Error, Restart, Result};
 use crate::futex;
 use crate::mm::{self, AddressSpace};
+use crate::ptrace;
 use crate::sched;
 use crate::signal;
 use crate::sync::Wait;
@@ -42,6 +43,7 @@ fn release_all(status: ExitStatus) {
     if me.id() == process.id() {
         process.note_leader_exit(status);
     }
+    ptrace::note_end(&me, status);
     let uid = me.credentials.with(|credentials| credentials.user.real);
     threads::unregister(me.id());
     let share = me.share.lock().take();
@@ -67,6 +69,7 @@ fn end_process(me: &Thread, process: &Process, status: ExitStatus) {
     {
         hear(process, process.final_status(status));
     }
+    ptrace::detach_all(process);
     process.timers.stop_all();
     signal::forget_process(process);
     semaphores::end_process(process.id());
@@ -129,6 +132,9 @@ fn take_first_number(me: &Thread) {
     }
     threads::unregister(old);
     me.set_id(me.process.id());
+    if let Some(tracee) = me.tracee() {
+        tracee.set_tid(me.id());
+    }
     threads::register(&me.arc());
     release_id(old);
 }

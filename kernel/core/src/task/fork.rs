@@ -20,6 +20,7 @@ use super::{
 use crate::error::{Error, Result};
 use crate::file::FdTable;
 use crate::mm::AddressSpace;
+use crate::ptrace::{self, Event};
 use crate::reclaim;
 use crate::sched;
 use crate::signal::{ActionTable, Signal, SignalSet};
@@ -39,6 +40,8 @@ bitflags! {
         const SIGHAND = 0x800;
         /// A descriptor of the child for the parent.
         const PIDFD = 0x1000;
+        /// The child is traced if its maker is.
+        const PTRACE = 0x2000;
         /// The parent waits until the child runs a program or ends.
         const VFORK = 0x4000;
         /// The child gets the caller's parent.
@@ -55,7 +58,7 @@ bitflags! {
         const CHILD_CLEARTID = 0x20_0000;
         /// Ignored since Linux 2.6.
         const DETACHED = 0x40_0000;
-        /// The child cannot be forced to be traced; nothing is traced here.
+        /// The child is not traced just because a tracer asks for all children.
         const UNTRACED = 0x80_0000;
         /// The child's number is stored in its memory.
         const CHILD_SETTID = 0x100_0000;
@@ -85,6 +88,17 @@ pub struct Clone {
     pub entry: fn(usize) -> !,
 }
 
+impl Clone {
+    /// What a tracer is told of it.
+    pub fn event(&self) -> Event {
+        match (self.flags.contains(CloneFlags::VFORK), self.exit_signal) {
+            (true, _) => Event::Vfork,
+            (false, Some(Signal::CHLD)) => Event::Fork,
+            (false, _) => Event::Clone,
+        }
+    }
+}
+
 /// A new thread, not yet running.
 pub struct Child {
     thread: Arc<Thread>,
@@ -102,12 +116,12 @@ impl Child {
         &self.thread.process
     }
 
-    /// Lets it run; for vfork(2) waits until it has its own program or has ended.
-    pub fn launch(self) {
+    /// Lets it run; for vfork(2) gives back what opens when it has its own program or has
+    /// ended.
+    #[must_use]
+    pub fn launch(self) -> Option<Arc<Latch>> {
         sched::launch(self.thread);
-        if let Some(latch) = self.vfork {
-            latch.wait();
-        }
+        self.vfork
     }
 }
 
@@ -192,6 +206,7 @@ fn build(request: &Clone, id: Tid) -> Result<Child> {
         };
         family::enrol(process, parent, own, request.exit_signal);
     }
+    ptrace::adopt(&me, &thread, request.event(), flags);
     Ok(Child { thread, vfork })
 }
 

@@ -36,6 +36,7 @@ pub use current::{adopt_boot_thread, boot_thread, current, set_current, try_curr
 pub use exit::{become_only_thread, exit_thread, forget_program, on_init_exit};
 pub use fork::{Child, Clone, CloneFlags, begin_thread, clone, start_init};
 pub use id::{ID_MAX, Pid, Tid, allocate_id, allocated_ids, release_id};
+pub use latch::Latch;
 pub use limits::{Limit, Limits, Resource, UNLIMITED};
 pub use pidfd::{pid_file, process_of};
 pub use process::{Image, Process};

@@ -19,6 +19,7 @@ use crate::file::OpenFile;
 use crate::mm::AddressSpace;
 use crate::poll::{Events, Pollee};
 use crate::profile::Told;
+use crate::ptrace::Tracees;
 use crate::sched;
 use crate::signal::{ActionTable, Info, ProcessSignals};
 use crate::sync::{Slot, WaitQueue};
@@ -57,7 +58,9 @@ pub struct Process {
     pub ended: Pollee,
     /// A child changed its state.
     pub children_changed: WaitQueue,
-    /// Whether it may be traced and leaves core files (PR_SET_DUMPABLE); only remembered.
+    /// The threads that it traces.
+    pub tracees: Tracees,
+    /// Whether others of its user may look into it (`task::check_access`).
     pub dumpable: AtomicBool,
     /// Orphans among its descendants become its children (PR_SET_CHILD_SUBREAPER).
     pub is_subreaper: AtomicBool,
@@ -128,6 +131,7 @@ impl Process {
             ended: Pollee::new(),
             has_ended: AtomicBool::new(false),
             children_changed: WaitQueue::new(),
+            tracees: Tracees::default(),
             dumpable: AtomicBool::new(true),
             is_subreaper: AtomicBool::new(false),
             no_new_privileges: AtomicBool::new(false),

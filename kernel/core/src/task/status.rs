@@ -21,6 +21,9 @@ pub enum Change {
     Stopped(Signal),
     /// The child goes on.
     Continued,
+    /// The tracee stopped for its tracer: the signal, and what is told beside it in the bits
+    /// above.
+    Trapped(u32),
 }
 
 /// A change of a child, as wait4(2) reports it.

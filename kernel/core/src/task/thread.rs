@@ -16,6 +16,7 @@ use super::{Credentials, Process, Tid, UserShare};
 use crate::file::FdTable;
 use crate::fs::FsContext;
 use crate::futex;
+use crate::ptrace::{Tracee, Tracing};
 use crate::sched::Entity;
 use crate::signal::{SignalSet, ThreadSignals};
 use crate::sync::Slot;
@@ -46,6 +47,12 @@ bitflags! {
         const RSEQ = 128;
         /// The profiler wants to know which files are mapped.
         const PROFILE = 256;
+        /// Its tracer wants it to stop.
+        const PTRACE_TRAP = 512;
+        /// It stops before and after each system call, for its tracer.
+        const CALL_STOPS = 1024;
+        /// It runs one instruction, for its tracer.
+        const STEP = 2048;
     }
 }
 
@@ -108,6 +115,8 @@ pub struct Thread {
     pub signals: ThreadSignals,
     /// Its wait for a futex.
     pub futex: futex::Waiter,
+    /// Who traces it.
+    pub tracing: Spin<Tracing>,
     /// Its name.
     pub name: Spin<Name>,
     /// When it was created.
@@ -149,6 +158,7 @@ impl Thread {
             fs: Slot::new(seed.fs),
             signals: ThreadSignals::new(seed.mask),
             futex: futex::Waiter::default(),
+            tracing: Spin::default(),
             name: Spin::new(seed.name),
             started: mach::time::now(),
             rseq: Spin::default(),
@@ -211,10 +221,18 @@ impl Thread {
         self.flags.fetch_and(!flags.bits(), Ordering::AcqRel);
     }
 
-    /// Whether a blocking call must end because of a signal or the process' end.
+    /// Whether a blocking call must end because of a signal, the process' end, or a tracer.
     pub fn has_deliverable_signal(&self) -> bool {
         self.flags()
-            .intersects(Flags::SIGNAL | Flags::EXIT | Flags::STOP)
+            .intersects(Flags::SIGNAL | Flags::EXIT | Flags::STOP | Flags::PTRACE_TRAP)
+    }
+
+    /// What its tracer knows of it, if it is traced.
+    pub fn tracee(&self) -> Option<Arc<Tracee>> {
+        match &*self.tracing.lock() {
+            Tracing::By(tracee) => Some(tracee.clone()),
+            Tracing::Free | Tracing::Over => None,
+        }
     }
 
     /// Makes this thread's address space the CPU's.

@@ -19,6 +19,10 @@ use crate::mem::{self, Fault};
 const CONTROL_WORD: [u8; 2] = 0x037f_u16.to_le_bytes();
 const MXCSR: [u8; 4] = 0x1f80_u32.to_le_bytes();
 const MXCSR_AT: usize = 24;
+/// Where FXSAVE leaves room for software.
+const SOFTWARE_AT: usize = 464;
+/// x87 and SSE in the header's first byte.
+const X87_SSE: u8 = 0b11;
 const NO_CPU: u32 = u32::MAX;
 
 /// Bytes of the register image (for `AT_MINSIGSTKSZ` and signal frames).
@@ -147,6 +151,43 @@ impl Fpu {
         mem::load_vectors(from, bytes)
     }
 
+    /// Copies the running thread's registers, as an image of [`area_bytes`] bytes, to the start
+    /// of `to`. The features that are switched on follow FXSAVE's fields, where Linux tells them
+    /// to debuggers.
+    pub(super) fn read(&self, to: &mut [u8]) {
+        if self.live.get() {
+            self.store();
+        }
+        let len = to.len().min(self.bytes);
+        // SAFETY: the area has `bytes` bytes and only the running thread uses it; `to` is
+        // another, exclusive one of at least `len`.
+        unsafe {
+            self.area
+                .as_ptr()
+                .copy_to_nonoverlapping(to.as_mut_ptr(), len)
+        };
+        if let Some(place) = to.get_mut(SOFTWARE_AT..SOFTWARE_AT + 8) {
+            place.copy_from_slice(&features().to_le_bytes());
+        }
+    }
+
+    /// Gives the running thread the registers of `image`: all, or those of FXSAVE's format if it
+    /// is no longer than that. False, and nothing is changed, if the processor would refuse it.
+    pub(super) fn write(&self, image: &[u8]) -> bool {
+        if !is_valid(image, self.bytes) {
+            return false;
+        }
+        self.take_back();
+        // SAFETY: the area has `bytes` bytes, which `is_valid` has compared, and only the
+        // running thread uses it.
+        let area = unsafe { core::slice::from_raw_parts_mut(self.area.as_ptr(), self.bytes) };
+        area[..image.len()].copy_from_slice(image);
+        if image.len() == LEGACY_BYTES && fpu::has_header() {
+            area[LEGACY_BYTES] |= X87_SSE;
+        }
+        true
+    }
+
     pub(super) fn reset(&self) {
         self.take_back();
         // SAFETY: the area has `bytes` bytes and only the running thread uses it.
@@ -163,6 +204,27 @@ impl Drop for Fpu {
             unsafe { dealloc(self.area.as_ptr(), layout) }
         }
     }
+}
+
+/// Whether XRSTOR and FXRSTOR take the image without a fault (Intel SDM volume 1, 13.8.1):
+/// reserved bits of MXCSR are clear, no feature is named that is off, the form is the standard
+/// one, and the rest of the header is zero.
+fn is_valid(image: &[u8], bytes: usize) -> bool {
+    let Some(mxcsr) = image.get(MXCSR_AT..).and_then(|rest| rest.first_chunk()) else {
+        return false;
+    };
+    let is_short = image.len() == LEGACY_BYTES;
+    if u32::from_le_bytes(*mxcsr) & !fpu::mxcsr_mask() != 0 || !(is_short || image.len() == bytes) {
+        return false;
+    }
+    if is_short || !fpu::has_header() {
+        return true;
+    }
+    let header = &image[LEGACY_BYTES..LEGACY_BYTES + fpu::HEADER_BYTES];
+    let (state, rest) = header.split_at(8);
+    let unknown = features().to_le_bytes().map(|byte| !byte);
+    state.iter().zip(unknown).all(|(byte, off)| byte & off == 0)
+        && rest.iter().all(|&byte| byte == 0)
 }
 
 /// Writes what the registers hold after reset into a zeroed image.

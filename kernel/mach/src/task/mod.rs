@@ -46,6 +46,20 @@ pub fn fpu_load_from_user(from: VirtAddr, all: bool) -> Result<(), Fault> {
     context::with_current_fpu(|fpu, owner| fpu.load_from_user(owner, from, all))
 }
 
+/// Copies the running thread's vector registers into `image`, in the processor's own format
+/// (XSAVE, not compacted; [`fpu_area_bytes`] bytes, or as many as fit).
+pub fn fpu_read(image: &mut [u8]) {
+    context::with_current_fpu(|fpu, _| fpu.read(image));
+}
+
+/// Gives the running thread the vector registers of `image`, of that length or of the 512 bytes
+/// that FXSAVE writes; false, and nothing is changed, if the processor would refuse them.
+pub fn fpu_write(image: &[u8]) -> bool {
+    let mut is_taken = false;
+    context::with_current_fpu(|fpu, _| is_taken = fpu.write(image));
+    is_taken
+}
+
 /// Gives the running thread fresh vector registers (`execve`).
 pub fn fpu_reset() {
     context::with_current_fpu(|fpu, _| fpu.reset());

@@ -22,6 +22,10 @@ fn state(subject: &Subject) -> (char, &'static str) {
     let Some(thread) = &subject.thread else {
         return ('Z', "zombie");
     };
+    let tracee = thread.tracee();
+    if tracee.is_some_and(|tracee| tracee.with_stopped(|_| ()).is_ok()) {
+        return ('t', "tracing stop");
+    }
     if subject.process.signals.is_stopped() {
         return ('T', "stopped");
     }
@@ -168,7 +172,12 @@ pub fn status(subject: &Subject, text: &mut Text) -> Result {
     )?;
     writeln!(text, "State:\t{letter} ({word})")?;
     writeln!(text, "Tgid:\t{pid}\nNgid:\t0\nPid:\t{}", subject.id())?;
-    writeln!(text, "PPid:\t{}\nTracerPid:\t0", family::parent_of(pid))?;
+    let tracee = subject.thread.as_ref().and_then(|thread| thread.tracee());
+    let (parent, tracer) = (
+        family::parent_of(pid),
+        tracee.map_or(0, |tracee| tracee.tracer),
+    );
+    writeln!(text, "PPid:\t{parent}\nTracerPid:\t{tracer}")?;
     if let Some(thread) = &subject.thread {
         status_ids(thread, text)?;
     }

@@ -5,6 +5,7 @@ use mach::sync::SpinGuard;
 use super::FAMILY;
 use super::index::{BATCH, Family, Member};
 use crate::error::{Error, Result};
+use crate::ptrace;
 use crate::sched::resched_point;
 use crate::signal::Signal;
 use crate::task::{Change, Pid, Process, Report, Usage};
@@ -35,33 +36,39 @@ pub struct Wanted {
     pub keep: bool,
 }
 
-/// Looks once for a change of a child of `parent`.
+/// Looks once for a change of a child of `parent`, or of a thread that it traces.
 ///
 /// Errors: `NoChild` if there is none that could change.
 pub fn poll_children(parent: &Process, whom: Whom, wanted: Wanted) -> Result<Option<Report>> {
-    let mut family = FAMILY.lock();
-    let mut any = false;
-    let report = family
-        .iter_mut()
-        .filter(|(_, member)| member.parent == parent.id())
-        .find_map(|(&pid, member)| {
-            if !matches(pid, member, whom, wanted) {
-                return None;
-            }
-            any = true;
-            let change = change_of(member, wanted)?;
-            Some(Report {
-                pid,
-                uid: member.uid,
-                change,
-                usage: total_usage(&member.process),
-            })
-        });
-    let Some(report) = report else {
-        return if any { Ok(None) } else { Err(Error::NoChild) };
-    };
-    if let (Change::Ended(_), false) = (report.change, wanted.keep) {
-        let gone = take_out(&mut family, report.pid);
+    if let Some(report) = first_report(parent, whom, wanted) {
+        return Ok(Some(report));
+    }
+    match ptrace::poll(parent, whom, wanted) {
+        Some(report) => Ok(report),
+        None if has_child(parent.id(), whom, wanted) => Ok(None),
+        None => Err(Error::NoChild),
+    }
+}
+
+/// The first change that is wanted; unless it shall stay, it is hereby heard.
+fn first_report(parent: &Process, whom: Whom, wanted: Wanted) -> Option<Report> {
+    let found = search(parent.id(), Among::Changed, |pid, member| {
+        if !matches(pid, member, whom, wanted) {
+            return None;
+        }
+        Some(Report {
+            pid,
+            uid: member.uid,
+            change: change_of(member, wanted)?,
+            usage: total_usage(&member.process),
+        })
+    });
+    let (mut family, report) = found?;
+    if wanted.keep {
+        return Some(report);
+    }
+    if let Change::Ended(_) = report.change {
+        let gone = family.take_out(report.pid);
         drop(family);
         drop(gone);
         *parent.dead_children.lock() += report.usage;
@@ -134,12 +141,8 @@ fn change_of(member: &Member, wanted: Wanted) -> Option<Change> {
     member.news.filter(|news| match news {
         Change::Stopped(_) => wanted.stopped,
         Change::Continued => wanted.continued,
-        Change::Ended(_) => false,
-    })?;
-    if !wanted.keep {
-        member.news = None;
-    }
-    Some(news)
+        Change::Ended(_) | Change::Trapped(_) => false,
+    })
 }
 
 /// The usage of all that a process and its waited-for children have used.

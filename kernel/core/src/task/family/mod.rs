@@ -240,6 +240,7 @@ fn child_info(child: &Process, signal: Signal, change: Change) -> Info {
             )
         }
         Change::Stopped(signal) => (code::CHILD_STOPPED, signal.number()),
+        Change::Trapped(status) => (code::CHILD_TRAPPED, status),
         Change::Continued => (code::CHILD_CONTINUED, Signal::CONT.number()),
     };
     let origin = Origin::Child {
