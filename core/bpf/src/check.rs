@@ -67,6 +67,13 @@ pub enum Flaw {
     },
     /// The last instruction does not return.
     NoReturn,
+    /// An instruction that filters over system calls do not have ([`crate::CallFilter`]).
+    NotForCalls {
+        /// Where.
+        at: usize,
+    },
+    /// There is no memory to hold it.
+    NoMemory,
 }
 
 /// Instructions that hold this crate's invariants.
@@ -80,11 +87,12 @@ impl Program {
             let instructions = raw.len();
             return Err(Flaw::Length { instructions });
         }
-        let instructions = raw
-            .iter()
-            .enumerate()
-            .map(|(at, &one)| decode(one, at, raw.len() - at - 1))
-            .collect::<Result<Vec<_>, _>>()?;
+        let mut instructions = Vec::new();
+        let room = instructions.try_reserve_exact(raw.len());
+        room.map_err(|_| Flaw::NoMemory)?;
+        for (at, &one) in raw.iter().enumerate() {
+            instructions.push(decode(one, at, raw.len() - at - 1)?);
+        }
         if !matches!(instructions.last(), Some(Instruction::Return(_))) {
             return Err(Flaw::NoReturn);
         }

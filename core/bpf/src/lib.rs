@@ -20,6 +20,8 @@
 //! - **Written:** no path reads a word of scratch memory that it has not written.
 //! - **Searched:** one run looks at most at [`ATTRIBUTES_MAX`] netlink attributes.
 //!
+//! The same machine judges system calls ([`CallFilter`]).
+//!
 //! Sources: McCanne and Jacobson, "The BSD Packet Filter", 1993; `linux/filter.h`.
 //! Not here: attaching to sockets, the extended machine, compiling to machine code, and
 //! [`Fact`]s of a packet that do not lie in its bytes; the caller answers for those.
@@ -29,6 +31,7 @@
 extern crate alloc;
 
 mod attributes;
+mod calls;
 mod check;
 mod decode;
 mod fact;
@@ -38,6 +41,7 @@ mod run;
 mod scratch;
 
 pub use attributes::ATTRIBUTES_MAX;
+pub use calls::{Action, CallData, CallFilter, Verdict};
 pub use check::{Flaw, INSTRUCTIONS_MAX, Program};
 pub use fact::{Fact, Facts};
 pub use instruction::RawInstruction;

@@ -4,7 +4,7 @@
 //! another left. Jumps lead forward, so one walk over the instructions is enough: a word
 //! is written at an instruction if it is written on all ways that lead there.
 
-use alloc::vec;
+use alloc::vec::Vec;
 
 use crate::check::Flaw;
 use crate::instruction::{Instruction, Slot};
@@ -21,7 +21,10 @@ fn bit(slot: Slot) -> Written {
 /// Refuses the first read that some path leads to without a write.
 pub(crate) fn check(instructions: &[Instruction]) -> Result<(), Flaw> {
     // What each instruction may count on by the jumps to it; all, where none leads.
-    let mut entry = vec![ALL; instructions.len()];
+    let mut entry = Vec::new();
+    let room = entry.try_reserve_exact(instructions.len());
+    room.map_err(|_| Flaw::NoMemory)?;
+    entry.resize(instructions.len(), ALL);
     let mut written: Written = 0;
     for (at, instruction) in instructions.iter().enumerate() {
         written &= entry[at];

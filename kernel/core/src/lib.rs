@@ -37,6 +37,7 @@ pub mod ptrace;
 pub mod random;
 pub mod reclaim;
 pub mod sched;
+pub mod seccomp;
 pub mod signal;
 pub mod socket;
 pub mod sync;

@@ -57,6 +57,7 @@ mod remote;
 mod rlimit;
 mod rseq;
 mod sched;
+mod seccomp;
 mod select;
 mod sendfile;
 mod shortage;

@@ -22,6 +22,7 @@ use linux_raw_sys::prctl::{
 
 use crate::call::{Arg, Call, Entry, Outcome};
 use crate::errno::Errno;
+use crate::seccomp;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
@@ -109,13 +110,22 @@ fn prctl(call: Call<'_>) -> Outcome {
         }
         PR_CAPBSET_DROP => drop_from_bounding_set(&call),
         PR_CAP_AMBIENT => ambient(&call),
-        PR_SET_NO_NEW_PRIVS if value == 1 => {
-            process.no_new_privileges.store(true, Ordering::Relaxed);
+        PR_SET_NO_NEW_PRIVS => {
+            let others = [2, 3, 4].map(|index| call.arg(index));
+            if value != 1 || others != [0; 3] {
+                return Err(Errno::EINVAL);
+            }
+            call.thread.no_new_privileges.store(true, Ordering::Relaxed);
             Ok(0)
         }
-        PR_GET_NO_NEW_PRIVS => Ok(usize::from(
-            process.no_new_privileges.load(Ordering::Relaxed),
-        )),
+        PR_GET_NO_NEW_PRIVS => {
+            let others = [1, 2, 3, 4].map(|index| call.arg(index));
+            if others != [0; 4] {
+                return Err(Errno::EINVAL);
+            }
+            let gains_nothing = call.thread.no_new_privileges.load(Ordering::Relaxed);
+            Ok(usize::from(gains_nothing))
+        }
         // Accepted for their side effects on Linux, which are none here.
         PR_SET_THP_DISABLE => {
             process.space.get().allow_large_pages(value == 0);
@@ -124,7 +134,8 @@ fn prctl(call: Call<'_>) -> Outcome {
         PR_GET_THP_DISABLE => Ok(usize::from(!process.space.get().allows_large_pages())),
         PR_SET_TIMERSLACK | PR_SET_VMA | PR_MCE_KILL | PR_SET_PTRACER => Ok(0),
         PR_GET_TIMERSLACK => Ok(TIMER_SLACK_NS),
-        PR_GET_SECCOMP | PR_GET_SECUREBITS => Ok(0),
+        PR_GET_SECCOMP => Ok(call.thread.seccomp.get().number()),
+        PR_SET_SECCOMP => seccomp::set_by_prctl(&call),
         option => {
             crate::missing::count_option("prctl", u64::from(option));
             Err(Errno::EINVAL)

@@ -62,6 +62,17 @@ pub fn encode(info: &Info) -> [u8; BYTES] {
             out.put_u64(UNION + 24, used.system_ns / CLOCK_NS);
         }
         Origin::Fault { address, .. } => out.put_u64(UNION, address),
+        Origin::Call {
+            address,
+            number,
+            architecture,
+            reason,
+        } => {
+            out.put_u32(4, reason.into());
+            out.put_u64(UNION, address);
+            out.put_u32(UNION + 8, number);
+            out.put_u32(UNION + 12, architecture);
+        }
         Origin::File { fd, band } => {
             out.put_u64(UNION, u64::from(band));
             out.put_u32(UNION + 8, fd);

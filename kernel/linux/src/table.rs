@@ -41,6 +41,7 @@ const FAMILIES: &[&[Entry]] = &[
     crate::rlimit::CALLS,
     crate::rseq::CALLS,
     crate::sched::CALLS,
+    crate::seccomp::CALLS,
     crate::select::CALLS,
     crate::sendfile::CALLS,
     crate::signal::CALLS,

@@ -1,5 +1,6 @@
 //! The packet filter beside Linux' and beside an oracle.
 
+mod calls;
 mod linux;
 mod oracle;
 #[path = "../../../virtq/tests/virtq/random.rs"]

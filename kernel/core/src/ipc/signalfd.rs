@@ -138,6 +138,18 @@ fn encode(info: &Info) -> [u8; RECORD_BYTES] {
             word(18, address as u32);
             word(19, (address >> 32) as u32);
         }
+        Origin::Call {
+            address,
+            number,
+            architecture,
+            reason,
+        } => {
+            word(1, reason.into());
+            word(21, number);
+            word(22, address as u32);
+            word(23, (address >> 32) as u32);
+            word(24, architecture);
+        }
         Origin::File { fd, band } => {
             word(5, fd);
             word(7, band);

@@ -2,21 +2,37 @@
 
 use alloc::vec::Vec;
 
-use bpf::{Program, RawInstruction};
+use bpf::{Flaw, Program, RawInstruction};
 use capture::Frame;
 
 use super::facts::Known;
 use crate::error::{Error, Result};
+use mach::mem::fallible::{self, NoMemory, TryGrow};
 
 /// Checks a program in the bytes of who wrote it.
 ///
 /// Errors: `Invalid` for what is none, `OutOfMemory`.
 pub(super) fn check(instructions: &[[u8; 8]]) -> Result<Program> {
+    check_by(instructions, Program::check)
+}
+
+/// The same for any kind of program that `check` knows.
+pub fn check_by<P>(
+    instructions: &[[u8; 8]],
+    check: impl FnOnce(&[RawInstruction]) -> core::result::Result<P, Flaw>,
+) -> Result<P> {
     let mut raw = Vec::new();
-    let room = raw.try_reserve_exact(instructions.len());
-    room.map_err(|_| Error::OutOfMemory)?;
+    raw.make_room(instructions.len())?;
     raw.extend(instructions.iter().copied().map(RawInstruction::from_bytes));
-    Program::check(&raw).map_err(|_| Error::Invalid)
+    let mut checked = Err(Flaw::NoMemory);
+    fallible::reserve(|| {
+        checked = check(&raw);
+        match checked {
+            Err(Flaw::NoMemory) => Err(NoMemory),
+            _ => Ok(()),
+        }
+    })?;
+    checked.map_err(|_| Error::Invalid)
 }
 
 /// A program, perhaps none, and whether it may still be changed.

@@ -42,6 +42,7 @@ use alloc::sync::Arc;
 
 pub(crate) use audience::Audience;
 pub use drops::drops;
+pub use filter::check_by;
 pub(crate) use listener::{Binding, Listener};
 pub(crate) use send::chain_of;
 pub(crate) use tap::now;

@@ -49,6 +49,8 @@ pub mod code {
     pub const FPE_FLTINV: i32 = 7;
     /// SIGILL: an operand or opcode that does not exist.
     pub const ILL_ILLOPN: i32 = 2;
+    /// SIGSYS: a filter over system calls.
+    pub const SYS_SECCOMP: i32 = 1;
     /// SIGTRAP: a breakpoint.
     pub const TRAP_BRKPT: i32 = 1;
     /// SIGTRAP: a single step.
@@ -115,6 +117,17 @@ pub enum Origin {
         vector: u32,
         /// The processor's error code.
         error: u32,
+    },
+    /// A system call that the thread may not make.
+    Call {
+        /// The address behind its instruction.
+        address: u64,
+        /// Its number.
+        number: u32,
+        /// Who calls so (`AUDIT_ARCH_*`).
+        architecture: u32,
+        /// What the filter says of it.
+        reason: u16,
     },
     /// An open file that became ready.
     File {

@@ -21,6 +21,7 @@ use crate::poll::{Events, Pollee};
 use crate::profile::Told;
 use crate::ptrace::Tracees;
 use crate::sched;
+use crate::seccomp;
 use crate::signal::{ActionTable, Info, ProcessSignals};
 use crate::sync::{Slot, WaitQueue};
 
@@ -64,8 +65,6 @@ pub struct Process {
     pub dumpable: AtomicBool,
     /// Orphans among its descendants become its children (PR_SET_CHILD_SUBREAPER).
     pub is_subreaper: AtomicBool,
-    /// exec grants it no privileges (PR_SET_NO_NEW_PRIVS).
-    pub no_new_privileges: AtomicBool,
     /// How readily it is killed when memory runs out (/proc/PID/oom_score_adj).
     pub oom_adjustment: AtomicI32,
     /// Which membarrier(2) commands it has registered for.
@@ -134,7 +133,6 @@ impl Process {
             tracees: Tracees::default(),
             dumpable: AtomicBool::new(true),
             is_subreaper: AtomicBool::new(false),
-            no_new_privileges: AtomicBool::new(false),
             oom_adjustment: AtomicI32::new(0),
             membarriers: AtomicU64::new(0),
             mappings_told: Told::default(),
@@ -180,6 +178,7 @@ impl Process {
             return Err(Error::Interrupted(Restart::Never));
         }
         threads.try_push(thread.clone())?;
+        seccomp::inherit(&me, &thread);
         Ok(())
     }
 

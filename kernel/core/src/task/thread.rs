@@ -18,6 +18,7 @@ use crate::fs::FsContext;
 use crate::futex;
 use crate::ptrace::{Tracee, Tracing};
 use crate::sched::Entity;
+use crate::seccomp;
 use crate::signal::{SignalSet, ThreadSignals};
 use crate::sync::Slot;
 
@@ -53,6 +54,8 @@ bitflags! {
         const CALL_STOPS = 1024;
         /// It runs one instruction, for its tracer.
         const STEP = 2048;
+        /// It may not make every system call ([`crate::seccomp`]).
+        const SECCOMP = 4096;
     }
 }
 
@@ -117,6 +120,10 @@ pub struct Thread {
     pub futex: futex::Waiter,
     /// Who traces it.
     pub tracing: Spin<Tracing>,
+    /// Which calls it may make.
+    pub seccomp: seccomp::State,
+    /// exec grants it no privileges (PR_SET_NO_NEW_PRIVS).
+    pub no_new_privileges: AtomicBool,
     /// Its name.
     pub name: Spin<Name>,
     /// When it was created.
@@ -159,6 +166,8 @@ impl Thread {
             signals: ThreadSignals::new(seed.mask),
             futex: futex::Waiter::default(),
             tracing: Spin::default(),
+            seccomp: seccomp::State::default(),
+            no_new_privileges: AtomicBool::new(false),
             name: Spin::new(seed.name),
             started: mach::time::now(),
             rseq: Spin::default(),

@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 use core::fmt::{Error, Result, Write};
+use core::sync::atomic::Ordering::Relaxed;
 
 use base::PAGE_BYTES;
 
@@ -196,10 +197,15 @@ pub fn status(subject: &Subject, text: &mut Text) -> Result {
     };
     status_capabilities(thread, text)?;
     let affinity = thread.sched.affinity() & cpu_mask();
+    let gains_nothing = u8::from(thread.no_new_privileges.load(Relaxed));
+    let seccomp = thread.seccomp.get();
     writeln!(
         text,
-        "NoNewPrivs:\t0\nSeccomp:\t0\nCpus_allowed:\t{affinity:x}"
+        "NoNewPrivs:\t{gains_nothing}\nSeccomp:\t{}\nSeccomp_filters:\t{}",
+        seccomp.number(),
+        seccomp.filters()
     )?;
+    writeln!(text, "Cpus_allowed:\t{affinity:x}")?;
     writeln!(
         text,
         "Cpus_allowed_list:\t0-{}",

@@ -86,6 +86,10 @@ pub const ENTRIES: &[Entry] = &[
     fact!("sys/kernel/randomize_va_space", 2),
     fact!("sys/kernel/overflowuid", 65_534),
     fact!("sys/kernel/overflowgid", 65_534),
+    fact!(
+        "sys/kernel/seccomp/actions_avail",
+        "kill_process kill_thread trap errno trace log allow"
+    ),
     fact!("sys/kernel/shmmax", u64::MAX >> 1),
     Entry::new("sys/kernel/random/boot_id", boot_id),
     Entry::new("sys/kernel/random/uuid", uuid),
