@@ -31,6 +31,7 @@ pub mod names;
 pub mod net;
 pub mod netlink;
 pub mod packet;
+pub mod perf;
 pub mod poll;
 pub mod profile;
 pub mod ptrace;

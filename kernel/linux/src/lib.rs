@@ -44,6 +44,7 @@ mod missing;
 mod mount;
 mod open;
 mod path;
+mod perf;
 mod pidfd;
 mod pipe;
 mod poll;

@@ -28,6 +28,7 @@ const FAMILIES: &[&[Entry]] = &[
     crate::mempolicy::CALLS,
     crate::mount::CALLS,
     crate::open::CALLS,
+    crate::perf::CALLS,
     crate::pidfd::CALLS,
     crate::pipe::CALLS,
     crate::poll::CALLS,

@@ -32,6 +32,7 @@ use crate::file::OpenFile;
 use crate::fs::access::{READ, Subject, Who};
 use crate::fs::{self, MountFlags, Walk};
 use crate::mm::{AddressSpace, FixedPages, Layout, Mapping, Object, Place, Rights, release};
+use crate::perf;
 use crate::ptrace;
 use crate::signal::Signal;
 use crate::task::{
@@ -294,6 +295,7 @@ fn replace(
     me.context.set_fs_base(0);
     me.context.set_gs_base(0);
     mach::task::fpu_reset();
+    perf::note_exec(me);
     let entry = prepared
         .interpreter
         .map_or(prepared.main.entry, |loaded| loaded.entry);

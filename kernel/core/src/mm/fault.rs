@@ -105,12 +105,14 @@ impl AddressSpace {
                 }
             }
         }
-        let count = if fetched.page.is_some() {
+        let is_slow = fetched.page.is_some();
+        let count = if is_slow {
             &self.slow_faults
         } else {
             &self.quick_faults
         };
         count.fetch_add(1, Relaxed);
+        current().sched.count_fault(is_slow);
         Ok(())
     }
 

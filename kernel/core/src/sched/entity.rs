@@ -18,6 +18,7 @@
 use core::sync::atomic::{AtomicI8, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
 use base::{CpuId, Instant};
+use mach::cpu::PerCpu;
 
 use super::life::Life;
 use super::stretch::Business;
@@ -80,6 +81,36 @@ pub struct Entity {
     pub(super) business: Business,
     switches_voluntary: AtomicU64,
     switches_forced: AtomicU64,
+    migrations: AtomicU64,
+    /// Page faults: those that waited for nothing, and those that did.
+    faults: [AtomicU64; 2],
+}
+
+/// The same of each CPU.
+struct CpuCounts {
+    migrations: AtomicU64,
+    faults: [AtomicU64; 2],
+}
+
+static COUNTS: PerCpu<CpuCounts> = PerCpu::new(|| CpuCounts {
+    migrations: AtomicU64::new(0),
+    faults: [const { AtomicU64::new(0) }; 2],
+});
+
+/// Threads that came to `cpu` from another.
+pub fn migrations_of(cpu: CpuId) -> u64 {
+    COUNTS.of(cpu).migrations.load(Ordering::Relaxed)
+}
+
+/// Page faults on `cpu`: those that waited for nothing, and those that did.
+pub fn faults_of(cpu: CpuId) -> [u64; 2] {
+    let faults = &COUNTS.of(cpu).faults;
+    faults.each_ref().map(|count| count.load(Ordering::Relaxed))
+}
+
+/// One more, by the only one who counts there.
+fn count(counter: &AtomicU64) {
+    counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
 }
 
 /// Nanoseconds of virtual run time for each nanosecond of real time, in 1/1024, by nice
@@ -111,6 +142,8 @@ impl Default for Entity {
             business: Business::default(),
             switches_voluntary: AtomicU64::new(0),
             switches_forced: AtomicU64::new(0),
+            migrations: AtomicU64::new(0),
+            faults: [const { AtomicU64::new(0) }; 2],
         }
     }
 }
@@ -266,12 +299,34 @@ impl Entity {
             Leave::ToWait => &self.switches_voluntary,
             Leave::ToOthers => &self.switches_forced,
         };
-        counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        count(counter);
+    }
+
+    /// How often it came to another CPU.
+    pub fn migrations(&self) -> u64 {
+        self.migrations.load(Ordering::Relaxed)
+    }
+
+    /// Its page faults: those that waited for nothing, and those that did.
+    pub fn faults(&self) -> [u64; 2] {
+        self.faults
+            .each_ref()
+            .map(|count| count.load(Ordering::Relaxed))
+    }
+
+    /// The running thread has resolved a page fault.
+    pub fn count_fault(&self, is_slow: bool) {
+        count(&self.faults[usize::from(is_slow)]);
+        count(&COUNTS.get().faults[usize::from(is_slow)]);
     }
 
     pub(super) fn begin_slice(&self, now: Instant, cpu: CpuId) {
         self.set_state(State::Running);
-        self.last_cpu.store(cpu.0, Ordering::Relaxed);
+        if self.last_cpu() != cpu {
+            self.last_cpu.store(cpu.0, Ordering::Relaxed);
+            count(&self.migrations);
+            count(&COUNTS.get().migrations);
+        }
         self.life.run(now);
     }
 

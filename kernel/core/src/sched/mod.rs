@@ -29,12 +29,14 @@ mod switch;
 pub mod timer;
 mod visit;
 
-pub use entity::Entity;
+pub use entity::{Entity, faults_of, migrations_of};
 pub use life::Errand;
 pub use load::averages as load_averages;
 pub use point::resched_point;
 pub use softirq::{Softirq, Work, raise, raise_on, register_softirq, run_softirqs};
-pub use switch::{exit, finish_switch, park_until, run, start_cpu, switch_count, yield_now};
+pub use switch::{
+    exit, finish_switch, park_until, run, start_cpu, switch_count, switches_of, yield_now,
+};
 pub use timer::SLICE;
 use visit::note_visit;
 pub use visit::visit_all_cpus;

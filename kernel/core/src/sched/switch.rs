@@ -26,8 +26,12 @@ static SWITCHES: PerCpu<AtomicU64> = PerCpu::new(AtomicU64::default);
 /// Context switches of all CPUs.
 pub fn switch_count() -> u64 {
     let cpus = (0..mach::cpu::count() as u32).map(CpuId);
-    cpus.map(|cpu| SWITCHES.of(cpu).load(Ordering::Relaxed))
-        .sum()
+    cpus.map(switches_of).sum()
+}
+
+/// Context switches of one.
+pub fn switches_of(cpu: CpuId) -> u64 {
+    SWITCHES.of(cpu).load(Ordering::Relaxed)
 }
 
 /// Blocks the current thread until [`super::wake`] or `deadline`; false at the deadline.

@@ -64,6 +64,7 @@ pub enum Capability {
     SysTime = 25,
     SysTtyConfig = 26,
     Mknod = 27,
+    Perfmon = 38,
 }
 
 /// The highest capability number we know (CAP_CHECKPOINT_RESTORE).

@@ -13,6 +13,7 @@ use super::{ExitStatus, Flags, Process, Thread, current, family, release_id, thr
 use crate::error::{Error, Restart, Result};
 use crate::futex;
 use crate::mm::{self, AddressSpace};
+use crate::perf;
 use crate::ptrace;
 use crate::sched;
 use crate::signal;
@@ -44,6 +45,7 @@ fn release_all(status: ExitStatus) {
         process.note_leader_exit(status);
     }
     ptrace::note_end(&me, status);
+    perf::note_exit(&me);
     let uid = me.credentials.with(|credentials| credentials.user.real);
     threads::unregister(me.id());
     let share = me.share.lock().take();

@@ -20,6 +20,7 @@ use super::{
 use crate::error::{Error, Result};
 use crate::file::FdTable;
 use crate::mm::AddressSpace;
+use crate::perf;
 use crate::ptrace::{self, Event};
 use crate::reclaim;
 use crate::sched;
@@ -185,13 +186,15 @@ fn build(request: &Clone, id: Tid) -> Result<Child> {
         name: *me.name.lock(),
     });
     inherit(&me, &thread, request);
-    if flags.contains(CloneFlags::PARENT_SETTID) {
-        user::write(request.parent_tid, id)?;
-    }
-    if !process.add_thread(thread.clone()) {
-        return Err(Error::Interrupted(crate::error::Restart::Never));
-    }
+    perf::note_thread(&me, &thread)
+        .and_then(|()| process.add_thread(thread.clone()))
+        .inspect_err(|_| perf::note_exit(&thread))?;
     threads::register(&thread);
+    if flags.contains(CloneFlags::PARENT_SETTID) {
+        // Not earlier: glibc keeps the stack of a thread that has a number. Linux, too, makes the
+        // thread if the address is bad.
+        let _ = user::write(request.parent_tid, id);
+    }
     let mut vfork = None;
     if !flags.contains(CloneFlags::THREAD) {
         vfork = flags

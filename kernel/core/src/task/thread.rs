@@ -16,6 +16,7 @@ use super::{Credentials, Process, Tid, UserShare};
 use crate::file::FdTable;
 use crate::fs::FsContext;
 use crate::futex;
+use crate::perf;
 use crate::ptrace::{Tracee, Tracing};
 use crate::sched::Entity;
 use crate::seccomp;
@@ -120,6 +121,8 @@ pub struct Thread {
     pub futex: futex::Waiter,
     /// Who traces it.
     pub tracing: Spin<Tracing>,
+    /// Which performance events are about it.
+    pub perf: perf::Watch,
     /// Which calls it may make.
     pub seccomp: seccomp::State,
     /// exec grants it no privileges (PR_SET_NO_NEW_PRIVS).
@@ -166,6 +169,7 @@ impl Thread {
             signals: ThreadSignals::new(seed.mask),
             futex: futex::Waiter::default(),
             tracing: Spin::default(),
+            perf: perf::Watch::default(),
             seccomp: seccomp::State::default(),
             no_new_privileges: AtomicBool::new(false),
             name: Spin::new(seed.name),

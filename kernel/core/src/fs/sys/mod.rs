@@ -22,6 +22,10 @@ const MAGIC: u64 = 0x6265_6572;
 static TABLE: Table = Table::new();
 
 const ENTRIES: &[Entry] = &[
+    // PERF_TYPE_SOFTWARE.
+    Entry::new("bus/event_source/devices/software/type", |text| {
+        writeln!(text, "1")
+    }),
     Entry::new(
         "devices/system/clocksource/clocksource0/available_clocksource",
         clock,

@@ -28,6 +28,7 @@ use crate::fs::pseudo::{Entry, Text};
 use crate::ipc::pipe;
 use crate::mm::commit;
 use crate::names;
+use crate::perf;
 
 /// A fact that never changes.
 macro_rules! fact {
@@ -81,6 +82,14 @@ pub const ENTRIES: &[Entry] = &[
     fact!("sys/kernel/osrelease", crate::RELEASE),
     fact!("sys/kernel/ostype", "Linux"),
     fact!("sys/kernel/version", "#1 SMP Sietch"),
+    Entry {
+        path: "sys/kernel/perf_event_paranoid",
+        generate: |text| writeln!(text, "{}", perf::PARANOID.load(Ordering::Relaxed) as i64),
+        store: Some(|bytes| {
+            perf::PARANOID.store(parse_signed(bytes)? as u64, Ordering::Relaxed);
+            Ok(())
+        }),
+    },
     fact!("sys/kernel/pid_max", crate::task::ID_MAX),
     fact!("sys/kernel/threads-max", crate::task::ID_MAX),
     fact!("sys/kernel/randomize_va_space", 2),
@@ -115,6 +124,11 @@ pub const ENTRIES: &[Entry] = &[
 ];
 
 fn parse(bytes: &[u8]) -> error::Result<u64> {
+    let text = core::str::from_utf8(bytes).map_err(|_| Error::Invalid)?;
+    text.trim().parse().map_err(|_| Error::Invalid)
+}
+
+fn parse_signed(bytes: &[u8]) -> error::Result<i32> {
     let text = core::str::from_utf8(bytes).map_err(|_| Error::Invalid)?;
     text.trim().parse().map_err(|_| Error::Invalid)
 }

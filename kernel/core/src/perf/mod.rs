@@ -1,0 +1,43 @@
+//! Performance events (perf_event_open(2)): what threads and CPUs do is counted, and sampled.
+//!
+//! The problem: a program asks for "the page faults of these threads and of all threads that they
+//! will make", any time, for many threads at once, and nobody may pay who is not asked about.
+//!
+//! The idea: what can be counted is counted anyway, by each thread and by each CPU (`reading`).
+//! An [`Event`] is what a descriptor stands for; it has a [`Gauge`] at each thread it watches,
+//! or one at a CPU. A gauge that is on knows what its counter read when it was switched on, and
+//! tells the difference; so a thread that is watched runs as fast as one that is not. Where an
+//! event is inherited, a new thread gets gauges of its maker's events (`watch`), and one that
+//! ends leaves what it has counted to the event.
+//!
+//! Bounds: events are descriptors; gauges are charged to the user who has opened the event; a
+//! thread has at most [`GAUGES_MAX`] of them.
+//!
+//! Lock order: a thread's gauges or an event's, then one gauge. Nothing is dropped with one of
+//! them held that could be an event's last reference.
+//!
+//! Not here: samples, and what would be sampled; the layout of `struct perf_event_attr` (`kernel/linux`); events of the processor
+//! (cycles, instructions) and trace points, which there are none of.
+
+mod attributes;
+mod event;
+mod file;
+mod gauge;
+mod reading;
+mod watch;
+
+pub use attributes::{Attributes, Format, Kind};
+pub use event::{Event, Target, open};
+pub use file::event_of;
+pub use watch::{Watch, note_exec, note_exit, note_thread};
+
+use core::sync::atomic::AtomicU64;
+
+/// Gauges that one thread may have.
+pub const GAUGES_MAX: usize = 1024;
+/// Gauges that one user may have.
+pub const USER_GAUGES_MAX: u64 = 1 << 16;
+
+/// What programs without rights may see (kernel.perf_event_paranoid): their own programs (2),
+/// the kernel too (1), all of a CPU (0).
+pub static PARANOID: AtomicU64 = AtomicU64::new(2);
