@@ -36,6 +36,7 @@ fn kernel_main() -> ! {
     sched::timer::init();
     clock::init();
     reclaim::garbage::init();
+    file::async_io::init();
     linux::init();
     tty::init(console_of(&run));
     dev::init();

@@ -10,7 +10,7 @@ use linux_raw_sys::general::*;
 use crate::call::{Arg, Call, Entry, Outcome};
 use crate::descriptor::only;
 use crate::errno::Errno;
-use crate::{lock, missing};
+use crate::{async_io, lock, missing};
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
@@ -97,17 +97,12 @@ fn fcntl(call: Call<'_>) -> Outcome {
         }
         F_GETFL => Ok((file.flags().bits() | O_LARGEFILE) as usize),
         F_SETFL => {
-            file.set_flags(kernel::file::StatusFlags::from_bits_truncate(call.uint(2)));
-            Ok(0)
+            let flags = kernel::file::StatusFlags::from_bits_truncate(call.uint(2));
+            async_io::set_flags(&call, &file, flags)
         }
         F_GETLK | F_SETLK | F_SETLKW | F_OFD_GETLK | F_OFD_SETLK | F_OFD_SETLKW => {
             lock::record(&call, &file, command)
         }
-        F_SETOWN => {
-            file.signal_owner.store(call.int(2), Ordering::Relaxed);
-            Ok(0)
-        }
-        F_GETOWN => Ok(file.signal_owner.load(Ordering::Relaxed) as usize),
         F_GET_SEALS => {
             let inode = file.inode().ok_or(Errno::EINVAL)?;
             Ok(inode.seals().ok_or(Errno::EINVAL)?.get().bits() as usize)
@@ -118,10 +113,10 @@ fn fcntl(call: Call<'_>) -> Outcome {
             .file
             .pipe_capacity(Some(call.size(2)))
             .ok_or(Errno::EBADF)??),
-        _ => {
+        _ => async_io::fcntl(&call, &file).unwrap_or_else(|| {
             missing::count_option("fcntl", u64::from(command));
             Err(Errno::EINVAL)
-        }
+        }),
     }
 }
 

@@ -6,8 +6,8 @@ use linux_raw_sys::general::__NR_ioctl;
 
 use crate::call::{Arg, Call, Entry, Outcome};
 use crate::errno::Errno;
-use crate::missing;
 use crate::socket::interface;
+use crate::{async_io, missing};
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[Entry {
@@ -41,14 +41,17 @@ fn ioctl(call: Call<'_>) -> Outcome {
             files.set_close_on_exec(call.uint(0), request == FIOCLEX)?;
             Ok(0)
         }
-        FIONBIO => set_flag(&call, &open, StatusFlags::NONBLOCK),
-        FIOASYNC => set_flag(&call, &open, StatusFlags::ASYNC),
+        FIONBIO => set_nonblocking(&call, &open),
+        FIOASYNC => async_io::set_async(&call, &open),
         FIONREAD if open.is_regular() => bytes_left(&call, &open),
         FIGETBSZ if open.inode().is_some() => {
             user::write(call.addr(2), open.metadata()?.block_bytes())?;
             Ok(0)
         }
         FICLONE => Err(Errno::EOPNOTSUPP),
+        _ if async_io::is_socket_request(request) && open.file.as_socket().is_some() => {
+            async_io::socket_request(&call, &open)
+        }
         _ if interface::is_known(request) && open.file.as_socket().is_some() => {
             interface::ioctl(&call, request)
         }
@@ -57,10 +60,10 @@ fn ioctl(call: Call<'_>) -> Outcome {
 }
 
 /// The number at the address says whether the flag is to be on.
-fn set_flag(call: &Call<'_>, open: &OpenFile, flag: StatusFlags) -> Outcome {
+fn set_nonblocking(call: &Call<'_>, open: &OpenFile) -> Outcome {
     let on: i32 = user::read(call.addr(2))?;
     let mut flags = open.flags();
-    flags.set(flag, on != 0);
+    flags.set(StatusFlags::NONBLOCK, on != 0);
     open.set_flags(flags);
     Ok(0)
 }

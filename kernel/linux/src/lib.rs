@@ -14,6 +14,7 @@ extern crate alloc;
 
 mod adjtime;
 mod advice;
+mod async_io;
 mod attributes;
 mod call;
 mod clone;

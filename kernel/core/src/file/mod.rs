@@ -5,6 +5,7 @@
 //! shared by `dup` and `fork`; an [`FdTable`] gives small numbers to openings.
 //! Not here: names (`fs`) and waiting for several files at once (`poll`).
 
+pub mod async_io;
 mod open_file;
 pub mod size_limit;
 mod table;
@@ -13,6 +14,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::ops::Range;
 
+use async_io::Owner;
 pub use open_file::{OpenFile, StatusFlags};
 pub use table::{Fd, FdTable};
 
@@ -72,6 +74,12 @@ pub trait File: Send + Sync {
     /// A device's own request; `argument` is a number or a user address.
     fn ioctl(&self, _open: &OpenFile, _request: u32, _argument: u64) -> Result<usize> {
         Err(Error::NotTerminal)
+    }
+
+    /// Who gets signals of readiness if nobody was named (`Owner::NOBODY` if none); `None` for
+    /// files that send none.
+    fn async_owner(&self) -> Option<Owner> {
+        self.as_socket().map(|_| Owner::NOBODY)
     }
 
     /// The last descriptor of `open` was closed (by one of possibly many programs).

@@ -1,10 +1,12 @@
 //! One opening of a file: position, status flags, owner of its signals.
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use bitflags::bitflags;
+use mach::sync::Spin;
 
+use super::async_io::{self, AsyncIo};
 use super::{Fd, FileRef, size_limit};
 use crate::error::{Error, Result};
 use crate::fs::locks::Owner;
@@ -62,8 +64,7 @@ pub struct OpenFile {
     pub position: Mutex<u64>,
     /// Where it was opened; `None` for pipes, sockets and their like.
     pub path: Option<Path>,
-    /// Who gets its signals (F_SETOWN): a process, or with a minus sign a group.
-    pub signal_owner: AtomicI32,
+    async_io: Spin<Option<Arc<AsyncIo>>>,
 }
 
 impl OpenFile {
@@ -97,7 +98,7 @@ impl OpenFile {
             flags: AtomicU32::new(flags.difference(StatusFlags::NOCTTY).bits()),
             position: Mutex::new(0),
             path,
-            signal_owner: AtomicI32::new(0),
+            async_io: Spin::new(None),
         })
     }
 
@@ -189,6 +190,41 @@ impl OpenFile {
 }
 
 impl OpenFile {
+    /// Who gets its signals, and which; `None` as long as nobody chose.
+    pub fn async_io(&self) -> Option<Arc<AsyncIo>> {
+        self.async_io.lock().clone()
+    }
+
+    /// The same, for who chooses.
+    ///
+    /// Errors: `OutOfMemory`.
+    pub fn make_async_io(&self) -> Result<Arc<AsyncIo>> {
+        if let Some(known) = self.async_io() {
+            return Ok(known);
+        }
+        let new = AsyncIo::new()?;
+        Ok(self.async_io.lock().get_or_insert(new).clone())
+    }
+
+    /// Sets O_ASYNC, through the descriptor `fd`; a file that sends no signals only keeps it.
+    ///
+    /// Errors: `OutOfMemory`.
+    pub fn set_async(&self, on: bool, fd: Fd) -> Result<()> {
+        if on != self.flags().contains(StatusFlags::ASYNC)
+            && let Some(owner) = self.file.async_owner()
+        {
+            let signals = self.make_async_io()?;
+            if on && owner != async_io::Owner::NOBODY && signals.owner().id == 0 {
+                signals.set_owner(owner)?;
+            }
+            signals.turn(self, on, fd);
+        }
+        let mut flags = self.flags();
+        flags.set(StatusFlags::ASYNC, on);
+        self.set_flags(flags);
+        Ok(())
+    }
+
     /// pread(2): at `offset`; the position stays.
     pub fn read_at(&self, offset: u64, to: &mut Sink<'_>) -> Result<usize> {
         if !self.is_readable() {
@@ -258,6 +294,9 @@ impl Drop for OpenFile {
             locks.release_opening(core::ptr::from_ref(self).addr());
         }
         notify::closed(self);
+        if let Some(async_io) = self.async_io() {
+            async_io.turn(self, false, 0);
+        }
         OPENINGS.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -24,6 +24,8 @@ pub enum Softirq {
     Volume,
     /// The console has input.
     Console,
+    /// Files became ready whose owners hear of it by a signal.
+    AsyncIo,
     /// Pages wait to be given back.
     Garbage,
 }

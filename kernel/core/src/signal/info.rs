@@ -15,6 +15,18 @@ pub mod code {
     pub const TIMER: i32 = -2;
     /// tkill(2) and tgkill(2).
     pub const TKILL: i32 = -6;
+    /// A file became ready; for signals whose own codes mean something else.
+    pub const SIGIO: i32 = -5;
+    /// SIGIO: there is something to read.
+    pub const POLL_IN: i32 = 1;
+    /// SIGIO: writing would not block.
+    pub const POLL_OUT: i32 = 2;
+    /// SIGIO: an error is pending.
+    pub const POLL_ERR: i32 = 4;
+    /// SIGIO: urgent data.
+    pub const POLL_PRI: i32 = 5;
+    /// SIGIO: the other side hung up.
+    pub const POLL_HUP: i32 = 6;
     /// SIGCHLD: the child exited.
     pub const CHILD_EXITED: i32 = 1;
     /// SIGCHLD: a signal ended the child.

@@ -131,6 +131,9 @@ impl SignalSet {
         Signal::FPE,
         Signal::SYS,
     ]);
+    /// Signals whose codes above zero are about something of their own (`si_code`).
+    pub const WITH_OWN_CODES: Self = Self::SYNCHRONOUS.union(Self::of(&[Signal::CHLD]));
+
     /// The signals that stop a process.
     pub const STOPS: Self = Self::of(&[Signal::STOP, Signal::TSTP, Signal::TTIN, Signal::TTOU]);
 
@@ -143,6 +146,11 @@ impl SignalSet {
             index += 1;
         }
         Self(bits)
+    }
+
+    /// Those of both.
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
     }
 
     /// Whether `signal` is in it.

@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 use super::termios::Local;
 use super::{Terminal, ioctl};
 use crate::error::Result;
+use crate::file::async_io::{Owner, OwnerKind};
 use crate::file::{File, OpenFile};
 use crate::io::{Sink, Source};
 use crate::poll::{Events, Pollee};
@@ -42,6 +43,16 @@ impl File for TerminalFile {
 
     fn pollee(&self) -> Option<&Pollee> {
         Some(&self.terminal.pollee)
+    }
+
+    /// The group in the foreground.
+    fn async_owner(&self) -> Option<Owner> {
+        let foreground = self.terminal.state.lock().foreground;
+        let group = foreground.map(|id| Owner {
+            kind: OwnerKind::Group,
+            id,
+        });
+        Some(group.unwrap_or_else(Owner::of_current))
     }
 
     fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {

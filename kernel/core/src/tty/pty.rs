@@ -14,6 +14,7 @@ use mach::sync::Spin;
 use super::screen::{MasterQueue, Screen};
 use super::{Terminal, TerminalFile, devices, ioctl};
 use crate::error::{Error, Result};
+use crate::file::async_io::Owner;
 use crate::file::{File, OpenFile, StatusFlags};
 use crate::io::{Sink, Source, partial};
 use crate::poll::{Events, Pollee};
@@ -183,6 +184,10 @@ impl File for Master {
 
     fn pollee(&self) -> Option<&Pollee> {
         Some(&self.output.pollee)
+    }
+
+    fn async_owner(&self) -> Option<Owner> {
+        Some(Owner::of_current())
     }
 
     fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {

@@ -12,6 +12,7 @@ use mach::sync::Spin;
 
 use super::Mask;
 use crate::error::{Error, Result};
+use crate::file::async_io::Owner;
 use crate::file::{File, OpenFile};
 use crate::io::Sink;
 use crate::poll::{Events, Pollee};
@@ -275,6 +276,10 @@ impl File for Instance {
 
     fn pollee(&self) -> Option<&Pollee> {
         Some(&self.pollee)
+    }
+
+    fn async_owner(&self) -> Option<Owner> {
+        Some(Owner::NOBODY)
     }
 
     fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {

@@ -7,6 +7,7 @@ use core::sync::atomic::Ordering;
 
 use super::{ATOMIC_BYTES, Access, Pipe};
 use crate::error::{Error, Result};
+use crate::file::async_io::Owner;
 use crate::file::{File, OpenFile};
 use crate::fs::{FileType, Metadata};
 use crate::io::{Sink, Source};
@@ -97,6 +98,10 @@ impl File for PipeEnd {
 
     fn pollee(&self) -> Option<&Pollee> {
         Some(&self.pipe.pollee)
+    }
+
+    fn async_owner(&self) -> Option<Owner> {
+        Some(Owner::NOBODY)
     }
 
     fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {
