@@ -249,6 +249,69 @@ static void hanging_up_ends_the_session(void) {
     close(slave);
 }
 
+static void flushing_throws_away_what_was_not_read(void) {
+    int waiting = -1;
+    open_pair();
+    change(ICANON | ECHO, 0);
+    type("input");
+    CHECK(write(slave, "output", 6) == 6 && readable(slave) && readable(master));
+    CHECK(tcflush(slave, TCIFLUSH) == 0 && ioctl(slave, FIONREAD, &waiting) == 0 && waiting == 0);
+    CHECK(gives(master, "output"));
+    type("input");
+    CHECK(write(slave, "output", 6) == 6 && readable(master) && readable(slave));
+    CHECK(tcflush(master, TCIFLUSH) == 0 && !(ready(master) & POLLIN) && gives(slave, "input"));
+    CHECK(tcflush(slave, 9) == -1 && errno == EINVAL);
+    close_pair();
+}
+
+static void a_master_in_packet_mode_hears_what_happens(void) {
+    int on = 1, off = 0, is_on = -1;
+    struct termios settings;
+    open_pair();
+    CHECK(!tcgetattr(slave, &settings));
+    settings.c_iflag |= IXON;
+    settings.c_lflag &= ~(ICANON | ECHO);
+    CHECK(!tcsetattr(slave, TCSANOW, &settings) && !ioctl(master, TIOCPKT, &on));
+    CHECK(!ioctl(master, TIOCGPKT, &is_on) && is_on == 1 && !(ready(master) & (POLLIN | POLLPRI)));
+    char got[16];
+    CHECK(write(slave, "text", 4) == 4 && readable(master));
+    CHECK(read(master, got, sizeof got) == 5 && !memcmp(got, "\0text", 5));
+    CHECK(tcflush(slave, TCIFLUSH) == 0);
+    CHECK(poll(&(struct pollfd){master, POLLPRI, 0}, 1, 1000) == 1);
+    CHECK(read(master, got, sizeof got) == 1 && got[0] == TIOCPKT_FLUSHREAD);
+    CHECK(tcflush(slave, TCOFLUSH) == 0);
+    CHECK(read(master, got, sizeof got) == 1 && got[0] == TIOCPKT_FLUSHWRITE);
+    CHECK(tcflow(slave, TCOOFF) == 0 && read(master, got, sizeof got) == 1 && got[0] == TIOCPKT_STOP);
+    CHECK(tcflow(slave, TCOON) == 0 && read(master, got, sizeof got) == 1 && got[0] == TIOCPKT_START);
+    settings.c_iflag &= ~IXON;
+    CHECK(!tcsetattr(slave, TCSANOW, &settings));
+    CHECK(read(master, got, sizeof got) == 1 && got[0] & TIOCPKT_NOSTOP);
+    settings.c_iflag |= IXON;
+    CHECK(!tcsetattr(slave, TCSANOW, &settings));
+    CHECK(read(master, got, sizeof got) == 1 && got[0] & TIOCPKT_DOSTOP);
+    CHECK(!ioctl(master, TIOCPKT, &off) && write(slave, "x", 1) == 1 && gives(master, "x"));
+    close_pair();
+}
+
+static void who_may_not_wait_is_told_when_a_terminal_is_full(void) {
+    static char many[4096];
+    open_pair();
+    change(ICANON | ECHO, 0);
+    fcntl(master, F_SETFL, O_NONBLOCK), fcntl(slave, F_SETFL, O_NONBLOCK);
+    memset(many, 'x', sizeof many);
+    ssize_t count, sent = 0, got = 0;
+    while ((count = write(slave, many, sizeof many)) > 0) sent += count;
+    CHECK(count < 0 && errno == EAGAIN && sent > 0 && !(ready(slave) & POLLOUT));
+    while ((count = read(master, many, sizeof many)) > 0) got += count;
+    CHECK(count < 0 && errno == EAGAIN && got == sent && ready(slave) & POLLOUT);
+    memset(many, 'x', sizeof many);
+    for (sent = 0; (count = write(master, many, sizeof many)) > 0 && sent < 1 << 20;) sent += count;
+    CHECK(count < 0 && errno == EAGAIN && sent > 0);
+    for (got = 0; (count = read(slave, many, sizeof many)) > 0;) got += count;
+    CHECK(got > 0 && got <= sent);
+    close_pair();
+}
+
 int main(void) {
     TEST(a_pair_has_a_name_and_is_a_terminal);
     TEST(lines_come_whole_and_are_echoed);
@@ -263,5 +326,8 @@ int main(void) {
     TEST(the_terminal_knows_its_session);
     TEST(a_background_reader_is_stopped_and_continues_in_the_foreground);
     TEST(hanging_up_ends_the_session);
+    TEST(flushing_throws_away_what_was_not_read);
+    TEST(a_master_in_packet_mode_hears_what_happens);
+    TEST(who_may_not_wait_is_told_when_a_terminal_is_full);
     return check_status();
 }

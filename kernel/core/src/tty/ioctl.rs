@@ -18,7 +18,7 @@ const TCSETSW: u32 = 0x5403;
 const TCSETSF: u32 = 0x5404;
 const TCSBRK: u32 = 0x5409;
 const TCXONC: u32 = 0x540a;
-const TCFLSH: u32 = 0x540b;
+pub(super) const TCFLSH: u32 = 0x540b;
 const TIOCEXCL: u32 = 0x540c;
 const TIOCNXCL: u32 = 0x540d;
 const TIOCSCTTY: u32 = 0x540e;
@@ -28,7 +28,7 @@ const TIOCOUTQ: u32 = 0x5411;
 const TIOCSTI: u32 = 0x5412;
 const TIOCGWINSZ: u32 = 0x5413;
 const TIOCSWINSZ: u32 = 0x5414;
-const FIONREAD: u32 = 0x541b;
+pub(super) const FIONREAD: u32 = 0x541b;
 const TIOCNOTTY: u32 = 0x5422;
 const TIOCGETD: u32 = 0x5424;
 const TCSBRKP: u32 = 0x5425;
@@ -78,7 +78,7 @@ pub(super) fn settings(terminal: &Arc<Terminal>, request: u32, argument: u64) ->
         TCSETS | TCSETSW | TCSETS2 | TCSETSW2 => terminal.set_termios(decode(at)?),
         TCSETSF | TCSETSF2 => {
             let termios = decode(at)?;
-            terminal.state.lock().discipline.flush_input();
+            terminal.flush_input();
             terminal.set_termios(termios);
         }
         TIOCGWINSZ => write_window(terminal, at)?,
@@ -184,22 +184,35 @@ fn flush(terminal: &Terminal, which: u64) -> Result<()> {
         return Err(Error::Invalid);
     }
     if which != FLUSH_OUTPUT {
-        terminal.state.lock().discipline.flush_input();
+        terminal.flush_input();
     }
-    if which != FLUSH_INPUT
-        && let Some(master) = terminal.screen.master()
-    {
-        master.clear();
-        terminal.pollee.notify(Events::WRITABLE);
+    if which != FLUSH_INPUT {
+        terminal.flush_output();
     }
     Ok(())
+}
+
+/// The same for a master: its input is the terminal's output.
+pub(super) fn flush_by_master(terminal: &Terminal, which: u64) -> Result<usize> {
+    let which = match which {
+        FLUSH_INPUT => FLUSH_OUTPUT,
+        FLUSH_OUTPUT => FLUSH_INPUT,
+        other => other,
+    };
+    flush(terminal, which)?;
+    Ok(0)
 }
 
 /// tcflow(3): 0 halts output, 1 resumes it; 2 and 3 speak to the other side.
 fn control_flow(terminal: &Terminal, action: u64) -> Result<()> {
     match action {
         0 | 1 => {
-            terminal.state.lock().discipline.is_output_halted = action == 0;
+            let halts = action == 0;
+            let halted = {
+                let mut state = terminal.state.lock();
+                core::mem::replace(&mut state.discipline.is_output_halted, halts)
+            };
+            terminal.note_flow(halted, halts);
             terminal.pollee.notify(Events::WRITABLE);
             Ok(())
         }

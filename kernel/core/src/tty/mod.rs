@@ -20,6 +20,7 @@ mod discipline;
 mod file;
 mod ioctl;
 mod job;
+mod packet;
 mod pty;
 mod screen;
 mod terminal;

@@ -11,6 +11,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use base::VirtAddr;
 use mach::sync::Spin;
 
+use super::ioctl::{FIONREAD, TCFLSH};
 use super::screen::{MasterQueue, Screen};
 use super::{Terminal, TerminalFile, devices, ioctl};
 use crate::error::{Error, Result};
@@ -30,6 +31,7 @@ pub(super) const PAIRS_MAX: u32 = 4096;
 const CHUNK_BYTES: usize = 512;
 
 const TIOCPKT: u32 = 0x5420;
+const TIOCGPKT: u32 = 0x8004_5438;
 const TIOCGPTN: u32 = 0x8004_5430;
 const TIOCSPTLCK: u32 = 0x4004_5431;
 const TIOCGPTLCK: u32 = 0x8004_5439;
@@ -132,11 +134,18 @@ impl File for Master {
         if wanted == 0 {
             return Ok(0);
         }
+        // In packet mode the first byte says what follows.
+        let header = usize::from(self.output.packet.is_on());
         let take = || {
+            if let Some(happened) = self.output.packet.take() {
+                bytes[0] = happened;
+                return Some(1);
+            }
             let is_over = self.is_abandoned();
-            match self.output.take(&mut bytes[..wanted]) {
+            match self.output.take(&mut bytes[header..wanted]) {
+                0 if wanted == header && self.output.len() != 0 => Some(header),
                 0 => is_over.then_some(0),
-                count => Some(count),
+                count => Some(header + count),
             }
         };
         let count = self.until(open, take)?;
@@ -173,6 +182,9 @@ impl File for Master {
         if self.output.len() != 0 {
             events |= Events::READABLE;
         }
+        if self.output.packet.has_news() {
+            events |= Events::READABLE | Events::PRI;
+        }
         if self.terminal.input_room() != 0 {
             events |= Events::WRITABLE;
         }
@@ -200,8 +212,10 @@ impl File for Master {
             }
             TIOCGPTLCK => user::write(at, u32::from(self.is_locked.load(Ordering::Relaxed)))?,
             TIOCGPTPEER => return self.open_peer(argument),
-            TIOCPKT if user::read::<u32>(at)? == 0 => {}
-            TIOCPKT => return Err(Error::Invalid),
+            TIOCPKT => self.output.packet.turn(user::read::<u32>(at)? != 0),
+            TIOCGPKT => user::write(at, u32::from(self.output.packet.is_on()))?,
+            TCFLSH => return ioctl::flush_by_master(&self.terminal, argument),
+            FIONREAD => user::write(at, self.output.len() as u32)?,
             _ => return ioctl::settings(&self.terminal, request, argument),
         }
         Ok(0)

@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 
 use mach::sync::Spin;
 
+use super::packet::{Happened, PacketMode};
 use crate::poll::{Events, Pollee};
 
 /// Bytes of output that wait for the master of a pseudo terminal.
@@ -35,6 +36,15 @@ impl Screen {
         }
     }
 
+    /// Something happened to the terminal that a master in packet mode hears of.
+    pub(super) fn note(&self, what: Happened) {
+        if let Some(master) = self.master()
+            && master.packet.note(what)
+        {
+            master.pollee.notify(Events::READABLE | Events::PRI);
+        }
+    }
+
     /// The master, if it is one.
     pub(super) fn master(&self) -> Option<&MasterQueue> {
         match self {
@@ -50,6 +60,7 @@ pub(super) struct MasterQueue {
     bytes: Spin<VecDeque<u8>>,
     /// Of the master.
     pub(super) pollee: Pollee,
+    pub(super) packet: PacketMode,
 }
 
 impl MasterQueue {

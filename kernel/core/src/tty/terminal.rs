@@ -6,8 +6,9 @@ use base::Duration;
 use mach::sync::Spin;
 
 use super::discipline::{Discipline, EXPANSION_MAX};
+use super::packet::Happened;
 use super::screen::Screen;
-use super::termios::{Special, Termios};
+use super::termios::{Input, Special, Termios};
 use crate::error::{Error, Result};
 use crate::io::{Sink, Source, partial};
 use crate::poll::{Events, Pollee};
@@ -47,6 +48,15 @@ pub struct Terminal {
     pub(super) screen: Screen,
 }
 
+/// Whether ^S and ^Q halt and resume the output.
+fn has_usual_keys(termios: &Termios) -> bool {
+    const CTRL_S: u8 = 0x13;
+    const CTRL_Q: u8 = 0x11;
+    termios.input.contains(Input::IXON)
+        && termios.get(Special::Stop) == CTRL_S
+        && termios.get(Special::Start) == CTRL_Q
+}
+
 /// How a raw read waits (VMIN and VTIME).
 struct Patience {
     least: usize,
@@ -73,12 +83,15 @@ impl Terminal {
     /// Takes bytes from the keyboard.
     pub(super) fn input(&self, bytes: &[u8]) {
         for &byte in bytes {
-            let (effect, foreground) = {
+            let (effect, foreground, halted, halts) = {
                 let mut state = self.state.lock();
+                let halted = state.discipline.is_output_halted;
                 let effect = state.discipline.input(byte);
                 self.show_echo(&mut state);
-                (effect, state.foreground)
+                let halts = state.discipline.is_output_halted;
+                (effect, state.foreground, halted, halts)
             };
+            self.note_flow(halted, halts);
             if let (Some(signal), Some(group)) = (effect.signal, foreground) {
                 send_to_group(group, Info::kernel(signal));
             }
@@ -272,8 +285,45 @@ impl Terminal {
     }
 
     pub(super) fn set_termios(&self, termios: Termios) {
-        self.state.lock().discipline.set_termios(termios);
+        let had_keys = {
+            let mut state = self.state.lock();
+            let had_keys = has_usual_keys(&state.discipline.termios);
+            state.discipline.set_termios(termios);
+            had_keys
+        };
+        match (had_keys, has_usual_keys(&termios)) {
+            (true, false) => self.screen.note(Happened::NO_KEYS),
+            (false, true) => self.screen.note(Happened::KEYS),
+            _ => {}
+        }
         self.pollee.notify(Events::READABLE | Events::WRITABLE);
+    }
+
+    /// Throws away what nobody has read.
+    pub(super) fn flush_input(&self) {
+        self.state.lock().discipline.flush_input();
+        self.screen.note(Happened::FLUSHED_INPUT);
+        if let Some(master) = self.screen.master() {
+            master.pollee.notify(Events::WRITABLE);
+        }
+    }
+
+    /// Throws away what has not been shown.
+    pub(super) fn flush_output(&self) {
+        if let Some(master) = self.screen.master() {
+            master.clear();
+            self.screen.note(Happened::FLUSHED_OUTPUT);
+            self.pollee.notify(Events::WRITABLE);
+        }
+    }
+
+    /// Tells a master in packet mode where the output has come to a halt, or goes on.
+    pub(super) fn note_flow(&self, halted: bool, halts: bool) {
+        match (halted, halts) {
+            (false, true) => self.screen.note(Happened::HALTED),
+            (true, false) => self.screen.note(Happened::RESUMED),
+            _ => {}
+        }
     }
 
     /// Changes the size; the programs in the foreground hear of it.
