@@ -1,5 +1,5 @@
 //! The machine as drivers see it: registers, memory shared with a device, PCI
-//! functions, network ports.
+//! functions, network ports, streams of bytes.
 //!
 //! A driver is portable logic over these few types. The kernel makes them from real
 //! hardware, the user-level library from what the kernel granted to it, a test from
@@ -14,6 +14,7 @@
 //!   memory that covers both.
 //! - A network card is a [`FramePort`] for each pair of queues, and one [`NicControl`];
 //!   one with several pairs comes in parts, [`NicParts`].
+//! - A device for streams of bytes is a [`BytePorts`].
 //!
 //! Not here: who owns interrupts' vectors (the kernel), what a packet buffer is
 //! (`mbuf`), any driver.
@@ -33,6 +34,7 @@
 
 extern crate alloc;
 
+mod byte_ports;
 mod dma;
 mod frame_port;
 mod mmio;
@@ -42,6 +44,7 @@ pub mod pci;
 mod registers;
 pub mod sim;
 
+pub use byte_ports::{BytePorts, HostEnd, NoBuffers, PortNumber};
 pub use dma::{
     DmaBuf, DmaError, DmaRelease, DmaRequest, DmaSource, HasDeviceAddr, NotContiguous, SgList,
     Span, caching, owner,

@@ -26,6 +26,8 @@ pub enum Kind {
     Net,
     /// Block device.
     Block,
+    /// Console: streams of bytes.
+    Console,
     /// Source of randomness.
     Entropy,
     /// 9P volume.
@@ -39,6 +41,7 @@ impl Kind {
         match number {
             1 => Self::Net,
             2 => Self::Block,
+            3 => Self::Console,
             4 => Self::Entropy,
             9 => Self::NineP,
             other => Self::Other(other),
