@@ -78,6 +78,21 @@ static void an_interval_timer_fires_again_and_again(void) {
     CHECK(count == seen);
 }
 
+static void a_timer_fires_while_the_input_is_waited_for(void) {
+    struct sigaction action = {.sa_sigaction = note, .sa_flags = SA_SIGINFO};
+    CHECK(sigaction(SIGALRM, &action, NULL) == 0);
+    count = 0;
+    struct itimerval often = {{.tv_usec = 50000}, {.tv_usec = 50000}};
+    CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
+    char byte;
+    while (count < 5) {
+        // Nobody types; where there is no input at all the program waits without it.
+        if (read(STDIN_FILENO, &byte, 1) == 0) pause();
+    }
+    memset(&often, 0, sizeof often);
+    CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
+}
+
 static void an_alarm_tells_what_was_left(void) {
     CHECK(alarm(100) == 0);
     unsigned left = alarm(0);
@@ -137,6 +152,7 @@ int main(void) {
     TEST(clocks_go_forward_together);
     TEST(an_absolute_sleep_ends_at_its_moment);
     TEST(an_interval_timer_fires_again_and_again);
+    TEST(a_timer_fires_while_the_input_is_waited_for);
     TEST(an_alarm_tells_what_was_left);
     TEST(a_timer_of_cpu_time_needs_work);
     TEST(a_posix_timer_carries_a_value);

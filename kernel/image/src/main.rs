@@ -38,7 +38,7 @@ fn kernel_main() -> ! {
     reclaim::garbage::init();
     file::async_io::init();
     linux::init();
-    tty::init(console_of(&run));
+    tty::init(run.host.unwrap_or(console::Host::SerialStream));
     dev::init();
     if let Err(error) = fs::boot::mount_all(archives) {
         klog!("the image's file system is unusable: {error:?}");

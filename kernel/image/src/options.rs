@@ -2,9 +2,14 @@
 //!
 //! The command line is words `key=value` split by spaces; a value's other bytes are
 //! percent-encoded (RFC 3986, section 2.1). The file holds records that end with NUL:
-//! `arg=` and `env=` repeated in order, `cwd=`, and `tty=1` if somebody sits at the console.
+//! `arg=` and `env=` repeated in order, `cwd=`, and what the host has for the program's input
+//! and output. A host with ports says `stdio=`, a letter for each descriptor (`t` a terminal,
+//! `s` a stream, `o` the same as descriptor 1), and before it `window=ROWSxCOLUMNS`; one with the serial
+//! port alone says `tty=1` if somebody sits there.
 
 use alloc::vec::Vec;
+
+use kernel::tty::console::{Host, HostFile};
 
 /// The value of the last `key=` on the command line, decoded.
 pub fn value(key: &str) -> Option<Vec<u8>> {
@@ -54,8 +59,8 @@ pub struct Run {
     pub environment: Vec<Vec<u8>>,
     /// Where it starts.
     pub directory: Vec<u8>,
-    /// Whether somebody sits at the console.
-    pub is_terminal: bool,
+    /// What the host has for its input and output.
+    pub host: Option<Host>,
 }
 
 impl Run {
@@ -71,6 +76,7 @@ impl Run {
 
     fn parse(text: &[u8]) -> Self {
         let mut run = Self::default();
+        let mut window = (0, 0);
         for record in text.split(|&byte| byte == 0) {
             let Some(at) = record.iter().position(|&byte| byte == b'=') else {
                 continue;
@@ -80,10 +86,35 @@ impl Run {
                 b"arg" => run.arguments.push(value.to_vec()),
                 b"env" => run.environment.push(value.to_vec()),
                 b"cwd" => run.directory = value.to_vec(),
-                b"tty" => run.is_terminal = value == b"1",
+                b"tty" => run.host = Some(Host::SerialTerminal),
+                b"stdio" => run.host = ports(value, window),
+                b"window" => window = parse_window(value).unwrap_or_default(),
                 _ => {}
             }
         }
         run
     }
+}
+
+/// One letter for each descriptor.
+fn ports(letters: &[u8], (rows, columns): (u16, u16)) -> Option<Host> {
+    let mut files = [HostFile::Stream; 3];
+    for (file, letter) in files.iter_mut().zip(letters) {
+        *file = match letter {
+            b't' => HostFile::Terminal,
+            b's' => HostFile::Stream,
+            b'o' => HostFile::SameAsOutput,
+            _ => return None,
+        };
+    }
+    Some(Host::Ports {
+        files,
+        rows,
+        columns,
+    })
+}
+
+fn parse_window(text: &[u8]) -> Option<(u16, u16)> {
+    let (rows, columns) = core::str::from_utf8(text).ok()?.split_once('x')?;
+    Some((rows.parse().ok()?, columns.parse().ok()?))
 }

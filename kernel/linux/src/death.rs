@@ -89,6 +89,7 @@ pub fn bring_out_all() {
         );
     }
     kernel::net::drain();
+    kernel::tty::console::finish();
 }
 
 /// Process 1 has ended: so does the machine.

@@ -97,9 +97,8 @@ fn prepare(first: &First) -> Result<UserRegs> {
     exec::open_and_exec(first.arguments.clone())
 }
 
-/// Descriptors 0, 1 and 2 are the console.
+/// Descriptors 0, 1 and 2 are what the host has there.
 fn open_console() -> Result<()> {
-    const STANDARD_FILES: u32 = 3;
     console::control_session(family::INIT);
     let how = HowToOpen {
         status: StatusFlags::RDWR,
@@ -107,8 +106,10 @@ fn open_console() -> Result<()> {
     };
     let open = fs::open(None, b"/dev/console", &how)?;
     let files = current().files.get();
-    for _ in 0..STANDARD_FILES {
-        files.insert(open.clone(), false, 0, STANDARD_FILES)?;
+    let standard = console::standard_files(&open)?;
+    let limit = standard.len() as u32;
+    for open in standard {
+        files.insert(open, false, 0, limit)?;
     }
     Ok(())
 }

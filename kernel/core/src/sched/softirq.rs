@@ -22,7 +22,7 @@ pub enum Softirq {
     Net,
     /// A volume answered.
     Volume,
-    /// The console has input.
+    /// The console has input, or room for output.
     Console,
     /// Files became ready whose owners hear of it by a signal.
     AsyncIo,

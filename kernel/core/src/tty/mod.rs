@@ -9,10 +9,11 @@
 //! `discipline` is the line discipline as a pure state machine (Linux' N_TTY): bytes in,
 //! bytes and signals out. A [`Terminal`] puts a lock, waiting and a [`screen`] around it;
 //! `job` decides which programs may use it; `pty` is the other end of a pseudo terminal;
-//! `console` is the serial port, as a terminal or, where the host has none, as a plain
-//! stream that does not claim to be one.
+//! `console` is what process 1 has as its input and output: a terminal, or streams that do
+//! not claim to be one, through `ports` of the host or the `serial` port.
 //!
-//! Lock order: a terminal's lock, then pollees; signals are sent without it.
+//! Lock order: a terminal's lock, then the ports' device, then pollees; signals are sent
+//! without it.
 
 pub mod console;
 mod devices;
@@ -21,8 +22,11 @@ mod file;
 mod ioctl;
 mod job;
 mod packet;
+mod ports;
 mod pty;
 mod screen;
+mod serial;
+mod stream;
 mod terminal;
 mod termios;
 

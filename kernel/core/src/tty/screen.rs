@@ -6,15 +6,21 @@ use alloc::sync::Arc;
 use mach::sync::Spin;
 
 use super::packet::{Happened, PacketMode};
+use super::ports::HostStream;
 use crate::poll::{Events, Pollee};
 
 /// Bytes of output that wait for the master of a pseudo terminal.
 const OUTPUT_MAX: usize = 16 << 10;
 
+/// Bytes that a stream of the host takes at least if it takes any.
+const PORT_ROOM: usize = 4096;
+
 /// The other side of a terminal.
 pub(super) enum Screen {
     /// The serial port; always takes everything.
-    Console,
+    Serial,
+    /// A stream of the host.
+    Port(&'static HostStream),
     /// The master of a pseudo terminal.
     Master(Arc<MasterQueue>),
 }
@@ -23,7 +29,13 @@ impl Screen {
     /// Bytes that it takes now.
     pub(super) fn room(&self) -> usize {
         match self {
-            Self::Console => usize::MAX,
+            Self::Serial => usize::MAX,
+            // Nobody looks any more: what is shown is lost, as on a terminal that is gone.
+            Self::Port(port) if port.is_over() => usize::MAX,
+            Self::Port(port) => match port.has_room_or_wants_it() {
+                true => PORT_ROOM,
+                false => 0,
+            },
             Self::Master(queue) => OUTPUT_MAX.saturating_sub(queue.len()),
         }
     }
@@ -31,7 +43,8 @@ impl Screen {
     /// Shows `bytes`; the caller has asked for room.
     pub(super) fn put(&self, bytes: &[u8]) {
         match self {
-            Self::Console => mach::console::write(bytes),
+            Self::Serial => mach::console::write(bytes),
+            Self::Port(port) => _ = port.put(bytes),
             Self::Master(queue) => queue.put(bytes),
         }
     }
@@ -48,7 +61,7 @@ impl Screen {
     /// The master, if it is one.
     pub(super) fn master(&self) -> Option<&MasterQueue> {
         match self {
-            Self::Console => None,
+            Self::Serial | Self::Port(_) => None,
             Self::Master(queue) => Some(queue),
         }
     }

@@ -280,6 +280,12 @@ impl Terminal {
         events
     }
 
+    /// The screen takes output again: what waits to be echoed first, then who writes.
+    pub(super) fn screen_has_room(&self) {
+        self.show_echo(&mut self.state.lock());
+        self.pollee.notify(Events::WRITABLE);
+    }
+
     pub(super) fn termios(&self) -> Termios {
         self.state.lock().discipline.termios
     }

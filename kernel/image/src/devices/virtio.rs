@@ -16,10 +16,11 @@ use mach::mem::DmaMemory;
 use mach::sync::Once;
 use virtio::{InterruptRegisters, Kind, MmioTransport, NO_VECTOR, PciTransport, Transport};
 use virtio_9p::Virtio9p;
+use virtio_console::VirtioConsole;
 
 use super::messages::{self, raise_numbered};
 
-/// MSI-X entry of the only interrupt of a device with one queue.
+/// MSI-X entry of the only interrupt of a device whose queues share one.
 const ENTRY: u16 = 0;
 /// Windows of devices on one machine; many are empty.
 const MMIO_DEVICES_MAX: usize = 32;
@@ -138,6 +139,7 @@ fn softirq_of(kind: Kind) -> Option<Softirq> {
     match kind {
         Kind::Net => Some(Softirq::Net),
         Kind::NineP => Some(Softirq::Volume),
+        Kind::Console => Some(Softirq::Console),
         _ => None,
     }
 }
@@ -146,6 +148,7 @@ fn start_device(transport: Transport, vector: u16, cpus: u16) {
     match transport.kind() {
         Kind::Net => start_net(transport, cpus),
         Kind::NineP => start_volume(transport, vector),
+        Kind::Console => start_console(transport, vector),
         kind => klog!("no driver for {kind:?}"),
     }
 }
@@ -166,5 +169,12 @@ fn start_volume(transport: Transport, vector: u16) {
     match Virtio9p::new(transport, DmaMemory, vector) {
         Ok(channel) => kernel::fs::ninep::attach(Box::new(channel)),
         Err(error) => klog!("device virtio-9p refused: {error:?}"),
+    }
+}
+
+fn start_console(transport: Transport, vector: u16) {
+    match VirtioConsole::new(transport, DmaMemory, vector) {
+        Ok(device) => kernel::tty::console::attach(Box::new(device)),
+        Err(error) => klog!("device virtio-console refused: {error:?}"),
     }
 }
