@@ -1,7 +1,9 @@
 //! Where the kernel is.
 
 use std::env;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 
@@ -19,6 +21,13 @@ pub fn find() -> Result<PathBuf, Failure> {
     } else {
         Err(Failure::NoKernel { path })
     }
+}
+
+/// Whether the kernel at `path` is ours, an ELF file: Linux, for comparison, is none.
+pub fn is_ours(path: &Path) -> bool {
+    let mut magic = [0; 4];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
+    read.is_ok() && magic == *b"\x7fELF"
 }
 
 /// `target`, two folders above `target/release/sietch`; test programs lie one deeper.

@@ -16,4 +16,6 @@ pub mod pack;
 pub mod profile;
 pub mod session;
 pub mod state;
+pub mod stdio;
+pub mod streams;
 pub mod terminal;

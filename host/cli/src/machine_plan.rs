@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::flags::{AccelFlag, BoardFlag, Ip, Mount, NetFlag, NicFlag, ProgramFlags, RunFlags};
 use crate::kernel_file;
 use crate::pack::{Packed, RunFile, etc, profiles};
+use crate::stdio::Console;
 
 /// Memory of a machine whose image leaves room in it.
 const MEMORY_MIB: u32 = 256;
@@ -36,6 +37,8 @@ pub struct Plan {
     pub command_line: CommandLine,
     /// The program's name without folders.
     pub name: String,
+    /// How the program's input and output reach us.
+    pub console: Console,
     /// Hints for the user.
     pub hints: Vec<String>,
 }
@@ -47,8 +50,8 @@ pub struct Surroundings {
     pub net: Net,
     /// The machine's name; the program's if not given.
     pub hostname: Option<String>,
-    /// Whether somebody sits at the console.
-    pub is_terminal: bool,
+    /// How the program's input and output reach us.
+    pub console: Console,
 }
 
 impl Plan {
@@ -70,7 +73,7 @@ impl Plan {
             }
             packed.add(&addition.host, &addition.guest)?;
         }
-        let run = run_file(flags, &packed, &hostname, around.is_terminal);
+        let run = run_file(flags, &packed, &hostname, around.console);
         run.add_to(&mut packed.image);
         let hints = hints(&run, &packed);
         let command_line = command_line(flags, &packed.path, &hostname, &around.net);
@@ -79,12 +82,13 @@ impl Plan {
             image,
             command_line,
             name: packed.name,
+            console: around.console,
             hints,
         })
     }
 }
 
-fn run_file(flags: &ProgramFlags, packed: &Packed, hostname: &str, is_terminal: bool) -> RunFile {
+fn run_file(flags: &ProgramFlags, packed: &Packed, hostname: &str, console: Console) -> RunFile {
     let mut arguments = vec![flags.program().to_string()];
     if flags.arguments().is_empty() {
         let defaults = profiles::default_arguments(&packed.name);
@@ -96,7 +100,7 @@ fn run_file(flags: &ProgramFlags, packed: &Packed, hostname: &str, is_terminal: 
         "HOME=/root".to_string(),
         format!("HOSTNAME={hostname}"),
     ];
-    if is_terminal {
+    if console.has_terminal() {
         environment.extend(env::var("TERM").map(|term| format!("TERM={term}")));
     }
     for variable in &flags.env {
@@ -110,7 +114,7 @@ fn run_file(flags: &ProgramFlags, packed: &Packed, hostname: &str, is_terminal: 
         arguments,
         environment,
         folder: flags.folder.clone(),
-        is_terminal,
+        console,
     }
 }
 
@@ -250,6 +254,10 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
         net: net(flags),
         forwards: flags.publish.iter().map(|publish| publish.0).collect(),
         volumes,
+        stdio: match plan.console {
+            Console::Serial { .. } => Stdio::Serial,
+            Console::Streams(_) => Stdio::Ports,
+        },
         plugin: None,
         state: state.into(),
     })

@@ -1,10 +1,13 @@
-//! A machine in the foreground: console, keys, signals and status pass through.
+//! A machine in the foreground: input, output, signals and status pass through.
 //!
 //! Threads feed one queue of events, which the session's owner drains:
 //!
-//! - output: COM1 to standard output and to the console log, until QEMU closes it;
-//! - input: standard input to COM1;
-//! - signals: SIGINT, SIGTERM and SIGHUP, which are for the program;
+//! - streams: the program's input and output, each by itself ([`streams`]), and the console
+//!   log with what went out;
+//! - serial: COM1 to standard output and to the log, until QEMU closes it, and where the
+//!   machine has no streams standard input to COM1;
+//! - signals: SIGINT, SIGTERM and SIGHUP, which are for the program, and SIGWINCH, which is
+//!   for its terminal;
 //! - trace: the kernel's lines to standard error, if the user wants system calls.
 //!
 //! At a terminal Ctrl-C is a key like any other: the machine's line discipline makes
@@ -13,17 +16,21 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::process::ChildStdin;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use qemu::report::Report;
-use qemu::{Console, Machine, Qemu, Vm};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use qemu::{Machine, Qemu, Streams, Vm};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 use signal_hook::iterator::Signals;
 
 use crate::failure::Failure;
+use crate::stdio::{self, Console, StdFile, Stdio};
+use crate::streams::{self, Outlet};
 use crate::terminal;
 
 /// What Ctrl-C sends at a terminal in raw mode.
@@ -35,6 +42,8 @@ const INSISTENT_PRESSES: usize = 3;
 const INSISTENCE: Duration = Duration::from_secs(1);
 /// How long a program may take to end after it was asked.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How often the last output is looked for.
+const LAST_POLL: Duration = Duration::from_millis(2);
 /// How a line about a system call starts; a thread's number follows.
 const TRACE_LINE: &[u8] = b"sietch: [";
 /// How often the kernel's log is looked at while it is shown.
@@ -56,46 +65,140 @@ pub struct Session {
     events: Receiver<Event>,
     sender: Sender<Event>,
     complaints: qemu::Transcript,
-    trace: Option<thread::JoinHandle<()>>,
+    trace: Option<JoinHandle<()>>,
+    /// Threads that bring the program's output out.
+    outputs: Vec<JoinHandle<()>>,
+    /// QEMU's console needs its other end.
+    _serial: Option<ChildStdin>,
 }
 
 impl Session {
     /// Starts the machine and the threads that serve it.
-    pub fn start(qemu: &Qemu, machine: &Machine, console_log: &Path) -> Result<Self, Failure> {
+    pub fn start(
+        qemu: &Qemu,
+        machine: &Machine,
+        console_log: &Path,
+        console: Console,
+    ) -> Result<Self, Failure> {
         let log = OpenOptions::new()
             .create(true)
             .append(true)
             .open(console_log);
         let log = log.map_err(Failure::file(console_log))?;
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(Failure::Lost)?;
-        let (vm, console) = Vm::start(qemu, machine)?;
+        let signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGWINCH]).map_err(Failure::Lost)?;
+        let (vm, pipes) = Vm::start(qemu, machine)?;
+        if let Some(note) = pipes.note {
+            eprintln!("sietch: {note}");
+        }
         let (sender, events) = channel();
-        let Console {
-            input,
-            output,
-            complaints,
-        } = console;
-        let for_output = sender.clone();
+        let for_serial = sender.clone();
+        let serial_log = log.try_clone().map_err(Failure::Lost)?;
+        // Ours is not held in vain: its reader waits for its end.
+        let has_serial = matches!(console, Console::Serial { .. });
+        let serial = has_serial.then(|| stdio::duplicate(1)).flatten();
         thread::spawn(move || {
-            copy_output(output, log);
-            let _ = for_output.send(Event::Ended);
+            copy_serial(pipes.output, serial, serial_log);
+            let _ = for_serial.send(Event::Ended);
         });
-        let for_input = sender.clone();
-        thread::spawn(move || copy_input(input, &for_input));
-        let for_signals = sender.clone();
-        thread::spawn(move || {
-            for _ in signals.forever() {
-                let _ = for_signals.send(Event::Terminate);
-            }
-        });
-        let complaints = qemu::Transcript::of(complaints);
-        Ok(Self {
+        let mut session = Self {
             vm,
             events,
             sender,
-            complaints,
+            complaints: qemu::Transcript::of(pipes.complaints),
             trace: None,
-        })
+            outputs: Vec::new(),
+            _serial: None,
+        };
+        let mut on_resize = None;
+        match (console, pipes.streams) {
+            (Console::Streams(stdio), Some(streams)) => {
+                on_resize = session
+                    .connect(stdio, streams, &log)
+                    .map_err(Failure::Lost)?;
+                session._serial = Some(pipes.input);
+            }
+            _ => session.type_serial(pipes.input),
+        }
+        session.heed(signals, on_resize);
+        Ok(session)
+    }
+
+    /// Connects our descriptors with the machine's streams; what to do when the terminal's
+    /// window changes, if there is one.
+    fn connect(
+        &mut self,
+        stdio: Stdio,
+        streams: Streams,
+        log: &File,
+    ) -> io::Result<Option<impl FnMut() + Send + use<>>> {
+        let is_stream = |number: usize| stdio.is_ours && stdio.files[number] == StdFile::Stream;
+        let screen = stdio.terminal();
+        let to_output = is_stream(1).then(stdio::take_output);
+        let output = Outlet::new(to_output.flatten());
+        let to_errors = is_stream(2).then(|| stdio::duplicate(2));
+        let errors = Outlet::new(to_errors.flatten());
+        let keys = streams.terminal.try_clone()?;
+        let mut messages = streams.messages.try_clone()?;
+        let window_of = screen.as_ref().and_then(|screen| screen.try_clone().ok());
+        for (outlet, stream) in [
+            (Outlet::new(screen), streams.terminal),
+            (output.clone(), streams.stdout),
+            (errors, streams.stderr),
+        ] {
+            let log = log.try_clone()?;
+            let copy = move || outlet.copy_from(stream, log);
+            self.outputs.push(thread::spawn(copy));
+        }
+        thread::spawn(move || streams::obey_messages(streams.messages, &output));
+        self.read_input(stdio, keys, streams.stdin);
+        Ok(window_of.map(|screen| {
+            move || {
+                if let Some(window) = stdio::window_of(&screen) {
+                    // A machine that has ended needs no window.
+                    let _ = streams::send_window(&mut messages, window);
+                }
+            }
+        }))
+    }
+
+    /// Brings descriptor 0 into the machine: as keys, or as a stream.
+    fn read_input(&self, stdio: Stdio, keys: UnixStream, stdin: UnixStream) {
+        let Some(input) = stdio::duplicate(0) else {
+            return;
+        };
+        if stdio.files[0] == StdFile::Terminal {
+            let mut presses = Presses::new(self.sender.clone());
+            thread::spawn(move || {
+                // Kept, so that the machine sees no end of what it does not read.
+                let _stdin = stdin;
+                streams::copy_in(input, keys, |bytes| presses.look(bytes));
+            });
+        } else {
+            thread::spawn(move || {
+                let _keys = keys;
+                streams::copy_in(input, stdin, |_| ());
+            });
+        }
+    }
+
+    /// Types what we read into the serial port.
+    fn type_serial(&self, input: ChildStdin) {
+        let presses = terminal::is_terminal().then(|| Presses::new(self.sender.clone()));
+        thread::spawn(move || copy_to_serial(input, presses));
+    }
+
+    /// Passes signals on.
+    fn heed(&self, mut signals: Signals, mut on_resize: Option<impl FnMut() + Send + 'static>) {
+        let sender = self.sender.clone();
+        thread::spawn(move || {
+            for signal in signals.forever() {
+                match (signal, &mut on_resize) {
+                    (SIGWINCH, Some(on_resize)) => on_resize(),
+                    (SIGWINCH, None) => {}
+                    _ => _ = sender.send(Event::Terminate),
+                }
+            }
+        });
     }
 
     /// QEMU's process.
@@ -113,25 +216,39 @@ impl Session {
     /// Serves the machine until it ends.
     pub fn serve(mut self) -> Result<(Report, String), Failure> {
         let mut deadline: Option<Instant> = None;
+        let mut is_killed = false;
         loop {
             match self.next_event(deadline) {
                 Event::Ended => break,
-                Event::Kill => self.vm.kill(),
-                Event::Terminate if deadline.is_some() => self.vm.kill(),
-                Event::Terminate => {
+                Event::Terminate if deadline.is_none() => {
                     deadline = Some(Instant::now() + PATIENCE);
-                    if self.vm.terminate().is_err() {
-                        self.vm.kill();
-                    }
+                    is_killed = self.vm.terminate().is_err();
                 }
+                Event::Kill | Event::Terminate => is_killed = true,
+            }
+            if is_killed {
+                self.vm.kill();
             }
         }
         let report = self.vm.wait().map_err(Failure::Lost)?;
+        if !is_killed {
+            self.wait_for_last_output();
+        }
         if let Some(trace) = self.trace.take() {
             let _ = trace.join();
         }
         drop(self.sender);
         Ok((report, self.complaints.text()))
+    }
+
+    /// Waits until all output is out, or the user wants to wait no longer.
+    fn wait_for_last_output(&self) {
+        while !self.outputs.iter().all(JoinHandle::is_finished) {
+            match self.events.recv_timeout(LAST_POLL) {
+                Ok(Event::Terminate | Event::Kill) => return,
+                Ok(Event::Ended) | Err(_) => {}
+            }
+        }
     }
 
     fn next_event(&self, deadline: Option<Instant>) -> Event {
@@ -146,42 +263,62 @@ impl Session {
     }
 }
 
-/// Copies the console out. The log goes on when nobody reads our output any more.
-fn copy_output(mut output: impl Read, mut log: File) {
-    let mut stdout = io::stdout();
+/// Copies the serial port out. The log goes on when nobody reads our output any more.
+fn copy_serial(mut serial: impl Read, mut output: Option<File>, mut log: File) {
     let mut buffer = [0; 4096];
-    while let Ok(len @ 1..) = output.read(&mut buffer) {
-        let _ = stdout
-            .write_all(&buffer[..len])
-            .and_then(|()| stdout.flush());
+    while let Ok(len @ 1..) = serial.read(&mut buffer) {
+        if let Some(output) = &mut output {
+            let _ = output.write_all(&buffer[..len]);
+        }
         let _ = log.write_all(&buffer[..len]);
     }
 }
 
-/// Copies keys in, and watches for an insistent Ctrl-C.
-fn copy_input(mut input: impl Write, events: &Sender<Event>) {
-    let is_terminal = terminal::is_terminal();
-    let mut presses: Vec<Instant> = Vec::new();
+/// Copies keys to the serial port, and at their end the key that says so.
+fn copy_to_serial(mut serial: ChildStdin, mut presses: Option<Presses>) {
     let mut stdin = io::stdin();
     let mut buffer = [0; 1024];
     loop {
         let len = stdin.read(&mut buffer).unwrap_or(0);
         if len == 0 {
-            let _ = input.write_all(&[CTRL_D]).and_then(|()| input.flush());
+            let _ = serial.write_all(&[CTRL_D]).and_then(|()| serial.flush());
             // The pipe stays open: QEMU's console needs its other end.
             thread::park();
         }
         let keys = &buffer[..len];
-        if is_terminal {
-            let now = Instant::now();
-            presses.retain(|&press| now.duration_since(press) < INSISTENCE);
-            presses.extend(keys.iter().filter(|&&key| key == CTRL_C).map(|_| now));
-            if presses.len() >= INSISTENT_PRESSES {
-                let _ = events.send(Event::Kill);
-            }
+        if let Some(presses) = &mut presses {
+            presses.look(keys);
         }
-        if input.write_all(keys).and_then(|()| input.flush()).is_err() {
+        if serial
+            .write_all(keys)
+            .and_then(|()| serial.flush())
+            .is_err()
+        {
             return;
+        }
+    }
+}
+
+/// Watches for an insistent Ctrl-C.
+struct Presses {
+    recent: Vec<Instant>,
+    events: Sender<Event>,
+}
+
+impl Presses {
+    fn new(events: Sender<Event>) -> Self {
+        let recent = Vec::new();
+        Self { recent, events }
+    }
+
+    fn look(&mut self, keys: &[u8]) {
+        let now = Instant::now();
+        self.recent
+            .retain(|&press| now.duration_since(press) < INSISTENCE);
+        let presses = keys.iter().filter(|&&key| key == CTRL_C);
+        self.recent.extend(presses.map(|_| now));
+        if self.recent.len() >= INSISTENT_PRESSES {
+            let _ = self.events.send(Event::Kill);
         }
     }
 }

@@ -6,9 +6,9 @@
 
 use std::path::Path;
 
-use crate::machine::{Board, Forward, Machine, Net, Nic, Protocol, Volume};
+use crate::machine::{Board, Forward, Forwarder, Machine, Net, Nic, Protocol, Stdio, Volume};
 use crate::program::Acceleration;
-use crate::tap;
+use crate::{passt, streams, tap};
 
 impl Machine {
     /// The arguments for QEMU, without the program's name.
@@ -43,6 +43,9 @@ impl Machine {
         args.pair("-initrd", self.initrd.to_string_lossy());
         args.pair("-append", &self.command_line);
         self.add_serial_ports(&mut args);
+        if self.stdio == Stdio::Ports {
+            self.add_streams(&mut args);
+        }
         let qmp = escaped(&self.qmp_socket().to_string_lossy());
         args.pair("-qmp", format!("unix:{qmp},server=on,wait=off"));
         args.pair("-device", "isa-debug-exit,iobase=0x501,iosize=1");
@@ -97,6 +100,27 @@ impl Machine {
                 args.pair("-device", "isa-serial,chardev=kernel,iobase=0x2f8,irq=3");
                 args.pair("-global", "virtio-mmio.force-legacy=false");
             }
+        }
+    }
+
+    fn add_streams(&self, args: &mut Args) {
+        let bus = match self.board {
+            Board::Q35 => "virtio-serial-pci,disable-legacy=on",
+            Board::Microvm => "virtio-serial-device",
+        };
+        // Port 0 would be a console of the kernel's.
+        let ports = streams::NAMES.len() + 1;
+        args.pair("-device", format!("{bus},id=streams,max_ports={ports}"));
+        for (number, name) in (1..).zip(streams::NAMES) {
+            let path = streams::socket(&self.state, name);
+            let path = escaped(&path.to_string_lossy());
+            args.pair("-chardev", format!("socket,id={name},path={path}"));
+            args.pair(
+                "-device",
+                format!(
+                    "virtserialport,bus=streams.0,nr={number},chardev={name},name=sietch.{name}"
+                ),
+            );
         }
     }
 
@@ -248,6 +272,7 @@ mod tests {
             net: Net::User,
             forwards: vec![],
             volumes: vec![],
+            stdio: Stdio::Serial,
             plugin: None,
             state: "/s,t".into(),
         }
@@ -342,6 +367,17 @@ mod tests {
         assert!(tap_option("t,1", 2).contains("ifname=t,,1,"));
         assert!(tap_option("t", 2).ends_with(",queues=2"));
         assert!(tap_option("t", 1).ends_with("downscript=no"));
+    }
+
+    #[test]
+    fn each_stream_has_a_socket_and_a_port_by_its_name() {
+        let stdio = Stdio::Ports;
+        let machine = Machine { stdio, ..machine() };
+        let args = machine.qemu_args(Acceleration::Tcg);
+        let has = |wanted: &str| assert!(args.contains(&wanted.to_string()), "{args:?}");
+        has("virtio-serial-pci,disable-legacy=on,id=streams,max_ports=6");
+        has("socket,id=stdout,path=/s,,t/stdout.sock");
+        has("virtserialport,bus=streams.0,nr=3,chardev=stdout,name=sietch.stdout");
     }
 
     #[test]

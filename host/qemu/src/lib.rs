@@ -1,10 +1,11 @@
 //! Starts virtual machines and talks to them.
 //!
 //! A [`Machine`] says what to boot; [`Qemu`] is the program found on this host;
-//! [`Vm`] is a machine that runs. A machine has two serial ports, and this crate
-//! and the kernel agree on them:
+//! [`Vm`] is a machine that runs. A machine has two serial ports and may have [`Streams`],
+//! and this crate and the kernel agree on them:
 //!
-//! - COM1 carries the program's standard input, output and error and nothing else.
+//! - The streams are the program's standard input, output and error, and its terminal. On a
+//!   machine without them COM1 carries all of these, and nothing else.
 //! - COM2 carries the kernel's words outward, one line each, and requests inward.
 //!   The lines that mean something to the host start with `sietch: ` and are parsed
 //!   in [`report`]. A request is one byte: [`TERMINATE`], [`PROFILE_START`],
@@ -29,6 +30,7 @@ mod ports;
 mod program;
 mod qmp;
 pub mod report;
+mod streams;
 mod symbols;
 mod tap;
 mod transcript;
@@ -42,6 +44,7 @@ pub use machine::{
 pub use ports::{free_tcp_port, holder_of_port, is_port_free};
 pub use program::{Acceleration, Qemu};
 pub use qmp::Qmp;
+pub use streams::Streams;
 pub use symbols::Symbols;
 pub use transcript::Transcript;
 pub use vm::{Console, Vm};

@@ -33,9 +33,11 @@ pub struct Machine {
     pub forwards: Vec<Forward>,
     /// Folders of the host that the machine can mount.
     pub volumes: Vec<Volume>,
+    /// How the program's input and output reach the host.
+    pub stdio: Stdio,
     /// A plugin of QEMU's translator, with its arguments as `-plugin` takes them.
     pub plugin: Option<String>,
-    /// The folder for the kernel's log and the control socket.
+    /// The folder for the kernel's log and the sockets.
     pub state: PathBuf,
 }
 
@@ -54,6 +56,16 @@ impl Machine {
     pub fn qmp_socket(&self) -> PathBuf {
         self.state.join("qmp.sock")
     }
+}
+
+/// How a program's standard input and output reach the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stdio {
+    /// All through the first serial port, which any kernel can use.
+    #[default]
+    Serial,
+    /// Each through a port of its own ([`crate::Streams`]).
+    Ports,
 }
 
 /// QEMU's mainboards that we support.

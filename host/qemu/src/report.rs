@@ -66,6 +66,8 @@ pub struct Report {
     pub refused: Vec<String>,
 }
 
+/// The signal of a program that writes to a pipe which nobody reads.
+const SIGPIPE: u8 = 13;
 /// A program that asks for more kinds of things than this is no program but a test.
 const MISSING_SHOWN_MAX: usize = 20;
 /// The first victims tell enough.
@@ -118,6 +120,10 @@ impl Report {
             Ending::Restarted => vec![format!(
                 "{program} restarted the machine, which ends it here: run it again."
             )],
+            // Who read its output has had enough, as `head` does: no shell says a word.
+            Ending::Killed {
+                signal: SIGPIPE, ..
+            } => vec![],
             Ending::Killed { how, .. } => vec![format!("{program} was killed by {how}.")],
             Ending::Panicked { message, frames } => describe_panic(message, frames, kernel),
             Ending::Lost { qemu_status } => vec![match qemu_status {

@@ -1,13 +1,14 @@
 //! A machine that runs.
 //!
-//! COM1 is QEMU's standard input and output, which the owner takes as pipes. COM2
-//! goes to a log file and, while somebody is connected, to a socket.
+//! COM1 is QEMU's standard input and output, which the owner takes as pipes, and with them
+//! the machine's streams. COM2 goes to a log file and, while somebody is connected, to a
+//! socket.
 
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{self, Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,10 +16,12 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::TERMINATE;
 use crate::error::Error;
-use crate::machine::Machine;
+use crate::machine::{Forwarder, Machine, Stdio};
+use crate::passt::Passt;
 use crate::program::{Acceleration, Qemu};
 use crate::report::Report;
-use crate::tap;
+use crate::streams::{Listeners, Streams};
+use crate::{starter, tap};
 
 /// How often a wait with a deadline looks.
 const POLL: Duration = Duration::from_millis(10);
@@ -30,13 +33,16 @@ pub struct Vm {
     machine: Machine,
 }
 
-/// The pipes to a machine's COM1, and what QEMU itself complains about.
+/// The pipes to a machine's COM1, its streams, and what QEMU itself complains about.
 #[derive(Debug)]
 pub struct Console {
-    /// The program's standard input.
+    /// What goes to COM1.
     pub input: ChildStdin,
-    /// The program's standard output and error.
+    /// What comes from COM1.
     pub output: ChildStdout,
+    /// The program's input and output, if the machine has [`Stdio::Ports`] and QEMU did not
+    /// end at once.
+    pub streams: Option<Streams>,
     /// QEMU's own messages.
     pub complaints: ChildStderr,
 }
@@ -64,15 +70,17 @@ impl Vm {
         let (Some(input), Some(output), Some(complaints)) = pipes else {
             return Err(Error::Start(io::ErrorKind::BrokenPipe.into()));
         };
-        let vm = Self {
+        let mut vm = Self {
             child,
             machine: machine.clone(),
         };
+        let streams = listeners.and_then(|listeners| listeners.accept(|| vm.has_ended()));
         Ok((
             vm,
             Console {
                 input,
                 output,
+                streams,
                 complaints,
             },
         ))

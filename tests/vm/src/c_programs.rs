@@ -81,7 +81,7 @@ fn run_in_one_machine(setup: &Setup, programs: &[PathBuf]) -> Result<(String, St
     match guest.wait_until_end(PATIENCE) {
         Some(status) => Ok((
             guest.console(),
-            format!("status {status}: {}", guest.errors()),
+            format!("status {status}: {}", guest.explain("ended")),
         )),
         None => Ok((
             guest.console(),

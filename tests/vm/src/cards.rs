@@ -132,8 +132,8 @@ fn every_kind_of_memory(setup: &Setup) -> Result<(), String> {
         let end = setup.start(&flags)?.wait(BOOT_PATIENCE)?;
         expect_status(&end, 0)?;
         let wanted = "216 requests were met, the next not: no free memory ends below 0x10000";
-        if !end.errors.contains(wanted) {
-            return Err(format!("`{wanted}` is not in: {}", end.errors));
+        if !end.console.contains(wanted) {
+            return Err(format!("`{wanted}` is not in: {}", end.console));
         }
     }
     Ok(())
@@ -152,8 +152,8 @@ fn broken_contract(setup: &Setup) -> Result<(), String> {
         "The device e1000 was not started: receive area 0 of 65536 bytes: page 1 of 16 lies at",
         "DmaSource::dma_alloc",
     ];
-    match wanted.iter().find(|words| !end.errors.contains(*words)) {
-        Some(words) => Err(format!("`{words}` is not in: {}", end.errors)),
+    match wanted.iter().find(|words| !end.console.contains(*words)) {
+        Some(words) => Err(format!("`{words}` is not in: {}", end.console)),
         None => Ok(()),
     }
 }

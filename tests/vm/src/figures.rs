@@ -49,7 +49,7 @@ fn microstates(setup: &Setup) -> Result<(), String> {
         .collect();
     match (end.status, failed.as_slice()) {
         (0, []) => Ok(()),
-        (status, _) => Err(format!("status {status}: {failed:?} {}", end.errors)),
+        (status, _) => Err(format!("status {status}: {failed:?} {}", end.console)),
     }
 }
 
@@ -72,10 +72,7 @@ fn shows_threads(setup: &Setup) -> Result<(), String> {
     let heads = "USR SYS TRP TFL DFL LCK SLP LAT VCX ICX SCL SIG PROCESS/LWPID";
     let reports: Vec<&str> = end.console.split(heads).collect();
     let [_, _, report] = reports[..] else {
-        return Err(format!(
-            "there are not two reports in {:?} {}",
-            end.console, end.errors
-        ));
+        return Err(format!("there are not two reports in {:?}", end.console));
     };
     let shares = |line: &str| -> Option<Vec<f64>> {
         let columns = line.split_whitespace().skip(2).take(8);
@@ -116,7 +113,7 @@ fn shows_saturation(setup: &Setup) -> Result<(), String> {
         "--net", "none", "--add", &tool, "--volume", &volume, "busybox", "sh", "-c", &script,
     ];
     let end = setup.start(&args)?.wait(PATIENCE)?;
-    let fault = |what: &str| Err(format!("{what}: {} {}", end.console, end.errors));
+    let fault = |what: &str| Err(format!("{what}: {}", end.console));
     let words: Vec<Vec<&str>> = end
         .console
         .lines()
@@ -169,9 +166,6 @@ fn shows_trouble(setup: &Setup) -> Result<(), String> {
         && holds([" CLOSE ", " 127.0.0.1:81 ", " S     no_socket"])
     {
         true => Ok(()),
-        false => Err(format!(
-            "there is no word of it: {} {}",
-            end.console, end.errors
-        )),
+        false => Err(format!("there is no word of it: {}", end.console)),
     }
 }

@@ -1,7 +1,7 @@
 //! A machine under test: the command `sietch run` as a child process.
 
 use std::env;
-use std::io::{Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -164,23 +164,7 @@ impl Setup {
 
     /// Starts a machine with the flags, program and arguments of `sietch run`.
     pub fn start(&self, args: &[&str]) -> Result<Guest, String> {
-        let mut child = self
-            .command(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|error| format!("sietch does not start: {error}"))?;
-        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (Some(input), Some(output), Some(errors)) = pipes else {
-            return Err("sietch has no pipes".into());
-        };
-        Ok(Guest {
-            child,
-            input,
-            console: Transcript::of(output),
-            errors: Transcript::of(errors),
-        })
+        Guest::of(self.command(args))
     }
 }
 
@@ -203,20 +187,46 @@ pub struct Guest {
     child: Child,
     input: ChildStdin,
     console: Transcript,
-    errors: Transcript,
 }
 
 /// How a machine ended.
 pub struct End {
     /// The exit status of `sietch run`.
     pub status: i32,
-    /// What the program wrote.
+    /// What the program wrote and the command said.
     pub console: String,
-    /// What the command said.
-    pub errors: String,
 }
 
 impl Guest {
+    /// The machine that a command of [`Setup::command`] starts.
+    pub fn of(mut command: Command) -> Result<Self, String> {
+        let mut start = || {
+            // One pipe for all that is said, so that it stays in order.
+            let (output, writer) = io::pipe()?;
+            command.stdin(Stdio::piped());
+            command.stdout(writer.try_clone()?).stderr(writer);
+            let mut child = command.spawn()?;
+            let input = child.stdin.take().ok_or(ErrorKind::BrokenPipe)?;
+            Ok::<_, io::Error>(Self {
+                child,
+                input,
+                console: Transcript::of(output),
+            })
+        };
+        start().map_err(|error| format!("sietch does not start: {error}"))
+    }
+
+    /// The command's process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Kills the command without warning; its machine is nobody's then.
+    pub fn kill(&mut self) -> Result<(), String> {
+        let ended = self.child.kill().and_then(|()| self.child.wait());
+        ended.map(drop).map_err(|error| error.to_string())
+    }
+
     /// Waits until the program has written `needle`.
     pub fn expect(&self, needle: &str, patience: Duration) -> Result<(), String> {
         match self.console.wait_for(needle, patience) {
@@ -259,7 +269,6 @@ impl Guest {
             Some(status) => Ok(End {
                 status,
                 console: self.console(),
-                errors: self.errors(),
             }),
             None => Err(self.explain("did not end")),
         }
@@ -270,8 +279,7 @@ impl Guest {
         let deadline = Instant::now() + patience;
         while Instant::now() < deadline {
             if let Ok(Some(status)) = self.child.try_wait() {
-                // The pipes may still hold the last words.
-                self.errors.wait_for_end(END_PATIENCE);
+                // The pipe may still hold the last words.
                 self.console.wait_for_end(END_PATIENCE);
                 return Some(status.code().unwrap_or(-1));
             }
@@ -280,36 +288,45 @@ impl Guest {
         None
     }
 
-    /// What the program has written so far.
+    /// What the program has written and the command has said so far.
     pub fn console(&self) -> String {
         self.console.text()
     }
 
-    /// What the command has said so far.
-    pub fn errors(&self) -> String {
-        self.errors.text()
-    }
-
     /// Asks the program to end and waits for it.
     pub fn stop(self) -> Result<End, String> {
-        self.signal(Signal::TERM);
+        terminate(&self.child);
         self.wait(END_PATIENCE)
     }
 
     /// `why` with the last words of program and command.
     pub fn explain(&self, why: &str) -> String {
         let console = self.console.text();
-        let errors = self.errors.text();
-        let lines: Vec<&str> = console.lines().chain(errors.lines()).collect();
+        let lines: Vec<&str> = console.lines().collect();
         let shown = &lines[lines.len().saturating_sub(SHOWN_LINES)..];
         format!("the machine {why}\n     | {}", shown.join("\n     | "))
     }
 
-    fn signal(&self, signal: Signal) {
-        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            // It may have ended already, which is as good.
-            let _ = kill_process(pid, signal);
-        }
+    /// The process of the machine, which is a child of the command's.
+    pub fn qemu(&self) -> Option<Pid> {
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).ok()?;
+        let children =
+            |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("children"));
+        let children: Vec<String> = tasks.flatten().flat_map(children).collect();
+        let is_qemu = |pid: &&str| {
+            let name = std::fs::read_to_string(format!("/proc/{pid}/comm"));
+            name.is_ok_and(|name| name.starts_with("qemu"))
+        };
+        let mut pids = children.iter().flat_map(|pids| pids.split_whitespace());
+        Pid::from_raw(pids.find(is_qemu)?.parse().ok()?)
+    }
+}
+
+/// Asks the command to end.
+pub fn terminate(child: &Child) {
+    if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        // It may have ended already, which is as good.
+        let _ = kill_process(pid, Signal::TERM);
     }
 }
 
@@ -320,7 +337,7 @@ impl Drop for Guest {
             if matches!(self.child.try_wait(), Ok(Some(_))) {
                 return;
             }
-            self.signal(Signal::TERM);
+            terminate(&self.child);
             thread::sleep(Duration::from_millis(200));
         }
         let _ = self.child.wait();

@@ -58,6 +58,7 @@ mod sqlite;
 mod statistics;
 mod status;
 mod storm;
+mod streams;
 mod stretch;
 mod sysctl;
 mod tally;
@@ -74,6 +75,11 @@ use tally::Tally;
 
 /// A test: its sentence and what it does. An error says why it failed.
 type Test = (&'static str, fn(&Setup) -> Result<(), String>);
+
+/// Tests of what only our kernel has.
+fn ours(setup: &Setup, tests: &'static [Test]) -> &'static [Test] {
+    if setup.is_linux() { &[] } else { tests }
+}
 
 fn main() -> ExitCode {
     if !qemu::namespace::is_inside()
@@ -131,6 +137,9 @@ fn main() -> ExitCode {
         profile::TESTS,
         monkey::TESTS,
         storm::TESTS,
+        // The serial port, all that Linux has here, is one stream for everything.
+        ours(&setup, streams::TESTS),
+        ours(&setup, shell::TESTS_OF_PORTS),
         stretch::TESTS,
         tcpdump::TESTS,
         tracing::TESTS,

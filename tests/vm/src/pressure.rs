@@ -48,9 +48,9 @@ fn redis_beside_a_hog(setup: &Setup) -> Result<(), String> {
     }
     let end = operator.leave()?;
     expect_status(&end, 0)?;
-    match end.errors.contains("memhog (") && !end.errors.contains("redis-server (") {
+    match end.console.contains("memhog (") && !end.console.contains("redis-server (") {
         true => Ok(()),
-        false => Err(format!("the command said {:?}", end.errors)),
+        false => Err(format!("the command said {:?}", end.console)),
     }
 }
 

@@ -47,7 +47,7 @@ fn profile_redis(setup: &Setup, flags: &[&str], name: &str) -> Result<(String, S
     redis::benchmark(&guest, address, LOAD)?;
     let end = guest.stop()?;
     let profile = fs::read_to_string(&file.0).map_err(|error| format!("{path}: {error}"))?;
-    Ok((profile, end.errors))
+    Ok((profile, end.console))
 }
 
 fn expect_stack(profile: &str, functions: &[&str]) -> Result<(), String> {

@@ -8,7 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use qemu::Transcript;
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::Test;
 use crate::guest::{BOOT_PATIENCE, Setup};
@@ -22,6 +24,18 @@ pub const TESTS: &[Test] = &[
     (
         "Ctrl-C ends the program in front and not the shell",
         interrupt,
+    ),
+];
+
+/// The tests of what the serial port cannot do.
+pub const TESTS_OF_PORTS: &[Test] = &[
+    (
+        "the machine's terminal has the size of ours, and follows it",
+        window,
+    ),
+    (
+        "at a terminal an output that goes elsewhere is no terminal",
+        mixed,
     ),
 ];
 
@@ -49,6 +63,40 @@ fn interrupt(setup: &Setup) -> Result<(), String> {
     terminal.leave()
 }
 
+fn window(setup: &Setup) -> Result<(), String> {
+    let mut terminal = Terminal::start(setup)?;
+    terminal.ask("stty size", "31 97")?;
+    let waits = "trap 'stty size; exit' WINCH; echo waits $((1 + 1)); while :; do sleep 1; done";
+    terminal.ask(
+        &format!("sh -c \"{}\"", waits.replace('$', "\\$")),
+        "waits 2",
+    )?;
+    terminal.resize(40, 120)?;
+    if !terminal.screen.wait_for("40 120", PATIENCE) {
+        return Err(format!("the size stays: {:?}", terminal.screen.text()));
+    }
+    terminal.leave()
+}
+
+fn mixed(setup: &Setup) -> Result<(), String> {
+    let (keyboard, user_side) = open_pty().map_err(|error| format!("no terminal: {error}"))?;
+    let screen = Transcript::of(keyboard.try_clone().map_err(|error| error.to_string())?);
+    let script = "test -t 0 && test -t 2 && ! test -t 1 && echo kept && echo shown >&2";
+    let args = ["--net", "none", "busybox", "sh", "-c", script];
+    let duplicate = || user_side.try_clone().map_err(|error| error.to_string());
+    let output = setup
+        .command(&args)
+        .stdin(duplicate()?)
+        .stderr(duplicate()?)
+        .output()
+        .map_err(|error| format!("sietch does not start: {error}"))?;
+    let is_shown = screen.wait_for("shown", PATIENCE);
+    match output.status.success() && output.stdout == b"kept\n" && is_shown {
+        true => Ok(()),
+        false => Err(format!("{output:?}, the screen: {:?}", screen.text())),
+    }
+}
+
 /// The command's terminal, from the user's side.
 struct Terminal {
     child: Child,
@@ -59,6 +107,7 @@ struct Terminal {
 impl Terminal {
     fn start(setup: &Setup) -> Result<Self, String> {
         let (keyboard, user_side) = open_pty().map_err(|error| format!("no terminal: {error}"))?;
+        set_window(&keyboard, 31, 97).map_err(|error| format!("no window: {error}"))?;
         let duplicate = |file: &File| file.try_clone().map_err(|error| error.to_string());
         let screen = Transcript::of(duplicate(&keyboard)?);
         let child = setup
@@ -80,6 +129,14 @@ impl Terminal {
                 terminal.screen.text()
             )),
         }
+    }
+
+    fn resize(&self, rows: u16, columns: u16) -> Result<(), String> {
+        set_window(&self.keyboard, rows, columns).map_err(|error| error.to_string())?;
+        // The terminal controls no session of the command's, so nobody else tells it.
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or("the command has no number")?;
+        kill_process(pid, Signal::WINCH).map_err(|error| error.to_string())
     }
 
     fn write(&mut self, keys: &str) -> Result<(), String> {
@@ -122,6 +179,16 @@ impl Drop for Terminal {
         let _ = self.write("\x03\x03\x03");
         let _ = self.child.wait();
     }
+}
+
+fn set_window(terminal: &File, rows: u16, columns: u16) -> rustix::io::Result<()> {
+    let size = Winsize {
+        ws_row: rows,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    tcsetwinsize(terminal, size)
 }
 
 fn open_pty() -> rustix::io::Result<(File, File)> {

@@ -54,9 +54,9 @@ fn output(setup: &Setup) -> Result<(), String> {
 fn killed(setup: &Setup) -> Result<(), String> {
     let end = shell(setup, "kill -SEGV $$")?;
     expect_status(&end, 128 + 11)?;
-    match end.errors.contains("busybox was killed by SIGSEGV") {
+    match end.console.contains("busybox was killed by SIGSEGV") {
         true => Ok(()),
-        false => Err(format!("the command said {:?}", end.errors)),
+        false => Err(format!("the command said {:?}", end.console)),
     }
 }
 
@@ -101,10 +101,9 @@ pub fn expect_status(end: &crate::guest::End, status: i32) -> Result<(), String>
     match end.status == status {
         true => Ok(()),
         false => Err(format!(
-            "the status is {} and not {status}: {} {}",
+            "the status is {} and not {status}: {}",
             end.status,
             end.console.trim(),
-            end.errors.trim()
         )),
     }
 }

@@ -15,11 +15,13 @@ use qemu::{Accel, Acceleration, Machine, Protocol, Qemu};
 
 use crate::failure::Failure;
 use crate::flags::{AccelFlag, RunFlags};
+use crate::kernel_file;
 use crate::machine_plan::{self, Plan, Surroundings};
 use crate::pack::program;
 use crate::profile::{Format, Recorder, Wish};
 use crate::session::Session;
 use crate::state::{self, Folder, Settings};
+use crate::stdio::{Console, Stdio as ProgramStdio};
 use crate::terminal::{self, RawTerminal};
 
 /// Set for the process behind a detached machine, to the machine's name.
@@ -33,11 +35,10 @@ pub fn run(flags: &RunFlags) -> Result<u8, Failure> {
         return detach(flags);
     }
     let qemu = Qemu::find()?;
-    let is_terminal = detached.is_none() && terminal::is_terminal();
     let around = Surroundings {
         net: machine_plan::net(flags),
         hostname: flags.name.clone(),
-        is_terminal,
+        console: console(detached.is_some())?,
     };
     let plan = Plan::new(&flags.program, &around)?;
     if flags.dry_run {
@@ -58,7 +59,7 @@ pub fn run(flags: &RunFlags) -> Result<u8, Failure> {
     fs::write(&machine.initrd, &plan.image).map_err(Failure::file(&machine.initrd))?;
     drop(plan.image);
     let raw = RawTerminal::enter();
-    let mut session = Session::start(&qemu, &machine, &folder.console_log())?;
+    let mut session = Session::start(&qemu, &machine, &folder.console_log(), plan.console)?;
     if flags.program.strace {
         session.show_trace();
     }
@@ -79,6 +80,18 @@ pub fn run(flags: &RunFlags) -> Result<u8, Failure> {
         eprintln!("sietch: {sentence}");
     }
     Ok(report.status())
+}
+
+/// How the program reaches us: what it has at its descriptors is what we have at ours.
+fn console(is_detached: bool) -> Result<Console, Failure> {
+    let is_ours = kernel_file::is_ours(&kernel_file::find()?);
+    Ok(match (is_ours, is_detached) {
+        (false, _) => Console::Serial {
+            is_terminal: !is_detached && terminal::is_terminal(),
+        },
+        (true, true) => Console::Streams(ProgramStdio::DETACHED),
+        (true, false) => Console::Streams(ProgramStdio::of_this_process()),
+    })
 }
 
 /// Starts to profile if the user wants it.

@@ -1,9 +1,12 @@
 //! The file `/.sietch/run` in the image: how the kernel starts the first program.
 //!
 //! Records end with a NUL byte, so values may hold anything else: `arg=` and `env=`
-//! repeated in order, `cwd=`, and `tty=1` if somebody sits at the console.
+//! repeated in order, `cwd=`, and what we have for the program's input and output: by streams
+//! `window=ROWSxCOLUMNS` and `stdio=` with a letter for each descriptor, by the serial port
+//! `tty=1` if somebody sits there.
 
 use super::Image;
+use crate::stdio::{Console, Window};
 
 /// Where the kernel looks.
 pub const PATH: &str = "/.sietch/run";
@@ -17,8 +20,8 @@ pub struct RunFile {
     pub environment: Vec<String>,
     /// The working folder.
     pub folder: String,
-    /// Whether the console is a terminal.
-    pub is_terminal: bool,
+    /// What we have for its input and output.
+    pub console: Console,
 }
 
 impl RunFile {
@@ -39,8 +42,14 @@ impl RunFile {
             .iter()
             .for_each(|variable| record("env", variable));
         record("cwd", &self.folder);
-        if self.is_terminal {
-            record("tty", "1");
+        match self.console {
+            Console::Serial { is_terminal: false } => {}
+            Console::Serial { is_terminal: true } => record("tty", "1"),
+            Console::Streams(stdio) => {
+                let Window { rows, columns } = stdio.window;
+                record("window", &format!("{rows}x{columns}"));
+                record("stdio", &stdio.letters());
+            }
         }
         image.add_folder("/.sietch", 0o700);
         image.add_bytes(PATH, 0o600, text);
@@ -50,6 +59,7 @@ impl RunFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stdio::{StdFile, Stdio};
 
     #[test]
     fn records_end_with_nul_and_keep_their_order() {
@@ -58,7 +68,14 @@ mod tests {
             arguments: vec!["a".into(), "b c\n".into()],
             environment: vec!["X=1=2".into()],
             folder: "/".into(),
-            is_terminal: true,
+            console: Console::Streams(Stdio {
+                files: [StdFile::Terminal, StdFile::Stream, StdFile::SameAsOutput],
+                window: Window {
+                    rows: 24,
+                    columns: 80,
+                },
+                is_ours: true,
+            }),
         };
         run.add_to(&mut image);
         let archive = image.to_cpio().expect("small");
@@ -66,6 +83,9 @@ mod tests {
         let file = entries
             .find(|entry| entry.name == b".sietch/run")
             .expect("written");
-        assert_eq!(file.data, b"arg=a\0arg=b c\n\0env=X=1=2\0cwd=/\0tty=1\0");
+        assert_eq!(
+            file.data,
+            b"arg=a\0arg=b c\n\0env=X=1=2\0cwd=/\0window=24x80\0stdio=tso\0"
+        );
     }
 }
