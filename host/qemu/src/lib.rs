@@ -30,6 +30,7 @@ mod ports;
 mod program;
 mod qmp;
 pub mod report;
+mod starter;
 mod streams;
 mod symbols;
 mod tap;

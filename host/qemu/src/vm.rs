@@ -26,7 +26,7 @@ use crate::{starter, tap};
 /// How often a wait with a deadline looks.
 const POLL: Duration = Duration::from_millis(10);
 
-/// A running machine. Dropping it ends QEMU.
+/// A running machine. Dropping it ends QEMU, and so does the end of this process.
 #[derive(Debug)]
 pub struct Vm {
     child: Child,
@@ -59,13 +59,12 @@ impl Vm {
         raise_open_files_limit();
         let mut child = Command::new(&qemu.path)
             .args(machine.qemu_args(acceleration))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stdin(process::Stdio::piped())
+            .stdout(process::Stdio::piped())
+            .stderr(process::Stdio::piped())
             // A Ctrl-C at the terminal is for us to pass on, not for QEMU.
-            .process_group(0)
-            .spawn()
-            .map_err(Error::Start)?;
+            .process_group(0);
+        let mut child = starter::start(command).map_err(Error::Start)?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(input), Some(output), Some(complaints)) = pipes else {
             return Err(Error::Start(io::ErrorKind::BrokenPipe.into()));

@@ -1,9 +1,11 @@
 //! How programs end, as the command tells it.
 
-use std::time::Duration;
+use std::os::unix::net::UnixStream;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::Test;
-use crate::guest::{BOOT_PATIENCE, Setup};
+use crate::guest::{BOOT_PATIENCE, Setup, state_folder};
 
 /// The tests.
 pub const TESTS: &[Test] = &[
@@ -21,6 +23,10 @@ pub const TESTS: &[Test] = &[
     (
         "a program sees its environment and working folder",
         environment,
+    ),
+    (
+        "a command that is killed takes its machine with it",
+        killed_command,
     ),
     (
         "the flaws of the processor are told, and what is done about them can be switched",
@@ -106,6 +112,28 @@ pub fn expect_status(end: &crate::guest::End, status: i32) -> Result<(), String>
             end.console.trim(),
         )),
     }
+}
+
+/// Nothing of the command runs any more that could stop QEMU.
+fn killed_command(setup: &Setup) -> Result<(), String> {
+    let script = "echo ready; while :; do sleep 1; done";
+    let name = "killed-command";
+    let args = [
+        "--net", "none", "--name", name, "busybox", "sh", "-c", script,
+    ];
+    let mut guest = setup.start(&args)?;
+    guest.expect("ready", BOOT_PATIENCE)?;
+    let socket = state_folder().join("sietch").join(name).join("qmp.sock");
+    UnixStream::connect(&socket).map_err(|error| format!("{}: {error}", socket.display()))?;
+    guest.kill()?;
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while UnixStream::connect(&socket).is_ok() {
+        if Instant::now() > deadline {
+            return Err("QEMU runs on".into());
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
 }
 
 /// Each file has a sentence; with either switch programs come and go as ever.
