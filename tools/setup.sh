@@ -18,6 +18,7 @@ needs_run() {
 	ld binutils
 	redis-server redis-server
 	redis-benchmark redis-tools
+	passt passt
 	NEEDS
 }
 needs_test() {

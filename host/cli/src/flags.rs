@@ -150,7 +150,7 @@ pub struct RunFlags {
     /// Memory of each CPU for samples that nobody has read yet
     #[arg(long, value_name = "KIB", default_value_t = 1024)]
     pub profile_ring: u32,
-    /// Print QEMU's command line and do not start it
+    /// Print a command line that starts the machine with QEMU alone, and do not start it
     #[arg(long)]
     pub dry_run: bool,
     /// The program.

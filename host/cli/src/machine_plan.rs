@@ -22,7 +22,7 @@ use crate::stdio::Console;
 const MEMORY_MIB: u32 = 256;
 /// What kernel and program need at the least, beside the image.
 const MEMORY_BESIDE_IMAGE_MIB: u32 = 12;
-/// The addresses of QEMU's user network.
+/// The addresses of the user network.
 const USER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 15);
 const USER_GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 2);
 const USER_NAME_SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 3);
@@ -228,6 +228,7 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
             read_only: mount.read_only,
         });
     }
+    let forwards: Vec<_> = flags.publish.iter().map(|publish| publish.0).collect();
     Ok(Machine {
         kernel: kernel_file::find()?,
         initrd: image_path(state),
@@ -252,7 +253,8 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
         },
         mac: flags.mac_address.map(|mac| mac.0),
         net: net(flags),
-        forwards: flags.publish.iter().map(|publish| publish.0).collect(),
+        forwarder: qemu::passt::forwarder(&net(flags), &forwards),
+        forwards,
         volumes,
         stdio: match plan.console {
             Console::Serial { .. } => Stdio::Serial,

@@ -128,6 +128,14 @@ impl Machine {
         let mut queues = 1;
         match &self.net {
             Net::None => return,
+            Net::User if self.forwarder == Forwarder::Passt => {
+                let path = passt::socket(&self.state);
+                let path = escaped(&path.to_string_lossy());
+                args.pair(
+                    "-netdev",
+                    format!("stream,id=net,server=off,addr.type=unix,addr.path={path}"),
+                );
+            }
             Net::User => {
                 let forwards = self.forwards.iter().map(Forward::option);
                 args.pair(
@@ -271,6 +279,7 @@ mod tests {
             mac: None,
             net: Net::User,
             forwards: vec![],
+            forwarder: Forwarder::Qemu,
             volumes: vec![],
             stdio: Stdio::Serial,
             plugin: None,
@@ -295,6 +304,14 @@ mod tests {
             args.contains(&"user,id=net,hostfwd=tcp:127.0.0.1:6380-:6379".to_string()),
             "{args:?}"
         );
+        let by_passt = Machine {
+            forwarder: Forwarder::Passt,
+            ..machine
+        };
+        let args = by_passt.qemu_args(Acceleration::Tcg).join(" ");
+        let stream = "stream,id=net,server=off,addr.type=unix,addr.path=/s,,t/net.sock";
+        assert!(args.contains(stream), "{args}");
+        assert!(!args.contains("hostfwd"), "{args}");
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod error;
 mod machine;
 mod names;
 pub mod namespace;
+pub mod passt;
 mod ports;
 mod program;
 mod qmp;

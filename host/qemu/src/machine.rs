@@ -31,6 +31,8 @@ pub struct Machine {
     pub net: Net,
     /// Ports of the host that lead into the machine; with [`Net::User`] only.
     pub forwards: Vec<Forward>,
+    /// Who leads those ports into the machine.
+    pub forwarder: Forwarder,
     /// Folders of the host that the machine can mount.
     pub volumes: Vec<Volume>,
     /// How the program's input and output reach the host.
@@ -117,7 +119,8 @@ impl Nic {
 /// Where the network card leads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Net {
-    /// QEMU's own network 10.0.2.0/24 with a gateway at .2 and a name server at .3.
+    /// A network 10.0.2.0/24 with a gateway at .2 and a name server at .3, by QEMU itself or
+    /// by passt ([`Forwarder`]).
     #[default]
     User,
     /// A tap interface of the host that exists already.
@@ -147,6 +150,16 @@ pub struct Forward {
     pub guest_port: u16,
     /// What to forward.
     pub protocol: Protocol,
+}
+
+/// Who leads ports of the host into a machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Forwarder {
+    /// QEMU's user network: always there, but loses connections when there are many.
+    #[default]
+    Qemu,
+    /// passt, a program of its own.
+    Passt,
 }
 
 /// A protocol with ports.

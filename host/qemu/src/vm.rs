@@ -31,6 +31,8 @@ const POLL: Duration = Duration::from_millis(10);
 pub struct Vm {
     child: Child,
     machine: Machine,
+    /// Serves the network until QEMU has ended.
+    _passt: Option<Passt>,
 }
 
 /// The pipes to a machine's COM1, its streams, and what QEMU itself complains about.
@@ -45,6 +47,8 @@ pub struct Console {
     pub streams: Option<Streams>,
     /// QEMU's own messages.
     pub complaints: ChildStderr,
+    /// What else the user should know: a sentence.
+    pub note: Option<String>,
 }
 
 impl Vm {
@@ -57,7 +61,25 @@ impl Vm {
             .and_then(|()| fs::write(&log, ""))
             .map_err(|source| Error::File { path: log, source })?;
         raise_open_files_limit();
-        let mut child = Command::new(&qemu.path)
+        let mut machine = machine.clone();
+        let mut note = None;
+        let passt = match machine.forwarder {
+            Forwarder::Qemu => None,
+            Forwarder::Passt => Passt::start(&machine)
+                .map_err(|reason| {
+                    machine.forwarder = Forwarder::Qemu;
+                    note = Some(format!(
+                        "passt does not start ({reason}), so QEMU's own network serves the ports, a few connections at a time."
+                    ));
+                })
+                .ok(),
+        };
+        let listeners = match machine.stdio {
+            Stdio::Serial => None,
+            Stdio::Ports => Some(Listeners::bind(&machine.state).map_err(Error::Start)?),
+        };
+        let mut command = starter::bound_to_us(&qemu.path);
+        command
             .args(machine.qemu_args(acceleration))
             .stdin(process::Stdio::piped())
             .stdout(process::Stdio::piped())
@@ -71,7 +93,8 @@ impl Vm {
         };
         let mut vm = Self {
             child,
-            machine: machine.clone(),
+            machine,
+            _passt: passt,
         };
         let streams = listeners.and_then(|listeners| listeners.accept(|| vm.has_ended()));
         Ok((
@@ -81,6 +104,7 @@ impl Vm {
                 output,
                 streams,
                 complaints,
+                note,
             },
         ))
     }

@@ -44,6 +44,7 @@ mod node;
 mod numa;
 mod operator;
 mod ping;
+mod ports;
 mod pressure;
 mod profile;
 mod python;
@@ -139,6 +140,7 @@ fn main() -> ExitCode {
         storm::TESTS,
         // The serial port, all that Linux has here, is one stream for everything.
         ours(&setup, streams::TESTS),
+        ours(&setup, ports::TESTS),
         ours(&setup, shell::TESTS_OF_PORTS),
         stretch::TESTS,
         tcpdump::TESTS,

@@ -56,6 +56,15 @@ fn kernel() -> Finding {
     }
 }
 
+fn passt() -> Finding {
+    match qemu::passt::is_installed() {
+        true => Finding::Fine("passt leads ports into machines (-p), for many connections.".into()),
+        false => Finding::Note(
+            "passt is missing, so QEMU's own network serves -p, a few connections at a time: install passt (`make setup` does it as root on Debian).".into(),
+        ),
+    }
+}
+
 fn tap() -> Finding {
     match OpenOptions::new().read(true).write(true).open("/dev/net/tun") {
         Ok(_) => Finding::Fine("Tap interfaces can be used.".into()),

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use qemu::{Accel, Acceleration, Machine, Protocol, Qemu};
+use qemu::{Accel, Acceleration, Forwarder, Machine, Protocol, Qemu};
 
 use crate::failure::Failure;
 use crate::flags::{AccelFlag, RunFlags};
@@ -107,9 +107,11 @@ fn recorder(flags: &RunFlags, name: &str, machine: &Machine) -> Option<Recorder>
     }))
 }
 
+/// The line works by itself: QEMU's own network leads the ports, without a passt beside it.
 fn dry_run(flags: &RunFlags, plan: &Plan, qemu: &Qemu) -> Result<u8, Failure> {
     let name = flags.name.as_deref().unwrap_or(&plan.name);
-    let machine = machine_plan::machine(flags, plan, Folder::of(name).path())?;
+    let mut machine = machine_plan::machine(flags, plan, Folder::of(name).path())?;
+    machine.forwarder = Forwarder::Qemu;
     let args = machine.qemu_args(Acceleration::choose(machine.accel)?);
     let quoted: Vec<String> = args.iter().map(|arg| shell_quoted(arg)).collect();
     println!("{} {}", qemu.path.display(), quoted.join(" "));

@@ -1,0 +1,194 @@
+//! Ports of the host that lead into a machine (`-p`): by passt to as many clients as come, and
+//! by QEMU's own network where passt cannot start.
+//!
+//! passt needs a host with a route to somewhere. The namespace of these tests has none, which
+//! is what the second test wants; the first makes another one that has.
+
+use std::fs;
+use std::net::Ipv4Addr;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use qemu::namespace;
+
+use crate::Test;
+use crate::guest::{BOOT_PATIENCE, Guest, Setup, state_folder};
+
+/// The tests.
+pub const TESTS: &[Test] = &[
+    (
+        "a forwarded port serves fifty clients, and a thousand",
+        many,
+    ),
+    ("a forwarded UDP port answers", datagrams),
+    (
+        "without a route a forwarded port is served by QEMU itself, and the user hears why",
+        fallback,
+    ),
+];
+
+/// Makes a network with a route, though nobody is at its end, and becomes its arguments.
+const ROUTED: &str = "ip link set lo up && ip tuntap add mode tap away && \
+    ip address add 192.0.2.2/24 dev away && ip link set away up && \
+    ip route add default via 192.0.2.1 && exec \"$@\"";
+const PORT: u16 = 6379;
+const PATIENCE: Duration = Duration::from_secs(120);
+/// How often a thousand clients may try.
+const THOUSAND_TRIES: usize = 4;
+const POLL: Duration = Duration::from_millis(50);
+const REDIS: [&str; 5] = ["redis-server", "--save", "", "--protected-mode", "no"];
+
+fn many(setup: &Setup) -> Result<(), String> {
+    let host = Host::with_route();
+    let name = "passt-clients";
+    let mut guest = host.start(setup, name, &format!("127.0.0.1:{PORT}:{PORT}"), &REDIS)?;
+    guest.expect("Ready to accept connections", BOOT_PATIENCE)?;
+    load(&host, &guest, "50")?;
+    // On a busy host a thousand clients may see one connection reset after ten seconds without
+    // a word; by whom is not known yet, so they may try again.
+    let tries = (0..THOUSAND_TRIES).map(|_| load(&host, &guest, "1000"));
+    let failures: Vec<String> = tries
+        .take_while(Result::is_err)
+        .filter_map(Result::err)
+        .collect();
+    if failures.len() == THOUSAND_TRIES {
+        return Err(failures.join("\n"));
+    }
+    if !has_passt(name) {
+        return Err("passt does not serve the port".into());
+    }
+    // Nobody is left to stop it.
+    guest.kill()?;
+    let deadline = Instant::now() + PATIENCE;
+    while has_passt(name) {
+        if Instant::now() > deadline {
+            return Err("passt stays when its machine is gone".into());
+        }
+        thread::sleep(POLL);
+    }
+    Ok(())
+}
+
+/// Sets and gets by so many clients at once.
+fn load(host: &Host, guest: &Guest, clients: &str) -> Result<(), String> {
+    let flags = ["-c", clients, "-n", "5000", "-t", "set,get", "-q"];
+    let output = host.run(guest, "redis-benchmark", &flags)?;
+    match output.contains("rror") || output.matches("requests per second").count() < 2 {
+        true => Err(format!("{clients} clients: {output}")),
+        false => Ok(()),
+    }
+}
+
+fn datagrams(setup: &Setup) -> Result<(), String> {
+    let host = Host::with_route();
+    let program = ["memcached", "-u", "root", "-U", "11211", "-vv"];
+    let forward = "127.0.0.1:5301:11211/udp";
+    let guest = host.start(setup, "passt-datagrams", forward, &program)?;
+    guest.expect("server listening (udp)", BOOT_PATIENCE)?;
+    // A frame of memcached's (doc/protocol.txt): its number, 0 of 1, and a command.
+    let ask = "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); \
+        s.settimeout(20); s.sendto(b'\\0\\1\\0\\0\\0\\1\\0\\0version\\r\\n', ('127.0.0.1', 5301)); \
+        print(s.recv(99)[8:].decode())";
+    let answer = host.run(&guest, "/usr/bin/python3", &["-c", ask])?;
+    guest.stop()?;
+    match answer.contains("VERSION ") {
+        true => Ok(()),
+        false => Err(format!("no answer but {answer:?}")),
+    }
+}
+
+fn fallback(setup: &Setup) -> Result<(), String> {
+    let host = Host::as_it_is();
+    let port = qemu::free_tcp_port().map_err(|error| error.to_string())?;
+    let forward = format!("127.0.0.1:{port}:{PORT}");
+    let guest = host.start(setup, "no-passt", &forward, &REDIS)?;
+    guest.expect_answer((Ipv4Addr::LOCALHOST, port).into(), b"PING\r\n")?;
+    let has_said = guest.console().contains("passt does not start (");
+    guest.stop()?;
+    // A host that lets these tests have no namespace has its own routes.
+    match has_said || !namespace::is_inside() {
+        true => Ok(()),
+        false => Err("there is no word of passt".into()),
+    }
+}
+
+/// The network on the host's side of a machine.
+struct Host {
+    is_apart: bool,
+}
+
+impl Host {
+    fn as_it_is() -> Self {
+        Self { is_apart: false }
+    }
+
+    /// One with a route.
+    fn with_route() -> Self {
+        let is_apart = namespace::is_inside();
+        Self { is_apart }
+    }
+
+    /// Starts a machine with a forwarded port.
+    fn start(
+        &self,
+        setup: &Setup,
+        name: &str,
+        forward: &str,
+        program: &[&str],
+    ) -> Result<Guest, String> {
+        let flags = ["--name", name, "-p", forward];
+        let command = setup.command(&[&flags, program].concat());
+        if !self.is_apart {
+            return Guest::of(command);
+        }
+        let mut apart = Command::new("unshare");
+        apart.args(["--net", "--", "sh", "-c", ROUTED, "sh"]);
+        apart.arg(command.get_program()).args(command.get_args());
+        for (key, value) in command.get_envs() {
+            apart.env(key, value.unwrap_or_default());
+        }
+        Guest::of(apart)
+    }
+
+    /// Runs a client of `guest`'s; what it said.
+    fn run(&self, guest: &Guest, program: &str, args: &[&str]) -> Result<String, String> {
+        let pid = guest.pid().to_string();
+        let mut command = match self.is_apart {
+            true => {
+                let mut inside = Command::new("nsenter");
+                inside.args(["--net", "--target", &pid, "--", "timeout", "60", program]);
+                inside
+            }
+            false => {
+                let mut plain = Command::new("timeout");
+                plain.args(["60", program]);
+                plain
+            }
+        };
+        let output = command.args(args).output();
+        let output = output.map_err(|error| format!("{program}: {error}"))?;
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        match output.status.success() {
+            true => Ok(said),
+            false => Err(guest.explain(&format!("left {program} with {}: {said}", output.status))),
+        }
+    }
+}
+
+/// Whether a passt serves the machine `name`.
+fn has_passt(name: &str) -> bool {
+    let socket = state_folder().join("sietch").join(name).join("net.sock");
+    let socket = socket.to_string_lossy().into_owned();
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes
+        .filter(|process| {
+            let comm = fs::read_to_string(process.path().join("comm"));
+            comm.is_ok_and(|comm| comm.starts_with("passt"))
+        })
+        .any(|process| {
+            let line = fs::read(process.path().join("cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).contains(&socket)
+        })
+}
