@@ -37,6 +37,16 @@ impl Qmp {
         self.execute("pmemsave", arguments)
     }
 
+    /// Stops the machine: its CPUs and their counters stand.
+    pub fn stop(&mut self) -> io::Result<()> {
+        self.execute("stop", json!({}))
+    }
+
+    /// Lets a stopped machine run on.
+    pub fn resume(&mut self) -> io::Result<()> {
+        self.execute("cont", json!({}))
+    }
+
     fn execute(&mut self, command: &str, arguments: Value) -> io::Result<()> {
         let request = json!({"execute": command, "arguments": arguments});
         writeln!(self.writer, "{request}")?;

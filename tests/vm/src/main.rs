@@ -21,6 +21,7 @@
 mod build;
 mod c_programs;
 mod cards;
+mod clocks;
 mod clumsy;
 mod connections;
 mod counters;
@@ -134,6 +135,7 @@ fn main() -> ExitCode {
         netlink::TESTS,
         netstat::TESTS,
         sysctl::TESTS,
+        clocks::TESTS,
         clumsy::TESTS,
         profile::TESTS,
         monkey::TESTS,
