@@ -97,6 +97,20 @@ pub enum Failure {
         /// What it said.
         reason: String,
     },
+    /// What boot images are made with is not installed.
+    #[error("Boot images are made with GRUB and its helpers: install {packages} (Debian's names).")]
+    NoImageTools {
+        /// The packages that are missing.
+        packages: String,
+    },
+    /// A tool that makes boot images fails.
+    #[error("{name} failed: {said}.")]
+    ImageTool {
+        /// The tool.
+        name: String,
+        /// Its last words.
+        said: String,
+    },
     /// A file of ours that cannot be read or written.
     #[error("{} cannot be used: {source}.", path.display())]
     File {

@@ -25,7 +25,7 @@ pub struct Cli {
 pub enum Command {
     /// Pack a program of this host and run it in a machine
     Run(Box<RunFlags>),
-    /// Write kernel and image for another virtual machine monitor
+    /// Write kernel and image for another virtual machine monitor, or an image that a PC boots
     Build(Box<BuildFlags>),
     /// List the machines that run
     Ps,
@@ -161,12 +161,27 @@ pub struct RunFlags {
 /// `sietch build`.
 #[derive(Clone, Debug, Args)]
 pub struct BuildFlags {
-    /// The folder to write into
-    #[arg(short = 'o', long = "output", value_name = "FOLDER")]
+    /// What to write
+    #[arg(long, value_enum, default_value_t)]
+    pub format: ImageFormat,
+    /// The folder or file to write
+    #[arg(short = 'o', long = "output", value_name = "PATH")]
     pub output: PathBuf,
     /// The program.
     #[command(flatten)]
     pub program: ProgramFlags,
+}
+
+/// `--format`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ImageFormat {
+    /// A folder: a PVH kernel, the image as its initrd, and its command line
+    #[default]
+    Folder,
+    /// An ISO that boots by BIOS and UEFI, from a CD or a disk
+    Iso,
+    /// A disk that boots by BIOS and UEFI
+    Raw,
 }
 
 /// `sietch logs`.

@@ -2,11 +2,13 @@
 //!
 //! `pack` turns a program of this host into an image; `machine_plan` turns flags and
 //! the image into a [`qemu::Machine`]; `session` runs it in the foreground and passes
-//! on console, signals and status; `state` keeps what `ps`, `logs` and `stop` need.
+//! on signals and status, and by `streams` what `stdio` found for the program's input and
+//! output; `bootable` makes images that a PC boots by itself; `state` keeps what `ps`, `logs` and `stop` need.
 //! The parts are a library so that tests and benchmarks pack in the same way.
 
 #![forbid(unsafe_code)]
 
+pub mod bootable;
 pub mod commands;
 pub mod failure;
 pub mod flags;

@@ -1,8 +1,8 @@
 //! The kernel's command line: keys and percent-encoded values, split by spaces.
 //!
-//! A value keeps every printable ASCII character except space, `"`, `%` and those
-//! that the key's own format uses as separators; each other byte is written as `%`
-//! and two hexadecimal digits (RFC 3986, section 2.1).
+//! A value keeps every printable ASCII character except space, `%`, those that the key's own
+//! format uses as separators, and those before which GRUB puts a backslash; each other byte
+//! is written as `%` and two hexadecimal digits (RFC 3986, section 2.1).
 
 use std::fmt::Write;
 
@@ -45,7 +45,7 @@ impl CommandLine {
 fn encode(value: &str, separators: &str) -> String {
     let mut encoded = String::with_capacity(value.len());
     for byte in value.bytes() {
-        let plain = byte.is_ascii_graphic() && !matches!(byte, b'%' | b'"');
+        let plain = byte.is_ascii_graphic() && !matches!(byte, b'%' | b'"' | b'\'' | b'\\');
         if plain && !separators.as_bytes().contains(&byte) {
             encoded.push(char::from(byte));
         } else {
@@ -68,6 +68,12 @@ mod tests {
             line.into_string(),
             "init=/bin/my%20prog ip=10.0.2.15/24,10.0.2.2"
         );
+    }
+
+    #[test]
+    fn what_a_loader_would_quote_is_encoded() {
+        let line = CommandLine::new().set("init", "/it's\\\"so\"");
+        assert_eq!(line.into_string(), "init=/it%27s%5c%22so%22");
     }
 
     #[test]

@@ -1,23 +1,48 @@
-//! `sietch build`: writes what another virtual machine monitor needs to boot.
+//! `sietch build`: writes what another virtual machine monitor, or a PC, needs to boot.
 
 use std::fs;
+use std::path::Path;
 
 use qemu::Net;
 
+use crate::bootable::{self, Parts};
 use crate::failure::Failure;
-use crate::flags::BuildFlags;
+use crate::flags::{BuildFlags, ImageFormat, Ip};
 use crate::kernel_file;
 use crate::machine_plan::{Plan, Surroundings, image_path};
 
 /// Runs the command.
 pub fn build(flags: &BuildFlags) -> Result<u8, Failure> {
     let kernel = kernel_file::find()?;
+    let plan = plan(flags)?;
+    plan.hints
+        .iter()
+        .for_each(|hint| eprintln!("sietch: {hint}"));
+    match flags.format {
+        ImageFormat::Folder => write_folder(plan, &kernel, &flags.output)?,
+        format => write_image(format, plan, &kernel, &flags.output)?,
+    }
+    Ok(0)
+}
+
+/// A PC asks its network for an address; a monitor's network is mostly QEMU's.
+fn plan(flags: &BuildFlags) -> Result<Plan, Failure> {
+    let mut program = flags.program.clone();
+    let net = match flags.format {
+        ImageFormat::Folder => Net::User,
+        ImageFormat::Iso | ImageFormat::Raw => {
+            program.ip.get_or_insert(Ip::Automatic);
+            Net::None
+        }
+    };
     let around = Surroundings {
-        net: Net::User,
+        net,
         ..Surroundings::default()
     };
-    let plan = Plan::new(&flags.program, &around)?;
-    let folder = &flags.output;
+    Plan::new(&program, &around)
+}
+
+fn write_folder(plan: Plan, kernel: &Path, folder: &Path) -> Result<(), Failure> {
     fs::create_dir_all(folder).map_err(Failure::file(folder))?;
     let write = |name: &str, bytes: &[u8]| {
         let path = folder.join(name);
@@ -30,8 +55,31 @@ pub fn build(flags: &BuildFlags) -> Result<u8, Failure> {
     let copy = folder.join("sietch-kernel");
     fs::copy(kernel, &copy).map_err(Failure::file(&copy))?;
     println!(
-        "{0}/sietch-kernel is a PVH kernel: boot it with {0}/image.cpio as initrd and the words in {0}/command-line.",
+        "{0}/sietch-kernel is a PVH and multiboot2 kernel: boot it with {0}/image.cpio as initrd and the words in {0}/command-line.",
         folder.display()
     );
-    Ok(0)
+    Ok(())
+}
+
+fn write_image(
+    format: ImageFormat,
+    plan: Plan,
+    kernel: &Path,
+    output: &Path,
+) -> Result<(), Failure> {
+    let parts = Parts {
+        name: &plan.name,
+        kernel,
+        archive: &plan.image,
+        command_line: &plan.command_line.into_string(),
+    };
+    match format {
+        ImageFormat::Iso => bootable::write_iso(&parts, output)?,
+        _ => bootable::write_raw(&parts, output)?,
+    }
+    println!(
+        "{} boots by BIOS and UEFI; the program's input and output are at the first serial port.",
+        output.display()
+    );
+    Ok(())
 }

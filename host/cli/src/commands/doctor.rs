@@ -4,6 +4,7 @@ use std::fs::OpenOptions;
 
 use qemu::{Accel, Acceleration, Qemu};
 
+use crate::bootable::tools;
 use crate::kernel_file;
 
 /// One check's result.
@@ -18,7 +19,14 @@ enum Finding {
 
 /// Runs the command: status 1 if something is missing.
 pub fn doctor() -> u8 {
-    let findings = [qemu(), acceleration(), kernel(), tap()];
+    let findings = [
+        qemu(),
+        acceleration(),
+        kernel(),
+        passt(),
+        tap(),
+        image_tools(),
+    ];
     let mut status = 0;
     for finding in findings {
         match finding {
@@ -71,5 +79,18 @@ fn tap() -> Finding {
         Err(_) => Finding::Note(
             "/dev/net/tun cannot be opened, so --net tap=... does not work: run as root, or keep to --net user.".into(),
         ),
+    }
+}
+
+fn image_tools() -> Finding {
+    let packages = tools::missing_packages();
+    match packages.is_empty() {
+        true => {
+            Finding::Fine("GRUB makes images that a PC boots (sietch build --format iso).".into())
+        }
+        false => Finding::Note(format!(
+            "GRUB or a helper is missing, so `sietch build` makes no images that a PC boots: install {}.",
+            packages.join(" ")
+        )),
     }
 }
