@@ -27,7 +27,7 @@ test: ## all tests in their short form, with fixed seeds
 	@tools/setup.sh test
 	@tools/test.sh
 
-test-long: ## the monkey, the fuzzers and the simulator with full counts
+test-long: ## the monkey, KVM, the fuzzers and the simulator with full counts
 	@tools/setup.sh long
 	@tools/test-long.sh
 

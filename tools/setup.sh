@@ -57,6 +57,7 @@ needs_suites() {
 	/usr/include/zlib.h zlib1g-dev
 	dpkg-source dpkg-dev
 	xz xz-utils
+	dpkg-deb dpkg
 	curl curl
 	/usr/share/nodejs/acorn node-acorn
 	/usr/share/nodejs/cjs-module-lexer node-cjs-module-lexer

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The long tests: the monkey's ten million calls, a minute's storm of signals, a million
-# requests to Redis, other programs' own tests on libumem.so, ten minutes for each fuzzer, and
-# ten thousand simulated transfers.
+# The long tests: the monkey's ten million calls, a minute's storm of signals, the clocks of 64
+# machines, machines under KVM, a million requests to Redis, other programs' own tests on
+# libumem.so, ten minutes for each fuzzer, and ten thousand simulated transfers.
 # Machines run one after another, and beside them as many fuzzers as there are CPUs.
 # Each step's output is in build/long. Ends with one line: N passed, N failed.
 set -uo pipefail
@@ -29,6 +29,7 @@ machines() {
         step "Redis leaves nothing behind a million requests, CPUs: $cpus" \
             $vm_tests --cpus $cpus "leaves no frame"
         step "a minute under signals loses no byte, CPUs: $cpus" $vm_tests --cpus $cpus storm
+        step "machines under KVM, CPUs: $cpus" $vm_tests --cpus $cpus "under KVM"
     done
     step "64 machines on a busy host keep time" $vm_tests --cpus 1 "clocks of machines"
     step "the frame allocator in a billion random operations" \
