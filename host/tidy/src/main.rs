@@ -2,8 +2,9 @@
 //!
 //! Which crate may use which (`layers`), where `unsafe` may be written and what
 //! must stand beside it (`islands`, `lines`), what must not be written at all
-//! (`lines`), and that documents name files that exist (`documents`). Each finding is one sentence with the way out, in the form
-//! `file:line: sentence`, so editors can jump to it.
+//! (`lines`), where the kernel may grow without asking (`growth`), and that documents name
+//! files that exist (`documents`). Each finding is one sentence with the way out, in the
+//! form `file:line: sentence`, so editors can jump to it.
 //!
 //! The lints read text, not syntax trees: `source` blanks comments and strings
 //! first, which is all the precision that these rules need.
@@ -12,6 +13,7 @@
 
 mod documents;
 mod finding;
+mod growth;
 mod islands;
 mod layers;
 mod lines;
@@ -52,8 +54,12 @@ fn check(root: &Path) -> Result<Vec<Finding>, String> {
     let rules = layers::Rules::read(&root.join("layers.toml"))?;
     let mut findings = layers::check(&rules, &packages);
     findings.extend(islands::check(&rules, &packages)?);
+    let list = fs::read_to_string(root.join(growth::LIST));
+    let bounds = growth::Bounds::parse(&list.map_err(|why| format!("{}: {why}", growth::LIST))?)?;
     for path in source::files(root)? {
-        findings.extend(lines::check(&path, &source::read(root, &path)?));
+        let source = source::read(root, &path)?;
+        findings.extend(lines::check(&path, &source));
+        findings.extend(bounds.check(&path, &source));
     }
     for path in documents::files(root)? {
         let text = fs::read_to_string(root.join(&path))
