@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::Test;
-use crate::build;
+use crate::build::{self, Link};
 use crate::guest::Setup;
 use crate::redis;
 use crate::status::expect_status;
@@ -16,10 +16,15 @@ pub const TESTS: &[Test] = &[
         family,
     ),
     ("Redis serves redis-benchmark on libumem.so", serves_redis),
+    (
+        "umastat shows from outside what a program's heap holds",
+        umastat,
+    ),
 ];
 
 const PRELOAD: &str = "LD_PRELOAD=/lib/libumem.so";
 const FAMILY: &str = "user/umem/tests/programs/family.c";
+const LOOKED_AT: &str = "tests/harness/umastat_self.c";
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The library as a file to add to an image.
@@ -55,4 +60,26 @@ fn serves_redis(setup: &Setup) -> Result<(), String> {
     let load = ["-n", "5000", "-c", "50", "-t", "set,get,lpush,zadd,mset"];
     redis::benchmark(&guest, address, &load)?;
     expect_status(&guest.stop()?, 0)
+}
+
+/// By `/proc/PID/maps`, `/proc/PID/mem` and what lies behind `/proc/PID/root`.
+fn umastat(setup: &Setup) -> Result<(), String> {
+    let library = library()?;
+    let tool = build::tool("umastat", "umastat")?;
+    let tool = format!("{}:/bin/umastat", tool.display());
+    let program = build::c_linked(Path::new(LOOKED_AT), Link::Dynamic)?;
+    let program = program.to_string_lossy();
+    let args = [
+        "--net", "none", "--add", &library, "--add", &tool, "-e", PRELOAD, &program,
+    ];
+    let end = setup.start(&args)?.wait(PATIENCE)?;
+    expect_status(&end, 0)?;
+    let holds = |words: &[&str]| {
+        let mut lines = end.console.lines();
+        lines.any(|line| words.iter().all(|word| line.contains(word)))
+    };
+    match holds(&["cache name", "in use"]) && holds(&["spans"]) {
+        true => Ok(()),
+        false => Err(format!("it says {:?}", end.console)),
+    }
 }

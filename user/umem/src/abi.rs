@@ -6,7 +6,7 @@ use core::ptr::{self, NonNull};
 use slab::{Class, LARGEST};
 
 use crate::sys::{PAGE, set_errno};
-use crate::{decay, map, realloc, slow, thread};
+use crate::{decay, map, mark, realloc, slow, thread};
 
 /// The usual malloc: a pop.
 #[inline(always)]
@@ -23,7 +23,10 @@ pub fn pop(size: usize) -> Option<NonNull<u8>> {
     let class = Class::of_size(size)?;
     // SAFETY: **Own**: the reference ends with the pop.
     let heap = unsafe { &mut (*thread::current()).heap };
-    heap.alloc(class)
+    let object = heap.alloc(class)?;
+    // SAFETY: a round of a size class, ours alone.
+    unsafe { mark::clear(object) };
+    Some(object)
 }
 
 /// The usual free: a push.
@@ -41,7 +44,11 @@ pub unsafe fn release(memory: *mut u8) {
     // magazine without room.
     let heap = unsafe { &mut (*thread::current()).heap };
     if !heap.magazine_at(index as usize).push(object) {
-        slow::free(memory);
+        return slow::free(memory);
+    }
+    // SAFETY: only size classes have magazines with room; nobody uses the object any more.
+    if !unsafe { mark::set(object) } {
+        slow::refuse_free(object);
     }
 }
 

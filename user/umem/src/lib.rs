@@ -10,7 +10,7 @@
 //! segments of 4 MiB (`segment`, `spans`). One byte for each unit of the address space
 //! says which class lives there (`map`): that is all that `free` needs. Everything above
 //! half a segment is mapped by itself (`large`). What lies idle returns to the system after
-//! a second (`decay`).
+//! a second (`decay`). An object that is freed twice ends the program at once (`mark`).
 //!
 //! A slow path is where anything else happens: first use by a thread, exchange with the
 //! depots (`depots`), large sizes, bad pointers. All zeros is a valid state of every global
@@ -44,6 +44,7 @@ mod fork;
 mod large;
 mod lock;
 mod map;
+mod mark;
 mod meta;
 mod options;
 mod program_break;

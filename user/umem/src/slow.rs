@@ -2,12 +2,12 @@
 
 use core::ptr::{self, NonNull};
 
-use slab::LARGEST;
+use slab::{BadFree, LARGEST};
 
 use crate::map::{self, LARGE, SPAN, UNIT};
 use crate::sizes::{LARGEST_ADDED, SizeClass};
 use crate::spans::{self, LONGEST};
-use crate::{abi, debug, decay, large, options, report, sys, thread};
+use crate::{abi, debug, decay, large, mark, options, report, sys, thread};
 
 /// The longest allocation that takes a span; longer ones have a mapping of their own.
 pub const LONGEST_SPAN: usize = LONGEST * UNIT;
@@ -35,7 +35,12 @@ fn small(size: usize) -> Option<NonNull<u8>> {
     // SAFETY: **Own**.
     let thread = unsafe { &mut *thread::current() };
     let magazine = thread.heap.magazine_at(class.index());
-    magazine.pop().or_else(|| thread.refill(class))
+    let object = magazine.pop().or_else(|| thread.refill(class))?;
+    if !debug::is_on() {
+        // SAFETY: a round of a size class, ours alone.
+        unsafe { mark::clear(object) };
+    }
+    Some(object)
 }
 
 /// Memory for more than [`LARGEST`] bytes, and whether it is all zeros.
@@ -133,7 +138,30 @@ pub fn free(memory: *mut u8) {
     };
     match debug::is_on() {
         true => debug::free(memory),
-        false => plain_free(memory),
+        false => {
+            mark_free(memory);
+            plain_free(memory);
+        }
+    }
+}
+
+/// Marks an object of a size class as free; ends the program if it is already.
+fn mark_free(memory: NonNull<u8>) {
+    if SizeClass::from_index(map::look_up(memory.as_ptr()) as usize).is_none() {
+        return;
+    }
+    // SAFETY: the map says that it is in a slab; nobody uses it any more.
+    if !unsafe { mark::set(memory) } {
+        refuse_free(memory);
+    }
+}
+
+/// Ends the program: `object` was freed, and is free already.
+#[cold]
+pub fn refuse_free(object: NonNull<u8>) -> ! {
+    match SizeClass::from_index(map::look_up(object.as_ptr()) as usize) {
+        Some(class) => report::bad_free(BadFree::Twice(object), class),
+        None => report::unknown_address(object.addr().get()),
     }
 }
 

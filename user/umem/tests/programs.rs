@@ -87,6 +87,8 @@ fn a_double_free_ends_the_program_with_a_report() {
     for (what, report) in [
         ("twice", "double free"),
         ("quietly", "double free"),
+        ("between", "double free"),
+        ("thread", "double free"),
         ("inside", "free inside of an object"),
         ("foreign", "which is not allocated"),
         ("span", "which is not allocated"),

@@ -9,6 +9,7 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering:
 
 use crate::depots;
 use crate::fit::Fit;
+use crate::mark;
 use crate::sizes::{SizeError, Sizes};
 use words::Word;
 
@@ -120,6 +121,7 @@ pub fn read() {
     if IS_READ.load(Relaxed) || IS_READ.swap(true, Relaxed) {
         return;
     }
+    mark::choose_key();
     read_sizes();
     words::for_each(c"UMEM_OPTIONS", |word| match word.name {
         b"perthread_cache" => set(&PERTHREAD_CACHE, word.size()),

@@ -1,7 +1,17 @@
-/* Misuses that must end the program: misuse twice|quietly|inside|foreign|span|overrun|underrun|late */
+/* Misuses that must end the program: misuse twice|quietly|between|thread|inside|foreign|span|overrun|underrun|late */
 #include <malloc.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+static void *free_again(void *memory)
+{
+	/* Now this thread has a magazine for it. */
+	free(malloc(100));
+	free(memory);
+	return 0;
+}
 
 int main(int argc, char **argv)
 {
@@ -13,6 +23,20 @@ int main(int argc, char **argv)
 		free(memory);
 		free(memory);
 		return 0;
+	} else if (argc > 1 && strcmp(argv[1], "between") == 0) {
+		/* No unloading follows, and the last object is another one. */
+		char *other = malloc(100);
+		free(memory);
+		free(other);
+		free(memory);
+		_exit(malloc(100) == malloc(100));
+	} else if (argc > 1 && strcmp(argv[1], "thread") == 0) {
+		/* The thread that frees it again never had it. */
+		pthread_t thread;
+		free(memory);
+		pthread_create(&thread, 0, free_again, memory);
+		pthread_join(thread, 0);
+		_exit(0);
 	} else if (argc > 1 && strcmp(argv[1], "inside") == 0) {
 		free(memory + 16);
 	} else if (argc > 1 && strcmp(argv[1], "span") == 0) {
