@@ -49,7 +49,7 @@ pub fn count() -> Result<Vec<Echoes>, String> {
     for system in System::BOTH {
         let (echo, names) = boot(system)?;
         let rules = Rules::read(match system {
-            System::Linux => RULES_OF_LINUX,
+            System::Linux | System::Unmitigated => RULES_OF_LINUX,
             System::Sietch => RULES_OF_SIETCH,
         })?;
         for window in WINDOWS {
@@ -87,7 +87,7 @@ fn boot(system: System) -> Result<(Echo, Names), String> {
             let names = Names::of_sietch(guest.kernel())?;
             Ok((Echo::in_guest(guest)?, names))
         }
-        System::Linux => {
+        System::Linux | System::Unmitigated => {
             let added = format!("{server}:/udp_echo");
             let script = format!(
                 "busybox nc -l -p {} </proc/kallsyms; exec /udp_echo",

@@ -40,14 +40,18 @@ static void measure_single_faults(void) {
     row("anonymous write fault, one page mapped", samples, PAGES, 1);
 }
 
+static uint64_t anonymous_run(void *argument) {
+    (void)argument;
+    char *memory = private_memory(PAGES * PAGE);
+    uint64_t start = instructions();
+    for (int i = 0; i < PAGES; i++) *(volatile char *)(memory + i * PAGE) = 1;
+    uint64_t cost = since(start);
+    munmap(memory, PAGES * PAGE);
+    return cost;
+}
+
 static void measure_anonymous_runs(void) {
-    for (int run = 0; run < RUNS; run++) {
-        char *memory = private_memory(PAGES * PAGE);
-        uint64_t start = instructions();
-        for (int i = 0; i < PAGES; i++) *(volatile char *)(memory + i * PAGE) = 1;
-        samples[run] = since(start);
-        munmap(memory, PAGES * PAGE);
-    }
+    undisturbed(samples, RUNS, anonymous_run, 0);
     row("anonymous memory stored to page by page, per page", samples, RUNS, PAGES);
 }
 

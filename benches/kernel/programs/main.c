@@ -4,9 +4,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-enum { REPETITIONS = 1001, LOOP = 1000, LOOP_INSTRUCTIONS = 2 * LOOP, SLACK = 16 };
+enum { REPETITIONS = 1001, LOOP = 1000, LOOP_INSTRUCTIONS = 2 * LOOP, SLACK = 16, TRIES_MAX = 20 };
 
 uint64_t clock_cost;
 
@@ -29,6 +30,21 @@ static uint64_t median(uint64_t *samples, int count) {
 void row(const char *name, uint64_t *samples, int count, double parts) {
     printf("figure %s: %.1f\n", name, median(samples, count) / parts);
     fflush(stdout);
+}
+
+static long forced_switches(void) {
+    struct rusage usage;
+    need(getrusage(RUSAGE_SELF, &usage) == 0, "getrusage");
+    return usage.ru_nivcsw;
+}
+
+void undisturbed(uint64_t *samples, int count, uint64_t (*sample)(void *), void *argument) {
+    for (int i = 0, tries = 0; i < count; tries++) {
+        need(tries < count * TRIES_MAX, "nearly every sample is disturbed");
+        long before = forced_switches();
+        samples[i] = sample(argument);
+        i += forced_switches() == before;
+    }
 }
 
 void calibrate(void) {

@@ -6,7 +6,12 @@
 
 enum { REPETITIONS = 101 };
 
-static uint64_t live(int pages, int advice) {
+struct life {
+    int pages, advice;
+};
+
+static uint64_t live(void *argument) {
+    int pages = ((struct life *)argument)->pages, advice = ((struct life *)argument)->advice;
     size_t bytes = (size_t)pages * PAGE;
     uint64_t start = instructions();
     char *memory = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -18,7 +23,7 @@ static uint64_t live(int pages, int advice) {
 
 static void measure_lives(const char *name, int pages, int advice) {
     uint64_t samples[REPETITIONS];
-    for (int i = 0; i < REPETITIONS; i++) samples[i] = live(pages, advice);
+    undisturbed(samples, REPETITIONS, live, &(struct life){pages, advice});
     row(name, samples, REPETITIONS, 1);
 }
 

@@ -72,7 +72,7 @@ fn compare(flags: &Flags) -> Result<(), String> {
         let is_due = |row: &&Row| is_wanted(row) && row.is_due(round);
         for row in ROWS.iter().filter(is_due) {
             for &size in row.machines {
-                for system in System::BOTH {
+                for system in System::ALL {
                     eprintln!(
                         "round {round} of {}: {}, {} with {}",
                         flags.rounds,

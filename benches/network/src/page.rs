@@ -57,7 +57,7 @@ pub fn write(tables: &str, rounds: u32) -> Result<(), String> {
         `cargo run --release -p bench-network` wrote this page on {date}. Both systems ran as guests\n\
         on the same host in {rounds} alternating rounds: the same QEMU flags, image, program and client,\n\
         512 MiB (2 GiB for idle connections), virtio-net unless a row says otherwise, on a tap interface\n\
-        in a network namespace. A bold ratio is one that Sietch wins.\n\n\
+        in a network namespace. {mitigations}\n\n\
         - {qemu}, emulated (TCG)\n\
         - Linux: {cloud}\n\
         - Linux with an e1000 or an 82576: {generic}\n\
@@ -74,6 +74,7 @@ pub fn write(tables: &str, rounds: u32) -> Result<(), String> {
         by the clock of the guest's instructions (`-icount`), of which no host knows.\n\n\
         {tables}",
         date = page::date(),
+        mitigations = page::MITIGATIONS,
         qemu = page::qemu(),
         cloud = page::linux(Kernel::Cloud),
         generic = page::linux(Kernel::Generic),

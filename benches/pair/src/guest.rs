@@ -27,18 +27,28 @@ const TICKS_PER_S: f64 = 100.0;
 pub enum System {
     /// Debian's Linux kernel.
     Linux,
+    /// The same with `mitigations=off` on its command line.
+    Unmitigated,
     /// Sietch.
     Sietch,
 }
 
 impl System {
-    /// In the order of a round.
+    /// In the order of a round, for figures in which mitigations have no part.
     pub const BOTH: [Self; 2] = [Self::Linux, Self::Sietch];
+    /// In the order of a round.
+    pub const ALL: [Self; 3] = [Self::Linux, Self::Unmitigated, Self::Sietch];
+
+    /// Whether it is Linux, however it is started.
+    pub fn is_linux(self) -> bool {
+        self != Self::Sietch
+    }
 
     /// Its name in the table.
     pub fn name(self) -> &'static str {
         match self {
             Self::Linux => "Linux",
+            Self::Unmitigated => "Linux, `mitigations=off`",
             Self::Sietch => "Sietch",
         }
     }
@@ -64,8 +74,11 @@ impl System {
         let state = PathBuf::from(OUTPUT);
         let mut machine =
             machine_plan::machine(&flags, &plan, &state).map_err(|error| text(&error))?;
-        if self == Self::Linux {
+        if self.is_linux() {
             machine.kernel = Kernel::with(flags.nic).file();
+        }
+        if self == Self::Unmitigated {
+            machine.command_line += " mitigations=off";
         }
         change(&mut machine);
         if !namespace::suit(machine.nic) {
@@ -95,7 +108,7 @@ impl System {
         let Command::Run(mut flags) = parsed.command else {
             return Err("the line is not `sietch run`".into());
         };
-        if self == Self::Linux {
+        if self.is_linux() {
             let additions = Kernel::with(flags.nic).additions();
             flags.program.add.extend(additions);
         }

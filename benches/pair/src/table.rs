@@ -19,8 +19,8 @@ pub struct Table(Vec<Row>);
 struct Row {
     name: String,
     better: Better,
-    linux: Vec<f64>,
-    sietch: Vec<f64>,
+    /// By the systems' order in [`System::ALL`].
+    figures: [Vec<f64>; System::ALL.len()],
 }
 
 impl Table {
@@ -33,41 +33,60 @@ impl Table {
                 self.0.push(Row {
                     name: name.into(),
                     better,
-                    linux: vec![],
-                    sietch: vec![],
+                    figures: [const { vec![] }; _],
                 });
                 self.0.len() - 1
             }
         };
-        let row = &mut self.0[index];
-        match system {
-            System::Linux => row.linux.push(figure),
-            System::Sietch => row.sietch.push(figure),
-        }
+        self.0[index].figures[system as usize].push(figure);
     }
 
     /// The table in Markdown under a heading for its rows.
     pub fn to_markdown(&self, heading: &str) -> String {
+        let systems = self.systems();
+        let names: Vec<&str> = systems.iter().map(|system| system.name()).collect();
         let mut text = format!(
-            "| {heading}, median (min–max) | Linux | Sietch | Sietch / Linux |\n|---|---|---|---|\n",
+            "| {heading}, median (min–max) | {} | Sietch / Linux |\n|---|{}---|\n",
+            names.join(" | "),
+            "---|".repeat(systems.len()),
         );
         for row in &self.0 {
-            let cells = System::BOTH.map(|system| cell(row.figures(system)));
-            let ratio = row.ratio();
-            text += &format!("| {} | {} | {} | {ratio} |\n", row.name, cells[0], cells[1]);
+            let cells = systems.iter().map(|&system| cell(row.figures(system)));
+            let cells: Vec<String> = cells.collect();
+            text += &format!(
+                "| {} | {} | {} |\n",
+                row.name,
+                cells.join(" | "),
+                row.ratio()
+            );
         }
         text
+    }
+
+    /// The systems that have a column: Linux without mitigations where it was measured.
+    fn systems(&self) -> Vec<System> {
+        let has_figures = |&system: &System| {
+            system != System::Unmitigated
+                || self.0.iter().any(|row| !row.figures(system).is_empty())
+        };
+        System::ALL.into_iter().filter(has_figures).collect()
     }
 
     /// A table of a machine with more CPUs, with the ratio of each figure to the same row of
     /// `base`, measured with one.
     pub fn to_markdown_beside(&self, base: &Self, heading: &str) -> String {
+        let systems = self.systems();
+        let names = systems
+            .iter()
+            .map(|system| format!(" {} | to one vCPU |", system.name()));
+        let names: String = names.collect();
         let mut text = format!(
-            "| {heading}, median (min–max) | Linux | to one vCPU | Sietch | to one vCPU | Sietch / Linux |\n|---|---|---|---|---|---|\n",
+            "| {heading}, median (min–max) |{names} Sietch / Linux |\n|---|{}---|\n",
+            "---|---|".repeat(systems.len()),
         );
         for row in &self.0 {
             text += &format!("| {} |", row.name);
-            for system in System::BOTH {
+            for &system in &systems {
                 let one = base.0.iter().find(|one| one.name == row.name);
                 let growth = one.and_then(|one| ratio(row.median(system), one.median(system)));
                 let growth = growth.map_or("–".into(), |growth| format!("{growth:.2}"));
@@ -86,19 +105,19 @@ impl Table {
 
 impl Row {
     fn figures(&self, system: System) -> &[f64] {
-        match system {
-            System::Linux => &self.linux,
-            System::Sietch => &self.sietch,
-        }
+        &self.figures[system as usize]
     }
 
     fn median(&self, system: System) -> Option<f64> {
         median(self.figures(system))
     }
 
-    /// Sietch's median through Linux', bold where Sietch is not worse.
+    /// Sietch's median divided by Linux's, bold where Sietch is not worse: by that of Linux
+    /// without mitigations, the better one for Linux, where it was measured.
     fn ratio(&self) -> String {
-        let ratio = ratio(self.median(System::Sietch), self.median(System::Linux));
+        let linux = self.median(System::Unmitigated);
+        let linux = linux.or_else(|| self.median(System::Linux));
+        let ratio = ratio(self.median(System::Sietch), linux);
         let Some(ratio) = ratio else {
             return "–".into();
         };
@@ -166,6 +185,27 @@ mod tests {
             text.contains("| rate | 20.0 (10.0–30.0) | 30.0 (15.0–45.0) | **1.50** |"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn the_ratio_is_against_linux_without_mitigations_where_that_was_measured() {
+        let mut table = Table::default();
+        table.add("rate", Better::More, System::Linux, 10.0);
+        table.add("rate", Better::More, System::Unmitigated, 20.0);
+        table.add("rate", Better::More, System::Sietch, 30.0);
+        table.add("other", Better::More, System::Linux, 10.0);
+        table.add("other", Better::More, System::Sietch, 30.0);
+        let text = table.to_markdown("CPU");
+        assert!(
+            text.contains("| rate | 10.0 | 20.0 | 30.0 | **1.50** |"),
+            "{text}"
+        );
+        assert!(
+            text.contains("| other | 10.0 | – | 30.0 | **3.00** |"),
+            "{text}"
+        );
+        let heads = text.lines().take(2).map(|line| line.matches('|').count());
+        assert!(heads.into_iter().all(|bars| bars == 6), "{text}");
     }
 
     #[test]
