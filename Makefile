@@ -40,6 +40,7 @@ bench: ## compare with Debian's Linux as a guest; writes docs/bench*.md
 	@cargo run -q --release -p bench-echo
 	@cargo run -q --release -p bench-kernel
 	@cargo run -q --release -p bench-profile
+	@cargo run -q --release -p bench-kvm
 	@$(MAKE) -s bench-malloc
 
 bench-malloc: ## compare libumem.so with other allocators; writes docs/bench-malloc.md

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use bench_pair::{Guest, System};
 
-use crate::counter;
+use bench_pair::counter;
 
 /// The cards, as `sietch run --nic` names them; the first is what the others are compared with.
 pub const CARDS: [&str; 3] = ["virtio", "e1000", "igb"];

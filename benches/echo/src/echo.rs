@@ -7,8 +7,8 @@ use bench_pair::echo::{DATAGRAM_BYTES, Echo};
 use bench_pair::{Guest, System, server};
 
 use crate::classes::{Class, Rules};
-use crate::counter;
 use crate::names::{self, Names};
+use bench_pair::counter;
 
 /// Which class the functions of Linux 6.12 belong to.
 pub const RULES_OF_LINUX: &str = include_str!("../classes/linux.txt");

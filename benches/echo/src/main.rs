@@ -20,7 +20,6 @@
 
 mod cards;
 mod classes;
-mod counter;
 mod echo;
 mod functions;
 mod names;

@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod counter;
 pub mod echo;
 mod guest;
 mod linux;
@@ -22,7 +23,7 @@ pub use guest::{Guest, System};
 pub use linux::Kernel;
 pub use one_cpu::OneCpu;
 pub use program::{build, server};
-pub use table::{Better, Table};
+pub use table::{Better, Table, shown};
 
 use qemu::namespace;
 

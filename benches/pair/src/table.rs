@@ -160,7 +160,7 @@ fn median(figures: &[f64]) -> Option<f64> {
 }
 
 /// Three significant digits.
-fn shown(figure: f64) -> String {
+pub fn shown(figure: f64) -> String {
     match figure.abs() {
         0.0..1.0 => format!("{figure:.3}"),
         1.0..10.0 => format!("{figure:.2}"),

@@ -1,4 +1,4 @@
-//! A machine whose instructions are counted one by one.
+//! A machine whose instructions are counted one by one, by a plugin of QEMU's translator.
 
 use std::collections::HashMap;
 use std::fs;
@@ -6,7 +6,7 @@ use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 
-use bench_pair::{Guest, OUTPUT, System};
+use crate::{Guest, OUTPUT, System};
 use qemu::Machine;
 
 const SOURCE: &str = "benches/echo/plugin/count.c";
@@ -54,7 +54,7 @@ pub fn boot(system: System, args: &[&str]) -> Result<Guest, String> {
     let option = format!("{plugin},counts={}", socket());
     system.boot_on(args, |machine: &mut Machine| {
         machine.plugin = Some(option);
-        if system == System::Linux {
+        if system.is_linux() {
             machine.command_line += " mitigations=off nokaslr";
         }
     })
