@@ -40,6 +40,13 @@ needs_test() {
 	/usr/bin/netstat net-tools
 	sar sysstat
 	tcpdump tcpdump
+	/usr/lib/postgresql postgresql
+	mariadbd mariadb-server
+	mariadb-slap mariadb-client
+	haproxy haproxy
+	etcd etcd-server
+	etcdctl etcd-client
+	javac default-jdk-headless
 	strace strace
 	gdb gdb
 	ping iputils-ping

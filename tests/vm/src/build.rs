@@ -91,6 +91,15 @@ pub fn go(source: &Path) -> Result<PathBuf, String> {
     Ok(program)
 }
 
+/// Compiles a Java program; the folder with its classes.
+pub fn java(source: &Path) -> Result<PathBuf, String> {
+    let classes = output(source)?.with_extension("classes");
+    let mut compiler = Command::new("javac");
+    compiler.arg("-d").arg(&classes).arg(source);
+    run(compiler, source)?;
+    Ok(classes)
+}
+
 /// Where Python's own modules are, whichever its version.
 pub fn python_library() -> Result<String, String> {
     let listing = fs::read_dir("/usr/lib").map_err(|error| error.to_string())?;

@@ -2,8 +2,9 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::thread;
 use std::time::Duration;
+
+use crate::clients::together;
 
 /// A request that any server answers, for the first sign of life.
 pub const HELLO: &[u8] = b"GET / HTTP/1.0\r\n\r\n";
@@ -27,7 +28,7 @@ pub fn load(
     requests: usize,
     connections: Connections,
 ) -> Result<(), String> {
-    let client = || match connections {
+    together(clients, |_| match connections {
         Connections::Fresh => {
             (0..requests).try_for_each(|_| Client::new(address)?.get(path, expected))
         }
@@ -35,15 +36,6 @@ pub fn load(
             let mut client = Client::new(address)?;
             (0..requests).try_for_each(|_| client.get(path, expected))
         }
-    };
-    thread::scope(|scope| {
-        let threads: Vec<_> = (0..clients).map(|_| scope.spawn(client)).collect();
-        let results = threads.into_iter().map(|thread| {
-            thread
-                .join()
-                .unwrap_or_else(|_| Err("a client panicked".into()))
-        });
-        results.collect()
     })
 }
 

@@ -22,20 +22,25 @@
 mod build;
 mod c_programs;
 mod cards;
+mod clients;
 mod clocks;
 mod clumsy;
 mod connections;
 mod counters;
 mod datagrams;
 mod deafness;
+mod etcd;
 mod exhaustion;
 mod figures;
 mod go;
 mod guest;
+mod haproxy;
 mod http;
 mod ipv6;
+mod java;
 mod kvm;
 mod links;
+mod mariadb;
 mod memcached;
 mod monkey;
 mod narrow;
@@ -48,6 +53,7 @@ mod numa;
 mod operator;
 mod ping;
 mod ports;
+mod postgres;
 mod pressure;
 mod profile;
 mod python;
@@ -67,6 +73,7 @@ mod stretch;
 mod sysctl;
 mod tally;
 mod tcpdump;
+mod tokio;
 mod tracing;
 mod umem;
 mod volume;
@@ -134,6 +141,12 @@ fn main() -> ExitCode {
         python::TESTS,
         go::TESTS,
         node::TESTS,
+        java::TESTS,
+        tokio::TESTS,
+        haproxy::TESTS,
+        etcd::TESTS,
+        postgres::TESTS,
+        mariadb::TESTS,
         netlink::TESTS,
         netstat::TESTS,
         sysctl::TESTS,

@@ -2,10 +2,10 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::thread;
 use std::time::Duration;
 
 use crate::Test;
+use crate::clients::together;
 use crate::guest::Setup;
 
 /// The tests.
@@ -20,17 +20,7 @@ const ROUNDS: usize = 200;
 fn many_clients(setup: &Setup) -> Result<(), String> {
     let (guest, address) = setup.serve(11211, &["memcached", "-t", "4", "-u", "nobody"])?;
     guest.expect_answer(address, b"version\r\n")?;
-    thread::scope(|scope| {
-        let clients: Vec<_> = (0..CLIENTS)
-            .map(|number| scope.spawn(move || client(address, number)))
-            .collect();
-        clients.into_iter().try_for_each(|client| {
-            client
-                .join()
-                .unwrap_or_else(|_| Err("a client panicked".into()))
-        })
-    })
-    .map_err(|why| guest.explain(&why))?;
+    together(CLIENTS, |number| client(address, number)).map_err(|why| guest.explain(&why))?;
     guest.stop().map(drop)
 }
 

@@ -1,0 +1,91 @@
+//! PostgreSQL as a user of its own, on a folder of the host.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::Test;
+use crate::build::OUTPUT;
+use crate::guest::Setup;
+
+/// The tests.
+pub const TESTS: &[Test] = &[(
+    "PostgreSQL makes its files on a volume as its own user and serves pgbench",
+    pgbench,
+)];
+
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Makes the database as Debian's `nobody`, whom the server lets in from everywhere.
+const SCRIPT: &str = "\
+set -e
+programs=$(echo /usr/lib/postgresql/*/bin)
+user='setpriv --reuid=65534 --regid=65534 --clear-groups'
+mkdir -p /data/base
+chown 65534:65534 /data/base
+$user $programs/initdb -D /data/base -U sietch -A trust --no-sync
+echo 'host all all 0.0.0.0/0 trust' >> /data/base/pg_hba.conf
+exec $user $programs/postgres -D /data/base -h '*' -k /tmp
+";
+const CLIENTS: &str = "8";
+const TRANSACTIONS: &str = "25";
+
+fn pgbench(setup: &Setup) -> Result<(), String> {
+    let data = PathBuf::from(format!("{OUTPUT}/postgres"));
+    // What an earlier run has left.
+    let _ = fs::remove_dir_all(&data);
+    fs::create_dir_all(&data)
+        .and_then(|()| fs::set_permissions(&data, PermissionsExt::from_mode(0o777)))
+        .map_err(|error| format!("{}: {error}", data.display()))?;
+    let volume = format!("{}:/data", data.display());
+    let mut args = vec!["--memory", "1G", "--volume", &volume];
+    for folder in ["/usr:/usr:ro", "/lib64:/lib64:ro", "/bin:/bin:ro"] {
+        args.extend(["--volume", folder]);
+    }
+    for folder in ["/lib:/lib:ro", "/etc:/etc:ro"] {
+        args.extend(["--volume", folder]);
+    }
+    args.extend(["/bin/sh", "-c", SCRIPT]);
+    let (guest, address) = setup.serve(5432, &args)?;
+    guest.expect("ready to accept connections", PATIENCE)?;
+    let tables = bench(address, &["--initialize", "--quiet"]);
+    let load = ["--client", CLIENTS, "--transactions", TRANSACTIONS];
+    let said = tables
+        .and_then(|_| bench(address, &load))
+        .map_err(|why| guest.explain(&why))?;
+    if !said.contains("number of failed transactions: 0") {
+        return Err(format!("pgbench: {}", said.trim()));
+    }
+    guest.stop().map(drop)
+}
+
+/// Runs pgbench against the server; what it says.
+fn bench(address: SocketAddr, args: &[&str]) -> Result<String, String> {
+    let output = Command::new(program()?)
+        .args(["--host", &address.ip().to_string()])
+        .args(["--port", &address.port().to_string()])
+        .args(["--username", "sietch"])
+        .args(args)
+        .arg("postgres")
+        .output()
+        .map_err(|error| format!("pgbench: {error}"))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => Err(format!(
+            "failed pgbench: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        )),
+    }
+}
+
+/// Debian has a folder for each version.
+fn program() -> Result<PathBuf, String> {
+    let versions = fs::read_dir("/usr/lib/postgresql").map_err(|error| error.to_string())?;
+    let mut programs = versions
+        .flatten()
+        .map(|version| version.path().join("bin/pgbench"));
+    let found = programs.find(|program| program.is_file());
+    found.ok_or_else(|| "pgbench is missing".into())
+}
