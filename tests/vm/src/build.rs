@@ -1,9 +1,12 @@
 //! Builds the small programs, into `build/programs`.
+//!
+//! A program takes its place whole (`put`): a machine that reads the one before, because several
+//! start at once or two runs share a checkout, reads that to its end.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{self, Command};
 
 /// Where built programs go.
 pub const OUTPUT: &str = "build/programs";
@@ -40,7 +43,6 @@ pub fn c(source: &Path) -> Result<PathBuf, String> {
 
 /// Compiles a C program in a given way.
 pub fn c_linked(source: &Path, link: Link) -> Result<PathBuf, String> {
-    let program = output(source)?;
     let mut compiler = match link {
         Link::Dynamic => Command::new("cc"),
         Link::StaticMusl => Command::new("musl-gcc"),
@@ -57,9 +59,10 @@ pub fn c_linked(source: &Path, link: Link) -> Result<PathBuf, String> {
     if link == Link::StaticMusl {
         compiler.arg("-static");
     }
-    compiler.arg(source).args(["-lm", "-o"]).arg(&program);
-    run(compiler, source)?;
-    Ok(program)
+    put(source, |fresh| {
+        compiler.arg(source).args(["-lm", "-o"]).arg(fresh);
+        run(compiler, source)
+    })
 }
 
 /// Builds a shared library of this workspace, as it is delivered.
@@ -80,15 +83,12 @@ pub fn tool(package: &str, name: &str) -> Result<PathBuf, String> {
 
 /// Compiles a Go program without C.
 pub fn go(source: &Path) -> Result<PathBuf, String> {
-    let program = output(source)?;
     let mut compiler = Command::new("go");
-    compiler
-        .env("CGO_ENABLED", "0")
-        .args(["build", "-o"])
-        .arg(&program)
-        .arg(source);
-    run(compiler, source)?;
-    Ok(program)
+    compiler.env("CGO_ENABLED", "0").args(["build", "-o"]);
+    put(source, |fresh| {
+        compiler.arg(fresh).arg(source);
+        run(compiler, source)
+    })
 }
 
 /// Compiles a Java program; the folder with its classes.
@@ -108,6 +108,15 @@ pub fn python_library() -> Result<String, String> {
         .map(|entry| entry.path().display().to_string());
     let found = names.find(|name| name.starts_with("/usr/lib/python3."));
     found.ok_or_else(|| "Python's modules are missing".into())
+}
+
+/// Lets `build` write a program beside its place, and then puts it there.
+fn put(source: &Path, build: impl FnOnce(&Path) -> Result<(), String>) -> Result<PathBuf, String> {
+    let program = output(source)?;
+    let fresh = program.with_extension(format!("{}.fresh", process::id()));
+    build(&fresh)?;
+    fs::rename(&fresh, &program).map_err(|error| format!("{program:?}: {error}"))?;
+    Ok(program)
 }
 
 fn output(source: &Path) -> Result<PathBuf, String> {
