@@ -6,6 +6,7 @@ use crate::Test;
 use crate::build;
 use crate::guest::Setup;
 use crate::http::{self, Connections, HELLO};
+use crate::userland::FOLDERS;
 
 /// The tests.
 pub const TESTS: &[Test] = &[("a server on OpenJDK serves under load", server)];
@@ -13,22 +14,9 @@ pub const TESTS: &[Test] = &[("a server on OpenJDK serves under load", server)];
 fn server(setup: &Setup) -> Result<(), String> {
     let classes = build::java(Path::new("tests/harness/Greeter.java"))?;
     let classes = format!("{}:/classes:ro", classes.display());
-    let args = [
-        "--memory",
-        "1G",
-        "--volume",
-        "/usr:/usr:ro",
-        "--volume",
-        "/lib64:/lib64:ro",
-        "--volume",
-        "/etc:/etc:ro",
-        "--volume",
-        &classes,
-        "/usr/bin/java",
-        "-cp",
-        "/classes",
-        "Greeter",
-    ];
+    let machine = ["--memory", "1G", "--volume", &classes];
+    let program = ["/usr/bin/java", "-cp", "/classes", "Greeter"];
+    let args = [&machine, FOLDERS, &program].concat();
     let (guest, address) = setup.serve(8080, &args)?;
     guest.expect_answer(address, HELLO)?;
     http::load(address, "/", "hello from Java", 8, 40, Connections::Kept)

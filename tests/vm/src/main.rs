@@ -76,6 +76,7 @@ mod tcpdump;
 mod tokio;
 mod tracing;
 mod umem;
+mod userland;
 mod volume;
 mod zerocopy;
 

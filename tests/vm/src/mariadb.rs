@@ -1,13 +1,10 @@
 //! MariaDB as a user of its own, on a folder of the host.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::Test;
-use crate::build::OUTPUT;
 use crate::guest::Setup;
+use crate::userland::{self, FOLDERS};
 
 /// The tests.
 pub const TESTS: &[Test] = &[(
@@ -43,21 +40,9 @@ wait $server
 const ROWS: &str = "10000\t50005000";
 
 fn slap(setup: &Setup) -> Result<(), String> {
-    let data = PathBuf::from(format!("{OUTPUT}/mariadb"));
-    // What an earlier run has left.
-    let _ = fs::remove_dir_all(&data);
-    fs::create_dir_all(&data)
-        .and_then(|()| fs::set_permissions(&data, PermissionsExt::from_mode(0o777)))
-        .map_err(|error| format!("{}: {error}", data.display()))?;
-    let volume = format!("{}:/data", data.display());
-    let mut args = vec!["--memory", "1G", "--volume", &volume];
-    for folder in ["/usr:/usr:ro", "/lib64:/lib64:ro", "/bin:/bin:ro"] {
-        args.extend(["--volume", folder]);
-    }
-    for folder in ["/lib:/lib:ro", "/etc:/etc:ro"] {
-        args.extend(["--volume", folder]);
-    }
-    args.extend(["/bin/sh", "-c", SCRIPT]);
+    let volume = userland::data("mariadb")?;
+    let machine = ["--memory", "1G", "--volume", &volume];
+    let args = [&machine, FOLDERS, &["/bin/sh", "-c", SCRIPT]].concat();
     let end = setup.start(&args)?.wait(PATIENCE)?;
     let is_right = ["Average number of seconds", ROWS, "check\tstatus\tOK"]
         .iter()

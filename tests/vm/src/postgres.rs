@@ -2,14 +2,13 @@
 
 use std::fs;
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use crate::Test;
-use crate::build::OUTPUT;
 use crate::guest::Setup;
+use crate::userland::{self, FOLDERS};
 
 /// The tests.
 pub const TESTS: &[Test] = &[(
@@ -33,21 +32,9 @@ const CLIENTS: &str = "8";
 const TRANSACTIONS: &str = "25";
 
 fn pgbench(setup: &Setup) -> Result<(), String> {
-    let data = PathBuf::from(format!("{OUTPUT}/postgres"));
-    // What an earlier run has left.
-    let _ = fs::remove_dir_all(&data);
-    fs::create_dir_all(&data)
-        .and_then(|()| fs::set_permissions(&data, PermissionsExt::from_mode(0o777)))
-        .map_err(|error| format!("{}: {error}", data.display()))?;
-    let volume = format!("{}:/data", data.display());
-    let mut args = vec!["--memory", "1G", "--volume", &volume];
-    for folder in ["/usr:/usr:ro", "/lib64:/lib64:ro", "/bin:/bin:ro"] {
-        args.extend(["--volume", folder]);
-    }
-    for folder in ["/lib:/lib:ro", "/etc:/etc:ro"] {
-        args.extend(["--volume", folder]);
-    }
-    args.extend(["/bin/sh", "-c", SCRIPT]);
+    let volume = userland::data("postgres")?;
+    let machine = ["--memory", "1G", "--volume", &volume];
+    let args = [&machine, FOLDERS, &["/bin/sh", "-c", SCRIPT]].concat();
     let (guest, address) = setup.serve(5432, &args)?;
     guest.expect("ready to accept connections", PATIENCE)?;
     let tables = bench(address, &["--initialize", "--quiet"]);

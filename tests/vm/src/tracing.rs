@@ -7,6 +7,7 @@ use crate::Test;
 use crate::build::{self, Link, OUTPUT};
 use crate::guest::Setup;
 use crate::status::expect_status;
+use crate::userland::FOLDERS;
 
 /// The tests.
 pub const TESTS: &[Test] = &[
@@ -21,27 +22,12 @@ pub const TESTS: &[Test] = &[
 ];
 
 const PATIENCE: Duration = Duration::from_secs(120);
-/// The host's programs and libraries, as they lie there.
-const HOST: &[&str] = &[
-    "--net",
-    "none",
-    "--memory",
-    "512M",
-    "--volume",
-    "/usr:/usr:ro",
-    "--volume",
-    "/lib64:/lib64:ro",
-    "--volume",
-    "/lib:/lib:ro",
-    "--volume",
-    "/bin:/bin:ro",
-    "--volume",
-    "/etc:/etc:ro",
-];
+const MACHINE: &[&str] = &["--net", "none", "--memory", "512M"];
 
 fn strace(setup: &Setup) -> Result<(), String> {
     let args = [
-        HOST,
+        MACHINE,
+        FOLDERS,
         &["strace", "-f", "/bin/sh", "-c", "/bin/echo one; exit 3"],
     ]
     .concat();
@@ -77,7 +63,7 @@ fn gdb(setup: &Setup) -> Result<(), String> {
         .map_err(|error| format!("{source}: {error}"))?;
     let program = build::c_linked(source.as_ref(), Link::Dynamic)?;
     let addition = format!("{}:/debugged", program.display());
-    let mut args = [HOST, &["--add", &addition, "gdb", "-batch"]].concat();
+    let mut args = [MACHINE, FOLDERS, &["--add", &addition, "gdb", "-batch"]].concat();
     let commands = [
         "break twice",
         "run",
