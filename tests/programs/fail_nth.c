@@ -11,6 +11,7 @@
 #include <linux/futex.h>
 #include <linux/perf_event.h>
 #include <linux/seccomp.h>
+#include <mqueue.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -461,6 +462,19 @@ static int mounted(void) {
     return result;
 }
 
+static int message_queue(void) {
+    struct mq_attr attr = {.mq_maxmsg = 10, .mq_msgsize = 64};
+    mqd_t q = mq_open("/scene", O_CREAT | O_RDWR | O_NONBLOCK, 0600, &attr);
+    if (q < 0) return -1;
+    struct sigevent none = {.sigev_notify = SIGEV_NONE};
+    int result = mq_notify(q, &none);
+    for (int count = 0; count < 10 && !result; count++) result = mq_send(q, buffer, 64, count % 3);
+    if (!result) result = mq_receive(q, buffer, 64, NULL) == 64 ? 0 : -1;
+    give_up(q);
+    forget(mq_unlink, "/scene");
+    return result;
+}
+
 static int datagrams(void) {
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
     if (fd < 0) return -1;
@@ -517,6 +531,7 @@ static const struct {
     {"bytes move from a file to a pipe and back", moved_bytes, ROUNDS},
     {"a futex is waited for", waited, ROUNDS},
     {"a file system is mounted", mounted, ROUNDS},
+    {"a message queue is filled", message_queue, ROUNDS},
     {"a datagram socket is bound", datagrams, ROUNDS},
     {"routes are asked for", netlink, ROUNDS},
     {"a thread is made while it is counted", counted_events, ROUNDS},

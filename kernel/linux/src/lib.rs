@@ -43,6 +43,7 @@ mod memory;
 mod mempolicy;
 mod missing;
 mod mount;
+mod mqueue;
 mod open;
 mod path;
 mod perf;

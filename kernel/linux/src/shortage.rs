@@ -35,6 +35,7 @@ const ALLOWED: &[u32] = &[
     __NR_close_range,
     __NR_inotify_rm_watch,
     __NR_madvise,
+    __NR_mq_unlink,
     __NR_munlock,
     __NR_munlockall,
     __NR_munmap,
@@ -45,6 +46,7 @@ const ALLOWED: &[u32] = &[
     __NR_unlink,
     __NR_unlinkat,
     // They take out what was queued.
+    __NR_mq_timedreceive,
     __NR_msgrcv,
     __NR_pread64,
     __NR_preadv,

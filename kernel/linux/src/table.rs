@@ -27,6 +27,7 @@ const FAMILIES: &[&[Entry]] = &[
     crate::memory::CALLS,
     crate::mempolicy::CALLS,
     crate::mount::CALLS,
+    crate::mqueue::CALLS,
     crate::open::CALLS,
     crate::perf::CALLS,
     crate::pidfd::CALLS,

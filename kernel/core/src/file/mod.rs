@@ -85,6 +85,9 @@ pub trait File: Send + Sync {
     /// The last descriptor of `open` was closed (by one of possibly many programs).
     fn close(&self, _open: &OpenFile) {}
 
+    /// The current program gave up one of its descriptors, others may be left.
+    fn flush(&self) {}
+
     /// Its bytes as pages that can be mapped; `None` where it has none.
     fn memory(self: Arc<Self>) -> Option<Arc<dyn MemoryObject>> {
         None

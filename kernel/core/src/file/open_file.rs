@@ -262,7 +262,8 @@ impl OpenFile {
     }
 
     /// A program gave up one of its descriptors: its record locks on the file end.
-    pub fn release_program_locks(&self, table: usize) {
+    pub fn flush(&self, table: usize) {
+        self.file.flush();
         if let Some(locks) = self.inode().and_then(|inode| inode.locks()) {
             locks.release_program(table);
         }

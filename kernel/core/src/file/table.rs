@@ -140,7 +140,7 @@ impl FdTable {
 
     /// The program's record locks on the file end with the first descriptor that does.
     fn give_up(&self, entry: Entry) -> Arc<OpenFile> {
-        entry.open.release_program_locks(self.lock_owner());
+        entry.open.flush(self.lock_owner());
         entry.open
     }
 

@@ -2,7 +2,9 @@
 
 use super::kinds::{self, Kind};
 use super::tmpfs::{self, Tmpfs, UnpackError};
-use super::{FileSystem, FileType, MountFlags, New, Path, devices, mount, ninep, proc, sys};
+use super::{
+    FileSystem, FileType, MountFlags, New, Path, devices, mount, mqueue, ninep, proc, sys,
+};
 use crate::error::{Error, Result};
 use crate::reclaim;
 
@@ -40,6 +42,11 @@ pub fn mount_all(archives: &[&'static [u8]]) -> core::result::Result<(), UnpackE
             name: "sysfs",
             nodev: true,
             make: sys::make,
+        },
+        Kind {
+            name: "mqueue",
+            nodev: true,
+            make: mqueue::make,
         },
         Kind {
             name: "9p",

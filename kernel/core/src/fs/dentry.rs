@@ -206,7 +206,7 @@ impl Dentry {
             Err(error) => return Err(error),
         };
         // That a name is not there is worth no memory that others need.
-        if self.keeps_names && (found.is_some() || !mach::mem::is_short()) {
+        if found.is_some() || !mach::mem::is_short() {
             self.remember(name, found.clone());
         }
         Ok(found)
@@ -218,9 +218,10 @@ impl Dentry {
         Ok(directory.changing.lock())
     }
 
-    /// Notes what a name means from now on; [`Self::child_while_locked`] made room.
+    /// Notes what a name means from now on, where only we change it;
+    /// [`Self::child_while_locked`] made room.
     pub(super) fn remember(&self, name: &[u8], dentry: Option<Arc<Self>>) {
-        if let Some(directory) = &self.directory {
+        if let Some(directory) = self.directory.as_ref().filter(|_| self.keeps_names) {
             let old = directory.children.lock().insert(name.into(), dentry);
             drop(old);
         }

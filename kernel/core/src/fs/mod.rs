@@ -8,13 +8,14 @@
 //! - `walk` turns a path into a place, `open` a place into an opening, `names` changes
 //!   the tree, `access` says who may do what, `context` where a thread stands.
 //! - `tmpfs` keeps files in memory (the root, /tmp, /dev/shm), `proc` and `sys` show the
-//!   system, `devices` fills /dev.
+//!   system, `devices` fills /dev, `mqueue` holds POSIX message queues.
 //! - `locks`, `seals`, `notify` are what programs may put on a file.
 //!
 //! Lock order: directories' locks (`dentry`), then an inode's own, then spin locks.
 
 pub mod access;
 mod attachment;
+mod attributes;
 pub mod boot;
 mod context;
 pub mod dentry;
@@ -27,6 +28,7 @@ pub mod locks;
 pub mod memfd;
 mod metadata;
 pub mod mount;
+pub mod mqueue;
 pub mod names;
 pub mod ninep;
 pub mod notify;

@@ -85,11 +85,20 @@ pub(super) fn create_while_locked(
     name: &[u8],
     wanted: &Wanted<'_>,
 ) -> Result<Path> {
+    let inode = directory.inode();
+    add_while_locked(directory, name, || {
+        inode.create(name, &wanted.as_new(inode)?)
+    })
+}
+
+/// The same for what `make` puts into the directory.
+pub(super) fn add_while_locked(
+    directory: &Path,
+    name: &[u8],
+    make: impl FnOnce() -> Result<InodeRef>,
+) -> Result<Path> {
     check_change(directory)?;
-    let inode = directory
-        .inode()
-        .create(name, &wanted.as_new(directory.inode())?)?;
-    let dentry = add(directory, name, inode);
+    let dentry = add(directory, name, make()?);
     Ok(Path {
         mount: directory.mount.clone(),
         dentry,

@@ -1,6 +1,7 @@
 //! One socket: its number, its groups, its queue, and the dump that it reads.
 
 use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use mach::sync::Spin;
@@ -128,6 +129,11 @@ impl NetlinkSocket {
         let limit = self.options.receive_buffer.load(Ordering::Relaxed) as usize;
         self.queue.lock().push(datagram, limit);
         self.pollee.notify(Events::READABLE);
+    }
+
+    /// Gives it bytes that are no messages: what a C library waits for (mq_notify(3)).
+    pub fn deliver(&self, bytes: Vec<u8>) {
+        self.push(Datagram { bytes, group: 0 });
     }
 
     /// Does what the messages of one datagram ask for, in order.

@@ -13,6 +13,8 @@ pub mod code {
     pub const QUEUE: i32 = -1;
     /// A POSIX timer.
     pub const TIMER: i32 = -2;
+    /// A message came into an empty queue (mq_notify(3)).
+    pub const MESSAGE: i32 = -3;
     /// tkill(2) and tgkill(2).
     pub const TKILL: i32 = -6;
     /// A file became ready; for signals whose own codes mean something else.

@@ -30,9 +30,11 @@ pub enum Counted {
     FilterInstructions,
     /// Gauges of its performance events ([`crate::perf`]).
     Gauges,
+    /// Bytes that its message queues may hold (RLIMIT_MSGQUEUE).
+    MessageQueueBytes,
 }
 
-const KINDS: usize = 6;
+const KINDS: usize = 7;
 
 /// The user has as many as may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

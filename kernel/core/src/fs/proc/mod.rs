@@ -83,7 +83,7 @@ pub fn make(_source: &[u8], _options: &[u8]) -> Result<Arc<dyn FileSystem>> {
     let system = SYSTEM.call_once(|| {
         add(system::ENTRIES);
         add(sysctl::ENTRIES);
-        sysctl::NETWORK.into_iter().for_each(add);
+        sysctl::PARTS.into_iter().for_each(add);
         add(reasons::ENTRIES);
         add(net::ENTRIES);
         add(net6::ENTRIES);

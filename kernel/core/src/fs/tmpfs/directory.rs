@@ -1,4 +1,4 @@
-//! The names of a directory in memory.
+//! The names of a directory in memory, whatever they mean.
 //!
 //! A table finds a name ([`Names`]); each name also has a serial number that only grows, so
 //! that a listing that goes on after changes neither repeats nor skips what stayed.
@@ -6,27 +6,35 @@
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 
-use super::Node;
 use super::names::Names;
 use crate::error::{Error, Result};
 use crate::fs::dentry::Name;
 
-struct Child {
-    node: Arc<Node>,
+struct Child<N> {
+    node: Arc<N>,
     serial: u64,
 }
 
 /// Names and what they mean.
-#[derive(Default)]
-pub struct Directory {
-    children: Names<Child>,
+pub struct Directory<N> {
+    children: Names<Child<N>>,
     order: BTreeMap<u64, Name>,
     last_serial: u64,
 }
 
-impl Directory {
+impl<N> Default for Directory<N> {
+    fn default() -> Self {
+        Self {
+            children: Names::default(),
+            order: BTreeMap::new(),
+            last_serial: 0,
+        }
+    }
+}
+
+impl<N> Directory<N> {
     /// What `name` means.
-    pub fn get(&self, name: &[u8]) -> Result<&Arc<Node>> {
+    pub fn get(&self, name: &[u8]) -> Result<&Arc<N>> {
         self.children
             .get(name)
             .map(|child| &child.node)
@@ -48,7 +56,7 @@ impl Directory {
     /// Gives `node` the name, and takes it from what had it.
     ///
     /// Errors: `NoSpace` as [`reserve`](Self::reserve).
-    pub fn insert(&mut self, name: &[u8], node: Arc<Node>) -> Result<()> {
+    pub fn insert(&mut self, name: &[u8], node: Arc<N>) -> Result<()> {
         if let Some(child) = self.children.get_mut(name) {
             child.node = node;
             return Ok(());
@@ -61,21 +69,21 @@ impl Directory {
     }
 
     /// Takes the name away.
-    pub fn remove(&mut self, name: &[u8]) -> Option<Arc<Node>> {
+    pub fn remove(&mut self, name: &[u8]) -> Option<Arc<N>> {
         let child = self.children.remove(name)?;
         self.order.remove(&child.serial);
         Some(child.node)
     }
 
     /// Takes all names away; gives back what they meant, `None` if there is no name.
-    pub fn take_all(&mut self) -> Option<impl Iterator<Item = Arc<Node>> + use<>> {
+    pub fn take_all(&mut self) -> Option<impl Iterator<Item = Arc<N>> + use<N>> {
         self.order.clear();
         let children = core::mem::take(&mut self.children);
         (!children.is_empty()).then(|| children.into_values().map(|child| child.node))
     }
 
     /// The names from `serial` on: (serial, name, node).
-    pub fn from(&self, serial: u64) -> impl Iterator<Item = (u64, &Name, &Arc<Node>)> {
+    pub fn from(&self, serial: u64) -> impl Iterator<Item = (u64, &Name, &Arc<N>)> {
         self.order.range(serial..).filter_map(|(serial, name)| {
             self.children
                 .get(name)

@@ -10,7 +10,7 @@
 
 mod boot;
 mod contents;
-mod directory;
+pub(super) mod directory;
 mod names;
 mod node;
 

@@ -17,6 +17,7 @@ use super::contents::Contents;
 use super::directory::Directory;
 use crate::error::{Error, Result};
 use crate::file::{File, OpenFile, StatusFlags};
+use crate::fs::attributes::Attributes;
 use crate::fs::extended::ExtendedAttributes;
 use crate::fs::inode::{DirEntry, Emit};
 use crate::fs::locks::FileLocks;
@@ -28,20 +29,9 @@ use crate::mm::{self, FaultError, MemoryObject, Page, Sharing};
 
 enum Body {
     Regular(Contents),
-    Directory(Spin<Directory>),
+    Directory(Spin<Directory<Node>>),
     Symlink(Vec<u8>),
     Special,
-}
-
-struct Attributes {
-    mode: u32,
-    uid: u32,
-    gid: u32,
-    links: u32,
-    accessed: Timestamp,
-    modified: Timestamp,
-    changed: Timestamp,
-    created: Timestamp,
 }
 
 /// A file, directory, link or node.
@@ -112,7 +102,7 @@ impl Node {
         })
     }
 
-    fn names(&self) -> Result<&Spin<Directory>> {
+    fn names(&self) -> Result<&Spin<Directory<Self>>> {
         match &self.body {
             Body::Directory(names) => Ok(names),
             _ => Err(Error::NotDirectory),
@@ -152,18 +142,12 @@ impl Node {
 
     /// The contents changed now; `links` is added to the number of links.
     fn touch(&self, links: i32) {
-        let now = Timestamp::now();
-        let mut attributes = self.attributes.lock();
-        attributes.modified = now;
-        attributes.changed = now;
-        attributes.links = attributes.links.saturating_add_signed(links);
+        self.attributes.lock().touch(links);
     }
 
     /// One of its names came or went.
     fn count_link(&self, links: i32) {
-        let mut attributes = self.attributes.lock();
-        attributes.changed = Timestamp::now();
-        attributes.links = attributes.links.saturating_add_signed(links);
+        self.attributes.lock().count_link(links);
     }
 
     fn drop_name(&self, gone: &Arc<Self>) {
@@ -210,34 +194,6 @@ impl Node {
     }
 }
 
-impl Attributes {
-    fn new(new: &New<'_>, time: Timestamp) -> Self {
-        Self {
-            mode: new.mode & 0o7777,
-            uid: new.uid,
-            gid: new.gid,
-            links: if new.kind == FileType::Directory {
-                2
-            } else {
-                1
-            },
-            accessed: time,
-            modified: time,
-            changed: time,
-            created: time,
-        }
-    }
-
-    fn change(&mut self, change: &Change) {
-        self.mode = change.mode.map_or(self.mode, |mode| mode & 0o7777);
-        self.uid = change.uid.unwrap_or(self.uid);
-        self.gid = change.gid.unwrap_or(self.gid);
-        self.accessed = change.accessed.unwrap_or(self.accessed);
-        self.modified = change.modified.unwrap_or(self.modified);
-        self.changed = Timestamp::now();
-    }
-}
-
 impl File for Node {
     fn read_at(&self, _open: &OpenFile, offset: u64, to: &mut Sink<'_>) -> Result<usize> {
         self.contents()?.read(offset, to)
@@ -264,17 +220,7 @@ impl File for Node {
 
     fn metadata(&self) -> Result<Metadata> {
         let mut metadata = Metadata::new(self.system.device, self.number, self.kind, 0);
-        {
-            let attributes = self.attributes.lock();
-            metadata.mode = attributes.mode;
-            metadata.uid = attributes.uid;
-            metadata.gid = attributes.gid;
-            metadata.links = attributes.links;
-            metadata.accessed = attributes.accessed;
-            metadata.modified = attributes.modified;
-            metadata.changed = attributes.changed;
-            metadata.created = attributes.created;
-        }
+        self.attributes.lock().tell(&mut metadata);
         metadata.node = self.device;
         match &self.body {
             Body::Regular(contents) => {
@@ -338,7 +284,7 @@ impl Inode for Node {
     }
 
     fn may_set_ids(&self) -> bool {
-        self.attributes.lock().mode & SET_IDS != 0
+        self.attributes.lock().mode() & SET_IDS != 0
     }
 
     fn extended(&self) -> Option<&ExtendedAttributes> {

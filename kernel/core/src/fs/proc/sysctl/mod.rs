@@ -4,6 +4,7 @@
 //! |---|---|
 //! | here | `fs`, `kernel`, `vm` |
 //! | `core_net`, `ipv4`, `ipv6`, `tcp`, `own` | `net`, part by part |
+//! | `mqueue` | limits of message queues |
 //! | `memory` | limits of packet memory, which are kept in bytes and shown in pages |
 //! | `form` | how values are read and written, and the kinds of settings |
 
@@ -12,6 +13,7 @@ mod form;
 mod ipv4;
 mod ipv6;
 mod memory;
+mod mqueue;
 mod own;
 mod tcp;
 
@@ -52,11 +54,12 @@ macro_rules! setting {
     }};
 }
 
-/// All lines of `net`, part by part.
-pub const NETWORK: [&[Entry]; 5] = [
+/// The lines of parts that have files of their own.
+pub const PARTS: [&[Entry]; 6] = [
     core_net::ENTRIES,
     ipv4::ENTRIES,
     ipv6::ENTRIES,
+    mqueue::ENTRIES,
     own::ENTRIES,
     tcp::ENTRIES,
 ];
