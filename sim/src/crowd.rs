@@ -118,7 +118,7 @@ impl Crowd {
 
     fn react(&mut self, host: &mut Host, side: Side, socket: SocketId) {
         if side == self.server && socket == self.listener {
-            while let Ok(session) = host.stack.accept(socket) {
+            while let Ok(session) = host.stack.accept(&mut host.env, socket) {
                 self.sessions.insert(session);
                 self.answer(host, session);
             }

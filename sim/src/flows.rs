@@ -173,7 +173,7 @@ impl Flow {
 
     fn read(&mut self, host: &mut Host, index: usize) {
         if self.receiver.is_none() {
-            self.receiver = host.stack.accept(self.listener).ok();
+            self.receiver = host.stack.accept(&mut host.env, self.listener).ok();
         }
         let Some(socket) = self.receiver else { return };
         loop {

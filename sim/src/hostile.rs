@@ -141,7 +141,7 @@ impl Siege {
         let Host { stack, env } = &mut self.host;
         let (what, which, amount) = (script.byte(), script.byte(), usize::from(script.word()));
         if what.is_multiple_of(8) {
-            let accepted = stack.accept(self.listener).ok();
+            let accepted = stack.accept(env, self.listener).ok();
             let opened = || {
                 let socket = stack.open(Transport::Tcp).ok()?;
                 let to = Endpoint::v4(Host::address(2 + which % 2), 1 + u16::from(which));

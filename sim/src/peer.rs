@@ -94,7 +94,8 @@ impl Peer {
         peer.send(0, 0, TcpFlags::SYN, 0);
         peer.wait(ROUND_TRIP);
         peer.send(1, 1, TcpFlags::ACK, 0);
-        peer.socket = peer.host.stack.accept(listener).expect("a connection");
+        let Host { stack, env } = &mut peer.host;
+        peer.socket = stack.accept(env, listener).expect("a connection");
         peer
     }
 

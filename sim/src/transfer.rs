@@ -184,7 +184,7 @@ impl Transfer {
         }
         if right.socket.is_none() && !right.is_ended {
             let host = world.host(Side::Right);
-            right.socket = host.stack.accept(self.listener).ok();
+            right.socket = host.stack.accept(&mut host.env, self.listener).ok();
         }
     }
 }

@@ -65,11 +65,9 @@ fn pair(world: &mut World, port: u16) -> (SocketId, SocketId) {
     let listener = listen(world.host(Side::Right), port, 16);
     let client = connect(world.host(Side::Left), Host::address(2), port);
     world.run_for(Duration::from_millis(1));
-    let server = world
-        .host(Side::Right)
-        .stack
-        .accept(listener)
-        .expect("a connection");
+    let right = world.host(Side::Right);
+    let accepted = right.stack.accept(&mut right.env, listener);
+    let server = accepted.expect("a connection");
     (client, server)
 }
 
@@ -205,7 +203,10 @@ fn loopback_delivers_within_the_call() {
     let listener = listen(host, 5000, 4);
     let client = connect(host, Ipv4Addr::LOCALHOST, 5000);
     assert_eq!(host.stack.state(client), Ok(State::Established));
-    let server = host.stack.accept(listener).expect("a connection");
+    let server = host
+        .stack
+        .accept(&mut host.env, listener)
+        .expect("a connection");
     let bytes = vec![3; 100_000];
     assert_eq!(send(host, client, &bytes), Ok(bytes.len()));
     assert!(recv(host, server).is_ok_and(|got| got == bytes));
@@ -234,7 +235,10 @@ fn the_tail_of_a_loopback_transfer_waits_for_no_timer() {
         let host = world.host(Side::Left);
         let listener = listen(host, 5000, 4);
         let client = connect(host, Ipv4Addr::LOCALHOST, 5000);
-        let server = host.stack.accept(listener).expect("a connection");
+        let server = host
+            .stack
+            .accept(&mut host.env, listener)
+            .expect("a connection");
         for round in 0..10 {
             let passed = pass_at_once(host, client, server, pieces);
             let sent: usize = pieces.iter().sum();
@@ -356,7 +360,10 @@ fn cookies_keep_a_flooded_listener_reachable() {
     let right = world.host(Side::Right);
     assert!(right.stack.stats().counts.get(Count::CookiesAccepted) > 0);
     for _ in &clients {
-        let server = right.stack.accept(listener).expect("a connection");
+        let server = right
+            .stack
+            .accept(&mut right.env, listener)
+            .expect("a connection");
         assert_eq!(recv(right, server), Ok(b"hello".to_vec()));
     }
 }
@@ -383,7 +390,10 @@ fn a_finished_connection_may_be_opened_again_under_its_name() {
             .expect("the name is free");
         world.run_for(Duration::from_millis(5));
         let right = world.host(Side::Right);
-        let server = right.stack.accept(listener).expect("a connection");
+        let server = right
+            .stack
+            .accept(&mut right.env, listener)
+            .expect("a connection");
         // The server closes first, so that it is the one that remembers.
         right
             .stack

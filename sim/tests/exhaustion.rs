@@ -59,7 +59,8 @@ fn open(world: &mut World, listener: SocketId, port: u16) -> [SocketId; 2] {
     stack.connect(env, client, to).expect("a route");
     let mut server = Err(Error::WouldBlock);
     let is_open = world.run_until(100_000, |world| {
-        server = world.right.stack.accept(listener);
+        let Host { stack, env } = &mut world.right;
+        server = stack.accept(env, listener);
         server.is_ok()
     });
     assert!(is_open, "nobody may connect");
@@ -299,7 +300,10 @@ fn fill_streams(world: &mut World) -> Vec<SocketId> {
         stack.connect(env, client, to).expect("a route");
         world.run_for(Duration::from_millis(50));
         let host = world.host(Side::Right);
-        let server = host.stack.accept(listener).expect("a connection");
+        let server = host
+            .stack
+            .accept(&mut host.env, listener)
+            .expect("a connection");
         for socket in [client, server] {
             write(host, socket, 0, &mut 0, 1 << 20);
             sockets.push(socket);

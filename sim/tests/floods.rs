@@ -100,7 +100,8 @@ impl Scene {
         for _ in 0..4 {
             self.tick(None);
         }
-        self.ends.1 = self.server.stack.accept(listener).expect("a connection");
+        let Host { stack, env } = &mut self.server;
+        self.ends.1 = stack.accept(env, listener).expect("a connection");
         self.ask();
     }
 
@@ -251,7 +252,8 @@ fn another_listener_takes_connections_under_a_flood() {
     for _ in 0..4 {
         scene.tick(Some(syn));
     }
-    assert!(scene.server.stack.accept(other).is_ok());
+    let Host { stack, env } = &mut scene.server;
+    assert!(stack.accept(env, other).is_ok());
 }
 
 #[test]

@@ -146,7 +146,8 @@ fn transfer(path: &mut Path, listener: inet::SocketId, client: inet::SocketId) -
     let Host { stack, env } = &mut path.hosts[0];
     let sent = stack.send_with(env, client, 100_000, &mut |space| space.len());
     assert_eq!(sent, Ok(100_000));
-    let server = path.hosts[1].stack.accept(listener).expect("a connection");
+    let Host { stack, env } = &mut path.hosts[1];
+    let server = stack.accept(env, listener).expect("a connection");
     let mut got = 0;
     for _ in 0..100 {
         path.run(Duration::from_millis(100));

@@ -224,6 +224,8 @@ probes::counters! {
         PassiveOpens = "tcp_passive_opens",
         /// Connections given up for lack of an answer.
         TimedOut = "tcp_timed_out",
+        /// SYNs that wait for room in a listener's accept queue.
+        SynsHeld = "tcp_syns_held",
         /// SYN cookies sent.
         CookiesSent = "tcp_cookies_sent",
         /// Connections made from a cookie.

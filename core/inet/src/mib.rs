@@ -33,7 +33,7 @@ impl Stats {
             ("SyncookiesFailed", dropped(DropReason::BadCookie)),
             ("EmbryonicRsts", count(Count::EmbryonicResets)),
             ("PAWSActive", dropped(DropReason::BadEcho)),
-            ("ListenOverflows", overflows),
+            ("ListenOverflows", overflows + count(Count::SynsHeld)),
             ("ListenDrops", overflows + refused + limited),
             ("TCPReqQFullDrop", refused),
         ]

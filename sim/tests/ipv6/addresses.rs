@@ -83,7 +83,7 @@ fn the_loopback_address_works_without_a_link() {
     let client = stack.open(Transport::Tcp).expect("a socket");
     stack.connect(env, client, here).expect("a route");
     assert_eq!(stack.state(client), Ok(State::Established));
-    stack.accept(listener).expect("a connection");
+    stack.accept(env, listener).expect("a connection");
     let outside = Endpoint::v6(ROUTER, 80);
     let other = stack.open(Transport::Tcp).expect("a socket");
     let refused = stack.connect(env, other, outside);

@@ -128,7 +128,8 @@ fn a_device_that_cuts_gets_large_segments() {
     let to = Endpoint::v6(link_local(Side::Right), 80);
     stack.connect(env, client, to).expect("a route");
     world.run_for(Duration::from_millis(10));
-    let server = world.host(Side::Right).stack.accept(listener);
+    let Host { stack, env } = world.host(Side::Right);
+    let server = stack.accept(env, listener);
     let server = server.expect("a connection");
     let (mut sent, mut got) = (0, 0);
     while got < 200_000 {
@@ -164,8 +165,8 @@ fn a_socket_for_both_families_accepts_both() {
             .connect(env, client, Endpoint::new(to, 80))
             .expect("a route");
         world.run_for(Duration::from_millis(10));
-        let right = &mut world.host(Side::Right).stack;
-        let server = right.accept(listener).expect("a connection");
+        let Host { stack: right, env } = world.host(Side::Right);
+        let server = right.accept(env, listener).expect("a connection");
         assert_eq!(right.local(server), Ok(Endpoint::new(to, 80)));
     }
 }

@@ -150,8 +150,8 @@ fn a_cookie_keeps_what_was_agreed_if_the_peer_echoes_it() {
             ..TcpOptions::default()
         };
         peer.send(80, TcpFlags::ACK, (FIRST + 1, cookie.seq + 1), options);
-        let Host { stack, .. } = &mut peer.host;
-        let socket = stack.accept(peer.listener).expect("a connection");
+        let Host { stack, env } = &mut peer.host;
+        let socket = stack.accept(env, peer.listener).expect("a connection");
         let info = stack.info(socket).expect("it is ours");
         let scales = (scale.unwrap_or(0), if scale.is_some() { 7 } else { 0 });
         assert_eq!((info.has_sack, info.window_scales), (sack, scales));
@@ -181,7 +181,8 @@ fn a_reset_ends_a_half_open_connection_even_if_nobody_accepts() {
 fn connected(peer: &mut Peer) -> (SocketId, Seq) {
     let heard = peer.say(TcpFlags::SYN, FIRST, Seq(0), None);
     peer.say(TcpFlags::ACK, FIRST + 1, heard[0].seq + 1, None);
-    let socket = peer.host.stack.accept(peer.listener).expect("one waits");
+    let Host { stack, env } = &mut peer.host;
+    let socket = stack.accept(env, peer.listener).expect("one waits");
     (socket, heard[0].seq + 1)
 }
 

@@ -159,7 +159,7 @@ impl Peer {
         let theirs = syn_ack[0].seq + 1;
         assert!(self.say(TcpFlags::ACK, ours, theirs, clock).is_empty());
         let Host { stack, env } = &mut self.host;
-        let socket = stack.accept(self.listener).expect("a connection");
+        let socket = stack.accept(env, self.listener).expect("a connection");
         stack.close(env, socket).expect("it is ours");
         assert!(self.hear()[0].flags.has(TcpFlags::FIN));
         let fin_ack = TcpFlags::FIN.with(TcpFlags::ACK);

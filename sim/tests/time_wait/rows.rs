@@ -90,7 +90,8 @@ fn a_client_that_answers_a_challenge_is_connected_without_waiting() {
     assert_eq!((heard[0].flags, heard[0].ack), (SYN_ACK, FIRST + 1));
     assert_eq!(count(&peer, Count::TimeWaitsTakenUp), 1);
     peer.say(TcpFlags::ACK, FIRST + 1, heard[0].seq + 1, None);
-    assert!(peer.host.stack.accept(peer.listener).is_ok());
+    let Host { stack, env } = &mut peer.host;
+    assert!(stack.accept(env, peer.listener).is_ok());
 }
 
 #[test]

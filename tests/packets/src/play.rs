@@ -227,7 +227,7 @@ impl Play {
 
     fn accept(&mut self, wanted: &Result<(), String>) -> Result<(), String> {
         let listener = self.listener.ok_or("nobody listens")?;
-        let accepted = self.host.stack.accept(listener);
+        let accepted = self.host.stack.accept(&mut self.host.env, listener);
         self.socket = accepted.ok().or(self.socket);
         compare(wanted, accepted.map(drop))
     }

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::options::Shutdown;
 use crate::stack::Stack;
 use crate::table::Socket;
-use crate::tcp::{Listener, State, Tcb};
+use crate::tcp::{Held, Listener, State, Tcb};
 
 impl Stack {
     /// Turns a socket into one that waits for connections; again, to change the backlog.
@@ -49,6 +49,7 @@ impl Stack {
             backlog,
             ready,
             half_open: 0,
+            held: Held::default(),
             cookie_sent_at: None,
         };
         self.sockets.tcp_mut(id)?.forget_unread(&mut self.net);
@@ -57,8 +58,16 @@ impl Stack {
         Ok(())
     }
 
-    /// Takes a connection that waits.
-    pub fn accept(&mut self, id: SocketId) -> Result<SocketId, Error> {
+    /// Takes a connection that waits; who waited for its place is answered.
+    pub fn accept<E: Env>(&mut self, env: &mut E, id: SocketId) -> Result<SocketId, Error> {
+        let child = self.next_ready(id)?;
+        if self.answer_held(env, id.index) {
+            self.flush(env);
+        }
+        Ok(child)
+    }
+
+    fn next_ready(&mut self, id: SocketId) -> Result<SocketId, Error> {
         loop {
             let Socket::Listener(listener) = self.sockets.get_mut(id)? else {
                 return Err(Error::InvalidState);

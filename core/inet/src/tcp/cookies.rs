@@ -133,7 +133,7 @@ impl Stack {
         if self
             .sockets
             .listener_at(index)
-            .is_none_or(|listener| listener.is_full())
+            .is_none_or(|listener| listener.is_overfull())
         {
             return Err(DropReason::AcceptQueueFull);
         }

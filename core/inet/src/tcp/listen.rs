@@ -3,13 +3,16 @@
 //! A half-open connection is an ordinary one in SYN-RECEIVED with a parent. If there are
 //! too many, the listener answers with cookies and keeps nothing (while connections are at
 //! work, within `strangers`' limit), or drops the SYN if cookies are off. A listener whose
-//! accept queue is full drops SYNs and last acknowledgements alike: the peer repeats them.
+//! accept queue is full holds SYNs until there is room (`held`). Peers whose SYNs it has
+//! answered before find a place in as much room again; only beyond that are last
+//! acknowledgements dropped, and the peer repeats them.
 
 use alloc::collections::VecDeque;
 
 use base::Instant;
 use wire::{Seq, TcpFlags};
 
+use super::held::Held;
 use super::info::State;
 use super::segment::Segment;
 use super::tcb::{Clocks, Tcb};
@@ -30,6 +33,8 @@ pub(crate) struct Listener {
     pub backlog: usize,
     pub ready: VecDeque<SocketId>,
     pub half_open: usize,
+    /// SYNs that found `ready` full.
+    pub held: Held,
     /// When it last sent a cookie; acknowledgements are taken for the answer only so long
     /// as that may be true, or guessing would pay at any time.
     pub cookie_sent_at: Option<Instant>,
@@ -59,6 +64,12 @@ impl SynCookies {
 impl Listener {
     pub fn is_full(&self) -> bool {
         self.ready.len() > self.backlog
+    }
+
+    /// Whether even who was answered finds no place: a burst's SYNs are all answered before the
+    /// first acknowledgement comes.
+    pub fn is_overfull(&self) -> bool {
+        self.ready.len() > 2 * self.backlog
     }
 
     pub fn poll(&self) -> Events {
@@ -107,7 +118,10 @@ impl Stack {
             .listener_at(index)
             .ok_or(DropReason::NoSocket)?;
         if listener.is_full() {
-            return Err(DropReason::AcceptQueueFull);
+            return match beyond {
+                None => self.hold_syn(env.now(), index, tuple, syn),
+                Some(_) => Err(DropReason::AcceptQueueFull),
+            };
         }
         let is_crowded = listener.half_open >= limit.min(listener.backlog.max(8));
         self.net.strangers.note_queue(tuple.local, is_crowded);
@@ -124,6 +138,18 @@ impl Stack {
         if is_stranger && is_crowded {
             return Err(DropReason::SynQueueFull);
         }
+        self.open_half(env, index, tuple, syn, beyond)
+    }
+
+    /// Makes a half-open connection of a SYN and answers it.
+    pub(super) fn open_half<E: Env>(
+        &mut self,
+        env: &mut E,
+        index: u32,
+        tuple: FourTuple,
+        syn: &Segment,
+        beyond: Option<Seq>,
+    ) -> Result<(), DropReason> {
         let child = self.spawn(index, tuple)?;
         let mut cx = crate::context::Context {
             now: env.now(),
@@ -202,7 +228,7 @@ impl Stack {
     /// Whether a last acknowledgement must wait because nobody accepts.
     pub(super) fn is_accept_queue_full(&mut self, parent: Option<SocketId>) -> bool {
         match parent.map(|parent| self.sockets.get(parent)) {
-            Some(Ok(Socket::Listener(listener))) => listener.is_full(),
+            Some(Ok(Socket::Listener(listener))) => listener.is_overfull(),
             _ => false,
         }
     }

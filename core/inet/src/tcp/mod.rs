@@ -2,10 +2,11 @@
 //!
 //! | file | what | source |
 //! |---|---|---|
-//! | `segment` | a received segment | |
+//! | `segment`, `syn` | a received segment, and a SYN that is kept | |
 //! | `demux` | which connection, listener or TIME_WAIT a segment belongs to | |
 //! | `listen` | listeners, half-open connections | |
 //! | `cookies` | connections without state while half-open ones are too many | RFC 4987 |
+//! | `held` | SYNs that wait for room in a listener's queue | |
 //! | `handshake` | SYN-SENT, option negotiation | RFC 9293 3.10.7.3 |
 //! | `arrive` | a segment in a synchronized state | 3.10.7.4, RFC 5961, RFC 7323 |
 //! | `ack` | what an acknowledgement changes | RFC 5681, 6298 |
@@ -51,6 +52,7 @@ mod delivery;
 mod demux;
 mod ecn;
 mod handshake;
+mod held;
 mod holding;
 mod info;
 mod listen;
@@ -65,6 +67,7 @@ mod scoreboard;
 mod segment;
 mod send;
 mod stretches;
+mod syn;
 mod tcb;
 mod time_wait;
 mod timers;
@@ -72,6 +75,7 @@ mod transmit;
 mod tune;
 
 pub use congestion::Algorithm;
+pub(crate) use held::Held;
 pub use info::{ConnectionEntry, State, TcpInfo};
 pub(crate) use listen::Listener;
 pub use listen::SynCookies;

@@ -60,7 +60,8 @@ impl TcpSocket {
     pub(super) fn next_connection(&self, how: Option<Wait>) -> Result<Arc<Self>> {
         loop {
             let accepted = self.handle.first_of(shard::own(), |id, stack, link| {
-                let id = stack.accept(id)?;
+                let id = stack.accept(link, id)?;
+                after_send(link);
                 let handle = Handle::adopt(id, Transport::Tcp, self.handle.family, stack, link)?;
                 Ok(Self::of(handle))
             });

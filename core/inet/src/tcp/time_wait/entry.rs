@@ -1,70 +1,16 @@
 //! What is remembered of one connection.
 
-use core::num::NonZeroU16;
-
 use base::{Duration, Instant};
-use mbuf::Chain;
 use wire::{Seq, TcpFlags, TcpOptions, TcpRepr, Timestamps};
 
 use super::NONE;
 use super::rules::{Reuse, TimeWaitRules};
 use crate::addr::FourTuple;
-use crate::tcp::segment::Segment;
+use crate::tcp::syn::Syn;
 use crate::tcp::tcb::Tcb;
 
 /// Linux's `tcp_invalid_ratelimit`: so often one connection's segments are answered.
 const ANSWER_INTERVAL_MILLIS: u32 = 500;
-
-/// A SYN that we have answered with a challenge: all of it that opening needs, so that it
-/// can be taken up when the challenge is answered.
-#[derive(Clone, Copy)]
-pub(super) struct Refused {
-    seq: Seq,
-    clock: u32,
-    window: u16,
-    mss: Option<NonZeroU16>,
-    scale: Option<u8>,
-    has_clock: bool,
-    has_sack: bool,
-}
-
-impl Refused {
-    pub fn new(syn: &Segment) -> Self {
-        let options = &syn.options;
-        Self {
-            seq: syn.seq,
-            clock: options.timestamps.map_or(0, |stamp| stamp.value),
-            window: syn.window,
-            mss: options.mss.and_then(NonZeroU16::new),
-            scale: options.window_scale,
-            has_clock: options.timestamps.is_some(),
-            has_sack: options.sack_permitted,
-        }
-    }
-
-    /// The SYN again, without bytes that may have been behind it and without the offer of ECN.
-    pub fn segment(&self) -> Segment {
-        let timestamps = self.has_clock.then_some(Timestamps {
-            value: self.clock,
-            echo: 0,
-        });
-        Segment {
-            seq: self.seq,
-            ack: Seq(0),
-            flags: TcpFlags::SYN,
-            window: self.window,
-            options: TcpOptions {
-                mss: self.mss.map(NonZeroU16::get),
-                window_scale: self.scale,
-                sack_permitted: self.has_sack,
-                timestamps,
-                ..TcpOptions::default()
-            },
-            is_marked: false,
-            payload: Chain::new(),
-        }
-    }
-}
 
 pub(super) struct Entry {
     pub tuple: FourTuple,
@@ -78,7 +24,8 @@ pub(super) struct Entry {
     clock_offset: u32,
     /// Milliseconds on our clock when we last answered.
     answered_at: u32,
-    pub refused: Option<Refused>,
+    /// A SYN that was answered with a challenge, to be taken up when the challenge is answered.
+    pub refused: Option<Syn>,
     /// Neighbours in the list.
     pub newer: u32,
     pub older: u32,

@@ -39,6 +39,11 @@ impl Net {
             && self.time_wait.is_free(tuple, rules, is_same_host, now)
     }
 
+    /// Whether a connection of ours has that name, or had it a moment ago.
+    pub(crate) fn is_known(&self, tuple: &FourTuple) -> bool {
+        self.demux.connection(tuple).is_some() || self.time_wait.find(tuple).is_some()
+    }
+
     /// Takes a free name; says where the numbers of the last connection that had it ended.
     pub(crate) fn recycle_name(&mut self, tuple: &FourTuple) -> Option<Seq> {
         let end = self.time_wait.take_over(tuple)?;

@@ -36,9 +36,10 @@ use base::{Duration, Instant};
 use hashbrown::HashTable;
 use wire::{Seq, TcpRepr};
 
-use self::entry::{Entry, Refused};
+use self::entry::Entry;
 pub use self::rules::{Reuse, TimeWaitRules};
 use super::segment::Segment;
+use super::syn::Syn;
 use super::tcb::Tcb;
 use crate::addr::FourTuple;
 use crate::hash::Key;
@@ -214,7 +215,7 @@ impl TimeWait {
     }
 
     fn keep_refused(&mut self, at: u32, syn: &Segment) {
-        self.entries[at as usize].refused = Some(Refused::new(syn));
+        self.entries[at as usize].refused = Some(Syn::new(syn));
     }
 
     fn note_clock(&mut self, at: u32, segment: &Segment) {

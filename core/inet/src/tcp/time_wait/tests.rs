@@ -346,9 +346,9 @@ fn a_refused_syn_comes_back_as_it_was() {
     syn.options.mss = Some(1460);
     syn.options.window_scale = Some(7);
     syn.options.sack_permitted = true;
-    let again = Refused::new(&syn).segment();
+    let again = Syn::new(&syn).segment();
     assert_eq!((again.seq, again.flags), (syn.seq, syn.flags));
     assert_eq!((again.window, again.options), (syn.window, syn.options));
     let bare = segment(TcpFlags::SYN, 77, None);
-    assert_eq!(Refused::new(&bare).segment().options, bare.options);
+    assert_eq!(Syn::new(&bare).segment().options, bare.options);
 }
