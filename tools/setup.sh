@@ -52,6 +52,12 @@ needs_test() {
 	ping iputils-ping
 	/usr/include/pcap.h libpcap-dev
 	valgrind valgrind
+	grub-mkrescue grub-common
+	/usr/lib/grub/i386-pc/boot.img grub-pc-bin
+	/usr/lib/grub/x86_64-efi/moddep.lst grub-efi-amd64-bin
+	xorriso xorriso
+	mformat mtools
+	/usr/share/ovmf/OVMF.fd ovmf
 	NEEDS
 }
 needs_long() { needs_suites; }

@@ -32,6 +32,7 @@ mod deafness;
 mod etcd;
 mod exhaustion;
 mod figures;
+mod firmware;
 mod go;
 mod guest;
 mod haproxy;
@@ -159,6 +160,7 @@ fn main() -> ExitCode {
         // The serial port, all that Linux has here, is one stream for everything.
         ours(&setup, streams::TESTS),
         ours(&setup, ports::TESTS),
+        ours(&setup, firmware::TESTS),
         ours(&setup, shell::TESTS_OF_PORTS),
         stretch::TESTS,
         tcpdump::TESTS,
