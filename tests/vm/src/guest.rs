@@ -16,6 +16,10 @@ use crate::network::Network;
 /// How long a program may take from the start of QEMU to its first word. Emulated
 /// machines share a busy host.
 pub const BOOT_PATIENCE: Duration = Duration::from_secs(60);
+/// Debian's kernel, where `tools/linux-guest.sh` puts it.
+const LINUX: &str = "build/linux/vmlinuz";
+/// Where cargo puts ours.
+const OURS: &str = "target/x86_64-unknown-none/release/sietch-kernel";
 /// How long a program may take to end when asked.
 const END_PATIENCE: Duration = Duration::from_secs(20);
 /// How long one attempt to connect may take.
@@ -127,6 +131,15 @@ impl Setup {
         self.is_linux
     }
 
+    /// The kernel that machines run.
+    pub fn kernel(&self) -> PathBuf {
+        let named = env::var_os("SIETCH_KERNEL").map(PathBuf::from);
+        match self.is_linux {
+            true => LINUX.into(),
+            false => named.unwrap_or_else(|| OURS.into()),
+        }
+    }
+
     /// The command `sietch run` with the setup's flags and `args`.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = sietch();
@@ -142,7 +155,7 @@ impl Setup {
             &self.nic,
         ]);
         if self.is_linux {
-            command.env("SIETCH_KERNEL", "build/linux/vmlinuz");
+            command.env("SIETCH_KERNEL", LINUX);
             command.args(["--add", "build/linux/init:/init"]);
             command.args(["--add", "build/linux/modules:/modules"]);
         }

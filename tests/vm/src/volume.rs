@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::Test;
 use crate::build::{self, Link};
@@ -48,7 +49,8 @@ fn cut_off(setup: &Setup) -> Result<(), String> {
 
 fn owned(setup: &Setup) -> Result<(), String> {
     let folder = Folder::new("volume-owned")?;
-    make_and_look(&folder, &|args| setup.start(args))
+    let program = build::c_linked(Path::new(OWNER), Link::StaticMusl)?;
+    make_and_look(&folder, &program, &|args| setup.start(args))
 }
 
 /// The host's inodes cannot change their owner then.
@@ -62,10 +64,22 @@ fn owned_without_root(setup: &Setup) -> Result<(), String> {
     for path in [&folder.0, &state.0] {
         chown(path, Some(NOBODY), Some(NOBODY)).map_err(|error| error.to_string())?;
     }
-    make_and_look(&folder, &|args| {
-        let mut command = setup.command(args);
+    // The checkout may lie where only root may look.
+    let reached = Folder::new("volume-nobody-reached")?;
+    let take = |path: &Path| {
+        let copy = reached.0.join(path.file_name().unwrap_or_default());
+        fs::copy(path, &copy).map_err(|error| format!("{path:?}: {error}"))?;
+        Ok::<_, String>(copy)
+    };
+    let program = take(&build::c_linked(Path::new(OWNER), Link::StaticMusl)?)?;
+    let kernel = take(&setup.kernel())?;
+    let sietch = take(Path::new(setup.command(&[]).get_program()))?;
+    make_and_look(&folder, &program, &|args| {
+        let mut command = Command::new(&sietch);
+        command.args(setup.command(args).get_args());
         command.uid(NOBODY).gid(NOBODY);
         command.env("XDG_RUNTIME_DIR", &state.0);
+        command.env("SIETCH_KERNEL", &kernel);
         Guest::of(command)
     })
 }
@@ -73,9 +87,9 @@ fn owned_without_root(setup: &Setup) -> Result<(), String> {
 /// One machine makes the files, another one looks at them.
 fn make_and_look(
     folder: &Folder,
+    program: &Path,
     start: &dyn Fn(&[&str]) -> Result<Guest, String>,
 ) -> Result<(), String> {
-    let program = build::c_linked(Path::new(OWNER), Link::StaticMusl)?;
     let program = program.to_string_lossy();
     let volume = format!("{}:/volume", folder.0.display());
     let args = ["--net", "none", "-v", &volume, &program, "/volume", "again"];
