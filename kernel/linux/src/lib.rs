@@ -49,6 +49,7 @@ mod path;
 mod perf;
 mod pidfd;
 mod pipe;
+mod policy;
 mod poll;
 mod prctl;
 mod process;

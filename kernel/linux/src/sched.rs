@@ -1,4 +1,4 @@
-//! Scheduling: yielding, affinity, priorities, where a thread runs.
+//! Scheduling: yielding, affinity, nice values, where a thread runs. Policies are `policy`'s.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -7,17 +7,13 @@ use kernel::sched;
 use kernel::task::{self, Capability, Resource, Thread, family};
 use kernel::user;
 use linux_raw_sys::general::{
-    __NR_getcpu, __NR_getpriority, __NR_sched_get_priority_max, __NR_sched_get_priority_min,
-    __NR_sched_getaffinity, __NR_sched_getparam, __NR_sched_getscheduler,
-    __NR_sched_rr_get_interval, __NR_sched_setaffinity, __NR_sched_setparam,
-    __NR_sched_setscheduler, __NR_sched_yield, __NR_setpriority, PRIO_PGRP, PRIO_PROCESS,
-    PRIO_USER, SCHED_BATCH, SCHED_DEADLINE, SCHED_FIFO, SCHED_IDLE, SCHED_NORMAL, SCHED_RR,
+    __NR_getcpu, __NR_getpriority, __NR_sched_getaffinity, __NR_sched_setaffinity,
+    __NR_sched_yield, __NR_setpriority, PRIO_PGRP, PRIO_PROCESS, PRIO_USER,
 };
 use mach::mem::fallible::{self, TryGrow};
 
 use crate::call::{Arg, Call, Entry, Outcome};
 use crate::errno::Errno;
-use crate::timespec;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
@@ -57,48 +53,6 @@ pub const CALLS: &[Entry] = &[
         args: &[Arg::Int, Arg::Int, Arg::Int],
         handler: setpriority,
     },
-    Entry {
-        number: __NR_sched_getscheduler,
-        name: "sched_getscheduler",
-        args: &[Arg::Int],
-        handler: getscheduler,
-    },
-    Entry {
-        number: __NR_sched_setscheduler,
-        name: "sched_setscheduler",
-        args: &[Arg::Int, Arg::Int, Arg::Address],
-        handler: setscheduler,
-    },
-    Entry {
-        number: __NR_sched_getparam,
-        name: "sched_getparam",
-        args: &[Arg::Int, Arg::Address],
-        handler: getparam,
-    },
-    Entry {
-        number: __NR_sched_setparam,
-        name: "sched_setparam",
-        args: &[Arg::Int, Arg::Address],
-        handler: setparam,
-    },
-    Entry {
-        number: __NR_sched_get_priority_max,
-        name: "sched_get_priority_max",
-        args: &[Arg::Int],
-        handler: |call| priority_bound(&call, 99),
-    },
-    Entry {
-        number: __NR_sched_get_priority_min,
-        name: "sched_get_priority_min",
-        args: &[Arg::Int],
-        handler: |call| priority_bound(&call, 1),
-    },
-    Entry {
-        number: __NR_sched_rr_get_interval,
-        name: "sched_rr_get_interval",
-        args: &[Arg::Int, Arg::Address],
-        handler: rr_get_interval,
-    },
 ];
 
 /// Bytes of the kernel's own CPU mask.
@@ -124,7 +78,7 @@ fn getcpu(call: Call<'_>) -> Outcome {
 }
 
 /// The thread that an argument names; 0 for the caller.
-fn named(call: &Call<'_>, index: usize) -> Result<Arc<Thread>, Errno> {
+pub fn named(call: &Call<'_>, index: usize) -> Result<Arc<Thread>, Errno> {
     match u32::try_from(call.int(index)) {
         Ok(0) => Ok(call.thread.arc()),
         Ok(id) => task::find_thread(id).ok_or(Errno::ESRCH),
@@ -171,14 +125,24 @@ fn setaffinity(call: Call<'_>) -> Outcome {
 
 /// Only the owner of a thread, or somebody with CAP_SYS_NICE, may change how it runs.
 fn check_owner(call: &Call<'_>, thread: &Thread) -> Result<(), Errno> {
-    let own = call.thread.credentials.get();
-    let owner = thread.credentials.with(|credentials| credentials.user);
-    let same = [owner.real, owner.effective].contains(&own.user.effective);
-    if same || own.has(Capability::SysNice) {
-        Ok(())
-    } else {
-        Err(Errno::EPERM)
+    match is_owner(call, thread) || is_nice_to_all(call) {
+        true => Ok(()),
+        false => Err(Errno::EPERM),
     }
+}
+
+/// Whether the caller is the user who runs the thread.
+pub fn is_owner(call: &Call<'_>, thread: &Thread) -> bool {
+    let own = call.thread.credentials.with(|own| own.user.effective);
+    let owner = thread.credentials.with(|credentials| credentials.user);
+    [owner.real, owner.effective].contains(&own)
+}
+
+/// Whether the caller has CAP_SYS_NICE.
+pub fn is_nice_to_all(call: &Call<'_>) -> bool {
+    call.thread
+        .credentials
+        .with(|own| own.has(Capability::SysNice))
 }
 
 /// Of which threads a call speaks; argument 1 says whose.
@@ -261,67 +225,14 @@ fn setpriority(call: Call<'_>) -> Outcome {
 
 /// RLIMIT_NICE says how far down a nice value may go: 20 minus it.
 fn check_nicer(call: &Call<'_>, thread: &Thread, nice: i8) -> Result<(), Errno> {
+    match may_be_nice(thread, nice) || is_nice_to_all(call) {
+        true => Ok(()),
+        false => Err(Errno::EACCES),
+    }
+}
+
+/// Whether RLIMIT_NICE allows the thread this value.
+pub fn may_be_nice(thread: &Thread, nice: i8) -> bool {
     let floor = thread.process.limits.soft(Resource::Nice);
-    let allowed = u64::from((NICE_BIAS - i32::from(nice)).unsigned_abs()) <= floor;
-    let privileged = call
-        .thread
-        .credentials
-        .with(|own| own.has(Capability::SysNice));
-    if allowed || privileged {
-        Ok(())
-    } else {
-        Err(Errno::EACCES)
-    }
-}
-
-fn getscheduler(call: Call<'_>) -> Outcome {
-    named(&call, 0)?;
-    Ok(SCHED_NORMAL as usize)
-}
-
-/// There is one policy; the others of ordinary programs are taken for it.
-fn setscheduler(call: Call<'_>) -> Outcome {
-    const RESET_ON_FORK: u32 = 0x4000_0000;
-    let thread = named(&call, 0)?;
-    let priority: i32 = user::read(call.addr(2))?;
-    check_owner(&call, &thread)?;
-    match call.uint(1) & !RESET_ON_FORK {
-        SCHED_NORMAL | SCHED_BATCH | SCHED_IDLE if priority == 0 => Ok(0),
-        SCHED_FIFO | SCHED_RR if (1..=99).contains(&priority) => {
-            crate::missing::count_option("sched_setscheduler", call.arg(1));
-            Err(Errno::EPERM)
-        }
-        _ => Err(Errno::EINVAL),
-    }
-}
-
-fn getparam(call: Call<'_>) -> Outcome {
-    named(&call, 0)?;
-    user::write(call.addr(1), 0i32)?;
-    Ok(0)
-}
-
-fn setparam(call: Call<'_>) -> Outcome {
-    let thread = named(&call, 0)?;
-    let priority: i32 = user::read(call.addr(1))?;
-    check_owner(&call, &thread)?;
-    if priority == 0 {
-        Ok(0)
-    } else {
-        Err(Errno::EINVAL)
-    }
-}
-
-fn priority_bound(call: &Call<'_>, realtime: usize) -> Outcome {
-    match call.uint(0) {
-        SCHED_FIFO | SCHED_RR => Ok(realtime),
-        SCHED_NORMAL | SCHED_BATCH | SCHED_IDLE | SCHED_DEADLINE => Ok(0),
-        _ => Err(Errno::EINVAL),
-    }
-}
-
-fn rr_get_interval(call: Call<'_>) -> Outcome {
-    named(&call, 0)?;
-    timespec::write(call.addr(1), sched::SLICE)?;
-    Ok(0)
+    u64::from((NICE_BIAS - i32::from(nice)).unsigned_abs()) <= floor
 }

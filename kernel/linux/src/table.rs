@@ -32,6 +32,7 @@ const FAMILIES: &[&[Entry]] = &[
     crate::perf::CALLS,
     crate::pidfd::CALLS,
     crate::pipe::CALLS,
+    crate::policy::CALLS,
     crate::poll::CALLS,
     crate::prctl::CALLS,
     crate::process::CALLS,

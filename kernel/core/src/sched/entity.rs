@@ -15,11 +15,13 @@
 //! `Ready` only after its registers are saved; so no CPU resumes a thread that another
 //! still runs.
 
-use core::sync::atomic::{AtomicI8, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+use core::sync::atomic::{AtomicI8, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
 use base::{CpuId, Instant};
 use mach::cpu::PerCpu;
 
+use super::budget;
+use super::class::{Class, Policy, Rank};
 use super::life::Life;
 use super::stretch::Business;
 
@@ -75,6 +77,12 @@ pub struct Entity {
     last_cpu: AtomicU32,
     affinity: AtomicU64,
     vruntime_ns: AtomicU64,
+    /// By which rules it competes.
+    pub class: Class,
+    /// Where it stands on a run queue, changed with that locked: the CPU and the rank
+    /// ([`NO_PLACE`] for none), and the order.
+    place: AtomicU32,
+    order: AtomicI64,
     /// Where its time goes.
     pub life: Life,
     /// What it is in the kernel for.
@@ -113,6 +121,12 @@ fn count(counter: &AtomicU64) {
     counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
 }
 
+/// On no run queue.
+const NO_PLACE: u32 = u32::MAX;
+
+/// What [`Policy::Idle`] takes in place of [`VIRTUAL_PER_REAL`]: a three hundredth of nice 0.
+const VIRTUAL_PER_REAL_IDLE: u32 = 1024 * 1024 / 3;
+
 /// Nanoseconds of virtual run time for each nanosecond of real time, in 1/1024, by nice
 /// value from -20 to 19: each step is a tenth more or less CPU against its neighbour.
 const VIRTUAL_PER_REAL: [u32; 40] = virtual_per_real();
@@ -138,6 +152,9 @@ impl Default for Entity {
             last_cpu: AtomicU32::new(mach::cpu::id().0),
             affinity: AtomicU64::new(u64::MAX),
             vruntime_ns: AtomicU64::new(0),
+            class: Class::default(),
+            place: AtomicU32::new(NO_PLACE),
+            order: AtomicI64::new(0),
             life: Life::new(mach::time::now()),
             business: Business::default(),
             switches_voluntary: AtomicU64::new(0),
@@ -261,6 +278,23 @@ impl Entity {
         self.vruntime_ns.store(nanos, Ordering::Relaxed);
     }
 
+    /// Where it stands on a run queue: of which CPU, with which rank, in which order.
+    pub(super) fn place(&self) -> Option<(CpuId, Rank, i64)> {
+        let place = self.place.load(Ordering::Acquire);
+        let order = self.order.load(Ordering::Relaxed);
+        let rank = Rank::from_byte(place as u8);
+        (place != NO_PLACE).then_some((CpuId(place >> 8), rank, order))
+    }
+
+    pub(super) fn set_place(&self, place: Option<(CpuId, Rank, i64)>) {
+        let (bits, order) = match place {
+            Some((cpu, rank, order)) => (cpu.0 << 8 | u32::from(rank.to_byte()), order),
+            None => (NO_PLACE, 0),
+        };
+        self.order.store(order, Ordering::Relaxed);
+        self.place.store(bits, Ordering::Release);
+    }
+
     /// CPU time it has used up to `now`, in nanoseconds.
     pub fn cpu_ns(&self, now: Instant) -> u64 {
         self.life.sampled(now).run_ns
@@ -279,9 +313,18 @@ impl Entity {
         )
     }
 
-    /// A new thread starts with its maker's nice value, affinity and virtual run time.
+    /// A new thread starts with its maker's policy, nice value, affinity and virtual run time;
+    /// where the maker asked for it, without what only the maker may.
     pub fn inherit(&self, maker: &Self) {
-        self.set_nice(maker.nice());
+        let resets = maker.class.resets_on_fork();
+        let policy = maker.class.policy();
+        let (policy, nice) = match (resets, policy.is_realtime()) {
+            (false, _) => (policy, maker.nice()),
+            (true, true) => (Policy::Normal, 0),
+            (true, false) => (policy, maker.nice().max(0)),
+        };
+        self.class.set_policy(policy);
+        self.set_nice(nice);
         self.set_affinity(maker.affinity());
         self.set_vruntime_ns(maker.vruntime_ns());
     }
@@ -327,6 +370,9 @@ impl Entity {
             count(&self.migrations);
             count(&COUNTS.get().migrations);
         }
+        if self.class.rank().is_realtime() {
+            budget::begin(now);
+        }
         self.life.run(now);
     }
 
@@ -336,11 +382,20 @@ impl Entity {
             Leave::ToWait => self.life.wait(now),
             Leave::ToOthers => self.life.want_cpu(now),
         };
-        self.set_vruntime_ns(self.vruntime_ns() + self.scale(used_ns));
+        if self.class.rank().is_realtime() {
+            budget::count(now);
+            self.class.count_round(used_ns);
+        } else {
+            self.set_vruntime_ns(self.vruntime_ns() + self.scale(used_ns));
+        }
     }
 
     fn scale(&self, nanos: u64) -> u64 {
         let index = usize::from((self.nice() + 20).unsigned_abs());
-        (nanos / 1024).saturating_mul(u64::from(VIRTUAL_PER_REAL[index]))
+        let factor = match self.class.policy() {
+            Policy::Idle => VIRTUAL_PER_REAL_IDLE,
+            _ => VIRTUAL_PER_REAL[index],
+        };
+        (nanos / 1024).saturating_mul(u64::from(factor))
     }
 }

@@ -4,7 +4,8 @@
 //! of the thread's nice value): the thread that has had least runs next. A thread
 //! that wakes goes to the CPU where its data is warm, or to an idle one; a CPU without
 //! work steals. Preemption happens on return to user mode only, when a slice is used up
-//! or a thread with clearly less run time woke.
+//! or a thread with clearly less run time woke. Threads with a real-time policy stand above
+//! all that ([`class`]), within a bound ([`budget`]).
 //!
 //! There is no idle thread. A thread that parks while nothing else is runnable waits
 //! *in place* ([`idle`]), so that the common cycle of a server (wait for a packet,
@@ -15,6 +16,8 @@
 //!
 //! Lock order: run queue locks are innermost; at most one is held at a time.
 
+pub mod budget;
+pub mod class;
 pub mod entity;
 mod idle;
 mod life;
@@ -29,6 +32,7 @@ mod switch;
 pub mod timer;
 mod visit;
 
+pub use class::{Policy, Rank};
 pub use entity::{Entity, faults_of, migrations_of};
 pub use life::Errand;
 pub use load::averages as load_averages;
@@ -91,9 +95,43 @@ pub fn launch(thread: Arc<Thread>) {
 
 /// Called on the way back to user mode when [`Flags::RESCHEDULE`] was set.
 pub fn preempt_if_due() {
-    current().clear_flags(Flags::RESCHEDULE);
+    let me = current();
+    me.clear_flags(Flags::RESCHEDULE);
     migrate();
+    if me.sched.class.rank().is_realtime() {
+        let used = me.sched.life.slice_used(mach::time::now());
+        match me.sched.class.is_round_over(used) {
+            true => me.sched.class.end_round(),
+            false => me.sched.class.keep_place(),
+        }
+    }
     yield_now();
+    // It may have found nobody to make way for.
+    me.sched.class.take_place();
+}
+
+/// Gives a thread another policy, and says whether its children start without it.
+///
+/// One whose priority sinks goes before its new equals, any other one behind them (sched(7)).
+pub fn set_policy(thread: &Thread, policy: Policy, resets_on_fork: bool) {
+    let class = &thread.sched.class;
+    let before = class.policy();
+    class.set_resets_on_fork(resets_on_fork);
+    if policy == before {
+        return;
+    }
+    class.set_policy(policy);
+    if policy.is_realtime() && policy.priority() < before.priority() {
+        class.keep_place();
+    }
+    placement::note_rank(thread);
+}
+
+/// Lends a thread a rank in place of what it was lent before.
+pub fn lend(thread: &Thread, rank: Rank) {
+    if thread.sched.class.lend(rank) {
+        placement::note_rank(thread);
+    }
 }
 
 /// Moves the current thread to a CPU that its affinity allows, if it is on another: it
@@ -101,7 +139,7 @@ pub fn preempt_if_due() {
 pub fn migrate() {
     if !current().sched.allows(mach::cpu::id()) {
         wake(&task::boot_thread());
-        yield_now();
+        switch::make_way();
     }
 }
 

@@ -8,20 +8,29 @@
 //! While all CPUs are busy nobody steals and no thread that keeps running is placed anew.
 //! So each CPU compares the queues once a slice ([`balance`]): who waits for a CPU with two
 //! more in its queue is better off in a queue with two fewer.
+//!
+//! A thread with a real-time rank goes to an idle CPU, else to the one that runs the worst rank.
+//! A CPU that looks for its next thread looks at the others' queues for a better one first, as
+//! long as any real-time thread waits anywhere.
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
-use base::CpuId;
+use base::{CpuId, Duration};
 use mach::cpu::MAX_CPUS;
 use mach::sync::Spin;
 
-use super::run_queue::RunQueue;
-use super::timer;
+use super::class::Rank;
+use super::run_queue::{Place, RunQueue};
+use super::{budget, timer};
 use crate::task::{Flags, Thread, current};
 
 static QUEUES: [Spin<RunQueue>; MAX_CPUS] = [const { Spin::new(RunQueue::new()) }; MAX_CPUS];
 static IDLE: AtomicU64 = AtomicU64::new(0);
+/// The rank of what each CPU runs.
+static RUNNING: [AtomicU8; MAX_CPUS] = [const { AtomicU8::new(Rank::FAIR.to_byte()) }; MAX_CPUS];
+/// Threads of real-time ranks that wait for a CPU.
+static REALTIME_READY: AtomicUsize = AtomicUsize::new(0);
 
 /// How much longer a queue is from which a busy CPU takes a thread.
 const IMBALANCE: usize = 2;
@@ -37,15 +46,44 @@ pub(super) fn queues() -> impl Iterator<Item = &'static Spin<RunQueue>> {
 pub(super) fn enqueue(thread: Arc<Thread>) {
     thread.sched.life.want_cpu(mach::time::now());
     let cpu = choose(&thread);
-    let vruntime_ns = {
+    let first = {
         let mut queue = QUEUES[cpu.index()].lock();
-        queue.push(thread);
-        queue.first_vruntime_ns().unwrap_or(0)
+        queue.push(thread, cpu);
+        queue.first(false)
     };
     if cpu != mach::cpu::id() {
         mach::cpu::kick(cpu);
     } else if !is_idle(cpu) {
-        preempt_current_if_behind(vruntime_ns);
+        preempt_current_if_behind(first);
+    }
+}
+
+/// The thread has got another rank: it moves to its new place, and the CPU that runs it looks
+/// whether another one is better now.
+pub(super) fn note_rank(thread: &Thread) {
+    while let Some((cpu, ..)) = thread.sched.place() {
+        let found = QUEUES[cpu.index()].lock().remove(thread);
+        if let Some(thread) = found {
+            return enqueue(thread);
+        }
+        mach::cpu::relax();
+    }
+    let cpu = thread.sched.last_cpu();
+    if thread.sched.is_on_cpu() {
+        note_running(cpu, thread);
+        match cpu == mach::cpu::id() {
+            true => note_arrivals(),
+            false => mach::cpu::kick(cpu),
+        }
+    }
+}
+
+/// `thread` runs on `cpu` from now on, or with another rank.
+pub(super) fn note_running(cpu: CpuId, thread: &Thread) {
+    let rank = thread.sched.class.rank().to_byte();
+    let running = &RUNNING[cpu.index()];
+    if running.load(Ordering::Relaxed) != rank {
+        running.store(rank, Ordering::Relaxed);
     }
 }
 
@@ -54,26 +92,56 @@ pub(super) fn enqueue(thread: Arc<Thread>) {
 /// told, so that it steals.
 pub(super) fn note_arrivals() {
     let me = mach::cpu::id();
-    let first = QUEUES[me.index()].lock().first_vruntime_ns();
-    let Some(vruntime_ns) = first else { return };
-    preempt_current_if_behind(vruntime_ns);
+    let first = QUEUES[me.index()].lock().first(false);
+    if first.is_none() {
+        return;
+    }
+    preempt_current_if_behind(first);
     let idle = IDLE.load(Ordering::SeqCst) & !(1 << me.0);
     if idle != 0 {
         mach::cpu::kick(CpuId(idle.trailing_zeros()));
     }
 }
 
-fn preempt_current_if_behind(vruntime_ns: u64) {
+fn preempt_current_if_behind(first: Option<Place>) {
     let me = current();
-    if vruntime_ns + PREEMPT_LEAD_NS < me.sched.vruntime_ns() {
+    if first.is_some_and(|first| is_behind(&me, first)) {
         me.set_flags(Flags::RESCHEDULE);
     }
     timer::arm_slice();
 }
 
+/// Whether a running thread makes way at once for the one that waits at `first`.
+fn is_behind(running: &Thread, first: Place) -> bool {
+    let rank = running.sched.class.rank();
+    if first.rank == Rank::FAIR && rank == Rank::FAIR {
+        return first.vruntime_ns + PREEMPT_LEAD_NS < running.sched.vruntime_ns();
+    }
+    first.rank < rank && (rank.is_realtime() || !budget::is_spent(mach::time::now()))
+}
+
+/// Whether the running thread has had its turn, as others wait for this CPU.
+pub(super) fn is_turn_over(running: &Thread, slice_used: Duration) -> bool {
+    let first = QUEUES[mach::cpu::id().index()].lock().first(false);
+    let Some(first) = first else { return false };
+    if is_behind(running, first) {
+        return true;
+    }
+    if !running.sched.class.rank().is_realtime() {
+        return slice_used >= timer::SLICE;
+    }
+    let now = mach::time::now();
+    budget::count(now);
+    running.sched.class.is_round_over(slice_used) || budget::is_spent(now)
+}
+
 fn choose(thread: &Thread) -> CpuId {
     let last = thread.sched.last_cpu();
     let allowed = thread.sched.affinity() & started_mask();
+    let rank = thread.sched.class.rank();
+    if rank.is_realtime() && IDLE.load(Ordering::SeqCst) & allowed == 0 {
+        return worst_running(allowed, last);
+    }
     if allowed >> last.0 & 1 != 0 && (is_idle(last) || IDLE.load(Ordering::SeqCst) & allowed == 0) {
         return last;
     }
@@ -81,6 +149,17 @@ fn choose(thread: &Thread) -> CpuId {
         0 => CpuId(allowed.trailing_zeros().min(MAX_CPUS as u32 - 1)),
         idle => CpuId(idle.trailing_zeros()),
     }
+}
+
+/// The CPU of `allowed` that runs the worst rank, `last` among equals.
+fn worst_running(allowed: u64, last: CpuId) -> CpuId {
+    let cpus = (0..mach::cpu::count()).filter(|cpu| allowed >> cpu & 1 != 0);
+    let by_rank = |cpu: &usize| {
+        let rank = RUNNING[*cpu].load(Ordering::Relaxed);
+        (rank, *cpu == last.index())
+    };
+    cpus.max_by_key(by_rank)
+        .map_or(last, |cpu| CpuId(cpu as u32))
 }
 
 fn started_mask() -> u64 {
@@ -110,10 +189,48 @@ pub(super) fn has_ready(cpu: CpuId) -> bool {
     QUEUES[cpu.index()].lock().len() != 0
 }
 
-/// The next thread for `cpu`: its own, else one of a busy neighbour's.
+/// The next thread for this CPU: its own, else one of a busy neighbour's. A better one of a
+/// neighbour's goes first.
 pub(super) fn next(cpu: CpuId) -> Option<Arc<Thread>> {
-    let own = QUEUES[cpu.index()].lock().pop();
+    if REALTIME_READY.load(Ordering::Relaxed) != 0 {
+        return next_by_rank(cpu);
+    }
+    let own = QUEUES[cpu.index()].lock().pop(false);
     own.or_else(|| steal(cpu))
+}
+
+#[cold]
+fn next_by_rank(cpu: CpuId) -> Option<Arc<Thread>> {
+    let is_spent = budget::is_spent(mach::time::now());
+    let own = QUEUES[cpu.index()].lock().first(is_spent);
+    let than = own.map_or(Rank::FAIR, |place| place.rank);
+    let better = || {
+        let mut others = (0..mach::cpu::count()).filter(|other| *other != cpu.index());
+        others.find_map(|other| QUEUES[other].lock().steal_better(cpu, than))
+    };
+    let better = if is_spent { None } else { better() };
+    let own = || QUEUES[cpu.index()].lock().pop(is_spent);
+    better.or_else(own).or_else(|| steal(cpu))
+}
+
+/// The thread to which `running` makes way on this CPU, if there is one: for a real-time thread
+/// only another of a rank as good, unless such threads have had their part.
+pub(super) fn next_instead_of(running: &Thread, cpu: CpuId) -> Option<Arc<Thread>> {
+    let rank = running.sched.class.rank();
+    if rank.is_realtime() && !budget::is_spent(mach::time::now()) {
+        let mut queue = QUEUES[cpu.index()].lock();
+        let first = queue.first(false).filter(|first| first.rank <= rank);
+        return first.and_then(|_| queue.pop(false));
+    }
+    next(cpu)
+}
+
+/// Counts real-time threads that wait, as they come and go.
+pub(super) fn count_realtime(waits: bool) {
+    match waits {
+        true => REALTIME_READY.fetch_add(1, Ordering::Relaxed),
+        false => REALTIME_READY.fetch_sub(1, Ordering::Relaxed),
+    };
 }
 
 /// Takes a thread over from the CPU with the longest queue, if it is by [`IMBALANCE`] longer
@@ -130,7 +247,7 @@ pub(super) fn balance() {
     };
     let taken = QUEUES[longest].lock().steal(me);
     if let Some(thread) = taken {
-        QUEUES[me.index()].lock().push(thread);
+        QUEUES[me.index()].lock().push(thread, me);
     }
 }
 

@@ -1,10 +1,15 @@
-//! The runnable threads of one CPU, least virtual run time first.
+//! The runnable threads of one CPU: the best rank first, then least virtual run time.
+//!
+//! Threads of a real-time rank stand in the order in which they came, and one that had to make
+//! way for a better one stands in front.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 
 use base::CpuId;
 
+use super::class::Rank;
+use super::placement;
 use crate::task::Thread;
 
 /// A sleeper comes back with at most this much credit over the threads that ran.
@@ -13,11 +18,30 @@ const WAKE_CREDIT_NS: u64 = 3_000_000;
 /// far ahead. A slice of the least weight costs less, so threads that stay keep theirs.
 const DEBT_MAX_NS: u64 = 300_000_000;
 
-/// Ready threads by (virtual run time, order of arrival).
+/// Where a thread stands.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Place {
+    pub rank: Rank,
+    /// Virtual run time; 0 for real-time ranks.
+    pub vruntime_ns: u64,
+    order: i64,
+}
+
+impl Place {
+    const FIRST_FAIR: Self = Self {
+        rank: Rank::FAIR,
+        vruntime_ns: 0,
+        order: i64::MIN,
+    };
+}
+
+/// Ready threads by their places.
 pub(super) struct RunQueue {
-    ready: BTreeMap<(u64, u64), Arc<Thread>>,
-    arrivals: u64,
+    ready: BTreeMap<Place, Arc<Thread>>,
+    arrivals: i64,
     floor_ns: u64,
+    /// Threads of real-time ranks.
+    realtime: usize,
 }
 
 impl RunQueue {
@@ -26,6 +50,7 @@ impl RunQueue {
             ready: BTreeMap::new(),
             arrivals: 0,
             floor_ns: 0,
+            realtime: 0,
         }
     }
 
@@ -33,38 +58,108 @@ impl RunQueue {
         self.ready.len()
     }
 
-    /// Adds a thread, its virtual run time brought up to this queue's.
-    pub(super) fn push(&mut self, thread: Arc<Thread>) {
+    /// Adds a thread, its virtual run time brought up to this queue's, on CPU `cpu`.
+    pub(super) fn push(&mut self, thread: Arc<Thread>, cpu: CpuId) {
+        let rank = thread.sched.class.rank();
+        let goes_first = thread.sched.class.take_place();
+        self.arrivals += 1;
+        let place = match rank.is_realtime() {
+            true => Place {
+                rank,
+                vruntime_ns: 0,
+                order: if goes_first {
+                    -self.arrivals
+                } else {
+                    self.arrivals
+                },
+            },
+            false => Place {
+                rank,
+                vruntime_ns: self.bring_up(&thread),
+                order: self.arrivals,
+            },
+        };
+        self.count(rank, true);
+        thread.sched.set_place(Some((cpu, place.rank, place.order)));
+        self.ready.insert(place, thread);
+    }
+
+    fn bring_up(&self, thread: &Thread) -> u64 {
         let earliest = self.floor_ns.saturating_sub(WAKE_CREDIT_NS);
         let latest = self.floor_ns + DEBT_MAX_NS;
         let vruntime_ns = thread.sched.vruntime_ns().clamp(earliest, latest);
         thread.sched.set_vruntime_ns(vruntime_ns);
-        self.arrivals += 1;
-        self.ready.insert((vruntime_ns, self.arrivals), thread);
+        vruntime_ns
     }
 
-    /// Takes the thread that has had least.
-    pub(super) fn pop(&mut self) -> Option<Arc<Thread>> {
-        let ((vruntime_ns, _), thread) = self.ready.pop_first()?;
-        self.floor_ns = self.floor_ns.max(vruntime_ns);
+    fn count(&mut self, rank: Rank, comes: bool) {
+        if rank.is_realtime() {
+            self.realtime = self
+                .realtime
+                .wrapping_add_signed(if comes { 1 } else { -1 });
+            placement::count_realtime(comes);
+        }
+    }
+
+    fn take(&mut self, place: Place) -> Option<Arc<Thread>> {
+        let thread = self.ready.remove(&place)?;
+        self.count(place.rank, false);
+        thread.sched.set_place(None);
         Some(thread)
+    }
+
+    /// Takes the thread that is to run next; `after_fair`: a real-time one only if there is no
+    /// other.
+    pub(super) fn pop(&mut self, after_fair: bool) -> Option<Arc<Thread>> {
+        let place = self.first(after_fair)?;
+        if !place.rank.is_realtime() {
+            self.floor_ns = self.floor_ns.max(place.vruntime_ns);
+        }
+        self.take(place)
+    }
+
+    /// Takes out a thread that waits here at this place.
+    pub(super) fn remove(&mut self, thread: &Thread) -> Option<Arc<Thread>> {
+        let (_, rank, order) = thread.sched.place()?;
+        let place = Place {
+            rank,
+            vruntime_ns: match rank.is_realtime() {
+                true => 0,
+                false => thread.sched.vruntime_ns(),
+            },
+            order,
+        };
+        let is_there = self
+            .ready
+            .get(&place)
+            .is_some_and(|one| core::ptr::eq(&**one, thread));
+        is_there.then(|| self.take(place)).flatten()
     }
 
     /// Takes a thread that may run on `thief`, the one that would wait longest.
     pub(super) fn steal(&mut self, thief: CpuId) -> Option<Arc<Thread>> {
-        let key = self
-            .ready
-            .iter()
-            .rev()
-            .find(|(_, thread)| thread.sched.allows(thief))
-            .map(|(key, _)| *key)?;
-        self.ready.remove(&key)
+        let mut waiting = self.ready.iter().rev();
+        let (place, _) = waiting.find(|(_, thread)| thread.sched.allows(thief))?;
+        self.take(*place)
     }
 
-    /// The least virtual run time among the ready.
-    pub(super) fn first_vruntime_ns(&self) -> Option<u64> {
-        self.ready
-            .first_key_value()
-            .map(|((vruntime_ns, _), _)| *vruntime_ns)
+    /// Takes the best thread that may run on `thief` and has a better rank than `than`.
+    pub(super) fn steal_better(&mut self, thief: CpuId, than: Rank) -> Option<Arc<Thread>> {
+        if self.realtime == 0 {
+            return None;
+        }
+        let mut waiting = self.ready.iter().take_while(|(place, _)| place.rank < than);
+        let (place, _) = waiting.find(|(_, thread)| thread.sched.allows(thief))?;
+        self.take(*place)
+    }
+
+    /// Where the thread stands that is to run next, by the rules of [`pop`](Self::pop).
+    pub(super) fn first(&self, after_fair: bool) -> Option<Place> {
+        let first = *self.ready.first_key_value()?.0;
+        if !after_fair || !first.rank.is_realtime() {
+            return Some(first);
+        }
+        let fair = self.ready.range(Place::FIRST_FAIR..).next();
+        Some(fair.map_or(first, |(place, _)| *place))
     }
 }

@@ -84,10 +84,17 @@ fn leave_to(next: Arc<Thread>, deadline: Instant) -> bool {
     timer::cancel(alarm)
 }
 
-/// Lets another runnable thread go first, if there is one.
+/// Lets another runnable thread go first, if there is one that this one makes way for.
 pub fn yield_now() {
     let cpu = mach::cpu::id();
-    if let Some(next) = placement::next(cpu) {
+    if let Some(next) = placement::next_instead_of(&current(), cpu) {
+        switch_to(next, Leave::ToOthers);
+    }
+}
+
+/// Lets another runnable thread go first, whichever there is.
+pub(super) fn make_way() {
+    if let Some(next) = placement::next(mach::cpu::id()) {
         switch_to(next, Leave::ToOthers);
     }
 }
@@ -131,6 +138,7 @@ fn switch_to(next: Arc<Thread>, why: Leave) {
     me.sched.count_switch(why);
     SWITCHES.get().fetch_add(1, Ordering::Relaxed);
     next.sched.begin_slice(now, mach::cpu::id());
+    placement::note_running(mach::cpu::id(), &next);
     next.activate_space();
     if mach::speculation::separates_users() {
         separate_users(&next);

@@ -124,8 +124,9 @@ fn run_expired() {
         NEXT_BALANCE.get().set(now + SLICE);
         placement::balance();
     }
-    if placement::has_ready(cpu) && current().sched.life.slice_used(now) >= SLICE {
-        current().set_flags(Flags::RESCHEDULE);
+    let me = current();
+    if placement::is_turn_over(&me, me.sched.life.slice_used(now)) {
+        me.set_flags(Flags::RESCHEDULE);
     }
     arm_slice();
 }

@@ -10,6 +10,7 @@ use super::guard;
 use super::memory::Sums;
 use super::task::Subject;
 use crate::fs::pseudo::{Text, write_list};
+use crate::sched::Policy;
 use crate::sched::entity::State;
 use crate::signal::{Handler, Signal, SignalSet, pending_set};
 use crate::task::{Account, Counted, Resource, Thread, UNLIMITED, Usage, family};
@@ -106,13 +107,17 @@ pub fn stat(subject: &Subject, text: &mut Text) -> Result {
         .thread
         .as_ref()
         .map_or(0, |thread| thread.sched.nice());
+    let policy = subject
+        .thread
+        .as_ref()
+        .map_or(Policy::Normal, |thread| thread.sched.class.policy());
+    let priority = match policy.is_realtime() {
+        true => -1 - i32::from(policy.priority()),
+        false => 20 + i32::from(nice),
+    };
     let threads = process.with_threads(<[_]>::len);
     let started = process.started.as_nanos() / NANOS_PER_TICK;
-    write!(
-        text,
-        "{} {nice} {threads} 0 {started} ",
-        20 + i32::from(nice)
-    )?;
+    write!(text, "{priority} {nice} {threads} 0 {started} ")?;
     stat_memory(subject, text)?;
     stat_signals(subject, text)?;
     let (arguments, environment) = match guard::check(subject) {
@@ -158,7 +163,9 @@ fn stat_signals(subject: &Subject, text: &mut Text) -> Result {
         caught(subject)
     )?;
     let cpu = thread.map_or(0, |thread| thread.sched.last_cpu().0);
-    write!(text, "0 0 0 17 {cpu} 0 0 0 0 0 ")
+    let policy = thread.map_or(Policy::Normal, |thread| thread.sched.class.policy());
+    let (priority, number) = (policy.priority(), policy.number());
+    write!(text, "0 0 0 17 {cpu} {priority} {number} 0 0 0 ")
 }
 
 /// /proc/PID/status.

@@ -5,6 +5,7 @@
 //! | here | `fs`, `kernel`, `vm` |
 //! | `core_net`, `ipv4`, `ipv6`, `tcp`, `own` | `net`, part by part |
 //! | `mqueue` | limits of message queues |
+//! | `sched` | how much real-time threads get |
 //! | `memory` | limits of packet memory, which are kept in bytes and shown in pages |
 //! | `form` | how values are read and written, and the kinds of settings |
 
@@ -15,6 +16,7 @@ mod ipv6;
 mod memory;
 mod mqueue;
 mod own;
+mod sched;
 mod tcp;
 
 use alloc::string::String;
@@ -55,12 +57,13 @@ macro_rules! setting {
 }
 
 /// The lines of parts that have files of their own.
-pub const PARTS: [&[Entry]; 6] = [
+pub const PARTS: [&[Entry]; 7] = [
     core_net::ENTRIES,
     ipv4::ENTRIES,
     ipv6::ENTRIES,
     mqueue::ENTRIES,
     own::ENTRIES,
+    sched::ENTRIES,
     tcp::ENTRIES,
 ];
 
