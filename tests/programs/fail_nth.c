@@ -23,6 +23,7 @@
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/sendfile.h>
@@ -450,6 +451,23 @@ static int waited(void) {
     return result == 0 || errno == ETIMEDOUT ? 0 : -1;
 }
 
+// A lock with priority inheritance that a child has for ever.
+static int inheriting_lock(void) {
+    static volatile int *word;
+    if (!word) {
+        word = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (fork() == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            syscall(SYS_futex, word, FUTEX_LOCK_PI, 0, NULL, NULL, 0);
+            for (;;) pause();
+        }
+        while (!*word) usleep(1000);
+    }
+    struct timespec past = {1, 0};
+    long result = syscall(SYS_futex, word, FUTEX_LOCK_PI, 0, &past, NULL, 0);
+    return result < 0 && errno == ETIMEDOUT ? 0 : -1;
+}
+
 static int mounted(void) {
     if (mkdir("/tmp/mounted", 0700) < 0) return -1;
     int result = mount("none", "/tmp/mounted", "tmpfs", 0, NULL);
@@ -530,6 +548,7 @@ static const struct {
     {"a table of descriptors grows", many_descriptors, ROUNDS},
     {"bytes move from a file to a pipe and back", moved_bytes, ROUNDS},
     {"a futex is waited for", waited, ROUNDS},
+    {"a lock with priority inheritance is contended", inheriting_lock, ROUNDS},
     {"a file system is mounted", mounted, ROUNDS},
     {"a message queue is filled", message_queue, ROUNDS},
     {"a datagram socket is bound", datagrams, ROUNDS},

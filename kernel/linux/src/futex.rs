@@ -3,15 +3,18 @@
 use base::{Instant, VirtAddr};
 use kernel::clock;
 use kernel::error::{Error, Restart};
+use kernel::futex::pi::{self, Patience, Word};
 use kernel::futex::{self, MATCH_ANY, Operation};
 use linux_raw_sys::general::{
-    __NR_futex, FUTEX_CLOCK_REALTIME, FUTEX_CMP_REQUEUE, FUTEX_PRIVATE_FLAG, FUTEX_REQUEUE,
-    FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_WAKE, FUTEX_WAKE_BITSET, FUTEX_WAKE_OP,
+    __NR_futex, FUTEX_CLOCK_REALTIME, FUTEX_CMP_REQUEUE, FUTEX_CMP_REQUEUE_PI, FUTEX_LOCK_PI,
+    FUTEX_LOCK_PI2, FUTEX_PRIVATE_FLAG, FUTEX_REQUEUE, FUTEX_TRYLOCK_PI, FUTEX_UNLOCK_PI,
+    FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_WAIT_REQUEUE_PI, FUTEX_WAKE, FUTEX_WAKE_BITSET,
+    FUTEX_WAKE_OP,
 };
 
 use crate::call::{Arg, Call, Entry, Outcome};
 use crate::errno::Errno;
-use crate::timespec;
+use crate::{leave, timespec};
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[Entry {
@@ -36,7 +39,20 @@ fn futex(call: Call<'_>) -> Outcome {
     match call.uint(1) & !OPTIONS {
         FUTEX_WAIT => wait(&call, private, MATCH_ANY, false, wall),
         FUTEX_WAIT_BITSET => wait(&call, private, call.uint(5), true, wall),
+        FUTEX_LOCK_PI2 => lock_pi(call, private, wall),
+        FUTEX_WAIT_REQUEUE_PI => wait_requeue_pi(call, private, wall),
         _ if wall => Err(Errno::ENOSYS),
+        FUTEX_LOCK_PI => lock_pi(call, private, true),
+        FUTEX_TRYLOCK_PI => {
+            let key = futex::key_of(call.addr(0), private)?;
+            pi::lock(call.addr(0), key, Patience::None)?;
+            Ok(0)
+        }
+        FUTEX_UNLOCK_PI => {
+            pi::unlock(call.addr(0), futex::key_of(call.addr(0), private)?)?;
+            Ok(0)
+        }
+        FUTEX_CMP_REQUEUE_PI => cmp_requeue_pi(&call, private),
         FUTEX_WAKE => wake(&call, private, MATCH_ANY),
         FUTEX_WAKE_BITSET => wake(&call, private, call.uint(5)),
         FUTEX_REQUEUE => requeue(&call, private, None),
@@ -47,6 +63,70 @@ fn futex(call: Call<'_>) -> Outcome {
             Err(Errno::ENOSYS)
         }
     }
+}
+
+/// The moment that argument 3 names, by the wall clock or the machine's; none is never.
+fn deadline(call: &Call<'_>, wall: bool) -> Result<Instant, Errno> {
+    let Some(at) = call.optional_addr(3) else {
+        return Ok(Instant::NEVER);
+    };
+    let span = timespec::read(at)?;
+    Ok(match wall {
+        true => clock::instant_of_wall(span),
+        false => Instant::START + span,
+    })
+}
+
+fn lock_pi(call: Call<'_>, private: bool, wall: bool) -> Outcome {
+    let deadline = deadline(&call, wall)?;
+    let key = futex::key_of(call.addr(0), private)?;
+    match pi::lock(call.addr(0), key, Patience::Until(deadline)) {
+        Ok(()) => Ok(0),
+        Err(Error::Interrupted(_)) => restart_always(call),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The call is made again after the signal's handler, whatever that was installed with
+/// (Linux' ERESTARTNOINTR).
+fn restart_always(call: Call<'_>) -> Outcome {
+    match call.regs.is_complete() {
+        true => leave::restart(call.regs),
+        false => call.regs.run_again(),
+    }
+    Err(Errno::IN_FRAME)
+}
+
+/// The word in argument `index`.
+fn word(call: &Call<'_>, index: usize, private: bool) -> Result<Word, Errno> {
+    let address = call.addr(index);
+    Ok(Word {
+        address,
+        key: futex::key_of(address, private)?,
+    })
+}
+
+fn wait_requeue_pi(call: Call<'_>, private: bool, wall: bool) -> Outcome {
+    let deadline = deadline(&call, wall)?;
+    let (from, to) = (word(&call, 0, private)?, word(&call, 4, private)?);
+    if from.key == to.key {
+        return Err(Errno::EINVAL);
+    }
+    match pi::wait_for_requeue(from, call.uint(2), to, deadline) {
+        Ok(()) => Ok(0),
+        Err(Error::Interrupted(_)) => restart_always(call),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn cmp_requeue_pi(call: &Call<'_>, private: bool) -> Outcome {
+    let (wake_count, move_count) = (call.int(2), call.int(3));
+    let (from, to) = (word(call, 0, private)?, word(call, 4, private)?);
+    let move_count = usize::try_from(move_count).map_err(|_| Errno::EINVAL)?;
+    if wake_count != 1 || from.key == to.key {
+        return Err(Errno::EINVAL);
+    }
+    Ok(pi::cmp_requeue(from, call.uint(5), to, move_count)?)
 }
 
 /// How many threads to wake: C's `int`, where at least one is meant.

@@ -140,7 +140,8 @@ fn deliver(thread: &Thread, regs: &mut UserRegs, interrupted: &mut Option<Restar
     }
 }
 
-fn restart(regs: &mut UserRegs) {
+/// The call is made again when the program goes on.
+pub fn restart(regs: &mut UserRegs) {
     regs.rax = regs.orig_rax;
     regs.rip = regs.rip.wrapping_sub(SYSCALL_BYTES);
 }

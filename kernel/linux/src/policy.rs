@@ -3,6 +3,7 @@
 //! SCHED_DEADLINE is nobody's: who asks for it is told EPERM, as one without the privilege is.
 
 use base::{Duration, VirtAddr};
+use kernel::futex::pi;
 use kernel::sched::class::{PRIORITY_MAX, ROUND};
 use kernel::sched::{self, Policy};
 use kernel::task::{Resource, Thread};
@@ -167,6 +168,7 @@ fn set(call: &Call<'_>, thread: &Thread, wish: &Wish) -> Outcome {
         thread.sched.set_nice(nice);
     }
     sched::set_policy(thread, wish.policy, wish.resets_on_fork);
+    pi::note_rank(thread);
     Ok(0)
 }
 

@@ -31,6 +31,7 @@ use crate::error::{Error, Result};
 use crate::file::OpenFile;
 use crate::fs::access::{READ, Subject, Who};
 use crate::fs::{self, MountFlags, Walk};
+use crate::futex;
 use crate::mm::{AddressSpace, FixedPages, Layout, Mapping, Object, Place, Rights, release};
 use crate::perf;
 use crate::ptrace;
@@ -261,6 +262,7 @@ fn replace(
     if me.credentials.with(|old| who.differs_in_rights(old)) && ptrace::forbids_rights(me) {
         return Err(Error::NotPermitted);
     }
+    futex::exec_thread(me);
     let old = me.process.space.replace(prepared.space.clone());
     me.process.mappings_told.forget();
     me.activate_space();

@@ -10,15 +10,16 @@
 //! memory, by the memory object and the offset in it ([`Key`]).
 //!
 //! Lock order: the bucket of the lower index first; then a waiter's key; then run
-//! queues. Not here: priority inheritance, which no program of ours asks for.
+//! queues. Locks with priority inheritance are `pi`'s.
 
 mod key;
+pub mod pi;
 mod robust;
 mod table;
 mod wait;
 
 pub use key::{Key, key_of};
-pub use robust::exit_thread;
+pub use robust::{exec_thread, exit_thread};
 pub use table::Waiter;
 pub use wait::{Operation, requeue, wait, wake, wake_with};
 

@@ -8,8 +8,9 @@
 use base::VirtAddr;
 use core::sync::atomic::Ordering;
 
+use super::pi::{OWNER_DIED, TID_MASK, WAITERS};
 use super::wait::exchange;
-use super::{MATCH_ANY, key_of, wake};
+use super::{MATCH_ANY, key_of, pi, wake};
 use crate::error::Result;
 use crate::mm::Access;
 use crate::task::Thread;
@@ -17,18 +18,24 @@ use crate::user;
 
 /// Locks that are looked at (Linux' ROBUST_LIST_LIMIT).
 const LOCKS_MAX: usize = 2048;
-const WAITERS: u32 = 0x8000_0000;
-const OWNER_DIED: u32 = 0x4000_0000;
-const TID_MASK: u32 = 0x3fff_ffff;
 
-/// The thread ends: releases its robust locks, clears and wakes the word that
-/// pthread_join(3) waits for.
+/// The thread ends: releases its locks, clears and wakes the word that pthread_join(3) waits for.
 pub fn exit_thread(thread: &Thread) {
+    release_locks(thread, true);
+}
+
+/// The same for a thread whose program is about to be replaced.
+pub fn exec_thread(thread: &Thread) {
+    release_locks(thread, false);
+}
+
+fn release_locks(thread: &Thread, is_last: bool) {
     let head = thread.robust_list.swap(0, Ordering::Relaxed);
     if head != 0 {
         // The program's list may be broken; then its locks are its problem.
         let _ = walk(thread.id(), VirtAddr(head));
     }
+    pi::release_all(thread, is_last);
     let word = VirtAddr(thread.clear_tid.swap(0, Ordering::Relaxed));
     if word.0 != 0 && user::write(word, 0u32).is_ok() {
         wake_both(word, 1);
@@ -57,17 +64,34 @@ fn walk(tid: u32, head: VirtAddr) -> Result<()> {
         }
         let next: u64 = user::read(lock)?;
         if lock.0 != pending & !1 {
-            release(tid, lock + offset)?;
+            release(tid, lock + offset, Kind::of(entry))?;
         }
         entry = next;
     }
     if pending & !1 != 0 {
-        release(tid, VirtAddr(pending & !1) + offset)?;
+        release(tid, VirtAddr(pending & !1) + offset, Kind::of(pending))?;
     }
     Ok(())
 }
 
-fn release(tid: u32, word: VirtAddr) -> Result<()> {
+/// The lowest bit of a lock's address in the list.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Plain,
+    /// With priority inheritance: who waits gets it from `pi`.
+    Inheriting,
+}
+
+impl Kind {
+    fn of(entry: u64) -> Self {
+        match entry & 1 {
+            0 => Self::Plain,
+            _ => Self::Inheriting,
+        }
+    }
+}
+
+fn release(tid: u32, word: VirtAddr, kind: Kind) -> Result<()> {
     if word.0 & 3 != 0 {
         return Ok(());
     }
@@ -84,7 +108,7 @@ fn release(tid: u32, word: VirtAddr) -> Result<()> {
             Err(fault) => user::resolve(fault.addr, Access::Write)?,
         }
     };
-    if old & TID_MASK == tid && old & WAITERS != 0 {
+    if old & TID_MASK == tid && old & WAITERS != 0 && kind == Kind::Plain {
         wake_both(word, 1);
     }
     Ok(())

@@ -7,9 +7,9 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use mach::mem::fallible::TryGrow;
 use mach::sync::{Spin, SpinGuard};
 
-use super::Key;
+use super::{Key, pi};
 use crate::error::Result;
-use crate::sched;
+use crate::sched::{self, Rank};
 use crate::task::Thread;
 
 const BUCKETS: usize = 256;
@@ -21,27 +21,43 @@ pub struct Waiter {
     /// Where it waits; changes when it is requeued.
     key: Spin<Key>,
     woken: AtomicBool,
+    /// Its locks with priority inheritance.
+    pub(super) pi: Spin<pi::Share>,
 }
 
 impl Waiter {
     pub(super) fn is_woken(&self) -> bool {
         self.woken.load(Ordering::Acquire)
     }
+
+    /// A wait begins.
+    pub(super) fn expect_wake(&self) {
+        self.woken.store(false, Ordering::Relaxed);
+    }
+
+    /// What `thread` waits for has happened.
+    pub(super) fn wake(&self, thread: &Arc<Thread>) {
+        self.woken.store(true, Ordering::Release);
+        sched::wake(thread);
+    }
 }
 
 pub(super) struct Entry {
     key: Key,
     bits: u32,
+    /// The lock to which it is to be moved; it is not woken here.
+    target: Option<Key>,
+    rank: Rank,
     thread: Arc<Thread>,
 }
 
 impl Entry {
     fn waits_for(&self, key: Key, bits: u32) -> bool {
-        self.key == key && self.bits & bits != 0
+        self.key == key && self.bits & bits != 0 && self.target.is_none()
     }
 }
 
-/// Entries in order of arrival.
+/// Entries by rank, then in order of arrival.
 #[derive(Default)]
 pub(super) struct Bucket(Vec<Entry>);
 
@@ -55,12 +71,42 @@ impl Bucket {
     /// The current thread starts to wait.
     ///
     /// Errors: `OutOfMemory`.
-    pub(super) fn add(&mut self, key: Key, bits: u32, thread: Arc<Thread>) -> Result<()> {
+    pub(super) fn add(
+        &mut self,
+        key: Key,
+        bits: u32,
+        target: Option<Key>,
+        thread: Arc<Thread>,
+    ) -> Result<()> {
         self.0.make_room(1)?;
         *thread.futex.key.lock() = key;
-        thread.futex.woken.store(false, Ordering::Relaxed);
-        self.0.push(Entry { key, bits, thread });
+        thread.futex.expect_wake();
+        let rank = thread.sched.class.rank();
+        self.insert(Entry {
+            key,
+            bits,
+            target,
+            rank,
+            thread,
+        });
         Ok(())
+    }
+
+    /// Puts an entry, for which there is room, behind those that go before it.
+    fn insert(&mut self, entry: Entry) {
+        match entry.rank.is_realtime() {
+            false => self.0.push(entry),
+            true => {
+                let place = self.0.partition_point(|before| before.rank <= entry.rank);
+                self.0.insert(place, entry);
+            }
+        }
+    }
+
+    /// The first who waits for `key`, and to which lock it is to be moved.
+    pub(super) fn first(&self, key: Key) -> Option<(Arc<Thread>, Option<Key>)> {
+        let entry = self.0.iter().find(|entry| entry.key == key)?;
+        Some((entry.thread.clone(), entry.target))
     }
 
     /// Waiters for `key` that match `bits`.
@@ -75,8 +121,7 @@ impl Bucket {
     pub(super) fn wake(&mut self, key: Key, bits: u32, count: usize) -> usize {
         let mut left = count;
         for entry in self.take(key, bits, &mut left) {
-            entry.thread.futex.woken.store(true, Ordering::Release);
-            sched::wake(&entry.thread);
+            entry.thread.futex.wake(&entry.thread);
         }
         count - left
     }
@@ -106,7 +151,8 @@ impl Bucket {
         moved
     }
 
-    fn remove(&mut self, thread: &Thread) -> bool {
+    /// Takes the thread out; whether it was there.
+    pub(super) fn remove(&mut self, thread: &Thread) -> bool {
         let index = self
             .0
             .iter()
@@ -173,7 +219,8 @@ impl Pair {
             .one()
             .rename(from, to, if has_room { count } else { 0 });
         let number = moved.len();
-        self.two().0.extend(moved);
+        let two = self.two();
+        moved.into_iter().for_each(|entry| two.insert(entry));
         number
     }
 }

@@ -25,7 +25,7 @@ pub fn wait(
     bits: u32,
     deadline: Instant,
 ) -> Result<()> {
-    match enqueue(address, key, expected, bits) {
+    match enqueue(address, key, expected, bits, None) {
         // Programs know no such error; they do know to be woken for nothing (futex(2)).
         Err(Error::OutOfMemory) => {
             sched::yield_now();
@@ -49,12 +49,20 @@ pub fn wait(
     }
 }
 
-fn enqueue(address: VirtAddr, key: Key, expected: u32, bits: u32) -> Result<()> {
+/// Puts the current thread among the waiters of a word that holds `expected`; with `target` it
+/// is to be moved to that lock and not to be woken.
+pub(super) fn enqueue(
+    address: VirtAddr,
+    key: Key,
+    expected: u32,
+    bits: u32,
+    target: Option<Key>,
+) -> Result<()> {
     loop {
         let mut bucket = table::lock(key);
         match mem::load_user_u32(address) {
             Ok(value) if value == expected => {
-                return bucket.add(key, bits, current().arc());
+                return bucket.add(key, bits, target, current().arc());
             }
             Ok(_) => return Err(Error::WouldBlock),
             Err(fault) => {

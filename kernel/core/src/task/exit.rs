@@ -143,8 +143,6 @@ fn take_first_number(me: &Thread) {
 
 /// Forgets what belonged to the program that execve(2) replaces.
 pub fn forget_program(me: &Thread) {
-    me.clear_tid.store(0, Ordering::Relaxed);
-    me.robust_list.store(0, Ordering::Relaxed);
     me.set_rseq(super::Rseq::default());
     *me.signals.alt_stack.lock() = signal::AltStack::default();
     me.process.membarriers.store(0, Ordering::Relaxed);
