@@ -35,6 +35,7 @@ mod figures;
 mod firmware;
 mod go;
 mod guest;
+mod handshakes;
 mod haproxy;
 mod http;
 mod ipv6;
@@ -131,6 +132,7 @@ fn main() -> ExitCode {
         redis_leaks::TESTS,
         relayed::TESTS,
         pressure::TESTS,
+        handshakes::TESTS,
         exhaustion::TESTS,
         deafness::TESTS,
         numa::TESTS,

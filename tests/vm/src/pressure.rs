@@ -19,15 +19,24 @@ use crate::resp::Redis;
 use crate::status::expect_status;
 
 /// The tests.
-pub const TESTS: &[Test] = &[(
-    "Redis loses no request beside a program that allocates without end",
-    redis_beside_a_hog,
-)];
+pub const TESTS: &[Test] = &[
+    (
+        "Redis loses no request beside a program that allocates without end",
+        redis_beside_a_hog,
+    ),
+    (
+        "a modest program outlives many that allocate without end",
+        modest_beside_hogs,
+    ),
+];
 
 const HOG: &str = "tests/harness/memhog.c";
+const MODEST: &str = "tests/harness/modest.c";
 const WAYS: [&str; 4] = ["anonymous", "heap", "shared", "tmpfs"];
 const MEMORY: &str = "128M";
 const CLIENTS: usize = 8;
+/// One after the other.
+const HOGS: usize = 12;
 const HOG_PATIENCE: Duration = Duration::from_secs(120);
 /// Frames that may be missing after the second scene.
 const FRAMES_MAX: i64 = 64;
@@ -52,6 +61,26 @@ fn redis_beside_a_hog(setup: &Setup) -> Result<(), String> {
         true => Ok(()),
         false => Err(format!("the command said {:?}", end.console)),
     }
+}
+
+/// The modest one needs memory all the time, also while the memory of a hog that was killed is
+/// still on its way back.
+fn modest_beside_hogs(setup: &Setup) -> Result<(), String> {
+    let hog = build::c_linked(Path::new(HOG), Link::StaticMusl)?;
+    let hog = format!("{}:/bin/memhog", hog.display());
+    let modest = build::c_linked(Path::new(MODEST), Link::StaticMusl)?;
+    let modest = format!("{}:/bin/modest", modest.display());
+    let flags = ["-m", MEMORY, "--add", &modest, "--add", &hog];
+    let (mut operator, _) = Operator::start(setup, 1, &flags)?;
+    operator.ask("modest & modest=$!")?;
+    for way in WAYS.iter().cycle().take(HOGS) {
+        self::hog(&mut operator, way)?;
+    }
+    let said = operator.ask("kill $modest && echo it was there")?;
+    if !said.contains("it was there") {
+        return Err(operator.guest.explain("killed the modest program"));
+    }
+    expect_status(&operator.leave()?, 0)
 }
 
 /// One life of Redis, and one of each hog beside it.

@@ -7,7 +7,7 @@
 //! The idea: whoever finds no memory asks for relief and tries again. Relief comes in
 //! this order: caches give up what they can make again ([`shrink`]); then the process
 //! that weighs most ([`victim`]) is killed, and whoever needs memory waits until its
-//! memory is free. One thread at a time relieves; the others look again a little later.
+//! memory is free: nobody else is killed before. One thread at a time relieves; the others look again a little later.
 //! The kernel's own small allocations never come here: they have a reserve
 //! (`mach::mem`), from which the network lives meanwhile, too.
 //!
@@ -24,7 +24,10 @@ mod victim;
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use alloc::sync::{Arc, Weak};
+
 use base::{Duration, VirtAddr};
+use mach::sync::Spin;
 
 pub use shrink::{Shrink, register as register_cache, shrink};
 pub use victim::{ADJUSTMENT_MAX, ADJUSTMENT_MIN, score};
@@ -32,7 +35,7 @@ pub use victim::{ADJUSTMENT_MAX, ADJUSTMENT_MIN, score};
 use crate::error::{Error, Result};
 use crate::mm::{Access, AddressSpace, FaultError};
 use crate::sync::{Wait, WaitQueue};
-use crate::task::{Flags, current};
+use crate::task::{Flags, Process, current};
 
 /// How long the end of a victim is waited for before another one is chosen.
 const DEATH_PATIENCE: Duration = Duration::from_secs(2);
@@ -43,6 +46,8 @@ const RELIEF_PATIENCE: Duration = Duration::from_millis(10);
 static STALLS: AtomicU64 = AtomicU64::new(0);
 /// How many processes were chosen to be killed for their memory.
 static KILLS: AtomicU64 = AtomicU64::new(0);
+/// Who was killed last, and how long its end is waited for.
+static DYING: Spin<Option<(Weak<Process>, Wait)>> = Spin::new(None);
 static IS_RELIEVING: AtomicBool = AtomicBool::new(false);
 static RELIEVED: WaitQueue = WaitQueue::new();
 
@@ -130,8 +135,13 @@ fn shortly(patience: Duration) -> Wait {
     Wait::UNINTERRUPTIBLE.until(mach::time::now() + patience)
 }
 
-/// Kills the heaviest process and waits for its end; false if that is the caller's own.
+/// Waits for the end of the last victim, or kills the heaviest process and waits for that;
+/// false if that is the caller's own.
 fn kill_one() -> bool {
+    if let Some((process, wait)) = dying() {
+        await_end(&process, wait);
+        return true;
+    }
     let me = current();
     let process = match victim::choose() {
         Some((process, _)) => process,
@@ -140,11 +150,32 @@ fn kill_one() -> bool {
     };
     victim::kill(&process);
     KILLS.fetch_add(1, Ordering::Relaxed);
+    let wait = shortly(DEATH_PATIENCE);
+    let before = DYING.lock().replace((Arc::downgrade(&process), wait));
+    drop(before);
     if is_ending() {
         return false;
     }
-    let ended = || process.has_ended().then_some(());
-    // After the deadline the next one is chosen: this one does not count any more.
-    let _ = process.ended.queue.wait(shortly(DEATH_PATIENCE), ended);
+    await_end(&process, wait);
     true
+}
+
+/// The last victim, while its memory is on its way back. It relieves nobody itself any more, so
+/// that another thread comes here before it has ended.
+fn dying() -> Option<(Arc<Process>, Wait)> {
+    let mut dying = DYING.lock();
+    let (process, wait) = dying.as_ref()?;
+    match process.upgrade().filter(|process| !process.has_ended()) {
+        Some(process) if mach::time::now() < wait.deadline => Some((process, *wait)),
+        _ => {
+            *dying = None;
+            None
+        }
+    }
+}
+
+/// After the deadline the next one is chosen: this one does not count any more.
+fn await_end(process: &Process, wait: Wait) {
+    let ended = || process.has_ended().then_some(());
+    let _ = process.ended.queue.wait(wait, ended);
 }
