@@ -88,7 +88,7 @@ fn madvise(call: Call<'_>) -> Outcome {
         // Advice about speed and dumps; there is nothing to do.
         MADV_NORMAL | MADV_RANDOM | MADV_SEQUENTIAL | MADV_WILLNEED | MADV_COLLAPSE
         | MADV_MERGEABLE | MADV_UNMERGEABLE | MADV_DONTDUMP | MADV_DODUMP | MADV_COLD
-        | MADV_PAGEOUT => return Ok(0),
+        | MADV_PAGEOUT => Advice::Nothing,
         _ => return Err(Errno::EINVAL),
     };
     space(&call).advise(start, bytes, advice)?;

@@ -345,6 +345,7 @@ fn capget(call: Call<'_>) -> Outcome {
     let (halves, thread) = header?;
     let who = match thread {
         0 => call.thread.credentials.get(),
+        id if i32::try_from(id).is_err() => return Err(Errno::EINVAL),
         id => task::find_thread(id).ok_or(Errno::ESRCH)?.credentials.get(),
     };
     let caps = who.capabilities;

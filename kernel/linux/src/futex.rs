@@ -37,11 +37,11 @@ fn futex(call: Call<'_>) -> Outcome {
     let private = call.uint(1) & FUTEX_PRIVATE_FLAG != 0;
     let wall = call.uint(1) & FUTEX_CLOCK_REALTIME != 0;
     match call.uint(1) & !OPTIONS {
-        FUTEX_WAIT => wait(&call, private, MATCH_ANY, false, wall),
         FUTEX_WAIT_BITSET => wait(&call, private, call.uint(5), true, wall),
         FUTEX_LOCK_PI2 => lock_pi(call, private, wall),
         FUTEX_WAIT_REQUEUE_PI => wait_requeue_pi(call, private, wall),
         _ if wall => Err(Errno::ENOSYS),
+        FUTEX_WAIT => wait(&call, private, MATCH_ANY, false, false),
         FUTEX_LOCK_PI => lock_pi(call, private, true),
         FUTEX_TRYLOCK_PI => {
             let key = futex::key_of(call.addr(0), private)?;

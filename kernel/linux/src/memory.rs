@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 
 use base::VirtAddr;
 use kernel::error::{Error, Result};
+use kernel::fs::MountFlags;
 use kernel::fs::seals::Seals;
 use kernel::mm::commit;
 use kernel::mm::{
@@ -100,7 +101,8 @@ fn mmap(call: Call<'_>) -> Outcome {
     offset.checked_add(bytes).ok_or(Errno::EOVERFLOW)?;
     let shared = is_shared(flags)?;
     let (object, mut limit) = backing(&call, flags, shared, bytes)?;
-    let access = rights(call.uint(2));
+    let mut access = rights(call.uint(2));
+    access.exec |= reads_imply_exec(&call, access) && !forbids_exec(object.as_ref());
     if !limit.covers(access) {
         return Err(Errno::EACCES);
     }
@@ -132,6 +134,17 @@ fn mmap(call: Call<'_>) -> Outcome {
         populate: flags & MAP_POPULATE != 0 && flags & MAP_NONBLOCK == 0,
     };
     address(space(&call).map(mapping)?)
+}
+
+/// Whether the program wants to execute what it asks to read.
+fn reads_imply_exec(call: &Call<'_>, access: Rights) -> bool {
+    access.read && call.thread.personality.reads_imply_exec()
+}
+
+/// Whether it shows a file from where nothing is executed.
+fn forbids_exec(object: Option<&Object>) -> bool {
+    let path = object.and_then(|object| object.file.as_ref()?.path.as_ref());
+    path.is_some_and(|path| path.mount.flags.contains(MountFlags::NOEXEC))
 }
 
 fn is_anonymous(flags: u32) -> bool {
@@ -201,7 +214,9 @@ fn mprotect(call: Call<'_>) -> Outcome {
     if bits & !known != 0 {
         return Err(Errno::EINVAL);
     }
-    space(&call).protect(call.addr(0), call.arg(1), rights(bits))?;
+    let mut access = rights(bits);
+    access.exec |= reads_imply_exec(&call, access);
+    space(&call).protect(call.addr(0), call.arg(1), access)?;
     Ok(0)
 }
 

@@ -14,10 +14,13 @@ use linux_raw_sys::prctl::{
     PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, PR_CAP_AMBIENT_IS_SET, PR_CAP_AMBIENT_LOWER,
     PR_CAP_AMBIENT_RAISE, PR_CAPBSET_DROP, PR_CAPBSET_READ, PR_GET_CHILD_SUBREAPER,
     PR_GET_DUMPABLE, PR_GET_KEEPCAPS, PR_GET_NAME, PR_GET_NO_NEW_PRIVS, PR_GET_PDEATHSIG,
-    PR_GET_SECCOMP, PR_GET_SECUREBITS, PR_GET_THP_DISABLE, PR_GET_TIMERSLACK, PR_MCE_KILL,
-    PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, PR_SET_KEEPCAPS, PR_SET_NAME, PR_SET_NO_NEW_PRIVS,
-    PR_SET_PDEATHSIG, PR_SET_PTRACER, PR_SET_SECCOMP, PR_SET_SECUREBITS, PR_SET_THP_DISABLE,
-    PR_SET_TIMERSLACK, PR_SET_VMA,
+    PR_GET_SECCOMP, PR_GET_SECUREBITS, PR_GET_SPECULATION_CTRL, PR_GET_THP_DISABLE,
+    PR_GET_TID_ADDRESS, PR_GET_TIMERSLACK, PR_GET_TIMING, PR_GET_TSC, PR_MCE_KILL,
+    PR_MCE_KILL_CLEAR, PR_MCE_KILL_DEFAULT, PR_MCE_KILL_EARLY, PR_MCE_KILL_GET, PR_MCE_KILL_LATE,
+    PR_MCE_KILL_SET, PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, PR_SET_KEEPCAPS, PR_SET_NAME,
+    PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG, PR_SET_PTRACER, PR_SET_SECCOMP, PR_SET_SECUREBITS,
+    PR_SET_SPECULATION_CTRL, PR_SET_THP_DISABLE, PR_SET_TIMERSLACK, PR_SET_TIMING, PR_SET_TSC,
+    PR_SET_VMA, PR_SET_VMA_ANON_NAME, PR_TIMING_STATISTICAL, PR_TSC_ENABLE,
 };
 
 use crate::call::{Arg, Call, Entry, Outcome};
@@ -126,13 +129,46 @@ fn prctl(call: Call<'_>) -> Outcome {
             let gains_nothing = call.thread.no_new_privileges.load(Ordering::Relaxed);
             Ok(usize::from(gains_nothing))
         }
-        // Accepted for their side effects on Linux, which are none here.
         PR_SET_THP_DISABLE => {
+            unused(&call, 2)?;
             process.space.get().allow_large_pages(value == 0);
             Ok(0)
         }
-        PR_GET_THP_DISABLE => Ok(usize::from(!process.space.get().allows_large_pages())),
-        PR_SET_TIMERSLACK | PR_SET_VMA | PR_MCE_KILL | PR_SET_PTRACER => Ok(0),
+        PR_GET_THP_DISABLE => {
+            unused(&call, 1)?;
+            Ok(usize::from(!process.space.get().allows_large_pages()))
+        }
+        // There is one way to count CPU time, one kind of memory failure, one counter of cycles.
+        PR_SET_TIMING if value == PR_TIMING_STATISTICAL.into() => Ok(0),
+        PR_GET_TIMING => Ok(PR_TIMING_STATISTICAL as usize),
+        PR_MCE_KILL => keep_failure_policy(&call),
+        PR_MCE_KILL_GET => {
+            unused(&call, 1)?;
+            Ok(PR_MCE_KILL_DEFAULT as usize)
+        }
+        PR_SET_TSC if value == PR_TSC_ENABLE.into() => Ok(0),
+        PR_GET_TSC => {
+            user::write(call.addr(1), PR_TSC_ENABLE)?;
+            Ok(0)
+        }
+        PR_GET_TID_ADDRESS => {
+            user::write(call.addr(1), call.thread.clear_tid.load(Ordering::Relaxed))?;
+            Ok(0)
+        }
+        PR_GET_SPECULATION_CTRL | PR_SET_SPECULATION_CTRL => {
+            unused(
+                &call,
+                if call.uint(0) == PR_GET_SPECULATION_CTRL {
+                    2
+                } else {
+                    3
+                },
+            )?;
+            Err(Errno::ENODEV)
+        }
+        // Accepted for their side effects on Linux, which are none here.
+        PR_SET_VMA if value == PR_SET_VMA_ANON_NAME.into() => Ok(0),
+        PR_SET_TIMERSLACK | PR_SET_PTRACER => Ok(0),
         PR_GET_TIMERSLACK => Ok(TIMER_SLACK_NS),
         PR_GET_SECCOMP => Ok(call.thread.seccomp.get().number()),
         PR_SET_SECCOMP => seccomp::set_by_prctl(&call),
@@ -140,6 +176,24 @@ fn prctl(call: Call<'_>) -> Outcome {
             crate::missing::count_option("prctl", u64::from(option));
             Err(Errno::EINVAL)
         }
+    }
+}
+
+/// Arguments from `index` on must be zero.
+fn unused(call: &Call<'_>, index: usize) -> Result<(), Errno> {
+    match (index..5).all(|index| call.arg(index) == 0) {
+        true => Ok(()),
+        false => Err(Errno::EINVAL),
+    }
+}
+
+/// Memory that fails ends the machine, whatever a program prefers.
+fn keep_failure_policy(call: &Call<'_>) -> Outcome {
+    unused(call, 3)?;
+    match (call.uint(1), call.uint(2)) {
+        (PR_MCE_KILL_CLEAR, 0) => Ok(0),
+        (PR_MCE_KILL_SET, PR_MCE_KILL_EARLY | PR_MCE_KILL_LATE | PR_MCE_KILL_DEFAULT) => Ok(0),
+        _ => Err(Errno::EINVAL),
     }
 }
 

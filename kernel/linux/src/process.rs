@@ -134,7 +134,7 @@ fn getpgrp(call: Call<'_>) -> Outcome {
 }
 
 fn setpgid(call: Call<'_>) -> Outcome {
-    let id = named(&call, 0).map_err(|_| Errno::ESRCH)?;
+    let id = named(&call, 0).map_err(|_| Errno::EINVAL)?;
     let group = match call.int(1) {
         0 => id,
         group => u32::try_from(group).map_err(|_| Errno::EINVAL)?,

@@ -86,6 +86,11 @@ pub fn named(call: &Call<'_>, index: usize) -> Result<Arc<Thread>, Errno> {
     }
 }
 
+/// The same; a negative number is nobody's.
+fn existing(call: &Call<'_>, index: usize) -> Result<Arc<Thread>, Errno> {
+    named(call, index).map_err(|_| Errno::ESRCH)
+}
+
 fn all_cpus() -> u64 {
     (1 << mach::cpu::count()) - 1
 }
@@ -95,7 +100,7 @@ fn getaffinity(call: Call<'_>) -> Outcome {
     if bytes < MASK_BYTES || !bytes.is_multiple_of(MASK_BYTES) {
         return Err(Errno::EINVAL);
     }
-    let mask = named(&call, 0)?.sched.affinity() & all_cpus();
+    let mask = existing(&call, 0)?.sched.affinity() & all_cpus();
     user::write(call.addr(2), mask)?;
     Ok(MASK_BYTES)
 }
@@ -106,11 +111,11 @@ fn setaffinity(call: Call<'_>) -> Outcome {
         .get_mut(..call.size(1).min(MASK_BYTES))
         .ok_or(Errno::EINVAL)?;
     user::copy_in(call.addr(2), wanted)?;
+    let thread = existing(&call, 0)?;
     let mask = u64::from_le_bytes(bytes) & all_cpus();
     if mask == 0 {
         return Err(Errno::EINVAL);
     }
-    let thread = named(&call, 0)?;
     check_owner(&call, &thread)?;
     thread.sched.set_affinity(mask);
     if !thread.sched.allows(thread.sched.last_cpu()) {
@@ -171,7 +176,7 @@ fn selected(call: &Call<'_>) -> Result<Vec<Arc<Thread>>, Errno> {
 pub fn select(call: &Call<'_>, selection: Selection) -> Result<Vec<Arc<Thread>>, Errno> {
     let who = call.uint(1);
     let processes = match selection {
-        Selection::Thread => return Ok(alloc::vec![named(call, 1)?]),
+        Selection::Thread => return Ok(alloc::vec![existing(call, 1)?]),
         Selection::Group => {
             let own = family::group_of(call.thread.process.id()).unwrap_or(0);
             fallible::collected(family::group_members(if who == 0 { own } else { who }))

@@ -64,13 +64,20 @@ fn field(name: &[u8]) -> [u8; FIELD_BYTES] {
 }
 
 /// `struct utsname`: system, node, release, version, machine, domain.
+/// What a program of 32 bits is told of the machine.
+const MACHINE_32: &str = "i686";
+
 fn uname(call: Call<'_>) -> Outcome {
+    let machine = match call.thread.personality.is_32_bit() {
+        true => MACHINE_32,
+        false => names::MACHINE,
+    };
     let fields: [[u8; FIELD_BYTES]; FIELDS] = [
         field(names::SYSTEM.as_bytes()),
         field(&names::HOST.get()),
         field(names::RELEASE.as_bytes()),
         field(names::VERSION.as_bytes()),
-        field(names::MACHINE.as_bytes()),
+        field(machine.as_bytes()),
         field(&names::DOMAIN.get()),
     ];
     user::write(call.addr(0), fields)?;
@@ -109,15 +116,14 @@ fn sysinfo(call: Call<'_>) -> Outcome {
     Ok(0)
 }
 
-/// Asks for the execution domain; there is only Linux'.
+/// Tells the former one; -1 only asks.
 fn personality(call: Call<'_>) -> Outcome {
-    match call.uint(0) {
-        0 | u32::MAX => Ok(0),
-        wanted => {
-            crate::missing::count_option("personality", u64::from(wanted));
-            Err(Errno::EINVAL)
-        }
+    let personality = &call.thread.personality;
+    let before = personality.bits();
+    if call.uint(0) != u32::MAX {
+        personality.set(call.uint(0));
     }
+    Ok(before as usize)
 }
 
 const SYSLOG_SIZE_UNREAD: i32 = 9;

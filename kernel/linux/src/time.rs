@@ -75,6 +75,9 @@ const CPU_KIND: i32 = 7;
 const CPU_SCHED: i32 = 2;
 const CPU_THREAD: i32 = 4;
 
+/// How often a clock of CPU time that stands still is looked at.
+const CPU_TIME_PAUSE: Duration = Duration::from_millis(1);
+
 /// A clock that a program can read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Clock {
@@ -140,7 +143,7 @@ fn clock_gettime(call: Call<'_>) -> Outcome {
 
 /// All clocks count nanoseconds.
 fn clock_getres(call: Call<'_>) -> Outcome {
-    Clock::from_number(call.int(0))?;
+    Clock::from_number(call.int(0))?.now(&call)?;
     if let Some(at) = call.optional_addr(1) {
         timespec::write(at, Duration::from_nanos(1))?;
     }
@@ -148,7 +151,7 @@ fn clock_getres(call: Call<'_>) -> Outcome {
 }
 
 fn clock_settime(call: Call<'_>) -> Outcome {
-    if Clock::from_number(call.int(0))? != Clock::Wall {
+    if call.uint(0) != CLOCK_REALTIME {
         return Err(Errno::EINVAL);
     }
     let now = timespec::read(call.addr(1))?;
@@ -220,21 +223,55 @@ fn sleep_until(call: &Call<'_>, deadline: Instant) -> Outcome {
 
 fn clock_nanosleep(call: Call<'_>) -> Outcome {
     let clock = Clock::from_number(call.int(0))?;
+    check_waits(call.int(0))?;
+    if call.uint(0) == CLOCK_THREAD_CPUTIME_ID {
+        return Err(Errno::EOPNOTSUPP);
+    }
     let span = timespec::read(call.addr(2))?;
-    let absolute = match call.uint(1) {
-        0 => false,
-        TIMER_ABSTIME => true,
-        _ => return Err(Errno::EINVAL),
-    };
+    // Other flags mean nothing, as on Linux.
+    let absolute = call.uint(1) & TIMER_ABSTIME != 0;
     match clock {
         Clock::Wall if absolute => sleep_until(&call, clock::instant_of_wall(span)),
         Clock::Monotonic if absolute => sleep_until(&call, Instant::START + span),
         Clock::Wall | Clock::Monotonic => sleep_for(&call, span, 3),
-        Clock::ThreadCpu(0) => Err(Errno::EINVAL),
         Clock::Raw => Err(Errno::EOPNOTSUPP),
-        Clock::ProcessCpu(_) | Clock::ThreadCpu(_) => {
-            crate::missing::count_option("clock_nanosleep", call.arg(0));
+        // Its own does not go on while it sleeps.
+        Clock::ThreadCpu(id) if [0, call.thread.id()].contains(&id) => Err(Errno::EINVAL),
+        Clock::ProcessCpu(_) | Clock::ThreadCpu(_) => sleep_by(&call, clock, span, absolute),
+    }
+}
+
+/// Fails for clocks that are read but never waited for.
+pub fn check_waits(number: i32) -> Result<(), Errno> {
+    match u32::try_from(number) {
+        Ok(CLOCK_MONOTONIC_RAW | CLOCK_REALTIME_COARSE | CLOCK_MONOTONIC_COARSE) => {
             Err(Errno::EOPNOTSUPP)
         }
+        _ => Ok(()),
+    }
+}
+
+/// Sleeps until a clock of CPU time has come so far. It is looked at when it could be there,
+/// with all CPUs at work for it.
+fn sleep_by(call: &Call<'_>, clock: Clock, span: Duration, absolute: bool) -> Outcome {
+    let start = if absolute {
+        Duration::ZERO
+    } else {
+        clock.now(call)?
+    };
+    let target = start + span;
+    loop {
+        let left = target - clock.now(call)?;
+        if left.is_zero() {
+            return Ok(0);
+        }
+        if call.thread.has_deliverable_signal() {
+            if let Some(at) = call.optional_addr(3).filter(|_| !absolute) {
+                timespec::write(at, left)?;
+            }
+            return Err(Error::Interrupted(Restart::IfNoHandler).into());
+        }
+        let pause = Duration::from_nanos(left.as_nanos() / mach::cpu::count() as u64);
+        sched::park_until(mach::time::now() + pause.max(CPU_TIME_PAUSE));
     }
 }

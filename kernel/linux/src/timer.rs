@@ -16,7 +16,7 @@ use linux_raw_sys::general::{
 
 use crate::call::{Arg, Call, Entry, Outcome};
 use crate::errno::Errno;
-use crate::time::Clock;
+use crate::time::{Clock, check_waits};
 use crate::timespec;
 
 /// The calls of this family.
@@ -126,7 +126,9 @@ fn setitimer(call: Call<'_>) -> Outcome {
 }
 
 fn timer_create(call: Call<'_>) -> Outcome {
-    let base = match Clock::from_number(call.int(0))? {
+    let clock = Clock::from_number(call.int(0))?;
+    check_waits(call.int(0))?;
+    let base = match clock {
         Clock::Wall | Clock::Monotonic => Base::Monotonic,
         Clock::ProcessCpu(0) => Base::ProcessCpu,
         Clock::ThreadCpu(0) => Base::ThreadCpu(call.thread.id()),

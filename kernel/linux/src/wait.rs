@@ -130,7 +130,24 @@ pub fn encode_status(change: Change) -> u32 {
     }
 }
 
+/// Whatever comes of it, the program's structure is filled in, with zeros for nothing.
 fn waitid(call: Call<'_>) -> Outcome {
+    let found = find_child(&call);
+    if let Ok(Some(report)) = &found {
+        tell_usage(call.optional_addr(4), report)?;
+    }
+    if let Some(at) = call.optional_addr(2) {
+        let bytes = match &found {
+            Ok(Some(report)) => siginfo::encode(&describe(report)),
+            _ => [0; siginfo::BYTES],
+        };
+        user::copy_out(&bytes, at)?;
+    }
+    found.map(|_| 0)
+}
+
+/// What waitid(2) asks for; `None` if nothing has happened yet and it does not wait.
+fn find_child(call: &Call<'_>) -> Result<Option<Report>, Errno> {
     let flags = call.uint(3);
     let events = WEXITED | WUNTRACED | WCONTINUED;
     if flags & !(COMMON | events | WNOWAIT) != 0 || flags & events == 0 {
@@ -150,27 +167,18 @@ fn waitid(call: Call<'_>) -> Outcome {
             may_wait = !open.is_nonblocking();
             Whom::Process(process_of(&open)?.id())
         }
-        P_PGID if call.int(1) == 0 => Whom::Group(own_group(&call)?),
+        P_PGID if call.int(1) == 0 => Whom::Group(own_group(call)?),
         P_PGID => Whom::Group(id()?),
         _ => return Err(Errno::EINVAL),
     };
     let report = match may_wait {
-        true => wait(&call, whom, flags)?,
-        false => wait(&call, whom, flags | WNOHANG)?,
+        true => wait(call, whom, flags)?,
+        false => wait(call, whom, flags | WNOHANG)?,
     };
     if report.is_none() && flags & WNOHANG == 0 {
         return Err(Errno::EAGAIN);
     }
-    if let Some(at) = call.optional_addr(2) {
-        let bytes = report.as_ref().map_or([0; siginfo::BYTES], |report| {
-            siginfo::encode(&describe(report))
-        });
-        user::copy_out(&bytes, at)?;
-    }
-    if let Some(report) = &report {
-        tell_usage(call.optional_addr(4), report)?;
-    }
-    Ok(0)
+    Ok(report)
 }
 
 fn describe(report: &Report) -> Info {

@@ -180,11 +180,15 @@ struct Prepared {
 fn prepare(open: &Arc<OpenFile>, first: &[u8], me: &Thread, who: &Credentials) -> Result<Prepared> {
     let program = load::read_program(open, first)?;
     let limit = me.process.limits.soft(Resource::StackBytes);
-    let layout = Layout::random(core::array::from_fn(|_| random::next_u64()), limit);
+    let gains_rights = me.credentials.with(|old| who.differs_in_rights(old));
+    let layout = match me.personality.randomizes(gains_rights) {
+        true => Layout::random(core::array::from_fn(|_| random::next_u64()), limit),
+        false => Layout::random([0; 4], limit),
+    };
     let space = AddressSpace::new(layout)?;
     space.allow_large_pages(me.process.space.with(|old| old.allows_large_pages()));
     let main = load::map(&space, open, &program, Some(layout.program))?;
-    let mut dumpable = is_readable(open)? && !me.credentials.with(|old| who.differs_in_rights(old));
+    let mut dumpable = is_readable(open)? && !gains_rights;
     let interpreter = match load::read_interpreter(open, &program)? {
         Some(path) => {
             let file = fs::open_for_exec(None, &path, Walk::FOLLOW)?;
@@ -268,6 +272,8 @@ fn replace(
     me.activate_space();
     release(old);
     forget_program(me);
+    me.personality
+        .start_program(me.credentials.with(|old| who.differs_in_rights(old)));
     me.take_credentials(who);
     me.process
         .dumpable

@@ -26,6 +26,8 @@ pub enum Advice {
     WipeOnFork(bool),
     /// Large pages are wanted, or are not.
     LargePages(bool),
+    /// What only must be there.
+    Nothing,
 }
 
 /// Bytes of an object.
@@ -83,7 +85,7 @@ impl AddressSpace {
                     area.traits.small_pages = !wanted;
                 })?;
             }
-            Advice::Populate => {}
+            Advice::Populate | Advice::Nothing => {}
         }
         Ok(())
     }

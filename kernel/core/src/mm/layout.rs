@@ -36,7 +36,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Places by `random`, with room for a stack of `stack_limit` bytes.
+    /// Places by `random`, with room for a stack of `stack_limit` bytes; by zeros, each program
+    /// finds the same.
     pub fn random(random: [u64; 4], stack_limit: u64) -> Self {
         let pages = |word: u64, count: u64| word % count * PAGE_BYTES as u64;
         let stack_top = VirtAddr(USER_END.0 - pages(random[0], RANDOM_PAGES));

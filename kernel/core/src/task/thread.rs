@@ -12,7 +12,7 @@ use mach::task::Context;
 
 use super::fail_nth::FailNth;
 use super::fork::Start;
-use super::{Credentials, Process, Tid, UserShare};
+use super::{Credentials, Personality, Process, Tid, UserShare};
 use crate::file::FdTable;
 use crate::fs::FsContext;
 use crate::futex;
@@ -140,6 +140,8 @@ pub struct Thread {
     /// The priority of its transfers (ioprio_set(2)), which is only remembered: no device here
     /// serves one request before another.
     pub io_priority: AtomicU16,
+    /// How it wants its memory and its system to look.
+    pub personality: Personality,
     /// The signal it gets when its parent ends (PR_SET_PDEATHSIG); 0 for none.
     pub parent_death_signal: AtomicU32,
     pub(super) start: Spin<Option<Box<Start>>>,
@@ -179,6 +181,7 @@ impl Thread {
             clear_tid: AtomicU64::new(0),
             robust_list: AtomicU64::new(0),
             io_priority: AtomicU16::new(0),
+            personality: Personality::default(),
             parent_death_signal: AtomicU32::new(0),
             start: Spin::new(None),
             call_deadline_ns: AtomicU64::new(0),

@@ -151,6 +151,13 @@ fn stat_memory(subject: &Subject, text: &mut Text) -> Result {
     write!(text, "{mapped} {resident} {limit} 0 0 {stack} 0 0 ")
 }
 
+/// /proc/PID/personality.
+pub fn personality(subject: &Subject, text: &mut Text) -> Result {
+    let thread = subject.thread.as_ref();
+    let bits = thread.map_or(0, |thread| thread.personality.bits());
+    writeln!(text, "{bits:08x}")
+}
+
 /// signal to cguest_time.
 fn stat_signals(subject: &Subject, text: &mut Text) -> Result {
     let thread = subject.thread.as_deref();
