@@ -49,6 +49,14 @@ pub struct Options {
     pub linger_secs: Option<u16>,
     /// How long sent bytes may stay unacknowledged, in milliseconds; zero for the default.
     pub user_timeout_ms: u32,
+    /// Timeouts of a SYN without an answer before a connection is given up; zero for the
+    /// system's number.
+    pub syn_timeouts: u8,
+    /// A listener's connections wait for their first bytes, for so many timeouts of its answer
+    /// to the SYN.
+    pub defer_timeouts: u8,
+    /// Most bytes that the peer is offered; zero for what the buffer holds.
+    pub window_clamp: u32,
     /// How congestion is controlled.
     pub congestion: Algorithm,
     /// Most bytes queued for sending.
@@ -87,6 +95,9 @@ impl Default for Options {
             keep_interval_secs: 75,
             linger_secs: None,
             user_timeout_ms: 0,
+            syn_timeouts: 0,
+            defer_timeouts: 0,
+            window_clamp: 0,
             congestion: Algorithm::Cubic,
             send_buffer: BUFFER_BYTES,
             recv_buffer: BUFFER_BYTES,
@@ -97,6 +108,14 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Most bytes that may wait for the program or be on their way to it.
+    pub(crate) fn window_max(&self) -> u32 {
+        match self.window_clamp {
+            0 => self.recv_buffer,
+            clamp => clamp.min(self.recv_buffer),
+        }
+    }
+
     /// Time to the first keepalive probe.
     pub(crate) fn keep_idle(&self) -> Duration {
         Duration::from_secs(u64::from(self.keep_idle_secs.max(1)))

@@ -208,6 +208,9 @@ fn setter(name: &str) -> Result<fn(&mut Options, u32), String> {
         "user_timeout_ms" => |options, value| options.user_timeout_ms = value,
         "recv_buffer" => |options, value| options.recv_buffer = value,
         "send_buffer" => |options, value| options.send_buffer = value,
+        "syn_timeouts" => |options, value| options.syn_timeouts = value as u8,
+        "defer_timeouts" => |options, value| options.defer_timeouts = value as u8,
+        "window_clamp" => |options, value| options.window_clamp = value,
         "max_segment" => |options, value| options.max_segment = value as u16,
         _ => return Err(format!("`{name}` is no option of a socket")),
     })

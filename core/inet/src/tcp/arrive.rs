@@ -49,7 +49,9 @@ impl Tcb {
             self.drop_segment(cx, DropReason::Unexpected);
             return;
         }
-        if self.state == State::SynReceived && !self.complete_handshake(cx, segment) {
+        if self.state == State::SynReceived
+            && (self.is_kept_waiting(segment) || !self.complete_handshake(cx, segment))
+        {
             return;
         }
         self.note_clock(segment, cx.now);
@@ -146,6 +148,23 @@ impl Tcb {
             _ => Some(Error::ConnectionReset),
         };
         self.die(cx, error);
+    }
+
+    /// Whether a listener's connection waits for more than the end of its handshake.
+    pub(super) fn defers(&self) -> bool {
+        self.parent.is_some() && self.timers.backoff < self.options.defer_timeouts
+    }
+
+    /// The end of a handshake without bytes, which says that the peer is there and no more.
+    fn is_kept_waiting(&mut self, segment: &Segment) -> bool {
+        let ends = segment.len() == 0 && segment.ack == self.sender.nxt;
+        if !ends || !self.defers() {
+            return false;
+        }
+        // Its bytes may come at any time, which measures nothing.
+        self.rtt.cancel();
+        self.is_deferred = true;
+        true
     }
 
     /// The answer to our SYN, or to our answer, has come.

@@ -213,7 +213,7 @@ impl Tcb {
     fn free_space(&mut self, net: &Net) -> u32 {
         let used = self.receiver.queue.len() as u32;
         let most = u32::from(u16::MAX) << self.receiver.scale;
-        let free = self.options.recv_buffer.saturating_sub(used).min(most);
+        let free = self.options.window_max().saturating_sub(used).min(most);
         match net.is_tcp_tight() {
             false => free,
             true => self.free_space_when_tight(net, free),
@@ -237,7 +237,7 @@ impl Tcb {
 
     fn worthwhile_gain(&self) -> u32 {
         u32::from(self.receiver.segment_max)
-            .min(self.options.recv_buffer / 2)
+            .min(self.options.window_max() / 2)
             .max(1)
     }
 
@@ -260,7 +260,7 @@ impl Tcb {
     /// The right edge before anything was received.
     pub(super) fn open_window(&mut self, is_scaled: bool) {
         self.receiver.scale = if is_scaled { WINDOW_SCALE } else { 0 };
-        let first = self.options.recv_buffer.min(u32::from(u16::MAX));
+        let first = self.options.window_max().min(u32::from(u16::MAX));
         self.receiver.edge = self.receiver.nxt + first;
     }
 }

@@ -136,6 +136,8 @@ pub(crate) struct Tcb {
     pub(super) error: Option<Error>,
     /// The listener whose backlog this connection counts in, until it is accepted.
     pub(super) parent: Option<SocketId>,
+    /// The handshake is over for the peer, but its listener waits for bytes (TCP_DEFER_ACCEPT).
+    pub(super) is_deferred: bool,
     /// The program has closed it.
     pub(super) is_orphan: bool,
     /// Reachable by its four-tuple.
@@ -205,6 +207,7 @@ impl Tcb {
             route: CachedRoute::NONE,
             error: None,
             parent: None,
+            is_deferred: false,
             is_orphan: false,
             is_in_demux: false,
             is_bound: false,

@@ -176,7 +176,11 @@ impl Tcb {
 
     fn timeouts_max(&self, patience: &Patience) -> u8 {
         match self.state {
+            State::SynSent if self.options.syn_timeouts != 0 => self.options.syn_timeouts,
             State::SynSent => patience.syn_timeouts,
+            State::SynReceived if self.is_deferred => {
+                patience.syn_ack_timeouts.max(self.options.defer_timeouts)
+            }
             State::SynReceived => patience.syn_ack_timeouts,
             _ if self.is_orphan => patience.orphan_timeouts,
             _ => patience.timeouts,
@@ -207,6 +211,7 @@ impl Tcb {
         self.timers.backoff = self.timers.backoff.saturating_add(1);
         self.arm_retransmit(cx.now);
         match self.state {
+            State::SynReceived if self.is_deferred && self.defers() => {}
             State::SynSent | State::SynReceived => self.send_syn(cx),
             _ if is_probing => {
                 cx.net.count(Count::WindowProbes);

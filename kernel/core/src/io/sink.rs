@@ -14,6 +14,8 @@ use crate::user::{self, Fault};
 enum Place<'a> {
     User(UserRanges),
     Kernel(&'a mut [u8]),
+    /// So many bytes are thrown away.
+    Nowhere(usize),
 }
 
 /// Takes the bytes that a read produces.
@@ -39,6 +41,11 @@ impl<'a> Sink<'a> {
         Self::at(Place::Kernel(buffer))
     }
 
+    /// Nowhere: takes `len` bytes that nobody wants.
+    pub fn nowhere(len: usize) -> Self {
+        Self::at(Place::Nowhere(len))
+    }
+
     fn at(place: Place<'a>) -> Self {
         Self {
             place,
@@ -52,6 +59,7 @@ impl<'a> Sink<'a> {
         match &self.place {
             Place::User(ranges) => ranges.remaining(),
             Place::Kernel(buffer) => buffer.len(),
+            Place::Nowhere(left) => *left,
         }
     }
 
@@ -97,6 +105,11 @@ impl<'a> Sink<'a> {
                 space.copy_from_slice(&bytes[..space.len()]);
                 space.len()
             }
+            Place::Nowhere(left) => {
+                let taken = bytes.len().min(*left);
+                *left -= taken;
+                taken
+            }
             Place::User(ranges) => {
                 let (taken, fault) = ranges.pass(bytes.len(), |done, to| {
                     user::try_copy_out(&bytes[done..done + to.len], to.start)
@@ -121,6 +134,11 @@ impl<'a> Sink<'a> {
         let ranges = match &mut self.place {
             Place::Kernel(buffer) => {
                 page.read(offset, cut(buffer, total));
+                self.done += total;
+                return Ok(total);
+            }
+            Place::Nowhere(left) => {
+                *left -= total;
                 self.done += total;
                 return Ok(total);
             }

@@ -57,6 +57,12 @@ fn from_stack(options: &Options, name: OptionName) -> Option<OptionValue> {
         OptionName::KeepInterval => number(options.keep_interval_secs.into()),
         OptionName::KeepCount => number(options.keep_count.into()),
         OptionName::UserTimeout => number(options.user_timeout_ms),
+        OptionName::SynCount => number(match options.syn_timeouts {
+            0 => super::settings().patience.syn_timeouts.into(),
+            own => own.into(),
+        }),
+        OptionName::DeferAccept => number(pauses_secs(options.defer_timeouts)),
+        OptionName::WindowClamp => number(options.window_clamp),
         OptionName::Linger => {
             let wait = options
                 .linger_secs
@@ -73,12 +79,9 @@ pub(super) fn is_accepted(name: OptionName) -> bool {
     matches!(
         name,
         OptionName::QuickAck
-            | OptionName::DeferAccept
             | OptionName::FastOpen
             | OptionName::FinTimeout
-            | OptionName::SynCount
             | OptionName::NotSentLowWater
-            | OptionName::WindowClamp
             | OptionName::ReceiveLowWater
             | OptionName::BusyPoll
             | OptionName::IncomingCpu
@@ -177,13 +180,8 @@ fn to_stack(name: OptionName, value: OptionValue) -> Result<Option<Change>> {
         N::MulticastTimeToLive | N::V6MulticastHops => {
             Change::Number(N::MulticastTimeToLive, hops(value, 1)?)
         }
-        N::SendBuffer => {
-            Change::Number(name, limits::buffer(&limits::SEND_BUFFER, value.number()?))
-        }
-        N::ReceiveBuffer => {
-            let most = &limits::RECEIVE_BUFFER;
-            Change::Number(name, limits::buffer(most, value.number()?))
-        }
+        N::SendBuffer => Change::Number(name, limits::send_buffer(value.number()?)),
+        N::ReceiveBuffer => Change::Number(name, limits::receive_buffer(value.number()?)),
         N::TimeToLive => Change::Number(N::TimeToLive, positive::<u8>(value)?.into()),
         N::V6HopLimit => {
             Change::Number(N::TimeToLive, hops(value, super::settings().hop_limit_v6)?)
@@ -196,9 +194,43 @@ fn to_stack(name: OptionName, value: OptionValue) -> Result<Option<Change>> {
             let millis = u32::try_from(value.number()?).map_err(|_| Error::Invalid)?;
             Change::Number(name, millis)
         }
+        N::SynCount => {
+            let tries = positive::<u8>(value)?;
+            let tries = Some(tries).filter(|tries| *tries <= SYN_TIMEOUTS_MAX);
+            Change::Number(name, tries.ok_or(Error::Invalid)?.into())
+        }
+        N::DeferAccept => Change::Number(name, timeouts_within(value.number()?).into()),
+        N::WindowClamp => {
+            let bytes = u32::try_from(value.number()?).map_err(|_| Error::Invalid)?;
+            Change::Number(name, if bytes == 0 { 0 } else { bytes.max(CLAMP_MIN) })
+        }
         N::Linger => Change::Linger(linger_secs(value)?),
         _ => return Ok(None),
     }))
+}
+
+/// Most timeouts that TCP_SYNCNT takes.
+const SYN_TIMEOUTS_MAX: u8 = 127;
+/// The smallest window that a program may ask for: half of Linux's smallest buffer.
+const CLAMP_MIN: u32 = limits::RECEIVE_MIN / 2;
+/// Seconds before an answer to a SYN is repeated: at first, and at most.
+const PAUSE_FIRST_SECS: u32 = 1;
+const PAUSE_SECS_MAX: u32 = 120;
+
+/// How long so many timeouts take, in seconds.
+fn pauses_secs(timeouts: u8) -> u32 {
+    let pause = |timeout: u8| match PAUSE_FIRST_SECS.checked_shl(timeout.into()) {
+        Some(pause) if pause != 0 => pause.min(PAUSE_SECS_MAX),
+        _ => PAUSE_SECS_MAX,
+    };
+    (0..timeouts).map(pause).sum()
+}
+
+/// The timeouts that take so many seconds.
+fn timeouts_within(secs: i32) -> u8 {
+    let secs = u32::try_from(secs).unwrap_or(0);
+    let enough = (0..u8::MAX).find(|timeouts| pauses_secs(*timeouts) >= secs);
+    enough.unwrap_or(u8::MAX)
 }
 
 fn linger_secs(value: OptionValue) -> Result<Option<u16>> {
@@ -245,6 +277,9 @@ fn set_number(options: &mut Options, name: OptionName, value: u32) {
         OptionName::KeepInterval => options.keep_interval_secs = value as u16,
         OptionName::KeepCount => options.keep_count = value as u8,
         OptionName::UserTimeout => options.user_timeout_ms = value,
+        OptionName::SynCount => options.syn_timeouts = value as u8,
+        OptionName::DeferAccept => options.defer_timeouts = value as u8,
+        OptionName::WindowClamp => options.window_clamp = value,
         _ => {}
     }
 }

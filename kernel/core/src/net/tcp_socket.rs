@@ -132,6 +132,12 @@ impl Socket for TcpSocket {
             return Err(Error::Invalid);
         }
         let how = self.handle.receive_wait(flags.blocking());
+        // The program wants them gone, not seen (tcp(7)).
+        let mut nowhere = Sink::nowhere(to.remaining());
+        let to = match flags.contains(MessageFlags::TRUNC) {
+            true => &mut nowhere,
+            false => to,
+        };
         let bytes = if flags.contains(MessageFlags::PEEK) {
             self.peek(to, how)?
         } else if flags.contains(MessageFlags::WAITALL) {
@@ -170,6 +176,10 @@ impl Socket for TcpSocket {
             (OptionName::MaxSegment, value) => {
                 let bytes = u16::try_from(value.number()?).map_err(|_| Error::Invalid)?;
                 self.handle.configure(|options| options.max_segment = bytes)
+            }
+            // A connection keeps a clamp, larger or smaller.
+            (OptionName::WindowClamp, OptionValue::Number(0)) if self.state()? != State::Closed => {
+                Err(Error::Invalid)
             }
             (OptionName::ZeroCopy, value) => {
                 let is_on = match value.number()? {

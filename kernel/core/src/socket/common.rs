@@ -75,9 +75,8 @@ fn load_limit(place: &AtomicU64) -> Option<Duration> {
     }
 }
 
-fn store_buffer(place: &AtomicU32, most: &AtomicU32, value: OptionValue) -> Result<()> {
-    let bytes = limits::buffer(most, value.number()?);
-    place.store(bytes, Ordering::Relaxed);
+fn store_buffer(place: &AtomicU32, granted: fn(i32) -> u32, value: OptionValue) -> Result<()> {
+    place.store(granted(value.number()?), Ordering::Relaxed);
     Ok(())
 }
 
@@ -104,12 +103,11 @@ impl CommonOptions {
     pub fn set(&self, name: OptionName, value: OptionValue) -> Option<Result<()>> {
         match name {
             OptionName::SendBuffer => {
-                let most = &limits::SEND_BUFFER;
-                Some(store_buffer(&self.send_buffer, most, value))
+                Some(store_buffer(&self.send_buffer, limits::send_buffer, value))
             }
             OptionName::ReceiveBuffer => {
-                let most = &limits::RECEIVE_BUFFER;
-                Some(store_buffer(&self.receive_buffer, most, value))
+                let granted = limits::receive_buffer;
+                Some(store_buffer(&self.receive_buffer, granted, value))
             }
             OptionName::SendTimeout => Some(store_limit(&self.send_limit_ns, value)),
             OptionName::ReceiveTimeout => Some(store_limit(&self.receive_limit_ns, value)),

@@ -8,9 +8,8 @@ use crate::fs::pseudo::Entry;
 use crate::net;
 use crate::socket::limits;
 
-/// Linux' SOCK_MIN_RCVBUF and SOCK_MIN_SNDBUF.
-const RECEIVE_MIN: u64 = 2_304;
-const SEND_MIN: u64 = 4_608;
+const RECEIVE_MIN: u64 = limits::RECEIVE_MIN as u64;
+const SEND_MIN: u64 = limits::SEND_MIN as u64;
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[
