@@ -117,12 +117,9 @@ fn place_of(open: &OpenFile) -> Result<&Path> {
     open.path.as_ref().ok_or(Error::Invalid)
 }
 
-/// The opening's place, unless it only names one (O_PATH).
+/// The place of the opening that a descriptor stands for.
 fn opened_place(call: &Call<'_>, index: usize) -> Result<Path> {
     let open = call.file(index)?;
-    if open.flags().contains(kernel::file::StatusFlags::PATH) {
-        return Err(Error::BadFile);
-    }
     place_of(&open).cloned()
 }
 

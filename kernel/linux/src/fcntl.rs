@@ -41,11 +41,11 @@ pub const CALLS: &[Entry] = &[
 ];
 
 fn dup(call: Call<'_>) -> Outcome {
-    Ok(call.new_fd(call.file(0)?, 0)?)
+    Ok(call.new_fd(call.opening(0)?, 0)?)
 }
 
 fn dup2(call: Call<'_>) -> Outcome {
-    let open = call.file(0)?;
+    let open = call.opening(0)?;
     if call.uint(0) == call.uint(1) {
         return Ok(call.uint(1) as usize);
     }
@@ -57,7 +57,7 @@ fn dup3(call: Call<'_>) -> Outcome {
     if call.uint(0) == call.uint(1) {
         return Err(Errno::EINVAL);
     }
-    replace(&call, call.file(0)?, flags)
+    replace(&call, call.opening(0)?, flags)
 }
 
 fn replace(call: &Call<'_>, with: alloc::sync::Arc<OpenFile>, flags: u32) -> Outcome {
@@ -68,7 +68,7 @@ fn replace(call: &Call<'_>, with: alloc::sync::Arc<OpenFile>, flags: u32) -> Out
 }
 
 fn fcntl(call: Call<'_>) -> Outcome {
-    let file = call.file(0)?;
+    let file = call.opening(0)?;
     let command = call.uint(1);
     // An opening that only names a place has no more than its descriptor.
     let path_only = file.flags().contains(kernel::file::StatusFlags::PATH);
@@ -95,6 +95,7 @@ fn fcntl(call: Call<'_>) -> Outcome {
                 .set_close_on_exec(call.uint(0), close)?;
             Ok(0)
         }
+        F_GETFL if path_only => Ok(file.flags().bits() as usize),
         F_GETFL => Ok((file.flags().bits() | O_LARGEFILE) as usize),
         F_SETFL => {
             let flags = kernel::file::StatusFlags::from_bits_truncate(call.uint(2));

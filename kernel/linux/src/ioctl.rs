@@ -31,9 +31,6 @@ const TERMINAL_REQUESTS: core::ops::RangeInclusive<u32> = 0x5401..=0x54ff;
 
 fn ioctl(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
-    if open.flags().contains(StatusFlags::PATH) {
-        return Err(Errno::EBADF);
-    }
     let request = call.uint(1);
     match request {
         FIOCLEX | FIONCLEX => {

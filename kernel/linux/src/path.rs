@@ -26,7 +26,7 @@ impl Call<'_> {
 
     /// The place at which the descriptor in argument `index` was opened.
     pub fn opened_path(&self, index: usize) -> Result<Path> {
-        self.file(index)?.path.clone().ok_or(Error::NotDirectory)
+        self.opening(index)?.path.clone().ok_or(Error::NotDirectory)
     }
 
     /// The place that a directory's descriptor and a path name.

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 
 use kernel::error::{Error, Result};
-use kernel::file::{OpenFile, StatusFlags};
+use kernel::file::OpenFile;
 use linux_raw_sys::general::*;
 
 use crate::call::{Arg, Call, Entry, Outcome};
@@ -165,9 +165,6 @@ fn pwritev2(call: Call<'_>) -> Outcome {
 
 fn lseek(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
-    if open.flags().contains(StatusFlags::PATH) {
-        return Err(Errno::EBADF);
-    }
     let offset = call.arg(1) as i64;
     let inode = || open.inode().ok_or(Errno::ESPIPE);
     if !open.file.is_seekable() {

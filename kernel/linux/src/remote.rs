@@ -103,6 +103,6 @@ fn pidfd_getfd(call: Call<'_>) -> Outcome {
     let thread = process.first_thread().ok_or(Error::NoSuchProcess)?;
     check_process_access(&process, Caller::Real)?;
     let fd = u32::try_from(call.int(1)).map_err(|_| Errno::EBADF)?;
-    let open = thread.files.get().get(fd)?;
+    let open = thread.files.get().get_any(fd)?;
     Ok(call.new_fd(open, O_CLOEXEC)?)
 }

@@ -99,7 +99,7 @@ fn lstat(call: Call<'_>) -> Outcome {
 }
 
 fn fstat(call: Call<'_>) -> Outcome {
-    let metadata = call.file(0)?.metadata()?;
+    let metadata = call.opening(0)?.metadata()?;
     store(&call, 1, &metadata)
 }
 
@@ -119,7 +119,7 @@ fn metadata_at(call: &Call<'_>, flags: u32) -> core::result::Result<Metadata, Er
         _ => call.path(1)?,
     };
     if path.is_empty() && empty && call.int(0) != AT_FDCWD {
-        return Ok(call.file(0)?.metadata()?);
+        return Ok(call.opening(0)?.metadata()?);
     }
     let mut walk = walk_of(flags);
     walk.set(Walk::EMPTY, empty);
@@ -196,7 +196,7 @@ fn statfs(call: Call<'_>) -> Outcome {
 }
 
 fn fstatfs(call: Call<'_>) -> Outcome {
-    let open = call.file(0)?;
+    let open = call.opening(0)?;
     let path: &Path = open.path.as_ref().ok_or(Errno::EINVAL)?;
     store_usage(&call, &path.mount)
 }

@@ -86,9 +86,6 @@ fn sync_file_range(call: Call<'_>) -> Outcome {
 
 fn bring_out(call: &Call<'_>, data_only: bool) -> Outcome {
     let open = call.file(0)?;
-    if open.flags().contains(kernel::file::StatusFlags::PATH) {
-        return Err(Errno::EBADF);
-    }
     let inode = open.inode().ok_or(Errno::EINVAL)?;
     match inode.kind() {
         FileType::Regular | FileType::Directory => inode.sync(data_only)?,

@@ -4,7 +4,6 @@ use alloc::vec::Vec;
 
 use base::VirtAddr;
 use kernel::error::{Error, Result};
-use kernel::file::StatusFlags;
 use kernel::fs::access::{READ, Subject, WRITE, Who};
 use kernel::fs::extended::{Expect, ExtendedAttributes, NAME_BYTES_MAX, VALUE_BYTES_MAX};
 use kernel::fs::notify::{self, Mask};
@@ -144,11 +143,7 @@ fn place(call: &Call<'_>, named: Named) -> Result<Path> {
         Named::Link => call.place_here(0, Walk::empty()),
         Named::Opening => {
             let open = call.file(0)?;
-            match &open.path {
-                Some(path) if !open.flags().contains(StatusFlags::PATH) => Ok(path.clone()),
-                Some(_) => Err(Error::BadFile),
-                None => Err(Error::Unsupported),
-            }
+            open.path.clone().ok_or(Error::Unsupported)
         }
     }
 }

@@ -36,6 +36,10 @@ bitflags! {
         const DIRECT = 0o40000;
         /// Offsets of 64 bits; always so here.
         const LARGEFILE = 0o100000;
+        /// It had to be a directory.
+        const DIRECTORY = 0o200000;
+        /// A link at the end was not followed.
+        const NOFOLLOW = 0o400000;
         /// Reads do not set the access time.
         const NOATIME = 0o1000000;
         /// The opening names a place in the tree only.

@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use mach::mem::fallible::TryGrow;
 use mach::sync::Spin;
 
-use super::OpenFile;
+use super::{OpenFile, StatusFlags};
 use crate::error::{Error, Result};
 use crate::sched::resched_point;
 
@@ -81,8 +81,18 @@ pub struct FdTable {
 }
 
 impl FdTable {
-    /// The opening that `fd` stands for.
+    /// The opening that `fd` stands for; to most calls one that only names a place is none.
     pub fn get(&self, fd: Fd) -> Result<Arc<OpenFile>> {
+        let state = self.state.lock();
+        let open = &state.get(fd)?.open;
+        match open.flags().contains(StatusFlags::PATH) {
+            true => Err(Error::BadFile),
+            false => Ok(open.clone()),
+        }
+    }
+
+    /// The same with those that only name a place.
+    pub fn get_any(&self, fd: Fd) -> Result<Arc<OpenFile>> {
         self.state.lock().get(fd).map(|entry| entry.open.clone())
     }
 

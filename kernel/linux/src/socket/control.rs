@@ -120,7 +120,7 @@ fn take_files(call: &Call<'_>, files: &mut Vec<Arc<OpenFile>>, data: &[u8]) -> R
         if files.len() == FILES_MAX {
             return Err(Error::Invalid);
         }
-        files.try_push(table.get(u32::from_ne_bytes(*number))?)?;
+        files.try_push(table.get_any(u32::from_ne_bytes(*number))?)?;
     }
     Ok(())
 }

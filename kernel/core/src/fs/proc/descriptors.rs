@@ -61,7 +61,7 @@ fn opening(subject: &Subject, fd: Fd) -> Result<Arc<OpenFile>> {
         .thread()?
         .files
         .get()
-        .get(fd)
+        .get_any(fd)
         .map_err(|_| Error::NotFound)
 }
 
