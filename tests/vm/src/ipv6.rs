@@ -175,7 +175,7 @@ fn ping_behind(setup: &Setup) -> Result<(), String> {
         (link_local, "56"),
     ] {
         let args = [
-            "-6", "-c", "3", "-i", "0.2", "-w", "20", "-s", bytes, &address,
+            "-6", "-c", "3", "-i", "0.2", "-W", "20", "-s", bytes, &address,
         ];
         let (said, is_well) = run("ping", &args)?;
         if !is_well || !said.contains(" 3 received") {

@@ -201,7 +201,7 @@ fn tools(setup: &Setup) -> Result<(), String> {
 
 /// The host pings an address; how many answers came.
 fn host_pings(address: &str, count: &str) -> Result<bool, String> {
-    let args = ["-4", "-n", "-c", count, "-i", "0.2", "-w", "10", address];
+    let args = ["-4", "-n", "-c", count, "-i", "0.2", "-W", "10", address];
     let ping = Command::new(PING).args(args).output();
     let ping = ping.map_err(|error| error.to_string())?;
     Ok(String::from_utf8_lossy(&ping.stdout).contains(&format!("{count} received")))
