@@ -260,36 +260,39 @@ impl<O: Clone + PartialEq> AreaMap<O> {
 
     /// Makes the ends of `range` ends of areas, too. `first` is the first area that
     /// touches it; returns the first that lies in it.
+    ///
+    /// It takes no more than it needs: who removes a long range piece by piece, and was not
+    /// refused the first, is refused none. What is cut and removed leaves room for an area.
     fn cut(&mut self, first: Slot, range: &Range<VirtAddr>) -> Result<Slot, TooManyAreas> {
-        if range.is_empty() {
+        if range.is_empty() || first.is_none() {
             return Ok(Slot::NONE);
         }
-        if self.len() + 2 > AREAS_MAX && self.splits(range) {
+        let last = match self.tree.area(first).end < range.end {
+            true => self.tree.floor(VirtAddr(range.end.0 - 1)),
+            false => first,
+        };
+        let cuts_first = self.is_inside(first, range.start);
+        let cuts_last = self.is_inside(last, range.end);
+        let more = usize::from(cuts_first) + usize::from(cuts_last);
+        if self.len() + more > AREAS_MAX {
             return Err(TooManyAreas);
         }
-        self.tree.reserve(2)?;
-        let first = match first.some() {
-            Some(slot) if self.tree.area(slot).start < range.start => self.split(slot, range.start),
-            _ => first,
+        self.tree.reserve(more)?;
+        let inside = match cuts_first {
+            true => self.split(first, range.start),
+            false => first,
         };
-        let last = match first.some() {
-            Some(slot) if self.tree.area(slot).end < range.end => {
-                self.tree.floor(VirtAddr(range.end.0 - 1))
-            }
-            _ => first,
-        };
-        if let Some(slot) = last.some() {
-            let area = self.tree.area(slot);
-            if area.start < range.end && range.end < area.end {
-                self.split(slot, range.end);
-            }
+        if cuts_last {
+            let last = if last == first { inside } else { last };
+            self.split(last, range.end);
         }
-        Ok(first)
+        Ok(inside)
     }
 
-    fn splits(&self, range: &Range<VirtAddr>) -> bool {
-        let inside = |at| self.find(at).is_some_and(|area| area.start < at);
-        inside(range.start) || inside(range.end)
+    /// Whether `at` lies in an area, and not at its start.
+    fn is_inside(&self, slot: Slot, at: VirtAddr) -> bool {
+        let area = self.tree.area(slot);
+        area.start < at && at < area.end
     }
 
     /// Cuts an area in two; returns the second. Room for it was reserved.

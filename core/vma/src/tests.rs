@@ -4,7 +4,7 @@ use base::VirtAddr;
 use std::vec;
 use std::vec::Vec;
 
-use crate::{Access, Area, AreaMap, Backing, Traits, Window};
+use crate::{AREAS_MAX, Access, Area, AreaMap, Backing, Traits, Window};
 
 const PAGE: u64 = 4096;
 const READ: Access = Access {
@@ -51,6 +51,45 @@ fn neighbours_that_are_alike_become_one() {
     assert_eq!(bounds(&map), [(1, 2), (3, 4)]);
     map.insert(area(2, 3, READ, None)).unwrap();
     assert_eq!(bounds(&map), [(1, 4)]);
+}
+
+/// As many areas as may be, but for `room`: a long one, and many short ones behind it.
+fn crowded(long: u64, room: u64) -> AreaMap<u8> {
+    let mut map = AreaMap::new();
+    map.insert(area(0, long, READ, None)).unwrap();
+    let short = 1..AREAS_MAX as u64 - room;
+    let first = |number| long + 2 * number;
+    short.for_each(|number| {
+        let (from, to) = (first(number), first(number) + 1);
+        map.insert(area(from, to, READ, None)).unwrap();
+    });
+    map
+}
+
+#[test]
+fn a_removal_in_pieces_is_refused_at_once_or_never() {
+    for room in 0..4 {
+        let mut map = crowded(40, room);
+        let mut pieces = (4..36).step_by(4).map(|from| at(from)..at(from + 4));
+        let first = map.remove(pieces.next().unwrap());
+        assert_eq!(first.is_ok(), room >= 2, "with room for {room}");
+        if first.is_ok() {
+            assert!(pieces.all(|piece| map.remove(piece).is_ok()));
+            assert_eq!(map.len(), AREAS_MAX - room as usize + 1);
+        }
+    }
+}
+
+#[test]
+fn what_is_removed_leaves_room_for_an_area() {
+    for (room, part) in [(0, 0..40), (1, 0..20), (1, 20..40), (2, 10..30)] {
+        let mut map = crowded(40, room);
+        assert_eq!(
+            map.remove(at(part.start)..at(part.end)).unwrap().bytes,
+            4096 * (part.end - part.start)
+        );
+        map.insert(area(1 << 30, 2 << 30, READ, None)).unwrap();
+    }
 }
 
 #[test]
