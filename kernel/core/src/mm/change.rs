@@ -52,8 +52,19 @@ impl AddressSpace {
     /// for the last, which the caller gets.
     pub(super) fn in_pieces<'a, T>(
         &'a self,
+        state: Locked<'a>,
+        range: Range<VirtAddr>,
+        step: &mut dyn FnMut(&mut State, Range<VirtAddr>) -> Result<T>,
+    ) -> Result<(Locked<'a>, T)> {
+        self.in_pieces_within(state, range.clone(), range, step)
+    }
+
+    /// As [`AddressSpace::in_pieces`], where all of `under_change` changes.
+    pub(super) fn in_pieces_within<'a, T>(
+        &'a self,
         mut state: Locked<'a>,
         range: Range<VirtAddr>,
+        under_change: Range<VirtAddr>,
         step: &mut dyn FnMut(&mut State, Range<VirtAddr>) -> Result<T>,
     ) -> Result<(Locked<'a>, T)> {
         let table = self.table()?;
@@ -67,7 +78,7 @@ impl AddressSpace {
                 }
                 return done.map(|last| (state, last));
             }
-            state.changing.get_or_insert_with(|| range.clone());
+            state.changing.get_or_insert_with(|| under_change.clone());
             drop(state);
             drop(done);
             resched_point();

@@ -1,4 +1,10 @@
 //! mremap: growing, shrinking and moving a mapping.
+//!
+//! What may find no memory comes before what other threads see: a move makes the tables for its
+//! pages, then gives up the old area, whose place in the map the new one takes, and only then
+//! moves page after page. So a mapping is moved as a whole, or it stays where it is. What is to
+//! be unmapped for it (the target, and what a smaller size leaves over) goes first, as on Linux,
+//! and stays away if the move fails.
 
 use core::ops::Range;
 
@@ -58,19 +64,18 @@ impl AddressSpace {
         if let Some(at) = in_place {
             return Ok(at);
         }
-        if let Target::Fixed(to) = request.target
-            && to < old.end
-            && old.start.0 < to.0.saturating_add(new_bytes)
-        {
-            return Err(Error::Invalid);
+        if let Target::Fixed(to) = request.target {
+            let new = page_range(to, new_bytes).ok_or(Error::Invalid)?;
+            if new.start < old.end && old.start < new.end {
+                return Err(Error::Invalid);
+            }
         }
         let kept = old.start..old.end.min(old.start + new_bytes);
-        let tail = kept.end..old.end;
-        let moved = self.relocate(request, kept, new_bytes)?;
-        if !tail.is_empty() {
-            self.unmap(tail.start, tail.end - tail.start)?;
+        if kept.end < old.end {
+            whole_area(&self.lock_settled(), &kept)?;
+            self.unmap(kept.end, old.end - kept.end)?;
         }
-        Ok(moved)
+        self.relocate(request, kept, new_bytes)
     }
 
     /// Shows the shared object at the mapping's start a second time: what is asked for by an
@@ -133,6 +138,7 @@ impl AddressSpace {
         }
     }
 
+    /// Moves what is left of a mapping, `old`, and makes it `new_bytes` long.
     fn relocate(&self, request: Remap, old: Range<VirtAddr>, new_bytes: u64) -> Result<VirtAddr> {
         let mut state = self.lock_settled();
         let area = whole_area(&state, &old)?;
@@ -158,36 +164,57 @@ impl AddressSpace {
             let more = new_bytes.saturating_sub(kept + replaced);
             state.promise.grow(more)?;
         }
-        let (mut state, replaced) = self.remove(state, new.clone())?;
-        let mut target = continuation(&area, old.start);
-        (target.start, target.end) = (new.start, new.end);
-        state.areas.insert(target)?;
-        let moved = self.move_pages(state, &old, &new);
-        let moved = moved.and_then(|state| match request.keep_old {
-            true => Ok(None),
-            false => self.remove(state, old).map(|(_, removed)| Some(removed)),
-        });
+        let (state, replaced) = self.remove(state, new.clone())?;
+        let moved = self.move_area(state, request.keep_old, &area, &old, &new);
         drop((replaced, area));
-        moved.map(|_| at)
+        moved.map(|()| at)
     }
 
-    fn move_pages<'a>(
+    /// Moves `old`, which lies in `area`, to `new`, where nothing is mapped.
+    fn move_area<'a>(
+        &'a self,
+        state: Locked<'a>,
+        keep_old: bool,
+        area: &Area<Object>,
+        old: &Range<VirtAddr>,
+        new: &Range<VirtAddr>,
+    ) -> Result<()> {
+        let table = self.table()?;
+        let (mut state, ()) = self.for_each_move(state, old, new, &mut |from, to, bytes| {
+            let is_ready = table.prepare_relocation(from, to, bytes);
+            is_ready.then_some(()).ok_or(Error::OutOfMemory)
+        })?;
+        let removed = match keep_old {
+            true => None,
+            false => Some(state.areas.remove(old.clone())?),
+        };
+        let mut target = continuation(area, old.start);
+        (target.start, target.end) = (new.start, new.end);
+        // Where an area was removed, there is room for one.
+        state.areas.insert(target)?;
+        let (state, ()) = self.for_each_move(state, old, new, &mut |from, to, bytes| {
+            table.relocate(from, to, bytes, &mut Gather::new(table));
+            Ok(())
+        })?;
+        drop(state);
+        drop(removed);
+        Ok(())
+    }
+
+    /// Calls `step` with each piece of `old`: where it starts, where it goes, and its bytes.
+    /// Nobody else changes either place meanwhile.
+    fn for_each_move<'a>(
         &'a self,
         state: Locked<'a>,
         old: &Range<VirtAddr>,
         new: &Range<VirtAddr>,
-    ) -> Result<Locked<'a>> {
-        let table = self.table()?;
-        let bytes = (old.end - old.start).min(new.end - new.start);
-        let from = old.start..old.start + bytes;
-        let (state, ()) = self.in_pieces(state, from, &mut |_, piece| {
+        step: &mut dyn FnMut(VirtAddr, VirtAddr, u64) -> Result<()>,
+    ) -> Result<(Locked<'a>, ())> {
+        let both = old.start.min(new.start)..old.end.max(new.end);
+        self.in_pieces_within(state, old.clone(), both, &mut |_, piece| {
             let to = new.start + (piece.start - old.start);
-            let bytes = piece.end - piece.start;
-            let mut gather = Gather::new(table);
-            let complete = table.relocate(piece.start, to, bytes, &mut gather);
-            complete.then_some(()).ok_or(Error::OutOfMemory)
-        })?;
-        Ok(state)
+            step(piece.start, to, piece.end - piece.start)
+        })
     }
 }
 

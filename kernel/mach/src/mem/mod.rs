@@ -45,6 +45,7 @@ mod page;
 mod peek;
 mod pinned;
 mod ram;
+mod relocate;
 mod resting;
 mod scattered;
 mod setup;

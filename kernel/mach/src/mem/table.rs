@@ -213,54 +213,6 @@ impl PageTable {
             self.resident.fetch_sub(gone + large * ENTRIES, Relaxed);
         }
     }
-
-    /// Moves the pages of `[from, from + bytes)` to `to`, where nothing is mapped.
-    /// Returns false if memory is short; pages that did not move are still at `from`.
-    pub fn relocate(&self, from: VirtAddr, to: VirtAddr, bytes: u64, gather: &mut Gather) -> bool {
-        let mut tree = self.tree.lock();
-        let end = from + bytes;
-        self.split_range(&mut tree, from..end);
-        let mut at = from;
-        while let Some(part) = tree.first_small(at..end) {
-            let offsets = (part.start - from..part.end - from).step_by(PAGE_BYTES);
-            if !self.move_entries(&mut tree, from, to, offsets, gather) {
-                return false;
-            }
-            at = part.end;
-        }
-        true
-    }
-
-    /// Moves the entries at these offsets; false if memory is short.
-    fn move_entries(
-        &self,
-        tree: &mut Tree,
-        from: VirtAddr,
-        to: VirtAddr,
-        mut offsets: impl Iterator<Item = u64>,
-        gather: &mut Gather,
-    ) -> bool {
-        offsets.all(|offset| {
-            let Some(old) = tree.find(from + offset, 0).map(|slot| slot.load(Relaxed)) else {
-                return true;
-            };
-            if old == 0 {
-                return true;
-            }
-            let target = to + offset;
-            if !is_user_page(target) || tree.leaf_table(target).is_err() {
-                return false;
-            }
-            let taken = tree
-                .find(from + offset, 0)
-                .map_or(0, |slot| slot.swap(0, Relaxed));
-            gather.note(from + offset);
-            if let Some(slot) = tree.find(target, 0) {
-                slot.store(taken, Relaxed);
-            }
-            true
-        })
-    }
 }
 
 impl PageTable {
@@ -281,10 +233,6 @@ impl Drop for PageTable {
         // SAFETY: `clear` took the root off all CPUs; nobody has the table any more.
         unsafe { self.tree.get_mut().free() };
     }
-}
-
-fn is_user_page(at: VirtAddr) -> bool {
-    at < USER_END && at.page_offset() == 0
 }
 
 pub(super) fn clip(to: VirtAddr) -> VirtAddr {
