@@ -164,6 +164,39 @@ impl ByteRing {
         Ok(())
     }
 
+    /// Makes the capacity at least `bytes`, by no copy but of a page that holds both ends.
+    /// Positions stay.
+    pub fn grow(&mut self, bytes: usize) -> Result<()> {
+        let wanted = bytes.div_ceil(PAGE_BYTES);
+        if wanted <= self.pages.len() {
+            return Ok(());
+        }
+        let count = wanted.next_power_of_two();
+        let mut pages = Vec::new();
+        pages.make_room(count).map_err(|_| Error::OutOfMemory)?;
+        pages.resize_with(count, Page::new);
+        let place = |number: u64| (number % count as u64) as usize;
+        let (first, mut end) = (self.head / PAGE, self.tail.div_ceil(PAGE));
+        if end - first > self.pages.len() as u64 {
+            end -= 1;
+            pages[place(end)] = self.last_bytes()?;
+        }
+        for number in first..end {
+            let (index, _) = self.place(number * PAGE);
+            pages[place(number)] = core::mem::take(&mut self.pages[index]);
+        }
+        self.pages = pages;
+        Ok(())
+    }
+
+    /// A copy of the last page, which is not full.
+    fn last_bytes(&self) -> Result<Page> {
+        let (index, len) = self.place(self.tail);
+        let mut page = new_page()?;
+        page[..len].copy_from_slice(&self.pages[index][..len]);
+        Ok(page)
+    }
+
     fn place(&self, position: u64) -> (usize, usize) {
         let page = (position / PAGE) % self.pages.len() as u64;
         (page as usize, (position % PAGE) as usize)
@@ -186,8 +219,7 @@ impl ByteRing {
         }
         let mut page = core::mem::take(&mut self.spare);
         if page.is_empty() {
-            page.make_room(PAGE_BYTES).map_err(|_| Error::OutOfMemory)?;
-            page.resize(PAGE_BYTES, 0);
+            page = new_page()?;
         }
         self.pages[index] = page;
         Ok(())
@@ -199,6 +231,13 @@ impl ByteRing {
             self.spare = page;
         }
     }
+}
+
+fn new_page() -> Result<Page> {
+    let mut page = Page::new();
+    page.make_room(PAGE_BYTES).map_err(|_| Error::OutOfMemory)?;
+    page.resize(PAGE_BYTES, 0);
+    Ok(page)
 }
 
 fn empty_pages(count: usize) -> Vec<Page> {

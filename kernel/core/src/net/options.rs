@@ -180,8 +180,12 @@ fn to_stack(name: OptionName, value: OptionValue) -> Result<Option<Change>> {
         N::MulticastTimeToLive | N::V6MulticastHops => {
             Change::Number(N::MulticastTimeToLive, hops(value, 1)?)
         }
-        N::SendBuffer => Change::Number(name, limits::send_buffer(value.number()?)),
-        N::ReceiveBuffer => Change::Number(name, limits::receive_buffer(value.number()?)),
+        N::SendBuffer | N::SendBufferForced => {
+            Change::Number(N::SendBuffer, buffer_bytes(name, value)?)
+        }
+        N::ReceiveBuffer | N::ReceiveBufferForced => {
+            Change::Number(N::ReceiveBuffer, buffer_bytes(name, value)?)
+        }
         N::TimeToLive => Change::Number(N::TimeToLive, positive::<u8>(value)?.into()),
         N::V6HopLimit => {
             Change::Number(N::TimeToLive, hops(value, super::settings().hop_limit_v6)?)
@@ -207,6 +211,10 @@ fn to_stack(name: OptionName, value: OptionValue) -> Result<Option<Change>> {
         N::Linger => Change::Linger(linger_secs(value)?),
         _ => return Ok(None),
     }))
+}
+
+fn buffer_bytes(name: OptionName, value: OptionValue) -> Result<u32> {
+    limits::buffer(name, value.number()?).ok_or(Error::NoSuchOption)
 }
 
 /// Most timeouts that TCP_SYNCNT takes.

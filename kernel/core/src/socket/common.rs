@@ -8,8 +8,6 @@ use super::{Blocking, OptionName, OptionValue, limits};
 use crate::error::{Error, Restart, Result};
 use crate::sync::{Wait, WaitQueue};
 
-/// Bytes that a buffer holds which nobody has set.
-const BUFFER_DEFAULT: u32 = 212_992;
 /// A time limit of zero: none.
 const NO_LIMIT: u64 = 0;
 
@@ -44,8 +42,8 @@ impl Default for CommonOptions {
     fn default() -> Self {
         Self {
             flags: AtomicU32::new(0),
-            send_buffer: AtomicU32::new(BUFFER_DEFAULT),
-            receive_buffer: AtomicU32::new(BUFFER_DEFAULT),
+            send_buffer: AtomicU32::new(limits::BUFFER_DEFAULT),
+            receive_buffer: AtomicU32::new(limits::BUFFER_DEFAULT),
             send_limit_ns: AtomicU64::new(NO_LIMIT),
             receive_limit_ns: AtomicU64::new(NO_LIMIT),
         }
@@ -75,8 +73,9 @@ fn load_limit(place: &AtomicU64) -> Option<Duration> {
     }
 }
 
-fn store_buffer(place: &AtomicU32, granted: fn(i32) -> u32, value: OptionValue) -> Result<()> {
-    place.store(granted(value.number()?), Ordering::Relaxed);
+fn store_buffer(place: &AtomicU32, name: OptionName, value: OptionValue) -> Result<()> {
+    let bytes = limits::buffer(name, value.number()?).ok_or(Error::NoSuchOption)?;
+    place.store(bytes, Ordering::Relaxed);
     Ok(())
 }
 
@@ -89,8 +88,12 @@ impl CommonOptions {
     /// The value of an option that all families share, or `None`.
     pub fn get(&self, name: OptionName) -> Option<OptionValue> {
         match name {
-            OptionName::SendBuffer => Some(number(&self.send_buffer)),
-            OptionName::ReceiveBuffer => Some(number(&self.receive_buffer)),
+            OptionName::SendBuffer | OptionName::SendBufferForced => {
+                Some(number(&self.send_buffer))
+            }
+            OptionName::ReceiveBuffer | OptionName::ReceiveBufferForced => {
+                Some(number(&self.receive_buffer))
+            }
             OptionName::SendTimeout => Some(OptionValue::Timeout(load_limit(&self.send_limit_ns))),
             OptionName::ReceiveTimeout => {
                 Some(OptionValue::Timeout(load_limit(&self.receive_limit_ns)))
@@ -102,12 +105,11 @@ impl CommonOptions {
     /// Sets an option that all families share; `None` if it is none of those.
     pub fn set(&self, name: OptionName, value: OptionValue) -> Option<Result<()>> {
         match name {
-            OptionName::SendBuffer => {
-                Some(store_buffer(&self.send_buffer, limits::send_buffer, value))
+            OptionName::SendBuffer | OptionName::SendBufferForced => {
+                Some(store_buffer(&self.send_buffer, name, value))
             }
-            OptionName::ReceiveBuffer => {
-                let granted = limits::receive_buffer;
-                Some(store_buffer(&self.receive_buffer, granted, value))
+            OptionName::ReceiveBuffer | OptionName::ReceiveBufferForced => {
+                Some(store_buffer(&self.receive_buffer, name, value))
             }
             OptionName::SendTimeout => Some(store_limit(&self.send_limit_ns, value)),
             OptionName::ReceiveTimeout => Some(store_limit(&self.receive_limit_ns, value)),
@@ -122,6 +124,11 @@ impl CommonOptions {
             self.flags.fetch_and(!bit, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    /// Bytes that may be queued for sending now.
+    pub fn send_bytes(&self) -> u32 {
+        self.send_buffer.load(Ordering::Relaxed)
     }
 
     /// Bytes that may be queued for receiving now.

@@ -26,10 +26,14 @@ pub enum OptionName {
     DontRoute,
     /// SO_BROADCAST.
     Broadcast,
-    /// SO_SNDBUF and SO_SNDBUFFORCE, in bytes.
+    /// SO_SNDBUF, in bytes.
     SendBuffer,
-    /// SO_RCVBUF and SO_RCVBUFFORCE, in bytes.
+    /// SO_SNDBUFFORCE, in bytes.
+    SendBufferForced,
+    /// SO_RCVBUF, in bytes.
     ReceiveBuffer,
+    /// SO_RCVBUFFORCE, in bytes.
+    ReceiveBufferForced,
     /// SO_RCVLOWAT, in bytes.
     ReceiveLowWater,
     /// SO_KEEPALIVE.

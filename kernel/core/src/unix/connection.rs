@@ -10,6 +10,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use mach::sync::Spin;
 
 use super::inbox::Inbox;
+use super::outbox::Outbox;
 use crate::poll::{Events, Pollee};
 use crate::socket::{PeerCredentials, UnixAddress};
 
@@ -29,13 +30,14 @@ pub(super) struct Side {
     /// Of the socket whose side this is.
     pub(super) number: u64,
     /// Its too.
+    pub(super) outbox: Arc<Outbox>,
     pollee: Arc<Pollee>,
 }
 
 impl Side {
     pub(super) fn new(
         number: u64,
-        pollee: Arc<Pollee>,
+        (outbox, pollee): (Arc<Outbox>, Arc<Pollee>),
         name: UnixAddress,
         credentials: PeerCredentials,
         wants_credentials: bool,
@@ -49,6 +51,7 @@ impl Side {
             name: Spin::new(name),
             credentials,
             number,
+            outbox,
             pollee,
         }
     }
@@ -68,6 +71,12 @@ impl Side {
 
     pub(super) fn has_reset(&self) -> bool {
         self.was_reset.load(Ordering::SeqCst)
+    }
+
+    /// Whether a sender that had to wait for its `peer` may go on.
+    pub(super) fn may_write_to(&self, peer: &Self) -> bool {
+        let charged = peer.inbox.len().max(self.outbox.charged());
+        self.outbox.is_writable(charged) && peer.inbox.has_place() || self.is_sending_over()
     }
 
     pub(super) fn end_receiving(&self) {

@@ -2,14 +2,14 @@
 //!
 //! Bytes lie in a ring; beside them, an [`Envelope`] for each message, or in a stream for
 //! each stretch with other circumstances. Sizes are copied into atomics under the lock,
-//! for who polls or decides whether to wait.
+//! for who polls or decides whether to wait. How much may lie here is said by who sends
+//! (`outbox`); the ring grows to that.
 
 use alloc::collections::VecDeque;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use base::PAGE_BYTES;
-
 use super::caller;
+use super::outbox::Charge;
 use super::rights::Rights;
 use crate::error::{Error, Result};
 use crate::io::{Sink, Source};
@@ -20,12 +20,10 @@ use crate::socket::{
 use crate::sync::Mutex;
 use mach::mem::fallible::{self, TryGrow};
 
-/// Bytes that fit: Linux' default send buffer.
+/// Pages of the ring at first: Linux' default send buffer.
 const PAGES: usize = 52;
-/// Room from which on a stream's sender is told that it may go on.
-const ROOM_WORTH_WAKING: usize = PAGE_BYTES;
-/// Messages that fit, empty ones included, so that their envelopes are bounded too.
-const MESSAGES_MAX: usize = 4096;
+/// Changes of circumstances in a stream, so that their envelopes are bounded too.
+const CHANGES_MAX: usize = 4096;
 
 /// What comes with bytes.
 #[derive(Default)]
@@ -40,6 +38,8 @@ struct Letter {
     start: u64,
     end: u64,
     envelope: Envelope,
+    /// Of a message: what its sender is charged.
+    _charge: Option<Charge>,
 }
 
 /// Whether received bytes stay.
@@ -101,23 +101,9 @@ impl Inbox {
         self.messages.load(Ordering::SeqCst)
     }
 
-    /// Bytes that the largest message may have.
-    pub(super) const fn capacity() -> usize {
-        PAGES * PAGE_BYTES
-    }
-
-    fn room(&self) -> usize {
-        Self::capacity() - self.len()
-    }
-
-    /// Whether a stream's sender should go on.
-    pub(super) fn has_room(&self) -> bool {
-        self.room() >= ROOM_WORTH_WAKING && self.messages() < MESSAGES_MAX
-    }
-
-    /// Whether a message of `bytes` fits.
-    pub(super) fn has_room_for(&self, bytes: usize) -> bool {
-        self.room() >= bytes && self.messages() < MESSAGES_MAX
+    /// Whether a stream's sender can be told apart from those before.
+    pub(super) fn has_place(&self) -> bool {
+        self.messages() < CHANGES_MAX
     }
 
     fn publish(&self, contents: &Contents) {
@@ -126,20 +112,24 @@ impl Inbox {
             .store(contents.letters.len(), Ordering::SeqCst);
     }
 
-    /// Puts a stretch of a stream in: as much as fits, maybe nothing. The envelope is
-    /// taken with the first byte.
+    /// Puts a stretch of a stream in: as much as fits into `limit` bytes, maybe nothing. The
+    /// envelope is taken with the first byte.
     pub(super) fn put_stretch(
         &self,
         from: &mut Source<'_>,
         envelope: &mut Envelope,
+        limit: usize,
     ) -> Result<usize> {
         let mut contents = self.contents.lock();
-        if !contents.ring.is_empty() && contents.letters.len() >= MESSAGES_MAX {
+        let len = contents.ring.len();
+        if len >= limit || len != 0 && contents.letters.len() >= CHANGES_MAX {
             return Ok(0);
         }
         contents.letters.make_room(1)?;
+        let wanted = from.remaining().min(limit - len);
+        contents.ring.grow(len + wanted)?;
         let start = contents.ring.tail();
-        let count = contents.ring.put(from, usize::MAX)?;
+        let count = contents.ring.put(from, wanted)?;
         if count != 0 && contents.is_news(envelope) {
             let mut envelope = core::mem::take(envelope);
             envelope.lie_with(self.owner);
@@ -148,38 +138,37 @@ impl Inbox {
                 start,
                 end,
                 envelope,
+                _charge: None,
             });
         }
         self.publish(&contents);
         Ok(count)
     }
 
-    /// Puts a whole message in; [`Error::WouldBlock`] if it does not fit now.
-    ///
-    /// `envelope` stays with the caller unless it was put in.
+    /// Puts a whole message in, which its sender is charged.
     pub(super) fn put_message(
         &self,
         from: &mut Source<'_>,
-        envelope: &mut Option<Envelope>,
+        mut envelope: Envelope,
+        charge: Charge,
     ) -> Result<usize> {
         let mut contents = self.contents.lock();
         let size = from.remaining();
-        if contents.ring.room() < size || contents.letters.len() >= MESSAGES_MAX {
-            return Err(Error::WouldBlock);
-        }
         contents.letters.make_room(1)?;
+        let needed = contents.ring.len() + size;
+        contents.ring.grow(needed)?;
         let start = contents.ring.tail();
         let count = contents.ring.put(from, size)?;
         if count < size {
             contents.ring.take_back(count);
             return Err(Error::BadAddress);
         }
-        let mut envelope = envelope.take().unwrap_or_default();
         envelope.lie_with(self.owner);
         let letter = Letter {
             start,
             end: start + count as u64,
             envelope,
+            _charge: Some(charge),
         };
         contents.letters.push_back(letter);
         self.publish(&contents);

@@ -2,7 +2,7 @@
 //!
 //! Two kinds: [`StreamSocket`] has connections (stream and seqpacket), [`DatagramSocket`]
 //! has not. Both receive into an [`inbox`], bytes in pages with envelopes beside them; a
-//! sender puts its bytes straight into the receiver's inbox. Names are in `names`,
+//! sender puts its bytes straight into the receiver's inbox and is charged for them (`outbox`). Names are in `names`,
 //! descriptors under way in `rights`; those that nobody can receive `collect` closes.
 //!
 //! Two connected sockets share a [`connection`]; neither owns the other, so that
@@ -17,6 +17,7 @@ mod inbox;
 mod list;
 mod listen;
 mod names;
+mod outbox;
 mod paths;
 mod rights;
 mod stream;

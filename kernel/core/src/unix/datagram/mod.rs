@@ -1,7 +1,7 @@
 //! Unix sockets without connections: datagrams.
 //!
-//! A sender puts its message into the receiver's inbox; it waits on the receiver while
-//! that is full. A connected sender's readiness for writing depends on the receiver, which
+//! A sender puts its message into the receiver's inbox; it waits while its own send buffer is
+//! full, and on the receiver while many messages lie there. A connected sender's readiness for writing depends on the receiver, which
 //! therefore knows the senders that are connected to it.
 
 mod socket;
@@ -15,7 +15,8 @@ use mach::sync::Spin;
 use super::inbox::{Envelope, Inbox};
 use super::list::{self, UnixFacts, UnixState};
 use super::names::{self, Node};
-use super::{caller, unix_name};
+use super::outbox::Outbox;
+use super::{broken, caller, unix_name};
 use crate::error::{Error, Result};
 use crate::io::Source;
 use crate::ipc::next_number;
@@ -25,7 +26,8 @@ use crate::socket::{
     SocketType, UnixAddress, wait_on,
 };
 
-/// Messages that wait at most (net.unix.max_dgram_qlen, and one more as in Linux).
+/// Messages that wait at most for who is not the senders' peer (net.unix.max_dgram_qlen, and one
+/// more as in Linux).
 const MESSAGES_MAX: usize = 11;
 
 /// A socket that sends to, and receives from, anybody or its peer.
@@ -33,7 +35,8 @@ pub struct DatagramSocket {
     number: u64,
     options: CommonOptions,
     inbox: Inbox,
-    pollee: Pollee,
+    outbox: Arc<Outbox>,
+    pollee: Arc<Pollee>,
     name: Spin<UnixAddress>,
     peer: Spin<Option<Weak<DatagramSocket>>>,
     /// Sockets connected to this one.
@@ -51,11 +54,13 @@ pub struct DatagramSocket {
 impl DatagramSocket {
     pub(super) fn new() -> Arc<Self> {
         let number = next_number();
+        let pollee = Arc::new(Pollee::new());
         let socket = Arc::new_cyclic(|me| Self {
             number,
             options: CommonOptions::default(),
             inbox: Inbox::new(number),
-            pollee: Pollee::new(),
+            outbox: Outbox::new(pollee.clone()),
+            pollee,
             name: Spin::new(UnixAddress::Unnamed),
             peer: Spin::new(None),
             senders: Spin::new(Vec::new()),
@@ -117,16 +122,20 @@ impl DatagramSocket {
         self.is_closed.load(Ordering::SeqCst)
     }
 
-    fn has_room_for(&self, bytes: usize) -> bool {
-        self.inbox.messages() < MESSAGES_MAX && self.inbox.has_room_for(bytes)
+    /// Whether a message of `sender` may lie here: those of our own peer, as many as it can pay.
+    fn has_place_for(&self, sender: &Self) -> bool {
+        self.inbox.messages() < MESSAGES_MAX || self.is_peer(sender) == Some(true)
+    }
+
+    /// Whether `other` is the peer, if there is one.
+    fn is_peer(&self, other: &Self) -> Option<bool> {
+        let peer = self.peer.lock();
+        peer.as_ref().map(|peer| peer.ptr_eq(&other.me))
     }
 
     /// Whether `sender` may send here: a connected socket hears only its peer.
     fn accepts_from(&self, sender: &Self) -> bool {
-        self.peer
-            .lock()
-            .as_ref()
-            .is_none_or(|peer| peer.ptr_eq(&sender.me))
+        self.is_peer(sender) != Some(false)
     }
 
     fn target(&self, to: Option<&SocketAddress>) -> Result<Arc<Self>> {
@@ -151,30 +160,36 @@ impl DatagramSocket {
         envelope: Envelope,
         flags: MessageFlags,
     ) -> Result<usize> {
-        let size = from.remaining();
-        let mut envelope = Some(envelope);
+        let how = self.options.send_wait(flags.blocking());
         loop {
+            if self.is_sending_over() {
+                return Err(broken(flags));
+            }
             if target.is_closed() {
                 return Err(Error::ConnectionRefused);
             }
             if target.is_receiving_over() {
                 return Err(Error::BrokenPipe);
             }
-            if target.has_room_for(size) {
-                match target.inbox.put_message(from, &mut envelope) {
-                    Err(Error::WouldBlock) => {}
-                    outcome => {
-                        target.pollee.notify(Events::READABLE);
-                        return outcome;
-                    }
-                }
+            if !self.outbox.has_room() {
+                let is_over = || self.is_sending_over();
+                let may_go_on = || (is_over() || self.is_buffer_writable()).then_some(());
+                wait_on(&self.pollee.queue, how, may_go_on)?;
+            } else if !target.has_place_for(self) {
+                let is_over = || target.is_receiving_over() || target.is_closed();
+                let may_go_on = || (is_over() || target.has_place_for(self)).then_some(());
+                wait_on(&target.pollee.queue, how, may_go_on)?;
+            } else {
+                let charge = self.outbox.charge(from.remaining());
+                let sent = target.inbox.put_message(from, envelope, charge);
+                target.pollee.notify(Events::READABLE);
+                return sent;
             }
-            let how = self.options.send_wait(flags.blocking());
-            wait_on(&target.pollee.queue, how, || {
-                let is_over = target.is_receiving_over() || target.is_closed();
-                (is_over || target.has_room_for(size)).then_some(())
-            })?;
         }
+    }
+
+    fn is_buffer_writable(&self) -> bool {
+        self.outbox.is_writable(self.outbox.charged())
     }
 
     /// A message was taken: senders may go on.
@@ -198,16 +213,17 @@ impl DatagramSocket {
             },
             name: self.name.lock().clone(),
             waiting: self.inbox.len(),
-            sent: peer.as_ref().map_or(0, |peer| peer.inbox.len()),
+            sent: self.outbox.charged(),
             peer: peer.map(|peer| peer.number),
         }
     }
 
     fn is_writable(&self) -> bool {
-        match self.peer() {
-            Some(Ok(peer)) => peer.has_room_for(0),
+        let has_place = match self.peer() {
+            Some(Ok(peer)) => peer.has_place_for(self),
             _ => true,
-        }
+        };
+        has_place && self.is_buffer_writable()
     }
 }
 

@@ -16,7 +16,7 @@ use crate::socket::{
     Received, Shutdown, Socket, SocketAddress, SocketType, UnixAddress, wait_on,
 };
 use crate::unix::collect;
-use crate::unix::inbox::{Inbox, Taking};
+use crate::unix::inbox::Taking;
 use crate::unix::names::{self, Node};
 use crate::unix::{FIONREAD, SIOCOUTQ, broken, tell_credentials, unix_name};
 use crate::user;
@@ -54,6 +54,8 @@ impl File for DatagramSocket {
 
     fn close(&self, _open: &OpenFile) {
         self.is_closed.store(true, Ordering::SeqCst);
+        // A sender that waits keeps us; it may wait for what lies here.
+        self.inbox.clear();
         self.tell_senders();
         collect::note_close();
     }
@@ -61,7 +63,7 @@ impl File for DatagramSocket {
     fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {
         let bytes = match request {
             FIONREAD => self.inbox.first_length(),
-            SIOCOUTQ => 0,
+            SIOCOUTQ => self.outbox.charged(),
             _ => return Err(Error::NotTerminal),
         };
         user::write(VirtAddr(argument), bytes as u32)?;
@@ -128,7 +130,7 @@ impl Socket for DatagramSocket {
         if self.is_sending_over() {
             return Err(broken(flags));
         }
-        if message.from.remaining() > Inbox::capacity() {
+        if self.outbox.is_too_long(message.from.remaining()) {
             return Err(Error::MessageTooLong);
         }
         let target = self.target(message.to)?;
@@ -200,6 +202,10 @@ impl Socket for DatagramSocket {
     }
 
     fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()> {
-        self.options.set(name, value).ok_or(Error::NoSuchOption)?
+        self.options.set(name, value).ok_or(Error::NoSuchOption)??;
+        if matches!(name, OptionName::SendBuffer | OptionName::SendBufferForced) {
+            self.outbox.set_limit(self.options.send_bytes());
+        }
+        Ok(())
     }
 }

@@ -9,10 +9,11 @@ use mach::sync::{Once, Spin};
 
 use super::collect;
 use super::connection::{Link, Side};
-use super::inbox::{Envelope, Inbox, Taking};
+use super::inbox::{Envelope, Taking};
 use super::list::{self, UnixFacts, UnixState};
 use super::listen::Listener;
 use super::names::{self, Node};
+use super::outbox::Outbox;
 use super::{broken, caller};
 use crate::error::{Error, Result};
 use crate::io::{Sink, Source, partial};
@@ -28,6 +29,7 @@ pub struct StreamSocket {
     number: u64,
     kind: SocketType,
     pub(super) options: CommonOptions,
+    pub(super) outbox: Arc<Outbox>,
     pub(super) pollee: Arc<Pollee>,
     name: Spin<UnixAddress>,
     /// Whether the name is its own, not its listener's.
@@ -40,11 +42,13 @@ pub struct StreamSocket {
 
 impl StreamSocket {
     pub(super) fn new(kind: SocketType) -> Arc<Self> {
+        let pollee = Arc::new(Pollee::new());
         let socket = Arc::new_cyclic(|me| Self {
             number: next_number(),
             kind,
             options: CommonOptions::default(),
-            pollee: Arc::new(Pollee::new()),
+            outbox: Outbox::new(pollee.clone()),
+            pollee,
             name: Spin::new(UnixAddress::Unnamed),
             is_bound: AtomicBool::new(false),
             link: Once::new(),
@@ -69,7 +73,7 @@ impl StreamSocket {
         let wants = self.options.is_set(OptionName::PassCredentials);
         Side::new(
             self.number,
-            self.pollee.clone(),
+            (self.outbox.clone(), self.pollee.clone()),
             self.name(),
             caller(),
             wants,
@@ -116,7 +120,7 @@ impl StreamSocket {
             .set(OptionName::PassCredentials, passes.into());
         let theirs = Side::new(
             server.number,
-            server.pollee.clone(),
+            (server.outbox.clone(), server.pollee.clone()),
             listener.name(),
             of.credentials,
             passes,
@@ -164,9 +168,10 @@ impl StreamSocket {
         if own.is_sending_over() {
             return Err(Error::BrokenPipe);
         }
-        let count = peer.inbox.put_stretch(from, envelope)?;
+        let limit = self.outbox.limit();
+        let count = peer.inbox.put_stretch(from, envelope, limit)?;
         if count == 0 {
-            self.wait_to_send(flags, || peer.inbox.has_room() || own.is_sending_over())?;
+            self.wait_to_send(flags, || own.may_write_to(peer))?;
             return Ok(0);
         }
         peer.notify(Events::READABLE);
@@ -183,26 +188,22 @@ impl StreamSocket {
     ) -> Result<usize> {
         let (own, peer) = (link.own(), link.peer());
         let size = from.remaining();
-        if size > Inbox::capacity() {
+        if self.outbox.is_too_long(size) {
             return Err(Error::MessageTooLong);
         }
-        let mut envelope = Some(envelope);
         loop {
             if own.is_sending_over() {
                 return Err(broken(flags));
             }
-            match peer.inbox.put_message(from, &mut envelope) {
-                Err(Error::WouldBlock) => {}
-                Err(error) => return Err(error),
-                Ok(count) => {
-                    peer.notify(Events::READABLE);
-                    return Ok(count);
-                }
+            if self.outbox.has_room() {
+                break;
             }
-            self.wait_to_send(flags, || {
-                peer.inbox.has_room_for(size) || own.is_sending_over()
-            })?;
+            self.wait_to_send(flags, || own.may_write_to(peer))?;
         }
+        let charge = self.outbox.charge(size);
+        let count = peer.inbox.put_message(from, envelope, charge)?;
+        peer.notify(Events::READABLE);
+        Ok(count)
     }
 
     fn wait_to_send(&self, flags: MessageFlags, changed: impl Fn() -> bool) -> Result<()> {
@@ -236,7 +237,7 @@ impl StreamSocket {
             if let Some(received) = taken {
                 // Whether there was room before cannot be known here: a sender on another
                 // CPU may have filled it and gone to sleep meanwhile.
-                if own.inbox.has_room() || self.kind != SocketType::Stream {
+                if peer.may_write_to(own) {
                     peer.notify(Events::WRITABLE);
                 }
                 return Ok(received);
@@ -303,7 +304,7 @@ impl StreamSocket {
         if is_readable(own) {
             events |= Events::READABLE;
         }
-        if peer.inbox.has_room() || own.is_sending_over() {
+        if own.may_write_to(peer) {
             events |= Events::WRITABLE;
         }
         if own.is_receiving_over() {

@@ -48,7 +48,7 @@ impl File for StreamSocket {
     fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {
         let waiting = match (request, self.link.get()) {
             (FIONREAD, Some(link)) => link.own().inbox.len(),
-            (SIOCOUTQ, Some(link)) => link.peer().inbox.len(),
+            (SIOCOUTQ, Some(link)) => link.peer().inbox.len().max(self.outbox.charged()),
             (FIONREAD | SIOCOUTQ, None) => return Err(Error::Invalid),
             _ => return Err(Error::NotTerminal),
         };
@@ -222,6 +222,9 @@ impl Socket for StreamSocket {
 
     fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()> {
         self.options.set(name, value).ok_or(Error::NoSuchOption)??;
+        if matches!(name, OptionName::SendBuffer | OptionName::SendBufferForced) {
+            self.outbox.set_limit(self.options.send_bytes());
+        }
         if name == OptionName::PassCredentials
             && let Some(link) = self.link.get()
         {
