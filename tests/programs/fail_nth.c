@@ -468,6 +468,21 @@ static int inheriting_lock(void) {
     return result < 0 && errno == ETIMEDOUT ? 0 : -1;
 }
 
+// Below /proc, where names on the way to a mount have to be kept.
+static int bound(void) {
+    int result = mount("/tmp", "/proc/sys/vm", NULL, MS_BIND | MS_REC, NULL);
+    if (result < 0) return errno == EPERM ? 0 : result;
+    if ((result = mount("/proc/sys/vm", "/proc/sys/fs", NULL, MS_MOVE, NULL)) == 0) {
+        if ((result = umount2("/proc/sys/fs", MNT_DETACH)) < 0)
+            umount2("/proc/sys/fs", MNT_DETACH);
+    } else {
+        int why = errno;
+        umount2("/proc/sys/vm", MNT_DETACH);
+        errno = why;
+    }
+    return result;
+}
+
 static int mounted(void) {
     if (mkdir("/tmp/mounted", 0700) < 0) return -1;
     int result = mount("none", "/tmp/mounted", "tmpfs", 0, NULL);
@@ -550,6 +565,7 @@ static const struct {
     {"a futex is waited for", waited, ROUNDS},
     {"a lock with priority inheritance is contended", inheriting_lock, ROUNDS},
     {"a file system is mounted", mounted, ROUNDS},
+    {"a directory is bound", bound, ROUNDS},
     {"a message queue is filled", message_queue, ROUNDS},
     {"a datagram socket is bound", datagrams, ROUNDS},
     {"routes are asked for", netlink, ROUNDS},

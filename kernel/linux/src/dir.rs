@@ -359,7 +359,11 @@ fn getcwd(call: Call<'_>) -> Outcome {
     if cwd.dentry.is_gone() {
         return Err(Errno::ENOENT);
     }
-    let mut name = cwd.name_from(&context.root());
+    let root = context.root();
+    let mut name = match cwd.name_below(&root) {
+        Some(name) => name,
+        None => [b"(unreachable)", &cwd.name_from(&root)[..]].concat(),
+    };
     name.push(0);
     if name.len() > call.size(1) {
         return Err(Errno::ERANGE);

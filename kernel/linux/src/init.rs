@@ -118,7 +118,7 @@ fn mount_volume(volume: &Volume) -> Result<()> {
     make_directories(&volume.path)?;
     let at = fs::resolve(None, &volume.path, Walk::FOLLOW | Walk::DIRECTORY)?;
     let system = kinds::make(b"9p", &volume.tag, b"")?;
-    let mut flags = MountFlags::empty();
+    let mut flags = MountFlags::RELATIME;
     flags.set(MountFlags::RDONLY, volume.is_read_only);
     mount::mount(at, system, &volume.tag, flags)
 }

@@ -103,6 +103,9 @@ fn mmap(call: Call<'_>) -> Outcome {
     let (object, mut limit) = backing(&call, flags, shared, bytes)?;
     let mut access = rights(call.uint(2));
     access.exec |= reads_imply_exec(&call, access) && !forbids_exec(object.as_ref());
+    if access.exec && forbids_exec(object.as_ref()) {
+        return Err(Errno::EPERM);
+    }
     if !limit.covers(access) {
         return Err(Errno::EACCES);
     }
@@ -144,7 +147,7 @@ fn reads_imply_exec(call: &Call<'_>, access: Rights) -> bool {
 /// Whether it shows a file from where nothing is executed.
 fn forbids_exec(object: Option<&Object>) -> bool {
     let path = object.and_then(|object| object.file.as_ref()?.path.as_ref());
-    path.is_some_and(|path| path.mount.flags.contains(MountFlags::NOEXEC))
+    path.is_some_and(|path| path.mount.has(MountFlags::NOEXEC))
 }
 
 fn is_anonymous(flags: u32) -> bool {

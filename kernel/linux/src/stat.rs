@@ -104,12 +104,16 @@ fn fstat(call: Call<'_>) -> Outcome {
 }
 
 fn newfstatat(call: Call<'_>) -> Outcome {
-    let metadata = metadata_at(&call, call.uint(3))?;
+    let (metadata, _) = metadata_at(&call, call.uint(3))?;
     store(&call, 2, &metadata)
 }
 
-/// What the descriptor in argument 0 and the path in argument 1 name, by `AT_*` flags.
-fn metadata_at(call: &Call<'_>, flags: u32) -> core::result::Result<Metadata, Errno> {
+/// What the descriptor in argument 0 and the path in argument 1 name, by `AT_*` flags, and where
+/// that is in the tree.
+fn metadata_at(
+    call: &Call<'_>,
+    flags: u32,
+) -> core::result::Result<(Metadata, Option<Path>), Errno> {
     let known = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH | AT_STATX_SYNC_TYPE;
     let flags = only(flags, known)?;
     // A null pointer stands for the empty path.
@@ -119,14 +123,14 @@ fn metadata_at(call: &Call<'_>, flags: u32) -> core::result::Result<Metadata, Er
         _ => call.path(1)?,
     };
     if path.is_empty() && empty && call.int(0) != AT_FDCWD {
-        return Ok(call.opening(0)?.metadata()?);
+        let open = call.opening(0)?;
+        return Ok((open.metadata()?, open.path.clone()));
     }
     let mut walk = walk_of(flags);
     walk.set(Walk::EMPTY, empty);
     let start = call.start(0, &path)?;
-    Ok(kernel::fs::resolve(start.as_ref(), &path, walk)?
-        .inode()
-        .metadata()?)
+    let place = kernel::fs::resolve(start.as_ref(), &path, walk)?;
+    Ok((place.inode().metadata()?, Some(place)))
 }
 
 /// The walk that `AT_SYMLINK_NOFOLLOW` and `AT_EMPTY_PATH` ask for.
@@ -167,7 +171,7 @@ fn store(call: &Call<'_>, index: usize, of: &Metadata) -> Outcome {
 
 /// struct statx (linux/stat.h): 256 bytes, as 64-bit words.
 fn statx(call: Call<'_>) -> Outcome {
-    let of = metadata_at(&call, call.uint(2))?;
+    let (of, place) = metadata_at(&call, call.uint(2))?;
     if call.uint(3) & STATX__RESERVED != 0 {
         return Err(Errno::EINVAL);
     }
@@ -186,8 +190,19 @@ fn statx(call: Call<'_>) -> Outcome {
     }
     words[16] = pair(device_parts(of.node));
     words[17] = pair(device_parts(of.device));
+    if let Some(place) = place {
+        add_mount(&mut words, &place);
+    }
     user::write(call.addr(4), words)?;
     Ok(0)
+}
+
+/// What struct statx says of the mount.
+fn add_mount(words: &mut [u64; 32], place: &Path) {
+    words[0] |= u64::from(STATX_MNT_ID);
+    words[1] = u64::from(STATX_ATTR_MOUNT_ROOT) * u64::from(place.is_mount_top());
+    words[7] = u64::from(STATX_ATTR_MOUNT_ROOT);
+    words[18] = u64::from(place.mount.id);
 }
 
 fn statfs(call: Call<'_>) -> Outcome {
@@ -203,10 +218,8 @@ fn fstatfs(call: Call<'_>) -> Outcome {
 
 /// Stores struct statfs of x86-64 (asm-generic/statfs.h): 120 bytes.
 fn store_usage(call: &Call<'_>, mount: &Mount) -> Outcome {
-    let usage = mount.system.usage();
-    let valid = 0x20;
-    let flags = valid | u64::from((mount.flags & MountFlags::all()).bits());
-    let number = u64::from(mount.id);
+    let usage = mount.block.system.usage();
+    let number = u64::from(mount.block.id);
     let name_max = kernel::fs::NAME_BYTES_MAX as u64;
     let words: [u64; 15] = [
         usage.magic,
@@ -219,7 +232,7 @@ fn store_usage(call: &Call<'_>, mount: &Mount) -> Outcome {
         number,
         name_max,
         usage.block_bytes,
-        flags,
+        statfs_flags(mount),
         0,
         0,
         0,
@@ -227,6 +240,24 @@ fn store_usage(call: &Call<'_>, mount: &Mount) -> Outcome {
     ];
     user::write(call.addr(1), words)?;
     Ok(0)
+}
+
+/// `f_flags`: `ST_*` of statfs(2).
+fn statfs_flags(mount: &Mount) -> u64 {
+    const VALID: u64 = 0x20;
+    const FLAGS: [(MountFlags, u64); 7] = [
+        (MountFlags::NOSUID, 2),
+        (MountFlags::NODEV, 4),
+        (MountFlags::NOEXEC, 8),
+        (MountFlags::NOATIME, 0x400),
+        (MountFlags::NODIRATIME, 0x800),
+        (MountFlags::RELATIME, 0x1000),
+        (MountFlags::NOSYMFOLLOW, 0x2000),
+    ];
+    let set = FLAGS.iter().filter(|(flag, _)| mount.has(*flag));
+    set.fold(VALID | u64::from(mount.is_read_only()), |all, (_, bit)| {
+        all | bit
+    })
 }
 
 fn access(call: Call<'_>) -> Outcome {
@@ -256,6 +287,10 @@ fn check(place: Path, wanted: u32, who: Who) -> Outcome {
     let on_disk = matches!(metadata.kind, FileType::Regular | FileType::Directory);
     if wanted & W_OK != 0 && on_disk {
         place.mount.check_writable()?;
+    }
+    let executes = wanted & X_OK != 0 && metadata.kind == FileType::Regular;
+    if executes && place.mount.has(MountFlags::NOEXEC) {
+        return Err(Errno::EACCES);
     }
     Subject::current(who).check(&metadata, wanted)?;
     Ok(0)

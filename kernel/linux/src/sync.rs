@@ -63,7 +63,7 @@ fn sync(_call: Call<'_>) -> Outcome {
 
 fn syncfs(call: Call<'_>) -> Outcome {
     if let Some(path) = &call.file(0)?.path {
-        path.mount.system.sync()?;
+        path.mount.block.system.sync()?;
     }
     Ok(0)
 }

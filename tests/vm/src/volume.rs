@@ -25,10 +25,15 @@ pub const TESTS: &[Test] = &[
         "it is the user's also where an ordinary user of the host runs the machine",
         owned_without_root,
     ),
+    (
+        "a mount on a volume is found by every walk, and goes with its names",
+        mounted_on,
+    ),
 ];
 
 const PROGRAM: &str = "tests/harness/cut_file.c";
 const OWNER: &str = "tests/harness/volume_owner.c";
+const MOUNTS: &str = "tests/harness/volume_mounts.c";
 /// Debian's `nobody`, who owns nothing on the host.
 const NOBODY: u32 = 65534;
 
@@ -45,6 +50,17 @@ fn cut_off(setup: &Setup) -> Result<(), String> {
         0x4000 => Ok(()),
         other => Err(format!("the host's file has {other} bytes")),
     }
+}
+
+fn mounted_on(setup: &Setup) -> Result<(), String> {
+    let program = build::c_linked(Path::new(MOUNTS), Link::StaticMusl)?;
+    let folder = Folder::new("volume-mounts")?;
+    let volume = format!("{}:/volume", folder.0.display());
+    let program = program.to_string_lossy();
+    let end = setup
+        .start(&["--net", "none", "-v", &volume, &program])?
+        .wait(BOOT_PATIENCE)?;
+    expect_status(&end, 0)
 }
 
 fn owned(setup: &Setup) -> Result<(), String> {

@@ -152,7 +152,7 @@ fn credentials_for(me: &Thread, open: &OpenFile) -> Result<Credentials> {
     let nosuid = open
         .path
         .as_ref()
-        .is_some_and(|path| path.mount.flags.contains(MountFlags::NOSUID));
+        .is_some_and(|path| path.mount.has(MountFlags::NOSUID));
     let forbidden = me.no_new_privileges.load(Ordering::Relaxed);
     if !nosuid && !forbidden && !ptrace::forbids_rights(me) {
         let file = open.metadata()?;

@@ -10,6 +10,7 @@ use super::async_io::{self, AsyncIo};
 use super::{Fd, FileRef, size_limit};
 use crate::error::{Error, Result};
 use crate::fs::locks::Owner;
+use crate::fs::mount::Writer;
 use crate::fs::{FileType, InodeRef, Metadata, Path, notify, set_ids};
 use crate::io::{Sink, Source};
 use crate::sync::Mutex;
@@ -69,6 +70,8 @@ pub struct OpenFile {
     /// Where it was opened; `None` for pipes, sockets and their like.
     pub path: Option<Path>,
     async_io: Spin<Option<Arc<AsyncIo>>>,
+    /// Keeps the mount from becoming read-only.
+    _writer: Option<Writer>,
 }
 
 impl OpenFile {
@@ -97,7 +100,9 @@ impl OpenFile {
 
     fn make(file: FileRef, flags: StatusFlags, path: Option<Path>) -> Arc<Self> {
         OPENINGS.fetch_add(1, Ordering::Relaxed);
+        let writer = path.as_ref().filter(|path| changes(path, flags));
         Arc::new(Self {
+            _writer: writer.map(|path| Writer::count(&path.mount)),
             file,
             flags: AtomicU32::new(flags.difference(StatusFlags::NOCTTY).bits()),
             position: Mutex::new(0),
@@ -290,6 +295,13 @@ impl OpenFile {
             false => Ok(before + count as u64),
         }
     }
+}
+
+/// Whether an opening with these flags may change what is at `path`.
+fn changes(path: &Path, flags: StatusFlags) -> bool {
+    flags.intersects(StatusFlags::WRONLY | StatusFlags::RDWR)
+        && !flags.contains(StatusFlags::PATH)
+        && path.dentry.kind() == FileType::Regular
 }
 
 impl Drop for OpenFile {

@@ -60,7 +60,7 @@ pub fn mount_all(archives: &[&'static [u8]]) -> core::result::Result<(), UnpackE
     for archive in archives {
         tmpfs::unpack(archive, &root)?;
     }
-    mount::mount_root(root);
+    mount::mount_root(root).map_err(UnpackError::Member)?;
     fill().map_err(UnpackError::Member)
 }
 
@@ -97,5 +97,5 @@ fn cover(top: &Path, name: &str, kind: &str, flags: MountFlags) -> Result<()> {
         dentry,
     };
     let system: alloc::sync::Arc<dyn FileSystem> = kinds::make(kind.as_bytes(), b"", b"")?;
-    mount::mount(at, system, kind.as_bytes(), flags)
+    mount::mount(at, system, kind.as_bytes(), flags | MountFlags::RELATIME)
 }

@@ -85,6 +85,16 @@ impl FsContext {
         drop(old);
     }
 
+    /// Stands at `new` from now on if it stood at `old`.
+    pub(super) fn change_root(&self, old: &Path, new: &Path) {
+        let state = &mut *self.state.lock();
+        for place in [&mut state.root, &mut state.cwd].into_iter().flatten() {
+            if place.is(old) {
+                *place = new.clone();
+            }
+        }
+    }
+
     /// The permission bits that new files do not get.
     pub fn umask(&self) -> u32 {
         self.state.lock().umask

@@ -16,7 +16,7 @@
 use alloc::boxed::Box;
 use alloc::collections::LinkedList;
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use hashbrown::HashMap;
 use mach::mem::fallible;
@@ -87,7 +87,10 @@ pub struct Dentry {
     place: Spin<Place>,
     directory: Option<Box<Directory>>,
     keeps_names: bool,
-    mounted: AtomicBool,
+    /// Mounts that cover it.
+    mounts: AtomicU32,
+    /// Known by its directory although that asks for its names each time.
+    pinned: AtomicBool,
     gone: AtomicBool,
 }
 
@@ -119,7 +122,8 @@ impl Dentry {
             place: Spin::new(place),
             directory,
             keeps_names,
-            mounted: AtomicBool::new(false),
+            mounts: AtomicU32::new(0),
+            pinned: AtomicBool::new(false),
             gone: AtomicBool::new(false),
         })
     }
@@ -160,11 +164,20 @@ impl Dentry {
 
     /// Whether something may be mounted on it.
     pub fn is_mounted_on(&self) -> bool {
-        self.mounted.load(Ordering::Acquire)
+        self.mounts.load(Ordering::Acquire) > 0
     }
 
-    pub(super) fn set_mounted_on(&self, mounted: bool) {
-        self.mounted.store(mounted, Ordering::Release);
+    /// One mount more covers it.
+    pub(super) fn mount_on(&self) {
+        self.mounts.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// One less.
+    pub(super) fn unmount_from(self: &Arc<Self>) {
+        self.mounts.fetch_sub(1, Ordering::AcqRel);
+        if !self.keeps_names {
+            self.unpin();
+        }
     }
 
     /// Whether the name was removed.
@@ -221,10 +234,17 @@ impl Dentry {
     /// Notes what a name means from now on, where only we change it;
     /// [`Self::child_while_locked`] made room.
     pub(super) fn remember(&self, name: &[u8], dentry: Option<Arc<Self>>) {
-        if let Some(directory) = self.directory.as_ref().filter(|_| self.keeps_names) {
-            let old = directory.children.lock().insert(name.into(), dentry);
-            drop(old);
-        }
+        let Some(directory) = self.directory.as_ref() else {
+            return;
+        };
+        let is_pinned = |child: &Arc<Self>| child.pinned.load(Ordering::Relaxed);
+        let mut children = directory.children.lock();
+        let old = match self.keeps_names || dentry.as_ref().is_some_and(is_pinned) {
+            true => children.insert(name.into(), dentry),
+            false => children.remove(name),
+        };
+        drop(children);
+        drop(old);
     }
 
     /// Forgets names below that nobody uses, while there are not too many directories.
@@ -286,6 +306,75 @@ impl Dentry {
             at = dentry.parent();
         }
         false
+    }
+}
+
+/// Where a file system's names are asked for each time, walks find a new dentry each time, but
+/// a mount covers one of them. So that one and those above it are pinned: their directories
+/// know them as long as something is mounted below.
+impl Dentry {
+    /// The dentry that walks find from now on where they found this one.
+    ///
+    /// Errors: `NotFound`, `OutOfMemory`.
+    pub(super) fn pinned(self: &Arc<Self>) -> Result<Arc<Self>> {
+        let mut chain = LinkedList::new();
+        let mut at = self.clone();
+        while let Some(parent) = at.parent().filter(|_| !self.keeps_names) {
+            chain.push_front(core::mem::replace(&mut at, parent));
+        }
+        if self.keeps_names {
+            return Ok(at);
+        }
+        for next in chain {
+            match at.pin(&next) {
+                Ok(child) => at = child,
+                Err(error) => {
+                    at.unpin();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(at)
+    }
+
+    /// Pins the child that `like` names: itself, unless another was pinned before.
+    fn pin(self: &Arc<Self>, like: &Arc<Self>) -> Result<Arc<Self>> {
+        let directory = self.directory.as_ref().ok_or(Error::NotDirectory)?;
+        let name = like.name();
+        let _changing = directory.changing.lock();
+        if let Some(Some(known)) = directory.children.lock().get(&name) {
+            return Ok(known.clone());
+        }
+        let is_own = like
+            .parent()
+            .is_some_and(|parent| Arc::ptr_eq(&parent, self));
+        let child = match is_own {
+            true => Some(like.clone()),
+            false => self.child_while_locked(&name)?,
+        };
+        let child = child.ok_or(Error::NotFound)?;
+        directory.make_room()?;
+        child.pinned.store(true, Ordering::Relaxed);
+        self.remember(&name, Some(child.clone()));
+        Ok(child)
+    }
+
+    /// Nothing is mounted on it any more: it and those above go if nothing else keeps them.
+    fn unpin(self: &Arc<Self>) {
+        let mut at = self.clone();
+        while !at.is_mounted_on() && !at.has_known_names() {
+            let Some(parent) = at.parent() else {
+                return;
+            };
+            at.pinned.store(false, Ordering::Relaxed);
+            parent.remember(&at.name(), None);
+            at = parent;
+        }
+    }
+
+    fn has_known_names(&self) -> bool {
+        let names = self.directory.as_ref().map(|directory| &directory.children);
+        names.is_some_and(|names| !names.lock().is_empty())
     }
 }
 

@@ -210,6 +210,11 @@ pub trait FileSystem: Send + Sync {
         true
     }
 
+    /// Takes other options while mounted.
+    fn reconfigure(&self, _options: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
     /// Writes back everything.
     fn sync(&self) -> Result<()> {
         Ok(())

@@ -44,13 +44,16 @@ pub fn make(name: &[u8], source: &[u8], options: &[u8]) -> Result<Arc<dyn FileSy
 
 /// tmpfs with the options `size=BYTES[kmg]` and `mode=OCTAL`.
 pub fn make_tmpfs(_source: &[u8], options: &[u8]) -> Result<Arc<dyn FileSystem>> {
-    let size = option(options, b"size=")
-        .map(parse_size)
-        .unwrap_or(Ok(default_bytes()))?;
+    let size = size_option(options).unwrap_or(Ok(default_bytes()))?;
     let mode = option(options, b"mode=")
         .map(|text| parse(text, 8))
         .unwrap_or(Ok(0o1777))?;
     Ok(Tmpfs::new(size, (mode & 0o7777) as u32))
+}
+
+/// The value of `size=`, if it is among the options.
+pub fn size_option(options: &[u8]) -> Option<Result<u64>> {
+    option(options, b"size=").map(parse_size)
 }
 
 /// All memory that the machine has, in bytes.

@@ -48,6 +48,6 @@ pub use inode::{FileSystem, Inode, InodeRef, New, Usage};
 pub use metadata::{
     Change, FileType, Metadata, Timestamp, device_number, device_parts, next_device,
 };
-pub use mount::{Mount, MountFlags, Path, root};
+pub use mount::{Mount, MountFlags, Path, SuperBlock, root};
 pub use open::{HowToOpen, Opening, open, open_for_exec, open_path};
 pub use walk::{PATH_BYTES_MAX, Spot, Walk, resolve, resolve_spot};

@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 use bitflags::bitflags;
 
 use super::access::{EXECUTE, READ, Subject, WRITE, Who, is_above_permissions};
+use super::mount::Writer;
 use super::names::{Wanted, create_while_locked};
 use super::walk::{Spot, resolve_spot};
 use super::{FileType, InodeRef, MountFlags, Path, Walk, notify, resolve, set_ids};
@@ -76,7 +77,7 @@ pub fn open_for_exec(start: Option<&Path>, path: &[u8], walk: Walk) -> Result<Ar
     if place.inode().kind() == FileType::Symlink {
         return Err(Error::TooManySymlinks);
     }
-    let denied = place.mount.flags.contains(MountFlags::NOEXEC);
+    let denied = place.mount.has(MountFlags::NOEXEC);
     if place.inode().kind() != FileType::Regular || denied {
         return Err(Error::AccessDenied);
     }
@@ -163,13 +164,14 @@ pub fn open_path(place: Path, how: &HowToOpen) -> Result<Arc<OpenFile>> {
         return open_nameless(&place, how);
     }
     check_kind(&place, how)?;
+    let changes = kind == FileType::Regular && writes(how);
+    let _writer = changes.then(|| Writer::begin(&place.mount)).transpose()?;
     check_rights(&place, how)?;
     if let Some(open) = place.inode().reopen() {
         return Ok(OpenFile::new(open.file.clone(), how.status));
     }
     let file = file_of(&place, how.status)?;
     if how.opening.contains(Opening::TRUNCATE) && kind == FileType::Regular {
-        place.mount.check_writable()?;
         set_ids::shed(&**place.inode())?;
         place.inode().truncate(0)?;
     }
@@ -190,12 +192,9 @@ fn check_kind(place: &Path, how: &HowToOpen) -> Result<()> {
         FileType::Symlink => Err(Error::TooManySymlinks),
         FileType::Directory if writes(how) || creates => Err(Error::IsDirectory),
         FileType::Socket => Err(Error::NoSuchDevice),
-        FileType::CharDevice | FileType::BlockDevice
-            if place.mount.flags.contains(MountFlags::NODEV) =>
-        {
+        FileType::CharDevice | FileType::BlockDevice if place.mount.has(MountFlags::NODEV) => {
             Err(Error::AccessDenied)
         }
-        FileType::Regular | FileType::Directory if writes(how) => place.mount.check_writable(),
         _ => Ok(()),
     }
 }

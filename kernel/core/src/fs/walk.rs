@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use bitflags::bitflags;
 
 use super::access::{self, EXECUTE, Subject, Who};
-use super::{Dentry, FileType, Path, mount};
+use super::{Dentry, FileType, MountFlags, Path, mount};
 use crate::error::{Error, Result};
 use crate::task::current;
 
@@ -43,6 +43,8 @@ bitflags! {
         const ONE_MOUNT = 64;
         /// Links of /proc that lead to objects are not followed.
         const NO_MAGIC = 128;
+        /// The end is to be unmounted: it does not count as entered, and is the topmost mount.
+        const UNMOUNT = 256;
     }
 }
 
@@ -60,6 +62,7 @@ pub struct Spot {
 pub fn resolve(start: Option<&Path>, path: &[u8], how: Walk) -> Result<Path> {
     let mut walker = Walker::new(start, path, how)?;
     match walker.run(path, true)? {
+        None if how.contains(Walk::UNMOUNT) => Ok(walker.at.enter_mounts()),
         None => Ok(walker.at),
         Some(_) => Err(Error::NotFound),
     }
@@ -174,6 +177,9 @@ impl Walker {
         if crosses && self.how.contains(Walk::ONE_MOUNT) {
             return Err(Error::CrossDevice);
         }
+        if !self.how.contains(Walk::UNMOUNT) {
+            to.mount.mark_entered();
+        }
         self.at = to;
         Ok(())
     }
@@ -191,7 +197,9 @@ impl Walker {
     /// Follows a link: an object's place is entered, a text is given back.
     fn follow(&mut self, link: &Dentry) -> Result<Option<Vec<u8>>> {
         self.links += 1;
-        if self.links > LINKS_MAX || self.how.contains(Walk::NO_SYMLINKS) {
+        let forbidden = self.how.contains(Walk::NO_SYMLINKS);
+        let on_mount = self.at.mount.has(MountFlags::NOSYMFOLLOW);
+        if self.links > LINKS_MAX || forbidden || on_mount {
             return Err(Error::TooManySymlinks);
         }
         if let Some(target) = link.inode().jump() {

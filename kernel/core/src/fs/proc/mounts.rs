@@ -1,59 +1,87 @@
-//! What is mounted where (proc_pid_mounts(5), proc_pid_mountinfo(5)).
+//! What is mounted where (proc_pid_mounts(5), proc_pid_mountinfo(5)), as far as the program can
+//! reach it from its root.
 
 use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::fmt::{Result, Write};
 
 use super::task::Subject;
-use crate::fs::mount::mounts as all;
 use crate::fs::pseudo::Text;
-use crate::fs::{Mount, MountFlags, Path, device_parts};
+use crate::fs::{Mount, MountFlags, Path, device_parts, mount};
 
 /// /proc/PID/mounts.
-pub fn mounts(_subject: &Subject, text: &mut Text) -> Result {
-    for mount in all() {
+pub fn mounts(subject: &Subject, text: &mut Text) -> Result {
+    each(subject, |mount, place| {
         escape(text, &mount.source);
         text.push(' ');
-        escape(text, &Path::top_of(&mount).name());
-        writeln!(text, " {} {} 0 0", mount.system.kind(), options(&mount))?;
-    }
-    Ok(())
+        escape(text, &place);
+        let kind = mount.block.system.kind();
+        let access = if mount.is_read_only() { "ro" } else { "rw" };
+        writeln!(text, " {kind} {access}{} 0 0", options(mount))
+    })
 }
 
 /// /proc/PID/mountinfo.
-pub fn mountinfo(_subject: &Subject, text: &mut Text) -> Result {
-    for mount in all() {
-        let parent = mount
-            .covers
-            .as_ref()
-            .map_or(mount.id, |covered| covered.mount.id);
-        let device = mount
-            .root
-            .inode()
-            .metadata()
-            .map_or(0, |metadata| metadata.device);
-        let (major, minor) = device_parts(device);
-        write!(text, "{} {parent} {major}:{minor} / ", mount.id)?;
-        escape(text, &Path::top_of(&mount).name());
-        write!(text, " {} - {} ", options(&mount), mount.system.kind())?;
+pub fn mountinfo(subject: &Subject, text: &mut Text) -> Result {
+    each(subject, |mount, place| {
+        let parent = mount.covers().map_or(mount.id, |covered| covered.mount.id);
+        let metadata = mount.root.inode().metadata();
+        let (major, minor) = device_parts(metadata.map_or(0, |metadata| metadata.device));
+        write!(text, "{} {parent} {major}:{minor} ", mount.id)?;
+        escape(text, &Path::top_of(mount).name_in_system());
+        text.push(' ');
+        escape(text, &place);
+        let unbindable = match mount.has(MountFlags::UNBINDABLE) {
+            true => " unbindable",
+            false => "",
+        };
+        let access = if mount.has(MountFlags::RDONLY) {
+            "ro"
+        } else {
+            "rw"
+        };
+        let kind = mount.block.system.kind();
+        write!(text, " {access}{}{unbindable} - {kind} ", options(mount))?;
         escape(text, &mount.source);
-        writeln!(text, " {}", options(&mount))?;
-    }
-    Ok(())
+        let whole = if mount.block.is_read_only() {
+            "ro"
+        } else {
+            "rw"
+        };
+        writeln!(text, " {whole}")
+    })
+}
+
+/// Shows each mount that the program can reach, with its place.
+fn each(subject: &Subject, mut show: impl FnMut(&Arc<Mount>, Vec<u8>) -> Result) -> Result {
+    let Ok(thread) = subject.thread() else {
+        return Ok(());
+    };
+    let root = thread.fs.get().root();
+    let mut result = Ok(());
+    mount::for_each(|mount| {
+        if let Some(place) = Path::top_of(mount).name_below(&root)
+            && result.is_ok()
+        {
+            result = show(mount, place);
+        }
+    });
+    result
 }
 
 fn options(mount: &Mount) -> String {
-    let read_only = mount.flags.contains(MountFlags::RDONLY);
-    let mut options = String::from(if read_only { "ro" } else { "rw" });
-    let named = [
+    const NAMED: [(MountFlags, &str); 7] = [
         (MountFlags::NOSUID, ",nosuid"),
         (MountFlags::NODEV, ",nodev"),
         (MountFlags::NOEXEC, ",noexec"),
         (MountFlags::NOATIME, ",noatime"),
+        (MountFlags::NODIRATIME, ",nodiratime"),
+        (MountFlags::RELATIME, ",relatime"),
+        (MountFlags::NOSYMFOLLOW, ",nosymfollow"),
     ];
-    for (_, name) in named.iter().filter(|(flag, _)| mount.flags.contains(*flag)) {
-        options.push_str(name);
-    }
-    options
+    let set = NAMED.iter().filter(|(flag, _)| mount.has(*flag));
+    set.map(|(_, name)| *name).collect()
 }
 
 /// Appends bytes with what separates fields written as an octal number.

@@ -24,7 +24,7 @@ pub use node::Node;
 
 use super::inode::Usage;
 use super::metadata::next_device;
-use super::{FileSystem, FileType, InodeRef};
+use super::{FileSystem, FileType, InodeRef, kinds};
 use crate::error::{Error, Result};
 use crate::mm::{self, commit};
 
@@ -34,7 +34,7 @@ const MAGIC: u64 = 0x0102_1994;
 /// What the nodes of one file system share.
 pub(super) struct System {
     device: u64,
-    pages_max: u64,
+    pages_max: AtomicU64,
     pages: AtomicU64,
     last_number: AtomicU64,
 }
@@ -44,7 +44,7 @@ impl System {
     fn charge(&self) -> Result<()> {
         commit::promise(PAGE_BYTES as u64).map_err(|_| Error::NoSpace)?;
         mm::count_pages(1);
-        if self.pages.fetch_add(1, Ordering::Relaxed) < self.pages_max {
+        if self.pages.fetch_add(1, Ordering::Relaxed) < self.pages_max.load(Ordering::Relaxed) {
             return Ok(());
         }
         self.release(1);
@@ -79,7 +79,7 @@ impl Tmpfs {
     pub fn of_kind(kind: &'static str, bytes_max: u64, mode: u32) -> Arc<Self> {
         let system = Arc::new(System {
             device: next_device(),
-            pages_max: bytes_max / PAGE_BYTES as u64,
+            pages_max: AtomicU64::new(bytes_max / PAGE_BYTES as u64),
             pages: AtomicU64::new(0),
             last_number: AtomicU64::new(0),
         });
@@ -112,13 +112,27 @@ impl FileSystem for Tmpfs {
 
     fn usage(&self) -> Usage {
         let used = self.system.pages.load(Ordering::Relaxed);
+        let blocks = self.system.pages_max.load(Ordering::Relaxed);
         Usage {
             magic: MAGIC,
             block_bytes: PAGE_BYTES as u64,
-            blocks: self.system.pages_max,
-            free_blocks: self.system.pages_max.saturating_sub(used),
+            blocks,
+            free_blocks: blocks.saturating_sub(used),
             inodes: 0,
             free_inodes: 0,
         }
+    }
+
+    /// The size may change, but not below what is taken.
+    fn reconfigure(&self, options: &[u8]) -> Result<()> {
+        let Some(bytes_max) = kinds::size_option(options) else {
+            return Ok(());
+        };
+        let pages_max = bytes_max? / PAGE_BYTES as u64;
+        if pages_max < self.system.pages.load(Ordering::Relaxed) {
+            return Err(Error::Invalid);
+        }
+        self.system.pages_max.store(pages_max, Ordering::Relaxed);
+        Ok(())
     }
 }

@@ -27,8 +27,8 @@ use mach::sync::Spin;
 
 use crate::error::{self, Error};
 use crate::file::OpenFile;
-use crate::fs::notify;
 use crate::fs::pseudo::{Entry, Text};
+use crate::fs::{mount, notify};
 use crate::ipc::pipe;
 use crate::mm::commit;
 use crate::names;
@@ -74,6 +74,15 @@ pub const ENTRIES: &[Entry] = &[
     fact!("sys/fs/inotify/max_queued_events", notify::QUEUED_MAX),
     fact!("sys/fs/inotify/max_user_instances", notify::INSTANCES_MAX),
     fact!("sys/fs/inotify/max_user_watches", notify::watches_max()),
+    Entry {
+        path: "sys/fs/mount-max",
+        generate: |text| writeln!(text, "{}", mount::MOUNTS_MAX.load(Ordering::Relaxed)),
+        store: Some(|bytes| {
+            let most = form::parse(bytes, 1..=mount::MOST as u64)?;
+            mount::MOUNTS_MAX.store(most, Ordering::Relaxed);
+            Ok(())
+        }),
+    },
     fact!("sys/fs/nr_open", 1 << 20),
     fact!("sys/fs/pipe-max-size", 1 << 20),
     fact!("sys/fs/pipe-user-pages-soft", pipe::USER_PAGES_MAX),

@@ -1,0 +1,131 @@
+//! mount(2) of a file system, umount2(2).
+
+use alloc::sync::Arc;
+use core::sync::atomic::Ordering;
+
+use mach::mem::fallible;
+
+use super::table::{self, CHANGING};
+use super::{Mount, MountFlags, Path, SuperBlock};
+use crate::error::{Error, Result};
+use crate::fs::{FileSystem, context, tmpfs::Tmpfs};
+
+/// Which mounts umount2(2) takes away.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unmount {
+    /// Those that nobody uses.
+    Unused,
+    /// Those that nobody uses or has entered since the last try (MNT_EXPIRE).
+    Expired,
+    /// All, with what is mounted below; who uses them goes on (MNT_DETACH).
+    Lazily,
+}
+
+/// Makes `system` the top of the tree; once at boot, before any program.
+pub fn mount_root(system: Arc<dyn FileSystem>) -> Result<()> {
+    let unseen = Mount::hidden(Tmpfs::new(0, 0o755));
+    let block = fallible::arc(SuperBlock::new(system, false))?;
+    let source = fallible::arc(b"rootfs".to_vec())?;
+    let mount = fallible::arc(Mount::whole(block, source, MountFlags::RELATIME))?;
+    table::reserve(2, 1)?;
+    table::add(&unseen);
+    table::add(&mount);
+    table::attach(&mount, Path::top_of(&unseen));
+    table::set_root(Path::top_of(&mount));
+    Ok(())
+}
+
+/// Covers `at` with `system`.
+///
+/// Errors: `NotDirectory`, `Busy` if that very system covers it already, `NotFound`, `Invalid`,
+/// `NoSpace`, `OutOfMemory`.
+pub fn mount(
+    at: Path,
+    system: Arc<dyn FileSystem>,
+    source: &[u8],
+    flags: MountFlags,
+) -> Result<()> {
+    let _still = CHANGING.lock();
+    let mount = new_mount(system, source, flags)?;
+    let at = mount_point(at, &mount)?;
+    if at.is_mount_top() && Arc::ptr_eq(&at.mount.block, &mount.block) {
+        return Err(Error::Busy);
+    }
+    table::reserve(1, 1)?;
+    let at = at.pinned()?;
+    table::add(&mount);
+    table::attach(&mount, at);
+    Ok(())
+}
+
+/// A mount of `system`, at no place yet. All mounts of one system have the same super block:
+/// that knows its names.
+///
+/// Errors: `OutOfMemory`.
+pub(super) fn new_mount(
+    system: Arc<dyn FileSystem>,
+    source: &[u8],
+    flags: MountFlags,
+) -> Result<Arc<Mount>> {
+    let source = fallible::arc(fallible::copied(source)?)?;
+    let block = match table::block_of(&system) {
+        Some(known) => known,
+        None => fallible::arc(SuperBlock::new(system, flags.contains(MountFlags::RDONLY)))?,
+    };
+    Ok(fallible::arc(Mount::whole(block, source, flags))?)
+}
+
+/// Where something can be mounted that is to cover `at`: on top of all that covers it already.
+///
+/// Errors: `Invalid` outside of the tree, `NotFound` where the name is gone, `NotDirectory` if
+/// only one of both is a directory.
+pub(super) fn mount_point(at: Path, mount: &Mount) -> Result<Path> {
+    let at = at.enter_mounts();
+    if !table::is_in_tree(&at.mount) {
+        return Err(Error::Invalid);
+    }
+    if at.dentry.is_gone() {
+        return Err(Error::NotFound);
+    }
+    if at.dentry.is_directory() != mount.root.is_directory() {
+        return Err(Error::NotDirectory);
+    }
+    Ok(at)
+}
+
+/// Takes away the mount whose top `at` is.
+///
+/// Errors: `Invalid` if it is no such top, `Busy`, `WouldBlock` for one that was not waiting to
+/// expire, and what writing back comes across.
+pub fn unmount(at: &Path, how: Unmount) -> Result<()> {
+    let _still = CHANGING.lock();
+    let mount = &at.mount;
+    if !at.is_mount_top() || !table::is_in_tree(mount) {
+        return Err(Error::Invalid);
+    }
+    let is_own_root = Arc::ptr_eq(&context().root().mount, mount);
+    match how {
+        Unmount::Expired if is_own_root => return Err(Error::Invalid),
+        // The program needs it: it can only be made safe to switch off.
+        Unmount::Unused if is_own_root => return mount.block.set_read_only(true),
+        Unmount::Lazily => {}
+        Unmount::Unused | Unmount::Expired => check_unused(mount)?,
+    }
+    if how == Unmount::Expired && !mount.is_expiring.swap(true, Ordering::Relaxed) {
+        return Err(Error::WouldBlock);
+    }
+    mount.block.system.sync()?;
+    table::select(mount);
+    table::remove_selected();
+    Ok(())
+}
+
+fn check_unused(mount: &Arc<Mount>) -> Result<()> {
+    /// The list, the map and the caller's path.
+    const HOLDERS: usize = 3;
+    table::select(mount);
+    match table::selected().count() > 1 || Arc::strong_count(mount) > HOLDERS {
+        true => Err(Error::Busy),
+        false => Ok(()),
+    }
+}

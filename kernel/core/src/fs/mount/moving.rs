@@ -1,0 +1,98 @@
+//! Mounts that change their place: MS_MOVE, pivot_root(2).
+
+use alloc::sync::Arc;
+
+use mach::mem::fallible;
+
+use super::change::mount_point;
+use super::table::{self, CHANGING};
+use super::{MOST, Path};
+use crate::error::{Error, Result};
+use crate::fs::context;
+use crate::task::family;
+
+/// Moves the mount whose top `from` is, with all that is mounted below, to `to`.
+///
+/// Errors: `Invalid` for what is no mount or where only one of both is a directory,
+/// `TooManySymlinks` if it would be below itself, `NotFound`, `OutOfMemory`.
+pub fn relocate(from: &Path, to: Path) -> Result<()> {
+    let _still = CHANGING.lock();
+    let mount = &from.mount;
+    let has_place = mount.covers().is_some();
+    if !from.is_mount_top() || !table::is_listed(mount) || has_place != table::is_in_tree(mount) {
+        return Err(Error::Invalid);
+    }
+    let to = mount_point(to, mount).map_err(|error| match error {
+        Error::NotDirectory => Error::Invalid,
+        error => error,
+    })?;
+    table::select(mount);
+    if to.mount.is_selected() {
+        return Err(Error::TooManySymlinks);
+    }
+    table::reserve(0, 1)?;
+    let mut moved = fallible::vec(MOST)?;
+    let to = to.pinned()?;
+    table::move_selected_to_end(&mut moved);
+    drop(table::detach(mount));
+    table::attach(mount, to);
+    Ok(())
+}
+
+/// Makes the mount at `new` the root of all programs that have the caller's root, and moves
+/// that to `put_old`.
+///
+/// Errors: `Busy` if one of both is on the root's mount, `Invalid` where something is no mount
+/// or cannot be reached, `NotFound`, `OutOfMemory`.
+pub fn pivot_root(new: &Path, put_old: Path) -> Result<()> {
+    let _still = CHANGING.lock();
+    let root = context().root();
+    let old = mount_point(put_old, &root.mount)?;
+    check_pivot(&root, new, &old)?;
+    table::reserve(0, 2)?;
+    let mut moved = fallible::vec(MOST)?;
+    let old = old.pinned()?;
+    let place = table::detach(&root.mount).ok_or(Error::Invalid)?;
+    drop(table::detach(&new.mount));
+    for mount in [&new.mount, &root.mount] {
+        table::select(mount);
+        table::move_selected_to_end(&mut moved);
+    }
+    table::attach(&new.mount, place);
+    table::attach(&root.mount, old);
+    change_roots(&root, new);
+    Ok(())
+}
+
+fn check_pivot(root: &Path, new: &Path, old: &Path) -> Result<()> {
+    if new.dentry.is_gone() {
+        return Err(Error::NotFound);
+    }
+    if [new, old]
+        .iter()
+        .any(|path| Arc::ptr_eq(&path.mount, &root.mount))
+    {
+        return Err(Error::Busy);
+    }
+    let are_mounts = [root, new].iter().all(|path| is_movable(path));
+    match are_mounts && new.is_above(old) && root.is_above(new) {
+        true => Ok(()),
+        false => Err(Error::Invalid),
+    }
+}
+
+fn is_movable(path: &Path) -> bool {
+    path.is_mount_top() && path.mount.covers().is_some() && table::is_in_tree(&path.mount)
+}
+
+/// Programs that stand at the old root stand at the new one from now on.
+fn change_roots(old: &Path, new: &Path) {
+    if table::root().is(old) {
+        drop(table::set_root(new.clone()));
+    }
+    for process in family::processes() {
+        for thread in process.threads() {
+            thread.fs.get().change_root(old, new);
+        }
+    }
+}

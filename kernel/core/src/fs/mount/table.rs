@@ -1,0 +1,198 @@
+//! All mounts, and which one covers a place.
+//!
+//! The list keeps each mount behind the one that it covers, so one pass over it finds all that
+//! is below a mount. The map answers walks. Mounts without a place are listed too, so that the
+//! limit counts them.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use hashbrown::HashMap;
+use mach::mem::fallible;
+use mach::sync::Spin;
+
+use super::{Mount, Path, SuperBlock};
+use crate::error::{Error, Result};
+use crate::fs::FileSystem;
+use crate::sync::Mutex;
+
+/// As many mounts as there can be.
+pub const MOST: usize = 1024;
+/// As many as there may be (/proc/sys/fs/mount-max).
+pub static MOUNTS_MAX: AtomicUsize = AtomicUsize::new(MOST);
+
+/// Held over every change of the tree.
+pub(super) static CHANGING: Mutex<()> = Mutex::new(());
+
+/// A place, by the addresses of its mount and its dentry, which the mount on it keeps.
+type Place = (usize, usize);
+
+struct Table {
+    mounts: Vec<Arc<Mount>>,
+    covering: Option<HashMap<Place, Arc<Mount>>>,
+    /// What programs know as `/`.
+    root: Option<Path>,
+}
+
+static TABLE: Spin<Table> = Spin::new(Table {
+    mounts: Vec::new(),
+    covering: None,
+    root: None,
+});
+
+fn key(at: &Path) -> Place {
+    let (mount, dentry) = (Arc::as_ptr(&at.mount), Arc::as_ptr(&at.dentry));
+    (mount.addr(), dentry.addr())
+}
+
+/// The mount on `at`.
+pub(super) fn covering(at: &Path) -> Option<Arc<Mount>> {
+    TABLE.lock().covering.as_ref()?.get(&key(at)).cloned()
+}
+
+/// The top of the tree that programs know.
+pub fn root() -> Path {
+    match TABLE.lock().root.clone() {
+        Some(root) => root,
+        None => unreachable!("boot mounts the root before it starts a program"),
+    }
+}
+
+/// Another one; gives back the old.
+pub(super) fn set_root(root: Path) -> Option<Path> {
+    TABLE.lock().root.replace(root)
+}
+
+/// Makes room for `new` mounts more, and for giving `places` mounts a place.
+///
+/// Errors: `NoSpace` beyond the limit, `OutOfMemory`.
+pub(super) fn reserve(new: usize, places: usize) -> Result<()> {
+    let table = &mut *TABLE.lock();
+    let most = MOUNTS_MAX.load(Ordering::Relaxed).min(MOST);
+    if new > 0 && table.mounts.len() + new > most {
+        return Err(Error::NoSpace);
+    }
+    let map = table.covering.get_or_insert_default();
+    fallible::reserve(|| table.mounts.try_reserve(new))?;
+    Ok(fallible::reserve(|| map.try_reserve(places))?)
+}
+
+/// Lists a mount for which there is room.
+pub(super) fn add(mount: &Arc<Mount>) {
+    TABLE.lock().mounts.push(mount.clone());
+}
+
+/// Whether it is listed: in the tree, or made for it.
+pub(super) fn is_listed(mount: &Arc<Mount>) -> bool {
+    let table = TABLE.lock();
+    table.mounts.iter().any(|known| Arc::ptr_eq(known, mount))
+}
+
+/// Gives a listed mount its place.
+pub(super) fn attach(mount: &Arc<Mount>, at: Path) {
+    at.dentry.mount_on();
+    let mut table = TABLE.lock();
+    table
+        .covering
+        .get_or_insert_default()
+        .insert(key(&at), mount.clone());
+    *mount.covers.lock() = Some(at);
+}
+
+/// Takes its place from a mount.
+pub(super) fn detach(mount: &Arc<Mount>) -> Option<Path> {
+    let at = mount.covers()?;
+    let known = {
+        let mut table = TABLE.lock();
+        *mount.covers.lock() = None;
+        table.covering.as_mut()?.remove(&key(&at))
+    };
+    drop(known);
+    at.dentry.unmount_from();
+    Some(at)
+}
+
+/// Selects `top` and all mounts below it. Like all that speaks of the selected ones, it is for
+/// callers that hold [`CHANGING`].
+pub(super) fn select(top: &Arc<Mount>) {
+    for mount in listed() {
+        let parent = mount.covers().map(|covered| covered.mount);
+        let is_below = parent.is_some_and(|parent| parent.is_selected());
+        mount.set_selected(is_below || Arc::ptr_eq(&mount, top));
+    }
+}
+
+/// The mounts selected last, each behind the one that it covers.
+pub(super) fn selected() -> impl Iterator<Item = Arc<Mount>> {
+    listed().filter(|mount| mount.is_selected())
+}
+
+/// Puts the selected mounts at the end of the list, by way of a vector with room for them.
+pub(super) fn move_selected_to_end(moved: &mut Vec<Arc<Mount>>) {
+    let mut table = TABLE.lock();
+    moved.extend(table.mounts.extract_if(.., |mount| mount.is_selected()));
+    table.mounts.append(moved);
+}
+
+/// Takes the selected mounts out of the tree and of the list.
+pub(super) fn remove_selected() {
+    for mount in selected() {
+        drop(detach(&mount));
+    }
+    let pop = || {
+        let mounts = &mut TABLE.lock().mounts;
+        let last = mounts.iter().rposition(|mount| mount.is_selected())?;
+        Some(mounts.remove(last))
+    };
+    while let Some(gone) = pop() {
+        drop(gone);
+    }
+}
+
+/// Whether the mount has its place in the tree that programs know.
+pub(super) fn is_in_tree(mount: &Arc<Mount>) -> bool {
+    let top = TABLE.lock().mounts.first().cloned();
+    let mut at = mount.clone();
+    while let Some(covered) = at.covers() {
+        at = covered.mount;
+    }
+    top.is_some_and(|top| Arc::ptr_eq(&top, &at))
+}
+
+fn listed() -> impl Iterator<Item = Arc<Mount>> {
+    (0..).map_while(|index| TABLE.lock().mounts.get(index).cloned())
+}
+
+/// Shows all mounts, the tree standing still meanwhile.
+pub fn for_each(mut show: impl FnMut(&Arc<Mount>)) {
+    let _still = CHANGING.lock();
+    listed().for_each(|mount| show(&mount));
+}
+
+/// The file systems of all mounts, which are not kept from being unmounted.
+fn blocks() -> impl Iterator<Item = Arc<SuperBlock>> {
+    (0..).map_while(|index| Some(TABLE.lock().mounts.get(index)?.block.clone()))
+}
+
+/// The super block of a file system that is mounted somewhere.
+pub(super) fn block_of(system: &Arc<dyn FileSystem>) -> Option<Arc<SuperBlock>> {
+    let address = |system: &Arc<dyn FileSystem>| Arc::as_ptr(system).addr();
+    blocks().find(|block| address(&block.system) == address(system))
+}
+
+/// Memory is short: forgets names and pages that nobody uses.
+pub fn shrink() {
+    for block in blocks() {
+        block.root.forget_unused();
+        block.system.forget_clean_pages();
+    }
+}
+
+/// Writes back all file systems.
+pub fn sync_all() -> Result<()> {
+    let failed = blocks()
+        .map(|block| block.system.sync())
+        .find(Result::is_err);
+    failed.unwrap_or(Ok(()))
+}
