@@ -27,6 +27,8 @@ probes::counters! {
         TcpMemoryTight = "tcp_memory_tight",
         /// TCP: arrived out of order and was not kept, or no longer, while memory is tight.
         EarlyPruned = "tcp_early_pruned",
+        /// The socket's filter did not want it.
+        Filtered = "filtered",
         /// The socket's receive queue is full.
         QueueFull = "queue_full",
         /// No buffer for a packet to send.

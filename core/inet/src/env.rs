@@ -58,6 +58,13 @@ pub trait Env {
         false
     }
 
+    /// How many bytes of `packet`, which starts with its transport header and came behind
+    /// `headers`, the filter of `socket` wants; none drops it. Asked only of sockets whose
+    /// options say that they have one.
+    fn filter(&mut self, _socket: SocketId, _headers: &[u8], _packet: &Chain) -> usize {
+        usize::MAX
+    }
+
     /// Something happened to a socket. Edges, not levels: [`Stack::poll`](crate::Stack::poll)
     /// tells what is true now. May name a socket that nobody has accepted yet.
     fn wake(&mut self, socket: SocketId, events: Events);

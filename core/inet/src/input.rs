@@ -236,11 +236,12 @@ impl Stack {
             is_last: !header.more_fragments(),
         });
         packet.truncate(total);
-        if protocol == Protocol::Tcp && fragment.is_none() {
+        if protocol == Protocol::Tcp && fragment.is_none() && !self.net.is_filtering {
             packet.advance(header_len);
-            return self.tcp_input(env, &info, packet);
+            return self.tcp_input(env, &info, &[], packet);
         }
-        // An ICMP error quotes the header, so it is kept until the transport has decided.
+        // An ICMP error quotes the header, and filters see it: it is kept until the transport
+        // has decided.
         let quote = Quote::of(&packet, header_len);
         packet.advance(header_len);
         match fragment {
@@ -344,10 +345,10 @@ impl Stack {
             _ => offer_raw(env, info, protocol, quote, &packet),
         };
         let refusal = match protocol {
-            Protocol::Tcp => return self.tcp_input(env, info, packet),
+            Protocol::Tcp => return self.tcp_input(env, info, quote.bytes(), packet),
             Protocol::Icmp if !is_v6 => return self.icmp_input(env, info, packet),
             Protocol::Igmp if !is_v6 => return self.igmp_input(env, info, &packet),
-            Protocol::Udp => match self.udp_input(env, info, &mut packet) {
+            Protocol::Udp => match self.udp_input(env, info, quote.bytes(), &mut packet) {
                 Err(DropReason::NoSocket) => Refusal::Port,
                 done => return done,
             },

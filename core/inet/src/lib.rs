@@ -95,6 +95,7 @@ mod env;
 mod ephemeral;
 mod error;
 mod family;
+mod filter;
 mod hash;
 mod icmp;
 mod input;

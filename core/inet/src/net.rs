@@ -75,6 +75,8 @@ pub(crate) struct Net {
     pub udp_memory: Ledger,
     /// The shell's pool has no more than its reserve.
     pub is_scarce: bool,
+    /// A socket has, or had, a filter.
+    pub is_filtering: bool,
     /// Nobody new is let in.
     pub is_heap_short: bool,
     pub relief: Relief,
@@ -114,6 +116,7 @@ impl Net {
             tcp_memory: Ledger::new(config.tcp_memory),
             udp_memory: Ledger::new(config.udp_memory),
             is_scarce: false,
+            is_filtering: false,
             is_heap_short: false,
             relief: Relief::NONE,
             stats: Stats::default(),

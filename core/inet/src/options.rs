@@ -20,6 +20,8 @@ pub struct Options {
     pub segment_bytes: u16,
     /// Datagrams of one size that wait may be read at once.
     pub join_datagrams: bool,
+    /// The shell has a filter for what arrives ([`Env::filter`](crate::Env::filter)).
+    pub is_filtered: bool,
     /// A socket bound to `::` does not take IPv4 packets. If not set, it does.
     pub v6_only: bool,
     /// Send small segments at once instead of waiting for acknowledgements (Nagle).
@@ -81,6 +83,7 @@ impl Default for Options {
             dont_fragment: false,
             segment_bytes: 0,
             join_datagrams: false,
+            is_filtered: false,
             v6_only: false,
             no_delay: false,
             cork: false,

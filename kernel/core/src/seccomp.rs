@@ -27,7 +27,7 @@ use mach::mem::fallible;
 use mach::sync::Spin;
 
 use crate::error::{Error, Result};
-use crate::packet;
+use crate::socket;
 use crate::task::{Account, Capability, Charge, Counted, Flags, Thread, Tid};
 
 /// Most instructions in all filters of a thread, each filter costing four more (Linux'
@@ -134,7 +134,7 @@ fn chain(newest: Option<&Arc<Filter>>) -> impl Iterator<Item = &Filter> {
 ///
 /// Errors: `Invalid` for what is none, `OutOfMemory`.
 pub fn check(instructions: &[[u8; 8]]) -> Result<CallFilter> {
-    packet::check_by(instructions, CallFilter::check)
+    socket::check_by(instructions, CallFilter::check)
 }
 
 /// Whether the thread may bring filters: it gains no rights by running a program that has more,

@@ -73,6 +73,7 @@ impl Stack {
             }
             Socket::Free { .. } => return Err(Error::BadSocket),
         }
+        self.net.is_filtering |= self.options(id)?.is_filtered;
         Ok(())
     }
 

@@ -20,11 +20,12 @@ use crate::stack::Stack;
 use crate::table::Socket;
 
 impl Stack {
-    /// A packet that starts with its TCP header.
+    /// A packet that starts with its TCP header; its IP headers are needed for filters only.
     pub(crate) fn tcp_input<E: Env>(
         &mut self,
         env: &mut E,
         info: &IpInfo,
+        headers: &[u8],
         mut packet: Chain,
     ) -> Result<(), DropReason> {
         let bytes = packet.front().map_or(&[][..], |front| front.bytes());
@@ -44,18 +45,27 @@ impl Stack {
             return Err(DropReason::BadChecksum);
         }
         let header_len = header.header_len();
-        let bare = Segment::new(&header, Chain::new());
-        packet.advance(header_len);
-        let segment = Segment {
-            is_marked: info.is_marked(),
-            payload: packet,
-            ..bare
-        };
+        let mut segment = Segment::new(&header, info.is_marked());
         if let Some(index) = self.net.demux.connection(&tuple) {
+            let is_cut = self.screen(env, index, headers, &mut packet, header_len)?;
+            segment.fill(packet, header_len, is_cut);
             self.connection_input(env, index, segment);
             return Ok(());
         }
+        let mut is_cut = false;
+        if self.net.is_filtering
+            && !self.is_finished(&tuple, &segment)
+            && let Some(index) = self.listener_for(&tuple)
+        {
+            is_cut = self.screen(env, index, headers, &mut packet, header_len)?;
+        }
+        segment.fill(packet, header_len, is_cut);
         self.stranger_input(env, tuple, segment)
+    }
+
+    /// Whether a segment is for a connection that is over, and can open none.
+    fn is_finished(&self, tuple: &FourTuple, segment: &Segment) -> bool {
+        !is_opening(segment.flags) && self.net.time_wait.find(tuple).is_some()
     }
 
     /// A segment for no open connection.
@@ -323,6 +333,11 @@ impl Tcb {
     /// The program gets the connection.
     pub(crate) fn adopt(&mut self) {
         self.parent = None;
+    }
+
+    /// The socket whose filter it goes by: its listener while nobody has accepted it.
+    pub(crate) fn filter_owner(&self) -> SocketId {
+        self.parent.unwrap_or(self.id)
     }
 
     /// Whether it counts in that listener's queues.

@@ -17,17 +17,28 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    /// Of a header that was checked. An urgent pointer is passed over: its bytes stay in line.
+    /// Of a header that was checked, without its payload. An urgent pointer is passed over: its bytes stay in line.
     #[inline]
-    pub fn new(header: &TcpView<'_>, payload: Chain) -> Self {
+    pub fn new(header: &TcpView<'_>, is_marked: bool) -> Self {
         Self {
             seq: header.seq(),
             ack: header.ack(),
             flags: header.flags(),
             window: header.window(),
             options: header.options(),
-            is_marked: false,
-            payload,
+            is_marked,
+            payload: Chain::new(),
+        }
+    }
+
+    /// Gives it the rest of `packet` behind its header; of a packet that `is_cut` the FIN comes
+    /// again.
+    #[inline]
+    pub fn fill(&mut self, mut packet: Chain, header_len: usize, is_cut: bool) {
+        packet.advance(header_len);
+        self.payload = packet;
+        if is_cut {
+            self.flags.0 &= !TcpFlags::FIN.0;
         }
     }
 

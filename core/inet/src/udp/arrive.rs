@@ -17,14 +17,16 @@ use crate::stack::Stack;
 use crate::table::Socket;
 
 impl Stack {
-    /// Takes a datagram. Of one that no socket wants, `packet` is left whole.
+    /// Takes a datagram that came behind `headers`. Of one that no socket wants, `packet` is left
+    /// whole.
     pub(crate) fn udp_input<E: Env>(
         &mut self,
         env: &mut E,
         info: &IpInfo,
+        headers: &[u8],
         packet: &mut Chain,
     ) -> Result<(), DropReason> {
-        let result = self.try_udp_input(env, info, packet);
+        let result = self.try_udp_input(env, info, headers, packet);
         if info.dst().is_ipv6() {
             self.net.count6(match result {
                 Ok(()) => Snmp6::UdpInDatagrams,
@@ -39,6 +41,7 @@ impl Stack {
         &mut self,
         env: &mut E,
         info: &IpInfo,
+        headers: &[u8],
         packet: &mut Chain,
     ) -> Result<(), DropReason> {
         let bytes = packet.front().map_or(&[][..], |front| front.bytes());
@@ -56,7 +59,7 @@ impl Stack {
             return Ok(());
         }
         if to.addr.is_multicast() {
-            return self.multicast_input(env, info, (from, to), packet);
+            return self.multicast_input(env, info, headers, (from, to), packet);
         }
         let key = self.net.key;
         let spread = || {
@@ -71,10 +74,22 @@ impl Stack {
             .udp
             .find(to, from, spread)
             .ok_or(DropReason::NoSocket)?;
-        let mut payload = core::mem::take(packet);
-        payload.advance(UDP_HEADER_BYTES);
+        let payload = self.payload_for(env, index, headers, core::mem::take(packet))?;
         let datagram = Datagram::new(info, (from, to), payload);
         self.queue_datagram(env, index, datagram)
+    }
+
+    /// What the socket at `index` gets of a datagram that starts with its header.
+    fn payload_for<E: Env>(
+        &mut self,
+        env: &mut E,
+        index: u32,
+        headers: &[u8],
+        mut packet: Chain,
+    ) -> Result<Chain, DropReason> {
+        self.screen(env, index, headers, &mut packet, UDP_HEADER_BYTES)?;
+        packet.advance(UDP_HEADER_BYTES);
+        Ok(packet)
     }
 
     /// Each socket that has joined the group gets a share.
@@ -82,6 +97,7 @@ impl Stack {
         &mut self,
         env: &mut E,
         info: &IpInfo,
+        headers: &[u8],
         (from, to): (Endpoint, Endpoint),
         packet: &Chain,
     ) -> Result<(), DropReason> {
@@ -91,9 +107,12 @@ impl Stack {
             let is_member = matches!(self.sockets.at_mut(index),
                 Some(Socket::Udp(socket)) if socket.groups.contains(&to.addr));
             if is_member {
-                let payload = packet.share(UDP_HEADER_BYTES, packet.len());
-                let datagram = Datagram::new(info, (from, to), payload);
-                let queued = self.queue_datagram(env, index, datagram);
+                let share = packet.share(0, packet.len());
+                let payload = self.payload_for(env, index, headers, share);
+                let queued = payload.and_then(|payload| {
+                    let datagram = Datagram::new(info, (from, to), payload);
+                    self.queue_datagram(env, index, datagram)
+                });
                 result = result.or(queued);
             }
         }

@@ -99,6 +99,18 @@ impl ByteRing {
         Ok(count)
     }
 
+    /// The pieces in which the bytes from position `start` on lie.
+    pub fn pieces(&self, start: u64) -> impl Iterator<Item = &[u8]> {
+        let mut position = start.max(self.head);
+        core::iter::from_fn(move || {
+            let (index, offset) = self.place(position);
+            let left = (self.tail - position) as usize;
+            let count = left.min(PAGE_BYTES - offset);
+            position += count as u64;
+            (count != 0).then(|| &self.pages[index][offset..offset + count])
+        })
+    }
+
     /// Gives bytes to `to`, at most `limit`; returns how many.
     pub fn take(&mut self, to: &mut Sink<'_>, limit: usize) -> Result<usize> {
         let count = self.peek(0, to, limit)?;

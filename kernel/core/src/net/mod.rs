@@ -41,6 +41,7 @@ pub(crate) mod datalink;
 mod dial;
 mod entered;
 mod error;
+mod filter;
 mod groups;
 mod handle;
 mod inbox;

@@ -17,6 +17,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 
 use super::surroundings::events_of;
 use crate::poll::{Events, Pollee};
+use crate::socket::SocketFilter;
 
 const UNKNOWN: u8 = 0;
 const NOTHING: u8 = 1;
@@ -26,6 +27,8 @@ const BYTES: u8 = 2;
 #[derive(Default)]
 pub(super) struct Notice {
     pub(super) pollee: Pollee,
+    /// What the socket wants of what arrives.
+    pub(super) filter: SocketFilter,
     known: AtomicU8,
 }
 

@@ -39,7 +39,6 @@ impl RawOptions {
                 let blocked = listener.blocked_types.load(Relaxed);
                 Ok(OptionValue::Number(blocked.cast_signed()))
             }
-            OptionName::LockFilter => Ok(listener.hearing.is_filter_locked().into()),
             name if is_accepted(name) => Ok(OptionValue::Number(0)),
             name => {
                 let common = listener.hearing.common.get(name);
@@ -71,7 +70,6 @@ impl RawOptions {
                 listener.blocked_types.store(blocked, Relaxed);
                 Ok(())
             }
-            OptionName::LockFilter => listener.hearing.lock_filter(value.flag()?),
             name if is_accepted(name) => value.number().map(drop),
             name => {
                 let set = listener.hearing.common.set(name, value);

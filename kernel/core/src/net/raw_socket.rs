@@ -23,7 +23,7 @@ use crate::packet::chain_of;
 use crate::poll::{Events, Pollee};
 use crate::socket::{
     self, Blocking, Control, Family, Held, Message, MessageFlags, OptionName, OptionValue,
-    Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketType,
+    Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketFilter, SocketType,
 };
 use crate::task::{Capability, current};
 use crate::user;
@@ -254,12 +254,8 @@ impl Socket for RawSocket {
         self.options.get(&self.listener, name)
     }
 
-    fn attach_filter(&self, instructions: &[[u8; 8]]) -> Result<()> {
-        self.listener.hearing.attach_filter(instructions)
-    }
-
-    fn detach_filter(&self) -> Result<()> {
-        self.listener.hearing.detach_filter()
+    fn filter(&self) -> Option<&SocketFilter> {
+        Some(&self.listener.hearing.filter)
     }
 
     fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()> {

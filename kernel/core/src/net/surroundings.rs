@@ -168,6 +168,13 @@ impl Env for Link {
         super::raw::show(self.interface, packet)
     }
 
+    fn filter(&mut self, socket: SocketId, headers: &[u8], packet: &Chain) -> usize {
+        match self.waiters.get(socket.index()) {
+            Some(Some(notice)) => super::filter::keep(notice, self.interface, headers, packet),
+            _ => usize::MAX,
+        }
+    }
+
     fn wake(&mut self, socket: SocketId, events: inet::Events) {
         if let Some(Some(notice)) = self.waiters.get(socket.index()) {
             notice.tell(events);

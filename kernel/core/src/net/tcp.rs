@@ -63,6 +63,7 @@ impl TcpSocket {
                 let id = stack.accept(link, id)?;
                 after_send(link);
                 let handle = Handle::adopt(id, Transport::Tcp, self.handle.family, stack, link)?;
+                handle.notice.filter.inherit(&self.handle.notice.filter);
                 Ok(Self::of(handle))
             });
             match accepted {

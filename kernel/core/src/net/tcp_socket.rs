@@ -16,7 +16,7 @@ use crate::io::{Sink, Source};
 use crate::poll::{Events, Pollee};
 use crate::socket::{
     Blocking, Family, Message, MessageFlags, OptionName, OptionValue, Received, Shutdown, Socket,
-    SocketAddress, SocketType, TcpInfo, limits,
+    SocketAddress, SocketFilter, SocketType, TcpInfo, limits,
 };
 
 /// IANA's number of TCP.
@@ -169,6 +169,14 @@ impl Socket for TcpSocket {
             OptionName::Congestion => Ok(congestion_name(self.handle.options()?.congestion)),
             name => options::get(&self.handle, name),
         }
+    }
+
+    fn filter(&self) -> Option<&SocketFilter> {
+        Some(&self.handle.notice.filter)
+    }
+
+    fn filter_changed(&self) -> Result<()> {
+        self.handle.filter_changed()
     }
 
     fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()> {

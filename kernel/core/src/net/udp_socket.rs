@@ -17,7 +17,7 @@ use crate::io::{Sink, Source};
 use crate::poll::{Events, Pollee};
 use crate::socket::{
     Blocking, Family, HeaderByte, Message, MessageFlags, OptionName, OptionValue, Received,
-    ReceivedFlags, Shutdown, Socket, SocketAddress, SocketType,
+    ReceivedFlags, Shutdown, Socket, SocketAddress, SocketFilter, SocketType,
 };
 
 /// IANA's number of UDP.
@@ -152,6 +152,14 @@ impl Socket for UdpSocket {
                 (None, None) => options::get(&self.handle, name),
             },
         }
+    }
+
+    fn filter(&self) -> Option<&SocketFilter> {
+        Some(&self.handle.notice.filter)
+    }
+
+    fn filter_changed(&self) -> Result<()> {
+        self.handle.filter_changed()
     }
 
     fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()> {

@@ -17,6 +17,8 @@ probes::counters! {
         NoMemory = "no_memory",
         /// The frame ends before its link header does.
         Runt = "runt",
+        /// The filter of a Unix socket did not want the message.
+        UnixFiltered = "unix_filtered",
     }
 }
 
@@ -32,7 +34,7 @@ impl From<capture::DropReason> for DropReason {
     }
 }
 
-pub(super) fn count(reason: DropReason) {
+pub(crate) fn count(reason: DropReason) {
     DROPS.lock().count(reason);
 }
 

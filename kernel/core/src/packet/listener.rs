@@ -3,13 +3,11 @@
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
 
-use bpf::Program;
 use capture::{Frame, Now, RingRequest, View};
 use mach::sync::Spin;
 
 use super::PROTOCOL_ALL;
 use super::drops::{self, DropReason};
-use super::filter::{self, Filter};
 use super::memory::SharedPages;
 use super::queue::{Packet, Queue};
 use super::ring::{Layout, MappedRing};
@@ -17,7 +15,8 @@ use super::tap::{Entry, PACKET_OUTGOING};
 use crate::error::{Error, Result};
 use crate::poll::{Events, Pollee};
 use crate::socket::{
-    Circumstances, CommonOptions, MessageFlags, OptionName, PacketStatistics, StampUnit, wait_on,
+    Circumstances, CommonOptions, MessageFlags, OptionName, PacketStatistics, SocketFilter,
+    StampUnit, wait_on,
 };
 
 /// Where a socket listens.
@@ -37,13 +36,14 @@ pub(crate) struct Listener {
     pub number: u64,
     /// What the program sees of a packet.
     pub view: View,
+    /// Which packets it wants, and how much of them.
+    pub filter: SocketFilter,
     state: Spin<State>,
     me: Weak<Listener>,
 }
 
 struct State {
     binding: Binding,
-    filter: Filter,
     ignores_outgoing: bool,
     queue: Queue,
     ring: Option<MappedRing>,
@@ -59,12 +59,12 @@ impl Listener {
             common: CommonOptions::default(),
             number: crate::ipc::next_number(),
             view,
+            filter: SocketFilter::default(),
             state: Spin::new(State {
                 binding: Binding {
                     interface: 0,
                     protocol: 0,
                 },
-                filter: Filter::default(),
                 ignores_outgoing: false,
                 queue: Queue::default(),
                 ring: None,
@@ -76,18 +76,18 @@ impl Listener {
 
     /// Shows it a frame.
     pub(crate) fn hear(&self, frame: &Frame<'_>, now: Now) {
-        let mut state = self.state.lock();
-        if !state.is_bound_to(frame) {
+        if !self.state.lock().is_bound_to(frame) {
             return;
         }
         let skip = match self.view {
             View::Link => 0,
             View::Network => frame.network,
         };
-        let keep = state.filter.keep(frame, skip);
+        let keep = self.filter.keep(frame, skip);
         if keep == 0 {
             return;
         }
+        let mut state = self.state.lock();
         let limit = self.common.receive_bytes();
         let stored = match &mut state.ring {
             Some(ring) => ring.put(frame, keep, now),
@@ -150,31 +150,6 @@ impl Listener {
             auxiliary: wants_auxiliary.then_some(packet.auxiliary),
         };
         (told != Circumstances::default()).then(|| Box::new(told))
-    }
-
-    /// A filter in the bytes of the program that wrote it, instead of the one that was there.
-    pub(crate) fn attach_filter(&self, instructions: &[[u8; 8]]) -> Result<()> {
-        self.set_filter(Some(filter::check(instructions)?))
-    }
-
-    /// No filter any more.
-    pub(crate) fn detach_filter(&self) -> Result<()> {
-        self.set_filter(None)
-    }
-
-    fn set_filter(&self, program: Option<Program>) -> Result<()> {
-        // What was there is freed when the lock is free again.
-        let old = self.state.lock().filter.replace(program);
-        old.map(drop)
-    }
-
-    /// The filter stays as it is from now on; nobody can take that back.
-    pub(crate) fn lock_filter(&self, is_locked: bool) -> Result<()> {
-        self.state.lock().filter.lock(is_locked)
-    }
-
-    pub(crate) fn is_filter_locked(&self) -> bool {
-        self.state.lock().filter.is_locked
     }
 
     /// Takes the oldest packet of the queue, or looks at it.

@@ -27,8 +27,6 @@
 
 mod audience;
 mod drops;
-mod facts;
-mod filter;
 mod listener;
 mod memory;
 mod options;
@@ -42,7 +40,7 @@ use alloc::sync::Arc;
 
 pub(crate) use audience::Audience;
 pub use drops::drops;
-pub use filter::check_by;
+pub(crate) use drops::{DropReason, count};
 pub(crate) use listener::{Binding, Listener};
 pub(crate) use send::chain_of;
 pub(crate) use tap::now;

@@ -14,8 +14,6 @@ use crate::socket::{Membership, MembershipKind, OptionName, OptionValue, RingReq
 const VERSION_1: u32 = 0;
 const VERSION_2: u32 = 1;
 const VERSION_3: u32 = 2;
-/// Extensions of the filter language that we have (SKF_AD_MAX).
-const FILTER_EXTENSIONS: i32 = 64;
 /// Memberships that a socket may have.
 const MEMBERSHIPS_MAX: usize = 256;
 /// Space in front of packets beyond which no offset reaches.
@@ -47,8 +45,6 @@ impl Options {
         match name {
             OptionName::Error => Ok(OptionValue::PendingError(None)),
             OptionName::Listening => Ok(false.into()),
-            OptionName::LockFilter => Ok(listener.is_filter_locked().into()),
-            OptionName::FilterExtensions => Ok(OptionValue::Number(FILTER_EXTENSIONS)),
             OptionName::PacketStatistics => {
                 Ok(OptionValue::PacketStatistics(listener.take_statistics()))
             }
@@ -83,7 +79,6 @@ impl Options {
                 listener.ignore_outgoing(value.flag()?);
                 Ok(())
             }
-            (OptionName::LockFilter, value) => listener.lock_filter(value.flag()?),
             // Whoever asks for a card's clock gets ours, as where a card has none.
             (OptionName::PacketTimestamp, value) => value.number().map(drop),
             (name, value) => listener

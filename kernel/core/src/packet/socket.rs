@@ -21,7 +21,8 @@ use crate::net;
 use crate::poll::{Events, Pollee};
 use crate::socket::{
     self, Blocking, Control, Family, Held, Message, MessageFlags, OptionName, OptionValue,
-    PacketAddress, Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketType,
+    PacketAddress, Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketFilter,
+    SocketType,
 };
 use crate::user;
 
@@ -216,12 +217,8 @@ impl Socket for PacketSocket {
         self.options.get(&self.listener, name)
     }
 
-    fn attach_filter(&self, instructions: &[[u8; 8]]) -> Result<()> {
-        self.listener.attach_filter(instructions)
-    }
-
-    fn detach_filter(&self) -> Result<()> {
-        self.listener.detach_filter()
+    fn filter(&self) -> Option<&SocketFilter> {
+        Some(&self.listener.filter)
     }
 
     fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()> {

@@ -7,6 +7,8 @@
 
 mod address;
 mod common;
+mod filter;
+mod filter_facts;
 mod held;
 pub mod limits;
 mod message;
@@ -15,6 +17,7 @@ mod packet;
 
 pub use address::{SocketAddress, UnixAddress};
 pub use common::{CommonOptions, wait_on};
+pub use filter::{Attached, Instruction, SocketFilter, check_by};
 pub use held::Held;
 pub use message::{
     Control, HeaderByte, Message, MessageFlags, PacketInfo, PeerCredentials, Received,
@@ -158,16 +161,14 @@ pub trait Socket: File {
     /// The value of an option.
     fn option(&self, name: OptionName) -> Result<OptionValue>;
 
-    /// Keeps only packets that a program in the language of `bpf` wants.
-    ///
-    /// Errors: `Invalid` for what is no such program, `NotPermitted` where the filter is locked.
-    fn attach_filter(&self, _instructions: &[[u8; 8]]) -> Result<()> {
-        Err(Error::NoSuchOption)
+    /// Its filter, if its kind can have one.
+    fn filter(&self) -> Option<&SocketFilter> {
+        None
     }
 
-    /// Takes the filter away; `NotFound` where there is none.
-    fn detach_filter(&self) -> Result<()> {
-        Err(Error::NoSuchOption)
+    /// A program was put into its filter, or taken out.
+    fn filter_changed(&self) -> Result<()> {
+        Ok(())
     }
 
     /// Sets an option.

@@ -66,10 +66,6 @@ pub enum OptionName {
     Timestamp,
     /// SO_TIMESTAMPNS.
     TimestampNanos,
-    /// SO_LOCK_FILTER.
-    LockFilter,
-    /// SO_BPF_EXTENSIONS, read only.
-    FilterExtensions,
     /// IP_TOS.
     TypeOfService,
     /// IP_TTL.

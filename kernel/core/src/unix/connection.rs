@@ -12,7 +12,16 @@ use mach::sync::Spin;
 use super::inbox::Inbox;
 use super::outbox::Outbox;
 use crate::poll::{Events, Pollee};
-use crate::socket::{PeerCredentials, UnixAddress};
+use crate::socket::{PeerCredentials, SocketFilter, UnixAddress};
+
+/// What a side shares with the socket whose it is.
+pub(super) struct Shared {
+    /// The socket's number.
+    pub(super) number: u64,
+    pub(super) filter: Arc<SocketFilter>,
+    pub(super) outbox: Arc<Outbox>,
+    pub(super) pollee: Arc<Pollee>,
+}
 
 /// One end of a connection.
 pub(super) struct Side {
@@ -27,32 +36,25 @@ pub(super) struct Side {
     pub(super) wants_credentials: AtomicBool,
     pub(super) name: Spin<UnixAddress>,
     pub(super) credentials: PeerCredentials,
-    /// Of the socket whose side this is.
-    pub(super) number: u64,
-    /// Its too.
-    pub(super) outbox: Arc<Outbox>,
-    pollee: Arc<Pollee>,
+    pub(super) of: Shared,
 }
 
 impl Side {
     pub(super) fn new(
-        number: u64,
-        (outbox, pollee): (Arc<Outbox>, Arc<Pollee>),
+        of: Shared,
         name: UnixAddress,
         credentials: PeerCredentials,
         wants_credentials: bool,
     ) -> Self {
         Self {
-            inbox: Inbox::new(number),
+            inbox: Inbox::new(of.number),
             is_receiving_over: AtomicBool::new(false),
             is_sending_over: AtomicBool::new(false),
             was_reset: AtomicBool::new(false),
             wants_credentials: AtomicBool::new(wants_credentials),
             name: Spin::new(name),
             credentials,
-            number,
-            outbox,
-            pollee,
+            of,
         }
     }
 
@@ -75,8 +77,8 @@ impl Side {
 
     /// Whether a sender that had to wait for its `peer` may go on.
     pub(super) fn may_write_to(&self, peer: &Self) -> bool {
-        let charged = peer.inbox.len().max(self.outbox.charged());
-        self.outbox.is_writable(charged) && peer.inbox.has_place() || self.is_sending_over()
+        let charged = peer.inbox.len().max(self.of.outbox.charged());
+        self.of.outbox.is_writable(charged) && peer.inbox.has_place() || self.is_sending_over()
     }
 
     pub(super) fn end_receiving(&self) {
@@ -90,7 +92,7 @@ impl Side {
     }
 
     pub(super) fn notify(&self, events: Events) {
-        self.pollee.notify(events);
+        self.of.pollee.notify(events);
     }
 }
 

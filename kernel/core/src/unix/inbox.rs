@@ -6,6 +6,7 @@
 //! (`outbox`); the ring grows to that.
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::caller;
@@ -14,8 +15,10 @@ use super::rights::Rights;
 use crate::error::{Error, Result};
 use crate::io::{Sink, Source};
 use crate::ipc::ring::ByteRing;
+use crate::packet::{self, DropReason};
 use crate::socket::{
-    Control, MessageFlags, PeerCredentials, Received, ReceivedFlags, SocketAddress, UnixAddress,
+    Attached, Control, MessageFlags, PeerCredentials, Received, ReceivedFlags, SocketAddress,
+    SocketFilter, UnixAddress,
 };
 use crate::sync::Mutex;
 use mach::mem::fallible::{self, TryGrow};
@@ -145,12 +148,14 @@ impl Inbox {
         Ok(count)
     }
 
-    /// Puts a whole message in, which its sender is charged.
+    /// Puts a whole message in, which its sender is charged; or as much of it as `filter` wants,
+    /// of which a sender does not hear.
     pub(super) fn put_message(
         &self,
         from: &mut Source<'_>,
         mut envelope: Envelope,
         charge: Charge,
+        filter: &SocketFilter,
     ) -> Result<usize> {
         let mut contents = self.contents.lock();
         let size = from.remaining();
@@ -163,10 +168,18 @@ impl Inbox {
             contents.ring.take_back(count);
             return Err(Error::BadAddress);
         }
+        let kept = match filter.attached() {
+            None => Some(count),
+            Some(filter) => contents.keep_last(&filter, start)?,
+        };
+        let Some(kept) = kept else {
+            packet::count(DropReason::UnixFiltered);
+            return Ok(count);
+        };
         envelope.lie_with(self.owner);
         let letter = Letter {
             start,
-            end: start + count as u64,
+            end: start + kept as u64,
             envelope,
             _charge: Some(charge),
         };
@@ -226,6 +239,17 @@ impl Inbox {
 }
 
 impl Contents {
+    /// Leaves as much of the message that starts at `start`, the last one, as `filter` wants;
+    /// `None` if that is nothing.
+    fn keep_last(&mut self, filter: &Attached, start: u64) -> Result<Option<usize>> {
+        let len = (self.ring.tail() - start) as usize;
+        let parts = fallible::collected(self.ring.pieces(start));
+        let wanted = parts.map(|parts: Vec<&[u8]>| filter.keep_of_message(&parts));
+        let kept = wanted.as_ref().map_or(0, |wanted| len.min(*wanted));
+        self.ring.take_back(len - kept);
+        Ok((wanted? != 0).then_some(kept))
+    }
+
     /// Whether the envelope differs from that of the bytes before.
     fn is_news(&self, envelope: &Envelope) -> bool {
         let last = match self.letters.back() {

@@ -1,7 +1,7 @@
 //! The socket calls, for all families.
 //!
 //! `address` decodes names, `control` what travels beside the bytes, `option` the options;
-//! `filter` the programs of SO_ATTACH_FILTER, `interface` requests about interfaces;
+//! `filter` the programs of SO_ATTACH_FILTER and its kin, `interface` requests about interfaces;
 //! `create`, `connect` and `transfer` hold the calls. Everything then goes through
 //! [`kernel::socket::Socket`].
 

@@ -100,9 +100,7 @@ fn socket_level(number: u32) -> Option<Row> {
         33 => Name::ReceiveBufferForced,
         35 | 64 => Name::TimestampNanos,
         36 => Name::Mark,
-        44 => Name::LockFilter,
         46 => Name::BusyPoll,
-        48 => Name::FilterExtensions,
         49 => Name::IncomingCpu,
         60 => Name::ZeroCopy,
         _ => return None,
@@ -252,12 +250,16 @@ fn getsockopt(call: Call<'_>) -> Outcome {
     if (call.uint(1), call.uint(2)) == (SOL_PACKET, PACKET_HDRLEN) {
         return tell_header_bytes(&call);
     }
-    let value = match identity(socket, call.uint(1), call.uint(2)) {
+    if let Some(outcome) = filter::tell(&call, socket) {
+        return outcome;
+    }
+    let (level, number) = (call.uint(1), call.uint(2));
+    let value = match identity(socket, level, number) {
         Some(number) => OptionValue::Number(number),
-        None => {
-            let (name, _) = option_of(&call, "getsockopt")?;
-            socket.option(name)?
-        }
+        None => match filter::get(socket, level, number) {
+            Some(value) => value?,
+            None => socket.option(option_of(&call, "getsockopt")?.0)?,
+        },
     };
     tell(&call, &value)
 }

@@ -23,7 +23,7 @@ use crate::ipc::next_number;
 use crate::poll::{Events, Pollee};
 use crate::socket::{
     CommonOptions, Control, Held, MessageFlags, OptionName, PeerCredentials, SocketAddress,
-    SocketType, UnixAddress, wait_on,
+    SocketFilter, SocketType, UnixAddress, wait_on,
 };
 
 /// Messages that wait at most for who is not the senders' peer (net.unix.max_dgram_qlen, and one
@@ -36,6 +36,7 @@ pub struct DatagramSocket {
     options: CommonOptions,
     inbox: Inbox,
     outbox: Arc<Outbox>,
+    filter: SocketFilter,
     pollee: Arc<Pollee>,
     name: Spin<UnixAddress>,
     peer: Spin<Option<Weak<DatagramSocket>>>,
@@ -60,6 +61,7 @@ impl DatagramSocket {
             options: CommonOptions::default(),
             inbox: Inbox::new(number),
             outbox: Outbox::new(pollee.clone()),
+            filter: SocketFilter::default(),
             pollee,
             name: Spin::new(UnixAddress::Unnamed),
             peer: Spin::new(None),
@@ -181,7 +183,9 @@ impl DatagramSocket {
                 wait_on(&target.pollee.queue, how, may_go_on)?;
             } else {
                 let charge = self.outbox.charge(from.remaining());
-                let sent = target.inbox.put_message(from, envelope, charge);
+                let sent = target
+                    .inbox
+                    .put_message(from, envelope, charge, &target.filter);
                 target.pollee.notify(Events::READABLE);
                 return sent;
             }

@@ -13,7 +13,7 @@ use crate::io::{Sink, Source};
 use crate::poll::{Events, Pollee};
 use crate::socket::{
     self, Blocking, Family, Message, MessageFlags, OptionName, OptionValue, PeerCredentials,
-    Received, Shutdown, Socket, SocketAddress, SocketType, UnixAddress, wait_on,
+    Received, Shutdown, Socket, SocketAddress, SocketFilter, SocketType, UnixAddress, wait_on,
 };
 use crate::unix::collect;
 use crate::unix::inbox::Taking;
@@ -199,6 +199,10 @@ impl Socket for DatagramSocket {
             }
             name => self.options.get(name).ok_or(Error::NoSuchOption),
         }
+    }
+
+    fn filter(&self) -> Option<&SocketFilter> {
+        Some(&self.filter)
     }
 
     fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()> {

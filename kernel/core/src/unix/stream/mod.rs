@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use mach::sync::{Once, Spin};
 
 use super::collect;
-use super::connection::{Link, Side};
+use super::connection::{Link, Shared, Side};
 use super::inbox::{Envelope, Taking};
 use super::list::{self, UnixFacts, UnixState};
 use super::listen::Listener;
@@ -20,8 +20,8 @@ use crate::io::{Sink, Source, partial};
 use crate::ipc::next_number;
 use crate::poll::{Events, Pollee};
 use crate::socket::{
-    CommonOptions, Control, Held, MessageFlags, OptionName, PeerCredentials, Received, SocketType,
-    UnixAddress, wait_on,
+    CommonOptions, Control, Held, MessageFlags, OptionName, PeerCredentials, Received,
+    SocketFilter, SocketType, UnixAddress, wait_on,
 };
 
 /// A socket that has, or will have, one peer; or that listens.
@@ -30,6 +30,7 @@ pub struct StreamSocket {
     kind: SocketType,
     pub(super) options: CommonOptions,
     pub(super) outbox: Arc<Outbox>,
+    filter: Arc<SocketFilter>,
     pub(super) pollee: Arc<Pollee>,
     name: Spin<UnixAddress>,
     /// Whether the name is its own, not its listener's.
@@ -48,6 +49,7 @@ impl StreamSocket {
             kind,
             options: CommonOptions::default(),
             outbox: Outbox::new(pollee.clone()),
+            filter: Arc::default(),
             pollee,
             name: Spin::new(UnixAddress::Unnamed),
             is_bound: AtomicBool::new(false),
@@ -71,13 +73,16 @@ impl StreamSocket {
 
     fn side(&self) -> Side {
         let wants = self.options.is_set(OptionName::PassCredentials);
-        Side::new(
-            self.number,
-            (self.outbox.clone(), self.pollee.clone()),
-            self.name(),
-            caller(),
-            wants,
-        )
+        Side::new(self.shared(), self.name(), caller(), wants)
+    }
+
+    fn shared(&self) -> Shared {
+        Shared {
+            number: self.number,
+            filter: self.filter.clone(),
+            outbox: self.outbox.clone(),
+            pollee: self.pollee.clone(),
+        }
     }
 
     pub(super) fn name(&self) -> UnixAddress {
@@ -118,13 +123,7 @@ impl StreamSocket {
         server
             .options
             .set(OptionName::PassCredentials, passes.into());
-        let theirs = Side::new(
-            server.number,
-            (server.outbox.clone(), server.pollee.clone()),
-            listener.name(),
-            of.credentials,
-            passes,
-        );
+        let theirs = Side::new(server.shared(), listener.name(), of.credentials, passes);
         let [mine, its] = Link::pair([self.side(), theirs]);
         server.link.call_once(|| its);
         self.link.set(mine).map_err(|_| Error::IsConnected)?;
@@ -201,7 +200,8 @@ impl StreamSocket {
             self.wait_to_send(flags, || own.may_write_to(peer))?;
         }
         let charge = self.outbox.charge(size);
-        let count = peer.inbox.put_message(from, envelope, charge)?;
+        let filter = &peer.of.filter;
+        let count = peer.inbox.put_message(from, envelope, charge, filter)?;
         peer.notify(Events::READABLE);
         Ok(count)
     }
@@ -292,7 +292,7 @@ impl StreamSocket {
                 (None, None) => UnixState::Unconnected,
             },
             name: self.name(),
-            peer: link.map(|link| link.peer().number),
+            peer: link.map(|link| link.peer().of.number),
             waiting,
             sent,
         }

@@ -14,7 +14,7 @@ use crate::io::{Sink, Source};
 use crate::poll::{Events, Pollee};
 use crate::socket::{
     self, Blocking, Family, Message, MessageFlags, OptionName, OptionValue, Received,
-    ReceivedFlags, Shutdown, Socket, SocketAddress, SocketType, UnixAddress,
+    ReceivedFlags, Shutdown, Socket, SocketAddress, SocketFilter, SocketType, UnixAddress,
 };
 use crate::unix::collect;
 use crate::unix::listen::Listener;
@@ -218,6 +218,10 @@ impl Socket for StreamSocket {
             OptionName::PeerCredentials => Ok(OptionValue::Credentials(self.peer_credentials())),
             name => self.options.get(name).ok_or(Error::NoSuchOption),
         }
+    }
+
+    fn filter(&self) -> Option<&SocketFilter> {
+        Some(&self.filter)
     }
 
     fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()> {
