@@ -56,7 +56,7 @@ fn world(takes: bool) -> (Stack, World) {
 fn header(dst: Ipv4Addr, protocol: u8) -> RawHeader {
     RawHeader {
         src: None,
-        dst,
+        dst: dst.into(),
         protocol,
         ttl: 64,
         tos: 0,

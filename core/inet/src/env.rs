@@ -1,6 +1,6 @@
 //! What the stack needs from the world, and what it tells it.
 
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 
 use base::{Duration, Instant};
 use mbuf::{Chain, Mbuf, TxFrame};
@@ -52,8 +52,9 @@ pub trait Env {
     /// A packet, from its IP header on, goes from us to us: for sniffers to see.
     fn looped(&mut self, _packet: &Chain) {}
 
-    /// A packet for us that is neither TCP's nor UDP's. Says whether somebody takes it: then its
-    /// sender is not told that nobody does.
+    /// A packet for us; of TCP and UDP only after
+    /// [`show_transports`](crate::Stack::show_transports). Says whether somebody takes it: then
+    /// its sender is not told that nobody knows its protocol.
     fn raw(&mut self, _packet: &RawPacket<'_>) -> bool {
         false
     }
@@ -74,12 +75,12 @@ pub trait Env {
 #[derive(Clone, Copy, Debug)]
 pub struct RawPacket<'a> {
     /// Who sent it.
-    pub src: Ipv4Addr,
+    pub src: IpAddr,
     /// To which of our addresses.
-    pub dst: Ipv4Addr,
+    pub dst: IpAddr,
     /// IANA's number of what it carries.
     pub protocol: u8,
-    /// Its IP header; of a packet that came in fragments, the first one's.
+    /// Its IP headers; of a packet that came in fragments, the first one's.
     pub header: &'a [u8],
     /// What follows.
     pub payload: &'a Chain,

@@ -28,7 +28,7 @@ impl Stack {
         packet: &mut Chain,
         least: usize,
     ) -> Result<bool, DropReason> {
-        if !self.net.is_filtering {
+        if !self.net.keeps_headers {
             return Ok(false);
         }
         let Some(owner) = self.filter_owner(index) else {

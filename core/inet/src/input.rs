@@ -236,7 +236,7 @@ impl Stack {
             is_last: !header.more_fragments(),
         });
         packet.truncate(total);
-        if protocol == Protocol::Tcp && fragment.is_none() && !self.net.is_filtering {
+        if protocol == Protocol::Tcp && fragment.is_none() && !self.net.keeps_headers {
             packet.advance(header_len);
             return self.tcp_input(env, &info, &[], packet);
         }
@@ -341,7 +341,7 @@ impl Stack {
             self.net.count6(Snmp6::InDelivers);
         }
         let is_taken = match protocol {
-            Protocol::Tcp | Protocol::Udp => false,
+            Protocol::Tcp | Protocol::Udp if !self.net.keeps_headers => false,
             _ => offer_raw(env, info, protocol, quote, &packet),
         };
         let refusal = match protocol {
@@ -395,7 +395,7 @@ impl Stack {
     }
 }
 
-/// Lets raw sockets have a packet; they are IPv4's. Says whether one took it.
+/// Lets raw sockets have a packet. Says whether one took it.
 fn offer_raw<E: Env>(
     env: &mut E,
     info: &IpInfo,
@@ -403,12 +403,9 @@ fn offer_raw<E: Env>(
     quote: &Quote,
     packet: &Chain,
 ) -> bool {
-    let Addresses::V4 { src, dst } = info.addresses else {
-        return false;
-    };
     env.raw(&RawPacket {
-        src,
-        dst,
+        src: info.src(),
+        dst: info.dst(),
         protocol: protocol.number(),
         header: quote.bytes(),
         payload: packet,

@@ -75,8 +75,9 @@ pub(crate) struct Net {
     pub udp_memory: Ledger,
     /// The shell's pool has no more than its reserve.
     pub is_scarce: bool,
-    /// A socket has, or had, a filter.
-    pub is_filtering: bool,
+    /// Filters and raw sockets may ask for IP headers of all packets: there is, or was, a socket
+    /// with a filter, or a raw one of TCP or UDP.
+    pub keeps_headers: bool,
     /// Nobody new is let in.
     pub is_heap_short: bool,
     pub relief: Relief,
@@ -116,7 +117,7 @@ impl Net {
             tcp_memory: Ledger::new(config.tcp_memory),
             udp_memory: Ledger::new(config.udp_memory),
             is_scarce: false,
-            is_filtering: false,
+            keeps_headers: false,
             is_heap_short: false,
             relief: Relief::NONE,
             stats: Stats::default(),

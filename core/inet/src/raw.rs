@@ -1,6 +1,6 @@
 //! Packets whose transport is the program's own.
 
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::IpAddr;
 
 use mbuf::Chain;
 use wire::{IPV4_HEADER_BYTES, Protocol};
@@ -16,9 +16,9 @@ use crate::stack::Stack;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RawHeader {
     /// Our address; `None` for the one that the route has.
-    pub src: Option<Ipv4Addr>,
+    pub src: Option<IpAddr>,
     /// Whom it is for.
-    pub dst: Ipv4Addr,
+    pub dst: IpAddr,
     /// IANA's number of what follows.
     pub protocol: u8,
     /// Hops that it may take.
@@ -30,6 +30,11 @@ pub struct RawHeader {
 }
 
 impl Stack {
+    /// From now on raw sockets see packets of TCP and UDP too.
+    pub fn show_transports(&mut self) {
+        self.net.keeps_headers = true;
+    }
+
     /// Sends `payload` behind an IP header.
     ///
     /// What is larger than the path takes goes in fragments.
@@ -42,21 +47,19 @@ impl Stack {
         header: &RawHeader,
         payload: Chain,
     ) -> Result<(), Error> {
+        self.check_raw(header)?;
         let dst = header.dst;
-        let IpAddr::V4(source) = self.net.source_for(IpAddr::V4(dst))? else {
-            return Err(Error::NetworkUnreachable);
+        let src = match header.src {
+            Some(src) => src,
+            None => self.net.source_for(dst)?,
         };
-        if payload.len() > usize::from(u16::MAX) - IPV4_HEADER_BYTES {
+        let addresses = Addresses::new(src, dst).ok_or(Error::NetworkUnreachable)?;
+        let own = if dst.is_ipv4() { IPV4_HEADER_BYTES } else { 0 };
+        if payload.len() > usize::from(u16::MAX) - own {
             return Err(Error::MessageTooLong);
         }
-        if self.net.is_broadcast(dst) && !header.may_broadcast {
-            return Err(Error::BroadcastNotAllowed);
-        }
         let header = IpHeader {
-            addresses: Addresses::V4 {
-                src: header.src.unwrap_or(source),
-                dst,
-            },
+            addresses,
             protocol: Protocol::from_number(header.protocol),
             hop_limit: header.ttl,
             tos: header.tos,
@@ -65,5 +68,41 @@ impl Stack {
             .send_ip(header, payload, Offload::default());
         self.deliver_loopback(env);
         Ok(())
+    }
+
+    /// Sends `payload` behind an IP header that a program has written, by the way to the
+    /// destination in `header`, whatever `written` says.
+    ///
+    /// Errors: as of [`send_raw`](Self::send_raw); nothing is cut into fragments.
+    pub fn send_written<E: Env>(
+        &mut self,
+        env: &mut E,
+        header: &RawHeader,
+        written: &[u8],
+        mut payload: Chain,
+    ) -> Result<(), Error> {
+        self.check_raw(header)?;
+        let next_hop = self.net.route(header.dst, header.src)?;
+        if written.len() + payload.len() > usize::from(self.net.mtu_to(header.dst)) {
+            return Err(Error::MessageTooLong);
+        }
+        let mut cx = self.context(env);
+        cx.count_out(header.dst);
+        if let Some(space) = cx.make_room(&mut payload, written.len()) {
+            space.copy_from_slice(written);
+            cx.send_packet(payload, &next_hop, Offload::default());
+        }
+        self.deliver_loopback(env);
+        Ok(())
+    }
+
+    fn check_raw(&self, header: &RawHeader) -> Result<(), Error> {
+        self.net.source_for(header.dst)?;
+        match header.dst {
+            IpAddr::V4(dst) if self.net.is_broadcast(dst) && !header.may_broadcast => {
+                Err(Error::BroadcastNotAllowed)
+            }
+            _ => Ok(()),
+        }
     }
 }

@@ -132,7 +132,7 @@ impl Stack {
         }
         let protocol = Protocol::from_number(chain.upper);
         let quote = match protocol {
-            Protocol::Tcp if !self.net.is_filtering => Quote::None,
+            Protocol::Tcp if !self.net.keeps_headers => Quote::None,
             _ => Quote::of(&packet, headers_len),
         };
         let protocol_at = protocol_place(quote.bytes(), first);

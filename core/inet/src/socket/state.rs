@@ -73,7 +73,7 @@ impl Stack {
             }
             Socket::Free { .. } => return Err(Error::BadSocket),
         }
-        self.net.is_filtering |= self.options(id)?.is_filtered;
+        self.net.keeps_headers |= self.options(id)?.is_filtered;
         Ok(())
     }
 

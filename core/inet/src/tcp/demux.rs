@@ -53,7 +53,7 @@ impl Stack {
             return Ok(());
         }
         let mut is_cut = false;
-        if self.net.is_filtering
+        if self.net.keeps_headers
             && !self.is_finished(&tuple, &segment)
             && let Some(index) = self.listener_for(&tuple)
         {

@@ -55,16 +55,16 @@ fn check_scope(name: &SocketAddrV6) -> Result<()> {
 
 /// How a program that holds `handle` sees `endpoint`.
 pub(super) fn from_endpoint(handle: &Handle, endpoint: Endpoint) -> SocketAddress {
-    let ip = seen_by(handle, endpoint.addr);
+    let ip = seen_by(handle.family, endpoint.addr);
     SocketAddress::Inet(match ip {
         IpAddr::V4(_) => SocketAddr::new(ip, endpoint.port),
         IpAddr::V6(ip) => SocketAddrV6::new(ip, endpoint.port, 0, scope_of(ip)).into(),
     })
 }
 
-/// How a program that holds `handle` sees an address.
-pub(super) fn seen_by(handle: &Handle, ip: IpAddr) -> IpAddr {
-    match (handle.family, ip) {
+/// How a program with a socket of `family` sees an address.
+pub(super) fn seen_by(family: Family, ip: IpAddr) -> IpAddr {
+    match (family, ip) {
         (Family::Inet6, IpAddr::V4(Ipv4Addr::UNSPECIFIED)) => Ipv6Addr::UNSPECIFIED.into(),
         (Family::Inet6, IpAddr::V4(ip)) => ip.to_ipv6_mapped().into(),
         (_, ip) => ip,
@@ -72,7 +72,7 @@ pub(super) fn seen_by(handle: &Handle, ip: IpAddr) -> IpAddr {
 }
 
 /// The interface that a program must name with an address.
-fn scope_of(ip: Ipv6Addr) -> u32 {
+pub(super) fn scope_of(ip: Ipv6Addr) -> u32 {
     match ip.is_unicast_link_local() {
         true => CARD,
         false => 0,

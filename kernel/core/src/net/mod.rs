@@ -58,6 +58,7 @@ mod port_rights;
 mod raw;
 mod raw_frame;
 mod raw_options;
+mod raw_send;
 mod raw_socket;
 mod reports;
 mod ring;
@@ -103,17 +104,18 @@ use crate::socket::{Family, MessageFlags, Socket, SocketType};
 
 /// A new internet socket; `protocol` is IANA's number, 0 for the type's usual one.
 pub fn create(family: Family, kind: SocketType, protocol: u32) -> Result<Arc<dyn Socket>> {
+    /// Numbers from here on are no protocols, not even Linux' own.
+    const PROTOCOLS_END: u32 = 263;
     const ICMP: u32 = 1;
     const TCP: u32 = 6;
     const UDP: u32 = 17;
     match (kind, protocol) {
+        (_, PROTOCOLS_END..) => Err(Error::Invalid),
         (SocketType::Stream, 0 | TCP) => Ok(tcp::TcpSocket::open(family)?),
         (SocketType::Datagram, 0 | UDP) => Ok(udp::UdpSocket::open(family)?),
         // As on Linux, where no group may ping without a raw socket unless it is told to.
         (SocketType::Datagram, ICMP) if family == Family::Inet => Err(Error::AccessDenied),
-        (SocketType::Raw, protocol) if family == Family::Inet => {
-            Ok(raw_socket::RawSocket::open(protocol)?)
-        }
+        (SocketType::Raw, protocol) => Ok(raw_socket::RawSocket::open(family, protocol)?),
         (SocketType::Stream | SocketType::Datagram, _) => Err(Error::ProtocolUnsupported),
         _ => Err(Error::SocketTypeUnsupported),
     }

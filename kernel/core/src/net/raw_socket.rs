@@ -3,33 +3,35 @@
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::any::Any;
-use core::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use core::sync::atomic::Ordering::Relaxed;
 
 use base::VirtAddr;
-use inet::RawHeader;
+use inet::{Endpoint, RawHeader};
 
-use super::interface::{CARD, interfaces, on_interface, sender};
-use super::poll::after_send;
+use super::address::scope_of;
+use super::interface::{CARD, LOOPBACK, interfaces, on_interface};
 use super::raw::{LISTENERS, RawListener};
 use super::raw_options::RawOptions;
-use super::shard::with_shard;
-use super::surroundings::Link;
-use super::udp::shard_of;
+use super::shard::{self, with_shard};
+use super::udp::Heard;
+use super::udp_socket::reached;
+use super::{groups, raw_send};
 use crate::error::{Error, Result};
 use crate::file::{File, OpenFile};
 use crate::fs::Metadata;
 use crate::io::{Sink, Source};
-use crate::packet::chain_of;
+use crate::packet::Packet;
 use crate::poll::{Events, Pollee};
 use crate::socket::{
-    self, Blocking, Control, Family, Held, Message, MessageFlags, OptionName, OptionValue,
-    Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketFilter, SocketType,
+    self, Blocking, Control, Family, HeaderByte, Held, Message, MessageFlags, OptionName,
+    OptionValue, Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketFilter,
+    SocketType,
 };
 use crate::task::{Capability, current};
 use crate::user;
 
-/// IANA's numbers of transports that have sockets of their own, and of none.
-const NONE: u8 = 0;
+/// IANA's numbers of transports that have sockets of their own.
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 /// Linux' number for "I write IP headers myself".
@@ -37,10 +39,8 @@ const ANY: u8 = 255;
 
 /// Bytes that could be received, stored as a C `int`.
 const FIONREAD: u32 = 0x541b;
-/// Bytes that IPv4's longest packet has behind its header.
-const PAYLOAD_BYTES_MAX: usize = 65_515;
-/// Where the sender's address lies in an IPv4 header.
-const SOURCE_AT: usize = 12;
+/// Bytes that nobody has received yet; packets leave at once.
+const SIOCOUTQ: u32 = 0x5411;
 
 /// A raw socket; dropping it ends the listening.
 pub(super) struct RawSocket {
@@ -52,69 +52,125 @@ pub(super) struct RawSocket {
 impl RawSocket {
     /// A socket for packets of `protocol`.
     ///
-    /// Errors: `NotPermitted` without CAP_NET_RAW, `ProtocolUnsupported` for TCP, UDP and
-    /// numbers that are none.
-    pub(super) fn open(protocol: u32) -> Result<Arc<Self>> {
-        current().credentials.get().require(Capability::NetRaw)?;
+    /// Errors: `NotPermitted` without CAP_NET_RAW, `ProtocolUnsupported` for none, and for
+    /// numbers that do not fit into a header.
+    pub(super) fn open(family: Family, protocol: u32) -> Result<Arc<Self>> {
         let protocol = u8::try_from(protocol).map_err(|_| Error::ProtocolUnsupported)?;
-        if matches!(protocol, NONE | TCP | UDP | ANY) {
+        if protocol == 0 {
             return Err(Error::ProtocolUnsupported);
         }
-        let listener = RawListener::new(protocol);
+        current().credentials.get().require(Capability::NetRaw)?;
+        let listener = RawListener::new(family, protocol);
         LISTENERS.add(&listener)?;
+        if matches!(protocol, TCP | UDP) {
+            show_transports();
+        }
         Ok(Arc::new(Self {
+            options: RawOptions::new(&listener),
             listener,
-            options: RawOptions::new(),
             _held: Held::one(),
         }))
     }
 
-    fn transmit(&self, dst: Ipv4Addr, from: &mut Source<'_>) -> Result<usize> {
-        let len = from.remaining();
-        if len > PAYLOAD_BYTES_MAX {
-            return Err(Error::MessageTooLong);
+    /// Where a packet goes, and what its header says if we write it.
+    fn header(&self, dst: IpAddr, control: &Control) -> Result<RawHeader> {
+        if let Some(info) = control.packet_info {
+            groups::check_number(info.interface)?;
         }
-        let header = RawHeader {
-            src: self.listener.names().local,
+        let given = control.packet_info.map(|info| info.local);
+        let given = given.filter(|local| !local.is_unspecified());
+        let byte = |given: Option<HeaderByte>, own| given.map_or(own, HeaderByte::value);
+        Ok(RawHeader {
+            src: given.or(self.listener.names().local),
             dst,
             protocol: self.listener.protocol,
-            ttl: self.options.ttl(),
-            tos: self.options.type_of_service(),
+            ttl: byte(control.hop_limit, self.options.hops()),
+            tos: byte(control.traffic_class, self.options.type_of_service()),
             may_broadcast: self.listener.hearing.common.is_set(OptionName::Broadcast),
-        };
-        let payload = chain_of(from)?;
-        let send = |stack: &mut inet::Stack, link: &mut Link| {
-            stack.send_raw(link, &header, payload)?;
-            after_send(link);
-            Ok(len)
-        };
-        let sent = match sender(header.src, dst) {
-            CARD => with_shard(shard_of(dst.into()), send),
-            station => on_interface(station, send),
-        };
-        sent.unwrap_or(Err(Error::NetworkDown))
+        })
     }
+
+    /// The address in a name, and the port, which means nothing but must fit.
+    fn address(&self, name: &SocketAddress) -> Result<Endpoint> {
+        let protocol = u16::from(self.listener.protocol);
+        match (self.listener.family, name) {
+            (Family::Inet, SocketAddress::Inet(SocketAddr::V4(name))) => {
+                Ok(Endpoint::v4(*name.ip(), name.port()))
+            }
+            (Family::Inet6, SocketAddress::Inet(SocketAddr::V6(name))) => {
+                let port = name.port();
+                let is_free = self.listener.protocol == ANY && port <= u16::from(u8::MAX);
+                let is_mapped = name.ip().to_ipv4_mapped().is_some();
+                match is_mapped || port != 0 && port != protocol && !is_free {
+                    true => Err(Error::Invalid),
+                    false => Ok(Endpoint::v6(*name.ip(), port)),
+                }
+            }
+            _ => Err(Error::FamilyUnsupported),
+        }
+    }
+
+    /// How a program sees an address of this socket's family.
+    fn name(&self, address: Option<IpAddr>, port: u16) -> SocketAddress {
+        let any: IpAddr = match self.listener.family {
+            Family::Inet6 => Ipv6Addr::UNSPECIFIED.into(),
+            _ => Ipv4Addr::UNSPECIFIED.into(),
+        };
+        SocketAddress::Inet(match address.unwrap_or(any) {
+            IpAddr::V6(ip) => SocketAddrV6::new(ip, port, 0, scope_of(ip)).into(),
+            ip => SocketAddr::new(ip, port),
+        })
+    }
+
+    /// What IP's header said of a packet, as far as the filter has left of it.
+    fn heard(&self, packet: &Packet) -> Option<Heard> {
+        let bytes = &packet.bytes;
+        let part = |at| bytes.get(at..).and_then(|rest| rest.first_chunk::<16>());
+        let four = |at: usize| bytes.get(at..).and_then(|rest| rest.first_chunk::<4>());
+        let (src, dst, hop_limit, tos) = match self.listener.family {
+            Family::Inet6 => {
+                let [first, second, ..] = *part(0)?;
+                let class = first << 4 | second >> 4;
+                let (src, dst) = (IpAddr::from(*part(8)?), IpAddr::from(*part(24)?));
+                (src, dst, *bytes.get(7)?, class)
+            }
+            _ => {
+                let (src, dst) = (IpAddr::from(*four(12)?), IpAddr::from(*four(16)?));
+                (src, dst, *bytes.get(8)?, *bytes.get(1)?)
+            }
+        };
+        Some(Heard {
+            from: Endpoint::new(src, 0),
+            to: Endpoint::new(dst, 0),
+            hop_limit,
+            tos,
+            segment_bytes: 0,
+        })
+    }
+}
+
+/// Has all stacks show packets of TCP and UDP too.
+fn show_transports() {
+    for number in 0..shard::count() {
+        with_shard(number, |stack, _| stack.show_transports());
+    }
+    let stations = interfaces().map(|interface| interface.number);
+    for station in stations.filter(|number| ![LOOPBACK, CARD].contains(number)) {
+        on_interface(station, |stack, _| stack.show_transports());
+    }
+}
+
+/// Whether a socket may have this name: an address of ours, or a group's.
+fn may_bind(local: IpAddr) -> bool {
+    let is_ours = with_shard(0, |stack, _| stack.is_local(local)).unwrap_or(false);
+    let mut own = interfaces().filter_map(|interface| interface.address());
+    is_ours || local.is_multicast() || own.any(|own| IpAddr::V4(own.addr()) == local)
 }
 
 impl Drop for RawSocket {
     fn drop(&mut self) {
         LISTENERS.remove(&self.listener);
     }
-}
-
-/// The IPv4 address in a name; ports mean nothing here. `None` for 0.0.0.0.
-fn address(name: &SocketAddress) -> Result<Option<Ipv4Addr>> {
-    match name {
-        SocketAddress::Inet(SocketAddr::V4(name)) => {
-            Ok(Some(*name.ip()).filter(|ip| !ip.is_unspecified()))
-        }
-        _ => Err(Error::FamilyUnsupported),
-    }
-}
-
-fn name(address: Option<Ipv4Addr>) -> SocketAddress {
-    let ip = address.unwrap_or(Ipv4Addr::UNSPECIFIED);
-    SocketAddress::Inet(SocketAddr::V4(SocketAddrV4::new(ip, 0)))
 }
 
 impl File for RawSocket {
@@ -138,14 +194,14 @@ impl File for RawSocket {
     }
 
     fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {
-        match request {
-            FIONREAD => {
-                let len = self.listener.hearing.first_len();
-                user::write(VirtAddr(argument), len as u32)?;
-                Ok(0)
-            }
-            _ => Err(Error::NotTerminal),
-        }
+        let bytes = match request {
+            FIONREAD => self.listener.hearing.first_len(),
+            SIOCOUTQ => 0,
+            _ => return Err(Error::NotTerminal),
+        };
+        let hidden = self.listener.hidden_bytes();
+        user::write(VirtAddr(argument), bytes.saturating_sub(hidden) as u32)?;
+        Ok(0)
     }
 
     fn as_socket(&self) -> Option<&dyn Socket> {
@@ -167,7 +223,7 @@ impl File for RawSocket {
 
 impl Socket for RawSocket {
     fn family(&self) -> Family {
-        Family::Inet
+        self.listener.family
     }
 
     fn socket_type(&self) -> SocketType {
@@ -179,12 +235,17 @@ impl Socket for RawSocket {
     }
 
     fn bind(&self, name: &SocketAddress) -> Result<()> {
-        let local = address(name)?;
-        let is_ours = |ip: Ipv4Addr| {
-            let mut own = interfaces().filter_map(|interface| interface.address());
-            ip.is_loopback() || own.any(|own| own.addr() == ip)
+        let SocketAddress::Inet(name) = name else {
+            return Err(Error::FamilyUnsupported);
         };
-        if local.is_some_and(|ip| !is_ours(ip)) {
+        if name.is_ipv6() != (self.listener.family == Family::Inet6) {
+            return Err(Error::FamilyUnsupported);
+        }
+        if self.listener.names().peer.is_some() {
+            return Err(Error::Invalid);
+        }
+        let local = Some(name.ip()).filter(|ip| !ip.is_unspecified());
+        if local.is_some_and(|ip| !may_bind(ip)) {
             return Err(Error::AddressNotAvailable);
         }
         self.listener.rename(|names| names.local = local);
@@ -192,11 +253,16 @@ impl Socket for RawSocket {
     }
 
     fn connect(&self, name: &SocketAddress, _blocking: Blocking) -> Result<()> {
-        let peer = match name {
-            SocketAddress::Unspecified => None,
-            name => address(name)?,
+        let (peer, peer_port) = match name {
+            SocketAddress::Unspecified => (None, 0),
+            name => {
+                let named = self.address(name)?;
+                (Some(reached(named).addr), named.port)
+            }
         };
-        self.listener.rename(|names| names.peer = peer);
+        self.listener.rename(|names| {
+            (names.peer, names.peer_port) = (peer, peer_port);
+        });
         Ok(())
     }
 
@@ -204,9 +270,15 @@ impl Socket for RawSocket {
         if flags.contains(MessageFlags::OOB) {
             return Err(Error::Unsupported);
         }
-        let named = message.to.map(address).transpose()?.flatten();
+        let named = message.to.map(|name| self.address(name)).transpose()?;
+        let named = named.map(|name| reached(name).addr);
         let peer = named.or(self.listener.names().peer);
-        self.transmit(peer.ok_or(Error::DestinationRequired)?, message.from)
+        let header = self.header(peer.ok_or(Error::DestinationRequired)?, &message.control)?;
+        if self.options.has_headers() {
+            return raw_send::send_written(&header, message.from);
+        }
+        let checksum_at = usize::try_from(self.listener.checksum_at.load(Relaxed)).ok();
+        raw_send::send(&header, checksum_at, message.from)
     }
 
     fn receive(&self, to: &mut Sink<'_>, flags: MessageFlags) -> Result<Received> {
@@ -215,19 +287,21 @@ impl Socket for RawSocket {
         }
         let hearing = &self.listener.hearing;
         let packet = hearing.receive(flags)?;
-        let copied = to.put_whole(&packet.bytes)?;
-        let source = packet.bytes.get(SOURCE_AT..);
-        let source = source.and_then(|bytes| bytes.first_chunk::<4>());
-        let control = Control {
-            circumstances: hearing.circumstances(&packet, false),
-            ..Control::default()
-        };
+        let shown = packet.bytes.get(self.listener.hidden_bytes()..);
+        let shown = shown.unwrap_or_default();
+        let copied = to.put_whole(shown)?;
+        let heard = self.heard(&packet);
+        let reports = &self.options.reports;
+        let control = heard.map(|heard| reports.of(self.listener.family, &heard));
         Ok(Received {
             bytes: copied,
-            length: packet.bytes.len(),
-            from: Some(name(source.map(|octets| Ipv4Addr::from(*octets)))),
-            control,
-            flags: match copied < packet.bytes.len() {
+            length: shown.len(),
+            from: Some(self.name(heard.map(|heard| heard.from.addr), 0)),
+            control: Control {
+                circumstances: hearing.circumstances(&packet, false),
+                ..control.unwrap_or_default()
+            },
+            flags: match copied < shown.len() {
                 true => ReceivedFlags::TRUNC,
                 false => ReceivedFlags::empty(),
             },
@@ -235,19 +309,22 @@ impl Socket for RawSocket {
     }
 
     fn shutdown(&self, _how: Shutdown) -> Result<()> {
-        match self.listener.names().peer {
-            Some(_) => Err(Error::Unsupported),
-            None => Err(Error::NotConnected),
-        }
-    }
-
-    fn local_address(&self) -> Result<SocketAddress> {
-        Ok(name(self.listener.names().local))
-    }
-
-    fn peer_address(&self) -> Result<SocketAddress> {
         let peer = self.listener.names().peer;
-        peer.map(|peer| name(Some(peer))).ok_or(Error::NotConnected)
+        peer.map(drop).ok_or(Error::NotConnected)
+    }
+
+    // As on Linux the protocol stands where others have a port.
+    fn local_address(&self) -> Result<SocketAddress> {
+        let local = self.listener.names().local;
+        Ok(self.name(local, self.listener.protocol.into()))
+    }
+
+    // And a peer whose port is zero is none.
+    fn peer_address(&self) -> Result<SocketAddress> {
+        let names = self.listener.names();
+        let peer = names.peer.filter(|_| names.peer_port != 0);
+        peer.map(|peer| self.name(Some(peer), names.peer_port))
+            .ok_or(Error::NotConnected)
     }
 
     fn option(&self, name: OptionName) -> Result<OptionValue> {

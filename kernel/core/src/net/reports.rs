@@ -3,7 +3,6 @@
 use core::sync::atomic::{AtomicU8, Ordering};
 
 use super::address::{interface_of, seen_by};
-use super::handle::Handle;
 use super::udp::Heard;
 use crate::socket::{Control, Family, HeaderByte, OptionName, PacketInfo};
 
@@ -41,20 +40,20 @@ impl Reports {
         Some(())
     }
 
-    /// What the program that holds `handle` hears of a datagram.
-    pub(super) fn of(&self, handle: &Handle, heard: &Heard) -> Control {
+    /// What the program hears of a datagram on a socket of `family`.
+    pub(super) fn of(&self, family: Family, heard: &Heard) -> Control {
         if self.0.load(Ordering::Relaxed) == 0 {
             return Control::default();
         }
         let wants = |name| self.get(name) == Some(true);
-        let is_v6 = handle.family == Family::Inet6;
+        let is_v6 = family == Family::Inet6;
         let pick = |four, six, value| match () {
             () if is_v6 && wants(six) => Some(HeaderByte::V6(value)),
             () if wants(four) => Some(HeaderByte::V4(value)),
             () => None,
         };
         Control {
-            packet_info: self.packet_info(handle, heard),
+            packet_info: self.packet_info(family, heard),
             hop_limit: pick(
                 OptionName::ReceiveTimeToLive,
                 OptionName::V6ReceiveHopLimit,
@@ -69,9 +68,9 @@ impl Reports {
         }
     }
 
-    fn packet_info(&self, handle: &Handle, heard: &Heard) -> Option<PacketInfo> {
+    fn packet_info(&self, family: Family, heard: &Heard) -> Option<PacketInfo> {
         let local = if self.get(OptionName::V6PacketInfo) == Some(true) {
-            seen_by(handle, heard.to.addr)
+            seen_by(family, heard.to.addr)
         } else if self.get(OptionName::PacketInfo) == Some(true) && heard.to.addr.is_ipv4() {
             heard.to.addr
         } else {

@@ -111,7 +111,7 @@ impl Socket for UdpSocket {
             return Ok(Received::stream(0));
         };
         let cut = got.len > got.copied;
-        let mut control = self.reports.of(&self.handle, &got.heard);
+        let mut control = self.reports.of(self.handle.family, &got.heard);
         control.segment_bytes = NonZeroU16::new(got.heard.segment_bytes).map(NonZeroU16::get);
         Ok(Received {
             bytes: got.copied,
@@ -206,7 +206,7 @@ impl UdpSocket {
 }
 
 /// Where a datagram to nobody goes: to ourselves.
-fn reached(to: Endpoint) -> Endpoint {
+pub(super) fn reached(to: Endpoint) -> Endpoint {
     let own = match to.addr {
         IpAddr::V4(Ipv4Addr::UNSPECIFIED) => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Ipv6Addr::LOCALHOST.into(),

@@ -76,22 +76,33 @@ impl Listener {
 
     /// Shows it a frame.
     pub(crate) fn hear(&self, frame: &Frame<'_>, now: Now) {
-        if !self.state.lock().is_bound_to(frame) {
-            return;
-        }
         let skip = match self.view {
             View::Link => 0,
             View::Network => frame.network,
         };
-        let keep = self.filter.keep(frame, skip);
-        if keep == 0 {
+        self.hear_from(frame, skip, skip, now);
+    }
+
+    /// Shows it a packet, headers and all, of which the filter sees what is behind the first
+    /// `header` bytes.
+    pub(crate) fn hear_whole(&self, packet: &Frame<'_>, header: usize, now: Now) {
+        self.hear_from(packet, 0, header, now);
+    }
+
+    fn hear_from(&self, frame: &Frame<'_>, start: usize, judged: usize, now: Now) {
+        if !self.state.lock().is_bound_to(frame) {
             return;
         }
+        let wanted = self.filter.keep(frame, judged);
+        if wanted == 0 {
+            return;
+        }
+        let keep = wanted.saturating_add(judged - start);
         let mut state = self.state.lock();
         let limit = self.common.receive_bytes();
         let stored = match &mut state.ring {
             Some(ring) => ring.put(frame, keep, now),
-            None => state.enqueue(frame, (skip, keep), now, limit),
+            None => state.enqueue(frame, (start, keep), now, limit),
         };
         drop(state);
         match stored {

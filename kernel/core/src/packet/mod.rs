@@ -42,6 +42,7 @@ pub(crate) use audience::Audience;
 pub use drops::drops;
 pub(crate) use drops::{DropReason, count};
 pub(crate) use listener::{Binding, Listener};
+pub(crate) use queue::Packet;
 pub(crate) use send::chain_of;
 pub(crate) use tap::now;
 pub use tap::{Entry, looped, received, sent, sockets};

@@ -164,6 +164,14 @@ pub enum OptionName {
     UdpJoin,
     /// ICMP_FILTER.
     IcmpFilter,
+    /// ICMP6_FILTER.
+    Icmp6Filter,
+    /// IP_HDRINCL.
+    HeaderIncluded,
+    /// IPV6_HDRINCL.
+    V6HeaderIncluded,
+    /// IPV6_CHECKSUM: where a raw socket's checksum lies; negative for none.
+    V6Checksum,
     /// PACKET_ADD_MEMBERSHIP.
     AddMembership,
     /// PACKET_DROP_MEMBERSHIP.
@@ -217,6 +225,9 @@ impl OptionName {
                 | Self::V6LeaveGroup
                 | Self::V6ReceiveHopLimit
                 | Self::V6ReceiveTrafficClass
+                | Self::Icmp6Filter
+                | Self::V6HeaderIncluded
+                | Self::V6Checksum
         )
     }
 }
@@ -261,6 +272,8 @@ pub enum OptionValue {
     Group(GroupMembership),
     /// An address.
     Address(Ipv4Addr),
+    /// Types of ICMPv6 messages, by bit (ICMP6_FILTER).
+    Types([u32; 8]),
 }
 
 impl From<bool> for OptionValue {

@@ -38,6 +38,7 @@ const SOL_SOCKET: u32 = 1;
 const SOL_TCP: u32 = 6;
 const SOL_UDP: u32 = 17;
 const SOL_IPV6: u32 = 41;
+const SOL_ICMPV6: u32 = 58;
 const SOL_PACKET: u32 = 263;
 const SOL_NETLINK: u32 = 270;
 const SOL_RAW: u32 = 255;
@@ -67,6 +68,8 @@ fn lookup(level: u32, number: u32) -> Option<Row> {
         SOL_PACKET => packet_level(number),
         SOL_NETLINK => netlink_level(number),
         SOL_RAW if number == 1 => Some((Name::IcmpFilter, Layout::Int)),
+        SOL_RAW if number == 7 => Some((Name::V6Checksum, Layout::Int)),
+        SOL_ICMPV6 if number == 1 => Some((Name::Icmp6Filter, Layout::Types)),
         SOL_UDP if number == 103 => Some((Name::UdpSegment, Layout::Int)),
         SOL_UDP if number == 104 => Some((Name::UdpJoin, Layout::Int)),
         _ => None,
@@ -113,6 +116,7 @@ fn ip_level(number: u32) -> Option<Row> {
     let name = match number {
         1 => Name::TypeOfService,
         2 => Name::TimeToLive,
+        3 => Name::HeaderIncluded,
         8 => Name::PacketInfo,
         10 => Name::MtuDiscovery,
         11 => Name::ReceiveErrors,
@@ -137,6 +141,7 @@ fn ip_level(number: u32) -> Option<Row> {
 /// include/uapi/linux/in6.h.
 fn ipv6_level(number: u32) -> Option<Row> {
     let name = match number {
+        7 => Name::V6Checksum,
         16 => Name::V6HopLimit,
         17 => Name::V6MulticastInterface,
         18 => Name::V6MulticastHops,
@@ -147,6 +152,7 @@ fn ipv6_level(number: u32) -> Option<Row> {
         24 => Name::V6Mtu,
         25 => Name::V6ReceiveErrors,
         26 => Name::V6Only,
+        36 => Name::V6HeaderIncluded,
         42 => return Some((Name::V6JoinGroup, Layout::GroupRequest)),
         45 => return Some((Name::V6LeaveGroup, Layout::GroupRequest)),
         49 => Name::V6PacketInfo,

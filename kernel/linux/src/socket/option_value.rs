@@ -45,6 +45,8 @@ pub enum Layout {
     Group6,
     /// `struct group_req`.
     GroupRequest,
+    /// `struct icmp6_filter`, or the first words of it.
+    Types,
 }
 
 /// Reads a value of `len` bytes at `at`.
@@ -68,6 +70,7 @@ pub fn decode(layout: Layout, at: VirtAddr, len: u32) -> Result<OptionValue> {
         Layout::Interface | Layout::Group | Layout::Group6 | Layout::GroupRequest => {
             membership::decode(layout, at, len).map(OptionValue::Group)
         }
+        Layout::Types => decode_types(at, len),
         Layout::Linger | Layout::Timeval | Layout::Membership => Err(Error::Invalid),
         Layout::Credentials
         | Layout::Errno
@@ -83,6 +86,15 @@ fn decode_int(at: VirtAddr, len: u32) -> Result<i32> {
         1..4 => user::read::<u8>(at).map(i32::from),
         _ => user::read(at),
     }
+}
+
+/// What is not given passes.
+fn decode_types(at: VirtAddr, len: u32) -> Result<OptionValue> {
+    let mut words = [[0; 4]; 8];
+    let bytes = words.as_flattened_mut();
+    let given = bytes.len().min(len as usize);
+    user::copy_in(at, bytes.get_mut(..given).unwrap_or_default())?;
+    Ok(OptionValue::Types(words.map(u32::from_ne_bytes)))
 }
 
 fn decode_name(at: VirtAddr, len: u32) -> Result<OptionValue> {
@@ -200,6 +212,7 @@ pub fn encode(value: &OptionValue) -> Encoded {
         OptionValue::Tcp(info) => encode_tcp(info),
         OptionValue::Bits(bits) => Encoded::of(&[&bits.to_ne_bytes()]),
         OptionValue::PacketStatistics(statistics) => encode_statistics(statistics),
+        OptionValue::Types(types) => Encoded::of(&[types.map(u32::to_ne_bytes).as_flattened()]),
         OptionValue::Address(address) => Encoded::of(&[&address.octets()]),
         // These are told, not asked for.
         OptionValue::Ring(_) | OptionValue::Membership(_) | OptionValue::Group(_) => {
