@@ -23,6 +23,7 @@ use mach::cpu::PerCpu;
 use super::budget;
 use super::class::{Class, Policy, Rank};
 use super::life::Life;
+use super::rt_time::SinceWait;
 use super::stretch::Business;
 
 /// Where a thread stands; the arrows are in the module's theory.
@@ -87,6 +88,8 @@ pub struct Entity {
     pub life: Life,
     /// What it is in the kernel for.
     pub(super) business: Business,
+    /// What it has used without a wait, if it is real-time.
+    pub(super) since_wait: SinceWait,
     switches_voluntary: AtomicU64,
     switches_forced: AtomicU64,
     migrations: AtomicU64,
@@ -157,6 +160,7 @@ impl Default for Entity {
             order: AtomicI64::new(0),
             life: Life::new(mach::time::now()),
             business: Business::default(),
+            since_wait: SinceWait::default(),
             switches_voluntary: AtomicU64::new(0),
             switches_forced: AtomicU64::new(0),
             migrations: AtomicU64::new(0),
@@ -379,7 +383,10 @@ impl Entity {
     /// It leaves the CPU, or waits in place.
     pub(super) fn end_slice(&self, now: Instant, why: Leave) {
         let used_ns = match why {
-            Leave::ToWait => self.life.wait(now),
+            Leave::ToWait => {
+                self.since_wait.reset();
+                self.life.wait(now)
+            }
             Leave::ToOthers => self.life.want_cpu(now),
         };
         if self.class.rank().is_realtime() {

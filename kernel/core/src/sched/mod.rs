@@ -24,6 +24,7 @@ mod life;
 mod load;
 mod placement;
 mod point;
+mod rt_time;
 mod run_queue;
 pub mod sample;
 mod softirq;

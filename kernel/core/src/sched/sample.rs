@@ -111,7 +111,11 @@ fn count(now: Instant, found: Found) {
     let due = now.since(next()).as_nanos() / period().as_nanos() + 1;
     NEXT.get().set(after(now));
     super::load::note(now);
-    let mode = current().sched.life.count(found, due);
+    let me = current();
+    let mode = me.sched.life.count(found, due);
+    if me.sched.class.policy().is_realtime() {
+        me.sched.since_wait.count(due * period().as_nanos());
+    }
     COUNTS.get().lock().samples[mode as usize] += due;
 }
 

@@ -15,7 +15,7 @@ use mach::cpu::{MAX_CPUS, PerCpu};
 use mach::sync::Spin;
 
 use super::softirq::{Softirq, Work, raise, register_softirq};
-use super::{placement, sample, wake};
+use super::{placement, rt_time, sample, wake};
 use crate::task::{Flags, Thread, current};
 
 /// How long a thread runs while others wait.
@@ -125,6 +125,7 @@ fn run_expired() {
         placement::balance();
     }
     let me = current();
+    rt_time::enforce(&me);
     if placement::is_turn_over(&me, me.sched.life.slice_used(now)) {
         me.set_flags(Flags::RESCHEDULE);
     }
