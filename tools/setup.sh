@@ -47,6 +47,8 @@ needs_test() {
 	etcd etcd-server
 	etcdctl etcd-client
 	javac default-jdk-headless
+	rabbitmqctl rabbitmq-server
+	/usr/lib/python3/dist-packages/pika python3-pika
 	strace strace
 	gdb gdb
 	ping iputils-ping

@@ -59,6 +59,7 @@ mod postgres;
 mod pressure;
 mod profile;
 mod python;
+mod rabbitmq;
 mod redis;
 mod redis_leaks;
 mod relayed;
@@ -151,6 +152,7 @@ fn main() -> ExitCode {
         etcd::TESTS,
         postgres::TESTS,
         mariadb::TESTS,
+        rabbitmq::TESTS,
         netlink::TESTS,
         netstat::TESTS,
         sysctl::TESTS,
