@@ -80,6 +80,10 @@ impl File for MemoryDevice {
         true
     }
 
+    fn moves_position(&self) -> bool {
+        false
+    }
+
     fn memory(self: Arc<Self>) -> Option<Arc<dyn MemoryObject>> {
         let endless = || Arc::new(SharedMemory::sparse(u64::MAX)) as Arc<dyn MemoryObject>;
         (self.0 == Kind::Zero).then(endless)

@@ -56,6 +56,12 @@ pub trait File: Send + Sync {
         false
     }
 
+    /// Whether `read`, `write` and `lseek` move the position, if it has any; that of a memory
+    /// device is always 0.
+    fn moves_position(&self) -> bool {
+        true
+    }
+
     /// What is ready now.
     fn poll(&self) -> Events {
         Events::READABLE | Events::WRITABLE

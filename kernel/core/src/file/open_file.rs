@@ -173,7 +173,9 @@ impl OpenFile {
         }
         let mut position = self.position.lock();
         let count = self.file.read_at(self, *position, to)?;
-        *position += count as u64;
+        if self.file.moves_position() {
+            *position += count as u64;
+        }
         drop(position);
         notify::read(self);
         Ok(count)
@@ -290,6 +292,9 @@ impl OpenFile {
 
     /// Where the next call goes on: an append ends at the end of the file.
     fn position_after_write(&self, before: u64, count: usize) -> Result<u64> {
+        if !self.file.moves_position() {
+            return Ok(before);
+        }
         match self.flags().contains(StatusFlags::APPEND) {
             true => Ok(self.file.metadata()?.size),
             false => Ok(before + count as u64),
