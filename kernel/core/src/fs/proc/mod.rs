@@ -40,6 +40,8 @@ use super::metadata::next_device;
 use super::pseudo::{Entry, Table};
 use super::{FileSystem, InodeRef, Usage};
 use crate::error::Result;
+use crate::file::OpenFile;
+use crate::task::Process;
 
 /// Linux' number of procfs (statfs(2)).
 const MAGIC: u64 = 0x9fa0;
@@ -49,6 +51,13 @@ static TABLE: Table = Table::new();
 /// Adds files; paths are below /proc, without a leading slash.
 pub fn add(entries: &[Entry]) {
     TABLE.add(entries);
+}
+
+/// The process whose directory is open, /proc/PID; `None` if it is anything else.
+pub fn process_of_directory(open: &OpenFile) -> Option<Arc<Process>> {
+    let directory = open.file.as_any().downcast_ref::<task::TaskDirectory>()?;
+    let subject = directory.subject();
+    (!subject.is_thread()).then(|| subject.process.clone())
 }
 
 struct Procfs {

@@ -5,13 +5,14 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 
-use super::{TABLE, list, task::TaskDirectory};
+use super::task::{Place, TaskDirectory};
+use super::{TABLE, list};
 use crate::error::{Error, Result};
 use crate::file::File;
 use crate::fs::inode::Emit;
 use crate::fs::pseudo::{Link, Target};
 use crate::fs::{FileType, Inode, InodeRef, Metadata};
-use crate::task::{current, family};
+use crate::task::{current, family, find_thread};
 
 /// The inode's number, as in Linux.
 const NUMBER: u64 = 1;
@@ -27,6 +28,17 @@ impl Root {
     /// The top of the file system with this device number.
     pub fn new(device: u64) -> Self {
         Self { device }
+    }
+
+    /// That of a process, or of a program's thread by its own number.
+    fn directory_of(&self, id: u32) -> Result<TaskDirectory> {
+        if let Some(process) = family::find(id) {
+            return Ok(TaskDirectory::of_process(self.device, process));
+        }
+        let thread = find_thread(id).filter(|thread| family::find(thread.process.id()).is_some());
+        let thread = thread.ok_or(Error::NotFound)?;
+        let place = Place::ProcessByThread;
+        Ok(TaskDirectory::of_thread(self.device, thread, place))
     }
 
     fn link(&self, name: &'static str) -> InodeRef {
@@ -73,8 +85,7 @@ impl Inode for Root {
             return Ok(self.link(link));
         }
         if let Some(id) = list::parse(name) {
-            let process = family::find(id).ok_or(Error::NotFound)?;
-            return Ok(Arc::new(TaskDirectory::of_process(self.device, process)));
+            return Ok(Arc::new(self.directory_of(id)?));
         }
         let name = core::str::from_utf8(name).map_err(|_| Error::NotFound)?;
         TABLE.find(self.device, name)

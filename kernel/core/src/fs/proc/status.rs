@@ -52,7 +52,7 @@ fn name(subject: &Subject) -> String {
 
 fn usage(subject: &Subject) -> Usage {
     match &subject.thread {
-        Some(thread) if subject.is_thread => Usage::of_thread(thread),
+        Some(thread) if subject.is_thread() => Usage::of_thread(thread),
         _ => subject.process.usage(),
     }
 }

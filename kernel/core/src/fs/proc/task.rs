@@ -18,15 +18,27 @@ use crate::mm::AddressSpace;
 use crate::task::{Process, Thread};
 use mach::mem::fallible;
 
+/// The directories that a thread or process has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// /proc/PID.
+    Process,
+    /// /proc/TID of a thread that is not the first: its process, as told by that thread. It is
+    /// found by name but not listed.
+    ProcessByThread,
+    /// /proc/PID/task/TID.
+    Thread,
+}
+
 /// What a file tells about: a process, and the thread that stands for it.
 #[derive(Clone)]
 pub struct Subject {
     /// The process.
     pub process: Arc<Process>,
-    /// In a thread's directory the thread, else the first one; a dead process has none.
+    /// The thread that is named, else the first one; a dead process has none.
     pub thread: Option<Arc<Thread>>,
-    /// Whether the directory is that of a thread.
-    pub is_thread: bool,
+    /// Which directory it is in.
+    pub place: Place,
     /// If it tells about one program only: that one's memory (`super::guard`).
     pub space: Option<Weak<AddressSpace>>,
 }
@@ -52,9 +64,14 @@ impl Subject {
     /// The number in the directory's name.
     pub fn id(&self) -> u32 {
         match &self.thread {
-            Some(thread) if self.is_thread => thread.id(),
+            Some(thread) if self.place != Place::Process => thread.id(),
             _ => self.process.id(),
         }
+    }
+
+    /// Whether it tells about one thread only.
+    pub fn is_thread(&self) -> bool {
+        self.place == Place::Thread
     }
 }
 
@@ -140,20 +157,21 @@ impl TaskDirectory {
             subject: Subject {
                 process,
                 thread,
-                is_thread: false,
+                place: Place::Process,
                 space: None,
             },
         }
     }
 
-    fn of_thread(device: u64, thread: Arc<Thread>) -> Self {
+    /// That of a thread, in one place or the other.
+    pub fn of_thread(device: u64, thread: Arc<Thread>, place: Place) -> Self {
         let process = thread.process.clone();
         Self {
             device,
             subject: Subject {
                 process,
                 thread: Some(thread),
-                is_thread: true,
+                place,
                 space: None,
             },
         }
@@ -196,7 +214,7 @@ impl TaskDirectory {
                 name == "fd",
             )));
         }
-        if name == "task" && !self.subject.is_thread {
+        if name == "task" && !self.subject.is_thread() {
             let metadata = self.metadata_of(name, FileType::Directory, 0o555);
             return Ok(Arc::new(Tasks {
                 metadata,
@@ -207,7 +225,7 @@ impl TaskDirectory {
     }
 
     fn metadata_of(&self, name: &str, kind: FileType, mode: u32) -> Metadata {
-        let path = alloc::format!("{}/{}/{name}", self.subject.id(), self.subject.is_thread);
+        let path = alloc::format!("{}/{}/{name}", self.subject.id(), self.subject.is_thread());
         owned(
             &self.subject,
             Metadata::new(self.device, number_of(path.as_bytes()), kind, mode),
@@ -313,7 +331,7 @@ impl Inode for TaskDirectory {
         let files = files.chain([MEMORY.0]);
         let files = files.map(|name| (name, FileType::Regular));
         let links = LINKS.iter().map(|name| (*name, FileType::Symlink));
-        let task: &[&str] = if self.subject.is_thread {
+        let task: &[&str] = if self.subject.is_thread() {
             &[]
         } else {
             &["task"]
@@ -365,9 +383,13 @@ impl Inode for Tasks {
             .threads()
             .into_iter()
             .find(|thread| thread.id() == id);
-        let directory =
-            TaskDirectory::of_thread(self.metadata.device, thread.ok_or(Error::NotFound)?);
-        Ok(Arc::new(directory))
+        let thread = thread.ok_or(Error::NotFound)?;
+        let device = self.metadata.device;
+        Ok(Arc::new(TaskDirectory::of_thread(
+            device,
+            thread,
+            Place::Thread,
+        )))
     }
 
     fn list(&self, cursor: u64, emit: Emit<'_>) -> Result<()> {
