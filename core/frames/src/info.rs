@@ -1,7 +1,7 @@
 //! The two words that describe a frame.
 //!
 //! ```text
-//! in use, or inside of a free block   owners: 1 · count (63 bits)         link: unused
+//! in use, or inside of a free block   owners: 1 · count (63 bits)         link: its owner's note
 //! first frame of a free block         owners: 0 · previous block · order  link: next block · order
 //! ```
 
@@ -105,6 +105,16 @@ impl FrameInfo {
     #[inline]
     pub(crate) fn set_next(&self, order: u8, next: Option<FrameNo>) {
         self.link.store(pack(next, order), Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn note(&self) -> u64 {
+        self.link.load(Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn set_note(&self, note: u64) {
+        self.link.store(note, Relaxed);
     }
 
     /// Pretends that there are so many owners.

@@ -142,6 +142,22 @@ impl FrameTable {
             .map_or(0, FrameInfo::owners)
     }
 
+    /// What the only owner of a frame in use has noted ([`FrameTable::set_note`]); any number if
+    /// it has not.
+    #[inline]
+    pub fn note(&self, frame: FrameNo) -> Option<u64> {
+        let info = self.info(frame).filter(|info| info.is_used())?;
+        Some(info.note())
+    }
+
+    /// Keeps a number for the only owner of a frame until that gives it back.
+    #[inline]
+    pub fn set_note(&self, frame: FrameNo, note: u64) {
+        if let Some(info) = self.info(frame).filter(|info| info.is_used()) {
+            info.set_note(note);
+        }
+    }
+
     /// The words that hold the known-zero bits of these frames of one section: the frame
     /// that bit 0 of a word stands for, the word, and the bits that are meant.
     #[inline]

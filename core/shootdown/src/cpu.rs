@@ -148,17 +148,54 @@ impl<A: Atomics, const CPUS: usize> Shootdown<A, CPUS> {
         pages: Pages,
         hw: &impl Hardware,
     ) {
-        let generation = space.generation.fetch_add(1, AcqRel) + 1;
-        A::fence();
-        if local.space() == space.number {
-            local.forget(pages, generation, hw);
-        }
+        let generation = self.forget_here(local, space, pages, hw);
         let targets = self.running(space, space.others(me), hw);
         if targets != 0 {
             hw.count(Event::RemoteFlush, 1);
             let errand = Errand::Forget { pages, generation };
             self.ask(me, local, (space.number, errand), targets, hw);
         }
+    }
+
+    /// The same when `space` lost tables as well: nor does any CPU walk through them, which one
+    /// that rests might do by speculation.
+    #[cold]
+    pub fn flush_tables(
+        &self,
+        me: CpuId,
+        local: &mut Local,
+        space: &Space<A>,
+        pages: Pages,
+        hw: &impl Hardware,
+    ) {
+        let generation = self.forget_here(local, space, pages, hw);
+        let has_it = |id: &CpuId| {
+            let cpu = self.cpu(*id);
+            cpu.using.load(Acquire) >> 1 == space.number || cpu.root.load(Acquire) == space.number
+        };
+        let targets = subset(space.others(me), has_it);
+        if targets != 0 {
+            hw.count(Event::RemoteFlush, 1);
+            let errand = Errand::Forget { pages, generation };
+            self.ask(me, local, (space.number, errand), targets, hw);
+        }
+    }
+
+    /// Raises the generation, and has this CPU forget; returns the new one.
+    #[inline]
+    fn forget_here(
+        &self,
+        local: &mut Local,
+        space: &Space<A>,
+        pages: Pages,
+        hw: &impl Hardware,
+    ) -> u64 {
+        let generation = space.generation.fetch_add(1, AcqRel) + 1;
+        A::fence();
+        if local.space() == space.number {
+            local.forget(pages, generation, hw);
+        }
+        generation
     }
 
     /// Those of `cpus` that run in the space.

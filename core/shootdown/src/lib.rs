@@ -37,6 +37,14 @@
 //! with release that it left or rests, which the initiator read with acquire: its
 //! last use of the old translation happened before.
 //!
+//! # Tables
+//!
+//! Processors also remember tables on the way to a page, and walk through them by
+//! speculation, which may set accessed bits in what the table's memory has become. So before
+//! a table is given back ([`Shootdown::flush_tables`]) each CPU forgets it that has the root
+//! loaded, resting or about to leave. To forget the translation of any page under a tag forgets
+//! all tables under it (Intel SDM volume 3, 4.10.4.1; AMD's volume 2, 5.5.2), so one page is enough.
+//!
 //! `tests/model` has `loom` try the interleavings of exactly this code, and shows that it
 //! notices when a fence or a comparison is missing. `tests/random.rs` tries long histories of more
 //! spaces than there are tags.

@@ -80,6 +80,10 @@ impl Frame {
 pub struct Table<A: Atomics> {
     pub space: Space<A>,
     pub root: Frame,
+    /// 1 while the root links to the branch.
+    pub link: AtomicU64,
+    /// A table below the root.
+    pub branch: Frame,
     /// For each page, 1 while it maps its frame.
     pub entries: [AtomicU64; PAGES],
     pub frames: [Frame; PAGES],
@@ -91,6 +95,8 @@ impl<A: Atomics> Table<A> {
         Self {
             space: Space::new(number, index as u64),
             root: Frame::new(),
+            link: AtomicU64::new(1),
+            branch: Frame::new(),
             entries: from_fn(|_| AtomicU64::new(1)),
             frames: from_fn(|_| Frame::new()),
         }

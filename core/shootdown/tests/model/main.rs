@@ -99,6 +99,45 @@ fn a_resting_cpu_leaves_tables_that_are_given_back() {
     explore(|| run::<Fenced>(Quirk::None, |cpu| cpu.drop_tables(), in_space_0, sleep));
 }
 
+fn walk_in_space_0<A: Atomics>(cpu: &mut Processor<A>) {
+    cpu.activate(0);
+    cpu.speculate();
+}
+
+fn walk_at_rest<A: Atomics>(cpu: &mut Processor<A>) {
+    cpu.rest();
+    cpu.speculate();
+    cpu.wake();
+    cpu.speculate();
+}
+
+/// CPU 0 gives back a table of the space in which CPU 1 runs, which does `part`.
+fn explore_sweep<A: Atomics<Word: Send + Sync> + 'static>(part: Part<A>) {
+    explore(move || run::<A>(Quirk::None, |cpu| cpu.sweep(), walk_in_space_0, part));
+}
+
+#[test]
+fn a_resting_cpu_walks_through_no_table_that_is_given_back() {
+    explore_sweep::<Fenced>(walk_at_rest);
+}
+
+#[test]
+fn a_cpu_that_leaves_walks_through_no_table_that_is_given_back() {
+    explore_sweep::<Fenced>(|cpu| {
+        cpu.activate(1);
+        cpu.speculate();
+        cpu.activate(0);
+        cpu.speculate();
+    });
+}
+
+#[test]
+#[should_panic(expected = "a frame was given back too early")]
+fn loom_notices_that_a_resting_cpu_was_not_told_of_a_table() {
+    let sweep: Part<Fenced> = |cpu| cpu.sweep_as_page();
+    explore(move || run(Quirk::None, sweep, walk_in_space_0, walk_at_rest));
+}
+
 #[test]
 #[should_panic(expected = "a frame was given back too early")]
 fn loom_notices_that_the_fences_are_missing_when_a_cpu_wakes() {

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use base::CpuId;
 use loom::sync::Arc;
-use shootdown::{Atomics, Event, Hardware, Local, Pages, TAGS_MAX, Word};
+use shootdown::{Atomics, Event, Hardware, Local, Pages, Shootdown, Space, TAGS_MAX, Word};
 
-use crate::machine::{Machine, PAGE_BYTES, PAGES, Quirk};
+use crate::machine::{CPUS, Machine, PAGE_BYTES, PAGES, Quirk};
 
 /// The pages that are remembered under a tag.
 type Known = [bool; PAGES];
@@ -18,6 +18,8 @@ pub struct Tlb<A: Atomics> {
     root: Cell<Option<usize>>,
     tag: Cell<usize>,
     known: RefCell<[Known; TAGS_MAX + 1]>,
+    /// For each tag, whether the branch is remembered.
+    branches: RefCell<[bool; TAGS_MAX + 1]>,
     wakes: Cell<bool>,
 }
 
@@ -30,6 +32,17 @@ impl<A: Atomics> Tlb<A> {
     fn use_root(&self) {
         if let Some(index) = self.root.get() {
             self.machine.tables[index].root.touch();
+        }
+    }
+
+    /// The CPU walks through the branch, if it knows of it, for no reason.
+    fn speculate(&self) {
+        let Some(index) = self.root.get() else { return };
+        let table = &self.machine.tables[index];
+        let known = &mut self.branches.borrow_mut()[self.tag.get()];
+        *known = *known || table.link.load(Relaxed) != 0;
+        if *known {
+            table.branch.touch();
         }
     }
 
@@ -48,26 +61,31 @@ impl<A: Atomics> Tlb<A> {
 impl<A: Atomics> Hardware for Tlb<A> {
     fn load(&self, root: u64, tag: usize, keep: bool) {
         self.use_root();
+        self.speculate();
         self.root.set(Some(root as usize));
         self.tag.set(tag);
         if !keep && !self.has(Quirk::KeepsAll) {
             self.known.borrow_mut()[tag] = Known::default();
+            self.branches.borrow_mut()[tag] = false;
         }
     }
 
     fn load_kernel(&self) {
         self.use_root();
+        self.speculate();
         self.root.set(None);
         self.tag.set(0);
     }
 
     fn forget_one(&self, address: u64) {
         self.known.borrow_mut()[self.tag.get()][(address / PAGE_BYTES) as usize] = false;
+        self.branches.borrow_mut()[self.tag.get()] = false;
     }
 
     fn forget_all(&self) {
         if !(self.wakes.get() && self.has(Quirk::SleepsOn)) {
             self.known.borrow_mut()[self.tag.get()] = Known::default();
+            self.branches.borrow_mut()[self.tag.get()] = false;
         }
     }
 
@@ -81,6 +99,8 @@ impl<A: Atomics> Hardware for Tlb<A> {
 
     fn count(&self, _: Event, _: u64) {}
 }
+
+type Flush<A> = fn(&Shootdown<A, CPUS>, CpuId, &mut Local, &Space<A>, Pages, &Tlb<A>);
 
 pub struct Processor<A: Atomics> {
     me: CpuId,
@@ -97,6 +117,7 @@ impl<A: Atomics> Processor<A> {
             root: Cell::new(None),
             tag: Cell::new(0),
             known: RefCell::new([Known::default(); TAGS_MAX + 1]),
+            branches: RefCell::default(),
             wakes: Cell::new(false),
         };
         Self { me, local, tlb }
@@ -153,6 +174,31 @@ impl<A: Atomics> Processor<A> {
             .tlbs
             .flush(self.me, &mut self.local, &table.space, pages, &self.tlb);
         table.frames[page].give_back();
+    }
+
+    /// Takes the branch out of space 0 and gives it back, once all CPUs were told by `flush`.
+    fn unlink(&mut self, flush: Flush<A>) {
+        let machine = self.tlb.machine.clone();
+        let table = &machine.tables[0];
+        table.link.store(0, Relaxed);
+        let pages = Pages { first: 0, count: 1 };
+        let (tlbs, local) = (&machine.tlbs, &mut self.local);
+        flush(tlbs, self.me, local, &table.space, pages, &self.tlb);
+        table.branch.give_back();
+    }
+
+    /// Gives a table of space 0 back.
+    pub fn sweep(&mut self) {
+        self.unlink(Shootdown::flush_tables);
+    }
+
+    /// As if it were a page.
+    pub fn sweep_as_page(&mut self) {
+        self.unlink(Shootdown::flush);
+    }
+
+    pub fn speculate(&mut self) {
+        self.tlb.speculate();
     }
 
     /// Gives the tables of space 0 back.
