@@ -1,5 +1,7 @@
 //! Where to put a mapping whose address nobody cares about.
 
+use core::ops::Range;
+
 use base::{PAGE_BYTES, VirtAddr};
 
 use crate::AreaMap;
@@ -36,6 +38,14 @@ impl<O: Clone + PartialEq> AreaMap<O> {
         let high = usable_end(tree.area(slot));
         let low = high - tree.node(slot).gap;
         fit(low.max(window.low.0), high.min(window.high.0), bytes, align)
+    }
+
+    /// The addresses around `at` that lie in no area; none if `at` lies in one.
+    pub fn hole_at(&self, at: VirtAddr) -> Range<VirtAddr> {
+        let (before, after) = self.neighbours(at);
+        let start = before.map_or(VirtAddr(0), |area| area.end);
+        let end = after.map_or(VirtAddr(u64::MAX), |area| area.start);
+        if start > at { at..at } else { start..end }
     }
 
     /// Whether nothing is mapped in the `bytes` bytes from `at`, which lie in `window`.

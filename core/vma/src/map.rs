@@ -109,6 +109,13 @@ impl<O: Clone + PartialEq> AreaMap<O> {
         Some(self.tree.area(slot))
     }
 
+    /// The last area that starts at or below `at`, and the one behind it.
+    pub(crate) fn neighbours(&self, at: VirtAddr) -> (Option<&Area<O>>, Option<&Area<O>>) {
+        let before = self.tree.floor(at);
+        let area = |slot: Slot| slot.some().map(|slot| self.tree.area(slot));
+        (area(before), area(self.behind(before)))
+    }
+
     /// All areas in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = &Area<O>> {
         self.from(self.tree.first())

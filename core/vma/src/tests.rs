@@ -93,6 +93,20 @@ fn what_is_removed_leaves_room_for_an_area() {
 }
 
 #[test]
+fn a_hole_reaches_from_area_to_area() {
+    let mut map = AreaMap::new();
+    let hole = |map: &AreaMap<u8>, page| map.hole_at(at(page));
+    assert_eq!(hole(&map, 3), VirtAddr(0)..VirtAddr(u64::MAX));
+    map.insert(area(4, 6, READ, None)).unwrap();
+    map.insert(area(8, 9, READ, None)).unwrap();
+    assert_eq!(hole(&map, 3), at(0)..at(4));
+    assert!(hole(&map, 4).is_empty() && hole(&map, 5).is_empty() && hole(&map, 8).is_empty());
+    assert_eq!(hole(&map, 6), at(6)..at(8));
+    assert_eq!(hole(&map, 7), at(6)..at(8));
+    assert_eq!(hole(&map, 9), at(9)..VirtAddr(u64::MAX));
+}
+
+#[test]
 fn parts_of_a_file_merge_only_where_their_offsets_meet() {
     let mut map = AreaMap::new();
     map.insert(area(1, 2, READ, Some(7))).unwrap();

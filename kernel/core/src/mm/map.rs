@@ -145,10 +145,22 @@ impl AddressSpace {
         self.in_pieces(state, range, &mut |state, piece| {
             let removed = state.areas.remove(piece.clone())?;
             if removed.bytes != 0 {
-                self.discard(piece)?;
+                self.discard_with_tables(state, piece)?;
             }
             Ok(removed)
         })
+    }
+
+    /// Takes the pages of a piece out of the table, whose areas are gone, and tables that are
+    /// not needed any more.
+    fn discard_with_tables(&self, state: &State, piece: Range<VirtAddr>) -> Result<()> {
+        self.note_resident();
+        let table = self.table()?;
+        let mut gather = Gather::new(table);
+        table.unmap(piece.start, piece.end, &mut gather);
+        let hole = state.areas.hole_at(piece.start);
+        table.sweep(piece, hole, &mut gather);
+        Ok(())
     }
 
     /// Takes the pages of a piece out of the table.

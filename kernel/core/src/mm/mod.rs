@@ -28,6 +28,7 @@ mod layout;
 pub mod limits;
 mod map;
 mod object;
+mod relocate;
 mod remap;
 mod remote;
 mod report;

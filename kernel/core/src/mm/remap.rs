@@ -1,20 +1,18 @@
 //! mremap: growing, shrinking and moving a mapping.
 //!
-//! What may find no memory comes before what other threads see: a move makes the tables for its
-//! pages, then gives up the old area, whose place in the map the new one takes, and only then
-//! moves page after page. So a mapping is moved as a whole, or it stays where it is. What is to
-//! be unmapped for it (the target, and what a smaller size leaves over) goes first, as on Linux,
-//! and stays away if the move fails.
+//! A mapping is moved as a whole, or it stays where it is (`relocate`). What is to be unmapped for
+//! it (the target, and what a smaller size leaves over) goes first, as on Linux, and stays away if
+//! the move fails.
 
 use core::ops::Range;
 
 use base::{PAGE_BYTES, VirtAddr};
-use mach::mem::Gather;
-use vma::{Area, Backing};
+use vma::Area;
 
 use super::limits::{Growth, check_growth, check_lock, everything, locked_bytes};
 use super::map::{choose_place, promised_in};
-use super::space::{Locked, State, page_range};
+use super::relocate::continuation;
+use super::space::{State, page_range};
 use super::{AddressSpace, Object, Place};
 use crate::error::{Error, Result};
 
@@ -169,53 +167,6 @@ impl AddressSpace {
         drop((replaced, area));
         moved.map(|()| at)
     }
-
-    /// Moves `old`, which lies in `area`, to `new`, where nothing is mapped.
-    fn move_area<'a>(
-        &'a self,
-        state: Locked<'a>,
-        keep_old: bool,
-        area: &Area<Object>,
-        old: &Range<VirtAddr>,
-        new: &Range<VirtAddr>,
-    ) -> Result<()> {
-        let table = self.table()?;
-        let (mut state, ()) = self.for_each_move(state, old, new, &mut |from, to, bytes| {
-            let is_ready = table.prepare_relocation(from, to, bytes);
-            is_ready.then_some(()).ok_or(Error::OutOfMemory)
-        })?;
-        let removed = match keep_old {
-            true => None,
-            false => Some(state.areas.remove(old.clone())?),
-        };
-        let mut target = continuation(area, old.start);
-        (target.start, target.end) = (new.start, new.end);
-        // Where an area was removed, there is room for one.
-        state.areas.insert(target)?;
-        let (state, ()) = self.for_each_move(state, old, new, &mut |from, to, bytes| {
-            table.relocate(from, to, bytes, &mut Gather::new(table));
-            Ok(())
-        })?;
-        drop(state);
-        drop(removed);
-        Ok(())
-    }
-
-    /// Calls `step` with each piece of `old`: where it starts, where it goes, and its bytes.
-    /// Nobody else changes either place meanwhile.
-    fn for_each_move<'a>(
-        &'a self,
-        state: Locked<'a>,
-        old: &Range<VirtAddr>,
-        new: &Range<VirtAddr>,
-        step: &mut dyn FnMut(VirtAddr, VirtAddr, u64) -> Result<()>,
-    ) -> Result<(Locked<'a>, ())> {
-        let both = old.start.min(new.start)..old.end.max(new.end);
-        self.in_pieces_within(state, old.clone(), both, &mut |_, piece| {
-            let to = new.start + (piece.start - old.start);
-            step(piece.start, to, piece.end - piece.start)
-        })
-    }
 }
 
 /// What an area grows by.
@@ -251,13 +202,4 @@ fn whole_area(state: &State, range: &Range<VirtAddr>) -> Result<Area<Object>> {
         return Err(Error::BadAddress);
     }
     Ok(area.clone())
-}
-
-/// An area like `area` whose object starts where `area` shows it at `at`.
-fn continuation(area: &Area<Object>, at: VirtAddr) -> Area<Object> {
-    let mut like = area.clone();
-    if let Some(Backing { offset, .. }) = &mut like.backing {
-        *offset += at - area.start;
-    }
-    like
 }

@@ -153,6 +153,12 @@ impl AddressSpace {
         (pages * PAGE_BYTES) as u64
     }
 
+    /// Page tables that it takes, in bytes.
+    pub fn table_bytes(&self) -> u64 {
+        let tables = self.table.as_ref().map_or(0, PageTable::tables);
+        (tables * PAGE_BYTES) as u64
+    }
+
     /// The most memory that was resident, in bytes, as far as faults and unmappings saw it.
     pub fn resident_bytes_max(&self) -> u64 {
         let seen = (self.resident_max.load(Relaxed) * PAGE_BYTES) as u64;

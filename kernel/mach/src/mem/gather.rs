@@ -4,11 +4,13 @@
 //! the CPUs is dear, so pages are gathered and the CPUs told once per batch. A batch lies on
 //! the stack, so gathering can not fail, and holds as many pages as a last-level table maps:
 //! an unmapping of 2 MiB is one batch, and in a larger one the interrupt costs little
-//! beside giving back its 512 pages.
+//! beside giving back its 512 pages. Page tables that are swept (`sweep`) leave the same way; for them
+//! more CPUs have to be told.
 
 use core::mem::MaybeUninit;
 
 use base::{PAGE_BYTES, VirtAddr};
+use frames::FrameNo;
 
 use super::stack::STACK_BYTES;
 use super::walk::ENTRIES;
@@ -33,6 +35,8 @@ pub struct Gather<'a> {
     changed_from: u64,
     changed_to: u64,
     changed: u64,
+    /// Some of the pages were tables.
+    has_tables: bool,
 }
 
 impl<'a> Gather<'a> {
@@ -45,6 +49,7 @@ impl<'a> Gather<'a> {
             changed_from: u64::MAX,
             changed_to: 0,
             changed: 0,
+            has_tables: false,
         }
     }
 
@@ -54,6 +59,29 @@ impl<'a> Gather<'a> {
             self.flush();
         }
         self.note(at);
+        self.keep(page);
+    }
+
+    /// A table on the way to `at` was unlinked.
+    pub(super) fn note_table(&mut self, at: VirtAddr) {
+        // To forget any page forgets all tables.
+        if self.changed_from >= self.changed_to {
+            let page = at.page_floor().0;
+            (self.changed_from, self.changed_to) = (page, page + PAGE_BYTES as u64);
+        }
+    }
+
+    /// Takes a table that was unlinked.
+    pub(super) fn push_table(&mut self, table: FrameNo) {
+        if self.len == BATCH {
+            self.flush();
+        }
+        self.note_table(VirtAddr(0));
+        self.has_tables = true;
+        self.keep(Page::from_frame(table));
+    }
+
+    fn keep(&mut self, page: Page) {
         self.pages[self.len].write(page);
         self.len += 1;
     }
@@ -69,7 +97,10 @@ impl<'a> Gather<'a> {
     pub fn flush(&mut self) {
         if self.changed_from < self.changed_to {
             let range = self.changed_from..self.changed_to;
-            tlb::flush(&self.table.id, range, self.changed);
+            match core::mem::take(&mut self.has_tables) {
+                false => tlb::flush(&self.table.id, range, self.changed),
+                true => tlb::flush_tables(&self.table.id, range, self.changed),
+            }
             (self.changed_from, self.changed_to, self.changed) = (u64::MAX, 0, 0);
         }
         for page in &mut self.pages[..core::mem::take(&mut self.len)] {

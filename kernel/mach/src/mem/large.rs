@@ -10,7 +10,8 @@
 //! them apart first, so that copies are made of 4 KiB.
 //!
 //! Invariants: a large entry is present and owns one count of each of its frames (**Leaf**);
-//! `spares` holds at least as many empty tables as large entries exist.
+//! `spares` holds at least as many empty tables as large entries exist. What it holds besides was
+//! swept (`sweep`), and is used wherever a table is needed.
 
 use alloc::vec::Vec;
 use core::ops::{ControlFlow, Range};
@@ -71,9 +72,9 @@ fn give_back(first: FrameNo) {
 /// A tree's large pages.
 #[derive(Debug, Default)]
 pub(super) struct Large {
-    mapped: usize,
-    /// Empty tables that are linked nowhere.
-    spares: Vec<FrameNo>,
+    pub(super) mapped: usize,
+    /// Empty tables that are linked nowhere (`spares`).
+    pub(super) spares: Vec<FrameNo>,
 }
 
 impl Large {
@@ -121,16 +122,6 @@ impl Tree {
     pub(super) fn forget_large(&mut self, count: usize) {
         (0..count).for_each(|_| self.large.note_gone());
     }
-
-    /// A spare table for one large page more.
-    fn add_spare(&mut self) -> Option<()> {
-        self.large.spares.try_reserve(1).ok()?;
-        if self.large.spares.len() <= self.large.mapped {
-            let table = self.add_table()?;
-            self.large.spares.push(table);
-        }
-        Some(())
-    }
 }
 
 /// The entry of small page number `number` in a large page.
@@ -163,13 +154,13 @@ impl PageTable {
     /// memory for tables is short, the page comes back.
     pub fn map_large(&self, at: VirtAddr, page: LargePage, prot: Prot) -> Result<(), LargePage> {
         let mut tree = self.tree.lock();
-        if tree.add_spare().is_none() || !at.0.is_multiple_of(LARGE_PAGE_BYTES) {
-            return Err(page);
-        }
-        let Ok(table) = tree.table_of(at, 1) else {
+        // The spare comes last: a table on the way may take it.
+        let is_ready = at.0.is_multiple_of(LARGE_PAGE_BYTES)
+            && tree.table_of(at, 1).is_ok()
+            && tree.add_spare().is_some();
+        let Some(slot) = tree.find(at, 1).filter(|_| is_ready) else {
             return Err(page);
         };
-        let slot = &table[index(at, 1)];
         let link = slot.load(Relaxed);
         if link != 0 {
             // SAFETY: **Tables**: linked, and the lock is held.

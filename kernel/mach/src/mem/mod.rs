@@ -16,8 +16,8 @@
 //!   user mappings copy by raw pointers (no Rust reference to it exists, but for those by
 //!   which a packet that was lent a page is read: `mbuf`'s **Unsteady**); heap, tables,
 //!   stacks and DMA memory are exclusive to their owner.
-//! - **Tables**: a frame that a page table links to is a table of that page table alone
-//!   and lives until the page table is dropped.
+//! - **Tables**: a frame that a page table links to is a table of that page table alone, and
+//!   lives until it was unlinked ([`PageTable::sweep`]) or the page table is dropped.
 //! - **Leaf**: an entry with `PRESENT` or `HELD` in a user table owns one count of its frame,
 //!   unless it has `ZEROS`: then it shows the page of zeros, read-only.
 //! - **Late**: a frame that a CPU may still translate to is not given back.
@@ -49,8 +49,10 @@ mod relocate;
 mod resting;
 mod scattered;
 mod setup;
+mod spares;
 mod stack;
 mod string;
+mod sweep;
 mod table;
 mod tlb;
 mod user;

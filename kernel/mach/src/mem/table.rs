@@ -124,6 +124,7 @@ impl PageTable {
             }
         });
         tree.forget_large(large);
+        tree.trim_spares(gather);
         self.resident.fetch_sub(gone + large * ENTRIES, Relaxed);
     }
 

@@ -177,12 +177,24 @@ pub fn enter_kernel_table() {
 /// lost rights.
 #[inline]
 pub(super) fn flush(id: &SpaceId, range: Range<u64>, changed: u64) {
-    let pages = Pages {
-        first: range.start,
-        count: (range.end - range.start) / PAGE_BYTES as u64,
-    };
+    let pages = pages(range);
     ThisCpu.count(Event::Pages, changed);
     MINE.with(|mine| TLBS.flush(cpu::id(), &mut mine.local, &id.space, pages, &ThisCpu));
+}
+
+/// The same when tables for the range are to be given back, too.
+#[cold]
+pub(super) fn flush_tables(id: &SpaceId, range: Range<u64>, changed: u64) {
+    let pages = pages(range);
+    ThisCpu.count(Event::Pages, changed);
+    MINE.with(|mine| TLBS.flush_tables(cpu::id(), &mut mine.local, &id.space, pages, &ThisCpu));
+}
+
+fn pages(range: Range<u64>) -> Pages {
+    Pages {
+        first: range.start,
+        count: (range.end - range.start) / PAGE_BYTES as u64,
+    }
 }
 
 /// Takes the table off every CPU, resting ones too, before its root is given back.

@@ -14,7 +14,7 @@ use super::{direct, ram};
 /// Entries of a table.
 pub(super) const ENTRIES: usize = 512;
 /// Levels between the root (3) and the tables that map 4 KiB pages (0).
-const ROOT_LEVEL: u32 = 3;
+pub(super) const ROOT_LEVEL: u32 = 3;
 
 pub(super) type Table = [AtomicU64; ENTRIES];
 
@@ -49,9 +49,10 @@ pub(super) fn index(at: VirtAddr, level: u32) -> usize {
 /// The tables below one root. Whoever has it has the right to change them.
 #[derive(Debug)]
 pub(super) struct Tree {
-    root: FrameNo,
-    /// The tables of the program's half, so that nobody has to look for them at the end.
-    tables: Vec<FrameNo>,
+    pub(super) root: FrameNo,
+    /// The tables of the program's half, so that nobody has to look for them at the end
+    /// (`sweep`).
+    pub(super) tables: Vec<FrameNo>,
     pub(super) large: Large,
 }
 
@@ -238,9 +239,12 @@ impl Tree {
 
     /// A table of a program's half, not linked yet.
     pub(super) fn add_table(&mut self) -> Option<FrameNo> {
+        if let Some(spare) = self.large.take_surplus() {
+            return Some(spare);
+        }
         self.tables.try_reserve(1).ok()?;
         let frame = new_table()?;
-        self.tables.push(frame);
+        self.list(frame);
         Some(frame)
     }
 
