@@ -1,7 +1,7 @@
 //! Whom to kill when no memory is left (proc_pid_oom_score_adj(5)).
 //!
-//! A process weighs as many pages as it has resident, more or less by its adjustment: in
-//! thousandths of all memory, -1000 protects it. Process 1 counts for a part of its
+//! A process weighs as many pages as it has resident or as page tables, more or less by its
+//! adjustment: in thousandths of all memory, -1000 protects it. Process 1 counts for a part of its
 //! weight only if it hogs memory, else for next to nothing: the machine ends with it.
 
 use alloc::sync::Arc;
@@ -26,19 +26,22 @@ fn total_pages() -> u64 {
     mach::mem::stats().total
 }
 
-fn resident_pages(process: &Process) -> u64 {
-    process.space.with(|space| space.resident_bytes()) / PAGE_BYTES as u64
+fn held_pages(process: &Process) -> u64 {
+    let bytes = process
+        .space
+        .with(|space| space.resident_bytes() + space.table_bytes());
+    bytes / PAGE_BYTES as u64
 }
 
 /// What the process weighs, in pages; `None` if nothing can be gained from its end.
 fn weight(process: &Process, total: u64) -> Option<u64> {
     let adjustment = process.oom_adjustment.load(Relaxed);
-    let resident = resident_pages(process);
-    if adjustment == ADJUSTMENT_MIN || resident == 0 || process.is_ending() {
+    let held = held_pages(process);
+    if adjustment == ADJUSTMENT_MIN || held == 0 || process.is_ending() {
         return None;
     }
     let share = total as i64 / i64::from(ADJUSTMENT_MAX) * i64::from(adjustment);
-    let weight = resident.saturating_add_signed(share).max(1);
+    let weight = held.saturating_add_signed(share).max(1);
     Some(match process.id() {
         family::INIT if is_hog(weight) => weight.div_ceil(INIT_SHARE),
         family::INIT => 0,
@@ -73,7 +76,7 @@ pub fn kill(process: &Process) {
         "killed {} ({}): out of memory; it used {} MiB of {} MiB",
         shown.escape_ascii(),
         process.id(),
-        mib(resident_pages(process)),
+        mib(held_pages(process)),
         mib(total_pages()),
     );
     // SIGKILL is not queued, so it always fits.

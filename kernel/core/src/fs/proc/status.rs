@@ -276,7 +276,7 @@ fn status_memory(subject: &Subject, text: &mut Text) -> Result {
         ("VmStk", sums.stack),
         ("VmExe", sums.text),
         ("VmLib", 0),
-        ("VmPTE", 0),
+        ("VmPTE", space.table_bytes()),
         ("VmSwap", 0),
     ] {
         writeln!(text, "{name}:\t{:8} kB", bytes / 1024)?;
