@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use base::CpuId;
 
-use crate::mail::{Errand, Request};
+use crate::mail::{Request, Work};
 use crate::space::{bit, members, subset};
 use crate::{Atomics, Event, Hardware, Local, Native, Pages, Space, Word};
 
@@ -152,8 +152,8 @@ impl<A: Atomics, const CPUS: usize> Shootdown<A, CPUS> {
         let targets = self.running(space, space.others(me), hw);
         if targets != 0 {
             hw.count(Event::RemoteFlush, 1);
-            let errand = Errand::Forget { pages, generation };
-            self.ask(me, local, (space.number, errand), targets, hw);
+            let work = Work::Forget { pages, generation };
+            self.ask(me, local, (space.number, work), targets, hw);
         }
     }
 
@@ -176,8 +176,8 @@ impl<A: Atomics, const CPUS: usize> Shootdown<A, CPUS> {
         let targets = subset(space.others(me), has_it);
         if targets != 0 {
             hw.count(Event::RemoteFlush, 1);
-            let errand = Errand::Forget { pages, generation };
-            self.ask(me, local, (space.number, errand), targets, hw);
+            let work = Work::Forget { pages, generation };
+            self.ask(me, local, (space.number, work), targets, hw);
         }
     }
 
@@ -222,7 +222,7 @@ impl<A: Atomics, const CPUS: usize> Shootdown<A, CPUS> {
         let has_it = |id: &CpuId| self.cpu(*id).root.load(Acquire) == space.number;
         let targets = subset(space.others(me), has_it);
         if targets != 0 {
-            self.ask(me, local, (space.number, Errand::Leave), targets, hw);
+            self.ask(me, local, (space.number, Work::Leave), targets, hw);
         }
     }
 
@@ -232,12 +232,12 @@ impl<A: Atomics, const CPUS: usize> Shootdown<A, CPUS> {
         &self,
         me: CpuId,
         local: &mut Local,
-        (space, errand): (u64, Errand),
+        (space, work): (u64, Work),
         targets: u64,
         hw: &impl Hardware,
     ) {
         let request = &self.cpu(me).request;
-        request.write(space, errand, targets.count_ones());
+        request.write(space, work, targets.count_ones());
         for id in members(targets) {
             if self.cpu(id).mail.fetch_or(bit(me), Release) == 0 {
                 hw.count(Event::Interrupt, 1);
@@ -265,18 +265,18 @@ impl<A: Atomics, const CPUS: usize> Shootdown<A, CPUS> {
         hw.count(Event::Received, 1);
         for initiator in members(self.cpu(me).mail.swap(0, Acquire)) {
             let request = &self.cpu(initiator).request;
-            let (space, errand) = request.read();
+            let (space, work) = request.read();
             if space == local.space() {
-                self.run_errand(me, local, errand, hw);
+                self.run_work(me, local, work, hw);
             }
             request.acknowledge();
         }
     }
 
-    fn run_errand(&self, me: CpuId, local: &mut Local, errand: Errand, hw: &impl Hardware) {
-        match errand {
-            Errand::Leave => self.enter_kernel(me, local, hw),
-            Errand::Forget { pages, generation } => local.forget(pages, generation, hw),
+    fn run_work(&self, me: CpuId, local: &mut Local, work: Work, hw: &impl Hardware) {
+        match work {
+            Work::Leave => self.enter_kernel(me, local, hw),
+            Work::Forget { pages, generation } => local.forget(pages, generation, hw),
         }
     }
 }

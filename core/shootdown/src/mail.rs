@@ -9,7 +9,7 @@ const LEAVE: u64 = u64::MAX;
 
 /// What a target is to do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Errand {
+pub(crate) enum Work {
     /// Forget pages of the space, which so came to `generation`.
     Forget { pages: Pages, generation: u64 },
     /// Load the kernel's table if the space is loaded.
@@ -29,10 +29,10 @@ pub(crate) struct Request<A: Atomics> {
 
 impl<A: Atomics> Request<A> {
     /// Fills the slot for `targets` CPUs. They see it once they see their mail.
-    pub fn write(&self, space: u64, errand: Errand, targets: u32) {
-        let (pages, generation) = match errand {
-            Errand::Forget { pages, generation } => (pages, generation),
-            Errand::Leave => {
+    pub fn write(&self, space: u64, work: Work, targets: u32) {
+        let (pages, generation) = match work {
+            Work::Forget { pages, generation } => (pages, generation),
+            Work::Leave => {
                 let pages = Pages {
                     first: 0,
                     count: LEAVE,
@@ -48,19 +48,19 @@ impl<A: Atomics> Request<A> {
     }
 
     /// The space and what to do. For a CPU that found mail from the slot's owner.
-    pub fn read(&self) -> (u64, Errand) {
+    pub fn read(&self) -> (u64, Work) {
         let pages = Pages {
             first: self.first.load(Relaxed),
             count: self.count.load(Relaxed),
         };
-        let errand = match pages.count {
-            LEAVE => Errand::Leave,
-            _ => Errand::Forget {
+        let work = match pages.count {
+            LEAVE => Work::Leave,
+            _ => Work::Forget {
                 pages,
                 generation: self.generation.load(Relaxed),
             },
         };
-        (self.space.load(Relaxed), errand)
+        (self.space.load(Relaxed), work)
     }
 
     /// A target is done; it does not read the slot again.

@@ -16,7 +16,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 use crate::error::{Error, Result};
 use crate::mm::{Access, Page};
 use crate::reclaim;
-use crate::sched::{self, Errand};
+use crate::sched::{self, Mstate};
 use crate::task::current;
 
 /// Bytes that are copied between two chances to reschedule.
@@ -95,7 +95,7 @@ pub fn write<T: IntoBytes + Immutable>(to: VirtAddr, value: T) -> Result<()> {
 pub fn resolve(address: VirtAddr, access: Access) -> Result<()> {
     let space = current().process.space.get();
     let fault = || reclaim::fault(&space, address, access);
-    sched::on_errand(Errand::DataFault, fault).map_err(|_| Error::BadAddress)
+    sched::in_mstate(Mstate::DataFault, fault).map_err(|_| Error::BadAddress)
 }
 
 /// The program's page at `address`, which it may read; `None` if it was unmapped meanwhile.

@@ -4,7 +4,7 @@ use base::VirtAddr;
 use kernel::mm::{Access, FaultError};
 use kernel::reclaim;
 use kernel::sched::stretch::{self, Cause};
-use kernel::sched::{self, Errand};
+use kernel::sched::{self, Mstate};
 use kernel::signal::{self, Info, Origin, Signal, code};
 use kernel::task::{Thread, current};
 use mach::trap::{Exception, Kernel, Reply, UserRegs};
@@ -58,7 +58,7 @@ impl Kernel for Linux {
 fn handle(thread: &Thread, regs: &UserRegs, exception: Exception) -> Option<Info> {
     let ip = regs.rip;
     let fault = |signal, code, address, vector, error| {
-        thread.sched.life.set_errand(Errand::Trap);
+        thread.sched.life.set_mstate(Mstate::Trap);
         Some(Info {
             signal,
             code,
@@ -102,12 +102,12 @@ fn page_fault(
     exec: bool,
     present: bool,
 ) -> Option<Info> {
-    let errand = if exec {
-        Errand::TextFault
+    let mstate = if exec {
+        Mstate::TextFault
     } else {
-        Errand::DataFault
+        Mstate::DataFault
     };
-    thread.sched.life.set_errand(errand);
+    thread.sched.life.set_mstate(mstate);
     let access = match (write, exec) {
         (true, _) => Access::Write,
         (_, true) => Access::Execute,

@@ -7,7 +7,7 @@ use super::table::{self, Pair, give_up};
 use super::{Key, MATCH_ANY};
 use crate::error::{Error, Restart, Result};
 use crate::mm::Access;
-use crate::sched::{self, Errand};
+use crate::sched::{self, Mstate};
 use crate::task::current;
 use crate::user;
 
@@ -40,7 +40,7 @@ pub fn wait(
         }
         let reason = if me.has_deliverable_signal() {
             Error::Interrupted(Restart::IfAsked)
-        } else if sched::on_errand(Errand::Lock, || sched::park_until(deadline)) {
+        } else if sched::in_mstate(Mstate::Lock, || sched::park_until(deadline)) {
             continue;
         } else {
             Error::TimedOut

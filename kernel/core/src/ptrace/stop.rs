@@ -9,7 +9,7 @@ use mach::trap::UserRegs;
 use super::control::{Mode, Order};
 use super::report;
 use super::tracee::{Ask, Event, Options, State, Stop, Stopped, Tracee};
-use crate::sched::{self, Errand};
+use crate::sched::{self, Mstate};
 use crate::signal::{self, Info, Origin, Signal, code};
 use crate::sync::Wait;
 use crate::task::{ExitStatus, Flags, Thread};
@@ -123,7 +123,7 @@ fn halt(thread: &Thread, regs: &mut UserRegs, stop: Stop, message: Option<u64>) 
     thread.clear_flags(Flags::CALL_STOPS);
     enter(&tracee, thread, regs, stop, message)?;
     report::tell(&tracee);
-    let order = sched::on_errand(Errand::Call, || await_order(&tracee, thread, stop));
+    let order = sched::in_mstate(Mstate::Call, || await_order(&tracee, thread, stop));
     let stopped = tracee.state.lock().stopped.take();
     tracee.answers.wake_all();
     let (order, stopped) = (order?, stopped?);

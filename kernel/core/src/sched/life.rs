@@ -1,7 +1,7 @@
 //! Where a thread's time goes (`accounting::Microstates`).
 //!
 //! The clock is read where the scheduler reads it anyway, and once more when a thread becomes
-//! runnable. What a thread is about when it uses a CPU or gives it away, its [`Errand`] says:
+//! runnable. What a thread is about when it uses a CPU or gives it away, its [`Mstate`] says:
 //! a byte that whoever begins something special sets. So a system call costs nothing here,
 //! and a fault two stores.
 //!
@@ -17,10 +17,10 @@ use accounting::{MODES, Microstates, Mode, Phase, Reading, Sampled};
 use base::{Duration, Instant};
 use mach::sync::Spin;
 
-/// What a thread is about in the kernel.
+/// What a thread is about in the kernel, which decides its microstate (illumos' `LMS_*`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-pub enum Errand {
+pub enum Mstate {
     /// A system call, or work that interrupts have left.
     Call,
     /// A wait for another thread of the program.
@@ -33,7 +33,7 @@ pub enum Errand {
     DataFault,
 }
 
-impl Errand {
+impl Mstate {
     const ALL: [Self; 5] = [
         Self::Call,
         Self::Lock,
@@ -66,7 +66,7 @@ impl Errand {
 /// The life of a thread.
 pub struct Life {
     microstates: Spin<Microstates>,
-    errand: AtomicU8,
+    mstate: AtomicU8,
 }
 
 impl Life {
@@ -74,7 +74,7 @@ impl Life {
     pub fn new(now: Instant) -> Self {
         Self {
             microstates: Spin::new(Microstates::new(now.as_nanos())),
-            errand: AtomicU8::new(Errand::Call as u8),
+            mstate: AtomicU8::new(Mstate::Call as u8),
         }
     }
 
@@ -94,14 +94,14 @@ impl Life {
     }
 
     /// What it is about; only the thread itself changes that.
-    pub fn errand(&self) -> Errand {
-        Errand::ALL[usize::from(self.errand.load(Ordering::Relaxed))]
+    pub fn mstate(&self) -> Mstate {
+        Mstate::ALL[usize::from(self.mstate.load(Ordering::Relaxed))]
     }
 
     /// It is about something else from now on.
     #[inline]
-    pub fn set_errand(&self, errand: Errand) {
-        self.errand.store(errand as u8, Ordering::Relaxed);
+    pub fn set_mstate(&self, mstate: Mstate) {
+        self.mstate.store(mstate as u8, Ordering::Relaxed);
     }
 
     /// It has a CPU.
@@ -111,7 +111,7 @@ impl Life {
 
     /// It waits; returns how long it had the CPU, in nanoseconds.
     pub(super) fn wait(&self, now: Instant) -> u64 {
-        self.change(self.errand().wait(), now)
+        self.change(self.mstate().wait(), now)
     }
 
     /// It could run if it had a CPU; returns how long it was in the former phase.
@@ -128,7 +128,7 @@ impl Life {
     pub(super) fn count(&self, found: super::sample::Found, samples: u64) -> Mode {
         let mode = match found {
             super::sample::Found::Program => Mode::User,
-            super::sample::Found::Kernel => self.errand().mode(),
+            super::sample::Found::Kernel => self.mstate().mode(),
         };
         self.microstates.lock().count(mode, samples);
         mode

@@ -35,7 +35,7 @@ mod visit;
 
 pub use class::{Policy, Rank};
 pub use entity::{Entity, faults_of, migrations_of};
-pub use life::Errand;
+pub use life::Mstate;
 pub use load::averages as load_averages;
 pub use point::resched_point;
 pub use softirq::{Softirq, Work, raise, raise_on, register_softirq, run_softirqs};
@@ -80,12 +80,12 @@ pub fn note_interrupt(behind_call: bool) {
 
 /// Does something special for the current thread: what it takes and waits for meanwhile is
 /// told apart.
-pub fn on_errand<T>(errand: Errand, act: impl FnOnce() -> T) -> T {
+pub fn in_mstate<T>(mstate: Mstate, act: impl FnOnce() -> T) -> T {
     let me = current();
-    let before = me.sched.life.errand();
-    me.sched.life.set_errand(errand);
+    let before = me.sched.life.mstate();
+    me.sched.life.set_mstate(mstate);
     let done = act();
-    me.sched.life.set_errand(before);
+    me.sched.life.set_mstate(before);
     done
 }
 

@@ -1,4 +1,4 @@
-//! Who uses a CPU's time: the program, the kernel on one errand or another, nobody.
+//! Who uses a CPU's time: the program, the kernel in one microstate or another, nobody.
 //!
 //! Idle time is exact, because the clock is read around each halt anyway. Time that is used is
 //! sampled: at every [`period`] of the machine's clock somebody is found running, and
@@ -29,7 +29,7 @@ use base::{CpuId, Duration, Instant};
 use mach::cpu::PerCpu;
 use mach::sync::Spin;
 
-use super::Errand;
+use super::Mstate;
 use crate::task::{Thread, current};
 
 /// Time between samples of a CPU that works: the shortest, unless alarms cost much here.
@@ -41,7 +41,7 @@ static PERIOD_NS: AtomicU64 = AtomicU64::new(PERIODS.start().as_nanos());
 pub enum Found {
     /// The program.
     Program,
-    /// The kernel, on the thread's errand.
+    /// The kernel, for the thread.
     Kernel,
 }
 
@@ -133,7 +133,7 @@ pub(super) fn note_interrupt(behind_call: bool) {
 /// done.
 pub fn note_return(thread: &Thread) {
     take(mach::time::now(), Found::Kernel);
-    thread.sched.life.set_errand(Errand::Call);
+    thread.sched.life.set_mstate(Mstate::Call);
 }
 
 /// The CPU halts.

@@ -4,7 +4,7 @@
 //! to user mode until SIGCONT or the process' end takes it away.
 
 use super::{Signal, SignalSet};
-use crate::sched::{self, Errand};
+use crate::sched::{self, Mstate};
 use crate::sync::Wait;
 use crate::task::{Change, Flags, Process, Thread, family};
 
@@ -60,7 +60,7 @@ pub fn wait_while_stopped(thread: &Thread) {
     };
     // Whatever fault it came from is over.
     let wait = || signals.continued.wait(Wait::UNINTERRUPTIBLE, goes_on);
-    let waited = sched::on_errand(Errand::Call, wait);
+    let waited = sched::in_mstate(Mstate::Call, wait);
     debug_assert!(waited.is_ok(), "an uninterruptible wait has no deadline");
 }
 

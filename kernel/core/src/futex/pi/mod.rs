@@ -32,7 +32,7 @@ use self::word::Seen;
 use super::Key;
 use crate::error::{Error, Restart, Result};
 use crate::mm::Access;
-use crate::sched::{self, Errand};
+use crate::sched::{self, Mstate};
 use crate::task::{Thread, current};
 use crate::user;
 
@@ -133,7 +133,7 @@ fn wait(address: VirtAddr, deadline: Instant) -> Result<()> {
         if me.has_deliverable_signal() {
             break Some(Error::Interrupted(Restart::IfAsked));
         }
-        if !sched::on_errand(Errand::Lock, || sched::park_until(deadline)) {
+        if !sched::in_mstate(Mstate::Lock, || sched::park_until(deadline)) {
             break Some(Error::TimedOut);
         }
     };

@@ -15,7 +15,7 @@ use crate::error::{Error, Restart, Result};
 use crate::futex::table::{self, Bucket};
 use crate::futex::{Key, MATCH_ANY, wait};
 use crate::mm::Access;
-use crate::sched::{self, Errand};
+use crate::sched::{self, Mstate};
 use crate::task::{Thread, current};
 use crate::user;
 
@@ -46,7 +46,7 @@ pub fn wait_for_requeue(from: Word, expected: u32, to: Word, deadline: Instant) 
         if me.has_deliverable_signal() {
             break Error::Interrupted(Restart::IfAsked);
         }
-        if !sched::on_errand(Errand::Lock, || sched::park_until(deadline)) {
+        if !sched::in_mstate(Mstate::Lock, || sched::park_until(deadline)) {
             break Error::TimedOut;
         }
     };
