@@ -6,7 +6,7 @@ use base::VirtAddr;
 
 use super::terminal::WindowSize;
 use super::termios::{Input, Local, Output, SPECIALS, Termios};
-use super::{Terminal, job};
+use super::{Terminal, job, termio};
 use crate::error::{Error, Result};
 use crate::poll::Events;
 use crate::task::{Pid, current, family};
@@ -16,9 +16,13 @@ const TCGETS: u32 = 0x5401;
 const TCSETS: u32 = 0x5402;
 const TCSETSW: u32 = 0x5403;
 const TCSETSF: u32 = 0x5404;
+const TCGETA: u32 = 0x5405;
+const TCSETA: u32 = 0x5406;
+const TCSETAW: u32 = 0x5407;
+const TCSETAF: u32 = 0x5408;
 const TCSBRK: u32 = 0x5409;
 const TCXONC: u32 = 0x540a;
-pub(super) const TCFLSH: u32 = 0x540b;
+const TCFLSH: u32 = 0x540b;
 const TIOCEXCL: u32 = 0x540c;
 const TIOCNXCL: u32 = 0x540d;
 const TIOCSCTTY: u32 = 0x540e;
@@ -59,8 +63,8 @@ pub(super) fn terminal(terminal: &Arc<Terminal>, request: u32, argument: u64) ->
         TIOCGPGRP => user::write(at, controlled(terminal)?.1)?,
         TIOCSPGRP => terminal.set_foreground(read_group(at)?)?,
         TIOCGSID => user::write(at, controlled(terminal)?.0)?,
-        TCSETS | TCSETSW | TCSETSF | TCSETS2 | TCSETSW2 | TCSETSF2 | TCFLSH | TCXONC | TCSBRK
-        | TCSBRKP => {
+        TCSETS | TCSETSW | TCSETSF | TCSETS2 | TCSETSW2 | TCSETSF2 | TCSETA | TCSETAW | TCSETAF
+        | TCFLSH | TCXONC | TCSBRK | TCSBRKP => {
             terminal.check_change()?;
             return settings(terminal, request, argument);
         }
@@ -69,8 +73,27 @@ pub(super) fn terminal(terminal: &Arc<Terminal>, request: u32, argument: u64) ->
     Ok(0)
 }
 
+/// A request on a master. It may ask who is in the foreground without being of the session.
+pub(super) fn master(terminal: &Arc<Terminal>, request: u32, argument: u64) -> Result<usize> {
+    let at = VirtAddr(argument);
+    match request {
+        TIOCGPGRP => {
+            let foreground = terminal.state.lock().foreground;
+            user::write(at, foreground.unwrap_or(0))?;
+        }
+        TIOCSPGRP => terminal.set_foreground(read_group(at)?)?,
+        TIOCGSID => {
+            let session = terminal.state.lock().session;
+            user::write(at, session.ok_or(Error::NotTerminal)?)?;
+        }
+        TCFLSH => return flush_by_master(terminal, argument),
+        _ => return settings(terminal, request, argument),
+    }
+    Ok(0)
+}
+
 /// A request on a terminal's settings and queues, which a master may make too.
-pub(super) fn settings(terminal: &Arc<Terminal>, request: u32, argument: u64) -> Result<usize> {
+fn settings(terminal: &Arc<Terminal>, request: u32, argument: u64) -> Result<usize> {
     let at = VirtAddr(argument);
     match request {
         TCGETS => user::copy_out(&encode(&terminal.termios())[..TERMIOS_BYTES], at)?,
@@ -78,6 +101,13 @@ pub(super) fn settings(terminal: &Arc<Terminal>, request: u32, argument: u64) ->
         TCSETS | TCSETSW | TCSETS2 | TCSETSW2 => terminal.set_termios(decode(at)?),
         TCSETSF | TCSETSF2 => {
             let termios = decode(at)?;
+            terminal.flush_input();
+            terminal.set_termios(termios);
+        }
+        TCGETA => user::copy_out(&termio::encode(&terminal.termios()), at)?,
+        TCSETA | TCSETAW => terminal.set_termios(termio::decode(at, &terminal.termios())?),
+        TCSETAF => {
+            let termios = termio::decode(at, &terminal.termios())?;
             terminal.flush_input();
             terminal.set_termios(termios);
         }
@@ -193,7 +223,7 @@ fn flush(terminal: &Terminal, which: u64) -> Result<()> {
 }
 
 /// The same for a master: its input is the terminal's output.
-pub(super) fn flush_by_master(terminal: &Terminal, which: u64) -> Result<usize> {
+fn flush_by_master(terminal: &Terminal, which: u64) -> Result<usize> {
     let which = match which {
         FLUSH_INPUT => FLUSH_OUTPUT,
         FLUSH_OUTPUT => FLUSH_INPUT,

@@ -28,6 +28,7 @@ mod screen;
 mod serial;
 mod stream;
 mod terminal;
+mod termio;
 mod termios;
 
 pub use file::TerminalFile;

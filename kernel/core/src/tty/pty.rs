@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use base::VirtAddr;
 use mach::sync::Spin;
 
-use super::ioctl::{FIONREAD, TCFLSH};
+use super::ioctl::FIONREAD;
 use super::screen::{MasterQueue, Screen};
 use super::{Terminal, TerminalFile, devices, ioctl};
 use crate::error::{Error, Result};
@@ -214,9 +214,8 @@ impl File for Master {
             TIOCGPTPEER => return self.open_peer(argument),
             TIOCPKT => self.output.packet.turn(user::read::<u32>(at)? != 0),
             TIOCGPKT => user::write(at, u32::from(self.output.packet.is_on()))?,
-            TCFLSH => return ioctl::flush_by_master(&self.terminal, argument),
             FIONREAD => user::write(at, self.output.len() as u32)?,
-            _ => return ioctl::settings(&self.terminal, request, argument),
+            _ => return ioctl::master(&self.terminal, request, argument),
         }
         Ok(0)
     }
