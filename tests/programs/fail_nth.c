@@ -483,6 +483,25 @@ static int bound(void) {
     return result;
 }
 
+static int configured(void) {
+    int result = -1, copy = -1;
+    int system = (int)syscall(SYS_fsopen, "tmpfs", 0);
+    if (system < 0) return errno == EPERM ? 0 : -1;
+    long done = syscall(SYS_fsconfig, system, FSCONFIG_SET_STRING, "size", "1m", 0);
+    if (done == 0) done = syscall(SYS_fsconfig, system, FSCONFIG_CMD_CREATE, NULL, NULL, 0);
+    int top = done == 0 ? (int)syscall(SYS_fsmount, system, 0, 0) : -1;
+    if (top >= 0) copy = (int)syscall(SYS_open_tree, AT_FDCWD, "/proc", OPEN_TREE_CLONE);
+    if (copy >= 0) {
+        struct mount_attr wanted = {.attr_set = MOUNT_ATTR_RDONLY};
+        result = (int)syscall(SYS_mount_setattr, copy, "", AT_EMPTY_PATH, &wanted, sizeof wanted);
+    }
+    int why = errno;
+    for (int fds[] = {system, top, copy}, i = 0; i < 3; i++)
+        if (fds[i] >= 0) close(fds[i]);
+    errno = why;
+    return result;
+}
+
 static int mounted(void) {
     if (mkdir("/tmp/mounted", 0700) < 0) return -1;
     int result = mount("none", "/tmp/mounted", "tmpfs", 0, NULL);
@@ -566,6 +585,7 @@ static const struct {
     {"a lock with priority inheritance is contended", inheriting_lock, ROUNDS},
     {"a file system is mounted", mounted, ROUNDS},
     {"a directory is bound", bound, ROUNDS},
+    {"a file system is configured", configured, ROUNDS},
     {"a message queue is filled", message_queue, ROUNDS},
     {"a datagram socket is bound", datagrams, ROUNDS},
     {"routes are asked for", netlink, ROUNDS},

@@ -27,6 +27,8 @@ const FAMILIES: &[&[Entry]] = &[
     crate::memory::CALLS,
     crate::mempolicy::CALLS,
     crate::mount::CALLS,
+    crate::mount::configure::CALLS,
+    crate::mount::tree::CALLS,
     crate::mqueue::CALLS,
     crate::open::CALLS,
     crate::perf::CALLS,

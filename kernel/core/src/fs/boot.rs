@@ -26,31 +26,37 @@ pub fn mount_all(archives: &[&'static [u8]]) -> core::result::Result<(), UnpackE
         Kind {
             name: "tmpfs",
             nodev: true,
+            options: kinds::TMPFS_OPTIONS,
             make: kinds::make_tmpfs,
         },
         Kind {
             name: "devtmpfs",
             nodev: true,
+            options: kinds::TMPFS_OPTIONS,
             make: devices::make_system,
         },
         Kind {
             name: "proc",
             nodev: true,
+            options: &[],
             make: proc::make,
         },
         Kind {
             name: "sysfs",
             nodev: true,
+            options: &[],
             make: sys::make,
         },
         Kind {
             name: "mqueue",
             nodev: true,
+            options: &[],
             make: mqueue::make,
         },
         Kind {
             name: "9p",
             nodev: true,
+            options: kinds::NINEP_OPTIONS,
             make: ninep::make,
         },
     ] {

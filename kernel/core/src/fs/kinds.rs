@@ -20,6 +20,8 @@ pub struct Kind {
     pub name: &'static str,
     /// Shown as `nodev` in /proc/filesystems.
     pub nodev: bool,
+    /// The names of its options.
+    pub options: &'static [&'static str],
     /// Makes one.
     pub make: Make,
 }
@@ -36,11 +38,54 @@ pub fn all() -> Vec<Kind> {
     KINDS.lock().clone()
 }
 
-/// Makes a file system of the kind `name`.
-pub fn make(name: &[u8], source: &[u8], options: &[u8]) -> Result<Arc<dyn FileSystem>> {
+/// The kind `name`.
+///
+/// Errors: `WrongDevice` if there is none.
+pub fn find(name: &[u8]) -> Result<Kind> {
     let kind = all().into_iter().find(|kind| kind.name.as_bytes() == name);
-    (kind.ok_or(Error::WrongDevice)?.make)(source, options)
+    kind.ok_or(Error::WrongDevice)
 }
+
+impl Kind {
+    /// Whether it has an option of this name.
+    pub fn takes(&self, name: &[u8]) -> bool {
+        self.options.iter().any(|option| option.as_bytes() == name)
+    }
+}
+
+/// Makes a file system of the kind `name`.
+///
+/// Errors: `WrongDevice` for an unknown kind, `Invalid` for an unknown option, and what the kind
+/// says.
+pub fn make(name: &[u8], source: &[u8], options: &[u8]) -> Result<Arc<dyn FileSystem>> {
+    let kind = find(name)?;
+    let names = options
+        .split(|byte| *byte == b',')
+        .filter(|option| !option.is_empty());
+    let mut names = names.map(|option| option.split(|byte| *byte == b'=').next().unwrap_or(option));
+    match names.all(|name| kind.takes(name) || name == b"source") {
+        true => (kind.make)(source, options),
+        false => Err(Error::Invalid),
+    }
+}
+
+/// What tmpfs knows; all but the first two change nothing here.
+pub const TMPFS_OPTIONS: &[&str] = &[
+    "size",
+    "mode",
+    "nr_blocks",
+    "nr_inodes",
+    "huge",
+    "inode32",
+    "inode64",
+    "noswap",
+    "mpol",
+];
+/// What 9p knows; the volume decides all of it.
+pub const NINEP_OPTIONS: &[&str] = &[
+    "trans", "version", "msize", "access", "cache", "uname", "aname", "debug", "dfltuid",
+    "dfltgid", "nodevmap", "posixacl", "noxattr",
+];
 
 /// tmpfs with the options `size=BYTES[kmg]` and `mode=OCTAL`.
 pub fn make_tmpfs(_source: &[u8], options: &[u8]) -> Result<Arc<dyn FileSystem>> {

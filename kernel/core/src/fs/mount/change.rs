@@ -46,7 +46,7 @@ pub fn mount(
     flags: MountFlags,
 ) -> Result<()> {
     let _still = CHANGING.lock();
-    let mount = new_mount(system, source, flags)?;
+    let mount = new_mount(system, source, flags, flags.contains(MountFlags::RDONLY))?;
     let at = mount_point(at, &mount)?;
     if at.is_mount_top() && Arc::ptr_eq(&at.mount.block, &mount.block) {
         return Err(Error::Busy);
@@ -62,17 +62,34 @@ pub fn mount(
 /// that knows its names.
 ///
 /// Errors: `OutOfMemory`.
-pub(super) fn new_mount(
+fn new_mount(
     system: Arc<dyn FileSystem>,
     source: &[u8],
     flags: MountFlags,
+    is_read_only: bool,
 ) -> Result<Arc<Mount>> {
     let source = fallible::arc(fallible::copied(source)?)?;
     let block = match table::block_of(&system) {
         Some(known) => known,
-        None => fallible::arc(SuperBlock::new(system, flags.contains(MountFlags::RDONLY)))?,
+        None => fallible::arc(SuperBlock::new(system, is_read_only))?,
     };
     Ok(fallible::arc(Mount::whole(block, source, flags))?)
+}
+
+/// Mounts `system` at no place yet.
+///
+/// Errors: `NoSpace`, `OutOfMemory`.
+pub(super) fn new_detached(
+    system: Arc<dyn FileSystem>,
+    source: &[u8],
+    flags: MountFlags,
+    is_read_only: bool,
+) -> Result<Arc<Mount>> {
+    let _still = CHANGING.lock();
+    let mount = new_mount(system, source, flags, is_read_only)?;
+    table::reserve(1, 0)?;
+    table::add(&mount);
+    Ok(mount)
 }
 
 /// Where something can be mounted that is to cover `at`: on top of all that covers it already.

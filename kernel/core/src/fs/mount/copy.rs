@@ -35,6 +35,18 @@ pub fn bind(from: &Path, at: Path, recursive: bool) -> Result<()> {
     Ok(())
 }
 
+/// A copy of what is at `from`, at no place yet.
+///
+/// Errors: as [`bind`].
+pub(super) fn detached(from: &Path, recursive: bool) -> Result<Arc<Mount>> {
+    let _still = CHANGING.lock();
+    let copies = copies(from, recursive)?;
+    let top = top_of(&copies)?;
+    table::reserve(copies.len(), copies.len())?;
+    list(copies);
+    Ok(top)
+}
+
 fn top_of(copies: &[Copy]) -> Result<Arc<Mount>> {
     let first = copies.first().ok_or(Error::Invalid)?;
     Ok(first.copy.clone())

@@ -19,12 +19,15 @@
 //! | `copy` | bind |
 //! | `moving` | move, pivot_root |
 //! | `settings` | changes of mounts that stay where they are |
+//! | `configuration`, `detached` | file systems and mounts by descriptor, before they have a place |
 //!
 //! Lock order: [`CHANGING`] (sleeps) is held over every change of the tree; then `TABLE`, then
 //! a mount's `covers`, both short spin locks under which nothing is dropped.
 
 mod change;
+mod configuration;
 mod copy;
+mod detached;
 mod flags;
 mod moving;
 mod path;
@@ -39,11 +42,13 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use mach::sync::Spin;
 
 pub use change::{Unmount, mount, mount_root, unmount};
+pub use configuration::{Configuration, Parameter};
 pub use copy::bind;
+pub use detached::{open_copy, open_detached};
 pub use flags::MountFlags;
 pub use moving::{pivot_root, relocate};
 pub use path::Path;
-pub use settings::{check_top, set_unbindable};
+pub use settings::{Change, change, check_top};
 pub use table::{MOST, MOUNTS_MAX, for_each, root, shrink, sync_all};
 pub use writers::Writer;
 

@@ -1,32 +1,63 @@
 //! Changes of mounts that stay where they are.
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use mach::mem::fallible;
 
 use super::table::{self, CHANGING};
 use super::{Mount, MountFlags, Path};
 use crate::error::{Error, Result};
 
+/// What changes of a mount's flags: first some are cleared, then some set.
+#[derive(Clone, Copy, Debug)]
+pub struct Change {
+    /// To be set.
+    pub set: MountFlags,
+    /// To be cleared.
+    pub clear: MountFlags,
+}
+
 /// The mount whose top `at` is.
 ///
-/// Errors: `Invalid` if there is none, or not in the tree.
+/// Errors: `Invalid` if there is none, or it was unmounted.
 pub fn check_top(at: &Path) -> Result<&Arc<Mount>> {
-    match at.is_mount_top() && table::is_in_tree(&at.mount) {
+    match at.is_mount_top() && table::is_listed(&at.mount) {
         true => Ok(&at.mount),
         false => Err(Error::Invalid),
     }
 }
 
-/// Says whether the mount at `at`, and with `recursive` each below, may be bound elsewhere.
+/// Changes the mount at `at`, and with `recursive` each below; all or none.
 ///
-/// Errors: as [`check_top`].
-pub fn set_unbindable(at: &Path, unbindable: bool, recursive: bool) -> Result<()> {
+/// Errors: as [`check_top`]; `Busy` if one would become read-only under a file that is open for
+/// writing; `OutOfMemory`.
+pub fn change(at: &Path, change: Change, recursive: bool) -> Result<()> {
     let _still = CHANGING.lock();
-    let top = check_top(at)?;
-    table::select(top);
-    for mount in table::selected().take(if recursive { usize::MAX } else { 1 }) {
-        let mut flags = mount.flags();
-        flags.set(MountFlags::UNBINDABLE, unbindable);
-        mount.set_flags(flags)?;
+    table::select(check_top(at)?);
+    let count = if recursive {
+        table::selected().count()
+    } else {
+        1
+    };
+    let mut changed: Vec<(Arc<Mount>, MountFlags)> = fallible::vec(count)?;
+    for mount in table::selected().take(count) {
+        let old = mount.flags();
+        match mount.set_flags((old - change.clear) | change.set) {
+            Ok(()) => changed.push((mount, old)),
+            Err(error) => {
+                restore(&changed);
+                return Err(error);
+            }
+        }
     }
     Ok(())
+}
+
+/// What was read-only before finds no writer that could keep it from becoming so again, or had
+/// been allowed one: then it stays writable.
+fn restore(changed: &[(Arc<Mount>, MountFlags)]) {
+    for (mount, old) in changed {
+        let _ = mount.set_flags(*old);
+    }
 }

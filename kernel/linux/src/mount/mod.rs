@@ -1,9 +1,12 @@
-//! mount, umount2, pivot_root.
+//! mount, umount2, pivot_root; `configure` and `tree` have the calls by descriptor.
+
+pub mod configure;
+pub mod tree;
 
 use alloc::vec::Vec;
 
 use kernel::fs::access::{Subject, Who};
-use kernel::fs::mount::Unmount;
+use kernel::fs::mount::{Change, Unmount};
 use kernel::fs::{MountFlags, PATH_BYTES_MAX, Path, Walk, kinds, mount};
 use kernel::{error, fs, user};
 use linux_raw_sys::general::*;
@@ -155,7 +158,12 @@ fn set_propagation(at: &Path, flags: u32) -> Outcome {
     if !wanted.is_power_of_two() {
         return Err(Errno::EINVAL);
     }
-    mount::set_unbindable(at, wanted == MS_UNBINDABLE, flags & MS_REC != 0)?;
+    let change = match wanted {
+        MS_UNBINDABLE => (MountFlags::UNBINDABLE, MountFlags::empty()),
+        _ => (MountFlags::empty(), MountFlags::UNBINDABLE),
+    };
+    let (set, clear) = change;
+    mount::change(at, Change { set, clear }, flags & MS_REC != 0)?;
     Ok(0)
 }
 
