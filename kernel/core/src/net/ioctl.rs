@@ -1,6 +1,7 @@
 //! Requests on internet sockets: what waits in their queues.
 
 use base::VirtAddr;
+use inet::Transport;
 
 use super::handle::Handle;
 use super::shard;
@@ -16,6 +17,8 @@ const SIOCOUTQ: u32 = 0x5411;
 pub(super) fn ioctl(handle: &Handle, request: u32, argument: u64) -> Result<usize> {
     let count = match request {
         FIONREAD => unread(handle)?,
+        // Datagrams leave at once.
+        SIOCOUTQ if handle.transport == Transport::Udp => 0,
         SIOCOUTQ => handle.with(|id, stack, _| Ok(stack.unsent(id)?))?,
         _ => return Err(Error::NotTerminal),
     };

@@ -91,6 +91,10 @@ impl Socket for UdpSocket {
     }
 
     fn send(&self, message: Message<'_, '_>, flags: MessageFlags) -> Result<usize> {
+        // Linux refuses what UDP has not for IPv4 alone.
+        if flags.contains(MessageFlags::OOB) && self.handle.family == Family::Inet {
+            return Err(Error::Unsupported);
+        }
         let letter = self.letter(&message)?;
         let sent = self.put(
             letter,

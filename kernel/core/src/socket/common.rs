@@ -12,7 +12,7 @@ use crate::sync::{Wait, WaitQueue};
 const NO_LIMIT: u64 = 0;
 
 /// The flags by bit number in [`CommonOptions::flags`].
-const FLAGS: [OptionName; 12] = [
+const FLAGS: [OptionName; 10] = [
     OptionName::Debug,
     OptionName::ReuseAddress,
     OptionName::ReusePort,
@@ -23,8 +23,6 @@ const FLAGS: [OptionName; 12] = [
     OptionName::PassCredentials,
     OptionName::Timestamp,
     OptionName::TimestampNanos,
-    OptionName::Priority,
-    OptionName::Mark,
 ];
 
 /// Values that any thread may read or set at any time.
@@ -36,6 +34,9 @@ pub struct CommonOptions {
     pub receive_buffer: AtomicU32,
     send_limit_ns: AtomicU64,
     receive_limit_ns: AtomicU64,
+    /// SO_PRIORITY and SO_MARK: kept for who asks.
+    priority: AtomicU32,
+    mark: AtomicU32,
 }
 
 impl Default for CommonOptions {
@@ -46,6 +47,8 @@ impl Default for CommonOptions {
             receive_buffer: AtomicU32::new(limits::BUFFER_DEFAULT),
             send_limit_ns: AtomicU64::new(NO_LIMIT),
             receive_limit_ns: AtomicU64::new(NO_LIMIT),
+            priority: AtomicU32::new(0),
+            mark: AtomicU32::new(0),
         }
     }
 }
@@ -94,6 +97,8 @@ impl CommonOptions {
             OptionName::ReceiveBuffer | OptionName::ReceiveBufferForced => {
                 Some(number(&self.receive_buffer))
             }
+            OptionName::Priority => Some(number(&self.priority)),
+            OptionName::Mark => Some(number(&self.mark)),
             OptionName::SendTimeout => Some(OptionValue::Timeout(load_limit(&self.send_limit_ns))),
             OptionName::ReceiveTimeout => {
                 Some(OptionValue::Timeout(load_limit(&self.receive_limit_ns)))
@@ -111,6 +116,8 @@ impl CommonOptions {
             OptionName::ReceiveBuffer | OptionName::ReceiveBufferForced => {
                 Some(store_buffer(&self.receive_buffer, name, value))
             }
+            OptionName::Priority => Some(store_number(&self.priority, value)),
+            OptionName::Mark => Some(store_number(&self.mark, value)),
             OptionName::SendTimeout => Some(store_limit(&self.send_limit_ns, value)),
             OptionName::ReceiveTimeout => Some(store_limit(&self.receive_limit_ns, value)),
             name => flag_bit(name).map(|bit| self.set_flag(bit, value)),
@@ -147,8 +154,13 @@ impl CommonOptions {
     }
 }
 
+fn store_number(place: &AtomicU32, value: OptionValue) -> Result<()> {
+    place.store(value.number()?.cast_unsigned(), Ordering::Relaxed);
+    Ok(())
+}
+
 fn number(place: &AtomicU32) -> OptionValue {
-    OptionValue::Number(i32::try_from(place.load(Ordering::Relaxed)).unwrap_or(i32::MAX))
+    OptionValue::Number(place.load(Ordering::Relaxed).cast_signed())
 }
 
 /// Waits in a socket's call until `ready` yields a value; `how` is one of [`CommonOptions`]'.

@@ -2,7 +2,7 @@
 //! memory.
 
 use kernel::error::{Error, Result};
-use kernel::socket::{OptionName as Name, OptionValue, Socket};
+use kernel::socket::{Family, OptionName as Name, OptionValue, Socket};
 use kernel::user;
 use linux_raw_sys::general::{__NR_getsockopt, __NR_setsockopt};
 
@@ -237,8 +237,13 @@ fn setsockopt(call: Call<'_>) -> Outcome {
     if let Some(outcome) = filter::set(&call, socket) {
         return outcome;
     }
+    check_level(socket, call.uint(1))?;
     let (name, layout) = option_of(&call, "setsockopt")?;
     let value = decode(layout, call.addr(3), call.uint(4))?;
+    let is_for_inet = matches!(name, Name::ReusePort | Name::ZeroCopy);
+    if is_for_inet && value.number()? != 0 && !is_inet(socket) {
+        return Err(Errno::EOPNOTSUPP);
+    }
     let which = (call.uint(1), call.uint(2));
     call.thread
         .credentials
@@ -248,6 +253,19 @@ fn setsockopt(call: Call<'_>) -> Outcome {
         missing_option("setsockopt", call.uint(1), call.uint(2));
     }
     Ok(set.map(|()| 0)?)
+}
+
+/// Whether the socket is IPv4's or IPv6's.
+fn is_inet(socket: &dyn Socket) -> bool {
+    matches!(socket.family(), Family::Inet | Family::Inet6)
+}
+
+/// Unix sockets have options of one level.
+fn check_level(socket: &dyn Socket, level: u32) -> Result<()> {
+    match socket.family() {
+        Family::Unix if level != SOL_SOCKET => Err(Error::Unsupported),
+        _ => Ok(()),
+    }
 }
 
 fn getsockopt(call: Call<'_>) -> Outcome {
@@ -260,6 +278,7 @@ fn getsockopt(call: Call<'_>) -> Outcome {
         return outcome;
     }
     let (level, number) = (call.uint(1), call.uint(2));
+    check_level(socket, level)?;
     let value = match identity(socket, level, number) {
         Some(number) => OptionValue::Number(number),
         None => match filter::get(socket, level, number) {

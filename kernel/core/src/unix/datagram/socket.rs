@@ -153,10 +153,11 @@ impl Socket for DatagramSocket {
                 tell_credentials(&self.options, &mut received);
                 return Ok(received);
             }
-            if is_over {
+            let how = self.options.receive_wait(flags.blocking());
+            // Who may not wait hears nothing of the end, as on Linux.
+            if is_over && how.is_some() {
                 return Ok(Received::stream(0));
             }
-            let how = self.options.receive_wait(flags.blocking());
             wait_on(&self.pollee.queue, how, || {
                 let is_over = self.is_receiving_over();
                 (is_over || self.inbox.messages() != 0).then_some(())

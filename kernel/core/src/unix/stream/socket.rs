@@ -13,8 +13,8 @@ use crate::fs::Metadata;
 use crate::io::{Sink, Source};
 use crate::poll::{Events, Pollee};
 use crate::socket::{
-    self, Blocking, Family, Message, MessageFlags, OptionName, OptionValue, Received,
-    ReceivedFlags, Shutdown, Socket, SocketAddress, SocketFilter, SocketType, UnixAddress,
+    self, Blocking, Family, Message, MessageFlags, OptionName, OptionValue, Received, Shutdown,
+    Socket, SocketAddress, SocketFilter, SocketType, UnixAddress,
 };
 use crate::unix::collect;
 use crate::unix::listen::Listener;
@@ -168,9 +168,6 @@ impl Socket for StreamSocket {
             true => self.receive_all(link, to, flags)?,
             false => self.receive_some(link, to, flags)?,
         };
-        if !is_stream && received.length != 0 {
-            received.flags |= ReceivedFlags::EOR;
-        }
         tell_credentials(&self.options, &mut received);
         Ok(received)
     }
@@ -182,7 +179,10 @@ impl Socket for StreamSocket {
             }
             return Ok(());
         }
-        let link = self.link()?;
+        // As on Linux there is nothing wrong with ending what has not begun.
+        let Some(link) = self.link.get() else {
+            return Ok(());
+        };
         if how.ends_reading() {
             link.own().end_receiving();
             link.peer().end_sending();
