@@ -45,6 +45,7 @@ mod links;
 mod mariadb;
 mod memcached;
 mod monkey;
+mod mounts;
 mod narrow;
 mod netlink;
 mod netstat;
@@ -162,6 +163,7 @@ fn main() -> ExitCode {
         monkey::TESTS,
         storm::TESTS,
         // The serial port, all that Linux has here, is one stream for everything.
+        ours(&setup, mounts::TESTS),
         ours(&setup, streams::TESTS),
         ours(&setup, ports::TESTS),
         ours(&setup, firmware::TESTS),

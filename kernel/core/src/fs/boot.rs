@@ -71,6 +71,7 @@ pub fn mount_all(archives: &[&'static [u8]]) -> core::result::Result<(), UnpackE
 }
 
 fn fill() -> Result<()> {
+    devices::keep()?;
     let top = mount::root();
     for (name, mode) in DIRECTORIES {
         match top.inode().lookup(name.as_bytes()) {

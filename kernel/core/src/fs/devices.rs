@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use mach::sync::Once;
 
 use super::tmpfs::Tmpfs;
-use super::{FileType, New, device_number};
+use super::{FileType, MountFlags, New, Path, device_number, mount};
 use crate::dev::{self, Device};
 use crate::error::{Error, Result};
 
@@ -47,6 +47,21 @@ pub fn tree() -> Arc<Tmpfs> {
         tree
     })
     .clone()
+}
+
+/// Its top as the kernel sees it, wherever programs have it mounted.
+static HOME: Once<Path> = Once::new();
+
+/// Mounts it for the kernel; once at boot.
+pub(super) fn keep() -> Result<()> {
+    let mount = mount::new_detached(tree(), b"devtmpfs", MountFlags::empty(), false)?;
+    HOME.call_once(|| Path::top_of(&mount));
+    Ok(())
+}
+
+/// Where the kernel adds and removes nodes.
+pub fn top() -> Option<&'static Path> {
+    HOME.get()
 }
 
 /// Adds the node of a device that was registered later.

@@ -1,7 +1,7 @@
 //! The terminals' device numbers and nodes (tty(4), pts(4)).
 //!
 //! A pseudo terminal has a node /dev/pts/N while its master is open. Nodes are made and
-//! removed in the root's tree, with the rights of whoever opens the master.
+//! removed in devtmpfs, wherever that is mounted, with the rights of whoever opens the master.
 
 use alloc::format;
 use alloc::sync::Arc;
@@ -12,7 +12,8 @@ use crate::error::{Error, Result};
 use crate::file::{FileRef, OpenFile, StatusFlags};
 use crate::fs::names::{Wanted, create, unlink};
 use crate::fs::{
-    FileType, HowToOpen, Walk, device_number, device_parts, mount, open, resolve_spot,
+    FileType, HowToOpen, Path, Spot, Walk, device_number, device_parts, devices, mount, open,
+    open_path, resolve, resolve_spot,
 };
 
 /// Linux' major numbers of serial ports and of the terminals with special meaning.
@@ -87,7 +88,7 @@ fn control_by_opening(terminal: &Arc<Terminal>, status: StatusFlags) {
 
 /// Makes the node of a pseudo terminal.
 pub(super) fn add_node(number: u32) -> Result<()> {
-    let spot = resolve_spot(Some(&mount::root()), &node_path(number), Walk::empty())?;
+    let spot = node_spot(number)?;
     let device = device_number(pty::MAJOR, number);
     create(
         &spot,
@@ -101,9 +102,8 @@ pub(super) fn add_node(number: u32) -> Result<()> {
 
 /// Removes it.
 pub(super) fn remove_node(number: u32) {
-    let spot = resolve_spot(Some(&mount::root()), &node_path(number), Walk::empty());
     // A program may have removed it already.
-    let _ = spot.and_then(|spot| unlink(&spot));
+    let _ = node_spot(number).and_then(|spot| unlink(&spot));
 }
 
 /// Opens it by its node, so that the opening has a name.
@@ -112,9 +112,20 @@ pub(super) fn open_node(number: u32, status: StatusFlags) -> Result<Arc<OpenFile
         status,
         ..HowToOpen::READ
     };
-    open(Some(&mount::root()), &node_path(number), &how)
+    let path = format!("dev/pts/{number}");
+    match open(Some(&mount::root()), path.as_bytes(), &how) {
+        Err(Error::NotFound) => open_path(node_place(number)?, &how),
+        result => result,
+    }
 }
 
-fn node_path(number: u32) -> alloc::vec::Vec<u8> {
-    format!("dev/pts/{number}").into_bytes()
+fn node_place(number: u32) -> Result<Path> {
+    let path = format!("pts/{number}");
+    resolve(devices::top(), path.as_bytes(), Walk::empty())
+}
+
+/// Where the node is, whatever is mounted on /dev.
+fn node_spot(number: u32) -> Result<Spot> {
+    let path = format!("pts/{number}");
+    resolve_spot(devices::top(), path.as_bytes(), Walk::empty())
 }

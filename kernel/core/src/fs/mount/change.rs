@@ -79,7 +79,7 @@ fn new_mount(
 /// Mounts `system` at no place yet.
 ///
 /// Errors: `NoSpace`, `OutOfMemory`.
-pub(super) fn new_detached(
+pub fn new_detached(
     system: Arc<dyn FileSystem>,
     source: &[u8],
     flags: MountFlags,
@@ -131,8 +131,10 @@ pub fn unmount(at: &Path, how: Unmount) -> Result<()> {
     if how == Unmount::Expired && !mount.is_expiring.swap(true, Ordering::Relaxed) {
         return Err(Error::WouldBlock);
     }
-    mount.block.system.sync()?;
     table::select(mount);
+    for going in table::selected() {
+        going.block.system.sync()?;
+    }
     table::remove_selected();
     Ok(())
 }

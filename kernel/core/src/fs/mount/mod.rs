@@ -41,7 +41,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use mach::sync::Spin;
 
-pub use change::{Unmount, mount, mount_root, unmount};
+pub use change::{Unmount, mount, mount_root, new_detached, unmount};
 pub use configuration::{Configuration, Parameter};
 pub use copy::bind;
 pub use detached::{open_copy, open_detached};
