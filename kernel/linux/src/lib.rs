@@ -45,6 +45,7 @@ mod missing;
 mod mount;
 mod mqueue;
 mod open;
+mod page_nodes;
 mod path;
 mod perf;
 mod pidfd;

@@ -26,6 +26,7 @@ const FAMILIES: &[&[Entry]] = &[
     crate::membarrier::CALLS,
     crate::memory::CALLS,
     crate::mempolicy::CALLS,
+    crate::page_nodes::CALLS,
     crate::mount::CALLS,
     crate::mount::configure::CALLS,
     crate::mount::tree::CALLS,

@@ -183,6 +183,21 @@ impl AddressSpace {
         Ok(resident)
     }
 
+    /// Whether there is no gap in a range.
+    ///
+    /// Errors: `BadAddress` if there is one, or it lies outside of the program's part.
+    pub fn check_mapped(&self, start: VirtAddr, bytes: u64) -> Result<()> {
+        let range = page_range(start, bytes).ok_or(Error::BadAddress)?;
+        self.in_pieces(self.lock_settled(), range, &mut |state, piece| match state
+            .areas
+            .covers(piece)
+        {
+            true => Ok(()),
+            false => Err(Error::BadAddress),
+        })?;
+        Ok(())
+    }
+
     /// The node of the page at `at`, if it is resident.
     pub fn node_of(&self, at: VirtAddr) -> Result<Node> {
         let page = self

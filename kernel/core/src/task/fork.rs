@@ -257,6 +257,9 @@ fn inherit(me: &Thread, child: &Thread, request: &Clone) {
     child
         .io_priority
         .store(me.io_priority.load(Relaxed), Relaxed);
+    child
+        .memory_policy
+        .store(me.memory_policy.load(Relaxed), Relaxed);
     child.personality.set(me.personality.bits());
     if flags.contains(CloneFlags::CHILD_CLEARTID) {
         child

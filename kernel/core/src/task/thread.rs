@@ -140,6 +140,8 @@ pub struct Thread {
     /// The priority of its transfers (ioprio_set(2)), which is only remembered: no device here
     /// serves one request before another.
     pub io_priority: AtomicU16,
+    /// From which nodes it wants memory (set_mempolicy(2)), as Linux' number and flags.
+    pub memory_policy: AtomicU32,
     /// How it wants its memory and its system to look.
     pub personality: Personality,
     /// The signal it gets when its parent ends (PR_SET_PDEATHSIG); 0 for none.
@@ -181,6 +183,7 @@ impl Thread {
             clear_tid: AtomicU64::new(0),
             robust_list: AtomicU64::new(0),
             io_priority: AtomicU16::new(0),
+            memory_policy: AtomicU32::new(0),
             personality: Personality::default(),
             parent_death_signal: AtomicU32::new(0),
             start: Spin::new(None),
