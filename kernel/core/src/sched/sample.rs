@@ -3,7 +3,10 @@
 //! Idle time is exact, because the clock is read around each halt anyway. Time that is used is
 //! sampled: at every [`period`] of the machine's clock somebody is found running, and
 //! `accounting` divides the exact run time by these counts. An idle CPU is not interrupted
-//! for a sample: the moments that pass during a halt are nobody's.
+//! for a sample: the moments that pass during a halt are nobody's. One that halts again and
+//! again is sampled at every [`REST_PERIODS`]th moment only, which then counts for as many:
+//! its alarms would go off in halts, and cost a server that waits for each request more
+//! than the request.
 //!
 //! The kernel runs with interrupts closed, so the timer alone would find programs only.
 //! There are three ways to notice that a moment has passed, and each knows who ran:
@@ -36,6 +39,9 @@ use crate::task::{Thread, current};
 const PERIODS: RangeInclusive<Duration> = Duration::from_millis(4)..=Duration::from_millis(16);
 static PERIOD_NS: AtomicU64 = AtomicU64::new(PERIODS.start().as_nanos());
 
+/// Moments between samples of a CPU that has halted since the last one.
+const REST_PERIODS: u64 = 4;
+
 /// Whom a sample found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Found {
@@ -63,7 +69,7 @@ pub struct CpuUse {
     pub idle_ns: u64,
 }
 
-static NEXT: PerCpu<Cell<Instant>> = PerCpu::new(|| Cell::new(after(mach::time::now())));
+static NEXT: PerCpu<Cell<Next>> = PerCpu::new(|| Cell::new(Next::after(mach::time::now(), 1)));
 static COUNTS: PerCpu<Spin<Counts>> = PerCpu::new(|| {
     Spin::new(Counts {
         started: mach::time::now(),
@@ -86,16 +92,32 @@ pub fn period() -> Duration {
     Duration::from_nanos(PERIOD_NS.load(Ordering::Relaxed))
 }
 
-/// The first sample's moment after `now`. All CPUs have the same ones, so that what a
-/// program does cannot move them.
-fn after(now: Instant) -> Instant {
-    let period_ns = period().as_nanos();
-    Instant::from_nanos((now.as_nanos() / period_ns + 1) * period_ns)
+/// A sample to come.
+#[derive(Clone, Copy)]
+struct Next {
+    at: Instant,
+    /// Moments that it counts for.
+    weight: u64,
+}
+
+impl Next {
+    /// The first one after `now` of those at every `weight`th moment. All CPUs have the same
+    /// ones, so that what a program does cannot move them.
+    fn after(now: Instant, weight: u64) -> Self {
+        let spacing_ns = period().as_nanos() * weight;
+        let at = Instant::from_nanos((now.as_nanos() / spacing_ns + 1) * spacing_ns);
+        Self { at, weight }
+    }
+
+    /// Moments that have passed at `now`, with those that it counts for.
+    fn due(self, now: Instant) -> u64 {
+        now.since(self.at).as_nanos() / period().as_nanos() + self.weight
+    }
 }
 
 /// When this CPU takes its next sample.
 pub(super) fn next() -> Instant {
-    NEXT.get().get()
+    NEXT.get().get().at
 }
 
 /// Counts the samples that are due at `now` for the running thread, which was in `mode`.
@@ -108,8 +130,8 @@ pub(super) fn take(now: Instant, found: Found) {
 
 #[cold]
 fn count(now: Instant, found: Found) {
-    let due = now.since(next()).as_nanos() / period().as_nanos() + 1;
-    NEXT.get().set(after(now));
+    let due = NEXT.get().get().due(now);
+    NEXT.get().set(Next::after(now, 1));
     super::load::note(now);
     let me = current();
     let mode = me.sched.life.count(found, due);
@@ -144,7 +166,7 @@ pub(super) fn begin_idle(now: Instant) {
 
 /// The halt has ended.
 pub(super) fn end_idle(now: Instant) {
-    NEXT.get().set(after(now));
+    NEXT.get().set(Next::after(now, REST_PERIODS));
     let mut counts = COUNTS.get().lock();
     if let Some(since) = counts.idle_since.take() {
         counts.idle_ns += now.since(since).as_nanos();

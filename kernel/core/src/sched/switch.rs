@@ -71,7 +71,7 @@ fn park(deadline: Instant) -> bool {
 fn go_on(me: &Thread) {
     me.sched.set_state(State::Running);
     me.sched.count_switch(Leave::ToWait);
-    timer::arm_sample();
+    timer::arm_to_work();
 }
 
 fn leave_to(next: Arc<Thread>, deadline: Instant) -> bool {
@@ -143,8 +143,7 @@ fn switch_to(next: Arc<Thread>, why: Leave) {
     if mach::speculation::separates_users() {
         separate_users(&next);
     }
-    timer::arm_slice();
-    timer::arm_sample();
+    timer::arm_to_work();
     stretch::end();
     PREVIOUS.get().set(Some(task::set_current(next)));
     // No counted reference stays on this stack: a dead thread never comes back to drop it.

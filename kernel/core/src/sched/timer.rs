@@ -132,24 +132,25 @@ fn run_expired() {
     arm_slice();
 }
 
-/// Arms the hardware for a running thread: the first timer, the next sample, and the end of
-/// the slice where others wait. A thread that waits in place is not sampled.
+/// Arms the hardware for a thread that works: the first timer, the next sample, and the end of
+/// the slice where others wait. While a thread waits in place there is nothing to arm for: its
+/// CPU does so before it halts ([`arm_for_idle`]), and the thread when it goes on.
 pub(super) fn arm_slice() {
-    let cpu = mach::cpu::id();
-    let mut deadline = first_deadline(cpu);
     if current().sched.works() {
-        deadline = deadline.min(sample::next());
+        arm_to_work();
     }
+}
+
+/// The same for a thread that is about to work, be it after a wait in place.
+///
+/// One deadline, because each that is earlier than the armed one is an exit to a hypervisor.
+pub(super) fn arm_to_work() {
+    let cpu = mach::cpu::id();
+    let mut deadline = first_deadline(cpu).min(sample::next());
     if placement::has_ready(cpu) {
         deadline = deadline.min(mach::time::now() + SLICE);
     }
     mach::time::set_deadline(deadline);
-}
-
-/// Arms the hardware for the next sample: a thread begins to work, or its wait in place is
-/// over.
-pub(super) fn arm_sample() {
-    mach::time::set_deadline(sample::next());
 }
 
 /// Arms the hardware for a halt that ends at `deadline` at the latest.
