@@ -71,6 +71,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 pub mod toeplitz;
+pub mod tx_batch;
 pub mod vlan;
 
 pub use chain::{Frame, FrameChain, RxChain, TxChain};

@@ -3,11 +3,12 @@
 //! Each CPU does this for the shard that belongs to it. Asked: whenever a program is about
 //! to wait ([`poll_now`]), before a CPU halts, after the device's interrupt, and at the
 //! latest [`fallback`] after the last time while programs compute. Told: at the same
-//! moments, so that the answers to a whole batch of requests cost one notification. A CPU
-//! whose program sent by another CPU's shard tells that one's ring as well (`visit`).
+//! moments, and with what is likely the last frame of a batch (`link::tx_batch`), so that the answers
+//! to a whole batch of requests cost one notification. A CPU whose program sent by another CPU's shard tells that one's ring as well (`visit`).
 //!
 //! The interrupt stays disarmed while frames come. It is armed before a halt, and when a
-//! look finds nothing: a program that computes is then left alone until there is a frame.
+//! look finds nothing, or the frame of a client that waits for its answer before it sends
+//! another: a program that computes is then left alone until there is a frame, and needs no alarm.
 //! Whenever it is armed the queue is looked at once more, so that no frame is slept on.
 
 use core::ops::RangeInclusive;
@@ -22,7 +23,7 @@ use super::shard::{self, with_shard};
 use super::surroundings::{Link, Port, Way};
 use super::{inbox, interface, ring, routes, visit};
 use crate::packet;
-use crate::sched::{Softirq, Work, raise, register_softirq};
+use crate::sched::{Softirq, Work, forget_rest, raise, raise_by_rest, register_softirq};
 
 /// Frames taken from the device before other work gets its turn.
 pub(super) const BATCH_FRAMES_MAX: usize = 64;
@@ -125,6 +126,7 @@ fn unsent_of(shard: u16) -> usize {
 }
 
 fn poll_batch() {
+    forget_rest(Softirq::Net);
     let own = shard::own();
     let is_many = shard::count() > 1;
     if is_many {
@@ -142,7 +144,8 @@ fn poll_batch() {
         let deadline = run_due(stack, link);
         let now = link.now();
         let has_more = count >= BATCH_FRAMES_MAX || deadline <= now;
-        if has_more || count == 0 && !arm_doorbell(link) {
+        let is_last = count == 0 || count == 1 && link.tx().expects_one();
+        if has_more || is_last && !arm_doorbell(link) {
             raise(Softirq::Net);
         }
         match is_doorbell_armed(link) {
@@ -225,34 +228,38 @@ fn fetch(link: &mut Link) -> usize {
     count
 }
 
-/// Tells the device about the frames that it was given.
+/// The program rests: tells the device about the frames that it was given.
 pub(super) fn announce(link: &mut Link) {
-    match &mut link.way {
-        Way::Own(port) if link.unannounced != 0 => {
-            link.unannounced = 0;
-            port.kick();
-        }
-        Way::Own(_) | Way::None => {}
-        Way::Ring(ring) => ring.announce(),
-    }
+    link.announce();
+    link.tx().rest();
 }
 
-/// After a program sent: lets frames gather, but not too many; [`fallback`] sees to it
-/// that it is not for long, and that the deadlines which sending set are heard of: nobody
-/// else may wake the machine if all the frames are lost.
+/// After a program sent: lets frames gather, but not too many, and not once the batch has as
+/// many as the last one (`link::tx_batch`); [`fallback`] sees to it that it is not for long.
 #[inline]
 pub(super) fn after_send(link: &mut Link) {
-    let unannounced = link.unannounced();
-    if unannounced != 0 {
+    let unannounced = link.tx().unannounced();
+    if unannounced >= UNANNOUNCED_MAX || unannounced != 0 && link.tx().is_complete() {
+        link.announce();
+        heed_deadlines(link);
+    } else if unannounced != 0 {
         visit::arm(link.number, link.now() + fallback(), link.now());
-        match unannounced >= UNANNOUNCED_MAX {
-            true => announce(link),
-            false => visit::note(link.number),
-        }
+        visit::note(link.number);
     } else if core::mem::take(&mut link.has_looped) && !link.is_loop_alarmed {
         // No frame and no interrupt follows, so that nobody else would look.
         link.is_loop_alarmed = true;
         visit::arm(link.number, link.now() + LOOP_FALLBACK, link.now());
+    }
+}
+
+/// Sees to it that the deadlines which sending set are heard of: nobody else may wake the
+/// machine if all the frames are lost. They are so far off that a look before the CPU halts
+/// or at its next sample is in time.
+#[inline]
+fn heed_deadlines(link: &Link) {
+    match link.number == shard::own() {
+        true => raise_by_rest(Softirq::Net),
+        false => visit::arm(link.number, link.now() + fallback(), link.now()),
     }
 }
 
@@ -275,7 +282,7 @@ fn prepare_idle() -> bool {
     let own = shard::own();
     let quiet = match ring::of_shard(own) {
         Some(ring) => {
-            ring.announce();
+            ring::announce(own);
             ring.arm()
         }
         None => with_shard(own, |_, link| {

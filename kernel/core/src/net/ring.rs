@@ -10,7 +10,6 @@
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU32, Ordering};
 
 use link::RxChain;
 use link::course::Course;
@@ -24,6 +23,7 @@ use super::shard;
 use super::surroundings::Port;
 use super::{inbox, steer};
 use crate::packet;
+use link::tx_batch::TxBatch;
 
 /// What a ring did and dropped.
 #[derive(Clone, Copy, Default, Debug)]
@@ -44,8 +44,8 @@ pub struct RingCounters {
 pub(super) struct Ring {
     number: u16,
     state: Spin<State>,
-    /// Frames handed to the card since it was last told; changed under `state`'s lock only.
-    unannounced: AtomicU32,
+    /// Frames handed to the card.
+    tx: TxBatch,
 }
 
 struct State {
@@ -76,6 +76,7 @@ pub(super) fn of_shard(shard: u16) -> Option<&'static Ring> {
 pub(super) fn announce(shard: u16) {
     if let Some(ring) = of_shard(shard) {
         ring.announce();
+        ring.tx.rest();
     }
 }
 
@@ -111,7 +112,7 @@ impl Ring {
                 is_armed: false,
                 counters: RingCounters::default(),
             }),
-            unannounced: AtomicU32::new(0),
+            tx: TxBatch::new(),
         }
     }
 
@@ -129,8 +130,9 @@ impl Ring {
         let mut state = self.state.lock();
         let is_sent = state.port.transmit(frame).is_ok();
         state.counters.sent += u64::from(is_sent);
-        let unannounced = self.unannounced() + u32::from(is_sent);
-        self.unannounced.store(unannounced, Ordering::Relaxed);
+        if is_sent {
+            self.tx.note_sent();
+        }
         is_sent
     }
 
@@ -139,18 +141,19 @@ impl Ring {
         work(&mut self.state.lock().port)
     }
 
-    /// Frames that the card was given and not told of.
+    /// Frames that the card was given.
     #[inline]
-    pub(super) fn unannounced(&self) -> u32 {
-        self.unannounced.load(Ordering::Relaxed)
+    pub(super) fn tx(&self) -> &TxBatch {
+        &self.tx
     }
 
     /// Tells the card of what it was given.
     pub(super) fn announce(&self) {
-        if self.unannounced() != 0 {
+        if self.tx.unannounced() != 0 {
             let mut state = self.state.lock();
-            self.unannounced.store(0, Ordering::Relaxed);
-            state.port.kick();
+            if self.tx.announce() {
+                state.port.kick();
+            }
         }
     }
 

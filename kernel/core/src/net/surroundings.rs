@@ -18,6 +18,7 @@ use super::ring::Ring;
 use crate::error::{Error, Result};
 use crate::packet;
 use crate::poll::Events;
+use link::tx_batch::TxBatch;
 
 /// A device as the kernel holds it.
 pub type Port = Box<dyn FramePort + Send>;
@@ -40,8 +41,8 @@ pub struct Link {
     pub(super) interface: u32,
     pub(super) now: Instant,
     pub(super) way: Way,
-    /// Frames handed to the device since it was last told, if it is this shard's own.
-    pub(super) unannounced: u32,
+    /// Frames handed to the device, if it is this shard's own.
+    tx: TxBatch,
     /// A packet stayed within the machine and may have set a deadline.
     pub(super) has_looped: bool,
     /// The alarm is set for such deadlines.
@@ -66,7 +67,7 @@ impl Link {
             interface,
             now: mach::time::now(),
             way: Way::None,
-            unannounced: 0,
+            tx: TxBatch::new(),
             has_looped: false,
             is_loop_alarmed: false,
             is_doorbell_armed: false,
@@ -100,7 +101,9 @@ impl Link {
             Way::None => return,
             Way::Own(port) => {
                 let is_sent = port.transmit(frame).is_ok();
-                self.unannounced += u32::from(is_sent);
+                if is_sent {
+                    self.tx.note_sent();
+                }
                 is_sent
             }
             Way::Ring(ring) => ring.transmit(frame),
@@ -108,12 +111,21 @@ impl Link {
         self.queue_full_drops += u64::from(!is_sent);
     }
 
-    /// Frames that the device was given and not told of.
+    /// Frames that the device was given.
     #[inline]
-    pub(super) fn unannounced(&self) -> u32 {
+    pub(super) fn tx(&self) -> &TxBatch {
         match &self.way {
-            Way::Ring(ring) => ring.unannounced(),
-            Way::Own(_) | Way::None => self.unannounced,
+            Way::Ring(ring) => ring.tx(),
+            Way::Own(_) | Way::None => &self.tx,
+        }
+    }
+
+    /// Tells the device about the frames that it was given.
+    pub(super) fn announce(&mut self) {
+        match &mut self.way {
+            Way::Own(port) if self.tx.announce() => port.kick(),
+            Way::Own(_) | Way::None => {}
+            Way::Ring(ring) => ring.announce(),
         }
     }
 

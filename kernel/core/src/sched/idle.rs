@@ -12,6 +12,7 @@ use crate::task::current;
 /// do; the caller looks again.
 pub(super) fn wait_in_place(cpu: CpuId, deadline: Instant) {
     stretch::mark();
+    softirq::note_rest();
     if run_softirqs() {
         return;
     }

@@ -38,7 +38,9 @@ pub use entity::{Entity, faults_of, migrations_of};
 pub use life::Mstate;
 pub use load::averages as load_averages;
 pub use point::resched_point;
-pub use softirq::{Softirq, Work, raise, raise_on, register_softirq, run_softirqs};
+pub use softirq::{
+    Softirq, Work, forget_rest, raise, raise_by_rest, raise_on, register_softirq, run_softirqs,
+};
 pub use switch::{
     exit, finish_switch, park_until, run, start_cpu, switch_count, switches_of, yield_now,
 };

@@ -133,6 +133,7 @@ fn count(now: Instant, found: Found) {
     let due = NEXT.get().get().due(now);
     NEXT.get().set(Next::after(now, 1));
     super::load::note(now);
+    super::softirq::note_rest();
     let me = current();
     let mode = me.sched.life.count(found, due);
     if me.sched.class.policy().is_realtime() {

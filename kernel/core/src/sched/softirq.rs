@@ -60,6 +60,8 @@ pub struct Work {
 
 static SOURCES: [Once<Work>; COUNT] = [const { Once::new() }; COUNT];
 static PENDING: PerCpu<AtomicU32> = PerCpu::new(|| AtomicU32::new(0));
+/// What is to run before the CPU halts, or at its next sample.
+static BY_REST: PerCpu<AtomicU32> = PerCpu::new(|| AtomicU32::new(0));
 
 /// Says what `source` does; once at boot.
 pub fn register_softirq(source: Softirq, work: Work) {
@@ -72,6 +74,33 @@ pub fn raise(source: Softirq) {
         .get()
         .fetch_or(1 << source as u32, Ordering::Relaxed);
     mach::task::look_before_user();
+}
+
+/// Asks for a run of `source` on this CPU before it halts, and at its next sample at the
+/// latest: what is not urgent costs neither an alarm nor a look on the way to the program.
+#[inline]
+pub fn raise_by_rest(source: Softirq) {
+    BY_REST
+        .get()
+        .fetch_or(1 << source as u32, Ordering::Relaxed);
+}
+
+/// The work of `source` that was to be done by the next rest is done.
+#[inline]
+pub fn forget_rest(source: Softirq) {
+    let bits = BY_REST.get();
+    if bits.load(Ordering::Relaxed) != 0 {
+        bits.fetch_and(!(1 << source as u32), Ordering::Relaxed);
+    }
+}
+
+/// The CPU is about to halt or takes a sample: what was to be done by now is asked for.
+pub(super) fn note_rest() {
+    if BY_REST.get().load(Ordering::Relaxed) != 0 {
+        let due = BY_REST.get().swap(0, Ordering::Relaxed);
+        PENDING.get().fetch_or(due, Ordering::Relaxed);
+        mach::task::look_before_user();
+    }
 }
 
 /// Asks for a run of `source` on `cpu`, which is brought in from its program or its halt.
