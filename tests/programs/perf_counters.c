@@ -3,6 +3,7 @@
 #include "check.h"
 #include <fcntl.h>
 #include <linux/perf_event.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -245,6 +246,28 @@ static void events_end_with_their_descriptors_however_many_threads_they_watch(vo
     }
 }
 
+static void who_waits_is_told_that_the_program_has_ended(void) {
+    int go[2], status;
+    char byte;
+    CHECK(!pipe(go));
+    fflush(stdout);
+    pid_t watched = fork();
+    // Late enough that who watches it waits already, as a rule.
+    if (watched == 0) _exit(read(go[0], &byte, 1) != 1 || usleep(200000));
+    // Not its maker, whom a signal would wake.
+    pid_t watcher = fork();
+    if (watcher == 0) {
+        struct perf_event_attr attr = software(PERF_COUNT_SW_TASK_CLOCK);
+        struct pollfd wait = {.fd = sys_open(&attr, watched, -1, -1, 0)};
+        alarm(60);
+        if (poll(&wait, 1, 0) != 0 || write(go[1], "g", 1) != 1) _exit(1);
+        _exit(poll(&wait, 1, -1) != 1 || wait.revents != POLLHUP);
+    }
+    CHECK(waitpid(watched, &status, 0) == watched && status == 0);
+    CHECK(waitpid(watcher, &status, 0) == watcher && status == 0);
+    close(go[0]), close(go[1]);
+}
+
 int main(int count, char **arguments) {
     if (count == 2 && !strcmp(arguments[1], "spin")) return spin(10000000), 3;
     TEST(a_clock_counts_while_it_is_on);
@@ -257,5 +280,6 @@ int main(int count, char **arguments) {
     TEST(what_is_asked_for_wrongly_is_refused);
     TEST(who_has_no_rights_sees_its_own_programs_only);
     TEST(events_end_with_their_descriptors_however_many_threads_they_watch);
+    TEST(who_waits_is_told_that_the_program_has_ended);
     return check_status();
 }

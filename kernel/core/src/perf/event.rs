@@ -11,7 +11,7 @@ use mach::sync::Spin;
 use super::gauge::{Count, Gauge, Place};
 use super::{Attributes, PARANOID, USER_GAUGES_MAX};
 use crate::error::{Error, Result};
-use crate::poll::Pollee;
+use crate::poll::{Events, Pollee};
 use crate::task::{Account, Caller, Capability, Charge, Counted, Thread, check_access, current};
 
 /// Events that one group may have.
@@ -174,11 +174,20 @@ impl Event {
         }
     }
 
-    /// The thread of the gauge ends: what was counted stays.
+    /// The thread of the gauge ends: what was counted stays. With the last of them there is
+    /// nothing more to come.
     pub(super) fn bury(&self, gauge: &Arc<Gauge>) {
         gauge.stop();
         *self.left.lock() += gauge.count();
         self.forget(gauge);
+        if self.is_over() {
+            self.pollee.notify(Events::HUP);
+        }
+    }
+
+    /// Whether all threads that it was about have ended.
+    pub(super) fn is_over(&self) -> bool {
+        self.gauges.lock().is_empty()
     }
 
     /// What all gauges have counted.

@@ -89,7 +89,7 @@ impl File for Event {
     }
 
     fn poll(&self) -> Events {
-        match self.gauges.lock().is_empty() {
+        match self.is_over() {
             true => Events::HUP,
             false => Events::empty(),
         }
