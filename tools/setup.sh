@@ -51,6 +51,7 @@ needs_test() {
 	/usr/lib/python3/dist-packages/pika python3-pika
 	strace strace
 	gdb gdb
+	perf linux-perf
 	ping iputils-ping
 	/usr/include/pcap.h libpcap-dev
 	valgrind valgrind

@@ -209,6 +209,18 @@ static int counted_events(void) {
     return errno = why, result;
 }
 
+static int samples(void) {
+    struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE, .size = sizeof attr, .disabled = 1};
+    attr.sample_period = 1000000, attr.sample_type = PERF_SAMPLE_IP;
+    int fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0), result = -1;
+    if (fd < 0) return -1;
+    void *ring = mmap(NULL, 5 * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (ring != MAP_FAILED) result = munmap(ring, 5 * 4096);
+    int why = errno;
+    close(fd);
+    return errno = why, result;
+}
+
 static int pipes(void) {
     int ends[2];
     if (pipe2(ends, O_NONBLOCK) < 0) return -1;
@@ -590,6 +602,7 @@ static const struct {
     {"a datagram socket is bound", datagrams, ROUNDS},
     {"routes are asked for", netlink, ROUNDS},
     {"a thread is made while it is counted", counted_events, ROUNDS},
+    {"a program is sampled", samples, ROUNDS},
     // Last: what it brings stays.
     {"calls are filtered", filtered_calls, ROUNDS},
 };

@@ -6,6 +6,7 @@
 //! counter goes back to the instruction, which is two bytes long.
 
 use kernel::error::Restart;
+use kernel::perf;
 use kernel::profile;
 use kernel::ptrace::{self, Event};
 use kernel::sched;
@@ -48,6 +49,9 @@ pub fn before_user(thread: &Thread, regs: &mut UserRegs) {
         }
         if due.contains(Flags::PROFILE) {
             profile::tell_mappings(thread);
+        }
+        if due.contains(Flags::SAMPLES) {
+            perf::deliver(thread);
         }
         if due.contains(Flags::EXIT) {
             let decided = thread.process.exit_status();

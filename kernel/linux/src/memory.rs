@@ -10,6 +10,7 @@ use kernel::mm::commit;
 use kernel::mm::{
     AddressSpace, Mapping, Object, Place, Remap, Rights, SharedMemory, Target, Traits,
 };
+use kernel::perf;
 use linux_raw_sys::general::{
     __NR_brk, __NR_mmap, __NR_mprotect, __NR_mremap, __NR_munmap, MAP_ANONYMOUS, MAP_FIXED,
     MAP_FIXED_NOREPLACE, MAP_GROWSDOWN, MAP_HUGETLB, MAP_LOCKED, MAP_NONBLOCK, MAP_NORESERVE,
@@ -136,7 +137,11 @@ fn mmap(call: Call<'_>) -> Outcome {
         object: object.map(|object| (object, if is_anonymous(flags) { 0 } else { offset })),
         populate: flags & MAP_POPULATE != 0 && flags & MAP_NONBLOCK == 0,
     };
-    address(space(&call).map(mapping)?)
+    let at = space(&call).map(mapping)?;
+    if access.exec {
+        perf::note_mappings(call.thread, at..at + bytes);
+    }
+    address(at)
 }
 
 /// Whether the program wants to execute what it asks to read.

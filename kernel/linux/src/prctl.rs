@@ -3,6 +3,7 @@
 use core::sync::atomic::Ordering;
 
 use base::VirtAddr;
+use kernel::perf;
 use kernel::signal::Signal;
 use kernel::task::{
     CAPABILITY_MAX, Capability, Credentials, Name, SECURE_ALL, SECURE_KEEP_CAPS, SECURE_LOCKS,
@@ -219,6 +220,7 @@ pub fn read_name(at: VirtAddr) -> kernel::Result<Name> {
 
 fn set_name(call: &Call<'_>) -> Outcome {
     *call.thread.name.lock() = read_name(call.addr(1))?;
+    perf::note_name(call.thread);
     Ok(0)
 }
 

@@ -54,6 +54,7 @@ mod nginx;
 mod node;
 mod numa;
 mod operator;
+mod perf;
 mod ping;
 mod ports;
 mod postgres;
@@ -171,6 +172,7 @@ fn main() -> ExitCode {
         stretch::TESTS,
         tcpdump::TESTS,
         tracing::TESTS,
+        perf::TESTS,
         ping::TESTS,
         links::TESTS,
         snoop::TESTS,

@@ -163,3 +163,11 @@ fn flaws(setup: &Setup) -> Result<(), String> {
     }
     Ok(())
 }
+
+/// Whether all of it was said.
+pub fn expect_all(said: &str, wanted: &[&str]) -> Result<(), String> {
+    match wanted.iter().find(|wanted| !said.contains(**wanted)) {
+        None => Ok(()),
+        Some(missing) => Err(format!("never wrote `{missing}` but:\n{said}")),
+    }
+}

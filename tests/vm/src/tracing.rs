@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::Test;
 use crate::build::{self, Link, OUTPUT};
 use crate::guest::Setup;
-use crate::status::expect_status;
+use crate::status::{expect_all, expect_status};
 use crate::userland::FOLDERS;
 
 /// The tests.
@@ -89,11 +89,4 @@ fn gdb(setup: &Setup) -> Result<(), String> {
         "exited with code 03",
     ];
     expect_all(&end.console, &wanted)
-}
-
-fn expect_all(said: &str, wanted: &[&str]) -> Result<(), String> {
-    match wanted.iter().find(|wanted| !said.contains(**wanted)) {
-        None => Ok(()),
-        Some(missing) => Err(format!("never wrote `{missing}` but:\n{said}")),
-    }
 }

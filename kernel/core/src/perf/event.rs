@@ -6,10 +6,14 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use base::CpuId;
 use mach::mem::fallible::{self, TryPush};
+use mach::profile::tap::Tap;
 use mach::sync::Spin;
 
+use super::attributes::Hears;
 use super::gauge::{Count, Gauge, Place};
-use super::{Attributes, PARANOID, USER_GAUGES_MAX};
+use super::ring::Ring;
+use super::watch::ON_CPU;
+use super::{Attributes, PARANOID, USER_GAUGES_MAX, sample};
 use crate::error::{Error, Result};
 use crate::poll::{Events, Pollee};
 use crate::task::{Account, Caller, Capability, Charge, Counted, Thread, check_access, current};
@@ -44,13 +48,20 @@ pub struct Event {
     /// Who pays.
     payer: Arc<Account>,
     pub(super) pollee: Pollee,
-    me: Weak<Event>,
+    /// Nanoseconds from sample to sample.
+    pub(super) period_ns: AtomicU64,
+    /// Where samples and news are written to, as long as it is mapped.
+    pub(super) ring: Spin<Weak<Ring>>,
+    /// Samples are taken as long as it lives.
+    _tap: Option<Tap>,
+    pub(super) me: Weak<Event>,
 }
 
 /// An event for `target`, in the group of `leader`.
 ///
 /// Errors: `AccessDenied` where the caller may not know it, `Invalid` for a group that cannot
-/// be, `TooManyFiles` where there are too many, `OutOfMemory`.
+/// be, `TooManyFiles` where there are too many, `Unsupported` where it wants samples and the
+/// machine has nothing to take them with, `OutOfMemory`.
 pub fn open(
     attributes: Attributes,
     target: &Target,
@@ -62,6 +73,10 @@ pub fn open(
     }
     let uid = current().credentials.with(|who| who.user.real);
     let payer = Account::of(uid)?;
+    let tap = attributes
+        .period_ns
+        .map(|_| Tap::open(sample::listen).ok_or(Error::Unsupported));
+    let tap = tap.transpose()?;
     fallible::room_for_arc::<Event>()?;
     static LAST: AtomicU64 = AtomicU64::new(0);
     let event = Arc::new_cyclic(|me| Event {
@@ -74,6 +89,9 @@ pub fn open(
         members: Spin::default(),
         payer,
         pollee: Pollee::new(),
+        period_ns: AtomicU64::new(attributes.period_ns.unwrap_or(0)),
+        ring: Spin::default(),
+        _tap: tap,
         me: me.clone(),
     });
     if let Some(leader) = leader {
@@ -120,11 +138,18 @@ impl Event {
                 gauge.start();
             }
         }
-        if let Target::Thread(thread) = target {
-            let hung = thread.perf.hang(gauge.clone());
-            hung.inspect_err(|_| self.forget(&gauge))?;
-        }
-        Ok(())
+        let hung = match target {
+            Target::Thread(thread) => thread.perf.hang(gauge.clone()),
+            Target::Cpu(cpu) if self.writes() => ON_CPU.of(*cpu).hang(gauge.clone()),
+            Target::Cpu(_) => Ok(()),
+        };
+        hung.inspect_err(|_| self.forget(&gauge))
+    }
+
+    /// Whether it ever writes to a ring.
+    fn writes(&self) -> bool {
+        let attributes = &self.attributes;
+        attributes.period_ns.is_some() || attributes.hears.intersects(Hears::EVENTS)
     }
 
     /// Whether it counts.
@@ -219,7 +244,8 @@ impl Event {
         };
         let has_room = self.members.lock().len() < GROUP_MAX;
         let is_alike = self.attributes.is_inherited == attributes.is_inherited;
-        self.leader.is_none() && is_same_target && has_room && is_alike
+        let is_same_cpu = self.attributes.only_on == attributes.only_on;
+        self.leader.is_none() && is_same_target && is_same_cpu && has_room && is_alike
     }
 
     /// The members of its group, itself first if it leads.
@@ -236,10 +262,12 @@ impl Event {
 impl Drop for Event {
     fn drop(&mut self) {
         for gauge in core::mem::take(self.gauges.get_mut()) {
-            if let Place::Thread(thread) = &gauge.place
-                && let Some(thread) = thread.upgrade()
-            {
-                thread.perf.take_down(&gauge);
+            match &gauge.place {
+                Place::Cpu(cpu) => ON_CPU.of(*cpu).take_down(&gauge),
+                Place::Thread(thread) => {
+                    let thread = thread.upgrade();
+                    thread.inspect(|thread| thread.perf.take_down(&gauge));
+                }
             }
         }
     }

@@ -1,23 +1,29 @@
 //! An event's descriptor: read(2) and the requests of ioctl(2) (linux/perf_event.h).
 
 use alloc::string::String;
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
+use core::ops::Range;
 
-use base::VirtAddr;
-use mach::mem::fallible::TryPush;
+use base::{PAGE_BYTES, VirtAddr};
+use mach::mem::fallible::{self, TryPush};
 
 use super::Format;
 use super::event::Event;
+use super::ring::Ring;
 use crate::error::{Error, Result};
 use crate::file::{File, OpenFile};
 use crate::io::Sink;
+use crate::mm::MemoryObject;
 use crate::poll::{Events, Pollee};
+use crate::task::current;
 use crate::user;
 
 const ENABLE: u32 = 0x2400;
 const DISABLE: u32 = 0x2401;
 const RESET: u32 = 0x2403;
+const PERIOD: u32 = 0x4008_2404;
+const SET_OUTPUT: u32 = 0x2405;
 const ID: u32 = 0x8008_2407;
 /// The argument of the first three: all events of the group.
 const WHOLE_GROUP: u64 = 1;
@@ -29,6 +35,18 @@ impl Event {
             0 => act(self),
             _ => self.group()?.iter().for_each(|event| act(event)),
         }
+        Ok(0)
+    }
+
+    /// Writes to where the event with this descriptor does; with -1 nowhere.
+    fn set_output(&self, fd: i32) -> Result<usize> {
+        if fd == -1 {
+            *self.ring.lock() = Weak::new();
+            return Ok(0);
+        }
+        let open = current().files.get().get(fd as u32)?;
+        let other = event_of(&open).ok_or(Error::Invalid)?;
+        self.write_to(&other)?;
         Ok(0)
     }
 
@@ -89,10 +107,33 @@ impl File for Event {
     }
 
     fn poll(&self) -> Events {
-        match self.is_over() {
+        let mut events = match self.is_over() {
             true => Events::HUP,
             false => Events::empty(),
+        };
+        let ring = self.ring.lock().upgrade();
+        if ring.is_some_and(|ring| ring.is_readable()) {
+            events |= Events::READABLE;
         }
+        events
+    }
+
+    fn map(self: Arc<Self>, range: Range<u64>, is_shared: bool) -> Result<Arc<dyn MemoryObject>> {
+        let is_scattered = self.attributes.is_inherited && self.attributes.only_on.is_none();
+        if !is_shared || range.start != 0 || is_scattered {
+            return Err(Error::Invalid);
+        }
+        let pages = range.end.div_ceil(PAGE_BYTES as u64) as usize;
+        let known = self.ring.lock().upgrade();
+        if let Some(ring) = known {
+            return match ring.size() == (pages * PAGE_BYTES) as u64 {
+                true => Ok(ring),
+                false => Err(Error::Invalid),
+            };
+        }
+        let ring = fallible::arc(Ring::new(pages, self.me.clone())?)?;
+        *self.ring.lock() = Arc::downgrade(&ring);
+        Ok(ring)
     }
 
     fn pollee(&self) -> Option<&Pollee> {
@@ -104,6 +145,11 @@ impl File for Event {
             ENABLE => self.order(argument, |event| event.switch(true)),
             DISABLE => self.order(argument, |event| event.switch(false)),
             RESET => self.order(argument, Event::reset),
+            PERIOD => {
+                self.set_period(user::read(VirtAddr(argument))?)?;
+                Ok(0)
+            }
+            SET_OUTPUT => self.set_output(argument as i32),
             ID => {
                 user::write(VirtAddr(argument), self.id)?;
                 Ok(0)

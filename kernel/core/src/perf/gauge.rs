@@ -37,6 +37,8 @@ struct State {
     counted: Count,
     /// What the counters showed when it was switched on.
     since: Option<Count>,
+    /// Nanoseconds since the last sample.
+    unsampled_ns: u64,
 }
 
 /// One event at one thread or CPU.
@@ -85,6 +87,22 @@ impl Gauge {
         let passed = passed(&state, now);
         state.counted += passed;
         state.since = None;
+    }
+
+    /// Whether it is on.
+    pub(super) fn is_on(&self) -> bool {
+        self.state.lock().since.is_some()
+    }
+
+    /// The CPU was found at work, `passed_ns` after the last time: for how long a sample stands,
+    /// if one is due after `period_ns`.
+    pub(super) fn pass(&self, period_ns: Option<u64>, passed_ns: u64) -> Option<u64> {
+        let period_ns = period_ns?;
+        let mut state = self.state.lock();
+        state.since?;
+        state.unsampled_ns = state.unsampled_ns.saturating_add(passed_ns);
+        let is_due = state.unsampled_ns >= period_ns;
+        is_due.then(|| core::mem::take(&mut state.unsampled_ns))
     }
 
     /// What it has counted so far.

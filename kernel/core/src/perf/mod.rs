@@ -10,26 +10,41 @@
 //! event is inherited, a new thread gets gauges of its maker's events (`watch`), and one that
 //! ends leaves what it has counted to the event.
 //!
+//! Samples: while an event that wants them lives, NMIs find out what each CPU does
+//! (`mach::profile::tap`), and the interrupted thread writes that into the rings of its own
+//! events and its CPU's (`sample`, `output`, `ring`). News of threads, names and mapped files goes
+//! the same way (`watch`, `news`).
+//!
 //! Bounds: events are descriptors; gauges are charged to the user who has opened the event; a
-//! thread has at most [`GAUGES_MAX`] of them.
+//! thread has at most [`GAUGES_MAX`] of them. A ring's pages are charged as well.
 //!
-//! Lock order: a thread's gauges or an event's, then one gauge. Nothing is dropped with one of
-//! them held that could be an event's last reference.
+//! Lock order: a thread's gauges or an event's, then one gauge; a ring is locked alone. Nothing is
+//! dropped with one of them held that could be an event's last reference.
 //!
-//! Not here: samples, and what would be sampled; the layout of `struct perf_event_attr` (`kernel/linux`); events of the processor
-//! (cycles, instructions) and trace points, which there are none of.
+//! Not here: the layout of `struct perf_event_attr` (`kernel/linux`); events of the processor
+//! (cycles, instructions) and trace points, which there are none of. Samples are of the clock
+//! only, at [`MAX_SAMPLE_RATE`] at most, and not of idle CPUs; user registers and stacks,
+//! rings that overwrite themselves, and the order to stop after some samples are not offered.
 
 mod attributes;
 mod event;
 mod file;
 mod gauge;
+mod news;
+mod output;
 mod reading;
+mod record;
+mod record_sample;
+mod ring;
+mod sample;
 mod watch;
 
-pub use attributes::{Attributes, Format, Kind};
+pub use attributes::{Attributes, Fields, Format, Hears, Kind, Wakeup};
 pub use event::{Event, Target, open};
 pub use file::event_of;
-pub use watch::{Watch, note_exec, note_exit, note_thread};
+pub use mach::profile::HERTZ as MAX_SAMPLE_RATE;
+pub use sample::{before_wait, deliver};
+pub use watch::{Watch, forget, note_exec, note_exit, note_mappings, note_name, note_thread};
 
 use core::sync::atomic::AtomicU64;
 
@@ -37,6 +52,10 @@ use core::sync::atomic::AtomicU64;
 pub const GAUGES_MAX: usize = 1024;
 /// Gauges that one user may have.
 pub const USER_GAUGES_MAX: u64 = 1 << 16;
+
+/// What all rings of one user may have for each CPU, besides what the process may lock
+/// (kernel.perf_event_mlock_kb).
+pub const USER_RING_KIBIBYTES: u64 = 516;
 
 /// What programs without rights may see (kernel.perf_event_paranoid): their own programs (2),
 /// the kernel too (1), all of a CPU (0).

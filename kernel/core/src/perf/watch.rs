@@ -1,17 +1,29 @@
 //! A thread's gauges, and what becomes of them when it makes a thread, runs a program or ends.
+//!
+//! A CPU has such a list as well, of the gauges whose events want to hear what happens on it.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Range;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use base::VirtAddr;
+use mach::cpu::PerCpu;
+use mach::mem::USER_END;
 use mach::mem::fallible::TryPush;
 use mach::sync::Spin;
 
 use super::GAUGES_MAX;
+use super::attributes::Hears;
 use super::event::{Event, Target};
 use super::gauge::Gauge;
+use super::news;
+use super::record::{Moment, Record};
 use crate::error::{Error, Result};
-use crate::task::Thread;
+use crate::task::{Thread, family};
+
+/// The gauges of CPUs whose events want samples or news.
+pub(super) static ON_CPU: PerCpu<Watch> = PerCpu::new(Watch::default);
 
 /// The gauges at a thread.
 #[derive(Default)]
@@ -51,47 +63,109 @@ impl Watch {
         self.gauges.lock().get(index).cloned()
     }
 
-    /// Calls `act` with the event of each gauge, without a lock: the event may end with it.
-    pub(super) fn each(&self, mut act: impl FnMut(&Arc<Event>)) {
+    /// Calls `act` with each gauge and its event, without a lock: the event may end with it.
+    pub(super) fn each(&self, mut act: impl FnMut(&Arc<Gauge>, &Arc<Event>)) {
         let mut index = 0;
         while let Some(gauge) = self.at(index) {
             if let Some(event) = gauge.event.upgrade() {
-                act(&event);
+                act(&gauge, &event);
             }
             index += 1;
         }
     }
 }
 
+/// Whether any event is about what this thread does here.
+fn is_heard(thread: &Thread) -> bool {
+    thread.perf.is_watched() || ON_CPU.get().is_watched()
+}
+
+/// Writes the record that `make` makes to all events that are on and hear of `what`.
+fn tell(thread: &Thread, what: Hears, make: impl Fn(&Event) -> Result<Record>) {
+    let moment = Moment::of(thread);
+    let write = |gauge: &Arc<Gauge>, event: &Arc<Event>| {
+        let hears = event.attributes.hears.intersects(what);
+        if hears && event.is_about(moment.cpu) && gauge.is_on() {
+            let record = make(event).and_then(|record| record.with_trailer(event, &moment));
+            event.emit(record, &moment);
+        }
+    };
+    thread.perf.each(write);
+    ON_CPU.of(moment.cpu).each(write);
+}
+
 /// `new` is about to run, made by `maker`: it gets gauges of the events that are inherited.
 ///
 /// Errors: `TooManyFiles`, `OutOfMemory`; then it has some of them.
 pub fn note_thread(maker: &Thread, new: &Arc<Thread>) -> Result<()> {
-    if !maker.perf.is_watched() {
+    if !is_heard(maker) {
         return Ok(());
     }
     let mut outcome = Ok(());
-    maker.perf.each(|event| {
+    maker.perf.each(|_, event| {
         if event.attributes.is_inherited && outcome.is_ok() {
             outcome = event.hang(&Target::Thread(new.clone()));
         }
     });
+    let [own, its_maker] = [new, maker].map(|thread| (thread.process.id(), thread.id()));
+    tell(maker, Hears::TASK, |_| news::fork(own, its_maker));
     outcome
 }
 
 /// The thread runs another program now.
 pub fn note_exec(thread: &Thread) {
-    if thread.perf.is_watched() {
-        thread.perf.each(|event| {
-            if event.attributes.starts_at_exec {
-                event.switch(true);
-            }
+    if !is_heard(thread) {
+        return;
+    }
+    if !thread.process.dumpable.load(Relaxed) {
+        // Who asked for the old program may not look into one with other rights.
+        forget(thread);
+    }
+    thread.perf.each(|_, event| {
+        if event.attributes.starts_at_exec {
+            event.switch(true);
+        }
+    });
+    tell(thread, Hears::COMM, |_| news::name(thread, true));
+    note_mappings(thread, VirtAddr(0)..USER_END);
+}
+
+/// The thread has got another name.
+pub fn note_name(thread: &Thread) {
+    if is_heard(thread) {
+        tell(thread, Hears::COMM, |_| news::name(thread, false));
+    }
+}
+
+/// The running thread has mapped something at `range`.
+pub fn note_mappings(thread: &Thread, range: Range<VirtAddr>) {
+    if !is_heard(thread) {
+        return;
+    }
+    let space = thread.process.space.get();
+    let areas = space.areas_above(range.start);
+    let inside = areas.take_while(|area| area.range.start < range.end);
+    for area in inside.filter(|area| area.access.exec) {
+        tell(thread, Hears::MMAP | Hears::MMAP2, |event| {
+            news::mapping(event, thread, &area)
         });
     }
 }
 
 /// The thread ends.
 pub fn note_exit(thread: &Thread) {
+    if !is_heard(thread) {
+        return;
+    }
+    super::before_wait();
+    let own = (thread.process.id(), thread.id());
+    let parent = family::parent_of(thread.process.id());
+    tell(thread, Hears::TASK, |_| news::exit(own, (parent, parent)));
+    forget(thread);
+}
+
+/// The thread is watched no more: its gauges leave what they have counted.
+pub fn forget(thread: &Thread) {
     while let Some(gauge) = thread.perf.at(0) {
         thread.perf.take_down(&gauge);
         if let Some(event) = gauge.event.upgrade() {

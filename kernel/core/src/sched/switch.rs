@@ -14,6 +14,7 @@ use mach::cpu::PerCpu;
 use super::entity::{Leave, State};
 use super::sample::{self, Found};
 use super::{idle, placement, stretch, timer};
+use crate::perf;
 use crate::profile;
 use crate::task::{self, Thread, current};
 
@@ -38,6 +39,7 @@ pub fn switches_of(cpu: CpuId) -> u64 {
 ///
 /// Returns at once if a wake-up came since the last park. May return for no reason.
 pub fn park_until(deadline: Instant) -> bool {
+    perf::before_wait();
     if mach::profile::records_waits() {
         return profile::record_park(|| park(deadline));
     }

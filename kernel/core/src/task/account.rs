@@ -30,11 +30,13 @@ pub enum Counted {
     FilterInstructions,
     /// Gauges of its performance events ([`crate::perf`]).
     Gauges,
+    /// Pages of their rings (kernel.perf_event_mlock_kb).
+    RingPages,
     /// Bytes that its message queues may hold (RLIMIT_MSGQUEUE).
     MessageQueueBytes,
 }
 
-const KINDS: usize = 7;
+const KINDS: usize = 8;
 
 /// The user has as many as may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -188,7 +188,7 @@ fn build(request: &Clone, id: Tid) -> Result<Child> {
     inherit(&me, &thread, request);
     perf::note_thread(&me, &thread)
         .and_then(|()| process.add_thread(thread.clone()))
-        .inspect_err(|_| perf::note_exit(&thread))?;
+        .inspect_err(|_| perf::forget(&thread))?;
     threads::register(&thread);
     if flags.contains(CloneFlags::PARENT_SETTID) {
         // Not earlier: glibc keeps the stack of a thread that has a number. Linux, too, makes the

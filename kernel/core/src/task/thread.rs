@@ -57,6 +57,8 @@ bitflags! {
         const STEP = 2048;
         /// It may not make every system call ([`crate::seccomp`]).
         const SECCOMP = 4096;
+        /// Its CPU has samples for performance events ([`crate::perf`]).
+        const SAMPLES = 8192;
     }
 }
 

@@ -1,7 +1,7 @@
 //! `struct perf_event_attr` (linux/perf_event.h): what its words and bits mean.
 
 use base::VirtAddr;
-use kernel::perf::{Attributes, Format, Kind};
+use kernel::perf::{Attributes, Fields, Format, Hears, Kind, MAX_SAMPLE_RATE, Wakeup};
 use kernel::user;
 
 use crate::errno::Errno;
@@ -14,14 +14,35 @@ const BYTES_MAX: u32 = 4096;
 
 const TYPE_SOFTWARE: u32 = 1;
 
-/// The word that says how many events there are from sample to sample.
+// Its words.
 const SAMPLE_PERIOD: usize = 2;
+const SAMPLE_TYPE: usize = 3;
+const READ_FORMAT: usize = 4;
+const FLAGS: usize = 5;
+const WAKEUP: usize = 6;
 
-// Bits of the fifth word.
+const NANOSECONDS: u64 = 1_000_000_000;
+
+// Bits of the flags, besides those that are `Hears`.
 const DISABLED: u64 = 1 << 0;
 const INHERIT: u64 = 1 << 1;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
+const FREQUENCY: u64 = 1 << 10;
 const ENABLE_ON_EXEC: u64 = 1 << 12;
+const WATERMARK: u64 = 1 << 14;
+/// Records that we do not write, and rings that overwrite themselves: clock numbers of the
+/// program's choice, switches, a ring written backwards, namespaces, AUX, control groups, build
+/// numbers, events that are not for other processes or end at execve(2), signals.
+const UNKNOWN: u64 = 1 << 25
+    | 1 << 26
+    | 1 << 27
+    | 1 << 28
+    | 1 << 31
+    | 1 << 32
+    | 1 << 34
+    | 1 << 35
+    | 1 << 36
+    | 1 << 37;
 
 /// The structure as the program has written it.
 pub struct Raw([u64; WORDS]);
@@ -52,7 +73,7 @@ impl Raw {
     }
 
     fn flags(&self) -> u64 {
-        self.0[5]
+        self.0[FLAGS]
     }
 
     /// Whether the kernel's part is not asked for.
@@ -62,24 +83,51 @@ impl Raw {
 
     /// What it asks for.
     ///
-    /// Errors: `ENOENT` for an event that this machine has not, `EOPNOTSUPP` for samples, which
-    /// are not taken, `EINVAL`.
+    /// Errors: `ENOENT` for an event that this machine has not, `EOPNOTSUPP` for samples of
+    /// anything but a clock, `EINVAL`.
     pub fn decode(&self) -> Result<Attributes, Errno> {
         let flags = self.flags();
-        if self.0[SAMPLE_PERIOD] != 0 {
-            return Err(Errno::EOPNOTSUPP);
+        let kind = kind(self.0[0] as u32, self.0[1])?;
+        let format = Format::from_bits(self.0[READ_FORMAT]).ok_or(Errno::EINVAL)?;
+        let fields = Fields::from_bits(self.0[SAMPLE_TYPE]).ok_or(Errno::EINVAL)?;
+        if flags & UNKNOWN != 0 {
+            return Err(Errno::EINVAL);
         }
-        let format = Format::from_bits(self.0[4]).ok_or(Errno::EINVAL)?;
         if flags & INHERIT != 0 && format.contains(Format::GROUP) {
             return Err(Errno::EINVAL);
         }
         Ok(Attributes {
-            kind: kind(self.0[0] as u32, self.0[1])?,
+            kind,
             is_disabled: flags & DISABLED != 0,
             is_inherited: flags & INHERIT != 0,
             starts_at_exec: flags & ENABLE_ON_EXEC != 0,
             format,
+            period_ns: self.period(kind)?,
+            fields,
+            hears: Hears::from_bits_truncate(flags),
+            wakeup: match flags & WATERMARK {
+                0 => Wakeup::Records(self.0[WAKEUP] as u32),
+                _ => Wakeup::Bytes(self.0[WAKEUP] as u32),
+            },
+            only_on: None,
         })
+    }
+
+    /// Nanoseconds from sample to sample, if it asks for samples of what there are any of.
+    fn period(&self, kind: Kind) -> Result<Option<u64>, Errno> {
+        let asked = self.0[SAMPLE_PERIOD];
+        let is_frequency = self.flags() & FREQUENCY != 0;
+        let is_bad = match is_frequency {
+            true => asked > u64::from(MAX_SAMPLE_RATE),
+            false => asked >> 63 != 0,
+        };
+        match (asked, kind) {
+            _ if is_bad => Err(Errno::EINVAL),
+            (0, _) | (_, Kind::Nothing) => Ok(None),
+            (hertz, Kind::Clock) if is_frequency => Ok(Some(NANOSECONDS / hertz)),
+            (period, Kind::Clock) => Ok(Some(period)),
+            _ => Err(Errno::EOPNOTSUPP),
+        }
     }
 }
 

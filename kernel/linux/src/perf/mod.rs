@@ -33,11 +33,15 @@ fn open(call: Call<'_>) -> Outcome {
     let flags = only(call.uint(4), FD_NO_GROUP | FD_OUTPUT | FD_CLOEXEC)?;
     let raw = Raw::read(call.addr(0))?;
     check_paranoia(&call, &raw)?;
-    let attributes = raw.decode()?;
+    let mut attributes = raw.decode()?;
     let leader = leader(&call)?;
-    let target = target(&call)?;
+    attributes.only_on = cpu(&call)?;
+    let target = target(&call, attributes.only_on)?;
     let in_group = leader.as_ref().filter(|_| flags & FD_NO_GROUP == 0);
     let event = perf::open(attributes, &target, in_group)?;
+    if let Some(leader) = leader.as_ref().filter(|_| flags & FD_OUTPUT != 0) {
+        event.write_to(leader)?;
+    }
     let close_on_exec = match flags & FD_CLOEXEC {
         0 => 0,
         _ => O_CLOEXEC,
@@ -66,11 +70,15 @@ fn leader(call: &Call<'_>) -> Result<Option<Arc<Event>>, Errno> {
     perf::event_of(&open).map(Some).ok_or(Errno::EBADF)
 }
 
-fn target(call: &Call<'_>) -> Result<Target, Errno> {
-    let cpu = u32::try_from(call.int(2)).ok().map(CpuId);
-    if cpu.is_some_and(|cpu| cpu.0 as usize >= mach::cpu::count()) {
-        return Err(Errno::EINVAL);
+/// The only CPU that it is to be about.
+fn cpu(call: &Call<'_>) -> Result<Option<CpuId>, Errno> {
+    match u32::try_from(call.int(2)) {
+        Ok(cpu) if cpu as usize >= mach::cpu::count() => Err(Errno::EINVAL),
+        cpu => Ok(cpu.ok().map(CpuId)),
     }
+}
+
+fn target(call: &Call<'_>, cpu: Option<CpuId>) -> Result<Target, Errno> {
     match (call.int(1), cpu) {
         (-1, Some(cpu)) => Ok(Target::Cpu(cpu)),
         (0, _) => Ok(Target::Thread(call.thread.arc())),

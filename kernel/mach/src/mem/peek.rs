@@ -25,7 +25,7 @@ pub(crate) struct Part {
 impl Part {
     /// Its words as they are now.
     #[inline]
-    pub fn words(&self) -> impl Iterator<Item = u64> {
+    pub fn words(&self) -> impl Iterator<Item = u64> + use<> {
         let first = direct::pointer(self.start).cast::<u64>();
         (0..self.words).map(move |index| {
             // SAFETY: **Direct**: the page is RAM, and the index stays in it. Its owners may

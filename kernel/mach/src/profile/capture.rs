@@ -51,6 +51,48 @@ pub(super) fn interrupted(draft: &mut StackDraft<'_>, frame: &KernelFrame) {
     copy_stack(draft, &user);
 }
 
+/// Whose an address is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    /// The kernel's.
+    Kernel,
+    /// The program's.
+    User,
+}
+
+/// Where the trap with this frame interrupted the kernel, and its callers; then the same of the
+/// program. Ends when `push` wants no more.
+pub(super) fn addresses(frame: &KernelFrame, push: &mut impl FnMut(Side, u64) -> bool) {
+    if frame.cs & RING != 0 {
+        return walk_program(&user_frame(frame), push);
+    }
+    push(Side::Kernel, frame.rip);
+    let Some(top) = mem::stack_top(frame.rsp) else {
+        return;
+    };
+    let mut push_kernel = |address| push(Side::Kernel, address);
+    walk(frame.rbp, frame.rsp, top, &mut push_kernel);
+    if let Some(user) = entered_from(frame.rsp, top) {
+        walk_program(&user, push);
+    }
+}
+
+/// Follows the program's frame pointers, as far as it keeps any. It may have made any chain of
+/// them: each link must lead up, and `push` ends it.
+fn walk_program(user: &UserFrame, push: &mut impl FnMut(Side, u64) -> bool) {
+    let mut wants_more = push(Side::User, user.rip);
+    let (mut frame, mut lowest) = (user.rbp, user.rsp);
+    while wants_more && frame >= lowest && frame.is_multiple_of(WORD_BYTES) {
+        let mut words = mem::peek(space(), frame).flat_map(|page| page.words());
+        let (Some(next), Some(return_to @ 1..)) = (words.next(), words.next()) else {
+            return;
+        };
+        wants_more = push(Side::User, return_to);
+        lowest = frame + WORD_BYTES;
+        frame = next;
+    }
+}
+
 /// The caller's own stack.
 #[inline(always)]
 pub(super) fn here(draft: &mut StackDraft<'_>, program: Program) {
@@ -71,20 +113,20 @@ fn kernel(draft: &mut StackDraft<'_>, rip: Option<u64>, rbp: u64, rsp: u64, prog
         draft.push_kernel(rip);
     }
     if let Some(top) = top {
-        walk(draft, rbp, rsp, top);
+        walk(rbp, rsp, top, &mut |address| draft.push_kernel(address));
     }
     if let Some(user) = &user {
         copy_stack(draft, user);
     }
 }
 
-/// Follows frame pointers from `frame` up to `top`.
-fn walk(draft: &mut StackDraft<'_>, mut frame: u64, bottom: u64, top: u64) {
+/// Follows frame pointers from `frame` up to `top`, as long as `push` wants to hear of them.
+fn walk(mut frame: u64, bottom: u64, top: u64, push: &mut impl FnMut(u64) -> bool) {
     let mut lowest = bottom;
     while frame >= lowest && frame <= top - 2 * WORD_BYTES && frame.is_multiple_of(WORD_BYTES) {
         // SAFETY: **Stacks**: `[bottom, top)` is the used part of a stack, which is mapped.
         let [next, return_to] = unsafe { (frame as *const [u64; 2]).read_volatile() };
-        if return_to < arch::layout::IMAGE_OFFSET || !draft.push_kernel(return_to) {
+        if return_to < arch::layout::IMAGE_OFFSET || !push(return_to) {
             return;
         }
         lowest = frame + WORD_BYTES;

@@ -9,6 +9,10 @@
 //! top of its stack, found by walking the page table ([`capture`]). The host copies the
 //! rings out of the machine's memory from outside. While nobody profiles, nothing runs.
 //!
+//! Programs sample themselves and each other as well (perf_event_open(2)): for them the handler
+//! writes into another queue, which the kernel empties ([`tap`]). The source runs while the
+//! host or a program wants samples ([`demand`]).
+//!
 //! Where a thread waits and who wakes it is recorded by the scheduler at these moments,
 //! into a second ring, while [`records_waits`].
 //!
@@ -29,10 +33,12 @@
 
 mod capture;
 mod counter;
+mod demand;
 mod hpet;
 mod pit;
 mod rings;
 mod source;
+pub mod tap;
 
 pub use profile::Who;
 
@@ -49,7 +55,6 @@ use crate::sync::Once;
 /// Samples a second on each CPU: about a thousand, and no multiple of the scheduler's slices.
 pub const HERTZ: u32 = 997;
 
-static SAMPLING: AtomicBool = AtomicBool::new(false);
 static WAITS: AtomicBool = AtomicBool::new(false);
 static OBSERVER: Once<fn() -> Observed> = Once::new();
 
@@ -72,13 +77,10 @@ pub fn on_sample(observer: fn() -> Observed) {
 /// Makes the rings, if there are none yet, and starts to sample. `ring_bytes` is for each
 /// CPU's samples. Says on the log where the rings are, or what is missing.
 pub fn start(ring_bytes: usize) {
-    if rings::make(ring_bytes) && !SAMPLING.swap(true, Ordering::AcqRel) {
-        match source::start() {
+    if rings::make(ring_bytes) && !demand::is_host() {
+        match demand::add_host() {
             Some(name) => klog!("profile started source={name} hertz={HERTZ}"),
-            None => {
-                SAMPLING.store(false, Ordering::Release);
-                klog!("profile failed reason=source");
-            }
+            None => klog!("profile failed reason=source"),
         }
     }
 }
@@ -94,9 +96,7 @@ pub fn start_waits(ring_bytes: usize) {
 /// Ends all recording. The rings stay: another CPU may be about to write.
 pub fn stop() {
     WAITS.store(false, Ordering::Release);
-    if SAMPLING.swap(false, Ordering::AcqRel) {
-        source::stop();
-    }
+    demand::remove_host();
     klog!("profile stopped");
 }
 
@@ -161,19 +161,26 @@ fn observe() -> Observed {
 
 /// Called by NMI: takes a sample.
 pub(crate) fn on_nmi(frame: &mut arch::KernelFrame) {
-    if source::on_nmi(SAMPLING.load(Ordering::Acquire))
-        && let Some(rings) = rings::of_this_cpu()
-    {
-        sample(frame, &rings.samples);
+    let (host, tap) = (demand::is_host(), demand::is_tap());
+    if source::on_nmi(host || tap) {
+        if host && let Some(rings) = rings::of_this_cpu() {
+            sample(frame, &rings.samples);
+        }
+        if tap && !is_idle(frame) {
+            tap::put(frame);
+        }
     }
     if frame.rip == arch::instr::halt_address() {
         frame.rip = arch::instr::after_halt();
     }
 }
 
+fn is_idle(frame: &arch::KernelFrame) -> bool {
+    frame.rip == arch::instr::halt_address() || frame.rip == arch::instr::after_halt()
+}
+
 fn sample(frame: &arch::KernelFrame, ring: &profile::Ring<'static>) {
-    let is_idle =
-        frame.rip == arch::instr::halt_address() || frame.rip == arch::instr::after_halt();
+    let is_idle = is_idle(frame);
     let observed = if is_idle {
         Observed::default()
     } else {

@@ -105,6 +105,15 @@ pub const ENTRIES: &[Entry] = &[
             Ok(())
         }),
     },
+    fact!(
+        "sys/kernel/perf_event_max_sample_rate",
+        perf::MAX_SAMPLE_RATE
+    ),
+    fact!(
+        "sys/kernel/perf_event_max_stack",
+        mach::profile::tap::ADDRESSES_MAX
+    ),
+    fact!("sys/kernel/perf_event_mlock_kb", perf::USER_RING_KIBIBYTES),
     fact!("sys/kernel/pid_max", crate::task::ID_MAX),
     fact!("sys/kernel/threads-max", crate::task::ID_MAX),
     fact!("sys/kernel/randomize_va_space", 2),

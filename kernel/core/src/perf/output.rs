@@ -1,0 +1,91 @@
+//! Where an event writes its records to, and how often it takes samples.
+//!
+//! A record is made before the ring is locked, and so is the one of what was lost before it: both
+//! need memory. What cannot be made or does not fit is counted as lost by the ring.
+
+use alloc::sync::{Arc, Weak};
+use core::sync::atomic::Ordering::Relaxed;
+
+use super::event::Event;
+use super::record::{self, Moment, Record};
+use super::ring::Ring;
+use crate::error::{Error, Result};
+use crate::poll::Events;
+
+impl Event {
+    /// Nanoseconds from sample to sample, if it takes any.
+    pub(super) fn period_ns(&self) -> Option<u64> {
+        let period_ns = self.attributes.period_ns;
+        period_ns.map(|_| self.period_ns.load(Relaxed))
+    }
+
+    /// Changes how often it takes samples.
+    pub(super) fn set_period(&self, period_ns: u64) -> Result<()> {
+        if period_ns == 0 || period_ns >> 63 != 0 || self.attributes.period_ns.is_none() {
+            return Err(Error::Invalid);
+        }
+        self.period_ns.store(period_ns, Relaxed);
+        Ok(())
+    }
+
+    /// Writes from now on to where `other` does.
+    ///
+    /// Errors: `Invalid` for one about another CPU, or one that writes elsewhere itself.
+    pub fn write_to(&self, other: &Event) -> Result<()> {
+        let own = self.output();
+        let owns = own.is_some_and(|ring| Weak::ptr_eq(&ring.owner, &self.me));
+        if owns || other.attributes.only_on != self.attributes.only_on {
+            return Err(Error::Invalid);
+        }
+        let ring = other.ring.lock().clone();
+        *self.ring.lock() = ring;
+        Ok(())
+    }
+
+    /// Counts samples as lost that were never made.
+    pub(super) fn lose(&self, count: u64) {
+        if let Some(ring) = self.output() {
+            ring.lose(count);
+        }
+    }
+
+    /// Writes the record to the ring, if there is one; counts it as lost if it is none.
+    pub(super) fn emit(&self, record: Result<Record>, moment: &Moment) {
+        let Some(ring) = self.output() else {
+            return;
+        };
+        let lost = ring.take_losses();
+        match self.write(&ring, lost, record, moment) {
+            Ok(true) => self.announce(&ring),
+            Ok(false) => {}
+            Err(_) => ring.lose(lost + 1),
+        }
+    }
+
+    fn output(&self) -> Option<Arc<Ring>> {
+        self.ring.lock().upgrade()
+    }
+
+    /// Writes the record behind that of what was lost. Whether somebody is to be woken.
+    fn write(
+        &self,
+        ring: &Ring,
+        lost: u64,
+        record: Result<Record>,
+        moment: &Moment,
+    ) -> Result<bool> {
+        let record = record?;
+        if lost == 0 {
+            return ring.write([&[], record.words()], self.attributes.wakeup);
+        }
+        let loss = record::lost(self, lost)?.with_trailer(self, moment)?;
+        ring.write([loss.words(), record.words()], self.attributes.wakeup)
+    }
+
+    fn announce(&self, ring: &Ring) {
+        self.pollee.notify(Events::READABLE);
+        if let Some(owner) = ring.owner.upgrade() {
+            owner.pollee.notify(Events::READABLE);
+        }
+    }
+}

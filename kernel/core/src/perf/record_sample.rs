@@ -1,0 +1,83 @@
+//! The record of a sample.
+
+use mach::profile::tap::Sample;
+
+use super::Event;
+use super::attributes::{Fields, Hears};
+use super::record::{Moment, Record, SAMPLE};
+use crate::error::Result;
+
+// What was interrupted, among the bits that go with the kind.
+const MODE_KERNEL: u16 = 1;
+const MODE_USER: u16 = 2;
+
+// What stands between the addresses of a call chain (`enum perf_callchain_context`).
+const CONTEXT_KERNEL: u64 = -128i64 as u64;
+const CONTEXT_USER: u64 = -512i64 as u64;
+
+/// A sample that stands for `period_ns`.
+pub(super) fn make(
+    event: &Event,
+    moment: &Moment,
+    sample: &Sample,
+    period_ns: u64,
+) -> Result<Record> {
+    let fields = event.attributes.fields;
+    let (mode, found) = match sample.kernel().first() {
+        Some(address) => (MODE_KERNEL, *address),
+        None => (MODE_USER, sample.user().first().copied().unwrap_or(0)),
+    };
+    let mut record = Record::new(SAMPLE, mode)?;
+    if fields.contains(Fields::IDENTIFIER) {
+        record.push(event.id)?;
+    }
+    if fields.contains(Fields::IP) {
+        record.push(found)?;
+    }
+    record.identify(event, moment, fields)?;
+    if fields.contains(Fields::CPU) {
+        record.pair(moment.cpu.0, 0)?;
+    }
+    if fields.contains(Fields::PERIOD) {
+        record.push(period_ns)?;
+    }
+    if fields.contains(Fields::READ) {
+        for number in event.numbers()? {
+            record.push(number)?;
+        }
+    }
+    if fields.contains(Fields::CALLCHAIN) {
+        callers(&mut record, event.attributes.hears, sample)?;
+    }
+    Ok(record.finished())
+}
+
+fn callers(record: &mut Record, hears: Hears, sample: &Sample) -> Result<()> {
+    let parts = [
+        (
+            CONTEXT_KERNEL,
+            Hears::NO_KERNEL_CALLERS | Hears::NO_KERNEL,
+            sample.kernel(),
+        ),
+        (CONTEXT_USER, Hears::NO_USER_CALLERS, sample.user()),
+    ];
+    let parts = parts.map(
+        |(context, unless, addresses)| match hears.intersects(unless) {
+            true => (context, &[][..]),
+            false => (context, addresses),
+        },
+    );
+    let used = parts.iter().filter(|(_, addresses)| !addresses.is_empty());
+    record.push(
+        used.clone()
+            .map(|(_, addresses)| addresses.len() as u64 + 1)
+            .sum(),
+    )?;
+    for (context, addresses) in used {
+        record.push(*context)?;
+        for address in *addresses {
+            record.push(*address)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! Giving samples to the events that want them.
+//!
+//! The NMI handler leaves samples in a queue of its CPU (`mach::profile::tap`), and marks the thread
+//! that it has interrupted; that empties the queue before it waits or is in its program again.
+//! A sample names its thread, so whoever finds it gives it to the right events. Nothing is
+//! locked meanwhile but one list or ring at a time; an event that is closed on another CPU lives
+//! until its sample is written.
+
+use base::CpuId;
+use mach::profile::Who;
+use mach::profile::tap::{self, Sample};
+
+use super::attributes::Hears;
+use super::event::Event;
+use super::gauge::Gauge;
+use super::record::Moment;
+use super::record_sample;
+use super::watch::ON_CPU;
+use crate::task::{self, Flags, Thread, current, try_current};
+
+/// Samples that are given at once: more than a queue has.
+const BATCH: usize = 32;
+
+/// Who runs here, and that it has a sample to give. Runs in the NMI handler.
+pub(super) fn listen() -> Who {
+    let Some(thread) = try_current() else {
+        return Who::default();
+    };
+    thread.set_flags(Flags::SAMPLES);
+    Who {
+        pid: thread.process.id(),
+        tid: thread.id(),
+        name: Default::default(),
+    }
+}
+
+/// Gives the samples of this CPU, if there are any: the thread is about to wait.
+#[inline]
+pub fn before_wait() {
+    if tap::is_open() && tap::is_filled() {
+        deliver(&current());
+    }
+}
+
+/// Gives the samples of this CPU; `me` is the running thread.
+#[cold]
+pub fn deliver(me: &Thread) {
+    me.clear_flags(Flags::SAMPLES);
+    for _ in 0..BATCH {
+        match tap::next() {
+            Some(sample) => give(&sample),
+            None => return,
+        }
+    }
+}
+
+fn give(sample: &Sample) {
+    let cpu = mach::cpu::id();
+    let moment = Moment {
+        pid: sample.pid,
+        tid: sample.tid,
+        at_ns: match sample.at_ns {
+            0 => mach::time::now().as_nanos(),
+            at_ns => at_ns,
+        },
+        cpu,
+    };
+    if let Some(thread) = task::find_thread(sample.tid) {
+        thread
+            .perf
+            .each(|gauge, event| take(event, gauge, sample, &moment));
+    }
+    ON_CPU
+        .of(cpu)
+        .each(|gauge, event| take(event, gauge, sample, &moment));
+}
+
+fn take(event: &Event, gauge: &Gauge, sample: &Sample, moment: &Moment) {
+    let hears = event.attributes.hears;
+    let unwanted = match sample.kernel().is_empty() {
+        true => Hears::NO_USER,
+        false => Hears::NO_KERNEL,
+    };
+    if hears.contains(unwanted) || !event.is_about(moment.cpu) {
+        return;
+    }
+    let period_ns = event.period_ns();
+    if let Some(passed_ns) = gauge.pass(period_ns, tap::PERIOD_NS) {
+        event.lose(sample.lost);
+        event.emit(
+            record_sample::make(event, moment, sample, passed_ns),
+            moment,
+        );
+    }
+}
+
+impl Event {
+    /// Whether it is about what happens on this CPU.
+    pub(super) fn is_about(&self, cpu: CpuId) -> bool {
+        self.attributes.only_on.is_none_or(|only| only == cpu)
+    }
+}
