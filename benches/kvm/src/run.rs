@@ -14,6 +14,8 @@ use crate::meter;
 const FOLDER: &str = "build/kvm";
 /// A guest that is not up by then will not be.
 const PATIENCE: Duration = Duration::from_secs(300);
+/// A client program refuses to make fewer requests than it has connections.
+const CLIENTS_MAX: u32 = 100;
 /// How long an idle guest is watched, and left alone before.
 const IDLE_SECONDS: u32 = 20;
 
@@ -139,7 +141,7 @@ fn under(host: &mut Host, guest: &Guest, load: &Load, quick: bool) -> Result<Fig
         false => load.requests,
     };
     let client = |requests: u32| format!("n={requests}; {}", load.client);
-    meter::count(host, guest, &client(requests / 10))?;
+    meter::count(host, guest, &client((requests / 10).max(CLIENTS_MAX)))?;
     let sample = meter::count(host, guest, &client(requests))?;
     let requests = f64::from(requests);
     Ok(Figure {
