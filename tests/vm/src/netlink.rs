@@ -218,9 +218,10 @@ fn ip_changes(setup: &Setup) -> Result<(), String> {
 fn ip_monitors(setup: &Setup) -> Result<(), String> {
     let mut shell = operator(setup)?;
     shell.ask("ip monitor > /tmp/news & monitor=$!")?;
-    // It listens as soon as the kernel lists it as a member of a group.
-    let wait =
-        "until grep -qE '^[0-9a-f]+ +0 +[0-9]+ +0*[1-9a-f]' /proc/net/netlink; do sleep 0.1; done";
+    // A member of its groups at once, it throws away what arrives while it asks for the
+    // links' names (iproute2's ll_init_map), so changes are made until it tells of one.
+    let wait = "until grep -q 192.0.2.0 /tmp/news; do \
+        ip route add 192.0.2.0/24 dev eth0; ip route del 192.0.2.0/24; sleep 0.1; done";
     shell.ask(wait)?;
     shell.ask("ip addr del 10.0.2.15/24 dev eth0; ip addr add 10.7.7.7/16 dev eth0")?;
     shell.ask("ip route add default via 10.7.0.1")?;
