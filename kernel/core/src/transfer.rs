@@ -15,7 +15,6 @@ use mbuf::{Chain, Mbuf};
 
 use crate::error::Result;
 use crate::file::OpenFile;
-use crate::fs::notify;
 use crate::io::{Sink, Source};
 use crate::mm::{MemoryObject, Sharing};
 use crate::net::TcpSocket;
@@ -34,7 +33,7 @@ pub fn to_stream(from: &OpenFile, offset: u64, to: &OpenFile, count: usize) -> R
         if let Some((socket, memory)) = &lender
             && let Some(pages) = lend(&**memory, at, left)
         {
-            notify::read(from);
+            from.note_read();
             return Ok((pages.len(), socket.write_chain(to, pages)?));
         }
         pass(from, at, left, &mut buffer, &mut |bytes| {
@@ -83,7 +82,7 @@ pub fn lend_at(
         }
     };
     if given != 0 {
-        notify::read(from);
+        from.note_read();
     }
     Ok(given)
 }

@@ -2,6 +2,7 @@
 
 use kernel::file::async_io::{Owner, OwnerKind};
 use kernel::file::{OpenFile, StatusFlags};
+use kernel::fs::access::{Subject, Who};
 use kernel::signal::Signal;
 use kernel::user;
 use linux_raw_sys::general::*;
@@ -44,8 +45,14 @@ pub fn fcntl(call: &Call<'_>, open: &OpenFile) -> Option<Outcome> {
     })
 }
 
-/// F_SETFL: `flags` are those that may change.
+/// F_SETFL: `flags` are those that may change. Only the owner reads without a trace, as for open(2).
 pub fn set_flags(call: &Call<'_>, open: &OpenFile, flags: StatusFlags) -> Outcome {
+    let new = flags.difference(open.flags());
+    if new.contains(StatusFlags::NOATIME)
+        && let Some(inode) = open.inode()
+    {
+        Subject::current(Who::Effective).check_owner(&inode.metadata()?)?;
+    }
     open.set_async(flags.contains(StatusFlags::ASYNC), call.uint(0))?;
     open.set_flags(flags);
     Ok(0)

@@ -6,7 +6,7 @@ use kernel::error::{Error, Result};
 use kernel::file::{OpenFile, size_limit};
 use kernel::fs::access::{Subject, WRITE, Who};
 use kernel::fs::notify::{self, Mask};
-use kernel::fs::{Change, FileType, Path, Timestamp, Walk, set_ids};
+use kernel::fs::{Change, FileType, Metadata, Path, Timestamp, Walk, set_ids};
 use kernel::user;
 use linux_raw_sys::general::*;
 
@@ -123,8 +123,13 @@ fn opened_place(call: &Call<'_>, index: usize) -> Result<Path> {
     place_of(&open).cloned()
 }
 
-fn apply(place: &Path, change: &Change) -> Outcome {
+/// What is known of a file that is about to change.
+fn changing(place: &Path) -> Result<Metadata> {
     place.mount.check_writable()?;
+    place.inode().metadata()
+}
+
+fn apply(place: &Path, change: &Change) -> Outcome {
     place.inode().change(change)?;
     notify::changed(&place.dentry, Mask::ATTRIB);
     Ok(0)
@@ -148,7 +153,7 @@ fn fchmodat2(call: Call<'_>) -> Outcome {
 }
 
 fn set_mode(place: &Path, mode: u32) -> Outcome {
-    let file = place.inode().metadata()?;
+    let file = changing(place)?;
     if file.kind == FileType::Symlink {
         return Err(Errno::EOPNOTSUPP);
     }
@@ -194,7 +199,7 @@ fn fchownat(call: Call<'_>) -> Outcome {
 fn set_owner(place: &Path, uid: i32, gid: i32) -> Outcome {
     let chosen = |id: i32| (id != -1).then_some(id as u32);
     let (uid, gid) = (chosen(uid), chosen(gid));
-    let file = place.inode().metadata()?;
+    let file = changing(place)?;
     Subject::current(Who::Effective).check_chown(&file, uid, gid)?;
     let mode = Some(set_ids::mode_after_change(&file)).filter(|&mode| mode != file.mode);
     apply(
@@ -211,22 +216,29 @@ fn set_owner(place: &Path, uid: i32, gid: i32) -> Outcome {
 /// Times as a call gives them: last read, last write; `None` stays.
 type Times = [Option<Timestamp>; 2];
 
+/// The times come first: who leaves both as they are asks for nothing, whatever the path.
 fn utimensat(call: Call<'_>) -> Outcome {
+    let pairs: Option<[[i64; 2]; 2]> = call.optional_addr(2).map(user::read).transpose()?;
+    let all = |nanos: u32| {
+        let is = |pair: &[i64; 2]| pair[1] == i64::from(nanos);
+        pairs.is_some_and(|pairs| pairs.iter().all(is))
+    };
+    if all(UTIME_OMIT) {
+        return Ok(0);
+    }
     let flags = only(call.uint(3), AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH)?;
     let place = match call.optional_addr(1) {
         None if call.int(0) == AT_FDCWD => return Err(Errno::EFAULT),
+        None if flags != 0 => return Err(Errno::EINVAL),
         None => opened_place(&call, 0)?,
         Some(_) => call.place(0, 1, walk_of(flags))?,
     };
-    let Some(at) = call.optional_addr(2) else {
-        return touch(&place);
-    };
-    let pairs: [[i64; 2]; 2] = user::read(at)?;
-    let now = |pair: &[i64; 2]| pair[1] == i64::from(UTIME_NOW);
-    if pairs.iter().all(now) {
-        return touch(&place);
+    match pairs {
+        Some([access, modify]) if !all(UTIME_NOW) => {
+            set_times(&place, [decode_time(access)?, decode_time(modify)?])
+        }
+        _ => touch(&place),
     }
-    set_times(&place, [decode_time(pairs[0])?, decode_time(pairs[1])?])
 }
 
 fn decode_time([seconds, nanos]: [i64; 2]) -> core::result::Result<Option<Timestamp>, Errno> {
@@ -286,10 +298,7 @@ fn utime(call: Call<'_>) -> Outcome {
 }
 
 fn set_times(place: &Path, [accessed, modified]: Times) -> Outcome {
-    if accessed.is_none() && modified.is_none() {
-        return Ok(0);
-    }
-    Subject::current(Who::Effective).check_owner(&place.inode().metadata()?)?;
+    Subject::current(Who::Effective).check_owner(&changing(place)?)?;
     apply(
         place,
         &Change {
@@ -302,7 +311,7 @@ fn set_times(place: &Path, [accessed, modified]: Times) -> Outcome {
 
 /// Sets both times to now: who may write the file may do that.
 fn touch(place: &Path) -> Outcome {
-    let file = place.inode().metadata()?;
+    let file = changing(place)?;
     let subject = Subject::current(Who::Effective);
     subject
         .check_owner(&file)

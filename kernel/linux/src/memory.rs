@@ -4,8 +4,8 @@ use alloc::sync::Arc;
 
 use base::VirtAddr;
 use kernel::error::{Error, Result};
-use kernel::fs::MountFlags;
 use kernel::fs::seals::Seals;
+use kernel::fs::{MountFlags, access_times};
 use kernel::mm::commit;
 use kernel::mm::{
     AddressSpace, Mapping, Object, Place, Remap, Rights, SharedMemory, Target, Traits,
@@ -203,6 +203,7 @@ fn backing(
     let offset = call.arg(5);
     let range = offset..offset.saturating_add(bytes);
     let memory = open.file.clone().map(range, shared)?;
+    access_times::note_read(&open);
     let write = !shared || open.is_writable();
     let limit = Rights {
         write,

@@ -2,7 +2,9 @@
 
 use kernel::error::{Error, Result};
 use kernel::fs::access::{Subject, Who};
-use kernel::fs::{FileType, Metadata, Mount, MountFlags, Path, Timestamp, Walk, device_parts};
+use kernel::fs::{
+    FileType, Metadata, Mount, MountFlags, Path, Timestamp, Walk, access_times, device_parts,
+};
 use kernel::user;
 use linux_raw_sys::general::*;
 
@@ -318,7 +320,11 @@ fn store_link(call: &Call<'_>, place: &Path, index: usize) -> Outcome {
 
 fn link_text(place: &Path) -> Result<alloc::vec::Vec<u8>> {
     match place.inode().kind() {
-        FileType::Symlink => place.inode().read_link(),
+        FileType::Symlink => {
+            let text = place.inode().read_link()?;
+            access_times::note(place);
+            Ok(text)
+        }
         _ => Err(Error::Invalid),
     }
 }

@@ -11,7 +11,9 @@ use super::{Fd, FileRef, size_limit};
 use crate::error::{Error, Result};
 use crate::fs::locks::Owner;
 use crate::fs::mount::Writer;
-use crate::fs::{FileType, InodeRef, Metadata, Path, notify, set_ids};
+use crate::fs::{
+    Change, FileType, InodeRef, Metadata, Path, Timestamp, access_times, notify, set_ids,
+};
 use crate::io::{Sink, Source};
 use crate::sync::Mutex;
 
@@ -169,7 +171,9 @@ impl OpenFile {
             return Err(Error::BadFile);
         }
         if !self.file.is_seekable() {
-            return self.file.read(self, to);
+            let count = self.file.read(self, to)?;
+            self.note_stream(count, access_times::note_read);
+            return Ok(count);
         }
         let mut position = self.position.lock();
         let count = self.file.read_at(self, *position, to)?;
@@ -177,7 +181,7 @@ impl OpenFile {
             *position += count as u64;
         }
         drop(position);
-        notify::read(self);
+        self.note_read();
         Ok(count)
     }
 
@@ -187,7 +191,9 @@ impl OpenFile {
             return Err(Error::BadFile);
         }
         if !self.file.is_seekable() {
-            return self.file.write(self, from);
+            let count = self.file.write(self, from)?;
+            self.note_stream(count, Self::note_written);
+            return Ok(count);
         }
         let mut position = self.position.lock();
         self.obey_size_limit(*position, from)?;
@@ -242,8 +248,31 @@ impl OpenFile {
             return Err(Error::BadFile);
         }
         let count = self.file.read_at(self, offset, to)?;
-        notify::read(self);
+        self.note_read();
         Ok(count)
+    }
+
+    /// A program has read bytes, whichever way.
+    pub fn note_read(&self) {
+        access_times::note_read(self);
+        notify::read(self);
+    }
+
+    /// `count` bytes went through; if it is a FIFO, its node has times.
+    fn note_stream(&self, count: usize, note: fn(&Self)) {
+        let is_fifo = |path: &Path| path.dentry.kind() == FileType::Fifo;
+        if count > 0 && self.path.as_ref().is_some_and(is_fifo) {
+            note(self);
+        }
+    }
+
+    /// A program has written bytes that the inode does not see; times that cannot be set stay.
+    fn note_written(&self) {
+        let written = Change {
+            modified: Some(Timestamp::now()),
+            ..Change::default()
+        };
+        let _ = self.inode().map(|inode| inode.change(&written));
     }
 
     /// pwrite(2): at `offset`; the position stays.

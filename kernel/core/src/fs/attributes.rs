@@ -72,6 +72,17 @@ impl Attributes {
         self.links = self.links.saturating_add_signed(links);
     }
 
+    /// It was read; with `relative` that is noted once after a change, and once a day.
+    pub fn note_read(&mut self, relative: bool) {
+        const DAY_S: i64 = 24 * 60 * 60;
+        let now = Timestamp::now();
+        let is_noted = self.accessed > self.modified.max(self.changed)
+            && now.seconds.saturating_sub(self.accessed.seconds) < DAY_S;
+        if !relative || !is_noted {
+            self.accessed = now;
+        }
+    }
+
     /// Something was taken out.
     pub fn read(&mut self) {
         let now = Timestamp::now();

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::file::OpenFile;
 
 use super::inode::{DirEntry, Emit};
-use super::{FileType, Path, notify};
+use super::{FileType, Path};
 
 /// Cursors of `.` and `..`; an inode's own cursors follow.
 const DOTS: u64 = 2;
@@ -23,7 +23,7 @@ pub fn list(open: &OpenFile, emit: Emit<'_>) -> Result<()> {
     let taken = list_from(path, &mut at, emit);
     *position = at;
     drop(position);
-    notify::read(open);
+    open.note_read();
     taken
 }
 

@@ -67,6 +67,9 @@ pub trait Inode: File {
         Err(Error::NotPermitted)
     }
 
+    /// It was read; with `relative` that matters only if nothing says so yet.
+    fn note_read(&self, _relative: bool) {}
+
     /// Finds a name in a directory.
     fn lookup(&self, _name: &[u8]) -> Result<InodeRef> {
         Err(Error::NotDirectory)

@@ -6,7 +6,8 @@
 //! [`Path`] is a dentry seen through a mount: a place.
 //!
 //! - `walk` turns a path into a place, `open` a place into an opening, `names` changes
-//!   the tree, `access` says who may do what, `context` where a thread stands.
+//!   the tree, `access` says who may do what, `access_times` which reads leave a
+//!   trace, `context` where a thread stands.
 //! - `tmpfs` keeps files in memory (the root, /tmp, /dev/shm), `proc` and `sys` show the
 //!   system, `devices` fills /dev, `mqueue` holds POSIX message queues.
 //! - `locks`, `seals`, `notify` are what programs may put on a file.
@@ -14,6 +15,7 @@
 //! Lock order: directories' locks (`dentry`), then an inode's own, then spin locks.
 
 pub mod access;
+pub mod access_times;
 mod attachment;
 mod attributes;
 pub mod boot;

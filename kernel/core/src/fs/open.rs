@@ -8,7 +8,7 @@ use super::access::{EXECUTE, READ, Subject, WRITE, Who, is_above_permissions};
 use super::mount::Writer;
 use super::names::{Wanted, create_while_locked};
 use super::walk::{Spot, resolve_spot};
-use super::{FileType, InodeRef, MountFlags, Path, Walk, notify, resolve, set_ids};
+use super::{FileType, InodeRef, MountFlags, Path, Walk, access_times, notify, resolve, set_ids};
 use crate::dev;
 use crate::error::{Error, Result};
 use crate::file::{FileRef, OpenFile, StatusFlags};
@@ -109,6 +109,7 @@ fn open_or_create(start: Option<&Path>, path: &[u8], how: &HowToOpen) -> Result<
             return open_path(target?, how);
         }
         let target = place.inode().read_link()?;
+        access_times::note(&place);
         spot = resolve_spot(Some(&spot.directory), &target, how.walk)?;
     }
     Err(Error::TooManySymlinks)
@@ -200,7 +201,7 @@ fn check_kind(place: &Path, how: &HowToOpen) -> Result<()> {
 }
 
 fn check_rights(place: &Path, how: &HowToOpen) -> Result<()> {
-    if is_above_permissions() {
+    if is_above_permissions() && !how.status.contains(StatusFlags::NOATIME) {
         return Ok(());
     }
     let subject = Subject::current(Who::Effective);

@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use bitflags::bitflags;
 
 use super::access::{self, EXECUTE, Subject, Who};
-use super::{Dentry, FileType, MountFlags, Path, mount};
+use super::{Dentry, FileType, MountFlags, Path, access_times, mount};
 use crate::error::{Error, Result};
 use crate::task::current;
 
@@ -195,7 +195,7 @@ impl Walker {
     }
 
     /// Follows a link: an object's place is entered, a text is given back.
-    fn follow(&mut self, link: &Dentry) -> Result<Option<Vec<u8>>> {
+    fn follow(&mut self, link: &Arc<Dentry>) -> Result<Option<Vec<u8>>> {
         self.links += 1;
         let forbidden = self.how.contains(Walk::NO_SYMLINKS);
         let on_mount = self.at.mount.has(MountFlags::NOSYMFOLLOW);
@@ -210,6 +210,7 @@ impl Walker {
             return self.go(target?).map(|()| None);
         }
         let target = link.inode().read_link()?;
+        access_times::note(&self.at.sibling(link.clone()));
         match target.first() {
             None => return Err(Error::NotFound),
             Some(b'/') if self.how.contains(Walk::BENEATH) => return Err(Error::CrossDevice),

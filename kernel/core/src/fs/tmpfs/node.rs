@@ -210,7 +210,9 @@ impl File for Node {
                 .check_size(contents.size(), end.max(contents.size()))?;
         }
         let written = contents.write((!appends).then_some(offset), from)?;
-        self.touch(0);
+        if !written.is_empty() {
+            self.touch(0);
+        }
         Ok((written.end - written.start) as usize)
     }
 
@@ -273,6 +275,10 @@ impl MemoryObject for Node {
         self.contents().map_or(0, Contents::size)
     }
 
+    fn mark_dirty(&self, _index: u64) {
+        self.touch(0);
+    }
+
     fn shown(&self) -> Option<&AtomicUsize> {
         Some(&self.shown)
     }
@@ -294,6 +300,10 @@ impl Inode for Node {
     fn change(&self, change: &Change) -> Result<()> {
         self.attributes.lock().change(change);
         Ok(())
+    }
+
+    fn note_read(&self, relative: bool) {
+        self.attributes.lock().note_read(relative);
     }
 
     fn lookup(&self, name: &[u8]) -> Result<InodeRef> {
@@ -364,6 +374,7 @@ impl Inode for Node {
             to.names()?.lock().remove(to_name);
             if exchange {
                 to.touch(-i32::from(target.kind == FileType::Directory));
+                target.count_link(0);
                 // In the place of what was taken out above.
                 self.add(name, &target)?;
             } else {
