@@ -52,7 +52,8 @@ impl<E: Env> Context<'_, E> {
         let is_one_frame = header.len() + total <= usize::from(self.net.mtu_to(dst));
         let can_sum = self.net.port.is_some_and(|port| port.offloads.checksum);
         let mut offload = Offload::default();
-        let sum = if self.net.is_local(dst) {
+        // To ourselves it is left out, unless pieces are put together: these are checked.
+        let sum = if self.net.is_local(dst) && is_one_frame {
             0
         } else if can_sum && is_one_frame && !dst.is_multicast() {
             offload.checksum = Some(ChecksumOffload {

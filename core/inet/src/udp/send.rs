@@ -3,7 +3,7 @@
 use core::net::IpAddr;
 
 use mbuf::Chain;
-use wire::{Protocol, UDP_HEADER_BYTES};
+use wire::{IPV4_HEADER_BYTES, Protocol, UDP_HEADER_BYTES};
 
 use super::Letter;
 use super::fill::check_segments;
@@ -103,12 +103,12 @@ impl Stack {
         len: usize,
         segment_len: usize,
     ) -> Result<(), Error> {
+        let dst = header.addresses.dst();
         let headers = header.len() + UDP_HEADER_BYTES;
-        let room = |mtu: u16| usize::from(mtu).saturating_sub(headers);
-        let path = room(self.net.mtu_to(header.addresses.dst()));
+        let path = usize::from(self.net.mtu_to(dst)).saturating_sub(headers);
         let most = match options.dont_fragment && segment_len == 0 {
             true => path,
-            false => room(u16::MAX),
+            false => datagram_bytes_max(dst),
         };
         match len > most {
             true => Err(Error::MessageTooLong),
@@ -152,6 +152,15 @@ impl Stack {
             None => {}
         }
         Ok(src)
+    }
+}
+
+/// Bytes of a datagram to `dst` at most, however many packets it takes. IPv4 counts its header
+/// among a packet's 65,535 bytes, IPv6 does not.
+const fn datagram_bytes_max(dst: IpAddr) -> usize {
+    match dst {
+        IpAddr::V4(_) => u16::MAX as usize - IPV4_HEADER_BYTES - UDP_HEADER_BYTES,
+        IpAddr::V6(_) => u16::MAX as usize - UDP_HEADER_BYTES,
     }
 }
 
