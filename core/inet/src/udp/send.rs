@@ -28,9 +28,8 @@ pub(super) struct Plan {
 }
 
 impl Stack {
-    /// Sends `len` bytes that `fill` writes in order, piece by piece, as one datagram, or as
-    /// several if the letter or the socket says so. If `fill` writes less than it is offered,
-    /// nothing is sent and 0 is returned: the caller's copy failed there.
+    /// Sends a letter as [`send_letter`](Self::send_letter) does, unless an error waits, which
+    /// is returned.
     pub fn send_to<E: Env>(
         &mut self,
         env: &mut E,
@@ -39,7 +38,24 @@ impl Stack {
         len: usize,
         fill: &mut dyn FnMut(&mut [u8]) -> usize,
     ) -> Result<usize, Error> {
-        let plan = self.plan_letter(id, &letter.into(), len)?;
+        match self.sockets.udp_mut(id)?.error.take() {
+            Some(error) => Err(error),
+            None => self.send_letter(env, id, &letter.into(), len, fill),
+        }
+    }
+
+    /// Sends `len` bytes that `fill` writes in order, piece by piece, as one datagram, or as
+    /// several if the letter or the socket says so. If `fill` writes less than it is offered,
+    /// nothing is sent and 0 is returned: the caller's copy failed there.
+    pub fn send_letter<E: Env>(
+        &mut self,
+        env: &mut E,
+        id: SocketId,
+        letter: &Letter,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> usize,
+    ) -> Result<usize, Error> {
+        let plan = self.plan_letter(id, letter, len)?;
         let addresses = plan.header.addresses;
         let socket = self.sockets.udp_mut(id)?;
         let known = (socket.routed == Some(addresses)).then_some(socket.route);
@@ -60,15 +76,19 @@ impl Stack {
         Ok(len)
     }
 
+    /// Whether a letter of `len` bytes could be sent now; the socket has a port then.
+    ///
+    /// Errors: those of the address and of the length.
+    pub fn check_letter(&mut self, id: SocketId, letter: &Letter, len: usize) -> Result<(), Error> {
+        self.plan_letter(id, letter, len).map(drop)
+    }
+
     /// Decides where a letter of `len` bytes goes; nothing has changed yet but that the socket
     /// has a port now.
     ///
-    /// Errors: one that waits, and those of the address and of the length.
+    /// Errors: those of the address and of the length.
     fn plan_letter(&mut self, id: SocketId, letter: &Letter, len: usize) -> Result<Plan, Error> {
         let socket = self.sockets.udp_mut(id)?;
-        if let Some(error) = socket.error.take() {
-            return Err(error);
-        }
         let to = letter
             .to
             .or(socket.peer)

@@ -1,7 +1,6 @@
 //! Requests on internet sockets: what waits in their queues.
 
 use base::VirtAddr;
-use inet::Transport;
 
 use super::handle::Handle;
 use super::shard;
@@ -10,18 +9,21 @@ use crate::user;
 
 /// Bytes that can be received now (include/uapi/asm-generic/ioctls.h).
 const FIONREAD: u32 = 0x541b;
-/// Bytes sent and not acknowledged.
-const SIOCOUTQ: u32 = 0x5411;
+/// Bytes sent and not acknowledged, or gathered and not sent.
+pub(super) const SIOCOUTQ: u32 = 0x5411;
 
 /// Answers `request`; the number goes to the program's memory at `argument`.
 pub(super) fn ioctl(handle: &Handle, request: u32, argument: u64) -> Result<usize> {
     let count = match request {
         FIONREAD => unread(handle)?,
-        // Datagrams leave at once.
-        SIOCOUTQ if handle.transport == Transport::Udp => 0,
         SIOCOUTQ => handle.with(|id, stack, _| Ok(stack.unsent(id)?))?,
         _ => return Err(Error::NotTerminal),
     };
+    tell(count, argument)
+}
+
+/// Stores a number of bytes in the program's memory at `argument`.
+pub(super) fn tell(count: usize, argument: u64) -> Result<usize> {
     user::write(VirtAddr(argument), i32::try_from(count).unwrap_or(i32::MAX))?;
     Ok(0)
 }

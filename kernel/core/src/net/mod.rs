@@ -26,7 +26,7 @@
 //! armed only before a CPU halts.
 //!
 //! # Lock order
-//! A handle's `naming`; `SETTINGS`; one shard, never two; a ring; a queue of an inbox;
+//! A gathered datagram; a handle's `naming`; `SETTINGS`; one shard, never two; a ring; a queue of an inbox;
 //! `ROUTES`; an alarm; a pollee's lists; run queues; a CPU's timers. A ring is also taken
 //! without a shard.
 //!
@@ -37,6 +37,7 @@
 mod address;
 mod config;
 mod config6;
+mod cork;
 pub(crate) mod datalink;
 mod dial;
 mod entered;
@@ -58,6 +59,7 @@ mod port_rights;
 mod raw;
 mod raw_frame;
 mod raw_options;
+mod raw_put;
 mod raw_send;
 mod raw_socket;
 mod reports;
@@ -72,6 +74,7 @@ mod tcp;
 mod tcp_lent;
 mod tcp_socket;
 mod udp;
+mod udp_cork;
 mod udp_socket;
 mod visit;
 mod zerocopy;

@@ -37,13 +37,7 @@ pub(super) fn send(
     from: &mut Source<'_>,
 ) -> Result<usize> {
     let len = from.remaining();
-    let most = match header.dst {
-        IpAddr::V4(_) => PAYLOAD_BYTES_MAX,
-        IpAddr::V6(_) => PACKET_BYTES_MAX,
-    };
-    if len > most {
-        return Err(Error::MessageTooLong);
-    }
+    check_size(header, len)?;
     let payload = match checksum_at {
         None => chain_of(from)?,
         Some(at) => chain_of(&mut Source::kernel(&with_checksum(header, at, from)?))?,
@@ -52,6 +46,18 @@ pub(super) fn send(
         Ok(stack.send_raw(link, header, payload)?)
     })?;
     Ok(len)
+}
+
+/// Errors: `MessageTooLong` for more bytes than fit behind `header`.
+pub(super) fn check_size(header: &RawHeader, len: usize) -> Result<()> {
+    let most = match header.dst {
+        IpAddr::V4(_) => PAYLOAD_BYTES_MAX,
+        IpAddr::V6(_) => PACKET_BYTES_MAX,
+    };
+    match len > most {
+        true => Err(Error::MessageTooLong),
+        false => Ok(()),
+    }
 }
 
 /// The bytes of `from` with their checksum at `at`.

@@ -4,19 +4,18 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::any::Any;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
-use core::sync::atomic::Ordering::Relaxed;
 
 use base::VirtAddr;
 use inet::{Endpoint, RawHeader};
 
 use super::address::scope_of;
+use super::cork::Cork;
 use super::interface::{CARD, LOOPBACK, interfaces, on_interface};
 use super::raw::{LISTENERS, RawListener};
 use super::raw_options::RawOptions;
 use super::shard::{self, with_shard};
 use super::udp::Heard;
 use super::udp_socket::reached;
-use super::{groups, raw_send};
 use crate::error::{Error, Result};
 use crate::file::{File, OpenFile};
 use crate::fs::Metadata;
@@ -24,9 +23,8 @@ use crate::io::{Sink, Source};
 use crate::packet::Packet;
 use crate::poll::{Events, Pollee};
 use crate::socket::{
-    self, Blocking, Control, Family, HeaderByte, Held, Message, MessageFlags, OptionName,
-    OptionValue, Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketFilter,
-    SocketType,
+    self, Blocking, Control, Family, Held, Message, MessageFlags, OptionName, OptionValue,
+    Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketFilter, SocketType,
 };
 use crate::task::{Capability, current};
 use crate::user;
@@ -44,8 +42,9 @@ const SIOCOUTQ: u32 = 0x5411;
 
 /// A raw socket; dropping it ends the listening.
 pub(super) struct RawSocket {
-    listener: Arc<RawListener>,
-    options: RawOptions,
+    pub(super) listener: Arc<RawListener>,
+    pub(super) options: RawOptions,
+    pub(super) cork: Cork<RawHeader>,
     _held: Held,
 }
 
@@ -68,30 +67,13 @@ impl RawSocket {
         Ok(Arc::new(Self {
             options: RawOptions::new(&listener),
             listener,
+            cork: Cork::default(),
             _held: Held::one(),
         }))
     }
 
-    /// Where a packet goes, and what its header says if we write it.
-    fn header(&self, dst: IpAddr, control: &Control) -> Result<RawHeader> {
-        if let Some(info) = control.packet_info {
-            groups::check_number(info.interface)?;
-        }
-        let given = control.packet_info.map(|info| info.local);
-        let given = given.filter(|local| !local.is_unspecified());
-        let byte = |given: Option<HeaderByte>, own| given.map_or(own, HeaderByte::value);
-        Ok(RawHeader {
-            src: given.or(self.listener.names().local),
-            dst,
-            protocol: self.listener.protocol,
-            ttl: byte(control.hop_limit, self.options.hops()),
-            tos: byte(control.traffic_class, self.options.type_of_service()),
-            may_broadcast: self.listener.hearing.common.is_set(OptionName::Broadcast),
-        })
-    }
-
     /// The address in a name, and the port, which means nothing but must fit.
-    fn address(&self, name: &SocketAddress) -> Result<Endpoint> {
+    pub(super) fn address(&self, name: &SocketAddress) -> Result<Endpoint> {
         let protocol = u16::from(self.listener.protocol);
         match (self.listener.family, name) {
             (Family::Inet, SocketAddress::Inet(SocketAddr::V4(name))) => {
@@ -270,15 +252,7 @@ impl Socket for RawSocket {
         if flags.contains(MessageFlags::OOB) {
             return Err(Error::Unsupported);
         }
-        let named = message.to.map(|name| self.address(name)).transpose()?;
-        let named = named.map(|name| reached(name).addr);
-        let peer = named.or(self.listener.names().peer);
-        let header = self.header(peer.ok_or(Error::DestinationRequired)?, &message.control)?;
-        if self.options.has_headers() {
-            return raw_send::send_written(&header, message.from);
-        }
-        let checksum_at = usize::try_from(self.listener.checksum_at.load(Relaxed)).ok();
-        raw_send::send(&header, checksum_at, message.from)
+        self.put(message, flags)
     }
 
     fn receive(&self, to: &mut Sink<'_>, flags: MessageFlags) -> Result<Received> {

@@ -10,6 +10,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use inet::{Datagram, Endpoint, Letter, Transport};
 
+use super::cork::Cork;
 use super::handle::{Handle, in_shard};
 use super::poll::after_send;
 use super::reports::Reports;
@@ -24,6 +25,7 @@ use crate::sync::Wait;
 pub struct UdpSocket {
     pub(super) handle: Handle,
     pub(super) reports: Reports,
+    pub(super) cork: Cork<Letter>,
     /// Datagrams taken, to give other shards than the caller's their turn.
     taken: AtomicU32,
 }
@@ -82,6 +84,7 @@ impl UdpSocket {
         Ok(Arc::new(Self {
             handle: Handle::open(Transport::Udp, family)?,
             reports: Reports::default(),
+            cork: Cork::default(),
             taken: AtomicU32::new(0),
         }))
     }
@@ -205,7 +208,7 @@ impl UdpSocket {
 
 impl UdpSocket {
     /// The shard by which a datagram to the peer of `letter`, or to the only one, is sent.
-    fn shard_to(&self, letter: &Letter) -> u16 {
+    pub(super) fn shard_to(&self, letter: &Letter) -> u16 {
         if shard::count() == 1 {
             return 0;
         }

@@ -8,16 +8,17 @@ use core::num::NonZeroU16;
 use inet::{Endpoint, Letter};
 
 use super::address::{from_endpoint, to_endpoint, to_name};
+use super::ioctl::SIOCOUTQ;
 use super::udp::UdpSocket;
-use super::{groups, ioctl, options, sigpipe};
+use super::{groups, ioctl, options};
 use crate::error::{Error, Result};
 use crate::file::{File, OpenFile};
 use crate::fs::Metadata;
 use crate::io::{Sink, Source};
 use crate::poll::{Events, Pollee};
 use crate::socket::{
-    Blocking, Family, HeaderByte, Message, MessageFlags, OptionName, OptionValue, Received,
-    ReceivedFlags, Shutdown, Socket, SocketAddress, SocketFilter, SocketType,
+    Blocking, Control, Family, HeaderByte, Message, MessageFlags, OptionName, OptionValue,
+    Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketFilter, SocketType,
 };
 
 /// IANA's number of UDP.
@@ -30,11 +31,7 @@ impl File for UdpSocket {
     }
 
     fn write(&self, open: &OpenFile, from: &mut Source<'_>) -> Result<usize> {
-        self.put(
-            Letter::default(),
-            from,
-            self.handle.send_wait(MessageFlags::of(open).blocking()),
-        )
+        self.put_message(Message::plain(from), MessageFlags::of(open))
     }
 
     fn poll(&self) -> Events {
@@ -46,7 +43,11 @@ impl File for UdpSocket {
     }
 
     fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {
-        ioctl::ioctl(&self.handle, request, argument)
+        match request {
+            // What is not gathered leaves at once.
+            SIOCOUTQ => ioctl::tell(self.cork.len(), argument),
+            _ => ioctl::ioctl(&self.handle, request, argument),
+        }
     }
 
     fn as_socket(&self) -> Option<&dyn Socket> {
@@ -95,13 +96,7 @@ impl Socket for UdpSocket {
         if flags.contains(MessageFlags::OOB) && self.handle.family == Family::Inet {
             return Err(Error::Unsupported);
         }
-        let letter = self.letter(&message)?;
-        let sent = self.put(
-            letter,
-            message.from,
-            self.handle.send_wait(flags.blocking()),
-        );
-        sigpipe(sent, flags)
+        self.put_message(message, flags)
     }
 
     fn receive(&self, to: &mut Sink<'_>, flags: MessageFlags) -> Result<Received> {
@@ -145,6 +140,7 @@ impl Socket for UdpSocket {
     fn option(&self, name: OptionName) -> Result<OptionValue> {
         match name {
             OptionName::Listening => Ok(false.into()),
+            OptionName::UdpCork => Ok(self.cork.is_on().into()),
             OptionName::UdpSegment => {
                 let size = self.handle.options()?.segment_bytes;
                 Ok(OptionValue::Number(size.into()))
@@ -168,6 +164,10 @@ impl Socket for UdpSocket {
 
     fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()> {
         match name {
+            OptionName::UdpCork => {
+                self.turn_cork(value.flag()?);
+                Ok(())
+            }
             OptionName::UdpSegment => {
                 let size = u16::try_from(value.number()?).map_err(|_| Error::Invalid)?;
                 self.handle
@@ -193,9 +193,8 @@ impl UdpSocket {
     /// What a program wants of a datagram.
     ///
     /// Errors: those of the address; `WrongDevice` for an interface that we lack.
-    fn letter(&self, message: &Message<'_, '_>) -> Result<Letter> {
-        let to = message.to.map(|to| to_endpoint(&self.handle, to));
-        let control = &message.control;
+    pub(super) fn letter(&self, to: Option<&SocketAddress>, control: &Control) -> Result<Letter> {
+        let to = to.map(|to| to_endpoint(&self.handle, to));
         if let Some(info) = control.packet_info {
             groups::check_number(info.interface)?;
         }

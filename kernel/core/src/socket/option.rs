@@ -158,6 +158,8 @@ pub enum OptionName {
     FastOpen,
     /// TCP_NOTSENT_LOWAT, in bytes.
     NotSentLowWater,
+    /// UDP_CORK.
+    UdpCork,
     /// UDP_SEGMENT, in bytes.
     UdpSegment,
     /// UDP_GRO.

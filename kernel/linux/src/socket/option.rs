@@ -70,6 +70,7 @@ fn lookup(level: u32, number: u32) -> Option<Row> {
         SOL_RAW if number == 1 => Some((Name::IcmpFilter, Layout::Int)),
         SOL_RAW if number == 7 => Some((Name::V6Checksum, Layout::Int)),
         SOL_ICMPV6 if number == 1 => Some((Name::Icmp6Filter, Layout::Types)),
+        SOL_UDP if number == 1 => Some((Name::UdpCork, Layout::Int)),
         SOL_UDP if number == 103 => Some((Name::UdpSegment, Layout::Int)),
         SOL_UDP if number == 104 => Some((Name::UdpJoin, Layout::Int)),
         _ => None,
