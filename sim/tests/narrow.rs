@@ -127,7 +127,7 @@ fn streams_shrink_to_the_path_and_later_ones_begin_so() {
             let third = connect(&mut path, to);
             assert_eq!(transfer(&mut path, listener, third), 100_000);
             assert_eq!(path.refused, refused, "it is known by now");
-            assert_eq!(path.hosts[0].stack.path_mtu(to), PATH_MTU as u16);
+            assert_eq!(path.hosts[0].stack.path_mtu(to), PATH_MTU as u32);
         }
     }
 }

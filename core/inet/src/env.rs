@@ -101,5 +101,7 @@ bitflags::bitflags! {
         const HANGUP = 8;
         /// An error waits in [`Stack::take_error`](crate::Stack::take_error).
         const ERROR = 16;
+        /// Something waits in [`Stack::take_failure`](crate::Stack::take_failure).
+        const FAILURE = 32;
     }
 }

@@ -25,6 +25,14 @@ pub enum Error {
     NetworkUnreachable,
     /// The next hop does not answer, or a router said so (EHOSTUNREACH).
     HostUnreachable,
+    /// The peer's host does not speak the protocol (ENOPROTOOPT).
+    ProtocolUnreachable,
+    /// The host is not there, says a router (EHOSTDOWN).
+    HostDown,
+    /// Somebody found a flaw in our packet (EPROTO).
+    Protocol,
+    /// Somebody on the way forbids it (EACCES).
+    Prohibited,
     /// The peer answered with a reset, or ICMP said that the port is closed (ECONNREFUSED).
     ConnectionRefused,
     /// The peer reset the connection (ECONNRESET).

@@ -35,14 +35,61 @@ pub(crate) enum Fate {
     Lost(Error),
 }
 
-impl From<Unreachable> for Fate {
-    fn from(reason: Unreachable) -> Self {
-        Self::Lost(match reason {
-            Unreachable::TooBig(mtu) => return Self::TooBig(u32::from(mtu)),
-            Unreachable::Network => Error::NetworkUnreachable,
-            Unreachable::Host | Unreachable::Prohibited => Error::HostUnreachable,
-            Unreachable::Protocol | Unreachable::Port => Error::ConnectionRefused,
+/// What a message says of a packet of ours, and who sent it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Report<'a> {
+    pub fate: Fate,
+    /// Whether it will not get better, so that a program which has named a peer is told unasked.
+    pub is_hard: bool,
+    /// The message's type and code.
+    pub kind: (u8, u8),
+    /// What else it says: the size that fits, or where the flaw is.
+    pub detail: u32,
+    /// How the message came.
+    pub info: &'a IpInfo,
+}
+
+impl<'a> Report<'a> {
+    /// `None` for a message that is no error.
+    fn of_v4(message: &IcmpView<'_>, info: &'a IpInfo) -> Option<Self> {
+        let (fate, is_hard, detail) = match message.repr()? {
+            IcmpRepr::Unreachable(Unreachable::TooBig(mtu)) => {
+                (Fate::TooBig(mtu.into()), true, mtu.into())
+            }
+            IcmpRepr::Unreachable(_) => {
+                let (error, is_hard) = unreachable_v4(message.code());
+                (Fate::Lost(error), is_hard, 0)
+            }
+            IcmpRepr::TimeExceeded => (Fate::Lost(Error::HostUnreachable), false, 0),
+            IcmpRepr::ParameterProblem { pointer } => {
+                (Fate::Lost(Error::Protocol), true, pointer.into())
+            }
+            // Linux tells nobody whose pieces did not all arrive.
+            IcmpRepr::ReassemblyTimeExceeded
+            | IcmpRepr::EchoRequest { .. }
+            | IcmpRepr::EchoReply { .. } => return None,
+        };
+        Some(Self {
+            fate,
+            is_hard,
+            kind: (message.kind(), message.code()),
+            detail,
+            info,
         })
+    }
+}
+
+/// What Linux tells a program of a destination that cannot be reached (RFC 1122 3.2.2.1), and
+/// whether it takes that for final.
+const fn unreachable_v4(code: u8) -> (Error, bool) {
+    match code {
+        0 | 11 => (Error::NetworkUnreachable, false),
+        2 => (Error::ProtocolUnreachable, true),
+        3 => (Error::ConnectionRefused, true),
+        6 | 9 => (Error::NetworkUnreachable, true),
+        7 => (Error::HostDown, true),
+        8 | 10 | 13..=15 => (Error::HostUnreachable, true),
+        _ => (Error::HostUnreachable, false),
     }
 }
 
@@ -73,24 +120,20 @@ impl Stack {
         }
         let len = packet.copy_to_slice(0, &mut bytes);
         let message = IcmpView::parse(&bytes[..len])?;
-        match message.repr() {
-            Some(IcmpRepr::Unreachable(reason)) => {
-                // The quote is cut short, so its own length says nothing about what is here.
-                let header = Ipv4View::parse(message.payload(), usize::from(u16::MAX))?;
-                let transport = message.payload().get(header.header().len()..);
-                let quoted = Quoted {
-                    addresses: Addresses::V4 {
-                        src: header.src(),
-                        dst: header.dst(),
-                    },
-                    protocol: header.protocol(),
-                    total: header.total_len() as u16,
-                    transport: transport.unwrap_or_default(),
-                };
-                self.packet_lost(env, &quoted, reason.into())
-            }
-            _ => Err(DropReason::Unexpected),
-        }
+        let report = Report::of_v4(&message, info).ok_or(DropReason::Unexpected)?;
+        // The quote is cut short, so its own length says nothing about what is here.
+        let header = Ipv4View::parse(message.payload(), usize::from(u16::MAX))?;
+        let transport = message.payload().get(header.header().len()..);
+        let quoted = Quoted {
+            addresses: Addresses::V4 {
+                src: header.src(),
+                dst: header.dst(),
+            },
+            protocol: header.protocol(),
+            total: header.total_len() as u16,
+            transport: transport.unwrap_or_default(),
+        };
+        self.packet_lost(env, &quoted, &report)
     }
 
     /// A packet of ours did not arrive; tells the socket that sent it. Only what a socket of
@@ -99,7 +142,7 @@ impl Stack {
         &mut self,
         env: &mut E,
         quoted: &Quoted<'_>,
-        fate: Fate,
+        report: &Report<'_>,
     ) -> Result<(), DropReason> {
         let transport = quoted.transport;
         let (src, dst) = (quoted.addresses.src(), quoted.addresses.dst());
@@ -113,8 +156,8 @@ impl Stack {
         };
         let seq = u32::from_be_bytes([transport[4], transport[5], transport[6], transport[7]]);
         match quoted.protocol {
-            Protocol::Tcp => self.tcp_lost(env, &tuple, Seq(seq), quoted.total, fate),
-            Protocol::Udp => self.udp_lost(env, &tuple, quoted.total, fate),
+            Protocol::Tcp => self.tcp_lost(env, &tuple, Seq(seq), quoted.total, report.fate),
+            Protocol::Udp => self.udp_lost(env, &tuple, quoted, report),
             _ => Err(DropReason::Unexpected),
         }
     }
@@ -144,7 +187,8 @@ impl<E: Env> Context<'_, E> {
 
     /// Whether one more error may be sent.
     pub fn may_send_error(&mut self) -> bool {
-        let is_allowed = self.net.icmp_errors.take(&self.net.key, self.now);
+        // As on Linux there is no limit on what we tell ourselves.
+        let is_allowed = self.net.is_looped || self.net.icmp_errors.take(&self.net.key, self.now);
         if is_allowed {
             self.net.count(Count::IcmpErrorsOut);
         } else {

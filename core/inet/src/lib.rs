@@ -35,7 +35,7 @@
 //! start_ipv6(env, Ipv6Config); stop_ipv6(env); has_ipv6() -> bool; addresses_v6() -> impl Iterator<Item = &Ipv6Address>
 //! add_address_v6(env, addr, prefix_len); remove_address_v6(env, addr)
 //! add_route(Route); remove_route(|&Route| -> bool); routes() -> impl Iterator<Item = &Route>
-//! path_mtu(dst) -> u16; report_black_hole(env, dst)
+//! path_mtu(dst) -> u32; report_black_hole(env, dst)
 //!
 //! receive(env, RxFrame); flush(env)
 //! expire(env) -> Option<Instant>      run due timers; when to come back
@@ -147,5 +147,5 @@ pub use share::Share;
 pub use socket::SocketEntry;
 pub use stack::Stack;
 pub use tcp::{Algorithm, ConnectionEntry, Reuse, State, SynCookies, TcpInfo, TimeWaitRules};
-pub use udp::{Datagram, Letter};
+pub use udp::{Datagram, Failure, FailureMessage, Letter};
 pub use ways::NeighborEntry;

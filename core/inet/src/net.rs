@@ -32,6 +32,9 @@ use crate::wheel::Wheel;
 /// Packets to ourselves that may wait while packet memory is scarce.
 const LOOPBACK_PACKETS_SCARCE: usize = 64;
 
+/// Bytes of a packet to ourselves over IPv6 at most, as Linux tells them.
+const LOOPBACK_MTU_V6: u32 = 65_536;
+
 /// Resets of what belongs to no connection.
 const RESETS_PER_SECOND: u32 = 2000;
 
@@ -276,6 +279,14 @@ impl Net {
                 self.paths.mtu_to(dst, link)
             }
             _ => u16::MAX,
+        }
+    }
+
+    /// What programs are told of the largest packet to `dst`.
+    pub fn mtu_told(&self, dst: IpAddr) -> u32 {
+        match dst.is_ipv6() && self.is_local(dst) {
+            true => LOOPBACK_MTU_V6,
+            false => self.mtu_to(dst).into(),
         }
     }
 

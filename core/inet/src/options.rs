@@ -16,6 +16,10 @@ pub struct Options {
     /// Refuse datagrams larger than their path instead of cutting them (Linux:
     /// `IP_PMTUDISC_DO`).
     pub dont_fragment: bool,
+    /// Failures of datagrams to hosts of IPv4 wait for the program.
+    pub queue_failures_v4: bool,
+    /// And of those to hosts of IPv6.
+    pub queue_failures_v6: bool,
     /// Cut what is sent into datagrams of so many bytes; zero for one.
     pub segment_bytes: u16,
     /// Datagrams of one size that wait may be read at once.
@@ -81,6 +85,8 @@ impl Default for Options {
             reuse_port: false,
             broadcast: false,
             dont_fragment: false,
+            queue_failures_v4: false,
+            queue_failures_v6: false,
             segment_bytes: 0,
             join_datagrams: false,
             is_filtered: false,

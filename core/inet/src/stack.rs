@@ -125,8 +125,8 @@ impl Stack {
     }
 
     /// Largest packet to `dst`, as far as is known.
-    pub fn path_mtu(&self, dst: IpAddr) -> u16 {
-        self.net.mtu_to(dst)
+    pub fn path_mtu(&self, dst: IpAddr) -> u32 {
+        self.net.mtu_told(dst)
     }
 
     /// The NIC.

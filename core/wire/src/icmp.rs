@@ -77,7 +77,10 @@ pub enum IcmpRepr {
     /// The rest of the packet whose first piece follows did not come in time.
     ReassemblyTimeExceeded,
     /// The packet that follows has a bad header.
-    ParameterProblem,
+    ParameterProblem {
+        /// Where, from the packet's first byte.
+        pointer: u8,
+    },
 }
 
 /// A received message whose checksum is right.
@@ -98,19 +101,31 @@ impl<'a> IcmpView<'a> {
         Ok(Self { bytes })
     }
 
+    /// The type's number.
+    pub fn kind(&self) -> u8 {
+        u8_at(self.bytes, 0)
+    }
+
+    /// The code's number.
+    pub fn code(&self) -> u8 {
+        u8_at(self.bytes, 1)
+    }
+
     /// What it says; `None` for types that are obsolete or not for hosts.
     pub fn repr(&self) -> Option<IcmpRepr> {
         let (ident, sequence) = (u16_at(self.bytes, 4), u16_at(self.bytes, 6));
-        match u8_at(self.bytes, 0) {
+        match self.kind() {
             ECHO_REQUEST => Some(IcmpRepr::EchoRequest { ident, sequence }),
             ECHO_REPLY => Some(IcmpRepr::EchoReply { ident, sequence }),
             UNREACHABLE => {
-                let reason = Unreachable::from_code(u8_at(self.bytes, 1), sequence);
+                let reason = Unreachable::from_code(self.code(), sequence);
                 Some(IcmpRepr::Unreachable(reason))
             }
-            TIME_EXCEEDED if u8_at(self.bytes, 1) == 1 => Some(IcmpRepr::ReassemblyTimeExceeded),
+            TIME_EXCEEDED if self.code() == 1 => Some(IcmpRepr::ReassemblyTimeExceeded),
             TIME_EXCEEDED => Some(IcmpRepr::TimeExceeded),
-            PARAMETER_PROBLEM => Some(IcmpRepr::ParameterProblem),
+            PARAMETER_PROBLEM => Some(IcmpRepr::ParameterProblem {
+                pointer: u8_at(self.bytes, 4),
+            }),
             _ => None,
         }
     }
@@ -134,7 +149,7 @@ impl IcmpRepr {
             Self::Unreachable(reason) => (UNREACHABLE, reason.code(), 0),
             Self::TimeExceeded => (TIME_EXCEEDED, 0, 0),
             Self::ReassemblyTimeExceeded => (TIME_EXCEEDED, 1, 0),
-            Self::ParameterProblem => (PARAMETER_PROBLEM, 0, 0),
+            Self::ParameterProblem { pointer } => (PARAMETER_PROBLEM, 0, u32::from(pointer) << 24),
         };
         put(header, 0, [kind, code, 0, 0]);
         put_u32(header, 4, rest);

@@ -138,6 +138,10 @@ pub enum Error {
     TooManyReferences,
     /// No route to the host (EHOSTUNREACH).
     HostUnreachable,
+    /// The host is not there (EHOSTDOWN).
+    HostDown,
+    /// A flaw in what was sent (EPROTO).
+    Protocol,
     /// Under way already (EALREADY).
     AlreadyInProgress,
     /// Begun; completion will be signalled (EINPROGRESS).

@@ -16,7 +16,7 @@ use crate::counters::DropReason;
 use crate::counters6::Snmp6;
 use crate::env::Env;
 use crate::error::Error;
-use crate::icmp::{Fate, MESSAGE_BYTES_MAX, Quoted};
+use crate::icmp::{Fate, MESSAGE_BYTES_MAX, Quoted, Report};
 use crate::input::{IpInfo, Refusal};
 use crate::ip::IpHeader;
 use crate::output::Offload;
@@ -75,7 +75,10 @@ impl Stack {
             return on_query(&mut self.net, env, info, &query);
         }
         match message.repr() {
-            Some(repr) if message.is_error() => self.icmpv6_error(env, repr, message.payload()),
+            Some(repr) if message.is_error() => {
+                let report = report_of(&message, repr, info).ok_or(DropReason::Unexpected)?;
+                self.icmpv6_error(env, &report, message.payload())
+            }
             // Other listeners speak for themselves.
             _ if is_mld_report(&message) => Ok(()),
             _ => Err(DropReason::Unexpected),
@@ -86,24 +89,9 @@ impl Stack {
     fn icmpv6_error<E: Env>(
         &mut self,
         env: &mut E,
-        message: Icmpv6Repr,
+        report: &Report<'_>,
         quoted: &[u8],
     ) -> Result<(), DropReason> {
-        let fate = match message {
-            Icmpv6Repr::PacketTooBig(mtu) => Fate::TooBig(mtu),
-            Icmpv6Repr::Unreachable(reason) => Fate::Lost(match reason {
-                Unreachable6::NoRoute => Error::NetworkUnreachable,
-                Unreachable6::Port => Error::ConnectionRefused,
-                Unreachable6::Prohibited | Unreachable6::BeyondScope | Unreachable6::Address => {
-                    Error::HostUnreachable
-                }
-            }),
-            Icmpv6Repr::ParameterProblem {
-                problem: Problem::NextHeader,
-                ..
-            } => Fate::Lost(Error::ConnectionRefused),
-            _ => return Err(DropReason::Unexpected),
-        };
         // The quote is cut short, so its own length says nothing about what is here.
         let header = Ipv6View::parse(quoted, usize::MAX)?;
         let behind = quoted.get(IPV6_HEADER_BYTES..).unwrap_or_default();
@@ -126,7 +114,46 @@ impl Stack {
             total: total.min(usize::from(u16::MAX)) as u16,
             transport: behind.get(chain.len..).unwrap_or_default(),
         };
-        self.packet_lost(env, &quoted, fate)
+        self.packet_lost(env, &quoted, report)
+    }
+}
+
+/// What Linux tells a program of an error, and whether it takes that for final; `None` for a
+/// message that is no error.
+fn report_of<'a>(
+    message: &Icmpv6View<'_>,
+    repr: Icmpv6Repr,
+    info: &'a IpInfo,
+) -> Option<Report<'a>> {
+    let (fate, is_hard, detail) = match repr {
+        Icmpv6Repr::PacketTooBig(mtu) => (Fate::TooBig(mtu), true, mtu),
+        Icmpv6Repr::Unreachable(reason) => {
+            let (error, is_hard) = unreachable_v6(reason);
+            (Fate::Lost(error), is_hard, 0)
+        }
+        Icmpv6Repr::HopLimitExceeded | Icmpv6Repr::ReassemblyTimeExceeded => {
+            (Fate::Lost(Error::HostUnreachable), false, 0)
+        }
+        Icmpv6Repr::ParameterProblem { pointer, .. } => {
+            (Fate::Lost(Error::Protocol), true, pointer)
+        }
+        Icmpv6Repr::EchoRequest { .. } | Icmpv6Repr::EchoReply { .. } => return None,
+    };
+    Some(Report {
+        fate,
+        is_hard,
+        kind: (message.kind(), message.code()),
+        detail,
+        info,
+    })
+}
+
+const fn unreachable_v6(reason: Unreachable6) -> (Error, bool) {
+    match reason {
+        Unreachable6::NoRoute => (Error::NetworkUnreachable, false),
+        Unreachable6::Prohibited => (Error::Prohibited, true),
+        Unreachable6::BeyondScope | Unreachable6::Address => (Error::HostUnreachable, false),
+        Unreachable6::Port => (Error::ConnectionRefused, true),
     }
 }
 

@@ -65,7 +65,13 @@ impl Stack {
             }
             Socket::Listener(listener) => change(&mut listener.options),
             Socket::Udp(socket) => {
+                let queued = |of: &Options| (of.queue_failures_v4, of.queue_failures_v6);
+                let had = queued(&socket.options);
                 change(&mut socket.options);
+                let (v4, v6) = queued(&socket.options);
+                if had.0 && !v4 || had.1 && !v6 {
+                    socket.forget_failures(&mut self.net);
+                }
                 let (port, sharing) = (socket.local.port, sharing_of(&socket.options, false));
                 if let Some(entry) = self.net.demux.udp.entry(port, id.index) {
                     entry.sharing = sharing;

@@ -10,8 +10,6 @@ use crate::addr::{Endpoint, FourTuple};
 use crate::counters::{Count, DropReason};
 use crate::counters6::Snmp6;
 use crate::env::{Env, Events};
-use crate::error::Error;
-use crate::icmp::Fate;
 use crate::input::IpInfo;
 use crate::stack::Stack;
 use crate::table::Socket;
@@ -131,43 +129,6 @@ impl Stack {
         self.net.stats.counts.count(Count::UdpIn);
         socket.push(&mut self.net, datagram)?;
         env.wake(socket.id, Events::READABLE);
-        Ok(())
-    }
-
-    /// A datagram of `sent` bytes, headers included, did not arrive.
-    pub(crate) fn udp_lost<E: Env>(
-        &mut self,
-        env: &mut E,
-        tuple: &FourTuple,
-        sent: u16,
-        fate: Fate,
-    ) -> Result<(), DropReason> {
-        let index = self
-            .net
-            .demux
-            .udp
-            .find(tuple.local, tuple.remote, || 0)
-            .ok_or(DropReason::NoSocket)?;
-        let error = match fate {
-            Fate::Lost(error) => error,
-            Fate::TooBig(mtu) => {
-                let mut cx = self.context(env);
-                cx.learn_mtu(tuple.remote.addr, mtu, sent)
-                    .ok_or(DropReason::Suspicious)?;
-                Error::MessageTooLong
-            }
-        };
-        let Some(Socket::Udp(socket)) = self.sockets.at_mut(index) else {
-            return Err(DropReason::NoSocket);
-        };
-        // Like Linux: a socket without a peer could not tell which datagram it was.
-        if socket.peer == Some(tuple.remote) {
-            socket.error = Some(error);
-            env.wake(
-                socket.id,
-                Events::READABLE | Events::WRITABLE | Events::ERROR,
-            );
-        }
         Ok(())
     }
 }

@@ -6,6 +6,7 @@
 //! those that wait are `joined` and read at once. Each crossing into the kernel then serves many.
 
 mod arrive;
+mod failure;
 mod fill;
 mod joined;
 mod packet;
@@ -25,6 +26,10 @@ use crate::input::IpInfo;
 use crate::net::Net;
 use crate::options::{Options, Shutdown};
 use crate::output::CachedRoute;
+
+pub use failure::{Failure, FailureMessage};
+
+use failure::Failures;
 
 /// A received datagram.
 #[derive(Debug)]
@@ -99,6 +104,7 @@ pub(crate) struct UdpSocket {
     route: CachedRoute,
     routed: Option<Addresses>,
     queue: VecDeque<Datagram>,
+    failures: Failures,
     queued_bytes: usize,
 }
 
@@ -118,6 +124,7 @@ impl UdpSocket {
             route: CachedRoute::NONE,
             routed: None,
             queue: VecDeque::new(),
+            failures: Failures::default(),
             queued_bytes: 0,
         }
     }
@@ -138,6 +145,12 @@ impl UdpSocket {
         size_of::<Datagram>() + datagram.payload.footprint()
     }
 
+    /// Memory that what waits may be charged with. Linux doubles SO_RCVBUF to account for
+    /// overhead; here the buffers count instead.
+    fn bytes_max(&self) -> usize {
+        2 * self.options.recv_buffer as usize
+    }
+
     /// Queues a datagram unless that is more than the socket's buffer or memory takes.
     fn push(&mut self, net: &mut Net, datagram: Datagram) -> Result<(), DropReason> {
         let before = self.queued_bytes;
@@ -151,9 +164,7 @@ impl UdpSocket {
 
     fn push_within_buffer(&mut self, datagram: Datagram) -> Result<(), DropReason> {
         let charge = Self::charge(&datagram);
-        // Linux doubles SO_RCVBUF to account for overhead; here the buffers count instead.
-        let limit = 2 * self.options.recv_buffer as usize;
-        if self.queued_bytes + charge > limit && !self.queue.is_empty() {
+        if self.queued_bytes + charge > self.bytes_max() && !self.queue.is_empty() {
             return Err(DropReason::QueueFull);
         }
         if let Some(last) = self.queue.back_mut()
@@ -186,11 +197,9 @@ impl UdpSocket {
 
     pub fn poll(&self) -> Events {
         let mut events = Events::WRITABLE;
-        events.set(
-            Events::READABLE,
-            !self.queue.is_empty() || self.error.is_some(),
-        );
+        events.set(Events::READABLE, !self.queue.is_empty());
         events.set(Events::ERROR, self.error.is_some());
+        events.set(Events::FAILURE, !self.failures.is_empty());
         if self.is_read_shut {
             events |= Events::READABLE | Events::READ_CLOSED;
         }

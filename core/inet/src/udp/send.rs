@@ -55,7 +55,7 @@ impl Stack {
         len: usize,
         fill: &mut dyn FnMut(&mut [u8]) -> usize,
     ) -> Result<usize, Error> {
-        let plan = self.plan_letter(id, letter, len)?;
+        let plan = self.plan_letter(env, id, letter, len)?;
         let addresses = plan.header.addresses;
         let socket = self.sockets.udp_mut(id)?;
         let known = (socket.routed == Some(addresses)).then_some(socket.route);
@@ -79,15 +79,27 @@ impl Stack {
     /// Whether a letter of `len` bytes could be sent now; the socket has a port then.
     ///
     /// Errors: those of the address and of the length.
-    pub fn check_letter(&mut self, id: SocketId, letter: &Letter, len: usize) -> Result<(), Error> {
-        self.plan_letter(id, letter, len).map(drop)
+    pub fn check_letter<E: Env>(
+        &mut self,
+        env: &mut E,
+        id: SocketId,
+        letter: &Letter,
+        len: usize,
+    ) -> Result<(), Error> {
+        self.plan_letter(env, id, letter, len).map(drop)
     }
 
     /// Decides where a letter of `len` bytes goes; nothing has changed yet but that the socket
     /// has a port now.
     ///
     /// Errors: those of the address and of the length.
-    fn plan_letter(&mut self, id: SocketId, letter: &Letter, len: usize) -> Result<Plan, Error> {
+    fn plan_letter<E: Env>(
+        &mut self,
+        env: &mut E,
+        id: SocketId,
+        letter: &Letter,
+        len: usize,
+    ) -> Result<Plan, Error> {
         let socket = self.sockets.udp_mut(id)?;
         let to = letter
             .to
@@ -102,7 +114,11 @@ impl Stack {
         let header = header_for(letter, &options, addresses);
         let segment_bytes = letter.segment_bytes.unwrap_or(options.segment_bytes);
         let segment_len = usize::from(segment_bytes);
-        self.check_size(&options, &header, len, segment_len)?;
+        let fits = self.check_size(&options, &header, len, segment_len);
+        if fits == Err(Error::MessageTooLong) {
+            self.note_too_long(env, id, to, len)?;
+        }
+        fits?;
         if matches!(to.addr, IpAddr::V4(dst) if self.net.is_broadcast(dst)) && !options.broadcast {
             return Err(Error::BroadcastNotAllowed);
         }

@@ -28,7 +28,7 @@ fn path_mtu(handle: &Handle) -> Result<OptionValue> {
     let peer = handle.remote()?;
     let member = handle.member(udp::shard_of(peer.addr));
     let mtu = in_shard(member.shard, |stack, _| Ok(stack.path_mtu(peer.addr)))?;
-    Ok(OptionValue::Number(mtu.into()))
+    Ok(OptionValue::Number(mtu.cast_signed()))
 }
 
 /// Sets an option of this kind; `None` for others.

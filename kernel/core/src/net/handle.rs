@@ -203,11 +203,16 @@ impl Handle {
 
     /// What is ready now.
     pub(super) fn poll(&self) -> Events {
+        surroundings::events_of(self.ready())
+    }
+
+    /// The same in the stack's words.
+    pub(super) fn ready(&self) -> inet::Events {
         let ready = self.look(|id, stack| stack.poll(id));
         let ready = ready.unwrap_or(inet::Events::ERROR);
         match self.others.get() {
-            None => surroundings::events_of(ready),
-            Some(others) => surroundings::events_of(ready | poll_all(others)),
+            None => ready,
+            Some(others) => ready | poll_all(others),
         }
     }
 

@@ -75,6 +75,7 @@ mod tcp_lent;
 mod tcp_socket;
 mod udp;
 mod udp_cork;
+mod udp_failure;
 mod udp_socket;
 mod visit;
 mod zerocopy;

@@ -47,6 +47,8 @@ fn from_stack(options: &Options, name: OptionName) -> Option<OptionValue> {
             Some(options.multicast_loop.into())
         }
         OptionName::V6Only => Some(options.v6_only.into()),
+        OptionName::ReceiveErrors => Some(options.queue_failures_v4.into()),
+        OptionName::V6ReceiveErrors => Some(options.queue_failures_v6.into()),
         OptionName::MtuDiscovery | OptionName::V6MtuDiscovery => number(if options.dont_fragment {
             PMTU_DO
         } else {
@@ -172,6 +174,8 @@ fn to_stack(name: OptionName, value: OptionValue) -> Result<Option<Change>> {
         | N::KeepAlive
         | N::NoDelay
         | N::Cork
+        | N::ReceiveErrors
+        | N::V6ReceiveErrors
         | N::V6Only => Change::Flag(name, value.flag()?),
         N::MulticastLoop | N::V6MulticastLoop => Change::Flag(N::MulticastLoop, value.flag()?),
         N::MtuDiscovery | N::V6MtuDiscovery => {
@@ -267,6 +271,8 @@ fn set_flag(options: &mut Options, name: OptionName, on: bool) {
         OptionName::NoDelay => options.no_delay = on,
         OptionName::Cork => options.cork = on,
         OptionName::V6Only => options.v6_only = on,
+        OptionName::ReceiveErrors => options.queue_failures_v4 = on,
+        OptionName::V6ReceiveErrors => options.queue_failures_v6 = on,
         OptionName::MulticastLoop => options.multicast_loop = on,
         OptionName::MtuDiscovery => options.dont_fragment = on,
         _ => {}

@@ -196,12 +196,13 @@ impl Env for Link {
 
 /// The stack's words for readiness, in poll(2)'s.
 pub(super) fn events_of(events: inet::Events) -> Events {
-    const MAP: [(inet::Events, Events); 5] = [
+    const MAP: [(inet::Events, Events); 6] = [
         (inet::Events::READABLE, Events::READABLE),
         (inet::Events::WRITABLE, Events::WRITABLE),
         (inet::Events::READ_CLOSED, Events::RDHUP),
         (inet::Events::HANGUP, Events::HUP),
         (inet::Events::ERROR, Events::ERR),
+        (inet::Events::FAILURE, Events::ERR),
     ];
     MAP.iter()
         .filter(|(theirs, _)| events.contains(*theirs))

@@ -90,9 +90,10 @@ impl TcpSocket {
     /// What MSG_ERRQUEUE shows next.
     pub(super) fn next_sends_over(&self) -> Result<Received> {
         let over = self.completions.get().and_then(|sends| sends.take());
+        let over = over.ok_or(Error::WouldBlock)?;
         Ok(Received {
             control: Control {
-                sends_over: Some((over.ok_or(Error::WouldBlock)?, self.handle.family)),
+                error: Some(over.extended(self.handle.family).into()),
                 ..Control::default()
             },
             flags: ReceivedFlags::ERRQUEUE,

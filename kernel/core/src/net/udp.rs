@@ -18,7 +18,7 @@ use super::{routes, shard, steer};
 use crate::error::{Error, Result};
 use crate::io::{Sink, Source};
 use crate::poll::Events;
-use crate::socket::Family;
+use crate::socket::{Family, wait_on};
 use crate::sync::Wait;
 
 /// A UDP socket.
@@ -113,10 +113,19 @@ impl UdpSocket {
             match self.next() {
                 Ok(datagram) => return deliver(Heard::of(&datagram), &datagram.payload, to),
                 Err(Error::WouldBlock) if self.is_over(how) => return Ok(None),
-                Err(Error::WouldBlock) => self.handle.wait(Events::IN, how)?,
+                Err(Error::WouldBlock) => self.wait_for_datagram(how)?,
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Waits for a datagram, or an error; failures that are queued are not waited for here.
+    fn wait_for_datagram(&self, how: Option<Wait>) -> Result<()> {
+        const WANTED: inet::Events = inet::Events::READABLE
+            .union(inet::Events::ERROR)
+            .union(inet::Events::HANGUP);
+        let ready = || self.handle.ready().intersects(WANTED).then_some(());
+        wait_on(&self.handle.notice.pollee.queue, how, ready)
     }
 
     /// Whether nobody who may wait need wait.
@@ -151,7 +160,7 @@ impl UdpSocket {
             match seen {
                 Ok((heard, payload)) => return deliver(heard, &payload, to),
                 Err(Error::WouldBlock) if self.is_over(how) => return Ok(None),
-                Err(Error::WouldBlock) => self.handle.wait(Events::IN, how)?,
+                Err(Error::WouldBlock) => self.wait_for_datagram(how)?,
                 Err(error) => return Err(error),
             }
         }

@@ -78,8 +78,8 @@ impl UdpSocket {
     /// Whether a datagram of so many bytes may be sent.
     fn check(&self, letter: &Letter, len: usize) -> Result<()> {
         let member = self.handle.member(self.shard_to(letter));
-        in_shard(member.shard, |stack, _| {
-            Ok(stack.check_letter(member.id, letter, len)?)
+        in_shard(member.shard, |stack, link| {
+            Ok(stack.check_letter(link, member.id, letter, len)?)
         })
     }
 

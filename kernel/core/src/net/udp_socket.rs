@@ -100,6 +100,9 @@ impl Socket for UdpSocket {
     }
 
     fn receive(&self, to: &mut Sink<'_>, flags: MessageFlags) -> Result<Received> {
+        if flags.contains(MessageFlags::ERRQUEUE) {
+            return self.next_failure(to);
+        }
         let how = self.handle.receive_wait(flags.blocking());
         let got = if flags.contains(MessageFlags::PEEK) {
             self.peek(to, how)?

@@ -7,7 +7,7 @@ use core::net::IpAddr;
 
 use bitflags::bitflags;
 
-use super::{Blocking, Circumstances, Family, SocketAddress};
+use super::{Blocking, Circumstances, ExtendedError, SocketAddress};
 use crate::file::OpenFile;
 use crate::io::Source;
 use crate::task::Pid;
@@ -104,19 +104,8 @@ pub struct Control {
     pub segment_bytes: Option<u16>,
     /// When and how a packet came (SCM_TIMESTAMP, PACKET_AUXDATA).
     pub circumstances: Option<Box<Circumstances>>,
-    /// Sends of a socket of this family that are over (MSG_ERRQUEUE).
-    pub sends_over: Option<(SendsOver, Family)>,
-}
-
-/// Sends without a copy (MSG_ZEROCOPY) whose memory is the program's again, by their numbers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SendsOver {
-    /// The first of them.
-    pub first: u32,
-    /// The last.
-    pub last: u32,
-    /// They were copied after all.
-    pub is_copied: bool,
+    /// What the queue of errors says (IP_RECVERR, IPV6_RECVERR).
+    pub error: Option<Box<ExtendedError>>,
 }
 
 impl Control {
@@ -129,7 +118,7 @@ impl Control {
             && self.traffic_class.is_none()
             && self.segment_bytes.is_none()
             && self.circumstances.is_none()
-            && self.sends_over.is_none()
+            && self.error.is_none()
     }
 }
 

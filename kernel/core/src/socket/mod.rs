@@ -7,6 +7,7 @@
 
 mod address;
 mod common;
+mod extended_error;
 mod filter;
 mod filter_facts;
 mod held;
@@ -17,11 +18,12 @@ mod packet;
 
 pub use address::{SocketAddress, UnixAddress};
 pub use common::{CommonOptions, wait_on};
+pub use extended_error::{ErrorOrigin, ExtendedError, SendsOver};
 pub use filter::{Attached, Instruction, SocketFilter, check_by};
 pub use held::Held;
 pub use message::{
     Control, HeaderByte, Message, MessageFlags, PacketInfo, PeerCredentials, Received,
-    ReceivedFlags, SendsOver,
+    ReceivedFlags,
 };
 pub use option::{GroupMembership, OptionName, OptionValue, RingRequest, TcpInfo};
 pub use packet::{

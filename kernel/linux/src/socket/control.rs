@@ -11,15 +11,17 @@ use base::VirtAddr;
 use kernel::error::{Error, Result};
 use kernel::file::OpenFile;
 use kernel::socket::{
-    Auxiliary, Circumstances, Control, Family, HeaderByte, PacketInfo, PeerCredentials,
-    ReceivedFlags, SendsOver, StampUnit,
+    Auxiliary, Circumstances, Control, ExtendedError, Family, HeaderByte, PacketInfo,
+    PeerCredentials, ReceivedFlags, StampUnit,
 };
 use kernel::task::Capability;
 use kernel::user;
 use linux_raw_sys::general::O_CLOEXEC;
+use linux_raw_sys::net::{AF_INET, AF_INET6};
 use mach::mem::fallible::{self, TryPush};
 
 use crate::call::Call;
+use crate::errno::Errno;
 
 const SOL_SOCKET: i32 = 1;
 const SOL_IP: i32 = 0;
@@ -37,8 +39,6 @@ const UDP_SEGMENT: i32 = 103;
 const UDP_GRO: i32 = 104;
 const IP_RECVERR: i32 = 11;
 const IPV6_RECVERR: i32 = 25;
-const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;
-const SO_EE_CODE_ZEROCOPY_COPIED: u8 = 1;
 const SCM_TIMESTAMP: i32 = 29;
 const SCM_TIMESTAMPNS: i32 = 35;
 const SOL_PACKET: i32 = 263;
@@ -260,8 +260,8 @@ pub fn write(
     if let Some(told) = control.circumstances {
         push_circumstances(&mut out, &told);
     }
-    if let Some((over, family)) = control.sends_over {
-        push_sends_over(&mut out, over, family);
+    if let Some(told) = control.error {
+        push_extended_error(&mut out, &told);
     }
     if !control.files.is_empty() {
         push_files(call, &mut out, control.files, close_on_exec);
@@ -275,14 +275,27 @@ pub fn write(
     Ok((out.bytes.len() as u64, cut))
 }
 
-/// `struct sock_extended_err`, and an empty `sockaddr_in` or `sockaddr_in6`: nobody offended.
-fn push_sends_over(out: &mut Writer, over: SendsOver, family: Family) {
+/// `struct sock_extended_err`, and a `sockaddr_in` or `sockaddr_in6` of who offended, empty if
+/// nobody did.
+fn push_extended_error(out: &mut Writer, told: &ExtendedError) {
     let mut data = [0; 16 + 28];
-    data[4] = SO_EE_ORIGIN_ZEROCOPY;
-    data[6] = u8::from(over.is_copied) * SO_EE_CODE_ZEROCOPY_COPIED;
-    data[8..12].copy_from_slice(&over.first.to_ne_bytes());
-    data[12..16].copy_from_slice(&over.last.to_ne_bytes());
-    match family {
+    let number = told.error.map_or(0, |error| Errno::from(error).number());
+    data[..4].copy_from_slice(&u32::from(number).to_ne_bytes());
+    data[4..7].copy_from_slice(&[told.origin as u8, told.kind, told.code]);
+    data[8..12].copy_from_slice(&told.info.to_ne_bytes());
+    data[12..16].copy_from_slice(&told.data.to_ne_bytes());
+    match told.offender {
+        Some(IpAddr::V4(offender)) => {
+            data[16..18].copy_from_slice(&(AF_INET as u16).to_ne_bytes());
+            data[20..24].copy_from_slice(&offender.octets());
+        }
+        Some(IpAddr::V6(offender)) => {
+            data[16..18].copy_from_slice(&(AF_INET6 as u16).to_ne_bytes());
+            data[24..40].copy_from_slice(&offender.octets());
+        }
+        None => {}
+    }
+    match told.family {
         Family::Inet6 => out.push((SOL_IPV6, IPV6_RECVERR), &data),
         _ => out.push((SOL_IP, IP_RECVERR), &data[..16 + 16]),
     }
