@@ -49,6 +49,9 @@ pub trait FramePort {
     /// the queue runs full.
     fn reclaim(&mut self);
 
+    /// Whether received frames are waiting. A look at memory, which may be taken again and again.
+    fn has_received(&mut self) -> bool;
+
     /// Asks for an interrupt when the next frame arrives. Returns whether frames are
     /// waiting already, for which none may come: receive them and arm again.
     fn arm(&mut self) -> bool;

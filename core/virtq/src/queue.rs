@@ -290,10 +290,17 @@ impl Queue {
         self.rings.used_index() != self.taken
     }
 
-    /// Asks for no more interrupts; a few may still come. With event indices this is
-    /// free: an index that has been passed causes no second interrupt.
+    /// Whether completions are waiting, without a wish for interrupts.
+    pub fn has_completions(&self) -> bool {
+        !self.broken && self.rings.used_index() != self.taken
+    }
+
+    /// Asks for no more interrupts; a few may still come. With event indices, one that has
+    /// been passed causes no second interrupt.
     pub fn disarm(&mut self) {
-        if !self.event_index {
+        if self.event_index {
+            self.rings.write_used_event(self.taken.wrapping_sub(1));
+        } else {
             self.rings.write_available_flags(RING_QUIET);
         }
     }

@@ -208,6 +208,10 @@ impl FramePort for E1000 {
         self.tx.reclaim();
     }
 
+    fn has_received(&mut self) -> bool {
+        self.rx.has_frame()
+    }
+
     fn arm(&mut self) -> bool {
         self.rx.refill();
         // Causes of frames that were taken by polling would interrupt at once. What comes

@@ -132,6 +132,10 @@ impl<R: Registers> FramePort for Pair<R> {
         self.tx.reclaim();
     }
 
+    fn has_received(&mut self) -> bool {
+        self.rx.has_frame()
+    }
+
     fn arm(&mut self) -> bool {
         self.rx.refill();
         // The cause of frames that were taken by polling would interrupt at once. What

@@ -133,6 +133,10 @@ impl FramePort for Pair {
         self.tx.reclaim(&mut self.counters);
     }
 
+    fn has_received(&mut self) -> bool {
+        self.rx.has_received()
+    }
+
     fn arm(&mut self) -> bool {
         self.rx.arm()
     }

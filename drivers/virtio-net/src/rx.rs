@@ -202,6 +202,10 @@ impl Receiver {
         }
     }
 
+    pub(crate) fn has_received(&self) -> bool {
+        self.queue.has_completions()
+    }
+
     pub(crate) fn arm(&mut self) -> bool {
         self.refill();
         !self.queue.is_broken() && self.queue.arm()

@@ -367,6 +367,10 @@ impl FramePort for CardQueue {
             .extend(gone.into_iter().map(|frame| (ring, frame)));
     }
 
+    fn has_received(&mut self) -> bool {
+        self.with(|ring| !ring.waiting.is_empty())
+    }
+
     fn arm(&mut self) -> bool {
         self.with(|ring| {
             ring.is_armed = ring.waiting.is_empty();

@@ -121,6 +121,13 @@ impl FramePort for LanePort {
         }
     }
 
+    fn has_received(&mut self) -> bool {
+        match &self.owner {
+            Owner::Card => self.lanes.has_received(),
+            Owner::Station(_, inbox) => inbox.len() != 0,
+        }
+    }
+
     /// A station's timer sees to its frames, not an interrupt.
     fn arm(&mut self) -> bool {
         match &self.owner {

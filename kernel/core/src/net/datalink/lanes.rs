@@ -139,6 +139,13 @@ impl Lanes {
         come_back(&outlook, shell.now);
     }
 
+    /// Whether there is something for the card's own stack, or for the lane to sort.
+    pub fn has_received(&self) -> bool {
+        let State { card, shell, .. } = &mut *self.state.lock();
+        let has_frames = card.as_mut().is_some_and(hal::FramePort::has_received);
+        has_frames || shell.arrived.len() != 0
+    }
+
     /// Arms the card's doorbell; true if there is something for its stack already. A lane that
     /// polls because frames wait for others has its alarm instead: asking it again and again would
     /// keep its lock from the CPU that is to take them.

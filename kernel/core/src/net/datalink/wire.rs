@@ -125,6 +125,10 @@ impl FramePort for Wire {
         self.0.reclaim();
     }
 
+    fn has_received(&mut self) -> bool {
+        self.0.has_received()
+    }
+
     fn arm(&mut self) -> bool {
         self.0.arm()
     }
