@@ -26,17 +26,21 @@ pub fn has_hypervisor() -> bool {
     bit(__cpuid(1).ecx, 31)
 }
 
+/// Where hypervisors sign.
+const SIGNATURE: u32 = 0x4000_0000;
+
+/// This is a guest of KVM.
+pub fn is_under_kvm() -> bool {
+    let said = leaf(SIGNATURE, 0);
+    [said.ebx, said.ecx, said.edx] == [*b"KVMK", *b"VMKV", *b"M\0\0\0"].map(u32::from_le_bytes)
+}
+
 /// What KVM offers its guests, by the bits of its leaf (Linux'
 /// `Documentation/virt/kvm/x86/cpuid.rst`); none under another hypervisor or on a machine.
 fn kvm_features() -> u32 {
-    const SIGNATURE: u32 = 0x4000_0000;
-    let said = leaf(SIGNATURE, 0);
-    let is_kvm =
-        [said.ebx, said.ecx, said.edx] == [*b"KVMK", *b"VMKV", *b"M\0\0\0"].map(u32::from_le_bytes);
-    if is_kvm {
-        leaf(SIGNATURE + 1, 0).eax
-    } else {
-        0
+    match is_under_kvm() {
+        true => leaf(SIGNATURE + 1, 0).eax,
+        false => 0,
     }
 }
 

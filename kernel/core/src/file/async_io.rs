@@ -135,6 +135,7 @@ impl Queue {
 pub fn init() {
     let work = Work {
         run: send_due,
+        poll: || false,
         prepare_idle: || QUEUE.lock().first.is_none(),
     };
     register_softirq(Softirq::AsyncIo, work);

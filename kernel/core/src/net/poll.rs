@@ -9,6 +9,7 @@
 //! The interrupt stays disarmed while frames come. It is armed before a halt, and when a
 //! look finds nothing, or the frame of a client that waits for its answer before it sends
 //! another: a program that computes is then left alone until there is a frame, and needs no alarm.
+//! It is armed before a halt only where polls before halts find frames (`sched::halt_poll`).
 //! Whenever it is armed the queue is looked at once more, so that no frame is slept on.
 
 use core::ops::RangeInclusive;
@@ -23,7 +24,7 @@ use super::shard::{self, with_shard};
 use super::surroundings::{Link, Port, Way};
 use super::{inbox, interface, ring, routes, visit};
 use crate::packet;
-use crate::sched::{Softirq, Work, forget_rest, raise, raise_by_rest, register_softirq};
+use crate::sched::{Softirq, Work, forget_rest, halt_poll, raise, raise_by_rest, register_softirq};
 
 /// Frames taken from the device before other work gets its turn.
 pub(super) const BATCH_FRAMES_MAX: usize = 64;
@@ -51,6 +52,7 @@ pub(super) fn init() {
         Softirq::Net,
         Work {
             run: poll_batch,
+            poll,
             prepare_idle,
         },
     );
@@ -144,7 +146,7 @@ fn poll_batch() {
         let deadline = run_due(stack, link);
         let now = link.now();
         let has_more = count >= BATCH_FRAMES_MAX || deadline <= now;
-        let is_last = count == 0 || count == 1 && link.tx().expects_one();
+        let is_last = !halt_poll::pays() && (count == 0 || count == 1 && link.tx().expects_one());
         if has_more || is_last && !arm_doorbell(link) {
             raise(Softirq::Net);
         }
@@ -272,6 +274,41 @@ pub(super) fn after_refusal(stack: &Stack, link: &mut Link) {
         deadline.max(link.now() + fallback()),
         link.now(),
     );
+}
+
+/// A look before a halt: true if frames are there. What programs sent is announced first: the
+/// frames that the CPU waits for may be answers to it.
+fn poll() -> bool {
+    if shard::count() > 1 {
+        visit::announce();
+    }
+    let own = shard::own();
+    let found = match ring::of_shard(own) {
+        Some(ring) => {
+            ring::announce(own);
+            ring.poll()
+        }
+        None => with_shard(own, |_, link| {
+            announce(link);
+            has_received(link)
+        })
+        .unwrap_or(false),
+    };
+    if found {
+        raise(Softirq::Net);
+    }
+    found
+}
+
+/// Whether the device of the only shard has frames, for which no interrupt comes any more.
+fn has_received(link: &mut Link) -> bool {
+    let Way::Own(port) = &mut link.way else {
+        return false;
+    };
+    if core::mem::take(&mut link.is_doorbell_armed) {
+        port.disarm();
+    }
+    port.has_received()
 }
 
 /// Before a halt: false if frames are there already.

@@ -161,6 +161,16 @@ impl Ring {
         self.state.lock().port.unsent()
     }
 
+    /// Asks for no interrupt and says whether frames are there.
+    pub(super) fn poll(&self) -> bool {
+        let mut state = self.state.lock();
+        if state.is_armed {
+            state.is_armed = false;
+            state.port.disarm();
+        }
+        state.port.has_received()
+    }
+
     /// Asks for an interrupt; false if frames are there already.
     pub(super) fn arm(&self) -> bool {
         let mut state = self.state.lock();

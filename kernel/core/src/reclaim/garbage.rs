@@ -22,6 +22,7 @@ static HEAP: Spin<Vec<BTreeMap<u64, Page>>> = Spin::new(Vec::new());
 pub fn init() {
     let work = Work {
         run: give_back,
+        poll: || false,
         prepare_idle: || true,
     };
     register_softirq(Softirq::Garbage, work);

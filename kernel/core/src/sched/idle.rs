@@ -1,9 +1,9 @@
-//! What a CPU does when no thread is runnable: deferred work, then halt.
+//! What a CPU does when no thread is runnable: deferred work, a moment of polling, then halt.
 
 use base::{CpuId, Instant};
 
 use super::entity::Leave;
-use super::{placement, run_softirqs, sample, softirq, stretch, timer};
+use super::{halt_poll, placement, run_softirqs, sample, softirq, stretch, timer};
 use crate::task::current;
 
 /// Waits for something to happen, on the stack of the parked current thread.
@@ -16,6 +16,9 @@ pub(super) fn wait_in_place(cpu: CpuId, deadline: Instant) {
     if run_softirqs() {
         return;
     }
+    if halt_poll::finds_work(cpu, deadline) {
+        return;
+    }
     placement::announce_idle(cpu);
     if softirq::prepare_idle() && !placement::has_ready(cpu) && !current().sched.is_awakened() {
         let now = mach::time::now();
@@ -26,9 +29,10 @@ pub(super) fn wait_in_place(cpu: CpuId, deadline: Instant) {
         mach::cpu::wait_for_interrupt();
         stretch::resume();
         super::note_visit();
-        let now = mach::time::now();
-        sample::end_idle(now);
-        current().sched.life.run(now);
+        let awake = mach::time::now();
+        halt_poll::note_halt(awake.since(now));
+        sample::end_idle(awake);
+        current().sched.life.run(awake);
     }
     placement::announce_busy(cpu);
     run_softirqs();

@@ -19,6 +19,7 @@
 pub mod budget;
 pub mod class;
 pub mod entity;
+pub mod halt_poll;
 mod idle;
 mod life;
 mod load;

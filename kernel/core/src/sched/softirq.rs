@@ -54,6 +54,8 @@ pub(super) const COUNT: usize = Softirq::ALL.len();
 pub struct Work {
     /// Does a bounded batch; it raises itself again if more is left.
     pub run: fn(),
+    /// A look before a halt, without a doorbell: true if there is work, which is raised.
+    pub poll: fn() -> bool,
     /// Arms the doorbell before a halt: false if there is work already.
     pub prepare_idle: fn() -> bool,
 }
@@ -130,6 +132,15 @@ pub fn run_softirqs() -> bool {
         }
     }
     true
+}
+
+/// Looks at all sources that can be looked at: true if there is work on this CPU.
+pub(super) fn poll() -> bool {
+    let found = SOURCES
+        .iter()
+        .filter_map(Once::get)
+        .any(|work| (work.poll)());
+    found || PENDING.get().load(Ordering::Relaxed) != 0
 }
 
 /// Arms all doorbells: true if the CPU may halt.

@@ -65,10 +65,12 @@ static NEXT_BALANCE: PerCpu<Cell<Instant>> = PerCpu::new(|| Cell::new(Instant::S
 /// Connects the deadline interrupt; once at boot.
 pub fn init() {
     sample::init();
+    super::halt_poll::init();
     register_softirq(
         Softirq::Timer,
         Work {
             run: run_expired,
+            poll: || false,
             prepare_idle: || true,
         },
     );

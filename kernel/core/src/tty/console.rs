@@ -95,6 +95,7 @@ pub fn init(host: Host) {
         Softirq::Console,
         Work {
             run: take_input,
+            poll: || false,
             prepare_idle: || true,
         },
     );

@@ -21,7 +21,7 @@ mod timer;
 pub use clock::{now, raw_now, try_now};
 pub use keeper::{adjust, follow, has_to_work_off, set_wall_clock, wall_is_after, work_off};
 pub use timekeeping::{Adjusted, NtpError, Request, modes, status};
-pub use timer::{affordable_interval, on_deadline, set_deadline};
+pub use timer::{affordable_interval, exit_cost, on_deadline, set_deadline};
 
 pub(crate) use clock::{Shown, shown};
 pub(crate) use keeper::init_wall;

@@ -57,6 +57,15 @@ pub fn affordable_interval(allowed: RangeInclusive<Duration>) -> Duration {
     interval.clamp(*allowed.start(), *allowed.end())
 }
 
+/// What an exit to KVM takes, as arming the timer is one; zero where nothing else is saved by
+/// having few of them.
+pub fn exit_cost() -> Duration {
+    match arch::cpuid::is_under_kvm() {
+        true => Duration::from_nanos(ARMING_NS.load(Ordering::Relaxed)),
+        false => Duration::ZERO,
+    }
+}
+
 fn measure_arming() {
     let measure = |_| {
         let before = super::now();

@@ -49,6 +49,7 @@ pub fn attach(channel: Box<dyn Channel + Send>) {
         Softirq::Volume,
         Work {
             run: complete_all,
+            poll: || false,
             prepare_idle,
         },
     );

@@ -1,0 +1,81 @@
+//! Looks for work for a moment before the CPU halts (`cpuidle`).
+//!
+//! A poll lasts as long as a halt costs under KVM: the exit, the interrupt that ends it, and
+//! what acknowledges that. Elsewhere a CPU halts at once. Interrupts stay closed and doorbells
+//! silent meanwhile, so that what is found costs no interrupt either.
+
+use core::cell::Cell;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use base::{CpuId, Duration, Instant};
+use cpuidle::HaltPoll;
+use mach::cpu::PerCpu;
+
+use super::entity::Leave;
+use super::{placement, sample, softirq, stretch};
+use crate::task::current;
+
+/// A halt costs about as much as so many exits.
+const EXITS_PER_HALT: u64 = 3;
+
+static POLLS: PerCpu<Cell<HaltPoll>> = PerCpu::new(|| Cell::new(HaltPoll::new()));
+static LIMIT_NS: AtomicU64 = AtomicU64::new(0);
+
+/// Chooses how long polls last; once at boot.
+pub(super) fn init() {
+    let limit_ns = mach::time::exit_cost().as_nanos() * EXITS_PER_HALT;
+    LIMIT_NS.store(limit_ns, Ordering::Relaxed);
+}
+
+/// How long a poll lasts; zero where none pays.
+fn limit() -> Duration {
+    Duration::from_nanos(LIMIT_NS.load(Ordering::Relaxed))
+}
+
+fn with_own<R>(act: impl FnOnce(&mut HaltPoll) -> R) -> R {
+    let cell = POLLS.get();
+    let mut poll = cell.get();
+    let done = act(&mut poll);
+    cell.set(poll);
+    done
+}
+
+/// Whether this CPU finds work by polling, so that interrupts would only disturb.
+pub fn pays() -> bool {
+    limit() != Duration::ZERO && with_own(|poll| poll.pays())
+}
+
+/// Polls, if that is likely to pay: true if there is work. It is time in which the CPU idles.
+pub(super) fn finds_work(cpu: CpuId, deadline: Instant) -> bool {
+    if limit() == Duration::ZERO || !with_own(HaltPoll::is_due) {
+        return false;
+    }
+    let start = mach::time::now();
+    current().sched.end_slice(start, Leave::ToWait);
+    sample::begin_idle(start);
+    stretch::end();
+    let found = poll_until(cpu, deadline.min(start + limit()));
+    stretch::resume();
+    let now = mach::time::now();
+    sample::end_idle(now);
+    current().sched.life.run(now);
+    with_own(|poll| poll.note_poll(found));
+    found
+}
+
+fn poll_until(cpu: CpuId, end: Instant) -> bool {
+    loop {
+        if softirq::poll() || placement::has_ready(cpu) || current().sched.is_awakened() {
+            return true;
+        }
+        if mach::time::now() >= end {
+            return false;
+        }
+        mach::cpu::relax();
+    }
+}
+
+/// The CPU has halted for so long.
+pub(super) fn note_halt(length: Duration) {
+    with_own(|poll| poll.note_halt(length, limit()));
+}
