@@ -23,8 +23,8 @@ static PER_CYCLE: AtomicU64 = AtomicU64::new(1 << 32);
 static ARMING_NS: AtomicU64 = AtomicU64::new(0);
 
 /// An interval is so many times as long as arming takes: with what follows, an alarm then takes
-/// less than a twentieth of it.
-const ARMINGS_PER_INTERVAL: u64 = 100;
+/// less than a fortieth of it.
+const ARMINGS_PER_INTERVAL: u64 = 200;
 /// How often the time that arming takes is measured: the host may pause us meanwhile, so that the
 /// shortest counts.
 const ARMINGS_MEASURED: usize = 4;
