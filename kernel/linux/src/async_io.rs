@@ -77,7 +77,7 @@ fn set_owner(open: &OpenFile, number: i32) -> Outcome {
         _ => OwnerKind::Process,
     };
     let id = number.unsigned_abs();
-    open.make_async_io()?.set_owner(Owner { kind, id })?;
+    open.set_owner(Owner { kind, id })?;
     Ok(0)
 }
 
@@ -108,7 +108,7 @@ fn set_owner_ex(call: &Call<'_>, open: &OpenFile) -> Outcome {
         F_OWNER_PGRP => OwnerKind::Group,
         _ => return Err(Errno::EINVAL),
     };
-    open.make_async_io()?.set_owner(Owner { kind, id })?;
+    open.set_owner(Owner { kind, id })?;
     Ok(0)
 }
 

@@ -1,7 +1,8 @@
 //! Signals when a file becomes ready (fcntl(2): O_ASYNC, F_SETOWN, F_SETSIG).
 //!
 //! An opening may have an owner, a thread, a process or a group, who hears by a signal what
-//! others learn from epoll. While O_ASYNC is set, [`AsyncIo`] observes the file's pollee. The
+//! others learn from epoll. While O_ASYNC is set, [`AsyncIo`] observes the file's pollee; a socket's
+//! also without, for the owner hears SIGURG of urgent bytes in any case (socket(7)). The
 //! pollee notifies with the file's locks held, where no signal may be sent: the events are
 //! noted, the object is queued, and a softirq sends. What happens again before that is one
 //! signal. Nothing is allocated on the way: each object has its own link of the queue.
@@ -90,6 +91,8 @@ struct Settings {
     fd: Fd,
     /// What matters to the opening: its pollee may be that of both ends.
     interest: Events,
+    /// It is a socket with an owner.
+    hears_urgent: bool,
 }
 
 /// What an opening needs to send signals; made when it first does.
@@ -167,6 +170,7 @@ impl AsyncIo {
             is_on: false,
             fd: 0,
             interest: Events::empty(),
+            hears_urgent: false,
         };
         Ok(fallible::arc(Self {
             settings: Spin::new(settings),
@@ -184,7 +188,7 @@ impl AsyncIo {
     /// The current thread says who gets the signals.
     ///
     /// Errors: `NoSuchProcess`.
-    pub fn set_owner(&self, owner: Owner) -> Result<()> {
+    pub(super) fn set_owner(self: &Arc<Self>, open: &OpenFile, owner: Owner) -> Result<()> {
         if owner.id != 0 && !owner.exists() {
             return Err(Error::NoSuchProcess);
         }
@@ -195,6 +199,8 @@ impl AsyncIo {
         let mut settings = self.settings.lock();
         settings.owner = owner;
         settings.named_by = named_by;
+        settings.hears_urgent = owner.id != 0 && open.file.as_socket().is_some();
+        self.observe(open, &settings);
         Ok(())
     }
 
@@ -210,9 +216,6 @@ impl AsyncIo {
 
     /// O_ASYNC was set or cleared through `fd`.
     pub(super) fn turn(self: &Arc<Self>, open: &OpenFile, on: bool, fd: Fd) {
-        let Some(pollee) = open.file.pollee() else {
-            return;
-        };
         let mut settings = self.settings.lock();
         if settings.is_on == on {
             return;
@@ -220,19 +223,48 @@ impl AsyncIo {
         settings.is_on = on;
         settings.fd = fd;
         settings.interest = interest(open);
+        self.observe(open, &settings);
+    }
+
+    /// The opening is going.
+    pub(super) fn end(self: &Arc<Self>, open: &OpenFile) {
+        let mut settings = self.settings.lock();
+        settings.is_on = false;
+        settings.hears_urgent = false;
+        self.observe(open, &settings);
+    }
+
+    /// Observes what `settings` want to hear of, and nothing else.
+    fn observe(self: &Arc<Self>, open: &OpenFile, settings: &Settings) {
+        let Some(pollee) = open.file.pollee() else {
+            return;
+        };
         let this: Arc<dyn Observer> = self.clone();
         let this: Weak<dyn Observer> = Arc::downgrade(&this);
-        match on {
-            true => pollee.observe(this, settings.interest, Sharing::Shared),
-            false => pollee.forget(&this),
+        pollee.forget(&this);
+        let mut wanted = Events::empty();
+        if settings.is_on {
+            wanted |= settings.interest;
+        }
+        if settings.hears_urgent {
+            wanted |= Events::PRI;
+        }
+        if !wanted.is_empty() {
+            pollee.observe(this, wanted, Sharing::Shared);
         }
     }
 
     fn send(&self) {
         let settings = *self.settings.lock();
         let due = Events::from_bits_truncate(self.due.swap(0, Ordering::SeqCst));
+        if settings.hears_urgent && due.contains(Events::PRI) {
+            settings.send(Info::kernel(Signal::URG));
+        }
+        if !settings.is_on {
+            return;
+        }
         for reason in Reason::of(due & (settings.interest | Events::ALWAYS)) {
-            settings.send(&reason);
+            settings.send(settings.info(&reason));
         }
     }
 }
@@ -297,8 +329,7 @@ impl Reason {
 }
 
 impl Settings {
-    fn send(&self, reason: &Reason) {
-        let info = self.info(reason);
+    fn send(&self, info: Info) {
         match self.owner.kind {
             _ if self.owner.id == 0 => {}
             OwnerKind::Thread => {

@@ -223,6 +223,13 @@ impl OpenFile {
         Ok(self.async_io.lock().get_or_insert(new).clone())
     }
 
+    /// Says who gets the signals.
+    ///
+    /// Errors: `NoSuchProcess`, `OutOfMemory`.
+    pub fn set_owner(&self, owner: async_io::Owner) -> Result<()> {
+        self.make_async_io()?.set_owner(self, owner)
+    }
+
     /// Sets O_ASYNC, through the descriptor `fd`; a file that sends no signals only keeps it.
     ///
     /// Errors: `OutOfMemory`.
@@ -232,7 +239,7 @@ impl OpenFile {
         {
             let signals = self.make_async_io()?;
             if on && owner != async_io::Owner::NOBODY && signals.owner().id == 0 {
-                signals.set_owner(owner)?;
+                signals.set_owner(self, owner)?;
             }
             signals.turn(self, on, fd);
         }
@@ -346,7 +353,7 @@ impl Drop for OpenFile {
         }
         notify::closed(self);
         if let Some(async_io) = self.async_io() {
-            async_io.turn(self, false, 0);
+            async_io.end(self);
         }
         OPENINGS.fetch_sub(1, Ordering::Relaxed);
     }

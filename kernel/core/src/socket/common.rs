@@ -11,6 +11,9 @@ use crate::sync::{Wait, WaitQueue};
 /// A time limit of zero: none.
 const NO_LIMIT: u64 = 0;
 
+/// SO_LINGER is off.
+const NO_LINGER: u32 = u32::MAX;
+
 /// The flags by bit number in [`CommonOptions::flags`].
 const FLAGS: [OptionName; 10] = [
     OptionName::Debug,
@@ -37,6 +40,10 @@ pub struct CommonOptions {
     /// SO_PRIORITY and SO_MARK: kept for who asks.
     priority: AtomicU32,
     mark: AtomicU32,
+    /// SO_RCVLOWAT: bytes for which a receiver of a stream waits.
+    receive_low_water: AtomicU32,
+    /// SO_LINGER, in seconds: kept for who asks, where nothing is left to wait for.
+    linger_secs: AtomicU32,
 }
 
 impl Default for CommonOptions {
@@ -49,6 +56,8 @@ impl Default for CommonOptions {
             receive_limit_ns: AtomicU64::new(NO_LIMIT),
             priority: AtomicU32::new(0),
             mark: AtomicU32::new(0),
+            receive_low_water: AtomicU32::new(1),
+            linger_secs: AtomicU32::new(NO_LINGER),
         }
     }
 }
@@ -99,6 +108,8 @@ impl CommonOptions {
             }
             OptionName::Priority => Some(number(&self.priority)),
             OptionName::Mark => Some(number(&self.mark)),
+            OptionName::ReceiveLowWater => Some(number(&self.receive_low_water)),
+            OptionName::Linger => Some(self.linger()),
             OptionName::SendTimeout => Some(OptionValue::Timeout(load_limit(&self.send_limit_ns))),
             OptionName::ReceiveTimeout => {
                 Some(OptionValue::Timeout(load_limit(&self.receive_limit_ns)))
@@ -118,6 +129,8 @@ impl CommonOptions {
             }
             OptionName::Priority => Some(store_number(&self.priority, value)),
             OptionName::Mark => Some(store_number(&self.mark, value)),
+            OptionName::ReceiveLowWater => Some(self.set_low_water(value)),
+            OptionName::Linger => Some(self.set_linger(value)),
             OptionName::SendTimeout => Some(store_limit(&self.send_limit_ns, value)),
             OptionName::ReceiveTimeout => Some(store_limit(&self.receive_limit_ns, value)),
             name => flag_bit(name).map(|bit| self.set_flag(bit, value)),
@@ -131,6 +144,34 @@ impl CommonOptions {
             self.flags.fetch_and(!bit, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    fn linger(&self) -> OptionValue {
+        let secs = self.linger_secs.load(Ordering::Relaxed);
+        let is_on = secs != NO_LINGER;
+        OptionValue::Linger(is_on.then(|| Duration::from_secs(secs.into())))
+    }
+
+    fn set_linger(&self, value: OptionValue) -> Result<()> {
+        let OptionValue::Linger(wait) = value else {
+            return Err(Error::Invalid);
+        };
+        let secs = wait.map_or(NO_LINGER, |wait| wait.as_secs() as u32);
+        self.linger_secs.store(secs, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// None is one, and a negative number is the largest, as in Linux.
+    fn set_low_water(&self, value: OptionValue) -> Result<()> {
+        let bytes = u32::try_from(value.number()?).unwrap_or(i32::MAX as u32);
+        self.receive_low_water
+            .store(bytes.max(1), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Bytes for which a receiver waits that has room for so many.
+    pub fn low_water(&self, room: usize) -> usize {
+        room.min(self.receive_low_water.load(Ordering::Relaxed) as usize)
     }
 
     /// Bytes that may be queued for sending now.

@@ -15,6 +15,8 @@ pub mod limits;
 mod message;
 mod option;
 mod packet;
+mod peek;
+mod peer;
 
 pub use address::{SocketAddress, UnixAddress};
 pub use common::{CommonOptions, wait_on};
@@ -30,6 +32,8 @@ pub use packet::{
     Auxiliary, Circumstances, Membership, MembershipKind, PacketAddress, PacketStatistics,
     StampUnit,
 };
+pub use peek::PeekOffset;
+pub use peer::PeerIdentity;
 
 use alloc::format;
 use alloc::string::String;
@@ -159,6 +163,11 @@ pub trait Socket: File {
 
     /// Its peer's name; [`Error::NotConnected`] without one.
     fn peer_address(&self) -> Result<SocketAddress>;
+
+    /// Who is at the other end, if it is a program of this machine that is known.
+    fn peer(&self) -> Option<PeerIdentity> {
+        None
+    }
 
     /// The value of an option.
     fn option(&self, name: OptionName) -> Result<OptionValue>;

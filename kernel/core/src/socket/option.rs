@@ -44,6 +44,8 @@ pub enum OptionName {
     Priority,
     /// SO_LINGER.
     Linger,
+    /// SO_PEEK_OFF, in bytes.
+    PeekOffset,
     /// SO_PASSCRED.
     PassCredentials,
     /// SO_PEERCRED, read only.

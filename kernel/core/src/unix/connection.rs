@@ -12,7 +12,7 @@ use mach::sync::Spin;
 use super::inbox::Inbox;
 use super::outbox::Outbox;
 use crate::poll::{Events, Pollee};
-use crate::socket::{PeerCredentials, SocketFilter, UnixAddress};
+use crate::socket::{PeerIdentity, SocketFilter, UnixAddress};
 
 /// What a side shares with the socket whose it is.
 pub(super) struct Shared {
@@ -35,7 +35,7 @@ pub(super) struct Side {
     /// Messages that come in carry who sent them.
     pub(super) wants_credentials: AtomicBool,
     pub(super) name: Spin<UnixAddress>,
-    pub(super) credentials: PeerCredentials,
+    pub(super) program: PeerIdentity,
     pub(super) of: Shared,
 }
 
@@ -43,7 +43,7 @@ impl Side {
     pub(super) fn new(
         of: Shared,
         name: UnixAddress,
-        credentials: PeerCredentials,
+        program: PeerIdentity,
         wants_credentials: bool,
     ) -> Self {
         Self {
@@ -53,7 +53,7 @@ impl Side {
             was_reset: AtomicBool::new(false),
             wants_credentials: AtomicBool::new(wants_credentials),
             name: Spin::new(name),
-            credentials,
+            program,
             of,
         }
     }
@@ -73,6 +73,11 @@ impl Side {
 
     pub(super) fn has_reset(&self) -> bool {
         self.was_reset.load(Ordering::SeqCst)
+    }
+
+    /// The peer hears that what it sent was not read.
+    pub(super) fn reset(&self) {
+        self.was_reset.store(true, Ordering::SeqCst);
     }
 
     /// Whether a sender that had to wait for its `peer` may go on.
@@ -133,7 +138,7 @@ impl Drop for Link {
         let was_unread = self.own().inbox.clear();
         let peer = self.peer();
         if was_unread {
-            peer.was_reset.store(true, Ordering::SeqCst);
+            peer.reset();
         }
         peer.end_sending();
         peer.end_receiving();

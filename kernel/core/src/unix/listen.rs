@@ -13,7 +13,7 @@ use super::collect;
 use super::stream::StreamSocket;
 use crate::error::{Error, Result};
 use crate::poll::Events;
-use crate::socket::{Blocking, PeerCredentials, limits, wait_on};
+use crate::socket::{Blocking, PeerIdentity, limits, wait_on};
 
 struct Queue {
     waiting: VecDeque<Arc<StreamSocket>>,
@@ -26,11 +26,11 @@ struct Queue {
 pub(super) struct Listener {
     queue: Spin<Queue>,
     /// Who called listen: what clients see as their peer.
-    pub(super) credentials: PeerCredentials,
+    pub(super) program: PeerIdentity,
 }
 
 impl Listener {
-    pub(super) fn new(credentials: PeerCredentials) -> Self {
+    pub(super) fn new(program: PeerIdentity) -> Self {
         let queue = Queue {
             waiting: VecDeque::new(),
             reserved: 0,
@@ -39,7 +39,7 @@ impl Listener {
         };
         Self {
             queue: Spin::new(queue),
-            credentials,
+            program,
         }
     }
 
@@ -155,13 +155,14 @@ impl Listener {
         first
     }
 
-    /// Nobody will accept any more: those who wait are refused, connections are dropped.
+    /// Nobody will accept any more: those who wait are refused, connections are reset.
     pub(super) fn close(&self, socket: &StreamSocket) {
         let waiting = {
             let mut queue = self.queue.lock();
             queue.is_closed = true;
             core::mem::take(&mut queue.waiting)
         };
+        waiting.iter().for_each(|connection| connection.refuse());
         drop(waiting);
         socket.pollee.queue.wake_all();
     }

@@ -36,6 +36,8 @@ use crate::socket::{
 };
 use crate::task::current;
 
+/// Whether the next byte of a stream is urgent, or was, stored as a C `int`.
+const SIOCATMARK: u32 = 0x8905;
 /// Bytes that could be received, stored as a C `int`.
 const FIONREAD: u32 = 0x541b;
 /// Bytes that the peer has not received, stored as a C `int`.
@@ -68,6 +70,15 @@ pub fn create_pair(kind: SocketType) -> Result<[Arc<dyn Socket>; 2]> {
 fn unix_name(address: &SocketAddress) -> Result<&UnixAddress> {
     match address {
         SocketAddress::Unix(name) => Ok(name),
+        _ => Err(Error::Invalid),
+    }
+}
+
+/// What a socket with a name is told that is to get the name `wanted`: any one will do for who
+/// wants any.
+fn already_named(wanted: &UnixAddress) -> Result<()> {
+    match wanted {
+        UnixAddress::Unnamed => Ok(()),
         _ => Err(Error::Invalid),
     }
 }

@@ -31,10 +31,10 @@ pub(super) fn bind(path: &[u8], node: Node) -> Result<()> {
 pub(super) fn find(path: &[u8]) -> Result<Node> {
     let place = resolve(None, path, Walk::FOLLOW)?;
     let inode = place.inode();
+    Subject::current(Who::Effective).check(&inode.metadata()?, WRITE)?;
     if inode.kind() != FileType::Socket {
         return Err(Error::ConnectionRefused);
     }
-    Subject::current(Who::Effective).check(&inode.metadata()?, WRITE)?;
     let hung = inode
         .attachment()
         .and_then(|attachment| attachment.get::<Node>());

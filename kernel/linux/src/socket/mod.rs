@@ -1,7 +1,8 @@
 //! The socket calls, for all families.
 //!
 //! `address` decodes names, `control` what travels beside the bytes, `option` the options;
-//! `filter` the programs of SO_ATTACH_FILTER and its kin, `interface` requests about interfaces;
+//! `filter` the programs of SO_ATTACH_FILTER and its kin, `peer` what is told of a peer,
+//! `interface` requests about interfaces;
 //! `create`, `connect` and `transfer` hold the calls. Everything then goes through
 //! [`kernel::socket::Socket`].
 
@@ -15,6 +16,7 @@ pub mod interface;
 mod membership;
 pub mod option;
 mod option_value;
+mod peer;
 mod privilege;
 pub mod transfer;
 

@@ -10,6 +10,7 @@ use super::address::family_number;
 use super::create::type_number;
 use super::filter;
 use super::option_value::{Layout, decode, encode};
+use super::peer;
 use super::privilege;
 use super::socket_of;
 use crate::call::{Arg, Call, Entry, Outcome};
@@ -43,8 +44,10 @@ const SOL_PACKET: u32 = 263;
 const SOL_NETLINK: u32 = 270;
 const SOL_RAW: u32 = 255;
 
-/// Options that `kernel/linux` answers itself: SO_TYPE, SO_PROTOCOL, SO_DOMAIN.
+/// Options that `kernel/linux` answers itself: SO_TYPE, SO_SNDLOWAT, SO_PROTOCOL,
+/// SO_DOMAIN.
 const SO_TYPE: u32 = 3;
+const SO_SNDLOWAT: u32 = 19;
 const SO_PROTOCOL: u32 = 38;
 const SO_DOMAIN: u32 = 39;
 
@@ -104,6 +107,7 @@ fn socket_level(number: u32) -> Option<Row> {
         33 => Name::ReceiveBufferForced,
         35 | 64 => Name::TimestampNanos,
         36 => Name::Mark,
+        42 => Name::PeekOffset,
         46 => Name::BusyPoll,
         49 => Name::IncomingCpu,
         60 => Name::ZeroCopy,
@@ -275,7 +279,8 @@ fn getsockopt(call: Call<'_>) -> Outcome {
     if (call.uint(1), call.uint(2)) == (SOL_PACKET, PACKET_HDRLEN) {
         return tell_header_bytes(&call);
     }
-    if let Some(outcome) = filter::tell(&call, socket) {
+    let told = filter::tell(&call, socket).or_else(|| peer::tell(&call, socket));
+    if let Some(outcome) = told {
         return outcome;
     }
     let (level, number) = (call.uint(1), call.uint(2));
@@ -299,10 +304,11 @@ fn tell_header_bytes(call: &Call<'_>) -> Outcome {
     }
 }
 
-/// What a socket is.
+/// What a socket is; and SO_SNDLOWAT, which is the same for all.
 fn identity(socket: &dyn Socket, level: u32, number: u32) -> Option<i32> {
     match (level, number) {
         (SOL_SOCKET, SO_TYPE) => Some(type_number(socket.socket_type())),
+        (SOL_SOCKET, SO_SNDLOWAT) => Some(1),
         (SOL_SOCKET, SO_PROTOCOL) => Some(i32::from(socket.protocol())),
         (SOL_SOCKET, SO_DOMAIN) => i32::try_from(family_number(socket.family())).ok(),
         _ => None,

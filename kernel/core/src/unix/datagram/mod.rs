@@ -1,8 +1,11 @@
 //! Unix sockets without connections: datagrams.
 //!
 //! A sender puts its message into the receiver's inbox; it waits while its own send buffer is
-//! full, and on the receiver while many messages lie there. A connected sender's readiness for writing depends on the receiver, which
-//! therefore knows the senders that are connected to it.
+//! full, and on the receiver while many messages lie there. A connected sender's readiness for
+//! writing depends on the receiver, which therefore knows the senders that are connected to it.
+//!
+//! Who gets another peer, or finds that its own is gone and with that has none, loses what it has
+//! received; the old peer, if it was connected to it, hears of an error, as in Linux.
 
 mod socket;
 
@@ -16,14 +19,14 @@ use super::inbox::{Envelope, Inbox};
 use super::list::{self, UnixFacts, UnixState};
 use super::names::{self, Node};
 use super::outbox::Outbox;
-use super::{broken, caller, unix_name};
+use super::unix_name;
 use crate::error::{Error, Result};
 use crate::io::Source;
 use crate::ipc::next_number;
 use crate::poll::{Events, Pollee};
 use crate::socket::{
-    CommonOptions, Control, Held, MessageFlags, OptionName, PeerCredentials, SocketAddress,
-    SocketFilter, SocketType, UnixAddress, wait_on,
+    CommonOptions, Control, Held, MessageFlags, OptionName, PeekOffset, PeerIdentity,
+    SocketAddress, SocketFilter, SocketType, UnixAddress, wait_on,
 };
 
 /// Messages that wait at most for who is not the senders' peer (net.unix.max_dgram_qlen, and one
@@ -34,6 +37,7 @@ const MESSAGES_MAX: usize = 11;
 pub struct DatagramSocket {
     number: u64,
     options: CommonOptions,
+    peek_offset: PeekOffset,
     inbox: Inbox,
     outbox: Arc<Outbox>,
     filter: SocketFilter,
@@ -42,12 +46,14 @@ pub struct DatagramSocket {
     peer: Spin<Option<Weak<DatagramSocket>>>,
     /// Sockets connected to this one.
     senders: Spin<Vec<Weak<DatagramSocket>>>,
+    /// Its peer has left it: reported once.
+    was_left: AtomicBool,
     is_receiving_over: AtomicBool,
     is_sending_over: AtomicBool,
     /// Its last descriptor is gone; senders that wait keep it alive.
     is_closed: AtomicBool,
     /// Of a pair: who made it.
-    maker: PeerCredentials,
+    maker: PeerIdentity,
     me: Weak<DatagramSocket>,
     _held: Held,
 }
@@ -59,6 +65,7 @@ impl DatagramSocket {
         let socket = Arc::new_cyclic(|me| Self {
             number,
             options: CommonOptions::default(),
+            peek_offset: PeekOffset::default(),
             inbox: Inbox::new(number),
             outbox: Outbox::new(pollee.clone()),
             filter: SocketFilter::default(),
@@ -66,10 +73,11 @@ impl DatagramSocket {
             name: Spin::new(UnixAddress::Unnamed),
             peer: Spin::new(None),
             senders: Spin::new(Vec::new()),
+            was_left: AtomicBool::new(false),
             is_receiving_over: AtomicBool::new(false),
             is_sending_over: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
-            maker: caller(),
+            maker: PeerIdentity::of_current(),
             me: me.clone(),
             _held: Held::one(),
         });
@@ -94,22 +102,67 @@ impl DatagramSocket {
         self.inbox.clear();
     }
 
+    /// Connects to `peer` and to nobody else.
     fn set_peer(&self, peer: Option<&Arc<Self>>) {
         let old = core::mem::replace(&mut *self.peer.lock(), peer.map(Arc::downgrade));
-        if let Some(old) = old.and_then(|old| old.upgrade()) {
-            old.senders.lock().retain(|sender| !sender.ptr_eq(&self.me));
-        }
         if let Some(peer) = peer {
             let mut senders = peer.senders.lock();
             senders.retain(|sender| sender.strong_count() != 0);
             senders.push(self.me.clone());
         }
+        if let Some(old) = old {
+            self.leave(&old);
+        }
     }
 
-    /// The peer: `None` if there is none, an error if it is gone.
-    fn peer(&self) -> Option<Result<Arc<Self>>> {
-        let peer = self.peer.lock().clone()?;
-        Some(peer.upgrade().ok_or(Error::ConnectionRefused))
+    /// The peer was `old` so far.
+    fn leave(&self, old: &Weak<Self>) {
+        if self.peer.lock().as_ref().is_some_and(|now| now.ptr_eq(old)) {
+            return;
+        }
+        if self.inbox.clear() {
+            self.tell_senders();
+        }
+        let Some(old) = old.upgrade() else { return };
+        old.senders.lock().retain(|sender| !sender.ptr_eq(&self.me));
+        if !old.is_closed() && old.is_peer(self) == Some(true) {
+            old.was_left.store(true, Ordering::SeqCst);
+            old.pollee.notify(Events::ERR);
+        }
+    }
+
+    /// Its peer is gone: it has none any more, if that is still the one.
+    fn forget(&self, gone: &Weak<Self>) {
+        let mut peer = self.peer.lock();
+        if peer.as_ref().is_some_and(|peer| peer.ptr_eq(gone)) {
+            *peer = None;
+            drop(peer);
+            self.leave(gone);
+        }
+    }
+
+    /// The peer.
+    ///
+    /// Errors: `NotConnected` if there is none; `ConnectionRefused` if it is gone, which is said
+    /// once.
+    fn peer(&self) -> Result<Arc<Self>> {
+        let peer = self.peer.lock().clone().ok_or(Error::NotConnected)?;
+        let found = peer.upgrade().filter(|peer| !peer.is_closed());
+        if found.is_none() {
+            self.forget(&peer);
+        }
+        found.ok_or(Error::ConnectionRefused)
+    }
+
+    /// The peer, gone or not.
+    fn known_peer(&self) -> Option<Weak<Self>> {
+        self.peer.lock().clone()
+    }
+
+    /// What the peer has done, once.
+    fn take_error(&self) -> Option<Error> {
+        let was_left = self.was_left.load(Ordering::SeqCst);
+        (was_left && self.was_left.swap(false, Ordering::SeqCst)).then_some(Error::ConnectionReset)
     }
 
     fn is_receiving_over(&self) -> bool {
@@ -143,7 +196,7 @@ impl DatagramSocket {
     fn target(&self, to: Option<&SocketAddress>) -> Result<Arc<Self>> {
         match to {
             Some(address) => names::find(unix_name(address)?, SocketType::Datagram)?.datagram(),
-            None => self.peer().ok_or(Error::NotConnected)?,
+            None => self.peer(),
         }
     }
 
@@ -151,7 +204,7 @@ impl DatagramSocket {
         let passes = |socket: &Self| socket.options.is_set(OptionName::PassCredentials);
         let is_wanted = passes(self) || passes(target);
         let mut envelope = Envelope::new(control, is_wanted)?;
-        envelope.from = Some(self.name.lock().clone());
+        envelope.from = Some(self.name.lock().clone()).filter(|name| *name != UnixAddress::Unnamed);
         Ok(envelope)
     }
 
@@ -164,10 +217,14 @@ impl DatagramSocket {
     ) -> Result<usize> {
         let how = self.options.send_wait(flags.blocking());
         loop {
+            if let Some(error) = self.take_error() {
+                return Err(error);
+            }
             if self.is_sending_over() {
-                return Err(broken(flags));
+                return Err(Error::BrokenPipe);
             }
             if target.is_closed() {
+                self.forget(&target.me);
                 return Err(Error::ConnectionRefused);
             }
             if target.is_receiving_over() {
@@ -207,7 +264,7 @@ impl DatagramSocket {
 
     /// What tools see of it.
     pub(super) fn facts(&self) -> UnixFacts {
-        let peer = self.peer().and_then(Result::ok);
+        let peer = self.known_peer().and_then(|peer| peer.upgrade());
         UnixFacts {
             number: self.number,
             kind: SocketType::Datagram,
@@ -223,10 +280,8 @@ impl DatagramSocket {
     }
 
     fn is_writable(&self) -> bool {
-        let has_place = match self.peer() {
-            Some(Ok(peer)) => peer.has_place_for(self),
-            _ => true,
-        };
+        let peer = self.known_peer().and_then(|peer| peer.upgrade());
+        let has_place = peer.is_none_or(|peer| peer.has_place_for(self));
         has_place && self.is_buffer_writable()
     }
 }

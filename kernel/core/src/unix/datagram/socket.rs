@@ -13,12 +13,13 @@ use crate::io::{Sink, Source};
 use crate::poll::{Events, Pollee};
 use crate::socket::{
     self, Blocking, Family, Message, MessageFlags, OptionName, OptionValue, PeerCredentials,
-    Received, Shutdown, Socket, SocketAddress, SocketFilter, SocketType, UnixAddress, wait_on,
+    PeerIdentity, Received, Shutdown, Socket, SocketAddress, SocketFilter, SocketType, UnixAddress,
+    wait_on,
 };
 use crate::unix::collect;
 use crate::unix::inbox::Taking;
 use crate::unix::names::{self, Node};
-use crate::unix::{FIONREAD, SIOCOUTQ, broken, tell_credentials, unix_name};
+use crate::unix::{FIONREAD, SIOCOUTQ, already_named, tell_credentials, unix_name};
 use crate::user;
 
 impl File for DatagramSocket {
@@ -44,6 +45,9 @@ impl File for DatagramSocket {
         }
         if self.is_writable() {
             events |= Events::WRITABLE;
+        }
+        if self.was_left.load(Ordering::SeqCst) {
+            events |= Events::ERR;
         }
         events
     }
@@ -87,6 +91,28 @@ impl File for DatagramSocket {
     }
 }
 
+impl DatagramSocket {
+    /// Whose messages carry credentials gets a name before it sends, as in Linux.
+    fn name_if_told(&self) -> Result<()> {
+        let passes = self.options.is_set(OptionName::PassCredentials);
+        match passes && *self.name.lock() == UnixAddress::Unnamed {
+            true => self.bind(&SocketAddress::UNIX_UNNAMED),
+            false => Ok(()),
+        }
+    }
+
+    /// A message was taken, or looked at: then there is no more place than before.
+    fn note_received(&self, taking: Taking, flags: MessageFlags, received: &Received) {
+        match taking {
+            Taking::Remove => {
+                self.peek_offset.note(flags, received.length);
+                self.tell_senders();
+            }
+            Taking::Peek(_) => self.peek_offset.note(flags, received.bytes),
+        }
+    }
+}
+
 impl Socket for DatagramSocket {
     fn family(&self) -> Family {
         Family::Unix
@@ -99,7 +125,7 @@ impl Socket for DatagramSocket {
     fn bind(&self, address: &SocketAddress) -> Result<()> {
         let wanted = unix_name(address)?;
         if *self.name.lock() != UnixAddress::Unnamed {
-            return Err(Error::Invalid);
+            return already_named(wanted);
         }
         let name = names::bind(
             wanted,
@@ -115,6 +141,7 @@ impl Socket for DatagramSocket {
             self.set_peer(None);
             return Ok(());
         }
+        self.name_if_told()?;
         let target = self.target(Some(address))?;
         if !target.accepts_from(self) {
             return Err(Error::NotPermitted);
@@ -127,11 +154,15 @@ impl Socket for DatagramSocket {
         if flags.contains(MessageFlags::OOB) {
             return Err(Error::Unsupported);
         }
-        if self.is_sending_over() {
-            return Err(broken(flags));
+        if message.to.is_none() && self.known_peer().is_none() {
+            return Err(Error::NotConnected);
         }
+        self.name_if_told()?;
         if self.outbox.is_too_long(message.from.remaining()) {
             return Err(Error::MessageTooLong);
+        }
+        if self.is_sending_over() {
+            return Err(Error::BrokenPipe);
         }
         let target = self.target(message.to)?;
         if !target.accepts_from(self) {
@@ -145,11 +176,14 @@ impl Socket for DatagramSocket {
         if flags.contains(MessageFlags::OOB) {
             return Err(Error::Unsupported);
         }
-        let taking = Taking::of(flags);
         loop {
-            let is_over = self.is_receiving_over();
+            if let Some(error) = self.take_error() {
+                return Err(error);
+            }
+            let taking = Taking::of(flags, &self.peek_offset);
+            let (is_over, before) = (self.is_receiving_over(), self.inbox.sizes());
             if let Some(mut received) = self.inbox.take_message(to, taking)? {
-                self.tell_senders();
+                self.note_received(taking, flags, &received);
                 tell_credentials(&self.options, &mut received);
                 return Ok(received);
             }
@@ -159,8 +193,8 @@ impl Socket for DatagramSocket {
                 return Ok(Received::stream(0));
             }
             wait_on(&self.pollee.queue, how, || {
-                let is_over = self.is_receiving_over();
-                (is_over || self.inbox.messages() != 0).then_some(())
+                let has_ended = self.is_receiving_over() || self.was_left.load(Ordering::SeqCst);
+                (has_ended || self.inbox.sizes() != before).then_some(())
             })?;
         }
     }
@@ -183,17 +217,23 @@ impl Socket for DatagramSocket {
     }
 
     fn peer_address(&self) -> Result<SocketAddress> {
-        let peer = self.peer().ok_or(Error::NotConnected)?;
-        let name = peer.map_or(UnixAddress::Unnamed, |peer| peer.name.lock().clone());
+        let peer = self.known_peer().ok_or(Error::NotConnected)?;
+        let name = peer.upgrade().map(|peer| peer.name.lock().clone());
+        let name = name.unwrap_or(UnixAddress::Unnamed);
         Ok(SocketAddress::Unix(name))
+    }
+
+    fn peer(&self) -> Option<PeerIdentity> {
+        self.known_peer().map(|_| self.maker.clone())
     }
 
     fn option(&self, name: OptionName) -> Result<OptionValue> {
         match name {
-            OptionName::Error => Ok(OptionValue::PendingError(None)),
+            OptionName::Error => Ok(OptionValue::PendingError(self.take_error())),
+            OptionName::PeekOffset => Ok(self.peek_offset.get()),
             OptionName::Listening => Ok(false.into()),
             OptionName::PeerCredentials => {
-                let known = self.peer.lock().is_some().then_some(self.maker);
+                let known = Socket::peer(self).map(|program| program.credentials);
                 Ok(OptionValue::Credentials(
                     known.unwrap_or(PeerCredentials::UNKNOWN),
                 ))
@@ -207,6 +247,9 @@ impl Socket for DatagramSocket {
     }
 
     fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()> {
+        if name == OptionName::PeekOffset {
+            return self.peek_offset.set(value);
+        }
         self.options.set(name, value).ok_or(Error::NoSuchOption)??;
         if matches!(name, OptionName::SendBuffer | OptionName::SendBufferForced) {
             self.outbox.set_limit(self.options.send_bytes());

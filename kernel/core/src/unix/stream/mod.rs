@@ -7,21 +7,21 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use mach::sync::{Once, Spin};
 
+use super::broken;
 use super::collect;
 use super::connection::{Link, Shared, Side};
-use super::inbox::{Envelope, Taking};
+use super::inbox::{Envelope, Reading, Taking};
 use super::list::{self, UnixFacts, UnixState};
 use super::listen::Listener;
 use super::names::{self, Node};
 use super::outbox::Outbox;
-use super::{broken, caller};
 use crate::error::{Error, Result};
 use crate::io::{Sink, Source, partial};
 use crate::ipc::next_number;
 use crate::poll::{Events, Pollee};
 use crate::socket::{
-    CommonOptions, Control, Held, MessageFlags, OptionName, PeerCredentials, Received,
-    SocketFilter, SocketType, UnixAddress, wait_on,
+    CommonOptions, Control, Held, MessageFlags, OptionName, PeekOffset, PeerIdentity, Received,
+    SocketAddress, SocketFilter, SocketType, UnixAddress, wait_on,
 };
 
 /// A socket that has, or will have, one peer; or that listens.
@@ -29,6 +29,7 @@ pub struct StreamSocket {
     number: u64,
     kind: SocketType,
     pub(super) options: CommonOptions,
+    peek_offset: PeekOffset,
     pub(super) outbox: Arc<Outbox>,
     filter: Arc<SocketFilter>,
     pub(super) pollee: Arc<Pollee>,
@@ -48,6 +49,7 @@ impl StreamSocket {
             number: next_number(),
             kind,
             options: CommonOptions::default(),
+            peek_offset: PeekOffset::default(),
             outbox: Outbox::new(pollee.clone()),
             filter: Arc::default(),
             pollee,
@@ -73,7 +75,12 @@ impl StreamSocket {
 
     fn side(&self) -> Side {
         let wants = self.options.is_set(OptionName::PassCredentials);
-        Side::new(self.shared(), self.name(), caller(), wants)
+        Side::new(
+            self.shared(),
+            self.name(),
+            PeerIdentity::of_current(),
+            wants,
+        )
     }
 
     fn shared(&self) -> Shared {
@@ -108,6 +115,13 @@ impl StreamSocket {
         }
     }
 
+    /// Nobody accepts it: its client hears that the connection is reset.
+    pub(super) fn refuse(&self) {
+        if let Some(link) = self.link.get() {
+            link.peer().reset();
+        }
+    }
+
     fn link(&self) -> Result<&Link> {
         self.link.get().ok_or(Error::NotConnected)
     }
@@ -123,7 +137,7 @@ impl StreamSocket {
         server
             .options
             .set(OptionName::PassCredentials, passes.into());
-        let theirs = Side::new(server.shared(), listener.name(), of.credentials, passes);
+        let theirs = Side::new(server.shared(), listener.name(), of.program.clone(), passes);
         let [mine, its] = Link::pair([self.side(), theirs]);
         server.link.call_once(|| its);
         self.link.set(mine).map_err(|_| Error::IsConnected)?;
@@ -168,16 +182,19 @@ impl StreamSocket {
             return Err(Error::BrokenPipe);
         }
         let limit = self.outbox.limit();
-        let count = peer.inbox.put_stretch(from, envelope, limit)?;
+        let count = peer.inbox.put_stretch(from, envelope, limit, flags)?;
         if count == 0 {
             self.wait_to_send(flags, || own.may_write_to(peer))?;
             return Ok(0);
         }
-        peer.notify(Events::READABLE);
+        peer.notify(match peer.inbox.has_urgent() {
+            true => Events::READABLE | Events::PRI,
+            false => Events::READABLE,
+        });
         Ok(count)
     }
 
-    /// Sends one message of a seqpacket socket.
+    /// Sends one message of a seqpacket socket. As with datagrams, no signal is raised.
     fn send_record(
         &self,
         link: &Link,
@@ -192,7 +209,7 @@ impl StreamSocket {
         }
         loop {
             if own.is_sending_over() {
-                return Err(broken(flags));
+                return Err(Error::BrokenPipe);
             }
             if self.outbox.has_room() {
                 break;
@@ -224,17 +241,9 @@ impl StreamSocket {
         flags: MessageFlags,
     ) -> Result<Received> {
         let (own, peer) = (link.own(), link.peer());
-        let how = Taking::of(flags);
         loop {
-            let is_over = own.is_receiving_over();
-            let taken = match self.kind {
-                SocketType::Stream => {
-                    let by_sender = own.wants_credentials.load(Ordering::Relaxed);
-                    own.inbox.take_stretch(to, how, by_sender)?
-                }
-                _ => own.inbox.take_message(to, how)?,
-            };
-            if let Some(received) = taken {
+            let (is_over, before) = (own.is_receiving_over(), own.inbox.sizes());
+            if let Some(received) = self.take(own, to, flags)? {
                 // Whether there was room before cannot be known here: a sender on another
                 // CPU may have filled it and gone to sleep meanwhile.
                 if peer.may_write_to(own) {
@@ -248,14 +257,67 @@ impl StreamSocket {
             if is_over {
                 return Ok(Received::stream(0));
             }
-            self.wait_to_receive(flags, || is_readable(own))?;
+            let changed = || own.inbox.sizes() != before || own.is_receiving_over();
+            self.wait_to_receive(flags, changed)?;
         }
     }
 
-    /// Goes on until `to` is full (MSG_WAITALL), the end, or a change of circumstances.
-    fn receive_all(&self, link: &Link, to: &mut Sink<'_>, flags: MessageFlags) -> Result<Received> {
+    /// Takes what there is, or looks at it.
+    fn take(&self, own: &Side, to: &mut Sink<'_>, flags: MessageFlags) -> Result<Option<Received>> {
+        let taking = Taking::of(flags, &self.peek_offset);
+        let taken = match self.kind {
+            SocketType::Stream => own.inbox.take_stretch(to, self.reading(own, taking))?,
+            _ => own.inbox.take_message(to, taking)?,
+        };
+        if let Some(received) = &taken {
+            let passed = match taking {
+                Taking::Remove => received.length,
+                Taking::Peek(_) => received.bytes,
+            };
+            self.peek_offset.note(flags, passed);
+        }
+        Ok(taken)
+    }
+
+    fn reading(&self, own: &Side, taking: Taking) -> Reading {
+        Reading {
+            taking,
+            by_sender: own.wants_credentials.load(Ordering::Relaxed),
+            is_inline: self.options.is_set(OptionName::OutOfBandInline),
+        }
+    }
+
+    /// Receives the urgent byte, which nobody waits for.
+    ///
+    /// Errors: `Invalid` if there is none, or it is read with the others.
+    fn receive_urgent(
+        &self,
+        link: &Link,
+        to: &mut Sink<'_>,
+        flags: MessageFlags,
+    ) -> Result<Received> {
+        if self.options.is_set(OptionName::OutOfBandInline) {
+            return Err(Error::Invalid);
+        }
+        let taking = Taking::of(flags, &self.peek_offset);
+        link.own().inbox.take_urgent(to, taking)
+    }
+
+    /// Goes on until `least` bytes are there (SO_RCVLOWAT, MSG_WAITALL), the end, or a change
+    /// of circumstances.
+    fn receive_stream(
+        &self,
+        link: &Link,
+        to: &mut Sink<'_>,
+        flags: MessageFlags,
+    ) -> Result<Received> {
+        let least = match flags.contains(MessageFlags::WAITALL) {
+            true => to.remaining(),
+            false => self.options.low_water(to.remaining()),
+        };
         let mut received = self.receive_some(link, to, flags)?;
-        while received.control.files.is_empty() && to.remaining() != 0 {
+        let goes_on = !flags.contains(MessageFlags::PEEK);
+        while goes_on && received.control.files.is_empty() && received.bytes < least {
             match self.receive_some(link, to, flags) {
                 Ok(more) if more.bytes == 0 => break,
                 Ok(more) => {
@@ -266,14 +328,20 @@ impl StreamSocket {
                 Err(_) => break,
             }
         }
+        received.from = self.name_of_sender(link);
         Ok(received)
     }
 
-    /// Who is at the other end; of a listener, who listens.
-    fn peer_credentials(&self) -> PeerCredentials {
-        let connected = self.link.get().map(|link| link.peer().credentials);
-        let listening = self.listener.get().map(|listener| listener.credentials);
-        connected.or(listening).unwrap_or(PeerCredentials::UNKNOWN)
+    /// Whose the bytes of a stream are, if it has a name.
+    fn name_of_sender(&self, link: &Link) -> Option<SocketAddress> {
+        let name = link.peer().name.lock().clone();
+        (name != UnixAddress::Unnamed).then_some(SocketAddress::Unix(name))
+    }
+
+    /// The program at the other end; of a listener, the one that listens.
+    fn program(&self) -> Option<PeerIdentity> {
+        let connected = self.link.get().map(|link| link.peer().program.clone());
+        connected.or_else(|| self.listener.get().map(|one| one.program.clone()))
     }
 
     /// What tools see of it.
@@ -315,6 +383,9 @@ impl StreamSocket {
         }
         if own.has_reset() {
             events |= Events::ERR;
+        }
+        if own.inbox.has_urgent() {
+            events |= Events::PRI;
         }
         events
     }

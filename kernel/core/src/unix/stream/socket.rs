@@ -13,13 +13,13 @@ use crate::fs::Metadata;
 use crate::io::{Sink, Source};
 use crate::poll::{Events, Pollee};
 use crate::socket::{
-    self, Blocking, Family, Message, MessageFlags, OptionName, OptionValue, Received, Shutdown,
-    Socket, SocketAddress, SocketFilter, SocketType, UnixAddress,
+    self, Blocking, Family, Message, MessageFlags, OptionName, OptionValue, PeerCredentials,
+    PeerIdentity, Received, Shutdown, Socket, SocketAddress, SocketFilter, SocketType, UnixAddress,
 };
 use crate::unix::collect;
 use crate::unix::listen::Listener;
 use crate::unix::names::{self, Node};
-use crate::unix::{FIONREAD, SIOCOUTQ, caller, tell_credentials, unix_name};
+use crate::unix::{FIONREAD, SIOCATMARK, SIOCOUTQ, already_named, tell_credentials, unix_name};
 use crate::user;
 
 impl File for StreamSocket {
@@ -46,10 +46,13 @@ impl File for StreamSocket {
     }
 
     fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {
+        let is_listening = self.listener.get().is_some();
         let waiting = match (request, self.link.get()) {
-            (FIONREAD, Some(link)) => link.own().inbox.len(),
+            (FIONREAD, None) if is_listening => return Err(Error::Invalid),
+            (FIONREAD | SIOCOUTQ | SIOCATMARK, None) => 0,
+            (FIONREAD, Some(link)) => link.own().inbox.unread(),
             (SIOCOUTQ, Some(link)) => link.peer().inbox.len().max(self.outbox.charged()),
-            (FIONREAD | SIOCOUTQ, None) => return Err(Error::Invalid),
+            (SIOCATMARK, Some(link)) => usize::from(link.own().inbox.is_at_mark()),
             _ => return Err(Error::NotTerminal),
         };
         user::write(VirtAddr(argument), waiting as u32)?;
@@ -80,6 +83,17 @@ impl File for StreamSocket {
     }
 }
 
+impl StreamSocket {
+    /// Whose messages carry credentials gets a name before it connects, as in Linux.
+    fn name_if_told(&self) -> Result<()> {
+        let passes = self.options.is_set(OptionName::PassCredentials);
+        match passes && self.name() == UnixAddress::Unnamed {
+            true => self.bind(&SocketAddress::UNIX_UNNAMED),
+            false => Ok(()),
+        }
+    }
+}
+
 impl Socket for StreamSocket {
     fn family(&self) -> Family {
         Family::Unix
@@ -92,7 +106,7 @@ impl Socket for StreamSocket {
     fn bind(&self, address: &SocketAddress) -> Result<()> {
         let wanted = unix_name(address)?;
         if self.name() != UnixAddress::Unnamed {
-            return Err(Error::Invalid);
+            return already_named(wanted);
         }
         let name = names::bind(wanted, self.kind, Node::Stream(self.me.clone()))?;
         if let Some(link) = self.link.get() {
@@ -108,7 +122,7 @@ impl Socket for StreamSocket {
             return Err(Error::Invalid);
         }
         self.listener
-            .call_once(|| Listener::new(caller()))
+            .call_once(|| Listener::new(PeerIdentity::of_current()))
             .set_limit(backlog);
         self.pollee.notify(Events::WRITABLE);
         Ok(())
@@ -130,19 +144,25 @@ impl Socket for StreamSocket {
             return Err(Error::Invalid);
         }
         let listener = target.listener.get().ok_or(Error::ConnectionRefused)?;
+        self.name_if_told()?;
         listener.connect(&target, self, blocking)?;
         self.pollee.notify(Events::WRITABLE);
         Ok(())
     }
 
     fn send(&self, message: Message<'_, '_>, flags: MessageFlags) -> Result<usize> {
-        if flags.contains(MessageFlags::OOB) {
+        let is_stream = self.kind == SocketType::Stream;
+        let is_urgent = flags.contains(MessageFlags::OOB);
+        if is_urgent && !(is_stream && message.from.remaining() != 0) {
             return Err(Error::Unsupported);
         }
-        let link = self.link()?;
-        if message.to.is_some() && self.kind == SocketType::Stream {
-            return Err(Error::IsConnected);
+        if message.to.is_some() && is_stream {
+            return Err(match self.is_connected() {
+                true => Error::IsConnected,
+                false => Error::Unsupported,
+            });
         }
+        let link = self.link()?;
         let envelope = self.envelope(link, message.control)?;
         match self.kind {
             SocketType::Stream => self.send_stretch(link, message.from, envelope, flags),
@@ -151,22 +171,18 @@ impl Socket for StreamSocket {
     }
 
     fn receive(&self, to: &mut Sink<'_>, flags: MessageFlags) -> Result<Received> {
-        if flags.contains(MessageFlags::OOB) {
-            return Err(Error::Unsupported);
-        }
         let link = match (self.link.get(), self.kind) {
             (Some(link), _) => link,
             (None, SocketType::Stream) => return Err(Error::Invalid),
             (None, _) => return Err(Error::NotConnected),
         };
-        let is_stream = self.kind == SocketType::Stream;
-        if is_stream && to.remaining() == 0 {
-            return Ok(Received::stream(0));
-        }
-        let all = MessageFlags::WAITALL | MessageFlags::PEEK;
-        let mut received = match is_stream && flags & all == MessageFlags::WAITALL {
-            true => self.receive_all(link, to, flags)?,
-            false => self.receive_some(link, to, flags)?,
+        let is_urgent = flags.contains(MessageFlags::OOB);
+        let mut received = match self.kind {
+            SocketType::Stream if is_urgent => return self.receive_urgent(link, to, flags),
+            SocketType::Stream if to.remaining() == 0 => return Ok(Received::stream(0)),
+            SocketType::Stream => self.receive_stream(link, to, flags)?,
+            _ if is_urgent => return Err(Error::Unsupported),
+            _ => self.receive_some(link, to, flags)?,
         };
         tell_credentials(&self.options, &mut received);
         Ok(received)
@@ -206,6 +222,10 @@ impl Socket for StreamSocket {
         Ok(SocketAddress::Unix(self.link()?.peer().name.lock().clone()))
     }
 
+    fn peer(&self) -> Option<PeerIdentity> {
+        self.program()
+    }
+
     fn option(&self, name: OptionName) -> Result<OptionValue> {
         match name {
             OptionName::Error => {
@@ -215,7 +235,12 @@ impl Socket for StreamSocket {
                 ))
             }
             OptionName::Listening => Ok(self.listener.get().is_some().into()),
-            OptionName::PeerCredentials => Ok(OptionValue::Credentials(self.peer_credentials())),
+            OptionName::PeekOffset => Ok(self.peek_offset.get()),
+            OptionName::PeerCredentials => {
+                let known = self.program().map(|program| program.credentials);
+                let told = known.unwrap_or(PeerCredentials::UNKNOWN);
+                Ok(OptionValue::Credentials(told))
+            }
             name => self.options.get(name).ok_or(Error::NoSuchOption),
         }
     }
@@ -225,6 +250,9 @@ impl Socket for StreamSocket {
     }
 
     fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()> {
+        if name == OptionName::PeekOffset {
+            return self.peek_offset.set(value);
+        }
         self.options.set(name, value).ok_or(Error::NoSuchOption)??;
         if matches!(name, OptionName::SendBuffer | OptionName::SendBufferForced) {
             self.outbox.set_limit(self.options.send_bytes());
