@@ -1,4 +1,4 @@
-//! What mounts mean to Debian's tools, and to the kernel itself.
+//! What mounts and terminals' nodes mean to Debian's tools, and to the kernel itself.
 
 use std::path::Path;
 
@@ -18,6 +18,7 @@ pub const TESTS: &[Test] = &[
         "Debian's mount, findmnt and pivot_root do what they say",
         debian_tools,
     ),
+    ("an ordinary user runs script", ordinary_user),
 ];
 
 const COVERED: &str = "tests/harness/covered_dev.c";
@@ -38,6 +39,19 @@ for at in bin lib lib64 usr proc; do mount --rbind /$at $at; done
 pivot_root . old; cd /; test -e old/tmp/a/g; umount -l old; ! test -e old/tmp
 test $(wc -l < /proc/self/mounts) -ge 6
 ! umount usr 2> /log; umount proc; ! test -e /proc/self";
+
+/// The shell, and script with a pseudo terminal of its own, act for somebody who is not root.
+const USER_SCRIPT: &str = "set -e
+script -q -e -c 'test $(id -u) = 0' /dev/null < /dev/null
+su -s /bin/sh nobody -c \"script -q -e -c 'test -O \\$(tty)' /dev/null < /dev/null\"
+su -s /bin/sh nobody -c \"! script -q -e -c 'false' /dev/null < /dev/null\"";
+
+fn ordinary_user(setup: &Setup) -> Result<(), String> {
+    let mut args = vec!["--net", "none"];
+    args.extend_from_slice(userland::FOLDERS);
+    args.extend_from_slice(&["/bin/bash", "-c", USER_SCRIPT]);
+    expect_status(&setup.start(&args)?.wait(BOOT_PATIENCE)?, 0)
+}
 
 fn covered_devices(setup: &Setup) -> Result<(), String> {
     let program = build::c_linked(Path::new(COVERED), Link::StaticMusl)?;

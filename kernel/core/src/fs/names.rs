@@ -105,6 +105,18 @@ pub(super) fn add_while_locked(
     })
 }
 
+/// Creates a file for the kernel: nobody is asked for rights, and `new` says whose it is.
+pub fn create_by_kernel(spot: &Spot, new: &New<'_>) -> Result<()> {
+    let directory = &spot.directory;
+    let _still = directory.dentry.lock_names()?;
+    if directory.dentry.child_while_locked(&spot.name)?.is_some() {
+        return Err(Error::Exists);
+    }
+    let inode = directory.inode().create(&spot.name, new)?;
+    add(directory, &spot.name, inode);
+    Ok(())
+}
+
 /// Gives the file at `old` one more name.
 pub fn link(old: &Path, spot: &Spot) -> Result<()> {
     let directory = &spot.directory;
@@ -155,6 +167,17 @@ pub fn unlink(spot: &Spot) -> Result<()> {
         return Err(Error::NotDirectory);
     }
     check_removal(directory, &dentry)?;
+    directory.inode().unlink(name)?;
+    remove(directory, name, &dentry);
+    Ok(())
+}
+
+/// Removes what [`create_by_kernel`] made, if it is still there.
+pub fn unlink_by_kernel(spot: &Spot) -> Result<()> {
+    let (directory, name) = (&spot.directory, &spot.name);
+    let _still = directory.dentry.lock_names()?;
+    let found = directory.dentry.child_while_locked(name)?;
+    let dentry = found.ok_or(Error::NotFound)?;
     directory.inode().unlink(name)?;
     remove(directory, name, &dentry);
     Ok(())

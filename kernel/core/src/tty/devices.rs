@@ -1,7 +1,9 @@
 //! The terminals' device numbers and nodes (tty(4), pts(4)).
 //!
 //! A pseudo terminal has a node /dev/pts/N while its master is open. Nodes are made and
-//! removed in devtmpfs, wherever that is mounted, with the rights of whoever opens the master.
+//! removed in devtmpfs, wherever that is mounted, by the kernel: whoever opens the master owns the
+//! node, be it that he may not write there. Group and mode are those with which Debian mounts
+//! devpts, and no umask changes them.
 
 use alloc::format;
 use alloc::sync::Arc;
@@ -10,9 +12,10 @@ use super::{Terminal, TerminalFile, console, pty};
 use crate::dev::{Device, register};
 use crate::error::{Error, Result};
 use crate::file::{FileRef, OpenFile, StatusFlags};
-use crate::fs::names::{Wanted, create, unlink};
+use crate::fs::access::{Subject, Who};
+use crate::fs::names::{create_by_kernel, unlink_by_kernel};
 use crate::fs::{
-    FileType, HowToOpen, Path, Spot, Walk, device_number, device_parts, devices, mount, open,
+    FileType, HowToOpen, New, Path, Spot, Walk, device_number, device_parts, devices, mount, open,
     open_path, resolve, resolve_spot,
 };
 
@@ -21,8 +24,9 @@ const MAJOR_SERIAL: u32 = 4;
 const MAJOR_SPECIAL: u32 = 5;
 /// The first serial port.
 const MINOR_SERIAL: u32 = 64;
-/// Permission bits of a pseudo terminal: its owner, and group tty for write(1).
+/// Permission bits of a pseudo terminal: its owner, and the group tty for write(1).
 const MODE_PTS: u32 = 0o620;
+const GROUP_TTY: u32 = 5;
 
 /// Adds /dev/console, /dev/tty, /dev/ttyS0, /dev/ptmx and the numbers of pseudo terminals.
 pub(super) fn register_all() {
@@ -56,12 +60,14 @@ pub(super) fn register_all() {
 
 fn open_controlling(_number: u64, _status: StatusFlags) -> Result<FileRef> {
     let terminal = super::controlling_terminal().ok_or(Error::NoSuchDevice)?;
+    terminal.check_open()?;
     Ok(TerminalFile::new(terminal))
 }
 
 fn open_console(_number: u64, status: StatusFlags) -> Result<FileRef> {
     let file = console::open()?;
     if let Some(file) = file.as_any().downcast_ref::<TerminalFile>() {
+        file.terminal.check_open()?;
         control_by_opening(&file.terminal, status);
     }
     Ok(file)
@@ -74,6 +80,7 @@ fn open_multiplexer(_number: u64, _status: StatusFlags) -> Result<FileRef> {
 fn open_pseudo(number: u64, status: StatusFlags) -> Result<FileRef> {
     let (_, minor) = device_parts(number);
     let file = pty::open_slave(minor)?;
+    file.terminal.check_open()?;
     control_by_opening(&file.terminal, status);
     Ok(file)
 }
@@ -89,21 +96,22 @@ fn control_by_opening(terminal: &Arc<Terminal>, status: StatusFlags) {
 /// Makes the node of a pseudo terminal.
 pub(super) fn add_node(number: u32) -> Result<()> {
     let spot = node_spot(number)?;
-    let device = device_number(pty::MAJOR, number);
-    create(
-        &spot,
-        &Wanted {
-            device,
-            ..Wanted::new(FileType::CharDevice, MODE_PTS)
-        },
-    )?;
-    Ok(())
+    let (uid, _) = Subject::current(Who::Effective).ids();
+    let new = New {
+        kind: FileType::CharDevice,
+        mode: MODE_PTS,
+        uid,
+        gid: GROUP_TTY,
+        device: device_number(pty::MAJOR, number),
+        target: &[],
+    };
+    create_by_kernel(&spot, &new)
 }
 
 /// Removes it.
 pub(super) fn remove_node(number: u32) {
     // A program may have removed it already.
-    let _ = node_spot(number).and_then(|spot| unlink(&spot));
+    let _ = node_spot(number).and_then(|spot| unlink_by_kernel(&spot));
 }
 
 /// Opens it by its node, so that the opening has a name.

@@ -145,7 +145,9 @@ impl Discipline {
     }
 
     fn translate(&self, byte: u8) -> Option<u8> {
+        let is_lowered = self.in_flag(Input::IUCLC) && self.local(Local::IEXTEN);
         match byte {
+            byte if is_lowered && byte.is_ascii_uppercase() => Some(byte.to_ascii_lowercase()),
             b'\r' if self.in_flag(Input::IGNCR) => None,
             b'\r' if self.in_flag(Input::ICRNL) => Some(b'\n'),
             b'\n' if self.in_flag(Input::INLCR) => Some(b'\r'),
@@ -369,7 +371,10 @@ impl Discipline {
                     byte if is_control(byte) || is_continuation(byte) => self.column,
                     _ => self.column + 1,
                 };
-                to[0] = byte;
+                to[0] = match self.termios.output.contains(Output::OLCUC) {
+                    true => byte.to_ascii_uppercase(),
+                    false => byte,
+                };
                 1
             }
         }

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 
 use super::termios::Local;
 use super::{Terminal, ioctl};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::file::async_io::{Owner, OwnerKind};
 use crate::file::{File, OpenFile};
 use crate::io::{Sink, Source};
@@ -56,6 +56,9 @@ impl File for TerminalFile {
     }
 
     fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {
+        if self.terminal.is_hung_up() {
+            return Err(Error::Io);
+        }
         ioctl::terminal(&self.terminal, request, argument)
     }
 

@@ -9,7 +9,8 @@ use super::termios::{Input, Local, Output, SPECIALS, Termios};
 use super::{Terminal, job, termio};
 use crate::error::{Error, Result};
 use crate::poll::Events;
-use crate::task::{Pid, current, family};
+use crate::signal::{Info, Signal, send_to_group};
+use crate::task::{Capability, Pid, current, family};
 use crate::user;
 
 const TCGETS: u32 = 0x5401;
@@ -37,6 +38,8 @@ const TIOCNOTTY: u32 = 0x5422;
 const TIOCGETD: u32 = 0x5424;
 const TCSBRKP: u32 = 0x5425;
 const TIOCGSID: u32 = 0x5429;
+const TIOCGEXCL: u32 = 0x8004_5440;
+const TIOCSIG: u32 = 0x4004_5436;
 const TCGETS2: u32 = 0x802c_542a;
 const TCSETS2: u32 = 0x402c_542b;
 const TCSETSW2: u32 = 0x402c_542c;
@@ -59,6 +62,7 @@ pub(super) fn terminal(terminal: &Arc<Terminal>, request: u32, argument: u64) ->
     let at = VirtAddr(argument);
     match request {
         TIOCSCTTY => terminal.take_control()?,
+        TIOCSTI => fake_input(terminal, at)?,
         TIOCNOTTY => give_up_control(terminal)?,
         TIOCGPGRP => user::write(at, controlled(terminal)?.1)?,
         TIOCSPGRP => terminal.set_foreground(read_group(at)?)?,
@@ -87,6 +91,7 @@ pub(super) fn master(terminal: &Arc<Terminal>, request: u32, argument: u64) -> R
             user::write(at, session.ok_or(Error::NotTerminal)?)?;
         }
         TCFLSH => return flush_by_master(terminal, argument),
+        TIOCSIG => signal_foreground(terminal, argument)?,
         _ => return settings(terminal, request, argument),
     }
     Ok(0)
@@ -121,9 +126,9 @@ fn settings(terminal: &Arc<Terminal>, request: u32, argument: u64) -> Result<usi
         TCFLSH => flush(terminal, argument)?,
         TCXONC => control_flow(terminal, argument)?,
         TIOCGETD => user::write(at, 0_u32)?,
-        TCSBRK | TCSBRKP | TIOCEXCL | TIOCNXCL => {}
-        // Faking input lets a program run commands as its parent (CVE-2017-5226).
-        TIOCSTI => return Err(Error::NotPermitted),
+        TIOCEXCL | TIOCNXCL => terminal.state.lock().is_exclusive = request == TIOCEXCL,
+        TIOCGEXCL => user::write(at, u32::from(terminal.state.lock().is_exclusive))?,
+        TCSBRK | TCSBRKP => {}
         _ => return Err(Error::NotTerminal),
     }
     Ok(0)
@@ -137,6 +142,30 @@ fn controlled(terminal: &Terminal) -> Result<(Pid, Pid)> {
     let state = terminal.state.lock();
     let session = state.session.ok_or(Error::NotTerminal)?;
     Ok((session, state.foreground.unwrap_or(0)))
+}
+
+/// Faking input lets a program run commands as its parent (CVE-2017-5226), so it takes the right
+/// to all, as on a Linux where dev.tty.legacy_tiocsti is off.
+fn fake_input(terminal: &Terminal, at: VirtAddr) -> Result<()> {
+    let may_all = current().credentials.get().has(Capability::SysAdmin);
+    match (may_all, terminal.is_controlling()) {
+        (true, _) => terminal.input(&[user::read(at)?]),
+        (false, true) => return Err(Error::Io),
+        (false, false) => return Err(Error::NotPermitted),
+    }
+    Ok(())
+}
+
+/// What the keys do that the terminal may not have.
+fn signal_foreground(terminal: &Terminal, number: u64) -> Result<()> {
+    let keys = [Signal::INT, Signal::QUIT, Signal::TSTP];
+    let is_meant = |signal: &Signal| u64::from(signal.number()) == number;
+    let signal = keys.into_iter().find(is_meant).ok_or(Error::Invalid)?;
+    let foreground = terminal.state.lock().foreground;
+    if let Some(group) = foreground {
+        send_to_group(group, Info::kernel(signal));
+    }
+    Ok(())
 }
 
 fn give_up_control(terminal: &Terminal) -> Result<()> {

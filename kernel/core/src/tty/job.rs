@@ -153,11 +153,12 @@ pub fn leave_session(leader: Pid) {
     }
 }
 
-/// The terminal controls nobody any more.
-pub(super) fn disconnect(terminal: &Terminal) {
+/// The terminal controls nobody any more; returns whose session it was.
+pub(super) fn disconnect(terminal: &Terminal) -> Option<Pid> {
     let mut controlling = CONTROLLING.lock();
     let session = terminal.state.lock().session.take();
     let removed = session.and_then(|session| controlling.remove(&session));
     drop(controlling);
     drop(removed);
+    session
 }

@@ -13,9 +13,9 @@ use crate::error::{Error, Result};
 use crate::io::{Sink, Source, partial};
 use crate::poll::{Events, Pollee};
 use crate::sched::{Softirq, raise};
-use crate::signal::{Info, Signal, send_to_group};
+use crate::signal::{Info, Signal, send_to_group, send_to_process};
 use crate::sync::Wait;
-use crate::task::Pid;
+use crate::task::{Capability, Pid, current, family};
 
 /// Bytes moved at once, on the stack.
 const CHUNK_BYTES: usize = 512;
@@ -37,6 +37,8 @@ pub(super) struct State {
     pub(super) foreground: Option<Pid>,
     /// Nothing comes in or goes out any more.
     pub(super) is_hung_up: bool,
+    /// Only who may do all opens it (TIOCEXCL).
+    pub(super) is_exclusive: bool,
     /// Openings that programs have.
     pub(super) openings: usize,
 }
@@ -71,6 +73,7 @@ impl Terminal {
             session: None,
             foreground: None,
             is_hung_up: false,
+            is_exclusive: false,
             openings: 0,
         };
         Arc::new(Self {
@@ -262,7 +265,7 @@ impl Terminal {
         let state = self.state.lock();
         let mut events = Events::empty();
         if state.is_hung_up {
-            return Events::READABLE | Events::WRITABLE | Events::HUP;
+            return Events::READABLE | Events::WRITABLE | Events::ERR | Events::HUP;
         }
         let termios = &state.discipline.termios;
         let no_limit = !termios.is_canonical() && termios.get(Special::Time) == 0;
@@ -346,19 +349,29 @@ impl Terminal {
         }
     }
 
-    /// Ends all use: readers see the end, writers an error, the session SIGHUP.
-    pub(super) fn hang_up(&self) {
-        let foreground = {
-            let mut state = self.state.lock();
-            state.is_hung_up = true;
-            state.foreground
-        };
-        super::job::disconnect(self);
-        if let Some(group) = foreground {
-            send_to_group(group, Info::kernel(Signal::HUP));
-            send_to_group(group, Info::kernel(Signal::CONT));
+    /// Whether the current program may open it.
+    ///
+    /// Errors: `Busy` if somebody uses it exclusively.
+    pub(super) fn check_open(&self) -> Result<()> {
+        let may_all = || current().credentials.get().has(Capability::SysAdmin);
+        match self.state.lock().is_exclusive && !may_all() {
+            true => Err(Error::Busy),
+            false => Ok(()),
         }
-        self.pollee
-            .notify(Events::READABLE | Events::WRITABLE | Events::HUP);
+    }
+
+    /// Ends all use: readers see the end, writers an error, the session's leader SIGHUP, which
+    /// tells the others (bash(1)).
+    pub(super) fn hang_up(&self) {
+        self.state.lock().is_hung_up = true;
+        let leader = super::job::disconnect(self).and_then(family::find);
+        for signal in [Signal::HUP, Signal::CONT] {
+            if let Some(leader) = &leader {
+                // One that waits already is enough.
+                let _ = send_to_process(leader, Info::kernel(signal));
+            }
+        }
+        let all = Events::READABLE | Events::WRITABLE | Events::ERR | Events::HUP;
+        self.pollee.notify(all);
     }
 }

@@ -14,6 +14,8 @@ bitflags! {
         const IGNCR = 0x80;
         /// CR becomes NL.
         const ICRNL = 0x100;
+        /// Upper case becomes lower case.
+        const IUCLC = 0x200;
         /// STOP and START halt and resume output.
         const IXON = 0x400;
         /// Any character resumes output.
@@ -33,6 +35,8 @@ bitflags! {
     pub struct Output: u32 {
         /// Output is processed at all.
         const OPOST = 0x1;
+        /// Lower case becomes upper case.
+        const OLCUC = 0x2;
         /// NL becomes CR NL.
         const ONLCR = 0x4;
         /// CR becomes NL.
