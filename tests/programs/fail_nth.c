@@ -495,6 +495,39 @@ static int bound(void) {
     return result;
 }
 
+static void unmount_surely(const char *name) {
+    while (umount2(name, MNT_DETACH) < 0 && errno == ENOMEM);
+}
+
+static void make_surely(const char *name) {
+    while (mkdir(name, 0755) < 0 && errno != EEXIST);
+}
+
+static int told_mount(void) {
+    make_surely("/tmp/told.a"), make_surely("/tmp/told.b");
+    int result = mount("none", "/tmp/told.a", "tmpfs", 0, NULL);
+    if (result < 0 && errno == EPERM) return 0;
+    if (result == 0) result = mount(NULL, "/tmp/told.a", NULL, MS_SHARED, NULL);
+    if (result == 0) result = mount("/tmp/told.a", "/tmp/told.b", NULL, MS_BIND, NULL);
+    if (result == 0) result = mkdir("/tmp/told.a/x", 0755);
+    if (result == 0) result = mount("none", "/tmp/told.b/x", "tmpfs", 0, NULL);
+    int why = errno;
+    unmount_surely("/tmp/told.a/x"), unmount_surely("/tmp/told.b"), unmount_surely("/tmp/told.a");
+    rmdir("/tmp/told.a"), rmdir("/tmp/told.b");
+    errno = why;
+    return result;
+}
+
+static int own_namespace(void) {
+    int back = open("/proc/self/ns/mnt", O_RDONLY);
+    if (back < 0) return -1;
+    int result = unshare(CLONE_NEWNS | CLONE_NEWUTS), why = errno;
+    while (result == 0 && setns(back, 0) < 0 && errno == ENOMEM);
+    close(back);
+    errno = why;
+    return result < 0 && why == EPERM ? 0 : result;
+}
+
 static int configured(void) {
     int result = -1, copy = -1;
     int system = (int)syscall(SYS_fsopen, "tmpfs", 0);
@@ -597,6 +630,8 @@ static const struct {
     {"a lock with priority inheritance is contended", inheriting_lock, ROUNDS},
     {"a file system is mounted", mounted, ROUNDS},
     {"a directory is bound", bound, ROUNDS},
+    {"a mount is told to others", told_mount, ROUNDS},
+    {"a namespace is made and left", own_namespace, ROUNDS},
     {"a file system is configured", configured, ROUNDS},
     {"a message queue is filled", message_queue, ROUNDS},
     {"a datagram socket is bound", datagrams, ROUNDS},

@@ -1,10 +1,16 @@
 //! What the machine is called, and what system programs take it for (uname(2)).
+//!
+//! Programs may change the names of host and domain. Those of a UTS namespace see the change,
+//! the others do not.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use mach::sync::Spin;
+use mach::mem::fallible;
+use mach::sync::{Once, Spin};
 
 use crate::error::{Error, Result};
+use crate::fs::nsfs;
 
 /// The longest name of a host or domain in bytes (Linux' __NEW_UTS_LEN).
 pub const NAME_BYTES_MAX: usize = 64;
@@ -19,32 +25,49 @@ pub const VERSION: &str = "#1 SMP PREEMPT_DYNAMIC Sietch";
 pub const MACHINE: &str = "x86_64";
 
 /// A name that programs may change.
-pub struct Changeable {
-    name: Spin<Vec<u8>>,
-    first: &'static str,
+pub struct Changeable(Spin<Vec<u8>>);
+
+/// The names that the programs of a UTS namespace see (uts_namespaces(7)).
+pub struct Names {
+    /// The namespace's inode number.
+    pub number: u64,
+    /// The machine's name.
+    pub host: Changeable,
+    /// The NIS domain's name.
+    pub domain: Changeable,
 }
 
-/// The machine's name.
-pub static HOST: Changeable = Changeable::new("sietch");
-/// The NIS domain's name.
-pub static DOMAIN: Changeable = Changeable::new("(none)");
+/// Those of the first program.
+pub fn first() -> Arc<Names> {
+    static FIRST: Once<Arc<Names>> = Once::new();
+    let first = || Names::new(b"sietch".to_vec(), b"(none)".to_vec());
+    FIRST.call_once(|| Arc::new(first())).clone()
+}
 
-impl Changeable {
-    const fn new(first: &'static str) -> Self {
+impl Names {
+    fn new(host: Vec<u8>, domain: Vec<u8>) -> Self {
         Self {
-            name: Spin::new(Vec::new()),
-            first,
+            number: nsfs::new_number(),
+            host: Changeable(Spin::new(host)),
+            domain: Changeable(Spin::new(domain)),
         }
     }
 
+    /// A namespace with the same names.
+    ///
+    /// Errors: `OutOfMemory`.
+    pub fn copy(&self) -> Result<Arc<Self>> {
+        Ok(fallible::arc(Self::new(
+            self.host.get(),
+            self.domain.get(),
+        ))?)
+    }
+}
+
+impl Changeable {
     /// The name now.
     pub fn get(&self) -> Vec<u8> {
-        let name = self.name.lock();
-        if name.is_empty() {
-            self.first.as_bytes().to_vec()
-        } else {
-            name.clone()
-        }
+        self.0.lock().clone()
     }
 
     /// Changes it. Errors: `Invalid` if it is too long.
@@ -52,7 +75,8 @@ impl Changeable {
         if name.len() > NAME_BYTES_MAX {
             return Err(Error::Invalid);
         }
-        *self.name.lock() = name.to_vec();
+        let old = core::mem::replace(&mut *self.0.lock(), name.to_vec());
+        drop(old);
         Ok(())
     }
 }

@@ -108,7 +108,7 @@ fn address_v6() -> Config6 {
 
 fn start_program(run: Run) {
     if let Some(name) = options::value("hostname")
-        && kernel::names::HOST.set(&name).is_err()
+        && kernel::names::first().host.set(&name).is_err()
     {
         klog!("the name of the machine is too long");
     }

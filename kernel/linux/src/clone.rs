@@ -11,7 +11,7 @@ use mach::trap::UserRegs;
 
 use crate::call::{Arg, Call, Entry, Outcome};
 use crate::errno::Errno;
-use crate::leave;
+use crate::{leave, namespace};
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
@@ -53,8 +53,6 @@ const EXIT_SIGNAL: u64 = 0xff;
 const ARGS_BYTES_MIN: usize = 64;
 /// Words of the one we know.
 const ARGS_WORDS: usize = 11;
-/// New namespaces of any kind.
-const NAMESPACES: u64 = 0x7e02_0080;
 /// A program that its tracer steps through makes a child that does not step.
 const TRAP_FLAG: u64 = 1 << 8;
 
@@ -164,9 +162,7 @@ fn make(call: Call<'_>, wish: &Wish) -> Outcome {
         call.regs.run_again();
         return Err(Errno::IN_FRAME);
     }
-    if wish.flags & NAMESPACES != 0 {
-        return Err(Errno::EPERM);
-    }
+    namespace::check_new("clone", wish.flags)?;
     let flags = CloneFlags::from_bits(wish.flags).ok_or(Errno::EINVAL)?;
     if flags.contains(CloneFlags::PIDFD | CloneFlags::THREAD) {
         return Err(Errno::EINVAL);

@@ -44,6 +44,7 @@ mod mempolicy;
 mod missing;
 mod mount;
 mod mqueue;
+mod namespace;
 mod open;
 mod page_nodes;
 mod path;

@@ -11,6 +11,7 @@ use linux_raw_sys::general::*;
 use crate::call::{Arg, Call, Entry, Outcome};
 use crate::descriptor::only;
 use crate::errno::Errno;
+use crate::mount::report;
 
 const PATH_OUT: &[Arg] = &[Arg::Path, Arg::Address];
 
@@ -193,18 +194,26 @@ fn statx(call: Call<'_>) -> Outcome {
     words[16] = pair(device_parts(of.node));
     words[17] = pair(device_parts(of.device));
     if let Some(place) = place {
-        add_mount(&mut words, &place);
+        add_mount(&mut words, &place, call.uint(3));
     }
     user::write(call.addr(4), words)?;
     Ok(0)
 }
 
 /// What struct statx says of the mount.
-fn add_mount(words: &mut [u64; 32], place: &Path) {
-    words[0] |= u64::from(STATX_MNT_ID);
+fn add_mount(words: &mut [u64; 32], place: &Path, wanted: u32) {
+    let is_unique = wanted & STATX_MNT_ID_UNIQUE != 0;
+    let told = match is_unique {
+        true => STATX_MNT_ID_UNIQUE,
+        false => STATX_MNT_ID,
+    };
+    words[0] |= u64::from(told);
     words[1] = u64::from(STATX_ATTR_MOUNT_ROOT) * u64::from(place.is_mount_top());
     words[7] = u64::from(STATX_ATTR_MOUNT_ROOT);
-    words[18] = u64::from(place.mount.id);
+    words[18] = match is_unique {
+        true => report::unique(&place.mount),
+        false => u64::from(place.mount.id),
+    };
 }
 
 fn statfs(call: Call<'_>) -> Outcome {

@@ -29,13 +29,13 @@ pub const CALLS: &[Entry] = &[
         number: __NR_sethostname,
         name: "sethostname",
         args: &[Arg::Buffer, Arg::Size],
-        handler: |call| set(&call, &names::HOST),
+        handler: |call| set(&call, &call.thread.names.get().host),
     },
     Entry {
         number: __NR_setdomainname,
         name: "setdomainname",
         args: &[Arg::Buffer, Arg::Size],
-        handler: |call| set(&call, &names::DOMAIN),
+        handler: |call| set(&call, &call.thread.names.get().domain),
     },
     Entry {
         number: __NR_personality,
@@ -74,11 +74,11 @@ fn uname(call: Call<'_>) -> Outcome {
     };
     let fields: [[u8; FIELD_BYTES]; FIELDS] = [
         field(names::SYSTEM.as_bytes()),
-        field(&names::HOST.get()),
+        field(&call.thread.names.get().host.get()),
         field(names::RELEASE.as_bytes()),
         field(names::VERSION.as_bytes()),
         field(machine.as_bytes()),
-        field(&names::DOMAIN.get()),
+        field(&call.thread.names.get().domain.get()),
     ];
     user::write(call.addr(0), fields)?;
     Ok(0)

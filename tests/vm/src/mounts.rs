@@ -16,9 +16,15 @@ pub const TESTS: &[Test] = &[
     ),
     (
         "Debian's mount, findmnt and pivot_root do what they say",
-        debian_tools,
+        |setup| passes(setup, SCRIPT),
     ),
-    ("an ordinary user runs script", ordinary_user),
+    (
+        "Debian's unshare, nsenter and lsns make, enter and list namespaces",
+        |setup| passes(setup, NAMESPACES),
+    ),
+    ("an ordinary user runs script", |setup| {
+        passes(setup, USER_SCRIPT)
+    }),
 ];
 
 const COVERED: &str = "tests/harness/covered_dev.c";
@@ -46,12 +52,25 @@ script -q -e -c 'test $(id -u) = 0' /dev/null < /dev/null
 su -s /bin/sh nobody -c \"script -q -e -c 'test -O \\$(tty)' /dev/null < /dev/null\"
 su -s /bin/sh nobody -c \"! script -q -e -c 'false' /dev/null < /dev/null\"";
 
-fn ordinary_user(setup: &Setup) -> Result<(), String> {
-    let mut args = vec!["--net", "none"];
-    args.extend_from_slice(userland::FOLDERS);
-    args.extend_from_slice(&["/bin/bash", "-c", USER_SCRIPT]);
-    expect_status(&setup.start(&args)?.wait(BOOT_PATIENCE)?, 0)
-}
+/// The same; `exec` lets the number of the shell that is started be that of the sleeper.
+const NAMESPACES: &str = "set -e
+cd /tmp; mkdir m
+unshare -m bash -c 'mount -t tmpfs none m && touch m/there && test -e m/there'
+test ! -e m/there; host=$(uname -n)
+unshare -m -u bash -c 'mount -t tmpfs none m; touch m/there; hostname other
+  touch ready; exec sleep 1000' & pid=$!
+until test -e ready; do sleep 0.1; done
+test ! -e m/there; test $(uname -n) = $host
+test $(nsenter -t $pid -u uname -n) = other
+nsenter -t $pid -m test -e /tmp/m/there
+nsenter -t $pid -m umount /tmp/m; ! nsenter -t $pid -m test -e /tmp/m/there
+test $(readlink /proc/$pid/ns/mnt) != $(readlink /proc/self/ns/mnt)
+lsns -n -t uts -o PID,NPROCS | grep -q \"$pid *1$\"; test $(lsns -n -t mnt | wc -l) = 2
+kill $pid; wait $pid || true; test $(lsns -n -t mnt | wc -l) = 1
+mkdir s; mount -t tmpfs none s; mount --make-shared s; mkdir s/in
+unshare -m --propagation unchanged mount -t tmpfs none s/in; mountpoint -q s/in
+findmnt -n -o PROPAGATION s/in | grep -q shared
+! unshare -n true 2> log; grep -q 'Invalid argument' log";
 
 fn covered_devices(setup: &Setup) -> Result<(), String> {
     let program = build::c_linked(Path::new(COVERED), Link::StaticMusl)?;
@@ -59,9 +78,9 @@ fn covered_devices(setup: &Setup) -> Result<(), String> {
     expect_status(&setup.start(&args)?.wait(BOOT_PATIENCE)?, 0)
 }
 
-fn debian_tools(setup: &Setup) -> Result<(), String> {
+fn passes(setup: &Setup, script: &str) -> Result<(), String> {
     let mut args = vec!["--net", "none"];
     args.extend_from_slice(userland::FOLDERS);
-    args.extend_from_slice(&["/bin/bash", "-c", SCRIPT]);
+    args.extend_from_slice(&["/bin/bash", "-c", script]);
     expect_status(&setup.start(&args)?.wait(BOOT_PATIENCE)?, 0)
 }

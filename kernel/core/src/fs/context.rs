@@ -1,17 +1,24 @@
-//! Where a thread stands in the tree: its root, its working directory, its umask.
+//! Where a thread stands in the tree: its mount namespace, its root and working directory in
+//! that, its umask.
 //!
-//! Threads of a process usually share one context (CLONE_FS); fork copies it.
+//! Threads of a process usually share one context (CLONE_FS); fork copies it. The last one of a
+//! namespace may not go under a spin lock, nor while mounts are changed.
 
 use alloc::sync::Arc;
 
+use mach::mem::fallible;
 use mach::sync::Spin;
 
+use super::mount::Namespace;
 use super::{Path, mount};
+use crate::error::Result;
 use crate::task::current;
 
 #[derive(Clone)]
 struct State {
-    /// `None`: the top of the tree.
+    /// `None`: the first program's.
+    namespace: Option<Arc<Namespace>>,
+    /// `None`: the top of the first namespace's tree, and only there.
     root: Option<Path>,
     /// `None`: the root.
     cwd: Option<Path>,
@@ -30,6 +37,7 @@ impl Default for FsContext {
     fn default() -> Self {
         Self {
             state: Spin::new(State {
+                namespace: None,
                 root: None,
                 cwd: None,
                 umask: DEFAULT_UMASK,
@@ -44,6 +52,44 @@ impl FsContext {
         Arc::new(Self {
             state: Spin::new(self.state.lock().clone()),
         })
+    }
+
+    /// A copy in a mount namespace of its own, at the same places.
+    ///
+    /// Errors: `NoSpace` if there are too many mounts, `OutOfMemory`.
+    pub fn fork_apart(&self) -> Result<Arc<Self>> {
+        let (namespace, counterparts) = self.namespace().copy()?;
+        let state = State {
+            namespace: Some(namespace),
+            root: Some(counterparts.of(&self.root())),
+            cwd: Some(counterparts.of(&self.cwd())),
+            umask: self.umask(),
+        };
+        Self::new(state)
+    }
+
+    /// A copy in `namespace`, at its root.
+    ///
+    /// Errors: `OutOfMemory`.
+    pub fn in_namespace(&self, namespace: Arc<Namespace>) -> Result<Arc<Self>> {
+        let root = namespace.root();
+        Self::new(State {
+            namespace: Some(namespace),
+            root: Some(root.clone()),
+            cwd: Some(root),
+            umask: self.umask(),
+        })
+    }
+
+    fn new(state: State) -> Result<Arc<Self>> {
+        let state = Spin::new(state);
+        Ok(fallible::arc(Self { state })?)
+    }
+
+    /// Whose mounts it sees.
+    pub fn namespace(&self) -> Arc<Namespace> {
+        let own = self.state.lock().namespace.clone();
+        own.unwrap_or_else(mount::first_namespace)
     }
 
     /// Where a walk starts: the program's own root, if it has one, and the place from

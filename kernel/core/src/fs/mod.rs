@@ -34,6 +34,7 @@ pub mod mqueue;
 pub mod names;
 pub mod ninep;
 pub mod notify;
+pub mod nsfs;
 mod open;
 pub mod proc;
 pub mod pseudo;

@@ -9,6 +9,7 @@ use mach::task::{Context, Current, CurrentSlot};
 use super::process::Image;
 use super::{Credentials, Limits, Name, Process, Seed, Thread, UserShare};
 use crate::mm::AddressSpace;
+use crate::names;
 use crate::signal::{ActionTable, SignalSet};
 
 static BOOT: [Once<Arc<Thread>>; MAX_CPUS] = [const { Once::new() }; MAX_CPUS];
@@ -45,6 +46,7 @@ pub fn adopt_boot_thread() {
         context: Context::boot(),
         files: Arc::default(),
         fs: Arc::default(),
+        names: names::first(),
         credentials: Arc::<Credentials>::default(),
         share: UserShare::of(0),
         mask: SignalSet::EMPTY,

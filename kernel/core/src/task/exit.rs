@@ -41,6 +41,7 @@ fn release_all(status: ExitStatus) {
     let process = me.process.clone();
     futex::exit_thread(&me);
     drop(me.files.replace(Arc::default()));
+    drop(me.fs.replace(Arc::default()));
     if me.id() == process.id() {
         process.note_leader_exit(status);
     }

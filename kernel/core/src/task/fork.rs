@@ -20,6 +20,7 @@ use super::{
 use crate::error::{Error, Result};
 use crate::file::FdTable;
 use crate::mm::AddressSpace;
+use crate::names;
 use crate::perf;
 use crate::ptrace::{self, Event};
 use crate::reclaim;
@@ -37,6 +38,8 @@ bitflags! {
         const FS = 0x200;
         /// The descriptor table.
         const FILES = 0x400;
+        /// The child has a mount namespace of its own.
+        const NEWNS = 0x2_0000;
         /// The reactions to signals.
         const SIGHAND = 0x800;
         /// A descriptor of the child for the parent.
@@ -63,6 +66,8 @@ bitflags! {
         const UNTRACED = 0x80_0000;
         /// The child's number is stored in its memory.
         const CHILD_SETTID = 0x100_0000;
+        /// The child has a UTS namespace of its own.
+        const NEWUTS = 0x400_0000;
         /// An I/O context; there are none.
         const IO = 0x8000_0000;
         /// The child handles no signal with a function.
@@ -169,8 +174,16 @@ fn build(request: &Clone, id: Tid) -> Result<Child> {
     let fs = me.fs.get();
     let fs = if flags.contains(CloneFlags::FS) {
         fs
+    } else if flags.contains(CloneFlags::NEWNS) {
+        fs.fork_apart()?
     } else {
         fs.fork()
+    };
+    let names = me.names.get();
+    let names = if flags.contains(CloneFlags::NEWUTS) {
+        names.copy()?
+    } else {
+        names
     };
     let credentials = me.credentials.get();
     fallible::room_for_arc::<Thread>()?;
@@ -180,6 +193,7 @@ fn build(request: &Clone, id: Tid) -> Result<Child> {
         context,
         files,
         fs,
+        names,
         share: share(&me, &credentials)?,
         credentials,
         mask: me.signals.mask(),
@@ -319,6 +333,7 @@ pub fn start_init(entry: fn(usize) -> !, files: Arc<FdTable>) -> Option<Arc<Thre
         context: Context::new(entry, 0)?,
         files,
         fs: Arc::default(),
+        names: names::first(),
         credentials: Arc::<Credentials>::default(),
         share: UserShare::of(0),
         mask: SignalSet::EMPTY,

@@ -16,6 +16,7 @@ use super::{Credentials, Personality, Process, Tid, UserShare};
 use crate::file::FdTable;
 use crate::fs::FsContext;
 use crate::futex;
+use crate::names::Names;
 use crate::perf;
 use crate::ptrace::{Tracee, Tracing};
 use crate::sched::Entity;
@@ -74,6 +75,8 @@ pub struct Seed {
     pub files: Arc<FdTable>,
     /// Where it stands in the tree of files.
     pub fs: Arc<FsContext>,
+    /// What it knows the machine as.
+    pub names: Arc<Names>,
     /// Who it acts for.
     pub credentials: Arc<Credentials>,
     /// What it takes of its user's number of threads.
@@ -117,6 +120,8 @@ pub struct Thread {
     pub(super) is_one_too_many: AtomicBool,
     /// Its root, working directory and umask.
     pub fs: Slot<FsContext>,
+    /// What it knows the machine as (its UTS namespace).
+    pub names: Slot<Names>,
     /// Blocked and pending signals.
     pub signals: ThreadSignals,
     /// Its wait for a futex.
@@ -172,6 +177,7 @@ impl Thread {
             share: Spin::new(Some(seed.share)),
             is_one_too_many: AtomicBool::new(false),
             fs: Slot::new(seed.fs),
+            names: Slot::new(seed.names),
             signals: ThreadSignals::new(seed.mask),
             futex: futex::Waiter::default(),
             tracing: Spin::default(),

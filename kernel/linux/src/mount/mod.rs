@@ -1,12 +1,14 @@
-//! mount, umount2, pivot_root; `configure` and `tree` have the calls by descriptor.
+//! mount, umount2, pivot_root; `configure` and `tree` have the calls by descriptor, `report` tells
+//! what is mounted.
 
 pub mod configure;
+pub mod report;
 pub mod tree;
 
 use alloc::vec::Vec;
 
 use kernel::fs::access::{Subject, Who};
-use kernel::fs::mount::{Change, Unmount};
+use kernel::fs::mount::{Change, PropagationType, Unmount};
 use kernel::fs::{MountFlags, PATH_BYTES_MAX, Path, Walk, kinds, mount};
 use kernel::{error, fs, user};
 use linux_raw_sys::general::*;
@@ -151,19 +153,24 @@ fn relocate(at: Path, source: Option<Vec<u8>>) -> Outcome {
     Ok(0)
 }
 
-/// Mounts do not spread: all are private, and nothing is anybody's slave. To become shared is
-/// granted, as it shows only where mounts are bound or namespaces copied afterwards.
-fn set_propagation(at: &Path, flags: u32) -> Outcome {
-    let wanted = only(flags & !(MS_REC | MS_SILENT), PROPAGATION)?;
-    if !wanted.is_power_of_two() {
-        return Err(Errno::EINVAL);
+/// What one of these flags makes of a mount.
+fn propagation_type(flag: u32) -> Result<PropagationType> {
+    match flag {
+        MS_SHARED => Ok(PropagationType::Shared),
+        MS_PRIVATE => Ok(PropagationType::Private),
+        MS_SLAVE => Ok(PropagationType::Slave),
+        MS_UNBINDABLE => Ok(PropagationType::Unbindable),
+        _ => Err(Errno::EINVAL),
     }
-    let change = match wanted {
-        MS_UNBINDABLE => (MountFlags::UNBINDABLE, MountFlags::empty()),
-        _ => (MountFlags::empty(), MountFlags::UNBINDABLE),
+}
+
+fn set_propagation(at: &Path, flags: u32) -> Outcome {
+    let change = Change {
+        set: MountFlags::empty(),
+        clear: MountFlags::empty(),
+        propagation: Some(propagation_type(flags & !(MS_REC | MS_SILENT))?),
     };
-    let (set, clear) = change;
-    mount::change(at, Change { set, clear }, flags & MS_REC != 0)?;
+    mount::change(at, change, flags & MS_REC != 0)?;
     Ok(0)
 }
 

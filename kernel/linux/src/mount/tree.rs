@@ -6,7 +6,7 @@ use kernel::fs::{HowToOpen, MountFlags, Walk};
 use kernel::{fs, user};
 use linux_raw_sys::general::*;
 
-use super::{PROPAGATION, Result, check_administrator};
+use super::{Result, check_administrator, propagation_type};
 use crate::call::{Arg, Call, Entry, Outcome};
 use crate::descriptor::only;
 use crate::errno::Errno;
@@ -74,16 +74,18 @@ const NAMED: HowToOpen = HowToOpen {
 fn move_mount(call: Call<'_>) -> Outcome {
     check_administrator()?;
     let flags = only(call.uint(4), MOVE_MOUNT__MASK)?;
-    let special = flags & (MOVE_MOUNT_SET_GROUP | MOVE_MOUNT_BENEATH);
-    if special != 0 {
-        missing::count_option("move_mount", u64::from(special));
+    let has = |flag| flags & flag != 0;
+    if has(MOVE_MOUNT_BENEATH) {
+        missing::count_option("move_mount", u64::from(MOVE_MOUNT_BENEATH));
         return Err(Errno::EINVAL);
     }
-    let has = |flag| flags & flag != 0;
     let from = walk_to(has(MOVE_MOUNT_F_SYMLINKS), has(MOVE_MOUNT_F_EMPTY_PATH));
     let to = walk_to(has(MOVE_MOUNT_T_SYMLINKS), has(MOVE_MOUNT_T_EMPTY_PATH));
     let (from, to) = (call.place(0, 1, from)?, call.place(2, 3, to)?);
-    mount::relocate(&from, to)?;
+    match has(MOVE_MOUNT_SET_GROUP) {
+        true => mount::share_group(&from, &to)?,
+        false => mount::relocate(&from, to)?,
+    }
     Ok(0)
 }
 
@@ -109,6 +111,17 @@ fn plain_flags(mask: u64) -> Result<MountFlags> {
         .iter()
         .filter(|(bit, _)| mask & u64::from(*bit) != 0);
     Ok(set.fold(MountFlags::empty(), |all, (_, flag)| all | *flag))
+}
+
+/// The `MOUNT_ATTR_*` of a mount.
+pub fn attributes_of(flags: MountFlags) -> u64 {
+    let set = ATTRIBUTES.iter().filter(|(_, flag)| flags.contains(*flag));
+    let times = match flags {
+        flags if flags.contains(MountFlags::NOATIME) => MOUNT_ATTR_NOATIME,
+        flags if flags.contains(MountFlags::RELATIME) => MOUNT_ATTR_RELATIME,
+        _ => MOUNT_ATTR_STRICTATIME,
+    };
+    u64::from(set.fold(times, |all, (bit, _)| all | bit))
 }
 
 /// When access times are set.
@@ -170,6 +183,7 @@ fn decode(&[set, clear, propagation, _]: &[u64; WORDS]) -> Result<Change> {
     let mut change = Change {
         set: plain_flags(set)?,
         clear: plain_flags(clear)?,
+        propagation: None,
     };
     if clear & times == times {
         change.set |= access_times(set)?;
@@ -177,13 +191,9 @@ fn decode(&[set, clear, propagation, _]: &[u64; WORDS]) -> Result<Change> {
     } else if (set | clear) & times != 0 {
         return Err(Errno::EINVAL);
     }
-    if propagation & !u64::from(PROPAGATION) != 0 || propagation.count_ones() > 1 {
-        return Err(Errno::EINVAL);
-    }
-    match propagation as u32 {
-        0 => {}
-        MS_UNBINDABLE => change.set |= MountFlags::UNBINDABLE,
-        _ => change.clear |= MountFlags::UNBINDABLE,
+    if propagation != 0 {
+        let flag = u32::try_from(propagation).map_err(|_| Errno::EINVAL)?;
+        change.propagation = Some(propagation_type(flag)?);
     }
     Ok(change)
 }

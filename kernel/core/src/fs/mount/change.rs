@@ -5,8 +5,10 @@ use core::sync::atomic::Ordering;
 
 use mach::mem::fallible;
 
+use super::spread::{self, Echoes};
 use super::table::{self, CHANGING};
-use super::{Mount, MountFlags, Path, SuperBlock};
+use super::tree::Tree;
+use super::{Mount, MountFlags, Path, SuperBlock, namespace};
 use crate::error::{Error, Result};
 use crate::fs::{FileSystem, context, tmpfs::Tmpfs};
 
@@ -32,6 +34,7 @@ pub fn mount_root(system: Arc<dyn FileSystem>) -> Result<()> {
     table::add(&mount);
     table::attach(&mount, Path::top_of(&unseen));
     table::set_root(Path::top_of(&mount));
+    namespace::begin(&unseen);
     Ok(())
 }
 
@@ -51,10 +54,20 @@ pub fn mount(
     if at.is_mount_top() && Arc::ptr_eq(&at.mount.block, &mount.block) {
         return Err(Error::Busy);
     }
-    table::reserve(1, 1)?;
+    mount_at(&Tree::of(mount)?, at)
+}
+
+/// Mounts a tree that is new at `at`, and for all who are told of it.
+///
+/// Errors: `NoSpace`, `NotFound`, `OutOfMemory`; then nothing has changed.
+pub(super) fn mount_at(tree: &Tree, at: Path) -> Result<()> {
+    let echoes = Echoes::plan(tree, &at)?;
+    let count = tree.len() + echoes.len();
+    table::reserve(count, count)?;
     let at = at.pinned()?;
-    table::add(&mount);
-    table::attach(&mount, at);
+    tree.list();
+    table::attach(tree.top(), at.clone());
+    echoes.mount(tree, &at.dentry);
     Ok(())
 }
 
@@ -132,6 +145,10 @@ pub fn unmount(at: &Path, how: Unmount) -> Result<()> {
         return Err(Error::WouldBlock);
     }
     table::select(mount);
+    spread::select_echoes()?;
+    if how != Unmount::Lazily {
+        check_echoes_unused(mount)?;
+    }
     for going in table::selected() {
         going.block.system.sync()?;
     }
@@ -139,11 +156,25 @@ pub fn unmount(at: &Path, how: Unmount) -> Result<()> {
     Ok(())
 }
 
+/// Who holds a mount that nobody uses: the list, the map and who asks.
+const HOLDERS: usize = 3;
+
 fn check_unused(mount: &Arc<Mount>) -> Result<()> {
-    /// The list, the map and the caller's path.
-    const HOLDERS: usize = 3;
     table::select(mount);
     match table::selected().count() > 1 || Arc::strong_count(mount) > HOLDERS {
+        true => Err(Error::Busy),
+        false => Ok(()),
+    }
+}
+
+/// The same for those selected with `mount`; what covers the top of one holds it, too, and stays.
+fn check_echoes_unused(mount: &Arc<Mount>) -> Result<()> {
+    let mut echoes = table::selected().filter(|echo| !Arc::ptr_eq(echo, mount));
+    let is_used = |echo: &Arc<Mount>| {
+        let is_covered = table::covering(&Path::top_of(echo)).is_some();
+        Arc::strong_count(echo) > HOLDERS + usize::from(is_covered)
+    };
+    match echoes.any(|echo| is_used(&echo)) {
         true => Err(Error::Busy),
         false => Ok(()),
     }

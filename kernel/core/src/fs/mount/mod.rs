@@ -5,9 +5,9 @@
 //! the mount through which it was reached, so that `..` at the top of a mount leads out of
 //! it. Several mounts may show one super block (MS_BIND), each with flags of its own.
 //!
-//! There is one tree for all programs. Its top is a mount that nobody sees: what programs know
+//! Programs of a namespace see one tree. Its top is a mount that nobody sees: what programs know
 //! as `/` is mounted on it, so that pivot_root(2) finds something to exchange. A mount whose
-//! climb does not end at that top is *detached*: it was unmounted while in use, or was made by
+//! climb ends at no such top is *detached*: it was unmounted while in use, or was made by
 //! fsmount(2) or open_tree(2) and has no place yet.
 //!
 //! | file | what |
@@ -15,8 +15,10 @@
 //! | `path` | places, and what they are called |
 //! | `flags`, `writers` | what a mount forbids; who has files open for writing |
 //! | `table` | all mounts, and which one covers a place |
+//! | `namespace` | trees for some programs only |
 //! | `change` | mount, unmount |
-//! | `copy` | bind |
+//! | `tree`, `copy` | mounts that hang together; bind |
+//! | `propagation`, `spread` | peer groups; what is mounted elsewhere too |
 //! | `moving` | move, pivot_root |
 //! | `settings` | changes of mounts that stay where they are |
 //! | `configuration`, `detached` | file systems and mounts by descriptor, before they have a place |
@@ -30,9 +32,13 @@ mod copy;
 mod detached;
 mod flags;
 mod moving;
+mod namespace;
 mod path;
+mod propagation;
 mod settings;
+mod spread;
 mod table;
+mod tree;
 mod writers;
 
 use alloc::sync::Arc;
@@ -47,8 +53,10 @@ pub use copy::bind;
 pub use detached::{open_copy, open_detached};
 pub use flags::MountFlags;
 pub use moving::{pivot_root, relocate};
+pub use namespace::{Namespace, first as first_namespace};
 pub use path::Path;
-pub use settings::{Change, change, check_top};
+pub use propagation::{Group, Propagation, PropagationType};
+pub use settings::{Change, change, check_top, share_group};
 pub use table::{MOST, MOUNTS_MAX, for_each, root, shrink, sync_all};
 pub use writers::Writer;
 
@@ -110,8 +118,11 @@ pub struct Mount {
     writers: AtomicU32,
     /// Nobody has entered it since umount2(2) was asked with MNT_EXPIRE.
     is_expiring: AtomicBool,
+    propagation: Spin<Propagation>,
     /// What a change of the tree is about (`table::select`).
     is_selected: AtomicBool,
+    /// A mount that stays is on it (`spread`).
+    carries_more: AtomicBool,
 }
 
 impl Mount {
@@ -126,7 +137,9 @@ impl Mount {
             flags: AtomicU32::new(flags.bits()),
             writers: AtomicU32::new(0),
             is_expiring: AtomicBool::new(false),
+            propagation: Spin::default(),
             is_selected: AtomicBool::new(false),
+            carries_more: AtomicBool::new(false),
         }
     }
 

@@ -5,8 +5,10 @@ use alloc::sync::Arc;
 use mach::mem::fallible;
 
 use super::change::mount_point;
+use super::spread::Echoes;
 use super::table::{self, CHANGING};
-use super::{MOST, Path};
+use super::tree::Tree;
+use super::{MOST, Mount, MountFlags, Path};
 use crate::error::{Error, Result};
 use crate::fs::context;
 use crate::task::family;
@@ -26,29 +28,52 @@ pub fn relocate(from: &Path, to: Path) -> Result<()> {
         Error::NotDirectory => Error::Invalid,
         error => error,
     })?;
-    table::select(mount);
+    let tree = Tree::below(mount)?;
     if to.mount.is_selected() {
         return Err(Error::TooManySymlinks);
     }
-    table::reserve(0, 1)?;
+    check_propagation(&tree, &to)?;
+    let echoes = Echoes::plan(&tree, &to)?;
+    table::reserve(echoes.len(), echoes.len() + 1)?;
     let mut moved = fallible::vec(MOST)?;
     let to = to.pinned()?;
     table::move_selected_to_end(&mut moved);
     drop(table::detach(mount));
-    table::attach(mount, to);
+    table::attach(mount, to.clone());
+    echoes.mount(&tree, &to.dentry);
     Ok(())
+}
+
+/// What is below a shared mount stays where its peers have it too, and who is told of a mount
+/// has to be able to copy it.
+fn check_propagation(tree: &Tree, to: &Path) -> Result<()> {
+    let is_told = |mount: &Mount| mount.propagation().group.is_some();
+    let parent = tree.top().covers();
+    let is_tied = parent.is_some_and(|covered| is_told(&covered.mount));
+    let is_unbindable = tree.mounts().any(|mount| mount.has(MountFlags::UNBINDABLE));
+    match is_tied || is_unbindable && is_told(&to.mount) {
+        true => Err(Error::Invalid),
+        false => Ok(()),
+    }
 }
 
 /// Makes the mount at `new` the root of all programs that have the caller's root, and moves
 /// that to `put_old`.
 ///
-/// Errors: `Busy` if one of both is on the root's mount, `Invalid` where something is no mount
-/// or cannot be reached, `NotFound`, `OutOfMemory`.
+/// Errors: `Busy` if one of both is on the root's mount, `Invalid` where something is no mount,
+/// cannot be reached, or others would be told; `NotFound`, `OutOfMemory`.
 pub fn pivot_root(new: &Path, put_old: Path) -> Result<()> {
-    let _still = CHANGING.lock();
     let root = context().root();
+    exchange(&root, new, put_old)?;
+    // Without the lock: who is the last to hold a namespace takes it.
+    change_roots(&root, new);
+    Ok(())
+}
+
+fn exchange(root: &Path, new: &Path, put_old: Path) -> Result<()> {
+    let _still = CHANGING.lock();
     let old = mount_point(put_old, &root.mount)?;
-    check_pivot(&root, new, &old)?;
+    check_pivot(root, new, &old)?;
     table::reserve(0, 2)?;
     let mut moved = fallible::vec(MOST)?;
     let old = old.pinned()?;
@@ -60,7 +85,6 @@ pub fn pivot_root(new: &Path, put_old: Path) -> Result<()> {
     }
     table::attach(&new.mount, place);
     table::attach(&root.mount, old);
-    change_roots(&root, new);
     Ok(())
 }
 
@@ -74,15 +98,19 @@ fn check_pivot(root: &Path, new: &Path, old: &Path) -> Result<()> {
     {
         return Err(Error::Busy);
     }
-    let are_mounts = [root, new].iter().all(|path| is_movable(path));
-    match are_mounts && new.is_above(old) && root.is_above(new) {
+    let are_movable =
+        [root, new].iter().all(|path| is_movable(path)) && old.mount.propagation().group.is_none();
+    match are_movable && new.is_above(old) && root.is_above(new) {
         true => Ok(()),
         false => Err(Error::Invalid),
     }
 }
 
+/// Whether nobody else is told of the mounts there.
 fn is_movable(path: &Path) -> bool {
-    path.is_mount_top() && path.mount.covers().is_some() && table::is_in_tree(&path.mount)
+    let covered = path.mount.covers();
+    let is_private = covered.is_some_and(|at| at.mount.propagation().group.is_none());
+    path.is_mount_top() && is_private && table::is_in_tree(&path.mount)
 }
 
 /// Programs that stand at the old root stand at the new one from now on.

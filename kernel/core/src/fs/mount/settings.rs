@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use mach::mem::fallible;
 
 use super::table::{self, CHANGING};
-use super::{Mount, MountFlags, Path};
+use super::{Mount, MountFlags, Path, Propagation, PropagationType, propagation};
 use crate::error::{Error, Result};
 
 /// What changes of a mount's flags: first some are cleared, then some set.
@@ -16,6 +16,8 @@ pub struct Change {
     pub set: MountFlags,
     /// To be cleared.
     pub clear: MountFlags,
+    /// What it becomes for those who follow its changes.
+    pub propagation: Option<PropagationType>,
 }
 
 /// The mount whose top `at` is.
@@ -51,6 +53,28 @@ pub fn change(at: &Path, change: Change, recursive: bool) -> Result<()> {
             }
         }
     }
+    if let Some(wanted) = change.propagation {
+        for (mount, _) in &changed {
+            propagation::set_type(mount, wanted);
+        }
+    }
+    Ok(())
+}
+
+/// Makes the mount at `to` a peer of the one at `from`, and told by whom that is told.
+///
+/// Errors: `Invalid` if one of both is no mount, they show other files, or `to` has such
+/// relations already and `from` none.
+pub fn share_group(from: &Path, to: &Path) -> Result<()> {
+    let _still = CHANGING.lock();
+    let (from, to) = (check_top(from)?, check_top(to)?);
+    let (wanted, none) = (from.propagation(), Propagation::default());
+    let shows = Arc::ptr_eq(&from.block, &to.block) && from.root.is_above(&to.root);
+    if !shows || wanted == none || to.propagation() != none {
+        return Err(Error::Invalid);
+    }
+    to.set_unbindable(false);
+    to.set_propagation(wanted);
     Ok(())
 }
 

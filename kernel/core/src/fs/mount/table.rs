@@ -12,7 +12,7 @@ use hashbrown::HashMap;
 use mach::mem::fallible;
 use mach::sync::Spin;
 
-use super::{Mount, Path, SuperBlock};
+use super::{Mount, Path, SuperBlock, namespace, propagation};
 use crate::error::{Error, Result};
 use crate::fs::FileSystem;
 use crate::sync::Mutex;
@@ -31,7 +31,7 @@ type Place = (usize, usize);
 struct Table {
     mounts: Vec<Arc<Mount>>,
     covering: Option<HashMap<Place, Arc<Mount>>>,
-    /// What programs know as `/`.
+    /// What programs of the first namespace know as `/`.
     root: Option<Path>,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn covering(at: &Path) -> Option<Arc<Mount>> {
     TABLE.lock().covering.as_ref()?.get(&key(at)).cloned()
 }
 
-/// The top of the tree that programs know.
+/// The top of the tree that programs of the first namespace know.
 pub fn root() -> Path {
     match TABLE.lock().root.clone() {
         Some(root) => root,
@@ -135,10 +135,17 @@ pub(super) fn move_selected_to_end(moved: &mut Vec<Arc<Mount>>) {
     table.mounts.append(moved);
 }
 
-/// Takes the selected mounts out of the tree and of the list.
+/// Takes the selected mounts out of the tree and of the list. What covers the top of one of them
+/// and is not selected covers then what that has covered.
 pub(super) fn remove_selected() {
     for mount in selected() {
-        drop(detach(&mount));
+        let place = detach(&mount);
+        if let Some((above, place)) = covering(&Path::top_of(&mount)).zip(place)
+            && !above.is_selected()
+        {
+            drop(detach(&above));
+            attach(&above, place);
+        }
     }
     let pop = || {
         let mounts = &mut TABLE.lock().mounts;
@@ -146,22 +153,30 @@ pub(super) fn remove_selected() {
         Some(mounts.remove(last))
     };
     while let Some(gone) = pop() {
-        drop(gone);
+        propagation::leave_group(&gone);
     }
 }
 
-/// Whether the mount has its place in the tree that programs know.
+/// Whether the mount has its place in the tree that the current thread knows.
 pub(super) fn is_in_tree(mount: &Arc<Mount>) -> bool {
-    let top = TABLE.lock().mounts.first().cloned();
     let mut at = mount.clone();
     while let Some(covered) = at.covers() {
         at = covered.mount;
     }
-    top.is_some_and(|top| Arc::ptr_eq(&top, &at))
+    Arc::ptr_eq(&namespace::own_top(), &at)
 }
 
-fn listed() -> impl Iterator<Item = Arc<Mount>> {
+/// All mounts, each behind the one that it covers.
+pub(super) fn listed() -> impl Iterator<Item = Arc<Mount>> {
     (0..).map_while(|index| TABLE.lock().mounts.get(index).cloned())
+}
+
+/// The other way round.
+pub(super) fn listed_from_last() -> impl Iterator<Item = Arc<Mount>> {
+    let count = TABLE.lock().mounts.len();
+    (0..count)
+        .rev()
+        .map_while(|index| TABLE.lock().mounts.get(index).cloned())
 }
 
 /// Shows all mounts, the tree standing still meanwhile.

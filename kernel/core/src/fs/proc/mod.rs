@@ -16,6 +16,7 @@ mod list;
 mod memory;
 mod microstates;
 mod mounts;
+mod namespaces;
 mod net;
 mod net6;
 mod oom;

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use core::fmt::{Result, Write};
 
 use super::task::Subject;
+use crate::fs::mount::Propagation;
 use crate::fs::pseudo::Text;
 use crate::fs::{Mount, MountFlags, Path, device_parts, mount};
 
@@ -32,17 +33,15 @@ pub fn mountinfo(subject: &Subject, text: &mut Text) -> Result {
         escape(text, &Path::top_of(mount).name_in_system());
         text.push(' ');
         escape(text, &place);
-        let unbindable = match mount.has(MountFlags::UNBINDABLE) {
-            true => " unbindable",
-            false => "",
-        };
         let access = if mount.has(MountFlags::RDONLY) {
             "ro"
         } else {
             "rw"
         };
         let kind = mount.block.system.kind();
-        write!(text, " {access}{}{unbindable} - {kind} ", options(mount))?;
+        write!(text, " {access}{}", options(mount))?;
+        tell_propagation(mount, text)?;
+        write!(text, " - {kind} ")?;
         escape(text, &mount.source);
         let whole = if mount.block.is_read_only() {
             "ro"
@@ -51,6 +50,21 @@ pub fn mountinfo(subject: &Subject, text: &mut Text) -> Result {
         };
         writeln!(text, " {whole}")
     })
+}
+
+/// Whom the mount tells of changes, and who tells it.
+fn tell_propagation(mount: &Mount, text: &mut Text) -> Result {
+    let Propagation { group, master } = mount.propagation();
+    if let Some(group) = group {
+        write!(text, " shared:{}", group.number())?;
+    }
+    if let Some(master) = master {
+        write!(text, " master:{}", master.number())?;
+    }
+    if mount.has(MountFlags::UNBINDABLE) {
+        text.push_str(" unbindable");
+    }
+    Ok(())
 }
 
 /// Shows each mount that the program can reach, with its place.

@@ -8,6 +8,7 @@ use core::sync::atomic::Ordering;
 use super::descriptors::Descriptors;
 use super::guard::{self, Guarded};
 use super::image::Memory;
+use super::namespaces::Namespaces;
 use super::{fail, list, memory, mounts, oom, status};
 use crate::error::{Error, Result};
 use crate::file::File;
@@ -139,7 +140,7 @@ const GUARDED: &[&str] = &[
 ];
 
 const LINKS: &[&str] = &["cwd", "exe", "root"];
-const DIRECTORIES: &[&str] = &["fd", "fdinfo"];
+const DIRECTORIES: &[&str] = &["fd", "fdinfo", "ns"];
 
 /// The inode of /proc/PID or /proc/PID/task/TID.
 #[derive(Clone)]
@@ -205,6 +206,11 @@ impl TaskDirectory {
         }
         if let Some(link) = LINKS.iter().find(|known| **known == name) {
             return Ok(self.link(link));
+        }
+        if name == "ns" {
+            let metadata = self.metadata_of(name, FileType::Directory, 0o511);
+            let subject = self.subject.clone();
+            return Ok(Arc::new(Namespaces::new(metadata, subject)));
         }
         if DIRECTORIES.contains(&name) {
             let metadata = self.metadata_of(name, FileType::Directory, 0o500);

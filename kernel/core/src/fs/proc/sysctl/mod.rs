@@ -31,8 +31,9 @@ use crate::fs::pseudo::{Entry, Text};
 use crate::fs::{mount, notify};
 use crate::ipc::pipe;
 use crate::mm::commit;
-use crate::names;
+use crate::names::Changeable;
 use crate::perf;
+use crate::task::current;
 
 /// A fact that never changes.
 macro_rules! fact {
@@ -89,10 +90,14 @@ pub const ENTRIES: &[Entry] = &[
     fact!("sys/kernel/cap_last_cap", crate::task::CAPABILITY_MAX),
     Entry {
         path: "sys/kernel/hostname",
-        generate: hostname,
-        store: Some(set_hostname),
+        generate: |text| name(text, &current().names.get().host),
+        store: Some(|bytes| current().names.get().host.set(bytes.trim_ascii_end())),
     },
-    fact!("sys/kernel/domainname", "(none)"),
+    Entry {
+        path: "sys/kernel/domainname",
+        generate: |text| name(text, &current().names.get().domain),
+        store: Some(|bytes| current().names.get().domain.set(bytes.trim_ascii_end())),
+    },
     fact!("sys/kernel/ngroups_max", 65_536),
     fact!("sys/kernel/osrelease", crate::RELEASE),
     fact!("sys/kernel/ostype", "Linux"),
@@ -162,12 +167,8 @@ fn open_files(text: &mut Text) -> Result {
     writeln!(text, "{}\t0\t{}", OpenFile::count(), OpenFile::most())
 }
 
-fn hostname(text: &mut Text) -> Result {
-    writeln!(text, "{}", String::from_utf8_lossy(&names::HOST.get()))
-}
-
-fn set_hostname(bytes: &[u8]) -> error::Result<()> {
-    names::HOST.set(bytes.trim_ascii_end())
+fn name(text: &mut Text, name: &Changeable) -> Result {
+    writeln!(text, "{}", String::from_utf8_lossy(&name.get()))
 }
 
 /// One number for the life of the system.
