@@ -43,6 +43,8 @@ probes::counters! {
         BadExtension = "bad_extension",
         /// IPv6 was not started on the port, or our address turned out to be taken.
         Ipv6Off = "ipv6_off",
+        /// A segment has fewer hops left than its socket asks for.
+        TooFar = "too_far",
         /// The packet is for a group that we have not joined.
         NotMember = "not_member",
         /// Too many fragments wait for their rest.

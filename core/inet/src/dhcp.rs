@@ -13,6 +13,7 @@ use wire::{DhcpMessage, DhcpOptions, DhcpRepr, DhcpView, Protocol, UDP_HEADER_BY
 use crate::addr::{Addresses, Cidr, Endpoint};
 use crate::env::Env;
 use crate::ip::IpHeader;
+use crate::options::Options;
 use crate::output::CachedRoute;
 use crate::stack::Stack;
 
@@ -185,7 +186,8 @@ impl Stack {
         };
         let ports = (CLIENT_PORT, SERVER_PORT);
         let mut route = CachedRoute::NONE;
-        cx.send_datagram(header, ports, Chain::from(buffer), &mut route);
+        let options = Options::default();
+        cx.send_datagram(header, ports, Chain::from(buffer), &options, &mut route);
     }
 
     /// Takes a datagram if it is a server's answer to us.

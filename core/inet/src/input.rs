@@ -38,6 +38,8 @@ pub(crate) struct IpInfo {
     pub hop_limit: u8,
     /// Differentiated services and ECN.
     pub tos: u8,
+    /// Whether it was a fragment, or could have been.
+    pub was_cut: bool,
     /// Whether a router along the way was asked to look.
     pub has_router_alert: bool,
     /// Where the protocol's number stood, from the IP header's first byte.
@@ -227,6 +229,7 @@ impl Stack {
             is_checked,
             hop_limit: header.ttl(),
             tos: header.tos(),
+            was_cut: header.is_fragment(),
             has_router_alert: header_len > IPV4_HEADER_BYTES,
             protocol_at: 9,
         };

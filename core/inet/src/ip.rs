@@ -113,15 +113,17 @@ impl<E: Env> Context<'_, E> {
     /// asks for that: the way of everything but TCP.
     pub fn send_ip(&mut self, header: IpHeader, packet: Chain, offload: Offload) {
         let mut route = CachedRoute::NONE;
-        self.send_ip_by(header, packet, offload, &mut route);
+        let mtu = self.net.mtu_to(header.addresses.dst());
+        self.send_ip_by(header, packet, offload, mtu, &mut route);
     }
 
-    /// The same for one who remembers the way of its packets.
+    /// The same for one who remembers the way of its packets and says how large they may be.
     pub fn send_ip_by(
         &mut self,
         header: IpHeader,
         mut packet: Chain,
         offload: Offload,
+        mtu: u16,
         route: &mut CachedRoute,
     ) {
         let (src, dst) = (header.addresses.src(), header.addresses.dst());
@@ -130,7 +132,7 @@ impl<E: Env> Context<'_, E> {
             return;
         };
         self.count_out(dst);
-        let (len, mtu) = (packet.len(), usize::from(self.net.mtu_to(dst)));
+        let (len, mtu) = (packet.len(), usize::from(mtu));
         if header.len() + len > mtu {
             return self.send_fragments(&header, packet, next_hop, mtu);
         }

@@ -19,6 +19,7 @@ use crate::journal::Journal;
 use crate::memory::{Ledger, Relief};
 use crate::multicast::Groups;
 use crate::neighbor::Neighbors;
+use crate::options::PathDiscovery;
 use crate::path::Paths;
 use crate::port::Port;
 use crate::ports::Demux;
@@ -81,6 +82,8 @@ pub(crate) struct Net {
     /// Filters and raw sockets may ask for IP headers of all packets: there is, or was, a socket
     /// with a filter, or a raw one of TCP or UDP.
     pub keeps_headers: bool,
+    /// There is, or was, a TCP socket that drops what comes from too far away.
+    pub limits_hops: bool,
     /// Nobody new is let in.
     pub is_heap_short: bool,
     pub relief: Relief,
@@ -121,6 +124,7 @@ impl Net {
             udp_memory: Ledger::new(config.udp_memory),
             is_scarce: false,
             keeps_headers: false,
+            limits_hops: false,
             is_heap_short: false,
             relief: Relief::NONE,
             stats: Stats::default(),
@@ -270,23 +274,35 @@ impl Net {
     /// Largest packet to `dst`.
     #[inline]
     pub fn mtu_to(&self, dst: IpAddr) -> u16 {
-        match self.port {
-            Some(port) if !self.is_local(dst) => {
-                let link = match (dst, &self.v6) {
-                    (IpAddr::V6(_), Some(v6)) => v6.mtu(port.mtu),
-                    _ => port.mtu,
-                };
-                self.paths.mtu_to(dst, link)
-            }
-            _ => u16::MAX,
+        match self.link_mtu_to(dst) {
+            None => u16::MAX,
+            Some(link) => self.paths.mtu_to(dst, link),
         }
     }
 
+    /// The same by the rules of a socket.
+    pub fn mtu_by(&self, dst: IpAddr, discovery: PathDiscovery) -> u16 {
+        match discovery.looks_at_path() {
+            true => self.mtu_to(dst),
+            false => self.link_mtu_to(dst).unwrap_or(u16::MAX),
+        }
+    }
+
+    /// Largest packet that the link to `dst` takes; `None` if it does not leave us.
+    #[inline]
+    fn link_mtu_to(&self, dst: IpAddr) -> Option<u16> {
+        let port = self.port.filter(|_| !self.is_local(dst))?;
+        Some(match (dst, &self.v6) {
+            (IpAddr::V6(_), Some(v6)) => v6.mtu(port.mtu),
+            _ => port.mtu,
+        })
+    }
+
     /// What programs are told of the largest packet to `dst`.
-    pub fn mtu_told(&self, dst: IpAddr) -> u32 {
+    pub fn mtu_told(&self, dst: IpAddr, discovery: PathDiscovery) -> u32 {
         match dst.is_ipv6() && self.is_local(dst) {
             true => LOOPBACK_MTU_V6,
-            false => self.mtu_to(dst).into(),
+            false => self.mtu_by(dst, discovery).into(),
         }
     }
 

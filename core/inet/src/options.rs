@@ -13,9 +13,14 @@ pub struct Options {
     pub reuse_port: bool,
     /// Allow datagrams to broadcast addresses.
     pub broadcast: bool,
-    /// Refuse datagrams larger than their path instead of cutting them (Linux:
-    /// `IP_PMTUDISC_DO`).
-    pub dont_fragment: bool,
+    /// What is done with datagrams larger than their path.
+    pub path_discovery: PathDiscovery,
+    /// Datagrams to hosts of IPv4 go without a checksum.
+    pub no_checksum: bool,
+    /// Segments of IPv4 with fewer hops left are dropped (RFC 5082).
+    pub min_ttl: u8,
+    /// And those of IPv6.
+    pub min_hop_count: u8,
     /// Failures of datagrams to hosts of IPv4 wait for the program.
     pub queue_failures_v4: bool,
     /// And of those to hosts of IPv6.
@@ -75,6 +80,40 @@ pub struct Options {
     pub is_recv_tuned: bool,
 }
 
+/// What a datagram socket makes of what is known of a path (Linux: `IP_MTU_DISCOVER`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PathDiscovery {
+    /// What is larger than the path is cut, and the program does not hear of it.
+    Never,
+    /// It is cut.
+    Want,
+    /// It is refused.
+    Always,
+    /// What is larger than the link is refused, whatever the path takes.
+    Probe,
+    /// The same, and nobody is believed what the path takes.
+    Interface,
+    /// What is larger than the link is cut, and nobody is believed either.
+    Omit,
+}
+
+impl PathDiscovery {
+    /// Whether datagrams that are too large are refused.
+    pub(crate) fn refuses(self) -> bool {
+        matches!(self, Self::Always | Self::Probe | Self::Interface)
+    }
+
+    /// Whether it is the path that says how large they may be, not the link.
+    pub(crate) fn looks_at_path(self) -> bool {
+        matches!(self, Self::Never | Self::Want | Self::Always)
+    }
+
+    /// Whether messages about the path are believed.
+    pub(crate) fn believes(self) -> bool {
+        !matches!(self, Self::Interface | Self::Omit)
+    }
+}
+
 /// Default of [`Options::send_buffer`] and [`Options::recv_buffer`] in bytes.
 pub(crate) const BUFFER_BYTES: u32 = 256 * 1024;
 
@@ -84,7 +123,10 @@ impl Default for Options {
             reuse_address: false,
             reuse_port: false,
             broadcast: false,
-            dont_fragment: false,
+            path_discovery: PathDiscovery::Want,
+            no_checksum: false,
+            min_ttl: 0,
+            min_hop_count: 0,
             queue_failures_v4: false,
             queue_failures_v6: false,
             segment_bytes: 0,

@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::hash::Key;
 use crate::journal::Event;
 use crate::net::Net;
+use crate::options::PathDiscovery;
 use crate::port::Port;
 use crate::route::{Route, RouteOrigin, Via};
 use crate::table::Table;
@@ -126,7 +127,7 @@ impl Stack {
 
     /// Largest packet to `dst`, as far as is known.
     pub fn path_mtu(&self, dst: IpAddr) -> u32 {
-        self.net.mtu_told(dst)
+        self.net.mtu_told(dst, PathDiscovery::Want)
     }
 
     /// The NIC.

@@ -68,6 +68,8 @@ pub enum Error {
     TooManyLinks,
     /// Nobody reads the other end (EPIPE).
     BrokenPipe,
+    /// A number is none of those that mean something (EDOM).
+    OutOfDomain,
     /// A result does not fit (ERANGE).
     OutOfRange,
     /// It would deadlock (EDEADLK).

@@ -39,7 +39,7 @@ pub fn read_timespec(at: VirtAddr) -> Result<Duration> {
 }
 
 /// Reads a `struct timeval`, whose fraction may be a second or more.
-pub fn read_timeval(at: VirtAddr) -> Result<Duration> {
+fn read_timeval(at: VirtAddr) -> Result<Duration> {
     let [seconds, micros] = user::read::<Pair>(at)?;
     let seconds = seconds
         .checked_add(micros.div_euclid(1_000_000))

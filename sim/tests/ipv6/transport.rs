@@ -1,7 +1,7 @@
 //! Datagrams and streams over IPv6, whole and in pieces.
 
 use base::Duration;
-use inet::{Count, Endpoint, Error, Offloads, Snmp6, Transport};
+use inet::{Count, Endpoint, Error, Offloads, PathDiscovery, Snmp6, Transport};
 use sim::{Host, Side, Transfer, Weather, for_each_seed};
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -76,7 +76,9 @@ fn a_datagram_that_must_not_be_cut_is_refused_if_it_is_too_large() {
     let client = udp(world.host(Side::Left), 0);
     let Host { stack, env } = world.host(Side::Left);
     stack
-        .configure(env, client, |options| options.dont_fragment = true)
+        .configure(env, client, |options| {
+            options.path_discovery = PathDiscovery::Always
+        })
         .expect("our socket");
     let to = Endpoint::v6(link_local(Side::Right), 53);
     let host = world.host(Side::Left);

@@ -39,7 +39,8 @@ impl<E: Env> Context<'_, E> {
         let Some((repr, options)) = parsed else {
             return Ok(false);
         };
-        if info.hop_limit != HOP_LIMIT {
+        // RFC 6980: it has no fragments.
+        if info.hop_limit != HOP_LIMIT || info.was_cut {
             return Err(DropReason::BadDiscovery);
         }
         match repr {

@@ -115,12 +115,8 @@ impl Stack {
             is_unicast: is_unicast && arrival.is_unicast_frame,
             tos,
             is_checked: arrival.is_checked,
-            // RFC 6980: discovery has no fragments, so such a packet is not from the link.
-            hop_limit: if chain.fragment.is_some() {
-                0
-            } else {
-                hop_limit
-            },
+            hop_limit,
+            was_cut: chain.fragment.is_some(),
             has_router_alert: chain.has_router_alert,
             protocol_at: 6,
         };

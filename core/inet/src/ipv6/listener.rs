@@ -32,7 +32,7 @@ pub(super) fn on_query<E: Env>(
     query: &MldQuery,
 ) -> Result<(), DropReason> {
     let is_from_link = matches!(info.addresses, Addresses::V6 { src, .. } if is_link_local(src));
-    if !is_from_link || info.hop_limit != 1 || !info.has_router_alert {
+    if !is_from_link || info.hop_limit != 1 || info.was_cut || !info.has_router_alert {
         return Err(DropReason::BadMembership);
     }
     let query = Query {

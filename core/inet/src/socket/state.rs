@@ -79,7 +79,9 @@ impl Stack {
             }
             Socket::Free { .. } => return Err(Error::BadSocket),
         }
-        self.net.keeps_headers |= self.options(id)?.is_filtered;
+        let options = *self.options(id)?;
+        self.net.keeps_headers |= options.is_filtered;
+        self.net.limits_hops |= options.min_ttl != 0 || options.min_hop_count != 0;
         Ok(())
     }
 
@@ -119,6 +121,14 @@ impl Stack {
         match self.sockets.get(id)? {
             Socket::Tcp(tcb) => Ok(tcb.unread().len()),
             Socket::Udp(socket) => Ok(socket.front().map_or(0, |first| first.payload.len())),
+            _ => Err(Error::InvalidState),
+        }
+    }
+
+    /// Memory that waiting datagrams are charged with, and how many found no room.
+    pub fn datagram_memory(&self, id: SocketId) -> Result<(usize, u32), Error> {
+        match self.sockets.get(id)? {
+            Socket::Udp(socket) => Ok((socket.queued_bytes(), socket.drops())),
             _ => Err(Error::InvalidState),
         }
     }

@@ -44,6 +44,9 @@ impl Stack {
         if !info.verify(Protocol::Tcp, &packet) {
             return Err(DropReason::BadChecksum);
         }
+        if self.net.limits_hops && self.is_too_far(&tuple, info) {
+            return Err(DropReason::TooFar);
+        }
         let header_len = header.header_len();
         let mut segment = Segment::new(&header, info.is_marked());
         if let Some(index) = self.net.demux.connection(&tuple) {

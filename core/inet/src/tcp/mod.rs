@@ -5,6 +5,7 @@
 //! | `segment`, `syn` | a received segment, and a SYN that is kept | |
 //! | `demux` | which connection, listener or TIME_WAIT a segment belongs to | |
 //! | `listen` | listeners, half-open connections | |
+//! | `hops` | segments from too far away | RFC 5082 |
 //! | `cookies` | connections without state while half-open ones are too many | RFC 4987 |
 //! | `held` | SYNs that wait for room in a listener's queue | |
 //! | `handshake` | SYN-SENT, option negotiation | RFC 9293 3.10.7.3 |
@@ -54,6 +55,7 @@ mod ecn;
 mod handshake;
 mod held;
 mod holding;
+mod hops;
 mod info;
 mod listen;
 mod note;

@@ -23,7 +23,7 @@ use crate::env::{Env, Events};
 use crate::error::Error;
 use crate::icmp::{Fate, Quoted, Report};
 use crate::net::Net;
-use crate::options::Options;
+use crate::options::{Options, PathDiscovery};
 use crate::stack::Stack;
 use crate::table::Socket;
 
@@ -168,12 +168,20 @@ impl Stack {
             .udp
             .find(tuple.local, tuple.remote, || 0)
             .ok_or(DropReason::NoSocket)?;
+        let Some(Socket::Udp(socket)) = self.sockets.at_mut(index) else {
+            return Err(DropReason::NoSocket);
+        };
+        let discovery = socket.options.path_discovery;
         let error = match report.fate {
             Fate::Lost(error) => error,
+            Fate::TooBig(_) if !discovery.believes() => return Ok(()),
             Fate::TooBig(mtu) => {
                 let mut cx = self.context(env);
                 cx.learn_mtu(tuple.remote.addr, mtu, quoted.total)
                     .ok_or(DropReason::Suspicious)?;
+                if discovery == PathDiscovery::Never {
+                    return Ok(());
+                }
                 Error::MessageTooLong
             }
         };
@@ -204,8 +212,8 @@ impl Stack {
         to: Endpoint,
         len: usize,
     ) -> Result<(), Error> {
-        let detail = self.net.mtu_told(to.addr);
         let socket = self.sockets.udp_mut(id)?;
+        let detail = self.net.mtu_told(to.addr, socket.options.path_discovery);
         // Linux looks at the length first where no packet of IPv4 has so many bytes, and tells
         // the port of the peer alone.
         let is_absurd = to.addr.is_ipv4() && len > usize::from(u16::MAX);

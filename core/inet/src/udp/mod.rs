@@ -46,6 +46,8 @@ pub struct Datagram {
     pub payload: Chain,
     /// Bytes of each that was joined but the last, which may have fewer; zero for one alone.
     pub segment_bytes: u16,
+    /// Datagrams that the socket had no room for before this one.
+    pub drops: u32,
 }
 
 impl Datagram {
@@ -57,6 +59,7 @@ impl Datagram {
             tos: info.tos,
             payload,
             segment_bytes: 0,
+            drops: 0,
         }
     }
 }
@@ -106,6 +109,7 @@ pub(crate) struct UdpSocket {
     queue: VecDeque<Datagram>,
     failures: Failures,
     queued_bytes: usize,
+    drops: u32,
 }
 
 impl UdpSocket {
@@ -126,6 +130,7 @@ impl UdpSocket {
             queue: VecDeque::new(),
             failures: Failures::default(),
             queued_bytes: 0,
+            drops: 0,
         }
     }
 
@@ -140,6 +145,11 @@ impl UdpSocket {
         self.queued_bytes
     }
 
+    /// Datagrams that there was no room for.
+    pub fn drops(&self) -> u32 {
+        self.drops
+    }
+
     /// Memory that a datagram is charged with: its buffers, however little they hold.
     fn charge(datagram: &Datagram) -> usize {
         size_of::<Datagram>() + datagram.payload.footprint()
@@ -152,7 +162,14 @@ impl UdpSocket {
     }
 
     /// Queues a datagram unless that is more than the socket's buffer or memory takes.
-    fn push(&mut self, net: &mut Net, datagram: Datagram) -> Result<(), DropReason> {
+    fn push(&mut self, net: &mut Net, mut datagram: Datagram) -> Result<(), DropReason> {
+        datagram.drops = self.drops;
+        let pushed = self.push_within_memory(net, datagram);
+        self.drops = self.drops.wrapping_add(u32::from(pushed.is_err()));
+        pushed
+    }
+
+    fn push_within_memory(&mut self, net: &mut Net, datagram: Datagram) -> Result<(), DropReason> {
         let before = self.queued_bytes;
         if net.udp_room(before) < Self::charge(&datagram) && (before != 0 || net.is_scarce) {
             return Err(DropReason::UdpMemoryTight);

@@ -8,6 +8,7 @@ use crate::counters::Count;
 use crate::counters6::Snmp6;
 use crate::env::Env;
 use crate::ip::IpHeader;
+use crate::options::Options;
 use crate::output::{CachedRoute, Offload};
 
 impl<E: Env> Context<'_, E> {
@@ -32,12 +33,13 @@ impl<E: Env> Context<'_, E> {
         }
     }
 
-    /// Puts headers in front of a payload and sends it.
+    /// Puts headers in front of a payload and sends it, by the rules of a socket with `options`.
     pub(crate) fn send_datagram(
         &mut self,
         header: IpHeader,
         (src_port, dst_port): (u16, u16),
         payload: Chain,
+        options: &Options,
         route: &mut CachedRoute,
     ) {
         let udp = UdpRepr {
@@ -49,11 +51,13 @@ impl<E: Env> Context<'_, E> {
         let total = payload.len() + UDP_HEADER_BYTES;
         let pseudo = header.addresses.pseudo(Protocol::Udp, total as u32);
         // A device sums one frame, so it cannot help with what becomes several.
-        let is_one_frame = header.len() + total <= usize::from(self.net.mtu_to(dst));
+        let mtu = self.net.mtu_by(dst, options.path_discovery);
+        let is_one_frame = header.len() + total <= usize::from(mtu);
+        let is_bare = options.no_checksum && dst.is_ipv4();
         let can_sum = self.net.port.is_some_and(|port| port.offloads.checksum);
         let mut offload = Offload::default();
         // To ourselves it is left out, unless pieces are put together: these are checked.
-        let sum = if self.net.is_local(dst) && is_one_frame {
+        let sum = if is_bare || self.net.is_local(dst) && is_one_frame {
             0
         } else if can_sum && is_one_frame && !dst.is_multicast() {
             offload.checksum = Some(ChecksumOffload {
@@ -73,7 +77,7 @@ impl<E: Env> Context<'_, E> {
         if dst.is_ipv6() {
             self.net.count6(Snmp6::UdpOutDatagrams);
         }
-        self.send_ip_by(header, packet, offload, route);
+        self.send_ip_by(header, packet, offload, mtu, route);
     }
 }
 

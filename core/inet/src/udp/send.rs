@@ -25,6 +25,7 @@ pub(super) struct Plan {
     is_looped: bool,
     /// Cut into datagrams of so many bytes; zero for one.
     segment_len: usize,
+    options: Options,
 }
 
 impl Stack {
@@ -127,6 +128,7 @@ impl Stack {
             ports: (src.port, to.port),
             is_looped: to.addr.is_multicast() && options.multicast_loop,
             segment_len,
+            options,
         })
     }
 
@@ -141,8 +143,9 @@ impl Stack {
     ) -> Result<(), Error> {
         let dst = header.addresses.dst();
         let headers = header.len() + UDP_HEADER_BYTES;
-        let path = usize::from(self.net.mtu_to(dst)).saturating_sub(headers);
-        let most = match options.dont_fragment && segment_len == 0 {
+        let mtu = self.net.mtu_by(dst, options.path_discovery);
+        let path = usize::from(mtu).saturating_sub(headers);
+        let most = match options.path_discovery.refuses() && segment_len == 0 {
             true => path,
             false => datagram_bytes_max(dst),
         };
@@ -252,6 +255,6 @@ impl<E: Env> Context<'_, E> {
         if plan.is_looped {
             self.loop_datagram(plan.header, plan.ports, &payload);
         }
-        self.send_datagram(plan.header, plan.ports, payload, route);
+        self.send_datagram(plan.header, plan.ports, payload, &plan.options, route);
     }
 }

@@ -1,7 +1,7 @@
 //! Options of internet sockets: which the stack has, which are only remembered.
 
 use base::Duration;
-use inet::Options;
+use inet::{Options, PathDiscovery, Transport};
 
 use super::handle::Handle;
 use crate::error::{Error, Result};
@@ -49,11 +49,14 @@ fn from_stack(options: &Options, name: OptionName) -> Option<OptionValue> {
         OptionName::V6Only => Some(options.v6_only.into()),
         OptionName::ReceiveErrors => Some(options.queue_failures_v4.into()),
         OptionName::V6ReceiveErrors => Some(options.queue_failures_v6.into()),
-        OptionName::MtuDiscovery | OptionName::V6MtuDiscovery => number(if options.dont_fragment {
-            PMTU_DO
-        } else {
-            PMTU_WANT
-        }),
+        OptionName::MtuDiscovery | OptionName::V6MtuDiscovery => {
+            let mode = PMTU_MODES
+                .iter()
+                .position(|mode| *mode == options.path_discovery)?;
+            number(mode as u32)
+        }
+        OptionName::MinTimeToLive => number(options.min_ttl.into()),
+        OptionName::V6MinHopCount => number(options.min_hop_count.into()),
         OptionName::TypeOfService | OptionName::V6TrafficClass => number(options.tos.into()),
         OptionName::KeepIdle => number(options.keep_idle_secs.into()),
         OptionName::KeepInterval => number(options.keep_interval_secs.into()),
@@ -109,19 +112,20 @@ fn byte(value: OptionValue) -> Result<u8> {
     u8::try_from(value.number()?).map_err(|_| Error::Invalid)
 }
 
-/// IP_PMTUDISC_WANT: what is larger than the path is cut. The default.
-const PMTU_WANT: u32 = 1;
-/// IP_PMTUDISC_DO: it is refused.
-const PMTU_DO: u32 = 2;
-/// IP_PMTUDISC_PROBE and its kin; what they mean beyond `DO` is only remembered.
-const PMTU_MODES: core::ops::Range<i32> = 0..6;
+/// By Linux' numbers (IP_PMTUDISC_*).
+const PMTU_MODES: [PathDiscovery; 6] = [
+    PathDiscovery::Never,
+    PathDiscovery::Want,
+    PathDiscovery::Always,
+    PathDiscovery::Probe,
+    PathDiscovery::Interface,
+    PathDiscovery::Omit,
+];
 
-/// Whether packets are refused in this mode of path MTU discovery.
-fn refuses(mode: i32) -> Result<bool> {
-    match PMTU_MODES.contains(&mode) {
-        true => Ok(mode == 2 || mode == 3),
-        false => Err(Error::Invalid),
-    }
+fn path_discovery(value: OptionValue) -> Result<PathDiscovery> {
+    let number = usize::try_from(value.number()?).ok();
+    let mode = number.and_then(|number| PMTU_MODES.get(number));
+    mode.copied().ok_or(Error::Invalid)
 }
 
 /// Hops, or -1 for the default.
@@ -145,8 +149,17 @@ pub(super) fn set(handle: &Handle, name: OptionName, value: OptionValue) -> Resu
     if name == OptionName::V6Only && handle.local()?.port != 0 {
         return Err(Error::Invalid);
     }
+    let is_stream = handle.transport == Transport::Tcp;
+    if is_stream && name == OptionName::MulticastTimeToLive {
+        return Err(Error::Invalid);
+    }
     if let Some(change) = to_stack(name, value)? {
-        return handle.configure(|options| change.apply(options));
+        return handle.configure(|options| {
+            change.apply(options);
+            if is_stream {
+                options.tos &= !ECN_BITS;
+            }
+        });
     }
     match name {
         name if is_accepted(name) => value.number().map(drop),
@@ -163,6 +176,7 @@ enum Change {
     Flag(OptionName, bool),
     Number(OptionName, u32),
     Linger(Option<u16>),
+    PathDiscovery(PathDiscovery),
 }
 
 fn to_stack(name: OptionName, value: OptionValue) -> Result<Option<Change>> {
@@ -178,9 +192,8 @@ fn to_stack(name: OptionName, value: OptionValue) -> Result<Option<Change>> {
         | N::V6ReceiveErrors
         | N::V6Only => Change::Flag(name, value.flag()?),
         N::MulticastLoop | N::V6MulticastLoop => Change::Flag(N::MulticastLoop, value.flag()?),
-        N::MtuDiscovery | N::V6MtuDiscovery => {
-            Change::Flag(N::MtuDiscovery, refuses(value.number()?)?)
-        }
+        N::MtuDiscovery | N::V6MtuDiscovery => Change::PathDiscovery(path_discovery(value)?),
+        N::MinTimeToLive | N::V6MinHopCount => Change::Number(name, byte(value)?.into()),
         N::MulticastTimeToLive | N::V6MulticastHops => {
             Change::Number(N::MulticastTimeToLive, hops(value, 1)?)
         }
@@ -190,11 +203,15 @@ fn to_stack(name: OptionName, value: OptionValue) -> Result<Option<Change>> {
         N::ReceiveBuffer | N::ReceiveBufferForced => {
             Change::Number(N::ReceiveBuffer, buffer_bytes(name, value)?)
         }
-        N::TimeToLive => Change::Number(N::TimeToLive, positive::<u8>(value)?.into()),
+        N::TimeToLive => match hops(value, super::settings().hop_limit)? {
+            0 => return Err(Error::Invalid),
+            hops => Change::Number(N::TimeToLive, hops),
+        },
         N::V6HopLimit => {
             Change::Number(N::TimeToLive, hops(value, super::settings().hop_limit_v6)?)
         }
-        N::TypeOfService => Change::Number(N::TypeOfService, byte(value)?.into()),
+        // Linux takes the low byte of any number.
+        N::TypeOfService => Change::Number(name, (value.number()? & 0xff).cast_unsigned()),
         N::V6TrafficClass => Change::Number(N::TypeOfService, hops(value, 0)?),
         N::KeepIdle | N::KeepInterval => Change::Number(name, positive::<u16>(value)?.into()),
         N::KeepCount => Change::Number(name, positive::<u8>(value)?.into()),
@@ -216,6 +233,9 @@ fn to_stack(name: OptionName, value: OptionValue) -> Result<Option<Change>> {
         _ => return Ok(None),
     }))
 }
+
+/// Of the type of service, what is TCP's own.
+const ECN_BITS: u8 = 3;
 
 fn buffer_bytes(name: OptionName, value: OptionValue) -> Result<u32> {
     limits::buffer(name, value.number()?).ok_or(Error::NoSuchOption)
@@ -258,6 +278,7 @@ impl Change {
             Self::Flag(name, on) => set_flag(options, name, on),
             Self::Number(name, value) => set_number(options, name, value),
             Self::Linger(secs) => options.linger_secs = secs,
+            Self::PathDiscovery(mode) => options.path_discovery = mode,
         }
     }
 }
@@ -274,7 +295,6 @@ fn set_flag(options: &mut Options, name: OptionName, on: bool) {
         OptionName::ReceiveErrors => options.queue_failures_v4 = on,
         OptionName::V6ReceiveErrors => options.queue_failures_v6 = on,
         OptionName::MulticastLoop => options.multicast_loop = on,
-        OptionName::MtuDiscovery => options.dont_fragment = on,
         _ => {}
     }
 }
@@ -285,6 +305,8 @@ fn set_number(options: &mut Options, name: OptionName, value: u32) {
         OptionName::SendBuffer => (options.send_buffer, options.is_send_tuned) = (value, false),
         OptionName::ReceiveBuffer => (options.recv_buffer, options.is_recv_tuned) = (value, false),
         OptionName::TimeToLive => options.ttl = value as u8,
+        OptionName::MinTimeToLive => options.min_ttl = value as u8,
+        OptionName::V6MinHopCount => options.min_hop_count = value as u8,
         OptionName::MulticastTimeToLive => options.multicast_ttl = value as u8,
         OptionName::TypeOfService => options.tos = value as u8,
         OptionName::KeepIdle => options.keep_idle_secs = value as u16,

@@ -127,6 +127,7 @@ impl RawSocket {
             hop_limit,
             tos,
             segment_bytes: 0,
+            drops: 0,
         })
     }
 }

@@ -1,8 +1,9 @@
 //! What a program wants to hear of each datagram besides its bytes (RFC 3542, ip(7)).
 
+use core::net::{IpAddr, SocketAddr, SocketAddrV6};
 use core::sync::atomic::{AtomicU8, Ordering};
 
-use super::address::{interface_of, seen_by};
+use super::address::{interface_of, scope_of, seen_by};
 use super::udp::Heard;
 use crate::socket::{Control, Family, HeaderByte, OptionName, PacketInfo};
 
@@ -19,6 +20,8 @@ fn bit(name: OptionName) -> Option<u8> {
         OptionName::V6PacketInfo => 3,
         OptionName::V6ReceiveHopLimit => 4,
         OptionName::V6ReceiveTrafficClass => 5,
+        OptionName::ReceiveOriginalDestination => 6,
+        OptionName::V6ReceiveOriginalDestination => 7,
         _ => return None,
     };
     Some(1 << place)
@@ -46,10 +49,11 @@ impl Reports {
             return Control::default();
         }
         let wants = |name| self.get(name) == Some(true);
-        let is_v6 = family == Family::Inet6;
+        // A socket of IPv6 hears of IPv4's packets in IPv4's words.
+        let is_v6 = family == Family::Inet6 && heard.to.addr.is_ipv6();
         let pick = |four, six, value| match () {
             () if is_v6 && wants(six) => Some(HeaderByte::V6(value)),
-            () if wants(four) => Some(HeaderByte::V4(value)),
+            () if !is_v6 && wants(four) => Some(HeaderByte::V4(value)),
             () => None,
         };
         Control {
@@ -64,8 +68,24 @@ impl Reports {
                 OptionName::V6ReceiveTrafficClass,
                 heard.tos,
             ),
+            original_destination: self.original_destination(heard),
             ..Control::default()
         }
+    }
+
+    fn original_destination(&self, heard: &Heard) -> Option<SocketAddr> {
+        let (name, port) = (heard.to.addr, heard.to.port);
+        let (wanted, destination) = match name {
+            IpAddr::V4(_) => (
+                OptionName::ReceiveOriginalDestination,
+                SocketAddr::new(name, port),
+            ),
+            IpAddr::V6(ip) => (
+                OptionName::V6ReceiveOriginalDestination,
+                SocketAddrV6::new(ip, port, 0, scope_of(ip)).into(),
+            ),
+        };
+        self.get(wanted)?.then_some(destination)
     }
 
     fn packet_info(&self, family: Family, heard: &Heard) -> Option<PacketInfo> {

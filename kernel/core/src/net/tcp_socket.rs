@@ -16,7 +16,7 @@ use crate::io::{Sink, Source};
 use crate::poll::{Events, Pollee};
 use crate::socket::{
     Blocking, Family, Message, MessageFlags, OptionName, OptionValue, Received, Shutdown, Socket,
-    SocketAddress, SocketFilter, SocketType, TcpInfo, limits,
+    SocketAddress, SocketFilter, SocketMemory, SocketType, TcpInfo, limits,
 };
 
 /// IANA's number of TCP.
@@ -165,6 +165,7 @@ impl Socket for TcpSocket {
             OptionName::Listening => Ok((self.state()? == State::Listen).into()),
             OptionName::TcpInfo => self.info().map(OptionValue::Tcp),
             OptionName::MaxSegment => Ok(OptionValue::Number(self.info()?.send_mss as i32)),
+            OptionName::MemoryInfo => self.memory().map(OptionValue::Memory),
             OptionName::ZeroCopy => Ok(self.lends_pages().into()),
             OptionName::Congestion => Ok(congestion_name(self.handle.options()?.congestion)),
             name => options::get(&self.handle, name),
@@ -223,6 +224,23 @@ fn congestion_named(name: &[u8; 16]) -> Option<Algorithm> {
 }
 
 impl TcpSocket {
+    /// What a connection holds; a listener holds nothing.
+    fn memory(&self) -> Result<SocketMemory> {
+        let options = self.handle.options()?;
+        let count = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
+        let held = self
+            .handle
+            .with(|id, stack, _| Ok((stack.unread(id)?, stack.unsent(id)?)));
+        let (received, sending) = held.unwrap_or_default();
+        Ok(SocketMemory {
+            received: count(received),
+            receive_buffer: options.recv_buffer,
+            sending: count(sending),
+            send_buffer: options.send_buffer,
+            drops: 0,
+        })
+    }
+
     fn info(&self) -> Result<TcpInfo> {
         if self.state()? == State::Listen {
             return self.listener_info();

@@ -56,6 +56,8 @@ pub(super) struct Heard {
     pub(super) tos: u8,
     /// Size of the datagrams that were joined into this one; zero for one alone.
     pub(super) segment_bytes: u16,
+    /// Datagrams that found no room before it.
+    pub(super) drops: u32,
 }
 
 impl Heard {
@@ -66,6 +68,7 @@ impl Heard {
             hop_limit,
             tos,
             segment_bytes,
+            drops,
             ..
         } = *datagram;
         Self {
@@ -74,6 +77,7 @@ impl Heard {
             hop_limit,
             tos,
             segment_bytes,
+            drops,
         }
     }
 }

@@ -45,6 +45,7 @@ fn heard_of(message: FailureMessage) -> Heard {
         hop_limit: message.hop_limit,
         tos: message.tos,
         segment_bytes: 0,
+        drops: 0,
     }
 }
 

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::any::Any;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use core::num::NonZeroU16;
+use core::num::{NonZeroU16, NonZeroU32};
 
 use inet::{Endpoint, Letter};
 
@@ -18,7 +18,8 @@ use crate::io::{Sink, Source};
 use crate::poll::{Events, Pollee};
 use crate::socket::{
     Blocking, Control, Family, HeaderByte, Message, MessageFlags, OptionName, OptionValue,
-    Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketFilter, SocketType,
+    Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketFilter, SocketMemory,
+    SocketType,
 };
 
 /// IANA's number of UDP.
@@ -115,6 +116,9 @@ impl Socket for UdpSocket {
         let cut = got.len > got.copied;
         let mut control = self.reports.of(self.handle.family, &got.heard);
         control.segment_bytes = NonZeroU16::new(got.heard.segment_bytes).map(NonZeroU16::get);
+        if self.handle.common.is_set(OptionName::ReceiveQueueOverflow) {
+            control.drops = NonZeroU32::new(got.heard.drops);
+        }
         Ok(Received {
             bytes: got.copied,
             length: got.len,
@@ -148,6 +152,8 @@ impl Socket for UdpSocket {
                 let size = self.handle.options()?.segment_bytes;
                 Ok(OptionValue::Number(size.into()))
             }
+            OptionName::NoCheck => Ok(self.handle.options()?.no_checksum.into()),
+            OptionName::MemoryInfo => self.memory().map(OptionValue::Memory),
             OptionName::UdpJoin => Ok(self.handle.options()?.join_datagrams.into()),
             name => match (self.reports.get(name), groups::get(&self.handle, name)) {
                 (Some(is_on), _) => Ok(is_on.into()),
@@ -176,6 +182,10 @@ impl Socket for UdpSocket {
                 self.handle
                     .configure(|options| options.segment_bytes = size)
             }
+            OptionName::NoCheck => {
+                let on = value.flag()?;
+                self.handle.configure(|options| options.no_checksum = on)
+            }
             OptionName::UdpJoin => {
                 let on = value.flag()?;
                 self.handle.configure(|options| options.join_datagrams = on)
@@ -193,6 +203,26 @@ impl Socket for UdpSocket {
 }
 
 impl UdpSocket {
+    /// What the socket holds, in all its members.
+    fn memory(&self) -> Result<SocketMemory> {
+        let options = self.handle.options()?;
+        let (mut received, mut drops) = (0, 0_u32);
+        self.handle.with_all(|id, stack, _| {
+            let (bytes, dropped) = stack.datagram_memory(id)?;
+            received += bytes;
+            drops = drops.wrapping_add(dropped);
+            Ok(())
+        })?;
+        let count = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
+        Ok(SocketMemory {
+            received: count(received),
+            receive_buffer: options.recv_buffer,
+            sending: count(self.cork.len()),
+            send_buffer: options.send_buffer,
+            drops,
+        })
+    }
+
     /// What a program wants of a datagram.
     ///
     /// Errors: those of the address; `WrongDevice` for an interface that we lack.

@@ -15,7 +15,7 @@ const NO_LIMIT: u64 = 0;
 const NO_LINGER: u32 = u32::MAX;
 
 /// The flags by bit number in [`CommonOptions::flags`].
-const FLAGS: [OptionName; 10] = [
+const FLAGS: [OptionName; 12] = [
     OptionName::Debug,
     OptionName::ReuseAddress,
     OptionName::ReusePort,
@@ -26,6 +26,8 @@ const FLAGS: [OptionName; 10] = [
     OptionName::PassCredentials,
     OptionName::Timestamp,
     OptionName::TimestampNanos,
+    OptionName::NoCheck,
+    OptionName::ReceiveQueueOverflow,
 ];
 
 /// Values that any thread may read or set at any time.
@@ -44,6 +46,8 @@ pub struct CommonOptions {
     receive_low_water: AtomicU32,
     /// SO_LINGER, in seconds: kept for who asks, where nothing is left to wait for.
     linger_secs: AtomicU32,
+    /// SO_COOKIE; zero until somebody asks.
+    cookie: AtomicU64,
 }
 
 impl Default for CommonOptions {
@@ -58,6 +62,7 @@ impl Default for CommonOptions {
             mark: AtomicU32::new(0),
             receive_low_water: AtomicU32::new(1),
             linger_secs: AtomicU32::new(NO_LINGER),
+            cookie: AtomicU64::new(0),
         }
     }
 }
@@ -110,6 +115,7 @@ impl CommonOptions {
             OptionName::Mark => Some(number(&self.mark)),
             OptionName::ReceiveLowWater => Some(number(&self.receive_low_water)),
             OptionName::Linger => Some(self.linger()),
+            OptionName::Cookie => Some(OptionValue::Bits(self.cookie())),
             OptionName::SendTimeout => Some(OptionValue::Timeout(load_limit(&self.send_limit_ns))),
             OptionName::ReceiveTimeout => {
                 Some(OptionValue::Timeout(load_limit(&self.receive_limit_ns)))
@@ -134,6 +140,20 @@ impl CommonOptions {
             OptionName::SendTimeout => Some(store_limit(&self.send_limit_ns, value)),
             OptionName::ReceiveTimeout => Some(store_limit(&self.receive_limit_ns, value)),
             name => flag_bit(name).map(|bit| self.set_flag(bit, value)),
+        }
+    }
+
+    /// A number that no other socket has or will have.
+    fn cookie(&self) -> u64 {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        match self.cookie.load(Ordering::Relaxed) {
+            0 => {
+                let new = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+                let cookie = &self.cookie;
+                let set = cookie.compare_exchange(0, new, Ordering::Relaxed, Ordering::Relaxed);
+                set.map_or_else(|old| old, |_| new)
+            }
+            old => old,
         }
     }
 

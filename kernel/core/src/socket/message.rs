@@ -3,7 +3,8 @@
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
+use core::num::NonZeroU32;
 
 use bitflags::bitflags;
 
@@ -100,6 +101,10 @@ pub struct Control {
     pub hop_limit: Option<HeaderByte>,
     /// Differentiated services and ECN (IP_TOS, IPV6_TCLASS).
     pub traffic_class: Option<HeaderByte>,
+    /// Whom it was for (IP_ORIGDSTADDR, IPV6_ORIGDSTADDR).
+    pub original_destination: Option<SocketAddr>,
+    /// Messages that found no room before it (SO_RXQ_OVFL).
+    pub drops: Option<NonZeroU32>,
     /// The bytes are datagrams of this size: to be cut (UDP_SEGMENT), or joined (UDP_GRO).
     pub segment_bytes: Option<u16>,
     /// When and how a packet came (SCM_TIMESTAMP, PACKET_AUXDATA).
@@ -116,6 +121,8 @@ impl Control {
             && self.packet_info.is_none()
             && self.hop_limit.is_none()
             && self.traffic_class.is_none()
+            && self.original_destination.is_none()
+            && self.drops.is_none()
             && self.segment_bytes.is_none()
             && self.circumstances.is_none()
             && self.error.is_none()

@@ -27,7 +27,7 @@ pub use message::{
     Control, HeaderByte, Message, MessageFlags, PacketInfo, PeerCredentials, Received,
     ReceivedFlags,
 };
-pub use option::{GroupMembership, OptionName, OptionValue, RingRequest, TcpInfo};
+pub use option::{GroupMembership, OptionName, OptionValue, RingRequest, SocketMemory, TcpInfo};
 pub use packet::{
     Auxiliary, Circumstances, Membership, MembershipKind, PacketAddress, PacketStatistics,
     StampUnit,

@@ -62,12 +62,24 @@ pub enum OptionName {
     BusyPoll,
     /// SO_INCOMING_CPU.
     IncomingCpu,
+    /// SO_NO_CHECK.
+    NoCheck,
+    /// SO_RXQ_OVFL.
+    ReceiveQueueOverflow,
+    /// SO_MEMINFO, read only.
+    MemoryInfo,
+    /// SO_COOKIE, read only.
+    Cookie,
     /// SO_ZEROCOPY.
     ZeroCopy,
     /// SO_TIMESTAMP.
     Timestamp,
     /// SO_TIMESTAMPNS.
     TimestampNanos,
+    /// IP_RECVORIGDSTADDR.
+    ReceiveOriginalDestination,
+    /// IP_MINTTL.
+    MinTimeToLive,
     /// IP_TOS.
     TypeOfService,
     /// IP_TTL.
@@ -104,6 +116,10 @@ pub enum OptionName {
     V6Only,
     /// IPV6_RECVPKTINFO.
     V6PacketInfo,
+    /// IPV6_RECVORIGDSTADDR.
+    V6ReceiveOriginalDestination,
+    /// IPV6_MINHOPCOUNT.
+    V6MinHopCount,
     /// IPV6_UNICAST_HOPS.
     V6HopLimit,
     /// IPV6_TCLASS.
@@ -217,6 +233,8 @@ impl OptionName {
             self,
             Self::V6Only
                 | Self::V6PacketInfo
+                | Self::V6ReceiveOriginalDestination
+                | Self::V6MinHopCount
                 | Self::V6HopLimit
                 | Self::V6TrafficClass
                 | Self::V6ReceiveErrors
@@ -278,6 +296,8 @@ pub enum OptionValue {
     Address(Ipv4Addr),
     /// Types of ICMPv6 messages, by bit (ICMP6_FILTER).
     Types([u32; 8]),
+    /// What a socket holds.
+    Memory(SocketMemory),
 }
 
 impl From<bool> for OptionValue {
@@ -299,6 +319,21 @@ impl OptionValue {
     pub fn flag(self) -> Result<bool, Error> {
         Ok(self.number()? != 0)
     }
+}
+
+/// What SO_MEMINFO tells, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SocketMemory {
+    /// Received and not read.
+    pub received: u32,
+    /// How much that may be.
+    pub receive_buffer: u32,
+    /// Gathered or queued and not sent.
+    pub sending: u32,
+    /// How much that may be.
+    pub send_buffer: u32,
+    /// Messages that found no room.
+    pub drops: u32,
 }
 
 /// What TCP_INFO tells (the fields that programs and `ss` read).

@@ -138,15 +138,16 @@ impl<const N: usize> Encoded<N> {
     }
 }
 
-/// The rest of it are zeros.
-fn encode_inet(name: &SocketAddrV4) -> [u8; INET_BYTES] {
+/// A `struct sockaddr_in`, the rest of which are zeros.
+pub fn encode_inet(name: &SocketAddrV4) -> [u8; INET_BYTES] {
     let mut out = Encoded::of(AF_INET);
     out.push(&name.port().to_be_bytes());
     out.push(&name.ip().octets());
     out.bytes
 }
 
-fn encode_inet6(name: &SocketAddrV6) -> [u8; INET6_BYTES] {
+/// A `struct sockaddr_in6`.
+pub fn encode_inet6(name: &SocketAddrV6) -> [u8; INET6_BYTES] {
     let mut out = Encoded::of(AF_INET6);
     out.push(&name.port().to_be_bytes());
     out.push(&name.flowinfo().to_be_bytes());

@@ -5,7 +5,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use base::VirtAddr;
 use kernel::error::{Error, Result};
@@ -20,6 +20,7 @@ use linux_raw_sys::general::O_CLOEXEC;
 use linux_raw_sys::net::{AF_INET, AF_INET6};
 use mach::mem::fallible::{self, TryPush};
 
+use super::address::{encode_inet, encode_inet6};
 use crate::call::Call;
 use crate::errno::Errno;
 
@@ -35,6 +36,9 @@ const IP_TOS: i32 = 1;
 const IP_TTL: i32 = 2;
 const IPV6_HOPLIMIT: i32 = 52;
 const IPV6_TCLASS: i32 = 67;
+const IP_ORIGDSTADDR: i32 = 20;
+const IPV6_ORIGDSTADDR: i32 = 74;
+const SO_RXQ_OVFL: i32 = 40;
 const UDP_SEGMENT: i32 = 103;
 const UDP_GRO: i32 = 104;
 const IP_RECVERR: i32 = 11;
@@ -249,6 +253,15 @@ pub fn write(
             out.push((SOL_IPV6, IPV6_TCLASS), &i32::from(class).to_ne_bytes());
         }
         None => {}
+    }
+    if let Some(destination) = control.original_destination {
+        match destination {
+            SocketAddr::V4(name) => out.push((SOL_IP, IP_ORIGDSTADDR), &encode_inet(&name)),
+            SocketAddr::V6(name) => out.push((SOL_IPV6, IPV6_ORIGDSTADDR), &encode_inet6(&name)),
+        }
+    }
+    if let Some(drops) = control.drops {
+        out.push((SOL_SOCKET, SO_RXQ_OVFL), &drops.get().to_ne_bytes());
     }
     if let Some(size) = control.segment_bytes {
         out.push((SOL_UDP, UDP_GRO), &i32::from(size).to_ne_bytes());

@@ -59,6 +59,9 @@ const TPACKET_V3: u32 = 2;
 const TPACKET2_HEADER_BYTES: i32 = 32;
 const TPACKET3_HEADER_BYTES: i32 = 48;
 
+/// SO_COOKIE is told whole or not at all.
+const COOKIE_BYTES: u32 = 8;
+
 /// One option: its name, and its value's layout.
 type Row = (Name, Layout);
 
@@ -92,14 +95,15 @@ fn socket_level(number: u32) -> Option<Row> {
         8 => Name::ReceiveBuffer,
         9 => Name::KeepAlive,
         10 => Name::OutOfBandInline,
+        11 => Name::NoCheck,
         12 => Name::Priority,
         13 => return Some((Name::Linger, Layout::Linger)),
         15 => Name::ReusePort,
         16 => Name::PassCredentials,
         17 => return Some((Name::PeerCredentials, Layout::Credentials)),
         18 => Name::ReceiveLowWater,
-        20 => return Some((Name::ReceiveTimeout, Layout::Timeval)),
-        21 => return Some((Name::SendTimeout, Layout::Timeval)),
+        20 | 66 => return Some((Name::ReceiveTimeout, Layout::Timeval)),
+        21 | 67 => return Some((Name::SendTimeout, Layout::Timeval)),
         25 => return Some((Name::BindToDevice, Layout::Name)),
         29 | 63 => Name::Timestamp,
         30 => Name::Listening,
@@ -108,8 +112,11 @@ fn socket_level(number: u32) -> Option<Row> {
         35 | 64 => Name::TimestampNanos,
         36 => Name::Mark,
         42 => Name::PeekOffset,
+        40 => Name::ReceiveQueueOverflow,
         46 => Name::BusyPoll,
         49 => Name::IncomingCpu,
+        55 => return Some((Name::MemoryInfo, Layout::Memory)),
+        57 => return Some((Name::Cookie, Layout::Bits)),
         60 => Name::ZeroCopy,
         _ => return None,
     };
@@ -130,6 +137,8 @@ fn ip_level(number: u32) -> Option<Row> {
         14 => Name::Mtu,
         15 => Name::FreeBind,
         19 => Name::Transparent,
+        20 => Name::ReceiveOriginalDestination,
+        21 => Name::MinTimeToLive,
         24 => Name::BindAddressNoPort,
         32 => return Some((Name::MulticastInterface, Layout::Interface)),
         33 => Name::MulticastTimeToLive,
@@ -164,6 +173,8 @@ fn ipv6_level(number: u32) -> Option<Row> {
         51 => Name::V6ReceiveHopLimit,
         66 => Name::V6ReceiveTrafficClass,
         67 => Name::V6TrafficClass,
+        73 => Name::V6MinHopCount,
+        74 => Name::V6ReceiveOriginalDestination,
         _ => return None,
     };
     Some((name, Layout::Int))
@@ -273,6 +284,15 @@ fn check_level(socket: &dyn Socket, level: u32) -> Result<()> {
     }
 }
 
+/// The value of an option.
+fn option(call: &Call<'_>, socket: &dyn Socket) -> Result<OptionValue> {
+    let name = option_of(call, "getsockopt")?.0;
+    if name == Name::Cookie && user::read::<u32>(call.addr(4))? < COOKIE_BYTES {
+        return Err(Error::Invalid);
+    }
+    socket.option(name)
+}
+
 fn getsockopt(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     let socket = socket_of(&open)?;
@@ -287,9 +307,13 @@ fn getsockopt(call: Call<'_>) -> Outcome {
     check_level(socket, level)?;
     let value = match identity(socket, level, number) {
         Some(number) => OptionValue::Number(number),
+        // IPv4 looks at the level first.
+        None if socket.family() == Family::Inet && level == SOL_IPV6 => {
+            return Err(Errno::EOPNOTSUPP);
+        }
         None => match filter::get(socket, level, number) {
             Some(value) => value?,
-            None => socket.option(option_of(&call, "getsockopt")?.0)?,
+            None => option(&call, socket)?,
         },
     };
     tell(&call, &value)

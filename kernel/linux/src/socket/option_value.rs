@@ -4,12 +4,11 @@ use base::{Duration, VirtAddr};
 use kernel::error::{Error, Result};
 use kernel::socket::{
     Membership, MembershipKind, OptionValue, PacketStatistics, PeerCredentials, RingRequest,
-    TcpInfo,
+    SocketMemory, TcpInfo,
 };
 use kernel::user;
 
 use super::membership;
-use crate::deadline::read_timeval;
 use crate::errno::Errno;
 
 /// How a value lies in memory.
@@ -35,8 +34,10 @@ pub enum Layout {
     Membership,
     /// `struct tpacket_stats` or `tpacket_stats_v3`, read only.
     PacketStatistics,
-    /// A bit set of 64 bits, read only.
+    /// A bit set or number of 64 bits, read only.
     Bits,
+    /// SK_MEMINFO_VARS words of 32 bits, read only.
+    Memory,
     /// `struct in_addr`, `ip_mreq` or `ip_mreqn`, of which the interface counts.
     Interface,
     /// `struct ip_mreq` or `ip_mreqn`.
@@ -49,6 +50,9 @@ pub enum Layout {
     Types,
 }
 
+/// Seconds that are no time limit any more: nanoseconds of them do not fit.
+const SECONDS_END: u64 = u64::MAX / 1_000_000_000;
+
 /// Reads a value of `len` bytes at `at`.
 ///
 /// Errors: `Invalid` if it is too short, `NoSuchOption` for what can only be read.
@@ -60,10 +64,7 @@ pub fn decode(layout: Layout, at: VirtAddr, len: u32) -> Result<OptionValue> {
             let span = Duration::from_secs(u64::from(seconds.max(0).unsigned_abs()));
             Ok(OptionValue::Linger((on != 0).then_some(span)))
         }
-        Layout::Timeval if len >= 16 => {
-            let limit = read_timeval(at)?;
-            Ok(OptionValue::Timeout((!limit.is_zero()).then_some(limit)))
-        }
+        Layout::Timeval if len >= 16 => decode_timeout(at).map(OptionValue::Timeout),
         Layout::Name => decode_name(at, len),
         Layout::Ring => decode_ring(at, len).map(OptionValue::Ring),
         Layout::Membership if len >= 16 => decode_membership(at).map(OptionValue::Membership),
@@ -76,8 +77,25 @@ pub fn decode(layout: Layout, at: VirtAddr, len: u32) -> Result<OptionValue> {
         | Layout::Errno
         | Layout::TcpInfo
         | Layout::PacketStatistics
+        | Layout::Memory
         | Layout::Bits => Err(Error::NoSuchOption),
     }
+}
+
+/// A time before now means not to wait, one that is too far away to wait for ever.
+fn decode_timeout(at: VirtAddr) -> Result<Option<Duration>> {
+    let [seconds, micros] = user::read::<[i64; 2]>(at)?;
+    if !(0..1_000_000).contains(&micros) {
+        return Err(Error::OutOfDomain);
+    }
+    Ok(match u64::try_from(seconds) {
+        Err(_) => Some(Duration::from_nanos(1)),
+        Ok(SECONDS_END..) => None,
+        Ok(seconds) => {
+            let limit = Duration::new(seconds, micros as u32 * 1_000);
+            (!limit.is_zero()).then_some(limit)
+        }
+    })
 }
 
 fn decode_int(at: VirtAddr, len: u32) -> Result<i32> {
@@ -213,12 +231,36 @@ pub fn encode(value: &OptionValue) -> Encoded {
         OptionValue::Bits(bits) => Encoded::of(&[&bits.to_ne_bytes()]),
         OptionValue::PacketStatistics(statistics) => encode_statistics(statistics),
         OptionValue::Types(types) => Encoded::of(&[types.map(u32::to_ne_bytes).as_flattened()]),
+        OptionValue::Memory(memory) => encode_memory(memory),
         OptionValue::Address(address) => Encoded::of(&[&address.octets()]),
         // These are told, not asked for.
         OptionValue::Ring(_) | OptionValue::Membership(_) | OptionValue::Group(_) => {
             Encoded::of(&[])
         }
     }
+}
+
+/// The words of SK_MEMINFO_*: we have no memory that is promised or waits elsewhere.
+fn encode_memory(memory: &SocketMemory) -> Encoded {
+    let &SocketMemory {
+        received,
+        receive_buffer,
+        sending,
+        send_buffer,
+        drops,
+    } = memory;
+    let words = [
+        received,
+        receive_buffer,
+        sending,
+        send_buffer,
+        0,
+        sending,
+        0,
+        0,
+        drops,
+    ];
+    Encoded::of(&[words.map(u32::to_ne_bytes).as_flattened()])
 }
 
 fn encode_statistics(statistics: &PacketStatistics) -> Encoded {
