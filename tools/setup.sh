@@ -61,6 +61,11 @@ needs_test() {
 	xorriso xorriso
 	mformat mtools
 	/usr/share/ovmf/OVMF.fd ovmf
+	bochs bochs
+	/usr/lib/x86_64-linux-gnu/bochs/plugins/libbx_term_gui.so bochs-term
+	/usr/share/bochs/BIOS-bochs-latest bochsbios
+	/usr/share/bochs/VGABIOS-lgpl-latest vgabios
+	script bsdutils
 	NEEDS
 }
 needs_long() { needs_suites; }

@@ -4,6 +4,7 @@ use hal::pci::{self, PciFunction};
 use hal::{Capabilities, DmaError, DmaSource, FramePort, Mmio};
 use mbuf::{Pool, RxFrame, TxFrame};
 
+use crate::eeprom;
 use crate::registers::{
     BYTES_MIN, CAUSES_RECEIVE, CTRL, CTRL_AUTO_SPEED, CTRL_LINK_RESET, CTRL_LINK_UP, CTRL_RESET,
     ICR, IMC, IMS, Interrupt, MTA, MTA_WORDS, RAH, RAH_VALID, RAL, RCTL, RCTL_ALL_MULTICAST,
@@ -160,14 +161,19 @@ fn reset(registers: &Mmio) -> Result<(), Error> {
     Ok(())
 }
 
+/// The card's address, which is in its first filter then.
 fn read_mac(registers: &Mmio) -> Result<[u8; 6], Error> {
     let (low, high) = (registers.read32(RAL), registers.read32(RAH));
-    if high & RAH_VALID == 0 {
-        return Err(Error::NoAddress);
-    }
     let [a, b, c, d] = low.to_le_bytes();
     let [e, f, ..] = high.to_le_bytes();
-    Ok([a, b, c, d, e, f])
+    if high & RAH_VALID != 0 {
+        return Ok([a, b, c, d, e, f]);
+    }
+    let mac = eeprom::mac(registers).ok_or(Error::NoAddress)?;
+    let [a, b, c, d, e, f] = mac;
+    registers.write32(RAL, u32::from_le_bytes([a, b, c, d]));
+    registers.write32(RAH, RAH_VALID | u32::from_le_bytes([e, f, 0, 0]));
+    Ok(mac)
 }
 
 impl FramePort for E1000 {

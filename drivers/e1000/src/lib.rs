@@ -25,6 +25,7 @@ extern crate alloc;
 
 mod descriptor;
 mod device;
+mod eeprom;
 mod registers;
 mod ring;
 mod rx;

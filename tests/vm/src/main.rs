@@ -19,6 +19,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bochs;
 mod build;
 mod c_programs;
 mod cards;
@@ -168,6 +169,7 @@ fn main() -> ExitCode {
         ours(&setup, streams::TESTS),
         ours(&setup, ports::TESTS),
         ours(&setup, firmware::TESTS),
+        ours(&setup, bochs::TESTS),
         ours(&setup, shell::TESTS_OF_PORTS),
         stretch::TESTS,
         tcpdump::TESTS,
