@@ -27,9 +27,11 @@ const MEMORY: &str = "128M";
 /// Backlogs are no limit: the queue is as long as Linux' settings allow at most.
 const SERVE: &str = "redis-server --protected-mode no --save '' --logfile /dev/null \
     --tcp-backlog 4096 & redis=$!";
-/// Each is killed when memory is out, and the next one begins.
-const HOGS: &str = "while true; do memhog; done >/dev/null 2>&1 & hogs=$!";
-const NO_HOGS: &str = "kill $hogs; wait $hogs; busybox killall memhog; true";
+/// Each is killed when memory is out, and the next one begins. Who ends them need not fork for
+/// it: that may be refused while they hold all memory.
+const HOGS: &str = "(trap 'kill $hog; exit' TERM; \
+    while true; do memhog & hog=$!; wait $hog; done) >/dev/null 2>&1 & hogs=$!";
+const NO_HOGS: &str = "kill $hogs; wait $hogs; true";
 const CALLERS: usize = 16;
 const CALLS: usize = 4500 / CALLERS + 1;
 /// Callers do not wait for long: what counts is that the machine is asked.
