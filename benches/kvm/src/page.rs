@@ -8,10 +8,11 @@ use crate::model::{EXIT_US, INSTRUCTIONS_PER_US, Modelled};
 use crate::run::{Figure, Figures, Row};
 
 /// The rows that are broken down by causes.
-const BROKEN_DOWN: [&str; 3] = [
+const BROKEN_DOWN: [&str; 4] = [
     "Redis GET, 50 clients",
     "Redis GET, 1 client",
     "UDP echo, window 64",
+    "new connection, 100 clients",
 ];
 
 /// The whole page.
