@@ -139,7 +139,7 @@ pub use ipv6::{AddressOrigin, AddressState, InterfaceId, Ipv6Address, Ipv6Config
 pub use journal::{Event, JOURNAL_EVENTS_MAX, Resent, What};
 pub use memory::{MemoryLimits, MemoryTotals};
 pub use neighbor::NeighborState;
-pub use options::{Options, PathDiscovery, Shutdown};
+pub use options::{Device, Options, PathDiscovery, Shutdown};
 pub use port::{Offloads, Port};
 pub use raw::RawHeader;
 pub use route::{Route, RouteOrigin, Via};

@@ -19,7 +19,7 @@ use crate::journal::Journal;
 use crate::memory::{Ledger, Relief};
 use crate::multicast::Groups;
 use crate::neighbor::Neighbors;
-use crate::options::PathDiscovery;
+use crate::options::{Device, PathDiscovery};
 use crate::path::Paths;
 use crate::port::Port;
 use crate::ports::Demux;
@@ -268,6 +268,14 @@ impl Net {
                 let own = self.v6.as_ref().and_then(|v6| v6.source_for(dst));
                 own.map(IpAddr::V6).ok_or(Error::AddressNotAvailable)
             }
+        }
+    }
+
+    /// Errors: `NetworkUnreachable` if packets to `dst` do not go by `device`.
+    pub fn check_device(&self, dst: IpAddr, device: Device) -> Result<(), Error> {
+        match device == Device::Any || device.hears(self.is_local(dst)) {
+            true => Ok(()),
+            false => Err(Error::NetworkUnreachable),
         }
     }
 

@@ -7,6 +7,10 @@ use crate::tcp::Algorithm;
 /// Options of a socket; some matter to TCP only. Defaults are Linux's where it has one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
+    /// Whose socket it is: only sockets of one owner share a port for the load (`reuse_port`).
+    pub owner: u32,
+    /// By which interface its packets come and go.
+    pub device: Device,
     /// Bind to a port whose connections are in TIME_WAIT, or share it with such sockets.
     pub reuse_address: bool,
     /// Share a port with others that set this too; arrivals are spread over them.
@@ -80,6 +84,33 @@ pub struct Options {
     pub is_recv_tuned: bool,
 }
 
+/// Which interface a socket is bound to (Linux: `SO_BINDTODEVICE`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Device {
+    /// None: packets come and go by all.
+    Any,
+    /// That to ourselves.
+    Loopback,
+    /// The port.
+    Port,
+}
+
+impl Device {
+    /// Whether packets come by it that come to us so.
+    pub(crate) fn hears(self, is_looped: bool) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Loopback => is_looped,
+            Self::Port => !is_looped,
+        }
+    }
+
+    /// Whether two sockets can get the same packet.
+    pub(crate) fn overlaps(self, other: Self) -> bool {
+        self == Self::Any || other == Self::Any || self == other
+    }
+}
+
 /// What a datagram socket makes of what is known of a path (Linux: `IP_MTU_DISCOVER`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathDiscovery {
@@ -120,6 +151,8 @@ pub(crate) const BUFFER_BYTES: u32 = 256 * 1024;
 impl Default for Options {
     fn default() -> Self {
         Self {
+            owner: 0,
+            device: Device::Any,
             reuse_address: false,
             reuse_port: false,
             broadcast: false,

@@ -14,6 +14,7 @@ use crate::addr::{Endpoint, FourTuple};
 use crate::ephemeral::{Ephemeral, PortRange};
 use crate::error::Error;
 use crate::hash::{Key, Salt};
+use crate::options::Device;
 
 /// Passes on a hash that was made with the secret key.
 #[derive(Clone, Copy, Default)]
@@ -63,6 +64,9 @@ pub(crate) struct Sharing {
     pub is_listening: bool,
     /// Bound to `::`, it leaves IPv4 packets to others.
     pub is_v6_only: bool,
+    /// Whose it is.
+    pub owner: u32,
+    pub device: Device,
 }
 
 /// A socket on a port.
@@ -94,7 +98,10 @@ impl Ports {
         let same_family = old.local.is_ipv4() == local.is_ipv4();
         let takes_both = takes_both(old.local, old.sharing) || takes_both(local, new);
         let overlap = old.local == local || (is_wild && same_family) || takes_both;
+        let overlap = overlap && old.sharing.device.overlaps(new.device);
         let both_share = old.sharing.reuse_port && new.reuse_port;
+        // Nobody takes a share of another user's arrivals.
+        let both_share = both_share && old.sharing.owner == new.owner;
         let both_reuse = old.sharing.reuse_address && new.reuse_address;
         overlap && !both_share && (!both_reuse || old.sharing.is_listening)
     }
@@ -162,17 +169,20 @@ impl Ports {
         self.ephemeral.candidates(hash).find(is_unused)
     }
 
-    /// The socket that a packet from `remote` to `local` goes to.
-    pub fn find(&self, local: Endpoint, remote: Endpoint, spread: impl Fn() -> u64) -> Option<u32> {
+    /// The socket that a packet from `remote` to `local` goes to, which may be one to ourselves.
+    pub fn find(
+        &self,
+        (local, remote): (Endpoint, Endpoint),
+        is_looped: bool,
+        spread: impl Fn() -> u64,
+    ) -> Option<u32> {
         let bound = self.by_port.get(&local.port)?;
+        let score = |entry: &Bound| Self::score(entry, local, remote, is_looped);
         if let [only] = bound.as_slice() {
-            return Self::score(only, local, remote).map(|_| only.index);
+            return score(only).map(|_| only.index);
         }
-        let best = bound
-            .iter()
-            .filter_map(|entry| Self::score(entry, local, remote))
-            .max()?;
-        let is_best = |entry: &&Bound| Self::score(entry, local, remote) == Some(best);
+        let best = bound.iter().filter_map(score).max()?;
+        let is_best = |entry: &&Bound| score(entry) == Some(best);
         let equals = bound.iter().filter(is_best).count() as u64;
         let pick = if equals > 1 { spread() % equals } else { 0 };
         bound
@@ -182,19 +192,25 @@ impl Ports {
             .map(|entry| entry.index)
     }
 
-    /// All sockets that take a packet from `remote` to `local`.
+    /// All sockets that take a packet from `remote` to the group `local`, which comes by the port
+    /// even where it does not leave us.
     pub fn find_all(&self, local: Endpoint, remote: Endpoint) -> impl Iterator<Item = u32> + '_ {
         let bound = self.by_port.get(&local.port).into_iter().flatten();
         bound
-            .filter(move |entry| Self::score(entry, local, remote).is_some())
+            .filter(move |entry| Self::score(entry, local, remote, false).is_some())
             .map(|entry| entry.index)
     }
 
     /// `None` if the socket does not take the packet; more named means higher.
-    fn score(entry: &Bound, local: Endpoint, remote: Endpoint) -> Option<u8> {
+    fn score(entry: &Bound, local: Endpoint, remote: Endpoint, is_looped: bool) -> Option<u8> {
+        let device = match entry.sharing.device {
+            Device::Any => 0,
+            device if device.hears(is_looped) => 6,
+            _ => return None,
+        };
         let peer = match entry.peer {
-            None => 0,
-            Some(peer) if peer == remote => 3,
+            None => device,
+            Some(peer) if peer == remote => device + 3,
             Some(_) => return None,
         };
         if entry.local == local.addr {

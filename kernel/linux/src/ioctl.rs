@@ -49,10 +49,12 @@ fn ioctl(call: Call<'_>) -> Outcome {
         _ if async_io::is_socket_request(request) && open.file.as_socket().is_some() => {
             async_io::socket_request(&call, &open)
         }
-        _ if interface::is_known(request) && open.file.as_socket().is_some() => {
-            interface::ioctl(&call, request)
-        }
-        _ => own(&call, &open, request),
+        _ => match open.file.as_socket() {
+            Some(socket) if interface::is_known(request) => {
+                interface::ioctl(&call, request, socket.family())
+            }
+            _ => own(&call, &open, request),
+        },
     }
 }
 

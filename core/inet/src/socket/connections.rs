@@ -116,6 +116,8 @@ impl Stack {
     }
 
     fn connect_datagram(&mut self, id: SocketId, remote: Endpoint) -> Result<(), Error> {
+        let device = self.sockets.udp_mut(id)?.options.device;
+        self.net.check_device(remote.addr, device)?;
         let source = self.net.source_for(remote.addr)?;
         self.name_datagram(id, remote.addr)?;
         let socket = self.sockets.udp_mut(id)?;
@@ -148,6 +150,7 @@ impl Stack {
         }
         let old = self.sockets.tcp(id)?;
         let (bound, options, is_bound) = (old.tuple.local, old.options, old.is_bound);
+        self.net.check_device(remote.addr, options.device)?;
         let bound = match is_bound {
             true => bound,
             false => Endpoint::any_of(remote.addr),

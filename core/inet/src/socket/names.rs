@@ -20,6 +20,8 @@ pub(super) fn sharing_of(options: &Options, is_listening: bool) -> Sharing {
         reuse_port: options.reuse_port,
         is_v6_only: options.v6_only,
         is_listening,
+        owner: options.owner,
+        device: options.device,
     }
 }
 

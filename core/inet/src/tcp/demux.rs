@@ -104,7 +104,8 @@ impl Stack {
     /// The listener that a new connection would belong to.
     pub(super) fn listener_for(&mut self, tuple: &FourTuple) -> Option<u32> {
         let (key, ports) = (self.net.key, &self.net.demux.tcp);
-        let index = ports.find(tuple.local, tuple.remote, || key.tuple(tuple))?;
+        let ends = (tuple.local, tuple.remote);
+        let index = ports.find(ends, self.net.is_looped, || key.tuple(tuple))?;
         self.sockets.listener_at(index)?;
         Some(index)
     }

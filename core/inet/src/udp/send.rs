@@ -110,6 +110,7 @@ impl Stack {
             return Err(Error::BrokenPipe);
         }
         let options = socket.options;
+        self.net.check_device(to.addr, options.device)?;
         let src = self.datagram_source(id, letter.from, to)?;
         let addresses = Addresses::new(src.addr, to.addr).ok_or(Error::AddressNotAvailable)?;
         let header = header_for(letter, &options, addresses);

@@ -24,6 +24,7 @@ use crate::fs::Metadata;
 use crate::poll::Events;
 use crate::socket::{self, Blocking, CommonOptions, Family, Held, Shutdown, wait_on};
 use crate::sync::Wait;
+use crate::task::current;
 
 /// A socket; dropping it closes it.
 pub(super) struct Handle {
@@ -58,6 +59,8 @@ impl Handle {
     pub(super) fn open(transport: Transport, family: Family) -> Result<Self> {
         in_shard(0, |stack, link| {
             let id = open_in(stack, transport, family)?;
+            let owner = current().credentials.with(|who| who.user.fs);
+            stack.configure(link, id, |options| options.owner = owner)?;
             Self::adopt(id, transport, family, stack, link)
         })
     }

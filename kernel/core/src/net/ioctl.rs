@@ -2,6 +2,8 @@
 
 use base::VirtAddr;
 
+use inet::Transport;
+
 use super::handle::Handle;
 use super::shard;
 use crate::error::{Error, Result};
@@ -12,10 +14,23 @@ const FIONREAD: u32 = 0x541b;
 /// Bytes sent and not acknowledged, or gathered and not sent.
 pub(super) const SIOCOUTQ: u32 = 0x5411;
 
+/// Of these, bytes not even sent.
+const SIOCOUTQNSD: u32 = 0x894b;
+/// Whether what is read next is urgent; nothing ever is.
+const SIOCATMARK: u32 = 0x8905;
+
 /// Answers `request`; the number goes to the program's memory at `argument`.
 pub(super) fn ioctl(handle: &Handle, request: u32, argument: u64) -> Result<usize> {
     let count = match request {
         FIONREAD => unread(handle)?,
+        SIOCOUTQNSD if handle.transport == Transport::Tcp => {
+            handle.with(|id, stack, _| Ok(stack.info(id)?.unsent))?
+        }
+        SIOCATMARK if handle.transport == Transport::Tcp => {
+            // A listener has no bytes.
+            handle.with(|id, stack, _| Ok(stack.unsent(id)?))?;
+            0
+        }
         SIOCOUTQ => handle.with(|id, stack, _| Ok(stack.unsent(id)?))?,
         _ => return Err(Error::NotTerminal),
     };

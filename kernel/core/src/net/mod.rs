@@ -39,6 +39,7 @@ mod config;
 mod config6;
 mod cork;
 pub(crate) mod datalink;
+mod device;
 mod dial;
 mod entered;
 mod error;

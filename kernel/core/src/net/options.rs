@@ -3,6 +3,7 @@
 use base::Duration;
 use inet::{Options, PathDiscovery, Transport};
 
+use super::device;
 use super::handle::Handle;
 use crate::error::{Error, Result};
 use crate::socket::{Family, OptionName, OptionValue, limits};
@@ -11,6 +12,9 @@ use crate::socket::{Family, OptionName, OptionValue, limits};
 pub(super) fn get(handle: &Handle, name: OptionName) -> Result<OptionValue> {
     if name.is_of_v6() && handle.family != Family::Inet6 {
         return Err(Error::NoSuchOption);
+    }
+    if let Some(value) = device::get(device::of(handle)?, name) {
+        return Ok(value);
     }
     let options = handle.options()?;
     if let Some(value) = from_stack(&options, name) {
@@ -152,6 +156,9 @@ pub(super) fn set(handle: &Handle, name: OptionName, value: OptionValue) -> Resu
     let is_stream = handle.transport == Transport::Tcp;
     if is_stream && name == OptionName::MulticastTimeToLive {
         return Err(Error::Invalid);
+    }
+    if let Some(number) = device::named(name, value) {
+        return device::bind(handle, number?);
     }
     if let Some(change) = to_stack(name, value)? {
         return handle.configure(|options| {

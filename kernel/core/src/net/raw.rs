@@ -13,7 +13,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
-use core::sync::atomic::{AtomicI32, Ordering::Relaxed};
+use core::sync::atomic::{AtomicI32, AtomicU32, Ordering::Relaxed};
 
 use capture::{Frame, Sender, View};
 use inet::RawPacket;
@@ -44,6 +44,8 @@ pub(super) struct RawListener {
     pub blocked_types: Spin<[u32; 8]>,
     /// IPV6_CHECKSUM.
     pub checksum_at: AtomicI32,
+    /// The interface by which packets must come, or 0 (SO_BINDTODEVICE).
+    pub device: AtomicU32,
 }
 
 /// Addresses of a raw socket; `None` for any.
@@ -72,6 +74,7 @@ impl RawListener {
                 (Family::Inet6, ICMPV6) => ICMPV6_CHECKSUM_AT,
                 _ => -1,
             }),
+            device: AtomicU32::new(0),
         })
     }
 
@@ -91,7 +94,11 @@ impl RawListener {
         }
     }
 
-    fn wants(&self, packet: &RawPacket<'_>) -> bool {
+    fn wants(&self, packet: &RawPacket<'_>, by: u32) -> bool {
+        let device = self.device.load(Relaxed);
+        if device != 0 && device != by {
+            return false;
+        }
         let Names { local, peer, .. } = self.names();
         self.protocol == packet.protocol
             && packet.dst.is_ipv6() == (self.family == Family::Inet6)
@@ -161,7 +168,7 @@ pub(super) fn show(by: u32, packet: &RawPacket<'_>) -> bool {
     let now = packet::now();
     let mut is_seen = false;
     LISTENERS.each(|listener| {
-        if listener.wants(packet) {
+        if listener.wants(packet, number) {
             is_seen = true;
             let hidden = listener.hidden_bytes();
             listener.hearing.hear_whole(&frame, hidden, now);

@@ -2,6 +2,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
+use super::device;
 use super::options::is_accepted;
 use super::raw::{ICMP, ICMPV6, RawListener};
 use super::reports::Reports;
@@ -45,6 +46,9 @@ impl RawOptions {
     pub(super) fn get(&self, listener: &RawListener, name: OptionName) -> Result<OptionValue> {
         check_family(listener, name)?;
         let number = |byte: u8| Ok(OptionValue::Number(byte.into()));
+        if let Some(value) = device::get(listener.device.load(Relaxed), name) {
+            return Ok(value);
+        }
         match name {
             OptionName::Error => Ok(OptionValue::PendingError(None)),
             OptionName::Listening | OptionName::V6Only => Ok(false.into()),
@@ -77,6 +81,11 @@ impl RawOptions {
         value: OptionValue,
     ) -> Result<()> {
         check_family(listener, name)?;
+        if let Some(number) = device::named(name, value) {
+            device::check_right(listener.device.load(Relaxed))?;
+            listener.device.store(number?, Relaxed);
+            return Ok(());
+        }
         match name {
             OptionName::TimeToLive if value.number()? == 0 => return Err(Error::Invalid),
             OptionName::TimeToLive | OptionName::V6HopLimit => {

@@ -115,7 +115,7 @@ impl CommonOptions {
             OptionName::Mark => Some(number(&self.mark)),
             OptionName::ReceiveLowWater => Some(number(&self.receive_low_water)),
             OptionName::Linger => Some(self.linger()),
-            OptionName::Cookie => Some(OptionValue::Bits(self.cookie())),
+            OptionName::Cookie => Some(OptionValue::Cookie(self.cookie())),
             OptionName::SendTimeout => Some(OptionValue::Timeout(load_limit(&self.send_limit_ns))),
             OptionName::ReceiveTimeout => {
                 Some(OptionValue::Timeout(load_limit(&self.receive_limit_ns)))

@@ -8,6 +8,7 @@ pub use capture::RingRequest;
 
 use super::{Membership, PacketStatistics, PeerCredentials};
 use crate::error::Error;
+use crate::net::Name;
 
 /// Which option. The comment gives Linux' name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,6 +57,8 @@ pub enum OptionName {
     SendTimeout,
     /// SO_BINDTODEVICE.
     BindToDevice,
+    /// SO_BINDTOIFINDEX.
+    BindToInterface,
     /// SO_MARK.
     Mark,
     /// SO_BUSY_POLL.
@@ -280,6 +283,8 @@ pub enum OptionValue {
     PendingError(Option<Error>),
     /// A short name (TCP_CONGESTION, SO_BINDTODEVICE), filled up with zeros.
     Name([u8; 16]),
+    /// The name of an interface, if there is one (SO_BINDTODEVICE).
+    Device(Option<Name>),
     /// The state of a TCP connection.
     Tcp(TcpInfo),
     /// PACKET_RX_RING.
@@ -288,6 +293,8 @@ pub enum OptionValue {
     Membership(Membership),
     /// PACKET_STATISTICS.
     PacketStatistics(PacketStatistics),
+    /// SO_COOKIE.
+    Cookie(u64),
     /// A set of numbers up to 63.
     Bits(u64),
     /// A group.

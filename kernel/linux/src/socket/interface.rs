@@ -1,13 +1,17 @@
 //! Requests about interfaces, which any socket answers (netdevice(7)): `struct ifreq`, a name
 //! of 16 bytes and 24 bytes of what is asked for.
 
+use core::net::Ipv4Addr;
+
 use base::VirtAddr;
 use kernel::error::{Error, Result};
-use kernel::net::{Interface, interface, interfaces};
+use kernel::net::{Interface, LOOPBACK, interface, interfaces};
+use kernel::socket::Family;
 use kernel::user;
 use linux_raw_sys::net::AF_INET;
 
 use crate::call::{Call, Outcome};
+use crate::errno::Errno;
 
 /// include/uapi/linux/sockios.h.
 const SIOCGIFNAME: u32 = 0x8910;
@@ -54,34 +58,51 @@ pub fn is_known(request: u32) -> bool {
     )
 }
 
-/// Answers `request` at the address in argument 2.
-pub fn ioctl(call: &Call<'_>, request: u32) -> Outcome {
+/// Whether `request` is for an address of IPv4, which only IPv4's sockets know.
+fn asks_address(request: u32) -> bool {
+    matches!(
+        request,
+        SIOCGIFADDR | SIOCGIFDSTADDR | SIOCGIFBRDADDR | SIOCGIFNETMASK
+    )
+}
+
+/// Answers `request` to a socket of `family` at the address in argument 2.
+pub fn ioctl(call: &Call<'_>, request: u32, family: Family) -> Outcome {
     let at = call.addr(2);
+    if asks_address(request) && family != Family::Inet {
+        return Err(Errno::ENOTTY);
+    }
     match request {
         SIOCGIFNAME => tell_name(at)?,
         SIOCGIFCONF => tell_all(at)?,
         _ => {
-            let found = named(at)?;
+            let found = named(at, request)?;
             user::copy_out(&answer(&found, request)?, at + NAME_BYTES as u64)?;
         }
     }
     Ok(0)
 }
 
-/// The interface that a request names.
-fn named(at: VirtAddr) -> Result<Interface> {
+/// The interface that a request names, perhaps with a colon and a label of one of its addresses.
+///
+/// Errors: `WrongDevice`; `AddressNotAvailable` for the address of a label, of which we have none.
+fn named(at: VirtAddr, request: u32) -> Result<Interface> {
     let mut name = [0; NAME_BYTES];
     user::copy_in(at, &mut name)?;
     let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
-    interfaces()
-        .find(|interface| interface.name.as_bytes() == name)
-        .ok_or(Error::WrongDevice)
+    let mut parts = name.splitn(2, |byte| *byte == b':');
+    let (name, label) = (parts.next().unwrap_or_default(), parts.next());
+    let found = interfaces().find(|interface| interface.name.as_bytes() == name);
+    match label {
+        Some(_) if asks_address(request) && found.is_some() => Err(Error::AddressNotAvailable),
+        _ => found.ok_or(Error::WrongDevice),
+    }
 }
 
 fn answer(of: &Interface, request: u32) -> Result<Answer> {
     match request {
         SIOCGIFFLAGS => Ok(padded(&of.flags().bits().to_ne_bytes())),
-        SIOCGIFADDR | SIOCGIFDSTADDR | SIOCGIFBRDADDR | SIOCGIFNETMASK => address(of, request),
+        _ if asks_address(request) => address(of, request),
         // None has a metric, and memory of its own.
         SIOCGIFMETRIC | SIOCGIFMAP => Ok(padded(&[])),
         SIOCGIFMTU => Ok(padded(&of.mtu.to_ne_bytes())),
@@ -110,6 +131,8 @@ fn address(of: &Interface, request: u32) -> Result<Answer> {
     let ip = match request {
         SIOCGIFADDR | SIOCGIFDSTADDR => own.addr(),
         SIOCGIFNETMASK => own.mask(),
+        // Nobody is reached by loopback but ourselves.
+        _ if of.number == LOOPBACK => Ipv4Addr::UNSPECIFIED,
         _ => own.broadcast(),
     };
     let [low, high] = (AF_INET as u16).to_ne_bytes();

@@ -59,8 +59,10 @@ const TPACKET_V3: u32 = 2;
 const TPACKET2_HEADER_BYTES: i32 = 32;
 const TPACKET3_HEADER_BYTES: i32 = 48;
 
-/// SO_COOKIE is told whole or not at all.
+/// SO_COOKIE and SO_BINDTODEVICE are told whole or not at all; of a name, what the longest takes
+/// (IFNAMSIZ).
 const COOKIE_BYTES: u32 = 8;
+const DEVICE_BYTES: u32 = 16;
 
 /// One option: its name, and its value's layout.
 type Row = (Name, Layout);
@@ -118,6 +120,7 @@ fn socket_level(number: u32) -> Option<Row> {
         55 => return Some((Name::MemoryInfo, Layout::Memory)),
         57 => return Some((Name::Cookie, Layout::Bits)),
         60 => Name::ZeroCopy,
+        62 => Name::BindToInterface,
         _ => return None,
     };
     Some((name, Layout::Int))
@@ -286,11 +289,16 @@ fn check_level(socket: &dyn Socket, level: u32) -> Result<()> {
 
 /// The value of an option.
 fn option(call: &Call<'_>, socket: &dyn Socket) -> Result<OptionValue> {
-    let name = option_of(call, "getsockopt")?.0;
-    if name == Name::Cookie && user::read::<u32>(call.addr(4))? < COOKIE_BYTES {
-        return Err(Error::Invalid);
+    let value = socket.option(option_of(call, "getsockopt")?.0)?;
+    let least = match value {
+        OptionValue::Cookie(_) => COOKIE_BYTES,
+        OptionValue::Device(Some(_)) => DEVICE_BYTES,
+        _ => 0,
+    };
+    match user::read::<u32>(call.addr(4))? < least {
+        true => Err(Error::Invalid),
+        false => Ok(value),
     }
-    socket.option(name)
 }
 
 fn getsockopt(call: Call<'_>) -> Outcome {

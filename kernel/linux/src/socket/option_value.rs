@@ -227,7 +227,10 @@ pub fn encode(value: &OptionValue) -> Encoded {
             Encoded::of(&[&i32::from(number).to_ne_bytes()])
         }
         OptionValue::Name(name) => Encoded::of(&[name]),
+        OptionValue::Device(None) => Encoded::of(&[]),
+        OptionValue::Device(Some(name)) => Encoded::of(&[name.as_bytes(), &[0]]),
         OptionValue::Tcp(info) => encode_tcp(info),
+        OptionValue::Cookie(number) => Encoded::of(&[&number.to_ne_bytes()]),
         OptionValue::Bits(bits) => Encoded::of(&[&bits.to_ne_bytes()]),
         OptionValue::PacketStatistics(statistics) => encode_statistics(statistics),
         OptionValue::Types(types) => Encoded::of(&[types.map(u32::to_ne_bytes).as_flattened()]),
