@@ -77,7 +77,8 @@ const PAGE: u64 = base::PAGE_BYTES as u64;
 fn madvise(call: Call<'_>) -> Outcome {
     let (start, bytes) = (call.addr(0), call.arg(1));
     let advice = match call.uint(2) {
-        MADV_DONTNEED | MADV_FREE => Advice::Discard,
+        MADV_DONTNEED => Advice::Discard,
+        MADV_FREE => Advice::Free,
         MADV_POPULATE_READ | MADV_POPULATE_WRITE => Advice::Populate,
         MADV_DONTFORK => Advice::Fork(false),
         MADV_DOFORK => Advice::Fork(true),
@@ -101,7 +102,11 @@ fn msync(call: Call<'_>) -> Outcome {
     if flags & !(MS_SYNC | MS_ASYNC | MS_INVALIDATE) != 0 || contradictory {
         return Err(Errno::EINVAL);
     }
-    space(&call).sync(call.addr(0), call.arg(1))?;
+    let (start, bytes) = (call.addr(0), call.arg(1));
+    if flags & MS_INVALIDATE != 0 && space(&call).has_locked(start, bytes) {
+        return Err(Errno::EBUSY);
+    }
+    space(&call).sync(start, bytes)?;
     Ok(0)
 }
 
@@ -148,7 +153,9 @@ fn munlock(call: Call<'_>) -> Outcome {
 /// Nothing is ever paged out, so all memory is as good as locked.
 fn mlockall(call: Call<'_>) -> Outcome {
     let flags = call.uint(0);
-    if flags == 0 || flags & !(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) != 0 {
+    if flags & (MCL_CURRENT | MCL_FUTURE) == 0
+        || flags & !(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) != 0
+    {
         return Err(Errno::EINVAL);
     }
     let mapped = if flags & MCL_CURRENT != 0 {

@@ -372,7 +372,13 @@ fn fallocate(call: Call<'_>) -> Outcome {
     if !open.is_writable() {
         return Err(Errno::EBADF);
     }
-    let place = open.path.as_ref().ok_or(Errno::ESPIPE)?;
+    let is_pipe = open.file.pipe_capacity(None).is_some();
+    let without_place = if is_pipe {
+        Errno::ESPIPE
+    } else {
+        Errno::ENODEV
+    };
+    let place = open.path.as_ref().ok_or(without_place)?;
     if place.inode().kind() != FileType::Regular {
         return Err(Errno::ENODEV);
     }

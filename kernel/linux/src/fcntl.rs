@@ -109,6 +109,10 @@ fn fcntl(call: Call<'_>) -> Outcome {
             Ok(inode.seals().ok_or(Errno::EINVAL)?.get().bits() as usize)
         }
         F_ADD_SEALS => add_seals(&call, &file),
+        F_DUPFD_QUERY => {
+            let other = call.opening(2)?;
+            Ok(usize::from(Arc::ptr_eq(&file, &other)))
+        }
         F_GETPIPE_SZ => Ok(file.file.pipe_capacity(None).ok_or(Errno::EBADF)??),
         F_SETPIPE_SZ => Ok(file
             .file

@@ -35,6 +35,7 @@ mod inotify;
 mod ioctl;
 mod ioprio;
 mod iovec;
+mod kcmp;
 mod leave;
 mod lock;
 mod measured;

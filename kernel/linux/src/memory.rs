@@ -12,11 +12,12 @@ use kernel::mm::{
 };
 use kernel::perf;
 use linux_raw_sys::general::{
-    __NR_brk, __NR_mmap, __NR_mprotect, __NR_mremap, __NR_munmap, MAP_ANONYMOUS, MAP_FIXED,
-    MAP_FIXED_NOREPLACE, MAP_GROWSDOWN, MAP_HUGETLB, MAP_LOCKED, MAP_NONBLOCK, MAP_NORESERVE,
-    MAP_POPULATE, MAP_PRIVATE, MAP_SHARED, MAP_SHARED_VALIDATE, MAP_SYNC, MAP_TYPE,
-    MREMAP_DONTUNMAP, MREMAP_FIXED, MREMAP_MAYMOVE, PROT_EXEC, PROT_GROWSDOWN, PROT_GROWSUP,
-    PROT_READ, PROT_SEM, PROT_WRITE,
+    __NR_brk, __NR_mmap, __NR_mprotect, __NR_mremap, __NR_munmap, __NR_pkey_alloc, __NR_pkey_free,
+    __NR_pkey_mprotect, __NR_remap_file_pages, MAP_32BIT, MAP_ANONYMOUS, MAP_DENYWRITE,
+    MAP_EXECUTABLE, MAP_FIXED, MAP_FIXED_NOREPLACE, MAP_GROWSDOWN, MAP_HUGETLB, MAP_LOCKED,
+    MAP_NONBLOCK, MAP_NORESERVE, MAP_POPULATE, MAP_PRIVATE, MAP_SHARED, MAP_SHARED_VALIDATE,
+    MAP_STACK, MAP_TYPE, MREMAP_DONTUNMAP, MREMAP_FIXED, MREMAP_MAYMOVE, PROT_EXEC, PROT_GROWSDOWN,
+    PROT_GROWSUP, PROT_READ, PROT_SEM, PROT_WRITE,
 };
 
 use crate::call::{Arg, Call, Entry, Outcome};
@@ -60,6 +61,30 @@ pub const CALLS: &[Entry] = &[
         name: "mremap",
         args: &[Arg::Address, Arg::Size, Arg::Size, Arg::Flags, Arg::Address],
         handler: mremap,
+    },
+    Entry {
+        number: __NR_remap_file_pages,
+        name: "remap_file_pages",
+        args: &[Arg::Address, Arg::Size, Arg::Int, Arg::Int, Arg::Flags],
+        handler: remap_file_pages,
+    },
+    Entry {
+        number: __NR_pkey_alloc,
+        name: "pkey_alloc",
+        args: &[Arg::Flags, Arg::Int],
+        handler: no_key,
+    },
+    Entry {
+        number: __NR_pkey_free,
+        name: "pkey_free",
+        args: &[Arg::Int],
+        handler: no_key,
+    },
+    Entry {
+        number: __NR_pkey_mprotect,
+        name: "pkey_mprotect",
+        args: &[Arg::Address, Arg::Size, Arg::Int, Arg::Int],
+        handler: pkey_mprotect,
     },
 ];
 
@@ -159,11 +184,25 @@ fn is_anonymous(flags: u32) -> bool {
     flags & MAP_ANONYMOUS != 0
 }
 
+/// The flags that MAP_SHARED_VALIDATE knows, besides sizes of huge pages.
+const VALIDATED: u32 = MAP_TYPE
+    | MAP_FIXED
+    | MAP_ANONYMOUS
+    | MAP_DENYWRITE
+    | MAP_EXECUTABLE
+    | MAP_GROWSDOWN
+    | MAP_LOCKED
+    | MAP_NORESERVE
+    | MAP_POPULATE
+    | MAP_NONBLOCK
+    | MAP_STACK
+    | MAP_32BIT;
+
 fn is_shared(flags: u32) -> core::result::Result<bool, Errno> {
     match flags & MAP_TYPE {
         MAP_PRIVATE => Ok(false),
         MAP_SHARED => Ok(true),
-        MAP_SHARED_VALIDATE if flags & MAP_SYNC != 0 => Err(Errno::EOPNOTSUPP),
+        MAP_SHARED_VALIDATE if flags & !VALIDATED != 0 => Err(Errno::EOPNOTSUPP),
         MAP_SHARED_VALIDATE => Ok(true),
         _ => Err(Errno::EINVAL),
     }
@@ -226,6 +265,29 @@ fn mprotect(call: Call<'_>) -> Outcome {
     let mut access = rights(bits);
     access.exec |= reads_imply_exec(&call, access);
     space(&call).protect(call.addr(0), call.arg(1), access)?;
+    Ok(0)
+}
+
+/// Keys of protection are the processor's, and not switched on.
+fn no_key(_: Call<'_>) -> Outcome {
+    Err(Errno::EINVAL)
+}
+
+/// The key -1 stands for none.
+fn pkey_mprotect(call: Call<'_>) -> Outcome {
+    match call.int(3) {
+        -1 => mprotect(call),
+        _ => Err(Errno::EINVAL),
+    }
+}
+
+fn remap_file_pages(call: Call<'_>) -> Outcome {
+    let start = call.addr(0).page_floor();
+    let bytes = call.arg(1) & !(base::PAGE_BYTES as u64 - 1);
+    if call.arg(2) != 0 || bytes == 0 {
+        return Err(Errno::EINVAL);
+    }
+    space(&call).show_file_pages(start, bytes, call.arg(3))?;
     Ok(0)
 }
 

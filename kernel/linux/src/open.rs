@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 
 use kernel::file::StatusFlags;
-use kernel::fs::{self, HowToOpen, Opening, Walk, memfd};
+use kernel::fs::{self, HowToOpen, Opening, Path, Walk, memfd};
 use kernel::sched::resched_point;
 use kernel::user;
 use linux_raw_sys::general::*;
@@ -146,26 +146,55 @@ fn openat(call: Call<'_>) -> Outcome {
 fn open_from(call: &Call<'_>, how: &HowToOpen, flags: u32) -> Outcome {
     let path = call.path(1)?;
     let start = call.start(0, &path)?;
-    let opened = fs::open(start.as_ref(), &path, how)?;
+    open_at(call, start.as_ref(), &path, how, flags)
+}
+
+fn open_at(
+    call: &Call<'_>,
+    start: Option<&Path>,
+    path: &[u8],
+    how: &HowToOpen,
+    flags: u32,
+) -> Outcome {
+    let opened = fs::open(start, path, how)?;
     Ok(call.new_fd(opened, flags)?)
 }
 
-/// struct open_how: flags, mode, resolve.
+/// Words of struct open_how: flags, mode, resolve.
+const HOW_BYTES: usize = 24;
+/// With O_PATH an opening has no more.
+const PATH_KNOWN: u32 = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+
 fn openat2(call: Call<'_>) -> Outcome {
-    if call.size(3) < 24 {
+    let size = call.size(3);
+    if size < HOW_BYTES {
         return Err(Errno::EINVAL);
     }
-    if call.size(3) > 24 {
+    if size > base::PAGE_BYTES {
         return Err(Errno::E2BIG);
     }
     let [flags, mode, resolve]: [u64; 3] = user::read(call.addr(2))?;
+    for offset in HOW_BYTES..size {
+        if user::read::<u8>(call.addr(2) + offset as u64)? != 0 {
+            return Err(Errno::E2BIG);
+        }
+    }
     let flags = u32::try_from(flags).map_err(|_| Errno::EINVAL)?;
     let creates = flags & (O_CREAT | TMPFILE_BIT) != 0;
     if flags & !FLAGS_KNOWN != 0 || mode & !0o7777 != 0 || mode != 0 && !creates {
         return Err(Errno::EINVAL);
     }
+    if flags & O_PATH != 0 && flags & !PATH_KNOWN != 0 {
+        return Err(Errno::EINVAL);
+    }
     let how = decode(flags, mode as u32, decode_resolve(resolve)?)?;
-    open_from(&call, &how, flags)
+    let path = call.path(1)?;
+    // Such a path is below the directory, however it begins.
+    let start = match how.walk.contains(Walk::IN_ROOT) {
+        true => call.start(0, b".")?,
+        false => call.start(0, &path)?,
+    };
+    open_at(&call, start.as_ref(), &path, &how, flags)
 }
 
 fn decode_resolve(resolve: u64) -> Result<Walk, Errno> {
@@ -177,7 +206,8 @@ fn decode_resolve(resolve: u64) -> Result<Walk, Errno> {
         (RESOLVE_IN_ROOT, Walk::IN_ROOT),
     ];
     let known = pairs.iter().fold(0, |all, (bit, _)| all | u64::from(*bit));
-    if resolve & !known != 0 {
+    let both = u64::from(RESOLVE_BENEATH | RESOLVE_IN_ROOT);
+    if resolve & !(known | u64::from(RESOLVE_CACHED)) != 0 || resolve & both == both {
         return Err(Errno::EINVAL);
     }
     let chosen = pairs

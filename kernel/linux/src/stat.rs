@@ -175,7 +175,8 @@ fn store(call: &Call<'_>, index: usize, of: &Metadata) -> Outcome {
 /// struct statx (linux/stat.h): 256 bytes, as 64-bit words.
 fn statx(call: Call<'_>) -> Outcome {
     let (of, place) = metadata_at(&call, call.uint(2))?;
-    if call.uint(3) & STATX__RESERVED != 0 {
+    let is_contradictory = call.uint(2) & AT_STATX_SYNC_TYPE == AT_STATX_SYNC_TYPE;
+    if call.uint(3) & STATX__RESERVED != 0 || is_contradictory {
         return Err(Errno::EINVAL);
     }
     let time = |time: Timestamp| [time.seconds as u64, u64::from(time.nanos)];

@@ -81,7 +81,10 @@ fn sync_file_range(call: Call<'_>) -> Outcome {
     if call.uint(3) & !known != 0 || (call.arg(1) as i64) < 0 || (call.arg(2) as i64) < 0 {
         return Err(Errno::EINVAL);
     }
-    bring_out(&call, true)
+    match call.file(0)?.inode().map(|inode| inode.kind()) {
+        Some(FileType::Regular | FileType::Directory) => bring_out(&call, true),
+        _ => Err(Errno::ESPIPE),
+    }
 }
 
 fn bring_out(call: &Call<'_>, data_only: bool) -> Outcome {
@@ -99,7 +102,7 @@ fn fadvise(call: Call<'_>) -> Outcome {
     if call.file(0)?.inode().is_none() {
         return Err(Errno::ESPIPE);
     }
-    if call.uint(3) > ADVICE_MAX {
+    if call.uint(3) > ADVICE_MAX || (call.arg(2) as i64) < 0 {
         Err(Errno::EINVAL)
     } else {
         Ok(0)

@@ -126,14 +126,36 @@ fn personality(call: Call<'_>) -> Outcome {
     Ok(before as usize)
 }
 
-const SYSLOG_SIZE_UNREAD: i32 = 9;
-const SYSLOG_SIZE_BUFFER: i32 = 10;
+/// What syslog(2) is asked for: the open log, a part of it, all of it (and then none), whether
+/// the console shows it and what of it, how much of it is unread and how much there can be.
+const LOG_READ: i32 = 2;
+const LOG_READ_ALL: i32 = 3;
+const LOG_READ_CLEAR: i32 = 4;
+const LOG_LEVEL: i32 = 8;
+const LOG_SIZE_UNREAD: i32 = 9;
+const LOG_SIZE: i32 = 10;
+/// The least that Linux keeps.
+const LOG_BYTES: usize = 1 << 12;
+/// The levels that a console may be set to.
+const LEVELS: core::ops::RangeInclusive<i32> = 1..=8;
 
 /// The kernel's log goes to the console; here it is empty.
 fn syslog(call: Call<'_>) -> Outcome {
-    match call.int(0) {
-        0..=SYSLOG_SIZE_UNREAD => Ok(0),
-        SYSLOG_SIZE_BUFFER => Ok(0),
+    let (request, len) = (call.int(0), call.int(2));
+    if !matches!(request, LOG_READ_ALL | LOG_SIZE) {
+        let credentials = &call.thread.credentials;
+        credentials.with(|who| match who.has(Capability::SysAdmin) {
+            true => Ok(()),
+            false => who.require(Capability::Syslog),
+        })?;
+    }
+    match request {
+        LOG_READ..=LOG_READ_CLEAR if len < 0 || call.optional_addr(1).is_none() => {
+            Err(Errno::EINVAL)
+        }
+        LOG_LEVEL if !LEVELS.contains(&len) => Err(Errno::EINVAL),
+        0..=LOG_SIZE_UNREAD => Ok(0),
+        LOG_SIZE => Ok(LOG_BYTES),
         _ => Err(Errno::EINVAL),
     }
 }

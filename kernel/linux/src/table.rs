@@ -22,6 +22,7 @@ const FAMILIES: &[&[Entry]] = &[
     crate::inotify::CALLS,
     crate::ioctl::CALLS,
     crate::ioprio::CALLS,
+    crate::kcmp::CALLS,
     crate::lock::CALLS,
     crate::membarrier::CALLS,
     crate::memory::CALLS,

@@ -52,7 +52,8 @@ script -q -e -c 'test $(id -u) = 0' /dev/null < /dev/null
 su -s /bin/sh nobody -c \"script -q -e -c 'test -O \\$(tty)' /dev/null < /dev/null\"
 su -s /bin/sh nobody -c \"! script -q -e -c 'false' /dev/null < /dev/null\"";
 
-/// The same; `exec` lets the number of the shell that is started be that of the sleeper.
+/// A mount and a name of one shell are not seen by the other; `exec` lets the sleeper have the
+/// number of the shell that was started.
 const NAMESPACES: &str = "set -e
 cd /tmp; mkdir m
 unshare -m bash -c 'mount -t tmpfs none m && touch m/there && test -e m/there'

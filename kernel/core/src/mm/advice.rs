@@ -7,6 +7,7 @@ use base::{PAGE_BYTES, VirtAddr};
 use mach::mem::Gather;
 use mach::mem::fallible::{TryGrow, TryPush};
 use mach::numa::Node;
+use vma::Area;
 
 use super::limits::{check_lock, everything, locked_bytes};
 use super::space::{State, page_range, prot};
@@ -18,6 +19,8 @@ use crate::error::{Error, Result};
 pub enum Advice {
     /// The contents are not needed: private memory reads as zeros from now on.
     Discard,
+    /// The same where the memory is private and no file's; elsewhere it is an error.
+    Free,
     /// It will be needed soon.
     Populate,
     /// A child shall not have it, or shall again.
@@ -61,8 +64,13 @@ impl AddressSpace {
         piece: Range<VirtAddr>,
         advice: Advice,
     ) -> Result<()> {
+        let is_private = |area: &Area<Object>| !area.traits.shared && area.backing.is_none();
+        let needs_private = matches!(advice, Advice::Free | Advice::WipeOnFork(true));
+        if needs_private && !state.areas.overlapping(piece.clone()).all(is_private) {
+            return Err(Error::Invalid);
+        }
         match advice {
-            Advice::Discard => {
+            Advice::Discard | Advice::Free => {
                 let mut areas = state.areas.overlapping(piece.clone());
                 if areas.any(|area| area.traits.locked) {
                     return Err(Error::Invalid);
@@ -118,6 +126,15 @@ impl AddressSpace {
             self.populate(range);
         }
         Ok(())
+    }
+
+    /// Whether any of a range is locked.
+    pub fn has_locked(&self, start: VirtAddr, bytes: u64) -> bool {
+        let state = self.lock_settled();
+        page_range(start, bytes).is_some_and(|range| {
+            let mut areas = state.areas.overlapping(range);
+            areas.any(|area| area.traits.locked)
+        })
     }
 
     /// Brings shared pages of a range that were stored to, to their files. Blocks.

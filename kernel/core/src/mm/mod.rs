@@ -21,6 +21,7 @@ mod advice;
 mod change;
 pub mod commit;
 mod fault;
+mod file_pages;
 mod fork;
 mod heap;
 mod large;

@@ -64,6 +64,7 @@ pub enum Capability {
     SysTime = 25,
     SysTtyConfig = 26,
     Mknod = 27,
+    Syslog = 34,
     Perfmon = 38,
 }
 
