@@ -395,5 +395,6 @@ fn fallocate(call: Call<'_>) -> Outcome {
     place
         .inode()
         .allocate(start as u64..end as u64, keep_size, punch)?;
+    notify::written(&open);
     Ok(0)
 }

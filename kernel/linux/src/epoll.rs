@@ -111,6 +111,10 @@ fn ctl(call: Call<'_>) -> Outcome {
     let fd = call.uint(2);
     match (operation, watch) {
         (EPOLL_CTL_ADD, Some(watch)) => epoll.add(fd, &target, watch)?,
+        // Who waits exclusively does so from the beginning.
+        (EPOLL_CTL_MOD, Some(watch)) if watch.trigger.contains(Trigger::EXCLUSIVE) => {
+            return Err(Errno::EINVAL);
+        }
         (EPOLL_CTL_MOD, Some(watch)) => epoll.modify(fd, &target, watch)?,
         (EPOLL_CTL_DEL, _) => epoll.remove(fd, &target)?,
         _ => return Err(Errno::EINVAL),

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 
 use kernel::file::{OpenFile, StatusFlags};
 use kernel::fs::access::{READ, Subject, Who};
-use kernel::fs::notify::{self, Instance, Mask};
+use kernel::fs::notify::{self, Existing, Instance, Mask};
 use kernel::fs::{self, Walk};
 use linux_raw_sys::general::*;
 
@@ -79,8 +79,13 @@ fn add_watch(call: Call<'_>) -> Outcome {
     walk.set(Walk::DIRECTORY, flags & IN_ONLYDIR != 0);
     let place = fs::resolve(None, &call.path(1)?, walk)?;
     Subject::current(Who::Effective).check(&place.inode().metadata()?, READ)?;
-    let mask = Mask::from_bits_truncate(flags & (EVENTS | IN_ONESHOT));
-    let id = notify::watch(&instance, place.inode(), mask, flags & IN_MASK_ADD != 0)?;
+    let mask = Mask::from_bits_truncate(flags & (EVENTS | IN_ONESHOT | IN_EXCL_UNLINK));
+    let existing = match flags & (IN_MASK_ADD | IN_MASK_CREATE) {
+        0 => Existing::Replaced,
+        IN_MASK_ADD => Existing::Extended,
+        _ => Existing::Refused,
+    };
+    let id = notify::watch(&instance, place.inode(), mask, existing)?;
     Ok(id as usize)
 }
 

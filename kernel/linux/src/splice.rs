@@ -2,7 +2,7 @@
 
 use base::VirtAddr;
 use kernel::error::{Error, Result};
-use kernel::file::OpenFile;
+use kernel::file::{OpenFile, StatusFlags};
 use kernel::ipc::pipe::Access;
 use kernel::ipc::splice::{
     Blocking, Keep, between, end_of, from_memory, from_pipe, to_memory, to_pipe,
@@ -89,6 +89,9 @@ fn splice(call: Call<'_>) -> Outcome {
     let count = call.size(4).min(TRANSFER_BYTES_MAX);
     if count == 0 {
         return Ok(0);
+    }
+    if target.is_none() && to.flags().contains(StatusFlags::APPEND) {
+        return Err(Errno::EINVAL);
     }
     let blocking = blocking(flags, [&from, &to]);
     let moved = match (source, target) {

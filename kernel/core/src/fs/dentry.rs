@@ -22,7 +22,7 @@ use hashbrown::HashMap;
 use mach::mem::fallible;
 use mach::sync::Spin;
 
-use super::{FileType, InodeRef};
+use super::{FileType, InodeRef, notify};
 use crate::error::{Error, Result};
 use crate::sync::Mutex;
 
@@ -92,6 +92,8 @@ pub struct Dentry {
     /// Known by its directory although that asks for its names each time.
     pinned: AtomicBool,
     gone: AtomicBool,
+    /// Its name was the last one of its file.
+    was_last: AtomicBool,
 }
 
 impl Dentry {
@@ -125,6 +127,7 @@ impl Dentry {
             mounts: AtomicU32::new(0),
             pinned: AtomicBool::new(false),
             gone: AtomicBool::new(false),
+            was_last: AtomicBool::new(false),
         })
     }
 
@@ -187,6 +190,11 @@ impl Dentry {
 
     pub(super) fn set_gone(&self) {
         self.gone.store(true, Ordering::Release);
+    }
+
+    /// The name that was removed was the last one of its file, which ends with whoever has it open.
+    pub(super) fn set_last(&self) {
+        self.was_last.store(true, Ordering::Release);
     }
 
     /// The child of this name, `None` if there is no such name.
@@ -382,6 +390,9 @@ impl Drop for Dentry {
     /// The last holder of a name may be the last holder of all names above it: they go one
     /// by one, as a recursion could exhaust the kernel's stack.
     fn drop(&mut self) {
+        if *self.was_last.get_mut() {
+            notify::ended(&self.inode);
+        }
         let mut next = self.place.lock().parent.take();
         while let Some(parent) = next {
             next = Arc::into_inner(parent).and_then(|parent| parent.place.lock().parent.take());

@@ -138,6 +138,7 @@ pub fn link(old: &Path, spot: &Spot) -> Result<()> {
     }
     check_change(directory)?;
     directory.inode().link(&spot.name, old.inode())?;
+    notify::links_changed(old.inode());
     add(directory, &spot.name, old.inode().clone());
     Ok(())
 }

@@ -175,6 +175,7 @@ pub fn open_path(place: Path, how: &HowToOpen) -> Result<Arc<OpenFile>> {
     if how.opening.contains(Opening::TRUNCATE) && kind == FileType::Regular {
         set_ids::shed(&**place.inode())?;
         place.inode().truncate(0)?;
+        notify::changed(&place.dentry, notify::Mask::MODIFY);
     }
     let opened = OpenFile::at(file, how.status, place);
     notify::opened(&opened);

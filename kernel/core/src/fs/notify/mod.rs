@@ -56,6 +56,8 @@ bitflags! {
         const Q_OVERFLOW = 0x4000;
         /// The watch has ended.
         const IGNORED = 0x8000;
+        /// Files that have lost their names matter no more to the watch.
+        const EXCL_UNLINK = 0x400_0000;
         /// The event concerns a directory.
         const ISDIR = 0x4000_0000;
         /// The watch ends with its first event.
@@ -83,10 +85,26 @@ fn key(inode: &InodeRef) -> usize {
     Arc::as_ptr(inode).addr()
 }
 
+/// What becomes of a watch of the same file that an instance has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Existing {
+    /// It looks for what is new instead.
+    Replaced,
+    /// It looks for that too (IN_MASK_ADD).
+    Extended,
+    /// There must be none (IN_MASK_CREATE).
+    Refused,
+}
+
 /// Watches `inode`; a second watch of the same instance changes the first.
 ///
-/// Errors: `OutOfMemory`, `NoSpace` if the user has too many.
-pub fn watch(instance: &Arc<Instance>, inode: &InodeRef, mask: Mask, add: bool) -> Result<i32> {
+/// Errors: `OutOfMemory`, `NoSpace` if the user has too many, `Exists`.
+pub fn watch(
+    instance: &Arc<Instance>,
+    inode: &InodeRef,
+    mask: Mask,
+    existing: Existing,
+) -> Result<i32> {
     let mut guard = TABLE.lock();
     let table = guard.get_or_insert_default();
     fallible::reserve(|| table.try_reserve(1))?;
@@ -96,7 +114,11 @@ pub fn watch(instance: &Arc<Instance>, inode: &InodeRef, mask: Mask, add: bool) 
     });
     let mine = |watch: &&mut Watch| watch.instance.as_ptr() == Arc::as_ptr(instance);
     if let Some(watch) = entry.watches.iter_mut().find(mine) {
-        watch.mask = if add { watch.mask | mask } else { mask };
+        watch.mask = match existing {
+            Existing::Replaced => mask,
+            Existing::Extended => watch.mask | mask,
+            Existing::Refused => return Err(Error::Exists),
+        };
         return Ok(watch.id);
     }
     let added = entry
@@ -183,6 +205,11 @@ fn forget_unwatched(count: usize) {
 
 /// Tells the watches of `inode` that `what` happened (to `name` in it).
 fn tell(inode: &InodeRef, what: Mask, cookie: u32, name: &[u8]) {
+    tell_unless(Mask::empty(), inode, what, cookie, name);
+}
+
+/// The same, but for watches with an option of `except`.
+fn tell_unless(except: Mask, inode: &InodeRef, what: Mask, cookie: u32, name: &[u8]) {
     if COUNT.load(Ordering::Acquire) == 0 {
         return;
     }
@@ -192,7 +219,8 @@ fn tell(inode: &InodeRef, what: Mask, cookie: u32, name: &[u8]) {
         let Some(entry) = table.as_mut().and_then(|table| table.get_mut(&key(inode))) else {
             return;
         };
-        let told = |watch: &&mut Watch| watch.mask.intersects(what);
+        let told =
+            |watch: &&mut Watch| watch.mask.intersects(what) && !watch.mask.intersects(except);
         for watch in entry.watches.iter_mut().filter(told) {
             let Some(instance) = watch.instance.upgrade() else {
                 continue;
@@ -219,16 +247,20 @@ fn directory_bit(dentry: &Dentry) -> Mask {
     }
 }
 
-/// Tells the watches of a file, and those of its directory with the name.
+/// Tells the watches of a directory with the name, and those of the file itself.
 fn tell_both(dentry: &Dentry, what: Mask) {
     if COUNT.load(Ordering::Acquire) == 0 {
         return;
     }
     let what = what | directory_bit(dentry);
-    tell(dentry.inode(), what, 0, &[]);
+    let except = match dentry.is_gone() {
+        true => Mask::EXCL_UNLINK,
+        false => Mask::empty(),
+    };
     if let Some(parent) = dentry.parent() {
-        tell(parent.inode(), what, 0, &dentry.name());
+        tell_unless(except, parent.inode(), what, 0, &dentry.name());
     }
+    tell_unless(except, dentry.inode(), what, 0, &[]);
 }
 
 /// A name was created.
@@ -243,34 +275,40 @@ pub fn created(directory: &Dentry, dentry: &Dentry, name: &[u8]) {
 
 /// A name was removed.
 pub fn removed(directory: &Dentry, dentry: &Dentry, name: &[u8]) {
+    replaced(dentry);
     tell(
         directory.inode(),
         Mask::DELETE | directory_bit(dentry),
         0,
         name,
     );
-    replaced(dentry);
 }
 
-/// A file lost a name.
+/// A file lost a name. With the last one it is gone once nobody has it open any more.
 pub fn replaced(dentry: &Dentry) {
+    if COUNT.load(Ordering::Acquire) == 0 {
+        return;
+    }
     let links = dentry
         .inode()
         .metadata()
         .map_or(0, |metadata| metadata.links);
-    let what = if links == 0 {
-        Mask::DELETE_SELF
-    } else {
-        Mask::ATTRIB
-    };
-    tell(dentry.inode(), what, 0, &[]);
-    if links == 0 && COUNT.load(Ordering::Acquire) != 0 {
-        end_watches(dentry.inode());
+    if links == 0 {
+        dentry.set_last();
+    }
+    if !dentry.is_directory() {
+        links_changed(dentry.inode());
     }
 }
 
-/// The file is gone: its watches end.
-fn end_watches(inode: &InodeRef) {
+/// A file has got a name, or lost one.
+pub fn links_changed(inode: &InodeRef) {
+    tell(inode, Mask::ATTRIB, 0, &[]);
+}
+
+/// A file without names was let go of by the last who used it: its watches end.
+pub(super) fn ended(inode: &InodeRef) {
+    tell(inode, Mask::DELETE_SELF, 0, &[]);
     let gone = TABLE
         .lock()
         .as_mut()

@@ -47,9 +47,21 @@ impl Contents {
         self.ring.len() + self.loans.len()
     }
 
-    /// Bytes of the capacity that are taken: a loan takes a page.
+    /// Bytes of the capacity that are taken: what was read frees a page at a time, and a packet
+    /// and a loan take a page each, as in Linux.
     pub(super) fn used(&self) -> usize {
-        self.ring.len() + self.loans.footprint()
+        let read = (self.ring.head() % PAGE_BYTES as u64) as usize;
+        let bytes = self.ring.len();
+        let packets: u64 = self.packets.iter().map(|one| one.end - one.start).sum();
+        let ring = match (bytes, packets as usize) {
+            (0, _) => 0,
+            (bytes, 0) => read + bytes,
+            (bytes, of_packets) => {
+                let others = bytes.saturating_sub(of_packets);
+                others.next_multiple_of(PAGE_BYTES) + self.packets.len() * PAGE_BYTES
+            }
+        };
+        ring + self.loans.footprint()
     }
 
     /// Bytes that fit when it is empty.
@@ -59,7 +71,7 @@ impl Contents {
 
     /// Bytes that still fit.
     pub(super) fn room(&self) -> usize {
-        self.capacity() - self.used()
+        self.capacity().saturating_sub(self.used())
     }
 
     /// Takes bytes from `from`, as far as they fit; returns how many.
