@@ -10,6 +10,7 @@
 #include <sys/klog.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -153,6 +154,13 @@ static void files_say_what_they_are_not(void) {
     CHECK(fails(sync_file_range(pipes[0], 0, 1, SYNC_FILE_RANGE_WRITE), ESPIPE));
     CHECK(fails(fallocate(event, 0, 0, 1), ENODEV) && fails(fallocate(pipes[1], 0, 0, 1), ESPIPE));
     CHECK(posix_fadvise(fd, 0, -1, POSIX_FADV_NORMAL) == EINVAL);
+    struct statfs system;
+    CHECK(fstatfs(pipes[0], &system) == 0 && system.f_type == 0x50495045 && system.f_bsize == PAGE);
+    CHECK(fstatfs(event, &system) == 0 && system.f_type == 0x09041934 && system.f_namelen == 255);
+    int dir = open("/dev/shm", O_RDONLY | O_DIRECTORY);
+    dir = dir >= 0 ? dir : open(".", O_RDONLY | O_DIRECTORY);
+    CHECK(fails(lseek(dir, 0, SEEK_DATA), EINVAL) && fails(lseek(dir, 0, SEEK_HOLE), EINVAL));
+    CHECK(close(dir) == 0);
     CHECK(fails(statx(fd, "", AT_EMPTY_PATH | 0x6000, STATX_BASIC_STATS, &told), EINVAL));
     CHECK(close(pipes[0]) == 0 && close(pipes[1]) == 0 && close(event) == 0 && close(fd) == 0);
 }

@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 
 use kernel::error::{Error, Result};
 use kernel::file::OpenFile;
+use kernel::fs::FileType;
 use linux_raw_sys::general::*;
 
 use crate::call::{Arg, Call, Entry, Outcome};
@@ -178,6 +179,9 @@ fn lseek(call: Call<'_>) -> Outcome {
         SEEK_SET => 0,
         SEEK_CUR => *position as i64,
         SEEK_END => inode()?.metadata()?.size as i64,
+        SEEK_DATA | SEEK_HOLE if inode()?.kind() == FileType::Directory => {
+            return Err(Errno::EINVAL);
+        }
         whence @ (SEEK_DATA | SEEK_HOLE) => {
             let from = u64::try_from(offset).map_err(|_| Errno::ENXIO)?;
             *position = inode()?.seek(from, whence == SEEK_HOLE)?;

@@ -224,8 +224,30 @@ fn statfs(call: Call<'_>) -> Outcome {
 
 fn fstatfs(call: Call<'_>) -> Outcome {
     let open = call.opening(0)?;
-    let path: &Path = open.path.as_ref().ok_or(Errno::EINVAL)?;
-    store_usage(&call, &path.mount)
+    match &open.path {
+        Some(path) => store_usage(&call, &path.mount),
+        None => store_nameless(&call, open.metadata()?.kind),
+    }
+}
+
+/// What Linux's file systems of things without a name say: those of pipes, of sockets, of all
+/// else.
+fn store_nameless(call: &Call<'_>, kind: FileType) -> Outcome {
+    const PIPES: u64 = 0x5049_5045;
+    const SOCKETS: u64 = 0x534f_434b;
+    const OTHERS: u64 = 0x0904_1934;
+    let mut words = [0u64; 15];
+    words[0] = match kind {
+        FileType::Fifo => PIPES,
+        FileType::Socket => SOCKETS,
+        _ => OTHERS,
+    };
+    words[1] = base::PAGE_BYTES as u64;
+    words[8] = kernel::fs::NAME_BYTES_MAX as u64;
+    words[9] = words[1];
+    words[10] = ST_VALID;
+    user::write(call.addr(1), words)?;
+    Ok(0)
 }
 
 /// Stores struct statfs of x86-64 (asm-generic/statfs.h): 120 bytes.
@@ -254,9 +276,11 @@ fn store_usage(call: &Call<'_>, mount: &Mount) -> Outcome {
     Ok(0)
 }
 
+/// The flags of statfs(2) are there.
+const ST_VALID: u64 = 0x20;
+
 /// `f_flags`: `ST_*` of statfs(2).
 fn statfs_flags(mount: &Mount) -> u64 {
-    const VALID: u64 = 0x20;
     const FLAGS: [(MountFlags, u64); 7] = [
         (MountFlags::NOSUID, 2),
         (MountFlags::NODEV, 4),
@@ -267,9 +291,10 @@ fn statfs_flags(mount: &Mount) -> u64 {
         (MountFlags::NOSYMFOLLOW, 0x2000),
     ];
     let set = FLAGS.iter().filter(|(flag, _)| mount.has(*flag));
-    set.fold(VALID | u64::from(mount.is_read_only()), |all, (_, bit)| {
-        all | bit
-    })
+    set.fold(
+        ST_VALID | u64::from(mount.is_read_only()),
+        |all, (_, bit)| all | bit,
+    )
 }
 
 fn access(call: Call<'_>) -> Outcome {
