@@ -581,6 +581,24 @@ static int datagrams(void) {
     return give_up(fd), result;
 }
 
+// In two pieces, for a port that nobody has: it comes back in the queue of errors.
+static int gathered_datagram(void) {
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0), on = 1;
+    if (fd < 0) return -1;
+    struct sockaddr_in name = {.sin_family = AF_INET,
+                               .sin_port = htons(9),
+                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    char space[200];
+    struct iovec one = {buffer, sizeof buffer};
+    struct msghdr message = {.msg_iov = &one, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof space};
+    int result = setsockopt(fd, IPPROTO_IP, IP_RECVERR, &on, sizeof on);
+    if (!result) result = connect(fd, (void *)&name, sizeof name);
+    if (!result) result = send(fd, buffer, 3000, MSG_MORE) == 3000 ? 0 : -1;
+    if (!result) result = send(fd, buffer, 3000, 0) == 3000 ? 0 : -1;
+    if (!result) result = recvmsg(fd, &message, MSG_ERRQUEUE) > 0 ? 0 : -1;
+    return give_up(fd), result;
+}
+
 static int netlink(void) {
     int fd = socket(AF_NETLINK, SOCK_RAW, 0);
     if (fd < 0) return -1;
@@ -635,6 +653,7 @@ static const struct {
     {"a file system is configured", configured, ROUNDS},
     {"a message queue is filled", message_queue, ROUNDS},
     {"a datagram socket is bound", datagrams, ROUNDS},
+    {"a datagram is gathered and comes back", gathered_datagram, ROUNDS},
     {"routes are asked for", netlink, ROUNDS},
     {"a thread is made while it is counted", counted_events, ROUNDS},
     {"a program is sampled", samples, ROUNDS},

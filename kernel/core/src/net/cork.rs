@@ -19,7 +19,7 @@
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use mach::mem::fallible;
+use mach::mem::fallible::{self, TryGrow};
 use mach::sync::Spin;
 
 use crate::error::{Error, Result};
@@ -122,8 +122,8 @@ impl<H> Gathered<H> {
         if !self.bytes.is_empty() && self.bytes.len() + piece.len() > bytes_max {
             return Err(Error::NoBuffers);
         }
-        let reserved = self.bytes.try_reserve(piece.len());
-        reserved.map_err(|_| Error::NoBuffers)?;
+        let room = self.bytes.make_room(piece.len());
+        room.map_err(|_| Error::NoBuffers)?;
         self.bytes.extend_from_slice(piece);
         Ok(())
     }

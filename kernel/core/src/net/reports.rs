@@ -1,7 +1,8 @@
 //! What a program wants to hear of each datagram besides its bytes (RFC 3542, ip(7)).
 
 use core::net::{IpAddr, SocketAddr, SocketAddrV6};
-use core::sync::atomic::{AtomicU8, Ordering};
+use core::num::NonZeroU32;
+use core::sync::atomic::{AtomicU16, Ordering};
 
 use super::address::{interface_of, scope_of, seen_by};
 use super::udp::Heard;
@@ -9,10 +10,10 @@ use crate::socket::{Control, Family, HeaderByte, OptionName, PacketInfo};
 
 /// The options that are on, one bit each.
 #[derive(Default)]
-pub(super) struct Reports(AtomicU8);
+pub(super) struct Reports(AtomicU16);
 
 /// Which bit an option has.
-fn bit(name: OptionName) -> Option<u8> {
+fn bit(name: OptionName) -> Option<u16> {
     let place = match name {
         OptionName::PacketInfo => 0,
         OptionName::ReceiveTimeToLive => 1,
@@ -22,6 +23,7 @@ fn bit(name: OptionName) -> Option<u8> {
         OptionName::V6ReceiveTrafficClass => 5,
         OptionName::ReceiveOriginalDestination => 6,
         OptionName::V6ReceiveOriginalDestination => 7,
+        OptionName::ReceiveQueueOverflow => 8,
         _ => return None,
     };
     Some(1 << place)
@@ -69,8 +71,15 @@ impl Reports {
                 heard.tos,
             ),
             original_destination: self.original_destination(heard),
+            drops: self.drops(heard),
             ..Control::default()
         }
+    }
+
+    fn drops(&self, heard: &Heard) -> Option<NonZeroU32> {
+        self.get(OptionName::ReceiveQueueOverflow)?
+            .then(|| NonZeroU32::new(heard.drops))
+            .flatten()
     }
 
     fn original_destination(&self, heard: &Heard) -> Option<SocketAddr> {

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::file::OpenFile;
 use crate::io::{Source, partial};
 use crate::poll::Events;
-use crate::socket::{Control, MessageFlags, Received, ReceivedFlags};
+use crate::socket::{Control, ExtendedError, MessageFlags, Received, ReceivedFlags};
 use crate::sync::Wait;
 
 /// Parts that exist already.
@@ -89,11 +89,13 @@ impl TcpSocket {
 
     /// What MSG_ERRQUEUE shows next.
     pub(super) fn next_sends_over(&self) -> Result<Received> {
+        let family = self.handle.family;
+        let mut told = ExtendedError::room(family)?;
         let over = self.completions.get().and_then(|sends| sends.take());
-        let over = over.ok_or(Error::WouldBlock)?;
+        *told = over.ok_or(Error::WouldBlock)?.extended(family);
         Ok(Received {
             control: Control {
-                error: Some(over.extended(self.handle.family).into()),
+                error: Some(told),
                 ..Control::default()
             },
             flags: ReceivedFlags::ERRQUEUE,

@@ -12,10 +12,12 @@ use crate::socket::{Control, ErrorOrigin, ExtendedError, Family, Received, Recei
 impl UdpSocket {
     /// The next datagram that did not arrive: whom it was for, what is known of its bytes, and why.
     pub(super) fn next_failure(&self, to: &mut Sink<'_>) -> Result<Received> {
+        let family = self.handle.family;
+        let mut told = ExtendedError::room(family)?;
         let failure = self.handle.first_of(shard::own(), |id, stack, link| {
             Ok(stack.take_failure(link, id)?)
         })?;
-        let family = self.handle.family;
+        *told = extended(&failure, family);
         let copied = to.put_whole(&failure.payload)?;
         let heard = failure.message.map(heard_of);
         let control = heard.map(|heard| self.reports.of(family, &heard));
@@ -29,7 +31,7 @@ impl UdpSocket {
             length,
             from: Some(from_endpoint(&self.handle, failure.to)),
             control: Control {
-                error: Some(extended(&failure, family).into()),
+                error: Some(told),
                 ..control.unwrap_or_default()
             },
             flags: ReceivedFlags::ERRQUEUE | cut,

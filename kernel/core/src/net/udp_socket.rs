@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::any::Any;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use core::num::{NonZeroU16, NonZeroU32};
+use core::num::NonZeroU16;
 
 use inet::{Endpoint, Letter};
 
@@ -116,9 +116,6 @@ impl Socket for UdpSocket {
         let cut = got.len > got.copied;
         let mut control = self.reports.of(self.handle.family, &got.heard);
         control.segment_bytes = NonZeroU16::new(got.heard.segment_bytes).map(NonZeroU16::get);
-        if self.handle.common.is_set(OptionName::ReceiveQueueOverflow) {
-            control.drops = NonZeroU32::new(got.heard.drops);
-        }
         Ok(Received {
             bytes: got.copied,
             length: got.len,

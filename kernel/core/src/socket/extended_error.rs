@@ -1,9 +1,12 @@
 //! What a socket's queue of errors says (MSG_ERRQUEUE).
 
+use alloc::boxed::Box;
 use core::net::IpAddr;
 
+use mach::mem::fallible;
+
 use super::Family;
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// One entry of the queue (Linux: `struct sock_extended_err`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,6 +27,20 @@ pub struct ExtendedError {
     pub data: u32,
     /// Who sent the message.
     pub offender: Option<IpAddr>,
+}
+
+impl ExtendedError {
+    /// Room for one, made before what it shall say is taken from a queue.
+    ///
+    /// Errors: `OutOfMemory`.
+    pub fn room(family: Family) -> Result<Box<Self>> {
+        let nothing = SendsOver {
+            first: 0,
+            last: 0,
+            is_copied: false,
+        };
+        Ok(fallible::boxed(nothing.extended(family))?)
+    }
 }
 
 /// Who found out; the numbers are Linux' own (SO_EE_ORIGIN_*).
