@@ -1,5 +1,6 @@
-// Netlink sockets at their edges: acknowledgements, looks, and queues that overflow.
+// Netlink sockets at their edges: filters, acknowledgements, looks, and queues that overflow.
 #include "check.h"
+#include <linux/filter.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <poll.h>
@@ -105,6 +106,28 @@ static void an_acknowledgement_is_an_error_of_zero(void) {
     close(fd);
 }
 
+static int attach(int fd, unsigned kept) {
+    struct sock_filter code[] = {BPF_STMT(BPF_RET | BPF_K, kept)};
+    struct sock_fprog program = {1, code};
+    return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+}
+
+static void a_filter_chooses_what_is_heard(void) {
+    int fd = opened();
+    CHECK(!attach(fd, 0) && refused(fd, 200, 64) == -1 && errno == EAGAIN && !attach(fd, 40));
+    CHECK(refused(fd, 200, 64) == 40 && answer()->nlmsg_type == NLMSG_ERROR);
+    // By the kind of the message, as libpcap and udev have it.
+    struct sock_filter code[] = {BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 4),
+                                 BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NLMSG_ERROR << 8, 0, 1),
+                                 BPF_STMT(BPF_RET | BPF_K, 0), BPF_STMT(BPF_RET | BPF_K, -1)};
+    struct sock_fprog program = {4, code};
+    CHECK(!setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program));
+    CHECK(refused(fd, 200, 64) == -1 && errno == EAGAIN && ask(fd, NLM_F_DUMP));
+    CHECK(recv(fd, buffer, sizeof buffer, MSG_DONTWAIT) > 0 && answer()->nlmsg_type == RTM_NEWLINK);
+    CHECK(!setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &fd, sizeof fd));
+    close(fd);
+}
+
 static void a_queue_that_overflows_says_so_once(void) {
     int fd = opened();
     CHECK(!set(fd, SOL_SOCKET, SO_RCVBUF, 1));
@@ -157,6 +180,7 @@ int main(void) {
     TEST(what_does_not_fit_is_lost);
     TEST(an_error_carries_the_request_unless_it_is_capped);
     TEST(an_acknowledgement_is_an_error_of_zero);
+    TEST(a_filter_chooses_what_is_heard);
     TEST(a_queue_that_overflows_says_so_once);
     TEST(names_and_groups_are_checked);
     return check_status();

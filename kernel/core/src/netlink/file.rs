@@ -15,7 +15,7 @@ use crate::io::{Sink, Source};
 use crate::poll::{Events, Pollee};
 use crate::socket::{
     self, Blocking, Control, Family, Message, MessageFlags, OptionName, OptionValue, Received,
-    ReceivedFlags, Shutdown, Socket, SocketAddress, SocketType, wait_on,
+    ReceivedFlags, Shutdown, Socket, SocketAddress, SocketFilter, SocketType, wait_on,
 };
 use mach::mem::fallible::TryGrow;
 
@@ -68,6 +68,10 @@ impl File for NetlinkSocket {
 }
 
 impl Socket for NetlinkSocket {
+    fn filter(&self) -> Option<&SocketFilter> {
+        Some(&self.filter)
+    }
+
     fn family(&self) -> Family {
         Family::Netlink
     }

@@ -17,7 +17,7 @@ use super::{Dialect, Protocol, changes};
 use crate::error::{Error, Result};
 use crate::ipc::next_number;
 use crate::poll::{Events, Pollee};
-use crate::socket::{CommonOptions, Held, SocketType};
+use crate::socket::{CommonOptions, Held, SocketFilter, SocketType};
 use crate::sync::Mutex;
 use crate::task::current;
 
@@ -35,6 +35,7 @@ pub struct NetlinkSocket {
     pub(super) dialect: &'static Dialect,
     pub(super) options: CommonOptions,
     pub(super) wishes: Wishes,
+    pub(super) filter: SocketFilter,
     pub(super) pollee: Pollee,
     /// Its number among sockets of its protocol; 0 until it has one.
     port: AtomicU32,
@@ -61,6 +62,7 @@ impl NetlinkSocket {
             dialect,
             options: CommonOptions::default(),
             wishes: Wishes::default(),
+            filter: SocketFilter::default(),
             pollee: Pollee::new(),
             port: AtomicU32::new(0),
             groups: AtomicU64::new(0),
@@ -124,8 +126,15 @@ impl NetlinkSocket {
         });
     }
 
-    /// Gives it something to read.
-    pub(super) fn push(&self, datagram: Datagram) {
+    /// Gives it something to read, as much of it as its filter wants.
+    pub(super) fn push(&self, mut datagram: Datagram) {
+        if let Some(filter) = self.filter.attached() {
+            let wanted = filter.keep_of_message(&[&datagram.bytes]);
+            if wanted == 0 {
+                return;
+            }
+            datagram.bytes.truncate(wanted);
+        }
         let limit = self.options.receive_buffer.load(Ordering::Relaxed) as usize;
         self.queue.lock().push(datagram, limit);
         self.pollee.notify(Events::READABLE);
