@@ -6,7 +6,7 @@ use std::process::Command;
 use serde::Deserialize;
 
 /// A crate of the workspace.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Package {
     /// Its name.
     pub name: String,
