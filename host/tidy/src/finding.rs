@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 /// One breach of a rule.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The file, from the repository's root.
     pub path: PathBuf,

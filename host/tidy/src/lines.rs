@@ -71,6 +71,20 @@ pub fn check(path: &Path, source: &Source) -> Vec<Finding> {
     findings
 }
 
+/// How many lines outside of tests may panic and do not say why they cannot.
+pub fn panics(path: &Path, source: &Source) -> usize {
+    if is_test_file(path) {
+        return 0;
+    }
+    let lines = source.lines.iter().enumerate();
+    let may_panic = |(index, line): &(usize, &Line)| {
+        !line.in_test
+            && panic_in(&line.code).is_some()
+            && !has_reason(&source.lines[..*index], line)
+    };
+    lines.filter(may_panic).count()
+}
+
 fn is_test_file(path: &Path) -> bool {
     path.ends_with("tests.rs") || path.components().any(|part| part.as_os_str() == "tests")
 }

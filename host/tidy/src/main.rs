@@ -2,8 +2,8 @@
 //!
 //! Which crate may use which (`layers`), where `unsafe` may be written and what
 //! must stand beside it (`islands`, `lines`), what must not be written at all
-//! (`lines`), where the kernel may grow without asking (`growth`), and that documents name
-//! files that exist (`documents`). Each finding is one sentence with the way out, in the
+//! (`lines`), where the kernel may grow without asking (`growth`), what may only shrink
+//! (`ratchet`), and that documents name files that exist (`documents`). Each finding is one sentence with the way out, in the
 //! form `file:line: sentence`, so editors can jump to it.
 //!
 //! The lints read text, not syntax trees: `source` blanks comments and strings
@@ -11,13 +11,16 @@
 
 #![forbid(unsafe_code)]
 
+mod cycles;
 mod documents;
 mod finding;
+mod functions;
 mod growth;
 mod islands;
 mod layers;
 mod lines;
 mod metadata;
+mod ratchet;
 mod source;
 
 use std::fs;
@@ -56,11 +59,17 @@ fn check(root: &Path) -> Result<Vec<Finding>, String> {
     findings.extend(islands::check(&rules, &packages)?);
     let list = fs::read_to_string(root.join(growth::LIST));
     let bounds = growth::Bounds::parse(&list.map_err(|why| format!("{}: {why}", growth::LIST))?)?;
+    let list = fs::read_to_string(root.join(ratchet::LIST));
+    let ratchets =
+        ratchet::Ratchets::parse(&list.map_err(|why| format!("{}: {why}", ratchet::LIST))?)?;
+    let mut tally = ratchet::Tally::default();
     for path in source::files(root)? {
         let source = source::read(root, &path)?;
+        tally.add(&path, &source);
         findings.extend(lines::check(&path, &source));
         findings.extend(bounds.check(&path, &source));
     }
+    findings.extend(ratchets.check(&tally));
     for path in documents::files(root)? {
         let text = fs::read_to_string(root.join(&path))
             .map_err(|why| format!("{}: {why}", path.display()))?;

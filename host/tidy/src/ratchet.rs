@@ -1,0 +1,157 @@
+//! Figures that may only shrink: what is not yet as it should be, crate by crate.
+//!
+//! The list says how much there is of a thing today. More than that is a finding, so that
+//! nothing is added; less is one as well, so that the row follows and what was won is kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::cycles::{self, Imports};
+use crate::finding::Finding;
+use crate::source::Source;
+use crate::{functions, lines};
+
+/// The list, from the repository's root.
+pub const LIST: &str = "ratchets.toml";
+
+/// Where a panic ends the machine; `kernel/linux` has none (`lines`).
+const WATCHED_FOR_PANICS: [&str; 2] = ["kernel/core", "drivers"];
+
+type Counts = BTreeMap<PathBuf, usize>;
+
+/// What the list says.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Ratchets {
+    modules_in_a_cycle: Counts,
+    long_functions: Counts,
+    places_that_may_panic: Counts,
+}
+
+/// What there is.
+#[derive(Default)]
+pub struct Tally {
+    imports: Imports,
+    long_functions: Counts,
+    panics: Counts,
+}
+
+impl Tally {
+    /// Counts what is in one file; `path` is from the repository's root.
+    pub fn add(&mut self, path: &Path, source: &Source) {
+        let Some(folder) = crate_of(path) else {
+            return;
+        };
+        self.imports.read(path, source);
+        *self.long_functions.entry(folder.clone()).or_default() += functions::long(source).len();
+        if WATCHED_FOR_PANICS.iter().any(|part| path.starts_with(part)) {
+            *self.panics.entry(folder).or_default() += lines::panics(path, source);
+        }
+    }
+}
+
+/// The folder above `src`.
+fn crate_of(path: &Path) -> Option<PathBuf> {
+    let (folder, _) = path.to_str()?.split_once("/src/")?;
+    Some(PathBuf::from(folder))
+}
+
+impl Ratchets {
+    /// Reads the list.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        toml::from_str(text).map_err(|error| format!("{LIST}: {error}"))
+    }
+
+    /// Findings: rows that what there is does not agree with.
+    pub fn check(&self, tally: &Tally) -> Vec<Finding> {
+        let mut cycles = Counts::new();
+        for (folder, modules) in tally.imports.largest_cycles() {
+            if modules.len() > cycles::SMALL {
+                cycles.insert(folder, modules.len());
+            }
+        }
+        [
+            compare("modules-in-a-cycle", &self.modules_in_a_cycle, &cycles),
+            compare(
+                "long-functions",
+                &self.long_functions,
+                &tally.long_functions,
+            ),
+            compare(
+                "places-that-may-panic",
+                &self.places_that_may_panic,
+                &tally.panics,
+            ),
+        ]
+        .concat()
+    }
+}
+
+fn compare(table: &str, allowed: &Counts, found: &Counts) -> Vec<Finding> {
+    let folders: BTreeSet<_> = allowed.keys().chain(found.keys()).collect();
+    let of = |counts: &Counts, folder: &Path| counts.get(folder).copied().unwrap_or(0);
+    let differs = |folder: &&PathBuf| of(allowed, folder) != of(found, folder);
+    let sentence = |folder: &PathBuf| {
+        let (allowed, found) = (of(allowed, folder), of(found, folder));
+        let way_out = if found > allowed {
+            "take back what was added"
+        } else {
+            "write the lower number there"
+        };
+        format!(
+            "[{table}] says {allowed} of {}, there are {found}: {way_out}",
+            folder.display()
+        )
+    };
+    let folders = folders.into_iter().filter(differs);
+    folders
+        .map(|folder| Finding::at(LIST, 0, sentence(folder)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIST_OF_TWO: &str = "[modules-in-a-cycle]\n[long-functions]\n'core/a' = 1\n[places-that-may-panic]\n'drivers/b' = 2\n";
+
+    fn findings(files: &[(&str, &str)]) -> Vec<String> {
+        let list = Ratchets::parse(LIST_OF_TWO).expect("the list is good");
+        let mut tally = Tally::default();
+        for (path, text) in files {
+            tally.add(Path::new(path), &Source::parse(text));
+        }
+        list.check(&tally).iter().map(Finding::to_string).collect()
+    }
+
+    fn long_function() -> String {
+        format!("fn f() {{\n{}}}\n", "    g();\n".repeat(80))
+    }
+
+    #[test]
+    fn what_agrees_with_its_row_is_fine() {
+        let panics = "fn f() { a.unwrap(); }\nfn g() { b[i] }\n";
+        let files = [
+            ("core/a/src/x.rs", &*long_function()),
+            ("drivers/b/src/y.rs", panics),
+        ];
+        assert_eq!(findings(&files), Vec::<String>::new());
+    }
+
+    #[test]
+    fn more_and_less_are_both_found() {
+        let files = [
+            ("core/a/src/x.rs", &*long_function().repeat(2)),
+            ("drivers/b/src/y.rs", "a[i];"),
+        ];
+        let found = findings(&files);
+        assert!(found[0].contains("there are 2: take back"), "{}", found[0]);
+        assert!(
+            found[1].contains("there are 1: write the lower"),
+            "{}",
+            found[1]
+        );
+    }
+}
