@@ -3,7 +3,8 @@
 //! Which crate may use which (`layers`), where `unsafe` may be written and what
 //! must stand beside it (`islands`, `lines`), what must not be written at all
 //! (`lines`), where the kernel may grow without asking (`growth`), what may only shrink
-//! (`ratchet`), and that documents name files that exist (`documents`). Each finding is one sentence with the way out, in the
+//! (`ratchet`), that documents name files that exist (`documents`) and that commits say why
+//! (`subjects`). Each finding is one sentence with the way out, in the
 //! form `file:line: sentence`, so editors can jump to it.
 //!
 //! The lints read text, not syntax trees: `source` blanks comments and strings
@@ -22,6 +23,7 @@ mod lines;
 mod metadata;
 mod ratchet;
 mod source;
+mod subjects;
 
 use std::fs;
 use std::io::{self, Write};
@@ -70,6 +72,7 @@ fn check(root: &Path) -> Result<Vec<Finding>, String> {
         findings.extend(bounds.check(&path, &source));
     }
     findings.extend(ratchets.check(&tally));
+    findings.extend(subjects::check(root));
     for path in documents::files(root)? {
         let text = fs::read_to_string(root.join(&path))
             .map_err(|why| format!("{}: {why}", path.display()))?;
