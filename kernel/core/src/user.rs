@@ -24,27 +24,47 @@ const PIECE_BYTES: usize = 64 << 10;
 
 /// Fills `to` from the program's memory at `from`.
 pub fn copy_in(from: VirtAddr, to: &mut [u8]) -> Result<()> {
-    in_pieces(to.len(), Access::Read, &mut |piece| {
+    in_pieces(to.len(), Access::Read, |piece| {
         try_copy_in(from + piece.start as u64, &mut to[piece])
     })
 }
 
 /// Stores `from` in the program's memory at `to`.
 pub fn copy_out(from: &[u8], to: VirtAddr) -> Result<()> {
-    in_pieces(from.len(), Access::Write, &mut |piece| {
+    in_pieces(from.len(), Access::Write, |piece| {
         try_copy_out(&from[piece.clone()], to + piece.start as u64)
     })
 }
 
 /// Copies `len` bytes by `copy`, which is told which of them, a piece at a time: however long the
-/// whole is, others get the CPU in between.
+/// whole is, others get the CPU in between. Most copies are one piece whose pages are there.
 #[inline(always)]
 fn in_pieces(
     len: usize,
     access: Access,
-    copy: &mut dyn FnMut(Range<usize>) -> core::result::Result<(), Fault>,
+    mut copy: impl FnMut(Range<usize>) -> core::result::Result<(), Fault>,
 ) -> Result<()> {
     let mut done = 0;
+    if len <= PIECE_BYTES {
+        match copy(0..len) {
+            Ok(()) => return Ok(()),
+            Err(fault) => {
+                done = fault.done;
+                resolve(fault.addr, access)?;
+            }
+        }
+    }
+    go_on(done, len, access, &mut copy)
+}
+
+/// Copies what is left behind the first `done` bytes.
+#[cold]
+fn go_on(
+    mut done: usize,
+    len: usize,
+    access: Access,
+    copy: &mut dyn FnMut(Range<usize>) -> core::result::Result<(), Fault>,
+) -> Result<()> {
     loop {
         let end = len.min(done + PIECE_BYTES);
         match copy(done..end) {
@@ -74,7 +94,7 @@ pub fn try_copy_out(from: &[u8], to: VirtAddr) -> core::result::Result<(), Fault
 
 /// Stores `len` bytes of `byte` in the program's memory at `to`.
 pub fn fill(to: VirtAddr, byte: u8, len: usize) -> Result<()> {
-    in_pieces(len, Access::Write, &mut |piece| {
+    in_pieces(len, Access::Write, |piece| {
         mem::fill_user(to + piece.start as u64, byte, piece.len())
     })
 }
