@@ -96,7 +96,7 @@ impl OpenFile {
     /// take a tenth of memory at a kilobyte each, and 8192 on small machines.
     pub fn most() -> usize {
         const OPENING_BYTES: u64 = 1024;
-        let bytes = mach::mem::stats().total * base::PAGE_BYTES as u64;
+        let bytes = mach::mem::total_frames() * base::PAGE_BYTES as u64;
         (bytes / 10 / OPENING_BYTES).max(8192) as usize
     }
 

@@ -74,7 +74,7 @@ fn limit() -> Limit {
 }
 
 fn total_bytes() -> u64 {
-    mach::mem::stats().total * PAGE_BYTES as u64
+    mach::mem::total_frames() * PAGE_BYTES as u64
 }
 
 /// What is promised, in bytes.

@@ -147,7 +147,7 @@ pub(super) fn limits() -> [MemoryLimits; 2] {
 
 /// Makes the first buffers; once at boot.
 pub(super) fn init() {
-    let bytes = (mach::mem::stats().total as usize) * base::PAGE_BYTES;
+    let bytes = (mach::mem::total_frames() as usize) * base::PAGE_BYTES;
     let limit = bytes / MEMORY_SHARE / BLOCK_BYTES;
     LIMIT.store(limit, Ordering::Relaxed);
     let reserve = (limit / RESERVE_SHARE).clamp(RESERVE_MIN, RESERVE_MAX);

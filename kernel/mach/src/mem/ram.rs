@@ -42,9 +42,15 @@ pub struct MemoryStats {
 /// Frames in all and free ones, exact while other CPUs rest.
 pub fn stats() -> MemoryStats {
     MemoryStats {
-        total: TOTAL.load(Relaxed),
+        total: total_frames(),
         free: ZONES.free_frames() + cache_stats().resting,
     }
+}
+
+/// Frames that the allocator manages.
+#[inline]
+pub fn total_frames() -> u64 {
+    TOTAL.load(Relaxed)
 }
 
 /// What the caches of all CPUs together hold and did.

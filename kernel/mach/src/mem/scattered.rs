@@ -161,7 +161,7 @@ fn keep_bare(length: usize, at: u64) {
 /// Whether places that nobody uses take more than a small share of memory.
 #[inline]
 pub(super) fn pile_up() -> bool {
-    RESTING.load(Relaxed) > ram::stats().total / RESTING_SHARE
+    RESTING.load(Relaxed) > ram::total_frames() / RESTING_SHARE
 }
 
 /// Bytes of places that nobody uses.

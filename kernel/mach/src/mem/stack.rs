@@ -142,7 +142,7 @@ fn keep_bare(top: u64) {
 /// Whether stacks that nobody uses take more than a small share of memory.
 #[inline]
 pub(super) fn pile_up() -> bool {
-    RESTING.load(Relaxed) * STACK_PAGES as u64 > ram::stats().total / RESTING_SHARE
+    RESTING.load(Relaxed) * STACK_PAGES as u64 > ram::total_frames() / RESTING_SHARE
 }
 
 /// Bytes of stacks that nobody uses.
