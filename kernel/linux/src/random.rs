@@ -30,8 +30,12 @@ fn getrandom(call: Call<'_>) -> Outcome {
     let mut chunk = [0; CHUNK_BYTES];
     let is_done = |done| done == CALL_BYTES_MAX || call.thread.has_deliverable_signal();
     while to.remaining() != 0 && !(to.done() > 0 && is_done(to.done())) {
-        kernel::random::fill(&mut chunk);
-        if let Err(error) = to.put(&chunk) {
+        let wanted = to.remaining().min(CHUNK_BYTES);
+        let Some(bytes) = chunk.get_mut(..wanted) else {
+            break;
+        };
+        kernel::random::fill(bytes);
+        if let Err(error) = to.put(bytes) {
             return Ok(partial(to.done(), error)?);
         }
     }
