@@ -14,7 +14,7 @@
 use core::ops::Range;
 
 use base::VirtAddr;
-use mach::mem::PageTable;
+use mach::mem::{PIECE_BYTES, PageTable, USER_END};
 
 use super::AddressSpace;
 use super::space::{Locked, State};
@@ -62,6 +62,28 @@ impl AddressSpace {
     /// As [`AddressSpace::in_pieces`], where all of `under_change` changes.
     pub(super) fn in_pieces_within<'a, T>(
         &'a self,
+        state: Locked<'a>,
+        range: Range<VirtAddr>,
+        under_change: Range<VirtAddr>,
+        step: &mut dyn FnMut(&mut State, Range<VirtAddr>) -> Result<T>,
+    ) -> Result<(Locked<'a>, T)> {
+        self.in_pieces_by(piece_end, state, range, under_change, step)
+    }
+
+    /// As [`AddressSpace::in_pieces`] for the whole space, nothing of which is mapped outside
+    /// of areas.
+    pub(super) fn in_pieces_of_areas<'a, T>(
+        &'a self,
+        state: Locked<'a>,
+        step: &mut dyn FnMut(&mut State, Range<VirtAddr>) -> Result<T>,
+    ) -> Result<(Locked<'a>, T)> {
+        let whole = VirtAddr(0)..USER_END;
+        self.in_pieces_by(areas_end, state, whole.clone(), whole, step)
+    }
+
+    fn in_pieces_by<'a, T>(
+        &'a self,
+        end_of: fn(&State, &PageTable, Range<VirtAddr>) -> VirtAddr,
         mut state: Locked<'a>,
         range: Range<VirtAddr>,
         under_change: Range<VirtAddr>,
@@ -70,7 +92,7 @@ impl AddressSpace {
         let table = self.table()?;
         let mut from = range.start;
         loop {
-            let end = piece_end(&state, table, from..range.end);
+            let end = end_of(&state, table, from..range.end);
             let done = step(&mut state, from..end);
             if end == range.end || done.is_err() {
                 if state.changing.take().is_some() {
@@ -92,4 +114,21 @@ fn piece_end(state: &State, table: &PageTable, range: Range<VirtAddr>) -> VirtAd
     let end = table.piece_end(range.start, range.end);
     let mut areas = state.areas.overlapping(range.start..end);
     areas.nth(PIECE_AREAS).map_or(end, |area| area.start)
+}
+
+/// The end of the first piece of `range` where nothing is mapped outside of areas: some that the
+/// table can map little of, or a part of one that is long. Only that one is looked up in the
+/// table, since to look for entries everywhere would cost more than most forks do.
+pub(super) fn areas_end(state: &State, table: &PageTable, range: Range<VirtAddr>) -> VirtAddr {
+    let mut room = PIECE_BYTES;
+    for (number, area) in state.areas.overlapping(range.clone()).enumerate() {
+        let part = area.clip(&range);
+        let bytes = part.end.0 - part.start.0;
+        room = match room.checked_sub(bytes) {
+            Some(left) if number < PIECE_AREAS => left,
+            _ if number == 0 => return table.piece_end(part.start, part.end),
+            _ => return part.start,
+        };
+    }
+    range.end
 }

@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use core::ops::Range;
 
 use base::VirtAddr;
-use mach::mem::{Gather, USER_END};
+use mach::mem::Gather;
 use vma::Area;
 
 use super::space::release;
@@ -24,9 +24,8 @@ impl AddressSpace {
             copy.heap = state.heap.clone();
             copy.large = state.large;
         }
-        let whole = VirtAddr(0)..USER_END;
         let table = self.table()?;
-        let copied = self.in_pieces(state, whole, &mut |state, piece| {
+        let copied = self.in_pieces_of_areas(state, &mut |state, piece| {
             // One for all areas of the piece: other CPUs are interrupted once for them.
             let mut gather = Gather::new(table);
             let mut areas = state.areas.overlapping(piece.clone());

@@ -7,10 +7,11 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use base::{PAGE_BYTES, VirtAddr};
 use hal::caching::Caching;
-use mach::mem::{PageTable, Prot};
+use mach::mem::{PageTable, Prot, USER_END};
 use mach::sync::{Lazy, Spin, SpinGuard};
 use vma::{AreaMap, TooManyAreas};
 
+use super::change::areas_end;
 use super::commit::Promise;
 use super::large::LargeUse;
 use super::run::Run;
@@ -231,6 +232,9 @@ pub fn release(space: Arc<AddressSpace>) {
 
 impl AddressSpace {
     fn dismantle(mut self) {
+        if self.is_one_piece() {
+            return;
+        }
         let Some(mut table) = self.table.take() else {
             return;
         };
@@ -258,6 +262,17 @@ impl AddressSpace {
             resched_point();
         }
         table.dissolve(&mut resched_point);
+    }
+}
+
+impl AddressSpace {
+    /// Whether it is so small that dropping it delays nobody.
+    fn is_one_piece(&mut self) -> bool {
+        let state = self.state.get_mut();
+        let end = |table| areas_end(state, table, VirtAddr(0)..USER_END);
+        self.table
+            .as_ref()
+            .is_none_or(|table| end(table) == USER_END)
     }
 }
 

@@ -80,7 +80,7 @@ pub use resting::{pile_up, resting_bytes, trim};
 pub(crate) use setup::init;
 pub(crate) use stack::top as stack_top;
 pub use stack::{KernelStack, STACK_BYTES};
-pub use table::{NoLeaf, PageTable};
+pub use table::{NoLeaf, PIECE_BYTES, PageTable};
 pub(crate) use tlb::{enable_tags, rest, wake};
 pub use tlb::{enter_kernel_table, tlb_events};
 pub use user::{

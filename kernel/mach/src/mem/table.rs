@@ -17,7 +17,7 @@ use crate::sync::Spin;
 /// Last-level tables and large pages that are changed at a time.
 const PIECE_PARTS: u64 = 2;
 /// What they map at most.
-const PIECE_BYTES: u64 = PIECE_PARTS << 21;
+pub const PIECE_BYTES: u64 = PIECE_PARTS << 21;
 
 /// The pages of one address space, as the processor sees them.
 ///
