@@ -16,6 +16,7 @@ use crate::ip::IpHeader;
 use crate::options::Options;
 use crate::output::CachedRoute;
 use crate::stack::Stack;
+use crate::udp::PacketOptions;
 
 const CLIENT_PORT: u16 = 68;
 const SERVER_PORT: u16 = 67;
@@ -186,8 +187,8 @@ impl Stack {
         };
         let ports = (CLIENT_PORT, SERVER_PORT);
         let mut route = CachedRoute::NONE;
-        let options = Options::default();
-        cx.send_datagram(header, ports, Chain::from(buffer), &options, &mut route);
+        let options = PacketOptions::from(&Options::default());
+        cx.send_datagram(header, ports, Chain::from(buffer), options, &mut route);
     }
 
     /// Takes a datagram if it is a server's answer to us.

@@ -27,6 +27,8 @@ use crate::net::Net;
 use crate::options::{Options, Shutdown};
 use crate::output::CachedRoute;
 
+pub(crate) use packet::PacketOptions;
+
 pub use failure::{Failure, FailureMessage};
 
 use failure::Failures;

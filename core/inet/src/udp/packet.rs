@@ -8,8 +8,24 @@ use crate::counters::Count;
 use crate::counters6::Snmp6;
 use crate::env::Env;
 use crate::ip::IpHeader;
-use crate::options::Options;
+use crate::options::{Options, PathDiscovery};
 use crate::output::{CachedRoute, Offload};
+
+/// What a packet takes from its socket's options.
+#[derive(Clone, Copy)]
+pub(crate) struct PacketOptions {
+    path_discovery: PathDiscovery,
+    no_checksum: bool,
+}
+
+impl From<&Options> for PacketOptions {
+    fn from(options: &Options) -> Self {
+        Self {
+            path_discovery: options.path_discovery,
+            no_checksum: options.no_checksum,
+        }
+    }
+}
 
 impl<E: Env> Context<'_, E> {
     /// Lets a group's members on this host hear what the host sends to it.
@@ -39,7 +55,7 @@ impl<E: Env> Context<'_, E> {
         header: IpHeader,
         (src_port, dst_port): (u16, u16),
         payload: Chain,
-        options: &Options,
+        options: PacketOptions,
         route: &mut CachedRoute,
     ) {
         let udp = UdpRepr {

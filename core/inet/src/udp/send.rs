@@ -7,6 +7,7 @@ use wire::{IPV4_HEADER_BYTES, Protocol, UDP_HEADER_BYTES};
 
 use super::Letter;
 use super::fill::check_segments;
+use super::packet::PacketOptions;
 use crate::addr::{Addresses, Endpoint, SocketId};
 use crate::context::Context;
 use crate::env::Env;
@@ -25,7 +26,7 @@ pub(super) struct Plan {
     is_looped: bool,
     /// Cut into datagrams of so many bytes; zero for one.
     segment_len: usize,
-    options: Options,
+    options: PacketOptions,
 }
 
 impl Stack {
@@ -129,7 +130,7 @@ impl Stack {
             ports: (src.port, to.port),
             is_looped: to.addr.is_multicast() && options.multicast_loop,
             segment_len,
-            options,
+            options: PacketOptions::from(&options),
         })
     }
 
@@ -256,6 +257,6 @@ impl<E: Env> Context<'_, E> {
         if plan.is_looped {
             self.loop_datagram(plan.header, plan.ports, &payload);
         }
-        self.send_datagram(plan.header, plan.ports, payload, &plan.options, route);
+        self.send_datagram(plan.header, plan.ports, payload, plan.options, route);
     }
 }
