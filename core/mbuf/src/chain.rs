@@ -87,6 +87,9 @@ impl Chain {
     /// block for each, or its bytes if they are lent in larger pieces.
     #[inline]
     pub fn memory(&self) -> usize {
+        if self.is_empty() {
+            return 0;
+        }
         (self.parts() * BLOCK_BYTES).max(self.len)
     }
 
