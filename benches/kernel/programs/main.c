@@ -2,6 +2,7 @@
 // exits at once. Each row goes to standard output as `figure NAME: INSTRUCTIONS`.
 #include "measure.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -38,13 +39,20 @@ static long forced_switches(void) {
     return usage.ru_nivcsw;
 }
 
+static void follow(int policy, int priority) {
+    struct sched_param parameter = {.sched_priority = priority};
+    need(sched_setscheduler(0, policy, &parameter) == 0, "sched_setscheduler");
+}
+
 void undisturbed(uint64_t *samples, int count, uint64_t (*sample)(void *), void *argument) {
+    follow(SCHED_FIFO, 1);
     for (int i = 0, tries = 0; i < count; tries++) {
         need(tries < count * TRIES_MAX, "nearly every sample is disturbed");
         long before = forced_switches();
         samples[i] = sample(argument);
         i += forced_switches() == before;
     }
+    follow(SCHED_OTHER, 0);
 }
 
 void calibrate(void) {

@@ -31,7 +31,8 @@ void row(const char *name, uint64_t *samples, int count, double parts);
 // Takes `count` samples during which the kernel ran nothing else. A sample of millions of
 // instructions often holds a tick of the clock at which Linux runs a thread of its own and then
 // waits: the time until the next deadline, up to four million, is then counted to the program.
-// Such a sample is known by its involuntary switch and taken again.
+// So these samples are taken by a real-time policy, which such threads do not interrupt; one that
+// has an involuntary switch for all that is taken again.
 void undisturbed(uint64_t *samples, int count, uint64_t (*sample)(void *), void *argument);
 
 // Checks that the clock counts instructions, and learns its own cost.

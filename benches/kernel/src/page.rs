@@ -16,8 +16,8 @@ pub fn write(table: &str) -> Result<(), String> {
         The ratio is Sietch's figure through that of Linux with `mitigations=off`, the faster\n\
         of the two; a bold ratio is one that Sietch wins. A repeated string instruction counts\n\
         once for each repetition: Linux runs with `clearcpuid=erms,fsrm`, so that it clears and\n\
-        copies pages by words as Sietch does. A long sample during which the kernel ran something\n\
-        else is taken again.\n\n\
+        copies pages by words as Sietch does. Long samples are taken by a real-time policy,\n\
+        and again if the kernel ran something else meanwhile.\n\n\
         {table}",
         date = page::date(),
         qemu = page::qemu(),
