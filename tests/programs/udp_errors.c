@@ -35,13 +35,11 @@ static union name loopback(void) {
 
 static int datagrams(void) { return socket(v6 ? AF_INET6 : AF_INET, SOCK_DGRAM, 0); }
 
-// A port at which nobody listens: that of a socket which is closed.
+// The port of a service that nobody offers any more ("discard"). One that a socket had and gave
+// back could be given to the next socket without a name, which then would send to itself.
 static union name closed_port(void) {
     union name name = loopback();
-    socklen_t len = sizeof name;
-    int fd = datagrams();
-    if (bind(fd, &name.any, name_len()) || getsockname(fd, &name.any, &len)) abort();
-    close(fd);
+    *(v6 ? &name.six.sin6_port : &name.four.sin_port) = htons(9);
     return name;
 }
 
