@@ -1,5 +1,13 @@
-// What lseek(2) answers for devices that have no positions: always the start.
+// What lseek(2) answers where there are no positions: devices and descriptors of events are
+// always at their start, others refuse.
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -38,8 +46,34 @@ static void reads_and_writes_do_not_move(void) {
     }
 }
 
+static void seeks_in_descriptors_of_events_do_nothing(void) {
+    sigset_t none;
+    sigemptyset(&none);
+    int fds[] = {eventfd(0, 0), timerfd_create(CLOCK_MONOTONIC, 0), epoll_create1(0),
+                 signalfd(-1, &none, 0), inotify_init()};
+    for (int i = 0; i < 5; i++) {
+        for (int whence = SEEK_SET; whence <= SEEK_HOLE; whence++)
+            CHECK(lseek(fds[i], -1, whence) == 0);
+        CHECK(lseek(fds[i], 0, 5) == -1 && errno == EINVAL);
+        close(fds[i]);
+    }
+}
+
+static void pipes_and_processes_refuse_seeks(void) {
+    int fds[3] = {-1, -1, syscall(SYS_pidfd_open, getpid(), 0)};
+    CHECK(pipe(fds) == 0 && fds[2] >= 0);
+    for (int i = 0; i < 3; i++) {
+        for (int whence = SEEK_SET; whence <= SEEK_HOLE; whence++)
+            CHECK(lseek(fds[i], 0, whence) == -1 && errno == ESPIPE);
+        CHECK(lseek(fds[i], 0, 5) == -1 && errno == EINVAL);
+        close(fds[i]);
+    }
+}
+
 int main(void) {
     TEST(every_seek_ends_at_the_start);
     TEST(reads_and_writes_do_not_move);
+    TEST(seeks_in_descriptors_of_events_do_nothing);
+    TEST(pipes_and_processes_refuse_seeks);
     return check_status();
 }

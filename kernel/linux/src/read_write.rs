@@ -168,11 +168,17 @@ fn lseek(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     let offset = call.arg(1) as i64;
     let inode = || open.inode().ok_or(Errno::ESPIPE);
+    if call.uint(2) > SEEK_HOLE {
+        return Err(Errno::EINVAL);
+    }
+    if open.file.ignores_seeks() {
+        return Ok(0);
+    }
     if !open.file.is_seekable() {
         return Err(Errno::ESPIPE);
     }
     let mut position = open.position.lock();
-    if !open.file.moves_position() && call.uint(2) <= SEEK_HOLE {
+    if !open.file.moves_position() {
         return Ok(*position as usize);
     }
     let base = match call.uint(2) {

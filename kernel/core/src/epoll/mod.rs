@@ -164,6 +164,10 @@ impl Epoll {
 }
 
 impl File for Epoll {
+    fn ignores_seeks(&self) -> bool {
+        true
+    }
+
     fn poll(&self) -> Events {
         if self.has_ready() {
             Events::READABLE

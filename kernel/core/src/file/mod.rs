@@ -62,6 +62,12 @@ pub trait File: Send + Sync {
         true
     }
 
+    /// Whether a file without positions takes `lseek` and does nothing, as Linux's
+    /// `noop_llseek`; others refuse it.
+    fn ignores_seeks(&self) -> bool {
+        false
+    }
+
     /// What is ready now.
     fn poll(&self) -> Events {
         Events::READABLE | Events::WRITABLE

@@ -68,6 +68,10 @@ impl EventFd {
 }
 
 impl File for EventFd {
+    fn ignores_seeks(&self) -> bool {
+        true
+    }
+
     fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {
         if to.remaining() < size_of::<u64>() {
             return Err(Error::Invalid);

@@ -49,6 +49,10 @@ impl SignalFd {
 }
 
 impl File for SignalFd {
+    fn ignores_seeks(&self) -> bool {
+        true
+    }
+
     fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {
         if to.remaining() < RECORD_BYTES {
             return Err(Error::Invalid);

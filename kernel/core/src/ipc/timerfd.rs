@@ -128,6 +128,10 @@ impl TimerFd {
 }
 
 impl File for TimerFd {
+    fn ignores_seeks(&self) -> bool {
+        true
+    }
+
     fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {
         if to.remaining() < size_of::<u64>() {
             return Err(Error::Invalid);

@@ -249,6 +249,10 @@ impl Instance {
 }
 
 impl File for Instance {
+    fn ignores_seeks(&self) -> bool {
+        true
+    }
+
     fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {
         let first = match self.pop(to.remaining())? {
             Some(event) => event,
