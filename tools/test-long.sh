@@ -29,6 +29,8 @@ machines() {
         step "Redis leaves nothing behind a million requests, CPUs: $cpus" \
             $vm_tests --cpus $cpus "leaves no frame"
         step "a minute under signals loses no byte, CPUs: $cpus" $vm_tests --cpus $cpus storm
+        step "no call of thousands keeps the CPU, CPUs: $cpus" $vm_tests --cpus $cpus "no call keeps"
+        step "much passes through a machine whole, CPUs: $cpus" $vm_tests --cpus $cpus "much passes"
         step "machines under KVM, CPUs: $cpus" $vm_tests --cpus $cpus "under KVM"
     done
     step "64 machines on a busy host keep time" $vm_tests --cpus 1 "clocks of machines"
