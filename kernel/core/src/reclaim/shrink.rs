@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 
 use mach::sync::Spin;
 
+use crate::sched::resched_point;
+
 /// Gives up what nobody uses. Called in ordinary context, without a spin lock; it must not
 /// wait for a program.
 pub type Shrink = fn();
@@ -26,6 +28,6 @@ pub fn shrink() -> bool {
             None => break,
         }
     }
-    mach::mem::trim();
+    mach::mem::trim(&mut resched_point);
     mach::mem::stats().free > before
 }

@@ -23,7 +23,7 @@ pub use deliver::{Delivery, force, force_segv, next_delivery, restore_mask, set_
 pub use info::{Info, Origin, code};
 pub use number::{Default as DefaultAction, Signal, SignalSet};
 pub use send::{
-    check_permission, from_current, post_to_process, raise_broken_pipe, send_to_group,
+    check_permission, from_current, pass_on, post_to_process, raise_broken_pipe, send_to_group,
     send_to_process, send_to_thread,
 };
 pub use state::{

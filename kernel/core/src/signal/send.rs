@@ -179,6 +179,27 @@ fn payer(process: &Process, info: &Info) -> Option<Payer> {
     })
 }
 
+/// A thread has left its process: what it was to take of the process' signals is for others
+/// that take them. Each signal goes to one, so that the ends of a thousand threads do not each
+/// look at all the others.
+pub fn pass_on(leaver: &Thread) {
+    let process = &leaver.process;
+    let waiting = process.signals.pending.lock().set();
+    let mut left = waiting & leaver.signals.taken();
+    process.with_threads(|threads| {
+        for thread in threads {
+            if left.is_empty() {
+                return;
+            }
+            let taken = left & thread.signals.taken();
+            if !taken.is_empty() {
+                alert(thread);
+                left = left.without(taken);
+            }
+        }
+    });
+}
+
 /// Makes the thread look at its signals soon.
 fn alert(thread: &Arc<Thread>) {
     thread.set_flags(Flags::SIGNAL);

@@ -64,8 +64,12 @@ impl ThreadSignals {
 
     /// Whether the thread would take `signal` now.
     pub(super) fn takes(&self, signal: Signal) -> bool {
-        let awaited = SignalSet(self.awaited.load(Ordering::SeqCst));
-        !self.mask().contains(signal) || awaited.contains(signal)
+        self.taken().contains(signal)
+    }
+
+    /// The signals that the thread would take now.
+    pub(super) fn taken(&self) -> SignalSet {
+        !self.mask() | SignalSet(self.awaited.load(Ordering::SeqCst))
     }
 
     pub(super) fn set_awaited(&self, signals: SignalSet) {

@@ -55,13 +55,13 @@ fn release_all(status: ExitStatus) {
         end_process(&me, &process, status);
         family::bury(&process, process.final_status(status), (uid, share));
     } else {
-        pass_signals_on(&process);
+        signal::pass_on(&me);
     }
     if me.id() != process.id() {
         release_id(me.id());
     }
     if mach::mem::pile_up() {
-        mach::mem::trim();
+        mach::mem::trim(&mut sched::resched_point);
     }
 }
 
@@ -84,18 +84,6 @@ fn end_process(me: &Thread, process: &Process, status: ExitStatus) {
     let executable = process.image.lock().executable.take();
     drop(executable);
     process.end_vfork();
-}
-
-/// Signals that the thread was to take from the process are for the others.
-fn pass_signals_on(process: &Process) {
-    process.with_threads(|threads| {
-        for thread in threads {
-            signal::refresh(thread);
-            if thread.flags().contains(Flags::SIGNAL) {
-                sched::interrupt(thread);
-            }
-        }
-    });
 }
 
 /// Makes the current thread the only one of its process and its first (execve(2)).

@@ -16,8 +16,8 @@ pub fn resting_bytes() -> u64 {
     stack::resting_bytes() + scattered::resting_bytes()
 }
 
-/// Gives back what rests. The caller holds no lock.
-pub fn trim() {
-    stack::trim();
-    scattered::trim();
+/// Gives back what rests, some at a time with `pause` between. The caller holds no lock.
+pub fn trim(pause: &mut dyn FnMut()) {
+    stack::trim(pause);
+    scattered::trim(pause);
 }

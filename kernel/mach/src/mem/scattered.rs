@@ -170,7 +170,7 @@ pub(super) fn resting_bytes() -> u64 {
 }
 
 /// Gives back the blocks of the places that nobody uses. The caller holds no lock.
-pub(super) fn trim() {
+pub(super) fn trim(pause: &mut dyn FnMut()) {
     for length in 0..LENGTHS {
         while let Some(at) = take_resting(length) {
             let mut blocks = Chain::default();
@@ -182,6 +182,7 @@ pub(super) fn trim() {
             kernel_tlb::forget_everywhere();
             blocks.free();
             keep_bare(length, at);
+            pause();
         }
     }
 }

@@ -151,7 +151,7 @@ pub(super) fn resting_bytes() -> u64 {
 }
 
 /// Gives back the frames of the stacks that nobody uses. The caller holds no lock.
-pub(super) fn trim() {
+pub(super) fn trim(pause: &mut dyn FnMut()) {
     loop {
         let mut taken: [(u64, FrameNo); TRIM_BATCH] = [(0, 0); TRIM_BATCH];
         let mut count = 0;
@@ -172,5 +172,6 @@ pub(super) fn trim() {
             ram::free_extent(Extent::from_parts(first, STACK_PAGES as u64));
             keep_bare(top);
         }
+        pause();
     }
 }
