@@ -2,19 +2,22 @@
 
 use alloc::vec::Vec;
 
-use kernel::mm::Advice;
-use kernel::mm::limits::check_lock;
+use kernel::io::UserRange;
+use kernel::mm::{Advice, Locking, Touch};
+use kernel::sched::resched_point;
 use kernel::user;
 use linux_raw_sys::general::{
     __NR_madvise, __NR_mincore, __NR_mlock, __NR_mlock2, __NR_mlockall, __NR_msync, __NR_munlock,
     __NR_munlockall, MADV_COLD, MADV_COLLAPSE, MADV_DODUMP, MADV_DOFORK, MADV_DONTDUMP,
-    MADV_DONTFORK, MADV_DONTNEED, MADV_FREE, MADV_HUGEPAGE, MADV_KEEPONFORK, MADV_MERGEABLE,
-    MADV_NOHUGEPAGE, MADV_NORMAL, MADV_PAGEOUT, MADV_POPULATE_READ, MADV_POPULATE_WRITE,
-    MADV_RANDOM, MADV_SEQUENTIAL, MADV_UNMERGEABLE, MADV_WILLNEED, MADV_WIPEONFORK, MCL_CURRENT,
-    MCL_FUTURE, MCL_ONFAULT, MLOCK_ONFAULT, MS_ASYNC, MS_INVALIDATE, MS_SYNC,
+    MADV_DONTFORK, MADV_DONTNEED, MADV_DONTNEED_LOCKED, MADV_FREE, MADV_HUGEPAGE, MADV_KEEPONFORK,
+    MADV_MERGEABLE, MADV_NOHUGEPAGE, MADV_NORMAL, MADV_PAGEOUT, MADV_POPULATE_READ,
+    MADV_POPULATE_WRITE, MADV_RANDOM, MADV_SEQUENTIAL, MADV_UNMERGEABLE, MADV_WILLNEED,
+    MADV_WIPEONFORK, MCL_CURRENT, MCL_FUTURE, MCL_ONFAULT, MLOCK_ONFAULT, MS_ASYNC, MS_INVALIDATE,
+    MS_SYNC,
 };
 
 use crate::call::{Arg, Call, Entry, Outcome};
+use crate::descriptor::only;
 use crate::errno::Errno;
 use crate::memory::space;
 
@@ -71,7 +74,7 @@ pub const CALLS: &[Entry] = &[
 ];
 
 /// Pages whose residence is reported at once.
-const MINCORE_PAGES: u64 = 4096;
+const MINCORE_PAGES: u64 = 1024;
 const PAGE: u64 = base::PAGE_BYTES as u64;
 
 fn madvise(call: Call<'_>) -> Outcome {
@@ -79,7 +82,10 @@ fn madvise(call: Call<'_>) -> Outcome {
     let advice = match call.uint(2) {
         MADV_DONTNEED => Advice::Discard,
         MADV_FREE => Advice::Free,
-        MADV_POPULATE_READ | MADV_POPULATE_WRITE => Advice::Populate,
+        MADV_DONTNEED_LOCKED => Advice::DiscardLocked,
+        MADV_POPULATE_READ => Advice::Populate(Touch::Read),
+        MADV_POPULATE_WRITE => Advice::Populate(Touch::Write),
+        MADV_COLD | MADV_PAGEOUT => Advice::PageOut,
         MADV_DONTFORK => Advice::Fork(false),
         MADV_DOFORK => Advice::Fork(true),
         MADV_WIPEONFORK => Advice::WipeOnFork(true),
@@ -88,8 +94,7 @@ fn madvise(call: Call<'_>) -> Outcome {
         MADV_NOHUGEPAGE => Advice::LargePages(false),
         // Advice about speed and dumps; there is nothing to do.
         MADV_NORMAL | MADV_RANDOM | MADV_SEQUENTIAL | MADV_WILLNEED | MADV_COLLAPSE
-        | MADV_MERGEABLE | MADV_UNMERGEABLE | MADV_DONTDUMP | MADV_DODUMP | MADV_COLD
-        | MADV_PAGEOUT => Advice::Nothing,
+        | MADV_MERGEABLE | MADV_UNMERGEABLE | MADV_DONTDUMP | MADV_DODUMP => Advice::Nothing,
         _ => return Err(Errno::EINVAL),
     };
     space(&call).advise(start, bytes, advice)?;
@@ -116,6 +121,7 @@ fn mincore(call: Call<'_>) -> Outcome {
         return Err(Errno::EINVAL);
     }
     let end = start.checked_add(bytes).ok_or(Errno::ENOMEM)?;
+    UserRange::new(call.addr(2), bytes.div_ceil(PAGE) as usize)?;
     let mut at = start;
     while at < end {
         let step = (end - at).min(MINCORE_PAGES * PAGE);
@@ -126,47 +132,47 @@ fn mincore(call: Call<'_>) -> Outcome {
             .collect();
         user::copy_out(&resident, call.addr(2) + (at - start) / PAGE)?;
         at = at + step;
+        resched_point();
     }
-    Ok(0)
-}
-
-fn set_locked(call: &Call<'_>, locked: bool) -> Outcome {
-    space(call).lock_pages(call.addr(0), call.arg(1), locked)?;
     Ok(0)
 }
 
 fn mlock(call: Call<'_>) -> Outcome {
-    set_locked(&call, true)
-}
-
-fn mlock2(call: Call<'_>) -> Outcome {
-    if call.uint(2) & !MLOCK_ONFAULT != 0 {
-        return Err(Errno::EINVAL);
-    }
-    set_locked(&call, true)
-}
-
-fn munlock(call: Call<'_>) -> Outcome {
-    set_locked(&call, false)
-}
-
-/// Nothing is ever paged out, so all memory is as good as locked.
-fn mlockall(call: Call<'_>) -> Outcome {
-    let flags = call.uint(0);
-    if flags & (MCL_CURRENT | MCL_FUTURE) == 0
-        || flags & !(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) != 0
-    {
-        return Err(Errno::EINVAL);
-    }
-    let mapped = if flags & MCL_CURRENT != 0 {
-        space(&call).mapped_bytes()
-    } else {
-        0
-    };
-    check_lock(|| 0, mapped)?;
+    space(&call).lock_pages(call.addr(0), call.arg(1), Locking::Now)?;
     Ok(0)
 }
 
-fn munlockall(_: Call<'_>) -> Outcome {
+fn mlock2(call: Call<'_>) -> Outcome {
+    only(call.uint(2), MLOCK_ONFAULT)?;
+    let locking = locking(call.uint(2) & MLOCK_ONFAULT != 0);
+    space(&call).lock_pages(call.addr(0), call.arg(1), locking)?;
+    Ok(0)
+}
+
+fn locking(on_fault: bool) -> Locking {
+    match on_fault {
+        true => Locking::OnFault,
+        false => Locking::Now,
+    }
+}
+
+fn munlock(call: Call<'_>) -> Outcome {
+    space(&call).unlock_pages(call.addr(0), call.arg(1))?;
+    Ok(0)
+}
+
+fn mlockall(call: Call<'_>) -> Outcome {
+    let flags = call.uint(0);
+    only(flags, MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT)?;
+    let has = |flag| flags & flag != 0;
+    if !has(MCL_CURRENT) && !has(MCL_FUTURE) {
+        return Err(Errno::EINVAL);
+    }
+    space(&call).lock_all(locking(has(MCL_ONFAULT)), has(MCL_CURRENT), has(MCL_FUTURE))?;
+    Ok(0)
+}
+
+fn munlockall(call: Call<'_>) -> Outcome {
+    space(&call).unlock_all()?;
     Ok(0)
 }

@@ -51,6 +51,9 @@ type Step<'a> = &'a mut dyn FnMut(&AddressSpace, VirtAddr, usize) -> Result<usiz
 fn process_vm_readv(call: Call<'_>) -> Outcome {
     only(call.uint(5), 0)?;
     let mut here = iovec::sink(call.addr(1), call.size(2))?;
+    if here.remaining() == 0 {
+        return Ok(0);
+    }
     pass(&call, &mut |space, at, len| {
         space.peek_piece(at, len, &mut here)
     })
@@ -59,6 +62,9 @@ fn process_vm_readv(call: Call<'_>) -> Outcome {
 fn process_vm_writev(call: Call<'_>) -> Outcome {
     only(call.uint(5), 0)?;
     let mut here = iovec::source(call.addr(1), call.size(2))?;
+    if here.remaining() == 0 {
+        return Ok(0);
+    }
     pass(&call, &mut |space, at, len| {
         space.poke_piece(at, len, &mut here, Reach::Program)
     })
@@ -68,6 +74,9 @@ fn process_vm_writev(call: Call<'_>) -> Outcome {
 /// asked, so that an exec between the two does not lend the right to another program.
 fn pass(call: &Call<'_>, step: Step<'_>) -> Outcome {
     let there = iovec::read_ranges(call.addr(3), call.size(4))?;
+    if there.iter().all(|range| range.len == 0) {
+        return Ok(0);
+    }
     let id = u32::try_from(call.int(0)).map_err(|_| Errno::ESRCH)?;
     let thread = task::find_thread(id).ok_or(Errno::ESRCH)?;
     let space = thread.process.space.get();

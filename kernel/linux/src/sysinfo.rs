@@ -63,10 +63,10 @@ fn field(name: &[u8]) -> [u8; FIELD_BYTES] {
     field
 }
 
-/// `struct utsname`: system, node, release, version, machine, domain.
 /// What a program of 32 bits is told of the machine.
 const MACHINE_32: &str = "i686";
 
+/// Fills `struct utsname`: system, node, release, version, machine, domain.
 fn uname(call: Call<'_>) -> Outcome {
     let machine = match call.thread.personality.is_32_bit() {
         true => MACHINE_32,

@@ -1,4 +1,4 @@
-//! madvise, msync, mincore, mlock, and where pages are.
+//! madvise, msync, mincore, and where pages are.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -9,9 +9,9 @@ use mach::mem::fallible::{TryGrow, TryPush};
 use mach::numa::Node;
 use vma::Area;
 
-use super::limits::{check_lock, everything, locked_bytes};
+use super::populate::Touch;
 use super::space::{State, page_range, prot};
-use super::{AddressSpace, Object};
+use super::{AddressSpace, Object, Sharing};
 use crate::error::{Error, Result};
 
 /// What madvise can say that we act on.
@@ -19,10 +19,14 @@ use crate::error::{Error, Result};
 pub enum Advice {
     /// The contents are not needed: private memory reads as zeros from now on.
     Discard,
+    /// The same of locked memory too.
+    DiscardLocked,
     /// The same where the memory is private and no file's; elsewhere it is an error.
     Free,
-    /// It will be needed soon.
-    Populate,
+    /// It is needed soon: touch all of it.
+    Populate(Touch),
+    /// It is not needed soon, which says nothing of locked memory.
+    PageOut,
     /// A child shall not have it, or shall again.
     Fork(bool),
     /// A child shall find zeros, or a copy again.
@@ -46,9 +50,8 @@ impl AddressSpace {
             return Ok(());
         }
         let range = page_range(start, bytes).ok_or(Error::Invalid)?;
-        if advice == Advice::Populate {
-            self.populate(range);
-            return Ok(());
+        if let Advice::Populate(touch) = advice {
+            return Ok(self.populate(range, touch)?);
         }
         let mut is_covered = true;
         self.in_pieces(self.lock_settled(), range, &mut |state, piece| {
@@ -69,14 +72,13 @@ impl AddressSpace {
         if needs_private && !state.areas.overlapping(piece.clone()).all(is_private) {
             return Err(Error::Invalid);
         }
+        let spares_locked = matches!(advice, Advice::Discard | Advice::Free | Advice::PageOut);
+        let is_locked = |area: &Area<Object>| area.traits.locked;
+        if spares_locked && state.areas.overlapping(piece.clone()).any(is_locked) {
+            return Err(Error::Invalid);
+        }
         match advice {
-            Advice::Discard | Advice::Free => {
-                let mut areas = state.areas.overlapping(piece.clone());
-                if areas.any(|area| area.traits.locked) {
-                    return Err(Error::Invalid);
-                }
-                self.discard(piece)?;
-            }
+            Advice::Discard | Advice::DiscardLocked | Advice::Free => self.discard(piece)?,
             Advice::Fork(inherit) => {
                 state
                     .areas
@@ -93,48 +95,9 @@ impl AddressSpace {
                     area.traits.small_pages = !wanted;
                 })?;
             }
-            Advice::Populate | Advice::Nothing => {}
+            Advice::Populate(_) | Advice::PageOut | Advice::Nothing => {}
         }
         Ok(())
-    }
-
-    /// Marks a range as locked (and makes it resident) or not.
-    pub fn lock_pages(&self, start: VirtAddr, bytes: u64, locked: bool) -> Result<()> {
-        let end = start.checked_add(bytes).ok_or(Error::Invalid)?;
-        let start = start.page_floor();
-        if end == start {
-            return Ok(());
-        }
-        let range = page_range(start, end - start).ok_or(Error::OutOfMemory)?;
-        let state = self.lock_settled();
-        if locked {
-            let own = locked_bytes(&state, range.clone());
-            let all = || locked_bytes(&state, everything());
-            check_lock(all, range.end - range.start - own)?;
-        }
-        let (state, ()) = self.in_pieces(state, range.clone(), &mut |state, piece| {
-            if !state.areas.covers(piece.clone()) {
-                return Err(Error::OutOfMemory);
-            }
-            state
-                .areas
-                .update(piece, |area| area.traits.locked = locked)?;
-            Ok(())
-        })?;
-        drop(state);
-        if locked {
-            self.populate(range);
-        }
-        Ok(())
-    }
-
-    /// Whether any of a range is locked.
-    pub fn has_locked(&self, start: VirtAddr, bytes: u64) -> bool {
-        let state = self.lock_settled();
-        page_range(start, bytes).is_some_and(|range| {
-            let mut areas = state.areas.overlapping(range);
-            areas.any(|area| area.traits.locked)
-        })
     }
 
     /// Brings shared pages of a range that were stored to, to their files. Blocks.
@@ -178,7 +141,8 @@ impl AddressSpace {
         Ok((is_covered, shared))
     }
 
-    /// For each page of a range, whether it is resident.
+    /// For each page of a range, whether an access would find it: it is mapped, or its object
+    /// has it at hand.
     pub fn resident(&self, start: VirtAddr, bytes: u64) -> Result<Vec<bool>> {
         let range = page_range(start, bytes).ok_or(Error::OutOfMemory)?;
         let pages = (range.end - range.start) as usize / PAGE_BYTES;
@@ -190,11 +154,15 @@ impl AddressSpace {
             if !state.areas.covers(piece.clone()) {
                 return Err(Error::OutOfMemory);
             }
-            table.for_each(piece.start, piece.end, &mut |at, _, _| {
+            let mut note = |at: VirtAddr| {
                 if let Some(slot) = resident.get_mut((at - range.start) as usize / PAGE_BYTES) {
                     *slot = true;
                 }
-            });
+            };
+            table.for_each(piece.start, piece.end, &mut |at, _, _| note(at));
+            for area in state.areas.overlapping(piece.clone()) {
+                at_hand(area, area.clip(&piece), &mut note);
+            }
             Ok(())
         })?;
         Ok(resident)
@@ -223,6 +191,23 @@ impl AddressSpace {
             .ok_or(Error::BadAddress)?;
         Ok(mach::mem::node_of(page.phys()))
     }
+}
+
+/// Calls `note` for the pages of a part of an area that its object has.
+fn at_hand(area: &Area<Object>, part: Range<VirtAddr>, note: &mut dyn FnMut(VirtAddr)) {
+    let (Some(backing), Some(offset)) = (&area.backing, area.offset_of(part.start)) else {
+        return;
+    };
+    let sharing = match area.traits.shared {
+        true => Sharing::Shared,
+        false => Sharing::Private,
+    };
+    let first = offset / PAGE_BYTES as u64;
+    let pages = first..first + (part.end - part.start) / PAGE_BYTES as u64;
+    let memory = &backing.object.memory;
+    memory.ready_pages(pages, sharing, &mut |index, _| {
+        note(part.start + (index - first) * PAGE_BYTES as u64);
+    });
 }
 
 /// Adds bytes of an object, to the last ones where these go on.

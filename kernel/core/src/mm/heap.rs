@@ -5,8 +5,9 @@ use vma::{Area, Traits};
 
 use super::layout::ANYWHERE;
 use super::limits::{Growth, check_growth};
+use super::map::check_locked_mapping;
 use super::space::{Locked, State};
-use super::{AddressSpace, Rights};
+use super::{AddressSpace, Locking, Rights};
 use crate::error::{Error, Result};
 use crate::task::{Resource, current};
 
@@ -30,10 +31,16 @@ impl AddressSpace {
         if end.page_ceil() < before.page_ceil() {
             return Ok(self.shrink_heap(state, end).unwrap_or(before));
         }
-        if grow_heap(&mut state, end).is_ok() {
-            state.heap.end = end;
+        if grow_heap(&mut state, end).is_err() {
+            return Ok(before);
         }
-        Ok(state.heap.end)
+        state.heap.end = end;
+        let is_populated = state.lock_future == Some(Locking::Now);
+        drop(state);
+        if is_populated {
+            self.populate_possible(before.page_ceil()..end.page_ceil());
+        }
+        Ok(end)
     }
 
     fn shrink_heap(&self, state: Locked<'_>, end: VirtAddr) -> Result<VirtAddr> {
@@ -64,6 +71,7 @@ fn grow_heap(state: &mut State, end: VirtAddr) -> Result<()> {
     let traits = Traits {
         heap: true,
         promised: true,
+        locked: state.lock_future.is_some(),
         ..Traits::default()
     };
     let growth = Growth {
@@ -72,6 +80,9 @@ fn grow_heap(state: &mut State, end: VirtAddr) -> Result<()> {
         traits,
     };
     check_growth(state, growth)?;
+    if traits.locked {
+        check_locked_mapping(state, to - from)?;
+    }
     state.promise.grow(to - from)?;
     state.areas.insert(Area {
         start: from,

@@ -12,10 +12,8 @@ use super::limits::{
     Growth, check_data, check_growth, check_lock, everything, locked_bytes, new_data,
 };
 use super::space::{Locked, State, page_range, prot};
-use super::{Access, AddressSpace, Object, Rights};
+use super::{AddressSpace, Locking, Object, Rights};
 use crate::error::{Error, Result};
-use crate::sched::resched_point;
-use crate::task::{Flags, current};
 
 /// Where a mapping goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,19 +76,23 @@ impl AddressSpace {
         if bytes == 0 {
             return Err(Error::Invalid);
         }
-        let at = self.insert(&mapping, bytes)?;
-        if mapping.populate || mapping.traits.locked {
-            self.populate(at..at + bytes);
+        let (at, is_populated) = self.insert(&mapping, bytes)?;
+        if is_populated {
+            self.populate_possible(at..at + bytes);
         }
         Ok(at)
     }
 
-    fn insert(&self, mapping: &Mapping, bytes: u64) -> Result<VirtAddr> {
+    /// Where it is, and whether its pages are to be resident now.
+    fn insert(&self, mapping: &Mapping, bytes: u64) -> Result<(VirtAddr, bool)> {
         let removed;
         let mut state = self.lock_settled();
         let at = choose_place(&mut state, mapping.place, bytes)?;
         let range = at..at + bytes;
-        let traits = promised(mapping);
+        let mut traits = promised(mapping);
+        let is_populated =
+            mapping.populate || traits.locked || state.lock_future == Some(Locking::Now);
+        traits.locked |= state.lock_future.is_some();
         let access = mapping.access;
         check_growth(
             &state,
@@ -132,7 +134,7 @@ impl AddressSpace {
         drop(state);
         drop(removed);
         inserted?;
-        Ok(at)
+        Ok((at, is_populated))
     }
 
     /// Takes pages and areas of a range out, piece by piece. What comes back may be dear to
@@ -258,21 +260,6 @@ impl AddressSpace {
         }
         Ok(())
     }
-
-    /// Makes pages resident, as far as that works.
-    pub(super) fn populate(&self, range: Range<VirtAddr>) {
-        let access = match self.lock().areas.find(range.start) {
-            Some(area) if area.access.write => Access::Write,
-            Some(area) if !area.access.is_none() => Access::Read,
-            _ => return,
-        };
-        for at in (range.start.0..range.end.0).step_by(PAGE_BYTES) {
-            if self.fault(VirtAddr(at), access).is_err() || is_ending() {
-                return;
-            }
-            resched_point();
-        }
-    }
 }
 
 /// The end of what shows `object` in a row from `start` on, as one mapping would.
@@ -288,11 +275,6 @@ fn end_of_object(state: &State, start: VirtAddr, object: &Object) -> VirtAddr {
         end = area.end;
     }
     end
-}
-
-/// Whether the calling program ends: nobody waits for what it has asked for.
-fn is_ending() -> bool {
-    current().flags().contains(Flags::EXIT)
 }
 
 /// Whether an area counts as promised memory once a program has these rights.
@@ -331,7 +313,7 @@ fn newly_promised(state: &State, range: Range<VirtAddr>, access: Rights) -> u64 
 /// Obeys `RLIMIT_MEMLOCK` for a mapping that is born locked.
 ///
 /// Errors: `NotPermitted`, `WouldBlock`.
-fn check_locked_mapping(state: &State, bytes: u64) -> Result<()> {
+pub(super) fn check_locked_mapping(state: &State, bytes: u64) -> Result<()> {
     let locked = || locked_bytes(state, everything());
     check_lock(locked, bytes).map_err(|error| match error {
         Error::OutOfMemory => Error::WouldBlock,

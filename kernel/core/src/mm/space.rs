@@ -15,7 +15,7 @@ use super::change::areas_end;
 use super::commit::Promise;
 use super::large::LargeUse;
 use super::run::Run;
-use super::{Layout, Object, Rights};
+use super::{Layout, Locking, Object, Rights};
 use crate::error::{Error, Result};
 use crate::sched::resched_point;
 use crate::sync::WaitQueue;
@@ -27,6 +27,8 @@ pub(super) struct State {
     /// The program's heap: `[start, end)`, the end at any byte.
     pub heap: Range<VirtAddr>,
     pub layout: Layout,
+    /// What is mapped from now on is locked (`MCL_FUTURE`).
+    pub lock_future: Option<Locking>,
     /// The last faults on anonymous memory.
     pub run: Run,
     pub large: LargeUse,
@@ -89,6 +91,7 @@ impl AddressSpace {
             areas: AreaMap::new(),
             heap: zero..zero,
             layout,
+            lock_future: None,
             run: Run::default(),
             large: LargeUse::default(),
             promise: Promise::default(),

@@ -95,7 +95,13 @@ pub fn smaps(subject: &Subject, cursor: u64, text: &mut Text) -> Part {
         writeln!(text, "KernelPageSize: {:8} kB", PAGE_BYTES / 1024)?;
         writeln!(text, "MMUPageSize:    {:8} kB", PAGE_BYTES / 1024)?;
         let is_anonymous = !matches!(area.label, Label::File(_));
-        counters(&space.usage(area.range.clone()), is_anonymous, text)?;
+        let usage = space.usage(area.range.clone());
+        let locked = if area.traits.locked {
+            usage.resident
+        } else {
+            0
+        };
+        counters(&usage, locked, is_anonymous, text)?;
         let may_be_large = is_anonymous && bytes >= LARGE_PAGE_BYTES;
         writeln!(text, "THPeligible:    {:8}", u8::from(may_be_large))?;
         flags(area, text)
@@ -111,10 +117,14 @@ pub fn smaps_rollup(subject: &Subject, text: &mut Text) -> Result {
         "{:x}-{:x} ---p 00000000 00:00 0 [rollup]",
         all.start.0, all.end.0
     )?;
-    counters(&space.usage(all), true, text)
+    let areas = space.areas_above(all.start);
+    let locked = areas.filter(|area| area.traits.locked);
+    let locked = locked.map(|area| space.usage(area.range).resident).sum();
+    counters(&space.usage(all), locked, true, text)
 }
 
-fn counters(usage: &AreaUsage, is_anonymous: bool, text: &mut Text) -> Result {
+/// `locked`: how many of the resident pages are.
+fn counters(usage: &AreaUsage, locked: u64, is_anonymous: bool, text: &mut Text) -> Result {
     let kib = |pages: u64| pages * (PAGE_BYTES as u64 / 1024);
     let dirty = usage.private_dirty + usage.shared_dirty;
     let anonymous = if is_anonymous {
@@ -140,7 +150,7 @@ fn counters(usage: &AreaUsage, is_anonymous: bool, text: &mut Text) -> Result {
         ("Private_Hugetlb:", 0),
         ("Swap:", 0),
         ("SwapPss:", 0),
-        ("Locked:", 0),
+        ("Locked:", locked),
     ] {
         writeln!(text, "{name:<15} {:8} kB", kib(pages))?;
     }
@@ -156,6 +166,7 @@ fn flags(area: &AreaReport, text: &mut Text) -> Result {
         (area.traits.shared, " sh"),
         (true, " mr mw me"),
         (area.traits.grows_down, " gd"),
+        (area.traits.locked, " lo"),
     ];
     for (_, name) in flags.iter().filter(|(on, _)| *on) {
         text.push_str(name);

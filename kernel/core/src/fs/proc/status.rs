@@ -265,7 +265,7 @@ fn status_memory(subject: &Subject, text: &mut Text) -> Result {
     for (name, bytes) in [
         ("VmPeak", mapped),
         ("VmSize", mapped),
-        ("VmLck", 0),
+        ("VmLck", space.locked_bytes()),
         ("VmPin", 0),
         ("VmHWM", space.resident_bytes_max()),
         ("VmRSS", resident),
