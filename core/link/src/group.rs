@@ -35,6 +35,22 @@ pub enum RingsWanted {
     AtLeast(u16),
 }
 
+impl RingsWanted {
+    /// Whether nothing but a group of its own will do.
+    fn is_hardware(self) -> bool {
+        matches!(self, Self::Hardware | Self::AtLeast(_))
+    }
+
+    /// Whether this group can be its own.
+    fn takes(self, group: &RingGroup) -> bool {
+        match self {
+            Self::Any | Self::Hardware => !group.rings.is_empty(),
+            Self::AtLeast(rings) => group.rings.len() >= usize::from(rings),
+            Self::Software => false,
+        }
+    }
+}
+
 /// Where an address is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
@@ -152,17 +168,15 @@ impl Placement {
         mac: MacAddr,
         wanted: RingsWanted,
     ) -> Result<Place, PlaceError> {
-        let rings_min = match wanted {
-            RingsWanted::Software => u16::MAX,
-            RingsWanted::AtLeast(rings) => rings,
-            RingsWanted::Any | RingsWanted::Hardware => 1,
-        };
-        if let Some(group) = self.own_group(nic, mac, rings_min) {
-            return Ok(Place::Own(group));
+        match self.own_group(nic, mac, wanted) {
+            Some(group) => Ok(Place::Own(group)),
+            None if wanted.is_hardware() => Err(PlaceError::NoGroup),
+            None => self.shared_place(nic, mac),
         }
-        if matches!(wanted, RingsWanted::Hardware | RingsWanted::AtLeast(_)) {
-            return Err(PlaceError::NoGroup);
-        }
+    }
+
+    /// A filter of the default group, if it has one left.
+    fn shared_place(&self, nic: &mut dyn NicControl, mac: MacAddr) -> Result<Place, PlaceError> {
         let has_default = !self.groups.is_empty();
         match has_default.then(|| nic.add_address(DEFAULT_GROUP, mac.0)) {
             Some(Ok(())) => Ok(Place::Default),
@@ -172,13 +186,58 @@ impl Placement {
     }
 
     /// The first free group that takes the address.
-    fn own_group(&self, nic: &mut dyn NicControl, mac: MacAddr, rings_min: u16) -> Option<u16> {
+    fn own_group(
+        &self,
+        nic: &mut dyn NicControl,
+        mac: MacAddr,
+        wanted: RingsWanted,
+    ) -> Option<u16> {
         let groups = (0..).zip(&self.groups).skip(1);
-        let mut fitting = groups.filter(|(group, shape)| {
-            shape.rings.len() >= usize::from(rings_min) && self.is_free(*group)
-        });
+        let mut fitting =
+            groups.filter(|(group, shape)| wanted.takes(shape) && self.is_free(*group));
         let taken = fitting.find(|(group, _)| nic.add_address(*group, mac.0).is_ok());
         taken.map(|(group, _)| group)
+    }
+
+    /// Moves an address to where its only user wants it. On failure it is where it was: what
+    /// it has is given back only once it has something else.
+    pub fn replace(
+        &mut self,
+        nic: &mut dyn NicControl,
+        mac: MacAddr,
+        wanted: RingsWanted,
+    ) -> Result<Place, PlaceError> {
+        let Some(index) = self.entries.iter().position(|entry| entry.mac == mac) else {
+            return self.add(nic, mac, wanted);
+        };
+        let old = self.entries[index].place;
+        if self.entries[index].users > 1 || self.suits(old, wanted) {
+            return Ok(old);
+        }
+        let new = match (self.own_group(nic, mac, wanted), old) {
+            (Some(group), _) => Place::Own(group),
+            (None, _) if wanted.is_hardware() => return Err(PlaceError::NoGroup),
+            (None, Place::Own(_)) => self.shared_place(nic, mac)?,
+            (None, Place::Default | Place::Unfiltered) => return Ok(old),
+        };
+        self.entries[index].place = new;
+        if let (Place::Unfiltered, Err(error)) = (new, self.update_promiscuity(nic)) {
+            self.entries[index].place = old;
+            return Err(PlaceError::Nic(error));
+        }
+        self.give_back(nic, mac, old);
+        Ok(self.entries[index].place)
+    }
+
+    /// Whether an address that is there need not move.
+    fn suits(&self, place: Place, wanted: RingsWanted) -> bool {
+        match place {
+            Place::Own(group) => {
+                let shape = self.groups.get(usize::from(group));
+                shape.is_some_and(|shape| wanted.takes(shape))
+            }
+            Place::Default | Place::Unfiltered => wanted == RingsWanted::Software,
+        }
     }
 
     /// Gives one use of `mac` up; the last one frees its place.
@@ -191,19 +250,23 @@ impl Placement {
             return;
         }
         let gone = self.entries.swap_remove(index);
-        match gone.place {
-            Place::Own(group) => nic.remove_address(group, mac.0),
-            Place::Default => {
-                nic.remove_address(DEFAULT_GROUP, mac.0);
-                self.pass_filter_on(nic);
-            }
-            Place::Unfiltered => {}
+        self.give_back(nic, mac, gone.place);
+    }
+
+    /// The filter that `mac` had is for others now. Cards may share filters among groups.
+    fn give_back(&mut self, nic: &mut dyn NicControl, mac: MacAddr, place: Place) {
+        if place != Place::Unfiltered {
+            nic.remove_address(place.group(), mac.0);
+            self.pass_filter_on(nic);
         }
         // A card that does not leave promiscuous mode sends us frames that we drop.
         let _ = self.update_promiscuity(nic);
     }
 
     fn pass_filter_on(&mut self, nic: &mut dyn NicControl) {
+        if self.groups.is_empty() {
+            return;
+        }
         let waiting = |entry: &&mut Entry| entry.place == Place::Unfiltered;
         if let Some(entry) = self.entries.iter_mut().find(waiting)
             && nic.add_address(DEFAULT_GROUP, entry.mac.0).is_ok()
@@ -411,6 +474,48 @@ mod tests {
         assert_eq!(hardware, Ok(Place::Own(1)));
         let another = placement.add(&mut nic, mac(3), RingsWanted::Hardware);
         assert_eq!(another, Err(PlaceError::NoGroup));
+    }
+
+    #[test]
+    fn who_is_refused_other_rings_keeps_those_it_has() {
+        let (mut nic, mut placement) = card(1);
+        let add = |nic: &mut Fake, placement: &mut Placement, last, wanted| {
+            placement.add(nic, mac(last), wanted).expect("placed")
+        };
+        add(&mut nic, &mut placement, 1, RingsWanted::Any);
+        add(&mut nic, &mut placement, 2, RingsWanted::Any);
+        add(&mut nic, &mut placement, 3, RingsWanted::Any);
+        let filters = nic.filters.clone();
+        for last in 1..=3 {
+            let before = placement.place_of(mac(last));
+            let refused = placement.replace(&mut nic, mac(last), RingsWanted::AtLeast(2));
+            assert_eq!(refused, Err(PlaceError::NoGroup));
+            assert_eq!(placement.place_of(mac(last)), before);
+        }
+        assert_eq!(nic.filters, filters);
+        let stays = placement.replace(&mut nic, mac(1), RingsWanted::Hardware);
+        assert_eq!(stays, Ok(Place::Own(1)));
+    }
+
+    #[test]
+    fn who_moves_leaves_its_filter_to_others() {
+        let (mut nic, mut placement) = card(1);
+        for last in 1..=3 {
+            placement
+                .add(&mut nic, mac(last), RingsWanted::Any)
+                .expect("placed");
+        }
+        let software = RingsWanted::Software;
+        let shared = placement.replace(&mut nic, mac(1), software);
+        assert_eq!(shared, Ok(Place::Unfiltered));
+        let hardware = placement.replace(&mut nic, mac(2), RingsWanted::Hardware);
+        assert_eq!(hardware, Ok(Place::Own(1)));
+        assert!(nic.filters.contains(&(1, mac(2))));
+        let unfiltered = (1..=3).filter(|last| {
+            let place = placement.place_of(mac(*last));
+            place == Some(Place::Unfiltered)
+        });
+        assert_eq!(unfiltered.count(), 1);
     }
 
     #[test]

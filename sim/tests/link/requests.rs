@@ -12,3 +12,14 @@ fn random_requests_are_answered_and_those_refused_change_nothing() {
         pester(&script);
     });
 }
+
+/// Found by the fuzzer: a link that asked for rings of its own, and had them, lost them when the
+/// card took no address at that moment.
+#[test]
+fn a_link_keeps_its_rings_when_the_card_refuses_others() {
+    pester(&[
+        42, 42, 42, 115, 116, 117, 98, 48, 98, 42, 42, 42, 42, 200, 18, 0, 119, 58, 101, 98, 42, 0,
+        42, 42, 119, 4, 171, 170, 170, 170, 170, 170, 170, 10, 42, 0, 42, 42, 42, 42, 50, 68, 132,
+        9, 132, 58, 101, 98, 42, 0,
+    ]);
+}

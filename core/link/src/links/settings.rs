@@ -99,20 +99,11 @@ impl Links {
         if link.hold != Hold::Free {
             return Err(LinkError::InUse);
         }
-        let (over, mac, old) = (link.over, link.mac, link.settings.rx_rings);
+        let (over, mac) = (link.over, link.mac);
         let Some(card) = self.card_mut(over) else {
             return Ok(());
         };
-        card.placement.remove(&mut *card.nic, mac);
-        let placed = card.placement.add(&mut *card.nic, mac, wanted);
-        if placed.is_err() {
-            // What it had a moment ago is free, or the default group is.
-            let back = card.placement.add(&mut *card.nic, mac, old);
-            if back.is_err() {
-                let software = RingsWanted::Software;
-                let _ = card.placement.add(&mut *card.nic, mac, software);
-            }
-        }
+        let placed = card.placement.replace(&mut *card.nic, mac, wanted);
         placed.map(drop).map_err(LinkError::Place)
     }
 
