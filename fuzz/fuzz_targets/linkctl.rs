@@ -5,5 +5,5 @@
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    sim::lan::pester(bytes);
+    sim::lan::fuzz_requests(bytes);
 });

@@ -12,14 +12,14 @@ use wire::MacAddr;
 
 pub mod card;
 pub mod frames;
+mod fuzz_requests;
 mod machine;
-mod pester;
 mod plausible;
 mod siege;
 
 pub use card::Card;
+pub use fuzz_requests::fuzz_requests;
 pub use machine::Machine;
-pub use pester::pester;
 pub use siege::besiege;
 
 /// What lanes see of their shell.

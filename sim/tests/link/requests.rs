@@ -1,6 +1,6 @@
 //! Random requests of tools; the fuzzer `linkctl` goes on from here.
 
-use sim::lan::pester;
+use sim::lan::fuzz_requests;
 use sim::{Random, for_each_seed};
 
 #[test]
@@ -9,7 +9,7 @@ fn random_requests_are_answered_and_those_refused_change_nothing() {
         let mut random = Random::new(seed);
         let len = random.below(600) as usize;
         let script: Vec<u8> = (0..len).map(|_| random.bits() as u8).collect();
-        pester(&script);
+        fuzz_requests(&script);
     });
 }
 
@@ -17,7 +17,7 @@ fn random_requests_are_answered_and_those_refused_change_nothing() {
 /// card took no address at that moment.
 #[test]
 fn a_link_keeps_its_rings_when_the_card_refuses_others() {
-    pester(&[
+    fuzz_requests(&[
         42, 42, 42, 115, 116, 117, 98, 48, 98, 42, 42, 42, 42, 200, 18, 0, 119, 58, 101, 98, 42, 0,
         42, 42, 119, 4, 171, 170, 170, 170, 170, 170, 170, 10, 42, 0, 42, 42, 42, 42, 50, 68, 132,
         9, 132, 58, 101, 98, 42, 0,

@@ -4,11 +4,13 @@
 //! is what a program can see: pages come in now or at their first use, they count
 //! (RLIMIT_MEMLOCK, `VmLck`), and madvise(2) does not take them away.
 
+use core::ops::Range;
+
 use base::VirtAddr;
 
 use super::limits::{check_lock, everything, locked_bytes};
 use super::populate::{Touch, Unpopulated};
-use super::space::page_range;
+use super::space::{State, page_range};
 use super::{AddressSpace, FaultError};
 use crate::error::{Error, Result};
 
@@ -63,10 +65,7 @@ impl AddressSpace {
             if !state.areas.covers(piece.clone()) {
                 return Err(Error::OutOfMemory);
             }
-            state
-                .areas
-                .update(piece, |area| area.traits.locked = locked)?;
-            Ok(())
+            set_locked(state, piece, locked)
         })?;
         Ok(())
     }
@@ -98,10 +97,7 @@ impl AddressSpace {
 
     fn mark_all_locked(&self, locked: bool) -> Result<()> {
         self.in_pieces_of_areas(self.lock_settled(), &mut |state, piece| {
-            state
-                .areas
-                .update(piece, |area| area.traits.locked = locked)?;
-            Ok(())
+            set_locked(state, piece, locked)
         })?;
         Ok(())
     }
@@ -119,4 +115,11 @@ impl AddressSpace {
     pub fn locked_bytes(&self) -> u64 {
         locked_bytes(&self.lock(), everything())
     }
+}
+
+fn set_locked(state: &mut State, piece: Range<VirtAddr>, locked: bool) -> Result<()> {
+    state
+        .areas
+        .update(piece, |area| area.traits.locked = locked)?;
+    Ok(())
 }

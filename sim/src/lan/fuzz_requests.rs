@@ -168,7 +168,7 @@ impl Script<'_> {
 }
 
 /// Runs one script; panics if something is wrong.
-pub fn pester(bytes: &[u8]) {
+pub fn fuzz_requests(bytes: &[u8]) {
     let mut script = Script(bytes);
     let card = Card::new(station(0).0, &[(2, 1), (1, 1)], true);
     let Ok(lan) = Lan::with_buffers(Some(card.clone()), 16) else {
