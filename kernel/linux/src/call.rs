@@ -10,6 +10,9 @@ use mach::trap::UserRegs;
 
 use crate::errno::Errno;
 
+/// One more than the highest call number of x86-64 that we look at.
+pub const LIMIT: usize = 512;
+
 /// What a handler returns: the value for RAX, or why not.
 pub type Outcome = core::result::Result<usize, Errno>;
 

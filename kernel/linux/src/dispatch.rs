@@ -12,7 +12,7 @@ use mach::trap::{Reply, UserRegs};
 
 use crate::call::{Call, Outcome};
 use crate::errno::Errno;
-use crate::leave::NO_CALL;
+use crate::restart::NO_CALL;
 use crate::seccomp::verdict;
 use crate::{shortage, strace, table};
 
@@ -44,6 +44,14 @@ pub fn syscall(regs: &mut UserRegs) -> Reply {
             Ok(value) => value as u64,
             Err(errno) => errno.encode(),
         },
+    }
+}
+
+/// Runs the call that could not go on with incomplete registers, now that all are there.
+pub fn run_again(regs: &mut UserRegs) {
+    let answer = syscall(regs).value;
+    if answer != Errno::IN_FRAME.encode() {
+        regs.rax = answer;
     }
 }
 

@@ -14,7 +14,7 @@ use linux_raw_sys::general::{
 
 use crate::call::{Arg, Call, Entry, Outcome};
 use crate::errno::Errno;
-use crate::{leave, timespec};
+use crate::{restart, timespec};
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[Entry {
@@ -91,7 +91,7 @@ fn lock_pi(call: Call<'_>, private: bool, wall: bool) -> Outcome {
 /// (Linux' ERESTARTNOINTR).
 fn restart_always(call: Call<'_>) -> Outcome {
     match call.regs.is_complete() {
-        true => leave::restart(call.regs),
+        true => restart::restart(call.regs),
         false => call.regs.run_again(),
     }
     Err(Errno::IN_FRAME)

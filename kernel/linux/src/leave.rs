@@ -2,8 +2,7 @@
 //!
 //! In the common case nothing, and a call does not come here. Otherwise, in this order, until
 //! none is left: the process' end, stops, signals, the restored mask, other threads. A
-//! call that a signal ended is restarted here, by the rules of signal(7): the program
-//! counter goes back to the instruction, which is two bytes long.
+//! call that a signal ended is restarted here (`restart`).
 
 use kernel::error::Restart;
 use kernel::perf;
@@ -15,11 +14,9 @@ use kernel::task::{self, Change, ExitStatus, Flags, Thread};
 use mach::task as machine;
 use mach::trap::UserRegs;
 
-use crate::errno::{self, Errno};
-use crate::{death, dispatch, rseq, sigframe, wait};
-
-/// Length of `syscall` in bytes.
-const SYSCALL_BYTES: u64 = 2;
+use crate::errno::Errno;
+use crate::restart::{interrupted_call, restart};
+use crate::{fatal, rseq, sigframe, wait};
 
 /// Flags that do not keep a thread from user mode.
 const HARMLESS: Flags = Flags::TRACE
@@ -28,17 +25,8 @@ const HARMLESS: Flags = Flags::TRACE
     .union(Flags::STEP)
     .union(Flags::SECCOMP);
 
-/// What a frame has in `orig_rax` that a trap made, and not a call.
-pub const NO_CALL: u64 = u64::MAX;
-
 /// Does whatever is due before the thread runs its program again.
 pub fn before_user(thread: &Thread, regs: &mut UserRegs) {
-    if regs.take_again() {
-        let answer = dispatch::syscall(regs).value;
-        if answer != Errno::IN_FRAME.encode() {
-            regs.rax = answer;
-        }
-    }
     let mut interrupted = interrupted_call(regs);
     loop {
         machine::begin_look();
@@ -80,15 +68,6 @@ pub fn before_user(thread: &Thread, regs: &mut UserRegs) {
     }
 }
 
-/// The rule for the call that these registers say was interrupted. A tracer may change them at
-/// each stop.
-fn interrupted_call(regs: &UserRegs) -> Option<Restart> {
-    match regs.orig_rax {
-        NO_CALL => None,
-        _ => errno::restart(regs.rax),
-    }
-}
-
 /// Ends the thread; its tracer may look at it once more.
 pub fn exit_thread(thread: &Thread, regs: &mut UserRegs, status: ExitStatus) -> ! {
     let told = u64::from(wait::encode_status(Change::Ended(status)));
@@ -116,7 +95,7 @@ fn deliver(thread: &Thread, regs: &mut UserRegs, interrupted: &mut Option<Restar
     match delivery {
         None => {}
         Some(Delivery::Kill(info)) => {
-            death::note(thread, &info, regs.rip);
+            fatal::note(thread, &info, regs.rip);
             thread.process.begin_exit_by(info, regs.rip);
         }
         Some(Delivery::Call {
@@ -142,10 +121,4 @@ fn deliver(thread: &Thread, regs: &mut UserRegs, interrupted: &mut Option<Restar
             }
         }
     }
-}
-
-/// The call is made again when the program goes on.
-pub fn restart(regs: &mut UserRegs) {
-    regs.rax = regs.orig_rax;
-    regs.rip = regs.rip.wrapping_sub(SYSCALL_BYTES);
 }

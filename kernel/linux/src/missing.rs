@@ -8,9 +8,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use mach::sync::Spin;
 
-use crate::call::{Call, Outcome};
+use crate::call::{Call, LIMIT, Outcome};
 use crate::errno::Errno;
-use crate::table::LIMIT;
 
 /// Different things that are counted apart.
 const KINDS_MAX: usize = 256;

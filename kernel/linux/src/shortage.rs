@@ -16,9 +16,9 @@
 use kernel::reclaim;
 use linux_raw_sys::general::*;
 
-use crate::call::Call;
+use crate::call::{Call, LIMIT};
 use crate::errno::Errno;
-use crate::table::{self, LIMIT};
+use crate::table;
 
 /// Calls that go on while memory is short.
 const ALLOWED: &[u32] = &[

@@ -1,10 +1,7 @@
 //! The call table, merged at compile time from the families' own.
 
-use crate::call::{Entry, Handler};
+use crate::call::{Entry, Handler, LIMIT};
 use crate::{measured, missing};
-
-/// One more than the highest call number of x86-64 that we look at.
-pub const LIMIT: usize = 512;
 
 /// The families, one file each.
 const FAMILIES: &[&[Entry]] = &[

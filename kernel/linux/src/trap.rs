@@ -47,6 +47,9 @@ impl Kernel for Linux {
 
     fn leave(regs: &mut UserRegs) {
         stretch::begin(Cause::LEAVE);
+        if regs.take_again() {
+            dispatch::run_again(regs);
+        }
         let thread = current();
         leave::before_user(&thread, regs);
         sched::sample::note_return(&thread);

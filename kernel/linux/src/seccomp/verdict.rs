@@ -8,8 +8,8 @@ use linux_raw_sys::general::{__NR_exit, __NR_read, __NR_rt_sigreturn, __NR_write
 use mach::trap::UserRegs;
 
 use super::log;
-use crate::leave::{self, NO_CALL};
-use crate::{death, errno};
+use crate::restart::NO_CALL;
+use crate::{errno, fatal, leave};
 
 /// `AUDIT_ARCH_X86_64`.
 const ARCHITECTURE: u32 = 0xc000_003e;
@@ -61,7 +61,7 @@ fn act(thread: &Thread, regs: &mut UserRegs, data: &CallData, verdict: Verdict) 
         }
         Action::KillThread | Action::KillProcess => {
             let info = trap(data, verdict);
-            death::note(thread, &info, regs.rip);
+            fatal::note(thread, &info, regs.rip);
             thread.process.begin_exit_by(info, regs.rip);
         }
     }
