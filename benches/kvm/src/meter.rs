@@ -21,7 +21,7 @@ pub struct Sample {
 }
 
 /// The scripts' functions: `begin` and `end` around what is measured. The histograms are the
-/// kernel's own (Linux' Documentation/trace/histogram.rst).
+/// kernel's own (Linux's Documentation/trace/histogram.rst).
 const FUNCTIONS: &str = r#"
 events=/sys/kernel/tracing/events/kvm
 cpu_ns() {

@@ -9,7 +9,7 @@
 //! certainly free: usable by some region and denied by none. [`multiboot2`] reads GRUB's form
 //! from a slice, with every length checked. Fixed sizes, for all this runs before any heap.
 //!
-//! Not here: reading physical memory, PVH's and Linux' forms, which are structures at
+//! Not here: reading physical memory, PVH's and Linux's forms, which are structures at
 //! addresses (the machine layer).
 #![no_std]
 #![forbid(unsafe_code)]

@@ -5,7 +5,7 @@
 
 use base::{PAGE_BYTES, PhysAddr};
 
-/// Regions that are kept: as many as Linux' boot parameters can list.
+/// Regions that are kept: as many as Linux's boot parameters can list.
 pub const REGIONS_MAX: usize = 128;
 /// Reservations that are kept.
 pub const RESERVED_MAX: usize = 12;

@@ -94,7 +94,7 @@ pub(crate) enum Test {
     AnyBit,
 }
 
-/// What `A` becomes by one of Linux' extensions.
+/// What `A` becomes by one of Linux's extensions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Extension {
     /// What the caller knows of the packet.

@@ -9,7 +9,7 @@
 //! # Idea
 //! [`Program::check`] turns the instructions into a type that can hold only what is allowed,
 //! once; [`Program::run`] then needs no checks but those of the packet's length. The rules
-//! are Linux' own (`bpf_check_classic` in `net/core/filter.c`), so that what Linux takes is
+//! are Linux's own (`bpf_check_classic` in `net/core/filter.c`), so that what Linux takes is
 //! taken and what it refuses is refused. A machine has an accumulator `A`, an index `X` and
 //! sixteen words of scratch memory; a load beyond the packet ends the run with "nothing".
 //!

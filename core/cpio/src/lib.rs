@@ -5,7 +5,7 @@
 //! (a magic and thirteen 8-digit hexadecimal fields), the name with a closing
 //! NUL, padding to four bytes, the data, and padding to four bytes. A member
 //! called `TRAILER!!!` ends the archive. The layout is that of cpio(5) and of
-//! Linux' "initramfs buffer format".
+//! Linux's "initramfs buffer format".
 //!
 //! The reader borrows: names and data are slices of the archive, so the
 //! kernel's root file system costs no copy. It believes nothing: a length that

@@ -10,7 +10,7 @@
 //! halt (the ski-rental problem). And it is done only while it pays: each poll that finds
 //! nothing doubles the halts that go unpolled before the next attempt, each that finds work
 //! halves them again. A halt that ended within the time of a poll says that polling would have paid.
-//! Linux' haltpoll governor changes the length of the poll instead.
+//! Linux's haltpoll governor changes the length of the poll instead.
 //!
 //! # Not here
 //! What a halt costs, the clock, and where work may come from: the caller knows.

@@ -74,7 +74,7 @@ pub struct Config {
 pub enum Ecn {
     /// Never.
     Off,
-    /// If the peer asks for it: Linux' default.
+    /// If the peer asks for it: Linux's default.
     #[default]
     Accept,
     /// We ask, too.

@@ -7,7 +7,7 @@
 //! acknowledgement that would free some.
 //!
 //! # Idea
-//! What stays is billed to a [`Ledger`], one for TCP and one for UDP, as Linux' `tcp_mem` and
+//! What stays is billed to a [`Ledger`], one for TCP and one for UDP, as Linux's `tcp_mem` and
 //! `udp_mem` mean it. Below `pressure` nothing is asked. From there on until less than `low`
 //! is held, a socket may hold a fair share of `high`, and above `high` nothing more, unless
 //! it holds nothing yet. Under pressure windows do not open beyond that share, what arrives

@@ -10,7 +10,7 @@ use crate::counters::{Count, DropReason, ResetReason, Stats};
 type Line = (&'static str, u64);
 
 impl Stats {
-    /// `TcpExt:` of Linux' `/proc/net/netstat`.
+    /// `TcpExt:` of Linux's `/proc/net/netstat`.
     pub fn tcp_ext(&self) -> impl Iterator<Item = Line> {
         self.openings()
             .into_iter()

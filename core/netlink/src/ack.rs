@@ -10,7 +10,7 @@ const OFFSET: u16 = 2;
 /// How a request went.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Ack<'a> {
-    /// Zero, or Linux' number of the error, positive.
+    /// Zero, or Linux's number of the error, positive.
     pub error: u16,
     /// A sentence for the user (`NETLINK_EXT_ACK`), without a zero byte.
     pub text: Option<&'a [u8]>,

@@ -5,7 +5,7 @@
 //! the end exactly is "selected", four bytes beyond it is "not selected".
 //!
 //! Invariant **Forward:** `yes` and `no` lead at least past the instruction, so a run takes at
-//! most a quarter as many steps as there are bytes. Linux' rules (`inet_diag_bc_audit`).
+//! most a quarter as many steps as there are bytes. Linux's rules (`inet_diag_bc_audit`).
 //!
 //! Not here: control groups (code 13), which Linux refuses too if it is built without them.
 

@@ -20,7 +20,7 @@ mod kind {
 /// A socket of IP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DiagSocket<'a> {
-    /// Linux' number of the TCP state; other protocols use established and closed.
+    /// Linux's number of the TCP state; other protocols use established and closed.
     pub state: u8,
     /// What the timer waits for: 0 nothing, 1 an acknowledgement, 2 keep-alive, 3 TIME_WAIT,
     /// 4 a window.

@@ -26,7 +26,7 @@
 //! Sources: RFC 3549; `linux/{netlink,rtnetlink,if_link,if_addr,neighbour,fib_rules}.h`,
 //! `linux/{sock_diag,inet_diag,unix_diag}.h`. Numbers are little-endian but where a protocol's own are
 //! meant (ports, addresses).
-//! Not here: sockets, groups, policy; numbers of errors (an [`Ack`] takes Linux' own), names of
+//! Not here: sockets, groups, policy; numbers of errors (an [`Ack`] takes Linux's own), names of
 //! objects to numbers.
 #![no_std]
 #![forbid(unsafe_code)]

@@ -83,7 +83,7 @@ impl UnixRequest {
 /// A Unix socket.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct UnixSocket<'a> {
-    /// Linux' number of its type: 1 stream, 2 datagram, 5 seqpacket.
+    /// Linux's number of its type: 1 stream, 2 datagram, 5 seqpacket.
     pub socket_type: u8,
     /// As TCP's states: 1 connected, 7 not, 10 listening.
     pub state: u8,

@@ -24,7 +24,7 @@
 //! ```
 //!
 //! Sources: plan9's `intro(5)`, and the description of 9P2000.L in the diod project.
-//! Not here: caching, names of errors (a [`Reply::Error`] carries Linux' number),
+//! Not here: caching, names of errors (a [`Reply::Error`] carries Linux's number),
 //! transports (`drivers/virtio-9p`).
 #![no_std]
 #![forbid(unsafe_code)]

@@ -48,7 +48,7 @@ pub enum LockKind {
     Unlock,
 }
 
-/// A request. Names are single components without `/`; flags and modes are Linux'.
+/// A request. Names are single components without `/`; flags and modes are Linux's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(missing_docs, reason = "each request's line speaks of its fields")]
 pub enum Request<'a> {

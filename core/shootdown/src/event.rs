@@ -1,7 +1,7 @@
 //! What is counted.
 
 probes::counters! {
-    /// Something that a CPU did to its TLB or to another's. The first four have Linux' names and
+    /// Something that a CPU did to its TLB or to another's. The first four have Linux's names and
     /// meaning.
     pub enum Event => Events {
         /// A flush asked at least one other CPU.

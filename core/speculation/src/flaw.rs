@@ -1,4 +1,4 @@
-//! The flaws, and what the files tell of each. The sentences begin as Linux' do, because
+//! The flaws, and what the files tell of each. The sentences begin as Linux's do, because
 //! programs look at the first word.
 
 use core::fmt::{Result, Write};
@@ -8,7 +8,7 @@ use crate::processor::{Processor, Vendor};
 
 /// A flaw with a file in /sys/devices/system/cpu/vulnerabilities.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs, reason = "the names are Linux' own")]
+#[allow(missing_docs, reason = "the names are Linux's own")]
 pub enum Flaw {
     GatherDataSampling,
     IndirectTargetSelection,

@@ -11,7 +11,7 @@
 //! and two legs agree; [`Discipline`] then follows the reference for ever, by bending the
 //! clock's line ([`Scale`]), never by moving it. [`Watch`] notices by a clock chip, which
 //! shows nothing but whole seconds, that the host's time ran on while the counters stood.
-//! [`Ntp`] is what adjtimex(2) does to the clock, by the rules of Linux' manual page.
+//! [`Ntp`] is what adjtimex(2) does to the clock, by the rules of Linux's manual page.
 //!
 //! Invariant **Continuity**: a [`Scale`] is bent only through a point that it showed.
 //!

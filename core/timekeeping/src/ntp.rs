@@ -1,4 +1,4 @@
-//! What adjtimex(2) asks of the clock, by the rules of Linux' manual page and RFC 5905,
+//! What adjtimex(2) asks of the clock, by the rules of Linux's manual page and RFC 5905,
 //! appendix A.5.5: a phase-locked loop that works off an offset by a share of what is left
 //! each second and learns a frequency from it, the older adjtime(3), and leap seconds.
 //!
@@ -12,7 +12,7 @@ use crate::Speed;
 
 /// What a [`Request`] changes: `modes` of `struct timex`.
 pub mod modes {
-    #![allow(missing_docs, reason = "names and values are Linux'")]
+    #![allow(missing_docs, reason = "names and values are Linux's")]
     pub const OFFSET: u32 = 0x0001;
     pub const FREQUENCY: u32 = 0x0002;
     pub const MAXERROR: u32 = 0x0004;
@@ -32,7 +32,7 @@ pub mod modes {
 
 /// Bits of `status`.
 pub mod status {
-    #![allow(missing_docs, reason = "names and values are Linux'")]
+    #![allow(missing_docs, reason = "names and values are Linux's")]
     pub const PLL: u32 = 0x0001;
     pub const PPSFREQ: u32 = 0x0002;
     pub const PPSTIME: u32 = 0x0004;

@@ -3,7 +3,7 @@
 //!
 //! Each access to a register costs an exit to the hypervisor. KVM spares us that of the most
 //! frequent one: while nothing else waits behind an interrupt it sets a bit in a word of ours
-//! when it delivers it, and to clear the bit is to acknowledge (Linux'
+//! when it delivers it, and to clear the bit is to acknowledge (Linux's
 //! `Documentation/virt/kvm/x86/msr.rst`, `MSR_KVM_EOI_EN`).
 
 use core::sync::atomic::{AtomicBool, Ordering};

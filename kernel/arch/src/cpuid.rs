@@ -35,7 +35,7 @@ pub fn is_under_kvm() -> bool {
     [said.ebx, said.ecx, said.edx] == [*b"KVMK", *b"VMKV", *b"M\0\0\0"].map(u32::from_le_bytes)
 }
 
-/// What KVM offers its guests, by the bits of its leaf (Linux'
+/// What KVM offers its guests, by the bits of its leaf (Linux's
 /// `Documentation/virt/kvm/x86/cpuid.rst`); none under another hypervisor or on a machine.
 fn kvm_features() -> u32 {
     match is_under_kvm() {

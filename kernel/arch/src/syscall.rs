@@ -4,7 +4,7 @@
 //! nothing else: `rbx`, `rbp` and `r12` to `r15` come back from it as they were. Whoever
 //! needs them in the frame (signals, `fork`) works on the long way, which saves them first.
 //! The long way is taken when the CPU's word of reasons is not zero, or when the reply is
-//! one of three that no program ever sees (-514 to -512, Linux' ERESTART*): -513 says that
+//! one of three that no program ever sees (-514 to -512, Linux's ERESTART*): -513 says that
 //! the frame holds the answer, the others that a signal ended the call.
 //!
 //! Hazards of SYSCALL and SYSRET, and what is done about each:

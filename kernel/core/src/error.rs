@@ -153,7 +153,7 @@ pub enum Error {
 }
 
 /// What becomes of a call that a signal interrupted, once its handler has run
-/// (Linux' ERESTART family).
+/// (Linux's ERESTART family).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Restart {
     /// Restarted where the handler was installed with `SA_RESTART`, else EINTR.

@@ -12,7 +12,7 @@ use mach::sync::{Once, Spin};
 use crate::error::{Error, Result};
 use crate::fs::nsfs;
 
-/// The longest name of a host or domain in bytes (Linux' __NEW_UTS_LEN).
+/// The longest name of a host or domain in bytes (Linux's __NEW_UTS_LEN).
 pub const NAME_BYTES_MAX: usize = 64;
 
 /// The system's name.

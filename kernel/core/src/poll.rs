@@ -22,7 +22,7 @@ use crate::sync::{Wait, WaitQueue};
 use crate::task::{Thread, current};
 
 bitflags! {
-    /// Conditions of poll(2); the bits are Linux' own.
+    /// Conditions of poll(2); the bits are Linux's own.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub struct Events: u32 {
         /// There is something to read.

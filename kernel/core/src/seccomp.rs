@@ -30,7 +30,7 @@ use crate::error::{Error, Result};
 use crate::socket;
 use crate::task::{Account, Capability, Charge, Counted, Flags, Thread, Tid};
 
-/// Most instructions in all filters of a thread, each filter costing four more (Linux'
+/// Most instructions in all filters of a thread, each filter costing four more (Linux's
 /// MAX_INSNS_PER_PATH).
 pub const PATH_INSTRUCTIONS_MAX: u64 = (1 << 18) / 8;
 const FILTER_EXTRA: u64 = 4;

@@ -1,4 +1,4 @@
-//! The only place that knows Linux' error numbers.
+//! The only place that knows Linux's error numbers.
 
 use kernel::error::{Error, Restart};
 use linux_raw_sys::errno;
@@ -12,7 +12,7 @@ macro_rules! numbers {
     ($($name:ident)*) => {
         impl Errno {
             $(
-                #[doc = concat!("Linux' ", stringify!($name), ".")]
+                #[doc = concat!("Linux's ", stringify!($name), ".")]
                 pub const $name: Self = Self(-(errno::$name as isize));
             )*
 
@@ -65,7 +65,7 @@ pub fn is_error(rax: u64) -> bool {
     rax as isize > -(ERRNO_MAX as isize) - 1 && (rax as isize) < 0
 }
 
-/// The highest number of an error (Linux' MAX_ERRNO).
+/// The highest number of an error (Linux's MAX_ERRNO).
 const ERRNO_MAX: u16 = 4095;
 
 /// The RAX of a call that fails with a number that somebody else chose; 0 succeeds.

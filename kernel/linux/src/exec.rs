@@ -41,7 +41,7 @@ pub const CALLS: &[Entry] = &[
     },
 ];
 
-/// The longest argument (Linux' MAX_ARG_STRLEN).
+/// The longest argument (Linux's MAX_ARG_STRLEN).
 const ARGUMENT_BYTES_MAX: usize = 128 << 10;
 
 fn execve(call: Call<'_>) -> Outcome {

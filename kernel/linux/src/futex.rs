@@ -88,7 +88,7 @@ fn lock_pi(call: Call<'_>, private: bool, wall: bool) -> Outcome {
 }
 
 /// The call is made again after the signal's handler, whatever that was installed with
-/// (Linux' ERESTARTNOINTR).
+/// (Linux's ERESTARTNOINTR).
 fn restart_always(call: Call<'_>) -> Outcome {
     match call.regs.is_complete() {
         true => restart::restart(call.regs),

@@ -10,9 +10,9 @@ use mach::mem::fallible;
 
 use crate::call::Call;
 
-/// Ranges in one call (Linux' UIO_MAXIOV).
+/// Ranges in one call (Linux's UIO_MAXIOV).
 pub const RANGES_MAX: usize = 1024;
-/// Bytes in one call; more is cut off (Linux' MAX_RW_COUNT).
+/// Bytes in one call; more is cut off (Linux's MAX_RW_COUNT).
 pub const TRANSFER_BYTES_MAX: usize = 0x7fff_f000;
 /// Bytes of struct iovec: address and length.
 const IOVEC_BYTES: u64 = 16;

@@ -155,7 +155,7 @@ fn query(
     };
     let process = match held.owner {
         Owner::Program { process, .. } => i64::from(process),
-        // Linux' answer for a lock of an opening.
+        // Linux's answer for a lock of an opening.
         Owner::Opening(_) => i64::from(u32::MAX),
     };
     let told: Flock = [

@@ -49,7 +49,7 @@ const ARCH_SET_GS: u32 = 0x1001;
 const ARCH_GET_FS: u32 = 0x1003;
 const ARCH_GET_GS: u32 = 0x1004;
 
-/// Timers fire exactly, whatever slack a program allows; this is Linux' default.
+/// Timers fire exactly, whatever slack a program allows; this is Linux's default.
 const TIMER_SLACK_NS: usize = 50_000;
 
 fn prctl(call: Call<'_>) -> Outcome {

@@ -2,7 +2,7 @@
 //!
 //! The layout is that of Linux on x86-64 (`struct rt_sigframe`): return address,
 //! `ucontext`, `siginfo`; above it the vector registers as XSAVE writes them, with
-//! Linux' marks in the bytes left to software. libc, Go and others read all of it.
+//! Linux's marks in the bytes left to software. libc, Go and others read all of it.
 //! Everything that comes back from the program is checked: registers are sanitised on
 //! the way out, the vector image by `mach`.
 
@@ -21,7 +21,7 @@ use crate::siginfo;
 const RED_ZONE: u64 = 128;
 const FP_XSTATE_MAGIC1: u32 = 0x4650_5853;
 const FP_XSTATE_MAGIC2: u32 = 0x4650_5845;
-/// Where FXSAVE leaves room for software, and Linux' marks in it.
+/// Where FXSAVE leaves room for software, and Linux's marks in it.
 const SOFTWARE_AT: u64 = 464;
 const LEGACY_BYTES: u64 = 512;
 /// Bytes of XSAVE's header, which follows.
@@ -174,7 +174,7 @@ fn enter(regs: &mut UserRegs, info: &Info, address: u64, frame: u64, info_at: u6
     regs.restore_all();
 }
 
-/// Stores the vector registers at `to`, with Linux' marks. The processor itself writes to the
+/// Stores the vector registers at `to`, with Linux's marks. The processor itself writes to the
 /// program's memory and checks what it reads from there: nothing is copied between.
 fn save_state(to: u64) -> Result<()> {
     let bytes = machine::fpu_area_bytes() as u64;

@@ -94,7 +94,7 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// The clock of Linux' number.
+    /// The clock of Linux's number.
     pub fn from_number(number: i32) -> Result<Self, Errno> {
         match u32::try_from(number) {
             Ok(CLOCK_REALTIME | CLOCK_REALTIME_COARSE | CLOCK_REALTIME_ALARM | CLOCK_TAI) => {

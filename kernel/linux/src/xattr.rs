@@ -130,7 +130,7 @@ enum Space {
     Security,
 }
 
-/// The list of an inode's names is no longer (Linux' XATTR_LIST_MAX).
+/// The list of an inode's names is no longer (Linux's XATTR_LIST_MAX).
 const LIST_BYTES_MAX: usize = 64 << 10;
 
 fn refuse(_call: Call<'_>) -> Outcome {

@@ -24,7 +24,7 @@ pub const TESTS: &[Test] = &[(
 
 const HOG: &str = "tests/harness/memhog.c";
 const MEMORY: &str = "128M";
-/// Backlogs are no limit: the queue is as long as Linux' settings allow at most.
+/// Backlogs are no limit: the queue is as long as Linux's settings allow at most.
 const SERVE: &str = "redis-server --protected-mode no --save '' --logfile /dev/null \
     --tcp-backlog 4096 & redis=$!";
 /// Each is killed when memory is out, and the next one begins. Who ends them need not fork for

@@ -1,4 +1,4 @@
-//! Ethernet, Linux' cooked headers, and ARP.
+//! Ethernet, Linux's cooked headers, and ARP.
 
 use crate::Seen;
 use crate::bytes::{ipv4_at, station_at, u8_at, u16_at};

@@ -1,4 +1,4 @@
-//! The packet filter beside Linux' and beside an oracle.
+//! The packet filter beside Linux's and beside an oracle.
 
 mod calls;
 mod linux;

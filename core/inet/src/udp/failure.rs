@@ -1,4 +1,4 @@
-//! What became of datagrams that did not arrive, for programs that want to know (Linux'
+//! What became of datagrams that did not arrive, for programs that want to know (Linux's
 //! IP_RECVERR).
 //!
 //! An ICMP message about a datagram of ours leaves an error with its socket, which the next call

@@ -1,4 +1,4 @@
-//! A program's bytes in buffers, of one datagram or of many given at once (Linux' UDP_SEGMENT).
+//! A program's bytes in buffers, of one datagram or of many given at once (Linux's UDP_SEGMENT).
 //!
 //! Bytes that are cut every so many are filled piece by piece into buffers of their own, each
 //! with room for its headers. All are filled before the first is sent, so that a letter is sent

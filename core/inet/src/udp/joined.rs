@@ -1,4 +1,4 @@
-//! Datagrams that wait are joined (Linux' UDP_GRO): a program reads many of one size at once.
+//! Datagrams that wait are joined (Linux's UDP_GRO): a program reads many of one size at once.
 //!
 //! Those of one sender to one address join if only the last is shorter than the first, so that
 //! the first's size says where each begins. What differs between two of them, as the hops left,

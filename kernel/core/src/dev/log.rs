@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::file::{File, OpenFile};
 use crate::io::{Sink, Source};
 
-/// The longest line taken at once (Linux' LOG_LINE_MAX).
+/// The longest line taken at once (Linux's LOG_LINE_MAX).
 const LINE_BYTES_MAX: usize = 992;
 
 /// Adds /dev/kmsg.

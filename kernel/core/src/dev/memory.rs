@@ -11,7 +11,7 @@ use crate::fs::device_parts;
 use crate::io::{Sink, Source};
 use crate::mm::{MemoryObject, SharedMemory};
 
-/// Linux' major number of the memory devices.
+/// Linux's major number of the memory devices.
 const MAJOR: u32 = 1;
 /// Random bytes made at a time.
 const RANDOM_CHUNK_BYTES: usize = 256;

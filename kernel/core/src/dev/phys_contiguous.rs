@@ -27,7 +27,7 @@ use crate::mm::{FaultError, MemoryObject, Sharing};
 use crate::task::{Capability, current};
 use crate::user;
 
-/// Linux' major number of miscellaneous devices, and a minor from its dynamic range.
+/// Linux's major number of miscellaneous devices, and a minor from its dynamic range.
 const MAJOR: u32 = 10;
 const MINOR: u32 = 240;
 

@@ -11,7 +11,7 @@ use crate::file::{FileRef, OpenFile};
 use crate::poll::{Events, Observer, Sharing};
 
 bitflags! {
-    /// When an entry reports; the bits are Linux' own.
+    /// When an entry reports; the bits are Linux's own.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub struct Trigger: u32 {
         /// Only one epoll of those that say so hears of a change.

@@ -42,13 +42,13 @@ use crate::task::{
 };
 use crate::{random, user};
 
-/// Scripts that are read by scripts (Linux' BINPRM_MAX_RECURSION).
+/// Scripts that are read by scripts (Linux's BINPRM_MAX_RECURSION).
 const SCRIPTS_MAX: usize = 5;
 /// The part of the stack's limit that arguments may take.
 const ARGUMENTS_PART: u64 = 4;
 /// The most that arguments may take in any case.
 const ARGUMENTS_BYTES_MAX: u64 = 6 << 20;
-/// What arguments may take in any case (Linux' ARG_MAX guarantee).
+/// What arguments may take in any case (Linux's ARG_MAX guarantee).
 const ARGUMENTS_BYTES_MIN: u64 = 128 << 10;
 /// Stack that is mapped below the arguments; it grows on demand.
 const STACK_BYTES: u64 = 128 << 10;

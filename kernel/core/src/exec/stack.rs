@@ -16,7 +16,7 @@ const RANDOM_BYTES: u64 = 16;
 
 /// Kinds of entries of the auxiliary vector (linux/auxvec.h).
 pub mod auxv {
-    #![allow(missing_docs, reason = "the names are Linux' own")]
+    #![allow(missing_docs, reason = "the names are Linux's own")]
     pub const NULL: u64 = 0;
     pub const PHDR: u64 = 3;
     pub const PHENT: u64 = 4;

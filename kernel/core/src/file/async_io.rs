@@ -8,7 +8,7 @@
 //! signal. Nothing is allocated on the way: each object has its own link of the queue.
 //!
 //! Whoever named the owner must have been allowed to send it signals, by the users that it had
-//! then (Linux' `sigio_perm`); else nothing is sent.
+//! then (Linux's `sigio_perm`); else nothing is sent.
 //!
 //! Lock order: `settings`, then the pollee's observers, then the queue, then a link.
 

@@ -18,7 +18,7 @@ use crate::io::{Sink, Source};
 use crate::sync::Mutex;
 
 bitflags! {
-    /// Status flags of an opening; the bits are Linux' own (`O_*` on x86-64).
+    /// Status flags of an opening; the bits are Linux's own (`O_*` on x86-64).
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct StatusFlags: u32 {
         /// Opened for writing only.
@@ -92,7 +92,7 @@ impl OpenFile {
         OPENINGS.load(Ordering::Relaxed)
     }
 
-    /// How many there may be for all who are no administrators (Linux' fs.file-max): as many as
+    /// How many there may be for all who are no administrators (Linux's fs.file-max): as many as
     /// take a tenth of memory at a kilobyte each, and 8192 on small machines.
     pub fn most() -> usize {
         const OPENING_BYTES: u64 = 1024;

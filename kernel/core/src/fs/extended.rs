@@ -9,7 +9,7 @@ use mach::sync::Spin;
 
 use crate::error::{Error, Result};
 
-/// The longest value (Linux' XATTR_SIZE_MAX).
+/// The longest value (Linux's XATTR_SIZE_MAX).
 pub const VALUE_BYTES_MAX: usize = 64 << 10;
 /// The longest name (XATTR_NAME_MAX).
 pub const NAME_BYTES_MAX: usize = 255;

@@ -183,7 +183,7 @@ pub trait Inode: File {
 /// What statfs(2) says of a file system; sizes in blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
-    /// Linux' number of the kind (statfs(2)).
+    /// Linux's number of the kind (statfs(2)).
     pub magic: u64,
     /// Bytes in a block.
     pub block_bytes: u64,

@@ -10,7 +10,7 @@ use super::{Dentry, Mount, Path};
 use crate::error::{Error, Result};
 use crate::file::{OpenFile, StatusFlags};
 
-/// The longest name (Linux' NAME_MAX less the prefix "memfd:").
+/// The longest name (Linux's NAME_MAX less the prefix "memfd:").
 pub const NAME_BYTES_MAX: usize = 249;
 
 /// The hidden file system that all of them live in.

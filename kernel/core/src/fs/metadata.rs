@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use base::PAGE_BYTES;
 
-/// The kinds of file; the values are Linux' `S_IFMT` bits.
+/// The kinds of file; the values are Linux's `S_IFMT` bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum FileType {
@@ -156,7 +156,7 @@ pub struct Change {
     pub modified: Option<Timestamp>,
 }
 
-/// Linux' encoding of a device number (`makedev`).
+/// Linux's encoding of a device number (`makedev`).
 pub const fn device_number(major: u32, minor: u32) -> u64 {
     let (major, minor) = (major as u64, minor as u64);
     (major & 0xfff) << 8 | (major & !0xfff) << 32 | minor & 0xff | (minor & !0xff) << 12

@@ -25,7 +25,7 @@ const GET_USERS: u32 = 0xb701;
 const GET_PARENT: u32 = 0xb702;
 const GET_TYPE: u32 = 0xb703;
 
-/// The kinds of namespace; the values are Linux' `CLONE_NEW*`.
+/// The kinds of namespace; the values are Linux's `CLONE_NEW*`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Kind {
@@ -59,7 +59,7 @@ pub enum Namespace {
 
 /// The number of a new namespace.
 pub fn new_number() -> u64 {
-    /// Linux' first number of a namespace.
+    /// Linux's first number of a namespace.
     static NEXT: AtomicU64 = AtomicU64::new(0xf000_0000);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::sync::{Mutex, MutexGuard};
 
 bitflags! {
-    /// What may no longer happen; the bits are Linux' `F_SEAL_*`.
+    /// What may no longer happen; the bits are Linux's `F_SEAL_*`.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct Seal: u32 {
         /// More seals.

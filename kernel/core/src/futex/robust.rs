@@ -16,7 +16,7 @@ use crate::mm::Access;
 use crate::task::Thread;
 use crate::user;
 
-/// Locks that are looked at (Linux' ROBUST_LIST_LIMIT).
+/// Locks that are looked at (Linux's ROBUST_LIST_LIMIT).
 const LOCKS_MAX: usize = 2048;
 
 /// The thread ends: releases its locks, clears and wakes the word that pthread_join(3) waits for.

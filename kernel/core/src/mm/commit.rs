@@ -28,7 +28,7 @@ static KIBIBYTES: AtomicU64 = AtomicU64::new(0);
 
 const LIMITED: u64 = 2;
 
-/// The mode by Linux' number, 0 to 2.
+/// The mode by Linux's number, 0 to 2.
 pub fn mode() -> u64 {
     MODE.load(Relaxed)
 }

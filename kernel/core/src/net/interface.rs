@@ -31,7 +31,7 @@ const HARDWARE_LOOPBACK: u16 = 772;
 const LOOPBACK_MTU: u32 = 65_536;
 
 bitflags! {
-    /// What an interface is and does; the bits are Linux' own (IFF_*).
+    /// What an interface is and does; the bits are Linux's own (IFF_*).
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct InterfaceFlags: u16 {
         /// It is in use.

@@ -109,7 +109,7 @@ use crate::socket::{Family, MessageFlags, Socket, SocketType};
 
 /// A new internet socket; `protocol` is IANA's number, 0 for the type's usual one.
 pub fn create(family: Family, kind: SocketType, protocol: u32) -> Result<Arc<dyn Socket>> {
-    /// Numbers from here on are no protocols, not even Linux' own.
+    /// Numbers from here on are no protocols, not even Linux's own.
     const PROTOCOLS_END: u32 = 263;
     const ICMP: u32 = 1;
     const TCP: u32 = 6;

@@ -116,7 +116,7 @@ fn byte(value: OptionValue) -> Result<u8> {
     u8::try_from(value.number()?).map_err(|_| Error::Invalid)
 }
 
-/// By Linux' numbers (IP_PMTUDISC_*).
+/// By Linux's numbers (IP_PMTUDISC_*).
 const PMTU_MODES: [PathDiscovery; 6] = [
     PathDiscovery::Never,
     PathDiscovery::Want,

@@ -32,7 +32,7 @@ use crate::user;
 /// IANA's numbers of transports that have sockets of their own.
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-/// Linux' number for "I write IP headers myself".
+/// Linux's number for "I write IP headers myself".
 const ANY: u8 = 255;
 
 /// Bytes that could be received, stored as a C `int`.

@@ -25,7 +25,7 @@ pub struct InetSocket {
     pub transport: Transport,
     /// The number of its file; 0 if no program has one.
     pub number: u64,
-    /// Linux' number of its state.
+    /// Linux's number of its state.
     pub state: u8,
     /// Its own end.
     pub local: SocketAddr,

@@ -34,7 +34,7 @@ use crate::io::Source;
 use crate::poll::Events;
 use crate::socket::SendsOver;
 
-/// Sends that are not over or not heard of: about as many as Linux' net.core.optmem_max allows.
+/// Sends that are not over or not heard of: about as many as Linux's net.core.optmem_max allows.
 const TICKETS_MAX: usize = 128;
 /// Bytes that are lent at a time.
 const STRETCH_BYTES: usize = 64 << 10;

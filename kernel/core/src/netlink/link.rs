@@ -21,7 +21,7 @@ const OPERATIONAL: u8 = 6;
 /// `AF_BRIDGE`: of bridges' ports, of which we have none.
 const BRIDGE: u8 = 7;
 
-/// Frames that a device's queue takes, as Linux' Ethernet devices say it.
+/// Frames that a device's queue takes, as Linux's Ethernet devices say it.
 const QUEUE_FRAMES: u32 = 1000;
 
 const EVERYBODY: [u8; 6] = [0xff; 6];

@@ -66,7 +66,7 @@ impl Answer {
     }
 }
 
-/// Linux' number of a type.
+/// Linux's number of a type.
 fn type_number(kind: SocketType) -> u8 {
     match kind {
         SocketType::Stream => 1,

@@ -196,7 +196,7 @@ pub(crate) fn now() -> Now {
 pub struct Entry {
     /// The socket's number.
     pub number: u64,
-    /// Linux' number of its type.
+    /// Linux's number of its type.
     pub kind: u8,
     /// The EtherType that it wants, or [`super::PROTOCOL_ALL`].
     pub protocol: u16,

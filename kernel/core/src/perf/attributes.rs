@@ -23,7 +23,7 @@ pub enum Kind {
 }
 
 bitflags! {
-    /// What read(2) gives besides the count; Linux' own bits (PERF_FORMAT_*).
+    /// What read(2) gives besides the count; Linux's own bits (PERF_FORMAT_*).
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct Format: u64 {
         /// For how long it was on.
@@ -40,7 +40,7 @@ bitflags! {
 }
 
 bitflags! {
-    /// What a sample says; Linux' own bits (PERF_SAMPLE_*).
+    /// What a sample says; Linux's own bits (PERF_SAMPLE_*).
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct Fields: u64 {
         /// Where the CPU was.
@@ -69,7 +69,7 @@ bitflags! {
 }
 
 bitflags! {
-    /// What gets into the ring; Linux' own bits of `struct perf_event_attr`.
+    /// What gets into the ring; Linux's own bits of `struct perf_event_attr`.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct Hears: u64 {
         /// No samples of programs.

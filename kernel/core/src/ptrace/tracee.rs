@@ -16,7 +16,7 @@ use crate::sync::WaitQueue;
 use crate::task::{ExitStatus, Pid, Thread, Tid};
 
 bitflags! {
-    /// What a tracer wants to hear of; Linux' own bits (PTRACE_O_*).
+    /// What a tracer wants to hear of; Linux's own bits (PTRACE_O_*).
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub struct Options: u32 {
         /// Stops at calls are marked by bit 7 of the signal.
@@ -40,7 +40,7 @@ bitflags! {
     }
 }
 
-/// What a tracee stops for besides signals and calls; Linux' own numbers (PTRACE_EVENT_*).
+/// What a tracee stops for besides signals and calls; Linux's own numbers (PTRACE_EVENT_*).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// It has forked.

@@ -87,7 +87,7 @@ pub fn with_shrunken_caches<T>(mut work: impl FnMut() -> Result<T>) -> Result<T>
     }
 }
 
-/// Lines of `/proc/vmstat` under Linux' names.
+/// Lines of `/proc/vmstat` under Linux's names.
 pub fn counts() -> [(&'static str, u64); 2] {
     let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
     [("allocstall_normal", of(&STALLS)), ("oom_kill", of(&KILLS))]

@@ -1,4 +1,4 @@
-//! How much of a CPU real-time threads may have (Linux' sched_rt_runtime_us).
+//! How much of a CPU real-time threads may have (Linux's sched_rt_runtime_us).
 //!
 //! A real-time thread that never waits would leave nothing to others, and nobody could end it.
 //! So within each period a CPU gives real-time threads no more than their part while others

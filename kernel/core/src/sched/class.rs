@@ -50,7 +50,7 @@ impl Policy {
         Rank(PRIORITY_MAX.saturating_sub(self.priority()))
     }
 
-    /// Linux' number of it (`SCHED_*`).
+    /// Linux's number of it (`SCHED_*`).
     pub fn number(self) -> u32 {
         match self {
             Self::Normal => 0,

@@ -9,7 +9,7 @@ use super::number::Default as DefaultAction;
 use super::{Signal, SignalSet};
 
 bitflags! {
-    /// `SA_*`; the bits are Linux' own.
+    /// `SA_*`; the bits are Linux's own.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub struct ActionFlags: u64 {
         /// Stopped children do not raise SIGCHLD.

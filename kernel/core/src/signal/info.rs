@@ -3,7 +3,7 @@
 use super::Signal;
 use crate::task::CpuTime;
 
-/// Codes of signals that programs and the kernel send (Linux' `si_code`).
+/// Codes of signals that programs and the kernel send (Linux's `si_code`).
 pub mod code {
     /// kill(2).
     pub const USER: i32 = 0;
@@ -71,7 +71,7 @@ pub mod code {
     pub const TRAP_TRACE: i32 = 2;
 }
 
-/// A signal on its way (Linux' `siginfo_t`).
+/// A signal on its way (Linux's `siginfo_t`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Info {
     /// Which signal.

@@ -111,7 +111,7 @@ impl Signal {
     }
 }
 
-/// A set of signals; bit n-1 is signal n, as in Linux' `sigset_t`.
+/// A set of signals; bit n-1 is signal n, as in Linux's `sigset_t`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, core::default::Default)]
 pub struct SignalSet(pub u64);
 

@@ -43,7 +43,7 @@ impl ExtendedError {
     }
 }
 
-/// Who found out; the numbers are Linux' own (SO_EE_ORIGIN_*).
+/// Who found out; the numbers are Linux's own (SO_EE_ORIGIN_*).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ErrorOrigin {
     /// Ourselves.

@@ -15,7 +15,7 @@ pub static SEND_BUFFER: AtomicU32 = AtomicU32::new(4 << 20);
 
 /// Bytes that a buffer holds which nobody has set.
 pub const BUFFER_DEFAULT: u32 = 212_992;
-/// Smallest buffers in bytes (Linux' SOCK_MIN_SNDBUF, SOCK_MIN_RCVBUF).
+/// Smallest buffers in bytes (Linux's SOCK_MIN_SNDBUF, SOCK_MIN_RCVBUF).
 pub const SEND_MIN: u32 = 4_608;
 /// See [`SEND_MIN`].
 pub const RECEIVE_MIN: u32 = 2_304;

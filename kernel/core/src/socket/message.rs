@@ -14,7 +14,7 @@ use crate::io::Source;
 use crate::task::Pid;
 
 bitflags! {
-    /// How to send or receive; the bits are Linux' own (MSG_*).
+    /// How to send or receive; the bits are Linux's own (MSG_*).
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub struct MessageFlags: u32 {
         /// Urgent data.
@@ -51,7 +51,7 @@ bitflags! {
 }
 
 bitflags! {
-    /// What became of a received message; the bits are Linux' own (MSG_*).
+    /// What became of a received message; the bits are Linux's own (MSG_*).
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub struct ReceivedFlags: u32 {
         /// Urgent data.

@@ -10,7 +10,7 @@ use super::{Membership, PacketStatistics, PeerCredentials};
 use crate::error::Error;
 use crate::net::Name;
 
-/// Which option. The comment gives Linux' name.
+/// Which option. The comment gives Linux's name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OptionName {
     /// SO_DEBUG.

@@ -1,4 +1,4 @@
-//! What each user makes the kernel keep, over all processes (Linux' `ucounts`).
+//! What each user makes the kernel keep, over all processes (Linux's `ucounts`).
 //!
 //! A limit per process is none: a program starts more processes. So what has a limit per user
 //! is counted here, by user number; whoever adds one holds a [`Charge`], whose drop

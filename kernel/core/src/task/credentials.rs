@@ -38,7 +38,7 @@ impl IdSet {
 /// Privileges that the kernel asks for (linux/capability.h).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-#[allow(missing_docs, reason = "the names are Linux' own")]
+#[allow(missing_docs, reason = "the names are Linux's own")]
 pub enum Capability {
     Chown = 0,
     DacOverride = 1,

@@ -1,4 +1,4 @@
-//! A thread's n-th allocation that may be refused is refused (Linux' `/proc/PID/fail-nth`).
+//! A thread's n-th allocation that may be refused is refused (Linux's `/proc/PID/fail-nth`).
 //!
 //! Tests go through all n of a scenario, so that each refusal is seen to be taken well. The
 //! count falls with each such allocation (`mach::mem::fallible`); the one that finds 1 fails.

@@ -29,7 +29,7 @@ use crate::signal::{ActionTable, Signal, SignalSet};
 use crate::user;
 
 bitflags! {
-    /// What parent and child share, and what else is done; Linux' own bits.
+    /// What parent and child share, and what else is done; Linux's own bits.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct CloneFlags: u64 {
         /// The address space.

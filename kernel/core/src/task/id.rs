@@ -7,7 +7,7 @@ pub type Tid = u32;
 /// A process' number.
 pub type Pid = u32;
 
-/// Linux' default for /proc/sys/kernel/pid_max.
+/// Linux's default for /proc/sys/kernel/pid_max.
 pub const ID_MAX: u32 = 32_768;
 
 const WORD_BITS: u32 = u64::BITS;

@@ -5,10 +5,10 @@ use core::sync::atomic::{AtomicU64, Ordering};
 /// No limit.
 pub const UNLIMITED: u64 = u64::MAX;
 
-/// What can be limited; the order is Linux' own (`RLIMIT_*`).
+/// What can be limited; the order is Linux's own (`RLIMIT_*`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
-#[allow(missing_docs, reason = "the names are Linux' own")]
+#[allow(missing_docs, reason = "the names are Linux's own")]
 pub enum Resource {
     CpuSeconds,
     FileBytes,
@@ -50,7 +50,7 @@ impl Resource {
         Self::RealtimeMicros,
     ];
 
-    /// The resource of Linux' number.
+    /// The resource of Linux's number.
     pub fn from_number(number: u32) -> Option<Self> {
         Self::ALL.get(number as usize).copied()
     }

@@ -87,7 +87,7 @@ pub struct Seed {
     pub name: Name,
 }
 
-/// A thread's name: up to 15 bytes, the rest zero (Linux' `comm`).
+/// A thread's name: up to 15 bytes, the rest zero (Linux's `comm`).
 pub type Name = [u8; 16];
 
 /// The registration of a restartable-sequences area (rseq(2)).
@@ -147,7 +147,7 @@ pub struct Thread {
     /// The priority of its transfers (ioprio_set(2)), which is only remembered: no device here
     /// serves one request before another.
     pub io_priority: AtomicU16,
-    /// From which nodes it wants memory (set_mempolicy(2)), as Linux' number and flags.
+    /// From which nodes it wants memory (set_mempolicy(2)), as Linux's number and flags.
     pub memory_policy: AtomicU32,
     /// How it wants its memory and its system to look.
     pub personality: Personality,

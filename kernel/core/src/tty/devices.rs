@@ -19,7 +19,7 @@ use crate::fs::{
     open_path, resolve, resolve_spot,
 };
 
-/// Linux' major numbers of serial ports and of the terminals with special meaning.
+/// Linux's major numbers of serial ports and of the terminals with special meaning.
 const MAJOR_SERIAL: u32 = 4;
 const MAJOR_SPECIAL: u32 = 5;
 /// The first serial port.

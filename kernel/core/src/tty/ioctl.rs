@@ -1,4 +1,4 @@
-//! What programs ask of a terminal (ioctl_tty(2)); numbers and layouts are Linux' own.
+//! What programs ask of a terminal (ioctl_tty(2)); numbers and layouts are Linux's own.
 
 use alloc::sync::Arc;
 

@@ -6,7 +6,7 @@
 //! write(2) ─▶ Discipline::output ─▶ screen or pty master
 //! ```
 //!
-//! `discipline` is the line discipline as a pure state machine (Linux' N_TTY): bytes in,
+//! `discipline` is the line discipline as a pure state machine (Linux's N_TTY): bytes in,
 //! bytes and signals out. A [`Terminal`] puts a lock, waiting and a [`screen`] around it;
 //! `job` decides which programs may use it; `pty` is the other end of a pseudo terminal;
 //! `console` is what process 1 has as its input and output: a terminal, or streams that do

@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use bitflags::bitflags;
 
 bitflags! {
-    /// What happened; the bits are Linux' own (TIOCPKT_*).
+    /// What happened; the bits are Linux's own (TIOCPKT_*).
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub(super) struct Happened: u8 {
         /// The input was thrown away.

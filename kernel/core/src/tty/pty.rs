@@ -23,7 +23,7 @@ use crate::sync::Wait;
 use crate::task::{Resource, current};
 use crate::user;
 
-/// Linux' major number of pseudo terminals.
+/// Linux's major number of pseudo terminals.
 pub(super) const MAJOR: u32 = 136;
 /// Pairs at a time (kernel.pty.max).
 pub(super) const PAIRS_MAX: u32 = 4096;

@@ -1,4 +1,4 @@
-//! The settings of a terminal (termios(3)); bits and layout are Linux' own.
+//! The settings of a terminal (termios(3)); bits and layout are Linux's own.
 
 use bitflags::bitflags;
 
@@ -143,7 +143,7 @@ pub struct Termios {
 }
 
 impl Default for Termios {
-    /// Linux' settings of a new terminal.
+    /// Linux's settings of a new terminal.
     fn default() -> Self {
         let editing = Local::ECHO
             .union(Local::ECHOE)

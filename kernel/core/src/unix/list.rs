@@ -10,7 +10,7 @@ use crate::socket::{SocketType, UnixAddress};
 
 static ALL: Spin<BTreeMap<u64, Node>> = Spin::new(BTreeMap::new());
 
-/// What a socket is doing; the numbers are Linux' own.
+/// What a socket is doing; the numbers are Linux's own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UnixState {
     /// It has a peer.

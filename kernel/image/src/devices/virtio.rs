@@ -81,7 +81,7 @@ fn parse_mmio(text: &str) -> Option<MmioDevice> {
     })
 }
 
-/// A number as Linux' command line writes it: `0x` for hexadecimal, `K` and `M` after it.
+/// A number as Linux's command line writes it: `0x` for hexadecimal, `K` and `M` after it.
 fn number(text: &str) -> Option<u64> {
     let (digits, unit) = match text.strip_suffix(['K', 'k']) {
         Some(digits) => (digits, 1 << 10),

@@ -227,7 +227,7 @@ pub fn write_with_len(
     user::write(len_at, len)
 }
 
-/// The family of Linux' number.
+/// The family of Linux's number.
 pub fn family(number: u32) -> Result<Family> {
     match number {
         AF_UNIX => Ok(Family::Unix),
@@ -239,7 +239,7 @@ pub fn family(number: u32) -> Result<Family> {
     }
 }
 
-/// Linux' number of a family.
+/// Linux's number of a family.
 pub fn family_number(family: Family) -> u32 {
     match family {
         Family::Unix => AF_UNIX,

@@ -34,7 +34,7 @@ pub const FLAGS: u32 = O_CLOEXEC | O_NONBLOCK;
 /// The part of the type argument that is a type.
 const TYPE_MASK: u32 = 0xf;
 
-/// What netlink's messages tell in Linux' own numbers.
+/// What netlink's messages tell in Linux's own numbers.
 static DIALECT: Dialect = Dialect {
     error_number: |error| Errno::from(error).number(),
     tcp_info: |info, to| to.extend_from_slice(encode(&OptionValue::Tcp(*info)).bytes()),
@@ -56,7 +56,7 @@ fn decode_type(argument: u32) -> Result<(SocketType, u32)> {
     Ok((kind, flags))
 }
 
-/// Linux' number of a type.
+/// Linux's number of a type.
 pub fn type_number(kind: SocketType) -> i32 {
     match kind {
         SocketType::Stream => 1,

@@ -4,7 +4,7 @@
 //! All of it lies in memory below 4 GiB and is copied out here, so that nothing of it need be
 //! kept; only the modules stay where they are, reserved in the memory map, and slices
 //! into them live as long as the kernel.
-//! PVH: Xen's `docs/misc/pvh`, "HVM start info". Boot parameters: Linux'
+//! PVH: Xen's `docs/misc/pvh`, "HVM start info". Boot parameters: Linux's
 //! `Documentation/arch/x86/zero-page.rst`. Multiboot2: `core/bootinfo`.
 
 use ::acpi::{RSDP_BYTES_MAX, Root};

@@ -55,7 +55,7 @@ impl BootInfo {
             .any(|other| other == word)
     }
 
-    /// Linux' parameter: the APIC is used by its page even where it has MSRs. QEMU needs it to
+    /// Linux's parameter: the APIC is used by its page even where it has MSRs. QEMU needs it to
     /// count instructions (`-icount`): it loses count at an MSR that reads the clock.
     pub(crate) fn allows_x2apic(&self) -> bool {
         !self.has_word("nox2apic")

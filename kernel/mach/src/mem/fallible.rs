@@ -10,7 +10,7 @@
 //! class and gives it back, so that it lies on this CPU's magazine when the constructor asks:
 //! nothing runs in between.
 //!
-//! A thread may ask that its n-th such allocation from now on fails (Linux' `fail-nth`):
+//! A thread may ask that its n-th such allocation from now on fails (Linux's `fail-nth`):
 //! `kernel::task` counts, and installs [`set_injector`]. While nobody has asked it costs
 //! one load. Frames of programs (`Page`, page tables) are asked for here as well.
 //!

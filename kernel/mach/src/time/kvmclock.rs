@@ -1,4 +1,4 @@
-//! KVM's paravirtual clocks (Linux' `Documentation/virt/kvm/x86/msr.rst`).
+//! KVM's paravirtual clocks (Linux's `Documentation/virt/kvm/x86/msr.rst`).
 //!
 //! `MSR_KVM_SYSTEM_TIME_NEW` names a record in which the hypervisor keeps the scale of its
 //! own clock for this CPU; reading it is arithmetic and costs no exit. It is the boot

@@ -1,4 +1,4 @@
-//! The code of the vDSO, as programs call it. Names, arguments and results are Linux'
+//! The code of the vDSO, as programs call it. Names, arguments and results are Linux's
 //! (`man 7 vdso`).
 //!
 //! Invariants:

@@ -10,7 +10,7 @@ use crate::World;
 struct Socket {
     local: String,
     remote: String,
-    /// Linux' number of its state.
+    /// Linux's number of its state.
     state: u8,
     send_queue: u64,
     receive_queue: u64,
@@ -19,7 +19,7 @@ struct Socket {
 const IDLE: u8 = 7;
 const LISTEN: u8 = 10;
 
-/// illumos' names of TCP's states, by Linux' numbers from 1 on.
+/// illumos' names of TCP's states, by Linux's numbers from 1 on.
 const STATES: [&str; 11] = [
     "ESTABLISHED",
     "SYN_SENT",

@@ -35,7 +35,7 @@ const WINDOW_MAX: u32 = 1 << 30;
 /// RFC 5681 (4): the least threshold, in segments.
 const THRESHOLD_SEGMENTS: u32 = 2;
 
-/// The ways to control congestion, by Linux' names of them.
+/// The ways to control congestion, by Linux's names of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Algorithm {
     /// RFC 5681.

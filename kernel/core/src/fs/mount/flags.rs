@@ -3,7 +3,7 @@
 use bitflags::bitflags;
 
 bitflags! {
-    /// What a mount forbids or spares; the bits are Linux' `MS_*`.
+    /// What a mount forbids or spares; the bits are Linux's `MS_*`.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct MountFlags: u32 {
         /// Nothing may change.

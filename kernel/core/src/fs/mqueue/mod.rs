@@ -40,7 +40,7 @@ use super::{
 use crate::error::{Error, Result};
 use crate::file::OpenFile;
 
-/// Linux' number of the system (statfs(2)).
+/// Linux's number of the system (statfs(2)).
 const MAGIC: u64 = 0x1980_0202;
 
 /// The file system of all queues.

@@ -62,7 +62,7 @@ impl Name {
     }
 }
 
-/// The error that Linux' number means; what a file system does not say is `Io`.
+/// The error that Linux's number means; what a file system does not say is `Io`.
 fn error_of(number: u32) -> Error {
     match number {
         1 => Error::NotPermitted,

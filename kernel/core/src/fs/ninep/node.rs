@@ -21,7 +21,7 @@ use crate::fs::{
 use crate::mm::Page;
 use crate::sync::Mutex;
 
-/// Open flags and unlink flags, in Linux' numbers as the protocol wants them.
+/// Open flags and unlink flags, in Linux's numbers as the protocol wants them.
 const RDONLY: u32 = 0;
 const RDWR: u32 = 2;
 const DIRECTORY: u32 = 0o200000;

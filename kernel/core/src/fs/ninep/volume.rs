@@ -14,7 +14,7 @@ use super::node::Node;
 use crate::error::{Error, Result};
 use crate::fs::{FileSystem, InodeRef, Usage, next_device};
 
-/// Linux' number of 9P (statfs(2)).
+/// Linux's number of 9P (statfs(2)).
 const MAGIC: u64 = 0x0102_1997;
 /// Nodes known by identity at which the forgotten ones are dropped.
 const KNOWN_MAX: usize = 1024;

@@ -20,9 +20,9 @@ use crate::sync::Wait;
 use crate::task::{Account, Charge, Counted, current};
 use crate::user;
 
-/// Events queued at most (Linux' fs.inotify.max_queued_events).
+/// Events queued at most (Linux's fs.inotify.max_queued_events).
 pub const QUEUED_MAX: usize = 16_384;
-/// Instances of one user at once (Linux' fs.inotify.max_user_instances): each event of a
+/// Instances of one user at once (Linux's fs.inotify.max_user_instances): each event of a
 /// file looks at all its watches.
 pub const INSTANCES_MAX: u64 = 128;
 /// All queues together take one byte of memory in this many at most.
@@ -37,8 +37,8 @@ const NO_WATCH: i32 = -1;
 /// Bytes that the events of all queues take.
 static BYTES: AtomicU64 = AtomicU64::new(0);
 
-/// Watches that one user may have (Linux' fs.inotify.max_user_watches): as many as take one
-/// percent of memory, within Linux' bounds.
+/// Watches that one user may have (Linux's fs.inotify.max_user_watches): as many as take one
+/// percent of memory, within Linux's bounds.
 pub fn watches_max() -> u64 {
     const WATCHED_BYTES: u64 = 1024;
     let bytes = mach::mem::stats().total * PAGE_BYTES as u64;

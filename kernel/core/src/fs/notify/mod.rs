@@ -25,7 +25,7 @@ use crate::file::{OpenFile, StatusFlags};
 use crate::task::Charge;
 
 bitflags! {
-    /// What happened, and options of a watch; the bits are Linux' `IN_*`.
+    /// What happened, and options of a watch; the bits are Linux's `IN_*`.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct Mask: u32 {
         /// Read.

@@ -65,7 +65,7 @@ pub(super) fn slabinfo(text: &mut Text) -> Result {
     Ok(())
 }
 
-/// Lines of `/proc/vmstat` under Linux' names. There is no swap, no block device and no
+/// Lines of `/proc/vmstat` under Linux's names. There is no swap, no block device and no
 /// daemon that looks for pages, so what they would have done is nothing.
 pub(super) fn events(text: &mut Text) -> Result {
     let (quick, slow) = crate::mm::all_faults();

@@ -4,7 +4,7 @@
 //! Each line is exact in itself: the eight states add up to the age. Lines are not of the
 //! same moment. There are no more of them than there are thread numbers (`task::ID_MAX`).
 //!
-//! The file is not Linux'; the heads name the columns, so that others may be added.
+//! The file is not Linux's; the heads name the columns, so that others may be added.
 
 use core::fmt::{Result, Write};
 

@@ -44,7 +44,7 @@ use crate::error::Result;
 use crate::file::OpenFile;
 use crate::task::Process;
 
-/// Linux' number of procfs (statfs(2)).
+/// Linux's number of procfs (statfs(2)).
 const MAGIC: u64 = 0x9fa0;
 
 static TABLE: Table = Table::new();

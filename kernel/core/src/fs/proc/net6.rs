@@ -21,18 +21,18 @@ pub const ENTRIES: &[Entry] = &[
     Entry::new("net/snmp6", snmp6),
 ];
 
-/// Linux' flags of an address (include/uapi/linux/if_addr.h).
+/// Linux's flags of an address (include/uapi/linux/if_addr.h).
 const DUPLICATE: u8 = 0x08;
 const DEPRECATED: u8 = 0x20;
 const TENTATIVE: u8 = 0x40;
 const PERMANENT: u8 = 0x80;
 
-/// Linux' scopes of an address.
+/// Linux's scopes of an address.
 const SCOPE_HOST: u8 = 0x10;
 const SCOPE_LINK: u8 = 0x20;
 const SCOPE_GLOBAL: u8 = 0;
 
-/// Linux' flags of a route (include/uapi/linux/route.h, ipv6_route.h).
+/// Linux's flags of a route (include/uapi/linux/route.h, ipv6_route.h).
 const UP: u32 = 0x1;
 const GATEWAY: u32 = 0x2;
 const REJECT: u32 = 0x200;

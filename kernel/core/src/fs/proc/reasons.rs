@@ -1,6 +1,6 @@
 //! /proc/net/reasons: why packets were dropped and why resets were sent, all reasons with
 //! their counts, a line each. The names are those of `tcpdrop` and of the code that decides
-//! (`core/inet/src/counters.rs`). The file is not Linux'.
+//! (`core/inet/src/counters.rs`). The file is not Linux's.
 
 use core::fmt::{Result, Write};
 

@@ -1,4 +1,4 @@
-//! /proc/net/snmp and /proc/net/netstat: what the protocols have counted, in Linux' words.
+//! /proc/net/snmp and /proc/net/netstat: what the protocols have counted, in Linux's words.
 //!
 //! Tools such as `sar` read `snmp` by position, so it has all columns of Linux 6.1, and a newer
 //! one at the end of its line; what we do not count, or what cannot happen here, shows as 0.

@@ -15,7 +15,7 @@ use crate::sched::entity::State;
 use crate::signal::{Handler, Signal, SignalSet, pending_set};
 use crate::task::{Account, Counted, Resource, Thread, UNLIMITED, Usage, family};
 
-/// Clock ticks per second in all files of /proc (Linux' USER_HZ).
+/// Clock ticks per second in all files of /proc (Linux's USER_HZ).
 const TICKS_PER_SECOND: u64 = 100;
 const NANOS_PER_TICK: u64 = 1_000_000_000 / TICKS_PER_SECOND;
 

@@ -3,7 +3,7 @@
 //!
 //! A line of heads, then a line for each event, the oldest first. Serials have no gaps, so a
 //! reader who comes again knows what is new and what it missed. Times are nanoseconds since
-//! the boot. The file is not Linux'.
+//! the boot. The file is not Linux's.
 
 use core::fmt::{self, Display, Formatter, Result, Write};
 use core::net::SocketAddr;
@@ -40,7 +40,7 @@ fn address(end: &Endpoint) -> SocketAddr {
     SocketAddr::new(end.addr, end.port)
 }
 
-/// As Linux' tools call it.
+/// As Linux's tools call it.
 fn state(state: State) -> &'static str {
     match state {
         State::Established => "ESTABLISHED",

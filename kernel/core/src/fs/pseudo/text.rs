@@ -4,7 +4,7 @@
 //! piece and where the next one starts. So what it takes does not grow with the text, and no
 //! lock is held for all of it. A text that fits into one piece is seen as it was at one
 //! moment; of a longer one each record is, and one that comes or goes between two pieces may
-//! be seen or not (as with Linux' seq_file). Reading from offset 0 starts anew.
+//! be seen or not (as with Linux's seq_file). Reading from offset 0 starts anew.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;

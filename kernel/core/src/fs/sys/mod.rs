@@ -16,7 +16,7 @@ use crate::error;
 use crate::fs::pseudo::Text;
 use crate::mm::LargePolicy;
 
-/// Linux' number of sysfs (statfs(2)).
+/// Linux's number of sysfs (statfs(2)).
 const MAGIC: u64 = 0x6265_6572;
 
 static TABLE: Table = Table::new();

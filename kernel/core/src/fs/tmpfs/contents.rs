@@ -26,7 +26,7 @@ use crate::sched::resched_point;
 use crate::sync::Mutex;
 
 const PAGE: u64 = PAGE_BYTES as u64;
-/// The largest file (Linux' limit on 64-bit machines).
+/// The largest file (Linux's limit on 64-bit machines).
 const SIZE_MAX: u64 = i64::MAX as u64;
 
 /// Gets pages, by number, that the file has lost, and that programs may still map.

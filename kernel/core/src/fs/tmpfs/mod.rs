@@ -28,7 +28,7 @@ use super::{FileSystem, FileType, InodeRef, kinds};
 use crate::error::{Error, Result};
 use crate::mm::{self, commit};
 
-/// Linux' number of tmpfs (statfs(2)).
+/// Linux's number of tmpfs (statfs(2)).
 const MAGIC: u64 = 0x0102_1994;
 
 /// What the nodes of one file system share.

@@ -21,7 +21,7 @@ use crate::futex::Key;
 use crate::sched::{self, Rank};
 use crate::task::{Thread, find_thread};
 
-/// Owners that are looked at in a chain (Linux' max_lock_depth).
+/// Owners that are looked at in a chain (Linux's max_lock_depth).
 const DEPTH_MAX: usize = 1024;
 const BUCKETS: usize = 256;
 

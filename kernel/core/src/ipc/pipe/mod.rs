@@ -37,11 +37,11 @@ use crate::task::{Account, Capability, Charge, Counted, Credentials, current};
 
 /// Writes up to this size are not mixed with others' (POSIX' PIPE_BUF).
 pub const ATOMIC_BYTES: usize = 4096;
-/// Linux' capacity of a new pipe, in pages.
+/// Linux's capacity of a new pipe, in pages.
 const PAGES_DEFAULT: usize = 16;
-/// Linux' default for /proc/sys/fs/pipe-max-size, in bytes.
+/// Linux's default for /proc/sys/fs/pipe-max-size, in bytes.
 const CAPACITY_MAX: usize = 1 << 20;
-/// Pages that all pipes of a user may fill (Linux' default for fs.pipe-user-pages-soft): a new
+/// Pages that all pipes of a user may fill (Linux's default for fs.pipe-user-pages-soft): a new
 /// pipe beyond has only [`PAGES_POOR`], and none may grow. Administrators may go on.
 pub const USER_PAGES_MAX: u64 = 16_384;
 /// Capacity of a new pipe whose user has many, in pages.

@@ -16,7 +16,7 @@ use crate::io::{Sink, Source};
 use crate::sync::Mutex;
 use crate::task::{Capability, current};
 
-/// Linux' major number of miscellaneous devices, and a minor from its dynamic range.
+/// Linux's major number of miscellaneous devices, and a minor from its dynamic range.
 const MAJOR: u32 = 10;
 const MINOR: u32 = 241;
 

@@ -14,7 +14,7 @@ use crate::unix::outbox::Charge;
 use crate::unix::rights::Rights;
 use mach::mem::fallible;
 
-/// Pages of the ring at first: Linux' default send buffer.
+/// Pages of the ring at first: Linux's default send buffer.
 const PAGES: usize = 52;
 
 /// An envelope, and where its bytes begin and end.

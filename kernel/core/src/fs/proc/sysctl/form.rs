@@ -15,7 +15,7 @@ use core::str::FromStr;
 
 use crate::error::{Error, Result};
 
-/// Linux' largest `int`.
+/// Linux's largest `int`.
 pub const INT_MAX: u64 = i32::MAX as u64;
 
 /// The text of a write, without the space around it.

@@ -12,7 +12,7 @@ use crate::net;
 
 /// Bytes that a buffer is left with when memory is short; here, none is made smaller.
 const BUFFER_MIN: u64 = 4096;
-/// Seconds that fit into Linux' jiffies at 1000 Hz.
+/// Seconds that fit into Linux's jiffies at 1000 Hz.
 const SECONDS_MAX: u64 = INT_MAX / 1000;
 /// Seconds that TCP_KEEPIDLE and TCP_KEEPINTVL take.
 const KEEP_SECONDS_MAX: u64 = 32_767;
