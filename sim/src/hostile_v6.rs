@@ -1,6 +1,6 @@
 //! A host under a hostile IPv6 link, driven by arbitrary bytes.
 //!
-//! Noise is refused by the first header, so frames here are plausible: their lengths and
+//! Noise is refused by the first header, so frames here are well-formed: their lengths and
 //! checksums are right, and what they carry (extension headers, fragments, neighbour
 //! discovery, announcements, queries, errors about what the host has sent) is made of the
 //! script's bytes. Nothing may panic, loop or leak, and every table stays within its bounds.
@@ -20,7 +20,7 @@ use crate::lan::station;
 
 const BUFFERS: usize = 256;
 const SOCKETS_MAX: usize = 8;
-/// Bounds of what strangers can make the host keep.
+/// Bounds of what others can make the host keep.
 const ADDRESSES_MAX: usize = 16;
 const ROUTES_MAX: usize = 300;
 const NEIGHBORS_MAX: usize = 512;

@@ -1,4 +1,4 @@
-//! What a flood of strangers leaves of a connection that is open.
+//! What a flood of unsolicited packets leaves of a connection that is open.
 //!
 //! The server's CPU has a millisecond of work for each millisecond, and its card holds 256
 //! frames; what comes then is lost, whoever sent it. The flood alone would take two CPUs.
@@ -14,9 +14,9 @@ const PORT: u16 = 80;
 const CARD_FRAMES: usize = 256;
 const BATCH: usize = 64;
 const TICK: Duration = Duration::from_millis(1);
-/// A frame of a connection, an answer to a stranger, a refusal.
+/// A frame of a connection, an answer to an unsolicited packet, a refusal.
 const COSTS_US: [u64; 3] = [30, 10, 1];
-const STRANGERS_PER_TICK: usize = 200;
+const UNSOLICITED_PER_TICK: usize = 200;
 /// A listener's queue has room for so many at least.
 const PLACES: u64 = 8;
 /// How long each rate is watched.
@@ -24,8 +24,8 @@ const TICKS: u32 = 2000;
 const CLIENT: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const SERVER: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
 
-/// A packet of stranger `number` to the server.
-type Stranger = fn(u32) -> Vec<u8>;
+/// A packet of source `number` to the server.
+type Flood = fn(u32) -> Vec<u8>;
 
 fn packet(number: u32, protocol: Protocol, payload: &[u8]) -> Vec<u8> {
     frame::between(100 + (number % 100) as u8, 2, protocol, payload)
@@ -55,7 +55,7 @@ struct Scene {
     card: VecDeque<Vec<u8>>,
     /// Frames that found it full.
     lost: u64,
-    strangers: u32,
+    sources: u32,
     answers: u32,
 }
 
@@ -77,7 +77,7 @@ impl Scene {
             ends: (listener, listener),
             card: VecDeque::new(),
             lost: 0,
-            strangers: 0,
+            sources: 0,
             answers: 0,
         };
         scene.connect(listener);
@@ -109,9 +109,9 @@ impl Scene {
         put(&mut self.client, self.ends.0);
     }
 
-    /// A millisecond with a burst of strangers, in the middle of which the client speaks.
-    fn tick(&mut self, flood: Option<Stranger>) {
-        let half = STRANGERS_PER_TICK / 2;
+    /// A millisecond with a burst of the flood, in the middle of which the client speaks.
+    fn tick(&mut self, flood: Option<Flood>) {
+        let half = UNSOLICITED_PER_TICK / 2;
         self.burst(flood, half);
         for frame in std::mem::take(&mut self.client.env.sent) {
             self.arrive(sim::cut(&frame));
@@ -125,10 +125,10 @@ impl Scene {
         }
     }
 
-    fn burst(&mut self, flood: Option<Stranger>, count: usize) {
+    fn burst(&mut self, flood: Option<Flood>, count: usize) {
         for _ in 0..flood.map_or(0, |_| count) {
-            self.strangers += 1;
-            self.arrive(flood.map(|stranger| stranger(self.strangers)));
+            self.sources += 1;
+            self.arrive(flood.map(|packet| packet(self.sources)));
         }
     }
 
@@ -169,7 +169,7 @@ impl Scene {
     fn listen(&mut self) {
         for frame in std::mem::take(&mut self.server.env.sent) {
             for bytes in sim::cut(&frame) {
-                // Strangers' answers are no frames of the client's, though its station has them.
+                // Answers to the flood are no frames of the client's, though its station has them.
                 self.client.receive_verified(&bytes);
             }
         }
@@ -180,7 +180,7 @@ impl Scene {
         }
     }
 
-    /// Strangers answered and refused so far.
+    /// Packets of the flood answered and refused so far.
     fn tally(&self) -> [u64; 2] {
         let stats = self.server.stack.stats();
         let answered = [Count::CookiesSent, Count::EchoReplies].map(|what| stats.counts.get(what));
@@ -189,7 +189,7 @@ impl Scene {
         [answered, refused].map(|pair| pair.iter().sum())
     }
 
-    fn watch(&mut self, flood: Option<Stranger>) -> u32 {
+    fn watch(&mut self, flood: Option<Flood>) -> u32 {
         let before = self.answers;
         (0..TICKS).for_each(|_| self.tick(flood));
         self.answers - before
@@ -230,14 +230,14 @@ fn take(host: &mut Host, socket: SocketId) -> bool {
 }
 
 /// From the first flooded millisecond on.
-fn keeps_its_rate_under(flood: Stranger) {
+fn keeps_its_rate_under(flood: Flood) {
     let mut scene = Scene::new();
     let alone = scene.watch(None);
     let flooded = scene.watch(Some(flood));
     assert!(flooded * 10 >= alone * 9, "{flooded} of {alone}");
     let [answered, refused] = scene.tally();
-    assert!(answered > 0, "strangers have a share, too");
-    let all = u64::from(TICKS) * STRANGERS_PER_TICK as u64;
+    assert!(answered > 0, "the flood has a share, too");
+    let all = u64::from(TICKS) * UNSOLICITED_PER_TICK as u64;
     let others = all.saturating_sub(answered + refused + scene.lost);
     assert!(others <= PLACES, "{others} are not accounted for");
     assert!(scene.lost * 100 < all, "{} frames were lost", scene.lost);

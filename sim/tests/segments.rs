@@ -262,7 +262,7 @@ fn a_user_timeout_ends_a_connection_whose_peer_is_silent() {
 }
 
 #[test]
-fn a_stranger_s_segment_does_not_keep_a_dead_peer_alive() {
+fn another_host_s_segment_does_not_keep_a_dead_peer_alive() {
     let mut peer = Peer::connected(None);
     let (stack, env) = (&mut peer.host.stack, &mut peer.host.env);
     stack

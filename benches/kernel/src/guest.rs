@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use cli::flags::{Cli, Command, RunFlags};
-use cli::machine_plan::{self, Plan, Surroundings};
+use cli::machine_plan::{self, GuestConfig, Plan};
 use qemu::{Accel, Net, Qemu, Transcript, Vm};
 
 use crate::build::{OUTPUT, Programs};
@@ -48,9 +48,9 @@ impl System {
     pub fn run(self, programs: &Programs) -> Result<String, String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         let flags = self.flags(programs)?;
-        let around = Surroundings {
+        let around = GuestConfig {
             net: Net::None,
-            ..Surroundings::default()
+            ..GuestConfig::default()
         };
         let plan = Plan::new(&flags.program, &around).map_err(|error| text(&error))?;
         let state = Path::new(OUTPUT);

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PORT = 6379, BURSTS = 1000, ECHO_BYTES = 56, STRANGERS = 1 << 16 };
+enum { PORT = 6379, BURSTS = 1000, ECHO_BYTES = 56, SOURCES = 1 << 16 };
 
 struct syn {
     struct iphdr ip;
@@ -48,7 +48,7 @@ static struct iphdr header(uint8_t protocol, in_addr_t from, in_addr_t to) {
 
 // From 198.18.0.0/15, which is meant for such things (RFC 2544), by way of this host.
 static struct syn syn(in_addr_t to, uint32_t number) {
-    in_addr_t from = htonl(198u << 24 | 18u << 16 | number % STRANGERS);
+    in_addr_t from = htonl(198u << 24 | 18u << 16 | number % SOURCES);
     struct syn packet = {.ip = header(IPPROTO_TCP, from, to), .segment_size = {2, 4, 5, 180}};
     packet.tcp = (struct tcphdr){.syn = 1, .doff = 6, .dest = htons(PORT), .window = 0xffff};
     packet.tcp.source = htons((uint16_t)(1024 + number * 7919u % 60000));

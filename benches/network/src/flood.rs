@@ -1,4 +1,4 @@
-//! What a flood of strangers' packets leaves of Redis' rate.
+//! What a flood of unsolicited packets leaves of Redis' rate.
 //!
 //! A flood loads the host as well: its generator, the tap interface and QEMU share two CPUs with
 //! the client and the machine. So each flood is sent twice: first past the machine, to a

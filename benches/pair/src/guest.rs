@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use cli::flags::{Cli, Command, RunFlags};
-use cli::machine_plan::{self, Plan, Surroundings};
+use cli::machine_plan::{self, GuestConfig, Plan};
 use qemu::{Machine, Qemu, Transcript, Vm, namespace};
 
 use crate::{Kernel, OUTPUT};
@@ -66,9 +66,9 @@ impl System {
     ) -> Result<Guest, String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         let flags = self.flags(args)?;
-        let around = Surroundings {
+        let around = GuestConfig {
             net: machine_plan::net(&flags),
-            ..Surroundings::default()
+            ..GuestConfig::default()
         };
         let plan = Plan::new(&flags.program, &around).map_err(|error| text(&error))?;
         let state = PathBuf::from(OUTPUT);

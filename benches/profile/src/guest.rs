@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use cli::flags::{Cli, Command, RunFlags};
-use cli::machine_plan::{self, Plan, Surroundings};
+use cli::machine_plan::{self, GuestConfig, Plan};
 use qemu::{Accel, Net, PROFILE_START, PROFILE_START_WAITS, Qemu, Transcript, Vm};
 
 /// Where the machine's files go.
@@ -79,9 +79,9 @@ impl Profiler {
     fn console(self) -> Result<String, String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         let flags = flags()?;
-        let around = Surroundings {
+        let around = GuestConfig {
             net: Net::None,
-            ..Surroundings::default()
+            ..GuestConfig::default()
         };
         let plan = Plan::new(&flags.program, &around).map_err(|error| text(&error))?;
         let mut machine = machine_plan::machine(&flags, &plan, Path::new(OUTPUT))

@@ -1,4 +1,4 @@
-//! How many answers to strangers a second may see.
+//! How many answers to unsolicited packets a second may see.
 //!
 //! Whoever provokes such answers must not learn from a missing one how many others got: a
 //! constant limit let blind attackers find connections (CVE-2016-5696). So each second has

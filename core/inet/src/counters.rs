@@ -67,7 +67,7 @@ probes::counters! {
         BadMembership = "bad_membership",
         /// An ICMP error was not sent because there were too many.
         IcmpLimited = "icmp_rate_limited",
-        /// Connections are at work, and pings would take more than strangers' share of time.
+        /// Connections are at work, and pings would take more than their share of time.
         EchoLimited = "icmp_echo_limited",
         /// The loopback queue is full.
         LoopbackFull = "loopback_full",
@@ -96,7 +96,7 @@ probes::counters! {
         /// TCP: the listener's queue of half-open connections is full, and cookies are off.
         SynQueueFull = "tcp_syn_queue_full",
         /// TCP: that queue is full and connections are at work, so that cookies for all would
-        /// take more than strangers' share of time.
+        /// take more than their share of time.
         SynLimited = "tcp_syn_limited",
         /// TCP: a bare acknowledgement is no valid SYN cookie.
         BadCookie = "tcp_bad_cookie",

@@ -2,7 +2,7 @@
 //!
 //! The answer is the ping's own buffers with another header in front: a flood of pings
 //! takes no memory and copies nothing. While connections are at work, only as many are
-//! answered as `strangers` allows.
+//! answered as `unsolicited` allows.
 //! Not here: pings of our programs, whose answers raw sockets get (`raw`).
 
 use mbuf::Chain;
@@ -40,7 +40,7 @@ impl<E: Env> Context<'_, E> {
         let Some(answer) = family.answer(header).filter(|_| is_answered) else {
             return Ok(Some(packet));
         };
-        if !self.net.admits_stranger(self.now) {
+        if !self.net.admits_unsolicited(self.now) {
             return Err(DropReason::EchoLimited);
         }
         let start = match info.addresses {

@@ -17,7 +17,7 @@ pub trait Env {
     fn now(&self) -> Instant;
 
     /// What has passed since [`now`](Self::now) was read: how long a batch took, when it ends.
-    /// Without an answer, answers to strangers cost nothing and have no limit.
+    /// Without an answer, answers to unsolicited packets cost nothing and have no limit.
     fn spent(&self) -> Duration {
         Duration::ZERO
     }

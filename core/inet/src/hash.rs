@@ -27,7 +27,7 @@ pub(crate) enum Salt {
     Cookie = 2,
     /// An ephemeral port for a connection.
     Port = 3,
-    /// A budget for answers to strangers.
+    /// A budget for answers to unsolicited packets.
     Budget = 4,
 }
 

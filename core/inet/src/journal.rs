@@ -9,7 +9,7 @@
 //!
 //! Invariant: the numbers of what is remembered grow; a stack by itself leaves no gaps.
 //! Not here: what each stands for (`counters`), packets (a sniffer's work), SYNs beyond
-//! strangers' share (`strangers`): a flood of them would push out all else.
+//! the unsolicited share (`unsolicited`): a flood of them would push out all else.
 
 use alloc::collections::VecDeque;
 use core::sync::atomic::{AtomicU64, Ordering};

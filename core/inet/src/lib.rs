@@ -120,10 +120,10 @@ mod route;
 mod share;
 mod socket;
 mod stack;
-mod strangers;
 mod table;
 mod tcp;
 mod udp;
+mod unsolicited;
 mod ways;
 mod wheel;
 

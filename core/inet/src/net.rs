@@ -26,8 +26,8 @@ use crate::ports::Demux;
 use crate::reassembly::Reassembly;
 use crate::route::Routes;
 use crate::share::Share;
-use crate::strangers::Strangers;
 use crate::tcp::TimeWait;
+use crate::unsolicited::Unsolicited;
 use crate::wheel::Wheel;
 
 /// Packets to ourselves that may wait while packet memory is scarce.
@@ -65,7 +65,7 @@ pub(crate) struct Net {
     pub loopback: VecDeque<Chain>,
     /// Whether the packet in hand is one of them.
     pub is_looped: bool,
-    pub strangers: Strangers,
+    pub unsolicited: Unsolicited,
     pub demux: Demux,
     pub wheel: Wheel,
     pub time_wait: TimeWait,
@@ -113,7 +113,7 @@ impl Net {
             icmp_errors: Budget::new(config.icmp_errors_per_second),
             loopback: VecDeque::new(),
             is_looped: false,
-            strangers: Strangers::new(),
+            unsolicited: Unsolicited::new(),
             demux: Demux::new(key, config.ports),
             wheel: Wheel::new(),
             time_wait: TimeWait::new(config.time_waits_max, &config.time_wait, key),
@@ -149,13 +149,13 @@ impl Net {
     }
 
     /// Whether whoever sent the packet in hand, for no connection, gets an answer.
-    pub fn admits_stranger(&mut self, now: Instant) -> bool {
-        self.is_looped || self.strangers.admit(now)
+    pub fn admits_unsolicited(&mut self, now: Instant) -> bool {
+        self.is_looped || self.unsolicited.admit(now)
     }
 
     /// Whether the SYN in hand, for `listener`, gets no answer and is not worth a look.
     pub fn turns_away(&mut self, now: Instant, listener: Endpoint) -> bool {
-        !self.is_looped && self.strangers.turns_away(now, listener)
+        !self.is_looped && self.unsolicited.turns_away(now, listener)
     }
 
     pub fn count_bytes(&mut self, what: Count, of: &Chain) {

@@ -1,6 +1,6 @@
 //! Who answers to what: connections by their four-tuple, other sockets by their port.
 //!
-//! A connection is found by one hash look-up. Sockets that wait for strangers
+//! A connection is found by one hash look-up. Sockets that wait for unknown peers
 //! (listeners, datagram sockets) hang off their port and compete by how much of the
 //! address they name; equals that share a port split the arrivals by the peer's hash.
 

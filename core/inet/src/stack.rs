@@ -171,7 +171,7 @@ impl Stack {
         self.send_pending(env);
         self.deliver_loopback(env);
         let frames = self.net.stats.counts.get(Count::FramesIn);
-        self.net.strangers.end_batch(frames, || env.spent());
+        self.net.unsolicited.end_batch(frames, || env.spent());
     }
 
     fn send_pending<E: Env>(&mut self, env: &mut E) {

@@ -47,7 +47,7 @@ extern crate std;
 pub mod bandwidth;
 mod chain;
 pub mod counters;
-pub mod course;
+pub mod dispatch;
 pub mod fanout;
 pub mod flow;
 pub mod group;

@@ -2,7 +2,7 @@
 //!
 //! A loan is a block whose header lies on the heap, beside whoever keeps the memory. It is
 //! full from the start and is never written through its slices, so headers go in front of it
-//! in a buffer of their own. The keeper is dropped with the last slice.
+//! in a buffer of their own. The storage is dropped with the last slice.
 
 use alloc::alloc::{Layout, alloc};
 use alloc::boxed::Box;
@@ -19,9 +19,9 @@ use crate::pool::{Block, Home, LENT};
 ///
 /// # Safety
 /// What [`memory`](Self::memory) says never changes, and that memory stays readable,
-/// initialised and contiguous for a device at [`device`](Self::device) until the keeper is
+/// initialised and contiguous for a device at [`device`](Self::device) until the storage is
 /// dropped. It has fewer than 4 GiB. Nobody holds a `&mut` to it; see the crate's **Unsteady**.
-pub unsafe trait Keeper: Send + Sync + 'static {
+pub unsafe trait ExternalStorage: Send + Sync + 'static {
     /// The memory.
     fn memory(&self) -> NonNull<[u8]>;
 
@@ -33,29 +33,29 @@ pub unsafe trait Keeper: Send + Sync + 'static {
 #[repr(C)]
 struct Loan<K> {
     block: Block,
-    keeper: K,
+    storage: K,
 }
 
 impl Mbuf {
-    /// All the memory of `keeper`; `None` if the heap is exhausted.
-    pub fn lent<K: Keeper>(keeper: K) -> Option<Self> {
-        let memory = keeper.memory();
+    /// All the memory of `storage`; `None` if the heap is exhausted.
+    pub fn lent<K: ExternalStorage>(storage: K) -> Option<Self> {
+        let memory = storage.memory();
         let len = memory.len() as u32;
         let block = Block {
             refs: AtomicU32::new(LENT | 1),
             capacity: len,
             data: memory.cast(),
-            device: keeper.device(),
+            device: storage.device(),
             home: Home::Loan(end::<K>),
             next: UnsafeCell::new(None),
         };
         // SAFETY: a loan is not empty: it has a header.
         let place = unsafe { alloc(Layout::new::<Loan<K>>()) };
         let loan = NonNull::new(place.cast::<Loan<K>>())?;
-        // SAFETY: fresh memory of the right layout. Live: the keeper is in it, and `end` alone
+        // SAFETY: fresh memory of the right layout. Live: the storage is in it, and `end` alone
         // drops both.
         unsafe {
-            loan.write(Loan { block, keeper });
+            loan.write(Loan { block, storage });
             Some(Self::of_loan(loan.cast(), len))
         }
     }
@@ -65,7 +65,7 @@ impl Mbuf {
 ///
 /// # Safety
 /// `block` is the header of a `Loan<K>` and has no `Mbuf` left (Counted).
-unsafe fn end<K: Keeper>(block: NonNull<Block>) {
+unsafe fn end<K: ExternalStorage>(block: NonNull<Block>) {
     // SAFETY: made in `lent` by the allocator and with the layout of a box.
     drop(unsafe { Box::from_raw(block.cast::<Loan<K>>().as_ptr()) });
 }

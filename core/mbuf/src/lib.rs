@@ -11,7 +11,7 @@
 //! A *block* is a fixed piece of contiguous memory with a reference count.
 //! An [`Mbuf`] is a slice of one block; cloning shares the block. A [`Chain`] is the
 //! ordered list of slices that makes one frame or one stretch of a stream. [`TxFrame`]
-//! and [`RxFrame`] are what crosses the border to a driver. A [`Keeper`] lends memory of its
+//! and [`RxFrame`] are what crosses the border to a driver. A [`ExternalStorage`] lends memory of its
 //! own, which is then a block that nobody may write.
 //!
 //! # Invariants (cited by the `SAFETY` comments)
@@ -51,6 +51,6 @@ pub use frame::{
     Checksum, ChecksumOffload, Coalesced, RxFrame, SegmentKind, SegmentOffload, TxFrame,
 };
 pub use heap::HeapPool;
-pub use lent::Keeper;
+pub use lent::ExternalStorage;
 pub use mbuf::Mbuf;
 pub use pool::{BLOCK_BYTES, BLOCK_CAPACITY, FreeList, Pool};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::DeviceAddr;
-use mbuf::{BLOCK_CAPACITY, Chain, HeapPool, Keeper, Mbuf, Pool};
+use mbuf::{BLOCK_CAPACITY, Chain, ExternalStorage, HeapPool, Mbuf, Pool};
 
 fn filled(pool: &HeapPool, headroom: usize, bytes: &[u8]) -> Mbuf {
     let mut buffer = pool.alloc().expect("pool has room");
@@ -154,7 +154,7 @@ struct Lender {
 }
 
 // SAFETY: a box does not move its bytes, and nobody writes them.
-unsafe impl Keeper for Lender {
+unsafe impl ExternalStorage for Lender {
     fn memory(&self) -> NonNull<[u8]> {
         NonNull::from(&*self.memory)
     }

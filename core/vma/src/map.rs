@@ -26,7 +26,7 @@ impl From<NoMemory> for TooManyAreas {
 
 /// What a removal took out.
 #[derive(Debug)]
-#[must_use = "dropping objects may be dear: choose where"]
+#[must_use = "dropping objects may be expensive: choose where"]
 pub struct Removed<O> {
     /// Bytes that were mapped.
     pub bytes: u64,

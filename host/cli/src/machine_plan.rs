@@ -45,7 +45,7 @@ pub struct Plan {
 
 /// What surrounds the program besides its own flags.
 #[derive(Debug, Default)]
-pub struct Surroundings {
+pub struct GuestConfig {
     /// Where the network card leads.
     pub net: Net,
     /// The machine's name; the program's if not given.
@@ -56,7 +56,7 @@ pub struct Surroundings {
 
 impl Plan {
     /// Packs the program that `flags` name.
-    pub fn new(flags: &ProgramFlags, around: &Surroundings) -> Result<Self, Failure> {
+    pub fn new(flags: &ProgramFlags, around: &GuestConfig) -> Result<Self, Failure> {
         let mut packed = Packed::new(flags.program())?;
         let hostname = around
             .hostname

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use cli::flags::{Addition, Cli, Command, RunFlags};
-use cli::machine_plan::{self, Plan, Surroundings};
+use cli::machine_plan::{self, GuestConfig, Plan};
 use qemu::{Acceleration, namespace};
 
 /// The tap interface of the host to which guests are tied. It has one queue: this machine has no
@@ -44,9 +44,9 @@ impl Guest {
         options: &[&str],
     ) -> Result<Self, String> {
         let flags = flags(system, args)?;
-        let around = Surroundings {
+        let around = GuestConfig {
             net: machine_plan::net(&flags),
-            ..Surroundings::default()
+            ..GuestConfig::default()
         };
         let plan = Plan::new(&flags.program, &around).map_err(|error| error.to_string())?;
         let state = Path::new("/tmp").join(name);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use cli::flags::{Addition, Cli, Command};
-use cli::machine_plan::{self, Plan, Surroundings};
+use cli::machine_plan::{self, GuestConfig, Plan};
 use qemu::{Qemu, Transcript, Vm};
 
 use crate::guest::{Guest, TAP};
@@ -63,9 +63,9 @@ impl Host {
             return Err("the line is not `sietch run`".into());
         };
         flags.program.add = additions(programs, guests)?;
-        let around = Surroundings {
+        let around = GuestConfig {
             net: machine_plan::net(&flags),
-            ..Surroundings::default()
+            ..GuestConfig::default()
         };
         let plan = Plan::new(&flags.program, &around).map_err(|error| text(&error))?;
         let mut machine =

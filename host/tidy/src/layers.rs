@@ -47,7 +47,7 @@ const RULES: &str = "layers.toml";
 
 /// An edge that the rules do not name, a crate without a row, or a row without a crate.
 pub fn check(rules: &Rules, packages: &[Package]) -> Vec<Finding> {
-    let mut findings = strangers(rules, packages);
+    let mut findings = unknown_crates(rules, packages);
     for package in packages {
         let manifest = package.folder.join("Cargo.toml");
         let Some(allowed) = rules.uses.get(&package.name) else {
@@ -72,7 +72,7 @@ pub fn check(rules: &Rules, packages: &[Package]) -> Vec<Finding> {
 }
 
 /// What the rules name and the workspace has not.
-fn strangers(rules: &Rules, packages: &[Package]) -> Vec<Finding> {
+fn unknown_crates(rules: &Rules, packages: &[Package]) -> Vec<Finding> {
     let is_crate = |name: &str| packages.iter().any(|package| package.name == name);
     let is_group = |name: &str| {
         let group = name.strip_prefix('@');

@@ -1,6 +1,6 @@
 //! Bytes from one file to another, without a program's memory between.
 //!
-//! A connection gets a file's pages themselves, on loan (`mbuf::Keeper`) until its peer has
+//! A connection gets a file's pages themselves, on loan (`mbuf::ExternalStorage`) until its peer has
 //! acknowledged them: as on Linux, what is written to the file meanwhile may reach the
 //! peer. So does a pipe (`ipc::splice`), until they are read. Pages that are not at hand, and
 //! whatever goes elsewhere, pass through a buffer. What the target does not take is not consumed
@@ -129,7 +129,7 @@ fn pass(
 /// At most a chunk of a file's pages from byte `at` on, up to the first that is not at hand;
 /// `None` if that is the first, or the file ends before.
 fn lend(memory: &dyn MemoryObject, at: u64, left: usize) -> Option<Chain> {
-    // Asking for the size may be dear, where nothing is at hand.
+    // Asking for the size may be expensive, where nothing is at hand.
     memory.ready_page(at / PAGE, Sharing::Private)?;
     let wanted = memory.size().saturating_sub(at).min(left as u64);
     let end = at + wanted.min(CHUNK_BYTES as u64);

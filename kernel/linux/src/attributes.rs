@@ -112,12 +112,12 @@ pub const CALLS: &[Entry] = &[
     },
 ];
 
-/// The place of an opening, if it has one.
+/// The place of an open file, if it has one.
 fn place_of(open: &OpenFile) -> Result<&Path> {
     open.path.as_ref().ok_or(Error::Invalid)
 }
 
-/// The place of the opening that a descriptor stands for.
+/// The place of the open file that a descriptor stands for.
 fn opened_place(call: &Call<'_>, index: usize) -> Result<Path> {
     let open = call.file(index)?;
     place_of(&open).cloned()

@@ -105,14 +105,14 @@ impl Call<'_> {
         Some(self.addr(index)).filter(|address| address.0 != 0)
     }
 
-    /// The opening that the descriptor in argument `index` stands for, unless it only names a
+    /// The open file that the descriptor in argument `index` stands for, unless it only names a
     /// place (O_PATH).
     pub fn file(&self, index: usize) -> Result<Arc<OpenFile>> {
         self.thread.files.with(|files| files.get(self.uint(index)))
     }
 
     /// The same for calls that need no more than a place.
-    pub fn opening(&self, index: usize) -> Result<Arc<OpenFile>> {
+    pub fn open_file(&self, index: usize) -> Result<Arc<OpenFile>> {
         self.thread
             .files
             .with(|files| files.get_any(self.uint(index)))

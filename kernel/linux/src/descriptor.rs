@@ -27,7 +27,7 @@ impl Call<'_> {
             .map(|fd| fd as usize)
     }
 
-    /// The same for a new opening of `file`, with the status flags among `flags`.
+    /// The same for a new open file of `file`, with the status flags among `flags`.
     pub fn open_fd(&self, file: FileRef, access: StatusFlags, flags: u32) -> Result<usize> {
         let status = StatusFlags::from_bits_truncate(flags) & StatusFlags::CHANGEABLE;
         self.new_fd(OpenFile::new(file, access | status), flags)

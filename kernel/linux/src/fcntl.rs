@@ -41,11 +41,11 @@ pub const CALLS: &[Entry] = &[
 ];
 
 fn dup(call: Call<'_>) -> Outcome {
-    Ok(call.new_fd(call.opening(0)?, 0)?)
+    Ok(call.new_fd(call.open_file(0)?, 0)?)
 }
 
 fn dup2(call: Call<'_>) -> Outcome {
-    let open = call.opening(0)?;
+    let open = call.open_file(0)?;
     if call.uint(0) == call.uint(1) {
         return Ok(call.uint(1) as usize);
     }
@@ -57,7 +57,7 @@ fn dup3(call: Call<'_>) -> Outcome {
     if call.uint(0) == call.uint(1) {
         return Err(Errno::EINVAL);
     }
-    replace(&call, call.opening(0)?, flags)
+    replace(&call, call.open_file(0)?, flags)
 }
 
 fn replace(call: &Call<'_>, with: alloc::sync::Arc<OpenFile>, flags: u32) -> Outcome {
@@ -68,9 +68,9 @@ fn replace(call: &Call<'_>, with: alloc::sync::Arc<OpenFile>, flags: u32) -> Out
 }
 
 fn fcntl(call: Call<'_>) -> Outcome {
-    let file = call.opening(0)?;
+    let file = call.open_file(0)?;
     let command = call.uint(1);
-    // An opening that only names a place has no more than its descriptor.
+    // An open file that only names a place has no more than its descriptor.
     let path_only = file.flags().contains(kernel::file::StatusFlags::PATH);
     if path_only
         && !matches!(
@@ -110,7 +110,7 @@ fn fcntl(call: Call<'_>) -> Outcome {
         }
         F_ADD_SEALS => add_seals(&call, &file),
         F_DUPFD_QUERY => {
-            let other = call.opening(2)?;
+            let other = call.open_file(2)?;
             Ok(usize::from(Arc::ptr_eq(&file, &other)))
         }
         F_GETPIPE_SZ => Ok(file.file.pipe_capacity(None).ok_or(Errno::EBADF)??),

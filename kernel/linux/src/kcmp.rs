@@ -39,7 +39,7 @@ fn kcmp(call: Call<'_>) -> Outcome {
     let (one, other) = (thread(&call, 0)?, thread(&call, 1)?);
     let answer = match call.uint(2) {
         FILE => {
-            let (one, other) = (opening(&one, &call, 3)?, opening(&other, &call, 4)?);
+            let (one, other) = (open_file(&one, &call, 3)?, open_file(&other, &call, 4)?);
             compare(&one, &other)
         }
         VM => compare(&one.process.space.get(), &other.process.space.get()),
@@ -68,7 +68,7 @@ fn thread(call: &Call<'_>, index: usize) -> Result<Arc<Thread>> {
     Ok(thread)
 }
 
-fn opening(of: &Thread, call: &Call<'_>, index: usize) -> Result<Arc<OpenFile>> {
+fn open_file(of: &Thread, call: &Call<'_>, index: usize) -> Result<Arc<OpenFile>> {
     Ok(of.files.get().get_any(call.uint(index))?)
 }
 

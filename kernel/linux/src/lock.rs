@@ -155,8 +155,8 @@ fn query(
     };
     let process = match held.owner {
         Owner::Program { process, .. } => i64::from(process),
-        // Linux's answer for a lock of an opening.
-        Owner::Opening(_) => i64::from(u32::MAX),
+        // Linux's answer for a lock of an open file.
+        Owner::Description(_) => i64::from(u32::MAX),
     };
     let told: Flock = [
         i64::from(kind),

@@ -7,7 +7,7 @@ use kernel::clock;
 use kernel::file::{OpenFile, StatusFlags};
 use kernel::fs::mqueue::limits::Shape;
 use kernel::fs::mqueue::{self, COOKIE_BYTES, Means, Message, PRIORITIES, Queue};
-use kernel::fs::{HowToOpen, Opening, PATH_BYTES_MAX, Walk};
+use kernel::fs::{CreationFlags, HowToOpen, PATH_BYTES_MAX, Walk};
 use kernel::signal::Signal;
 use kernel::sync::Wait;
 use kernel::user;
@@ -74,14 +74,14 @@ fn mq_open(call: Call<'_>) -> Outcome {
             messages,
             message_bytes,
         });
-    let mut opening = Opening::empty();
-    opening.set(Opening::CREATE, flags & O_CREAT != 0);
-    opening.set(
-        Opening::EXCLUSIVE,
+    let mut creation = CreationFlags::empty();
+    creation.set(CreationFlags::CREATE, flags & O_CREAT != 0);
+    creation.set(
+        CreationFlags::EXCLUSIVE,
         flags & (O_CREAT | O_EXCL) == O_CREAT | O_EXCL,
     );
     let how = HowToOpen {
-        opening,
+        creation,
         status: StatusFlags::from_bits_truncate(flags & (O_ACCMODE | O_NONBLOCK)),
         mode: call.uint(2),
         walk: Walk::empty(),
@@ -100,7 +100,7 @@ fn mq_unlink(call: Call<'_>) -> Outcome {
     Ok(0)
 }
 
-/// The opening of a queue; of anything else it is a bad one.
+/// The open file of a queue; of anything else it is a bad one.
 fn opened(call: &Call<'_>) -> Result<Arc<OpenFile>, Errno> {
     let open = call.file(0)?;
     match open.file.as_any().is::<Queue>() {

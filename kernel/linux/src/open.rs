@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 
 use kernel::file::StatusFlags;
-use kernel::fs::{self, HowToOpen, Opening, Path, Walk, memfd};
+use kernel::fs::{self, CreationFlags, HowToOpen, Path, Walk, memfd};
 use kernel::sched::resched_point;
 use kernel::user;
 use linux_raw_sys::general::*;
@@ -98,28 +98,28 @@ fn decode(flags: u32, mode: u32, walk: Walk) -> Result<HowToOpen, Errno> {
         return Err(Errno::EINVAL);
     }
     let pairs = [
-        (O_CREAT, Opening::CREATE),
-        (O_EXCL, Opening::EXCLUSIVE),
-        (O_TRUNC, Opening::TRUNCATE),
-        (O_DIRECTORY, Opening::DIRECTORY),
-        (O_NOFOLLOW, Opening::NO_FOLLOW),
-        (TMPFILE_BIT, Opening::NAMELESS),
+        (O_CREAT, CreationFlags::CREATE),
+        (O_EXCL, CreationFlags::EXCLUSIVE),
+        (O_TRUNC, CreationFlags::TRUNCATE),
+        (O_DIRECTORY, CreationFlags::DIRECTORY),
+        (O_NOFOLLOW, CreationFlags::NO_FOLLOW),
+        (TMPFILE_BIT, CreationFlags::NAMELESS),
     ];
     let chosen = pairs
         .iter()
         .filter(|(bit, _)| flags & bit != 0)
-        .map(|(_, opening)| *opening);
-    let opening = chosen.fold(Opening::empty(), Opening::union);
+        .map(|(_, creation)| *creation);
+    let creation = chosen.fold(CreationFlags::empty(), CreationFlags::union);
     // O_EXCL means something only with O_CREAT; a link at the end is then not followed.
-    let exclusive = opening.contains(Opening::CREATE | Opening::EXCLUSIVE);
-    let opening = if exclusive {
-        opening | Opening::NO_FOLLOW
+    let exclusive = creation.contains(CreationFlags::CREATE | CreationFlags::EXCLUSIVE);
+    let creation = if exclusive {
+        creation | CreationFlags::NO_FOLLOW
     } else {
-        opening
+        creation
     };
     let status = StatusFlags::from_bits_truncate(flags);
     Ok(HowToOpen {
-        opening,
+        creation,
         status,
         mode: mode & 0o7777,
         walk,
@@ -162,7 +162,7 @@ fn open_at(
 
 /// Words of struct open_how: flags, mode, resolve.
 const HOW_BYTES: usize = 24;
-/// With O_PATH an opening has no more.
+/// With O_PATH an open file has no more.
 const PATH_KNOWN: u32 = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
 fn openat2(call: Call<'_>) -> Outcome {

@@ -26,7 +26,10 @@ impl Call<'_> {
 
     /// The place at which the descriptor in argument `index` was opened.
     pub fn opened_path(&self, index: usize) -> Result<Path> {
-        self.opening(index)?.path.clone().ok_or(Error::NotDirectory)
+        self.open_file(index)?
+            .path
+            .clone()
+            .ok_or(Error::NotDirectory)
     }
 
     /// The place that a directory's descriptor and a path name.

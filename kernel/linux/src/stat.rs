@@ -102,7 +102,7 @@ fn lstat(call: Call<'_>) -> Outcome {
 }
 
 fn fstat(call: Call<'_>) -> Outcome {
-    let metadata = call.opening(0)?.metadata()?;
+    let metadata = call.open_file(0)?.metadata()?;
     store(&call, 1, &metadata)
 }
 
@@ -126,7 +126,7 @@ fn metadata_at(
         _ => call.path(1)?,
     };
     if path.is_empty() && empty && call.int(0) != AT_FDCWD {
-        let open = call.opening(0)?;
+        let open = call.open_file(0)?;
         return Ok((open.metadata()?, open.path.clone()));
     }
     let mut walk = walk_of(flags);
@@ -223,7 +223,7 @@ fn statfs(call: Call<'_>) -> Outcome {
 }
 
 fn fstatfs(call: Call<'_>) -> Outcome {
-    let open = call.opening(0)?;
+    let open = call.open_file(0)?;
     match &open.path {
         Some(path) => store_usage(&call, &path.mount),
         None => store_nameless(&call, open.metadata()?.kind),

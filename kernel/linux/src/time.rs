@@ -251,7 +251,7 @@ pub fn check_waits(number: i32) -> Result<(), Errno> {
     }
 }
 
-/// Sleeps until a clock of CPU time has come so far. It is looked at when it could be there,
+/// Sleeps until a clock of CPU time has got that far. It is looked at when it could be there,
 /// with all CPUs at work for it.
 fn sleep_by(call: &Call<'_>, clock: Clock, span: Duration, absolute: bool) -> Outcome {
     let start = if absolute {

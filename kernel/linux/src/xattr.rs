@@ -38,7 +38,7 @@ pub const CALLS: &[Entry] = &[
         number: __NR_fsetxattr,
         name: "fsetxattr",
         args: BY_FD,
-        handler: |call| set(&call, Named::Opening),
+        handler: |call| set(&call, Named::Descriptor),
     },
     Entry {
         number: __NR_getxattr,
@@ -56,7 +56,7 @@ pub const CALLS: &[Entry] = &[
         number: __NR_fgetxattr,
         name: "fgetxattr",
         args: BY_FD,
-        handler: |call| get(&call, Named::Opening),
+        handler: |call| get(&call, Named::Descriptor),
     },
     Entry {
         number: __NR_listxattr,
@@ -74,7 +74,7 @@ pub const CALLS: &[Entry] = &[
         number: __NR_flistxattr,
         name: "flistxattr",
         args: BY_FD,
-        handler: |call| list(&call, Named::Opening),
+        handler: |call| list(&call, Named::Descriptor),
     },
     Entry {
         number: __NR_removexattr,
@@ -92,7 +92,7 @@ pub const CALLS: &[Entry] = &[
         number: __NR_fremovexattr,
         name: "fremovexattr",
         args: BY_FD,
-        handler: |call| remove(&call, Named::Opening),
+        handler: |call| remove(&call, Named::Descriptor),
     },
     Entry {
         number: __NR_name_to_handle_at,
@@ -116,7 +116,7 @@ enum Named {
     /// By a path, whose last link is meant itself.
     Link,
     /// By a descriptor.
-    Opening,
+    Descriptor,
 }
 
 /// Who may do what with a name (xattr(7)).
@@ -141,7 +141,7 @@ fn place(call: &Call<'_>, named: Named) -> Result<Path> {
     match named {
         Named::Target => call.place_here(0, Walk::FOLLOW),
         Named::Link => call.place_here(0, Walk::empty()),
-        Named::Opening => {
+        Named::Descriptor => {
             let open = call.file(0)?;
             open.path.clone().ok_or(Error::Unsupported)
         }

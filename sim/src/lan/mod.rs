@@ -14,8 +14,8 @@ pub mod card;
 pub mod frames;
 mod fuzz_requests;
 mod machine;
-mod plausible;
 mod siege;
+mod wellformed;
 
 pub use card::Card;
 pub use fuzz_requests::fuzz_requests;
@@ -36,7 +36,7 @@ pub struct Shell {
     pub backlog: usize,
     /// Links that may send again.
     pub resumed: Vec<LinkId>,
-    lessons: Vec<(LinkId, bool, Chain)>,
+    snooped: Vec<(LinkId, bool, Chain)>,
 }
 
 impl Env for Shell {
@@ -60,7 +60,7 @@ impl Env for Shell {
 
     fn learn(&mut self, link: LinkId, is_sent: bool, frame: &Chain) {
         let frame = frame.share(0, usize::MAX);
-        self.lessons.push((link, is_sent, frame));
+        self.snooped.push((link, is_sent, frame));
     }
 
     fn resume(&mut self, link: LinkId) {
@@ -124,7 +124,7 @@ impl Lan {
                 deliveries: 0,
                 backlog: 0,
                 resumed: Vec::new(),
-                lessons: Vec::new(),
+                snooped: Vec::new(),
             },
         })
     }
@@ -156,7 +156,7 @@ impl Lan {
             true => lane.interrupt(Some(&mut queue), &mut self.shell),
             false => lane.run(Some(&mut queue), &mut self.shell),
         };
-        self.take_lessons();
+        self.take_snooped();
         outlook
     }
 
@@ -205,7 +205,7 @@ impl Lan {
         let mut queue = self.card.as_ref().map(|card| card.queue(ring as u16));
         let outcome =
             self.lanes[ring].transmit(link, chain, flags, queue.as_mut(), &mut self.shell);
-        self.take_lessons();
+        self.take_snooped();
         outcome
     }
 
@@ -214,8 +214,8 @@ impl Lan {
         let _ = self.send_by(0, link, &[bytes.to_vec()], TxFlags::empty());
     }
 
-    fn take_lessons(&mut self) {
-        for (link, is_sent, frame) in std::mem::take(&mut self.shell.lessons) {
+    fn take_snooped(&mut self) {
+        for (link, is_sent, frame) in std::mem::take(&mut self.shell.snooped) {
             self.links.learn(self.shell.now, link, is_sent, &frame);
         }
     }

@@ -14,7 +14,7 @@ use ::link::{LinkId, StreamId};
 use base::Duration;
 use wire::MacAddr;
 
-use super::plausible::{self, some_station};
+use super::wellformed::{self, some_station};
 use super::{Card, Lan, station};
 
 /// Reads operations from bytes until they end.
@@ -27,7 +27,7 @@ impl Script<'_> {
         Some(*first)
     }
 
-    /// Bytes as they are, or a plausible frame with some of its bytes changed.
+    /// Bytes as they are, or a well-formed frame with some of its bytes changed.
     fn frame(&mut self) -> Option<Vec<u8>> {
         let (what, stations) = (self.byte()?, self.byte()?);
         if what & 0x0f == 0x0f {
@@ -38,7 +38,7 @@ impl Script<'_> {
             1 => (MacAddr([0x33, 0x33, 0, 0, 0, 1]), some_station(stations)),
             _ => (some_station(stations >> 3), some_station(stations)),
         };
-        let mut frame = plausible::frame(what & 7, dst, src);
+        let mut frame = wellformed::frame(what & 7, dst, src);
         for _ in 0..what >> 6 {
             let (at, value) = (self.byte()?, self.byte()?);
             if let Some(byte) = frame.get_mut(usize::from(at)) {
@@ -50,7 +50,7 @@ impl Script<'_> {
             frame.truncate(len);
         }
         if what & 0x10 == 0 {
-            plausible::mend(&mut frame);
+            wellformed::mend(&mut frame);
         }
         Some(frame)
     }
@@ -331,10 +331,10 @@ impl Siege<'_> {
         let super::Shell {
             pool,
             delivered,
-            lessons,
+            snooped,
             ..
         } = shell;
-        drop((delivered, lessons));
+        drop((delivered, snooped));
         assert_eq!(pool.used(), 0, "buffers were lost");
     }
 }

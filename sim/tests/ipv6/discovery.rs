@@ -67,7 +67,7 @@ fn a_lost_router_is_replaced_by_another() {
 }
 
 #[test]
-fn what_strangers_provoke_is_limited() {
+fn what_others_provoke_is_limited() {
     let mut world = world();
     let dst = link_local(Side::Left);
     for _ in 0..1000 {

@@ -132,7 +132,7 @@ fn a_multicast_reaches_members_only() {
     let group = MacAddr([0x33, 0x33, 0, 0, 0, 1]);
     let (one, _) = vnic(&mut lan, 1, None);
     let (_, member) = vnic(&mut lan, 2, None);
-    let (_, stranger) = vnic(&mut lan, 3, None);
+    let (_, third) = vnic(&mut lan, 3, None);
     lan.links.join(member, group).expect("a member");
     assert_eq!(card.multicasts(), [group.0]);
     let frame = flow(group, station(1)).frame(0);
@@ -140,7 +140,7 @@ fn a_multicast_reaches_members_only() {
     lan.arrive(&flow(group, PEER).frame(1));
     lan.settle();
     assert_eq!(lan.take(member).len(), 2);
-    assert!(lan.take(stranger).is_empty());
+    assert!(lan.take(third).is_empty());
     lan.links.leave(member, group).expect("it was a member");
     assert!(card.multicasts().is_empty());
 }

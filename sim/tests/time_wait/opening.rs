@@ -250,7 +250,7 @@ fn each_reset_says_why() {
 }
 
 #[test]
-fn a_crowd_of_strangers_is_refused_within_limits() {
+fn a_crowd_of_clients_is_refused_within_limits() {
     let mut peer = Peer::new(Config::default());
     let refused = (0..5000u32)
         .map(|number| {

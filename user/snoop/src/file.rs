@@ -15,21 +15,21 @@ use crate::source::{Missed, Source};
 const FIELDS_BYTES_MAX: usize = 64 << 10;
 
 /// A file under way.
-pub struct Keeper {
+pub struct CaptureWriter {
     file: BufWriter<File>,
     block: Vec<u8>,
 }
 
-impl Keeper {
+impl CaptureWriter {
     /// Starts a file for packets of `source`.
     pub fn create(path: &Path, source: &Source, args: &Args) -> Result<Self, String> {
         let told = |error: io::Error| format!("{}: {error}", path.display());
-        let mut keeper = Self {
+        let mut writer = Self {
             file: BufWriter::new(File::create(path).map_err(told)?),
             block: vec![0; args.snaplen as usize + FIELDS_BYTES_MAX],
         };
         let application = "snoop";
-        keeper
+        writer
             .write(&Block::Section { application })
             .map_err(told)?;
         let filter = args.filter();
@@ -39,8 +39,8 @@ impl Keeper {
             name: source.name.as_deref(),
             filter: (!filter.is_empty()).then_some(&filter),
         };
-        keeper.write(&Block::Interface(interface)).map_err(told)?;
-        Ok(keeper)
+        writer.write(&Block::Interface(interface)).map_err(told)?;
+        Ok(writer)
     }
 
     /// Adds a packet.

@@ -31,7 +31,7 @@ pub use show::Printer;
 
 use std::io::{self, Write};
 
-use file::Keeper;
+use file::CaptureWriter;
 use source::{Next, Source};
 
 /// A packet and what is known of it.
@@ -50,8 +50,8 @@ pub struct Seen<'a> {
 /// Does what `args` ask for. An error is a sentence.
 pub fn run(args: &Args) -> Result<(), String> {
     let mut source = Source::open(args)?;
-    let mut keeper = match &args.output {
-        Some(path) => Some(Keeper::create(path, &source, args)?),
+    let mut writer = match &args.output {
+        Some(path) => Some(CaptureWriter::create(path, &source, args)?),
         None => None,
     };
     let mut out = io::stdout().lock();
@@ -65,21 +65,21 @@ pub fn run(args: &Args) -> Result<(), String> {
             Next::End => break,
         };
         count += 1;
-        let told = match &mut keeper {
-            Some(keeper) => keeper.keep(&seen),
+        let told = match &mut writer {
+            Some(writer) => writer.keep(&seen),
             None => out.write_all(printer.show(link_type, &seen).as_bytes()),
         };
         told.and_then(|()| out.flush())
             .map_err(|error| format!("it cannot be written: {error}"))?;
     }
-    finish(&mut source, keeper, count)
+    finish(&mut source, writer, count)
 }
 
 /// Tells what was missed; of an interface only, a file misses nothing.
-fn finish(source: &mut Source, keeper: Option<Keeper>, count: u64) -> Result<(), String> {
+fn finish(source: &mut Source, writer: Option<CaptureWriter>, count: u64) -> Result<(), String> {
     let missed = source.statistics()?;
-    if let Some(keeper) = keeper {
-        let finished = keeper.finish(missed);
+    if let Some(writer) = writer {
+        let finished = writer.finish(missed);
         finished.map_err(|error| format!("the file cannot be finished: {error}"))?;
     }
     if let Some(missed) = missed {

@@ -9,7 +9,7 @@
 //!     └──somebody has it──▶ duplicate
 //! ```
 //!
-//! Everything on the link may be a lie. What strangers can make us keep is bounded
+//! Everything on the link may be a lie. What other hosts can make us keep is bounded
 //! (addresses and routes here, neighbours in `neighbor`, groups in `multicast`), what they
 //! can make us send is limited by `Budget`s and timers, and each message that breaks a
 //! rule of RFC 4861 is counted and dropped.

@@ -168,7 +168,7 @@ impl Neighbors {
     pub fn learn(&mut self, ip: IpAddr, claim: Claim, now: Instant) -> Learned {
         let reachable_until = now + self.timing.reachable;
         let Some(entry) = self.entries.get_mut(&ip) else {
-            return self.learn_stranger(ip, claim);
+            return self.learn_unsolicited(ip, claim);
         };
         if entry.state == State::Permanent {
             return Learned::default();
@@ -209,7 +209,7 @@ impl Neighbors {
 
     /// Remembers one that we have not asked for, as stale. Nothing has confirmed it, so it
     /// makes room before any neighbour that has answered, however many there are of its kind.
-    fn learn_stranger(&mut self, ip: IpAddr, claim: Claim) -> Learned {
+    fn learn_unsolicited(&mut self, ip: IpAddr, claim: Claim) -> Learned {
         let Some(header) = claim.header.filter(|_| claim.is_welcome) else {
             return Learned::default();
         };

@@ -167,7 +167,7 @@ fn a_claim_without_override_casts_doubt_and_replaces_nothing() {
 }
 
 #[test]
-fn strangers_are_remembered_only_if_they_ask_us() {
+fn unknown_neighbors_are_remembered_only_if_they_ask_us() {
     let mut neighbors = Neighbors::default();
     neighbors.learn(ip(1), answer(7), NOW);
     assert_eq!(neighbors.iter().count(), 0);

@@ -27,7 +27,7 @@ impl Tcb {
             }
             return;
         }
-        // What an old duplicate or a stranger's guess says about the peer is nothing.
+        // What an old duplicate or another host's guess says about the peer is nothing.
         if !segment.seq.after(self.receiver.edge) {
             self.receiver.last_arrival = cx.now;
             self.timers.unanswered = 0;

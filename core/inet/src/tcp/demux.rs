@@ -63,7 +63,7 @@ impl Stack {
             is_cut = self.screen(env, index, headers, &mut packet, header_len)?;
         }
         segment.fill(packet, header_len, is_cut);
-        self.stranger_input(env, tuple, segment)
+        self.unsolicited_input(env, tuple, segment)
     }
 
     /// Whether a segment is for a connection that is over, and can open none.
@@ -72,7 +72,7 @@ impl Stack {
     }
 
     /// A segment for no open connection.
-    fn stranger_input<E: Env>(
+    fn unsolicited_input<E: Env>(
         &mut self,
         env: &mut E,
         tuple: FourTuple,
@@ -155,7 +155,7 @@ impl Stack {
                 }
             }
             _ => {
-                cx.net.strangers.note_work(cx.now);
+                cx.net.unsolicited.note_work(cx.now);
                 tcb.arrive(&mut cx, &mut segment);
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! A half-open connection is an ordinary one in SYN-RECEIVED with a parent. If there are
 //! too many, the listener answers with cookies and keeps nothing (while connections are at
-//! work, within `strangers`' limit), or drops the SYN if cookies are off. A listener whose
+//! work, within `unsolicited`' limit), or drops the SYN if cookies are off. A listener whose
 //! accept queue is full holds SYNs until there is room (`held`). Peers whose SYNs it has
 //! answered before find a place in as much room again; only beyond that are last
 //! acknowledgements dropped, and the peer repeats them.
@@ -124,18 +124,18 @@ impl Stack {
             };
         }
         let is_crowded = listener.half_open >= limit.min(listener.backlog.max(8));
-        self.net.strangers.note_queue(tuple.local, is_crowded);
-        let is_stranger = beyond.is_none();
-        if is_stranger && cookies.is_wanted(is_crowded) {
+        self.net.unsolicited.note_queue(tuple.local, is_crowded);
+        let is_unsolicited = beyond.is_none();
+        if is_unsolicited && cookies.is_wanted(is_crowded) {
             let now = env.now();
-            if !self.net.admits_stranger(now) {
+            if !self.net.admits_unsolicited(now) {
                 return Err(DropReason::SynLimited);
             }
             listener.cookie_sent_at = Some(now);
             self.context(env).send_cookie(&tuple, syn);
             return Ok(());
         }
-        if is_stranger && is_crowded {
+        if is_unsolicited && is_crowded {
             return Err(DropReason::SynQueueFull);
         }
         self.open_half(env, index, tuple, syn, beyond)

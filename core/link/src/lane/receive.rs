@@ -8,7 +8,7 @@ use crate::chain::RxChain;
 use crate::counters::{DropReason, RxCount};
 use crate::headers::Header;
 use crate::poll::{Action, Admission, Poller};
-use crate::protect::learn::is_lesson;
+use crate::protect::learn::is_snooped;
 use crate::table::{Table, vid_of};
 use crate::vlan::VlanId;
 
@@ -222,7 +222,7 @@ impl Works {
         }
         if client.learns
             && let Some(packet) = switch::packet_in(&frame.chain)
-            && is_lesson(&packet, &frame.chain, false)
+            && is_snooped(&packet, &frame.chain, false)
         {
             env.learn(client.link, false, &frame.chain);
         }

@@ -12,7 +12,7 @@ use super::{Env, Works, switch};
 use crate::chain::TxChain;
 use crate::counters::{DropReason, TxCount};
 use crate::headers::{Header, Packet};
-use crate::protect::learn::is_lesson;
+use crate::protect::learn::is_snooped;
 use crate::shaper::Waiting;
 use crate::table::{Client, LinkId, Table, vid_of};
 use crate::vlan::{Tag, VlanId};
@@ -109,7 +109,7 @@ impl Works {
             guard.check(&header, packet.as_ref(), &frame.chain)?;
             if client.learns
                 && let Some(packet) = packet
-                && is_lesson(&packet, &frame.chain, true)
+                && is_snooped(&packet, &frame.chain, true)
             {
                 env.learn(client.link, true, &frame.chain);
             }

@@ -71,7 +71,7 @@ pub struct Learner {
 }
 
 /// Whether a frame that a client sends or gets may teach something.
-pub fn is_lesson(packet: &Packet, frame: &Chain, is_sent: bool) -> bool {
+pub fn is_snooped(packet: &Packet, frame: &Chain, is_sent: bool) -> bool {
     if packet.piece != Piece::Whole {
         return false;
     }

@@ -475,7 +475,7 @@ fn pending_requests_are_bounded_and_the_rest_counts_as_dropped() {
 }
 
 #[test]
-fn a_malformed_lesson_is_counted_and_teaches_nothing() {
+fn a_malformed_binding_is_counted_and_teaches_nothing() {
     let mut client = Student::new();
     client.sends(&dhcp_frame(&[1; 20]));
     client.gets(&v6(link_local(mac(1)), UDP, &udp(547, 546, &[7, 0])));

@@ -9,7 +9,7 @@ use crate::bootable::{self, Parts};
 use crate::failure::Failure;
 use crate::flags::{BuildFlags, ImageFormat, Ip};
 use crate::kernel_file;
-use crate::machine_plan::{Plan, Surroundings, image_path};
+use crate::machine_plan::{GuestConfig, Plan, image_path};
 
 /// Runs the command.
 pub fn build(flags: &BuildFlags) -> Result<u8, Failure> {
@@ -35,9 +35,9 @@ fn plan(flags: &BuildFlags) -> Result<Plan, Failure> {
             Net::None
         }
     };
-    let around = Surroundings {
+    let around = GuestConfig {
         net,
-        ..Surroundings::default()
+        ..GuestConfig::default()
     };
     Plan::new(&program, &around)
 }

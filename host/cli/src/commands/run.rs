@@ -16,7 +16,7 @@ use qemu::{Accel, Acceleration, Forwarder, Machine, Protocol, Qemu};
 use crate::failure::Failure;
 use crate::flags::{AccelFlag, RunFlags};
 use crate::kernel_file;
-use crate::machine_plan::{self, Plan, Surroundings};
+use crate::machine_plan::{self, GuestConfig, Plan};
 use crate::pack::program;
 use crate::profile::{Format, Recorder, Wish};
 use crate::session::Session;
@@ -35,7 +35,7 @@ pub fn run(flags: &RunFlags) -> Result<u8, Failure> {
         return detach(flags);
     }
     let qemu = Qemu::find()?;
-    let around = Surroundings {
+    let around = GuestConfig {
         net: machine_plan::net(flags),
         hostname: flags.name.clone(),
         console: console(detached.is_some())?,

@@ -1,6 +1,6 @@
 //! phys_contiguous: physically contiguous memory for programs that drive a device.
 //!
-//! The first mapping of an opening makes the memory, with its length; it lives as long as
+//! The first mapping of an open file makes the memory, with its length; it lives as long as
 //! it is mapped by anybody and goes back by itself. `MAP_SHARED` only: a private copy
 //! would be somewhere else. Up to 4 MiB at once, zeroed, aligned to its size rounded up
 //! to a power of two; what rounding takes too much is given back.
@@ -8,7 +8,7 @@
 //! | request | argument | does |
 //! |---|---|---|
 //! | `PHYS_CONTIGUOUS_ADDRESS` | a `u64` to fill | tells the memory's physical address; needs CAP_SYS_RAWIO |
-//! | `PHYS_CONTIGUOUS_CACHING` | 0, 1, 2 | write-back, write-combining or uncached, before the first mapping; an opening with `O_SYNC` begins uncached |
+//! | `PHYS_CONTIGUOUS_CACHING` | 0, 1, 2 | write-back, write-combining or uncached, before the first mapping; an open file with `O_SYNC` begins uncached |
 
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
@@ -52,20 +52,20 @@ fn open(_number: u64, status: StatusFlags) -> Result<FileRef> {
     } else {
         Caching::WriteBack
     };
-    Ok(Arc::new(Opening(Spin::new(State {
+    Ok(Arc::new(Region(Spin::new(State {
         caching,
         memory: Weak::new(),
     }))))
 }
 
-struct Opening(Spin<State>);
+struct Region(Spin<State>);
 
 struct State {
     caching: Caching,
     memory: Weak<Contiguous>,
 }
 
-impl File for Opening {
+impl File for Region {
     fn map(self: Arc<Self>, range: Range<u64>, is_shared: bool) -> Result<Arc<dyn MemoryObject>> {
         if !is_shared {
             return Err(Error::Invalid);
@@ -98,7 +98,7 @@ impl File for Opening {
     }
 }
 
-impl Opening {
+impl Region {
     fn tell_address(&self, to: VirtAddr) -> Result<usize> {
         let credentials = current().credentials.get();
         credentials.require(Capability::SysRawio)?;

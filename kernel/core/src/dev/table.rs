@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::file::{FileRef, StatusFlags};
 use crate::fs::{device_number, devices};
 
-/// Opens a device: its number, and the status flags of the opening.
+/// Opens a device: its number, and the status flags of the open file.
 pub type Open = fn(u64, StatusFlags) -> Result<FileRef>;
 
 /// A driver's claim on numbers.

@@ -106,7 +106,7 @@ impl Entry {
         self.state.lock().watch.is_exclusive()
     }
 
-    /// Whether its opening still exists.
+    /// Whether its open file still exists.
     pub(super) fn is_alive(&self) -> bool {
         self.open.strong_count() != 0
     }

@@ -9,7 +9,7 @@
 //! `Entry::is_queued` is cleared before the file is asked: a change after that queues
 //! the entry again, a change before it is part of the answer.
 //!
-//! An entry refers weakly to its opening, so that it ends with the last descriptor of
+//! An entry refers weakly to its open file, so that it ends with the last descriptor of
 //! that; what is left of it goes when the descriptor's number is watched anew.
 //!
 //! An epoll may watch another. `nest` keeps such chains short and free of cycles, which
@@ -40,7 +40,7 @@ use crate::sched::resched_point;
 use crate::sync::WaitQueue;
 use entry::Entry;
 
-/// The opening's identity, beside the number under which it was added: `dup` makes two.
+/// The open file's identity, beside the number under which it was added: `dup` makes two.
 type Key = (Fd, usize);
 
 /// The object of epoll_create(2).

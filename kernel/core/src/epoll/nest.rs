@@ -92,11 +92,11 @@ impl Epoll {
     }
 
     fn add_children(&self, to: &mut Vec<Arc<Epoll>>) -> Result<()> {
-        let openings = {
+        let members = {
             let entries = self.entries.lock();
             fallible::collected(entries.values().map(|entry| entry.open()))?
         };
-        for open in openings.iter().filter_map(|open| open.upgrade()) {
+        for open in members.iter().filter_map(|open| open.upgrade()) {
             if let Some(child) = of(&open.file) {
                 to.try_push(child)?;
             }

@@ -1,6 +1,6 @@
 //! Signals when a file becomes ready (fcntl(2): O_ASYNC, F_SETOWN, F_SETSIG).
 //!
-//! An opening may have an owner, a thread, a process or a group, who hears by a signal what
+//! An open file may have an owner, a thread, a process or a group, who hears by a signal what
 //! others learn from epoll. While O_ASYNC is set, [`AsyncIo`] observes the file's pollee; a socket's
 //! also without, for the owner hears SIGURG of urgent bytes in any case (socket(7)). The
 //! pollee notifies with the file's locks held, where no signal may be sent: the events are
@@ -89,13 +89,13 @@ struct Settings {
     /// O_ASYNC, and the descriptor through which it was set.
     is_on: bool,
     fd: Fd,
-    /// What matters to the opening: its pollee may be that of both ends.
+    /// What matters to the open file: its pollee may be that of both ends.
     interest: Events,
     /// It is a socket with an owner.
     hears_urgent: bool,
 }
 
-/// What an opening needs to send signals; made when it first does.
+/// What an open file needs to send signals; made when it first does.
 pub struct AsyncIo {
     settings: Spin<Settings>,
     /// Events that were not signalled yet.
@@ -226,7 +226,7 @@ impl AsyncIo {
         self.observe(open, &settings);
     }
 
-    /// The opening is going.
+    /// The open file is going.
     pub(super) fn end(self: &Arc<Self>, open: &OpenFile) {
         let mut settings = self.settings.lock();
         settings.is_on = false;

@@ -1,8 +1,8 @@
 //! Open files: what a descriptor stands for.
 //!
 //! Three objects, as in Unix: a [`File`] is the thing itself (a regular file, a pipe end,
-//! a socket); an [`OpenFile`] is one opening of it, with position and status flags,
-//! shared by `dup` and `fork`; an [`FdTable`] gives small numbers to openings.
+//! a socket); an [`OpenFile`] is one open file description of it, with position and status flags,
+//! shared by `dup` and `fork`; an [`FdTable`] gives small numbers to open files.
 //! Not here: names (`fs`) and waiting for several files at once (`poll`).
 
 pub mod async_io;
@@ -28,7 +28,7 @@ use crate::socket::Socket;
 
 /// What can be opened. Each method has the answer of a thing that cannot do it.
 ///
-/// `open` is the opening through which the call came: it carries the status flags
+/// `open` is the open file through which the call came: it carries the status flags
 /// (`O_NONBLOCK`, `O_APPEND`, ...).
 pub trait File: Send + Sync {
     /// Reads at the file's own position (streams) into `to`; 0 at the end.

@@ -1,4 +1,4 @@
-//! One opening of a file: position, status flags, owner of its signals.
+//! One open file description: position, status flags, owner of its signals.
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ use crate::io::{Sink, Source};
 use crate::sync::Mutex;
 
 bitflags! {
-    /// Status flags of an opening; the bits are Linux's own (`O_*` on x86-64).
+    /// Status flags of an open file; the bits are Linux's own (`O_*` on x86-64).
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct StatusFlags: u32 {
         /// Opened for writing only.
@@ -45,7 +45,7 @@ bitflags! {
         const NOFOLLOW = 0o400000;
         /// Reads do not set the access time.
         const NOATIME = 0o1000000;
-        /// The opening names a place in the tree only.
+        /// The open file names a place in the tree only.
         const PATH = 0o10000000;
     }
 }
@@ -62,7 +62,7 @@ impl StatusFlags {
 /// Openings that exist now.
 static OPENINGS: AtomicUsize = AtomicUsize::new(0);
 
-/// An open file description (POSIX' term).
+/// An open file (POSIX' term).
 pub struct OpenFile {
     /// The thing that is open.
     pub file: FileRef,
@@ -137,7 +137,7 @@ impl OpenFile {
         StatusFlags::from_bits_retain(self.flags.load(Ordering::Relaxed))
     }
 
-    /// Sets those flags that may change after the opening.
+    /// Sets those flags that may change after the open file.
     pub fn set_flags(&self, flags: StatusFlags) {
         let kept = self.flags().difference(StatusFlags::CHANGEABLE);
         self.flags.store(
@@ -321,9 +321,9 @@ impl OpenFile {
         self.inode().map_or(Ok(()), |inode| set_ids::shed(&**inode))
     }
 
-    /// What stands for this opening as the owner of locks.
+    /// What stands for this open file as the owner of locks.
     pub fn lock_owner(&self) -> Owner {
-        Owner::Opening(core::ptr::from_ref(self).addr())
+        Owner::Description(core::ptr::from_ref(self).addr())
     }
 
     /// Where the next call goes on: an append ends at the end of the file.
@@ -338,7 +338,7 @@ impl OpenFile {
     }
 }
 
-/// Whether an opening with these flags may change what is at `path`.
+/// Whether an open file with these flags may change what is at `path`.
 fn changes(path: &Path, flags: StatusFlags) -> bool {
     flags.intersects(StatusFlags::WRONLY | StatusFlags::RDWR)
         && !flags.contains(StatusFlags::PATH)
@@ -349,7 +349,7 @@ impl Drop for OpenFile {
     fn drop(&mut self) {
         self.file.clone().close(self);
         if let Some(locks) = self.inode().and_then(|inode| inode.locks()) {
-            locks.release_opening(core::ptr::from_ref(self).addr());
+            locks.release_description(core::ptr::from_ref(self).addr());
         }
         notify::closed(self);
         if let Some(async_io) = self.async_io() {

@@ -1,4 +1,4 @@
-//! Descriptors: small numbers for openings.
+//! Descriptors: small numbers for open files.
 //!
 //! A table is also what owns the record locks of fcntl(2) (`fs::locks`): they end when the
 //! table gives up any of its descriptors of the file.
@@ -81,7 +81,7 @@ pub struct FdTable {
 }
 
 impl FdTable {
-    /// The opening that `fd` stands for; to most calls one that only names a place is none.
+    /// The open file that `fd` stands for; to most calls one that only names a place is none.
     pub fn get(&self, fd: Fd) -> Result<Arc<OpenFile>> {
         let state = self.state.lock();
         let open = &state.get(fd)?.open;
@@ -137,7 +137,7 @@ impl FdTable {
         Ok(old.map(|entry| self.give_up(entry)))
     }
 
-    /// Frees `fd`; the caller drops the opening, which may block.
+    /// Frees `fd`; the caller drops the open file, which may block.
     pub fn remove(&self, fd: Fd) -> Result<Arc<OpenFile>> {
         let entry = {
             let mut state = self.state.lock();
@@ -176,7 +176,7 @@ impl FdTable {
         }
     }
 
-    /// A copy for a forked process: same openings, same numbers.
+    /// A copy for a forked process: same open files, same numbers.
     ///
     /// Errors: `OutOfMemory`; tables can be large.
     pub fn fork(&self) -> Result<Self> {
@@ -195,7 +195,7 @@ impl FdTable {
         }
     }
 
-    /// Takes out the first opening that `matches` from number `next` on, which moves on.
+    /// Takes out the first open file that `matches` from number `next` on, which moves on.
     /// One at a time: a list of all would need memory when there may be none.
     fn take_from(&self, next: &mut usize, matches: impl Fn(&Entry) -> bool) -> Option<Entry> {
         let mut state = self.state.lock();

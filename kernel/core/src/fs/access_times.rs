@@ -3,7 +3,7 @@
 //! The mount says it (mount(2)): no read (`noatime`), none of a directory (`nodiratime`), every
 //! read (`strictatime`); as a rule the first one after a change, and the first of a day
 //! (`relatime`). That is enough for who compares the last read with the last change, and spares
-//! most reads a store. An opening may ask to leave no trace (O_NOATIME), and nothing is set
+//! most reads a store. An open file may ask to leave no trace (O_NOATIME), and nothing is set
 //! where the mount is read-only.
 //!
 //! Not here: volumes of the host, whose access times the host sets as its own mounts say.

@@ -9,7 +9,7 @@ use super::{FileType, Path};
 /// Cursors of `.` and `..`; an inode's own cursors follow.
 const DOTS: u64 = 2;
 
-/// Lists from the opening's position, which moves to the last entry taken.
+/// Lists from the open file's position, which moves to the last entry taken.
 pub fn list(open: &OpenFile, emit: Emit<'_>) -> Result<()> {
     let path = open.path.as_ref().ok_or(Error::NotDirectory)?;
     if path.inode().kind() != FileType::Directory {

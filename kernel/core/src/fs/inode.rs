@@ -1,7 +1,7 @@
 //! What a file system provides: inodes, and the system they belong to.
 //!
 //! An inode is also a [`File`]: opening a regular file or a directory makes no object
-//! but the opening. Each method has the answer of an inode that cannot do it. The caller
+//! but the open file. Each method has the answer of an inode that cannot do it. The caller
 //! (`dentry`, `names`) has checked permissions and holds the lock of each directory that
 //! changes, so an inode sees one change of a directory at a time.
 
@@ -120,7 +120,7 @@ pub trait Inode: File {
         None
     }
 
-    /// For a magic link to something without a path: the opening itself.
+    /// For a magic link to something without a path: the open file itself.
     fn reopen(&self) -> Option<Arc<OpenFile>> {
         None
     }
@@ -130,7 +130,7 @@ pub trait Inode: File {
         false
     }
 
-    /// For an inode whose openings have state of their own: that state.
+    /// For an inode whose open files have state of their own: that state.
     fn open(&self) -> Option<Result<FileRef>> {
         None
     }

@@ -1,7 +1,7 @@
 //! Locks that programs put on files: fcntl's record locks and flock.
 //!
-//! Record locks belong to a process (`F_SETLK`) or to an opening (`F_OFD_SETLK`); flock's
-//! belong to an opening and cover the whole file. The arithmetic is `rangelock`'s. Who
+//! Record locks belong to a process (`F_SETLK`) or to an open file (`F_OFD_SETLK`); flock's
+//! belong to an open file and cover the whole file. The arithmetic is `rangelock`'s. Who
 //! waits is kept in one graph, so that a circle of processes is refused (EDEADLK).
 //!
 //! Lock order: a file's table, then the graph; both are short spin locks.
@@ -26,8 +26,8 @@ pub enum Owner {
         /// The process that took the lock, to be told to others.
         process: u32,
     },
-    /// An opening, by its address: it is unique as long as the opening lives.
-    Opening(usize),
+    /// An open file description, by its address, which is unique as long as it lives.
+    Description(usize),
 }
 
 /// A record lock that is in the way: what F_GETLK tells.
@@ -87,9 +87,9 @@ impl FileLocks {
         }
     }
 
-    /// Gives back all that an opening holds.
-    pub fn release_opening(&self, opening: usize) {
-        self.release(|owner| owner == Owner::Opening(opening));
+    /// Gives back all that an open file holds.
+    pub fn release_description(&self, description: usize) {
+        self.release(|owner| owner == Owner::Description(description));
     }
 
     /// Gives back all that a program holds, by the address of its table.

@@ -5,7 +5,7 @@
 //! that makes a known path cheap. A [`Mount`] puts a file system into the tree. A
 //! [`Path`] is a dentry seen through a mount: a place.
 //!
-//! - `walk` turns a path into a place, `open` a place into an opening, `names` changes
+//! - `walk` turns a path into a place, `open` a place into an open file, `names` changes
 //!   the tree, `access` says who may do what, `access_times` which reads leave a
 //!   trace, `context` where a thread stands.
 //! - `tmpfs` keeps files in memory (the root, /tmp, /dev/shm), `proc` and `sys` show the
@@ -52,5 +52,5 @@ pub use metadata::{
     Change, FileType, Metadata, Timestamp, device_number, device_parts, next_device,
 };
 pub use mount::{Mount, MountFlags, Path, SuperBlock, root};
-pub use open::{HowToOpen, Opening, open, open_for_exec, open_path};
+pub use open::{CreationFlags, HowToOpen, open, open_for_exec, open_path};
 pub use walk::{PATH_BYTES_MAX, Spot, Walk, resolve, resolve_spot};

@@ -93,7 +93,7 @@ impl Namespace {
         format!("{}:[{}]", self.kind().name(), self.number())
     }
 
-    /// An opening that holds it.
+    /// An open file that holds it.
     pub fn open(self) -> Arc<OpenFile> {
         OpenFile::new(Arc::new(NamespaceFile(self)), StatusFlags::empty())
     }

@@ -1,4 +1,4 @@
-//! open(2): from a path to an opening.
+//! open(2): from a path to an open file.
 
 use alloc::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::ipc::pipe::Pipe;
 bitflags! {
     /// What open(2) does besides opening.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub struct Opening: u32 {
+    pub struct CreationFlags: u32 {
         /// A missing file is created.
         const CREATE = 1;
         /// With `CREATE`: an existing one is an error.
@@ -38,8 +38,8 @@ bitflags! {
 #[derive(Clone, Copy, Debug)]
 pub struct HowToOpen {
     /// What happens at opening.
-    pub opening: Opening,
-    /// What stays with the opening.
+    pub creation: CreationFlags,
+    /// What stays with the open file.
     pub status: StatusFlags,
     /// Permission bits of a new file.
     pub mode: u32,
@@ -50,7 +50,7 @@ pub struct HowToOpen {
 impl HowToOpen {
     /// For reading.
     pub const READ: Self = Self {
-        opening: Opening::empty(),
+        creation: CreationFlags::empty(),
         status: StatusFlags::empty(),
         mode: 0,
         walk: Walk::empty(),
@@ -62,12 +62,18 @@ const LINKS_MAX: u32 = 40;
 
 /// Opens what `path` names.
 pub fn open(start: Option<&Path>, path: &[u8], how: &HowToOpen) -> Result<Arc<OpenFile>> {
-    if how.opening.contains(Opening::CREATE) {
+    if how.creation.contains(CreationFlags::CREATE) {
         return open_or_create(start, path, how);
     }
     let mut walk = how.walk;
-    walk.set(Walk::FOLLOW, !how.opening.contains(Opening::NO_FOLLOW));
-    walk.set(Walk::DIRECTORY, how.opening.contains(Opening::DIRECTORY));
+    walk.set(
+        Walk::FOLLOW,
+        !how.creation.contains(CreationFlags::NO_FOLLOW),
+    );
+    walk.set(
+        Walk::DIRECTORY,
+        how.creation.contains(CreationFlags::DIRECTORY),
+    );
     open_path(resolve(start, path, walk)?, how)
 }
 
@@ -102,7 +108,7 @@ fn open_or_create(start: Option<&Path>, path: &[u8], how: &HowToOpen) -> Result<
         if place.dentry.kind() != FileType::Symlink {
             return open_path(place, how);
         }
-        if how.opening.contains(Opening::NO_FOLLOW) {
+        if how.creation.contains(CreationFlags::NO_FOLLOW) {
             return Err(Error::TooManySymlinks);
         }
         if let Some(target) = place.inode().jump() {
@@ -122,7 +128,7 @@ enum Found {
 
 fn existing_or_new(spot: &Spot, how: &HowToOpen) -> Result<Found> {
     let directory = &spot.directory;
-    let exclusive = how.opening.contains(Opening::EXCLUSIVE);
+    let exclusive = how.creation.contains(CreationFlags::EXCLUSIVE);
     let existing = |dentry| {
         let place = Path {
             mount: directory.mount.clone(),
@@ -155,13 +161,13 @@ fn open_new(place: Path, how: &HowToOpen) -> Result<Arc<OpenFile>> {
 /// Opens what is at `place`.
 pub fn open_path(place: Path, how: &HowToOpen) -> Result<Arc<OpenFile>> {
     let kind = place.dentry.kind();
-    if how.opening.contains(Opening::DIRECTORY) && kind != FileType::Directory {
+    if how.creation.contains(CreationFlags::DIRECTORY) && kind != FileType::Directory {
         return Err(Error::NotDirectory);
     }
     if how.status.contains(StatusFlags::PATH) {
         return Ok(OpenFile::at(place.inode().clone(), how.status, place));
     }
-    if how.opening.contains(Opening::NAMELESS) {
+    if how.creation.contains(CreationFlags::NAMELESS) {
         return open_nameless(&place, how);
     }
     check_kind(&place, how)?;
@@ -172,7 +178,7 @@ pub fn open_path(place: Path, how: &HowToOpen) -> Result<Arc<OpenFile>> {
         return Ok(OpenFile::new(open.file.clone(), how.status));
     }
     let file = file_of(&place, how.status)?;
-    if how.opening.contains(Opening::TRUNCATE) && kind == FileType::Regular {
+    if how.creation.contains(CreationFlags::TRUNCATE) && kind == FileType::Regular {
         set_ids::shed(&**place.inode())?;
         place.inode().truncate(0)?;
         notify::changed(&place.dentry, notify::Mask::MODIFY);
@@ -185,11 +191,11 @@ pub fn open_path(place: Path, how: &HowToOpen) -> Result<Arc<OpenFile>> {
 fn writes(how: &HowToOpen) -> bool {
     how.status
         .intersects(StatusFlags::WRONLY | StatusFlags::RDWR)
-        || how.opening.contains(Opening::TRUNCATE)
+        || how.creation.contains(CreationFlags::TRUNCATE)
 }
 
 fn check_kind(place: &Path, how: &HowToOpen) -> Result<()> {
-    let creates = how.opening.contains(Opening::CREATE);
+    let creates = how.creation.contains(CreationFlags::CREATE);
     match place.dentry.kind() {
         FileType::Symlink => Err(Error::TooManySymlinks),
         FileType::Directory if writes(how) || creates => Err(Error::IsDirectory),

@@ -1,7 +1,7 @@
 //! FIFOs: pipes that have a name. Opening one waits for the other side (fifo(7)).
 //!
-//! The inode keeps the [`Pipe`]; each opening is a [`PipeEnd`] of its own. Who waits
-//! compares counts of openings, not of openers: a partner that came and went again while
+//! The inode keeps the [`Pipe`]; each open file is a [`PipeEnd`] of its own. Who waits
+//! compares counts of open files, not of openers: a partner that came and went again while
 //! the thread slept still counts.
 
 use alloc::sync::Arc;
@@ -25,7 +25,7 @@ pub fn open(pipe: &Arc<Pipe>, flags: StatusFlags) -> Result<Arc<PipeEnd>> {
     }
     let (partners, is_there) = partners_of(pipe, access);
     let seen = partners.load(Ordering::SeqCst);
-    // One that waits for this very opening may have come, written and gone before we look
+    // One that waits for this very open file may have come, written and gone before we look
     // again, and is in `seen` already.
     let was_there = is_there(pipe);
     let end = PipeEnd::new(pipe.clone(), access);
@@ -49,8 +49,8 @@ fn access_of(flags: StatusFlags) -> Access {
 
 fn partners_of(pipe: &Pipe, access: Access) -> (&AtomicU64, fn(&Pipe) -> bool) {
     if access == Access::READ {
-        (&pipe.writer_openings, Pipe::has_writers)
+        (&pipe.writer_opens, Pipe::has_writers)
     } else {
-        (&pipe.reader_openings, Pipe::has_readers)
+        (&pipe.reader_opens, Pipe::has_readers)
     }
 }

@@ -171,7 +171,7 @@ pub enum Keep {
     Yes,
 }
 
-/// The pipe behind an opening, if it is one that may be used so.
+/// The pipe behind an open file, if it is one that may be used so.
 pub fn end_of(open: &OpenFile, access: Access) -> Result<Option<&PipeEnd>> {
     match open.file.as_any().downcast_ref::<PipeEnd>() {
         Some(end) if end.access().contains(access) => Ok(Some(end)),

@@ -137,7 +137,7 @@ impl AddressSpace {
         Ok((at, is_populated))
     }
 
-    /// Takes pages and areas of a range out, piece by piece. What comes back may be dear to
+    /// Takes pages and areas of a range out, piece by piece. What comes back may be expensive to
     /// drop, so that is done without the lock.
     pub(super) fn remove<'a>(
         &'a self,

@@ -79,14 +79,14 @@ pub trait MemoryObject: Send + Sync {
     }
 }
 
-/// A memory object as an area holds it, with the opening it was mapped through.
+/// A memory object as an area holds it, with the open file it was mapped through.
 ///
 /// Invariant: the object's count of areas ([`MemoryObject::shown`]) is the number of these.
 #[non_exhaustive]
 pub struct Object {
     /// The pages.
     pub memory: Arc<dyn MemoryObject>,
-    /// The opening that stays open as long as the area.
+    /// The open file that stays open as long as the area.
     pub file: Option<Arc<OpenFile>>,
 }
 

@@ -20,7 +20,7 @@ pub enum Label {
     Heap,
     /// `[stack]`.
     Stack,
-    /// A file, by the opening it was mapped through.
+    /// A file, by the open file it was mapped through.
     File(Arc<OpenFile>),
     /// Something else of this name.
     Other(&'static str),

@@ -76,7 +76,7 @@ pub(super) struct Entered {
 }
 
 impl Entered {
-    /// Waits for a shard's lock, and tells it the time; `None` before boot has come so far.
+    /// Waits for a shard's lock, and tells it the time; `None` before boot has got that far.
     #[inline]
     pub(super) fn new(number: u16) -> Option<Self> {
         let mut entered = Self::to_look(number);

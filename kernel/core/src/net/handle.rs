@@ -100,7 +100,7 @@ impl Handle {
 
     /// The shard of the socket's place, entered, and the socket there.
     ///
-    /// Errors: `NetworkDown` before boot has come so far.
+    /// Errors: `NetworkDown` before boot has got that far.
     #[inline(always)]
     fn enter(&self) -> Result<(Entered, SocketId)> {
         self.enter_by(|shard| Entered::new(shard).ok_or(Error::NetworkDown))
@@ -141,7 +141,7 @@ impl Handle {
     }
 
     /// Shows the socket at its place to `look`, which needs no clock; `None` before boot
-    /// has come so far.
+    /// has got that far.
     #[inline]
     fn look<R>(&self, look: impl FnOnce(SocketId, &inet::Stack) -> R) -> Option<R> {
         let (mut entered, id) = self.enter_by(|shard| Ok(Entered::to_look(shard))).ok()?;
@@ -318,7 +318,7 @@ pub(super) fn open_in(
     })
 }
 
-/// Calls into a shard; fails where there is none (before boot has come so far).
+/// Calls into a shard; fails where there is none (before boot has got that far).
 pub(super) fn in_shard<R>(
     number: u16,
     work: impl FnOnce(&mut inet::Stack, &mut Link) -> Result<R>,

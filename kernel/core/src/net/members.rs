@@ -5,7 +5,7 @@
 //!   refuses those that are taken;
 //! - *connected* (TCP): in the shard of its connection. A socket that connects moves there
 //!   before; if it had a name, the socket in the first shard stays to keep that;
-//! - *waiting for strangers* (a listener, a datagram socket with a name): a member in
+//! - *waiting for unknown peers* (a listener, a datagram socket with a name): a member in
 //!   each shard, the first shard's being the handle's place. Calls that change it change
 //!   all of them; calls that take from it begin with the calling CPU's. IPv6 comes to the
 //!   first shard only, so what hears nothing else has its one member there.

@@ -15,7 +15,7 @@
 //! A stack (`core/inet`) behind one spin lock is a *shard* ([`shard`]); a batch of frames
 //! gives way to a program that waits for the lock ([`entered`]). A connection lives
 //! in the shard that a hash of its ends names ([`steer`]), on the CPU of its ring. Sockets
-//! that wait for strangers, listeners and datagram sockets, have a member in each shard;
+//! that wait for unknown peers, listeners and datagram sockets, have a member in each shard;
 //! `accept` and `recv` look at the calling CPU's first ([`handle`]). Nothing blocks under
 //! a shard's lock. A copy to or from a program stops at a missing page, which is brought in
 //! after the lock is dropped. VNICs and their kin have stacks of their own ([`datalink`]).

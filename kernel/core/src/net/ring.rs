@@ -12,7 +12,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use link::RxChain;
-use link::course::Course;
+use link::dispatch::Dispatch;
 use link::rss::Indirection;
 use link::steer::Steering;
 use mach::sync::{Once, Spin};
@@ -202,15 +202,15 @@ impl State {
         } = self;
         let count = port.receive(BATCH_FRAMES_MAX, &mut |frame| {
             packet::received(crate::net::CARD, &frame);
-            match steer::course_of(&frame) {
-                Course::Flow => batch.push(frame),
-                Course::Lesson => {
+            match steer::dispatch_of(&frame) {
+                Dispatch::Flow => batch.push(frame),
+                Dispatch::Neighbor => {
                     teach(&frame);
                     batch.push(frame);
                 }
-                Course::Lease => inbox::put_exception(0, frame),
-                Course::Quoted(packet) => inbox::put_exception(steer::owner(&packet), frame),
-                Course::TcpFragment => counters.tcp_fragments += 1,
+                Dispatch::Dhcp => inbox::put_exception(0, frame),
+                Dispatch::IcmpError(packet) => inbox::put_exception(steer::owner(&packet), frame),
+                Dispatch::TcpFragment => counters.tcp_fragments += 1,
             }
         });
         if count != 0 && self.is_armed {
@@ -234,6 +234,7 @@ impl State {
 
 /// Shows an ARP message to all shards but the first, which gets it by the hash.
 fn teach(frame: &RxFrame) {
-    let lessons = (1..shard::count()).filter_map(|shard| Some((shard, steer::lesson_of(frame)?)));
-    lessons.for_each(|(shard, lesson)| inbox::put_exception(shard, lesson));
+    let copies =
+        (1..shard::count()).filter_map(|shard| Some((shard, steer::announcement_of(frame)?)));
+    copies.for_each(|(shard, copy)| inbox::put_exception(shard, copy));
 }

@@ -17,7 +17,7 @@ use mach::sync::Spin;
 use super::shard::{self, with_shard};
 use crate::sched::{Softirq, raise_on};
 
-/// The machine's; the default before boot has come so far.
+/// The machine's; the default before boot has got that far.
 static SETTINGS: Spin<Option<inet::Config>> = Spin::new(None);
 
 /// Sets what is in force from boot on, before there is a stack.

@@ -9,7 +9,7 @@
 //! and Park, "Scalable TCP Session Monitoring with Symmetric Receive-side Scaling"): both
 //! ends of a connection to ourselves lie in one shard.
 //!
-//! What does not show its connection by that hash goes where `link::course` says: an ICMP
+//! What does not show its connection by that hash goes where `link::dispatch` says: an ICMP
 //! error where the quoted packet came from, DHCP's answers to the first shard, whose
 //! client asked. ARP goes to the first shard, which answers; the others get a copy that
 //! teaches them. A fragment of a TCP segment is dropped and counted.
@@ -20,7 +20,7 @@
 use core::net::IpAddr;
 
 use inet::Endpoint;
-use link::course::{self, Course};
+use link::dispatch::{self, Dispatch};
 use link::rss::{BUCKETS, Hasher, Indirection, PortFields, Rss, Scope, bucket_of};
 use link::toeplitz::{KEY_BYTES, Key};
 use link::{Header, Packet, Piece};
@@ -122,15 +122,15 @@ fn packet(src: IpAddr, dst: IpAddr, protocol: u8, ports: Option<(u16, u16)>) -> 
 }
 
 /// What a frame is, and so where it goes.
-pub(super) fn course_of(frame: &RxFrame) -> Course {
-    course::course_of(&frame.chain, super::routes::address())
+pub(super) fn dispatch_of(frame: &RxFrame) -> Dispatch {
+    dispatch::dispatch_of(&frame.chain, super::routes::address())
 }
 
 /// What an ARP message teaches, for a stack that does not answer it. `None` without
 /// memory: the stack will ask for itself.
-pub(super) fn lesson_of(frame: &RxFrame) -> Option<RxFrame> {
+pub(super) fn announcement_of(frame: &RxFrame) -> Option<RxFrame> {
     let mut buffer = super::packet_pool().alloc()?;
-    buffer.append(&course::lesson_of(&frame.chain));
+    buffer.append(&dispatch::announcement_of(&frame.chain));
     Some(RxFrame {
         chain: Chain::from(buffer),
         checksum: Checksum::Unknown,

@@ -20,7 +20,7 @@ pub fn current() -> Current<Thread> {
     CURRENT.get()
 }
 
-/// The running thread, if this CPU has come so far.
+/// The running thread, if this CPU has got that far.
 pub fn try_current() -> Option<Current<Thread>> {
     CURRENT.try_get()
 }

@@ -133,7 +133,7 @@ pub fn open() -> Result<FileRef> {
     })
 }
 
-/// Openings for descriptors 0, 1 and 2, where `console` is an opening of /dev/console.
+/// Open files for descriptors 0, 1 and 2, where `console` is an open file of /dev/console.
 ///
 /// Errors: `TimedOut` if the host does not connect its streams.
 pub fn standard_files(console: &Arc<OpenFile>) -> Result<[Arc<OpenFile>; STANDARD_FILES]> {

@@ -114,7 +114,7 @@ pub(super) fn remove_node(number: u32) {
     let _ = node_spot(number).and_then(|spot| unlink_by_kernel(&spot));
 }
 
-/// Opens it by its node, so that the opening has a name.
+/// Opens it by its node, so that the open file has a name.
 pub(super) fn open_node(number: u32, status: StatusFlags) -> Result<Arc<OpenFile>> {
     let how = HowToOpen {
         status,

@@ -1,4 +1,4 @@
-//! One opening of a terminal.
+//! One open file of a terminal.
 
 use alloc::sync::Arc;
 
@@ -19,7 +19,7 @@ pub struct TerminalFile {
 impl TerminalFile {
     /// Opens `terminal`; closed when dropped.
     pub fn new(terminal: Arc<Terminal>) -> Arc<Self> {
-        terminal.state.lock().openings += 1;
+        terminal.state.lock().open_count += 1;
         Arc::new(Self { terminal })
     }
 }
@@ -70,8 +70,8 @@ impl File for TerminalFile {
 impl Drop for TerminalFile {
     fn drop(&mut self) {
         let mut state = self.terminal.state.lock();
-        state.openings -= 1;
-        let is_last = state.openings == 0;
+        state.open_count -= 1;
+        let is_last = state.open_count == 0;
         drop(state);
         if is_last && let Some(master) = self.terminal.screen.master() {
             master.pollee.notify(Events::READABLE | Events::HUP);

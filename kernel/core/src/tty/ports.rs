@@ -62,7 +62,7 @@ pub(super) struct HostStream {
     is_over: AtomicBool,
     /// Somebody found no room since the last look.
     lacked_room: AtomicBool,
-    openings: AtomicUsize,
+    open_count: AtomicUsize,
     sent: AtomicU64,
 }
 
@@ -126,7 +126,7 @@ impl HostStream {
             has_begun: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
             lacked_room: AtomicBool::new(false),
-            openings: AtomicUsize::new(0),
+            open_count: AtomicUsize::new(0),
             sent: AtomicU64::new(0),
         }
     }
@@ -331,14 +331,14 @@ impl HostStream {
         events
     }
 
-    /// Counts an opening.
+    /// Counts an open file.
     pub(super) fn enter(&self) {
-        self.openings.fetch_add(1, Ordering::SeqCst);
+        self.open_count.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Counts an opening that is gone; the host hears of the last one.
+    /// Counts an open file that is gone; the host hears of the last one.
     pub(super) fn leave(&self) {
-        if self.openings.fetch_sub(1, Ordering::SeqCst) != 1 {
+        if self.open_count.fetch_sub(1, Ordering::SeqCst) != 1 {
             return;
         }
         let descriptor = [&INPUT, &OUTPUT, &ERRORS]

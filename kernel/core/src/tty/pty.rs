@@ -1,6 +1,6 @@
 //! Pseudo terminals: a terminal whose keyboard and screen are a file, the master.
 //!
-//! Each opening of /dev/ptmx makes a pair. The master's drop hangs the terminal up; the
+//! Each open of /dev/ptmx makes a pair. The master's drop hangs the terminal up; the
 //! last closing of the terminal is the end of the master's input, until somebody opens it
 //! again.
 
@@ -100,7 +100,7 @@ impl Master {
 
     /// Whether nobody has the terminal open any more.
     fn is_abandoned(&self) -> bool {
-        self.was_opened.load(Ordering::Relaxed) && self.terminal.state.lock().openings == 0
+        self.was_opened.load(Ordering::Relaxed) && self.terminal.state.lock().open_count == 0
     }
 
     /// Tries, and unless told otherwise waits until it succeeds.

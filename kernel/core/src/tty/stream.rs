@@ -18,7 +18,7 @@ use crate::user;
 /// Bytes that could be read, stored as a C `int` (ioctl_fionread).
 const FIONREAD: u32 = 0x541b;
 
-/// An opening of streams of the host: of one, or of one for each direction (/dev/console).
+/// An open file of streams of the host: of one, or of one for each direction (/dev/console).
 pub(super) struct StreamFile {
     number: u64,
     input: Option<&'static HostStream>,

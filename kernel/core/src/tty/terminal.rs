@@ -40,7 +40,7 @@ pub(super) struct State {
     /// Only who may do all opens it (TIOCEXCL).
     pub(super) is_exclusive: bool,
     /// Openings that programs have.
-    pub(super) openings: usize,
+    pub(super) open_count: usize,
 }
 
 /// A terminal that programs read and write.
@@ -74,7 +74,7 @@ impl Terminal {
             foreground: None,
             is_hung_up: false,
             is_exclusive: false,
-            openings: 0,
+            open_count: 0,
         };
         Arc::new(Self {
             state: Spin::new(state),

@@ -30,15 +30,15 @@ const ATTEMPTS: usize = 4;
 
 struct State {
     graph: Graph,
-    /// The openings of sockets that are under way.
-    openings: BTreeMap<SocketId, Weak<OpenFile>>,
+    /// The open files of sockets that are under way.
+    descriptions: BTreeMap<SocketId, Weak<OpenFile>>,
     /// Connections that wait to be accepted, and who listens.
     waiting: BTreeMap<SocketId, SocketId>,
 }
 
 static STATE: Spin<State> = Spin::new(State {
     graph: Graph::new(),
-    openings: BTreeMap::new(),
+    descriptions: BTreeMap::new(),
     waiting: BTreeMap::new(),
 });
 static CREDITS: AtomicUsize = AtomicUsize::new(0);
@@ -59,7 +59,7 @@ pub(super) fn take_up(file: &Arc<OpenFile>) {
     if let Some(socket) = number(file) {
         let mut state = STATE.lock();
         state.graph.take_up(socket);
-        state.openings.insert(socket, Arc::downgrade(file));
+        state.descriptions.insert(socket, Arc::downgrade(file));
     }
 }
 
@@ -78,7 +78,7 @@ pub(super) fn lay_down(holder: Option<SocketId>, file: &OpenFile) {
         state.graph.pull(holder, socket);
     }
     if state.graph.lay_down(socket) == 0 {
-        state.openings.remove(&socket);
+        state.descriptions.remove(&socket);
     }
 }
 
@@ -142,16 +142,16 @@ impl State {
             return Standing::Waiting(listener);
         }
         // Whom no message carries is not garbage: its own queue ends with it.
-        let opening = self.openings.get(&socket);
-        Standing::Referred(opening.map_or(1, Weak::strong_count))
+        let description = self.descriptions.get(&socket);
+        Standing::Referred(description.map_or(1, Weak::strong_count))
     }
 }
 
 /// Empties the queues of these sockets, and with that ends them.
 fn close(garbage: &[SocketId]) {
     for socket in garbage {
-        let opening = STATE.lock().openings.get(socket).cloned();
-        let Some(open) = opening.and_then(|opening| opening.upgrade()) else {
+        let description = STATE.lock().descriptions.get(socket).cloned();
+        let Some(open) = description.and_then(|description| description.upgrade()) else {
             continue;
         };
         let any = open.file.as_any();

@@ -91,7 +91,7 @@ fn fspick(call: Call<'_>) -> Outcome {
     Ok(fd)
 }
 
-/// The opening, if it is of a configuration.
+/// The open file, if it is of a configuration.
 fn opened(call: &Call<'_>) -> Result<Arc<OpenFile>> {
     let open = call.file(0)?;
     match open.file.as_any().is::<Configuration>() {

@@ -1,7 +1,7 @@
 //! Pages on their way out of a page table.
 //!
 //! By **Late** a page may be given back only when no CPU can translate to it. Telling
-//! the CPUs is dear, so pages are gathered and the CPUs told once per batch. A batch lies on
+//! the CPUs is expensive, so pages are gathered and the CPUs told once per batch. A batch lies on
 //! the stack, so gathering can not fail, and holds as many pages as a last-level table maps:
 //! an unmapping of 2 MiB is one batch, and in a larger one the interrupt costs little
 //! beside giving back its 512 pages. Page tables that are swept (`sweep`) leave the same way; for them

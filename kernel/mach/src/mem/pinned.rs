@@ -3,7 +3,7 @@
 use core::ptr::NonNull;
 
 use base::{DeviceAddr, PAGE_BYTES};
-use mbuf::Keeper;
+use mbuf::ExternalStorage;
 
 use super::page::Page;
 
@@ -23,7 +23,7 @@ impl<T> Pinned<T> {
 // SAFETY: **Direct** maps the frame for good, and the page, which is not given out, claims it
 // until it is dropped. A device's address of RAM is the physical one (`dma`). No `&mut` to a
 // page's memory is ever made (**Claim**).
-unsafe impl<T: Send + Sync + 'static> Keeper for Pinned<T> {
+unsafe impl<T: Send + Sync + 'static> ExternalStorage for Pinned<T> {
     fn memory(&self) -> NonNull<[u8]> {
         NonNull::slice_from_raw_parts(self.page.start(), PAGE_BYTES)
     }

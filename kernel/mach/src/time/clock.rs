@@ -7,7 +7,7 @@
 //! nobody can read it, which keeps the clock from going back however long the host stops
 //! the writer.
 //!
-//! Only `keeper` writes, under its lock. An NMI handler that interrupted the writer would wait
+//! Only `timekeeper` writes, under its lock. An NMI handler that interrupted the writer would wait
 //! for ever, so [`try_now`] is all that one may call.
 
 use core::sync::atomic::{AtomicU64, Ordering, fence};
@@ -126,7 +126,7 @@ pub(crate) fn shown() -> Shown {
     }
 }
 
-/// Shows from now on what `change` makes of the present counter. By the keeper alone.
+/// Shows from now on what `change` makes of the present counter. By the timekeeper alone.
 pub(super) fn publish(change: impl FnOnce(u64) -> Shown) {
     let sequence = WORDS.sequence.load(Ordering::Relaxed);
     WORDS.sequence.store(sequence | 1, Ordering::Relaxed);

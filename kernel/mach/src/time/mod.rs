@@ -1,7 +1,7 @@
 //! The clock and each CPU's timer.
 //!
 //! The clock is the time-stamp counter, scaled (`clock`). How fast the counter runs is
-//! measured at boot (`calibrate`) and kept right by a better reference for ever (`keeper`,
+//! measured at boot (`calibrate`) and kept right by a better reference for ever (`timekeeper`,
 //! by the rules of `core/timekeeping`). The timer fires once at a deadline; the kernel keeps
 //! the heap of deadlines and arms the first.
 //!
@@ -10,21 +10,21 @@
 
 mod calibrate;
 mod clock;
-mod keeper;
 mod kvmclock;
 mod pit;
 mod pm_timer;
 mod reference;
 mod rtc;
+mod timekeeper;
 mod timer;
 
 pub use clock::{now, raw_now, try_now};
-pub use keeper::{adjust, follow, has_to_work_off, set_wall_clock, wall_is_after, work_off};
+pub use timekeeper::{adjust, follow, has_to_work_off, set_wall_clock, wall_is_after, work_off};
 pub use timekeeping::{Adjusted, NtpError, Request, modes, status};
 pub use timer::{affordable_interval, exit_cost, on_deadline, set_deadline};
 
 pub(crate) use clock::{Shown, shown};
-pub(crate) use keeper::init_wall;
+pub(crate) use timekeeper::init_wall;
 pub(crate) use timer::{init as init_timer, interrupt};
 
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -59,7 +59,7 @@ pub(crate) fn init() {
     let base = cycles();
     let (rate, device) = calibrate::tsc();
     HERTZ.store(rate.hertz, Ordering::Relaxed);
-    keeper::start(base, rate, device);
+    timekeeper::start(base, rate, device);
 }
 
 /// Waits, spinning, for a device that needs a moment during set-up.

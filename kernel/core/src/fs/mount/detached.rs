@@ -15,7 +15,7 @@ use crate::file::{File, OpenFile, StatusFlags};
 
 struct Detached(Arc<Mount>);
 
-/// A descriptor's opening for `mount`, which is listed and has no place.
+/// A descriptor's open file for `mount`, which is listed and has no place.
 ///
 /// Errors: `OutOfMemory`; then the mount is gone.
 pub fn open_detached(mount: Arc<Mount>) -> Result<Arc<OpenFile>> {

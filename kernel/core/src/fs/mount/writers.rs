@@ -1,6 +1,6 @@
 //! Who has files open for writing, and when a mount may become read-only.
 //!
-//! An opening for writing counts itself first and looks for the flag then; a remount sets the
+//! An open file for writing counts itself first and looks for the flag then; a remount sets the
 //! flag first and looks for the count then. So one of the two sees the other.
 
 use alloc::sync::Arc;

@@ -1,6 +1,6 @@
 //! POSIX message queues (mq_overview(7)).
 //!
-//! A queue is a file of a file system of its own, `mqueue`: names, owners, permissions, openings
+//! A queue is a file of a file system of its own, `mqueue`: names, owners, permissions, open files
 //! and mounts are those of all files. There is one such system; mq_open(2) looks into it through
 //! a mount that is nowhere in the tree, mount(2) shows the same.
 //!
@@ -35,7 +35,7 @@ use self::directory::Directory;
 use self::limits::Shape;
 use super::names::{self, Wanted, add_while_locked};
 use super::{
-    FileSystem, FileType, HowToOpen, InodeRef, Mount, Opening, Path, Spot, Usage, open_path,
+    CreationFlags, FileSystem, FileType, HowToOpen, InodeRef, Mount, Path, Spot, Usage, open_path,
 };
 use crate::error::{Error, Result};
 use crate::file::OpenFile;
@@ -119,13 +119,13 @@ pub fn open(name: &[u8], how: &HowToOpen, shape: Option<Shape>) -> Result<Arc<Op
     let still = directory.dentry.lock_names()?;
     if let Some(dentry) = directory.dentry.child_while_locked(&name)? {
         drop(still);
-        if how.opening.contains(Opening::EXCLUSIVE) {
+        if how.creation.contains(CreationFlags::EXCLUSIVE) {
             return Err(Error::Exists);
         }
         let mount = directory.mount;
         return open_path(Path { mount, dentry }, how);
     }
-    if !how.opening.contains(Opening::CREATE) {
+    if !how.creation.contains(CreationFlags::CREATE) {
         return Err(Error::NotFound);
     }
     let wanted = Wanted::new(FileType::Regular, how.mode & 0o7777);

@@ -36,7 +36,7 @@ pub(super) struct Node {
     handle: Handle,
     qid: Qid,
     kind: FileType,
-    /// The same file, open on the host; from the first opening on.
+    /// The same file, open on the host; from the first open file on.
     open: Mutex<Option<Arc<Handle>>>,
     /// The mode had no set-user-ID or set-group-ID bits when it was last seen.
     is_ordinary: AtomicBool,

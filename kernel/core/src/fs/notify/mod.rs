@@ -356,7 +356,7 @@ pub fn changed(dentry: &Dentry, what: Mask) {
     tell_both(dentry, what);
 }
 
-/// An opening ended.
+/// An open file ended.
 pub fn closed(open: &OpenFile) {
     let writes = open.is_writable();
     tell_opening(

@@ -34,12 +34,12 @@ impl Descriptors {
         let subject = self.subject.clone();
         let find = move || {
             guard::check(&subject)?;
-            let open = opening(&subject, fd)?;
+            let open = open_file(&subject, fd)?;
             Ok(match &open.path {
                 Some(path) => Target::Place(path.clone()),
                 None => {
                     let label = open.file.label().into_bytes();
-                    Target::Opening(open, label)
+                    Target::Open(open, label)
                 }
             })
         };
@@ -49,14 +49,14 @@ impl Descriptors {
     fn info(&self, metadata: Metadata, fd: Fd) -> InodeRef {
         let subject = self.subject.clone();
         let generate = move |text: &mut Text| {
-            let open = opening(&subject, fd)?;
+            let open = open_file(&subject, fd)?;
             describe(&open, text).map_err(|_| Error::Io)
         };
         TextFile::new(metadata, Box::new(generate), None)
     }
 }
 
-fn opening(subject: &Subject, fd: Fd) -> Result<Arc<OpenFile>> {
+fn open_file(subject: &Subject, fd: Fd) -> Result<Arc<OpenFile>> {
     subject
         .thread()?
         .files
@@ -104,7 +104,7 @@ impl Inode for Descriptors {
 
     fn lookup(&self, name: &[u8]) -> Result<InodeRef> {
         let fd = list::parse(name).ok_or(Error::NotFound)?;
-        opening(&self.subject, fd)?;
+        open_file(&self.subject, fd)?;
         let number = self.metadata.number ^ u64::from(fd) << 1;
         let (kind, mode) = if self.links {
             (FileType::Symlink, 0o700)

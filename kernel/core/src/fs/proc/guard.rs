@@ -1,6 +1,6 @@
 //! Files of /proc/PID that only those may open who may look into the process.
 //!
-//! An opening belongs to the program that ran when it was made: after an exec, which may have
+//! An open file belongs to the program that ran when it was made: after an exec, which may have
 //! changed whose process it is, it tells nothing more ([`Subject::space`]).
 
 use alloc::sync::Arc;

@@ -53,7 +53,7 @@ impl Inode for Namespaces {
             guard::check(&subject)?;
             let namespace = Namespace::of(subject.thread()?, kind);
             let label = namespace.label().into_bytes();
-            Ok(Target::Opening(namespace.open(), label))
+            Ok(Target::Open(namespace.open(), label))
         };
         Ok(Link::new(owned(&self.subject, link), Box::new(find)))
     }

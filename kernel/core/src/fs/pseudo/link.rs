@@ -14,8 +14,8 @@ pub enum Target {
     Text(Vec<u8>),
     /// A place, whatever its name.
     Place(Path),
-    /// An opening without a place; the text is for people.
-    Opening(Arc<OpenFile>, Vec<u8>),
+    /// An open file without a place; the text is for people.
+    Open(Arc<OpenFile>, Vec<u8>),
 }
 
 type Find = Box<dyn Fn() -> Result<Target> + Send + Sync>;
@@ -50,7 +50,7 @@ impl Inode for Link {
 
     fn read_link(&self) -> Result<Vec<u8>> {
         Ok(match (self.find)()? {
-            Target::Text(text) | Target::Opening(_, text) => text,
+            Target::Text(text) | Target::Open(_, text) => text,
             Target::Place(place) => place.name(),
         })
     }
@@ -59,7 +59,7 @@ impl Inode for Link {
         match (self.find)() {
             Ok(Target::Text(_)) => None,
             Ok(Target::Place(place)) => Some(Ok(place)),
-            Ok(Target::Opening(open, text)) => Some(Ok(super::opening::place_of(open, &text))),
+            Ok(Target::Open(open, text)) => Some(Ok(super::reopen::place_of(open, &text))),
             Err(error) => Some(Err(error)),
         }
     }

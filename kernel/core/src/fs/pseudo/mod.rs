@@ -9,7 +9,7 @@ mod buffer;
 mod directory;
 mod link;
 mod numbers;
-mod opening;
+mod reopen;
 mod table;
 mod text;
 

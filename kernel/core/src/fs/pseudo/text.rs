@@ -1,6 +1,6 @@
 //! A file with generated text.
 //!
-//! The text is made in pieces of a few kilobytes, each of whole records; an opening keeps one
+//! The text is made in pieces of a few kilobytes, each of whole records; an open file keeps one
 //! piece and where the next one starts. So what it takes does not grow with the text, and no
 //! lock is held for all of it. A text that fits into one piece is seen as it was at one
 //! moment; of a longer one each record is, and one that comes or goes between two pieces may
@@ -120,7 +120,7 @@ impl Piece {
     }
 }
 
-/// One opening, with the piece that it read last.
+/// One open file, with the piece that it read last.
 struct OpenText {
     content: Arc<Content>,
     piece: Spin<Option<Piece>>,

@@ -1,4 +1,4 @@
-//! One opening of a pipe: the file that a program reads, writes and polls.
+//! One open file of a pipe: the file that a program reads, writes and polls.
 
 use alloc::format;
 use alloc::string::String;
@@ -17,19 +17,19 @@ use crate::user;
 /// Bytes that could be read, stored as a C `int` (ioctl_fionread).
 const FIONREAD: u32 = 0x541b;
 
-/// One opening of a pipe.
+/// One open file of a pipe.
 pub struct PipeEnd {
     /// The pipe that it opens.
     pub pipe: Arc<Pipe>,
     access: Access,
-    /// Writers there had been at the opening: a reader sees a hang-up only after another.
+    /// Writers there had been when it was opened: a reader sees a hang-up only after another.
     writers_before: u64,
 }
 
 impl PipeEnd {
     /// Opens `pipe`; closed when dropped.
     pub fn new(pipe: Arc<Pipe>, access: Access) -> Arc<Self> {
-        let writers_before = pipe.writer_openings.load(Ordering::SeqCst);
+        let writers_before = pipe.writer_opens.load(Ordering::SeqCst);
         let had_writers = pipe.has_writers();
         pipe.enter(access);
         // One may have come between the two looks: then the difference wraps, and is one.
@@ -51,8 +51,8 @@ impl PipeEnd {
         if self.pipe.len() != 0 {
             events |= Events::READABLE;
         }
-        let openings = self.pipe.writer_openings.load(Ordering::SeqCst);
-        if !self.pipe.has_writers() && openings != self.writers_before {
+        let opens = self.pipe.writer_opens.load(Ordering::SeqCst);
+        if !self.pipe.has_writers() && opens != self.writers_before {
             events |= Events::HUP;
         }
         events

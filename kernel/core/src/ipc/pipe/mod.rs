@@ -4,7 +4,7 @@
 //! themselves, on loan: a reader sees what they hold when it reads, and splice gives them to
 //! a connection as they are. As on Linux, pages of a file that has become shorter stay.
 //!
-//! The contents are guarded by a sleeping lock. Their fill, and how many openings read and
+//! The contents are guarded by a sleeping lock. Their fill, and how many open files read and
 //! write, are copied into atomics under that lock: who polls or decides whether to wait
 //! looks only at those. A waiter looks after it has entered the queue, a worker changes
 //! the atomics before it wakes (`sync::wait`), so no wake-up is lost.
@@ -67,7 +67,7 @@ fn user_limit() -> u64 {
 }
 
 bitflags! {
-    /// What an opening of a pipe may do.
+    /// What an open file of a pipe may do.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct Access: u8 {
         /// Take bytes out.
@@ -91,8 +91,8 @@ pub struct Pipe {
     charge: Spin<Option<Charge>>,
     readers: AtomicU32,
     writers: AtomicU32,
-    pub(super) reader_openings: AtomicU64,
-    pub(super) writer_openings: AtomicU64,
+    pub(super) reader_opens: AtomicU64,
+    pub(super) writer_opens: AtomicU64,
     pub(super) pollee: Pollee,
 }
 
@@ -114,8 +114,8 @@ impl Default for Pipe {
             charge: Spin::new(charge),
             readers: AtomicU32::new(0),
             writers: AtomicU32::new(0),
-            reader_openings: AtomicU64::new(0),
-            writer_openings: AtomicU64::new(0),
+            reader_opens: AtomicU64::new(0),
+            writer_opens: AtomicU64::new(0),
             pollee: Pollee::new(),
         }
     }
@@ -196,7 +196,7 @@ impl Pipe {
         }
     }
 
-    /// Counts an opening that is gone; bytes that nobody can read any more are dropped.
+    /// Counts an open file that is gone; bytes that nobody can read any more are dropped.
     fn leave(&self, access: Access) {
         if access.contains(Access::READ) {
             self.readers.fetch_sub(1, Ordering::SeqCst);
@@ -216,11 +216,11 @@ impl Pipe {
     fn enter(&self, access: Access) {
         if access.contains(Access::READ) {
             self.readers.fetch_add(1, Ordering::SeqCst);
-            self.reader_openings.fetch_add(1, Ordering::SeqCst);
+            self.reader_opens.fetch_add(1, Ordering::SeqCst);
         }
         if access.contains(Access::WRITE) {
             self.writers.fetch_add(1, Ordering::SeqCst);
-            self.writer_openings.fetch_add(1, Ordering::SeqCst);
+            self.writer_opens.fetch_add(1, Ordering::SeqCst);
         }
     }
 }

@@ -31,7 +31,7 @@ pub fn register() {
     });
 }
 
-/// One opening, with the answer that was not read yet.
+/// One open file, with the answer that was not read yet.
 #[derive(Default)]
 struct Conversation(Mutex<Vec<u8>>);
 

@@ -8,7 +8,7 @@
 //! the host's time ran on while the machine stood; differences above [`STEP_MIN_NS`] are
 //! jumped over.
 //!
-//! Lock order: the keeper's is innermost.
+//! Lock order: the timekeeper's is innermost.
 
 use base::{Duration, Instant};
 use timekeeping::{Adjusted, Discipline, Ntp, NtpError, Rate, Request, Scale, Speed, Watch, modes};
@@ -38,7 +38,7 @@ enum Host {
     Unknown,
 }
 
-struct Keeper {
+struct Timekeeper {
     rate: Rate,
     steady: Scale,
     shown: Shown,
@@ -52,7 +52,7 @@ struct Keeper {
     owed_ns: i64,
 }
 
-static KEEPER: Spin<Option<Keeper>> = Spin::new(None);
+static TIMEKEEPER: Spin<Option<Timekeeper>> = Spin::new(None);
 
 /// Starts the clock at zero; it runs by `rate` until `device` says better.
 pub(super) fn start(base_ticks: u64, rate: Rate, device: Option<Device>) {
@@ -69,7 +69,7 @@ pub(super) fn start(base_ticks: u64, rate: Rate, device: Option<Device>) {
         (device, discipline)
     });
     clock::publish(|_| shown);
-    let mut keeper = Keeper {
+    let mut timekeeper = Timekeeper {
         rate,
         steady: scale,
         shown,
@@ -81,14 +81,14 @@ pub(super) fn start(base_ticks: u64, rate: Rate, device: Option<Device>) {
         extra_since: Instant::START,
         owed_ns: 0,
     };
-    keeper.due = keeper.next_sample();
-    *KEEPER.lock() = Some(keeper);
+    timekeeper.due = timekeeper.next_sample();
+    *TIMEKEEPER.lock() = Some(timekeeper);
 }
 
 /// Sets the wall clock by the best that the machine has.
 pub(crate) fn init_wall() {
-    with(|keeper| {
-        let (host, since_1970) = match keeper.discipline {
+    with(|timekeeper| {
+        let (host, since_1970) = match timekeeper.discipline {
             Some((Device::KvmClock, _)) => {
                 let (reading, zero) = (kvmclock::read(), kvmclock::wall_at_zero());
                 (Host::Paravirtual, Some(zero.wrapping_add(reading.count)))
@@ -104,29 +104,29 @@ pub(crate) fn init_wall() {
                 }
             }
         };
-        keeper.host = host;
+        timekeeper.host = host;
         if let Some(since_1970) = since_1970 {
-            keeper.set_wall(since_1970);
+            timekeeper.set_wall(since_1970);
         }
     });
 }
 
 /// The host's clock showed this before the machine started, so it is later now.
 pub fn wall_is_after(since_1970: Duration) {
-    with(|keeper| {
-        let is_known = matches!(keeper.host, Host::Paravirtual);
+    with(|timekeeper| {
+        let is_known = matches!(timekeeper.host, Host::Paravirtual);
         if !is_known && clock::wall_now_ns() < since_1970.as_nanos() {
-            keeper.set_wall(since_1970.as_nanos());
+            timekeeper.set_wall(since_1970.as_nanos());
         }
     });
 }
 
 /// A program sets the wall clock: it is `since_1970` now, and no more the host's.
 pub fn set_wall_clock(since_1970: Duration) {
-    with(|keeper| {
-        keeper.host = Host::Unknown;
-        keeper.ntp.clear();
-        keeper.set_wall(since_1970.as_nanos());
+    with(|timekeeper| {
+        timekeeper.host = Host::Unknown;
+        timekeeper.ntp.clear();
+        timekeeper.set_wall(since_1970.as_nanos());
     });
 }
 
@@ -136,47 +136,49 @@ pub fn set_wall_clock(since_1970: Duration) {
 /// # Errors
 /// As [`Ntp::adjust`].
 pub fn adjust(request: &Request, may_adjust: bool) -> Result<Adjusted, NtpError> {
-    let mut keeper = KEEPER.lock();
-    let keeper = keeper.as_mut().expect("the clock runs before programs do");
+    let mut timekeeper = TIMEKEEPER.lock();
+    let timekeeper = timekeeper
+        .as_mut()
+        .expect("the clock runs before programs do");
     let now_s = clock::now().as_millis() as i64 / 1000;
-    let adjusted = keeper.ntp.adjust(request, may_adjust, now_s)?;
+    let adjusted = timekeeper.ntp.adjust(request, may_adjust, now_s)?;
     let only_reads = request.modes & modes::ADJTIME != 0 && request.modes & modes::READONLY != 0;
     if request.modes != 0 && !only_reads {
-        keeper.host = Host::Unknown;
-        keeper.step_wall(adjusted.step_ns);
-        keeper.bend();
+        timekeeper.host = Host::Unknown;
+        timekeeper.step_wall(adjusted.step_ns);
+        timekeeper.bend();
     }
     Ok(adjusted)
 }
 
 /// Whether [`work_off`] is due each second.
 pub fn has_to_work_off() -> bool {
-    with(|keeper| keeper.works_off()).unwrap_or(false)
+    with(|timekeeper| timekeeper.works_off()).unwrap_or(false)
 }
 
 /// A second of what adjtimex(2) asked for; false when it is done.
 pub fn work_off() -> bool {
-    with(Keeper::second).unwrap_or(false)
+    with(Timekeeper::second).unwrap_or(false)
 }
 
 /// Looks at the references that are due; returns when to look again. By the boot CPU.
 pub fn follow() -> Instant {
-    with(|keeper| {
+    with(|timekeeper| {
         let now = clock::now();
-        if keeper.due <= now {
-            keeper.sample();
+        if timekeeper.due <= now {
+            timekeeper.sample();
         }
-        keeper.watch_chip(now);
-        keeper.next()
+        timekeeper.watch_chip(now);
+        timekeeper.next()
     })
     .unwrap_or(Instant::NEVER)
 }
 
-fn with<T>(work: impl FnOnce(&mut Keeper) -> T) -> Option<T> {
-    KEEPER.lock().as_mut().map(work)
+fn with<T>(work: impl FnOnce(&mut Timekeeper) -> T) -> Option<T> {
+    TIMEKEEPER.lock().as_mut().map(work)
 }
 
-impl Keeper {
+impl Timekeeper {
     fn next_sample(&self) -> Instant {
         self.discipline
             .as_ref()

@@ -1,4 +1,4 @@
-//! What strangers may ask for while connections are at work.
+//! Unsolicited packets: what they may cost while connections are at work.
 //!
 //! # Problem
 //! A ping wants an answer, and so does each SYN behind a listener's full queue, which gets a
@@ -7,7 +7,7 @@
 //! queue in front of the card runs over, it is their segments that are lost.
 //!
 //! # Idea
-//! While connections are at work, answers to strangers take [`SHARE`] of the time. Whoever
+//! While connections are at work, answers to unsolicited packets take [`SHARE`] of the time. Whoever
 //! comes when that is spent is dropped before any work, and counted. An emulated CPU is some
 //! twenty times slower than a real one, so no fixed number of answers would do: what one
 //! takes is learned from how long batches last ([`Env::spent`](crate::Env::spent)).
@@ -19,10 +19,10 @@
 //! is looked up, and tells whether the queue is still full.
 //!
 //! # Invariant
-//! Credit never exceeds [`CREDIT_MAX`]: strangers in a row hold up a connection for no longer.
+//! Credit never exceeds [`CREDIT_MAX`]: unsolicited packets in a row hold up a connection for no longer.
 //!
 //! # Not here
-//! A SYN that finds a place in the listener's queue is no stranger, nor is who speaks to us from
+//! A SYN that finds a place in the listener's queue is not unsolicited, nor is what comes from
 //! within this host. Resets, ICMP errors and challenges have limits of their own (`budget`).
 
 use base::{Duration, Instant};
@@ -47,8 +47,8 @@ const COST_AT_FIRST: Duration = Duration::from_micros(20);
 /// One batch's part in what is thought to be the cost.
 const SMOOTHING: u64 = 8;
 
-/// The time that is left for strangers.
-pub(crate) struct Strangers {
+/// The time that is left for unsolicited packets.
+pub(crate) struct Unsolicited {
     /// Connections are at work until then.
     work_ends: Instant,
     refilled_at: Instant,
@@ -65,7 +65,7 @@ pub(crate) struct Strangers {
     crowded: Option<Endpoint>,
 }
 
-impl Strangers {
+impl Unsolicited {
     pub const fn new() -> Self {
         Self {
             work_ends: Instant::START,
@@ -85,7 +85,7 @@ impl Strangers {
         self.work_ends = now + AT_WORK;
     }
 
-    /// Whether a stranger is answered, which then is paid for.
+    /// Whether an unsolicited packet is answered, which then is paid for.
     pub fn admit(&mut self, now: Instant) -> bool {
         let is_admitted = self.affords(now);
         if is_admitted {
@@ -155,45 +155,55 @@ mod tests {
         Instant::from_millis(millis)
     }
 
-    /// A batch of strangers, of whom an answer takes `answer` and a refusal `refusal`; how many
+    /// A batch of unsolicited packets, of which an answer takes `answer` and a refusal `refusal`; how many
     /// are answered.
-    fn batch(strangers: &mut Strangers, now: Instant, answer: Duration, refusal: Duration) -> u64 {
-        let answered = (0..BURST).filter(|_| strangers.admit(now)).count() as u64;
+    fn batch(
+        unsolicited: &mut Unsolicited,
+        now: Instant,
+        answer: Duration,
+        refusal: Duration,
+    ) -> u64 {
+        let answered = (0..BURST).filter(|_| unsolicited.admit(now)).count() as u64;
         let spent = answer * answered as u32 + refusal * (BURST - answered) as u32;
-        strangers.end_batch(strangers.frames_before + BURST, || spent);
+        unsolicited.end_batch(unsolicited.frames_before + BURST, || spent);
         answered
     }
 
     /// What a second of batches, one each millisecond, takes for answers.
-    fn second(strangers: &mut Strangers, begin: u64, answer: Duration, refusal: Duration) -> u64 {
+    fn second(
+        unsolicited: &mut Unsolicited,
+        begin: u64,
+        answer: Duration,
+        refusal: Duration,
+    ) -> u64 {
         let instants = (begin..begin + 1000).map(at);
         instants
             .map(|now| {
-                strangers.note_work(now);
-                batch(strangers, now, answer, refusal)
+                unsolicited.note_work(now);
+                batch(unsolicited, now, answer, refusal)
             })
             .sum()
     }
 
     #[test]
     fn everybody_is_answered_while_no_connection_is_at_work() {
-        let mut strangers = Strangers::new();
+        let mut unsolicited = Unsolicited::new();
         let zero = Duration::ZERO;
-        let all = (0..1000).all(|now| batch(&mut strangers, at(now), ANSWER, zero) == BURST);
+        let all = (0..1000).all(|now| batch(&mut unsolicited, at(now), ANSWER, zero) == BURST);
         assert!(all);
-        strangers.note_work(at(1000));
-        assert!(batch(&mut strangers, at(1001), ANSWER, zero) < BURST);
+        unsolicited.note_work(at(1000));
+        assert!(batch(&mut unsolicited, at(1001), ANSWER, zero) < BURST);
         let rest = at(1000) + AT_WORK;
-        assert_eq!(batch(&mut strangers, rest, ANSWER, zero), BURST);
+        assert_eq!(batch(&mut unsolicited, rest, ANSWER, zero), BURST);
     }
 
     #[test]
     fn connections_at_work_leave_them_an_eighth_of_the_time_whatever_an_answer_takes() {
         for micros in [5, 10, 50] {
-            let mut strangers = Strangers::new();
+            let mut unsolicited = Unsolicited::new();
             let answer = Duration::from_micros(micros);
-            second(&mut strangers, 0, answer, Duration::ZERO);
-            let answered = second(&mut strangers, 1000, answer, Duration::ZERO);
+            second(&mut unsolicited, 0, answer, Duration::ZERO);
+            let answered = second(&mut unsolicited, 1000, answer, Duration::ZERO);
             let fair = 1_000_000 / SHARE / micros;
             let bounds = fair * 9 / 10..=fair * 11 / 10;
             assert!(bounds.contains(&answered), "{answered} of {fair}");
@@ -202,10 +212,10 @@ mod tests {
 
     #[test]
     fn what_their_refusal_takes_lies_within_that_time() {
-        let mut strangers = Strangers::new();
+        let mut unsolicited = Unsolicited::new();
         let refusal = Duration::from_micros(1);
-        second(&mut strangers, 0, ANSWER, refusal);
-        let answered = second(&mut strangers, 1000, ANSWER, refusal);
+        second(&mut unsolicited, 0, ANSWER, refusal);
+        let answered = second(&mut unsolicited, 1000, ANSWER, refusal);
         let refused = 1000 * BURST - answered;
         let spent = answered * 10 + refused;
         assert!(answered > 0);
@@ -214,35 +224,35 @@ mod tests {
 
     #[test]
     fn a_pause_earns_them_no_more_than_a_short_burst() {
-        let mut strangers = Strangers::new();
-        second(&mut strangers, 0, ANSWER, Duration::ZERO);
+        let mut unsolicited = Unsolicited::new();
+        second(&mut unsolicited, 0, ANSWER, Duration::ZERO);
         let later = at(60_000);
-        strangers.note_work(later);
-        let most = CREDIT_MAX.as_nanos() / strangers.cost.as_nanos();
-        let answered = (0..).take_while(|_| strangers.admit(later)).count() as u64;
+        unsolicited.note_work(later);
+        let most = CREDIT_MAX.as_nanos() / unsolicited.cost.as_nanos();
+        let answered = (0..).take_while(|_| unsolicited.admit(later)).count() as u64;
         assert_eq!(answered, most);
     }
 
     #[test]
     fn only_syns_for_a_full_listener_are_turned_away_and_only_without_time() {
         let [full, other] = [80, 81].map(|port| Endpoint::v4([10, 0, 0, 1].into(), port));
-        let mut strangers = Strangers::new();
-        strangers.note_work(at(0));
-        assert!(!strangers.turns_away(at(0), full), "not known to be full");
-        strangers.note_queue(full, true);
-        assert!(strangers.turns_away(at(0), full));
-        assert!(!strangers.turns_away(at(0), other));
-        strangers.note_queue(full, false);
-        assert!(!strangers.turns_away(at(0), full), "there is room again");
-        strangers.note_queue(full, true);
-        assert!(!strangers.turns_away(at(10), full), "there is time");
+        let mut unsolicited = Unsolicited::new();
+        unsolicited.note_work(at(0));
+        assert!(!unsolicited.turns_away(at(0), full), "not known to be full");
+        unsolicited.note_queue(full, true);
+        assert!(unsolicited.turns_away(at(0), full));
+        assert!(!unsolicited.turns_away(at(0), other));
+        unsolicited.note_queue(full, false);
+        assert!(!unsolicited.turns_away(at(0), full), "there is room again");
+        unsolicited.note_queue(full, true);
+        assert!(!unsolicited.turns_away(at(10), full), "there is time");
     }
 
     #[test]
     fn a_cpu_that_was_away_for_a_while_does_not_end_their_answers() {
-        let mut strangers = Strangers::new();
+        let mut unsolicited = Unsolicited::new();
         let away = Duration::from_secs(1);
-        second(&mut strangers, 0, away, away);
-        assert!(second(&mut strangers, 1000, ANSWER, Duration::ZERO) > 1000);
+        second(&mut unsolicited, 0, away, away);
+        assert!(second(&mut unsolicited, 1000, ANSWER, Duration::ZERO) > 1000);
     }
 }

@@ -1,4 +1,4 @@
-//! Frames that a hash leads astray where several stacks share an address.
+//! Dispatch of frames that a hash sends to the wrong stack, where several stacks share an address.
 //!
 //! The problem: one stack for each CPU, and a hash that names the stack of a connection.
 //! Some frames are not of a connection, or do not show it.
@@ -7,7 +7,7 @@
 //! shell knows its stacks and does the rest.
 //!
 //! - An ARP message that is of use to all stacks: each has neighbours of its own, and only
-//!   one may answer. [`lesson_of`] makes a copy that teaches the same and asks nothing.
+//!   one may answer. [`announcement_of`] makes a copy that teaches the same and asks nothing.
 //! - An ICMP error belongs to the connection of the packet that it quotes.
 //! - A DHCP client is in one of the stacks.
 //! - A fragment of a TCP segment hashes without ports, so it would be put together where
@@ -24,15 +24,15 @@ use crate::headers::{ICMP, Packet, Piece, TCP, UDP, with_window};
 
 /// What a frame is, to whoever spreads frames over stacks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Course {
+pub enum Dispatch {
     /// One of a flow, or of no importance: the hash decides.
     Flow,
     /// An ARP message from which all learn.
-    Lesson,
+    Neighbor,
     /// For the DHCP client.
-    Lease,
+    Dhcp,
     /// About a packet that we sent, shown here as if the peer had sent it.
-    Quoted(Packet),
+    IcmpError(Packet),
     /// A fragment of a TCP segment.
     TcpFragment,
 }
@@ -48,18 +48,18 @@ const ICMP_ERRORS: [u8; 4] = [3, 4, 11, 12];
 const ICMP_HEADER: usize = 8;
 
 /// What `frame` is; `own` is our address.
-pub fn course_of(frame: &Chain, own: Option<Ipv4Addr>) -> Course {
+pub fn dispatch_of(frame: &Chain, own: Option<Ipv4Addr>) -> Dispatch {
     with_window(frame, |bytes| of_bytes(bytes, own))
 }
 
-fn of_bytes(frame: &[u8], own: Option<Ipv4Addr>) -> Course {
+fn of_bytes(frame: &[u8], own: Option<Ipv4Addr>) -> Dispatch {
     let Some((header, packet)) = frame.split_at_checked(ETHERNET) else {
-        return Course::Flow;
+        return Dispatch::Flow;
     };
     match header {
-        [.., 0x08, 0x06] if teaches(packet, own) => Course::Lesson,
-        [.., 0x08, 0x00] => of_ipv4(packet).unwrap_or(Course::Flow),
-        _ => Course::Flow,
+        [.., 0x08, 0x06] if teaches(packet, own) => Dispatch::Neighbor,
+        [.., 0x08, 0x00] => of_ipv4(packet).unwrap_or(Dispatch::Flow),
+        _ => Dispatch::Flow,
     }
 }
 
@@ -72,14 +72,14 @@ fn teaches(message: &[u8], own: Option<Ipv4Addr>) -> bool {
     sender == target || own.is_some_and(|own| own.octets() == *target)
 }
 
-fn of_ipv4(packet: &[u8]) -> Option<Course> {
+fn of_ipv4(packet: &[u8]) -> Option<Dispatch> {
     let transport = packet.get(header_bytes(packet)?..)?;
     let is_fragment = word(packet, 6)? & 0x3fff != 0;
     match (*packet.get(9)?, is_fragment) {
-        (TCP, true) => Some(Course::TcpFragment),
-        (UDP, false) if word(transport, 2)? == DHCP_CLIENT => Some(Course::Lease),
+        (TCP, true) => Some(Dispatch::TcpFragment),
+        (UDP, false) if word(transport, 2)? == DHCP_CLIENT => Some(Dispatch::Dhcp),
         (ICMP, false) if ICMP_ERRORS.contains(transport.first()?) => {
-            quoted(transport.get(ICMP_HEADER..)?).map(Course::Quoted)
+            quoted(transport.get(ICMP_HEADER..)?).map(Dispatch::IcmpError)
         }
         _ => None,
     }
@@ -116,7 +116,7 @@ fn address(bytes: &[u8], at: usize) -> Option<IpAddr> {
 
 /// The bytes of an ARP message as a reply, which teaches the same (RFC 826 learns before it
 /// looks at the operation) and asks nobody for an answer.
-pub fn lesson_of(frame: &Chain) -> [u8; ETHERNET + ARP_BYTES] {
+pub fn announcement_of(frame: &Chain) -> [u8; ETHERNET + ARP_BYTES] {
     let mut bytes = [0; ETHERNET + ARP_BYTES];
     frame.copy_to_slice(0, &mut bytes);
     bytes[ARP_OPERATION] = ARP_REPLY;
@@ -150,24 +150,24 @@ mod tests {
         packet
     }
 
-    fn course(ether_type: u16, packet: &[u8]) -> Course {
+    fn dispatch(ether_type: u16, packet: &[u8]) -> Dispatch {
         of_bytes(&frame(ether_type, packet), Some(OWN))
     }
 
-    fn arp(sender: [u8; 4], target: [u8; 4]) -> Course {
+    fn arp(sender: [u8; 4], target: [u8; 4]) -> Dispatch {
         let mut message = vec![0, 1, 8, 0, 6, 4, 0, 1];
         message.extend([0; 6]);
         message.extend(sender);
         message.extend([0; 6]);
         message.extend(target);
-        course(0x0806, &message)
+        dispatch(0x0806, &message)
     }
 
     #[test]
     fn arp_teaches_all_if_it_names_us_or_announces_its_sender() {
-        assert_eq!(arp(PEER, OWN.octets()), Course::Lesson);
-        assert_eq!(arp(PEER, PEER), Course::Lesson);
-        assert_eq!(arp(PEER, [10, 0, 2, 3]), Course::Flow);
+        assert_eq!(arp(PEER, OWN.octets()), Dispatch::Neighbor);
+        assert_eq!(arp(PEER, PEER), Dispatch::Neighbor);
+        assert_eq!(arp(PEER, [10, 0, 2, 3]), Dispatch::Flow);
     }
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
         let error = [&[3, 1, 0, 0, 0, 0, 0, 0][..], &quoted].concat();
         let router = [10, 0, 2, 1];
         let packet = ipv4(ICMP, 0, router, OWN.octets(), &error);
-        let Course::Quoted(packet) = course(0x0800, &packet) else {
+        let Dispatch::IcmpError(packet) = dispatch(0x0800, &packet) else {
             panic!("an error is not seen");
         };
         assert_eq!(packet.src, IpAddr::from(PEER));
@@ -187,9 +187,9 @@ mod tests {
     #[test]
     fn an_echo_and_an_error_that_is_cut_off_are_left_to_the_hash() {
         let echo = ipv4(ICMP, 0, PEER, OWN.octets(), &[8, 0, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(course(0x0800, &echo), Course::Flow);
+        assert_eq!(dispatch(0x0800, &echo), Dispatch::Flow);
         let cut = ipv4(ICMP, 0, PEER, OWN.octets(), &[3, 1, 0, 0, 0, 0, 0, 0, 0x45]);
-        assert_eq!(course(0x0800, &cut), Course::Flow);
+        assert_eq!(dispatch(0x0800, &cut), Dispatch::Flow);
     }
 
     #[test]
@@ -198,11 +198,11 @@ mod tests {
         let first = ipv4(TCP, more_fragments, PEER, OWN.octets(), &[0; 20]);
         let later = ipv4(TCP, 185, PEER, OWN.octets(), &[0; 20]);
         let whole = ipv4(TCP, 0x4000, PEER, OWN.octets(), &[0; 20]);
-        assert_eq!(course(0x0800, &first), Course::TcpFragment);
-        assert_eq!(course(0x0800, &later), Course::TcpFragment);
-        assert_eq!(course(0x0800, &whole), Course::Flow);
+        assert_eq!(dispatch(0x0800, &first), Dispatch::TcpFragment);
+        assert_eq!(dispatch(0x0800, &later), Dispatch::TcpFragment);
+        assert_eq!(dispatch(0x0800, &whole), Dispatch::Flow);
         let offer = ipv4(UDP, 0, PEER, [255; 4], &[0, 67, 0, 68, 0, 8, 0, 0]);
-        assert_eq!(course(0x0800, &offer), Course::Lease);
+        assert_eq!(dispatch(0x0800, &offer), Dispatch::Dhcp);
     }
 
     #[test]
@@ -211,7 +211,7 @@ mod tests {
         let error = [&[3, 1, 0, 0, 0, 0, 0, 0][..], &quoted].concat();
         let whole = frame(0x0800, &ipv4(ICMP, 0, PEER, OWN.octets(), &error));
         for len in 0..whole.len() - 4 {
-            assert_eq!(of_bytes(&whole[..len], Some(OWN)), Course::Flow, "{len}");
+            assert_eq!(of_bytes(&whole[..len], Some(OWN)), Dispatch::Flow, "{len}");
         }
     }
 }
