@@ -39,7 +39,7 @@ pub fn check(path: &Path, source: &Source) -> Vec<Finding> {
             "the file is over 800 lines: split it by concept, or say why not in a comment `tidy: long because ...`",
         ));
     }
-    let hears_programs = path.starts_with("kernel/linux") && !is_test_file(path);
+    let hears_programs = is_personality(path) && !is_test_file(path);
     for (index, line) in source.lines.iter().enumerate() {
         let above = &source.lines[..index];
         let mut report = |sentence: String| findings.push(Finding::at(path, index, sentence));
@@ -83,6 +83,15 @@ pub fn panics(path: &Path, source: &Source) -> usize {
             && !has_reason(&source.lines[..*index], line)
     };
     lines.filter(may_panic).count()
+}
+
+/// Whether the file is of a crate that decodes what programs pass: `kernel/linux` or one of
+/// `kernel/linux-*`.
+fn is_personality(path: &Path) -> bool {
+    let Some(rest) = path.to_str().and_then(|path| path.strip_prefix("kernel/")) else {
+        return false;
+    };
+    rest.starts_with("linux/") || rest.starts_with("linux-")
 }
 
 fn is_test_file(path: &Path) -> bool {
@@ -213,6 +222,7 @@ mod tests {
             "f()[n + 1..]",
         ] {
             assert_eq!(found("kernel/linux/src/a.rs", text).len(), 1, "{text}");
+            assert_eq!(found("kernel/linux-net/src/a.rs", text).len(), 1, "{text}");
             assert_eq!(found("kernel/core/src/a.rs", text).len(), 0, "{text}");
         }
     }

@@ -9,10 +9,10 @@ use kernel::user;
 use linux_raw_sys::general::{__NR_adjtimex, __NR_clock_adjtime};
 use mach::time::{Adjusted, NtpError, Request, status};
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
 use crate::time::Clock;
-use crate::timespec;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
+use linux_abi::timespec;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[

@@ -7,8 +7,8 @@ use kernel::signal::Signal;
 use kernel::user;
 use linux_raw_sys::general::*;
 
-use crate::call::{Call, Outcome};
-use crate::errno::Errno;
+use linux_abi::call::{Call, Outcome};
+use linux_abi::errno::Errno;
 
 /// include/uapi/asm-generic/sockios.h: the same requests for sockets.
 const FIOSETOWN: u32 = 0x8901;

@@ -10,10 +10,10 @@ use kernel::fs::{Change, FileType, Metadata, Path, Timestamp, Walk, set_ids};
 use kernel::user;
 use linux_raw_sys::general::*;
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::descriptor::only;
-use crate::errno::Errno;
 use crate::stat::walk_of;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::descriptor::only;
+use linux_abi::errno::Errno;
 
 const FD_IDS: &[Arg] = &[Arg::Fd, Arg::Int, Arg::Int];
 const PATH_IDS: &[Arg] = &[Arg::Path, Arg::Int, Arg::Int];

@@ -9,9 +9,9 @@ use kernel::{Error, user};
 use linux_raw_sys::general::{__NR_clone, __NR_clone3, __NR_fork, __NR_vfork, O_CLOEXEC};
 use mach::trap::UserRegs;
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
 use crate::{leave, namespace};
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[

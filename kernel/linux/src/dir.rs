@@ -9,9 +9,9 @@ use kernel::fs::{self, FileType, Path, Spot, Walk, directory};
 use kernel::user;
 use linux_raw_sys::general::*;
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::descriptor::only;
-use crate::errno::Errno;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::descriptor::only;
+use linux_abi::errno::Errno;
 
 const PATH: &[Arg] = &[Arg::Path];
 const PATHS: &[Arg] = &[Arg::Path, Arg::Path];

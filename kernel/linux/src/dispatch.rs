@@ -10,11 +10,11 @@ use kernel::signal::{self, Info, Signal};
 use kernel::task::{Flags, Thread, current};
 use mach::trap::{Reply, UserRegs};
 
-use crate::call::{Call, Outcome};
-use crate::errno::Errno;
-use crate::restart::NO_CALL;
 use crate::seccomp::verdict;
 use crate::{shortage, strace, table};
+use linux_abi::call::{Call, Outcome};
+use linux_abi::errno::Errno;
+use linux_abi::restart::NO_CALL;
 
 /// States of a thread in which a call takes more than to run it.
 const SPECIAL: Flags = Flags::TRACE

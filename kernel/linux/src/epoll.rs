@@ -16,10 +16,10 @@ use linux_raw_sys::general::{
     __NR_epoll_wait, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD, O_CLOEXEC,
 };
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::descriptor::only;
-use crate::errno::Errno;
-use crate::{deadline, sigmask};
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::descriptor::only;
+use linux_abi::errno::Errno;
+use linux_abi::{deadline, sigmask};
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[

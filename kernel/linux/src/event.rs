@@ -4,8 +4,8 @@ use kernel::file::StatusFlags;
 use kernel::ipc::eventfd::{EventFd, Mode};
 use linux_raw_sys::general::{__NR_eventfd, __NR_eventfd2, O_CLOEXEC, O_NONBLOCK};
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::descriptor::only;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::descriptor::only;
 
 const EFD_SEMAPHORE: u32 = 1;
 

@@ -15,9 +15,9 @@ use linux_raw_sys::general::{
 use mach::mem::fallible::TryPush;
 use mach::trap::UserRegs;
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
 use crate::{rseq, sigframe};
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[

@@ -7,10 +7,11 @@ use kernel::fs::seals::Seal;
 use kernel::mm::may_be_stored_to;
 use linux_raw_sys::general::*;
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::descriptor::only;
-use crate::errno::Errno;
-use crate::{async_io, lock, missing};
+use crate::{async_io, lock};
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::descriptor::only;
+use linux_abi::errno::Errno;
+use linux_abi::missing;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[

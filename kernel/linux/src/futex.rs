@@ -12,9 +12,9 @@ use linux_raw_sys::general::{
     FUTEX_WAKE_OP,
 };
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
-use crate::{restart, timespec};
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
+use linux_abi::{restart, timespec};
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[Entry {
@@ -59,7 +59,7 @@ fn futex(call: Call<'_>) -> Outcome {
         FUTEX_CMP_REQUEUE => requeue(&call, private, Some((call.addr(0), call.uint(5)))),
         FUTEX_WAKE_OP => wake_op(&call, private),
         operation => {
-            crate::missing::count_option("futex", u64::from(operation));
+            linux_abi::missing::count_option("futex", u64::from(operation));
             Err(Errno::ENOSYS)
         }
     }

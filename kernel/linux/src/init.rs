@@ -12,8 +12,8 @@ use mach::klog;
 use mach::sync::Once;
 use mach::trap::UserRegs;
 
-use crate::errno::Errno;
 use crate::{exec, leave, strace};
+use linux_abi::errno::Errno;
 
 /// What the machine is for.
 pub struct First {

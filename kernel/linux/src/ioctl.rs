@@ -4,10 +4,11 @@ use kernel::file::{OpenFile, StatusFlags};
 use kernel::user;
 use linux_raw_sys::general::__NR_ioctl;
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
+use crate::async_io;
 use crate::socket::interface;
-use crate::{async_io, missing};
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
+use linux_abi::missing;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[Entry {

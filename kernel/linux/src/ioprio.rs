@@ -7,9 +7,9 @@ use core::sync::atomic::Ordering::Relaxed;
 use kernel::task::{Capability, Thread};
 use linux_raw_sys::general::{__NR_ioprio_get, __NR_ioprio_set};
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
 use crate::sched::{Selection, select};
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[

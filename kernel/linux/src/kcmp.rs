@@ -13,8 +13,8 @@ use kernel::task::{Caller, Thread, check_access, find_thread};
 use linux_raw_sys::general::__NR_kcmp;
 use mach::sync::Once;
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[Entry {

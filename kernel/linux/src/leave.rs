@@ -14,9 +14,9 @@ use kernel::task::{self, Change, ExitStatus, Flags, Thread};
 use mach::task as machine;
 use mach::trap::UserRegs;
 
-use crate::errno::Errno;
-use crate::restart::{interrupted_call, restart};
 use crate::{fatal, rseq, sigframe, wait};
+use linux_abi::errno::Errno;
+use linux_abi::restart::{interrupted_call, restart};
 
 /// Flags that do not keep a thread from user mode.
 const HARMLESS: Flags = Flags::TRACE

@@ -1,11 +1,11 @@
-//! The Linux system-call ABI: decode, call the kernel, encode.
+//! Linux' system calls: decode, call the kernel, encode.
 //!
 //! One file per family of calls. Each has a table `CALLS` that says number, name, kinds of
 //! arguments (for `--strace`) and handler; `table` merges them at compile time. A handler
 //! decodes and checks every argument, then calls `kernel`, then encodes the result. It
 //! holds no state of its own and no policy.
 //!
-//! errno exists only here (`errno`). Whatever a program passes, nothing here may panic:
+//! What the families share, errno with it, is in `linux_abi`. Whatever a program passes, nothing here may panic:
 //! no indexing, no unwrap, no arithmetic that overflows; `host/tidy` checks it.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -16,16 +16,12 @@ mod adjtime;
 mod advice;
 mod async_io;
 mod attributes;
-mod call;
 mod clone;
 mod credentials;
-mod deadline;
 mod death;
-mod descriptor;
 mod dir;
 mod dispatch;
 mod epoll;
-mod errno;
 mod event;
 mod exec;
 mod fatal;
@@ -35,7 +31,6 @@ mod init;
 mod inotify;
 mod ioctl;
 mod ioprio;
-mod iovec;
 mod kcmp;
 mod leave;
 mod lock;
@@ -43,13 +38,11 @@ mod measured;
 mod membarrier;
 mod memory;
 mod mempolicy;
-mod missing;
 mod mount;
 mod mqueue;
 mod namespace;
 mod open;
 mod page_nodes;
-mod path;
 mod perf;
 mod pidfd;
 mod pipe;
@@ -62,7 +55,6 @@ mod random;
 mod read_write;
 mod reboot;
 mod remote;
-mod restart;
 mod rlimit;
 mod rseq;
 mod sched;
@@ -72,7 +64,6 @@ mod sendfile;
 mod shortage;
 mod sigframe;
 mod siginfo;
-mod sigmask;
 mod signal;
 mod signalfd;
 mod socket;
@@ -86,12 +77,9 @@ mod table;
 mod time;
 mod timer;
 mod timerfd;
-mod timespec;
 mod trap;
 mod wait;
 mod xattr;
 
-pub use call::{Arg, Call, Entry, Outcome};
-pub use errno::Errno;
 pub use init::{First, Volume, start_init};
 pub use trap::init;

@@ -6,8 +6,8 @@
 use kernel::sched::stretch::{self, Cause};
 use linux_raw_sys::general::*;
 
-use crate::call::{Call, Handler, LIMIT, Outcome};
 use crate::table;
+use linux_abi::call::{Call, Handler, LIMIT, Outcome};
 
 /// Calls whose work neither their arguments nor the state of the machine makes longer.
 const CONSTANT: &[u32] = &[

@@ -8,8 +8,8 @@ use core::sync::atomic::{Ordering, fence};
 use kernel::sched;
 use linux_raw_sys::general::__NR_membarrier;
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[Entry {

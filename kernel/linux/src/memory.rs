@@ -20,8 +20,8 @@ use linux_raw_sys::general::{
     PROT_GROWSUP, PROT_READ, PROT_SEM, PROT_WRITE,
 };
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[

@@ -14,9 +14,9 @@ use linux_raw_sys::mempolicy::{
     MPOL_F_STATIC_NODES, MPOL_MODE_FLAGS,
 };
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
 use crate::memory::space;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
@@ -77,7 +77,7 @@ pub(crate) fn read_policy(word: u32, at: Option<VirtAddr>, bits: usize) -> Resul
         _ if flags & MPOL_F_RELATIVE_NODES == 0 && mask & all_nodes() == 0 => Err(Errno::EINVAL),
         _ if mach::numa::nodes() == 1 => Ok(word),
         _ => {
-            crate::missing::count_option("set_mempolicy", u64::from(mode));
+            linux_abi::missing::count_option("set_mempolicy", u64::from(mode));
             Err(Errno::EINVAL)
         }
     }

@@ -18,9 +18,9 @@ use linux_raw_sys::general::{
 };
 use mach::mem::fallible;
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
-use crate::timespec;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
+use linux_abi::timespec;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[

@@ -12,10 +12,10 @@ use kernel::sysv::semaphores;
 use kernel::task::{Caller, Thread, check_access, process_of};
 use linux_raw_sys::general::*;
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::descriptor::only;
-use crate::errno::Errno;
-use crate::missing;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::descriptor::only;
+use linux_abi::errno::Errno;
+use linux_abi::missing;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[

@@ -8,9 +8,9 @@ use kernel::sched::resched_point;
 use kernel::user;
 use linux_raw_sys::general::*;
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::descriptor::only;
-use crate::errno::Errno;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::descriptor::only;
+use linux_abi::errno::Errno;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[

@@ -14,11 +14,11 @@ use kernel::user;
 use linux_raw_sys::general::{__NR_mbind, __NR_migrate_pages, __NR_move_pages};
 use linux_raw_sys::mempolicy::{MPOL_MF_MOVE, MPOL_MF_MOVE_ALL, MPOL_MF_VALID};
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::descriptor::only;
-use crate::errno::Errno;
 use crate::memory::space;
 use crate::mempolicy::{all_nodes, read_mask, read_policy};
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::descriptor::only;
+use linux_abi::errno::Errno;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
@@ -112,7 +112,7 @@ fn migrate_pages(call: Call<'_>) -> Outcome {
         return Err(Errno::EINVAL);
     }
     if from & all_nodes() & !to != 0 {
-        crate::missing::count_option("migrate_pages", to);
+        linux_abi::missing::count_option("migrate_pages", to);
     }
     Ok(0)
 }

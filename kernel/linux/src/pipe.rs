@@ -5,8 +5,8 @@ use kernel::file::StatusFlags;
 use kernel::{ipc, user};
 use linux_raw_sys::general::{__NR_pipe, __NR_pipe2, O_CLOEXEC, O_DIRECT, O_NONBLOCK};
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::descriptor::only;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::descriptor::only;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[

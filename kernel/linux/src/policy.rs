@@ -16,10 +16,10 @@ use linux_raw_sys::general::{
 };
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
 use crate::sched::{is_nice_to_all, is_owner, may_be_nice, named};
-use crate::timespec;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
+use linux_abi::timespec;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[

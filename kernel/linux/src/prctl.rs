@@ -24,9 +24,9 @@ use linux_raw_sys::prctl::{
     PR_SET_VMA, PR_SET_VMA_ANON_NAME, PR_TIMING_STATISTICAL, PR_TSC_ENABLE,
 };
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
 use crate::seccomp;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
@@ -174,7 +174,7 @@ fn prctl(call: Call<'_>) -> Outcome {
         PR_GET_SECCOMP => Ok(call.thread.seccomp.get().number()),
         PR_SET_SECCOMP => seccomp::set_by_prctl(&call),
         option => {
-            crate::missing::count_option("prctl", u64::from(option));
+            linux_abi::missing::count_option("prctl", u64::from(option));
             Err(Errno::EINVAL)
         }
     }
@@ -307,7 +307,7 @@ fn arch_prctl(call: Call<'_>) -> Outcome {
             Ok(0)
         }
         option => {
-            crate::missing::count_option("arch_prctl", u64::from(option));
+            linux_abi::missing::count_option("arch_prctl", u64::from(option));
             Err(Errno::EINVAL)
         }
     }

@@ -9,9 +9,9 @@ use linux_raw_sys::general::{
     __NR_setpgid, __NR_setsid,
 };
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
 use crate::leave;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[

@@ -3,9 +3,9 @@
 use kernel::io::partial;
 use linux_raw_sys::general::{__NR_getrandom, GRND_INSECURE, GRND_NONBLOCK, GRND_RANDOM};
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
-use crate::iovec;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
+use linux_abi::iovec;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[Entry {

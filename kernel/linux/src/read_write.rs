@@ -7,9 +7,9 @@ use kernel::file::OpenFile;
 use kernel::fs::FileType;
 use linux_raw_sys::general::*;
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
-use crate::iovec;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
+use linux_abi::iovec;
 
 const FD_BUFFER: &[Arg] = &[Arg::Fd, Arg::Buffer, Arg::Size];
 const FD_VECTOR: &[Arg] = &[Arg::Fd, Arg::Address, Arg::Int];

@@ -6,9 +6,9 @@ use kernel::task::Capability;
 use kernel::user;
 use linux_raw_sys::general::*;
 
-use crate::call::{Arg, Call, Entry, Outcome};
 use crate::death;
-use crate::errno::Errno;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
 
 /// The call of this family.
 pub const CALLS: &[Entry] = &[Entry {

@@ -9,10 +9,10 @@ use linux_raw_sys::general::{
     __NR_pidfd_getfd, __NR_process_vm_readv, __NR_process_vm_writev, O_CLOEXEC,
 };
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::descriptor::only;
-use crate::errno::Errno;
-use crate::iovec;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::descriptor::only;
+use linux_abi::errno::Errno;
+use linux_abi::iovec;
 
 const VM_ARGS: &[Arg] = &[
     Arg::Int,

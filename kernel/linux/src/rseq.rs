@@ -12,8 +12,8 @@ use kernel::{Error, Result};
 use linux_raw_sys::general::__NR_rseq;
 use mach::trap::UserRegs;
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[Entry {

@@ -13,9 +13,9 @@ use kernel::user;
 use linux_raw_sys::general::{__NR_pselect6, __NR_select};
 use mach::mem::fallible::{self, TryGrow};
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
-use crate::{deadline, sigmask};
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
+use linux_abi::{deadline, sigmask};
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[

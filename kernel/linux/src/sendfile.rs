@@ -5,9 +5,9 @@ use kernel::transfer;
 use kernel::user;
 use linux_raw_sys::general::*;
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
-use crate::iovec::TRANSFER_BYTES_MAX;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
+use linux_abi::iovec::TRANSFER_BYTES_MAX;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[

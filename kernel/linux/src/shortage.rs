@@ -16,9 +16,9 @@
 use kernel::reclaim;
 use linux_raw_sys::general::*;
 
-use crate::call::{Call, LIMIT};
-use crate::errno::Errno;
 use crate::table;
+use linux_abi::call::{Call, LIMIT};
+use linux_abi::errno::Errno;
 
 /// Calls that go on while memory is short.
 const ALLOWED: &[u32] = &[

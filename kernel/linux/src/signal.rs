@@ -11,9 +11,10 @@ use linux_raw_sys::general::{
     SIG_UNBLOCK,
 };
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
-use crate::{sigframe, siginfo, timespec};
+use crate::{sigframe, siginfo};
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
+use linux_abi::timespec;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[

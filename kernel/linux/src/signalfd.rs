@@ -6,9 +6,9 @@ use kernel::signal::SignalSet;
 use kernel::user;
 use linux_raw_sys::general::{__NR_signalfd, __NR_signalfd4, O_CLOEXEC, O_NONBLOCK};
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::descriptor::only;
-use crate::errno::Errno;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::descriptor::only;
+use linux_abi::errno::Errno;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[

@@ -10,10 +10,10 @@ use kernel::ipc::splice::{
 use kernel::user;
 use linux_raw_sys::general::{__NR_splice, __NR_tee, __NR_vmsplice};
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::descriptor::only;
-use crate::errno::Errno;
-use crate::iovec::{self, TRANSFER_BYTES_MAX};
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::descriptor::only;
+use linux_abi::errno::Errno;
+use linux_abi::iovec::{self, TRANSFER_BYTES_MAX};
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[

@@ -8,10 +8,10 @@ use kernel::fs::{
 use kernel::user;
 use linux_raw_sys::general::*;
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::descriptor::only;
-use crate::errno::Errno;
 use crate::mount::report;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::descriptor::only;
+use linux_abi::errno::Errno;
 
 const PATH_OUT: &[Arg] = &[Arg::Path, Arg::Address];
 

@@ -7,9 +7,9 @@ use base::VirtAddr;
 use kernel::task::{Flags, Thread};
 use kernel::user;
 
-use crate::call::{Arg, Call, Entry, Handler, Outcome};
-use crate::errno::Errno;
 use crate::table;
+use linux_abi::call::{Arg, Call, Entry, Handler, Outcome};
+use linux_abi::errno::Errno;
 
 /// Bytes of a string that are shown.
 const SHOWN_BYTES_MAX: usize = 64;

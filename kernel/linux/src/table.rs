@@ -1,7 +1,8 @@
 //! The call table, merged at compile time from the families' own.
 
-use crate::call::{Entry, Handler, LIMIT};
-use crate::{measured, missing};
+use crate::measured;
+use linux_abi::call::{Entry, Handler, LIMIT};
+use linux_abi::missing;
 
 /// The families, one file each.
 const FAMILIES: &[&[Entry]] = &[

@@ -12,9 +12,10 @@ use linux_raw_sys::general::{
     WCONTINUED, WEXITED, WNOHANG, WNOWAIT, WUNTRACED,
 };
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
-use crate::{siginfo, timespec};
+use crate::siginfo;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
+use linux_abi::timespec;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[

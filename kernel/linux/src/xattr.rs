@@ -12,8 +12,8 @@ use kernel::task::Capability;
 use kernel::user;
 use linux_raw_sys::general::*;
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
 
 const BY_PATH: &[Arg] = &[Arg::Path, Arg::Path, Arg::Address, Arg::Size];
 const BY_FD: &[Arg] = &[Arg::Fd, Arg::Path, Arg::Address, Arg::Size];

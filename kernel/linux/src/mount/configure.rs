@@ -10,9 +10,9 @@ use linux_raw_sys::general::*;
 
 use super::tree::{attribute_flags, walk_to};
 use super::{Result, check_administrator};
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::descriptor::only;
-use crate::errno::Errno;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::descriptor::only;
+use linux_abi::errno::Errno;
 
 /// The calls of this part.
 pub const CALLS: &[Entry] = &[

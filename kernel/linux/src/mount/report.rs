@@ -13,9 +13,9 @@ use mach::mem::fallible;
 
 use super::Result;
 use super::tree::attributes_of;
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::descriptor::only;
-use crate::errno::Errno;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::descriptor::only;
+use linux_abi::errno::Errno;
 
 /// The calls of this part.
 pub const CALLS: &[Entry] = &[

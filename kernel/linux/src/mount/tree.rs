@@ -7,10 +7,10 @@ use kernel::{fs, user};
 use linux_raw_sys::general::*;
 
 use super::{Result, check_administrator, propagation_type};
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::descriptor::only;
-use crate::errno::Errno;
-use crate::missing;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::descriptor::only;
+use linux_abi::errno::Errno;
+use linux_abi::missing;
 
 /// The calls of this part.
 pub const CALLS: &[Entry] = &[

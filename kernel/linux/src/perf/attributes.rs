@@ -4,7 +4,7 @@ use base::VirtAddr;
 use kernel::perf::{Attributes, Fields, Format, Hears, Kind, MAX_SAMPLE_RATE, Wakeup};
 use kernel::user;
 
-use crate::errno::Errno;
+use linux_abi::errno::Errno;
 
 /// Words of the longest version that we know.
 const WORDS: usize = 17;

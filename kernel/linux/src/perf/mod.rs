@@ -10,10 +10,10 @@ use kernel::perf::{self, Event, PARANOID, Target};
 use kernel::task::{self, Capability};
 use linux_raw_sys::general::{__NR_perf_event_open, O_CLOEXEC};
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::descriptor::only;
-use crate::errno::Errno;
 use attributes::Raw;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::descriptor::only;
+use linux_abi::errno::Errno;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[Entry {

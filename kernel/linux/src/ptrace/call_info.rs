@@ -8,8 +8,8 @@ use linux_raw_sys::ptrace::{
     PTRACE_SYSCALL_INFO_SECCOMP,
 };
 
-use crate::call::Outcome;
-use crate::errno;
+use linux_abi::call::Outcome;
+use linux_abi::errno;
 
 /// `AUDIT_ARCH_X86_64`.
 const ARCHITECTURE: u64 = 0xc000_003e;

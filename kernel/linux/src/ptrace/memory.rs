@@ -7,7 +7,7 @@ use kernel::mm::Reach;
 use kernel::ptrace::Tracee;
 use kernel::task::{Process, family};
 
-use crate::errno::Errno;
+use linux_abi::errno::Errno;
 
 const WORD_BYTES: usize = 8;
 

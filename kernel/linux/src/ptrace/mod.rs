@@ -18,8 +18,8 @@ use kernel::user;
 use linux_raw_sys::general::__NR_ptrace;
 use linux_raw_sys::ptrace::*;
 
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[Entry {

@@ -8,7 +8,7 @@ use kernel::ptrace::{self, Ask, Stopped, Tracee};
 use kernel::user;
 use linux_raw_sys::elf_uapi::{NT_PRFPREG, NT_PRSTATUS, NT_X86_XSTATE};
 
-use crate::errno::Errno;
+use linux_abi::errno::Errno;
 
 /// Words of `struct user_regs_struct`.
 const WORDS: usize = 27;

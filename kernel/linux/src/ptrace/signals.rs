@@ -5,8 +5,8 @@ use kernel::ptrace::{CallStop, Stop, Stopped, Tracee};
 use kernel::signal::{Info, Origin, Signal, SignalSet};
 use kernel::user;
 
-use crate::errno::Errno;
 use crate::siginfo;
+use linux_abi::errno::Errno;
 
 /// Bytes of the kernel's `sigset_t`.
 const SET_BYTES: u64 = 8;

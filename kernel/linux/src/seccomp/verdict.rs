@@ -8,8 +8,9 @@ use linux_raw_sys::general::{__NR_exit, __NR_read, __NR_rt_sigreturn, __NR_write
 use mach::trap::UserRegs;
 
 use super::log;
-use crate::restart::NO_CALL;
-use crate::{errno, fatal, leave};
+use crate::{fatal, leave};
+use linux_abi::errno;
+use linux_abi::restart::NO_CALL;
 
 /// `AUDIT_ARCH_X86_64`.
 const ARCHITECTURE: u32 = 0xc000_003e;

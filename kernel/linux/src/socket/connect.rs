@@ -10,9 +10,9 @@ use linux_raw_sys::general::{
 
 use super::create::{FLAGS, install};
 use super::{address, socket_of};
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::descriptor::only;
-use crate::errno::Errno;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::descriptor::only;
+use linux_abi::errno::Errno;
 
 const NAME_ARGS: &[Arg] = &[Arg::Fd, Arg::Address, Arg::Size];
 

@@ -21,8 +21,8 @@ use linux_raw_sys::net::{AF_INET, AF_INET6};
 use mach::mem::fallible::{self, TryPush};
 
 use super::address::{encode_inet, encode_inet6};
-use crate::call::Call;
-use crate::errno::Errno;
+use linux_abi::call::Call;
+use linux_abi::errno::Errno;
 
 const SOL_SOCKET: i32 = 1;
 const SOL_IP: i32 = 0;

@@ -11,8 +11,8 @@ use linux_raw_sys::general::{__NR_socket, __NR_socketpair, O_CLOEXEC, O_NONBLOCK
 
 use super::address;
 use super::option_value::encode;
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
 
 pub const CALLS: &[Entry] = &[
     Entry {

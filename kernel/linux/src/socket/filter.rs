@@ -12,7 +12,7 @@ use kernel::user;
 use mach::mem::fallible::TryGrow;
 
 use super::option_value::{Layout, decode};
-use crate::call::{Call, Outcome};
+use linux_abi::call::{Call, Outcome};
 
 const SOL_SOCKET: u32 = 1;
 /// SO_GET_FILTER has the same number.

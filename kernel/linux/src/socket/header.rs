@@ -12,10 +12,10 @@ use linux_raw_sys::general::{__NR_recvmmsg, __NR_recvmsg, __NR_sendmmsg, __NR_se
 
 use super::transfer::{flags, received_len};
 use super::{address, control, socket_of};
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::deadline;
-use crate::errno::Errno;
-use crate::iovec::{self, TRANSFER_BYTES_MAX};
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::deadline;
+use linux_abi::errno::Errno;
+use linux_abi::iovec::{self, TRANSFER_BYTES_MAX};
 
 const ARGS: &[Arg] = &[Arg::Fd, Arg::Address, Arg::Flags];
 const MANY_ARGS: &[Arg] = &[Arg::Fd, Arg::Address, Arg::Size, Arg::Flags, Arg::Address];

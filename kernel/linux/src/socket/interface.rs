@@ -10,8 +10,8 @@ use kernel::socket::Family;
 use kernel::user;
 use linux_raw_sys::net::AF_INET;
 
-use crate::call::{Call, Outcome};
-use crate::errno::Errno;
+use linux_abi::call::{Call, Outcome};
+use linux_abi::errno::Errno;
 
 /// include/uapi/linux/sockios.h.
 const SIOCGIFNAME: u32 = 0x8910;

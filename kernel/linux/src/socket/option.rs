@@ -13,9 +13,9 @@ use super::option_value::{Layout, decode, encode};
 use super::peer;
 use super::privilege;
 use super::socket_of;
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
-use crate::missing;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
+use linux_abi::missing;
 
 const ARGS: &[Arg] = &[Arg::Fd, Arg::Int, Arg::Int, Arg::Address, Arg::Size];
 

@@ -9,7 +9,7 @@ use kernel::socket::{
 use kernel::user;
 
 use super::membership;
-use crate::errno::Errno;
+use linux_abi::errno::Errno;
 
 /// How a value lies in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

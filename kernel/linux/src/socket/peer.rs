@@ -9,7 +9,7 @@ use kernel::user;
 use linux_raw_sys::general::O_CLOEXEC;
 
 use super::address;
-use crate::call::{Call, Outcome};
+use linux_abi::call::{Call, Outcome};
 
 const SOL_SOCKET: u32 = 1;
 const SO_PEERNAME: u32 = 28;

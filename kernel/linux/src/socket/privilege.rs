@@ -3,7 +3,7 @@
 use kernel::socket::{OptionName as Name, OptionValue};
 use kernel::task::{Capability, Credentials};
 
-use crate::errno::Errno;
+use linux_abi::errno::Errno;
 
 /// SO_SNDBUFFORCE and SO_RCVBUFFORCE, which share their names with the plain options.
 const FORCES: [u32; 2] = [32, 33];

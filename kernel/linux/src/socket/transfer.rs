@@ -5,8 +5,8 @@ use kernel::socket::{Control, Message, MessageFlags, Received};
 use linux_raw_sys::general::{__NR_recvfrom, __NR_sendto};
 
 use super::{address, socket_of};
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::iovec;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::iovec;
 
 const ARGS: &[Arg] = &[
     Arg::Fd,

@@ -13,8 +13,8 @@ use super::{
     IPC_INFO, IPC_NOWAIT, IPC_RMID, IPC_SET, IPC_STAT, Permissions, command, look, number, show,
     wish,
 };
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[

@@ -9,8 +9,8 @@ use kernel::sysv::{Common, Look, Settings, Wish};
 use kernel::user;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-use crate::call::{Call, Outcome};
-use crate::errno::Errno;
+use linux_abi::call::{Call, Outcome};
+use linux_abi::errno::Errno;
 
 /// Flags of `*get` and of operations (<sys/ipc.h>).
 const IPC_CREAT: u32 = 0o1000;

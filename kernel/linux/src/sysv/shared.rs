@@ -12,8 +12,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use super::{
     IPC_INFO, IPC_RMID, IPC_SET, IPC_STAT, Permissions, command, look, number, show, wish,
 };
-use crate::call::{Arg, Call, Entry, Outcome};
-use crate::errno::Errno;
+use linux_abi::call::{Arg, Call, Entry, Outcome};
+use linux_abi::errno::Errno;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
