@@ -66,7 +66,6 @@ mod sigframe;
 mod siginfo;
 mod signal;
 mod signalfd;
-mod socket;
 mod splice;
 mod stat;
 mod strace;

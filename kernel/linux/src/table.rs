@@ -1,11 +1,15 @@
-//! The call table, merged at compile time from the families' own.
+//! The call table, merged at compile time from the families' own. A number that two families
+//! answer does not compile.
 
 use crate::measured;
 use linux_abi::call::{Entry, Handler, LIMIT};
 use linux_abi::missing;
 
-/// The families, one file each.
-const FAMILIES: &[&[Entry]] = &[
+/// The calls, crate by crate.
+const CRATES: &[&[&[Entry]]] = &[OWN, linux_net::FAMILIES];
+
+/// The families of this crate, one file each.
+const OWN: &[&[Entry]] = &[
     crate::adjtime::CALLS,
     crate::advice::CALLS,
     crate::attributes::CALLS,
@@ -53,11 +57,6 @@ const FAMILIES: &[&[Entry]] = &[
     crate::sendfile::CALLS,
     crate::signal::CALLS,
     crate::signalfd::CALLS,
-    crate::socket::connect::CALLS,
-    crate::socket::create::CALLS,
-    crate::socket::header::CALLS,
-    crate::socket::option::CALLS,
-    crate::socket::transfer::CALLS,
     crate::splice::CALLS,
     crate::stat::CALLS,
     crate::sync::CALLS,
@@ -117,17 +116,26 @@ pub const fn has(number: usize) -> bool {
 /// tidy: it runs at compile time only.
 const fn merge() -> [Option<Entry>; LIMIT] {
     let mut table = [None; LIMIT];
-    let mut family = 0;
-    while family < FAMILIES.len() {
-        let calls = FAMILIES[family];
-        let mut row = 0;
-        while row < calls.len() {
-            let number = calls[row].number as usize;
-            assert!(table[number].is_none(), "two handlers for one call");
-            table[number] = Some(calls[row]);
-            row += 1;
+    let mut index = 0;
+    while index < CRATES.len() {
+        let mut family = 0;
+        while family < CRATES[index].len() {
+            table = with_family(table, CRATES[index][family]);
+            family += 1;
         }
-        family += 1;
+        index += 1;
+    }
+    table
+}
+
+/// tidy: it runs at compile time only.
+const fn with_family(mut table: [Option<Entry>; LIMIT], calls: &[Entry]) -> [Option<Entry>; LIMIT] {
+    let mut row = 0;
+    while row < calls.len() {
+        let number = calls[row].number as usize;
+        assert!(table[number].is_none(), "two handlers for one call");
+        table[number] = Some(calls[row]);
+        row += 1;
     }
     table
 }

@@ -32,7 +32,7 @@
 //!
 //! # Not here
 //! Protocol (`core/inet`), devices (`drivers`), sockaddr and options' numbers
-//! (`kernel/linux/socket`); following a thread that moves to another CPU: a connection stays.
+//! (`kernel/linux-net`); following a thread that moves to another CPU: a connection stays.
 
 mod address;
 mod config;

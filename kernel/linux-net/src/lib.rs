@@ -1,28 +1,43 @@
-//! The socket calls, for all families.
+//! The socket calls of Linux, for all families of addresses.
 //!
 //! `address` decodes names, `control` what travels beside the bytes, `option` the options;
 //! `filter` the programs of SO_ATTACH_FILTER and its kin, `peer` what is told of a peer,
 //! `interface` requests about interfaces;
 //! `create`, `connect` and `transfer` hold the calls. Everything then goes through
-//! [`kernel::socket::Socket`].
+//! [`kernel::socket::Socket`]. The messages of netlink are the kernel's: they arrive through
+//! these calls as bytes.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
 
 mod address;
-pub mod connect;
+mod connect;
 mod control;
-pub mod create;
+mod create;
 mod filter;
-pub mod header;
+mod header;
 pub mod interface;
 mod membership;
-pub mod option;
+mod option;
 mod option_value;
 mod peer;
 mod privilege;
-pub mod transfer;
+mod transfer;
 
 use kernel::error::{Error, Result};
 use kernel::file::OpenFile;
 use kernel::socket::Socket;
+use linux_abi::Entry;
+
+/// The calls of this crate.
+pub const FAMILIES: &[&[Entry]] = &[
+    connect::CALLS,
+    create::CALLS,
+    header::CALLS,
+    option::CALLS,
+    transfer::CALLS,
+];
 
 /// The socket that `open` is; ENOTSOCK otherwise.
 fn socket_of(open: &OpenFile) -> Result<&dyn Socket> {

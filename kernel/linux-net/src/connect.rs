@@ -8,8 +8,8 @@ use linux_raw_sys::general::{
     __NR_listen, __NR_shutdown,
 };
 
-use super::create::{FLAGS, install};
-use super::{address, socket_of};
+use crate::create::{FLAGS, install};
+use crate::{address, socket_of};
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::descriptor::only;
 use linux_abi::errno::Errno;

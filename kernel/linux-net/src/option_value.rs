@@ -8,7 +8,7 @@ use kernel::socket::{
 };
 use kernel::user;
 
-use super::membership;
+use crate::membership;
 use linux_abi::errno::Errno;
 
 /// How a value lies in memory.

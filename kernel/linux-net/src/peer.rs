@@ -8,7 +8,7 @@ use kernel::task::pid_file;
 use kernel::user;
 use linux_raw_sys::general::O_CLOEXEC;
 
-use super::address;
+use crate::address;
 use linux_abi::call::{Call, Outcome};
 
 const SOL_SOCKET: u32 = 1;

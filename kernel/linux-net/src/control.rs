@@ -20,7 +20,7 @@ use linux_raw_sys::general::O_CLOEXEC;
 use linux_raw_sys::net::{AF_INET, AF_INET6};
 use mach::mem::fallible::{self, TryPush};
 
-use super::address::{encode_inet, encode_inet6};
+use crate::address::{encode_inet, encode_inet6};
 use linux_abi::call::Call;
 use linux_abi::errno::Errno;
 

@@ -11,7 +11,7 @@ use kernel::socket::{Instruction, OptionValue, Socket, SocketFilter};
 use kernel::user;
 use mach::mem::fallible::TryGrow;
 
-use super::option_value::{Layout, decode};
+use crate::option_value::{Layout, decode};
 use linux_abi::call::{Call, Outcome};
 
 const SOL_SOCKET: u32 = 1;

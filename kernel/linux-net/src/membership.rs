@@ -7,8 +7,8 @@ use kernel::error::{Error, Result};
 use kernel::socket::{GroupMembership, SocketAddress};
 use kernel::user;
 
-use super::address;
-use super::option_value::Layout;
+use crate::address;
+use crate::option_value::Layout;
 
 /// Bytes of the group in front of the interface in a `struct ipv6_mreq`.
 const GROUP6_BYTES: u64 = 16;

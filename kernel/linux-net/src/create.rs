@@ -9,8 +9,8 @@ use kernel::socket::{Family, OptionValue, Socket, SocketType};
 use kernel::{net, netlink, packet, unix, user};
 use linux_raw_sys::general::{__NR_socket, __NR_socketpair, O_CLOEXEC, O_NONBLOCK};
 
-use super::address;
-use super::option_value::encode;
+use crate::address;
+use crate::option_value::encode;
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;
 

@@ -4,7 +4,7 @@ use kernel::file::OpenFile;
 use kernel::socket::{Control, Message, MessageFlags, Received};
 use linux_raw_sys::general::{__NR_recvfrom, __NR_sendto};
 
-use super::{address, socket_of};
+use crate::{address, socket_of};
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::iovec;
 

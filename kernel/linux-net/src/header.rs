@@ -10,8 +10,8 @@ use kernel::socket::{Message, MessageFlags, Received, Socket};
 use kernel::user;
 use linux_raw_sys::general::{__NR_recvmmsg, __NR_recvmsg, __NR_sendmmsg, __NR_sendmsg};
 
-use super::transfer::{flags, received_len};
-use super::{address, control, socket_of};
+use crate::transfer::{flags, received_len};
+use crate::{address, control, socket_of};
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::deadline;
 use linux_abi::errno::Errno;
