@@ -4,10 +4,10 @@ use kernel::file::{OpenFile, StatusFlags};
 use kernel::user;
 use linux_raw_sys::general::__NR_ioctl;
 
-use crate::async_io;
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;
 use linux_abi::missing;
+use linux_files::async_io;
 use linux_net::interface;
 
 /// The calls of this family.
