@@ -6,7 +6,12 @@ use linux_abi::call::{Entry, Handler, LIMIT};
 use linux_abi::missing;
 
 /// The calls, crate by crate.
-const CRATES: &[&[&[Entry]]] = &[OWN, linux_net::FAMILIES, linux_files::FAMILIES];
+const CRATES: &[&[&[Entry]]] = &[
+    OWN,
+    linux_net::FAMILIES,
+    linux_files::FAMILIES,
+    linux_ipc::FAMILIES,
+];
 
 /// The families of this crate, one file each.
 const OWN: &[&[Entry]] = &[
@@ -14,9 +19,7 @@ const OWN: &[&[Entry]] = &[
     crate::advice::CALLS,
     crate::clone::CALLS,
     crate::credentials::CALLS,
-    crate::event::CALLS,
     crate::exec::CALLS,
-    crate::futex::CALLS,
     crate::ioctl::CALLS,
     crate::ioprio::CALLS,
     crate::kcmp::CALLS,
@@ -24,11 +27,9 @@ const OWN: &[&[Entry]] = &[
     crate::memory::CALLS,
     crate::mempolicy::CALLS,
     crate::page_nodes::CALLS,
-    crate::mqueue::CALLS,
     crate::namespace::CALLS,
     crate::perf::CALLS,
     crate::pidfd::CALLS,
-    crate::pipe::CALLS,
     crate::policy::CALLS,
     crate::prctl::CALLS,
     crate::process::CALLS,
@@ -43,9 +44,6 @@ const OWN: &[&[Entry]] = &[
     crate::signal::CALLS,
     crate::signalfd::CALLS,
     crate::sysinfo::CALLS,
-    crate::sysv::message::CALLS,
-    crate::sysv::semaphore::CALLS,
-    crate::sysv::shared::CALLS,
     crate::time::CALLS,
     crate::timer::CALLS,
     crate::timerfd::CALLS,
