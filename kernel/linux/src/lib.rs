@@ -13,7 +13,6 @@
 extern crate alloc;
 
 mod adjtime;
-mod advice;
 mod clone;
 mod credentials;
 mod death;
@@ -26,11 +25,7 @@ mod ioprio;
 mod kcmp;
 mod leave;
 mod measured;
-mod membarrier;
-mod memory;
-mod mempolicy;
 mod namespace;
-mod page_nodes;
 mod perf;
 mod pidfd;
 mod policy;
@@ -39,7 +34,6 @@ mod process;
 mod ptrace;
 mod random;
 mod reboot;
-mod remote;
 mod rlimit;
 mod rseq;
 mod sched;

@@ -11,22 +11,18 @@ const CRATES: &[&[&[Entry]]] = &[
     linux_net::FAMILIES,
     linux_files::FAMILIES,
     linux_ipc::FAMILIES,
+    linux_memory::FAMILIES,
 ];
 
 /// The families of this crate, one file each.
 const OWN: &[&[Entry]] = &[
     crate::adjtime::CALLS,
-    crate::advice::CALLS,
     crate::clone::CALLS,
     crate::credentials::CALLS,
     crate::exec::CALLS,
     crate::ioctl::CALLS,
     crate::ioprio::CALLS,
     crate::kcmp::CALLS,
-    crate::membarrier::CALLS,
-    crate::memory::CALLS,
-    crate::mempolicy::CALLS,
-    crate::page_nodes::CALLS,
     crate::namespace::CALLS,
     crate::perf::CALLS,
     crate::pidfd::CALLS,
@@ -36,7 +32,6 @@ const OWN: &[&[Entry]] = &[
     crate::ptrace::CALLS,
     crate::random::CALLS,
     crate::reboot::CALLS,
-    crate::remote::CALLS,
     crate::rlimit::CALLS,
     crate::rseq::CALLS,
     crate::sched::CALLS,
