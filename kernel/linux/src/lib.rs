@@ -12,7 +12,6 @@
 
 extern crate alloc;
 
-mod adjtime;
 mod clone;
 mod credentials;
 mod death;
@@ -46,9 +45,6 @@ mod signalfd;
 mod strace;
 mod sysinfo;
 mod table;
-mod time;
-mod timer;
-mod timerfd;
 mod trap;
 mod wait;
 

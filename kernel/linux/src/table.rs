@@ -12,11 +12,11 @@ const CRATES: &[&[&[Entry]]] = &[
     linux_files::FAMILIES,
     linux_ipc::FAMILIES,
     linux_memory::FAMILIES,
+    linux_time::FAMILIES,
 ];
 
 /// The families of this crate, one file each.
 const OWN: &[&[Entry]] = &[
-    crate::adjtime::CALLS,
     crate::clone::CALLS,
     crate::credentials::CALLS,
     crate::exec::CALLS,
@@ -39,9 +39,6 @@ const OWN: &[&[Entry]] = &[
     crate::signal::CALLS,
     crate::signalfd::CALLS,
     crate::sysinfo::CALLS,
-    crate::time::CALLS,
-    crate::timer::CALLS,
-    crate::timerfd::CALLS,
     crate::wait::CALLS,
 ];
 
