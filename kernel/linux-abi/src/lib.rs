@@ -1,7 +1,7 @@
-//! What all families of Linux' system calls share.
+//! What all families of Linux's system calls share.
 //!
 //! The problem: some three hundred calls decode descriptors, paths, arrays of buffers, times
-//! and masks out of registers and a program's memory, and fail with one of Linux' numbers.
+//! and masks out of registers and a program's memory, and fail with one of Linux's numbers.
 //! Each such rule must be written once, or two calls differ where Linux does not.
 //!
 //! The idea: a [`call::Call`] is one call under way. It gives its arguments typed, and finds
@@ -9,7 +9,7 @@
 //! module of the `linux-*` crates) says in a table of [`call::Entry`] which numbers it
 //! answers; crate `linux` merges the tables at compile time.
 //!
-//! errno exists only here: [`errno`] turns each error of the kernel into Linux' number, and
+//! errno exists only here: [`errno`] turns each error of the kernel into Linux's number, and
 //! nothing below knows that there are such numbers.
 //!
 //! Not here: what a call does, and the way in and out (`linux`).

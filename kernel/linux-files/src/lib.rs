@@ -1,4 +1,4 @@
-//! Linux' calls on files, directories and mounts, and on many files at once.
+//! Linux's calls on files, directories and mounts, and on many files at once.
 //!
 //! Here a call becomes an operation of an open file or a name (`kernel::file`, `kernel::fs`);
 //! `poll`, `select` and `epoll` wait for several. Sockets are files for these calls like any

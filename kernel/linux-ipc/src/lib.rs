@@ -1,4 +1,4 @@
-//! Linux' calls with which processes talk to and wait for each other: pipes, eventfd, futexes,
+//! Linux's calls with which processes talk to and wait for each other: pipes, eventfd, futexes,
 //! POSIX message queues, and System V's semaphores, messages and shared memory.
 //!
 //! Not here: sockets (`linux_net`), signals (`linux_task`).

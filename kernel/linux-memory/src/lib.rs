@@ -1,4 +1,4 @@
-//! Linux' calls on address spaces: mappings, advice, nodes of memory, another process' memory,
+//! Linux's calls on address spaces: mappings, advice, nodes of memory, another process' memory,
 //! and barriers for all threads of a process.
 //!
 //! Not here: shared memory of System V (`linux_ipc`).

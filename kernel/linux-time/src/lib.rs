@@ -1,4 +1,4 @@
-//! Linux' calls on clocks and timers: reading, setting and disciplining clocks, sleeping, POSIX
+//! Linux's calls on clocks and timers: reading, setting and disciplining clocks, sleeping, POSIX
 //! timers, interval timers and timerfd.
 //!
 //! Not here: the layouts of times, which all calls share (`linux_abi::timespec`).

@@ -3,9 +3,9 @@
 use kernel::signal::{self, Info, Signal};
 use kernel::task::{self, ExitStatus, Process, family};
 
-use crate::fatal;
 use linux_abi::errno::Errno;
 use linux_abi::missing;
+use linux_task::fatal;
 
 /// The host's request to end the program, as `SIGTERM` asks for it.
 const TERMINATE: u8 = b'T';

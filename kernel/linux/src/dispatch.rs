@@ -10,11 +10,11 @@ use kernel::signal::{self, Info, Signal};
 use kernel::task::{Flags, Thread, current};
 use mach::trap::{Reply, UserRegs};
 
-use crate::seccomp::verdict;
 use crate::{shortage, strace, table};
 use linux_abi::call::{Call, Outcome};
 use linux_abi::errno::Errno;
 use linux_abi::restart::NO_CALL;
+use linux_task::seccomp::verdict;
 
 /// States of a thread in which a call takes more than to run it.
 const SPECIAL: Flags = Flags::TRACE

@@ -12,8 +12,9 @@ use mach::klog;
 use mach::sync::Once;
 use mach::trap::UserRegs;
 
-use crate::{exec, leave, strace};
+use crate::strace;
 use linux_abi::errno::Errno;
+use linux_task::{exec, leave};
 
 /// What the machine is for.
 pub struct First {

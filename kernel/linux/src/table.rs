@@ -13,33 +13,15 @@ const CRATES: &[&[&[Entry]]] = &[
     linux_ipc::FAMILIES,
     linux_memory::FAMILIES,
     linux_time::FAMILIES,
+    linux_task::FAMILIES,
 ];
 
 /// The families of this crate, one file each.
 const OWN: &[&[Entry]] = &[
-    crate::clone::CALLS,
-    crate::credentials::CALLS,
-    crate::exec::CALLS,
     crate::ioctl::CALLS,
-    crate::ioprio::CALLS,
-    crate::kcmp::CALLS,
-    crate::namespace::CALLS,
-    crate::perf::CALLS,
-    crate::pidfd::CALLS,
-    crate::policy::CALLS,
-    crate::prctl::CALLS,
-    crate::process::CALLS,
-    crate::ptrace::CALLS,
     crate::random::CALLS,
     crate::reboot::CALLS,
-    crate::rlimit::CALLS,
-    crate::rseq::CALLS,
-    crate::sched::CALLS,
-    crate::seccomp::CALLS,
-    crate::signal::CALLS,
-    crate::signalfd::CALLS,
     crate::sysinfo::CALLS,
-    crate::wait::CALLS,
 ];
 
 static TABLE: [Option<Entry>; LIMIT] = CALLS;

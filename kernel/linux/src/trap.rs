@@ -9,7 +9,8 @@ use kernel::signal::{self, Info, Origin, Signal, code};
 use kernel::task::{Thread, current};
 use mach::trap::{Exception, Kernel, Reply, UserRegs};
 
-use crate::{dispatch, leave};
+use crate::dispatch;
+use linux_task::leave;
 
 /// The Linux personality, as the machine sees it.
 struct Linux;
