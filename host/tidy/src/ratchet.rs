@@ -16,8 +16,16 @@ use crate::{functions, lines};
 /// The list, from the repository's root.
 pub const LIST: &str = "ratchets.toml";
 
-/// Where a panic ends the machine; `kernel/linux` has none (`lines`).
-const WATCHED_FOR_PANICS: [&str; 2] = ["kernel/core", "drivers"];
+/// Where a panic ends the machine, but for the machine's own crates, which may end it;
+/// `kernel/linux` has none (`lines`).
+const WATCHED_FOR_PANICS: [&str; 2] = ["kernel", "drivers"];
+const NOT_WATCHED: [&str; 5] = [
+    "kernel/arch",
+    "kernel/image",
+    "kernel/linux",
+    "kernel/mach",
+    "kernel/vdso",
+];
 
 type Counts = BTreeMap<PathBuf, usize>;
 
@@ -46,7 +54,8 @@ impl Tally {
         };
         self.imports.read(path, source);
         *self.long_functions.entry(folder.clone()).or_default() += functions::long(source).len();
-        if WATCHED_FOR_PANICS.iter().any(|part| path.starts_with(part)) {
+        let is_in = |parts: &[&str]| parts.iter().any(|part| path.starts_with(part));
+        if is_in(&WATCHED_FOR_PANICS) && !is_in(&NOT_WATCHED) {
             *self.panics.entry(folder).or_default() += lines::panics(path, source);
         }
     }

@@ -40,6 +40,7 @@ fn kernel_main() -> ! {
     linux::init();
     tty::init(run.host.unwrap_or(console::Host::SerialStream));
     dev::init();
+    procfs::init();
     if let Err(error) = fs::boot::mount_all(archives) {
         klog!("the image's file system is unusable: {error:?}");
         mach::power::off(STATUS_BAD_IMAGE);

@@ -1,7 +1,6 @@
 //! pidfd_open, pidfd_send_signal: processes by descriptor.
 
 use kernel::file::StatusFlags;
-use kernel::fs::proc;
 use kernel::signal::{self, Signal, code};
 use kernel::task::{family, pid_file, process_of};
 use linux_raw_sys::general::{__NR_pidfd_open, __NR_pidfd_send_signal, O_CLOEXEC, O_NONBLOCK};
@@ -37,7 +36,7 @@ fn pidfd_send_signal(call: Call<'_>) -> Outcome {
     only(call.uint(3), 0)?;
     let open = call.file(0)?;
     // Linux takes a directory of procfs as well, which was there before pidfd_open(2).
-    let process = match proc::process_of_directory(&open) {
+    let process = match procfs::proc::process_of_directory(&open) {
         Some(process) => process,
         None => process_of(&open)?,
     };

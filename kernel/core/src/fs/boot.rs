@@ -2,9 +2,7 @@
 
 use super::kinds::{self, Kind};
 use super::tmpfs::{self, Tmpfs, UnpackError};
-use super::{
-    FileSystem, FileType, MountFlags, New, Path, devices, mount, mqueue, ninep, proc, sys,
-};
+use super::{FileSystem, FileType, MountFlags, New, Path, devices, mount, mqueue, ninep};
 use crate::error::{Error, Result};
 use crate::reclaim;
 
@@ -19,7 +17,8 @@ const DIRECTORIES: [(&str, u32); 6] = [
 ];
 
 /// Mounts the root, filled from the boot image's `archives` one after the other, and what every program expects
-/// below it. Once, after the devices are registered and before any program.
+/// below it. Once, after the devices and the kinds `proc` and `sysfs` are registered and before any
+/// program.
 pub fn mount_all(archives: &[&'static [u8]]) -> core::result::Result<(), UnpackError> {
     reclaim::register_cache(mount::shrink);
     for kind in [
@@ -34,18 +33,6 @@ pub fn mount_all(archives: &[&'static [u8]]) -> core::result::Result<(), UnpackE
             nodev: true,
             options: kinds::TMPFS_OPTIONS,
             make: devices::make_system,
-        },
-        Kind {
-            name: "proc",
-            nodev: true,
-            options: &[],
-            make: proc::make,
-        },
-        Kind {
-            name: "sysfs",
-            nodev: true,
-            options: &[],
-            make: sys::make,
         },
         Kind {
             name: "mqueue",

@@ -8,8 +8,9 @@
 //! - `walk` turns a path into a place, `open` a place into an open file, `names` changes
 //!   the tree, `access` says who may do what, `access_times` which reads leave a
 //!   trace, `context` where a thread stands.
-//! - `tmpfs` keeps files in memory (the root, /tmp, /dev/shm), `proc` and `sys` show the
-//!   system, `devices` fills /dev, `mqueue` holds POSIX message queues.
+//! - `tmpfs` keeps files in memory (the root, /tmp, /dev/shm), `devices` fills /dev,
+//!   `mqueue` holds POSIX message queues, `pseudo` makes text while it is read (for the
+//!   crate `procfs`, which shows the system).
 //! - `locks`, `seals`, `notify` are what programs may put on a file.
 //!
 //! Lock order: directories' locks (`dentry`), then an inode's own, then spin locks.
@@ -36,11 +37,9 @@ pub mod ninep;
 pub mod notify;
 pub mod nsfs;
 mod open;
-pub mod proc;
 pub mod pseudo;
 pub mod seals;
 pub mod set_ids;
-pub mod sys;
 pub mod tmpfs;
 mod walk;
 

@@ -1,0 +1,117 @@
+//! What the allocators say of themselves: `/proc/buddyinfo`, `/proc/zoneinfo`,
+//! `/proc/slabinfo` and their lines in `/proc/vmstat`.
+
+use core::fmt::{Result, Write};
+
+use base::PAGE_BYTES;
+use kernel::fs::pseudo::Text;
+
+/// Free blocks of each order, by zone, as Linux prints them. What rests in the caches of
+/// CPUs is in no block.
+pub(super) fn buddyinfo(text: &mut Text) -> Result {
+    for zone in mach::mem::zone_stats() {
+        let name = if zone.is_low { "DMA32" } else { "Normal" };
+        write!(text, "Node {}, zone {name:>8} ", zone.node.0)?;
+        for blocks in zone.blocks {
+            write!(text, "{blocks:>6} ")?;
+        }
+        text.push('\n');
+    }
+    Ok(())
+}
+
+/// Free and managed pages of each zone. Programs are refused the reserve (`mach::mem`).
+pub(super) fn zoneinfo(text: &mut Text) -> Result {
+    for zone in mach::mem::zone_stats() {
+        let name = if zone.is_low { "DMA32" } else { "Normal" };
+        let blocks = zone.blocks.iter().enumerate();
+        let free: u64 = blocks.map(|(order, count)| count << order).sum();
+        let (managed, reserve) = (zone.managed, mach::mem::reserve_of(zone.managed));
+        writeln!(text, "Node {}, zone {name:>8}", zone.node.0)?;
+        writeln!(text, "  pages free     {free}")?;
+        for (field, pages) in [
+            ("min", reserve),
+            ("low", reserve),
+            ("high", reserve),
+            ("spanned", managed),
+            ("present", managed),
+            ("managed", managed),
+        ] {
+            writeln!(text, "        {field:<8} {pages}")?;
+        }
+    }
+    Ok(())
+}
+
+/// The sizes of the kernel's heap, as Linux prints its caches (format 2.1).
+pub(super) fn slabinfo(text: &mut Text) -> Result {
+    writeln!(text, "slabinfo - version: 2.1")?;
+    text.push_str("# name            <active_objs> <num_objs> <objsize> <objperslab> ");
+    text.push_str("<pagesperslab> : tunables <limit> <batchcount> <sharedfactor> ");
+    text.push_str(": slabdata <active_slabs> <num_slabs> <sharedavail>\n");
+    for class in mach::mem::class_stats() {
+        let name = alloc::format!("kmalloc-{}", class.object_bytes);
+        let all = class.slabs * class.slab_objects;
+        let used = all.saturating_sub(class.free);
+        let (bytes, objects, pages) = (class.object_bytes, class.slab_objects, class.slab_pages);
+        write!(
+            text,
+            "{name:<17} {used:6} {all:6} {bytes:6} {objects:4} {pages:4}"
+        )?;
+        let slabs = class.slabs;
+        let tunables = " : tunables    0    0    0";
+        writeln!(text, "{tunables} : slabdata {slabs:6} {slabs:6} {:6}", 0)?;
+    }
+    Ok(())
+}
+
+/// Lines of `/proc/vmstat` under Linux's names. There is no swap, no block device and no
+/// daemon that looks for pages, so what they would have done is nothing.
+pub(super) fn events(text: &mut Text) -> Result {
+    let (quick, slow) = kernel::mm::all_faults();
+    let page = PAGE_BYTES as u64;
+    for (name, count) in [
+        ("nr_slab_unreclaimable", mach::mem::heap_bytes() / page),
+        ("nr_shmem", kernel::mm::page_count()),
+        ("nr_dirty", 0),
+        ("nr_writeback", 0),
+        ("pgpgin", 0),
+        ("pgpgout", 0),
+        ("pswpin", 0),
+        ("pswpout", 0),
+        ("pgfault", quick + slow),
+        ("pgmajfault", slow),
+        ("pgscan_kswapd", 0),
+        ("pgscan_direct", 0),
+        ("pgsteal_kswapd", 0),
+        ("pgsteal_direct", 0),
+    ] {
+        writeln!(text, "{name} {count}")?;
+    }
+    let counts = kernel::reclaim::counts();
+    counts
+        .iter()
+        .try_for_each(|(name, count)| writeln!(text, "{name} {count}"))
+}
+
+/// Lines of `/proc/vmstat`: what is free, and what the caches of all CPUs did.
+pub(super) fn counters(text: &mut Text) -> Result {
+    let caches = mach::mem::cache_stats();
+    for (name, count) in [
+        ("nr_free_pages", mach::mem::stats().free),
+        ("frames_resting", caches.resting),
+        ("frames_requests", caches.requests),
+        (
+            "frames_cache_hits",
+            caches.requests.saturating_sub(caches.misses),
+        ),
+        ("frames_refills", caches.misses),
+        ("frames_returns", caches.returns),
+        ("frames_zeroed_idle", caches.zeroed_idle),
+        ("frames_zeroed_now", caches.zeroed_now),
+        ("frames_found_zero", caches.found_zero),
+    ] {
+        writeln!(text, "{name} {count}")?;
+    }
+    Ok(())
+}
