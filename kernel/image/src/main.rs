@@ -26,7 +26,7 @@ use crate::options::Run;
 
 /// Where `mach` hands over: the machine is set up, one CPU runs.
 #[expect(unsafe_code, reason = "the symbol is defined here and nowhere else")]
-// SAFETY: `mach::boot` declares the symbol with this type.
+// SAFETY: `mach::setup` declares the symbol with this type.
 #[unsafe(no_mangle)]
 fn kernel_main() -> ! {
     let archives = mach::boot::info().archives();
@@ -45,7 +45,7 @@ fn kernel_main() -> ! {
         klog!("the image's file system is unusable: {error:?}");
         mach::power::off(STATUS_BAD_IMAGE);
     }
-    mach::cpu::start_others(sched::start_cpu);
+    mach::setup::start_others(sched::start_cpu);
     net::init(conduct());
     // Interrupts are led to CPUs that run.
     devices::start();

@@ -14,7 +14,7 @@ const TERMINATE: u8 = b'T';
 /// process 1; once at boot.
 pub fn init() {
     task::on_init_exit(end_machine);
-    mach::log::on_request(obey);
+    mach::host::on_request(obey);
 }
 
 fn obey(request: u8) {

@@ -6,14 +6,32 @@
 //!
 //! How the machine is run, which every module here relies on:
 //! - **Closed**: the kernel runs with interrupts off. They are open only in user mode and
-//!   inside [`cpu::wait_for_interrupt`] and [`cpu::take_interrupts`]. So a handler never interrupts a holder of a lock.
+//!   inside [`idle::wait_for_interrupt`] and [`cpu::take_interrupts`]. So a handler never interrupts a holder of a lock.
 //! - **One flow per CPU**: the kernel is not preempted. A thread leaves its CPU only by
 //!   [`task::Context::switch`], and no spin lock is held then.
 //! - **Relax**: whoever spins calls [`cpu::relax`], which serves what other CPUs ask of
 //!   this one; so two CPUs never wait for each other with interrupts off.
 //!
-//! Boot order (`boot/setup.rs`): descriptor tables, [`boot::info`], memory, interrupt
+//! Boot order (`setup`): descriptor tables, [`boot::info`], memory, interrupt
 //! controllers, clock; then the image's `kernel_main`.
+//!
+//! The modules are layered, each above those that it uses:
+//!
+//! ```text
+//! setup
+//! trap  profile  panic
+//! idle  task  pci  random  console  host  power
+//! time  irq
+//! vdso
+//! mem
+//! numa  topology
+//! acpi  speculation
+//! boot
+//! log
+//! sync and cpu, uart, vector
+//! ```
+//!
+//! Where a lower one needs a higher one, `setup` or the kernel hands it a function.
 #![no_std]
 
 extern crate alloc;
@@ -22,16 +40,18 @@ pub mod acpi;
 pub mod boot;
 pub mod console;
 pub mod cpu;
+pub mod host;
+pub mod idle;
 pub mod irq;
 pub mod log;
 pub mod mem;
-mod mp_table;
 pub mod numa;
 pub mod panic;
 pub mod pci;
 pub mod power;
 pub mod profile;
 pub mod random;
+pub mod setup;
 pub mod speculation;
 pub mod sync;
 pub mod task;
@@ -40,3 +60,4 @@ mod topology;
 pub mod trap;
 mod uart;
 pub mod vdso;
+mod vector;

@@ -1,18 +1,12 @@
-//! The machine's log: lines to the host on the second serial port, requests from it.
+//! The machine's log: lines to the host on the second serial port.
 //!
 //! The host's tool reads it line by line (`sietch: KEY=VALUE ...`). Without a second port
-//! the lines go to the console. In the other direction each byte is a request.
+//! the lines go to the console. What comes in the other direction: `host`.
 
 use core::fmt::{self, Write};
 
-use base::CpuId;
-
-use crate::irq;
 use crate::sync::{Once, Spin};
 use crate::uart::Uart;
-
-/// The second serial port's interrupt on every PC.
-const COM2_INTERRUPT: u8 = 3;
 
 static LINES: Spin<()> = Spin::new(());
 static PORT: Once<Uart> = Once::new();
@@ -27,24 +21,9 @@ pub(crate) fn init() {
     });
 }
 
-static ON_REQUEST: Once<fn(u8)> = Once::new();
-
-/// Says what to call, with interrupts closed, for each request of the host's. Once.
-pub fn on_request(handler: fn(u8)) {
-    ON_REQUEST.call_once(|| handler);
-    let vector = irq::allocate(interrupt, 0);
-    if let (Some(&Uart::COM2), Some(vector)) = (PORT.get(), vector) {
-        irq::route_isa(COM2_INTERRUPT, vector, CpuId(0));
-        Uart::COM2.enable_input_interrupt();
-    }
-}
-
-fn interrupt(_: usize) {
-    while let Some(request) = Uart::COM2.get() {
-        if let Some(handler) = ON_REQUEST.get() {
-            handler(request);
-        }
-    }
+/// Whether the host has a port of its own, and may so send requests.
+pub(crate) fn has_own_port() -> bool {
+    PORT.get() == Some(&Uart::COM2)
 }
 
 /// Writes one line to the machine's log: `klog!("exit status={status}")`.

@@ -5,28 +5,26 @@
 //! the holder may be stopped or itself.
 
 use core::panic::PanicInfo;
-use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::log::last_line;
+use crate::power;
 
 const FRAMES_MAX: usize = 64;
 
-static STOPPED: AtomicBool = AtomicBool::new(false);
-
 /// What the image's panic handler does.
 pub fn panic(info: &PanicInfo<'_>) -> ! {
-    stop_others();
+    power::stop_others();
     match info.location() {
         Some(at) => last_line(format_args!("panic {} at {at}", info.message())),
         None => last_line(format_args!("panic {}", info.message())),
     }
     walk(arch::instr::frame_pointer());
-    crate::power::cut()
+    power::cut()
 }
 
 /// A trap in kernel mode that nobody expected.
 pub(crate) fn trap(frame: &arch::KernelFrame, vector: u64) -> ! {
-    stop_others();
+    power::stop_others();
     last_line(format_args!(
         "panic {} in the kernel at {:#x}, address {:#x}, error {:#x}, stack {:#x}",
         name(vector),
@@ -41,7 +39,7 @@ pub(crate) fn trap(frame: &arch::KernelFrame, vector: u64) -> ! {
     ));
     last_line(format_args!("frame {:#x}", frame.rip));
     walk(frame.rbp);
-    crate::power::cut()
+    power::cut()
 }
 
 /// What a vector means when it comes in kernel mode.
@@ -55,21 +53,6 @@ fn name(vector: u64) -> &'static str {
         18 => "machine check",
         _ => "unexpected exception",
     }
-}
-
-/// Called by NMI: ends this CPU if another one panicked.
-pub(crate) fn stop_if_asked() {
-    if STOPPED.load(Ordering::Acquire) {
-        arch::instr::halt_forever();
-    }
-}
-
-/// Stops the other CPUs for good. Whoever comes second ends the machine.
-pub(crate) fn stop_others() {
-    if STOPPED.swap(true, Ordering::AcqRel) {
-        crate::power::cut();
-    }
-    arch::apic::send_nmi_to_others();
 }
 
 /// Writes the return addresses of a chain of frame pointers, oldest last.

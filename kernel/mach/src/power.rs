@@ -10,6 +10,8 @@
 //!
 //! Nothing here takes a lock or allocates, for a panic ends here too.
 
+use core::sync::atomic::{AtomicBool, Ordering};
+
 use acpi::{PowerOff, Register};
 use arch::instr;
 use arch::layout::{BOOT_DIRECT_MAP_BYTES, DIRECT_MAP};
@@ -30,6 +32,9 @@ const RESET_NOW: u8 = 1 << 2;
 /// Turns for which the keyboard controller may be busy, and firmware with its registers.
 const TURNS_MAX: u32 = 1 << 16;
 
+/// Whether CPUs that take an NMI are to halt for good.
+static STOPPED: AtomicBool = AtomicBool::new(false);
+
 /// Ends the machine with the program's exit status.
 pub fn off(status: i32) -> ! {
     crate::log::line(format_args!("exit status={status}"));
@@ -49,7 +54,7 @@ pub fn restart() -> ! {
 /// Stops all CPUs for good; the machine stays on.
 pub fn halt() -> ! {
     crate::log::line(format_args!("halt"));
-    crate::panic::stop_others();
+    stop_others();
     instr::halt_forever()
 }
 
@@ -58,6 +63,21 @@ pub fn halt() -> ! {
 pub(crate) fn cut() -> ! {
     leave_qemu();
     reset()
+}
+
+/// Called by NMI: ends this CPU if another one panicked.
+pub(crate) fn stop_if_asked() {
+    if STOPPED.load(Ordering::Acquire) {
+        arch::instr::halt_forever();
+    }
+}
+
+/// Stops the other CPUs for good. Whoever comes second ends the machine.
+pub(crate) fn stop_others() {
+    if STOPPED.swap(true, Ordering::AcqRel) {
+        cut();
+    }
+    arch::apic::send_nmi_to_others();
 }
 
 /// The port may be anything on a machine of metal.

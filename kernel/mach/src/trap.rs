@@ -172,7 +172,7 @@ extern "C" fn kernel_trap(frame: &mut arch::KernelFrame, vector: u64) {
     match vector {
         32.. => crate::irq::dispatch(vector as u8),
         NMI => {
-            crate::panic::stop_if_asked();
+            crate::power::stop_if_asked();
             crate::profile::on_nmi(frame);
         }
         // Left over from a program that single-steps into the kernel.

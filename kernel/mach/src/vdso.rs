@@ -7,13 +7,24 @@
 use core::sync::atomic::{Ordering, fence};
 
 use base::PAGE_BYTES;
+use timekeeping::Scale;
 use vdso::field;
 
 use crate::mem::Page;
 use crate::sync::{Once, Spin};
-use crate::time::Shown;
 
 const _: () = assert!(vdso::IMAGE.len() <= PAGE_BYTES, "the code is one page");
+
+/// What readers of the clock need.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shown {
+    /// The monotonic clock.
+    pub scale: Scale,
+    /// Nanoseconds between 1970 and the machine's start.
+    pub wall_offset_ns: u64,
+    /// The monotonic clock as nobody corrected it.
+    pub raw: Scale,
+}
 
 static DATA: Once<Page> = Once::new();
 static CODE: Once<Page> = Once::new();
@@ -31,12 +42,13 @@ pub fn code_page() -> Option<Page> {
     CODE.get().cloned()
 }
 
-pub(crate) fn init() {
+/// Makes the pages; from now on programs see the clock as `shown` says.
+pub(crate) fn init(shown: fn() -> Shown) {
     if let (Some(data), Some(code)) = (Page::zeroed(), Page::zeroed()) {
         code.write(0, vdso::IMAGE);
         CODE.call_once(|| code);
         DATA.call_once(|| data);
-        publish(crate::time::shown);
+        publish(shown);
     }
 }
 

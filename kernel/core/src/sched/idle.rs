@@ -26,7 +26,7 @@ pub(super) fn wait_in_place(cpu: CpuId, deadline: Instant) {
         sample::begin_idle(now);
         timer::arm_for_idle(deadline);
         stretch::end();
-        mach::cpu::wait_for_interrupt();
+        mach::idle::wait_for_interrupt();
         stretch::resume();
         super::note_visit();
         let awake = mach::time::now();

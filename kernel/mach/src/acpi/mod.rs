@@ -11,14 +11,12 @@
 
 mod dsdt;
 mod hpet;
-mod madt;
 mod pm_timer;
 mod power;
 mod srat;
 
 pub use dsdt::{MmioDevice, virtio_mmio};
 pub(crate) use hpet::hpet;
-pub(crate) use madt::read as read_madt;
 pub(crate) use pm_timer::pm_timer;
 pub(crate) use power::{power_off, reset};
 pub(crate) use srat::numa;
@@ -30,7 +28,7 @@ use arch::layout::{BOOT_DIRECT_MAP_BYTES, DIRECT_MAP};
 const HEADER_BYTES: usize = 36;
 
 /// The table with this signature.
-fn find(signature: [u8; 4]) -> Option<&'static [u8]> {
+pub(crate) fn find(signature: [u8; 4]) -> Option<&'static [u8]> {
     let root = crate::boot::info().acpi?;
     let entries = table(root.at)?
         .get(HEADER_BYTES..)?

@@ -1,11 +1,9 @@
-//! From the loader to the kernel's `main`: what the machine is, in which order it is set up.
+//! What the loader says of the machine: memory, archives, the command line.
 
 mod cmdline;
 mod loader;
-mod setup;
 
 pub use cmdline::CommandLine;
-pub use setup::set_up_cpu;
 
 use ::acpi::Root;
 use bootinfo::MemoryMap;
@@ -60,6 +58,15 @@ impl BootInfo {
     pub(crate) fn allows_x2apic(&self) -> bool {
         !self.has_word("nox2apic")
     }
+}
+
+/// Reads what the loader left; once, on the boot tables.
+///
+/// # Safety
+/// `door` and `address` are what the entry code found, and nobody has touched what they name.
+pub(crate) unsafe fn init(door: u64, address: u64) -> &'static BootInfo {
+    // SAFETY: the caller vouches for both.
+    INFO.call_once(|| unsafe { loader::read(door, address) })
 }
 
 static INFO: Once<BootInfo> = Once::new();

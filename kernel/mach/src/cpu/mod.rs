@@ -1,23 +1,21 @@
 //! The CPUs: who am I, how many are we, waiting, and waking each other.
 //!
 //! CPU 0 is the one that booted; the others are numbered in the order in which
-//! [`start_others`] brings them up and are counted when they run.
+//! [`crate::setup::start_others`] brings them up and are counted when they run.
 
 mod per_cpu;
 mod service;
-mod start;
 
 pub use arch::layout::MAX_CPUS;
 pub use base::CpuId;
 pub use per_cpu::PerCpu;
 pub use service::{register_service, request_service};
 
-pub(crate) use service::interrupt as service_interrupt;
-pub use start::start_others;
+pub(crate) use service::{interrupt as service_interrupt, serve};
 
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use crate::irq::Vector;
+use crate::vector::Vector;
 
 static COUNT: AtomicUsize = AtomicUsize::new(1);
 static APIC_IDS: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
@@ -39,26 +37,6 @@ pub fn count() -> usize {
 pub fn relax() {
     service::serve();
     core::hint::spin_loop();
-}
-
-/// Opens interrupts, halts until one was handled, closes them again. While there is
-/// memory to zero ahead, does a little of that instead of the halt.
-///
-/// No interrupt is lost between the caller's last look at its work and the halt. The
-/// caller holds no lock. Nobody interrupts the CPU for a TLB meanwhile: it touches no
-/// user address.
-pub fn wait_for_interrupt() {
-    crate::mem::rest();
-    if crate::mem::idle() {
-        // SAFETY: as below.
-        unsafe { arch::instr::enable_briefly() }
-    } else {
-        // SAFETY: the IDT is loaded before the kernel starts, and by **Closed** no lock is
-        // held that a handler could want.
-        unsafe { arch::instr::enable_and_halt() }
-    }
-    crate::mem::wake();
-    service::serve();
 }
 
 /// Opens interrupts for a moment: handlers of those that wait run now. The caller holds no lock.
@@ -88,17 +66,10 @@ pub(crate) fn apic_id(cpu: CpuId) -> u32 {
         .map_or(0, |id| id.load(Ordering::Relaxed))
 }
 
-/// Notes the number of the CPU that runs this on the APIC bus; with that its node is known.
+/// Notes the number of `cpu` on the APIC bus.
 pub(crate) fn record(cpu: CpuId, apic_id: u32) {
     if let Some(slot) = APIC_IDS.get(cpu.index()) {
         slot.store(apic_id, Ordering::Relaxed);
-    }
-    let node = crate::numa::node_of(cpu);
-    crate::mem::settle(node);
-    if arch::cpuid::has_rdtscp() || arch::cpuid::has_rdpid() {
-        let number = u64::from(node.0) << vdso::field::NODE_SHIFT | u64::from(cpu.0);
-        // SAFETY: the processor has the register, which only programs read, in the vDSO.
-        unsafe { arch::msr::write(arch::msr::TSC_AUX, number) };
     }
 }
 

@@ -6,8 +6,8 @@
 //! nothing to do, and may run with any lock held, so it takes none.
 
 use super::CpuId;
-use crate::irq::Vector;
 use crate::sync::Once;
+use crate::vector::Vector;
 
 static SERVER: Once<fn()> = Once::new();
 
@@ -22,7 +22,7 @@ pub fn request_service(cpu: CpuId) {
 }
 
 #[inline]
-pub(super) fn serve() {
+pub(crate) fn serve() {
     if let Some(serve) = SERVER.get() {
         serve();
     }

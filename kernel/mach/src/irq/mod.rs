@@ -8,12 +8,13 @@ mod pic;
 mod pins;
 mod vector;
 
+pub use crate::vector::Vector;
 pub use pins::{Polarity, Trigger, mask, route, route_isa, unmask};
-pub use vector::{Vector, allocate, count};
+pub use vector::{allocate, count};
 
 pub(crate) use pic::silence as silence_pics;
 pub(crate) use pins::{init as init_pins, route_nmi};
-pub(crate) use vector::{dispatch, init as init_vectors};
+pub(crate) use vector::{bind, dispatch};
 
 use base::CpuId;
 

@@ -5,9 +5,9 @@
 
 use base::CpuId;
 
-use super::Vector;
 use crate::sync::Spin;
 use crate::topology::IoApicEntry;
+use crate::vector::Vector;
 use arch::ioapic::{ACTIVE_LOW, DELIVER_NMI, IoApic, LEVEL, MASKED};
 
 const CONTROLLERS_MAX: usize = 4;

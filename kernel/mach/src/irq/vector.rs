@@ -6,30 +6,13 @@ use base::CpuId;
 
 use crate::cpu::PerCpu;
 use crate::sync::Once;
+use crate::vector::Vector;
 
 /// Vectors below belong to the processor's exceptions.
 const FIRST: u8 = 0x20;
 /// Vectors from here on are the kernel's own.
 const FIRST_RESERVED: u8 = 0xf0;
 const SLOTS: usize = 256 - FIRST as usize;
-
-/// The number of an interrupt on a CPU.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Vector(u8);
-
-impl Vector {
-    /// The local timer.
-    pub(crate) const TIMER: Self = Self(0xf0);
-    /// Look at the run queue.
-    pub(crate) const KICK: Self = Self(0xf1);
-    /// Serve another CPU's request.
-    pub(crate) const SERVICE: Self = Self(0xf2);
-
-    /// The number as the hardware knows it.
-    pub const fn number(self) -> u8 {
-        self.0
-    }
-}
 
 #[derive(Clone, Copy)]
 struct Handler {
@@ -53,15 +36,9 @@ pub fn allocate(handler: fn(usize), arg: usize) -> Option<Vector> {
     Some(vector)
 }
 
-fn bind(vector: Vector, run: fn(usize), arg: usize) {
+/// Binds one of the kernel's own vectors; once.
+pub(crate) fn bind(vector: Vector, run: fn(usize), arg: usize) {
     HANDLERS[usize::from(vector.0 - FIRST)].call_once(|| Handler { run, arg });
-}
-
-/// Binds the kernel's own vectors.
-pub(crate) fn init() {
-    bind(Vector::TIMER, crate::time::interrupt, 0);
-    bind(Vector::KICK, |_| (), 0);
-    bind(Vector::SERVICE, crate::cpu::service_interrupt, 0);
 }
 
 /// Interrupts that all CPUs have taken.

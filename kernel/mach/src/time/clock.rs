@@ -15,16 +15,7 @@ use core::sync::atomic::{AtomicU64, Ordering, fence};
 use base::Instant;
 use timekeeping::Scale;
 
-/// What readers need.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Shown {
-    /// The monotonic clock.
-    pub scale: Scale,
-    /// Nanoseconds between 1970 and the machine's start.
-    pub wall_offset_ns: u64,
-    /// The monotonic clock as nobody corrected it.
-    pub raw: Scale,
-}
+use crate::vdso::{self, Shown};
 
 /// On a cache line of its own.
 #[repr(align(64))]
@@ -131,7 +122,7 @@ pub(super) fn publish(change: impl FnOnce(u64) -> Shown) {
     let sequence = WORDS.sequence.load(Ordering::Relaxed);
     WORDS.sequence.store(sequence | 1, Ordering::Relaxed);
     fence(Ordering::SeqCst);
-    crate::vdso::publish(|| {
+    vdso::publish(|| {
         let shown = change(super::cycles());
         let store = |word: &AtomicU64, value| word.store(value, Ordering::Relaxed);
         store(&WORDS.base_ticks, shown.scale.base_ticks);

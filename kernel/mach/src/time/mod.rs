@@ -23,7 +23,7 @@ pub use timekeeper::{adjust, follow, has_to_work_off, set_wall_clock, wall_is_af
 pub use timekeeping::{Adjusted, NtpError, Request, modes, status};
 pub use timer::{affordable_interval, exit_cost, on_deadline, set_deadline};
 
-pub(crate) use clock::{Shown, shown};
+pub(crate) use clock::shown;
 pub(crate) use timekeeper::init_wall;
 pub(crate) use timer::{init as init_timer, interrupt};
 

@@ -13,10 +13,11 @@
 use base::{Duration, Instant};
 use timekeeping::{Adjusted, Discipline, Ntp, NtpError, Rate, Request, Scale, Speed, Watch, modes};
 
-use super::clock::{self, Shown};
+use super::clock;
 use super::reference::Device;
 use super::{kvmclock, rtc, timer};
 use crate::sync::Spin;
+use crate::vdso::Shown;
 
 const SECOND: Duration = Duration::from_secs(1);
 /// A wall clock that is off by more jumps; by less, it is slewed within minutes.

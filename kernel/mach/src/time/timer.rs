@@ -7,8 +7,8 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use base::{Duration, Instant};
 
 use crate::cpu::PerCpu;
-use crate::irq::Vector;
 use crate::sync::Once;
+use crate::vector::Vector;
 
 /// When this CPU's timer will fire.
 static ARMED: PerCpu<Cell<Instant>> = PerCpu::new(|| Cell::new(Instant::NEVER));

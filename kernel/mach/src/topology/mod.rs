@@ -2,10 +2,12 @@
 //! ACPI's MADT, else from the older multiprocessor table, else one of each at the customary
 //! place.
 
+mod madt;
+mod mp_table;
+
 use acpi::{ISA_INTERRUPTS, IsaPin};
 use arch::layout::MAX_CPUS;
 
-use crate::mp_table;
 use crate::sync::Lazy;
 
 const IO_APICS_MAX: usize = 4;
@@ -63,7 +65,7 @@ static TOPOLOGY: Lazy<Topology> = Lazy::new(|| {
         io_apic_count: 0,
         isa: customary_isa(),
     };
-    let _found = crate::acpi::read_madt(&mut topology) || mp_table::read(&mut topology);
+    let _found = madt::read(&mut topology) || mp_table::read(&mut topology);
     topology.io_apic_count = topology.io_apic_count.max(1);
     topology
 });

@@ -3,7 +3,8 @@
 
 use ::acpi::{IsaPin, SOURCE_OVERRIDE, structures, word};
 
-use crate::topology::{IoApicEntry, Topology};
+use super::{IoApicEntry, Topology};
+use crate::acpi;
 
 const ENTRIES: usize = 44;
 const LOCAL_APIC: u8 = 0;
@@ -12,7 +13,7 @@ const LOCAL_X2APIC: u8 = 9;
 
 /// Adds what the table lists; false if there is none.
 pub(crate) fn read(topology: &mut Topology) -> bool {
-    let Some(table) = super::find(*b"APIC") else {
+    let Some(table) = acpi::find(*b"APIC") else {
         return false;
     };
     topology.isa_is_as_customary();

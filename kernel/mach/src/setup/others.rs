@@ -6,8 +6,9 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use arch::tables::Tables;
 use base::{CpuId, Duration, PAGE_SHIFT, PhysAddr};
 
-use super::MAX_CPUS;
-use crate::mem::KernelStack;
+use crate::cpu::{self, MAX_CPUS};
+use crate::mem::{self, KernelStack};
+use crate::{boot, klog, time, topology};
 
 const AFTER_INIT: Duration = Duration::from_micros(200);
 const AFTER_STARTUP: Duration = Duration::from_micros(200);
@@ -27,17 +28,15 @@ static ARRIVED: AtomicBool = AtomicBool::new(false);
 pub fn start_others(entry: fn() -> !) {
     ENTRY.store(entry as usize, Ordering::Release);
     let me = arch::apic::id();
-    let page = crate::boot::info()
-        .memory
-        .free_page(FIRST_PAGE, LOW_MEMORY_END);
-    let others = crate::topology::get()
+    let page = boot::info().memory.free_page(FIRST_PAGE, LOW_MEMORY_END);
+    let others = topology::get()
         .cpus()
         .iter()
         .filter(|&&apic_id| apic_id != me);
     for &apic_id in others.take(MAX_CPUS - 1) {
         match page {
             Some(page) => start(apic_id, page),
-            None => crate::klog!("CPU {apic_id} stays off: no page of low memory is free"),
+            None => klog!("CPU {apic_id} stays off: no page of low memory is free"),
         }
     }
 }
@@ -56,15 +55,15 @@ fn start(apic_id: u32, page: PhysAddr) {
     unsafe {
         arch::boot::prepare_trampoline(page.0, top);
         arch::apic::send_init(apic_id);
-        crate::time::spin_for(AFTER_INIT);
+        time::spin_for(AFTER_INIT);
         for _ in 0..2 {
             arch::apic::send_startup(apic_id, (page.0 >> PAGE_SHIFT) as u8);
-            crate::time::spin_for(AFTER_STARTUP);
+            time::spin_for(AFTER_STARTUP);
         }
     }
-    let end = crate::time::now() + PATIENCE;
-    while !ARRIVED.load(Ordering::Acquire) && crate::time::now() < end {
-        super::relax();
+    let end = time::now() + PATIENCE;
+    while !ARRIVED.load(Ordering::Acquire) && time::now() < end {
+        cpu::relax();
     }
 }
 
@@ -85,13 +84,13 @@ unsafe extern "C" fn mach_start_ap() -> ! {
     // SAFETY: the number is new, and the tables are this CPU's alone.
     unsafe {
         arch::area::install(id);
-        crate::mem::enter_kernel_table();
-        crate::boot::set_up_cpu(own_tables());
-        arch::apic::init(crate::boot::info().allows_x2apic());
+        mem::enter_kernel_table();
+        super::set_up_cpu(own_tables());
+        arch::apic::init(boot::info().allows_x2apic());
     }
-    super::record(CpuId(id), arch::apic::id());
-    crate::time::init_timer(false);
-    super::set_count(id as usize + 1);
+    super::settle_cpu(CpuId(id));
+    time::init_timer(false);
+    cpu::set_count(id as usize + 1);
     ARRIVED.store(true, Ordering::Release);
     // SAFETY: `start_others` stored a function of this type.
     let entry = unsafe { core::mem::transmute::<usize, fn() -> !>(ENTRY.load(Ordering::Acquire)) };

@@ -3,7 +3,7 @@
 
 use arch::layout::DIRECT_MAP;
 
-use crate::topology::{IoApicEntry, Topology};
+use super::{IoApicEntry, Topology};
 
 /// Where the floating pointer may lie: the end of base memory, and the firmware's ROM.
 const PLACES: [(u64, usize); 2] = [(0x9_fc00, 0x400), (0xf_0000, 0x1_0000)];

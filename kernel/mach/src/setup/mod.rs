@@ -1,9 +1,19 @@
-//! The order in which the machine is set up.
+//! From the entry code to the kernel's `main`: the order in which the machine is set up.
+//!
+//! This is above all other modules: what one of them needs of a higher one is handed to it
+//! here. `others` does the same for the CPUs that did not boot.
+
+mod others;
+
+pub use others::start_others;
 
 use arch::{area, cpuid, fpu, instr, switch, syscall, tables};
+use base::CpuId;
 
-use super::{INFO, loader};
-use crate::{console, cpu, irq, log, mem, random, speculation, time, topology, trap, vdso};
+use crate::vector::Vector;
+use crate::{
+    boot, console, cpu, irq, log, mem, numa, random, speculation, time, topology, trap, vdso,
+};
 
 const CR4_UMIP: u64 = 1 << 11;
 const CR4_SMEP: u64 = 1 << 20;
@@ -32,7 +42,7 @@ unsafe extern "C" fn mach_start(door: u64, address: u64) -> ! {
         trap::init();
         log::init();
         console::init();
-        let info = INFO.call_once(|| loader::read(door, address));
+        let info = boot::init(door, address);
         speculation::init(info);
         speculation::set_up_cpu();
         mem::init(&info.memory, info.has_word("frames=shuffle"));
@@ -59,11 +69,11 @@ unsafe fn move_to_guarded_stack() -> ! {
 
 extern "C" fn on_guarded_stack(_: usize, _: usize) -> ! {
     // SAFETY: memory is mapped and the gates are loaded.
-    unsafe { arch::apic::init(super::info().allows_x2apic()) };
-    cpu::record(base::CpuId(0), arch::apic::id());
-    irq::init_vectors();
+    unsafe { arch::apic::init(boot::info().allows_x2apic()) };
+    settle_cpu(CpuId(0));
+    bind_vectors();
     time::init();
-    vdso::init();
+    vdso::init(time::shown);
     time::init_wall();
     time::init_timer(true);
     random::init();
@@ -72,11 +82,30 @@ extern "C" fn on_guarded_stack(_: usize, _: usize) -> ! {
     kernel_main()
 }
 
+/// Binds the kernel's own vectors.
+fn bind_vectors() {
+    irq::bind(Vector::TIMER, time::interrupt, 0);
+    irq::bind(Vector::KICK, |_| (), 0);
+    irq::bind(Vector::SERVICE, cpu::service_interrupt, 0);
+}
+
+/// Notes the number of the CPU that runs this on the APIC bus; with that its node is known.
+fn settle_cpu(id: CpuId) {
+    cpu::record(id, arch::apic::id());
+    let node = numa::node_of(id);
+    mem::settle(node);
+    if cpuid::has_rdtscp() || cpuid::has_rdpid() {
+        let number = u64::from(node.0) << ::vdso::field::NODE_SHIFT | u64::from(id.0);
+        // SAFETY: the processor has the register, which only programs read, in the vDSO.
+        unsafe { arch::msr::write(arch::msr::TSC_AUX, number) };
+    }
+}
+
 /// Sets up what every CPU has for itself.
 ///
 /// # Safety
 /// Called once on each CPU, after its area is installed, with tables of its own.
-pub unsafe fn set_up_cpu(own: &'static mut tables::Tables) {
+unsafe fn set_up_cpu(own: &'static mut tables::Tables) {
     let mut features = 0;
     for (offered, bit) in [
         (cpuid::has_umip(), CR4_UMIP),
