@@ -44,6 +44,7 @@ mod link;
 mod message;
 mod neighbour;
 mod nexthop;
+mod parse;
 mod request;
 mod route;
 mod rule;

@@ -7,7 +7,7 @@ use crate::attribute::Attribute;
 use crate::dump::Emit;
 use crate::fields::{u8_at, u16_at, u32_at};
 use crate::ip;
-use crate::request::Parse;
+use crate::parse::Parse;
 use crate::writer::Body;
 
 pub(crate) const NEW: u16 = 28;

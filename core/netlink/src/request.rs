@@ -2,8 +2,8 @@
 //!
 //! Types come in fours, from 16 up: new, delete, get, set.
 
-use crate::attribute::Attribute;
 use crate::message::Message;
+use crate::parse::Parse;
 use crate::{Address, Flags, Flaw, Link, Neighbour, Route, Rule};
 use crate::{address, link, neighbour, route, rule};
 
@@ -79,18 +79,6 @@ impl<'a> Request<'a> {
             unread,
         })
     }
-}
-
-/// An object that messages start with a structure of, then attributes.
-pub(crate) trait Parse<'a>: Sized {
-    /// Bytes of the structure.
-    const STRUCTURE_BYTES: usize;
-
-    /// What the structure says; bytes that are not there are zero.
-    fn start(structure: &[u8]) -> Self;
-
-    /// Takes an attribute, and says whether it is one of those that are known.
-    fn take(&mut self, attribute: &Attribute<'a>) -> Result<bool, Flaw>;
 }
 
 /// Reads an object. A dump needs only the structure's first byte, the family (`struct

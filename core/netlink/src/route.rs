@@ -8,7 +8,7 @@ use crate::dump::Emit;
 use crate::fields::{u8_at, u32_at};
 use crate::ip;
 use crate::nexthop::{Nexthops, via};
-use crate::request::Parse;
+use crate::parse::Parse;
 use crate::writer::Body;
 
 pub(crate) const NEW: u16 = 24;

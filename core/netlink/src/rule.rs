@@ -6,7 +6,7 @@ use crate::Flaw;
 use crate::attribute::Attribute;
 use crate::dump::Emit;
 use crate::fields::{u8_at, u32_at};
-use crate::request::Parse;
+use crate::parse::Parse;
 use crate::route::prefix;
 use crate::writer::Body;
 
