@@ -1,7 +1,6 @@
 //! A packet's headers, from the outermost to the innermost that is known.
 
 use crate::layer::Layer;
-use crate::{Seen, link};
 
 /// What a packet's bytes say.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -25,11 +24,4 @@ impl Dissection {
         self.source = source.to_string();
         self.destination = destination.to_string();
     }
-}
-
-/// Reads the headers of a packet that came by a link of this type (tcpdump.org's list).
-pub fn dissect(link_type: i32, seen: &Seen<'_>) -> Dissection {
-    let mut all = Dissection::default();
-    link::dissect(&mut all, link_type, seen);
-    all
 }

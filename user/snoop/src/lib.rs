@@ -15,7 +15,7 @@
 
 mod args;
 mod bytes;
-mod dissect;
+mod dissection;
 mod file;
 mod hexadecimal;
 mod layer;
@@ -26,7 +26,8 @@ mod source;
 mod transport;
 
 pub use args::{Args, Times};
-pub use dissect::{Dissection, dissect};
+pub use dissection::Dissection;
+pub use link::dissect;
 pub use show::Printer;
 
 use std::io::{self, Write};

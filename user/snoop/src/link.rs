@@ -2,7 +2,7 @@
 
 use crate::Seen;
 use crate::bytes::{ipv4_at, station_at, u8_at, u16_at};
-use crate::dissect::Dissection;
+use crate::dissection::Dissection;
 use crate::layer::Layer;
 use crate::network;
 
@@ -23,18 +23,20 @@ const ARP: u16 = 0x0806;
 const TAGGED: u16 = 0x8100;
 const IPV6: u16 = 0x86dd;
 
-/// Reads the link header and what it carries.
-pub fn dissect(all: &mut Dissection, link_type: i32, seen: &Seen<'_>) {
+/// Reads the headers of a packet that came by a link of this type (tcpdump.org's list).
+pub fn dissect(link_type: i32, seen: &Seen<'_>) -> Dissection {
+    let mut all = Dissection::default();
     let done = match link_type {
-        ETHERNET => ethernet(all, seen),
-        COOKED => cooked(all, seen, (COOKED_BYTES, 14)),
-        COOKED_2 => cooked(all, seen, (COOKED_2_BYTES, 0)),
-        RAW_IP => raw(all, seen),
+        ETHERNET => ethernet(&mut all, seen),
+        COOKED => cooked(&mut all, seen, (COOKED_BYTES, 14)),
+        COOKED_2 => cooked(&mut all, seen, (COOKED_2_BYTES, 0)),
+        RAW_IP => raw(&mut all, seen),
         _ => None,
     };
     if done.is_none() {
         all.push(Layer::malformed("LINK", "Link", seen.bytes.len()));
     }
+    all
 }
 
 fn ethernet(all: &mut Dissection, seen: &Seen<'_>) -> Option<()> {

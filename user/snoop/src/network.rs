@@ -1,7 +1,7 @@
 //! IPv4 and IPv6.
 
 use crate::bytes::{ipv4_at, ipv6_at, u8_at, u16_at};
-use crate::dissect::Dissection;
+use crate::dissection::Dissection;
 use crate::layer::Layer;
 use crate::transport;
 

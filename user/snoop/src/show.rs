@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use crate::args::{Args, Times};
-use crate::dissect::{Dissection, dissect};
+use crate::dissection::Dissection;
 use crate::layer::Layer;
+use crate::link::dissect;
 use crate::{Seen, hexadecimal};
 
 const SECONDS_PER_DAY: u64 = 24 * 60 * 60;

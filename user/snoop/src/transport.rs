@@ -1,7 +1,7 @@
 //! TCP, UDP and ICMP of both families.
 
 use crate::bytes::{u8_at, u16_at, u32_at};
-use crate::dissect::Dissection;
+use crate::dissection::Dissection;
 use crate::layer::Layer;
 
 const ICMP: u8 = 1;
