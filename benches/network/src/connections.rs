@@ -13,7 +13,7 @@ use std::io::{self, BufRead, BufReader};
 use bench_pair::{Better, Guest, OUTPUT, OneCpu, Table, server};
 
 use crate::client;
-use crate::row::Run;
+use crate::run::Run;
 use crate::steadiness::Rates;
 
 const PORT: u16 = 80;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bench_pair::{Better, OneCpu, Table, server};
 use qemu::Accel;
 
-use crate::row::Run;
+use crate::run::Run;
 use crate::steadiness::Rates;
 
 const SECONDS: u32 = 60;

@@ -19,7 +19,7 @@ use bench_pair::{Better, Guest, Table, build};
 use qemu::namespace;
 
 use crate::client;
-use crate::row::Run;
+use crate::run::Run;
 
 const PORT: u16 = 6379;
 /// How long each rate is watched.

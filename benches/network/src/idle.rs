@@ -12,7 +12,7 @@ use bench_pair::{Better, Guest, Table, build};
 use qemu::namespace;
 
 use crate::client;
-use crate::row::Run;
+use crate::run::Run;
 
 const CONNECTIONS_PORT: u16 = 9;
 const REPORT_PORT: u16 = 10;

@@ -4,7 +4,7 @@ use bench_pair::{Better, Guest, Table};
 use serde_json::Value;
 
 use crate::client;
-use crate::row::Run;
+use crate::run::Run;
 
 const PORT: u16 = 5201;
 const SECONDS: u32 = 6;

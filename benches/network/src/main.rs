@@ -28,6 +28,7 @@ mod ping;
 mod redis;
 mod round_trip;
 mod row;
+mod run;
 mod steadiness;
 
 use std::process::ExitCode;
@@ -36,7 +37,8 @@ use bench_pair::{Kernel, System};
 use clap::Parser;
 
 use page::Tables;
-use row::{ROWS, Row, Run};
+use row::{ROWS, Row};
+use run::Run;
 
 /// Measures the network under real servers, beside Debian's Linux as a guest.
 #[derive(Debug, Parser)]

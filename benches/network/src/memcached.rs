@@ -3,7 +3,7 @@
 use bench_pair::{Guest, Table};
 
 use crate::client;
-use crate::row::Run;
+use crate::run::Run;
 
 const PORT: u16 = 11211;
 const SECONDS: u32 = 6;

@@ -5,7 +5,7 @@ use std::fs;
 use bench_pair::{Guest, OUTPUT, Table};
 
 use crate::client;
-use crate::row::Run;
+use crate::run::Run;
 
 const PORT: u16 = 80;
 const SECONDS: u32 = 6;

@@ -2,7 +2,7 @@
 
 use bench_pair::{Kernel, Table, page};
 
-use crate::row::Size;
+use crate::run::Size;
 
 const PAGE: &str = "docs/bench-network.md";
 

@@ -4,7 +4,7 @@ use bench_pair::echo::Echo;
 use bench_pair::{Better, Table};
 
 use crate::client;
-use crate::row::Run;
+use crate::run::Run;
 use crate::steadiness::Spread;
 
 const PINGS: u32 = 10_000;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use bench_pair::{Guest, Table};
 
 use crate::client;
-use crate::row::Run;
+use crate::run::Run;
 
 const PORTS: [u16; 2] = [6379, 6380];
 /// To each instance.

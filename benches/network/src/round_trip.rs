@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bench_pair::echo::{DATAGRAM_BYTES, Echo};
 use bench_pair::{Better, Table};
 
-use crate::row::Run;
+use crate::run::Run;
 use crate::steadiness::Spread;
 
 const SECONDS: u32 = 6;
