@@ -21,6 +21,9 @@ const LEFTOVERS: [&str; 3] = [
     concat!("FIX", "ME"),
     concat!("XX", "X:"),
 ];
+/// Where Linux's error numbers are.
+const ERRNO_HOME: &str = "kernel/linux-abi";
+
 const PANICS: [&str; 5] = [
     ".unwrap()",
     ".expect(",
@@ -40,6 +43,7 @@ pub fn check(path: &Path, source: &Source) -> Vec<Finding> {
         ));
     }
     let hears_programs = is_personality(path) && !is_test_file(path);
+    let errno = errno_words(path);
     for (index, line) in source.lines.iter().enumerate() {
         let above = &source.lines[..index];
         let mut report = |sentence: String| findings.push(Finding::at(path, index, sentence));
@@ -51,6 +55,11 @@ pub fn check(path: &Path, source: &Source) -> Vec<Finding> {
         if let Some(word) = LEFTOVERS.iter().find(|word| line.comment.contains(*word)) {
             report(format!(
                 "`{word}` leaves work behind: do it or open an issue"
+            ));
+        }
+        if let Some(word) = errno.iter().find(|word| has_word(&line.code, word)) {
+            report(format!(
+                "`{word}` is chosen in {ERRNO_HOME} only: say what went wrong by a `kernel::Error`"
             ));
         }
         if is_unsafe_use(&line.code) && !has_safety_comment(above, line) {
@@ -92,6 +101,16 @@ fn is_personality(path: &Path) -> bool {
         return false;
     };
     rest.starts_with("linux/") || rest.starts_with("linux-")
+}
+
+/// The words for Linux's error numbers that the file must not use: the families of calls may
+/// pass an `Errno` on, the rest of the kernel does not know that there is such a thing.
+fn errno_words(path: &Path) -> &'static [&'static str] {
+    match path {
+        _ if path.starts_with(ERRNO_HOME) || !path.starts_with("kernel") => &[],
+        _ if is_personality(path) => &["linux_raw_sys::errno"],
+        _ => &["linux_raw_sys::errno", "Errno", "errno::"],
+    }
 }
 
 fn is_test_file(path: &Path) -> bool {
@@ -225,6 +244,17 @@ mod tests {
             assert_eq!(found("kernel/linux-net/src/a.rs", text).len(), 1, "{text}");
             assert_eq!(found("kernel/core/src/a.rs", text).len(), 0, "{text}");
         }
+    }
+
+    #[test]
+    fn errno_lives_in_one_crate() {
+        let text = "use linux_raw_sys::errno;";
+        assert_eq!(found("kernel/linux-abi/src/errno.rs", text).len(), 0);
+        assert_eq!(found("kernel/linux-net/src/a.rs", text).len(), 1);
+        let passed = "use linux_abi::errno::Errno;";
+        assert_eq!(found("kernel/linux-net/src/a.rs", passed).len(), 0);
+        assert_eq!(found("kernel/core/src/a.rs", passed).len(), 1);
+        assert_eq!(found("core/bpf/src/a.rs", "Action::Errno").len(), 0);
     }
 
     #[test]

@@ -27,6 +27,12 @@ const NOT_WATCHED: [&str; 5] = [
     "kernel/vdso",
 ];
 
+/// Where a crate that nobody can read as a whole is to be split.
+const WATCHED_FOR_LINES: &str = "kernel";
+const CRATE_LINES_MAX: usize = 12_000;
+/// Lines by which a crate may be shorter than its row says before the row must follow.
+const LINES_SLACK: usize = 1000;
+
 type Counts = BTreeMap<PathBuf, usize>;
 
 /// What the list says.
@@ -36,6 +42,7 @@ pub struct Ratchets {
     modules_in_a_cycle: Counts,
     long_functions: Counts,
     places_that_may_panic: Counts,
+    lines_of_a_crate: Counts,
 }
 
 /// What there is.
@@ -44,6 +51,7 @@ pub struct Tally {
     imports: Imports,
     long_functions: Counts,
     panics: Counts,
+    lines: Counts,
 }
 
 impl Tally {
@@ -53,6 +61,9 @@ impl Tally {
             return;
         };
         self.imports.read(path, source);
+        if path.starts_with(WATCHED_FOR_LINES) {
+            *self.lines.entry(folder.clone()).or_default() += source.lines.len();
+        }
         *self.long_functions.entry(folder.clone()).or_default() += functions::long(source).len();
         let is_in = |parts: &[&str]| parts.iter().any(|part| path.starts_with(part));
         if is_in(&WATCHED_FOR_PANICS) && !is_in(&NOT_WATCHED) {
@@ -93,8 +104,38 @@ impl Ratchets {
                 &self.places_that_may_panic,
                 &tally.panics,
             ),
+            self.too_long(tally),
         ]
         .concat()
+    }
+
+    /// Crates with more lines than all may have, or than their row says. A row is in
+    /// thousands, so that it need not follow each line that is written.
+    fn too_long(&self, tally: &Tally) -> Vec<Finding> {
+        let allowed = &self.lines_of_a_crate;
+        let folders: BTreeSet<_> = allowed.keys().chain(tally.lines.keys()).collect();
+        let sentence = |folder: &PathBuf| {
+            let found = tally.lines.get(folder).copied().unwrap_or(0);
+            let row = allowed.get(folder).copied();
+            let name = folder.display();
+            let thousands = found.div_ceil(LINES_SLACK) * LINES_SLACK;
+            match row {
+                _ if found > row.unwrap_or(0).max(CRATE_LINES_MAX) => Some(format!(
+                    "{name} has {found} lines: give a part of it a crate of its own"
+                )),
+                Some(_) if found <= CRATE_LINES_MAX => Some(format!(
+                    "[lines-of-a-crate] has a row for {name}, which needs none: take it out"
+                )),
+                Some(row) if thousands < row => Some(format!(
+                    "[lines-of-a-crate] says {row} of {name}: write {thousands} there"
+                )),
+                _ => None,
+            }
+        };
+        let sentences = folders.into_iter().filter_map(sentence);
+        sentences
+            .map(|sentence| Finding::at(LIST, 0, sentence))
+            .collect()
     }
 }
 
@@ -124,7 +165,7 @@ fn compare(table: &str, allowed: &Counts, found: &Counts) -> Vec<Finding> {
 mod tests {
     use super::*;
 
-    const LIST_OF_TWO: &str = "[modules-in-a-cycle]\n[long-functions]\n'core/a' = 1\n[places-that-may-panic]\n'drivers/b' = 2\n";
+    const LIST_OF_TWO: &str = "[modules-in-a-cycle]\n[long-functions]\n'core/a' = 1\n[places-that-may-panic]\n'drivers/b' = 2\n[lines-of-a-crate]\n'kernel/long' = 14000\n";
 
     fn findings(files: &[(&str, &str)]) -> Vec<String> {
         let list = Ratchets::parse(LIST_OF_TWO).expect("the list is good");
@@ -133,6 +174,11 @@ mod tests {
             tally.add(Path::new(path), &Source::parse(text));
         }
         list.check(&tally).iter().map(Finding::to_string).collect()
+    }
+
+    /// As many lines as the list's row allows.
+    fn long_crate() -> String {
+        "\n".repeat(13_999)
     }
 
     fn long_function() -> String {
@@ -145,6 +191,7 @@ mod tests {
         let files = [
             ("core/a/src/x.rs", &*long_function()),
             ("drivers/b/src/y.rs", panics),
+            ("kernel/long/src/z.rs", &*long_crate()),
         ];
         assert_eq!(findings(&files), Vec::<String>::new());
     }
@@ -154,6 +201,7 @@ mod tests {
         let files = [
             ("core/a/src/x.rs", &*long_function().repeat(2)),
             ("drivers/b/src/y.rs", "a[i];"),
+            ("kernel/long/src/z.rs", &*long_crate()),
         ];
         let found = findings(&files);
         assert!(found[0].contains("there are 2: take back"), "{}", found[0]);
@@ -162,5 +210,22 @@ mod tests {
             "{}",
             found[1]
         );
+    }
+    #[test]
+    fn a_long_crate_of_the_kernel_is_split_and_its_row_follows() {
+        let agreed = [
+            ("core/a/src/x.rs", &*long_function()),
+            ("drivers/b/src/y.rs", "a[i];\nb[i];\n"),
+        ];
+        let of = |name: &str, lines: usize| {
+            let path = format!("kernel/{name}/src/z.rs");
+            let text = "\n".repeat(lines);
+            let [a, b] = agreed;
+            findings(&[a, b, (&path, &text)])
+        };
+        assert!(of("long", 14_500)[0].contains("give a part of it a crate"));
+        assert!(of("long", 12_500)[0].contains("says 14000 of kernel/long: write 13000"));
+        assert!(of("long", 100)[0].contains("needs none: take it out"));
+        assert!(of("new", 12_500)[1].contains("kernel/new has 12500 lines"));
     }
 }
