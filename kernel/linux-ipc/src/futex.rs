@@ -1,10 +1,10 @@
 //! futex(2): the calls behind locks and condition variables.
 
-use base::{Instant, VirtAddr};
+use base::Instant;
 use kernel::clock;
 use kernel::error::{Error, Restart};
-use kernel::futex::pi::{self, Patience, Word};
-use kernel::futex::{self, MATCH_ANY, Operation};
+use kernel::futex::pi::{self, Patience};
+use kernel::futex::{self, MATCH_ANY, Operation, Place};
 use linux_raw_sys::general::{
     __NR_futex, FUTEX_CLOCK_REALTIME, FUTEX_CMP_REQUEUE, FUTEX_CMP_REQUEUE_PI, FUTEX_LOCK_PI,
     FUTEX_LOCK_PI2, FUTEX_PRIVATE_FLAG, FUTEX_REQUEUE, FUTEX_TRYLOCK_PI, FUTEX_UNLOCK_PI,
@@ -44,19 +44,18 @@ fn futex(call: Call<'_>) -> Outcome {
         FUTEX_WAIT => wait(&call, private, MATCH_ANY, false, false),
         FUTEX_LOCK_PI => lock_pi(call, private, true),
         FUTEX_TRYLOCK_PI => {
-            let key = futex::key_of(call.addr(0), private)?;
-            pi::lock(call.addr(0), key, Patience::None)?;
+            pi::lock(place(&call, 0, private)?, Patience::None)?;
             Ok(0)
         }
         FUTEX_UNLOCK_PI => {
-            pi::unlock(call.addr(0), futex::key_of(call.addr(0), private)?)?;
+            pi::unlock(place(&call, 0, private)?)?;
             Ok(0)
         }
         FUTEX_CMP_REQUEUE_PI => cmp_requeue_pi(&call, private),
         FUTEX_WAKE => wake(&call, private, MATCH_ANY),
         FUTEX_WAKE_BITSET => wake(&call, private, call.uint(5)),
         FUTEX_REQUEUE => requeue(&call, private, None),
-        FUTEX_CMP_REQUEUE => requeue(&call, private, Some((call.addr(0), call.uint(5)))),
+        FUTEX_CMP_REQUEUE => requeue(&call, private, Some(call.uint(5))),
         FUTEX_WAKE_OP => wake_op(&call, private),
         operation => {
             linux_abi::missing::count_option("futex", u64::from(operation));
@@ -79,8 +78,7 @@ fn deadline(call: &Call<'_>, wall: bool) -> Result<Instant, Errno> {
 
 fn lock_pi(call: Call<'_>, private: bool, wall: bool) -> Outcome {
     let deadline = deadline(&call, wall)?;
-    let key = futex::key_of(call.addr(0), private)?;
-    match pi::lock(call.addr(0), key, Patience::Until(deadline)) {
+    match pi::lock(place(&call, 0, private)?, Patience::Until(deadline)) {
         Ok(()) => Ok(0),
         Err(Error::Interrupted(_)) => restart_always(call),
         Err(error) => Err(error.into()),
@@ -98,17 +96,13 @@ fn restart_always(call: Call<'_>) -> Outcome {
 }
 
 /// The word in argument `index`.
-fn word(call: &Call<'_>, index: usize, private: bool) -> Result<Word, Errno> {
-    let address = call.addr(index);
-    Ok(Word {
-        address,
-        key: futex::key_of(address, private)?,
-    })
+fn place(call: &Call<'_>, index: usize, private: bool) -> Result<Place, Errno> {
+    Ok(futex::place_of(call.addr(index), private)?)
 }
 
 fn wait_requeue_pi(call: Call<'_>, private: bool, wall: bool) -> Outcome {
     let deadline = deadline(&call, wall)?;
-    let (from, to) = (word(&call, 0, private)?, word(&call, 4, private)?);
+    let (from, to) = (place(&call, 0, private)?, place(&call, 4, private)?);
     if from.key == to.key {
         return Err(Errno::EINVAL);
     }
@@ -121,7 +115,7 @@ fn wait_requeue_pi(call: Call<'_>, private: bool, wall: bool) -> Outcome {
 
 fn cmp_requeue_pi(call: &Call<'_>, private: bool) -> Outcome {
     let (wake_count, move_count) = (call.int(2), call.int(3));
-    let (from, to) = (word(call, 0, private)?, word(call, 4, private)?);
+    let (from, to) = (place(call, 0, private)?, place(call, 4, private)?);
     let move_count = usize::try_from(move_count).map_err(|_| Errno::EINVAL)?;
     if wake_count != 1 || from.key == to.key {
         return Err(Errno::EINVAL);
@@ -149,8 +143,7 @@ fn wait(call: &Call<'_>, private: bool, bits: u32, absolute: bool, wall: bool) -
             }
         }
     };
-    let key = futex::key_of(call.addr(0), private)?;
-    match futex::wait(call.addr(0), key, call.uint(2), bits, deadline) {
+    match futex::wait(place(call, 0, private)?, call.uint(2), bits, deadline) {
         Ok(()) => Ok(0),
         Err(Error::Interrupted(_)) if call.optional_addr(3).is_some() && !absolute => {
             Err(Error::Interrupted(Restart::IfNoHandler).into())
@@ -163,69 +156,21 @@ fn wake(call: &Call<'_>, private: bool, bits: u32) -> Outcome {
     if bits == 0 {
         return Err(Errno::EINVAL);
     }
-    let key = futex::key_of(call.addr(0), private)?;
+    let key = place(call, 0, private)?.key;
     Ok(futex::wake(key, bits, count(call.int(2))))
 }
 
-fn requeue(call: &Call<'_>, private: bool, check: Option<(VirtAddr, u32)>) -> Outcome {
+fn requeue(call: &Call<'_>, private: bool, expected: Option<u32>) -> Outcome {
     let wake_count = usize::try_from(call.int(2)).map_err(|_| Errno::EINVAL)?;
     let move_count = usize::try_from(call.int(3)).map_err(|_| Errno::EINVAL)?;
-    let from = futex::key_of(call.addr(0), private)?;
-    let to = futex::key_of(call.addr(4), private)?;
-    let (woken, moved) = futex::requeue(from, to, wake_count, move_count, check)?;
+    let (from, to) = (place(call, 0, private)?, place(call, 4, private)?);
+    let (woken, moved) = futex::requeue(from, to.key, wake_count, move_count, expected)?;
     Ok(woken + moved)
 }
 
-/// The changes of `FUTEX_WAKE_OP`, by number.
-const CHANGES: [fn(u32, u32) -> u32; 5] = [
-    |_, operand| operand,
-    u32::wrapping_add,
-    |old, operand| old | operand,
-    |old, operand| old & !operand,
-    |old, operand| old ^ operand,
-];
-
-/// Its comparisons, by number; the words are C's `int`.
-const TESTS: [fn(u32, u32) -> bool; 6] = [
-    |old, against| old == against,
-    |old, against| old != against,
-    |old, against| (old as i32) < against as i32,
-    |old, against| old as i32 <= against as i32,
-    |old, against| old as i32 > against as i32,
-    |old, against| old as i32 >= against as i32,
-];
-
-const SHIFT_OPERAND: u32 = 8;
-
-/// The encoded operation: 4 bits change, 4 bits test, two signed numbers of 12 bits.
-fn decode(code: u32) -> Result<Operation, Errno> {
-    let signed = |bits: u32| ((bits << 20) as i32 >> 20) as u32;
-    let change = code >> 28;
-    let operand = signed(code >> 12);
-    let operand = if change & SHIFT_OPERAND != 0 {
-        1u32.wrapping_shl(operand)
-    } else {
-        operand
-    };
-    Ok(Operation {
-        change: *CHANGES.get((change & 7) as usize).ok_or(Errno::ENOSYS)?,
-        operand,
-        test: *TESTS.get((code >> 24 & 15) as usize).ok_or(Errno::ENOSYS)?,
-        against: signed(code),
-    })
-}
-
 fn wake_op(call: &Call<'_>, private: bool) -> Outcome {
-    let operation = decode(call.uint(5))?;
-    let first = futex::key_of(call.addr(0), private)?;
-    let second = futex::key_of(call.addr(4), private)?;
-    let counts = (count(call.int(2)), count(call.int(3)));
-    Ok(futex::wake_with(
-        first,
-        second,
-        call.addr(4),
-        operation,
-        counts.0,
-        counts.1,
-    )?)
+    let operation = Operation::decode(call.uint(5)).ok_or(Errno::ENOSYS)?;
+    let (first, second) = (place(call, 0, private)?, place(call, 4, private)?);
+    let (one, two) = (count(call.int(2)), count(call.int(3)));
+    Ok(futex::wake_op(first.key, second, &operation, one, two)?)
 }

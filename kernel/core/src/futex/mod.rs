@@ -1,27 +1,35 @@
 //! Fast user-space locks: sleeping on a word of memory.
 //!
-//! A thread that waits checks the word under the lock of the word's bucket; a waker
-//! changes the word first and then takes that lock. So either the waiter sees the new
-//! value, or the waker finds the waiter in the bucket. The word is read without leaving
-//! the lock: if its page is missing, the lock is dropped, the page is brought in and
-//! everything starts again.
+//! `core/futex` says who waits for which word, who is woken, moved and lent a rank; this binds it
+//! to programs' memory, to threads that park, and to the kernel's errors. A word is known by its
+//! address space and address, or, where processes share the memory, by the memory object and the
+//! offset in it ([`place_of`]). A word whose page is missing is tried again once that has come,
+//! which nothing is locked for (`word`).
 //!
-//! A word is known by its address space and address, or, where processes share the
-//! memory, by the memory object and the offset in it ([`Key`]).
-//!
-//! Lock order: the bucket of the lower index first; then a waiter's key; then run
-//! queues. Locks with priority inheritance are `pi`'s.
+//! The one table is the machine's: words are shared by processes that share nothing else.
 
+mod host;
 mod key;
 pub mod pi;
 mod robust;
-mod table;
 mod wait;
+mod word;
 
-pub use key::{Key, key_of};
+use mach::sync::Spin;
+
+use ::futex::pi::Locks;
+use ::futex::{Bucket, Table};
+
+pub use ::futex::{Key, MATCH_ANY, Operation};
+pub use host::{Host, Waiter};
+pub use key::place_of;
 pub use robust::{exec_thread, exit_thread};
-pub use table::Waiter;
-pub use wait::{Operation, requeue, wait, wake, wake_with};
+pub use wait::{requeue, wait, wake, wake_op};
+pub use word::{Place, UserWord};
 
-/// Every waiter, whatever it waits for (`FUTEX_BITSET_MATCH_ANY`).
-pub const MATCH_ANY: u32 = u32::MAX;
+const BUCKETS: usize = 256;
+
+static TABLE: Table<Host, BUCKETS> = Table::over(
+    [const { Spin::new(Bucket::new()) }; BUCKETS],
+    Spin::new(Locks::new()),
+);

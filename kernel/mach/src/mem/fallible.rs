@@ -27,8 +27,18 @@ use super::own::{Own, own};
 use crate::sync::Once;
 
 /// There is not enough memory, the reserve left out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct NoMemory;
+pub use base::NoMemory;
+
+/// The kernel's heap, for the mechanisms of `core/`.
+#[derive(Debug)]
+pub struct Heap;
+
+impl base::Memory for Heap {
+    #[inline]
+    fn reserve<E>(grow: impl FnOnce() -> Result<(), E>) -> Result<(), NoMemory> {
+        reserve(grow)
+    }
+}
 
 /// Whether what this CPU allocates now can be refused.
 static REFUSABLE: Own<bool> = own!(false);

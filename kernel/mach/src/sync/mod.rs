@@ -8,6 +8,17 @@ mod lazy;
 mod once;
 mod spin;
 
+use core::sync::atomic::{AtomicBool, AtomicUsize};
+
 pub use lazy::Lazy;
 pub use once::Once;
 pub use spin::{Spin, SpinGuard};
+
+/// The locks and words of the machine, for the mechanisms of `core/`.
+pub struct Native;
+
+impl base::lock::Family for Native {
+    type Lock<T> = Spin<T>;
+    type Flag = AtomicBool;
+    type Count = AtomicUsize;
+}

@@ -77,6 +77,22 @@ impl<T: ?Sized> Spin<T> {
     }
 }
 
+impl<T> base::lock::Lock<T> for Spin<T> {
+    type Guard<'a>
+        = SpinGuard<'a, T>
+    where
+        T: 'a;
+
+    fn new(value: T) -> Self {
+        Self::new(value)
+    }
+
+    #[inline]
+    fn lock(&self) -> SpinGuard<'_, T> {
+        self.lock()
+    }
+}
+
 impl<T: ?Sized> fmt::Debug for Spin<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Spin")

@@ -1,0 +1,92 @@
+//! Locks, flags and counters as an argument: the machine's, or those of a model checker.
+//!
+//! A mechanism in `core/` that CPUs share names a [`Family`] and is run by `loom` with the very
+//! code that the kernel runs (`host/models` has such families for tests).
+
+use core::ops::DerefMut;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// Mutual exclusion for a short section that does not block.
+pub trait Lock<T> {
+    /// Proves that the lock is held.
+    type Guard<'a>: DerefMut<Target = T>
+    where
+        Self: 'a;
+
+    /// An unlocked lock around `value`.
+    fn new(value: T) -> Self;
+
+    /// Waits for the lock.
+    fn lock(&self) -> Self::Guard<'_>;
+}
+
+/// A truth that several CPUs read and write.
+pub trait Flag: Default {
+    /// Reads it (acquire).
+    fn get(&self) -> bool;
+    /// Writes it (release).
+    fn set(&self, value: bool);
+    /// Writes it and returns what it was (sequentially consistent).
+    fn swap(&self, value: bool) -> bool;
+}
+
+/// A number that several CPUs read and write, sequentially consistent.
+pub trait Count: Default {
+    /// Reads it.
+    fn get(&self) -> usize;
+    /// Writes it.
+    fn set(&self, value: usize);
+    /// Adds to it and returns what it was.
+    fn add(&self, value: usize) -> usize;
+    /// Subtracts from it and returns what it was.
+    fn sub(&self, value: usize) -> usize;
+}
+
+/// What a mechanism shares its data by.
+pub trait Family: 'static {
+    /// Its locks.
+    type Lock<T>: Lock<T>;
+    /// Its flags.
+    type Flag: Flag;
+    /// Its numbers.
+    type Count: Count;
+}
+
+impl Flag for AtomicBool {
+    #[inline(always)]
+    fn get(&self) -> bool {
+        self.load(Ordering::Acquire)
+    }
+
+    #[inline(always)]
+    fn set(&self, value: bool) {
+        self.store(value, Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn swap(&self, value: bool) -> bool {
+        self.swap(value, Ordering::SeqCst)
+    }
+}
+
+impl Count for AtomicUsize {
+    #[inline(always)]
+    fn get(&self) -> usize {
+        self.load(Ordering::SeqCst)
+    }
+
+    #[inline(always)]
+    fn set(&self, value: usize) {
+        self.store(value, Ordering::SeqCst);
+    }
+
+    #[inline(always)]
+    fn add(&self, value: usize) -> usize {
+        self.fetch_add(value, Ordering::SeqCst)
+    }
+
+    #[inline(always)]
+    fn sub(&self, value: usize) -> usize {
+        self.fetch_sub(value, Ordering::SeqCst)
+    }
+}

@@ -1,0 +1,52 @@
+//! A thread's own part of the table.
+
+use alloc::sync::Arc;
+
+use base::lock::{Family, Flag, Lock};
+
+use crate::host::{Host, LockOf, Thread};
+use crate::{Key, pi};
+
+/// Lies in each thread.
+pub struct Waiter<H: Host> {
+    /// Where it waits; changes when it is moved.
+    key: LockOf<H, Key>,
+    woken: <H::Family as Family>::Flag,
+    /// Its locks with priority inheritance.
+    pub(crate) pi: LockOf<H, pi::Share<H>>,
+}
+
+impl<H: Host> Default for Waiter<H> {
+    fn default() -> Self {
+        Self {
+            key: Lock::new(Key::default()),
+            woken: Default::default(),
+            pi: Lock::new(pi::Share::default()),
+        }
+    }
+}
+
+impl<H: Host> Waiter<H> {
+    pub(crate) fn is_woken(&self) -> bool {
+        self.woken.get()
+    }
+
+    /// A wait begins.
+    pub(crate) fn expect_wake(&self) {
+        self.woken.set(false);
+    }
+
+    /// What `thread` waits for has happened.
+    pub(crate) fn wake(&self, thread: &Arc<H::Thread>) {
+        self.woken.set(true);
+        thread.unpark();
+    }
+
+    pub(crate) fn key(&self) -> Key {
+        *self.key.lock()
+    }
+
+    pub(crate) fn set_key(&self, key: Key) {
+        *self.key.lock() = key;
+    }
+}

@@ -1,0 +1,37 @@
+//! Chance that can be had again.
+
+/// A stream of numbers that its seed determines (xorshift64).
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// The stream of `seed`.
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// The next number below `limit`.
+    pub fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 16) as usize % limit
+    }
+
+    /// True once in `of`.
+    pub fn once_in(&mut self, of: usize) -> bool {
+        self.below(of) == 0
+    }
+}
+
+/// Calls `test` with `count` seeds, or with that of the environment's `SEED` only. The test names
+/// its seed in what it asserts.
+pub fn for_each_seed(count: u64, mut test: impl FnMut(u64, Random)) {
+    let chosen = std::env::var("SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok());
+    let seeds = chosen.map_or(1..=count, |seed| seed..=seed);
+    for seed in seeds {
+        test(seed, Random::new(seed));
+    }
+}
