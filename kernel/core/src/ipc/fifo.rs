@@ -1,11 +1,10 @@
 //! FIFOs: pipes that have a name. Opening one waits for the other side (fifo(7)).
 //!
 //! The inode keeps the [`Pipe`]; each open file is a [`PipeEnd`] of its own. Who waits
-//! compares counts of open files, not of openers: a partner that came and went again while
+//! compares counts of opens, not of openers: a partner that came and went again while
 //! the thread slept still counts.
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::pipe::{Access, Pipe, PipeEnd};
 use crate::error::{Error, Result};
@@ -20,18 +19,18 @@ use crate::sync::Wait;
 pub fn open(pipe: &Arc<Pipe>, flags: StatusFlags) -> Result<Arc<PipeEnd>> {
     let access = access_of(flags);
     let nonblocking = flags.contains(StatusFlags::NONBLOCK);
-    if access == Access::WRITE && nonblocking && !pipe.has_readers() {
+    if access == Access::WRITE && nonblocking && !pipe.flow.has_readers() {
         return Err(Error::NoSuchDevice);
     }
-    let (partners, is_there) = partners_of(pipe, access);
-    let seen = partners.load(Ordering::SeqCst);
+    let partners = Partners { pipe, access };
+    let seen = partners.opens();
     // One that waits for this very open file may have come, written and gone before we look
     // again, and is in `seen` already.
-    let was_there = is_there(pipe);
+    let was_there = partners.are_there();
     let end = PipeEnd::new(pipe.clone(), access);
     pipe.pollee.notify(Events::READABLE | Events::WRITABLE);
-    if !was_there && access != Access::READ | Access::WRITE && !nonblocking {
-        let came = || (is_there(pipe) || partners.load(Ordering::SeqCst) != seen).then_some(());
+    if !was_there && access != Access::BOTH && !nonblocking {
+        let came = || (partners.are_there() || partners.opens() != seen).then_some(());
         pipe.pollee.queue.wait(Wait::INTERRUPTIBLE, came)?;
     }
     Ok(end)
@@ -39,7 +38,7 @@ pub fn open(pipe: &Arc<Pipe>, flags: StatusFlags) -> Result<Arc<PipeEnd>> {
 
 fn access_of(flags: StatusFlags) -> Access {
     if flags.contains(StatusFlags::RDWR) {
-        Access::READ | Access::WRITE
+        Access::BOTH
     } else if flags.contains(StatusFlags::WRONLY) {
         Access::WRITE
     } else {
@@ -47,10 +46,24 @@ fn access_of(flags: StatusFlags) -> Access {
     }
 }
 
-fn partners_of(pipe: &Pipe, access: Access) -> (&AtomicU64, fn(&Pipe) -> bool) {
-    if access == Access::READ {
-        (&pipe.writer_opens, Pipe::has_writers)
-    } else {
-        (&pipe.reader_opens, Pipe::has_readers)
+/// Those for whom an open file waits.
+struct Partners<'a> {
+    pipe: &'a Pipe,
+    access: Access,
+}
+
+impl Partners<'_> {
+    fn are_there(&self) -> bool {
+        match self.access.reads {
+            true => self.pipe.flow.has_writers(),
+            false => self.pipe.flow.has_readers(),
+        }
+    }
+
+    fn opens(&self) -> usize {
+        match self.access.reads {
+            true => self.pipe.flow.writer_opens(),
+            false => self.pipe.flow.reader_opens(),
+        }
     }
 }

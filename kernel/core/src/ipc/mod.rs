@@ -8,7 +8,6 @@
 pub mod eventfd;
 pub mod fifo;
 pub mod pipe;
-pub mod ring;
 pub mod signalfd;
 pub mod splice;
 pub mod timerfd;

@@ -8,6 +8,6 @@ mod mutex;
 mod slot;
 mod wait;
 
-pub use mutex::{Mutex, MutexGuard};
+pub use mutex::{Mutex, MutexGuard, Sleeping};
 pub use slot::Slot;
 pub use wait::{Wait, WaitQueue};

@@ -5,7 +5,7 @@
 //! one atomic exchange each plus a load.
 
 use core::ops::{Deref, DerefMut};
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use mach::sync::{Spin, SpinGuard};
 
@@ -52,6 +52,30 @@ impl<T> Mutex<T> {
     fn enter(&self) -> bool {
         !self.taken.swap(true, Ordering::Acquire)
     }
+}
+
+impl<T> base::lock::Lock<T> for Mutex<T> {
+    type Guard<'a>
+        = MutexGuard<'a, T>
+    where
+        T: 'a;
+
+    fn new(value: T) -> Self {
+        Self::new(value)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, T> {
+        self.lock()
+    }
+}
+
+/// Locks that sleep, and the words of the machine, for the mechanisms of `core/`.
+pub struct Sleeping;
+
+impl base::lock::Family for Sleeping {
+    type Lock<T> = Mutex<T>;
+    type Flag = AtomicBool;
+    type Count = AtomicUsize;
 }
 
 /// Holds a [`Mutex`]; releases it when dropped.

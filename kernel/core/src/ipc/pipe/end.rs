@@ -3,9 +3,10 @@
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
-use core::sync::atomic::Ordering;
 
-use super::{ATOMIC_BYTES, Access, Pipe};
+use ::pipe::OpenedAt;
+
+use super::{Access, Pipe};
 use crate::error::{Error, Result};
 use crate::file::async_io::Owner;
 use crate::file::{File, OpenFile};
@@ -22,22 +23,17 @@ pub struct PipeEnd {
     /// The pipe that it opens.
     pub pipe: Arc<Pipe>,
     access: Access,
-    /// Writers there had been when it was opened: a reader sees a hang-up only after another.
-    writers_before: u64,
+    opened: OpenedAt,
 }
 
 impl PipeEnd {
     /// Opens `pipe`; closed when dropped.
     pub fn new(pipe: Arc<Pipe>, access: Access) -> Arc<Self> {
-        let writers_before = pipe.writer_opens.load(Ordering::SeqCst);
-        let had_writers = pipe.has_writers();
-        pipe.enter(access);
-        // One may have come between the two looks: then the difference wraps, and is one.
-        let writers_before = writers_before.wrapping_sub(u64::from(had_writers));
+        let opened = pipe.flow.enter(access);
         Arc::new(Self {
             pipe,
             access,
-            writers_before,
+            opened,
         })
     }
 
@@ -45,54 +41,30 @@ impl PipeEnd {
     pub fn access(&self) -> Access {
         self.access
     }
-
-    fn poll_reader(&self) -> Events {
-        let mut events = Events::empty();
-        if self.pipe.len() != 0 {
-            events |= Events::READABLE;
-        }
-        let opens = self.pipe.writer_opens.load(Ordering::SeqCst);
-        if !self.pipe.has_writers() && opens != self.writers_before {
-            events |= Events::HUP;
-        }
-        events
-    }
-
-    fn poll_writer(&self) -> Events {
-        let mut events = Events::empty();
-        if self.pipe.room() >= ATOMIC_BYTES {
-            events |= Events::WRITABLE;
-        }
-        if !self.pipe.has_readers() {
-            events |= Events::ERR;
-        }
-        events
-    }
 }
 
 impl File for PipeEnd {
     fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {
-        if !self.access.contains(Access::READ) {
+        if !self.access.reads {
             return Err(Error::BadFile);
         }
         self.pipe.read(to, open.is_nonblocking())
     }
 
     fn write(&self, open: &OpenFile, from: &mut Source<'_>) -> Result<usize> {
-        if !self.access.contains(Access::WRITE) {
+        if !self.access.writes {
             return Err(Error::BadFile);
         }
         self.pipe.write(from, open.flags())
     }
 
     fn poll(&self) -> Events {
+        let sight = self.pipe.flow.look(self.access, &self.opened);
         let mut events = Events::empty();
-        if self.access.contains(Access::READ) {
-            events |= self.poll_reader();
-        }
-        if self.access.contains(Access::WRITE) {
-            events |= self.poll_writer();
-        }
+        events.set(Events::READABLE, sight.is_readable);
+        events.set(Events::WRITABLE, sight.is_writable);
+        events.set(Events::HUP, sight.is_hung_up);
+        events.set(Events::ERR, sight.is_broken);
         events
     }
 
@@ -107,7 +79,7 @@ impl File for PipeEnd {
     fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {
         match request {
             FIONREAD => {
-                user::write(base::VirtAddr(argument), self.pipe.len() as u32)?;
+                user::write(base::VirtAddr(argument), self.pipe.flow.len() as u32)?;
                 Ok(0)
             }
             _ => Err(Error::NotTerminal),
@@ -124,7 +96,7 @@ impl File for PipeEnd {
 
     fn pipe_capacity(&self, wanted: Option<usize>) -> Option<Result<usize>> {
         Some(wanted.map_or_else(
-            || Ok(self.pipe.capacity()),
+            || Ok(self.pipe.flow.capacity()),
             |bytes| self.pipe.set_capacity(bytes),
         ))
     }
@@ -140,6 +112,8 @@ impl File for PipeEnd {
 
 impl Drop for PipeEnd {
     fn drop(&mut self) {
-        self.pipe.leave(self.access);
+        self.pipe.flow.leave(self.access);
+        let events = Events::HUP | Events::ERR | Events::READABLE | Events::WRITABLE;
+        self.pipe.pollee.notify(events);
     }
 }

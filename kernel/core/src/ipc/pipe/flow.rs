@@ -1,100 +1,77 @@
-//! Reads and writes of a pipe: bytes in and out, and who waits for what.
-//!
-//! Threads are woken at the edges only: readers when the ring was empty, writers when it
-//! was too full for an atomic write. Observers hear of each write, because programs with
-//! edge-triggered epoll rely on that.
+//! Reads and writes that wait, and what they mean to programs.
 
+use ::pipe::{Borders, Read, Refusal, Written};
 use mbuf::Chain;
 
-use super::{ATOMIC_BYTES, Pipe};
+use super::Pipe;
 use crate::error::{Error, Result};
 use crate::file::StatusFlags;
 use crate::io::{Sink, Source};
 use crate::ipc::broken_pipe;
-use crate::poll::Events;
 use crate::sync::Wait;
 
-/// What a reader gets.
-enum Taken {
-    /// So many bytes.
-    Bytes(usize),
-    /// Nothing, because nothing is there.
-    Nothing,
-    /// Nothing, because another has what is there ([`super::hold`]).
-    Held,
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::OutOfMemory => Self::OutOfMemory,
+            Refusal::DoesNotFit => Self::Busy,
+            Refusal::Torn => Self::BadAddress,
+        }
+    }
+}
+
+impl ::pipe::Sink for Sink<'_> {
+    type Error = Error;
+
+    #[inline]
+    fn remaining(&self) -> usize {
+        self.remaining()
+    }
+
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) -> Result<usize> {
+        self.put(bytes)
+    }
+}
+
+impl ::pipe::Source for Source<'_> {
+    type Error = Error;
+
+    #[inline]
+    fn remaining(&self) -> usize {
+        self.remaining()
+    }
+
+    #[inline]
+    fn take(&mut self, to: &mut [u8]) -> Result<usize> {
+        self.take(to)
+    }
 }
 
 impl Pipe {
-    /// Reads what is there, up to the end of a packet.
-    fn try_read(&self, to: &mut Sink<'_>) -> Result<Taken> {
-        let mut contents = self.contents.lock();
-        if self.is_held() {
-            return Ok(Taken::Held);
-        }
-        if contents.len() == 0 {
-            return Ok(Taken::Nothing);
-        }
-        let count = contents.take(to)?;
-        let room_before = self.room();
-        self.publish(&contents);
-        drop(contents);
-        self.tell_writers(room_before);
-        Ok(Taken::Bytes(count))
-    }
-
-    /// Bytes were taken out: writers go on once an atomic write fits again.
-    pub(super) fn tell_writers(&self, room_before: usize) {
-        if room_before < ATOMIC_BYTES && self.room() >= ATOMIC_BYTES {
-            self.pollee.notify(Events::WRITABLE);
-        }
-    }
-
     /// Writes what fits; 0 if that is less than `least`.
     pub(super) fn try_write(
         &self,
         from: &mut Source<'_>,
         least: usize,
-        as_packet: bool,
+        borders: Borders,
     ) -> Result<usize> {
-        let mut contents = self.contents.lock();
-        if !self.has_readers() {
-            drop(contents);
-            return Err(broken_pipe());
-        }
-        if contents.room() < least {
-            return Ok(0);
-        }
-        let was_empty = contents.len() == 0;
-        let count = contents.put(from, as_packet)?;
-        self.publish(&contents);
-        drop(contents);
-        self.tell_readers(was_empty);
-        Ok(count)
+        self.outcome(self.flow.write(from, least, borders)?)
     }
 
     /// Takes the first of `pages`, as many as there is room for; returns their bytes.
     pub(super) fn lend(&self, pages: Chain) -> Result<usize> {
-        let mut contents = self.contents.lock();
-        if !self.has_readers() {
-            drop(contents);
-            return Err(broken_pipe());
-        }
-        let was_empty = contents.len() == 0;
-        let count = contents.lend(pages);
-        self.publish(&contents);
-        drop(contents);
-        if count != 0 {
-            self.tell_readers(was_empty);
-        }
-        Ok(count)
+        self.outcome(self.flow.lend(pages))
     }
 
-    /// Bytes were put in.
-    fn tell_readers(&self, was_empty: bool) {
-        if was_empty {
-            self.pollee.notify(Events::READABLE);
-        } else {
-            self.pollee.notify_observers(Events::READABLE);
+    fn outcome(&self, written: Written) -> Result<usize> {
+        match written {
+            Written::NoRoom => Ok(0),
+            Written::Broken => Err(broken_pipe()),
+            Written::Bytes(count, news) => {
+                self.tell(news);
+                Ok(count)
+            }
         }
     }
 
@@ -103,14 +80,16 @@ impl Pipe {
             return Ok(0);
         }
         loop {
-            let at_end = !self.has_writers();
-            match self.try_read(to)? {
-                Taken::Bytes(count) => return Ok(count),
-                Taken::Nothing if at_end => return Ok(0),
-                _ if nonblocking => return Err(Error::WouldBlock),
-                _ => {}
+            match self.flow.read(to)? {
+                Read::Bytes(count, news) => {
+                    self.tell(news);
+                    return Ok(count);
+                }
+                Read::End => return Ok(0),
+                Read::Nothing if nonblocking => return Err(Error::WouldBlock),
+                Read::Nothing => {}
             }
-            let changed = || self.has_come(0).then_some(());
+            let changed = || self.flow.has_come(0).then_some(());
             self.pollee.queue.wait(Wait::INTERRUPTIBLE, changed)?;
         }
     }
@@ -129,15 +108,19 @@ impl Pipe {
 
     /// Writes something, waiting for room if need be.
     fn write_some(&self, from: &mut Source<'_>, how: StatusFlags) -> Result<usize> {
-        let needed = from.remaining().min(ATOMIC_BYTES);
-        let count = self.try_write(from, needed, how.contains(StatusFlags::DIRECT))?;
+        let borders = match how.contains(StatusFlags::DIRECT) {
+            true => Borders::Packet,
+            false => Borders::None,
+        };
+        let needed = borders.least(from.remaining());
+        let count = self.try_write(from, needed, borders)?;
         if count != 0 {
             return Ok(count);
         }
         if how.contains(StatusFlags::NONBLOCK) {
             return Err(Error::WouldBlock);
         }
-        let changed = || (self.room() >= needed || !self.has_readers()).then_some(());
+        let changed = || self.flow.has_room(needed).then_some(());
         self.pollee.queue.wait(Wait::INTERRUPTIBLE, changed)?;
         Ok(0)
     }

@@ -1,5 +1,6 @@
 //! What splice and tee need of a pipe: to look before they take, and to know the room.
 
+use ::pipe::Borders;
 use mbuf::Chain;
 
 use super::PipeEnd;
@@ -13,20 +14,19 @@ use crate::sync::Wait;
 impl PipeEnd {
     /// Copies bytes from the `skip`-th on to `to` and leaves them.
     pub(in crate::ipc) fn look(&self, skip: usize, to: &mut [u8]) -> Result<usize> {
-        let contents = self.pipe.contents.lock();
-        contents.peek(skip, &mut Sink::kernel(to), usize::MAX)
+        self.pipe.flow.peek(skip, &mut Sink::kernel(to))
     }
 
     /// A share of the pages on loan from the `skip`-th byte on, at most `limit` bytes; empty
     /// if none comes there.
     pub(in crate::ipc) fn share(&self, skip: usize, limit: usize) -> Chain {
-        self.pipe.contents.lock().share(skip, limit)
+        self.pipe.flow.share(skip, limit)
     }
 
     /// Waits until there are more than `skip` bytes, or none will come.
     pub(in crate::ipc) fn wait_for_bytes(&self, skip: usize, blocking: Blocking) -> Result<()> {
         let pipe = &*self.pipe;
-        let has_come = || pipe.has_come(skip).then_some(());
+        let has_come = || pipe.flow.has_come(skip).then_some(());
         match blocking {
             Blocking::Never => has_come().ok_or(Error::WouldBlock),
             Blocking::MayWait => pipe.pollee.queue.wait(Wait::INTERRUPTIBLE, has_come),
@@ -36,13 +36,13 @@ impl PipeEnd {
     /// Bytes that go in now; at least one.
     pub(in crate::ipc) fn room(&self, blocking: Blocking) -> Result<usize> {
         let pipe = &*self.pipe;
-        let has_room = || (pipe.room() != 0 || !pipe.has_readers()).then_some(());
+        let has_room = || pipe.flow.has_room(1).then_some(());
         match blocking {
             Blocking::Never => has_room().ok_or(Error::WouldBlock)?,
             Blocking::MayWait => pipe.pollee.queue.wait(Wait::INTERRUPTIBLE, has_room)?,
         }
-        match pipe.room() {
-            0 if !pipe.has_readers() => Err(broken_pipe()),
+        match pipe.flow.room() {
+            0 if !pipe.flow.has_readers() => Err(broken_pipe()),
             room => Ok(room),
         }
     }
@@ -58,7 +58,7 @@ impl PipeEnd {
         loop {
             self.room(blocking)?;
             // Another writer may have been faster.
-            match self.pipe.try_write(from, 1, false)? {
+            match self.pipe.try_write(from, 1, Borders::None)? {
                 0 => {}
                 count => return Ok(count),
             }

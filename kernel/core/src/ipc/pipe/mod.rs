@@ -1,42 +1,31 @@
-//! Pipes: bytes, and pages of files, between those who write and those who read.
+//! Pipes: `core/pipe` as files that threads wait for and users pay for.
 //!
-//! What is written is copied into a ring. What splice brings from a file is the file's pages
-//! themselves, on loan: a reader sees what they hold when it reads, and splice gives them to
-//! a connection as they are. As on Linux, pages of a file that has become shorter stay.
+//! The contents are guarded by a sleeping lock, because copying to or from a program may block
+//! on a page fault.
 //!
-//! The contents are guarded by a sleeping lock. Their fill, and how many open files read and
-//! write, are copied into atomics under that lock: who polls or decides whether to wait
-//! looks only at those. A waiter looks after it has entered the queue, a worker changes
-//! the atomics before it wakes (`sync::wait`), so no wake-up is lost.
-//!
-//! `contents` is what the lock guards, with `loans` and `pieces`; `flow` reads and writes,
-//! `look` and `hold` serve splice and tee, `end` is the file.
+//! `flow` reads and writes, `look` and `hold` serve splice and tee, `end` is the file.
 
-mod contents;
 mod end;
 mod flow;
 mod hold;
-mod loans;
 mod look;
-mod pieces;
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use ::pipe::News;
 use base::PAGE_BYTES;
-use bitflags::bitflags;
+use mach::mem::fallible::Heap;
 use mach::sync::Spin;
 
-use self::contents::Contents;
 pub use self::end::PipeEnd;
 use super::next_number;
 use crate::error::{Error, Result};
 use crate::poll::{Events, Pollee};
-use crate::sync::Mutex;
+use crate::sync::Sleeping;
 use crate::task::{Account, Capability, Charge, Counted, Credentials, current};
 
-/// Writes up to this size are not mixed with others' (POSIX' PIPE_BUF).
-pub const ATOMIC_BYTES: usize = 4096;
+pub use ::pipe::Access;
+
 /// Linux's capacity of a new pipe, in pages.
 const PAGES_DEFAULT: usize = 16;
 /// Linux's default for /proc/sys/fs/pipe-max-size, in bytes.
@@ -66,33 +55,12 @@ fn user_limit() -> u64 {
     }
 }
 
-bitflags! {
-    /// What an open file of a pipe may do.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub struct Access: u8 {
-        /// Take bytes out.
-        const READ = 1;
-        /// Put bytes in.
-        const WRITE = 2;
-    }
-}
-
 /// The pipe itself.
 pub struct Pipe {
     number: u64,
-    contents: Mutex<Contents>,
-    is_held: AtomicBool,
-    /// Bytes that could be read: none while they are held.
-    len: AtomicUsize,
-    /// Bytes of the capacity that are taken.
-    used: AtomicUsize,
-    capacity: AtomicUsize,
+    pub(super) flow: ::pipe::Pipe<Sleeping, Heap>,
     /// For the pages of the capacity.
     charge: Spin<Option<Charge>>,
-    readers: AtomicU32,
-    writers: AtomicU32,
-    pub(super) reader_opens: AtomicU64,
-    pub(super) writer_opens: AtomicU64,
     pub(super) pollee: Pollee,
 }
 
@@ -106,16 +74,8 @@ impl Default for Pipe {
         };
         Self {
             number: next_number(),
-            contents: Mutex::new(Contents::new(pages)),
-            is_held: AtomicBool::new(false),
-            len: AtomicUsize::new(0),
-            used: AtomicUsize::new(0),
-            capacity: AtomicUsize::new(pages * PAGE_BYTES),
+            flow: ::pipe::Pipe::new(pages),
             charge: Spin::new(charge),
-            readers: AtomicU32::new(0),
-            writers: AtomicU32::new(0),
-            reader_opens: AtomicU64::new(0),
-            writer_opens: AtomicU64::new(0),
             pollee: Pollee::new(),
         }
     }
@@ -131,36 +91,14 @@ pub fn create() -> (Arc<PipeEnd>, Arc<PipeEnd>) {
 }
 
 impl Pipe {
-    pub(super) fn has_readers(&self) -> bool {
-        self.readers.load(Ordering::SeqCst) != 0
-    }
-
-    pub(super) fn has_writers(&self) -> bool {
-        self.writers.load(Ordering::SeqCst) != 0
-    }
-
-    /// Bytes that could be read at once.
-    fn len(&self) -> usize {
-        self.len.load(Ordering::SeqCst)
-    }
-
-    /// Bytes that still fit.
-    fn room(&self) -> usize {
-        self.capacity
-            .load(Ordering::SeqCst)
-            .saturating_sub(self.used.load(Ordering::SeqCst))
-    }
-
-    /// Shows how full it is to those who look without the lock.
-    fn publish(&self, contents: &Contents) {
-        let readable = if self.is_held() { 0 } else { contents.len() };
-        self.len.store(readable, Ordering::SeqCst);
-        self.used.store(contents.used(), Ordering::SeqCst);
-    }
-
-    /// How many bytes fit.
-    pub fn capacity(&self) -> usize {
-        self.capacity.load(Ordering::SeqCst)
+    /// Tells those whom it concerns.
+    fn tell(&self, news: News) {
+        match news {
+            News::None => {}
+            News::FirstBytes => self.pollee.notify(Events::READABLE),
+            News::MoreBytes => self.pollee.notify_observers(Events::READABLE),
+            News::Room => self.pollee.notify(Events::WRITABLE),
+        }
     }
 
     /// Makes at least `bytes` fit (F_SETPIPE_SZ); returns how many do.
@@ -171,13 +109,9 @@ impl Pipe {
             return Err(Error::NotPermitted);
         }
         let pages = bytes.div_ceil(PAGE_BYTES).max(1).next_power_of_two();
-        let mut contents = self.contents.lock();
-        self.pay_for(pages)?;
-        contents.resize(pages)?;
-        self.capacity.store(contents.capacity(), Ordering::SeqCst);
-        drop(contents);
-        self.pollee.notify(Events::WRITABLE);
-        Ok(self.capacity())
+        let news = self.flow.resize(pages, || self.pay_for(pages))?;
+        self.tell(news);
+        Ok(self.flow.capacity())
     }
 
     /// Charges what `pages` are more than was paid for.
@@ -193,34 +127,6 @@ impl Pipe {
                 *charge = Some(pay(pages)?);
                 Ok(())
             }
-        }
-    }
-
-    /// Counts an open file that is gone; bytes that nobody can read any more are dropped.
-    fn leave(&self, access: Access) {
-        if access.contains(Access::READ) {
-            self.readers.fetch_sub(1, Ordering::SeqCst);
-        }
-        if access.contains(Access::WRITE) {
-            self.writers.fetch_sub(1, Ordering::SeqCst);
-        }
-        if !self.has_readers() && !self.has_writers() {
-            let mut contents = self.contents.lock();
-            contents.clear();
-            self.publish(&contents);
-        }
-        self.pollee
-            .notify(Events::HUP | Events::ERR | Events::READABLE | Events::WRITABLE);
-    }
-
-    fn enter(&self, access: Access) {
-        if access.contains(Access::READ) {
-            self.readers.fetch_add(1, Ordering::SeqCst);
-            self.reader_opens.fetch_add(1, Ordering::SeqCst);
-        }
-        if access.contains(Access::WRITE) {
-            self.writers.fetch_add(1, Ordering::SeqCst);
-            self.writer_opens.fetch_add(1, Ordering::SeqCst);
         }
     }
 }

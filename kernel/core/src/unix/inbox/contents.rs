@@ -8,11 +8,11 @@ use super::urgent::Urgent;
 use super::{Envelope, Reading, Taking};
 use crate::error::{Error, Result};
 use crate::io::Sink;
-use crate::ipc::ring::ByteRing;
 use crate::socket::{Attached, Control, PeerCredentials, Received, ReceivedFlags, SocketAddress};
 use crate::unix::outbox::Charge;
 use crate::unix::rights::Rights;
-use mach::mem::fallible;
+use ::pipe::ByteRing;
+use mach::mem::fallible::{self, Heap};
 
 /// Pages of the ring at first: Linux's default send buffer.
 const PAGES: usize = 52;
@@ -50,7 +50,7 @@ impl Letter {
 }
 
 pub(super) struct Contents {
-    pub(super) ring: ByteRing,
+    pub(super) ring: ByteRing<Heap>,
     pub(super) letters: VecDeque<Letter>,
     pub(super) urgent: Urgent,
     /// Who sent the bytes of the stream that come next.

@@ -9,15 +9,11 @@
 
 use alloc::collections::VecDeque;
 
-use base::PAGE_BYTES;
+use base::{Memory, PAGE_BYTES};
 use mbuf::Chain;
 
-use super::ATOMIC_BYTES;
-use super::loans::Loans;
-use crate::error::{Error, Result};
-use crate::io::{Sink, Source};
-use crate::ipc::ring::ByteRing;
-use mach::mem::fallible::TryGrow;
+use crate::loans::Loans;
+use crate::{ATOMIC_BYTES, ByteRing, Refusal, Sink, Source};
 
 /// A write of its own in the ring (`O_DIRECT`), by position.
 struct Packet {
@@ -25,16 +21,36 @@ struct Packet {
     end: u64,
 }
 
+/// Whether a write is a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Borders {
+    /// Its bytes run on into those of others.
+    None,
+    /// A read ends where it ends.
+    Packet,
+}
+
+impl Borders {
+    /// Bytes for which there must be room before a write of `count` begins: up to [`ATOMIC_BYTES`]
+    /// go in together, and a packet takes a page.
+    pub fn least(self, count: usize) -> usize {
+        match self {
+            Self::None => count.min(ATOMIC_BYTES),
+            Self::Packet => PAGE_BYTES,
+        }
+    }
+}
+
 /// What the pipe's lock guards.
-pub(super) struct Contents {
-    pub(super) ring: ByteRing,
-    pub(super) loans: Loans,
+pub(crate) struct Contents<M: Memory> {
+    pub(crate) ring: ByteRing<M>,
+    pub(crate) loans: Loans,
     packets: VecDeque<Packet>,
 }
 
-impl Contents {
+impl<M: Memory> Contents<M> {
     /// Nothing, in a ring of `pages` pages.
-    pub(super) fn new(pages: usize) -> Self {
+    pub(crate) fn new(pages: usize) -> Self {
         Self {
             ring: ByteRing::new(pages),
             loans: Loans::default(),
@@ -43,13 +59,13 @@ impl Contents {
     }
 
     /// Bytes that could be read.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.ring.len() + self.loans.len()
     }
 
     /// Bytes of the capacity that are taken: what was read frees a page at a time, and a packet
     /// and a loan take a page each, as in Linux.
-    pub(super) fn used(&self) -> usize {
+    pub(crate) fn used(&self) -> usize {
         let read = (self.ring.head() % PAGE_BYTES as u64) as usize;
         let bytes = self.ring.len();
         let packets: u64 = self.packets.iter().map(|one| one.end - one.start).sum();
@@ -65,27 +81,27 @@ impl Contents {
     }
 
     /// Bytes that fit when it is empty.
-    pub(super) fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         self.ring.capacity()
     }
 
     /// Bytes that still fit.
-    pub(super) fn room(&self) -> usize {
+    pub(crate) fn room(&self) -> usize {
         self.capacity().saturating_sub(self.used())
     }
 
     /// Takes bytes from `from`, as far as they fit; returns how many.
-    pub(super) fn put(&mut self, from: &mut Source<'_>, as_packet: bool) -> Result<usize> {
+    pub(crate) fn put<S: Source>(&mut self, from: &mut S, how: Borders) -> Result<usize, S::Error> {
         let room = self.room();
-        if !as_packet {
+        if how == Borders::None {
             return self.ring.put(from, room);
         }
-        self.packets.make_room(1)?;
+        M::reserve(|| self.packets.try_reserve(1)).map_err(Refusal::from)?;
         let wanted = from.remaining().min(ATOMIC_BYTES).min(room);
         let count = self.ring.put(from, wanted)?;
         if count < wanted {
             self.ring.take_back(count);
-            return Err(Error::BadAddress);
+            return Err(Refusal::Torn.into());
         }
         let end = self.ring.tail();
         self.packets.push_back(Packet {
@@ -96,7 +112,7 @@ impl Contents {
     }
 
     /// Takes the first of `pages`, as many as there is room for; returns their bytes.
-    pub(super) fn lend(&mut self, mut pages: Chain) -> usize {
+    pub(crate) fn lend(&mut self, mut pages: Chain) -> usize {
         let before = self.loans.len();
         while self.room() >= PAGE_BYTES
             && let Some(part) = pages.pop_front()
@@ -107,7 +123,7 @@ impl Contents {
     }
 
     /// Gives bytes to `to`, up to the end of a packet; returns how many.
-    pub(super) fn take(&mut self, to: &mut Sink<'_>) -> Result<usize> {
+    pub(crate) fn take<S: Sink>(&mut self, to: &mut S) -> Result<usize, S::Error> {
         // Nearly every pipe has nothing but bytes.
         if self.packets.is_empty() && self.loans.len() == 0 {
             return self.ring.take(to, usize::MAX);
@@ -117,7 +133,7 @@ impl Contents {
             let wanted = packet.min(to.remaining());
             let count = self.peek(0, to, packet)?;
             if count < wanted {
-                return Err(Error::BadAddress);
+                return Err(Refusal::Torn.into());
             }
             self.skip(packet);
             return Ok(count);
@@ -140,7 +156,7 @@ impl Contents {
     }
 
     /// Drops the next `count` bytes, or all if there are fewer.
-    pub(super) fn skip(&mut self, count: usize) {
+    pub(crate) fn skip(&mut self, count: usize) {
         let mut left = count.min(self.len());
         while left != 0 {
             left -= match self.bytes_before_loan() {
@@ -165,16 +181,16 @@ impl Contents {
         first.map_or(self.ring.len(), |loan| bytes(loan.place))
     }
 
-    /// Makes the ring `pages` pages large; [`Error::Busy`] if the contents do not fit.
-    pub(super) fn resize(&mut self, pages: usize) -> Result<()> {
+    /// Makes the ring `pages` pages large; [`Refusal::DoesNotFit`] if the contents do not.
+    pub(crate) fn resize(&mut self, pages: usize) -> Result<(), Refusal> {
         if self.used() > pages * PAGE_BYTES {
-            return Err(Error::Busy);
+            return Err(Refusal::DoesNotFit);
         }
         self.ring.resize(pages)
     }
 
     /// Drops everything.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.skip(usize::MAX);
     }
 }

@@ -6,13 +6,12 @@
 use alloc::collections::vec_deque::Iter;
 use core::iter::Peekable;
 
+use base::Memory;
 use mbuf::{Chain, Mbuf};
 
-use super::contents::Contents;
-use super::loans::Loan;
-use crate::error::Result;
-use crate::io::Sink;
-use crate::ipc::ring::ByteRing;
+use crate::contents::Contents;
+use crate::loans::Loan;
+use crate::{ByteRing, Sink};
 
 /// Bytes that lie together.
 enum Piece<'a> {
@@ -31,9 +30,14 @@ impl Piece<'_> {
     }
 }
 
-impl Contents {
+impl<M: Memory> Contents<M> {
     /// Gives at most `limit` bytes from the `skip`-th on to `to`; they stay.
-    pub(super) fn peek(&self, skip: usize, to: &mut Sink<'_>, limit: usize) -> Result<usize> {
+    pub(crate) fn peek<S: Sink>(
+        &self,
+        skip: usize,
+        to: &mut S,
+        limit: usize,
+    ) -> Result<usize, S::Error> {
         let mut done = 0;
         for (piece, from) in self.pieces_from(skip) {
             let wanted = (piece.len() - from).min(limit - done);
@@ -49,7 +53,13 @@ impl Contents {
         Ok(done)
     }
 
-    fn give(&self, piece: &Piece<'_>, from: usize, to: &mut Sink<'_>, len: usize) -> Result<usize> {
+    fn give<S: Sink>(
+        &self,
+        piece: &Piece<'_>,
+        from: usize,
+        to: &mut S,
+        len: usize,
+    ) -> Result<usize, S::Error> {
         match piece {
             Piece::Ring { skip, .. } => self.ring.peek(skip + from, to, len),
             Piece::Lent(part) => to.put(&part.bytes()[from..from + len]),
@@ -58,7 +68,7 @@ impl Contents {
 
     /// A share of the loans from the `skip`-th byte on, at most `limit` bytes; empty if bytes
     /// of the ring are there.
-    pub(super) fn share(&self, skip: usize, limit: usize) -> Chain {
+    pub(crate) fn share(&self, skip: usize, limit: usize) -> Chain {
         let mut shared = Chain::new();
         for (piece, from) in self.pieces_from(skip) {
             let Piece::Lent(part) = piece else { break };
@@ -81,7 +91,7 @@ impl Contents {
     }
 
     /// All that is there, in order.
-    fn pieces(&self) -> Pieces<'_> {
+    fn pieces(&self) -> Pieces<'_, M> {
         Pieces {
             ring: &self.ring,
             at: self.ring.head(),
@@ -91,14 +101,14 @@ impl Contents {
 }
 
 /// The pieces that are left.
-struct Pieces<'a> {
-    ring: &'a ByteRing,
+struct Pieces<'a, M: Memory> {
+    ring: &'a ByteRing<M>,
     /// Position of the next byte of the ring.
     at: u64,
     loans: Peekable<Iter<'a, Loan>>,
 }
 
-impl<'a> Iterator for Pieces<'a> {
+impl<'a, M: Memory> Iterator for Pieces<'a, M> {
     type Item = Piece<'a>;
 
     #[inline]

@@ -15,55 +15,55 @@ use base::PAGE_BYTES;
 use mbuf::Mbuf;
 
 /// A part of a page; never empty.
-pub(super) struct Loan {
+pub(crate) struct Loan {
     /// Ring position of the bytes that come after it.
-    pub(super) place: u64,
-    pub(super) part: Mbuf,
+    pub(crate) place: u64,
+    pub(crate) part: Mbuf,
 }
 
 /// The loans in order; places never fall.
 #[derive(Default)]
-pub(super) struct Loans {
+pub(crate) struct Loans {
     queue: VecDeque<Loan>,
     len: usize,
 }
 
 impl Loans {
     /// Bytes that could be read.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// Bytes of the pipe's capacity that they take.
-    pub(super) fn footprint(&self) -> usize {
+    pub(crate) fn footprint(&self) -> usize {
         self.queue.len() * PAGE_BYTES
     }
 
     /// Adds `part` behind all others.
-    pub(super) fn push(&mut self, place: u64, part: Mbuf) {
+    pub(crate) fn push(&mut self, place: u64, part: Mbuf) {
         self.len += part.len();
         self.queue.push_back(Loan { place, part });
     }
 
     /// The first.
-    pub(super) fn first(&self) -> Option<&Loan> {
+    pub(crate) fn first(&self) -> Option<&Loan> {
         self.queue.front()
     }
 
     /// All in order.
-    pub(super) fn iter(&self) -> Peekable<Iter<'_, Loan>> {
+    pub(crate) fn iter(&self) -> Peekable<Iter<'_, Loan>> {
         self.queue.iter().peekable()
     }
 
     /// Bytes of those in front of ring position `place`.
-    pub(super) fn len_before(&self, place: u64) -> usize {
+    pub(crate) fn len_before(&self, place: u64) -> usize {
         let before = self.queue.iter().take_while(|loan| loan.place <= place);
         before.map(|loan| loan.part.len()).sum()
     }
 
     /// Drops up to `count` bytes of the first; returns how many. What has none left goes
     /// back.
-    pub(super) fn skip(&mut self, count: usize) -> usize {
+    pub(crate) fn skip(&mut self, count: usize) -> usize {
         let Some(first) = self.queue.front_mut() else {
             return 0;
         };

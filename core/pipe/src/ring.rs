@@ -9,12 +9,11 @@
 //! them is there.
 
 use alloc::vec::Vec;
+use core::marker::PhantomData;
 
-use base::PAGE_BYTES;
+use base::{Memory, NoMemory, PAGE_BYTES};
 
-use crate::error::{Error, Result};
-use crate::io::{Sink, Source};
-use mach::mem::fallible::TryGrow;
+use crate::{Refusal, Sink, Source};
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
@@ -22,14 +21,15 @@ const PAGE: u64 = PAGE_BYTES as u64;
 type Page = Vec<u8>;
 
 /// A queue of bytes with a fixed capacity.
-pub struct ByteRing {
+pub struct ByteRing<M: Memory> {
     pages: Vec<Page>,
     spare: Page,
     head: u64,
     tail: u64,
+    memory: PhantomData<M>,
 }
 
-impl ByteRing {
+impl<M: Memory> ByteRing<M> {
     /// An empty ring of `pages` pages, at least one; they are allocated when needed.
     pub fn new(pages: usize) -> Self {
         Self {
@@ -37,6 +37,7 @@ impl ByteRing {
             spare: Page::new(),
             head: 0,
             tail: 0,
+            memory: PhantomData,
         }
     }
 
@@ -73,7 +74,7 @@ impl ByteRing {
     /// Takes bytes from `from`, at most `limit` and what fits; returns how many.
     ///
     /// After a bad address what came before it stays; the error shows if that is nothing.
-    pub fn put(&mut self, from: &mut Source<'_>, limit: usize) -> Result<usize> {
+    pub fn put<S: Source>(&mut self, from: &mut S, limit: usize) -> Result<usize, S::Error> {
         let wanted = limit.min(self.room()).min(from.remaining());
         let mut done = 0;
         while done < wanted {
@@ -86,9 +87,9 @@ impl ByteRing {
         Ok(done)
     }
 
-    fn put_chunk(&mut self, from: &mut Source<'_>, limit: usize) -> Result<usize> {
+    fn put_chunk<S: Source>(&mut self, from: &mut S, limit: usize) -> Result<usize, S::Error> {
         let (index, offset) = self.place(self.tail);
-        self.allocate(index)?;
+        self.allocate(index).map_err(Refusal::from)?;
         let count = limit.min(PAGE_BYTES - offset);
         let taken = from.take(&mut self.pages[index][offset..offset + count]);
         if taken.is_err() {
@@ -112,14 +113,14 @@ impl ByteRing {
     }
 
     /// Gives bytes to `to`, at most `limit`; returns how many.
-    pub fn take(&mut self, to: &mut Sink<'_>, limit: usize) -> Result<usize> {
+    pub fn take<S: Sink>(&mut self, to: &mut S, limit: usize) -> Result<usize, S::Error> {
         let count = self.peek(0, to, limit)?;
         self.skip(count);
         Ok(count)
     }
 
     /// Like [`ByteRing::take`] from `skip` bytes on, but the bytes stay.
-    pub fn peek(&self, skip: usize, to: &mut Sink<'_>, limit: usize) -> Result<usize> {
+    pub fn peek<S: Sink>(&self, skip: usize, to: &mut S, limit: usize) -> Result<usize, S::Error> {
         let mut position = self.head + (skip as u64).min(self.tail - self.head);
         let available = (self.tail - position) as usize;
         let end = position + limit.min(available).min(to.remaining()) as u64;
@@ -156,20 +157,20 @@ impl ByteRing {
         self.release_unused();
     }
 
-    /// Changes the capacity to `pages` pages; [`Error::Busy`] if the contents do not fit.
+    /// Changes the capacity to `pages` pages; [`Refusal::DoesNotFit`] if the contents do not.
     /// Positions stay.
-    pub fn resize(&mut self, pages: usize) -> Result<()> {
+    pub fn resize(&mut self, pages: usize) -> Result<(), Refusal> {
         let mut other = Self::new(pages);
         (other.head, other.tail) = (self.head, self.head);
         if self.len() > other.capacity() {
-            return Err(Error::Busy);
+            return Err(Refusal::DoesNotFit);
         }
         let mut position = self.head;
         while position < self.tail {
             let (index, offset) = self.place(position);
             let count = (PAGE_BYTES - offset).min((self.tail - position) as usize);
             let bytes = &self.pages[index][offset..offset + count];
-            other.put(&mut Source::kernel(bytes), count)?;
+            other.put(&mut Bytes(bytes), count)?;
             position += count as u64;
         }
         *self = other;
@@ -178,14 +179,14 @@ impl ByteRing {
 
     /// Makes the capacity at least `bytes`, by no copy but of a page that holds both ends.
     /// Positions stay.
-    pub fn grow(&mut self, bytes: usize) -> Result<()> {
+    pub fn grow(&mut self, bytes: usize) -> Result<(), NoMemory> {
         let wanted = bytes.div_ceil(PAGE_BYTES);
         if wanted <= self.pages.len() {
             return Ok(());
         }
         let count = wanted.next_power_of_two();
         let mut pages = Vec::new();
-        pages.make_room(count).map_err(|_| Error::OutOfMemory)?;
+        M::reserve(|| pages.try_reserve_exact(count))?;
         pages.resize_with(count, Page::new);
         let place = |number: u64| (number % count as u64) as usize;
         let (first, mut end) = (self.head / PAGE, self.tail.div_ceil(PAGE));
@@ -202,9 +203,9 @@ impl ByteRing {
     }
 
     /// A copy of the last page, which is not full.
-    fn last_bytes(&self) -> Result<Page> {
+    fn last_bytes(&self) -> Result<Page, NoMemory> {
         let (index, len) = self.place(self.tail);
-        let mut page = new_page()?;
+        let mut page = new_page::<M>()?;
         page[..len].copy_from_slice(&self.pages[index][..len]);
         Ok(page)
     }
@@ -225,13 +226,13 @@ impl ByteRing {
         }
     }
 
-    fn allocate(&mut self, index: usize) -> Result<()> {
+    fn allocate(&mut self, index: usize) -> Result<(), NoMemory> {
         if !self.pages[index].is_empty() {
             return Ok(());
         }
         let mut page = core::mem::take(&mut self.spare);
         if page.is_empty() {
-            page = new_page()?;
+            page = new_page::<M>()?;
         }
         self.pages[index] = page;
         Ok(())
@@ -245,9 +246,9 @@ impl ByteRing {
     }
 }
 
-fn new_page() -> Result<Page> {
+fn new_page<M: Memory>() -> Result<Page, NoMemory> {
     let mut page = Page::new();
-    page.make_room(PAGE_BYTES).map_err(|_| Error::OutOfMemory)?;
+    M::reserve(|| page.try_reserve_exact(PAGE_BYTES))?;
     page.resize(PAGE_BYTES, 0);
     Ok(page)
 }
@@ -256,4 +257,22 @@ fn empty_pages(count: usize) -> Vec<Page> {
     core::iter::repeat_with(Page::new)
         .take(count.max(1))
         .collect()
+}
+
+/// Bytes on their way from one ring to another.
+struct Bytes<'a>(&'a [u8]);
+
+impl Source for Bytes<'_> {
+    type Error = Refusal;
+
+    fn remaining(&self) -> usize {
+        self.0.len()
+    }
+
+    fn take(&mut self, to: &mut [u8]) -> Result<usize, Refusal> {
+        let (now, later) = self.0.split_at(to.len().min(self.0.len()));
+        to[..now.len()].copy_from_slice(now);
+        self.0 = later;
+        Ok(now.len())
+    }
 }
