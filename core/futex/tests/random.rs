@@ -213,6 +213,55 @@ impl Drop for Printed {
     }
 }
 
+/// A table in which so many wait for the first key.
+fn crowd(count: u32) -> (World, Memory) {
+    let (table, word) = (World::default(), Memory::default());
+    for task in tasks(count) {
+        let entered = table.enqueue(task, key(0), &&word, 0, MATCH_ANY);
+        assert_eq!(entered, Ok(()));
+    }
+    (table, word)
+}
+
+const CROWD: u32 = 3 * BATCH_WAITERS as u32;
+
+#[test]
+fn more_than_one_batch_is_woken_and_moved_as_asked() {
+    let batch = BATCH_WAITERS;
+    for (wake, moves) in [
+        (batch + 9, 5),
+        (batch, batch + 5),
+        (1, batch + 5),
+        (batch + 9, batch),
+    ] {
+        let (table, word) = crowd(CROWD);
+        let done = table.requeue((key(0), key(1)), (wake, moves), Some((&&word, 0)));
+        assert_eq!(done, Ok((wake, moves)));
+        let woken: Vec<u32> = (1..=wake as u32).collect();
+        assert_eq!(unparked(), woken);
+        assert_eq!(table.wake(key(1), MATCH_ANY, usize::MAX), moves);
+        let first = unparked().first().copied();
+        assert_eq!(first, Some(wake as u32 + 1), "the next in order were moved");
+        let left = CROWD as usize - wake - moves;
+        assert_eq!(table.wake(key(0), MATCH_ANY, usize::MAX), left);
+        unparked();
+    }
+}
+
+#[test]
+fn more_than_one_batch_is_woken_by_an_operation() {
+    let (table, word) = crowd(CROWD);
+    let operation = Operation::decode(0).expect("it exists");
+    let all = CROWD as usize;
+    let keys = (key(1), key(0));
+    let woken = table.wake_op(keys, &&word, &operation, (1, all - 1));
+    assert_eq!(woken, Ok(all - 1));
+    assert_eq!(unparked().len(), all - 1);
+    let keys = (key(0), key(1));
+    assert_eq!(table.wake_op(keys, &&word, &operation, (9, 9)), Ok(1));
+    unparked();
+}
+
 #[test]
 fn nothing_changes_when_the_page_of_a_word_is_missing() {
     let table = World::default();

@@ -103,6 +103,24 @@ fn a_waiter_whose_time_is_up_while_it_is_moved_is_nowhere_afterwards() {
     });
 }
 
+#[test]
+fn a_waiter_that_was_moved_and_not_woken_knows_it() {
+    explore(|| {
+        let scene = scene(1);
+        let waiter = start(&scene, |scene| wait(scene, 0, 0));
+        let word = Memory(&scene.words[0]);
+        for to in 1..3 {
+            let moved = scene
+                .table
+                .requeue((key(0), key(to)), (0, 1), Some((&word, 0)));
+            assert!(moved.is_ok());
+        }
+        assert_eq!(waiter.join().expect("it ends"), Some(false));
+        let left = [0, 1, 2].map(|at| scene.table.wake(key(at), MATCH_ANY, 1));
+        assert_eq!(left, [0, 0, 0]);
+    });
+}
+
 /// Takes the lock of word 0 as the C library does; whether it has it.
 fn lock(scene: &Scene, task: &std::sync::Arc<Task>, patience: usize) -> bool {
     let word = &scene.words[0];
