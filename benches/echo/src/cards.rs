@@ -4,7 +4,11 @@ use std::process::Command;
 
 use bench_pair::{Guest, System};
 
-use bench_pair::counter;
+use bench_pair::counter::{self, Counts};
+
+use crate::classes::Rules;
+use crate::echo::{Functions, RULES_OF_SIETCH, by_function};
+use crate::names::Names;
 
 /// The cards, as `sietch run --nic` names them; the first is what the others are compared with.
 pub const CARDS: [&str; 3] = ["virtio", "e1000", "igb"];
@@ -29,23 +33,44 @@ pub fn count() -> Result<Vec<Card>, String> {
     CARDS.iter().map(|name| behind(name)).collect()
 }
 
+/// What each command costs behind the first card, function by function.
+pub fn functions() -> Result<Vec<(&'static str, Functions)>, String> {
+    let guest = boot(CARDS[0])?;
+    let names = Names::of_sietch(guest.kernel())?;
+    let rules = Rules::read(RULES_OF_SIETCH)?;
+    let functions = COMMANDS.into_iter().map(|command| {
+        let counts = under_load(command)?;
+        Ok((command, by_function(&counts, &names, &rules, REQUESTS)))
+    });
+    functions.collect()
+}
+
 fn behind(name: &'static str) -> Result<Card, String> {
+    let _guest = boot(name)?;
+    let per_request = COMMANDS
+        .iter()
+        .map(|command| Ok(under_load(command)?.total() as f64 / f64::from(REQUESTS)));
+    Ok(Card {
+        name,
+        per_request: per_request.collect::<Result<_, String>>()?,
+    })
+}
+
+fn boot(name: &str) -> Result<Guest, String> {
     eprintln!("Redis behind {name}");
     let program = ["redis-server", "--protected-mode", "no", "--save", ""];
     let args = [&["-m", "512M", "--nic", name], &program[..]].concat();
     let mut guest = counter::boot(System::Sietch, &args)?;
     guest.wait_for_answer(PORT, b"PING\r\n")?;
-    let per_request = COMMANDS.iter().map(|command| {
-        load(command, WARM_UP_REQUESTS)?;
-        let before = counter::read()?;
-        load(command, REQUESTS)?;
-        let count = counter::read()?.since(&before).total();
-        Ok(count as f64 / f64::from(REQUESTS))
-    });
-    Ok(Card {
-        name,
-        per_request: per_request.collect::<Result<_, String>>()?,
-    })
+    Ok(guest)
+}
+
+/// What all requests of a command cost together.
+fn under_load(command: &str) -> Result<Counts, String> {
+    load(command, WARM_UP_REQUESTS)?;
+    let before = counter::read()?;
+    load(command, REQUESTS)?;
+    Ok(counter::read()?.since(&before))
 }
 
 fn load(command: &str, requests: u32) -> Result<(), String> {

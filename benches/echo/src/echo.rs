@@ -8,7 +8,10 @@ use bench_pair::{Guest, System, server};
 
 use crate::classes::{Class, Rules};
 use crate::names::{self, Names};
-use bench_pair::counter;
+use bench_pair::counter::{self, Counts};
+
+/// Instructions per event by class and the function that decided it.
+pub type Functions = HashMap<(Class, String), f64>;
 
 /// Which class the functions of Linux 6.12 belong to.
 pub const RULES_OF_LINUX: &str = include_str!("../classes/linux.txt");
@@ -27,7 +30,7 @@ pub struct Echoes {
     /// Datagrams under way at a time.
     pub window: u32,
     /// Instructions per echo by class and the function that decided it.
-    pub functions: HashMap<(Class, String), f64>,
+    pub functions: Functions,
 }
 
 impl Echoes {
@@ -43,10 +46,10 @@ impl Echoes {
     }
 }
 
-/// Counts both systems with each window.
-pub fn count() -> Result<Vec<Echoes>, String> {
+/// Counts the systems with each window.
+pub fn count(systems: &[System]) -> Result<Vec<Echoes>, String> {
     let mut all = Vec::new();
-    for system in System::BOTH {
+    for &system in systems {
         let (echo, names) = boot(system)?;
         let rules = Rules::read(match system {
             System::Linux | System::Unmitigated => RULES_OF_LINUX,
@@ -59,21 +62,26 @@ pub fn count() -> Result<Vec<Echoes>, String> {
             let before = counter::read()?;
             exchange(&echo.socket, window, ECHOES)?;
             let counts = counter::read()?.since(&before);
-            let mut functions = HashMap::new();
-            for (address, count) in counts.iter().filter(|&(_, count)| count > 0) {
-                let names = names.at(address);
-                let (class, name) = rules.class_of(&names);
-                *functions.entry((class, name.to_string())).or_default() +=
-                    count as f64 / f64::from(ECHOES);
-            }
             all.push(Echoes {
                 system,
                 window,
-                functions,
+                functions: by_function(&counts, &names, &rules, ECHOES),
             });
         }
     }
     Ok(all)
+}
+
+/// Instructions of each function, spread over so many events.
+pub fn by_function(counts: &Counts, names: &Names, rules: &Rules, events: u32) -> Functions {
+    let mut functions = Functions::new();
+    for (address, count) in counts.iter().filter(|&(_, count)| count > 0) {
+        let names = names.at(address);
+        let (class, name) = rules.class_of(&names);
+        *functions.entry((class, name.to_string())).or_default() +=
+            count as f64 / f64::from(events);
+    }
+    functions
 }
 
 /// The echo, and the names of the kernel's functions. Linux sends them before it starts the

@@ -3,28 +3,44 @@
 use bench_pair::System;
 
 use crate::classes::Class;
-use crate::echo::Echoes;
+use crate::echo::{Echoes, Functions};
 
 /// Functions with less than this many instructions per echo are left out.
 const LEAST: f64 = 3.0;
 
 /// All lists as text.
 pub fn list(counts: &[Echoes]) -> String {
-    counts.iter().map(of_one).collect()
+    counts.iter().map(of_echoes).collect()
 }
 
-fn of_one(echoes: &Echoes) -> String {
+/// Lists of requests to Redis as text.
+pub fn of_requests(requests: &[(&str, Functions)]) -> String {
+    let list = |(command, functions): &(&str, Functions)| {
+        let total: f64 = functions.values().sum();
+        of_one(&format!("Redis, {command} {total:.0}"), functions)
+    };
+    requests.iter().map(list).collect()
+}
+
+fn of_echoes(echoes: &Echoes) -> String {
     let system: System = echoes.system;
-    let mut text = format!("{}, window {}\n", system.name(), echoes.window);
+    let (window, total) = (echoes.window, echoes.total());
+    let head = format!("{}, window {window} {total:.0}", system.name());
+    of_one(&head, &echoes.functions)
+}
+
+fn of_one(head: &str, functions: &Functions) -> String {
+    let mut text = format!("{head}\n");
     for class in Class::ALL {
-        text += &format!("  {} {:.0}\n", class.name(), echoes.of(class));
-        let of_class = echoes
-            .functions
+        let mut of_class: Vec<_> = functions
             .iter()
-            .filter(|((its, _), _)| *its == class);
-        let mut functions: Vec<_> = of_class.filter(|&(_, &count)| count >= LEAST).collect();
-        functions.sort_by(|one, other| other.1.total_cmp(one.1));
-        for ((_, name), count) in functions {
+            .filter(|((its, _), _)| *its == class)
+            .collect();
+        let sum: f64 = of_class.iter().map(|&(_, count)| count).sum();
+        text += &format!("  {} {sum:.0}\n", class.name());
+        of_class.retain(|&(_, &count)| count >= LEAST);
+        of_class.sort_by(|one, other| other.1.total_cmp(one.1));
+        for ((_, name), count) in of_class {
             text += &format!("    {count:7.1} {name}\n");
         }
     }
