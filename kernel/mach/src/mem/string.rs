@@ -79,6 +79,60 @@ macro_rules! move_64 {
     };
 }
 
+/// Copies `edx` bytes, fewer than 64, from `rsi` to `rdi`, by words that overlap in the middle,
+/// and returns. Label 22 is its start.
+macro_rules! move_below_64 {
+    () => {
+        "22: cmp edx, 16
+         ja 3f
+         cmp edx, 8
+         jb 5f
+         mov rcx, [rsi]
+         mov r8, [rsi + rdx - 8]
+         mov [rdi], rcx
+         mov [rdi + rdx - 8], r8
+         ret
+         3: cmp edx, 32
+         mov rcx, [rsi]
+         mov r8, [rsi + 8]
+         jbe 4f
+         mov r9, [rsi + 16]
+         mov r10, [rsi + 24]
+         mov [rdi], rcx
+         mov [rdi + 8], r8
+         mov [rdi + 16], r9
+         mov [rdi + 24], r10
+         mov rcx, [rsi + rdx - 32]
+         mov r8, [rsi + rdx - 24]
+         mov r9, [rsi + rdx - 16]
+         mov r10, [rsi + rdx - 8]
+         mov [rdi + rdx - 32], rcx
+         mov [rdi + rdx - 24], r8
+         mov [rdi + rdx - 16], r9
+         mov [rdi + rdx - 8], r10
+         ret
+         4: mov r9, [rsi + rdx - 16]
+         mov r10, [rsi + rdx - 8]
+         mov [rdi], rcx
+         mov [rdi + 8], r8
+         mov [rdi + rdx - 16], r9
+         mov [rdi + rdx - 8], r10
+         ret
+         5: cmp edx, 4
+         jb 6f
+         mov ecx, [rsi]
+         mov r8d, [rsi + rdx - 4]
+         mov [rdi], ecx
+         mov [rdi + rdx - 4], r8d
+         ret
+         5: mov cl, [rsi + rdx]
+         mov [rdi + rdx], cl
+         6: dec edx
+         jns 5b
+         ret"
+    };
+}
+
 /// C's `memcpy`.
 ///
 /// # Safety
@@ -88,14 +142,16 @@ macro_rules! move_64 {
 pub unsafe extern "sysv64" fn memcpy(to: *mut u8, from: *const u8, count: usize) -> *mut u8 {
     naked_asm!(
         "mov rax, rdi",
-        "cmp rdx, {large}",
-        "jb 9f",
+        "cmp rdx, 64",
+        "jae 2f",
+        move_below_64!(),
+        "2: cmp rdx, {large}",
+        "jb 7f",
         "sub rsp, 64",
         "movups [rsp], xmm0",
         "movups [rsp + 16], xmm1",
         "movups [rsp + 32], xmm2",
         "movups [rsp + 48], xmm3",
-        "sub rdx, 256",
         "8:",
         move_64_wide!("0"),
         move_64_wide!("4"),
@@ -104,46 +160,30 @@ pub unsafe extern "sysv64" fn memcpy(to: *mut u8, from: *const u8, count: usize)
         "add rsi, 256",
         "add rdi, 256",
         "sub rdx, 256",
+        "cmp rdx, 256",
         "jae 8b",
-        "add rdx, 256",
         "movups xmm0, [rsp]",
         "movups xmm1, [rsp + 16]",
         "movups xmm2, [rsp + 32]",
         "movups xmm3, [rsp + 48]",
         "add rsp, 64",
-        "9:",
-        "sub rdx, 64",
-        "jb 3f",
-        "2:",
+        "cmp rdx, 64",
+        "jb 9f",
+        "7:",
         move_64!(),
         "add rsi, 64",
         "add rdi, 64",
         "sub rdx, 64",
-        "jae 2b",
-        "3: add edx, 64",
-        "cmp edx, 8",
-        "jb 5f",
-        "4: mov rcx, [rsi]",
-        "mov [rdi], rcx",
-        "add rsi, 8",
-        "add rdi, 8",
-        "sub edx, 8",
-        "cmp edx, 8",
-        "jae 4b",
-        "5: test edx, edx",
-        "jz 7f",
-        "6: mov cl, [rsi]",
-        "mov [rdi], cl",
-        "inc rsi",
-        "inc rdi",
-        "dec edx",
-        "jnz 6b",
-        "7: ret",
+        "cmp rdx, 64",
+        "jae 7b",
+        "9: test edx, edx",
+        "jnz 22b",
+        "ret",
         large = const LARGE,
     )
 }
 
-/// C's `memmove`: backwards when the target lies inside of the source.
+/// C's `memmove`: word by word where the two overlap, from the end that is safe.
 ///
 /// # Safety
 /// `count` bytes are readable at `from` and writable at `to`.
@@ -154,7 +194,7 @@ pub unsafe extern "sysv64" fn memmove(to: *mut u8, from: *const u8, count: usize
         "mov rax, rdi",
         "sub rax, rsi",
         "cmp rax, rdx",
-        "jae {memcpy}",
+        "jae 6f",
         "mov rax, rdi",
         "cmp rdx, 8",
         "jb 3f",
@@ -170,6 +210,27 @@ pub unsafe extern "sysv64" fn memmove(to: *mut u8, from: *const u8, count: usize
         "dec rdx",
         "jnz 4b",
         "5: ret",
+        // Not behind the source's start: forwards, unless they are apart.
+        "6: neg rax",
+        "cmp rax, rdx",
+        "jae {memcpy}",
+        "mov rax, rdi",
+        "add rdi, rdx",
+        "add rsi, rdx",
+        "neg rdx",
+        "add rdx, 8",
+        "jg 8f",
+        "7: mov rcx, [rsi + rdx - 8]",
+        "mov [rdi + rdx - 8], rcx",
+        "add rdx, 8",
+        "jle 7b",
+        "8: sub rdx, 8",
+        "jz 5b",
+        "9: mov cl, [rsi + rdx]",
+        "mov [rdi + rdx], cl",
+        "inc rdx",
+        "jnz 9b",
+        "ret",
         memcpy = sym memcpy,
     )
 }
