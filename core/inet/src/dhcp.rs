@@ -14,9 +14,8 @@ use crate::addr::{Addresses, Cidr, Endpoint};
 use crate::env::Env;
 use crate::ip::IpHeader;
 use crate::options::Options;
-use crate::output::CachedRoute;
 use crate::stack::Stack;
-use crate::udp::PacketOptions;
+use crate::udp::{Destination, PacketOptions};
 
 const CLIENT_PORT: u16 = 68;
 const SERVER_PORT: u16 = 67;
@@ -186,9 +185,16 @@ impl Stack {
             tos: 0,
         };
         let ports = (CLIENT_PORT, SERVER_PORT);
-        let mut route = CachedRoute::NONE;
+        let mut destination = Destination::NONE;
+        cx.net.look_up_destination(dst.into(), &mut destination);
         let options = PacketOptions::from(&Options::default());
-        cx.send_datagram(header, ports, Chain::from(buffer), options, &mut route);
+        cx.send_datagram(
+            header,
+            ports,
+            Chain::from(buffer),
+            options,
+            &mut destination,
+        );
     }
 
     /// Takes a datagram if it is a server's answer to us.

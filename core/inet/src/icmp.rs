@@ -166,7 +166,7 @@ impl Stack {
     /// minutes, packets to it are as small as any path takes (RFC 2923, RFC 8899 5.2).
     pub fn report_black_hole<E: Env>(&mut self, env: &mut E, dst: IpAddr) {
         self.net.count(Count::PathsNarrowed);
-        self.net.change_upkeep();
+        self.net.change_routes();
         self.net.paths.suspect(dst, env.now());
     }
 }
@@ -180,6 +180,7 @@ impl<E: Env> Context<'_, E> {
         self.net.change_upkeep();
         let news = self.net.paths.learn(dst, refusal, self.now);
         if news.is_some() {
+            self.net.change_routes();
             self.net.count(Count::PathsNarrowed);
         }
         news.or((known < sent).then_some(known))

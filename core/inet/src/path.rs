@@ -110,10 +110,12 @@ impl Paths {
         self.by_destination.insert(dst, Path { mtu, learned });
     }
 
-    /// Forgets old estimates.
-    pub fn expire(&mut self, now: Instant) {
+    /// Forgets old estimates; says whether there were any.
+    pub fn expire(&mut self, now: Instant) -> bool {
+        let before = self.by_destination.len();
         self.by_destination
             .retain(|_, path| path.learned + LIFETIME > now);
+        self.by_destination.len() < before
     }
 
     /// When the oldest estimate ends.

@@ -249,7 +249,9 @@ impl Stack {
     #[cold]
     fn keep_up<E: Env>(&mut self, env: &mut E) {
         self.net.change_upkeep();
-        self.net.paths.expire(env.now());
+        if self.net.paths.expire(env.now()) {
+            self.net.change_routes();
+        }
         self.expire_reassembly(env);
         let mut cx = self.context(env);
         cx.expire_ipv6();

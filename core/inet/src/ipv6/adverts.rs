@@ -68,8 +68,10 @@ impl<E: Env> Context<'_, E> {
         let range = u32::from(IPV6_MTU_MIN)..=u32::from(port.mtu);
         if let Some(v6) = &mut self.net.v6
             && range.contains(&mtu)
+            && u32::from(v6.link_mtu) != mtu
         {
             v6.link_mtu = mtu as u16;
+            self.net.change_routes();
         }
     }
 

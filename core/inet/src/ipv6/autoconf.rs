@@ -202,7 +202,10 @@ impl<E: Env> Context<'_, E> {
                     let addr = own.addr;
                     self.unassign(addr);
                 }
-                Some(own) => own.settle(now),
+                Some(own) => {
+                    own.settle(now);
+                    self.net.change_routes();
+                }
                 None => return,
             }
         }

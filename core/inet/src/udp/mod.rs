@@ -6,6 +6,7 @@
 //! those that wait are `joined` and read at once. Each crossing into the kernel then serves many.
 
 mod arrive;
+mod destination;
 mod failure;
 mod fill;
 mod joined;
@@ -18,15 +19,15 @@ use core::net::IpAddr;
 
 use mbuf::Chain;
 
-use crate::addr::{Addresses, Endpoint, SocketId};
+use crate::addr::{Endpoint, SocketId};
 use crate::counters::DropReason;
 use crate::env::Events;
 use crate::error::Error;
 use crate::input::IpInfo;
 use crate::net::Net;
 use crate::options::{Options, Shutdown};
-use crate::output::CachedRoute;
 
+pub(crate) use destination::Destination;
 pub(crate) use packet::PacketOptions;
 
 pub use failure::{Failure, FailureMessage};
@@ -105,9 +106,8 @@ pub(crate) struct UdpSocket {
     pub is_write_shut: bool,
     /// Groups that it has joined.
     pub groups: Vec<IpAddr>,
-    /// The way of the last datagram sent, and whose way it was.
-    route: CachedRoute,
-    routed: Option<Addresses>,
+    /// Where the last datagram went.
+    destination: Destination,
     queue: VecDeque<Datagram>,
     failures: Failures,
     queued_bytes: usize,
@@ -127,8 +127,7 @@ impl UdpSocket {
             is_read_shut: false,
             is_write_shut: false,
             groups: Vec::new(),
-            route: CachedRoute::NONE,
-            routed: None,
+            destination: Destination::NONE,
             queue: VecDeque::new(),
             failures: Failures::default(),
             queued_bytes: 0,

@@ -3,18 +3,19 @@
 use mbuf::{Chain, ChecksumOffload};
 use wire::{Protocol, Sum, UDP_HEADER_BYTES, UdpRepr, UdpView};
 
+use super::Destination;
 use crate::context::Context;
 use crate::counters::Count;
 use crate::counters6::Snmp6;
 use crate::env::Env;
 use crate::ip::IpHeader;
 use crate::options::{Options, PathDiscovery};
-use crate::output::{CachedRoute, Offload};
+use crate::output::Offload;
 
 /// What a packet takes from its socket's options.
 #[derive(Clone, Copy)]
 pub(crate) struct PacketOptions {
-    path_discovery: PathDiscovery,
+    pub path_discovery: PathDiscovery,
     no_checksum: bool,
 }
 
@@ -49,14 +50,15 @@ impl<E: Env> Context<'_, E> {
         }
     }
 
-    /// Puts headers in front of a payload and sends it, by the rules of a socket with `options`.
+    /// Puts headers in front of a payload and sends it, by the rules of a socket with `options`,
+    /// to a destination that was looked up.
     pub(crate) fn send_datagram(
         &mut self,
         header: IpHeader,
         (src_port, dst_port): (u16, u16),
         payload: Chain,
         options: PacketOptions,
-        route: &mut CachedRoute,
+        destination: &mut Destination,
     ) {
         let udp = UdpRepr {
             src_port,
@@ -67,13 +69,13 @@ impl<E: Env> Context<'_, E> {
         let total = payload.len() + UDP_HEADER_BYTES;
         let pseudo = header.addresses.pseudo(Protocol::Udp, total as u32);
         // A device sums one frame, so it cannot help with what becomes several.
-        let mtu = self.net.mtu_by(dst, options.path_discovery);
+        let mtu = destination.mtu(options.path_discovery);
         let is_one_frame = header.len() + total <= usize::from(mtu);
         let is_bare = options.no_checksum && dst.is_ipv4();
         let can_sum = self.net.port.is_some_and(|port| port.offloads.checksum);
         let mut offload = Offload::default();
         // To ourselves it is left out, unless pieces are put together: these are checked.
-        let sum = if is_bare || self.net.is_local(dst) && is_one_frame {
+        let sum = if is_bare || destination.is_local() && is_one_frame {
             0
         } else if can_sum && is_one_frame && !dst.is_multicast() {
             offload.checksum = Some(ChecksumOffload {
@@ -93,6 +95,7 @@ impl<E: Env> Context<'_, E> {
         if dst.is_ipv6() {
             self.net.count6(Snmp6::UdpOutDatagrams);
         }
+        let route = destination.route_from(header.addresses.src());
         self.send_ip_by(header, packet, offload, mtu, route);
     }
 }

@@ -5,16 +5,16 @@ use core::net::IpAddr;
 use mbuf::Chain;
 use wire::{IPV4_HEADER_BYTES, Protocol, UDP_HEADER_BYTES};
 
-use super::Letter;
 use super::fill::check_segments;
 use super::packet::PacketOptions;
+use super::{Destination, Letter};
 use crate::addr::{Addresses, Endpoint, SocketId};
 use crate::context::Context;
 use crate::env::Env;
 use crate::error::Error;
 use crate::ip::IpHeader;
-use crate::options::Options;
-use crate::output::CachedRoute;
+use crate::net::Net;
+use crate::options::{Device, Options};
 use crate::stack::Stack;
 
 /// Where a letter goes, and as what.
@@ -58,21 +58,19 @@ impl Stack {
         fill: &mut dyn FnMut(&mut [u8]) -> usize,
     ) -> Result<usize, Error> {
         let plan = self.plan_letter(env, id, letter, len)?;
-        let addresses = plan.header.addresses;
-        let socket = self.sockets.udp_mut(id)?;
-        let known = (socket.routed == Some(addresses)).then_some(socket.route);
-        let mut route = known.unwrap_or(CachedRoute::NONE);
-        let mut cx = self.context(env);
+        let destination = &mut self.sockets.udp_mut(id)?.destination;
+        let mut cx = Context {
+            now: env.now(),
+            env,
+            net: &mut self.net,
+        };
         let is_one = plan.segment_len == 0 || len <= plan.segment_len;
         let is_sent = match is_one {
-            true => cx.send_whole(&plan, len, fill, &mut route)?,
-            false => cx.send_segments(&plan, len, fill, &mut route)?,
+            true => cx.send_whole(&plan, len, fill, destination)?,
+            false => cx.send_segments(&plan, len, fill, destination)?,
         };
         if !is_sent {
             return Ok(0);
-        }
-        if let Ok(socket) = self.sockets.udp_mut(id) {
-            (socket.route, socket.routed) = (route, Some(addresses));
         }
         self.deliver_loopback(env);
         Ok(len)
@@ -102,6 +100,39 @@ impl Stack {
         letter: &Letter,
         len: usize,
     ) -> Result<Plan, Error> {
+        let to = self.recipient(id, letter)?;
+        let socket = self.sockets.udp_mut(id)?;
+        let (options, known) = (&socket.options, &mut socket.destination);
+        self.net.look_up_destination(to.addr, known);
+        if options.device != Device::Any && !options.device.hears(known.is_local()) {
+            return Err(Error::NetworkUnreachable);
+        }
+        let src = self
+            .net
+            .datagram_source(letter.from, socket.local.addr, known)?;
+        let addresses = Addresses::new(src, to.addr).ok_or(Error::AddressNotAvailable)?;
+        let segment_bytes = letter.segment_bytes.unwrap_or(options.segment_bytes);
+        let plan = Plan {
+            header: header_for(letter, options, addresses),
+            ports: (socket.local.port, to.port),
+            is_looped: to.addr.is_multicast() && options.multicast_loop,
+            segment_len: usize::from(segment_bytes),
+            options: PacketOptions::from(options),
+        };
+        let may_go = !known.is_broadcast() || options.broadcast;
+        let fits = plan.check_size(known.mtu(options.path_discovery), len);
+        if fits == Err(Error::MessageTooLong) {
+            self.note_too_long(env, id, to, len)?;
+        }
+        fits?;
+        match may_go {
+            true => Ok(plan),
+            false => Err(Error::BroadcastNotAllowed),
+        }
+    }
+
+    /// Who gets a letter; the socket has a port then.
+    fn recipient(&mut self, id: SocketId, letter: &Letter) -> Result<Endpoint, Error> {
         let socket = self.sockets.udp_mut(id)?;
         let to = letter
             .to
@@ -110,51 +141,13 @@ impl Stack {
         if socket.is_write_shut {
             return Err(Error::BrokenPipe);
         }
-        let options = socket.options;
-        self.net.check_device(to.addr, options.device)?;
-        let src = self.datagram_source(id, letter.from, to)?;
-        let addresses = Addresses::new(src.addr, to.addr).ok_or(Error::AddressNotAvailable)?;
-        let header = header_for(letter, &options, addresses);
-        let segment_bytes = letter.segment_bytes.unwrap_or(options.segment_bytes);
-        let segment_len = usize::from(segment_bytes);
-        let fits = self.check_size(&options, &header, len, segment_len);
-        if fits == Err(Error::MessageTooLong) {
-            self.note_too_long(env, id, to, len)?;
+        if to.port == 0 {
+            return Err(Error::InvalidState);
         }
-        fits?;
-        if matches!(to.addr, IpAddr::V4(dst) if self.net.is_broadcast(dst)) && !options.broadcast {
-            return Err(Error::BroadcastNotAllowed);
+        if socket.local.port == 0 {
+            self.name_datagram(id, to.addr)?;
         }
-        Ok(Plan {
-            header,
-            ports: (src.port, to.port),
-            is_looped: to.addr.is_multicast() && options.multicast_loop,
-            segment_len,
-            options: PacketOptions::from(&options),
-        })
-    }
-
-    /// Errors: `MessageTooLong` for more than a packet holds, or more than the path takes if
-    /// the socket's datagrams are not to be cut; `InvalidState` for segments that do not fit.
-    fn check_size(
-        &self,
-        options: &Options,
-        header: &IpHeader,
-        len: usize,
-        segment_len: usize,
-    ) -> Result<(), Error> {
-        let dst = header.addresses.dst();
-        let headers = header.len() + UDP_HEADER_BYTES;
-        let mtu = self.net.mtu_by(dst, options.path_discovery);
-        let path = usize::from(mtu).saturating_sub(headers);
-        let most = match options.path_discovery.refuses() && segment_len == 0 {
-            true => path,
-            false => datagram_bytes_max(dst),
-        };
-        match len > most {
-            true => Err(Error::MessageTooLong),
-            false => check_segments(len, segment_len, path),
-        }
+        Ok(to)
     }
 
     /// Gives a socket a port that has none when it meets its first peer. One of IPv6 goes on
@@ -171,28 +164,46 @@ impl Stack {
         };
         self.bind(id, Endpoint::any_of(family))
     }
+}
 
-    /// Binds the socket if it is not, and finds the source for `to`, which may be wished for.
+impl Net {
+    /// The source of a datagram, which may be wished for, of a socket that is bound to `bound`.
+    ///
+    /// Errors: `InvalidState` for an address that is not ours; those of a destination that
+    /// cannot be reached.
+    #[inline]
     fn datagram_source(
-        &mut self,
-        id: SocketId,
+        &self,
         wish: Option<IpAddr>,
-        to: Endpoint,
-    ) -> Result<Endpoint, Error> {
-        if to.port == 0 {
-            return Err(Error::InvalidState);
-        }
-        self.name_datagram(id, to.addr)?;
-        let mut src = self.sockets.udp_mut(id)?.local;
+        bound: IpAddr,
+        destination: &Destination,
+    ) -> Result<IpAddr, Error> {
         match wish.filter(|wish| !wish.is_unspecified()) {
-            Some(wish) if self.net.is_local(wish) => src.addr = wish,
-            Some(_) => return Err(Error::InvalidState),
-            None if src.addr.is_unspecified() || src.addr.is_multicast() => {
-                src.addr = self.net.source_for(to.addr)?;
-            }
-            None => {}
+            Some(wish) if self.is_local(wish) => Ok(wish),
+            Some(_) => Err(Error::InvalidState),
+            None if bound.is_unspecified() || bound.is_multicast() => destination.source(),
+            None => Ok(bound),
         }
-        Ok(src)
+    }
+}
+
+impl Plan {
+    /// Whether `len` bytes may go by a path that takes packets of `mtu` bytes.
+    ///
+    /// Errors: `MessageTooLong` for more than a packet holds, or more than the path takes if
+    /// the socket's datagrams are not to be cut; `InvalidState` for segments that do not fit.
+    fn check_size(&self, mtu: u16, len: usize) -> Result<(), Error> {
+        let headers = self.header.len() + UDP_HEADER_BYTES;
+        let path = usize::from(mtu).saturating_sub(headers);
+        let refuses = self.options.path_discovery.refuses() && self.segment_len == 0;
+        let most = match refuses {
+            true => path,
+            false => datagram_bytes_max(self.header.addresses.dst()),
+        };
+        match len > most {
+            true => Err(Error::MessageTooLong),
+            false => check_segments(len, self.segment_len, path),
+        }
     }
 }
 
@@ -225,12 +236,12 @@ impl<E: Env> Context<'_, E> {
         plan: &Plan,
         len: usize,
         fill: &mut dyn FnMut(&mut [u8]) -> usize,
-        route: &mut CachedRoute,
+        destination: &mut Destination,
     ) -> Result<bool, Error> {
         let Some(payload) = self.fill_chain(len, fill)? else {
             return Ok(false);
         };
-        self.post(plan, payload, route);
+        self.post(plan, payload, destination);
         Ok(true)
     }
 
@@ -241,22 +252,22 @@ impl<E: Env> Context<'_, E> {
         plan: &Plan,
         len: usize,
         fill: &mut dyn FnMut(&mut [u8]) -> usize,
-        route: &mut CachedRoute,
+        destination: &mut Destination,
     ) -> Result<bool, Error> {
         let Some(pieces) = self.fill_segments(len, plan.segment_len, fill)? else {
             return Ok(false);
         };
         for piece in pieces {
-            self.post(plan, piece, route);
+            self.post(plan, piece, destination);
         }
         Ok(true)
     }
 
     /// Sends one datagram, to members of its group on this host too.
-    fn post(&mut self, plan: &Plan, payload: Chain, route: &mut CachedRoute) {
+    fn post(&mut self, plan: &Plan, payload: Chain, destination: &mut Destination) {
         if plan.is_looped {
             self.loop_datagram(plan.header, plan.ports, &payload);
         }
-        self.send_datagram(plan.header, plan.ports, payload, plan.options, route);
+        self.send_datagram(plan.header, plan.ports, payload, plan.options, destination);
     }
 }
