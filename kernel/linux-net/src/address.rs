@@ -23,7 +23,13 @@ const INET6_BYTES: usize = 28;
 ///
 /// Errors: `Invalid` for a bad length, `FamilyUnsupported` for a family unknown to us.
 pub fn read(at: VirtAddr, len: u32) -> Result<SocketAddress> {
-    let mut buffer = [0; ADDRESS_BYTES_MAX];
+    match len as usize {
+        ..=INET6_BYTES => read_into(&mut [0; INET6_BYTES], at, len),
+        _ => read_into(&mut [0; ADDRESS_BYTES_MAX], at, len),
+    }
+}
+
+fn read_into(buffer: &mut [u8], at: VirtAddr, len: u32) -> Result<SocketAddress> {
     let bytes = buffer.get_mut(..len as usize).ok_or(Error::Invalid)?;
     user::copy_in(at, bytes)?;
     let (family, rest) = bytes.split_first_chunk::<2>().ok_or(Error::Invalid)?;

@@ -152,8 +152,9 @@ impl UdpSocket {
     }
 
     /// Memory that a datagram is charged with: its buffers, however little they hold.
+    #[inline]
     fn charge(datagram: &Datagram) -> usize {
-        size_of::<Datagram>() + datagram.payload.footprint()
+        size_of::<Datagram>() + datagram.payload.memory()
     }
 
     /// Memory that what waits may be charged with. Linux doubles SO_RCVBUF to account for
@@ -171,17 +172,16 @@ impl UdpSocket {
     }
 
     fn push_within_memory(&mut self, net: &mut Net, datagram: Datagram) -> Result<(), DropReason> {
-        let before = self.queued_bytes;
-        if net.udp_room(before) < Self::charge(&datagram) && (before != 0 || net.is_scarce) {
+        let (before, charge) = (self.queued_bytes, Self::charge(&datagram));
+        if net.udp_room(before) < charge && (before != 0 || net.is_scarce) {
             return Err(DropReason::UdpMemoryTight);
         }
-        self.push_within_buffer(datagram)?;
+        self.push_within_buffer(datagram, charge)?;
         net.udp_memory.bill(before, self.queued_bytes);
         Ok(())
     }
 
-    fn push_within_buffer(&mut self, datagram: Datagram) -> Result<(), DropReason> {
-        let charge = Self::charge(&datagram);
+    fn push_within_buffer(&mut self, datagram: Datagram, charge: usize) -> Result<(), DropReason> {
         if self.queued_bytes + charge > self.bytes_max() && !self.queue.is_empty() {
             return Err(DropReason::QueueFull);
         }
@@ -189,8 +189,9 @@ impl UdpSocket {
             && self.options.join_datagrams
             && last.is_followed_by(&datagram)
         {
-            self.queued_bytes += datagram.payload.footprint();
+            let before = Self::charge(last);
             last.join(datagram);
+            self.queued_bytes += Self::charge(last) - before;
             return Ok(());
         }
         if self.queue.try_reserve(1).is_err() {

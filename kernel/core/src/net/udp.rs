@@ -177,16 +177,29 @@ impl UdpSocket {
         from: &mut Source<'_>,
         how: Option<Wait>,
     ) -> Result<usize> {
-        // A datagram is copied under the lock in one go, so its pages must be there.
-        from.prefault()?;
         self.handle.ensure_named()?;
         let before = from.done();
-        let sent = self.put_copied(letter, from, how);
-        if !from.is_faulted() {
-            return sent;
+        // A datagram is copied under the lock in one go. Mostly its pages are there; if not,
+        // they are brought in.
+        for _ in 0..2 {
+            let sent = self.put_copied(letter, from, how);
+            if !from.is_faulted() {
+                return sent;
+            }
+            from.rewind(from.done() - before);
+            from.prefault()?;
         }
-        // Another thread took a page away since: now the bytes come along.
-        from.rewind(from.done() - before);
+        self.put_buffered(letter, from, how)
+    }
+
+    /// The same by a buffer in between: another thread takes pages away.
+    #[cold]
+    fn put_buffered(
+        &self,
+        letter: Letter,
+        from: &mut Source<'_>,
+        how: Option<Wait>,
+    ) -> Result<usize> {
         let mut bytes = Vec::new();
         let len = from.remaining();
         bytes.try_reserve_exact(len).map_err(|_| Error::NoBuffers)?;
