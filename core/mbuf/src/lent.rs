@@ -20,7 +20,7 @@ use crate::pool::{Block, Home, LENT};
 /// # Safety
 /// What [`memory`](Self::memory) says never changes, and that memory stays readable,
 /// initialised and contiguous for a device at [`device`](Self::device) until the storage is
-/// dropped. It has fewer than 4 GiB. Nobody holds a `&mut` to it; see the crate's **Unsteady**.
+/// dropped. It has fewer than 1 GiB. Nobody holds a `&mut` to it; see the crate's **Unsteady**.
 pub unsafe trait ExternalStorage: Send + Sync + 'static {
     /// The memory.
     fn memory(&self) -> NonNull<[u8]>;

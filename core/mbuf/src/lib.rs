@@ -20,9 +20,10 @@
 //!   long as it has an `Mbuf`.
 //! - **Counted:** `refs` equals the number of `Mbuf`s of a block (and says whether it is
 //!   lent); a block at home has none.
-//! - **Inside:** `[start, start + len)` of an `Mbuf` lies within its block's data.
-//! - **Head:** if an `Mbuf` has `owns_head`, no other `Mbuf` covers a byte before its
-//!   `start`. **Tail:** if it has `owns_tail`, none covers a byte at or after its end.
+//! - **Inside:** `[offset, offset + len)` of an `Mbuf` lies within its block's data, and a
+//!   block has less than 1 GiB.
+//! - **Head:** if an `Mbuf` has `OWNS_HEAD`, no other `Mbuf` covers a byte before its
+//!   start. **Tail:** if it has `OWNS_TAIL`, none covers a byte at or after its end.
 //!   So a header may be written in front of shared bytes, and a stream may grow behind
 //!   bytes that are in flight. A sole owner (`refs == 1`) has both rights anyway. Of a lent
 //!   block nobody has either, nor is anybody its sole owner.

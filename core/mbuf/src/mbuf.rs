@@ -12,14 +12,24 @@ use crate::pool::{self, Block, HEADER_BYTES, LENT};
 /// More handles than this on one block are a bug; the count must not wrap.
 const REFS_MAX: u32 = 1 << 30;
 
+/// In [`Mbuf::place`]: the slice has the right to what is in front of it.
+const OWNS_HEAD: u32 = 1;
+/// It has the right to what is behind it.
+const OWNS_TAIL: u32 = 2;
+/// The offset stands above the rights.
+const OFFSET_SHIFT: u32 = 2;
+
 /// A slice of a block of contiguous memory; `Clone` shares the bytes.
+///
+/// Two words, for it is moved often: from ring to chain, from chain to queue.
 pub struct Mbuf {
-    start: NonNull<u8>,
     block: NonNull<Block>,
     len: u32,
-    owns_head: bool,
-    owns_tail: bool,
+    /// Where in the block's data it starts, and its rights.
+    place: u32,
 }
+
+const _: () = assert!(size_of::<Option<Mbuf>>() == 16);
 
 // SAFETY: the count is atomic; shared bytes are only read, and written bytes are reached
 // only through `&mut self` under the invariants Head, Tail or sole ownership.
@@ -32,14 +42,11 @@ impl Mbuf {
     /// `block` is live, has no other `Mbuf`, and is no longer on a free list.
     pub(crate) unsafe fn first_of(block: NonNull<Block>) -> Self {
         // SAFETY: the caller vouches that the block is live.
-        let header = unsafe { block.as_ref() };
-        header.refs.store(1, Ordering::Relaxed);
+        unsafe { block.as_ref() }.refs.store(1, Ordering::Relaxed);
         Self {
-            start: header.data,
             block,
             len: 0,
-            owns_head: true,
-            owns_tail: true,
+            place: OWNS_HEAD | OWNS_TAIL,
         }
     }
 
@@ -47,18 +54,38 @@ impl Mbuf {
     /// `block` is live, lent, and counts the `Mbuf` that this makes; `len` is its capacity.
     pub(crate) unsafe fn of_loan(block: NonNull<Block>, len: u32) -> Self {
         Self {
-            // SAFETY: the caller vouches that the block is live.
-            start: unsafe { block.as_ref() }.data,
             block,
             len,
-            owns_head: false,
-            owns_tail: false,
+            place: 0,
         }
     }
 
+    #[inline]
     fn header(&self) -> &Block {
         // SAFETY: Live: the block exists as long as this `Mbuf` counts in it.
         unsafe { self.block.as_ref() }
+    }
+
+    #[inline]
+    fn offset(&self) -> usize {
+        (self.place >> OFFSET_SHIFT) as usize
+    }
+
+    #[inline]
+    fn start(&self) -> NonNull<u8> {
+        // SAFETY: Inside: the offset lies within the block's data, or at its end.
+        unsafe { self.header().data.add(self.offset()) }
+    }
+
+    #[inline]
+    fn owns(&self, right: u32) -> bool {
+        self.place & right != 0 || self.is_unique()
+    }
+
+    /// Has, or loses, a right.
+    #[inline]
+    fn set_right(&mut self, right: u32, has: bool) {
+        self.place = self.place & !right | if has { right } else { 0 };
     }
 
     /// Bytes in this slice.
@@ -78,7 +105,7 @@ impl Mbuf {
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: Inside and Live; who may write these bytes holds `&mut` to a sole owner, and
         // lent ones are Unsteady.
-        unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len as usize) }
+        unsafe { slice::from_raw_parts(self.start().as_ptr(), self.len as usize) }
     }
 
     /// The bytes, writable, if nobody shares the block.
@@ -89,7 +116,7 @@ impl Mbuf {
         }
         // SAFETY: Inside and Live; the only handle of this block is borrowed mutably, and it is
         // not lent.
-        Some(unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.len as usize) })
+        Some(unsafe { slice::from_raw_parts_mut(self.start().as_ptr(), self.len as usize) })
     }
 
     /// Whether this is the only handle of its block, and the block not lent: then all of it
@@ -115,15 +142,10 @@ impl Mbuf {
         self.header().capacity as usize
     }
 
-    #[inline]
-    fn offset(&self) -> usize {
-        self.start.as_ptr() as usize - self.header().data.as_ptr() as usize
-    }
-
     /// Bytes in front of the slice that [`prepend`](Self::prepend) may take now.
     #[inline]
     pub fn headroom(&self) -> usize {
-        if self.owns_head || self.is_unique() {
+        if self.owns(OWNS_HEAD) {
             self.offset()
         } else {
             0
@@ -133,7 +155,7 @@ impl Mbuf {
     /// Bytes behind the slice that [`extend`](Self::extend) may take now.
     #[inline]
     pub fn tailroom(&self) -> usize {
-        if self.owns_tail || self.is_unique() {
+        if self.owns(OWNS_TAIL) {
             self.capacity() - self.offset() - self.len()
         } else {
             0
@@ -144,9 +166,9 @@ impl Mbuf {
     /// Does nothing if bytes are present or the block is smaller.
     pub fn reserve(&mut self, headroom: usize) {
         if self.len == 0 && headroom <= self.tailroom() {
-            // SAFETY: Inside: `tailroom` bytes follow the start within the block.
-            self.start = unsafe { self.start.add(headroom) };
-            self.owns_head = self.is_unique();
+            // Inside: `tailroom` bytes follow the start within the block.
+            self.place += (headroom as u32) << OFFSET_SHIFT;
+            self.set_right(OWNS_HEAD, self.is_unique());
         }
     }
 
@@ -158,13 +180,11 @@ impl Mbuf {
         if bytes > self.headroom() {
             return None;
         }
-        // SAFETY: Inside: `headroom` bytes precede the start. Head (or sole ownership):
-        // no other handle covers them.
-        unsafe {
-            self.start = self.start.sub(bytes);
-            self.len += bytes as u32;
-            Some(slice::from_raw_parts_mut(self.start.as_ptr(), bytes))
-        }
+        // Inside: `headroom` bytes precede the start.
+        self.place -= (bytes as u32) << OFFSET_SHIFT;
+        self.len += bytes as u32;
+        // SAFETY: Inside, as above. Head (or sole ownership): no other handle covers them.
+        Some(unsafe { slice::from_raw_parts_mut(self.start().as_ptr(), bytes) })
     }
 
     /// Grows the slice backwards by `bytes` and returns them to be written, even if the
@@ -178,7 +198,7 @@ impl Mbuf {
         // SAFETY: Inside: `tailroom` bytes follow the end. Tail (or sole ownership): no
         // other handle covers them.
         unsafe {
-            let end = self.start.add(self.len as usize);
+            let end = self.start().add(self.len as usize);
             self.len += bytes as u32;
             Some(slice::from_raw_parts_mut(end.as_ptr(), bytes))
         }
@@ -198,10 +218,12 @@ impl Mbuf {
     #[inline]
     pub fn advance(&mut self, bytes: usize) {
         let bytes = bytes.min(self.len as usize);
-        // SAFETY: Inside: `bytes <= len`.
-        self.start = unsafe { self.start.add(bytes) };
+        // Inside: `bytes <= len`.
+        self.place += (bytes as u32) << OFFSET_SHIFT;
         self.len -= bytes as u32;
-        self.owns_head &= bytes == 0;
+        if bytes != 0 {
+            self.set_right(OWNS_HEAD, false);
+        }
     }
 
     /// Keeps the first `len` bytes; does nothing if there are fewer.
@@ -209,22 +231,22 @@ impl Mbuf {
     pub fn truncate(&mut self, len: usize) {
         if len < self.len as usize {
             self.len = len as u32;
-            self.owns_tail = false;
+            self.set_right(OWNS_TAIL, false);
         }
     }
 
     /// Takes back the end of what [`extend`](Self::extend) just gave: unlike
     /// [`truncate`](Self::truncate) the right to the tail stays, for nobody shares it yet.
     pub fn shrink_to(&mut self, len: usize) {
-        let may_extend = self.owns_tail || self.is_unique();
+        let may_extend = self.owns(OWNS_TAIL);
         self.truncate(len);
-        self.owns_tail = may_extend;
+        self.set_right(OWNS_TAIL, may_extend);
     }
 
     /// Cuts the first `bytes` off into a slice of their own (all, if there are fewer).
     pub fn split_to(&mut self, bytes: usize) -> Self {
         let mut front = self.clone();
-        front.owns_head = self.owns_head;
+        front.set_right(OWNS_HEAD, self.place & OWNS_HEAD != 0);
         front.truncate(bytes);
         self.advance(bytes);
         front
@@ -234,10 +256,10 @@ impl Mbuf {
     /// this handle lives. This is how a queued slice becomes a frame without a copy.
     #[inline]
     pub fn share_with_headroom(&mut self) -> Self {
-        let may_prepend = self.owns_head || self.is_unique();
+        let may_prepend = self.owns(OWNS_HEAD);
         let mut shared = self.clone();
-        shared.owns_head = may_prepend;
-        self.owns_head = false;
+        shared.set_right(OWNS_HEAD, may_prepend);
+        self.set_right(OWNS_HEAD, false);
         shared
     }
 }
@@ -248,11 +270,9 @@ impl Clone for Mbuf {
         let before = self.header().refs.fetch_add(1, Ordering::Relaxed);
         assert!(before & !LENT < REFS_MAX, "mbuf block shared too often");
         Self {
-            start: self.start,
             block: self.block,
             len: self.len,
-            owns_head: false,
-            owns_tail: false,
+            place: self.place & !(OWNS_HEAD | OWNS_TAIL),
         }
     }
 }
