@@ -280,8 +280,9 @@ impl Net {
         }
     }
 
-    pub fn next_relief(&self) -> Option<Instant> {
-        (self.relief.due != Instant::NEVER).then_some(self.relief.due)
+    /// When the walk over those who were refused goes on.
+    pub fn relief_due(&self) -> Instant {
+        self.relief.due
     }
 }
 

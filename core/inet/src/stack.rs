@@ -264,14 +264,13 @@ impl Stack {
         if !self.net.loopback.is_empty() {
             return Some(Instant::START);
         }
-        let candidates = [
-            self.net.wheel.next_deadline(),
-            self.net.time_wait.next_deadline(),
-            self.net.next_relief(),
-            Some(self.net.next_upkeep()).filter(|due| *due < Instant::NEVER),
-            self.dhcp.as_ref().map(Dhcp::deadline),
-        ];
-        candidates.into_iter().flatten().min()
+        let due_or_never = |due: Option<Instant>| due.unwrap_or(Instant::NEVER);
+        let soonest = due_or_never(self.net.wheel.next_deadline())
+            .min(due_or_never(self.net.time_wait.next_deadline()))
+            .min(self.net.relief_due())
+            .min(self.net.next_upkeep())
+            .min(due_or_never(self.dhcp.as_ref().map(Dhcp::deadline)));
+        (soonest != Instant::NEVER).then_some(soonest)
     }
 
     /// What was done and dropped so far.

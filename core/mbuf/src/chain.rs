@@ -357,13 +357,20 @@ impl Chain {
     }
 
     /// Keeps the first `len` bytes.
+    #[inline]
     pub fn truncate(&mut self, len: usize) {
+        if len < self.len {
+            self.cut_to(len);
+        }
+    }
+
+    fn cut_to(&mut self, len: usize) {
         if let Parts::Few([Some(only), None]) = &mut self.parts
             && len > 0
         {
             only.truncate(len);
             self.len = only.len();
-        } else if len < self.len {
+        } else {
             *self = self.split_to(len);
         }
     }

@@ -240,10 +240,27 @@ pub(super) fn announce(link: &mut Link) {
 /// many as the last one (`link::tx_batch`); [`fallback`] sees to it that it is not for long.
 #[inline]
 pub(super) fn after_send(link: &mut Link) {
+    after_send_by(link, |_| false);
+}
+
+/// The same after a call of `stack` that does nothing but to send: where the alarm serves all
+/// deadlines already, no look is needed before the CPU halts.
+#[inline]
+pub(super) fn after_bytes(stack: &Stack, link: &mut Link) {
+    after_send_by(link, |link| {
+        let deadline = stack.next_deadline().unwrap_or(Instant::NEVER);
+        visit::is_served(link.number, deadline, link.now())
+    });
+}
+
+#[inline]
+fn after_send_by(link: &mut Link, is_served: impl FnOnce(&Link) -> bool) {
     let unannounced = link.tx().unannounced();
     if unannounced >= UNANNOUNCED_MAX || unannounced != 0 && link.tx().is_complete() {
         link.announce();
-        heed_deadlines(link);
+        if !is_served(link) {
+            heed_deadlines(link);
+        }
     } else if unannounced != 0 {
         visit::arm(link.number, link.now() + fallback(), link.now());
         visit::note(link.number);

@@ -7,7 +7,7 @@ use inet::{Endpoint, State, Transport};
 use mach::sync::Once;
 
 use super::handle::Handle;
-use super::poll::{after_refusal, after_send};
+use super::poll::{after_bytes, after_refusal, after_send};
 use super::zerocopy::Completions;
 use super::{dial, shard};
 use crate::error::{Error, Result};
@@ -174,7 +174,7 @@ impl TcpSocket {
             let mut copy = |bytes: &[u8]| to.try_put(bytes);
             let count = stack.recv_with(link, id, max, &mut copy)?;
             self.handle.notice.after_read(stack.poll(id));
-            after_send(link);
+            after_bytes(stack, link);
             Ok(count)
         })
     }
@@ -224,7 +224,7 @@ impl TcpSocket {
             let mut copy = |space: &mut [u8]| from.try_take(space);
             let sent = stack.send_with(link, id, max, &mut copy);
             match sent {
-                Ok(_) => after_send(link),
+                Ok(_) => after_bytes(stack, link),
                 Err(_) => after_refusal(stack, link),
             }
             Ok(sent?)

@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 
 use mbuf::Chain;
 
-use super::poll::{after_refusal, after_send};
+use super::poll::{after_bytes, after_refusal};
 use super::sigpipe;
 use super::tcp::TcpSocket;
 use super::zerocopy::{self, Completions, Ticket};
@@ -46,7 +46,7 @@ impl TcpSocket {
         self.handle.with(|id, stack, link| {
             let sent = stack.send_chain(link, id, bytes);
             match sent {
-                Ok(_) => after_send(link),
+                Ok(_) => after_bytes(stack, link),
                 Err(_) => after_refusal(stack, link),
             }
             Ok(sent?)

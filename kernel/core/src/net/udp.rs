@@ -12,7 +12,7 @@ use inet::{Datagram, Endpoint, Letter, Transport};
 
 use super::cork::Cork;
 use super::handle::{Handle, in_shard};
-use super::poll::after_send;
+use super::poll::after_bytes;
 use super::reports::Reports;
 use super::{routes, shard, steer};
 use crate::error::{Error, Result};
@@ -221,7 +221,7 @@ impl UdpSocket {
             let sent = in_shard(member.shard, |stack, link| {
                 let mut copy = |space: &mut [u8]| from.try_take(space);
                 let count = stack.send_to(link, member.id, letter, len, &mut copy)?;
-                after_send(link);
+                after_bytes(stack, link);
                 Ok(count)
             });
             match sent {

@@ -91,10 +91,20 @@ pub(super) fn announce() {
 /// of whoever was in the shard last: an alarm that went off since was seen going off.
 #[inline]
 pub(super) fn arm(shard: u16, deadline: Instant, now: Instant) {
-    let alarm = &ALARMS[usize::from(shard) % MAX_CPUS];
-    if deadline != Instant::NEVER && !alarm.serves(deadline, now) {
-        alarm.set(shard, deadline, now);
+    if !is_served(shard, deadline, now) {
+        alarm_of(shard).set(shard, deadline, now);
     }
+}
+
+/// Whether nothing need be done for that.
+#[inline]
+pub(super) fn is_served(shard: u16, deadline: Instant, now: Instant) -> bool {
+    deadline == Instant::NEVER || alarm_of(shard).serves(deadline, now)
+}
+
+#[inline]
+fn alarm_of(shard: u16) -> &'static Alarm {
+    &ALARMS[usize::from(shard) % MAX_CPUS]
 }
 
 fn target_of(shard: u16) -> Target {

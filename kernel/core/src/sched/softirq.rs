@@ -122,13 +122,12 @@ pub fn run_softirqs() -> bool {
     if pending.load(Ordering::Relaxed) == 0 {
         return false;
     }
-    let bits = pending.swap(0, Ordering::Acquire);
-    for (index, source) in SOURCES.iter().enumerate() {
-        if bits >> index & 1 != 0
-            && let Some(work) = source.get()
-        {
+    let mut bits = pending.swap(0, Ordering::Acquire);
+    while let Some(&source) = Softirq::ALL.get(bits.trailing_zeros() as usize) {
+        bits &= bits - 1;
+        if let Some(work) = SOURCES[source as usize].get() {
             (work.run)();
-            stretch::end_softirq(Softirq::ALL[index]);
+            stretch::end_softirq(source);
         }
     }
     true

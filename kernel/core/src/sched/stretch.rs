@@ -121,26 +121,39 @@ pub fn begin(cause: Cause) {
     own().start.store(cycles(), Relaxed);
 }
 
-/// Behind this an interrupt can come, or another thread.
+/// Behind this an interrupt can come.
 #[inline]
 pub fn end() {
-    end_as(None);
-}
-
-#[inline]
-fn end_as(source: Option<Softirq>) {
     let measure = own();
     let start = measure.start.load(Relaxed);
-    if start == NOT_YET {
-        return;
+    if start != NOT_YET {
+        measure.count(None, cycles().wrapping_sub(start));
     }
-    let ticks = cycles().wrapping_sub(start);
-    let class = ((ticks | 1).ilog2() as usize).min(CLASSES - 1);
-    let slot = &measure.counts[class];
-    // Only this CPU writes.
-    slot.store(slot.load(Relaxed) + 1, Relaxed);
-    if ticks >= LONG_TICKS {
-        note_long(source, ticks);
+}
+
+/// One stretch ends, the next one begins at the same moment.
+#[inline]
+fn turn(source: Option<Softirq>) {
+    let measure = own();
+    let start = measure.start.load(Relaxed);
+    if start != NOT_YET {
+        let now = cycles();
+        measure.start.store(now, Relaxed);
+        measure.count(source, now.wrapping_sub(start));
+    }
+}
+
+impl Measure {
+    /// A stretch took so many ticks.
+    #[inline]
+    fn count(&self, source: Option<Softirq>, ticks: u64) {
+        let class = ((ticks | 1).ilog2() as usize).min(CLASSES - 1);
+        let slot = &self.counts[class];
+        // Only this CPU writes.
+        slot.store(slot.load(Relaxed) + 1, Relaxed);
+        if ticks >= LONG_TICKS {
+            note_long(source, ticks);
+        }
     }
 }
 
@@ -153,19 +166,17 @@ fn note_long(source: Option<Softirq>, ticks: u64) {
     LONGEST[cause.0 as usize].fetch_max(ticks, Relaxed);
 }
 
-/// One stretch ends, the next one of the same thread begins.
+/// The thread may leave the CPU here, or does.
 pub(super) fn mark() {
-    end();
-    resume();
+    turn(None);
 }
 
 /// The work of a source of softirqs is done, which is a stretch of its own.
 pub(super) fn end_softirq(source: Softirq) {
-    end_as(Some(source));
-    resume();
+    turn(Some(source));
 }
 
-/// A thread has the CPU, or has it again after a wait in place.
+/// A thread has the CPU again after a wait in place.
 pub(super) fn resume() {
     if own().start.load(Relaxed) != NOT_YET {
         start();

@@ -146,7 +146,7 @@ fn switch_to(next: Arc<Thread>, why: Leave) {
         separate_users(&next);
     }
     timer::arm_to_work();
-    stretch::end();
+    stretch::mark();
     PREVIOUS.get().set(Some(task::set_current(next)));
     // No counted reference stays on this stack: a dead thread never comes back to drop it.
     mach::task::Context::switch(&me.context, &current().context);
@@ -166,7 +166,6 @@ fn separate_users(next: &Thread) {
 /// Runs first on the stack of the thread that comes: disposes of the one that left.
 /// A new thread calls it before anything else.
 pub fn finish_switch() {
-    stretch::resume();
     if let Some(previous) = PREVIOUS.get().take()
         && previous.sched.leave_cpu()
     {

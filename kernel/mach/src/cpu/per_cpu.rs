@@ -50,12 +50,12 @@ impl<T> PerCpu<T> {
     /// expression that gets it.
     #[inline]
     pub fn get(&self) -> &T {
-        self.slot(super::id())
+        // SAFETY: `arch::area` gives no CPU a number beyond the last slot.
+        self.value(unsafe { self.slots.get_unchecked(super::id().index()) })
     }
 
     #[inline]
-    fn slot(&self, cpu: CpuId) -> &T {
-        let slot = &self.slots[cpu.index()];
+    fn value<'a>(&'a self, slot: &'a Slot<T>) -> &'a T {
         if slot.state.load(Ordering::Acquire) != READY {
             self.make(slot);
         }
@@ -87,6 +87,6 @@ impl<T: Sync> PerCpu<T> {
     /// If `cpu` is not below [`MAX_CPUS`].
     #[inline]
     pub fn of(&self, cpu: CpuId) -> &T {
-        self.slot(cpu)
+        self.value(&self.slots[cpu.index()])
     }
 }
