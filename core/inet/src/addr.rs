@@ -195,28 +195,34 @@ impl Prefix {
 pub struct Cidr {
     addr: Ipv4Addr,
     prefix_len: u8,
+    /// Follows from the others; each received packet asks for it.
+    broadcast: Ipv4Addr,
 }
 
 impl Cidr {
     /// `None` if the prefix is longer than an address.
     pub const fn new(addr: Ipv4Addr, prefix_len: u8) -> Option<Self> {
-        if prefix_len <= 32 {
-            Some(Self { addr, prefix_len })
-        } else {
-            None
+        if prefix_len > 32 {
+            return None;
         }
+        let hosts = (u32::MAX as u64 >> prefix_len) as u32;
+        let broadcast = match prefix_len {
+            31.. => Ipv4Addr::BROADCAST,
+            _ => Ipv4Addr::from_bits(addr.to_bits() | hosts),
+        };
+        Some(Self {
+            addr,
+            prefix_len,
+            broadcast,
+        })
     }
 
     /// From a netmask; `None` if its ones are not all in front.
     pub const fn from_mask(addr: Ipv4Addr, mask: Ipv4Addr) -> Option<Self> {
         let ones = mask.to_bits().leading_ones();
-        if mask.to_bits().count_ones() == ones {
-            Some(Self {
-                addr,
-                prefix_len: ones as u8,
-            })
-        } else {
-            None
+        match mask.to_bits().count_ones() == ones {
+            true => Self::new(addr, ones as u8),
+            false => None,
         }
     }
 
@@ -242,10 +248,7 @@ impl Cidr {
 
     /// The address of everybody on this network; the host's own where there is no other.
     pub const fn broadcast(self) -> Ipv4Addr {
-        if self.prefix_len >= 31 {
-            return Ipv4Addr::BROADCAST;
-        }
-        Ipv4Addr::from_bits(self.addr.to_bits() | !self.mask().to_bits())
+        self.broadcast
     }
 }
 

@@ -29,16 +29,24 @@ struct Entry {
     prev: u32,
     /// Ring and slot while armed, [`NONE`] otherwise.
     place: u32,
-    /// The tick at which the entry's slot fires.
-    fires_at: u64,
+    /// When the entry's slot fires.
+    fires_at_ns: u64,
 }
 
 const IDLE: Entry = Entry {
     next: NONE,
     prev: NONE,
     place: NONE,
-    fires_at: u64::MAX,
+    fires_at_ns: u64::MAX,
 };
+
+impl Entry {
+    /// Whether it fires at the first tick from `deadline` on, or before.
+    #[inline]
+    fn fires_by(&self, deadline: Instant) -> bool {
+        self.fires_at_ns < deadline.as_nanos() + TICK_NANOS
+    }
+}
 
 /// Timers named by small integers.
 pub(crate) struct Wheel {
@@ -91,10 +99,9 @@ impl Wheel {
         if deadline == Instant::NEVER {
             return;
         }
-        let tick = deadline.as_nanos().div_ceil(TICK_NANOS);
         match self.entries.get(timer as usize) {
-            Some(entry) if entry.fires_at <= tick => {}
-            _ => self.file(timer, tick),
+            Some(entry) if entry.fires_by(deadline) => {}
+            _ => self.file(timer, deadline.as_nanos().div_ceil(TICK_NANOS)),
         }
     }
 
@@ -118,7 +125,7 @@ impl Wheel {
             next,
             prev: NONE,
             place: place as u32,
-            fires_at,
+            fires_at_ns: fires_at.saturating_mul(TICK_NANOS),
         };
         self.heads[place] = timer;
     }

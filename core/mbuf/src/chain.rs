@@ -74,11 +74,12 @@ impl Chain {
     }
 
     /// How many parts there are.
+    #[inline]
     pub fn parts(&self) -> usize {
         match &self.parts {
-            Parts::Few([None, _]) => 0,
-            Parts::Few([_, None]) => 1,
-            Parts::Few(_) => 2,
+            Parts::Few([first, second]) => {
+                usize::from(first.is_some()) + usize::from(second.is_some())
+            }
             Parts::Many(parts) => parts.len(),
         }
     }
@@ -94,6 +95,7 @@ impl Chain {
     }
 
     /// Adds a part at the end; an empty one is dropped.
+    #[inline]
     pub fn push_back(&mut self, part: Mbuf) {
         if !part.is_empty() {
             self.len += part.len();
@@ -376,11 +378,15 @@ impl Chain {
     }
 
     /// Moves all parts of `other` behind the parts of this chain.
-    pub fn append(&mut self, mut other: Self) {
-        if self.is_empty() {
-            *self = other;
-            return;
+    #[inline]
+    pub fn append(&mut self, other: Self) {
+        match self.is_empty() {
+            true => *self = other,
+            false => self.append_parts(other),
         }
+    }
+
+    fn append_parts(&mut self, mut other: Self) {
         if let (Parts::Many(parts), Parts::Many(more)) = (&mut self.parts, &mut other.parts) {
             parts.append(more);
             self.len += other.len;
