@@ -175,12 +175,15 @@ impl OpenFile {
             self.note_stream(count, access_times::note_read);
             return Ok(count);
         }
-        let mut position = self.position.lock();
-        let count = self.file.read_at(self, *position, to)?;
-        if self.file.moves_position() {
-            *position += count as u64;
-        }
-        drop(position);
+        let count = match self.file.moves_position() {
+            true => {
+                let mut position = self.position.lock();
+                let count = self.file.read_at(self, *position, to)?;
+                *position += count as u64;
+                count
+            }
+            false => self.file.read_at(self, 0, to)?,
+        };
         self.note_read();
         Ok(count)
     }

@@ -143,7 +143,10 @@ impl Handle {
     /// Shows the socket at its place to `look`, which needs no clock; `None` before boot
     /// has got that far.
     #[inline]
-    fn look<R>(&self, look: impl FnOnce(SocketId, &inet::Stack) -> R) -> Option<R> {
+    pub(super) fn look<R>(
+        &self,
+        look: impl FnOnce(SocketId, &mut inet::Stack) -> R,
+    ) -> Option<R> {
         let (mut entered, id) = self.enter_by(|shard| Ok(Entered::to_look(shard))).ok()?;
         let (stack, _) = entered.parts()?;
         Some(look(id, stack))
@@ -169,6 +172,11 @@ impl Handle {
         Ok(())
     }
 
+    /// Whether it has no member in another shard.
+    pub(super) fn is_alone(&self) -> bool {
+        self.others().is_empty()
+    }
+
     fn others(&self) -> &[Place] {
         self.others.get().map_or(&[], |others| others)
     }
@@ -190,7 +198,7 @@ impl Handle {
         first: u16,
         mut take: impl FnMut(SocketId, &mut inet::Stack, &mut Link) -> Result<R>,
     ) -> Result<R> {
-        if self.others().is_empty() {
+        if self.is_alone() {
             return self.with(take);
         }
         let shards = shard::count();
