@@ -30,6 +30,8 @@
 //! - **Unsteady:** lent bytes may change while they are read, as a file's do that somebody
 //!   writes. So readers only copy or sum them; headers and lengths are never believed there,
 //!   for they lie in blocks of a pool.
+//! - **Own:** a [`Magazine`] is reached by one flow of control alone: that of the CPU which its
+//!   list's `own` names.
 //! - **Quiet:** a device writes into a block only while its `Mbuf` is kept by the driver
 //!   that posted it, and nobody holds a reference to its bytes then.
 //!
@@ -44,6 +46,7 @@ mod chain;
 mod frame;
 mod heap;
 mod lent;
+mod magazine;
 mod mbuf;
 mod pool;
 
@@ -53,5 +56,6 @@ pub use frame::{
 };
 pub use heap::HeapPool;
 pub use lent::ExternalStorage;
+pub use magazine::{MAGAZINE_BLOCKS, Magazine};
 pub use mbuf::Mbuf;
 pub use pool::{BLOCK_BYTES, BLOCK_CAPACITY, FreeList, Pool};

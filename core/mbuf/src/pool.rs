@@ -3,7 +3,8 @@
 //! A block's header lies in front of its data in the same memory, so that a fixed
 //! stride cuts a page into blocks and the header shares a TLB entry with the data.
 //! The list is last-in first-out: the block freed last is warm in the cache. Its lock
-//! is held for a few instructions and its holder never waits, so waiters just spin.
+//! is held for a few instructions and its holder never waits, so waiters just spin. Where
+//! several CPUs share a list each has a [`Magazine`] in front of it.
 
 use core::cell::UnsafeCell;
 use core::ptr::NonNull;
@@ -11,6 +12,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use base::DeviceAddr;
 
+use crate::magazine::{LOAD_BLOCKS, Magazine};
 use crate::mbuf::Mbuf;
 
 /// Bytes of memory that one block takes, header included.
@@ -42,7 +44,7 @@ pub(crate) struct Block {
     /// What a device calls `data`.
     pub(crate) device: DeviceAddr,
     pub(crate) home: Home,
-    /// The next free block; meaningful only at home, under the list's lock.
+    /// The next free block; meaningful only at home, under the list's lock or in a magazine.
     pub(crate) next: UnsafeCell<Option<NonNull<Block>>>,
 }
 
@@ -68,6 +70,9 @@ pub struct FreeList {
     free: AtomicUsize,
     total: AtomicUsize,
     reserve: AtomicUsize,
+    magazines: &'static [Magazine],
+    /// Which magazine is the caller's.
+    own: fn() -> usize,
 }
 
 // SAFETY: `first` and the blocks' `next` are touched only with `locked` held.
@@ -78,7 +83,19 @@ unsafe impl Send for FreeList {}
 impl FreeList {
     /// An empty list.
     pub const fn new() -> Self {
+        // SAFETY: there is no magazine that anybody could reach.
+        unsafe { Self::with_magazines(&[], || 0) }
+    }
+
+    /// An empty list with a magazine for each CPU; who has none goes to the list.
+    ///
+    /// # Safety
+    /// `own` never gives two flows of control the same number at the same time, and they use
+    /// no other list with these magazines (Own).
+    pub const unsafe fn with_magazines(magazines: &'static [Magazine], own: fn() -> usize) -> Self {
         Self {
+            magazines,
+            own,
             locked: AtomicBool::new(false),
             first: UnsafeCell::new(None),
             free: AtomicUsize::new(0),
@@ -97,10 +114,10 @@ impl FreeList {
         self.reserve.load(Ordering::Relaxed)
     }
 
-    /// Whether no more than the reserve is at home.
+    /// Whether no more than the reserve is there for every CPU.
     #[inline]
     pub fn is_scarce(&self) -> bool {
-        self.free() <= self.reserve()
+        self.free.load(Ordering::Relaxed) <= self.reserve()
     }
 
     /// A buffer for what waits: `None` while only the reserve is left. (Two CPUs that ask at
@@ -144,16 +161,17 @@ impl FreeList {
                     home: Home::Pool(self),
                     next: UnsafeCell::new(None),
                 });
-                self.push(block);
+                self.push_shared(block);
             }
         }
         self.total.fetch_add(count, Ordering::Relaxed);
         count
     }
 
-    /// Blocks at home.
+    /// Blocks at home, those in magazines included.
     pub fn free(&self) -> usize {
-        self.free.load(Ordering::Relaxed)
+        let in_magazines: usize = self.magazines.iter().map(Magazine::count).sum();
+        self.free.load(Ordering::Relaxed) + in_magazines
     }
 
     /// Blocks that belong to this list, at home or not.
@@ -171,9 +189,71 @@ impl FreeList {
         result
     }
 
+    #[inline]
+    fn magazine(&self) -> Option<&Magazine> {
+        match self.magazines {
+            [] => None,
+            magazines => magazines.get((self.own)()),
+        }
+    }
+
     /// # Safety
     /// `block` belongs to this list and has no `Mbuf` (Counted).
+    #[inline]
     unsafe fn push(&self, block: NonNull<Block>) {
+        // SAFETY: the caller vouches for the block; the magazine is ours (Own).
+        unsafe {
+            match self.magazine() {
+                Some(magazine) if !magazine.is_full() => magazine.push(block),
+                Some(magazine) => self.unload(magazine, block),
+                None => self.push_shared(block),
+            }
+        }
+    }
+
+    #[inline]
+    fn pop(&self) -> Option<NonNull<Block>> {
+        let Some(magazine) = self.magazine() else {
+            return self.pop_shared();
+        };
+        // SAFETY: the magazine is ours (Own).
+        unsafe { magazine.pop() }.or_else(|| self.load(magazine))
+    }
+
+    /// Fills half of an empty magazine and takes one more block; `None` if there is none.
+    #[cold]
+    fn load(&self, magazine: &Magazine) -> Option<NonNull<Block>> {
+        for _ in 0..LOAD_BLOCKS {
+            let Some(block) = self.pop_shared() else {
+                break;
+            };
+            // SAFETY: the magazine is ours (Own), and the block came from the list.
+            unsafe { magazine.push(block) };
+        }
+        // SAFETY: as above.
+        unsafe { magazine.pop() }
+    }
+
+    /// Gives half of a full magazine back, and `block`.
+    ///
+    /// # Safety
+    /// As for [`push`](Self::push), and the magazine is the caller's.
+    #[cold]
+    unsafe fn unload(&self, magazine: &Magazine, block: NonNull<Block>) {
+        // SAFETY: the caller vouches for both; what a magazine held has no `Mbuf`.
+        unsafe {
+            for _ in 0..LOAD_BLOCKS {
+                if let Some(old) = magazine.pop() {
+                    self.push_shared(old);
+                }
+            }
+            magazine.push(block);
+        }
+    }
+
+    /// # Safety
+    /// `block` belongs to this list and has no `Mbuf` (Counted).
+    unsafe fn push_shared(&self, block: NonNull<Block>) {
         self.with_first(|first| {
             // SAFETY: the block is live (Live) and `next` is ours under the lock.
             unsafe { *block.as_ref().next.get() = *first };
@@ -183,7 +263,7 @@ impl FreeList {
         });
     }
 
-    fn pop(&self) -> Option<NonNull<Block>> {
+    fn pop_shared(&self) -> Option<NonNull<Block>> {
         self.with_first(|first| {
             let block = (*first)?;
             // SAFETY: the block is live (Live) and `next` is ours under the lock.

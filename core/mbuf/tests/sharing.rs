@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::DeviceAddr;
-use mbuf::{BLOCK_CAPACITY, Chain, ExternalStorage, HeapPool, Mbuf, Pool};
+use mbuf::{
+    BLOCK_BYTES, BLOCK_CAPACITY, Chain, ExternalStorage, FreeList, HeapPool, MAGAZINE_BLOCKS,
+    Magazine, Mbuf, Pool,
+};
 
 fn filled(pool: &HeapPool, headroom: usize, bytes: &[u8]) -> Mbuf {
     let mut buffer = pool.alloc().expect("pool has room");
@@ -217,4 +220,60 @@ fn nobody_writes_into_a_loan_or_around_its_slices() {
     assert!(chain.prepend(1).is_none());
     assert_eq!((chain.back_room(), chain.append_in_place(b"x")), (0, 0));
     assert_eq!(collect(&chain), b"4");
+}
+
+thread_local! {
+    /// Which CPU a thread of a test plays.
+    static CPU: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// A list of `blocks` with two magazines, for threads that set [`CPU`].
+fn list_of_two(blocks: usize) -> &'static FreeList {
+    let magazines = Box::leak(Box::new([Magazine::new(), Magazine::new()]));
+    // SAFETY: each test lets one thread at a time play a CPU.
+    let list = unsafe { FreeList::with_magazines(magazines, || CPU.get()) };
+    let list: &'static FreeList = Box::leak(Box::new(list));
+    let bytes = blocks * BLOCK_BYTES;
+    let memory = vec![0_u128; bytes / 16 + 4].leak();
+    let start = memory.as_mut_ptr().cast::<u8>();
+    let start = NonNull::new(start.wrapping_add(start.align_offset(64))).expect("memory");
+    // SAFETY: leaked, zeroed, aligned to 64 bytes, and long enough.
+    unsafe { list.add_region(start, bytes, DeviceAddr(start.addr().get() as u64)) };
+    list
+}
+
+#[test]
+fn blocks_that_a_cpu_frees_stay_with_it_up_to_a_magazine() {
+    let list = list_of_two(4 * MAGAZINE_BLOCKS);
+    let held: Vec<_> = (0..3 * MAGAZINE_BLOCKS).map(|_| list.alloc()).collect();
+    assert_eq!(list.free(), MAGAZINE_BLOCKS);
+    drop(held);
+    assert_eq!(list.free(), 4 * MAGAZINE_BLOCKS, "all are free again");
+    CPU.set(1);
+    let others: Vec<_> = std::iter::from_fn(|| list.alloc()).collect();
+    CPU.set(0);
+    assert!(
+        others.len() >= 3 * MAGAZINE_BLOCKS,
+        "the rest is everybody's"
+    );
+    assert_eq!(list.free(), 4 * MAGAZINE_BLOCKS - others.len());
+}
+
+#[test]
+fn cpus_that_exchange_blocks_lose_none() {
+    let list = list_of_two(8 * MAGAZINE_BLOCKS);
+    let (give, take) = std::sync::mpsc::channel::<Mbuf>();
+    let taker = std::thread::spawn(move || {
+        CPU.set(1);
+        take.iter().for_each(drop);
+    });
+    for _ in 0..10_000 {
+        match list.alloc() {
+            Some(buffer) => give.send(buffer).expect("the taker lives"),
+            None => std::thread::yield_now(),
+        }
+    }
+    drop(give);
+    taker.join().expect("no panic");
+    assert_eq!(list.free(), list.total());
 }

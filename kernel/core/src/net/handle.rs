@@ -143,10 +143,7 @@ impl Handle {
     /// Shows the socket at its place to `look`, which needs no clock; `None` before boot
     /// has got that far.
     #[inline]
-    pub(super) fn look<R>(
-        &self,
-        look: impl FnOnce(SocketId, &mut inet::Stack) -> R,
-    ) -> Option<R> {
+    pub(super) fn look<R>(&self, look: impl FnOnce(SocketId, &mut inet::Stack) -> R) -> Option<R> {
         let (mut entered, id) = self.enter_by(|shard| Ok(Entered::to_look(shard))).ok()?;
         let (stack, _) = entered.parts()?;
         Some(look(id, stack))

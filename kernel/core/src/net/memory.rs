@@ -20,8 +20,8 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use base::PAGE_BYTES;
 use hal::{DmaBuf, DmaRequest, DmaSource};
 use inet::{MemoryLimits, MemoryTotals};
-use mach::mem::DmaMemory;
-use mbuf::{BLOCK_BYTES, FreeList, Mbuf, Pool};
+use mach::mem::{DmaMemory, PACKETS as BLOCKS};
+use mbuf::{BLOCK_BYTES, MAGAZINE_BLOCKS, Mbuf, Pool};
 
 /// Blocks at boot: the receive queue of a device and room to answer.
 const BLOCKS_AT_BOOT: usize = 512;
@@ -39,7 +39,6 @@ const RESERVE_MAX: usize = 256;
 /// After memory was too short for a step, so many requests pass before it is tried again.
 const REQUESTS_BETWEEN_TRIES: u32 = 256;
 
-static BLOCKS: FreeList = FreeList::new();
 static LIMIT: AtomicUsize = AtomicUsize::new(0);
 /// Requests that still pass before the next try to grow.
 static PAUSE: AtomicU32 = AtomicU32::new(0);
@@ -150,7 +149,9 @@ pub(super) fn init() {
     let bytes = (mach::mem::total_frames() as usize) * base::PAGE_BYTES;
     let limit = bytes / MEMORY_SHARE / BLOCK_BYTES;
     LIMIT.store(limit, Ordering::Relaxed);
-    let reserve = (limit / RESERVE_SHARE).clamp(RESERVE_MIN, RESERVE_MAX);
+    // What lies in a CPU's magazine is of no use to the others.
+    let in_magazines = (mach::cpu::count() * MAGAZINE_BLOCKS).min(limit / RESERVE_SHARE);
+    let reserve = (limit / RESERVE_SHARE).clamp(RESERVE_MIN, RESERVE_MAX) + in_magazines;
     add_blocks(BLOCKS_AT_BOOT + reserve);
     BLOCKS.set_reserve(reserve);
 }
