@@ -12,6 +12,7 @@
 //! the unsolicited share (`unsolicited`): a flood of them would push out all else.
 
 use alloc::collections::VecDeque;
+use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use base::Instant;
@@ -92,7 +93,7 @@ pub(crate) struct Journal {
     events: VecDeque<Event>,
     next: u64,
     /// The next number, if other stacks count too.
-    shared: Option<&'static AtomicU64>,
+    shared: Option<Arc<AtomicU64>>,
 }
 
 impl Journal {
@@ -126,12 +127,12 @@ impl Journal {
     }
 
     /// From now on numbers are taken from `shared`.
-    pub fn number_by(&mut self, shared: &'static AtomicU64) {
+    pub fn number_by(&mut self, shared: Arc<AtomicU64>) {
         self.shared = Some(shared);
     }
 
     fn number(&mut self) -> u64 {
-        if let Some(shared) = self.shared {
+        if let Some(shared) = &self.shared {
             return shared.fetch_add(1, Ordering::Relaxed);
         }
         self.next += 1;
@@ -152,14 +153,16 @@ mod tests {
 
     #[test]
     fn journals_that_share_numbers_give_each_event_its_own() {
-        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        let numbers = Arc::<AtomicU64>::default();
         let end = Endpoint::v4(Ipv4Addr::LOCALHOST, 80);
         let tuple = FourTuple {
             local: end,
             remote: end,
         };
         let mut journals = [Journal::default(), Journal::default()];
-        journals.iter_mut().for_each(|one| one.number_by(&NUMBERS));
+        journals
+            .iter_mut()
+            .for_each(|one| one.number_by(numbers.clone()));
         for index in [0, 1, 1, 0] {
             let (what, state) = (What::TimeWait, State::TimeWait);
             journals[index].note(Instant::START, what, state, TcpFlags::SYN, &tuple);

@@ -210,6 +210,14 @@ impl Ledger {
     }
 }
 
+/// A stack that ends gives back what its sockets held; their buffers end with it.
+impl Drop for Ledger {
+    fn drop(&mut self) {
+        (self.held, self.holders) = (0, 0);
+        self.tell();
+    }
+}
+
 /// The walk over those whom tight memory has refused something.
 pub(crate) struct Relief {
     /// When it goes on; `NEVER` while memory is plentiful.

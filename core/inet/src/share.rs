@@ -4,6 +4,7 @@
 //! function of both ends alone. A stack that chooses a port for a connection chooses one
 //! by which the rule leads back to itself.
 
+use alloc::sync::Arc;
 use core::sync::atomic::AtomicU64;
 
 use crate::addr::{Endpoint, FourTuple, SocketId};
@@ -18,8 +19,6 @@ pub struct Share {
     pub number: u16,
     /// The number of the stack that owns the connection between our end and the peer's.
     pub owner_of: fn(local: Endpoint, remote: Endpoint) -> u16,
-    /// What the next event of any of the stacks will be numbered in its journal.
-    pub event_numbers: &'static AtomicU64,
 }
 
 impl Config {
@@ -50,7 +49,12 @@ impl Stack {
     /// From now on this stack is one of several.
     pub fn set_share(&mut self, share: Share) {
         self.net.share = Some(share);
-        self.net.journal.number_by(share.event_numbers);
+    }
+
+    /// From now on the events of this stack's journal are numbered by `next`, as are those of
+    /// others.
+    pub fn number_events_by(&mut self, next: Arc<AtomicU64>) {
+        self.net.journal.number_by(next);
     }
 
     /// Gives a datagram socket the ends that `connect` gave its like in another stack, which
@@ -108,8 +112,6 @@ mod tests {
         fn wake(&mut self, _: SocketId, _: Events) {}
     }
 
-    static EVENT_NUMBERS: AtomicU64 = AtomicU64::new(0);
-
     fn parity(local: Endpoint, remote: Endpoint) -> u16 {
         (local.port ^ remote.port) & 1
     }
@@ -119,7 +121,6 @@ mod tests {
         stack.set_share(Share {
             number,
             owner_of: parity,
-            event_numbers: &EVENT_NUMBERS,
         });
         let peer = Endpoint::v4([127, 0, 0, 1].into(), 80);
         let id = stack.open(Transport::Tcp).unwrap();

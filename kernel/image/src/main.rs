@@ -50,7 +50,7 @@ fn kernel_main() -> ! {
     // Interrupts are led to CPUs that run.
     devices::start();
     net::configure(address());
-    net::configure6(address_v6());
+    net::configure6(net::first(), address_v6());
     profile::init(profile_ring_bytes());
     start_program(run);
     start_profile();

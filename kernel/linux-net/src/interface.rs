@@ -5,7 +5,7 @@ use core::net::Ipv4Addr;
 
 use base::VirtAddr;
 use kernel::error::{Error, Result};
-use kernel::net::{Interface, LOOPBACK, interface, interfaces};
+use kernel::net::{Interface, LOOPBACK, current_stack};
 use kernel::socket::Family;
 use kernel::user;
 use linux_raw_sys::net::AF_INET;
@@ -92,7 +92,7 @@ fn named(at: VirtAddr, request: u32) -> Result<Interface> {
     let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
     let mut parts = name.splitn(2, |byte| *byte == b':');
     let (name, label) = (parts.next().unwrap_or_default(), parts.next());
-    let found = interfaces().find(|interface| interface.name.as_bytes() == name);
+    let found = current_stack().interface_named(name);
     match label {
         Some(_) if asks_address(request) && found.is_some() => Err(Error::AddressNotAvailable),
         _ => found.ok_or(Error::WrongDevice),
@@ -101,7 +101,7 @@ fn named(at: VirtAddr, request: u32) -> Result<Interface> {
 
 fn answer(of: &Interface, request: u32) -> Result<Answer> {
     match request {
-        SIOCGIFFLAGS => Ok(padded(&of.flags().bits().to_ne_bytes())),
+        SIOCGIFFLAGS => Ok(padded(&current_stack().flags(of).bits().to_ne_bytes())),
         _ if asks_address(request) => address(of, request),
         // None has a metric, and memory of its own.
         SIOCGIFMETRIC | SIOCGIFMAP => Ok(padded(&[])),
@@ -127,7 +127,9 @@ fn padded(bytes: &[u8]) -> Answer {
 
 /// A `struct sockaddr_in`.
 fn address(of: &Interface, request: u32) -> Result<Answer> {
-    let own = of.address().ok_or(Error::AddressNotAvailable)?;
+    let own = current_stack()
+        .address(of)
+        .ok_or(Error::AddressNotAvailable)?;
     let ip = match request {
         SIOCGIFADDR | SIOCGIFDSTADDR => own.addr(),
         SIOCGIFNETMASK => own.mask(),
@@ -143,7 +145,9 @@ fn address(of: &Interface, request: u32) -> Result<Answer> {
 /// The name of the interface whose number is given.
 fn tell_name(at: VirtAddr) -> Result<()> {
     let number: u32 = user::read(at + NAME_BYTES as u64)?;
-    let found = interface(number).ok_or(Error::WrongDevice)?;
+    let found = current_stack()
+        .interface(number)
+        .ok_or(Error::WrongDevice)?;
     user::copy_out(&name_field(&found), at)
 }
 
@@ -158,7 +162,9 @@ fn name_field(of: &Interface) -> [u8; NAME_BYTES] {
 /// `struct ifconf`: requests with addresses in a row, as many as there is room for.
 fn tell_all(at: VirtAddr) -> Result<()> {
     let [room, to] = user::read::<[u64; 2]>(at)?;
-    let all = interfaces().filter(|one| one.address().is_some());
+    let stack = current_stack();
+    let all = stack.interfaces().into_iter();
+    let all = all.filter(|one| stack.address(one).is_some());
     let mut done = 0;
     // Without a place to store them, only their size is told.
     let fit = match to {

@@ -1,6 +1,6 @@
 //! unshare, setns: which part of the system a thread shares with whom.
 //!
-//! There are namespaces of mounts and of the system's names. For the others we answer as a Linux
+//! There are namespaces of mounts, of the system's names and of the network. For the others we answer as a Linux
 //! that was built without them: EINVAL.
 
 use alloc::sync::Arc;
@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 
 use kernel::fs::access::{Subject, Who};
 use kernel::fs::nsfs::{self, KINDS, Kind, Namespace};
+use kernel::net::NetStack;
 use kernel::sysv::semaphores;
 use kernel::task::{Caller, Thread, check_access, process_of};
 use linux_raw_sys::general::*;
@@ -80,6 +81,8 @@ fn unshare(call: Call<'_>) -> Outcome {
     // What may fail comes first.
     let names = (flags & CLONE_NEWUTS != 0).then(|| call.thread.names.get().copy());
     let names = names.transpose()?;
+    let net = (flags & CLONE_NEWNET != 0).then(NetStack::create);
+    let net = net.transpose()?;
     let files = (flags & CLONE_FILES != 0).then(|| call.thread.files.get().fork());
     let files = files.transpose()?;
     let fs = match flags & (CLONE_NEWNS | CLONE_FS) {
@@ -89,6 +92,7 @@ fn unshare(call: Call<'_>) -> Outcome {
     };
     drop(fs.map(|fs| call.thread.fs.replace(fs)));
     drop(names.map(|names| call.thread.names.replace(names)));
+    drop(net.map(|net| call.thread.net.replace(net)));
     drop(files.map(|files| call.thread.files.replace(Arc::new(files))));
     if flags & CLONE_SYSVSEM != 0 && is_alone {
         semaphores::end_process(call.thread.process.id());
@@ -140,7 +144,7 @@ fn named(namespace: Namespace, wanted: u32) -> Result<Namespace> {
 fn check_entry(thread: &Thread, namespace: &Namespace) -> Result<()> {
     let subject = Subject::current(Who::Effective);
     subject.check_administrator()?;
-    if matches!(namespace, Namespace::Uts(_)) {
+    if !matches!(namespace, Namespace::Mount(_)) {
         return Ok(());
     }
     subject.check_chroot()?;
@@ -162,6 +166,7 @@ fn enter(thread: &Thread, namespace: Namespace) -> Result<()> {
             drop(thread.fs.replace(entered));
         }
         Namespace::Uts(names) => drop(thread.names.replace(names)),
+        Namespace::Net(stack) => drop(thread.net.replace(stack)),
     }
     Ok(())
 }

@@ -71,7 +71,9 @@ kill $pid; wait $pid || true; test $(lsns -n -t mnt | wc -l) = 1
 mkdir s; mount -t tmpfs none s; mount --make-shared s; mkdir s/in
 unshare -m --propagation unchanged mount -t tmpfs none s/in; mountpoint -q s/in
 findmnt -n -o PROPAGATION s/in | grep -q shared
-! unshare -n true 2> log; grep -q 'Invalid argument' log";
+unshare -n bash -c 'readlink /proc/self/ns/net > other'
+test $(cat other) != $(readlink /proc/self/ns/net)
+! unshare -i true 2> log; grep -q 'Invalid argument' log";
 
 fn covered_devices(setup: &Setup) -> Result<(), String> {
     let program = build::c_linked(Path::new(COVERED), Link::StaticMusl)?;

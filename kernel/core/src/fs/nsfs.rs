@@ -3,7 +3,7 @@
 //! A namespace lives as long as somebody holds it; such a descriptor does. Its number is that
 //! of an inode, so that stat(2) tells whether two programs share a namespace.
 //!
-//! There are namespaces of mounts and of the system's names; the network, processes, users and
+//! There are namespaces of mounts, of the system's names and of the network; processes, users and
 //! System V's objects are one for all.
 
 use alloc::format;
@@ -18,6 +18,7 @@ use super::{FileType, Metadata, mount, next_device};
 use crate::error::{Error, Result};
 use crate::file::{File, OpenFile, StatusFlags};
 use crate::names::Names;
+use crate::net::NetStack;
 use crate::task::Thread;
 
 /// Requests of ioctl_ns(2): NS_GET_USERNS, NS_GET_PARENT, NS_GET_NSTYPE.
@@ -33,10 +34,12 @@ pub enum Kind {
     Mount = 0x2_0000,
     /// Names of host and domain.
     Uts = 0x400_0000,
+    /// The network.
+    Net = 0x4000_0000,
 }
 
 /// All kinds.
-pub const KINDS: [Kind; 2] = [Kind::Mount, Kind::Uts];
+pub const KINDS: [Kind; 3] = [Kind::Mount, Kind::Uts, Kind::Net];
 
 impl Kind {
     /// As /proc/PID/ns calls it.
@@ -44,6 +47,7 @@ impl Kind {
         match self {
             Self::Mount => "mnt",
             Self::Uts => "uts",
+            Self::Net => "net",
         }
     }
 }
@@ -55,6 +59,8 @@ pub enum Namespace {
     Mount(Arc<mount::Namespace>),
     /// Of the system's names.
     Uts(Arc<Names>),
+    /// Of the network.
+    Net(Arc<NetStack>),
 }
 
 /// The number of a new namespace.
@@ -70,6 +76,7 @@ impl Namespace {
         match kind {
             Kind::Mount => Self::Mount(thread.fs.get().namespace()),
             Kind::Uts => Self::Uts(thread.names.get()),
+            Kind::Net => Self::Net(thread.net.get()),
         }
     }
 
@@ -78,6 +85,7 @@ impl Namespace {
         match self {
             Self::Mount(_) => Kind::Mount,
             Self::Uts(_) => Kind::Uts,
+            Self::Net(_) => Kind::Net,
         }
     }
 
@@ -85,6 +93,7 @@ impl Namespace {
         match self {
             Self::Mount(mounts) => mounts.number,
             Self::Uts(names) => names.number,
+            Self::Net(stack) => stack.number,
         }
     }
 

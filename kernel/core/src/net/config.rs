@@ -9,9 +9,8 @@ use hal::NicControl;
 use inet::Cidr;
 use mach::sync::{Once, Spin};
 
-use super::shard::{self, with_shard};
 use super::surroundings::Port;
-use super::{inbox, ring, routes, steer};
+use super::{inbox, ring, routes, stack, steer};
 use crate::sched::{Softirq, raise_on};
 
 /// How the machine gets its address.
@@ -80,15 +79,18 @@ pub fn init(conduct: Conduct) {
         limits.time_wait = inet::TimeWaitRules::clumsy();
         limits.time_waits_max = CLUMSY_TIME_WAITS;
     }
-    super::settings::init(limits);
-    shard::init(limits);
+    let first = stack::first();
+    first.change_settings(|settings| *settings = limits);
+    // The boot has memory for a shard, and nobody else makes one.
+    _ = first.add_shard();
     super::poll::init();
 }
 
 /// Gives the attached device its address. Where there are several shards, the others
 /// follow the first.
 pub fn configure(config: Config) {
-    with_shard(0, |stack, link| {
+    let first = stack::first();
+    first.with_shard(0, |stack, link| {
         match config {
             Config::Dhcp => stack.start_dhcp(link),
             Config::Static { address, gateway } => {
@@ -97,7 +99,7 @@ pub fn configure(config: Config) {
             }
             Config::None => {}
         }
-        routes::follow(stack, link);
+        routes::follow(stack, link, first.count());
     });
     super::poll_now();
 }
@@ -126,7 +128,7 @@ fn attach_shards(ports: Vec<Port>, shards: u16) {
     steer::init(shards);
     inbox::init(shards, shards);
     ring::init(ports, shards);
-    shard::split(shards, facts, super::settings().part(shards));
+    stack::first().split(shards, facts);
     super::poll::set_attached(&facts);
     // CPUs that halted before do not wait for their rings yet.
     (0..shards).for_each(|shard| raise_on(CpuId(shard.into()), Softirq::Net));
@@ -137,5 +139,5 @@ pub(super) fn with_control<R>(work: impl FnOnce(&mut dyn NicControl) -> R) -> Op
     Some(work(&mut **CONTROL.get()?.lock()))
 }
 
-/// The control half of the card; the card stops when all its parts are gone.
+/// The control half of the card, which is the machine's; the card stops when all its parts are gone.
 static CONTROL: Once<Spin<Box<dyn NicControl + Send>>> = Once::new();

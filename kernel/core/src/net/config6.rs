@@ -6,7 +6,7 @@ use core::net::{IpAddr, Ipv6Addr};
 use base::Instant;
 use inet::{Ipv6Config, Prefix, Route, RouteOrigin, Via};
 
-use super::shard::with_shard;
+use super::stack::NetStack;
 
 /// How the machine gets its IPv6 addresses. It always makes itself a link-local one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,13 +54,13 @@ fn parse_static(text: &str) -> Option<Config6> {
 /// when nobody objects, a second later.
 ///
 /// What the stack refuses (an address that no host can have) is left out.
-pub fn configure6(config: Config6) {
+pub fn configure6(of: &NetStack, config: Config6) {
     let rules = Ipv6Config {
         accept_adverts: config == Config6::Auto,
         ..Ipv6Config::default()
     };
     // All IPv6 is the first shard's.
-    with_shard(0, |stack, link| {
+    of.with_shard(0, |stack, link| {
         if config == Config6::None {
             stack.stop_ipv6(link);
         }

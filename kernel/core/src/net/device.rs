@@ -7,16 +7,17 @@
 use inet::Device;
 
 use super::handle::Handle;
-use super::interface::{CARD, Interface, LOOPBACK, interface, interfaces};
+use super::interface::{CARD, LOOPBACK};
+use super::stack::NetStack;
 use crate::error::{Error, Result};
 use crate::socket::{OptionName, OptionValue};
 use crate::task::{Capability, current};
 
 /// Reads an option of this kind; `None` for others.
-pub(super) fn get(device: u32, name: OptionName) -> Option<OptionValue> {
+pub(super) fn get(stack: &NetStack, device: u32, name: OptionName) -> Option<OptionValue> {
     match name {
         OptionName::BindToDevice => {
-            let found = interface(device);
+            let found = stack.interface(device);
             Some(OptionValue::Device(found.map(|found| found.name)))
         }
         OptionName::BindToInterface => Some(OptionValue::Number(device.cast_signed())),
@@ -27,27 +28,28 @@ pub(super) fn get(device: u32, name: OptionName) -> Option<OptionValue> {
 /// The number of the interface that an option names, or 0; `None` for other options.
 ///
 /// Errors: `WrongDevice` for one that we lack, `Invalid` for what cannot be a number.
-pub(super) fn named(name: OptionName, value: OptionValue) -> Option<Result<u32>> {
+pub(super) fn named(stack: &NetStack, name: OptionName, value: OptionValue) -> Option<Result<u32>> {
     match (name, value) {
-        (OptionName::BindToDevice, OptionValue::Name(name)) => Some(number_of(&name)),
-        (OptionName::BindToInterface, value) => Some(value.number().and_then(checked)),
+        (OptionName::BindToDevice, OptionValue::Name(name)) => Some(number_of(stack, &name)),
+        (OptionName::BindToInterface, value) => {
+            Some(value.number().and_then(|number| checked(stack, number)))
+        }
         _ => None,
     }
 }
 
-fn number_of(name: &[u8; 16]) -> Result<u32> {
+fn number_of(stack: &NetStack, name: &[u8; 16]) -> Result<u32> {
     let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
     if name.is_empty() {
         return Ok(0);
     }
-    let is_named = |interface: &Interface| interface.name.as_bytes() == name;
-    let found = interfaces().find(is_named).ok_or(Error::WrongDevice)?;
+    let found = stack.interface_named(name).ok_or(Error::WrongDevice)?;
     Ok(found.number)
 }
 
-fn checked(number: i32) -> Result<u32> {
+fn checked(stack: &NetStack, number: i32) -> Result<u32> {
     let number = u32::try_from(number).map_err(|_| Error::Invalid)?;
-    match number == 0 || interface(number).is_some() {
+    match number == 0 || stack.interface(number).is_some() {
         true => Ok(number),
         false => Err(Error::WrongDevice),
     }

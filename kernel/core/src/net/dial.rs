@@ -10,18 +10,19 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use base::Duration;
 use mach::cpu::MAX_CPUS;
 
-use super::shard;
+use super::stack::NetStack;
 
 /// How long a shard is asked last.
 const REST: Duration = Duration::from_secs(1);
 
-/// Until when each shard is asked last, in nanoseconds since the boot.
+/// Until when each shard is asked last, in nanoseconds since the boot. Only the stack with the
+/// card has several shards to ask, so this is one for all.
 static RESTS_UNTIL: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
 const _: () = assert!(MAX_CPUS <= 32, "a shard is a bit");
 
 /// All shards, each once.
-pub(super) fn shards_in_turn() -> impl Iterator<Item = u16> {
-    let (own, count) = (shard::own(), shard::count());
+pub(super) fn shards_in_turn(stack: &NetStack) -> impl Iterator<Item = u16> + use<> {
+    let (own, count) = (stack.own(), stack.count());
     let resting = if count == 1 { 0 } else { resting(count) };
     let all = move || (0..count).map(move |step| (own + step) % count);
     let rests = move |shard: &u16| resting >> shard & 1 != 0;

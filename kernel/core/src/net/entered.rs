@@ -12,21 +12,22 @@
 //! batch, as between two batches. What is left of a batch stays where the next CPU that
 //! polls finds it, so frames keep their order.
 
+use alloc::boxed::Box;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use inet::Stack;
-use mach::cpu::MAX_CPUS;
 use mach::sync::{Spin, SpinGuard};
 use mbuf::RxFrame;
 
 use super::poll::BATCH_FRAMES_MAX;
 use super::shard::Shard;
+use super::stack::NetStack;
 use super::surroundings::Link;
 
 /// A lock on cache lines of its own.
 #[repr(align(128))]
-struct Slot {
-    shard: Spin<Option<Shard>>,
+pub(super) struct Slot {
+    shard: Spin<Box<Shard>>,
     /// CPUs that wait for the lock.
     waiting: AtomicU32,
 }
@@ -34,23 +35,21 @@ struct Slot {
 /// How long the lock is free for others who have not noticed yet, in turns of a spin loop.
 const WAY_TURNS: u32 = 64;
 
-static SHARDS: [Slot; MAX_CPUS] = [const { Slot::new() }; MAX_CPUS];
-
 impl Slot {
-    const fn new() -> Self {
+    pub(super) fn new(shard: Box<Shard>) -> Self {
         Self {
-            shard: Spin::new(None),
+            shard: Spin::new(shard),
             waiting: AtomicU32::new(0),
         }
     }
 
     #[inline]
-    fn lock(&self) -> SpinGuard<'_, Option<Shard>> {
+    fn lock(&self) -> SpinGuard<'_, Box<Shard>> {
         self.shard.try_lock().unwrap_or_else(|| self.wait())
     }
 
     #[cold]
-    fn wait(&self) -> SpinGuard<'_, Option<Shard>> {
+    fn wait(&self) -> SpinGuard<'_, Box<Shard>> {
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let guard = self.shard.lock();
         self.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -70,47 +69,40 @@ impl Slot {
 }
 
 /// A shard that is ours for a while.
-pub(super) struct Entered {
-    slot: &'static Slot,
-    shard: SpinGuard<'static, Option<Shard>>,
+pub(super) struct Entered<'s> {
+    slot: &'s Slot,
+    shard: SpinGuard<'s, Box<Shard>>,
 }
 
-impl Entered {
-    /// Waits for a shard's lock, and tells it the time; `None` before boot has got that far.
+impl<'s> Entered<'s> {
+    /// Waits for a shard's lock, and tells it the time; `None` if there is no such shard.
     #[inline]
-    pub(super) fn new(number: u16) -> Option<Self> {
-        let mut entered = Self::to_look(number);
-        entered.parts()?.1.now = mach::time::now();
+    pub(super) fn new(stack: &'s NetStack, number: u16) -> Option<Self> {
+        let mut entered = Self::to_look(stack, number)?;
+        entered.shard.link.now = mach::time::now();
         Some(entered)
     }
 
     /// Waits for a shard's lock, to look at what takes no time to change.
     #[inline]
-    pub(super) fn to_look(number: u16) -> Self {
-        let slot = &SHARDS[usize::from(number) % MAX_CPUS];
+    pub(super) fn to_look(stack: &'s NetStack, number: u16) -> Option<Self> {
+        let slot: &Slot = stack.shards.get(usize::from(number))?.get()?;
         let shard = slot.lock();
-        Self { slot, shard }
-    }
-
-    /// Puts a shard in the place of what was here.
-    pub(super) fn install(&mut self, shard: Shard) {
-        *self.shard = Some(shard);
+        Some(Self { slot, shard })
     }
 
     /// The stack and its surroundings.
     #[inline]
-    pub(super) fn parts(&mut self) -> Option<(&mut Stack, &mut Link)> {
-        let shard = self.shard.as_mut()?;
-        Some((&mut shard.stack, &mut shard.link))
+    pub(super) fn parts(&mut self) -> (&mut Stack, &mut Link) {
+        let shard = &mut **self.shard;
+        (&mut shard.stack, &mut shard.link)
     }
 
     /// Takes the frames that `next` gives through the stack, [`BATCH_FRAMES_MAX`] at most, and
     /// gives way after each; says how many there were. `flush` is left to the caller.
     pub(super) fn receive(&mut self, mut next: impl FnMut(&mut Link) -> Option<RxFrame>) -> usize {
         for count in 0..BATCH_FRAMES_MAX {
-            let Some((stack, link)) = self.parts() else {
-                return count;
-            };
+            let (stack, link) = self.parts();
             let Some(frame) = next(link) else {
                 return count;
             };

@@ -11,8 +11,9 @@ use mbuf::Chain;
 use wire::{ETHERNET_HEADER_BYTES, EtherType};
 
 use super::handle::Handle;
-use super::interface::{LOOPBACK, interface};
+use super::interface::LOOPBACK;
 use super::notice::Notice;
+use super::stack::Shared;
 use crate::error::Result;
 
 /// Where IPv4's source lies in its header; its first byte says when it is this machine's.
@@ -28,7 +29,13 @@ impl Handle {
 
 /// How many bytes of a packet, which came by the interface `by`, the owner of `notice` wants.
 #[cold]
-pub(super) fn keep(notice: &Notice, by: u32, headers: &[u8], packet: &Chain) -> usize {
+pub(super) fn keep(
+    notice: &Notice,
+    shared: &Shared,
+    by: u32,
+    headers: &[u8],
+    packet: &Chain,
+) -> usize {
     let mut parts: Vec<&[u8]> = Vec::new();
     if parts.try_reserve_exact(packet.parts() + 2).is_err() {
         return 0;
@@ -47,7 +54,7 @@ pub(super) fn keep(notice: &Notice, by: u32, headers: &[u8], packet: &Chain) -> 
         parts: &parts,
         network: link.len(),
         interface: number,
-        hardware_type: interface(number).map_or(0, |of| of.hardware_type),
+        hardware_type: shared.interfaces.hardware_type(number),
         protocol,
         packet_type: 0,
         sender: Sender::default(),

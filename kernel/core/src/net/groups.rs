@@ -5,11 +5,10 @@
 
 use core::net::{IpAddr, Ipv4Addr};
 
-use super::handle::{Handle, in_shard};
+use super::handle::Handle;
 use super::interface::{CARD, LOOPBACK};
 use super::poll::after_send;
-use super::shard::with_first_stack;
-use super::udp;
+use super::stack::NetStack;
 use crate::error::{Error, Result};
 use crate::socket::{GroupMembership, OptionName, OptionValue};
 
@@ -26,8 +25,9 @@ pub(super) fn get(handle: &Handle, name: OptionName) -> Option<Result<OptionValu
 /// The largest packet to the peer, as far as is known.
 fn path_mtu(handle: &Handle) -> Result<OptionValue> {
     let peer = handle.remote()?;
-    let member = handle.member(udp::shard_of(peer.addr));
-    let mtu = in_shard(member.shard, |stack, _| Ok(stack.path_mtu(peer.addr)))?;
+    let stack = &handle.stack;
+    let member = handle.member(stack.shard_of(peer.addr));
+    let mtu = stack.in_shard(member.shard, |stack, _| Ok(stack.path_mtu(peer.addr)))?;
     Ok(OptionValue::Number(mtu.cast_signed()))
 }
 
@@ -39,30 +39,32 @@ fn path_mtu(handle: &Handle) -> Result<OptionValue> {
 pub(super) fn set(handle: &Handle, name: OptionName, value: OptionValue) -> Option<Result<()>> {
     Some(match (name, value) {
         (OptionName::JoinGroup | OptionName::V6JoinGroup, OptionValue::Group(of)) => {
-            check(name, &of).and_then(|()| join(handle, of.group))
+            check(handle, name, &of).and_then(|()| join(handle, of.group))
         }
         (OptionName::LeaveGroup | OptionName::V6LeaveGroup, OptionValue::Group(of)) => {
-            check(name, &of).and_then(|()| leave(handle, of.group))
+            check(handle, name, &of).and_then(|()| leave(handle, of.group))
         }
-        (OptionName::MulticastInterface, OptionValue::Group(of)) => check_interface(&of),
+        (OptionName::MulticastInterface, OptionValue::Group(of)) => {
+            check_interface(&handle.stack, &of)
+        }
         (OptionName::V6MulticastInterface, OptionValue::Number(number)) => {
-            check_number(number as u32)
+            check_number(&handle.stack, number as u32)
         }
         _ => return None,
     })
 }
 
-fn check(name: OptionName, of: &GroupMembership) -> Result<()> {
+fn check(handle: &Handle, name: OptionName, of: &GroupMembership) -> Result<()> {
     if !of.group.is_multicast() || of.group.is_ipv6() != name.is_of_v6() {
         return Err(Error::Invalid);
     }
-    check_interface(of)
+    check_interface(&handle.stack, of)
 }
 
 /// One card hears all groups, so the interface only has to be ours.
-fn check_interface(of: &GroupMembership) -> Result<()> {
-    check_number(of.interface)?;
-    let own = with_first_stack(inet::Stack::address).flatten();
+fn check_interface(stack: &NetStack, of: &GroupMembership) -> Result<()> {
+    check_number(stack, of.interface)?;
+    let own = stack.with_first_shard(inet::Stack::address).flatten();
     let is_own = own.is_some_and(|own| own.addr() == of.local);
     let is_ours = of.local.is_unspecified() || of.local.is_loopback() || is_own;
     match is_ours {
@@ -71,9 +73,10 @@ fn check_interface(of: &GroupMembership) -> Result<()> {
     }
 }
 
-pub(super) fn check_number(interface: u32) -> Result<()> {
+pub(super) fn check_number(stack: &NetStack, interface: u32) -> Result<()> {
     match interface {
-        0 | LOOPBACK | CARD => Ok(()),
+        0 | LOOPBACK => Ok(()),
+        CARD if stack.interface(CARD).is_some() => Ok(()),
         _ => Err(Error::WrongDevice),
     }
 }

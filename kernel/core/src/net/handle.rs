@@ -17,7 +17,7 @@ use mach::sync::{Once, Spin};
 use super::entered::Entered;
 use super::notice::Notice;
 use super::place::{AtomicPlace, Place};
-use super::shard::{self, with_shard};
+use super::stack::{NetStack, current_stack};
 use super::surroundings::{self, Link};
 use crate::error::{Error, Result};
 use crate::fs::Metadata;
@@ -28,6 +28,8 @@ use crate::task::current;
 
 /// A socket; dropping it closes it.
 pub(super) struct Handle {
+    /// The stack in which it was made.
+    pub(super) stack: Arc<NetStack>,
     pub(super) place: AtomicPlace,
     /// The members in the other shards, in the shards' order.
     pub(super) others: Once<Box<[Place]>>,
@@ -47,21 +49,22 @@ pub(super) struct Handle {
 impl Handle {
     /// What stat(2) says of the socket; its number is also in /proc/net.
     pub(super) fn metadata(&self) -> Metadata {
-        socket::metadata(self.place.load().number())
+        socket::metadata(self.notice.number)
     }
 
     /// Its name in /proc/PID/fd.
     pub(super) fn label(&self) -> String {
-        socket::label(self.place.load().number())
+        socket::label(self.notice.number)
     }
 
     /// A new socket, in the first shard.
     pub(super) fn open(transport: Transport, family: Family) -> Result<Self> {
-        in_shard(0, |stack, link| {
+        let of = current_stack();
+        of.in_shard(0, |stack, link| {
             let id = open_in(stack, transport, family)?;
             let owner = current().credentials.with(|who| who.user.fs);
             stack.configure(link, id, |options| options.owner = owner)?;
-            Self::adopt(id, transport, family, stack, link)
+            Self::adopt(&of, id, transport, family, stack, link)
         })
     }
 
@@ -69,13 +72,14 @@ impl Handle {
     ///
     /// Errors: `NoBuffers`; the socket is closed then.
     pub(super) fn adopt(
+        of: &Arc<NetStack>,
         id: SocketId,
         transport: Transport,
         family: Family,
         stack: &mut inet::Stack,
         link: &mut Link,
     ) -> Result<Self> {
-        let notice = Arc::<Notice>::default();
+        let notice = Arc::new(Notice::new());
         if let Err(error) = link.register(id, notice.clone()) {
             stack.close(link, id)?;
             return Err(error);
@@ -85,6 +89,7 @@ impl Handle {
             id,
         };
         Ok(Self {
+            stack: of.clone(),
             place: AtomicPlace::new(place),
             others: Once::new(),
             name: Once::new(),
@@ -98,19 +103,32 @@ impl Handle {
         })
     }
 
+    /// Holds a connection of this listener.
+    pub(super) fn adopt_accepted(
+        &self,
+        id: SocketId,
+        stack: &mut inet::Stack,
+        link: &mut Link,
+    ) -> Result<Self> {
+        Self::adopt(&self.stack, id, self.transport, self.family, stack, link)
+    }
+
     /// The shard of the socket's place, entered, and the socket there.
     ///
     /// Errors: `NetworkDown` before boot has got that far.
     #[inline(always)]
-    fn enter(&self) -> Result<(Entered, SocketId)> {
-        self.enter_by(|shard| Entered::new(shard).ok_or(Error::NetworkDown))
+    fn enter(&self) -> Result<(Entered<'_>, SocketId)> {
+        self.enter_by(|shard| Entered::new(&self.stack, shard))
     }
 
     #[inline(always)]
-    fn enter_by(&self, enter: impl Fn(u16) -> Result<Entered>) -> Result<(Entered, SocketId)> {
+    fn enter_by<'s>(
+        &'s self,
+        enter: impl Fn(u16) -> Option<Entered<'s>>,
+    ) -> Result<(Entered<'s>, SocketId)> {
         loop {
             let seen = self.place.look();
-            let entered = enter(seen.shard())?;
+            let entered = enter(seen.shard()).ok_or(Error::NetworkDown)?;
             if self.place.look() == seen {
                 return Ok((entered, seen.id()));
             }
@@ -136,7 +154,7 @@ impl Handle {
         work: impl FnOnce(SocketId, &mut inet::Stack, &mut Link) -> Result<R>,
     ) -> Result<R> {
         let (mut entered, id) = self.enter()?;
-        let (stack, link) = entered.parts().ok_or(Error::NetworkDown)?;
+        let (stack, link) = entered.parts();
         work(id, stack, link)
     }
 
@@ -144,8 +162,9 @@ impl Handle {
     /// has got that far.
     #[inline]
     pub(super) fn look<R>(&self, look: impl FnOnce(SocketId, &mut inet::Stack) -> R) -> Option<R> {
-        let (mut entered, id) = self.enter_by(|shard| Ok(Entered::to_look(shard))).ok()?;
-        let (stack, _) = entered.parts()?;
+        let enter = |shard| Entered::to_look(&self.stack, shard);
+        let (mut entered, id) = self.enter_by(enter).ok()?;
+        let (stack, _) = entered.parts();
         Some(look(id, stack))
     }
 
@@ -164,7 +183,8 @@ impl Handle {
         mut work: impl FnMut(SocketId, &mut inet::Stack, &mut Link) -> Result<()>,
     ) -> Result<()> {
         for member in self.others() {
-            in_shard(member.shard, |stack, link| work(member.id, stack, link))?;
+            self.stack
+                .in_shard(member.shard, |stack, link| work(member.id, stack, link))?;
         }
         Ok(())
     }
@@ -198,10 +218,13 @@ impl Handle {
         if self.is_alone() {
             return self.with(take);
         }
-        let shards = shard::count();
+        let shards = self.stack.count();
         for step in 0..shards {
             let member = self.member((first + step) % shards);
-            match in_shard(member.shard, |stack, link| take(member.id, stack, link)) {
+            let taken = self
+                .stack
+                .in_shard(member.shard, |stack, link| take(member.id, stack, link));
+            match taken {
                 Err(Error::WouldBlock) => {}
                 done => return done,
             }
@@ -220,8 +243,19 @@ impl Handle {
         let ready = ready.unwrap_or(inet::Events::ERROR);
         match self.others.get() {
             None => ready,
-            Some(others) => ready | poll_all(others),
+            Some(others) => ready | self.poll_all(others),
         }
+    }
+
+    /// What any of the members is ready for.
+    #[cold]
+    fn poll_all(&self, members: &[Place]) -> inet::Events {
+        let poll = |member: &Place| {
+            self.stack
+                .with_shard(member.shard, |stack, _| stack.poll(member.id))
+        };
+        let ready = members.iter().filter_map(poll);
+        ready.fold(inet::Events::empty(), |all, one| all | one)
     }
 
     /// Waits by the rules of `how` until one of `events` or an error is there.
@@ -264,7 +298,7 @@ impl Handle {
         let take = |id, stack: &mut inet::Stack, _: &mut Link| {
             stack.take_error(id).ok_or(Error::WouldBlock)
         };
-        self.first_of(shard::own(), take).ok().map(Error::from)
+        self.first_of(self.stack.own(), take).ok().map(Error::from)
     }
 
     pub(super) fn shutdown(&self, how: Shutdown) -> Result<()> {
@@ -288,23 +322,15 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
+        let close = |place| close(&self.stack, place);
         close(self.place.load());
         self.others().iter().copied().for_each(close);
         self.name.get().copied().into_iter().for_each(close);
     }
 }
 
-/// What any of the members is ready for.
-#[cold]
-fn poll_all(members: &[Place]) -> inet::Events {
-    let ready = members
-        .iter()
-        .filter_map(|member| with_shard(member.shard, |stack, _| stack.poll(member.id)));
-    ready.fold(inet::Events::empty(), |all, one| all | one)
-}
-
-pub(super) fn close(place: Place) {
-    with_shard(place.shard, |stack, link| {
+pub(super) fn close(of: &NetStack, place: Place) {
+    of.with_shard(place.shard, |stack, link| {
         link.unregister(place.id);
         let closed = stack.close(link, place.id);
         debug_assert!(closed.is_ok(), "a handle owns live sockets");
@@ -321,12 +347,4 @@ pub(super) fn open_in(
         Family::Inet6 => stack.open_v6(transport)?,
         _ => stack.open(transport)?,
     })
-}
-
-/// Calls into a shard; fails where there is none (before boot has got that far).
-pub(super) fn in_shard<R>(
-    number: u16,
-    work: impl FnOnce(&mut inet::Stack, &mut Link) -> Result<R>,
-) -> Result<R> {
-    with_shard(number, work).unwrap_or(Err(Error::NetworkDown))
 }

@@ -6,6 +6,8 @@
 //! shard's own CPU empties them, a batch at a time; it is called by an interrupt when they
 //! were empty. A ring's frames for its own shard go the same way, so they keep their order.
 //!
+//! Like the rings they are the card's, of which there is one.
+//!
 //! Lock order: a shard or a ring, then one queue, which is innermost.
 
 use alloc::boxed::Box;
@@ -21,7 +23,7 @@ use mach::sync::{Once, Spin};
 use mbuf::RxFrame;
 
 use super::entered::Entered;
-use super::shard;
+use super::stack;
 use crate::sched::{Softirq, raise_on};
 
 /// Exceptions that wait for one shard.
@@ -102,14 +104,14 @@ pub(super) fn put_exception(shard: u16, frame: RxFrame) {
 
 /// Makes the shard's CPU look, unless this is it, or it was called already.
 fn call(shard: u16, inbox: &Inbox) {
-    if shard != shard::own() && !inbox.is_called.swap(true, Ordering::SeqCst) {
+    if shard != stack::first().own() && !inbox.is_called.swap(true, Ordering::SeqCst) {
         raise_on(CpuId(shard.into()), Softirq::Net);
     }
 }
 
 /// Takes a batch of what waits for shard `number` through its stack; says how many frames
 /// it had, `poll::BATCH_FRAMES_MAX` or more if there are more.
-pub(super) fn take_batch(number: u16, shard: &mut Entered) -> usize {
+pub(super) fn take_batch(number: u16, shard: &mut Entered<'_>) -> usize {
     let Some(inbox) = inbox(number) else {
         return 0;
     };
@@ -118,16 +120,15 @@ pub(super) fn take_batch(number: u16, shard: &mut Entered) -> usize {
     for (number, ring) in (0..).zip(&inbox.rings) {
         count += take_ring(number, ring, shard);
     }
-    if count != 0
-        && let Some((stack, link)) = shard.parts()
-    {
+    if count != 0 {
+        let (stack, link) = shard.parts();
         stack.flush(link);
     }
     count
 }
 
 /// Frames leave the queue one by one: a CPU that comes between them goes on behind them.
-fn take_ring(number: u16, ring: &SoftRing, shard: &mut Entered) -> usize {
+fn take_ring(number: u16, ring: &SoftRing, shard: &mut Entered<'_>) -> usize {
     let count = shard.receive(|_| ring.frames.lock().pop());
     if count != 0 && ring.progress.finish(count as u64) {
         raise_on(CpuId(number.into()), Softirq::Net);

@@ -1,18 +1,18 @@
-//! The interfaces as programs know them: `lo`, `eth0` and stations (`datalink`), by number
-//! and by name.
+//! The interfaces of a stack as programs know them: `lo`, `eth0` and stations (`datalink`), by
+//! number and by name.
 //!
 //! Lock order: the list of interfaces is innermost, for frames are shown under a stack's lock.
 
+use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 use core::ops::Deref;
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use bitflags::bitflags;
 use inet::{Cidr, Count, Stack};
 use mach::sync::Spin;
 
 use super::datalink;
-use super::shard::{self, with_shard};
+use super::stack::NetStack;
 use super::surroundings::Link;
 
 /// The number of loopback.
@@ -103,12 +103,7 @@ pub struct Interface {
     pub mtu: u32,
 }
 
-/// The card and the stations, by number from [`CARD`] on.
-static FACTS: Spin<[Option<Interface>; 1 + STATIONS_MAX]> = Spin::new([None; 1 + STATIONS_MAX]);
-/// How many sockets want all frames of the interface with the number less one.
-static PROMISCUOUS: [AtomicU32; 2 + STATIONS_MAX] = [const { AtomicU32::new(0) }; 2 + STATIONS_MAX];
-
-/// Loopback.
+/// Loopback, which every stack has.
 pub(super) const LOOPBACK_FACTS: Interface = Interface {
     number: LOOPBACK,
     name: Name::new("lo").expect("short"),
@@ -117,77 +112,75 @@ pub(super) const LOOPBACK_FACTS: Interface = Interface {
     mtu: LOOPBACK_MTU,
 };
 
-/// The card was attached, or its MTU has changed.
-pub(super) fn attached(port: &inet::Port) {
-    put(CARD, const { Name::new("eth0").expect("short") }, port);
-}
-
-/// There is an interface with this number now, or it has changed.
-pub(super) fn put(number: u32, name: Name, port: &inet::Port) {
-    set(
-        number,
-        Some(Interface {
+impl Interface {
+    /// An interface of Ethernet.
+    pub(super) fn ethernet(number: u32, name: Name, port: &inet::Port) -> Self {
+        Self {
             number,
             name,
             hardware_type: HARDWARE_ETHERNET,
             mac: port.mac.0,
             mtu: port.mtu.into(),
-        }),
-    );
-}
+        }
+    }
 
-/// And no longer.
-pub(super) fn remove(number: u32) {
-    set(number, None);
-}
-
-fn set(number: u32, interface: Option<Interface>) {
-    let at = number.wrapping_sub(CARD) as usize;
-    if let Some(place) = FACTS.lock().get_mut(at) {
-        *place = interface;
+    /// The card's.
+    pub(super) fn of_card(port: &inet::Port) -> Self {
+        Self::ethernet(CARD, const { Name::new("eth0").expect("short") }, port)
     }
 }
 
-/// All interfaces, by number.
-pub fn interfaces() -> impl Iterator<Item = Interface> {
-    let others = *FACTS.lock();
-    [Some(LOOPBACK_FACTS)].into_iter().chain(others).flatten()
-}
+/// The interfaces of one stack, by number, each with how many sockets want all its frames.
+pub(crate) struct Interfaces(Spin<Vec<(Interface, u32)>>);
 
-/// Calls `work` with the stack of an interface and its surroundings; of the card, with the
-/// first, which knows what all know. `None` without one.
-pub(super) fn on_interface<R>(
-    number: u32,
-    work: impl FnOnce(&mut Stack, &mut Link) -> R,
-) -> Option<R> {
-    match number {
-        LOOPBACK | CARD => with_shard(0, work),
-        station => datalink::with_station(station, work),
+impl Interfaces {
+    pub(super) fn new() -> Self {
+        Self(Spin::new(Vec::from([(LOOPBACK_FACTS, 0)])))
     }
-}
 
-/// The interface with this number.
-pub fn interface(number: u32) -> Option<Interface> {
-    interfaces().find(|interface| interface.number == number)
-}
+    /// There is this interface now, or it has changed.
+    pub(super) fn put(&self, new: Interface) {
+        let mut all = self.0.lock();
+        match all.binary_search_by_key(&new.number, |(one, _)| one.number) {
+            Ok(at) => all[at].0 = new,
+            Err(at) => all.insert(at, (new, 0)),
+        }
+    }
 
-/// The interface whose stack sends from `local`, or to `to` if that is open: the one with
-/// that address, else with the smallest network that has it; of equals the first, else the
-/// card.
-pub(super) fn sender(local: Option<Ipv4Addr>, to: Ipv4Addr) -> u32 {
-    let wanted = local.unwrap_or(to);
-    let nearness = |interface: Interface| {
-        let own = interface.address()?;
-        let bits = match own.addr() == wanted {
-            true => 32,
-            false => own.prefix_len(),
-        };
-        own.contains(wanted).then_some((bits, interface.number))
-    };
-    let stations = interfaces().filter(|interface| interface.number >= CARD);
-    let near = stations.filter_map(nearness);
-    let best = near.min_by_key(|(bits, number)| (u8::MAX - bits, *number));
-    best.map_or(CARD, |(_, number)| number)
+    /// And no longer.
+    pub(super) fn remove(&self, number: u32) {
+        self.0.lock().retain(|(one, _)| one.number != number);
+    }
+
+    /// The interface with this number.
+    pub(crate) fn get(&self, number: u32) -> Option<Interface> {
+        let all = self.0.lock();
+        let found = all.iter().find(|(one, _)| one.number == number);
+        found.map(|(one, _)| *one)
+    }
+
+    /// `ARPHRD_*` of an interface, 0 of one that is gone.
+    pub(super) fn hardware_type(&self, number: u32) -> u16 {
+        self.get(number).map_or(0, |of| of.hardware_type)
+    }
+
+    fn all(&self) -> Vec<Interface> {
+        self.0.lock().iter().map(|(one, _)| *one).collect()
+    }
+
+    fn watchers(&self, number: u32) -> u32 {
+        let all = self.0.lock();
+        let found = all.iter().find(|(one, _)| one.number == number);
+        found.map_or(0, |(_, watchers)| *watchers)
+    }
+
+    /// One socket more wants all frames of an interface, or one less.
+    fn watch(&self, number: u32, is_more: bool) {
+        let mut all = self.0.lock();
+        if let Some((_, watchers)) = all.iter_mut().find(|(one, _)| one.number == number) {
+            *watchers = watchers.wrapping_add(if is_more { 1 } else { u32::MAX });
+        }
+    }
 }
 
 /// What an interface has carried.
@@ -207,14 +200,66 @@ pub struct Traffic {
     pub dropped_out: u64,
 }
 
-impl Interface {
-    /// What it has carried.
-    pub fn traffic(&self) -> Traffic {
-        let stats = match self.number {
-            LOOPBACK | CARD => super::stats(),
-            station => on_interface(station, |stack, _| stack.stats().clone()).unwrap_or_default(),
+impl NetStack {
+    /// All interfaces, by number.
+    pub fn interfaces(&self) -> Vec<Interface> {
+        self.shared.interfaces.all()
+    }
+
+    /// The interface with this number.
+    pub fn interface(&self, number: u32) -> Option<Interface> {
+        self.shared.interfaces.get(number)
+    }
+
+    /// The interface with this name.
+    pub fn interface_named(&self, name: &[u8]) -> Option<Interface> {
+        let mut all = self.interfaces().into_iter();
+        all.find(|interface| interface.name.as_bytes() == name)
+    }
+
+    /// Calls `work` with the shard of an interface and its surroundings; of the card, with the
+    /// first, which knows what all know. `None` without one.
+    pub(super) fn on_interface<R>(
+        &self,
+        number: u32,
+        work: impl FnOnce(&mut Stack, &mut Link) -> R,
+    ) -> Option<R> {
+        match number {
+            LOOPBACK | CARD => self.with_shard(0, work),
+            station => datalink::with_station(station, work),
+        }
+    }
+
+    /// The interface whose shard sends from `local`, or to `to` if that is open: the one with
+    /// that address, else with the smallest network that has it; of equals the first, else the
+    /// card.
+    pub(super) fn sender(&self, local: Option<Ipv4Addr>, to: Ipv4Addr) -> u32 {
+        let wanted = local.unwrap_or(to);
+        let nearness = |interface: Interface| {
+            let own = self.address(&interface)?;
+            let bits = match own.addr() == wanted {
+                true => 32,
+                false => own.prefix_len(),
+            };
+            own.contains(wanted).then_some((bits, interface.number))
         };
-        let [frames_in, frames_out, bytes_in, bytes_out] = match self.number {
+        let others = self.interfaces().into_iter();
+        let near = others.filter(|interface| interface.number >= CARD);
+        let best = near
+            .filter_map(nearness)
+            .min_by_key(|(bits, number)| (u8::MAX - bits, *number));
+        best.map_or(CARD, |(_, number)| number)
+    }
+
+    /// What an interface has carried.
+    pub fn traffic(&self, of: &Interface) -> Traffic {
+        let stats = match of.number {
+            LOOPBACK | CARD => self.stats(),
+            station => self
+                .on_interface(station, |stack, _| stack.stats().clone())
+                .unwrap_or_default(),
+        };
+        let [frames_in, frames_out, bytes_in, bytes_out] = match of.number {
             LOOPBACK => [
                 Count::Loopback,
                 Count::Loopback,
@@ -234,49 +279,45 @@ impl Interface {
             frames_out,
             bytes_in,
             bytes_out,
-            dropped_in: datalink::dropped_in(self.number),
-            dropped_out: self.dropped_out(),
+            dropped_in: datalink::dropped_in(of.number),
+            dropped_out: self.dropped_out(of),
         }
     }
 
     /// Frames that a device's full queue refused; a station has no such queue.
-    fn dropped_out(&self) -> u64 {
-        let of = |number| with_shard(number, |_, link| link.queue_full_drops);
-        match self.number {
-            CARD => (0..shard::count()).filter_map(of).sum(),
+    fn dropped_out(&self, from: &Interface) -> u64 {
+        let of = |number| self.with_shard(number, |_, link| link.queue_full_drops);
+        match from.number {
+            CARD => (0..self.count()).filter_map(of).sum(),
             _ => 0,
         }
     }
 
-    /// Its state.
-    pub fn flags(&self) -> InterfaceFlags {
+    /// An interface's state.
+    pub fn flags(&self, of: &Interface) -> InterfaceFlags {
         let mut flags = InterfaceFlags::UP | InterfaceFlags::RUNNING;
-        flags |= match self.number {
+        flags |= match of.number {
             LOOPBACK => InterfaceFlags::LOOPBACK,
             _ => InterfaceFlags::BROADCAST | InterfaceFlags::MULTICAST,
         };
-        let watchers = self.watchers().map_or(0, |count| count.load(Relaxed));
+        let watchers = self.shared.interfaces.watchers(of.number);
         flags.set(InterfaceFlags::PROMISCUOUS, watchers != 0);
         flags
     }
 
-    /// Its IPv4 address.
-    pub fn address(&self) -> Option<Cidr> {
-        match self.number {
+    /// An interface's IPv4 address.
+    pub fn address(&self, of: &Interface) -> Option<Cidr> {
+        match of.number {
             LOOPBACK => Cidr::new(Ipv4Addr::LOCALHOST, 8),
-            number => on_interface(number, |stack, _| stack.address()).flatten(),
+            number => self
+                .on_interface(number, |stack, _| stack.address())
+                .flatten(),
         }
     }
 
-    /// One socket more wants all frames, or one less. Cards are not told: none of ours
-    /// is set to leave frames out.
-    pub fn watch(&self, is_more: bool) {
-        if let Some(count) = self.watchers() {
-            count.fetch_add(if is_more { 1 } else { u32::MAX }, Relaxed);
-        }
-    }
-
-    fn watchers(&self) -> Option<&'static AtomicU32> {
-        PROMISCUOUS.get(self.number as usize - 1)
+    /// One socket more wants all frames of an interface, or one less. Cards are not told: none of
+    /// ours is set to leave frames out.
+    pub fn watch(&self, interface: u32, is_more: bool) {
+        self.shared.interfaces.watch(interface, is_more);
     }
 }

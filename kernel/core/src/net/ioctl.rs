@@ -5,7 +5,6 @@ use base::VirtAddr;
 use inet::Transport;
 
 use super::handle::Handle;
-use super::shard;
 use crate::error::{Error, Result};
 use crate::user;
 
@@ -45,9 +44,11 @@ pub(super) fn tell(count: usize, argument: u64) -> Result<usize> {
 
 /// Of the member from which a receive call would take.
 fn unread(handle: &Handle) -> Result<usize> {
-    let found = handle.first_of(shard::own(), |id, stack, _| match stack.unread(id)? {
-        0 => Err(Error::WouldBlock),
-        count => Ok(count),
+    let found = handle.first_of(handle.stack.own(), |id, stack, _| {
+        match stack.unread(id)? {
+            0 => Err(Error::WouldBlock),
+            count => Ok(count),
+        }
     });
     match found {
         Err(Error::WouldBlock) => Ok(0),

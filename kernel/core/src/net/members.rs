@@ -17,17 +17,16 @@ use core::sync::atomic::Ordering;
 
 use inet::{Endpoint, Options, SocketId, Transport};
 
-use super::handle::{Handle, close, in_shard, open_in};
+use super::handle::{Handle, close, open_in};
 use super::place::Place;
 use super::port_rights;
-use super::shard::{self, with_shard};
 use super::steer;
 use crate::error::Result;
 
 impl Handle {
     /// Names the socket's end; a datagram socket gets its members.
     pub(super) fn bind(&self, local: Endpoint) -> Result<()> {
-        port_rights::check(local.port)?;
+        port_rights::check(&self.stack, local.port)?;
         let _naming = self.naming.lock();
         self.bind_named(local)
     }
@@ -43,7 +42,7 @@ impl Handle {
 
     /// Sees to it that a datagram socket has a name, and so its members.
     pub(super) fn ensure_named(&self) -> Result<()> {
-        if shard::count() == 1 || self.is_named.load(Ordering::Acquire) {
+        if self.stack.count() == 1 || self.is_named.load(Ordering::Acquire) {
             return Ok(());
         }
         let _naming = self.naming.lock();
@@ -68,7 +67,7 @@ impl Handle {
     /// Makes the members in the other shards, with the socket's options and name, and
     /// has `begin` do what makes them wait.
     fn replicate(&self, begin: impl Fn(&mut inet::Stack, SocketId) -> Result<()>) -> Result<()> {
-        if shard::count() == 1 {
+        if self.stack.count() == 1 {
             return Ok(());
         }
         let (options, local) = (self.options()?, self.local()?);
@@ -76,13 +75,15 @@ impl Handle {
             return Ok(());
         }
         let mut members = Vec::new();
-        for number in 1..shard::count() {
+        for number in 1..self.stack.count() {
             let made = self.make(number, &options, Some(local));
             let begun = made.and_then(|member| {
                 members.push(member);
-                in_shard(number, |stack, _| begin(stack, member.id))
+                self.stack
+                    .in_shard(number, |stack, _| begin(stack, member.id))
             });
             if let Err(error) = begun {
+                let close = |member| close(&self.stack, member);
                 members.into_iter().for_each(close);
                 return Err(error);
             }
@@ -93,11 +94,11 @@ impl Handle {
 
     /// A socket like this one in another shard, with a name if it is to have one.
     fn make(&self, number: u16, options: &Options, local: Option<Endpoint>) -> Result<Place> {
-        let place = in_shard(number, |stack, _| {
+        let place = self.stack.in_shard(number, |stack, _| {
             let id = open_in(stack, self.transport, self.family)?;
             Ok(Place { shard: number, id })
         })?;
-        let furnished = in_shard(number, |stack, link| {
+        let furnished = self.stack.in_shard(number, |stack, link| {
             link.register(place.id, self.notice.clone())?;
             stack.configure(link, place.id, |new| *new = *options)?;
             Ok(local.map_or(Ok(()), |local| stack.bind(place.id, local))?)
@@ -105,7 +106,7 @@ impl Handle {
         match furnished {
             Ok(()) => Ok(place),
             Err(error) => {
-                close(place);
+                close(&self.stack, place);
                 Err(error)
             }
         }
@@ -114,7 +115,7 @@ impl Handle {
     /// Moves a stream socket to where its connection to `peer` will be: where its name
     /// leads, else to `wished`; says whether it was free to. All IPv6 is the first shard's.
     pub(super) fn move_to_connect(&self, peer: Endpoint, wished: u16) -> Result<bool> {
-        if shard::count() == 1 {
+        if self.stack.count() == 1 {
             return Ok(false);
         }
         let _naming = self.naming.lock();
@@ -144,7 +145,7 @@ impl Handle {
         let is_named = self.is_named.load(Ordering::Acquire);
         let local = if is_named { Some(self.local()?) } else { None };
         let new = self.make(target, &self.options()?, local)?;
-        in_shard(old.shard, |stack, link| {
+        self.stack.in_shard(old.shard, |stack, link| {
             self.place.store(new);
             link.unregister(old.id);
             if is_named && old.shard == 0 && self.name.get().is_none() {
@@ -157,7 +158,9 @@ impl Handle {
 
     /// Whether the stack refuses to connect the socket, so that it need not move.
     fn is_connected(&self, place: Place) -> bool {
-        let state = with_shard(place.shard, |stack, _| stack.state(place.id));
+        let state = self
+            .stack
+            .with_shard(place.shard, |stack, _| stack.state(place.id));
         state != Some(Ok(inet::State::Closed))
     }
 }

@@ -1,4 +1,6 @@
-//! The network: its stacks, their card, and the sockets that programs hold.
+//! The network: stacks, their card, and the sockets that programs hold.
+//!
+//! A [`NetStack`] is a value ([`stack`]): programs of a network namespace hold one.
 //!
 //! ```text
 //! one CPU, or one pair of queues:
@@ -26,8 +28,8 @@
 //! armed only before a CPU halts.
 //!
 //! # Lock order
-//! A gathered datagram; a handle's `naming`; `SETTINGS`; one shard, never two; a ring; a queue of an inbox;
-//! `ROUTES`; an alarm; a pollee's lists; run queues; a CPU's timers. A ring is also taken
+//! A gathered datagram; a handle's `naming`; a stack's `settings`; one shard, never two; a ring; a queue of an inbox;
+//! published routes; the list of interfaces; a pollee's lists; run queues; a CPU's timers. A ring is also taken
 //! without a shard.
 //!
 //! # Not here
@@ -35,6 +37,7 @@
 //! (`kernel/linux-net`); following a thread that moves to another CPU: a connection stays.
 
 mod address;
+mod alarm;
 mod config;
 mod config6;
 mod cork;
@@ -69,6 +72,7 @@ mod routes;
 mod settings;
 mod shard;
 mod sockets;
+mod stack;
 mod steer;
 mod surroundings;
 mod tcp;
@@ -78,24 +82,19 @@ mod udp;
 mod udp_cork;
 mod udp_failure;
 mod udp_socket;
-mod visit;
 mod zerocopy;
 
 use alloc::sync::Arc;
 
 pub use config::{Conduct, Config, attach_pairs, configure, init};
 pub use config6::{Config6, configure6};
-pub use interface::{
-    CARD, Interface, InterfaceFlags, LOOPBACK, Name, Traffic, interface, interfaces,
-};
+pub use interface::{CARD, Interface, InterfaceFlags, LOOPBACK, Name, Traffic};
 pub use memory::{AREA_BYTES, PacketBuffers, packet_buffers, packet_pool};
 pub use poll::{attach, drain, poll_now};
-pub use port_rights::FIRST_FREE as FIRST_FREE_PORT;
-pub use raw_frame::{send_frame, send_to_ourselves};
 pub use ring::{RingCounters, ring_counters};
-pub use settings::{change_settings, has_ipv6, reserve_ports, reserved_ports, settings};
-pub use shard::{each_stack, journal, stats, with_first_stack};
 pub use sockets::{InetSocket, Position, Sockets};
+pub(crate) use stack::Shared;
+pub use stack::{NetStack, current_stack, first};
 pub use surroundings::Port;
 pub(crate) use tcp::TcpSocket;
 

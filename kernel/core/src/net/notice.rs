@@ -24,8 +24,9 @@ const NOTHING: u8 = 1;
 const BYTES: u8 = 2;
 
 /// Who waits for one socket.
-#[derive(Default)]
 pub(super) struct Notice {
+    /// The number of the socket's file; also in /proc/net and for `ss -e`.
+    pub(super) number: u64,
     pub(super) pollee: Pollee,
     /// What the socket wants of what arrives.
     pub(super) filter: SocketFilter,
@@ -33,6 +34,15 @@ pub(super) struct Notice {
 }
 
 impl Notice {
+    pub(super) fn new() -> Self {
+        Self {
+            number: crate::ipc::next_number(),
+            pollee: Pollee::new(),
+            filter: SocketFilter::default(),
+            known: AtomicU8::new(UNKNOWN),
+        }
+    }
+
     /// Passes on what the stack says.
     #[inline]
     pub(super) fn tell(&self, events: inet::Events) {

@@ -13,11 +13,11 @@ pub(super) fn get(handle: &Handle, name: OptionName) -> Result<OptionValue> {
     if name.is_of_v6() && handle.family != Family::Inet6 {
         return Err(Error::NoSuchOption);
     }
-    if let Some(value) = device::get(device::of(handle)?, name) {
+    if let Some(value) = device::get(&handle.stack, device::of(handle)?, name) {
         return Ok(value);
     }
     let options = handle.options()?;
-    if let Some(value) = from_stack(&options, name) {
+    if let Some(value) = from_stack(handle, &options, name) {
         return Ok(value);
     }
     match name {
@@ -28,7 +28,7 @@ pub(super) fn get(handle: &Handle, name: OptionName) -> Result<OptionValue> {
     }
 }
 
-fn from_stack(options: &Options, name: OptionName) -> Option<OptionValue> {
+fn from_stack(handle: &Handle, options: &Options, name: OptionName) -> Option<OptionValue> {
     let number = |value: u32| {
         Some(OptionValue::Number(
             i32::try_from(value).unwrap_or(i32::MAX),
@@ -67,7 +67,7 @@ fn from_stack(options: &Options, name: OptionName) -> Option<OptionValue> {
         OptionName::KeepCount => number(options.keep_count.into()),
         OptionName::UserTimeout => number(options.user_timeout_ms),
         OptionName::SynCount => number(match options.syn_timeouts {
-            0 => super::settings().patience.syn_timeouts.into(),
+            0 => handle.stack.settings().patience.syn_timeouts.into(),
             own => own.into(),
         }),
         OptionName::DeferAccept => number(pauses_secs(options.defer_timeouts)),
@@ -157,10 +157,10 @@ pub(super) fn set(handle: &Handle, name: OptionName, value: OptionValue) -> Resu
     if is_stream && name == OptionName::MulticastTimeToLive {
         return Err(Error::Invalid);
     }
-    if let Some(number) = device::named(name, value) {
+    if let Some(number) = device::named(&handle.stack, name, value) {
         return device::bind(handle, number?);
     }
-    if let Some(change) = to_stack(name, value)? {
+    if let Some(change) = to_stack(handle, name, value)? {
         return handle.configure(|options| {
             change.apply(options);
             if is_stream {
@@ -186,7 +186,7 @@ enum Change {
     PathDiscovery(PathDiscovery),
 }
 
-fn to_stack(name: OptionName, value: OptionValue) -> Result<Option<Change>> {
+fn to_stack(handle: &Handle, name: OptionName, value: OptionValue) -> Result<Option<Change>> {
     use OptionName as N;
     Ok(Some(match name {
         N::ReuseAddress
@@ -210,13 +210,14 @@ fn to_stack(name: OptionName, value: OptionValue) -> Result<Option<Change>> {
         N::ReceiveBuffer | N::ReceiveBufferForced => {
             Change::Number(N::ReceiveBuffer, buffer_bytes(name, value)?)
         }
-        N::TimeToLive => match hops(value, super::settings().hop_limit)? {
+        N::TimeToLive => match hops(value, handle.stack.settings().hop_limit)? {
             0 => return Err(Error::Invalid),
             hops => Change::Number(N::TimeToLive, hops),
         },
-        N::V6HopLimit => {
-            Change::Number(N::TimeToLive, hops(value, super::settings().hop_limit_v6)?)
-        }
+        N::V6HopLimit => Change::Number(
+            N::TimeToLive,
+            hops(value, handle.stack.settings().hop_limit_v6)?,
+        ),
         // Linux takes the low byte of any number.
         N::TypeOfService => Change::Number(name, (value.number()? & 0xff).cast_unsigned()),
         N::V6TrafficClass => Change::Number(N::TypeOfService, hops(value, 0)?),

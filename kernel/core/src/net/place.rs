@@ -13,19 +13,11 @@ pub(super) struct Place {
     pub(super) id: SocketId,
 }
 
-/// Sockets' files are numbered from here on; those of other families never get that far.
-const NUMBERS: u64 = 1 << 30;
 /// The shard's number stands above the index, which a stack's limit of sockets keeps below.
 const SHARD_SHIFT: u32 = 24;
 const SHARD_MASK: u64 = 0xff;
 
 impl Place {
-    /// The number of the file that the socket is; also in /proc/net and for `ss -e`.
-    pub(super) fn number(self) -> u64 {
-        let shards = u64::from(super::shard::count());
-        NUMBERS + self.id.index() as u64 * shards + u64::from(self.shard)
-    }
-
     fn to_bits(self) -> u64 {
         self.id.to_bits() | u64::from(self.shard) << SHARD_SHIFT
     }

@@ -4,7 +4,8 @@
 //! to wait ([`poll_now`]), before a CPU halts, after the device's interrupt, and at the
 //! latest [`fallback`] after the last time while programs compute. Told: at the same
 //! moments, and with what is likely the last frame of a batch (`link::tx_batch`), so that the answers
-//! to a whole batch of requests cost one notification. A CPU whose program sent by another CPU's shard tells that one's ring as well (`visit`).
+//! to a whole batch of requests cost one notification. A CPU whose program sent by another CPU's shard
+//! tells that one's ring as well (`alarm`).
 //!
 //! The interrupt stays disarmed while frames come. It is armed before a halt, and when a
 //! look finds nothing, or the frame of a client that waits for its answer before it sends
@@ -20,9 +21,10 @@ use inet::{Env, Stack};
 use mbuf::RxFrame;
 
 use super::entered::Entered;
-use super::shard::{self, with_shard};
+use super::interface::Interface;
+use super::stack::{self, NetStack};
 use super::surroundings::{Link, Port, Way};
-use super::{inbox, interface, ring, routes, visit};
+use super::{alarm, inbox, ring, routes};
 use crate::packet;
 use crate::sched::{Softirq, Work, forget_rest, halt_poll, raise, raise_by_rest, register_softirq};
 
@@ -39,9 +41,9 @@ const FALLBACKS: RangeInclusive<Duration> = Duration::from_micros(200)..=Duratio
 /// set. The shortest, of an acknowledgement that may wait, is four times as long.
 const LOOP_FALLBACK: Duration = Duration::from_millis(10);
 
-/// The fallback of this machine, in nanoseconds.
+/// The fallback of this machine, whose alarms cost what they cost, in nanoseconds.
 static FALLBACK_NS: AtomicU64 = AtomicU64::new(0);
-/// Whether there is a device; without one nothing needs polling.
+/// Whether there is a card, the machine's one; without it nothing needs polling.
 static ATTACHED: AtomicBool = AtomicBool::new(false);
 
 /// Connects the softirq; once at boot.
@@ -67,7 +69,7 @@ fn fallback() -> Duration {
 /// Gives the only stack its device, whose interrupt handler raises [`Softirq::Net`].
 pub fn attach(port: Port) {
     let facts = facts_of(&*port);
-    with_shard(0, |stack, link| {
+    stack::first().with_shard(0, |stack, link| {
         stack.attach(facts);
         link.way = Way::Own(port);
     });
@@ -76,7 +78,10 @@ pub fn attach(port: Port) {
 
 /// There is a card, and every shard that is to have a part of it has one.
 pub(super) fn set_attached(facts: &inet::Port) {
-    interface::attached(facts);
+    stack::first()
+        .shared
+        .interfaces
+        .put(Interface::of_card(facts));
     ATTACHED.store(true, Ordering::Release);
 }
 
@@ -107,7 +112,8 @@ pub fn drain() {
     let deadline = mach::time::now() + DRAIN_MAX;
     loop {
         poll_now();
-        let unsent: usize = (0..shard::count()).map(unsent_of).sum();
+        let shards = 0..stack::first().count();
+        let unsent: usize = shards.map(unsent_of).sum();
         if unsent == 0 || mach::time::now() >= deadline {
             return;
         }
@@ -116,7 +122,7 @@ pub fn drain() {
 }
 
 fn unsent_of(shard: u16) -> usize {
-    let unsent = with_shard(shard, |_, link| {
+    let unsent = stack::first().with_shard(shard, |_, link| {
         announce(link);
         match &mut link.way {
             Way::None => 0,
@@ -129,44 +135,44 @@ fn unsent_of(shard: u16) -> usize {
 
 fn poll_batch() {
     forget_rest(Softirq::Net);
-    let own = shard::own();
-    let is_many = shard::count() > 1;
+    let of = stack::first();
+    let own = of.own();
+    let is_many = of.count() > 1;
     if is_many {
-        visit::announce();
+        alarm::announce();
         if ring::of_shard(own).is_some_and(ring::Ring::pull) {
             raise(Softirq::Net);
         }
     }
-    let due = Entered::new(own).and_then(|mut shard| {
+    if let Some(mut shard) = Entered::new(of, own) {
         let count = match is_many {
             true => inbox::take_batch(own, &mut shard),
             false => take_batch(&mut shard),
         };
-        let (stack, link) = shard.parts()?;
-        let deadline = run_due(stack, link);
+        let (stack, link) = shard.parts();
+        let deadline = run_due(of, stack, link);
         let now = link.now();
         let has_more = count >= BATCH_FRAMES_MAX || deadline <= now;
         let is_last = !halt_poll::pays() && (count == 0 || count == 1 && link.tx().expects_one());
         if has_more || is_last && !arm_doorbell(link) {
             raise(Softirq::Net);
         }
-        match is_doorbell_armed(link) {
-            true => Some((deadline, now)),
-            false => Some((deadline.min(now + fallback()), now)),
-        }
-    });
-    ring::announce(own);
-    if let Some((deadline, now)) = due {
-        visit::arm(own, deadline, now);
+        let due = match is_doorbell_armed(link) {
+            true => deadline,
+            false => deadline.min(now + fallback()),
+        };
+        alarm::arm(link, due);
     }
+    ring::announce(own);
     crate::netlink::look();
 }
 
 /// Runs a shard's timers and sends what they cause; says when the next one is due. A ring is
 /// left to the caller to announce, once the shard is free.
-pub(super) fn run_due(stack: &mut Stack, link: &mut Link) -> Instant {
-    if shard::count() > 1 {
-        routes::follow(stack, link);
+pub(super) fn run_due(of: &NetStack, stack: &mut Stack, link: &mut Link) -> Instant {
+    let shards = of.count();
+    if shards > 1 {
+        routes::follow(stack, link, shards);
     }
     let deadline = stack.expire(link).unwrap_or(Instant::NEVER);
     link.is_loop_alarmed = false;
@@ -184,12 +190,11 @@ fn is_doorbell_armed(link: &Link) -> bool {
 }
 
 /// One batch from the device of the only shard through its stack; says how many frames it had.
-fn take_batch(shard: &mut Entered) -> usize {
-    let fetched = shard.parts().map_or(0, |(_, link)| fetch(link));
+fn take_batch(shard: &mut Entered<'_>) -> usize {
+    let fetched = fetch(shard.parts().1);
     let received = shard.receive(next_fetched);
-    if received != 0
-        && let Some((stack, link)) = shard.parts()
-    {
+    if received != 0 {
+        let (stack, link) = shard.parts();
         stack.flush(link);
     }
     // Another CPU may have received some of them.
@@ -210,7 +215,7 @@ pub(super) fn receive_batch(stack: &mut Stack, link: &mut Link) -> usize {
 
 fn next_fetched(link: &mut Link) -> Option<RxFrame> {
     let frame = link.batch.pop_front()?;
-    packet::received(link.interface, &frame);
+    packet::received(&link.shared, link.interface, &frame);
     Some(frame)
 }
 
@@ -249,7 +254,7 @@ pub(super) fn after_send(link: &mut Link) {
 pub(super) fn after_bytes(stack: &Stack, link: &mut Link) {
     after_send_by(link, |link| {
         let deadline = stack.next_deadline().unwrap_or(Instant::NEVER);
-        visit::is_served(link.number, deadline, link.now())
+        alarm::is_served(link, deadline)
     });
 }
 
@@ -262,12 +267,12 @@ fn after_send_by(link: &mut Link, is_served: impl FnOnce(&Link) -> bool) {
             heed_deadlines(link);
         }
     } else if unannounced != 0 {
-        visit::arm(link.number, link.now() + fallback(), link.now());
-        visit::note(link.number);
+        alarm::arm(link, link.now + fallback());
+        alarm::note(link);
     } else if core::mem::take(&mut link.has_looped) && !link.is_loop_alarmed {
         // No frame and no interrupt follows, so that nobody else would look.
         link.is_loop_alarmed = true;
-        visit::arm(link.number, link.now() + LOOP_FALLBACK, link.now());
+        alarm::arm(link, link.now + LOOP_FALLBACK);
     }
 }
 
@@ -275,10 +280,10 @@ fn after_send_by(link: &mut Link, is_served: impl FnOnce(&Link) -> bool) {
 /// machine if all the frames are lost. They are so far off that a look before the CPU halts
 /// or at its next sample is in time.
 #[inline]
-fn heed_deadlines(link: &Link) {
-    match link.number == shard::own() {
+fn heed_deadlines(link: &mut Link) {
+    match alarm::is_own(link) {
         true => raise_by_rest(Softirq::Net),
-        false => visit::arm(link.number, link.now() + fallback(), link.now()),
+        false => alarm::arm(link, link.now + fallback()),
     }
 }
 
@@ -286,30 +291,28 @@ fn heed_deadlines(link: &Link) {
 /// alarm that is set for another's, so that of the walk over those who wait must be set.
 pub(super) fn after_refusal(stack: &Stack, link: &mut Link) {
     let deadline = stack.next_deadline().unwrap_or(Instant::NEVER);
-    visit::arm(
-        link.number,
-        deadline.max(link.now() + fallback()),
-        link.now(),
-    );
+    alarm::arm(link, deadline.max(link.now + fallback()));
 }
 
 /// A look before a halt: true if frames are there. What programs sent is announced first: the
 /// frames that the CPU waits for may be answers to it.
 fn poll() -> bool {
-    if shard::count() > 1 {
-        visit::announce();
+    let of = stack::first();
+    if of.count() > 1 {
+        alarm::announce();
     }
-    let own = shard::own();
+    let own = of.own();
     let found = match ring::of_shard(own) {
         Some(ring) => {
             ring::announce(own);
             ring.poll()
         }
-        None => with_shard(own, |_, link| {
-            announce(link);
-            has_received(link)
-        })
-        .unwrap_or(false),
+        None => of
+            .with_shard(own, |_, link| {
+                announce(link);
+                has_received(link)
+            })
+            .unwrap_or(false),
     };
     if found {
         raise(Softirq::Net);
@@ -330,20 +333,22 @@ fn has_received(link: &mut Link) -> bool {
 
 /// Before a halt: false if frames are there already.
 fn prepare_idle() -> bool {
-    if shard::count() > 1 {
-        visit::announce();
+    let of = stack::first();
+    if of.count() > 1 {
+        alarm::announce();
     }
-    let own = shard::own();
+    let own = of.own();
     let quiet = match ring::of_shard(own) {
         Some(ring) => {
             ring::announce(own);
             ring.arm()
         }
-        None => with_shard(own, |_, link| {
-            announce(link);
-            arm_doorbell(link)
-        })
-        .unwrap_or(true),
+        None => of
+            .with_shard(own, |_, link| {
+                announce(link);
+                arm_doorbell(link)
+            })
+            .unwrap_or(true),
     };
     if !quiet {
         raise(Softirq::Net);

@@ -1,19 +1,17 @@
 //! Ports below `net.ipv4.ip_unprivileged_port_start` are for CAP_NET_BIND_SERVICE: who serves
 //! there is taken for the machine's own.
 
-use core::sync::atomic::{AtomicU16, Ordering};
+use core::sync::atomic::Ordering;
 
+use super::stack::NetStack;
 use crate::error::{Error, Result};
 use crate::task::{Capability, current};
-
-/// The first port that anybody may take.
-pub static FIRST_FREE: AtomicU16 = AtomicU16::new(1024);
 
 /// Whether the current thread may name a socket by `port`; 0 stands for any free one.
 ///
 /// Errors: `AccessDenied`.
-pub(super) fn check(port: u16) -> Result<()> {
-    let is_free = port == 0 || port >= FIRST_FREE.load(Ordering::Relaxed);
+pub(super) fn check(stack: &NetStack, port: u16) -> Result<()> {
+    let is_free = port == 0 || port >= stack.first_free_port.load(Ordering::Relaxed);
     let is_privileged = || {
         current()
             .credentials

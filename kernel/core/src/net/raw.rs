@@ -20,8 +20,9 @@ use inet::RawPacket;
 use mach::sync::Spin;
 use wire::{EtherType, IPV6_HEADER_BYTES, Sum};
 
-use super::interface::{LOOPBACK, interface};
-use crate::packet::{self, Audience, Binding, Listener};
+use super::interface::LOOPBACK;
+use super::stack::Shared;
+use crate::packet::{self, Binding, Listener};
 use crate::socket::Family;
 
 pub(super) const ICMP: u8 = 1;
@@ -30,9 +31,6 @@ pub(super) const ICMPV6: u8 = 58;
 const ICMPV6_CHECKSUM_AT: i32 = 2;
 /// Where the number of what follows stands in IPv6's header.
 const NEXT_HEADER_AT: usize = 6;
-
-/// Everybody who looks on.
-pub(super) static LISTENERS: Audience<RawListener> = Audience::new();
 
 /// The receiving half of a raw socket.
 pub(super) struct RawListener {
@@ -133,8 +131,8 @@ impl RawListener {
 }
 
 /// Shows a packet that came by the interface `by` to all who want it; whether there was any.
-pub(super) fn show(by: u32, packet: &RawPacket<'_>) -> bool {
-    if LISTENERS.is_empty() {
+pub(super) fn show(shared: &Shared, by: u32, packet: &RawPacket<'_>) -> bool {
+    if shared.raw.is_empty() {
         return false;
     }
     let mut parts: Vec<&[u8]> = Vec::new();
@@ -157,7 +155,7 @@ pub(super) fn show(by: u32, packet: &RawPacket<'_>) -> bool {
         parts: &parts,
         network: 0,
         interface: number,
-        hardware_type: interface(number).map_or(0, |of| of.hardware_type),
+        hardware_type: shared.interfaces.hardware_type(number),
         protocol: ether_type.number(),
         packet_type: 0,
         sender: Sender::default(),
@@ -167,7 +165,7 @@ pub(super) fn show(by: u32, packet: &RawPacket<'_>) -> bool {
     };
     let now = packet::now();
     let mut is_seen = false;
-    LISTENERS.each(|listener| {
+    shared.raw.each(|listener| {
         if listener.wants(packet, number) {
             is_seen = true;
             let hidden = listener.hidden_bytes();

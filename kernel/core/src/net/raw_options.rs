@@ -5,7 +5,9 @@ use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use super::device;
 use super::options::is_accepted;
 use super::raw::{ICMP, ICMPV6, RawListener};
+use super::raw_socket::RawSocket;
 use super::reports::Reports;
+use super::stack::NetStack;
 use crate::error::{Error, Result};
 use crate::socket::{Family, OptionName, OptionValue};
 
@@ -22,9 +24,9 @@ pub(super) struct RawOptions {
 }
 
 impl RawOptions {
-    pub(super) fn new(listener: &RawListener) -> Self {
+    pub(super) fn new(stack: &NetStack, listener: &RawListener) -> Self {
         Self {
-            hops: AtomicU8::new(default_hops(listener.family)),
+            hops: AtomicU8::new(default_hops(stack, listener.family)),
             tos: AtomicU8::new(0),
             has_headers: AtomicBool::new(listener.protocol == ANY),
             reports: Reports::default(),
@@ -43,10 +45,11 @@ impl RawOptions {
         self.has_headers.load(Relaxed)
     }
 
-    pub(super) fn get(&self, listener: &RawListener, name: OptionName) -> Result<OptionValue> {
+    pub(super) fn get(&self, of: &RawSocket, name: OptionName) -> Result<OptionValue> {
+        let (stack, listener) = (&of.stack, &*of.listener);
         check_family(listener, name)?;
         let number = |byte: u8| Ok(OptionValue::Number(byte.into()));
-        if let Some(value) = device::get(listener.device.load(Relaxed), name) {
+        if let Some(value) = device::get(stack, listener.device.load(Relaxed), name) {
             return Ok(value);
         }
         match name {
@@ -74,14 +77,10 @@ impl RawOptions {
         }
     }
 
-    pub(super) fn set(
-        &self,
-        listener: &RawListener,
-        name: OptionName,
-        value: OptionValue,
-    ) -> Result<()> {
+    pub(super) fn set(&self, of: &RawSocket, name: OptionName, value: OptionValue) -> Result<()> {
+        let (stack, listener) = (&of.stack, &*of.listener);
         check_family(listener, name)?;
-        if let Some(number) = device::named(name, value) {
+        if let Some(number) = device::named(stack, name, value) {
             device::check_right(listener.device.load(Relaxed))?;
             listener.device.store(number?, Relaxed);
             return Ok(());
@@ -89,7 +88,7 @@ impl RawOptions {
         match name {
             OptionName::TimeToLive if value.number()? == 0 => return Err(Error::Invalid),
             OptionName::TimeToLive | OptionName::V6HopLimit => {
-                let hops = byte_or(value, default_hops(listener.family))?;
+                let hops = byte_or(value, default_hops(stack, listener.family))?;
                 self.hops.store(hops, Relaxed);
             }
             OptionName::TypeOfService | OptionName::V6TrafficClass => {
@@ -116,10 +115,10 @@ impl RawOptions {
     }
 }
 
-fn default_hops(family: Family) -> u8 {
+fn default_hops(stack: &NetStack, family: Family) -> u8 {
     match family {
-        Family::Inet6 => super::settings().hop_limit_v6,
-        _ => super::settings().hop_limit,
+        Family::Inet6 => stack.settings().hop_limit_v6,
+        _ => stack.settings().hop_limit,
     }
 }
 

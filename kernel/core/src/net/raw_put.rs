@@ -23,7 +23,7 @@ impl RawSocket {
         let has_more = flags.contains(MessageFlags::MORE);
         let header = || self.header_to(message.to, &message.control);
         if self.options.has_headers() {
-            return raw_send::send_written(&header()?, message.from);
+            return raw_send::send_written(&self.stack, &header()?, message.from);
         }
         if self.cork.is_idle() && !has_more {
             return self.put_whole(&header()?, message.from);
@@ -39,7 +39,7 @@ impl RawSocket {
 
     fn put_whole(&self, header: &RawHeader, from: &mut Source<'_>) -> Result<usize> {
         let checksum_at = usize::try_from(self.listener.checksum_at.load(Relaxed)).ok();
-        raw_send::send(header, checksum_at, from)
+        raw_send::send(&self.stack, header, checksum_at, from)
     }
 
     /// What is said of a packet to `to`, or to the only peer.
@@ -53,7 +53,7 @@ impl RawSocket {
     /// Where a packet goes, and what its header says if we write it.
     fn header(&self, dst: IpAddr, control: &Control) -> Result<RawHeader> {
         if let Some(info) = control.packet_info {
-            groups::check_number(info.interface)?;
+            groups::check_number(&self.stack, info.interface)?;
         }
         let given = control.packet_info.map(|info| info.local);
         let given = given.filter(|local| !local.is_unspecified());

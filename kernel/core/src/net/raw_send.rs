@@ -13,11 +13,10 @@ use mach::mem::fallible;
 use mbuf::Chain;
 use wire::{IPV4_HEADER_BYTES, IPV6_HEADER_BYTES, Sum};
 
-use super::interface::{CARD, on_interface, sender};
+use super::interface::CARD;
 use super::poll::after_send;
-use super::shard::with_shard;
+use super::stack::NetStack;
 use super::surroundings::Link;
-use super::udp::shard_of;
 use crate::error::{Error, Result};
 use crate::io::Source;
 use crate::packet::chain_of;
@@ -32,6 +31,7 @@ const HEADER_BYTES_MAX: usize = 60;
 ///
 /// Errors: `MessageTooLong`, `Invalid` where the checksum does not lie in it, those of the stack.
 pub(super) fn send(
+    of: &NetStack,
     header: &RawHeader,
     checksum_at: Option<usize>,
     from: &mut Source<'_>,
@@ -40,9 +40,9 @@ pub(super) fn send(
     check_size(header, len)?;
     let payload = match checksum_at {
         None => chain_of(from)?,
-        Some(at) => chain_of(&mut Source::kernel(&with_checksum(header, at, from)?))?,
+        Some(at) => chain_of(&mut Source::kernel(&with_checksum(of, header, at, from)?))?,
     };
-    by_stack(header, |stack, link| {
+    by_shard(of, header, |stack, link| {
         Ok(stack.send_raw(link, header, payload)?)
     })?;
     Ok(len)
@@ -61,13 +61,18 @@ pub(super) fn check_size(header: &RawHeader, len: usize) -> Result<()> {
 }
 
 /// The bytes of `from` with their checksum at `at`.
-fn with_checksum(header: &RawHeader, at: usize, from: &mut Source<'_>) -> Result<Vec<u8>> {
+fn with_checksum(
+    of: &NetStack,
+    header: &RawHeader,
+    at: usize,
+    from: &mut Source<'_>,
+) -> Result<Vec<u8>> {
     let mut bytes = fallible::zeroed(from.remaining())?;
     from.take_whole(&mut bytes)?;
     let dst = header.dst;
     let src = match header.src {
         Some(src) => src,
-        None => by_stack(header, |stack, _| Ok(stack.source_for(dst)?))?,
+        None => by_shard(of, header, |stack, _| Ok(stack.source_for(dst)?))?,
     };
     let len = bytes.len() as u32;
     let pseudo = match (src, dst) {
@@ -83,7 +88,11 @@ fn with_checksum(header: &RawHeader, at: usize, from: &mut Source<'_>) -> Result
 /// Sends all of `from`, which begins with an IP header, where `header` says.
 ///
 /// Errors: `Invalid` for what is no header, `MessageTooLong`, those of the stack.
-pub(super) fn send_written(header: &RawHeader, from: &mut Source<'_>) -> Result<usize> {
+pub(super) fn send_written(
+    of: &NetStack,
+    header: &RawHeader,
+    from: &mut Source<'_>,
+) -> Result<usize> {
     let len = from.remaining();
     if len > PACKET_BYTES_MAX {
         return Err(Error::MessageTooLong);
@@ -92,7 +101,7 @@ pub(super) fn send_written(header: &RawHeader, from: &mut Source<'_>) -> Result<
     let written = match header.dst {
         IpAddr::V4(dst) => {
             let written = take_v4(&mut room, from)?;
-            let source = || by_stack(header, |stack, _| Ok(stack.source_for(dst.into())?));
+            let source = || by_shard(of, header, |stack, _| Ok(stack.source_for(dst.into())?));
             fill_v4(written, len, source)?;
             written
         }
@@ -103,7 +112,7 @@ pub(super) fn send_written(header: &RawHeader, from: &mut Source<'_>) -> Result<
         0 => Chain::new(),
         _ => chain_of(from)?,
     };
-    by_stack(header, |stack, link| {
+    by_shard(of, header, |stack, link| {
         Ok(stack.send_written(link, header, written, payload)?)
     })?;
     Ok(len)
@@ -156,8 +165,9 @@ fn fill_v4(header: &mut [u8], len: usize, source: impl Fn() -> Result<IpAddr>) -
     Ok(())
 }
 
-/// Calls `work` for the stack by which a packet with this header leaves.
-fn by_stack<R>(
+/// Calls `work` for the shard by which a packet with this header leaves.
+fn by_shard<R>(
+    of: &NetStack,
     header: &RawHeader,
     work: impl FnOnce(&mut inet::Stack, &mut Link) -> Result<R>,
 ) -> Result<R> {
@@ -167,15 +177,15 @@ fn by_stack<R>(
         done
     };
     let station = match (header.src, header.dst) {
-        (Some(IpAddr::V4(src)), IpAddr::V4(dst)) => sender(Some(src), dst),
-        (_, IpAddr::V4(dst)) => sender(None, dst),
+        (Some(IpAddr::V4(src)), IpAddr::V4(dst)) => of.sender(Some(src), dst),
+        (_, IpAddr::V4(dst)) => of.sender(None, dst),
         (_, IpAddr::V6(_)) => CARD,
     };
     let done = match (station, header.dst) {
         // All of IPv6 is the first shard's.
-        (CARD, IpAddr::V6(_)) => with_shard(0, work),
-        (CARD, dst) => with_shard(shard_of(dst), work),
-        (station, _) => on_interface(station, work),
+        (CARD, IpAddr::V6(_)) => of.with_shard(0, work),
+        (CARD, dst) => of.with_shard(of.shard_of(dst), work),
+        (station, _) => of.on_interface(station, work),
     };
     done.unwrap_or(Err(Error::NetworkDown))
 }

@@ -10,10 +10,10 @@ use inet::{Endpoint, RawHeader};
 
 use super::address::scope_of;
 use super::cork::Cork;
-use super::interface::{CARD, LOOPBACK, interfaces, on_interface};
-use super::raw::{LISTENERS, RawListener};
+use super::interface::{CARD, LOOPBACK};
+use super::raw::RawListener;
 use super::raw_options::RawOptions;
-use super::shard::{self, with_shard};
+use super::stack::{NetStack, current_stack};
 use super::udp::Heard;
 use super::udp_socket::reached;
 use crate::error::{Error, Result};
@@ -42,6 +42,7 @@ const SIOCOUTQ: u32 = 0x5411;
 
 /// A raw socket; dropping it ends the listening.
 pub(super) struct RawSocket {
+    pub(super) stack: Arc<NetStack>,
     pub(super) listener: Arc<RawListener>,
     pub(super) options: RawOptions,
     pub(super) cork: Cork<RawHeader>,
@@ -60,12 +61,14 @@ impl RawSocket {
         }
         current().credentials.get().require(Capability::NetRaw)?;
         let listener = RawListener::new(family, protocol);
-        LISTENERS.add(&listener)?;
+        let stack = current_stack();
+        stack.shared.raw.add(&listener)?;
         if matches!(protocol, TCP | UDP) {
-            show_transports();
+            show_transports(&stack);
         }
         Ok(Arc::new(Self {
-            options: RawOptions::new(&listener),
+            options: RawOptions::new(&stack, &listener),
+            stack,
             listener,
             cork: Cork::default(),
             _held: Held::one(),
@@ -133,26 +136,30 @@ impl RawSocket {
 }
 
 /// Has all stacks show packets of TCP and UDP too.
-fn show_transports() {
-    for number in 0..shard::count() {
-        with_shard(number, |stack, _| stack.show_transports());
+fn show_transports(of: &NetStack) {
+    for number in 0..of.shard_count() {
+        of.with_shard(number, |stack, _| stack.show_transports());
     }
-    let stations = interfaces().map(|interface| interface.number);
+    let stations = of
+        .interfaces()
+        .into_iter()
+        .map(|interface| interface.number);
     for station in stations.filter(|number| ![LOOPBACK, CARD].contains(number)) {
-        on_interface(station, |stack, _| stack.show_transports());
+        of.on_interface(station, |stack, _| stack.show_transports());
     }
 }
 
 /// Whether a socket may have this name: an address of ours, or a group's.
-fn may_bind(local: IpAddr) -> bool {
-    let is_ours = with_shard(0, |stack, _| stack.is_local(local)).unwrap_or(false);
-    let mut own = interfaces().filter_map(|interface| interface.address());
+fn may_bind(of: &NetStack, local: IpAddr) -> bool {
+    let is_ours = of.with_first_shard(|stack| stack.is_local(local)) == Some(true);
+    let all = of.interfaces().into_iter();
+    let mut own = all.filter_map(|interface| of.address(&interface));
     is_ours || local.is_multicast() || own.any(|own| IpAddr::V4(own.addr()) == local)
 }
 
 impl Drop for RawSocket {
     fn drop(&mut self) {
-        LISTENERS.remove(&self.listener);
+        self.stack.shared.raw.remove(&self.listener);
     }
 }
 
@@ -228,7 +235,7 @@ impl Socket for RawSocket {
             return Err(Error::Invalid);
         }
         let local = Some(name.ip()).filter(|ip| !ip.is_unspecified());
-        if local.is_some_and(|ip| !may_bind(ip)) {
+        if local.is_some_and(|ip| !may_bind(&self.stack, ip)) {
             return Err(Error::AddressNotAvailable);
         }
         self.listener.rename(|names| names.local = local);
@@ -303,7 +310,7 @@ impl Socket for RawSocket {
     }
 
     fn option(&self, name: OptionName) -> Result<OptionValue> {
-        self.options.get(&self.listener, name)
+        self.options.get(self, name)
     }
 
     fn filter(&self) -> Option<&SocketFilter> {
@@ -311,6 +318,6 @@ impl Socket for RawSocket {
     }
 
     fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()> {
-        self.options.set(&self.listener, name, value)
+        self.options.set(self, name, value)
     }
 }

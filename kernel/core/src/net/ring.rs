@@ -4,22 +4,26 @@
 //! by it, and whoever works for the shard sends by it. Shard `n` has pair `n`. The card is told
 //! of frames without the shard's lock: that may take as long as the host likes.
 //!
+//! The rings are the machine's, not a stack's: they are those of the one physical card, which
+//! the first stack has.
+//!
 //! What is received is sorted by [`link::steer`] and handed over in `inbox`, never taken
 //! through a stack here. Lock order: a shard, then a ring, then a queue of an inbox.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
 use link::RxChain;
-use link::dispatch::Dispatch;
+use link::dispatch::{self, Dispatch};
 use link::rss::Indirection;
 use link::steer::Steering;
 use mach::sync::{Once, Spin};
 use mbuf::{RxFrame, TxFrame};
 
 use super::poll::BATCH_FRAMES_MAX;
-use super::shard;
+use super::stack::{self, Shared};
 use super::surroundings::Port;
 use super::{inbox, steer};
 use crate::packet;
@@ -46,6 +50,8 @@ pub(super) struct Ring {
     state: Spin<State>,
     /// Frames handed to the card.
     tx: TxBatch,
+    /// Of the stack whose card it is.
+    shared: Arc<Shared>,
 }
 
 struct State {
@@ -83,8 +89,9 @@ pub(super) fn announce(shard: u16) {
 /// What each ring counted. A card of the only shard counts nothing itself; what the shard
 /// did says the same.
 pub fn ring_counters() -> Vec<RingCounters> {
-    if shard::count() == 1 {
-        let stats = shard::stats();
+    let stack = stack::first();
+    if stack.count() == 1 {
+        let stats = stack.stats();
         return vec![RingCounters {
             received: stats.counts.get(inet::Count::FramesIn),
             sent: stats.counts.get(inet::Count::FramesOut),
@@ -113,13 +120,14 @@ impl Ring {
                 counters: RingCounters::default(),
             }),
             tx: TxBatch::new(),
+            shared: stack::first().shared.clone(),
         }
     }
 
     /// Takes a batch from the card and hands it over; true if there may be more.
     pub(super) fn pull(&self) -> bool {
         let mut state = self.state.lock();
-        let count = state.receive();
+        let count = state.receive(&self.shared);
         state.spread(self.number);
         count == BATCH_FRAMES_MAX
     }
@@ -193,7 +201,7 @@ impl Ring {
 }
 
 impl State {
-    fn receive(&mut self) -> usize {
+    fn receive(&mut self, shared: &Shared) -> usize {
         let Self {
             port,
             batch,
@@ -201,8 +209,8 @@ impl State {
             ..
         } = self;
         let count = port.receive(BATCH_FRAMES_MAX, &mut |frame| {
-            packet::received(crate::net::CARD, &frame);
-            match steer::dispatch_of(&frame) {
+            packet::received(shared, crate::net::CARD, &frame);
+            match dispatch::dispatch_of(&frame.chain, shared.routes.address()) {
                 Dispatch::Flow => batch.push(frame),
                 Dispatch::Neighbor => {
                     teach(&frame);
@@ -234,7 +242,7 @@ impl State {
 
 /// Shows an ARP message to all shards but the first, which gets it by the hash.
 fn teach(frame: &RxFrame) {
-    let copies =
-        (1..shard::count()).filter_map(|shard| Some((shard, steer::announcement_of(frame)?)));
+    let shards = stack::first().count();
+    let copies = (1..shards).filter_map(|shard| Some((shard, steer::announcement_of(frame)?)));
     copies.for_each(|(shard, copy)| inbox::put_exception(shard, copy));
 }

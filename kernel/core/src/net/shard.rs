@@ -1,8 +1,8 @@
-//! The shards: stacks, each behind a lock ([`super::entered`]).
+//! The shards of a stack: `inet::Stack`s, each behind a lock ([`super::entered`]).
 //!
-//! A shard is a stack of its own (`inet::Stack`: connections, ports, neighbours, timers)
-//! behind a lock of its own. There is one until a card with several pairs of queues is
-//! attached, then one for each pair; shard `n` belongs to CPU `n`, and CPUs beyond share.
+//! A shard has connections, ports, neighbours and timers of its own. A stack begins with one,
+//! which has loopback. The stack that gets a card with several rings then has one for each ring,
+//! as far as there are CPUs; shard `n` belongs to CPU `n`, and CPUs beyond share.
 //! Belonging means: that CPU polls the shard's ring, is interrupted for it, and runs its
 //! timers. Any CPU may enter any shard for a program's call.
 //!
@@ -11,43 +11,41 @@
 //!
 //! Invariant: nobody holds the locks of two shards.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU16, AtomicU64, Ordering};
+use core::sync::atomic::Ordering;
 
 use inet::{Share, Stack};
+use mach::mem::fallible;
 
-use super::entered::Entered;
+use super::entered::{Entered, Slot};
+use super::stack::{NetStack, SHARDS_MAX};
 use super::surroundings::{Link, Port, Way};
 use super::{CARD, ring, steer};
+use crate::error::{Error, Result};
 
 /// One stack with its surroundings.
-pub struct Shard {
+pub(super) struct Shard {
     pub(super) stack: Stack,
     pub(super) link: Link,
 }
 
-static COUNT: AtomicU16 = AtomicU16::new(1);
-/// The number of the next event in any stack's journal.
-static EVENT_NUMBERS: AtomicU64 = AtomicU64::new(0);
-
-/// Creates the first shard; once at boot.
-pub(super) fn init(limits: inet::Config) {
-    create(0, limits);
-}
-
-fn create(number: u16, limits: inet::Config) {
-    let shard = Shard::new(CARD, number, limits);
-    Entered::to_look(number).install(shard);
-}
-
 impl Shard {
-    /// A stack without a way, for an interface.
-    pub(super) fn new(interface: u32, number: u16, limits: inet::Config) -> Self {
-        let link = Link::new(interface, number);
+    /// A shard without a way, for an interface.
+    fn new(of: &NetStack, interface: u32, number: u16) -> Self {
+        let link = Link::new(of, interface, number);
         let secret = [crate::random::next_u64(), crate::random::next_u64()];
-        let mut stack = Stack::new(limits, secret);
+        let mut stack = Stack::new(of.settings().part(of.count()), secret);
         stack.share_memory(&super::memory::HELD);
+        stack.number_events_by(of.shared.event_numbers.clone());
         Self { stack, link }
+    }
+
+    /// The same in the heap. It is several KiB, and made where nothing else of that size is on
+    /// the kernel's stack.
+    #[inline(never)]
+    pub(super) fn boxed(of: &NetStack, interface: u32, number: u16) -> Result<Box<Self>> {
+        Ok(fallible::boxed(Self::new(of, interface, number))?)
     }
 
     /// The stack and its surroundings, which are told the time.
@@ -57,99 +55,119 @@ impl Shard {
     }
 }
 
-/// Makes `count` shards in place of the first one, which nobody uses yet, with `limits`
-/// each and the rings that were made for them; once, when the card is attached.
-pub(super) fn split(count: u16, facts: inet::Port, limits: inet::Config) {
-    for number in 0..count {
-        create(number, limits);
-        with_shard(number, |stack, link| {
-            stack.attach(facts);
-            stack.set_share(Share {
-                number,
-                owner_of: steer::owner_of_connection,
-                event_numbers: &EVENT_NUMBERS,
+impl NetStack {
+    /// Makes one shard more, of the card if it will have one; returns its number.
+    ///
+    /// Errors: `NoBuffers` at the limit, `OutOfMemory`.
+    pub(super) fn add_shard(&self) -> Result<u16> {
+        let number = self.shard_count();
+        if usize::from(number) >= SHARDS_MAX {
+            return Err(Error::NoBuffers);
+        }
+        let shard = Shard::boxed(self, CARD, number)?;
+        let slot = fallible::boxed(Slot::new(shard))?;
+        self.shards[usize::from(number)].call_once(|| slot);
+        self.shard_count.store(number + 1, Ordering::Release);
+        Ok(number)
+    }
+
+    /// Gives each of `count` shards its part of the limits and its ring; once, when the card is
+    /// attached.
+    pub(super) fn split(&self, count: u16, facts: inet::Port) {
+        self.cpu_shards.store(count, Ordering::Release);
+        while self.shard_count() < count {
+            // The boot has memory for a few stacks.
+            if self.add_shard().is_err() {
+                break;
+            }
+        }
+        let limits = self.settings().part(count);
+        for number in 0..count {
+            self.with_shard(number, |stack, link| {
+                stack.reconfigure(limits);
+                stack.attach(facts);
+                stack.set_share(Share {
+                    number,
+                    owner_of: steer::owner_of_connection,
+                });
+                link.way = ring::of_shard(number).map_or(Way::None, Way::Ring);
             });
-            link.way = ring::of_shard(number).map_or(Way::None, Way::Ring);
+        }
+    }
+
+    /// Calls `work` with a shard's stack and its surroundings; `None` if there is none.
+    ///
+    /// `work` must not block, nor enter another shard.
+    #[inline]
+    pub(super) fn with_shard<R>(
+        &self,
+        number: u16,
+        work: impl FnOnce(&mut Stack, &mut Link) -> R,
+    ) -> Option<R> {
+        let mut entered = Entered::new(self, number)?;
+        let (stack, link) = entered.parts();
+        Some(work(stack, link))
+    }
+
+    /// The same where there must be one.
+    ///
+    /// Errors: `NetworkDown`.
+    pub(super) fn in_shard<R>(
+        &self,
+        number: u16,
+        work: impl FnOnce(&mut Stack, &mut Link) -> Result<R>,
+    ) -> Result<R> {
+        self.with_shard(number, work)
+            .unwrap_or(Err(Error::NetworkDown))
+    }
+
+    /// Calls `work` with the pair of queues of a shard, which it may exchange; `None` without
+    /// one.
+    pub(super) fn with_port<R>(&self, number: u16, work: impl FnOnce(&mut Port) -> R) -> Option<R> {
+        let done = self.with_shard(number, |_, link| match &mut link.way {
+            Way::None => None,
+            Way::Own(port) => Some(work(port)),
+            Way::Ring(ring) => Some(ring.with_port(work)),
         });
+        done.flatten()
     }
-    COUNT.store(count, Ordering::Release);
-}
 
-/// How many shards there are: at least one, at most one for each CPU.
-#[inline]
-pub(super) fn count() -> u16 {
-    COUNT.load(Ordering::Acquire)
-}
-
-/// The shard that belongs to this CPU.
-#[inline]
-pub(super) fn own() -> u16 {
-    match count() {
-        1 => 0,
-        count => mach::cpu::id().0 as u16 % count,
+    /// What `look` sees of each shard in turn.
+    pub fn each_shard<R>(&self, mut look: impl FnMut(&Stack) -> R) -> Vec<R> {
+        (0..self.shard_count())
+            .filter_map(|number| self.with_shard(number, |stack, _| look(stack)))
+            .collect()
     }
-}
 
-/// Calls `work` with a stack and its surroundings; `None` before [`init`].
-///
-/// `work` must not block, nor enter another shard.
-#[inline]
-pub(super) fn with_shard<R>(
-    number: u16,
-    work: impl FnOnce(&mut Stack, &mut Link) -> R,
-) -> Option<R> {
-    let mut entered = Entered::new(number)?;
-    let (stack, link) = entered.parts()?;
-    Some(work(stack, link))
-}
-
-/// Calls `work` with the pair of queues of a shard, which it may exchange; `None` without one.
-pub(super) fn with_port<R>(number: u16, work: impl FnOnce(&mut Port) -> R) -> Option<R> {
-    let done = with_shard(number, |_, link| match &mut link.way {
-        Way::None => None,
-        Way::Own(port) => Some(work(port)),
-        Way::Ring(ring) => Some(ring.with_port(work)),
-    });
-    done.flatten()
-}
-
-/// What `look` sees of each stack in turn.
-pub fn each_stack<R>(mut look: impl FnMut(&Stack) -> R) -> Vec<R> {
-    (0..count())
-        .filter_map(|number| with_shard(number, |stack, _| look(stack)))
-        .collect()
-}
-
-/// The first stack, which knows what all know: addresses, routes.
-pub fn with_first_stack<R>(look: impl FnOnce(&Stack) -> R) -> Option<R> {
-    with_shard(0, |stack, _| look(stack))
-}
-
-/// The last events of all stacks (`inet::Event`), the oldest first. Their numbers have no
-/// gaps: older ones are left out where a stack has forgotten one.
-pub fn journal() -> Vec<inet::Event> {
-    // Those with lower numbers are in their journals when these are unlocked.
-    let end = match count() {
-        1 => u64::MAX,
-        _ => EVENT_NUMBERS.load(Ordering::SeqCst),
-    };
-    let mut events = Vec::with_capacity(inet::JOURNAL_EVENTS_MAX * usize::from(count()));
-    for number in 0..count() {
-        with_shard(number, |stack, _| {
-            events.extend(stack.journal().filter(|event| event.serial < end));
-        });
+    /// The first shard, which knows what all know: addresses, routes.
+    pub fn with_first_shard<R>(&self, look: impl FnOnce(&Stack) -> R) -> Option<R> {
+        self.with_shard(0, |stack, _| look(stack))
     }
-    events.sort_unstable_by_key(|event: &inet::Event| event.serial);
-    let is_gap = |at: &usize| events[at - 1].serial + 1 != events[*at].serial;
-    let first = (1..events.len()).rev().find(is_gap).unwrap_or(0);
-    events.split_off(first)
-}
 
-/// The counters of all stacks together.
-pub fn stats() -> inet::Stats {
-    let mut sum = inet::Stats::default();
-    for number in 0..count() {
-        with_shard(number, |stack, _| sum.add(stack.stats()));
+    /// The last events of all shards (`inet::Event`), the oldest first. Their numbers have no
+    /// gaps: older ones are left out where a shard has forgotten one.
+    pub fn journal(&self) -> Vec<inet::Event> {
+        let count = self.shard_count();
+        // Those with lower numbers are in their journals when these are unlocked.
+        let end = self.shared.event_numbers.load(Ordering::SeqCst);
+        let mut events = Vec::with_capacity(inet::JOURNAL_EVENTS_MAX * usize::from(count));
+        for number in 0..count {
+            self.with_shard(number, |stack, _| {
+                events.extend(stack.journal().filter(|event| event.serial < end));
+            });
+        }
+        events.sort_unstable_by_key(|event: &inet::Event| event.serial);
+        let is_gap = |at: &usize| events[at - 1].serial + 1 != events[*at].serial;
+        let first = (1..events.len()).rev().find(is_gap).unwrap_or(0);
+        events.split_off(first)
     }
-    sum
+
+    /// The counters of all shards together.
+    pub fn stats(&self) -> inet::Stats {
+        let mut sum = inet::Stats::default();
+        for number in 0..self.shard_count() {
+            self.with_shard(number, |stack, _| sum.add(stack.stats()));
+        }
+        sum
+    }
 }

@@ -1,16 +1,17 @@
-//! All sockets of all shards, one after the other, for tools that list them.
+//! All sockets of all shards of a stack, one after the other, for tools that list them.
 //!
 //! A shard is locked for a stretch of slots at a time, and other threads may run between
 //! two stretches. A socket that comes or goes meanwhile is seen or not; none is seen twice
 //! in one slot. One with a member in each shard (`handle`) is seen in the first.
 
+use alloc::sync::Arc;
 use alloc::vec::{IntoIter, Vec};
 use core::net::SocketAddr;
 
 use inet::{ConnectionEntry, Endpoint, SocketEntry, State, Transport};
 
-use super::place::Place;
-use super::shard::{self, with_shard};
+use super::stack::NetStack;
+use super::surroundings::Link;
 use super::tcp_socket::info_of;
 use crate::sched::yield_now;
 use crate::socket::TcpInfo;
@@ -44,8 +45,8 @@ pub struct InetSocket {
 }
 
 impl InetSocket {
-    fn new(shard: u16, transport: Transport, entry: &ConnectionEntry) -> Self {
-        let number = |id| Place { shard, id }.number();
+    fn new(link: &Link, transport: Transport, entry: &ConnectionEntry) -> Self {
+        let number = |id| link.number_of(id);
         let name = |end: Endpoint| SocketAddr::new(end.addr, end.port);
         Self {
             transport,
@@ -61,12 +62,12 @@ impl InetSocket {
         }
     }
 
-    fn of(shard: u16, entry: &SocketEntry) -> Self {
+    fn of(link: &Link, entry: &SocketEntry) -> Self {
         Self {
             buffers: entry.buffers,
             info: entry.info.as_ref().map(info_of),
             congestion: entry.info.map(|info| info.algorithm.name()),
-            ..Self::new(shard, entry.transport, &entry.connection)
+            ..Self::new(link, entry.transport, &entry.connection)
         }
     }
 }
@@ -88,21 +89,26 @@ impl Position {
     pub const START: Self = Self::Slot(0, 0);
 
     /// Adds the sockets of a stretch from here on; returns where the next one starts.
-    fn gather(self, to: &mut Vec<(Self, InetSocket)>) -> Self {
+    fn gather(self, of: &NetStack, to: &mut Vec<(Self, InetSocket)>) -> Self {
         match self {
-            Self::Slot(shard, slot) => gather_slots(shard, slot, to),
-            Self::Waiting(shard, skipped) => gather_waiting(shard, skipped, to),
+            Self::Slot(shard, slot) => gather_slots(of, shard, slot, to),
+            Self::Waiting(shard, skipped) => gather_waiting(of, shard, skipped, to),
             Self::End => Self::End,
         }
     }
 }
 
-fn gather_slots(shard: u16, slot: usize, to: &mut Vec<(Position, InetSocket)>) -> Position {
-    let slots = with_shard(shard, |stack, _| {
+fn gather_slots(
+    of: &NetStack,
+    shard: u16,
+    slot: usize,
+    to: &mut Vec<(Position, InetSocket)>,
+) -> Position {
+    let slots = of.with_shard(shard, |stack, link| {
         let stretch = stack.sockets_in(slot..slot + STRETCH);
         let listed = stretch.filter(|(_, entry)| shard == 0 || !has_members(entry));
         to.extend(listed.map(|(slot, entry)| {
-            let socket = InetSocket::of(shard, &entry);
+            let socket = InetSocket::of(link, &entry);
             (Position::Slot(shard, slot), socket)
         }));
         stack.slots()
@@ -118,32 +124,39 @@ fn has_members(entry: &SocketEntry) -> bool {
     entry.transport == Transport::Udp || entry.connection.state == State::Listen
 }
 
-fn gather_waiting(shard: u16, skipped: usize, to: &mut Vec<(Position, InetSocket)>) -> Position {
+fn gather_waiting(
+    of: &NetStack,
+    shard: u16,
+    skipped: usize,
+    to: &mut Vec<(Position, InetSocket)>,
+) -> Position {
     let before = to.len();
-    with_shard(shard, |stack, _| {
+    of.with_shard(shard, |stack, link| {
         let stretch = stack.time_waits_from(skipped).take(STRETCH);
         to.extend((skipped..).zip(stretch).map(|(place, entry)| {
-            let socket = InetSocket::new(shard, Transport::Tcp, &entry);
+            let socket = InetSocket::new(link, Transport::Tcp, &entry);
             (Position::Waiting(shard, place), socket)
         }));
     });
     match to.len() - before {
         STRETCH => Position::Waiting(shard, skipped + STRETCH),
-        _ if shard + 1 < shard::count() => Position::Slot(shard + 1, 0),
+        _ if shard + 1 < of.shard_count() => Position::Slot(shard + 1, 0),
         _ => Position::End,
     }
 }
 
 /// The sockets from a place on, each with its place. Must not run with a spin lock held.
 pub struct Sockets {
+    of: Arc<NetStack>,
     stretch: IntoIter<(Position, InetSocket)>,
     next: Position,
 }
 
 impl Sockets {
-    /// Starts at `position`.
-    pub fn from(position: Position) -> Self {
+    /// Those of a stack, from `position` on.
+    pub fn from(of: Arc<NetStack>, position: Position) -> Self {
         Self {
+            of,
             stretch: Vec::new().into_iter(),
             next: position,
         }
@@ -163,7 +176,7 @@ impl Iterator for Sockets {
             }
             yield_now();
             let mut stretch = Vec::new();
-            self.next = self.next.gather(&mut stretch);
+            self.next = self.next.gather(&self.of, &mut stretch);
             self.stretch = stretch.into_iter();
         }
     }

@@ -20,7 +20,7 @@
 use core::net::IpAddr;
 
 use inet::Endpoint;
-use link::dispatch::{self, Dispatch};
+use link::dispatch;
 use link::rss::{BUCKETS, Hasher, Indirection, PortFields, Rss, Scope, bucket_of};
 use link::toeplitz::{KEY_BYTES, Key};
 use link::{Header, Packet, Piece};
@@ -35,12 +35,13 @@ const PACKET_HEAD_BYTES: usize = 64;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// What leads frames to shards; never changes.
-pub(super) struct Steer {
+/// What leads the card's frames to shards; never changes.
+struct Steer {
     hasher: Hasher,
     table: Indirection,
 }
 
+/// The rule is the card's, of which there is one; the shards are the first stack's.
 static STEER: Once<Steer> = Once::new();
 
 /// Spreads flows evenly over this many shards.
@@ -119,11 +120,6 @@ fn packet(src: IpAddr, dst: IpAddr, protocol: u8, ports: Option<(u16, u16)>) -> 
         dsfield: 0,
         transport_at: 0,
     }
-}
-
-/// What a frame is, and so where it goes.
-pub(super) fn dispatch_of(frame: &RxFrame) -> Dispatch {
-    dispatch::dispatch_of(&frame.chain, super::routes::address())
 }
 
 /// What an ARP message teaches, for a stack that does not answer it. `None` without

@@ -5,7 +5,7 @@
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
 use base::{Duration, Instant};
@@ -13,8 +13,10 @@ use hal::FramePort;
 use inet::{Env, RawPacket, SocketId};
 use mbuf::{Chain, Mbuf, RxFrame, TxFrame};
 
+use super::alarm::Alarm;
 use super::notice::Notice;
 use super::ring::Ring;
+use super::stack::{NetStack, Shared};
 use crate::error::{Error, Result};
 use crate::packet;
 use crate::poll::Events;
@@ -37,8 +39,14 @@ pub(super) enum Way {
 pub struct Link {
     /// Which shard this is.
     pub(super) number: u16,
+    /// Whether a CPU polls it.
+    pub(super) is_polled: bool,
+    /// Whose shard it is.
+    pub(super) stack: Weak<NetStack>,
+    pub(super) shared: Arc<Shared>,
     /// Which interface the port is.
     pub(super) interface: u32,
+    pub(super) alarm: Alarm,
     pub(super) now: Instant,
     pub(super) way: Way,
     /// Frames handed to the device, if it is this shard's own.
@@ -60,10 +68,14 @@ pub struct Link {
 }
 
 impl Link {
-    /// The surroundings of shard `number`, without a port.
-    pub(super) fn new(interface: u32, number: u16) -> Self {
+    /// The surroundings of a shard of `of`, without a port.
+    pub(super) fn new(of: &NetStack, interface: u32, number: u16) -> Self {
         Self {
             number,
+            is_polled: of.is_first() && number < of.count(),
+            stack: of.downgrade(),
+            shared: of.shared.clone(),
+            alarm: Alarm::new(),
             interface,
             now: mach::time::now(),
             way: Way::None,
@@ -129,6 +141,12 @@ impl Link {
         }
     }
 
+    /// The number of a socket's file; 0 while nobody holds it.
+    pub(super) fn number_of(&self, socket: SocketId) -> u64 {
+        let waiter = self.waiters.get(socket.index()).and_then(Option::as_ref);
+        waiter.map_or(0, |waiter| waiter.number)
+    }
+
     /// Nobody holds `socket` any more.
     pub(super) fn unregister(&mut self, socket: SocketId) {
         if let Some(slot) = self.waiters.get_mut(socket.index()) {
@@ -167,22 +185,24 @@ impl Env for Link {
     }
 
     fn transmit(&mut self, frame: TxFrame) {
-        packet::sent(self.interface, &frame);
+        packet::sent(&self.shared, self.interface, &frame);
         self.hand_over(frame);
     }
 
     fn looped(&mut self, packet: &Chain) {
         self.has_looped = true;
-        packet::looped(packet);
+        packet::looped(&self.shared, packet);
     }
 
     fn raw(&mut self, packet: &RawPacket<'_>) -> bool {
-        super::raw::show(self.interface, packet)
+        super::raw::show(&self.shared, self.interface, packet)
     }
 
     fn filter(&mut self, socket: SocketId, headers: &[u8], packet: &Chain) -> usize {
         match self.waiters.get(socket.index()) {
-            Some(Some(notice)) => super::filter::keep(notice, self.interface, headers, packet),
+            Some(Some(notice)) => {
+                super::filter::keep(notice, &self.shared, self.interface, headers, packet)
+            }
             _ => usize::MAX,
         }
     }

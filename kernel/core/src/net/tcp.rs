@@ -6,10 +6,10 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use inet::{Endpoint, State, Transport};
 use mach::sync::Once;
 
+use super::dial;
 use super::handle::Handle;
 use super::poll::{after_bytes, after_refusal, after_send};
 use super::zerocopy::Completions;
-use super::{dial, shard};
 use crate::error::{Error, Result};
 use crate::io::{Sink, Source, partial};
 use crate::poll::Events;
@@ -59,13 +59,15 @@ impl TcpSocket {
     /// The next connection that waits, of the calling CPU's shard if there is one.
     pub(super) fn next_connection(&self, how: Option<Wait>) -> Result<Arc<Self>> {
         loop {
-            let accepted = self.handle.first_of(shard::own(), |id, stack, link| {
-                let id = stack.accept(link, id)?;
-                after_send(link);
-                let handle = Handle::adopt(id, Transport::Tcp, self.handle.family, stack, link)?;
-                handle.notice.filter.inherit(&self.handle.notice.filter);
-                Ok(Self::of(handle))
-            });
+            let accepted = self
+                .handle
+                .first_of(self.handle.stack.own(), |id, stack, link| {
+                    let id = stack.accept(link, id)?;
+                    after_send(link);
+                    let handle = self.handle.adopt_accepted(id, stack, link)?;
+                    handle.notice.filter.inherit(&self.handle.notice.filter);
+                    Ok(Self::of(handle))
+                });
             match accepted {
                 Err(Error::WouldBlock) => self.handle.wait(Events::IN, how)?,
                 done => {
@@ -96,7 +98,7 @@ impl TcpSocket {
 
     fn start_connecting(&self, peer: Endpoint) -> Result<()> {
         let mut outcome = Err(Error::AddressNotAvailable);
-        for shard in dial::shards_in_turn() {
+        for shard in dial::shards_in_turn(&self.handle.stack) {
             let may_choose = self.handle.move_to_connect(peer, shard)?;
             outcome = self.handle.with(|id, stack, link| {
                 stack.connect(link, id, peer)?;

@@ -11,10 +11,11 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use inet::{Datagram, Endpoint, Letter, Transport};
 
 use super::cork::Cork;
-use super::handle::{Handle, in_shard};
+use super::handle::Handle;
 use super::poll::after_bytes;
 use super::reports::Reports;
-use super::{routes, shard, steer};
+use super::stack::NetStack;
+use super::steer;
 use crate::error::{Error, Result};
 use crate::io::{Sink, Source};
 use crate::poll::Events;
@@ -149,23 +150,25 @@ impl UdpSocket {
 
     /// Whose turn it is: mostly the calling CPU's shard.
     fn turn(&self) -> u16 {
-        if shard::count() == 1 {
+        if self.handle.stack.count() == 1 {
             return 0;
         }
         let taken = self.taken.fetch_add(1, Ordering::Relaxed);
         match taken % TURN_DATAGRAMS {
-            0 => shard::own() + 1,
-            _ => shard::own(),
+            0 => self.handle.stack.own() + 1,
+            _ => self.handle.stack.own(),
         }
     }
 
     /// Looks at the next datagram and leaves it in the queue (MSG_PEEK).
     pub(super) fn peek(&self, to: &mut Sink<'_>, how: Option<Wait>) -> Result<Option<Delivered>> {
         loop {
-            let seen = self.handle.first_of(shard::own(), |id, stack, _| {
-                let datagram = stack.peek_from(id)?;
-                Ok((Heard::of(datagram), datagram.payload.clone()))
-            });
+            let seen = self
+                .handle
+                .first_of(self.handle.stack.own(), |id, stack, _| {
+                    let datagram = stack.peek_from(id)?;
+                    Ok((Heard::of(datagram), datagram.payload.clone()))
+                });
             match seen {
                 Ok((heard, payload)) => return deliver(heard, &payload, to),
                 Err(Error::WouldBlock) if self.is_over(how) => return Ok(None),
@@ -223,7 +226,7 @@ impl UdpSocket {
         loop {
             let len = from.remaining();
             let member = self.handle.member(self.shard_to(&letter));
-            let sent = in_shard(member.shard, |stack, link| {
+            let sent = self.handle.stack.in_shard(member.shard, |stack, link| {
                 let mut copy = |space: &mut [u8]| from.try_take(space);
                 let count = stack.send_to(link, member.id, letter, len, &mut copy)?;
                 after_bytes(stack, link);
@@ -240,25 +243,30 @@ impl UdpSocket {
 impl UdpSocket {
     /// The shard by which a datagram to the peer of `letter`, or to the only one, is sent.
     pub(super) fn shard_to(&self, letter: &Letter) -> u16 {
-        if shard::count() == 1 {
+        if self.handle.stack.count() == 1 {
             return 0;
         }
         let only = || self.handle.remote().ok();
         letter
             .to
             .or_else(only)
-            .map_or(0, |peer| shard_of(peer.addr))
+            .map_or(0, |peer| self.handle.stack.shard_of(peer.addr))
     }
 }
 
-/// The shard in which datagrams of `peer` arrive.
-pub(super) fn shard_of(peer: IpAddr) -> u16 {
-    let own = routes::address().unwrap_or(Ipv4Addr::UNSPECIFIED);
-    let local = match peer.is_loopback() {
-        true => peer,
-        false => IpAddr::V4(own),
-    };
-    steer::owner_of_hosts(local, peer)
+impl NetStack {
+    /// The shard in which datagrams of `peer` arrive.
+    pub(super) fn shard_of(&self, peer: IpAddr) -> u16 {
+        if self.count() == 1 {
+            return 0;
+        }
+        let own = self.shared.routes.address();
+        let local = match peer.is_loopback() {
+            true => peer,
+            false => IpAddr::V4(own.unwrap_or(Ipv4Addr::UNSPECIFIED)),
+        };
+        steer::owner_of_hosts(local, peer)
+    }
 }
 
 fn deliver(heard: Heard, payload: &mbuf::Chain, to: &mut Sink<'_>) -> Result<Option<Delivered>> {

@@ -5,7 +5,6 @@
 use inet::Letter;
 
 use super::cork::{Gathered, piece_of};
-use super::handle::in_shard;
 use super::poll::after_send;
 use super::udp::UdpSocket;
 use crate::error::{Error, Result};
@@ -78,7 +77,7 @@ impl UdpSocket {
     /// Whether a datagram of so many bytes may be sent.
     fn check(&self, letter: &Letter, len: usize) -> Result<()> {
         let member = self.handle.member(self.shard_to(letter));
-        in_shard(member.shard, |stack, link| {
+        self.handle.stack.in_shard(member.shard, |stack, link| {
             Ok(stack.check_letter(link, member.id, letter, len)?)
         })
     }
@@ -86,7 +85,7 @@ impl UdpSocket {
     fn put_gathered(&self, whole: &Gathered<Letter>) -> Result<()> {
         let mut from = Source::kernel(&whole.bytes);
         let member = self.handle.member(self.shard_to(&whole.header));
-        in_shard(member.shard, |stack, link| {
+        self.handle.stack.in_shard(member.shard, |stack, link| {
             let mut copy = |space: &mut [u8]| from.try_take(space);
             let len = whole.bytes.len();
             stack.send_letter(link, member.id, &whole.header, len, &mut copy)?;

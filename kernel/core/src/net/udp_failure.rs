@@ -3,7 +3,6 @@
 use inet::{Endpoint, Failure, FailureMessage};
 
 use super::address::{from_endpoint, seen_by};
-use super::shard;
 use super::udp::{Heard, UdpSocket};
 use crate::error::{Error, Result};
 use crate::io::Sink;
@@ -14,9 +13,11 @@ impl UdpSocket {
     pub(super) fn next_failure(&self, to: &mut Sink<'_>) -> Result<Received> {
         let family = self.handle.family;
         let mut told = ExtendedError::room(family)?;
-        let failure = self.handle.first_of(shard::own(), |id, stack, link| {
-            Ok(stack.take_failure(link, id)?)
-        })?;
+        let failure = self
+            .handle
+            .first_of(self.handle.stack.own(), |id, stack, link| {
+                Ok(stack.take_failure(link, id)?)
+            })?;
         *told = extended(&failure, family);
         let copied = to.put_whole(&failure.payload)?;
         let heard = failure.message.map(heard_of);

@@ -226,7 +226,7 @@ impl UdpSocket {
     pub(super) fn letter(&self, to: Option<&SocketAddress>, control: &Control) -> Result<Letter> {
         let to = to.map(|to| to_endpoint(&self.handle, to));
         if let Some(info) = control.packet_info {
-            groups::check_number(info.interface)?;
+            groups::check_number(&self.handle.stack, info.interface)?;
         }
         Ok(Letter {
             to: to.transpose()?.map(reached),

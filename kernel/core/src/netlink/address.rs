@@ -10,7 +10,7 @@ use super::answer::Refusal;
 use super::serve::Asked;
 use crate::error::Error;
 use crate::net::plan::{self, Address};
-use crate::net::{Interface, interface};
+use crate::net::{Interface, NetStack};
 
 /// `AF_INET`, `AF_INET6`.
 const V4: u8 = 2;
@@ -115,27 +115,34 @@ impl Wanted {
         is_family(self.family, own.ip) && self.link.is_none_or(|link| link == own.interface)
     }
 
-    pub fn fill(&self, dump: &Dump, from: usize, to: &mut Writer<'_>) -> Progress {
-        let all = plan::addresses();
+    pub fn fill(
+        &self,
+        stack: &NetStack,
+        dump: &Dump,
+        from: usize,
+        to: &mut Writer<'_>,
+    ) -> Progress {
+        let all = plan::addresses(stack);
         let wanted = all.iter().filter(|own| self.has(own));
         dump.fill(to, wanted.skip(from).map(message))
     }
 }
 
 /// The address that a command means.
-fn parse(object: &netlink::Address<'_>) -> Result<(u32, IpAddr), Refusal> {
+fn parse(stack: &NetStack, object: &netlink::Address<'_>) -> Result<(u32, IpAddr), Refusal> {
     let ip = object.local.or(object.address).ok_or(Error::Invalid)?;
     if object.local.is_some() && object.address.is_some_and(|peer| peer != ip) {
         return Err(Refusal::new(Error::Unsupported, "No links to one peer"));
     }
-    link_of(object.link)?;
+    link_of(stack, object.link)?;
     Ok((object.link, ip))
 }
 
 /// Gives a link an address; one that it has already is no error if it may be replaced.
 pub(super) fn add(asked: &Asked<'_>, object: &netlink::Address<'_>) -> Result<(), Refusal> {
-    let (link, ip) = parse(object)?;
-    match plan::add_address(link, ip, object.prefix_len) {
+    let stack = &asked.socket.stack;
+    let (link, ip) = parse(stack, object)?;
+    match plan::add_address(stack, link, ip, object.prefix_len) {
         Err(Error::Exists) if asked.has(Flags::REPLACE) => Ok(()),
         Err(Error::NoBuffers) => Err(Refusal::new(
             Error::NoBuffers,
@@ -146,12 +153,13 @@ pub(super) fn add(asked: &Asked<'_>, object: &netlink::Address<'_>) -> Result<()
 }
 
 /// Takes an address away.
-pub(super) fn remove(object: &netlink::Address<'_>) -> Result<(), Refusal> {
-    let (link, ip) = parse(object)?;
-    Ok(plan::remove_address(link, ip)?)
+pub(super) fn remove(asked: &Asked<'_>, object: &netlink::Address<'_>) -> Result<(), Refusal> {
+    let stack = &asked.socket.stack;
+    let (link, ip) = parse(stack, object)?;
+    Ok(plan::remove_address(stack, link, ip)?)
 }
 
 /// The interface of that number.
-pub(super) fn link_of(number: u32) -> Result<Interface, Error> {
-    interface(number).ok_or(Error::WrongDevice)
+pub(super) fn link_of(stack: &NetStack, number: u32) -> Result<Interface, Error> {
+    stack.interface(number).ok_or(Error::WrongDevice)
 }

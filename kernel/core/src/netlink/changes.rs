@@ -1,12 +1,13 @@
 //! What listeners hear: the differences between what was and what is.
 //!
-//! As long as somebody is in a group of [`Protocol::Route`], we keep the plan that all
-//! listeners know. [`look`] compares it with the present one and tells what is gone and what
+//! As long as somebody is in a group of [`Protocol::Route`], we keep the plan of that stack which
+//! all its listeners know. [`look`] compares it with the present one and tells what is gone and what
 //! is new. So whoever changed something, a command, DHCP or a neighbour, is not asked to say
 //! so, and nothing is told twice.
 //!
 //! Lock order: [`KNOWN`] before a shard and before the registry.
 
+use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,6 +15,7 @@ use mach::sync::Spin;
 use netlink::Emit;
 
 use super::{Protocol, address, answer, neighbour, registry, route};
+use crate::net::NetStack;
 use crate::net::plan::{Plan, plan};
 
 /// `RTNLGRP_*`.
@@ -23,8 +25,14 @@ const V4_ROUTES: u32 = 7;
 const V6_ADDRESSES: u32 = 9;
 const V6_ROUTES: u32 = 11;
 
-/// What listeners know; kept while there are any.
-static KNOWN: Spin<Option<Plan>> = Spin::new(None);
+/// What the listeners of a stack know.
+struct Known {
+    stack: Weak<NetStack>,
+    plan: Plan,
+}
+
+/// Of each stack, while it has listeners: who looks for changes looks at all of them.
+static KNOWN: Spin<Vec<Known>> = Spin::new(Vec::new());
 /// Grows with each change that was told or made by a command.
 static VERSION: AtomicU32 = AtomicU32::new(0);
 
@@ -33,28 +41,43 @@ pub(super) fn version() -> u32 {
     VERSION.load(Ordering::Relaxed)
 }
 
-/// Runs `join`, which may change who listens; who joins hears of changes from now on.
-pub(super) fn listen(join: impl FnOnce()) {
+/// Runs `join`, which may change who listens to a stack; who joins hears of changes from now on.
+pub(super) fn listen(stack: &Arc<NetStack>, join: impl FnOnce()) {
     let mut known = KNOWN.lock();
-    tell(&mut known);
+    tell_all(&mut known);
     join();
-    match registry::is_listened() {
-        true if known.is_none() => *known = Some(plan()),
-        true => {}
-        false => *known = None,
+    let is_known = known
+        .iter()
+        .any(|one| one.stack.as_ptr() == Arc::as_ptr(stack));
+    if has_listeners(stack) && !is_known {
+        known.push(Known {
+            stack: Arc::downgrade(stack),
+            plan: plan(stack),
+        });
     }
+}
+
+fn has_listeners(stack: &NetStack) -> bool {
+    stack.shared.change_listeners.load(Ordering::Relaxed) != 0
 }
 
 /// Tells listeners what has changed since the last time. Costs a load if there are none.
 pub fn look() {
     if registry::is_listened() {
-        tell(&mut KNOWN.lock());
+        tell_all(&mut KNOWN.lock());
     }
 }
 
-fn tell(known: &mut Option<Plan>) {
-    let Some(before) = known else { return };
-    let now = plan();
+/// Tells those of all stacks, and forgets stacks to which nobody listens any more.
+fn tell_all(known: &mut Vec<Known>) {
+    known.retain_mut(|one| {
+        let stack = one.stack.upgrade().filter(|stack| has_listeners(stack));
+        stack.map(|stack| tell(&stack, &mut one.plan)).is_some()
+    });
+}
+
+fn tell(stack: &NetStack, before: &mut Plan) {
+    let now = plan(stack);
     if *before == now {
         return;
     }
@@ -65,7 +88,7 @@ fn tell(known: &mut Option<Plan>) {
         } else {
             V6_ROUTES
         };
-        publish(group, &route::message(one), verb);
+        publish(stack, group, &route::message(one), verb);
     });
     tell_list(&before.addresses, &now.addresses, |one, verb| {
         let group = if one.ip.is_ipv4() {
@@ -73,12 +96,12 @@ fn tell(known: &mut Option<Plan>) {
         } else {
             V6_ADDRESSES
         };
-        publish(group, &address::message(one), verb);
+        publish(stack, group, &address::message(one), verb);
     });
     tell_list(&before.neighbours, &now.neighbours, |one, verb| {
-        publish(NEIGHBOURS, &neighbour::message(one), verb);
+        publish(stack, NEIGHBOURS, &neighbour::message(one), verb);
     });
-    *known = Some(now);
+    *before = now;
 }
 
 /// What became of an object: the difference to the type of a message about a new one.
@@ -108,11 +131,11 @@ impl<T: Emit> Emit for News<'_, T> {
     }
 }
 
-fn publish(group: u32, object: &impl Emit, fate: Fate) {
+fn publish(stack: &NetStack, group: u32, object: &impl Emit, fate: Fate) {
     let bytes: Vec<u8> = match answer::object(&News(object, fate), 0, 0) {
         Ok(bytes) => bytes,
         // Nobody can be told without memory; the next dump says what is so.
         Err(_) => return,
     };
-    registry::publish(Protocol::Route, group, &bytes);
+    registry::publish(stack, Protocol::Route, group, &bytes);
 }

@@ -1,6 +1,7 @@
 //! Sockets of IP, as `ss` asks for them: by family, protocol, states and its own filter.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cell::Cell;
 use core::net::SocketAddr;
@@ -15,7 +16,7 @@ use super::address::is_family;
 use super::answer::Refusal;
 use super::serve::Asked;
 use crate::error::Error;
-use crate::net::{InetSocket, Position, Sockets};
+use crate::net::{InetSocket, NetStack, Position, Sockets};
 
 /// IANA's numbers.
 const TCP: u32 = 6;
@@ -90,7 +91,13 @@ impl Wanted {
     }
 
     /// Adds what fits from where the last datagram ended.
-    pub fn fill(&mut self, dump: &Dump, dialect: &Dialect, to: &mut Writer<'_>) -> Progress {
+    pub fn fill(
+        &mut self,
+        stack: &Arc<NetStack>,
+        dump: &Dump,
+        dialect: &Dialect,
+        to: &mut Writer<'_>,
+    ) -> Progress {
         let filter = match self.filter.is_empty() {
             true => None,
             false => DiagFilter::check(&self.filter),
@@ -98,7 +105,8 @@ impl Wanted {
         // Where the socket lies that was offered last: if it did not fit, the next
         // datagram starts with it.
         let place = Cell::new(self.place);
-        let all = Sockets::from(self.place).map(Some).chain([None]);
+        let all = Sockets::from(stack.clone(), self.place);
+        let all = all.map(Some).chain([None]);
         let wanted = all.map_while(|found| {
             place.set(found.map_or(Position::End, |(at, _)| at));
             found
@@ -204,7 +212,8 @@ pub(super) fn get(
             && (found.local, found.remote) == (request.id.local, request.id.remote)
             && is_cookie
     };
-    let mut all = Sockets::from(Position::START).map(|(_, socket)| socket);
+    let mut all =
+        Sockets::from(asked.socket.stack.clone(), Position::START).map(|(_, socket)| socket);
     let socket = all.find(is_meant).ok_or(Error::NotFound)?;
     let answer = wanted.answer(socket, asked.socket.dialect);
     Ok(asked.socket.answer(&asked.header, &answer)?)

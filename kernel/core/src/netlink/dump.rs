@@ -3,6 +3,7 @@
 //! A datagram is as large as the largest buffer that the program has read into, within
 //! bounds (Linux does so too: old programs read a page and take nothing cut).
 
+use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
 use netlink::{Dump, Flags, Header, Progress, Writer};
@@ -10,6 +11,7 @@ use netlink::{Dump, Flags, Header, Progress, Writer};
 use super::queue::Datagram;
 use super::{Dialect, NetlinkSocket, address, answer, changes, diag, link};
 use super::{neighbour, route, rule, unix_diag};
+use crate::net::NetStack;
 
 /// Smallest room for a datagram: what Linux begins with.
 const ROOM_MIN: usize = 3776;
@@ -43,6 +45,7 @@ pub(super) struct Dumping {
     /// Of what is dumped when the dump began.
     version: u32,
     dialect: &'static Dialect,
+    stack: Arc<NetStack>,
 }
 
 impl Dumping {
@@ -51,6 +54,7 @@ impl Dumping {
         Self {
             dump: Dump::new(request, socket.port()),
             dialect: socket.dialect,
+            stack: socket.stack.clone(),
             query,
             taken: 0,
             version: changes::version(),
@@ -62,14 +66,14 @@ impl Dumping {
         if changes::version() != self.version {
             self.dump.flags = self.dump.flags | Flags::DUMP_INTERRUPTED;
         }
-        let (dump, from) = (&self.dump, self.taken);
+        let (dump, from, stack) = (&self.dump, self.taken, &self.stack);
         let progress = match &mut self.query {
-            Query::Links(wanted) => wanted.fill(dump, from, to),
-            Query::Addresses(wanted) => wanted.fill(dump, from, to),
-            Query::Routes(wanted) => wanted.fill(dump, from, to),
-            Query::Neighbours(wanted) => wanted.fill(dump, from, to),
+            Query::Links(wanted) => wanted.fill(stack, dump, from, to),
+            Query::Addresses(wanted) => wanted.fill(stack, dump, from, to),
+            Query::Routes(wanted) => wanted.fill(stack, dump, from, to),
+            Query::Neighbours(wanted) => wanted.fill(stack, dump, from, to),
             Query::Rules(wanted) => wanted.fill(dump, from, to),
-            Query::Inet(wanted) => wanted.fill(dump, self.dialect, to),
+            Query::Inet(wanted) => wanted.fill(stack, dump, self.dialect, to),
             Query::Unix(wanted) => wanted.fill(dump, to),
         };
         if let Progress::More { taken } = progress {

@@ -9,7 +9,7 @@ use netlink::{Dump, Link, Progress, Statistics, Writer};
 use super::answer::Refusal;
 use super::serve::Asked;
 use crate::error::Error;
-use crate::net::{Interface, LOOPBACK, Traffic, interfaces};
+use crate::net::{Interface, LOOPBACK, NetStack, Traffic};
 
 /// `IFF_LOWER_UP`: there is a carrier.
 const LOWER_UP: u32 = 0x1_0000;
@@ -39,12 +39,12 @@ fn statistics(of: &Traffic) -> Statistics {
 }
 
 /// A link as a message.
-fn message(interface: &Interface) -> Link<'_> {
+fn message<'i>(stack: &NetStack, interface: &'i Interface) -> Link<'i> {
     let is_ethernet = interface.number != LOOPBACK;
     Link {
         hardware_type: interface.hardware_type,
         index: interface.number,
-        flags: u32::from(interface.flags().bits()) | LOWER_UP,
+        flags: u32::from(stack.flags(interface).bits()) | LOWER_UP,
         name: Some(interface.name.as_bytes()),
         address: Some(&interface.mac),
         broadcast: Some(if is_ethernet {
@@ -61,7 +61,7 @@ fn message(interface: &Interface) -> Link<'_> {
         promiscuity: Some(0),
         transmit_queues: Some(1),
         receive_queues: Some(1),
-        statistics: Some(statistics(&interface.traffic())),
+        statistics: Some(statistics(&stack.traffic(interface))),
         ..Link::default()
     }
 }
@@ -78,35 +78,50 @@ impl Wanted {
         Self { is_any }
     }
 
-    pub fn fill(&self, dump: &Dump, from: usize, to: &mut Writer<'_>) -> Progress {
-        let all: Vec<Interface> = interfaces().filter(|_| self.is_any).collect();
+    pub fn fill(
+        &self,
+        stack: &NetStack,
+        dump: &Dump,
+        from: usize,
+        to: &mut Writer<'_>,
+    ) -> Progress {
+        let all: Vec<Interface> = match self.is_any {
+            true => stack.interfaces(),
+            false => Vec::new(),
+        };
+        let message = |interface| message(stack, interface);
         dump.fill(to, all.iter().skip(from).map(message))
     }
 }
 
 /// The link that a message means, by number or else by name.
-fn find(object: &Link<'_>) -> Result<Interface, Error> {
+fn find(stack: &NetStack, object: &Link<'_>) -> Result<Interface, Error> {
     let name = object.name.or(object.long_name);
     let is_meant = |interface: &Interface| match object.index {
         0 => name == Some(interface.name.as_bytes()),
         index => interface.number == index,
     };
-    interfaces().find(is_meant).ok_or(Error::WrongDevice)
+    let mut all = stack.interfaces().into_iter();
+    all.find(is_meant).ok_or(Error::WrongDevice)
 }
 
 /// Shows one link.
 pub(super) fn get(asked: &Asked<'_>, object: &Link<'_>) -> Result<(), Refusal> {
-    let found = find(object)?;
-    Ok(asked.socket.answer(&asked.header, &message(&found))?)
+    let stack = &asked.socket.stack;
+    let found = find(stack, object)?;
+    Ok(asked
+        .socket
+        .answer(&asked.header, &message(stack, &found))?)
 }
 
 /// Takes a command that asks for nothing but what is so already.
-pub(super) fn change(object: &Link<'_>) -> Result<(), Refusal> {
+pub(super) fn change(asked: &Asked<'_>, object: &Link<'_>) -> Result<(), Refusal> {
     if object.kind.is_some() {
         return Err(Refusal::new(Error::Unsupported, "Unknown device type"));
     }
-    let found = find(object)?;
-    let now = message(&found);
+    let stack = &asked.socket.stack;
+    let found = find(stack, object)?;
+    let now = message(stack, &found);
     let changed = (object.flags ^ now.flags) & object.changes;
     let is_so = changed == 0
         && object.mtu.is_none_or(|mtu| Some(mtu) == now.mtu)

@@ -9,8 +9,8 @@ use super::address::{family_of, is_family, link_of};
 use super::answer::Refusal;
 use super::serve::Asked;
 use crate::error::Error;
-use crate::net::LOOPBACK;
 use crate::net::plan::{self, Neighbour};
+use crate::net::{LOOPBACK, NetStack};
 
 /// `NUD_*`.
 const INCOMPLETE: u16 = 0x1;
@@ -72,8 +72,14 @@ impl Wanted {
             && self.link.is_none_or(|link| link == neighbour.interface)
     }
 
-    pub fn fill(&self, dump: &Dump, from: usize, to: &mut Writer<'_>) -> Progress {
-        let all = plan::neighbours();
+    pub fn fill(
+        &self,
+        stack: &NetStack,
+        dump: &Dump,
+        from: usize,
+        to: &mut Writer<'_>,
+    ) -> Progress {
+        let all = plan::neighbours(stack);
         let wanted = all.iter().filter(|neighbour| self.has(neighbour));
         dump.fill(to, wanted.skip(from).map(message))
     }
@@ -81,7 +87,7 @@ impl Wanted {
 
 /// Shows one neighbour.
 pub(super) fn get(asked: &Asked<'_>, object: &netlink::Neighbour<'_>) -> Result<(), Refusal> {
-    let all = plan::neighbours();
+    let all = plan::neighbours(&asked.socket.stack);
     let is_meant = |neighbour: &&Neighbour| {
         Some(neighbour.ip) == object.address && neighbour.interface == object.link
     };
@@ -90,8 +96,8 @@ pub(super) fn get(asked: &Asked<'_>, object: &netlink::Neighbour<'_>) -> Result<
 }
 
 /// The interface and the address that a command means.
-fn parse(object: &netlink::Neighbour<'_>) -> Result<(u32, IpAddr), Refusal> {
-    match link_of(object.link)?.number {
+fn parse(stack: &NetStack, object: &netlink::Neighbour<'_>) -> Result<(u32, IpAddr), Refusal> {
+    match link_of(stack, object.link)?.number {
         LOOPBACK => Err(Refusal::new(
             Error::Unsupported,
             "Loopback has no neighbours",
@@ -102,15 +108,16 @@ fn parse(object: &netlink::Neighbour<'_>) -> Result<(u32, IpAddr), Refusal> {
 
 /// Sets one, for good: what is set is not asked for.
 pub(super) fn add(asked: &Asked<'_>, object: &netlink::Neighbour<'_>) -> Result<(), Refusal> {
-    let (link, ip) = parse(object)?;
+    let stack = &asked.socket.stack;
+    let (link, ip) = parse(stack, object)?;
     let is_same = |known: &Neighbour| (known.interface, known.ip) == (link, ip);
-    let is_known = plan::neighbours().iter().any(is_same);
+    let is_known = plan::neighbours(stack).iter().any(is_same);
     if is_known && asked.has(Flags::EXCLUSIVE) {
         return Err(Error::Exists.into());
     }
     let station = object.link_address.and_then(|bytes| bytes.try_into().ok());
     match (station, object.state & PERMANENT != 0) {
-        (Some(mac), true) => Ok(plan::set_neighbour(link, ip, mac)?),
+        (Some(mac), true) => Ok(plan::set_neighbour(stack, link, ip, mac)?),
         _ => Err(Refusal::new(
             Error::Unsupported,
             "Only permanent neighbours with a station can be set",
@@ -119,7 +126,8 @@ pub(super) fn add(asked: &Asked<'_>, object: &netlink::Neighbour<'_>) -> Result<
 }
 
 /// Forgets one; the next packet to it asks anew.
-pub(super) fn remove(object: &netlink::Neighbour<'_>) -> Result<(), Refusal> {
-    let (link, ip) = parse(object)?;
-    Ok(plan::remove_neighbour(link, ip)?)
+pub(super) fn remove(asked: &Asked<'_>, object: &netlink::Neighbour<'_>) -> Result<(), Refusal> {
+    let stack = &asked.socket.stack;
+    let (link, ip) = parse(stack, object)?;
+    Ok(plan::remove_neighbour(stack, link, ip)?)
 }

@@ -1,7 +1,8 @@
 //! Which sockets there are: their numbers, and who listens to which group.
 //!
-//! A bound socket has a number that no other of its protocol has, mostly its program's. The
-//! table refers weakly; a socket leaves it when it goes.
+//! A bound socket has a number that no other of its protocol has in its network namespace, mostly
+//! its program's. The table refers weakly; a socket leaves it when it goes. It is one for all
+//! namespaces, as tools that list sockets and the quick look whether anybody listens want it.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
@@ -13,9 +14,11 @@ use mach::sync::Spin;
 use super::queue::Datagram;
 use super::{NetlinkSocket, Protocol};
 use crate::error::{Error, Result};
+use crate::net::NetStack;
 use crate::task::Pid;
 
-type Key = (Protocol, u32);
+/// Namespace, protocol and number.
+type Key = (u64, Protocol, u32);
 
 static SOCKETS: Spin<BTreeMap<Key, Weak<NetlinkSocket>>> = Spin::new(BTreeMap::new());
 
@@ -37,7 +40,8 @@ pub(super) fn assign(socket: &Arc<NetlinkSocket>, wanted: u32, program: Pid) -> 
     if let Some(port) = socket.bound_port() {
         return Ok(port);
     }
-    let is_free = |port: &u32| !sockets.contains_key(&(socket.protocol, *port));
+    let is_free =
+        |port: &u32| !sockets.contains_key(&(socket.stack.number, socket.protocol, *port));
     let port = match wanted {
         0 => {
             let chosen = (0..TRIES_MAX).map(|step| CHOSEN_MAX - step);
@@ -46,22 +50,25 @@ pub(super) fn assign(socket: &Arc<NetlinkSocket>, wanted: u32, program: Pid) -> 
         wanted => Some(wanted).filter(is_free),
     };
     let port = port.ok_or(Error::AddressInUse)?;
-    sockets.insert((socket.protocol, port), Arc::downgrade(socket));
+    let key = (socket.stack.number, socket.protocol, port);
+    sockets.insert(key, Arc::downgrade(socket));
     socket.set_port(port);
     Ok(port)
 }
 
 /// The socket with this number is gone.
-pub(super) fn release(protocol: Protocol, port: u32) {
-    SOCKETS.lock().remove(&(protocol, port));
+pub(super) fn release(stack: &NetStack, protocol: Protocol, port: u32) {
+    SOCKETS.lock().remove(&(stack.number, protocol, port));
 }
 
 /// A socket has joined its first group, or left its last one.
-pub(super) fn count_listener(joined: bool) {
-    match joined {
-        true => LISTENERS.fetch_add(1, Ordering::Relaxed),
-        false => LISTENERS.fetch_sub(1, Ordering::Relaxed),
-    };
+pub(super) fn count_listener(stack: &NetStack, joined: bool) {
+    for listeners in [&LISTENERS, &stack.shared.change_listeners] {
+        match joined {
+            true => listeners.fetch_add(1, Ordering::Relaxed),
+            false => listeners.fetch_sub(1, Ordering::Relaxed),
+        };
+    }
 }
 
 /// Whether anybody is in a group.
@@ -77,9 +84,12 @@ fn all() -> Vec<Arc<NetlinkSocket>> {
 }
 
 /// Gives those in `group` a copy of `bytes`.
-pub(super) fn publish(protocol: Protocol, group: u32, bytes: &[u8]) {
+pub(super) fn publish(stack: &NetStack, protocol: Protocol, group: u32, bytes: &[u8]) {
     for socket in all() {
-        if socket.protocol == protocol && socket.is_member(group) {
+        if socket.stack.number == stack.number
+            && socket.protocol == protocol
+            && socket.is_member(group)
+        {
             let bytes = bytes.to_vec();
             socket.push(Datagram { bytes, group });
         }
@@ -104,7 +114,9 @@ pub struct Listed {
     pub inode: u64,
 }
 
-/// All sockets with a number, by protocol.
-pub fn list() -> Vec<Listed> {
-    all().iter().map(|socket| socket.listed()).collect()
+/// All sockets of a stack with a number, by protocol.
+pub fn list(stack: &NetStack) -> Vec<Listed> {
+    let all = all().into_iter();
+    let own = all.filter(|socket| socket.stack.number == stack.number);
+    own.map(|socket| socket.listed()).collect()
 }

@@ -8,8 +8,8 @@ use super::address::{EVERYWHERE, HOST, LINK, family_of, is_family, link_of};
 use super::answer::Refusal;
 use super::serve::Asked;
 use crate::error::Error;
-use crate::net::CARD;
 use crate::net::plan::{self, Route, RouteKind, RouteOrigin};
+use crate::net::{CARD, NetStack};
 
 /// `RT_TABLE_*`.
 const MAIN: u32 = 254;
@@ -104,8 +104,14 @@ impl Wanted {
             && self.link.is_none_or(|link| link == route.interface)
     }
 
-    pub fn fill(&self, dump: &Dump, from: usize, to: &mut Writer<'_>) -> Progress {
-        let all = plan::routes();
+    pub fn fill(
+        &self,
+        stack: &NetStack,
+        dump: &Dump,
+        from: usize,
+        to: &mut Writer<'_>,
+    ) -> Progress {
+        let all = plan::routes(stack);
         let wanted = all.iter().filter(|route| self.has(route));
         dump.fill(to, wanted.skip(from).map(message))
     }
@@ -114,7 +120,7 @@ impl Wanted {
 /// Shows where a packet would go.
 pub(super) fn get(asked: &Asked<'_>, object: &netlink::Route<'_>) -> Result<(), Refusal> {
     let to = object.destination.ok_or(Error::Invalid)?;
-    let way = plan::way_to(to)?;
+    let way = plan::way_to(&asked.socket.stack, to)?;
     let answer = netlink::Route {
         scope: EVERYWHERE,
         flags: CLONED,
@@ -127,7 +133,7 @@ pub(super) fn get(asked: &Asked<'_>, object: &netlink::Route<'_>) -> Result<(), 
 }
 
 /// The route that a command means, if it is one that the stack can have.
-fn parse(object: &netlink::Route<'_>) -> Result<Route, Refusal> {
+fn parse(stack: &NetStack, object: &netlink::Route<'_>) -> Result<Route, Refusal> {
     let is_plain = object.nexthops.is_none() && object.source_len == 0 && object.mtu.is_none();
     if !is_plain || !matches!(object.kind, 0 | UNICAST) || !matches!(object.table, 0 | MAIN) {
         return Err(Refusal::new(
@@ -140,7 +146,7 @@ fn parse(object: &netlink::Route<'_>) -> Result<Route, Refusal> {
         10 => IpAddr::V6(core::net::Ipv6Addr::UNSPECIFIED),
         _ => return Err(Error::FamilyUnsupported.into()),
     };
-    let link = object.link.map(link_of).transpose()?;
+    let link = object.link.map(|link| link_of(stack, link)).transpose()?;
     Ok(Route {
         destination: object.destination.unwrap_or(nowhere),
         prefix_len: object.destination_len,
@@ -155,11 +161,13 @@ fn parse(object: &netlink::Route<'_>) -> Result<Route, Refusal> {
 
 /// Sets a route.
 pub(super) fn add(asked: &Asked<'_>, object: &netlink::Route<'_>) -> Result<(), Refusal> {
-    let new = parse(object)?;
-    Ok(plan::add_route(&new, asked.has(Flags::REPLACE))?)
+    let stack = &asked.socket.stack;
+    let new = parse(stack, object)?;
+    Ok(plan::add_route(stack, &new, asked.has(Flags::REPLACE))?)
 }
 
 /// Takes a route away.
-pub(super) fn remove(object: &netlink::Route<'_>) -> Result<(), Refusal> {
-    Ok(plan::remove_route(&parse(object)?)?)
+pub(super) fn remove(asked: &Asked<'_>, object: &netlink::Route<'_>) -> Result<(), Refusal> {
+    let stack = &asked.socket.stack;
+    Ok(plan::remove_route(stack, &parse(stack, object)?)?)
 }

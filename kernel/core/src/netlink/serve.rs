@@ -108,7 +108,7 @@ fn about_link(asked: &Asked<'_>, verb: Verb, object: &netlink::Link<'_>) -> Done
     match verb {
         Verb::Dump => Ok(asked.dump(Query::Links(link::Wanted::of(object)))),
         Verb::Get => done(link::get(asked, object)),
-        Verb::New | Verb::Set => done(link::change(object)),
+        Verb::New | Verb::Set => done(link::change(asked, object)),
         Verb::Delete => Err(Error::Unsupported.into()),
     }
 }
@@ -120,7 +120,7 @@ fn about_address(asked: &Asked<'_>, verb: Verb, object: &netlink::Address<'_>) -
             Ok(asked.dump(Query::Addresses(wanted)))
         }
         Verb::New => done(address::add(asked, object)),
-        Verb::Delete => done(address::remove(object)),
+        Verb::Delete => done(address::remove(asked, object)),
         Verb::Get | Verb::Set => Err(Error::Unsupported.into()),
     }
 }
@@ -133,7 +133,7 @@ fn about_route(asked: &Asked<'_>, verb: Verb, object: &netlink::Route<'_>) -> Do
         }
         Verb::Get => done(route::get(asked, object)),
         Verb::New => done(route::add(asked, object)),
-        Verb::Delete => done(route::remove(object)),
+        Verb::Delete => done(route::remove(asked, object)),
         Verb::Set => Err(Error::Unsupported.into()),
     }
 }
@@ -146,7 +146,7 @@ fn about_neighbour(asked: &Asked<'_>, verb: Verb, object: &netlink::Neighbour<'_
         }
         Verb::Get => done(neighbour::get(asked, object)),
         Verb::New => done(neighbour::add(asked, object)),
-        Verb::Delete => done(neighbour::remove(object)),
+        Verb::Delete => done(neighbour::remove(asked, object)),
         Verb::Set => Err(Error::Unsupported.into()),
     }
 }

@@ -16,6 +16,7 @@ use super::serve::{self, Outcome};
 use super::{Dialect, Protocol, changes};
 use crate::error::{Error, Result};
 use crate::ipc::next_number;
+use crate::net::{NetStack, current_stack};
 use crate::poll::{Events, Pollee};
 use crate::socket::{CommonOptions, Held, SocketFilter, SocketType};
 use crate::sync::Mutex;
@@ -29,6 +30,8 @@ const CONTROL_MAX: u16 = 16;
 
 /// A netlink socket.
 pub struct NetlinkSocket {
+    /// What it is about.
+    pub(super) stack: Arc<NetStack>,
     pub(super) number: u64,
     pub(super) kind: SocketType,
     pub(super) protocol: Protocol,
@@ -56,6 +59,7 @@ impl NetlinkSocket {
         dialect: &'static Dialect,
     ) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
+            stack: current_stack(),
             number: next_number(),
             kind,
             protocol,
@@ -116,12 +120,12 @@ impl NetlinkSocket {
     /// Makes it a member of exactly the groups that `change` says. What changes before it
     /// joined it does not hear of.
     pub(super) fn change_groups(&self, change: impl Fn(u64) -> u64) {
-        changes::listen(|| {
+        changes::listen(&self.stack, || {
             let before = self.groups();
             let after = change(before);
             self.groups.store(after, Ordering::Relaxed);
             if (before == 0) != (after == 0) {
-                registry::count_listener(after != 0);
+                registry::count_listener(&self.stack, after != 0);
             }
         });
     }
@@ -208,10 +212,10 @@ pub(super) fn group_bit(group: u32) -> u64 {
 impl Drop for NetlinkSocket {
     fn drop(&mut self) {
         if *self.groups.get_mut() != 0 {
-            registry::count_listener(false);
+            registry::count_listener(&self.stack, false);
         }
         if let Some(port) = self.bound_port() {
-            registry::release(self.protocol, port);
+            registry::release(&self.stack, self.protocol, port);
         }
     }
 }

@@ -45,7 +45,8 @@ pub(crate) use listener::{Binding, Listener};
 pub(crate) use queue::Packet;
 pub(crate) use send::chain_of;
 pub(crate) use tap::now;
-pub use tap::{Entry, looped, received, sent, sockets};
+pub use tap::{Entry, sockets};
+pub(crate) use tap::{looped, received, sent};
 
 use crate::error::{Error, Result};
 use crate::socket::{Socket, SocketType};

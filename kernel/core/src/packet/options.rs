@@ -1,5 +1,6 @@
 //! Options of packet sockets.
 
+use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use mach::sync::Spin;
@@ -7,7 +8,7 @@ use mach::sync::Spin;
 use super::listener::Listener;
 use super::ring::Layout;
 use crate::error::{Error, Result};
-use crate::net;
+use crate::net::NetStack;
 use crate::socket::{Membership, MembershipKind, OptionName, OptionValue, RingRequest};
 
 /// `TPACKET_V1`, which a socket without a ring has, `TPACKET_V2` and `TPACKET_V3`.
@@ -21,6 +22,7 @@ const RESERVE_BYTES_MAX: u32 = u16::MAX as u32;
 
 /// What a program has set that the listener need not know.
 pub(super) struct Options {
+    stack: Arc<NetStack>,
     version: AtomicU32,
     reserve_bytes: AtomicU32,
     wants_auxiliary: AtomicBool,
@@ -28,8 +30,9 @@ pub(super) struct Options {
 }
 
 impl Options {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(stack: Arc<NetStack>) -> Self {
         Self {
+            stack,
             version: AtomicU32::new(VERSION_1),
             reserve_bytes: AtomicU32::new(0),
             wants_auxiliary: AtomicBool::new(false),
@@ -122,14 +125,15 @@ impl Options {
     }
 
     fn join(&self, wanted: Membership) -> Result<()> {
-        let interface = net::interface(wanted.interface).ok_or(Error::WrongDevice)?;
+        let interface = self.stack.interface(wanted.interface);
+        let interface = interface.ok_or(Error::WrongDevice)?;
         let mut memberships = self.memberships.lock();
         if memberships.len() >= MEMBERSHIPS_MAX {
             return Err(Error::NoBuffers);
         }
         memberships.push(wanted);
         if wanted.kind == MembershipKind::Promiscuous {
-            interface.watch(true);
+            self.stack.watch(interface.number, true);
         }
         Ok(())
     }
@@ -138,22 +142,22 @@ impl Options {
         let mut memberships = self.memberships.lock();
         let found = memberships.iter().position(|known| *known == held);
         memberships.swap_remove(found.ok_or(Error::AddressNotAvailable)?);
-        end(&held);
+        end(&self.stack, &held);
         Ok(())
     }
 }
 
 impl Drop for Options {
     fn drop(&mut self) {
-        self.memberships.get_mut().iter().for_each(end);
+        let stack = &self.stack;
+        let held = self.memberships.get_mut().iter();
+        held.for_each(|membership| end(stack, membership));
     }
 }
 
-fn end(membership: &Membership) {
-    if membership.kind == MembershipKind::Promiscuous
-        && let Some(interface) = net::interface(membership.interface)
-    {
-        interface.watch(false);
+fn end(stack: &NetStack, membership: &Membership) {
+    if membership.kind == MembershipKind::Promiscuous {
+        stack.watch(membership.interface, false);
     }
 }
 

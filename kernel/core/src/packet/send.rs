@@ -10,7 +10,7 @@ use super::listener::Listener;
 use super::tap;
 use crate::error::{Error, Result};
 use crate::io::Source;
-use crate::net::{self, Interface};
+use crate::net::{self, Interface, NetStack};
 use crate::socket::PacketAddress;
 
 /// Bytes that a VLAN tag adds to a header.
@@ -24,12 +24,13 @@ const TAG_BYTES: usize = 4;
 /// Errors: `NoSuchDevice` without an interface, `MessageTooLong`, `Invalid` for less than a
 /// header, `NoBuffers`, `BadAddress`.
 pub(super) fn send(
+    stack: &NetStack,
     listener: &Arc<Listener>,
     to: Option<&PacketAddress>,
     from: &mut Source<'_>,
 ) -> Result<usize> {
     let number = to.map_or(listener.binding().interface, |to| to.interface);
-    let interface = net::interface(number).ok_or(Error::NoSuchDevice)?;
+    let interface = stack.interface(number).ok_or(Error::NoSuchDevice)?;
     let len = from.remaining();
     let header_bytes = match listener.view {
         View::Link => ETHERNET_HEADER_BYTES + TAG_BYTES,
@@ -47,7 +48,7 @@ pub(super) fn send(
         append(&mut chain, &header(&interface, to, protocol))?;
     }
     copy(&mut chain, from)?;
-    transmit(listener, &interface, chain)?;
+    transmit(stack, listener, &interface, chain)?;
     Ok(len)
 }
 
@@ -95,15 +96,20 @@ fn append(chain: &mut Chain, mut bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-fn transmit(listener: &Arc<Listener>, interface: &Interface, mut chain: Chain) -> Result<()> {
+fn transmit(
+    stack: &NetStack,
+    listener: &Arc<Listener>,
+    interface: &Interface,
+    mut chain: Chain,
+) -> Result<()> {
     if interface.number == net::LOOPBACK {
         chain.advance(ETHERNET_HEADER_BYTES);
-        return net::send_to_ourselves(chain);
+        return stack.send_to_ourselves(chain);
     }
     let frame = TxFrame {
         chain,
         ..TxFrame::default()
     };
-    tap::show_sent(interface.number, &frame, Some(listener));
-    net::send_frame(interface.number, frame)
+    tap::show_sent(&stack.shared, interface.number, &frame, Some(listener));
+    stack.send_frame(interface.number, frame)
 }

@@ -11,13 +11,12 @@ use capture::View;
 use super::listener::{Binding, Listener};
 use super::options::Options;
 use super::send;
-use super::tap::LISTENERS;
 use crate::error::{Error, Result};
 use crate::file::{File, OpenFile};
 use crate::fs::Metadata;
 use crate::io::{Sink, Source};
 use crate::mm::MemoryObject;
-use crate::net;
+use crate::net::{NetStack, current_stack};
 use crate::poll::{Events, Pollee};
 use crate::socket::{
     self, Blocking, Control, Family, Held, Message, MessageFlags, OptionName, OptionValue,
@@ -33,6 +32,7 @@ const STATION_BYTES: u8 = 6;
 
 /// A packet socket; dropping it ends the listening.
 pub(super) struct PacketSocket {
+    stack: Arc<NetStack>,
     listener: Arc<Listener>,
     options: Options,
     _held: Held,
@@ -40,9 +40,11 @@ pub(super) struct PacketSocket {
 
 impl PacketSocket {
     pub(super) fn new(view: View, protocol: u16) -> Result<Arc<Self>> {
+        let stack = current_stack();
         let socket = Self {
             listener: Listener::new(view),
-            options: Options::new(),
+            options: Options::new(stack.clone()),
+            stack,
             _held: Held::one(),
         };
         socket.listen(Binding {
@@ -56,17 +58,17 @@ impl PacketSocket {
         self.listener.bind(binding);
         match binding.protocol {
             0 => {
-                LISTENERS.remove(&self.listener);
+                self.stack.shared.sniffers.remove(&self.listener);
                 Ok(())
             }
-            _ => LISTENERS.add(&self.listener),
+            _ => self.stack.shared.sniffers.add(&self.listener),
         }
     }
 }
 
 impl Drop for PacketSocket {
     fn drop(&mut self) {
-        LISTENERS.remove(&self.listener);
+        self.stack.shared.sniffers.remove(&self.listener);
     }
 }
 
@@ -142,7 +144,7 @@ impl Socket for PacketSocket {
         let SocketAddress::Packet(wanted) = address else {
             return Err(Error::Invalid);
         };
-        if wanted.interface != 0 && net::interface(wanted.interface).is_none() {
+        if wanted.interface != 0 && self.stack.interface(wanted.interface).is_none() {
             return Err(Error::WrongDevice);
         }
         let protocol = match wanted.protocol {
@@ -165,7 +167,7 @@ impl Socket for PacketSocket {
             Some(SocketAddress::Packet(to)) => Some(to),
             Some(_) => return Err(Error::Invalid),
         };
-        send::send(&self.listener, to, message.from)
+        send::send(&self.stack, &self.listener, to, message.from)
     }
 
     fn receive(&self, to: &mut Sink<'_>, flags: MessageFlags) -> Result<Received> {
@@ -200,7 +202,7 @@ impl Socket for PacketSocket {
             protocol,
             ..PacketAddress::default()
         };
-        if let Some(interface) = net::interface(interface) {
+        if let Some(interface) = self.stack.interface(interface) {
             let [a, b, c, d, e, f] = interface.mac;
             name.hardware_type = interface.hardware_type;
             name.station_len = STATION_BYTES;

@@ -9,10 +9,9 @@ use capture::{Frame, Now, Sender, Timestamp, status};
 use mbuf::{Chain, Checksum, RxFrame, TxFrame};
 use wire::{ETHERNET_HEADER_BYTES, MacAddr};
 
-use super::audience::Audience;
 use super::drops::{self, DropReason};
 use super::listener::Listener;
-use crate::net::{self, Interface};
+use crate::net::{self, Interface, NetStack, Shared};
 use mach::mem::fallible::TryGrow;
 
 /// To whom a frame was addressed (include/uapi/linux/if_packet.h).
@@ -26,64 +25,73 @@ pub(super) const PACKET_OUTGOING: u8 = 4;
 const ETHER_TYPE_MIN: u16 = 0x600;
 const PROTOCOL_802_2: u16 = 4;
 
-/// Sockets with a protocol; one without hears nothing and is not here.
-pub(super) static LISTENERS: Audience<Listener> = Audience::new();
-
 /// An interface has received a frame.
 #[inline(always)]
-pub fn received(interface: u32, frame: &RxFrame) {
-    if !LISTENERS.is_empty() {
-        show_received(interface, frame);
+pub(crate) fn received(stack: &Shared, interface: u32, frame: &RxFrame) {
+    if !stack.sniffers.is_empty() {
+        show_received(stack, interface, frame);
     }
 }
 
 /// An interface is given a frame.
 #[inline(always)]
-pub fn sent(interface: u32, frame: &TxFrame) {
-    if !LISTENERS.is_empty() {
-        show_sent(interface, frame, None);
+pub(crate) fn sent(stack: &Shared, interface: u32, frame: &TxFrame) {
+    if !stack.sniffers.is_empty() {
+        show_sent(stack, interface, frame, None);
     }
 }
 
 /// A packet, from its IP header on, goes from us to us. Linux shows it twice, as it goes
 /// and as it comes; here it comes.
 #[inline(always)]
-pub fn looped(packet: &Chain) {
-    if !LISTENERS.is_empty() {
-        show_looped(packet);
+pub(crate) fn looped(stack: &Shared, packet: &Chain) {
+    if !stack.sniffers.is_empty() {
+        show_looped(stack, packet);
     }
 }
 
 #[cold]
-fn show_received(interface: u32, frame: &RxFrame) {
+fn show_received(stack: &Shared, interface: u32, frame: &RxFrame) {
     let checksum = match frame.checksum {
         Checksum::Unknown => 0,
         Checksum::Verified => status::CHECKSUM_VALID,
         Checksum::Partial(_) => status::CHECKSUM_NOT_READY,
     };
-    let Some(card) = net::interface(interface) else {
+    let Some(card) = stack.interfaces.get(interface) else {
         return;
     };
     let to_whom = |header: &[u8; ETHERNET_HEADER_BYTES]| packet_type(header, &card);
-    show_ethernet(&frame.chain, &card, checksum, to_whom, None);
+    show_ethernet(stack, &frame.chain, &card, checksum, to_whom, None);
 }
 
 /// A frame that `by` sends, or the stack; it is not shown to who sends it.
 #[cold]
-pub(super) fn show_sent(interface: u32, frame: &TxFrame, by: Option<&Arc<Listener>>) {
+pub(super) fn show_sent(
+    stack: &Shared,
+    interface: u32,
+    frame: &TxFrame,
+    by: Option<&Arc<Listener>>,
+) {
     let checksum = match frame.checksum.is_some() || frame.segment.is_some() {
         true => status::CHECKSUM_NOT_READY,
         false => 0,
     };
-    let Some(card) = net::interface(interface) else {
+    let Some(card) = stack.interfaces.get(interface) else {
         return;
     };
-    show_ethernet(&frame.chain, &card, checksum, |_| PACKET_OUTGOING, by);
+    show_ethernet(
+        stack,
+        &frame.chain,
+        &card,
+        checksum,
+        |_| PACKET_OUTGOING,
+        by,
+    );
 }
 
 #[cold]
-fn show_looped(packet: &Chain) {
-    let Some(interface) = net::interface(net::LOOPBACK) else {
+fn show_looped(stack: &Shared, packet: &Chain) {
+    let Some(interface) = stack.interfaces.get(net::LOOPBACK) else {
         return;
     };
     let version = packet.front().and_then(|front| front.bytes().first());
@@ -107,7 +115,7 @@ fn show_looped(packet: &Chain) {
         checksum: status::CHECKSUM_NOT_READY,
     };
     let parts = core::iter::once(&header[..]).chain(packet.slices());
-    show(frame, parts, packet.parts() + 1, None);
+    show(stack, frame, parts, packet.parts() + 1, None);
 }
 
 fn packet_type(header: &[u8; ETHERNET_HEADER_BYTES], card: &Interface) -> u8 {
@@ -125,6 +133,7 @@ fn packet_type(header: &[u8; ETHERNET_HEADER_BYTES], card: &Interface) -> u8 {
 }
 
 fn show_ethernet(
+    stack: &Shared,
     chain: &Chain,
     card: &Interface,
     checksum: u32,
@@ -152,11 +161,12 @@ fn show_ethernet(
         flow_hash: 0,
         checksum,
     };
-    show(frame, chain.slices(), chain.parts(), by);
+    show(stack, frame, chain.slices(), chain.parts(), by);
 }
 
 /// Shows `frame`, which `parts` make up, to all listeners.
 fn show<'a>(
+    stack: &Shared,
     frame: Frame<'_>,
     parts: impl Iterator<Item = &'a [u8]>,
     count: usize,
@@ -172,7 +182,7 @@ fn show<'a>(
         ..frame
     };
     let now = now();
-    LISTENERS.each(|listener| {
+    stack.sniffers.each(|listener| {
         if !by.is_some_and(|by| Arc::ptr_eq(by, listener)) {
             listener.hear(&frame, now);
         }
@@ -206,9 +216,12 @@ pub struct Entry {
     pub queued: usize,
 }
 
-/// All sockets that listen.
-pub fn sockets() -> Vec<Entry> {
+/// All sockets that listen to a stack.
+pub fn sockets(stack: &NetStack) -> Vec<Entry> {
     let mut all = Vec::new();
-    LISTENERS.each(|listener| all.push(listener.entry()));
+    stack
+        .shared
+        .sniffers
+        .each(|listener| all.push(listener.entry()));
     all
 }

@@ -10,6 +10,7 @@ use super::process::Image;
 use super::{Credentials, Limits, Name, Process, Seed, Thread, UserShare};
 use crate::mm::AddressSpace;
 use crate::names;
+use crate::net;
 use crate::signal::{ActionTable, SignalSet};
 
 static BOOT: [Once<Arc<Thread>>; MAX_CPUS] = [const { Once::new() }; MAX_CPUS];
@@ -47,6 +48,7 @@ pub fn adopt_boot_thread() {
         files: Arc::default(),
         fs: Arc::default(),
         names: names::first(),
+        net: net::first().clone(),
         credentials: Arc::<Credentials>::default(),
         share: UserShare::of(0),
         mask: SignalSet::EMPTY,

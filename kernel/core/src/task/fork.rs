@@ -21,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::file::FdTable;
 use crate::mm::AddressSpace;
 use crate::names;
+use crate::net::{self, NetStack};
 use crate::perf;
 use crate::ptrace::{self, Event};
 use crate::reclaim;
@@ -68,6 +69,8 @@ bitflags! {
         const CHILD_SETTID = 0x100_0000;
         /// The child has a UTS namespace of its own.
         const NEWUTS = 0x400_0000;
+        /// The child has a network namespace of its own.
+        const NEWNET = 0x4000_0000;
         /// An I/O context; there are none.
         const IO = 0x8000_0000;
         /// The child handles no signal with a function.
@@ -185,6 +188,10 @@ fn build(request: &Clone, id: Tid) -> Result<Child> {
     } else {
         names
     };
+    let net = match flags.contains(CloneFlags::NEWNET) {
+        true => NetStack::create()?,
+        false => me.net.get(),
+    };
     let credentials = me.credentials.get();
     fallible::room_for_arc::<Thread>()?;
     let thread = Thread::new(Seed {
@@ -194,6 +201,7 @@ fn build(request: &Clone, id: Tid) -> Result<Child> {
         files,
         fs,
         names,
+        net,
         share: share(&me, &credentials)?,
         credentials,
         mask: me.signals.mask(),
@@ -334,6 +342,7 @@ pub fn start_init(entry: fn(usize) -> !, files: Arc<FdTable>) -> Option<Arc<Thre
         files,
         fs: Arc::default(),
         names: names::first(),
+        net: net::first().clone(),
         credentials: Arc::<Credentials>::default(),
         share: UserShare::of(0),
         mask: SignalSet::EMPTY,

@@ -17,6 +17,7 @@ use crate::file::FdTable;
 use crate::fs::FsContext;
 use crate::futex;
 use crate::names::Names;
+use crate::net::NetStack;
 use crate::perf;
 use crate::ptrace::{Tracee, Tracing};
 use crate::sched::Entity;
@@ -77,6 +78,8 @@ pub struct Seed {
     pub fs: Arc<FsContext>,
     /// What it knows the machine as.
     pub names: Arc<Names>,
+    /// Its network.
+    pub net: Arc<NetStack>,
     /// Who it acts for.
     pub credentials: Arc<Credentials>,
     /// What it takes of its user's number of threads.
@@ -122,6 +125,8 @@ pub struct Thread {
     pub fs: Slot<FsContext>,
     /// What it knows the machine as (its UTS namespace).
     pub names: Slot<Names>,
+    /// Its network (its network namespace).
+    pub net: Slot<NetStack>,
     /// Blocked and pending signals.
     pub signals: ThreadSignals,
     /// Its wait for a futex.
@@ -178,6 +183,7 @@ impl Thread {
             is_one_too_many: AtomicBool::new(false),
             fs: Slot::new(seed.fs),
             names: Slot::new(seed.names),
+            net: Slot::new(seed.net),
             signals: ThreadSignals::new(seed.mask),
             futex: futex::Waiter::default(),
             tracing: Spin::default(),

@@ -34,8 +34,8 @@ fn dev(text: &mut Text) -> Result {
         text,
         " face |{heads}|bytes    packets errs drop fifo colls carrier compressed"
     )?;
-    for interface in net::interfaces() {
-        let of = interface.traffic();
+    for interface in net::current_stack().interfaces() {
+        let of = net::current_stack().traffic(&interface);
         write!(
             text,
             "{:>6}: {:7} {:7}    0 {:4}    0     0          0         0 ",
@@ -62,7 +62,7 @@ const REJECT: u32 = 0x200;
 fn arp(text: &mut Text) -> Result {
     text.push_str("IP address       HW type     Flags       HW address");
     writeln!(text, "            Mask     Device")?;
-    let all = plan::neighbours();
+    let all = plan::neighbours(&net::current_stack());
     let known = all.iter().filter(|one| one.ip.is_ipv4());
     for (one, mac) in known.filter_map(|one| Some((one, one.mac?))) {
         let station = mac.map(|byte| alloc::format!("{byte:02x}")).join(":");
@@ -87,7 +87,7 @@ fn route(text: &mut Text) -> Result {
         IpAddr::V4(ip) => u32::from_ne_bytes(ip.octets()),
         IpAddr::V6(_) => 0,
     };
-    for route in plan::routes() {
+    for route in plan::routes(&net::current_stack()) {
         let IpAddr::V4(first) = route.destination else {
             continue;
         };
@@ -132,7 +132,7 @@ fn rings(text: &mut Text) -> Result {
 /// What packet memory the sockets of each protocol hold is theirs; buffers in the device and in
 /// flight are nobody's (`buffers`).
 fn sockstat(text: &mut Text) -> Result {
-    let counts = net::each_stack(|stack| {
+    let counts = net::current_stack().each_shard(|stack| {
         let connections = stack.connections();
         let tcp = connections.filter(|entry| entry.socket.is_some()).count();
         [

@@ -54,7 +54,9 @@ impl core::fmt::Display for Hex {
 }
 
 fn addresses() -> Vec<Ipv6Address> {
-    net::with_first_stack(|stack| stack.addresses_v6().copied().collect()).unwrap_or_default()
+    net::current_stack()
+        .with_first_shard(|stack| stack.addresses_v6().copied().collect())
+        .unwrap_or_default()
 }
 
 fn if_inet6(text: &mut Text) -> Result {
@@ -91,7 +93,8 @@ fn flags_of(own: &Ipv6Address) -> u8 {
 
 fn ipv6_route(text: &mut Text) -> Result {
     let is_v6 = |route: &&Route| route.destination.network().is_ipv6();
-    let routes = net::with_first_stack(|stack| stack.routes().filter(is_v6).copied().collect());
+    let routes = net::current_stack()
+        .with_first_shard(|stack| stack.routes().filter(is_v6).copied().collect());
     let routes: Vec<Route> = routes.unwrap_or_default();
     routes.iter().try_for_each(|route| way(text, route))?;
     let own = addresses().into_iter().map(|own| (own.addr, "eth0"));
@@ -148,7 +151,9 @@ fn route_flags(route: &Route) -> u32 {
 
 /// Groups of the port that are of the wanted family.
 fn groups<A>(pick: impl Fn(IpAddr) -> Option<A>) -> Vec<A> {
-    net::with_first_stack(|stack| stack.groups().filter_map(&pick).collect()).unwrap_or_default()
+    net::current_stack()
+        .with_first_shard(|stack| stack.groups().filter_map(&pick).collect())
+        .unwrap_or_default()
 }
 
 /// Members are not counted apart, so there is one of each.
@@ -186,7 +191,7 @@ fn igmp6(text: &mut Text) -> Result {
 }
 
 fn snmp6(text: &mut Text) -> Result {
-    let stats = net::stats();
+    let stats = net::current_stack().stats();
     stats
         .snmp6
         .iter()

@@ -16,7 +16,7 @@ fn sockets(text: &mut Text) -> Result {
         text,
         "sk               RefCnt Type Proto  Iface R Rmem   User   Inode"
     )?;
-    for entry in packet::sockets() {
+    for entry in packet::sockets(&kernel::net::current_stack()) {
         writeln!(
             text,
             "{:016x} 1      {:<4} {:04x}   {:<5} 1 {:<6} 0      {:<6}",

@@ -11,7 +11,7 @@ use kernel::net;
 pub const ENTRIES: &[Entry] = &[Entry::new("net/reasons", reasons)];
 
 fn reasons(text: &mut Text) -> Result {
-    let stats = net::stats();
+    let stats = net::current_stack().stats();
     let mut drops = stats.drops.iter();
     drops.try_for_each(|(reason, count)| writeln!(text, "drop {reason} {count}"))?;
     let mut resets = stats.resets.iter();

@@ -74,7 +74,10 @@ fn ip(stats: &Stats) -> [Column; 19] {
     let delivered = count(Count::SegmentsIn) + count(Count::UdpIn) + count(Count::IcmpIn);
     let values = [
         ("Forwarding", NOT_FORWARDING),
-        ("DefaultTTL", net::settings().hop_limit.into()),
+        (
+            "DefaultTTL",
+            net::current_stack().settings().hop_limit.into(),
+        ),
         (
             "InReceives",
             count(Count::FramesIn) + count(Count::Loopback),
@@ -192,7 +195,7 @@ fn tcp(stats: &Stats) -> [Column; 15] {
 fn established() -> u64 {
     let is_open =
         |entry: &ConnectionEntry| matches!(entry.state, State::Established | State::CloseWait);
-    let open = net::each_stack(|stack| stack.connections().filter(is_open).count());
+    let open = net::current_stack().each_shard(|stack| stack.connections().filter(is_open).count());
     open.iter().sum::<usize>() as u64
 }
 
@@ -224,7 +227,7 @@ fn udp(stats: &Stats) -> [Column; 9] {
 }
 
 fn snmp(text: &mut Text) -> Result {
-    let stats = net::stats();
+    let stats = net::current_stack().stats();
     rows(text, "Ip", &ip(&stats))?;
     rows(text, "Icmp", &icmp(&stats))?;
     rows(text, "Tcp", &tcp(&stats))?;
@@ -233,7 +236,7 @@ fn snmp(text: &mut Text) -> Result {
 }
 
 fn netstat(text: &mut Text) -> Result {
-    let stats = net::stats();
+    let stats = net::current_stack().stats();
     rows(text, "TcpExt", &stats.tcp_ext().collect::<Vec<_>>())?;
     let octets = [
         ("InOctets", stats.counts.get(Count::BytesIn)),

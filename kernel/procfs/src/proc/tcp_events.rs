@@ -17,7 +17,8 @@ use kernel::net;
 /// Writes the file.
 pub fn generate(text: &mut Text) -> Result {
     text.push_str("SERIAL TIME KIND REASON STATE FLAGS LOCAL REMOTE\n");
-    net::journal()
+    net::current_stack()
+        .journal()
         .iter()
         .try_for_each(|event| line(event, text))
 }

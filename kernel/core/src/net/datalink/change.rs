@@ -14,8 +14,8 @@ use super::lane_port::LanePort;
 use super::lanes::Lanes;
 use super::station;
 use crate::net::CARD;
-use crate::net::interface;
-use crate::net::shard;
+use crate::net::interface::Interface;
+use crate::net::stack;
 use crate::net::surroundings::Port;
 use crate::sync::Mutex;
 
@@ -79,16 +79,19 @@ fn settle() {
 
 /// The card's stacks take the MTU that its link has.
 fn follow_mtu(link: &LinkInfo) {
-    let is_so = interface::interface(CARD).is_some_and(|card| card.mtu == link.mtu.into());
-    for number in (0..shard::count()).filter(|_| !is_so) {
-        shard::with_shard(number, |stack, _| {
+    let of = stack::first();
+    let is_so = of
+        .interface(CARD)
+        .is_some_and(|card| card.mtu == link.mtu.into());
+    for number in (0..of.count()).filter(|_| !is_so) {
+        of.with_shard(number, |stack, _| {
             let port = stack.port().copied();
             if let Some(port) = port.map(|port| inet::Port {
                 mtu: link.mtu,
                 ..port
             }) {
                 stack.attach(port);
-                interface::attached(&port);
+                of.shared.interfaces.put(Interface::of_card(&port));
             }
         });
     }
@@ -103,12 +106,12 @@ fn is_plain(port: LinkId) -> bool {
 fn detour(own: Own) {
     let there = lanes_of(own.link);
     let is_missing = |ring: &u16| there.iter().all(|lanes| lanes.ring() != *ring);
-    for ring in (0..shard::count()).filter(is_missing) {
+    for ring in (0..stack::first().count()).filter(is_missing) {
         let Some(lanes) = Lanes::new(own.link, ring, Some(own.stream)) else {
             return;
         };
         let install = |card: &mut Port| LanePort::install(lanes.clone(), card);
-        if shard::with_port(ring, install).is_some() {
+        if stack::first().with_port(ring, install).is_some() {
             PORTS.lock().push(lanes);
         }
     }
@@ -118,7 +121,7 @@ fn detour(own: Own) {
 /// the next change.
 fn straighten(own: Own) {
     for lanes in &lanes_of(own.link) {
-        let is_done = shard::with_port(lanes.ring(), |port| {
+        let is_done = stack::first().with_port(lanes.ring(), |port| {
             let card = lanes.release_card();
             card.map(|card| *port = card).is_some()
         });

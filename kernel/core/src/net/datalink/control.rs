@@ -14,7 +14,7 @@ use wire::EtherType;
 
 use super::{change, wire as card};
 use crate::net::config::with_control;
-use crate::net::{CARD, interface};
+use crate::net::{CARD, stack};
 
 /// All links, once somebody has asked for any.
 static LINKS: Spin<Option<Control>> = Spin::new(None);
@@ -51,7 +51,7 @@ impl Control {
 }
 
 fn attach(links: &mut Links) -> Option<Own> {
-    let of = interface(CARD)?;
+    let of = stack::first().interface(CARD)?;
     let nic = Card {
         mac: of.mac,
         mtu: of.mtu as u16,
@@ -158,6 +158,8 @@ impl linkctl::Shell for Shell {
     }
 
     fn card_counters(&mut self, _link: &str) -> Option<CardCounters> {
-        Some(card::counters(&interface(CARD)?.traffic()))
+        let first = stack::first();
+        let card = first.interface(CARD)?;
+        Some(card::counters(&first.traffic(&card)))
     }
 }

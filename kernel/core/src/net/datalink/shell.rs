@@ -9,7 +9,7 @@ use mbuf::{Chain, Pool};
 
 use super::inbox::Inbox;
 use super::{control, wake, wire};
-use crate::net::shard;
+use crate::net::stack;
 use crate::sched::{Softirq, raise, raise_on};
 
 /// What the lane sees.
@@ -77,7 +77,8 @@ impl Env for Shell {
 
 /// Has the CPU of a ring's shard poll it.
 fn call(ring: u16) {
-    match shard::count() == 1 || shard::own() == ring {
+    let of = stack::first();
+    match of.count() == 1 || of.own() == ring {
         true => raise(Softirq::Net),
         false => raise_on(CpuId(ring.into()), Softirq::Net),
     }

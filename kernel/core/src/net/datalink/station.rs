@@ -16,9 +16,10 @@ use super::lane_port::LanePort;
 use super::lanes::Lanes;
 use super::{wake, wire};
 use crate::net::CARD;
-use crate::net::interface::{self, FIRST_STATION, Name, STATIONS_MAX};
+use crate::net::interface::{FIRST_STATION, Interface, Name, STATIONS_MAX};
 use crate::net::poll::{BATCH_FRAMES_MAX, announce, facts_of, receive_batch};
 use crate::net::shard::Shard;
+use crate::net::stack;
 use crate::net::surroundings::{Link, Way};
 
 struct Station {
@@ -93,7 +94,8 @@ fn follow(slot: usize, link: &LinkInfo) {
     if facts != station.facts {
         station.facts = facts;
         station.shard.stack.attach(facts);
-        interface::put(number_of(slot), station.name, &facts);
+        let interface = Interface::ethernet(number_of(slot), station.name, &facts);
+        stack::first().shared.interfaces.put(interface);
     }
 }
 
@@ -105,7 +107,7 @@ pub(super) fn remove(link: LinkId) {
             continue;
         };
         drop(guard);
-        interface::remove(number_of(slot));
+        stack::first().shared.interfaces.remove(number_of(slot));
         let lanes = station.lanes.iter();
         lanes.for_each(|lanes| lanes.lead_no_more_to(station.stream));
         // The link may be gone already.
@@ -140,10 +142,11 @@ impl Station {
         each.for_each(|lanes| lanes.lead_to(stream, inbox.clone()));
         let port = LanePort::of_station(link, first.clone(), inbox.clone());
         let facts = facts_of(&port);
-        let mut shard = new_shard(number);
+        let mut shard = Shard::boxed(stack::first(), number, 0).ok()?;
         shard.stack.attach(facts);
         shard.link.way = Way::Own(Box::new(port));
-        interface::put(number, name, &facts);
+        let interface = Interface::ethernet(number, name, &facts);
+        stack::first().shared.interfaces.put(interface);
         Some(Self {
             link: link.id,
             stream,
@@ -154,19 +157,4 @@ impl Station {
             shard,
         })
     }
-}
-
-/// A stack of its own for a station. It is several KiB, and made where nothing else of that size
-/// is on the kernel's stack.
-#[inline(never)]
-fn new_shard(number: u32) -> Box<Shard> {
-    // Packet memory is the machine's, and so are its limits.
-    let settings = crate::net::settings();
-    let limits = inet::Config {
-        tcp_memory: settings.tcp_memory,
-        udp_memory: settings.udp_memory,
-        ..inet::Config::default()
-    };
-    // Its frames are the lane's to tell the card of, so it needs no number of its own for that.
-    Box::new(Shard::new(number, 0, limits))
 }

@@ -10,6 +10,7 @@ use super::{change, each_link};
 use crate::error::{Error, Result};
 use crate::net::LOOPBACK;
 use crate::net::interface::{Interface, LOOPBACK_FACTS, Name};
+use crate::net::stack::NetStack;
 
 /// An address of an interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,12 +47,12 @@ fn lasting(of: &Interface, ip: IpAddr, prefix_len: u8) -> Address {
 }
 
 /// All addresses, by interface.
-pub fn addresses() -> Vec<Address> {
+pub fn addresses(of: &NetStack) -> Vec<Address> {
     let mut all = Vec::from([
         lasting(&LOOPBACK_FACTS, Ipv4Addr::LOCALHOST.into(), LOOPBACK_BITS),
         lasting(&LOOPBACK_FACTS, Ipv6Addr::LOCALHOST.into(), 128),
     ]);
-    each_link(|of, stack| {
+    each_link(of, |of, stack| {
         let own = stack.address();
         all.extend(own.map(|own| lasting(of, own.addr().into(), own.prefix_len())));
         all.extend(stack.addresses_v6().map(|own| Address {
@@ -78,13 +79,13 @@ pub fn broadcast(own: &Address) -> Option<Ipv4Addr> {
 ///
 /// Errors: `Exists` if it has it, `NoBuffers` if it can have no more, `Unsupported` for what
 /// the stack does not do, `Invalid` for no address of a host.
-pub fn add_address(interface: u32, ip: IpAddr, prefix_len: u8) -> Result<()> {
+pub fn add_address(of: &NetStack, interface: u32, ip: IpAddr, prefix_len: u8) -> Result<()> {
     if interface == LOOPBACK {
         return Err(Error::Unsupported);
     }
     match ip {
-        IpAddr::V4(ip) => add_address4(interface, ip, prefix_len),
-        IpAddr::V6(ip) => change(interface, |stack, link| {
+        IpAddr::V4(ip) => add_address4(of, interface, ip, prefix_len),
+        IpAddr::V6(ip) => change(of, interface, |stack, link| {
             stack
                 .add_address_v6(link, ip, prefix_len)
                 .map_err(|error| match error {
@@ -97,12 +98,12 @@ pub fn add_address(interface: u32, ip: IpAddr, prefix_len: u8) -> Result<()> {
 }
 
 /// A stack has one address of IPv4.
-fn add_address4(interface: u32, ip: Ipv4Addr, prefix_len: u8) -> Result<()> {
+fn add_address4(of: &NetStack, interface: u32, ip: Ipv4Addr, prefix_len: u8) -> Result<()> {
     let cidr = Cidr::new(ip, prefix_len).ok_or(Error::Invalid)?;
     if ip.is_unspecified() || ip.is_multicast() || ip.is_loopback() {
         return Err(Error::Invalid);
     }
-    change(interface, |stack, _| match stack.address() {
+    change(of, interface, |stack, _| match stack.address() {
         Some(own) if own == cidr => Err(Error::Exists),
         Some(_) => Err(Error::NoBuffers),
         None => {
@@ -116,11 +117,11 @@ fn add_address4(interface: u32, ip: Ipv4Addr, prefix_len: u8) -> Result<()> {
 /// no neighbour any more.
 ///
 /// Errors: `AddressNotAvailable` if the interface does not have it.
-pub fn remove_address(interface: u32, ip: IpAddr) -> Result<()> {
+pub fn remove_address(of: &NetStack, interface: u32, ip: IpAddr) -> Result<()> {
     if interface == LOOPBACK {
         return Err(Error::AddressNotAvailable);
     }
-    change(interface, |stack, link| {
+    change(of, interface, |stack, link| {
         let ip = match ip {
             IpAddr::V4(ip) => ip,
             IpAddr::V6(ip) => return Ok(stack.remove_address_v6(link, ip)?),

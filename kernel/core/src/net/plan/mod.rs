@@ -16,7 +16,8 @@ pub use neighbours::{Neighbour, neighbours, remove_neighbour, set_neighbour};
 pub use route_changes::{add_route, remove_route};
 pub use routes::{Route, RouteKind, RouteOrigin, routes, way_to};
 
-use super::interface::{Interface, interfaces, on_interface};
+use super::interface::Interface;
+use super::stack::NetStack;
 use super::surroundings::Link;
 use super::{CARD, LOOPBACK};
 use crate::error::{Error, Result};
@@ -33,30 +34,32 @@ pub struct Plan {
 }
 
 /// Everything at once.
-pub fn plan() -> Plan {
+pub fn plan(of: &NetStack) -> Plan {
     Plan {
-        addresses: addresses(),
-        routes: routes(),
-        neighbours: neighbours(),
+        addresses: addresses(of),
+        routes: routes(of),
+        neighbours: neighbours(of),
     }
 }
 
-/// Shows the stacks behind all interfaces but loopback.
-fn each_link(mut look: impl FnMut(&Interface, &mut inet::Stack)) {
-    for interface in interfaces().filter(|interface| interface.number != LOOPBACK) {
-        on_interface(interface.number, |stack, _| look(&interface, stack));
+/// Shows the shards behind all interfaces but loopback.
+fn each_link(of: &NetStack, mut look: impl FnMut(&Interface, &mut inet::Stack)) {
+    let all = of.interfaces().into_iter();
+    for interface in all.filter(|interface| interface.number != LOOPBACK) {
+        of.on_interface(interface.number, |stack, _| look(&interface, stack));
     }
 }
 
 /// Changes an interface's stack; the card's first shard, which the others follow.
 fn change(
+    of: &NetStack,
     interface: u32,
     work: impl FnOnce(&mut inet::Stack, &mut Link) -> Result<()>,
 ) -> Result<()> {
-    let changed = on_interface(interface, |stack, link| {
+    let changed = of.on_interface(interface, |stack, link| {
         work(stack, link)?;
         if interface == CARD {
-            crate::net::routes::follow(stack, link);
+            crate::net::routes::follow(stack, link, of.count());
         }
         Ok(())
     });

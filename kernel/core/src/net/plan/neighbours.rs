@@ -9,8 +9,7 @@ use inet::{NeighborEntry, NeighborState};
 use super::each_link;
 use crate::error::{Error, Result};
 use crate::net::CARD;
-use crate::net::interface::on_interface;
-use crate::net::shard::{self, each_stack, with_shard};
+use crate::net::stack::NetStack;
 use crate::net::surroundings::Link;
 
 /// A station on the link.
@@ -28,8 +27,8 @@ pub struct Neighbour {
 
 /// All neighbours, by address. Each shard knows those that it talks to; of what several know
 /// of one, that is told which comes with a station.
-pub fn neighbours() -> Vec<Neighbour> {
-    let known = each_stack(|stack| stack.neighbor_entries().collect::<Vec<_>>());
+pub fn neighbours(of: &NetStack) -> Vec<Neighbour> {
+    let known = of.each_shard(|stack| stack.neighbor_entries().collect::<Vec<_>>());
     let mut all: BTreeMap<(u32, IpAddr), Neighbour> = BTreeMap::new();
     let mut put = |interface, entry: NeighborEntry| {
         let neighbour = Neighbour {
@@ -47,7 +46,7 @@ pub fn neighbours() -> Vec<Neighbour> {
         .into_iter()
         .flatten()
         .for_each(|entry| put(CARD, entry));
-    each_link(|of, stack| {
+    each_link(of, |of, stack| {
         let entries = stack.neighbor_entries().filter(|_| of.number != CARD);
         entries.for_each(|entry| put(of.number, entry));
     });
@@ -57,20 +56,20 @@ pub fn neighbours() -> Vec<Neighbour> {
 /// Says where frames to a neighbour go.
 ///
 /// Errors: `NoBuffers` if too many were set.
-pub fn set_neighbour(interface: u32, ip: IpAddr, mac: [u8; 6]) -> Result<()> {
+pub fn set_neighbour(of: &NetStack, interface: u32, ip: IpAddr, mac: [u8; 6]) -> Result<()> {
     let set = |stack: &mut inet::Stack, link: &mut Link| {
         Ok(stack.set_neighbor(link, ip, wire::MacAddr(mac))?)
     };
-    let mut all = on_shards(interface, ip, set);
+    let mut all = on_shards(of, interface, ip, set);
     all.try_for_each(|set| set.unwrap_or(Err(Error::NetworkDown)))
 }
 
 /// Forgets a neighbour.
 ///
 /// Errors: `NotFound`.
-pub fn remove_neighbour(interface: u32, ip: IpAddr) -> Result<()> {
+pub fn remove_neighbour(of: &NetStack, interface: u32, ip: IpAddr) -> Result<()> {
     let forget = |stack: &mut inet::Stack, _: &mut Link| stack.forget_neighbor(ip);
-    let known = on_shards(interface, ip, forget).filter(|is_known| *is_known == Some(true));
+    let known = on_shards(of, interface, ip, forget).filter(|is_known| *is_known == Some(true));
     match known.count() {
         0 => Err(Error::NotFound),
         _ => Ok(()),
@@ -79,16 +78,17 @@ pub fn remove_neighbour(interface: u32, ip: IpAddr) -> Result<()> {
 
 /// Calls `work` with each stack that has an interface's neighbours of this family.
 fn on_shards<R>(
+    of: &NetStack,
     interface: u32,
     ip: IpAddr,
     work: impl Fn(&mut inet::Stack, &mut Link) -> R,
 ) -> impl Iterator<Item = Option<R>> {
     let shards = match (interface, ip) {
-        (CARD, IpAddr::V4(_)) => 0..shard::count(),
+        (CARD, IpAddr::V4(_)) => 0..of.count(),
         _ => 0..1,
     };
     shards.map(move |shard| match interface {
-        CARD => with_shard(shard, &work),
-        station => on_interface(station, &work),
+        CARD => of.with_shard(shard, &work),
+        station => of.on_interface(station, &work),
     })
 }

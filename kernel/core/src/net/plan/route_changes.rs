@@ -8,6 +8,7 @@ use inet::{Prefix, RouteOrigin as Origin, Via};
 use super::change;
 use super::routes::Route;
 use crate::error::{Error, Result};
+use crate::net::stack::NetStack;
 
 /// Whether a route is the one to all other networks of IPv4, which is kept apart because
 /// DHCP says it too.
@@ -19,13 +20,13 @@ fn is_default4(route: &Route) -> bool {
 ///
 /// Errors: `Exists`, `NetworkUnreachable` if the router is no neighbour, `NoBuffers`,
 /// `Invalid` for a destination that is no network.
-pub fn add_route(new: &Route, replaces: bool) -> Result<()> {
+pub fn add_route(of: &NetStack, new: &Route, replaces: bool) -> Result<()> {
     let destination = Prefix::new(new.destination, new.prefix_len).ok_or(Error::Invalid)?;
     if destination.network() != new.destination {
         return Err(Error::Invalid);
     }
     let is_same = |old: &inet::Route| old.destination == destination && old.metric == new.metric;
-    change(new.interface, |stack, _| {
+    change(of, new.interface, |stack, _| {
         if stack.routes().any(is_same) && !replaces {
             return Err(Error::Exists);
         }
@@ -56,10 +57,10 @@ pub fn add_route(new: &Route, replaces: bool) -> Result<()> {
 /// Takes a route away that was set; router and metric name it where they are given.
 ///
 /// Errors: `NoSuchProcess` if there is no such route, which is how Linux says it.
-pub fn remove_route(gone: &Route) -> Result<()> {
+pub fn remove_route(of: &NetStack, gone: &Route) -> Result<()> {
     let is_router = |via: Via| gone.gateway.is_none_or(|named| via == Via::Router(named));
     let destination = Prefix::new(gone.destination, gone.prefix_len);
-    change(gone.interface, |stack, _| {
+    change(of, gone.interface, |stack, _| {
         let router = stack.gateway().map(IpAddr::V4);
         if is_default4(gone) && router.is_some_and(|router| is_router(Via::Router(router))) {
             stack.set_gateway(None);

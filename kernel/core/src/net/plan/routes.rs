@@ -9,7 +9,7 @@ use super::addresses::{Address, addresses, broadcast};
 use super::each_link;
 use crate::error::{Error, Result};
 use crate::net::LOOPBACK;
-use crate::net::interface::on_interface;
+use crate::net::stack::NetStack;
 
 /// What happens to packets for a destination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,13 +132,13 @@ impl Route {
 }
 
 /// All routes: the stack's, best first, then those that follow from addresses.
-pub fn routes() -> Vec<Route> {
+pub fn routes(of: &NetStack) -> Vec<Route> {
     let mut routes = Vec::new();
-    each_link(|of, stack| {
+    each_link(of, |of, stack| {
         let own = stack.address();
         routes.extend(stack.routes().map(|route| of_stack(of.number, route, own)));
     });
-    for own in addresses() {
+    for own in addresses(of) {
         routes_of(&own, &mut routes);
     }
     routes
@@ -147,13 +147,13 @@ pub fn routes() -> Vec<Route> {
 /// Where a packet to `to` would go: the longest prefix, then the lowest metric.
 ///
 /// Errors: `NetworkUnreachable`, `AddressNotAvailable` if there is no address to send from.
-pub fn way_to(to: IpAddr) -> Result<Route> {
-    let best = routes()
+pub fn way_to(of: &NetStack, to: IpAddr) -> Result<Route> {
+    let best = routes(of)
         .into_iter()
         .filter(|route| route.leads_to(to) && route.kind != RouteKind::Unreachable)
         .max_by_key(|route| (route.prefix_len, u32::MAX - route.metric));
     let best = best.ok_or(Error::NetworkUnreachable)?;
-    let source = on_interface(best.interface, |stack, _| stack.source_for(to));
+    let source = of.on_interface(best.interface, |stack, _| stack.source_for(to));
     let source = source.ok_or(Error::NetworkDown)??;
     let is_local = best.kind == RouteKind::Local;
     Ok(Route {

@@ -62,10 +62,10 @@ macro_rules! number {
     ($path:literal, $range:expr, $($field:ident).+) => {
         Entry {
             path: concat!("sys/net/", $path),
-            generate: |text| writeln!(text, "{}", net::settings().$($field).+),
+            generate: |text| writeln!(text, "{}", net::current_stack().settings().$($field).+),
             store: Some(|bytes| {
                 let value = form::parse(bytes, $range)?;
-                net::change_settings(|config| config.$($field).+ = value);
+                net::current_stack().change_settings(|config| config.$($field).+ = value);
                 Ok(())
             }),
         }
@@ -77,10 +77,10 @@ macro_rules! switch {
     ($path:literal, $($field:ident).+) => {
         Entry {
             path: concat!("sys/net/", $path),
-            generate: |text| writeln!(text, "{}", u8::from(net::settings().$($field).+)),
+            generate: |text| writeln!(text, "{}", u8::from(net::current_stack().settings().$($field).+)),
             store: Some(|bytes| {
                 let is_on = form::parse::<u8>(bytes, 0..=1)? == 1;
-                net::change_settings(|config| config.$($field).+ = is_on);
+                net::current_stack().change_settings(|config| config.$($field).+ = is_on);
                 Ok(())
             }),
         }
@@ -93,13 +93,13 @@ macro_rules! choice {
         Entry {
             path: concat!("sys/net/", $path),
             generate: |text| {
-                let place = [$($value),+].iter().position(|value| *value == net::settings().$($field).+);
+                let place = [$($value),+].iter().position(|value| *value == net::current_stack().settings().$($field).+);
                 writeln!(text, "{}", place.unwrap_or_default())
             },
             store: Some(|bytes| {
                 let values = [$($value),+];
                 let place: usize = form::parse(bytes, 0..=values.len() as u64 - 1)?;
-                net::change_settings(|config| config.$($field).+ = values[place]);
+                net::current_stack().change_settings(|config| config.$($field).+ = values[place]);
                 Ok(())
             }),
         }

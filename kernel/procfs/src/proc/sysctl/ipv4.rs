@@ -34,7 +34,7 @@ pub const ENTRIES: &[Entry] = &[
     cell!(
         "ipv4/ip_unprivileged_port_start",
         0..=u16::MAX.into(),
-        net::FIRST_FREE_PORT
+        net::current_stack().first_free_port
     ),
     switch!("ipv4/icmp_echo_ignore_all", ignores_echo),
     fixed!("ipv4/icmp_echo_ignore_broadcasts", 1),
@@ -47,7 +47,7 @@ pub const ENTRIES: &[Entry] = &[
 ];
 
 fn port_range(text: &mut Text) -> Result {
-    let range = net::settings().ports;
+    let range = net::current_stack().settings().ports;
     writeln!(text, "{}\t{}", range.first(), range.last())
 }
 
@@ -56,13 +56,13 @@ fn set_port_range(bytes: &[u8]) -> error::Result<()> {
     let first = form::within(first, CHOSEN_PORT_MIN.into()..=u16::MAX.into())?;
     let last = form::within(last, 1..=u16::MAX.into())?;
     let range = PortRange::new(first, last).ok_or(Error::Invalid)?;
-    net::change_settings(|config| config.ports = range);
+    net::current_stack().change_settings(|config| config.ports = range);
     Ok(())
 }
 
 /// `8080,9000-9010`, or nothing.
 fn reserved_ports(text: &mut Text) -> Result {
-    for (place, range) in net::reserved_ports().iter().enumerate() {
+    for (place, range) in net::current_stack().reserved_ports().iter().enumerate() {
         let comma = if place == 0 { "" } else { "," };
         match (range.first(), range.last()) {
             (first, last) if first == last => write!(text, "{comma}{first}")?,
@@ -77,7 +77,7 @@ fn set_reserved_ports(bytes: &[u8]) -> error::Result<()> {
     let stretches = stretches.filter(|stretch| !stretch.is_empty());
     let ranges: Option<Vec<PortRange>> = stretches.take(RESERVED_MAX + 1).map(stretch).collect();
     let ranges = ranges.filter(|ranges| ranges.len() <= RESERVED_MAX);
-    net::reserve_ports(&ranges.ok_or(Error::Invalid)?);
+    net::current_stack().reserve_ports(&ranges.ok_or(Error::Invalid)?);
     Ok(())
 }
 

@@ -11,7 +11,7 @@ macro_rules! disable {
     ($path:literal) => {
         Entry {
             path: concat!("sys/net/", $path),
-            generate: |text| writeln!(text, "{}", u8::from(!net::has_ipv6())),
+            generate: |text| writeln!(text, "{}", u8::from(!net::current_stack().has_ipv6())),
             store: Some(disable),
         }
     };
@@ -21,7 +21,13 @@ macro_rules! disable {
 pub const ENTRIES: &[Entry] = &[
     Entry {
         path: "sys/net/ipv6/bindv6only",
-        generate: |text| writeln!(text, "{}", u8::from(net::settings().stream.v6_only)),
+        generate: |text| {
+            writeln!(
+                text,
+                "{}",
+                u8::from(net::current_stack().settings().stream.v6_only)
+            )
+        },
         store: Some(bind_only),
     },
     switch!("ipv6/icmp/echo_ignore_all", ignores_echo_v6),
@@ -38,7 +44,7 @@ pub const ENTRIES: &[Entry] = &[
 /// Whether sockets bound to `::` leave IPv4 alone, of both transports.
 fn bind_only(bytes: &[u8]) -> kernel::error::Result<()> {
     let is_on = form::parse::<u8>(bytes, 0..=1)? == 1;
-    net::change_settings(|config| {
+    net::current_stack().change_settings(|config| {
         (config.stream.v6_only, config.datagram.v6_only) = (is_on, is_on);
     });
     Ok(())
@@ -47,8 +53,10 @@ fn bind_only(bytes: &[u8]) -> kernel::error::Result<()> {
 fn disable(bytes: &[u8]) -> kernel::error::Result<()> {
     let is_on = form::parse::<u8>(bytes, 0..=1)? == 0;
     match is_on {
-        false => net::configure6(Config6::None),
-        true if !net::has_ipv6() => net::configure6(Config6::Auto),
+        false => net::configure6(&net::current_stack(), Config6::None),
+        true if !net::current_stack().has_ipv6() => {
+            net::configure6(&net::current_stack(), Config6::Auto)
+        }
         true => {}
     }
     Ok(())

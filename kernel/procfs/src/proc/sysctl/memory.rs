@@ -27,7 +27,7 @@ pub fn set(bytes: &[u8], of: impl Fn(&mut Config) -> &mut MemoryLimits) -> Resul
         *limit = form::within::<usize>(pages, 0..=INT_MAX)? * PAGE_BYTES;
     }
     let [low, pressure, high] = limits;
-    net::change_settings(|config| {
+    net::current_stack().change_settings(|config| {
         *of(config) = MemoryLimits {
             low,
             pressure,

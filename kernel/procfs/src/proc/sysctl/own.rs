@@ -14,13 +14,19 @@ const WAIT_MS_MAX: u64 = 600_000;
 pub const ENTRIES: &[Entry] = &[
     Entry {
         path: "sys/net/sietch/tcp_time_wait_interval",
-        generate: |text| writeln!(text, "{}", u64::from(net::settings().time_wait.secs) * 1000),
+        generate: |text| {
+            writeln!(
+                text,
+                "{}",
+                u64::from(net::current_stack().settings().time_wait.secs) * 1000
+            )
+        },
         store: Some(set_wait),
     },
     switch!("sietch/tcp_time_wait_same_host", time_wait.same_host_waits),
     fixed!(
         "sietch/tcp_clumsy",
-        u64::from(net::settings().time_wait.is_clumsy)
+        u64::from(net::current_stack().settings().time_wait.is_clumsy)
     ),
 ];
 
@@ -31,6 +37,6 @@ fn set_wait(bytes: &[u8]) -> kernel::error::Result<()> {
         return Err(kernel::error::Error::Invalid);
     }
     let secs = form::within(millis / 1000, 1..=WAIT_MS_MAX / 1000)?;
-    net::change_settings(|config| config.time_wait.secs = secs);
+    net::current_stack().change_settings(|config| config.time_wait.secs = secs);
     Ok(())
 }

@@ -89,12 +89,12 @@ pub const ENTRIES: &[Entry] = &[
     switch!("ipv4/tcp_moderate_rcvbuf", stream.is_recv_tuned),
     Entry {
         path: "sys/net/ipv4/tcp_mem",
-        generate: |text| memory::show(text, net::settings().tcp_memory),
+        generate: |text| memory::show(text, net::current_stack().settings().tcp_memory),
         store: Some(|bytes| memory::set(bytes, |config| &mut config.tcp_memory)),
     },
     Entry {
         path: "sys/net/ipv4/udp_mem",
-        generate: |text| memory::show(text, net::settings().udp_memory),
+        generate: |text| memory::show(text, net::current_stack().settings().udp_memory),
         store: Some(|bytes| memory::set(bytes, |config| &mut config.udp_memory)),
     },
     Entry {
@@ -109,7 +109,13 @@ pub const ENTRIES: &[Entry] = &[
     },
     Entry {
         path: "sys/net/ipv4/tcp_congestion_control",
-        generate: |text| writeln!(text, "{}", net::settings().stream.congestion.name()),
+        generate: |text| {
+            writeln!(
+                text,
+                "{}",
+                net::current_stack().settings().stream.congestion.name()
+            )
+        },
         store: Some(set_congestion),
     },
     Entry::new("sys/net/ipv4/tcp_available_congestion_control", algorithms),
@@ -117,13 +123,13 @@ pub const ENTRIES: &[Entry] = &[
 ];
 
 fn receive_buffers(text: &mut Text) -> Result {
-    let config = net::settings();
+    let config = net::current_stack().settings();
     let (default, most) = (config.stream.recv_buffer, config.recv_buffer_max);
     writeln!(text, "{BUFFER_MIN}\t{default}\t{most}")
 }
 
 fn send_buffers(text: &mut Text) -> Result {
-    let config = net::settings();
+    let config = net::current_stack().settings();
     let (default, most) = (config.stream.send_buffer, config.send_buffer_max);
     writeln!(text, "{BUFFER_MIN}\t{default}\t{most}")
 }
@@ -140,7 +146,7 @@ fn buffer_sizes(bytes: &[u8]) -> error::Result<(u32, u32)> {
 
 fn set_receive_buffers(bytes: &[u8]) -> error::Result<()> {
     let (default, most) = buffer_sizes(bytes)?;
-    net::change_settings(|config| {
+    net::current_stack().change_settings(|config| {
         (config.stream.recv_buffer, config.recv_buffer_max) = (default, most);
     });
     Ok(())
@@ -148,7 +154,7 @@ fn set_receive_buffers(bytes: &[u8]) -> error::Result<()> {
 
 fn set_send_buffers(bytes: &[u8]) -> error::Result<()> {
     let (default, most) = buffer_sizes(bytes)?;
-    net::change_settings(|config| {
+    net::current_stack().change_settings(|config| {
         (config.stream.send_buffer, config.send_buffer_max) = (default, most);
     });
     Ok(())
@@ -165,6 +171,6 @@ fn algorithms(text: &mut Text) -> Result {
 /// Errors: `NotFound` for a name that is not among the available ones, as Linux has it.
 fn set_congestion(bytes: &[u8]) -> error::Result<()> {
     let algorithm = Algorithm::named(form::text(bytes)?).ok_or(Error::NotFound)?;
-    net::change_settings(|config| config.stream.congestion = algorithm);
+    net::current_stack().change_settings(|config| config.stream.congestion = algorithm);
     Ok(())
 }
