@@ -17,7 +17,7 @@ use crate::error::Result;
 use crate::file::OpenFile;
 use crate::io::{Sink, Source};
 use crate::mm::{MemoryObject, Sharing};
-use crate::net::TcpSocket;
+use crate::socket::Socket;
 
 /// Bytes that pass at a time.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -25,16 +25,16 @@ const PAGE: u64 = PAGE_BYTES as u64;
 
 /// From a file at `offset` to whatever `to` is; returns the bytes that passed.
 pub fn to_stream(from: &OpenFile, offset: u64, to: &OpenFile, count: usize) -> Result<usize> {
-    let socket = to.file.as_any().downcast_ref::<TcpSocket>();
-    let lender = socket.zip(from.file.clone().memory());
+    let sink = to.file.as_socket().and_then(Socket::page_sink);
+    let lender = sink.zip(from.file.clone().memory());
     let mut buffer = Vec::new();
     in_steps(count, &mut |done, left| {
         let at = offset + done as u64;
-        if let Some((socket, memory)) = &lender
+        if let Some((sink, memory)) = &lender
             && let Some(pages) = lend(&**memory, at, left)
         {
             from.note_read();
-            return Ok((pages.len(), socket.write_chain(to, pages)?));
+            return Ok((pages.len(), sink.write_pages(to, pages)?));
         }
         pass(from, at, left, &mut buffer, &mut |bytes| {
             to.write(&mut Source::kernel(bytes))

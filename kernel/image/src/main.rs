@@ -18,7 +18,7 @@ use base::Duration;
 use kernel::exec::Arguments;
 use kernel::net::{Conduct, Config, Config6};
 use kernel::tty::console;
-use kernel::{clock, dev, file, fs, net, profile, reclaim, sched, task, tty};
+use kernel::{clock, dev, file, fs, ipc, net, profile, reclaim, sched, sysv, task, tty, unix};
 use linux::First;
 use mach::klog;
 
@@ -40,7 +40,13 @@ fn kernel_main() -> ! {
     linux::init();
     tty::init(run.host.unwrap_or(console::Host::SerialStream));
     dev::init();
+    net::register_devices();
+    sysv::init();
+    ipc::init();
+    unix::init();
     procfs::init();
+    fs::mqueue::init();
+    fs::ninep::init();
     if let Err(error) = fs::boot::mount_all(archives) {
         klog!("the image's file system is unusable: {error:?}");
         mach::power::off(STATUS_BAD_IMAGE);

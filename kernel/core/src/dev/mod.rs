@@ -2,7 +2,8 @@
 //!
 //! A driver registers a number with a function that opens it; a node in /dev (or
 //! anywhere) only carries the number. The memory devices and what shows physical memory
-//! live here; terminals register theirs from outside, the link layer has its own in `net`. Opening an unknown number is ENXIO.
+//! live here; terminals and the link layer register theirs from outside. Opening an
+//! unknown number is ENXIO.
 
 mod log;
 mod memory;
@@ -19,5 +20,4 @@ pub fn init() {
     log::register();
     phys_contiguous::register();
     physical::register();
-    crate::net::datalink::register();
 }

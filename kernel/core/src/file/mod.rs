@@ -6,6 +6,7 @@
 //! Not here: names (`fs`) and waiting for several files at once (`poll`).
 
 pub mod async_io;
+mod nameless;
 mod open_file;
 pub mod size_limit;
 mod table;
@@ -15,6 +16,7 @@ use alloc::sync::Arc;
 use core::ops::Range;
 
 use async_io::Owner;
+pub use nameless::{broken_pipe, next_number};
 pub use open_file::{OpenFile, StatusFlags};
 pub use table::{Fd, FdTable};
 

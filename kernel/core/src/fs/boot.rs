@@ -2,7 +2,7 @@
 
 use super::kinds::{self, Kind};
 use super::tmpfs::{self, Tmpfs, UnpackError};
-use super::{FileSystem, FileType, MountFlags, New, Path, devices, mount, mqueue, ninep};
+use super::{FileSystem, FileType, MountFlags, New, Path, devices, mount};
 use crate::error::{Error, Result};
 use crate::reclaim;
 
@@ -17,7 +17,7 @@ const DIRECTORIES: [(&str, u32); 6] = [
 ];
 
 /// Mounts the root, filled from the boot image's `archives` one after the other, and what every program expects
-/// below it. Once, after the devices and the kinds `proc` and `sysfs` are registered and before any
+/// below it. Once, after the devices and the other crates' kinds are registered and before any
 /// program.
 pub fn mount_all(archives: &[&'static [u8]]) -> core::result::Result<(), UnpackError> {
     reclaim::register_cache(mount::shrink);
@@ -33,18 +33,6 @@ pub fn mount_all(archives: &[&'static [u8]]) -> core::result::Result<(), UnpackE
             nodev: true,
             options: kinds::TMPFS_OPTIONS,
             make: devices::make_system,
-        },
-        Kind {
-            name: "mqueue",
-            nodev: true,
-            options: &[],
-            make: mqueue::make,
-        },
-        Kind {
-            name: "9p",
-            nodev: true,
-            options: kinds::NINEP_OPTIONS,
-            make: ninep::make,
         },
     ] {
         kinds::register(kind);

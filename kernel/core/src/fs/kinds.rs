@@ -81,11 +81,6 @@ pub const TMPFS_OPTIONS: &[&str] = &[
     "noswap",
     "mpol",
 ];
-/// What 9p knows; the volume decides all of it.
-pub const NINEP_OPTIONS: &[&str] = &[
-    "trans", "version", "msize", "access", "cache", "uname", "aname", "debug", "dfltuid",
-    "dfltgid", "nodevmap", "posixacl", "noxattr",
-];
 
 /// tmpfs with the options `size=BYTES[kmg]` and `mode=OCTAL`.
 pub fn make_tmpfs(_source: &[u8], options: &[u8]) -> Result<Arc<dyn FileSystem>> {

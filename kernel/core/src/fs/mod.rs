@@ -51,5 +51,5 @@ pub use metadata::{
     Change, FileType, Metadata, Timestamp, device_number, device_parts, next_device,
 };
 pub use mount::{Mount, MountFlags, Path, SuperBlock, root};
-pub use open::{CreationFlags, HowToOpen, open, open_for_exec, open_path};
+pub use open::{CreationFlags, HowToOpen, open, open_for_exec, open_path, register_fifo};
 pub use walk::{PATH_BYTES_MAX, Spot, Walk, resolve, resolve_spot};

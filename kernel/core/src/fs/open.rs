@@ -3,17 +3,18 @@
 use alloc::sync::Arc;
 
 use bitflags::bitflags;
+use mach::sync::Once;
 
 use super::access::{EXECUTE, READ, Subject, WRITE, Who, is_above_permissions};
 use super::mount::Writer;
 use super::names::{Wanted, create_while_locked};
 use super::walk::{Spot, resolve_spot};
-use super::{FileType, InodeRef, MountFlags, Path, Walk, access_times, notify, resolve, set_ids};
+use super::{
+    Attachment, FileType, InodeRef, MountFlags, Path, Walk, access_times, notify, resolve, set_ids,
+};
 use crate::dev;
 use crate::error::{Error, Result};
 use crate::file::{FileRef, OpenFile, StatusFlags};
-use crate::ipc::fifo;
-use crate::ipc::pipe::Pipe;
 
 bitflags! {
     /// What open(2) does besides opening.
@@ -241,13 +242,20 @@ fn file_of(place: &Path, status: StatusFlags) -> Result<FileRef> {
     }
 }
 
-/// Opens a FIFO: its pipe hangs on the inode. Blocks until the other side comes.
+/// Opens a FIFO, whose pipe hangs on the attachment of its inode.
+type OpenFifo = fn(&Attachment, StatusFlags) -> Result<FileRef>;
+
+static OPEN_FIFO: Once<OpenFifo> = Once::new();
+
+/// Says how FIFOs open; once at boot, by who makes pipes.
+pub fn register_fifo(open: OpenFifo) {
+    OPEN_FIFO.call_once(|| open);
+}
+
 fn open_fifo(inode: &InodeRef, status: StatusFlags) -> Result<FileRef> {
-    let pipe = inode
-        .attachment()
-        .ok_or(Error::NoSuchDevice)?
-        .get_or_insert(Arc::<Pipe>::default);
-    Ok(fifo::open(&pipe, status)?)
+    let attachment = inode.attachment().ok_or(Error::NoSuchDevice)?;
+    let open = OPEN_FIFO.get().ok_or(Error::NoSuchDevice)?;
+    open(attachment, status)
 }
 
 /// Makes a file without a name in the directory `place` (O_TMPFILE).

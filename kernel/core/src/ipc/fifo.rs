@@ -8,9 +8,17 @@ use alloc::sync::Arc;
 
 use super::pipe::{Access, Pipe, PipeEnd};
 use crate::error::{Error, Result};
-use crate::file::StatusFlags;
+use crate::file::{FileRef, StatusFlags};
+use crate::fs::Attachment;
 use crate::poll::Events;
 use crate::sync::Wait;
+
+/// Opens a FIFO by the pipe that hangs on its inode; the first to open it hangs it there.
+/// Blocks until the other side comes.
+pub fn open_attached(attachment: &Attachment, flags: StatusFlags) -> Result<FileRef> {
+    let pipe = attachment.get_or_insert(Arc::<Pipe>::default);
+    Ok(open(&pipe, flags)?)
+}
 
 /// Opens a FIFO.
 ///

@@ -13,7 +13,7 @@ use super::pipe::{Access, PipeEnd};
 use crate::error::{Error, Result};
 use crate::file::OpenFile;
 use crate::io::{Sink, Source};
-use crate::net::TcpSocket;
+use crate::socket::Socket;
 use crate::transfer;
 
 /// Whether a call may wait for a pipe.
@@ -50,12 +50,13 @@ pub fn from_pipe(
 /// Gives `to` the pages that come next in the pipe, at most `limit` bytes, if it is a connection;
 /// returns how many it took.
 fn lend_to_socket(from: &PipeEnd, to: &OpenFile, limit: usize) -> Result<usize> {
-    let Some(socket) = to.file.as_any().downcast_ref::<TcpSocket>() else {
+    let socket = to.file.as_socket();
+    let Some(sink) = socket.and_then(Socket::page_sink) else {
         return Ok(0);
     };
     match from.share(0, limit) {
         none if none.is_empty() => Ok(0),
-        pages => socket.write_chain(to, pages),
+        pages => sink.write_pages(to, pages),
     }
 }
 

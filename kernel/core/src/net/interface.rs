@@ -5,7 +5,6 @@
 
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
-use core::ops::Deref;
 
 use bitflags::bitflags;
 use inet::{Cidr, Count, Stack};
@@ -14,6 +13,7 @@ use mach::sync::Spin;
 use super::datalink;
 use super::stack::NetStack;
 use super::surroundings::Link;
+use crate::socket::InterfaceName;
 
 /// The number of loopback.
 pub const LOOPBACK: u32 = 1;
@@ -49,52 +49,13 @@ bitflags! {
     }
 }
 
-/// The name of an interface: at most 15 bytes, as Linux has it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Name {
-    bytes: [u8; Self::BYTES_MAX],
-    len: u8,
-}
-
-impl Name {
-    const BYTES_MAX: usize = 15;
-
-    /// `None` if it is too long.
-    pub const fn new(text: &str) -> Option<Self> {
-        let text = text.as_bytes();
-        if text.len() > Self::BYTES_MAX {
-            return None;
-        }
-        let mut bytes = [0; Self::BYTES_MAX];
-        let (head, _) = bytes.split_at_mut(text.len());
-        head.copy_from_slice(text);
-        let len = text.len() as u8;
-        Some(Self { bytes, len })
-    }
-}
-
-impl Deref for Name {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        // It was made of a whole text.
-        str::from_utf8(&self.bytes[..self.len.into()]).unwrap_or_default()
-    }
-}
-
-impl core::fmt::Display for Name {
-    fn fmt(&self, to: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        to.pad(self)
-    }
-}
-
 /// An interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interface {
     /// Its number.
     pub number: u32,
     /// Its name.
-    pub name: Name,
+    pub name: InterfaceName,
     /// `ARPHRD_*`.
     pub hardware_type: u16,
     /// Its station; zeros for loopback.
@@ -106,7 +67,7 @@ pub struct Interface {
 /// Loopback, which every stack has.
 pub(super) const LOOPBACK_FACTS: Interface = Interface {
     number: LOOPBACK,
-    name: Name::new("lo").expect("short"),
+    name: InterfaceName::new("lo").expect("short"),
     hardware_type: HARDWARE_LOOPBACK,
     mac: [0; 6],
     mtu: LOOPBACK_MTU,
@@ -114,7 +75,7 @@ pub(super) const LOOPBACK_FACTS: Interface = Interface {
 
 impl Interface {
     /// An interface of Ethernet.
-    pub(super) fn ethernet(number: u32, name: Name, port: &inet::Port) -> Self {
+    pub(super) fn ethernet(number: u32, name: InterfaceName, port: &inet::Port) -> Self {
         Self {
             number,
             name,
@@ -126,7 +87,11 @@ impl Interface {
 
     /// The card's.
     pub(super) fn of_card(port: &inet::Port) -> Self {
-        Self::ethernet(CARD, const { Name::new("eth0").expect("short") }, port)
+        Self::ethernet(
+            CARD,
+            const { InterfaceName::new("eth0").expect("short") },
+            port,
+        )
     }
 }
 

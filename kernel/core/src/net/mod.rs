@@ -88,7 +88,8 @@ use alloc::sync::Arc;
 
 pub use config::{Conduct, Config, attach_pairs, configure, init};
 pub use config6::{Config6, configure6};
-pub use interface::{CARD, Interface, InterfaceFlags, LOOPBACK, Name, Traffic};
+pub use datalink::register as register_devices;
+pub use interface::{CARD, Interface, InterfaceFlags, LOOPBACK, Traffic};
 pub use memory::{AREA_BYTES, PacketBuffers, packet_buffers, packet_pool};
 pub use poll::{attach, drain, poll_now};
 pub use ring::{RingCounters, ring_counters};
@@ -96,7 +97,6 @@ pub use sockets::{InetSocket, Position, Sockets};
 pub(crate) use stack::Shared;
 pub use stack::{NetStack, current_stack, first};
 pub use surroundings::Port;
-pub(crate) use tcp::TcpSocket;
 
 /// Exceptions (ARP, ICMP errors, DHCP) dropped between shards.
 pub fn exceptions_dropped() -> u64 {

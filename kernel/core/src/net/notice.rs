@@ -36,7 +36,7 @@ pub(super) struct Notice {
 impl Notice {
     pub(super) fn new() -> Self {
         Self {
-            number: crate::ipc::next_number(),
+            number: crate::file::next_number(),
             pollee: Pollee::new(),
             filter: SocketFilter::default(),
             known: AtomicU8::new(UNKNOWN),

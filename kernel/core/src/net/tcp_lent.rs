@@ -15,18 +15,19 @@ use crate::error::{Error, Result};
 use crate::file::OpenFile;
 use crate::io::{Source, partial};
 use crate::poll::Events;
-use crate::socket::{Control, ExtendedError, MessageFlags, Received, ReceivedFlags};
+use crate::socket::{Control, ExtendedError, MessageFlags, PageSink, Received, ReceivedFlags};
 use crate::sync::Wait;
 
 /// Parts that exist already.
-impl TcpSocket {
-    /// Writes `bytes` without copying them.
-    pub(crate) fn write_chain(&self, open: &OpenFile, bytes: Chain) -> Result<usize> {
+impl PageSink for TcpSocket {
+    fn write_pages(&self, open: &OpenFile, pages: Chain) -> Result<usize> {
         let flags = MessageFlags::of(open);
-        let sent = self.put_chain(bytes, self.handle.send_wait(flags.blocking()));
+        let sent = self.put_chain(pages, self.handle.send_wait(flags.blocking()));
         sigpipe(sent, MessageFlags::empty())
     }
+}
 
+impl TcpSocket {
     /// Moves `bytes` into the stream as they are, by the same rules.
     fn put_chain(&self, mut bytes: Chain, how: Option<Wait>) -> Result<usize> {
         let total = bytes.len();

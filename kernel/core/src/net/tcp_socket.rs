@@ -15,8 +15,8 @@ use crate::fs::Metadata;
 use crate::io::{Sink, Source};
 use crate::poll::{Events, Pollee};
 use crate::socket::{
-    Blocking, Family, Message, MessageFlags, OptionName, OptionValue, Received, Shutdown, Socket,
-    SocketAddress, SocketFilter, SocketMemory, SocketType, TcpInfo, limits,
+    Blocking, Family, Message, MessageFlags, OptionName, OptionValue, PageSink, Received, Shutdown,
+    Socket, SocketAddress, SocketFilter, SocketMemory, SocketType, TcpInfo, limits,
 };
 
 /// IANA's number of TCP.
@@ -78,6 +78,10 @@ impl File for TcpSocket {
 }
 
 impl Socket for TcpSocket {
+    fn page_sink(&self) -> Option<&dyn PageSink> {
+        Some(self)
+    }
+
     fn family(&self) -> Family {
         self.handle.family
     }

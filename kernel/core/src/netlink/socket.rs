@@ -15,7 +15,7 @@ use super::registry::{self, Listed};
 use super::serve::{self, Outcome};
 use super::{Dialect, Protocol, changes};
 use crate::error::{Error, Result};
-use crate::ipc::next_number;
+use crate::file::next_number;
 use crate::net::{NetStack, current_stack};
 use crate::poll::{Events, Pollee};
 use crate::socket::{CommonOptions, Held, SocketFilter, SocketType};

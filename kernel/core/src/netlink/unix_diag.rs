@@ -8,8 +8,7 @@ use netlink::{Body, Dump, Emit, Progress, UnixRequest, UnixSocket, Writer};
 use super::answer::Refusal;
 use super::serve::Asked;
 use crate::error::Error;
-use crate::socket::{SocketType, UnixAddress};
-use crate::unix::{UnixFacts, next_socket};
+use crate::socket::{SocketType, UnixAddress, UnixFacts, next_unix_socket};
 
 /// Which sockets a dump shows, and what of them.
 pub(super) struct Wanted {
@@ -32,7 +31,7 @@ impl Wanted {
         let (before, current) = (Cell::new(self.last), Cell::new(self.last));
         let all = core::iter::from_fn(|| {
             before.set(current.get());
-            let facts = next_socket(current.get())?;
+            let facts = next_unix_socket(current.get())?;
             current.set(facts.number);
             Some(facts)
         });
@@ -103,7 +102,7 @@ impl Emit for Answer {
 /// Shows the one socket that the request names by its number.
 pub(super) fn get(asked: &Asked<'_>, request: &UnixRequest) -> Result<(), Refusal> {
     let before = u64::from(request.inode).saturating_sub(1);
-    let found = next_socket(before).filter(|facts| facts.number == u64::from(request.inode));
+    let found = next_unix_socket(before).filter(|facts| facts.number == u64::from(request.inode));
     let answer = Answer::new(found.ok_or(Error::NotFound)?, *request);
     Ok(asked.socket.answer(&asked.header, &answer)?)
 }

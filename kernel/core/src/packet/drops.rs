@@ -17,8 +17,6 @@ probes::counters! {
         NoMemory = "no_memory",
         /// The frame ends before its link header does.
         Runt = "runt",
-        /// The filter of a Unix socket did not want the message.
-        UnixFiltered = "unix_filtered",
     }
 }
 

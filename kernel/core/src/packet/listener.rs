@@ -57,7 +57,7 @@ impl Listener {
         Arc::new_cyclic(|me| Self {
             pollee: Pollee::new(),
             common: CommonOptions::default(),
-            number: crate::ipc::next_number(),
+            number: crate::file::next_number(),
             view,
             filter: SocketFilter::default(),
             state: Spin::new(State {

@@ -40,7 +40,6 @@ use alloc::sync::Arc;
 
 pub(crate) use audience::Audience;
 pub use drops::drops;
-pub(crate) use drops::{DropReason, count};
 pub(crate) use listener::{Binding, Listener};
 pub(crate) use queue::Packet;
 pub(crate) use send::chain_of;

@@ -11,18 +11,21 @@ mod extended_error;
 mod filter;
 mod filter_facts;
 mod held;
+mod interface_name;
 pub mod limits;
 mod message;
 mod option;
 mod packet;
 mod peek;
 mod peer;
+mod unix_facts;
 
 pub use address::{SocketAddress, UnixAddress};
 pub use common::{CommonOptions, wait_on};
 pub use extended_error::{ErrorOrigin, ExtendedError, SendsOver};
 pub use filter::{Attached, Instruction, SocketFilter, check_by};
 pub use held::Held;
+pub use interface_name::InterfaceName;
 pub use message::{
     Control, HeaderByte, Message, MessageFlags, PacketInfo, PeerCredentials, Received,
     ReceivedFlags,
@@ -34,13 +37,16 @@ pub use packet::{
 };
 pub use peek::PeekOffset;
 pub use peer::PeerIdentity;
+pub use unix_facts::{UnixFacts, UnixState, next_unix_socket, register_unix_sockets};
 
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 
+use mbuf::Chain;
+
 use crate::error::{Error, Result};
-use crate::file::File;
+use crate::file::{File, OpenFile};
 use crate::fs::{FileType, Metadata};
 use crate::io::Sink;
 
@@ -117,6 +123,13 @@ pub enum Blocking {
     Never,
 }
 
+/// What can send pages without copying them: a connection that keeps them until its peer has
+/// acknowledged them.
+pub trait PageSink {
+    /// Writes `pages` by the rules of write(2); returns the bytes taken.
+    fn write_pages(&self, open: &OpenFile, pages: Chain) -> Result<usize>;
+}
+
 /// One end of a conversation.
 pub trait Socket: File {
     /// Its address family.
@@ -184,4 +197,9 @@ pub trait Socket: File {
 
     /// Sets an option.
     fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()>;
+
+    /// Where pages go that it can send as they lie, if it can.
+    fn page_sink(&self) -> Option<&dyn PageSink> {
+        None
+    }
 }

@@ -6,9 +6,8 @@ use base::Duration;
 
 pub use capture::RingRequest;
 
-use super::{Membership, PacketStatistics, PeerCredentials};
+use super::{InterfaceName, Membership, PacketStatistics, PeerCredentials};
 use crate::error::Error;
-use crate::net::Name;
 
 /// Which option. The comment gives Linux's name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -284,7 +283,7 @@ pub enum OptionValue {
     /// A short name (TCP_CONGESTION, SO_BINDTODEVICE), filled up with zeros.
     Name([u8; 16]),
     /// The name of an interface, if there is one (SO_BINDTODEVICE).
-    Device(Option<Name>),
+    Device(Option<InterfaceName>),
     /// The state of a TCP connection.
     Tcp(TcpInfo),
     /// PACKET_RX_RING.

@@ -16,7 +16,12 @@ pub use sysv::{Message, Operation, Pick, VALUE_MAX, Wish};
 
 use crate::clock;
 use crate::error::{Error, Result};
-use crate::task::{Capability, current};
+use crate::task::{self, Capability, current};
+
+/// Has semaphores hear of the ends of processes; once at boot.
+pub fn init() {
+    task::on_process_exit(semaphores::end_process);
+}
 
 /// What an object's owner may change of it (IPC_SET).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -9,7 +9,7 @@ use core::sync::atomic::Ordering;
 
 use mach::sync::Once;
 
-use super::{ExitStatus, Flags, Process, Thread, current, family, release_id, threads};
+use super::{ExitStatus, Flags, Pid, Process, Thread, current, family, release_id, threads};
 use crate::error::{Error, Restart, Result};
 use crate::futex;
 use crate::mm::{self, AddressSpace};
@@ -18,9 +18,14 @@ use crate::ptrace;
 use crate::sched;
 use crate::signal;
 use crate::sync::Wait;
-use crate::sysv::semaphores;
 
+static PROCESS_ENDS: Once<fn(Pid)> = Once::new();
 static INIT_ENDS: Once<fn(&Process, ExitStatus)> = Once::new();
+
+/// Says what else happens when a process ends, in its last thread; once at boot.
+pub fn on_process_exit(hear: fn(Pid)) {
+    PROCESS_ENDS.call_once(|| hear);
+}
 
 /// Says what happens when process 1 ends, while its memory is still there; once at boot.
 pub fn on_init_exit(hear: fn(&Process, ExitStatus)) {
@@ -75,7 +80,9 @@ fn end_process(me: &Thread, process: &Process, status: ExitStatus) {
     ptrace::detach_all(process);
     process.timers.stop_all();
     signal::forget_process(process);
-    semaphores::end_process(process.id());
+    if let Some(hear) = PROCESS_ENDS.get() {
+        hear(process.id());
+    }
     process.note_memory();
     let old = process.space.replace(AddressSpace::kernel());
     me.activate_space();

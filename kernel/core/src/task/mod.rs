@@ -34,7 +34,7 @@ pub use credentials::{
     SECURE_KEEP_CAPS, SECURE_LOCKS, SECURE_NO_AMBIENT_RAISE, SECURE_NO_SETUID_FIXUP,
 };
 pub use current::{adopt_boot_thread, boot_thread, current, set_current, try_current};
-pub use exit::{become_only_thread, exit_thread, forget_program, on_init_exit};
+pub use exit::{become_only_thread, exit_thread, forget_program, on_init_exit, on_process_exit};
 pub use fork::{Child, Clone, CloneFlags, begin_thread, clone, start_init};
 pub use id::{ID_MAX, Pid, Tid, allocate_id, allocated_ids, release_id};
 pub use latch::Latch;

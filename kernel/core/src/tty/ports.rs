@@ -22,8 +22,8 @@ use hal::{BytePorts, HostEnd, PortNumber};
 use mach::sync::{Once, Spin};
 
 use crate::error::{Error, Result};
+use crate::file::broken_pipe;
 use crate::io::{Sink, Source};
-use crate::ipc::broken_pipe;
 use crate::poll::{Events, Pollee};
 use crate::sync::Wait;
 

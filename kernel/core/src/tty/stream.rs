@@ -8,10 +8,10 @@ use base::VirtAddr;
 
 use super::ports::HostStream;
 use crate::error::{Error, Result};
+use crate::file::next_number;
 use crate::file::{File, OpenFile};
 use crate::fs::{FileType, Metadata};
 use crate::io::{Sink, Source};
-use crate::ipc::next_number;
 use crate::poll::{Events, Pollee};
 use crate::user;
 

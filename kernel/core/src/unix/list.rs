@@ -6,38 +6,9 @@ use core::ops::Bound;
 use mach::sync::Spin;
 
 use super::names::Node;
-use crate::socket::{SocketType, UnixAddress};
+use crate::socket::UnixFacts;
 
 static ALL: Spin<BTreeMap<u64, Node>> = Spin::new(BTreeMap::new());
-
-/// What a socket is doing; the numbers are Linux's own.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum UnixState {
-    /// It has a peer.
-    Connected = 1,
-    /// It has none.
-    Unconnected = 7,
-    /// Others can connect to it.
-    Listening = 10,
-}
-
-/// A socket as tools see it.
-pub struct UnixFacts {
-    /// The number of its file.
-    pub number: u64,
-    /// How it delivers.
-    pub kind: SocketType,
-    /// What it is doing.
-    pub state: UnixState,
-    /// Its name.
-    pub name: UnixAddress,
-    /// The number of its peer's file.
-    pub peer: Option<u64>,
-    /// Bytes that wait to be received; of a listener, connections to accept.
-    pub waiting: usize,
-    /// Bytes that its peer has not received; of a listener, connections that may wait.
-    pub sent: usize,
-}
 
 /// A socket was made.
 pub(super) fn enter(number: u64, socket: Node) {

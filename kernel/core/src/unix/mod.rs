@@ -13,6 +13,7 @@
 mod collect;
 mod connection;
 mod datagram;
+mod drops;
 mod inbox;
 mod list;
 mod listen;
@@ -23,16 +24,16 @@ mod rights;
 mod stream;
 
 pub use datagram::DatagramSocket;
-pub use list::{UnixFacts, UnixState, next_socket};
+pub use drops::drops;
 pub use stream::StreamSocket;
 
 use alloc::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::ipc::broken_pipe;
+use crate::file::broken_pipe;
 use crate::socket::{
-    CommonOptions, MessageFlags, OptionName, PeerCredentials, Received, Socket, SocketAddress,
-    SocketType, UnixAddress,
+    self, CommonOptions, MessageFlags, OptionName, PeerCredentials, Received, Socket,
+    SocketAddress, SocketType, UnixAddress,
 };
 use crate::task::current;
 
@@ -42,6 +43,11 @@ const SIOCATMARK: u32 = 0x8905;
 const FIONREAD: u32 = 0x541b;
 /// Bytes that the peer has not received, stored as a C `int`.
 const SIOCOUTQ: u32 = 0x5411;
+
+/// Shows all Unix sockets to tools; once at boot.
+pub fn init() {
+    socket::register_unix_sockets(list::next_socket);
+}
 
 /// A socket without name or peer.
 pub fn create(kind: SocketType) -> Result<Arc<dyn Socket>> {

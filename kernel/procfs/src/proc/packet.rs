@@ -3,7 +3,7 @@
 use core::fmt::{Result, Write};
 
 use kernel::fs::pseudo::{Entry, Text};
-use kernel::packet;
+use kernel::{packet, unix};
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[
@@ -28,7 +28,8 @@ fn sockets(text: &mut Text) -> Result {
 
 /// A reason and how often it applied since boot, a line each.
 fn drops(text: &mut Text) -> Result {
-    for (reason, count) in packet::drops().iter() {
+    let (of_packets, of_unix) = (packet::drops(), unix::drops());
+    for (reason, count) in of_packets.iter().chain(of_unix.iter()) {
         writeln!(text, "{reason} {count}")?;
     }
     Ok(())

@@ -6,8 +6,7 @@ use core::fmt::{Result, Write};
 use kernel::error::Error;
 use kernel::fs::pseudo::{Entry, Special, Text, TextFile};
 use kernel::fs::{InodeRef, Metadata};
-use kernel::socket::{SocketType, UnixAddress};
-use kernel::unix::{UnixFacts, UnixState, next_socket};
+use kernel::socket::{SocketType, UnixAddress, UnixFacts, UnixState, next_unix_socket};
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[Entry::new("net/netlink", netlink)];
@@ -51,7 +50,7 @@ fn unix_piece(cursor: u64, text: &mut Text) -> core::result::Result<Option<u64>,
         )?;
     }
     let mut last = cursor;
-    while let Some(socket) = next_socket(last) {
+    while let Some(socket) = next_unix_socket(last) {
         if text.is_piece() {
             return Ok(Some(last));
         }

@@ -33,12 +33,13 @@ pub use queue::{Queue, Status};
 
 use self::directory::Directory;
 use self::limits::Shape;
-use super::names::{self, Wanted, add_while_locked};
-use super::{
-    CreationFlags, FileSystem, FileType, HowToOpen, InodeRef, Mount, Path, Spot, Usage, open_path,
-};
 use crate::error::{Error, Result};
 use crate::file::OpenFile;
+use crate::fs::kinds::{self, Kind};
+use crate::fs::names::{self, Wanted, add_while_locked};
+use crate::fs::{
+    CreationFlags, FileSystem, FileType, HowToOpen, InodeRef, Mount, Path, Spot, Usage, open_path,
+};
 
 /// Linux's number of the system (statfs(2)).
 const MAGIC: u64 = 0x1980_0202;
@@ -89,8 +90,18 @@ fn home() -> &'static Home {
     })
 }
 
+/// Makes the kind known to mount(2). Once, before the root is filled.
+pub fn init() {
+    kinds::register(Kind {
+        name: "mqueue",
+        nodev: true,
+        options: &[],
+        make,
+    });
+}
+
 /// The system for mount(2).
-pub fn make(_source: &[u8], _options: &[u8]) -> Result<Arc<dyn FileSystem>> {
+fn make(_source: &[u8], _options: &[u8]) -> Result<Arc<dyn FileSystem>> {
     Ok(home().system.clone())
 }
 

@@ -32,8 +32,9 @@ use core::fmt::{self, Write};
 use mach::sync::Spin;
 use ninep::Channel;
 
-use super::FileSystem;
 use crate::error::{Error, Result};
+use crate::fs::FileSystem;
+use crate::fs::kinds::{self, Kind};
 use crate::fs::pseudo::Text;
 use crate::sched::{Softirq, Work, register_softirq};
 use link::Link;
@@ -86,8 +87,24 @@ fn prepare_idle() -> bool {
     true
 }
 
-/// The file system of the volume called `tag`, for mount(2).
-pub fn make(tag: &[u8], _options: &[u8]) -> Result<Arc<dyn FileSystem>> {
+/// The options of mount(2); the volume decides all of it.
+const OPTIONS: &[&str] = &[
+    "trans", "version", "msize", "access", "cache", "uname", "aname", "debug", "dfltuid",
+    "dfltgid", "nodevmap", "posixacl", "noxattr",
+];
+
+/// Makes the kind known to mount(2). Once, before the root is filled.
+pub fn init() {
+    kinds::register(Kind {
+        name: "9p",
+        nodev: true,
+        options: OPTIONS,
+        make,
+    });
+}
+
+/// The file system of the volume called `tag`.
+fn make(tag: &[u8], _options: &[u8]) -> Result<Arc<dyn FileSystem>> {
     let link = links().into_iter().find(|link| link.is_called(tag));
     Ok(Volume::open(link.ok_or(Error::WrongDevice)?)?)
 }

@@ -5,9 +5,8 @@ use mbuf::Chain;
 
 use super::Pipe;
 use crate::error::{Error, Result};
-use crate::file::StatusFlags;
+use crate::file::{StatusFlags, broken_pipe};
 use crate::io::{Sink, Source};
-use crate::ipc::broken_pipe;
 use crate::sync::Wait;
 
 impl From<Refusal> for Error {

@@ -6,8 +6,8 @@ use mbuf::Chain;
 use super::PipeEnd;
 use crate::error::{Error, Result};
 use crate::file::StatusFlags;
+use crate::file::broken_pipe;
 use crate::io::{Sink, Source};
-use crate::ipc::broken_pipe;
 use crate::socket::Blocking;
 use crate::sync::Wait;
 

@@ -18,8 +18,8 @@ use mach::mem::fallible::Heap;
 use mach::sync::Spin;
 
 pub use self::end::PipeEnd;
-use super::next_number;
 use crate::error::{Error, Result};
+use crate::file::next_number;
 use crate::poll::{Events, Pollee};
 use crate::sync::Sleeping;
 use crate::task::{Account, Capability, Charge, Counted, Credentials, current};

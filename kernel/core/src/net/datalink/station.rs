@@ -16,17 +16,18 @@ use super::lane_port::LanePort;
 use super::lanes::Lanes;
 use super::{wake, wire};
 use crate::net::CARD;
-use crate::net::interface::{FIRST_STATION, Interface, Name, STATIONS_MAX};
+use crate::net::interface::{FIRST_STATION, Interface, STATIONS_MAX};
 use crate::net::poll::{BATCH_FRAMES_MAX, announce, facts_of, receive_batch};
 use crate::net::shard::Shard;
 use crate::net::stack;
 use crate::net::surroundings::{Link, Way};
+use crate::socket::InterfaceName;
 
 struct Station {
     link: LinkId,
     /// Its hold on the link.
     stream: StreamId,
-    name: Name,
+    name: InterfaceName,
     /// Of its port; it sends by the first, so that its frames keep their order.
     lanes: Vec<Arc<Lanes>>,
     inbox: Arc<Inbox>,
@@ -135,7 +136,7 @@ pub(super) fn run_all() -> Instant {
 impl Station {
     fn new(number: u32, link: &LinkInfo, lanes: &[Arc<Lanes>]) -> Option<Self> {
         let first = lanes.first()?;
-        let name = Name::new(&link.name)?;
+        let name = InterfaceName::new(&link.name)?;
         let stream = with_links(|links| control::open(links, link.id)).ok()?;
         let inbox = Arc::<Inbox>::default();
         let each = lanes.iter();

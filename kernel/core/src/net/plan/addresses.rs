@@ -9,8 +9,9 @@ use inet::{AddressState, Cidr};
 use super::{change, each_link};
 use crate::error::{Error, Result};
 use crate::net::LOOPBACK;
-use crate::net::interface::{Interface, LOOPBACK_FACTS, Name};
+use crate::net::interface::{Interface, LOOPBACK_FACTS};
 use crate::net::stack::NetStack;
+use crate::socket::InterfaceName;
 
 /// An address of an interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,7 +19,7 @@ pub struct Address {
     /// The interface's number.
     pub interface: u32,
     /// And its name.
-    pub label: Name,
+    pub label: InterfaceName,
     /// The address.
     pub ip: IpAddr,
     /// Bits of its network.

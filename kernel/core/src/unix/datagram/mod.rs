@@ -16,18 +16,19 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use mach::sync::Spin;
 
 use super::inbox::{Envelope, Inbox};
-use super::list::{self, UnixFacts, UnixState};
+use super::list;
 use super::names::{self, Node};
 use super::outbox::Outbox;
 use super::unix_name;
 use crate::error::{Error, Result};
+use crate::file::next_number;
 use crate::io::Source;
-use crate::ipc::next_number;
 use crate::poll::{Events, Pollee};
 use crate::socket::{
     CommonOptions, Control, Held, MessageFlags, OptionName, PeekOffset, PeerIdentity,
     SocketAddress, SocketFilter, SocketType, UnixAddress, wait_on,
 };
+use crate::socket::{UnixFacts, UnixState};
 
 /// Messages that wait at most for who is not the senders' peer (net.unix.max_dgram_qlen, and one
 /// more as in Linux).

@@ -15,9 +15,9 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use super::outbox::Charge;
 use crate::error::{Error, Result};
 use crate::io::{Sink, Source};
-use crate::packet::{self, DropReason};
 use crate::socket::{MessageFlags, PeekOffset, Received, SocketFilter};
 use crate::sync::Mutex;
+use crate::unix::drops::{self, DropReason};
 use contents::{Contents, Letter};
 pub(super) use envelope::Envelope;
 use mach::mem::fallible::TryGrow;
@@ -169,7 +169,7 @@ impl Inbox {
             Some(filter) => contents.keep_last(&filter, start)?,
         };
         let Some(kept) = kept else {
-            packet::count(DropReason::UnixFiltered);
+            drops::count(DropReason::Filtered);
             return Ok(count);
         };
         envelope.lie_with(self.owner);

@@ -11,18 +11,19 @@ use super::broken;
 use super::collect;
 use super::connection::{Link, Shared, Side};
 use super::inbox::{Envelope, Reading, Taking};
-use super::list::{self, UnixFacts, UnixState};
+use super::list;
 use super::listen::Listener;
 use super::names::{self, Node};
 use super::outbox::Outbox;
 use crate::error::{Error, Result};
+use crate::file::next_number;
 use crate::io::{Sink, Source, partial};
-use crate::ipc::next_number;
 use crate::poll::{Events, Pollee};
 use crate::socket::{
     CommonOptions, Control, Held, MessageFlags, OptionName, PeekOffset, PeerIdentity, Received,
     SocketAddress, SocketFilter, SocketType, UnixAddress, wait_on,
 };
+use crate::socket::{UnixFacts, UnixState};
 
 /// A socket that has, or will have, one peer; or that listens.
 pub struct StreamSocket {
