@@ -1,5 +1,5 @@
 //! A program's input and output as streams: one socket for each, which QEMU leads to a port
-//! that the kernel knows by its name (`kernel/core/src/tty/ports.rs`).
+//! that the kernel knows by its name (`kernel/tty/src/ports.rs`).
 //!
 //! We listen before QEMU starts, and it connects while it sets its devices up; so all of
 //! them are there before the machine runs, or QEMU has ended. QEMU reads a socket as far as

@@ -18,14 +18,11 @@ extern crate alloc;
 
 pub mod clock;
 pub mod dev;
-pub mod epoll;
 pub mod error;
-pub mod exec;
 pub mod file;
 pub mod fs;
 pub mod futex;
 pub mod io;
-pub mod ipc;
 pub mod mm;
 pub mod names;
 pub mod net;
@@ -42,11 +39,8 @@ pub mod seccomp;
 pub mod signal;
 pub mod socket;
 pub mod sync;
-pub mod sysv;
 pub mod task;
 pub mod transfer;
-pub mod tty;
-pub mod unix;
 pub mod user;
 
 pub use error::{Error, Result};

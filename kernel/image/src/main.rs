@@ -15,12 +15,12 @@ mod options;
 use core::panic::PanicInfo;
 
 use base::Duration;
-use kernel::exec::Arguments;
+use exec::Arguments;
 use kernel::net::{Conduct, Config, Config6};
-use kernel::tty::console;
-use kernel::{clock, dev, file, fs, ipc, net, profile, reclaim, sched, sysv, task, tty, unix};
+use kernel::{clock, dev, file, fs, net, profile, reclaim, sched, task};
 use linux::First;
 use mach::klog;
+use tty::console;
 
 use crate::options::Run;
 
@@ -41,12 +41,11 @@ fn kernel_main() -> ! {
     tty::init(run.host.unwrap_or(console::Host::SerialStream));
     dev::init();
     net::register_devices();
-    sysv::init();
     ipc::init();
     unix::init();
     procfs::init();
-    fs::mqueue::init();
-    fs::ninep::init();
+    mqueue::init();
+    fs_9p::init();
     if let Err(error) = fs::boot::mount_all(archives) {
         klog!("the image's file system is unusable: {error:?}");
         mach::power::off(STATUS_BAD_IMAGE);

@@ -9,7 +9,7 @@
 
 use alloc::vec::Vec;
 
-use kernel::tty::console::{Host, HostFile};
+use tty::console::{Host, HostFile};
 
 /// The value of the last `key=` on the command line, decoded.
 pub fn value(key: &str) -> Option<Vec<u8>> {

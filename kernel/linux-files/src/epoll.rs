@@ -5,7 +5,7 @@
 use alloc::sync::Arc;
 
 use base::{Instant, VirtAddr};
-use kernel::epoll::{Epoll, Event, Trigger, Watch};
+use ipc::epoll::{Epoll, Event, Trigger, Watch};
 use kernel::error::{Error, Restart, Result};
 use kernel::file::{OpenFile, StatusFlags};
 use kernel::poll::Events;

@@ -1,12 +1,10 @@
 //! splice, tee, vmsplice.
 
 use base::VirtAddr;
+use ipc::pipe::Access;
+use ipc::splice::{Blocking, Keep, between, end_of, from_memory, from_pipe, to_memory, to_pipe};
 use kernel::error::{Error, Result};
 use kernel::file::{OpenFile, StatusFlags};
-use kernel::ipc::pipe::Access;
-use kernel::ipc::splice::{
-    Blocking, Keep, between, end_of, from_memory, from_pipe, to_memory, to_pipe,
-};
 use kernel::user;
 use linux_raw_sys::general::{__NR_splice, __NR_tee, __NR_vmsplice};
 

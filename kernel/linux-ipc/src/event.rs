@@ -1,7 +1,7 @@
 //! eventfd, eventfd2.
 
+use ipc::eventfd::{EventFd, Mode};
 use kernel::file::StatusFlags;
-use kernel::ipc::eventfd::{EventFd, Mode};
 use linux_raw_sys::general::{__NR_eventfd, __NR_eventfd2, O_CLOEXEC, O_NONBLOCK};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};

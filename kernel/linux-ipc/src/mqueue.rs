@@ -5,8 +5,6 @@ use alloc::sync::Arc;
 use base::VirtAddr;
 use kernel::clock;
 use kernel::file::{OpenFile, StatusFlags};
-use kernel::fs::mqueue::limits::Shape;
-use kernel::fs::mqueue::{self, COOKIE_BYTES, Means, Message, PRIORITIES, Queue};
 use kernel::fs::{CreationFlags, HowToOpen, PATH_BYTES_MAX, Walk};
 use kernel::signal::Signal;
 use kernel::sync::Wait;
@@ -17,6 +15,8 @@ use linux_raw_sys::general::{
     SIGEV_THREAD,
 };
 use mach::mem::fallible;
+use mqueue::limits::Shape;
+use mqueue::{self, COOKIE_BYTES, Means, Message, PRIORITIES, Queue};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

@@ -2,7 +2,7 @@
 
 use kernel::error::Error;
 use kernel::file::StatusFlags;
-use kernel::{ipc, user};
+use kernel::user;
 use linux_raw_sys::general::{__NR_pipe, __NR_pipe2, O_CLOEXEC, O_DIRECT, O_NONBLOCK};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};

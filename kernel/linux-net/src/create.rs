@@ -6,7 +6,7 @@ use kernel::error::{Error, Result};
 use kernel::file::{OpenFile, StatusFlags};
 use kernel::netlink::Dialect;
 use kernel::socket::{Family, OptionValue, Socket, SocketType};
-use kernel::{net, netlink, packet, unix, user};
+use kernel::{net, netlink, packet, user};
 use linux_raw_sys::general::{__NR_socket, __NR_socketpair, O_CLOEXEC, O_NONBLOCK};
 
 use crate::address;

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use base::VirtAddr;
-use kernel::exec::{self, Arguments, Start, auxv};
+use exec::{Arguments, Start, auxv};
 use kernel::fs::{self, Walk};
 use kernel::ptrace::{self, Event};
 use kernel::signal::{self, Signal};

@@ -6,10 +6,10 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use ipc::sysv::semaphores;
 use kernel::fs::access::{Subject, Who};
 use kernel::fs::nsfs::{self, KINDS, Kind, Namespace};
 use kernel::net::NetStack;
-use kernel::sysv::semaphores;
 use kernel::task::{Caller, Thread, check_access, process_of};
 use linux_raw_sys::general::*;
 

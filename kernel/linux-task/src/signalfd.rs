@@ -1,7 +1,7 @@
 //! signalfd, signalfd4.
 
+use ipc::signalfd::SignalFd;
 use kernel::file::StatusFlags;
-use kernel::ipc::signalfd::SignalFd;
 use kernel::signal::SignalSet;
 use kernel::user;
 use linux_raw_sys::general::{__NR_signalfd, __NR_signalfd4, O_CLOEXEC, O_NONBLOCK};

@@ -1,9 +1,9 @@
 //! timerfd_create, timerfd_settime, timerfd_gettime.
 
 use base::{Duration, Instant};
+use ipc::timerfd::{Schedule, TimerFd};
 use kernel::error::{Error, Result};
 use kernel::file::{OpenFile, StatusFlags};
-use kernel::ipc::timerfd::{Schedule, TimerFd};
 use kernel::{clock, user};
 use linux_raw_sys::general::{
     __NR_timerfd_create, __NR_timerfd_gettime, __NR_timerfd_settime, CLOCK_BOOTTIME,

@@ -36,7 +36,7 @@ pub fn bring_out_all() {
         mach::klog!("data may be lost error={}", Errno::from(error).name());
     }
     kernel::net::drain();
-    kernel::tty::console::finish();
+    tty::console::finish();
 }
 
 /// Process 1 has ended: so does the machine.

@@ -2,15 +2,15 @@
 
 use alloc::vec::Vec;
 
-use kernel::exec::Arguments;
+use ::exec::Arguments;
 use kernel::file::StatusFlags;
 use kernel::fs::{self, FileType, HowToOpen, MountFlags, Walk, kinds, mount, names};
 use kernel::task::{self, ExitStatus, current, family};
-use kernel::tty::console;
 use kernel::{Error, Result, sched};
 use mach::klog;
 use mach::sync::Once;
 use mach::trap::UserRegs;
+use tty::console;
 
 use crate::strace;
 use linux_abi::errno::Errno;

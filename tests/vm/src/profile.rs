@@ -96,7 +96,7 @@ fn names_waits(setup: &Setup) -> Result<(), String> {
         &[
             "aeMain",
             "epoll_wait",
-            "kernel::epoll",
+            "ipc::epoll",
             "--;",
             "inet::tcp::",
             "kernel::sched::wake",

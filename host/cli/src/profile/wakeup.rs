@@ -3,7 +3,7 @@
 //! ```text
 //!    46.012 ms  redis-server 12/12 in epoll_wait, woken by busybox 7/7; goes on on CPU 1
 //!                 kernel::sched::wake_[k]
-//!                 kernel::epoll::wait::wake_[k]
+//!                 ipc::epoll::wait::wake_[k]
 //!                 inet::tcp::input::deliver_[k]
 //! ```
 //!
@@ -68,7 +68,7 @@ mod tests {
             cycles: 0,
             ids: (12, 13),
             thread: "redis-server".into(),
-            frames: ["main", "epoll_wait", "kernel::epoll::wait_[k]"]
+            frames: ["main", "epoll_wait", "ipc::epoll::wait_[k]"]
                 .map(Frame::mark)
                 .into(),
             weight: 46_012,

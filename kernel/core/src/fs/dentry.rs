@@ -209,7 +209,7 @@ impl Dentry {
 
     /// [`Self::child`] for a caller that holds the directory's lock, and that may
     /// [`remember`](Self::remember) the name afterwards.
-    pub(super) fn child_while_locked(self: &Arc<Self>, name: &[u8]) -> Result<Option<Arc<Self>>> {
+    pub fn child_while_locked(self: &Arc<Self>, name: &[u8]) -> Result<Option<Arc<Self>>> {
         let directory = self.directory.as_ref().ok_or(Error::NotDirectory)?;
         if let Some(known) = directory.children.lock().get(name) {
             return Ok(known.clone());
@@ -234,7 +234,7 @@ impl Dentry {
     }
 
     /// Holds the directory still: no name in it changes meanwhile.
-    pub(super) fn lock_names(&self) -> Result<crate::sync::MutexGuard<'_, ()>> {
+    pub fn lock_names(&self) -> Result<crate::sync::MutexGuard<'_, ()>> {
         let directory = self.directory.as_ref().ok_or(Error::NotDirectory)?;
         Ok(directory.changing.lock())
     }

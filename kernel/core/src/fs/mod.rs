@@ -18,7 +18,7 @@
 pub mod access;
 pub mod access_times;
 mod attachment;
-mod attributes;
+pub mod attributes;
 pub mod boot;
 mod context;
 pub mod dentry;
@@ -31,9 +31,7 @@ pub mod locks;
 pub mod memfd;
 mod metadata;
 pub mod mount;
-pub mod mqueue;
 pub mod names;
-pub mod ninep;
 pub mod notify;
 pub mod nsfs;
 mod open;

@@ -40,7 +40,7 @@ impl Wanted<'_> {
     }
 
     /// With owner and umask of the current thread, in a directory.
-    pub(super) fn as_new(&self, directory: &InodeRef) -> Result<New<'_>> {
+    pub fn as_new(&self, directory: &InodeRef) -> Result<New<'_>> {
         let (uid, gid) = Subject::current(Who::Effective).ids();
         let parent = directory.metadata()?;
         // In a directory with the set-group-id bit files get its group.
@@ -92,7 +92,7 @@ pub(super) fn create_while_locked(
 }
 
 /// The same for what `make` puts into the directory.
-pub(super) fn add_while_locked(
+pub fn add_while_locked(
     directory: &Path,
     name: &[u8],
     make: impl FnOnce() -> Result<InodeRef>,

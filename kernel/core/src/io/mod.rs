@@ -11,6 +11,7 @@
 //! [`partial`]), as POSIX has it: an error means that nothing passed. A message passes whole
 //! or not at all (`put_whole`, `take_whole`).
 
+mod pipe;
 mod ranges;
 mod sink;
 mod source;

@@ -142,7 +142,7 @@ impl Attached {
     }
 
     /// How many bytes of a message are wanted that never was on a network.
-    pub(crate) fn keep_of_message(&self, parts: &[&[u8]]) -> usize {
+    pub fn keep_of_message(&self, parts: &[&[u8]]) -> usize {
         let frame = Frame {
             parts,
             network: 0,

@@ -167,14 +167,14 @@ fn start_net(transport: Transport, cpus: u16) {
 
 fn start_volume(transport: Transport, vector: u16) {
     match Virtio9p::new(transport, DmaMemory, vector) {
-        Ok(channel) => kernel::fs::ninep::attach(Box::new(channel)),
+        Ok(channel) => fs_9p::attach(Box::new(channel)),
         Err(error) => klog!("device virtio-9p refused: {error:?}"),
     }
 }
 
 fn start_console(transport: Transport, vector: u16) {
     match VirtioConsole::new(transport, DmaMemory, vector) {
-        Ok(device) => kernel::tty::console::attach(Box::new(device)),
+        Ok(device) => tty::console::attach(Box::new(device)),
         Err(error) => klog!("device virtio-console refused: {error:?}"),
     }
 }

@@ -5,7 +5,7 @@ pub mod semaphore;
 pub mod shared;
 
 use base::VirtAddr;
-use kernel::sysv::{Common, Look, Settings, Wish};
+use ipc::sysv::{Common, Look, Settings, Wish};
 use kernel::user;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 

@@ -3,10 +3,10 @@
 use alloc::vec::Vec;
 
 use base::{Instant, VirtAddr};
-use kernel::sysv::semaphores::{
+use ipc::sysv::semaphores::{
     self, OPERATIONS_MAX, Question, SEMAPHORES_MAX, SET_LENGTH_MAX, SETS_MAX,
 };
-use kernel::sysv::{Operation, VALUE_MAX};
+use ipc::sysv::{Operation, VALUE_MAX};
 use kernel::user;
 use linux_raw_sys::general::{__NR_semctl, __NR_semget, __NR_semop, __NR_semtimedop};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};

@@ -3,7 +3,7 @@
 use core::fmt::{Result, Write};
 
 use kernel::fs::pseudo::{Entry, Text};
-use kernel::{packet, unix};
+use kernel::packet;
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[

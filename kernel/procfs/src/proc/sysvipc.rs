@@ -2,9 +2,9 @@
 
 use core::fmt::{Result, Write};
 
+use ipc::sysv::{Look, messages, semaphores, shared};
 use kernel::fs::pseudo::{Entry, Text};
 use kernel::sched::resched_point;
-use kernel::sysv::{Look, messages, semaphores, shared};
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[

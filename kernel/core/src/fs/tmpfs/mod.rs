@@ -10,7 +10,7 @@
 
 mod boot;
 mod contents;
-pub(super) mod directory;
+pub mod directory;
 mod names;
 mod node;
 

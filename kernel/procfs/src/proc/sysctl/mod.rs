@@ -25,11 +25,11 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use mach::sync::Spin;
 
+use ipc::pipe;
 use kernel::error::{self, Error};
 use kernel::file::OpenFile;
 use kernel::fs::pseudo::{Entry, Text};
 use kernel::fs::{mount, notify};
-use kernel::ipc::pipe;
 use kernel::mm::commit;
 use kernel::names::Changeable;
 use kernel::perf;

@@ -1,0 +1,33 @@
+//! Bytes pass between a program and the rings of `core/pipe` as between it and any buffer. The
+//! rings do not know programs, and those who have a ring stand above.
+
+use super::{Sink, Source};
+use crate::error::{Error, Result};
+
+impl ::pipe::Sink for Sink<'_> {
+    type Error = Error;
+
+    #[inline]
+    fn remaining(&self) -> usize {
+        self.remaining()
+    }
+
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) -> Result<usize> {
+        self.put(bytes)
+    }
+}
+
+impl ::pipe::Source for Source<'_> {
+    type Error = Error;
+
+    #[inline]
+    fn remaining(&self) -> usize {
+        self.remaining()
+    }
+
+    #[inline]
+    fn take(&mut self, to: &mut [u8]) -> Result<usize> {
+        self.take(to)
+    }
+}

@@ -1,0 +1,92 @@
+//! Replies as they are handed to the thread that waits: owned, errors in our words.
+
+use alloc::vec::Vec;
+
+use ninep::{Attributes, FileSystemUsage, Qid, Reply, ReplyError, VERSION};
+
+use kernel::error::{Error, Result};
+
+/// What a server answered.
+pub(super) enum Answer {
+    /// It is done; what else the reply says is of no use.
+    Done,
+    Version {
+        is_ours: bool,
+        msize: usize,
+    },
+    Walked(Vec<Qid>),
+    Data(Vec<u8>),
+    Written(usize),
+    Names(Vec<Name>),
+    Attributes(Attributes),
+    Usage(FileSystemUsage),
+}
+
+/// A name in a directory.
+pub(super) struct Name {
+    pub name: Vec<u8>,
+    pub number: u64,
+    /// `d_type`.
+    pub kind: u8,
+    pub next: u64,
+}
+
+impl Answer {
+    pub(super) fn of(reply: core::result::Result<Reply<'_>, ReplyError>) -> Result<Self> {
+        Ok(match reply.map_err(|_| Error::Io)? {
+            Reply::Error(number) => return Err(error_of(number)),
+            Reply::Version { msize, version } => Self::Version {
+                is_ours: version == VERSION,
+                msize: msize as usize,
+            },
+            Reply::Walk(qids) => Self::Walked(qids.iter().collect()),
+            Reply::Data(data) | Reply::Target(data) => Self::Data(data.to_vec()),
+            Reply::Written(count) => Self::Written(count as usize),
+            Reply::Directory(list) => Self::Names(list.iter().map(Name::of).collect()),
+            Reply::Attributes(attributes) => Self::Attributes(attributes),
+            Reply::Usage(usage) => Self::Usage(usage),
+            Reply::Qid(_) | Reply::Open { .. } | Reply::Lock(_) | Reply::Done => Self::Done,
+        })
+    }
+}
+
+impl Name {
+    fn of(entry: ninep::DirEntry<'_>) -> Self {
+        let (number, kind, next) = (entry.qid.path, entry.kind, entry.next);
+        Self {
+            name: entry.name.to_vec(),
+            number,
+            kind,
+            next,
+        }
+    }
+}
+
+/// The error that Linux's number means; what a file system does not say is `Io`.
+fn error_of(number: u32) -> Error {
+    match number {
+        1 => Error::NotPermitted,
+        2 => Error::NotFound,
+        6 => Error::NoSuchDevice,
+        9 => Error::BadFile,
+        12 => Error::OutOfMemory,
+        13 => Error::AccessDenied,
+        16 => Error::Busy,
+        17 => Error::Exists,
+        18 => Error::CrossDevice,
+        20 => Error::NotDirectory,
+        21 => Error::IsDirectory,
+        22 => Error::Invalid,
+        23 | 24 => Error::TooManyFilesInSystem,
+        26 => Error::TextBusy,
+        27 => Error::FileTooLarge,
+        28 => Error::NoSpace,
+        30 => Error::ReadOnly,
+        31 => Error::TooManyLinks,
+        36 => Error::NameTooLong,
+        39 => Error::NotEmpty,
+        40 => Error::TooManySymlinks,
+        95 => Error::Unsupported,
+        _ => Error::Io,
+    }
+}

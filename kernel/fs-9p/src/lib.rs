@@ -1,0 +1,114 @@
+//! Folders of the host (`sietch run -v`), by the 9P protocol.
+//!
+//! ```text
+//! node.rs    an inode: names, attributes           file.rs   its bytes, its mapped pages
+//!     └──────────── volume.rs   fids, nodes by identity ────────────┘
+//!                       └── link.rs   a request under way, its thread asleep
+//!                               └── ninep::Channel   the device's driver
+//! ```
+//!
+//! The host may change the folder at any time, so nothing is remembered that the host
+//! can be asked for: names and attributes are looked up each time, reads go to the host,
+//! writes go through to it before they return. Only pages that a program has mapped
+//! are kept: reads and writes see them, `msync`, `fsync` and `close` bring them home.
+//!
+//! A file that is open keeps an open file on the host, and so survives its removal.
+//!
+//! Lock order: a node's `writing`, its `open`, then spin locks; requests are never made
+//! under a spin lock.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod answer;
+mod file;
+mod link;
+mod node;
+mod volume;
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt::{self, Write};
+
+use mach::sync::Spin;
+use ninep::Channel;
+
+use kernel::error::{Error, Result};
+use kernel::fs::FileSystem;
+use kernel::fs::kinds::{self, Kind};
+use kernel::fs::pseudo::Text;
+use kernel::sched::{Softirq, Work, register_softirq};
+use link::Link;
+use volume::Volume;
+
+/// The channels of all volumes.
+static LINKS: Spin<Vec<Arc<Link>>> = Spin::new(Vec::new());
+
+/// Takes a volume's channel, whose interrupt raises [`Softirq::Volume`]; at boot.
+pub fn attach(channel: Box<dyn Channel + Send>) {
+    LINKS.lock().push(Arc::new(Link::new(channel)));
+    register_softirq(
+        Softirq::Volume,
+        Work {
+            run: complete_all,
+            poll: || false,
+            prepare_idle,
+        },
+    );
+}
+
+fn links() -> Vec<Arc<Link>> {
+    LINKS.lock().clone()
+}
+
+/// /proc/volumes: what each volume has served. Times are nanoseconds; FULL counts looks that
+/// found no free tag.
+pub fn figures(text: &mut Text) -> fmt::Result {
+    writeln!(text, "REQUESTS BUSY WAITED FULL FAILED NAME")?;
+    for link in links() {
+        let figures = link.figures();
+        let served = figures.served;
+        let (requests, busy_ns, waited_ns) = (served.requests, served.busy_ns, served.waited_ns);
+        let name = String::from_utf8_lossy(&figures.name).replace(char::is_control, "?");
+        let (full, failed) = (figures.full, figures.failed);
+        writeln!(
+            text,
+            "{requests} {busy_ns} {waited_ns} {full} {failed} {name}"
+        )?;
+    }
+    Ok(())
+}
+
+fn complete_all() {
+    links().iter().for_each(|link| link.complete());
+}
+
+/// Replies raise an interrupt as soon as a request is sent, so a CPU may always halt.
+fn prepare_idle() -> bool {
+    true
+}
+
+/// The options of mount(2); the volume decides all of it.
+const OPTIONS: &[&str] = &[
+    "trans", "version", "msize", "access", "cache", "uname", "aname", "debug", "dfltuid",
+    "dfltgid", "nodevmap", "posixacl", "noxattr",
+];
+
+/// Makes the kind known to mount(2). Once, before the root is filled.
+pub fn init() {
+    kinds::register(Kind {
+        name: "9p",
+        nodev: true,
+        options: OPTIONS,
+        make,
+    });
+}
+
+/// The file system of the volume called `tag`.
+fn make(tag: &[u8], _options: &[u8]) -> Result<Arc<dyn FileSystem>> {
+    let link = links().into_iter().find(|link| link.is_called(tag));
+    Ok(Volume::open(link.ok_or(Error::WrongDevice)?)?)
+}

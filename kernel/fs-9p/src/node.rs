@@ -1,0 +1,409 @@
+//! An inode of the host: its names and attributes are asked for each time.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use mach::sync::Spin;
+use ninep::{Attributes, Fid, Qid, Request, SetAttributes, SetTime, Time};
+
+use super::answer::{Answer, Name};
+use super::volume::{Handle, Volume};
+use kernel::error::{Error, Result};
+use kernel::file::FileRef;
+use kernel::fs::inode::{DirEntry, Emit};
+use kernel::fs::locks::FileLocks;
+use kernel::fs::set_ids::SET_IDS;
+use kernel::fs::{
+    Attachment, Change, FileType, Inode, InodeRef, Metadata, New, Timestamp, device_parts,
+};
+use kernel::mm::Page;
+use kernel::sync::Mutex;
+
+/// Open flags and unlink flags, in Linux's numbers as the protocol wants them.
+const RDONLY: u32 = 0;
+const RDWR: u32 = 2;
+const DIRECTORY: u32 = 0o200000;
+const REMOVE_DIRECTORY: u32 = 0x200;
+
+const MODE_BITS: u32 = 0o7777;
+const SET_ID_BITS: u32 = 0o6000;
+
+/// A file, directory or link of the host.
+pub(super) struct Node {
+    pub(super) volume: Arc<Volume>,
+    handle: Handle,
+    qid: Qid,
+    kind: FileType,
+    /// The same file, open on the host; from the first open file on.
+    open: Mutex<Option<Arc<Handle>>>,
+    /// The mode had no set-user-ID or set-group-ID bits when it was last seen.
+    is_ordinary: AtomicBool,
+    /// Held while bytes or size change, and while a page is filled.
+    pub(super) writing: Mutex<()>,
+    /// Pages that programs have mapped.
+    pub(super) pages: Spin<BTreeMap<u64, Page>>,
+    /// Areas of programs that show it.
+    pub(super) shown: AtomicUsize,
+    /// Pages that programs may have stored to.
+    pub(super) dirty: Spin<BTreeSet<u64>>,
+    locks: FileLocks,
+    attachment: Attachment,
+}
+
+impl Node {
+    pub(super) fn new(
+        volume: &Arc<Volume>,
+        handle: Handle,
+        attributes: &Attributes,
+    ) -> Result<Arc<Self>> {
+        let kind = FileType::from_mode(attributes.mode).ok_or(Error::Io)?;
+        Ok(Arc::new(Self {
+            volume: volume.clone(),
+            handle,
+            qid: attributes.qid,
+            kind,
+            open: Mutex::new(None),
+            is_ordinary: AtomicBool::new(false),
+            writing: Mutex::new(()),
+            pages: Spin::new(BTreeMap::new()),
+            shown: AtomicUsize::new(0),
+            dirty: Spin::new(BTreeSet::new()),
+            locks: FileLocks::default(),
+            attachment: Attachment::default(),
+        }))
+    }
+
+    /// Whether these are attributes of this file.
+    pub(super) fn is(&self, attributes: &Attributes) -> bool {
+        let same_kind = FileType::from_mode(attributes.mode) == Some(self.kind);
+        same_kind && attributes.qid.path == self.qid.path
+    }
+
+    pub(super) fn fid(&self) -> Fid {
+        self.handle.fid()
+    }
+
+    /// The open file on the host; opened for writing too, if that is allowed.
+    pub(super) fn opened(&self) -> Result<Arc<Handle>> {
+        let mut open = self.open.lock();
+        if let Some(handle) = &*open {
+            return Ok(handle.clone());
+        }
+        let handle = Arc::new(self.volume.duplicate(&self.handle)?);
+        let lopen = |flags| {
+            self.volume.call(&Request::Lopen {
+                fid: handle.fid(),
+                flags,
+            })
+        };
+        if self.kind == FileType::Directory {
+            lopen(RDONLY | DIRECTORY)?;
+        } else if let Err(error) = lopen(RDWR) {
+            match error {
+                Error::AccessDenied | Error::ReadOnly | Error::TextBusy => lopen(RDONLY)?,
+                error => return Err(error),
+            };
+        }
+        *open = Some(handle.clone());
+        Ok(handle)
+    }
+
+    /// What the host says of the file, even if it has no name any more.
+    pub(super) fn attributes(&self) -> Result<Attributes> {
+        let open = self.open.lock().clone();
+        let fid = open.map_or(self.fid(), |handle| handle.fid());
+        self.volume.attributes(fid)
+    }
+
+    pub(super) fn read_metadata(&self) -> Result<Metadata> {
+        let found = self.attributes()?;
+        let is_ordinary = found.mode & SET_IDS == 0;
+        self.is_ordinary.store(is_ordinary, Ordering::Relaxed);
+        let device = self.volume.device;
+        let mut metadata = Metadata::new(device, found.qid.path, self.kind, found.mode & MODE_BITS);
+        metadata.links = u32::try_from(found.links).unwrap_or(u32::MAX);
+        metadata.uid = found.uid;
+        metadata.gid = found.gid;
+        metadata.node = found.device;
+        metadata.size = found.size;
+        metadata.blocks = found.blocks;
+        metadata.accessed = timestamp(found.accessed);
+        metadata.modified = timestamp(found.modified);
+        metadata.changed = timestamp(found.changed);
+        metadata.created = metadata.changed;
+        Ok(metadata)
+    }
+
+    pub(super) fn set(&self, set: SetAttributes) -> Result<()> {
+        self.volume
+            .call(&Request::Setattr {
+                fid: self.fid(),
+                set,
+            })
+            .map(drop)
+    }
+
+    /// `inode` as a node of this volume.
+    fn own<'a>(&self, inode: &'a InodeRef) -> Result<&'a Self> {
+        let node: Option<&Self> = inode.as_any().downcast_ref();
+        node.filter(|node| Arc::ptr_eq(&node.volume, &self.volume))
+            .ok_or(Error::CrossDevice)
+    }
+
+    fn create_file(&self, name: &[u8], new: &New<'_>) -> Result<()> {
+        // The fid of the directory becomes that of the open file.
+        let handle = self.volume.duplicate(&self.handle)?;
+        let (fid, mode, gid) = (handle.fid(), first_mode(new), new.gid);
+        self.volume
+            .call(&Request::Lcreate {
+                fid,
+                name,
+                flags: RDWR,
+                mode,
+                gid,
+            })
+            .map(drop)
+    }
+
+    /// Makes the file as the server makes it: the volume is attached as user 0, so it is
+    /// root's. Only its owner gets set-id bits ([`Node::give_to`]).
+    fn create_for_root(&self, name: &[u8], new: &New<'_>) -> Result<()> {
+        let (dir, gid, mode) = (self.fid(), new.gid, first_mode(new));
+        let (major, minor) = device_parts(new.device);
+        let node_mode = new.kind as u32 | mode;
+        let request = match new.kind {
+            FileType::Regular => return self.create_file(name, new),
+            FileType::Directory => Request::Mkdir {
+                dir,
+                name,
+                mode,
+                gid,
+            },
+            FileType::Symlink => Request::Symlink {
+                dir,
+                name,
+                target: new.target,
+                gid,
+            },
+            _ => Request::Mknod {
+                dir,
+                name,
+                mode: node_mode,
+                major,
+                minor,
+                gid,
+            },
+        };
+        self.volume.call(&request).map(drop)
+    }
+
+    /// Gives a new file to its owner. A server that may not do that (QEMU as an ordinary
+    /// user, without `mapped-xattr`) leaves it the host's user's, without set-id bits.
+    fn give_to(&self, new: &New<'_>) -> Result<()> {
+        if new.uid != 0 {
+            let owner = SetAttributes {
+                uid: Some(new.uid),
+                ..SetAttributes::default()
+            };
+            match self.set(owner) {
+                Err(Error::NotPermitted) => return Ok(()),
+                result => result?,
+            }
+        }
+        if first_mode(new) == new.mode & MODE_BITS {
+            return Ok(());
+        }
+        self.set(SetAttributes {
+            mode: Some(self.full_mode(new.mode)),
+            ..SetAttributes::default()
+        })
+    }
+
+    /// With the bits of the file's kind: QEMU's `mapped-xattr` takes a mode as it comes.
+    fn full_mode(&self, mode: u32) -> u32 {
+        self.kind as u32 | mode & MODE_BITS
+    }
+
+    fn names(&self, offset: u64) -> Result<Vec<Name>> {
+        let fid = self.opened()?.fid();
+        let count = self.volume.io_bytes() as u32;
+        match self.volume.call(&Request::Readdir { fid, offset, count })? {
+            Answer::Names(names) => Ok(names),
+            _ => Err(Error::Io),
+        }
+    }
+}
+
+/// The mode with which a file is made, before it is its owner's.
+fn first_mode(new: &New<'_>) -> u32 {
+    match new.kind {
+        FileType::Directory => new.mode & MODE_BITS,
+        _ => new.mode & MODE_BITS & !SET_ID_BITS,
+    }
+}
+
+fn timestamp(time: Time) -> Timestamp {
+    const NANOS_MAX: u64 = 999_999_999;
+    Timestamp {
+        seconds: time.seconds as i64,
+        nanos: time.nanos.min(NANOS_MAX) as u32,
+    }
+}
+
+fn set_time(time: Timestamp) -> SetTime {
+    SetTime::To(Time {
+        seconds: time.seconds as u64,
+        nanos: u64::from(time.nanos),
+    })
+}
+
+impl Inode for Node {
+    fn kind(&self) -> FileType {
+        self.kind
+    }
+
+    /// Opens the file on the host, so that it survives its removal.
+    fn open(&self) -> Option<Result<FileRef>> {
+        match self.kind {
+            FileType::Regular => self.opened().err().map(Err),
+            _ => None,
+        }
+    }
+
+    fn may_set_ids(&self) -> bool {
+        !self.is_ordinary.load(Ordering::Relaxed)
+    }
+
+    fn change(&self, change: &Change) -> Result<()> {
+        self.set(SetAttributes {
+            mode: change.mode.map(|mode| self.full_mode(mode)),
+            uid: change.uid,
+            gid: change.gid,
+            size: None,
+            accessed: change.accessed.map(set_time),
+            modified: change.modified.map(set_time),
+        })
+    }
+
+    fn lookup(&self, name: &[u8]) -> Result<InodeRef> {
+        if self.kind != FileType::Directory {
+            return Err(Error::NotDirectory);
+        }
+        Ok(self.volume.lookup(&self.handle, name)?)
+    }
+
+    fn create(&self, name: &[u8], new: &New<'_>) -> Result<InodeRef> {
+        self.create_for_root(name, new)?;
+        let node = self.volume.lookup(&self.handle, name)?;
+        node.give_to(new)?;
+        Ok(node)
+    }
+
+    fn link(&self, name: &[u8], target: &InodeRef) -> Result<()> {
+        let fid = self.own(target)?.fid();
+        self.volume
+            .call(&Request::Link {
+                dir: self.fid(),
+                fid,
+                name,
+            })
+            .map(drop)
+    }
+
+    fn unlink(&self, name: &[u8]) -> Result<()> {
+        self.volume
+            .call(&Request::Unlinkat {
+                dir: self.fid(),
+                name,
+                flags: 0,
+            })
+            .map(drop)
+    }
+
+    fn rmdir(&self, name: &[u8]) -> Result<()> {
+        let flags = REMOVE_DIRECTORY;
+        self.volume
+            .call(&Request::Unlinkat {
+                dir: self.fid(),
+                name,
+                flags,
+            })
+            .map(drop)
+    }
+
+    fn rename(&self, name: &[u8], to: &InodeRef, to_name: &[u8], exchange: bool) -> Result<()> {
+        if exchange {
+            return Err(Error::Invalid);
+        }
+        let to = self.own(to)?.fid();
+        let request = Request::Renameat {
+            from: self.fid(),
+            name,
+            to,
+            new_name: to_name,
+        };
+        self.volume.call(&request).map(drop)
+    }
+
+    fn list(&self, cursor: u64, emit: Emit<'_>) -> Result<()> {
+        let mut cursor = cursor;
+        loop {
+            let names = self.names(cursor)?;
+            let Some(last) = names.last().map(|name| name.next) else {
+                return Ok(());
+            };
+            for entry in names.iter().filter(|entry| is_listed(&entry.name)) {
+                let kind = FileType::from_mode(u32::from(entry.kind) << 12);
+                let kind = kind.unwrap_or(FileType::Regular);
+                let (name, number, next) = (&entry.name[..], entry.number, entry.next);
+                if !emit(DirEntry {
+                    name,
+                    number,
+                    kind,
+                    next,
+                }) {
+                    return Ok(());
+                }
+            }
+            // A server whose cursor stands still would keep us here for ever.
+            if last == cursor {
+                return Ok(());
+            }
+            cursor = last;
+        }
+    }
+
+    fn read_link(&self) -> Result<Vec<u8>> {
+        match self.volume.call(&Request::Readlink { fid: self.fid() })? {
+            Answer::Data(target) => Ok(target),
+            _ => Err(Error::Io),
+        }
+    }
+
+    fn truncate(&self, size: u64) -> Result<()> {
+        self.resize(size)
+    }
+
+    fn sync(&self, data_only: bool) -> Result<()> {
+        self.write_back(0..u64::MAX)?;
+        let fid = self.opened()?.fid();
+        self.volume
+            .call(&Request::Fsync { fid, data_only })
+            .map(drop)
+    }
+
+    fn locks(&self) -> Option<&FileLocks> {
+        Some(&self.locks)
+    }
+
+    fn attachment(&self) -> Option<&Attachment> {
+        Some(&self.attachment)
+    }
+}
+
+/// Whether a name is one that listings of an inode show.
+fn is_listed(name: &[u8]) -> bool {
+    !matches!(name, b"" | b"." | b"..") && !name.contains(&b'/')
+}

@@ -1,0 +1,254 @@
+//! One volume: its fids, and its nodes by identity.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+
+use mach::mem::fallible;
+use mach::sync::Spin;
+use ninep::{Attributes, Fid, Fids, IO_HEADER_BYTES, Qid, Request};
+
+use super::answer::Answer;
+use super::link::Link;
+use super::node::Node;
+use kernel::error::{Error, Result};
+use kernel::fs::{FileSystem, InodeRef, Usage, next_device};
+
+/// Linux's number of 9P (statfs(2)).
+const MAGIC: u64 = 0x0102_1997;
+/// Nodes known by identity at which the forgotten ones are dropped.
+const KNOWN_MAX: usize = 1024;
+
+/// A volume with its top, as it is mounted.
+pub(super) struct Tree {
+    volume: Arc<Volume>,
+    root: Arc<Node>,
+}
+
+/// What the nodes of one folder of the host share.
+pub(super) struct Volume {
+    link: Arc<Link>,
+    fids: Spin<Fids>,
+    /// Fids that nobody uses any more, to be clunked by the next who calls.
+    forgotten: Spin<Vec<Fid>>,
+    /// So that a file opened twice has one set of pages.
+    known: Spin<BTreeMap<u64, Weak<Node>>>,
+    /// The file system's number.
+    pub device: u64,
+}
+
+/// A fid that the server knows; it is clunked some time after the drop.
+pub(super) struct Handle {
+    volume: Arc<Volume>,
+    fid: Fid,
+}
+
+impl Handle {
+    pub(super) fn fid(&self) -> Fid {
+        self.fid
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.volume.forgotten.lock().push(self.fid);
+    }
+}
+
+impl Volume {
+    /// Opens the conversation and finds the root.
+    pub(super) fn open(link: Arc<Link>) -> Result<Arc<Tree>> {
+        let volume = Arc::new(Self {
+            link,
+            fids: Spin::new(Fids::new()),
+            forgotten: Spin::new(Vec::new()),
+            known: Spin::new(BTreeMap::new()),
+            device: next_device(),
+        });
+        volume.agree()?;
+        let attach = |fid| Request::Attach {
+            fid,
+            uid: 0,
+            tree: b"",
+        };
+        let (handle, _) = volume.name(attach)?;
+        let root = volume.node(handle)?;
+        Ok(Arc::new(Tree { volume, root }))
+    }
+
+    /// The server may choose shorter messages, but must speak our protocol.
+    fn agree(&self) -> Result<()> {
+        let msize = self.link.msize();
+        match self.link.call(&Request::Version {
+            msize: msize as u32,
+        })? {
+            Answer::Version {
+                is_ours: true,
+                msize: theirs,
+            } if theirs == msize => Ok(()),
+            _ => Err(Error::Unsupported),
+        }
+    }
+
+    /// Calls the server.
+    pub(super) fn call(&self, request: &Request<'_>) -> Result<Answer> {
+        self.clunk_forgotten();
+        self.link.call(request)
+    }
+
+    fn clunk_forgotten(&self) {
+        let forgotten = core::mem::take(&mut *self.forgotten.lock());
+        for fid in forgotten {
+            // The server forgets the fid even if it reports an error.
+            let _ = self.link.call(&Request::Clunk { fid });
+            self.fids.lock().release(fid);
+        }
+    }
+
+    /// Makes a request that gives a new fid its meaning.
+    pub(super) fn name<'a>(
+        self: &Arc<Self>,
+        request: impl FnOnce(Fid) -> Request<'a>,
+    ) -> Result<(Handle, Answer)> {
+        let fid = self
+            .fids
+            .lock()
+            .alloc()
+            .ok_or(Error::TooManyFilesInSystem)?;
+        match self.call(&request(fid)) {
+            Ok(answer) => Ok((
+                Handle {
+                    volume: self.clone(),
+                    fid,
+                },
+                answer,
+            )),
+            Err(error) => {
+                self.fids.lock().release(fid);
+                Err(error)
+            }
+        }
+    }
+
+    /// A fid of its own for what `from` names.
+    pub(super) fn duplicate(self: &Arc<Self>, from: &Handle) -> Result<Handle> {
+        let walk = |new| Request::Walk {
+            fid: from.fid,
+            new,
+            names: &[],
+        };
+        self.name(walk).map(|(handle, _)| handle)
+    }
+
+    /// The node `name` in the directory `directory`.
+    pub(super) fn lookup(self: &Arc<Self>, directory: &Handle, name: &[u8]) -> Result<Arc<Node>> {
+        let names = [name];
+        let walk = |new| Request::Walk {
+            fid: directory.fid,
+            new,
+            names: &names,
+        };
+        let (handle, answer) = self.name(walk)?;
+        match answer {
+            Answer::Walked(qids) if qids.len() == 1 => self.node(handle),
+            _ => Err(Error::NotFound),
+        }
+    }
+
+    /// The node that `handle` names: the known one, if it is still the same file.
+    fn node(self: &Arc<Self>, handle: Handle) -> Result<Arc<Node>> {
+        let attributes = self.attributes(handle.fid)?;
+        let known = self.known(attributes.qid);
+        if let Some(node) = known.filter(|node| node.is(&attributes)) {
+            return Ok(node);
+        }
+        let node = Node::new(self, handle, &attributes)?;
+        let mut known = self.known.lock();
+        if known.len() >= KNOWN_MAX {
+            known.retain(|_, node| node.strong_count() != 0);
+        }
+        known.insert(attributes.qid.path, Arc::downgrade(&node));
+        Ok(node)
+    }
+
+    fn known(&self, qid: Qid) -> Option<Arc<Node>> {
+        self.known.lock().get(&qid.path)?.upgrade()
+    }
+
+    /// The known file with the lowest identity from `first` on, if it still lives.
+    fn node_from(&self, first: u64) -> Option<(u64, Option<Arc<Node>>)> {
+        let known = self.known.lock();
+        let (number, node) = known.range(first..).next()?;
+        Some((*number, node.upgrade()))
+    }
+
+    pub(super) fn attributes(&self, fid: Fid) -> Result<Attributes> {
+        match self.call(&Request::Getattr { fid })? {
+            Answer::Attributes(attributes) => Ok(attributes),
+            _ => Err(Error::Io),
+        }
+    }
+
+    /// Bytes that one read or write moves at most.
+    pub(super) fn io_bytes(&self) -> usize {
+        self.link.msize() - IO_HEADER_BYTES
+    }
+}
+
+impl FileSystem for Tree {
+    fn kind(&self) -> &'static str {
+        "9p"
+    }
+
+    fn root(&self) -> InodeRef {
+        self.root.clone()
+    }
+
+    fn usage(&self) -> Usage {
+        let answer = self.volume.call(&Request::Statfs {
+            fid: self.root.fid(),
+        });
+        let Ok(Answer::Usage(usage)) = answer else {
+            return Usage {
+                magic: MAGIC,
+                ..Usage::default()
+            };
+        };
+        Usage {
+            magic: MAGIC,
+            block_bytes: u64::from(usage.block_bytes),
+            blocks: usage.blocks,
+            free_blocks: usage.available_blocks,
+            inodes: usage.inodes,
+            free_inodes: usage.free_inodes,
+        }
+    }
+
+    fn keeps_names(&self) -> bool {
+        false
+    }
+
+    fn sync(&self) -> Result<()> {
+        let nodes = {
+            let known = self.volume.known.lock();
+            fallible::collected(known.values().filter_map(Weak::upgrade))?
+        };
+        nodes
+            .iter()
+            .try_for_each(|node| node.write_back(0..u64::MAX))
+    }
+
+    fn forget_clean_pages(&self) {
+        let mut first = 0;
+        // One by one: a list of all nodes would need memory.
+        while let Some((number, node)) = self.volume.node_from(first) {
+            if let Some(node) = node {
+                node.forget_clean_pages();
+            }
+            let Some(next) = number.checked_add(1) else {
+                return;
+            };
+            first = next;
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! What programs talk and wait through: pipes, counters, epoll and System V's objects.
+//!
+//! Each object has one [`kernel::poll::Pollee`]; what poll reports is kept in atomics, so
+//! that epoll reads it without a lock. Contents are guarded by a sleeping lock, because
+//! copying to or from a program may block on a page fault.
+//! Not here: sockets (`unix`, `net`), terminals (`tty`), futexes (`task`).
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod epoll;
+pub mod eventfd;
+pub mod fifo;
+pub mod pipe;
+pub mod signalfd;
+pub mod splice;
+pub mod sysv;
+pub mod timerfd;
+
+/// Makes FIFOs open, and semaphores hear of the ends of processes; once at boot.
+pub fn init() {
+    sysv::init();
+    kernel::fs::register_fifo(fifo::open_attached);
+}

@@ -1,0 +1,54 @@
+//! What comes with bytes: who sent them, and descriptors.
+
+use crate::caller;
+use crate::rights::Rights;
+use kernel::error::Result;
+use kernel::socket::{Control, PeerCredentials, UnixAddress};
+
+/// What comes with bytes.
+#[derive(Default)]
+pub(crate) struct Envelope {
+    pub(crate) from: Option<UnixAddress>,
+    pub(super) credentials: Option<PeerCredentials>,
+    pub(super) rights: Option<Rights>,
+}
+
+impl Envelope {
+    /// Without a name: what `control` gives, and who calls if the receiver wants to know.
+    pub(crate) fn new(control: Control, is_wanted: bool) -> Result<Self> {
+        let rights = match control.files.is_empty() {
+            true => None,
+            false => Some(Rights::new(control.files)?),
+        };
+        Ok(Self {
+            from: None,
+            credentials: control.credentials.or_else(|| is_wanted.then(caller)),
+            rights,
+        })
+    }
+
+    /// It lies in the queue of the socket `owner` now.
+    pub(super) fn lie_with(&mut self, owner: u64) {
+        if let Some(rights) = &mut self.rights {
+            rights.put(owner);
+        }
+    }
+
+    pub(super) fn open(self) -> Control {
+        let files = self.rights.map(Rights::open).unwrap_or_default();
+        Control {
+            files,
+            credentials: self.credentials,
+            ..Control::default()
+        }
+    }
+
+    pub(super) fn peek(&self) -> Control {
+        let files = self.rights.as_ref().map(Rights::peek).unwrap_or_default();
+        Control {
+            files,
+            credentials: self.credentials,
+            ..Control::default()
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! All Unix sockets in order of their numbers, for tools.
+
+use alloc::collections::BTreeMap;
+use core::ops::Bound;
+
+use mach::sync::Spin;
+
+use super::names::Node;
+use kernel::socket::UnixFacts;
+
+static ALL: Spin<BTreeMap<u64, Node>> = Spin::new(BTreeMap::new());
+
+/// A socket was made.
+pub(super) fn enter(number: u64, socket: Node) {
+    ALL.lock().insert(number, socket);
+}
+
+/// A socket is gone.
+pub(super) fn leave(number: u64) {
+    ALL.lock().remove(&number);
+}
+
+/// The socket with the next number after that.
+pub fn next_socket(after: u64) -> Option<UnixFacts> {
+    let mut last = after;
+    loop {
+        let behind = (Bound::Excluded(last), Bound::Unbounded);
+        let (number, node) = {
+            let all = ALL.lock();
+            let (number, node) = all.range(behind).next()?;
+            (*number, node.clone())
+        };
+        let facts = match node {
+            Node::Stream(socket) => socket.upgrade().map(|socket| socket.facts()),
+            Node::Datagram(socket) => socket.upgrade().map(|socket| socket.facts()),
+        };
+        // One without facts is just going.
+        if facts.is_some() {
+            return facts;
+        }
+        last = number;
+    }
+}
