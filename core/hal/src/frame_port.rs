@@ -1,6 +1,9 @@
 //! What a network card is to a network stack.
 
+use base::Instant;
 use mbuf::{RxFrame, TxFrame};
+
+use crate::{PortCounters, Stall};
 
 /// Work that a card does in the stack's stead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -58,4 +61,11 @@ pub trait FramePort {
 
     /// Asks for no more interrupts; a late one may still come.
     fn disarm(&mut self);
+
+    /// What happened so far.
+    fn counters(&mut self) -> PortCounters;
+
+    /// Looks after the transmit queue; called every few seconds. One that stands still is
+    /// reset, and reported.
+    fn watch(&mut self, now: Instant) -> Option<Stall>;
 }

@@ -41,8 +41,10 @@ mod mmio;
 mod multiqueue;
 mod nic;
 pub mod pci;
+mod port_counters;
 mod registers;
 pub mod sim;
+mod watchdog;
 
 pub use byte_ports::{BytePorts, HostEnd, NoBuffers, PortNumber};
 pub use dma::{
@@ -55,4 +57,6 @@ pub use multiqueue::{
     CardControl, CardCounters, LinkState, NicParts, QueuePair, RxNotes, TagHandling, VlanFilter,
 };
 pub use nic::{NicControl, NicError, NicShape, PromiscuousScope, RingGroup, SpreadRule};
+pub use port_counters::PortCounters;
 pub use registers::Registers;
+pub use watchdog::{Remedy, STALL_MAX, Stall, Watchdog};

@@ -1,17 +1,11 @@
 //! Descriptors: sixteen bytes, as two little-endian words of 64 bits.
 
 use hal::Span;
+use intel::{Filled, Format, Words};
 use mbuf::{Checksum, ChecksumOffload};
 
-/// A descriptor.
-pub(crate) type Words = [u64; 2];
-
-/// Bytes of a descriptor.
-pub(crate) const BYTES: usize = 16;
-
-/// "Descriptor done", in the second word: the card has read or filled the buffer.
+/// "Descriptor done", in the second word: the card has filled the buffer.
 const RX_DONE: u64 = 1 << 32;
-const TX_DONE: u64 = 1 << 32;
 
 /// Receive status (3.2.3.1), from bit 32 of the second word on.
 const END_OF_FRAME: u8 = 1 << 1;
@@ -33,40 +27,34 @@ const INSERT_CHECKSUM: u64 = 1 << (32 + 9);
 /// The longest piece that a data descriptor names.
 pub(crate) const DATA_BYTES_MAX: u32 = (1 << 20) - 1;
 
-/// An empty buffer for the card to fill.
-#[inline]
-pub(crate) fn receive(room: Span) -> Words {
-    [room.addr().0, 0]
-}
+/// Receive descriptors of the 8254x, once written back.
+pub(crate) struct Legacy;
 
-/// What the card wrote about a received frame.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Received {
-    pub(crate) len: u16,
-    pub(crate) is_last: bool,
-    pub(crate) is_bad: bool,
-    pub(crate) checksum: Checksum,
-}
+impl Format for Legacy {
+    type Notes = ();
 
-/// Reads the second word of a receive descriptor; `None` while the card has the buffer.
-#[inline]
-pub(crate) fn received(word: u64) -> Option<Received> {
-    if word & RX_DONE == 0 {
-        return None;
+    #[inline]
+    fn filled(word: u64) -> Option<Filled> {
+        if word & RX_DONE == 0 {
+            return None;
+        }
+        let (status, errors) = ((word >> 32) as u8, (word >> 40) as u8);
+        let is_verified = status & (TRANSPORT_SUMMED | IGNORE_CHECKSUM) == TRANSPORT_SUMMED
+            && errors & BAD_TRANSPORT_SUM == 0;
+        Some(Filled {
+            len: word as u16,
+            is_last: status & END_OF_FRAME != 0,
+            is_bad: errors & BAD_FRAME != 0,
+            checksum: if is_verified {
+                Checksum::Verified
+            } else {
+                Checksum::Unknown
+            },
+        })
     }
-    let (status, errors) = ((word >> 32) as u8, (word >> 40) as u8);
-    let is_verified = status & (TRANSPORT_SUMMED | IGNORE_CHECKSUM) == TRANSPORT_SUMMED
-        && errors & BAD_TRANSPORT_SUM == 0;
-    Some(Received {
-        len: word as u16,
-        is_last: status & END_OF_FRAME != 0,
-        is_bad: errors & BAD_FRAME != 0,
-        checksum: if is_verified {
-            Checksum::Verified
-        } else {
-            Checksum::Unknown
-        },
-    })
+
+    #[inline]
+    fn notes(_: impl FnOnce() -> u64, _: u64) {}
 }
 
 /// Tells the card where checksums of the frames to come begin and where they are stored
@@ -92,26 +80,20 @@ pub(crate) fn data(piece: Span, is_last: bool, has_checksum: bool) -> Words {
     [piece.addr().0, command | u64::from(piece.len())]
 }
 
-/// Whether the card is done with a transmit descriptor that asked for a report.
-#[inline]
-pub(crate) fn is_sent(word: u64) -> bool {
-    word & TX_DONE != 0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_buffer_that_the_card_still_has_is_not_read() {
-        assert_eq!(received(0), None);
-        assert_eq!(received(1500), None);
+        assert_eq!(Legacy::filled(0), None);
+        assert_eq!(Legacy::filled(1500), None);
     }
 
     #[test]
     fn a_checksum_counts_as_verified_only_if_the_card_looked_and_agreed() {
         let status = |status: u64, errors: u64| {
-            received(60 | status << 32 | errors << 40).map(|frame| frame.checksum)
+            Legacy::filled(60 | status << 32 | errors << 40).map(|frame| frame.checksum)
         };
         assert_eq!(status(0x23, 0), Some(Checksum::Verified));
         assert_eq!(status(0x27, 0), Some(Checksum::Unknown), "QEMU: ignore");

@@ -1,17 +1,23 @@
 //! The card: bringing it up, and its two rings as one port.
 
+use base::Instant;
 use hal::pci::{self, PciFunction};
-use hal::{Capabilities, DmaError, DmaSource, FramePort, Mmio};
+use hal::{
+    Capabilities, DmaError, DmaSource, FramePort, Mmio, PortCounters, Registers, Remedy, Stall,
+    Watchdog,
+};
+use intel::{Ring, RxRing};
 use mbuf::{Pool, RxFrame, TxFrame};
 
+use crate::descriptor::Legacy;
 use crate::eeprom;
 use crate::registers::{
     BYTES_MIN, CAUSES_RECEIVE, CTRL, CTRL_AUTO_SPEED, CTRL_LINK_RESET, CTRL_LINK_UP, CTRL_RESET,
-    ICR, IMC, IMS, Interrupt, MTA, MTA_WORDS, RAH, RAH_VALID, RAL, RCTL, RCTL_ALL_MULTICAST,
-    RCTL_BROADCAST, RCTL_ENABLE, RCTL_STRIP_FCS, RXCSUM, RXCSUM_IP_AND_TRANSPORT, TCTL,
-    TCTL_COLLISIONS, TCTL_ENABLE, TCTL_PAD_SHORT, TIPG, TIPG_COPPER,
+    ICR, IMC, IMS, Interrupt, MPC, MTA, MTA_WORDS, RAH, RAH_VALID, RAL, RCTL, RCTL_ALL_MULTICAST,
+    RCTL_BROADCAST, RCTL_ENABLE, RCTL_STRIP_FCS, RING_BYTES, RX_RING, RXCSUM,
+    RXCSUM_IP_AND_TRANSPORT, TCTL, TCTL_COLLISIONS, TCTL_ENABLE, TCTL_PAD_SHORT, TIPG, TIPG_COPPER,
+    TX_RING,
 };
-use crate::rx::Receiver;
 use crate::tx::Transmitter;
 
 const VENDOR: u16 = 0x8086;
@@ -40,43 +46,17 @@ pub enum Error {
     NoBuffers,
 }
 
-/// What happened, by reason.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counters {
-    /// Frames received.
-    pub rx_frames: u64,
-    /// Bytes received.
-    pub rx_bytes: u64,
-    /// Frames sent.
-    pub tx_frames: u64,
-    /// Bytes sent.
-    pub tx_bytes: u64,
-    /// Dropped: damaged on the wire.
-    pub rx_damaged: u64,
-    /// Dropped: did not end in its buffer.
-    pub rx_too_long: u64,
-    /// Dropped: the card claims a length that cannot be.
-    pub rx_bad_length: u64,
-    /// Dropped: no buffer to replace the filled one.
-    pub rx_no_memory: u64,
-    /// Refused: no descriptors were free.
-    pub tx_queue_full: u64,
-    /// Refused: the frame asks for what the card cannot do.
-    pub tx_unsupported: u64,
-    /// Refused: no buffer to gather its many parts in.
-    pub tx_no_memory: u64,
-}
-
 /// A running card.
-pub struct E1000 {
-    registers: Mmio,
+pub struct E1000<R: Registers = Mmio> {
+    registers: R,
     mac: [u8; 6],
-    rx: Receiver,
-    tx: Transmitter,
-    counters: Counters,
+    rx: RxRing<R>,
+    tx: Transmitter<R>,
+    counters: PortCounters,
+    watchdog: Watchdog,
 }
 
-impl E1000 {
+impl E1000<Mmio> {
     /// Whether this driver is for `function`.
     pub fn is_for(function: &impl PciFunction) -> bool {
         let (vendor, device) = pci::id(function);
@@ -101,53 +81,90 @@ impl E1000 {
         pci::allow_line(function);
         Self::start(registers, memory, pool)
     }
+}
 
-    /// As [`new`](Self::new), for a card fresh from its reset.
+impl<R: Registers> E1000<R> {
+    /// Brings a card up that is fresh from its reset.
     pub(crate) fn start(
-        registers: Mmio,
+        registers: R,
         memory: &impl DmaSource,
         pool: &'static (dyn Pool + Sync),
     ) -> Result<Self, Error> {
         let mac = read_mac(&registers)?;
-        for word in 0..MTA_WORDS {
-            registers.write32(MTA + word * 4, 0);
-        }
-        let mut rx = Receiver::new(&registers, memory, pool)?;
-        let tx = Transmitter::new(&registers, memory, pool)?;
-        registers.write32(RXCSUM, RXCSUM_IP_AND_TRANSPORT);
-        registers.write32(TIPG, TIPG_COPPER);
-        registers.write32(TCTL, TCTL_ENABLE | TCTL_PAD_SHORT | TCTL_COLLISIONS);
-        let control = registers.read32(CTRL) & !CTRL_LINK_RESET;
-        registers.write32(CTRL, control | CTRL_AUTO_SPEED | CTRL_LINK_UP);
+        let mut rx = RxRing::new(ring(&registers, memory, RX_RING)?, pool);
+        let mut tx = Transmitter::new(ring(&registers, memory, TX_RING)?, pool);
+        rx.ring().tell().map_err(Error::Memory)?;
+        tx.ring.ring().tell().map_err(Error::Memory)?;
+        configure(&registers);
         if rx.refill() == 0 {
             return Err(Error::NoBuffers);
         }
-        // IPv6 asks for neighbours by groups; which of them are ours the stack decides.
-        let groups = RCTL_BROADCAST | RCTL_ALL_MULTICAST;
-        registers.write32(RCTL, RCTL_ENABLE | groups | RCTL_STRIP_FCS);
+        open_receiver(&registers);
         Ok(Self {
             registers,
             mac,
             rx,
             tx,
-            counters: Counters::default(),
+            counters: PortCounters::default(),
+            watchdog: Watchdog::default(),
         })
     }
 
     /// What the handler of the card's interrupt line needs.
-    pub fn interrupt(&self) -> Option<Interrupt> {
+    pub fn interrupt(&self) -> Option<Interrupt<R>> {
         let bytes = self.registers.bytes();
         self.registers.window(0, bytes).map(Interrupt)
     }
 
-    /// What happened so far.
-    pub fn counters(&self) -> Counters {
-        self.counters
+    /// Resets the card and gives it what it had, but for the frames to send.
+    fn restart(&mut self) -> Result<(), Error> {
+        reset(&self.registers)?;
+        // A reset loads the address anew, unless the card's memory holds none.
+        write_mac(&self.registers, self.mac);
+        configure(&self.registers);
+        let counters = &mut self.counters;
+        self.tx.restart(counters).map_err(Error::Memory)?;
+        let received = self.rx.restart::<Legacy>(counters);
+        received.map_err(Error::Memory)?;
+        open_receiver(&self.registers);
+        // Whoever waits for an interrupt goes on to; others get one for nothing.
+        self.registers.write32(IMS, CAUSES_RECEIVE);
+        Ok(())
     }
 }
 
+/// A ring that the card is not told of yet.
+fn ring<R: Registers>(
+    registers: &R,
+    memory: &impl DmaSource,
+    offset: usize,
+) -> Result<Ring<R>, Error> {
+    let registers = registers.window(offset, RING_BYTES);
+    let registers = registers.ok_or(Error::RegistersOutside)?;
+    Ring::new(memory, registers).map_err(Error::Memory)
+}
+
+/// Everything but the rings, for a card fresh from its reset.
+fn configure(registers: &impl Registers) {
+    for word in 0..MTA_WORDS {
+        registers.write32(MTA + word * 4, 0);
+    }
+    registers.write32(RXCSUM, RXCSUM_IP_AND_TRANSPORT);
+    registers.write32(TIPG, TIPG_COPPER);
+    registers.write32(TCTL, TCTL_ENABLE | TCTL_PAD_SHORT | TCTL_COLLISIONS);
+    let control = registers.read32(CTRL) & !CTRL_LINK_RESET;
+    registers.write32(CTRL, control | CTRL_AUTO_SPEED | CTRL_LINK_UP);
+}
+
+/// Last: the ring has buffers.
+fn open_receiver(registers: &impl Registers) {
+    // IPv6 asks for neighbours by groups; which of them are ours the stack decides.
+    let groups = RCTL_BROADCAST | RCTL_ALL_MULTICAST;
+    registers.write32(RCTL, RCTL_ENABLE | groups | RCTL_STRIP_FCS);
+}
+
 /// Stops the card and all its transfers, and silences it (section 14.3).
-fn reset(registers: &Mmio) -> Result<(), Error> {
+fn reset(registers: &impl Registers) -> Result<(), Error> {
     registers.write32(IMC, u32::MAX);
     registers.write32(RCTL, 0);
     registers.write32(TCTL, 0);
@@ -162,7 +179,7 @@ fn reset(registers: &Mmio) -> Result<(), Error> {
 }
 
 /// The card's address, which is in its first filter then.
-fn read_mac(registers: &Mmio) -> Result<[u8; 6], Error> {
+fn read_mac(registers: &impl Registers) -> Result<[u8; 6], Error> {
     let (low, high) = (registers.read32(RAL), registers.read32(RAH));
     let [a, b, c, d] = low.to_le_bytes();
     let [e, f, ..] = high.to_le_bytes();
@@ -170,13 +187,16 @@ fn read_mac(registers: &Mmio) -> Result<[u8; 6], Error> {
         return Ok([a, b, c, d, e, f]);
     }
     let mac = eeprom::mac(registers).ok_or(Error::NoAddress)?;
-    let [a, b, c, d, e, f] = mac;
-    registers.write32(RAL, u32::from_le_bytes([a, b, c, d]));
-    registers.write32(RAH, RAH_VALID | u32::from_le_bytes([e, f, 0, 0]));
+    write_mac(registers, mac);
     Ok(mac)
 }
 
-impl FramePort for E1000 {
+fn write_mac(registers: &impl Registers, [a, b, c, d, e, f]: [u8; 6]) {
+    registers.write32(RAL, u32::from_le_bytes([a, b, c, d]));
+    registers.write32(RAH, RAH_VALID | u32::from_le_bytes([e, f, 0, 0]));
+}
+
+impl<R: Registers> FramePort for E1000<R> {
     fn mac(&self) -> [u8; 6] {
         self.mac
     }
@@ -198,24 +218,25 @@ impl FramePort for E1000 {
     }
 
     fn kick(&mut self) {
-        self.tx.kick();
+        self.tx.ring.kick();
     }
 
     fn receive(&mut self, budget: usize, take: &mut dyn FnMut(RxFrame)) -> usize {
-        self.tx.reclaim();
-        self.rx.receive(budget, &mut self.counters, take)
+        self.tx.ring.reclaim();
+        let take = |frame, ()| take(frame);
+        self.rx.receive::<Legacy>(budget, &mut self.counters, take)
     }
 
     fn unsent(&mut self) -> usize {
-        self.tx.unsent()
+        self.tx.ring.unsent()
     }
 
     fn reclaim(&mut self) {
-        self.tx.reclaim();
+        self.tx.ring.reclaim();
     }
 
     fn has_received(&mut self) -> bool {
-        self.rx.has_frame()
+        self.rx.has_frame::<Legacy>()
     }
 
     fn arm(&mut self) -> bool {
@@ -224,26 +245,42 @@ impl FramePort for E1000 {
         // after this read does so rightly; what came before is seen below.
         self.registers.read32(ICR);
         self.registers.write32(IMS, CAUSES_RECEIVE);
-        self.rx.has_frame()
+        self.rx.has_frame::<Legacy>()
     }
 
     fn disarm(&mut self) {
         self.registers.write32(IMC, u32::MAX);
     }
+
+    fn counters(&mut self) -> PortCounters {
+        self.counters.rx_ring_empty += u64::from(self.registers.read32(MPC));
+        self.counters
+    }
+
+    fn watch(&mut self, now: Instant) -> Option<Stall> {
+        let frames = self.tx.ring.unsent();
+        let duration = self.watchdog.look(now, frames, &mut self.counters)?;
+        let remedy = Remedy::of_reset(self.restart());
+        Some(Stall {
+            frames,
+            duration,
+            remedy,
+        })
+    }
 }
 
-impl Drop for E1000 {
+impl<R: Registers> Drop for E1000<R> {
     /// The card must not touch buffers that are about to be freed: one that does not come
     /// out of its reset keeps them.
     fn drop(&mut self) {
         match reset(&self.registers) {
             Ok(()) => {
                 self.rx.retire();
-                self.tx.retire();
+                self.tx.ring.retire();
             }
             Err(_) => {
                 self.rx.abandon();
-                self.tx.abandon();
+                self.tx.ring.abandon();
             }
         }
     }

@@ -4,13 +4,12 @@
 //! Source: Intel, "PCI/PCI-X Family of Gigabit Ethernet Controllers Software Developer's
 //! Manual" (8254x), revision 4.0; section numbers are its.
 //!
-//! Two rings of descriptors in memory, shared with the card. The driver moves a tail,
-//! the card follows with its head and sets a bit, DD, in each descriptor that it is done
-//! with. Frames travel in packet buffers (`mbuf`): nothing is copied here. Received
+//! Two rings of descriptors in memory, shared with the card (`drivers/intel`).
+//! Frames travel in packet buffers (`mbuf`): nothing is copied here. Received
 //! frames land in slices of 64 KiB areas, which the pool cut from contiguous memory.
 //!
 //! ```text
-//! receive:  rx.rs  empty buffers ─▶ card ─▶ DD seen ─▶ RxFrame
+//! receive:  intel  empty buffers ─▶ card ─▶ DD seen (descriptor.rs) ─▶ RxFrame
 //! transmit: tx.rs  TxFrame ─▶ context (checksum) and data descriptors ─▶ card ─▶ freed lazily
 //! ```
 //!
@@ -27,11 +26,9 @@ mod descriptor;
 mod device;
 mod eeprom;
 mod registers;
-mod ring;
-mod rx;
 #[cfg(test)]
 mod tests;
 mod tx;
 
-pub use device::{Counters, E1000, Error};
+pub use device::{E1000, Error};
 pub use registers::Interrupt;

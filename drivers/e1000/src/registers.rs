@@ -1,6 +1,6 @@
 //! The card's registers (section 13).
 
-use hal::Mmio;
+use hal::{Mmio, Registers};
 
 /// Device control (13.4.1).
 pub(crate) const CTRL: usize = 0x0000;
@@ -32,9 +32,12 @@ pub(crate) const TCTL_COLLISIONS: u32 = 0x0f << 4 | 0x40 << 12;
 /// Gaps between frames: the manual's values for copper (13.4.34).
 pub(crate) const TIPG: usize = 0x0410;
 pub(crate) const TIPG_COPPER: u32 = 10 | 8 << 10 | 6 << 20;
-/// The receive and the transmit ring; see [`crate::ring`].
+/// The receive and the transmit ring (13.4.25 and following); see `intel`.
 pub(crate) const RX_RING: usize = 0x2800;
 pub(crate) const TX_RING: usize = 0x3800;
+pub(crate) const RING_BYTES: usize = 0x20;
+/// Frames missed for want of room or buffers; reading clears it (13.7.5).
+pub(crate) const MPC: usize = 0x4010;
 /// Which checksums of received frames are verified (13.4.44).
 pub(crate) const RXCSUM: usize = 0x5000;
 pub(crate) const RXCSUM_IP_AND_TRANSPORT: u32 = 1 << 8 | 1 << 9;
@@ -51,9 +54,9 @@ pub(crate) const BYTES_MIN: usize = 0x6000;
 
 /// What an interrupt handler needs of the card.
 #[derive(Debug)]
-pub struct Interrupt(pub(crate) Mmio);
+pub struct Interrupt<R = Mmio>(pub(crate) R);
 
-impl Interrupt {
+impl<R: Registers> Interrupt<R> {
     /// Silences the card until its port is armed again: whoever calls this must see to it
     /// that the port is looked at, even if the interrupt was late and its frames are gone.
     pub fn acknowledge(&self) {

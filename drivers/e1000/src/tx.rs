@@ -1,75 +1,47 @@
-//! Transmitting: descriptors for the parts of a frame, buffers kept until the card has
-//! read them.
+//! Transmitting: descriptors for the parts of a frame.
 //!
 //! The card fills in checksums where the last *context* descriptor said. Frames of a
 //! kind have theirs in the same place, so a context is written only when that changes.
 
-use alloc::boxed::Box;
+use hal::{DmaError, PortCounters, Registers, Span};
+use intel::{FRAME_BYTES_MAX, Ring, TxRing};
+use mbuf::{BLOCK_CAPACITY, ChecksumOffload, Mbuf, Pool, TxFrame};
 
-use hal::{DmaSource, Mmio, Span};
-use mbuf::{BLOCK_CAPACITY, Chain, ChecksumOffload, Pool, TxFrame};
-
-use crate::descriptor::{self, Words};
-use crate::device::Counters;
-use crate::ring::{Ring, SLOTS};
-use crate::{Error, registers};
+use crate::descriptor;
 
 /// Parts of a frame at most: each takes a descriptor, so one of more than the ring has could
 /// never go out. It is copied into few.
 const PARTS_MAX: usize = 16;
-/// The longest frame of a card without segmentation, tagged.
-const FRAME_BYTES_MAX: usize = 1522;
 const _: () = assert!(FRAME_BYTES_MAX <= BLOCK_CAPACITY, "one buffer holds it");
 
-pub(crate) struct Transmitter {
-    ring: Ring,
-    /// What the card still reads, by the slot of the frame's last descriptor.
-    frames: Box<[Option<Chain>]>,
+pub(crate) struct Transmitter<R> {
+    pub(crate) ring: TxRing<R>,
     pool: &'static (dyn Pool + Sync),
-    /// The oldest slot that the card may still read, and the first free one.
-    oldest: u16,
-    end: u16,
-    in_flight: usize,
     /// Where the card fills in checksums.
     context: Option<ChecksumOffload>,
 }
 
-impl Transmitter {
-    pub(crate) fn new(
-        registers: &Mmio,
-        memory: &impl DmaSource,
-        pool: &'static (dyn Pool + Sync),
-    ) -> Result<Self, Error> {
-        Ok(Self {
-            ring: Ring::new(memory, registers, registers::TX_RING)?,
-            frames: (0..SLOTS).map(|_| None).collect(),
+impl<R: Registers> Transmitter<R> {
+    pub(crate) fn new(ring: Ring<R>, pool: &'static (dyn Pool + Sync)) -> Self {
+        Self {
+            ring: TxRing::new(ring),
             pool,
-            oldest: 0,
-            end: 0,
-            in_flight: 0,
             context: None,
-        })
-    }
-
-    fn free(&self) -> usize {
-        usize::from(SLOTS - 1 - self.end.wrapping_sub(self.oldest))
+        }
     }
 
     /// Queues a frame; gives it back if there is no room.
     pub(crate) fn transmit(
         &mut self,
         mut frame: TxFrame,
-        counters: &mut Counters,
+        counters: &mut PortCounters,
     ) -> Result<(), TxFrame> {
-        let needed = frame.chain.parts().min(PARTS_MAX) + 1;
-        if self.free() < needed.max(usize::from(SLOTS / 2)) {
-            self.reclaim();
-        }
-        if self.free() < needed {
+        // A context may come before the parts.
+        if !self.ring.has_room(frame.chain.parts().min(PARTS_MAX) + 1) {
             counters.tx_queue_full += 1;
             return Err(frame);
         }
-        if !self.can_describe(&frame) {
+        if !can_describe(&frame) {
             counters.tx_unsupported += 1;
             return Err(frame);
         }
@@ -83,23 +55,10 @@ impl Transmitter {
         if let Some(checksum) = frame.checksum {
             self.set_context(checksum);
         }
-        let bytes = frame.chain.len() as u64;
-        self.describe(frame);
         counters.tx_frames += 1;
-        counters.tx_bytes += bytes;
+        counters.tx_bytes += frame.chain.len() as u64;
+        self.describe(frame);
         Ok(())
-    }
-
-    /// Whether the card understands the frame: nobody should ask for what the port's
-    /// capabilities do not promise.
-    fn can_describe(&self, frame: &TxFrame) -> bool {
-        let fits = |part: &mbuf::Mbuf| Span::of(part).len() <= descriptor::DATA_BYTES_MAX;
-        frame.segment.is_none()
-            && (1..=FRAME_BYTES_MAX).contains(&frame.chain.len())
-            && frame.chain.iter().all(fits)
-            && frame
-                .checksum
-                .is_none_or(|checksum| descriptor::context(checksum).is_some())
     }
 
     #[inline]
@@ -108,7 +67,7 @@ impl Transmitter {
             return;
         }
         if let Some(words) = descriptor::context(checksum) {
-            self.push(words);
+            self.ring.push(words);
             self.context = Some(checksum);
         }
     }
@@ -119,55 +78,26 @@ impl Transmitter {
         for part in frame.chain.iter() {
             left -= 1;
             let words = descriptor::data(Span::of(part), left == 0, frame.checksum.is_some());
-            self.push(words);
+            self.ring.push(words);
         }
-        let last = usize::from(self.end.wrapping_sub(1) % SLOTS);
-        self.frames[last] = Some(frame.chain);
-        self.in_flight += 1;
+        self.ring.close(frame.chain);
     }
 
-    #[inline]
-    fn push(&mut self, words: Words) {
-        self.ring.write(self.end, words);
-        self.end = self.end.wrapping_add(1);
+    /// The card was reset: it has forgotten the ring and its context.
+    pub(crate) fn restart(&mut self, counters: &mut PortCounters) -> Result<(), DmaError> {
+        self.context = None;
+        self.ring.restart(counters)
     }
+}
 
-    /// Frees what the card has read, in order.
-    pub(crate) fn reclaim(&mut self) {
-        let mut slot = self.oldest;
-        while slot != self.end {
-            let frame = &mut self.frames[usize::from(slot % SLOTS)];
-            slot = slot.wrapping_add(1);
-            if frame.is_none() {
-                continue;
-            }
-            if !descriptor::is_sent(self.ring.status(slot.wrapping_sub(1))) {
-                break;
-            }
-            *frame = None;
-            self.in_flight -= 1;
-            self.oldest = slot;
-        }
-    }
-
-    /// Frames that the card has not read yet.
-    pub(crate) fn unsent(&mut self) -> usize {
-        self.reclaim();
-        self.in_flight
-    }
-
-    /// Gives the card everything that was queued.
-    pub(crate) fn kick(&mut self) {
-        self.ring.give_up_to(self.end);
-    }
-
-    /// The card has been reset.
-    pub(crate) fn retire(&mut self) {
-        self.ring.retire();
-    }
-
-    /// The card may read on forever: what it knows is never freed.
-    pub(crate) fn abandon(&mut self) {
-        core::mem::forget(core::mem::take(&mut self.frames));
-    }
+/// Whether the card understands the frame: nobody should ask for what the port's
+/// capabilities do not promise.
+fn can_describe(frame: &TxFrame) -> bool {
+    let fits = |part: &Mbuf| Span::of(part).len() <= descriptor::DATA_BYTES_MAX;
+    frame.segment.is_none()
+        && (1..=FRAME_BYTES_MAX).contains(&frame.chain.len())
+        && frame.chain.iter().all(fits)
+        && frame
+            .checksum
+            .is_none_or(|checksum| descriptor::context(checksum).is_some())
 }

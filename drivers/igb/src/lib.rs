@@ -14,7 +14,7 @@
 //! ```text
 //!             ┌── address, VLAN filter ── hash ── table ──┐          control.rs, filters.rs
 //!  wire ─────▶│                                           │
-//!             └▶ ring n: rx.rs  empty buffers ─▶ DD seen ─▶ RxFrame   pair.rs, ring.rs
+//!             └▶ ring n: rx.rs  empty buffers ─▶ DD seen ─▶ RxFrame   pair.rs, queue.rs
 //!  wire ◀─────── ring n: tx.rs  contexts and data ◀── offload.rs ◀── TxFrame
 //! ```
 //!
@@ -25,7 +25,7 @@
 //! mask; `disarm` does it there.
 //!
 //! # Memory
-//! Rings and buffers follow the contract of `docs/dma.md`. What the card knows is freed
+//! Rings (`drivers/intel`) and buffers follow the contract of `docs/dma.md`. What the card knows is freed
 //! after its queue said that it stopped, and kept for good if it did not.
 //!
 //! # What the card says
@@ -48,8 +48,8 @@ mod headers;
 mod offload;
 mod pair;
 mod phy;
+mod queue;
 mod registers;
-mod ring;
 mod rx;
 mod segment;
 mod statistics;
@@ -59,4 +59,4 @@ mod tx;
 
 pub use card::{Error, PAIRS_MAX, is_for, open, start};
 pub use control::Control;
-pub use pair::{Counters, Pair};
+pub use pair::Pair;

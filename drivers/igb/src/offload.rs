@@ -10,9 +10,10 @@
 //! a server's acknowledgements lie between its large segments.
 
 use hal::Capabilities;
+use intel::Words;
 use mbuf::{ChecksumOffload, SegmentKind, SegmentOffload, TxFrame};
 
-use crate::descriptor::{self, Words};
+use crate::descriptor;
 use crate::headers::{ETHERNET_BYTES, Headers};
 
 /// What this card promises.

@@ -2,46 +2,20 @@
 
 use alloc::sync::Arc;
 
-use hal::{Capabilities, DmaSource, FramePort, Mmio, QueuePair, Registers, RxNotes};
+use base::Instant;
+use hal::{
+    Capabilities, DmaSource, FramePort, Mmio, PortCounters, QueuePair, Registers, Remedy, RxNotes,
+    Stall, Watchdog,
+};
 use mbuf::{Pool, RxFrame, TxFrame};
 
 use crate::card::{Card, MTU};
+use crate::descriptor::Advanced;
 use crate::offload::CAPABILITIES;
 use crate::registers::{EICR, EIMC, EIMS};
 use crate::rx::Receiver;
 use crate::tx::Transmitter;
 use crate::{Control, Error};
-
-/// What happened to one pair, by reason.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counters {
-    /// Frames received, those with a lost tag included.
-    pub rx_frames: u64,
-    /// Bytes received.
-    pub rx_bytes: u64,
-    /// Frames sent; one that the card cuts counts once.
-    pub tx_frames: u64,
-    /// Bytes sent.
-    pub tx_bytes: u64,
-    /// Dropped by the card: the ring had no buffer.
-    pub rx_ring_empty: u64,
-    /// Dropped: damaged on the wire.
-    pub rx_damaged: u64,
-    /// Dropped: did not end in its buffer.
-    pub rx_too_long: u64,
-    /// Dropped: the card claims a length that cannot be.
-    pub rx_bad_length: u64,
-    /// Dropped: no buffer to replace the filled one.
-    pub rx_no_memory: u64,
-    /// Dropped: its tag was taken out, and nobody asked for tags.
-    pub rx_tag_lost: u64,
-    /// Refused: no descriptors were free.
-    pub tx_queue_full: u64,
-    /// Refused: the frame asks for what the card cannot do.
-    pub tx_unsupported: u64,
-    /// Refused: no buffer to copy shared headers to.
-    pub tx_no_memory: u64,
-}
 
 /// A pair of queues.
 pub struct Pair<R: Registers> {
@@ -49,7 +23,8 @@ pub struct Pair<R: Registers> {
     tx: Transmitter<R>,
     queue: u16,
     is_armed: bool,
-    counters: Counters,
+    counters: PortCounters,
+    watchdog: Watchdog,
     /// Last, so that the queues are stopped before a card without owners is reset.
     card: Arc<Card<R>>,
 }
@@ -77,15 +52,10 @@ impl<R: Registers> Pair<R> {
             tx,
             queue,
             is_armed: false,
-            counters: Counters::default(),
+            counters: PortCounters::default(),
+            watchdog: Watchdog::default(),
             card,
         })
-    }
-
-    /// What happened so far.
-    pub fn counters(&mut self) -> Counters {
-        self.counters.rx_ring_empty += self.rx.take_dropped();
-        self.counters
     }
 
     fn message(&self) -> u32 {
@@ -111,7 +81,7 @@ impl<R: Registers> FramePort for Pair<R> {
     }
 
     fn kick(&mut self) {
-        self.tx.kick();
+        self.tx.ring.kick();
     }
 
     fn receive(&mut self, budget: usize, sink: &mut dyn FnMut(RxFrame)) -> usize {
@@ -125,31 +95,47 @@ impl<R: Registers> FramePort for Pair<R> {
     }
 
     fn unsent(&mut self) -> usize {
-        self.tx.unsent()
+        self.tx.ring.unsent()
     }
 
     fn reclaim(&mut self) {
-        self.tx.reclaim();
+        self.tx.ring.reclaim();
     }
 
     fn has_received(&mut self) -> bool {
-        self.rx.has_frame()
+        self.rx.ring.has_frame::<Advanced>()
     }
 
     fn arm(&mut self) -> bool {
-        self.rx.refill();
+        self.rx.ring.refill();
         // The cause of frames that were taken by polling would interrupt at once. What
         // comes after it is cleared does so rightly; what came before is seen below.
         self.card.registers.write32(EICR, self.message());
         self.card.registers.write32(EIMS, self.message());
         self.is_armed = true;
-        self.rx.has_frame()
+        self.rx.ring.has_frame::<Advanced>()
     }
 
     fn disarm(&mut self) {
         if core::mem::take(&mut self.is_armed) {
             self.card.registers.write32(EIMC, self.message());
         }
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        self.counters.rx_ring_empty += self.rx.take_dropped();
+        self.counters
+    }
+
+    fn watch(&mut self, now: Instant) -> Option<Stall> {
+        let frames = self.tx.ring.unsent();
+        let duration = self.watchdog.look(now, frames, &mut self.counters)?;
+        let remedy = Remedy::of_reset(self.tx.restart(&mut self.counters));
+        Some(Stall {
+            frames,
+            duration,
+            remedy,
+        })
     }
 }
 
@@ -159,8 +145,9 @@ impl<R: Registers> QueuePair for Pair<R> {
     }
 
     fn receive_noted(&mut self, budget: usize, sink: &mut dyn FnMut(RxFrame, RxNotes)) -> usize {
-        self.tx.reclaim();
-        self.rx.receive(budget, &mut self.counters, sink)
+        self.tx.ring.reclaim();
+        let rx = &mut self.rx.ring;
+        rx.receive::<Advanced>(budget, &mut self.counters, sink)
     }
 
     fn transmit_tagged(&mut self, frame: TxFrame, tag: u16) -> Result<(), TxFrame> {

@@ -1,19 +1,12 @@
-//! Transmitting: descriptors for the parts of a frame, buffers kept until the card has
-//! read them.
-//!
-//! Nothing interrupts for sent frames: buffers are taken back when the ring is half full or
-//! when frames are received.
+//! Transmitting: descriptors for the parts of a frame, and what the card remembers of the
+//! last ones.
 
-use alloc::boxed::Box;
+use hal::{DmaSource, PortCounters, Registers, Span};
+use intel::{TxRing, Words};
+use mbuf::{BLOCK_CAPACITY, Mbuf, Pool, TxFrame};
 
-use hal::{DmaSource, Registers, Span};
-use mbuf::{BLOCK_CAPACITY, Chain, Mbuf, Pool, TxFrame};
-
-use crate::descriptor::{self, Words};
 use crate::offload::{self, Plan};
-use crate::pair::Counters;
-use crate::ring::{Ring, SLOTS};
-use crate::{Error, registers, segment};
+use crate::{Error, descriptor, queue, registers, segment};
 
 /// Parts of a frame at most: a packet of 64 KiB fits in buffers of ours. The card reads each
 /// part by a descriptor of its own, and QEMU's drops a frame of more than 64 without a word,
@@ -27,14 +20,8 @@ const THRESHOLDS: u32 = 8 | 1 << 8;
 const EXTRA_SLOTS: usize = 2;
 
 pub(crate) struct Transmitter<R: Registers> {
-    ring: Ring<R>,
-    /// What the card still reads, by the slot of the frame's last descriptor.
-    frames: Box<[Option<Chain>]>,
+    pub(crate) ring: TxRing<R>,
     pool: &'static (dyn Pool + Sync),
-    /// The oldest slot that the card may still read, and the first free one.
-    oldest: u16,
-    end: u16,
-    in_flight: usize,
     /// What the card remembers.
     contexts: [Option<Words>; offload::SLOTS],
 }
@@ -48,23 +35,15 @@ impl<R: Registers> Transmitter<R> {
         pool: &'static (dyn Pool + Sync),
     ) -> Result<Self, Error> {
         Ok(Self {
-            ring: Ring::new(memory, registers, registers::tx_ring(queue))?,
-            frames: (0..SLOTS).map(|_| None).collect(),
+            ring: TxRing::new(queue::new(memory, registers, registers::tx_ring(queue))?),
             pool,
-            oldest: 0,
-            end: 0,
-            in_flight: 0,
             contexts: [None; offload::SLOTS],
         })
     }
 
     /// Enables the queue.
     pub(crate) fn start(&mut self) -> Result<(), Error> {
-        self.ring.enable(THRESHOLDS)
-    }
-
-    fn free(&self) -> usize {
-        usize::from(SLOTS - 1 - self.end.wrapping_sub(self.oldest))
+        queue::enable(self.ring.ring().registers(), THRESHOLDS)
     }
 
     /// Queues a frame, with a tag to put in; gives it back if there is no room.
@@ -72,17 +51,16 @@ impl<R: Registers> Transmitter<R> {
         &mut self,
         mut frame: TxFrame,
         tag: Option<u16>,
-        counters: &mut Counters,
+        counters: &mut PortCounters,
     ) -> Result<(), TxFrame> {
         let Some(plan) = plan(&frame, tag) else {
             counters.tx_unsupported += 1;
             return Err(frame);
         };
-        let needed = frame.chain.parts().min(PARTS_MAX) + EXTRA_SLOTS;
-        if self.free() < needed.max(usize::from(SLOTS / 2)) {
-            self.reclaim();
-        }
-        if self.free() < needed {
+        if !self
+            .ring
+            .has_room(frame.chain.parts().min(PARTS_MAX) + EXTRA_SLOTS)
+        {
             counters.tx_queue_full += 1;
             return Err(frame);
         }
@@ -112,58 +90,31 @@ impl<R: Registers> Transmitter<R> {
         if let Some((slot, context)) = plan.context
             && self.contexts[slot] != Some(context)
         {
-            self.push(context);
+            self.ring.push(context);
             self.contexts[slot] = Some(context);
         }
         let mut left = frame.chain.parts();
         for part in frame.chain.iter() {
             left -= 1;
             let is_last = left == 0;
-            self.push(descriptor::data(
+            self.ring.push(descriptor::data(
                 Span::of(part),
                 is_last,
                 plan.commands,
                 plan.options,
             ));
         }
-        let last = usize::from(self.end.wrapping_sub(1) % SLOTS);
-        self.frames[last] = Some(frame.chain);
-        self.in_flight += 1;
+        self.ring.close(frame.chain);
     }
 
-    #[inline]
-    fn push(&mut self, words: Words) {
-        self.ring.write(self.end, words);
-        self.end = self.end.wrapping_add(1);
-    }
-
-    /// Frees what the card has read, in order.
-    pub(crate) fn reclaim(&mut self) {
-        let mut slot = self.oldest;
-        while slot != self.end {
-            let frame = &mut self.frames[usize::from(slot % SLOTS)];
-            slot = slot.wrapping_add(1);
-            if frame.is_none() {
-                continue;
-            }
-            if !descriptor::is_sent(self.ring.status(slot.wrapping_sub(1))) {
-                break;
-            }
-            *frame = None;
-            self.in_flight -= 1;
-            self.oldest = slot;
+    /// Empties a queue that stands still, and has it work again.
+    pub(crate) fn restart(&mut self, counters: &mut PortCounters) -> Result<(), Error> {
+        if !queue::disable(self.ring.ring().registers()) {
+            return Err(Error::QueueStuck);
         }
-    }
-
-    /// Frames that the card has not read yet.
-    pub(crate) fn unsent(&mut self) -> usize {
-        self.reclaim();
-        self.in_flight
-    }
-
-    /// Gives the card everything that was queued.
-    pub(crate) fn kick(&mut self) {
-        self.ring.give_up_to(self.end);
+        self.contexts = [None; offload::SLOTS];
+        self.ring.restart(counters).map_err(Error::Memory)?;
+        self.start()
     }
 }
 
@@ -179,10 +130,11 @@ impl<R: Registers> Drop for Transmitter<R> {
     /// Sends what was queued if it can, then stops. A queue that does not stop may read on
     /// forever: what it knows is never freed.
     fn drop(&mut self) {
-        self.kick();
-        self.ring.drain();
-        if !self.ring.stop() {
-            core::mem::forget(core::mem::take(&mut self.frames));
+        self.ring.kick();
+        queue::drain(self.ring.ring());
+        match queue::disable(self.ring.ring().registers()) {
+            true => self.ring.retire(),
+            false => self.ring.abandon(),
         }
     }
 }

@@ -34,4 +34,4 @@ mod tx;
 
 pub use card::{Parts, open};
 pub use control::Control;
-pub use pair::{Counters, Pair};
+pub use pair::Pair;

@@ -2,7 +2,8 @@
 
 use alloc::sync::Arc;
 
-use hal::{Capabilities, DmaSource, FramePort};
+use base::Instant;
+use hal::{Capabilities, DmaSource, FramePort, PortCounters, Remedy, Stall, Watchdog};
 use mbuf::{Pool, RxFrame, TxFrame};
 use virtio::{Error, NO_VECTOR};
 
@@ -10,39 +11,13 @@ use crate::card::Card;
 use crate::rx::Receiver;
 use crate::tx::Transmitter;
 
-/// What happened to one pair, by reason.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counters {
-    /// Frames received.
-    pub rx_frames: u64,
-    /// Bytes received.
-    pub rx_bytes: u64,
-    /// Frames sent.
-    pub tx_frames: u64,
-    /// Bytes sent.
-    pub tx_bytes: u64,
-    /// Dropped: the device wrote less than its header and an Ethernet header.
-    pub rx_no_header: u64,
-    /// Dropped: the device announced more buffers than it filled.
-    pub rx_incomplete: u64,
-    /// Dropped: the device's header points outside of the frame.
-    pub rx_bad_header: u64,
-    /// Dropped: no buffer to replace the filled one.
-    pub rx_no_memory: u64,
-    /// Refused: no descriptors were free.
-    pub tx_queue_full: u64,
-    /// Refused: no buffer for a header.
-    pub tx_no_memory: u64,
-    /// 1 if the device broke a queue; nothing moves any more.
-    pub queue_broken: u64,
-}
-
 /// A pair of queues.
 pub struct Pair {
     rx: Receiver,
     tx: Transmitter,
     number: u16,
-    counters: Counters,
+    counters: PortCounters,
+    watchdog: Watchdog,
     card: Arc<Card>,
 }
 
@@ -75,7 +50,8 @@ impl Pair {
             rx,
             tx,
             number,
-            counters: Counters::default(),
+            counters: PortCounters::default(),
+            watchdog: Watchdog::default(),
             card: card.join(),
         })
     }
@@ -91,11 +67,6 @@ impl Pair {
     /// The MSI-X entry that tells of frames to receive.
     pub fn vector(&self) -> u16 {
         self.number
-    }
-
-    /// What happened so far.
-    pub fn counters(&self) -> Counters {
-        self.counters
     }
 }
 
@@ -143,6 +114,23 @@ impl FramePort for Pair {
 
     fn disarm(&mut self) {
         self.rx.disarm();
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        self.counters
+    }
+
+    /// A device is reset as a whole, with the queues of other CPUs; so it is only told
+    /// again of what it has.
+    fn watch(&mut self, now: Instant) -> Option<Stall> {
+        let frames = self.tx.unsent(&mut self.counters);
+        let duration = self.watchdog.look(now, frames, &mut self.counters)?;
+        self.tx.remind();
+        Some(Stall {
+            frames,
+            duration,
+            remedy: Remedy::Reminded,
+        })
     }
 }
 

@@ -11,13 +11,12 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
-use hal::{DmaSource, Span};
+use hal::{DmaSource, PortCounters, Span};
 use mbuf::{Chain, Mbuf, Pool, RxFrame};
 use virtio::{Doorbell, Error, Transport};
 use virtq::{Config, Part, Queue, Used};
 
 use crate::header::{self, HEADER_BYTES};
-use crate::pair::Counters;
 
 /// Buffers with the device at most.
 const QUEUE_SIZE: u16 = 256;
@@ -39,7 +38,7 @@ pub(crate) struct Receiver {
 /// Why a frame goes no further.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Drop {
-    NoHeader,
+    TooShort,
     Incomplete,
     BadHeader,
     NoMemory,
@@ -93,7 +92,7 @@ impl Receiver {
     pub(crate) fn receive(
         &mut self,
         budget: usize,
-        counters: &mut Counters,
+        counters: &mut PortCounters,
         take: &mut dyn FnMut(RxFrame),
     ) -> usize {
         let mut count = 0;
@@ -107,7 +106,7 @@ impl Receiver {
                     counters.rx_bytes += frame.chain.len() as u64;
                     take(frame);
                 }
-                Err(reason) => counters.count(reason),
+                Err(reason) => count_drop(counters, reason),
             }
             count += 1;
         }
@@ -118,7 +117,7 @@ impl Receiver {
     }
 
     #[inline]
-    fn next_used(&mut self, counters: &mut Counters) -> Option<Used> {
+    fn next_used(&mut self, counters: &mut PortCounters) -> Option<Used> {
         match self.queue.take() {
             Ok(used) => used,
             Err(_) => {
@@ -130,16 +129,16 @@ impl Receiver {
 
     /// The frame that begins in the buffer of `used`.
     #[inline]
-    fn frame(&mut self, used: Used, counters: &mut Counters) -> Result<RxFrame, Drop> {
+    fn frame(&mut self, used: Used, counters: &mut PortCounters) -> Result<RxFrame, Drop> {
         let mut first = self.replace(used)?;
-        let head = header::decode(first.bytes()).ok_or(Drop::NoHeader)?;
+        let head = header::decode(first.bytes()).ok_or(Drop::TooShort)?;
         first.advance(HEADER_BYTES);
         let mut chain = Chain::from(first);
         if head.buffers > 1 {
             self.join(&mut chain, head.buffers - 1, counters)?;
         }
         if chain.len() < FRAME_BYTES_MIN {
-            return Err(Drop::NoHeader);
+            return Err(Drop::TooShort);
         }
         if !head.fits(chain.len()) {
             return Err(Drop::BadHeader);
@@ -153,7 +152,12 @@ impl Receiver {
 
     /// Adds the next `count` buffers to a frame. All are taken even if one is lost, so
     /// that the next frame begins where the device says.
-    fn join(&mut self, chain: &mut Chain, count: u16, counters: &mut Counters) -> Result<(), Drop> {
+    fn join(
+        &mut self,
+        chain: &mut Chain,
+        count: u16,
+        counters: &mut PortCounters,
+    ) -> Result<(), Drop> {
         let mut outcome = Ok(());
         for _ in 0..count {
             let used = self.next_used(counters).ok_or(Drop::Incomplete)?;
@@ -226,15 +230,13 @@ impl Receiver {
     }
 }
 
-impl Counters {
-    #[cold]
-    fn count(&mut self, reason: Drop) {
-        let counter = match reason {
-            Drop::NoHeader => &mut self.rx_no_header,
-            Drop::Incomplete => &mut self.rx_incomplete,
-            Drop::BadHeader => &mut self.rx_bad_header,
-            Drop::NoMemory => &mut self.rx_no_memory,
-        };
-        *counter += 1;
-    }
+#[cold]
+fn count_drop(counters: &mut PortCounters, reason: Drop) {
+    let counter = match reason {
+        Drop::TooShort => &mut counters.rx_bad_length,
+        Drop::Incomplete => &mut counters.rx_incomplete,
+        Drop::BadHeader => &mut counters.rx_bad_header,
+        Drop::NoMemory => &mut counters.rx_no_memory,
+    };
+    *counter += 1;
 }

@@ -7,13 +7,12 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use hal::{DmaSource, Span};
+use hal::{DmaSource, PortCounters, Span};
 use mbuf::{Chain, Mbuf, Pool, TxFrame};
 use virtio::{Doorbell, Error, Transport};
 use virtq::{Config, Part, Queue};
 
 use crate::header::{self, HEADER_BYTES};
-use crate::pair::Counters;
 
 /// Frames with the device at most, if each is one descriptor.
 const QUEUE_SIZE: u16 = 256;
@@ -58,7 +57,7 @@ impl Transmitter {
     pub(crate) fn transmit(
         &mut self,
         mut frame: TxFrame,
-        counters: &mut Counters,
+        counters: &mut PortCounters,
     ) -> Result<(), TxFrame> {
         let needed = frame.chain.parts() + 1;
         if usize::from(self.queue.free()) < needed.max(usize::from(self.queue.size() / 2)) {
@@ -104,7 +103,7 @@ impl Transmitter {
     }
 
     /// Frees what the device has read.
-    pub(crate) fn reclaim(&mut self, counters: &mut Counters) {
+    pub(crate) fn reclaim(&mut self, counters: &mut PortCounters) {
         loop {
             match self.queue.take() {
                 Ok(Some(used)) => drop(self.frames[used.token.index()].take()),
@@ -118,7 +117,7 @@ impl Transmitter {
     }
 
     /// Frames that the device has not read yet.
-    pub(crate) fn unsent(&mut self, counters: &mut Counters) -> usize {
+    pub(crate) fn unsent(&mut self, counters: &mut PortCounters) -> usize {
         self.reclaim(counters);
         usize::from(self.queue.in_flight())
     }
@@ -137,5 +136,11 @@ impl Transmitter {
         if self.queue.publish() {
             self.doorbell.ring();
         }
+    }
+
+    /// Tells the device of what it has, whether it asked for that or not.
+    pub(crate) fn remind(&mut self) {
+        let _ = self.queue.publish();
+        self.doorbell.ring();
     }
 }

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ::link::rss::{Hasher, PortFields, Rss, bucket_of};
 use ::link::toeplitz::Key;
 use ::link::{Header, Packet};
-use base::Duration;
+use base::{Duration, Instant};
 use hal::{
-    Capabilities, FramePort, NicControl, NicError, NicShape, PromiscuousScope, RingGroup,
-    SpreadRule,
+    Capabilities, FramePort, NicControl, NicError, NicShape, PortCounters, PromiscuousScope,
+    RingGroup, SpreadRule, Stall,
 };
 use mbuf::{RxFrame, TxFrame};
 
@@ -380,5 +380,14 @@ impl FramePort for CardQueue {
 
     fn disarm(&mut self) {
         self.with(|ring| ring.is_armed = false);
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        PortCounters::default()
+    }
+
+    /// It sends when a test says so.
+    fn watch(&mut self, _now: Instant) -> Option<Stall> {
+        None
     }
 }

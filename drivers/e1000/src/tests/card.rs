@@ -2,16 +2,61 @@
 
 extern crate std;
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::vec;
 use std::vec::Vec;
 
 use base::DeviceAddr;
-use hal::Mmio;
 use hal::sim::SimMemory;
+use hal::{Mmio, Registers};
 use mbuf::FreeList;
 
 use crate::device::{E1000, Error};
-use crate::registers::{RAH, RAL, RX_RING, TX_RING};
+use crate::registers::{CTRL, CTRL_RESET, RAH, RAL, RCTL, RING_BYTES, RX_RING, TCTL, TX_RING};
+
+/// The driver of such a card.
+pub(super) type Port = E1000<Window>;
+
+/// The card's registers, as the driver reaches them: memory, but for the reset.
+pub(super) struct Window {
+    whole: Mmio,
+    at: usize,
+    bytes: usize,
+    ignores_reset: Rc<Cell<bool>>,
+}
+
+impl Registers for Window {
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn window(&self, offset: usize, bytes: usize) -> Option<Self> {
+        (offset + bytes <= self.bytes).then(|| Self {
+            whole: self.whole.window(0, self.whole.bytes()).expect("all of it"),
+            at: self.at + offset,
+            bytes,
+            ignores_reset: self.ignores_reset.clone(),
+        })
+    }
+
+    fn read32(&self, offset: usize) -> u32 {
+        self.whole.read32(self.at + offset)
+    }
+
+    fn write32(&self, offset: usize, value: u32) {
+        let resets = self.at + offset == CTRL && value & CTRL_RESET != 0;
+        if !resets || self.ignores_reset.get() {
+            return self.whole.write32(self.at + offset, value);
+        }
+        let rings = [RX_RING, TX_RING].into_iter();
+        let rings = rings.flat_map(|ring| (ring..ring + RING_BYTES).step_by(4));
+        rings
+            .chain([RCTL, TCTL])
+            .for_each(|at| self.whole.write32(at, 0));
+        self.whole.write32(CTRL, value & !CTRL_RESET);
+    }
+}
 
 const BASE_LOW: usize = 0x00;
 const BASE_HIGH: usize = 0x04;
@@ -26,6 +71,8 @@ pub(super) struct Card {
     pub(super) memory: SimMemory,
     pub(super) registers: Mmio,
     pub(super) pool: &'static FreeList,
+    /// The card does not come out of its reset.
+    pub(super) ignores_reset: Rc<Cell<bool>>,
     /// Bytes of frames that went to memory which nobody gave to the card.
     pub(super) astray: usize,
     context: Option<[u64; 2]>,
@@ -56,15 +103,21 @@ impl Card {
             memory,
             registers,
             pool,
+            ignores_reset: Rc::default(),
             astray: 0,
             context: None,
         }
     }
 
-    pub(super) fn start(&self) -> Result<E1000, Error> {
+    pub(super) fn start(&self) -> Result<Port, Error> {
         let bytes = self.registers.bytes();
-        let registers = self.registers.window(0, bytes).unwrap();
-        E1000::start(registers, &self.memory, self.pool)
+        let window = Window {
+            whole: self.registers.window(0, bytes).unwrap(),
+            at: 0,
+            bytes,
+            ignores_reset: self.ignores_reset.clone(),
+        };
+        E1000::start(window, &self.memory, self.pool)
     }
 
     fn read(&self, addr: u64, len: usize) -> Vec<u8> {

@@ -8,17 +8,16 @@ use std::vec::Vec;
 use hal::FramePort;
 use mbuf::{Checksum, RxFrame};
 
-use super::card::{Card, GOOD};
-use crate::device::E1000;
+use super::card::{Card, GOOD, Port};
 use crate::registers::{RCTL, RCTL_ALL_MULTICAST, RCTL_BROADCAST};
 
-fn rig() -> (Card, E1000) {
+fn rig() -> (Card, Port) {
     let card = Card::new(600);
     let port = card.start().unwrap();
     (card, port)
 }
 
-fn receive(port: &mut E1000) -> Vec<(Vec<u8>, Checksum)> {
+fn receive(port: &mut Port) -> Vec<(Vec<u8>, Checksum)> {
     let mut got = Vec::new();
     port.receive(64, &mut |frame: RxFrame| {
         got.push((frame.chain.as_single().unwrap().to_vec(), frame.checksum));

@@ -14,7 +14,7 @@ use hal::FramePort;
 use hal::sim::SimMemory;
 use mbuf::FreeList;
 
-use super::card::Card;
+use super::card::{Card, Port};
 
 const AREAS: u64 = 16;
 const PAGES: u64 = 16;
@@ -41,7 +41,7 @@ fn latencies(memory: SimMemory, pool: &'static FreeList) -> Vec<u64> {
         .collect()
 }
 
-fn latency(card: &mut Card, port: &mut crate::E1000, number: u32) -> u64 {
+fn latency(card: &mut Card, port: &mut Port, number: u32) -> u64 {
     let request = [&[0x52; 14], &b"GET key\r\n"[..], &number.to_le_bytes()].concat();
     let (mut elapsed, mut timeout) = (0, TIMEOUT_MS);
     loop {

@@ -7,8 +7,7 @@ use std::vec;
 use hal::FramePort;
 use mbuf::{Chain, ChecksumOffload, Mbuf, Pool, SegmentKind, SegmentOffload, TxFrame};
 
-use super::card::{Card, Sent};
-use crate::device::E1000;
+use super::card::{Card, Port, Sent};
 
 const TCP: ChecksumOffload = ChecksumOffload {
     start: 34,
@@ -19,7 +18,7 @@ const UDP: ChecksumOffload = ChecksumOffload {
     offset: 6,
 };
 
-fn rig() -> (Card, E1000) {
+pub(super) fn rig() -> (Card, Port) {
     let card = Card::new(1000);
     let port = card.start().unwrap();
     (card, port)
@@ -31,7 +30,7 @@ fn buffer(card: &Card, bytes: &[u8]) -> Mbuf {
     buffer
 }
 
-fn frame(card: &Card, byte: u8, checksum: Option<ChecksumOffload>) -> TxFrame {
+pub(super) fn frame(card: &Card, byte: u8, checksum: Option<ChecksumOffload>) -> TxFrame {
     TxFrame {
         chain: Chain::from(buffer(card, &[byte; 60])),
         checksum,
@@ -39,7 +38,7 @@ fn frame(card: &Card, byte: u8, checksum: Option<ChecksumOffload>) -> TxFrame {
     }
 }
 
-fn plain(byte: u8) -> Option<Sent> {
+pub(super) fn plain(byte: u8) -> Option<Sent> {
     Some(Sent {
         bytes: vec![byte; 60],
         context: None,

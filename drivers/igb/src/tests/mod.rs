@@ -16,3 +16,4 @@ mod rig;
 mod sending;
 mod spread;
 mod transmit;
+mod watch;

@@ -3,9 +3,9 @@
 extern crate std;
 
 use super::Bench;
-use crate::pair::Counters;
 use crate::rx::Receiver;
 use base::DeviceAddr;
+use hal::PortCounters;
 use mbuf::{Checksum, Pool, RxFrame};
 use std::vec;
 use std::vec::Vec;
@@ -16,7 +16,7 @@ struct Rig {
     bench: Bench,
     receiver: Receiver,
     device: Device,
-    counters: Counters,
+    counters: PortCounters,
 }
 
 fn rig(buffers: usize) -> Rig {
@@ -31,7 +31,7 @@ fn rig(buffers: usize) -> Rig {
         bench,
         receiver,
         device,
-        counters: Counters::default(),
+        counters: PortCounters::default(),
     }
 }
 
@@ -98,7 +98,7 @@ fn lies_about_a_frame_cost_only_that_frame() {
     assert_eq!(rig.receive().len(), 0);
     let counters = rig.counters;
     let seen = (
-        counters.rx_no_header,
+        counters.rx_bad_length,
         counters.rx_bad_header,
         counters.rx_incomplete,
     );

@@ -3,9 +3,9 @@
 extern crate std;
 
 use super::Bench;
-use crate::pair::Counters;
 use crate::tx::Transmitter;
 use base::DeviceAddr;
+use hal::PortCounters;
 use mbuf::{Chain, ChecksumOffload, Mbuf, Pool, TxFrame};
 use std::vec;
 use std::vec::Vec;
@@ -16,7 +16,7 @@ struct Rig {
     bench: Bench,
     transmitter: Transmitter,
     device: Device,
-    counters: Counters,
+    counters: PortCounters,
 }
 
 fn rig() -> Rig {
@@ -29,7 +29,7 @@ fn rig() -> Rig {
         bench,
         transmitter,
         device,
-        counters: Counters::default(),
+        counters: PortCounters::default(),
     }
 }
 

@@ -7,7 +7,8 @@
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
-use hal::{Capabilities, FramePort};
+use base::Instant;
+use hal::{Capabilities, FramePort, PortCounters, Stall};
 use link::LinkId;
 use link::links::{Class, LinkInfo};
 use mbuf::{RxFrame, TxFrame};
@@ -139,6 +140,22 @@ impl FramePort for LanePort {
     fn disarm(&mut self) {
         if let Owner::Card = self.owner {
             self.lanes.with_card(FramePort::disarm);
+        }
+    }
+
+    /// What a station did, its stack counts.
+    fn counters(&mut self) -> PortCounters {
+        let of_card = match self.owner {
+            Owner::Card => self.lanes.with_card(FramePort::counters),
+            Owner::Station(..) => None,
+        };
+        of_card.unwrap_or_default()
+    }
+
+    fn watch(&mut self, now: Instant) -> Option<Stall> {
+        match self.owner {
+            Owner::Card => self.lanes.with_card(|card| card.watch(now))?,
+            Owner::Station(..) => None,
         }
     }
 }

@@ -6,7 +6,8 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use hal::{Capabilities, CardCounters, FramePort};
+use base::Instant;
+use hal::{Capabilities, CardCounters, FramePort, PortCounters, Stall};
 use mbuf::{RxFrame, TxFrame};
 
 use crate::net::Traffic;
@@ -135,5 +136,13 @@ impl FramePort for Wire {
 
     fn disarm(&mut self) {
         self.0.disarm();
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        self.0.counters()
+    }
+
+    fn watch(&mut self, now: Instant) -> Option<Stall> {
+        self.0.watch(now)
     }
 }
