@@ -8,6 +8,7 @@
 //! sietch: killed signal=11 name=SIGSEGV addr=0x0 ip=0x401000 in=/usr/bin/redis-server+0x1000
 //! sietch: killed PROGRAM (12): out of memory; it used 90 MiB of 124 MiB
 //! sietch: device e1000 refused: page 1 of 16 lies at 0x5000 and not at 0x2000
+//! sietch: stalled ring=0 frames=17 seconds=6 outcome=reset
 //! sietch: panic kernel/core/src/x.rs:12: what happened
 //! sietch: frame 0xffffffff80001234
 //! sietch: missing syscall=NAME count=N prog=NAME
@@ -62,8 +63,8 @@ pub struct Report {
     pub missing: Vec<String>,
     /// Which programs the kernel killed because memory ran out: sentences.
     pub starved: Vec<String>,
-    /// Which devices the kernel did not start: sentences.
-    pub refused: Vec<String>,
+    /// Which devices the kernel did not start, and which stood still: sentences.
+    pub devices: Vec<String>,
 }
 
 /// The signal of a program that writes to a pipe which nobody reads.
@@ -73,7 +74,7 @@ const MISSING_SHOWN_MAX: usize = 20;
 /// The first victims tell enough.
 const STARVED_SHOWN_MAX: usize = 5;
 /// A machine has few devices.
-const REFUSED_SHOWN_MAX: usize = 5;
+const DEVICES_SHOWN_MAX: usize = 5;
 
 impl Report {
     /// Reads a kernel log after QEMU ended with `qemu_status`.
@@ -94,12 +95,13 @@ impl Report {
             })
             .unwrap_or(Ending::Lost { qemu_status });
         let starved = said.iter().filter_map(|line| parse_starved(line)).collect();
-        let refused = said.iter().filter_map(|line| parse_refused(line)).collect();
+        let of_device = |line: &&str| parse_refused(line).or_else(|| parse_stalled(line));
+        let devices = said.iter().filter_map(of_device).collect();
         Self {
             ending,
             missing,
             starved,
-            refused,
+            devices,
         }
     }
 
@@ -133,7 +135,7 @@ impl Report {
                 None => "QEMU was killed.".to_string(),
             }],
         };
-        sentences.extend(self.refused.iter().take(REFUSED_SHOWN_MAX).cloned());
+        sentences.extend(self.devices.iter().take(DEVICES_SHOWN_MAX).cloned());
         sentences.extend(self.starved.iter().take(STARVED_SHOWN_MAX).cloned());
         sentences.extend(self.missing.iter().take(MISSING_SHOWN_MAX).cloned());
         if let Some(more @ 1..) = self.missing.len().checked_sub(MISSING_SHOWN_MAX) {
@@ -218,6 +220,21 @@ fn parse_starved(line: &str) -> Option<String> {
 fn parse_refused(line: &str) -> Option<String> {
     let (name, why) = line.strip_prefix("device ")?.split_once(" refused: ")?;
     Some(format!("The device {name} was not started: {why}."))
+}
+
+/// What the watchdog of a card's transmit queue found.
+fn parse_stalled(line: &str) -> Option<String> {
+    let line = line.strip_prefix("stalled ")?;
+    let [ring, frames, seconds] =
+        ["ring", "frames", "seconds"].map(|key| field(line, key).unwrap_or("?"));
+    let outcome = match field(line, "outcome")? {
+        "reset" => "was reset, and they are lost",
+        "reminded" => "was told of them again",
+        _ => "does not obey a reset",
+    };
+    Some(format!(
+        "Transmit queue {ring} of the network card sent none of {frames} frames for {seconds} s; it {outcome}."
+    ))
 }
 
 fn parse_missing(line: &str) -> Option<String> {
@@ -346,8 +363,21 @@ mod tests {
         let log = "sietch: device e1000 refused: NoBuffers\nsietch: exit status=0\n";
         let report = Report::parse(log, Some(ORDERLY_EXIT));
         assert_eq!(
-            report.refused,
+            report.devices,
             ["The device e1000 was not started: NoBuffers."]
+        );
+    }
+
+    #[test]
+    fn a_queue_that_stood_still_is_named_with_what_was_done() {
+        let log =
+            "sietch: stalled ring=1 frames=17 seconds=6 outcome=reset\nsietch: exit status=0\n";
+        let report = Report::parse(log, Some(ORDERLY_EXIT));
+        assert_eq!(
+            report.devices,
+            [
+                "Transmit queue 1 of the network card sent none of 17 frames for 6 s; it was reset, and they are lost."
+            ]
         );
     }
 }

@@ -82,6 +82,7 @@ mod udp;
 mod udp_cork;
 mod udp_failure;
 mod udp_socket;
+mod watchdog;
 mod zerocopy;
 
 use alloc::sync::Arc;

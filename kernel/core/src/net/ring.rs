@@ -25,7 +25,7 @@ use mbuf::{RxFrame, TxFrame};
 use super::poll::BATCH_FRAMES_MAX;
 use super::stack::{self, Shared};
 use super::surroundings::Port;
-use super::{inbox, steer};
+use super::{inbox, steer, watchdog};
 use crate::packet;
 use link::tx_batch::TxBatch;
 
@@ -161,6 +161,7 @@ impl Ring {
             let mut state = self.state.lock();
             if self.tx.announce() {
                 state.port.kick();
+                watchdog::kicked();
             }
         }
     }

@@ -17,6 +17,7 @@ use super::alarm::Alarm;
 use super::notice::Notice;
 use super::ring::Ring;
 use super::stack::{NetStack, Shared};
+use super::watchdog;
 use crate::error::{Error, Result};
 use crate::packet;
 use crate::poll::Events;
@@ -135,7 +136,10 @@ impl Link {
     /// Tells the device about the frames that it was given.
     pub(super) fn announce(&mut self) {
         match &mut self.way {
-            Way::Own(port) if self.tx.announce() => port.kick(),
+            Way::Own(port) if self.tx.announce() => {
+                port.kick();
+                watchdog::kicked();
+            }
             Way::Own(_) | Way::None => {}
             Way::Ring(ring) => ring.announce(),
         }

@@ -12,6 +12,7 @@ use mbuf::{RxFrame, TxFrame};
 
 use crate::net::Traffic;
 use crate::net::surroundings::Port;
+use crate::net::watchdog;
 
 /// What cards count and stacks do not see: a frame's check sequence.
 const FCS_BYTES: u64 = 4;
@@ -109,6 +110,7 @@ impl FramePort for Wire {
 
     fn kick(&mut self) {
         self.0.kick();
+        watchdog::kicked();
     }
 
     fn receive(&mut self, budget: usize, sink: &mut dyn FnMut(RxFrame)) -> usize {
