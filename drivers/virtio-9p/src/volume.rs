@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 
 use hal::DmaSource;
 use ninep::{Channel, Client, Reply, ReplyError, Request, SubmitError, Tag};
-use virtio::{Doorbell, Error, Features, Transport};
-use virtq::{Config, Queue, Used};
+use virtio::{Doorbell, Error, Features, QueueShape, Transport};
+use virtq::{Queue, Used};
 
 use crate::slot::Slot;
 
@@ -46,19 +46,16 @@ impl<M: DmaSource> Virtio9p<M> {
     pub fn new(transport: Transport, memory: M, vector: u16) -> Result<Self, Error> {
         let agreed = transport.negotiate(MOUNT_TAG, |_| Features::EVENT_IDX.bits())?;
         let name = read_name(&transport)?;
-        let max = transport.queue_size_max(REQUESTS);
-        if max < QUEUE_SIZE {
+        let shape = QueueShape {
+            index: REQUESTS,
+            size_max: QUEUE_SIZE,
+            vector,
+            event_index: agreed & Features::EVENT_IDX.bits() != 0,
+        };
+        if transport.queue_size_max(REQUESTS) < QUEUE_SIZE {
             return Err(Error::NoQueue(REQUESTS));
         }
-        let event_index = agreed & Features::EVENT_IDX.bits() != 0;
-        let config = Config {
-            size: QUEUE_SIZE,
-            event_index,
-            indirect_parts: 0,
-        };
-        let queue = Queue::new(&memory, config).ok_or(Error::OutOfMemory)?;
-        let at = queue.addresses().ok_or(Error::OutOfMemory)?;
-        let doorbell = transport.add_queue(REQUESTS, queue.size(), at, vector)?;
+        let (queue, doorbell) = transport.make_queue(&memory, shape)?;
         transport.start();
         Ok(Self {
             transport,

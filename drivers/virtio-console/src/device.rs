@@ -5,10 +5,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use hal::{BytePorts, DmaSource, HostEnd, NoBuffers, PortNumber};
-use virtio::{Error, Features, Transport};
+use virtio::{Error, Features, QueueShape, Transport};
 
 use crate::control::{Event, Notice};
-use crate::port::{Buffers, Port, QueueShape};
+use crate::port::{Buffers, Port, QUEUE_SIZE};
 
 /// The device has control queues, and may have several ports.
 const MULTIPORT: u64 = 1 << 1;
@@ -56,6 +56,7 @@ impl<M: DmaSource> VirtioConsole<M> {
             let event_index = agreed & Features::EVENT_IDX.bits() != 0;
             let shape = QueueShape {
                 index,
+                size_max: QUEUE_SIZE,
                 vector,
                 event_index,
             };

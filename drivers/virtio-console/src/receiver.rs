@@ -9,10 +9,10 @@ use alloc::collections::VecDeque;
 use hal::caching::WriteBack;
 use hal::owner::Device;
 use hal::{DmaBuf, DmaRequest, DmaSource, HasDeviceAddr, NoBuffers};
-use virtio::{Doorbell, Error, Transport};
+use virtio::{Doorbell, Error, QueueShape, Transport};
 use virtq::{Part, Queue};
 
-use crate::port::{Buffers, QueueShape, make_queue};
+use crate::port::Buffers;
 
 struct Filled {
     memory: DmaBuf,
@@ -34,7 +34,7 @@ impl Receiver {
         memory: &impl DmaSource,
         shape: QueueShape,
     ) -> Result<Self, Error> {
-        let (queue, doorbell) = make_queue(transport, memory, shape)?;
+        let (queue, doorbell) = transport.make_queue(memory, shape)?;
         let with_device = (0..queue.size()).map(|_| None).collect();
         Ok(Self {
             queue,

@@ -7,16 +7,17 @@ use std::vec::Vec;
 use base::DeviceAddr;
 use hal::Mmio;
 use hal::sim::SimMemory;
-use virtio::{MmioTransport, NO_VECTOR, Transport};
+use virtio::{MmioTransport, NO_VECTOR, QueueShape, Transport};
 use virtq::Addresses;
 use virtq::sim::Device;
 
-use crate::port::{Buffers, QueueShape};
+use crate::port::Buffers;
 use crate::receiver::Receiver;
 use crate::transmitter::Transmitter;
 
 const SHAPE: QueueShape = QueueShape {
     index: 0,
+    size_max: crate::port::QUEUE_SIZE,
     vector: NO_VECTOR,
     event_index: true,
 };

@@ -6,10 +6,10 @@ use alloc::vec::Vec;
 use hal::caching::WriteBack;
 use hal::owner::Device;
 use hal::{DmaBuf, DmaRequest, DmaSource, HasDeviceAddr, NoBuffers};
-use virtio::{Doorbell, Error, Transport};
+use virtio::{Doorbell, Error, QueueShape, Transport};
 use virtq::{Part, Queue};
 
-use crate::port::{Buffers, QueueShape, make_queue};
+use crate::port::Buffers;
 
 pub(crate) struct Transmitter {
     queue: Queue,
@@ -25,7 +25,7 @@ impl Transmitter {
         memory: &impl DmaSource,
         shape: QueueShape,
     ) -> Result<Self, Error> {
-        let (queue, doorbell) = make_queue(transport, memory, shape)?;
+        let (queue, doorbell) = transport.make_queue(memory, shape)?;
         let with_device = (0..queue.size()).map(|_| None).collect();
         Ok(Self {
             queue,

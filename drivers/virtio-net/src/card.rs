@@ -155,14 +155,6 @@ fn capabilities_of(agreed: u64) -> Capabilities {
     }
 }
 
-/// The size of queue `index`: a power of two that suits both sides.
-pub(crate) fn queue_size(transport: &Transport, index: u16, wanted: u16) -> Result<u16, Error> {
-    let size = transport.queue_size_max(index).min(wanted);
-    size.checked_ilog2()
-        .map(|log2| 1 << log2)
-        .ok_or(Error::NoQueue(index))
-}
-
 fn read_mac(transport: &Transport) -> Result<[u8; 6], Error> {
     let field = transport.config().window(CONFIG_MAC, 6);
     let field = field.ok_or(Error::RegistersOutside)?;

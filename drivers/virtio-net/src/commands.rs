@@ -8,8 +8,8 @@
 
 use hal::{DmaSource, Span};
 use mbuf::{Mbuf, Pool};
-use virtio::{Doorbell, Error, NO_VECTOR, Transport};
-use virtq::{Config, Part, Queue};
+use virtio::{Doorbell, Error, NO_VECTOR, QueueShape, Transport};
+use virtq::{Part, Queue};
 
 /// Commands with the device at most; each is two descriptors.
 const QUEUE_SIZE: u16 = 2;
@@ -52,16 +52,15 @@ impl Commands {
         memory: &impl DmaSource,
         pool: &'static (dyn Pool + Sync),
     ) -> Result<Self, Error> {
-        let size = crate::card::queue_size(transport, index, QUEUE_SIZE)?;
-        let config = Config {
-            size,
+        let shape = QueueShape {
+            index,
+            size_max: QUEUE_SIZE,
+            vector: NO_VECTOR,
             event_index: false,
-            indirect_parts: 0,
         };
-        let queue = Queue::new(memory, config).ok_or(Error::OutOfMemory)?;
-        let at = queue.addresses().ok_or(Error::OutOfMemory)?;
+        let (queue, doorbell) = transport.make_queue(memory, shape)?;
         Ok(Self {
-            doorbell: transport.add_queue(index, size, at, NO_VECTOR)?,
+            doorbell,
             queue,
             pool,
             given: None,

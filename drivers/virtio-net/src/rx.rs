@@ -13,8 +13,8 @@ use alloc::vec;
 
 use hal::{DmaSource, PortCounters, Span};
 use mbuf::{Chain, Mbuf, Pool, RxFrame};
-use virtio::{Doorbell, Error, Transport};
-use virtq::{Config, Part, Queue, Used};
+use virtio::{Doorbell, Error, QueueShape, Transport};
+use virtq::{Part, Queue, Used};
 
 use crate::header::{self, HEADER_BYTES};
 
@@ -54,16 +54,14 @@ impl Receiver {
         index: u16,
         vector: u16,
     ) -> Result<Self, Error> {
-        let size = crate::card::queue_size(transport, index, QUEUE_SIZE)?;
-        let config = Config {
-            size,
+        let shape = QueueShape {
+            index,
+            size_max: QUEUE_SIZE,
+            vector,
             event_index,
-            indirect_parts: 0,
         };
-        let queue = Queue::new(memory, config).ok_or(Error::OutOfMemory)?;
-        let at = queue.addresses().ok_or(Error::OutOfMemory)?;
-        let doorbell = transport.add_queue(index, size, at, vector)?;
-        let buffers = vec![None; usize::from(size)].into_boxed_slice();
+        let (queue, doorbell) = transport.make_queue(memory, shape)?;
+        let buffers = vec![None; usize::from(queue.size())].into_boxed_slice();
         Ok(Self {
             queue,
             doorbell,

@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 
 use hal::{DmaSource, PortCounters, Span};
 use mbuf::{Chain, Mbuf, Pool, TxFrame};
-use virtio::{Doorbell, Error, Transport};
-use virtq::{Config, Part, Queue};
+use virtio::{Doorbell, Error, QueueShape, Transport};
+use virtq::{Part, Queue};
 
 use crate::header::{self, HEADER_BYTES};
 
@@ -35,16 +35,14 @@ impl Transmitter {
         index: u16,
         vector: u16,
     ) -> Result<Self, Error> {
-        let size = crate::card::queue_size(transport, index, QUEUE_SIZE)?;
-        let config = Config {
-            size,
+        let shape = QueueShape {
+            index,
+            size_max: QUEUE_SIZE,
+            vector,
             event_index,
-            indirect_parts: 0,
         };
-        let queue = Queue::new(memory, config).ok_or(Error::OutOfMemory)?;
-        let at = queue.addresses().ok_or(Error::OutOfMemory)?;
-        let doorbell = transport.add_queue(index, size, at, vector)?;
-        let frames: Vec<_> = (0..size).map(|_| None).collect();
+        let (queue, doorbell) = transport.make_queue(memory, shape)?;
+        let frames: Vec<_> = (0..queue.size()).map(|_| None).collect();
         Ok(Self {
             queue,
             doorbell,

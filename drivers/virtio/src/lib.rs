@@ -5,7 +5,7 @@
 //! order that the specification demands (section 3.1.1):
 //!
 //! ```text
-//! Transport::new ─▶ negotiate(features) ─▶ add_queue(...)* ─▶ start
+//! Transport::new ─▶ negotiate(features) ─▶ make_queue(...)* ─▶ start
 //! ```
 //!
 //! Only modern devices (`VIRTIO_F_VERSION_1`); what a device claims about its own
@@ -17,11 +17,13 @@
 mod error;
 mod mmio;
 mod pci;
+mod queue;
 mod transport;
 
 pub use error::Error;
 pub use mmio::{InterruptRegisters, MmioTransport};
 pub use pci::PciTransport;
+pub use queue::QueueShape;
 pub use transport::{Doorbell, Kind, NO_VECTOR, Transport};
 
 bitflags::bitflags! {
