@@ -53,10 +53,11 @@ pub use dma::{
 };
 pub use frame_port::{Capabilities, FramePort};
 pub use mmio::Mmio;
-pub use multiqueue::{
-    CardControl, CardCounters, LinkState, NicParts, QueuePair, RxNotes, TagHandling, VlanFilter,
+pub use multiqueue::{NicParts, QueuePair, RxNotes};
+pub use nic::{
+    CardCounters, LinkState, NicControl, NicError, NicShape, PromiscuousScope, RingGroup,
+    SpreadRule, TagHandling, VlanFilter,
 };
-pub use nic::{NicControl, NicError, NicShape, PromiscuousScope, RingGroup, SpreadRule};
 pub use port_counters::PortCounters;
 pub use registers::Registers;
 pub use watchdog::{Remedy, STALL_MAX, Stall, Watchdog};

@@ -5,7 +5,7 @@
 //!
 //! # Idea
 //! Bringing a card up yields its parts ([`NicParts`]): a [`QueuePair`] for each CPU that is
-//! to have one, and one [`CardControl`]. Each part has one owner and no lock; parts share
+//! to have one, and one [`NicControl`]. Each part has one owner and no lock; parts share
 //! only registers in which every bit belongs to one of them.
 //!
 //! # Interrupts
@@ -28,10 +28,10 @@ use alloc::vec::Vec;
 
 use mbuf::{RxFrame, TxFrame};
 
-use crate::{FramePort, NicControl, NicError};
+use crate::{FramePort, NicControl};
 
 /// A card that runs, in parts.
-pub struct NicParts<P: QueuePair, C: CardControl> {
+pub struct NicParts<P: QueuePair, C: NicControl> {
     /// Pair `n` is ring `n` of the card's [`NicShape`](crate::NicShape).
     pub pairs: Vec<P>,
     /// Everything that pairs share.
@@ -60,81 +60,4 @@ pub trait QueuePair: FramePort {
 
     /// As [`FramePort::transmit`]; the card puts a VLAN tag with this second half in.
     fn transmit_tagged(&mut self, frame: TxFrame, tag: u16) -> Result<(), TxFrame>;
-}
-
-/// What a card hears of the wire.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LinkState {
-    /// Nobody at the other end.
-    Down,
-    /// Frames can go.
-    Up {
-        /// Megabits a second.
-        mbps: u32,
-        /// Both directions at once.
-        is_duplex: bool,
-    },
-}
-
-/// Which VLANs a card lets in. Frames without a tag, or with a priority only, come in
-/// anyway.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum VlanFilter<'a> {
-    /// All.
-    All,
-    /// These identifiers, each below 4096, and no others; a card may let more in.
-    Only(&'a [u16]),
-}
-
-/// Whether a card takes VLAN tags out of received frames.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TagHandling {
-    /// They stay in the frame: the state at the start.
-    Keep,
-    /// They go into [`RxNotes::tag`], on all rings.
-    TakeOut,
-}
-
-/// What a card counted since it was brought up, all rings together.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct CardCounters {
-    /// Good frames that passed the filters.
-    pub rx_frames: u64,
-    /// Their bytes, with the FCS.
-    pub rx_bytes: u64,
-    /// Of them, multicasts.
-    pub rx_multicast: u64,
-    /// Of them, broadcasts.
-    pub rx_broadcast: u64,
-    /// Good frames that were sent.
-    pub tx_frames: u64,
-    /// Their bytes, with the FCS.
-    pub tx_bytes: u64,
-    /// Dropped: the card's own memory was full.
-    pub rx_missed: u64,
-    /// Dropped: a wrong FCS, or a bad symbol.
-    pub rx_damaged: u64,
-    /// Dropped: shorter or longer than Ethernet allows.
-    pub rx_bad_length: u64,
-    /// Not sent: collisions.
-    pub tx_collided: u64,
-}
-
-/// The control half of a card with several pairs.
-pub trait CardControl: NicControl {
-    /// The MSI-X entry that tells of changes of the link.
-    fn vector(&self) -> u16;
-
-    /// The link's state now. Asks for a message at the next change.
-    fn link(&mut self) -> LinkState;
-
-    /// Lets these VLANs in.
-    fn set_vlans(&mut self, filter: VlanFilter<'_>) -> Result<(), NicError>;
-
-    /// What becomes of received frames' tags. Frames on their way may still be handled
-    /// as before.
-    fn set_tags(&mut self, handling: TagHandling) -> Result<(), NicError>;
-
-    /// What the card has counted.
-    fn counters(&mut self) -> CardCounters;
 }

@@ -69,6 +69,64 @@ pub enum NicError {
     Failed,
 }
 
+/// What a card hears of the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LinkState {
+    /// Nobody at the other end.
+    Down,
+    /// Frames can go.
+    Up {
+        /// Megabits a second.
+        mbps: u32,
+        /// Both directions at once.
+        is_duplex: bool,
+    },
+}
+
+/// Which VLANs a card lets in. Frames without a tag, or with a priority only, come in
+/// anyway.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum VlanFilter<'a> {
+    /// All.
+    All,
+    /// These identifiers, each below 4096, and no others; a card may let more in.
+    Only(&'a [u16]),
+}
+
+/// Whether a card takes VLAN tags out of received frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TagHandling {
+    /// They stay in the frame: the state at the start.
+    Keep,
+    /// They go into [`RxNotes::tag`], on all rings.
+    TakeOut,
+}
+
+/// What a card counted since it was brought up, all rings together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CardCounters {
+    /// Good frames that passed the filters.
+    pub rx_frames: u64,
+    /// Their bytes, with the FCS.
+    pub rx_bytes: u64,
+    /// Of them, multicasts.
+    pub rx_multicast: u64,
+    /// Of them, broadcasts.
+    pub rx_broadcast: u64,
+    /// Good frames that were sent.
+    pub tx_frames: u64,
+    /// Their bytes, with the FCS.
+    pub tx_bytes: u64,
+    /// Dropped: the card's own memory was full.
+    pub rx_missed: u64,
+    /// Dropped: a wrong FCS, or a bad symbol.
+    pub rx_damaged: u64,
+    /// Dropped: shorter or longer than Ethernet allows.
+    pub rx_bad_length: u64,
+    /// Not sent: collisions.
+    pub tx_collided: u64,
+}
+
 /// The control half of a card. A call that fails changes nothing.
 pub trait NicControl {
     /// What the card is; does not change.
@@ -92,4 +150,29 @@ pub trait NicControl {
 
     /// Keeps a ring's interrupts at least so far apart.
     fn set_moderation(&mut self, ring: u16, spacing: Duration) -> Result<(), NicError>;
+
+    /// Lets these VLANs in. A card without such a filter lets all in.
+    fn set_vlans(&mut self, _filter: VlanFilter<'_>) -> Result<(), NicError> {
+        Err(NicError::Unsupported)
+    }
+
+    /// What becomes of received frames' tags. Frames on their way may still be handled
+    /// as before.
+    fn set_tags(&mut self, _handling: TagHandling) -> Result<(), NicError> {
+        Err(NicError::Unsupported)
+    }
+
+    /// The link's state now, of a card that says. Asks for a message at the next change.
+    fn link(&mut self) -> Option<LinkState> {
+        None
+    }
+
+    /// What the card has counted, if it counts.
+    fn counters(&mut self) -> Option<CardCounters> {
+        None
+    }
+
+    /// The card was reset by the owner of a pair ([`Remedy::CardReset`](crate::Remedy)):
+    /// everything that was set is set again.
+    fn restore(&mut self) {}
 }

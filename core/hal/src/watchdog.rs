@@ -29,6 +29,9 @@ const LOOKS_MIN: u32 = 3;
 pub enum Remedy {
     /// The queue is empty and works; what it had is lost.
     Reset,
+    /// As `Reset`, and the whole card has forgotten what it was set to:
+    /// [`NicControl::restore`](crate::NicControl::restore) sets it again.
+    CardReset,
     /// The card was told again of what it has; it has no smaller reset.
     Reminded,
     /// The card does not obey: it keeps what it has, and nothing moves.
@@ -36,12 +39,9 @@ pub enum Remedy {
 }
 
 impl Remedy {
-    /// A queue was to be reset.
-    pub fn of_reset<E>(outcome: Result<(), E>) -> Self {
-        match outcome {
-            Ok(()) => Self::Reset,
-            Err(_) => Self::Failed,
-        }
+    /// This one, if it worked.
+    pub fn if_done<E>(self, outcome: Result<(), E>) -> Self {
+        outcome.map_or(Self::Failed, |()| self)
     }
 }
 

@@ -6,17 +6,18 @@ use hal::{
     Capabilities, DmaError, DmaSource, FramePort, Mmio, PortCounters, Registers, Remedy, Stall,
     Watchdog,
 };
+use intel::filters::{ADDRESS_HIGH, ADDRESS_VALID, RCTL, address};
+use intel::link::CTRL;
 use intel::{Ring, RxRing};
 use mbuf::{Pool, RxFrame, TxFrame};
 
+use crate::control::Control;
 use crate::descriptor::Legacy;
 use crate::eeprom;
 use crate::registers::{
-    BYTES_MIN, CAUSES_RECEIVE, CTRL, CTRL_AUTO_SPEED, CTRL_LINK_RESET, CTRL_LINK_UP, CTRL_RESET,
-    ICR, IMC, IMS, Interrupt, MPC, MTA, MTA_WORDS, RAH, RAH_VALID, RAL, RCTL, RCTL_ALL_MULTICAST,
-    RCTL_BROADCAST, RCTL_ENABLE, RCTL_STRIP_FCS, RING_BYTES, RX_RING, RXCSUM,
-    RXCSUM_IP_AND_TRANSPORT, TCTL, TCTL_COLLISIONS, TCTL_ENABLE, TCTL_PAD_SHORT, TIPG, TIPG_COPPER,
-    TX_RING,
+    BYTES_MIN, CAUSES_RECEIVE, CTRL_AUTO_SPEED, CTRL_LINK_RESET, CTRL_LINK_UP, CTRL_RESET, ICR,
+    IMC, IMS, Interrupt, RING_BYTES, RX_RING, RXCSUM, RXCSUM_IP_AND_TRANSPORT, TCTL,
+    TCTL_COLLISIONS, TCTL_ENABLE, TCTL_PAD_SHORT, TIPG, TIPG_COPPER, TX_RING,
 };
 use crate::tx::Transmitter;
 
@@ -27,7 +28,7 @@ const DEVICES: [u16; 2] = [0x100e, 0x100f];
 const BAR: u8 = 0;
 /// Reads of a register until a reset is given up; each takes a microsecond on the bus.
 const RESET_READS_MAX: u32 = 100_000;
-const MTU: u16 = 1500;
+pub(crate) const MTU: u16 = 1500;
 
 /// Why a card could not be brought up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,7 +47,15 @@ pub enum Error {
     NoBuffers,
 }
 
-/// A running card.
+/// A running card, in parts.
+pub struct Parts<R: Registers> {
+    /// Its rings.
+    pub port: E1000<R>,
+    /// What leads frames to them.
+    pub control: Control<R>,
+}
+
+/// A running card's rings, and its interrupt.
 pub struct E1000<R: Registers = Mmio> {
     registers: R,
     mac: [u8; 6],
@@ -64,11 +73,11 @@ impl E1000<Mmio> {
     }
 
     /// Brings the card up; `pool` supplies the buffers of received frames.
-    pub fn new(
+    pub fn open(
         function: &impl PciFunction,
         memory: &impl DmaSource,
         pool: &'static (dyn Pool + Sync),
-    ) -> Result<Self, Error> {
+    ) -> Result<Parts<Mmio>, Error> {
         if !Self::is_for(function) {
             return Err(Error::NotE1000);
         }
@@ -89,7 +98,7 @@ impl<R: Registers> E1000<R> {
         registers: R,
         memory: &impl DmaSource,
         pool: &'static (dyn Pool + Sync),
-    ) -> Result<Self, Error> {
+    ) -> Result<Parts<R>, Error> {
         let mac = read_mac(&registers)?;
         let mut rx = RxRing::new(ring(&registers, memory, RX_RING)?, pool);
         let mut tx = Transmitter::new(ring(&registers, memory, TX_RING)?, pool);
@@ -99,15 +108,17 @@ impl<R: Registers> E1000<R> {
         if rx.refill() == 0 {
             return Err(Error::NoBuffers);
         }
-        open_receiver(&registers);
-        Ok(Self {
+        let whole = registers.window(0, registers.bytes());
+        let control = Control::start(whole.ok_or(Error::RegistersOutside)?, mac);
+        let port = Self {
             registers,
             mac,
             rx,
             tx,
             counters: PortCounters::default(),
             watchdog: Watchdog::default(),
-        })
+        };
+        Ok(Parts { port, control })
     }
 
     /// What the handler of the card's interrupt line needs.
@@ -116,17 +127,15 @@ impl<R: Registers> E1000<R> {
         self.registers.window(0, bytes).map(Interrupt)
     }
 
-    /// Resets the card and gives it what it had, but for the frames to send.
+    /// Resets the card and gives it what it had, but for the frames to send and the filters.
+    /// Nothing is received until the control half has opened the receiver.
     fn restart(&mut self) -> Result<(), Error> {
         reset(&self.registers)?;
-        // A reset loads the address anew, unless the card's memory holds none.
-        write_mac(&self.registers, self.mac);
         configure(&self.registers);
         let counters = &mut self.counters;
         self.tx.restart(counters).map_err(Error::Memory)?;
         let received = self.rx.restart::<Legacy>(counters);
         received.map_err(Error::Memory)?;
-        open_receiver(&self.registers);
         // Whoever waits for an interrupt goes on to; others get one for nothing.
         self.registers.write32(IMS, CAUSES_RECEIVE);
         Ok(())
@@ -144,23 +153,13 @@ fn ring<R: Registers>(
     Ring::new(memory, registers).map_err(Error::Memory)
 }
 
-/// Everything but the rings, for a card fresh from its reset.
+/// Everything but rings and filters, for a card fresh from its reset.
 fn configure(registers: &impl Registers) {
-    for word in 0..MTA_WORDS {
-        registers.write32(MTA + word * 4, 0);
-    }
     registers.write32(RXCSUM, RXCSUM_IP_AND_TRANSPORT);
     registers.write32(TIPG, TIPG_COPPER);
     registers.write32(TCTL, TCTL_ENABLE | TCTL_PAD_SHORT | TCTL_COLLISIONS);
     let control = registers.read32(CTRL) & !CTRL_LINK_RESET;
     registers.write32(CTRL, control | CTRL_AUTO_SPEED | CTRL_LINK_UP);
-}
-
-/// Last: the ring has buffers.
-fn open_receiver(registers: &impl Registers) {
-    // IPv6 asks for neighbours by groups; which of them are ours the stack decides.
-    let groups = RCTL_BROADCAST | RCTL_ALL_MULTICAST;
-    registers.write32(RCTL, RCTL_ENABLE | groups | RCTL_STRIP_FCS);
 }
 
 /// Stops the card and all its transfers, and silences it (section 14.3).
@@ -178,22 +177,16 @@ fn reset(registers: &impl Registers) -> Result<(), Error> {
     Ok(())
 }
 
-/// The card's address, which is in its first filter then.
+/// The card's own address: in its first filter after a reset, unless its memory holds none.
 fn read_mac(registers: &impl Registers) -> Result<[u8; 6], Error> {
-    let (low, high) = (registers.read32(RAL), registers.read32(RAH));
+    let low = registers.read32(address(0));
+    let high = registers.read32(address(0) + ADDRESS_HIGH);
     let [a, b, c, d] = low.to_le_bytes();
     let [e, f, ..] = high.to_le_bytes();
-    if high & RAH_VALID != 0 {
-        return Ok([a, b, c, d, e, f]);
+    match high & ADDRESS_VALID {
+        0 => eeprom::mac(registers).ok_or(Error::NoAddress),
+        _ => Ok([a, b, c, d, e, f]),
     }
-    let mac = eeprom::mac(registers).ok_or(Error::NoAddress)?;
-    write_mac(registers, mac);
-    Ok(mac)
-}
-
-fn write_mac(registers: &impl Registers, [a, b, c, d, e, f]: [u8; 6]) {
-    registers.write32(RAL, u32::from_le_bytes([a, b, c, d]));
-    registers.write32(RAH, RAH_VALID | u32::from_le_bytes([e, f, 0, 0]));
 }
 
 impl<R: Registers> FramePort for E1000<R> {
@@ -253,14 +246,13 @@ impl<R: Registers> FramePort for E1000<R> {
     }
 
     fn counters(&mut self) -> PortCounters {
-        self.counters.rx_ring_empty += u64::from(self.registers.read32(MPC));
         self.counters
     }
 
     fn watch(&mut self, now: Instant) -> Option<Stall> {
         let frames = self.tx.ring.unsent();
         let duration = self.watchdog.look(now, frames, &mut self.counters)?;
-        let remedy = Remedy::of_reset(self.restart());
+        let remedy = Remedy::CardReset.if_done(self.restart());
         Some(Stall {
             frames,
             duration,

@@ -16,12 +16,15 @@
 //! The card's line is shared with other devices and level-triggered, so the interrupt
 //! handler ([`Interrupt`]) silences the card at once; arming lets it speak again. No
 //! interrupt tells of sent frames.
-//! Not here: jumbo frames, VLAN tags, segmentation by the card, the link's speed.
+//! The card comes in two parts: the port ([`E1000`]) is its CPU's, the filters ([`Control`])
+//! are the control plane's.
+//! Not here: jumbo frames, segmentation by the card, tags that the card puts in or takes out.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
+mod control;
 mod descriptor;
 mod device;
 mod eeprom;
@@ -30,5 +33,6 @@ mod registers;
 mod tests;
 mod tx;
 
-pub use device::{E1000, Error};
+pub use control::Control;
+pub use device::{E1000, Error, Parts};
 pub use registers::Interrupt;

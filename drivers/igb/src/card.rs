@@ -6,16 +6,16 @@ use alloc::vec::Vec;
 
 use hal::pci::{self, PciFunction};
 use hal::{DmaError, DmaSource, Mmio, NicParts, Registers};
+use intel::filters::{ADDRESS_HIGH, ADDRESS_VALID, Filters, RCTL, Table, address};
+use intel::link::{CTRL, STATUS};
 use mbuf::Pool;
 
-use crate::filters::{Addresses, Table};
 use crate::registers::{
-    ADDRESS_HIGH, ADDRESS_VALID, BYTES, CTRL, CTRL_EXT, CTRL_EXT_DRIVER_LOADED, CTRL_FORCE_DUPLEX,
-    CTRL_FORCE_SPEED, CTRL_LINK_RESET, CTRL_LINK_UP, CTRL_MASTER_OFF, CTRL_RESET, EIAC, EIAM, EIMC,
-    GPIE, GPIE_AUTO_MASK, GPIE_MSIX, GPIE_NONSELECTIVE_CLEAR, GPIE_PENDING_BITS, ICR, IMC,
-    IVAR_OTHER, IVAR_OTHER_SHIFT, IVAR_VALID, MULTICAST_TABLE, RCTL, RXCSUM,
-    RXCSUM_IP_AND_TRANSPORT, RXCSUM_REPORT_HASH, STATUS, STATUS_MASTER, TCTL, TCTL_COLLISIONS,
-    TCTL_ENABLE, TCTL_PAD_SHORT, UNICAST_TABLE, VLAN_TABLE, address, eitr, ivar,
+    ADDRESSES, BYTES, CTRL_EXT, CTRL_EXT_DRIVER_LOADED, CTRL_FORCE_DUPLEX, CTRL_FORCE_SPEED,
+    CTRL_LINK_RESET, CTRL_LINK_UP, CTRL_MASTER_OFF, CTRL_RESET, EIAC, EIAM, EIMC, GPIE,
+    GPIE_AUTO_MASK, GPIE_MSIX, GPIE_NONSELECTIVE_CLEAR, GPIE_PENDING_BITS, ICR, IMC, IVAR_OTHER,
+    IVAR_OTHER_SHIFT, IVAR_VALID, RXCSUM, RXCSUM_IP_AND_TRANSPORT, RXCSUM_REPORT_HASH,
+    STATUS_MASTER, TCTL, TCTL_COLLISIONS, TCTL_ENABLE, TCTL_PAD_SHORT, UNICAST_TABLE, eitr, ivar,
 };
 use crate::{Control, Pair, phy};
 
@@ -104,7 +104,8 @@ pub fn start<R: Registers>(
     let mac = read_mac(&registers)?;
     let card = Arc::new(Card { registers, mac });
     let registers = &card.registers;
-    let filters = clear_filters(registers, mac);
+    Table::new(UNICAST_TABLE).write(registers);
+    let filters = Filters::new(registers, mac, ADDRESSES);
     map_interrupts(registers, pairs);
     registers.write32(RXCSUM, RXCSUM_IP_AND_TRANSPORT | RXCSUM_REPORT_HASH);
     registers.write32(TCTL, TCTL_ENABLE | TCTL_PAD_SHORT | TCTL_COLLISIONS);
@@ -150,16 +151,6 @@ fn read_mac(registers: &impl Registers) -> Result<[u8; 6], Error> {
     let [a, b, c, d] = registers.read32(address(0)).to_le_bytes();
     let [e, f, ..] = high().to_le_bytes();
     Ok([a, b, c, d, e, f])
-}
-
-/// Tables keep what was in them through a reset.
-fn clear_filters(registers: &impl Registers, mac: [u8; 6]) -> (Addresses, Table, Table) {
-    Table::new(UNICAST_TABLE).clear(registers);
-    let mut multicast = Table::new(MULTICAST_TABLE);
-    multicast.clear(registers);
-    let mut vlans = Table::new(VLAN_TABLE);
-    vlans.clear(registers);
-    (Addresses::new(registers, mac), multicast, vlans)
 }
 
 /// Ring `n` raises message `n`, everything else the next one (7.3.2). Each message clears

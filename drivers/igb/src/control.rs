@@ -5,81 +5,54 @@ use alloc::vec;
 
 use base::Duration;
 use hal::{
-    CardControl, CardCounters, LinkState, NicControl, NicError, NicShape, PromiscuousScope,
-    Registers, RingGroup, SpreadRule, TagHandling, VlanFilter,
+    CardCounters, LinkState, NicControl, NicError, NicShape, PromiscuousScope, Registers,
+    RingGroup, SpreadRule, TagHandling, VlanFilter,
 };
+use intel::filters::Filters;
+use intel::{link, statistics};
 
 use crate::card::{Card, MTU};
-use crate::filters::{Addresses, Table, multicast_bit};
 use crate::registers::{
-    ADDRESSES, CAUSE_LINK, CTRL, CTRL_TAKE_TAGS, EICR, EIMC, EIMS, EITR_KEEP_COUNTER, EITR_SHIFT,
-    EITR_UNIT_NANOS, EITR_UNITS_MAX, HASH_KEY, HASH_TABLE, ICR, IMS, MRQC, MRQC_IP4, MRQC_IP6,
-    MRQC_SPREAD, MRQC_TCP4, MRQC_TCP6, MRQC_TCP6_EXTENDED, MRQC_UDP4, MRQC_UDP6, RCTL,
-    RCTL_ALL_MULTICAST, RCTL_ALL_UNICAST, RCTL_BROADCAST, RCTL_ENABLE, RCTL_FILTER_VLANS,
-    RCTL_STRIP_FCS, STATUS, STATUS_DUPLEX, STATUS_LINK_UP, STATUS_SPEED_SHIFT, eitr,
+    ADDRESSES, CAUSE_LINK, EICR, EIMC, EIMS, EITR_KEEP_COUNTER, EITR_SHIFT, EITR_UNIT_NANOS,
+    EITR_UNITS_MAX, HASH_KEY, HASH_TABLE, ICR, IMS, MRQC, MRQC_IP4, MRQC_IP6, MRQC_SPREAD,
+    MRQC_TCP4, MRQC_TCP6, MRQC_TCP6_EXTENDED, MRQC_UDP4, MRQC_UDP6, eitr,
 };
-use crate::statistics;
 
 /// All rings are one group, the default one.
 const GROUP: u16 = 0;
 const SPEED_MBPS: u64 = 1000;
-const VLANS: u16 = 4096;
 
 /// What the pairs share. Owned by the control plane.
 pub struct Control<R: Registers> {
     card: Arc<Card<R>>,
     pairs: u16,
-    addresses: Addresses,
-    multicast: Table,
-    vlans: Table,
-    filters_vlans: bool,
-    is_promiscuous: bool,
-    /// Somebody named the groups that are wanted; until then all are.
-    filters_groups: bool,
+    filters: Filters,
     counted: CardCounters,
 }
 
 impl<R: Registers> Control<R> {
     /// Opens the receiver: all pairs are ready.
-    pub(crate) fn start(
-        card: Arc<Card<R>>,
-        pairs: u16,
-        (addresses, multicast, vlans): (Addresses, Table, Table),
-    ) -> Self {
-        let mut control = Self {
+    pub(crate) fn start(card: Arc<Card<R>>, pairs: u16, filters: Filters) -> Self {
+        let registers = &card.registers;
+        // What was counted before is nobody's.
+        statistics::collect(registers, &mut CardCounters::default());
+        registers.write32(IMS, CAUSE_LINK);
+        filters.set_receiver(registers);
+        Self {
             card,
             pairs,
-            addresses,
-            multicast,
-            vlans,
-            filters_vlans: false,
-            is_promiscuous: false,
-            filters_groups: false,
+            filters,
             counted: CardCounters::default(),
-        };
-        statistics::collect(&control.card.registers, &mut CardCounters::default());
-        control.counted = CardCounters::default();
-        control.card.registers.write32(IMS, CAUSE_LINK);
-        control.set_receiver();
-        control
+        }
+    }
+
+    /// The MSI-X entry that tells of changes of the link.
+    pub fn vector(&self) -> u16 {
+        self.pairs
     }
 
     fn registers(&self) -> &R {
         &self.card.registers
-    }
-
-    /// Whoever listens to everything hears all VLANs.
-    fn set_receiver(&self) {
-        let mut receiver = RCTL_ENABLE | RCTL_BROADCAST | RCTL_STRIP_FCS;
-        if self.is_promiscuous {
-            receiver |= RCTL_ALL_UNICAST | RCTL_ALL_MULTICAST;
-        } else if self.filters_vlans {
-            receiver |= RCTL_FILTER_VLANS;
-        }
-        if !self.filters_groups {
-            receiver |= RCTL_ALL_MULTICAST;
-        }
-        self.registers().write32(RCTL, receiver);
     }
 
     fn write_words(&self, offset: usize, bytes: &[u8]) {
@@ -119,14 +92,14 @@ impl<R: Registers> NicControl for Control<R> {
 
     fn add_address(&mut self, group: u16, mac: [u8; 6]) -> Result<(), NicError> {
         match group {
-            GROUP => self.addresses.add(&self.card.registers, mac),
+            GROUP => self.filters.add_address(&self.card.registers, mac),
             _ => Err(NicError::Unsupported),
         }
     }
 
     fn remove_address(&mut self, group: u16, mac: [u8; 6]) {
         if group == GROUP {
-            self.addresses.remove(&self.card.registers, mac);
+            self.filters.remove_address(&self.card.registers, mac);
         }
     }
 
@@ -137,16 +110,12 @@ impl<R: Registers> NicControl for Control<R> {
         ) {
             return Err(NicError::Unsupported);
         }
-        self.is_promiscuous = on;
-        self.set_receiver();
+        self.filters.set_promiscuous(&self.card.registers, on);
         Ok(())
     }
 
     fn set_multicast(&mut self, macs: &[[u8; 6]]) -> Result<(), NicError> {
-        let bits = macs.iter().map(multicast_bit);
-        self.multicast.set(&self.card.registers, bits);
-        self.filters_groups = true;
-        self.set_receiver();
+        self.filters.set_multicast(&self.card.registers, macs);
         Ok(())
     }
 
@@ -173,14 +142,8 @@ impl<R: Registers> NicControl for Control<R> {
         self.registers().write32(eitr(ring), value);
         Ok(())
     }
-}
 
-impl<R: Registers> CardControl for Control<R> {
-    fn vector(&self) -> u16 {
-        self.pairs
-    }
-
-    fn link(&mut self) -> LinkState {
+    fn link(&mut self) -> Option<LinkState> {
         // What changes between these steps interrupts, perhaps for nothing. The message goes
         // first: a cause that stayed behind without it would hide the next change.
         let registers = self.registers();
@@ -188,50 +151,25 @@ impl<R: Registers> CardControl for Control<R> {
         registers.write32(EICR, message);
         registers.read32(ICR);
         registers.write32(EIMS, message);
-        let status = registers.read32(STATUS);
-        if status & STATUS_LINK_UP == 0 {
-            return LinkState::Down;
-        }
-        let mbps = match status >> STATUS_SPEED_SHIFT & 3 {
-            0 => 10,
-            1 => 100,
-            _ => 1000,
-        };
-        let is_duplex = status & STATUS_DUPLEX != 0;
-        LinkState::Up { mbps, is_duplex }
+        Some(link::state(registers))
     }
 
     fn set_vlans(&mut self, filter: VlanFilter<'_>) -> Result<(), NicError> {
-        let registers = &self.card.registers;
-        self.filters_vlans = match filter {
-            VlanFilter::All => false,
-            VlanFilter::Only(ids) if ids.iter().any(|id| *id >= VLANS) => {
-                return Err(NicError::Unsupported);
-            }
-            VlanFilter::Only(ids) => {
-                let priority_only = core::iter::once(0);
-                self.vlans
-                    .set(registers, priority_only.chain(ids.iter().copied()));
-                true
-            }
-        };
-        self.set_receiver();
-        Ok(())
+        self.filters.set_vlans(&self.card.registers, filter)
     }
 
     fn set_tags(&mut self, handling: TagHandling) -> Result<(), NicError> {
-        let control = self.registers().read32(CTRL) & !CTRL_TAKE_TAGS;
-        let control = match handling {
-            TagHandling::Keep => control,
-            TagHandling::TakeOut => control | CTRL_TAKE_TAGS,
-        };
-        self.registers().write32(CTRL, control);
+        link::set_tags(self.registers(), handling);
         Ok(())
     }
 
-    fn counters(&mut self) -> CardCounters {
+    fn counters(&mut self) -> Option<CardCounters> {
         statistics::collect(&self.card.registers, &mut self.counted);
-        self.counted
+        Some(self.counted)
+    }
+
+    fn restore(&mut self) {
+        self.filters.restore(&self.card.registers);
     }
 }
 

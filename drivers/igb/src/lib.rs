@@ -12,7 +12,7 @@
 //! owner.
 //!
 //! ```text
-//!             ┌── address, VLAN filter ── hash ── table ──┐          control.rs, filters.rs
+//!             ┌── address, VLAN filter ── hash ── table ──┐          control.rs
 //!  wire ─────▶│                                           │
 //!             └▶ ring n: rx.rs  empty buffers ─▶ DD seen ─▶ RxFrame   pair.rs, queue.rs
 //!  wire ◀─────── ring n: tx.rs  contexts and data ◀── offload.rs ◀── TxFrame
@@ -43,7 +43,6 @@ extern crate alloc;
 mod card;
 mod control;
 mod descriptor;
-mod filters;
 mod headers;
 mod offload;
 mod pair;
@@ -52,7 +51,6 @@ mod queue;
 mod registers;
 mod rx;
 mod segment;
-mod statistics;
 #[cfg(test)]
 mod tests;
 mod tx;

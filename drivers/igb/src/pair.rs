@@ -130,7 +130,7 @@ impl<R: Registers> FramePort for Pair<R> {
     fn watch(&mut self, now: Instant) -> Option<Stall> {
         let frames = self.tx.ring.unsent();
         let duration = self.watchdog.look(now, frames, &mut self.counters)?;
-        let remedy = Remedy::of_reset(self.tx.restart(&mut self.counters));
+        let remedy = Remedy::Reset.if_done(self.tx.restart(&mut self.counters));
         Some(Stall {
             frames,
             duration,

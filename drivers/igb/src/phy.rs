@@ -5,8 +5,9 @@
 //! told.
 
 use hal::Registers;
+use intel::link::{STATUS, STATUS_LINK_UP};
 
-use crate::registers::{MDIC, STATUS, STATUS_LINK_UP};
+use crate::registers::MDIC;
 
 /// The internal PHY's address.
 const ADDRESS: u32 = 1 << 21;

@@ -3,21 +3,14 @@
 /// Bytes that the registers take: all of base address 0.
 pub(crate) const BYTES: usize = 0x2_0000;
 
-/// Device control.
-pub(crate) const CTRL: usize = 0x0000;
+/// Device control; see `intel::link` too.
 pub(crate) const CTRL_MASTER_OFF: u32 = 1 << 2;
 pub(crate) const CTRL_LINK_RESET: u32 = 1 << 3;
 pub(crate) const CTRL_LINK_UP: u32 = 1 << 6;
 pub(crate) const CTRL_FORCE_SPEED: u32 = 1 << 11;
 pub(crate) const CTRL_FORCE_DUPLEX: u32 = 1 << 12;
 pub(crate) const CTRL_RESET: u32 = 1 << 26;
-/// Takes VLAN tags out of received frames.
-pub(crate) const CTRL_TAKE_TAGS: u32 = 1 << 30;
 /// Device status.
-pub(crate) const STATUS: usize = 0x0008;
-pub(crate) const STATUS_DUPLEX: u32 = 1 << 0;
-pub(crate) const STATUS_LINK_UP: u32 = 1 << 1;
-pub(crate) const STATUS_SPEED_SHIFT: u32 = 6;
 pub(crate) const STATUS_MASTER: u32 = 1 << 19;
 /// Extended control: a driver has the card.
 pub(crate) const CTRL_EXT: usize = 0x0018;
@@ -61,35 +54,15 @@ pub(crate) const IVAR_OTHER: usize = 0x1740;
 pub(crate) const IVAR_OTHER_SHIFT: u32 = 8;
 pub(crate) const IVAR_VALID: u32 = 1 << 7;
 
-/// Receive control.
-pub(crate) const RCTL: usize = 0x0100;
-pub(crate) const RCTL_ENABLE: u32 = 1 << 1;
-pub(crate) const RCTL_ALL_UNICAST: u32 = 1 << 3;
-pub(crate) const RCTL_ALL_MULTICAST: u32 = 1 << 4;
-pub(crate) const RCTL_BROADCAST: u32 = 1 << 15;
-pub(crate) const RCTL_FILTER_VLANS: u32 = 1 << 18;
-/// Leaves the frame check sequence out.
-pub(crate) const RCTL_STRIP_FCS: u32 = 1 << 26;
 /// Checksums of received frames: verify; report the hash and not their sum.
 pub(crate) const RXCSUM: usize = 0x5000;
 pub(crate) const RXCSUM_IP_AND_TRANSPORT: u32 = 1 << 8 | 1 << 9;
 pub(crate) const RXCSUM_REPORT_HASH: u32 = 1 << 13;
-/// Hash bits of multicast addresses, VLANs, and unicast addresses
-/// that only virtual functions use; 128 words each.
-pub(crate) const MULTICAST_TABLE: usize = 0x5200;
-pub(crate) const VLAN_TABLE: usize = 0x5600;
+/// Hash bits of unicast addresses that only virtual functions use; the other filters are
+/// `intel::filters`'.
 pub(crate) const UNICAST_TABLE: usize = 0xa000;
-pub(crate) const TABLE_WORDS: usize = 128;
-/// Unicast filter `n`: low and high half of an address.
-pub(crate) const fn address(filter: usize) -> usize {
-    match filter {
-        0..16 => 0x5400 + 8 * filter,
-        _ => 0x54e0 + 8 * (filter - 16),
-    }
-}
+/// Unicast filters.
 pub(crate) const ADDRESSES: usize = 24;
-pub(crate) const ADDRESS_HIGH: usize = 4;
-pub(crate) const ADDRESS_VALID: u32 = 1 << 31;
 /// What is hashed, the key and the table.
 pub(crate) const MRQC: usize = 0x5818;
 pub(crate) const MRQC_SPREAD: u32 = 0b010;
@@ -111,7 +84,7 @@ pub(crate) const TCTL_PAD_SHORT: u32 = 1 << 3;
 /// The collision threshold that the datasheet recommends.
 pub(crate) const TCTL_COLLISIONS: u32 = 0x0f << 4;
 
-/// The rings of queue `n`; see [`crate::ring`] for what lies behind.
+/// The rings of queue `n`; see `intel::Ring` and [`crate::queue`] for what lies behind.
 pub(crate) const fn rx_ring(queue: u16) -> usize {
     0xc000 + 0x40 * queue as usize
 }

@@ -1,5 +1,6 @@
-//! What Intel's Gigabit cards share, from the 82540 on: rings of descriptors. What a driver
-//! does with one is here, what a descriptor says is the driver's.
+//! What Intel's Gigabit cards share, from the 82540 on: rings of descriptors, filters for what
+//! comes in, the link's state, statistics. What a driver does with a ring is here, what a
+//! descriptor says is the driver's.
 //!
 //! # Problem
 //! Keeping a card supplied with empty buffers, remembering which buffers it still reads, and
@@ -34,8 +35,11 @@
 
 extern crate alloc;
 
+pub mod filters;
+pub mod link;
 mod ring;
 mod rx;
+pub mod statistics;
 mod tx;
 
 pub use ring::{Ring, SLOTS, Words};

@@ -12,8 +12,10 @@ use hal::sim::SimMemory;
 use hal::{Mmio, Registers};
 use mbuf::FreeList;
 
-use crate::device::{E1000, Error};
-use crate::registers::{CTRL, CTRL_RESET, RAH, RAL, RCTL, RING_BYTES, RX_RING, TCTL, TX_RING};
+use crate::device::{E1000, Error, Parts};
+use crate::registers::{CTRL_RESET, RING_BYTES, RX_RING, TCTL, TX_RING};
+use intel::filters::{ADDRESS_HIGH, RCTL, address};
+use intel::link::CTRL;
 
 /// The driver of such a card.
 pub(super) type Port = E1000<Window>;
@@ -24,6 +26,12 @@ pub(super) struct Window {
     at: usize,
     bytes: usize,
     ignores_reset: Rc<Cell<bool>>,
+}
+
+/// As a card does after a reset.
+fn load_address(registers: &Mmio) {
+    registers.write32(address(0), 0x1200_5452);
+    registers.write32(address(0) + ADDRESS_HIGH, 0x8000_5634);
 }
 
 impl Registers for Window {
@@ -53,7 +61,9 @@ impl Registers for Window {
         let rings = rings.flat_map(|ring| (ring..ring + RING_BYTES).step_by(4));
         rings
             .chain([RCTL, TCTL])
+            .chain((0..32).map(|half| address(0) + 4 * half))
             .for_each(|at| self.whole.write32(at, 0));
+        load_address(&self.whole);
         self.whole.write32(CTRL, value & !CTRL_RESET);
     }
 }
@@ -97,8 +107,7 @@ impl Card {
 
     pub(super) fn with_pool(memory: SimMemory, pool: &'static FreeList) -> Self {
         let registers = memory.registers(0x6000 / 8);
-        registers.write32(RAL, 0x1200_5452);
-        registers.write32(RAH, 0x8000_5634);
+        load_address(&registers);
         Self {
             memory,
             registers,
@@ -110,6 +119,10 @@ impl Card {
     }
 
     pub(super) fn start(&self) -> Result<Port, Error> {
+        self.parts().map(|parts| parts.port)
+    }
+
+    pub(super) fn parts(&self) -> Result<Parts<Window>, Error> {
         let bytes = self.registers.bytes();
         let window = Window {
             whole: self.registers.window(0, bytes).unwrap(),

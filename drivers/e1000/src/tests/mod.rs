@@ -1,6 +1,7 @@
 //! The driver against a simulated card.
 
 mod card;
+mod filters;
 mod receive;
 mod story;
 mod transmit;

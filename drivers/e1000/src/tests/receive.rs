@@ -9,7 +9,7 @@ use hal::FramePort;
 use mbuf::{Checksum, RxFrame};
 
 use super::card::{Card, GOOD, Port};
-use crate::registers::{RCTL, RCTL_ALL_MULTICAST, RCTL_BROADCAST};
+use intel::filters::{RCTL, RCTL_ALL_MULTICAST, RCTL_BROADCAST};
 
 fn rig() -> (Card, Port) {
     let card = Card::new(600);

@@ -29,7 +29,7 @@ fn hung() -> (Card, Port) {
 fn a_queue_that_stands_still_is_reset_counted_and_works_again() {
     let (mut card, mut port) = hung();
     let stall = watch(&mut port, Instant::START);
-    assert_eq!((stall.frames, stall.remedy), (3, Remedy::Reset));
+    assert_eq!((stall.frames, stall.remedy), (3, Remedy::CardReset));
     assert!(stall.duration >= STALL_MAX);
     let counters = port.counters();
     assert_eq!((counters.tx_stalls, counters.tx_reset), (1, 3));

@@ -2,9 +2,7 @@
 
 extern crate std;
 
-use hal::{
-    CardControl, FramePort, NicControl, NicError, PromiscuousScope, TagHandling, VlanFilter,
-};
+use hal::{FramePort, NicControl, NicError, PromiscuousScope, TagHandling, VlanFilter};
 
 use super::frames::{ethernet, tagged};
 use super::model_rx::Fate;
@@ -150,8 +148,8 @@ fn tables_that_kept_old_bits_through_a_reset_are_emptied() {
     let rig = Rig::new(600);
     rig.with(|model| {
         for word in 0..128 {
-            model.put(crate::registers::MULTICAST_TABLE + 4 * word, u32::MAX);
-            model.put(crate::registers::VLAN_TABLE + 4 * word, u32::MAX);
+            model.put(intel::filters::MULTICAST_TABLE + 4 * word, u32::MAX);
+            model.put(intel::filters::VLAN_TABLE + 4 * word, u32::MAX);
         }
     });
     let (_pairs, mut control) = rig.start(1).unwrap();

@@ -15,6 +15,8 @@ use hal::Registers;
 use hal::sim::SimMemory;
 
 use crate::registers::*;
+use intel::filters::*;
+use intel::link::*;
 
 pub(super) const QUEUES: usize = 16;
 /// Offsets in a queue's registers.

@@ -10,6 +10,8 @@ use link::toeplitz::Key;
 
 use super::model::{BASE_HIGH, BASE_LOW, DROPPED, HEAD, LENGTH, Model, QUEUES, SPLIT, TAIL};
 use crate::registers::*;
+use intel::filters::*;
+use intel::link::*;
 
 /// Status of a good frame: done, last, its transport checksum verified.
 pub(super) const GOOD: u32 = 0x23;

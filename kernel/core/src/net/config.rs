@@ -113,7 +113,7 @@ pub fn attach_pairs(mut ports: Vec<Port>, mut control: Box<dyn NicControl + Send
     let shards = ports.len().min(mach::cpu::count()) as u16;
     match shards {
         0 => return,
-        1 => ports.into_iter().take(1).for_each(super::attach),
+        1 => ports.into_iter().take(1).for_each(super::poll::attach),
         _ => {
             ports.truncate(shards.into());
             steer::tell(&mut *control, shards);
@@ -134,7 +134,7 @@ fn attach_shards(ports: Vec<Port>, shards: u16) {
     (0..shards).for_each(|shard| raise_on(CpuId(shard.into()), Softirq::Net));
 }
 
-/// Calls `work` with the control half of the card; `None` for a card without.
+/// Calls `work` with the control half of the card; `None` without a card.
 pub(super) fn with_control<R>(work: impl FnOnce(&mut dyn NicControl) -> R) -> Option<R> {
     Some(work(&mut **CONTROL.get()?.lock()))
 }

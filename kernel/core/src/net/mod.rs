@@ -92,7 +92,7 @@ pub use config6::{Config6, configure6};
 pub use datalink::register as register_devices;
 pub use interface::{CARD, Interface, InterfaceFlags, LOOPBACK, Traffic};
 pub use memory::{AREA_BYTES, PacketBuffers, packet_buffers, packet_pool};
-pub use poll::{attach, drain, poll_now};
+pub use poll::{drain, poll_now};
 pub use ring::{RingCounters, ring_counters};
 pub use sockets::{InetSocket, Position, Sockets};
 pub(crate) use stack::Shared;

@@ -67,7 +67,7 @@ fn fallback() -> Duration {
 }
 
 /// Gives the only stack its device, whose interrupt handler raises [`Softirq::Net`].
-pub fn attach(port: Port) {
+pub(super) fn attach(port: Port) {
     let facts = facts_of(&*port);
     stack::first().with_shard(0, |stack, link| {
         stack.attach(facts);

@@ -5,8 +5,9 @@
 //! announcement to a card, which costs one load there, and ends when a look finds all queues
 //! empty.
 //!
-//! Cards are the machine's, and so is the watch. Lock order: a shard, then a ring; none is held
-//! when the timer is set.
+//! Cards are the machine's, and so is the watch: all rings are those of the first stack. Lock
+//! order: a shard, a ring, a CPU's timers; neither of the first two is held when the card's
+//! control half sets its filters again.
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -14,6 +15,7 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use base::{Duration, Instant};
 use hal::{Remedy, Stall};
 
+use super::config::with_control;
 use super::stack;
 use crate::sched::timer::{self, Expire, Target};
 
@@ -56,6 +58,9 @@ fn look(ring: u16, now: Instant) -> bool {
     let looked = stack::first().with_port(ring, |port| (port.watch(now), port.unsent()));
     let (stall, frames) = looked.unwrap_or_default();
     if let Some(stall) = stall {
+        if stall.remedy == Remedy::CardReset {
+            with_control(|card| card.restore());
+        }
         report(ring, stall);
     }
     frames != 0
@@ -68,7 +73,7 @@ fn report(ring: u16, stall: Stall) {
         remedy,
     } = stall;
     let outcome = match remedy {
-        Remedy::Reset => "reset",
+        Remedy::Reset | Remedy::CardReset => "reset",
         Remedy::Reminded => "reminded",
         Remedy::Failed => "failed",
     };

@@ -1,8 +1,9 @@
 //! Intel's e1000: its interrupt line, and where its buffers come from.
 
 use alloc::boxed::Box;
+use alloc::vec;
 
-use ::e1000::{E1000, Interrupt};
+use ::e1000::{E1000, Interrupt, Parts};
 use base::CpuId;
 use hal::pci::interrupt_line;
 use hal::{DmaBuf, NotContiguous, SgList};
@@ -32,14 +33,14 @@ pub fn start(function: &Function) {
     let Some(pool) = receive_pool() else {
         return;
     };
-    let card = match E1000::new(function, &DmaMemory, pool) {
-        Ok(card) => card,
+    let Parts { port, control } = match E1000::open(function, &DmaMemory, pool) {
+        Ok(parts) => parts,
         Err(error) => return klog!("device e1000 refused: {error:?}"),
     };
-    if route_line(function, &card).is_none() {
+    if route_line(function, &port).is_none() {
         return klog!("device e1000 refused: it has no interrupt line");
     }
-    kernel::net::attach(Box::new(card));
+    kernel::net::attach_pairs(vec![Box::new(port)], Box::new(control));
 }
 
 /// Leads the card's line to the first CPU. The firmware has wired it to a pin of the

@@ -16,8 +16,9 @@ use mbuf::FreeList;
 
 use super::bridge::{Bridge, REGISTERS_AT};
 use super::qtest::Qtest;
-use crate::registers::{BYTES, MDIC, STATUS, STATUS_LINK_UP};
+use crate::registers::{BYTES, MDIC};
 use crate::{Control, Pair};
+use intel::link::{STATUS, STATUS_LINK_UP};
 
 /// Where message `n` is written: page `n` of the memory below.
 const MESSAGES_AT: u32 = 0x10_0000;

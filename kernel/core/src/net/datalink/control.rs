@@ -2,9 +2,10 @@
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use base::Duration;
-use hal::{CardCounters, NicControl, NicError, NicShape, PromiscuousScope, SpreadRule};
+use hal::{CardCounters, NicControl, NicError, NicShape, PromiscuousScope, SpreadRule, VlanFilter};
 use link::links::LinkError;
 use link::promisc::Promiscuity;
 use link::rss::Rss;
@@ -83,53 +84,65 @@ pub(super) fn open(links: &mut Links, link: LinkId) -> Result<StreamId, LinkErro
     }
 }
 
-/// The control half of any card of ours, without its groups and filters: a card is asked to
-/// take all frames when the first VNIC needs it, and goes on to do so.
+/// The control half of the card, which stays where it is: others set its filters again after
+/// a reset. The stacks' rule for spreading stays too.
 struct Card {
     mac: [u8; 6],
     mtu: u16,
 }
 
+impl Card {
+    fn with<R>(
+        &self,
+        work: impl FnOnce(&mut dyn NicControl) -> Result<R, NicError>,
+    ) -> Result<R, NicError> {
+        with_control(work).unwrap_or(Err(NicError::Unsupported))
+    }
+}
+
 impl NicControl for Card {
     fn shape(&self) -> NicShape {
-        NicShape {
+        let own = NicShape {
             mac: self.mac,
             mtu: self.mtu,
-            // Virtual cards do not say.
             speed_mbps: 0,
-            groups: alloc::vec::Vec::new(),
+            groups: Vec::new(),
             can_poll: true,
-        }
+        };
+        let of_card = with_control(|card| card.shape());
+        of_card.map_or(own, |shape| NicShape {
+            mtu: self.mtu,
+            ..shape
+        })
     }
 
-    fn add_address(&mut self, _: u16, _: [u8; 6]) -> Result<(), NicError> {
-        Err(NicError::Unsupported)
+    fn add_address(&mut self, group: u16, mac: [u8; 6]) -> Result<(), NicError> {
+        self.with(|card| card.add_address(group, mac))
     }
 
-    fn remove_address(&mut self, _: u16, _: [u8; 6]) {}
+    fn remove_address(&mut self, group: u16, mac: [u8; 6]) {
+        with_control(|card| card.remove_address(group, mac));
+    }
 
-    /// A card without a control half cannot; one that knows no filters need not.
     fn set_promiscuous(&mut self, scope: PromiscuousScope, on: bool) -> Result<(), NicError> {
-        if !on {
-            return Ok(());
-        }
-        match with_control(|card| card.set_promiscuous(scope, on)) {
-            Some(Ok(()) | Err(NicError::Unsupported)) => Ok(()),
-            Some(failed) => failed,
-            None => Err(NicError::Unsupported),
-        }
+        self.with(|card| card.set_promiscuous(scope, on))
     }
 
-    fn set_multicast(&mut self, _: &[[u8; 6]]) -> Result<(), NicError> {
-        Ok(())
+    fn set_multicast(&mut self, macs: &[[u8; 6]]) -> Result<(), NicError> {
+        self.with(|card| card.set_multicast(macs))
     }
 
+    /// The stacks told the card when it was attached (`steer`).
     fn spread(&mut self, _: u16, _: &SpreadRule<'_>) -> Result<(), NicError> {
         Err(NicError::Unsupported)
     }
 
-    fn set_moderation(&mut self, _: u16, _: Duration) -> Result<(), NicError> {
-        Err(NicError::Unsupported)
+    fn set_moderation(&mut self, ring: u16, spacing: Duration) -> Result<(), NicError> {
+        self.with(|card| card.set_moderation(ring, spacing))
+    }
+
+    fn set_vlans(&mut self, filter: VlanFilter<'_>) -> Result<(), NicError> {
+        self.with(|card| card.set_vlans(filter))
     }
 }
 

@@ -1,4 +1,5 @@
-//! What the card counts. Reading a counter clears it, so they are summed up here.
+//! What a card counts, in registers that lie where they always did (13.7 of the 8254x's
+//! manual, 8.18 of the 82576's datasheet). Reading a counter clears it, so they are summed up here.
 
 use hal::{CardCounters, Registers};
 
@@ -19,7 +20,7 @@ const OVERSIZE: usize = 0x40ac;
 const JABBER: usize = 0x40b0;
 
 /// Adds what was counted since the last time.
-pub(crate) fn collect(registers: &impl Registers, sum: &mut CardCounters) {
+pub fn collect(registers: &impl Registers, sum: &mut CardCounters) {
     let count = |offset: usize| u64::from(registers.read32(offset));
     let all = |offsets: &[usize]| offsets.iter().map(|offset| count(*offset)).sum::<u64>();
     // The high half, read last, clears both.
