@@ -8,11 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ::link::rss::{Hasher, PortFields, Rss, bucket_of};
 use ::link::toeplitz::Key;
+use ::link::vlan::Tag;
 use ::link::{Header, Packet};
 use base::{Duration, Instant};
 use hal::{
     Capabilities, FramePort, NicControl, NicError, NicShape, PortCounters, PromiscuousScope,
-    RingGroup, SpreadRule, Stall,
+    RingGroup, SpreadRule, Stall, VlanFilter,
 };
 use mbuf::{RxFrame, TxFrame};
 
@@ -41,6 +42,8 @@ struct State {
     spreads: Vec<Option<Spread>>,
     promiscuous: Option<PromiscuousScope>,
     multicasts: Vec<[u8; 6]>,
+    /// VLANs whose frames come in; all if there is no list.
+    vlans: Option<Vec<u16>>,
     /// Whether frames leave as soon as the card is told.
     sends: bool,
     refuses: bool,
@@ -91,6 +94,7 @@ impl Card {
             tx_slots: 512,
             promiscuous: None,
             multicasts: Vec::new(),
+            vlans: None,
             sends: true,
             refuses: false,
             sent: Vec::new(),
@@ -185,6 +189,11 @@ impl Card {
         self.state().multicasts.clone()
     }
 
+    /// VLANs whose frames the card was told to take; `None` for all.
+    pub fn vlans(&self) -> Option<Vec<u16>> {
+        self.state().vlans.clone()
+    }
+
     /// Takes what went out on the wire, with the ring that it left by.
     pub fn take_sent(&self) -> Vec<(u16, TxFrame)> {
         std::mem::take(&mut self.state().sent)
@@ -207,6 +216,9 @@ impl Card {
 impl State {
     fn ring_for(&self, frame: &RxFrame) -> Option<u16> {
         let header = Header::of(&frame.chain)?;
+        if !self.lets_in(header.tag) {
+            return None;
+        }
         let filter = self.filters.iter().find(|(_, mac)| *mac == header.dst.0);
         let group = match (filter, self.promiscuous) {
             _ if header.dst.is_multicast() => 0,
@@ -229,6 +241,14 @@ impl State {
             spread.table[bucket_of(spread.hasher.hash(packet.as_ref()))]
         });
         Some(first + offset)
+    }
+
+    /// Who listens to everything hears all VLANs.
+    fn lets_in(&self, tag: Tag) -> bool {
+        match (&self.vlans, tag) {
+            (Some(only), Tag::Vlan(vid)) if self.promiscuous.is_none() => only.contains(&vid.get()),
+            _ => true,
+        }
     }
 
     fn check(&self) -> Result<(), NicError> {
@@ -294,6 +314,16 @@ impl NicControl for Card {
 
     fn set_moderation(&mut self, _ring: u16, _spacing: Duration) -> Result<(), NicError> {
         self.state().check()
+    }
+
+    fn set_vlans(&mut self, filter: VlanFilter<'_>) -> Result<(), NicError> {
+        let mut state = self.state();
+        state.check()?;
+        state.vlans = match filter {
+            VlanFilter::All => None,
+            VlanFilter::Only(ids) => Some(ids.to_vec()),
+        };
+        Ok(())
     }
 }
 

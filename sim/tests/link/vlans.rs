@@ -54,12 +54,12 @@ fn a_vlans_frames_are_tagged_on_the_wire_and_bare_above() {
     let inward = flow(NIC, PEER).frame(2);
     lan.arrive(&tagged(inward.clone(), 5));
     lan.arrive(&inward);
-    lan.arrive(&tagged(inward.clone(), 6));
+    let foreign = lan.arrive(&tagged(inward.clone(), 6));
+    assert_eq!(foreign, None, "the card filters it");
     lan.settle();
     let bare = std::slice::from_ref(&inward);
     assert_eq!(lan.take(above), bare);
     assert_eq!(lan.take(untagged), bare);
-    assert_eq!(lan.lanes[0].drops().get(DropReason::NoClient), 1);
 }
 
 #[test]
@@ -226,4 +226,28 @@ fn what_is_not_set_is_shown_as_two_dashes() {
             "{name}"
         );
     }
+}
+
+#[test]
+fn a_card_lets_in_the_vlans_of_its_ports_clients_and_all_when_there_are_none() {
+    let card = Card::new(NIC.0, &[(1, 16)], true);
+    let mut lan = Lan::with_card(card.clone()).expect("a card");
+    assert_eq!(card.vlans(), None);
+    let make = |lan: &mut Lan, vid| {
+        let vid = VlanId::new(vid).expect("valid");
+        lan.links.create_vlan(None, lan.port, vid)
+    };
+    let five = make(&mut lan, 5).expect("a VLAN");
+    let (vnic7, stream) = vnic(&mut lan, 7, Some(7));
+    let (_, _) = vnic(&mut lan, 8, Some(7));
+    assert_eq!(card.vlans(), Some([5, 7].into()));
+    lan.links.delete(five).expect("nobody holds it");
+    assert_eq!(card.vlans(), Some([7].into()));
+    card.set_refusing(true);
+    assert!(matches!(make(&mut lan, 9), Err(LinkError::Nic(_))));
+    card.set_refusing(false);
+    assert!(lan.links.find("net9000").is_none(), "it left no trace");
+    lan.links.close(stream).expect("open");
+    lan.links.delete(vnic7).expect("nobody holds it");
+    assert_eq!(card.vlans(), Some([7].into()), "another is in it");
 }

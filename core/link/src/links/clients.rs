@@ -69,6 +69,11 @@ impl Links {
                 .map_err(LinkError::Place)?;
         }
         let id = self.insert(link).inspect_err(|_| self.unplace(over, mac))?;
+        if let Err(error) = self.sync_vlans(over) {
+            self.links.remove(id.index, id.generation);
+            self.unplace(over, mac);
+            return Err(error);
+        }
         self.publish(over);
         Ok(id)
     }
@@ -95,6 +100,8 @@ impl Links {
         }
         if over != id {
             self.unplace(over, mac);
+            // A card that keeps a VLAN sends us frames that nobody takes.
+            let _ = self.sync_vlans(over);
             self.publish(over);
         }
         Ok(())

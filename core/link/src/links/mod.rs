@@ -97,6 +97,7 @@ struct CardState {
     is_listening: bool,
     /// As the card was last told.
     multicasts: Vec<[u8; 6]>,
+    vlans: Vec<u16>,
 }
 
 /// All links of a machine.

@@ -32,6 +32,7 @@ impl Links {
             placement,
             is_listening: false,
             multicasts: Vec::new(),
+            vlans: Vec::new(),
         };
         self.add_port(name, Class::Phys, mac, Some(card))
     }

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use base::Instant;
-use hal::NicError;
+use hal::{NicError, VlanFilter};
 use mbuf::Chain;
 use wire::MacAddr;
 
@@ -15,6 +15,7 @@ use crate::open::Mode;
 use crate::promisc::Promiscuity;
 use crate::protect::{Guard, Protection};
 use crate::table::{Client, FlowEntry, LinkId, Listener, QueueSpec, StreamId, Table};
+use crate::vlan::VlanId;
 
 impl Links {
     /// A new table for the lanes of `port`.
@@ -127,6 +128,32 @@ impl Links {
         match card.nic.set_multicast(&wanted) {
             Ok(()) | Err(NicError::Unsupported) => {
                 card.multicasts = wanted;
+                Ok(())
+            }
+            Err(error) => Err(LinkError::Nic(error)),
+        }
+    }
+
+    /// Tells the card which VLANs the port's clients are in; all, while none is in any. A card
+    /// that cannot filter takes them all.
+    pub(super) fn sync_vlans(&mut self, port: LinkId) -> Result<(), LinkError> {
+        let clients = self.clients_of(port).filter_map(|id| self.link(id)?.vid);
+        let mut wanted: Vec<u16> = clients.map(VlanId::get).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let Some(card) = self.card_mut(port) else {
+            return Ok(());
+        };
+        if wanted == card.vlans {
+            return Ok(());
+        }
+        let filter = match wanted.is_empty() {
+            true => VlanFilter::All,
+            false => VlanFilter::Only(&wanted),
+        };
+        match card.nic.set_vlans(filter) {
+            Ok(()) | Err(NicError::Unsupported) => {
+                card.vlans = wanted;
                 Ok(())
             }
             Err(error) => Err(LinkError::Nic(error)),
