@@ -104,6 +104,8 @@ pub struct Control {
     pairs: u16,
     commands: Option<Commands>,
     has_filters: bool,
+    /// Somebody named the groups that are wanted; until then all are.
+    filters_groups: bool,
     spread: Option<Spread>,
 }
 
@@ -120,6 +122,7 @@ impl Control {
             pairs,
             commands,
             has_filters,
+            filters_groups: false,
             spread,
         }
     }
@@ -169,16 +172,26 @@ impl NicControl for Control {
 
     fn remove_address(&mut self, _group: u16, _mac: [u8; 6]) {}
 
+    /// A device that was never told anything takes everything, and from then on no group that
+    /// was not asked for.
     fn set_promiscuous(&mut self, scope: PromiscuousScope, on: bool) -> Result<(), NicError> {
-        match scope {
-            PromiscuousScope::Group(GROUP) | PromiscuousScope::Card => self.filter(PROMISCUOUS, on),
-            PromiscuousScope::Group(_) => Err(NicError::Unsupported),
+        if !matches!(
+            scope,
+            PromiscuousScope::Group(GROUP) | PromiscuousScope::Card
+        ) {
+            return Err(NicError::Unsupported);
         }
+        if !self.filters_groups {
+            self.filter(ALL_MULTICAST, true)?;
+        }
+        self.filter(PROMISCUOUS, on)
     }
 
     /// All multicasts, or none.
     fn set_multicast(&mut self, macs: &[[u8; 6]]) -> Result<(), NicError> {
-        self.filter(ALL_MULTICAST, !macs.is_empty())
+        self.filter(ALL_MULTICAST, !macs.is_empty())?;
+        self.filters_groups = true;
+        Ok(())
     }
 
     /// Frames on their way may still go by the old rule.
