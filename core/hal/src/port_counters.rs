@@ -44,6 +44,31 @@ pub struct PortCounters {
 }
 
 impl PortCounters {
+    /// Each with its name.
+    pub fn named(&self) -> [(&'static str, u64); 19] {
+        [
+            ("rx_frames", self.rx_frames),
+            ("rx_bytes", self.rx_bytes),
+            ("tx_frames", self.tx_frames),
+            ("tx_bytes", self.tx_bytes),
+            ("rx_ring_empty", self.rx_ring_empty),
+            ("rx_damaged", self.rx_damaged),
+            ("rx_too_long", self.rx_too_long),
+            ("rx_bad_length", self.rx_bad_length),
+            ("rx_incomplete", self.rx_incomplete),
+            ("rx_bad_header", self.rx_bad_header),
+            ("rx_no_memory", self.rx_no_memory),
+            ("rx_tag_lost", self.rx_tag_lost),
+            ("rx_reset", self.rx_reset),
+            ("tx_queue_full", self.tx_queue_full),
+            ("tx_unsupported", self.tx_unsupported),
+            ("tx_no_memory", self.tx_no_memory),
+            ("tx_reset", self.tx_reset),
+            ("tx_stalls", self.tx_stalls),
+            ("queue_broken", self.queue_broken),
+        ]
+    }
+
     /// Received frames that went no further.
     pub fn rx_drops(&self) -> u64 {
         self.rx_ring_empty

@@ -39,10 +39,10 @@ pub const TESTS: &[Test] = &[
 const PING: &str = "/usr/bin/ping";
 const IP: &str = "/usr/sbin/ip";
 /// A port that nobody uses; a machine with a network is asked for one.
-const PORT: u16 = 9;
+pub const PORT: u16 = 9;
 
 /// A shell in a machine with the tools.
-fn operator(setup: &Setup) -> Result<Operator, String> {
+pub fn operator(setup: &Setup) -> Result<Operator, String> {
     let tool = |name| -> Result<String, String> {
         let built = build::tool("admin", name)?;
         Ok(format!("{}:/bin/{name}", built.display()))
@@ -84,7 +84,7 @@ fn expect(shell: &mut Operator, rows: &[(&str, &[&str])]) -> Result<(), String> 
 }
 
 /// A number that a line prints.
-fn number(shell: &mut Operator, line: &str) -> Result<u64, String> {
+pub fn number(shell: &mut Operator, line: &str) -> Result<u64, String> {
     let said = shell.ask(line)?;
     let last = said.split_whitespace().last();
     let number = last.and_then(|word| word.parse().ok());
@@ -200,7 +200,7 @@ fn tools(setup: &Setup) -> Result<(), String> {
 }
 
 /// The host pings an address; how many answers came.
-fn host_pings(address: &str, count: &str) -> Result<bool, String> {
+pub fn host_pings(address: &str, count: &str) -> Result<bool, String> {
     let args = ["-4", "-n", "-c", count, "-i", "0.2", "-W", "10", address];
     let ping = Command::new(PING).args(args).output();
     let ping = ping.map_err(|error| error.to_string())?;

@@ -22,6 +22,7 @@
 mod bochs;
 mod build;
 mod c_programs;
+mod card_filters;
 mod cards;
 mod clients;
 mod clocks;
@@ -177,6 +178,7 @@ fn main() -> ExitCode {
         perf::TESTS,
         ping::TESTS,
         links::TESTS,
+        card_filters::TESTS,
         snoop::TESTS,
     ];
     for (sentence, test) in suites.into_iter().flatten() {

@@ -93,7 +93,7 @@ pub use datalink::register as register_devices;
 pub use interface::{CARD, Interface, InterfaceFlags, LOOPBACK, Traffic};
 pub use memory::{AREA_BYTES, PacketBuffers, packet_buffers, packet_pool};
 pub use poll::{drain, poll_now};
-pub use ring::{RingCounters, ring_counters};
+pub use ring::{RingCounters, port_counters, ring_counters};
 pub use sockets::{InetSocket, Position, Sockets};
 pub(crate) use stack::Shared;
 pub use stack::{NetStack, current_stack, first};

@@ -15,6 +15,7 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use hal::PortCounters;
 use link::RxChain;
 use link::dispatch::{self, Dispatch};
 use link::rss::Indirection;
@@ -103,6 +104,14 @@ pub fn ring_counters() -> Vec<RingCounters> {
         .into_iter()
         .flatten()
         .map(Ring::counters)
+        .collect()
+}
+
+/// What the driver counted at each of the card's pairs of queues.
+pub fn port_counters() -> Vec<PortCounters> {
+    let stack = stack::first();
+    (0..stack.count())
+        .filter_map(|ring| stack.with_port(ring, |port| port.counters()))
         .collect()
 }
 

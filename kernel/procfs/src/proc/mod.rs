@@ -6,6 +6,7 @@
 //!
 //! Names are not cached: processes come and go.
 
+mod card;
 mod descriptors;
 mod fail;
 mod frames;
@@ -94,6 +95,7 @@ pub fn make(_source: &[u8], _options: &[u8]) -> Result<Arc<dyn FileSystem>> {
         add(sysctl::ENTRIES);
         sysctl::PARTS.into_iter().for_each(add);
         add(reasons::ENTRIES);
+        add(card::ENTRIES);
         add(net::ENTRIES);
         add(net6::ENTRIES);
         add(internet::ENTRIES);

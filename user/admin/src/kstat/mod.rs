@@ -1,8 +1,8 @@
 //! `kstat`: the kernel's statistics by module, instance, name and statistic (illumos' kstat(1M)).
 //!
 //! A statistic has four names; operands choose by patterns for each, `tcp:::*Opens` or
-//! `:::/Opens$/`. Protocols' statistics come from `/proc/net`, CPUs' from `/proc/stat`, links' from
-//! the link layer.
+//! `:::/Opens$/`. Protocols' statistics and the card's come from `/proc/net`, CPUs' from
+//! `/proc/stat`, links' from the link layer.
 //!
 //! Not here: `-C` and `-T`, times of creation and of the reading.
 

@@ -65,6 +65,10 @@ pub fn read(world: &mut World<'_>) -> Result<Vec<Statistic>, String> {
         &world.files.read("/proc/stat").unwrap_or_default(),
         &mut all,
     );
+    rings(
+        &world.files.read("/proc/net/card").unwrap_or_default(),
+        &mut all,
+    );
     all.extend(of_links(world.kernel).unwrap_or_default());
     Ok(all)
 }
@@ -94,6 +98,22 @@ fn cpus(text: &str, all: &mut Vec<Statistic>) {
             })
         }));
     }
+}
+
+/// What a card's driver counted at each pair of queues: a number, a name and a count a line.
+fn rings(text: &str, all: &mut Vec<Statistic>) {
+    let parse = |line: &str| {
+        let [ring, statistic, count] = line.split(' ').collect::<Vec<_>>().try_into().ok()?;
+        Some(Statistic {
+            module: "card".into(),
+            instance: ring.parse().ok()?,
+            name: "ring".into(),
+            class: "net",
+            statistic: String::from(statistic),
+            value: count.parse().ok()?,
+        })
+    };
+    all.extend(text.lines().filter_map(parse));
 }
 
 /// What links have carried.

@@ -8,6 +8,7 @@ fn counters() -> Papers {
     Papers::of([
         ("/proc/net/snmp", &[first, &second]),
         ("/proc/stat", &["cpu 1 2 3 4 5\ncpu0 1 2 3 4 5\nintr 9\n"]),
+        ("/proc/net/card", &["0 tx_stalls 1\n1 tx_stalls 0\n"]),
     ])
 }
 
@@ -42,6 +43,12 @@ fn statistics_have_a_class_a_list_and_an_exit_code() {
     assert_eq!(kstat("kstat -q tcp"), (0, String::new(), String::new()));
     assert_eq!(kstat("kstat -q sctp").0, 1);
     assert_eq!(kstat("kstat -p tcp:::/(/").0, 1);
+}
+
+#[test]
+fn each_ring_of_the_card_has_its_counts() {
+    let both = "card:0:ring:tx_stalls\t1\ncard:1:ring:tx_stalls\t0\n";
+    assert_eq!(kstat("kstat -p card"), (0, both.into(), String::new()));
 }
 
 #[test]

@@ -1,0 +1,118 @@
+//! What the cards' own filters let in, counted by the cards themselves.
+
+use std::net::{Ipv4Addr, UdpSocket};
+use std::process::Command;
+
+use qemu::namespace;
+
+use crate::Test;
+use crate::guest::Setup;
+use crate::links::{PORT, host_pings, number, operator};
+use crate::operator::Operator;
+
+/// The tests.
+pub const TESTS: &[Test] = &[
+    (
+        "a card takes all frames while its filters do not suffice, and no longer (link layer)",
+        exhausted_filters,
+    ),
+    (
+        "each card takes frames for groups after its last VNIC went (link layer)",
+        groups,
+    ),
+];
+
+/// Cards that have filters for several addresses, and how many beside that for their own.
+const CARDS: [(&str, u32); 2] = [("e1000", 15), ("igb", 23)];
+/// A station that nobody is.
+const ABSENT: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 99);
+/// What the machine makes of the address of its card.
+const LINK_LOCAL: &str = "fe80::5054:ff:fe12:3456";
+/// Each takes three seconds without an answer.
+const TRIES: u32 = 5;
+const FOREIGN_FRAMES: u64 = 200;
+
+fn exhausted_filters(setup: &Setup) -> Result<(), String> {
+    if !setup.has_our_pci() || !setup.has_tap() {
+        return Ok(());
+    }
+    for (nic, filters) in CARDS {
+        exhaust(&setup.with_nic(nic), filters).map_err(|why| format!("{nic}: {why}"))?;
+    }
+    Ok(())
+}
+
+fn exhaust(setup: &Setup, filters: u32) -> Result<(), String> {
+    let mut shell = operator(setup)?;
+    shell.ask("vnic() { dladm create-vnic -t -l eth0 -m 2:0:0:0:1:$1 vnic$1; }")?;
+    let steps = [
+        (format!("for k in $(seq {filters}); do vnic $k; done"), 0),
+        (format!("vnic {}", filters + 1), FOREIGN_FRAMES),
+        // The one that had no filter gets this one's.
+        ("dladm delete-vnic -t vnic1".into(), 0),
+    ];
+    for (line, wanted) in steps {
+        let said = shell.ask(&line)?;
+        let taken = foreign_frames_taken(&mut shell)?;
+        // The machine's own frames are among them, and the host's queue may lose some.
+        if taken.abs_diff(wanted) >= FOREIGN_FRAMES / 2 {
+            return Err(format!("{taken} frames and not {wanted} came after {said}"));
+        }
+    }
+    shell.leave().map(drop)
+}
+
+/// How many frames come in while so many are sent to a station that nobody is.
+fn foreign_frames_taken(shell: &mut Operator) -> Result<u64, String> {
+    if !namespace::add_absent_station(ABSENT) {
+        return Err("the host takes no station that nobody is".into());
+    }
+    let received = "dladm show-link -s -p -o ipackets eth0";
+    let before = number(shell, received)?;
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).map_err(|error| error.to_string())?;
+    for _ in 0..FOREIGN_FRAMES {
+        let sent = socket.send_to(&[0; 64], (ABSENT, PORT));
+        sent.map_err(|error| error.to_string())?;
+    }
+    // These stand behind the others in the host's queue.
+    if !host_pings(&namespace::MACHINE.to_string(), "1")? {
+        return Err(shell.guest.explain("does not answer"));
+    }
+    Ok(number(shell, received)? - before)
+}
+
+/// The host looks for the machine's link-local address by a multicast.
+fn groups(setup: &Setup) -> Result<(), String> {
+    if !setup.has_our_pci() || !setup.has_tap() {
+        return Ok(());
+    }
+    for nic in ["virtio", "e1000", "igb"] {
+        let mut shell = operator(&setup.with_nic(nic))?;
+        shell.ask("dladm create-vnic -t -l eth0 vnic1; dladm delete-vnic -t vnic1")?;
+        host("ip", &["-6", "neighbour", "flush", "dev", namespace::TAP])?;
+        // Both ends try new addresses for a while before they use them.
+        let is_found = (0..TRIES).any(|_| pings_link_local().unwrap_or(false));
+        if !is_found {
+            let why = format!("is not found by IPv6 behind {nic}");
+            return Err(shell.guest.explain(&why));
+        }
+        let stalls = number(&mut shell, "grep '^0 tx_stalls' /proc/net/card")?;
+        if stalls != 0 {
+            return Err(format!("{nic}: {stalls} times its queue stood still"));
+        }
+        shell.leave()?;
+    }
+    Ok(())
+}
+
+fn pings_link_local() -> Result<bool, String> {
+    let address = format!("{LINK_LOCAL}%{}", namespace::TAP);
+    let said = host("ping", &["-6", "-n", "-c", "1", "-W", "3", &address])?;
+    Ok(said.contains(" bytes from "))
+}
+
+fn host(program: &str, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new(program).args(arguments).output();
+    let output = output.map_err(|error| error.to_string())?;
+    Ok(String::from_utf8_lossy(&output.stdout).into())
+}
