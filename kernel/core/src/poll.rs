@@ -17,9 +17,8 @@ use mach::sync::Spin;
 
 use crate::error::{Error, Result};
 use crate::file::OpenFile;
-use crate::sched::{self, resched_point};
+use crate::sched::{self, Runnable, current, resched_point};
 use crate::sync::{Wait, WaitQueue};
-use crate::task::{Thread, current};
 
 bitflags! {
     /// Conditions of poll(2); the bits are Linux's own.
@@ -195,14 +194,14 @@ impl Watched {
 
 /// A thread that waits for several files.
 struct Sleeper {
-    thread: Arc<Thread>,
+    thread: Arc<dyn Runnable>,
     is_told: AtomicBool,
 }
 
 impl Observer for Sleeper {
     fn notify(self: Arc<Self>, _events: Events) -> bool {
         if !self.is_told.swap(true, Ordering::SeqCst) {
-            sched::wake(&self.thread);
+            sched::wake(self.thread.entity());
         }
         true
     }

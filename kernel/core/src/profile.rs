@@ -16,8 +16,8 @@ use base::{Duration, Instant, VirtAddr};
 use mach::profile::{Observed, Who};
 
 use crate::mm::{AreaReport, Label};
-use crate::sched::entity::State;
-use crate::task::{Flags, Thread, current, try_current};
+use crate::sched::Flags;
+use crate::task::{Thread, try_current};
 
 /// The host's request for samples.
 const START: u8 = b'P';
@@ -114,26 +114,5 @@ fn tell(pid: u32, area: &AreaReport) {
         }
         Label::Other(name) => record(name.as_bytes()),
         _ => record(b"[anonymous]"),
-    }
-}
-
-/// Parks by `park`, and records how long and where.
-#[cold]
-pub(crate) fn record_park(park: impl FnOnce() -> bool) -> bool {
-    let start = mach::time::now();
-    let woken = park();
-    let waited = mach::time::now().since(start);
-    if current().process.id() != 0 {
-        let nanos = waited.as_nanos();
-        mach::profile::record_wait(nanos);
-    }
-    woken
-}
-
-/// Records who wakes `thread`, if it waits.
-#[cold]
-pub(crate) fn record_wake(thread: &Thread) {
-    if matches!(thread.sched.state(), State::Parking | State::Parked) {
-        mach::profile::record_wake(thread.id());
     }
 }

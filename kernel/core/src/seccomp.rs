@@ -27,8 +27,9 @@ use mach::mem::fallible;
 use mach::sync::Spin;
 
 use crate::error::{Error, Result};
+use crate::sched::Flags;
 use crate::socket;
-use crate::task::{Account, Capability, Charge, Counted, Flags, Thread, Tid};
+use crate::task::{Account, Capability, Charge, Counted, Thread, Tid};
 
 /// Most instructions in all filters of a thread, each filter costing four more (Linux's
 /// MAX_INSNS_PER_PATH).

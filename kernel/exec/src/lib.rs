@@ -304,8 +304,8 @@ fn replace(
         },
     );
     drop(old);
-    me.context.set_fs_base(0);
-    me.context.set_gs_base(0);
+    me.sched.context.set_fs_base(0);
+    me.sched.context.set_gs_base(0);
     mach::task::fpu_reset();
     perf::note_exec(me);
     let entry = prepared

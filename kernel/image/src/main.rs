@@ -50,7 +50,7 @@ fn kernel_main() -> ! {
         klog!("the image's file system is unusable: {error:?}");
         mach::power::off(STATUS_BAD_IMAGE);
     }
-    mach::setup::start_others(sched::start_cpu);
+    mach::setup::start_others(task::start_cpu);
     net::init(conduct());
     // Interrupts are led to CPUs that run.
     devices::start();

@@ -66,7 +66,7 @@ fn membarrier(call: Call<'_>) -> Outcome {
     fence(Ordering::SeqCst);
     if command == RSEQ {
         call.thread.process.with_threads(|threads| {
-            threads.iter().for_each(|thread| thread.note_switch());
+            threads.iter().for_each(|thread| thread.sched.note_switch());
         });
     }
     sched::visit_all_cpus();

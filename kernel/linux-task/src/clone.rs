@@ -3,8 +3,9 @@
 use base::VirtAddr;
 use kernel::file::StatusFlags;
 use kernel::ptrace::{self, Event};
+use kernel::sched::Flags;
 use kernel::signal::Signal;
-use kernel::task::{self, Child, Clone, CloneFlags, ExitStatus, Flags};
+use kernel::task::{self, Child, Clone, CloneFlags, ExitStatus};
 use kernel::{Error, user};
 use linux_raw_sys::general::{__NR_clone, __NR_clone3, __NR_fork, __NR_vfork, O_CLOEXEC};
 use mach::trap::UserRegs;

@@ -8,9 +8,9 @@ use kernel::error::Restart;
 use kernel::perf;
 use kernel::profile;
 use kernel::ptrace::{self, Event};
-use kernel::sched;
+use kernel::sched::{self, Flags};
 use kernel::signal::{self, ActionFlags, Delivery, Info, Signal};
-use kernel::task::{self, Change, ExitStatus, Flags, Thread};
+use kernel::task::{self, Change, ExitStatus, Thread};
 use mach::task as machine;
 use mach::trap::UserRegs;
 

@@ -167,7 +167,7 @@ fn set(call: &Call<'_>, thread: &Thread, wish: &Wish) -> Outcome {
     if let Some(nice) = wish.nice.filter(|_| !wish.policy.is_realtime()) {
         thread.sched.set_nice(nice);
     }
-    sched::set_policy(thread, wish.policy, wish.resets_on_fork);
+    sched::set_policy(&thread.sched, wish.policy, wish.resets_on_fork);
     pi::note_rank(thread);
     Ok(0)
 }

@@ -292,7 +292,7 @@ fn ambient(call: &Call<'_>) -> Outcome {
 }
 
 fn arch_prctl(call: Call<'_>) -> Outcome {
-    let context = &call.thread.context;
+    let context = &call.thread.sched.context;
     let value = call.arg(1);
     let set = |accepted: bool| if accepted { Ok(0) } else { Err(Errno::EPERM) };
     match call.uint(0) {

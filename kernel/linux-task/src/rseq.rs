@@ -5,8 +5,9 @@
 //! sequence that has not committed is aborted: the thread goes on at its abort handler.
 
 use base::VirtAddr;
+use kernel::sched::Flags;
 use kernel::signal::{self, Info, Signal};
-use kernel::task::{Flags, Rseq, Thread};
+use kernel::task::{Rseq, Thread};
 use kernel::user;
 use kernel::{Error, Result};
 use linux_raw_sys::general::__NR_rseq;

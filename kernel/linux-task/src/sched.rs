@@ -122,7 +122,7 @@ fn setaffinity(call: Call<'_>) -> Outcome {
         if core::ptr::eq(&*thread, call.thread) {
             sched::migrate();
         } else {
-            sched::interrupt(&thread);
+            sched::interrupt(&thread.sched);
         }
     }
     Ok(0)

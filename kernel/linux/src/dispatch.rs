@@ -6,8 +6,9 @@
 use core::mem::MaybeUninit;
 
 use kernel::ptrace;
+use kernel::sched::Flags;
 use kernel::signal::{self, Info, Signal};
-use kernel::task::{Flags, Thread, current};
+use kernel::task::{Thread, current};
 use mach::trap::{Reply, UserRegs};
 
 use crate::{shortage, strace, table};

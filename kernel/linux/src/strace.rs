@@ -4,7 +4,8 @@ use alloc::string::String;
 use core::fmt::Write;
 
 use base::VirtAddr;
-use kernel::task::{Flags, Thread};
+use kernel::sched::Flags;
+use kernel::task::Thread;
 use kernel::user;
 
 use crate::table;

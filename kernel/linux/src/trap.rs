@@ -53,7 +53,7 @@ impl Kernel for Linux {
         }
         let thread = current();
         leave::before_user(&thread, regs);
-        sched::sample::note_return(&thread);
+        sched::sample::note_return(&thread.sched);
         stretch::end();
     }
 }

@@ -51,10 +51,10 @@ impl ::futex::Thread for Thread {
     }
 
     fn lend(&self, rank: Rank) {
-        sched::lend(self, rank);
+        sched::lend(&self.sched, rank);
     }
 
     fn unpark(self: &Arc<Self>) {
-        sched::wake(self);
+        sched::wake(&self.sched);
     }
 }

@@ -11,8 +11,8 @@ use base::{PAGE_BYTES, VirtAddr};
 
 use super::{Access, AddressSpace, FaultError, Rights};
 use crate::error::{Error, Restart};
-use crate::sched::resched_point;
-use crate::task::{Flags, current};
+use crate::sched::{Flags, resched_point};
+use crate::task::current;
 
 /// How pages are touched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

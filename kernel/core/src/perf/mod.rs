@@ -43,7 +43,7 @@ pub use attributes::{Attributes, Fields, Format, Hears, Kind, Wakeup};
 pub use event::{Event, Target, open};
 pub use file::event_of;
 pub use mach::profile::HERTZ as MAX_SAMPLE_RATE;
-pub use sample::{before_wait, deliver};
+pub use sample::deliver;
 pub use watch::{Watch, forget, note_exec, note_exit, note_mappings, note_name, note_thread};
 
 use core::sync::atomic::AtomicU64;

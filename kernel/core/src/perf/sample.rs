@@ -16,7 +16,8 @@ use super::gauge::Gauge;
 use super::record::Moment;
 use super::record_sample;
 use super::watch::ON_CPU;
-use crate::task::{self, Flags, Thread, current, try_current};
+use crate::sched::Flags;
+use crate::task::{self, Thread, try_current};
 
 /// Samples that are given at once: more than a queue has.
 const BATCH: usize = 32;
@@ -31,14 +32,6 @@ pub(super) fn listen() -> Who {
         pid: thread.process.id(),
         tid: thread.id(),
         name: Default::default(),
-    }
-}
-
-/// Gives the samples of this CPU, if there are any: the thread is about to wait.
-#[inline]
-pub fn before_wait() {
-    if tap::is_open() && tap::is_filled() {
-        deliver(&current());
     }
 }
 

@@ -157,7 +157,7 @@ pub fn note_exit(thread: &Thread) {
     if !is_heard(thread) {
         return;
     }
-    super::before_wait();
+    super::deliver(thread);
     let own = (thread.process.id(), thread.id());
     let parent = family::parent_of(thread.process.id());
     tell(thread, Hears::TASK, |_| news::exit(own, (parent, parent)));

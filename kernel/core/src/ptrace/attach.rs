@@ -6,10 +6,10 @@ use super::control::{Mode, Order};
 use super::report;
 use super::tracee::{Event, Options, Tracee, Tracing};
 use crate::error::{Error, Result};
-use crate::sched;
+use crate::sched::{self, Flags};
 use crate::signal::{self, Info, Signal};
 use crate::task::{
-    Caller, Capability, CloneFlags, ExitStatus, Flags, Process, Thread, Tid, check_access, current,
+    Caller, Capability, CloneFlags, ExitStatus, Process, Thread, Tid, check_access, current,
     family, find_thread,
 };
 
@@ -52,7 +52,7 @@ pub fn attach(tid: Tid, seize: Option<Options>) -> Result<()> {
     }
     if thread.process.signals.is_stopped() {
         thread.set_flags(Flags::PTRACE_TRAP);
-        sched::interrupt(&thread);
+        sched::interrupt(&thread.sched);
     }
     Ok(())
 }
@@ -140,7 +140,7 @@ pub(super) fn release(tracee: &Tracee, signal: Option<Signal>) {
     tracee.orders.wake_all();
     if let Some(thread) = thread.filter(|thread| thread.process.signals.is_stopped()) {
         thread.set_flags(Flags::STOP);
-        sched::interrupt(&thread);
+        sched::interrupt(&thread.sched);
     }
 }
 

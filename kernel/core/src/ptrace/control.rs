@@ -5,10 +5,10 @@ use alloc::sync::Arc;
 use super::attach;
 use super::tracee::{Ask, Stop, Tracee, Vectors};
 use crate::error::{Error, Result};
-use crate::sched;
+use crate::sched::{self, Flags};
 use crate::signal::{Info, Signal};
 use crate::sync::Wait;
-use crate::task::{Flags, Process, Tid};
+use crate::task::{Process, Tid};
 
 /// How far a tracee goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,7 +87,7 @@ pub fn interrupt(tracee: &Tracee) -> Result<()> {
     let thread = tracee.thread.upgrade().ok_or(Error::NoSuchProcess)?;
     if tracee.with_stopped(|_| ()).is_err() {
         thread.set_flags(Flags::PTRACE_TRAP);
-        sched::interrupt(&thread);
+        sched::interrupt(&thread.sched);
     }
     Ok(())
 }

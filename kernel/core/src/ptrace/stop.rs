@@ -9,10 +9,10 @@ use mach::trap::UserRegs;
 use super::control::{Mode, Order};
 use super::report;
 use super::tracee::{Ask, Event, Options, State, Stop, Stopped, Tracee};
-use crate::sched::{self, Mstate};
+use crate::sched::{self, Flags, Mstate};
 use crate::signal::{self, Info, Origin, Signal, code};
 use crate::sync::Wait;
-use crate::task::{ExitStatus, Flags, Thread};
+use crate::task::{ExitStatus, Thread};
 
 /// Which end of a system call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -148,8 +148,8 @@ fn enter(
     state.stopped = Some(Stopped {
         stop,
         regs: *regs,
-        fs_base: thread.context.fs_base(),
-        gs_base: thread.context.gs_base(),
+        fs_base: thread.sched.context.fs_base(),
+        gs_base: thread.sched.context.gs_base(),
         code: stop.code(tracee.is_seized, state.options),
         is_told: false,
     });
@@ -219,8 +219,8 @@ fn go_on(thread: &Thread, regs: &mut UserRegs, order: &Order, stopped: &Stopped)
     *regs = stopped.regs;
     regs.restore_all();
     // Addresses that are no program's were refused when they were set.
-    thread.context.set_fs_base(stopped.fs_base);
-    thread.context.set_gs_base(stopped.gs_base);
+    thread.sched.context.set_fs_base(stopped.fs_base);
+    thread.sched.context.set_gs_base(stopped.gs_base);
     match order.mode {
         Mode::Continue | Mode::Listen => {}
         Mode::Calls => thread.set_flags(Flags::CALL_STOPS),

@@ -34,8 +34,9 @@ pub use victim::{ADJUSTMENT_MAX, ADJUSTMENT_MIN, score};
 
 use crate::error::{Error, Result};
 use crate::mm::{Access, AddressSpace, FaultError};
+use crate::sched::Flags;
 use crate::sync::{Wait, WaitQueue};
-use crate::task::{Flags, Process, current};
+use crate::task::{Process, current};
 
 /// How long the end of a victim is waited for before another one is chosen.
 const DEATH_PATIENCE: Duration = Duration::from_secs(2);

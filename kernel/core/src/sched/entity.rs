@@ -15,16 +15,19 @@
 //! `Ready` only after its registers are saved; so no CPU resumes a thread that another
 //! still runs.
 
+use alloc::sync::{Arc, Weak};
 use core::sync::atomic::{AtomicI8, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
 use base::{CpuId, Instant};
 use mach::cpu::PerCpu;
+use mach::task::Context;
 
 use super::budget;
 use super::class::{Class, Policy, Rank};
 use super::life::Life;
-use super::rt_time::SinceWait;
+use super::since_wait::SinceWait;
 use super::stretch::Business;
+use super::{Flags, Runnable};
 
 /// Where a thread stands; the arrows are in the module's theory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,6 +76,14 @@ pub(super) enum Leave {
 
 /// The scheduler's part of a thread.
 pub struct Entity {
+    id: AtomicU32,
+    /// Its registers and kernel stack.
+    pub context: Context,
+    flags: AtomicU32,
+    /// Flags that it gets whenever it comes back to a CPU.
+    flags_of_switch: AtomicU32,
+    /// The thread that this is a part of.
+    thread: Weak<dyn Runnable>,
     state: AtomicU8,
     nice: AtomicI8,
     last_cpu: AtomicU32,
@@ -89,7 +100,7 @@ pub struct Entity {
     /// What it is in the kernel for.
     pub(super) business: Business,
     /// What it has used without a wait, if it is real-time.
-    pub(super) since_wait: SinceWait,
+    pub since_wait: SinceWait,
     switches_voluntary: AtomicU64,
     switches_forced: AtomicU64,
     migrations: AtomicU64,
@@ -147,9 +158,16 @@ const fn virtual_per_real() -> [u32; 40] {
     table
 }
 
-impl Default for Entity {
-    fn default() -> Self {
+impl Entity {
+    /// Of `thread` with this number, which starts from `context` once it is launched. Number 0 is
+    /// of threads without a program.
+    pub fn new(id: u32, context: Context, thread: Weak<dyn Runnable>) -> Self {
         Self {
+            id: AtomicU32::new(id),
+            context,
+            flags: AtomicU32::new(0),
+            flags_of_switch: AtomicU32::new(0),
+            thread,
             state: AtomicU8::new(State::Ready as u8),
             nice: AtomicI8::new(0),
             last_cpu: AtomicU32::new(mach::cpu::id().0),
@@ -167,9 +185,78 @@ impl Default for Entity {
             faults: [const { AtomicU64::new(0) }; 2],
         }
     }
-}
 
-impl Entity {
+    /// Its number.
+    #[inline]
+    pub fn id(&self) -> u32 {
+        self.id.load(Ordering::Relaxed)
+    }
+
+    /// Gives it another number.
+    pub fn set_id(&self, id: u32) {
+        self.id.store(id, Ordering::Relaxed);
+    }
+
+    /// The thread that this is a part of.
+    #[inline]
+    pub fn arc(&self) -> Arc<dyn Runnable> {
+        match self.thread.upgrade() {
+            Some(arc) => arc,
+            None => unreachable!("a thread is only ever reached through its Arc"),
+        }
+    }
+
+    /// Reasons to stop before user mode.
+    #[inline]
+    pub fn flags(&self) -> Flags {
+        Flags::from_bits_retain(self.flags.load(Ordering::Acquire))
+    }
+
+    /// Adds reasons. If the thread runs on another CPU, the caller interrupts it next
+    /// ([`super::interrupt`]).
+    pub fn set_flags(&self, flags: Flags) {
+        self.flags.fetch_or(flags.bits(), Ordering::SeqCst);
+        mach::task::look_before_user();
+    }
+
+    /// Takes reasons away.
+    #[inline]
+    pub fn clear_flags(&self, flags: Flags) {
+        self.flags.fetch_and(!flags.bits(), Ordering::AcqRel);
+    }
+
+    /// The thread got a CPU, or an interrupt ended its wait in place: reasons that came
+    /// meanwhile must not be missed on the way to user mode. The exchange orders the look
+    /// after the state that says so: whoever adds a reason and then sees the thread off the
+    /// CPU has added it early enough.
+    #[inline]
+    pub(super) fn look_at_flags(&self) {
+        if self.flags.fetch_or(0, Ordering::SeqCst) != 0 {
+            mach::task::look_before_user();
+        }
+    }
+
+    /// It is to have `flags` whenever it comes back to a CPU, from now on and now.
+    pub fn set_flags_of_switch(&self, flags: Flags) {
+        self.flags_of_switch.store(flags.bits(), Ordering::Relaxed);
+        self.note_switch();
+    }
+
+    /// The thread left a CPU and came back to one.
+    #[inline]
+    pub fn note_switch(&self) {
+        let flags = self.flags_of_switch.load(Ordering::Relaxed);
+        if flags != 0 {
+            self.set_flags(Flags::from_bits_retain(flags));
+        }
+    }
+
+    /// Whether a blocking call must end because of a signal, the process' end, or a tracer.
+    #[inline]
+    pub fn has_deliverable_signal(&self) -> bool {
+        self.flags().intersects(Flags::ENDS_WAIT)
+    }
+
     /// The state now; it may change at once.
     pub fn state(&self) -> State {
         State::from_bits(self.state.load(Ordering::Acquire))

@@ -12,8 +12,7 @@ use cpuidle::HaltPoll;
 use mach::cpu::PerCpu;
 
 use super::entity::Leave;
-use super::{placement, sample, softirq, stretch};
-use crate::task::current;
+use super::{current, placement, sample, softirq, stretch};
 
 /// A halt costs about as much as so many exits.
 const EXITS_PER_HALT: u64 = 3;
@@ -51,21 +50,21 @@ pub(super) fn finds_work(cpu: CpuId, deadline: Instant) -> bool {
         return false;
     }
     let start = mach::time::now();
-    current().sched.end_slice(start, Leave::ToWait);
+    current().end_slice(start, Leave::ToWait);
     sample::begin_idle(start);
     stretch::end();
     let found = poll_until(cpu, deadline.min(start + limit()));
     stretch::resume();
     let now = mach::time::now();
     sample::end_idle(now);
-    current().sched.life.run(now);
+    current().life.run(now);
     with_own(|poll| poll.note_poll(found));
     found
 }
 
 fn poll_until(cpu: CpuId, end: Instant) -> bool {
     loop {
-        if softirq::poll() || placement::has_ready(cpu) || current().sched.is_awakened() {
+        if softirq::poll() || placement::has_ready(cpu) || current().is_awakened() {
             return true;
         }
         if mach::time::now() >= end {

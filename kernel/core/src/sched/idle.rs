@@ -3,8 +3,7 @@
 use base::{CpuId, Instant};
 
 use super::entity::Leave;
-use super::{halt_poll, placement, run_softirqs, sample, softirq, stretch, timer};
-use crate::task::current;
+use super::{current, halt_poll, placement, run_softirqs, sample, softirq, stretch, timer};
 
 /// Waits for something to happen, on the stack of the parked current thread.
 ///
@@ -20,9 +19,9 @@ pub(super) fn wait_in_place(cpu: CpuId, deadline: Instant) {
         return;
     }
     placement::announce_idle(cpu);
-    if softirq::prepare_idle() && !placement::has_ready(cpu) && !current().sched.is_awakened() {
+    if softirq::prepare_idle() && !placement::has_ready(cpu) && !current().is_awakened() {
         let now = mach::time::now();
-        current().sched.end_slice(now, Leave::ToWait);
+        current().end_slice(now, Leave::ToWait);
         sample::begin_idle(now);
         timer::arm_for_idle(deadline);
         stretch::end();
@@ -32,7 +31,7 @@ pub(super) fn wait_in_place(cpu: CpuId, deadline: Instant) {
         let awake = mach::time::now();
         halt_poll::note_halt(awake.since(now));
         sample::end_idle(awake);
-        current().sched.life.run(awake);
+        current().life.run(awake);
     }
     placement::announce_busy(cpu);
     run_softirqs();

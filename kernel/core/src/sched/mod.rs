@@ -19,15 +19,17 @@
 pub mod budget;
 pub mod class;
 pub mod entity;
+mod flags;
 pub mod halt_poll;
 mod idle;
 mod life;
 mod load;
 mod placement;
 mod point;
-mod rt_time;
 mod run_queue;
+mod runnable;
 pub mod sample;
+mod since_wait;
 mod softirq;
 pub mod stretch;
 mod switch;
@@ -36,39 +38,36 @@ mod visit;
 
 pub use class::{Policy, Rank};
 pub use entity::{Entity, faults_of, migrations_of};
+pub use flags::Flags;
 pub use life::Mstate;
 pub use load::averages as load_averages;
 pub use point::resched_point;
+pub use runnable::{CURRENT, Runnable, adopt_boot_thread, current, try_current};
 pub use softirq::{
     Softirq, Work, forget_rest, raise, raise_by_rest, raise_on, register_softirq, run_softirqs,
 };
-pub use switch::{
-    exit, finish_switch, park_until, run, start_cpu, switch_count, switches_of, yield_now,
-};
+pub use switch::{exit, finish_switch, park_until, run, switch_count, switches_of, yield_now};
 pub use timer::SLICE;
 use visit::note_visit;
 pub use visit::visit_all_cpus;
 
 use alloc::sync::Arc;
 
-use crate::profile;
-use crate::task::{self, Flags, Thread, current};
-
 /// Makes `thread` runnable if it is parked, or lets its next park return at once.
-pub fn wake(thread: &Arc<Thread>) {
+pub fn wake(thread: &Entity) {
     if mach::profile::records_waits() {
-        profile::record_wake(thread);
+        switch::record_wake(thread);
     }
-    if thread.sched.on_wake() {
-        placement::enqueue(thread.clone());
+    if thread.on_wake() {
+        placement::enqueue(thread.arc());
     }
 }
 
 /// Makes `thread` look at its flags soon, whether it waits or runs a program.
-pub fn interrupt(thread: &Arc<Thread>) {
+pub fn interrupt(thread: &Entity) {
     wake(thread);
-    let cpu = thread.sched.last_cpu();
-    if thread.sched.is_on_cpu() && cpu != mach::cpu::id() {
+    let cpu = thread.last_cpu();
+    if thread.is_on_cpu() && cpu != mach::cpu::id() {
         mach::cpu::kick(cpu);
     }
 }
@@ -85,15 +84,15 @@ pub fn note_interrupt(behind_call: bool) {
 /// told apart.
 pub fn in_mstate<T>(mstate: Mstate, act: impl FnOnce() -> T) -> T {
     let me = current();
-    let before = me.sched.life.mstate();
-    me.sched.life.set_mstate(mstate);
+    let before = me.life.mstate();
+    me.life.set_mstate(mstate);
     let done = act();
-    me.sched.life.set_mstate(before);
+    me.life.set_mstate(before);
     done
 }
 
 /// Puts a new thread on a run queue for the first time.
-pub fn launch(thread: Arc<Thread>) {
+pub fn launch(thread: Arc<dyn Runnable>) {
     placement::enqueue(thread);
 }
 
@@ -102,23 +101,23 @@ pub fn preempt_if_due() {
     let me = current();
     me.clear_flags(Flags::RESCHEDULE);
     migrate();
-    if me.sched.class.rank().is_realtime() {
-        let used = me.sched.life.slice_used(mach::time::now());
-        match me.sched.class.is_round_over(used) {
-            true => me.sched.class.end_round(),
-            false => me.sched.class.keep_place(),
+    if me.class.rank().is_realtime() {
+        let used = me.life.slice_used(mach::time::now());
+        match me.class.is_round_over(used) {
+            true => me.class.end_round(),
+            false => me.class.keep_place(),
         }
     }
     yield_now();
     // It may have found nobody to make way for.
-    me.sched.class.take_place();
+    me.class.take_place();
 }
 
 /// Gives a thread another policy, and says whether its children start without it.
 ///
 /// One whose priority sinks goes before its new equals, any other one behind them (sched(7)).
-pub fn set_policy(thread: &Thread, policy: Policy, resets_on_fork: bool) {
-    let class = &thread.sched.class;
+pub fn set_policy(thread: &Entity, policy: Policy, resets_on_fork: bool) {
+    let class = &thread.class;
     let before = class.policy();
     class.set_resets_on_fork(resets_on_fork);
     if policy == before {
@@ -132,8 +131,8 @@ pub fn set_policy(thread: &Thread, policy: Policy, resets_on_fork: bool) {
 }
 
 /// Lends a thread a rank in place of what it was lent before.
-pub fn lend(thread: &Thread, rank: Rank) {
-    if thread.sched.class.lend(rank) {
+pub fn lend(thread: &Entity, rank: Rank) {
+    if thread.class.lend(rank) {
         placement::note_rank(thread);
     }
 }
@@ -141,8 +140,8 @@ pub fn lend(thread: &Thread, rank: Rank) {
 /// Moves the current thread to a CPU that its affinity allows, if it is on another: it
 /// makes way for the thread that always has a reason to run here.
 pub fn migrate() {
-    if !current().sched.allows(mach::cpu::id()) {
-        wake(&task::boot_thread());
+    if !current().allows(mach::cpu::id()) {
+        wake(runnable::boot_thread());
         switch::make_way();
     }
 }

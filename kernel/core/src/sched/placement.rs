@@ -22,8 +22,7 @@ use mach::sync::Spin;
 
 use super::class::Rank;
 use super::run_queue::{Place, RunQueue};
-use super::{budget, timer};
-use crate::task::{Flags, Thread, current};
+use super::{Entity, Flags, Runnable, budget, current, timer};
 
 static QUEUES: [Spin<RunQueue>; MAX_CPUS] = [const { Spin::new(RunQueue::new()) }; MAX_CPUS];
 static IDLE: AtomicU64 = AtomicU64::new(0);
@@ -43,9 +42,10 @@ pub(super) fn queues() -> impl Iterator<Item = &'static Spin<RunQueue>> {
 }
 
 /// Puts a thread that is `Ready` on a queue and sees to it that a CPU notices.
-pub(super) fn enqueue(thread: Arc<Thread>) {
-    thread.sched.life.want_cpu(mach::time::now());
-    let cpu = choose(&thread);
+pub(super) fn enqueue(thread: Arc<dyn Runnable>) {
+    let entity = thread.entity();
+    entity.life.want_cpu(mach::time::now());
+    let cpu = choose(entity);
     let first = {
         let mut queue = QUEUES[cpu.index()].lock();
         queue.push(thread, cpu);
@@ -60,16 +60,16 @@ pub(super) fn enqueue(thread: Arc<Thread>) {
 
 /// The thread has got another rank: it moves to its new place, and the CPU that runs it looks
 /// whether another one is better now.
-pub(super) fn note_rank(thread: &Thread) {
-    while let Some((cpu, ..)) = thread.sched.place() {
+pub(super) fn note_rank(thread: &Entity) {
+    while let Some((cpu, ..)) = thread.place() {
         let found = QUEUES[cpu.index()].lock().remove(thread);
         if let Some(thread) = found {
             return enqueue(thread);
         }
         mach::cpu::relax();
     }
-    let cpu = thread.sched.last_cpu();
-    if thread.sched.is_on_cpu() {
+    let cpu = thread.last_cpu();
+    if thread.is_on_cpu() {
         note_running(cpu, thread);
         match cpu == mach::cpu::id() {
             true => note_arrivals(),
@@ -79,8 +79,8 @@ pub(super) fn note_rank(thread: &Thread) {
 }
 
 /// `thread` runs on `cpu` from now on, or with another rank.
-pub(super) fn note_running(cpu: CpuId, thread: &Thread) {
-    let rank = thread.sched.class.rank().to_byte();
+pub(super) fn note_running(cpu: CpuId, thread: &Entity) {
+    let rank = thread.class.rank().to_byte();
     let running = &RUNNING[cpu.index()];
     if running.load(Ordering::Relaxed) != rank {
         running.store(rank, Ordering::Relaxed);
@@ -112,33 +112,33 @@ fn preempt_current_if_behind(first: Option<Place>) {
 }
 
 /// Whether a running thread makes way at once for the one that waits at `first`.
-fn is_behind(running: &Thread, first: Place) -> bool {
-    let rank = running.sched.class.rank();
+fn is_behind(running: &Entity, first: Place) -> bool {
+    let rank = running.class.rank();
     if first.rank == Rank::FAIR && rank == Rank::FAIR {
-        return first.vruntime_ns + PREEMPT_LEAD_NS < running.sched.vruntime_ns();
+        return first.vruntime_ns + PREEMPT_LEAD_NS < running.vruntime_ns();
     }
     first.rank < rank && (rank.is_realtime() || !budget::is_spent(mach::time::now()))
 }
 
 /// Whether the running thread has had its turn, as others wait for this CPU.
-pub(super) fn is_turn_over(running: &Thread, slice_used: Duration) -> bool {
+pub(super) fn is_turn_over(running: &Entity, slice_used: Duration) -> bool {
     let first = QUEUES[mach::cpu::id().index()].lock().first(false);
     let Some(first) = first else { return false };
     if is_behind(running, first) {
         return true;
     }
-    if !running.sched.class.rank().is_realtime() {
+    if !running.class.rank().is_realtime() {
         return slice_used >= timer::SLICE;
     }
     let now = mach::time::now();
     budget::count(now);
-    running.sched.class.is_round_over(slice_used) || budget::is_spent(now)
+    running.class.is_round_over(slice_used) || budget::is_spent(now)
 }
 
-fn choose(thread: &Thread) -> CpuId {
-    let last = thread.sched.last_cpu();
-    let allowed = thread.sched.affinity() & started_mask();
-    let rank = thread.sched.class.rank();
+fn choose(thread: &Entity) -> CpuId {
+    let last = thread.last_cpu();
+    let allowed = thread.affinity() & started_mask();
+    let rank = thread.class.rank();
     if rank.is_realtime() && IDLE.load(Ordering::SeqCst) & allowed == 0 {
         return worst_running(allowed, last);
     }
@@ -191,7 +191,7 @@ pub(super) fn has_ready(cpu: CpuId) -> bool {
 
 /// The next thread for this CPU: its own, else one of a busy neighbour's. A better one of a
 /// neighbour's goes first.
-pub(super) fn next(cpu: CpuId) -> Option<Arc<Thread>> {
+pub(super) fn next(cpu: CpuId) -> Option<Arc<dyn Runnable>> {
     if REALTIME_READY.load(Ordering::Relaxed) != 0 {
         return next_by_rank(cpu);
     }
@@ -200,7 +200,7 @@ pub(super) fn next(cpu: CpuId) -> Option<Arc<Thread>> {
 }
 
 #[cold]
-fn next_by_rank(cpu: CpuId) -> Option<Arc<Thread>> {
+fn next_by_rank(cpu: CpuId) -> Option<Arc<dyn Runnable>> {
     let is_spent = budget::is_spent(mach::time::now());
     let own = QUEUES[cpu.index()].lock().first(is_spent);
     let than = own.map_or(Rank::FAIR, |place| place.rank);
@@ -215,8 +215,8 @@ fn next_by_rank(cpu: CpuId) -> Option<Arc<Thread>> {
 
 /// The thread to which `running` makes way on this CPU, if there is one: for a real-time thread
 /// only another of a rank as good, unless such threads have had their part.
-pub(super) fn next_instead_of(running: &Thread, cpu: CpuId) -> Option<Arc<Thread>> {
-    let rank = running.sched.class.rank();
+pub(super) fn next_instead_of(running: &Entity, cpu: CpuId) -> Option<Arc<dyn Runnable>> {
+    let rank = running.class.rank();
     if rank.is_realtime() && !budget::is_spent(mach::time::now()) {
         let mut queue = QUEUES[cpu.index()].lock();
         let first = queue.first(false).filter(|first| first.rank <= rank);
@@ -251,7 +251,7 @@ pub(super) fn balance() {
     }
 }
 
-fn steal(thief: CpuId) -> Option<Arc<Thread>> {
+fn steal(thief: CpuId) -> Option<Arc<dyn Runnable>> {
     let count = mach::cpu::count();
     (1..count).find_map(|step| {
         let victim = (thief.index() + step) % count;

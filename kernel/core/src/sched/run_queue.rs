@@ -9,8 +9,7 @@ use alloc::sync::Arc;
 use base::CpuId;
 
 use super::class::Rank;
-use super::placement;
-use crate::task::Thread;
+use super::{Entity, Runnable, placement};
 
 /// A sleeper comes back with at most this much credit over the threads that ran.
 const WAKE_CREDIT_NS: u64 = 3_000_000;
@@ -37,7 +36,7 @@ impl Place {
 
 /// Ready threads by their places.
 pub(super) struct RunQueue {
-    ready: BTreeMap<Place, Arc<Thread>>,
+    ready: BTreeMap<Place, Arc<dyn Runnable>>,
     arrivals: i64,
     floor_ns: u64,
     /// Threads of real-time ranks.
@@ -59,9 +58,10 @@ impl RunQueue {
     }
 
     /// Adds a thread, its virtual run time brought up to this queue's, on CPU `cpu`.
-    pub(super) fn push(&mut self, thread: Arc<Thread>, cpu: CpuId) {
-        let rank = thread.sched.class.rank();
-        let goes_first = thread.sched.class.take_place();
+    pub(super) fn push(&mut self, thread: Arc<dyn Runnable>, cpu: CpuId) {
+        let entity = thread.entity();
+        let rank = entity.class.rank();
+        let goes_first = entity.class.take_place();
         self.arrivals += 1;
         let place = match rank.is_realtime() {
             true => Place {
@@ -75,20 +75,20 @@ impl RunQueue {
             },
             false => Place {
                 rank,
-                vruntime_ns: self.bring_up(&thread),
+                vruntime_ns: self.bring_up(entity),
                 order: self.arrivals,
             },
         };
         self.count(rank, true);
-        thread.sched.set_place(Some((cpu, place.rank, place.order)));
+        entity.set_place(Some((cpu, place.rank, place.order)));
         self.ready.insert(place, thread);
     }
 
-    fn bring_up(&self, thread: &Thread) -> u64 {
+    fn bring_up(&self, thread: &Entity) -> u64 {
         let earliest = self.floor_ns.saturating_sub(WAKE_CREDIT_NS);
         let latest = self.floor_ns + DEBT_MAX_NS;
-        let vruntime_ns = thread.sched.vruntime_ns().clamp(earliest, latest);
-        thread.sched.set_vruntime_ns(vruntime_ns);
+        let vruntime_ns = thread.vruntime_ns().clamp(earliest, latest);
+        thread.set_vruntime_ns(vruntime_ns);
         vruntime_ns
     }
 
@@ -101,16 +101,16 @@ impl RunQueue {
         }
     }
 
-    fn take(&mut self, place: Place) -> Option<Arc<Thread>> {
+    fn take(&mut self, place: Place) -> Option<Arc<dyn Runnable>> {
         let thread = self.ready.remove(&place)?;
         self.count(place.rank, false);
-        thread.sched.set_place(None);
+        thread.entity().set_place(None);
         Some(thread)
     }
 
     /// Takes the thread that is to run next; `after_fair`: a real-time one only if there is no
     /// other.
-    pub(super) fn pop(&mut self, after_fair: bool) -> Option<Arc<Thread>> {
+    pub(super) fn pop(&mut self, after_fair: bool) -> Option<Arc<dyn Runnable>> {
         let place = self.first(after_fair)?;
         if !place.rank.is_realtime() {
             self.floor_ns = self.floor_ns.max(place.vruntime_ns);
@@ -119,37 +119,37 @@ impl RunQueue {
     }
 
     /// Takes out a thread that waits here at this place.
-    pub(super) fn remove(&mut self, thread: &Thread) -> Option<Arc<Thread>> {
-        let (_, rank, order) = thread.sched.place()?;
+    pub(super) fn remove(&mut self, thread: &Entity) -> Option<Arc<dyn Runnable>> {
+        let (_, rank, order) = thread.place()?;
         let place = Place {
             rank,
             vruntime_ns: match rank.is_realtime() {
                 true => 0,
-                false => thread.sched.vruntime_ns(),
+                false => thread.vruntime_ns(),
             },
             order,
         };
         let is_there = self
             .ready
             .get(&place)
-            .is_some_and(|one| core::ptr::eq(&**one, thread));
+            .is_some_and(|one| core::ptr::eq(one.entity(), thread));
         is_there.then(|| self.take(place)).flatten()
     }
 
     /// Takes a thread that may run on `thief`, the one that would wait longest.
-    pub(super) fn steal(&mut self, thief: CpuId) -> Option<Arc<Thread>> {
+    pub(super) fn steal(&mut self, thief: CpuId) -> Option<Arc<dyn Runnable>> {
         let mut waiting = self.ready.iter().rev();
-        let (place, _) = waiting.find(|(_, thread)| thread.sched.allows(thief))?;
+        let (place, _) = waiting.find(|(_, thread)| thread.entity().allows(thief))?;
         self.take(*place)
     }
 
     /// Takes the best thread that may run on `thief` and has a better rank than `than`.
-    pub(super) fn steal_better(&mut self, thief: CpuId, than: Rank) -> Option<Arc<Thread>> {
+    pub(super) fn steal_better(&mut self, thief: CpuId, than: Rank) -> Option<Arc<dyn Runnable>> {
         if self.realtime == 0 {
             return None;
         }
         let mut waiting = self.ready.iter().take_while(|(place, _)| place.rank < than);
-        let (place, _) = waiting.find(|(_, thread)| thread.sched.allows(thief))?;
+        let (place, _) = waiting.find(|(_, thread)| thread.entity().allows(thief))?;
         self.take(*place)
     }
 

@@ -32,8 +32,7 @@ use base::{CpuId, Duration, Instant};
 use mach::cpu::PerCpu;
 use mach::sync::Spin;
 
-use super::Mstate;
-use crate::task::{Thread, current};
+use super::{Entity, Mstate, current};
 
 /// Time between samples of a CPU that works: the shortest, unless alarms cost much here.
 const PERIODS: RangeInclusive<Duration> = Duration::from_millis(4)..=Duration::from_millis(16);
@@ -135,9 +134,9 @@ fn count(now: Instant, found: Found) {
     super::load::note(now);
     super::softirq::note_rest();
     let me = current();
-    let mode = me.sched.life.count(found, due);
-    if me.sched.class.policy().is_realtime() {
-        me.sched.since_wait.count(due * period().as_nanos());
+    let mode = me.life.count(found, due);
+    if me.class.policy().is_realtime() {
+        me.since_wait.count(due * period().as_nanos());
     }
     COUNTS.get().lock().samples[mode as usize] += due;
 }
@@ -154,9 +153,9 @@ pub(super) fn note_interrupt(behind_call: bool) {
 
 /// The kernel returns to a program by the long way: whatever brought the thread here is
 /// done.
-pub fn note_return(thread: &Thread) {
+pub fn note_return(thread: &Entity) {
     take(mach::time::now(), Found::Kernel);
-    thread.sched.life.set_mstate(Mstate::Call);
+    thread.life.set_mstate(Mstate::Call);
 }
 
 /// The CPU halts.

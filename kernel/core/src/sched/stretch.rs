@@ -18,9 +18,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use mach::cpu::MAX_CPUS;
 use mach::time::cycles;
 
-use super::Softirq;
 use super::softirq::COUNT as SOURCES;
-use crate::task::current;
+use super::{Softirq, current};
 
 /// Classes of lengths: number `n` counts those in `[2^n, 2^(n+1))`, the last one all above.
 pub const CLASSES: usize = 36;
@@ -117,7 +116,7 @@ static LONGEST: [AtomicU64; CAUSES] = [const { AtomicU64::new(0) }; CAUSES];
 /// The kernel is entered, or the thread goes about something else on the way out.
 #[inline]
 pub fn begin(cause: Cause) {
-    current().sched.business.0.store(cause.0, Relaxed);
+    current().business.0.store(cause.0, Relaxed);
     own().start.store(cycles(), Relaxed);
 }
 
@@ -159,10 +158,7 @@ impl Measure {
 
 #[cold]
 fn note_long(source: Option<Softirq>, ticks: u64) {
-    let cause = source.map_or_else(
-        || Cause(current().sched.business.0.load(Relaxed)),
-        Cause::softirq,
-    );
+    let cause = source.map_or_else(|| Cause(current().business.0.load(Relaxed)), Cause::softirq);
     LONGEST[cause.0 as usize].fetch_max(ticks, Relaxed);
 }
 

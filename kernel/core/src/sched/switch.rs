@@ -10,17 +10,13 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use base::{CpuId, Instant};
 use mach::cpu::PerCpu;
+use mach::profile::tap;
 
 use super::entity::{Leave, State};
 use super::sample::{self, Found};
-use super::{idle, placement, stretch, timer};
-use crate::perf;
-use crate::profile;
-use crate::task::{self, Thread, current};
+use super::{Entity, Runnable, current, idle, placement, stretch, timer};
 
-static PREVIOUS: PerCpu<Cell<Option<Arc<Thread>>>> = PerCpu::new(|| Cell::new(None));
-/// Whose program each CPU ran last, where that is asked.
-static LAST_USER: PerCpu<Cell<u32>> = PerCpu::new(|| Cell::new(0));
+static PREVIOUS: PerCpu<Cell<Option<Arc<dyn Runnable>>>> = PerCpu::new(|| Cell::new(None));
 /// Switches of each CPU.
 static SWITCHES: PerCpu<AtomicU64> = PerCpu::new(AtomicU64::default);
 
@@ -39,16 +35,18 @@ pub fn switches_of(cpu: CpuId) -> u64 {
 ///
 /// Returns at once if a wake-up came since the last park. May return for no reason.
 pub fn park_until(deadline: Instant) -> bool {
-    perf::before_wait();
+    if tap::is_open() && tap::is_filled() {
+        current().arc().give_samples();
+    }
     if mach::profile::records_waits() {
-        return profile::record_park(|| park(deadline));
+        return record_park(deadline);
     }
     park(deadline)
 }
 
 fn park(deadline: Instant) -> bool {
     let me = current();
-    if !me.sched.begin_park() {
+    if !me.begin_park() {
         return true;
     }
     let cpu = mach::cpu::id();
@@ -56,7 +54,7 @@ fn park(deadline: Instant) -> bool {
         if let Some(next) = placement::next(cpu) {
             return leave_to(next, deadline);
         }
-        if me.sched.is_awakened() {
+        if me.is_awakened() {
             go_on(&me);
             return true;
         }
@@ -69,14 +67,34 @@ fn park(deadline: Instant) -> bool {
     }
 }
 
+/// Parks, and records how long and where.
+#[cold]
+fn record_park(deadline: Instant) -> bool {
+    let start = mach::time::now();
+    let woken = park(deadline);
+    let waited = mach::time::now().since(start);
+    if current().id() != 0 {
+        mach::profile::record_wait(waited.as_nanos());
+    }
+    woken
+}
+
+/// Records who wakes `thread`, if it waits.
+#[cold]
+pub(super) fn record_wake(thread: &Entity) {
+    if matches!(thread.state(), State::Parking | State::Parked) {
+        mach::profile::record_wake(thread.id());
+    }
+}
+
 /// The wait in place is over.
-fn go_on(me: &Thread) {
-    me.sched.set_state(State::Running);
-    me.sched.count_switch(Leave::ToWait);
+fn go_on(me: &Entity) {
+    me.set_state(State::Running);
+    me.count_switch(Leave::ToWait);
     timer::arm_to_work();
 }
 
-fn leave_to(next: Arc<Thread>, deadline: Instant) -> bool {
+fn leave_to(next: Arc<dyn Runnable>, deadline: Instant) -> bool {
     if deadline == Instant::NEVER {
         switch_to(next, Leave::ToWait);
         return true;
@@ -105,19 +123,13 @@ pub(super) fn make_way() {
 pub fn exit() -> ! {
     let me = current();
     let cpu = mach::cpu::id();
-    me.sched.set_state(State::Dead);
+    me.set_state(State::Dead);
     loop {
         match placement::next(cpu) {
             Some(next) => switch_to(next, Leave::ToWait),
             None => idle::wait_in_place(cpu, Instant::NEVER),
         }
     }
-}
-
-/// What another CPU than the first does from its start on.
-pub fn start_cpu() -> ! {
-    task::adopt_boot_thread();
-    run()
 }
 
 /// Gives this CPU to the threads; its boot code, which is a thread already, only waits.
@@ -128,26 +140,23 @@ pub fn run() -> ! {
     }
 }
 
-fn switch_to(next: Arc<Thread>, why: Leave) {
+fn switch_to(next: Arc<dyn Runnable>, why: Leave) {
     let me = current();
-    if core::ptr::eq(&*next, &*me) {
-        me.sched.set_state(State::Running);
+    let entity = next.entity();
+    if core::ptr::eq(entity, &*me) {
+        me.set_state(State::Running);
         return;
     }
     let now = mach::time::now();
     sample::take(now, Found::Kernel);
-    me.sched.end_slice(now, why);
-    me.sched.count_switch(why);
+    me.end_slice(now, why);
+    me.count_switch(why);
     SWITCHES.get().fetch_add(1, Ordering::Relaxed);
-    next.sched.begin_slice(now, mach::cpu::id());
-    placement::note_running(mach::cpu::id(), &next);
-    next.activate_space();
-    if mach::speculation::separates_users() {
-        separate_users(&next);
-    }
+    entity.begin_slice(now, mach::cpu::id());
+    placement::note_running(mach::cpu::id(), entity);
     timer::arm_to_work();
     stretch::mark();
-    PREVIOUS.get().set(Some(task::set_current(next)));
+    PREVIOUS.get().set(Some(next.take_cpu()));
     // No counted reference stays on this stack: a dead thread never comes back to drop it.
     mach::task::Context::switch(&me.context, &current().context);
     finish_switch();
@@ -155,19 +164,11 @@ fn switch_to(next: Arc<Thread>, why: Leave) {
     me.look_at_flags();
 }
 
-/// What a program has taught this CPU's guesses is not for another user's.
-fn separate_users(next: &Thread) {
-    let user = next.credentials.with(|who| who.user.effective);
-    if LAST_USER.get().replace(user) != user {
-        mach::speculation::separate_users();
-    }
-}
-
 /// Runs first on the stack of the thread that comes: disposes of the one that left.
 /// A new thread calls it before anything else.
 pub fn finish_switch() {
     if let Some(previous) = PREVIOUS.get().take()
-        && previous.sched.leave_cpu()
+        && previous.entity().leave_cpu()
     {
         placement::enqueue(previous);
     }

@@ -15,8 +15,7 @@ use mach::cpu::{MAX_CPUS, PerCpu};
 use mach::sync::Spin;
 
 use super::softirq::{Softirq, Work, raise, register_softirq};
-use super::{placement, rt_time, sample, wake};
-use crate::task::{Flags, Thread, current};
+use super::{Flags, Runnable, current, placement, sample, wake};
 
 /// How long a thread runs while others wait.
 pub const SLICE: Duration = Duration::from_millis(4);
@@ -33,7 +32,7 @@ pub trait Expire: Send + Sync {
 #[derive(Clone)]
 pub enum Target {
     /// The thread is woken.
-    Wake(Arc<Thread>),
+    Wake(Arc<dyn Runnable>),
     /// The object is called.
     Call(Arc<dyn Expire>),
     /// A source of deferred work runs.
@@ -116,7 +115,7 @@ fn run_expired() {
     let now = mach::time::now();
     for _ in 0..BATCH_TIMERS_MAX {
         match pop_expired(cpu, now) {
-            Some(Target::Wake(thread)) => wake(&thread),
+            Some(Target::Wake(thread)) => wake(thread.entity()),
             Some(Target::Call(object)) => object.expire(now),
             Some(Target::Raise(source)) => raise(source),
             None => break,
@@ -127,8 +126,10 @@ fn run_expired() {
         placement::balance();
     }
     let me = current();
-    rt_time::enforce(&me);
-    if placement::is_turn_over(&me, me.sched.life.slice_used(now)) {
+    if me.class.policy().is_realtime() {
+        me.arc().check_realtime_limit();
+    }
+    if placement::is_turn_over(&me, me.life.slice_used(now)) {
         me.set_flags(Flags::RESCHEDULE);
     }
     arm_slice();
@@ -138,7 +139,7 @@ fn run_expired() {
 /// the slice where others wait. While a thread waits in place there is nothing to arm for: its
 /// CPU does so before it halts ([`arm_for_idle`]), and the thread when it goes on.
 pub(super) fn arm_slice() {
-    if current().sched.works() {
+    if current().works() {
         arm_to_work();
     }
 }

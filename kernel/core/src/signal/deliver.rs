@@ -7,7 +7,8 @@ use super::number::Default as DefaultAction;
 use super::spare::is_spared;
 use super::{Info, Signal, SignalSet, refresh, send, set_mask, stop, take};
 use crate::ptrace;
-use crate::task::{Flags, Thread};
+use crate::sched::Flags;
+use crate::task::Thread;
 
 /// What a signal asks of the current thread.
 #[derive(Clone, Copy, Debug)]

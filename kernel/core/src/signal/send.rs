@@ -8,9 +8,9 @@ use super::spare::is_spared;
 use super::{Info, Origin, Signal, SignalSet, stop};
 use crate::error::{Error, Result};
 use crate::poll::Events;
-use crate::sched;
+use crate::sched::{self, Flags};
 use crate::task::{
-    Account, Capability, ExitStatus, Flags, Pid, Process, Resource, Thread, current, family,
+    Account, Capability, ExitStatus, Pid, Process, Resource, Thread, current, family,
 };
 
 /// Sends to the process: one of its threads takes it.
@@ -203,7 +203,7 @@ pub fn pass_on(leaver: &Thread) {
 /// Makes the thread look at its signals soon.
 fn alert(thread: &Arc<Thread>) {
     thread.set_flags(Flags::SIGNAL);
-    sched::interrupt(thread);
+    sched::interrupt(&thread.sched);
 }
 
 /// SIGPIPE for the current thread: it wrote where nobody reads any more.

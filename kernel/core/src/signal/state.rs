@@ -16,8 +16,9 @@ use super::action::ActionTable;
 use super::pending::Pending;
 use super::{Info, Origin, Signal, SignalSet};
 use crate::poll::Pollee;
+use crate::sched::Flags;
 use crate::sync::{Slot, WaitQueue};
-use crate::task::{Flags, Process, Thread};
+use crate::task::{Process, Thread};
 
 /// The stack on which handlers with `SA_ONSTACK` run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -4,9 +4,9 @@
 //! to user mode until SIGCONT or the process' end takes it away.
 
 use super::{Signal, SignalSet};
-use crate::sched::{self, Mstate};
+use crate::sched::{self, Flags, Mstate};
 use crate::sync::Wait;
-use crate::task::{Change, Flags, Process, Thread, family};
+use crate::task::{Change, Process, Thread, family};
 
 /// The process stops because of `signal`; its parent hears of it, unless it traces one of the
 /// threads: then it hears of each of those. A traced thread may have gone on although the
@@ -17,7 +17,7 @@ pub(super) fn stop_process(process: &Process, signal: Signal) {
     let is_tracer = process.with_threads(|threads| {
         for thread in threads {
             thread.set_flags(Flags::STOP);
-            sched::interrupt(thread);
+            sched::interrupt(&thread.sched);
         }
         let mut tracees = threads.iter().filter_map(|thread| thread.tracee());
         tracees.any(|tracee| tracee.tracer == parent)

@@ -22,8 +22,7 @@ use mach::mem::fallible::TryPush;
 use mach::sync::Spin;
 
 use crate::error::{Error, Restart, Result};
-use crate::sched;
-use crate::task::{Thread, current};
+use crate::sched::{self, Runnable, current};
 
 /// How a thread waits.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +69,7 @@ impl Wait {
 #[derive(Default)]
 pub struct WaitQueue {
     count: AtomicUsize,
-    waiters: Spin<VecDeque<Arc<Thread>>>,
+    waiters: Spin<VecDeque<Arc<dyn Runnable>>>,
 }
 
 impl WaitQueue {
@@ -123,7 +122,7 @@ impl WaitQueue {
             first
         };
         first.is_some_and(|thread| {
-            sched::wake(&thread);
+            sched::wake(thread.entity());
             true
         })
     }
@@ -147,7 +146,7 @@ impl WaitQueue {
     fn leave(&self) {
         let mut waiters = self.waiters.lock();
         let me = current();
-        waiters.retain(|thread| !core::ptr::eq(&**thread, &*me));
+        waiters.retain(|thread| !core::ptr::eq(thread.entity(), &*me));
         self.count.store(waiters.len(), Ordering::SeqCst);
     }
 }

@@ -1,20 +1,23 @@
-//! The thread that this CPU runs.
+//! The thread that this CPU runs, and what the scheduler asks of threads.
 
 use alloc::sync::Arc;
+use core::cell::Cell;
 
-use mach::cpu::MAX_CPUS;
-use mach::sync::Once;
-use mach::task::{Context, Current, CurrentSlot};
+use mach::cpu::PerCpu;
+use mach::task::{Context, Current, CurrentSlot, View, Viewed};
 
 use super::process::Image;
-use super::{Credentials, Limits, Name, Process, Seed, Thread, UserShare};
+use super::{Credentials, Limits, Name, Process, Seed, Thread, UserShare, realtime_limit};
 use crate::mm::AddressSpace;
 use crate::names;
 use crate::net;
+use crate::perf;
+use crate::sched::{self, Entity, Runnable};
 use crate::signal::{ActionTable, SignalSet};
 
-static BOOT: [Once<Arc<Thread>>; MAX_CPUS] = [const { Once::new() }; MAX_CPUS];
 static CURRENT: CurrentSlot<Thread> = CurrentSlot::new();
+/// Whose program each CPU ran last, where that is asked.
+static LAST_USER: PerCpu<Cell<u32>> = PerCpu::new(|| Cell::new(0));
 
 /// The running thread. Cheap: one load.
 pub fn current() -> Current<Thread> {
@@ -26,9 +29,48 @@ pub fn try_current() -> Option<Current<Thread>> {
     CURRENT.try_get()
 }
 
-/// Says who runs from now on; gives back who ran. Only the scheduler calls it.
-pub fn set_current(next: Arc<Thread>) -> Arc<Thread> {
-    CURRENT.replace(next)
+impl Viewed for Thread {
+    type Part = Entity;
+
+    #[inline]
+    fn part(&self) -> &Entity {
+        &self.sched
+    }
+
+    #[inline]
+    fn view() -> &'static View<Entity> {
+        &sched::CURRENT
+    }
+}
+
+impl Runnable for Thread {
+    fn entity(&self) -> &Entity {
+        &self.sched
+    }
+
+    fn take_cpu(self: Arc<Self>) -> Arc<dyn Runnable> {
+        self.activate_space();
+        if mach::speculation::separates_users() {
+            separate_users(&self);
+        }
+        CURRENT.replace(self)
+    }
+
+    fn check_realtime_limit(&self) {
+        realtime_limit::enforce(self);
+    }
+
+    fn give_samples(&self) {
+        perf::deliver(self);
+    }
+}
+
+/// What a program has taught this CPU's guesses is not for another user's.
+fn separate_users(next: &Thread) {
+    let user = next.credentials.with(|who| who.user.effective);
+    if LAST_USER.get().replace(user) != user {
+        mach::speculation::separate_users();
+    }
 }
 
 /// Makes the boot code that runs on this CPU a thread: number 0, of no program.
@@ -40,7 +82,6 @@ pub fn adopt_boot_thread() {
         Arc::<ActionTable>::default(),
         Image::default(),
     );
-    let cpu = mach::cpu::id();
     let thread = Thread::new(Seed {
         id: 0,
         process,
@@ -54,15 +95,12 @@ pub fn adopt_boot_thread() {
         mask: SignalSet::EMPTY,
         name: Name::default(),
     });
-    thread.sched.set_affinity(1 << cpu.0);
-    BOOT[cpu.index()].call_once(|| thread.clone());
-    CURRENT.start(thread);
+    CURRENT.start(thread.clone());
+    sched::adopt_boot_thread(thread);
 }
 
-/// The thread that booted this CPU; it runs only to let others go.
-pub fn boot_thread() -> Arc<Thread> {
-    match BOOT[mach::cpu::id().index()].get() {
-        Some(thread) => thread.clone(),
-        None => unreachable!("a CPU has adopted its boot thread before it runs others"),
-    }
+/// What another CPU than the first does from its start on.
+pub fn start_cpu() -> ! {
+    adopt_boot_thread();
+    sched::run()
 }

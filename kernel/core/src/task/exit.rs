@@ -9,13 +9,13 @@ use core::sync::atomic::Ordering;
 
 use mach::sync::Once;
 
-use super::{ExitStatus, Flags, Pid, Process, Thread, current, family, release_id, threads};
+use super::{ExitStatus, Pid, Process, Thread, current, family, release_id, threads};
 use crate::error::{Error, Restart, Result};
 use crate::futex;
 use crate::mm::{self, AddressSpace};
 use crate::perf;
 use crate::ptrace;
-use crate::sched;
+use crate::sched::{self, Flags};
 use crate::signal;
 use crate::sync::Wait;
 
@@ -108,7 +108,7 @@ pub fn become_only_thread() -> Result<()> {
             .filter(|thread| !core::ptr::eq(&***thread, &*me))
         {
             thread.set_flags(Flags::EXIT);
-            sched::interrupt(thread);
+            sched::interrupt(&thread.sched);
         }
         Ok(())
     })?;
@@ -129,7 +129,7 @@ fn take_first_number(me: &Thread) {
         return;
     }
     threads::unregister(old);
-    me.set_id(me.process.id());
+    me.sched.set_id(me.process.id());
     if let Some(tracee) = me.tracee() {
         tracee.set_tid(me.id());
     }

@@ -14,7 +14,7 @@ use super::latch::Latch;
 use super::process::Image;
 use super::thread::{Name, Seed};
 use super::{
-    Capability, Credentials, Flags, Limits, Process, Resource, Thread, Tid, UNLIMITED, UserShare,
+    Capability, Credentials, Limits, Process, Resource, Thread, Tid, UNLIMITED, UserShare,
     allocate_id, family, release_id, threads,
 };
 use crate::error::{Error, Result};
@@ -25,7 +25,7 @@ use crate::net::{self, NetStack};
 use crate::perf;
 use crate::ptrace::{self, Event};
 use crate::reclaim;
-use crate::sched;
+use crate::sched::{self, Flags};
 use crate::signal::{ActionTable, Signal, SignalSet};
 use crate::user;
 

@@ -2,7 +2,8 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Flags, current};
+use super::current;
+use crate::sched::Flags;
 use crate::sync::{Wait, WaitQueue};
 
 /// Closed, then open for good.

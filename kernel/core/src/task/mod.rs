@@ -20,6 +20,7 @@ mod limits;
 mod personality;
 mod pidfd;
 mod process;
+mod realtime_limit;
 mod status;
 mod thread;
 mod threads;
@@ -33,7 +34,7 @@ pub use credentials::{
     CAPABILITIES_ALL, CAPABILITY_MAX, Capabilities, Capability, Credentials, IdSet, SECURE_ALL,
     SECURE_KEEP_CAPS, SECURE_LOCKS, SECURE_NO_AMBIENT_RAISE, SECURE_NO_SETUID_FIXUP,
 };
-pub use current::{adopt_boot_thread, boot_thread, current, set_current, try_current};
+pub use current::{adopt_boot_thread, current, start_cpu, try_current};
 pub use exit::{become_only_thread, exit_thread, forget_program, on_init_exit, on_process_exit};
 pub use fork::{Child, Clone, CloneFlags, begin_thread, clone, start_init};
 pub use id::{ID_MAX, Pid, Tid, allocate_id, allocated_ids, release_id};
@@ -43,7 +44,7 @@ pub use personality::Personality;
 pub use pidfd::{pid_file, process_of};
 pub use process::{Image, Process};
 pub use status::{Change, ExitStatus, Report};
-pub use thread::{Flags, Name, Rseq, Seed, Thread};
+pub use thread::{Name, Rseq, Seed, Thread};
 pub use threads::{find_thread, thread_count};
 pub use usage::Usage;
 pub use user_share::UserShare;

@@ -12,7 +12,7 @@ use mach::sync::Spin;
 use super::latch::Latch;
 use super::limits::Limits;
 use super::usage::Usage;
-use super::{ExitStatus, Flags, Pid, Thread};
+use super::{ExitStatus, Pid, Thread};
 use crate::clock::ProcessTimers;
 use crate::error::{Error, Restart, Result};
 use crate::file::OpenFile;
@@ -20,7 +20,7 @@ use crate::mm::AddressSpace;
 use crate::poll::{Events, Pollee};
 use crate::profile::Told;
 use crate::ptrace::Tracees;
-use crate::sched;
+use crate::sched::{self, Flags};
 use crate::seccomp;
 use crate::signal::{ActionTable, Info, ProcessSignals};
 use crate::sync::{Slot, WaitQueue};
@@ -253,7 +253,7 @@ impl Process {
         self.end.lock().get_or_insert(end);
         for thread in threads.iter() {
             thread.set_flags(Flags::EXIT);
-            sched::interrupt(thread);
+            sched::interrupt(&thread.sched);
         }
     }
 

@@ -6,7 +6,6 @@ use core::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use accounting::CpuTime;
 use base::Instant;
-use bitflags::bitflags;
 use mach::sync::Spin;
 use mach::task::Context;
 
@@ -20,49 +19,10 @@ use crate::names::Names;
 use crate::net::NetStack;
 use crate::perf;
 use crate::ptrace::{Tracee, Tracing};
-use crate::sched::Entity;
+use crate::sched::{Entity, Flags};
 use crate::seccomp;
 use crate::signal::{SignalSet, ThreadSignals};
 use crate::sync::Slot;
-
-bitflags! {
-    /// Reasons to stop on the way back to user mode; zero in the common case.
-    ///
-    /// A CPU looks at them only if [`mach::task::look_before_user`] was called on it since
-    /// it was last in user mode. So whoever adds one calls that or interrupts the CPU, and a
-    /// thread that comes to a CPU looks itself.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub struct Flags: u32 {
-        /// Another thread should run first.
-        const RESCHEDULE = 1;
-        /// A signal that is not blocked is pending.
-        const SIGNAL = 2;
-        /// The whole process is ending; the thread must end too.
-        const EXIT = 4;
-        /// Calls are reported (`--strace`).
-        const TRACE = 8;
-        /// The process is stopped; the thread waits for SIGCONT.
-        const STOP = 16;
-        /// The call exchanged the signal mask; the former one is to be restored.
-        const MASK = 32;
-        /// The call is restarted by the kernel and keeps its deadline.
-        const RESTARTED = 64;
-        /// The thread left its CPU since it was in user mode; its rseq area must know.
-        const RSEQ = 128;
-        /// The profiler wants to know which files are mapped.
-        const PROFILE = 256;
-        /// Its tracer wants it to stop.
-        const PTRACE_TRAP = 512;
-        /// It stops before and after each system call, for its tracer.
-        const CALL_STOPS = 1024;
-        /// It runs one instruction, for its tracer.
-        const STEP = 2048;
-        /// It may not make every system call ([`crate::seccomp`]).
-        const SECCOMP = 4096;
-        /// Its CPU has samples for performance events ([`crate::perf`]).
-        const SAMPLES = 8192;
-    }
-}
 
 /// What a new thread is made of.
 pub struct Seed {
@@ -106,11 +66,8 @@ pub struct Rseq {
 
 /// A thread of a process.
 pub struct Thread {
-    id: AtomicU32,
     /// The process it belongs to.
     pub process: Arc<Process>,
-    /// Its registers and kernel stack.
-    pub context: Context,
     /// What the scheduler knows of it.
     pub sched: Entity,
     /// Its descriptors; threads of a process share them.
@@ -144,7 +101,6 @@ pub struct Thread {
     /// When it was created.
     pub started: Instant,
     rseq: Spin<Rseq>,
-    has_rseq: AtomicBool,
     /// The word to clear and wake at its end (CLONE_CHILD_CLEARTID); 0 for none.
     pub clear_tid: AtomicU64,
     /// The list of the robust locks it holds; 0 for none.
@@ -162,7 +118,6 @@ pub struct Thread {
     call_deadline_ns: AtomicU64,
     calls: AtomicU64,
     signals_taken: AtomicU64,
-    flags: AtomicU32,
     /// Which of its allocations is to fail, for tests.
     pub fail_nth: FailNth,
     me: Weak<Thread>,
@@ -172,11 +127,9 @@ impl Thread {
     /// A thread that runs from the seed's context once it is launched.
     #[inline(never)]
     pub fn new(seed: Seed) -> Arc<Self> {
-        Arc::new_cyclic(|me| Self {
-            id: AtomicU32::new(seed.id),
+        Arc::new_cyclic(|me: &Weak<Self>| Self {
             process: seed.process,
-            context: seed.context,
-            sched: Entity::default(),
+            sched: Entity::new(seed.id, seed.context, me.clone()),
             files: Slot::new(seed.files),
             credentials: Slot::new(seed.credentials),
             share: Spin::new(Some(seed.share)),
@@ -193,7 +146,6 @@ impl Thread {
             name: Spin::new(seed.name),
             started: mach::time::now(),
             rseq: Spin::default(),
-            has_rseq: AtomicBool::new(false),
             clear_tid: AtomicU64::new(0),
             robust_list: AtomicU64::new(0),
             io_priority: AtomicU16::new(0),
@@ -204,7 +156,6 @@ impl Thread {
             call_deadline_ns: AtomicU64::new(0),
             calls: AtomicU64::new(0),
             signals_taken: AtomicU64::new(0),
-            flags: AtomicU32::new(0),
             fail_nth: FailNth::default(),
             me: me.clone(),
         })
@@ -212,11 +163,7 @@ impl Thread {
 
     /// Its number. It changes only when an exec makes it the first thread.
     pub fn id(&self) -> Tid {
-        self.id.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn set_id(&self, id: Tid) {
-        self.id.store(id, Ordering::Relaxed);
+        self.sched.id()
     }
 
     /// A counted reference to this thread.
@@ -229,35 +176,23 @@ impl Thread {
 
     /// Reasons to stop before user mode.
     pub fn flags(&self) -> Flags {
-        Flags::from_bits_retain(self.flags.load(Ordering::Acquire))
+        self.sched.flags()
     }
 
     /// Adds reasons. If the thread runs on another CPU, the caller interrupts it next
     /// (`sched::interrupt`).
     pub fn set_flags(&self, flags: Flags) {
-        self.flags.fetch_or(flags.bits(), Ordering::SeqCst);
-        mach::task::look_before_user();
-    }
-
-    /// The thread got a CPU, or an interrupt ended its wait in place: reasons that came
-    /// meanwhile must not be missed on the way to user mode. The exchange orders the look
-    /// after the state that says so: whoever adds a reason and then sees the thread off the
-    /// CPU has added it early enough.
-    pub fn look_at_flags(&self) {
-        if self.flags.fetch_or(0, Ordering::SeqCst) != 0 {
-            mach::task::look_before_user();
-        }
+        self.sched.set_flags(flags);
     }
 
     /// Takes reasons away.
     pub fn clear_flags(&self, flags: Flags) {
-        self.flags.fetch_and(!flags.bits(), Ordering::AcqRel);
+        self.sched.clear_flags(flags);
     }
 
     /// Whether a blocking call must end because of a signal, the process' end, or a tracer.
     pub fn has_deliverable_signal(&self) -> bool {
-        self.flags()
-            .intersects(Flags::SIGNAL | Flags::EXIT | Flags::STOP | Flags::PTRACE_TRAP)
+        self.sched.has_deliverable_signal()
     }
 
     /// What its tracer knows of it, if it is traced.
@@ -269,6 +204,7 @@ impl Thread {
     }
 
     /// Makes this thread's address space the CPU's.
+    #[inline]
     pub fn activate_space(&self) {
         self.process.space.with(|space| space.activate());
     }
@@ -281,15 +217,10 @@ impl Thread {
     /// Says where they are; the area is filled in on the way to user mode.
     pub fn set_rseq(&self, rseq: Rseq) {
         *self.rseq.lock() = rseq;
-        self.has_rseq.store(rseq.address != 0, Ordering::Relaxed);
-        self.note_switch();
-    }
-
-    /// The thread left a CPU and came back to one.
-    pub fn note_switch(&self) {
-        if self.has_rseq.load(Ordering::Relaxed) {
-            self.set_flags(Flags::RSEQ);
-        }
+        self.sched.set_flags_of_switch(match rseq.address {
+            0 => Flags::empty(),
+            _ => Flags::RSEQ,
+        });
     }
 
     /// CPU time it has used up to now, in nanoseconds.
