@@ -12,7 +12,7 @@
 //! that they add up to the thread's age; none ever shrinks. For a CPU whose clock is behind it
 //! is as late as it was for the last one.
 //!
-//! Not here: who changes the phase and who may at that moment (`kernel/core/src/sched`).
+//! Not here: who changes the phase and who may at that moment (`kernel/sched`).
 
 use crate::{MODES, Mode, Sampled, Split};
 

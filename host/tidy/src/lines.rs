@@ -59,7 +59,7 @@ pub fn check(path: &Path, source: &Source) -> Vec<Finding> {
         }
         if let Some(word) = errno.iter().find(|word| has_word(&line.code, word)) {
             report(format!(
-                "`{word}` is chosen in {ERRNO_HOME} only: say what went wrong by a `kernel::Error`"
+                "`{word}` is chosen in {ERRNO_HOME} only: say what went wrong by a `sync::Error`"
             ));
         }
         if is_unsafe_use(&line.code) && !has_safety_comment(above, line) {

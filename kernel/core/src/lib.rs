@@ -18,7 +18,6 @@ extern crate alloc;
 
 pub mod clock;
 pub mod dev;
-pub mod error;
 pub mod file;
 pub mod fs;
 pub mod futex;
@@ -29,21 +28,17 @@ pub mod net;
 pub mod netlink;
 pub mod packet;
 pub mod perf;
-pub mod poll;
 pub mod profile;
 pub mod ptrace;
 pub mod random;
 pub mod reclaim;
-pub mod sched;
+pub mod refusal;
 pub mod seccomp;
 pub mod signal;
 pub mod socket;
-pub mod sync;
 pub mod task;
 pub mod transfer;
 pub mod user;
-
-pub use error::{Error, Result};
 
 /// The release of Linux that programs see: features up to this one may be expected.
 pub const RELEASE: &str = "6.12.0-sietch";

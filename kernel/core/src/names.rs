@@ -8,8 +8,8 @@ use alloc::vec::Vec;
 
 use mach::mem::fallible;
 use mach::sync::{Once, Spin};
+use sync::{Error, Result};
 
-use crate::error::{Error, Result};
 use crate::fs::nsfs;
 
 /// The longest name of a host or domain in bytes (Linux's __NEW_UTS_LEN).

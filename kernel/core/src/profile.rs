@@ -14,9 +14,9 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use base::{Duration, Instant, VirtAddr};
 use mach::profile::{Observed, Who};
+use sched::Flags;
 
 use crate::mm::{AreaReport, Label};
-use crate::sched::Flags;
 use crate::task::{Thread, try_current};
 
 /// The host's request for samples.

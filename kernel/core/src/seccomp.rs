@@ -25,9 +25,9 @@ use bpf::CallFilter;
 pub use bpf::{Action, CallData, Verdict};
 use mach::mem::fallible;
 use mach::sync::Spin;
+use sched::Flags;
+use sync::{Error, Result};
 
-use crate::error::{Error, Result};
-use crate::sched::Flags;
 use crate::socket;
 use crate::task::{Account, Capability, Charge, Counted, Thread, Tid};
 

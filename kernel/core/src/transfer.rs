@@ -12,8 +12,8 @@ use base::PAGE_BYTES;
 use mach::mem::Pinned;
 use mach::mem::fallible::TryGrow;
 use mbuf::{Chain, Mbuf};
+use sync::Result;
 
-use crate::error::Result;
 use crate::file::OpenFile;
 use crate::io::{Sink, Source};
 use crate::mm::{MemoryObject, Sharing};

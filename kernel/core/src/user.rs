@@ -11,12 +11,12 @@ use base::{PAGE_BYTES, VirtAddr};
 use mach::mem;
 pub use mach::mem::Fault;
 use mach::mem::fallible::TryGrow;
+use sched::Mstate;
+use sync::{Error, Result};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-use crate::error::{Error, Result};
 use crate::mm::{Access, Page};
 use crate::reclaim;
-use crate::sched::{self, Mstate};
 use crate::task::current;
 
 /// Bytes that are copied between two chances to reschedule.

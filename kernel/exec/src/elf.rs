@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 
 use base::{PAGE_BYTES, VirtAddr};
 use mach::mem::USER_END;
+use sync::{Error, Result};
 
-use kernel::error::{Error, Result};
 use kernel::mm::Rights;
 
 /// Bytes of the file header.

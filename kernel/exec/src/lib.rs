@@ -26,12 +26,12 @@ use core::sync::atomic::Ordering;
 use base::{PAGE_BYTES, VirtAddr};
 use mach::mem::fallible;
 use mach::sync::Once;
+use sync::{Error, Result};
 
 use self::elf::{PROGRAM_HEADER_BYTES, Program};
 use self::load::Loaded;
 use self::script::FIRST_BYTES;
 use self::stack::Stack;
-use kernel::error::{Error, Result};
 use kernel::file::OpenFile;
 use kernel::fs::access::{READ, Subject, Who};
 use kernel::fs::{self, MountFlags, Walk};

@@ -4,9 +4,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use base::{PAGE_BYTES, VirtAddr};
+use sync::{Error, Result};
 
 use super::elf::{HEADER_BYTES, Header, PROGRAM_HEADER_BYTES, Program, Segment};
-use kernel::error::{Error, Result};
 use kernel::file::OpenFile;
 use kernel::io::Sink;
 use kernel::mm::{AddressSpace, Mapping, Object, Place, Rights};

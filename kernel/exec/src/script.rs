@@ -1,6 +1,6 @@
 //! `#!`: programs that another program reads.
 
-use kernel::error::{Error, Result};
+use sync::{Error, Result};
 
 /// Bytes of a file that are looked at for `#!` and the ELF header.
 pub const FIRST_BYTES: usize = 256;

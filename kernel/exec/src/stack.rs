@@ -8,8 +8,8 @@
 use alloc::vec::Vec;
 
 use super::Arguments;
-use kernel::error::{Error, Result};
 use mach::mem::fallible::TryGrow;
+use sync::{Error, Result};
 
 const PLATFORM: &[u8] = b"x86_64\0";
 const RANDOM_BYTES: u64 = 16;

@@ -3,8 +3,7 @@
 use alloc::vec::Vec;
 
 use ninep::{Attributes, FileSystemUsage, Qid, Reply, ReplyError, VERSION};
-
-use kernel::error::{Error, Result};
+use sync::{Error, Result};
 
 /// What a server answered.
 pub(super) enum Answer {

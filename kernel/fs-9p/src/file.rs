@@ -12,10 +12,10 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use base::PAGE_BYTES;
 use ninep::{Request, SetAttributes};
+use sync::{Error, Result};
 
 use super::answer::Answer;
 use super::node::Node;
-use kernel::error::{Error, Result};
 use kernel::file::{File, OpenFile, StatusFlags};
 use kernel::fs::{FileType, Metadata};
 use kernel::io::{Sink, Source, partial};

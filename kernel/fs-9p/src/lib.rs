@@ -35,12 +35,12 @@ use core::fmt::{self, Write};
 
 use mach::sync::Spin;
 use ninep::Channel;
+use sched::{Softirq, Work, register_softirq};
+use sync::{Error, Result};
 
-use kernel::error::{Error, Result};
 use kernel::fs::FileSystem;
 use kernel::fs::kinds::{self, Kind};
 use kernel::fs::pseudo::Text;
-use kernel::sched::{Softirq, Work, register_softirq};
 use link::Link;
 use volume::Volume;
 

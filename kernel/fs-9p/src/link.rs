@@ -10,10 +10,9 @@ use alloc::vec::Vec;
 use accounting::{Load, Served};
 use mach::sync::Spin;
 use ninep::{Channel, Request, SubmitError, Tag};
+use sync::{Error, Result, Wait, WaitQueue};
 
 use super::answer::Answer;
-use kernel::error::{Error, Result};
-use kernel::sync::{Wait, WaitQueue};
 
 /// A channel that threads share.
 pub(super) struct Link {

@@ -7,10 +7,10 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use mach::sync::Spin;
 use ninep::{Attributes, Fid, Qid, Request, SetAttributes, SetTime, Time};
+use sync::{Error, Mutex, Result};
 
 use super::answer::{Answer, Name};
 use super::volume::{Handle, Volume};
-use kernel::error::{Error, Result};
 use kernel::file::FileRef;
 use kernel::fs::inode::{DirEntry, Emit};
 use kernel::fs::locks::FileLocks;
@@ -19,7 +19,6 @@ use kernel::fs::{
     Attachment, Change, FileType, Inode, InodeRef, Metadata, New, Timestamp, device_parts,
 };
 use kernel::mm::Page;
-use kernel::sync::Mutex;
 
 /// Open flags and unlink flags, in Linux's numbers as the protocol wants them.
 const RDONLY: u32 = 0;

@@ -7,11 +7,11 @@ use alloc::vec::Vec;
 use mach::mem::fallible;
 use mach::sync::Spin;
 use ninep::{Attributes, Fid, Fids, IO_HEADER_BYTES, Qid, Request};
+use sync::{Error, Result};
 
 use super::answer::Answer;
 use super::link::Link;
 use super::node::Node;
-use kernel::error::{Error, Result};
 use kernel::fs::{FileSystem, InodeRef, Usage, next_device};
 
 /// Linux's number of 9P (statfs(2)).

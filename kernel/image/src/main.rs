@@ -17,7 +17,7 @@ use core::panic::PanicInfo;
 use base::Duration;
 use exec::Arguments;
 use kernel::net::{Conduct, Config, Config6};
-use kernel::{clock, dev, file, fs, net, profile, reclaim, sched, task};
+use kernel::{clock, dev, file, fs, net, profile, reclaim, task};
 use linux::First;
 use mach::klog;
 use tty::console;

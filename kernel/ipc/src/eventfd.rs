@@ -4,12 +4,11 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use mach::sync::Spin;
+use sync::poll::{Events, Pollee};
+use sync::{Error, Result, Wait};
 
-use kernel::error::{Error, Result};
 use kernel::file::{File, OpenFile};
 use kernel::io::{Sink, Source};
-use kernel::poll::{Events, Pollee};
-use kernel::sync::Wait;
 
 /// The counter stays below this (eventfd(2)).
 const LIMIT: u64 = u64::MAX;

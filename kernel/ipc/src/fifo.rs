@@ -7,11 +7,10 @@
 use alloc::sync::Arc;
 
 use super::pipe::{Access, Pipe, PipeEnd};
-use kernel::error::{Error, Result};
 use kernel::file::{FileRef, StatusFlags};
 use kernel::fs::Attachment;
-use kernel::poll::Events;
-use kernel::sync::Wait;
+use sync::poll::Events;
+use sync::{Error, Result, Wait};
 
 /// Opens a FIFO by the pipe that hangs on its inode; the first to open it hangs it there.
 /// Blocks until the other side comes.

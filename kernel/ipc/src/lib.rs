@@ -1,6 +1,6 @@
 //! What programs talk and wait through: pipes, counters, epoll and System V's objects.
 //!
-//! Each object has one [`kernel::poll::Pollee`]; what poll reports is kept in atomics, so
+//! Each object has one [`sync::poll::Pollee`]; what poll reports is kept in atomics, so
 //! that epoll reads it without a lock. Contents are guarded by a sleeping lock, because
 //! copying to or from a program may block on a page fault.
 //! Not here: sockets (`unix`, `net`), terminals (`tty`), futexes (`task`).

@@ -8,13 +8,12 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use mach::sync::Spin;
+use sync::poll::{Events, Pollee};
+use sync::{Error, Result, Wait};
 
-use kernel::error::{Error, Result};
 use kernel::file::{File, OpenFile};
 use kernel::io::Sink;
-use kernel::poll::{Events, Pollee};
 use kernel::signal::{Info, Origin, SignalSet, pending_set, take};
-use kernel::sync::Wait;
 use kernel::task::{Process, current};
 
 /// Bytes of a `struct signalfd_siginfo`.

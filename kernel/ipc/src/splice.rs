@@ -8,9 +8,9 @@
 use alloc::vec::Vec;
 
 use base::PAGE_BYTES;
+use sync::{Error, Result};
 
 use super::pipe::{Access, PipeEnd};
-use kernel::error::{Error, Result};
 use kernel::file::OpenFile;
 use kernel::io::{Sink, Source};
 use kernel::socket::Socket;

@@ -3,10 +3,10 @@
 use alloc::sync::Arc;
 
 use base::VirtAddr;
-use kernel::error::Result;
 use kernel::file::OpenFile;
 use kernel::task::Thread;
 use mach::trap::UserRegs;
+use sync::Result;
 
 use crate::errno::Errno;
 

@@ -1,8 +1,8 @@
 //! Time limits of calls that wait.
 
 use base::{Duration, Instant, VirtAddr};
-use kernel::error::{Error, Result};
 use kernel::user;
+use sync::{Error, Result};
 
 use crate::call::Call;
 

@@ -2,10 +2,10 @@
 
 use alloc::sync::Arc;
 
-use kernel::error::{Error, Result};
 use kernel::file::{FileRef, OpenFile, StatusFlags};
 use kernel::task::{Capability, Resource};
 use linux_raw_sys::general::O_CLOEXEC;
+use sync::{Error, Result};
 
 use crate::call::Call;
 use crate::errno::Errno;

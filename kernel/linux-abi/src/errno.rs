@@ -1,7 +1,7 @@
 //! The only place that knows Linux's error numbers.
 
-use kernel::error::{Error, Restart};
 use linux_raw_sys::errno;
+use sync::{Error, Restart};
 
 /// A Linux error number, 1 to 4095, held as a program sees it in RAX: negative. A result with
 /// it so fits two registers, and the second is the answer, whatever the first says.

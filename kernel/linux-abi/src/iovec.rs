@@ -3,10 +3,10 @@
 use alloc::vec::Vec;
 
 use base::VirtAddr;
-use kernel::error::{Error, Result};
 use kernel::io::{Sink, Source, UserRange};
 use kernel::user;
 use mach::mem::fallible;
+use sync::{Error, Result};
 
 use crate::call::Call;
 

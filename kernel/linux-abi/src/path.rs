@@ -2,10 +2,10 @@
 
 use alloc::vec::Vec;
 
-use kernel::error::{Error, Result};
 use kernel::fs::{self, PATH_BYTES_MAX, Path, Spot, Walk};
 use kernel::user;
 use linux_raw_sys::general::AT_FDCWD;
+use sync::{Error, Result};
 
 use crate::call::Call;
 

@@ -1,8 +1,8 @@
 //! Making a call again: by the rules of signal(7) the program counter goes back to the
 //! instruction, and the register of the answer gets the call's number again.
 
-use kernel::error::Restart;
 use mach::trap::UserRegs;
+use sync::Restart;
 
 use crate::errno;
 

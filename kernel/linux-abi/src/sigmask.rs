@@ -1,9 +1,9 @@
 //! The signal mask that some calls wait with.
 
 use base::VirtAddr;
-use kernel::error::{Error, Result};
 use kernel::signal::{self, SignalSet};
 use kernel::user;
+use sync::{Error, Result};
 
 use crate::call::Call;
 

@@ -2,7 +2,7 @@
 
 use base::{Duration, VirtAddr};
 use kernel::user;
-use kernel::{Error, Result};
+use sync::{Error, Result};
 
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 const MICROS_PER_SECOND: i64 = 1_000_000;

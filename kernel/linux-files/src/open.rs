@@ -4,9 +4,9 @@ use alloc::sync::Arc;
 
 use kernel::file::StatusFlags;
 use kernel::fs::{self, CreationFlags, HowToOpen, Path, Walk, memfd};
-use kernel::sched::resched_point;
 use kernel::user;
 use linux_raw_sys::general::*;
+use sched::resched_point;
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::descriptor::only;

@@ -3,13 +3,13 @@
 use alloc::vec::Vec;
 
 use base::{Instant, VirtAddr};
-use kernel::error::{Error, Restart, Result};
-use kernel::poll::{Events, Watched, wait_for_any};
-use kernel::sched::resched_point;
-use kernel::sync::Wait;
+use kernel::file::poll::{Watched, wait_for_any};
 use kernel::user;
 use linux_raw_sys::general::{__NR_poll, __NR_ppoll};
 use mach::mem::fallible::TryGrow;
+use sched::resched_point;
+use sync::poll::Events;
+use sync::{Error, Restart, Result, Wait};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

@@ -5,13 +5,13 @@
 use alloc::vec::Vec;
 
 use base::{Instant, VirtAddr};
-use kernel::error::{Error, Restart, Result};
 use kernel::file::Fd;
-use kernel::poll::{Events, Watched, wait_for_any};
-use kernel::sync::Wait;
+use kernel::file::poll::{Watched, wait_for_any};
 use kernel::user;
 use linux_raw_sys::general::{__NR_pselect6, __NR_select};
 use mach::mem::fallible::{self, TryGrow};
+use sync::poll::Events;
+use sync::{Error, Restart, Result, Wait};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

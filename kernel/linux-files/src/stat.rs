@@ -1,12 +1,12 @@
 //! stat and its kin, statx, statfs, access, readlink.
 
-use kernel::error::{Error, Result};
 use kernel::fs::access::{Subject, Who};
 use kernel::fs::{
     FileType, Metadata, Mount, MountFlags, Path, Timestamp, Walk, access_times, device_parts,
 };
 use kernel::user;
 use linux_raw_sys::general::*;
+use sync::{Error, Result};
 
 use crate::mount::report;
 use linux_abi::call::{Arg, Call, Entry, Outcome};

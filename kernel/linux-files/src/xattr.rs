@@ -3,7 +3,6 @@
 use alloc::vec::Vec;
 
 use base::VirtAddr;
-use kernel::error::{Error, Result};
 use kernel::fs::access::{READ, Subject, WRITE, Who};
 use kernel::fs::extended::{Expect, ExtendedAttributes, NAME_BYTES_MAX, VALUE_BYTES_MAX};
 use kernel::fs::notify::{self, Mask};
@@ -11,6 +10,7 @@ use kernel::fs::{Change, FileType, Path, Walk};
 use kernel::task::Capability;
 use kernel::user;
 use linux_raw_sys::general::*;
+use sync::{Error, Result};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

@@ -2,7 +2,6 @@
 
 use base::Instant;
 use kernel::clock;
-use kernel::error::{Error, Restart};
 use kernel::futex::pi::{self, Patience};
 use kernel::futex::{self, MATCH_ANY, Operation, Place};
 use linux_raw_sys::general::{
@@ -11,6 +10,7 @@ use linux_raw_sys::general::{
     FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_WAIT_REQUEUE_PI, FUTEX_WAKE, FUTEX_WAKE_BITSET,
     FUTEX_WAKE_OP,
 };
+use sync::{Error, Restart};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

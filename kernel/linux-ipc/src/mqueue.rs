@@ -7,7 +7,6 @@ use kernel::clock;
 use kernel::file::{OpenFile, StatusFlags};
 use kernel::fs::{CreationFlags, HowToOpen, PATH_BYTES_MAX, Walk};
 use kernel::signal::Signal;
-use kernel::sync::Wait;
 use kernel::user;
 use linux_raw_sys::general::{
     __NR_mq_getsetattr, __NR_mq_notify, __NR_mq_open, __NR_mq_timedreceive, __NR_mq_timedsend,
@@ -17,6 +16,7 @@ use linux_raw_sys::general::{
 use mach::mem::fallible;
 use mqueue::limits::Shape;
 use mqueue::{self, COOKIE_BYTES, Means, Message, PRIORITIES, Queue};
+use sync::Wait;
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

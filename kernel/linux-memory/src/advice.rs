@@ -4,7 +4,6 @@ use alloc::vec::Vec;
 
 use kernel::io::UserRange;
 use kernel::mm::{Advice, Locking, Touch};
-use kernel::sched::resched_point;
 use kernel::user;
 use linux_raw_sys::general::{
     __NR_madvise, __NR_mincore, __NR_mlock, __NR_mlock2, __NR_mlockall, __NR_msync, __NR_munlock,
@@ -15,6 +14,7 @@ use linux_raw_sys::general::{
     MADV_WIPEONFORK, MCL_CURRENT, MCL_FUTURE, MCL_ONFAULT, MLOCK_ONFAULT, MS_ASYNC, MS_INVALIDATE,
     MS_SYNC,
 };
+use sched::resched_point;
 
 use crate::memory::space;
 use linux_abi::call::{Arg, Call, Entry, Outcome};

@@ -5,7 +5,6 @@
 
 use core::sync::atomic::{Ordering, fence};
 
-use kernel::sched;
 use linux_raw_sys::general::__NR_membarrier;
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};

@@ -3,7 +3,6 @@
 use alloc::sync::Arc;
 
 use base::VirtAddr;
-use kernel::error::{Error, Result};
 use kernel::fs::seals::Seals;
 use kernel::fs::{MountFlags, access_times};
 use kernel::mm::commit;
@@ -19,6 +18,7 @@ use linux_raw_sys::general::{
     MAP_STACK, MAP_TYPE, MREMAP_DONTUNMAP, MREMAP_FIXED, MREMAP_MAYMOVE, PROT_EXEC, PROT_GROWSDOWN,
     PROT_GROWSUP, PROT_READ, PROT_SEM, PROT_WRITE,
 };
+use sync::{Error, Result};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

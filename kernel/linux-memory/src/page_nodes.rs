@@ -6,13 +6,12 @@
 use alloc::sync::Arc;
 
 use base::{PAGE_BYTES, VirtAddr};
-use kernel::error::Error;
 use kernel::mm::AddressSpace;
-use kernel::sched;
 use kernel::task::{self, Caller, Capability, check_process_access};
 use kernel::user;
 use linux_raw_sys::general::{__NR_mbind, __NR_migrate_pages, __NR_move_pages};
 use linux_raw_sys::mempolicy::{MPOL_MF_MOVE, MPOL_MF_MOVE_ALL, MPOL_MF_VALID};
+use sync::Error;
 
 use crate::memory::space;
 use crate::mempolicy::{all_nodes, read_mask, read_policy};

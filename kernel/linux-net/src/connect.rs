@@ -1,12 +1,12 @@
 //! bind, listen, accept, accept4, connect, getsockname, getpeername, shutdown.
 
-use kernel::error::Result;
 use kernel::file::OpenFile;
 use kernel::socket::{Blocking, Shutdown};
 use linux_raw_sys::general::{
     __NR_accept, __NR_accept4, __NR_bind, __NR_connect, __NR_getpeername, __NR_getsockname,
     __NR_listen, __NR_shutdown,
 };
+use sync::Result;
 
 use crate::create::{FLAGS, install};
 use crate::{address, socket_of};

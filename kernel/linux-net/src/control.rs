@@ -8,7 +8,6 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use base::VirtAddr;
-use kernel::error::{Error, Result};
 use kernel::file::OpenFile;
 use kernel::socket::{
     Auxiliary, Circumstances, Control, ExtendedError, Family, HeaderByte, PacketInfo,
@@ -19,6 +18,7 @@ use kernel::user;
 use linux_raw_sys::general::O_CLOEXEC;
 use linux_raw_sys::net::{AF_INET, AF_INET6};
 use mach::mem::fallible::{self, TryPush};
+use sync::{Error, Result};
 
 use crate::address::{encode_inet, encode_inet6};
 use linux_abi::call::Call;

@@ -2,12 +2,12 @@
 
 use alloc::sync::Arc;
 
-use kernel::error::{Error, Result};
 use kernel::file::{OpenFile, StatusFlags};
 use kernel::netlink::Dialect;
 use kernel::socket::{Family, OptionValue, Socket, SocketType};
 use kernel::{net, netlink, packet, user};
 use linux_raw_sys::general::{__NR_socket, __NR_socketpair, O_CLOEXEC, O_NONBLOCK};
+use sync::{Error, Result};
 
 use crate::address;
 use crate::option_value::encode;

@@ -6,10 +6,10 @@
 use alloc::vec::Vec;
 
 use base::VirtAddr;
-use kernel::error::{Error, Result};
 use kernel::socket::{Instruction, OptionValue, Socket, SocketFilter};
 use kernel::user;
 use mach::mem::fallible::TryGrow;
+use sync::{Error, Result};
 
 use crate::option_value::{Layout, decode};
 use linux_abi::call::{Call, Outcome};

@@ -4,11 +4,11 @@
 use core::net::Ipv4Addr;
 
 use base::VirtAddr;
-use kernel::error::{Error, Result};
 use kernel::net::{Interface, LOOPBACK, current_stack};
 use kernel::socket::Family;
 use kernel::user;
 use linux_raw_sys::net::AF_INET;
+use sync::{Error, Result};
 
 use linux_abi::call::{Call, Outcome};
 use linux_abi::errno::Errno;

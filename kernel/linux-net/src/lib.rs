@@ -25,10 +25,10 @@ mod peer;
 mod privilege;
 mod transfer;
 
-use kernel::error::{Error, Result};
 use kernel::file::OpenFile;
 use kernel::socket::Socket;
 use linux_abi::Entry;
+use sync::{Error, Result};
 
 /// The calls of this crate.
 pub const FAMILIES: &[&[Entry]] = &[

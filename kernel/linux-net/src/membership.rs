@@ -3,9 +3,9 @@
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use base::VirtAddr;
-use kernel::error::{Error, Result};
 use kernel::socket::{GroupMembership, SocketAddress};
 use kernel::user;
+use sync::{Error, Result};
 
 use crate::address;
 use crate::option_value::Layout;

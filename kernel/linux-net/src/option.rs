@@ -1,10 +1,10 @@
 //! getsockopt, setsockopt: which option has which number, and how its value lies in
 //! memory.
 
-use kernel::error::{Error, Result};
 use kernel::socket::{Family, OptionName as Name, OptionValue, Socket};
 use kernel::user;
 use linux_raw_sys::general::{__NR_getsockopt, __NR_setsockopt};
+use sync::{Error, Result};
 
 use crate::address::family_number;
 use crate::create::type_number;

@@ -1,12 +1,12 @@
 //! The layouts of options' values.
 
 use base::{Duration, VirtAddr};
-use kernel::error::{Error, Result};
 use kernel::socket::{
     Membership, MembershipKind, OptionValue, PacketStatistics, PeerCredentials, RingRequest,
     SocketMemory, TcpInfo,
 };
 use kernel::user;
+use sync::{Error, Result};
 
 use crate::membership;
 use linux_abi::errno::Errno;

@@ -1,12 +1,12 @@
 //! What getsockopt tells of the program at the other end: SO_PEERGROUPS, SO_PEERPIDFD,
 //! SO_PEERNAME.
 
-use kernel::error::{Error, Result};
 use kernel::file::StatusFlags;
 use kernel::socket::Socket;
 use kernel::task::pid_file;
 use kernel::user;
 use linux_raw_sys::general::O_CLOEXEC;
+use sync::{Error, Result};
 
 use crate::address;
 use linux_abi::call::{Call, Outcome};

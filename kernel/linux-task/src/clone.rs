@@ -3,12 +3,13 @@
 use base::VirtAddr;
 use kernel::file::StatusFlags;
 use kernel::ptrace::{self, Event};
-use kernel::sched::Flags;
 use kernel::signal::Signal;
 use kernel::task::{self, Child, Clone, CloneFlags, ExitStatus};
-use kernel::{Error, user};
+use kernel::user;
 use linux_raw_sys::general::{__NR_clone, __NR_clone3, __NR_fork, __NR_vfork, O_CLOEXEC};
 use mach::trap::UserRegs;
+use sched::Flags;
+use sync::Error;
 
 use crate::{leave, namespace};
 use linux_abi::call::{Arg, Call, Entry, Outcome};
@@ -214,7 +215,7 @@ fn tell_descriptor(
     flags: CloneFlags,
     child: &Child,
     at: VirtAddr,
-) -> kernel::Result<()> {
+) -> sync::Result<()> {
     if !flags.contains(CloneFlags::PIDFD) {
         return Ok(());
     }

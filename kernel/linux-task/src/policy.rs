@@ -4,8 +4,6 @@
 
 use base::{Duration, VirtAddr};
 use kernel::futex::pi;
-use kernel::sched::class::{PRIORITY_MAX, ROUND};
-use kernel::sched::{self, Policy};
 use kernel::task::{Resource, Thread};
 use kernel::user;
 use linux_raw_sys::general::{
@@ -14,6 +12,8 @@ use linux_raw_sys::general::{
     __NR_sched_setparam, __NR_sched_setscheduler, SCHED_BATCH, SCHED_DEADLINE, SCHED_FIFO,
     SCHED_IDLE, SCHED_NORMAL, SCHED_RR,
 };
+use sched::Policy;
+use sched::class::{PRIORITY_MAX, ROUND};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::sched::{is_nice_to_all, is_owner, may_be_nice, named};

@@ -207,7 +207,7 @@ fn flag(value: u64) -> Result<bool, Errno> {
 }
 
 /// Up to 15 bytes that end with a zero.
-pub fn read_name(at: VirtAddr) -> kernel::Result<Name> {
+pub fn read_name(at: VirtAddr) -> sync::Result<Name> {
     let mut name = Name::default();
     for (index, place) in name.iter_mut().take(15).enumerate() {
         *place = user::read(at + index as u64)?;

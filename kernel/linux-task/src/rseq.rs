@@ -5,13 +5,13 @@
 //! sequence that has not committed is aborted: the thread goes on at its abort handler.
 
 use base::VirtAddr;
-use kernel::sched::Flags;
 use kernel::signal::{self, Info, Signal};
 use kernel::task::{Rseq, Thread};
 use kernel::user;
-use kernel::{Error, Result};
 use linux_raw_sys::general::__NR_rseq;
 use mach::trap::UserRegs;
+use sched::Flags;
+use sync::{Error, Result};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

@@ -3,7 +3,6 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use kernel::sched;
 use kernel::task::{self, Capability, Resource, Thread, family};
 use kernel::user;
 use linux_raw_sys::general::{

@@ -11,9 +11,9 @@ use kernel::mm::Access;
 use kernel::signal::{self, Action, ActionFlags, AltStack, Info, Origin, SignalSet};
 use kernel::task::Thread;
 use kernel::user;
-use kernel::{Error, Result};
 use mach::task as machine;
 use mach::trap::UserRegs;
+use sync::{Error, Result};
 
 use crate::siginfo;
 

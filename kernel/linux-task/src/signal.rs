@@ -3,13 +3,14 @@
 use base::{Instant, VirtAddr};
 use kernel::signal::{self, Action, ActionFlags, Handler, Info, Signal, SignalSet, code};
 use kernel::task::{self, Process, family};
-use kernel::{Error, user};
+use kernel::user;
 use linux_raw_sys::general::{
     __NR_kill, __NR_pause, __NR_rt_sigaction, __NR_rt_sigpending, __NR_rt_sigprocmask,
     __NR_rt_sigqueueinfo, __NR_rt_sigreturn, __NR_rt_sigsuspend, __NR_rt_sigtimedwait,
     __NR_rt_tgsigqueueinfo, __NR_sigaltstack, __NR_tgkill, __NR_tkill, SIG_BLOCK, SIG_SETMASK,
     SIG_UNBLOCK,
 };
+use sync::Error;
 
 use crate::{sigframe, siginfo};
 use linux_abi::call::{Arg, Call, Entry, Outcome};
@@ -113,7 +114,7 @@ fn check_set_bytes(bytes: usize) -> Result<(), Errno> {
     }
 }
 
-fn read_set(at: VirtAddr) -> kernel::Result<SignalSet> {
+fn read_set(at: VirtAddr) -> sync::Result<SignalSet> {
     Ok(SignalSet(user::read(at)?))
 }
 
@@ -275,7 +276,7 @@ fn sigaltstack(call: Call<'_>) -> Outcome {
 }
 
 /// Sends a signal, or only asks whether it could.
-fn send(process: &Process, signal: Option<Signal>) -> kernel::Result<()> {
+fn send(process: &Process, signal: Option<Signal>) -> sync::Result<()> {
     signal::check_permission(process, signal)?;
     match signal {
         Some(signal) if !family::is_zombie(process.id()) => {
@@ -361,12 +362,7 @@ fn send_to_thread(
 }
 
 /// The sender's own information; only the kernel may say that the kernel sends.
-pub fn read_info(
-    call: &Call<'_>,
-    at: VirtAddr,
-    target: u32,
-    signal: Signal,
-) -> kernel::Result<Info> {
+pub fn read_info(call: &Call<'_>, at: VirtAddr, target: u32, signal: Signal) -> sync::Result<Info> {
     let mut bytes = [0; siginfo::BYTES];
     user::copy_in(at, &mut bytes)?;
     let info = siginfo::decode_queued(&bytes, signal);

@@ -1,9 +1,7 @@
 //! wait4 and waitid: hearing of children.
 
 use base::{Duration, VirtAddr};
-use kernel::error::{Error, Restart};
 use kernel::signal::{DefaultAction, Info, Origin, Signal, code};
-use kernel::sync::Wait;
 use kernel::task::family::{self, Wanted, Whom};
 use kernel::task::{Change, ExitStatus, Report, Usage, process_of};
 use kernel::user;
@@ -11,6 +9,7 @@ use linux_raw_sys::general::{
     __NR_wait4, __NR_waitid, __WALL, __WCLONE, __WNOTHREAD, P_ALL, P_PGID, P_PID, P_PIDFD,
     WCONTINUED, WEXITED, WNOHANG, WNOWAIT, WUNTRACED,
 };
+use sync::{Error, Restart, Wait};
 
 use crate::siginfo;
 use linux_abi::call::{Arg, Call, Entry, Outcome};

@@ -2,8 +2,6 @@
 
 use base::{Duration, Instant};
 use kernel::clock;
-use kernel::error::{Error, Restart};
-use kernel::sched;
 use kernel::task::{self, Capability};
 use kernel::user;
 use linux_raw_sys::general::{
@@ -13,6 +11,7 @@ use linux_raw_sys::general::{
     CLOCK_PROCESS_CPUTIME_ID, CLOCK_REALTIME, CLOCK_REALTIME_ALARM, CLOCK_REALTIME_COARSE,
     CLOCK_TAI, CLOCK_THREAD_CPUTIME_ID, TIMER_ABSTIME,
 };
+use sync::{Error, Restart};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

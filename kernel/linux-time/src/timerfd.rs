@@ -2,7 +2,6 @@
 
 use base::{Duration, Instant};
 use ipc::timerfd::{Schedule, TimerFd};
-use kernel::error::{Error, Result};
 use kernel::file::{OpenFile, StatusFlags};
 use kernel::{clock, user};
 use linux_raw_sys::general::{
@@ -10,6 +9,7 @@ use linux_raw_sys::general::{
     CLOCK_BOOTTIME_ALARM, CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_REALTIME_ALARM, O_CLOEXEC,
     O_NONBLOCK, TFD_TIMER_ABSTIME, TFD_TIMER_CANCEL_ON_SET,
 };
+use sync::{Error, Result};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::descriptor::only;

@@ -6,10 +6,10 @@
 use core::mem::MaybeUninit;
 
 use kernel::ptrace;
-use kernel::sched::Flags;
 use kernel::signal::{self, Info, Signal};
 use kernel::task::{Thread, current};
 use mach::trap::{Reply, UserRegs};
+use sched::Flags;
 
 use crate::{shortage, strace, table};
 use linux_abi::call::{Call, Outcome};

@@ -6,10 +6,10 @@ use ::exec::Arguments;
 use kernel::file::StatusFlags;
 use kernel::fs::{self, FileType, HowToOpen, MountFlags, Walk, kinds, mount, names};
 use kernel::task::{self, ExitStatus, current, family};
-use kernel::{Error, Result, sched};
 use mach::klog;
 use mach::sync::Once;
 use mach::trap::UserRegs;
+use sync::{Error, Result};
 use tty::console;
 
 use crate::strace;

@@ -3,8 +3,8 @@
 //! A call that does nothing but look at a number or two is so short that the two looks at the
 //! clock would double it, and can never be long: these few ([`CONSTANT`]) go without.
 
-use kernel::sched::stretch::{self, Cause};
 use linux_raw_sys::general::*;
+use sched::stretch::{self, Cause};
 
 use crate::table;
 use linux_abi::call::{Call, Handler, LIMIT, Outcome};

@@ -4,9 +4,9 @@ use alloc::string::String;
 use core::fmt::Write;
 
 use base::VirtAddr;
-use kernel::sched::Flags;
 use kernel::task::Thread;
 use kernel::user;
+use sched::Flags;
 
 use crate::table;
 use linux_abi::call::{Arg, Call, Entry, Handler, Outcome};

@@ -104,7 +104,7 @@ const LOAD_FRACTION_BITS: u32 = 16;
 /// Memory in bytes; there is no swap and no high memory.
 fn sysinfo(call: Call<'_>) -> Outcome {
     let memory = mach::mem::stats();
-    let loads = kernel::sched::load_averages().scaled_by(LOAD_FRACTION_BITS);
+    let loads = sched::load_averages().scaled_by(LOAD_FRACTION_BITS);
     let mut words = [0u64; SYSINFO_WORDS];
     words[0] = mach::time::now().as_nanos() / 1_000_000_000;
     words[1..4].copy_from_slice(&loads);

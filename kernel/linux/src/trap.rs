@@ -3,11 +3,11 @@
 use base::VirtAddr;
 use kernel::mm::{Access, FaultError};
 use kernel::reclaim;
-use kernel::sched::stretch::{self, Cause};
-use kernel::sched::{self, Mstate};
 use kernel::signal::{self, Info, Origin, Signal, code};
 use kernel::task::{Thread, current};
 use mach::trap::{Exception, Kernel, Reply, UserRegs};
+use sched::Mstate;
+use sched::stretch::{self, Cause};
 
 use crate::dispatch;
 use linux_task::leave;

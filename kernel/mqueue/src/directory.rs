@@ -4,10 +4,10 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use mach::sync::Spin;
+use sync::{Error, Result};
 
 use super::Queue;
 use super::limits::{QUEUES, Shape};
-use kernel::error::{Error, Result};
 use kernel::file::File;
 use kernel::fs::attributes::Attributes;
 use kernel::fs::inode::{DirEntry, Emit};

@@ -30,6 +30,7 @@ mod transfer;
 use alloc::sync::Arc;
 
 use mach::sync::Once;
+use sync::{Error, Result};
 
 pub use messages::{Message, PRIORITIES};
 pub use notification::{COOKIE_BYTES, Means};
@@ -37,7 +38,6 @@ pub use queue::{Queue, Status};
 
 use self::directory::Directory;
 use self::limits::Shape;
-use kernel::error::{Error, Result};
 use kernel::file::OpenFile;
 use kernel::fs::kinds::{self, Kind};
 use kernel::fs::names::{self, Wanted, add_while_locked};

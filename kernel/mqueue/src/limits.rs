@@ -3,8 +3,8 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::messages::PRIORITIES;
-use kernel::error::{Error, Result};
 use kernel::task::{Capability, current};
+use sync::{Error, Result};
 
 /// Queues that users who are no administrators make.
 pub static QUEUES: AtomicU64 = AtomicU64::new(256);

@@ -4,8 +4,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use mach::mem::fallible::TryGrow;
-
-use kernel::error::Result;
+use sync::Result;
 
 /// Priorities, from 0 on (MQ_PRIO_MAX).
 pub const PRIORITIES: u32 = 32_768;

@@ -6,8 +6,8 @@
 use alloc::sync::{Arc, Weak};
 
 use mach::mem::fallible;
+use sync::{Error, Result};
 
-use kernel::error::{Error, Result};
 use kernel::file::FileRef;
 use kernel::netlink::NetlinkSocket;
 use kernel::signal::{Info, Origin, Signal, code, send_to_process};

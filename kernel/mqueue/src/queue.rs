@@ -6,17 +6,16 @@ use alloc::sync::Arc;
 
 use mach::mem::fallible;
 use mach::sync::Spin;
+use sync::poll::{Events, Pollee};
+use sync::{Error, Result, WaitQueue};
 
 use super::limits::{Shape, cost};
 use super::messages::Messages;
 use super::notification::{Means, Registration};
-use kernel::error::{Error, Result};
 use kernel::file::{File, OpenFile};
 use kernel::fs::attributes::Attributes;
 use kernel::fs::{Change, FileType, Inode, Metadata, New, Timestamp};
 use kernel::io::Sink;
-use kernel::poll::{Events, Pollee};
-use kernel::sync::WaitQueue;
 use kernel::task::{Account, Charge, Counted, Resource, current};
 
 /// What stat(2) says of a queue's size: what its text may take.

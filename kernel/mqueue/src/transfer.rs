@@ -7,11 +7,11 @@
 //!
 //! Invariant: `promised <= receivers`, and `promised <= messages`.
 
+use sync::poll::Events;
+use sync::{Error, Result, Wait};
+
 use super::messages::Message;
 use super::queue::{Queue, State};
-use kernel::error::{Error, Result};
-use kernel::poll::Events;
-use kernel::sync::Wait;
 
 /// What a message that was put in means for others.
 enum Arrival {

@@ -11,6 +11,8 @@ use alloc::sync::Arc;
 use base::Duration;
 use hal::BytePorts;
 use mach::sync::{Once, Spin};
+use sched::{Softirq, Work, raise, register_softirq};
+use sync::{Error, Result, Wait};
 
 use super::ports::{self, HostStream, INPUT, OUTPUT, TERMINAL};
 use super::screen::Screen;
@@ -18,10 +20,7 @@ use super::serial::Stream;
 use super::stream::StreamFile;
 use super::terminal::WindowSize;
 use super::{Terminal, TerminalFile};
-use kernel::error::{Error, Result};
 use kernel::file::{FileRef, OpenFile, StatusFlags};
-use kernel::sched::{Softirq, Work, raise, register_softirq};
-use kernel::sync::Wait;
 use kernel::task::Pid;
 
 /// Bytes of input to a terminal that are handled in one run.

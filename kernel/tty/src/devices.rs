@@ -10,7 +10,6 @@ use alloc::sync::Arc;
 
 use super::{Terminal, TerminalFile, console, pty};
 use kernel::dev::{Device, register};
-use kernel::error::{Error, Result};
 use kernel::file::{FileRef, OpenFile, StatusFlags};
 use kernel::fs::access::{Subject, Who};
 use kernel::fs::names::{create_by_kernel, unlink_by_kernel};
@@ -18,6 +17,7 @@ use kernel::fs::{
     FileType, HowToOpen, New, Path, Spot, Walk, device_number, device_parts, devices, mount, open,
     open_path, resolve, resolve_spot,
 };
+use sync::{Error, Result};
 
 /// Linux's major numbers of serial ports and of the terminals with special meaning.
 const MAJOR_SERIAL: u32 = 4;

@@ -4,11 +4,11 @@ use alloc::sync::Arc;
 
 use super::termios::Local;
 use super::{Terminal, ioctl};
-use kernel::error::{Error, Result};
 use kernel::file::async_io::{Owner, OwnerKind};
 use kernel::file::{File, OpenFile};
 use kernel::io::{Sink, Source};
-use kernel::poll::{Events, Pollee};
+use sync::poll::{Events, Pollee};
+use sync::{Error, Result};
 
 /// A terminal as a program holds it.
 pub struct TerminalFile {

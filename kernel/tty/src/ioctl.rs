@@ -3,12 +3,12 @@
 use alloc::sync::Arc;
 
 use base::VirtAddr;
+use sync::poll::Events;
+use sync::{Error, Result};
 
 use super::terminal::WindowSize;
 use super::termios::{Input, Local, Output, SPECIALS, Termios};
 use super::{Terminal, job, termio};
-use kernel::error::{Error, Result};
-use kernel::poll::Events;
 use kernel::signal::{Info, Signal, send_to_group};
 use kernel::task::{Capability, Pid, current, family};
 use kernel::user;

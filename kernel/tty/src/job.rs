@@ -10,9 +10,9 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 
 use mach::sync::Spin;
+use sync::{Error, Restart, Result};
 
 use super::Terminal;
-use kernel::error::{Error, Restart, Result};
 use kernel::signal::{Handler, Info, Signal, send_to_group};
 use kernel::task::{Pid, current, family};
 

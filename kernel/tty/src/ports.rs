@@ -20,12 +20,11 @@ use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use hal::{BytePorts, HostEnd, PortNumber};
 use mach::sync::{Once, Spin};
+use sync::poll::{Events, Pollee};
+use sync::{Error, Result, Wait};
 
-use kernel::error::{Error, Result};
 use kernel::file::broken_pipe;
 use kernel::io::{Sink, Source};
-use kernel::poll::{Events, Pollee};
-use kernel::sync::Wait;
 
 /// What one call reads at most: as much as waits in a pipe.
 const READ_MAX: usize = 64 << 10;

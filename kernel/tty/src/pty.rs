@@ -10,16 +10,15 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use base::VirtAddr;
 use mach::sync::Spin;
+use sync::poll::{Events, Pollee};
+use sync::{Error, Result, Wait};
 
 use super::ioctl::FIONREAD;
 use super::screen::{MasterQueue, Screen};
 use super::{Terminal, TerminalFile, devices, ioctl};
-use kernel::error::{Error, Result};
 use kernel::file::async_io::Owner;
 use kernel::file::{File, OpenFile, StatusFlags};
 use kernel::io::{Sink, Source, partial};
-use kernel::poll::{Events, Pollee};
-use kernel::sync::Wait;
 use kernel::task::{Resource, current};
 use kernel::user;
 

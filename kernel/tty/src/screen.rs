@@ -4,10 +4,10 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 
 use mach::sync::Spin;
+use sync::poll::{Events, Pollee};
 
 use super::packet::{Happened, PacketMode};
 use super::ports::HostStream;
-use kernel::poll::{Events, Pollee};
 
 /// Bytes of output that wait for the master of a pseudo terminal.
 const OUTPUT_MAX: usize = 16 << 10;

@@ -8,13 +8,12 @@
 use alloc::collections::VecDeque;
 
 use mach::sync::Spin;
+use sched::{Softirq, raise};
+use sync::poll::{Events, Pollee};
+use sync::{Error, Result, Wait};
 
-use kernel::error::{Error, Result};
 use kernel::file::{File, OpenFile};
 use kernel::io::{Sink, Source};
-use kernel::poll::{Events, Pollee};
-use kernel::sched::{Softirq, raise};
-use kernel::sync::Wait;
 
 /// Bytes of input that wait at most.
 const INPUT_MAX: usize = 4096;

@@ -4,17 +4,16 @@ use alloc::sync::Arc;
 
 use base::Duration;
 use mach::sync::Spin;
+use sched::{Softirq, raise};
+use sync::poll::{Events, Pollee};
+use sync::{Error, Result, Wait};
 
 use super::discipline::{Discipline, EXPANSION_MAX};
 use super::packet::Happened;
 use super::screen::Screen;
 use super::termios::{Input, Special, Termios};
-use kernel::error::{Error, Result};
 use kernel::io::{Sink, Source, partial};
-use kernel::poll::{Events, Pollee};
-use kernel::sched::{Softirq, raise};
 use kernel::signal::{Info, Signal, send_to_group, send_to_process};
-use kernel::sync::Wait;
 use kernel::task::{Capability, Pid, current, family};
 
 /// Bytes moved at once, on the stack.

@@ -4,9 +4,9 @@
 //! What it has no room for stays as it is.
 
 use base::VirtAddr;
+use sync::Result;
 
 use super::termios::{Input, Local, Output, Termios};
-use kernel::error::Result;
 use kernel::user;
 
 /// Special characters in it; they are the first ones of `struct termios`.

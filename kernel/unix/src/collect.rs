@@ -16,10 +16,10 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use inflight::{Graph, Progress, Search, SocketId, Standing};
 use mach::sync::Spin;
+use sched::resched_point;
 
 use super::{DatagramSocket, StreamSocket};
 use kernel::file::OpenFile;
-use kernel::sched::resched_point;
 
 /// Sockets and edges that are looked at under one hold of the lock.
 const STEP: usize = 128;

@@ -8,10 +8,10 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use mach::sync::Spin;
+use sync::poll::{Events, Pollee};
 
 use super::inbox::Inbox;
 use super::outbox::Outbox;
-use kernel::poll::{Events, Pollee};
 use kernel::socket::{PeerIdentity, SocketFilter, UnixAddress};
 
 /// What a side shares with the socket whose it is.

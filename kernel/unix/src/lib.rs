@@ -33,13 +33,13 @@ pub use stream::StreamSocket;
 
 use alloc::sync::Arc;
 
-use kernel::error::{Error, Result};
 use kernel::file::broken_pipe;
 use kernel::socket::{
     self, CommonOptions, MessageFlags, OptionName, PeerCredentials, Received, Socket,
     SocketAddress, SocketType, UnixAddress,
 };
 use kernel::task::current;
+use sync::{Error, Result};
 
 /// Whether the next byte of a stream is urgent, or was, stored as a C `int`.
 const SIOCATMARK: u32 = 0x8905;

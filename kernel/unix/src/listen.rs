@@ -8,11 +8,11 @@ use alloc::sync::Arc;
 
 use mach::mem::fallible::TryPush;
 use mach::sync::Spin;
+use sync::poll::Events;
+use sync::{Error, Result};
 
 use super::collect;
 use super::stream::StreamSocket;
-use kernel::error::{Error, Result};
-use kernel::poll::Events;
 use kernel::socket::{Blocking, PeerIdentity, limits, wait_on};
 
 struct Queue {

@@ -9,9 +9,9 @@ use alloc::format;
 use alloc::sync::{Arc, Weak};
 
 use mach::sync::Spin;
+use sync::{Error, Result};
 
 use super::{DatagramSocket, StreamSocket};
-use kernel::error::{Error, Result};
 use kernel::socket::{SocketType, UnixAddress};
 
 /// The socket behind a name.

@@ -9,8 +9,8 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use kernel::poll::{Events, Pollee};
 use kernel::socket::limits;
+use sync::poll::{Events, Pollee};
 
 /// Linux's bookkeeping in one block with a message, and beside it.
 const INSIDE_BYTES: usize = 320;

@@ -14,11 +14,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use mach::sync::Spin;
+use sched::resched_point;
+use sync::{Error, Result};
 
 use super::collect;
-use kernel::error::{Error, Result};
 use kernel::file::OpenFile;
-use kernel::sched::resched_point;
 use kernel::task::{Capability, Resource, current};
 
 /// Descriptors that each user has under way.

@@ -99,7 +99,7 @@ fn names_waits(setup: &Setup) -> Result<(), String> {
             "ipc::epoll",
             "--;",
             "inet::tcp::",
-            "kernel::sched::wake",
+            "sched::wake",
         ],
     )
 }
@@ -126,7 +126,7 @@ fn shows_wakeups(setup: &Setup) -> Result<(), String> {
         return Err(format!("nobody wakes Redis in epoll_wait: {text} {said}"));
     }
     let way = text.replace('\n', ";");
-    expect_stack(&way, &["kernel::sched::wake", "inet::tcp::"])?;
+    expect_stack(&way, &["sched::wake", "inet::tcp::"])?;
     match said.contains(" waits on ") {
         true => Ok(()),
         false => Err(format!("it does not say how much it saw: {said}")),

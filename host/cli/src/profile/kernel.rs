@@ -10,7 +10,7 @@ pub const MARK: &str = "_[k]";
 
 /// Whether this is the profiler itself, which stands at the end of every wait.
 fn is_own(name: &str) -> bool {
-    name.starts_with("mach::profile::") || name.starts_with("kernel::profile::")
+    name.starts_with("mach::profile::") || name.starts_with("sched::profile::")
 }
 
 /// The kernel's symbols, and the answers so far.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!    46.012 ms  redis-server 12/12 in epoll_wait, woken by busybox 7/7; goes on on CPU 1
-//!                 kernel::sched::wake_[k]
+//!                 sched::wake_[k]
 //!                 ipc::epoll::wait::wake_[k]
 //!                 inet::tcp::input::deliver_[k]
 //! ```

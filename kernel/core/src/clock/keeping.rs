@@ -8,8 +8,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use base::{Duration, Instant};
 use mach::sync::Once;
 use mach::time::{Adjusted, NtpError, Request};
-
-use crate::sched::timer::{self, Expire, Target};
+use sched::timer::{self, Expire, Target};
 
 const SECOND: Duration = Duration::from_secs(1);
 

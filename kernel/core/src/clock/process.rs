@@ -4,9 +4,9 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 
 use mach::sync::Spin;
+use sync::{Error, Result};
 
 use super::{Base, SignalTimer, Target};
-use crate::error::{Error, Result};
 use crate::signal::Signal;
 use crate::task::{Account, Charge, Counted, Process, Resource, UNLIMITED, current};
 

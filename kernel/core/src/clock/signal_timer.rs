@@ -9,9 +9,9 @@ use alloc::sync::{Arc, Weak};
 
 use base::{Duration, Instant};
 use mach::sync::Spin;
+use sched::sample;
+use sched::timer::{self, Expire, TimerId};
 
-use crate::sched::sample;
-use crate::sched::timer::{self, Expire, TimerId};
 use crate::signal::{Info, Origin, Signal, code, send_to_process, send_to_thread};
 use crate::task::{Process, Tid, find_thread};
 

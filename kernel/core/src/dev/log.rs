@@ -3,8 +3,9 @@
 use alloc::string::String;
 use alloc::sync::Arc;
 
+use sync::Result;
+
 use super::{Device, register as add};
-use crate::error::Result;
 use crate::file::{File, OpenFile};
 use crate::io::{Sink, Source};
 

@@ -3,9 +3,9 @@
 use alloc::sync::Arc;
 
 use base::PAGE_BYTES;
+use sync::{Error, Result};
 
 use super::{Device, register as add};
-use crate::error::{Error, Result};
 use crate::file::{File, FileRef, OpenFile, StatusFlags};
 use crate::fs::device_parts;
 use crate::io::{Sink, Source};

@@ -19,9 +19,9 @@ use hal::DmaRequest;
 use hal::caching::Caching;
 use mach::mem::{Page, contiguous_pages};
 use mach::sync::Spin;
+use sync::{Error, Result};
 
 use super::{Device, register as add};
-use crate::error::{Error, Result};
 use crate::file::{File, FileRef, OpenFile, StatusFlags};
 use crate::mm::{FaultError, MemoryObject, Sharing};
 use crate::task::{Capability, current};

@@ -11,9 +11,9 @@ use base::{PAGE_BYTES, PhysAddr};
 use hal::caching::Caching;
 use mach::mem::Page;
 use mach::pci;
+use sync::{Error, Result};
 
 use super::{Device, register as add};
-use crate::error::{Error, Result};
 use crate::file::{File, OpenFile};
 use crate::io::{Sink, Source};
 use crate::mm::{FaultError, MemoryObject, Sharing};

@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 
 use mach::sync::Spin;
+use sync::{Error, Result};
 
-use crate::error::{Error, Result};
 use crate::file::{FileRef, StatusFlags};
 use crate::fs::{device_number, devices};
 

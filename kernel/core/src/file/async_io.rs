@@ -17,11 +17,11 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use mach::mem::fallible;
 use mach::sync::Spin;
+use sched::{Softirq, Work, raise, register_softirq};
+use sync::poll::{Events, Observer, Sharing};
+use sync::{Error, Result};
 
 use super::{Fd, OpenFile};
-use crate::error::{Error, Result};
-use crate::poll::{Events, Observer, Sharing};
-use crate::sched::{Softirq, Work, raise, register_softirq};
 use crate::signal::{Info, Origin, Signal, SignalSet, code, send_to_process, send_to_thread};
 use crate::task::{Process, current, family, find_thread};
 

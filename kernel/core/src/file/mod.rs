@@ -8,6 +8,7 @@
 pub mod async_io;
 mod nameless;
 mod open_file;
+pub mod poll;
 pub mod size_limit;
 mod table;
 
@@ -18,14 +19,14 @@ use core::ops::Range;
 use async_io::Owner;
 pub use nameless::{broken_pipe, next_number};
 pub use open_file::{OpenFile, StatusFlags};
+use sync::poll::{Events, Pollee};
+use sync::{Error, Result};
 pub use table::{Fd, FdTable};
 
-use crate::error::{Error, Result};
 use crate::fs::pseudo::Text;
 use crate::fs::{FileType, Metadata};
 use crate::io::{Sink, Source};
 use crate::mm::MemoryObject;
-use crate::poll::{Events, Pollee};
 use crate::socket::Socket;
 
 /// What can be opened. Each method has the answer of a thing that cannot do it.

@@ -2,7 +2,8 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::error::Error;
+use sync::Error;
+
 use crate::signal;
 
 /// What a write meets when nobody reads: the error, after SIGPIPE to the current thread.

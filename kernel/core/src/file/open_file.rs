@@ -5,17 +5,16 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use bitflags::bitflags;
 use mach::sync::Spin;
+use sync::{Error, Mutex, Result};
 
 use super::async_io::{self, AsyncIo};
 use super::{Fd, FileRef, size_limit};
-use crate::error::{Error, Result};
 use crate::fs::locks::Owner;
 use crate::fs::mount::Writer;
 use crate::fs::{
     Change, FileType, InodeRef, Metadata, Path, Timestamp, access_times, notify, set_ids,
 };
 use crate::io::{Sink, Source};
-use crate::sync::Mutex;
 
 bitflags! {
     /// Status flags of an open file; the bits are Linux's own (`O_*` on x86-64).

@@ -3,7 +3,8 @@
 //! A write that begins below the limit ends at it; one that begins beyond, and a truncate(2)
 //! to beyond, fail and raise SIGXFSZ.
 
-use crate::error::{Error, Result};
+use sync::{Error, Result};
+
 use crate::signal::{Info, Signal, send_to_thread};
 use crate::task::{Resource, UNLIMITED, current};
 

@@ -11,10 +11,10 @@ use alloc::vec::Vec;
 
 use mach::mem::fallible::TryGrow;
 use mach::sync::Spin;
+use sched::resched_point;
+use sync::{Error, Result};
 
 use super::{OpenFile, StatusFlags};
-use crate::error::{Error, Result};
-use crate::sched::resched_point;
 
 /// A descriptor's number.
 pub type Fd = u32;

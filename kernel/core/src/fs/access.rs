@@ -2,8 +2,9 @@
 
 use alloc::sync::Arc;
 
+use sync::{Error, Result};
+
 use super::{FileType, Metadata};
-use crate::error::{Error, Result};
 use crate::task::{Capability, Credentials, SECURE_NO_SETUID_FIXUP, current};
 
 /// Ways to use a file; the bits are those of access(2).

@@ -1,9 +1,10 @@
 //! The tree as the first program finds it.
 
+use sync::{Error, Result};
+
 use super::kinds::{self, Kind};
 use super::tmpfs::{self, Tmpfs, UnpackError};
 use super::{FileSystem, FileType, MountFlags, New, Path, devices, mount};
-use crate::error::{Error, Result};
 use crate::reclaim;
 
 /// Directories that exist in any case: name and mode.

@@ -8,10 +8,10 @@ use alloc::sync::Arc;
 
 use mach::mem::fallible;
 use mach::sync::Spin;
+use sync::Result;
 
 use super::mount::Namespace;
 use super::{Path, mount};
-use crate::error::Result;
 use crate::task::current;
 
 #[derive(Clone)]

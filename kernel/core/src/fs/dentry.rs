@@ -21,10 +21,9 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use hashbrown::HashMap;
 use mach::mem::fallible;
 use mach::sync::Spin;
+use sync::{Error, Mutex, Result};
 
 use super::{FileType, InodeRef, notify};
-use crate::error::{Error, Result};
-use crate::sync::Mutex;
 
 /// A name without slashes.
 pub type Name = Arc<[u8]>;
@@ -234,7 +233,7 @@ impl Dentry {
     }
 
     /// Holds the directory still: no name in it changes meanwhile.
-    pub fn lock_names(&self) -> Result<crate::sync::MutexGuard<'_, ()>> {
+    pub fn lock_names(&self) -> Result<sync::MutexGuard<'_, ()>> {
         let directory = self.directory.as_ref().ok_or(Error::NotDirectory)?;
         Ok(directory.changing.lock())
     }

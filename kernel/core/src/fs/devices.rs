@@ -4,11 +4,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use mach::sync::Once;
+use sync::{Error, Result};
 
 use super::tmpfs::Tmpfs;
 use super::{FileType, MountFlags, New, Path, device_number, mount};
 use crate::dev::{self, Device};
-use crate::error::{Error, Result};
 
 /// There is one /dev, however often it is mounted.
 static TREE: Once<Arc<Tmpfs>> = Once::new();

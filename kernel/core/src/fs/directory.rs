@@ -1,6 +1,7 @@
 //! Listing a directory that is open.
 
-use crate::error::{Error, Result};
+use sync::{Error, Result};
+
 use crate::file::OpenFile;
 
 use super::inode::{DirEntry, Emit};

@@ -6,8 +6,7 @@
 use alloc::vec::Vec;
 
 use mach::sync::Spin;
-
-use crate::error::{Error, Result};
+use sync::{Error, Result};
 
 /// The longest value (Linux's XATTR_SIZE_MAX).
 pub const VALUE_BYTES_MAX: usize = 64 << 10;

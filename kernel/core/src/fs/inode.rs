@@ -9,11 +9,12 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use sync::{Error, Result};
+
 use super::extended::ExtendedAttributes;
 use super::locks::FileLocks;
 use super::seals::Seals;
 use super::{Attachment, Change, FileType, Path};
-use crate::error::{Error, Result};
 use crate::file::{File, FileRef, OpenFile};
 
 /// An inode as everybody holds it.

@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 
 use base::PAGE_BYTES;
 use mach::sync::Spin;
+use sync::{Error, Result};
 
 use super::FileSystem;
 use super::tmpfs::Tmpfs;
-use crate::error::{Error, Result};
 
 /// Makes a file system from its source and its options.
 pub type Make = fn(source: &[u8], options: &[u8]) -> Result<Arc<dyn FileSystem>>;

@@ -12,9 +12,7 @@ use core::ops::Range;
 use mach::sync::Spin;
 pub use rangelock::Mode;
 use rangelock::{RangeLocks, WaitGraph};
-
-use crate::error::{Error, Result};
-use crate::sync::{Wait, WaitQueue};
+use sync::{Error, Result, Wait, WaitQueue};
 
 /// Who holds a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,11 +3,11 @@
 use alloc::sync::Arc;
 
 use mach::sync::Once;
+use sync::{Error, Result};
 
 use super::access::{Subject, Who};
 use super::tmpfs::Tmpfs;
 use super::{Dentry, Mount, Path};
-use crate::error::{Error, Result};
 use crate::file::{OpenFile, StatusFlags};
 
 /// The longest name (Linux's NAME_MAX less the prefix "memfd:").

@@ -6,11 +6,11 @@
 
 use alloc::sync::Arc;
 
+use sync::{Error, Mutex, Result};
+
 use super::access::{EXECUTE, Subject, WRITE, Who};
 use super::walk::Spot;
 use super::{Dentry, FileType, InodeRef, New, Path, notify};
-use crate::error::{Error, Result};
-use crate::sync::Mutex;
 
 /// Held by every rename: two of them could make a directory its own ancestor.
 static MOVING: Mutex<()> = Mutex::new(());
@@ -258,10 +258,7 @@ pub fn rename(from: &Spot, to: &Spot, replace: Replace) -> Result<()> {
     Ok(())
 }
 
-type Held<'a> = (
-    crate::sync::MutexGuard<'a, ()>,
-    Option<crate::sync::MutexGuard<'a, ()>>,
-);
+type Held<'a> = (sync::MutexGuard<'a, ()>, Option<sync::MutexGuard<'a, ()>>);
 
 fn lock_both<'a>(one: &'a Arc<Dentry>, two: &'a Arc<Dentry>) -> Result<Held<'a>> {
     if Arc::ptr_eq(one, two) {

@@ -13,9 +13,9 @@ use core::any::Any;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use mach::sync::Once;
+use sync::{Error, Result};
 
 use super::{FileType, Metadata, mount, next_device};
-use crate::error::{Error, Result};
 use crate::file::{File, OpenFile, StatusFlags};
 use crate::names::Names;
 use crate::net::NetStack;

@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 
 use bitflags::bitflags;
 use mach::sync::Once;
+use sync::{Error, Result};
 
 use super::access::{EXECUTE, READ, Subject, WRITE, Who, is_above_permissions};
 use super::mount::Writer;
@@ -13,7 +14,6 @@ use super::{
     Attachment, FileType, InodeRef, MountFlags, Path, Walk, access_times, notify, resolve, set_ids,
 };
 use crate::dev;
-use crate::error::{Error, Result};
 use crate::file::{FileRef, OpenFile, StatusFlags};
 
 bitflags! {

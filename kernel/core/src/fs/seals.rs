@@ -3,9 +3,7 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use bitflags::bitflags;
-
-use crate::error::{Error, Result};
-use crate::sync::{Mutex, MutexGuard};
+use sync::{Error, Mutex, MutexGuard, Result};
 
 bitflags! {
     /// What may no longer happen; the bits are Linux's `F_SEAL_*`.

@@ -5,8 +5,9 @@
 //! everybody who gives the file to another (chown(2), inode(7)). Otherwise what was written
 //! would run with the owner's rights. It is done before the bytes change.
 
+use sync::Result;
+
 use super::{Change, FileType, Inode, Metadata};
-use crate::error::Result;
 use crate::task::{Capability, current};
 
 /// S_ISUID, S_ISGID, and execution by the group.

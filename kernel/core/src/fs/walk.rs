@@ -12,10 +12,10 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use bitflags::bitflags;
+use sync::{Error, Result};
 
 use super::access::{self, EXECUTE, Subject, Who};
 use super::{Dentry, FileType, MountFlags, Path, access_times, mount};
-use crate::error::{Error, Result};
 use crate::task::current;
 
 /// The longest path with its closing zero (`PATH_MAX` of Linux).

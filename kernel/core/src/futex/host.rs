@@ -4,8 +4,8 @@ use alloc::sync::Arc;
 
 use mach::mem::fallible::Heap;
 use mach::sync::Native;
+use sched::Rank;
 
-use crate::sched::{self, Rank};
 use crate::task::{Thread, find_thread};
 
 /// The kernel.

@@ -4,9 +4,9 @@ use alloc::sync::Arc;
 
 use ::futex::Key;
 use base::VirtAddr;
+use sync::{Error, Result};
 
 use super::word::{Place, UserWord};
-use crate::error::{Error, Result};
 use crate::task::current;
 
 /// The word at `address` of the current program. `private` says that only this process uses it.

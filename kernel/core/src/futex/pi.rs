@@ -3,11 +3,11 @@
 use ::futex::Stop;
 use ::futex::pi::{Attempt, Contended, Moved};
 use base::Instant;
+use sync::{Error, Result};
 
 use super::TABLE;
 use super::wait::park;
 use super::word::{Place, UserWord, repeat};
-use crate::error::{Error, Result};
 use crate::mm::Access;
 use crate::task::{Thread, current};
 

@@ -4,11 +4,11 @@ use ::futex::robust::{Kind, is_to_wake, walk, without_owner};
 use ::futex::{Stop, replace};
 use base::VirtAddr;
 use core::sync::atomic::Ordering;
+use sync::Result;
 
 use super::key::key_of;
 use super::word::{UserWord, repeat};
 use super::{Host, MATCH_ANY, pi, wake};
-use crate::error::Result;
 use crate::mm::Access;
 use crate::task::Thread;
 use crate::user;

@@ -3,8 +3,8 @@
 use ::futex::{Refusal, Stop};
 use base::VirtAddr;
 use mach::mem::{self, Fault};
+use sync::{Error, Result};
 
-use crate::error::{Error, Result};
 use crate::mm::Access;
 use crate::user;
 

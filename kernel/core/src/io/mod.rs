@@ -11,12 +11,12 @@
 //! [`partial`]), as POSIX has it: an error means that nothing passed. A message passes whole
 //! or not at all (`put_whole`, `take_whole`).
 
+use sync::{Error, Result};
+
 mod pipe;
 mod ranges;
 mod sink;
 mod source;
-
-use crate::error::{Error, Result};
 
 pub use ranges::UserRange;
 pub use sink::Sink;

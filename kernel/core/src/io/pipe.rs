@@ -2,10 +2,10 @@
 //! rings do not know programs, and those who have a ring stand above.
 
 use super::{Sink, Source};
-use crate::error::{Error, Result};
+use crate::refusal::{Answer, Refusal};
 
 impl ::pipe::Sink for Sink<'_> {
-    type Error = Error;
+    type Error = Refusal;
 
     #[inline]
     fn remaining(&self) -> usize {
@@ -13,13 +13,13 @@ impl ::pipe::Sink for Sink<'_> {
     }
 
     #[inline]
-    fn put(&mut self, bytes: &[u8]) -> Result<usize> {
-        self.put(bytes)
+    fn put(&mut self, bytes: &[u8]) -> Answer<usize> {
+        Ok(self.put(bytes)?)
     }
 }
 
 impl ::pipe::Source for Source<'_> {
-    type Error = Error;
+    type Error = Refusal;
 
     #[inline]
     fn remaining(&self) -> usize {
@@ -27,7 +27,7 @@ impl ::pipe::Source for Source<'_> {
     }
 
     #[inline]
-    fn take(&mut self, to: &mut [u8]) -> Result<usize> {
-        self.take(to)
+    fn take(&mut self, to: &mut [u8]) -> Answer<usize> {
+        Ok(self.take(to)?)
     }
 }

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use base::VirtAddr;
 use mach::mem::USER_END;
+use sync::{Error, Result};
 
-use crate::error::{Error, Result};
 use crate::user::Fault;
 
 /// A range of a program's memory.

@@ -4,12 +4,12 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use base::{PAGE_BYTES, VirtAddr};
+use sched::resched_point;
+use sync::{Error, Result};
 
 use super::partial;
 use super::ranges::{UserRange, UserRanges};
-use crate::error::{Error, Result};
 use crate::mm::{Access, Page};
-use crate::sched::resched_point;
 use crate::user::{self, Fault};
 
 enum Place<'a> {

@@ -7,12 +7,13 @@ use base::{PAGE_BYTES, VirtAddr};
 use mach::mem::Gather;
 use mach::mem::fallible::{TryGrow, TryPush};
 use mach::numa::Node;
+use sync::{Error, Result};
 use vma::Area;
 
 use super::populate::Touch;
 use super::space::{State, page_range, prot};
 use super::{AddressSpace, Object, Sharing};
-use crate::error::{Error, Result};
+use crate::refusal::refused;
 
 /// What madvise can say that we act on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,18 +83,23 @@ impl AddressSpace {
             Advice::Fork(inherit) => {
                 state
                     .areas
-                    .update(piece, |area| area.traits.no_fork = !inherit)?;
+                    .update(piece, |area| area.traits.no_fork = !inherit)
+                    .map_err(refused)?;
             }
             Advice::WipeOnFork(wipe) => {
                 state
                     .areas
-                    .update(piece, |area| area.traits.wipe_on_fork = wipe)?;
+                    .update(piece, |area| area.traits.wipe_on_fork = wipe)
+                    .map_err(refused)?;
             }
             Advice::LargePages(wanted) => {
-                state.areas.update(piece, |area| {
-                    area.traits.large_pages = wanted;
-                    area.traits.small_pages = !wanted;
-                })?;
+                state
+                    .areas
+                    .update(piece, |area| {
+                        area.traits.large_pages = wanted;
+                        area.traits.small_pages = !wanted;
+                    })
+                    .map_err(refused)?;
             }
             Advice::Populate(_) | Advice::PageOut | Advice::Nothing => {}
         }

@@ -15,12 +15,11 @@ use core::ops::Range;
 
 use base::VirtAddr;
 use mach::mem::{PIECE_BYTES, PageTable, USER_END};
+use sched::resched_point;
+use sync::{Result, Wait};
 
 use super::AddressSpace;
 use super::space::{Locked, State};
-use crate::error::Result;
-use crate::sched::resched_point;
-use crate::sync::Wait;
 
 /// Areas that are changed at a time.
 const PIECE_AREAS: usize = 64;

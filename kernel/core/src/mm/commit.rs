@@ -15,8 +15,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use accounting::{Limit, Policy};
 use base::PAGE_BYTES;
-
-use crate::error::{Error, Result};
+use sync::{Error, Result};
 
 /// Bytes that are promised now.
 static PROMISED: AtomicU64 = AtomicU64::new(0);

@@ -3,10 +3,10 @@
 //! As Linux since 4.0 we make an ordinary mapping of that part.
 
 use base::{PAGE_BYTES, VirtAddr};
+use sync::{Error, Result};
 
 use super::AddressSpace;
 use super::map::{Mapping, Place};
-use crate::error::{Error, Result};
 
 const PAGE: u64 = PAGE_BYTES as u64;
 

@@ -8,11 +8,12 @@ use core::ops::Range;
 
 use base::VirtAddr;
 use mach::mem::Gather;
+use sync::{Error, Result};
 use vma::Area;
 
 use super::space::release;
 use super::{AddressSpace, Object};
-use crate::error::{Error, Result};
+use crate::refusal::refused;
 
 impl AddressSpace {
     /// A copy for a forked process; private memory is shared until either side writes.
@@ -57,7 +58,7 @@ impl AddressSpace {
             inherited.traits.locked = false;
             let mut copy = child.lock();
             copy.promise.grow(inherited.promised_bytes())?;
-            copy.areas.insert(inherited)?;
+            copy.areas.insert(inherited).map_err(refused)?;
         }
         if area.traits.wipe_on_fork {
             return Ok(());

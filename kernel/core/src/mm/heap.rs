@@ -1,6 +1,7 @@
 //! The program break.
 
 use base::VirtAddr;
+use sync::{Error, Result};
 use vma::{Area, Traits};
 
 use super::layout::ANYWHERE;
@@ -8,7 +9,7 @@ use super::limits::{Growth, check_growth};
 use super::map::check_locked_mapping;
 use super::space::{Locked, State};
 use super::{AddressSpace, Locking, Rights};
-use crate::error::{Error, Result};
+use crate::refusal::refused;
 use crate::task::{Resource, current};
 
 impl AddressSpace {
@@ -84,17 +85,20 @@ fn grow_heap(state: &mut State, end: VirtAddr) -> Result<()> {
         check_locked_mapping(state, to - from)?;
     }
     state.promise.grow(to - from)?;
-    state.areas.insert(Area {
-        start: from,
-        end: to,
-        access: Rights::READ_WRITE,
-        limit: Rights {
-            read: true,
-            write: true,
-            exec: true,
-        },
-        traits,
-        backing: None,
-    })?;
+    state
+        .areas
+        .insert(Area {
+            start: from,
+            end: to,
+            access: Rights::READ_WRITE,
+            limit: Rights {
+                read: true,
+                write: true,
+                exec: true,
+            },
+            traits,
+            backing: None,
+        })
+        .map_err(refused)?;
     Ok(())
 }

@@ -7,11 +7,11 @@ use core::ops::Range;
 
 use base::VirtAddr;
 use mach::mem::USER_END;
+use sync::{Error, Result};
 use vma::{Area, Traits};
 
 use super::space::State;
 use super::{Object, Rights};
-use crate::error::{Error, Result};
 use crate::task::{Capability, Resource, UNLIMITED, current};
 
 /// Bytes that are added to a space.

@@ -7,12 +7,13 @@
 use core::ops::Range;
 
 use base::VirtAddr;
+use sync::{Error, Result};
 
 use super::limits::{check_lock, everything, locked_bytes};
 use super::populate::{Touch, Unpopulated};
 use super::space::{State, page_range};
 use super::{AddressSpace, FaultError};
-use crate::error::{Error, Result};
+use crate::refusal::refused;
 
 /// When locked pages come in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -120,6 +121,7 @@ impl AddressSpace {
 fn set_locked(state: &mut State, piece: Range<VirtAddr>, locked: bool) -> Result<()> {
     state
         .areas
-        .update(piece, |area| area.traits.locked = locked)?;
+        .update(piece, |area| area.traits.locked = locked)
+        .map_err(refused)?;
     Ok(())
 }

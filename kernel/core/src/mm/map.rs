@@ -4,6 +4,7 @@ use core::ops::Range;
 
 use base::{PAGE_BYTES, VirtAddr};
 use mach::mem::Gather;
+use sync::{Error, Result};
 use vma::{Area, Backing, Removed, Traits};
 
 use super::commit;
@@ -13,7 +14,7 @@ use super::limits::{
 };
 use super::space::{Locked, State, page_range, prot};
 use super::{AddressSpace, Locking, Object, Rights};
-use crate::error::{Error, Result};
+use crate::refusal::refused;
 
 /// Where a mapping goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -133,7 +134,7 @@ impl AddressSpace {
         });
         drop(state);
         drop(removed);
-        inserted?;
+        inserted.map_err(refused)?;
         Ok((at, is_populated))
     }
 
@@ -145,7 +146,7 @@ impl AddressSpace {
         range: Range<VirtAddr>,
     ) -> Result<(Locked<'a>, Removed<Object>)> {
         self.in_pieces(state, range, &mut |state, piece| {
-            let removed = state.areas.remove(piece.clone())?;
+            let removed = state.areas.remove(piece.clone()).map_err(refused)?;
             if removed.bytes != 0 {
                 self.discard_with_tables(state, piece)?;
             }
@@ -241,10 +242,13 @@ impl AddressSpace {
         if state.areas.overlapping(piece.clone()).any(forbids) {
             return Err(Error::AccessDenied);
         }
-        state.areas.update(piece.clone(), |area| {
-            area.traits.promised |= counts(access, area.traits);
-            area.access = access;
-        })?;
+        state
+            .areas
+            .update(piece.clone(), |area| {
+                area.traits.promised |= counts(access, area.traits);
+                area.access = access;
+            })
+            .map_err(refused)?;
         let table = self.table()?;
         let mut gather = Gather::new(table);
         for area in state.areas.overlapping(piece.clone()) {

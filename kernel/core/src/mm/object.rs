@@ -9,7 +9,6 @@ use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use hal::caching::Caching;
 
 use super::FaultError;
-use crate::error;
 use crate::file::OpenFile;
 pub use mach::mem::Page;
 
@@ -54,7 +53,7 @@ pub trait MemoryObject: Send + Sync {
     fn mark_dirty(&self, _index: u64) {}
 
     /// Brings dirty pages of a range of bytes to where they are kept; blocks.
-    fn sync(&self, _bytes: Range<u64>) -> error::Result<()> {
+    fn sync(&self, _bytes: Range<u64>) -> sync::Result<()> {
         Ok(())
     }
 

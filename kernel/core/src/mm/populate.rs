@@ -8,10 +8,10 @@
 use core::ops::Range;
 
 use base::{PAGE_BYTES, VirtAddr};
+use sched::{Flags, resched_point};
+use sync::{Error, Restart};
 
 use super::{Access, AddressSpace, FaultError, Rights};
-use crate::error::{Error, Restart};
-use crate::sched::{Flags, resched_point};
 use crate::task::current;
 
 /// How pages are touched.

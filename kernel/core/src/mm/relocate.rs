@@ -8,11 +8,12 @@ use core::ops::Range;
 
 use base::VirtAddr;
 use mach::mem::Gather;
+use sync::{Error, Result};
 use vma::{Area, Backing};
 
 use super::space::{Locked, State};
 use super::{AddressSpace, Object};
-use crate::error::{Error, Result};
+use crate::refusal::refused;
 
 /// What is done with a piece of the old place, and the address that it goes to.
 type MoveStep<'a> = dyn FnMut(&State, Range<VirtAddr>, VirtAddr) -> Result<()> + 'a;
@@ -31,12 +32,12 @@ impl AddressSpace {
         let (mut state, ()) = self.prepare_move(state, old, new)?;
         let removed = match keep_old {
             true => None,
-            false => Some(state.areas.remove(old.clone())?),
+            false => Some(state.areas.remove(old.clone()).map_err(refused)?),
         };
         let mut target = continuation(area, old.start);
         (target.start, target.end) = (new.start, new.end);
         // Where an area was removed, there is room for one.
-        state.areas.insert(target)?;
+        state.areas.insert(target).map_err(refused)?;
         let (state, ()) = self.for_each_move(state, old, new, &mut |state, piece, to| {
             let mut gather = Gather::new(table);
             table.relocate(piece.start, to, piece.end - piece.start, &mut gather);

@@ -7,6 +7,7 @@
 use core::ops::Range;
 
 use base::{PAGE_BYTES, VirtAddr};
+use sync::{Error, Result};
 use vma::Area;
 
 use super::limits::{Growth, check_growth, check_lock, everything, locked_bytes};
@@ -14,7 +15,7 @@ use super::map::{choose_place, promised_in};
 use super::relocate::continuation;
 use super::space::{State, page_range};
 use super::{AddressSpace, Object, Place};
-use crate::error::{Error, Result};
+use crate::refusal::refused;
 
 /// Where the mapping may go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -127,7 +128,7 @@ impl AddressSpace {
             }
             let mut more = continuation(&area, old.end);
             (more.start, more.end) = (old.end, end);
-            state.areas.insert(more)?;
+            state.areas.insert(more).map_err(refused)?;
             return Ok(Some(old.start));
         }
         match request.target {

@@ -3,9 +3,9 @@
 use core::ops::Range;
 
 use base::{PAGE_BYTES, VirtAddr};
+use sync::{Error, Result};
 
 use super::{Access, AddressSpace, Page, Reach};
-use crate::error::{Error, Result};
 use crate::io::{Sink, Source};
 
 /// Bytes that pass between two programs at a time.

@@ -5,11 +5,11 @@ use core::ops::Range;
 
 use base::VirtAddr;
 use mach::mem::{PageTable, USER_END};
+use sched::resched_point;
 use vma::{Area, Traits};
 
 use super::{AddressSpace, Object, Rights};
 use crate::file::OpenFile;
-use crate::sched::resched_point;
 
 /// What an area is called.
 #[derive(Clone)]

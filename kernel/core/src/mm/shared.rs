@@ -5,10 +5,10 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use base::PAGE_BYTES;
 use mach::sync::Spin;
+use sync::Result;
 
 use super::commit::Promise;
 use super::{FaultError, MemoryObject, Page, Sharing};
-use crate::error::Result;
 use crate::reclaim::garbage;
 
 /// Pages of files in memory and of shared anonymous memory.

@@ -9,16 +9,15 @@ use base::{PAGE_BYTES, VirtAddr};
 use hal::caching::Caching;
 use mach::mem::{PageTable, Prot, USER_END};
 use mach::sync::{Lazy, Spin, SpinGuard};
-use vma::{AreaMap, TooManyAreas};
+use sched::resched_point;
+use sync::{Error, Result, WaitQueue};
+use vma::AreaMap;
 
 use super::change::areas_end;
 use super::commit::Promise;
 use super::large::LargeUse;
 use super::run::Run;
 use super::{Layout, Locking, Object, Rights};
-use crate::error::{Error, Result};
-use crate::sched::resched_point;
-use crate::sync::WaitQueue;
 use crate::task::family;
 
 /// What the lock guards.
@@ -276,12 +275,6 @@ impl AddressSpace {
         self.table
             .as_ref()
             .is_none_or(|table| end(table) == USER_END)
-    }
-}
-
-impl From<TooManyAreas> for Error {
-    fn from(_: TooManyAreas) -> Self {
-        Self::OutOfMemory
     }
 }
 

@@ -7,10 +7,10 @@
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 use inet::Endpoint;
+use sync::{Error, Result};
 
 use super::handle::Handle;
 use super::interface::{CARD, LOOPBACK};
-use crate::error::{Error, Result};
 use crate::socket::{Family, SocketAddress};
 
 /// What a socket of `handle`'s family means by the address of a peer.

@@ -14,12 +14,12 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use base::Instant;
 use mach::cpu::{MAX_CPUS, PerCpu};
+use sched::Softirq;
+use sched::timer::{self, Expire, Target, TimerId};
 
 use super::stack::{self, NetStack};
 use super::surroundings::Link;
 use super::{poll, ring};
-use crate::sched::Softirq;
-use crate::sched::timer::{self, Expire, Target, TimerId};
 
 /// Rings of others' shards in which this CPU left frames, a bit for each. It is the CPU's: only
 /// the card's rings, of which there is one set, are announced so.

@@ -8,10 +8,10 @@ use base::CpuId;
 use hal::NicControl;
 use inet::Cidr;
 use mach::sync::{Once, Spin};
+use sched::{Softirq, raise_on};
 
 use super::surroundings::Port;
 use super::{inbox, ring, routes, stack, steer};
-use crate::sched::{Softirq, raise_on};
 
 /// How the machine gets its address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -21,8 +21,8 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use mach::mem::fallible::{self, TryGrow};
 use mach::sync::Spin;
+use sync::{Error, Result};
 
-use crate::error::{Error, Result};
 use crate::io::Source;
 
 /// No packet has more bytes.

@@ -5,11 +5,11 @@
 //! sockets of UDP and TCP.
 
 use inet::Device;
+use sync::{Error, Result};
 
 use super::handle::Handle;
 use super::interface::{CARD, LOOPBACK};
 use super::stack::NetStack;
-use crate::error::{Error, Result};
 use crate::socket::{OptionName, OptionValue};
 use crate::task::{Capability, current};
 

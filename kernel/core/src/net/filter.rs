@@ -8,13 +8,13 @@ use alloc::vec::Vec;
 
 use capture::{Frame, Sender};
 use mbuf::Chain;
+use sync::Result;
 use wire::{ETHERNET_HEADER_BYTES, EtherType};
 
 use super::handle::Handle;
 use super::interface::LOOPBACK;
 use super::notice::Notice;
 use super::stack::Shared;
-use crate::error::Result;
 
 /// Where IPv4's source lies in its header; its first byte says when it is this machine's.
 const V4_SOURCE_AT: usize = 12;

@@ -5,11 +5,12 @@
 
 use core::net::{IpAddr, Ipv4Addr};
 
+use sync::{Error, Result};
+
 use super::handle::Handle;
 use super::interface::{CARD, LOOPBACK};
 use super::poll::after_send;
 use super::stack::NetStack;
-use crate::error::{Error, Result};
 use crate::socket::{GroupMembership, OptionName, OptionValue};
 
 /// Reads an option of this kind; `None` for others.

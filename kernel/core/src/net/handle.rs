@@ -13,17 +13,17 @@ use core::sync::atomic::AtomicBool;
 
 use inet::{Endpoint, Options, SocketId, Transport};
 use mach::sync::{Once, Spin};
+use sync::poll::Events;
+use sync::{Error, Result, Wait};
 
 use super::entered::Entered;
 use super::notice::Notice;
 use super::place::{AtomicPlace, Place};
 use super::stack::{NetStack, current_stack};
 use super::surroundings::{self, Link};
-use crate::error::{Error, Result};
 use crate::fs::Metadata;
-use crate::poll::Events;
+use crate::refusal::{Answer, refused};
 use crate::socket::{self, Blocking, CommonOptions, Family, Held, Shutdown, wait_on};
-use crate::sync::Wait;
 use crate::task::current;
 
 /// A socket; dropping it closes it.
@@ -78,11 +78,11 @@ impl Handle {
         family: Family,
         stack: &mut inet::Stack,
         link: &mut Link,
-    ) -> Result<Self> {
+    ) -> Answer<Self> {
         let notice = Arc::new(Notice::new());
         if let Err(error) = link.register(id, notice.clone()) {
             stack.close(link, id)?;
-            return Err(error);
+            return Err(error.into());
         }
         let place = Place {
             shard: link.number,
@@ -109,7 +109,7 @@ impl Handle {
         id: SocketId,
         stack: &mut inet::Stack,
         link: &mut Link,
-    ) -> Result<Self> {
+    ) -> Answer<Self> {
         Self::adopt(&self.stack, id, self.transport, self.family, stack, link)
     }
 
@@ -139,7 +139,7 @@ impl Handle {
     #[inline]
     pub(super) fn with<R>(
         &self,
-        work: impl FnOnce(SocketId, &mut inet::Stack, &mut Link) -> Result<R>,
+        work: impl FnOnce(SocketId, &mut inet::Stack, &mut Link) -> Answer<R>,
     ) -> Result<R> {
         self.move_bytes(|id, stack, link| {
             self.notice.forget();
@@ -151,11 +151,11 @@ impl Handle {
     #[inline]
     pub(super) fn move_bytes<R>(
         &self,
-        work: impl FnOnce(SocketId, &mut inet::Stack, &mut Link) -> Result<R>,
+        work: impl FnOnce(SocketId, &mut inet::Stack, &mut Link) -> Answer<R>,
     ) -> Result<R> {
         let (mut entered, id) = self.enter()?;
         let (stack, link) = entered.parts();
-        work(id, stack, link)
+        Ok(work(id, stack, link)?)
     }
 
     /// Shows the socket at its place to `look`, which needs no clock; `None` before boot
@@ -171,7 +171,7 @@ impl Handle {
     /// Calls `work` for the socket, and for each of its other members.
     pub(super) fn with_all(
         &self,
-        mut work: impl FnMut(SocketId, &mut inet::Stack, &mut Link) -> Result<()>,
+        mut work: impl FnMut(SocketId, &mut inet::Stack, &mut Link) -> Answer<()>,
     ) -> Result<()> {
         self.with(&mut work)?;
         self.with_others(work)
@@ -180,7 +180,7 @@ impl Handle {
     /// Calls `work` for each member but the socket at its place.
     pub(super) fn with_others(
         &self,
-        mut work: impl FnMut(SocketId, &mut inet::Stack, &mut Link) -> Result<()>,
+        mut work: impl FnMut(SocketId, &mut inet::Stack, &mut Link) -> Answer<()>,
     ) -> Result<()> {
         for member in self.others() {
             self.stack
@@ -213,7 +213,7 @@ impl Handle {
     pub(super) fn first_of<R>(
         &self,
         first: u16,
-        mut take: impl FnMut(SocketId, &mut inet::Stack, &mut Link) -> Result<R>,
+        mut take: impl FnMut(SocketId, &mut inet::Stack, &mut Link) -> Answer<R>,
     ) -> Result<R> {
         if self.is_alone() {
             return self.with(take);
@@ -296,9 +296,9 @@ impl Handle {
     /// The pending error, which is thereby cleared.
     pub(super) fn take_error(&self) -> Option<Error> {
         let take = |id, stack: &mut inet::Stack, _: &mut Link| {
-            stack.take_error(id).ok_or(Error::WouldBlock)
+            Ok(stack.take_error(id).ok_or(Error::WouldBlock)?)
         };
-        self.first_of(self.stack.own(), take).ok().map(Error::from)
+        self.first_of(self.stack.own(), take).ok().map(refused)
     }
 
     pub(super) fn shutdown(&self, how: Shutdown) -> Result<()> {
@@ -342,7 +342,7 @@ pub(super) fn open_in(
     stack: &mut inet::Stack,
     transport: Transport,
     family: Family,
-) -> Result<SocketId> {
+) -> Answer<SocketId> {
     Ok(match family {
         Family::Inet6 => stack.open_v6(transport)?,
         _ => stack.open(transport)?,

@@ -21,10 +21,10 @@ use link::RxChain;
 use link::steer::Progress;
 use mach::sync::{Once, Spin};
 use mbuf::RxFrame;
+use sched::{Softirq, raise_on};
 
 use super::entered::Entered;
 use super::stack;
-use crate::sched::{Softirq, raise_on};
 
 /// Exceptions that wait for one shard.
 const EXCEPTIONS_MAX: usize = 64;

@@ -1,11 +1,11 @@
 //! Requests on internet sockets: what waits in their queues.
 
 use base::VirtAddr;
+use sync::{Error, Result};
 
 use inet::Transport;
 
 use super::handle::Handle;
-use crate::error::{Error, Result};
 use crate::user;
 
 /// Bytes that can be received now (include/uapi/asm-generic/ioctls.h).
@@ -46,7 +46,7 @@ pub(super) fn tell(count: usize, argument: u64) -> Result<usize> {
 fn unread(handle: &Handle) -> Result<usize> {
     let found = handle.first_of(handle.stack.own(), |id, stack, _| {
         match stack.unread(id)? {
-            0 => Err(Error::WouldBlock),
+            0 => Err(Error::WouldBlock.into()),
             count => Ok(count),
         }
     });

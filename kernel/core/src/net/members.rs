@@ -16,12 +16,13 @@ use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 
 use inet::{Endpoint, Options, SocketId, Transport};
+use sync::Result;
 
 use super::handle::{Handle, close, open_in};
 use super::place::Place;
 use super::port_rights;
 use super::steer;
-use crate::error::Result;
+use crate::refusal::Answer;
 
 impl Handle {
     /// Names the socket's end; a datagram socket gets its members.
@@ -66,7 +67,7 @@ impl Handle {
 
     /// Makes the members in the other shards, with the socket's options and name, and
     /// has `begin` do what makes them wait.
-    fn replicate(&self, begin: impl Fn(&mut inet::Stack, SocketId) -> Result<()>) -> Result<()> {
+    fn replicate(&self, begin: impl Fn(&mut inet::Stack, SocketId) -> Answer<()>) -> Result<()> {
         if self.stack.count() == 1 {
             return Ok(());
         }

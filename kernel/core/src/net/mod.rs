@@ -45,7 +45,6 @@ pub(crate) mod datalink;
 mod device;
 mod dial;
 mod entered;
-mod error;
 mod filter;
 mod groups;
 mod handle;
@@ -104,7 +103,8 @@ pub fn exceptions_dropped() -> u64 {
     inbox::dropped()
 }
 
-use crate::error::{Error, Result};
+use sync::{Error, Result};
+
 use crate::socket::{Family, MessageFlags, Socket, SocketType};
 
 /// A new internet socket; `protocol` is IANA's number, 0 for the type's usual one.

@@ -15,8 +15,9 @@
 
 use core::sync::atomic::{AtomicU8, Ordering};
 
+use sync::poll::{Events, Pollee};
+
 use super::surroundings::events_of;
-use crate::poll::{Events, Pollee};
 use crate::socket::SocketFilter;
 
 const UNKNOWN: u8 = 0;

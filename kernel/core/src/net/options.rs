@@ -2,10 +2,10 @@
 
 use base::Duration;
 use inet::{Options, PathDiscovery, Transport};
+use sync::{Error, Result};
 
 use super::device;
 use super::handle::Handle;
-use crate::error::{Error, Result};
 use crate::socket::{Family, OptionName, OptionValue, limits};
 
 /// Reads an option that TCP and UDP share.

@@ -19,6 +19,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use base::{Duration, Instant};
 use inet::{Env, Stack};
 use mbuf::RxFrame;
+use sched::{Softirq, Work, forget_rest, halt_poll, raise, raise_by_rest, register_softirq};
 
 use super::entered::Entered;
 use super::interface::Interface;
@@ -26,7 +27,6 @@ use super::stack::{self, NetStack};
 use super::surroundings::{Link, Port, Way};
 use super::{alarm, inbox, ring, routes};
 use crate::packet;
-use crate::sched::{Softirq, Work, forget_rest, halt_poll, raise, raise_by_rest, register_softirq};
 
 /// Frames taken from the device before other work gets its turn.
 pub(super) const BATCH_FRAMES_MAX: usize = 64;

@@ -3,8 +3,9 @@
 
 use core::sync::atomic::Ordering;
 
+use sync::{Error, Result};
+
 use super::stack::NetStack;
-use crate::error::{Error, Result};
 use crate::task::{Capability, current};
 
 /// Whether the current thread may name a socket by `port`; 0 stands for any free one.

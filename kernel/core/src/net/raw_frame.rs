@@ -1,12 +1,12 @@
 //! Frames that programs made themselves (`packet`).
 
 use mbuf::{Chain, TxFrame};
+use sync::{Error, Result};
 
 use super::interface::CARD;
 use super::poll::after_send;
 use super::stack::NetStack;
 use super::steer;
-use crate::error::{Error, Result};
 
 impl NetStack {
     /// Gives an interface a frame, which sniffers have seen; the card by the calling CPU's ring.

@@ -2,13 +2,14 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
+use sync::{Error, Result};
+
 use super::device;
 use super::options::is_accepted;
 use super::raw::{ICMP, ICMPV6, RawListener};
 use super::raw_socket::RawSocket;
 use super::reports::Reports;
 use super::stack::NetStack;
-use crate::error::{Error, Result};
 use crate::socket::{Family, OptionName, OptionValue};
 
 /// The protocol of who writes IP headers from the start.

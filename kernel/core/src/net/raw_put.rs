@@ -8,12 +8,12 @@ use core::net::IpAddr;
 use core::sync::atomic::Ordering::Relaxed;
 
 use inet::RawHeader;
+use sync::{Error, Result};
 
 use super::cork::piece_of;
 use super::raw_socket::RawSocket;
 use super::udp_socket::reached;
 use super::{groups, raw_send};
-use crate::error::{Error, Result};
 use crate::io::Source;
 use crate::socket::{Control, HeaderByte, Message, MessageFlags, OptionName, SocketAddress};
 

@@ -11,15 +11,16 @@ use core::net::IpAddr;
 use inet::RawHeader;
 use mach::mem::fallible;
 use mbuf::Chain;
+use sync::{Error, Result};
 use wire::{IPV4_HEADER_BYTES, IPV6_HEADER_BYTES, Sum};
 
 use super::interface::CARD;
 use super::poll::after_send;
 use super::stack::NetStack;
 use super::surroundings::Link;
-use crate::error::{Error, Result};
 use crate::io::Source;
 use crate::packet::chain_of;
+use crate::refusal::Answer;
 
 /// Bytes that a packet has at most, and of it behind IPv4's header.
 const PACKET_BYTES_MAX: usize = u16::MAX as usize;
@@ -169,7 +170,7 @@ fn fill_v4(header: &mut [u8], len: usize, source: impl Fn() -> Result<IpAddr>) -
 fn by_shard<R>(
     of: &NetStack,
     header: &RawHeader,
-    work: impl FnOnce(&mut inet::Stack, &mut Link) -> Result<R>,
+    work: impl FnOnce(&mut inet::Stack, &mut Link) -> Answer<R>,
 ) -> Result<R> {
     let work = |stack: &mut inet::Stack, link: &mut Link| {
         let done = work(stack, link);
@@ -187,5 +188,5 @@ fn by_shard<R>(
         (CARD, dst) => of.with_shard(of.shard_of(dst), work),
         (station, _) => of.on_interface(station, work),
     };
-    done.unwrap_or(Err(Error::NetworkDown))
+    Ok(done.ok_or(Error::NetworkDown)??)
 }

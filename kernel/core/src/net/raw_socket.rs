@@ -7,6 +7,8 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 use base::VirtAddr;
 use inet::{Endpoint, RawHeader};
+use sync::poll::{Events, Pollee};
+use sync::{Error, Result};
 
 use super::address::scope_of;
 use super::cork::Cork;
@@ -16,12 +18,10 @@ use super::raw_options::RawOptions;
 use super::stack::{NetStack, current_stack};
 use super::udp::Heard;
 use super::udp_socket::reached;
-use crate::error::{Error, Result};
 use crate::file::{File, OpenFile};
 use crate::fs::Metadata;
 use crate::io::{Sink, Source};
 use crate::packet::Packet;
-use crate::poll::{Events, Pollee};
 use crate::socket::{
     self, Blocking, Control, Family, Held, Message, MessageFlags, OptionName, OptionValue,
     Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketFilter, SocketType,

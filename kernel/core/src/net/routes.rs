@@ -13,9 +13,9 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use base::CpuId;
 use inet::{Cidr, Route, RouteOrigin, Stack};
 use mach::sync::Spin;
+use sched::{Softirq, raise_on};
 
 use super::surroundings::Link;
-use crate::sched::{Softirq, raise_on};
 
 /// What a shard is told.
 #[derive(PartialEq, Eq)]

@@ -12,9 +12,9 @@ use alloc::vec::Vec;
 
 use inet::PortRange;
 use mach::cpu::CpuId;
+use sched::{Softirq, raise_on};
 
 use super::stack::NetStack;
-use crate::sched::{Softirq, raise_on};
 
 impl NetStack {
     /// The configuration in force.

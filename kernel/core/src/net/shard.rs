@@ -17,12 +17,13 @@ use core::sync::atomic::Ordering;
 
 use inet::{Share, Stack};
 use mach::mem::fallible;
+use sync::{Error, Result};
 
 use super::entered::{Entered, Slot};
 use super::stack::{NetStack, SHARDS_MAX};
 use super::surroundings::{Link, Port, Way};
 use super::{CARD, ring, steer};
-use crate::error::{Error, Result};
+use crate::refusal::Answer;
 
 /// One stack with its surroundings.
 pub(super) struct Shard {
@@ -115,10 +116,10 @@ impl NetStack {
     pub(super) fn in_shard<R>(
         &self,
         number: u16,
-        work: impl FnOnce(&mut Stack, &mut Link) -> Result<R>,
+        work: impl FnOnce(&mut Stack, &mut Link) -> Answer<R>,
     ) -> Result<R> {
-        self.with_shard(number, work)
-            .unwrap_or(Err(Error::NetworkDown))
+        let answer = self.with_shard(number, work);
+        Ok(answer.ok_or(Error::NetworkDown)??)
     }
 
     /// Calls `work` with the pair of queues of a shard, which it may exchange; `None` without

@@ -9,11 +9,11 @@ use alloc::vec::{IntoIter, Vec};
 use core::net::SocketAddr;
 
 use inet::{ConnectionEntry, Endpoint, SocketEntry, State, Transport};
+use sched::yield_now;
 
 use super::stack::NetStack;
 use super::surroundings::Link;
 use super::tcp_socket::info_of;
-use crate::sched::yield_now;
 use crate::socket::TcpInfo;
 
 /// Slots that are looked at with the stack locked.

@@ -23,12 +23,12 @@ use core::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
 
 use mach::mem::fallible;
 use mach::sync::{Once, Spin};
+use sync::Result;
 
 use super::entered::Slot;
 use super::interface::Interfaces;
 use super::raw::RawListener;
 use super::routes::Published;
-use crate::error::Result;
 use crate::fs::nsfs;
 use crate::packet::{Audience, Listener};
 use crate::task::current;

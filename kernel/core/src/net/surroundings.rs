@@ -12,15 +12,15 @@ use base::{Duration, Instant};
 use hal::FramePort;
 use inet::{Env, RawPacket, SocketId};
 use mbuf::{Chain, Mbuf, RxFrame, TxFrame};
+use sync::poll::Events;
+use sync::{Error, Result};
 
 use super::alarm::Alarm;
 use super::notice::Notice;
 use super::ring::Ring;
 use super::stack::{NetStack, Shared};
 use super::watchdog;
-use crate::error::{Error, Result};
 use crate::packet;
-use crate::poll::Events;
 use link::tx_batch::TxBatch;
 
 /// A device as the kernel holds it.

@@ -5,16 +5,15 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use inet::{Endpoint, State, Transport};
 use mach::sync::Once;
+use sync::poll::Events;
+use sync::{Error, Result, Wait};
 
 use super::dial;
 use super::handle::Handle;
 use super::poll::{after_bytes, after_refusal, after_send};
 use super::zerocopy::Completions;
-use crate::error::{Error, Result};
 use crate::io::{Sink, Source, partial};
-use crate::poll::Events;
 use crate::socket::Family;
-use crate::sync::Wait;
 
 /// A TCP socket: listening, connected, or neither yet.
 pub struct TcpSocket {

@@ -6,17 +6,16 @@
 use alloc::sync::Arc;
 
 use mbuf::Chain;
+use sync::poll::Events;
+use sync::{Error, Result, Wait};
 
 use super::poll::{after_bytes, after_refusal};
 use super::sigpipe;
 use super::tcp::TcpSocket;
 use super::zerocopy::{self, Completions, Ticket};
-use crate::error::{Error, Result};
 use crate::file::OpenFile;
 use crate::io::{Source, partial};
-use crate::poll::Events;
 use crate::socket::{Control, ExtendedError, MessageFlags, PageSink, Received, ReceivedFlags};
-use crate::sync::Wait;
 
 /// Parts that exist already.
 impl PageSink for TcpSocket {

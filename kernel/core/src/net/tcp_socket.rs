@@ -5,15 +5,15 @@ use alloc::sync::Arc;
 use core::any::Any;
 
 use inet::{Algorithm, State};
+use sync::poll::{Events, Pollee};
+use sync::{Error, Result};
 
 use super::address::{from_endpoint, to_endpoint, to_name};
 use super::tcp::TcpSocket;
 use super::{ioctl, options, sigpipe};
-use crate::error::{Error, Result};
 use crate::file::{File, OpenFile};
 use crate::fs::Metadata;
 use crate::io::{Sink, Source};
-use crate::poll::{Events, Pollee};
 use crate::socket::{
     Blocking, Family, Message, MessageFlags, OptionName, OptionValue, PageSink, Received, Shutdown,
     Socket, SocketAddress, SocketFilter, SocketMemory, SocketType, TcpInfo, limits,

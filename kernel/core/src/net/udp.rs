@@ -9,6 +9,8 @@ use core::net::{IpAddr, Ipv4Addr};
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use inet::{Datagram, Endpoint, Letter, Transport};
+use sync::poll::Events;
+use sync::{Error, Result, Wait};
 
 use super::cork::Cork;
 use super::handle::Handle;
@@ -16,11 +18,9 @@ use super::poll::after_bytes;
 use super::reports::Reports;
 use super::stack::NetStack;
 use super::steer;
-use crate::error::{Error, Result};
 use crate::io::{Sink, Source};
-use crate::poll::Events;
+use crate::refusal::refused;
 use crate::socket::{Family, wait_on};
-use crate::sync::Wait;
 
 /// A UDP socket.
 pub struct UdpSocket {
@@ -142,7 +142,7 @@ impl UdpSocket {
         // Taking a datagram needs no clock.
         if self.handle.is_alone() {
             let taken = self.handle.look(|id, stack| stack.recv_from(id));
-            return Ok(taken.ok_or(Error::NetworkDown)??);
+            return taken.ok_or(Error::NetworkDown)?.map_err(refused);
         }
         self.handle
             .first_of(self.turn(), |id, stack, _| Ok(stack.recv_from(id)?))

@@ -3,11 +3,11 @@
 //! [`cork`]: super::cork
 
 use inet::Letter;
+use sync::{Error, Result};
 
 use super::cork::{Gathered, piece_of};
 use super::poll::after_send;
 use super::udp::UdpSocket;
-use crate::error::{Error, Result};
 use crate::io::Source;
 use crate::socket::{Message, MessageFlags};
 

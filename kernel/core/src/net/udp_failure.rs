@@ -1,11 +1,12 @@
 //! What MSG_ERRQUEUE shows of a UDP socket: datagrams that did not arrive (IP_RECVERR).
 
 use inet::{Endpoint, Failure, FailureMessage};
+use sync::Result;
 
 use super::address::{from_endpoint, seen_by};
 use super::udp::{Heard, UdpSocket};
-use crate::error::{Error, Result};
 use crate::io::Sink;
+use crate::refusal::refused;
 use crate::socket::{Control, ErrorOrigin, ExtendedError, Family, Received, ReceivedFlags};
 
 impl UdpSocket {
@@ -62,7 +63,7 @@ fn extended(failure: &Failure, family: Family) -> ExtendedError {
             Some(message) if message.from.is_ipv4() => ErrorOrigin::Icmp,
             Some(_) => ErrorOrigin::Icmpv6,
         },
-        error: Some(Error::from(failure.error)),
+        error: Some(refused(failure.error)),
         kind: message.map_or(0, |message| message.kind),
         code: message.map_or(0, |message| message.code),
         info: failure.detail,

@@ -6,16 +6,16 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::num::NonZeroU16;
 
 use inet::{Endpoint, Letter};
+use sync::poll::{Events, Pollee};
+use sync::{Error, Result};
 
 use super::address::{from_endpoint, to_endpoint, to_name};
 use super::ioctl::SIOCOUTQ;
 use super::udp::UdpSocket;
 use super::{groups, ioctl, options};
-use crate::error::{Error, Result};
 use crate::file::{File, OpenFile};
 use crate::fs::Metadata;
 use crate::io::{Sink, Source};
-use crate::poll::{Events, Pollee};
 use crate::socket::{
     Blocking, Control, Family, HeaderByte, Message, MessageFlags, OptionName, OptionValue,
     Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketFilter, SocketMemory,

@@ -17,7 +17,7 @@ use hal::{Remedy, Stall};
 
 use super::config::with_control;
 use super::stack;
-use crate::sched::timer::{self, Expire, Target};
+use sched::timer::{self, Expire, Target};
 
 /// Between two looks.
 const INTERVAL: Duration = Duration::from_secs(2);

@@ -27,11 +27,11 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use mach::mem::Pinned;
 use mach::sync::{Once, Spin};
 use mbuf::{Chain, Mbuf};
+use sync::poll::Events;
+use sync::{Error, Result};
 
 use super::notice::Notice;
-use crate::error::{Error, Result};
 use crate::io::Source;
-use crate::poll::Events;
 use crate::socket::SendsOver;
 
 /// Sends that are not over or not heard of: about as many as Linux's net.core.optmem_max allows.

@@ -5,10 +5,10 @@ use core::net::IpAddr;
 use base::Instant;
 use inet::AddressState;
 use netlink::{Dump, Flags, Progress, Writer};
+use sync::Error;
 
 use super::answer::Refusal;
 use super::serve::Asked;
-use crate::error::Error;
 use crate::net::plan::{self, Address};
 use crate::net::{Interface, NetStack};
 

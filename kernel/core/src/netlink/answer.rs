@@ -3,10 +3,10 @@
 use alloc::vec::Vec;
 
 use netlink::{Ack, Emit, Flaw, Header, Message, NoRoom, Writer};
+use sync::Error;
 
 use super::NetlinkSocket;
 use super::queue::Datagram;
-use crate::error::Error;
 use crate::socket::OptionName;
 use mach::mem::fallible::TryGrow;
 

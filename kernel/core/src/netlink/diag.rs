@@ -10,12 +10,12 @@ use inet::Transport;
 use netlink::{
     Body, Candidate, DiagFilter, DiagRequest, DiagSocket, Dump, Emit, Progress, SocketId, Writer,
 };
+use sync::Error;
 
 use super::Dialect;
 use super::address::is_family;
 use super::answer::Refusal;
 use super::serve::Asked;
-use crate::error::Error;
 use crate::net::{InetSocket, NetStack, Position, Sockets};
 
 /// IANA's numbers.

@@ -128,6 +128,6 @@ impl NetlinkSocket {
     /// An answer was lost: there was no memory for it.
     pub(super) fn lose(&self) {
         self.queue.lock().lose();
-        self.pollee.notify(crate::poll::Events::ERR);
+        self.pollee.notify(sync::poll::Events::ERR);
     }
 }

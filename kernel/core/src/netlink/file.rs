@@ -8,16 +8,16 @@ use core::sync::atomic::Ordering;
 
 use super::NetlinkSocket;
 use super::queue::Datagram;
-use crate::error::{Error, Result};
 use crate::file::{File, OpenFile};
 use crate::fs::Metadata;
 use crate::io::{Sink, Source};
-use crate::poll::{Events, Pollee};
 use crate::socket::{
     self, Blocking, Control, Family, Message, MessageFlags, OptionName, OptionValue, Received,
     ReceivedFlags, Shutdown, Socket, SocketAddress, SocketFilter, SocketType, wait_on,
 };
 use mach::mem::fallible::TryGrow;
+use sync::poll::{Events, Pollee};
+use sync::{Error, Result};
 
 /// The kernel's end: number 0, in no group.
 const KERNEL: SocketAddress = SocketAddress::Netlink { port: 0, groups: 0 };

@@ -5,10 +5,10 @@
 use alloc::vec::Vec;
 
 use netlink::{Dump, Link, Progress, Statistics, Writer};
+use sync::Error;
 
 use super::answer::Refusal;
 use super::serve::Asked;
-use crate::error::Error;
 use crate::net::{Interface, LOOPBACK, NetStack, Traffic};
 
 /// `IFF_LOWER_UP`: there is a carrier.

@@ -46,7 +46,8 @@ pub use changes::look;
 pub use registry::{Listed, list};
 pub use socket::NetlinkSocket;
 
-use crate::error::{Error, Result};
+use sync::{Error, Result};
+
 use crate::socket::{Socket, SocketType, TcpInfo};
 
 /// What a socket speaks (`NETLINK_*`).

@@ -4,11 +4,11 @@ use core::net::IpAddr;
 
 use inet::NeighborState;
 use netlink::{Dump, Flags, Progress, Writer};
+use sync::Error;
 
 use super::address::{family_of, is_family, link_of};
 use super::answer::Refusal;
 use super::serve::Asked;
-use crate::error::Error;
 use crate::net::plan::{self, Neighbour};
 use crate::net::{LOOPBACK, NetStack};
 

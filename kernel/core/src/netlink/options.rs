@@ -2,9 +2,10 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use sync::{Error, Result};
+
 use super::NetlinkSocket;
 use super::socket::{GROUPS_MAX, group_bit};
-use crate::error::{Error, Result};
 use crate::socket::{OptionName, OptionValue};
 
 /// The wishes by bit number in [`Wishes`].

@@ -10,10 +10,10 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use mach::sync::Spin;
+use sync::{Error, Result};
 
 use super::queue::Datagram;
 use super::{NetlinkSocket, Protocol};
-use crate::error::{Error, Result};
 use crate::net::NetStack;
 use crate::task::Pid;
 

@@ -3,11 +3,11 @@
 use core::net::IpAddr;
 
 use netlink::{Dump, Flags, Progress, Writer};
+use sync::Error;
 
 use super::address::{EVERYWHERE, HOST, LINK, family_of, is_family, link_of};
 use super::answer::Refusal;
 use super::serve::Asked;
-use crate::error::Error;
 use crate::net::plan::{self, Route, RouteKind, RouteOrigin};
 use crate::net::{CARD, NetStack};
 

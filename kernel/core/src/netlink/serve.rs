@@ -1,12 +1,12 @@
 //! Who does a request: by what it is about and what is to be done.
 
 use netlink::{DiagRequest, Flags, Header, Message, Object, Request, UnixRequest, Verb};
+use sync::Error;
 
 use super::answer::Refusal;
 use super::dump::{Dumping, Query};
 use super::{NetlinkSocket, Protocol, address, changes, diag, link};
 use super::{neighbour, route, rule, unix_diag};
-use crate::error::Error;
 use crate::socket::OptionName;
 use crate::task::{Capability, current};
 

@@ -6,6 +6,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use mach::sync::Spin;
 use netlink::{Flags, Message, Messages};
+use sync::poll::{Events, Pollee};
+use sync::{Error, Mutex, Result};
 
 use super::answer::{Refusal, acknowledge};
 use super::dump::Dumping;
@@ -14,12 +16,9 @@ use super::queue::{Datagram, Queue};
 use super::registry::{self, Listed};
 use super::serve::{self, Outcome};
 use super::{Dialect, Protocol, changes};
-use crate::error::{Error, Result};
 use crate::file::next_number;
 use crate::net::{NetStack, current_stack};
-use crate::poll::{Events, Pollee};
 use crate::socket::{CommonOptions, Held, SocketFilter, SocketType};
-use crate::sync::Mutex;
 use crate::task::current;
 
 /// The highest group's number.

@@ -4,10 +4,10 @@ use alloc::vec::Vec;
 use core::cell::Cell;
 
 use netlink::{Body, Dump, Emit, Progress, UnixRequest, UnixSocket, Writer};
+use sync::Error;
 
 use super::answer::Refusal;
 use super::serve::Asked;
-use crate::error::Error;
 use crate::socket::{SocketType, UnixAddress, UnixFacts, next_unix_socket};
 
 /// Which sockets a dump shows, and what of them.

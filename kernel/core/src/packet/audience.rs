@@ -7,8 +7,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use mach::sync::Spin;
-
-use crate::error::{Error, Result};
+use sync::{Error, Result};
 
 /// Sockets that may look on at the same time: each looks at each packet.
 const LISTENERS_MAX: usize = 64;

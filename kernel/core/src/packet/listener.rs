@@ -5,6 +5,8 @@ use alloc::sync::{Arc, Weak};
 
 use capture::{Frame, Now, RingRequest, View};
 use mach::sync::Spin;
+use sync::poll::{Events, Pollee};
+use sync::{Error, Result};
 
 use super::PROTOCOL_ALL;
 use super::drops::{self, DropReason};
@@ -12,8 +14,6 @@ use super::memory::SharedPages;
 use super::queue::{Packet, Queue};
 use super::ring::{Layout, MappedRing};
 use super::tap::{Entry, PACKET_OUTGOING};
-use crate::error::{Error, Result};
-use crate::poll::{Events, Pollee};
 use crate::socket::{
     Circumstances, CommonOptions, MessageFlags, OptionName, PacketStatistics, SocketFilter,
     StampUnit, wait_on,

@@ -10,8 +10,8 @@ use base::PAGE_BYTES;
 use capture::RingMemory;
 use mach::mem::Page;
 use mach::mem::fallible::TryGrow;
+use sync::{Error, Result};
 
-use crate::error::{Error, Result};
 use crate::mm::{FaultError, MemoryObject, Sharing};
 
 /// All rings together have at most this share of memory.

@@ -47,7 +47,8 @@ pub(crate) use tap::now;
 pub use tap::{Entry, sockets};
 pub(crate) use tap::{looped, received, sent};
 
-use crate::error::{Error, Result};
+use sync::{Error, Result};
+
 use crate::socket::{Socket, SocketType};
 use crate::task::{Capability, current};
 

@@ -4,10 +4,10 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use mach::sync::Spin;
+use sync::{Error, Result};
 
 use super::listener::Listener;
 use super::ring::Layout;
-use crate::error::{Error, Result};
 use crate::net::NetStack;
 use crate::socket::{Membership, MembershipKind, OptionName, OptionValue, RingRequest};
 

@@ -8,13 +8,13 @@ use alloc::sync::{Arc, Weak};
 
 use base::{Duration, Instant};
 use capture::{Frame, Geometry, Now, Refusal, Ring, RingRequest, SlotGeometry, SlotRing, View};
+use sched::timer::{self, Expire, Target, TimerId};
+use sync::{Error, Result};
 
 use super::drops::DropReason;
 use super::listener::Listener;
 use super::memory::{self, SharedPages};
 use super::tap;
-use crate::error::{Error, Result};
-use crate::sched::timer::{self, Expire, Target, TimerId};
 use crate::socket::PacketStatistics;
 
 /// How long a packet at least waits for others that share its block.

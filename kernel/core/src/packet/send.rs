@@ -4,11 +4,11 @@ use alloc::sync::Arc;
 
 use capture::View;
 use mbuf::{Chain, TxFrame};
+use sync::{Error, Result};
 use wire::ETHERNET_HEADER_BYTES;
 
 use super::listener::Listener;
 use super::tap;
-use crate::error::{Error, Result};
 use crate::io::Source;
 use crate::net::{self, Interface, NetStack};
 use crate::socket::PacketAddress;

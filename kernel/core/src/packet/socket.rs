@@ -7,17 +7,17 @@ use core::ops::Range;
 
 use base::VirtAddr;
 use capture::View;
+use sync::poll::{Events, Pollee};
+use sync::{Error, Result};
 
 use super::listener::{Binding, Listener};
 use super::options::Options;
 use super::send;
-use crate::error::{Error, Result};
 use crate::file::{File, OpenFile};
 use crate::fs::Metadata;
 use crate::io::{Sink, Source};
 use crate::mm::MemoryObject;
 use crate::net::{NetStack, current_stack};
-use crate::poll::{Events, Pollee};
 use crate::socket::{
     self, Blocking, Control, Family, Held, Message, MessageFlags, OptionName, OptionValue,
     PacketAddress, Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketFilter,

@@ -8,14 +8,14 @@ use base::CpuId;
 use mach::mem::fallible::{self, TryPush};
 use mach::profile::tap::Tap;
 use mach::sync::Spin;
+use sync::poll::{Events, Pollee};
+use sync::{Error, Result};
 
 use super::attributes::Hears;
 use super::gauge::{Count, Gauge, Place};
 use super::ring::Ring;
 use super::watch::ON_CPU;
 use super::{Attributes, PARANOID, USER_GAUGES_MAX, sample};
-use crate::error::{Error, Result};
-use crate::poll::{Events, Pollee};
 use crate::task::{Account, Caller, Capability, Charge, Counted, Thread, check_access, current};
 
 /// Events that one group may have.

@@ -7,15 +7,15 @@ use core::ops::Range;
 
 use base::{PAGE_BYTES, VirtAddr};
 use mach::mem::fallible::{self, TryPush};
+use sync::poll::{Events, Pollee};
+use sync::{Error, Result};
 
 use super::Format;
 use super::event::Event;
 use super::ring::Ring;
-use crate::error::{Error, Result};
 use crate::file::{File, OpenFile};
 use crate::io::Sink;
 use crate::mm::MemoryObject;
-use crate::poll::{Events, Pollee};
 use crate::task::current;
 use crate::user;
 

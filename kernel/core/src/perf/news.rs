@@ -1,11 +1,11 @@
 //! Records of what happens besides samples: names, threads that come and go, mapped files.
 
 use base::VirtAddr;
+use sync::Result;
 
 use super::Event;
 use super::attributes::Hears;
 use super::record::Record;
-use crate::error::Result;
 use crate::fs::device_parts;
 use crate::mm::{AreaReport, Label};
 use crate::task::Thread;

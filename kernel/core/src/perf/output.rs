@@ -6,11 +6,12 @@
 use alloc::sync::{Arc, Weak};
 use core::sync::atomic::Ordering::Relaxed;
 
+use sync::poll::Events;
+use sync::{Error, Result};
+
 use super::event::Event;
 use super::record::{self, Moment, Record};
 use super::ring::Ring;
-use crate::error::{Error, Result};
-use crate::poll::Events;
 
 impl Event {
     /// Nanoseconds from sample to sample, if it takes any.

@@ -3,7 +3,6 @@
 use base::CpuId;
 
 use super::Kind;
-use crate::sched;
 use crate::task::Thread;
 
 /// What `thread` has counted since it was made.

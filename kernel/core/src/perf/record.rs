@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 
 use base::CpuId;
 use mach::mem::fallible::TryPush;
+use sync::Result;
 
 use super::Event;
 use super::attributes::{Fields, Hears};
-use crate::error::Result;
 use crate::task::Thread;
 
 const LOST: u32 = 2;

@@ -1,11 +1,11 @@
 //! The record of a sample.
 
 use mach::profile::tap::Sample;
+use sync::Result;
 
 use super::Event;
 use super::attributes::{Fields, Hears};
 use super::record::{Moment, Record, SAMPLE};
-use crate::error::Result;
 
 // What was interrupted, among the bits that go with the kind.
 const MODE_KERNEL: u16 = 1;

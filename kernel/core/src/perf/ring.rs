@@ -14,12 +14,12 @@ use base::PAGE_BYTES;
 use mach::mem::Page;
 use mach::mem::fallible::TryGrow;
 use mach::sync::Spin;
+use sched::resched_point;
+use sync::{Error, Result};
 
 use super::attributes::Wakeup;
 use super::{Event, USER_RING_KIBIBYTES};
-use crate::error::{Error, Result};
 use crate::mm::{FaultError, MemoryObject, Sharing};
-use crate::sched::resched_point;
 use crate::task::{Account, Capability, Charge, Counted, Resource, current};
 
 // Where the program looks for what in the first page.

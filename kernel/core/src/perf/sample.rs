@@ -9,6 +9,7 @@
 use base::CpuId;
 use mach::profile::Who;
 use mach::profile::tap::{self, Sample};
+use sched::Flags;
 
 use super::attributes::Hears;
 use super::event::Event;
@@ -16,7 +17,6 @@ use super::gauge::Gauge;
 use super::record::Moment;
 use super::record_sample;
 use super::watch::ON_CPU;
-use crate::sched::Flags;
 use crate::task::{self, Thread, try_current};
 
 /// Samples that are given at once: more than a queue has.

@@ -12,6 +12,7 @@ use mach::cpu::PerCpu;
 use mach::mem::USER_END;
 use mach::mem::fallible::TryPush;
 use mach::sync::Spin;
+use sync::{Error, Result};
 
 use super::GAUGES_MAX;
 use super::attributes::Hears;
@@ -19,7 +20,6 @@ use super::event::{Event, Target};
 use super::gauge::Gauge;
 use super::news;
 use super::record::{Moment, Record};
-use crate::error::{Error, Result};
 use crate::task::{Thread, family};
 
 /// The gauges of CPUs whose events want samples or news.

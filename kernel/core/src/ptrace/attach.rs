@@ -2,11 +2,12 @@
 
 use alloc::sync::Arc;
 
+use sched::Flags;
+use sync::{Error, Result};
+
 use super::control::{Mode, Order};
 use super::report;
 use super::tracee::{Event, Options, Tracee, Tracing};
-use crate::error::{Error, Result};
-use crate::sched::{self, Flags};
 use crate::signal::{self, Info, Signal};
 use crate::task::{
     Caller, Capability, CloneFlags, ExitStatus, Process, Thread, Tid, check_access, current,

@@ -2,12 +2,12 @@
 
 use alloc::sync::Arc;
 
+use sched::Flags;
+use sync::{Error, Result, Wait};
+
 use super::attach;
 use super::tracee::{Ask, Stop, Tracee, Vectors};
-use crate::error::{Error, Result};
-use crate::sched::{self, Flags};
 use crate::signal::{Info, Signal};
-use crate::sync::Wait;
 use crate::task::{Process, Tid};
 
 /// How far a tracee goes.

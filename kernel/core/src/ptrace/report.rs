@@ -2,8 +2,9 @@
 
 use alloc::sync::Arc;
 
+use sync::poll::Events;
+
 use super::tracee::{Stop, Tracee};
-use crate::poll::Events;
 use crate::signal::{ActionFlags, Handler, Info, Origin, Signal, code, post_to_process};
 use crate::task::family::{self, Wanted, Whom};
 use crate::task::{Change, CpuTime, ExitStatus, Process, Report, Usage};

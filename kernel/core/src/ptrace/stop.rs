@@ -5,13 +5,13 @@
 //! before that end.
 
 use mach::trap::UserRegs;
+use sched::{Flags, Mstate};
+use sync::Wait;
 
 use super::control::{Mode, Order};
 use super::report;
 use super::tracee::{Ask, Event, Options, State, Stop, Stopped, Tracee};
-use crate::sched::{self, Flags, Mstate};
 use crate::signal::{self, Info, Origin, Signal, code};
-use crate::sync::Wait;
 use crate::task::{ExitStatus, Thread};
 
 /// Which end of a system call.

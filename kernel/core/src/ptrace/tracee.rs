@@ -7,12 +7,11 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use bitflags::bitflags;
 use mach::sync::Spin;
 use mach::trap::UserRegs;
+use sync::{Error, Result, WaitQueue};
 
 use super::control::Order;
 use super::stop::CallStop;
-use crate::error::{Error, Result};
 use crate::signal::{self, Info, Signal, SignalSet};
-use crate::sync::WaitQueue;
 use crate::task::{ExitStatus, Pid, Thread, Tid};
 
 bitflags! {

@@ -9,9 +9,9 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use mach::sync::Spin;
+use sched::{Softirq, Work, raise, register_softirq};
 
 use crate::mm::Page;
-use crate::sched::{Softirq, Work, raise, register_softirq};
 
 /// Pages that are given back at a time.
 const BATCH_PAGES: usize = 512;

@@ -28,14 +28,13 @@ use alloc::sync::{Arc, Weak};
 
 use base::{Duration, VirtAddr};
 use mach::sync::Spin;
+use sched::Flags;
+use sync::{Error, Result, Wait, WaitQueue};
 
 pub use shrink::{Shrink, register as register_cache, shrink};
 pub use victim::{ADJUSTMENT_MAX, ADJUSTMENT_MIN, score};
 
-use crate::error::{Error, Result};
 use crate::mm::{Access, AddressSpace, FaultError};
-use crate::sched::Flags;
-use crate::sync::{Wait, WaitQueue};
 use crate::task::{Process, current};
 
 /// How long the end of a victim is waited for before another one is chosen.

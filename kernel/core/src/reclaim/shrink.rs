@@ -4,8 +4,7 @@
 use alloc::vec::Vec;
 
 use mach::sync::Spin;
-
-use crate::sched::resched_point;
+use sched::resched_point;
 
 /// Gives up what nobody uses. Called in ordinary context, without a spin lock; it must not
 /// wait for a program.

@@ -1,13 +1,13 @@
 //! Delivery: what the current thread does about the signals that wait for it.
 
 use mach::trap::UserRegs;
+use sched::Flags;
 
 use super::action::{Action, ActionFlags, Handler};
 use super::number::Default as DefaultAction;
 use super::spare::is_spared;
 use super::{Info, Signal, SignalSet, refresh, send, set_mask, stop, take};
 use crate::ptrace;
-use crate::sched::Flags;
 use crate::task::Thread;
 
 /// What a signal asks of the current thread.

@@ -11,9 +11,9 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 
 use mach::mem::fallible::TryGrow;
+use sync::{Error, Result};
 
 use super::{Info, Origin, Signal, SignalSet, code};
-use crate::error::{Error, Result};
 use crate::task::{Account, Charge, Counted};
 
 /// A queue that had more is given back once it is empty.

@@ -2,13 +2,14 @@
 
 use alloc::sync::Arc;
 
+use sched::Flags;
+use sync::poll::Events;
+use sync::{Error, Result};
+
 use super::number::Default as DefaultAction;
 use super::pending::{Payer, costs};
 use super::spare::is_spared;
 use super::{Info, Origin, Signal, SignalSet, stop};
-use crate::error::{Error, Result};
-use crate::poll::Events;
-use crate::sched::{self, Flags};
 use crate::task::{
     Account, Capability, ExitStatus, Pid, Process, Resource, Thread, current, family,
 };

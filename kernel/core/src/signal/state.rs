@@ -11,13 +11,13 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use mach::sync::Spin;
+use sched::Flags;
+use sync::poll::Pollee;
+use sync::{Slot, WaitQueue};
 
 use super::action::ActionTable;
 use super::pending::Pending;
 use super::{Info, Origin, Signal, SignalSet};
-use crate::poll::Pollee;
-use crate::sched::Flags;
-use crate::sync::{Slot, WaitQueue};
 use crate::task::{Process, Thread};
 
 /// The stack on which handlers with `SA_ONSTACK` run.

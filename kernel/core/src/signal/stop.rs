@@ -3,9 +3,10 @@
 //! A stopped process has `Flags::STOP` on each of its threads, which park on their way
 //! to user mode until SIGCONT or the process' end takes it away.
 
+use sched::{Flags, Mstate};
+use sync::Wait;
+
 use super::{Signal, SignalSet};
-use crate::sched::{self, Flags, Mstate};
-use crate::sync::Wait;
 use crate::task::{Change, Process, Thread, family};
 
 /// The process stops because of `signal`; its parent hears of it, unless it traces one of the

@@ -1,10 +1,9 @@
 //! Calls that wait for signals.
 
 use base::Instant;
+use sync::{Error, Restart, Result};
 
 use super::{Info, SignalSet, refresh, set_mask_for_call, take};
-use crate::error::{Error, Restart, Result};
-use crate::sched;
 use crate::task::Thread;
 
 /// Blocks `mask` until a handler has run; always ends with [`Error::Interrupted`].

@@ -3,10 +3,9 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use base::{Duration, Instant};
+use sync::{Error, Restart, Result, Wait, WaitQueue};
 
 use super::{Blocking, OptionName, OptionValue, limits};
-use crate::error::{Error, Restart, Result};
-use crate::sync::{Wait, WaitQueue};
 
 /// A time limit of zero: none.
 const NO_LIMIT: u64 = 0;

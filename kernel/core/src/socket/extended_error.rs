@@ -4,9 +4,9 @@ use alloc::boxed::Box;
 use core::net::IpAddr;
 
 use mach::mem::fallible;
+use sync::{Error, Result};
 
 use super::Family;
-use crate::error::{Error, Result};
 
 /// One entry of the queue (Linux: `struct sock_extended_err`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

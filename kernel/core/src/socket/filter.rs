@@ -12,9 +12,9 @@ use alloc::vec::Vec;
 use bpf::{Flaw, Program, RawInstruction};
 use capture::{Frame, Sender};
 use mach::sync::Spin;
+use sync::{Error, Result};
 
 use super::filter_facts::Known;
-use crate::error::{Error, Result};
 use mach::mem::fallible::{self, NoMemory, TryGrow};
 
 /// An instruction as a program writes it.

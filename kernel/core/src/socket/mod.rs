@@ -44,8 +44,8 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use mbuf::Chain;
+use sync::{Error, Result};
 
-use crate::error::{Error, Result};
 use crate::file::{File, OpenFile};
 use crate::fs::{FileType, Metadata};
 use crate::io::Sink;

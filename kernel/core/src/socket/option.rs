@@ -3,11 +3,11 @@
 use core::net::{IpAddr, Ipv4Addr};
 
 use base::Duration;
+use sync::Error;
 
 pub use capture::RingRequest;
 
 use super::{InterfaceName, Membership, PacketStatistics, PeerCredentials};
-use crate::error::Error;
 
 /// Which option. The comment gives Linux's name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

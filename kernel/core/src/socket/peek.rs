@@ -6,8 +6,9 @@
 
 use core::sync::atomic::{AtomicI32, Ordering};
 
+use sync::Result;
+
 use super::{MessageFlags, OptionValue};
-use crate::error::Result;
 
 /// Every look begins at the first byte.
 const OFF: i32 = -1;

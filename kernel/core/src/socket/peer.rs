@@ -3,8 +3,9 @@
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
+use sync::{Error, Result};
+
 use super::PeerCredentials;
-use crate::error::{Error, Result};
 use crate::task::{Process, current};
 
 /// A program, as it was when it connected or listened.

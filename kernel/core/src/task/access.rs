@@ -9,8 +9,9 @@
 
 use core::sync::atomic::Ordering;
 
+use sync::{Error, Result};
+
 use super::{Capability, Credentials, Process, Thread, current};
-use crate::error::{Error, Result};
 
 /// Which of the caller's ids and capabilities count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

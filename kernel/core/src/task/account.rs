@@ -12,8 +12,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use mach::mem::fallible;
 use mach::sync::Spin;
-
-use crate::error::Result;
+use sync::Result;
 
 /// What is counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

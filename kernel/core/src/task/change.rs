@@ -3,8 +3,9 @@
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
+use sync::{Error, Result};
+
 use super::{Credentials, Resource, Thread, UserShare};
-use crate::error::{Error, Result};
 
 impl Thread {
     /// Takes other credentials. The process ceases to be dumpable if they give another user's

@@ -8,7 +8,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::error::{Error, Result};
+use sync::{Error, Result};
 
 /// The numbers of one kind, user or group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

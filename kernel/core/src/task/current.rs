@@ -5,6 +5,7 @@ use core::cell::Cell;
 
 use mach::cpu::PerCpu;
 use mach::task::{Context, Current, CurrentSlot, View, Viewed};
+use sched::{Entity, Runnable};
 
 use super::process::Image;
 use super::{Credentials, Limits, Name, Process, Seed, Thread, UserShare, realtime_limit};
@@ -12,7 +13,6 @@ use crate::mm::AddressSpace;
 use crate::names;
 use crate::net;
 use crate::perf;
-use crate::sched::{self, Entity, Runnable};
 use crate::signal::{ActionTable, SignalSet};
 
 static CURRENT: CurrentSlot<Thread> = CurrentSlot::new();

@@ -8,16 +8,15 @@ use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
 use mach::sync::Once;
+use sched::Flags;
+use sync::{Error, Restart, Result, Wait};
 
 use super::{ExitStatus, Pid, Process, Thread, current, family, release_id, threads};
-use crate::error::{Error, Restart, Result};
 use crate::futex;
 use crate::mm::{self, AddressSpace};
 use crate::perf;
 use crate::ptrace;
-use crate::sched::{self, Flags};
 use crate::signal;
-use crate::sync::Wait;
 
 static PROCESS_ENDS: Once<fn(Pid)> = Once::new();
 static INIT_ENDS: Once<fn(&Process, ExitStatus)> = Once::new();

@@ -9,6 +9,8 @@ use bitflags::bitflags;
 use mach::mem::fallible;
 use mach::task::Context;
 use mach::trap::UserRegs;
+use sched::Flags;
+use sync::{Error, Result};
 
 use super::latch::Latch;
 use super::process::Image;
@@ -17,7 +19,6 @@ use super::{
     Capability, Credentials, Limits, Process, Resource, Thread, Tid, UNLIMITED, UserShare,
     allocate_id, family, release_id, threads,
 };
-use crate::error::{Error, Result};
 use crate::file::FdTable;
 use crate::mm::AddressSpace;
 use crate::names;
@@ -25,7 +26,6 @@ use crate::net::{self, NetStack};
 use crate::perf;
 use crate::ptrace::{self, Event};
 use crate::reclaim;
-use crate::sched::{self, Flags};
 use crate::signal::{ActionTable, Signal, SignalSet};
 use crate::user;
 

@@ -2,9 +2,10 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use sched::Flags;
+use sync::{Wait, WaitQueue};
+
 use super::current;
-use crate::sched::Flags;
-use crate::sync::{Wait, WaitQueue};
 
 /// Closed, then open for good.
 #[derive(Default)]

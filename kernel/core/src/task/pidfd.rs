@@ -6,11 +6,12 @@ use alloc::sync::Arc;
 use core::any::Any;
 use core::fmt::Write;
 
+use sync::poll::{Events, Pollee};
+use sync::{Error, Result};
+
 use super::Process;
-use crate::error::{Error, Result};
 use crate::file::{File, FileRef, OpenFile};
 use crate::fs::pseudo::Text;
-use crate::poll::{Events, Pollee};
 
 struct PidFile {
     process: Arc<Process>,

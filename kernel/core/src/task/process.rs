@@ -8,22 +8,21 @@ use accounting::{CpuTime, Sampled, Split};
 use base::Instant;
 use mach::mem::fallible::TryPush;
 use mach::sync::Spin;
+use sched::Flags;
+use sync::poll::{Events, Pollee};
+use sync::{Error, Restart, Result, Slot, WaitQueue};
 
 use super::latch::Latch;
 use super::limits::Limits;
 use super::usage::Usage;
 use super::{ExitStatus, Pid, Thread};
 use crate::clock::ProcessTimers;
-use crate::error::{Error, Restart, Result};
 use crate::file::OpenFile;
 use crate::mm::AddressSpace;
-use crate::poll::{Events, Pollee};
 use crate::profile::Told;
 use crate::ptrace::Tracees;
-use crate::sched::{self, Flags};
 use crate::seccomp;
 use crate::signal::{ActionTable, Info, ProcessSignals};
-use crate::sync::{Slot, WaitQueue};
 
 /// The program that a process runs, for /proc and for messages.
 #[derive(Clone, Default)]

@@ -8,6 +8,8 @@ use accounting::CpuTime;
 use base::Instant;
 use mach::sync::Spin;
 use mach::task::Context;
+use sched::{Entity, Flags};
+use sync::Slot;
 
 use super::fail_nth::FailNth;
 use super::fork::Start;
@@ -19,10 +21,8 @@ use crate::names::Names;
 use crate::net::NetStack;
 use crate::perf;
 use crate::ptrace::{Tracee, Tracing};
-use crate::sched::{Entity, Flags};
 use crate::seccomp;
 use crate::signal::{SignalSet, ThreadSignals};
-use crate::sync::Slot;
 
 /// What a new thread is made of.
 pub struct Seed {

@@ -8,13 +8,13 @@ use base::CpuId;
 use hal::pci::interrupt_line;
 use hal::{DmaBuf, NotContiguous, SgList};
 use kernel::net::AREA_BYTES;
-use kernel::sched::{Softirq, raise};
 use mach::irq::{self, Polarity, Trigger};
 use mach::klog;
 use mach::mem::DmaMemory;
 use mach::pci::Function;
 use mach::sync::Once;
 use mbuf::{FreeList, Pool};
+use sched::{Softirq, raise};
 
 use crate::options;
 

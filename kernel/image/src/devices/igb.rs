@@ -5,10 +5,10 @@
 use alloc::boxed::Box;
 
 use kernel::net::Port;
-use kernel::sched::Softirq;
 use mach::klog;
 use mach::mem::DmaMemory;
 use mach::pci::Function;
+use sched::Softirq;
 
 use super::messages;
 

@@ -2,9 +2,9 @@
 
 use base::CpuId;
 use hal::pci::{MsiMessage, Msix};
-use kernel::sched::{Softirq, raise};
 use mach::irq;
 use mach::pci::Function;
+use sched::{Softirq, raise};
 
 /// Lets entry `n` of the device raise `source` on CPU `n`, for so many CPUs, as far as
 /// there are entries and vectors. Says for how many.

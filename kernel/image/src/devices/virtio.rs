@@ -8,12 +8,12 @@ use alloc::boxed::Box;
 
 use base::{CpuId, PhysAddr};
 use kernel::net::Port;
-use kernel::sched::Softirq;
 use mach::acpi::MmioDevice;
 use mach::irq::{self, Polarity, Trigger, Vector};
 use mach::klog;
 use mach::mem::DmaMemory;
 use mach::sync::Once;
+use sched::Softirq;
 use virtio::{InterruptRegisters, Kind, MmioTransport, NO_VECTOR, PciTransport, Transport};
 use virtio_9p::Virtio9p;
 use virtio_console::VirtioConsole;

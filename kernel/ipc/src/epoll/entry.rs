@@ -5,10 +5,10 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use bitflags::bitflags;
 use mach::sync::Spin;
+use sync::poll::{Events, Observer, Sharing};
 
 use super::Epoll;
 use kernel::file::{FileRef, OpenFile};
-use kernel::poll::{Events, Observer, Sharing};
 
 bitflags! {
     /// When an entry reports; the bits are Linux's own.

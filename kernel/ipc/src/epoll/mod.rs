@@ -32,13 +32,12 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use mach::mem::fallible::{self, TryGrow};
 use mach::sync::Spin;
+use sched::resched_point;
+use sync::poll::{Events, Pollee};
+use sync::{Error, Result, WaitQueue};
 
 use entry::Entry;
-use kernel::error::{Error, Result};
 use kernel::file::{Fd, File, OpenFile};
-use kernel::poll::{Events, Pollee};
-use kernel::sched::resched_point;
-use kernel::sync::WaitQueue;
 
 /// The open file's identity, beside the number under which it was added: `dup` makes two.
 type Key = (Fd, usize);

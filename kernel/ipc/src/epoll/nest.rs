@@ -9,10 +9,9 @@ use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
 use super::Epoll;
-use kernel::error::{Error, Result};
 use kernel::file::FileRef;
-use kernel::sync::{Mutex, MutexGuard};
 use mach::mem::fallible::{self, TryPush};
+use sync::{Error, Mutex, MutexGuard, Result};
 
 /// Epolls above one another, as in Linux (EP_MAX_NESTS and the watched file).
 const LEVELS_MAX: usize = 5;

@@ -2,10 +2,10 @@
 
 use core::sync::atomic::Ordering;
 
+use sched::resched_point;
+use sync::{Result, Wait};
+
 use super::{Epoll, Event};
-use kernel::error::Result;
-use kernel::sched::resched_point;
-use kernel::sync::Wait;
 
 impl Epoll {
     /// Gives what is ready now, at most `limit` reports, to `give`, which may block;

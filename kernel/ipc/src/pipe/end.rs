@@ -5,14 +5,14 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use ::pipe::OpenedAt;
+use sync::poll::{Events, Pollee};
+use sync::{Error, Result};
 
 use super::{Access, Pipe};
-use kernel::error::{Error, Result};
 use kernel::file::async_io::Owner;
 use kernel::file::{File, OpenFile};
 use kernel::fs::{FileType, Metadata};
 use kernel::io::{Sink, Source};
-use kernel::poll::{Events, Pollee};
 use kernel::user;
 
 /// Bytes that could be read, stored as a C `int` (ioctl_fionread).

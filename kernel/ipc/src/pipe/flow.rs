@@ -2,12 +2,11 @@
 
 use ::pipe::{Borders, Read, Written};
 use mbuf::Chain;
+use sync::{Error, Result, Wait};
 
 use super::Pipe;
-use kernel::error::{Error, Result};
 use kernel::file::{StatusFlags, broken_pipe};
 use kernel::io::{Sink, Source};
-use kernel::sync::Wait;
 
 impl Pipe {
     /// Writes what fits; 0 if that is less than `least`.

@@ -2,19 +2,18 @@
 
 use ::pipe::Borders;
 use mbuf::Chain;
+use sync::{Error, Result, Wait};
 
 use super::PipeEnd;
-use kernel::error::{Error, Result};
 use kernel::file::StatusFlags;
 use kernel::file::broken_pipe;
 use kernel::io::{Sink, Source};
 use kernel::socket::Blocking;
-use kernel::sync::Wait;
 
 impl PipeEnd {
     /// Copies bytes from the `skip`-th on to `to` and leaves them.
     pub(crate) fn look(&self, skip: usize, to: &mut [u8]) -> Result<usize> {
-        self.pipe.flow.peek(skip, &mut Sink::kernel(to))
+        Ok(self.pipe.flow.peek(skip, &mut Sink::kernel(to))?)
     }
 
     /// A share of the pages on loan from the `skip`-th byte on, at most `limit` bytes; empty

@@ -16,12 +16,12 @@ use ::pipe::News;
 use base::PAGE_BYTES;
 use mach::mem::fallible::Heap;
 use mach::sync::Spin;
+use sync::poll::{Events, Pollee};
+use sync::{Error, Result, Sleeping};
 
 pub use self::end::PipeEnd;
-use kernel::error::{Error, Result};
 use kernel::file::next_number;
-use kernel::poll::{Events, Pollee};
-use kernel::sync::Sleeping;
+use kernel::refusal::Refusal;
 use kernel::task::{Account, Capability, Charge, Counted, Credentials, current};
 
 pub use ::pipe::Access;
@@ -109,7 +109,8 @@ impl Pipe {
             return Err(Error::NotPermitted);
         }
         let pages = bytes.div_ceil(PAGE_BYTES).max(1).next_power_of_two();
-        let news = self.flow.resize(pages, || self.pay_for(pages))?;
+        let pay = || self.pay_for(pages).map_err(Refusal::from);
+        let news = self.flow.resize(pages, pay)?;
         self.tell(news);
         Ok(self.flow.capacity())
     }

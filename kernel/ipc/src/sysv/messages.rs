@@ -3,11 +3,12 @@
 use alloc::sync::Arc;
 
 use mach::sync::Spin;
+use sync::{Error, Restart, Result, Wait, WaitQueue};
 use sysv::{Message, Pick, Queue, QueueError, Registry, Wish};
 
-use super::{Common, Look, Settings, as_caller, check_mode, check_owner, look_at, now_seconds};
-use kernel::error::{Error, Restart, Result};
-use kernel::sync::{Wait, WaitQueue};
+use super::{
+    Common, Look, Settings, as_caller, check_mode, check_owner, look_at, now_seconds, refused,
+};
 use kernel::task::{Capability, Pid, current};
 
 /// Queues at most (MSGMNI).
@@ -64,7 +65,7 @@ pub struct Facts {
 /// The queue of that key, or a new one.
 pub fn get(wish: Wish) -> Result<u32> {
     let mut queues = QUEUES.lock();
-    if let Some(number) = as_caller(|caller| queues.find(wish, caller))? {
+    if let Some(number) = as_caller(|caller| queues.find(wish, caller)).map_err(refused)? {
         return Ok(number);
     }
     let state = State {
@@ -80,12 +81,12 @@ pub fn get(wish: Wish) -> Result<u32> {
         senders: WaitQueue::new(),
         receivers: WaitQueue::new(),
     });
-    Ok(as_caller(|caller| queues.insert(wish, caller, queue))?)
+    as_caller(|caller| queues.insert(wish, caller, queue)).map_err(refused)
 }
 
 fn find(number: u32, wanted: u16) -> Result<Arc<MessageQueue>> {
     let queues = QUEUES.lock();
-    let entry = queues.get(number)?;
+    let entry = queues.get(number).map_err(refused)?;
     check_mode(entry, wanted)?;
     Ok(entry.object.clone())
 }
@@ -187,7 +188,7 @@ pub fn set(number: u32, settings: Settings, bytes_max: usize) -> Result<()> {
             credentials.require(Capability::SysResource)?;
         }
         super::set(&mut queues, number, settings)?;
-        queues.get(number)?.object.clone()
+        queues.get(number).map_err(refused)?.object.clone()
     };
     {
         let mut state = queue.state.lock();
@@ -203,7 +204,7 @@ pub fn remove(number: u32) -> Result<()> {
     let queue = {
         let mut queues = QUEUES.lock();
         check_owner(&queues, number)?;
-        queues.remove(number)?.object
+        queues.remove(number).map_err(refused)?.object
     };
     queue.state.lock().is_removed = true;
     queue.senders.wake_all();

@@ -11,11 +11,11 @@ pub mod messages;
 pub mod semaphores;
 pub mod shared;
 
+use sync::{Error, Result};
 use sysv::{Caller, Entry, Registry};
 pub use sysv::{Message, Operation, Pick, VALUE_MAX, Wish};
 
 use kernel::clock;
-use kernel::error::{Error, Result};
 use kernel::task::{self, Capability, current};
 
 /// Has semaphores hear of the ends of processes; once at boot.
@@ -58,6 +58,19 @@ pub enum Look {
     PlaceForAll(u32),
 }
 
+/// What the kernel says of a refusal of the registries.
+fn refused(error: sysv::Error) -> Error {
+    match error {
+        sysv::Error::NotFound => Error::NotFound,
+        sysv::Error::Exists => Error::Exists,
+        sysv::Error::Denied => Error::AccessDenied,
+        sysv::Error::NotOwner => Error::NotPermitted,
+        sysv::Error::Full => Error::NoSpace,
+        sysv::Error::NoSuchNumber => Error::Invalid,
+        sysv::Error::Removed => Error::Removed,
+    }
+}
+
 /// Calls `act` with who calls.
 fn as_caller<R>(act: impl FnOnce(&Caller<'_>) -> R) -> R {
     let credentials = current().credentials.get();
@@ -88,7 +101,7 @@ fn common<T>(number: u32, entry: &Entry<T>) -> Common {
 /// The object that `look` says, if the caller may see it.
 fn look_at<T>(registry: &Registry<T>, look: Look) -> Result<(u32, &Entry<T>)> {
     let (number, entry) = match look {
-        Look::Number(number) => (number, registry.get(number)?),
+        Look::Number(number) => (number, registry.get(number).map_err(refused)?),
         Look::Place(place) | Look::PlaceForAll(place) => {
             registry.at(place as usize).ok_or(Error::Invalid)?
         }
@@ -103,7 +116,7 @@ fn look_at<T>(registry: &Registry<T>, look: Look) -> Result<(u32, &Entry<T>)> {
 
 /// Gives an object another owner or other permissions.
 fn set<T>(registry: &mut Registry<T>, number: u32, settings: Settings) -> Result<()> {
-    let entry = registry.get_mut(number)?;
+    let entry = registry.get_mut(number).map_err(refused)?;
     if !as_caller(|caller| entry.owner.is_owned_by(caller)) {
         return Err(Error::NotPermitted);
     }
@@ -115,7 +128,7 @@ fn set<T>(registry: &mut Registry<T>, number: u32, settings: Settings) -> Result
 
 /// Fails unless the caller may change or remove the object.
 fn check_owner<T>(registry: &Registry<T>, number: u32) -> Result<()> {
-    let entry = registry.get(number)?;
+    let entry = registry.get(number).map_err(refused)?;
     match as_caller(|caller| entry.owner.is_owned_by(caller)) {
         true => Ok(()),
         false => Err(Error::NotPermitted),

@@ -10,11 +10,12 @@ use alloc::vec::Vec;
 
 use base::Instant;
 use mach::sync::Spin;
+use sync::{Error, Restart, Result, Wait, WaitQueue};
 use sysv::{Blocked, Operation, Registry, SemaphoreSet, Undo, VALUE_MAX, Wish};
 
-use super::{Common, Look, Settings, as_caller, check_mode, check_owner, look_at, now_seconds};
-use kernel::error::{Error, Restart, Result};
-use kernel::sync::{Wait, WaitQueue};
+use super::{
+    Common, Look, Settings, as_caller, check_mode, check_owner, look_at, now_seconds, refused,
+};
 use kernel::task::{Pid, current};
 
 /// Sets at most, semaphores of a set, semaphores of all (SEMMNI, SEMMSL, SEMMNS).
@@ -72,8 +73,8 @@ pub enum Question {
 /// The set of that key, or a new one of `length` semaphores.
 pub fn get(wish: Wish, length: usize) -> Result<u32> {
     let mut sets = SETS.lock();
-    if let Some(number) = as_caller(|caller| sets.find(wish, caller))? {
-        let existing = sets.get(number)?.object.clone();
+    if let Some(number) = as_caller(|caller| sets.find(wish, caller)).map_err(refused)? {
+        let existing = sets.get(number).map_err(refused)?.object.clone();
         drop(sets);
         let fits = length <= existing.state.lock().semaphores.len();
         return fits.then_some(number).ok_or(Error::Invalid);
@@ -92,13 +93,13 @@ pub fn get(wish: Wish, length: usize) -> Result<u32> {
         state: Spin::new(state),
         waiters: WaitQueue::new(),
     });
-    Ok(as_caller(|caller| sets.insert(wish, caller, set))?)
+    as_caller(|caller| sets.insert(wish, caller, set)).map_err(refused)
 }
 
 /// The set, if the caller may do with it what `wanted` says (4 read, 2 change).
 fn find(number: u32, wanted: u16) -> Result<Arc<Set>> {
     let sets = SETS.lock();
-    let entry = sets.get(number)?;
+    let entry = sets.get(number).map_err(refused)?;
     check_mode(entry, wanted)?;
     Ok(entry.object.clone())
 }
@@ -294,7 +295,7 @@ pub fn set(number: u32, settings: Settings) -> Result<()> {
     let set = {
         let mut sets = SETS.lock();
         super::set(&mut sets, number, settings)?;
-        sets.get(number)?.object.clone()
+        sets.get(number).map_err(refused)?.object.clone()
     };
     set.change(|_| Ok(()))
 }
@@ -304,7 +305,7 @@ pub fn remove(number: u32) -> Result<()> {
     let set = {
         let mut sets = SETS.lock();
         check_owner(&sets, number)?;
-        sets.remove(number)?.object
+        sets.remove(number).map_err(refused)?.object
     };
     set.state.lock().is_removed = true;
     set.waiters.wake_all();

@@ -9,10 +9,12 @@ use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
 use base::{PAGE_BYTES, VirtAddr};
 use mach::sync::Spin;
+use sync::{Error, Result};
 use sysv::{Registry, Wish};
 
-use super::{Common, Look, Settings, as_caller, check_mode, check_owner, look_at, now_seconds};
-use kernel::error::{Error, Result};
+use super::{
+    Common, Look, Settings, as_caller, check_mode, check_owner, look_at, now_seconds, refused,
+};
 use kernel::mm::{FaultError, MemoryObject, Object, Page, SharedMemory, Sharing};
 use kernel::task::{Pid, current};
 
@@ -142,7 +144,7 @@ pub fn get(wish: Wish, bytes: u64, is_reserved: bool) -> Result<u32> {
     let segment = Segment::new(bytes, is_reserved)?;
     let mut segments = SEGMENTS.lock();
     // Another program may have made it meanwhile.
-    let found = as_caller(|caller| segments.find(wish, caller))?;
+    let found = as_caller(|caller| segments.find(wish, caller)).map_err(refused)?;
     if let Some(number) = found {
         drop(segments);
         return Ok(number);
@@ -153,15 +155,15 @@ pub fn get(wish: Wish, bytes: u64, is_reserved: bool) -> Result<u32> {
         segment.number.store(number, SeqCst);
     }
     drop(segments);
-    Ok(made?)
+    made.map_err(refused)
 }
 
 fn find(wish: Wish, bytes: u64) -> Result<Option<u32>> {
     let segments = SEGMENTS.lock();
-    let Some(number) = as_caller(|caller| segments.find(wish, caller))? else {
+    let Some(number) = as_caller(|caller| segments.find(wish, caller)).map_err(refused)? else {
         return Ok(None);
     };
-    match &segments.get(number)?.object {
+    match &segments.get(number).map_err(refused)?.object {
         Held::Kept(segment) if bytes <= segment.bytes => Ok(Some(number)),
         _ => Err(Error::Invalid),
     }
@@ -178,7 +180,7 @@ fn hold(held: &Held) -> Result<Arc<Segment>> {
 pub fn attach(number: u32, may_store: bool) -> Result<Arc<Segment>> {
     let segment = {
         let segments = SEGMENTS.lock();
-        let entry = segments.get(number)?;
+        let entry = segments.get(number).map_err(refused)?;
         check_mode(entry, if may_store { 6 } else { 4 })?;
         hold(&entry.object)?
     };
@@ -238,7 +240,7 @@ pub fn set(number: u32, settings: Settings) -> Result<()> {
     let segment = {
         let mut segments = SEGMENTS.lock();
         super::set(&mut segments, number, settings)?;
-        hold(&segments.get(number)?.object)?
+        hold(&segments.get(number).map_err(refused)?.object)?
     };
     segment.times.lock().changed = now_seconds();
     Ok(())
@@ -254,7 +256,7 @@ pub fn remove(number: u32) -> Result<()> {
     let kept = {
         let mut segments = SEGMENTS.lock();
         check_owner(&segments, number)?;
-        let entry = segments.get_mut(number)?;
+        let entry = segments.get_mut(number).map_err(refused)?;
         let Held::Kept(segment) = &entry.object else {
             return Ok(());
         };

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use kernel::fs::access::{Subject, Who};
 use kernel::fs::mount::{Change, PropagationType, Unmount};
 use kernel::fs::{MountFlags, PATH_BYTES_MAX, Path, Walk, kinds, mount};
-use kernel::{error, fs, user};
+use kernel::{fs, user};
 use linux_raw_sys::general::*;
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
@@ -62,7 +62,7 @@ fn string(call: &Call<'_>, index: usize, bytes_max: usize) -> Result<Option<Vec<
 }
 
 /// Only administrators change the tree.
-pub fn check_administrator() -> error::Result<()> {
+pub fn check_administrator() -> sync::Result<()> {
     Subject::current(Who::Effective).check_administrator()
 }
 

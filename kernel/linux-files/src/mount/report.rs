@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use kernel::fs::{self, Mount, MountFlags, Path, device_parts, mount};
-use kernel::{error, user};
+use kernel::user;
 use linux_raw_sys::general::*;
 use mach::mem::fallible;
 
@@ -134,7 +134,7 @@ impl Answer {
         }
     }
 
-    fn tell_system(&mut self, mount: &Mount) -> error::Result<()> {
+    fn tell_system(&mut self, mount: &Mount) -> sync::Result<()> {
         let (major, minor) = device_parts(mount.root.inode().metadata()?.device);
         self.set_pair(2, major, minor);
         self.set(3, mount.block.system.usage().magic);
@@ -266,7 +266,7 @@ fn below(number: u64) -> Result<Vec<u64>> {
         ROOT => fs::context().root(),
         number => Path::top_of(&reachable(number)?.0),
     };
-    let mut numbers = fallible::vec(mount::MOST).map_err(error::Error::from)?;
+    let mut numbers = fallible::vec(mount::MOST).map_err(sync::Error::from)?;
     mount::for_each(|mount| {
         let is_below = Path::top_of(mount).name_below(&top).is_some();
         if is_below && unique(mount) != number {

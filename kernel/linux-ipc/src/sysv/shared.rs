@@ -150,7 +150,7 @@ fn shmat(call: Call<'_>) -> Outcome {
     match call.thread.process.space.get().map(mapping) {
         Ok(at) => Ok(at.0 as usize),
         // What is there is not replaced.
-        Err(kernel::Error::Exists) => Err(Errno::EINVAL),
+        Err(sync::Error::Exists) => Err(Errno::EINVAL),
         Err(error) => Err(error.into()),
     }
 }

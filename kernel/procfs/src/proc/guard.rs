@@ -6,10 +6,10 @@
 use alloc::sync::Arc;
 
 use super::task::{Subject, TaskDirectory};
-use kernel::error::{Error, Result};
 use kernel::file::{File, FileRef};
 use kernel::fs::{FileType, Inode, InodeRef, Metadata};
 use kernel::task::{Caller, check_access};
+use sync::{Error, Result};
 
 /// Whether the current thread may look into the process; a dead one has nothing to be seen.
 ///

@@ -3,9 +3,9 @@
 use alloc::sync::Arc;
 
 use base::VirtAddr;
+use sync::{Error, Result};
 
 use super::task::Subject;
-use kernel::error::{Error, Result};
 use kernel::file::{File, FileRef, OpenFile};
 use kernel::fs::{FileType, Inode, Metadata};
 use kernel::io::{Sink, Source};

@@ -8,8 +8,8 @@ use core::fmt::{Result, Write};
 use core::net::IpAddr;
 
 use inet::Transport;
+use sync::Error;
 
-use kernel::error::Error;
 use kernel::fs::pseudo::{Entry, Special, Text, TextFile};
 use kernel::fs::{InodeRef, Metadata};
 use kernel::net::{self, InetSocket, Position};

@@ -37,8 +37,8 @@ mod tcp_events;
 use alloc::sync::Arc;
 
 use mach::sync::Once;
+use sync::Result;
 
-use kernel::error::Result;
 use kernel::file::OpenFile;
 use kernel::fs::pseudo::{Entry, Table};
 use kernel::fs::{FileSystem, InodeRef, Usage, next_device};

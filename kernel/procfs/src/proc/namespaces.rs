@@ -4,12 +4,12 @@ use alloc::boxed::Box;
 
 use super::task::{Subject, owned};
 use super::{guard, list};
-use kernel::error::{Error, Result};
 use kernel::file::File;
 use kernel::fs::inode::Emit;
 use kernel::fs::nsfs::{KINDS, Namespace};
 use kernel::fs::pseudo::{Link, Target};
 use kernel::fs::{FileType, Inode, InodeRef, Metadata};
+use sync::{Error, Result};
 
 /// The inode.
 pub struct Namespaces {

@@ -8,7 +8,7 @@
 use core::fmt::{Result, Write};
 
 use kernel::fs::pseudo::Text;
-use kernel::sched::stretch;
+use sched::stretch;
 
 /// Writes the file.
 pub fn generate(text: &mut Text) -> Result {

@@ -7,12 +7,12 @@ use alloc::sync::Arc;
 
 use super::task::{Place, TaskDirectory};
 use super::{TABLE, list};
-use kernel::error::{Error, Result};
 use kernel::file::File;
 use kernel::fs::inode::Emit;
 use kernel::fs::pseudo::{Link, Target};
 use kernel::fs::{FileType, Inode, InodeRef, Metadata};
 use kernel::task::{current, family, find_thread};
+use sync::{Error, Result};
 
 /// The inode's number, as in Linux.
 const NUMBER: u64 = 1;

@@ -3,10 +3,10 @@
 use alloc::boxed::Box;
 use core::fmt::{Result, Write};
 
-use kernel::error::Error;
 use kernel::fs::pseudo::{Entry, Special, Text, TextFile};
 use kernel::fs::{InodeRef, Metadata};
 use kernel::socket::{SocketType, UnixAddress, UnixFacts, UnixState, next_unix_socket};
+use sync::Error;
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[Entry::new("net/netlink", netlink)];

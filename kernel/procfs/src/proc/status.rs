@@ -5,13 +5,13 @@ use core::fmt::{Error, Result, Write};
 use core::sync::atomic::Ordering::Relaxed;
 
 use base::PAGE_BYTES;
+use sched::Policy;
+use sched::entity::State;
 
 use super::guard;
 use super::memory::Sums;
 use super::task::Subject;
 use kernel::fs::pseudo::{Text, write_list};
-use kernel::sched::Policy;
-use kernel::sched::entity::State;
 use kernel::signal::{Handler, Signal, SignalSet, pending_set};
 use kernel::task::{Account, Counted, Resource, Thread, UNLIMITED, Usage, family};
 

@@ -4,13 +4,13 @@ use alloc::vec::Vec;
 use core::fmt::{Result, Write};
 
 use base::{CpuId, Instant, PAGE_BYTES};
+use sched::sample::{CpuUse, cpu_use};
 
+use kernel::clock;
 use kernel::fs::kinds;
 use kernel::fs::pseudo::{Entry, Text};
 use kernel::mm::commit;
-use kernel::sched::sample::{CpuUse, cpu_use};
 use kernel::task::{allocated_ids, family, thread_count};
-use kernel::{clock, sched};
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[

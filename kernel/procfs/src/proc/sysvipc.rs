@@ -4,7 +4,7 @@ use core::fmt::{Result, Write};
 
 use ipc::sysv::{Look, messages, semaphores, shared};
 use kernel::fs::pseudo::{Entry, Text};
-use kernel::sched::resched_point;
+use sched::resched_point;
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[
@@ -16,7 +16,7 @@ pub const ENTRIES: &[Entry] = &[
 /// What `look` finds at each place up to the highest.
 fn each<T>(
     highest: usize,
-    look: impl Fn(Look) -> kernel::error::Result<T>,
+    look: impl Fn(Look) -> sync::Result<T>,
     mut line: impl FnMut(T) -> Result,
 ) -> Result {
     for place in 0..=highest {

@@ -10,7 +10,6 @@ use super::guard::{self, Guarded};
 use super::image::Memory;
 use super::namespaces::Namespaces;
 use super::{fail, list, memory, mounts, oom, status};
-use kernel::error::{Error, Result};
 use kernel::file::File;
 use kernel::fs::inode::Emit;
 use kernel::fs::pseudo::{Link, Take, Target, Text, TextFile, number_of};
@@ -18,6 +17,7 @@ use kernel::fs::{FileType, Inode, InodeRef, Metadata};
 use kernel::mm::AddressSpace;
 use kernel::task::{Process, Thread};
 use mach::mem::fallible;
+use sync::{Error, Result};
 
 /// The directories that a thread or process has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -9,7 +9,6 @@ use core::fmt::{Result, Write};
 
 use mach::sync::Once;
 
-use kernel::error;
 use kernel::fs::pseudo::{Entry, Folder, Table, Text, write_list};
 use kernel::fs::{FileSystem, InodeRef, Usage, next_device};
 use kernel::mm::LargePolicy;
@@ -97,13 +96,13 @@ const LARGE_POLICIES: [(&str, LargePolicy); 3] = [
     ("never", LargePolicy::Never),
 ];
 
-fn set_large_pages(text: &[u8]) -> error::Result<()> {
+fn set_large_pages(text: &[u8]) -> sync::Result<()> {
     let word = text.trim_ascii();
     let named = |(name, _): &&(&str, LargePolicy)| name.as_bytes() == word;
     let (_, policy) = LARGE_POLICIES
         .iter()
         .find(named)
-        .ok_or(error::Error::Invalid)?;
+        .ok_or(sync::Error::Invalid)?;
     policy.set();
     Ok(())
 }
@@ -139,7 +138,7 @@ impl FileSystem for Sysfs {
 }
 
 /// sysfs for mount(2); every mount shows the same.
-pub fn make(_source: &[u8], _options: &[u8]) -> error::Result<Arc<dyn FileSystem>> {
+pub fn make(_source: &[u8], _options: &[u8]) -> sync::Result<Arc<dyn FileSystem>> {
     static SYSTEM: Once<Arc<Sysfs>> = Once::new();
     let system = SYSTEM.call_once(|| {
         add(ENTRIES);

@@ -9,8 +9,8 @@ use core::fmt::{Result, Write};
 
 use base::CpuId;
 use mach::numa::{self, Node};
+use sync::Error;
 
-use kernel::error::Error;
 use kernel::fs::pseudo::{Entry, Special, Text, TextFile, write_list, write_mask};
 use kernel::fs::{InodeRef, Metadata};
 

@@ -17,9 +17,9 @@ use base::PAGE_BYTES;
 use hal::caching::Caching;
 use hal::pci::{PciFunction, interrupt_line};
 use mach::pci::{BARS, Bar, Function, functions};
+use sync::{Error, Result};
 
 use kernel::dev::Window;
-use kernel::error::{Error, Result};
 use kernel::file::{File, FileRef};
 use kernel::fs::pseudo::{Special, Text, TextFile};
 use kernel::fs::{FileType, Inode, InodeRef, Metadata};

@@ -14,16 +14,16 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use mach::sync::Spin;
+use sync::poll::{Events, Pollee};
+use sync::{Error, Result};
 
 use super::inbox::{Envelope, Inbox};
 use super::list;
 use super::names::{self, Node};
 use super::outbox::Outbox;
 use super::unix_name;
-use kernel::error::{Error, Result};
 use kernel::file::next_number;
 use kernel::io::Source;
-use kernel::poll::{Events, Pollee};
 use kernel::socket::{
     CommonOptions, Control, Held, MessageFlags, OptionName, PeekOffset, PeerIdentity,
     SocketAddress, SocketFilter, SocketType, UnixAddress, wait_on,

@@ -8,11 +8,11 @@ use super::urgent::Urgent;
 use super::{Envelope, Reading, Taking};
 use crate::outbox::Charge;
 use crate::rights::Rights;
-use kernel::error::{Error, Result};
 use kernel::io::Sink;
 use kernel::socket::{Attached, Control, PeerCredentials, Received, ReceivedFlags, SocketAddress};
 use mach::mem::fallible::{self, Heap};
 use pipe::ByteRing;
+use sync::{Error, Result};
 
 /// Pages of the ring at first: Linux's default send buffer.
 const PAGES: usize = 52;

@@ -2,8 +2,8 @@
 
 use crate::caller;
 use crate::rights::Rights;
-use kernel::error::Result;
 use kernel::socket::{Control, PeerCredentials, UnixAddress};
+use sync::Result;
 
 /// What comes with bytes.
 #[derive(Default)]

@@ -16,11 +16,10 @@ use super::outbox::Charge;
 use crate::drops::{self, DropReason};
 use contents::{Contents, Letter};
 pub(super) use envelope::Envelope;
-use kernel::error::{Error, Result};
 use kernel::io::{Sink, Source};
 use kernel::socket::{MessageFlags, PeekOffset, Received, SocketFilter};
-use kernel::sync::Mutex;
 use mach::mem::fallible::TryGrow;
+use sync::{Error, Mutex, Result};
 
 /// Changes of circumstances in a stream, so that their envelopes are bounded too.
 const CHANGES_MAX: usize = 4096;

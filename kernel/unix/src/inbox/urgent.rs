@@ -7,8 +7,8 @@
 
 use alloc::collections::VecDeque;
 
-use kernel::error::Result;
 use mach::mem::fallible::TryPush;
+use sync::Result;
 
 /// Where the marks of a stream lie.
 #[derive(Default)]

@@ -6,6 +6,8 @@ use alloc::sync::{Arc, Weak};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use mach::sync::{Once, Spin};
+use sync::poll::{Events, Pollee};
+use sync::{Error, Result};
 
 use super::broken;
 use super::collect;
@@ -15,10 +17,8 @@ use super::list;
 use super::listen::Listener;
 use super::names::{self, Node};
 use super::outbox::Outbox;
-use kernel::error::{Error, Result};
 use kernel::file::next_number;
 use kernel::io::{Sink, Source, partial};
-use kernel::poll::{Events, Pollee};
 use kernel::socket::{
     CommonOptions, Control, Held, MessageFlags, OptionName, PeekOffset, PeerIdentity, Received,
     SocketAddress, SocketFilter, SocketType, UnixAddress, wait_on,

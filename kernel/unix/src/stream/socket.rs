@@ -5,17 +5,17 @@ use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
 use base::VirtAddr;
+use sync::poll::{Events, Pollee};
+use sync::{Error, Result};
 
 use super::StreamSocket;
 use crate::collect;
 use crate::listen::Listener;
 use crate::names::{self, Node};
 use crate::{FIONREAD, SIOCATMARK, SIOCOUTQ, already_named, tell_credentials, unix_name};
-use kernel::error::{Error, Result};
 use kernel::file::{File, OpenFile};
 use kernel::fs::Metadata;
 use kernel::io::{Sink, Source};
-use kernel::poll::{Events, Pollee};
 use kernel::socket::{
     self, Blocking, Family, Message, MessageFlags, OptionName, OptionValue, PeerCredentials,
     PeerIdentity, Received, Shutdown, Socket, SocketAddress, SocketFilter, SocketType, UnixAddress,

@@ -4,12 +4,12 @@ use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
 use mach::mem::fallible;
+use sync::{Error, Result};
 
 use super::spread::{self, Echoes};
 use super::table::{self, CHANGING};
 use super::tree::Tree;
 use super::{Mount, MountFlags, Path, SuperBlock, namespace};
-use crate::error::{Error, Result};
 use crate::fs::{FileSystem, context, tmpfs::Tmpfs};
 
 /// Which mounts umount2(2) takes away.

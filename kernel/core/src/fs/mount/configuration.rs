@@ -16,14 +16,13 @@ use alloc::vec::Vec;
 use core::mem;
 
 use mach::mem::fallible;
+use sync::{Error, Mutex, Result};
 
 use super::{Mount, MountFlags, SuperBlock, change};
-use crate::error::{Error, Result};
 use crate::file::{File, OpenFile};
 use crate::fs::FileSystem;
 use crate::fs::kinds::{self, Kind};
 use crate::io::Sink;
-use crate::sync::Mutex;
 
 /// Messages that are kept.
 const MESSAGES_MAX: usize = 8;

@@ -5,11 +5,12 @@
 
 use alloc::sync::Arc;
 
+use sync::{Error, Result};
+
 use super::change::{mount_at, mount_point};
 use super::table::{self, CHANGING};
 use super::tree::{Extent, Tree};
 use super::{Mount, MountFlags, Path};
-use crate::error::{Error, Result};
 
 /// Shows what is at `from` also at `at`.
 ///

@@ -7,10 +7,10 @@
 use alloc::sync::Arc;
 
 use mach::mem::fallible;
+use sync::Result;
 
 use super::table::{self, CHANGING};
 use super::{Mount, Path, copy};
-use crate::error::Result;
 use crate::file::{File, OpenFile, StatusFlags};
 
 struct Detached(Arc<Mount>);

@@ -46,6 +46,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use mach::sync::Spin;
+use sync::{Error, Result};
 
 pub use change::{Unmount, mount, mount_root, new_detached, unmount};
 pub use configuration::{Configuration, Parameter};
@@ -61,7 +62,6 @@ pub use table::{MOST, MOUNTS_MAX, for_each, root, shrink, sync_all};
 pub use writers::Writer;
 
 use super::{Dentry, FileSystem};
-use crate::error::{Error, Result};
 
 /// A file system, whatever number of mounts shows it.
 pub struct SuperBlock {

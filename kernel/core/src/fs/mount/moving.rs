@@ -3,13 +3,13 @@
 use alloc::sync::Arc;
 
 use mach::mem::fallible;
+use sync::{Error, Result};
 
 use super::change::mount_point;
 use super::spread::Echoes;
 use super::table::{self, CHANGING};
 use super::tree::Tree;
 use super::{MOST, Mount, MountFlags, Path};
-use crate::error::{Error, Result};
 use crate::fs::context;
 use crate::task::family;
 

@@ -11,11 +11,11 @@ use alloc::sync::Arc;
 
 use mach::mem::fallible;
 use mach::sync::Once;
+use sync::Result;
 
 use super::table::{self, CHANGING};
 use super::tree::{Copied, Extent, Tree};
 use super::{Mount, Path};
-use crate::error::Result;
 use crate::fs::{context, nsfs};
 use crate::task::try_current;
 

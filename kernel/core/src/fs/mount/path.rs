@@ -3,8 +3,9 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use sync::Result;
+
 use super::{MOST, Mount, root, table};
-use crate::error::Result;
 use crate::fs::dentry::Name;
 use crate::fs::{Dentry, InodeRef};
 

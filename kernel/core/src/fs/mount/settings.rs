@@ -4,10 +4,10 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use mach::mem::fallible;
+use sync::{Error, Result};
 
 use super::table::{self, CHANGING};
 use super::{Mount, MountFlags, Path, Propagation, PropagationType, propagation};
-use crate::error::{Error, Result};
 
 /// What changes of a mount's flags: first some are cleared, then some set.
 #[derive(Clone, Copy, Debug)]

@@ -13,14 +13,14 @@ use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 
 use mach::mem::fallible::{self, TryGrow};
+use sched::resched_point;
+use sync::{Error, Result};
 
 use super::propagation::{Group, Propagation};
 use super::table;
 use super::tree::Tree;
 use super::{MOST, Mount, Path};
-use crate::error::{Error, Result};
 use crate::fs::Dentry;
-use crate::sched::resched_point;
 
 /// A group among those that follow a mount.
 struct Follow {

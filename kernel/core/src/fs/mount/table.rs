@@ -11,11 +11,10 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use hashbrown::HashMap;
 use mach::mem::fallible;
 use mach::sync::Spin;
+use sync::{Error, Mutex, Result};
 
 use super::{Mount, Path, SuperBlock, namespace, propagation};
-use crate::error::{Error, Result};
 use crate::fs::FileSystem;
-use crate::sync::Mutex;
 
 /// As many mounts as there can be.
 pub const MOST: usize = 1024;

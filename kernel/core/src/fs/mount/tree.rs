@@ -4,11 +4,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use mach::mem::fallible;
+use sync::{Error, Result};
 
 use super::propagation::Propagation;
 use super::table;
 use super::{Mount, MountFlags, Path};
-use crate::error::{Error, Result};
 use crate::fs::Dentry;
 
 /// A mount, and what it covers: which part of the tree, and where.

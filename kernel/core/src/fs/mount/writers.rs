@@ -6,8 +6,9 @@
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
+use sync::{Error, Result};
+
 use super::{Mount, MountFlags, SuperBlock};
-use crate::error::{Error, Result};
 
 /// Somebody who writes to a file on a mount.
 pub struct Writer(Arc<Mount>);

@@ -9,14 +9,13 @@ use core::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use base::{PAGE_BYTES, VirtAddr};
 use mach::mem::fallible::{self, TryGrow};
 use mach::sync::Spin;
+use sync::poll::{Events, Pollee};
+use sync::{Error, Result, Wait};
 
 use super::Mask;
-use crate::error::{Error, Result};
 use crate::file::async_io::Owner;
 use crate::file::{File, OpenFile};
 use crate::io::Sink;
-use crate::poll::{Events, Pollee};
-use crate::sync::Wait;
 use crate::task::{Account, Charge, Counted, current};
 use crate::user;
 

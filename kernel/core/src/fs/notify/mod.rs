@@ -16,11 +16,11 @@ use bitflags::bitflags;
 use hashbrown::HashMap;
 use mach::mem::fallible::{self, TryGrow};
 use mach::sync::Spin;
+use sync::{Error, Result};
 
 pub use instance::{INSTANCES_MAX, Instance, QUEUED_MAX, watches_max};
 
 use super::{Dentry, InodeRef};
-use crate::error::{Error, Result};
 use crate::file::{OpenFile, StatusFlags};
 use crate::task::Charge;
 

@@ -7,8 +7,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use mach::mem::fallible::TryGrow;
-
-use crate::error::{Error, Result};
+use sync::{Error, Result};
 
 /// After so many bytes a text that is made piece by piece should pause.
 const PIECE_BYTES: usize = 4096;

@@ -2,8 +2,9 @@
 
 use alloc::string::String;
 
+use sync::{Error, Result};
+
 use super::{Table, number_of};
-use crate::error::{Error, Result};
 use crate::file::File;
 use crate::fs::inode::{DirEntry, Emit};
 use crate::fs::{FileType, Inode, InodeRef, Metadata};

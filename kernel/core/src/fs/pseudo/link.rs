@@ -4,7 +4,8 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::error::Result;
+use sync::Result;
+
 use crate::file::{File, OpenFile};
 use crate::fs::{FileType, Inode, Metadata, Path};
 

@@ -3,8 +3,8 @@
 use alloc::sync::Arc;
 
 use mach::sync::Once;
+use sync::Result;
 
-use crate::error::Result;
 use crate::file::{File, OpenFile};
 use crate::fs::tmpfs::Tmpfs;
 use crate::fs::{Dentry, FileType, Inode, Metadata, Mount, Path};

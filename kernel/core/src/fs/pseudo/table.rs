@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use mach::sync::Spin;
+use sync::{Error, Result};
 
 use super::{Folder, Take, Text, TextFile, number_of};
-use crate::error::{Error, Result};
 use crate::fs::{FileType, InodeRef, Metadata};
 
 /// Takes what a program wrote.

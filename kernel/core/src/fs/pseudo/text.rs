@@ -12,9 +12,9 @@ use alloc::vec::Vec;
 
 use mach::mem::fallible;
 use mach::sync::Spin;
+use sync::{Error, Result};
 
 use super::Text;
-use crate::error::{Error, Result};
 use crate::file::{File, FileRef, OpenFile};
 use crate::fs::{FileType, Inode, Metadata, Timestamp};
 use crate::io::{Sink, Source};

@@ -3,10 +3,10 @@
 use alloc::sync::Arc;
 
 use cpio::{Archive, Entry, Kind, ReadError};
+use sync::Error;
 
 use super::node::{Node, Origin};
 use super::{System, Tmpfs};
-use crate::error::Error;
 use crate::fs::{FileType, New, Timestamp, metadata::device_number};
 
 /// Why an archive could not be unpacked.

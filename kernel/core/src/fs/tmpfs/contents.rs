@@ -16,14 +16,13 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use base::PAGE_BYTES;
 use mach::sync::Spin;
+use sched::resched_point;
+use sync::{Error, Mutex, Result};
 
 use super::System;
-use crate::error::{Error, Result};
 use crate::io::{Sink, Source};
 use crate::mm::{Page, Sharing};
 use crate::reclaim::garbage;
-use crate::sched::resched_point;
-use crate::sync::Mutex;
 
 const PAGE: u64 = PAGE_BYTES as u64;
 /// The largest file (Linux's limit on 64-bit machines).

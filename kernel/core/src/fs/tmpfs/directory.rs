@@ -6,8 +6,9 @@
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 
+use sync::{Error, Result};
+
 use super::names::Names;
-use crate::error::{Error, Result};
 use crate::fs::dentry::Name;
 
 struct Child<N> {

@@ -18,6 +18,7 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use base::PAGE_BYTES;
+use sync::{Error, Result};
 
 pub use boot::{UnpackError, unpack};
 pub use node::Node;
@@ -25,7 +26,6 @@ pub use node::Node;
 use super::inode::Usage;
 use super::metadata::next_device;
 use super::{FileSystem, FileType, InodeRef, kinds};
-use crate::error::{Error, Result};
 use crate::mm::{self, commit};
 
 /// Linux's number of tmpfs (statfs(2)).

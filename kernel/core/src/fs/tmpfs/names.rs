@@ -9,8 +9,8 @@ use core::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable, hash_table};
 use mach::mem::fallible;
+use sync::{Error, Result};
 
-use crate::error::{Error, Result};
 use crate::fs::dentry::Name;
 
 /// Names of a leaf, but for those at the greatest depth.

@@ -11,11 +11,11 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use mach::sync::Spin;
+use sync::{Error, Result};
 
 use super::System;
 use super::contents::Contents;
 use super::directory::Directory;
-use crate::error::{Error, Result};
 use crate::file::{File, OpenFile, StatusFlags};
 use crate::fs::attributes::Attributes;
 use crate::fs::extended::ExtendedAttributes;

@@ -8,6 +8,7 @@ use link::LinkId;
 use link::links::{Class, LinkInfo};
 use linkctl::{Request, Rights};
 use mach::sync::Spin;
+use sync::Mutex;
 
 use super::control::{self, Own, Shell, with_links};
 use super::lane_port::LanePort;
@@ -17,7 +18,6 @@ use crate::net::CARD;
 use crate::net::interface::Interface;
 use crate::net::stack;
 use crate::net::surroundings::Port;
-use crate::sync::Mutex;
 
 /// Ports that carry something.
 static PORTS: Spin<Vec<Arc<Lanes>>> = Spin::new(Vec::new());

@@ -7,13 +7,12 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use linkctl::{MESSAGE_BYTES_MAX, Rights};
+use sync::{Error, Mutex, Result};
 
 use super::change;
 use crate::dev::{Device, register as add};
-use crate::error::{Error, Result};
 use crate::file::{File, OpenFile};
 use crate::io::{Sink, Source};
-use crate::sync::Mutex;
 use crate::task::{Capability, current};
 
 /// Linux's major number of miscellaneous devices, and a minor from its dynamic range.

@@ -6,11 +6,11 @@ use alloc::vec::Vec;
 use base::{CpuId, Instant};
 use link::{Env, LinkId, RxChain, StreamId};
 use mbuf::{Chain, Pool};
+use sched::{Softirq, raise, raise_on};
 
 use super::inbox::Inbox;
 use super::{control, wake, wire};
 use crate::net::stack;
-use crate::sched::{Softirq, raise, raise_on};
 
 /// What the lane sees.
 pub(super) struct Shell {

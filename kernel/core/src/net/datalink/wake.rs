@@ -4,10 +4,10 @@ use alloc::sync::Arc;
 
 use base::Instant;
 use mach::sync::{Once, Spin};
+use sched::timer::{self, Expire, Target, TimerId};
+use sched::{Softirq, raise};
 
 use super::{change, control, station};
-use crate::sched::timer::{self, Expire, Target, TimerId};
-use crate::sched::{Softirq, raise};
 
 static ALARM: Spin<Option<(Instant, TimerId)>> = Spin::new(None);
 static WORKER: Once<Arc<Worker>> = Once::new();

@@ -5,12 +5,13 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use base::Instant;
 use inet::{AddressState, Cidr};
+use sync::{Error, Result};
 
 use super::{change, each_link};
-use crate::error::{Error, Result};
 use crate::net::LOOPBACK;
 use crate::net::interface::{Interface, LOOPBACK_FACTS};
 use crate::net::stack::NetStack;
+use crate::refusal::refused;
 use crate::socket::InterfaceName;
 
 /// An address of an interface.
@@ -92,7 +93,7 @@ pub fn add_address(of: &NetStack, interface: u32, ip: IpAddr, prefix_len: u8) ->
                 .map_err(|error| match error {
                     inet::Error::AddressInUse => Error::Exists,
                     inet::Error::AddressNotAvailable => Error::Invalid,
-                    error => error.into(),
+                    error => refused(error),
                 })
         }),
     }
@@ -125,7 +126,7 @@ pub fn remove_address(of: &NetStack, interface: u32, ip: IpAddr) -> Result<()> {
     change(of, interface, |stack, link| {
         let ip = match ip {
             IpAddr::V4(ip) => ip,
-            IpAddr::V6(ip) => return Ok(stack.remove_address_v6(link, ip)?),
+            IpAddr::V6(ip) => return stack.remove_address_v6(link, ip).map_err(refused),
         };
         let own = stack.address().filter(|own| own.addr() == ip);
         let own = own.ok_or(Error::AddressNotAvailable)?;

@@ -16,11 +16,12 @@ pub use neighbours::{Neighbour, neighbours, remove_neighbour, set_neighbour};
 pub use route_changes::{add_route, remove_route};
 pub use routes::{Route, RouteKind, RouteOrigin, routes, way_to};
 
+use sync::{Error, Result};
+
 use super::interface::Interface;
 use super::stack::NetStack;
 use super::surroundings::Link;
 use super::{CARD, LOOPBACK};
-use crate::error::{Error, Result};
 
 /// All that listeners to changes can hear of.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

@@ -5,12 +5,13 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 
 use inet::{NeighborEntry, NeighborState};
+use sync::{Error, Result};
 
 use super::each_link;
-use crate::error::{Error, Result};
 use crate::net::CARD;
 use crate::net::stack::NetStack;
 use crate::net::surroundings::Link;
+use crate::refusal::refused;
 
 /// A station on the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,7 +59,9 @@ pub fn neighbours(of: &NetStack) -> Vec<Neighbour> {
 /// Errors: `NoBuffers` if too many were set.
 pub fn set_neighbour(of: &NetStack, interface: u32, ip: IpAddr, mac: [u8; 6]) -> Result<()> {
     let set = |stack: &mut inet::Stack, link: &mut Link| {
-        Ok(stack.set_neighbor(link, ip, wire::MacAddr(mac))?)
+        stack
+            .set_neighbor(link, ip, wire::MacAddr(mac))
+            .map_err(refused)
     };
     let mut all = on_shards(of, interface, ip, set);
     all.try_for_each(|set| set.unwrap_or(Err(Error::NetworkDown)))

@@ -4,11 +4,12 @@ use core::net::IpAddr;
 
 use base::Instant;
 use inet::{Prefix, RouteOrigin as Origin, Via};
+use sync::{Error, Result};
 
 use super::change;
 use super::routes::Route;
-use crate::error::{Error, Result};
 use crate::net::stack::NetStack;
+use crate::refusal::refused;
 
 /// Whether a route is the one to all other networks of IPv4, which is kept apart because
 /// DHCP says it too.
@@ -42,15 +43,15 @@ pub fn add_route(of: &NetStack, new: &Route, replaces: bool) -> Result<()> {
             return Ok(());
         }
         stack.remove_route(is_same);
-        stack.add_route(inet::Route {
+        let route = inet::Route {
             destination,
             source: None,
             via: new.gateway.map_or(Via::OnLink, Via::Router),
             metric: new.metric,
             origin: Origin::Static,
             expires: Instant::NEVER,
-        })?;
-        Ok(())
+        };
+        stack.add_route(route).map_err(refused)
     })
 }
 

@@ -4,12 +4,13 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr};
 
 use inet::{Cidr, Prefix, RouteOrigin as Origin, Via};
+use sync::{Error, Result};
 
 use super::addresses::{Address, addresses, broadcast};
 use super::each_link;
-use crate::error::{Error, Result};
 use crate::net::LOOPBACK;
 use crate::net::stack::NetStack;
+use crate::refusal::refused;
 
 /// What happens to packets for a destination.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -154,7 +155,7 @@ pub fn way_to(of: &NetStack, to: IpAddr) -> Result<Route> {
         .max_by_key(|route| (route.prefix_len, u32::MAX - route.metric));
     let best = best.ok_or(Error::NetworkUnreachable)?;
     let source = of.on_interface(best.interface, |stack, _| stack.source_for(to));
-    let source = source.ok_or(Error::NetworkDown)??;
+    let source = source.ok_or(Error::NetworkDown)?.map_err(refused)?;
     let is_local = best.kind == RouteKind::Local;
     Ok(Route {
         destination: to,

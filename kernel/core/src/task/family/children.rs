@@ -1,12 +1,12 @@
 //! Hearing of children: which of them changed, as wait4(2) asks.
 
 use mach::sync::SpinGuard;
+use sched::resched_point;
+use sync::{Error, Result};
 
 use super::FAMILY;
 use super::index::{BATCH, Family, Member};
-use crate::error::{Error, Result};
 use crate::ptrace;
-use crate::sched::resched_point;
 use crate::signal::Signal;
 use crate::task::{Change, Pid, Process, Report, Usage};
 

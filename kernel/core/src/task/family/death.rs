@@ -7,13 +7,13 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use mach::sync::SpinGuard;
+use sched::resched_point;
+use sync::poll::Events;
 
 use super::index::{BATCH, Family, Member};
 use super::{
     FAMILY, INIT, SESSION_ENDED, child_info, controls, group_members, is_orphaned_group, session_of,
 };
-use crate::poll::Events;
-use crate::sched::resched_point;
 use crate::signal::{
     ActionFlags, Handler, Info, Signal, post_to_process, send_to_process, send_to_thread,
 };

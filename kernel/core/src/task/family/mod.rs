@@ -17,11 +17,11 @@ mod index;
 use alloc::sync::Arc;
 
 use mach::sync::{Once, Spin};
+use sched::resched_point;
+use sync::poll::Events;
+use sync::{Error, Result};
 
 use super::{Change, ExitStatus, Pid, Process};
-use crate::error::{Error, Result};
-use crate::poll::Events;
-use crate::sched::resched_point;
 use crate::signal::{ActionFlags, Info, Origin, Signal, code, post_to_process};
 
 pub use children::{Wanted, Whom, poll_children, total_usage};

@@ -13,7 +13,7 @@
 use core::ops::RangeInclusive;
 use core::str::FromStr;
 
-use kernel::error::{Error, Result};
+use sync::{Error, Result};
 
 /// Linux's largest `int`.
 pub const INT_MAX: u64 = i32::MAX as u64;

@@ -5,9 +5,9 @@ use core::fmt::{Result, Write};
 use core::sync::atomic::Ordering;
 
 use inet::PortRange;
+use sync::Error;
 
 use super::form::{self, INT_MAX, cell, fixed, number, switch};
-use kernel::error::{self, Error};
 use kernel::fs::pseudo::{Entry, Text};
 use kernel::net;
 
@@ -51,7 +51,7 @@ fn port_range(text: &mut Text) -> Result {
     writeln!(text, "{}\t{}", range.first(), range.last())
 }
 
-fn set_port_range(bytes: &[u8]) -> error::Result<()> {
+fn set_port_range(bytes: &[u8]) -> sync::Result<()> {
     let [first, last] = form::parse_all(bytes)?;
     let first = form::within(first, CHOSEN_PORT_MIN.into()..=u16::MAX.into())?;
     let last = form::within(last, 1..=u16::MAX.into())?;
@@ -72,7 +72,7 @@ fn reserved_ports(text: &mut Text) -> Result {
     writeln!(text)
 }
 
-fn set_reserved_ports(bytes: &[u8]) -> error::Result<()> {
+fn set_reserved_ports(bytes: &[u8]) -> sync::Result<()> {
     let stretches = form::text(bytes)?.split(',').map(str::trim);
     let stretches = stretches.filter(|stretch| !stretch.is_empty());
     let ranges: Option<Vec<PortRange>> = stretches.take(RESERVED_MAX + 1).map(stretch).collect();

@@ -42,7 +42,7 @@ pub const ENTRIES: &[Entry] = &[
 ];
 
 /// Whether sockets bound to `::` leave IPv4 alone, of both transports.
-fn bind_only(bytes: &[u8]) -> kernel::error::Result<()> {
+fn bind_only(bytes: &[u8]) -> sync::Result<()> {
     let is_on = form::parse::<u8>(bytes, 0..=1)? == 1;
     net::current_stack().change_settings(|config| {
         (config.stream.v6_only, config.datagram.v6_only) = (is_on, is_on);
@@ -50,7 +50,7 @@ fn bind_only(bytes: &[u8]) -> kernel::error::Result<()> {
     Ok(())
 }
 
-fn disable(bytes: &[u8]) -> kernel::error::Result<()> {
+fn disable(bytes: &[u8]) -> sync::Result<()> {
     let is_on = form::parse::<u8>(bytes, 0..=1)? == 0;
     match is_on {
         false => net::configure6(&net::current_stack(), Config6::None),

@@ -4,9 +4,9 @@ use core::fmt::{self, Write};
 
 use base::PAGE_BYTES;
 use inet::{Config, MemoryLimits};
+use sync::Result;
 
 use super::form::{self, INT_MAX};
-use kernel::error::Result;
 use kernel::fs::pseudo::Text;
 use kernel::net;
 

@@ -24,9 +24,9 @@ use core::fmt::{Result, Write};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use mach::sync::Spin;
+use sync::Error;
 
 use ipc::pipe;
-use kernel::error::{self, Error};
 use kernel::file::OpenFile;
 use kernel::fs::pseudo::{Entry, Text};
 use kernel::fs::{mount, notify};
@@ -152,12 +152,12 @@ pub const ENTRIES: &[Entry] = &[
     fact!("sys/vm/mmap_min_addr", 65_536),
 ];
 
-fn parse(bytes: &[u8]) -> error::Result<u64> {
+fn parse(bytes: &[u8]) -> sync::Result<u64> {
     let text = core::str::from_utf8(bytes).map_err(|_| Error::Invalid)?;
     text.trim().parse().map_err(|_| Error::Invalid)
 }
 
-fn parse_signed(bytes: &[u8]) -> error::Result<i32> {
+fn parse_signed(bytes: &[u8]) -> sync::Result<i32> {
     let text = core::str::from_utf8(bytes).map_err(|_| Error::Invalid)?;
     text.trim().parse().map_err(|_| Error::Invalid)
 }

@@ -31,10 +31,10 @@ pub const ENTRIES: &[Entry] = &[
 ];
 
 /// Whole seconds only: that is how exact waits are.
-fn set_wait(bytes: &[u8]) -> kernel::error::Result<()> {
+fn set_wait(bytes: &[u8]) -> sync::Result<()> {
     let millis: u64 = form::parse(bytes, WAIT_MS_MIN..=WAIT_MS_MAX)?;
     if !millis.is_multiple_of(1000) {
-        return Err(kernel::error::Error::Invalid);
+        return Err(sync::Error::Invalid);
     }
     let secs = form::within(millis / 1000, 1..=WAIT_MS_MAX / 1000)?;
     net::current_stack().change_settings(|config| config.time_wait.secs = secs);

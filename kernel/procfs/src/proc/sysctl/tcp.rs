@@ -3,10 +3,10 @@
 use core::fmt::{Result, Write};
 
 use inet::{Algorithm, Ecn, Reuse, SynCookies};
+use sync::Error;
 
 use super::form::{self, INT_MAX, choice, fixed, number, switch};
 use super::memory;
-use kernel::error::{self, Error};
 use kernel::fs::pseudo::{Entry, Text};
 use kernel::net;
 
@@ -135,7 +135,7 @@ fn send_buffers(text: &mut Text) -> Result {
 }
 
 /// The default and the largest size, behind the least, which stays.
-fn buffer_sizes(bytes: &[u8]) -> error::Result<(u32, u32)> {
+fn buffer_sizes(bytes: &[u8]) -> sync::Result<(u32, u32)> {
     let [least, default, most] = form::parse_all(bytes)?;
     if least != BUFFER_MIN || default > most {
         return Err(Error::Invalid);
@@ -144,7 +144,7 @@ fn buffer_sizes(bytes: &[u8]) -> error::Result<(u32, u32)> {
     Ok((default, form::within(most, BUFFER_MIN..=INT_MAX)?))
 }
 
-fn set_receive_buffers(bytes: &[u8]) -> error::Result<()> {
+fn set_receive_buffers(bytes: &[u8]) -> sync::Result<()> {
     let (default, most) = buffer_sizes(bytes)?;
     net::current_stack().change_settings(|config| {
         (config.stream.recv_buffer, config.recv_buffer_max) = (default, most);
@@ -152,7 +152,7 @@ fn set_receive_buffers(bytes: &[u8]) -> error::Result<()> {
     Ok(())
 }
 
-fn set_send_buffers(bytes: &[u8]) -> error::Result<()> {
+fn set_send_buffers(bytes: &[u8]) -> sync::Result<()> {
     let (default, most) = buffer_sizes(bytes)?;
     net::current_stack().change_settings(|config| {
         (config.stream.send_buffer, config.send_buffer_max) = (default, most);
@@ -169,7 +169,7 @@ fn algorithms(text: &mut Text) -> Result {
 }
 
 /// Errors: `NotFound` for a name that is not among the available ones, as Linux has it.
-fn set_congestion(bytes: &[u8]) -> error::Result<()> {
+fn set_congestion(bytes: &[u8]) -> sync::Result<()> {
     let algorithm = Algorithm::named(form::text(bytes)?).ok_or(Error::NotFound)?;
     net::current_stack().change_settings(|config| config.stream.congestion = algorithm);
     Ok(())

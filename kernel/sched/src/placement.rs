@@ -20,9 +20,9 @@ use base::{CpuId, Duration};
 use mach::cpu::MAX_CPUS;
 use mach::sync::Spin;
 
-use super::class::Rank;
-use super::run_queue::{Place, RunQueue};
-use super::{Entity, Flags, Runnable, budget, current, timer};
+use crate::class::Rank;
+use crate::run_queue::{Place, RunQueue};
+use crate::{Entity, Flags, Runnable, budget, current, timer};
 
 static QUEUES: [Spin<RunQueue>; MAX_CPUS] = [const { Spin::new(RunQueue::new()) }; MAX_CPUS];
 static IDLE: AtomicU64 = AtomicU64::new(0);
@@ -37,12 +37,12 @@ const IMBALANCE: usize = 2;
 /// A thread that woke runs at once if it has had this much less than the running one.
 const PREEMPT_LEAD_NS: u64 = 1_000_000;
 
-pub(super) fn queues() -> impl Iterator<Item = &'static Spin<RunQueue>> {
+pub(crate) fn queues() -> impl Iterator<Item = &'static Spin<RunQueue>> {
     QUEUES.iter().take(mach::cpu::count())
 }
 
 /// Puts a thread that is `Ready` on a queue and sees to it that a CPU notices.
-pub(super) fn enqueue(thread: Arc<dyn Runnable>) {
+pub(crate) fn enqueue(thread: Arc<dyn Runnable>) {
     let entity = thread.entity();
     entity.life.want_cpu(mach::time::now());
     let cpu = choose(entity);
@@ -60,7 +60,7 @@ pub(super) fn enqueue(thread: Arc<dyn Runnable>) {
 
 /// The thread has got another rank: it moves to its new place, and the CPU that runs it looks
 /// whether another one is better now.
-pub(super) fn note_rank(thread: &Entity) {
+pub(crate) fn note_rank(thread: &Entity) {
     while let Some((cpu, ..)) = thread.place() {
         let found = QUEUES[cpu.index()].lock().remove(thread);
         if let Some(thread) = found {
@@ -79,7 +79,7 @@ pub(super) fn note_rank(thread: &Entity) {
 }
 
 /// `thread` runs on `cpu` from now on, or with another rank.
-pub(super) fn note_running(cpu: CpuId, thread: &Entity) {
+pub(crate) fn note_running(cpu: CpuId, thread: &Entity) {
     let rank = thread.class.rank().to_byte();
     let running = &RUNNING[cpu.index()];
     if running.load(Ordering::Relaxed) != rank {
@@ -90,7 +90,7 @@ pub(super) fn note_running(cpu: CpuId, thread: &Entity) {
 /// Another CPU may have put a thread on this one's queue while a program ran here: the
 /// program makes way at once, or when its slice ends. A CPU that went idle meanwhile is
 /// told, so that it steals.
-pub(super) fn note_arrivals() {
+pub(crate) fn note_arrivals() {
     let me = mach::cpu::id();
     let first = QUEUES[me.index()].lock().first(false);
     if first.is_none() {
@@ -121,7 +121,7 @@ fn is_behind(running: &Entity, first: Place) -> bool {
 }
 
 /// Whether the running thread has had its turn, as others wait for this CPU.
-pub(super) fn is_turn_over(running: &Entity, slice_used: Duration) -> bool {
+pub(crate) fn is_turn_over(running: &Entity, slice_used: Duration) -> bool {
     let first = QUEUES[mach::cpu::id().index()].lock().first(false);
     let Some(first) = first else { return false };
     if is_behind(running, first) {
@@ -171,27 +171,27 @@ fn is_idle(cpu: CpuId) -> bool {
 }
 
 /// CPUs that are not idle.
-pub(super) fn busy_count() -> usize {
+pub(crate) fn busy_count() -> usize {
     let idle = IDLE.load(Ordering::SeqCst) & started_mask();
     mach::cpu::count() - idle.count_ones() as usize
 }
 
-pub(super) fn announce_idle(cpu: CpuId) {
+pub(crate) fn announce_idle(cpu: CpuId) {
     IDLE.fetch_or(1 << cpu.0, Ordering::SeqCst);
 }
 
-pub(super) fn announce_busy(cpu: CpuId) {
+pub(crate) fn announce_busy(cpu: CpuId) {
     IDLE.fetch_and(!(1 << cpu.0), Ordering::SeqCst);
 }
 
 /// Whether a thread waits for this CPU.
-pub(super) fn has_ready(cpu: CpuId) -> bool {
+pub(crate) fn has_ready(cpu: CpuId) -> bool {
     QUEUES[cpu.index()].lock().len() != 0
 }
 
 /// The next thread for this CPU: its own, else one of a busy neighbour's. A better one of a
 /// neighbour's goes first.
-pub(super) fn next(cpu: CpuId) -> Option<Arc<dyn Runnable>> {
+pub(crate) fn next(cpu: CpuId) -> Option<Arc<dyn Runnable>> {
     if REALTIME_READY.load(Ordering::Relaxed) != 0 {
         return next_by_rank(cpu);
     }
@@ -215,7 +215,7 @@ fn next_by_rank(cpu: CpuId) -> Option<Arc<dyn Runnable>> {
 
 /// The thread to which `running` makes way on this CPU, if there is one: for a real-time thread
 /// only another of a rank as good, unless such threads have had their part.
-pub(super) fn next_instead_of(running: &Entity, cpu: CpuId) -> Option<Arc<dyn Runnable>> {
+pub(crate) fn next_instead_of(running: &Entity, cpu: CpuId) -> Option<Arc<dyn Runnable>> {
     let rank = running.class.rank();
     if rank.is_realtime() && !budget::is_spent(mach::time::now()) {
         let mut queue = QUEUES[cpu.index()].lock();
@@ -226,7 +226,7 @@ pub(super) fn next_instead_of(running: &Entity, cpu: CpuId) -> Option<Arc<dyn Ru
 }
 
 /// Counts real-time threads that wait, as they come and go.
-pub(super) fn count_realtime(waits: bool) {
+pub(crate) fn count_realtime(waits: bool) {
     match waits {
         true => REALTIME_READY.fetch_add(1, Ordering::Relaxed),
         false => REALTIME_READY.fetch_sub(1, Ordering::Relaxed),
@@ -235,7 +235,7 @@ pub(super) fn count_realtime(waits: bool) {
 
 /// Takes a thread over from the CPU with the longest queue, if it is by [`IMBALANCE`] longer
 /// than this one's. By one would only move the wait.
-pub(super) fn balance() {
+pub(crate) fn balance() {
     let me = mach::cpu::id();
     let own = QUEUES[me.index()].lock().len();
     let waiting = |cpu: &usize| QUEUES[*cpu].lock().len();

@@ -14,7 +14,17 @@
 //! States of a thread (`entity::State`): see there; the protocol between [`park_until`]
 //! and [`wake`] loses no wake-up and never runs a thread on two CPUs.
 //!
+//! What a thread is besides, this crate does not know: it sees an [`Entity`] of each, and a
+//! [`Runnable`] where it gives it a CPU. Softirqs and timers are here too, as a CPU looks at them
+//! wherever it looks for a thread.
+//!
+//! The kernel runs with interrupts off and is never preempted; per-CPU data needs no lock.
+//!
 //! Lock order: run queue locks are innermost; at most one is held at a time.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
 
 pub mod budget;
 pub mod class;
@@ -26,6 +36,7 @@ mod life;
 mod load;
 mod placement;
 mod point;
+mod profile;
 mod run_queue;
 mod runnable;
 pub mod sample;
@@ -56,7 +67,7 @@ use alloc::sync::Arc;
 /// Makes `thread` runnable if it is parked, or lets its next park return at once.
 pub fn wake(thread: &Entity) {
     if mach::profile::records_waits() {
-        switch::record_wake(thread);
+        profile::record_wake(thread);
     }
     if thread.on_wake() {
         placement::enqueue(thread.arc());

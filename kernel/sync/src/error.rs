@@ -172,27 +172,3 @@ impl From<mach::mem::fallible::NoMemory> for Error {
         Self::OutOfMemory
     }
 }
-
-impl From<sysv::Error> for Error {
-    fn from(error: sysv::Error) -> Self {
-        match error {
-            sysv::Error::NotFound => Self::NotFound,
-            sysv::Error::Exists => Self::Exists,
-            sysv::Error::Denied => Self::AccessDenied,
-            sysv::Error::NotOwner => Self::NotPermitted,
-            sysv::Error::Full => Self::NoSpace,
-            sysv::Error::NoSuchNumber => Self::Invalid,
-            sysv::Error::Removed => Self::Removed,
-        }
-    }
-}
-
-impl From<pipe::Refusal> for Error {
-    fn from(refusal: pipe::Refusal) -> Self {
-        match refusal {
-            pipe::Refusal::OutOfMemory => Self::OutOfMemory,
-            pipe::Refusal::DoesNotFit => Self::Busy,
-            pipe::Refusal::Torn => Self::BadAddress,
-        }
-    }
-}

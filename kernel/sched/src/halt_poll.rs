@@ -11,8 +11,8 @@ use base::{CpuId, Duration, Instant};
 use cpuidle::HaltPoll;
 use mach::cpu::PerCpu;
 
-use super::entity::Leave;
-use super::{current, placement, sample, softirq, stretch};
+use crate::entity::Leave;
+use crate::{current, placement, sample, softirq, stretch};
 
 /// A halt costs about as much as so many exits.
 const EXITS_PER_HALT: u64 = 3;
@@ -21,7 +21,7 @@ static POLLS: PerCpu<Cell<HaltPoll>> = PerCpu::new(|| Cell::new(HaltPoll::new())
 static LIMIT_NS: AtomicU64 = AtomicU64::new(0);
 
 /// Chooses how long polls last; once at boot.
-pub(super) fn init() {
+pub(crate) fn init() {
     let limit_ns = mach::time::exit_cost().as_nanos() * EXITS_PER_HALT;
     LIMIT_NS.store(limit_ns, Ordering::Relaxed);
 }
@@ -45,7 +45,7 @@ pub fn pays() -> bool {
 }
 
 /// Polls, if that is likely to pay: true if there is work. It is time in which the CPU idles.
-pub(super) fn finds_work(cpu: CpuId, deadline: Instant) -> bool {
+pub(crate) fn finds_work(cpu: CpuId, deadline: Instant) -> bool {
     if limit() == Duration::ZERO || !with_own(HaltPoll::is_due) {
         return false;
     }
@@ -75,6 +75,6 @@ fn poll_until(cpu: CpuId, end: Instant) -> bool {
 }
 
 /// The CPU has halted for so long.
-pub(super) fn note_halt(length: Duration) {
+pub(crate) fn note_halt(length: Duration) {
     with_own(|poll| poll.note_halt(length, limit()));
 }

@@ -12,9 +12,9 @@ use base::{CpuId, Instant};
 use mach::cpu::PerCpu;
 use mach::profile::tap;
 
-use super::entity::{Leave, State};
-use super::sample::{self, Found};
-use super::{Entity, Runnable, current, idle, placement, stretch, timer};
+use crate::entity::{Leave, State};
+use crate::sample::{self, Found};
+use crate::{Entity, Runnable, current, idle, placement, profile, stretch, timer};
 
 static PREVIOUS: PerCpu<Cell<Option<Arc<dyn Runnable>>>> = PerCpu::new(|| Cell::new(None));
 /// Switches of each CPU.
@@ -31,7 +31,7 @@ pub fn switches_of(cpu: CpuId) -> u64 {
     SWITCHES.of(cpu).load(Ordering::Relaxed)
 }
 
-/// Blocks the current thread until [`super::wake`] or `deadline`; false at the deadline.
+/// Blocks the current thread until [`crate::wake`] or `deadline`; false at the deadline.
 ///
 /// Returns at once if a wake-up came since the last park. May return for no reason.
 pub fn park_until(deadline: Instant) -> bool {
@@ -39,7 +39,7 @@ pub fn park_until(deadline: Instant) -> bool {
         current().arc().give_samples();
     }
     if mach::profile::records_waits() {
-        return record_park(deadline);
+        return profile::record_park(|| park(deadline));
     }
     park(deadline)
 }
@@ -64,26 +64,6 @@ fn park(deadline: Instant) -> bool {
         }
         idle::wait_in_place(cpu, deadline);
         me.look_at_flags();
-    }
-}
-
-/// Parks, and records how long and where.
-#[cold]
-fn record_park(deadline: Instant) -> bool {
-    let start = mach::time::now();
-    let woken = park(deadline);
-    let waited = mach::time::now().since(start);
-    if current().id() != 0 {
-        mach::profile::record_wait(waited.as_nanos());
-    }
-    woken
-}
-
-/// Records who wakes `thread`, if it waits.
-#[cold]
-pub(super) fn record_wake(thread: &Entity) {
-    if matches!(thread.state(), State::Parking | State::Parked) {
-        mach::profile::record_wake(thread.id());
     }
 }
 
@@ -113,7 +93,7 @@ pub fn yield_now() {
 }
 
 /// Lets another runnable thread go first, whichever there is.
-pub(super) fn make_way() {
+pub(crate) fn make_way() {
     if let Some(next) = placement::next(mach::cpu::id()) {
         switch_to(next, Leave::ToOthers);
     }

@@ -8,8 +8,8 @@ use alloc::sync::Arc;
 
 use base::CpuId;
 
-use super::class::Rank;
-use super::{Entity, Runnable, placement};
+use crate::class::Rank;
+use crate::{Entity, Runnable, placement};
 
 /// A sleeper comes back with at most this much credit over the threads that ran.
 const WAKE_CREDIT_NS: u64 = 3_000_000;
@@ -19,7 +19,7 @@ const DEBT_MAX_NS: u64 = 300_000_000;
 
 /// Where a thread stands.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     pub rank: Rank,
     /// Virtual run time; 0 for real-time ranks.
     pub vruntime_ns: u64,
@@ -35,7 +35,7 @@ impl Place {
 }
 
 /// Ready threads by their places.
-pub(super) struct RunQueue {
+pub(crate) struct RunQueue {
     ready: BTreeMap<Place, Arc<dyn Runnable>>,
     arrivals: i64,
     floor_ns: u64,
@@ -44,7 +44,7 @@ pub(super) struct RunQueue {
 }
 
 impl RunQueue {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self {
             ready: BTreeMap::new(),
             arrivals: 0,
@@ -53,12 +53,12 @@ impl RunQueue {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.ready.len()
     }
 
     /// Adds a thread, its virtual run time brought up to this queue's, on CPU `cpu`.
-    pub(super) fn push(&mut self, thread: Arc<dyn Runnable>, cpu: CpuId) {
+    pub(crate) fn push(&mut self, thread: Arc<dyn Runnable>, cpu: CpuId) {
         let entity = thread.entity();
         let rank = entity.class.rank();
         let goes_first = entity.class.take_place();
@@ -110,7 +110,7 @@ impl RunQueue {
 
     /// Takes the thread that is to run next; `after_fair`: a real-time one only if there is no
     /// other.
-    pub(super) fn pop(&mut self, after_fair: bool) -> Option<Arc<dyn Runnable>> {
+    pub(crate) fn pop(&mut self, after_fair: bool) -> Option<Arc<dyn Runnable>> {
         let place = self.first(after_fair)?;
         if !place.rank.is_realtime() {
             self.floor_ns = self.floor_ns.max(place.vruntime_ns);
@@ -119,7 +119,7 @@ impl RunQueue {
     }
 
     /// Takes out a thread that waits here at this place.
-    pub(super) fn remove(&mut self, thread: &Entity) -> Option<Arc<dyn Runnable>> {
+    pub(crate) fn remove(&mut self, thread: &Entity) -> Option<Arc<dyn Runnable>> {
         let (_, rank, order) = thread.place()?;
         let place = Place {
             rank,
@@ -137,14 +137,14 @@ impl RunQueue {
     }
 
     /// Takes a thread that may run on `thief`, the one that would wait longest.
-    pub(super) fn steal(&mut self, thief: CpuId) -> Option<Arc<dyn Runnable>> {
+    pub(crate) fn steal(&mut self, thief: CpuId) -> Option<Arc<dyn Runnable>> {
         let mut waiting = self.ready.iter().rev();
         let (place, _) = waiting.find(|(_, thread)| thread.entity().allows(thief))?;
         self.take(*place)
     }
 
     /// Takes the best thread that may run on `thief` and has a better rank than `than`.
-    pub(super) fn steal_better(&mut self, thief: CpuId, than: Rank) -> Option<Arc<dyn Runnable>> {
+    pub(crate) fn steal_better(&mut self, thief: CpuId, than: Rank) -> Option<Arc<dyn Runnable>> {
         if self.realtime == 0 {
             return None;
         }
@@ -154,7 +154,7 @@ impl RunQueue {
     }
 
     /// Where the thread stands that is to run next, by the rules of [`pop`](Self::pop).
-    pub(super) fn first(&self, after_fair: bool) -> Option<Place> {
+    pub(crate) fn first(&self, after_fair: bool) -> Option<Place> {
         let first = *self.ready.first_key_value()?.0;
         if !after_fair || !first.rank.is_realtime() {
             return Some(first);

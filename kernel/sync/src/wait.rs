@@ -20,9 +20,9 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use base::{Duration, Instant};
 use mach::mem::fallible::TryPush;
 use mach::sync::Spin;
+use sched::{Runnable, current};
 
-use crate::error::{Error, Restart, Result};
-use crate::sched::{self, Runnable, current};
+use crate::{Error, Restart, Result};
 
 /// How a thread waits.
 #[derive(Clone, Copy, Debug)]

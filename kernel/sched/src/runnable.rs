@@ -9,7 +9,7 @@ use mach::cpu::{self, MAX_CPUS};
 use mach::sync::Once;
 use mach::task::{Current, View};
 
-use super::Entity;
+use crate::Entity;
 
 /// Something that can be given a CPU.
 pub trait Runnable: Send + Sync {
@@ -52,7 +52,7 @@ pub fn adopt_boot_thread(thread: Arc<dyn Runnable>) {
 }
 
 /// The thread that booted this CPU.
-pub(super) fn boot_thread() -> &'static Entity {
+pub(crate) fn boot_thread() -> &'static Entity {
     match BOOT[cpu::id().index()].get() {
         Some(thread) => thread.entity(),
         None => unreachable!("a CPU has adopted its boot thread before it runs others"),

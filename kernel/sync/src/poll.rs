@@ -3,25 +3,22 @@
 //! An object that can be waited for (pipe, socket, terminal, eventfd ...) holds one
 //! [`Pollee`] and calls [`Pollee::notify`] after it changed. Threads that block in its
 //! calls wait on `pollee.queue`; epoll, poll and select register an [`Observer`].
-//! Readiness itself is never stored here: [`crate::file::File::poll`] computes it, so it
+//! Readiness itself is never stored here: the object computes it when it is asked, so it
 //! cannot go stale. A notification without listeners costs two loads.
 //!
 //! Lock order: the object's own lock, then the pollee's lists, then an observer's lock.
 
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use bitflags::bitflags;
 use mach::sync::Spin;
 
-use crate::error::{Error, Result};
-use crate::file::OpenFile;
-use crate::sched::{self, Runnable, current, resched_point};
-use crate::sync::{Wait, WaitQueue};
+use crate::WaitQueue;
 
 bitflags! {
-    /// Conditions of poll(2); the bits are Linux's own.
+    /// Conditions of poll(2); the bits are Linux' own.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub struct Events: u32 {
         /// There is something to read.
@@ -165,94 +162,4 @@ impl Pollee {
         list.retain(|entry| !entry.observer.ptr_eq(observer));
         self.count.store(list.len(), Ordering::SeqCst);
     }
-}
-
-/// One file of poll(2) or select(2).
-pub struct Watched {
-    /// The file; `None` where the number names none.
-    pub open: Option<Arc<OpenFile>>,
-    /// What is asked for.
-    pub interest: Events,
-    /// What is true: the answer.
-    pub ready: Events,
-}
-
-impl Watched {
-    /// Asks the file; whether there is something to report.
-    fn check(&mut self) -> bool {
-        if let Some(open) = &self.open {
-            let interest = self.interest | Events::ALWAYS;
-            self.ready = open.file.poll_for(interest) & interest;
-        }
-        !self.ready.is_empty()
-    }
-
-    fn pollee(&self) -> Option<&Pollee> {
-        self.open.as_ref().and_then(|open| open.file.pollee())
-    }
-}
-
-/// A thread that waits for several files.
-struct Sleeper {
-    thread: Arc<dyn Runnable>,
-    is_told: AtomicBool,
-}
-
-impl Observer for Sleeper {
-    fn notify(self: Arc<Self>, _events: Events) -> bool {
-        if !self.is_told.swap(true, Ordering::SeqCst) {
-            sched::wake(self.thread.entity());
-        }
-        true
-    }
-}
-
-/// Waits until one of `files` is ready; returns how many are, 0 at the deadline.
-///
-/// Nothing is registered if something is ready at once, which is the common case.
-pub fn wait_for_any(files: &mut [Watched], how: Wait) -> Result<usize> {
-    let count = check_all(files);
-    if count != 0 || how.deadline <= mach::time::now() {
-        return Ok(count);
-    }
-    let sleeper = Arc::new(Sleeper {
-        thread: current().arc(),
-        is_told: AtomicBool::new(false),
-    });
-    let as_observer: Arc<dyn Observer> = sleeper.clone();
-    let observer = Arc::downgrade(&as_observer);
-    for file in files.iter() {
-        if let Some(pollee) = file.pollee() {
-            pollee.observe(observer.clone(), file.interest, Sharing::Shared);
-        }
-        resched_point();
-    }
-    let outcome = sleep(files, how, &sleeper.is_told);
-    for pollee in files.iter().filter_map(Watched::pollee) {
-        pollee.forget(&observer);
-        resched_point();
-    }
-    outcome
-}
-
-fn sleep(files: &mut [Watched], how: Wait, is_told: &AtomicBool) -> Result<usize> {
-    loop {
-        is_told.store(false, Ordering::SeqCst);
-        let count = check_all(files);
-        if count != 0 {
-            return Ok(count);
-        }
-        match how.park_unless(|| is_told.load(Ordering::SeqCst)) {
-            Err(Error::TimedOut) => return Ok(check_all(files)),
-            outcome => outcome?,
-        }
-    }
-}
-
-fn check_all(files: &mut [Watched]) -> usize {
-    let check = |file: &mut Watched| {
-        resched_point();
-        usize::from(file.check())
-    };
-    files.iter_mut().map(check).sum()
 }

@@ -22,12 +22,12 @@ use base::{CpuId, Instant};
 use mach::cpu::PerCpu;
 use mach::task::Context;
 
-use super::budget;
-use super::class::{Class, Policy, Rank};
-use super::life::Life;
-use super::since_wait::SinceWait;
-use super::stretch::Business;
-use super::{Flags, Runnable};
+use crate::budget;
+use crate::class::{Class, Policy, Rank};
+use crate::life::Life;
+use crate::since_wait::SinceWait;
+use crate::stretch::Business;
+use crate::{Flags, Runnable};
 
 /// Where a thread stands; the arrows are in the module's theory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,7 +41,7 @@ pub enum State {
     Parking,
     /// On a CPU, about to leave it, but woken already.
     Awakened,
-    /// Waits for [`super::wake`].
+    /// Waits for [`crate::wake`].
     Parked,
     /// Waits for a CPU.
     Ready,
@@ -67,7 +67,7 @@ impl State {
 
 /// Why a thread leaves its CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Leave {
+pub(crate) enum Leave {
     /// It waits for something, or has ended.
     ToWait,
     /// It makes way for others.
@@ -98,7 +98,7 @@ pub struct Entity {
     /// Where its time goes.
     pub life: Life,
     /// What it is in the kernel for.
-    pub(super) business: Business,
+    pub(crate) business: Business,
     /// What it has used without a wait, if it is real-time.
     pub since_wait: SinceWait,
     switches_voluntary: AtomicU64,
@@ -213,7 +213,7 @@ impl Entity {
     }
 
     /// Adds reasons. If the thread runs on another CPU, the caller interrupts it next
-    /// ([`super::interrupt`]).
+    /// ([`crate::interrupt`]).
     pub fn set_flags(&self, flags: Flags) {
         self.flags.fetch_or(flags.bits(), Ordering::SeqCst);
         mach::task::look_before_user();
@@ -230,7 +230,7 @@ impl Entity {
     /// after the state that says so: whoever adds a reason and then sees the thread off the
     /// CPU has added it early enough.
     #[inline]
-    pub(super) fn look_at_flags(&self) {
+    pub(crate) fn look_at_flags(&self) {
         if self.flags.fetch_or(0, Ordering::SeqCst) != 0 {
             mach::task::look_before_user();
         }
@@ -264,7 +264,7 @@ impl Entity {
 
     /// An exchange, so that what the thread reads afterwards is not older than the change:
     /// wake-ups that it ignored up to then were for something that it now sees.
-    pub(super) fn set_state(&self, state: State) {
+    pub(crate) fn set_state(&self, state: State) {
         self.state.swap(state as u8, Ordering::SeqCst);
     }
 
@@ -275,7 +275,7 @@ impl Entity {
     }
 
     /// Announces a park; false if a wake-up came first and is hereby used up.
-    pub(super) fn begin_park(&self) -> bool {
+    pub(crate) fn begin_park(&self) -> bool {
         self.change(State::Running, State::Parking) || {
             self.set_state(State::Running);
             false
@@ -283,7 +283,7 @@ impl Entity {
     }
 
     /// The registers are saved: true if the thread must go on a run queue.
-    pub(super) fn leave_cpu(&self) -> bool {
+    pub(crate) fn leave_cpu(&self) -> bool {
         if self.state() == State::Dead || self.change(State::Parking, State::Parked) {
             return false;
         }
@@ -292,12 +292,12 @@ impl Entity {
     }
 
     /// Whether a wake-up came while the thread waits in place.
-    pub(super) fn is_awakened(&self) -> bool {
+    pub(crate) fn is_awakened(&self) -> bool {
         self.state() == State::Awakened
     }
 
     /// Takes note of a wake-up: true if the caller must put it on a run queue.
-    pub(super) fn on_wake(&self) -> bool {
+    pub(crate) fn on_wake(&self) -> bool {
         // What the thread is woken for must be visible before its state is read: if it
         // has another wake-up to come, this one is ignored.
         fence(Ordering::SeqCst);
@@ -361,23 +361,23 @@ impl Entity {
     }
 
     /// Virtual run time: real time scaled by weight.
-    pub(super) fn vruntime_ns(&self) -> u64 {
+    pub(crate) fn vruntime_ns(&self) -> u64 {
         self.vruntime_ns.load(Ordering::Relaxed)
     }
 
-    pub(super) fn set_vruntime_ns(&self, nanos: u64) {
+    pub(crate) fn set_vruntime_ns(&self, nanos: u64) {
         self.vruntime_ns.store(nanos, Ordering::Relaxed);
     }
 
     /// Where it stands on a run queue: of which CPU, with which rank, in which order.
-    pub(super) fn place(&self) -> Option<(CpuId, Rank, i64)> {
+    pub(crate) fn place(&self) -> Option<(CpuId, Rank, i64)> {
         let place = self.place.load(Ordering::Acquire);
         let order = self.order.load(Ordering::Relaxed);
         let rank = Rank::from_byte(place as u8);
         (place != NO_PLACE).then_some((CpuId(place >> 8), rank, order))
     }
 
-    pub(super) fn set_place(&self, place: Option<(CpuId, Rank, i64)>) {
+    pub(crate) fn set_place(&self, place: Option<(CpuId, Rank, i64)>) {
         let (bits, order) = match place {
             Some((cpu, rank, order)) => (cpu.0 << 8 | u32::from(rank.to_byte()), order),
             None => (NO_PLACE, 0),
@@ -392,12 +392,12 @@ impl Entity {
     }
 
     /// Whether it works, and does not wait in place.
-    pub(super) fn works(&self) -> bool {
+    pub(crate) fn works(&self) -> bool {
         matches!(self.state(), State::Running | State::Notified)
     }
 
     /// Whether a CPU runs it or is about to leave it.
-    pub(super) fn is_on_cpu(&self) -> bool {
+    pub(crate) fn is_on_cpu(&self) -> bool {
         matches!(
             self.state(),
             State::Running | State::Notified | State::Parking | State::Awakened
@@ -428,7 +428,7 @@ impl Entity {
         )
     }
 
-    pub(super) fn count_switch(&self, why: Leave) {
+    pub(crate) fn count_switch(&self, why: Leave) {
         let counter = match why {
             Leave::ToWait => &self.switches_voluntary,
             Leave::ToOthers => &self.switches_forced,
@@ -454,7 +454,7 @@ impl Entity {
         count(&COUNTS.get().faults[usize::from(is_slow)]);
     }
 
-    pub(super) fn begin_slice(&self, now: Instant, cpu: CpuId) {
+    pub(crate) fn begin_slice(&self, now: Instant, cpu: CpuId) {
         self.set_state(State::Running);
         if self.last_cpu() != cpu {
             self.last_cpu.store(cpu.0, Ordering::Relaxed);
@@ -468,7 +468,7 @@ impl Entity {
     }
 
     /// It leaves the CPU, or waits in place.
-    pub(super) fn end_slice(&self, now: Instant, why: Leave) {
+    pub(crate) fn end_slice(&self, now: Instant, why: Leave) {
         let used_ns = match why {
             Leave::ToWait => {
                 self.since_wait.reset();

@@ -105,30 +105,30 @@ impl Life {
     }
 
     /// It has a CPU.
-    pub(super) fn run(&self, now: Instant) {
+    pub(crate) fn run(&self, now: Instant) {
         self.change(Phase::Running, now);
     }
 
     /// It waits; returns how long it had the CPU, in nanoseconds.
-    pub(super) fn wait(&self, now: Instant) -> u64 {
+    pub(crate) fn wait(&self, now: Instant) -> u64 {
         self.change(self.mstate().wait(), now)
     }
 
     /// It could run if it had a CPU; returns how long it was in the former phase.
-    pub(super) fn want_cpu(&self, now: Instant) -> u64 {
+    pub(crate) fn want_cpu(&self, now: Instant) -> u64 {
         self.change(Phase::Latency, now)
     }
 
     /// Time since it got the CPU.
-    pub(super) fn slice_used(&self, now: Instant) -> Duration {
+    pub(crate) fn slice_used(&self, now: Instant) -> Duration {
         Duration::from_nanos(self.microstates.lock().passed_ns(now.as_nanos()))
     }
 
     /// Samples have found it in the kernel, or its program.
-    pub(super) fn count(&self, found: super::sample::Found, samples: u64) -> Mode {
+    pub(crate) fn count(&self, found: crate::sample::Found, samples: u64) -> Mode {
         let mode = match found {
-            super::sample::Found::Program => Mode::User,
-            super::sample::Found::Kernel => self.mstate().mode(),
+            crate::sample::Found::Program => Mode::User,
+            crate::sample::Found::Kernel => self.mstate().mode(),
         };
         self.microstates.lock().count(mode, samples);
         mode

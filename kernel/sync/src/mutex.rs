@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use mach::sync::{Spin, SpinGuard};
 
-use super::wait::{Wait, WaitQueue};
+use crate::wait::{Wait, WaitQueue};
 
 /// Mutual exclusion for sections that may block.
 #[derive(Default)]

@@ -2,14 +2,14 @@
 
 use base::{CpuId, Instant};
 
-use super::entity::Leave;
-use super::{current, halt_poll, placement, run_softirqs, sample, softirq, stretch, timer};
+use crate::entity::Leave;
+use crate::{current, halt_poll, placement, run_softirqs, sample, softirq, stretch, timer};
 
 /// Waits for something to happen, on the stack of the parked current thread.
 ///
 /// Returns after an interrupt, after deferred work, or because there is something to
 /// do; the caller looks again.
-pub(super) fn wait_in_place(cpu: CpuId, deadline: Instant) {
+pub(crate) fn wait_in_place(cpu: CpuId, deadline: Instant) {
     stretch::mark();
     softirq::note_rest();
     if run_softirqs() {
@@ -27,7 +27,7 @@ pub(super) fn wait_in_place(cpu: CpuId, deadline: Instant) {
         stretch::end();
         mach::idle::wait_for_interrupt();
         stretch::resume();
-        super::note_visit();
+        crate::note_visit();
         let awake = mach::time::now();
         halt_poll::note_halt(awake.since(now));
         sample::end_idle(awake);

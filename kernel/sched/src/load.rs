@@ -19,7 +19,7 @@ static NEXT_NS: AtomicU64 = AtomicU64::new(STEP_NS);
 
 /// Takes the steps that are due at `now`.
 #[inline]
-pub(super) fn note(now: Instant) {
+pub(crate) fn note(now: Instant) {
     if NEXT_NS.load(Ordering::Relaxed) <= now.as_nanos() {
         advance(now.as_nanos());
     }
@@ -31,7 +31,7 @@ fn advance(now_ns: u64) {
     let next_ns = NEXT_NS.load(Ordering::Relaxed);
     if next_ns <= now_ns {
         let steps = (now_ns - next_ns) / STEP_NS + 1;
-        averages.advance(steps, super::runnable_count() as u64);
+        averages.advance(steps, crate::runnable_count() as u64);
         NEXT_NS.store(next_ns + steps * STEP_NS, Ordering::Relaxed);
     }
 }

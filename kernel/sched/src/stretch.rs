@@ -3,7 +3,7 @@
 //! The kernel is never preempted and runs with interrupts closed, so what stands between two
 //! chances to reschedule is what everybody else may have to wait. Each such *stretch* is
 //! measured, always: it begins when the kernel is entered, when a thread gets the CPU, or at
-//! a resched point ([`super::resched_point`]), and ends at the next of these or where the
+//! a resched point ([`crate::resched_point`]), and ends at the next of these or where the
 //! kernel is left. Its length goes into a histogram of its CPU; a long one also says
 //! what the CPU was about.
 //!
@@ -18,8 +18,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use mach::cpu::MAX_CPUS;
 use mach::time::cycles;
 
-use super::softirq::COUNT as SOURCES;
-use super::{Softirq, current};
+use crate::softirq::COUNT as SOURCES;
+use crate::{Softirq, current};
 
 /// Classes of lengths: number `n` counts those in `[2^n, 2^(n+1))`, the last one all above.
 pub const CLASSES: usize = 36;
@@ -80,7 +80,7 @@ impl fmt::Display for Cause {
 }
 
 /// What a thread is in the kernel for.
-pub(super) struct Business(AtomicU32);
+pub(crate) struct Business(AtomicU32);
 
 impl Default for Business {
     fn default() -> Self {
@@ -163,29 +163,29 @@ fn note_long(source: Option<Softirq>, ticks: u64) {
 }
 
 /// The thread may leave the CPU here, or does.
-pub(super) fn mark() {
+pub(crate) fn mark() {
     turn(None);
 }
 
 /// The work of a source of softirqs is done, which is a stretch of its own.
-pub(super) fn end_softirq(source: Softirq) {
+pub(crate) fn end_softirq(source: Softirq) {
     turn(Some(source));
 }
 
 /// A thread has the CPU again after a wait in place.
-pub(super) fn resume() {
+pub(crate) fn resume() {
     if own().start.load(Relaxed) != NOT_YET {
         start();
     }
 }
 
 /// This CPU's first stretch begins: it is there for threads from now on.
-pub(super) fn start() {
+pub(crate) fn start() {
     own().start.store(cycles(), Relaxed);
 }
 
 /// Ticks since the last chance to reschedule.
-pub(super) fn ticks() -> u64 {
+pub(crate) fn ticks() -> u64 {
     cycles().wrapping_sub(own().start.load(Relaxed))
 }
 

@@ -32,7 +32,7 @@ use base::{CpuId, Duration, Instant};
 use mach::cpu::PerCpu;
 use mach::sync::Spin;
 
-use super::{Entity, Mstate, current};
+use crate::{Entity, Mstate, current};
 
 /// Time between samples of a CPU that works: the shortest, unless alarms cost much here.
 const PERIODS: RangeInclusive<Duration> = Duration::from_millis(4)..=Duration::from_millis(16);
@@ -80,7 +80,7 @@ static COUNTS: PerCpu<Spin<Counts>> = PerCpu::new(|| {
 });
 
 /// Chooses the time between samples; once at boot.
-pub(super) fn init() {
+pub(crate) fn init() {
     let period = mach::time::affordable_interval(PERIODS);
     PERIOD_NS.store(period.as_nanos(), Ordering::Relaxed);
 }
@@ -115,13 +115,13 @@ impl Next {
 }
 
 /// When this CPU takes its next sample.
-pub(super) fn next() -> Instant {
+pub(crate) fn next() -> Instant {
     NEXT.get().get().at
 }
 
 /// Counts the samples that are due at `now` for the running thread, which was in `mode`.
 #[inline]
-pub(super) fn take(now: Instant, found: Found) {
+pub(crate) fn take(now: Instant, found: Found) {
     if next() <= now {
         count(now, found);
     }
@@ -131,8 +131,8 @@ pub(super) fn take(now: Instant, found: Found) {
 fn count(now: Instant, found: Found) {
     let due = NEXT.get().get().due(now);
     NEXT.get().set(Next::after(now, 1));
-    super::load::note(now);
-    super::softirq::note_rest();
+    crate::load::note(now);
+    crate::softirq::note_rest();
     let me = current();
     let mode = me.life.count(found, due);
     if me.class.policy().is_realtime() {
@@ -142,7 +142,7 @@ fn count(now: Instant, found: Found) {
 }
 
 /// An interrupt came while a program ran, or when the kernel returned to it from a call.
-pub(super) fn note_interrupt(behind_call: bool) {
+pub(crate) fn note_interrupt(behind_call: bool) {
     let found = if behind_call {
         Found::Kernel
     } else {
@@ -159,13 +159,13 @@ pub fn note_return(thread: &Entity) {
 }
 
 /// The CPU halts.
-pub(super) fn begin_idle(now: Instant) {
+pub(crate) fn begin_idle(now: Instant) {
     take(now, Found::Kernel);
     COUNTS.get().lock().idle_since = Some(now);
 }
 
 /// The halt has ended.
-pub(super) fn end_idle(now: Instant) {
+pub(crate) fn end_idle(now: Instant) {
     NEXT.get().set(Next::after(now, REST_PERIODS));
     let mut counts = COUNTS.get().lock();
     if let Some(since) = counts.idle_since.take() {

@@ -14,8 +14,8 @@ use base::{CpuId, Duration, Instant};
 use mach::cpu::{MAX_CPUS, PerCpu};
 use mach::sync::Spin;
 
-use super::softirq::{Softirq, Work, raise, register_softirq};
-use super::{Flags, Runnable, current, placement, sample, wake};
+use crate::softirq::{Softirq, Work, raise, register_softirq};
+use crate::{Flags, Runnable, current, placement, sample, wake};
 
 /// How long a thread runs while others wait.
 pub const SLICE: Duration = Duration::from_millis(4);
@@ -64,7 +64,7 @@ static NEXT_BALANCE: PerCpu<Cell<Instant>> = PerCpu::new(|| Cell::new(Instant::S
 /// Connects the deadline interrupt; once at boot.
 pub fn init() {
     sample::init();
-    super::halt_poll::init();
+    crate::halt_poll::init();
     register_softirq(
         Softirq::Timer,
         Work {
@@ -138,7 +138,7 @@ fn run_expired() {
 /// Arms the hardware for a thread that works: the first timer, the next sample, and the end of
 /// the slice where others wait. While a thread waits in place there is nothing to arm for: its
 /// CPU does so before it halts ([`arm_for_idle`]), and the thread when it goes on.
-pub(super) fn arm_slice() {
+pub(crate) fn arm_slice() {
     if current().works() {
         arm_to_work();
     }
@@ -147,7 +147,7 @@ pub(super) fn arm_slice() {
 /// The same for a thread that is about to work, be it after a wait in place.
 ///
 /// One deadline, because each that is earlier than the armed one is an exit to a hypervisor.
-pub(super) fn arm_to_work() {
+pub(crate) fn arm_to_work() {
     let cpu = mach::cpu::id();
     let mut deadline = first_deadline(cpu).min(sample::next());
     if placement::has_ready(cpu) {
@@ -157,6 +157,6 @@ pub(super) fn arm_to_work() {
 }
 
 /// Arms the hardware for a halt that ends at `deadline` at the latest.
-pub(super) fn arm_for_idle(deadline: Instant) {
+pub(crate) fn arm_for_idle(deadline: Instant) {
     mach::time::set_deadline(first_deadline(mach::cpu::id()).min(deadline));
 }

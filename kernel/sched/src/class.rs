@@ -92,12 +92,12 @@ impl Rank {
     }
 
     /// As one byte.
-    pub(super) const fn to_byte(self) -> u8 {
+    pub(crate) const fn to_byte(self) -> u8 {
         self.0
     }
 
     /// What [`Self::to_byte`] gave.
-    pub(super) fn from_byte(byte: u8) -> Self {
+    pub(crate) fn from_byte(byte: u8) -> Self {
         Self(byte)
     }
 }
@@ -134,7 +134,7 @@ impl Class {
         Policy::from_bits(self.policy.load(Ordering::Relaxed))
     }
 
-    pub(super) fn set_policy(&self, policy: Policy) {
+    pub(crate) fn set_policy(&self, policy: Policy) {
         self.policy.store(policy.to_bits(), Ordering::Relaxed);
         self.own.store(policy.rank().0, Ordering::Relaxed);
         self.round_ns.store(0, Ordering::Relaxed);
@@ -149,7 +149,7 @@ impl Class {
 
     /// Lends it a rank in place of what it was lent before; `FAIR` takes that back. Whether
     /// its rank changed.
-    pub(super) fn lend(&self, rank: Rank) -> bool {
+    pub(crate) fn lend(&self, rank: Rank) -> bool {
         let before = self.rank();
         self.lent.store(rank.0, Ordering::Relaxed);
         self.rank() != before
@@ -160,35 +160,35 @@ impl Class {
         self.resets_on_fork.load(Ordering::Relaxed)
     }
 
-    pub(super) fn set_resets_on_fork(&self, resets: bool) {
+    pub(crate) fn set_resets_on_fork(&self, resets: bool) {
         self.resets_on_fork.store(resets, Ordering::Relaxed);
     }
 
     /// It had the CPU for so long.
-    pub(super) fn count_round(&self, used_ns: u64) {
+    pub(crate) fn count_round(&self, used_ns: u64) {
         if matches!(self.policy(), Policy::RoundRobin(_)) {
             self.round_ns.fetch_add(used_ns, Ordering::Relaxed);
         }
     }
 
     /// Whether its round is over, having had the CPU for `now` since the last switch.
-    pub(super) fn is_round_over(&self, now: Duration) -> bool {
+    pub(crate) fn is_round_over(&self, now: Duration) -> bool {
         let used_ns = self.round_ns.load(Ordering::Relaxed) + now.as_nanos();
         matches!(self.policy(), Policy::RoundRobin(_)) && used_ns >= ROUND.as_nanos()
     }
 
     /// It makes way for a better one, but stays in front of its equals.
-    pub(super) fn keep_place(&self) {
+    pub(crate) fn keep_place(&self) {
         self.keeps_place.store(true, Ordering::Relaxed);
     }
 
     /// A new round begins, behind its equals.
-    pub(super) fn end_round(&self) {
+    pub(crate) fn end_round(&self) {
         self.round_ns.store(0, Ordering::Relaxed);
     }
 
     /// Whether it goes to the front of its equals; asked once.
-    pub(super) fn take_place(&self) -> bool {
+    pub(crate) fn take_place(&self) -> bool {
         self.keeps_place.swap(false, Ordering::Relaxed)
     }
 }

@@ -8,7 +8,7 @@
 //! Invariant: the caller holds no spin lock, and nothing that belongs to a CPU. It may hold a
 //! sleeping lock.
 
-use super::{Flags, placement, preempt_if_due, run_softirqs, stretch, try_current};
+use crate::{Flags, placement, preempt_if_due, run_softirqs, stretch, try_current};
 
 /// Stretches end this often: 50 µs.
 const PER_SECOND: u64 = 20_000;

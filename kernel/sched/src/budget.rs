@@ -31,19 +31,19 @@ static USED: PerCpu<Used> = PerCpu::new(|| Used {
 });
 
 /// A real-time thread begins to run here.
-pub(super) fn begin(now: Instant) {
+pub(crate) fn begin(now: Instant) {
     USED.get().counted.set(now);
 }
 
 /// A real-time thread has run here since this or [`begin`] was called last.
-pub(super) fn count(now: Instant) {
+pub(crate) fn count(now: Instant) {
     let used = USED.get();
     let since = now.since(used.counted.replace(now));
     used.used_ns.set(used.used_ns.get() + since.as_nanos());
 }
 
 /// Whether they have had their part of this CPU's period.
-pub(super) fn is_spent(now: Instant) -> bool {
+pub(crate) fn is_spent(now: Instant) -> bool {
     let Ok(runtime_us) = u64::try_from(RUNTIME_US.load(Ordering::Relaxed)) else {
         return false;
     };

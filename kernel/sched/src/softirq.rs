@@ -10,7 +10,7 @@ use base::CpuId;
 use mach::cpu::PerCpu;
 use mach::sync::Once;
 
-use super::stretch;
+use crate::stretch;
 
 /// The sources of deferred work, in the order in which they run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,7 +47,7 @@ impl Softirq {
 }
 
 /// How many sources there are.
-pub(super) const COUNT: usize = Softirq::ALL.len();
+pub(crate) const COUNT: usize = Softirq::ALL.len();
 
 /// What a source does.
 #[derive(Clone, Copy)]
@@ -97,7 +97,7 @@ pub fn forget_rest(source: Softirq) {
 }
 
 /// The CPU is about to halt or takes a sample: what was to be done by now is asked for.
-pub(super) fn note_rest() {
+pub(crate) fn note_rest() {
     if BY_REST.get().load(Ordering::Relaxed) != 0 {
         let due = BY_REST.get().swap(0, Ordering::Relaxed);
         PENDING.get().fetch_or(due, Ordering::Relaxed);
@@ -134,7 +134,7 @@ pub fn run_softirqs() -> bool {
 }
 
 /// Looks at all sources that can be looked at: true if there is work on this CPU.
-pub(super) fn poll() -> bool {
+pub(crate) fn poll() -> bool {
     let found = SOURCES
         .iter()
         .filter_map(Once::get)
@@ -143,7 +143,7 @@ pub(super) fn poll() -> bool {
 }
 
 /// Arms all doorbells: true if the CPU may halt.
-pub(super) fn prepare_idle() -> bool {
+pub(crate) fn prepare_idle() -> bool {
     let quiet = SOURCES
         .iter()
         .filter_map(Once::get)
