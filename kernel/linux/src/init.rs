@@ -49,7 +49,7 @@ pub fn start_init(first: First) -> Result<()> {
     if first.is_traced {
         strace::enable(&thread);
     }
-    sched::launch(thread);
+    sched::launch(thread.sched.clone(), thread);
     Ok(())
 }
 

@@ -15,11 +15,12 @@
 //! `Ready` only after its registers are saved; so no CPU resumes a thread that another
 //! still runs.
 
-use alloc::sync::{Arc, Weak};
+use alloc::sync::Arc;
 use core::sync::atomic::{AtomicI8, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
 use base::{CpuId, Instant};
 use mach::cpu::PerCpu;
+use mach::sync::Spin;
 use mach::task::Context;
 
 use crate::budget;
@@ -74,6 +75,19 @@ pub(crate) enum Leave {
     ToOthers,
 }
 
+/// What a thread is once it has left its CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Left {
+    /// It will never run again.
+    Over,
+    /// It waits for a wake-up.
+    Waits,
+    /// It was to wait, but was woken: it goes on a run queue.
+    Woken,
+    /// It made way, and has wanted a CPU since then: it goes on a run queue.
+    MadeWay,
+}
+
 /// The scheduler's part of a thread.
 pub struct Entity {
     id: AtomicU32,
@@ -82,8 +96,8 @@ pub struct Entity {
     flags: AtomicU32,
     /// Flags that it gets whenever it comes back to a CPU.
     flags_of_switch: AtomicU32,
-    /// The thread that this is a part of.
-    thread: Weak<dyn Runnable>,
+    /// The thread whose entity this is, while it waits; nothing else is locked meanwhile.
+    whole: Spin<Option<Arc<dyn Runnable>>>,
     state: AtomicU8,
     nice: AtomicI8,
     last_cpu: AtomicU32,
@@ -159,15 +173,15 @@ const fn virtual_per_real() -> [u32; 40] {
 }
 
 impl Entity {
-    /// Of `thread` with this number, which starts from `context` once it is launched. Number 0 is
+    /// Of a thread with this number, which starts from `context` once it is launched. Number 0 is
     /// of threads without a program.
-    pub fn new(id: u32, context: Context, thread: Weak<dyn Runnable>) -> Self {
+    pub fn new(id: u32, context: Context) -> Self {
         Self {
             id: AtomicU32::new(id),
             context,
             flags: AtomicU32::new(0),
             flags_of_switch: AtomicU32::new(0),
-            thread,
+            whole: Spin::new(None),
             state: AtomicU8::new(State::Ready as u8),
             nice: AtomicI8::new(0),
             last_cpu: AtomicU32::new(mach::cpu::id().0),
@@ -197,13 +211,20 @@ impl Entity {
         self.id.store(id, Ordering::Relaxed);
     }
 
-    /// The thread that this is a part of.
+    /// The whole thread, which gets a CPU or is over.
     #[inline]
-    pub fn arc(&self) -> Arc<dyn Runnable> {
-        match self.thread.upgrade() {
-            Some(arc) => arc,
-            None => unreachable!("a thread is only ever reached through its Arc"),
+    pub(crate) fn take_whole(&self) -> Arc<dyn Runnable> {
+        match self.whole.lock().take() {
+            Some(thread) => thread,
+            None => unreachable!("a thread that does not run is kept by its entity"),
         }
+    }
+
+    /// Keeps the whole thread, which does not run yet, or any more.
+    #[inline]
+    pub(crate) fn keep_whole(&self, thread: Arc<dyn Runnable>) {
+        let before = self.whole.lock().replace(thread);
+        debug_assert!(before.is_none(), "a thread is kept once");
     }
 
     /// Reasons to stop before user mode.
@@ -282,13 +303,21 @@ impl Entity {
         }
     }
 
-    /// The registers are saved: true if the thread must go on a run queue.
-    pub(crate) fn leave_cpu(&self) -> bool {
-        if self.state() == State::Dead || self.change(State::Parking, State::Parked) {
-            return false;
+    /// The registers are saved; what becomes of the thread.
+    #[inline]
+    pub(crate) fn leave_cpu(&self) -> Left {
+        let before = self.state();
+        if before == State::Dead {
+            return Left::Over;
+        }
+        if before == State::Parking && self.change(State::Parking, State::Parked) {
+            return Left::Waits;
         }
         self.set_state(State::Ready);
-        true
+        match before {
+            State::Running | State::Notified => Left::MadeWay,
+            _ => Left::Woken,
+        }
     }
 
     /// Whether a wake-up came while the thread waits in place.

@@ -14,7 +14,7 @@
 //! States of a thread (`entity::State`): see there; the protocol between [`park_until`]
 //! and [`wake`] loses no wake-up and never runs a thread on two CPUs.
 //!
-//! What a thread is besides, this crate does not know: it sees an [`Entity`] of each, and a
+//! What a thread is besides, this crate does not know: it has an [`Entity`] of each, and a
 //! [`Runnable`] where it gives it a CPU. Softirqs and timers are here too, as a CPU looks at them
 //! wherever it looks for a thread.
 //!
@@ -53,7 +53,7 @@ pub use flags::Flags;
 pub use life::Mstate;
 pub use load::averages as load_averages;
 pub use point::resched_point;
-pub use runnable::{CURRENT, Runnable, adopt_boot_thread, current, try_current};
+pub use runnable::{Calls, Runnable, adopt_boot_thread, current, current_counted, try_current};
 pub use softirq::{
     Softirq, Work, forget_rest, raise, raise_by_rest, raise_on, register_softirq, run_softirqs,
 };
@@ -65,17 +65,17 @@ pub use visit::visit_all_cpus;
 use alloc::sync::Arc;
 
 /// Makes `thread` runnable if it is parked, or lets its next park return at once.
-pub fn wake(thread: &Entity) {
+pub fn wake(thread: &Arc<Entity>) {
     if mach::profile::records_waits() {
         profile::record_wake(thread);
     }
     if thread.on_wake() {
-        placement::enqueue(thread.arc());
+        placement::enqueue(thread.clone());
     }
 }
 
 /// Makes `thread` look at its flags soon, whether it waits or runs a program.
-pub fn interrupt(thread: &Entity) {
+pub fn interrupt(thread: &Arc<Entity>) {
     wake(thread);
     let cpu = thread.last_cpu();
     if thread.is_on_cpu() && cpu != mach::cpu::id() {
@@ -103,8 +103,9 @@ pub fn in_mstate<T>(mstate: Mstate, act: impl FnOnce() -> T) -> T {
 }
 
 /// Puts a new thread on a run queue for the first time.
-pub fn launch(thread: Arc<dyn Runnable>) {
-    placement::enqueue(thread);
+pub fn launch(entity: Arc<Entity>, whole: Arc<dyn Runnable>) {
+    entity.keep_whole(whole);
+    placement::enqueue(entity);
 }
 
 /// Called on the way back to user mode when [`Flags::RESCHEDULE`] was set.

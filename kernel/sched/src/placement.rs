@@ -22,7 +22,7 @@ use mach::sync::Spin;
 
 use crate::class::Rank;
 use crate::run_queue::{Place, RunQueue};
-use crate::{Entity, Flags, Runnable, budget, current, timer};
+use crate::{Entity, Flags, budget, current, timer};
 
 static QUEUES: [Spin<RunQueue>; MAX_CPUS] = [const { Spin::new(RunQueue::new()) }; MAX_CPUS];
 static IDLE: AtomicU64 = AtomicU64::new(0);
@@ -42,10 +42,14 @@ pub(crate) fn queues() -> impl Iterator<Item = &'static Spin<RunQueue>> {
 }
 
 /// Puts a thread that is `Ready` on a queue and sees to it that a CPU notices.
-pub(crate) fn enqueue(thread: Arc<dyn Runnable>) {
-    let entity = thread.entity();
-    entity.life.want_cpu(mach::time::now());
-    let cpu = choose(entity);
+pub(crate) fn enqueue(thread: Arc<Entity>) {
+    thread.life.want_cpu(mach::time::now());
+    queue(thread);
+}
+
+/// The same for a thread that has wanted a CPU for longer.
+pub(crate) fn queue(thread: Arc<Entity>) {
+    let cpu = choose(&thread);
     let first = {
         let mut queue = QUEUES[cpu.index()].lock();
         queue.push(thread, cpu);
@@ -191,7 +195,7 @@ pub(crate) fn has_ready(cpu: CpuId) -> bool {
 
 /// The next thread for this CPU: its own, else one of a busy neighbour's. A better one of a
 /// neighbour's goes first.
-pub(crate) fn next(cpu: CpuId) -> Option<Arc<dyn Runnable>> {
+pub(crate) fn next(cpu: CpuId) -> Option<Arc<Entity>> {
     if REALTIME_READY.load(Ordering::Relaxed) != 0 {
         return next_by_rank(cpu);
     }
@@ -200,7 +204,7 @@ pub(crate) fn next(cpu: CpuId) -> Option<Arc<dyn Runnable>> {
 }
 
 #[cold]
-fn next_by_rank(cpu: CpuId) -> Option<Arc<dyn Runnable>> {
+fn next_by_rank(cpu: CpuId) -> Option<Arc<Entity>> {
     let is_spent = budget::is_spent(mach::time::now());
     let own = QUEUES[cpu.index()].lock().first(is_spent);
     let than = own.map_or(Rank::FAIR, |place| place.rank);
@@ -215,7 +219,7 @@ fn next_by_rank(cpu: CpuId) -> Option<Arc<dyn Runnable>> {
 
 /// The thread to which `running` makes way on this CPU, if there is one: for a real-time thread
 /// only another of a rank as good, unless such threads have had their part.
-pub(crate) fn next_instead_of(running: &Entity, cpu: CpuId) -> Option<Arc<dyn Runnable>> {
+pub(crate) fn next_instead_of(running: &Entity, cpu: CpuId) -> Option<Arc<Entity>> {
     let rank = running.class.rank();
     if rank.is_realtime() && !budget::is_spent(mach::time::now()) {
         let mut queue = QUEUES[cpu.index()].lock();
@@ -251,7 +255,7 @@ pub(crate) fn balance() {
     }
 }
 
-fn steal(thief: CpuId) -> Option<Arc<dyn Runnable>> {
+fn steal(thief: CpuId) -> Option<Arc<Entity>> {
     let count = mach::cpu::count();
     (1..count).find_map(|step| {
         let victim = (thief.index() + step) % count;

@@ -9,7 +9,7 @@ use alloc::sync::Arc;
 use base::CpuId;
 
 use crate::class::Rank;
-use crate::{Entity, Runnable, placement};
+use crate::{Entity, placement};
 
 /// A sleeper comes back with at most this much credit over the threads that ran.
 const WAKE_CREDIT_NS: u64 = 3_000_000;
@@ -36,7 +36,7 @@ impl Place {
 
 /// Ready threads by their places.
 pub(crate) struct RunQueue {
-    ready: BTreeMap<Place, Arc<dyn Runnable>>,
+    ready: BTreeMap<Place, Arc<Entity>>,
     arrivals: i64,
     floor_ns: u64,
     /// Threads of real-time ranks.
@@ -58,10 +58,9 @@ impl RunQueue {
     }
 
     /// Adds a thread, its virtual run time brought up to this queue's, on CPU `cpu`.
-    pub(crate) fn push(&mut self, thread: Arc<dyn Runnable>, cpu: CpuId) {
-        let entity = thread.entity();
-        let rank = entity.class.rank();
-        let goes_first = entity.class.take_place();
+    pub(crate) fn push(&mut self, thread: Arc<Entity>, cpu: CpuId) {
+        let rank = thread.class.rank();
+        let goes_first = thread.class.take_place();
         self.arrivals += 1;
         let place = match rank.is_realtime() {
             true => Place {
@@ -75,12 +74,12 @@ impl RunQueue {
             },
             false => Place {
                 rank,
-                vruntime_ns: self.bring_up(entity),
+                vruntime_ns: self.bring_up(&thread),
                 order: self.arrivals,
             },
         };
         self.count(rank, true);
-        entity.set_place(Some((cpu, place.rank, place.order)));
+        thread.set_place(Some((cpu, place.rank, place.order)));
         self.ready.insert(place, thread);
     }
 
@@ -101,16 +100,16 @@ impl RunQueue {
         }
     }
 
-    fn take(&mut self, place: Place) -> Option<Arc<dyn Runnable>> {
+    fn take(&mut self, place: Place) -> Option<Arc<Entity>> {
         let thread = self.ready.remove(&place)?;
         self.count(place.rank, false);
-        thread.entity().set_place(None);
+        thread.set_place(None);
         Some(thread)
     }
 
     /// Takes the thread that is to run next; `after_fair`: a real-time one only if there is no
     /// other.
-    pub(crate) fn pop(&mut self, after_fair: bool) -> Option<Arc<dyn Runnable>> {
+    pub(crate) fn pop(&mut self, after_fair: bool) -> Option<Arc<Entity>> {
         let place = self.first(after_fair)?;
         if !place.rank.is_realtime() {
             self.floor_ns = self.floor_ns.max(place.vruntime_ns);
@@ -119,7 +118,7 @@ impl RunQueue {
     }
 
     /// Takes out a thread that waits here at this place.
-    pub(crate) fn remove(&mut self, thread: &Entity) -> Option<Arc<dyn Runnable>> {
+    pub(crate) fn remove(&mut self, thread: &Entity) -> Option<Arc<Entity>> {
         let (_, rank, order) = thread.place()?;
         let place = Place {
             rank,
@@ -132,24 +131,24 @@ impl RunQueue {
         let is_there = self
             .ready
             .get(&place)
-            .is_some_and(|one| core::ptr::eq(one.entity(), thread));
+            .is_some_and(|one| core::ptr::eq(&**one, thread));
         is_there.then(|| self.take(place)).flatten()
     }
 
     /// Takes a thread that may run on `thief`, the one that would wait longest.
-    pub(crate) fn steal(&mut self, thief: CpuId) -> Option<Arc<dyn Runnable>> {
+    pub(crate) fn steal(&mut self, thief: CpuId) -> Option<Arc<Entity>> {
         let mut waiting = self.ready.iter().rev();
-        let (place, _) = waiting.find(|(_, thread)| thread.entity().allows(thief))?;
+        let (place, _) = waiting.find(|(_, thread)| thread.allows(thief))?;
         self.take(*place)
     }
 
     /// Takes the best thread that may run on `thief` and has a better rank than `than`.
-    pub(crate) fn steal_better(&mut self, thief: CpuId, than: Rank) -> Option<Arc<dyn Runnable>> {
+    pub(crate) fn steal_better(&mut self, thief: CpuId, than: Rank) -> Option<Arc<Entity>> {
         if self.realtime == 0 {
             return None;
         }
         let mut waiting = self.ready.iter().take_while(|(place, _)| place.rank < than);
-        let (place, _) = waiting.find(|(_, thread)| thread.entity().allows(thief))?;
+        let (place, _) = waiting.find(|(_, thread)| thread.allows(thief))?;
         self.take(*place)
     }
 

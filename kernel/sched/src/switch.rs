@@ -12,11 +12,12 @@ use base::{CpuId, Instant};
 use mach::cpu::PerCpu;
 use mach::profile::tap;
 
-use crate::entity::{Leave, State};
+use crate::entity::{Leave, Left, State};
+use crate::runnable::{self, CURRENT};
 use crate::sample::{self, Found};
-use crate::{Entity, Runnable, current, idle, placement, profile, stretch, timer};
+use crate::{Entity, current, current_counted, idle, placement, profile, stretch, timer};
 
-static PREVIOUS: PerCpu<Cell<Option<Arc<dyn Runnable>>>> = PerCpu::new(|| Cell::new(None));
+static PREVIOUS: PerCpu<Cell<Option<Arc<Entity>>>> = PerCpu::new(|| Cell::new(None));
 /// Switches of each CPU.
 static SWITCHES: PerCpu<AtomicU64> = PerCpu::new(AtomicU64::default);
 
@@ -36,7 +37,7 @@ pub fn switches_of(cpu: CpuId) -> u64 {
 /// Returns at once if a wake-up came since the last park. May return for no reason.
 pub fn park_until(deadline: Instant) -> bool {
     if tap::is_open() && tap::is_filled() {
-        current().arc().give_samples();
+        runnable::give_samples();
     }
     if mach::profile::records_waits() {
         return profile::record_park(|| park(deadline));
@@ -74,12 +75,12 @@ fn go_on(me: &Entity) {
     timer::arm_to_work();
 }
 
-fn leave_to(next: Arc<dyn Runnable>, deadline: Instant) -> bool {
+fn leave_to(next: Arc<Entity>, deadline: Instant) -> bool {
     if deadline == Instant::NEVER {
         switch_to(next, Leave::ToWait);
         return true;
     }
-    let alarm = timer::add(deadline, timer::Target::Wake(current().arc()));
+    let alarm = timer::add(deadline, timer::Target::Wake(current_counted()));
     switch_to(next, Leave::ToWait);
     timer::cancel(alarm)
 }
@@ -120,10 +121,9 @@ pub fn run() -> ! {
     }
 }
 
-fn switch_to(next: Arc<dyn Runnable>, why: Leave) {
+fn switch_to(next: Arc<Entity>, why: Leave) {
     let me = current();
-    let entity = next.entity();
-    if core::ptr::eq(entity, &*me) {
+    if core::ptr::eq(&*next, &*me) {
         me.set_state(State::Running);
         return;
     }
@@ -132,11 +132,12 @@ fn switch_to(next: Arc<dyn Runnable>, why: Leave) {
     me.end_slice(now, why);
     me.count_switch(why);
     SWITCHES.get().fetch_add(1, Ordering::Relaxed);
-    entity.begin_slice(now, mach::cpu::id());
-    placement::note_running(mach::cpu::id(), entity);
+    next.begin_slice(now, mach::cpu::id());
+    placement::note_running(mach::cpu::id(), &next);
     timer::arm_to_work();
     stretch::mark();
-    PREVIOUS.get().set(Some(next.take_cpu()));
+    me.keep_whole(next.take_whole().take_cpu());
+    PREVIOUS.get().set(Some(CURRENT.replace(next)));
     // No counted reference stays on this stack: a dead thread never comes back to drop it.
     mach::task::Context::switch(&me.context, &current().context);
     finish_switch();
@@ -146,10 +147,15 @@ fn switch_to(next: Arc<dyn Runnable>, why: Leave) {
 
 /// Runs first on the stack of the thread that comes: disposes of the one that left.
 /// A new thread calls it before anything else.
+#[inline]
 pub fn finish_switch() {
-    if let Some(previous) = PREVIOUS.get().take()
-        && previous.entity().leave_cpu()
-    {
-        placement::enqueue(previous);
+    let Some(previous) = PREVIOUS.get().take() else {
+        return;
+    };
+    match previous.leave_cpu() {
+        Left::Over => drop(previous.take_whole()),
+        Left::Waits => {}
+        Left::Woken => placement::enqueue(previous),
+        Left::MadeWay => placement::queue(previous),
     }
 }

@@ -15,7 +15,7 @@ use mach::cpu::{MAX_CPUS, PerCpu};
 use mach::sync::Spin;
 
 use crate::softirq::{Softirq, Work, raise, register_softirq};
-use crate::{Flags, Runnable, current, placement, sample, wake};
+use crate::{Entity, Flags, current, placement, runnable, sample, wake};
 
 /// How long a thread runs while others wait.
 pub const SLICE: Duration = Duration::from_millis(4);
@@ -32,7 +32,7 @@ pub trait Expire: Send + Sync {
 #[derive(Clone)]
 pub enum Target {
     /// The thread is woken.
-    Wake(Arc<dyn Runnable>),
+    Wake(Arc<Entity>),
     /// The object is called.
     Call(Arc<dyn Expire>),
     /// A source of deferred work runs.
@@ -115,7 +115,7 @@ fn run_expired() {
     let now = mach::time::now();
     for _ in 0..BATCH_TIMERS_MAX {
         match pop_expired(cpu, now) {
-            Some(Target::Wake(thread)) => wake(thread.entity()),
+            Some(Target::Wake(thread)) => wake(&thread),
             Some(Target::Call(object)) => object.expire(now),
             Some(Target::Raise(source)) => raise(source),
             None => break,
@@ -127,7 +127,7 @@ fn run_expired() {
     }
     let me = current();
     if me.class.policy().is_realtime() {
-        me.arc().check_realtime_limit();
+        runnable::check_realtime_limit();
     }
     if placement::is_turn_over(&me, me.life.slice_used(now)) {
         me.set_flags(Flags::RESCHEDULE);

@@ -20,7 +20,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use base::{Duration, Instant};
 use mach::mem::fallible::TryPush;
 use mach::sync::Spin;
-use sched::{Runnable, current};
+use sched::{Entity, current, current_counted};
 
 use crate::{Error, Restart, Result};
 
@@ -69,7 +69,7 @@ impl Wait {
 #[derive(Default)]
 pub struct WaitQueue {
     count: AtomicUsize,
-    waiters: Spin<VecDeque<Arc<dyn Runnable>>>,
+    waiters: Spin<VecDeque<Arc<Entity>>>,
 }
 
 impl WaitQueue {
@@ -122,7 +122,7 @@ impl WaitQueue {
             first
         };
         first.is_some_and(|thread| {
-            sched::wake(thread.entity());
+            sched::wake(&thread);
             true
         })
     }
@@ -137,7 +137,7 @@ impl WaitQueue {
     /// Puts the current thread in; false if there is no memory for that.
     fn enter(&self) -> bool {
         let mut waiters = self.waiters.lock();
-        let is_in = waiters.try_push(current().arc()).is_ok();
+        let is_in = waiters.try_push(current_counted()).is_ok();
         self.count.store(waiters.len(), Ordering::SeqCst);
         is_in
     }
@@ -146,7 +146,7 @@ impl WaitQueue {
     fn leave(&self) {
         let mut waiters = self.waiters.lock();
         let me = current();
-        waiters.retain(|thread| !core::ptr::eq(thread.entity(), &*me));
+        waiters.retain(|thread| !core::ptr::eq(&**thread, &*me));
         self.count.store(waiters.len(), Ordering::SeqCst);
     }
 }

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use sched::{Runnable, current, resched_point};
+use sched::{Entity, current_counted, resched_point};
 use sync::poll::{Events, Observer, Pollee, Sharing};
 use sync::{Error, Result, Wait};
 
@@ -36,14 +36,14 @@ impl Watched {
 
 /// A thread that waits for several files.
 struct Sleeper {
-    thread: Arc<dyn Runnable>,
+    thread: Arc<Entity>,
     is_told: AtomicBool,
 }
 
 impl Observer for Sleeper {
     fn notify(self: Arc<Self>, _events: Events) -> bool {
         if !self.is_told.swap(true, Ordering::SeqCst) {
-            sched::wake(self.thread.entity());
+            sched::wake(&self.thread);
         }
         true
     }
@@ -58,7 +58,7 @@ pub fn wait_for_any(files: &mut [Watched], how: Wait) -> Result<usize> {
         return Ok(count);
     }
     let sleeper = Arc::new(Sleeper {
-        thread: current().arc(),
+        thread: current_counted(),
         is_told: AtomicBool::new(false),
     });
     let as_observer: Arc<dyn Observer> = sleeper.clone();

@@ -4,8 +4,8 @@ use alloc::sync::Arc;
 use core::cell::Cell;
 
 use mach::cpu::PerCpu;
-use mach::task::{Context, Current, CurrentSlot, View, Viewed};
-use sched::{Entity, Runnable};
+use mach::task::{Context, Current, CurrentSlot};
+use sched::{Calls, Runnable};
 
 use super::process::Image;
 use super::{Credentials, Limits, Name, Process, Seed, Thread, UserShare, realtime_limit};
@@ -29,39 +29,13 @@ pub fn try_current() -> Option<Current<Thread>> {
     CURRENT.try_get()
 }
 
-impl Viewed for Thread {
-    type Part = Entity;
-
-    #[inline]
-    fn part(&self) -> &Entity {
-        &self.sched
-    }
-
-    #[inline]
-    fn view() -> &'static View<Entity> {
-        &sched::CURRENT
-    }
-}
-
 impl Runnable for Thread {
-    fn entity(&self) -> &Entity {
-        &self.sched
-    }
-
     fn take_cpu(self: Arc<Self>) -> Arc<dyn Runnable> {
         self.activate_space();
         if mach::speculation::separates_users() {
             separate_users(&self);
         }
         CURRENT.replace(self)
-    }
-
-    fn check_realtime_limit(&self) {
-        realtime_limit::enforce(self);
-    }
-
-    fn give_samples(&self) {
-        perf::deliver(self);
     }
 }
 
@@ -95,8 +69,12 @@ pub fn adopt_boot_thread() {
         mask: SignalSet::EMPTY,
         name: Name::default(),
     });
-    CURRENT.start(thread.clone());
-    sched::adopt_boot_thread(thread);
+    let calls = Calls {
+        check_realtime_limit: || realtime_limit::enforce(&current()),
+        give_samples: || perf::deliver(&current()),
+    };
+    sched::adopt_boot_thread(thread.sched.clone(), calls);
+    CURRENT.start(thread);
 }
 
 /// What another CPU than the first does from its start on.

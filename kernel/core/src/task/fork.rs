@@ -129,7 +129,7 @@ impl Child {
     /// ended.
     #[must_use]
     pub fn launch(self) -> Option<Arc<Latch>> {
-        sched::launch(self.thread);
+        sched::launch(self.thread.sched.clone(), self.thread);
         self.vfork
     }
 }
@@ -194,6 +194,7 @@ fn build(request: &Clone, id: Tid) -> Result<Child> {
     };
     let credentials = me.credentials.get();
     fallible::room_for_arc::<Thread>()?;
+    fallible::room_for_arc::<sched::Entity>()?;
     let thread = Thread::new(Seed {
         id,
         process: process.clone(),

@@ -69,7 +69,7 @@ pub struct Thread {
     /// The process it belongs to.
     pub process: Arc<Process>,
     /// What the scheduler knows of it.
-    pub sched: Entity,
+    pub sched: Arc<Entity>,
     /// Its descriptors; threads of a process share them.
     pub files: Slot<FdTable>,
     /// Who it acts for.
@@ -129,7 +129,7 @@ impl Thread {
     pub fn new(seed: Seed) -> Arc<Self> {
         Arc::new_cyclic(|me: &Weak<Self>| Self {
             process: seed.process,
-            sched: Entity::new(seed.id, seed.context, me.clone()),
+            sched: Arc::new(Entity::new(seed.id, seed.context)),
             files: Slot::new(seed.files),
             credentials: Slot::new(seed.credentials),
             share: Spin::new(Some(seed.share)),

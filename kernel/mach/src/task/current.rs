@@ -1,7 +1,4 @@
 //! Finding the thread that runs on this CPU in one load.
-//!
-//! Whoever makes threads knows their type and has a [`CurrentSlot`] for it. A room below knows
-//! only a part of them, and finds that of the running one as quickly through a [`View`].
 
 use alloc::sync::Arc;
 use core::cell::Cell;
@@ -23,93 +20,6 @@ pub struct CurrentSlot<T> {
 // SAFETY: each slot is used by its own CPU alone; the `Arc`s in it may move between CPUs.
 unsafe impl<T: Send + Sync> Sync for CurrentSlot<T> {}
 
-/// A thread with a part that a room below looks at.
-pub trait Viewed {
-    /// The part.
-    type Part: 'static;
-    /// This thread's.
-    fn part(&self) -> &Self::Part;
-    /// Where that of the running thread is found.
-    fn view() -> &'static View<Self::Part>;
-}
-
-/// Names a part of the running thread of each CPU.
-///
-/// Invariant **Follows**: a slot points into the thread that a [`CurrentSlot`] was given last,
-/// which it is told when it is given another. So the part is alive as long as that thread.
-pub struct View<P> {
-    slots: [Cell<*const P>; MAX_CPUS],
-}
-
-// SAFETY: each slot is used by its own CPU alone; what it points to may be shared.
-unsafe impl<P: Sync> Sync for View<P> {}
-
-impl<P> View<P> {
-    /// A slot for each CPU, all empty.
-    pub const fn new() -> Self {
-        Self {
-            slots: [const { Cell::new(core::ptr::null()) }; MAX_CPUS],
-        }
-    }
-
-    #[inline(always)]
-    fn slot(&self) -> &Cell<*const P> {
-        // SAFETY: CPU numbers are below `MAX_CPUS`; `arch::area::install` demands it.
-        unsafe { self.slots.get_unchecked(arch::area::cpu_index()) }
-    }
-
-    /// The running thread's part; before [`CurrentSlot::start`] the CPU must not ask.
-    #[inline(always)]
-    pub fn get(&self) -> Current<P> {
-        let part = self.slot().get();
-        debug_assert!(!part.is_null(), "a CPU has no thread before it starts");
-        Current {
-            thread: part,
-            stays_on_stack: PhantomData,
-        }
-    }
-
-    /// The running thread's part, or `None` before [`CurrentSlot::start`].
-    pub fn try_get(&self) -> Option<Current<P>> {
-        let part = self.slot().get();
-        (!part.is_null()).then_some(Current {
-            thread: part,
-            stays_on_stack: PhantomData,
-        })
-    }
-}
-
-impl<P> Default for View<P> {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl<T: Viewed> CurrentSlot<T> {
-    /// Gives the code that boots this CPU its thread; once on each CPU.
-    ///
-    /// # Panics
-    /// If the CPU has a current thread already.
-    pub fn start(&self, thread: Arc<T>) {
-        T::view().slot().set(thread.part());
-        let before = self.slot().replace(Arc::into_raw(thread));
-        assert!(before.is_null(), "a CPU starts once");
-    }
-
-    /// Names the next thread; gives back the reference to the one that still runs.
-    ///
-    /// # Panics
-    /// If the CPU was not started.
-    #[inline]
-    pub fn replace(&self, next: Arc<T>) -> Arc<T> {
-        T::view().slot().set(next.part());
-        let before = self.slot().replace(Arc::into_raw(next));
-        assert!(!before.is_null(), "a CPU is started before it switches");
-        // SAFETY: the pointer came from `Arc::into_raw` and leaves the slot here.
-        unsafe { Arc::from_raw(before) }
-    }
-}
-
 impl<T> CurrentSlot<T> {
     /// A slot for each CPU, all empty.
     pub const fn new() -> Self {
@@ -124,6 +34,26 @@ impl<T> CurrentSlot<T> {
         unsafe { self.slots.get_unchecked(arch::area::cpu_index()) }
     }
 
+    /// Gives the code that boots this CPU its thread; once on each CPU.
+    ///
+    /// # Panics
+    /// If the CPU has a current thread already.
+    pub fn start(&self, thread: Arc<T>) {
+        let before = self.slot().replace(Arc::into_raw(thread));
+        assert!(before.is_null(), "a CPU starts once");
+    }
+
+    /// Names the next thread; gives back the reference to the one that still runs.
+    ///
+    /// # Panics
+    /// If the CPU was not started.
+    pub fn replace(&self, next: Arc<T>) -> Arc<T> {
+        let before = self.slot().replace(Arc::into_raw(next));
+        assert!(!before.is_null(), "a CPU is started before it switches");
+        // SAFETY: the pointer came from `Arc::into_raw` and leaves the slot here.
+        unsafe { Arc::from_raw(before) }
+    }
+
     /// The running thread.
     ///
     /// Before [`CurrentSlot::start`] there is none and the CPU must not ask.
@@ -134,6 +64,21 @@ impl<T> CurrentSlot<T> {
         Current {
             thread,
             stays_on_stack: PhantomData,
+        }
+    }
+
+    /// The running thread, counted.
+    ///
+    /// # Panics
+    /// If the CPU was not started.
+    #[inline]
+    pub fn counted(&self) -> Arc<T> {
+        let thread = self.slot().get();
+        assert!(!thread.is_null(), "a CPU has no thread before it starts");
+        // SAFETY: the pointer came from `Arc::into_raw`, and the slot keeps its count.
+        unsafe {
+            Arc::increment_strong_count(thread);
+            Arc::from_raw(thread)
         }
     }
 
@@ -153,7 +98,7 @@ impl<T> Default for CurrentSlot<T> {
     }
 }
 
-/// The running thread or its part, as long as it runs: cheap, copied at will, never sent.
+/// The running thread, as long as it runs: cheap, copied at will, never sent.
 pub struct Current<T> {
     thread: *const T,
     stays_on_stack: PhantomData<*const T>,
@@ -172,7 +117,7 @@ impl<T> Deref for Current<T> {
     type Target = T;
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: **Alive** and **Follows**, and the handle cannot leave the stack of the thread it names.
+        // SAFETY: **Alive**, and the handle cannot leave the stack of the thread it names.
         unsafe { &*self.thread }
     }
 }
