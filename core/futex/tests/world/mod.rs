@@ -22,6 +22,7 @@ pub struct Task {
 thread_local! {
     static TASKS: RefCell<Vec<Arc<Task>>> = const { RefCell::new(Vec::new()) };
     static UNPARKED: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
+    static CHANCES: Cell<usize> = const { Cell::new(0) };
 }
 
 /// Threads with the numbers 1 to `count` and the last rank.
@@ -44,6 +45,11 @@ pub fn unparked() -> Vec<u32> {
     UNPARKED.take()
 }
 
+/// How often others had a chance to run since the last call.
+pub fn chances() -> usize {
+    CHANCES.take()
+}
+
 impl Host for Kernel {
     type Family = Plain;
     type Memory = Heap;
@@ -55,7 +61,9 @@ impl Host for Kernel {
 
     fn relax() {}
 
-    fn resched_point() {}
+    fn resched_point() {
+        CHANCES.set(CHANCES.get() + 1);
+    }
 }
 
 impl Thread for Task {
