@@ -6,9 +6,10 @@
 mod world;
 
 use base::PAGE_BYTES;
+use mbuf::{Chain, HeapPool};
 use models::{Heap, Plain};
-use pipe::{ATOMIC_BYTES, Access, Borders, News, Read, Refusal, Sink, Source, Written};
-use world::{Buffer, Bytes};
+use pipe::{ATOMIC_BYTES, Access, Borders, News, Read, Refusal, Sink, Written};
+use world::{Buffer, Bytes, Failing, page};
 
 type Pipe = pipe::Pipe<Plain, Heap>;
 
@@ -16,31 +17,6 @@ fn open_pipe(pages: usize) -> Pipe {
     let pipe = Pipe::new(pages);
     let _ = pipe.enter(Access::BOTH);
     pipe
-}
-
-/// Gives its bytes in small parts, and fails after `good` of them.
-struct Failing<'a> {
-    bytes: &'a [u8],
-    good: usize,
-}
-
-impl Source for Failing<'_> {
-    type Error = Refusal;
-
-    fn remaining(&self) -> usize {
-        self.bytes.len()
-    }
-
-    fn take(&mut self, to: &mut [u8]) -> Result<usize, Refusal> {
-        let count = to.len().min(self.good).min(self.bytes.len());
-        if count == 0 {
-            return Err(Refusal::Torn);
-        }
-        to[..count].copy_from_slice(&self.bytes[..count]);
-        self.bytes = &self.bytes[count..];
-        self.good -= count;
-        Ok(count)
-    }
 }
 
 /// Takes `good` bytes, then fails.
@@ -62,6 +38,30 @@ impl Sink for Full {
             Err(Refusal::Torn)
         } else {
             Ok(count)
+        }
+    }
+}
+
+/// Takes `good` bytes, fails once, and takes all after that: a page came late.
+struct Late {
+    good: Option<usize>,
+}
+
+impl Sink for Late {
+    type Error = Refusal;
+
+    fn remaining(&self) -> usize {
+        usize::MAX
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<usize, Refusal> {
+        match self.good.take() {
+            Some(0) => Err(Refusal::Torn),
+            Some(good) => {
+                self.good = Some(0);
+                Ok(bytes.len().min(good))
+            }
+            None => Ok(bytes.len()),
         }
     }
 }
@@ -102,6 +102,22 @@ fn a_packet_that_a_reader_cannot_take_stays() {
     let _ = write(&pipe, b"packet", Borders::Packet);
     assert_eq!(pipe.read(&mut Full { good: 3 }), Err(Refusal::Torn));
     assert_eq!(read(&pipe, 1000), b"packet");
+}
+
+#[test]
+fn a_reader_that_breaks_off_between_bytes_and_a_loan_loses_neither() {
+    let pool = HeapPool::new(1);
+    let pipe = open_pipe(2);
+    let _ = write(&pipe, b"ab", Borders::None);
+    let mut lent = Chain::new();
+    lent.push_back(page(&pool, &mut b"cd".to_vec()));
+    let _ = pipe.lend(lent);
+    assert_eq!(pipe.read(&mut Full { good: 0 }), Err(Refusal::Torn));
+    let part = pipe.read(&mut Late { good: Some(1) });
+    assert_eq!(part, Ok(Read::Bytes(1, News::None)), "b comes before c");
+    let part = pipe.read(&mut Full { good: 1 });
+    assert_eq!(part, Ok(Read::Bytes(1, News::Room)));
+    assert_eq!(read(&pipe, 9), b"cd");
 }
 
 #[test]

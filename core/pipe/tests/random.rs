@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+#[allow(dead_code, reason = "shared with the other tests")]
 mod world;
 
 use std::collections::VecDeque;

@@ -21,6 +21,31 @@ impl Source for Bytes<'_> {
     }
 }
 
+/// Gives its bytes in small parts, and fails after `good` of them.
+pub struct Failing<'a> {
+    pub bytes: &'a [u8],
+    pub good: usize,
+}
+
+impl Source for Failing<'_> {
+    type Error = Refusal;
+
+    fn remaining(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn take(&mut self, to: &mut [u8]) -> Result<usize, Refusal> {
+        let count = to.len().min(self.good).min(self.bytes.len());
+        if count == 0 {
+            return Err(Refusal::Torn);
+        }
+        to[..count].copy_from_slice(&self.bytes[..count]);
+        self.bytes = &self.bytes[count..];
+        self.good -= count;
+        Ok(count)
+    }
+}
+
 /// Room for bytes from the pipe.
 pub struct Buffer {
     pub bytes: Vec<u8>,
