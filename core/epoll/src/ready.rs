@@ -1,0 +1,67 @@
+//! The ready list of a set.
+//!
+//! An entry is on it once at most: its mark says so. So with room for all that are not on it,
+//! queuing takes no memory. Removed entries are swept out before they are more than the others,
+//! which costs each of them a constant part of a sweep.
+
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+
+use base::lock::{Count, Family, Lock};
+use base::{Memory, NoMemory};
+
+use crate::entry::Entry;
+use crate::host::Host;
+
+/// Removed entries that may always lie on the list.
+const STALE_MAX: usize = 16;
+
+type List<H> = VecDeque<Arc<Entry<H>>>;
+
+pub(crate) struct Ready<H: Host> {
+    list: <H::Family as Family>::Lock<List<H>>,
+    /// Its length, for who decides whether to wait.
+    count: <H::Family as Family>::Count,
+}
+
+impl<H: Host> Default for Ready<H> {
+    fn default() -> Self {
+        Self {
+            list: Lock::new(VecDeque::new()),
+            count: Default::default(),
+        }
+    }
+}
+
+impl<H: Host> Ready<H> {
+    pub(crate) fn len(&self) -> usize {
+        self.count.get()
+    }
+
+    /// Makes room for all of `entries` that are not on the list; sweeps removed ones out if they
+    /// are many.
+    pub(crate) fn make_room(&self, entries: usize) -> Result<(), NoMemory> {
+        let mut list = self.list.lock();
+        if list.len() > 2 * entries + STALE_MAX {
+            list.retain(|entry| !entry.is_removed());
+            self.count.set(list.len());
+        }
+        if list.capacity() - list.len() >= entries {
+            return Ok(());
+        }
+        H::Memory::reserve(|| list.try_reserve(entries))
+    }
+
+    pub(crate) fn push(&self, entry: Arc<Entry<H>>) {
+        let mut list = self.list.lock();
+        list.push_back(entry);
+        self.count.set(list.len());
+    }
+
+    pub(crate) fn pop(&self) -> Option<Arc<Entry<H>>> {
+        let mut list = self.list.lock();
+        let entry = list.pop_front();
+        self.count.set(list.len());
+        entry
+    }
+}
