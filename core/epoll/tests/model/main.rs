@@ -160,9 +160,12 @@ fn who_waits_is_woken_though_another_polls_the_set() {
     explore(|| {
         let scene = Scene::new(LEVEL);
         scene.change();
-        let other = start(&scene, |scene| scene.set.has_ready());
-        scene.wait();
-        assert!(other.join().expect("it ends"));
+        let other = start(&scene, |scene| {
+            scene.wait();
+            true
+        });
+        assert!(scene.set.has_ready());
+        other.join().expect("it ends");
         scene.assert_nobody_sleeps();
     });
 }
