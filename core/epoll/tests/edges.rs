@@ -276,6 +276,10 @@ fn who_leaves_something_ready_wakes_another() {
     set.remove(1, &file).expect("it is there");
     assert_eq!(reports(&set), 0);
     assert_eq!(set.waiters.asleep(), 1, "there is nothing for it");
+    set.add(1, &file, watch(Trigger::EDGE)).expect("it is new");
+    set.waiters.queue(|| false);
+    assert_eq!(reports(&set), 1);
+    assert_eq!(set.waiters.asleep(), 1, "nothing is left for it");
 }
 
 #[test]

@@ -106,6 +106,30 @@ fn a_change_while_reports_are_collected_is_reported_then_or_later() {
 }
 
 #[test]
+fn two_that_find_an_entry_ready_put_it_on_the_list_once() {
+    explore(|| {
+        let scene = Scene::new(LEVEL);
+        let notifier = start(&scene, Scene::change);
+        let modified = scene.set.modify(1, &scene.file, watch(LEVEL, 1));
+        assert_eq!(modified, Ok(()));
+        notifier.join().expect("it ends");
+        assert_eq!(scene.collect(), 1, "it is on the list twice");
+    });
+}
+
+#[test]
+fn who_collects_and_who_notifies_put_an_entry_on_the_list_once() {
+    explore(|| {
+        let scene = Scene::new(LEVEL);
+        scene.change();
+        let notifier = start(&scene, Scene::change);
+        assert!(scene.collect() >= 1);
+        notifier.join().expect("it ends");
+        assert_eq!(scene.collect(), 1, "it is on the list twice");
+    });
+}
+
+#[test]
 fn a_one_shot_report_goes_to_one_of_two() {
     explore(|| {
         let scene = Scene::new(Trigger::ONESHOT);
@@ -198,6 +222,24 @@ fn a_watch_that_is_added_while_its_file_changes_reports_it() {
             assert!(scene.collect() >= 1, "a change is lost");
         });
     }
+}
+
+#[test]
+fn a_change_while_a_watch_for_it_begins_is_reported() {
+    explore(|| {
+        let scene = Scene::new(LEVEL);
+        let notifier = start(&scene, |scene| {
+            scene.file.set_ready(Events::OUT);
+            scene.file.notify(Events::OUT);
+        });
+        let both = Watch {
+            interest: Events::IN | Events::OUT,
+            ..watch(LEVEL, 2)
+        };
+        assert_eq!(scene.set.modify(1, &scene.file, both), Ok(()));
+        notifier.join().expect("it ends");
+        assert_eq!(scene.collect(), 1, "a change is lost");
+    });
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Files whose readiness a test sets, and threads that only count.
 
+use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::sync::{Arc, Weak};
 
@@ -49,6 +50,22 @@ impl<F: Family> File<F> {
     /// What is true from now on, without a word to anybody.
     pub fn set_ready(&self, events: Events) {
         self.ready.set(events.bits() as usize);
+    }
+
+    /// How many hear of its changes.
+    pub fn observers(&self) -> usize {
+        self.observers.lock().len()
+    }
+
+    /// The entry that has observed it longest.
+    pub fn first_observer(&self) -> Option<Arc<Entry<Kernel<F>>>> {
+        let first = RefCell::new(None);
+        let observers = self.observers.lock();
+        observers.notify(Events::ALWAYS, |entry| {
+            first.borrow_mut().get_or_insert(entry);
+            false
+        });
+        first.into_inner()
     }
 
     /// Something changed: those who watch for `events` hear of it.
