@@ -41,7 +41,13 @@ impl Nesting {
             return Err(Refusal::TooDeep);
         }
         let mut parents = child.parents.lock();
-        H::Memory::reserve(|| parents.try_reserve(1))?;
+        if parents.len() == parents.capacity() {
+            // Those that ended go first, so that no program fills the list with them.
+            parents.retain(|parent| parent.strong_count() != 0);
+        }
+        if parents.len() == parents.capacity() {
+            H::Memory::reserve(|| parents.try_reserve(1))?;
+        }
         parents.push(parent.me.clone());
         Ok(())
     }
@@ -112,11 +118,9 @@ fn add<H: Host>(to: &mut Level<H>, set: Option<Arc<Set<H>>>) -> Result<(), Refus
 
 impl<H: Host> Set<H> {
     fn add_parents(&self, to: &mut Level<H>) -> Result<(), Refusal> {
-        let mut parents = self.parents.lock();
-        parents.retain(|parent| parent.strong_count() != 0);
-        parents
-            .iter()
-            .try_for_each(|parent| add(to, Weak::upgrade(parent)))
+        let parents = self.parents.lock();
+        let mut parents = parents.iter().map(Weak::upgrade);
+        parents.try_for_each(|parent| add(to, parent))
     }
 
     fn add_children(&self, to: &mut Level<H>) -> Result<(), Refusal> {

@@ -94,6 +94,41 @@ fn a_set_that_ended_is_above_nobody() {
     }
 }
 
+#[test]
+fn sets_that_ended_leave_room_for_those_that_watch_the_same_one() {
+    let inner = new_set();
+    for round in 0..100 {
+        let outer = new_set();
+        // The list of those above grows at first only; the other four requests are for the walk
+        // and for the new set's own list.
+        Heap::refuse_nth(if round == 0 { 0 } else { 5 });
+        let nested = nest(&outer, 1, &inner);
+        Heap::refuse_none();
+        assert!(nested.is_ok(), "round {round}");
+    }
+}
+
+#[test]
+fn a_web_of_sets_is_walked_once_a_set_and_not_once_a_path() {
+    const WIDTH: usize = 6;
+    let levels: Vec<Vec<_>> = (0..4)
+        .map(|_| (0..WIDTH).map(|_| new_set()).collect())
+        .collect();
+    let mut files = Vec::new();
+    for pair in levels.windows(2) {
+        for (fd, lower) in pair[1].iter().enumerate() {
+            for upper in &pair[0] {
+                files.push(nest(upper, fd as u32, lower).expect("four levels"));
+            }
+        }
+    }
+    // As many paths lead up as the width to the power of three.
+    Heap::refuse_nth(3 * WIDTH * WIDTH);
+    let nested = nest(&levels[3][0], 99, &new_set());
+    Heap::refuse_none();
+    assert!(nested.is_ok());
+}
+
 /// In random nestings, what is refused would close a cycle or be too deep, and nothing else.
 #[test]
 fn exactly_cycles_and_long_chains_are_refused() {
@@ -242,7 +277,7 @@ fn without_memory_nothing_is_watched() {
     Heap::refuse_nth(1);
     let refused = set.add(1, &file, watch(LEVEL));
     assert_eq!(refused, Err(Refusal::OutOfMemory));
-    for nth in 1..5 {
+    for nth in 1..=5 {
         Heap::refuse_nth(nth);
         assert_eq!(nest(&set, 2, &inner).err(), Some(Refusal::OutOfMemory));
     }
