@@ -1,4 +1,4 @@
-//! Addresses of the three spaces (physical, virtual, device) and CPU numbers.
+//! Addresses of the three spaces (physical, virtual, device).
 
 use core::fmt;
 use core::ops::{Add, Sub};
@@ -80,17 +80,6 @@ address! {
     /// What a device puts on its bus to reach memory; equal to the physical address
     /// only where no IOMMU translates.
     DeviceAddr
-}
-
-/// The kernel's number of a CPU: dense, from 0, in the order in which they started.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct CpuId(pub u32);
-
-impl CpuId {
-    /// The number as an array index.
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
 }
 
 #[cfg(test)]

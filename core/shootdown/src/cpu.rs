@@ -5,11 +5,10 @@
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use base::CpuId;
+use base::{Atomics, CPUS_MAX, CpuId, CpuSet, Native, SharedCpuSet, Word};
 
 use crate::mail::{Request, Work};
-use crate::space::{bit, members, subset};
-use crate::{Atomics, Event, Hardware, Local, Native, Pages, Space, Word};
+use crate::{Event, Hardware, Local, Pages, Space};
 
 /// Bit of [`Cpu::using`]: the CPU touches no user address until it wakes.
 const RESTS: u64 = 1;
@@ -25,7 +24,7 @@ struct Cpu<A: Atomics> {
     /// table is loaded.
     root: A::Word,
     /// CPUs whose requests this one has not looked at.
-    mail: A::Word,
+    mail: SharedCpuSet<A>,
     request: Request<A>,
 }
 
@@ -34,7 +33,7 @@ impl<A: Atomics> Cpu<A> {
         Self {
             using: A::Word::default(),
             root: A::Word::default(),
-            mail: A::Word::default(),
+            mail: SharedCpuSet::default(),
             request: Request {
                 space: A::Word::default(),
                 generation: A::Word::default(),
@@ -46,7 +45,7 @@ impl<A: Atomics> Cpu<A> {
     }
 }
 
-/// The TLBs of a machine with up to `CPUS` CPUs, at most 64.
+/// The TLBs of a machine with up to `CPUS` CPUs, at most [`CPUS_MAX`].
 #[derive(Debug)]
 pub struct Shootdown<A: Atomics, const CPUS: usize> {
     cpus: [Cpu<A>; CPUS],
@@ -63,12 +62,12 @@ impl<A: Atomics, const CPUS: usize> Default for Shootdown<A, CPUS> {
 impl<const CPUS: usize> Shootdown<Native, CPUS> {
     /// All CPUs run with the kernel's table.
     pub const fn new() -> Self {
-        const { assert!(CPUS <= 64, "CPU sets are 64 bits") };
+        const { assert!(CPUS <= CPUS_MAX, "a set holds every CPU") };
         let cpus = [const {
             Cpu {
                 using: AtomicU64::new(0),
                 root: AtomicU64::new(0),
-                mail: AtomicU64::new(0),
+                mail: SharedCpuSet::new(CpuSet::EMPTY),
                 request: Request {
                     space: AtomicU64::new(0),
                     generation: AtomicU64::new(0),
@@ -150,7 +149,7 @@ impl<A: Atomics, const CPUS: usize> Shootdown<A, CPUS> {
     ) {
         let generation = self.forget_here(local, space, pages, hw);
         let targets = self.running(space, space.others(me), hw);
-        if targets != 0 {
+        if !targets.is_empty() {
             hw.count(Event::RemoteFlush, 1);
             let work = Work::Forget { pages, generation };
             self.ask(me, local, (space.number, work), targets, hw);
@@ -173,8 +172,8 @@ impl<A: Atomics, const CPUS: usize> Shootdown<A, CPUS> {
             let cpu = self.cpu(*id);
             cpu.using.load(Acquire) >> 1 == space.number || cpu.root.load(Acquire) == space.number
         };
-        let targets = subset(space.others(me), has_it);
-        if targets != 0 {
+        let targets: CpuSet = space.others(me).iter().filter(has_it).collect();
+        if !targets.is_empty() {
             hw.count(Event::RemoteFlush, 1);
             let work = Work::Forget { pages, generation };
             self.ask(me, local, (space.number, work), targets, hw);
@@ -199,7 +198,7 @@ impl<A: Atomics, const CPUS: usize> Shootdown<A, CPUS> {
     }
 
     /// Those of `cpus` that run in the space.
-    fn running(&self, space: &Space<A>, cpus: u64, hw: &impl Hardware) -> u64 {
+    fn running(&self, space: &Space<A>, cpus: CpuSet, hw: &impl Hardware) -> CpuSet {
         let runs = |id: &CpuId| {
             let using = self.cpu(*id).using.load(Acquire);
             let spared = match using {
@@ -210,7 +209,7 @@ impl<A: Atomics, const CPUS: usize> Shootdown<A, CPUS> {
             hw.count(spared, 1);
             false
         };
-        subset(cpus, runs)
+        cpus.iter().filter(runs).collect()
     }
 
     /// Takes the table off every CPU, resting ones too, before its root is given back. Nobody
@@ -220,8 +219,8 @@ impl<A: Atomics, const CPUS: usize> Shootdown<A, CPUS> {
             self.enter_kernel(me, local, hw);
         }
         let has_it = |id: &CpuId| self.cpu(*id).root.load(Acquire) == space.number;
-        let targets = subset(space.others(me), has_it);
-        if targets != 0 {
+        let targets: CpuSet = space.others(me).iter().filter(has_it).collect();
+        if !targets.is_empty() {
             self.ask(me, local, (space.number, Work::Leave), targets, hw);
         }
     }
@@ -233,13 +232,13 @@ impl<A: Atomics, const CPUS: usize> Shootdown<A, CPUS> {
         me: CpuId,
         local: &mut Local,
         (space, work): (u64, Work),
-        targets: u64,
+        targets: CpuSet,
         hw: &impl Hardware,
     ) {
         let request = &self.cpu(me).request;
-        request.write(space, work, targets.count_ones());
-        for id in members(targets) {
-            if self.cpu(id).mail.fetch_or(bit(me), Release) == 0 {
+        request.write(space, work, targets.len());
+        for id in targets.iter() {
+            if self.cpu(id).mail.insert(me, Release) {
                 hw.count(Event::Interrupt, 1);
                 hw.interrupt(id);
             } else {
@@ -255,7 +254,7 @@ impl<A: Atomics, const CPUS: usize> Shootdown<A, CPUS> {
     /// Does what other CPUs ask of this one. Takes no lock; cheap when there is nothing.
     #[inline]
     pub fn serve(&self, me: CpuId, local: &mut Local, hw: &impl Hardware) {
-        if self.cpu(me).mail.load(Relaxed) != 0 {
+        if !self.cpu(me).mail.is_empty(Relaxed) {
             self.serve_all(me, local, hw);
         }
     }
@@ -263,7 +262,7 @@ impl<A: Atomics, const CPUS: usize> Shootdown<A, CPUS> {
     #[cold]
     fn serve_all(&self, me: CpuId, local: &mut Local, hw: &impl Hardware) {
         hw.count(Event::Received, 1);
-        for initiator in members(self.cpu(me).mail.swap(0, Acquire)) {
+        for initiator in self.cpu(me).mail.take(Acquire).iter() {
             let request = &self.cpu(initiator).request;
             let (space, work) = request.read();
             if space == local.space() {

@@ -53,7 +53,6 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-mod atomics;
 mod cpu;
 mod event;
 mod hardware;
@@ -61,7 +60,6 @@ mod local;
 mod mail;
 mod space;
 
-pub use atomics::{Atomics, Native, Word};
 pub use cpu::Shootdown;
 pub use event::{Event, Events};
 pub use hardware::Hardware;

@@ -2,7 +2,9 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::{Atomics, Pages, Word};
+use base::{Atomics, Word};
+
+use crate::Pages;
 
 /// [`Request::count`] of a request to leave the space altogether.
 const LEAVE: u64 = u64::MAX;
@@ -29,7 +31,7 @@ pub(crate) struct Request<A: Atomics> {
 
 impl<A: Atomics> Request<A> {
     /// Fills the slot for `targets` CPUs. They see it once they see their mail.
-    pub fn write(&self, space: u64, work: Work, targets: u32) {
+    pub fn write(&self, space: u64, work: Work, targets: usize) {
         let (pages, generation) = match work {
             Work::Forget { pages, generation } => (pages, generation),
             Work::Leave => {
@@ -44,7 +46,7 @@ impl<A: Atomics> Request<A> {
         self.generation.store(generation, Relaxed);
         self.first.store(pages.first, Relaxed);
         self.count.store(pages.count, Relaxed);
-        self.waiting.store(u64::from(targets), Relaxed);
+        self.waiting.store(targets as u64, Relaxed);
     }
 
     /// The space and what to do. For a CPU that found mail from the slot's owner.

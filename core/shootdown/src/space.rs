@@ -3,9 +3,7 @@
 use core::num::NonZeroU64;
 use core::sync::atomic::Ordering::Relaxed;
 
-use base::CpuId;
-
-use crate::{Atomics, Word};
+use base::{Atomics, CpuId, CpuSet, SharedCpuSet};
 
 /// The pages `[first, first + count)` lost rights; `first` is the address of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,7 +23,7 @@ pub struct Space<A: Atomics> {
     /// Grows after each change that takes something away.
     pub(crate) generation: A::Word,
     /// CPUs that ever loaded the table.
-    cpus: A::Word,
+    cpus: SharedCpuSet<A>,
 }
 
 impl<A: Atomics> Space<A> {
@@ -36,41 +34,21 @@ impl<A: Atomics> Space<A> {
             number: number.get(),
             root,
             generation: A::Word::default(),
-            cpus: A::Word::default(),
+            cpus: SharedCpuSet::default(),
         }
     }
 
     /// Adds a CPU to those that ever loaded the table.
     #[inline(always)]
     pub(crate) fn note_cpu(&self, me: CpuId) {
-        if self.cpus.load(Relaxed) & bit(me) == 0 {
-            self.cpus.fetch_or(bit(me), Relaxed);
+        if !self.cpus.contains(me, Relaxed) {
+            self.cpus.insert(me, Relaxed);
         }
     }
 
     /// CPUs other than `me` that ever loaded the table.
     #[inline(always)]
-    pub(crate) fn others(&self, me: CpuId) -> u64 {
-        self.cpus.load(Relaxed) & !bit(me)
+    pub(crate) fn others(&self, me: CpuId) -> CpuSet {
+        self.cpus.load(Relaxed) - CpuSet::one(me)
     }
-}
-
-/// `cpu` as a set.
-#[inline(always)]
-pub(crate) fn bit(cpu: CpuId) -> u64 {
-    1 << cpu.0
-}
-
-/// The members of `set` for which `keep` holds.
-pub(crate) fn subset(set: u64, keep: impl Fn(&CpuId) -> bool) -> u64 {
-    members(set).filter(keep).fold(0, |kept, id| kept | bit(id))
-}
-
-/// The members of a set.
-pub(crate) fn members(mut set: u64) -> impl Iterator<Item = CpuId> {
-    core::iter::from_fn(move || {
-        let first = (set != 0).then(|| CpuId(set.trailing_zeros()));
-        set &= set.wrapping_sub(1);
-        first
-    })
 }

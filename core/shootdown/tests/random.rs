@@ -5,8 +5,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::num::NonZeroU64;
 
-use base::{CpuId, PAGE_BYTES};
-use shootdown::{Event, Hardware, Local, Native, Pages, Shootdown, Space};
+use base::{CpuId, Native, PAGE_BYTES};
+use shootdown::{Event, Hardware, Local, Pages, Shootdown, Space};
 
 const CPUS: usize = 4;
 /// More than there are tags.

@@ -9,6 +9,7 @@ use linux_raw_sys::general::{
     __NR_getcpu, __NR_getpriority, __NR_sched_getaffinity, __NR_sched_setaffinity,
     __NR_sched_yield, __NR_setpriority, PRIO_PGRP, PRIO_PROCESS, PRIO_USER,
 };
+use mach::cpu::CpuSet;
 use mach::mem::fallible::{self, TryGrow};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
@@ -54,8 +55,10 @@ pub const CALLS: &[Entry] = &[
     },
 ];
 
-/// Bytes of the kernel's own CPU mask.
-const MASK_BYTES: usize = 8;
+/// A mask of CPUs comes and goes in words of so many bytes.
+const MASK_WORD_BYTES: usize = size_of::<u64>();
+/// Bytes that a mask from a program needs at most.
+const MASK_BYTES_MAX: usize = size_of::<CpuSet>();
 /// A nice value is told as 20 minus itself, so that it is never negative.
 const NICE_BIAS: i32 = 20;
 
@@ -90,33 +93,39 @@ fn existing(call: &Call<'_>, index: usize) -> Result<Arc<Thread>, Errno> {
     named(call, index).map_err(|_| Errno::ESRCH)
 }
 
-fn all_cpus() -> u64 {
-    (1 << mach::cpu::count()) - 1
+/// Bytes of a mask that has a bit for each CPU of this machine.
+fn mask_bytes() -> usize {
+    let words = mach::cpu::count().div_ceil(u64::BITS as usize);
+    words * MASK_WORD_BYTES
 }
 
 fn getaffinity(call: Call<'_>) -> Outcome {
-    let bytes = call.size(1);
-    if bytes < MASK_BYTES || !bytes.is_multiple_of(MASK_BYTES) {
+    let (room, bytes) = (call.size(1), mask_bytes());
+    if room < bytes || !room.is_multiple_of(MASK_WORD_BYTES) {
         return Err(Errno::EINVAL);
     }
-    let mask = existing(&call, 0)?.sched.affinity() & all_cpus();
-    user::write(call.addr(2), mask)?;
-    Ok(MASK_BYTES)
+    let cpus = existing(&call, 0)?.sched.affinity() & mach::cpu::all();
+    let mut mask = [0; MASK_BYTES_MAX];
+    for (bytes, word) in mask.chunks_exact_mut(MASK_WORD_BYTES).zip(cpus.words()) {
+        bytes.copy_from_slice(&word.to_le_bytes());
+    }
+    user::copy_out(mask.get(..bytes).unwrap_or(&mask), call.addr(2))?;
+    Ok(bytes)
 }
 
 fn setaffinity(call: Call<'_>) -> Outcome {
-    let mut bytes = [0; MASK_BYTES];
+    let mut bytes = [0; MASK_BYTES_MAX];
     let wanted = bytes
-        .get_mut(..call.size(1).min(MASK_BYTES))
+        .get_mut(..call.size(1).min(MASK_BYTES_MAX))
         .ok_or(Errno::EINVAL)?;
     user::copy_in(call.addr(2), wanted)?;
     let thread = existing(&call, 0)?;
-    let mask = u64::from_le_bytes(bytes) & all_cpus();
-    if mask == 0 {
+    let cpus = CpuSet::from_bytes(&bytes) & mach::cpu::all();
+    if cpus.is_empty() {
         return Err(Errno::EINVAL);
     }
     check_owner(&call, &thread)?;
-    thread.sched.set_affinity(mask);
+    thread.sched.set_affinity(cpus);
     if !thread.sched.allows(thread.sched.last_cpu()) {
         if core::ptr::eq(&*thread, call.thread) {
             sched::migrate();

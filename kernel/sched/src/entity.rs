@@ -18,7 +18,7 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicI8, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
-use base::{CpuId, Instant};
+use base::{CpuId, CpuSet, Instant, SharedCpuSet};
 use mach::cpu::PerCpu;
 use mach::sync::Spin;
 use mach::task::Context;
@@ -101,7 +101,7 @@ pub struct Entity {
     state: AtomicU8,
     nice: AtomicI8,
     last_cpu: AtomicU32,
-    affinity: AtomicU64,
+    affinity: SharedCpuSet,
     vruntime_ns: AtomicU64,
     /// By which rules it competes.
     pub class: Class,
@@ -185,7 +185,7 @@ impl Entity {
             state: AtomicU8::new(State::Ready as u8),
             nice: AtomicI8::new(0),
             last_cpu: AtomicU32::new(mach::cpu::id().0),
-            affinity: AtomicU64::new(u64::MAX),
+            affinity: SharedCpuSet::new(CpuSet::ALL),
             vruntime_ns: AtomicU64::new(0),
             class: Class::default(),
             place: AtomicU32::new(NO_PLACE),
@@ -364,19 +364,19 @@ impl Entity {
         CpuId(self.last_cpu.load(Ordering::Relaxed))
     }
 
-    /// The CPUs it may run on, bit n for CPU n.
-    pub fn affinity(&self) -> u64 {
+    /// The CPUs it may run on.
+    pub fn affinity(&self) -> CpuSet {
         self.affinity.load(Ordering::Relaxed)
     }
 
-    /// Restricts it to these CPUs, from its next switch on; `mask` holds an existing CPU.
-    pub fn set_affinity(&self, mask: u64) {
-        self.affinity.store(mask, Ordering::Relaxed);
+    /// Restricts it to these CPUs, from its next switch on; at least one of `cpus` exists.
+    pub fn set_affinity(&self, cpus: CpuSet) {
+        self.affinity.store(cpus, Ordering::Relaxed);
     }
 
     /// Whether it may run on `cpu`.
     pub fn allows(&self, cpu: CpuId) -> bool {
-        self.affinity() >> cpu.0 & 1 != 0
+        self.affinity.contains(cpu, Ordering::Relaxed)
     }
 
     /// Its nice value, -20 to 19.

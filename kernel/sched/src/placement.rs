@@ -14,9 +14,9 @@
 //! long as any real-time thread waits anywhere.
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
-use base::{CpuId, Duration};
+use base::{CpuId, CpuSet, Duration, SharedCpuSet};
 use mach::cpu::MAX_CPUS;
 use mach::sync::Spin;
 
@@ -25,7 +25,7 @@ use crate::run_queue::{Place, RunQueue};
 use crate::{Entity, Flags, budget, current, timer};
 
 static QUEUES: [Spin<RunQueue>; MAX_CPUS] = [const { Spin::new(RunQueue::new()) }; MAX_CPUS];
-static IDLE: AtomicU64 = AtomicU64::new(0);
+static IDLE: SharedCpuSet = SharedCpuSet::new(CpuSet::EMPTY);
 /// The rank of what each CPU runs.
 static RUNNING: [AtomicU8; MAX_CPUS] = [const { AtomicU8::new(Rank::FAIR.to_byte()) }; MAX_CPUS];
 /// Threads of real-time ranks that wait for a CPU.
@@ -101,9 +101,9 @@ pub(crate) fn note_arrivals() {
         return;
     }
     preempt_current_if_behind(first);
-    let idle = IDLE.load(Ordering::SeqCst) & !(1 << me.0);
-    if idle != 0 {
-        mach::cpu::kick(CpuId(idle.trailing_zeros()));
+    let idle = IDLE.load(Ordering::SeqCst) - CpuSet::one(me);
+    if let Some(cpu) = idle.first() {
+        mach::cpu::kick(cpu);
     }
 }
 
@@ -141,51 +141,42 @@ pub(crate) fn is_turn_over(running: &Entity, slice_used: Duration) -> bool {
 
 fn choose(thread: &Entity) -> CpuId {
     let last = thread.last_cpu();
-    let allowed = thread.affinity() & started_mask();
+    let allowed = thread.affinity() & mach::cpu::all();
+    let idle = IDLE.load(Ordering::SeqCst) & allowed;
     let rank = thread.class.rank();
-    if rank.is_realtime() && IDLE.load(Ordering::SeqCst) & allowed == 0 {
+    if rank.is_realtime() && idle.is_empty() {
         return worst_running(allowed, last);
     }
-    if allowed >> last.0 & 1 != 0 && (is_idle(last) || IDLE.load(Ordering::SeqCst) & allowed == 0) {
+    if allowed.contains(last) && (idle.contains(last) || idle.is_empty()) {
         return last;
     }
-    match IDLE.load(Ordering::SeqCst) & allowed {
-        0 => CpuId(allowed.trailing_zeros().min(MAX_CPUS as u32 - 1)),
-        idle => CpuId(idle.trailing_zeros()),
-    }
+    idle.first().or(allowed.first()).unwrap_or(last)
 }
 
 /// The CPU of `allowed` that runs the worst rank, `last` among equals.
-fn worst_running(allowed: u64, last: CpuId) -> CpuId {
-    let cpus = (0..mach::cpu::count()).filter(|cpu| allowed >> cpu & 1 != 0);
-    let by_rank = |cpu: &usize| {
-        let rank = RUNNING[*cpu].load(Ordering::Relaxed);
-        (rank, *cpu == last.index())
+fn worst_running(allowed: CpuSet, last: CpuId) -> CpuId {
+    let by_rank = |cpu: &CpuId| {
+        let rank = RUNNING[cpu.index()].load(Ordering::Relaxed);
+        (rank, *cpu == last)
     };
-    cpus.max_by_key(by_rank)
-        .map_or(last, |cpu| CpuId(cpu as u32))
-}
-
-fn started_mask() -> u64 {
-    (1 << mach::cpu::count()) - 1
+    allowed.iter().max_by_key(by_rank).unwrap_or(last)
 }
 
 fn is_idle(cpu: CpuId) -> bool {
-    IDLE.load(Ordering::SeqCst) >> cpu.0 & 1 != 0
+    IDLE.contains(cpu, Ordering::SeqCst)
 }
 
 /// CPUs that are not idle.
 pub(crate) fn busy_count() -> usize {
-    let idle = IDLE.load(Ordering::SeqCst) & started_mask();
-    mach::cpu::count() - idle.count_ones() as usize
+    (mach::cpu::all() - IDLE.load(Ordering::SeqCst)).len()
 }
 
 pub(crate) fn announce_idle(cpu: CpuId) {
-    IDLE.fetch_or(1 << cpu.0, Ordering::SeqCst);
+    IDLE.insert(cpu, Ordering::SeqCst);
 }
 
 pub(crate) fn announce_busy(cpu: CpuId) {
-    IDLE.fetch_and(!(1 << cpu.0), Ordering::SeqCst);
+    IDLE.remove(cpu, Ordering::SeqCst);
 }
 
 /// Whether a thread waits for this CPU.

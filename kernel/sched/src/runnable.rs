@@ -9,7 +9,7 @@
 
 use alloc::sync::Arc;
 
-use mach::cpu::{self, MAX_CPUS};
+use mach::cpu::{self, CpuSet, MAX_CPUS};
 use mach::sync::Once;
 use mach::task::{Current, CurrentSlot};
 
@@ -59,7 +59,7 @@ pub fn try_current() -> Option<Current<Entity>> {
 pub fn adopt_boot_thread(thread: Arc<Entity>, calls: Calls) {
     let cpu = cpu::id();
     CALLS.call_once(|| calls);
-    thread.set_affinity(1 << cpu.0);
+    thread.set_affinity(CpuSet::one(cpu));
     CURRENT.start(thread.clone());
     BOOT[cpu.index()].call_once(|| thread);
 }

@@ -4,13 +4,13 @@ use std::array::from_fn;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU64 as Unwatched};
 
-use base::CpuId;
+use base::{Atomics, CpuId};
 use loom::sync::Arc;
 use loom::sync::atomic::{
     AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed},
 };
-use shootdown::{Atomics, Shootdown, Space};
+use shootdown::{Shootdown, Space};
 
 use crate::processor::{Processor, play};
 

@@ -12,9 +12,9 @@ mod machine;
 mod processor;
 mod words;
 
+use base::Atomics;
 use machine::{Part, Quirk, explore, run};
 use processor::Processor;
-use shootdown::Atomics;
 use words::{Fenced, Unfenced};
 
 fn in_space_0<A: Atomics>(cpu: &mut Processor<A>) {

@@ -3,9 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering::Relaxed;
 
-use base::CpuId;
+use base::{Atomics, CpuId, Word};
 use loom::sync::Arc;
-use shootdown::{Atomics, Event, Hardware, Local, Pages, Shootdown, Space, TAGS_MAX, Word};
+use shootdown::{Event, Hardware, Local, Pages, Shootdown, Space, TAGS_MAX};
 
 use crate::machine::{CPUS, Machine, PAGE_BYTES, PAGES, Quirk};
 

@@ -1,7 +1,7 @@
 //! Loom's words for the protocol, with its fence and without.
 
+use base::{Atomics, Word};
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
-use shootdown::{Atomics, Word};
 
 #[derive(Default, Debug)]
 pub struct Watched(AtomicU64);
@@ -29,6 +29,10 @@ impl Word for Watched {
 
     fn fetch_or(&self, bits: u64, order: Ordering) -> u64 {
         self.0.fetch_or(bits, order)
+    }
+
+    fn fetch_and(&self, bits: u64, order: Ordering) -> u64 {
+        self.0.fetch_and(bits, order)
     }
 }
 

@@ -7,7 +7,7 @@ mod per_cpu;
 mod service;
 
 pub use arch::layout::MAX_CPUS;
-pub use base::CpuId;
+pub use base::{CpuId, CpuSet};
 pub use per_cpu::PerCpu;
 pub use service::{register_service, request_service};
 
@@ -15,9 +15,13 @@ pub(crate) use service::{interrupt as service_interrupt, serve};
 
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
+use base::SharedCpuSet;
+
 use crate::vector::Vector;
 
 static COUNT: AtomicUsize = AtomicUsize::new(1);
+/// The same CPUs as a set.
+static RUNNING: SharedCpuSet = SharedCpuSet::new(CpuSet::one(CpuId(0)));
 static APIC_IDS: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
 
 /// The CPU that runs this code.
@@ -30,6 +34,12 @@ pub fn id() -> CpuId {
 #[inline]
 pub fn count() -> usize {
     COUNT.load(Ordering::Acquire)
+}
+
+/// The CPUs that run.
+#[inline]
+pub fn all() -> CpuSet {
+    RUNNING.load(Ordering::Acquire)
 }
 
 /// One turn of a spin loop: serves what other CPUs ask of this one, then pauses.
@@ -74,5 +84,6 @@ pub(crate) fn record(cpu: CpuId, apic_id: u32) {
 }
 
 pub(crate) fn set_count(count: usize) {
+    RUNNING.store(CpuSet::first_of(count), Ordering::Release);
     COUNT.store(count, Ordering::Release);
 }

@@ -16,9 +16,9 @@ use core::num::NonZeroU64;
 use core::ops::Range;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use base::{CpuId, PAGE_BYTES, PAGE_SHIFT};
+use base::{CpuId, Native, PAGE_BYTES, PAGE_SHIFT};
 use frames::FrameNo;
-use shootdown::{Event, Events, Hardware, Local, Native, Pages, Shootdown, Space};
+use shootdown::{Event, Events, Hardware, Local, Pages, Shootdown, Space};
 
 use super::kernel_map::kernel_root;
 use super::own::{Own, own};

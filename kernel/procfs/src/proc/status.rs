@@ -11,7 +11,7 @@ use sched::entity::State;
 use super::guard;
 use super::memory::Sums;
 use super::task::Subject;
-use kernel::fs::pseudo::{Text, write_list};
+use kernel::fs::pseudo::{Text, write_list, write_mask};
 use kernel::signal::{Handler, Signal, SignalSet, pending_set};
 use kernel::task::{Account, Counted, Resource, Thread, UNLIMITED, Usage, family};
 
@@ -210,7 +210,8 @@ pub fn status(subject: &Subject, text: &mut Text) -> Result {
         return Ok(());
     };
     status_capabilities(thread, text)?;
-    let affinity = thread.sched.affinity() & cpu_mask();
+    let affinity = thread.sched.affinity() & mach::cpu::all();
+    let allowed = || affinity.iter().map(|cpu| cpu.index());
     let gains_nothing = u8::from(thread.no_new_privileges.load(Relaxed));
     let seccomp = thread.seccomp.get();
     writeln!(
@@ -219,23 +220,18 @@ pub fn status(subject: &Subject, text: &mut Text) -> Result {
         seccomp.number(),
         seccomp.filters()
     )?;
-    writeln!(text, "Cpus_allowed:\t{affinity:x}")?;
-    writeln!(
-        text,
-        "Cpus_allowed_list:\t0-{}",
-        mach::cpu::count().saturating_sub(1)
-    )?;
+    text.push_str("Cpus_allowed:\t");
+    write_mask(text, allowed(), mach::cpu::count())?;
+    text.push_str("Cpus_allowed_list:\t");
+    write_list(text, allowed())?;
     let nodes = mach::numa::nodes();
-    writeln!(text, "Mems_allowed:\t{:x}", (1u64 << nodes) - 1)?;
+    text.push_str("Mems_allowed:\t");
+    write_mask(text, 0..nodes, nodes)?;
     text.push_str("Mems_allowed_list:\t");
     write_list(text, 0..nodes)?;
     let (voluntary, forced) = thread.sched.switches();
     writeln!(text, "voluntary_ctxt_switches:\t{voluntary}")?;
     writeln!(text, "nonvoluntary_ctxt_switches:\t{forced}")
-}
-
-fn cpu_mask() -> u64 {
-    u64::MAX >> (64 - mach::cpu::count().clamp(1, 64))
 }
 
 fn status_ids(thread: &Thread, text: &mut Text) -> Result {

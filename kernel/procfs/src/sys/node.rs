@@ -30,7 +30,7 @@ type Attribute = (&'static str, fn(Node, &mut Text) -> Result);
 
 const ATTRIBUTES: [Attribute; 5] = [
     ("cpulist", |node, text| write_list(text, cpus_of(node))),
-    ("cpumap", |node, text| write_mask(text, cpus_of(node))),
+    ("cpumap", cpu_map),
     ("distance", distances),
     ("meminfo", memory),
     ("numastat", counters),
@@ -57,9 +57,13 @@ fn with_memory(text: &mut Text) -> Result {
     list(text, nodes().filter(has_memory))
 }
 
-fn cpus_of(node: Node) -> impl Iterator<Item = usize> {
+fn cpus_of(node: Node) -> impl Iterator<Item = usize> + Clone {
     let cpus = 0..mach::cpu::count();
     cpus.filter(move |&cpu| numa::node_of(CpuId(cpu as u32)) == node)
+}
+
+fn cpu_map(node: Node, text: &mut Text) -> Result {
+    write_mask(text, cpus_of(node), mach::cpu::count())
 }
 
 fn distances(node: Node, text: &mut Text) -> Result {

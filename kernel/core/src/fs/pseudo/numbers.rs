@@ -29,10 +29,23 @@ pub fn write_list(text: &mut Text, numbers: impl Iterator<Item = usize>) -> Resu
     text.write_char('\n')
 }
 
-/// Numbers below 32 as a mask: `00000005`.
-pub fn write_mask(text: &mut Text, numbers: impl Iterator<Item = usize>) -> Result {
-    let mask = numbers.fold(0u32, |mask, number| {
-        mask | 1u32.checked_shl(number as u32).unwrap_or(0)
-    });
-    writeln!(text, "{mask:08x}")
+/// Bits of a word of a mask.
+const MASK_WORD_BITS: usize = 32;
+
+/// Numbers below `count`, which ascend, as a mask of `count` bits: `3,00000005`.
+pub fn write_mask(
+    text: &mut Text,
+    numbers: impl Iterator<Item = usize> + Clone,
+    count: usize,
+) -> Result {
+    let words = count.div_ceil(MASK_WORD_BITS).max(1);
+    for index in (0..words).rev() {
+        let bits = index * MASK_WORD_BITS..(index + 1) * MASK_WORD_BITS;
+        let own = numbers.clone().filter(|number| bits.contains(number));
+        let word = own.fold(0u32, |word, number| word | 1 << (number - bits.start));
+        let digits = count.min(bits.end).saturating_sub(bits.start).div_ceil(4);
+        let comma = if index == 0 { "" } else { "," };
+        write!(text, "{word:0digits$x}{comma}")?;
+    }
+    text.write_char('\n')
 }

@@ -17,6 +17,8 @@ pub trait Word: Default + Debug {
     fn fetch_sub(&self, value: u64, order: Ordering) -> u64;
     /// Sets bits of it and returns what it was.
     fn fetch_or(&self, bits: u64, order: Ordering) -> u64;
+    /// Clears all bits of it but `bits` and returns what it was.
+    fn fetch_and(&self, bits: u64, order: Ordering) -> u64;
 }
 
 /// A family of words, and the fence between them.
@@ -70,5 +72,10 @@ impl Word for AtomicU64 {
     #[inline(always)]
     fn fetch_or(&self, bits: u64, order: Ordering) -> u64 {
         self.fetch_or(bits, order)
+    }
+
+    #[inline(always)]
+    fn fetch_and(&self, bits: u64, order: Ordering) -> u64 {
+        self.fetch_and(bits, order)
     }
 }
