@@ -16,6 +16,7 @@
 
 extern crate alloc;
 
+pub mod bpf_program;
 pub mod clock;
 pub mod dev;
 pub mod file;
@@ -25,6 +26,7 @@ pub mod io;
 pub mod mm;
 pub mod names;
 pub mod net;
+pub mod net_namespace;
 pub mod netlink;
 pub mod packet;
 pub mod perf;

@@ -28,7 +28,7 @@ use mach::sync::Spin;
 use sched::Flags;
 use sync::{Error, Result};
 
-use crate::socket;
+use crate::bpf_program;
 use crate::task::{Account, Capability, Charge, Counted, Thread, Tid};
 
 /// Most instructions in all filters of a thread, each filter costing four more (Linux's
@@ -135,7 +135,7 @@ fn chain(newest: Option<&Arc<Filter>>) -> impl Iterator<Item = &Filter> {
 ///
 /// Errors: `Invalid` for what is none, `OutOfMemory`.
 pub fn check(instructions: &[[u8; 8]]) -> Result<CallFilter> {
-    socket::check_by(instructions, CallFilter::check)
+    bpf_program::check_by(instructions, CallFilter::check)
 }
 
 /// Whether the thread may bring filters: it gains no rights by running a program that has more,

@@ -17,7 +17,7 @@ use core::panic::PanicInfo;
 use base::Duration;
 use exec::Arguments;
 use kernel::net::{Conduct, Config, Config6};
-use kernel::{clock, dev, file, fs, net, profile, reclaim, task};
+use kernel::{clock, dev, file, fs, net, net_namespace, netlink, profile, reclaim, task};
 use linux::First;
 use mach::klog;
 use tty::console;
@@ -32,6 +32,7 @@ fn kernel_main() -> ! {
     let archives = mach::boot::info().archives();
     let run = Run::from_archives(archives);
     set_clock();
+    net_namespace::init(net::first().clone());
     task::adopt_boot_thread();
     sched::timer::init();
     clock::init();
@@ -41,6 +42,7 @@ fn kernel_main() -> ! {
     tty::init(run.host.unwrap_or(console::Host::SerialStream));
     dev::init();
     net::register_devices();
+    netlink::init();
     ipc::init();
     unix::init();
     procfs::init();

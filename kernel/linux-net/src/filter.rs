@@ -6,7 +6,8 @@
 use alloc::vec::Vec;
 
 use base::VirtAddr;
-use kernel::socket::{Instruction, OptionValue, Socket, SocketFilter};
+use kernel::bpf_program::Instruction;
+use kernel::socket::{OptionValue, Socket, SocketFilter};
 use kernel::user;
 use mach::mem::fallible::TryGrow;
 use sync::{Error, Result};

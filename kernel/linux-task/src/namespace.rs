@@ -9,7 +9,6 @@ use alloc::vec::Vec;
 use ipc::sysv::semaphores;
 use kernel::fs::access::{Subject, Who};
 use kernel::fs::nsfs::{self, KINDS, Kind, Namespace};
-use kernel::net::NetStack;
 use kernel::task::{Caller, Thread, check_access, process_of};
 use linux_raw_sys::general::*;
 
@@ -81,7 +80,7 @@ fn unshare(call: Call<'_>) -> Outcome {
     // What may fail comes first.
     let names = (flags & CLONE_NEWUTS != 0).then(|| call.thread.names.get().copy());
     let names = names.transpose()?;
-    let net = (flags & CLONE_NEWNET != 0).then(NetStack::create);
+    let net = (flags & CLONE_NEWNET != 0).then(|| call.thread.net.get().create_another());
     let net = net.transpose()?;
     let files = (flags & CLONE_FILES != 0).then(|| call.thread.files.get().fork());
     let files = files.transpose()?;

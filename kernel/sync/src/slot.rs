@@ -5,9 +5,9 @@ use alloc::sync::Arc;
 use mach::sync::Spin;
 
 /// Holds one `Arc<T>`; readers take a clone or look at it briefly.
-pub struct Slot<T>(Spin<Arc<T>>);
+pub struct Slot<T: ?Sized>(Spin<Arc<T>>);
 
-impl<T> Slot<T> {
+impl<T: ?Sized> Slot<T> {
     /// Holding `value`.
     pub const fn new(value: Arc<T>) -> Self {
         Self(Spin::new(value))

@@ -18,7 +18,7 @@ use sync::{Error, Result};
 use super::{FileType, Metadata, mount, next_device};
 use crate::file::{File, OpenFile, StatusFlags};
 use crate::names::Names;
-use crate::net::NetStack;
+use crate::net_namespace::NetNamespace;
 use crate::task::Thread;
 
 /// Requests of ioctl_ns(2): NS_GET_USERNS, NS_GET_PARENT, NS_GET_NSTYPE.
@@ -60,7 +60,7 @@ pub enum Namespace {
     /// Of the system's names.
     Uts(Arc<Names>),
     /// Of the network.
-    Net(Arc<NetStack>),
+    Net(Arc<dyn NetNamespace>),
 }
 
 /// The number of a new namespace.
@@ -93,7 +93,7 @@ impl Namespace {
         match self {
             Self::Mount(mounts) => mounts.number,
             Self::Uts(names) => names.number,
-            Self::Net(stack) => stack.number,
+            Self::Net(stack) => stack.number(),
         }
     }
 

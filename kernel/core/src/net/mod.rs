@@ -38,6 +38,7 @@
 
 mod address;
 mod alarm;
+mod changes;
 mod config;
 mod config6;
 mod cork;
@@ -86,6 +87,7 @@ mod zerocopy;
 
 use alloc::sync::Arc;
 
+pub use changes::{look_for_changes, on_changes};
 pub use config::{Conduct, Config, attach_pairs, configure, init};
 pub use config6::{Config6, configure6};
 pub use datalink::register as register_devices;

@@ -164,7 +164,7 @@ fn poll_batch() {
         alarm::arm(link, due);
     }
     ring::announce(own);
-    crate::netlink::look();
+    super::look_for_changes();
 }
 
 /// Runs a shard's timers and sends what they cause; says when the next one is due. A ring is

@@ -19,6 +19,7 @@
 
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
+use core::any::Any;
 use core::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
 
 use mach::mem::fallible;
@@ -30,6 +31,7 @@ use super::interface::Interfaces;
 use super::raw::RawListener;
 use super::routes::Published;
 use crate::fs::nsfs;
+use crate::net_namespace::NetNamespace;
 use crate::packet::{Audience, Listener};
 use crate::task::current;
 
@@ -77,9 +79,20 @@ pub fn first() -> &'static Arc<NetStack> {
     FIRST.call_once(|| NetStack::without_shards(inet::Config::default()))
 }
 
-/// The stack of the program that runs.
+/// The stack of the program that runs; there is no other kind of network.
 pub fn current_stack() -> Arc<NetStack> {
-    current().net.get()
+    let network: Arc<dyn Any + Send + Sync> = current().net.get();
+    network.downcast().unwrap_or_else(|_| first().clone())
+}
+
+impl NetNamespace for NetStack {
+    fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn create_another(&self) -> Result<Arc<dyn NetNamespace>> {
+        Ok(Self::create()?)
+    }
 }
 
 impl NetStack {

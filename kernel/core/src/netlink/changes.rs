@@ -1,7 +1,7 @@
 //! What listeners hear: the differences between what was and what is.
 //!
 //! As long as somebody is in a group of [`Protocol::Route`], we keep the plan of that stack which
-//! all its listeners know. [`look`] compares it with the present one and tells what is gone and what
+//! all its listeners know. [`tell_all`] compares it with the present one and tells what is gone and what
 //! is new. So whoever changed something, a command, DHCP or a neighbour, is not asked to say
 //! so, and nothing is told twice.
 //!
@@ -15,8 +15,8 @@ use mach::sync::Spin;
 use netlink::Emit;
 
 use super::{Protocol, address, answer, neighbour, registry, route};
-use crate::net::NetStack;
 use crate::net::plan::{Plan, plan};
+use crate::net::{self, NetStack};
 
 /// `RTNLGRP_*`.
 const NEIGHBOURS: u32 = 3;
@@ -49,7 +49,7 @@ pub(super) fn listen(stack: &Arc<NetStack>, join: impl FnOnce()) {
     let is_known = known
         .iter()
         .any(|one| one.stack.as_ptr() == Arc::as_ptr(stack));
-    if has_listeners(stack) && !is_known {
+    if stack.has_change_listeners() && !is_known {
         known.push(Known {
             stack: Arc::downgrade(stack),
             plan: plan(stack),
@@ -57,21 +57,18 @@ pub(super) fn listen(stack: &Arc<NetStack>, join: impl FnOnce()) {
     }
 }
 
-fn has_listeners(stack: &NetStack) -> bool {
-    stack.shared.change_listeners.load(Ordering::Relaxed) != 0
-}
-
-/// Tells listeners what has changed since the last time. Costs a load if there are none.
-pub fn look() {
-    if registry::is_listened() {
-        tell_all(&mut KNOWN.lock());
-    }
+/// Has polling look for changes; once at boot.
+pub fn init() {
+    net::on_changes(|| tell_all(&mut KNOWN.lock()));
 }
 
 /// Tells those of all stacks, and forgets stacks to which nobody listens any more.
 fn tell_all(known: &mut Vec<Known>) {
     known.retain_mut(|one| {
-        let stack = one.stack.upgrade().filter(|stack| has_listeners(stack));
+        let stack = one
+            .stack
+            .upgrade()
+            .filter(|stack| stack.has_change_listeners());
         stack.map(|stack| tell(&stack, &mut one.plan)).is_some()
     });
 }

@@ -42,7 +42,7 @@ mod unix_diag;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-pub use changes::look;
+pub use changes::init;
 pub use registry::{Listed, list};
 pub use socket::NetlinkSocket;
 

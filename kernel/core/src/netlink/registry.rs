@@ -7,7 +7,6 @@
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicUsize, Ordering};
 
 use mach::sync::Spin;
 use sync::{Error, Result};
@@ -21,9 +20,6 @@ use crate::task::Pid;
 type Key = (u64, Protocol, u32);
 
 static SOCKETS: Spin<BTreeMap<Key, Weak<NetlinkSocket>>> = Spin::new(BTreeMap::new());
-
-/// Sockets that are in a group.
-static LISTENERS: AtomicUsize = AtomicUsize::new(0);
 
 /// The highest number that the kernel chooses; further ones count down (as Linux does, so
 /// that they meet no program's).
@@ -59,22 +55,6 @@ pub(super) fn assign(socket: &Arc<NetlinkSocket>, wanted: u32, program: Pid) -> 
 /// The socket with this number is gone.
 pub(super) fn release(stack: &NetStack, protocol: Protocol, port: u32) {
     SOCKETS.lock().remove(&(stack.number, protocol, port));
-}
-
-/// A socket has joined its first group, or left its last one.
-pub(super) fn count_listener(stack: &NetStack, joined: bool) {
-    for listeners in [&LISTENERS, &stack.shared.change_listeners] {
-        match joined {
-            true => listeners.fetch_add(1, Ordering::Relaxed),
-            false => listeners.fetch_sub(1, Ordering::Relaxed),
-        };
-    }
-}
-
-/// Whether anybody is in a group.
-#[inline]
-pub(super) fn is_listened() -> bool {
-    LISTENERS.load(Ordering::Relaxed) != 0
 }
 
 /// All sockets with a number.

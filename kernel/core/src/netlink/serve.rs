@@ -5,8 +5,9 @@ use sync::Error;
 
 use super::answer::Refusal;
 use super::dump::{Dumping, Query};
-use super::{NetlinkSocket, Protocol, address, changes, diag, link};
+use super::{NetlinkSocket, Protocol, address, diag, link};
 use super::{neighbour, route, rule, unix_diag};
+use crate::net;
 use crate::socket::OptionName;
 use crate::task::{Capability, current};
 
@@ -93,7 +94,7 @@ fn configure(asked: &Asked<'_>, message: &Message<'_>) -> Result<Outcome, Refusa
         Object::Rule(object) => about_rule(asked, request.verb, &object),
     };
     if is_change {
-        changes::look();
+        net::look_for_changes();
     }
     done
 }

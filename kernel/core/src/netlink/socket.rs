@@ -124,7 +124,7 @@ impl NetlinkSocket {
             let after = change(before);
             self.groups.store(after, Ordering::Relaxed);
             if (before == 0) != (after == 0) {
-                registry::count_listener(&self.stack, after != 0);
+                self.stack.count_change_listener(after != 0);
             }
         });
     }
@@ -211,7 +211,7 @@ pub(super) fn group_bit(group: u32) -> u64 {
 impl Drop for NetlinkSocket {
     fn drop(&mut self) {
         if *self.groups.get_mut() != 0 {
-            registry::count_listener(&self.stack, false);
+            self.stack.count_change_listener(false);
         }
         if let Some(port) = self.bound_port() {
             registry::release(&self.stack, self.protocol, port);

@@ -9,37 +9,14 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use bpf::{Flaw, Program, RawInstruction};
+use bpf::Program;
 use capture::{Frame, Sender};
 use mach::sync::Spin;
 use sync::{Error, Result};
 
 use super::filter_facts::Known;
-use mach::mem::fallible::{self, NoMemory, TryGrow};
-
-/// An instruction as a program writes it.
-pub type Instruction = [u8; RawInstruction::BYTES];
-
-/// Checks a program of any kind that `check` knows in the bytes of who wrote it.
-///
-/// Errors: `Invalid` for what is none, `OutOfMemory`.
-pub fn check_by<P>(
-    instructions: &[Instruction],
-    check: impl FnOnce(&[RawInstruction]) -> core::result::Result<P, Flaw>,
-) -> Result<P> {
-    let mut raw = Vec::new();
-    raw.make_room(instructions.len())?;
-    raw.extend(instructions.iter().copied().map(RawInstruction::from_bytes));
-    let mut checked = Err(Flaw::NoMemory);
-    fallible::reserve(|| {
-        checked = check(&raw);
-        match checked {
-            Err(Flaw::NoMemory) => Err(NoMemory),
-            _ => Ok(()),
-        }
-    })?;
-    checked.map_err(|_| Error::Invalid)
-}
+use crate::bpf_program::{Instruction, check_by};
+use mach::mem::fallible;
 
 /// A program that somebody attached.
 pub struct Attached {

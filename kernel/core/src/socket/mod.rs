@@ -23,7 +23,7 @@ mod unix_facts;
 pub use address::{SocketAddress, UnixAddress};
 pub use common::{CommonOptions, wait_on};
 pub use extended_error::{ErrorOrigin, ExtendedError, SendsOver};
-pub use filter::{Attached, Instruction, SocketFilter, check_by};
+pub use filter::{Attached, SocketFilter};
 pub use held::Held;
 pub use interface_name::InterfaceName;
 pub use message::{

@@ -11,7 +11,7 @@ use super::process::Image;
 use super::{Credentials, Limits, Name, Process, Seed, Thread, UserShare, realtime_limit};
 use crate::mm::AddressSpace;
 use crate::names;
-use crate::net;
+use crate::net_namespace;
 use crate::perf;
 use crate::signal::{ActionTable, SignalSet};
 
@@ -63,7 +63,7 @@ pub fn adopt_boot_thread() {
         files: Arc::default(),
         fs: Arc::default(),
         names: names::first(),
-        net: net::first().clone(),
+        net: net_namespace::first(),
         credentials: Arc::<Credentials>::default(),
         share: UserShare::of(0),
         mask: SignalSet::EMPTY,

@@ -22,7 +22,7 @@ use super::{
 use crate::file::FdTable;
 use crate::mm::AddressSpace;
 use crate::names;
-use crate::net::{self, NetStack};
+use crate::net_namespace;
 use crate::perf;
 use crate::ptrace::{self, Event};
 use crate::reclaim;
@@ -189,7 +189,7 @@ fn build(request: &Clone, id: Tid) -> Result<Child> {
         names
     };
     let net = match flags.contains(CloneFlags::NEWNET) {
-        true => NetStack::create()?,
+        true => me.net.get().create_another()?,
         false => me.net.get(),
     };
     let credentials = me.credentials.get();
@@ -343,7 +343,7 @@ pub fn start_init(entry: fn(usize) -> !, files: Arc<FdTable>) -> Option<Arc<Thre
         files,
         fs: Arc::default(),
         names: names::first(),
-        net: net::first().clone(),
+        net: net_namespace::first(),
         credentials: Arc::<Credentials>::default(),
         share: UserShare::of(0),
         mask: SignalSet::EMPTY,

@@ -18,7 +18,7 @@ use crate::file::FdTable;
 use crate::fs::FsContext;
 use crate::futex;
 use crate::names::Names;
-use crate::net::NetStack;
+use crate::net_namespace::NetNamespace;
 use crate::perf;
 use crate::ptrace::{Tracee, Tracing};
 use crate::seccomp;
@@ -39,7 +39,7 @@ pub struct Seed {
     /// What it knows the machine as.
     pub names: Arc<Names>,
     /// Its network.
-    pub net: Arc<NetStack>,
+    pub net: Arc<dyn NetNamespace>,
     /// Who it acts for.
     pub credentials: Arc<Credentials>,
     /// What it takes of its user's number of threads.
@@ -83,7 +83,7 @@ pub struct Thread {
     /// What it knows the machine as (its UTS namespace).
     pub names: Slot<Names>,
     /// Its network (its network namespace).
-    pub net: Slot<NetStack>,
+    pub net: Slot<dyn NetNamespace>,
     /// Blocked and pending signals.
     pub signals: ThreadSignals,
     /// Its wait for a futex.
