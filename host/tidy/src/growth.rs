@@ -20,9 +20,8 @@ pub const LIST: &str = "kernel/growth.txt";
 
 /// Where programs are heard: all of the kernel but the machine. Packets have a budget of their own.
 const WATCHED: &str = "kernel";
-const ELSEWHERE: [&str; 6] = [
+const ELSEWHERE: [&str; 5] = [
     "kernel/arch",
-    "kernel/core/src/net",
     "kernel/image",
     "kernel/mach",
     "kernel/net",

@@ -1,4 +1,4 @@
-//! The kernel: tasks, memory objects, files, sockets.
+//! The kernel: tasks, memory objects, files, and what every socket is.
 //!
 //! It names, protects and places; `kernel/linux` above it speaks the ABI, `mach` below
 //! it speaks the machine. Everything here is safe Rust.
@@ -25,10 +25,7 @@ pub mod futex;
 pub mod io;
 pub mod mm;
 pub mod names;
-pub mod net;
 pub mod net_namespace;
-pub mod netlink;
-pub mod packet;
 pub mod perf;
 pub mod profile;
 pub mod ptrace;
@@ -39,7 +36,6 @@ pub mod seccomp;
 pub mod signal;
 pub mod socket;
 pub mod task;
-pub mod transfer;
 pub mod user;
 
 /// The release of Linux that programs see: features up to this one may be expected.

@@ -46,33 +46,3 @@ impl From<pipe::Refusal> for Refusal {
         })
     }
 }
-
-impl From<inet::Error> for Refusal {
-    fn from(error: inet::Error) -> Self {
-        Self(match error {
-            inet::Error::BadSocket => Error::BadFile,
-            inet::Error::InvalidState => Error::Invalid,
-            inet::Error::WouldBlock => Error::WouldBlock,
-            inet::Error::InProgress => Error::AlreadyInProgress,
-            inet::Error::AlreadyConnected => Error::IsConnected,
-            inet::Error::NotConnected => Error::NotConnected,
-            inet::Error::DestinationRequired => Error::DestinationRequired,
-            inet::Error::AddressInUse => Error::AddressInUse,
-            inet::Error::AddressNotAvailable => Error::AddressNotAvailable,
-            inet::Error::NetworkUnreachable => Error::NetworkUnreachable,
-            inet::Error::HostUnreachable => Error::HostUnreachable,
-            inet::Error::ProtocolUnreachable => Error::NoSuchOption,
-            inet::Error::HostDown => Error::HostDown,
-            inet::Error::Protocol => Error::Protocol,
-            inet::Error::Prohibited => Error::AccessDenied,
-            inet::Error::ConnectionRefused => Error::ConnectionRefused,
-            inet::Error::ConnectionReset => Error::ConnectionReset,
-            inet::Error::ConnectionAborted => Error::ConnectionAborted,
-            inet::Error::BrokenPipe => Error::BrokenPipe,
-            inet::Error::TimedOut => Error::ConnectionTimedOut,
-            inet::Error::MessageTooLong => Error::MessageTooLong,
-            inet::Error::BroadcastNotAllowed => Error::AccessDenied,
-            inet::Error::NoBuffers => Error::NoBuffers,
-        })
-    }
-}

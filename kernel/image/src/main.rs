@@ -16,10 +16,10 @@ use core::panic::PanicInfo;
 
 use base::Duration;
 use exec::Arguments;
-use kernel::net::{Conduct, Config, Config6};
-use kernel::{clock, dev, file, fs, net, net_namespace, netlink, profile, reclaim, task};
+use kernel::{clock, dev, file, fs, net_namespace, profile, reclaim, task};
 use linux::First;
 use mach::klog;
+use net::{Conduct, Config, Config6};
 use tty::console;
 
 use crate::options::Run;
@@ -42,7 +42,7 @@ fn kernel_main() -> ! {
     tty::init(run.host.unwrap_or(console::Host::SerialStream));
     dev::init();
     net::register_devices();
-    netlink::init();
+    kernel_netlink::init();
     ipc::init();
     unix::init();
     procfs::init();

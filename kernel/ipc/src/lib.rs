@@ -17,6 +17,7 @@ pub mod signalfd;
 pub mod splice;
 pub mod sysv;
 pub mod timerfd;
+pub mod transfer;
 
 /// Makes FIFOs open, and semaphores hear of the ends of processes; once at boot.
 pub fn init() {

@@ -11,10 +11,10 @@ use base::PAGE_BYTES;
 use sync::{Error, Result};
 
 use super::pipe::{Access, PipeEnd};
+use crate::transfer;
 use kernel::file::OpenFile;
 use kernel::io::{Sink, Source};
 use kernel::socket::Socket;
-use kernel::transfer;
 
 /// Whether a call may wait for a pipe.
 pub use kernel::socket::Blocking;

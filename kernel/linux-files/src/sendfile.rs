@@ -1,7 +1,7 @@
 //! sendfile, copy_file_range: bytes from a file to another without the program.
 
+use ipc::transfer;
 use kernel::file::{OpenFile, StatusFlags};
-use kernel::transfer;
 use kernel::user;
 use linux_raw_sys::general::*;
 

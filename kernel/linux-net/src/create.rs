@@ -3,10 +3,11 @@
 use alloc::sync::Arc;
 
 use kernel::file::{OpenFile, StatusFlags};
-use kernel::netlink::Dialect;
 use kernel::socket::{Family, OptionValue, Socket, SocketType};
-use kernel::{net, netlink, packet, user};
+use kernel::user;
+use kernel_netlink::Dialect;
 use linux_raw_sys::general::{__NR_socket, __NR_socketpair, O_CLOEXEC, O_NONBLOCK};
+use net::packet;
 use sync::{Error, Result};
 
 use crate::address;
@@ -84,7 +85,7 @@ fn socket(call: Call<'_>) -> Outcome {
         Family::Inet | Family::Inet6 => net::create(family, kind, protocol)?,
         // The protocol is an EtherType as it stands in a frame.
         Family::Packet => packet::create(kind, u16::from_be(protocol as u16))?,
-        Family::Netlink => netlink::create(kind, protocol, &DIALECT)?,
+        Family::Netlink => kernel_netlink::create(kind, protocol, &DIALECT)?,
     };
     Ok(install(&call, socket, flags)?)
 }

@@ -4,10 +4,10 @@
 use core::net::Ipv4Addr;
 
 use base::VirtAddr;
-use kernel::net::{Interface, LOOPBACK, current_stack};
 use kernel::socket::Family;
 use kernel::user;
 use linux_raw_sys::net::AF_INET;
+use net::{Interface, LOOPBACK, current_stack};
 use sync::{Error, Result};
 
 use linux_abi::call::{Call, Outcome};

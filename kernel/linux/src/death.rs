@@ -35,7 +35,7 @@ pub fn bring_out_all() {
     if let Err(error) = kernel::fs::mount::sync_all() {
         mach::klog!("data may be lost error={}", Errno::from(error).name());
     }
-    kernel::net::drain();
+    net::drain();
     tty::console::finish();
 }
 

@@ -9,9 +9,9 @@ use mach::mem::fallible;
 use sync::{Error, Result};
 
 use kernel::file::FileRef;
-use kernel::netlink::NetlinkSocket;
 use kernel::signal::{Info, Origin, Signal, code, send_to_process};
 use kernel::task::{Pid, Process, current};
+use kernel_netlink::NetlinkSocket;
 
 /// Bytes of a cookie; the kernel says with the last one what happened.
 pub const COOKIE_BYTES: usize = 32;

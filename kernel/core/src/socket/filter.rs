@@ -93,7 +93,7 @@ impl SocketFilter {
     }
 
     /// Becomes that of `other`, lock and all.
-    pub(crate) fn inherit(&self, other: &Self) {
+    pub fn inherit(&self, other: &Self) {
         let (attached, is_locked) = {
             let other = other.0.lock();
             (other.attached.clone(), other.is_locked)
@@ -105,7 +105,7 @@ impl SocketFilter {
     }
 
     /// How many bytes of a frame behind the first `skip` are wanted.
-    pub(crate) fn keep(&self, frame: &Frame<'_>, skip: usize) -> usize {
+    pub fn keep(&self, frame: &Frame<'_>, skip: usize) -> usize {
         self.attached()
             .map_or(usize::MAX, |attached| attached.keep(frame, skip))
     }

@@ -7,13 +7,13 @@ use ::e1000::{E1000, Interrupt, Parts};
 use base::CpuId;
 use hal::pci::interrupt_line;
 use hal::{DmaBuf, NotContiguous, SgList};
-use kernel::net::AREA_BYTES;
 use mach::irq::{self, Polarity, Trigger};
 use mach::klog;
 use mach::mem::DmaMemory;
 use mach::pci::Function;
 use mach::sync::Once;
 use mbuf::{FreeList, Pool};
+use net::AREA_BYTES;
 use sched::{Softirq, raise};
 
 use crate::options;
@@ -40,7 +40,7 @@ pub fn start(function: &Function) {
     if route_line(function, &port).is_none() {
         return klog!("device e1000 refused: it has no interrupt line");
     }
-    kernel::net::attach_pairs(vec![Box::new(port)], Box::new(control));
+    net::attach_pairs(vec![Box::new(port)], Box::new(control));
 }
 
 /// Leads the card's line to the first CPU. The firmware has wired it to a pin of the
@@ -67,7 +67,7 @@ fn on_interrupt(_: usize) {
 /// that this must not pass.
 fn receive_pool() -> Option<&'static (dyn Pool + Sync)> {
     if options::raw_values("e1000.break_contract").last() != Some("1") {
-        return Some(kernel::net::packet_pool());
+        return Some(net::packet_pool());
     }
     static POOL: FreeList = FreeList::new();
     for number in 0..BROKEN_AREAS {

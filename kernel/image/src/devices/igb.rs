@@ -4,10 +4,10 @@
 
 use alloc::boxed::Box;
 
-use kernel::net::Port;
 use mach::klog;
 use mach::mem::DmaMemory;
 use mach::pci::Function;
+use net::Port;
 use sched::Softirq;
 
 use super::messages;
@@ -28,10 +28,10 @@ pub fn start(function: &Function) {
 }
 
 fn open(function: &Function, pairs: u16) {
-    match ::igb::open(function, &DmaMemory, kernel::net::packet_pool(), pairs) {
+    match ::igb::open(function, &DmaMemory, net::packet_pool(), pairs) {
         Ok(parts) => {
             let ports = parts.pairs.into_iter().map(|pair| Box::new(pair) as Port);
-            kernel::net::attach_pairs(ports.collect(), Box::new(parts.control));
+            net::attach_pairs(ports.collect(), Box::new(parts.control));
         }
         Err(error) => klog!("device igb refused: {error:?}"),
     }

@@ -7,12 +7,12 @@
 use alloc::boxed::Box;
 
 use base::{CpuId, PhysAddr};
-use kernel::net::Port;
 use mach::acpi::MmioDevice;
 use mach::irq::{self, Polarity, Trigger, Vector};
 use mach::klog;
 use mach::mem::DmaMemory;
 use mach::sync::Once;
+use net::Port;
 use sched::Softirq;
 use virtio::{InterruptRegisters, Kind, MmioTransport, NO_VECTOR, PciTransport, Transport};
 use virtio_9p::Virtio9p;
@@ -155,11 +155,11 @@ fn start_device(transport: Transport, vector: u16, cpus: u16) {
 
 /// One pair for each CPU that has an interrupt of its own for it.
 fn start_net(transport: Transport, cpus: u16) {
-    let pool = kernel::net::packet_pool();
+    let pool = net::packet_pool();
     match virtio_net::open(transport, &DmaMemory, pool, cpus) {
         Ok(parts) => {
             let ports = parts.pairs.into_iter().map(|pair| Box::new(pair) as Port);
-            kernel::net::attach_pairs(ports.collect(), Box::new(parts.control));
+            net::attach_pairs(ports.collect(), Box::new(parts.control));
         }
         Err(error) => klog!("device virtio-net refused: {error:?}"),
     }

@@ -12,7 +12,7 @@ use sync::Error;
 
 use kernel::fs::pseudo::{Entry, Special, Text, TextFile};
 use kernel::fs::{InodeRef, Metadata};
-use kernel::net::{self, InetSocket, Position};
+use net::{self, InetSocket, Position};
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[

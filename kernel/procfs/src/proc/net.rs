@@ -9,9 +9,9 @@ use base::PAGE_BYTES;
 use inet::{Cidr, NeighborState};
 
 use kernel::fs::pseudo::{Entry, Text};
-use kernel::net;
-use kernel::net::plan::{self, RouteKind};
+
 use kernel::socket::Held;
+use net::plan::{self, RouteKind};
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[

@@ -10,7 +10,6 @@ use base::Instant;
 use inet::{AddressOrigin, AddressState, Ipv6Address, Route, RouteOrigin, Via};
 
 use kernel::fs::pseudo::{Entry, Text};
-use kernel::net;
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[

@@ -3,7 +3,7 @@
 use core::fmt::{Result, Write};
 
 use kernel::fs::pseudo::{Entry, Text};
-use kernel::packet;
+use net::packet;
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[
@@ -16,7 +16,7 @@ fn sockets(text: &mut Text) -> Result {
         text,
         "sk               RefCnt Type Proto  Iface R Rmem   User   Inode"
     )?;
-    for entry in packet::sockets(&kernel::net::current_stack()) {
+    for entry in packet::sockets(&net::current_stack()) {
         writeln!(
             text,
             "{:016x} 1      {:<4} {:04x}   {:<5} 1 {:<6} 0      {:<6}",

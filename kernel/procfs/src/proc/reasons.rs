@@ -5,7 +5,6 @@
 use core::fmt::{Result, Write};
 
 use kernel::fs::pseudo::{Entry, Text};
-use kernel::net;
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[Entry::new("net/reasons", reasons)];

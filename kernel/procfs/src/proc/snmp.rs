@@ -9,7 +9,6 @@ use core::fmt::{Result, Write};
 use inet::{ConnectionEntry, Count, DropReason, State, Stats};
 
 use kernel::fs::pseudo::{Entry, Text};
-use kernel::net;
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[

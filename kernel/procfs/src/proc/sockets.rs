@@ -17,7 +17,7 @@ pub const SPECIALS: &[Special] = &[Special::in_pieces("net/unix", unix)];
 fn netlink(text: &mut Text) -> Result {
     text.push_str("sk               Eth Pid        Groups   Rmem     Wmem     ");
     writeln!(text, "Dump  Locks    Drops    Inode")?;
-    for socket in kernel::netlink::list(&kernel::net::current_stack()) {
+    for socket in kernel_netlink::list(&net::current_stack()) {
         writeln!(
             text,
             "{:016x} {:<3} {:<10} {:08x} {:<8} 0        {:<5} 2        {:<8} {:<8}",

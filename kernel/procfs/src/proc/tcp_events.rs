@@ -12,7 +12,6 @@ use inet::{Endpoint, Event, State};
 use wire::TcpFlags;
 
 use kernel::fs::pseudo::Text;
-use kernel::net;
 
 /// Writes the file.
 pub fn generate(text: &mut Text) -> Result {

@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering;
 
 use super::form::{self, INT_MAX, cell, number};
 use kernel::fs::pseudo::Entry;
-use kernel::net;
+
 use kernel::socket::limits;
 
 const RECEIVE_MIN: u64 = limits::RECEIVE_MIN as u64;

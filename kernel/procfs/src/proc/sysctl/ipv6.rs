@@ -4,7 +4,7 @@ use core::fmt::Write;
 
 use super::form::{self, fixed, number, switch};
 use kernel::fs::pseudo::Entry;
-use kernel::net::{self, Config6};
+use net::{self, Config6};
 
 /// Whether the card goes without IPv6. On again, it has what routers announce.
 macro_rules! disable {

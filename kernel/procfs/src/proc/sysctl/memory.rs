@@ -8,7 +8,6 @@ use sync::Result;
 
 use super::form::{self, INT_MAX};
 use kernel::fs::pseudo::Text;
-use kernel::net;
 
 /// The pages below which pressure ends, above which it begins, and that there are at most.
 pub fn show(text: &mut Text, limits: MemoryLimits) -> fmt::Result {

@@ -4,7 +4,6 @@ use core::fmt::Write;
 
 use super::form::{self, fixed, switch};
 use kernel::fs::pseudo::Entry;
-use kernel::net;
 
 /// Milliseconds of illumos' shortest and longest wait.
 const WAIT_MS_MIN: u64 = 1000;

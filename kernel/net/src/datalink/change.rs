@@ -1,0 +1,149 @@
+//! Requests, one after another; and what follows from a change: lanes for ports that are
+//! used, a detour for a card that is not plain, a station for each VNIC and VLAN, the MTU.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use link::LinkId;
+use link::links::{Class, LinkInfo};
+use linkctl::{Request, Rights};
+use mach::sync::Spin;
+use sync::Mutex;
+
+use super::control::{self, Own, Shell, with_links};
+use super::lane_port::LanePort;
+use super::lanes::Lanes;
+use super::station;
+use crate::CARD;
+use crate::interface::Interface;
+use crate::stack;
+use crate::surroundings::Port;
+
+/// Ports that carry something.
+static PORTS: Spin<Vec<Arc<Lanes>>> = Spin::new(Vec::new());
+/// Held from a request to what follows from it.
+static CHANGING: Mutex<()> = Mutex::new(());
+
+/// The answer to the bytes that a program wrote.
+pub(super) fn answer_to(bytes: &[u8], rights: Rights) -> Vec<u8> {
+    let _changing = CHANGING.lock();
+    let request = Request::decode(bytes).ok();
+    let changes = rights == Rights::Change && request.as_ref().is_some_and(Request::is_change);
+    if changes && let Some(Request::Delete { link, class }) = &request {
+        vacate(link, *class);
+    }
+    let answer = linkctl::answer_to(bytes, rights, &mut Shell);
+    if changes {
+        settle();
+    }
+    answer
+}
+
+/// Shows each port that carries something.
+pub(super) fn each_port(mut look: impl FnMut(&Lanes)) {
+    let ports = PORTS.lock().clone();
+    ports.iter().for_each(|lanes| look(lanes));
+}
+
+/// The kernel's own station does not keep a link from being deleted.
+fn vacate(name: &str, class: Class) {
+    let found = with_links(|links| links.find(name).and_then(|id| links.info(id)));
+    if let Some(info) = found.filter(|info| info.class == class) {
+        station::remove(info.id);
+    }
+}
+
+/// Brings lanes and stations in step with the links.
+fn settle() {
+    let links: Vec<LinkInfo> = with_links(|links| links.iter().collect());
+    let own = control::own();
+    if let Some(own) = own.filter(|own| !is_plain(own.link)) {
+        detour(own);
+    }
+    PORTS.lock().retain(|lanes| {
+        let is_left = links.iter().any(|link| link.id == lanes.port());
+        is_left || own.is_some_and(|own| own.link == lanes.port())
+    });
+    for link in &links {
+        match (link.class, link.over) {
+            (Class::Vnic | Class::Vlan, Some(over)) => station_for(link, over),
+            (Class::Phys, None) => follow_mtu(link),
+            _ => {}
+        }
+    }
+    if let Some(own) = own.filter(|own| is_plain(own.link)) {
+        straighten(own);
+    }
+    each_port(Lanes::run);
+}
+
+/// The card's stacks take the MTU that its link has.
+fn follow_mtu(link: &LinkInfo) {
+    let of = stack::first();
+    let is_so = of
+        .interface(CARD)
+        .is_some_and(|card| card.mtu == link.mtu.into());
+    for number in (0..of.count()).filter(|_| !is_so) {
+        of.with_shard(number, |stack, _| {
+            let port = stack.port().copied();
+            if let Some(port) = port.map(|port| inet::Port {
+                mtu: link.mtu,
+                ..port
+            }) {
+                stack.attach(port);
+                of.shared.interfaces.put(Interface::of_card(&port));
+            }
+        });
+    }
+}
+
+fn is_plain(port: LinkId) -> bool {
+    let table = with_links(|links| links.table(port));
+    table.is_none_or(|(_, table)| table.is_plain())
+}
+
+/// Leads the card's frames by lanes, one for each pair of queues, unless it is so already.
+fn detour(own: Own) {
+    let there = lanes_of(own.link);
+    let is_missing = |ring: &u16| there.iter().all(|lanes| lanes.ring() != *ring);
+    for ring in (0..stack::first().count()).filter(is_missing) {
+        let Some(lanes) = Lanes::new(own.link, ring, Some(own.stream)) else {
+            return;
+        };
+        let install = |card: &mut Port| LanePort::install(lanes.clone(), card);
+        if stack::first().with_port(ring, install).is_some() {
+            PORTS.lock().push(lanes);
+        }
+    }
+}
+
+/// Gives the shards their card back. Where frames wait in a lane it stays as it is, until
+/// the next change.
+fn straighten(own: Own) {
+    for lanes in &lanes_of(own.link) {
+        let is_done = stack::first().with_port(lanes.ring(), |port| {
+            let card = lanes.release_card();
+            card.map(|card| *port = card).is_some()
+        });
+        if is_done == Some(true) {
+            PORTS.lock().retain(|other| !Arc::ptr_eq(other, lanes));
+        }
+    }
+}
+
+/// The lanes of a port.
+fn lanes_of(port: LinkId) -> Vec<Arc<Lanes>> {
+    let ports = PORTS.lock();
+    let own = ports.iter().filter(|lanes| lanes.port() == port);
+    own.cloned().collect()
+}
+
+fn station_for(link: &LinkInfo, over: LinkId) {
+    let mut lanes = lanes_of(over);
+    if lanes.is_empty() {
+        // An etherstub's: it has no card.
+        lanes.extend(Lanes::new(over, 0, None));
+        PORTS.lock().extend(lanes.iter().cloned());
+    }
+    station::ensure(link, &lanes);
+}

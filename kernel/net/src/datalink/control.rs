@@ -1,0 +1,178 @@
+//! The links behind their lock, the card as they know it, and what `linkctl` needs of both.
+
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use base::Duration;
+use hal::{CardCounters, NicControl, NicError, NicShape, PromiscuousScope, SpreadRule, VlanFilter};
+use link::links::LinkError;
+use link::promisc::Promiscuity;
+use link::rss::Rss;
+use link::{Lane, LinkId, Links, StreamId};
+use mach::sync::Spin;
+use wire::EtherType;
+
+use super::{change, wire as card};
+use crate::config::with_control;
+use crate::{CARD, stack};
+
+/// All links, once somebody has asked for any.
+static LINKS: Spin<Option<Control>> = Spin::new(None);
+
+struct Control {
+    links: Links,
+    card: Option<Own>,
+}
+
+/// The card's own link.
+#[derive(Clone, Copy)]
+pub(super) struct Own {
+    pub link: LinkId,
+    /// The hold that the card's stack has on it.
+    pub stream: StreamId,
+}
+
+/// Looks at the links, or changes them.
+pub(super) fn with_links<R>(act: impl FnOnce(&mut Links) -> R) -> R {
+    act(&mut LINKS.lock().get_or_insert_with(Control::new).links)
+}
+
+/// The card's own link, if there is a card.
+pub(super) fn own() -> Option<Own> {
+    LINKS.lock().get_or_insert_with(Control::new).card
+}
+
+impl Control {
+    fn new() -> Self {
+        let mut links = Links::new();
+        let card = attach(&mut links);
+        Self { links, card }
+    }
+}
+
+fn attach(links: &mut Links) -> Option<Own> {
+    let of = stack::first().interface(CARD)?;
+    let nic = Card {
+        mac: of.mac,
+        mtu: of.mtu as u16,
+    };
+    // A new list takes any name that ends in a digit, and the card refuses nothing.
+    let link = links
+        .attach(&of.name, Box::new(nic), &Rss::default())
+        .ok()?;
+    let stream = open(links, link).ok()?;
+    links.set_up(link, true).ok()?;
+    Some(Own { link, stream })
+}
+
+/// A stack's hold on a link: it takes IP, and chooses among groups itself.
+pub(super) fn open(links: &mut Links, link: LinkId) -> Result<StreamId, LinkError> {
+    let stream = links.open(link)?;
+    let wanted = [EtherType::Ipv4, EtherType::Arp, EtherType::Ipv6];
+    let bound = wanted
+        .iter()
+        .try_for_each(|kind| links.bind(stream, kind.number()));
+    let groups = Promiscuity::MULTI | Promiscuity::RX_ONLY;
+    match bound.and_then(|()| links.promisc_on(stream, groups)) {
+        Ok(()) => Ok(stream),
+        Err(error) => {
+            // It was opened a moment ago.
+            let _ = links.close(stream);
+            Err(error)
+        }
+    }
+}
+
+/// The control half of the card, which stays where it is: others set its filters again after
+/// a reset. The stacks' rule for spreading stays too.
+struct Card {
+    mac: [u8; 6],
+    mtu: u16,
+}
+
+impl Card {
+    fn with<R>(
+        &self,
+        work: impl FnOnce(&mut dyn NicControl) -> Result<R, NicError>,
+    ) -> Result<R, NicError> {
+        with_control(work).unwrap_or(Err(NicError::Unsupported))
+    }
+}
+
+impl NicControl for Card {
+    fn shape(&self) -> NicShape {
+        let own = NicShape {
+            mac: self.mac,
+            mtu: self.mtu,
+            speed_mbps: 0,
+            groups: Vec::new(),
+            can_poll: true,
+        };
+        let of_card = with_control(|card| card.shape());
+        of_card.map_or(own, |shape| NicShape {
+            mtu: self.mtu,
+            ..shape
+        })
+    }
+
+    fn add_address(&mut self, group: u16, mac: [u8; 6]) -> Result<(), NicError> {
+        self.with(|card| card.add_address(group, mac))
+    }
+
+    fn remove_address(&mut self, group: u16, mac: [u8; 6]) {
+        with_control(|card| card.remove_address(group, mac));
+    }
+
+    fn set_promiscuous(&mut self, scope: PromiscuousScope, on: bool) -> Result<(), NicError> {
+        self.with(|card| card.set_promiscuous(scope, on))
+    }
+
+    fn set_multicast(&mut self, macs: &[[u8; 6]]) -> Result<(), NicError> {
+        self.with(|card| card.set_multicast(macs))
+    }
+
+    /// The stacks told the card when it was attached (`steer`).
+    fn spread(&mut self, _: u16, _: &SpreadRule<'_>) -> Result<(), NicError> {
+        Err(NicError::Unsupported)
+    }
+
+    fn set_moderation(&mut self, ring: u16, spacing: Duration) -> Result<(), NicError> {
+        self.with(|card| card.set_moderation(ring, spacing))
+    }
+
+    fn set_vlans(&mut self, filter: VlanFilter<'_>) -> Result<(), NicError> {
+        self.with(|card| card.set_vlans(filter))
+    }
+}
+
+/// The kernel as `linkctl` sees it.
+pub(super) struct Shell;
+
+impl linkctl::Shell for Shell {
+    fn with_links<R>(&mut self, act: impl FnOnce(&mut Links) -> R) -> R {
+        with_links(act)
+    }
+
+    fn each_lane(&mut self, port: LinkId, mut look: impl FnMut(&Lane)) {
+        change::each_port(|lanes| {
+            if lanes.port() == port {
+                lanes.look(&mut look);
+            }
+        });
+    }
+
+    fn random(&mut self) -> u64 {
+        kernel::random::next_u64()
+    }
+
+    fn device(&mut self, link: &str) -> String {
+        link.to_string()
+    }
+
+    fn card_counters(&mut self, _link: &str) -> Option<CardCounters> {
+        let first = stack::first();
+        let card = first.interface(CARD)?;
+        Some(card::counters(&first.traffic(&card)))
+    }
+}

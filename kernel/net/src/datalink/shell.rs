@@ -1,0 +1,85 @@
+//! What a lane sees of the kernel.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use base::{CpuId, Instant};
+use link::{Env, LinkId, RxChain, StreamId};
+use mbuf::{Chain, Pool};
+use sched::{Softirq, raise, raise_on};
+
+use super::inbox::Inbox;
+use super::{control, wake, wire};
+use crate::stack;
+
+/// What the lane sees.
+pub(super) struct Shell {
+    pub now: Instant,
+    ring: u16,
+    /// The stream of the card's stack, and its frames.
+    own: Option<StreamId>,
+    pub arrived: Inbox,
+    pub stations: Vec<(StreamId, Arc<Inbox>)>,
+    /// Links that were told to wait and not yet to go on.
+    pub blocked: Vec<LinkId>,
+}
+
+impl Shell {
+    /// Of the lane of `ring`; `own` is the stream of the card's stack.
+    pub fn new(ring: u16, own: Option<StreamId>) -> Self {
+        Self {
+            now: mach::time::now(),
+            ring,
+            own,
+            arrived: Inbox::default(),
+            stations: Vec::new(),
+            blocked: Vec::new(),
+        }
+    }
+}
+
+impl Env for Shell {
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn pool(&self) -> &dyn Pool {
+        crate::packet_pool()
+    }
+
+    fn deliver(&mut self, stream: StreamId, frames: &mut RxChain) {
+        if self.own == Some(stream) {
+            wire::stack_lost(self.arrived.put(frames));
+            return call(self.ring);
+        }
+        let station = self.stations.iter().find(|(of, _)| *of == stream);
+        if let Some((_, inbox)) = station {
+            inbox.put(frames);
+            wake::now();
+        }
+    }
+
+    fn backlog(&self) -> usize {
+        let waiting = self.stations.iter().map(|(_, inbox)| inbox.len());
+        self.arrived.len() + waiting.sum::<usize>()
+    }
+
+    fn learn(&mut self, link: LinkId, is_sent: bool, frame: &Chain) {
+        control::with_links(|links| links.learn(self.now, link, is_sent, frame));
+        // A lease has an end, which may be the next thing to happen.
+        wake::now();
+    }
+
+    fn resume(&mut self, link: LinkId) {
+        self.blocked.retain(|blocked| *blocked != link);
+    }
+}
+
+/// Has the CPU of a ring's shard poll it.
+fn call(ring: u16) {
+    let of = stack::first();
+    match of.count() == 1 || of.own() == ring {
+        true => raise(Softirq::Net),
+        false => raise_on(CpuId(ring.into()), Softirq::Net),
+    }
+}

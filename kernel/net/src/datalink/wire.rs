@@ -1,0 +1,150 @@
+//! A card that counts what it carries, and what of that the card's own stack has counted.
+//!
+//! On the plain path the stack's counters are the card's. Beside a detour they are not: the
+//! stack counts frames that stay in the machine, and does not see those of stations. The
+//! difference is kept for the life of the machine, so the card's counters never jump.
+
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use base::Instant;
+use hal::{Capabilities, CardCounters, FramePort, PortCounters, Stall};
+use mbuf::{RxFrame, TxFrame};
+
+use crate::Traffic;
+use crate::surroundings::Port;
+use crate::watchdog;
+
+/// What cards count and stacks do not see: a frame's check sequence.
+const FCS_BYTES: u64 = 4;
+
+/// Frames and bytes; differences wrap.
+struct Difference {
+    frames: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Difference {
+    const fn new() -> Self {
+        Self {
+            frames: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+        }
+    }
+
+    fn add(&self, bytes: usize) {
+        self.frames.fetch_add(1, Relaxed);
+        self.bytes.fetch_add(bytes as u64, Relaxed);
+    }
+
+    fn subtract(&self, bytes: usize) {
+        self.frames.fetch_sub(1, Relaxed);
+        self.bytes.fetch_sub(bytes as u64, Relaxed);
+    }
+
+    fn apply(&self, frames: u64, bytes: u64) -> (u64, u64) {
+        let frames = frames.wrapping_add(self.frames.load(Relaxed));
+        let bytes = bytes.wrapping_add(self.bytes.load(Relaxed));
+        (frames, bytes + frames * FCS_BYTES)
+    }
+}
+
+static IN: Difference = Difference::new();
+static OUT: Difference = Difference::new();
+static LOST: AtomicU64 = AtomicU64::new(0);
+
+/// The card's stack got a frame by a detour.
+pub(super) fn stack_received(bytes: usize) {
+    IN.subtract(bytes);
+}
+
+/// The card's stack sent a frame by a detour.
+pub(super) fn stack_sent(bytes: usize) {
+    OUT.subtract(bytes);
+}
+
+/// The card's stack had no room for so many frames of a lane.
+pub(super) fn stack_lost(frames: u64) {
+    LOST.fetch_add(frames, Relaxed);
+}
+
+/// Frames that the card's stack had no room for.
+pub(super) fn lost() -> u64 {
+    LOST.load(Relaxed)
+}
+
+/// What the card has carried, by what its stack has counted.
+pub(super) fn counters(stack: &Traffic) -> CardCounters {
+    let (rx_frames, rx_bytes) = IN.apply(stack.frames_in, stack.bytes_in);
+    let (tx_frames, tx_bytes) = OUT.apply(stack.frames_out, stack.bytes_out);
+    CardCounters {
+        rx_frames,
+        rx_bytes,
+        tx_frames,
+        tx_bytes,
+        ..CardCounters::default()
+    }
+}
+
+/// The card behind a lane.
+pub(super) struct Wire(pub Port);
+
+impl FramePort for Wire {
+    fn mac(&self) -> [u8; 6] {
+        self.0.mac()
+    }
+
+    fn mtu(&self) -> u16 {
+        self.0.mtu()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
+    }
+
+    fn transmit(&mut self, frame: TxFrame) -> Result<(), TxFrame> {
+        let bytes = frame.chain.len();
+        self.0.transmit(frame)?;
+        OUT.add(bytes);
+        Ok(())
+    }
+
+    fn kick(&mut self) {
+        self.0.kick();
+        watchdog::kicked();
+    }
+
+    fn receive(&mut self, budget: usize, sink: &mut dyn FnMut(RxFrame)) -> usize {
+        self.0.receive(budget, &mut |frame| {
+            IN.add(frame.chain.len());
+            sink(frame);
+        })
+    }
+
+    fn unsent(&mut self) -> usize {
+        self.0.unsent()
+    }
+
+    fn reclaim(&mut self) {
+        self.0.reclaim();
+    }
+
+    fn has_received(&mut self) -> bool {
+        self.0.has_received()
+    }
+
+    fn arm(&mut self) -> bool {
+        self.0.arm()
+    }
+
+    fn disarm(&mut self) {
+        self.0.disarm();
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        self.0.counters()
+    }
+
+    fn watch(&mut self, now: Instant) -> Option<Stall> {
+        self.0.watch(now)
+    }
+}

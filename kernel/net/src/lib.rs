@@ -1,0 +1,143 @@
+//! The network: stacks, their card, and the sockets that programs hold.
+//!
+//! A [`NetStack`] is a value ([`stack`]): programs of a network namespace hold one.
+//!
+//! ```text
+//! one CPU, or one pair of queues:
+//! card ─ FramePort::receive ─▶ poll.rs ─▶ inet::Stack ─ Env::wake ─▶ a socket's Pollee
+//!
+//! several: each CPU has a pair of the card, a shard and an inbox
+//! card ─▶ ring.rs ─ link::steer ─▶ inbox.rs of the owner ─▶ poll.rs ─▶ its inet::Stack
+//!
+//! read(2) ─▶ tcp.rs / udp.rs ─▶ inet::Stack::recv_with ─▶ the program's memory
+//! write(2) ─▶ tcp.rs / udp.rs ─▶ inet::Stack::send_with ─ Env::transmit ─▶ FramePort
+//! ```
+//!
+//! # Shards
+//! A stack (`core/inet`) behind one spin lock is a *shard* ([`shard`]); a batch of frames
+//! gives way to a program that waits for the lock ([`entered`]). A connection lives
+//! in the shard that a hash of its ends names ([`steer`]), on the CPU of its ring. Sockets
+//! that wait for unknown peers, listeners and datagram sockets, have a member in each shard;
+//! `accept` and `recv` look at the calling CPU's first ([`handle`]). Nothing blocks under
+//! a shard's lock. A copy to or from a program stops at a missing page, which is brought in
+//! after the lock is dropped. VNICs and their kin have stacks of their own ([`datalink`]).
+//!
+//! # Polling
+//! While the machine is loaded it polls: the device is asked whenever a program waits
+//! for readiness, frames to send are announced once per batch ([`poll`]). The doorbell is
+//! armed only before a CPU halts.
+//!
+//! # Lock order
+//! A gathered datagram; a handle's `naming`; a stack's `settings`; one shard, never two; a ring; a queue of an inbox;
+//! published routes; the list of interfaces; a pollee's lists; run queues; a CPU's timers. A ring is also taken
+//! without a shard.
+//!
+//! # Not here
+//! Protocol (`core/inet`), devices (`drivers`), sockaddr and options' numbers
+//! (`kernel/linux-net`); following a thread that moves to another CPU: a connection stays.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod address;
+mod alarm;
+mod changes;
+mod config;
+mod config6;
+mod cork;
+pub(crate) mod datalink;
+mod device;
+mod dial;
+mod entered;
+mod filter;
+mod groups;
+mod handle;
+mod inbox;
+mod interface;
+mod ioctl;
+mod members;
+mod memory;
+mod notice;
+mod options;
+pub mod packet;
+mod place;
+pub mod plan;
+mod poll;
+mod port_rights;
+mod raw;
+mod raw_frame;
+mod raw_options;
+mod raw_put;
+mod raw_send;
+mod raw_socket;
+mod refusal;
+mod reports;
+mod ring;
+mod routes;
+mod settings;
+mod shard;
+mod sockets;
+mod stack;
+mod steer;
+mod surroundings;
+mod tcp;
+mod tcp_lent;
+mod tcp_socket;
+mod udp;
+mod udp_cork;
+mod udp_failure;
+mod udp_socket;
+mod watchdog;
+mod zerocopy;
+
+use alloc::sync::Arc;
+
+pub use changes::{look_for_changes, on_changes};
+pub use config::{Conduct, Config, attach_pairs, configure, init};
+pub use config6::{Config6, configure6};
+pub use datalink::register as register_devices;
+pub use interface::{CARD, Interface, InterfaceFlags, LOOPBACK, Traffic};
+pub use memory::{AREA_BYTES, PacketBuffers, packet_buffers, packet_pool};
+pub use poll::{drain, poll_now};
+pub use ring::{RingCounters, port_counters, ring_counters};
+pub use sockets::{InetSocket, Position, Sockets};
+pub(crate) use stack::Shared;
+pub use stack::{NetStack, current_stack, first};
+pub use surroundings::Port;
+
+/// Exceptions (ARP, ICMP errors, DHCP) dropped between shards.
+pub fn exceptions_dropped() -> u64 {
+    inbox::dropped()
+}
+
+use sync::{Error, Result};
+
+use kernel::socket::{Family, MessageFlags, Socket, SocketType};
+
+/// A new internet socket; `protocol` is IANA's number, 0 for the type's usual one.
+pub fn create(family: Family, kind: SocketType, protocol: u32) -> Result<Arc<dyn Socket>> {
+    /// Numbers from here on are no protocols, not even Linux's own.
+    const PROTOCOLS_END: u32 = 263;
+    const ICMP: u32 = 1;
+    const TCP: u32 = 6;
+    const UDP: u32 = 17;
+    match (kind, protocol) {
+        (_, PROTOCOLS_END..) => Err(Error::Invalid),
+        (SocketType::Stream, 0 | TCP) => Ok(tcp::TcpSocket::open(family)?),
+        (SocketType::Datagram, 0 | UDP) => Ok(udp::UdpSocket::open(family)?),
+        // As on Linux, where no group may ping without a raw socket unless it is told to.
+        (SocketType::Datagram, ICMP) if family == Family::Inet => Err(Error::AccessDenied),
+        (SocketType::Raw, protocol) => Ok(raw_socket::RawSocket::open(family, protocol)?),
+        (SocketType::Stream | SocketType::Datagram, _) => Err(Error::ProtocolUnsupported),
+        _ => Err(Error::SocketTypeUnsupported),
+    }
+}
+
+/// Raises SIGPIPE for a send on a broken connection, unless `flags` forbid it.
+fn sigpipe(sent: Result<usize>, flags: MessageFlags) -> Result<usize> {
+    if sent == Err(Error::BrokenPipe) && !flags.contains(MessageFlags::NOSIGNAL) {
+        kernel::signal::raise_broken_pipe();
+    }
+    sent
+}

@@ -1,0 +1,115 @@
+//! What a request is answered: one object, or that it is done or refused.
+
+use alloc::vec::Vec;
+
+use netlink::{Ack, Emit, Flaw, Header, Message, NoRoom, Writer};
+use sync::Error;
+
+use super::NetlinkSocket;
+use super::queue::Datagram;
+use kernel::socket::OptionName;
+use mach::mem::fallible::TryGrow;
+
+/// Room for one object, the largest of which has less than half of it.
+const OBJECT_BYTES: usize = 4096;
+/// What an acknowledgement adds to the request that it repeats: header, number, attributes.
+const ACK_BYTES: usize = 512;
+
+/// Why a request is not done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Refusal {
+    /// The reason.
+    pub error: Error,
+    /// The same for a person.
+    pub text: Option<&'static str>,
+    /// Where in the message the attribute lies that is to blame.
+    pub offset: Option<usize>,
+}
+
+impl Refusal {
+    /// A reason with words.
+    pub fn new(error: Error, text: &'static str) -> Self {
+        Self {
+            error,
+            text: Some(text),
+            offset: None,
+        }
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self {
+            error,
+            text: None,
+            offset: None,
+        }
+    }
+}
+
+impl From<Flaw> for Refusal {
+    fn from(flaw: Flaw) -> Self {
+        let offset = match flaw {
+            Flaw::Attribute { offset, .. } => Some(offset),
+            _ => None,
+        };
+        let error = match flaw {
+            Flaw::Truncated { .. } | Flaw::Attribute { .. } => Error::Invalid,
+            Flaw::Kind(_) => Error::Unsupported,
+            Flaw::Family(_) => Error::NotFound,
+        };
+        Self {
+            error,
+            text: None,
+            offset,
+        }
+    }
+}
+
+/// A datagram of at most `room` bytes that `write` writes.
+pub(super) fn datagram(
+    room: usize,
+    write: impl FnOnce(&mut Writer<'_>) -> Result<(), NoRoom>,
+) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    bytes.make_room(room).map_err(|_| Error::NoBuffers)?;
+    bytes.resize(room, 0);
+    let mut writer = Writer::new(&mut bytes);
+    write(&mut writer).map_err(|NoRoom| Error::MessageTooLong)?;
+    let len = writer.len();
+    bytes.truncate(len);
+    Ok(bytes)
+}
+
+/// An object as the only message of a datagram.
+pub(super) fn object(object: &impl Emit, sequence: u32, port: u32) -> Result<Vec<u8>, Error> {
+    datagram(OBJECT_BYTES, |to| object.answer(sequence, port, to))
+}
+
+impl NetlinkSocket {
+    /// Answers the request of `header` with an object.
+    pub(super) fn answer(&self, header: &Header, answer: &impl Emit) -> Result<(), Error> {
+        let bytes = object(answer, header.sequence, self.port())?;
+        self.push(Datagram { bytes, group: 0 });
+        Ok(())
+    }
+}
+
+/// Says how `request` went.
+pub(super) fn acknowledge(socket: &NetlinkSocket, request: &Message<'_>, refusal: Option<Refusal>) {
+    let explains = socket.wishes.has(OptionName::NetlinkExtendedAck);
+    let told = refusal.filter(|_| explains);
+    let text = told.and_then(|refusal| refusal.text);
+    let offset = told.and_then(|refusal| refusal.offset);
+    let ack = Ack {
+        error: refusal.map_or(0, |refusal| (socket.dialect.error_number)(refusal.error)),
+        text: text.map(str::as_bytes),
+        offset: offset.map(|offset| offset as u32),
+        is_capped: socket.wishes.has(OptionName::NetlinkCapAck),
+    };
+    let room = request.bytes().len() + ACK_BYTES;
+    match datagram(room, |to| ack.emit(request, socket.port(), to)) {
+        Ok(bytes) => socket.push(Datagram { bytes, group: 0 }),
+        Err(_) => socket.lose(),
+    }
+}

@@ -1,0 +1,138 @@
+//! What listeners hear: the differences between what was and what is.
+//!
+//! As long as somebody is in a group of [`Protocol::Route`], we keep the plan of that stack which
+//! all its listeners know. [`tell_all`] compares it with the present one and tells what is gone and what
+//! is new. So whoever changed something, a command, DHCP or a neighbour, is not asked to say
+//! so, and nothing is told twice.
+//!
+//! Lock order: [`KNOWN`] before a shard and before the registry.
+
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use mach::sync::Spin;
+use netlink::Emit;
+
+use super::{Protocol, address, answer, neighbour, registry, route};
+use net::plan::{Plan, plan};
+use net::{self, NetStack};
+
+/// `RTNLGRP_*`.
+const NEIGHBOURS: u32 = 3;
+const V4_ADDRESSES: u32 = 5;
+const V4_ROUTES: u32 = 7;
+const V6_ADDRESSES: u32 = 9;
+const V6_ROUTES: u32 = 11;
+
+/// What the listeners of a stack know.
+struct Known {
+    stack: Weak<NetStack>,
+    plan: Plan,
+}
+
+/// Of each stack, while it has listeners: who looks for changes looks at all of them.
+static KNOWN: Spin<Vec<Known>> = Spin::new(Vec::new());
+/// Grows with each change that was told or made by a command.
+static VERSION: AtomicU32 = AtomicU32::new(0);
+
+/// Differs from an earlier one if something has changed since, as far as is known.
+pub(super) fn version() -> u32 {
+    VERSION.load(Ordering::Relaxed)
+}
+
+/// Runs `join`, which may change who listens to a stack; who joins hears of changes from now on.
+pub(super) fn listen(stack: &Arc<NetStack>, join: impl FnOnce()) {
+    let mut known = KNOWN.lock();
+    tell_all(&mut known);
+    join();
+    let is_known = known
+        .iter()
+        .any(|one| one.stack.as_ptr() == Arc::as_ptr(stack));
+    if stack.has_change_listeners() && !is_known {
+        known.push(Known {
+            stack: Arc::downgrade(stack),
+            plan: plan(stack),
+        });
+    }
+}
+
+/// Has polling look for changes; once at boot.
+pub fn init() {
+    net::on_changes(|| tell_all(&mut KNOWN.lock()));
+}
+
+/// Tells those of all stacks, and forgets stacks to which nobody listens any more.
+fn tell_all(known: &mut Vec<Known>) {
+    known.retain_mut(|one| {
+        let stack = one
+            .stack
+            .upgrade()
+            .filter(|stack| stack.has_change_listeners());
+        stack.map(|stack| tell(&stack, &mut one.plan)).is_some()
+    });
+}
+
+fn tell(stack: &NetStack, before: &mut Plan) {
+    let now = plan(stack);
+    if *before == now {
+        return;
+    }
+    VERSION.fetch_add(1, Ordering::Relaxed);
+    tell_list(&before.routes, &now.routes, |one, verb| {
+        let group = if one.destination.is_ipv4() {
+            V4_ROUTES
+        } else {
+            V6_ROUTES
+        };
+        publish(stack, group, &route::message(one), verb);
+    });
+    tell_list(&before.addresses, &now.addresses, |one, verb| {
+        let group = if one.ip.is_ipv4() {
+            V4_ADDRESSES
+        } else {
+            V6_ADDRESSES
+        };
+        publish(stack, group, &address::message(one), verb);
+    });
+    tell_list(&before.neighbours, &now.neighbours, |one, verb| {
+        publish(stack, NEIGHBOURS, &neighbour::message(one), verb);
+    });
+    *before = now;
+}
+
+/// What became of an object: the difference to the type of a message about a new one.
+#[derive(Clone, Copy)]
+enum Fate {
+    New = 0,
+    Gone = 1,
+}
+
+fn tell_list<T: PartialEq>(before: &[T], now: &[T], mut told: impl FnMut(&T, Fate)) {
+    let gone = before.iter().filter(|one| !now.contains(one));
+    gone.for_each(|one| told(one, Fate::Gone));
+    let new = now.iter().filter(|one| !before.contains(one));
+    new.for_each(|one| told(one, Fate::New));
+}
+
+/// A message about an object that came or went.
+struct News<'a, T>(&'a T, Fate);
+
+impl<T: Emit> Emit for News<'_, T> {
+    fn kind(&self) -> u16 {
+        self.0.kind() + self.1 as u16
+    }
+
+    fn emit(&self, to: &mut netlink::Body<'_>) {
+        self.0.emit(to);
+    }
+}
+
+fn publish(stack: &NetStack, group: u32, object: &impl Emit, fate: Fate) {
+    let bytes: Vec<u8> = match answer::object(&News(object, fate), 0, 0) {
+        Ok(bytes) => bytes,
+        // Nobody can be told without memory; the next dump says what is so.
+        Err(_) => return,
+    };
+    registry::publish(stack, Protocol::Route, group, &bytes);
+}

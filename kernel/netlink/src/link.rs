@@ -1,0 +1,140 @@
+//! Links: shown, found by number or name, and told what they are already.
+//!
+//! All links are always up, for a stack has no state in which its own is down.
+
+use alloc::vec::Vec;
+
+use netlink::{Dump, Link, Progress, Statistics, Writer};
+use sync::Error;
+
+use super::answer::Refusal;
+use super::serve::Asked;
+use net::{Interface, LOOPBACK, NetStack, Traffic};
+
+/// `IFF_LOWER_UP`: there is a carrier.
+const LOWER_UP: u32 = 0x1_0000;
+
+/// `IF_OPER_*` (RFC 2863).
+const UNKNOWN: u8 = 0;
+const OPERATIONAL: u8 = 6;
+
+/// `AF_BRIDGE`: of bridges' ports, of which we have none.
+const BRIDGE: u8 = 7;
+
+/// Frames that a device's queue takes, as Linux's Ethernet devices say it.
+const QUEUE_FRAMES: u32 = 1000;
+
+const EVERYBODY: [u8; 6] = [0xff; 6];
+
+fn statistics(of: &Traffic) -> Statistics {
+    Statistics {
+        rx_frames: of.frames_in,
+        tx_frames: of.frames_out,
+        rx_bytes: of.bytes_in,
+        tx_bytes: of.bytes_out,
+        rx_dropped: of.dropped_in,
+        tx_dropped: of.dropped_out,
+        ..Statistics::default()
+    }
+}
+
+/// A link as a message.
+fn message<'i>(stack: &NetStack, interface: &'i Interface) -> Link<'i> {
+    let is_ethernet = interface.number != LOOPBACK;
+    Link {
+        hardware_type: interface.hardware_type,
+        index: interface.number,
+        flags: u32::from(stack.flags(interface).bits()) | LOWER_UP,
+        name: Some(interface.name.as_bytes()),
+        address: Some(&interface.mac),
+        broadcast: Some(if is_ethernet {
+            &EVERYBODY
+        } else {
+            &interface.mac
+        }),
+        mtu: Some(interface.mtu),
+        queue_frames: Some(QUEUE_FRAMES),
+        queueing: Some(b"noqueue"),
+        operational_state: Some(if is_ethernet { OPERATIONAL } else { UNKNOWN }),
+        carrier: Some(1),
+        group: Some(0),
+        promiscuity: Some(0),
+        transmit_queues: Some(1),
+        receive_queues: Some(1),
+        statistics: Some(statistics(&stack.traffic(interface))),
+        ..Link::default()
+    }
+}
+
+/// Which links a dump shows: all, or none if it is about what we do not have.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted {
+    is_any: bool,
+}
+
+impl Wanted {
+    pub fn of(asked: &Link<'_>) -> Self {
+        let is_any = asked.family != BRIDGE && asked.kind.is_none() && asked.master.is_none();
+        Self { is_any }
+    }
+
+    pub fn fill(
+        &self,
+        stack: &NetStack,
+        dump: &Dump,
+        from: usize,
+        to: &mut Writer<'_>,
+    ) -> Progress {
+        let all: Vec<Interface> = match self.is_any {
+            true => stack.interfaces(),
+            false => Vec::new(),
+        };
+        let message = |interface| message(stack, interface);
+        dump.fill(to, all.iter().skip(from).map(message))
+    }
+}
+
+/// The link that a message means, by number or else by name.
+fn find(stack: &NetStack, object: &Link<'_>) -> Result<Interface, Error> {
+    let name = object.name.or(object.long_name);
+    let is_meant = |interface: &Interface| match object.index {
+        0 => name == Some(interface.name.as_bytes()),
+        index => interface.number == index,
+    };
+    let mut all = stack.interfaces().into_iter();
+    all.find(is_meant).ok_or(Error::WrongDevice)
+}
+
+/// Shows one link.
+pub(super) fn get(asked: &Asked<'_>, object: &Link<'_>) -> Result<(), Refusal> {
+    let stack = &asked.socket.stack;
+    let found = find(stack, object)?;
+    Ok(asked
+        .socket
+        .answer(&asked.header, &message(stack, &found))?)
+}
+
+/// Takes a command that asks for nothing but what is so already.
+pub(super) fn change(asked: &Asked<'_>, object: &Link<'_>) -> Result<(), Refusal> {
+    if object.kind.is_some() {
+        return Err(Refusal::new(Error::Unsupported, "Unknown device type"));
+    }
+    let stack = &asked.socket.stack;
+    let found = find(stack, object)?;
+    let now = message(stack, &found);
+    let changed = (object.flags ^ now.flags) & object.changes;
+    let is_so = changed == 0
+        && object.mtu.is_none_or(|mtu| Some(mtu) == now.mtu)
+        && object
+            .address
+            .is_none_or(|address| Some(address) == now.address)
+        && object.master.is_none_or(|master| master == 0)
+        && (object.index == 0 || object.name.is_none_or(|name| Some(name) == now.name));
+    match is_so {
+        true => Ok(()),
+        false => Err(Refusal::new(
+            Error::Unsupported,
+            "The link cannot be changed",
+        )),
+    }
+}

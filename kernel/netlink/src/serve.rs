@@ -1,0 +1,160 @@
+//! Who does a request: by what it is about and what is to be done.
+
+use netlink::{DiagRequest, Flags, Header, Message, Object, Request, UnixRequest, Verb};
+use sync::Error;
+
+use super::answer::Refusal;
+use super::dump::{Dumping, Query};
+use super::{NetlinkSocket, Protocol, address, diag, link};
+use super::{neighbour, route, rule, unix_diag};
+
+use kernel::socket::OptionName;
+use kernel::task::{Capability, current};
+
+/// How far a request is done.
+pub(super) enum Outcome {
+    /// All of it.
+    Done,
+    /// The answer is to be read.
+    Dump(Dumping),
+}
+
+/// A request, and who asks.
+pub(super) struct Asked<'a> {
+    pub socket: &'a NetlinkSocket,
+    pub header: Header,
+}
+
+impl Asked<'_> {
+    /// Whether a dump is to hold only what the request's values select.
+    pub fn is_strict(&self) -> bool {
+        self.socket.wishes.has(OptionName::NetlinkStrict)
+    }
+
+    /// Whether the message has one of these flags.
+    pub fn has(&self, flags: Flags) -> bool {
+        self.header.flags.any(flags)
+    }
+
+    fn dump(&self, query: Query) -> Outcome {
+        let dumping = Dumping::new(&self.header, self.socket, query);
+        Outcome::Dump(dumping)
+    }
+}
+
+/// Does what one message asks for.
+pub(super) fn request(socket: &NetlinkSocket, message: &Message<'_>) -> Result<Outcome, Refusal> {
+    let asked = Asked {
+        socket,
+        header: message.header(),
+    };
+    match socket.protocol {
+        Protocol::Route => configure(&asked, message),
+        Protocol::SocketDiag => inspect(&asked, message),
+    }
+}
+
+fn inspect(asked: &Asked<'_>, message: &Message<'_>) -> Done {
+    if UnixRequest::is_meant(message) {
+        let request = UnixRequest::parse(message)?;
+        return match request.is_dump {
+            true => Ok(asked.dump(Query::Unix(unix_diag::Wanted::of(&request)))),
+            false => done(unix_diag::get(asked, &request)),
+        };
+    }
+    let request = DiagRequest::parse(message)?;
+    let wanted = diag::Wanted::of(&request)?;
+    match (request.is_destroy, request.is_dump) {
+        (true, _) => Err(Error::Unsupported.into()),
+        (false, true) => Ok(asked.dump(Query::Inet(wanted))),
+        (false, false) => done(diag::get(asked, &request, &wanted)),
+    }
+}
+
+fn configure(asked: &Asked<'_>, message: &Message<'_>) -> Result<Outcome, Refusal> {
+    let request = Request::parse(message)?;
+    let is_change = !matches!(request.verb, Verb::Get | Verb::Dump);
+    if is_change {
+        current().credentials.get().require(Capability::NetAdmin)?;
+    }
+    match request.unread {
+        // What is not understood would be left undone.
+        Some(flaw) if is_change || asked.is_strict() => {
+            let mut refusal = Refusal::from(flaw);
+            refusal.text = Some("Unknown attribute");
+            return Err(refusal);
+        }
+        _ => {}
+    }
+    let done = match request.object {
+        Object::Link(object) => about_link(asked, request.verb, &object),
+        Object::Address(object) => about_address(asked, request.verb, &object),
+        Object::Route(object) => about_route(asked, request.verb, &object),
+        Object::Neighbour(object) => about_neighbour(asked, request.verb, &object),
+        Object::Rule(object) => about_rule(asked, request.verb, &object),
+    };
+    if is_change {
+        net::look_for_changes();
+    }
+    done
+}
+
+type Done = Result<Outcome, Refusal>;
+
+fn done(result: Result<(), Refusal>) -> Done {
+    result.map(|()| Outcome::Done)
+}
+
+fn about_link(asked: &Asked<'_>, verb: Verb, object: &netlink::Link<'_>) -> Done {
+    match verb {
+        Verb::Dump => Ok(asked.dump(Query::Links(link::Wanted::of(object)))),
+        Verb::Get => done(link::get(asked, object)),
+        Verb::New | Verb::Set => done(link::change(asked, object)),
+        Verb::Delete => Err(Error::Unsupported.into()),
+    }
+}
+
+fn about_address(asked: &Asked<'_>, verb: Verb, object: &netlink::Address<'_>) -> Done {
+    match verb {
+        Verb::Dump => {
+            let wanted = address::Wanted::of(object, asked.is_strict());
+            Ok(asked.dump(Query::Addresses(wanted)))
+        }
+        Verb::New => done(address::add(asked, object)),
+        Verb::Delete => done(address::remove(asked, object)),
+        Verb::Get | Verb::Set => Err(Error::Unsupported.into()),
+    }
+}
+
+fn about_route(asked: &Asked<'_>, verb: Verb, object: &netlink::Route<'_>) -> Done {
+    match verb {
+        Verb::Dump => {
+            let wanted = route::Wanted::of(object, asked.is_strict());
+            Ok(asked.dump(Query::Routes(wanted)))
+        }
+        Verb::Get => done(route::get(asked, object)),
+        Verb::New => done(route::add(asked, object)),
+        Verb::Delete => done(route::remove(asked, object)),
+        Verb::Set => Err(Error::Unsupported.into()),
+    }
+}
+
+fn about_neighbour(asked: &Asked<'_>, verb: Verb, object: &netlink::Neighbour<'_>) -> Done {
+    match verb {
+        Verb::Dump => {
+            let wanted = neighbour::Wanted::of(object, asked.is_strict());
+            Ok(asked.dump(Query::Neighbours(wanted)))
+        }
+        Verb::Get => done(neighbour::get(asked, object)),
+        Verb::New => done(neighbour::add(asked, object)),
+        Verb::Delete => done(neighbour::remove(asked, object)),
+        Verb::Set => Err(Error::Unsupported.into()),
+    }
+}
+
+fn about_rule(asked: &Asked<'_>, verb: Verb, object: &netlink::Rule<'_>) -> Done {
+    match verb {
+        Verb::Dump => Ok(asked.dump(Query::Rules(rule::Wanted::of(object)))),
+        _ => Err(Refusal::new(Error::Unsupported, "The rules are fixed")),
+    }
+}
