@@ -23,13 +23,14 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use bpf::CallFilter;
 pub use bpf::{Action, CallData, Verdict};
+use cred::{Account, Capability, Charge, Counted};
 use mach::mem::fallible;
 use mach::sync::Spin;
 use sched::Flags;
 use sync::{Error, Result};
 
 use crate::bpf_program;
-use crate::task::{Account, Capability, Charge, Counted, Thread, Tid};
+use crate::task::{Thread, Tid};
 
 /// Most instructions in all filters of a thread, each filter costing four more (Linux's
 /// MAX_INSNS_PER_PATH).

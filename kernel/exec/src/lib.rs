@@ -24,6 +24,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 
 use base::{PAGE_BYTES, VirtAddr};
+use cred::{Credentials, Resource};
 use mach::mem::fallible;
 use mach::sync::Once;
 use sync::{Error, Result};
@@ -40,10 +41,7 @@ use kernel::mm::{AddressSpace, FixedPages, Layout, Mapping, Object, Place, Right
 use kernel::perf;
 use kernel::ptrace;
 use kernel::signal::Signal;
-use kernel::task::{
-    Credentials, ExitStatus, Image, Name, Resource, Thread, become_only_thread, current,
-    forget_program,
-};
+use kernel::task::{ExitStatus, Image, Name, Thread, become_only_thread, current, forget_program};
 use kernel::{random, user};
 
 /// Scripts that are read by scripts (Linux's BINPRM_MAX_RECURSION).

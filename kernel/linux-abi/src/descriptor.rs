@@ -2,8 +2,8 @@
 
 use alloc::sync::Arc;
 
+use cred::{Capability, Resource};
 use kernel::file::{FileRef, OpenFile, StatusFlags};
-use kernel::task::{Capability, Resource};
 use linux_raw_sys::general::O_CLOEXEC;
 use sync::{Error, Result};
 

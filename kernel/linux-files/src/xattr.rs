@@ -3,11 +3,11 @@
 use alloc::vec::Vec;
 
 use base::VirtAddr;
+use cred::Capability;
 use kernel::fs::access::{READ, Subject, WRITE, Who};
 use kernel::fs::extended::{Expect, ExtendedAttributes, NAME_BYTES_MAX, VALUE_BYTES_MAX};
 use kernel::fs::notify::{self, Mask};
 use kernel::fs::{Change, FileType, Path, Walk};
-use kernel::task::Capability;
 use kernel::user;
 use linux_raw_sys::general::*;
 use sync::{Error, Result};

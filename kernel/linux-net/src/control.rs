@@ -8,12 +8,12 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use base::VirtAddr;
+use cred::Capability;
 use kernel::file::OpenFile;
 use kernel::socket::{
     Auxiliary, Circumstances, Control, ExtendedError, Family, HeaderByte, PacketInfo,
     PeerCredentials, ReceivedFlags, StampUnit,
 };
-use kernel::task::Capability;
 use kernel::user;
 use linux_raw_sys::general::O_CLOEXEC;
 use linux_raw_sys::net::{AF_INET, AF_INET6};

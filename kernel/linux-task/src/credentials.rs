@@ -3,7 +3,8 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use kernel::task::{self, CAPABILITIES_ALL, Capability, Credentials, IdSet};
+use cred::{CAPABILITIES_ALL, Capability, Credentials, IdSet};
+use kernel::task;
 use kernel::user;
 use linux_raw_sys::general::{
     __NR_capget, __NR_capset, __NR_getegid, __NR_geteuid, __NR_getgid, __NR_getgroups,

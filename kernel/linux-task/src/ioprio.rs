@@ -4,7 +4,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering::Relaxed;
 
-use kernel::task::{Capability, Thread};
+use cred::Capability;
+use kernel::task::Thread;
 use linux_raw_sys::general::{__NR_ioprio_get, __NR_ioprio_set};
 
 use crate::sched::{Selection, select};

@@ -3,8 +3,9 @@
 //! SCHED_DEADLINE is nobody's: who asks for it is told EPERM, as one without the privilege is.
 
 use base::{Duration, VirtAddr};
+use cred::Resource;
 use kernel::futex::pi;
-use kernel::task::{Resource, Thread};
+use kernel::task::Thread;
 use kernel::user;
 use linux_raw_sys::general::{
     __NR_sched_get_priority_max, __NR_sched_get_priority_min, __NR_sched_getattr,

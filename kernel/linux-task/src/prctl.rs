@@ -3,12 +3,13 @@
 use core::sync::atomic::Ordering;
 
 use base::VirtAddr;
+use cred::{
+    CAPABILITY_MAX, Capability, Credentials, SECURE_ALL, SECURE_KEEP_CAPS, SECURE_LOCKS,
+    SECURE_NO_AMBIENT_RAISE,
+};
 use kernel::perf;
 use kernel::signal::Signal;
-use kernel::task::{
-    CAPABILITY_MAX, Capability, Credentials, Name, SECURE_ALL, SECURE_KEEP_CAPS, SECURE_LOCKS,
-    SECURE_NO_AMBIENT_RAISE, family,
-};
+use kernel::task::{Name, family};
 use kernel::user;
 use linux_raw_sys::general::{__NR_arch_prctl, __NR_prctl, ARCH_SET_FS};
 use linux_raw_sys::prctl::{

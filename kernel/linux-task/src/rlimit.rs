@@ -2,7 +2,8 @@
 
 use alloc::sync::Arc;
 
-use kernel::task::{self, Capability, Limit, Process, Resource, Thread};
+use cred::{Capability, Limit, Resource};
+use kernel::task::{self, Process, Thread};
 use kernel::user;
 use linux_raw_sys::general::{
     __NR_getrlimit, __NR_getrusage, __NR_prlimit64, __NR_setrlimit, __NR_times,

@@ -3,7 +3,8 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use kernel::task::{self, Capability, Resource, Thread, family};
+use cred::{Capability, Resource};
+use kernel::task::{self, Thread, family};
 use kernel::user;
 use linux_raw_sys::general::{
     __NR_getcpu, __NR_getpriority, __NR_sched_getaffinity, __NR_sched_setaffinity,

@@ -3,8 +3,8 @@
 //! The rules are `core/timekeeping`'s; here is only `struct timex` in a program's memory.
 
 use base::Duration;
+use cred::Capability;
 use kernel::clock;
-use kernel::task::Capability;
 use kernel::user;
 use linux_raw_sys::general::{__NR_adjtimex, __NR_clock_adjtime};
 use mach::time::{Adjusted, NtpError, Request, status};

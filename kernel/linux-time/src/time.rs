@@ -1,8 +1,9 @@
 //! Clocks and sleeping.
 
 use base::{Duration, Instant};
+use cred::Capability;
 use kernel::clock;
-use kernel::task::{self, Capability};
+use kernel::task;
 use kernel::user;
 use linux_raw_sys::general::{
     __NR_clock_getres, __NR_clock_gettime, __NR_clock_nanosleep, __NR_clock_settime,

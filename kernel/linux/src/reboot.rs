@@ -2,7 +2,7 @@
 //!
 //! What programs wrote is brought to volumes and to the host first, as when process 1 ends.
 
-use kernel::task::Capability;
+use cred::Capability;
 use kernel::user;
 use linux_raw_sys::general::*;
 

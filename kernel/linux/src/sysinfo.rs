@@ -1,8 +1,9 @@
 //! What the system is: uname, sysinfo, host name; and calls that only refuse.
 
 use base::PAGE_BYTES;
+use cred::Capability;
 use kernel::names::{self, Changeable, NAME_BYTES_MAX};
-use kernel::task::{self, Capability};
+use kernel::task;
 use kernel::user;
 use linux_raw_sys::general::{
     __NR_personality, __NR_setdomainname, __NR_sethostname, __NR_sysinfo, __NR_syslog, __NR_uname,

@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use cred::Capability;
 use mach::sync::Spin;
 use sync::{Error, Result};
 
@@ -13,7 +14,7 @@ use kernel::fs::attributes::Attributes;
 use kernel::fs::inode::{DirEntry, Emit};
 use kernel::fs::tmpfs::directory::Directory as Names;
 use kernel::fs::{Change, FileType, Inode, InodeRef, Metadata, New, Timestamp, next_device};
-use kernel::task::{Capability, current};
+use kernel::task::current;
 
 /// Anybody may make queues, and only owners remove them.
 const MODE: u32 = 0o1777;

@@ -3,7 +3,8 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::messages::PRIORITIES;
-use kernel::task::{Capability, current};
+use cred::Capability;
+use kernel::task::current;
 use sync::{Error, Result};
 
 /// Queues that users who are no administrators make.

@@ -4,6 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 
+use cred::{Account, Charge, Counted, Resource};
 use mach::mem::fallible;
 use mach::sync::Spin;
 use sync::poll::{Events, Pollee};
@@ -16,7 +17,7 @@ use kernel::file::{File, OpenFile};
 use kernel::fs::attributes::Attributes;
 use kernel::fs::{Change, FileType, Inode, Metadata, New, Timestamp};
 use kernel::io::Sink;
-use kernel::task::{Account, Charge, Counted, Resource, current};
+use kernel::task::current;
 
 /// What stat(2) says of a queue's size: what its text may take.
 const TEXT_BYTES: u64 = 80;

@@ -4,6 +4,7 @@
 //! bound to: loopback or the card. VNICs have stacks of their own, in which programs have no
 //! sockets of UDP and TCP.
 
+use cred::Capability;
 use inet::Device;
 use sync::{Error, Result};
 
@@ -11,7 +12,6 @@ use super::handle::Handle;
 use super::interface::{CARD, LOOPBACK};
 use super::stack::NetStack;
 use kernel::socket::{OptionName, OptionValue};
-use kernel::task::{Capability, current};
 
 /// Reads an option of this kind; `None` for others.
 pub(super) fn get(stack: &NetStack, device: u32, name: OptionName) -> Option<OptionValue> {
@@ -61,7 +61,7 @@ fn checked(stack: &NetStack, number: i32) -> Result<u32> {
 pub(super) fn check_right(bound: u32) -> Result<()> {
     match bound {
         0 => Ok(()),
-        _ => current().credentials.get().require(Capability::NetRaw),
+        _ => cred::credentials().get().require(Capability::NetRaw),
     }
 }
 

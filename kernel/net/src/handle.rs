@@ -24,7 +24,6 @@ use super::surroundings::{self, Link};
 use crate::refusal::{Answer, refused};
 use kernel::fs::Metadata;
 use kernel::socket::{self, Blocking, CommonOptions, Family, Held, Shutdown, wait_on};
-use kernel::task::current;
 
 /// A socket; dropping it closes it.
 pub(super) struct Handle {
@@ -62,7 +61,7 @@ impl Handle {
         let of = current_stack();
         of.in_shard(0, |stack, link| {
             let id = open_in(stack, transport, family)?;
-            let owner = current().credentials.with(|who| who.user.fs);
+            let owner = cred::credentials().with(|who| who.user.fs);
             stack.configure(link, id, |options| options.owner = owner)?;
             Self::adopt(&of, id, transport, family, stack, link)
         })

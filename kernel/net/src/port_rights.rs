@@ -3,21 +3,17 @@
 
 use core::sync::atomic::Ordering;
 
+use cred::Capability;
 use sync::{Error, Result};
 
 use super::stack::NetStack;
-use kernel::task::{Capability, current};
 
 /// Whether the current thread may name a socket by `port`; 0 stands for any free one.
 ///
 /// Errors: `AccessDenied`.
 pub(super) fn check(stack: &NetStack, port: u16) -> Result<()> {
     let is_free = port == 0 || port >= stack.first_free_port.load(Ordering::Relaxed);
-    let is_privileged = || {
-        current()
-            .credentials
-            .with(|who| who.has(Capability::NetBindService))
-    };
+    let is_privileged = || cred::credentials().with(|who| who.has(Capability::NetBindService));
     match is_free || is_privileged() {
         true => Ok(()),
         false => Err(Error::AccessDenied),

@@ -6,6 +6,7 @@ use core::any::Any;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 use base::VirtAddr;
+use cred::Capability;
 use inet::{Endpoint, RawHeader};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
@@ -26,7 +27,6 @@ use kernel::socket::{
     self, Blocking, Control, Family, Held, Message, MessageFlags, OptionName, OptionValue,
     Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketFilter, SocketType,
 };
-use kernel::task::{Capability, current};
 use kernel::user;
 
 /// IANA's numbers of transports that have sockets of their own.
@@ -59,7 +59,7 @@ impl RawSocket {
         if protocol == 0 {
             return Err(Error::ProtocolUnsupported);
         }
-        current().credentials.get().require(Capability::NetRaw)?;
+        cred::credentials().get().require(Capability::NetRaw)?;
         let listener = RawListener::new(family, protocol);
         let stack = current_stack();
         stack.shared.raw.add(&listener)?;

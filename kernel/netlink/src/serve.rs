@@ -1,5 +1,6 @@
 //! Who does a request: by what it is about and what is to be done.
 
+use cred::Capability;
 use netlink::{DiagRequest, Flags, Header, Message, Object, Request, UnixRequest, Verb};
 use sync::Error;
 
@@ -9,7 +10,6 @@ use super::{NetlinkSocket, Protocol, address, diag, link};
 use super::{neighbour, route, rule, unix_diag};
 
 use kernel::socket::OptionName;
-use kernel::task::{Capability, current};
 
 /// How far a request is done.
 pub(super) enum Outcome {
@@ -75,7 +75,7 @@ fn configure(asked: &Asked<'_>, message: &Message<'_>) -> Result<Outcome, Refusa
     let request = Request::parse(message)?;
     let is_change = !matches!(request.verb, Verb::Get | Verb::Dump);
     if is_change {
-        current().credentials.get().require(Capability::NetAdmin)?;
+        cred::credentials().get().require(Capability::NetAdmin)?;
     }
     match request.unread {
         // What is not understood would be left undone.

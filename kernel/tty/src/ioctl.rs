@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 
 use base::VirtAddr;
+use cred::Capability;
 use sync::poll::Events;
 use sync::{Error, Result};
 
@@ -10,7 +11,7 @@ use super::terminal::WindowSize;
 use super::termios::{Input, Local, Output, SPECIALS, Termios};
 use super::{Terminal, job, termio};
 use kernel::signal::{Info, Signal, send_to_group};
-use kernel::task::{Capability, Pid, current, family};
+use kernel::task::{Pid, current, family};
 use kernel::user;
 
 const TCGETS: u32 = 0x5401;

@@ -9,6 +9,7 @@ use alloc::sync::{Arc, Weak};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use base::VirtAddr;
+use cred::Resource;
 use mach::sync::Spin;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result, Wait};
@@ -19,7 +20,7 @@ use super::{Terminal, TerminalFile, devices, ioctl};
 use kernel::file::async_io::Owner;
 use kernel::file::{File, OpenFile, StatusFlags};
 use kernel::io::{Sink, Source, partial};
-use kernel::task::{Resource, current};
+use kernel::task::current;
 use kernel::user;
 
 /// Linux's major number of pseudo terminals.

@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 
 use base::Duration;
+use cred::Capability;
 use mach::sync::Spin;
 use sched::{Softirq, raise};
 use sync::poll::{Events, Pollee};
@@ -14,7 +15,7 @@ use super::screen::Screen;
 use super::termios::{Input, Special, Termios};
 use kernel::io::{Sink, Source, partial};
 use kernel::signal::{Info, Signal, send_to_group, send_to_process};
-use kernel::task::{Capability, Pid, current, family};
+use kernel::task::{Pid, current, family};
 
 /// Bytes moved at once, on the stack.
 const CHUNK_BYTES: usize = 512;

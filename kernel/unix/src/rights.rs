@@ -13,13 +13,14 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use cred::{Capability, Resource};
 use mach::sync::Spin;
 use sched::resched_point;
 use sync::{Error, Result};
 
 use super::collect;
 use kernel::file::OpenFile;
-use kernel::task::{Capability, Resource, current};
+use kernel::task::current;
 
 /// Descriptors that each user has under way.
 static USERS: Spin<BTreeMap<u32, usize>> = Spin::new(BTreeMap::new());
@@ -94,9 +95,8 @@ fn is_at_limit(user: u32) -> bool {
     let me = current();
     let limit = me.process.limits.soft(Resource::Files);
     let count = USERS.lock().get(&user).copied().unwrap_or(0);
-    let is_bound = |of: &kernel::task::Credentials| {
-        !of.has(Capability::SysResource) && !of.has(Capability::SysAdmin)
-    };
+    let is_bound =
+        |of: &cred::Credentials| !of.has(Capability::SysResource) && !of.has(Capability::SysAdmin);
     count as u64 > limit && me.credentials.with(|credentials| is_bound(credentials))
 }
 

@@ -3,12 +3,13 @@
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 
+use cred::{Account, Charge, Counted, Resource, UNLIMITED};
 use mach::sync::Spin;
 use sync::{Error, Result};
 
 use super::{Base, SignalTimer, Target};
 use crate::signal::Signal;
-use crate::task::{Account, Charge, Counted, Process, Resource, UNLIMITED, current};
+use crate::task::Process;
 
 /// POSIX timers that a process may have.
 const POSIX_TIMERS_MAX: usize = 1024;
@@ -115,7 +116,7 @@ impl ProcessTimers {
         if inner.posix.len() >= POSIX_TIMERS_MAX {
             return Err(Error::WouldBlock);
         }
-        let uid = current().credentials.with(|who| who.user.real);
+        let uid = cred::credentials().with(|who| who.user.real);
         let limit = process.limits.soft(Resource::PendingSignals);
         let charge = Account::of(uid)?.charge(Counted::Signals, limit);
         let charge = charge.map_err(|_| Error::WouldBlock)?;

@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use base::{PAGE_BYTES, PhysAddr, VirtAddr};
+use cred::Capability;
 use hal::DmaRequest;
 use hal::caching::Caching;
 use mach::mem::{Page, contiguous_pages};
@@ -24,7 +25,6 @@ use sync::{Error, Result};
 use super::{Device, register as add};
 use crate::file::{File, FileRef, OpenFile, StatusFlags};
 use crate::mm::{FaultError, MemoryObject, Sharing};
-use crate::task::{Capability, current};
 use crate::user;
 
 /// Linux's major number of miscellaneous devices, and a minor from its dynamic range.
@@ -100,7 +100,7 @@ impl File for Region {
 
 impl Region {
     fn tell_address(&self, to: VirtAddr) -> Result<usize> {
-        let credentials = current().credentials.get();
+        let credentials = cred::credentials().get();
         credentials.require(Capability::SysRawio)?;
         let memory = self.0.lock().memory.upgrade();
         let address = memory.and_then(|memory| memory.address());

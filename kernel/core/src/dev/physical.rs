@@ -8,6 +8,7 @@ use alloc::sync::Arc;
 use core::ops::Range;
 
 use base::{PAGE_BYTES, PhysAddr};
+use cred::Capability;
 use hal::caching::Caching;
 use mach::mem::Page;
 use mach::pci;
@@ -17,7 +18,6 @@ use super::{Device, register as add};
 use crate::file::{File, OpenFile};
 use crate::io::{Sink, Source};
 use crate::mm::{FaultError, MemoryObject, Sharing};
-use crate::task::{Capability, current};
 
 /// Adds /dev/mem.
 pub fn register() {
@@ -27,7 +27,7 @@ pub fn register() {
         minors: (1, 1),
         mode: 0o640,
         open: |_, _| {
-            let credentials = current().credentials.get();
+            let credentials = cred::credentials().get();
             credentials.require(Capability::SysRawio)?;
             Ok(Arc::new(Physical))
         },

@@ -192,7 +192,7 @@ impl AsyncIo {
         if owner.id != 0 && !owner.exists() {
             return Err(Error::NoSuchProcess);
         }
-        let named_by = current().credentials.with(|who| NamedBy {
+        let named_by = cred::credentials().with(|who| NamedBy {
             real: who.user.real,
             effective: who.user.effective,
         });

@@ -3,10 +3,11 @@
 //! A write that begins below the limit ends at it; one that begins beyond, and a truncate(2)
 //! to beyond, fail and raise SIGXFSZ.
 
+use cred::{Resource, UNLIMITED};
 use sync::{Error, Result};
 
 use crate::signal::{Info, Signal, send_to_thread};
-use crate::task::{Resource, UNLIMITED, current};
+use crate::task::current;
 
 /// How many of `wanted` bytes the current thread may write at `offset`; asked for regular
 /// files. Where it is unlimited, `offset` is not asked for.
@@ -35,7 +36,7 @@ pub fn check_growth(size: u64) -> Result<()> {
 }
 
 fn limit() -> u64 {
-    current().process.limits.soft(Resource::FileBytes)
+    cred::limits().soft(Resource::FileBytes)
 }
 
 fn exceeded() -> Error {

@@ -2,10 +2,10 @@
 
 use alloc::sync::Arc;
 
+use cred::{Capability, Credentials, SECURE_NO_SETUID_FIXUP};
 use sync::{Error, Result};
 
 use super::{FileType, Metadata};
-use crate::task::{Capability, Credentials, SECURE_NO_SETUID_FIXUP, current};
 
 /// Ways to use a file; the bits are those of access(2).
 pub const EXECUTE: u32 = 1;
@@ -26,9 +26,7 @@ pub enum Who {
 /// Whether the current thread is above file permissions: the usual case of a server's
 /// start, answered without counting references.
 pub fn is_above_permissions() -> bool {
-    current()
-        .credentials
-        .with(|credentials| credentials.has(Capability::DacOverride))
+    cred::credentials().with(|credentials| credentials.has(Capability::DacOverride))
 }
 
 /// The rights of the current thread.
@@ -43,7 +41,7 @@ pub struct Subject {
 impl Subject {
     /// Of the current thread.
     pub fn current(who: Who) -> Self {
-        let credentials = current().credentials.get();
+        let credentials = cred::credentials().get();
         let (uid, gid) = match who {
             Who::Effective => (credentials.user.fs, credentials.group.fs),
             Who::Real => (credentials.user.real, credentials.group.real),

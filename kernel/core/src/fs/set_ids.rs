@@ -5,10 +5,10 @@
 //! everybody who gives the file to another (chown(2), inode(7)). Otherwise what was written
 //! would run with the owner's rights. It is done before the bytes change.
 
+use cred::Capability;
 use sync::Result;
 
 use super::{Change, FileType, Inode, Metadata};
-use crate::task::{Capability, current};
 
 /// S_ISUID, S_ISGID, and execution by the group.
 const SET_USER: u32 = 0o4000;
@@ -19,9 +19,7 @@ pub const SET_IDS: u32 = SET_USER | SET_GROUP;
 
 /// The current thread is about to change the bytes of `inode`.
 pub fn shed(inode: &dyn Inode) -> Result<()> {
-    let is_trusted = current()
-        .credentials
-        .with(|credentials| credentials.has(Capability::Fsetid));
+    let is_trusted = cred::credentials().with(|credentials| credentials.has(Capability::Fsetid));
     if is_trusted || !inode.may_set_ids() {
         return Ok(());
     }
@@ -41,7 +39,7 @@ pub fn mode_after_change(file: &Metadata) -> u32 {
         return file.mode;
     }
     let keeps_group = file.mode & GROUP_EXECUTES == 0
-        && current().credentials.with(|credentials| {
+        && cred::credentials().with(|credentials| {
             credentials.is_in_group(file.gid) || credentials.has(Capability::Fsetid)
         });
     let lost = if keeps_group { SET_USER } else { SET_IDS };

@@ -6,13 +6,14 @@
 
 use base::{PAGE_BYTES, VirtAddr};
 use core::sync::atomic::Ordering::Relaxed;
+use cred::Resource;
 use mach::mem::{LARGE_PAGE_BYTES, LargePage, Leaf, Mapping, NoLeaf, Page, PageTable, Prot};
 use vma::{Area, Backing};
 
 use super::run::Run;
 use super::space::{State, prot};
 use super::{AddressSpace, Object, Rights, Sharing};
-use crate::task::{Resource, current};
+use crate::task::current;
 
 /// What a program wanted to do with an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -331,7 +332,7 @@ fn grow_stack(state: &mut State, at: VirtAddr) -> Result<()> {
     let (start, end, promised) = stack
         .map(|area| (area.start, area.end, area.traits.promised))
         .ok_or(FaultError::NotMapped)?;
-    let limit = current().process.limits.soft(Resource::StackBytes);
+    let limit = cred::limits().soft(Resource::StackBytes);
     if end - at > limit {
         return Err(FaultError::NotMapped);
     }

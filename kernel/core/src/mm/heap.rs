@@ -1,6 +1,7 @@
 //! The program break.
 
 use base::VirtAddr;
+use cred::Resource;
 use sync::{Error, Result};
 use vma::{Area, Traits};
 
@@ -10,7 +11,6 @@ use super::map::check_locked_mapping;
 use super::space::{Locked, State};
 use super::{AddressSpace, Locking, Rights};
 use crate::refusal::refused;
-use crate::task::{Resource, current};
 
 impl AddressSpace {
     /// Says where the heap of a new program starts; it is empty.
@@ -58,7 +58,7 @@ impl AddressSpace {
 }
 
 fn grow_heap(state: &mut State, end: VirtAddr) -> Result<()> {
-    let limit = current().process.limits.soft(Resource::DataBytes);
+    let limit = cred::limits().soft(Resource::DataBytes);
     if end < state.heap.start || end - state.heap.start > limit {
         return Err(Error::OutOfMemory);
     }

@@ -6,13 +6,14 @@
 use core::ops::Range;
 
 use base::VirtAddr;
+use cred::{Capability, Resource, UNLIMITED};
 use mach::mem::USER_END;
 use sync::{Error, Result};
 use vma::{Area, Traits};
 
 use super::space::State;
 use super::{Object, Rights};
-use crate::task::{Capability, Resource, UNLIMITED, current};
+use crate::task::current;
 
 /// Bytes that are added to a space.
 #[derive(Clone, Copy)]
@@ -26,7 +27,7 @@ pub(super) struct Growth {
 ///
 /// Errors: `OutOfMemory`.
 pub(super) fn check_growth(state: &State, growth: Growth) -> Result<()> {
-    let limit = current().process.limits.soft(Resource::AddressBytes);
+    let limit = cred::limits().soft(Resource::AddressBytes);
     if state.areas.bytes().saturating_add(growth.bytes) > limit {
         return Err(Error::OutOfMemory);
     }
@@ -40,7 +41,7 @@ pub(super) fn check_growth(state: &State, growth: Growth) -> Result<()> {
 ///
 /// Errors: `OutOfMemory`.
 pub(super) fn check_data(state: &State, more: u64) -> Result<()> {
-    let limit = current().process.limits.soft(Resource::DataBytes);
+    let limit = cred::limits().soft(Resource::DataBytes);
     let data = || {
         sum(state, everything(), |area| {
             is_data(area.access, area.traits)

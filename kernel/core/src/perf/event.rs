@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use base::CpuId;
+use cred::{Account, Capability, Charge, Counted};
 use mach::mem::fallible::{self, TryPush};
 use mach::profile::tap::Tap;
 use mach::sync::Spin;
@@ -16,7 +17,7 @@ use super::gauge::{Count, Gauge, Place};
 use super::ring::Ring;
 use super::watch::ON_CPU;
 use super::{Attributes, PARANOID, USER_GAUGES_MAX, sample};
-use crate::task::{Account, Caller, Capability, Charge, Counted, Thread, check_access, current};
+use crate::task::{Caller, Thread, check_access, current};
 
 /// Events that one group may have.
 const GROUP_MAX: usize = 32;

@@ -4,10 +4,11 @@ use alloc::sync::Weak;
 use core::ops::AddAssign;
 
 use base::CpuId;
+use cred::Charge;
 use mach::sync::Spin;
 
 use super::{Event, Kind, reading};
-use crate::task::{Charge, Thread};
+use crate::task::Thread;
 
 /// Where a gauge is.
 pub(super) enum Place {

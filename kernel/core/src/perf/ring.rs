@@ -11,6 +11,7 @@ use alloc::sync::Weak;
 use alloc::vec::Vec;
 
 use base::PAGE_BYTES;
+use cred::{Account, Capability, Charge, Counted, Resource};
 use mach::mem::Page;
 use mach::mem::fallible::TryGrow;
 use mach::sync::Spin;
@@ -20,7 +21,7 @@ use sync::{Error, Result};
 use super::attributes::Wakeup;
 use super::{Event, USER_RING_KIBIBYTES};
 use crate::mm::{FaultError, MemoryObject, Sharing};
-use crate::task::{Account, Capability, Charge, Counted, Resource, current};
+use crate::task::current;
 
 // Where the program looks for what in the first page.
 const DATA_HEAD: usize = 1024;

@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 
+use cred::Capability;
 use sched::Flags;
 use sync::{Error, Result};
 
@@ -10,8 +11,8 @@ use super::report;
 use super::tracee::{Event, Options, Tracee, Tracing};
 use crate::signal::{self, Info, Signal};
 use crate::task::{
-    Caller, Capability, CloneFlags, ExitStatus, Process, Thread, Tid, check_access, current,
-    family, find_thread,
+    Caller, CloneFlags, ExitStatus, Process, Thread, Tid, check_access, current, family,
+    find_thread,
 };
 
 /// The current thread is traced by its parent from now on.

@@ -10,11 +10,11 @@
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 
+use cred::{Account, Charge, Counted};
 use mach::mem::fallible::TryGrow;
 use sync::{Error, Result};
 
 use super::{Info, Origin, Signal, SignalSet, code};
-use crate::task::{Account, Charge, Counted};
 
 /// A queue that had more is given back once it is empty.
 const KEPT_MAX: usize = 32;

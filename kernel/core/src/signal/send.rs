@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 
+use cred::{Account, Capability, Resource};
 use sched::Flags;
 use sync::poll::Events;
 use sync::{Error, Result};
@@ -10,9 +11,7 @@ use super::number::Default as DefaultAction;
 use super::pending::{Payer, costs};
 use super::spare::is_spared;
 use super::{Info, Origin, Signal, SignalSet, stop};
-use crate::task::{
-    Account, Capability, ExitStatus, Pid, Process, Resource, Thread, current, family,
-};
+use crate::task::{ExitStatus, Pid, Process, Thread, current, family};
 
 /// Sends to the process: one of its threads takes it.
 ///

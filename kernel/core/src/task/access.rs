@@ -9,9 +9,10 @@
 
 use core::sync::atomic::Ordering;
 
+use cred::{Capability, Credentials};
 use sync::{Error, Result};
 
-use super::{Capability, Credentials, Process, Thread, current};
+use super::{Process, Thread, current};
 
 /// Which of the caller's ids and capabilities count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,9 +3,10 @@
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
+use cred::{Credentials, Resource, UserShare};
 use sync::{Error, Result};
 
-use super::{Credentials, Resource, Thread, UserShare};
+use super::Thread;
 
 impl Thread {
     /// Takes other credentials. The process ceases to be dumpable if they give another user's

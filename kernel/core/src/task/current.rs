@@ -3,12 +3,13 @@
 use alloc::sync::Arc;
 use core::cell::Cell;
 
+use cred::{Credentials, Limits, UserShare};
 use mach::cpu::PerCpu;
 use mach::task::{Context, Current, CurrentSlot};
 use sched::{Calls, Runnable};
 
 use super::process::Image;
-use super::{Credentials, Limits, Name, Process, Seed, Thread, UserShare, realtime_limit};
+use super::{Name, Process, Seed, Thread, realtime_limit};
 use crate::mm::AddressSpace;
 use crate::names;
 use crate::net_namespace;
@@ -73,6 +74,10 @@ pub fn adopt_boot_thread() {
         check_realtime_limit: || realtime_limit::enforce(&current()),
         give_samples: || perf::deliver(&current()),
     };
+    cred::find_by(
+        || current().part(|me| &me.credentials),
+        || current().part(|me| &me.process.limits),
+    );
     sched::adopt_boot_thread(thread.sched.clone(), calls);
     CURRENT.start(thread);
 }

@@ -6,6 +6,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use base::VirtAddr;
 use bitflags::bitflags;
+use cred::{Capability, Credentials, Limits, Resource, UNLIMITED, UserShare};
 use mach::mem::fallible;
 use mach::task::Context;
 use mach::trap::UserRegs;
@@ -15,10 +16,7 @@ use sync::{Error, Result};
 use super::latch::Latch;
 use super::process::Image;
 use super::thread::{Name, Seed};
-use super::{
-    Capability, Credentials, Limits, Process, Resource, Thread, Tid, UNLIMITED, UserShare,
-    allocate_id, family, release_id, threads,
-};
+use super::{Process, Thread, Tid, allocate_id, family, release_id, threads};
 use crate::file::FdTable;
 use crate::mm::AddressSpace;
 use crate::names;

@@ -6,9 +6,7 @@
 //! stays alive. Who descends from whom is in [`family`].
 
 mod access;
-mod account;
 mod change;
-mod credentials;
 mod current;
 mod exit;
 pub mod fail_nth;
@@ -16,7 +14,6 @@ pub mod family;
 mod fork;
 mod id;
 mod latch;
-mod limits;
 mod personality;
 mod pidfd;
 mod process;
@@ -25,21 +22,14 @@ mod status;
 mod thread;
 mod threads;
 mod usage;
-mod user_share;
 
 pub use access::{Caller, check_access, check_process_access};
-pub use account::{Account, Charge, Counted, LimitReached};
 pub use accounting::CpuTime;
-pub use credentials::{
-    CAPABILITIES_ALL, CAPABILITY_MAX, Capabilities, Capability, Credentials, IdSet, SECURE_ALL,
-    SECURE_KEEP_CAPS, SECURE_LOCKS, SECURE_NO_AMBIENT_RAISE, SECURE_NO_SETUID_FIXUP,
-};
 pub use current::{adopt_boot_thread, current, start_cpu, try_current};
 pub use exit::{become_only_thread, exit_thread, forget_program, on_init_exit, on_process_exit};
 pub use fork::{Child, Clone, CloneFlags, begin_thread, clone, start_init};
 pub use id::{ID_MAX, Pid, Tid, allocate_id, allocated_ids, release_id};
 pub use latch::Latch;
-pub use limits::{Limit, Limits, Resource, UNLIMITED};
 pub use personality::Personality;
 pub use pidfd::{pid_file, process_of};
 pub use process::{Image, Process};
@@ -47,4 +37,3 @@ pub use status::{Change, ExitStatus, Report};
 pub use thread::{Name, Rseq, Seed, Thread};
 pub use threads::{find_thread, thread_count};
 pub use usage::Usage;
-pub use user_share::UserShare;

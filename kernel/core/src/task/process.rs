@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 use accounting::{CpuTime, Sampled, Split};
 use base::Instant;
+use cred::Limits;
 use mach::mem::fallible::TryPush;
 use mach::sync::Spin;
 use sched::Flags;
@@ -13,7 +14,6 @@ use sync::poll::{Events, Pollee};
 use sync::{Error, Restart, Result, Slot, WaitQueue};
 
 use super::latch::Latch;
-use super::limits::Limits;
 use super::usage::Usage;
 use super::{ExitStatus, Pid, Thread};
 use crate::clock::ProcessTimers;

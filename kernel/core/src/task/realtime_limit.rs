@@ -7,7 +7,9 @@
 //! Signals are not sent where samples are taken, which may be in the midst of a switch, but from
 //! the softirq of timers.
 
-use super::{Limit, Resource, Thread, UNLIMITED};
+use cred::{Limit, Resource, UNLIMITED};
+
+use super::Thread;
 use crate::signal::{Info, Signal, send_to_process};
 
 const SECOND_US: u64 = 1_000_000;

@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use accounting::CpuTime;
 use base::Instant;
+use cred::{Credentials, UserShare};
 use mach::sync::Spin;
 use mach::task::Context;
 use sched::{Entity, Flags};
@@ -13,7 +14,7 @@ use sync::Slot;
 
 use super::fail_nth::FailNth;
 use super::fork::Start;
-use super::{Credentials, Personality, Process, Tid, UserShare};
+use super::{Personality, Process, Tid};
 use crate::file::FdTable;
 use crate::fs::FsContext;
 use crate::futex;

@@ -14,6 +14,7 @@ use alloc::sync::Arc;
 
 use ::pipe::News;
 use base::PAGE_BYTES;
+use cred::{Account, Capability, Charge, Counted, Credentials};
 use mach::mem::fallible::Heap;
 use mach::sync::Spin;
 use sync::poll::{Events, Pollee};
@@ -22,7 +23,7 @@ use sync::{Error, Result, Sleeping};
 pub use self::end::PipeEnd;
 use kernel::file::next_number;
 use kernel::refusal::Refusal;
-use kernel::task::{Account, Capability, Charge, Counted, Credentials, current};
+use kernel::task::current;
 
 pub use ::pipe::Access;
 

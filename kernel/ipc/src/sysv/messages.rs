@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 
+use cred::Capability;
 use mach::sync::Spin;
 use sync::{Error, Restart, Result, Wait, WaitQueue};
 use sysv::{Message, Pick, Queue, QueueError, Registry, Wish};
@@ -9,7 +10,7 @@ use sysv::{Message, Pick, Queue, QueueError, Registry, Wish};
 use super::{
     Common, Look, Settings, as_caller, check_mode, check_owner, look_at, now_seconds, refused,
 };
-use kernel::task::{Capability, Pid, current};
+use kernel::task::{Pid, current};
 
 /// Queues at most (MSGMNI).
 pub const QUEUES_MAX: usize = 32_000;

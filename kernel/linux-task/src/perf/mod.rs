@@ -5,9 +5,10 @@ mod attributes;
 use alloc::sync::Arc;
 
 use base::CpuId;
+use cred::Capability;
 use kernel::file::StatusFlags;
 use kernel::perf::{self, Event, PARANOID, Target};
-use kernel::task::{self, Capability};
+use kernel::task;
 use linux_raw_sys::general::{__NR_perf_event_open, O_CLOEXEC};
 
 use attributes::Raw;

@@ -1,4 +1,4 @@
-//! Finding the thread that runs on this CPU in one load.
+//! Finding the thread that runs on this CPU in one load, and parts of it from below.
 
 use alloc::sync::Arc;
 use core::cell::Cell;
@@ -6,6 +6,7 @@ use core::marker::PhantomData;
 use core::ops::Deref;
 
 use crate::cpu::MAX_CPUS;
+use crate::sync::Once;
 
 /// Names the running thread of each CPU.
 ///
@@ -104,6 +105,18 @@ pub struct Current<T> {
     stays_on_stack: PhantomData<*const T>,
 }
 
+impl<T> Current<T> {
+    /// A part of the running thread, as long as that runs.
+    #[inline(always)]
+    pub fn part<U>(self, part: impl FnOnce(&T) -> &U) -> Current<U> {
+        Current {
+            // Alive as long as the whole: the closure knows of no shorter life.
+            thread: part(&self),
+            stays_on_stack: PhantomData,
+        }
+    }
+}
+
 impl<T> Clone for Current<T> {
     #[inline(always)]
     fn clone(&self) -> Self {
@@ -119,5 +132,36 @@ impl<T> Deref for Current<T> {
     fn deref(&self) -> &T {
         // SAFETY: **Alive**, and the handle cannot leave the stack of the thread it names.
         unsafe { &*self.thread }
+    }
+}
+
+/// A part of the running thread that crates below the threads' own ask for. Whoever makes threads
+/// says once, at boot, where it is.
+pub struct CurrentPart<T>(Once<fn() -> Current<T>>);
+
+impl<T> CurrentPart<T> {
+    /// Not found yet.
+    pub const fn new() -> Self {
+        Self(Once::new())
+    }
+
+    /// Says how it is found. Only the first word counts, as each CPU that boots says the same.
+    pub fn find_by(&self, find: fn() -> Current<T>) {
+        self.0.call_once(|| find);
+    }
+
+    /// The running thread's. Before there are threads there is none and nobody must ask.
+    #[inline]
+    pub fn get(&self) -> Current<T> {
+        match self.0.get() {
+            Some(find) => find(),
+            None => unreachable!("there are threads before anything runs for one"),
+        }
+    }
+}
+
+impl<T> Default for CurrentPart<T> {
+    fn default() -> Self {
+        Self::new()
     }
 }

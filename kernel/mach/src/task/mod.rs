@@ -11,7 +11,7 @@ mod fpu;
 
 pub use crate::mem::STACK_BYTES;
 pub use context::{Context, begin_look, look_before_user};
-pub use current::{Current, CurrentSlot};
+pub use current::{Current, CurrentPart, CurrentSlot};
 pub use fpu::{area_bytes as fpu_area_bytes, features as fpu_features};
 
 pub(crate) use context::before_user_mode;

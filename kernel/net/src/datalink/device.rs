@@ -6,6 +6,7 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use cred::Capability;
 use linkctl::{MESSAGE_BYTES_MAX, Rights};
 use sync::{Error, Mutex, Result};
 
@@ -13,7 +14,6 @@ use super::change;
 use kernel::dev::{Device, register as add};
 use kernel::file::{File, OpenFile};
 use kernel::io::{Sink, Source};
-use kernel::task::{Capability, current};
 
 /// Linux's major number of miscellaneous devices, and a minor from its dynamic range.
 const MAJOR: u32 = 10;
@@ -52,7 +52,7 @@ impl File for Conversation {
         }
         let mut request = vec![0; len];
         from.take_whole(&mut request)?;
-        let credentials = current().credentials.get();
+        let credentials = cred::credentials().get();
         let rights = match credentials.require(Capability::NetAdmin) {
             Ok(()) => Rights::Change,
             Err(_) => Rights::Look,

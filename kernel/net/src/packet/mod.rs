@@ -47,10 +47,10 @@ pub(crate) use tap::now;
 pub use tap::{Entry, sockets};
 pub(crate) use tap::{looped, received, sent};
 
+use cred::Capability;
 use sync::{Error, Result};
 
 use kernel::socket::{Socket, SocketType};
-use kernel::task::{Capability, current};
 
 /// All EtherTypes (ETH_P_ALL).
 pub const PROTOCOL_ALL: u16 = 3;
@@ -59,7 +59,7 @@ pub const PROTOCOL_ALL: u16 = 3;
 ///
 /// Errors: `NotPermitted` without CAP_NET_RAW.
 pub fn create(kind: SocketType, protocol: u16) -> Result<Arc<dyn Socket>> {
-    current().credentials.get().require(Capability::NetRaw)?;
+    cred::credentials().get().require(Capability::NetRaw)?;
     let view = match kind {
         SocketType::Raw => capture::View::Link,
         SocketType::Datagram => capture::View::Network,

@@ -4,9 +4,10 @@ use core::fmt::{self, Write};
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::task::Subject;
+use cred::Capability;
 use kernel::fs::pseudo::Text;
 use kernel::reclaim::{self, ADJUSTMENT_MAX, ADJUSTMENT_MIN};
-use kernel::task::{Capability, current};
+use kernel::task::current;
 use sync::{Error, Result};
 
 /// The value of the older file that means: never.

@@ -5,6 +5,7 @@ use core::fmt::{Error, Result, Write};
 use core::sync::atomic::Ordering::Relaxed;
 
 use base::PAGE_BYTES;
+use cred::{Account, Counted, Resource, UNLIMITED};
 use sched::Policy;
 use sched::entity::State;
 
@@ -13,7 +14,7 @@ use super::memory::Sums;
 use super::task::Subject;
 use kernel::fs::pseudo::{Text, write_list, write_mask};
 use kernel::signal::{Handler, Signal, SignalSet, pending_set};
-use kernel::task::{Account, Counted, Resource, Thread, UNLIMITED, Usage, family};
+use kernel::task::{Thread, Usage, family};
 
 /// Clock ticks per second in all files of /proc (Linux's USER_HZ).
 const TICKS_PER_SECOND: u64 = 100;

@@ -14,6 +14,7 @@ use core::fmt::Write;
 use core::ops::Range;
 
 use base::PAGE_BYTES;
+use cred::Capability;
 use hal::caching::Caching;
 use hal::pci::{PciFunction, interrupt_line};
 use mach::pci::{BARS, Bar, Function, functions};
@@ -24,7 +25,7 @@ use kernel::file::{File, FileRef};
 use kernel::fs::pseudo::{Special, Text, TextFile};
 use kernel::fs::{FileType, Inode, InodeRef, Metadata};
 use kernel::mm::MemoryObject;
-use kernel::task::{Capability, current};
+use kernel::task::current;
 
 const SUBSYSTEM: u16 = 0x2c;
 /// Bits of a range in `resource` (include/linux/ioport.h): memory, prefetchable.

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 use base::{PAGE_BYTES, VirtAddr};
+use cred::{Account, Charge, Counted};
 use mach::mem::fallible::{self, TryGrow};
 use mach::sync::Spin;
 use sync::poll::{Events, Pollee};
@@ -16,7 +17,6 @@ use super::Mask;
 use crate::file::async_io::Owner;
 use crate::file::{File, OpenFile};
 use crate::io::Sink;
-use crate::task::{Account, Charge, Counted, current};
 use crate::user;
 
 /// Events queued at most (Linux's fs.inotify.max_queued_events).
@@ -191,7 +191,7 @@ impl Instance {
     ///
     /// Errors: `TooManyFiles`, `OutOfMemory`.
     pub fn new() -> Result<Arc<Self>> {
-        let uid = current().credentials.with(|who| who.user.effective);
+        let uid = cred::credentials().with(|who| who.user.effective);
         let account = Account::of(uid)?;
         let charge = account.charge(Counted::Notifiers, INSTANCES_MAX);
         let charge = charge.map_err(|_| Error::TooManyFiles)?;

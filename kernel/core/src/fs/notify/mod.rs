@@ -13,6 +13,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use bitflags::bitflags;
+use cred::Charge;
 use hashbrown::HashMap;
 use mach::mem::fallible::{self, TryGrow};
 use mach::sync::Spin;
@@ -22,7 +23,6 @@ pub use instance::{INSTANCES_MAX, Instance, QUEUED_MAX, watches_max};
 
 use super::{Dentry, InodeRef};
 use crate::file::{OpenFile, StatusFlags};
-use crate::task::Charge;
 
 bitflags! {
     /// What happened, and options of a watch; the bits are Linux's `IN_*`.

@@ -6,6 +6,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use cred::UserShare;
 use mach::sync::SpinGuard;
 use sched::resched_point;
 use sync::poll::Events;
@@ -17,7 +18,7 @@ use super::{
 use crate::signal::{
     ActionFlags, Handler, Info, Signal, post_to_process, send_to_process, send_to_thread,
 };
-use crate::task::{Change, ExitStatus, Pid, Process, UserShare};
+use crate::task::{Change, ExitStatus, Pid, Process};
 
 /// The real user of a process that has ended, and what it takes of that user's number.
 type Owner = (u32, Option<UserShare>);

@@ -10,8 +10,10 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 
+use cred::UserShare;
+
 use crate::signal::Signal;
-use crate::task::{Change, ExitStatus, Pid, Process, UserShare, release_id};
+use crate::task::{Change, ExitStatus, Pid, Process, release_id};
 
 /// Relatives that are looked at under one hold of the lock.
 pub(super) const BATCH: usize = 256;

@@ -87,7 +87,7 @@ pub const ENTRIES: &[Entry] = &[
     fact!("sys/fs/nr_open", 1 << 20),
     fact!("sys/fs/pipe-max-size", 1 << 20),
     fact!("sys/fs/pipe-user-pages-soft", pipe::USER_PAGES_MAX),
-    fact!("sys/kernel/cap_last_cap", kernel::task::CAPABILITY_MAX),
+    fact!("sys/kernel/cap_last_cap", cred::CAPABILITY_MAX),
     Entry {
         path: "sys/kernel/hostname",
         generate: |text| name(text, &current().names.get().host),

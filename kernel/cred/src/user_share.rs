@@ -9,7 +9,7 @@ use alloc::collections::BTreeMap;
 use mach::sync::Spin;
 use sync::{Error, Result};
 
-use super::UNLIMITED;
+use crate::UNLIMITED;
 
 static COUNTS: Spin<BTreeMap<u32, u64>> = Spin::new(BTreeMap::new());
 

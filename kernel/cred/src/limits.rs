@@ -80,10 +80,12 @@ pub struct Limit {
     pub hard: u64,
 }
 
+type Values = [AtomicU64; COUNT];
+
 /// All limits of a process; reading one is a plain load.
 pub struct Limits {
-    soft: [AtomicU64; COUNT],
-    hard: [AtomicU64; COUNT],
+    soft: Values,
+    hard: Values,
 }
 
 impl Default for Limits {
@@ -98,12 +100,12 @@ impl Default for Limits {
 impl Limits {
     /// The limit in force.
     pub fn soft(&self, resource: Resource) -> u64 {
-        self.soft[resource as usize].load(Ordering::Relaxed)
+        of(&self.soft, resource).load(Ordering::Relaxed)
     }
 
     /// Both limits.
     pub fn get(&self, resource: Resource) -> Limit {
-        let hard = self.hard[resource as usize].load(Ordering::Relaxed);
+        let hard = of(&self.hard, resource).load(Ordering::Relaxed);
         Limit {
             soft: self.soft(resource),
             hard,
@@ -112,18 +114,24 @@ impl Limits {
 
     /// Sets both limits; the caller has checked that it may.
     pub fn set(&self, resource: Resource, limit: Limit) {
-        self.soft[resource as usize].store(limit.soft, Ordering::Relaxed);
-        self.hard[resource as usize].store(limit.hard, Ordering::Relaxed);
+        of(&self.soft, resource).store(limit.soft, Ordering::Relaxed);
+        of(&self.hard, resource).store(limit.hard, Ordering::Relaxed);
     }
 
     /// A copy for a forked process.
     pub fn fork(&self) -> Self {
-        let copy = |from: &[AtomicU64; COUNT]| {
-            core::array::from_fn(|index| AtomicU64::new(from[index].load(Ordering::Relaxed)))
+        let copy = |from: &Values| {
+            from.each_ref()
+                .map(|value| AtomicU64::new(value.load(Ordering::Relaxed)))
         };
         Self {
             soft: copy(&self.soft),
             hard: copy(&self.hard),
         }
     }
+}
+
+/// tidy: there is a value for each resource.
+fn of(values: &Values, resource: Resource) -> &AtomicU64 {
+    &values[resource as usize]
 }

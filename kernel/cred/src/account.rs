@@ -25,9 +25,9 @@ pub enum Counted {
     Watches,
     /// Pages that its pipes may fill (fs.pipe-user-pages-soft).
     PipePages,
-    /// Instructions of its filters over system calls ([`crate::seccomp`]).
+    /// Instructions of its filters over system calls (seccomp(2)).
     FilterInstructions,
-    /// Gauges of its performance events ([`crate::perf`]).
+    /// Gauges of its performance events (perf_event_open(2)).
     Gauges,
     /// Pages of their rings (kernel.perf_event_mlock_kb).
     RingPages,
@@ -66,9 +66,14 @@ impl Account {
         Ok(account)
     }
 
+    /// tidy: there is a count for each kind.
+    fn of_kind(&self, kind: Counted) -> &AtomicU64 {
+        &self.counts[kind as usize]
+    }
+
     /// How many are charged.
     pub fn count(&self, kind: Counted) -> u64 {
-        self.counts[kind as usize].load(Ordering::Relaxed)
+        self.of_kind(kind).load(Ordering::Relaxed)
     }
 
     /// Adds one, if there are fewer than `limit`.
@@ -87,7 +92,7 @@ impl Account {
         amount: u64,
         limit: u64,
     ) -> core::result::Result<Charge, LimitReached> {
-        let count = &self.counts[kind as usize];
+        let count = self.of_kind(kind);
         let more = |now: u64| now.checked_add(amount).filter(|sum| *sum <= limit);
         count
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
@@ -138,6 +143,7 @@ impl Charge {
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        self.account.counts[self.kind as usize].fetch_sub(self.amount, Ordering::Relaxed);
+        let count = self.account.of_kind(self.kind);
+        count.fetch_sub(self.amount, Ordering::Relaxed);
     }
 }
