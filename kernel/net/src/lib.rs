@@ -4,27 +4,32 @@
 //!
 //! ```text
 //! one CPU, or one pair of queues:
-//! card ─ FramePort::receive ─▶ poll.rs ─▶ inet::Stack ─ Env::wake ─▶ a socket's Pollee
+//! card ─ FramePort::receive ─▶ device/poll ─▶ inet::Stack ─ Env::wake (stack/env) ─▶ a socket's Pollee
 //!
 //! several: each CPU has a pair of the card, a shard and an inbox
-//! card ─▶ ring.rs ─ link::steer ─▶ inbox.rs of the owner ─▶ poll.rs ─▶ its inet::Stack
+//! card ─▶ device/ring ─ link::steer ─▶ device/inbox of the owner ─▶ device/poll ─▶ its inet::Stack
 //!
-//! read(2) ─▶ tcp.rs / udp.rs ─▶ inet::Stack::recv_with ─▶ the program's memory
-//! write(2) ─▶ tcp.rs / udp.rs ─▶ inet::Stack::send_with ─ Env::transmit ─▶ FramePort
+//! read(2) ─▶ tcp, udp ─▶ inet::Stack::recv_with ─▶ the program's memory
+//! write(2) ─▶ tcp, udp ─▶ inet::Stack::send_with ─ Env::transmit ─▶ FramePort
 //! ```
 //!
+//! # Where to look
+//! [`device`] is the card and the rhythm of polling; [`stack`] what is of one stack; [`socket`]
+//! what all sockets share, with [`tcp`], [`udp`], [`raw`] and [`packet`] above it; [`datalink`] links
+//! over the card; [`listing`] what `ss` is shown.
+//!
 //! # Shards
-//! A stack (`core/inet`) behind one spin lock is a *shard* ([`shard`]); a batch of frames
-//! gives way to a program that waits for the lock ([`entered`]). A connection lives
-//! in the shard that a hash of its ends names ([`steer`]), on the CPU of its ring. Sockets
+//! A stack (`core/inet`) behind one spin lock is a *shard* ([`stack::shard`]); a batch of frames
+//! gives way to a program that waits for the lock ([`stack::locked`]). A connection lives
+//! in the shard that a hash of its ends names ([`device::steer`]), on the CPU of its ring. Sockets
 //! that wait for unknown peers, listeners and datagram sockets, have a member in each shard;
-//! `accept` and `recv` look at the calling CPU's first ([`handle`]). Nothing blocks under
+//! `accept` and `recv` look at the calling CPU's first ([`socket::handle`]). Nothing blocks under
 //! a shard's lock. A copy to or from a program stops at a missing page, which is brought in
 //! after the lock is dropped. VNICs and their kin have stacks of their own ([`datalink`]).
 //!
 //! # Polling
 //! While the machine is loaded it polls: the device is asked whenever a program waits
-//! for readiness, frames to send are announced once per batch ([`poll`]). The doorbell is
+//! for readiness, frames to send are announced once per batch ([`device::poll`]). The doorbell is
 //! armed only before a CPU halts.
 //!
 //! # Lock order
@@ -40,80 +45,38 @@
 
 extern crate alloc;
 
-mod address;
-mod alarm;
-mod changes;
-mod config;
-mod config6;
-mod cork;
-pub(crate) mod datalink;
+mod datalink;
 mod device;
-mod dial;
-mod entered;
-mod filter;
-mod groups;
-mod handle;
-mod inbox;
-mod interface;
-mod ioctl;
-mod members;
-mod memory;
-mod notice;
-mod options;
+mod listing;
 pub mod packet;
-mod place;
-pub mod plan;
-mod poll;
-mod port_rights;
 mod raw;
-mod raw_frame;
-mod raw_options;
-mod raw_put;
-mod raw_send;
-mod raw_socket;
 mod refusal;
-mod reports;
-mod ring;
-mod routes;
-mod settings;
-mod shard;
-mod sockets;
+mod socket;
 mod stack;
-mod steer;
-mod surroundings;
 mod tcp;
-mod tcp_lent;
-mod tcp_socket;
 mod udp;
-mod udp_cork;
-mod udp_failure;
-mod udp_socket;
-mod watchdog;
-mod zerocopy;
 
 use alloc::sync::Arc;
 
-pub use changes::{look_for_changes, on_changes};
-pub use config::{Conduct, Config, attach_pairs, configure, init};
-pub use config6::{Config6, configure6};
 pub use datalink::register as register_devices;
-pub use interface::{CARD, Interface, InterfaceFlags, LOOPBACK, Traffic};
-pub use memory::{AREA_BYTES, PacketBuffers, packet_buffers, packet_pool};
-pub use poll::{drain, poll_now};
-pub use ring::{RingCounters, port_counters, ring_counters};
-pub use sockets::{InetSocket, Position, Sockets};
-pub(crate) use stack::Shared;
-pub use stack::{NetStack, current_stack, first};
-pub use surroundings::Port;
+pub use device::config::{Conduct, Config, attach_pairs, configure, init};
+pub use device::config6::{Config6, configure6};
+pub use device::memory::{AREA_BYTES, PacketBuffers, packet_buffers, packet_pool};
+pub use device::poll::{drain, poll_now};
+pub use device::ring::{RingCounters, port_counters, ring_counters};
+pub use listing::{InetSocket, Position, Sockets};
+pub use stack::changes::{look_for_changes, on_changes};
+pub use stack::env::Port;
+pub use stack::interface::{CARD, Interface, InterfaceFlags, LOOPBACK, Traffic};
+pub use stack::{NetStack, current_stack, first, plan};
+
+use kernel::socket::{Family, MessageFlags, Socket, SocketType};
+use sync::{Error, Result};
 
 /// Exceptions (ARP, ICMP errors, DHCP) dropped between shards.
 pub fn exceptions_dropped() -> u64 {
-    inbox::dropped()
+    device::inbox::dropped()
 }
-
-use sync::{Error, Result};
-
-use kernel::socket::{Family, MessageFlags, Socket, SocketType};
 
 /// A new internet socket; `protocol` is IANA's number, 0 for the type's usual one.
 pub fn create(family: Family, kind: SocketType, protocol: u32) -> Result<Arc<dyn Socket>> {
@@ -128,7 +91,7 @@ pub fn create(family: Family, kind: SocketType, protocol: u32) -> Result<Arc<dyn
         (SocketType::Datagram, 0 | UDP) => Ok(udp::UdpSocket::open(family)?),
         // As on Linux, where no group may ping without a raw socket unless it is told to.
         (SocketType::Datagram, ICMP) if family == Family::Inet => Err(Error::AccessDenied),
-        (SocketType::Raw, protocol) => Ok(raw_socket::RawSocket::open(family, protocol)?),
+        (SocketType::Raw, protocol) => Ok(raw::socket::RawSocket::open(family, protocol)?),
         (SocketType::Stream | SocketType::Datagram, _) => Err(Error::ProtocolUnsupported),
         _ => Err(Error::SocketTypeUnsupported),
     }

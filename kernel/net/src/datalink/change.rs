@@ -14,10 +14,10 @@ use super::control::{self, Own, Shell, with_links};
 use super::lane_port::LanePort;
 use super::lanes::Lanes;
 use super::station;
-use crate::CARD;
-use crate::interface::Interface;
 use crate::stack;
-use crate::surroundings::Port;
+use crate::stack::env::Port;
+use crate::stack::interface::CARD;
+use crate::stack::interface::Interface;
 
 /// Ports that carry something.
 static PORTS: Spin<Vec<Arc<Lanes>>> = Spin::new(Vec::new());

@@ -14,8 +14,9 @@ use mach::sync::Spin;
 use wire::EtherType;
 
 use super::{change, wire as card};
-use crate::config::with_control;
-use crate::{CARD, stack};
+use crate::device::config::with_control;
+use crate::stack;
+use crate::stack::interface::CARD;
 
 /// All links, once somebody has asked for any.
 static LINKS: Spin<Option<Control>> = Spin::new(None);

@@ -15,7 +15,7 @@ use mbuf::{RxFrame, TxFrame};
 
 use super::inbox::Inbox;
 use super::lanes::Lanes;
-use crate::surroundings::Port;
+use crate::stack::env::Port;
 
 /// Whose port it is.
 enum Owner {

@@ -15,7 +15,7 @@ use super::inbox::Inbox;
 use super::shell::Shell;
 use super::wire::{self, Wire};
 use super::{control, wake};
-use crate::surroundings::Port;
+use crate::stack::env::Port;
 
 /// A lane that has more to do, or whose card has no room, runs again after this.
 const PAUSE: Duration = Duration::from_micros(200);

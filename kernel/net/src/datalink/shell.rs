@@ -44,7 +44,7 @@ impl Env for Shell {
     }
 
     fn pool(&self) -> &dyn Pool {
-        crate::packet_pool()
+        crate::device::memory::packet_pool()
     }
 
     fn deliver(&mut self, stream: StreamId, frames: &mut RxChain) {

@@ -15,12 +15,12 @@ use super::inbox::Inbox;
 use super::lane_port::LanePort;
 use super::lanes::Lanes;
 use super::{wake, wire};
-use crate::CARD;
-use crate::interface::{FIRST_STATION, Interface, STATIONS_MAX};
-use crate::poll::{BATCH_FRAMES_MAX, announce, facts_of, receive_batch};
-use crate::shard::Shard;
+use crate::device::poll::{BATCH_FRAMES_MAX, announce, facts_of, receive_batch};
 use crate::stack;
-use crate::surroundings::{Link, Way};
+use crate::stack::env::{Attachment, Link};
+use crate::stack::interface::CARD;
+use crate::stack::interface::{FIRST_STATION, Interface, STATIONS_MAX};
+use crate::stack::shard::Shard;
 use kernel::socket::InterfaceName;
 
 struct Station {
@@ -142,7 +142,7 @@ impl Station {
         let facts = facts_of(&port);
         let mut shard = Shard::boxed(stack::first(), number, 0).ok()?;
         shard.stack.attach(facts);
-        shard.link.way = Way::Own(Box::new(port));
+        shard.link.attachment = Attachment::Own(Box::new(port));
         let interface = Interface::ethernet(number, name, &facts);
         stack::first().shared.interfaces.put(interface);
         Some(Self {

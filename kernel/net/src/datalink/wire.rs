@@ -10,9 +10,9 @@ use base::Instant;
 use hal::{Capabilities, CardCounters, FramePort, PortCounters, Stall};
 use mbuf::{RxFrame, TxFrame};
 
-use crate::Traffic;
-use crate::surroundings::Port;
-use crate::watchdog;
+use crate::device::watchdog;
+use crate::stack::env::Port;
+use crate::stack::interface::Traffic;
 
 /// What cards count and stacks do not see: a frame's check sequence.
 const FCS_BYTES: u64 = 4;

@@ -27,6 +27,7 @@
 
 mod audience;
 mod drops;
+mod frame;
 mod listener;
 mod memory;
 mod options;

@@ -9,7 +9,9 @@ use wire::ETHERNET_HEADER_BYTES;
 
 use super::listener::Listener;
 use super::tap;
-use crate::{Interface, NetStack};
+use crate::device::memory::packet_pool;
+use crate::stack::NetStack;
+use crate::stack::interface::{Interface, LOOPBACK};
 use kernel::io::Source;
 use kernel::socket::PacketAddress;
 
@@ -87,7 +89,7 @@ fn append(chain: &mut Chain, mut bytes: &[u8]) -> Result<()> {
     while !bytes.is_empty() {
         let mut done = chain.append_in_place(bytes);
         if done == 0 {
-            let mut part = crate::packet_pool().alloc().ok_or(Error::NoBuffers)?;
+            let mut part = packet_pool().alloc().ok_or(Error::NoBuffers)?;
             done = part.append(bytes);
             chain.push_back(part);
         }
@@ -102,7 +104,7 @@ fn transmit(
     interface: &Interface,
     mut chain: Chain,
 ) -> Result<()> {
-    if interface.number == crate::LOOPBACK {
+    if interface.number == LOOPBACK {
         chain.advance(ETHERNET_HEADER_BYTES);
         return stack.send_to_ourselves(chain);
     }

@@ -13,7 +13,7 @@ use sync::{Error, Result};
 use super::listener::{Binding, Listener};
 use super::options::Options;
 use super::send;
-use crate::{NetStack, current_stack};
+use crate::stack::{NetStack, current_stack};
 use kernel::file::{File, OpenFile};
 use kernel::fs::Metadata;
 use kernel::io::{Sink, Source};

@@ -11,7 +11,9 @@ use wire::{ETHERNET_HEADER_BYTES, MacAddr};
 
 use super::drops::{self, DropReason};
 use super::listener::Listener;
-use crate::{Interface, NetStack, Shared};
+use crate::stack::NetStack;
+use crate::stack::Shared;
+use crate::stack::interface::{Interface, LOOPBACK};
 use mach::mem::fallible::TryGrow;
 
 /// To whom a frame was addressed (include/uapi/linux/if_packet.h).
@@ -91,7 +93,7 @@ pub(super) fn show_sent(
 
 #[cold]
 fn show_looped(stack: &Shared, packet: &Chain) {
-    let Some(interface) = stack.interfaces.get(crate::LOOPBACK) else {
+    let Some(interface) = stack.interfaces.get(LOOPBACK) else {
         return;
     };
     let version = packet.front().and_then(|front| front.bytes().first());

@@ -1,0 +1,147 @@
+//! When a shard runs though nobody polls it, and what one CPU does for the shards of others.
+//!
+//! A program's call may enter the shard of another CPU, or one that has no CPU, and leave frames
+//! there that the card has not been told of, or a deadline. The frames are announced when the
+//! program's own CPU comes to a rest, as those of its own shard are, so that a batch of answers
+//! costs one notification wherever the connections are. For the deadline each shard has one
+//! alarm, on the CPU that set it first: it does what is due from there, and the shard's
+//! own CPU takes the alarm over when it polls.
+//!
+//! Lock order: a shard, whose alarm is part of it, then a CPU's timers.
+
+use alloc::sync::{Arc, Weak};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use base::Instant;
+use mach::cpu::{MAX_CPUS, PerCpu};
+use sched::Softirq;
+use sched::timer::{self, Expire, Target, TimerId};
+
+use super::{poll, ring};
+use crate::stack::env::Link;
+use crate::stack::{self, NetStack};
+
+/// Rings of others' shards in which this CPU left frames, a bit for each. It is the CPU's: only
+/// the card's rings, of which there is one set, are announced so.
+static UNANNOUNCED: PerCpu<AtomicU32> = PerCpu::new(AtomicU32::default);
+const _: () = assert!(MAX_CPUS <= 32, "a ring is a bit");
+
+/// The one timer of a shard: its stack's next deadline, or the fallback.
+pub(crate) struct Alarm {
+    /// When it goes off or did, [`Instant::NEVER`] at first.
+    due: Instant,
+    timer: Option<TimerId>,
+}
+
+impl Alarm {
+    pub(crate) const fn new() -> Self {
+        Self {
+            due: Instant::NEVER,
+            timer: None,
+        }
+    }
+
+    /// Whether it will go off, and no later than at `deadline`.
+    #[inline]
+    fn serves(&self, deadline: Instant, now: Instant) -> bool {
+        self.due <= deadline && self.due > now
+    }
+
+    #[cold]
+    fn set(&mut self, target: Target, deadline: Instant, now: Instant) {
+        self.cancel(now);
+        self.due = deadline;
+        self.timer = Some(timer::add(deadline, target));
+    }
+
+    /// One that is due goes off by itself; to cancel it is to wait for the CPU that has it.
+    fn cancel(&mut self, now: Instant) {
+        if self.due > now
+            && let Some(old) = self.timer.take()
+        {
+            timer::cancel(old);
+        }
+    }
+}
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        self.cancel(mach::time::now());
+    }
+}
+
+/// This CPU left frames in a shard.
+#[inline]
+pub(crate) fn note(link: &Link) {
+    if !is_own(link) {
+        UNANNOUNCED
+            .get()
+            .fetch_or(1 << link.number, Ordering::Relaxed);
+    }
+}
+
+/// Whether this CPU polls a shard.
+#[inline]
+pub(crate) fn is_own(link: &Link) -> bool {
+    link.is_polled && link.number == stack::first().own()
+}
+
+/// Has the card told of the frames that this CPU left in others' shards.
+pub(crate) fn announce() {
+    if UNANNOUNCED.get().load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    let rings = UNANNOUNCED.get().swap(0, Ordering::Relaxed);
+    (0..u32::BITS as u16)
+        .filter(|ring| rings >> ring & 1 != 0)
+        .for_each(ring::announce);
+}
+
+/// Sees to it that a shard's stack runs at `deadline` at the latest. It is `now`, by the clock
+/// of whoever was in the shard last: an alarm that went off since was seen going off.
+#[inline]
+pub(crate) fn arm(link: &mut Link, deadline: Instant) {
+    if !is_served(link, deadline) {
+        set(link, deadline, link.now);
+    }
+}
+
+/// Whether nothing need be done for that.
+#[inline]
+pub(crate) fn is_served(link: &Link, deadline: Instant) -> bool {
+    deadline == Instant::NEVER || link.alarm.serves(deadline, link.now)
+}
+
+#[cold]
+fn set(link: &mut Link, deadline: Instant, now: Instant) {
+    let target = match is_own(link) {
+        true => Target::Raise(Softirq::Net),
+        false => Target::Call(Arc::new(Run {
+            stack: link.stack.clone(),
+            shard: link.number,
+        })),
+    };
+    link.alarm.set(target, deadline, now);
+}
+
+/// A deadline in a shard that this CPU does not poll.
+struct Run {
+    stack: Weak<NetStack>,
+    shard: u16,
+}
+
+impl Expire for Run {
+    fn expire(self: Arc<Self>, _now: Instant) {
+        let Some(of) = self.stack.upgrade() else {
+            return;
+        };
+        let is_polled = of.with_shard(self.shard, |stack, link| {
+            let deadline = poll::run_due(&of, stack, link);
+            arm(link, deadline);
+            link.is_polled
+        });
+        if is_polled == Some(true) {
+            ring::announce(self.shard);
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! The card's pairs of queues where there are several shards.
+//!
+//! Each pair has a lock of its own, taken for a few instructions: the shard's CPU receives
+//! by it, and whoever works for the shard sends by it. Shard `n` has pair `n`. The card is told
+//! of frames without the shard's lock: that may take as long as the host likes.
+//!
+//! The rings are the machine's, not a stack's: they are those of the one physical card, which
+//! the first stack has.
+//!
+//! What is received is sorted by [`link::steer`] and handed over in `inbox`, never taken
+//! through a stack here. Lock order: a shard, then a ring, then a queue of an inbox.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use hal::PortCounters;
+use link::RxChain;
+use link::dispatch::{self, Dispatch};
+use link::rss::Indirection;
+use link::steer::Steering;
+use mach::sync::{Once, Spin};
+use mbuf::{RxFrame, TxFrame};
+
+use super::poll::BATCH_FRAMES_MAX;
+use super::{inbox, steer, watchdog};
+use crate::packet;
+use crate::stack::env::Port;
+use crate::stack::{self, Shared};
+use link::tx_batch::TxBatch;
+
+/// What a ring did and dropped.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct RingCounters {
+    /// Frames received.
+    pub received: u64,
+    /// Of them, those for other shards than the ring's own.
+    pub handed_over: u64,
+    /// Frames sent.
+    pub sent: u64,
+    /// Dropped: the shard that they were for had too many.
+    pub soft_ring_full: u64,
+    /// Dropped: fragments of TCP segments.
+    pub tcp_fragments: u64,
+}
+
+/// One pair of queues.
+pub(crate) struct Ring {
+    number: u16,
+    state: Spin<State>,
+    /// Frames handed to the card.
+    tx: TxBatch,
+    /// Of the stack whose card it is.
+    shared: Arc<Shared>,
+}
+
+struct State {
+    port: Port,
+    steering: Steering,
+    /// Between the card and the steering; empty but during a batch.
+    batch: RxChain,
+    is_armed: bool,
+    counters: RingCounters,
+}
+
+static RINGS: Once<Box<[Ring]>> = Once::new();
+
+/// Makes rings of the card's pairs, one for each shard; once, after `inbox::init`.
+pub(crate) fn init(ports: Vec<Port>, shards: u16) {
+    RINGS.call_once(|| {
+        let ring = |(number, port)| Ring::new(number, port, shards);
+        (0..).zip(ports).map(ring).collect()
+    });
+}
+
+/// The pair of `shard`; `None` where there is one shard.
+pub(crate) fn of_shard(shard: u16) -> Option<&'static Ring> {
+    RINGS.get()?.get(usize::from(shard))
+}
+
+/// Tells the card of what a shard gave it, if the shard has a ring.
+pub(crate) fn announce(shard: u16) {
+    if let Some(ring) = of_shard(shard) {
+        ring.announce();
+        ring.tx.rest();
+    }
+}
+
+/// What each ring counted. A card of the only shard counts nothing itself; what the shard
+/// did says the same.
+pub fn ring_counters() -> Vec<RingCounters> {
+    let stack = stack::first();
+    if stack.count() == 1 {
+        let stats = stack.stats();
+        return vec![RingCounters {
+            received: stats.counts.get(inet::Count::FramesIn),
+            sent: stats.counts.get(inet::Count::FramesOut),
+            ..RingCounters::default()
+        }];
+    }
+    RINGS
+        .get()
+        .into_iter()
+        .flatten()
+        .map(Ring::counters)
+        .collect()
+}
+
+/// What the driver counted at each of the card's pairs of queues.
+pub fn port_counters() -> Vec<PortCounters> {
+    let stack = stack::first();
+    (0..stack.count())
+        .filter_map(|ring| stack.with_port(ring, |port| port.counters()))
+        .collect()
+}
+
+impl Ring {
+    fn new(number: u16, port: Port, shards: u16) -> Self {
+        let mut steering = Steering::new(&steer::rss(), inbox::progress(number));
+        steering.resteer(Indirection::even(shards));
+        Self {
+            number,
+            state: Spin::new(State {
+                port,
+                steering,
+                batch: RxChain::new(),
+                is_armed: false,
+                counters: RingCounters::default(),
+            }),
+            tx: TxBatch::new(),
+            shared: stack::first().shared.clone(),
+        }
+    }
+
+    /// Takes a batch from the card and hands it over; true if there may be more.
+    pub(crate) fn pull(&self) -> bool {
+        let mut state = self.state.lock();
+        let count = state.receive(&self.shared);
+        state.spread(self.number);
+        count == BATCH_FRAMES_MAX
+    }
+
+    /// Gives the card a frame; false if its queue is full.
+    #[inline]
+    pub(crate) fn transmit(&self, frame: TxFrame) -> bool {
+        let mut state = self.state.lock();
+        let is_sent = state.port.transmit(frame).is_ok();
+        state.counters.sent += u64::from(is_sent);
+        if is_sent {
+            self.tx.note_sent();
+        }
+        is_sent
+    }
+
+    /// Calls `work` with the pair, which it may exchange.
+    pub(crate) fn with_port<R>(&self, work: impl FnOnce(&mut Port) -> R) -> R {
+        work(&mut self.state.lock().port)
+    }
+
+    /// Frames that the card was given.
+    #[inline]
+    pub(crate) fn tx(&self) -> &TxBatch {
+        &self.tx
+    }
+
+    /// Tells the card of what it was given.
+    pub(crate) fn announce(&self) {
+        if self.tx.unannounced() != 0 {
+            let mut state = self.state.lock();
+            if self.tx.announce() {
+                state.port.kick();
+                watchdog::kicked();
+            }
+        }
+    }
+
+    pub(crate) fn unsent(&self) -> usize {
+        self.state.lock().port.unsent()
+    }
+
+    /// Asks for no interrupt and says whether frames are there.
+    pub(crate) fn poll(&self) -> bool {
+        let mut state = self.state.lock();
+        if state.is_armed {
+            state.is_armed = false;
+            state.port.disarm();
+        }
+        state.port.has_received()
+    }
+
+    /// Asks for an interrupt; false if frames are there already.
+    pub(crate) fn arm(&self) -> bool {
+        let mut state = self.state.lock();
+        state.is_armed = !state.port.arm();
+        state.is_armed
+    }
+
+    /// Whether the next frame interrupts.
+    pub(crate) fn is_armed(&self) -> bool {
+        self.state.lock().is_armed
+    }
+
+    fn counters(&self) -> RingCounters {
+        let state = self.state.lock();
+        RingCounters {
+            soft_ring_full: state.steering.dropped(),
+            ..state.counters
+        }
+    }
+}
+
+impl State {
+    fn receive(&mut self, shared: &Shared) -> usize {
+        let Self {
+            port,
+            batch,
+            counters,
+            ..
+        } = self;
+        let count = port.receive(BATCH_FRAMES_MAX, &mut |frame| {
+            packet::received(shared, crate::stack::interface::CARD, &frame);
+            match dispatch::dispatch_of(&frame.chain, shared.routes.address()) {
+                Dispatch::Flow => batch.push(frame),
+                Dispatch::Neighbor => {
+                    teach(&frame);
+                    batch.push(frame);
+                }
+                Dispatch::Dhcp => inbox::put_exception(0, frame),
+                Dispatch::IcmpError(packet) => inbox::put_exception(steer::owner(&packet), frame),
+                Dispatch::TcpFragment => counters.tcp_fragments += 1,
+            }
+        });
+        if count != 0 && self.is_armed {
+            self.is_armed = false;
+            self.port.disarm();
+        }
+        self.counters.received += count as u64;
+        count
+    }
+
+    fn spread(&mut self, number: u16) {
+        let handed_over = &mut self.counters.handed_over;
+        self.steering.spread(&mut self.batch, &mut |shard, frames| {
+            if shard != number {
+                *handed_over += frames.len() as u64;
+            }
+            inbox::put(shard, number, frames);
+        });
+    }
+}
+
+/// Shows an ARP message to all shards but the first, which gets it by the hash.
+fn teach(frame: &RxFrame) {
+    let shards = stack::first().count();
+    let copies = (1..shards).filter_map(|shard| Some((shard, steer::announcement_of(frame)?)));
+    copies.for_each(|(shard, copy)| inbox::put_exception(shard, copy));
+}

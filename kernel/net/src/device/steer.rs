@@ -1,0 +1,135 @@
+//! Which shard a frame belongs to.
+//!
+//! A connection belongs to the shard that a hash of its two ends names. The hash is the
+//! one that cards use for their rings (Toeplitz), so a card that is told the key brings
+//! each frame to the right CPU; where the card steers in another way, a frame that came
+//! to a wrong ring is handed over (`inbox`). Either way a connection stays where it is.
+//!
+//! The key has a period of 16 bits, which makes the hash the same in both directions (Woo
+//! and Park, "Scalable TCP Session Monitoring with Symmetric Receive-side Scaling"): both
+//! ends of a connection to ourselves lie in one shard.
+//!
+//! What does not show its connection by that hash goes where `link::dispatch` says: an ICMP
+//! error where the quoted packet came from, DHCP's answers to the first shard, whose
+//! client asked. ARP goes to the first shard, which answers; the others get a copy that
+//! teaches them. A fragment of a TCP segment is dropped and counted.
+//!
+//! The first shard, to which the hash 0 leads, also has all of IPv6, whose addresses,
+//! routes and neighbours exist there only, and all packets to groups.
+
+use core::net::IpAddr;
+
+use inet::Endpoint;
+use link::dispatch;
+use link::rss::{BUCKETS, Hasher, Indirection, PortFields, Rss, Scope, bucket_of};
+use link::toeplitz::{KEY_BYTES, Key};
+use link::{Header, Packet, Piece};
+use mach::sync::Once;
+use mbuf::{Chain, Checksum, RxFrame};
+use wire::{ETHERNET_HEADER_BYTES, EtherType};
+
+/// The key whose distribution Woo and Park measured.
+const KEY_PERIOD: [u8; 2] = [0x6d, 0x5a];
+/// An IPv4 header with all options, and the ports behind it.
+const PACKET_HEAD_BYTES: usize = 64;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+/// What leads the card's frames to shards; never changes.
+struct Steer {
+    hasher: Hasher,
+    table: Indirection,
+}
+
+/// The rule is the card's, of which there is one; the shards are the first stack's.
+static STEER: Once<Steer> = Once::new();
+
+/// Spreads flows evenly over this many shards.
+pub(crate) fn init(shards: u16) {
+    STEER.call_once(|| Steer {
+        hasher: Hasher::new(&rss()),
+        table: Indirection::even(shards),
+    });
+}
+
+/// The rule, for whoever sorts frames.
+pub(crate) fn rss() -> Rss {
+    Rss {
+        key: Key(key()),
+        ports: PortFields::default(),
+        scope: Scope::Ipv4Unicast,
+    }
+}
+
+fn key() -> [u8; KEY_BYTES] {
+    core::array::from_fn(|at| KEY_PERIOD[at % 2])
+}
+
+/// Tells a card the rule; one that has no such hash goes on to steer as it likes.
+pub(crate) fn tell(control: &mut dyn hal::NicControl, shards: u16) {
+    let table = Indirection::even(shards);
+    let table: [u16; BUCKETS] = core::array::from_fn(|bucket| table.target(bucket));
+    let rule = hal::SpreadRule {
+        key: &key(),
+        table: &table,
+        ipv6: rss().scope == Scope::Ip,
+        tcp_ports: rss().ports.tcp,
+        udp_ports: rss().ports.udp,
+    };
+    let _ = control.spread(0, &rule);
+}
+
+/// The shard of whatever a packet belongs to.
+pub(crate) fn owner(packet: &Packet) -> u16 {
+    STEER.get().map_or(0, |steer| {
+        let hash = steer.hasher.hash(Some(packet));
+        steer.table.target(bucket_of(hash))
+    })
+}
+
+/// The shard of a packet from its IPv4 header on.
+pub(crate) fn owner_of_packet(packet: &Chain) -> u16 {
+    let mut frame = [0; ETHERNET_HEADER_BYTES + PACKET_HEAD_BYTES];
+    let (header, head) = frame.split_at_mut(ETHERNET_HEADER_BYTES);
+    header[12..].copy_from_slice(&EtherType::Ipv4.number().to_be_bytes());
+    let shown = ETHERNET_HEADER_BYTES + packet.copy_to_slice(0, head);
+    let frame = &frame[..shown];
+    let len = ETHERNET_HEADER_BYTES + packet.len();
+    let packet = Header::parse(frame).and_then(|header| Packet::parse(&header, frame, len));
+    packet.map_or(0, |packet| owner(&packet))
+}
+
+/// The shard of a TCP connection.
+pub(crate) fn owner_of_connection(local: Endpoint, remote: Endpoint) -> u16 {
+    let ports = Some((remote.port, local.port));
+    owner(&packet(remote.addr, local.addr, TCP, ports))
+}
+
+/// The shard in which datagrams between two hosts arrive.
+pub(crate) fn owner_of_hosts(local: IpAddr, remote: IpAddr) -> u16 {
+    owner(&packet(remote, local, UDP, None))
+}
+
+fn packet(src: IpAddr, dst: IpAddr, protocol: u8, ports: Option<(u16, u16)>) -> Packet {
+    Packet {
+        src,
+        dst,
+        protocol,
+        piece: Piece::Whole,
+        ports,
+        dsfield: 0,
+        transport_at: 0,
+    }
+}
+
+/// What an ARP message teaches, for a stack that does not answer it. `None` without
+/// memory: the stack will ask for itself.
+pub(crate) fn announcement_of(frame: &RxFrame) -> Option<RxFrame> {
+    let mut buffer = crate::device::memory::packet_pool().alloc()?;
+    buffer.append(&dispatch::announcement_of(&frame.chain));
+    Some(RxFrame {
+        chain: Chain::from(buffer),
+        checksum: Checksum::Unknown,
+        coalesced: None,
+    })
+}

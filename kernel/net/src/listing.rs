@@ -1,0 +1,183 @@
+//! All sockets of all shards of a stack, one after the other, for tools that list them.
+//!
+//! A shard is locked for a stretch of slots at a time, and other threads may run between
+//! two stretches. A socket that comes or goes meanwhile is seen or not; none is seen twice
+//! in one slot. One with a member in each shard (`handle`) is seen in the first.
+
+use alloc::sync::Arc;
+use alloc::vec::{IntoIter, Vec};
+use core::net::SocketAddr;
+
+use inet::{ConnectionEntry, Endpoint, SocketEntry, State, Transport};
+use sched::yield_now;
+
+use crate::stack::NetStack;
+use crate::stack::env::Link;
+use crate::tcp::socket::info_of;
+use kernel::socket::TcpInfo;
+
+/// Slots that are looked at with the stack locked.
+const STRETCH: usize = 64;
+
+/// A socket with a name.
+#[derive(Clone, Copy, Debug)]
+pub struct InetSocket {
+    /// Its kind.
+    pub transport: Transport,
+    /// The number of its file; 0 if no program has one.
+    pub number: u64,
+    /// Linux's number of its state.
+    pub state: u8,
+    /// Its own end.
+    pub local: SocketAddr,
+    /// The other end; nowhere if it has none.
+    pub remote: SocketAddr,
+    /// Bytes that its program has not read; of a listener, connections to accept.
+    pub unread: usize,
+    /// Bytes without an acknowledgement; of a listener, how many connections may wait.
+    pub unacked: usize,
+    /// Bytes that its buffers may hold: for receiving, for sending.
+    pub buffers: [u32; 2],
+    /// How its connection fares.
+    pub info: Option<TcpInfo>,
+    /// How its congestion is controlled.
+    pub congestion: Option<&'static str>,
+}
+
+impl InetSocket {
+    fn new(link: &Link, transport: Transport, entry: &ConnectionEntry) -> Self {
+        let number = |id| link.number_of(id);
+        let name = |end: Endpoint| SocketAddr::new(end.addr, end.port);
+        Self {
+            transport,
+            number: entry.socket.map_or(0, number),
+            state: entry.state as u8,
+            local: name(entry.local),
+            remote: name(entry.remote),
+            unread: entry.unread,
+            unacked: entry.unacked,
+            buffers: [0; 2],
+            info: None,
+            congestion: None,
+        }
+    }
+
+    fn of(link: &Link, entry: &SocketEntry) -> Self {
+        Self {
+            buffers: entry.buffers,
+            info: entry.info.as_ref().map(info_of),
+            congestion: entry.info.map(|info| info.algorithm.name()),
+            ..Self::new(link, entry.transport, &entry.connection)
+        }
+    }
+}
+
+/// A place among all sockets: those of a shard's slots, then those in TIME_WAIT there, then
+/// those of the next shard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Position {
+    /// A slot of a shard.
+    Slot(u16, usize),
+    /// So many of a shard's in TIME_WAIT are behind us.
+    Waiting(u16, usize),
+    /// Behind the last one.
+    End,
+}
+
+impl Position {
+    /// Before the first one.
+    pub const START: Self = Self::Slot(0, 0);
+
+    /// Adds the sockets of a stretch from here on; returns where the next one starts.
+    fn gather(self, of: &NetStack, to: &mut Vec<(Self, InetSocket)>) -> Self {
+        match self {
+            Self::Slot(shard, slot) => gather_slots(of, shard, slot, to),
+            Self::Waiting(shard, skipped) => gather_waiting(of, shard, skipped, to),
+            Self::End => Self::End,
+        }
+    }
+}
+
+fn gather_slots(
+    of: &NetStack,
+    shard: u16,
+    slot: usize,
+    to: &mut Vec<(Position, InetSocket)>,
+) -> Position {
+    let slots = of.with_shard(shard, |stack, link| {
+        let stretch = stack.sockets_in(slot..slot + STRETCH);
+        let listed = stretch.filter(|(_, entry)| shard == 0 || !has_members(entry));
+        to.extend(listed.map(|(slot, entry)| {
+            let socket = InetSocket::of(link, &entry);
+            (Position::Slot(shard, slot), socket)
+        }));
+        stack.slots()
+    });
+    match slot + STRETCH < slots.unwrap_or(0) {
+        true => Position::Slot(shard, slot + STRETCH),
+        false => Position::Waiting(shard, 0),
+    }
+}
+
+/// Whether the socket is of a kind that has a member in each shard.
+fn has_members(entry: &SocketEntry) -> bool {
+    entry.transport == Transport::Udp || entry.connection.state == State::Listen
+}
+
+fn gather_waiting(
+    of: &NetStack,
+    shard: u16,
+    skipped: usize,
+    to: &mut Vec<(Position, InetSocket)>,
+) -> Position {
+    let before = to.len();
+    of.with_shard(shard, |stack, link| {
+        let stretch = stack.time_waits_from(skipped).take(STRETCH);
+        to.extend((skipped..).zip(stretch).map(|(place, entry)| {
+            let socket = InetSocket::new(link, Transport::Tcp, &entry);
+            (Position::Waiting(shard, place), socket)
+        }));
+    });
+    match to.len() - before {
+        STRETCH => Position::Waiting(shard, skipped + STRETCH),
+        _ if shard + 1 < of.shard_count() => Position::Slot(shard + 1, 0),
+        _ => Position::End,
+    }
+}
+
+/// The sockets from a place on, each with its place. Must not run with a spin lock held.
+pub struct Sockets {
+    of: Arc<NetStack>,
+    stretch: IntoIter<(Position, InetSocket)>,
+    next: Position,
+}
+
+impl Sockets {
+    /// Those of a stack, from `position` on.
+    pub fn from(of: Arc<NetStack>, position: Position) -> Self {
+        Self {
+            of,
+            stretch: Vec::new().into_iter(),
+            next: position,
+        }
+    }
+}
+
+impl Iterator for Sockets {
+    type Item = (Position, InetSocket);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(found) = self.stretch.next() {
+                return Some(found);
+            }
+            if self.next == Position::End {
+                return None;
+            }
+            yield_now();
+            let mut stretch = Vec::new();
+            self.next = self.next.gather(&self.of, &mut stretch);
+            self.stretch = stretch.into_iter();
+        }
+    }
+}

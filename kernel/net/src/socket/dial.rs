@@ -1,0 +1,47 @@
+//! In which order shards are asked for a port to connect from.
+//!
+//! Each shard has its own part of the ports that lead to a peer, so when one has no more
+//! those of the next are used, beginning with the calling CPU's shard. A search that finds
+//! none has looked at the whole range; so as not to repeat that for each connection, the
+//! shard is asked last for [`REST`].
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use base::Duration;
+use mach::cpu::MAX_CPUS;
+
+use crate::stack::NetStack;
+
+/// How long a shard is asked last.
+const REST: Duration = Duration::from_secs(1);
+
+/// Until when each shard is asked last, in nanoseconds since the boot. Only the stack with the
+/// card has several shards to ask, so this is one for all.
+static RESTS_UNTIL: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
+const _: () = assert!(MAX_CPUS <= 32, "a shard is a bit");
+
+/// All shards, each once.
+pub(crate) fn shards_in_turn(stack: &NetStack) -> impl Iterator<Item = u16> + use<> {
+    let (own, count) = (stack.own(), stack.count());
+    let resting = if count == 1 { 0 } else { resting(count) };
+    let all = move || (0..count).map(move |step| (own + step) % count);
+    let rests = move |shard: &u16| resting >> shard & 1 != 0;
+    all()
+        .filter(move |shard| !rests(shard))
+        .chain(all().filter(rests))
+}
+
+/// A bit for each shard that is asked last.
+fn resting(count: u16) -> u32 {
+    let now = mach::time::now().as_nanos();
+    let until = |shard: u16| RESTS_UNTIL[usize::from(shard) % MAX_CPUS].load(Ordering::Relaxed);
+    (0..count)
+        .filter(|shard| until(*shard) > now)
+        .fold(0, |bits, shard| bits | 1 << shard)
+}
+
+/// `shard` had no port.
+pub(crate) fn note_exhausted(shard: u16) {
+    let until = mach::time::now() + REST;
+    RESTS_UNTIL[usize::from(shard) % MAX_CPUS].store(until.as_nanos(), Ordering::Relaxed);
+}

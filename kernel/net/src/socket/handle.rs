@@ -1,0 +1,355 @@
+//! A program's hold on one socket: what TCP and UDP sockets share.
+//!
+//! A socket is at one location, in one shard; where there are several shards, it may have
+//! members in the others too (`members` says when). Where there is one shard none of this costs more than a comparison.
+//!
+//! Invariant: `location` changes only under the lock of the shard that it names, and not any
+//! more once there are `others`. Lock order: `naming`, then a shard.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::sync::atomic::AtomicBool;
+
+use inet::{Endpoint, Options, SocketId, Transport};
+use mach::sync::{Once, Spin};
+use sync::poll::Events;
+use sync::{Error, Result, Wait};
+
+use super::location::{AtomicLocation, Location};
+use crate::refusal::{Answer, refused};
+use crate::stack::env::{self, Link};
+use crate::stack::locked::LockedShard;
+use crate::stack::waiter::Waiter;
+use crate::stack::{NetStack, current_stack};
+use kernel::fs::Metadata;
+use kernel::socket::{self, Blocking, CommonOptions, Family, Held, Shutdown, wait_on};
+
+/// A socket; dropping it closes it.
+pub(crate) struct Handle {
+    /// The stack in which it was made.
+    pub(crate) stack: Arc<NetStack>,
+    pub(crate) location: AtomicLocation,
+    /// The members in the other shards, in the shards' order.
+    pub(crate) others: Once<Box<[Location]>>,
+    /// The socket that keeps the name of one that moved away.
+    pub(crate) name: Once<Location>,
+    /// Whether a program gave it a name.
+    pub(crate) is_named: AtomicBool,
+    /// Held while names are given, so that this happens once.
+    pub(crate) naming: Spin<()>,
+    pub(crate) transport: Transport,
+    pub(crate) family: Family,
+    pub(crate) waiter: Arc<Waiter>,
+    pub(crate) common: CommonOptions,
+    _held: Held,
+}
+
+impl Handle {
+    /// What stat(2) says of the socket; its number is also in /proc/net.
+    pub(crate) fn metadata(&self) -> Metadata {
+        socket::metadata(self.waiter.number)
+    }
+
+    /// Its name in /proc/PID/fd.
+    pub(crate) fn label(&self) -> String {
+        socket::label(self.waiter.number)
+    }
+
+    /// A new socket, in the first shard.
+    pub(crate) fn open(transport: Transport, family: Family) -> Result<Self> {
+        let of = current_stack();
+        of.in_shard(0, |stack, link| {
+            let id = open_in(stack, transport, family)?;
+            let owner = cred::credentials().with(|who| who.user.fs);
+            stack.configure(link, id, |options| options.owner = owner)?;
+            Self::adopt(&of, id, transport, family, stack, link)
+        })
+    }
+
+    /// Holds a socket that a stack made (an accepted connection).
+    ///
+    /// Errors: `NoBuffers`; the socket is closed then.
+    pub(crate) fn adopt(
+        of: &Arc<NetStack>,
+        id: SocketId,
+        transport: Transport,
+        family: Family,
+        stack: &mut inet::Stack,
+        link: &mut Link,
+    ) -> Answer<Self> {
+        let waiter = Arc::new(Waiter::new());
+        if let Err(error) = link.register(id, waiter.clone()) {
+            stack.close(link, id)?;
+            return Err(error.into());
+        }
+        let location = Location {
+            shard: link.number,
+            id,
+        };
+        Ok(Self {
+            stack: of.clone(),
+            location: AtomicLocation::new(location),
+            others: Once::new(),
+            name: Once::new(),
+            is_named: AtomicBool::new(false),
+            naming: Spin::new(()),
+            transport,
+            family,
+            waiter,
+            common: CommonOptions::default(),
+            _held: Held::one(),
+        })
+    }
+
+    /// Holds a connection of this listener.
+    pub(crate) fn adopt_accepted(
+        &self,
+        id: SocketId,
+        stack: &mut inet::Stack,
+        link: &mut Link,
+    ) -> Answer<Self> {
+        Self::adopt(&self.stack, id, self.transport, self.family, stack, link)
+    }
+
+    /// The shard of the socket's location, locked, and the socket there.
+    ///
+    /// Errors: `NetworkDown` before boot has got that far.
+    #[inline(always)]
+    fn enter(&self) -> Result<(LockedShard<'_>, SocketId)> {
+        self.enter_by(|shard| LockedShard::new(&self.stack, shard))
+    }
+
+    #[inline(always)]
+    fn enter_by<'s>(
+        &'s self,
+        enter: impl Fn(u16) -> Option<LockedShard<'s>>,
+    ) -> Result<(LockedShard<'s>, SocketId)> {
+        loop {
+            let seen = self.location.look();
+            let locked = enter(seen.shard()).ok_or(Error::NetworkDown)?;
+            if self.location.look() == seen {
+                return Ok((locked, seen.id()));
+            }
+        }
+    }
+
+    /// Calls `work` for the socket at its location.
+    #[inline]
+    pub(crate) fn with<R>(
+        &self,
+        work: impl FnOnce(SocketId, &mut inet::Stack, &mut Link) -> Answer<R>,
+    ) -> Result<R> {
+        self.move_bytes(|id, stack, link| {
+            self.waiter.forget();
+            work(id, stack, link)
+        })
+    }
+
+    /// Like [`with`](Self::with), for a call that does nothing but to move bytes.
+    #[inline]
+    pub(crate) fn move_bytes<R>(
+        &self,
+        work: impl FnOnce(SocketId, &mut inet::Stack, &mut Link) -> Answer<R>,
+    ) -> Result<R> {
+        let (mut locked, id) = self.enter()?;
+        let (stack, link) = locked.parts();
+        Ok(work(id, stack, link)?)
+    }
+
+    /// Shows the socket at its location to `look`, which needs no clock; `None` before boot
+    /// has got that far.
+    #[inline]
+    pub(crate) fn look<R>(&self, look: impl FnOnce(SocketId, &mut inet::Stack) -> R) -> Option<R> {
+        let enter = |shard| LockedShard::to_look(&self.stack, shard);
+        let (mut locked, id) = self.enter_by(enter).ok()?;
+        let (stack, _) = locked.parts();
+        Some(look(id, stack))
+    }
+
+    /// Calls `work` for the socket, and for each of its other members.
+    pub(crate) fn with_all(
+        &self,
+        mut work: impl FnMut(SocketId, &mut inet::Stack, &mut Link) -> Answer<()>,
+    ) -> Result<()> {
+        self.with(&mut work)?;
+        self.with_others(work)
+    }
+
+    /// Calls `work` for each member but the socket at its location.
+    pub(crate) fn with_others(
+        &self,
+        mut work: impl FnMut(SocketId, &mut inet::Stack, &mut Link) -> Answer<()>,
+    ) -> Result<()> {
+        for member in self.others() {
+            self.stack
+                .in_shard(member.shard, |stack, link| work(member.id, stack, link))?;
+        }
+        Ok(())
+    }
+
+    /// Whether it has no member in another shard.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.others().is_empty()
+    }
+
+    fn others(&self) -> &[Location] {
+        self.others.get().map_or(&[], |others| others)
+    }
+
+    /// The member in a shard, or the location if there is only that.
+    pub(crate) fn member(&self, shard: u16) -> Location {
+        let location = self.location.load();
+        let others = self.others().iter();
+        others
+            .copied()
+            .find(|member| member.shard == shard)
+            .unwrap_or(location)
+    }
+
+    /// What `take` finds in the first member that has something, beginning with that of
+    /// `first`: `WouldBlock` counts as nothing.
+    pub(crate) fn first_of<R>(
+        &self,
+        first: u16,
+        mut take: impl FnMut(SocketId, &mut inet::Stack, &mut Link) -> Answer<R>,
+    ) -> Result<R> {
+        if self.is_alone() {
+            return self.with(take);
+        }
+        let shards = self.stack.count();
+        for step in 0..shards {
+            let member = self.member((first + step) % shards);
+            let taken = self
+                .stack
+                .in_shard(member.shard, |stack, link| take(member.id, stack, link));
+            match taken {
+                Err(Error::WouldBlock) => {}
+                done => return done,
+            }
+        }
+        Err(Error::WouldBlock)
+    }
+
+    /// What is ready now.
+    pub(crate) fn poll(&self) -> Events {
+        env::events_of(self.ready())
+    }
+
+    /// The same in the stack's words.
+    pub(crate) fn ready(&self) -> inet::Events {
+        let ready = self.look(|id, stack| stack.poll(id));
+        let ready = ready.unwrap_or(inet::Events::ERROR);
+        match self.others.get() {
+            None => ready,
+            Some(others) => ready | self.poll_all(others),
+        }
+    }
+
+    /// What any of the members is ready for.
+    #[cold]
+    fn poll_all(&self, members: &[Location]) -> inet::Events {
+        let poll = |member: &Location| {
+            self.stack
+                .with_shard(member.shard, |stack, _| stack.poll(member.id))
+        };
+        let ready = members.iter().filter_map(poll);
+        ready.fold(inet::Events::empty(), |all, one| all | one)
+    }
+
+    /// Waits by the rules of `how` until one of `events` or an error is there.
+    pub(crate) fn wait(&self, events: Events, how: Option<Wait>) -> Result<()> {
+        let wanted = events | Events::ALWAYS;
+        let ready = || self.poll().intersects(wanted).then_some(());
+        wait_on(&self.waiter.pollee.queue, how, ready)
+    }
+
+    pub(crate) fn receive_wait(&self, blocking: Blocking) -> Option<Wait> {
+        self.common.receive_wait(blocking)
+    }
+
+    pub(crate) fn send_wait(&self, blocking: Blocking) -> Option<Wait> {
+        self.common.send_wait(blocking)
+    }
+
+    pub(crate) fn options(&self) -> Result<Options> {
+        self.with(|id, stack, _| Ok(*stack.options(id)?))
+    }
+
+    pub(crate) fn configure(&self, mut change: impl FnMut(&mut Options)) -> Result<()> {
+        self.with_all(|id, stack, link| {
+            stack.configure(link, id, &mut change)?;
+            crate::device::poll::after_send(link);
+            Ok(())
+        })
+    }
+
+    pub(crate) fn local(&self) -> Result<Endpoint> {
+        self.with(|id, stack, _| Ok(stack.local(id)?))
+    }
+
+    pub(crate) fn remote(&self) -> Result<Endpoint> {
+        self.with(|id, stack, _| Ok(stack.remote(id)?))
+    }
+
+    /// The pending error, which is thereby cleared.
+    pub(crate) fn take_error(&self) -> Option<Error> {
+        let take = |id, stack: &mut inet::Stack, _: &mut Link| {
+            Ok(stack.take_error(id).ok_or(Error::WouldBlock)?)
+        };
+        self.first_of(self.stack.own(), take).ok().map(refused)
+    }
+
+    pub(crate) fn shutdown(&self, how: Shutdown) -> Result<()> {
+        let how = match how {
+            Shutdown::Read => inet::Shutdown::Read,
+            Shutdown::Write => inet::Shutdown::Write,
+            Shutdown::Both => inet::Shutdown::Both,
+        };
+        self.with_all(|id, stack, link| {
+            stack.shutdown(link, id, how)?;
+            crate::device::poll::after_send(link);
+            Ok(())
+        })
+    }
+
+    /// The filter was attached or taken away: the stack asks for it, or need not.
+    pub(crate) fn filter_changed(&self) -> Result<()> {
+        let is_filtered = self.waiter.filter.attached().is_some();
+        self.configure(|options| options.is_filtered = is_filtered)
+    }
+
+    /// `IPV6_V6ONLY`.
+    pub(crate) fn is_v6_only(&self) -> Result<bool> {
+        Ok(self.options()?.v6_only)
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let close = |location| close(&self.stack, location);
+        close(self.location.load());
+        self.others().iter().copied().for_each(close);
+        self.name.get().copied().into_iter().for_each(close);
+    }
+}
+
+pub(crate) fn close(of: &NetStack, location: Location) {
+    of.with_shard(location.shard, |stack, link| {
+        link.unregister(location.id);
+        let closed = stack.close(link, location.id);
+        debug_assert!(closed.is_ok(), "a handle owns live sockets");
+        crate::device::poll::after_send(link);
+    });
+}
+
+pub(crate) fn open_in(
+    stack: &mut inet::Stack,
+    transport: Transport,
+    family: Family,
+) -> Answer<SocketId> {
+    Ok(match family {
+        Family::Inet6 => stack.open_v6(transport)?,
+        _ => stack.open(transport)?,
+    })
+}

@@ -1,0 +1,234 @@
+//! What a stack sees of the world: the clock, packet buffers, its port, who waits.
+//!
+//! Frames reach the card by a port that is the shard's own where there is one shard, and by
+//! the lock of a ring otherwise. Sniffers see each frame before.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+
+use base::{Duration, Instant};
+use hal::FramePort;
+use inet::{Env, RawPacket, SocketId};
+use mbuf::{Chain, Mbuf, RxFrame, TxFrame};
+use sync::poll::Events;
+use sync::{Error, Result};
+
+use super::waiter::Waiter;
+use super::{NetStack, Shared};
+use crate::device::alarm::Alarm;
+use crate::device::ring::Ring;
+use crate::device::watchdog;
+use crate::packet;
+use link::tx_batch::TxBatch;
+
+/// A device as the kernel holds it.
+pub type Port = Box<dyn FramePort + Send>;
+
+/// How a shard's frames reach the card.
+pub(crate) enum Attachment {
+    /// There is none.
+    None,
+    /// The only shard has the card for itself, and needs no lock but its own.
+    Own(Port),
+    /// One of several.
+    Ring(&'static Ring),
+}
+
+/// The stack's environment; see [`inet::Env`].
+pub struct Link {
+    /// Which shard this is.
+    pub(crate) number: u16,
+    /// Whether a CPU polls it.
+    pub(crate) is_polled: bool,
+    /// Whose shard it is.
+    pub(crate) stack: Weak<NetStack>,
+    pub(crate) shared: Arc<Shared>,
+    /// Which interface the port is.
+    pub(crate) interface: u32,
+    pub(crate) alarm: Alarm,
+    pub(crate) now: Instant,
+    pub(crate) attachment: Attachment,
+    /// Frames handed to the device, if it is this shard's own.
+    tx: TxBatch,
+    /// A packet stayed within the machine and may have set a deadline.
+    pub(crate) has_looped: bool,
+    /// The alarm is set for such deadlines.
+    pub(crate) is_loop_alarmed: bool,
+    /// Whether the device will interrupt for the next frame, if it is this shard's own.
+    pub(crate) is_doorbell_armed: bool,
+    /// Frames between the device and the stack; empty but during a batch.
+    pub(crate) batch: VecDeque<RxFrame>,
+    /// The device's queue was full: frames that were dropped, as a wire would.
+    pub(crate) queue_full_drops: u64,
+    /// Which version of the routes the stack has; of the first shard, which it published.
+    pub(crate) routes_version: u32,
+    /// Who waits for a socket, by its slot; empty until the socket has an owner.
+    waiters: Vec<Option<Arc<Waiter>>>,
+}
+
+impl Link {
+    /// The environment of a shard of `of`, without a port.
+    pub(crate) fn new(of: &NetStack, interface: u32, number: u16) -> Self {
+        Self {
+            number,
+            is_polled: of.is_first() && number < of.count(),
+            stack: of.downgrade(),
+            shared: of.shared.clone(),
+            alarm: Alarm::new(),
+            interface,
+            now: mach::time::now(),
+            attachment: Attachment::None,
+            tx: TxBatch::new(),
+            has_looped: false,
+            is_loop_alarmed: false,
+            is_doorbell_armed: false,
+            batch: VecDeque::new(),
+            queue_full_drops: 0,
+            routes_version: 0,
+            waiters: Vec::new(),
+        }
+    }
+
+    /// From now on `waiter` hears of `socket`.
+    ///
+    /// Errors: `NoBuffers`; the table is as large as the most sockets there ever were.
+    pub(crate) fn register(&mut self, socket: SocketId, waiter: Arc<Waiter>) -> Result<()> {
+        let slot = socket.index();
+        if self.waiters.len() <= slot {
+            let more = slot + 1 - self.waiters.len();
+            self.waiters
+                .try_reserve(more)
+                .map_err(|_| Error::NoBuffers)?;
+            self.waiters.resize(slot + 1, None);
+        }
+        self.waiters[slot] = Some(waiter);
+        Ok(())
+    }
+
+    /// Gives the card a frame that everybody has seen.
+    #[inline]
+    pub(crate) fn hand_over(&mut self, frame: TxFrame) {
+        let is_sent = match &mut self.attachment {
+            Attachment::None => return,
+            Attachment::Own(port) => {
+                let is_sent = port.transmit(frame).is_ok();
+                if is_sent {
+                    self.tx.note_sent();
+                }
+                is_sent
+            }
+            Attachment::Ring(ring) => ring.transmit(frame),
+        };
+        self.queue_full_drops += u64::from(!is_sent);
+    }
+
+    /// Frames that the device was given.
+    #[inline]
+    pub(crate) fn tx(&self) -> &TxBatch {
+        match &self.attachment {
+            Attachment::Ring(ring) => ring.tx(),
+            Attachment::Own(_) | Attachment::None => &self.tx,
+        }
+    }
+
+    /// Tells the device about the frames that it was given.
+    pub(crate) fn announce(&mut self) {
+        match &mut self.attachment {
+            Attachment::Own(port) if self.tx.announce() => {
+                port.kick();
+                watchdog::kicked();
+            }
+            Attachment::Own(_) | Attachment::None => {}
+            Attachment::Ring(ring) => ring.announce(),
+        }
+    }
+
+    /// The number of a socket's file; 0 while nobody holds it.
+    pub(crate) fn number_of(&self, socket: SocketId) -> u64 {
+        let waiter = self.waiters.get(socket.index()).and_then(Option::as_ref);
+        waiter.map_or(0, |waiter| waiter.number)
+    }
+
+    /// Nobody holds `socket` any more.
+    pub(crate) fn unregister(&mut self, socket: SocketId) {
+        if let Some(slot) = self.waiters.get_mut(socket.index()) {
+            *slot = None;
+        }
+    }
+}
+
+impl Env for Link {
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn spent(&self) -> Duration {
+        mach::time::now().since(self.now)
+    }
+
+    fn random(&mut self) -> u64 {
+        kernel::random::next_u64()
+    }
+
+    fn alloc(&mut self) -> Option<Mbuf> {
+        crate::device::memory::packet_pool().alloc()
+    }
+
+    fn alloc_to_queue(&mut self) -> Option<Mbuf> {
+        crate::device::memory::alloc_to_queue()
+    }
+
+    fn is_heap_short(&self) -> bool {
+        mach::mem::is_short()
+    }
+
+    fn is_scarce(&self) -> bool {
+        crate::device::memory::is_scarce()
+    }
+
+    fn transmit(&mut self, frame: TxFrame) {
+        packet::sent(&self.shared, self.interface, &frame);
+        self.hand_over(frame);
+    }
+
+    fn looped(&mut self, packet: &Chain) {
+        self.has_looped = true;
+        packet::looped(&self.shared, packet);
+    }
+
+    fn raw(&mut self, packet: &RawPacket<'_>) -> bool {
+        super::raw_listener::show(&self.shared, self.interface, packet)
+    }
+
+    fn filter(&mut self, socket: SocketId, headers: &[u8], packet: &Chain) -> usize {
+        match self.waiters.get(socket.index()) {
+            Some(Some(waiter)) => {
+                super::filter::keep(waiter, &self.shared, self.interface, headers, packet)
+            }
+            _ => usize::MAX,
+        }
+    }
+
+    fn wake(&mut self, socket: SocketId, events: inet::Events) {
+        if let Some(Some(waiter)) = self.waiters.get(socket.index()) {
+            waiter.tell(events);
+        }
+    }
+}
+
+/// The stack's words for readiness, in poll(2)'s.
+pub(crate) fn events_of(events: inet::Events) -> Events {
+    const MAP: [(inet::Events, Events); 6] = [
+        (inet::Events::READABLE, Events::READABLE),
+        (inet::Events::WRITABLE, Events::WRITABLE),
+        (inet::Events::READ_CLOSED, Events::RDHUP),
+        (inet::Events::HANGUP, Events::HUP),
+        (inet::Events::ERROR, Events::ERR),
+        (inet::Events::FAILURE, Events::ERR),
+    ];
+    MAP.iter()
+        .filter(|(theirs, _)| events.contains(*theirs))
+        .fold(Events::empty(), |sum, (_, ours)| sum | *ours)
+}

@@ -1,0 +1,184 @@
+//! A network stack as a value: what a network namespace is made of (network_namespaces(7)).
+//!
+//! Everything that a program can reach by one socket hangs on one [`NetStack`]: shards with
+//! their connections, ports and neighbours, interfaces with their names and addresses, routes,
+//! settings, counters, the journal, and who sniffs. A thread holds one, and its children
+//! inherit it ([`kernel::task::Thread`]); a socket holds the one in which it was made. A stack
+//! ends when nobody holds it any more.
+//!
+//! # What is not in it, and why
+//! The physical card, with its rings and inboxes, exists once ([`crate::device::ring`]): it belongs to
+//! the [`first`] stack, which the softirq and the idle loop serve without a process. Packet
+//! memory is one pool, because the card's buffers become the sockets' without a copy
+//! ([`crate::device::memory`]). How long polling may wait is a property of the machine
+//! ([`crate::device::poll`]).
+//!
+//! # Ownership
+//! A stack owns its shards; a shard's environment holds what all shards look at ([`Shared`])
+//! and knows its stack weakly, so that the two do not keep each other alive.
+
+pub(crate) mod changes;
+pub(crate) mod env;
+mod filter;
+pub(crate) mod interface;
+pub(crate) mod locked;
+pub mod plan;
+pub(crate) mod raw_listener;
+pub(crate) mod routes;
+mod settings;
+pub(crate) mod shard;
+pub(crate) mod waiter;
+
+use alloc::boxed::Box;
+use alloc::sync::{Arc, Weak};
+use core::any::Any;
+use core::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
+
+use mach::mem::fallible;
+use mach::sync::{Once, Spin};
+use sync::Result;
+
+use self::interface::Interfaces;
+use self::locked::Slot;
+use self::raw_listener::RawListener;
+use self::routes::Published;
+use crate::packet::{Audience, Listener};
+use kernel::fs::nsfs;
+use kernel::net_namespace::NetNamespace;
+use kernel::task::current;
+
+/// Shards of one stack at most: those of CPUs, and one for each further interface.
+pub(crate) const SHARDS_MAX: usize = 256;
+/// The first port that anybody may take, unless an administrator says otherwise.
+const FIRST_FREE_PORT: u16 = 1024;
+
+/// See the module.
+pub struct NetStack {
+    /// The namespace's inode number.
+    pub number: u64,
+    me: Weak<Self>,
+    /// Made as they are needed; one that was made stays in its place.
+    pub(crate) shards: Box<[Once<Box<Slot>>]>,
+    /// Shards that belong to a CPU each: one until a card with several rings is attached.
+    pub(crate) cpu_shards: AtomicU16,
+    /// Shards that were made.
+    pub(crate) shard_count: AtomicU16,
+    pub(crate) shared: Arc<Shared>,
+    /// See [`self::settings`].
+    pub(crate) settings: Spin<inet::Config>,
+    /// The first port that anybody may take.
+    pub first_free_port: AtomicU16,
+}
+
+/// What all shards of a stack look at while they are locked; its own locks are inner ones.
+pub(crate) struct Shared {
+    pub interfaces: Interfaces,
+    pub routes: Published,
+    /// Packet sockets that listen.
+    pub sniffers: Audience<Listener>,
+    /// Raw sockets.
+    pub(crate) raw: Audience<RawListener>,
+    /// Netlink sockets that hear of changes.
+    pub change_listeners: AtomicUsize,
+    /// The number of the next event in any shard's journal.
+    pub event_numbers: Arc<AtomicU64>,
+}
+
+/// The stack of the first program, which has the card.
+#[inline]
+pub fn first() -> &'static Arc<NetStack> {
+    static FIRST: Once<Arc<NetStack>> = Once::new();
+    FIRST.call_once(|| NetStack::without_shards(inet::Config::default()))
+}
+
+/// The stack of the program that runs; there is no other kind of network.
+pub fn current_stack() -> Arc<NetStack> {
+    let network: Arc<dyn Any + Send + Sync> = current().net.get();
+    network.downcast().unwrap_or_else(|_| first().clone())
+}
+
+impl NetNamespace for NetStack {
+    fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn create_another(&self) -> Result<Arc<dyn NetNamespace>> {
+        Ok(Self::create()?)
+    }
+}
+
+impl NetStack {
+    /// One that has no shard, and so no loopback, yet.
+    fn without_shards(settings: inet::Config) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            number: nsfs::new_number(),
+            me: me.clone(),
+            shards: (0..SHARDS_MAX).map(|_| Once::new()).collect(),
+            cpu_shards: AtomicU16::new(1),
+            shard_count: AtomicU16::new(0),
+            shared: Arc::new(Shared::new()),
+            settings: Spin::new(settings),
+            first_free_port: AtomicU16::new(FIRST_FREE_PORT),
+        })
+    }
+
+    /// A new stack with the settings of the first one at its start, and nothing but loopback.
+    ///
+    /// Errors: `OutOfMemory`.
+    pub fn create() -> Result<Arc<Self>> {
+        fallible::room_for_arc::<Self>()?;
+        let first = first().settings();
+        let stack = Self::without_shards(inet::Config {
+            tcp_memory: first.tcp_memory,
+            udp_memory: first.udp_memory,
+            buffer_growth_max: first.buffer_growth_max,
+            ..inet::Config::default()
+        });
+        stack.add_shard()?;
+        Ok(stack)
+    }
+
+    /// Whether it has the card.
+    pub(crate) fn is_first(&self) -> bool {
+        core::ptr::eq(self, &raw const **first())
+    }
+
+    /// For who must find it later without keeping it.
+    pub(crate) fn downgrade(&self) -> Weak<Self> {
+        self.me.clone()
+    }
+
+    /// Shards that belong to a CPU each: at least one, at most one for each CPU.
+    #[inline]
+    pub(crate) fn count(&self) -> u16 {
+        self.cpu_shards.load(Ordering::Acquire)
+    }
+
+    /// All shards, those of further interfaces included.
+    #[inline]
+    pub(crate) fn shard_count(&self) -> u16 {
+        self.shard_count.load(Ordering::Acquire)
+    }
+
+    /// The shard that belongs to this CPU.
+    #[inline]
+    pub(crate) fn own(&self) -> u16 {
+        match self.count() {
+            1 => 0,
+            count => mach::cpu::id().0 as u16 % count,
+        }
+    }
+}
+
+impl Shared {
+    fn new() -> Self {
+        Self {
+            interfaces: Interfaces::new(),
+            routes: Published::new(),
+            sniffers: Audience::new(),
+            raw: Audience::new(),
+            change_listeners: AtomicUsize::new(0),
+            event_numbers: Arc::default(),
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The shards of a stack: `inet::Stack`s, each behind a lock ([`super::locked`]).
+//!
+//! A shard has connections, ports, neighbours and timers of its own. A stack begins with one,
+//! which has loopback. The stack that gets a card with several rings then has one for each ring,
+//! as far as there are CPUs; shard `n` belongs to CPU `n`, and CPUs beyond share.
+//! Belonging means: that CPU polls the shard's ring, is interrupted for it, and runs its
+//! timers. Any CPU may enter any shard for a program's call.
+//!
+//! Each connection is in one shard for all its life, the one that `steer` names. A socket
+//! without a connection is in the first shard, where all names are (`handle`).
+//!
+//! Invariant: nobody holds the locks of two shards.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::sync::atomic::Ordering;
+
+use inet::{Share, Stack};
+use mach::mem::fallible;
+use sync::{Error, Result};
+
+use super::env::{Attachment, Link, Port};
+use super::locked::{LockedShard, Slot};
+use super::{NetStack, SHARDS_MAX};
+use crate::device::{ring, steer};
+use crate::refusal::Answer;
+use crate::stack::interface::CARD;
+
+/// One stack with its environment.
+pub(crate) struct Shard {
+    pub(crate) stack: Stack,
+    pub(crate) link: Link,
+}
+
+impl Shard {
+    /// A shard that is attached to nothing, for an interface.
+    fn new(of: &NetStack, interface: u32, number: u16) -> Self {
+        let link = Link::new(of, interface, number);
+        let secret = [kernel::random::next_u64(), kernel::random::next_u64()];
+        let mut stack = Stack::new(of.settings().part(of.count()), secret);
+        stack.share_memory(&crate::device::memory::HELD);
+        stack.number_events_by(of.shared.event_numbers.clone());
+        Self { stack, link }
+    }
+
+    /// The same in the heap. It is several KiB, and made where nothing else of that size is on
+    /// the kernel's stack.
+    #[inline(never)]
+    pub(crate) fn boxed(of: &NetStack, interface: u32, number: u16) -> Result<Box<Self>> {
+        Ok(fallible::boxed(Self::new(of, interface, number))?)
+    }
+
+    /// The stack and its environment, which are told the time.
+    pub(crate) fn enter(&mut self) -> (&mut Stack, &mut Link) {
+        self.link.now = mach::time::now();
+        (&mut self.stack, &mut self.link)
+    }
+}
+
+impl NetStack {
+    /// Makes one shard more, of the card if it will have one; returns its number.
+    ///
+    /// Errors: `NoBuffers` at the limit, `OutOfMemory`.
+    pub(crate) fn add_shard(&self) -> Result<u16> {
+        let number = self.shard_count();
+        if usize::from(number) >= SHARDS_MAX {
+            return Err(Error::NoBuffers);
+        }
+        let shard = Shard::boxed(self, CARD, number)?;
+        let slot = fallible::boxed(Slot::new(shard))?;
+        self.shards[usize::from(number)].call_once(|| slot);
+        self.shard_count.store(number + 1, Ordering::Release);
+        Ok(number)
+    }
+
+    /// Gives each of `count` shards its part of the limits and its ring; once, when the card is
+    /// attached.
+    pub(crate) fn split(&self, count: u16, facts: inet::Port) {
+        self.cpu_shards.store(count, Ordering::Release);
+        while self.shard_count() < count {
+            // The boot has memory for a few stacks.
+            if self.add_shard().is_err() {
+                break;
+            }
+        }
+        let limits = self.settings().part(count);
+        for number in 0..count {
+            self.with_shard(number, |stack, link| {
+                stack.reconfigure(limits);
+                stack.attach(facts);
+                stack.set_share(Share {
+                    number,
+                    owner_of: steer::owner_of_connection,
+                });
+                link.attachment = ring::of_shard(number).map_or(Attachment::None, Attachment::Ring);
+            });
+        }
+    }
+
+    /// Calls `work` with a shard's stack and its environment; `None` if there is none.
+    ///
+    /// `work` must not block, nor enter another shard.
+    #[inline]
+    pub(crate) fn with_shard<R>(
+        &self,
+        number: u16,
+        work: impl FnOnce(&mut Stack, &mut Link) -> R,
+    ) -> Option<R> {
+        let mut locked = LockedShard::new(self, number)?;
+        let (stack, link) = locked.parts();
+        Some(work(stack, link))
+    }
+
+    /// The same where there must be one.
+    ///
+    /// Errors: `NetworkDown`.
+    pub(crate) fn in_shard<R>(
+        &self,
+        number: u16,
+        work: impl FnOnce(&mut Stack, &mut Link) -> Answer<R>,
+    ) -> Result<R> {
+        let answer = self.with_shard(number, work);
+        Ok(answer.ok_or(Error::NetworkDown)??)
+    }
+
+    /// Calls `work` with the pair of queues of a shard, which it may exchange; `None` without
+    /// one.
+    pub(crate) fn with_port<R>(&self, number: u16, work: impl FnOnce(&mut Port) -> R) -> Option<R> {
+        let done = self.with_shard(number, |_, link| match &mut link.attachment {
+            Attachment::None => None,
+            Attachment::Own(port) => Some(work(port)),
+            Attachment::Ring(ring) => Some(ring.with_port(work)),
+        });
+        done.flatten()
+    }
+
+    /// What `look` sees of each shard in turn.
+    pub fn each_shard<R>(&self, mut look: impl FnMut(&Stack) -> R) -> Vec<R> {
+        (0..self.shard_count())
+            .filter_map(|number| self.with_shard(number, |stack, _| look(stack)))
+            .collect()
+    }
+
+    /// The first shard, which knows what all know: addresses, routes.
+    pub fn with_first_shard<R>(&self, look: impl FnOnce(&Stack) -> R) -> Option<R> {
+        self.with_shard(0, |stack, _| look(stack))
+    }
+
+    /// The last events of all shards (`inet::Event`), the oldest first. Their numbers have no
+    /// gaps: older ones are left out where a shard has forgotten one.
+    pub fn journal(&self) -> Vec<inet::Event> {
+        let count = self.shard_count();
+        // Those with lower numbers are in their journals when these are unlocked.
+        let end = self.shared.event_numbers.load(Ordering::SeqCst);
+        let mut events = Vec::with_capacity(inet::JOURNAL_EVENTS_MAX * usize::from(count));
+        for number in 0..count {
+            self.with_shard(number, |stack, _| {
+                events.extend(stack.journal().filter(|event| event.serial < end));
+            });
+        }
+        events.sort_unstable_by_key(|event: &inet::Event| event.serial);
+        let is_gap = |at: &usize| events[at - 1].serial + 1 != events[*at].serial;
+        let first = (1..events.len()).rev().find(is_gap).unwrap_or(0);
+        events.split_off(first)
+    }
+
+    /// The counters of all shards together.
+    pub fn stats(&self) -> inet::Stats {
+        let mut sum = inet::Stats::default();
+        for number in 0..self.shard_count() {
+            self.with_shard(number, |stack, _| sum.add(stack.stats()));
+        }
+        sum
+    }
+}

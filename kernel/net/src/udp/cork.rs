@@ -1,0 +1,96 @@
+//! What a UDP socket sends: a datagram at once, or a piece of one that is gathered ([`cork`]).
+//!
+//! [`cork`]: crate::socket::cork
+
+use inet::Letter;
+use sync::{Error, Result};
+
+use super::UdpSocket;
+use crate::device::poll::after_send;
+use crate::socket::cork::{Gathered, piece_of};
+use kernel::io::Source;
+use kernel::socket::{Message, MessageFlags};
+
+impl UdpSocket {
+    /// Sends the bytes of `message` as one datagram, or as the next piece of one.
+    pub(crate) fn put_message(
+        &self,
+        message: Message<'_, '_>,
+        flags: MessageFlags,
+    ) -> Result<usize> {
+        if self.cork.is_idle() && !flags.contains(MessageFlags::MORE) {
+            let how = self.handle.send_wait(flags.blocking());
+            return self.put(
+                self.letter(message.to, &message.control)?,
+                message.from,
+                how,
+            );
+        }
+        let piece = piece_of(message.from)?;
+        let most = 2 * self.handle.options()?.send_buffer as usize;
+        let (to, control) = (message.to, &message.control);
+        self.cork.add(
+            &piece,
+            most,
+            || self.first_letter(self.letter(to, control)?),
+            |letter, len| self.check(letter, len),
+        )?;
+        if !flags.contains(MessageFlags::MORE) && !self.cork.is_on() {
+            self.uncork()?;
+        }
+        Ok(piece.len())
+    }
+
+    /// Sends what was gathered, if there is something.
+    fn uncork(&self) -> Result<()> {
+        match self.cork.take() {
+            Some(whole) => self.put_gathered(&whole),
+            None => Ok(()),
+        }
+    }
+
+    /// UDP_CORK: from now on all sends are pieces, or no more.
+    pub(crate) fn turn_cork(&self, on: bool) {
+        self.cork.turn(on);
+        if !on {
+            // As on Linux nobody hears that it could not be sent.
+            self.uncork().ok();
+        }
+    }
+
+    /// The first piece decides where the datagram goes, whatever the socket's peer is later.
+    ///
+    /// Errors: one that waits; `DestinationRequired`.
+    fn first_letter(&self, letter: Letter) -> Result<Letter> {
+        if let Some(error) = self.handle.take_error() {
+            return Err(error);
+        }
+        let only = || self.handle.remote().ok();
+        let to = letter.to.or_else(only).ok_or(Error::DestinationRequired)?;
+        self.handle.ensure_named()?;
+        Ok(Letter {
+            to: Some(to),
+            ..letter
+        })
+    }
+
+    /// Whether a datagram of so many bytes may be sent.
+    fn check(&self, letter: &Letter, len: usize) -> Result<()> {
+        let member = self.handle.member(self.shard_to(letter));
+        self.handle.stack.in_shard(member.shard, |stack, link| {
+            Ok(stack.check_letter(link, member.id, letter, len)?)
+        })
+    }
+
+    fn put_gathered(&self, whole: &Gathered<Letter>) -> Result<()> {
+        let mut from = Source::kernel(&whole.bytes);
+        let member = self.handle.member(self.shard_to(&whole.header));
+        self.handle.stack.in_shard(member.shard, |stack, link| {
+            let mut copy = |space: &mut [u8]| from.try_take(space);
+            let len = whole.bytes.len();
+            stack.send_letter(link, member.id, &whole.header, len, &mut copy)?;
+            after_send(link);
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,287 @@
+//! Datagram sockets over UDP.
+//!
+//! A datagram arrives in the shard of its two hosts, and is sent by it, so that a card that
+//! follows what is sent steers as we do. Order is kept between two hosts, not among many.
+
+mod cork;
+mod failure;
+pub(crate) mod reports;
+pub(crate) mod socket;
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv4Addr};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use inet::{Datagram, Endpoint, Letter, Transport};
+use sync::poll::Events;
+use sync::{Error, Result, Wait};
+
+use self::reports::Reports;
+use crate::device::poll::after_bytes;
+use crate::device::steer;
+use crate::refusal::refused;
+use crate::socket::cork::Cork;
+use crate::socket::handle::Handle;
+use crate::stack::NetStack;
+use kernel::io::{Sink, Source};
+use kernel::socket::{Family, wait_on};
+
+/// A UDP socket.
+pub struct UdpSocket {
+    pub(crate) handle: Handle,
+    pub(crate) reports: Reports,
+    pub(crate) cork: Cork<Letter>,
+    /// Datagrams taken, to give other shards than the caller's their turn.
+    taken: AtomicU32,
+}
+
+/// After so many datagrams of the caller's own shard the next ones are looked at first.
+const TURN_DATAGRAMS: u32 = 16;
+
+/// A datagram as a program gets it.
+pub(crate) struct Delivered {
+    /// What its headers said.
+    pub(crate) heard: Heard,
+    /// Bytes that fitted.
+    pub(crate) copied: usize,
+    /// Bytes that there were.
+    pub(crate) len: usize,
+}
+
+/// What the headers of a datagram said.
+#[derive(Clone, Copy)]
+pub(crate) struct Heard {
+    /// Who sent it.
+    pub(crate) from: Endpoint,
+    /// Which address of ours it came to.
+    pub(crate) to: Endpoint,
+    /// Hops that were left.
+    pub(crate) hop_limit: u8,
+    /// Differentiated services and ECN.
+    pub(crate) tos: u8,
+    /// Size of the datagrams that were joined into this one; zero for one alone.
+    pub(crate) segment_bytes: u16,
+    /// Datagrams that found no room before it.
+    pub(crate) drops: u32,
+}
+
+impl Heard {
+    fn of(datagram: &Datagram) -> Self {
+        let Datagram {
+            from,
+            to,
+            hop_limit,
+            tos,
+            segment_bytes,
+            drops,
+            ..
+        } = *datagram;
+        Self {
+            from,
+            to,
+            hop_limit,
+            tos,
+            segment_bytes,
+            drops,
+        }
+    }
+}
+
+impl UdpSocket {
+    /// A socket without address.
+    pub(crate) fn open(family: Family) -> Result<Arc<Self>> {
+        Ok(Arc::new(Self {
+            handle: Handle::open(Transport::Udp, family)?,
+            reports: Reports::default(),
+            cork: Cork::default(),
+            taken: AtomicU32::new(0),
+        }))
+    }
+
+    /// Takes the only peer away.
+    pub(crate) fn disconnect(&self) -> Result<()> {
+        self.handle
+            .with_all(|id, stack, _| Ok(stack.disconnect(id)?))
+    }
+
+    /// Sets the only peer; nothing is sent.
+    pub(crate) fn connect_to(&self, peer: Endpoint) -> Result<()> {
+        self.handle.ensure_named()?;
+        let ends = self.handle.with(|id, stack, link| {
+            stack.connect(link, id, peer)?;
+            Ok((stack.local(id)?, stack.remote(id).ok()))
+        })?;
+        self.handle
+            .with_others(|id, stack, _| Ok(stack.follow_datagram(id, ends.0, ends.1)?))
+    }
+
+    /// Takes the next datagram; bytes that do not fit are lost, as always with UDP. `None` if
+    /// it would wait, and receiving was shut down.
+    pub(crate) fn take(&self, to: &mut Sink<'_>, how: Option<Wait>) -> Result<Option<Delivered>> {
+        loop {
+            match self.next() {
+                Ok(datagram) => return deliver(Heard::of(&datagram), &datagram.payload, to),
+                Err(Error::WouldBlock) if self.is_over(how) => return Ok(None),
+                Err(Error::WouldBlock) => self.wait_for_datagram(how)?,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Waits for a datagram, or an error; failures that are queued are not waited for here.
+    fn wait_for_datagram(&self, how: Option<Wait>) -> Result<()> {
+        const WANTED: inet::Events = inet::Events::READABLE
+            .union(inet::Events::ERROR)
+            .union(inet::Events::HANGUP);
+        let ready = || self.handle.ready().intersects(WANTED).then_some(());
+        wait_on(&self.handle.waiter.pollee.queue, how, ready)
+    }
+
+    /// Whether nobody who may wait need wait.
+    fn is_over(&self, how: Option<Wait>) -> bool {
+        how.is_some() && self.handle.poll().contains(Events::RDHUP)
+    }
+
+    fn next(&self) -> Result<Datagram> {
+        // Taking a datagram needs no clock.
+        if self.handle.is_alone() {
+            let taken = self.handle.look(|id, stack| stack.recv_from(id));
+            return taken.ok_or(Error::NetworkDown)?.map_err(refused);
+        }
+        self.handle
+            .first_of(self.turn(), |id, stack, _| Ok(stack.recv_from(id)?))
+    }
+
+    /// Whose turn it is: mostly the calling CPU's shard.
+    fn turn(&self) -> u16 {
+        if self.handle.stack.count() == 1 {
+            return 0;
+        }
+        let taken = self.taken.fetch_add(1, Ordering::Relaxed);
+        match taken % TURN_DATAGRAMS {
+            0 => self.handle.stack.own() + 1,
+            _ => self.handle.stack.own(),
+        }
+    }
+
+    /// Looks at the next datagram and leaves it in the queue (MSG_PEEK).
+    pub(crate) fn peek(&self, to: &mut Sink<'_>, how: Option<Wait>) -> Result<Option<Delivered>> {
+        loop {
+            let seen = self
+                .handle
+                .first_of(self.handle.stack.own(), |id, stack, _| {
+                    let datagram = stack.peek_from(id)?;
+                    Ok((Heard::of(datagram), datagram.payload.clone()))
+                });
+            match seen {
+                Ok((heard, payload)) => return deliver(heard, &payload, to),
+                Err(Error::WouldBlock) if self.is_over(how) => return Ok(None),
+                Err(Error::WouldBlock) => self.wait_for_datagram(how)?,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Sends all of `from` as one datagram.
+    pub(crate) fn put(
+        &self,
+        letter: Letter,
+        from: &mut Source<'_>,
+        how: Option<Wait>,
+    ) -> Result<usize> {
+        self.handle.ensure_named()?;
+        let before = from.done();
+        // A datagram is copied under the lock in one go. Mostly its pages are there; if not,
+        // they are brought in.
+        for _ in 0..2 {
+            let sent = self.put_copied(letter, from, how);
+            if !from.is_faulted() {
+                return sent;
+            }
+            from.rewind(from.done() - before);
+            from.prefault()?;
+        }
+        self.put_buffered(letter, from, how)
+    }
+
+    /// The same by a buffer in between: another thread takes pages away.
+    #[cold]
+    fn put_buffered(
+        &self,
+        letter: Letter,
+        from: &mut Source<'_>,
+        how: Option<Wait>,
+    ) -> Result<usize> {
+        let mut bytes = Vec::new();
+        let len = from.remaining();
+        bytes.try_reserve_exact(len).map_err(|_| Error::NoBuffers)?;
+        bytes.resize(len, 0);
+        from.take_whole(&mut bytes)?;
+        self.put_copied(letter, &mut Source::kernel(&bytes), how)
+    }
+
+    /// Sends all of `from` as one datagram; nothing is sent if it stops at a missing page.
+    fn put_copied(
+        &self,
+        letter: Letter,
+        from: &mut Source<'_>,
+        how: Option<Wait>,
+    ) -> Result<usize> {
+        loop {
+            let len = from.remaining();
+            let member = self.handle.member(self.shard_to(&letter));
+            let sent = self.handle.stack.in_shard(member.shard, |stack, link| {
+                let mut copy = |space: &mut [u8]| from.try_take(space);
+                let count = stack.send_to(link, member.id, letter, len, &mut copy)?;
+                after_bytes(stack, link);
+                Ok(count)
+            });
+            match sent {
+                Err(Error::WouldBlock) => self.handle.wait(Events::OUT, how)?,
+                done => return done,
+            }
+        }
+    }
+}
+
+impl UdpSocket {
+    /// The shard by which a datagram to the peer of `letter`, or to the only one, is sent.
+    pub(crate) fn shard_to(&self, letter: &Letter) -> u16 {
+        if self.handle.stack.count() == 1 {
+            return 0;
+        }
+        let only = || self.handle.remote().ok();
+        letter
+            .to
+            .or_else(only)
+            .map_or(0, |peer| self.handle.stack.shard_of(peer.addr))
+    }
+}
+
+impl NetStack {
+    /// The shard in which datagrams of `peer` arrive.
+    pub(crate) fn shard_of(&self, peer: IpAddr) -> u16 {
+        if self.count() == 1 {
+            return 0;
+        }
+        let own = self.shared.routes.address();
+        let local = match peer.is_loopback() {
+            true => peer,
+            false => IpAddr::V4(own.unwrap_or(Ipv4Addr::UNSPECIFIED)),
+        };
+        steer::owner_of_hosts(local, peer)
+    }
+}
+
+fn deliver(heard: Heard, payload: &mbuf::Chain, to: &mut Sink<'_>) -> Result<Option<Delivered>> {
+    let mut copied = 0;
+    for bytes in payload.slices() {
+        copied += to.put_whole(bytes)?;
+    }
+    Ok(Some(Delivered {
+        heard,
+        copied,
+        len: payload.len(),
+    }))
+}
