@@ -16,7 +16,7 @@ use core::panic::PanicInfo;
 
 use base::Duration;
 use exec::Arguments;
-use kernel::{clock, dev, file, fs, net_namespace, profile, reclaim, task};
+use kernel::{clock, dev, file, fs, net_namespace, profile, reclaim, signal, task};
 use linux::First;
 use mach::klog;
 use net::{Conduct, Config, Config6};
@@ -38,6 +38,7 @@ fn kernel_main() -> ! {
     clock::init();
     reclaim::garbage::init();
     file::async_io::init();
+    signal::files::init();
     linux::init();
     tty::init(run.host.unwrap_or(console::Host::SerialStream));
     dev::init();

@@ -1,5 +1,7 @@
 //! Signals of readiness: the requests of fcntl(2) and ioctl(2) about who gets them.
 
+use core::num::NonZeroU32;
+
 use kernel::file::async_io::{Owner, OwnerKind};
 use kernel::file::{OpenFile, StatusFlags};
 use kernel::fs::access::{Subject, Who};
@@ -125,15 +127,15 @@ fn get_owner_ex(call: &Call<'_>, open: &OpenFile) -> Outcome {
 
 /// 0 is a plain SIGIO.
 fn set_signal(open: &OpenFile, number: u32) -> Outcome {
-    let signal = match number {
-        0 => None,
-        _ => Some(Signal::new(number).ok_or(Errno::EINVAL)?),
-    };
+    if number != 0 {
+        Signal::new(number).ok_or(Errno::EINVAL)?;
+    }
+    let signal = NonZeroU32::new(number);
     open.make_async_io()?.set_signal(signal);
     Ok(0)
 }
 
 fn signal_number(open: &OpenFile) -> u32 {
     let signal = open.async_io().and_then(|known| known.signal());
-    signal.map_or(0, Signal::number)
+    signal.map_or(0, NonZeroU32::get)
 }

@@ -7,6 +7,7 @@ use super::{Terminal, ioctl};
 use kernel::file::async_io::{Owner, OwnerKind};
 use kernel::file::{File, OpenFile};
 use kernel::io::{Sink, Source};
+use kernel::signal::files::current_owner;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 
@@ -52,7 +53,7 @@ impl File for TerminalFile {
             kind: OwnerKind::Group,
             id,
         });
-        Some(group.unwrap_or_else(Owner::of_current))
+        Some(group.unwrap_or_else(current_owner))
     }
 
     fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {

@@ -23,8 +23,8 @@ use mach::sync::{Once, Spin};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result, Wait};
 
-use kernel::file::broken_pipe;
 use kernel::io::{Sink, Source};
+use kernel::signal::broken_pipe;
 
 /// What one call reads at most: as much as waits in a pipe.
 const READ_MAX: usize = 64 << 10;

@@ -20,6 +20,7 @@ use super::{Terminal, TerminalFile, devices, ioctl};
 use kernel::file::async_io::Owner;
 use kernel::file::{File, OpenFile, StatusFlags};
 use kernel::io::{Sink, Source, partial};
+use kernel::signal::files::current_owner;
 use kernel::task::current;
 use kernel::user;
 
@@ -199,7 +200,7 @@ impl File for Master {
     }
 
     fn async_owner(&self) -> Option<Owner> {
-        Some(Owner::of_current())
+        Some(current_owner())
     }
 
     fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {

@@ -33,7 +33,7 @@ pub use stream::StreamSocket;
 
 use alloc::sync::Arc;
 
-use kernel::file::broken_pipe;
+use kernel::signal::broken_pipe;
 use kernel::socket::{
     self, CommonOptions, MessageFlags, OptionName, PeerCredentials, Received, Socket,
     SocketAddress, SocketType, UnixAddress,

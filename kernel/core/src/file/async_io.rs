@@ -7,12 +7,12 @@
 //! noted, the object is queued, and a softirq sends. What happens again before that is one
 //! signal. Nothing is allocated on the way: each object has its own link of the queue.
 //!
-//! Whoever named the owner must have been allowed to send it signals, by the users that it had
-//! then (Linux's `sigio_perm`); else nothing is sent.
+//! Not here: which signal says what, and whether it may be sent ([`super::signals`]).
 //!
 //! Lock order: `settings`, then the pollee's observers, then the queue, then a link.
 
 use alloc::sync::{Arc, Weak};
+use core::num::NonZeroU32;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use mach::mem::fallible;
@@ -21,9 +21,8 @@ use sched::{Softirq, Work, raise, register_softirq};
 use sync::poll::{Events, Observer, Sharing};
 use sync::{Error, Result};
 
+use super::signals::signals;
 use super::{Fd, OpenFile};
-use crate::signal::{Info, Origin, Signal, SignalSet, code, send_to_process, send_to_thread};
-use crate::task::{Process, current, family, find_thread};
 
 /// Openings whose signals are sent at a time.
 const BATCH: usize = 64;
@@ -55,37 +54,51 @@ impl Owner {
         id: 0,
     };
 
-    /// The current process.
-    pub fn of_current() -> Self {
-        Self {
-            kind: OwnerKind::Process,
-            id: current().process.id(),
-        }
-    }
-
     /// Whether there is such a thread, process or group.
     pub fn exists(self) -> bool {
-        match self.kind {
-            OwnerKind::Thread => find_thread(self.id).is_some(),
-            OwnerKind::Process => family::find(self.id).is_some(),
-            OwnerKind::Group => family::group_members(self.id).next().is_some(),
-        }
+        signals().exists(self)
     }
 }
 
 /// The real and the effective user of whoever named an owner.
 #[derive(Clone, Copy)]
-struct NamedBy {
-    real: u32,
-    effective: u32,
+pub struct NamedBy {
+    /// The real one.
+    pub real: u32,
+    /// The effective one.
+    pub effective: u32,
+}
+
+/// To whom a signal goes, and in whose name.
+#[derive(Clone, Copy)]
+pub struct Recipient {
+    /// Who gets it.
+    pub owner: Owner,
+    /// Whoever named the owner must be allowed to send it signals.
+    pub named_by: NamedBy,
+}
+
+/// What an owner hears of a file.
+#[derive(Clone, Copy)]
+pub enum Tidings {
+    /// Urgent bytes came.
+    Urgent,
+    /// The file is ready.
+    Ready {
+        /// In which ways.
+        events: Events,
+        /// The signal that was chosen, which says more; `None` for a plain SIGIO.
+        signal: Option<NonZeroU32>,
+        /// The descriptor through which it was asked for.
+        fd: Fd,
+    },
 }
 
 #[derive(Clone, Copy)]
 struct Settings {
-    owner: Owner,
-    named_by: NamedBy,
+    to: Recipient,
     /// F_SETSIG; without, it is a plain SIGIO.
-    signal: Option<Signal>,
+    signal: Option<NonZeroU32>,
     /// O_ASYNC, and the descriptor through which it was set.
     is_on: bool,
     fd: Fd,
@@ -161,10 +174,12 @@ impl AsyncIo {
     /// Errors: `OutOfMemory`.
     pub(super) fn new() -> Result<Arc<Self>> {
         let settings = Settings {
-            owner: Owner::NOBODY,
-            named_by: NamedBy {
-                real: 0,
-                effective: 0,
+            to: Recipient {
+                owner: Owner::NOBODY,
+                named_by: NamedBy {
+                    real: 0,
+                    effective: 0,
+                },
             },
             signal: None,
             is_on: false,
@@ -182,7 +197,7 @@ impl AsyncIo {
 
     /// Who gets the signals.
     pub fn owner(&self) -> Owner {
-        self.settings.lock().owner
+        self.settings.lock().to.owner
     }
 
     /// The current thread says who gets the signals.
@@ -197,20 +212,19 @@ impl AsyncIo {
             effective: who.user.effective,
         });
         let mut settings = self.settings.lock();
-        settings.owner = owner;
-        settings.named_by = named_by;
+        settings.to = Recipient { owner, named_by };
         settings.hears_urgent = owner.id != 0 && open.file.as_socket().is_some();
         self.observe(open, &settings);
         Ok(())
     }
 
-    /// The signal that was chosen.
-    pub fn signal(&self) -> Option<Signal> {
+    /// The number of the signal that was chosen.
+    pub fn signal(&self) -> Option<NonZeroU32> {
         self.settings.lock().signal
     }
 
     /// Chooses a signal that says which descriptor it is about; `None` is a plain SIGIO.
-    pub fn set_signal(&self, signal: Option<Signal>) {
+    pub fn set_signal(&self, signal: Option<NonZeroU32>) {
         self.settings.lock().signal = signal;
     }
 
@@ -258,13 +272,13 @@ impl AsyncIo {
         let settings = *self.settings.lock();
         let due = Events::from_bits_truncate(self.due.swap(0, Ordering::SeqCst));
         if settings.hears_urgent && due.contains(Events::PRI) {
-            settings.send(Info::kernel(Signal::URG));
+            signals().send(&settings.to, Tidings::Urgent);
         }
-        if !settings.is_on {
-            return;
-        }
-        for reason in Reason::of(due & (settings.interest | Events::ALWAYS)) {
-            settings.send(settings.info(&reason));
+        let events = due & (settings.interest | Events::ALWAYS);
+        if settings.is_on && !events.is_empty() {
+            let (signal, fd) = (settings.signal, settings.fd);
+            let ready = Tidings::Ready { events, signal, fd };
+            signals().send(&settings.to, ready);
         }
     }
 }
@@ -288,107 +302,5 @@ impl Observer for AsyncIo {
             raise(Softirq::AsyncIo);
         }
         true
-    }
-}
-
-/// Why a signal is sent (sigaction(2): `si_code` and `si_band` of SIGIO).
-struct Reason {
-    code: i32,
-    band: Events,
-}
-
-impl Reason {
-    /// Once it has hung up or failed, no more is said.
-    fn of(due: Events) -> impl Iterator<Item = Self> {
-        const OVER: [(Events, i32, Events); 2] = [
-            (Events::HUP, code::POLL_HUP, Events::HUP.union(Events::ERR)),
-            (Events::ERR, code::POLL_ERR, Events::ERR),
-        ];
-        const READY: [(Events, i32, Events); 3] = [
-            (Events::READABLE, code::POLL_IN, Events::READABLE),
-            (
-                Events::WRITABLE,
-                code::POLL_OUT,
-                Events::WRITABLE.union(Events::WRBAND),
-            ),
-            (
-                Events::PRI,
-                code::POLL_PRI,
-                Events::PRI.union(Events::RDBAND),
-            ),
-        ];
-        let applies = move |(events, ..): &&(Events, i32, Events)| due.intersects(*events);
-        let is_over = due.intersects(Events::ALWAYS);
-        let over = OVER.iter().filter(applies).take(1);
-        let ready = READY
-            .iter()
-            .filter(move |reason| !is_over && applies(reason));
-        over.chain(ready)
-            .map(|&(_, code, band)| Self { code, band })
-    }
-}
-
-impl Settings {
-    fn send(&self, info: Info) {
-        match self.owner.kind {
-            _ if self.owner.id == 0 => {}
-            OwnerKind::Thread => {
-                if let Some(thread) = find_thread(self.owner.id)
-                    && self.may_signal(&thread.process)
-                    && send_to_thread(&thread, info).is_err()
-                {
-                    // One that waits already is enough.
-                    let _ = send_to_thread(&thread, Info::kernel(Signal::IO));
-                }
-            }
-            OwnerKind::Process => {
-                if let Some(process) = family::find(self.owner.id) {
-                    self.send_to(&process, info);
-                }
-            }
-            OwnerKind::Group => {
-                family::group_members(self.owner.id)
-                    .for_each(|process| self.send_to(&process, info));
-            }
-        }
-    }
-
-    /// A queue that is full still takes a plain SIGIO.
-    fn send_to(&self, process: &Process, info: Info) {
-        if self.may_signal(process) && send_to_process(process, info).is_err() {
-            // One that waits already is enough.
-            let _ = send_to_process(process, Info::kernel(Signal::IO));
-        }
-    }
-
-    fn info(&self, reason: &Reason) -> Info {
-        let Some(signal) = self.signal else {
-            return Info::kernel(Signal::IO);
-        };
-        // The codes of these mean something else.
-        let is_ambiguous = signal != Signal::IO && SignalSet::WITH_OWN_CODES.contains(signal);
-        Info {
-            signal,
-            code: if is_ambiguous {
-                code::SIGIO
-            } else {
-                reason.code
-            },
-            origin: Origin::File {
-                fd: self.fd,
-                band: reason.band.bits(),
-            },
-        }
-    }
-
-    fn may_signal(&self, process: &Process) -> bool {
-        let NamedBy { real, effective } = self.named_by;
-        effective == 0
-            || process.first_thread().is_some_and(|thread| {
-                thread.credentials.with(|receiver| {
-                    let ids = [receiver.user.real, receiver.user.saved];
-                    ids.contains(&real) || ids.contains(&effective)
-                })
-            })
     }
 }

@@ -9,6 +9,7 @@ pub mod async_io;
 mod nameless;
 mod open_file;
 pub mod poll;
+mod signals;
 pub mod size_limit;
 mod table;
 
@@ -17,8 +18,9 @@ use alloc::sync::Arc;
 use core::ops::Range;
 
 use async_io::Owner;
-pub use nameless::{broken_pipe, next_number};
+pub use nameless::next_number;
 pub use open_file::{OpenFile, StatusFlags};
+pub use signals::{Signals, register_signals};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 pub use table::{Fd, FdTable};

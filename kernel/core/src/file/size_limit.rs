@@ -6,8 +6,7 @@
 use cred::{Resource, UNLIMITED};
 use sync::{Error, Result};
 
-use crate::signal::{Info, Signal, send_to_thread};
-use crate::task::current;
+use super::signals::signals;
 
 /// How many of `wanted` bytes the current thread may write at `offset`; asked for regular
 /// files. Where it is unlimited, `offset` is not asked for.
@@ -40,7 +39,6 @@ fn limit() -> u64 {
 }
 
 fn exceeded() -> Error {
-    // A standard signal always fits.
-    let _ = send_to_thread(&current().arc(), Info::kernel(Signal::XFSZ));
+    signals().raise_file_too_large();
     Error::FileTooLarge
 }

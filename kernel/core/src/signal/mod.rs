@@ -9,6 +9,7 @@
 
 mod action;
 mod deliver;
+pub mod files;
 mod info;
 mod number;
 mod pending;
@@ -20,11 +21,12 @@ mod wait;
 
 pub use action::{Action, ActionFlags, ActionTable, Handler};
 pub use deliver::{Delivery, force, force_segv, next_delivery, restore_mask, set_action};
+pub use files::broken_pipe;
 pub use info::{Info, Origin, code};
 pub use number::{Default as DefaultAction, Signal, SignalSet};
 pub use send::{
-    check_permission, from_current, pass_on, post_to_process, raise_broken_pipe, send_to_group,
-    send_to_process, send_to_thread,
+    check_permission, from_current, pass_on, post_to_process, send_to_group, send_to_process,
+    send_to_thread,
 };
 pub use state::{
     AltStack, ProcessSignals, ThreadSignals, forget_process, forget_thread, pending_set, refresh,

@@ -205,9 +205,3 @@ fn alert(thread: &Arc<Thread>) {
     thread.set_flags(Flags::SIGNAL);
     sched::interrupt(&thread.sched);
 }
-
-/// SIGPIPE for the current thread: it wrote where nobody reads any more.
-pub fn raise_broken_pipe() {
-    // One that waits already is enough.
-    let _ = send_to_thread(&current().arc(), Info::kernel(Signal::PIPE));
-}

@@ -5,8 +5,9 @@ use mbuf::Chain;
 use sync::{Error, Result, Wait};
 
 use super::Pipe;
-use kernel::file::{StatusFlags, broken_pipe};
+use kernel::file::StatusFlags;
 use kernel::io::{Sink, Source};
+use kernel::signal::broken_pipe;
 
 impl Pipe {
     /// Writes what fits; 0 if that is less than `least`.

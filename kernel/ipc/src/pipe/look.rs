@@ -6,8 +6,8 @@ use sync::{Error, Result, Wait};
 
 use super::PipeEnd;
 use kernel::file::StatusFlags;
-use kernel::file::broken_pipe;
 use kernel::io::{Sink, Source};
+use kernel::signal::broken_pipe;
 use kernel::socket::Blocking;
 
 impl PipeEnd {
