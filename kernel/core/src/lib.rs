@@ -25,6 +25,7 @@ pub mod futex;
 pub mod io;
 pub mod mm;
 pub mod names;
+pub mod namespaces;
 pub mod net_namespace;
 pub mod perf;
 pub mod profile;

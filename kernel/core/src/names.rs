@@ -10,7 +10,7 @@ use mach::mem::fallible;
 use mach::sync::{Once, Spin};
 use sync::{Error, Result};
 
-use crate::fs::nsfs;
+use crate::file::next_namespace_number;
 
 /// The longest name of a host or domain in bytes (Linux's __NEW_UTS_LEN).
 pub const NAME_BYTES_MAX: usize = 64;
@@ -47,7 +47,7 @@ pub fn first() -> Arc<Names> {
 impl Names {
     fn new(host: Vec<u8>, domain: Vec<u8>) -> Self {
         Self {
-            number: nsfs::new_number(),
+            number: next_namespace_number(),
             host: Changeable(Spin::new(host)),
             domain: Changeable(Spin::new(domain)),
         }

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use ipc::sysv::semaphores;
 use kernel::fs::access::{Subject, Who};
-use kernel::fs::nsfs::{self, KINDS, Kind, Namespace};
+use kernel::namespaces::{self, KINDS, Kind, Namespace};
 use kernel::task::{Caller, Thread, check_access, process_of};
 use linux_raw_sys::general::*;
 
@@ -110,7 +110,7 @@ fn setns(call: Call<'_>) -> Outcome {
             let of = |kind| Namespace::of(&thread, kind);
             kinds.into_iter().map(of).collect()
         }
-        Err(_) => alloc::vec![named(nsfs::namespace_of(&open)?, wanted)?],
+        Err(_) => alloc::vec![named(namespaces::namespace_of(&open)?, wanted)?],
     };
     for namespace in &namespaces {
         check_entry(call.thread, namespace)?;

@@ -18,7 +18,7 @@ use alloc::sync::Arc;
 use core::ops::Range;
 
 use async_io::Owner;
-pub use nameless::next_number;
+pub use nameless::{next_namespace_number, next_number};
 pub use open_file::{OpenFile, StatusFlags};
 pub use signals::{Signals, register_signals};
 use sync::poll::{Events, Pollee};

@@ -7,3 +7,10 @@ pub fn next_number() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(1);
     LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
+
+/// A number for a namespace, likewise.
+pub fn next_namespace_number() -> u64 {
+    /// Linux's first number of a namespace.
+    static NEXT: AtomicU64 = AtomicU64::new(0xf000_0000);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}

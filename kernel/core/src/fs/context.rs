@@ -7,12 +7,12 @@
 use alloc::sync::Arc;
 
 use mach::mem::fallible;
-use mach::sync::Spin;
-use sync::Result;
+use mach::sync::{Once, Spin};
+use mach::task::{Current, CurrentPart};
+use sync::{Result, Slot};
 
 use super::mount::Namespace;
 use super::{Path, mount};
-use crate::task::current;
 
 #[derive(Clone)]
 struct State {
@@ -152,7 +152,37 @@ impl FsContext {
     }
 }
 
+/// Where threads have their contexts; whoever makes threads knows.
+#[derive(Clone, Copy)]
+pub struct Contexts {
+    /// That of the running thread.
+    pub current: fn() -> Current<Slot<FsContext>>,
+    /// Shows those of all threads to somebody, one by one.
+    pub for_each: fn(&mut dyn FnMut(&FsContext)),
+}
+
+static CURRENT: CurrentPart<Slot<FsContext>> = CurrentPart::new();
+static FOR_EACH: Once<fn(&mut dyn FnMut(&FsContext))> = Once::new();
+
+/// Says where threads have their contexts; once at boot.
+pub fn find_contexts_by(contexts: Contexts) {
+    CURRENT.find_by(contexts.current);
+    FOR_EACH.call_once(|| contexts.for_each);
+}
+
 /// The current thread's context.
 pub fn context() -> Arc<FsContext> {
-    current().fs.get()
+    CURRENT.get().get()
+}
+
+/// The same without a reference; `look` must not block.
+pub(super) fn with_context<R>(look: impl FnOnce(&Arc<FsContext>) -> R) -> R {
+    CURRENT.get().with(look)
+}
+
+/// Shows the contexts of all threads to `look`, one by one.
+pub(super) fn for_each_context(look: &mut dyn FnMut(&FsContext)) {
+    if let Some(for_each) = FOR_EACH.get() {
+        for_each(look);
+    }
 }

@@ -33,7 +33,6 @@ mod metadata;
 pub mod mount;
 pub mod names;
 pub mod notify;
-pub mod nsfs;
 mod open;
 pub mod pseudo;
 pub mod seals;
@@ -42,7 +41,7 @@ pub mod tmpfs;
 mod walk;
 
 pub use attachment::Attachment;
-pub use context::{FsContext, context};
+pub use context::{Contexts, FsContext, context, find_contexts_by};
 pub use dentry::{Dentry, NAME_BYTES_MAX};
 pub use inode::{FileSystem, Inode, InodeRef, New, Usage};
 pub use metadata::{

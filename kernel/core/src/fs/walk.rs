@@ -15,8 +15,8 @@ use bitflags::bitflags;
 use sync::{Error, Result};
 
 use super::access::{self, EXECUTE, Subject, Who};
+use super::context::with_context;
 use super::{Dentry, FileType, MountFlags, Path, access_times, mount};
-use crate::task::current;
 
 /// The longest path with its closing zero (`PATH_MAX` of Linux).
 pub const PATH_BYTES_MAX: usize = 4096;
@@ -103,8 +103,7 @@ impl Walker {
         if absolute && how.contains(Walk::BENEATH) {
             return Err(Error::CrossDevice);
         }
-        let me = current();
-        let (root, place) = me.fs.with(|context| context.begin(absolute));
+        let (root, place) = with_context(|context| context.begin(absolute));
         let in_root = how.contains(Walk::IN_ROOT);
         let at = match start {
             Some(start) if !absolute || in_root => start.clone(),

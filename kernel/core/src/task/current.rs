@@ -9,7 +9,8 @@ use mach::task::{Context, Current, CurrentSlot};
 use sched::{Calls, Runnable};
 
 use super::process::Image;
-use super::{Name, Process, Seed, Thread, realtime_limit};
+use super::{Name, Process, Seed, Thread, family, realtime_limit};
+use crate::fs::{self, Contexts, FsContext};
 use crate::mm::AddressSpace;
 use crate::names;
 use crate::net_namespace;
@@ -78,8 +79,20 @@ pub fn adopt_boot_thread() {
         || current().part(|me| &me.credentials),
         || current().part(|me| &me.process.limits),
     );
+    fs::find_contexts_by(Contexts {
+        current: || current().part(|me| &me.fs),
+        for_each: for_each_context,
+    });
     sched::adopt_boot_thread(thread.sched.clone(), calls);
     CURRENT.start(thread);
+}
+
+fn for_each_context(look: &mut dyn FnMut(&FsContext)) {
+    for process in family::processes() {
+        for thread in process.threads() {
+            look(&thread.fs.get());
+        }
+    }
 }
 
 /// What another CPU than the first does from its start on.

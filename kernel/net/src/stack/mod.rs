@@ -43,7 +43,7 @@ use self::locked::Slot;
 use self::raw_listener::RawListener;
 use self::routes::Published;
 use crate::packet::{Audience, Listener};
-use kernel::fs::nsfs;
+use kernel::file::next_namespace_number;
 use kernel::net_namespace::NetNamespace;
 use kernel::task::current;
 
@@ -111,7 +111,7 @@ impl NetStack {
     /// One that has no shard, and so no loopback, yet.
     fn without_shards(settings: inet::Config) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
-            number: nsfs::new_number(),
+            number: next_namespace_number(),
             me: me.clone(),
             shards: (0..SHARDS_MAX).map(|_| Once::new()).collect(),
             cpu_shards: AtomicU16::new(1),

@@ -6,9 +6,9 @@ use super::task::{Subject, owned};
 use super::{guard, list};
 use kernel::file::File;
 use kernel::fs::inode::Emit;
-use kernel::fs::nsfs::{KINDS, Namespace};
 use kernel::fs::pseudo::{Link, Target};
 use kernel::fs::{FileType, Inode, InodeRef, Metadata};
+use kernel::namespaces::{KINDS, Namespace};
 use sync::{Error, Result};
 
 /// The inode.

@@ -10,8 +10,7 @@ use super::spread::Echoes;
 use super::table::{self, CHANGING};
 use super::tree::Tree;
 use super::{MOST, Mount, MountFlags, Path};
-use crate::fs::context;
-use crate::task::family;
+use crate::fs::context::{context, for_each_context};
 
 /// Moves the mount whose top `from` is, with all that is mounted below, to `to`.
 ///
@@ -118,9 +117,5 @@ fn change_roots(old: &Path, new: &Path) {
     if table::root().is(old) {
         drop(table::set_root(new.clone()));
     }
-    for process in family::processes() {
-        for thread in process.threads() {
-            thread.fs.get().change_root(old, new);
-        }
-    }
+    for_each_context(&mut |context| context.change_root(old, new));
 }

@@ -16,8 +16,8 @@ use sync::Result;
 use super::table::{self, CHANGING};
 use super::tree::{Copied, Extent, Tree};
 use super::{Mount, Path};
-use crate::fs::{context, nsfs};
-use crate::task::try_current;
+use crate::file::next_namespace_number;
+use crate::fs::context;
 
 /// A tree of mounts.
 pub struct Namespace {
@@ -43,16 +43,13 @@ pub fn first() -> Arc<Namespace> {
 
 /// Where all ways up end for the current thread.
 pub(super) fn own_top() -> Arc<Mount> {
-    match try_current() {
-        Some(_) => context().namespace().top.clone(),
-        None => first().top.clone(),
-    }
+    context().namespace().top.clone()
 }
 
 impl Namespace {
     fn at(top: &Arc<Mount>) -> Self {
         Self {
-            number: nsfs::new_number(),
+            number: next_namespace_number(),
             top: top.clone(),
         }
     }

@@ -10,13 +10,12 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::any::Any;
-use core::sync::atomic::{AtomicU64, Ordering};
 
 use mach::sync::Once;
 use sync::{Error, Result};
 
-use super::{FileType, Metadata, mount, next_device};
 use crate::file::{File, OpenFile, StatusFlags};
+use crate::fs::{FileType, Metadata, mount, next_device};
 use crate::names::Names;
 use crate::net_namespace::NetNamespace;
 use crate::task::Thread;
@@ -61,13 +60,6 @@ pub enum Namespace {
     Uts(Arc<Names>),
     /// Of the network.
     Net(Arc<dyn NetNamespace>),
-}
-
-/// The number of a new namespace.
-pub fn new_number() -> u64 {
-    /// Linux's first number of a namespace.
-    static NEXT: AtomicU64 = AtomicU64::new(0xf000_0000);
-    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 impl Namespace {
