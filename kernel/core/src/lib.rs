@@ -22,6 +22,7 @@ pub mod dev;
 pub mod file;
 pub mod fs;
 pub mod futex;
+pub mod garbage;
 pub mod io;
 pub mod mm;
 pub mod names;

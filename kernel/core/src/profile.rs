@@ -16,6 +16,7 @@ use base::{Duration, Instant, VirtAddr};
 use mach::profile::{Observed, Who};
 use sched::Flags;
 
+use crate::file::OpenFile;
 use crate::mm::{AreaReport, Label};
 use crate::task::{Thread, try_current};
 
@@ -107,8 +108,8 @@ fn tell(pid: u32, area: &AreaReport) {
     let (start, end) = (area.range.start.0, area.range.end.0);
     let record = |path: &[u8]| mach::profile::record_mapping(pid, start, end, area.offset, path);
     match &area.label {
-        Label::File(open) => {
-            if let Some(path) = &open.path {
+        Label::File(mapped) => {
+            if let Some(path) = OpenFile::of_mapping(mapped).and_then(|open| open.path.as_ref()) {
                 record(&path.name_from(&crate::fs::root()));
             }
         }

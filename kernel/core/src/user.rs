@@ -4,6 +4,7 @@
 //! it in ordinary context (it may read a file) and the copy goes on from there. So all
 //! these functions may block: no spin lock is held across them.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
@@ -11,13 +12,13 @@ use base::{PAGE_BYTES, VirtAddr};
 use mach::mem;
 pub use mach::mem::Fault;
 use mach::mem::fallible::TryGrow;
+use mach::task::{Current, CurrentPart};
 use sched::Mstate;
-use sync::{Error, Result};
+use sync::{Error, Result, Slot};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-use crate::mm::{Access, Page};
+use crate::mm::{Access, AddressSpace, Page};
 use crate::reclaim;
-use crate::task::current;
 
 /// Bytes that are copied between two chances to reschedule.
 const PIECE_BYTES: usize = 64 << 10;
@@ -111,9 +112,21 @@ pub fn write<T: IntoBytes + Immutable>(to: VirtAddr, value: T) -> Result<()> {
     copy_out(value.as_bytes(), to)
 }
 
+static SPACE: CurrentPart<Slot<AddressSpace>> = CurrentPart::new();
+
+/// Says where the running thread has its address space; once at boot.
+pub fn find_space_by(find: fn() -> Current<Slot<AddressSpace>>) {
+    SPACE.find_by(find);
+}
+
+/// The running program's address space.
+pub fn space() -> Arc<AddressSpace> {
+    SPACE.get().get()
+}
+
 /// Brings in the page that the kernel's own access to a program's memory missed.
 pub fn resolve(address: VirtAddr, access: Access) -> Result<()> {
-    let space = current().process.space.get();
+    let space = space();
     let fault = || reclaim::fault(&space, address, access);
     sched::in_mstate(Mstate::DataFault, fault).map_err(|_| Error::BadAddress)
 }
@@ -121,7 +134,7 @@ pub fn resolve(address: VirtAddr, access: Access) -> Result<()> {
 /// The program's page at `address`, which it may read; `None` if it was unmapped meanwhile.
 pub fn page(address: VirtAddr) -> Result<Option<Page>> {
     resolve(address, Access::Read)?;
-    Ok(current().process.space.get().page(address))
+    Ok(space().page(address))
 }
 
 /// Bytes of a string that are fetched at a time.

@@ -18,9 +18,9 @@ use super::answer::Answer;
 use super::node::Node;
 use kernel::file::{File, OpenFile, StatusFlags};
 use kernel::fs::{FileType, Metadata};
+use kernel::garbage;
 use kernel::io::{Sink, Source, partial};
 use kernel::mm::{self, FaultError, MemoryObject, Page, Sharing};
-use kernel::reclaim::garbage;
 
 const PAGE: u64 = PAGE_BYTES as u64;
 

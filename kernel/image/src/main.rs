@@ -16,7 +16,7 @@ use core::panic::PanicInfo;
 
 use base::Duration;
 use exec::Arguments;
-use kernel::{clock, dev, file, fs, net_namespace, profile, reclaim, signal, task};
+use kernel::{clock, dev, file, fs, garbage, net_namespace, profile, signal, task};
 use linux::First;
 use mach::klog;
 use net::{Conduct, Config, Config6};
@@ -36,7 +36,7 @@ fn kernel_main() -> ! {
     task::adopt_boot_thread();
     sched::timer::init();
     clock::init();
-    reclaim::garbage::init();
+    garbage::init();
     file::async_io::init();
     signal::files::init();
     linux::init();

@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 
 use base::VirtAddr;
+use kernel::file::OpenFile;
 use kernel::fs::seals::Seals;
 use kernel::fs::{MountFlags, access_times};
 use kernel::mm::commit;
@@ -135,9 +136,8 @@ fn mmap(call: Call<'_>) -> Outcome {
     if !limit.covers(access) {
         return Err(Errno::EACCES);
     }
-    let inode = object
-        .as_ref()
-        .and_then(|object| object.file.as_ref()?.inode().cloned());
+    let open = object.as_ref().and_then(open_file);
+    let inode = open.and_then(|open| open.inode().cloned());
     let seals = inode.as_ref().and_then(|inode| inode.seals());
     // No seal is set between the look and the mapping.
     let seals = seals.filter(|_| shared).map(Seals::lock);
@@ -174,9 +174,14 @@ fn reads_imply_exec(call: &Call<'_>, access: Rights) -> bool {
     access.read && call.thread.personality.reads_imply_exec()
 }
 
+/// The open file that it is mapped through.
+fn open_file(object: &Object) -> Option<&OpenFile> {
+    OpenFile::of_mapping(object.file.as_ref()?)
+}
+
 /// Whether it shows a file from where nothing is executed.
 fn forbids_exec(object: Option<&Object>) -> bool {
-    let path = object.and_then(|object| object.file.as_ref()?.path.as_ref());
+    let path = object.and_then(|object| open_file(object)?.path.as_ref());
     path.is_some_and(|path| path.mount.has(MountFlags::NOEXEC))
 }
 

@@ -4,6 +4,7 @@ use alloc::string::String;
 use core::fmt::Write;
 
 use base::VirtAddr;
+use kernel::file::OpenFile;
 use kernel::mm::Label;
 use kernel::signal::{DefaultAction, Info, Origin};
 use kernel::task::{Process, Thread};
@@ -41,9 +42,8 @@ fn place(process: &Process, ip: u64) -> String {
         return String::from("nowhere");
     };
     let name = match &area.label {
-        Label::File(open) => open
-            .path
-            .as_ref()
+        Label::File(mapped) => OpenFile::of_mapping(mapped)
+            .and_then(|open| open.path.as_ref())
             .map(|path| path.name_from(&kernel::fs::root())),
         Label::Heap => Some(b"[heap]".to_vec()),
         Label::Stack => Some(b"[stack]".to_vec()),

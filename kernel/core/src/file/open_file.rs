@@ -15,6 +15,7 @@ use crate::fs::{
     Change, FileType, InodeRef, Metadata, Path, Timestamp, access_times, notify, set_ids,
 };
 use crate::io::{Sink, Source};
+use crate::mm::MappedFile;
 
 bitflags! {
     /// Status flags of an open file; the bits are Linux's own (`O_*` on x86-64).
@@ -76,6 +77,11 @@ pub struct OpenFile {
 }
 
 impl OpenFile {
+    /// The open file that something was mapped through.
+    pub fn of_mapping(mapped: &MappedFile) -> Option<&Self> {
+        mapped.downcast_ref()
+    }
+
     /// Opens `file` at position 0.
     pub fn new(file: FileRef, flags: StatusFlags) -> Arc<Self> {
         Self::make(file, flags, None)

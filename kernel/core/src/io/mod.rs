@@ -15,6 +15,7 @@ use sync::{Error, Result};
 
 mod pipe;
 mod ranges;
+mod remote;
 mod sink;
 mod source;
 

@@ -13,7 +13,6 @@ use vma::{Area, Backing};
 use super::run::Run;
 use super::space::{State, prot};
 use super::{AddressSpace, Object, Rights, Sharing};
-use crate::task::current;
 
 /// What a program wanted to do with an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,7 +112,7 @@ impl AddressSpace {
             &self.quick_faults
         };
         count.fetch_add(1, Relaxed);
-        current().sched.count_fault(is_slow);
+        sched::current().count_fault(is_slow);
         Ok(())
     }
 

@@ -13,7 +13,6 @@ use vma::{Area, Traits};
 
 use super::space::State;
 use super::{Object, Rights};
-use crate::task::current;
 
 /// Bytes that are added to a space.
 #[derive(Clone, Copy)]
@@ -68,9 +67,8 @@ fn is_data(access: Rights, traits: Traits) -> bool {
 ///
 /// Errors: `OutOfMemory`; `NotPermitted` where it may lock nothing at all.
 pub fn check_lock(locked: impl FnOnce() -> u64, more: u64) -> Result<()> {
-    let me = current();
-    let limit = me.process.limits.soft(Resource::LockedBytes);
-    let is_free = || me.credentials.with(|who| who.has(Capability::IpcLock));
+    let limit = cred::limits().soft(Resource::LockedBytes);
+    let is_free = || cred::credentials().with(|who| who.has(Capability::IpcLock));
     if limit == UNLIMITED || is_free() {
         return Ok(());
     }

@@ -9,7 +9,6 @@ use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use hal::caching::Caching;
 
 use super::FaultError;
-use crate::file::OpenFile;
 pub use mach::mem::Page;
 
 /// How a mapping sees a page.
@@ -78,6 +77,10 @@ pub trait MemoryObject: Send + Sync {
     }
 }
 
+/// The open file that something was mapped through, which stays open as long. What that is, those
+/// above know; here it is only kept.
+pub type MappedFile = Arc<dyn Any + Send + Sync>;
+
 /// A memory object as an area holds it, with the open file it was mapped through.
 ///
 /// Invariant: the object's count of areas ([`MemoryObject::shown`]) is the number of these.
@@ -86,7 +89,7 @@ pub struct Object {
     /// The pages.
     pub memory: Arc<dyn MemoryObject>,
     /// The open file that stays open as long as the area.
-    pub file: Option<Arc<OpenFile>>,
+    pub file: Option<MappedFile>,
 }
 
 impl Clone for Object {
@@ -105,7 +108,7 @@ impl Drop for Object {
 
 impl Object {
     /// The object for one area, mapped through `file` if it was.
-    pub fn new(memory: Arc<dyn MemoryObject>, file: Option<Arc<OpenFile>>) -> Self {
+    pub fn new(memory: Arc<dyn MemoryObject>, file: Option<MappedFile>) -> Self {
         if let Some(shown) = memory.shown() {
             shown.fetch_add(1, SeqCst);
         }

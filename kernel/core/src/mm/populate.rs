@@ -12,7 +12,6 @@ use sched::{Flags, resched_point};
 use sync::{Error, Restart};
 
 use super::{Access, AddressSpace, FaultError, Rights};
-use crate::task::current;
 
 /// How pages are touched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -114,7 +113,7 @@ impl AddressSpace {
         for at in (part.range.start.0..part.range.end.0).step_by(PAGE_BYTES) {
             self.fault(VirtAddr(at), access)
                 .map_err(Unpopulated::Fault)?;
-            if current().flags().contains(Flags::EXIT) {
+            if sched::current().flags().contains(Flags::EXIT) {
                 return Err(Unpopulated::Ending);
             }
             resched_point();

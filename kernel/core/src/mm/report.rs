@@ -1,6 +1,5 @@
 //! What /proc says of an address space: areas, and how much of each is resident.
 
-use alloc::sync::Arc;
 use core::ops::Range;
 
 use base::VirtAddr;
@@ -8,8 +7,7 @@ use mach::mem::{PageTable, USER_END};
 use sched::resched_point;
 use vma::{Area, Traits};
 
-use super::{AddressSpace, Object, Rights};
-use crate::file::OpenFile;
+use super::{AddressSpace, MappedFile, Object, Rights};
 
 /// What an area is called.
 #[derive(Clone)]
@@ -21,7 +19,7 @@ pub enum Label {
     /// `[stack]`.
     Stack,
     /// A file, by the open file it was mapped through.
-    File(Arc<OpenFile>),
+    File(MappedFile),
     /// Something else of this name.
     Other(&'static str),
 }

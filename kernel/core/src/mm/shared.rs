@@ -9,7 +9,7 @@ use sync::Result;
 
 use super::commit::Promise;
 use super::{FaultError, MemoryObject, Page, Sharing};
-use crate::reclaim::garbage;
+use crate::garbage;
 
 /// Pages of files in memory and of shared anonymous memory.
 static PAGES: AtomicU64 = AtomicU64::new(0);

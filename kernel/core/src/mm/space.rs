@@ -1,6 +1,5 @@
 //! One address space.
 
-use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use core::ops::{Deref, DerefMut, Range};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -18,7 +17,6 @@ use super::commit::Promise;
 use super::large::LargeUse;
 use super::run::Run;
 use super::{Layout, Locking, Object, Rights};
-use crate::task::family;
 
 /// What the lock guards.
 pub(super) struct State {
@@ -193,30 +191,9 @@ impl AddressSpace {
     }
 }
 
-/// Faults of the spaces that are gone: quick ones and slow ones.
-static GONE_FAULTS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
-
-/// Faults that programs have made since the start: (without, with waiting for an object).
-pub fn all_faults() -> (u64, u64) {
-    let mut sums = GONE_FAULTS.each_ref().map(|count| count.load(Relaxed));
-    let mut seen = BTreeSet::new();
-    for process in family::processes() {
-        let space = process.space.get();
-        if seen.insert(Arc::as_ptr(&space).addr()) {
-            let (quick, slow) = space.fault_counts();
-            sums[0] += quick;
-            sums[1] += slow;
-        }
-    }
-    (sums[0], sums[1])
-}
-
 impl Drop for AddressSpace {
     /// Gives the pages back area by area: the table alone would have to search for them.
     fn drop(&mut self) {
-        let (quick, slow) = self.fault_counts();
-        GONE_FAULTS[0].fetch_add(quick, Relaxed);
-        GONE_FAULTS[1].fetch_add(slow, Relaxed);
         if let Some(table) = &mut self.table {
             let areas = self.state.get_mut().areas.iter();
             table.clear(areas.map(|area| area.start..area.end));

@@ -2,27 +2,42 @@
 //!
 //! A file that shrinks gives up pages, but programs may still have them mapped. They must
 //! get SIGBUS there from now on, so the pages leave all page tables. That is rare, and files
-//! do not know who maps them: so all address spaces are searched.
+//! do not know who maps them: so all address spaces are searched. Whoever has processes shows
+//! them ([`find_spaces_by`]).
 
 use core::ops::Range;
 
 use base::{PAGE_BYTES, VirtAddr};
 use mach::mem::Gather;
+use mach::sync::Once;
 use vma::Area;
 
 use super::space::State;
 use super::{AddressSpace, Object, Page};
-use crate::task::family;
 
 const PAGE: u64 = PAGE_BYTES as u64;
+
+/// Shows all address spaces of programs, each once or more.
+type EachSpace = fn(&mut dyn FnMut(&AddressSpace));
+
+static EACH_SPACE: Once<EachSpace> = Once::new();
+
+/// Says who shows the address spaces; once at boot.
+pub fn find_spaces_by(each: EachSpace) {
+    EACH_SPACE.call_once(|| each);
+}
+
+fn for_each_space(look: &mut dyn FnMut(&AddressSpace)) {
+    if let Some(each) = EACH_SPACE.get() {
+        each(look);
+    }
+}
 
 /// The object at the address `identity` has lost everything from byte `end` on, and hands
 /// out no such page any more. No spin lock is held.
 pub fn forget_beyond(identity: usize, end: u64) {
     let first = end.next_multiple_of(PAGE);
-    for process in family::processes() {
-        process.space.get().forget_beyond(identity, first);
-    }
+    for_each_space(&mut |space| space.forget_beyond(identity, first));
 }
 
 impl AddressSpace {
@@ -73,9 +88,7 @@ impl AddressSpace {
 /// taken from all who show them. Copies that programs have made of them stay. No spin lock
 /// is held.
 pub fn forget_pages(identity: usize, gone: &[(u64, Page)]) {
-    for process in family::processes() {
-        process.space.get().forget_pages(identity, gone);
-    }
+    for_each_space(&mut |space| space.forget_pages(identity, gone));
 }
 
 /// Whether a program may store to the object at the address `identity` by a shared mapping, or
@@ -83,7 +96,11 @@ pub fn forget_pages(identity: usize, gone: &[(u64, Page)]) {
 pub fn may_be_stored_to(identity: usize) -> bool {
     let stores =
         |area: &Area<Object>| area.traits.shared && area.limit.write && shows(area, identity);
-    family::processes().any(|process| process.space.get().lock().areas.iter().any(stores))
+    let mut is_found = false;
+    for_each_space(&mut |space| {
+        is_found = is_found || space.lock().areas.iter().any(stores);
+    });
+    is_found
 }
 
 /// From the first to the last address at which the object is mapped.

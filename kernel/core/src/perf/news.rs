@@ -6,6 +6,7 @@ use sync::Result;
 use super::Event;
 use super::attributes::Hears;
 use super::record::Record;
+use crate::file::OpenFile;
 use crate::fs::device_parts;
 use crate::mm::{AreaReport, Label};
 use crate::task::Thread;
@@ -66,10 +67,12 @@ pub(super) fn mapping(event: &Event, thread: &Thread, area: &AreaReport) -> Resu
         file_facts(&mut record, area)?;
     }
     match &area.label {
-        Label::File(open) => match &open.path {
-            Some(path) => record.text(&path.name_from(&crate::fs::root()))?,
-            None => record.text(b"//anon")?,
-        },
+        Label::File(mapped) => {
+            match OpenFile::of_mapping(mapped).and_then(|open| open.path.as_ref()) {
+                Some(path) => record.text(&path.name_from(&crate::fs::root()))?,
+                None => record.text(b"//anon")?,
+            }
+        }
         Label::Other(name) => record.text(name.as_bytes())?,
         _ => record.text(b"//anon")?,
     }
@@ -78,7 +81,7 @@ pub(super) fn mapping(event: &Event, thread: &Thread, area: &AreaReport) -> Resu
 
 fn file_facts(record: &mut Record, area: &AreaReport) -> Result<()> {
     let file = match &area.label {
-        Label::File(open) => open.metadata().ok(),
+        Label::File(mapped) => OpenFile::of_mapping(mapped).and_then(|open| open.metadata().ok()),
         _ => None,
     };
     let (major, minor) = device_parts(file.as_ref().map_or(0, |file| file.device));

@@ -5,49 +5,56 @@
 //! allocates without end.
 //!
 //! The idea: whoever finds no memory asks for relief and tries again. Relief comes in
-//! this order: caches give up what they can make again ([`shrink`]); then the process
-//! that weighs most ([`victim`]) is killed, and whoever needs memory waits until its
-//! memory is free: nobody else is killed before. One thread at a time relieves; the others look again a little later.
+//! this order: caches give up what they can make again ([`shrink`]); then whoever knows programs
+//! ends one of them, and whoever needs memory waits until it is free ([`Programs`]). One thread at a time relieves; the others look again a little later.
 //! The kernel's own small allocations never come here: they have a reserve
 //! (`mach::mem`), from which the network lives meanwhile, too.
 //!
 //! Invariants: relief is asked for in ordinary context, without a spin lock. A process that
-//! is ending gets none, so it never waits for itself. Every wait has a deadline: the
-//! victim may need something that the waiter holds.
+//! is ending gets none, so it never waits for itself. Every wait has a deadline: who is
+//! waited for may need something that the waiter holds.
 //!
-//! Not here: how much may be promised (`mm::map`), and which calls fail while the reserve
+//! Not here: which program is ended (`task::out_of_memory`), how much may be promised
+//! (`space::commit`), and which calls fail while the reserve
 //! itself is short (`linux::shortage`).
 
-pub mod garbage;
 mod shrink;
-mod victim;
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use alloc::sync::{Arc, Weak};
-
 use base::{Duration, VirtAddr};
-use mach::sync::Spin;
+use mach::sync::Once;
 use sched::Flags;
 use sync::{Error, Result, Wait, WaitQueue};
 
 pub use shrink::{Shrink, register as register_cache, shrink};
-pub use victim::{ADJUSTMENT_MAX, ADJUSTMENT_MIN, score};
 
 use crate::mm::{Access, AddressSpace, FaultError};
-use crate::task::{Process, current};
 
-/// How long the end of a victim is waited for before another one is chosen.
-const DEATH_PATIENCE: Duration = Duration::from_secs(2);
 /// How long others wait before they look again.
 const RELIEF_PATIENCE: Duration = Duration::from_millis(10);
 
+/// What relief asks of whoever knows programs.
+#[derive(Clone, Copy)]
+pub struct Programs {
+    /// Whether the running thread was refused memory because a test wanted that: none is missing.
+    pub wanted_failure: fn() -> bool,
+    /// Ends a program that holds much, or waits for the end of the one before; false if that is
+    /// the running thread's.
+    pub end_one: fn() -> bool,
+    /// Whether one program alone takes most of the memory.
+    pub is_one_hogging: fn() -> bool,
+}
+
+static PROGRAMS: Once<Programs> = Once::new();
+
+/// Says who knows programs; once at boot.
+pub fn ask_of(programs: Programs) {
+    PROGRAMS.call_once(|| programs);
+}
+
 /// How often somebody found no memory.
 static STALLS: AtomicU64 = AtomicU64::new(0);
-/// How many processes were chosen to be killed for their memory.
-static KILLS: AtomicU64 = AtomicU64::new(0);
-/// Who was killed last, and how long its end is waited for.
-static DYING: Spin<Option<(Weak<Process>, Wait)>> = Spin::new(None);
 static IS_RELIEVING: AtomicBool = AtomicBool::new(false);
 static RELIEVED: WaitQueue = WaitQueue::new();
 
@@ -87,10 +94,9 @@ pub fn with_shrunken_caches<T>(mut work: impl FnMut() -> Result<T>) -> Result<T>
     }
 }
 
-/// Lines of `/proc/vmstat` under Linux's names.
-pub fn counts() -> [(&'static str, u64); 2] {
-    let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
-    [("allocstall_normal", of(&STALLS)), ("oom_kill", of(&KILLS))]
+/// How often somebody found no memory since the start.
+pub fn stall_count() -> u64 {
+    STALLS.load(Ordering::Relaxed)
 }
 
 /// Makes memory free; false if the caller must do without: it is ending itself.
@@ -99,7 +105,7 @@ fn relieve() -> bool {
     if is_ending() {
         return false;
     }
-    if current().fail_nth.take_failure() {
+    if asks(|programs| programs.wanted_failure) {
         return true;
     }
     STALLS.fetch_add(1, Ordering::Relaxed);
@@ -109,73 +115,32 @@ fn relieve() -> bool {
         let _ = RELIEVED.wait(shortly(RELIEF_PATIENCE), is_over);
         return true;
     }
-    let may_retry = shrink() || kill_one();
+    let may_retry = shrink() || asks(|programs| programs.end_one);
     IS_RELIEVING.store(false, Ordering::Release);
     RELIEVED.wake_all();
     may_retry
 }
 
 /// For a call that makes the kernel keep more, while its reserve is short: whether it may
-/// go on. A process is killed only if most of the shortage is its own.
+/// go on. A program is ended only if most of the shortage is its own.
 #[cold]
 pub fn replenish() -> bool {
     shrink();
-    let is_hogged = || victim::choose().is_some_and(|(_, weight)| victim::is_hog(weight));
-    if mach::mem::is_short() && is_hogged() {
+    if mach::mem::is_short() && asks(|programs| programs.is_one_hogging) {
         relieve();
     }
     !mach::mem::is_short()
 }
 
+/// What one of these says; no as long as there are no programs.
+fn asks(which: impl FnOnce(&Programs) -> fn() -> bool) -> bool {
+    PROGRAMS.get().is_some_and(|programs| which(programs)())
+}
+
 fn is_ending() -> bool {
-    current().flags().contains(Flags::EXIT)
+    sched::current().flags().contains(Flags::EXIT)
 }
 
 fn shortly(patience: Duration) -> Wait {
     Wait::UNINTERRUPTIBLE.until(mach::time::now() + patience)
-}
-
-/// Waits for the end of the last victim, or kills the heaviest process and waits for that;
-/// false if that is the caller's own.
-fn kill_one() -> bool {
-    if let Some((process, wait)) = dying() {
-        await_end(&process, wait);
-        return true;
-    }
-    let me = current();
-    let process = match victim::choose() {
-        Some((process, _)) => process,
-        // All others are ending or protected.
-        None => me.process.clone(),
-    };
-    victim::kill(&process);
-    KILLS.fetch_add(1, Ordering::Relaxed);
-    let wait = shortly(DEATH_PATIENCE);
-    let before = DYING.lock().replace((Arc::downgrade(&process), wait));
-    drop(before);
-    if is_ending() {
-        return false;
-    }
-    await_end(&process, wait);
-    true
-}
-
-/// The last victim, while its memory is on its way back. It relieves nobody itself any more, so
-/// that another thread comes here before it has ended.
-fn dying() -> Option<(Arc<Process>, Wait)> {
-    let mut dying = DYING.lock();
-    let (process, wait) = dying.as_ref()?;
-    match process.upgrade().filter(|process| !process.has_ended()) {
-        Some(process) if mach::time::now() < wait.deadline => Some((process, *wait)),
-        _ => {
-            *dying = None;
-            None
-        }
-    }
-}
-
-/// After the deadline the next one is chosen: this one does not count any more.
-fn await_end(process: &Process, wait: Wait) {
-    let ended = || process.has_ended().then_some(());
-    let _ = process.ended.queue.wait(wait, ended);
 }

@@ -9,13 +9,14 @@ use mach::task::{Context, Current, CurrentSlot};
 use sched::{Calls, Runnable};
 
 use super::process::Image;
-use super::{Name, Process, Seed, Thread, family, realtime_limit};
+use super::{Name, Process, Seed, Thread, family, out_of_memory, realtime_limit};
 use crate::fs::{self, Contexts, FsContext};
-use crate::mm::AddressSpace;
+use crate::mm::{self, AddressSpace};
 use crate::names;
 use crate::net_namespace;
 use crate::perf;
 use crate::signal::{ActionTable, SignalSet};
+use crate::user;
 
 static CURRENT: CurrentSlot<Thread> = CurrentSlot::new();
 /// Whose program each CPU ran last, where that is asked.
@@ -83,6 +84,9 @@ pub fn adopt_boot_thread() {
         current: || current().part(|me| &me.fs),
         for_each: for_each_context,
     });
+    user::find_space_by(|| current().part(|me| &me.process.space));
+    mm::find_spaces_by(|look| family::processes().for_each(|process| look(&process.space.get())));
+    out_of_memory::init();
     sched::adopt_boot_thread(thread.sched.clone(), calls);
     CURRENT.start(thread);
 }

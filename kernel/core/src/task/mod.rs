@@ -14,6 +14,7 @@ pub mod family;
 mod fork;
 mod id;
 mod latch;
+pub mod out_of_memory;
 mod personality;
 mod pidfd;
 mod process;

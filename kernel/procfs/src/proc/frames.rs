@@ -68,7 +68,10 @@ pub(super) fn slabinfo(text: &mut Text) -> Result {
 /// Lines of `/proc/vmstat` under Linux's names. There is no swap, no block device and no
 /// daemon that looks for pages, so what they would have done is nothing.
 pub(super) fn events(text: &mut Text) -> Result {
-    let (quick, slow) = kernel::mm::all_faults();
+    let faults = mach::cpu::all().iter().map(sched::faults_of);
+    let [quick, slow] = faults.fold([0; 2], |sums, [quick, slow]| {
+        [sums[0] + quick, sums[1] + slow]
+    });
     let page = PAGE_BYTES as u64;
     for (name, count) in [
         ("nr_slab_unreclaimable", mach::mem::heap_bytes() / page),
@@ -85,13 +88,12 @@ pub(super) fn events(text: &mut Text) -> Result {
         ("pgscan_direct", 0),
         ("pgsteal_kswapd", 0),
         ("pgsteal_direct", 0),
+        ("allocstall_normal", kernel::reclaim::stall_count()),
+        ("oom_kill", kernel::task::out_of_memory::kill_count()),
     ] {
         writeln!(text, "{name} {count}")?;
     }
-    let counts = kernel::reclaim::counts();
-    counts
-        .iter()
-        .try_for_each(|(name, count)| writeln!(text, "{name} {count}"))
+    Ok(())
 }
 
 /// Lines of `/proc/vmstat`: what is free, and what the caches of all CPUs did.

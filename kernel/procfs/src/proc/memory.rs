@@ -8,6 +8,7 @@ use base::{PAGE_BYTES, VirtAddr};
 use mach::mem::LARGE_PAGE_BYTES;
 
 use super::task::{Part, Subject};
+use kernel::file::OpenFile;
 use kernel::fs::device_parts;
 use kernel::fs::pseudo::Text;
 use kernel::mm::{AddressSpace, AreaReport, AreaUsage, Label};
@@ -53,7 +54,7 @@ fn heading(area: &AreaReport, text: &mut Text) -> Result {
     text.push(if area.traits.shared { 's' } else { 'p' });
     write!(text, " {:08x} ", area.offset)?;
     let file = match &area.label {
-        Label::File(open) => open.metadata().ok(),
+        Label::File(mapped) => OpenFile::of_mapping(mapped).and_then(|open| open.metadata().ok()),
         _ => None,
     };
     let (major, minor) = device_parts(file.as_ref().map_or(0, |file| file.device));
@@ -79,10 +80,14 @@ fn name(label: &Label) -> String {
         Label::Heap => String::from("[heap]"),
         Label::Stack => String::from("[stack]"),
         Label::Other(name) => String::from(*name),
-        Label::File(open) => match &open.path {
-            Some(path) => String::from_utf8_lossy(&path.name()).into_owned(),
-            None => open.file.label(),
-        },
+        Label::File(mapped) => OpenFile::of_mapping(mapped).map_or_else(String::new, file_name),
+    }
+}
+
+fn file_name(open: &OpenFile) -> String {
+    match &open.path {
+        Some(path) => String::from_utf8_lossy(&path.name()).into_owned(),
+        None => open.file.label(),
     }
 }
 

@@ -6,8 +6,8 @@ use core::sync::atomic::Ordering::Relaxed;
 use super::task::Subject;
 use cred::Capability;
 use kernel::fs::pseudo::Text;
-use kernel::reclaim::{self, ADJUSTMENT_MAX, ADJUSTMENT_MIN};
 use kernel::task::current;
+use kernel::task::out_of_memory::{self, ADJUSTMENT_MAX, ADJUSTMENT_MIN};
 use sync::{Error, Result};
 
 /// The value of the older file that means: never.
@@ -16,7 +16,7 @@ const OLD_MAX: i32 = 15;
 
 /// /proc/PID/oom_score.
 pub fn score(subject: &Subject, text: &mut Text) -> fmt::Result {
-    writeln!(text, "{}", reclaim::score(&subject.process))
+    writeln!(text, "{}", out_of_memory::score(&subject.process))
 }
 
 fn adjustment_of(subject: &Subject) -> i32 {

@@ -20,9 +20,9 @@ use sched::resched_point;
 use sync::{Error, Mutex, Result};
 
 use super::System;
+use crate::garbage;
 use crate::io::{Sink, Source};
 use crate::mm::{Page, Sharing};
-use crate::reclaim::garbage;
 
 const PAGE: u64 = PAGE_BYTES as u64;
 /// The largest file (Linux's limit on 64-bit machines).
