@@ -1,4 +1,4 @@
-//! The kernel: tasks, memory objects, files, and what every socket is.
+//! The kernel: tasks, files, and what every socket is.
 //!
 //! It names, protects and places; `kernel/linux` above it speaks the ABI, `mach` below
 //! it speaks the machine. Everything here is safe Rust.
@@ -9,7 +9,7 @@
 //! disable interrupts, and per-CPU data needs no lock at all.
 //!
 //! Lock order: sleeping locks (`sync::Mutex`) before spin locks (`mach::sync::Spin`);
-//! no thread blocks with a spin lock held. Among the sleeping locks: an address space,
+//! no thread blocks with a spin lock held. Among the sleeping locks: an address space (`mm`),
 //! then a directory, then an inode, then a pipe or socket.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -22,9 +22,6 @@ pub mod dev;
 pub mod file;
 pub mod fs;
 pub mod futex;
-pub mod garbage;
-pub mod io;
-pub mod mm;
 pub mod names;
 pub mod namespaces;
 pub mod net_namespace;
@@ -32,13 +29,10 @@ pub mod perf;
 pub mod profile;
 pub mod ptrace;
 pub mod random;
-pub mod reclaim;
-pub mod refusal;
 pub mod seccomp;
 pub mod signal;
 pub mod socket;
 pub mod task;
-pub mod user;
 
 /// The release of Linux that programs see: features up to this one may be expected.
 pub const RELEASE: &str = "6.12.0-sietch";

@@ -14,10 +14,10 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use base::{Duration, Instant, VirtAddr};
 use mach::profile::{Observed, Who};
+use mm::{AreaReport, Label};
 use sched::Flags;
 
 use crate::file::OpenFile;
-use crate::mm::{AreaReport, Label};
 use crate::task::{Thread, try_current};
 
 /// The host's request for samples.

@@ -7,9 +7,8 @@ use alloc::vec::Vec;
 
 use base::{PAGE_BYTES, VirtAddr};
 use mach::mem::USER_END;
+use mm::Rights;
 use sync::{Error, Result};
-
-use kernel::mm::Rights;
 
 /// Bytes of the file header.
 pub const HEADER_BYTES: usize = 64;

@@ -27,6 +27,8 @@ use base::{PAGE_BYTES, VirtAddr};
 use cred::{Credentials, Resource};
 use mach::mem::fallible;
 use mach::sync::Once;
+use mm::user;
+use mm::{AddressSpace, FixedPages, Layout, Mapping, Object, Place, Rights, release};
 use sync::{Error, Result};
 
 use self::elf::{PROGRAM_HEADER_BYTES, Program};
@@ -37,12 +39,11 @@ use kernel::file::OpenFile;
 use kernel::fs::access::{READ, Subject, Who};
 use kernel::fs::{self, MountFlags, Walk};
 use kernel::futex;
-use kernel::mm::{AddressSpace, FixedPages, Layout, Mapping, Object, Place, Rights, release};
 use kernel::perf;
 use kernel::ptrace;
+use kernel::random;
 use kernel::signal::Signal;
 use kernel::task::{ExitStatus, Image, Name, Thread, become_only_thread, current, forget_program};
-use kernel::{random, user};
 
 /// Scripts that are read by scripts (Linux's BINPRM_MAX_RECURSION).
 const SCRIPTS_MAX: usize = 5;

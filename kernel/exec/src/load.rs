@@ -4,12 +4,12 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use base::{PAGE_BYTES, VirtAddr};
+use mm::io::Sink;
+use mm::{AddressSpace, Mapping, Object, Place, Rights};
 use sync::{Error, Result};
 
 use super::elf::{HEADER_BYTES, Header, PROGRAM_HEADER_BYTES, Program, Segment};
 use kernel::file::OpenFile;
-use kernel::io::Sink;
-use kernel::mm::{AddressSpace, Mapping, Object, Place, Rights};
 use mach::mem::fallible;
 
 /// A program that is mapped.

@@ -11,6 +11,9 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use base::PAGE_BYTES;
+use mm::garbage;
+use mm::io::{Sink, Source, partial};
+use mm::{self, FaultError, MemoryObject, Page, Sharing};
 use ninep::{Request, SetAttributes};
 use sync::{Error, Result};
 
@@ -18,9 +21,6 @@ use super::answer::Answer;
 use super::node::Node;
 use kernel::file::{File, OpenFile, StatusFlags};
 use kernel::fs::{FileType, Metadata};
-use kernel::garbage;
-use kernel::io::{Sink, Source, partial};
-use kernel::mm::{self, FaultError, MemoryObject, Page, Sharing};
 
 const PAGE: u64 = PAGE_BYTES as u64;
 

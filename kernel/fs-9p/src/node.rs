@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use mach::sync::Spin;
+use mm::Page;
 use ninep::{Attributes, Fid, Qid, Request, SetAttributes, SetTime, Time};
 use sync::{Error, Mutex, Result};
 
@@ -18,7 +19,6 @@ use kernel::fs::set_ids::SET_IDS;
 use kernel::fs::{
     Attachment, Change, FileType, Inode, InodeRef, Metadata, New, Timestamp, device_parts,
 };
-use kernel::mm::Page;
 
 /// Open flags and unlink flags, in Linux's numbers as the protocol wants them.
 const RDONLY: u32 = 0;

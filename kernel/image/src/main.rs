@@ -16,9 +16,10 @@ use core::panic::PanicInfo;
 
 use base::Duration;
 use exec::Arguments;
-use kernel::{clock, dev, file, fs, garbage, net_namespace, profile, signal, task};
+use kernel::{clock, dev, file, fs, net_namespace, profile, signal, task};
 use linux::First;
 use mach::klog;
+use mm::garbage;
 use net::{Conduct, Config, Config6};
 use tty::console;
 

@@ -4,11 +4,11 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use mach::sync::Spin;
+use mm::io::{Sink, Source};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result, Wait};
 
 use kernel::file::{File, OpenFile};
-use kernel::io::{Sink, Source};
 
 /// The counter stays below this (eventfd(2)).
 const LIMIT: u64 = u64::MAX;

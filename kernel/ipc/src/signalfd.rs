@@ -8,11 +8,11 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use mach::sync::Spin;
+use mm::io::Sink;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result, Wait};
 
 use kernel::file::{File, OpenFile};
-use kernel::io::Sink;
 use kernel::signal::{Info, Origin, SignalSet, pending_set, take};
 use kernel::task::{Process, current};
 

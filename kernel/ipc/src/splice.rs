@@ -8,12 +8,12 @@
 use alloc::vec::Vec;
 
 use base::PAGE_BYTES;
+use mm::io::{Sink, Source};
 use sync::{Error, Result};
 
 use super::pipe::{Access, PipeEnd};
 use crate::transfer;
 use kernel::file::OpenFile;
-use kernel::io::{Sink, Source};
 use kernel::socket::Socket;
 
 /// Whether a call may wait for a pipe.

@@ -9,12 +9,12 @@ use alloc::sync::{Arc, Weak};
 
 use base::{Duration, Instant};
 use mach::sync::Spin;
+use mm::io::{Sink, Source};
 use sched::timer::{self, Expire, Target, TimerId};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result, Wait};
 
 use kernel::file::{File, OpenFile};
-use kernel::io::{Sink, Source};
 
 /// When a timer fires next, and how often after that; disarmed at `Instant::NEVER`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

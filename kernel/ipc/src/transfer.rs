@@ -12,11 +12,11 @@ use base::PAGE_BYTES;
 use mach::mem::Pinned;
 use mach::mem::fallible::TryGrow;
 use mbuf::{Chain, Mbuf};
+use mm::io::{Sink, Source};
+use mm::{MemoryObject, Sharing};
 use sync::Result;
 
 use kernel::file::OpenFile;
-use kernel::io::{Sink, Source};
-use kernel::mm::{MemoryObject, Sharing};
 use kernel::socket::Socket;
 
 /// Bytes that pass at a time.

@@ -1,7 +1,7 @@
 //! Time limits of calls that wait.
 
 use base::{Duration, Instant, VirtAddr};
-use kernel::user;
+use mm::user;
 use sync::{Error, Result};
 
 use crate::call::Call;

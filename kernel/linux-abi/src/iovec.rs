@@ -3,9 +3,9 @@
 use alloc::vec::Vec;
 
 use base::VirtAddr;
-use kernel::io::{Sink, Source, UserRange};
-use kernel::user;
 use mach::mem::fallible;
+use mm::io::{Sink, Source, UserRange};
+use mm::user;
 use sync::{Error, Result};
 
 use crate::call::Call;

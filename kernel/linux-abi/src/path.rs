@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 
 use kernel::fs::{self, PATH_BYTES_MAX, Path, Spot, Walk};
-use kernel::user;
 use linux_raw_sys::general::AT_FDCWD;
+use mm::user;
 use sync::{Error, Result};
 
 use crate::call::Call;

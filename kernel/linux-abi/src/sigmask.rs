@@ -2,7 +2,7 @@
 
 use base::VirtAddr;
 use kernel::signal::{self, SignalSet};
-use kernel::user;
+use mm::user;
 use sync::{Error, Result};
 
 use crate::call::Call;

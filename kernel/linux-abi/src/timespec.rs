@@ -1,7 +1,7 @@
 //! `struct timespec` and `struct timeval` in a program's memory.
 
 use base::{Duration, VirtAddr};
-use kernel::user;
+use mm::user;
 use sync::{Error, Result};
 
 const NANOS_PER_SECOND: i64 = 1_000_000_000;

@@ -6,8 +6,8 @@ use kernel::file::async_io::{Owner, OwnerKind};
 use kernel::file::{OpenFile, StatusFlags};
 use kernel::fs::access::{Subject, Who};
 use kernel::signal::Signal;
-use kernel::user;
 use linux_raw_sys::general::*;
+use mm::user;
 
 use linux_abi::call::{Call, Outcome};
 use linux_abi::errno::Errno;

@@ -6,8 +6,8 @@ use kernel::file::{OpenFile, size_limit};
 use kernel::fs::access::{Subject, WRITE, Who};
 use kernel::fs::notify::{self, Mask};
 use kernel::fs::{Change, FileType, Metadata, Path, Timestamp, Walk, set_ids};
-use kernel::user;
 use linux_raw_sys::general::*;
+use mm::user;
 use sync::{Error, Result};
 
 use crate::stat::walk_of;

@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use kernel::fs::access::{EXECUTE, Subject, Who};
 use kernel::fs::names::{self, Replace, Wanted};
 use kernel::fs::{self, FileType, Path, Spot, Walk, directory};
-use kernel::user;
 use linux_raw_sys::general::*;
+use mm::user;
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::descriptor::only;

@@ -4,8 +4,8 @@ use alloc::sync::Arc;
 
 use kernel::file::OpenFile;
 use kernel::fs::seals::Seal;
-use kernel::mm::may_be_stored_to;
 use linux_raw_sys::general::*;
+use mm::may_be_stored_to;
 
 use crate::{async_io, lock};
 use linux_abi::call::{Arg, Call, Entry, Outcome};

@@ -4,8 +4,8 @@ use core::ops::Range;
 
 use kernel::file::OpenFile;
 use kernel::fs::locks::{Family, Mode, Owner};
-use kernel::user;
 use linux_raw_sys::general::*;
+use mm::user;
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

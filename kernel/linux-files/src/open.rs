@@ -4,8 +4,8 @@ use alloc::sync::Arc;
 
 use kernel::file::StatusFlags;
 use kernel::fs::{self, CreationFlags, HowToOpen, Path, Walk, memfd};
-use kernel::user;
 use linux_raw_sys::general::*;
+use mm::user;
 use sched::resched_point;
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};

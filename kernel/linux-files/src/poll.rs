@@ -4,9 +4,9 @@ use alloc::vec::Vec;
 
 use base::{Instant, VirtAddr};
 use kernel::file::poll::{Watched, wait_for_any};
-use kernel::user;
 use linux_raw_sys::general::{__NR_poll, __NR_ppoll};
 use mach::mem::fallible::TryGrow;
+use mm::user;
 use sched::resched_point;
 use sync::poll::Events;
 use sync::{Error, Restart, Result, Wait};

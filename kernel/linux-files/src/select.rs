@@ -7,9 +7,9 @@ use alloc::vec::Vec;
 use base::{Instant, VirtAddr};
 use kernel::file::Fd;
 use kernel::file::poll::{Watched, wait_for_any};
-use kernel::user;
 use linux_raw_sys::general::{__NR_pselect6, __NR_select};
 use mach::mem::fallible::{self, TryGrow};
+use mm::user;
 use sync::poll::Events;
 use sync::{Error, Restart, Result, Wait};
 

@@ -2,8 +2,8 @@
 
 use ipc::transfer;
 use kernel::file::{OpenFile, StatusFlags};
-use kernel::user;
 use linux_raw_sys::general::*;
+use mm::user;
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

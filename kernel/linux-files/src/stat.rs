@@ -4,8 +4,8 @@ use kernel::fs::access::{Subject, Who};
 use kernel::fs::{
     FileType, Metadata, Mount, MountFlags, Path, Timestamp, Walk, access_times, device_parts,
 };
-use kernel::user;
 use linux_raw_sys::general::*;
+use mm::user;
 use sync::{Error, Result};
 
 use crate::mount::report;

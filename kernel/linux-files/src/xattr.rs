@@ -8,8 +8,8 @@ use kernel::fs::access::{READ, Subject, WRITE, Who};
 use kernel::fs::extended::{Expect, ExtendedAttributes, NAME_BYTES_MAX, VALUE_BYTES_MAX};
 use kernel::fs::notify::{self, Mask};
 use kernel::fs::{Change, FileType, Path, Walk};
-use kernel::user;
 use linux_raw_sys::general::*;
+use mm::user;
 use sync::{Error, Result};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};

@@ -7,13 +7,13 @@ use kernel::clock;
 use kernel::file::{OpenFile, StatusFlags};
 use kernel::fs::{CreationFlags, HowToOpen, PATH_BYTES_MAX, Walk};
 use kernel::signal::Signal;
-use kernel::user;
 use linux_raw_sys::general::{
     __NR_mq_getsetattr, __NR_mq_notify, __NR_mq_open, __NR_mq_timedreceive, __NR_mq_timedsend,
     __NR_mq_unlink, O_ACCMODE, O_CLOEXEC, O_CREAT, O_EXCL, O_NONBLOCK, SIGEV_NONE, SIGEV_SIGNAL,
     SIGEV_THREAD,
 };
 use mach::mem::fallible;
+use mm::user;
 use mqueue::limits::Shape;
 use mqueue::{self, COOKIE_BYTES, Means, Message, PRIORITIES, Queue};
 use sync::Wait;

@@ -1,8 +1,8 @@
 //! pipe, pipe2.
 
 use kernel::file::StatusFlags;
-use kernel::user;
 use linux_raw_sys::general::{__NR_pipe, __NR_pipe2, O_CLOEXEC, O_DIRECT, O_NONBLOCK};
+use mm::user;
 use sync::Error;
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};

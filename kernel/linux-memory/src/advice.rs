@@ -2,9 +2,6 @@
 
 use alloc::vec::Vec;
 
-use kernel::io::UserRange;
-use kernel::mm::{Advice, Locking, Touch};
-use kernel::user;
 use linux_raw_sys::general::{
     __NR_madvise, __NR_mincore, __NR_mlock, __NR_mlock2, __NR_mlockall, __NR_msync, __NR_munlock,
     __NR_munlockall, MADV_COLD, MADV_COLLAPSE, MADV_DODUMP, MADV_DOFORK, MADV_DONTDUMP,
@@ -14,6 +11,9 @@ use linux_raw_sys::general::{
     MADV_WIPEONFORK, MCL_CURRENT, MCL_FUTURE, MCL_ONFAULT, MLOCK_ONFAULT, MS_ASYNC, MS_INVALIDATE,
     MS_SYNC,
 };
+use mm::io::UserRange;
+use mm::user;
+use mm::{Advice, Locking, Touch};
 use sched::resched_point;
 
 use crate::memory::space;

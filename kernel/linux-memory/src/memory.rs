@@ -6,10 +6,6 @@ use base::VirtAddr;
 use kernel::file::OpenFile;
 use kernel::fs::seals::Seals;
 use kernel::fs::{MountFlags, access_times};
-use kernel::mm::commit;
-use kernel::mm::{
-    AddressSpace, Mapping, Object, Place, Remap, Rights, SharedMemory, Target, Traits,
-};
 use kernel::perf;
 use linux_raw_sys::general::{
     __NR_brk, __NR_mmap, __NR_mprotect, __NR_mremap, __NR_munmap, __NR_pkey_alloc, __NR_pkey_free,
@@ -19,6 +15,8 @@ use linux_raw_sys::general::{
     MAP_STACK, MAP_TYPE, MREMAP_DONTUNMAP, MREMAP_FIXED, MREMAP_MAYMOVE, PROT_EXEC, PROT_GROWSDOWN,
     PROT_GROWSUP, PROT_READ, PROT_SEM, PROT_WRITE,
 };
+use mm::commit;
+use mm::{AddressSpace, Mapping, Object, Place, Remap, Rights, SharedMemory, Target, Traits};
 use sync::{Error, Result};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};

@@ -7,12 +7,12 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use base::{PAGE_BYTES, VirtAddr};
-use kernel::user;
 use linux_raw_sys::general::{__NR_get_mempolicy, __NR_set_mempolicy};
 use linux_raw_sys::mempolicy::{
     MPOL_F_ADDR, MPOL_F_MEMS_ALLOWED, MPOL_F_NODE, MPOL_F_NUMA_BALANCING, MPOL_F_RELATIVE_NODES,
     MPOL_F_STATIC_NODES, MPOL_MODE_FLAGS,
 };
+use mm::user;
 
 use crate::memory::space;
 use linux_abi::call::{Arg, Call, Entry, Outcome};

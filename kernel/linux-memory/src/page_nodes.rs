@@ -7,11 +7,11 @@ use alloc::sync::Arc;
 
 use base::{PAGE_BYTES, VirtAddr};
 use cred::Capability;
-use kernel::mm::AddressSpace;
 use kernel::task::{self, Caller, check_process_access};
-use kernel::user;
 use linux_raw_sys::general::{__NR_mbind, __NR_migrate_pages, __NR_move_pages};
 use linux_raw_sys::mempolicy::{MPOL_MF_MOVE, MPOL_MF_MOVE_ALL, MPOL_MF_VALID};
+use mm::AddressSpace;
+use mm::user;
 use sync::Error;
 
 use crate::memory::space;

@@ -5,8 +5,8 @@ use core::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
 use base::VirtAddr;
 use kernel::socket::{Family, PacketAddress, SocketAddress, UnixAddress};
-use kernel::user;
 use linux_raw_sys::net::{AF_INET, AF_INET6, AF_NETLINK, AF_PACKET, AF_UNIX, AF_UNSPEC};
+use mm::user;
 use sync::{Error, Result};
 
 /// Bytes of the longest name that we take: `struct sockaddr_storage`.

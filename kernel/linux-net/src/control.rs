@@ -14,10 +14,10 @@ use kernel::socket::{
     Auxiliary, Circumstances, Control, ExtendedError, Family, HeaderByte, PacketInfo,
     PeerCredentials, ReceivedFlags, StampUnit,
 };
-use kernel::user;
 use linux_raw_sys::general::O_CLOEXEC;
 use linux_raw_sys::net::{AF_INET, AF_INET6};
 use mach::mem::fallible::{self, TryPush};
+use mm::user;
 use sync::{Error, Result};
 
 use crate::address::{encode_inet, encode_inet6};

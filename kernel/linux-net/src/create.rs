@@ -4,9 +4,9 @@ use alloc::sync::Arc;
 
 use kernel::file::{OpenFile, StatusFlags};
 use kernel::socket::{Family, OptionValue, Socket, SocketType};
-use kernel::user;
 use kernel_netlink::Dialect;
 use linux_raw_sys::general::{__NR_socket, __NR_socketpair, O_CLOEXEC, O_NONBLOCK};
+use mm::user;
 use net::packet;
 use sync::{Error, Result};
 

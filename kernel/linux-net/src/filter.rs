@@ -8,8 +8,8 @@ use alloc::vec::Vec;
 use base::VirtAddr;
 use kernel::bpf_program::Instruction;
 use kernel::socket::{OptionValue, Socket, SocketFilter};
-use kernel::user;
 use mach::mem::fallible::TryGrow;
+use mm::user;
 use sync::{Error, Result};
 
 use crate::option_value::{Layout, decode};

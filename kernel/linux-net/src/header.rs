@@ -4,10 +4,10 @@
 use alloc::vec::Vec;
 
 use base::{Instant, VirtAddr};
-use kernel::io::{Sink, Source, UserRange};
 use kernel::socket::{Message, MessageFlags, Received, Socket};
-use kernel::user;
 use linux_raw_sys::general::{__NR_recvmmsg, __NR_recvmsg, __NR_sendmmsg, __NR_sendmsg};
+use mm::io::{Sink, Source, UserRange};
+use mm::user;
 use sync::{Error, Result};
 
 use crate::transfer::{flags, received_len};

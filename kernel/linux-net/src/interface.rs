@@ -5,8 +5,8 @@ use core::net::Ipv4Addr;
 
 use base::VirtAddr;
 use kernel::socket::Family;
-use kernel::user;
 use linux_raw_sys::net::AF_INET;
+use mm::user;
 use net::{Interface, LOOPBACK, current_stack};
 use sync::{Error, Result};
 

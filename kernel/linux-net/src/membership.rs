@@ -4,7 +4,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use base::VirtAddr;
 use kernel::socket::{GroupMembership, SocketAddress};
-use kernel::user;
+use mm::user;
 use sync::{Error, Result};
 
 use crate::address;

@@ -2,8 +2,8 @@
 //! memory.
 
 use kernel::socket::{Family, OptionName as Name, OptionValue, Socket};
-use kernel::user;
 use linux_raw_sys::general::{__NR_getsockopt, __NR_setsockopt};
+use mm::user;
 use sync::{Error, Result};
 
 use crate::address::family_number;

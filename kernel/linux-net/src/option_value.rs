@@ -5,7 +5,7 @@ use kernel::socket::{
     Membership, MembershipKind, OptionValue, PacketStatistics, PeerCredentials, RingRequest,
     SocketMemory, TcpInfo,
 };
-use kernel::user;
+use mm::user;
 use sync::{Error, Result};
 
 use crate::membership;

@@ -4,8 +4,8 @@
 use kernel::file::StatusFlags;
 use kernel::socket::Socket;
 use kernel::task::pid_file;
-use kernel::user;
 use linux_raw_sys::general::O_CLOEXEC;
+use mm::user;
 use sync::{Error, Result};
 
 use crate::address;

@@ -5,9 +5,9 @@ use kernel::file::StatusFlags;
 use kernel::ptrace::{self, Event};
 use kernel::signal::Signal;
 use kernel::task::{self, Child, Clone, CloneFlags, ExitStatus};
-use kernel::user;
 use linux_raw_sys::general::{__NR_clone, __NR_clone3, __NR_fork, __NR_vfork, O_CLOEXEC};
 use mach::trap::UserRegs;
+use mm::user;
 use sched::Flags;
 use sync::Error;
 

@@ -5,13 +5,13 @@ use alloc::vec::Vec;
 
 use cred::{CAPABILITIES_ALL, Capability, Credentials, IdSet};
 use kernel::task;
-use kernel::user;
 use linux_raw_sys::general::{
     __NR_capget, __NR_capset, __NR_getegid, __NR_geteuid, __NR_getgid, __NR_getgroups,
     __NR_getresgid, __NR_getresuid, __NR_getuid, __NR_setfsgid, __NR_setfsuid, __NR_setgid,
     __NR_setgroups, __NR_setregid, __NR_setresgid, __NR_setresuid, __NR_setreuid, __NR_setuid,
 };
 use mach::mem::fallible;
+use mm::user;
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

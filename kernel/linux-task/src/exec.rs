@@ -7,12 +7,12 @@ use exec::{Arguments, Start, auxv};
 use kernel::fs::{self, Walk};
 use kernel::ptrace::{self, Event};
 use kernel::signal::{self, Signal};
-use kernel::user;
 use linux_raw_sys::general::{
     __NR_execve, __NR_execveat, AT_EMPTY_PATH, AT_FDCWD, AT_SYMLINK_NOFOLLOW,
 };
 use mach::mem::fallible::TryPush;
 use mach::trap::UserRegs;
+use mm::user;
 use sync::{Error, Result};
 
 use crate::{rseq, sigframe};

@@ -5,9 +5,9 @@ use core::fmt::Write;
 
 use base::VirtAddr;
 use kernel::file::OpenFile;
-use kernel::mm::Label;
 use kernel::signal::{DefaultAction, Info, Origin};
 use kernel::task::{Process, Thread};
+use mm::Label;
 
 /// A signal ends the process: says so where it is a fault of the program.
 pub fn note(thread: &Thread, info: &Info, ip: u64) {

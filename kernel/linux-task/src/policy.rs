@@ -6,13 +6,13 @@ use base::{Duration, VirtAddr};
 use cred::Resource;
 use kernel::futex::pi;
 use kernel::task::Thread;
-use kernel::user;
 use linux_raw_sys::general::{
     __NR_sched_get_priority_max, __NR_sched_get_priority_min, __NR_sched_getattr,
     __NR_sched_getparam, __NR_sched_getscheduler, __NR_sched_rr_get_interval, __NR_sched_setattr,
     __NR_sched_setparam, __NR_sched_setscheduler, SCHED_BATCH, SCHED_DEADLINE, SCHED_FIFO,
     SCHED_IDLE, SCHED_NORMAL, SCHED_RR,
 };
+use mm::user;
 use sched::Policy;
 use sched::class::{PRIORITY_MAX, ROUND};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};

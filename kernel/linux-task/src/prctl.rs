@@ -10,7 +10,6 @@ use cred::{
 use kernel::perf;
 use kernel::signal::Signal;
 use kernel::task::{Name, family};
-use kernel::user;
 use linux_raw_sys::general::{__NR_arch_prctl, __NR_prctl, ARCH_SET_FS};
 use linux_raw_sys::prctl::{
     PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, PR_CAP_AMBIENT_IS_SET, PR_CAP_AMBIENT_LOWER,
@@ -24,6 +23,7 @@ use linux_raw_sys::prctl::{
     PR_SET_SPECULATION_CTRL, PR_SET_THP_DISABLE, PR_SET_TIMERSLACK, PR_SET_TIMING, PR_SET_TSC,
     PR_SET_VMA, PR_SET_VMA_ANON_NAME, PR_TIMING_STATISTICAL, PR_TSC_ENABLE,
 };
+use mm::user;
 
 use crate::seccomp;
 use linux_abi::call::{Arg, Call, Entry, Outcome};

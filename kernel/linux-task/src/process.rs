@@ -203,7 +203,7 @@ fn get_robust_list(call: Call<'_>) -> Outcome {
         }
         Err(_) => return Err(Errno::ESRCH),
     };
-    kernel::user::write(call.addr(1), head)?;
-    kernel::user::write(call.addr(2), ROBUST_HEAD_BYTES as u64)?;
+    mm::user::write(call.addr(1), head)?;
+    mm::user::write(call.addr(2), ROBUST_HEAD_BYTES as u64)?;
     Ok(0)
 }

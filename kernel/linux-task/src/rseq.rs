@@ -7,9 +7,9 @@
 use base::VirtAddr;
 use kernel::signal::{self, Info, Signal};
 use kernel::task::{Rseq, Thread};
-use kernel::user;
 use linux_raw_sys::general::__NR_rseq;
 use mach::trap::UserRegs;
+use mm::user;
 use sched::Flags;
 use sync::{Error, Result};
 

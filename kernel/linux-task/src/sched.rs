@@ -5,13 +5,13 @@ use alloc::vec::Vec;
 
 use cred::{Capability, Resource};
 use kernel::task::{self, Thread, family};
-use kernel::user;
 use linux_raw_sys::general::{
     __NR_getcpu, __NR_getpriority, __NR_sched_getaffinity, __NR_sched_setaffinity,
     __NR_sched_yield, __NR_setpriority, PRIO_PGRP, PRIO_PROCESS, PRIO_USER,
 };
 use mach::cpu::CpuSet;
 use mach::mem::fallible::{self, TryGrow};
+use mm::user;
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

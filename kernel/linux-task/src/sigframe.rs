@@ -7,12 +7,12 @@
 //! the way out, the vector image by `mach`.
 
 use base::VirtAddr;
-use kernel::mm::Access;
 use kernel::signal::{self, Action, ActionFlags, AltStack, Info, Origin, SignalSet};
 use kernel::task::Thread;
-use kernel::user;
 use mach::task as machine;
 use mach::trap::UserRegs;
+use mm::Access;
+use mm::user;
 use sync::{Error, Result};
 
 use crate::siginfo;

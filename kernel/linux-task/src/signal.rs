@@ -3,13 +3,13 @@
 use base::{Instant, VirtAddr};
 use kernel::signal::{self, Action, ActionFlags, Handler, Info, Signal, SignalSet, code};
 use kernel::task::{self, Process, family};
-use kernel::user;
 use linux_raw_sys::general::{
     __NR_kill, __NR_pause, __NR_rt_sigaction, __NR_rt_sigpending, __NR_rt_sigprocmask,
     __NR_rt_sigqueueinfo, __NR_rt_sigreturn, __NR_rt_sigsuspend, __NR_rt_sigtimedwait,
     __NR_rt_tgsigqueueinfo, __NR_sigaltstack, __NR_tgkill, __NR_tkill, SIG_BLOCK, SIG_SETMASK,
     SIG_UNBLOCK,
 };
+use mm::user;
 use sync::Error;
 
 use crate::{sigframe, siginfo};

@@ -3,8 +3,8 @@
 use ipc::signalfd::SignalFd;
 use kernel::file::StatusFlags;
 use kernel::signal::SignalSet;
-use kernel::user;
 use linux_raw_sys::general::{__NR_signalfd, __NR_signalfd4, O_CLOEXEC, O_NONBLOCK};
+use mm::user;
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::descriptor::only;

@@ -5,9 +5,9 @@
 use base::Duration;
 use cred::Capability;
 use kernel::clock;
-use kernel::user;
 use linux_raw_sys::general::{__NR_adjtimex, __NR_clock_adjtime};
 use mach::time::{Adjusted, NtpError, Request, status};
+use mm::user;
 
 use crate::time::Clock;
 use linux_abi::call::{Arg, Call, Entry, Outcome};

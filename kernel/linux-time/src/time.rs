@@ -4,7 +4,6 @@ use base::{Duration, Instant};
 use cred::Capability;
 use kernel::clock;
 use kernel::task;
-use kernel::user;
 use linux_raw_sys::general::{
     __NR_clock_getres, __NR_clock_gettime, __NR_clock_nanosleep, __NR_clock_settime,
     __NR_gettimeofday, __NR_nanosleep, __NR_settimeofday, __NR_time, CLOCK_BOOTTIME,
@@ -12,6 +11,7 @@ use linux_raw_sys::general::{
     CLOCK_PROCESS_CPUTIME_ID, CLOCK_REALTIME, CLOCK_REALTIME_ALARM, CLOCK_REALTIME_COARSE,
     CLOCK_TAI, CLOCK_THREAD_CPUTIME_ID, TIMER_ABSTIME,
 };
+use mm::user;
 use sync::{Error, Restart};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};

@@ -6,12 +6,12 @@ use base::Duration;
 use kernel::clock::{Base, Interval, SignalTimer, Target};
 use kernel::signal::Signal;
 use kernel::task;
-use kernel::user;
 use linux_raw_sys::general::{
     __NR_alarm, __NR_getitimer, __NR_setitimer, __NR_timer_create, __NR_timer_delete,
     __NR_timer_getoverrun, __NR_timer_gettime, __NR_timer_settime, ITIMER_PROF, ITIMER_REAL,
     ITIMER_VIRTUAL, SIGEV_NONE, SIGEV_SIGNAL, SIGEV_THREAD_ID, TIMER_ABSTIME,
 };
+use mm::user;
 use sync::{Error, Result};
 
 use crate::time::{Clock, check_waits};

@@ -2,13 +2,14 @@
 
 use base::{Duration, Instant};
 use ipc::timerfd::{Schedule, TimerFd};
+use kernel::clock;
 use kernel::file::{OpenFile, StatusFlags};
-use kernel::{clock, user};
 use linux_raw_sys::general::{
     __NR_timerfd_create, __NR_timerfd_gettime, __NR_timerfd_settime, CLOCK_BOOTTIME,
     CLOCK_BOOTTIME_ALARM, CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_REALTIME_ALARM, O_CLOEXEC,
     O_NONBLOCK, TFD_TIMER_ABSTIME, TFD_TIMER_CANCEL_ON_SET,
 };
+use mm::user;
 use sync::{Error, Result};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};

@@ -1,7 +1,7 @@
 //! getrandom.
 
-use kernel::io::partial;
 use linux_raw_sys::general::{__NR_getrandom, GRND_INSECURE, GRND_NONBLOCK, GRND_RANDOM};
+use mm::io::partial;
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

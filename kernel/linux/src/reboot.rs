@@ -3,8 +3,8 @@
 //! What programs wrote is brought to volumes and to the host first, as when process 1 ends.
 
 use cred::Capability;
-use kernel::user;
 use linux_raw_sys::general::*;
+use mm::user;
 
 use crate::death;
 use linux_abi::call::{Arg, Call, Entry, Outcome};

@@ -13,8 +13,8 @@
 //! those whose threads wait in the kernel and go on. Each takes at most a few objects that
 //! cannot be refused (`frames::RESERVE_SHARE` has the sum).
 
-use kernel::reclaim;
 use linux_raw_sys::general::*;
+use mm::reclaim;
 
 use crate::table;
 use linux_abi::call::{Call, LIMIT};

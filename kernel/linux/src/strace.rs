@@ -5,7 +5,7 @@ use core::fmt::Write;
 
 use base::VirtAddr;
 use kernel::task::Thread;
-use kernel::user;
+use mm::user;
 use sched::Flags;
 
 use crate::table;

@@ -4,10 +4,10 @@ use base::PAGE_BYTES;
 use cred::Capability;
 use kernel::names::{self, Changeable, NAME_BYTES_MAX};
 use kernel::task;
-use kernel::user;
 use linux_raw_sys::general::{
     __NR_personality, __NR_setdomainname, __NR_sethostname, __NR_sysinfo, __NR_syslog, __NR_uname,
 };
+use mm::user;
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

@@ -1,11 +1,11 @@
 //! What programs do to enter the kernel: calls, faults, and being interrupted.
 
 use base::VirtAddr;
-use kernel::mm::{Access, FaultError};
-use kernel::reclaim;
 use kernel::signal::{self, Info, Origin, Signal, code};
 use kernel::task::{Thread, current};
 use mach::trap::{Exception, Kernel, Reply, UserRegs};
+use mm::reclaim;
+use mm::{Access, FaultError};
 use sched::Mstate;
 use sched::stretch::{self, Cause};
 

@@ -7,6 +7,7 @@ use alloc::sync::Arc;
 use cred::{Account, Charge, Counted, Resource};
 use mach::mem::fallible;
 use mach::sync::Spin;
+use mm::io::Sink;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result, WaitQueue};
 
@@ -16,7 +17,6 @@ use super::notification::{Means, Registration};
 use kernel::file::{File, OpenFile};
 use kernel::fs::attributes::Attributes;
 use kernel::fs::{Change, FileType, Inode, Metadata, New, Timestamp};
-use kernel::io::Sink;
 use kernel::task::current;
 
 /// What stat(2) says of a queue's size: what its text may take.
@@ -167,7 +167,7 @@ impl File for Queue {
         &self,
         _open: &OpenFile,
         _offset: u64,
-        _from: &mut kernel::io::Source<'_>,
+        _from: &mut mm::io::Source<'_>,
     ) -> Result<usize> {
         Err(Error::Invalid)
     }

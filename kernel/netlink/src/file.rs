@@ -10,12 +10,12 @@ use super::NetlinkSocket;
 use super::queue::Datagram;
 use kernel::file::{File, OpenFile};
 use kernel::fs::Metadata;
-use kernel::io::{Sink, Source};
 use kernel::socket::{
     self, Blocking, Control, Family, Message, MessageFlags, OptionName, OptionValue, Received,
     ReceivedFlags, Shutdown, Socket, SocketAddress, SocketFilter, SocketType, wait_on,
 };
 use mach::mem::fallible::TryGrow;
+use mm::io::{Sink, Source};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 

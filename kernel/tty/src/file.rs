@@ -6,8 +6,8 @@ use super::termios::Local;
 use super::{Terminal, ioctl};
 use kernel::file::async_io::{Owner, OwnerKind};
 use kernel::file::{File, OpenFile};
-use kernel::io::{Sink, Source};
 use kernel::signal::files::current_owner;
+use mm::io::{Sink, Source};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 

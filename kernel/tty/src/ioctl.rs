@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 
 use base::VirtAddr;
 use cred::Capability;
+use mm::user;
 use sync::poll::Events;
 use sync::{Error, Result};
 
@@ -12,7 +13,6 @@ use super::termios::{Input, Local, Output, SPECIALS, Termios};
 use super::{Terminal, job, termio};
 use kernel::signal::{Info, Signal, send_to_group};
 use kernel::task::{Pid, current, family};
-use kernel::user;
 
 const TCGETS: u32 = 0x5401;
 const TCSETS: u32 = 0x5402;

@@ -20,10 +20,10 @@ use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use hal::{BytePorts, HostEnd, PortNumber};
 use mach::sync::{Once, Spin};
+use mm::io::{Sink, Source};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result, Wait};
 
-use kernel::io::{Sink, Source};
 use kernel::signal::broken_pipe;
 
 /// What one call reads at most: as much as waits in a pipe.

@@ -11,6 +11,8 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use base::VirtAddr;
 use cred::Resource;
 use mach::sync::Spin;
+use mm::io::{Sink, Source, partial};
+use mm::user;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result, Wait};
 
@@ -19,10 +21,8 @@ use super::screen::{MasterQueue, Screen};
 use super::{Terminal, TerminalFile, devices, ioctl};
 use kernel::file::async_io::Owner;
 use kernel::file::{File, OpenFile, StatusFlags};
-use kernel::io::{Sink, Source, partial};
 use kernel::signal::files::current_owner;
 use kernel::task::current;
-use kernel::user;
 
 /// Linux's major number of pseudo terminals.
 pub(super) const MAJOR: u32 = 136;

@@ -8,12 +8,12 @@
 use alloc::collections::VecDeque;
 
 use mach::sync::Spin;
+use mm::io::{Sink, Source};
 use sched::{Softirq, raise};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result, Wait};
 
 use kernel::file::{File, OpenFile};
-use kernel::io::{Sink, Source};
 
 /// Bytes of input that wait at most.
 const INPUT_MAX: usize = 4096;

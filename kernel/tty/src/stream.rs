@@ -5,6 +5,8 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use base::VirtAddr;
+use mm::io::{Sink, Source};
+use mm::user;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 
@@ -12,8 +14,6 @@ use super::ports::HostStream;
 use kernel::file::next_number;
 use kernel::file::{File, OpenFile};
 use kernel::fs::{FileType, Metadata};
-use kernel::io::{Sink, Source};
-use kernel::user;
 
 /// Bytes that could be read, stored as a C `int` (ioctl_fionread).
 const FIONREAD: u32 = 0x541b;

@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 use base::Duration;
 use cred::Capability;
 use mach::sync::Spin;
+use mm::io::{Sink, Source, partial};
 use sched::{Softirq, raise};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result, Wait};
@@ -13,7 +14,6 @@ use super::discipline::{Discipline, EXPANSION_MAX};
 use super::packet::Happened;
 use super::screen::Screen;
 use super::termios::{Input, Special, Termios};
-use kernel::io::{Sink, Source, partial};
 use kernel::signal::{Info, Signal, send_to_group, send_to_process};
 use kernel::task::{Pid, current, family};
 

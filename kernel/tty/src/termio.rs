@@ -4,10 +4,10 @@
 //! What it has no room for stays as it is.
 
 use base::VirtAddr;
+use mm::user;
 use sync::Result;
 
 use super::termios::{Input, Local, Output, Termios};
-use kernel::user;
 
 /// Special characters in it; they are the first ones of `struct termios`.
 const SPECIALS: usize = 8;

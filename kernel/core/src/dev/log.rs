@@ -3,11 +3,11 @@
 use alloc::string::String;
 use alloc::sync::Arc;
 
+use mm::io::{Sink, Source};
 use sync::Result;
 
 use super::{Device, register as add};
 use crate::file::{File, OpenFile};
-use crate::io::{Sink, Source};
 
 /// The longest line taken at once (Linux's LOG_LINE_MAX).
 const LINE_BYTES_MAX: usize = 992;

@@ -3,13 +3,13 @@
 use alloc::sync::Arc;
 
 use base::PAGE_BYTES;
+use mm::io::{Sink, Source};
+use mm::{MemoryObject, SharedMemory};
 use sync::{Error, Result};
 
 use super::{Device, register as add};
 use crate::file::{File, FileRef, OpenFile, StatusFlags};
 use crate::fs::device_parts;
-use crate::io::{Sink, Source};
-use crate::mm::{MemoryObject, SharedMemory};
 
 /// Linux's major number of the memory devices.
 const MAJOR: u32 = 1;

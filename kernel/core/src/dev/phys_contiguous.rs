@@ -20,12 +20,12 @@ use hal::DmaRequest;
 use hal::caching::Caching;
 use mach::mem::{Page, contiguous_pages};
 use mach::sync::Spin;
+use mm::user;
+use mm::{FaultError, MemoryObject, Sharing};
 use sync::{Error, Result};
 
 use super::{Device, register as add};
 use crate::file::{File, FileRef, OpenFile, StatusFlags};
-use crate::mm::{FaultError, MemoryObject, Sharing};
-use crate::user;
 
 /// Linux's major number of miscellaneous devices, and a minor from its dynamic range.
 const MAJOR: u32 = 10;

@@ -12,12 +12,12 @@ use cred::Capability;
 use hal::caching::Caching;
 use mach::mem::Page;
 use mach::pci;
+use mm::io::{Sink, Source};
+use mm::{FaultError, MemoryObject, Sharing};
 use sync::{Error, Result};
 
 use super::{Device, register as add};
 use crate::file::{File, OpenFile};
-use crate::io::{Sink, Source};
-use crate::mm::{FaultError, MemoryObject, Sharing};
 
 /// Adds /dev/mem.
 pub fn register() {

@@ -18,6 +18,8 @@ use alloc::sync::Arc;
 use core::ops::Range;
 
 use async_io::Owner;
+use mm::MemoryObject;
+use mm::io::{Sink, Source};
 pub use nameless::{next_namespace_number, next_number};
 pub use open_file::{OpenFile, StatusFlags};
 pub use signals::{Signals, register_signals};
@@ -27,8 +29,6 @@ pub use table::{Fd, FdTable};
 
 use crate::fs::pseudo::Text;
 use crate::fs::{FileType, Metadata};
-use crate::io::{Sink, Source};
-use crate::mm::MemoryObject;
 use crate::socket::Socket;
 
 /// What can be opened. Each method has the answer of a thing that cannot do it.

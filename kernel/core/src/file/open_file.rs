@@ -5,6 +5,8 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use bitflags::bitflags;
 use mach::sync::Spin;
+use mm::MappedFile;
+use mm::io::{Sink, Source};
 use sync::{Error, Mutex, Result};
 
 use super::async_io::{self, AsyncIo};
@@ -14,8 +16,6 @@ use crate::fs::mount::Writer;
 use crate::fs::{
     Change, FileType, InodeRef, Metadata, Path, Timestamp, access_times, notify, set_ids,
 };
-use crate::io::{Sink, Source};
-use crate::mm::MappedFile;
 
 bitflags! {
     /// Status flags of an open file; the bits are Linux's own (`O_*` on x86-64).

@@ -1,11 +1,11 @@
 //! The tree as the first program finds it.
 
+use mm::reclaim;
 use sync::{Error, Result};
 
 use super::kinds::{self, Kind};
 use super::tmpfs::{self, Tmpfs, UnpackError};
 use super::{FileSystem, FileType, MountFlags, New, Path, devices, mount};
-use crate::reclaim;
 
 /// Directories that exist in any case: name and mode.
 const DIRECTORIES: [(&str, u32); 6] = [

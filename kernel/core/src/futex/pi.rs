@@ -3,12 +3,12 @@
 use ::futex::Stop;
 use ::futex::pi::{Attempt, Contended, Moved};
 use base::Instant;
+use mm::Access;
 use sync::{Error, Result};
 
 use super::TABLE;
 use super::wait::park;
 use super::word::{Place, UserWord, repeat};
-use crate::mm::Access;
 use crate::task::{Thread, current};
 
 /// What the caller of [`lock`] does while another has the lock.

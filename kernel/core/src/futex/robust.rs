@@ -4,14 +4,14 @@ use ::futex::robust::{Kind, is_to_wake, walk, without_owner};
 use ::futex::{Stop, replace};
 use base::VirtAddr;
 use core::sync::atomic::Ordering;
+use mm::Access;
+use mm::user;
 use sync::Result;
 
 use super::key::key_of;
 use super::word::{UserWord, repeat};
 use super::{Host, MATCH_ANY, pi, wake};
-use crate::mm::Access;
 use crate::task::Thread;
-use crate::user;
 
 /// The thread ends: releases its locks, clears and wakes the word that pthread_join(3) waits for.
 pub fn exit_thread(thread: &Thread) {

@@ -2,12 +2,12 @@
 
 use ::futex::Stop;
 use base::Instant;
+use mm::Access;
 use sched::Mstate;
 use sync::{Error, Restart, Result};
 
 use super::word::{Place, repeat};
 use super::{Key, Operation, TABLE};
-use crate::mm::Access;
 use crate::task::{Thread, current};
 
 /// Waits until somebody wakes the word, which holds `expected`.

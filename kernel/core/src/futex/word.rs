@@ -3,10 +3,9 @@
 use ::futex::{Refusal, Stop};
 use base::VirtAddr;
 use mach::mem::{self, Fault};
+use mm::Access;
+use mm::user;
 use sync::{Error, Result};
-
-use crate::mm::Access;
-use crate::user;
 
 /// The word at an address that is divisible by 4.
 #[derive(Clone, Copy, Debug)]

@@ -7,6 +7,9 @@ use core::ops::Range;
 
 use base::{PAGE_BYTES, VirtAddr};
 use mach::mem::fallible::{self, TryPush};
+use mm::MemoryObject;
+use mm::io::Sink;
+use mm::user;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 
@@ -14,10 +17,7 @@ use super::Format;
 use super::event::Event;
 use super::ring::Ring;
 use crate::file::{File, OpenFile};
-use crate::io::Sink;
-use crate::mm::MemoryObject;
 use crate::task::current;
-use crate::user;
 
 const ENABLE: u32 = 0x2400;
 const DISABLE: u32 = 0x2401;

@@ -1,6 +1,7 @@
 //! Records of what happens besides samples: names, threads that come and go, mapped files.
 
 use base::VirtAddr;
+use mm::{AreaReport, Label};
 use sync::Result;
 
 use super::Event;
@@ -8,7 +9,6 @@ use super::attributes::Hears;
 use super::record::Record;
 use crate::file::OpenFile;
 use crate::fs::device_parts;
-use crate::mm::{AreaReport, Label};
 use crate::task::Thread;
 
 const MMAP: u32 = 1;

@@ -15,12 +15,12 @@ use cred::{Account, Capability, Charge, Counted, Resource};
 use mach::mem::Page;
 use mach::mem::fallible::TryGrow;
 use mach::sync::Spin;
+use mm::{FaultError, MemoryObject, Sharing};
 use sched::resched_point;
 use sync::{Error, Result};
 
 use super::attributes::Wakeup;
 use super::{Event, USER_RING_KIBIBYTES};
-use crate::mm::{FaultError, MemoryObject, Sharing};
 use crate::task::current;
 
 // Where the program looks for what in the first page.

@@ -7,10 +7,10 @@ use core::net::{IpAddr, SocketAddr};
 use core::num::NonZeroU32;
 
 use bitflags::bitflags;
+use mm::io::Source;
 
 use super::{Blocking, Circumstances, ExtendedError, SocketAddress};
 use crate::file::OpenFile;
-use crate::io::Source;
 use crate::task::Pid;
 
 bitflags! {

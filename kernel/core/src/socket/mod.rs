@@ -44,11 +44,11 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use mbuf::Chain;
+use mm::io::Sink;
 use sync::{Error, Result};
 
 use crate::file::{File, OpenFile};
 use crate::fs::{FileType, Metadata};
-use crate::io::Sink;
 
 /// An address family that we speak.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

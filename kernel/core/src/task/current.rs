@@ -6,17 +6,17 @@ use core::cell::Cell;
 use cred::{Credentials, Limits, UserShare};
 use mach::cpu::PerCpu;
 use mach::task::{Context, Current, CurrentSlot};
+use mm::user;
+use mm::{self, AddressSpace};
 use sched::{Calls, Runnable};
 
 use super::process::Image;
 use super::{Name, Process, Seed, Thread, family, out_of_memory, realtime_limit};
 use crate::fs::{self, Contexts, FsContext};
-use crate::mm::{self, AddressSpace};
 use crate::names;
 use crate::net_namespace;
 use crate::perf;
 use crate::signal::{ActionTable, SignalSet};
-use crate::user;
 
 static CURRENT: CurrentSlot<Thread> = CurrentSlot::new();
 /// Whose program each CPU ran last, where that is asked.

@@ -8,12 +8,12 @@ use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
 use mach::sync::Once;
+use mm::{self, AddressSpace};
 use sched::Flags;
 use sync::{Error, Restart, Result, Wait};
 
 use super::{ExitStatus, Pid, Process, Thread, current, family, release_id, threads};
 use crate::futex;
-use crate::mm::{self, AddressSpace};
 use crate::perf;
 use crate::ptrace;
 use crate::signal;

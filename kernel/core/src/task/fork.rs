@@ -10,6 +10,9 @@ use cred::{Capability, Credentials, Limits, Resource, UNLIMITED, UserShare};
 use mach::mem::fallible;
 use mach::task::Context;
 use mach::trap::UserRegs;
+use mm::AddressSpace;
+use mm::reclaim;
+use mm::user;
 use sched::Flags;
 use sync::{Error, Result};
 
@@ -18,14 +21,11 @@ use super::process::Image;
 use super::thread::{Name, Seed};
 use super::{Process, Thread, Tid, allocate_id, family, release_id, threads};
 use crate::file::FdTable;
-use crate::mm::AddressSpace;
 use crate::names;
 use crate::net_namespace;
 use crate::perf;
 use crate::ptrace::{self, Event};
-use crate::reclaim;
 use crate::signal::{ActionTable, Signal, SignalSet};
-use crate::user;
 
 bitflags! {
     /// What parent and child share, and what else is done; Linux's own bits.

@@ -2,11 +2,11 @@
 
 use ::pipe::{Borders, Read, Written};
 use mbuf::Chain;
+use mm::io::{Sink, Source};
 use sync::{Error, Result, Wait};
 
 use super::Pipe;
 use kernel::file::StatusFlags;
-use kernel::io::{Sink, Source};
 use kernel::signal::broken_pipe;
 
 impl Pipe {

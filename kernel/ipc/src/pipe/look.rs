@@ -2,11 +2,11 @@
 
 use ::pipe::Borders;
 use mbuf::Chain;
+use mm::io::{Sink, Source};
 use sync::{Error, Result, Wait};
 
 use super::PipeEnd;
 use kernel::file::StatusFlags;
-use kernel::io::{Sink, Source};
 use kernel::signal::broken_pipe;
 use kernel::socket::Blocking;
 

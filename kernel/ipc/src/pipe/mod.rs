@@ -17,12 +17,12 @@ use base::PAGE_BYTES;
 use cred::{Account, Capability, Charge, Counted, Credentials};
 use mach::mem::fallible::Heap;
 use mach::sync::Spin;
+use mm::refusal::Refusal;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result, Sleeping};
 
 pub use self::end::PipeEnd;
 use kernel::file::next_number;
-use kernel::refusal::Refusal;
 use kernel::task::current;
 
 pub use ::pipe::Access;

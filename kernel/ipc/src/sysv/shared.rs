@@ -9,13 +9,13 @@ use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
 use base::{PAGE_BYTES, VirtAddr};
 use mach::sync::Spin;
+use mm::{FaultError, MemoryObject, Object, Page, SharedMemory, Sharing};
 use sync::{Error, Result};
 use sysv::{Registry, Wish};
 
 use super::{
     Common, Look, Settings, as_caller, check_mode, check_owner, look_at, now_seconds, refused,
 };
-use kernel::mm::{FaultError, MemoryObject, Object, Page, SharedMemory, Sharing};
 use kernel::task::{Pid, current};
 
 /// Segments at most (SHMMNI).

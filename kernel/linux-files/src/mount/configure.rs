@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 
 use kernel::file::{OpenFile, StatusFlags};
 use kernel::fs::mount::{Configuration, Parameter, check_top, open_detached};
-use kernel::user;
 use linux_raw_sys::general::*;
+use mm::user;
 
 use super::tree::{attribute_flags, walk_to};
 use super::{Result, check_administrator};

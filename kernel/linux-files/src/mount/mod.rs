@@ -7,11 +7,12 @@ pub mod tree;
 
 use alloc::vec::Vec;
 
+use kernel::fs;
 use kernel::fs::access::{Subject, Who};
 use kernel::fs::mount::{Change, PropagationType, Unmount};
 use kernel::fs::{MountFlags, PATH_BYTES_MAX, Path, Walk, kinds, mount};
-use kernel::{fs, user};
 use linux_raw_sys::general::*;
+use mm::user;
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::descriptor::only;

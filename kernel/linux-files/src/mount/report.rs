@@ -7,9 +7,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use kernel::fs::{self, Mount, MountFlags, Path, device_parts, mount};
-use kernel::user;
 use linux_raw_sys::general::*;
 use mach::mem::fallible;
+use mm::user;
 
 use super::Result;
 use super::tree::attributes_of;

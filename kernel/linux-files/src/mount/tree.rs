@@ -1,10 +1,11 @@
 //! open_tree, move_mount, mount_setattr: mounts by descriptor.
 
 use kernel::file::StatusFlags;
+use kernel::fs;
 use kernel::fs::mount::{self, Change, open_copy};
 use kernel::fs::{HowToOpen, MountFlags, Walk};
-use kernel::{fs, user};
 use linux_raw_sys::general::*;
+use mm::user;
 
 use super::{Result, check_administrator, propagation_type};
 use linux_abi::call::{Arg, Call, Entry, Outcome};

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use base::VirtAddr;
 use ipc::sysv::messages::{self, MESSAGE_BYTES_MAX, QUEUE_BYTES_MAX, QUEUES_MAX};
 use ipc::sysv::{Message, Pick};
-use kernel::user;
 use linux_raw_sys::general::{__NR_msgctl, __NR_msgget, __NR_msgrcv, __NR_msgsnd};
+use mm::user;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::{

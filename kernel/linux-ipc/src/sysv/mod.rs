@@ -6,7 +6,7 @@ pub mod shared;
 
 use base::VirtAddr;
 use ipc::sysv::{Common, Look, Settings, Wish};
-use kernel::user;
+use mm::user;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use linux_abi::call::{Call, Outcome};

@@ -7,8 +7,8 @@ use ipc::sysv::semaphores::{
     self, OPERATIONS_MAX, Question, SEMAPHORES_MAX, SET_LENGTH_MAX, SETS_MAX,
 };
 use ipc::sysv::{Operation, VALUE_MAX};
-use kernel::user;
 use linux_raw_sys::general::{__NR_semctl, __NR_semget, __NR_semop, __NR_semtimedop};
+use mm::user;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::{

@@ -4,9 +4,9 @@ use alloc::sync::Arc;
 
 use base::{PAGE_BYTES, VirtAddr};
 use ipc::sysv::shared::{self, BYTES_MAX, SEGMENTS_MAX};
-use kernel::mm::{Mapping, Object, Place, Rights, Traits};
-use kernel::user;
 use linux_raw_sys::general::{__NR_shmat, __NR_shmctl, __NR_shmdt, __NR_shmget};
+use mm::user;
+use mm::{Mapping, Object, Place, Rights, Traits};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::{

@@ -2,7 +2,7 @@
 
 use base::VirtAddr;
 use kernel::perf::{Attributes, Fields, Format, Hears, Kind, MAX_SAMPLE_RATE, Wakeup};
-use kernel::user;
+use mm::user;
 
 use linux_abi::errno::Errno;
 

@@ -2,11 +2,11 @@
 
 use base::VirtAddr;
 use kernel::ptrace::{CallStop, Event, Stop, Stopped, Tracee};
-use kernel::user;
 use linux_raw_sys::ptrace::{
     PTRACE_SYSCALL_INFO_ENTRY, PTRACE_SYSCALL_INFO_EXIT, PTRACE_SYSCALL_INFO_NONE,
     PTRACE_SYSCALL_INFO_SECCOMP,
 };
+use mm::user;
 
 use linux_abi::call::Outcome;
 use linux_abi::errno;

@@ -3,9 +3,9 @@
 use alloc::sync::Arc;
 
 use base::VirtAddr;
-use kernel::mm::Reach;
 use kernel::ptrace::Tracee;
 use kernel::task::{Process, family};
+use mm::Reach;
 
 use linux_abi::errno::Errno;
 

@@ -14,9 +14,9 @@ use alloc::sync::Arc;
 
 use kernel::ptrace::{self, Mode, Options, Tracee};
 use kernel::signal::{self, Info, Signal};
-use kernel::user;
 use linux_raw_sys::general::__NR_ptrace;
 use linux_raw_sys::ptrace::*;
+use mm::user;
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

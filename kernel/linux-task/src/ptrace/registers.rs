@@ -5,8 +5,8 @@ use alloc::vec;
 
 use base::VirtAddr;
 use kernel::ptrace::{self, Ask, Stopped, Tracee};
-use kernel::user;
 use linux_raw_sys::elf_uapi::{NT_PRFPREG, NT_PRSTATUS, NT_X86_XSTATE};
+use mm::user;
 
 use linux_abi::errno::Errno;
 

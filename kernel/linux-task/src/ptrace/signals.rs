@@ -3,7 +3,7 @@
 use base::VirtAddr;
 use kernel::ptrace::{CallStop, Stop, Stopped, Tracee};
 use kernel::signal::{Info, Origin, Signal, SignalSet};
-use kernel::user;
+use mm::user;
 
 use crate::siginfo;
 use linux_abi::errno::Errno;

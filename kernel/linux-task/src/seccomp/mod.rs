@@ -7,7 +7,6 @@ use alloc::vec::Vec;
 
 use base::VirtAddr;
 use kernel::seccomp::{self, Action, Installed, Scope};
-use kernel::user;
 use linux_raw_sys::general::__NR_seccomp;
 use linux_raw_sys::ptrace::{
     SECCOMP_FILTER_FLAG_LOG, SECCOMP_FILTER_FLAG_SPEC_ALLOW, SECCOMP_FILTER_FLAG_TSYNC,
@@ -15,6 +14,7 @@ use linux_raw_sys::ptrace::{
     SECCOMP_MODE_FILTER, SECCOMP_MODE_STRICT, SECCOMP_SET_MODE_FILTER, SECCOMP_SET_MODE_STRICT,
 };
 use mach::mem::fallible::TryGrow;
+use mm::user;
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

@@ -26,7 +26,7 @@
 //!
 //! Lock order: a page table's lock, then the depot's, then one zone's.
 //!
-//! Not here: which address means what (`kernel::mm`), page caches, resolving faults.
+//! Not here: which address means what (`mm`), page caches, resolving faults.
 
 mod device;
 mod direct;

@@ -8,12 +8,12 @@ use alloc::vec::Vec;
 
 use cred::Capability;
 use linkctl::{MESSAGE_BYTES_MAX, Rights};
+use mm::io::{Sink, Source};
 use sync::{Error, Mutex, Result};
 
 use super::change;
 use kernel::dev::{Device, register as add};
 use kernel::file::{File, OpenFile};
-use kernel::io::{Sink, Source};
 
 /// Linux's major number of miscellaneous devices, and a minor from its dynamic range.
 const MAJOR: u32 = 10;

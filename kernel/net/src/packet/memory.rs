@@ -10,9 +10,8 @@ use base::PAGE_BYTES;
 use capture::RingMemory;
 use mach::mem::Page;
 use mach::mem::fallible::TryGrow;
+use mm::{FaultError, MemoryObject, Sharing};
 use sync::{Error, Result};
-
-use kernel::mm::{FaultError, MemoryObject, Sharing};
 
 /// All rings together have at most this share of memory.
 const MEMORY_SHARE: usize = 8;

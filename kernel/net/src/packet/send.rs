@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 
 use capture::View;
 use mbuf::{Chain, TxFrame};
+use mm::io::Source;
 use sync::{Error, Result};
 use wire::ETHERNET_HEADER_BYTES;
 
@@ -12,7 +13,6 @@ use super::tap;
 use crate::device::memory::packet_pool;
 use crate::stack::NetStack;
 use crate::stack::interface::{Interface, LOOPBACK};
-use kernel::io::Source;
 use kernel::socket::PacketAddress;
 
 /// Bytes that a VLAN tag adds to a header.

@@ -7,6 +7,9 @@ use core::ops::Range;
 
 use base::VirtAddr;
 use capture::View;
+use mm::MemoryObject;
+use mm::io::{Sink, Source};
+use mm::user;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 
@@ -16,14 +19,11 @@ use super::send;
 use crate::stack::{NetStack, current_stack};
 use kernel::file::{File, OpenFile};
 use kernel::fs::Metadata;
-use kernel::io::{Sink, Source};
-use kernel::mm::MemoryObject;
 use kernel::socket::{
     self, Blocking, Control, Family, Held, Message, MessageFlags, OptionName, OptionValue,
     PacketAddress, Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketFilter,
     SocketType,
 };
-use kernel::user;
 
 /// Bytes that could be received, stored as a C `int`.
 const FIONREAD: u32 = 0x541b;

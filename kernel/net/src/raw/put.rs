@@ -8,6 +8,7 @@ use core::net::IpAddr;
 use core::sync::atomic::Ordering::Relaxed;
 
 use inet::RawHeader;
+use mm::io::Source;
 use sync::{Error, Result};
 
 use super::send;
@@ -15,7 +16,6 @@ use super::socket::RawSocket;
 use crate::socket::cork::piece_of;
 use crate::socket::groups;
 use crate::udp::socket::reached;
-use kernel::io::Source;
 use kernel::socket::{Control, HeaderByte, Message, MessageFlags, OptionName, SocketAddress};
 
 impl RawSocket {

@@ -11,6 +11,7 @@ use core::net::IpAddr;
 use inet::RawHeader;
 use mach::mem::fallible;
 use mbuf::Chain;
+use mm::io::Source;
 use sync::{Error, Result};
 use wire::{IPV4_HEADER_BYTES, IPV6_HEADER_BYTES, Sum};
 
@@ -20,7 +21,6 @@ use crate::refusal::Answer;
 use crate::stack::NetStack;
 use crate::stack::env::Link;
 use crate::stack::interface::CARD;
-use kernel::io::Source;
 
 /// Bytes that a packet has at most, and of it behind IPv4's header.
 const PACKET_BYTES_MAX: usize = u16::MAX as usize;

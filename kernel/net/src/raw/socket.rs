@@ -8,6 +8,8 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use base::VirtAddr;
 use cred::Capability;
 use inet::{Endpoint, RawHeader};
+use mm::io::{Sink, Source};
+use mm::user;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 
@@ -22,12 +24,10 @@ use crate::udp::Heard;
 use crate::udp::socket::reached;
 use kernel::file::{File, OpenFile};
 use kernel::fs::Metadata;
-use kernel::io::{Sink, Source};
 use kernel::socket::{
     self, Blocking, Control, Family, Held, Message, MessageFlags, OptionName, OptionValue,
     Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketFilter, SocketType,
 };
-use kernel::user;
 
 /// IANA's numbers of transports that have sockets of their own.
 const TCP: u8 = 6;

@@ -21,9 +21,8 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use mach::mem::fallible::{self, TryGrow};
 use mach::sync::Spin;
+use mm::io::Source;
 use sync::{Error, Result};
-
-use kernel::io::Source;
 
 /// No packet has more bytes.
 const PIECE_BYTES_MAX: usize = u16::MAX as usize;

@@ -1,12 +1,12 @@
 //! Requests on internet sockets: what waits in their queues.
 
 use base::VirtAddr;
+use mm::user;
 use sync::{Error, Result};
 
 use inet::Transport;
 
 use super::handle::Handle;
-use kernel::user;
 
 /// Bytes that can be received now (include/uapi/asm-generic/ioctls.h).
 const FIONREAD: u32 = 0x541b;

@@ -6,6 +6,7 @@
 use alloc::sync::Arc;
 
 use mbuf::Chain;
+use mm::io::{Source, partial};
 use sync::poll::Events;
 use sync::{Error, Result, Wait};
 
@@ -14,7 +15,6 @@ use super::zerocopy::{self, Completions, Ticket};
 use crate::device::poll::{after_bytes, after_refusal};
 use crate::sigpipe;
 use kernel::file::OpenFile;
-use kernel::io::{Source, partial};
 use kernel::socket::{Control, ExtendedError, MessageFlags, PageSink, Received, ReceivedFlags};
 
 /// Parts that exist already.

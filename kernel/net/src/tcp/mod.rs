@@ -9,6 +9,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use inet::{Endpoint, State, Transport};
 use mach::sync::Once;
+use mm::io::{Sink, Source, partial};
 use sync::poll::Events;
 use sync::{Error, Result, Wait};
 
@@ -16,7 +17,6 @@ use self::zerocopy::Completions;
 use crate::device::poll::{after_bytes, after_refusal, after_send};
 use crate::socket::dial;
 use crate::socket::handle::Handle;
-use kernel::io::{Sink, Source, partial};
 use kernel::socket::Family;
 
 /// A TCP socket: listening, connected, or neither yet.

@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 use core::any::Any;
 
 use inet::{Algorithm, State};
+use mm::io::{Sink, Source};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 
@@ -14,7 +15,6 @@ use crate::socket::address::{from_endpoint, to_endpoint, to_name};
 use crate::socket::{ioctl, options};
 use kernel::file::{File, OpenFile};
 use kernel::fs::Metadata;
-use kernel::io::{Sink, Source};
 use kernel::socket::{
     Blocking, Family, Message, MessageFlags, OptionName, OptionValue, PageSink, Received, Shutdown,
     Socket, SocketAddress, SocketFilter, SocketMemory, SocketType, TcpInfo, limits,

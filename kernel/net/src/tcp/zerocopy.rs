@@ -27,11 +27,11 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use mach::mem::Pinned;
 use mach::sync::{Once, Spin};
 use mbuf::{Chain, Mbuf};
+use mm::io::Source;
 use sync::poll::Events;
 use sync::{Error, Result};
 
 use crate::stack::waiter::Waiter;
-use kernel::io::Source;
 use kernel::socket::SendsOver;
 
 /// Sends that are not over or not heard of: about as many as Linux's net.core.optmem_max allows.

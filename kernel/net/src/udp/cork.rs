@@ -3,12 +3,12 @@
 //! [`cork`]: crate::socket::cork
 
 use inet::Letter;
+use mm::io::Source;
 use sync::{Error, Result};
 
 use super::UdpSocket;
 use crate::device::poll::after_send;
 use crate::socket::cork::{Gathered, piece_of};
-use kernel::io::Source;
 use kernel::socket::{Message, MessageFlags};
 
 impl UdpSocket {

@@ -1,12 +1,12 @@
 //! What MSG_ERRQUEUE shows of a UDP socket: datagrams that did not arrive (IP_RECVERR).
 
 use inet::{Endpoint, Failure, FailureMessage};
+use mm::io::Sink;
 use sync::Result;
 
 use super::{Heard, UdpSocket};
 use crate::refusal::refused;
 use crate::socket::address::{from_endpoint, seen_by};
-use kernel::io::Sink;
 use kernel::socket::{Control, ErrorOrigin, ExtendedError, Family, Received, ReceivedFlags};
 
 impl UdpSocket {

@@ -14,6 +14,7 @@ use core::net::{IpAddr, Ipv4Addr};
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use inet::{Datagram, Endpoint, Letter, Transport};
+use mm::io::{Sink, Source};
 use sync::poll::Events;
 use sync::{Error, Result, Wait};
 
@@ -24,7 +25,6 @@ use crate::refusal::refused;
 use crate::socket::cork::Cork;
 use crate::socket::handle::Handle;
 use crate::stack::NetStack;
-use kernel::io::{Sink, Source};
 use kernel::socket::{Family, wait_on};
 
 /// A UDP socket.

@@ -6,6 +6,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::num::NonZeroU16;
 
 use inet::{Endpoint, Letter};
+use mm::io::{Sink, Source};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 
@@ -15,7 +16,6 @@ use crate::socket::ioctl::SIOCOUTQ;
 use crate::socket::{groups, ioctl, options};
 use kernel::file::{File, OpenFile};
 use kernel::fs::Metadata;
-use kernel::io::{Sink, Source};
 use kernel::socket::{
     Blocking, Control, Family, HeaderByte, Message, MessageFlags, OptionName, OptionValue,
     Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketFilter, SocketMemory,

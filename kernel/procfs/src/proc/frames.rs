@@ -75,7 +75,7 @@ pub(super) fn events(text: &mut Text) -> Result {
     let page = PAGE_BYTES as u64;
     for (name, count) in [
         ("nr_slab_unreclaimable", mach::mem::heap_bytes() / page),
-        ("nr_shmem", kernel::mm::page_count()),
+        ("nr_shmem", mm::page_count()),
         ("nr_dirty", 0),
         ("nr_writeback", 0),
         ("pgpgin", 0),
@@ -88,7 +88,7 @@ pub(super) fn events(text: &mut Text) -> Result {
         ("pgscan_direct", 0),
         ("pgsteal_kswapd", 0),
         ("pgsteal_direct", 0),
-        ("allocstall_normal", kernel::reclaim::stall_count()),
+        ("allocstall_normal", mm::reclaim::stall_count()),
         ("oom_kill", kernel::task::out_of_memory::kill_count()),
     ] {
         writeln!(text, "{name} {count}")?;

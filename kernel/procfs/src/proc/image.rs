@@ -3,13 +3,13 @@
 use alloc::sync::Arc;
 
 use base::VirtAddr;
+use mm::io::{Sink, Source};
+use mm::{AddressSpace, Reach};
 use sync::{Error, Result};
 
 use super::task::Subject;
 use kernel::file::{File, FileRef, OpenFile};
 use kernel::fs::{FileType, Inode, Metadata};
-use kernel::io::{Sink, Source};
-use kernel::mm::{AddressSpace, Reach};
 
 /// The inode; who may open it, `super::guard` says.
 pub struct Memory {

@@ -6,12 +6,12 @@ use core::fmt::{Error, Result, Write};
 
 use base::{PAGE_BYTES, VirtAddr};
 use mach::mem::LARGE_PAGE_BYTES;
+use mm::{AddressSpace, AreaReport, AreaUsage, Label};
 
 use super::task::{Part, Subject};
 use kernel::file::OpenFile;
 use kernel::fs::device_parts;
 use kernel::fs::pseudo::Text;
-use kernel::mm::{AddressSpace, AreaReport, AreaUsage, Label};
 
 /// Bytes of arguments or environment that are shown at most.
 const STRINGS_BYTES_MAX: u64 = 128 << 10;

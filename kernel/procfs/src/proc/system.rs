@@ -4,12 +4,12 @@ use alloc::vec::Vec;
 use core::fmt::{Result, Write};
 
 use base::{CpuId, Instant, PAGE_BYTES};
+use mm::commit;
 use sched::sample::{CpuUse, cpu_use};
 
 use kernel::clock;
 use kernel::fs::kinds;
 use kernel::fs::pseudo::{Entry, Text};
-use kernel::mm::commit;
 use kernel::task::{allocated_ids, family, thread_count};
 
 /// The table's lines.
@@ -41,7 +41,7 @@ fn meminfo(text: &mut Text) -> Result {
     let (total, free) = (kib(memory.total), kib(memory.free));
     let heap = mach::mem::heap_bytes() / 1024;
     let stacks = mach::mem::resting_bytes() / 1024;
-    let shared = kib(kernel::mm::page_count());
+    let shared = kib(mm::page_count());
     let kernel_stacks = thread_count() as u64 * (mach::task::STACK_BYTES as u64 / 1024);
     let large = mach::mem::large_pages() as u64 * mach::mem::LARGE_PAGE_BYTES / 1024;
     for (name, amount) in [

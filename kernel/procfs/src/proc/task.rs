@@ -14,9 +14,9 @@ use kernel::file::File;
 use kernel::fs::inode::Emit;
 use kernel::fs::pseudo::{Link, Take, Target, Text, TextFile, number_of};
 use kernel::fs::{FileType, Inode, InodeRef, Metadata};
-use kernel::mm::AddressSpace;
 use kernel::task::{Process, Thread};
 use mach::mem::fallible;
+use mm::AddressSpace;
 use sync::{Error, Result};
 
 /// The directories that a thread or process has.

@@ -8,10 +8,10 @@ use alloc::sync::Arc;
 use core::fmt::{Result, Write};
 
 use mach::sync::Once;
+use mm::LargePolicy;
 
 use kernel::fs::pseudo::{Entry, Folder, Table, Text, write_list};
 use kernel::fs::{FileSystem, InodeRef, Usage, next_device};
-use kernel::mm::LargePolicy;
 
 /// Linux's number of sysfs (statfs(2)).
 const MAGIC: u64 = 0x6265_6572;

@@ -18,13 +18,13 @@ use cred::Capability;
 use hal::caching::Caching;
 use hal::pci::{PciFunction, interrupt_line};
 use mach::pci::{BARS, Bar, Function, functions};
+use mm::MemoryObject;
 use sync::{Error, Result};
 
 use kernel::dev::Window;
 use kernel::file::{File, FileRef};
 use kernel::fs::pseudo::{Special, Text, TextFile};
 use kernel::fs::{FileType, Inode, InodeRef, Metadata};
-use kernel::mm::MemoryObject;
 use kernel::task::current;
 
 const SUBSYSTEM: u16 = 0x2c;

@@ -14,6 +14,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use mach::sync::Spin;
+use mm::io::Source;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 
@@ -23,7 +24,6 @@ use super::names::{self, Node};
 use super::outbox::Outbox;
 use super::unix_name;
 use kernel::file::next_number;
-use kernel::io::Source;
 use kernel::socket::{
     CommonOptions, Control, Held, MessageFlags, OptionName, PeekOffset, PeerIdentity,
     SocketAddress, SocketFilter, SocketType, UnixAddress, wait_on,

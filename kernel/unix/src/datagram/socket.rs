@@ -4,6 +4,8 @@ use alloc::string::String;
 use core::sync::atomic::Ordering;
 
 use base::VirtAddr;
+use mm::io::{Sink, Source};
+use mm::user;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 
@@ -14,13 +16,11 @@ use crate::names::{self, Node};
 use crate::{FIONREAD, SIOCOUTQ, already_named, tell_credentials, unix_name};
 use kernel::file::{File, OpenFile};
 use kernel::fs::Metadata;
-use kernel::io::{Sink, Source};
 use kernel::socket::{
     self, Blocking, Family, Message, MessageFlags, OptionName, OptionValue, PeerCredentials,
     PeerIdentity, Received, Shutdown, Socket, SocketAddress, SocketFilter, SocketType, UnixAddress,
     wait_on,
 };
-use kernel::user;
 
 impl File for DatagramSocket {
     fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {

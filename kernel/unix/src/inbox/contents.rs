@@ -8,9 +8,9 @@ use super::urgent::Urgent;
 use super::{Envelope, Reading, Taking};
 use crate::outbox::Charge;
 use crate::rights::Rights;
-use kernel::io::Sink;
 use kernel::socket::{Attached, Control, PeerCredentials, Received, ReceivedFlags, SocketAddress};
 use mach::mem::fallible::{self, Heap};
+use mm::io::Sink;
 use pipe::ByteRing;
 use sync::{Error, Result};
 

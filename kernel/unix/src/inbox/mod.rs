@@ -16,9 +16,9 @@ use super::outbox::Charge;
 use crate::drops::{self, DropReason};
 use contents::{Contents, Letter};
 pub(super) use envelope::Envelope;
-use kernel::io::{Sink, Source};
 use kernel::socket::{MessageFlags, PeekOffset, Received, SocketFilter};
 use mach::mem::fallible::TryGrow;
+use mm::io::{Sink, Source};
 use sync::{Error, Mutex, Result};
 
 /// Changes of circumstances in a stream, so that their envelopes are bounded too.

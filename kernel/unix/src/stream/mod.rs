@@ -6,6 +6,7 @@ use alloc::sync::{Arc, Weak};
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use mach::sync::{Once, Spin};
+use mm::io::{Sink, Source, partial};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 
@@ -18,7 +19,6 @@ use super::listen::Listener;
 use super::names::{self, Node};
 use super::outbox::Outbox;
 use kernel::file::next_number;
-use kernel::io::{Sink, Source, partial};
 use kernel::socket::{
     CommonOptions, Control, Held, MessageFlags, OptionName, PeekOffset, PeerIdentity, Received,
     SocketAddress, SocketFilter, SocketType, UnixAddress, wait_on,

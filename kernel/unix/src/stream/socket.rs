@@ -5,6 +5,8 @@ use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
 use base::VirtAddr;
+use mm::io::{Sink, Source};
+use mm::user;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 
@@ -15,12 +17,10 @@ use crate::names::{self, Node};
 use crate::{FIONREAD, SIOCATMARK, SIOCOUTQ, already_named, tell_credentials, unix_name};
 use kernel::file::{File, OpenFile};
 use kernel::fs::Metadata;
-use kernel::io::{Sink, Source};
 use kernel::socket::{
     self, Blocking, Family, Message, MessageFlags, OptionName, OptionValue, PeerCredentials,
     PeerIdentity, Received, Shutdown, Socket, SocketAddress, SocketFilter, SocketType, UnixAddress,
 };
-use kernel::user;
 
 impl File for StreamSocket {
     fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {

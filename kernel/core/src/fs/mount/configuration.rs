@@ -16,13 +16,13 @@ use alloc::vec::Vec;
 use core::mem;
 
 use mach::mem::fallible;
+use mm::io::Sink;
 use sync::{Error, Mutex, Result};
 
 use super::{Mount, MountFlags, SuperBlock, change};
 use crate::file::{File, OpenFile};
 use crate::fs::FileSystem;
 use crate::fs::kinds::{self, Kind};
-use crate::io::Sink;
 
 /// Messages that are kept.
 const MESSAGES_MAX: usize = 8;

@@ -10,14 +10,14 @@ use base::{PAGE_BYTES, VirtAddr};
 use cred::{Account, Charge, Counted};
 use mach::mem::fallible::{self, TryGrow};
 use mach::sync::Spin;
+use mm::io::Sink;
+use mm::user;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result, Wait};
 
 use super::Mask;
 use crate::file::async_io::Owner;
 use crate::file::{File, OpenFile};
-use crate::io::Sink;
-use crate::user;
 
 /// Events queued at most (Linux's fs.inotify.max_queued_events).
 pub const QUEUED_MAX: usize = 16_384;

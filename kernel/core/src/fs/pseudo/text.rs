@@ -12,12 +12,12 @@ use alloc::vec::Vec;
 
 use mach::mem::fallible;
 use mach::sync::Spin;
+use mm::io::{Sink, Source};
 use sync::{Error, Result};
 
 use super::Text;
 use crate::file::{File, FileRef, OpenFile};
 use crate::fs::{FileType, Inode, Metadata, Timestamp};
-use crate::io::{Sink, Source};
 
 /// Makes all of a file's text.
 pub type Generate = Box<dyn Fn(&mut Text) -> Result<()> + Send + Sync>;

@@ -16,13 +16,13 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use base::PAGE_BYTES;
 use mach::sync::Spin;
+use mm::garbage;
+use mm::io::{Sink, Source};
+use mm::{Page, Sharing};
 use sched::resched_point;
 use sync::{Error, Mutex, Result};
 
 use super::System;
-use crate::garbage;
-use crate::io::{Sink, Source};
-use crate::mm::{Page, Sharing};
 
 const PAGE: u64 = PAGE_BYTES as u64;
 /// The largest file (Linux's limit on 64-bit machines).

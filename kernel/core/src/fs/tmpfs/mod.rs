@@ -18,6 +18,7 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use base::PAGE_BYTES;
+use mm::{self, commit};
 use sync::{Error, Result};
 
 pub use boot::{UnpackError, unpack};
@@ -26,7 +27,6 @@ pub use node::Node;
 use super::inode::Usage;
 use super::metadata::next_device;
 use super::{FileSystem, FileType, InodeRef, kinds};
-use crate::mm::{self, commit};
 
 /// Linux's number of tmpfs (statfs(2)).
 const MAGIC: u64 = 0x0102_1994;

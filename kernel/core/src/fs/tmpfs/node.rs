@@ -11,6 +11,8 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use mach::sync::Spin;
+use mm::io::{Sink, Source};
+use mm::{self, FaultError, MemoryObject, Page, Sharing};
 use sync::{Error, Result};
 
 use super::System;
@@ -24,8 +26,6 @@ use crate::fs::locks::FileLocks;
 use crate::fs::seals::Seals;
 use crate::fs::set_ids::SET_IDS;
 use crate::fs::{Attachment, Change, FileType, Inode, InodeRef, Metadata, New, Timestamp};
-use crate::io::{Sink, Source};
-use crate::mm::{self, FaultError, MemoryObject, Page, Sharing};
 
 enum Body {
     Regular(Contents),

@@ -11,13 +11,13 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use base::Duration;
 use mach::sync::Spin;
+use mm::reclaim::{self, Programs};
 use sched::Flags;
 use sync::Wait;
 
 pub use victim::{ADJUSTMENT_MAX, ADJUSTMENT_MIN, score};
 
 use super::{Process, current};
-use crate::reclaim::{self, Programs};
 
 /// How long the end of a victim is waited for before another one is chosen.
 const DEATH_PATIENCE: Duration = Duration::from_secs(2);

@@ -24,13 +24,13 @@ use core::fmt::{Result, Write};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use mach::sync::Spin;
+use mm::commit;
 use sync::Error;
 
 use ipc::pipe;
 use kernel::file::OpenFile;
 use kernel::fs::pseudo::{Entry, Text};
 use kernel::fs::{mount, notify};
-use kernel::mm::commit;
 use kernel::names::Changeable;
 use kernel::perf;
 use kernel::task::current;

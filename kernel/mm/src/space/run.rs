@@ -10,8 +10,8 @@ use mach::mem::{Leaf, Page, is_short};
 use vma::Area;
 
 use super::Object;
+use super::address_space::prot;
 use super::fault::{Access, FaultError, Result};
-use super::space::prot;
 
 /// Pages that one fault brings at most: 64 KiB.
 const PAGES_MAX: u64 = 16;

@@ -17,6 +17,7 @@
 //!
 //! Running out of memory is an error of the call or the fault, never a panic.
 
+mod address_space;
 mod advice;
 mod change;
 pub mod commit;
@@ -37,9 +38,9 @@ mod remote;
 mod report;
 mod run;
 mod shared;
-mod space;
 mod truncate;
 
+pub use address_space::{AddressSpace, release};
 pub use advice::Advice;
 pub use fault::{Access, FaultError, Reach};
 pub use large::LargePolicy;
@@ -51,6 +52,5 @@ pub use populate::Touch;
 pub use remap::{Remap, Target};
 pub use report::{AreaReport, AreaUsage, Label};
 pub use shared::{SharedMemory, count_pages, page_count, uncount_pages};
-pub use space::{AddressSpace, release};
 pub use truncate::{find_spaces_by, forget_beyond, forget_pages, may_be_stored_to};
 pub use vma::{Access as Rights, Traits};

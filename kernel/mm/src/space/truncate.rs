@@ -12,7 +12,7 @@ use mach::mem::Gather;
 use mach::sync::Once;
 use vma::Area;
 
-use super::space::State;
+use super::address_space::State;
 use super::{AddressSpace, Object, Page};
 
 const PAGE: u64 = PAGE_BYTES as u64;

@@ -9,7 +9,7 @@ use sync::{Error, Result};
 
 use super::partial;
 use super::ranges::{UserRange, UserRanges};
-use crate::mm::{Access, Page};
+use crate::space::{Access, Page};
 use crate::user::{self, Fault};
 
 enum Place<'a> {

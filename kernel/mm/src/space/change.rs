@@ -19,7 +19,7 @@ use sched::resched_point;
 use sync::{Result, Wait};
 
 use super::AddressSpace;
-use super::space::{Locked, State};
+use super::address_space::{Locked, State};
 
 /// Areas that are changed at a time.
 const PIECE_AREAS: usize = 64;

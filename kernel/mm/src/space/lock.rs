@@ -9,9 +9,9 @@ use core::ops::Range;
 use base::VirtAddr;
 use sync::{Error, Result};
 
+use super::address_space::{State, page_range};
 use super::limits::{check_lock, everything, locked_bytes};
 use super::populate::{Touch, Unpopulated};
-use super::space::{State, page_range};
 use super::{AddressSpace, FaultError};
 use crate::refusal::refused;
 

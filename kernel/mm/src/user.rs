@@ -17,8 +17,8 @@ use sched::Mstate;
 use sync::{Error, Result, Slot};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-use crate::mm::{Access, AddressSpace, Page};
 use crate::reclaim;
+use crate::space::{Access, AddressSpace, Page};
 
 /// Bytes that are copied between two chances to reschedule.
 const PIECE_BYTES: usize = 64 << 10;

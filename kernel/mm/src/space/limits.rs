@@ -11,7 +11,7 @@ use mach::mem::USER_END;
 use sync::{Error, Result};
 use vma::{Area, Traits};
 
-use super::space::State;
+use super::address_space::State;
 use super::{Object, Rights};
 
 /// Bytes that are added to a space.

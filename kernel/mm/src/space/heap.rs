@@ -5,10 +5,10 @@ use cred::Resource;
 use sync::{Error, Result};
 use vma::{Area, Traits};
 
+use super::address_space::{Locked, State};
 use super::layout::ANYWHERE;
 use super::limits::{Growth, check_growth};
 use super::map::check_locked_mapping;
-use super::space::{Locked, State};
 use super::{AddressSpace, Locking, Rights};
 use crate::refusal::refused;
 

@@ -22,14 +22,14 @@ mod shrink;
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::space::{Access, AddressSpace, FaultError};
+
 use base::{Duration, VirtAddr};
 use mach::sync::Once;
 use sched::Flags;
 use sync::{Error, Result, Wait, WaitQueue};
 
 pub use shrink::{Shrink, register as register_cache, shrink};
-
-use crate::mm::{Access, AddressSpace, FaultError};
 
 /// How long others wait before they look again.
 const RELIEF_PATIENCE: Duration = Duration::from_millis(10);

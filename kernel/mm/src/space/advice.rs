@@ -10,8 +10,8 @@ use mach::numa::Node;
 use sync::{Error, Result};
 use vma::Area;
 
+use super::address_space::{State, page_range, prot};
 use super::populate::Touch;
-use super::space::{State, page_range, prot};
 use super::{AddressSpace, Object, Sharing};
 use crate::refusal::refused;
 

@@ -10,8 +10,8 @@ use cred::Resource;
 use mach::mem::{LARGE_PAGE_BYTES, LargePage, Leaf, Mapping, NoLeaf, Page, PageTable, Prot};
 use vma::{Area, Backing};
 
+use super::address_space::{State, prot};
 use super::run::Run;
-use super::space::{State, prot};
 use super::{AddressSpace, Object, Rights, Sharing};
 
 /// What a program wanted to do with an address.

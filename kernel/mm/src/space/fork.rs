@@ -11,7 +11,7 @@ use mach::mem::Gather;
 use sync::{Error, Result};
 use vma::Area;
 
-use super::space::release;
+use super::address_space::release;
 use super::{AddressSpace, Object};
 use crate::refusal::refused;
 

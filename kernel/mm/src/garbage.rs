@@ -8,10 +8,10 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
+use crate::space::Page;
+
 use mach::sync::Spin;
 use sched::{Softirq, Work, raise, register_softirq};
-
-use crate::mm::Page;
 
 /// Pages that are given back at a time.
 const BATCH_PAGES: usize = 512;

@@ -7,12 +7,12 @@ use mach::mem::Gather;
 use sync::{Error, Result};
 use vma::{Area, Backing, Removed, Traits};
 
+use super::address_space::{Locked, State, page_range, prot};
 use super::commit;
 use super::layout::ANYWHERE;
 use super::limits::{
     Growth, check_data, check_growth, check_lock, everything, locked_bytes, new_data,
 };
-use super::space::{Locked, State, page_range, prot};
 use super::{AddressSpace, Locking, Object, Rights};
 use crate::refusal::refused;
 

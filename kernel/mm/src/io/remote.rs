@@ -4,7 +4,7 @@ use base::VirtAddr;
 use sync::Result;
 
 use super::{Sink, Source};
-use crate::mm::{AddressSpace, Reach};
+use crate::space::{AddressSpace, Reach};
 
 /// Bytes that pass between two programs at a time.
 const PIECE_BYTES: usize = 1024;

@@ -10,10 +10,10 @@ use base::{PAGE_BYTES, VirtAddr};
 use sync::{Error, Result};
 use vma::Area;
 
+use super::address_space::{State, page_range};
 use super::limits::{Growth, check_growth, check_lock, everything, locked_bytes};
 use super::map::{choose_place, promised_in};
 use super::relocate::continuation;
-use super::space::{State, page_range};
 use super::{AddressSpace, Object, Place};
 use crate::refusal::refused;
 

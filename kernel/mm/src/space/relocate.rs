@@ -11,7 +11,7 @@ use mach::mem::Gather;
 use sync::{Error, Result};
 use vma::{Area, Backing};
 
-use super::space::{Locked, State};
+use super::address_space::{Locked, State};
 use super::{AddressSpace, Object};
 use crate::refusal::refused;
 
