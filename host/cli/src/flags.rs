@@ -108,7 +108,7 @@ pub struct RunFlags {
     #[arg(short = 'm', long = "memory", value_name = "SIZE")]
     pub memory: Option<Memory>,
     /// Virtual CPUs
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub cpus: u8,
     /// NUMA nodes over which memory and CPUs are divided; q35 only
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=8))]

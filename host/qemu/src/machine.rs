@@ -18,7 +18,7 @@ pub struct Machine {
     pub accel: Accel,
     /// Memory in MiB.
     pub memory_mib: u32,
-    /// Virtual CPUs, 1 to 16.
+    /// Virtual CPUs, 1 to 64.
     pub cpus: u8,
     /// NUMA nodes over which memory and CPUs are divided, 1 to 8; more than one needs
     /// [`Board::Q35`].

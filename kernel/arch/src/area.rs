@@ -7,7 +7,7 @@
 use core::cell::Cell;
 use core::mem::offset_of;
 
-use crate::layout::MAX_CPUS;
+use base::CPUS_MAX;
 
 /// One CPU's private words. See the invariant **GS** of the crate.
 #[repr(C, align(64))]
@@ -59,17 +59,17 @@ impl CpuArea {
     }
 }
 
-struct Areas([CpuArea; MAX_CPUS]);
+struct Areas([CpuArea; CPUS_MAX]);
 
 // SAFETY: each area is touched by its own CPU alone, see the module's theory.
 unsafe impl Sync for Areas {}
 
-static AREAS: Areas = Areas([const { CpuArea::new() }; MAX_CPUS]);
+static AREAS: Areas = Areas([const { CpuArea::new() }; CPUS_MAX]);
 
 /// Points GS to the area of CPU `id` and gives it its number.
 ///
 /// # Safety
-/// Called once on each CPU, with a number below [`MAX_CPUS`] that no other CPU has.
+/// Called once on each CPU, with a number below [`CPUS_MAX`] that no other CPU has.
 pub unsafe fn install(id: u32) {
     let area = &AREAS.0[id as usize];
     let address = core::ptr::from_ref(area) as u64;

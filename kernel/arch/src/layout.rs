@@ -11,6 +11,3 @@ pub const IMAGE_OFFSET: u64 = 0xffff_ffff_8000_0000;
 
 /// Bits of the lower (user) half: an address of a program is below `1 << USER_BITS`.
 pub const USER_BITS: u32 = 47;
-
-/// CPUs the kernel has room for.
-pub const MAX_CPUS: usize = 16;

@@ -15,7 +15,7 @@
 use core::fmt;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use mach::cpu::MAX_CPUS;
+use mach::cpu::PerCpu;
 use mach::time::cycles;
 
 use crate::softirq::COUNT as SOURCES;
@@ -91,23 +91,20 @@ impl Default for Business {
 /// In place of a start, while a CPU does not run threads yet.
 const NOT_YET: u64 = 0;
 
-#[repr(align(64))]
 struct Measure {
     start: AtomicU64,
     counts: [AtomicU64; CLASSES],
 }
 
 /// Each CPU writes its own.
-static MEASURES: [Measure; MAX_CPUS] = [const {
-    Measure {
-        start: AtomicU64::new(NOT_YET),
-        counts: [const { AtomicU64::new(0) }; CLASSES],
-    }
-}; MAX_CPUS];
+static MEASURES: PerCpu<Measure> = PerCpu::new(|| Measure {
+    start: AtomicU64::new(NOT_YET),
+    counts: [const { AtomicU64::new(0) }; CLASSES],
+});
 
 #[inline]
 fn own() -> &'static Measure {
-    &MEASURES[mach::cpu::id().index()]
+    MEASURES.get()
 }
 
 /// The longest stretch of each cause, of those that were long.
@@ -192,7 +189,7 @@ pub(crate) fn ticks() -> u64 {
 /// How many stretches of each class all CPUs have had.
 pub fn histogram() -> [u64; CLASSES] {
     let mut sums = [0; CLASSES];
-    for measure in MEASURES.iter().take(mach::cpu::count()) {
+    for measure in mach::cpu::all().iter().map(|cpu| MEASURES.of(cpu)) {
         for (sum, slot) in sums.iter_mut().zip(&measure.counts) {
             *sum += slot.load(Relaxed);
         }

@@ -77,6 +77,14 @@ impl Setup {
         }
     }
 
+    /// The same machine with so many CPUs.
+    pub fn with_cpus(&self, cpus: &str) -> Self {
+        Self {
+            cpus: cpus.into(),
+            ..self.clone()
+        }
+    }
+
     /// The same machine with one CPU, whose clock counts instructions.
     pub fn counted(&self) -> Self {
         Self {

@@ -44,6 +44,7 @@ mod ipv6;
 mod java;
 mod kvm;
 mod links;
+mod many_cpus;
 mod mariadb;
 mod memcached;
 mod monkey;
@@ -141,6 +142,7 @@ fn main() -> ExitCode {
         exhaustion::TESTS,
         deafness::TESTS,
         numa::TESTS,
+        many_cpus::TESTS,
         memcached::TESTS,
         nginx::TESTS,
         ipv6::TESTS,

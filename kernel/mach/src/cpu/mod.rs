@@ -3,14 +3,15 @@
 //! CPU 0 is the one that booted; the others are numbered in the order in which
 //! [`crate::setup::start_others`] brings them up and are counted when they run.
 
+mod own;
 mod per_cpu;
 mod service;
 
-pub use arch::layout::MAX_CPUS;
-pub use base::{CpuId, CpuSet};
+pub use base::{CPUS_MAX as MAX_CPUS, CpuId, CpuSet};
 pub use per_cpu::PerCpu;
 pub use service::{register_service, request_service};
 
+pub(crate) use own::{Line, Own, Private, own};
 pub(crate) use service::{interrupt as service_interrupt, serve};
 
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};

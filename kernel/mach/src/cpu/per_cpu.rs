@@ -1,29 +1,28 @@
 //! A value for each CPU.
 //!
+//! It lies on the heap and is made when it is first asked for, so that there are as many as CPUs
+//! that run and not as many as a machine might have.
+//!
 //! Invariant **Own**: a slot is reached through [`PerCpu::get`] only by its own CPU, which
 //! is one flow of control (the crate's **One flow per CPU**; handlers run only while the
 //! CPU is in user mode or halted). So `T` need not be `Sync` for that; [`PerCpu::of`] asks
 //! for it.
+//!
+//! Invariant **Made**: a slot is null, or names a value that stays for good.
 
-use core::cell::UnsafeCell;
-use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicU8, Ordering};
+use alloc::boxed::Box;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 use super::{CpuId, MAX_CPUS};
 
-const EMPTY: u8 = 0;
-const MAKING: u8 = 1;
-const READY: u8 = 2;
-
+/// Keeps the values of two CPUs in lines of their own.
 #[repr(align(64))]
-struct Slot<T> {
-    state: AtomicU8,
-    value: UnsafeCell<MaybeUninit<T>>,
-}
+struct Line<T>(T);
 
-/// One `T` for each CPU, made when that CPU first asks.
+/// One `T` for each CPU, made when somebody first asks for it.
 pub struct PerCpu<T> {
-    slots: [Slot<T>; MAX_CPUS],
+    slots: [AtomicPtr<Line<T>>; MAX_CPUS],
     make: fn() -> T,
 }
 
@@ -31,15 +30,11 @@ pub struct PerCpu<T> {
 unsafe impl<T: Send> Sync for PerCpu<T> {}
 
 impl<T> PerCpu<T> {
-    /// A value for each CPU, made by `make`.
+    /// A value for each CPU, made by `make`. Two CPUs that first ask for the same one at once
+    /// may both make it; one is dropped.
     pub const fn new(make: fn() -> T) -> Self {
         Self {
-            slots: [const {
-                Slot {
-                    state: AtomicU8::new(EMPTY),
-                    value: UnsafeCell::new(MaybeUninit::uninit()),
-                }
-            }; MAX_CPUS],
+            slots: [const { AtomicPtr::new(null_mut()) }; MAX_CPUS],
             make,
         }
     }
@@ -51,31 +46,30 @@ impl<T> PerCpu<T> {
     #[inline]
     pub fn get(&self) -> &T {
         // SAFETY: `arch::area` gives no CPU a number beyond the last slot.
-        self.value(unsafe { self.slots.get_unchecked(super::id().index()) })
+        self.value(unsafe { self.slots.get_unchecked(arch::area::cpu_index()) })
     }
 
     #[inline]
-    fn value<'a>(&'a self, slot: &'a Slot<T>) -> &'a T {
-        if slot.state.load(Ordering::Acquire) != READY {
-            self.make(slot);
+    fn value<'a>(&'a self, slot: &'a AtomicPtr<Line<T>>) -> &'a T {
+        let mut value = slot.load(Ordering::Acquire);
+        if value.is_null() {
+            value = self.make(slot);
         }
-        // SAFETY: the slot is READY, hence initialised, and never changes again as a whole.
-        unsafe { (*slot.value.get()).assume_init_ref() }
+        // SAFETY: **Made**.
+        unsafe { &(*value).0 }
     }
 
     #[cold]
-    fn make(&self, slot: &Slot<T>) {
-        let won = slot
-            .state
-            .compare_exchange(EMPTY, MAKING, Ordering::Acquire, Ordering::Relaxed);
-        if won.is_ok() {
-            let value = (self.make)();
-            // SAFETY: only the winner of the exchange writes, readers wait for READY.
-            unsafe { (*slot.value.get()).write(value) };
-            slot.state.store(READY, Ordering::Release);
-        }
-        while slot.state.load(Ordering::Acquire) != READY {
-            super::relax();
+    fn make(&self, slot: &AtomicPtr<Line<T>>) -> *mut Line<T> {
+        let made = Box::into_raw(Box::new(Line((self.make)())));
+        let first = slot.compare_exchange(null_mut(), made, Ordering::AcqRel, Ordering::Acquire);
+        match first {
+            Ok(_) => made,
+            Err(before) => {
+                // SAFETY: it came from the box, and nobody else has seen it.
+                drop(unsafe { Box::from_raw(made) });
+                before
+            }
         }
     }
 }

@@ -23,7 +23,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use super::own::{Own, own};
+use crate::cpu::{Own, Private, own};
 use crate::sync::Once;
 
 /// There is not enough memory, the reserve left out.
@@ -41,7 +41,12 @@ impl base::Memory for Heap {
 }
 
 /// Whether what this CPU allocates now can be refused.
-static REFUSABLE: Own<bool> = own!(false);
+static REFUSABLE: Own<Private<bool>> = own!(Private<bool>, Private::new(false));
+/// Before `cpu` is started.
+pub(super) fn add_cpu(cpu: base::CpuId) {
+    REFUSABLE.prepare(cpu);
+}
+
 /// Threads with an allocation that is to fail.
 static ARMED: AtomicU32 = AtomicU32::new(0);
 /// Whether the running thread's next allocation is to fail.

@@ -11,15 +11,15 @@ use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use base::PAGE_BYTES;
+use base::{CpuId, PAGE_BYTES};
 use frames::{Extent, Frame, Urgency};
 use slab::{BadFree, Class, Depot, Geometry, LocalHeap, Round, Slab, SlabSource};
 
-use super::own::{Own, own};
 use super::{direct, fallible, ram, scattered};
+use crate::cpu::{Own, Private, own};
 use crate::sync::Spin;
 
-static LOCAL: Own<LocalHeap> = own!(LocalHeap::new());
+static LOCAL: Own<Private<LocalHeap>> = own!(Private<LocalHeap>, Private::new(LocalHeap::new()));
 static DEPOTS: Spin<Depots> = Spin::new(Depots::new());
 /// Pages of slabs, of magazines, and of allocations larger than the classes.
 static PAGES: AtomicU64 = AtomicU64::new(0);
@@ -28,6 +28,11 @@ static PAGES: AtomicU64 = AtomicU64::new(0);
 static HEAP: Heap = Heap;
 
 struct Heap;
+
+/// Before `cpu` is started.
+pub(super) fn add_cpu(cpu: CpuId) {
+    LOCAL.prepare(cpu);
+}
 
 /// Words of a slab's map: a page has 256 objects of 16 bytes.
 const WORDS: usize = 4;

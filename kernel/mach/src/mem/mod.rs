@@ -40,7 +40,6 @@ mod kernel_map;
 mod kernel_tlb;
 mod large;
 mod leaf;
-mod own;
 mod packets;
 mod page;
 mod peek;
@@ -59,6 +58,8 @@ mod tlb;
 mod user;
 mod walk;
 mod zeros;
+
+use base::CpuId;
 
 pub use device::map_device;
 pub(crate) use direct::physical_of;
@@ -90,3 +91,11 @@ pub use user::{
     load_user_u32, load_user_u64, store_user_u32, store_user_u64,
 };
 pub(crate) use user::{load_vectors, save_vectors};
+
+/// Makes what `cpu` has for itself of memory, before it is started.
+pub(crate) fn add_cpu(cpu: CpuId) {
+    heap::add_cpu(cpu);
+    ram::add_cpu(cpu);
+    tlb::add_cpu(cpu);
+    fallible::add_cpu(cpu);
+}

@@ -4,19 +4,19 @@
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use base::{PAGE_BYTES, PAGE_SHIFT, PhysAddr};
+use base::{CpuId, PAGE_BYTES, PAGE_SHIFT, PhysAddr};
 use frames::{
     Backing, CacheStats, Extent, Frame, FrameNo, FrameTable, LocalFrames, Node, Reach, Request,
     Urgency, ZONES_MAX, Zone, ZoneLock, ZoneStats, Zones,
 };
 
 use super::{direct, fallible};
-use crate::cpu::{self, MAX_CPUS};
+use crate::cpu::{self, Own, own};
 use crate::sync::{Lazy, Once, Spin, SpinGuard};
 
 static TABLE: Once<FrameTable> = Once::new();
 static ZONES: Lazy<Zones<Lock>> = Lazy::new(|| Zones::new(crate::numa::layout()));
-static CACHES: [LocalFrames; MAX_CPUS] = [const { LocalFrames::new() }; MAX_CPUS];
+static CACHES: Own<LocalFrames> = own!(LocalFrames, LocalFrames::new());
 
 /// Frames handed to the allocator since the start.
 static TOTAL: AtomicU64 = AtomicU64::new(0);
@@ -24,6 +24,8 @@ static TOTAL: AtomicU64 = AtomicU64::new(0);
 static RESERVE: AtomicU64 = AtomicU64::new(0);
 /// Programs are refused frames: only the reserve is left.
 static TIGHT: AtomicBool = AtomicBool::new(false);
+/// Single frames come in no order.
+static SHUFFLES: AtomicBool = AtomicBool::new(false);
 /// Half of the reserve is gone, too: see [`is_short`].
 static SHORT: AtomicBool = AtomicBool::new(false);
 
@@ -60,8 +62,7 @@ pub fn cache_stats() -> CacheStats {
 
 /// What rests in the caches of a node's CPUs, and what they did.
 pub fn cache_stats_of(node: Node) -> CacheStats {
-    let caches = CACHES.iter().take(cpu::count());
-    let own = caches.filter(|cache| cache.node() == node);
+    let own = CACHES.iter().filter(|cache| cache.node() == node);
     own.map(LocalFrames::stats).sum()
 }
 
@@ -159,9 +160,19 @@ impl Drop for Locked<'_> {
 /// frames come in no order from now on, to find drivers that take them for contiguous.
 pub(super) fn describe(table: FrameTable, shuffle: bool) {
     assert!(TABLE.set(table).is_ok(), "memory is described once");
-    for (cache, seed) in CACHES.iter().zip(1..).filter(|_| shuffle) {
-        cache.shuffle(seed);
+    SHUFFLES.store(shuffle, Relaxed);
+    shuffle_if_asked();
+}
+
+fn shuffle_if_asked() {
+    if SHUFFLES.load(Relaxed) {
+        mine().shuffle(u64::from(cpu::id().0) + 1);
     }
+}
+
+/// Before `cpu` is started.
+pub(super) fn add_cpu(cpu: CpuId) {
+    CACHES.prepare(cpu);
 }
 
 /// Says which node the CPU that runs this belongs to. What it took before is given back: it
@@ -169,6 +180,8 @@ pub(super) fn describe(table: FrameTable, shuffle: bool) {
 pub(crate) fn settle(node: Node) {
     mine().flush(&Ram);
     mine().settle(node, &ZONES);
+    mine().fit(total_frames());
+    shuffle_if_asked();
 }
 
 /// The states of all frames.
@@ -190,7 +203,7 @@ pub(super) fn donate_frames(first: FrameNo, pages: u64) {
 /// This CPU's caches. By **Closed** nothing else runs on it meanwhile.
 #[inline(always)]
 fn mine() -> &'static LocalFrames {
-    &CACHES[cpu::id().index() % MAX_CPUS]
+    CACHES.get()
 }
 
 /// One frame in use with one owner, any content.

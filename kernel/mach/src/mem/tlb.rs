@@ -21,18 +21,17 @@ use frames::FrameNo;
 use shootdown::{Event, Events, Hardware, Local, Pages, Shootdown, Space};
 
 use super::kernel_map::kernel_root;
-use super::own::{Own, own};
-use crate::cpu::{self, MAX_CPUS};
+use crate::cpu::{self, Own, Private, own};
 
 /// CR3: what is remembered under the tag stays valid.
 const KEEP: u64 = 1 << 63;
 const CR4_PCIDE: u64 = 1 << 17;
 
-static TLBS: Shootdown<Native, MAX_CPUS> = Shootdown::new();
-static MINE: Own<Mine> = own!(Mine::new());
+static TLBS: Shootdown<Native, { cpu::MAX_CPUS }> = Shootdown::new();
+static MINE: Own<Private<Mine>> = own!(Private<Mine>, Private::new(Mine::new()));
 /// CR3 has room for a tag.
 static TAGGED: AtomicBool = AtomicBool::new(false);
-static COUNTS: [Counts; MAX_CPUS] = [const { Counts::new() }; MAX_CPUS];
+static COUNTS: Own<Counts> = own!(Counts, Counts::new());
 
 /// What a CPU has for itself.
 struct Mine {
@@ -52,7 +51,6 @@ impl Mine {
 }
 
 /// Events of one CPU, which alone writes them.
-#[repr(align(64))]
 struct Counts([AtomicU64; Event::ALL.len()]);
 
 impl Counts {
@@ -64,7 +62,7 @@ impl Counts {
 /// What all CPUs did to their TLBs since the start.
 pub fn tlb_events() -> Events {
     let mut sums = Events::default();
-    for counts in &COUNTS {
+    for counts in COUNTS.iter() {
         for (&event, count) in Event::ALL.iter().zip(&counts.0) {
             sums.add(event, count.load(Relaxed));
         }
@@ -124,9 +122,15 @@ impl Hardware for ThisCpu {
 
     #[inline]
     fn count(&self, event: Event, times: u64) {
-        let count = &COUNTS[cpu::id().index()].0[event as usize];
+        let count = &COUNTS.get().0[event as usize];
         count.store(count.load(Relaxed) + times, Relaxed);
     }
+}
+
+/// Before `cpu` is started.
+pub(super) fn add_cpu(cpu: CpuId) {
+    MINE.prepare(cpu);
+    COUNTS.prepare(cpu);
 }
 
 /// Makes this CPU tell the translations of different spaces apart, if it can. A table

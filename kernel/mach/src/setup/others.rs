@@ -1,7 +1,7 @@
 //! Waking the other CPUs (SDM volume 3, 9.4: INIT, then STARTUP).
 
 use alloc::boxed::Box;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use arch::tables::Tables;
 use base::{CpuId, Duration, PAGE_SHIFT, PhysAddr};
@@ -20,51 +20,66 @@ const FIRST_PAGE: PhysAddr = PhysAddr(0x1000);
 const LOW_MEMORY_END: PhysAddr = PhysAddr(0xa_0000);
 
 static ENTRY: AtomicUsize = AtomicUsize::new(0);
-static NEXT: AtomicU32 = AtomicU32::new(1);
-static ARRIVED: AtomicBool = AtomicBool::new(false);
+/// The number of the CPU that is being started.
+static STARTING: AtomicU32 = AtomicU32::new(0);
 
 /// Starts every other CPU that the firmware lists; each runs `entry` once its tables, its
 /// APIC and its timer are set up. Returns when all that answer are counted.
 pub fn start_others(entry: fn() -> !) {
     ENTRY.store(entry as usize, Ordering::Release);
     let me = arch::apic::id();
-    let page = boot::info().memory.free_page(FIRST_PAGE, LOW_MEMORY_END);
+    let Some(page) = boot::info().memory.free_page(FIRST_PAGE, LOW_MEMORY_END) else {
+        klog!("one CPU alone runs: no page of low memory is free");
+        return;
+    };
     let others = topology::get()
         .cpus()
         .iter()
         .filter(|&&apic_id| apic_id != me);
     for &apic_id in others.take(MAX_CPUS - 1) {
-        match page {
-            Some(page) => start(apic_id, page),
-            None => klog!("CPU {apic_id} stays off: no page of low memory is free"),
+        if !start(apic_id, page) {
+            klog!("CPU {apic_id} stays off: it does not come");
         }
     }
 }
 
-/// Starts one CPU by code in the free page at `page`.
-fn start(apic_id: u32, page: PhysAddr) {
+/// Starts one CPU by code in the free page at `page`; whether it came.
+fn start(apic_id: u32, page: PhysAddr) -> bool {
+    let number = CpuId(cpu::count() as u32);
+    mem::add_cpu(number);
     let Some(stack) = KernelStack::new() else {
-        return;
+        return false;
     };
-    let top = stack.top();
-    // The CPU keeps it, even one that comes too late.
-    core::mem::forget(stack);
-    ARRIVED.store(false, Ordering::Release);
+    STARTING.store(number.0, Ordering::Release);
+    let has_come = || cpu::count() > number.index();
+    let startup = (page.0 >> PAGE_SHIFT) as u8;
     // SAFETY: CPUs are started one after the other, and no memory below 1 MiB is
     // given out, so that the page is nobody's.
     unsafe {
-        arch::boot::prepare_trampoline(page.0, top);
+        arch::boot::prepare_trampoline(page.0, stack.top());
         arch::apic::send_init(apic_id);
         time::spin_for(AFTER_INIT);
-        for _ in 0..2 {
-            arch::apic::send_startup(apic_id, (page.0 >> PAGE_SHIFT) as u8);
-            time::spin_for(AFTER_STARTUP);
+        arch::apic::send_startup(apic_id, startup);
+        if !comes_within(AFTER_STARTUP, has_come) {
+            arch::apic::send_startup(apic_id, startup);
         }
     }
-    let end = time::now() + PATIENCE;
-    while !ARRIVED.load(Ordering::Acquire) && time::now() < end {
+    let came = comes_within(PATIENCE, has_come);
+    if !came {
+        // SAFETY: it stops where it is, and the next one may have its number.
+        unsafe { arch::apic::send_init(apic_id) };
+    }
+    // The CPU keeps it, even one that came half way.
+    core::mem::forget(stack);
+    came
+}
+
+fn comes_within(patience: Duration, has_come: impl Fn() -> bool) -> bool {
+    let end = time::now() + patience;
+    while !has_come() && time::now() < end {
         cpu::relax();
     }
+    has_come()
 }
 
 /// Tables for a CPU, made in place because they are larger than its stack.
@@ -80,7 +95,7 @@ fn own_tables() -> &'static mut Tables {
 /// Called by the entry code of `arch::boot`, on a stack of its own.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mach_start_ap() -> ! {
-    let id = NEXT.fetch_add(1, Ordering::Relaxed);
+    let id = STARTING.load(Ordering::Acquire);
     // SAFETY: the number is new, and the tables are this CPU's alone.
     unsafe {
         arch::area::install(id);
@@ -91,7 +106,6 @@ unsafe extern "C" fn mach_start_ap() -> ! {
     super::settle_cpu(CpuId(id));
     time::init_timer(false);
     cpu::set_count(id as usize + 1);
-    ARRIVED.store(true, Ordering::Release);
     // SAFETY: `start_others` stored a function of this type.
     let entry = unsafe { core::mem::transmute::<usize, fn() -> !>(ENTRY.load(Ordering::Acquire)) };
     entry()

@@ -6,7 +6,7 @@ mod madt;
 mod mp_table;
 
 use acpi::{ISA_INTERRUPTS, IsaPin};
-use arch::layout::MAX_CPUS;
+use base::CPUS_MAX;
 
 use crate::sync::Lazy;
 
@@ -28,7 +28,7 @@ pub(crate) struct IoApicEntry {
 /// What the firmware lists. What does not fit is left out.
 #[derive(Debug)]
 pub(crate) struct Topology {
-    cpus: [u32; MAX_CPUS],
+    cpus: [u32; CPUS_MAX],
     cpu_count: usize,
     io_apics: [IoApicEntry; IO_APICS_MAX],
     io_apic_count: usize,
@@ -59,7 +59,7 @@ const fn identical_isa() -> [IsaPin; ISA_INTERRUPTS] {
 
 static TOPOLOGY: Lazy<Topology> = Lazy::new(|| {
     let mut topology = Topology {
-        cpus: [0; MAX_CPUS],
+        cpus: [0; CPUS_MAX],
         cpu_count: 0,
         io_apics: [CUSTOMARY_IO_APIC; IO_APICS_MAX],
         io_apic_count: 0,

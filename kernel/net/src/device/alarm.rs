@@ -10,10 +10,10 @@
 //! Lock order: a shard, whose alarm is part of it, then a CPU's timers.
 
 use alloc::sync::{Arc, Weak};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::Ordering;
 
-use base::Instant;
-use mach::cpu::{MAX_CPUS, PerCpu};
+use base::{CpuId, Instant, SharedCpuSet};
+use mach::cpu::PerCpu;
 use sched::Softirq;
 use sched::timer::{self, Expire, Target, TimerId};
 
@@ -21,10 +21,9 @@ use super::{poll, ring};
 use crate::stack::env::Link;
 use crate::stack::{self, NetStack};
 
-/// Rings of others' shards in which this CPU left frames, a bit for each. It is the CPU's: only
-/// the card's rings, of which there is one set, are announced so.
-static UNANNOUNCED: PerCpu<AtomicU32> = PerCpu::new(AtomicU32::default);
-const _: () = assert!(MAX_CPUS <= 32, "a ring is a bit");
+/// Rings of others' shards in which this CPU left frames, by the number of the CPU that has the
+/// ring. It is the CPU's: only the card's rings, of which there is one set, are announced so.
+static UNANNOUNCED: PerCpu<SharedCpuSet> = PerCpu::new(SharedCpuSet::default);
 
 /// The one timer of a shard: its stack's next deadline, or the fallback.
 pub(crate) struct Alarm {
@@ -74,9 +73,8 @@ impl Drop for Alarm {
 #[inline]
 pub(crate) fn note(link: &Link) {
     if !is_own(link) {
-        UNANNOUNCED
-            .get()
-            .fetch_or(1 << link.number, Ordering::Relaxed);
+        let ring = CpuId(u32::from(link.number));
+        UNANNOUNCED.get().insert(ring, Ordering::Relaxed);
     }
 }
 
@@ -88,13 +86,11 @@ pub(crate) fn is_own(link: &Link) -> bool {
 
 /// Has the card told of the frames that this CPU left in others' shards.
 pub(crate) fn announce() {
-    if UNANNOUNCED.get().load(Ordering::Relaxed) == 0 {
+    if UNANNOUNCED.get().is_empty(Ordering::Relaxed) {
         return;
     }
-    let rings = UNANNOUNCED.get().swap(0, Ordering::Relaxed);
-    (0..u32::BITS as u16)
-        .filter(|ring| rings >> ring & 1 != 0)
-        .for_each(ring::announce);
+    let rings = UNANNOUNCED.get().take(Ordering::Relaxed);
+    rings.iter().for_each(|cpu| ring::announce(cpu.0 as u16));
 }
 
 /// Sees to it that a shard's stack runs at `deadline` at the latest. It is `now`, by the clock

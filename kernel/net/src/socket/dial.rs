@@ -7,7 +7,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use base::Duration;
+use base::{CpuId, CpuSet, Duration};
 use mach::cpu::MAX_CPUS;
 
 use crate::stack::NetStack;
@@ -18,26 +18,29 @@ const REST: Duration = Duration::from_secs(1);
 /// Until when each shard is asked last, in nanoseconds since the boot. Only the stack with the
 /// card has several shards to ask, so this is one for all.
 static RESTS_UNTIL: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
-const _: () = assert!(MAX_CPUS <= 32, "a shard is a bit");
 
 /// All shards, each once.
 pub(crate) fn shards_in_turn(stack: &NetStack) -> impl Iterator<Item = u16> + use<> {
     let (own, count) = (stack.own(), stack.count());
-    let resting = if count == 1 { 0 } else { resting(count) };
+    let resting = match count {
+        1 => CpuSet::EMPTY,
+        _ => resting(count),
+    };
     let all = move || (0..count).map(move |step| (own + step) % count);
-    let rests = move |shard: &u16| resting >> shard & 1 != 0;
+    let rests = move |shard: &u16| resting.contains(CpuId(u32::from(*shard)));
     all()
         .filter(move |shard| !rests(shard))
         .chain(all().filter(rests))
 }
 
-/// A bit for each shard that is asked last.
-fn resting(count: u16) -> u32 {
+/// The shards that are asked last, each by the number of its CPU.
+fn resting(count: u16) -> CpuSet {
     let now = mach::time::now().as_nanos();
     let until = |shard: u16| RESTS_UNTIL[usize::from(shard) % MAX_CPUS].load(Ordering::Relaxed);
     (0..count)
         .filter(|shard| until(*shard) > now)
-        .fold(0, |bits, shard| bits | 1 << shard)
+        .map(|shard| CpuId(u32::from(shard)))
+        .collect()
 }
 
 /// `shard` had no port.
