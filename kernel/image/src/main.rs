@@ -16,7 +16,7 @@ use core::panic::PanicInfo;
 
 use base::Duration;
 use exec::Arguments;
-use kernel::{clock, dev, file, fs, net_namespace, profile, signal, task};
+use kernel::{clock, dev, file, net_namespace, profile, signal, task};
 use linux::First;
 use mach::klog;
 use mm::garbage;
@@ -50,7 +50,7 @@ fn kernel_main() -> ! {
     procfs::init();
     mqueue::init();
     fs_9p::init();
-    if let Err(error) = fs::boot::mount_all(archives) {
+    if let Err(error) = fs_tmp::boot::mount_all(archives) {
         klog!("the image's file system is unusable: {error:?}");
         mach::power::off(STATUS_BAD_IMAGE);
     }

@@ -2,8 +2,9 @@
 
 use alloc::sync::Arc;
 
+use fs_tmp::memfd;
 use kernel::file::StatusFlags;
-use kernel::fs::{self, CreationFlags, HowToOpen, Path, Walk, memfd};
+use kernel::fs::{self, CreationFlags, HowToOpen, Path, Walk};
 use linux_raw_sys::general::*;
 use mm::user;
 use sched::resched_point;

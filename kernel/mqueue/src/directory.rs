@@ -9,10 +9,10 @@ use sync::{Error, Result};
 
 use super::Queue;
 use super::limits::{QUEUES, Shape};
+use fs_tmp::directory::Directory as Names;
 use kernel::file::File;
 use kernel::fs::attributes::Attributes;
 use kernel::fs::inode::{DirEntry, Emit};
-use kernel::fs::tmpfs::directory::Directory as Names;
 use kernel::fs::{Change, FileType, Inode, InodeRef, Metadata, New, Timestamp, next_device};
 use kernel::task::current;
 

@@ -9,12 +9,13 @@ use alloc::format;
 use alloc::sync::Arc;
 
 use super::{Terminal, TerminalFile, console, pty};
+use fs_tmp::devtmpfs;
 use kernel::dev::{Device, register};
 use kernel::file::{FileRef, OpenFile, StatusFlags};
 use kernel::fs::access::{Subject, Who};
 use kernel::fs::names::{create_by_kernel, unlink_by_kernel};
 use kernel::fs::{
-    FileType, HowToOpen, New, Path, Spot, Walk, device_number, device_parts, devices, mount, open,
+    FileType, HowToOpen, New, Path, Spot, Walk, device_number, device_parts, mount, open,
     open_path, resolve, resolve_spot,
 };
 use sync::{Error, Result};
@@ -129,11 +130,11 @@ pub(super) fn open_node(number: u32, status: StatusFlags) -> Result<Arc<OpenFile
 
 fn node_place(number: u32) -> Result<Path> {
     let path = format!("pts/{number}");
-    resolve(devices::top(), path.as_bytes(), Walk::empty())
+    resolve(devtmpfs::top(), path.as_bytes(), Walk::empty())
 }
 
 /// Where the node is, whatever is mounted on /dev.
 fn node_spot(number: u32) -> Result<Spot> {
     let path = format!("pts/{number}");
-    resolve_spot(devices::top(), path.as_bytes(), Walk::empty())
+    resolve_spot(devtmpfs::top(), path.as_bytes(), Walk::empty())
 }

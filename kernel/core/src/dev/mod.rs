@@ -12,7 +12,7 @@ mod physical;
 mod table;
 
 pub use physical::Window;
-pub use table::{Device, Open, node_of, nodes, open, register};
+pub use table::{Device, Open, make_nodes_by, node_of, nodes, open, register};
 
 /// Registers the devices that need no hardware; once at boot.
 pub fn init() {

@@ -2,11 +2,11 @@
 
 use alloc::vec::Vec;
 
-use mach::sync::Spin;
+use mach::sync::{Once, Spin};
 use sync::{Error, Result};
 
 use crate::file::{FileRef, StatusFlags};
-use crate::fs::{device_number, devices};
+use crate::fs::device_number;
 
 /// Opens a device: its number, and the status flags of the open file.
 pub type Open = fn(u64, StatusFlags) -> Result<FileRef>;
@@ -28,10 +28,19 @@ pub struct Device {
 
 static DEVICES: Spin<Vec<Device>> = Spin::new(Vec::new());
 
+static ADD_NODE: Once<fn(&Device)> = Once::new();
+
+/// Says who makes the nodes of devices that are registered from now on.
+pub fn make_nodes_by(add_node: fn(&Device)) {
+    ADD_NODE.call_once(|| add_node);
+}
+
 /// Adds a driver; its node appears in /dev.
 pub fn register(device: Device) {
     DEVICES.lock().push(device);
-    devices::add_node(&device);
+    if let Some(add_node) = ADD_NODE.get() {
+        add_node(&device);
+    }
 }
 
 /// Opens the device with this number.

@@ -152,17 +152,20 @@ impl FsContext {
     }
 }
 
+/// Shows the contexts of all threads to somebody, one by one.
+pub type ForEach = fn(&mut dyn FnMut(&FsContext));
+
 /// Where threads have their contexts; whoever makes threads knows.
 #[derive(Clone, Copy)]
 pub struct Contexts {
     /// That of the running thread.
     pub current: fn() -> Current<Slot<FsContext>>,
-    /// Shows those of all threads to somebody, one by one.
-    pub for_each: fn(&mut dyn FnMut(&FsContext)),
+    /// Those of all.
+    pub for_each: ForEach,
 }
 
 static CURRENT: CurrentPart<Slot<FsContext>> = CurrentPart::new();
-static FOR_EACH: Once<fn(&mut dyn FnMut(&FsContext))> = Once::new();
+static FOR_EACH: Once<ForEach> = Once::new();
 
 /// Says where threads have their contexts; once at boot.
 pub fn find_contexts_by(contexts: Contexts) {

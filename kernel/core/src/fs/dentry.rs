@@ -108,6 +108,13 @@ impl Dentry {
         )
     }
 
+    /// A file that no directory names; `label` is for people.
+    pub fn nameless(inode: InodeRef, label: &[u8]) -> Arc<Self> {
+        let dentry = Self::root(inode, label, true);
+        dentry.set_gone();
+        dentry
+    }
+
     fn new(inode: InodeRef, place: Place, keeps_names: bool) -> Arc<Self> {
         let kind = inode.kind();
         let directory = (kind == FileType::Directory).then(|| {

@@ -8,9 +8,8 @@
 //! - `walk` turns a path into a place, `open` a place into an open file, `names` changes
 //!   the tree, `access` says who may do what, `access_times` which reads leave a
 //!   trace, `context` where a thread stands.
-//! - `tmpfs` keeps files in memory (the root, /tmp, /dev/shm), `devices` fills /dev,
-//!   `mqueue` holds POSIX message queues, `pseudo` makes text while it is read (for the
-//!   crate `procfs`, which shows the system).
+//! - `pseudo` makes text while it is read (for the crate `procfs`, which shows the system);
+//!   file systems that keep something are crates of their own, from `fs-tmp` on.
 //! - `locks`, `seals`, `notify` are what programs may put on a file.
 //!
 //! Lock order: directories' locks (`dentry`), then an inode's own, then spin locks.
@@ -19,16 +18,13 @@ pub mod access;
 pub mod access_times;
 mod attachment;
 pub mod attributes;
-pub mod boot;
 mod context;
 pub mod dentry;
-pub mod devices;
 pub mod directory;
 pub mod extended;
 pub mod inode;
 pub mod kinds;
 pub mod locks;
-pub mod memfd;
 mod metadata;
 pub mod mount;
 pub mod names;
@@ -37,7 +33,6 @@ mod open;
 pub mod pseudo;
 pub mod seals;
 pub mod set_ids;
-pub mod tmpfs;
 mod walk;
 
 pub use attachment::Attachment;

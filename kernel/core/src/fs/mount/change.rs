@@ -6,11 +6,12 @@ use core::sync::atomic::Ordering;
 use mach::mem::fallible;
 use sync::{Error, Result};
 
+use super::Unseen;
 use super::spread::{self, Echoes};
 use super::table::{self, CHANGING};
 use super::tree::Tree;
 use super::{Mount, MountFlags, Path, SuperBlock, namespace};
-use crate::fs::{FileSystem, context, tmpfs::Tmpfs};
+use crate::fs::{FileSystem, context};
 
 /// Which mounts umount2(2) takes away.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,7 +26,7 @@ pub enum Unmount {
 
 /// Makes `system` the top of the tree; once at boot, before any program.
 pub fn mount_root(system: Arc<dyn FileSystem>) -> Result<()> {
-    let unseen = Mount::hidden(Tmpfs::new(0, 0o755));
+    let unseen = Mount::hidden(Unseen::new());
     let block = fallible::arc(SuperBlock::new(system, false))?;
     let source = fallible::arc(b"rootfs".to_vec())?;
     let mount = fallible::arc(Mount::whole(block, source, MountFlags::RELATIME))?;

@@ -21,6 +21,7 @@
 //! | `propagation`, `spread` | peer groups; what is mounted elsewhere too |
 //! | `moving` | move, pivot_root |
 //! | `settings` | changes of mounts that stay where they are |
+//! | `unseen` | what is at tops that nobody sees |
 //! | `configuration`, `detached` | file systems and mounts by descriptor, before they have a place |
 //!
 //! Lock order: [`CHANGING`] (sleeps) is held over every change of the tree; then `TABLE`, then
@@ -39,6 +40,7 @@ mod settings;
 mod spread;
 mod table;
 mod tree;
+mod unseen;
 mod writers;
 
 use alloc::sync::Arc;
@@ -62,6 +64,7 @@ pub use table::{MOST, MOUNTS_MAX, for_each, root, shrink, sync_all};
 pub use writers::Writer;
 
 use super::{Dentry, FileSystem};
+pub(super) use unseen::Unseen;
 
 /// A file system, whatever number of mounts shows it.
 pub struct SuperBlock {

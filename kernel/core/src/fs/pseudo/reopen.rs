@@ -6,7 +6,7 @@ use mach::sync::Once;
 use sync::Result;
 
 use crate::file::{File, OpenFile};
-use crate::fs::tmpfs::Tmpfs;
+use crate::fs::mount::Unseen;
 use crate::fs::{Dentry, FileType, Inode, Metadata, Mount, Path};
 
 /// The inode: opening it opens the same object again.
@@ -37,9 +37,7 @@ impl Inode for Opened {
 /// A nameless place that stands for `open`.
 pub fn place_of(open: Arc<OpenFile>, text: &[u8]) -> Path {
     static HOME: Once<Arc<Mount>> = Once::new();
-    let mount = HOME
-        .call_once(|| Mount::hidden(Tmpfs::new(0, 0o700)))
-        .clone();
+    let mount = HOME.call_once(|| Mount::hidden(Unseen::new())).clone();
     Path {
         mount,
         dentry: Dentry::root(Arc::new(Opened(open)), text, false),

@@ -18,14 +18,14 @@ use sync::{Error, Result};
 use super::System;
 use super::contents::Contents;
 use super::directory::Directory;
-use crate::file::{File, OpenFile, StatusFlags};
-use crate::fs::attributes::Attributes;
-use crate::fs::extended::ExtendedAttributes;
-use crate::fs::inode::{DirEntry, Emit};
-use crate::fs::locks::FileLocks;
-use crate::fs::seals::Seals;
-use crate::fs::set_ids::SET_IDS;
-use crate::fs::{Attachment, Change, FileType, Inode, InodeRef, Metadata, New, Timestamp};
+use kernel::file::{File, OpenFile, StatusFlags};
+use kernel::fs::attributes::Attributes;
+use kernel::fs::extended::ExtendedAttributes;
+use kernel::fs::inode::{DirEntry, Emit};
+use kernel::fs::locks::FileLocks;
+use kernel::fs::seals::Seals;
+use kernel::fs::set_ids::SET_IDS;
+use kernel::fs::{Attachment, Change, FileType, Inode, InodeRef, Metadata, New, Timestamp};
 
 enum Body {
     Regular(Contents),

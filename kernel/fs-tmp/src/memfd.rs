@@ -5,10 +5,10 @@ use alloc::sync::Arc;
 use mach::sync::Once;
 use sync::{Error, Result};
 
-use super::access::{Subject, Who};
-use super::tmpfs::Tmpfs;
-use super::{Dentry, Mount, Path};
-use crate::file::{OpenFile, StatusFlags};
+use crate::Tmpfs;
+use kernel::file::{OpenFile, StatusFlags};
+use kernel::fs::access::{Subject, Who};
+use kernel::fs::{Dentry, Mount, Path};
 
 /// The longest name (Linux's NAME_MAX less the prefix "memfd:").
 pub const NAME_BYTES_MAX: usize = 249;
@@ -39,8 +39,7 @@ pub fn create(name: &[u8], sealable: bool) -> Result<Arc<OpenFile>> {
         seals.allow();
     }
     let label = [b"/memfd:", name].concat();
-    let dentry = Dentry::root(inode.clone(), &label, true);
-    dentry.set_gone();
+    let dentry = Dentry::nameless(inode.clone(), &label);
     let path = Path {
         mount: home.mount.clone(),
         dentry,

@@ -7,7 +7,7 @@ use sync::Error;
 
 use super::node::{Node, Origin};
 use super::{System, Tmpfs};
-use crate::fs::{FileType, New, Timestamp, metadata::device_number};
+use kernel::fs::{FileType, New, Timestamp, device_number};
 
 /// Why an archive could not be unpacked.
 #[derive(Debug)]

@@ -3,9 +3,11 @@
 use mm::reclaim;
 use sync::{Error, Result};
 
-use super::kinds::{self, Kind};
-use super::tmpfs::{self, Tmpfs, UnpackError};
-use super::{FileSystem, FileType, MountFlags, New, Path, devices, mount};
+use crate::unpack::{UnpackError, unpack};
+use crate::{Tmpfs, devtmpfs, options};
+use kernel::dev;
+use kernel::fs::kinds::{self, Kind};
+use kernel::fs::{FileSystem, FileType, MountFlags, New, Path, mount};
 
 /// Directories that exist in any case: name and mode.
 const DIRECTORIES: [(&str, u32); 6] = [
@@ -26,28 +28,29 @@ pub fn mount_all(archives: &[&'static [u8]]) -> core::result::Result<(), UnpackE
         Kind {
             name: "tmpfs",
             nodev: true,
-            options: kinds::TMPFS_OPTIONS,
-            make: kinds::make_tmpfs,
+            options: options::NAMES,
+            make: options::make,
         },
         Kind {
             name: "devtmpfs",
             nodev: true,
-            options: kinds::TMPFS_OPTIONS,
-            make: devices::make_system,
+            options: options::NAMES,
+            make: devtmpfs::make_system,
         },
     ] {
         kinds::register(kind);
     }
-    let root = Tmpfs::new(kinds::memory_bytes() / 4 * 3, 0o755);
+    dev::make_nodes_by(devtmpfs::add_node);
+    let root = Tmpfs::new(options::memory_bytes() / 4 * 3, 0o755);
     for archive in archives {
-        tmpfs::unpack(archive, &root)?;
+        unpack(archive, &root)?;
     }
     mount::mount_root(root).map_err(UnpackError::Member)?;
     fill().map_err(UnpackError::Member)
 }
 
 fn fill() -> Result<()> {
-    devices::keep()?;
+    devtmpfs::keep()?;
     let top = mount::root();
     for (name, mode) in DIRECTORIES {
         match top.inode().lookup(name.as_bytes()) {

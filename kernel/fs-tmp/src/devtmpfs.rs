@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 use mach::sync::Once;
 use sync::{Error, Result};
 
-use super::tmpfs::Tmpfs;
-use super::{FileType, MountFlags, New, Path, device_number, mount};
-use crate::dev::{self, Device};
+use crate::{Tmpfs, options};
+use kernel::dev::{self, Device};
+use kernel::fs::{FileSystem, FileType, MountFlags, New, Path, device_number, mount};
 
 /// There is one /dev, however often it is mounted.
 static TREE: Once<Arc<Tmpfs>> = Once::new();
@@ -30,7 +30,7 @@ const DIRECTORIES: [(&str, u32); 2] = [("shm", 0o1777), ("pts", 0o755)];
 /// The file system; made at the first call, with all devices registered so far.
 pub fn tree() -> Arc<Tmpfs> {
     TREE.call_once(|| {
-        let bytes = super::kinds::memory_bytes() / SHARE_OF_MEMORY;
+        let bytes = options::memory_bytes() / SHARE_OF_MEMORY;
         let tree = Tmpfs::of_kind("devtmpfs", bytes, 0o755);
         for (name, target) in LINKS {
             let new = New {
@@ -53,7 +53,7 @@ pub fn tree() -> Arc<Tmpfs> {
 static HOME: Once<Path> = Once::new();
 
 /// Mounts it for the kernel; once at boot.
-pub(super) fn keep() -> Result<()> {
+pub(crate) fn keep() -> Result<()> {
     let mount = mount::new_detached(tree(), b"devtmpfs", MountFlags::empty(), false)?;
     HOME.call_once(|| Path::top_of(&mount));
     Ok(())
@@ -95,7 +95,7 @@ fn plain(kind: FileType, mode: u32) -> New<'static> {
 }
 
 fn make(tree: &Tmpfs, name: &str, new: &New<'_>) {
-    let top = super::FileSystem::root(tree);
+    let top = tree.root();
     let made = match top.lookup(name.as_bytes()) {
         Ok(_) => Err(Error::Exists),
         Err(_) => top.create(name.as_bytes(), new),
@@ -106,6 +106,6 @@ fn make(tree: &Tmpfs, name: &str, new: &New<'_>) {
 }
 
 /// devtmpfs for mount(2).
-pub fn make_system(_source: &[u8], _options: &[u8]) -> Result<Arc<dyn super::FileSystem>> {
+pub fn make_system(_source: &[u8], _options: &[u8]) -> Result<Arc<dyn FileSystem>> {
     Ok(tree())
 }

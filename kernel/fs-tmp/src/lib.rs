@@ -5,14 +5,26 @@
 //! where the boot loader put them, and only a page that is written, mapped shared, or
 //! not aligned in the image gets memory of its own ([`contents`]).
 //!
+//! /dev is one of them, with a node for each device ([`devtmpfs`]); files of memfd_create(2) live in
+//! a hidden one ([`memfd`]); [`boot`] mounts the tree that the first program finds.
+//!
 //! Each system has a limit of pages, so that a runaway log ends in ENOSPC and not in
 //! the end of all memory.
 
-mod boot;
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod boot;
 mod contents;
+pub mod devtmpfs;
 pub mod directory;
+pub mod memfd;
 mod names;
 mod node;
+mod options;
+mod unpack;
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -21,18 +33,16 @@ use base::PAGE_BYTES;
 use mm::{self, commit};
 use sync::{Error, Result};
 
-pub use boot::{UnpackError, unpack};
-pub use node::Node;
+use node::Node;
 
-use super::inode::Usage;
-use super::metadata::next_device;
-use super::{FileSystem, FileType, InodeRef, kinds};
+use kernel::fs::inode::Usage;
+use kernel::fs::{FileSystem, FileType, Inode, InodeRef, New, next_device};
 
 /// Linux's number of tmpfs (statfs(2)).
 const MAGIC: u64 = 0x0102_1994;
 
 /// What the nodes of one file system share.
-pub(super) struct System {
+struct System {
     device: u64,
     pages_max: AtomicU64,
     pages: AtomicU64,
@@ -89,7 +99,7 @@ impl Tmpfs {
 
     /// A regular file without a name.
     pub fn nameless(&self, mode: u32, uid: u32, gid: u32) -> Result<InodeRef> {
-        let new = super::New {
+        let new = New {
             kind: FileType::Regular,
             mode,
             uid,
@@ -97,7 +107,7 @@ impl Tmpfs {
             device: 0,
             target: &[],
         };
-        super::Inode::create_nameless(&*self.root, &new)
+        self.root.create_nameless(&new)
     }
 }
 
@@ -125,7 +135,7 @@ impl FileSystem for Tmpfs {
 
     /// The size may change, but not below what is taken.
     fn reconfigure(&self, options: &[u8]) -> Result<()> {
-        let Some(bytes_max) = kinds::size_option(options) else {
+        let Some(bytes_max) = options::size(options) else {
             return Ok(());
         };
         let pages_max = bytes_max? / PAGE_BYTES as u64;
