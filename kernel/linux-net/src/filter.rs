@@ -6,8 +6,7 @@
 use alloc::vec::Vec;
 
 use base::VirtAddr;
-use kernel::bpf_program::Instruction;
-use kernel::socket::{OptionValue, Socket, SocketFilter};
+use kernel::socket::{Filter, FilterInstruction, OptionValue, Socket};
 use mach::mem::fallible::TryGrow;
 use mm::user;
 use sync::{Error, Result};
@@ -62,7 +61,7 @@ pub fn tell(call: &Call<'_>, socket: &dyn Socket) -> Option<Outcome> {
     is_asked.then(|| Ok(tell_program(call, socket).map(|()| 0)?))
 }
 
-fn of(socket: &dyn Socket) -> Result<&SocketFilter> {
+fn of(socket: &dyn Socket) -> Result<&dyn Filter> {
     socket.filter().ok_or(Error::NoSuchOption)
 }
 
@@ -79,10 +78,10 @@ fn attach(call: &Call<'_>, socket: &dyn Socket) -> Result<()> {
     if count == 0 || count > INSTRUCTIONS_MAX {
         return Err(Error::Invalid);
     }
-    let mut instructions: Vec<Instruction> = Vec::new();
+    let mut instructions: Vec<FilterInstruction> = Vec::new();
     let room = instructions.make_room(count);
     room.map_err(|_| Error::OutOfMemory)?;
-    instructions.resize(count, Instruction::default());
+    instructions.resize(count, FilterInstruction::default());
     user::copy_in(VirtAddr(at), instructions.as_flattened_mut())?;
     filter.attach(instructions)?;
     socket.filter_changed()
@@ -102,13 +101,13 @@ fn lock(call: &Call<'_>, socket: &dyn Socket) -> Result<()> {
 fn tell_program(call: &Call<'_>, socket: &dyn Socket) -> Result<()> {
     let room: i32 = user::read(call.addr(4))?;
     let room = usize::try_from(room).map_err(|_| Error::Invalid)?;
-    let attached = of(socket)?.attached();
-    let program = attached.as_ref().map_or(&[][..], |one| &one.instructions);
-    if room != 0 && !program.is_empty() {
-        if room < program.len() {
-            return Err(Error::Invalid);
+    of(socket)?.show(&mut |program| {
+        if room != 0 && !program.is_empty() {
+            if room < program.len() {
+                return Err(Error::Invalid);
+            }
+            user::copy_out(program.as_flattened(), call.addr(3))?;
         }
-        user::copy_out(program.as_flattened(), call.addr(3))?;
-    }
-    user::write(call.addr(4), program.len() as u32)
+        user::write(call.addr(4), program.len() as u32)
+    })
 }

@@ -61,7 +61,7 @@ fn tell_groups(call: &Call<'_>, socket: &dyn Socket) -> Result<()> {
 
 fn tell_process(call: &Call<'_>, socket: &dyn Socket) -> Result<()> {
     let room = room(call)?.min(size_of::<i32>());
-    let process = socket.peer().ok_or(Error::NoData)?.process()?;
+    let process = sockets::process_of(&socket.peer().ok_or(Error::NoData)?)?;
     let fd = call.open_fd(pid_file(process), StatusFlags::RDWR, O_CLOEXEC)?;
     let number = (fd as i32).to_ne_bytes();
     let shown = number.get(..room).unwrap_or_default();

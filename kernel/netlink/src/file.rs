@@ -11,11 +11,12 @@ use super::queue::Datagram;
 use kernel::file::{File, OpenFile};
 use kernel::fs::Metadata;
 use kernel::socket::{
-    self, Blocking, Control, Family, Message, MessageFlags, OptionName, OptionValue, Received,
-    ReceivedFlags, Shutdown, Socket, SocketAddress, SocketFilter, SocketType, wait_on,
+    self, Blocking, Control, Family, Filter, Message, MessageFlags, OptionName, OptionValue,
+    Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketType,
 };
 use mach::mem::fallible::TryGrow;
 use mm::io::{Sink, Source};
+use sockets::wait_on;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 
@@ -68,7 +69,7 @@ impl File for NetlinkSocket {
 }
 
 impl Socket for NetlinkSocket {
-    fn filter(&self) -> Option<&SocketFilter> {
+    fn filter(&self) -> Option<&dyn Filter> {
         Some(&self.filter)
     }
 

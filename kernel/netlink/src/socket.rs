@@ -17,9 +17,10 @@ use super::registry::{self, Listed};
 use super::serve::{self, Outcome};
 use super::{Dialect, Protocol, changes};
 use kernel::file::next_number;
-use kernel::socket::{CommonOptions, Held, SocketFilter, SocketType};
+use kernel::socket::SocketType;
 use kernel::task::current;
 use net::{NetStack, current_stack};
+use sockets::{CommonOptions, Held, SocketFilter};
 
 /// The highest group's number.
 pub(super) const GROUPS_MAX: u32 = u64::BITS;

@@ -8,7 +8,8 @@ use sync::Error;
 
 use super::answer::Refusal;
 use super::serve::Asked;
-use kernel::socket::{SocketType, UnixAddress, UnixFacts, next_unix_socket};
+use kernel::socket::{SocketType, UnixAddress};
+use sockets::{UnixFacts, next_unix_socket};
 
 /// Which sockets a dump shows, and what of them.
 pub(super) struct Wanted {

@@ -12,7 +12,8 @@ use sync::poll::{Events, Pollee};
 
 use super::inbox::Inbox;
 use super::outbox::Outbox;
-use kernel::socket::{PeerIdentity, SocketFilter, UnixAddress};
+use kernel::socket::{PeerIdentity, UnixAddress};
+use sockets::SocketFilter;
 
 /// What a side shares with the socket whose it is.
 pub(super) struct Shared {

@@ -35,10 +35,11 @@ use alloc::sync::Arc;
 
 use kernel::signal::broken_pipe;
 use kernel::socket::{
-    self, CommonOptions, MessageFlags, OptionName, PeerCredentials, Received, Socket,
-    SocketAddress, SocketType, UnixAddress,
+    MessageFlags, OptionName, PeerCredentials, Received, Socket, SocketAddress, SocketType,
+    UnixAddress,
 };
 use kernel::task::current;
+use sockets::CommonOptions;
 use sync::{Error, Result};
 
 /// Whether the next byte of a stream is urgent, or was, stored as a C `int`.
@@ -50,7 +51,7 @@ const SIOCOUTQ: u32 = 0x5411;
 
 /// Shows all Unix sockets to tools; once at boot.
 pub fn init() {
-    socket::register_unix_sockets(list::next_socket);
+    sockets::register_unix_sockets(list::next_socket);
 }
 
 /// A socket without name or peer.

@@ -6,7 +6,7 @@ use core::ops::Bound;
 use mach::sync::Spin;
 
 use super::names::Node;
-use kernel::socket::UnixFacts;
+use sockets::UnixFacts;
 
 static ALL: Spin<BTreeMap<u64, Node>> = Spin::new(BTreeMap::new());
 

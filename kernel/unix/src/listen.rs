@@ -13,7 +13,8 @@ use sync::{Error, Result};
 
 use super::collect;
 use super::stream::StreamSocket;
-use kernel::socket::{Blocking, PeerIdentity, limits, wait_on};
+use kernel::socket::{Blocking, PeerIdentity};
+use sockets::{limits, wait_on};
 
 struct Queue {
     waiting: VecDeque<Arc<StreamSocket>>,

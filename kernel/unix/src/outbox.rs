@@ -9,7 +9,7 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use kernel::socket::limits;
+use sockets::limits;
 use sync::poll::{Events, Pollee};
 
 /// Linux's bookkeeping in one block with a message, and beside it.

@@ -11,7 +11,6 @@ use mm::io::Source;
 
 use super::{Blocking, Circumstances, ExtendedError, SocketAddress};
 use crate::file::OpenFile;
-use crate::task::Pid;
 
 bitflags! {
     /// How to send or receive; the bits are Linux's own (MSG_*).
@@ -133,7 +132,7 @@ impl Control {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PeerCredentials {
     /// The process.
-    pub pid: Pid,
+    pub pid: u32,
     /// Its effective user.
     pub uid: u32,
     /// Its effective group.

@@ -1,30 +1,22 @@
-//! Sockets: what all address families have in common.
+//! Sockets: what may be asked of them, and the words for it.
 //!
-//! A [`Socket`] is a file with names and messages. The families implement it (`unix`,
-//! `net`); `kernel/linux` decodes the socket calls once and speaks only to this trait.
+//! A [`Socket`] is a file with names and messages. The families implement it (`unix`, `net`) with
+//! what they share (`sockets`); `kernel/linux` decodes the socket calls once and speaks only to this trait.
 //! read(2) and write(2) go through [`File`] and mean a message without flags.
 //! Not here: the layout of addresses, control messages and options in a program's memory.
 
 mod address;
-mod common;
 mod extended_error;
 mod filter;
-mod filter_facts;
-mod held;
 mod interface_name;
-pub mod limits;
 mod message;
 mod option;
 mod packet;
-mod peek;
 mod peer;
-mod unix_facts;
 
 pub use address::{SocketAddress, UnixAddress};
-pub use common::{CommonOptions, wait_on};
 pub use extended_error::{ErrorOrigin, ExtendedError, SendsOver};
-pub use filter::{Attached, SocketFilter};
-pub use held::Held;
+pub use filter::{Filter, FilterInstruction};
 pub use interface_name::InterfaceName;
 pub use message::{
     Control, HeaderByte, Message, MessageFlags, PacketInfo, PeerCredentials, Received,
@@ -35,9 +27,7 @@ pub use packet::{
     Auxiliary, Circumstances, Membership, MembershipKind, PacketAddress, PacketStatistics,
     StampUnit,
 };
-pub use peek::PeekOffset;
 pub use peer::PeerIdentity;
-pub use unix_facts::{UnixFacts, UnixState, next_unix_socket, register_unix_sockets};
 
 use alloc::format;
 use alloc::string::String;
@@ -186,7 +176,7 @@ pub trait Socket: File {
     fn option(&self, name: OptionName) -> Result<OptionValue>;
 
     /// Its filter, if its kind can have one.
-    fn filter(&self) -> Option<&SocketFilter> {
+    fn filter(&self) -> Option<&dyn Filter> {
         None
     }
 

@@ -14,10 +14,8 @@ use super::memory::SharedPages;
 use super::queue::{Packet, Queue};
 use super::ring::{Layout, MappedRing};
 use super::tap::{Entry, PACKET_OUTGOING};
-use kernel::socket::{
-    Circumstances, CommonOptions, MessageFlags, OptionName, PacketStatistics, SocketFilter,
-    StampUnit, wait_on,
-};
+use kernel::socket::{Circumstances, MessageFlags, OptionName, PacketStatistics, StampUnit};
+use sockets::{CommonOptions, SocketFilter, wait_on};
 
 /// Where a socket listens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -20,10 +20,10 @@ use crate::stack::{NetStack, current_stack};
 use kernel::file::{File, OpenFile};
 use kernel::fs::Metadata;
 use kernel::socket::{
-    self, Blocking, Control, Family, Held, Message, MessageFlags, OptionName, OptionValue,
-    PacketAddress, Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketFilter,
-    SocketType,
+    self, Blocking, Control, Family, Filter, Message, MessageFlags, OptionName, OptionValue,
+    PacketAddress, Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketType,
 };
+use sockets::Held;
 
 /// Bytes that could be received, stored as a C `int`.
 const FIONREAD: u32 = 0x541b;
@@ -219,7 +219,7 @@ impl Socket for PacketSocket {
         self.options.get(&self.listener, name)
     }
 
-    fn filter(&self) -> Option<&SocketFilter> {
+    fn filter(&self) -> Option<&dyn Filter> {
         Some(&self.listener.filter)
     }
 

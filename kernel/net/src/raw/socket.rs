@@ -25,9 +25,10 @@ use crate::udp::socket::reached;
 use kernel::file::{File, OpenFile};
 use kernel::fs::Metadata;
 use kernel::socket::{
-    self, Blocking, Control, Family, Held, Message, MessageFlags, OptionName, OptionValue,
-    Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketFilter, SocketType,
+    self, Blocking, Control, Family, Filter, Message, MessageFlags, OptionName, OptionValue,
+    Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketType,
 };
+use sockets::Held;
 
 /// IANA's numbers of transports that have sockets of their own.
 const TCP: u8 = 6;
@@ -313,7 +314,7 @@ impl Socket for RawSocket {
         self.options.get(self, name)
     }
 
-    fn filter(&self) -> Option<&SocketFilter> {
+    fn filter(&self) -> Option<&dyn Filter> {
         Some(&self.listener.hearing.filter)
     }
 

@@ -23,7 +23,8 @@ use crate::stack::locked::LockedShard;
 use crate::stack::waiter::Waiter;
 use crate::stack::{NetStack, current_stack};
 use kernel::fs::Metadata;
-use kernel::socket::{self, Blocking, CommonOptions, Family, Held, Shutdown, wait_on};
+use kernel::socket::{self, Blocking, Family, Shutdown};
+use sockets::{CommonOptions, Held, wait_on};
 
 /// A socket; dropping it closes it.
 pub(crate) struct Handle {

@@ -3,7 +3,7 @@
 //! It is the configuration of a stack's shards ([`inet::Config`]); where several have a CPU
 //! each, each has its part of the limits. `sysctl` gives the fields their names. What no
 //! shard knows (limits on what programs ask for in any family) is in
-//! [`kernel::socket::limits`].
+//! [`sockets::limits`].
 //!
 //! Lock order: `settings`, then one shard. It is held while the shards hear of a change, so
 //! that all of them hear of all changes in the same order.

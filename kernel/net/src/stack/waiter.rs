@@ -18,7 +18,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 use sync::poll::{Events, Pollee};
 
 use super::env::events_of;
-use kernel::socket::SocketFilter;
+use sockets::SocketFilter;
 
 const UNKNOWN: u8 = 0;
 const NOTHING: u8 = 1;

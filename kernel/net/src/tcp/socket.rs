@@ -16,9 +16,10 @@ use crate::socket::{ioctl, options};
 use kernel::file::{File, OpenFile};
 use kernel::fs::Metadata;
 use kernel::socket::{
-    Blocking, Family, Message, MessageFlags, OptionName, OptionValue, PageSink, Received, Shutdown,
-    Socket, SocketAddress, SocketFilter, SocketMemory, SocketType, TcpInfo, limits,
+    Blocking, Family, Filter, Message, MessageFlags, OptionName, OptionValue, PageSink, Received,
+    Shutdown, Socket, SocketAddress, SocketMemory, SocketType, TcpInfo,
 };
+use sockets::limits;
 
 /// IANA's number of TCP.
 const PROTOCOL_TCP: u8 = 6;
@@ -177,7 +178,7 @@ impl Socket for TcpSocket {
         }
     }
 
-    fn filter(&self) -> Option<&SocketFilter> {
+    fn filter(&self) -> Option<&dyn Filter> {
         Some(&self.handle.waiter.filter)
     }
 

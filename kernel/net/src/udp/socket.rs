@@ -17,9 +17,8 @@ use crate::socket::{groups, ioctl, options};
 use kernel::file::{File, OpenFile};
 use kernel::fs::Metadata;
 use kernel::socket::{
-    Blocking, Control, Family, HeaderByte, Message, MessageFlags, OptionName, OptionValue,
-    Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketFilter, SocketMemory,
-    SocketType,
+    Blocking, Control, Family, Filter, HeaderByte, Message, MessageFlags, OptionName, OptionValue,
+    Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketMemory, SocketType,
 };
 
 /// IANA's number of UDP.
@@ -160,7 +159,7 @@ impl Socket for UdpSocket {
         }
     }
 
-    fn filter(&self) -> Option<&SocketFilter> {
+    fn filter(&self) -> Option<&dyn Filter> {
         Some(&self.handle.waiter.filter)
     }
 

@@ -10,8 +10,8 @@ use inet::{Cidr, NeighborState};
 
 use kernel::fs::pseudo::{Entry, Text};
 
-use kernel::socket::Held;
 use net::plan::{self, RouteKind};
+use sockets::Held;
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[

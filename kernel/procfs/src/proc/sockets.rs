@@ -5,7 +5,8 @@ use core::fmt::{Result, Write};
 
 use kernel::fs::pseudo::{Entry, Special, Text, TextFile};
 use kernel::fs::{InodeRef, Metadata};
-use kernel::socket::{SocketType, UnixAddress, UnixFacts, UnixState, next_unix_socket};
+use kernel::socket::{SocketType, UnixAddress};
+use sockets::{UnixFacts, UnixState, next_unix_socket};
 use sync::Error;
 
 /// The table's lines.

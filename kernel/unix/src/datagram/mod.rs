@@ -25,10 +25,10 @@ use super::outbox::Outbox;
 use super::unix_name;
 use kernel::file::next_number;
 use kernel::socket::{
-    CommonOptions, Control, Held, MessageFlags, OptionName, PeekOffset, PeerIdentity,
-    SocketAddress, SocketFilter, SocketType, UnixAddress, wait_on,
+    Control, MessageFlags, OptionName, PeerIdentity, SocketAddress, SocketType, UnixAddress,
 };
-use kernel::socket::{UnixFacts, UnixState};
+use sockets::{CommonOptions, Held, PeekOffset, SocketFilter, wait_on};
+use sockets::{UnixFacts, UnixState};
 
 /// Messages that wait at most for who is not the senders' peer (net.unix.max_dgram_qlen, and one
 /// more as in Linux).
@@ -78,7 +78,7 @@ impl DatagramSocket {
             is_receiving_over: AtomicBool::new(false),
             is_sending_over: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
-            maker: PeerIdentity::of_current(),
+            maker: sockets::current_identity(),
             me: me.clone(),
             _held: Held::one(),
         });

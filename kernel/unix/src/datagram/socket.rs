@@ -17,10 +17,11 @@ use crate::{FIONREAD, SIOCOUTQ, already_named, tell_credentials, unix_name};
 use kernel::file::{File, OpenFile};
 use kernel::fs::Metadata;
 use kernel::socket::{
-    self, Blocking, Family, Message, MessageFlags, OptionName, OptionValue, PeerCredentials,
-    PeerIdentity, Received, Shutdown, Socket, SocketAddress, SocketFilter, SocketType, UnixAddress,
-    wait_on,
+    self, Blocking, Family, Filter, Message, MessageFlags, OptionName, OptionValue,
+    PeerCredentials, PeerIdentity, Received, Shutdown, Socket, SocketAddress, SocketType,
+    UnixAddress,
 };
+use sockets::wait_on;
 
 impl File for DatagramSocket {
     fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {
@@ -242,7 +243,7 @@ impl Socket for DatagramSocket {
         }
     }
 
-    fn filter(&self) -> Option<&SocketFilter> {
+    fn filter(&self) -> Option<&dyn Filter> {
         Some(&self.filter)
     }
 

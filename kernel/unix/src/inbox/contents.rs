@@ -8,10 +8,11 @@ use super::urgent::Urgent;
 use super::{Envelope, Reading, Taking};
 use crate::outbox::Charge;
 use crate::rights::Rights;
-use kernel::socket::{Attached, Control, PeerCredentials, Received, ReceivedFlags, SocketAddress};
+use kernel::socket::{Control, PeerCredentials, Received, ReceivedFlags, SocketAddress};
 use mach::mem::fallible::{self, Heap};
 use mm::io::Sink;
 use pipe::ByteRing;
+use sockets::Attached;
 use sync::{Error, Result};
 
 /// Pages of the ring at first: Linux's default send buffer.

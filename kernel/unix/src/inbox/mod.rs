@@ -16,9 +16,10 @@ use super::outbox::Charge;
 use crate::drops::{self, DropReason};
 use contents::{Contents, Letter};
 pub(super) use envelope::Envelope;
-use kernel::socket::{MessageFlags, PeekOffset, Received, SocketFilter};
+use kernel::socket::{MessageFlags, Received};
 use mach::mem::fallible::TryGrow;
 use mm::io::{Sink, Source};
+use sockets::{PeekOffset, SocketFilter};
 use sync::{Error, Mutex, Result};
 
 /// Changes of circumstances in a stream, so that their envelopes are bounded too.

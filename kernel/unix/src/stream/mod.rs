@@ -20,10 +20,11 @@ use super::names::{self, Node};
 use super::outbox::Outbox;
 use kernel::file::next_number;
 use kernel::socket::{
-    CommonOptions, Control, Held, MessageFlags, OptionName, PeekOffset, PeerIdentity, Received,
-    SocketAddress, SocketFilter, SocketType, UnixAddress, wait_on,
+    Control, MessageFlags, OptionName, PeerIdentity, Received, SocketAddress, SocketType,
+    UnixAddress,
 };
-use kernel::socket::{UnixFacts, UnixState};
+use sockets::{CommonOptions, Held, PeekOffset, SocketFilter, wait_on};
+use sockets::{UnixFacts, UnixState};
 
 /// A socket that has, or will have, one peer; or that listens.
 pub struct StreamSocket {
@@ -79,7 +80,7 @@ impl StreamSocket {
         Side::new(
             self.shared(),
             self.name(),
-            PeerIdentity::of_current(),
+            sockets::current_identity(),
             wants,
         )
     }

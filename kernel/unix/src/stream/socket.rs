@@ -18,8 +18,9 @@ use crate::{FIONREAD, SIOCATMARK, SIOCOUTQ, already_named, tell_credentials, uni
 use kernel::file::{File, OpenFile};
 use kernel::fs::Metadata;
 use kernel::socket::{
-    self, Blocking, Family, Message, MessageFlags, OptionName, OptionValue, PeerCredentials,
-    PeerIdentity, Received, Shutdown, Socket, SocketAddress, SocketFilter, SocketType, UnixAddress,
+    self, Blocking, Family, Filter, Message, MessageFlags, OptionName, OptionValue,
+    PeerCredentials, PeerIdentity, Received, Shutdown, Socket, SocketAddress, SocketType,
+    UnixAddress,
 };
 
 impl File for StreamSocket {
@@ -122,7 +123,7 @@ impl Socket for StreamSocket {
             return Err(Error::Invalid);
         }
         self.listener
-            .call_once(|| Listener::new(PeerIdentity::of_current()))
+            .call_once(|| Listener::new(sockets::current_identity()))
             .set_limit(backlog);
         self.pollee.notify(Events::WRITABLE);
         Ok(())
@@ -245,8 +246,8 @@ impl Socket for StreamSocket {
         }
     }
 
-    fn filter(&self) -> Option<&SocketFilter> {
-        Some(&self.filter)
+    fn filter(&self) -> Option<&dyn Filter> {
+        Some(&*self.filter)
     }
 
     fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()> {

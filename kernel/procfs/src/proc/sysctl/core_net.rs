@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering;
 use super::form::{self, INT_MAX, cell, number};
 use kernel::fs::pseudo::Entry;
 
-use kernel::socket::limits;
+use sockets::limits;
 
 const RECEIVE_MIN: u64 = limits::RECEIVE_MIN as u64;
 const SEND_MIN: u64 = limits::SEND_MIN as u64;

@@ -5,7 +5,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use base::{Duration, Instant};
 use sync::{Error, Restart, Result, Wait, WaitQueue};
 
-use super::{Blocking, OptionName, OptionValue, limits};
+use crate::limits;
+use kernel::socket::{Blocking, OptionName, OptionValue};
 
 /// A time limit of zero: none.
 const NO_LIMIT: u64 = 0;

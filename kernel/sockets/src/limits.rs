@@ -4,7 +4,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use super::OptionName;
+use kernel::socket::OptionName;
 
 /// Connections that may wait to be accepted (`somaxconn`).
 pub static BACKLOG: AtomicU32 = AtomicU32::new(4096);
