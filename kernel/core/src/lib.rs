@@ -25,8 +25,6 @@ pub mod futex;
 pub mod names;
 pub mod namespaces;
 pub mod net_namespace;
-pub mod perf;
-pub mod profile;
 pub mod ptrace;
 pub mod random;
 pub mod seccomp;

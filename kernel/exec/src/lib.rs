@@ -39,7 +39,6 @@ use kernel::file::OpenFile;
 use kernel::fs::access::{READ, Subject, Who};
 use kernel::fs::{self, MountFlags, Walk};
 use kernel::futex;
-use kernel::perf;
 use kernel::ptrace;
 use kernel::random;
 use kernel::signal::Signal;
@@ -271,7 +270,7 @@ fn replace(
     }
     futex::exec_thread(me);
     let old = me.process.space.replace(prepared.space.clone());
-    me.process.mappings_told.forget();
+    me.process.mappings_told_ns.store(0, Ordering::Relaxed);
     me.activate_space();
     release(old);
     forget_program(me);

@@ -16,11 +16,12 @@ use core::panic::PanicInfo;
 
 use base::Duration;
 use exec::Arguments;
-use kernel::{clock, dev, file, net_namespace, profile, signal, task};
+use kernel::{clock, dev, file, net_namespace, signal, task};
 use linux::First;
 use mach::klog;
 use mm::garbage;
 use net::{Conduct, Config, Config6};
+use perf::profile;
 use tty::console;
 
 use crate::options::Run;
@@ -60,6 +61,7 @@ fn kernel_main() -> ! {
     devices::start();
     net::configure(address());
     net::configure6(net::first(), address_v6());
+    perf::init();
     profile::init(profile_ring_bytes());
     start_program(run);
     start_profile();

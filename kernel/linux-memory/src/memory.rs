@@ -6,7 +6,6 @@ use base::VirtAddr;
 use kernel::file::OpenFile;
 use kernel::fs::seals::Seals;
 use kernel::fs::{MountFlags, access_times};
-use kernel::perf;
 use linux_raw_sys::general::{
     __NR_brk, __NR_mmap, __NR_mprotect, __NR_mremap, __NR_munmap, __NR_pkey_alloc, __NR_pkey_free,
     __NR_pkey_mprotect, __NR_remap_file_pages, MAP_32BIT, MAP_ANONYMOUS, MAP_DENYWRITE,

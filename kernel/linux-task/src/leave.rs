@@ -4,13 +4,12 @@
 //! none is left: the process' end, stops, signals, the restored mask, other threads. A
 //! call that a signal ended is restarted here (`restart`).
 
-use kernel::perf;
-use kernel::profile;
 use kernel::ptrace::{self, Event};
 use kernel::signal::{self, ActionFlags, Delivery, Info, Signal};
 use kernel::task::{self, Change, ExitStatus, Thread};
 use mach::task as machine;
 use mach::trap::UserRegs;
+use perf::profile;
 use sched::Flags;
 use sync::Restart;
 

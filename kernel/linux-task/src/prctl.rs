@@ -7,7 +7,6 @@ use cred::{
     CAPABILITY_MAX, Capability, Credentials, SECURE_ALL, SECURE_KEEP_CAPS, SECURE_LOCKS,
     SECURE_NO_AMBIENT_RAISE,
 };
-use kernel::perf;
 use kernel::signal::Signal;
 use kernel::task::{Name, family};
 use linux_raw_sys::general::{__NR_arch_prctl, __NR_prctl, ARCH_SET_FS};

@@ -18,7 +18,7 @@ pub fn init() {
 }
 
 fn obey(request: u8) {
-    if kernel::profile::obey(request) {
+    if perf::profile::obey(request) {
         return;
     }
     if request == TERMINATE

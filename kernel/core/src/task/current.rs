@@ -11,11 +11,10 @@ use mm::{self, AddressSpace};
 use sched::{Calls, Runnable};
 
 use super::process::Image;
-use super::{Name, Process, Seed, Thread, family, out_of_memory, realtime_limit};
+use super::{Name, Process, Seed, Thread, family, observer, out_of_memory, realtime_limit};
 use crate::fs::{self, Contexts, FsContext};
 use crate::names;
 use crate::net_namespace;
-use crate::perf;
 use crate::signal::{ActionTable, SignalSet};
 
 static CURRENT: CurrentSlot<Thread> = CurrentSlot::new();
@@ -74,7 +73,7 @@ pub fn adopt_boot_thread() {
     });
     let calls = Calls {
         check_realtime_limit: || realtime_limit::enforce(&current()),
-        give_samples: || perf::deliver(&current()),
+        give_samples: || observer::tell(|observer| observer.give_samples(&current())),
     };
     cred::find_by(
         || current().part(|me| &me.credentials),

@@ -12,9 +12,8 @@ use mm::{self, AddressSpace};
 use sched::Flags;
 use sync::{Error, Restart, Result, Wait};
 
-use super::{ExitStatus, Pid, Process, Thread, current, family, release_id, threads};
+use super::{ExitStatus, Pid, Process, Thread, current, family, observer, release_id, threads};
 use crate::futex;
-use crate::perf;
 use crate::ptrace;
 use crate::signal;
 
@@ -50,7 +49,7 @@ fn release_all(status: ExitStatus) {
         process.note_leader_exit(status);
     }
     ptrace::note_end(&me, status);
-    perf::note_exit(&me);
+    observer::tell(|observer| observer.note_exit(&me));
     let uid = me.credentials.with(|credentials| credentials.user.real);
     threads::unregister(me.id());
     let share = me.share.lock().take();

@@ -19,11 +19,10 @@ use sync::{Error, Result};
 use super::latch::Latch;
 use super::process::Image;
 use super::thread::{Name, Seed};
-use super::{Process, Thread, Tid, allocate_id, family, release_id, threads};
+use super::{Process, Thread, Tid, allocate_id, family, observer, release_id, threads};
 use crate::file::FdTable;
 use crate::names;
 use crate::net_namespace;
-use crate::perf;
 use crate::ptrace::{self, Event};
 use crate::signal::{ActionTable, Signal, SignalSet};
 
@@ -207,9 +206,9 @@ fn build(request: &Clone, id: Tid) -> Result<Child> {
         name: *me.name.lock(),
     });
     inherit(&me, &thread, request);
-    perf::note_thread(&me, &thread)
+    observer::admit(&me, &thread)
         .and_then(|()| process.add_thread(thread.clone()))
-        .inspect_err(|_| perf::forget(&thread))?;
+        .inspect_err(|_| observer::tell(|observer| observer.forget(&thread)))?;
     threads::register(&thread);
     if flags.contains(CloneFlags::PARENT_SETTID) {
         // Not earlier: glibc keeps the stack of a thread that has a number. Linux, too, makes the

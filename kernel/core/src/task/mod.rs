@@ -14,6 +14,7 @@ pub mod family;
 mod fork;
 mod id;
 mod latch;
+mod observer;
 pub mod out_of_memory;
 mod personality;
 mod pidfd;
@@ -31,6 +32,7 @@ pub use exit::{become_only_thread, exit_thread, forget_program, on_init_exit, on
 pub use fork::{Child, Clone, CloneFlags, begin_thread, clone, start_init};
 pub use id::{ID_MAX, Pid, Tid, allocate_id, allocated_ids, release_id};
 pub use latch::Latch;
+pub use observer::{Observer, Watch, observe_by};
 pub use personality::Personality;
 pub use pidfd::{pid_file, process_of};
 pub use process::{Image, Process};

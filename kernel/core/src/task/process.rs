@@ -19,7 +19,6 @@ use super::usage::Usage;
 use super::{ExitStatus, Pid, Thread};
 use crate::clock::ProcessTimers;
 use crate::file::OpenFile;
-use crate::profile::Told;
 use crate::ptrace::Tracees;
 use crate::seccomp;
 use crate::signal::{ActionTable, Info, ProcessSignals};
@@ -68,8 +67,8 @@ pub struct Process {
     pub oom_adjustment: AtomicI32,
     /// Which membarrier(2) commands it has registered for.
     pub membarriers: AtomicU64,
-    /// When the profiler has last heard of its mappings.
-    pub mappings_told: Told,
+    /// When the profiler has last heard of its mappings; 0 if never.
+    pub mappings_told_ns: AtomicU64,
     pub(super) threads: Spin<Vec<Arc<Thread>>>,
     dead_threads: Spin<Dead>,
     pub(super) dead_children: Spin<Usage>,
@@ -134,7 +133,7 @@ impl Process {
             is_subreaper: AtomicBool::new(false),
             oom_adjustment: AtomicI32::new(0),
             membarriers: AtomicU64::new(0),
-            mappings_told: Told::default(),
+            mappings_told_ns: AtomicU64::new(0),
             threads: Spin::new(Vec::new()),
             dead_threads: Spin::default(),
             dead_children: Spin::default(),

@@ -14,13 +14,12 @@ use sync::Slot;
 
 use super::fail_nth::FailNth;
 use super::fork::Start;
-use super::{Personality, Process, Tid};
+use super::{Personality, Process, Tid, Watch};
 use crate::file::FdTable;
 use crate::fs::FsContext;
 use crate::futex;
 use crate::names::Names;
 use crate::net_namespace::NetNamespace;
-use crate::perf;
 use crate::ptrace::{Tracee, Tracing};
 use crate::seccomp;
 use crate::signal::{SignalSet, ThreadSignals};
@@ -91,8 +90,8 @@ pub struct Thread {
     pub futex: futex::Waiter,
     /// Who traces it.
     pub tracing: Spin<Tracing>,
-    /// Which performance events are about it.
-    pub perf: perf::Watch,
+    /// What performance events keep at it.
+    pub watch: Watch,
     /// Which calls it may make.
     pub seccomp: seccomp::State,
     /// exec grants it no privileges (PR_SET_NO_NEW_PRIVS).
@@ -141,7 +140,7 @@ impl Thread {
             signals: ThreadSignals::new(seed.mask),
             futex: futex::Waiter::default(),
             tracing: Spin::default(),
-            perf: perf::Watch::default(),
+            watch: Watch::new(),
             seccomp: seccomp::State::default(),
             no_new_privileges: AtomicBool::new(false),
             name: Spin::new(seed.name),

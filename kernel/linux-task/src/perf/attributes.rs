@@ -1,8 +1,8 @@
 //! `struct perf_event_attr` (linux/perf_event.h): what its words and bits mean.
 
 use base::VirtAddr;
-use kernel::perf::{Attributes, Fields, Format, Hears, Kind, MAX_SAMPLE_RATE, Wakeup};
 use mm::user;
+use perf::{Attributes, Fields, Format, Hears, Kind, MAX_SAMPLE_RATE, Wakeup};
 
 use linux_abi::errno::Errno;
 

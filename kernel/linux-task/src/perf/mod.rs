@@ -7,9 +7,9 @@ use alloc::sync::Arc;
 use base::CpuId;
 use cred::Capability;
 use kernel::file::StatusFlags;
-use kernel::perf::{self, Event, PARANOID, Target};
 use kernel::task;
 use linux_raw_sys::general::{__NR_perf_event_open, O_CLOEXEC};
+use perf::{self, Event, PARANOID, Target};
 
 use attributes::Raw;
 use linux_abi::call::{Arg, Call, Entry, Outcome};

@@ -32,7 +32,6 @@ use kernel::file::OpenFile;
 use kernel::fs::pseudo::{Entry, Text};
 use kernel::fs::{mount, notify};
 use kernel::names::Changeable;
-use kernel::perf;
 use kernel::task::current;
 
 /// A fact that never changes.

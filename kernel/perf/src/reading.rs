@@ -3,7 +3,7 @@
 use base::CpuId;
 
 use super::Kind;
-use crate::task::Thread;
+use kernel::task::Thread;
 
 /// What `thread` has counted since it was made.
 pub(super) fn of_thread(thread: &Thread, kind: Kind) -> u64 {

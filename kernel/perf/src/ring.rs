@@ -21,7 +21,7 @@ use sync::{Error, Result};
 
 use super::attributes::Wakeup;
 use super::{Event, USER_RING_KIBIBYTES};
-use crate::task::current;
+use kernel::task::current;
 
 // Where the program looks for what in the first page.
 const DATA_HEAD: usize = 1024;

@@ -8,7 +8,7 @@ use cred::Charge;
 use mach::sync::Spin;
 
 use super::{Event, Kind, reading};
-use crate::task::Thread;
+use kernel::task::Thread;
 
 /// Where a gauge is.
 pub(super) enum Place {

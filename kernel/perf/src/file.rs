@@ -16,8 +16,8 @@ use sync::{Error, Result};
 use super::Format;
 use super::event::Event;
 use super::ring::Ring;
-use crate::file::{File, OpenFile};
-use crate::task::current;
+use kernel::file::{File, OpenFile};
+use kernel::task::current;
 
 const ENABLE: u32 = 0x2400;
 const DISABLE: u32 = 0x2401;

@@ -15,9 +15,9 @@ use sync::{Error, Result};
 use super::attributes::Hears;
 use super::gauge::{Count, Gauge, Place};
 use super::ring::Ring;
-use super::watch::ON_CPU;
+use super::watch::{self, ON_CPU};
 use super::{Attributes, PARANOID, USER_GAUGES_MAX, sample};
-use crate::task::{Caller, Thread, check_access, current};
+use kernel::task::{Caller, Thread, check_access, current};
 
 /// Events that one group may have.
 const GROUP_MAX: usize = 32;
@@ -140,7 +140,7 @@ impl Event {
             }
         }
         let hung = match target {
-            Target::Thread(thread) => thread.perf.hang(gauge.clone()),
+            Target::Thread(thread) => watch::hang_at(thread, gauge.clone()),
             Target::Cpu(cpu) if self.writes() => ON_CPU.of(*cpu).hang(gauge.clone()),
             Target::Cpu(_) => Ok(()),
         };
@@ -267,7 +267,9 @@ impl Drop for Event {
                 Place::Cpu(cpu) => ON_CPU.of(*cpu).take_down(&gauge),
                 Place::Thread(thread) => {
                     let thread = thread.upgrade();
-                    thread.inspect(|thread| thread.perf.take_down(&gauge));
+                    if let Some(watch) = thread.as_deref().and_then(watch::at_thread) {
+                        watch.take_down(&gauge);
+                    }
                 }
             }
         }

@@ -16,8 +16,8 @@ use super::event::Event;
 use super::gauge::Gauge;
 use super::record::Moment;
 use super::record_sample;
-use super::watch::ON_CPU;
-use crate::task::{self, Thread, try_current};
+use super::watch::{self, ON_CPU};
+use kernel::task::{self, Thread, try_current};
 
 /// Samples that are given at once: more than a queue has.
 const BATCH: usize = 32;
@@ -59,9 +59,7 @@ fn give(sample: &Sample) {
         cpu,
     };
     if let Some(thread) = task::find_thread(sample.tid) {
-        thread
-            .perf
-            .each(|gauge, event| take(event, gauge, sample, &moment));
+        watch::each_at(&thread, |gauge, event| take(event, gauge, sample, &moment));
     }
     ON_CPU
         .of(cpu)

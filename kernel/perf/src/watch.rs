@@ -4,13 +4,14 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::any::Any;
 use core::ops::Range;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use base::VirtAddr;
 use mach::cpu::PerCpu;
 use mach::mem::USER_END;
-use mach::mem::fallible::TryPush;
+use mach::mem::fallible::{self, TryPush};
 use mach::sync::Spin;
 use sync::{Error, Result};
 
@@ -20,7 +21,7 @@ use super::event::{Event, Target};
 use super::gauge::Gauge;
 use super::news;
 use super::record::{Moment, Record};
-use crate::task::{Thread, family};
+use kernel::task::{Thread, family};
 
 /// The gauges of CPUs whose events want samples or news.
 pub(super) static ON_CPU: PerCpu<Watch> = PerCpu::new(Watch::default);
@@ -75,9 +76,31 @@ impl Watch {
     }
 }
 
+/// The gauges at this thread, if it ever had any.
+pub(super) fn at_thread(thread: &Thread) -> Option<&Watch> {
+    thread.watch.get()?.downcast_ref()
+}
+
+/// Puts a gauge at this thread.
+pub(super) fn hang_at(thread: &Thread, gauge: Arc<Gauge>) -> Result<()> {
+    if at_thread(thread).is_none() {
+        let fresh: Arc<dyn Any + Send + Sync> = fallible::arc(Watch::default())?;
+        // Another event may have been faster.
+        let _ = thread.watch.set(fresh);
+    }
+    at_thread(thread).map_or(Err(Error::OutOfMemory), |watch| watch.hang(gauge))
+}
+
 /// Whether any event is about what this thread does here.
 fn is_heard(thread: &Thread) -> bool {
-    thread.perf.is_watched() || ON_CPU.get().is_watched()
+    at_thread(thread).is_some_and(Watch::is_watched) || ON_CPU.get().is_watched()
+}
+
+/// Calls `act` with each gauge at the thread and its event.
+pub(super) fn each_at(thread: &Thread, act: impl FnMut(&Arc<Gauge>, &Arc<Event>)) {
+    if let Some(watch) = at_thread(thread) {
+        watch.each(act);
+    }
 }
 
 /// Writes the record that `make` makes to all events that are on and hear of `what`.
@@ -90,7 +113,7 @@ fn tell(thread: &Thread, what: Hears, make: impl Fn(&Event) -> Result<Record>) {
             event.emit(record, &moment);
         }
     };
-    thread.perf.each(write);
+    each_at(thread, write);
     ON_CPU.of(moment.cpu).each(write);
 }
 
@@ -102,7 +125,7 @@ pub fn note_thread(maker: &Thread, new: &Arc<Thread>) -> Result<()> {
         return Ok(());
     }
     let mut outcome = Ok(());
-    maker.perf.each(|_, event| {
+    each_at(maker, |_, event| {
         if event.attributes.is_inherited && outcome.is_ok() {
             outcome = event.hang(&Target::Thread(new.clone()));
         }
@@ -121,7 +144,7 @@ pub fn note_exec(thread: &Thread) {
         // Who asked for the old program may not look into one with other rights.
         forget(thread);
     }
-    thread.perf.each(|_, event| {
+    each_at(thread, |_, event| {
         if event.attributes.starts_at_exec {
             event.switch(true);
         }
@@ -166,8 +189,11 @@ pub fn note_exit(thread: &Thread) {
 
 /// The thread is watched no more: its gauges leave what they have counted.
 pub fn forget(thread: &Thread) {
-    while let Some(gauge) = thread.perf.at(0) {
-        thread.perf.take_down(&gauge);
+    let Some(watch) = at_thread(thread) else {
+        return;
+    };
+    while let Some(gauge) = watch.at(0) {
+        watch.take_down(&gauge);
         if let Some(event) = gauge.event.upgrade() {
             event.bury(&gauge);
         }

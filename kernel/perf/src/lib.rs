@@ -15,6 +15,8 @@
 //! events and its CPU's (`sample`, `output`, `ring`). News of threads, names and mapped files goes
 //! the same way (`watch`, `news`).
 //!
+//! The host's profiler stands beside that: it reads the samples of the machine itself ([`profile`]).
+//!
 //! Bounds: events are descriptors; gauges are charged to the user who has opened the event; a
 //! thread has at most [`GAUGES_MAX`] of them. A ring's pages are charged as well.
 //!
@@ -26,12 +28,19 @@
 //! only, at [`MAX_SAMPLE_RATE`] at most, and not of idle CPUs; user registers and stacks,
 //! rings that overwrite themselves, and the order to stop after some samples are not offered.
 
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
 mod attributes;
 mod event;
 mod file;
 mod gauge;
 mod news;
+mod observer;
 mod output;
+pub mod profile;
 mod reading;
 mod record;
 mod record_sample;
@@ -43,8 +52,9 @@ pub use attributes::{Attributes, Fields, Format, Hears, Kind, Wakeup};
 pub use event::{Event, Target, open};
 pub use file::event_of;
 pub use mach::profile::HERTZ as MAX_SAMPLE_RATE;
+pub use observer::init;
 pub use sample::deliver;
-pub use watch::{Watch, forget, note_exec, note_exit, note_mappings, note_name, note_thread};
+pub use watch::{note_exec, note_mappings, note_name};
 
 use core::sync::atomic::AtomicU64;
 

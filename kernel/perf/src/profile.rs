@@ -10,15 +10,15 @@
 //! The host starts and stops the profiler by requests of one byte on the log's port, or has it
 //! run from the boot on.
 
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use base::{Duration, Instant, VirtAddr};
 use mach::profile::{Observed, Who};
 use mm::{AreaReport, Label};
 use sched::Flags;
 
-use crate::file::OpenFile;
-use crate::task::{Thread, try_current};
+use kernel::file::OpenFile;
+use kernel::task::{Process, Thread, try_current};
 
 /// The host's request for samples.
 const START: u8 = b'P';
@@ -36,20 +36,10 @@ const MAPPINGS_AGE: Duration = Duration::from_millis(250);
 
 static RING: AtomicUsize = AtomicUsize::new(RING_BYTES);
 
-/// When a process has last told its mappings.
-#[derive(Debug, Default)]
-pub struct Told(AtomicU64);
-
-impl Told {
-    fn is_due(&self, now: Instant) -> bool {
-        let told_ns = self.0.load(Ordering::Relaxed);
-        told_ns == 0 || now.since(Instant::from_nanos(told_ns)) > MAPPINGS_AGE
-    }
-
-    /// The process has another address space now.
-    pub fn forget(&self) {
-        self.0.store(0, Ordering::Relaxed);
-    }
+/// Whether a process is to tell its mappings again.
+fn is_due(process: &Process, now: Instant) -> bool {
+    let told_ns = process.mappings_told_ns.load(Ordering::Relaxed);
+    told_ns == 0 || now.since(Instant::from_nanos(told_ns)) > MAPPINGS_AGE
 }
 
 /// Connects the profiler with the kernel, with rings of `ring_bytes`; once at boot.
@@ -76,7 +66,7 @@ fn observe() -> Observed {
         return Observed::default();
     };
     let process = &thread.process;
-    let is_due = |now| process.mappings_told.is_due(now);
+    let is_due = |now| is_due(process, now);
     let is_wanted = process.id() != 0 && mach::time::try_now().is_some_and(is_due);
     if is_wanted {
         thread.set_flags(Flags::PROFILE);
@@ -96,7 +86,7 @@ pub fn tell_mappings(thread: &Thread) {
     thread.clear_flags(Flags::PROFILE);
     let process = &thread.process;
     let now_ns = mach::time::now().as_nanos();
-    process.mappings_told.0.store(now_ns, Ordering::Relaxed);
+    process.mappings_told_ns.store(now_ns, Ordering::Relaxed);
     let space = process.space.get();
     let areas = space.areas_above(VirtAddr(0));
     for area in areas.filter(|area| area.access.exec) {
@@ -110,7 +100,7 @@ fn tell(pid: u32, area: &AreaReport) {
     match &area.label {
         Label::File(mapped) => {
             if let Some(path) = OpenFile::of_mapping(mapped).and_then(|open| open.path.as_ref()) {
-                record(&path.name_from(&crate::fs::root()));
+                record(&path.name_from(&kernel::fs::root()));
             }
         }
         Label::Other(name) => record(name.as_bytes()),

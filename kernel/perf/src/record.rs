@@ -9,7 +9,7 @@ use sync::Result;
 
 use super::Event;
 use super::attributes::{Fields, Hears};
-use crate::task::Thread;
+use kernel::task::Thread;
 
 const LOST: u32 = 2;
 pub(super) const SAMPLE: u32 = 9;
