@@ -22,7 +22,7 @@ pub fn without_parameters(name: &str) -> String {
 }
 
 /// The name of an inlined function, which stands without its modules, with those that its file
-/// has: `poll` of `kernel/core/src/file/poll.rs` is `kernel::file::poll::poll`.
+/// has: `poll` of `kernel/vfs/src/file/poll.rs` is `vfs::file::poll::poll`.
 pub fn qualified(name: &str, file: &str) -> String {
     let short = without_parameters(name);
     let Some((folder, modules)) = file.rsplit_once("/src/") else {
@@ -57,8 +57,8 @@ mod tests {
     fn an_inlined_function_is_named_after_its_file() {
         let named = |file| qualified("poll<A>", file);
         assert_eq!(
-            named("kernel/core/src/file/poll.rs"),
-            "kernel::file::poll::poll"
+            named("kernel/vfs/src/file/poll.rs"),
+            "vfs::file::poll::poll"
         );
         assert_eq!(named("/x/core/inet/src/tcp/mod.rs"), "inet::tcp::poll");
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The kernel: tasks, files, and what every socket is.
+//! The kernel: tasks, signals, and what follows programs.
 //!
 //! It names, protects and places; `kernel/linux` above it speaks the ABI, `mach` below
 //! it speaks the machine. Everything here is safe Rust.
@@ -19,8 +19,6 @@ extern crate alloc;
 pub mod bpf_program;
 pub mod clock;
 pub mod dev;
-pub mod file;
-pub mod fs;
 pub mod futex;
 pub mod names;
 pub mod namespaces;
@@ -29,7 +27,6 @@ pub mod ptrace;
 pub mod random;
 pub mod seccomp;
 pub mod signal;
-pub mod socket;
 pub mod task;
 
 /// The release of Linux that programs see: features up to this one may be expected.

@@ -10,7 +10,7 @@ use mach::mem::fallible;
 use mach::sync::{Once, Spin};
 use sync::{Error, Result};
 
-use crate::file::next_namespace_number;
+use vfs::file::next_namespace_number;
 
 /// The longest name of a host or domain in bytes (Linux's __NEW_UTS_LEN).
 pub const NAME_BYTES_MAX: usize = 64;

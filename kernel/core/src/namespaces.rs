@@ -14,11 +14,11 @@ use core::any::Any;
 use mach::sync::Once;
 use sync::{Error, Result};
 
-use crate::file::{File, OpenFile, StatusFlags};
-use crate::fs::{FileType, Metadata, mount, next_device};
 use crate::names::Names;
 use crate::net_namespace::NetNamespace;
 use crate::task::Thread;
+use vfs::file::{File, OpenFile, StatusFlags};
+use vfs::{FileType, Metadata, mount, next_device};
 
 /// Requests of ioctl_ns(2): NS_GET_USERNS, NS_GET_PARENT, NS_GET_NSTYPE.
 const GET_USERS: u32 = 0xb701;

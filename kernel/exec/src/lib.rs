@@ -35,14 +35,14 @@ use self::elf::{PROGRAM_HEADER_BYTES, Program};
 use self::load::Loaded;
 use self::script::FIRST_BYTES;
 use self::stack::Stack;
-use kernel::file::OpenFile;
-use kernel::fs::access::{READ, Subject, Who};
-use kernel::fs::{self, MountFlags, Walk};
 use kernel::futex;
 use kernel::ptrace;
 use kernel::random;
 use kernel::signal::Signal;
 use kernel::task::{ExitStatus, Image, Name, Thread, become_only_thread, current, forget_program};
+use vfs::access::{READ, Subject, Who};
+use vfs::file::OpenFile;
+use vfs::{self, MountFlags, Walk};
 
 /// Scripts that are read by scripts (Linux's BINPRM_MAX_RECURSION).
 const SCRIPTS_MAX: usize = 5;
@@ -132,7 +132,7 @@ fn follow_scripts(
         let Some(script) = script::parse(&first)? else {
             return Ok((open, first, arguments));
         };
-        open = fs::open_for_exec(None, script.interpreter, Walk::FOLLOW)?;
+        open = vfs::open_for_exec(None, script.interpreter, Walk::FOLLOW)?;
         let mut values = fallible::vec(arguments.values.len() + 2)?;
         values.push(script.interpreter.to_vec());
         values.extend(script.argument.map(<[u8]>::to_vec));
@@ -193,7 +193,7 @@ fn prepare(open: &Arc<OpenFile>, first: &[u8], me: &Thread, who: &Credentials) -
     let mut dumpable = is_readable(open)? && !gains_rights;
     let interpreter = match load::read_interpreter(open, &program)? {
         Some(path) => {
-            let file = fs::open_for_exec(None, &path, Walk::FOLLOW)?;
+            let file = vfs::open_for_exec(None, &path, Walk::FOLLOW)?;
             dumpable &= is_readable(&file)?;
             Some(load_interpreter(&space, &file)?)
         }

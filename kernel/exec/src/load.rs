@@ -9,8 +9,8 @@ use mm::{AddressSpace, Mapping, Object, Place, Rights};
 use sync::{Error, Result};
 
 use super::elf::{HEADER_BYTES, Header, PROGRAM_HEADER_BYTES, Program, Segment};
-use kernel::file::OpenFile;
 use mach::mem::fallible;
+use vfs::file::OpenFile;
 
 /// A program that is mapped.
 #[derive(Clone, Copy, Debug)]

@@ -19,8 +19,8 @@ use sync::{Error, Result};
 
 use super::answer::Answer;
 use super::node::Node;
-use kernel::file::{File, OpenFile, StatusFlags};
-use kernel::fs::{FileType, Metadata};
+use vfs::file::{File, OpenFile, StatusFlags};
+use vfs::{FileType, Metadata};
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
@@ -238,7 +238,7 @@ impl File for Node {
     }
 
     fn memory(self: Arc<Self>) -> Option<Arc<dyn MemoryObject>> {
-        let is_regular = kernel::fs::Inode::kind(&*self) == FileType::Regular;
+        let is_regular = vfs::Inode::kind(&*self) == FileType::Regular;
         is_regular.then_some(self as Arc<dyn MemoryObject>)
     }
 

@@ -38,10 +38,10 @@ use ninep::Channel;
 use sched::{Softirq, Work, register_softirq};
 use sync::{Error, Result};
 
-use kernel::fs::FileSystem;
-use kernel::fs::kinds::{self, Kind};
-use kernel::fs::pseudo::Text;
 use link::Link;
+use vfs::FileSystem;
+use vfs::kinds::{self, Kind};
+use vfs::pseudo::Text;
 use volume::Volume;
 
 /// The channels of all volumes.

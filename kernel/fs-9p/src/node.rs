@@ -12,13 +12,11 @@ use sync::{Error, Mutex, Result};
 
 use super::answer::{Answer, Name};
 use super::volume::{Handle, Volume};
-use kernel::file::FileRef;
-use kernel::fs::inode::{DirEntry, Emit};
-use kernel::fs::locks::FileLocks;
-use kernel::fs::set_ids::SET_IDS;
-use kernel::fs::{
-    Attachment, Change, FileType, Inode, InodeRef, Metadata, New, Timestamp, device_parts,
-};
+use vfs::file::FileRef;
+use vfs::inode::{DirEntry, Emit};
+use vfs::locks::FileLocks;
+use vfs::set_ids::SET_IDS;
+use vfs::{Attachment, Change, FileType, Inode, InodeRef, Metadata, New, Timestamp, device_parts};
 
 /// Open flags and unlink flags, in Linux's numbers as the protocol wants them.
 const RDONLY: u32 = 0;

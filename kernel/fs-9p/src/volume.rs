@@ -12,7 +12,7 @@ use sync::{Error, Result};
 use super::answer::Answer;
 use super::link::Link;
 use super::node::Node;
-use kernel::fs::{FileSystem, InodeRef, Usage, next_device};
+use vfs::{FileSystem, InodeRef, Usage, next_device};
 
 /// Linux's number of 9P (statfs(2)).
 const MAGIC: u64 = 0x0102_1997;

@@ -5,9 +5,9 @@ use sync::{Error, Result};
 
 use crate::unpack::{UnpackError, unpack};
 use crate::{Tmpfs, devtmpfs, options};
-use kernel::dev;
-use kernel::fs::kinds::{self, Kind};
-use kernel::fs::{FileSystem, FileType, MountFlags, New, Path, mount};
+use vfs::devices;
+use vfs::kinds::{self, Kind};
+use vfs::{FileSystem, FileType, MountFlags, New, Path, mount};
 
 /// Directories that exist in any case: name and mode.
 const DIRECTORIES: [(&str, u32); 6] = [
@@ -40,7 +40,7 @@ pub fn mount_all(archives: &[&'static [u8]]) -> core::result::Result<(), UnpackE
     ] {
         kinds::register(kind);
     }
-    dev::make_nodes_by(devtmpfs::add_node);
+    devices::make_nodes_by(devtmpfs::add_node);
     let root = Tmpfs::new(options::memory_bytes() / 4 * 3, 0o755);
     for archive in archives {
         unpack(archive, &root)?;

@@ -7,8 +7,9 @@ use mach::sync::Once;
 use sync::{Error, Result};
 
 use crate::{Tmpfs, options};
-use kernel::dev::{self, Device};
-use kernel::fs::{FileSystem, FileType, MountFlags, New, Path, device_number, mount};
+use vfs::devices;
+use vfs::devices::Device;
+use vfs::{FileSystem, FileType, MountFlags, New, Path, device_number, mount};
 
 /// There is one /dev, however often it is mounted.
 static TREE: Once<Arc<Tmpfs>> = Once::new();
@@ -42,7 +43,7 @@ pub fn tree() -> Arc<Tmpfs> {
         for (name, mode) in DIRECTORIES {
             make(&tree, name, &plain(FileType::Directory, mode));
         }
-        let nodes: Vec<Device> = dev::nodes();
+        let nodes: Vec<Device> = devices::nodes();
         nodes.iter().for_each(|device| make_node(&tree, device));
         tree
     })

@@ -9,7 +9,7 @@ use alloc::sync::Arc;
 use sync::{Error, Result};
 
 use super::names::Names;
-use kernel::fs::dentry::Name;
+use vfs::dentry::Name;
 
 struct Child<N> {
     node: Arc<N>,

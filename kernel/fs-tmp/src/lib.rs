@@ -35,8 +35,8 @@ use sync::{Error, Result};
 
 use node::Node;
 
-use kernel::fs::inode::Usage;
-use kernel::fs::{FileSystem, FileType, Inode, InodeRef, New, next_device};
+use vfs::inode::Usage;
+use vfs::{FileSystem, FileType, Inode, InodeRef, New, next_device};
 
 /// Linux's number of tmpfs (statfs(2)).
 const MAGIC: u64 = 0x0102_1994;

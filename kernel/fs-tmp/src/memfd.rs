@@ -6,9 +6,9 @@ use mach::sync::Once;
 use sync::{Error, Result};
 
 use crate::Tmpfs;
-use kernel::file::{OpenFile, StatusFlags};
-use kernel::fs::access::{Subject, Who};
-use kernel::fs::{Dentry, Mount, Path};
+use vfs::access::{Subject, Who};
+use vfs::file::{OpenFile, StatusFlags};
+use vfs::{Dentry, Mount, Path};
 
 /// The longest name (Linux's NAME_MAX less the prefix "memfd:").
 pub const NAME_BYTES_MAX: usize = 249;

@@ -11,7 +11,7 @@ use hashbrown::{DefaultHashBuilder, HashTable, hash_table};
 use mach::mem::fallible;
 use sync::{Error, Result};
 
-use kernel::fs::dentry::Name;
+use vfs::dentry::Name;
 
 /// Names of a leaf, but for those at the greatest depth.
 const LEAF_NAMES_MAX: usize = 512;

@@ -18,14 +18,14 @@ use sync::{Error, Result};
 use super::System;
 use super::contents::Contents;
 use super::directory::Directory;
-use kernel::file::{File, OpenFile, StatusFlags};
-use kernel::fs::attributes::Attributes;
-use kernel::fs::extended::ExtendedAttributes;
-use kernel::fs::inode::{DirEntry, Emit};
-use kernel::fs::locks::FileLocks;
-use kernel::fs::seals::Seals;
-use kernel::fs::set_ids::SET_IDS;
-use kernel::fs::{Attachment, Change, FileType, Inode, InodeRef, Metadata, New, Timestamp};
+use vfs::attributes::Attributes;
+use vfs::extended::ExtendedAttributes;
+use vfs::file::{File, OpenFile, StatusFlags};
+use vfs::inode::{DirEntry, Emit};
+use vfs::locks::FileLocks;
+use vfs::seals::Seals;
+use vfs::set_ids::SET_IDS;
+use vfs::{Attachment, Change, FileType, Inode, InodeRef, Metadata, New, Timestamp};
 
 enum Body {
     Regular(Contents),

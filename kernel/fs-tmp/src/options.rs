@@ -6,7 +6,7 @@ use base::PAGE_BYTES;
 use sync::{Error, Result};
 
 use super::Tmpfs;
-use kernel::fs::FileSystem;
+use vfs::FileSystem;
 
 /// What tmpfs knows; all but the first two change nothing here.
 pub(super) const NAMES: &[&str] = &[

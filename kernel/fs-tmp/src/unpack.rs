@@ -7,7 +7,7 @@ use sync::Error;
 
 use super::node::{Node, Origin};
 use super::{System, Tmpfs};
-use kernel::fs::{FileType, New, Timestamp, device_number};
+use vfs::{FileType, New, Timestamp, device_number};
 
 /// Why an archive could not be unpacked.
 #[derive(Debug)]

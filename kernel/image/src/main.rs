@@ -16,13 +16,14 @@ use core::panic::PanicInfo;
 
 use base::Duration;
 use exec::Arguments;
-use kernel::{clock, dev, file, net_namespace, signal, task};
+use kernel::{clock, dev, net_namespace, signal, task};
 use linux::First;
 use mach::klog;
 use mm::garbage;
 use net::{Conduct, Config, Config6};
 use perf::profile;
 use tty::console;
+use vfs::file;
 
 use crate::options::Run;
 

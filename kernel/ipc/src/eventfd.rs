@@ -8,7 +8,7 @@ use mm::io::{Sink, Source};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result, Wait};
 
-use kernel::file::{File, OpenFile};
+use vfs::file::{File, OpenFile};
 
 /// The counter stays below this (eventfd(2)).
 const LIMIT: u64 = u64::MAX;

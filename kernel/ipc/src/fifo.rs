@@ -7,10 +7,10 @@
 use alloc::sync::Arc;
 
 use super::pipe::{Access, Pipe, PipeEnd};
-use kernel::file::{FileRef, StatusFlags};
-use kernel::fs::Attachment;
 use sync::poll::Events;
 use sync::{Error, Result, Wait};
+use vfs::Attachment;
+use vfs::file::{FileRef, StatusFlags};
 
 /// Opens a FIFO by the pipe that hangs on its inode; the first to open it hangs it there.
 /// Blocks until the other side comes.

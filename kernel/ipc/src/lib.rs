@@ -22,5 +22,5 @@ pub mod transfer;
 /// Makes FIFOs open, and semaphores hear of the ends of processes; once at boot.
 pub fn init() {
     sysv::init();
-    kernel::fs::register_fifo(fifo::open_attached);
+    vfs::register_fifo(fifo::open_attached);
 }

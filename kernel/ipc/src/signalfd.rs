@@ -12,9 +12,9 @@ use mm::io::Sink;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result, Wait};
 
-use kernel::file::{File, OpenFile};
 use kernel::signal::{Info, Origin, SignalSet, pending_set, take};
 use kernel::task::{Process, current};
+use vfs::file::{File, OpenFile};
 
 /// Bytes of a `struct signalfd_siginfo`.
 const RECORD_BYTES: usize = 128;

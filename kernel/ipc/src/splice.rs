@@ -13,11 +13,11 @@ use sync::{Error, Result};
 
 use super::pipe::{Access, PipeEnd};
 use crate::transfer;
-use kernel::file::OpenFile;
-use kernel::socket::Socket;
+use vfs::file::OpenFile;
+use vfs::socket::Socket;
 
 /// Whether a call may wait for a pipe.
-pub use kernel::socket::Blocking;
+pub use vfs::socket::Blocking;
 
 /// From a pipe to whatever `to` is, at `offset` if it has positions and one is given.
 pub fn from_pipe(

@@ -14,7 +14,7 @@ use sched::timer::{self, Expire, Target, TimerId};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result, Wait};
 
-use kernel::file::{File, OpenFile};
+use vfs::file::{File, OpenFile};
 
 /// When a timer fires next, and how often after that; disarmed at `Instant::NEVER`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -16,8 +16,8 @@ use mm::io::{Sink, Source};
 use mm::{MemoryObject, Sharing};
 use sync::Result;
 
-use kernel::file::OpenFile;
-use kernel::socket::Socket;
+use vfs::file::OpenFile;
+use vfs::socket::Socket;
 
 /// Bytes that pass at a time.
 const CHUNK_BYTES: usize = 64 << 10;

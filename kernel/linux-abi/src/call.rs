@@ -3,10 +3,10 @@
 use alloc::sync::Arc;
 
 use base::VirtAddr;
-use kernel::file::OpenFile;
 use kernel::task::Thread;
 use mach::trap::UserRegs;
 use sync::Result;
+use vfs::file::OpenFile;
 
 use crate::errno::Errno;
 

@@ -3,9 +3,9 @@
 use alloc::sync::Arc;
 
 use cred::{Capability, Resource};
-use kernel::file::{FileRef, OpenFile, StatusFlags};
 use linux_raw_sys::general::O_CLOEXEC;
 use sync::{Error, Result};
+use vfs::file::{FileRef, OpenFile, StatusFlags};
 
 use crate::call::Call;
 use crate::errno::Errno;

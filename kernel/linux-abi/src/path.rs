@@ -2,10 +2,10 @@
 
 use alloc::vec::Vec;
 
-use kernel::fs::{self, PATH_BYTES_MAX, Path, Spot, Walk};
 use linux_raw_sys::general::AT_FDCWD;
 use mm::user;
 use sync::{Error, Result};
+use vfs::{self, PATH_BYTES_MAX, Path, Spot, Walk};
 
 use crate::call::Call;
 
@@ -35,22 +35,22 @@ impl Call<'_> {
     /// The place that a directory's descriptor and a path name.
     pub fn place(&self, directory: usize, path: usize, how: Walk) -> Result<Path> {
         let path = self.path(path)?;
-        fs::resolve(self.start(directory, &path)?.as_ref(), &path, how)
+        vfs::resolve(self.start(directory, &path)?.as_ref(), &path, how)
     }
 
     /// The place that a path alone names.
     pub fn place_here(&self, path: usize, how: Walk) -> Result<Path> {
-        fs::resolve(None, &self.path(path)?, how)
+        vfs::resolve(None, &self.path(path)?, how)
     }
 
     /// Where a directory's descriptor and a path say that a name shall be.
     pub fn spot(&self, directory: usize, path: usize) -> Result<Spot> {
         let path = self.path(path)?;
-        fs::resolve_spot(self.start(directory, &path)?.as_ref(), &path, Walk::empty())
+        vfs::resolve_spot(self.start(directory, &path)?.as_ref(), &path, Walk::empty())
     }
 
     /// The same for a path alone.
     pub fn spot_here(&self, path: usize) -> Result<Spot> {
-        fs::resolve_spot(None, &self.path(path)?, Walk::empty())
+        vfs::resolve_spot(None, &self.path(path)?, Walk::empty())
     }
 }

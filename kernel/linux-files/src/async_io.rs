@@ -2,12 +2,12 @@
 
 use core::num::NonZeroU32;
 
-use kernel::file::async_io::{Owner, OwnerKind};
-use kernel::file::{OpenFile, StatusFlags};
-use kernel::fs::access::{Subject, Who};
 use kernel::signal::Signal;
 use linux_raw_sys::general::*;
 use mm::user;
+use vfs::access::{Subject, Who};
+use vfs::file::async_io::{Owner, OwnerKind};
+use vfs::file::{OpenFile, StatusFlags};
 
 use linux_abi::call::{Call, Outcome};
 use linux_abi::errno::Errno;

@@ -2,13 +2,13 @@
 //! truncate, fallocate.
 
 use base::VirtAddr;
-use kernel::file::{OpenFile, size_limit};
-use kernel::fs::access::{Subject, WRITE, Who};
-use kernel::fs::notify::{self, Mask};
-use kernel::fs::{Change, FileType, Metadata, Path, Timestamp, Walk, set_ids};
 use linux_raw_sys::general::*;
 use mm::user;
 use sync::{Error, Result};
+use vfs::access::{Subject, WRITE, Who};
+use vfs::file::{OpenFile, size_limit};
+use vfs::notify::{self, Mask};
+use vfs::{Change, FileType, Metadata, Path, Timestamp, Walk, set_ids};
 
 use crate::stat::walk_of;
 use linux_abi::call::{Arg, Call, Entry, Outcome};

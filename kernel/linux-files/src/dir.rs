@@ -3,11 +3,11 @@
 
 use alloc::vec::Vec;
 
-use kernel::fs::access::{EXECUTE, Subject, Who};
-use kernel::fs::names::{self, Replace, Wanted};
-use kernel::fs::{self, FileType, Path, Spot, Walk, directory};
 use linux_raw_sys::general::*;
 use mm::user;
+use vfs::access::{EXECUTE, Subject, Who};
+use vfs::names::{self, Replace, Wanted};
+use vfs::{self, FileType, Path, Spot, Walk, directory};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::descriptor::only;
@@ -340,7 +340,7 @@ fn fchdir(call: Call<'_>) -> Outcome {
 
 fn go(place: Path) -> Outcome {
     Subject::current(Who::Effective).check(&place.inode().metadata()?, EXECUTE)?;
-    fs::context().set_cwd(place);
+    vfs::context().set_cwd(place);
     Ok(0)
 }
 
@@ -349,12 +349,12 @@ fn chroot(call: Call<'_>) -> Outcome {
     let subject = Subject::current(Who::Effective);
     subject.check(&place.inode().metadata()?, EXECUTE)?;
     subject.check_chroot()?;
-    fs::context().set_root(place);
+    vfs::context().set_root(place);
     Ok(0)
 }
 
 fn getcwd(call: Call<'_>) -> Outcome {
-    let context = fs::context();
+    let context = vfs::context();
     let cwd = context.cwd();
     if cwd.dentry.is_gone() {
         return Err(Errno::ENOENT);
@@ -373,5 +373,5 @@ fn getcwd(call: Call<'_>) -> Outcome {
 }
 
 fn umask(call: Call<'_>) -> Outcome {
-    Ok(fs::context().set_umask(call.uint(0)) as usize)
+    Ok(vfs::context().set_umask(call.uint(0)) as usize)
 }

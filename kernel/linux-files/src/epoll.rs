@@ -6,7 +6,6 @@ use alloc::sync::Arc;
 
 use base::{Instant, VirtAddr};
 use ipc::epoll::{Epoll, Event, Trigger, Watch};
-use kernel::file::{OpenFile, StatusFlags};
 use linux_raw_sys::general::{
     __NR_epoll_create, __NR_epoll_create1, __NR_epoll_ctl, __NR_epoll_pwait, __NR_epoll_pwait2,
     __NR_epoll_wait, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD, O_CLOEXEC,
@@ -14,6 +13,7 @@ use linux_raw_sys::general::{
 use mm::user;
 use sync::poll::Events;
 use sync::{Error, Restart, Result, Wait};
+use vfs::file::{OpenFile, StatusFlags};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::descriptor::only;

@@ -2,10 +2,10 @@
 
 use alloc::sync::Arc;
 
-use kernel::file::OpenFile;
-use kernel::fs::seals::Seal;
 use linux_raw_sys::general::*;
 use mm::may_be_stored_to;
+use vfs::file::OpenFile;
+use vfs::seals::Seal;
 
 use crate::{async_io, lock};
 use linux_abi::call::{Arg, Call, Entry, Outcome};
@@ -72,7 +72,7 @@ fn fcntl(call: Call<'_>) -> Outcome {
     let file = call.open_file(0)?;
     let command = call.uint(1);
     // An open file that only names a place has no more than its descriptor.
-    let path_only = file.flags().contains(kernel::file::StatusFlags::PATH);
+    let path_only = file.flags().contains(vfs::file::StatusFlags::PATH);
     if path_only
         && !matches!(
             command,
@@ -99,7 +99,7 @@ fn fcntl(call: Call<'_>) -> Outcome {
         F_GETFL if path_only => Ok(file.flags().bits() as usize),
         F_GETFL => Ok((file.flags().bits() | O_LARGEFILE) as usize),
         F_SETFL => {
-            let flags = kernel::file::StatusFlags::from_bits_truncate(call.uint(2));
+            let flags = vfs::file::StatusFlags::from_bits_truncate(call.uint(2));
             async_io::set_flags(&call, &file, flags)
         }
         F_GETLK | F_SETLK | F_SETLKW | F_OFD_GETLK | F_OFD_SETLK | F_OFD_SETLKW => {

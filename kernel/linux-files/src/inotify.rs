@@ -2,11 +2,11 @@
 
 use alloc::sync::Arc;
 
-use kernel::file::{OpenFile, StatusFlags};
-use kernel::fs::access::{READ, Subject, Who};
-use kernel::fs::notify::{self, Existing, Instance, Mask};
-use kernel::fs::{self, Walk};
 use linux_raw_sys::general::*;
+use vfs::access::{READ, Subject, Who};
+use vfs::file::{OpenFile, StatusFlags};
+use vfs::notify::{self, Existing, Instance, Mask};
+use vfs::{self, Walk};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::descriptor::only;
@@ -77,7 +77,7 @@ fn add_watch(call: Call<'_>) -> Outcome {
     let mut walk = Walk::empty();
     walk.set(Walk::FOLLOW, flags & IN_DONT_FOLLOW == 0);
     walk.set(Walk::DIRECTORY, flags & IN_ONLYDIR != 0);
-    let place = fs::resolve(None, &call.path(1)?, walk)?;
+    let place = vfs::resolve(None, &call.path(1)?, walk)?;
     Subject::current(Who::Effective).check(&place.inode().metadata()?, READ)?;
     let mask = Mask::from_bits_truncate(flags & (EVENTS | IN_ONESHOT | IN_EXCL_UNLINK));
     let existing = match flags & (IN_MASK_ADD | IN_MASK_CREATE) {

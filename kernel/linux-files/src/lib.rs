@@ -1,6 +1,6 @@
 //! Linux's calls on files, directories and mounts, and on many files at once.
 //!
-//! Here a call becomes an operation of an open file or a name (`kernel::file`, `kernel::fs`);
+//! Here a call becomes an operation of an open file or a name (`vfs::file`, `vfs`);
 //! `poll`, `select` and `epoll` wait for several. Sockets are files for these calls like any
 //! other; what only they know is in `linux_net`.
 #![no_std]

@@ -2,10 +2,10 @@
 
 use core::ops::Range;
 
-use kernel::file::OpenFile;
-use kernel::fs::locks::{Family, Mode, Owner};
 use linux_raw_sys::general::*;
 use mm::user;
+use vfs::file::OpenFile;
+use vfs::locks::{Family, Mode, Owner};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

@@ -3,11 +3,11 @@
 use alloc::sync::Arc;
 
 use fs_tmp::memfd;
-use kernel::file::StatusFlags;
-use kernel::fs::{self, CreationFlags, HowToOpen, Path, Walk};
 use linux_raw_sys::general::*;
 use mm::user;
 use sched::resched_point;
+use vfs::file::StatusFlags;
+use vfs::{self, CreationFlags, HowToOpen, Path, Walk};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::descriptor::only;
@@ -129,13 +129,13 @@ fn decode(flags: u32, mode: u32, walk: Walk) -> Result<HowToOpen, Errno> {
 
 fn open(call: Call<'_>) -> Outcome {
     let how = decode(call.uint(1), call.uint(2), Walk::empty())?;
-    let opened = fs::open(None, &call.path(0)?, &how)?;
+    let opened = vfs::open(None, &call.path(0)?, &how)?;
     Ok(call.new_fd(opened, call.uint(1))?)
 }
 
 fn creat(call: Call<'_>) -> Outcome {
     let how = decode(O_CREAT | O_WRONLY | O_TRUNC, call.uint(1), Walk::empty())?;
-    let opened = fs::open(None, &call.path(0)?, &how)?;
+    let opened = vfs::open(None, &call.path(0)?, &how)?;
     Ok(call.new_fd(opened, 0)?)
 }
 
@@ -157,7 +157,7 @@ fn open_at(
     how: &HowToOpen,
     flags: u32,
 ) -> Outcome {
-    let opened = fs::open(start, path, how)?;
+    let opened = vfs::open(start, path, how)?;
     Ok(call.new_fd(opened, flags)?)
 }
 

@@ -3,13 +3,13 @@
 use alloc::vec::Vec;
 
 use base::{Instant, VirtAddr};
-use kernel::file::poll::{Watched, wait_for_any};
 use linux_raw_sys::general::{__NR_poll, __NR_ppoll};
 use mach::mem::fallible::TryGrow;
 use mm::user;
 use sched::resched_point;
 use sync::poll::Events;
 use sync::{Error, Restart, Result, Wait};
+use vfs::file::poll::{Watched, wait_for_any};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

@@ -2,10 +2,10 @@
 
 use alloc::sync::Arc;
 
-use kernel::file::OpenFile;
-use kernel::fs::FileType;
 use linux_raw_sys::general::*;
 use sync::{Error, Result};
+use vfs::FileType;
+use vfs::file::OpenFile;
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

@@ -5,13 +5,13 @@
 use alloc::vec::Vec;
 
 use base::{Instant, VirtAddr};
-use kernel::file::Fd;
-use kernel::file::poll::{Watched, wait_for_any};
 use linux_raw_sys::general::{__NR_pselect6, __NR_select};
 use mach::mem::fallible::{self, TryGrow};
 use mm::user;
 use sync::poll::Events;
 use sync::{Error, Restart, Result, Wait};
+use vfs::file::Fd;
+use vfs::file::poll::{Watched, wait_for_any};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

@@ -1,9 +1,9 @@
 //! sendfile, copy_file_range: bytes from a file to another without the program.
 
 use ipc::transfer;
-use kernel::file::{OpenFile, StatusFlags};
 use linux_raw_sys::general::*;
 use mm::user;
+use vfs::file::{OpenFile, StatusFlags};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

@@ -3,10 +3,10 @@
 use base::VirtAddr;
 use ipc::pipe::Access;
 use ipc::splice::{Blocking, Keep, between, end_of, from_memory, from_pipe, to_memory, to_pipe};
-use kernel::file::{OpenFile, StatusFlags};
 use linux_raw_sys::general::{__NR_splice, __NR_tee, __NR_vmsplice};
 use mm::user;
 use sync::{Error, Result};
+use vfs::file::{OpenFile, StatusFlags};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::descriptor::only;

@@ -1,12 +1,12 @@
 //! stat and its kin, statx, statfs, access, readlink.
 
-use kernel::fs::access::{Subject, Who};
-use kernel::fs::{
-    FileType, Metadata, Mount, MountFlags, Path, Timestamp, Walk, access_times, device_parts,
-};
 use linux_raw_sys::general::*;
 use mm::user;
 use sync::{Error, Result};
+use vfs::access::{Subject, Who};
+use vfs::{
+    FileType, Metadata, Mount, MountFlags, Path, Timestamp, Walk, access_times, device_parts,
+};
 
 use crate::mount::report;
 use linux_abi::call::{Arg, Call, Entry, Outcome};
@@ -132,7 +132,7 @@ fn metadata_at(
     let mut walk = walk_of(flags);
     walk.set(Walk::EMPTY, empty);
     let start = call.start(0, &path)?;
-    let place = kernel::fs::resolve(start.as_ref(), &path, walk)?;
+    let place = vfs::resolve(start.as_ref(), &path, walk)?;
     Ok((place.inode().metadata()?, Some(place)))
 }
 
@@ -243,7 +243,7 @@ fn store_nameless(call: &Call<'_>, kind: FileType) -> Outcome {
         _ => OTHERS,
     };
     words[1] = base::PAGE_BYTES as u64;
-    words[8] = kernel::fs::NAME_BYTES_MAX as u64;
+    words[8] = vfs::NAME_BYTES_MAX as u64;
     words[9] = words[1];
     words[10] = ST_VALID;
     user::write(call.addr(1), words)?;
@@ -254,7 +254,7 @@ fn store_nameless(call: &Call<'_>, kind: FileType) -> Outcome {
 fn store_usage(call: &Call<'_>, mount: &Mount) -> Outcome {
     let usage = mount.block.system.usage();
     let number = u64::from(mount.block.id);
-    let name_max = kernel::fs::NAME_BYTES_MAX as u64;
+    let name_max = vfs::NAME_BYTES_MAX as u64;
     let words: [u64; 15] = [
         usage.magic,
         usage.block_bytes,

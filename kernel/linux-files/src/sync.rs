@@ -1,7 +1,7 @@
 //! Bringing data to the medium (fsync and its kin), and advice about it.
 
-use kernel::fs::{FileType, mount};
 use linux_raw_sys::general::*;
+use vfs::{FileType, mount};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

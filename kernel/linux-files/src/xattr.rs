@@ -4,13 +4,13 @@ use alloc::vec::Vec;
 
 use base::VirtAddr;
 use cred::Capability;
-use kernel::fs::access::{READ, Subject, WRITE, Who};
-use kernel::fs::extended::{Expect, ExtendedAttributes, NAME_BYTES_MAX, VALUE_BYTES_MAX};
-use kernel::fs::notify::{self, Mask};
-use kernel::fs::{Change, FileType, Path, Walk};
 use linux_raw_sys::general::*;
 use mm::user;
 use sync::{Error, Result};
+use vfs::access::{READ, Subject, WRITE, Who};
+use vfs::extended::{Expect, ExtendedAttributes, NAME_BYTES_MAX, VALUE_BYTES_MAX};
+use vfs::notify::{self, Mask};
+use vfs::{Change, FileType, Path, Walk};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

@@ -1,8 +1,8 @@
 //! eventfd, eventfd2.
 
 use ipc::eventfd::{EventFd, Mode};
-use kernel::file::StatusFlags;
 use linux_raw_sys::general::{__NR_eventfd, __NR_eventfd2, O_CLOEXEC, O_NONBLOCK};
+use vfs::file::StatusFlags;
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::descriptor::only;

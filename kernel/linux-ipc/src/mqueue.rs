@@ -4,8 +4,6 @@ use alloc::sync::Arc;
 
 use base::VirtAddr;
 use kernel::clock;
-use kernel::file::{OpenFile, StatusFlags};
-use kernel::fs::{CreationFlags, HowToOpen, PATH_BYTES_MAX, Walk};
 use kernel::signal::Signal;
 use linux_raw_sys::general::{
     __NR_mq_getsetattr, __NR_mq_notify, __NR_mq_open, __NR_mq_timedreceive, __NR_mq_timedsend,
@@ -17,6 +15,8 @@ use mm::user;
 use mqueue::limits::Shape;
 use mqueue::{self, COOKIE_BYTES, Means, Message, PRIORITIES, Queue};
 use sync::Wait;
+use vfs::file::{OpenFile, StatusFlags};
+use vfs::{CreationFlags, HowToOpen, PATH_BYTES_MAX, Walk};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

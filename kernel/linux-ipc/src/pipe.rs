@@ -1,9 +1,9 @@
 //! pipe, pipe2.
 
-use kernel::file::StatusFlags;
 use linux_raw_sys::general::{__NR_pipe, __NR_pipe2, O_CLOEXEC, O_DIRECT, O_NONBLOCK};
 use mm::user;
 use sync::Error;
+use vfs::file::StatusFlags;
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::descriptor::only;

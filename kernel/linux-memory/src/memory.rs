@@ -3,9 +3,6 @@
 use alloc::sync::Arc;
 
 use base::VirtAddr;
-use kernel::file::OpenFile;
-use kernel::fs::seals::Seals;
-use kernel::fs::{MountFlags, access_times};
 use linux_raw_sys::general::{
     __NR_brk, __NR_mmap, __NR_mprotect, __NR_mremap, __NR_munmap, __NR_pkey_alloc, __NR_pkey_free,
     __NR_pkey_mprotect, __NR_remap_file_pages, MAP_32BIT, MAP_ANONYMOUS, MAP_DENYWRITE,
@@ -17,6 +14,9 @@ use linux_raw_sys::general::{
 use mm::commit;
 use mm::{AddressSpace, Mapping, Object, Place, Remap, Rights, SharedMemory, Target, Traits};
 use sync::{Error, Result};
+use vfs::file::OpenFile;
+use vfs::seals::Seals;
+use vfs::{MountFlags, access_times};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

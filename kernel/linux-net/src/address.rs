@@ -4,10 +4,10 @@
 use core::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
 use base::VirtAddr;
-use kernel::socket::{Family, PacketAddress, SocketAddress, UnixAddress};
 use linux_raw_sys::net::{AF_INET, AF_INET6, AF_NETLINK, AF_PACKET, AF_UNIX, AF_UNSPEC};
 use mm::user;
 use sync::{Error, Result};
+use vfs::socket::{Family, PacketAddress, SocketAddress, UnixAddress};
 
 /// Bytes of the longest name that we take: `struct sockaddr_storage`.
 const ADDRESS_BYTES_MAX: usize = 128;

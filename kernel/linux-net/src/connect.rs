@@ -1,12 +1,12 @@
 //! bind, listen, accept, accept4, connect, getsockname, getpeername, shutdown.
 
-use kernel::file::OpenFile;
-use kernel::socket::{Blocking, Shutdown};
 use linux_raw_sys::general::{
     __NR_accept, __NR_accept4, __NR_bind, __NR_connect, __NR_getpeername, __NR_getsockname,
     __NR_listen, __NR_shutdown,
 };
 use sync::Result;
+use vfs::file::OpenFile;
+use vfs::socket::{Blocking, Shutdown};
 
 use crate::create::{FLAGS, install};
 use crate::{address, socket_of};
@@ -130,7 +130,7 @@ fn getpeername(call: Call<'_>) -> Outcome {
     tell_name(&call, &name)
 }
 
-fn tell_name(call: &Call<'_>, name: &kernel::socket::SocketAddress) -> Outcome {
+fn tell_name(call: &Call<'_>, name: &vfs::socket::SocketAddress) -> Outcome {
     address::write_with_len(Some(call.addr(1)), call.addr(2), Some(name))?;
     Ok(0)
 }

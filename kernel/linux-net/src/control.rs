@@ -9,16 +9,16 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use base::VirtAddr;
 use cred::Capability;
-use kernel::file::OpenFile;
-use kernel::socket::{
-    Auxiliary, Circumstances, Control, ExtendedError, Family, HeaderByte, PacketInfo,
-    PeerCredentials, ReceivedFlags, StampUnit,
-};
 use linux_raw_sys::general::O_CLOEXEC;
 use linux_raw_sys::net::{AF_INET, AF_INET6};
 use mach::mem::fallible::{self, TryPush};
 use mm::user;
 use sync::{Error, Result};
+use vfs::file::OpenFile;
+use vfs::socket::{
+    Auxiliary, Circumstances, Control, ExtendedError, Family, HeaderByte, PacketInfo,
+    PeerCredentials, ReceivedFlags, StampUnit,
+};
 
 use crate::address::{encode_inet, encode_inet6};
 use linux_abi::call::Call;

@@ -2,13 +2,13 @@
 
 use alloc::sync::Arc;
 
-use kernel::file::{OpenFile, StatusFlags};
-use kernel::socket::{Family, OptionValue, Socket, SocketType};
 use kernel_netlink::Dialect;
 use linux_raw_sys::general::{__NR_socket, __NR_socketpair, O_CLOEXEC, O_NONBLOCK};
 use mm::user;
 use net::packet;
 use sync::{Error, Result};
+use vfs::file::{OpenFile, StatusFlags};
+use vfs::socket::{Family, OptionValue, Socket, SocketType};
 
 use crate::address;
 use crate::option_value::encode;

@@ -6,10 +6,10 @@
 use alloc::vec::Vec;
 
 use base::VirtAddr;
-use kernel::socket::{Filter, FilterInstruction, OptionValue, Socket};
 use mach::mem::fallible::TryGrow;
 use mm::user;
 use sync::{Error, Result};
+use vfs::socket::{Filter, FilterInstruction, OptionValue, Socket};
 
 use crate::option_value::{Layout, decode};
 use linux_abi::call::{Call, Outcome};

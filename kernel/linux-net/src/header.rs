@@ -4,11 +4,11 @@
 use alloc::vec::Vec;
 
 use base::{Instant, VirtAddr};
-use kernel::socket::{Message, MessageFlags, Received, Socket};
 use linux_raw_sys::general::{__NR_recvmmsg, __NR_recvmsg, __NR_sendmmsg, __NR_sendmsg};
 use mm::io::{Sink, Source, UserRange};
 use mm::user;
 use sync::{Error, Result};
+use vfs::socket::{Message, MessageFlags, Received, Socket};
 
 use crate::transfer::{flags, received_len};
 use crate::{address, control, socket_of};

@@ -4,11 +4,11 @@
 use core::net::Ipv4Addr;
 
 use base::VirtAddr;
-use kernel::socket::Family;
 use linux_raw_sys::net::AF_INET;
 use mm::user;
 use net::{Interface, LOOPBACK, current_stack};
 use sync::{Error, Result};
+use vfs::socket::Family;
 
 use linux_abi::call::{Call, Outcome};
 use linux_abi::errno::Errno;

@@ -4,7 +4,7 @@
 //! `filter` the programs of SO_ATTACH_FILTER and its kin, `peer` what is told of a peer,
 //! `interface` requests about interfaces;
 //! `create`, `connect` and `transfer` hold the calls. Everything then goes through
-//! [`kernel::socket::Socket`]. The messages of netlink are the kernel's: they arrive through
+//! [`vfs::socket::Socket`]. The messages of netlink are the kernel's: they arrive through
 //! these calls as bytes.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -25,10 +25,10 @@ mod peer;
 mod privilege;
 mod transfer;
 
-use kernel::file::OpenFile;
-use kernel::socket::Socket;
 use linux_abi::Entry;
 use sync::{Error, Result};
+use vfs::file::OpenFile;
+use vfs::socket::Socket;
 
 /// The calls of this crate.
 pub const FAMILIES: &[&[Entry]] = &[

@@ -3,9 +3,9 @@
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use base::VirtAddr;
-use kernel::socket::{GroupMembership, SocketAddress};
 use mm::user;
 use sync::{Error, Result};
+use vfs::socket::{GroupMembership, SocketAddress};
 
 use crate::address;
 use crate::option_value::Layout;

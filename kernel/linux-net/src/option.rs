@@ -1,10 +1,10 @@
 //! getsockopt, setsockopt: which option has which number, and how its value lies in
 //! memory.
 
-use kernel::socket::{Family, OptionName as Name, OptionValue, Socket};
 use linux_raw_sys::general::{__NR_getsockopt, __NR_setsockopt};
 use mm::user;
 use sync::{Error, Result};
+use vfs::socket::{Family, OptionName as Name, OptionValue, Socket};
 
 use crate::address::family_number;
 use crate::create::type_number;

@@ -1,12 +1,12 @@
 //! The layouts of options' values.
 
 use base::{Duration, VirtAddr};
-use kernel::socket::{
+use mm::user;
+use sync::{Error, Result};
+use vfs::socket::{
     Membership, MembershipKind, OptionValue, PacketStatistics, PeerCredentials, RingRequest,
     SocketMemory, TcpInfo,
 };
-use mm::user;
-use sync::{Error, Result};
 
 use crate::membership;
 use linux_abi::errno::Errno;

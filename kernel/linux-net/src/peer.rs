@@ -1,12 +1,12 @@
 //! What getsockopt tells of the program at the other end: SO_PEERGROUPS, SO_PEERPIDFD,
 //! SO_PEERNAME.
 
-use kernel::file::StatusFlags;
-use kernel::socket::Socket;
 use kernel::task::pid_file;
 use linux_raw_sys::general::O_CLOEXEC;
 use mm::user;
 use sync::{Error, Result};
+use vfs::file::StatusFlags;
+use vfs::socket::Socket;
 
 use crate::address;
 use linux_abi::call::{Call, Outcome};

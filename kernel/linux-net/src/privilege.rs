@@ -1,7 +1,7 @@
 //! What setsockopt(2) asks of those who set an option (socket(7), capabilities(7)).
 
 use cred::{Capability, Credentials};
-use kernel::socket::{OptionName as Name, OptionValue};
+use vfs::socket::{OptionName as Name, OptionValue};
 
 use linux_abi::errno::Errno;
 

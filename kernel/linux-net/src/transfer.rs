@@ -1,8 +1,8 @@
 //! sendto, recvfrom: one buffer, and perhaps a name.
 
-use kernel::file::OpenFile;
-use kernel::socket::{Control, Message, MessageFlags, Received};
 use linux_raw_sys::general::{__NR_recvfrom, __NR_sendto};
+use vfs::file::OpenFile;
+use vfs::socket::{Control, Message, MessageFlags, Received};
 
 use crate::{address, socket_of};
 use linux_abi::call::{Arg, Call, Entry, Outcome};

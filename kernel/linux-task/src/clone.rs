@@ -1,7 +1,6 @@
 //! clone, clone3, fork, vfork: new threads and processes.
 
 use base::VirtAddr;
-use kernel::file::StatusFlags;
 use kernel::ptrace::{self, Event};
 use kernel::signal::Signal;
 use kernel::task::{self, Child, Clone, CloneFlags, ExitStatus};
@@ -10,6 +9,7 @@ use mach::trap::UserRegs;
 use mm::user;
 use sched::Flags;
 use sync::Error;
+use vfs::file::StatusFlags;
 
 use crate::{leave, namespace};
 use linux_abi::call::{Arg, Call, Entry, Outcome};

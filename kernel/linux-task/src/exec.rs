@@ -4,7 +4,6 @@ use alloc::vec::Vec;
 
 use base::VirtAddr;
 use exec::{Arguments, Start, auxv};
-use kernel::fs::{self, Walk};
 use kernel::ptrace::{self, Event};
 use kernel::signal::{self, Signal};
 use linux_raw_sys::general::{
@@ -14,6 +13,7 @@ use mach::mem::fallible::TryPush;
 use mach::trap::UserRegs;
 use mm::user;
 use sync::{Error, Result};
+use vfs::{self, Walk};
 
 use crate::{rseq, sigframe};
 use linux_abi::call::{Arg, Call, Entry, Outcome};
@@ -46,7 +46,7 @@ const ARGUMENT_BYTES_MAX: usize = 128 << 10;
 
 fn execve(call: Call<'_>) -> Outcome {
     let path = call.path(0)?;
-    let open = fs::open_for_exec(None, &path, Walk::FOLLOW)?;
+    let open = vfs::open_for_exec(None, &path, Walk::FOLLOW)?;
     let (values, environment) = (call.addr(1), call.addr(2));
     run(call, open, path, values, environment)
 }
@@ -61,7 +61,7 @@ fn execveat(call: Call<'_>) -> Outcome {
     walk.set(Walk::EMPTY, flags & AT_EMPTY_PATH != 0);
     let path = call.path(1)?;
     let start = call.start(0, &path)?;
-    let open = fs::open_for_exec(start.as_ref(), &path, walk)?;
+    let open = vfs::open_for_exec(start.as_ref(), &path, walk)?;
     let from_descriptor = call.int(0) != AT_FDCWD && path.first() != Some(&b'/');
     let shown = match (from_descriptor, path.is_empty()) {
         (false, _) => path,
@@ -78,7 +78,7 @@ fn execveat(call: Call<'_>) -> Outcome {
 
 fn run(
     mut call: Call<'_>,
-    open: alloc::sync::Arc<kernel::file::OpenFile>,
+    open: alloc::sync::Arc<vfs::file::OpenFile>,
     path: Vec<u8>,
     values: VirtAddr,
     environment: VirtAddr,
@@ -156,7 +156,7 @@ pub fn abi_entries() -> [(u64, u64); 5] {
 /// Opens and runs `arguments.path` in the current process, which has no program yet or
 /// loses the one it has.
 pub fn open_and_exec(arguments: Arguments) -> Result<UserRegs> {
-    let open = fs::open_for_exec(None, &arguments.path, Walk::FOLLOW)?;
+    let open = vfs::open_for_exec(None, &arguments.path, Walk::FOLLOW)?;
     let start = exec::exec(open, arguments, &abi_entries())?;
     Ok(registers(start))
 }

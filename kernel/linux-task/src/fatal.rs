@@ -4,10 +4,10 @@ use alloc::string::String;
 use core::fmt::Write;
 
 use base::VirtAddr;
-use kernel::file::OpenFile;
 use kernel::signal::{DefaultAction, Info, Origin};
 use kernel::task::{Process, Thread};
 use mm::Label;
+use vfs::file::OpenFile;
 
 /// A signal ends the process: says so where it is a fault of the program.
 pub fn note(thread: &Thread, info: &Info, ip: u64) {
@@ -44,7 +44,7 @@ fn place(process: &Process, ip: u64) -> String {
     let name = match &area.label {
         Label::File(mapped) => OpenFile::of_mapping(mapped)
             .and_then(|open| open.path.as_ref())
-            .map(|path| path.name_from(&kernel::fs::root())),
+            .map(|path| path.name_from(&vfs::root())),
         Label::Heap => Some(b"[heap]".to_vec()),
         Label::Stack => Some(b"[stack]".to_vec()),
         Label::Other(name) => Some(name.as_bytes().to_vec()),

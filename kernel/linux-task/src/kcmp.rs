@@ -7,11 +7,11 @@
 use alloc::sync::Arc;
 use core::cmp::Ordering;
 
-use kernel::file::OpenFile;
 use kernel::random;
 use kernel::task::{Caller, Thread, check_access, find_thread};
 use linux_raw_sys::general::__NR_kcmp;
 use mach::sync::Once;
+use vfs::file::OpenFile;
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

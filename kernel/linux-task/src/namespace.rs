@@ -7,10 +7,10 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use ipc::sysv::semaphores;
-use kernel::fs::access::{Subject, Who};
 use kernel::namespaces::{self, KINDS, Kind, Namespace};
 use kernel::task::{Caller, Thread, check_access, process_of};
 use linux_raw_sys::general::*;
+use vfs::access::{Subject, Who};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::descriptor::only;

@@ -3,7 +3,6 @@
 use base::{Duration, Instant};
 use ipc::timerfd::{Schedule, TimerFd};
 use kernel::clock;
-use kernel::file::{OpenFile, StatusFlags};
 use linux_raw_sys::general::{
     __NR_timerfd_create, __NR_timerfd_gettime, __NR_timerfd_settime, CLOCK_BOOTTIME,
     CLOCK_BOOTTIME_ALARM, CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_REALTIME_ALARM, O_CLOEXEC,
@@ -11,6 +10,7 @@ use linux_raw_sys::general::{
 };
 use mm::user;
 use sync::{Error, Result};
+use vfs::file::{OpenFile, StatusFlags};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::descriptor::only;

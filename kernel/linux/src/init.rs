@@ -3,14 +3,14 @@
 use alloc::vec::Vec;
 
 use ::exec::Arguments;
-use kernel::file::StatusFlags;
-use kernel::fs::{self, FileType, HowToOpen, MountFlags, Walk, kinds, mount, names};
 use kernel::task::{self, ExitStatus, current, family};
 use mach::klog;
 use mach::sync::Once;
 use mach::trap::UserRegs;
 use sync::{Error, Result};
 use tty::console;
+use vfs::file::StatusFlags;
+use vfs::{self, FileType, HowToOpen, MountFlags, Walk, kinds, mount, names};
 
 use crate::strace;
 use linux_abi::errno::Errno;
@@ -92,8 +92,8 @@ fn prepare(first: &First) -> Result<UserRegs> {
         }
     }
     if !first.directory.is_empty() {
-        let place = fs::resolve(None, &first.directory, Walk::FOLLOW | Walk::DIRECTORY)?;
-        fs::context().set_cwd(place);
+        let place = vfs::resolve(None, &first.directory, Walk::FOLLOW | Walk::DIRECTORY)?;
+        vfs::context().set_cwd(place);
     }
     exec::open_and_exec(first.arguments.clone())
 }
@@ -105,7 +105,7 @@ fn open_console() -> Result<()> {
         status: StatusFlags::RDWR,
         ..HowToOpen::READ
     };
-    let open = fs::open(None, b"/dev/console", &how)?;
+    let open = vfs::open(None, b"/dev/console", &how)?;
     let files = current().files.get();
     let standard = console::standard_files(&open)?;
     let limit = standard.len() as u32;
@@ -117,7 +117,7 @@ fn open_console() -> Result<()> {
 
 fn mount_volume(volume: &Volume) -> Result<()> {
     make_directories(&volume.path)?;
-    let at = fs::resolve(None, &volume.path, Walk::FOLLOW | Walk::DIRECTORY)?;
+    let at = vfs::resolve(None, &volume.path, Walk::FOLLOW | Walk::DIRECTORY)?;
     let system = kinds::make(b"9p", &volume.tag, b"")?;
     let mut flags = MountFlags::RELATIME;
     flags.set(MountFlags::RDONLY, volume.is_read_only);
@@ -131,7 +131,7 @@ fn make_directories(path: &[u8]) -> Result<()> {
         let Some(part) = path.get(..end) else {
             continue;
         };
-        let spot = fs::resolve_spot(None, part, Walk::empty())?;
+        let spot = vfs::resolve_spot(None, part, Walk::empty())?;
         match names::create(&spot, &names::Wanted::new(FileType::Directory, MODE)) {
             Ok(_) | Err(Error::Exists) => {}
             Err(error) => return Err(error),

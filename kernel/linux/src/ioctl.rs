@@ -1,8 +1,8 @@
 //! ioctl: requests that every descriptor knows; the rest is the file's own matter.
 
-use kernel::file::{OpenFile, StatusFlags};
 use linux_raw_sys::general::__NR_ioctl;
 use mm::user;
+use vfs::file::{OpenFile, StatusFlags};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

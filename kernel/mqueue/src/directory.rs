@@ -10,11 +10,11 @@ use sync::{Error, Result};
 use super::Queue;
 use super::limits::{QUEUES, Shape};
 use fs_tmp::directory::Directory as Names;
-use kernel::file::File;
-use kernel::fs::attributes::Attributes;
-use kernel::fs::inode::{DirEntry, Emit};
-use kernel::fs::{Change, FileType, Inode, InodeRef, Metadata, New, Timestamp, next_device};
 use kernel::task::current;
+use vfs::attributes::Attributes;
+use vfs::file::File;
+use vfs::inode::{DirEntry, Emit};
+use vfs::{Change, FileType, Inode, InodeRef, Metadata, New, Timestamp, next_device};
 
 /// Anybody may make queues, and only owners remove them.
 const MODE: u32 = 0o1777;

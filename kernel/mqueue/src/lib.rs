@@ -38,10 +38,10 @@ pub use queue::{Queue, Status};
 
 use self::directory::Directory;
 use self::limits::Shape;
-use kernel::file::OpenFile;
-use kernel::fs::kinds::{self, Kind};
-use kernel::fs::names::{self, Wanted, add_while_locked};
-use kernel::fs::{
+use vfs::file::OpenFile;
+use vfs::kinds::{self, Kind};
+use vfs::names::{self, Wanted, add_while_locked};
+use vfs::{
     CreationFlags, FileSystem, FileType, HowToOpen, InodeRef, Mount, Path, Spot, Usage, open_path,
 };
 

@@ -8,10 +8,10 @@ use alloc::sync::{Arc, Weak};
 use mach::mem::fallible;
 use sync::{Error, Result};
 
-use kernel::file::FileRef;
 use kernel::signal::{Info, Origin, Signal, code, send_to_process};
 use kernel::task::{Pid, Process, current};
 use kernel_netlink::NetlinkSocket;
+use vfs::file::FileRef;
 
 /// Bytes of a cookie; the kernel says with the last one what happened.
 pub const COOKIE_BYTES: usize = 32;

@@ -14,10 +14,10 @@ use sync::{Error, Result, WaitQueue};
 use super::limits::{Shape, cost};
 use super::messages::Messages;
 use super::notification::{Means, Registration};
-use kernel::file::{File, OpenFile};
-use kernel::fs::attributes::Attributes;
-use kernel::fs::{Change, FileType, Inode, Metadata, New, Timestamp};
 use kernel::task::current;
+use vfs::attributes::Attributes;
+use vfs::file::{File, OpenFile};
+use vfs::{Change, FileType, Inode, Metadata, New, Timestamp};
 
 /// What stat(2) says of a queue's size: what its text may take.
 const TEXT_BYTES: u64 = 80;

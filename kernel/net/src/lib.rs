@@ -70,8 +70,8 @@ pub use stack::env::Port;
 pub use stack::interface::{CARD, Interface, InterfaceFlags, LOOPBACK, Traffic};
 pub use stack::{NetStack, current_stack, first, plan};
 
-use kernel::socket::{Family, MessageFlags, Socket, SocketType};
 use sync::{Error, Result};
+use vfs::socket::{Family, MessageFlags, Socket, SocketType};
 
 /// Exceptions (ARP, ICMP errors, DHCP) dropped between shards.
 pub fn exceptions_dropped() -> u64 {

@@ -14,7 +14,7 @@ use sched::yield_now;
 use crate::stack::NetStack;
 use crate::stack::env::Link;
 use crate::tcp::socket::info_of;
-use kernel::socket::TcpInfo;
+use vfs::socket::TcpInfo;
 
 /// Slots that are looked at with the stack locked.
 const STRETCH: usize = 64;

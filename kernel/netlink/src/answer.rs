@@ -7,8 +7,8 @@ use sync::Error;
 
 use super::NetlinkSocket;
 use super::queue::Datagram;
-use kernel::socket::OptionName;
 use mach::mem::fallible::TryGrow;
+use vfs::socket::OptionName;
 
 /// Room for one object, the largest of which has less than half of it.
 const OBJECT_BYTES: usize = 4096;

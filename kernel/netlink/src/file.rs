@@ -8,17 +8,17 @@ use core::sync::atomic::Ordering;
 
 use super::NetlinkSocket;
 use super::queue::Datagram;
-use kernel::file::{File, OpenFile};
-use kernel::fs::Metadata;
-use kernel::socket::{
-    self, Blocking, Control, Family, Filter, Message, MessageFlags, OptionName, OptionValue,
-    Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketType,
-};
 use mach::mem::fallible::TryGrow;
 use mm::io::{Sink, Source};
 use sockets::wait_on;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
+use vfs::Metadata;
+use vfs::file::{File, OpenFile};
+use vfs::socket::{
+    self, Blocking, Control, Family, Filter, Message, MessageFlags, OptionName, OptionValue,
+    Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketType,
+};
 
 /// The kernel's end: number 0, in no group.
 const KERNEL: SocketAddress = SocketAddress::Netlink { port: 0, groups: 0 };

@@ -52,7 +52,7 @@ pub use socket::NetlinkSocket;
 
 use sync::{Error, Result};
 
-use kernel::socket::{Socket, SocketType, TcpInfo};
+use vfs::socket::{Socket, SocketType, TcpInfo};
 
 /// What a socket speaks (`NETLINK_*`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

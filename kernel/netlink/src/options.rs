@@ -6,7 +6,7 @@ use sync::{Error, Result};
 
 use super::NetlinkSocket;
 use super::socket::{GROUPS_MAX, group_bit};
-use kernel::socket::{OptionName, OptionValue};
+use vfs::socket::{OptionName, OptionValue};
 
 /// The wishes by bit number in [`Wishes`].
 const FLAGS: [OptionName; 4] = [

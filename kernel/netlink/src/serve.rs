@@ -9,7 +9,7 @@ use super::dump::{Dumping, Query};
 use super::{NetlinkSocket, Protocol, address, diag, link};
 use super::{neighbour, route, rule, unix_diag};
 
-use kernel::socket::OptionName;
+use vfs::socket::OptionName;
 
 /// How far a request is done.
 pub(super) enum Outcome {

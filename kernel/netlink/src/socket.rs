@@ -16,11 +16,11 @@ use super::queue::{Datagram, Queue};
 use super::registry::{self, Listed};
 use super::serve::{self, Outcome};
 use super::{Dialect, Protocol, changes};
-use kernel::file::next_number;
-use kernel::socket::SocketType;
 use kernel::task::current;
 use net::{NetStack, current_stack};
 use sockets::{CommonOptions, Held, SocketFilter};
+use vfs::file::next_number;
+use vfs::socket::SocketType;
 
 /// The highest group's number.
 pub(super) const GROUPS_MAX: u32 = u64::BITS;

@@ -8,8 +8,8 @@ use sync::Error;
 
 use super::answer::Refusal;
 use super::serve::Asked;
-use kernel::socket::{SocketType, UnixAddress};
 use sockets::{UnixFacts, next_unix_socket};
+use vfs::socket::{SocketType, UnixAddress};
 
 /// Which sockets a dump shows, and what of them.
 pub(super) struct Wanted {

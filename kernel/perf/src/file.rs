@@ -16,8 +16,8 @@ use sync::{Error, Result};
 use super::Format;
 use super::event::Event;
 use super::ring::Ring;
-use kernel::file::{File, OpenFile};
 use kernel::task::current;
+use vfs::file::{File, OpenFile};
 
 const ENABLE: u32 = 0x2400;
 const DISABLE: u32 = 0x2401;

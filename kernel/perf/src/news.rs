@@ -7,9 +7,9 @@ use sync::Result;
 use super::Event;
 use super::attributes::Hears;
 use super::record::Record;
-use kernel::file::OpenFile;
-use kernel::fs::device_parts;
 use kernel::task::Thread;
+use vfs::device_parts;
+use vfs::file::OpenFile;
 
 const MMAP: u32 = 1;
 const COMM: u32 = 3;
@@ -69,7 +69,7 @@ pub(super) fn mapping(event: &Event, thread: &Thread, area: &AreaReport) -> Resu
     match &area.label {
         Label::File(mapped) => {
             match OpenFile::of_mapping(mapped).and_then(|open| open.path.as_ref()) {
-                Some(path) => record.text(&path.name_from(&kernel::fs::root()))?,
+                Some(path) => record.text(&path.name_from(&vfs::root()))?,
                 None => record.text(b"//anon")?,
             }
         }

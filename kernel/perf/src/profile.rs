@@ -17,8 +17,8 @@ use mach::profile::{Observed, Who};
 use mm::{AreaReport, Label};
 use sched::Flags;
 
-use kernel::file::OpenFile;
 use kernel::task::{Process, Thread, try_current};
+use vfs::file::OpenFile;
 
 /// The host's request for samples.
 const START: u8 = b'P';
@@ -100,7 +100,7 @@ fn tell(pid: u32, area: &AreaReport) {
     match &area.label {
         Label::File(mapped) => {
             if let Some(path) = OpenFile::of_mapping(mapped).and_then(|open| open.path.as_ref()) {
-                record(&path.name_from(&kernel::fs::root()));
+                record(&path.name_from(&vfs::root()));
             }
         }
         Label::Other(name) => record(name.as_bytes()),

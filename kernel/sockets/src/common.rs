@@ -6,7 +6,7 @@ use base::{Duration, Instant};
 use sync::{Error, Restart, Result, Wait, WaitQueue};
 
 use crate::limits;
-use kernel::socket::{Blocking, OptionName, OptionValue};
+use vfs::socket::{Blocking, OptionName, OptionValue};
 
 /// A time limit of zero: none.
 const NO_LIMIT: u64 = 0;

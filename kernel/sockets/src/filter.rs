@@ -16,8 +16,8 @@ use sync::{Error, Result};
 
 use super::filter_facts::Known;
 use kernel::bpf_program::check_by;
-use kernel::socket::{Filter, FilterInstruction};
 use mach::mem::fallible;
+use vfs::socket::{Filter, FilterInstruction};
 
 /// A program that somebody attached.
 pub struct Attached {

@@ -3,7 +3,7 @@
 //! The families (`unix`, `net`, `kernel-netlink`) implement the trait `Socket`, which lies with
 //! files; here is what they do it with: the options that mean the same everywhere and the waits
 //! that some of them bound ([`CommonOptions`]), buffers' limits, filters, who is at the other end.
-//! Not here: what may be asked of a socket (`kernel::socket`), and its layout in a program's memory
+//! Not here: what may be asked of a socket (`vfs::socket`), and its layout in a program's memory
 //! (`linux-net`).
 #![no_std]
 #![forbid(unsafe_code)]

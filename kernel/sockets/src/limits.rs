@@ -4,7 +4,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use kernel::socket::OptionName;
+use vfs::socket::OptionName;
 
 /// Connections that may wait to be accepted (`somaxconn`).
 pub static BACKLOG: AtomicU32 = AtomicU32::new(4096);

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicI32, Ordering};
 
 use sync::Result;
 
-use kernel::socket::{MessageFlags, OptionValue};
+use vfs::socket::{MessageFlags, OptionValue};
 
 /// Every look begins at the first byte.
 const OFF: i32 = -1;

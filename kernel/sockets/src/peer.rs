@@ -2,9 +2,9 @@
 
 use alloc::sync::Arc;
 
-use kernel::socket::{PeerCredentials, PeerIdentity};
 use kernel::task::{Process, current};
 use sync::{Error, Result};
+use vfs::socket::{PeerCredentials, PeerIdentity};
 
 /// Who calls.
 pub fn current_identity() -> PeerIdentity {

@@ -3,7 +3,7 @@
 
 use mach::sync::Once;
 
-use kernel::socket::{SocketType, UnixAddress};
+use vfs::socket::{SocketType, UnixAddress};
 
 /// What a socket is doing; the numbers are Linux's own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

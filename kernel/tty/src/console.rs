@@ -20,8 +20,8 @@ use super::serial::Stream;
 use super::stream::StreamFile;
 use super::terminal::WindowSize;
 use super::{Terminal, TerminalFile};
-use kernel::file::{FileRef, OpenFile, StatusFlags};
 use kernel::task::Pid;
+use vfs::file::{FileRef, OpenFile, StatusFlags};
 
 /// Bytes of input to a terminal that are handled in one run.
 const BATCH_BYTES_MAX: usize = 256;

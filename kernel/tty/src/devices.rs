@@ -10,15 +10,15 @@ use alloc::sync::Arc;
 
 use super::{Terminal, TerminalFile, console, pty};
 use fs_tmp::devtmpfs;
-use kernel::dev::{Device, register};
-use kernel::file::{FileRef, OpenFile, StatusFlags};
-use kernel::fs::access::{Subject, Who};
-use kernel::fs::names::{create_by_kernel, unlink_by_kernel};
-use kernel::fs::{
+use sync::{Error, Result};
+use vfs::access::{Subject, Who};
+use vfs::devices::{Device, register};
+use vfs::file::{FileRef, OpenFile, StatusFlags};
+use vfs::names::{create_by_kernel, unlink_by_kernel};
+use vfs::{
     FileType, HowToOpen, New, Path, Spot, Walk, device_number, device_parts, mount, open,
     open_path, resolve, resolve_spot,
 };
-use sync::{Error, Result};
 
 /// Linux's major numbers of serial ports and of the terminals with special meaning.
 const MAJOR_SERIAL: u32 = 4;

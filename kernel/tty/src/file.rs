@@ -4,12 +4,12 @@ use alloc::sync::Arc;
 
 use super::termios::Local;
 use super::{Terminal, ioctl};
-use kernel::file::async_io::{Owner, OwnerKind};
-use kernel::file::{File, OpenFile};
 use kernel::signal::files::current_owner;
 use mm::io::{Sink, Source};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
+use vfs::file::async_io::{Owner, OwnerKind};
+use vfs::file::{File, OpenFile};
 
 /// A terminal as a program holds it.
 pub struct TerminalFile {

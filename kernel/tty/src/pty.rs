@@ -19,10 +19,10 @@ use sync::{Error, Result, Wait};
 use super::ioctl::FIONREAD;
 use super::screen::{MasterQueue, Screen};
 use super::{Terminal, TerminalFile, devices, ioctl};
-use kernel::file::async_io::Owner;
-use kernel::file::{File, OpenFile, StatusFlags};
 use kernel::signal::files::current_owner;
 use kernel::task::current;
+use vfs::file::async_io::Owner;
+use vfs::file::{File, OpenFile, StatusFlags};
 
 /// Linux's major number of pseudo terminals.
 pub(super) const MAJOR: u32 = 136;

@@ -13,7 +13,7 @@ use sched::{Softirq, raise};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result, Wait};
 
-use kernel::file::{File, OpenFile};
+use vfs::file::{File, OpenFile};
 
 /// Bytes of input that wait at most.
 const INPUT_MAX: usize = 4096;

@@ -11,9 +11,9 @@ use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 
 use super::ports::HostStream;
-use kernel::file::next_number;
-use kernel::file::{File, OpenFile};
-use kernel::fs::{FileType, Metadata};
+use vfs::file::next_number;
+use vfs::file::{File, OpenFile};
+use vfs::{FileType, Metadata};
 
 /// Bytes that could be read, stored as a C `int` (ioctl_fionread).
 const FIONREAD: u32 = 0x541b;

@@ -19,7 +19,7 @@ use mach::sync::Spin;
 use sched::resched_point;
 
 use super::{DatagramSocket, StreamSocket};
-use kernel::file::OpenFile;
+use vfs::file::OpenFile;
 
 /// Sockets and edges that are looked at under one hold of the lock.
 const STEP: usize = 128;

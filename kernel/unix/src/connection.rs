@@ -12,8 +12,8 @@ use sync::poll::{Events, Pollee};
 
 use super::inbox::Inbox;
 use super::outbox::Outbox;
-use kernel::socket::{PeerIdentity, UnixAddress};
 use sockets::SocketFilter;
+use vfs::socket::{PeerIdentity, UnixAddress};
 
 /// What a side shares with the socket whose it is.
 pub(super) struct Shared {

@@ -34,13 +34,13 @@ pub use stream::StreamSocket;
 use alloc::sync::Arc;
 
 use kernel::signal::broken_pipe;
-use kernel::socket::{
-    MessageFlags, OptionName, PeerCredentials, Received, Socket, SocketAddress, SocketType,
-    UnixAddress,
-};
 use kernel::task::current;
 use sockets::CommonOptions;
 use sync::{Error, Result};
+use vfs::socket::{
+    MessageFlags, OptionName, PeerCredentials, Received, Socket, SocketAddress, SocketType,
+    UnixAddress,
+};
 
 /// Whether the next byte of a stream is urgent, or was, stored as a C `int`.
 const SIOCATMARK: u32 = 0x8905;

@@ -13,8 +13,8 @@ use sync::{Error, Result};
 
 use super::collect;
 use super::stream::StreamSocket;
-use kernel::socket::{Blocking, PeerIdentity};
 use sockets::{limits, wait_on};
+use vfs::socket::{Blocking, PeerIdentity};
 
 struct Queue {
     waiting: VecDeque<Arc<StreamSocket>>,

@@ -12,7 +12,7 @@ use mach::sync::Spin;
 use sync::{Error, Result};
 
 use super::{DatagramSocket, StreamSocket};
-use kernel::socket::{SocketType, UnixAddress};
+use vfs::socket::{SocketType, UnixAddress};
 
 /// The socket behind a name.
 #[derive(Clone)]

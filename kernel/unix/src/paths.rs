@@ -3,10 +3,10 @@
 use alloc::sync::Arc;
 
 use super::names::Node;
-use kernel::fs::access::{Subject, WRITE, Who};
-use kernel::fs::names::{Wanted, create};
-use kernel::fs::{FileType, Walk, resolve, resolve_spot};
 use sync::{Error, Result};
+use vfs::access::{Subject, WRITE, Who};
+use vfs::names::{Wanted, create};
+use vfs::{FileType, Walk, resolve, resolve_spot};
 
 /// Permission bits of a new socket's inode, before the umask.
 const MODE: u32 = 0o777;

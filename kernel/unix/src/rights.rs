@@ -19,8 +19,8 @@ use sched::resched_point;
 use sync::{Error, Result};
 
 use super::collect;
-use kernel::file::OpenFile;
 use kernel::task::current;
+use vfs::file::OpenFile;
 
 /// Descriptors that each user has under way.
 static USERS: Spin<BTreeMap<u32, usize>> = Spin::new(BTreeMap::new());

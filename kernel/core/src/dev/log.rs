@@ -6,8 +6,8 @@ use alloc::sync::Arc;
 use mm::io::{Sink, Source};
 use sync::Result;
 
-use super::{Device, register as add};
-use crate::file::{File, OpenFile};
+use vfs::devices::{Device, register as add};
+use vfs::file::{File, OpenFile};
 
 /// The longest line taken at once (Linux's LOG_LINE_MAX).
 const LINE_BYTES_MAX: usize = 992;

@@ -7,9 +7,9 @@ use mm::io::{Sink, Source};
 use mm::{MemoryObject, SharedMemory};
 use sync::{Error, Result};
 
-use super::{Device, register as add};
-use crate::file::{File, FileRef, OpenFile, StatusFlags};
-use crate::fs::device_parts;
+use vfs::device_parts;
+use vfs::devices::{Device, register as add};
+use vfs::file::{File, FileRef, OpenFile, StatusFlags};
 
 /// Linux's major number of the memory devices.
 const MAJOR: u32 = 1;

@@ -24,8 +24,8 @@ use mm::user;
 use mm::{FaultError, MemoryObject, Sharing};
 use sync::{Error, Result};
 
-use super::{Device, register as add};
-use crate::file::{File, FileRef, OpenFile, StatusFlags};
+use vfs::devices::{Device, register as add};
+use vfs::file::{File, FileRef, OpenFile, StatusFlags};
 
 /// Linux's major number of miscellaneous devices, and a minor from its dynamic range.
 const MAJOR: u32 = 10;

@@ -16,8 +16,8 @@ use mm::io::{Sink, Source};
 use mm::{FaultError, MemoryObject, Sharing};
 use sync::{Error, Result};
 
-use super::{Device, register as add};
-use crate::file::{File, OpenFile};
+use vfs::devices::{Device, register as add};
+use vfs::file::{File, OpenFile};
 
 /// Adds /dev/mem.
 pub fn register() {

@@ -9,9 +9,9 @@ use sync::Error;
 use sync::poll::Events;
 
 use super::{Info, Origin, Signal, SignalSet, code, send_to_process, send_to_thread};
-use crate::file::async_io::{NamedBy, Owner, OwnerKind, Recipient, Tidings};
-use crate::file::{Fd, Signals, register_signals};
 use crate::task::{Process, current, family, find_thread};
+use vfs::file::async_io::{NamedBy, Owner, OwnerKind, Recipient, Tidings};
+use vfs::file::{Fd, Signals, register_signals};
 
 /// What a write meets when nobody reads: the error, after SIGPIPE to the current thread.
 pub fn broken_pipe() -> Error {

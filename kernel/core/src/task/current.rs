@@ -12,10 +12,10 @@ use sched::{Calls, Runnable};
 
 use super::process::Image;
 use super::{Name, Process, Seed, Thread, family, observer, out_of_memory, realtime_limit};
-use crate::fs::{self, Contexts, FsContext};
 use crate::names;
 use crate::net_namespace;
 use crate::signal::{ActionTable, SignalSet};
+use vfs::{Contexts, FsContext};
 
 static CURRENT: CurrentSlot<Thread> = CurrentSlot::new();
 /// Whose program each CPU ran last, where that is asked.
@@ -79,7 +79,7 @@ pub fn adopt_boot_thread() {
         || current().part(|me| &me.credentials),
         || current().part(|me| &me.process.limits),
     );
-    fs::find_contexts_by(Contexts {
+    vfs::find_contexts_by(Contexts {
         current: || current().part(|me| &me.fs),
         for_each: for_each_context,
     });

@@ -20,11 +20,11 @@ use super::latch::Latch;
 use super::process::Image;
 use super::thread::{Name, Seed};
 use super::{Process, Thread, Tid, allocate_id, family, observer, release_id, threads};
-use crate::file::FdTable;
 use crate::names;
 use crate::net_namespace;
 use crate::ptrace::{self, Event};
 use crate::signal::{ActionTable, Signal, SignalSet};
+use vfs::file::FdTable;
 
 bitflags! {
     /// What parent and child share, and what else is done; Linux's own bits.

@@ -10,8 +10,8 @@ use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 
 use super::Process;
-use crate::file::{File, FileRef, OpenFile};
-use crate::fs::pseudo::Text;
+use vfs::file::{File, FileRef, OpenFile};
+use vfs::pseudo::Text;
 
 struct PidFile {
     process: Arc<Process>,

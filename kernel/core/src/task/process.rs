@@ -18,10 +18,10 @@ use super::latch::Latch;
 use super::usage::Usage;
 use super::{ExitStatus, Pid, Thread};
 use crate::clock::ProcessTimers;
-use crate::file::OpenFile;
 use crate::ptrace::Tracees;
 use crate::seccomp;
 use crate::signal::{ActionTable, Info, ProcessSignals};
+use vfs::file::OpenFile;
 
 /// The program that a process runs, for /proc and for messages.
 #[derive(Clone, Default)]

@@ -15,14 +15,14 @@ use sync::Slot;
 use super::fail_nth::FailNth;
 use super::fork::Start;
 use super::{Personality, Process, Tid, Watch};
-use crate::file::FdTable;
-use crate::fs::FsContext;
 use crate::futex;
 use crate::names::Names;
 use crate::net_namespace::NetNamespace;
 use crate::ptrace::{Tracee, Tracing};
 use crate::seccomp;
 use crate::signal::{SignalSet, ThreadSignals};
+use vfs::FsContext;
+use vfs::file::FdTable;
 
 /// What a new thread is made of.
 pub struct Seed {

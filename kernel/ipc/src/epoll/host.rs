@@ -6,8 +6,8 @@ use ::epoll::{Entry, Set, Sharing};
 use mach::mem::fallible::Heap;
 use mach::sync::Native;
 
-use kernel::file::OpenFile;
 use sync::poll::{Events, Observer, Pollee};
+use vfs::file::OpenFile;
 
 use super::Epoll;
 

@@ -9,9 +9,9 @@ use alloc::string::String;
 use alloc::sync::Arc;
 
 use ::epoll::{Nesting, Open, Refusal, Set};
-use kernel::file::{Fd, File, OpenFile};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Mutex, Result, Wait};
+use vfs::file::{Fd, File, OpenFile};
 
 use host::Host;
 

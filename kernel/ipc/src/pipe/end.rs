@@ -11,9 +11,9 @@ use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 
 use super::{Access, Pipe};
-use kernel::file::async_io::Owner;
-use kernel::file::{File, OpenFile};
-use kernel::fs::{FileType, Metadata};
+use vfs::file::async_io::Owner;
+use vfs::file::{File, OpenFile};
+use vfs::{FileType, Metadata};
 
 /// Bytes that could be read, stored as a C `int` (ioctl_fionread).
 const FIONREAD: u32 = 0x541b;

@@ -6,8 +6,8 @@ use mm::io::{Sink, Source};
 use sync::{Error, Result, Wait};
 
 use super::Pipe;
-use kernel::file::StatusFlags;
 use kernel::signal::broken_pipe;
+use vfs::file::StatusFlags;
 
 impl Pipe {
     /// Writes what fits; 0 if that is less than `least`.

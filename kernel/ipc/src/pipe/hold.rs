@@ -1,8 +1,8 @@
 //! Bytes that splice is about to move: `core/pipe/src/hold.rs`.
 
 use super::{Pipe, PipeEnd};
-use kernel::socket::Blocking;
 use sync::Result;
+use vfs::socket::Blocking;
 
 /// The next bytes of a pipe are nobody else's until this is dropped.
 pub(crate) struct Hold<'a>(&'a Pipe);

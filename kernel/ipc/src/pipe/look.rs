@@ -6,9 +6,9 @@ use mm::io::{Sink, Source};
 use sync::{Error, Result, Wait};
 
 use super::PipeEnd;
-use kernel::file::StatusFlags;
 use kernel::signal::broken_pipe;
-use kernel::socket::Blocking;
+use vfs::file::StatusFlags;
+use vfs::socket::Blocking;
 
 impl PipeEnd {
     /// Copies bytes from the `skip`-th on to `to` and leaves them.

@@ -22,8 +22,8 @@ use sync::poll::{Events, Pollee};
 use sync::{Error, Result, Sleeping};
 
 pub use self::end::PipeEnd;
-use kernel::file::next_number;
 use kernel::task::current;
+use vfs::file::next_number;
 
 pub use ::pipe::Access;
 

@@ -3,10 +3,10 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use kernel::file::{OpenFile, StatusFlags};
-use kernel::fs::mount::{Configuration, Parameter, check_top, open_detached};
 use linux_raw_sys::general::*;
 use mm::user;
+use vfs::file::{OpenFile, StatusFlags};
+use vfs::mount::{Configuration, Parameter, check_top, open_detached};
 
 use super::tree::{attribute_flags, walk_to};
 use super::{Result, check_administrator};

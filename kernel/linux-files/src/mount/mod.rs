@@ -7,12 +7,11 @@ pub mod tree;
 
 use alloc::vec::Vec;
 
-use kernel::fs;
-use kernel::fs::access::{Subject, Who};
-use kernel::fs::mount::{Change, PropagationType, Unmount};
-use kernel::fs::{MountFlags, PATH_BYTES_MAX, Path, Walk, kinds, mount};
 use linux_raw_sys::general::*;
 use mm::user;
+use vfs::access::{Subject, Who};
+use vfs::mount::{Change, PropagationType, Unmount};
+use vfs::{MountFlags, PATH_BYTES_MAX, Path, Walk, kinds, mount};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::descriptor::only;
@@ -136,7 +135,7 @@ fn remount_all(at: &Path, flags: u32, strings: &Strings) -> Outcome {
 
 fn source_place(source: Option<Vec<u8>>) -> Result<Path> {
     let source = source.filter(|name| !name.is_empty());
-    Ok(fs::resolve(
+    Ok(vfs::resolve(
         None,
         &source.ok_or(Errno::EINVAL)?,
         Walk::FOLLOW,

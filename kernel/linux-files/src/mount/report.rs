@@ -6,10 +6,10 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use kernel::fs::{self, Mount, MountFlags, Path, device_parts, mount};
 use linux_raw_sys::general::*;
 use mach::mem::fallible;
 use mm::user;
+use vfs::{self, Mount, MountFlags, Path, device_parts, mount};
 
 use super::Result;
 use super::tree::attributes_of;
@@ -86,7 +86,7 @@ fn request(call: &Call<'_>) -> Result<Request> {
 
 /// The mount of this number that the caller can reach, and where.
 fn reachable(number: u64) -> Result<(Arc<Mount>, Vec<u8>)> {
-    let root = fs::context().root();
+    let root = vfs::context().root();
     let mut found = None;
     mount::for_each(|mount| {
         if unique(mount) == number {
@@ -263,7 +263,7 @@ fn listmount(call: Call<'_>) -> Outcome {
 /// The numbers of the mounts below one.
 fn below(number: u64) -> Result<Vec<u64>> {
     let top = match number {
-        ROOT => fs::context().root(),
+        ROOT => vfs::context().root(),
         number => Path::top_of(&reachable(number)?.0),
     };
     let mut numbers = fallible::vec(mount::MOST).map_err(sync::Error::from)?;

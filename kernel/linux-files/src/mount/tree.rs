@@ -1,11 +1,11 @@
 //! open_tree, move_mount, mount_setattr: mounts by descriptor.
 
-use kernel::file::StatusFlags;
-use kernel::fs;
-use kernel::fs::mount::{self, Change, open_copy};
-use kernel::fs::{HowToOpen, MountFlags, Walk};
+use vfs::file::StatusFlags;
+
 use linux_raw_sys::general::*;
 use mm::user;
+use vfs::mount::{self, Change, open_copy};
+use vfs::{HowToOpen, MountFlags, Walk};
 
 use super::{Result, check_administrator, propagation_type};
 use linux_abi::call::{Arg, Call, Entry, Outcome};
@@ -61,7 +61,7 @@ fn open_tree(call: Call<'_>) -> Outcome {
     let place = call.place(0, 1, walk_at(flags))?;
     let open = match copies {
         true => open_copy(&place, recursive)?,
-        false => fs::open_path(place, &NAMED)?,
+        false => vfs::open_path(place, &NAMED)?,
     };
     Ok(call.new_fd(open, flags & OPEN_TREE_CLOEXEC)?)
 }

@@ -12,8 +12,8 @@ use mm::io::{Sink, Source};
 use sync::{Error, Mutex, Result};
 
 use super::change;
-use kernel::dev::{Device, register as add};
-use kernel::file::{File, OpenFile};
+use vfs::devices::{Device, register as add};
+use vfs::file::{File, OpenFile};
 
 /// Linux's major number of miscellaneous devices, and a minor from its dynamic range.
 const MAJOR: u32 = 10;

@@ -21,7 +21,7 @@ use crate::stack::env::{Attachment, Link};
 use crate::stack::interface::CARD;
 use crate::stack::interface::{FIRST_STATION, Interface, STATIONS_MAX};
 use crate::stack::shard::Shard;
-use kernel::socket::InterfaceName;
+use vfs::socket::InterfaceName;
 
 struct Station {
     link: LinkId,

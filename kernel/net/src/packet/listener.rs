@@ -14,8 +14,8 @@ use super::memory::SharedPages;
 use super::queue::{Packet, Queue};
 use super::ring::{Layout, MappedRing};
 use super::tap::{Entry, PACKET_OUTGOING};
-use kernel::socket::{Circumstances, MessageFlags, OptionName, PacketStatistics, StampUnit};
 use sockets::{CommonOptions, SocketFilter, wait_on};
+use vfs::socket::{Circumstances, MessageFlags, OptionName, PacketStatistics, StampUnit};
 
 /// Where a socket listens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,7 +55,7 @@ impl Listener {
         Arc::new_cyclic(|me| Self {
             pollee: Pollee::new(),
             common: CommonOptions::default(),
-            number: kernel::file::next_number(),
+            number: vfs::file::next_number(),
             view,
             filter: SocketFilter::default(),
             state: Spin::new(State {

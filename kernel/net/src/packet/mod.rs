@@ -51,7 +51,7 @@ pub(crate) use tap::{looped, received, sent};
 use cred::Capability;
 use sync::{Error, Result};
 
-use kernel::socket::{Socket, SocketType};
+use vfs::socket::{Socket, SocketType};
 
 /// All EtherTypes (ETH_P_ALL).
 pub const PROTOCOL_ALL: u16 = 3;

@@ -9,7 +9,7 @@ use sync::{Error, Result};
 use super::listener::Listener;
 use super::ring::Layout;
 use crate::stack::NetStack;
-use kernel::socket::{Membership, MembershipKind, OptionName, OptionValue, RingRequest};
+use vfs::socket::{Membership, MembershipKind, OptionName, OptionValue, RingRequest};
 
 /// `TPACKET_V1`, which a socket without a ring has, `TPACKET_V2` and `TPACKET_V3`.
 const VERSION_1: u32 = 0;

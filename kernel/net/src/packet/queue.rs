@@ -7,8 +7,8 @@ use base::Duration;
 use capture::{Frame, Now, status};
 
 use super::drops::DropReason;
-use kernel::socket::{Auxiliary, PacketAddress};
 use mach::mem::fallible::TryGrow;
+use vfs::socket::{Auxiliary, PacketAddress};
 
 /// What a packet counts for besides its bytes, so that empty ones are bounded too.
 const OVERHEAD_BYTES: usize = 256;

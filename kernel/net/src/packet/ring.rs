@@ -15,7 +15,7 @@ use super::drops::DropReason;
 use super::listener::Listener;
 use super::memory::{self, SharedPages};
 use super::tap;
-use kernel::socket::PacketStatistics;
+use vfs::socket::PacketStatistics;
 
 /// How long a packet at least waits for others that share its block.
 const LATE_BLOCK_WAITS: Duration = Duration::from_millis(1);

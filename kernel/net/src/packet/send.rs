@@ -13,7 +13,7 @@ use super::tap;
 use crate::device::memory::packet_pool;
 use crate::stack::NetStack;
 use crate::stack::interface::{Interface, LOOPBACK};
-use kernel::socket::PacketAddress;
+use vfs::socket::PacketAddress;
 
 /// Bytes that a VLAN tag adds to a header.
 const TAG_BYTES: usize = 4;

@@ -17,13 +17,13 @@ use super::listener::{Binding, Listener};
 use super::options::Options;
 use super::send;
 use crate::stack::{NetStack, current_stack};
-use kernel::file::{File, OpenFile};
-use kernel::fs::Metadata;
-use kernel::socket::{
+use sockets::Held;
+use vfs::Metadata;
+use vfs::file::{File, OpenFile};
+use vfs::socket::{
     self, Blocking, Control, Family, Filter, Message, MessageFlags, OptionName, OptionValue,
     PacketAddress, Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketType,
 };
-use sockets::Held;
 
 /// Bytes that could be received, stored as a C `int`.
 const FIONREAD: u32 = 0x541b;

@@ -10,7 +10,7 @@ use crate::socket::options::is_accepted;
 use crate::stack::NetStack;
 use crate::stack::raw_listener::{ICMP, ICMPV6, RawListener};
 use crate::udp::reports::Reports;
-use kernel::socket::{Family, OptionName, OptionValue};
+use vfs::socket::{Family, OptionName, OptionValue};
 
 /// The protocol of who writes IP headers from the start.
 const ANY: u8 = 255;

@@ -16,7 +16,7 @@ use super::socket::RawSocket;
 use crate::socket::cork::piece_of;
 use crate::socket::groups;
 use crate::udp::socket::reached;
-use kernel::socket::{Control, HeaderByte, Message, MessageFlags, OptionName, SocketAddress};
+use vfs::socket::{Control, HeaderByte, Message, MessageFlags, OptionName, SocketAddress};
 
 impl RawSocket {
     /// Sends the bytes of `message` as one packet, or as the next piece of one.

@@ -22,13 +22,13 @@ use crate::stack::raw_listener::RawListener;
 use crate::stack::{NetStack, current_stack};
 use crate::udp::Heard;
 use crate::udp::socket::reached;
-use kernel::file::{File, OpenFile};
-use kernel::fs::Metadata;
-use kernel::socket::{
+use sockets::Held;
+use vfs::Metadata;
+use vfs::file::{File, OpenFile};
+use vfs::socket::{
     self, Blocking, Control, Family, Filter, Message, MessageFlags, OptionName, OptionValue,
     Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketType,
 };
-use sockets::Held;
 
 /// IANA's numbers of transports that have sockets of their own.
 const TCP: u8 = 6;

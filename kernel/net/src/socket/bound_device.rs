@@ -11,7 +11,7 @@ use sync::{Error, Result};
 use super::handle::Handle;
 use crate::stack::NetStack;
 use crate::stack::interface::{CARD, LOOPBACK};
-use kernel::socket::{OptionName, OptionValue};
+use vfs::socket::{OptionName, OptionValue};
 
 /// Reads an option of this kind; `None` for others.
 pub(crate) fn get(stack: &NetStack, device: u32, name: OptionName) -> Option<OptionValue> {

@@ -11,7 +11,7 @@ use super::handle::Handle;
 use crate::device::poll::after_send;
 use crate::stack::NetStack;
 use crate::stack::interface::{CARD, LOOPBACK};
-use kernel::socket::{GroupMembership, OptionName, OptionValue};
+use vfs::socket::{GroupMembership, OptionName, OptionValue};
 
 /// Reads an option of this kind; `None` for others.
 pub(crate) fn get(handle: &Handle, name: OptionName) -> Option<Result<OptionValue>> {

@@ -22,9 +22,9 @@ use crate::stack::env::{self, Link};
 use crate::stack::locked::LockedShard;
 use crate::stack::waiter::Waiter;
 use crate::stack::{NetStack, current_stack};
-use kernel::fs::Metadata;
-use kernel::socket::{self, Blocking, Family, Shutdown};
 use sockets::{CommonOptions, Held, wait_on};
+use vfs::Metadata;
+use vfs::socket::{self, Blocking, Family, Shutdown};
 
 /// A socket; dropping it closes it.
 pub(crate) struct Handle {

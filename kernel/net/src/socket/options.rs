@@ -6,8 +6,8 @@ use sync::{Error, Result};
 
 use super::bound_device;
 use super::handle::Handle;
-use kernel::socket::{Family, OptionName, OptionValue};
 use sockets::limits;
+use vfs::socket::{Family, OptionName, OptionValue};
 
 /// Reads an option that TCP and UDP share.
 pub(crate) fn get(handle: &Handle, name: OptionName) -> Result<OptionValue> {

@@ -13,7 +13,7 @@ use mach::sync::Spin;
 use super::NetStack;
 use super::env::Link;
 use crate::datalink;
-use kernel::socket::InterfaceName;
+use vfs::socket::InterfaceName;
 
 /// The number of loopback.
 pub const LOOPBACK: u32 = 1;

@@ -43,9 +43,9 @@ use self::locked::Slot;
 use self::raw_listener::RawListener;
 use self::routes::Published;
 use crate::packet::{Audience, Listener};
-use kernel::file::next_namespace_number;
 use kernel::net_namespace::NetNamespace;
 use kernel::task::current;
+use vfs::file::next_namespace_number;
 
 /// Shards of one stack at most: those of CPUs, and one for each further interface.
 pub(crate) const SHARDS_MAX: usize = 256;

@@ -23,7 +23,7 @@ use wire::{EtherType, IPV6_HEADER_BYTES, Sum};
 use super::Shared;
 use super::interface::LOOPBACK;
 use crate::packet::{self, Binding, Listener};
-use kernel::socket::Family;
+use vfs::socket::Family;
 
 pub(crate) const ICMP: u8 = 1;
 pub(crate) const ICMPV6: u8 = 58;

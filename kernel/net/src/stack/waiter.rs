@@ -37,7 +37,7 @@ pub(crate) struct Waiter {
 impl Waiter {
     pub(crate) fn new() -> Self {
         Self {
-            number: kernel::file::next_number(),
+            number: vfs::file::next_number(),
             pollee: Pollee::new(),
             filter: SocketFilter::default(),
             known: AtomicU8::new(UNKNOWN),

@@ -14,8 +14,8 @@ use super::TcpSocket;
 use super::zerocopy::{self, Completions, Ticket};
 use crate::device::poll::{after_bytes, after_refusal};
 use crate::sigpipe;
-use kernel::file::OpenFile;
-use kernel::socket::{Control, ExtendedError, MessageFlags, PageSink, Received, ReceivedFlags};
+use vfs::file::OpenFile;
+use vfs::socket::{Control, ExtendedError, MessageFlags, PageSink, Received, ReceivedFlags};
 
 /// Parts that exist already.
 impl PageSink for TcpSocket {

@@ -17,7 +17,7 @@ use self::zerocopy::Completions;
 use crate::device::poll::{after_bytes, after_refusal, after_send};
 use crate::socket::dial;
 use crate::socket::handle::Handle;
-use kernel::socket::Family;
+use vfs::socket::Family;
 
 /// A TCP socket: listening, connected, or neither yet.
 pub struct TcpSocket {

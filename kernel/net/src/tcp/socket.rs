@@ -13,13 +13,13 @@ use super::TcpSocket;
 use crate::sigpipe;
 use crate::socket::address::{from_endpoint, to_endpoint, to_name};
 use crate::socket::{ioctl, options};
-use kernel::file::{File, OpenFile};
-use kernel::fs::Metadata;
-use kernel::socket::{
+use sockets::limits;
+use vfs::Metadata;
+use vfs::file::{File, OpenFile};
+use vfs::socket::{
     Blocking, Family, Filter, Message, MessageFlags, OptionName, OptionValue, PageSink, Received,
     Shutdown, Socket, SocketAddress, SocketMemory, SocketType, TcpInfo,
 };
-use sockets::limits;
 
 /// IANA's number of TCP.
 const PROTOCOL_TCP: u8 = 6;

@@ -32,7 +32,7 @@ use sync::poll::Events;
 use sync::{Error, Result};
 
 use crate::stack::waiter::Waiter;
-use kernel::socket::SendsOver;
+use vfs::socket::SendsOver;
 
 /// Sends that are not over or not heard of: about as many as Linux's net.core.optmem_max allows.
 const TICKETS_MAX: usize = 128;

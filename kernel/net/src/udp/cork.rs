@@ -9,7 +9,7 @@ use sync::{Error, Result};
 use super::UdpSocket;
 use crate::device::poll::after_send;
 use crate::socket::cork::{Gathered, piece_of};
-use kernel::socket::{Message, MessageFlags};
+use vfs::socket::{Message, MessageFlags};
 
 impl UdpSocket {
     /// Sends the bytes of `message` as one datagram, or as the next piece of one.

@@ -7,7 +7,7 @@ use sync::Result;
 use super::{Heard, UdpSocket};
 use crate::refusal::refused;
 use crate::socket::address::{from_endpoint, seen_by};
-use kernel::socket::{Control, ErrorOrigin, ExtendedError, Family, Received, ReceivedFlags};
+use vfs::socket::{Control, ErrorOrigin, ExtendedError, Family, Received, ReceivedFlags};
 
 impl UdpSocket {
     /// The next datagram that did not arrive: whom it was for, what is known of its bytes, and why.

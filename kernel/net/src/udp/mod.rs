@@ -25,8 +25,8 @@ use crate::refusal::refused;
 use crate::socket::cork::Cork;
 use crate::socket::handle::Handle;
 use crate::stack::NetStack;
-use kernel::socket::Family;
 use sockets::wait_on;
+use vfs::socket::Family;
 
 /// A UDP socket.
 pub struct UdpSocket {

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU16, Ordering};
 
 use super::Heard;
 use crate::socket::address::{interface_of, scope_of, seen_by};
-use kernel::socket::{Control, Family, HeaderByte, OptionName, PacketInfo};
+use vfs::socket::{Control, Family, HeaderByte, OptionName, PacketInfo};
 
 /// The options that are on, one bit each.
 #[derive(Default)]

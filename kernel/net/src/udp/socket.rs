@@ -14,9 +14,9 @@ use super::UdpSocket;
 use crate::socket::address::{from_endpoint, to_endpoint, to_name};
 use crate::socket::ioctl::SIOCOUTQ;
 use crate::socket::{groups, ioctl, options};
-use kernel::file::{File, OpenFile};
-use kernel::fs::Metadata;
-use kernel::socket::{
+use vfs::Metadata;
+use vfs::file::{File, OpenFile};
+use vfs::socket::{
     Blocking, Control, Family, Filter, HeaderByte, Message, MessageFlags, OptionName, OptionValue,
     Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketMemory, SocketType,
 };

@@ -6,12 +6,12 @@ use core::fmt::Write;
 
 use super::task::{Subject, owned};
 use super::{guard, list};
-use kernel::file::{Fd, File, OpenFile};
-use kernel::fs::inode::Emit;
-use kernel::fs::pseudo::{Link, Target, Text, TextFile};
-use kernel::fs::{FileType, Inode, InodeRef, Metadata};
 use kernel::task::current;
 use sync::{Error, Result};
+use vfs::file::{Fd, File, OpenFile};
+use vfs::inode::Emit;
+use vfs::pseudo::{Link, Target, Text, TextFile};
+use vfs::{FileType, Inode, InodeRef, Metadata};
 
 /// The inode of either directory.
 pub struct Descriptors {

@@ -3,8 +3,8 @@
 use core::fmt::{self, Write};
 
 use super::task::Subject;
-use kernel::fs::pseudo::Text;
 use sync::{Error, Result};
+use vfs::pseudo::Text;
 
 /// How many allocations from now on it is; 0 once it has failed.
 pub fn left(subject: &Subject, text: &mut Text) -> fmt::Result {

@@ -4,7 +4,7 @@
 use core::fmt::{Result, Write};
 
 use base::PAGE_BYTES;
-use kernel::fs::pseudo::Text;
+use vfs::pseudo::Text;
 
 /// Free blocks of each order, by zone, as Linux prints them. What rests in the caches of
 /// CPUs is in no block.

@@ -6,10 +6,10 @@
 use alloc::sync::Arc;
 
 use super::task::{Subject, TaskDirectory};
-use kernel::file::{File, FileRef};
-use kernel::fs::{FileType, Inode, InodeRef, Metadata};
 use kernel::task::{Caller, check_access};
 use sync::{Error, Result};
+use vfs::file::{File, FileRef};
+use vfs::{FileType, Inode, InodeRef, Metadata};
 
 /// Whether the current thread may look into the process; a dead one has nothing to be seen.
 ///

@@ -8,8 +8,8 @@ use mm::{AddressSpace, Reach};
 use sync::{Error, Result};
 
 use super::task::Subject;
-use kernel::file::{File, FileRef, OpenFile};
-use kernel::fs::{FileType, Inode, Metadata};
+use vfs::file::{File, FileRef, OpenFile};
+use vfs::{FileType, Inode, Metadata};
 
 /// The inode; who may open it, `super::guard` says.
 pub struct Memory {

@@ -10,9 +10,9 @@ use core::net::IpAddr;
 use inet::Transport;
 use sync::Error;
 
-use kernel::fs::pseudo::{Entry, Special, Text, TextFile};
-use kernel::fs::{InodeRef, Metadata};
 use net::{self, InetSocket, Position};
+use vfs::pseudo::{Entry, Special, Text, TextFile};
+use vfs::{InodeRef, Metadata};
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[

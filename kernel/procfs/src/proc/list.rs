@@ -2,10 +2,10 @@
 
 use alloc::string::ToString;
 
-use kernel::fs::FileType;
-use kernel::fs::inode::{DirEntry, Emit};
-use kernel::fs::pseudo::number_of;
 use sync::Result;
+use vfs::FileType;
+use vfs::inode::{DirEntry, Emit};
+use vfs::pseudo::number_of;
 
 /// Cursors from here on are numbers; those below count fixed names.
 const NUMBERS: u64 = 1 << 20;

@@ -9,9 +9,9 @@ use mach::mem::LARGE_PAGE_BYTES;
 use mm::{AddressSpace, AreaReport, AreaUsage, Label};
 
 use super::task::{Part, Subject};
-use kernel::file::OpenFile;
-use kernel::fs::device_parts;
-use kernel::fs::pseudo::Text;
+use vfs::device_parts;
+use vfs::file::OpenFile;
+use vfs::pseudo::Text;
 
 /// Bytes of arguments or environment that are shown at most.
 const STRINGS_BYTES_MAX: u64 = 128 << 10;

@@ -8,8 +8,8 @@
 
 use core::fmt::{Result, Write};
 
-use kernel::fs::pseudo::Text;
 use kernel::task::{Thread, family};
+use vfs::pseudo::Text;
 
 /// Times are nanoseconds; the name comes last, without control characters.
 const HEADS: &str = "PID TID UID AGE USR SYS TRP TFL DFL LCK SLP LAT VCX ICX SCL SIG NAME";

@@ -39,10 +39,10 @@ use alloc::sync::Arc;
 use mach::sync::Once;
 use sync::Result;
 
-use kernel::file::OpenFile;
-use kernel::fs::pseudo::{Entry, Table};
-use kernel::fs::{FileSystem, InodeRef, Usage, next_device};
 use kernel::task::Process;
+use vfs::file::OpenFile;
+use vfs::pseudo::{Entry, Table};
+use vfs::{FileSystem, InodeRef, Usage, next_device};
 
 /// Linux's number of procfs (statfs(2)).
 const MAGIC: u64 = 0x9fa0;

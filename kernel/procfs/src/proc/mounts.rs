@@ -7,9 +7,9 @@ use alloc::vec::Vec;
 use core::fmt::{Result, Write};
 
 use super::task::Subject;
-use kernel::fs::mount::Propagation;
-use kernel::fs::pseudo::Text;
-use kernel::fs::{Mount, MountFlags, Path, device_parts, mount};
+use vfs::mount::Propagation;
+use vfs::pseudo::Text;
+use vfs::{Mount, MountFlags, Path, device_parts, mount};
 
 /// /proc/PID/mounts.
 pub fn mounts(subject: &Subject, text: &mut Text) -> Result {

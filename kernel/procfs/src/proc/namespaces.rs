@@ -4,12 +4,12 @@ use alloc::boxed::Box;
 
 use super::task::{Subject, owned};
 use super::{guard, list};
-use kernel::file::File;
-use kernel::fs::inode::Emit;
-use kernel::fs::pseudo::{Link, Target};
-use kernel::fs::{FileType, Inode, InodeRef, Metadata};
 use kernel::namespaces::{KINDS, Namespace};
 use sync::{Error, Result};
+use vfs::file::File;
+use vfs::inode::Emit;
+use vfs::pseudo::{Link, Target};
+use vfs::{FileType, Inode, InodeRef, Metadata};
 
 /// The inode.
 pub struct Namespaces {

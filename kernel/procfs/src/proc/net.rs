@@ -8,7 +8,7 @@ use core::net::IpAddr;
 use base::PAGE_BYTES;
 use inet::{Cidr, NeighborState};
 
-use kernel::fs::pseudo::{Entry, Text};
+use vfs::pseudo::{Entry, Text};
 
 use net::plan::{self, RouteKind};
 use sockets::Held;

@@ -9,7 +9,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use base::Instant;
 use inet::{AddressOrigin, AddressState, Ipv6Address, Route, RouteOrigin, Via};
 
-use kernel::fs::pseudo::{Entry, Text};
+use vfs::pseudo::{Entry, Text};
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[

@@ -5,10 +5,10 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::task::Subject;
 use cred::Capability;
-use kernel::fs::pseudo::Text;
 use kernel::task::current;
 use kernel::task::out_of_memory::{self, ADJUSTMENT_MAX, ADJUSTMENT_MIN};
 use sync::{Error, Result};
+use vfs::pseudo::Text;
 
 /// The value of the older file that means: never.
 const OLD_NEVER: i32 = -17;

@@ -2,8 +2,8 @@
 
 use core::fmt::{Result, Write};
 
-use kernel::fs::pseudo::{Entry, Text};
 use net::packet;
+use vfs::pseudo::{Entry, Text};
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[

@@ -4,7 +4,7 @@
 
 use core::fmt::{Result, Write};
 
-use kernel::fs::pseudo::{Entry, Text};
+use vfs::pseudo::{Entry, Text};
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[Entry::new("net/reasons", reasons)];

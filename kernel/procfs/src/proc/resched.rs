@@ -7,8 +7,8 @@
 
 use core::fmt::{Result, Write};
 
-use kernel::fs::pseudo::Text;
 use sched::stretch;
+use vfs::pseudo::Text;
 
 /// Writes the file.
 pub fn generate(text: &mut Text) -> Result {

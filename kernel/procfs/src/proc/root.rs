@@ -7,12 +7,12 @@ use alloc::sync::Arc;
 
 use super::task::{Place, TaskDirectory};
 use super::{TABLE, list};
-use kernel::file::File;
-use kernel::fs::inode::Emit;
-use kernel::fs::pseudo::{Link, Target};
-use kernel::fs::{FileType, Inode, InodeRef, Metadata};
 use kernel::task::{current, family, find_thread};
 use sync::{Error, Result};
+use vfs::file::File;
+use vfs::inode::Emit;
+use vfs::pseudo::{Link, Target};
+use vfs::{FileType, Inode, InodeRef, Metadata};
 
 /// The inode's number, as in Linux.
 const NUMBER: u64 = 1;
@@ -42,7 +42,7 @@ impl Root {
     }
 
     fn link(&self, name: &'static str) -> InodeRef {
-        let number = kernel::fs::pseudo::number_of(name.as_bytes());
+        let number = vfs::pseudo::number_of(name.as_bytes());
         let metadata = Metadata::new(self.device, number, FileType::Symlink, 0o777);
         Link::new(
             metadata,

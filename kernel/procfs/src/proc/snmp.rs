@@ -8,7 +8,7 @@ use core::fmt::{Result, Write};
 
 use inet::{ConnectionEntry, Count, DropReason, State, Stats};
 
-use kernel::fs::pseudo::{Entry, Text};
+use vfs::pseudo::{Entry, Text};
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[

@@ -3,11 +3,11 @@
 use alloc::boxed::Box;
 use core::fmt::{Result, Write};
 
-use kernel::fs::pseudo::{Entry, Special, Text, TextFile};
-use kernel::fs::{InodeRef, Metadata};
-use kernel::socket::{SocketType, UnixAddress};
 use sockets::{UnixFacts, UnixState, next_unix_socket};
 use sync::Error;
+use vfs::pseudo::{Entry, Special, Text, TextFile};
+use vfs::socket::{SocketType, UnixAddress};
+use vfs::{InodeRef, Metadata};
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[Entry::new("net/netlink", netlink)];

@@ -12,9 +12,9 @@ use sched::entity::State;
 use super::guard;
 use super::memory::Sums;
 use super::task::Subject;
-use kernel::fs::pseudo::{Text, write_list, write_mask};
 use kernel::signal::{Handler, Signal, SignalSet, pending_set};
 use kernel::task::{Thread, Usage, family};
+use vfs::pseudo::{Text, write_list, write_mask};
 
 /// Clock ticks per second in all files of /proc (Linux's USER_HZ).
 const TICKS_PER_SECOND: u64 = 100;

@@ -8,9 +8,9 @@ use mm::commit;
 use sched::sample::{CpuUse, cpu_use};
 
 use kernel::clock;
-use kernel::fs::kinds;
-use kernel::fs::pseudo::{Entry, Text};
 use kernel::task::{allocated_ids, family, thread_count};
+use vfs::kinds;
+use vfs::pseudo::{Entry, Text};
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[
@@ -204,7 +204,7 @@ fn filesystems(text: &mut Text) -> Result {
 
 fn devices(text: &mut Text) -> Result {
     text.push_str("Character devices:\n");
-    let mut majors: alloc::vec::Vec<_> = kernel::dev::nodes()
+    let mut majors: alloc::vec::Vec<_> = vfs::devices::nodes()
         .iter()
         .map(|device| (device.major, device.name))
         .collect();

@@ -3,8 +3,8 @@
 use core::fmt::{Result, Write};
 
 use ipc::sysv::{Look, messages, semaphores, shared};
-use kernel::fs::pseudo::{Entry, Text};
 use sched::resched_point;
+use vfs::pseudo::{Entry, Text};
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[

@@ -10,14 +10,14 @@ use super::guard::{self, Guarded};
 use super::image::Memory;
 use super::namespaces::Namespaces;
 use super::{fail, list, memory, mounts, oom, status};
-use kernel::file::File;
-use kernel::fs::inode::Emit;
-use kernel::fs::pseudo::{Link, Take, Target, Text, TextFile, number_of};
-use kernel::fs::{FileType, Inode, InodeRef, Metadata};
 use kernel::task::{Process, Thread};
 use mach::mem::fallible;
 use mm::AddressSpace;
 use sync::{Error, Result};
+use vfs::file::File;
+use vfs::inode::Emit;
+use vfs::pseudo::{Link, Take, Target, Text, TextFile, number_of};
+use vfs::{FileType, Inode, InodeRef, Metadata};
 
 /// The directories that a thread or process has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -11,7 +11,7 @@ use core::net::SocketAddr;
 use inet::{Endpoint, Event, State};
 use wire::TcpFlags;
 
-use kernel::fs::pseudo::Text;
+use vfs::pseudo::Text;
 
 /// Writes the file.
 pub fn generate(text: &mut Text) -> Result {

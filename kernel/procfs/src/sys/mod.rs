@@ -10,8 +10,8 @@ use core::fmt::{Result, Write};
 use mach::sync::Once;
 use mm::LargePolicy;
 
-use kernel::fs::pseudo::{Entry, Folder, Table, Text, write_list};
-use kernel::fs::{FileSystem, InodeRef, Usage, next_device};
+use vfs::pseudo::{Entry, Folder, Table, Text, write_list};
+use vfs::{FileSystem, InodeRef, Usage, next_device};
 
 /// Linux's number of sysfs (statfs(2)).
 const MAGIC: u64 = 0x6265_6572;

@@ -11,8 +11,8 @@ use base::CpuId;
 use mach::numa::{self, Node};
 use sync::Error;
 
-use kernel::fs::pseudo::{Entry, Special, Text, TextFile, write_list, write_mask};
-use kernel::fs::{InodeRef, Metadata};
+use vfs::pseudo::{Entry, Special, Text, TextFile, write_list, write_mask};
+use vfs::{InodeRef, Metadata};
 
 const KIB_PER_FRAME: u64 = base::PAGE_BYTES as u64 / 1024;
 

@@ -22,10 +22,10 @@ use mm::MemoryObject;
 use sync::{Error, Result};
 
 use kernel::dev::Window;
-use kernel::file::{File, FileRef};
-use kernel::fs::pseudo::{Special, Text, TextFile};
-use kernel::fs::{FileType, Inode, InodeRef, Metadata};
 use kernel::task::current;
+use vfs::file::{File, FileRef};
+use vfs::pseudo::{Special, Text, TextFile};
+use vfs::{FileType, Inode, InodeRef, Metadata};
 
 const SUBSYSTEM: u16 = 0x2c;
 /// Bits of a range in `resource` (include/linux/ioport.h): memory, prefetchable.

@@ -4,7 +4,7 @@ use core::fmt::Write;
 
 use mach::speculation::{Flaw, report};
 
-use kernel::fs::pseudo::Entry;
+use vfs::pseudo::Entry;
 
 /// The file of a flaw.
 macro_rules! flaw {

@@ -23,12 +23,12 @@ use super::list;
 use super::names::{self, Node};
 use super::outbox::Outbox;
 use super::unix_name;
-use kernel::file::next_number;
-use kernel::socket::{
-    Control, MessageFlags, OptionName, PeerIdentity, SocketAddress, SocketType, UnixAddress,
-};
 use sockets::{CommonOptions, Held, PeekOffset, SocketFilter, wait_on};
 use sockets::{UnixFacts, UnixState};
+use vfs::file::next_number;
+use vfs::socket::{
+    Control, MessageFlags, OptionName, PeerIdentity, SocketAddress, SocketType, UnixAddress,
+};
 
 /// Messages that wait at most for who is not the senders' peer (net.unix.max_dgram_qlen, and one
 /// more as in Linux).

@@ -14,14 +14,14 @@ use crate::collect;
 use crate::inbox::Taking;
 use crate::names::{self, Node};
 use crate::{FIONREAD, SIOCOUTQ, already_named, tell_credentials, unix_name};
-use kernel::file::{File, OpenFile};
-use kernel::fs::Metadata;
-use kernel::socket::{
+use sockets::wait_on;
+use vfs::Metadata;
+use vfs::file::{File, OpenFile};
+use vfs::socket::{
     self, Blocking, Family, Filter, Message, MessageFlags, OptionName, OptionValue,
     PeerCredentials, PeerIdentity, Received, Shutdown, Socket, SocketAddress, SocketType,
     UnixAddress,
 };
-use sockets::wait_on;
 
 impl File for DatagramSocket {
     fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {

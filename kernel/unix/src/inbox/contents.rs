@@ -8,12 +8,12 @@ use super::urgent::Urgent;
 use super::{Envelope, Reading, Taking};
 use crate::outbox::Charge;
 use crate::rights::Rights;
-use kernel::socket::{Control, PeerCredentials, Received, ReceivedFlags, SocketAddress};
 use mach::mem::fallible::{self, Heap};
 use mm::io::Sink;
 use pipe::ByteRing;
 use sockets::Attached;
 use sync::{Error, Result};
+use vfs::socket::{Control, PeerCredentials, Received, ReceivedFlags, SocketAddress};
 
 /// Pages of the ring at first: Linux's default send buffer.
 const PAGES: usize = 52;

@@ -2,8 +2,8 @@
 
 use crate::caller;
 use crate::rights::Rights;
-use kernel::socket::{Control, PeerCredentials, UnixAddress};
 use sync::Result;
+use vfs::socket::{Control, PeerCredentials, UnixAddress};
 
 /// What comes with bytes.
 #[derive(Default)]

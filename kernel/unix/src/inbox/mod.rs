@@ -16,11 +16,11 @@ use super::outbox::Charge;
 use crate::drops::{self, DropReason};
 use contents::{Contents, Letter};
 pub(super) use envelope::Envelope;
-use kernel::socket::{MessageFlags, Received};
 use mach::mem::fallible::TryGrow;
 use mm::io::{Sink, Source};
 use sockets::{PeekOffset, SocketFilter};
 use sync::{Error, Mutex, Result};
+use vfs::socket::{MessageFlags, Received};
 
 /// Changes of circumstances in a stream, so that their envelopes are bounded too.
 const CHANGES_MAX: usize = 4096;

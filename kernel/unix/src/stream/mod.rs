@@ -18,13 +18,13 @@ use super::list;
 use super::listen::Listener;
 use super::names::{self, Node};
 use super::outbox::Outbox;
-use kernel::file::next_number;
-use kernel::socket::{
+use sockets::{CommonOptions, Held, PeekOffset, SocketFilter, wait_on};
+use sockets::{UnixFacts, UnixState};
+use vfs::file::next_number;
+use vfs::socket::{
     Control, MessageFlags, OptionName, PeerIdentity, Received, SocketAddress, SocketType,
     UnixAddress,
 };
-use sockets::{CommonOptions, Held, PeekOffset, SocketFilter, wait_on};
-use sockets::{UnixFacts, UnixState};
 
 /// A socket that has, or will have, one peer; or that listens.
 pub struct StreamSocket {

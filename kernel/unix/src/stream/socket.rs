@@ -15,9 +15,9 @@ use crate::collect;
 use crate::listen::Listener;
 use crate::names::{self, Node};
 use crate::{FIONREAD, SIOCATMARK, SIOCOUTQ, already_named, tell_credentials, unix_name};
-use kernel::file::{File, OpenFile};
-use kernel::fs::Metadata;
-use kernel::socket::{
+use vfs::Metadata;
+use vfs::file::{File, OpenFile};
+use vfs::socket::{
     self, Blocking, Family, Filter, Message, MessageFlags, OptionName, OptionValue,
     PeerCredentials, PeerIdentity, Received, Shutdown, Socket, SocketAddress, SocketType,
     UnixAddress,

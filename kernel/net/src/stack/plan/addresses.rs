@@ -12,7 +12,7 @@ use crate::refusal::refused;
 use crate::stack::NetStack;
 use crate::stack::interface::LOOPBACK;
 use crate::stack::interface::{Interface, LOOPBACK_FACTS};
-use kernel::socket::InterfaceName;
+use vfs::socket::InterfaceName;
 
 /// An address of an interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,7 +4,7 @@ use core::fmt::Write;
 use core::sync::atomic::Ordering;
 
 use super::form::{self, INT_MAX, cell, number};
-use kernel::fs::pseudo::Entry;
+use vfs::pseudo::Entry;
 
 use sockets::limits;
 

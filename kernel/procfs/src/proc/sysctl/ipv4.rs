@@ -8,7 +8,7 @@ use inet::PortRange;
 use sync::Error;
 
 use super::form::{self, INT_MAX, cell, fixed, number, switch};
-use kernel::fs::pseudo::{Entry, Text};
+use vfs::pseudo::{Entry, Text};
 
 /// Ports below are never chosen for a program (`ip_unprivileged_port_start`).
 const CHOSEN_PORT_MIN: u16 = 1024;

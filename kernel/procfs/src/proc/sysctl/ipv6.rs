@@ -3,8 +3,8 @@
 use core::fmt::Write;
 
 use super::form::{self, fixed, number, switch};
-use kernel::fs::pseudo::Entry;
 use net::{self, Config6};
+use vfs::pseudo::Entry;
 
 /// Whether the card goes without IPv6. On again, it has what routers announce.
 macro_rules! disable {

@@ -7,7 +7,7 @@ use inet::{Config, MemoryLimits};
 use sync::Result;
 
 use super::form::{self, INT_MAX};
-use kernel::fs::pseudo::Text;
+use vfs::pseudo::Text;
 
 /// The pages below which pressure ends, above which it begins, and that there are at most.
 pub fn show(text: &mut Text, limits: MemoryLimits) -> fmt::Result {

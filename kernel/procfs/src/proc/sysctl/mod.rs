@@ -28,11 +28,11 @@ use mm::commit;
 use sync::Error;
 
 use ipc::pipe;
-use kernel::file::OpenFile;
-use kernel::fs::pseudo::{Entry, Text};
-use kernel::fs::{mount, notify};
 use kernel::names::Changeable;
 use kernel::task::current;
+use vfs::file::OpenFile;
+use vfs::pseudo::{Entry, Text};
+use vfs::{mount, notify};
 
 /// A fact that never changes.
 macro_rules! fact {

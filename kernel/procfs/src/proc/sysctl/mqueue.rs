@@ -4,11 +4,11 @@ use core::fmt::Write;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::form;
-use kernel::fs::pseudo::Entry;
 use mqueue::limits::{
     MESSAGE_BYTES, MESSAGE_BYTES_LEAST, MESSAGE_BYTES_MOST, MESSAGE_BYTES_USUAL, MESSAGES,
     MESSAGES_MOST, MESSAGES_USUAL, QUEUES, QUEUES_MOST,
 };
+use vfs::pseudo::Entry;
 
 /// A number within bounds.
 macro_rules! limit {

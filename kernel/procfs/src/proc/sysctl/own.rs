@@ -3,7 +3,7 @@
 use core::fmt::Write;
 
 use super::form::{self, fixed, switch};
-use kernel::fs::pseudo::Entry;
+use vfs::pseudo::Entry;
 
 /// Milliseconds of illumos' shortest and longest wait.
 const WAIT_MS_MIN: u64 = 1000;

@@ -5,10 +5,10 @@ use core::sync::atomic::Ordering;
 
 use super::form::INT_MAX;
 use super::{form, parse_signed};
-use kernel::fs::pseudo::Entry;
 use sched::budget::{PERIOD_US, RUNTIME_US};
 use sched::class::ROUND;
 use sync::{Error, Result};
+use vfs::pseudo::Entry;
 
 /// The table's lines.
 pub const ENTRIES: &[Entry] = &[

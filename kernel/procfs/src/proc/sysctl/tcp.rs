@@ -7,7 +7,7 @@ use sync::Error;
 
 use super::form::{self, INT_MAX, choice, fixed, number, switch};
 use super::memory;
-use kernel::fs::pseudo::{Entry, Text};
+use vfs::pseudo::{Entry, Text};
 
 /// Bytes that a buffer is left with when memory is short; here, none is made smaller.
 const BUFFER_MIN: u64 = 4096;

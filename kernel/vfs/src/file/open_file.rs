@@ -11,11 +11,9 @@ use sync::{Error, Mutex, Result};
 
 use super::async_io::{self, AsyncIo};
 use super::{Fd, FileRef, size_limit};
-use crate::fs::locks::Owner;
-use crate::fs::mount::Writer;
-use crate::fs::{
-    Change, FileType, InodeRef, Metadata, Path, Timestamp, access_times, notify, set_ids,
-};
+use crate::locks::Owner;
+use crate::mount::Writer;
+use crate::{Change, FileType, InodeRef, Metadata, Path, Timestamp, access_times, notify, set_ids};
 
 bitflags! {
     /// Status flags of an open file; the bits are Linux's own (`O_*` on x86-64).

@@ -14,7 +14,7 @@ use mach::sync::Spin;
 use sync::{Error, Mutex, Result};
 
 use super::{Mount, Path, SuperBlock, namespace, propagation};
-use crate::fs::FileSystem;
+use crate::FileSystem;
 
 /// As many mounts as there can be.
 pub const MOST: usize = 1024;

@@ -6,8 +6,8 @@ use mach::sync::Once;
 use sync::Result;
 
 use crate::file::{File, OpenFile};
-use crate::fs::mount::Unseen;
-use crate::fs::{Dentry, FileType, Inode, Metadata, Mount, Path};
+use crate::mount::Unseen;
+use crate::{Dentry, FileType, Inode, Metadata, Mount, Path};
 
 /// The inode: opening it opens the same object again.
 struct Opened(Arc<OpenFile>);

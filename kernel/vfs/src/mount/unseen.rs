@@ -9,14 +9,14 @@ use core::any::Any;
 use sync::{Error, Result};
 
 use crate::file::File;
-use crate::fs::inode::Emit;
-use crate::fs::{FileSystem, FileType, Inode, InodeRef, Metadata, Usage, next_device};
+use crate::inode::Emit;
+use crate::{FileSystem, FileType, Inode, InodeRef, Metadata, Usage, next_device};
 
 /// Linux's number of rootfs (statfs(2)).
 const MAGIC: u64 = 0x0102_1994;
 
 /// See the module.
-pub(in crate::fs) struct Unseen {
+pub(crate) struct Unseen {
     top: Arc<Top>,
 }
 

@@ -27,9 +27,9 @@ use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 pub use table::{Fd, FdTable};
 
-use crate::fs::pseudo::Text;
-use crate::fs::{FileType, Metadata};
+use crate::pseudo::Text;
 use crate::socket::Socket;
+use crate::{FileType, Metadata};
 
 /// What can be opened. Each method has the answer of a thing that cannot do it.
 ///

@@ -20,9 +20,9 @@ use mm::io::Sink;
 use sync::{Error, Mutex, Result};
 
 use super::{Mount, MountFlags, SuperBlock, change};
+use crate::FileSystem;
 use crate::file::{File, OpenFile};
-use crate::fs::FileSystem;
-use crate::fs::kinds::{self, Kind};
+use crate::kinds::{self, Kind};
 
 /// Messages that are kept.
 const MESSAGES_MAX: usize = 8;

@@ -9,7 +9,7 @@ use mach::sync::Spin;
 use sync::{Error, Result};
 
 use super::{Folder, Take, Text, TextFile, number_of};
-use crate::fs::{FileType, InodeRef, Metadata};
+use crate::{FileType, InodeRef, Metadata};
 
 /// Takes what a program wrote.
 pub type Store = fn(&[u8]) -> Result<()>;

@@ -17,7 +17,7 @@ use sync::{Error, Result};
 
 use super::Text;
 use crate::file::{File, FileRef, OpenFile};
-use crate::fs::{FileType, Inode, Metadata, Timestamp};
+use crate::{FileType, Inode, Metadata, Timestamp};
 
 /// Makes all of a file's text.
 pub type Generate = Box<dyn Fn(&mut Text) -> Result<()> + Send + Sync>;

@@ -10,7 +10,7 @@ use super::spread::Echoes;
 use super::table::{self, CHANGING};
 use super::tree::Tree;
 use super::{MOST, Mount, MountFlags, Path};
-use crate::fs::context::{context, for_each_context};
+use crate::context::{context, for_each_context};
 
 /// Moves the mount whose top `from` is, with all that is mounted below, to `to`.
 ///

@@ -13,7 +13,7 @@ use super::walk::{Spot, resolve_spot};
 use super::{
     Attachment, FileType, InodeRef, MountFlags, Path, Walk, access_times, notify, resolve, set_ids,
 };
-use crate::dev;
+use crate::devices;
 use crate::file::{FileRef, OpenFile, StatusFlags};
 
 bitflags! {
@@ -235,7 +235,7 @@ fn file_of(place: &Path, status: StatusFlags) -> Result<FileRef> {
         return opened;
     }
     match place.dentry.kind() {
-        FileType::CharDevice => dev::open(inode.metadata()?.node, status),
+        FileType::CharDevice => devices::open(inode.metadata()?.node, status),
         FileType::BlockDevice => Err(Error::NoSuchDevice),
         FileType::Fifo => open_fifo(inode, status),
         _ => Ok(inode.clone()),

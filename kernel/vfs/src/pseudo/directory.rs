@@ -6,8 +6,8 @@ use sync::{Error, Result};
 
 use super::{Table, number_of};
 use crate::file::File;
-use crate::fs::inode::{DirEntry, Emit};
-use crate::fs::{FileType, Inode, InodeRef, Metadata};
+use crate::inode::{DirEntry, Emit};
+use crate::{FileType, Inode, InodeRef, Metadata};
 
 /// The inode.
 pub struct Folder {

@@ -8,11 +8,17 @@
 //! - `walk` turns a path into a place, `open` a place into an open file, `names` changes
 //!   the tree, `access` says who may do what, `access_times` which reads leave a
 //!   trace, `context` where a thread stands.
+//! - `file` has open files and the tables of descriptors; `socket` what a file may be asked that is a
+//!   socket; `devices` which number opens what.
 //! - `pseudo` makes text while it is read (for the crate `procfs`, which shows the system);
 //!   file systems that keep something are crates of their own, from `fs-tmp` on.
 //! - `locks`, `seals`, `notify` are what programs may put on a file.
 //!
 //! Lock order: directories' locks (`dentry`), then an inode's own, then spin locks.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
 
 pub mod access;
 pub mod access_times;
@@ -20,8 +26,10 @@ mod attachment;
 pub mod attributes;
 mod context;
 pub mod dentry;
+pub mod devices;
 pub mod directory;
 pub mod extended;
+pub mod file;
 pub mod inode;
 pub mod kinds;
 pub mod locks;
@@ -33,6 +41,7 @@ mod open;
 pub mod pseudo;
 pub mod seals;
 pub mod set_ids;
+pub mod socket;
 mod walk;
 
 pub use attachment::Attachment;

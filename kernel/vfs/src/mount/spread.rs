@@ -20,7 +20,7 @@ use super::propagation::{Group, Propagation};
 use super::table;
 use super::tree::Tree;
 use super::{MOST, Mount, Path};
-use crate::fs::Dentry;
+use crate::Dentry;
 
 /// A group among those that follow a mount.
 struct Follow {

@@ -9,7 +9,7 @@ use sync::{Error, Result};
 use super::propagation::Propagation;
 use super::table;
 use super::{Mount, MountFlags, Path};
-use crate::fs::Dentry;
+use crate::Dentry;
 
 /// A mount, and what it covers: which part of the tree, and where.
 pub(super) struct Part {

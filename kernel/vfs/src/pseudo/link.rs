@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use sync::Result;
 
 use crate::file::{File, OpenFile};
-use crate::fs::{FileType, Inode, Metadata, Path};
+use crate::{FileType, Inode, Metadata, Path};
 
 /// What a link leads to.
 pub enum Target {

@@ -4,7 +4,7 @@
 //! maker's: of all mounts, each in the peer group of that which it is a copy of. When no
 //! program and no descriptor is left that holds it, its mounts go.
 //!
-//! Programs hold their namespace by the context that says where they stand (`fs::context`), as
+//! Programs hold their namespace by the context that says where they stand (`vfs::context`), as
 //! root and working directory are places in it.
 
 use alloc::sync::Arc;
@@ -16,8 +16,8 @@ use sync::Result;
 use super::table::{self, CHANGING};
 use super::tree::{Copied, Extent, Tree};
 use super::{Mount, Path};
+use crate::context;
 use crate::file::next_namespace_number;
-use crate::fs::context;
 
 /// A tree of mounts.
 pub struct Namespace {

@@ -38,7 +38,7 @@ use mm::io::Sink;
 use sync::{Error, Result};
 
 use crate::file::{File, OpenFile};
-use crate::fs::{FileType, Metadata};
+use crate::{FileType, Metadata};
 
 /// An address family that we speak.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

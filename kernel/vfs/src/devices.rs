@@ -1,12 +1,15 @@
-//! Which number belongs to which driver.
+//! Devices: which number belongs to which driver.
+//!
+//! A driver registers a number with a function that opens it; a node in /dev (or anywhere) only
+//! carries the number. Opening an unknown number is ENXIO.
 
 use alloc::vec::Vec;
 
 use mach::sync::{Once, Spin};
 use sync::{Error, Result};
 
+use crate::device_number;
 use crate::file::{FileRef, StatusFlags};
-use crate::fs::device_number;
 
 /// Opens a device: its number, and the status flags of the open file.
 pub type Open = fn(u64, StatusFlags) -> Result<FileRef>;

@@ -11,7 +11,7 @@ use super::spread::{self, Echoes};
 use super::table::{self, CHANGING};
 use super::tree::Tree;
 use super::{Mount, MountFlags, Path, SuperBlock, namespace};
-use crate::fs::{FileSystem, context};
+use crate::{FileSystem, context};
 
 /// Which mounts umount2(2) takes away.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use sync::Result;
 
 use super::{MOST, Mount, root, table};
-use crate::fs::dentry::Name;
-use crate::fs::{Dentry, InodeRef};
+use crate::dentry::Name;
+use crate::{Dentry, InodeRef};
 
 /// A place in the tree.
 #[derive(Clone)]
