@@ -19,13 +19,11 @@ extern crate alloc;
 pub mod bpf_program;
 pub mod clock;
 pub mod dev;
-pub mod futex;
 pub mod names;
 pub mod namespaces;
 pub mod net_namespace;
 pub mod ptrace;
 pub mod random;
-pub mod seccomp;
 pub mod signal;
 pub mod task;
 

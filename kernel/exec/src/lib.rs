@@ -35,11 +35,13 @@ use self::elf::{PROGRAM_HEADER_BYTES, Program};
 use self::load::Loaded;
 use self::script::FIRST_BYTES;
 use self::stack::Stack;
-use kernel::futex;
 use kernel::ptrace;
 use kernel::random;
 use kernel::signal::Signal;
-use kernel::task::{ExitStatus, Image, Name, Thread, become_only_thread, current, forget_program};
+use kernel::task::{
+    ExitStatus, Image, LockRelease, Name, Thread, become_only_thread, current, forget_program,
+    release_locks,
+};
 use vfs::access::{READ, Subject, Who};
 use vfs::file::OpenFile;
 use vfs::{self, MountFlags, Walk};
@@ -268,7 +270,7 @@ fn replace(
     if me.credentials.with(|old| who.differs_in_rights(old)) && ptrace::forbids_rights(me) {
         return Err(Error::NotPermitted);
     }
-    futex::exec_thread(me);
+    release_locks(me, LockRelease::Program);
     let old = me.process.space.replace(prepared.space.clone());
     me.process.mappings_told_ns.store(0, Ordering::Relaxed);
     me.activate_space();

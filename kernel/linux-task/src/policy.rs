@@ -4,7 +4,7 @@
 
 use base::{Duration, VirtAddr};
 use cred::Resource;
-use kernel::futex::pi;
+use ipc::futex::pi;
 use kernel::task::Thread;
 use linux_raw_sys::general::{
     __NR_sched_get_priority_max, __NR_sched_get_priority_min, __NR_sched_getattr,

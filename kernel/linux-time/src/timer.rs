@@ -3,9 +3,9 @@
 use alloc::sync::Arc;
 
 use base::Duration;
-use kernel::clock::{Base, Interval, SignalTimer, Target};
 use kernel::signal::Signal;
 use kernel::task;
+use kernel::task::timers::{Base, Interval, SignalTimer, Target};
 use linux_raw_sys::general::{
     __NR_alarm, __NR_getitimer, __NR_setitimer, __NR_timer_create, __NR_timer_delete,
     __NR_timer_getoverrun, __NR_timer_gettime, __NR_timer_settime, ITIMER_PROF, ITIMER_REAL,

@@ -1,17 +1,14 @@
-//! Clocks of programs, and timers that send signals.
+//! Clocks of programs.
 //!
 //! The machine's monotonic clock is the only one that runs; the wall clock is an offset
-//! to it (`mach::time`), and CPU-time clocks are sums of the scheduler's. A timer of any
-//! of them is an entry in the deadlines of a CPU (`sched::timer`). [`adjust`] and what keeps
-//! the clock right are in `keeping`.
+//! to it (`mach::time`), and CPU-time clocks are sums of the scheduler's. [`adjust`] and what
+//! keeps the clock right are in `keeping`.
+//!
+//! Not here: timers that send signals (`task::timers`).
 
 mod keeping;
-mod process;
-mod signal_timer;
 
 pub use keeping::{adjust, init};
-pub use process::{Interval, ProcessTimers};
-pub use signal_timer::{Base, SignalTimer, Target};
 
 use base::{Duration, Instant};
 

@@ -13,12 +13,33 @@ use sched::Flags;
 use sync::{Error, Restart, Result, Wait};
 
 use super::{ExitStatus, Pid, Process, Thread, current, family, observer, release_id, threads};
-use crate::futex;
 use crate::ptrace;
 use crate::signal;
 
+/// What ends with the locks that a thread holds in its program's memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LockRelease {
+    /// The thread.
+    Thread,
+    /// Its program, as another one is about to run.
+    Program,
+}
+
+static LOCKS_END: Once<fn(&Thread, LockRelease)> = Once::new();
 static PROCESS_ENDS: Once<fn(Pid)> = Once::new();
 static INIT_ENDS: Once<fn(&Process, ExitStatus)> = Once::new();
+
+/// Says who releases the locks of threads that end, while their memory is there; once at boot.
+pub fn release_locks_by(release: fn(&Thread, LockRelease)) {
+    LOCKS_END.call_once(|| release);
+}
+
+/// Releases the locks that the thread holds in its program's memory.
+pub fn release_locks(thread: &Thread, with: LockRelease) {
+    if let Some(release) = LOCKS_END.get() {
+        release(thread, with);
+    }
+}
 
 /// Says what else happens when a process ends, in its last thread; once at boot.
 pub fn on_process_exit(hear: fn(Pid)) {
@@ -42,7 +63,7 @@ pub fn exit_thread(status: ExitStatus) -> ! {
 fn release_all(status: ExitStatus) {
     let me = current();
     let process = me.process.clone();
-    futex::exit_thread(&me);
+    release_locks(&me, LockRelease::Thread);
     drop(me.files.replace(Arc::default()));
     drop(me.fs.replace(Arc::default()));
     if me.id() == process.id() {

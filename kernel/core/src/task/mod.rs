@@ -12,6 +12,7 @@ mod exit;
 pub mod fail_nth;
 pub mod family;
 mod fork;
+mod futex_host;
 mod id;
 mod latch;
 mod observer;
@@ -20,16 +21,22 @@ mod personality;
 mod pidfd;
 mod process;
 mod realtime_limit;
+pub mod seccomp;
 mod status;
 mod thread;
 mod threads;
+pub mod timers;
 mod usage;
 
 pub use access::{Caller, check_access, check_process_access};
 pub use accounting::CpuTime;
 pub use current::{adopt_boot_thread, current, start_cpu, try_current};
-pub use exit::{become_only_thread, exit_thread, forget_program, on_init_exit, on_process_exit};
+pub use exit::{
+    LockRelease, become_only_thread, exit_thread, forget_program, on_init_exit, on_process_exit,
+    release_locks, release_locks_by,
+};
 pub use fork::{Child, Clone, CloneFlags, begin_thread, clone, start_init};
+pub use futex_host::{FutexHost, FutexWaiter};
 pub use id::{ID_MAX, Pid, Tid, allocate_id, allocated_ids, release_id};
 pub use latch::Latch;
 pub use observer::{Observer, Watch, observe_by};

@@ -16,11 +16,10 @@ use sync::{Error, Restart, Result, Slot, WaitQueue};
 
 use super::latch::Latch;
 use super::usage::Usage;
-use super::{ExitStatus, Pid, Thread};
-use crate::clock::ProcessTimers;
+use super::{ExitStatus, Pid, Thread, seccomp};
 use crate::ptrace::Tracees;
-use crate::seccomp;
 use crate::signal::{ActionTable, Info, ProcessSignals};
+use crate::task::timers::ProcessTimers;
 use vfs::file::OpenFile;
 
 /// The program that a process runs, for /proc and for messages.

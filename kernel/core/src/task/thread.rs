@@ -14,12 +14,10 @@ use sync::Slot;
 
 use super::fail_nth::FailNth;
 use super::fork::Start;
-use super::{Personality, Process, Tid, Watch};
-use crate::futex;
+use super::{FutexWaiter, Personality, Process, Tid, Watch, seccomp};
 use crate::names::Names;
 use crate::net_namespace::NetNamespace;
 use crate::ptrace::{Tracee, Tracing};
-use crate::seccomp;
 use crate::signal::{SignalSet, ThreadSignals};
 use vfs::FsContext;
 use vfs::file::FdTable;
@@ -87,7 +85,7 @@ pub struct Thread {
     /// Blocked and pending signals.
     pub signals: ThreadSignals,
     /// Its wait for a futex.
-    pub futex: futex::Waiter,
+    pub futex: FutexWaiter,
     /// Who traces it.
     pub tracing: Spin<Tracing>,
     /// What performance events keep at it.
@@ -138,7 +136,7 @@ impl Thread {
             names: Slot::new(seed.names),
             net: Slot::new(seed.net),
             signals: ThreadSignals::new(seed.mask),
-            futex: futex::Waiter::default(),
+            futex: FutexWaiter::default(),
             tracing: Spin::default(),
             watch: Watch::new(),
             seccomp: seccomp::State::default(),

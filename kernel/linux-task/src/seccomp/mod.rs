@@ -6,7 +6,7 @@ pub mod verdict;
 use alloc::vec::Vec;
 
 use base::VirtAddr;
-use kernel::seccomp::{self, Action, Installed, Scope};
+use kernel::task::seccomp::{self, Action, Installed, Scope};
 use linux_raw_sys::general::__NR_seccomp;
 use linux_raw_sys::ptrace::{
     SECCOMP_FILTER_FLAG_LOG, SECCOMP_FILTER_FLAG_SPEC_ALLOW, SECCOMP_FILTER_FLAG_TSYNC,

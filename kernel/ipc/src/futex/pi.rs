@@ -9,7 +9,7 @@ use sync::{Error, Result};
 use super::TABLE;
 use super::wait::park;
 use super::word::{Place, UserWord, repeat};
-use crate::task::{Thread, current};
+use kernel::task::{Thread, current};
 
 /// What the caller of [`lock`] does while another has the lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,7 +7,7 @@ use base::VirtAddr;
 use sync::{Error, Result};
 
 use super::word::{Place, UserWord};
-use crate::task::current;
+use kernel::task::current;
 
 /// The word at `address` of the current program. `private` says that only this process uses it.
 ///

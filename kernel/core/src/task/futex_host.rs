@@ -1,4 +1,6 @@
-//! The kernel as the table sees it.
+//! Threads as `core/futex` sees them: each has a part of its table, a rank, and can be woken.
+//!
+//! The table itself, and the calls, stand above (`ipc::futex`).
 
 use alloc::sync::Arc;
 
@@ -6,15 +8,15 @@ use mach::mem::fallible::Heap;
 use mach::sync::Native;
 use sched::Rank;
 
-use crate::task::{Thread, find_thread};
+use super::{Thread, find_thread};
 
 /// The kernel.
-pub struct Host;
+pub struct FutexHost;
 
 /// A thread's part of the table.
-pub type Waiter = ::futex::Waiter<Host>;
+pub type FutexWaiter = futex::Waiter<FutexHost>;
 
-impl ::futex::Host for Host {
+impl futex::Host for FutexHost {
     type Family = Native;
     type Memory = Heap;
     type Thread = Thread;
@@ -32,13 +34,13 @@ impl ::futex::Host for Host {
     }
 }
 
-impl ::futex::Thread for Thread {
-    type Host = Host;
+impl futex::Thread for Thread {
+    type Host = FutexHost;
     type Rank = Rank;
 
     const FAIR: Rank = Rank::FAIR;
 
-    fn waiter(&self) -> &Waiter {
+    fn waiter(&self) -> &FutexWaiter {
         &self.futex
     }
 

@@ -8,7 +8,7 @@ use sync::{Error, Restart, Result};
 
 use super::word::{Place, repeat};
 use super::{Key, Operation, TABLE};
-use crate::task::{Thread, current};
+use kernel::task::{Thread, current};
 
 /// Waits until somebody wakes the word, which holds `expected`.
 ///

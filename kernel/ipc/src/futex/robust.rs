@@ -11,19 +11,15 @@ use sync::Result;
 use super::key::key_of;
 use super::word::{UserWord, repeat};
 use super::{Host, MATCH_ANY, pi, wake};
-use crate::task::Thread;
+use kernel::task::{LockRelease, Thread, release_locks_by};
 
-/// The thread ends: releases its locks, clears and wakes the word that pthread_join(3) waits for.
-pub fn exit_thread(thread: &Thread) {
-    release_locks(thread, true);
+/// Has threads that end release their locks; once at boot.
+pub fn init() {
+    release_locks_by(release_locks);
 }
 
-/// The same for a thread whose program is about to be replaced.
-pub fn exec_thread(thread: &Thread) {
-    release_locks(thread, false);
-}
-
-fn release_locks(thread: &Thread, is_last: bool) {
+/// Releases the thread's locks, clears and wakes the word that pthread_join(3) waits for.
+fn release_locks(thread: &Thread, with: LockRelease) {
     let head = thread.robust_list.swap(0, Ordering::Relaxed);
     if head != 0 {
         let read = |at| user::read(VirtAddr(at));
@@ -31,7 +27,7 @@ fn release_locks(thread: &Thread, is_last: bool) {
         // The program's list may be broken; then its locks are its problem.
         let _ = walk(head, read, release);
     }
-    pi::release_all(thread, is_last);
+    pi::release_all(thread, with == LockRelease::Thread);
     let word = VirtAddr(thread.clear_tid.swap(0, Ordering::Relaxed));
     if word.0 != 0 && user::write(word, 0u32).is_ok() {
         wake_both(word, 1);

@@ -8,22 +8,21 @@
 //!
 //! The one table is the machine's: words are shared by processes that share nothing else.
 
-mod host;
 mod key;
 pub mod pi;
 mod robust;
 mod wait;
 mod word;
 
+use kernel::task::FutexHost as Host;
 use mach::sync::Spin;
 
 use ::futex::pi::Locks;
 use ::futex::{Bucket, Table};
 
 pub use ::futex::{Key, MATCH_ANY, Operation};
-pub use host::{Host, Waiter};
 pub use key::place_of;
-pub use robust::{exec_thread, exit_thread};
+pub use robust::init;
 pub use wait::{requeue, wait, wake, wake_op};
 pub use word::{Place, UserWord};
 
