@@ -28,10 +28,8 @@ pub fn qualified(name: &str, file: &str) -> String {
     let Some((folder, modules)) = file.rsplit_once("/src/") else {
         return short;
     };
-    let krate = match folder.rsplit('/').next().unwrap_or("") {
-        "core" if folder.ends_with("kernel/core") => "kernel",
-        folder => folder.split("-0").next().unwrap_or(folder),
-    };
+    let folder = folder.rsplit('/').next().unwrap_or("");
+    let krate = folder.split("-0").next().unwrap_or(folder);
     let modules = modules.trim_end_matches(".rs").split('/');
     let modules = modules.filter(|module| !matches!(*module, "mod" | "lib"));
     let path: Vec<&str> = std::iter::once(krate).chain(modules).collect();

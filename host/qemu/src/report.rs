@@ -9,7 +9,7 @@
 //! sietch: killed PROGRAM (12): out of memory; it used 90 MiB of 124 MiB
 //! sietch: device e1000 refused: page 1 of 16 lies at 0x5000 and not at 0x2000
 //! sietch: stalled ring=0 frames=17 seconds=6 outcome=reset
-//! sietch: panic kernel/core/src/x.rs:12: what happened
+//! sietch: panic kernel/task/src/x.rs:12: what happened
 //! sietch: frame 0xffffffff80001234
 //! sietch: missing syscall=NAME count=N prog=NAME
 //! sietch: missing option=NAME count=N prog=NAME

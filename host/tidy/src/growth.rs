@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     fn findings(path: &str, text: &str) -> usize {
-        let bounds = Bounds::parse("# for people\nkernel/core/src/a.rs 1 one name of 255 bytes\n");
+        let bounds = Bounds::parse("# for people\nkernel/task/src/a.rs 1 one name of 255 bytes\n");
         let bounds = bounds.expect("the rows are good");
         bounds.check(Path::new(path), &Source::parse(text)).len()
     }
@@ -115,9 +115,9 @@ mod tests {
     fn growth_beyond_the_list_is_found() {
         let one = "let all = name.to_vec();\n";
         let two = "let all = name.to_vec();\nlet more = vec![0; count];\n";
-        assert_eq!(findings("kernel/core/src/a.rs", one), 0);
-        assert_eq!(findings("kernel/core/src/a.rs", two), 1);
-        assert_eq!(findings("kernel/core/src/b.rs", one), 1);
+        assert_eq!(findings("kernel/task/src/a.rs", one), 0);
+        assert_eq!(findings("kernel/task/src/a.rs", two), 1);
+        assert_eq!(findings("kernel/task/src/b.rs", one), 1);
         assert_eq!(findings("core/inet/src/b.rs", one), 0);
     }
 
@@ -131,6 +131,6 @@ mod tests {
 
     #[test]
     fn a_row_without_a_bound_is_refused() {
-        assert!(Bounds::parse("kernel/core/src/a.rs 3\n").is_err());
+        assert!(Bounds::parse("kernel/task/src/a.rs 3\n").is_err());
     }
 }

@@ -242,7 +242,7 @@ mod tests {
         ] {
             assert_eq!(found("kernel/linux/src/a.rs", text).len(), 1, "{text}");
             assert_eq!(found("kernel/linux-net/src/a.rs", text).len(), 1, "{text}");
-            assert_eq!(found("kernel/core/src/a.rs", text).len(), 0, "{text}");
+            assert_eq!(found("kernel/task/src/a.rs", text).len(), 0, "{text}");
         }
     }
 
@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(found("kernel/linux-net/src/a.rs", text).len(), 1);
         let passed = "use linux_abi::errno::Errno;";
         assert_eq!(found("kernel/linux-net/src/a.rs", passed).len(), 0);
-        assert_eq!(found("kernel/core/src/a.rs", passed).len(), 1);
+        assert_eq!(found("kernel/task/src/a.rs", passed).len(), 1);
         assert_eq!(found("core/bpf/src/a.rs", "Action::Errno").len(), 0);
     }
 

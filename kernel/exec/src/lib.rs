@@ -30,18 +30,17 @@ use mach::sync::Once;
 use mm::user;
 use mm::{AddressSpace, FixedPages, Layout, Mapping, Object, Place, Rights, release};
 use sync::{Error, Result};
+use task::ptrace;
+use task::signal::Signal;
+use task::{
+    ExitStatus, Image, LockRelease, Name, Thread, become_only_thread, current, forget_program,
+    release_locks,
+};
 
 use self::elf::{PROGRAM_HEADER_BYTES, Program};
 use self::load::Loaded;
 use self::script::FIRST_BYTES;
 use self::stack::Stack;
-use kernel::ptrace;
-use kernel::random;
-use kernel::signal::Signal;
-use kernel::task::{
-    ExitStatus, Image, LockRelease, Name, Thread, become_only_thread, current, forget_program,
-    release_locks,
-};
 use vfs::access::{READ, Subject, Who};
 use vfs::file::OpenFile;
 use vfs::{self, MountFlags, Walk};

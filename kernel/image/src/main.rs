@@ -14,14 +14,15 @@ mod options;
 
 use core::panic::PanicInfo;
 
+use ::{clock, dev, task};
 use base::Duration;
 use exec::Arguments;
-use kernel::{clock, dev, net_namespace, signal, task};
 use linux::First;
 use mach::klog;
 use mm::garbage;
 use net::{Conduct, Config, Config6};
 use perf::profile;
+use task::{net_namespace, signal};
 use tty::console;
 use vfs::file;
 
@@ -121,7 +122,7 @@ fn address_v6() -> Config6 {
 
 fn start_program(run: Run) {
     if let Some(name) = options::value("hostname")
-        && kernel::names::first().host.set(&name).is_err()
+        && task::names::first().host.set(&name).is_err()
     {
         klog!("the name of the machine is too long");
     }

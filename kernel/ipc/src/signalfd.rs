@@ -11,9 +11,9 @@ use mach::sync::Spin;
 use mm::io::Sink;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result, Wait};
+use task::signal::{Info, Origin, SignalSet, pending_set, take};
+use task::{Process, current};
 
-use kernel::signal::{Info, Origin, SignalSet, pending_set, take};
-use kernel::task::{Process, current};
 use vfs::file::{File, OpenFile};
 
 /// Bytes of a `struct signalfd_siginfo`.

@@ -3,9 +3,9 @@
 use alloc::sync::Arc;
 
 use base::VirtAddr;
-use kernel::task::Thread;
 use mach::trap::UserRegs;
 use sync::Result;
+use task::Thread;
 use vfs::file::OpenFile;
 
 use crate::errno::Errno;

@@ -1,9 +1,9 @@
 //! The signal mask that some calls wait with.
 
 use base::VirtAddr;
-use kernel::signal::{self, SignalSet};
 use mm::user;
 use sync::{Error, Result};
+use task::signal::{self, SignalSet};
 
 use crate::call::Call;
 

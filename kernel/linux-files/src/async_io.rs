@@ -2,9 +2,9 @@
 
 use core::num::NonZeroU32;
 
-use kernel::signal::Signal;
 use linux_raw_sys::general::*;
 use mm::user;
+use task::signal::Signal;
 use vfs::access::{Subject, Who};
 use vfs::file::async_io::{Owner, OwnerKind};
 use vfs::file::{OpenFile, StatusFlags};

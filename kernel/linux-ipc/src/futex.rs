@@ -3,7 +3,6 @@
 use base::Instant;
 use ipc::futex::pi::{self, Patience};
 use ipc::futex::{self, MATCH_ANY, Operation, Place};
-use kernel::clock;
 use linux_raw_sys::general::{
     __NR_futex, FUTEX_CLOCK_REALTIME, FUTEX_CMP_REQUEUE, FUTEX_CMP_REQUEUE_PI, FUTEX_LOCK_PI,
     FUTEX_LOCK_PI2, FUTEX_PRIVATE_FLAG, FUTEX_REQUEUE, FUTEX_TRYLOCK_PI, FUTEX_UNLOCK_PI,

@@ -3,8 +3,6 @@
 use alloc::sync::Arc;
 
 use base::VirtAddr;
-use kernel::clock;
-use kernel::signal::Signal;
 use linux_raw_sys::general::{
     __NR_mq_getsetattr, __NR_mq_notify, __NR_mq_open, __NR_mq_timedreceive, __NR_mq_timedsend,
     __NR_mq_unlink, O_ACCMODE, O_CLOEXEC, O_CREAT, O_EXCL, O_NONBLOCK, SIGEV_NONE, SIGEV_SIGNAL,
@@ -15,6 +13,7 @@ use mm::user;
 use mqueue::limits::Shape;
 use mqueue::{self, COOKIE_BYTES, Means, Message, PRIORITIES, Queue};
 use sync::Wait;
+use task::signal::Signal;
 use vfs::file::{OpenFile, StatusFlags};
 use vfs::{CreationFlags, HowToOpen, PATH_BYTES_MAX, Walk};
 

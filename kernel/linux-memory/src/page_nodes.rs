@@ -7,12 +7,12 @@ use alloc::sync::Arc;
 
 use base::{PAGE_BYTES, VirtAddr};
 use cred::Capability;
-use kernel::task::{self, Caller, check_process_access};
 use linux_raw_sys::general::{__NR_mbind, __NR_migrate_pages, __NR_move_pages};
 use linux_raw_sys::mempolicy::{MPOL_MF_MOVE, MPOL_MF_MOVE_ALL, MPOL_MF_VALID};
 use mm::AddressSpace;
 use mm::user;
 use sync::Error;
+use task::{self, Caller, check_process_access};
 
 use crate::memory::space;
 use crate::mempolicy::{all_nodes, read_mask, read_policy};

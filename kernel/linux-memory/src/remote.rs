@@ -1,13 +1,13 @@
 //! process_vm_readv, process_vm_writev, pidfd_getfd: what another process has.
 
 use base::VirtAddr;
-use kernel::task::{self, Caller, check_access, check_process_access, process_of};
 use linux_raw_sys::general::{
     __NR_pidfd_getfd, __NR_process_vm_readv, __NR_process_vm_writev, O_CLOEXEC,
 };
 use mm::io::UserRange;
 use mm::{AddressSpace, Reach};
 use sync::{Error, Result};
+use task::{self, Caller, check_access, check_process_access, process_of};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::descriptor::only;

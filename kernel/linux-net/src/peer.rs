@@ -1,10 +1,10 @@
 //! What getsockopt tells of the program at the other end: SO_PEERGROUPS, SO_PEERPIDFD,
 //! SO_PEERNAME.
 
-use kernel::task::pid_file;
 use linux_raw_sys::general::O_CLOEXEC;
 use mm::user;
 use sync::{Error, Result};
+use task::pid_file;
 use vfs::file::StatusFlags;
 use vfs::socket::Socket;
 

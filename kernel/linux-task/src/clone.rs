@@ -1,14 +1,14 @@
 //! clone, clone3, fork, vfork: new threads and processes.
 
 use base::VirtAddr;
-use kernel::ptrace::{self, Event};
-use kernel::signal::Signal;
-use kernel::task::{self, Child, Clone, CloneFlags, ExitStatus};
 use linux_raw_sys::general::{__NR_clone, __NR_clone3, __NR_fork, __NR_vfork, O_CLOEXEC};
 use mach::trap::UserRegs;
 use mm::user;
 use sched::Flags;
 use sync::Error;
+use task::ptrace::{self, Event};
+use task::signal::Signal;
+use task::{self, Child, Clone, CloneFlags, ExitStatus};
 use vfs::file::StatusFlags;
 
 use crate::{leave, namespace};

@@ -4,7 +4,6 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use cred::{CAPABILITIES_ALL, Capability, Credentials, IdSet};
-use kernel::task;
 use linux_raw_sys::general::{
     __NR_capget, __NR_capset, __NR_getegid, __NR_geteuid, __NR_getgid, __NR_getgroups,
     __NR_getresgid, __NR_getresuid, __NR_getuid, __NR_setfsgid, __NR_setfsuid, __NR_setgid,

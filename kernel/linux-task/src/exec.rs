@@ -4,8 +4,6 @@ use alloc::vec::Vec;
 
 use base::VirtAddr;
 use exec::{Arguments, Start, auxv};
-use kernel::ptrace::{self, Event};
-use kernel::signal::{self, Signal};
 use linux_raw_sys::general::{
     __NR_execve, __NR_execveat, AT_EMPTY_PATH, AT_FDCWD, AT_SYMLINK_NOFOLLOW,
 };
@@ -13,6 +11,8 @@ use mach::mem::fallible::TryPush;
 use mach::trap::UserRegs;
 use mm::user;
 use sync::{Error, Result};
+use task::ptrace::{self, Event};
+use task::signal::{self, Signal};
 use vfs::{self, Walk};
 
 use crate::{rseq, sigframe};

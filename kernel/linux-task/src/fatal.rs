@@ -4,9 +4,9 @@ use alloc::string::String;
 use core::fmt::Write;
 
 use base::VirtAddr;
-use kernel::signal::{DefaultAction, Info, Origin};
-use kernel::task::{Process, Thread};
 use mm::Label;
+use task::signal::{DefaultAction, Info, Origin};
+use task::{Process, Thread};
 use vfs::file::OpenFile;
 
 /// A signal ends the process: says so where it is a fault of the program.

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use core::sync::atomic::Ordering::Relaxed;
 
 use cred::Capability;
-use kernel::task::Thread;
 use linux_raw_sys::general::{__NR_ioprio_get, __NR_ioprio_set};
+use task::Thread;
 
 use crate::sched::{Selection, select};
 use linux_abi::call::{Arg, Call, Entry, Outcome};

@@ -7,10 +7,9 @@
 use alloc::sync::Arc;
 use core::cmp::Ordering;
 
-use kernel::random;
-use kernel::task::{Caller, Thread, check_access, find_thread};
 use linux_raw_sys::general::__NR_kcmp;
 use mach::sync::Once;
+use task::{Caller, Thread, check_access, find_thread};
 use vfs::file::OpenFile;
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};

@@ -4,14 +4,14 @@
 //! none is left: the process' end, stops, signals, the restored mask, other threads. A
 //! call that a signal ended is restarted here (`restart`).
 
-use kernel::ptrace::{self, Event};
-use kernel::signal::{self, ActionFlags, Delivery, Info, Signal};
-use kernel::task::{self, Change, ExitStatus, Thread};
 use mach::task as machine;
 use mach::trap::UserRegs;
 use perf::profile;
 use sched::Flags;
 use sync::Restart;
+use task::ptrace::{self, Event};
+use task::signal::{self, ActionFlags, Delivery, Info, Signal};
+use task::{self, Change, ExitStatus, Thread};
 
 use crate::{fatal, rseq, sigframe, wait};
 use linux_abi::errno::Errno;

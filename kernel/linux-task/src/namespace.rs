@@ -7,9 +7,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use ipc::sysv::semaphores;
-use kernel::namespaces::{self, KINDS, Kind, Namespace};
-use kernel::task::{Caller, Thread, check_access, process_of};
 use linux_raw_sys::general::*;
+use task::namespaces::{self, KINDS, Kind, Namespace};
+use task::{Caller, Thread, check_access, process_of};
 use vfs::access::{Subject, Who};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};

@@ -1,8 +1,8 @@
 //! pidfd_open, pidfd_send_signal: processes by descriptor.
 
-use kernel::signal::{self, Signal, code};
-use kernel::task::{family, pid_file, process_of};
 use linux_raw_sys::general::{__NR_pidfd_open, __NR_pidfd_send_signal, O_CLOEXEC, O_NONBLOCK};
+use task::signal::{self, Signal, code};
+use task::{family, pid_file, process_of};
 use vfs::file::StatusFlags;
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};

@@ -5,7 +5,6 @@
 use base::{Duration, VirtAddr};
 use cred::Resource;
 use ipc::futex::pi;
-use kernel::task::Thread;
 use linux_raw_sys::general::{
     __NR_sched_get_priority_max, __NR_sched_get_priority_min, __NR_sched_getattr,
     __NR_sched_getparam, __NR_sched_getscheduler, __NR_sched_rr_get_interval, __NR_sched_setattr,
@@ -15,6 +14,7 @@ use linux_raw_sys::general::{
 use mm::user;
 use sched::Policy;
 use sched::class::{PRIORITY_MAX, ROUND};
+use task::Thread;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use crate::sched::{is_nice_to_all, is_owner, may_be_nice, named};

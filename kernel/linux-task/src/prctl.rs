@@ -7,8 +7,6 @@ use cred::{
     CAPABILITY_MAX, Capability, Credentials, SECURE_ALL, SECURE_KEEP_CAPS, SECURE_LOCKS,
     SECURE_NO_AMBIENT_RAISE,
 };
-use kernel::signal::Signal;
-use kernel::task::{Name, family};
 use linux_raw_sys::general::{__NR_arch_prctl, __NR_prctl, ARCH_SET_FS};
 use linux_raw_sys::prctl::{
     PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, PR_CAP_AMBIENT_IS_SET, PR_CAP_AMBIENT_LOWER,
@@ -23,6 +21,8 @@ use linux_raw_sys::prctl::{
     PR_SET_VMA, PR_SET_VMA_ANON_NAME, PR_TIMING_STATISTICAL, PR_TSC_ENABLE,
 };
 use mm::user;
+use task::signal::Signal;
+use task::{Name, family};
 
 use crate::seccomp;
 use linux_abi::call::{Arg, Call, Entry, Outcome};

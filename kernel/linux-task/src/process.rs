@@ -2,12 +2,12 @@
 
 use core::sync::atomic::Ordering;
 
-use kernel::task::{self, ExitStatus, family};
 use linux_raw_sys::general::{
     __NR_exit, __NR_exit_group, __NR_get_robust_list, __NR_getpgid, __NR_getpgrp, __NR_getpid,
     __NR_getppid, __NR_getsid, __NR_gettid, __NR_set_robust_list, __NR_set_tid_address,
     __NR_setpgid, __NR_setsid,
 };
+use task::{self, ExitStatus, family};
 
 use crate::leave;
 use linux_abi::call::{Arg, Call, Entry, Outcome};
@@ -198,7 +198,7 @@ fn get_robust_list(call: Call<'_>) -> Outcome {
         Ok(0) => call.thread.robust_list.load(Ordering::Relaxed),
         Ok(id) => {
             let thread = task::find_thread(id).ok_or(Errno::ESRCH)?;
-            kernel::signal::check_permission(&thread.process, None)?;
+            task::signal::check_permission(&thread.process, None)?;
             thread.robust_list.load(Ordering::Relaxed)
         }
         Err(_) => return Err(Errno::ESRCH),

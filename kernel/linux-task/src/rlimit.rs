@@ -3,11 +3,11 @@
 use alloc::sync::Arc;
 
 use cred::{Capability, Limit, Resource};
-use kernel::task::{self, Process, Thread};
 use linux_raw_sys::general::{
     __NR_getrlimit, __NR_getrusage, __NR_prlimit64, __NR_setrlimit, __NR_times,
 };
 use mm::user;
+use task::{self, Process, Thread};
 
 use crate::wait::encode_usage;
 use linux_abi::call::{Arg, Call, Entry, Outcome};

@@ -5,13 +5,13 @@
 //! sequence that has not committed is aborted: the thread goes on at its abort handler.
 
 use base::VirtAddr;
-use kernel::signal::{self, Info, Signal};
-use kernel::task::{Rseq, Thread};
 use linux_raw_sys::general::__NR_rseq;
 use mach::trap::UserRegs;
 use mm::user;
 use sched::Flags;
 use sync::{Error, Result};
+use task::signal::{self, Info, Signal};
+use task::{Rseq, Thread};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

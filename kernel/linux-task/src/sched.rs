@@ -4,7 +4,6 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use cred::{Capability, Resource};
-use kernel::task::{self, Thread, family};
 use linux_raw_sys::general::{
     __NR_getcpu, __NR_getpriority, __NR_sched_getaffinity, __NR_sched_setaffinity,
     __NR_sched_yield, __NR_setpriority, PRIO_PGRP, PRIO_PROCESS, PRIO_USER,
@@ -12,6 +11,7 @@ use linux_raw_sys::general::{
 use mach::cpu::CpuSet;
 use mach::mem::fallible::{self, TryGrow};
 use mm::user;
+use task::{self, Thread, family};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

@@ -7,13 +7,13 @@
 //! the way out, the vector image by `mach`.
 
 use base::VirtAddr;
-use kernel::signal::{self, Action, ActionFlags, AltStack, Info, Origin, SignalSet};
-use kernel::task::Thread;
 use mach::task as machine;
 use mach::trap::UserRegs;
 use mm::Access;
 use mm::user;
 use sync::{Error, Result};
+use task::Thread;
+use task::signal::{self, Action, ActionFlags, AltStack, Info, Origin, SignalSet};
 
 use crate::siginfo;
 

@@ -1,6 +1,6 @@
 //! `siginfo_t` in memory (asm-generic/siginfo.h): signal, error, code, then a union.
 
-use kernel::signal::{Info, Origin, Signal};
+use task::signal::{Info, Origin, Signal};
 
 /// Bytes of a `siginfo_t`.
 pub const BYTES: usize = 128;

@@ -1,8 +1,6 @@
 //! Signals: actions, masks, sending, waiting.
 
 use base::{Instant, VirtAddr};
-use kernel::signal::{self, Action, ActionFlags, Handler, Info, Signal, SignalSet, code};
-use kernel::task::{self, Process, family};
 use linux_raw_sys::general::{
     __NR_kill, __NR_pause, __NR_rt_sigaction, __NR_rt_sigpending, __NR_rt_sigprocmask,
     __NR_rt_sigqueueinfo, __NR_rt_sigreturn, __NR_rt_sigsuspend, __NR_rt_sigtimedwait,
@@ -11,6 +9,8 @@ use linux_raw_sys::general::{
 };
 use mm::user;
 use sync::Error;
+use task::signal::{self, Action, ActionFlags, Handler, Info, Signal, SignalSet, code};
+use task::{self, Process, family};
 
 use crate::{sigframe, siginfo};
 use linux_abi::call::{Arg, Call, Entry, Outcome};

@@ -1,9 +1,9 @@
 //! signalfd, signalfd4.
 
 use ipc::signalfd::SignalFd;
-use kernel::signal::SignalSet;
 use linux_raw_sys::general::{__NR_signalfd, __NR_signalfd4, O_CLOEXEC, O_NONBLOCK};
 use mm::user;
+use task::signal::SignalSet;
 use vfs::file::StatusFlags;
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};

@@ -1,15 +1,15 @@
 //! wait4 and waitid: hearing of children.
 
 use base::{Duration, VirtAddr};
-use kernel::signal::{DefaultAction, Info, Origin, Signal, code};
-use kernel::task::family::{self, Wanted, Whom};
-use kernel::task::{Change, ExitStatus, Report, Usage, process_of};
 use linux_raw_sys::general::{
     __NR_wait4, __NR_waitid, __WALL, __WCLONE, __WNOTHREAD, P_ALL, P_PGID, P_PID, P_PIDFD,
     WCONTINUED, WEXITED, WNOHANG, WNOWAIT, WUNTRACED,
 };
 use mm::user;
 use sync::{Error, Restart, Wait};
+use task::family::{self, Wanted, Whom};
+use task::signal::{DefaultAction, Info, Origin, Signal, code};
+use task::{Change, ExitStatus, Report, Usage, process_of};
 
 use crate::siginfo;
 use linux_abi::call::{Arg, Call, Entry, Outcome};

@@ -4,7 +4,6 @@
 
 use base::Duration;
 use cred::Capability;
-use kernel::clock;
 use linux_raw_sys::general::{__NR_adjtimex, __NR_clock_adjtime};
 use mach::time::{Adjusted, NtpError, Request, status};
 use mm::user;

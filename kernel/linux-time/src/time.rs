@@ -2,8 +2,6 @@
 
 use base::{Duration, Instant};
 use cred::Capability;
-use kernel::clock;
-use kernel::task;
 use linux_raw_sys::general::{
     __NR_clock_getres, __NR_clock_gettime, __NR_clock_nanosleep, __NR_clock_settime,
     __NR_gettimeofday, __NR_nanosleep, __NR_settimeofday, __NR_time, CLOCK_BOOTTIME,

@@ -3,9 +3,6 @@
 use alloc::sync::Arc;
 
 use base::Duration;
-use kernel::signal::Signal;
-use kernel::task;
-use kernel::task::timers::{Base, Interval, SignalTimer, Target};
 use linux_raw_sys::general::{
     __NR_alarm, __NR_getitimer, __NR_setitimer, __NR_timer_create, __NR_timer_delete,
     __NR_timer_getoverrun, __NR_timer_gettime, __NR_timer_settime, ITIMER_PROF, ITIMER_REAL,
@@ -13,6 +10,8 @@ use linux_raw_sys::general::{
 };
 use mm::user;
 use sync::{Error, Result};
+use task::signal::Signal;
+use task::timers::{Base, Interval, SignalTimer, Target};
 
 use crate::time::{Clock, check_waits};
 use linux_abi::call::{Arg, Call, Entry, Outcome};
@@ -222,7 +221,7 @@ fn timer_settime(call: Call<'_>) -> Outcome {
     let mut value = timespec::read(call.addr(2) + 16)?;
     if absolute && timer.is_wall && !value.is_zero() {
         // A moment that has passed expires at once.
-        let instant = kernel::clock::instant_of_wall(value);
+        let instant = clock::instant_of_wall(value);
         value = Duration::from_nanos(instant.as_nanos().max(1));
     }
     let old = timer.set(timespec::nanos(value), timespec::nanos(interval), absolute);

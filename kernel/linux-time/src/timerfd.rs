@@ -2,7 +2,6 @@
 
 use base::{Duration, Instant};
 use ipc::timerfd::{Schedule, TimerFd};
-use kernel::clock;
 use linux_raw_sys::general::{
     __NR_timerfd_create, __NR_timerfd_gettime, __NR_timerfd_settime, CLOCK_BOOTTIME,
     CLOCK_BOOTTIME_ALARM, CLOCK_MONOTONIC, CLOCK_REALTIME, CLOCK_REALTIME_ALARM, O_CLOEXEC,

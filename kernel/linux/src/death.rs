@@ -1,11 +1,10 @@
 //! The end of the machine: with process 1, or when the host asks.
 
-use kernel::signal::{self, Info, Signal};
-use kernel::task::{self, ExitStatus, Process, family};
-
 use linux_abi::errno::Errno;
 use linux_abi::missing;
 use linux_task::fatal;
+use task::signal::{self, Info, Signal};
+use task::{self, ExitStatus, Process, family};
 
 /// The host's request to end the program, as `SIGTERM` asks for it.
 const TERMINATE: u8 = b'T';

@@ -5,11 +5,11 @@
 
 use core::mem::MaybeUninit;
 
-use kernel::ptrace;
-use kernel::signal::{self, Info, Signal};
-use kernel::task::{Thread, current};
 use mach::trap::{Reply, UserRegs};
 use sched::Flags;
+use task::ptrace;
+use task::signal::{self, Info, Signal};
+use task::{Thread, current};
 
 use crate::{shortage, strace, table};
 use linux_abi::call::{Call, Outcome};

@@ -3,11 +3,11 @@
 use alloc::vec::Vec;
 
 use ::exec::Arguments;
-use kernel::task::{self, ExitStatus, current, family};
 use mach::klog;
 use mach::sync::Once;
 use mach::trap::UserRegs;
 use sync::{Error, Result};
+use task::{self, ExitStatus, current, family};
 use tty::console;
 use vfs::file::StatusFlags;
 use vfs::{self, FileType, HowToOpen, MountFlags, Walk, kinds, mount, names};

@@ -34,7 +34,7 @@ fn getrandom(call: Call<'_>) -> Outcome {
         let Some(bytes) = chunk.get_mut(..wanted) else {
             break;
         };
-        kernel::random::fill(bytes);
+        random::fill(bytes);
         if let Err(error) = to.put(bytes) {
             return Ok(partial(to.done(), error)?);
         }

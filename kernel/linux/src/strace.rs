@@ -4,9 +4,9 @@ use alloc::string::String;
 use core::fmt::Write;
 
 use base::VirtAddr;
-use kernel::task::Thread;
 use mm::user;
 use sched::Flags;
+use task::Thread;
 
 use crate::table;
 use linux_abi::call::{Arg, Call, Entry, Handler, Outcome};
@@ -79,7 +79,7 @@ fn argument(line: &mut String, kind: Arg, call: &Call<'_>, index: usize) {
         Arg::Address => push(line, format_args!("{value:#x}")),
         Arg::Path => text(line, VirtAddr(value), usize::MAX),
         Arg::Buffer => text(line, VirtAddr(value), call.size(index + 1)),
-        Arg::Signal => match kernel::signal::Signal::new(value as u32) {
+        Arg::Signal => match task::signal::Signal::new(value as u32) {
             Some(signal) => line.push_str(signal.name()),
             None => push(line, format_args!("{value}")),
         },

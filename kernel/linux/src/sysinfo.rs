@@ -2,12 +2,11 @@
 
 use base::PAGE_BYTES;
 use cred::Capability;
-use kernel::names::{self, Changeable, NAME_BYTES_MAX};
-use kernel::task;
 use linux_raw_sys::general::{
     __NR_personality, __NR_setdomainname, __NR_sethostname, __NR_sysinfo, __NR_syslog, __NR_uname,
 };
 use mm::user;
+use task::names::{self, Changeable, NAME_BYTES_MAX};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

@@ -1,13 +1,13 @@
 //! What programs do to enter the kernel: calls, faults, and being interrupted.
 
 use base::VirtAddr;
-use kernel::signal::{self, Info, Origin, Signal, code};
-use kernel::task::{Thread, current};
 use mach::trap::{Exception, Kernel, Reply, UserRegs};
 use mm::reclaim;
 use mm::{Access, FaultError};
 use sched::Mstate;
 use sched::stretch::{self, Cause};
+use task::signal::{self, Info, Origin, Signal, code};
+use task::{Thread, current};
 
 use crate::dispatch;
 use linux_task::leave;

@@ -6,11 +6,11 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use cred::Capability;
 use mach::sync::Spin;
 use sync::{Error, Result};
+use task::current;
 
 use super::Queue;
 use super::limits::{QUEUES, Shape};
 use fs_tmp::directory::Directory as Names;
-use kernel::task::current;
 use vfs::attributes::Attributes;
 use vfs::file::File;
 use vfs::inode::{DirEntry, Emit};

@@ -4,8 +4,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use super::messages::PRIORITIES;
 use cred::Capability;
-use kernel::task::current;
 use sync::{Error, Result};
+use task::current;
 
 /// Queues that users who are no administrators make.
 pub static QUEUES: AtomicU64 = AtomicU64::new(256);

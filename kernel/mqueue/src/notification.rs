@@ -7,9 +7,9 @@ use alloc::sync::{Arc, Weak};
 
 use mach::mem::fallible;
 use sync::{Error, Result};
+use task::signal::{Info, Origin, Signal, code, send_to_process};
+use task::{Pid, Process, current};
 
-use kernel::signal::{Info, Origin, Signal, code, send_to_process};
-use kernel::task::{Pid, Process, current};
 use kernel_netlink::NetlinkSocket;
 use vfs::file::FileRef;
 

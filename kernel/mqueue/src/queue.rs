@@ -10,11 +10,11 @@ use mach::sync::Spin;
 use mm::io::Sink;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result, WaitQueue};
+use task::current;
 
 use super::limits::{Shape, cost};
 use super::messages::Messages;
 use super::notification::{Means, Registration};
-use kernel::task::current;
 use vfs::attributes::Attributes;
 use vfs::file::{File, OpenFile};
 use vfs::{Change, FileType, Inode, Metadata, New, Timestamp};

@@ -100,7 +100,7 @@ pub fn create(family: Family, kind: SocketType, protocol: u32) -> Result<Arc<dyn
 /// Raises SIGPIPE for a send on a broken connection, unless `flags` forbid it.
 fn sigpipe(sent: Result<usize>, flags: MessageFlags) -> Result<usize> {
     if sent == Err(Error::BrokenPipe) && !flags.contains(MessageFlags::NOSIGNAL) {
-        return Err(kernel::signal::broken_pipe());
+        return Err(task::signal::broken_pipe());
     }
     sent
 }

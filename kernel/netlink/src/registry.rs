@@ -10,10 +10,10 @@ use alloc::vec::Vec;
 
 use mach::sync::Spin;
 use sync::{Error, Result};
+use task::Pid;
 
 use super::queue::Datagram;
 use super::{NetlinkSocket, Protocol};
-use kernel::task::Pid;
 use net::NetStack;
 
 /// Namespace, protocol and number.

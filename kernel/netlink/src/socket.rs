@@ -8,6 +8,7 @@ use mach::sync::Spin;
 use netlink::{Flags, Message, Messages};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Mutex, Result};
+use task::current;
 
 use super::answer::{Refusal, acknowledge};
 use super::dump::Dumping;
@@ -16,7 +17,6 @@ use super::queue::{Datagram, Queue};
 use super::registry::{self, Listed};
 use super::serve::{self, Outcome};
 use super::{Dialect, Protocol, changes};
-use kernel::task::current;
 use net::{NetStack, current_stack};
 use sockets::{CommonOptions, Held, SocketFilter};
 use vfs::file::next_number;

@@ -11,13 +11,13 @@ use mach::profile::tap::Tap;
 use mach::sync::Spin;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
+use task::{Caller, Thread, check_access, current};
 
 use super::attributes::Hears;
 use super::gauge::{Count, Gauge, Place};
 use super::ring::Ring;
 use super::watch::{self, ON_CPU};
 use super::{Attributes, PARANOID, USER_GAUGES_MAX, sample};
-use kernel::task::{Caller, Thread, check_access, current};
 
 /// Events that one group may have.
 const GROUP_MAX: usize = 32;

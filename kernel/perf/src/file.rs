@@ -12,11 +12,11 @@ use mm::io::Sink;
 use mm::user;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
+use task::current;
 
 use super::Format;
 use super::event::Event;
 use super::ring::Ring;
-use kernel::task::current;
 use vfs::file::{File, OpenFile};
 
 const ENABLE: u32 = 0x2400;

@@ -6,9 +6,9 @@ use core::ops::AddAssign;
 use base::CpuId;
 use cred::Charge;
 use mach::sync::Spin;
+use task::Thread;
 
 use super::{Event, Kind, reading};
-use kernel::task::Thread;
 
 /// Where a gauge is.
 pub(super) enum Place {

@@ -3,11 +3,11 @@
 use base::VirtAddr;
 use mm::{AreaReport, Label};
 use sync::Result;
+use task::Thread;
 
 use super::Event;
 use super::attributes::Hears;
 use super::record::Record;
-use kernel::task::Thread;
 use vfs::device_parts;
 use vfs::file::OpenFile;
 

@@ -3,9 +3,9 @@
 use alloc::sync::Arc;
 
 use sync::Result;
+use task::{Observer, Thread, observe_by};
 
 use super::{sample, watch};
-use kernel::task::{Observer, Thread, observe_by};
 
 /// Listens to threads; once at boot.
 pub fn init() {

@@ -16,8 +16,8 @@ use base::{Duration, Instant, VirtAddr};
 use mach::profile::{Observed, Who};
 use mm::{AreaReport, Label};
 use sched::Flags;
+use task::{Process, Thread, try_current};
 
-use kernel::task::{Process, Thread, try_current};
 use vfs::file::OpenFile;
 
 /// The host's request for samples.

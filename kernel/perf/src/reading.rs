@@ -1,9 +1,9 @@
 //! What the counters of threads and CPUs show.
 
 use base::CpuId;
+use task::Thread;
 
 use super::Kind;
-use kernel::task::Thread;
 
 /// What `thread` has counted since it was made.
 pub(super) fn of_thread(thread: &Thread, kind: Kind) -> u64 {

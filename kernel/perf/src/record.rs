@@ -6,10 +6,10 @@ use alloc::vec::Vec;
 use base::CpuId;
 use mach::mem::fallible::TryPush;
 use sync::Result;
+use task::Thread;
 
 use super::Event;
 use super::attributes::{Fields, Hears};
-use kernel::task::Thread;
 
 const LOST: u32 = 2;
 pub(super) const SAMPLE: u32 = 9;

@@ -18,10 +18,10 @@ use mach::sync::Spin;
 use mm::{FaultError, MemoryObject, Sharing};
 use sched::resched_point;
 use sync::{Error, Result};
+use task::current;
 
 use super::attributes::Wakeup;
 use super::{Event, USER_RING_KIBIBYTES};
-use kernel::task::current;
 
 // Where the program looks for what in the first page.
 const DATA_HEAD: usize = 1024;

@@ -10,6 +10,7 @@ use base::CpuId;
 use mach::profile::Who;
 use mach::profile::tap::{self, Sample};
 use sched::Flags;
+use task::{self, Thread, try_current};
 
 use super::attributes::Hears;
 use super::event::Event;
@@ -17,7 +18,6 @@ use super::gauge::Gauge;
 use super::record::Moment;
 use super::record_sample;
 use super::watch::{self, ON_CPU};
-use kernel::task::{self, Thread, try_current};
 
 /// Samples that are given at once: more than a queue has.
 const BATCH: usize = 32;

@@ -14,6 +14,7 @@ use mach::mem::USER_END;
 use mach::mem::fallible::{self, TryPush};
 use mach::sync::Spin;
 use sync::{Error, Result};
+use task::{Thread, family};
 
 use super::GAUGES_MAX;
 use super::attributes::Hears;
@@ -21,7 +22,6 @@ use super::event::{Event, Target};
 use super::gauge::Gauge;
 use super::news;
 use super::record::{Moment, Record};
-use kernel::task::{Thread, family};
 
 /// The gauges of CPUs whose events want samples or news.
 pub(super) static ON_CPU: PerCpu<Watch> = PerCpu::new(Watch::default);

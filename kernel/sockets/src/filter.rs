@@ -13,9 +13,9 @@ use bpf::Program;
 use capture::{Frame, Sender};
 use mach::sync::Spin;
 use sync::{Error, Result};
+use task::bpf_program::check_by;
 
 use super::filter_facts::Known;
-use kernel::bpf_program::check_by;
 use mach::mem::fallible;
 use vfs::socket::{Filter, FilterInstruction};
 

@@ -36,7 +36,7 @@ impl Facts for Known<'_> {
             Fact::VlanPresent => frame.tag.is_some().into(),
             Fact::VlanProtocol => frame.tag.map_or(0, |tag| tag.ether_type.into()),
             Fact::PayloadOffset => self.payload_offset().unwrap_or(0),
-            Fact::Random => kernel::random::next_u64() as u32,
+            Fact::Random => random::next_u64() as u32,
             // Nothing marks packets, and the queue that they came by is not told.
             Fact::Mark | Fact::Queue => 0,
         }

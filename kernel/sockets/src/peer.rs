@@ -2,8 +2,8 @@
 
 use alloc::sync::Arc;
 
-use kernel::task::{Process, current};
 use sync::{Error, Result};
+use task::{Process, current};
 use vfs::socket::{PeerCredentials, PeerIdentity};
 
 /// Who calls.

@@ -13,6 +13,7 @@ use hal::BytePorts;
 use mach::sync::{Once, Spin};
 use sched::{Softirq, Work, raise, register_softirq};
 use sync::{Error, Result, Wait};
+use task::Pid;
 
 use super::ports::{self, HostStream, INPUT, OUTPUT, TERMINAL};
 use super::screen::Screen;
@@ -20,7 +21,6 @@ use super::serial::Stream;
 use super::stream::StreamFile;
 use super::terminal::WindowSize;
 use super::{Terminal, TerminalFile};
-use kernel::task::Pid;
 use vfs::file::{FileRef, OpenFile, StatusFlags};
 
 /// Bytes of input to a terminal that are handled in one run.

@@ -7,8 +7,9 @@
 
 use alloc::collections::VecDeque;
 
+use task::signal::Signal;
+
 use super::termios::{Input, Local, Output, Special, Termios};
-use kernel::signal::Signal;
 
 /// Bytes of input that wait at most (N_TTY_BUF_SIZE).
 const QUEUE_MAX: usize = 4096;

@@ -4,10 +4,10 @@ use alloc::sync::Arc;
 
 use super::termios::Local;
 use super::{Terminal, ioctl};
-use kernel::signal::files::current_owner;
 use mm::io::{Sink, Source};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
+use task::signal::files::current_owner;
 use vfs::file::async_io::{Owner, OwnerKind};
 use vfs::file::{File, OpenFile};
 

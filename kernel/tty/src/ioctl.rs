@@ -7,12 +7,12 @@ use cred::Capability;
 use mm::user;
 use sync::poll::Events;
 use sync::{Error, Result};
+use task::signal::{Info, Signal, send_to_group};
+use task::{Pid, current, family};
 
 use super::terminal::WindowSize;
 use super::termios::{Input, Local, Output, SPECIALS, Termios};
 use super::{Terminal, job, termio};
-use kernel::signal::{Info, Signal, send_to_group};
-use kernel::task::{Pid, current, family};
 
 const TCGETS: u32 = 0x5401;
 const TCSETS: u32 = 0x5402;

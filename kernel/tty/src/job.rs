@@ -11,10 +11,10 @@ use alloc::sync::Arc;
 
 use mach::sync::Spin;
 use sync::{Error, Restart, Result};
+use task::signal::{Handler, Info, Signal, send_to_group};
+use task::{Pid, current, family};
 
 use super::Terminal;
-use kernel::signal::{Handler, Info, Signal, send_to_group};
-use kernel::task::{Pid, current, family};
 
 static CONTROLLING: Spin<BTreeMap<Pid, Arc<Terminal>>> = Spin::new(BTreeMap::new());
 

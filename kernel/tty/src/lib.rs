@@ -17,6 +17,8 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+use task::family;
+
 extern crate alloc;
 
 pub mod console;
@@ -39,8 +41,6 @@ pub use file::TerminalFile;
 pub use job::controlling_terminal;
 pub use pty::Master;
 pub use terminal::Terminal;
-
-use kernel::task::family;
 
 /// Registers the terminals' devices, sets the console up and hears of sessions that end;
 /// once at boot, before /dev is filled.

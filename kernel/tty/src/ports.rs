@@ -23,8 +23,7 @@ use mach::sync::{Once, Spin};
 use mm::io::{Sink, Source};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result, Wait};
-
-use kernel::signal::broken_pipe;
+use task::signal::broken_pipe;
 
 /// What one call reads at most: as much as waits in a pipe.
 const READ_MAX: usize = 64 << 10;

@@ -15,12 +15,12 @@ use mm::io::{Sink, Source, partial};
 use mm::user;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result, Wait};
+use task::current;
+use task::signal::files::current_owner;
 
 use super::ioctl::FIONREAD;
 use super::screen::{MasterQueue, Screen};
 use super::{Terminal, TerminalFile, devices, ioctl};
-use kernel::signal::files::current_owner;
-use kernel::task::current;
 use vfs::file::async_io::Owner;
 use vfs::file::{File, OpenFile, StatusFlags};
 

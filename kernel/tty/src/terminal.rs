@@ -9,13 +9,13 @@ use mm::io::{Sink, Source, partial};
 use sched::{Softirq, raise};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result, Wait};
+use task::signal::{Info, Signal, send_to_group, send_to_process};
+use task::{Pid, current, family};
 
 use super::discipline::{Discipline, EXPANSION_MAX};
 use super::packet::Happened;
 use super::screen::Screen;
 use super::termios::{Input, Special, Termios};
-use kernel::signal::{Info, Signal, send_to_group, send_to_process};
-use kernel::task::{Pid, current, family};
 
 /// Bytes moved at once, on the stack.
 const CHUNK_BYTES: usize = 512;

@@ -33,10 +33,10 @@ pub use stream::StreamSocket;
 
 use alloc::sync::Arc;
 
-use kernel::signal::broken_pipe;
-use kernel::task::current;
 use sockets::CommonOptions;
 use sync::{Error, Result};
+use task::current;
+use task::signal::broken_pipe;
 use vfs::socket::{
     MessageFlags, OptionName, PeerCredentials, Received, Socket, SocketAddress, SocketType,
     UnixAddress,

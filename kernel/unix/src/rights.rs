@@ -17,9 +17,9 @@ use cred::{Capability, Resource};
 use mach::sync::Spin;
 use sched::resched_point;
 use sync::{Error, Result};
+use task::current;
 
 use super::collect;
-use kernel::task::current;
 use vfs::file::OpenFile;
 
 /// Descriptors that each user has under way.

@@ -5,9 +5,9 @@ use alloc::sync::Arc;
 use ::futex::Key;
 use base::VirtAddr;
 use sync::{Error, Result};
+use task::current;
 
 use super::word::{Place, UserWord};
-use kernel::task::current;
 
 /// The word at `address` of the current program. `private` says that only this process uses it.
 ///

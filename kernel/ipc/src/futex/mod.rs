@@ -14,8 +14,8 @@ mod robust;
 mod wait;
 mod word;
 
-use kernel::task::FutexHost as Host;
 use mach::sync::Spin;
+use task::FutexHost as Host;
 
 use ::futex::pi::Locks;
 use ::futex::{Bucket, Table};

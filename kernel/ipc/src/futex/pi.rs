@@ -5,11 +5,11 @@ use ::futex::pi::{Attempt, Contended, Moved};
 use base::Instant;
 use mm::Access;
 use sync::{Error, Result};
+use task::{Thread, current};
 
 use super::TABLE;
 use super::wait::park;
 use super::word::{Place, UserWord, repeat};
-use kernel::task::{Thread, current};
 
 /// What the caller of [`lock`] does while another has the lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

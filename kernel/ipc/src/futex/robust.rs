@@ -7,11 +7,11 @@ use core::sync::atomic::Ordering;
 use mm::Access;
 use mm::user;
 use sync::Result;
+use task::{LockRelease, Thread, release_locks_by};
 
 use super::key::key_of;
 use super::word::{UserWord, repeat};
 use super::{Host, MATCH_ANY, pi, wake};
-use kernel::task::{LockRelease, Thread, release_locks_by};
 
 /// Has threads that end release their locks; once at boot.
 pub fn init() {

@@ -5,10 +5,10 @@ use base::Instant;
 use mm::Access;
 use sched::Mstate;
 use sync::{Error, Restart, Result};
+use task::{Thread, current};
 
 use super::word::{Place, repeat};
 use super::{Key, Operation, TABLE};
-use kernel::task::{Thread, current};
 
 /// Waits until somebody wakes the word, which holds `expected`.
 ///

@@ -4,9 +4,9 @@ use ::pipe::{Borders, Read, Written};
 use mbuf::Chain;
 use mm::io::{Sink, Source};
 use sync::{Error, Result, Wait};
+use task::signal::broken_pipe;
 
 use super::Pipe;
-use kernel::signal::broken_pipe;
 use vfs::file::StatusFlags;
 
 impl Pipe {

@@ -4,9 +4,9 @@ use ::pipe::Borders;
 use mbuf::Chain;
 use mm::io::{Sink, Source};
 use sync::{Error, Result, Wait};
+use task::signal::broken_pipe;
 
 use super::PipeEnd;
-use kernel::signal::broken_pipe;
 use vfs::file::StatusFlags;
 use vfs::socket::Blocking;
 

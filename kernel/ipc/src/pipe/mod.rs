@@ -20,9 +20,9 @@ use mach::sync::Spin;
 use mm::refusal::Refusal;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result, Sleeping};
+use task::current;
 
 pub use self::end::PipeEnd;
-use kernel::task::current;
 use vfs::file::next_number;
 
 pub use ::pipe::Access;

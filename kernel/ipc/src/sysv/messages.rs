@@ -6,11 +6,11 @@ use cred::Capability;
 use mach::sync::Spin;
 use sync::{Error, Restart, Result, Wait, WaitQueue};
 use sysv::{Message, Pick, Queue, QueueError, Registry, Wish};
+use task::{Pid, current};
 
 use super::{
     Common, Look, Settings, as_caller, check_mode, check_owner, look_at, now_seconds, refused,
 };
-use kernel::task::{Pid, current};
 
 /// Queues at most (MSGMNI).
 pub const QUEUES_MAX: usize = 32_000;

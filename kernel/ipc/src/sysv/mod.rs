@@ -15,9 +15,7 @@ use cred::Capability;
 use sync::{Error, Result};
 use sysv::{Caller, Entry, Registry};
 pub use sysv::{Message, Operation, Pick, VALUE_MAX, Wish};
-
-use kernel::clock;
-use kernel::task::{self, current};
+use task::{self, current};
 
 /// Has semaphores hear of the ends of processes; once at boot.
 pub(crate) fn init() {

@@ -12,11 +12,11 @@ use base::Instant;
 use mach::sync::Spin;
 use sync::{Error, Restart, Result, Wait, WaitQueue};
 use sysv::{Blocked, Operation, Registry, SemaphoreSet, Undo, VALUE_MAX, Wish};
+use task::{Pid, current};
 
 use super::{
     Common, Look, Settings, as_caller, check_mode, check_owner, look_at, now_seconds, refused,
 };
-use kernel::task::{Pid, current};
 
 /// Sets at most, semaphores of a set, semaphores of all (SEMMNI, SEMMSL, SEMMNS).
 pub const SETS_MAX: usize = 32_000;

@@ -12,11 +12,11 @@ use mach::sync::Spin;
 use mm::{FaultError, MemoryObject, Object, Page, SharedMemory, Sharing};
 use sync::{Error, Result};
 use sysv::{Registry, Wish};
+use task::{Pid, current};
 
 use super::{
     Common, Look, Settings, as_caller, check_mode, check_owner, look_at, now_seconds, refused,
 };
-use kernel::task::{Pid, current};
 
 /// Segments at most (SHMMNI).
 pub const SEGMENTS_MAX: usize = 4096;

@@ -6,7 +6,6 @@ use alloc::sync::Arc;
 
 use base::CpuId;
 use cred::Capability;
-use kernel::task;
 use linux_raw_sys::general::{__NR_perf_event_open, O_CLOEXEC};
 use perf::{self, Event, PARANOID, Target};
 use vfs::file::StatusFlags;

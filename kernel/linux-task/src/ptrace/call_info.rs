@@ -1,12 +1,12 @@
 //! PTRACE_GET_SYSCALL_INFO: `struct ptrace_syscall_info`.
 
 use base::VirtAddr;
-use kernel::ptrace::{CallStop, Event, Stop, Stopped, Tracee};
 use linux_raw_sys::ptrace::{
     PTRACE_SYSCALL_INFO_ENTRY, PTRACE_SYSCALL_INFO_EXIT, PTRACE_SYSCALL_INFO_NONE,
     PTRACE_SYSCALL_INFO_SECCOMP,
 };
 use mm::user;
+use task::ptrace::{CallStop, Event, Stop, Stopped, Tracee};
 
 use linux_abi::call::Outcome;
 use linux_abi::errno;

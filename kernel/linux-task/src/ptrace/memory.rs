@@ -3,9 +3,9 @@
 use alloc::sync::Arc;
 
 use base::VirtAddr;
-use kernel::ptrace::Tracee;
-use kernel::task::{Process, family};
 use mm::Reach;
+use task::ptrace::Tracee;
+use task::{Process, family};
 
 use linux_abi::errno::Errno;
 

@@ -1,7 +1,7 @@
 //! ptrace(2): the numbers of its requests, and the layouts of what they move.
 //!
 //! All requests but the first three are for a thread that the caller traces and that stands
-//! still. What they read and change lies in `kernel::ptrace`.
+//! still. What they read and change lies in `task::ptrace`.
 //!
 //! Not here: debug registers, which read as zero; system-call emulation; the filters of a tracee.
 
@@ -12,11 +12,11 @@ mod signals;
 
 use alloc::sync::Arc;
 
-use kernel::ptrace::{self, Mode, Options, Tracee};
-use kernel::signal::{self, Info, Signal};
 use linux_raw_sys::general::__NR_ptrace;
 use linux_raw_sys::ptrace::*;
 use mm::user;
+use task::ptrace::{self, Mode, Options, Tracee};
+use task::signal::{self, Info, Signal};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

@@ -4,9 +4,9 @@
 use alloc::vec;
 
 use base::VirtAddr;
-use kernel::ptrace::{self, Ask, Stopped, Tracee};
 use linux_raw_sys::elf_uapi::{NT_PRFPREG, NT_PRSTATUS, NT_X86_XSTATE};
 use mm::user;
+use task::ptrace::{self, Ask, Stopped, Tracee};
 
 use linux_abi::errno::Errno;
 

@@ -1,9 +1,9 @@
 //! What a tracer sees and changes of its tracee's signals.
 
 use base::VirtAddr;
-use kernel::ptrace::{CallStop, Stop, Stopped, Tracee};
-use kernel::signal::{Info, Origin, Signal, SignalSet};
 use mm::user;
+use task::ptrace::{CallStop, Stop, Stopped, Tracee};
+use task::signal::{Info, Origin, Signal, SignalSet};
 
 use crate::siginfo;
 use linux_abi::errno::Errno;

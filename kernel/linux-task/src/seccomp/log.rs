@@ -5,8 +5,8 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use kernel::task::Thread;
-use kernel::task::seccomp::{CallData, Verdict};
+use task::Thread;
+use task::seccomp::{CallData, Verdict};
 
 const LINES_PER_SECOND_MAX: u64 = 10;
 

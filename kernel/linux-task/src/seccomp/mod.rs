@@ -6,7 +6,6 @@ pub mod verdict;
 use alloc::vec::Vec;
 
 use base::VirtAddr;
-use kernel::task::seccomp::{self, Action, Installed, Scope};
 use linux_raw_sys::general::__NR_seccomp;
 use linux_raw_sys::ptrace::{
     SECCOMP_FILTER_FLAG_LOG, SECCOMP_FILTER_FLAG_SPEC_ALLOW, SECCOMP_FILTER_FLAG_TSYNC,
@@ -15,6 +14,7 @@ use linux_raw_sys::ptrace::{
 };
 use mach::mem::fallible::TryGrow;
 use mm::user;
+use task::seccomp::{self, Action, Installed, Scope};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;

@@ -1,12 +1,12 @@
 //! What a thread's filters make of the call that it is about to run.
 
-use kernel::ptrace::{self, Event};
-use kernel::signal::{self, Info, Origin, Signal, code};
-use kernel::task::seccomp::{self, Action, CallData, Mode, Verdict};
-use kernel::task::{ExitStatus, Thread};
 use linux_raw_sys::general::{__NR_exit, __NR_read, __NR_rt_sigreturn, __NR_write};
 use mach::trap::UserRegs;
 use sched::Flags;
+use task::ptrace::{self, Event};
+use task::seccomp::{self, Action, CallData, Mode, Verdict};
+use task::signal::{self, Info, Origin, Signal, code};
+use task::{ExitStatus, Thread};
 
 use super::log;
 use crate::{fatal, leave};

@@ -11,7 +11,7 @@
 //! nothing runs in between.
 //!
 //! A thread may ask that its n-th such allocation from now on fails (Linux's `fail-nth`):
-//! `kernel::task` counts, and installs [`set_injector`]. While nobody has asked it costs
+//! `task` counts, and installs [`set_injector`]. While nobody has asked it costs
 //! one load. Frames of programs (`Page`, page tables) are asked for here as well.
 //!
 //! Invariant: nothing blocks within `refusable`: the mark belongs to the CPU.

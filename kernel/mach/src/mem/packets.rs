@@ -2,7 +2,7 @@
 //!
 //! It is a global because buffers are not anybody's: a driver's queue, a socket and a page that
 //! was lent give them back from wherever they are. Who decides how many there are is
-//! `kernel/core`.
+//! `kernel/net`.
 
 use mbuf::{FreeList, Magazine};
 

@@ -164,7 +164,7 @@ impl linkctl::Shell for Shell {
     }
 
     fn random(&mut self) -> u64 {
-        kernel::random::next_u64()
+        random::next_u64()
     }
 
     fn device(&mut self, link: &str) -> String {

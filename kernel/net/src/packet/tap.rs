@@ -193,7 +193,7 @@ fn show<'a>(
 
 /// The time, for the timer and to be shown.
 pub(crate) fn now() -> Now {
-    let wall = kernel::clock::wall_now();
+    let wall = clock::wall_now();
     Now {
         clock: mach::time::now(),
         wall: Timestamp {

@@ -152,7 +152,7 @@ fn take_v4<'r>(
 fn fill_v4(header: &mut [u8], len: usize, source: impl Fn() -> Result<IpAddr>) -> Result<()> {
     header[2..4].copy_from_slice(&(len as u16).to_be_bytes());
     if header[4..6] == [0; 2] {
-        let ident = kernel::random::next_u64() as u16 | 1;
+        let ident = random::next_u64() as u16 | 1;
         header[4..6].copy_from_slice(&ident.to_be_bytes());
     }
     if header[12..16] == [0; 4]

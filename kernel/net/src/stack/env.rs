@@ -169,7 +169,7 @@ impl Env for Link {
     }
 
     fn random(&mut self) -> u64 {
-        kernel::random::next_u64()
+        random::next_u64()
     }
 
     fn alloc(&mut self) -> Option<Mbuf> {

@@ -3,7 +3,7 @@
 //! Everything that a program can reach by one socket hangs on one [`NetStack`]: shards with
 //! their connections, ports and neighbours, interfaces with their names and addresses, routes,
 //! settings, counters, the journal, and who sniffs. A thread holds one, and its children
-//! inherit it ([`kernel::task::Thread`]); a socket holds the one in which it was made. A stack
+//! inherit it ([`task::Thread`]); a socket holds the one in which it was made. A stack
 //! ends when nobody holds it any more.
 //!
 //! # What is not in it, and why
@@ -37,14 +37,14 @@ use core::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use mach::mem::fallible;
 use mach::sync::{Once, Spin};
 use sync::Result;
+use task::current;
+use task::net_namespace::NetNamespace;
 
 use self::interface::Interfaces;
 use self::locked::Slot;
 use self::raw_listener::RawListener;
 use self::routes::Published;
 use crate::packet::{Audience, Listener};
-use kernel::net_namespace::NetNamespace;
-use kernel::task::current;
 use vfs::file::next_namespace_number;
 
 /// Shards of one stack at most: those of CPUs, and one for each further interface.

@@ -36,7 +36,7 @@ impl Shard {
     /// A shard that is attached to nothing, for an interface.
     fn new(of: &NetStack, interface: u32, number: u16) -> Self {
         let link = Link::new(of, interface, number);
-        let secret = [kernel::random::next_u64(), kernel::random::next_u64()];
+        let secret = [random::next_u64(), random::next_u64()];
         let mut stack = Stack::new(of.settings().part(of.count()), secret);
         stack.share_memory(&crate::device::memory::HELD);
         stack.number_events_by(of.shared.event_numbers.clone());

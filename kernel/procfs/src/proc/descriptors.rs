@@ -6,8 +6,8 @@ use core::fmt::Write;
 
 use super::task::{Subject, owned};
 use super::{guard, list};
-use kernel::task::current;
 use sync::{Error, Result};
+use task::current;
 use vfs::file::{Fd, File, OpenFile};
 use vfs::inode::Emit;
 use vfs::pseudo::{Link, Target, Text, TextFile};

@@ -89,7 +89,7 @@ pub(super) fn events(text: &mut Text) -> Result {
         ("pgsteal_kswapd", 0),
         ("pgsteal_direct", 0),
         ("allocstall_normal", mm::reclaim::stall_count()),
-        ("oom_kill", kernel::task::out_of_memory::kill_count()),
+        ("oom_kill", task::out_of_memory::kill_count()),
     ] {
         writeln!(text, "{name} {count}")?;
     }

@@ -6,8 +6,8 @@
 use alloc::sync::Arc;
 
 use super::task::{Subject, TaskDirectory};
-use kernel::task::{Caller, check_access};
 use sync::{Error, Result};
+use task::{Caller, check_access};
 use vfs::file::{File, FileRef};
 use vfs::{FileType, Inode, InodeRef, Metadata};
 

@@ -8,7 +8,7 @@
 
 use core::fmt::{Result, Write};
 
-use kernel::task::{Thread, family};
+use task::{Thread, family};
 use vfs::pseudo::Text;
 
 /// Times are nanoseconds; the name comes last, without control characters.

@@ -36,10 +36,10 @@ mod tcp_events;
 
 use alloc::sync::Arc;
 
+use ::task::Process;
 use mach::sync::Once;
 use sync::Result;
 
-use kernel::task::Process;
 use vfs::file::OpenFile;
 use vfs::pseudo::{Entry, Table};
 use vfs::{FileSystem, InodeRef, Usage, next_device};

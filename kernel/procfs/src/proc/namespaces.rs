@@ -4,8 +4,8 @@ use alloc::boxed::Box;
 
 use super::task::{Subject, owned};
 use super::{guard, list};
-use kernel::namespaces::{KINDS, Namespace};
 use sync::{Error, Result};
+use task::namespaces::{KINDS, Namespace};
 use vfs::file::File;
 use vfs::inode::Emit;
 use vfs::pseudo::{Link, Target};

@@ -5,9 +5,9 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use super::task::Subject;
 use cred::Capability;
-use kernel::task::current;
-use kernel::task::out_of_memory::{self, ADJUSTMENT_MAX, ADJUSTMENT_MIN};
 use sync::{Error, Result};
+use task::current;
+use task::out_of_memory::{self, ADJUSTMENT_MAX, ADJUSTMENT_MIN};
 use vfs::pseudo::Text;
 
 /// The value of the older file that means: never.

@@ -7,8 +7,8 @@ use alloc::sync::Arc;
 
 use super::task::{Place, TaskDirectory};
 use super::{TABLE, list};
-use kernel::task::{current, family, find_thread};
 use sync::{Error, Result};
+use task::{current, family, find_thread};
 use vfs::file::File;
 use vfs::inode::Emit;
 use vfs::pseudo::{Link, Target};

@@ -8,12 +8,12 @@ use base::PAGE_BYTES;
 use cred::{Account, Counted, Resource, UNLIMITED};
 use sched::Policy;
 use sched::entity::State;
+use task::signal::{Handler, Signal, SignalSet, pending_set};
+use task::{Thread, Usage, family};
 
 use super::guard;
 use super::memory::Sums;
 use super::task::Subject;
-use kernel::signal::{Handler, Signal, SignalSet, pending_set};
-use kernel::task::{Thread, Usage, family};
 use vfs::pseudo::{Text, write_list, write_mask};
 
 /// Clock ticks per second in all files of /proc (Linux's USER_HZ).

@@ -6,9 +6,8 @@ use core::fmt::{Result, Write};
 use base::{CpuId, Instant, PAGE_BYTES};
 use mm::commit;
 use sched::sample::{CpuUse, cpu_use};
+use task::{allocated_ids, family, thread_count};
 
-use kernel::clock;
-use kernel::task::{allocated_ids, family, thread_count};
 use vfs::kinds;
 use vfs::pseudo::{Entry, Text};
 
@@ -182,7 +181,7 @@ fn version(text: &mut Text) -> Result {
     writeln!(
         text,
         "Linux version {} (sietch) #1 SMP Sietch {}",
-        kernel::RELEASE,
+        task::names::RELEASE,
         env!("CARGO_PKG_VERSION")
     )
 }

@@ -15,14 +15,14 @@ use core::ops::Range;
 
 use base::PAGE_BYTES;
 use cred::Capability;
+use dev::Window;
 use hal::caching::Caching;
 use hal::pci::{PciFunction, interrupt_line};
 use mach::pci::{BARS, Bar, Function, functions};
 use mm::MemoryObject;
 use sync::{Error, Result};
+use task::current;
 
-use kernel::dev::Window;
-use kernel::task::current;
 use vfs::file::{File, FileRef};
 use vfs::pseudo::{Special, Text, TextFile};
 use vfs::{FileType, Inode, InodeRef, Metadata};

@@ -26,10 +26,10 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use mach::sync::Spin;
 use mm::commit;
 use sync::Error;
+use task::current;
+use task::names::Changeable;
 
 use ipc::pipe;
-use kernel::names::Changeable;
-use kernel::task::current;
 use vfs::file::OpenFile;
 use vfs::pseudo::{Entry, Text};
 use vfs::{mount, notify};
@@ -98,7 +98,7 @@ pub const ENTRIES: &[Entry] = &[
         store: Some(|bytes| current().names.get().domain.set(bytes.trim_ascii_end())),
     },
     fact!("sys/kernel/ngroups_max", 65_536),
-    fact!("sys/kernel/osrelease", kernel::RELEASE),
+    fact!("sys/kernel/osrelease", task::names::RELEASE),
     fact!("sys/kernel/ostype", "Linux"),
     fact!("sys/kernel/version", "#1 SMP Sietch"),
     Entry {
@@ -118,8 +118,8 @@ pub const ENTRIES: &[Entry] = &[
         mach::profile::tap::ADDRESSES_MAX
     ),
     fact!("sys/kernel/perf_event_mlock_kb", perf::USER_RING_KIBIBYTES),
-    fact!("sys/kernel/pid_max", kernel::task::ID_MAX),
-    fact!("sys/kernel/threads-max", kernel::task::ID_MAX),
+    fact!("sys/kernel/pid_max", task::ID_MAX),
+    fact!("sys/kernel/threads-max", task::ID_MAX),
     fact!("sys/kernel/randomize_va_space", 2),
     fact!("sys/kernel/overflowuid", 65_534),
     fact!("sys/kernel/overflowgid", 65_534),
@@ -185,7 +185,7 @@ fn uuid(text: &mut Text) -> Result {
 /// A random identifier (RFC 9562, version 4).
 fn random_id() -> [u8; 16] {
     let mut id = [0; 16];
-    kernel::random::fill(&mut id);
+    random::fill(&mut id);
     id[6] = id[6] & 0x0f | 0x40;
     id[8] = id[8] & 0x3f | 0x80;
     id
