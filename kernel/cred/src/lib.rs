@@ -44,7 +44,11 @@ pub fn credentials() -> Current<Slot<Credentials>> {
     CREDENTIALS.get()
 }
 
-/// How much the running thread's process may use.
-pub fn limits() -> Current<Limits> {
-    LIMITS.get()
+/// How much of a resource the running thread's process may use.
+#[inline]
+pub fn limit(resource: Resource) -> u64 {
+    match limits::is_limited(resource) {
+        true => LIMITS.get().soft(resource),
+        false => UNLIMITED,
+    }
 }

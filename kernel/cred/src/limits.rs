@@ -1,6 +1,6 @@
 //! Resource limits of a process.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// No limit.
 pub const UNLIMITED: u64 = u64::MAX;
@@ -71,6 +71,28 @@ impl Resource {
     }
 }
 
+/// What is limited for some process, or was: bit n for resource n. It is the machine's and only
+/// grows, so that what nobody limits is checked by one load.
+static LIMITED: AtomicU32 = AtomicU32::new(limited_at_first());
+
+/// tidy: it runs at compile time only.
+const fn limited_at_first() -> u32 {
+    let (mut bits, mut at) = (0, 0);
+    while at < COUNT {
+        if Resource::ALL[at].initial().0 != UNLIMITED {
+            bits |= 1 << at;
+        }
+        at += 1;
+    }
+    bits
+}
+
+/// Whether any process has had a limit for this.
+#[inline]
+pub(crate) fn is_limited(resource: Resource) -> bool {
+    LIMITED.load(Ordering::Relaxed) & 1 << resource as u32 != 0
+}
+
 /// The limit of one resource.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limit {
@@ -114,6 +136,9 @@ impl Limits {
 
     /// Sets both limits; the caller has checked that it may.
     pub fn set(&self, resource: Resource, limit: Limit) {
+        if limit.soft != UNLIMITED {
+            LIMITED.fetch_or(1 << resource as u32, Ordering::Relaxed);
+        }
         of(&self.soft, resource).store(limit.soft, Ordering::Relaxed);
         of(&self.hard, resource).store(limit.hard, Ordering::Relaxed);
     }

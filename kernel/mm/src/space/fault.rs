@@ -331,7 +331,7 @@ fn grow_stack(state: &mut State, at: VirtAddr) -> Result<()> {
     let (start, end, promised) = stack
         .map(|area| (area.start, area.end, area.traits.promised))
         .ok_or(FaultError::NotMapped)?;
-    let limit = cred::limits().soft(Resource::StackBytes);
+    let limit = cred::limit(Resource::StackBytes);
     if end - at > limit {
         return Err(FaultError::NotMapped);
     }

@@ -58,7 +58,7 @@ impl AddressSpace {
 }
 
 fn grow_heap(state: &mut State, end: VirtAddr) -> Result<()> {
-    let limit = cred::limits().soft(Resource::DataBytes);
+    let limit = cred::limit(Resource::DataBytes);
     if end < state.heap.start || end - state.heap.start > limit {
         return Err(Error::OutOfMemory);
     }

@@ -26,7 +26,7 @@ pub(super) struct Growth {
 ///
 /// Errors: `OutOfMemory`.
 pub(super) fn check_growth(state: &State, growth: Growth) -> Result<()> {
-    let limit = cred::limits().soft(Resource::AddressBytes);
+    let limit = cred::limit(Resource::AddressBytes);
     if state.areas.bytes().saturating_add(growth.bytes) > limit {
         return Err(Error::OutOfMemory);
     }
@@ -40,7 +40,7 @@ pub(super) fn check_growth(state: &State, growth: Growth) -> Result<()> {
 ///
 /// Errors: `OutOfMemory`.
 pub(super) fn check_data(state: &State, more: u64) -> Result<()> {
-    let limit = cred::limits().soft(Resource::DataBytes);
+    let limit = cred::limit(Resource::DataBytes);
     let data = || {
         sum(state, everything(), |area| {
             is_data(area.access, area.traits)
@@ -67,7 +67,7 @@ fn is_data(access: Rights, traits: Traits) -> bool {
 ///
 /// Errors: `OutOfMemory`; `NotPermitted` where it may lock nothing at all.
 pub fn check_lock(locked: impl FnOnce() -> u64, more: u64) -> Result<()> {
-    let limit = cred::limits().soft(Resource::LockedBytes);
+    let limit = cred::limit(Resource::LockedBytes);
     let is_free = || cred::credentials().with(|who| who.has(Capability::IpcLock));
     if limit == UNLIMITED || is_free() {
         return Ok(());

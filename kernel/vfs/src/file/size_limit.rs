@@ -35,7 +35,7 @@ pub fn check_growth(size: u64) -> Result<()> {
 }
 
 fn limit() -> u64 {
-    cred::limits().soft(Resource::FileBytes)
+    cred::limit(Resource::FileBytes)
 }
 
 fn exceeded() -> Error {
