@@ -49,6 +49,15 @@ pub fn has_kvm_pv_eoi() -> bool {
     bit(kvm_features(), 6)
 }
 
+/// Nobody stops a CPU: there is no hypervisor, or KVM was told that none of the guest's is ever
+/// preempted (`KVM_HINTS_REALTIME`).
+pub fn are_cpus_dedicated() -> bool {
+    match is_under_kvm() {
+        true => bit(leaf(SIGNATURE + 1, 0).edx, 0),
+        false => !has_hypervisor(),
+    }
+}
+
 /// The local APIC is reachable by MSR.
 pub fn has_x2apic() -> bool {
     bit(leaf(1, 0).ecx, 21)

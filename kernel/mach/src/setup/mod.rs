@@ -44,6 +44,7 @@ unsafe extern "C" fn mach_start(door: u64, address: u64) -> ! {
         console::init();
         let info = boot::init(door, address);
         speculation::init(info);
+        crate::sync::init();
         speculation::set_up_cpu();
         mem::init(&info.memory, info.has_word("frames=shuffle"));
         move_to_guarded_stack()

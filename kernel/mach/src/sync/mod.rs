@@ -4,12 +4,15 @@
 //! kernel (see the crate's **Closed**), so no lock masks them; a waiting CPU serves its
 //! peers by [`crate::cpu::relax`].
 
+mod contention;
 mod lazy;
 mod once;
 mod spin;
 
 use core::sync::atomic::{AtomicBool, AtomicUsize};
 
+pub use contention::{Contention, contention};
+pub(crate) use contention::{add_cpu, init};
 pub use lazy::Lazy;
 pub use once::Once;
 pub use spin::{Spin, SpinGuard};

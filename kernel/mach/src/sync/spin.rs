@@ -1,18 +1,21 @@
-//! A test-and-test-and-set spin lock.
+//! A value behind a spin lock, whose waiters queue ([`spinlock`]).
 //!
-//! Invariant **Held**: between a successful exchange of `locked` to true and its store of
-//! false, exactly one guard exists, and only it reaches `value`.
+//! Invariant **Held**: between the lock's being taken and its being given back, exactly one guard
+//! exists, and only it reaches `value`.
 
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
-use core::sync::atomic::{AtomicBool, Ordering};
+
+use spinlock::{Native, RawLock};
+
+use super::contention;
 
 /// Mutual exclusion for a short section that does not block.
 #[derive(Default)]
 pub struct Spin<T: ?Sized> {
-    locked: AtomicBool,
+    lock: RawLock<Native>,
     value: UnsafeCell<T>,
 }
 
@@ -23,7 +26,7 @@ impl<T> Spin<T> {
     /// An unlocked lock around `value`.
     pub const fn new(value: T) -> Self {
         Self {
-            locked: AtomicBool::new(false),
+            lock: RawLock::new(),
             value: UnsafeCell::new(value),
         }
     }
@@ -38,37 +41,31 @@ impl<T: ?Sized> Spin<T> {
     /// Waits for the lock, serving other CPUs meanwhile.
     #[inline]
     pub fn lock(&self) -> SpinGuard<'_, T> {
-        loop {
-            if let Some(guard) = self.try_lock() {
-                return guard;
-            }
-            self.wait();
+        if !self.lock.try_lock() {
+            contention::wait(&self.lock, core::any::type_name::<T>());
         }
-    }
-
-    #[cold]
-    fn wait(&self) {
-        while self.is_locked() {
-            crate::cpu::relax();
-        }
+        self.guard()
     }
 
     /// Takes the lock if it is free.
     #[inline]
     pub fn try_lock(&self) -> Option<SpinGuard<'_, T>> {
-        let free = self
-            .locked
-            .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
-        // Made only now: dropping a guard unlocks.
-        free.is_ok().then(|| SpinGuard {
+        // Made only if it was: dropping a guard unlocks.
+        self.lock.try_lock().then(|| self.guard())
+    }
+
+    /// For who has just taken the lock.
+    #[inline(always)]
+    fn guard(&self) -> SpinGuard<'_, T> {
+        SpinGuard {
             lock: self,
             stays_on_cpu: PhantomData,
-        })
+        }
     }
 
     /// Whether somebody holds the lock at this moment.
     pub fn is_locked(&self) -> bool {
-        self.locked.load(Ordering::Relaxed)
+        self.lock.is_locked()
     }
 
     /// The value, by a reference that proves nobody else has one.
@@ -104,7 +101,7 @@ impl<T: ?Sized> fmt::Debug for Spin<T> {
 impl<T: ?Sized> SpinGuard<'_, T> {
     /// Calls `work` while the lock is free for others, then waits for it again.
     pub fn unlocked<R>(&mut self, work: impl FnOnce() -> R) -> R {
-        self.lock.locked.store(false, Ordering::Release);
+        self.lock.lock.unlock();
         let done = work();
         // The new guard's part is this one's again.
         core::mem::forget(self.lock.lock());
@@ -142,6 +139,6 @@ impl<T: ?Sized> DerefMut for SpinGuard<'_, T> {
 impl<T: ?Sized> Drop for SpinGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        self.lock.locked.store(false, Ordering::Release);
+        self.lock.lock.unlock();
     }
 }

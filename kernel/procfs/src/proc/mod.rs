@@ -14,6 +14,7 @@ mod guard;
 mod image;
 mod internet;
 mod list;
+mod lock_stat;
 mod memory;
 mod microstates;
 mod mounts;

@@ -21,6 +21,7 @@ pub const ENTRIES: &[Entry] = &[
     Entry::new("loadavg", loadavg),
     Entry::new("meminfo", meminfo),
     Entry::new("microstates", super::microstates::generate),
+    Entry::new("lock_stat", super::lock_stat::generate),
     Entry::new("resched", super::resched::generate),
     Entry::new("slabinfo", super::frames::slabinfo),
     Entry::new("stat", stat),

@@ -69,6 +69,10 @@ pub fn read(world: &mut World<'_>) -> Result<Vec<Statistic>, String> {
         &world.files.read("/proc/net/card").unwrap_or_default(),
         &mut all,
     );
+    locks(
+        &world.files.read("/proc/lock_stat").unwrap_or_default(),
+        &mut all,
+    );
     all.extend(of_links(world.kernel).unwrap_or_default());
     Ok(all)
 }
@@ -114,6 +118,28 @@ fn rings(text: &str, all: &mut Vec<Statistic>) {
         })
     };
     all.extend(text.lines().filter_map(parse));
+}
+
+/// How often locks were waited for: waits, turns of the waiting loops, and what is protected, a
+/// line each. A path has dots in a name, since colons part the names of a statistic.
+fn locks(text: &str, all: &mut Vec<Statistic>) {
+    for line in text.lines() {
+        let mut words = line.splitn(3, ' ');
+        let counts = ["waits", "turns"].map(|name| (name, words.next()));
+        let Some(class) = words.next() else {
+            continue;
+        };
+        all.extend(counts.into_iter().filter_map(|(statistic, value)| {
+            Some(Statistic {
+                module: "locks".into(),
+                instance: 0,
+                name: class.replace("::", "."),
+                class: "misc",
+                statistic: statistic.into(),
+                value: value?.parse().ok()?,
+            })
+        }));
+    }
 }
 
 /// What links have carried.

@@ -1,0 +1,144 @@
+//! `loom` runs the lock's own code with two and three CPUs in all orders that matter: no two have
+//! it at once, each sees what the one before it wrote, and all get it.
+//!
+//! The data is a cell that loom watches: an access that does not happen after the last holder's
+//! is reported.
+
+#![forbid(unsafe_code)]
+
+use base::CpuId;
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
+use spinlock::{Family, Machine, RawLock, Small, Waiter};
+
+/// Forced switches of the running thread that loom tries in one execution of `cpus`: most races
+/// need two, and with three CPUs one makes for minutes.
+const fn preemptions_max(cpus: usize) -> usize {
+    if cpus == 2 { 3 } else { 1 }
+}
+
+#[derive(Default, Debug)]
+struct Byte(AtomicU8);
+
+#[derive(Default, Debug)]
+struct Name(AtomicU16);
+
+macro_rules! watched {
+    ($word:ty, $value:ty) => {
+        impl Small<$value> for $word {
+            fn load(&self, order: Ordering) -> $value {
+                self.0.load(order)
+            }
+
+            fn store(&self, value: $value, order: Ordering) {
+                self.0.store(value, order);
+            }
+
+            fn swap(&self, value: $value, order: Ordering) -> $value {
+                self.0.swap(value, order)
+            }
+
+            fn replace(&self, old: $value, new: $value, order: Ordering) -> bool {
+                let success = self.0.compare_exchange(old, new, order, Ordering::Relaxed);
+                success.is_ok()
+            }
+        }
+    };
+}
+watched!(Byte, u8);
+watched!(Name, u16);
+
+#[derive(Debug)]
+struct Watched;
+
+impl Family for Watched {
+    type Byte = Byte;
+    type Name = Name;
+}
+
+/// A machine whose first waiters reserve the lock after `TURNS` looks at it.
+struct World<const CPUS: usize> {
+    lock: RawLock<Watched>,
+    waiters: [Waiter<Watched>; CPUS],
+    /// Read and written apart, so that an update is lost unless holders exclude each other, and
+    /// with no order of its own, so that one is lost unless they happen one after the other.
+    uses: AtomicU64,
+}
+
+struct Cpu<'a, const CPUS: usize, const TURNS: u32>(&'a World<CPUS>, u32);
+
+impl<const CPUS: usize, const TURNS: u32> Machine<Watched> for Cpu<'_, CPUS, TURNS> {
+    const TURNS_UNTIL_RESERVED: u32 = TURNS;
+
+    fn turns_before_queue(&self) -> u32 {
+        0
+    }
+
+    fn me(&self) -> CpuId {
+        CpuId(self.1)
+    }
+
+    fn waiter(&self, cpu: CpuId) -> &Waiter<Watched> {
+        &self.0.waiters[cpu.index()]
+    }
+
+    fn pause(&self) {
+        loom::thread::yield_now();
+    }
+}
+
+fn use_once<const CPUS: usize, const TURNS: u32>(world: &World<CPUS>, cpu: u32) {
+    if !world.lock.try_lock() {
+        world.lock.wait(&Cpu::<CPUS, TURNS>(world, cpu));
+    }
+    let before = world.uses.load(Ordering::Relaxed);
+    world.uses.store(before + 1, Ordering::Relaxed);
+    world.lock.unlock();
+}
+
+/// Each of `CPUS` takes the lock `times` times, in all orders.
+fn all_get_it<const CPUS: usize, const TURNS: u32>(times: u32) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(preemptions_max(CPUS));
+    model.check(move || {
+        let world = Arc::new(World::<CPUS> {
+            lock: RawLock::default(),
+            waiters: std::array::from_fn(|_| Waiter::default()),
+            uses: AtomicU64::new(0),
+        });
+        let part = |cpu: u32| {
+            let world = world.clone();
+            move || (0..times).for_each(|_| use_once::<CPUS, TURNS>(&world, cpu))
+        };
+        let others: Vec<_> = (1..CPUS as u32)
+            .map(|cpu| loom::thread::spawn(part(cpu)))
+            .collect();
+        part(0)();
+        for other in others {
+            assert!(other.join().is_ok(), "the other CPU had the lock");
+        }
+        let uses = world.uses.load(Ordering::Relaxed);
+        assert_eq!(uses, u64::from(times) * CPUS as u64, "no use was lost");
+        assert!(!world.lock.is_locked() && world.lock.try_lock());
+    });
+}
+
+#[test]
+fn two_cpus_take_turns_when_the_first_reserves_at_once() {
+    all_get_it::<2, 0>(2);
+}
+
+#[test]
+fn two_cpus_take_turns_when_the_first_is_overtaken() {
+    all_get_it::<2, 100>(2);
+}
+
+#[test]
+fn three_cpus_queue_and_all_get_the_lock() {
+    all_get_it::<3, 0>(1);
+}
+
+#[test]
+fn three_cpus_queue_behind_a_patient_first_one() {
+    all_get_it::<3, 1>(1);
+}

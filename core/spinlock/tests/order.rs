@@ -1,0 +1,123 @@
+//! Threads in a queue, which get the lock in the order in which they came, and whom nobody
+//! overtakes once the first has waited long enough.
+
+#![forbid(unsafe_code)]
+
+use std::array::from_fn;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+
+use base::CpuId;
+use spinlock::{Machine, Native, RawLock, Waiter};
+
+const CPUS: usize = 4;
+const ROUNDS: usize = 200;
+
+#[derive(Default)]
+struct World {
+    lock: RawLock<Native>,
+    waiters: [Waiter<Native>; CPUS],
+    /// Turns before a CPU queues.
+    tries: u32,
+    /// Turns that each CPU has waited in this round.
+    turns: [AtomicU32; CPUS],
+}
+
+struct Cpu<'a>(&'a World, u32);
+
+impl Machine<Native> for Cpu<'_> {
+    const TURNS_UNTIL_RESERVED: u32 = 3;
+
+    fn turns_before_queue(&self) -> u32 {
+        self.0.tries
+    }
+
+    fn me(&self) -> CpuId {
+        CpuId(self.1)
+    }
+
+    fn waiter(&self, cpu: CpuId) -> &Waiter<Native> {
+        &self.0.waiters[cpu.index()]
+    }
+
+    fn pause(&self) {
+        self.0.turns[self.1 as usize].fetch_add(1, Ordering::SeqCst);
+        thread::yield_now();
+    }
+}
+
+impl World {
+    fn waits(&self, cpu: u32, turns: u32) -> bool {
+        self.turns[cpu as usize].load(Ordering::SeqCst) >= turns
+    }
+
+    fn until_it_waits(&self, cpu: u32, turns: u32) {
+        while !self.waits(cpu, turns) {
+            thread::yield_now();
+        }
+    }
+}
+
+#[test]
+fn who_came_first_gets_the_lock_first_in_each_round() {
+    let mut world = World::default();
+    for round in 0..ROUNDS {
+        world.turns = from_fn(|_| AtomicU32::new(0));
+        let (world, order) = (&world, &Mutex::new(Vec::new()));
+        assert!(world.lock.try_lock());
+        thread::scope(|scope| {
+            for cpu in 0..CPUS as u32 {
+                scope.spawn(move || {
+                    let turns = world.lock.wait(&Cpu(world, cpu));
+                    assert!(turns > 0, "round {round}: CPU {cpu} waited");
+                    order.lock().unwrap().push(cpu);
+                    world.lock.unlock();
+                });
+                world.until_it_waits(cpu, 1);
+            }
+            world.lock.unlock();
+        });
+        assert_eq!(*order.lock().unwrap(), [0, 1, 2, 3], "round {round}");
+    }
+}
+
+#[test]
+fn who_tries_first_gets_a_lock_that_becomes_free_without_the_queue() {
+    let world = &World {
+        tries: u32::MAX,
+        ..World::default()
+    };
+    assert!(world.lock.try_lock());
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            world.lock.wait(&Cpu(world, 0));
+            world.lock.unlock();
+        });
+        // More than a first one waits until it reserves the lock.
+        world.until_it_waits(0, 10);
+        world.lock.unlock();
+    });
+    assert!(world.lock.try_lock(), "nobody waits any more");
+}
+
+#[test]
+fn nobody_overtakes_a_first_one_that_has_waited_long() {
+    let (world, is_seen) = (&World::default(), &AtomicBool::new(false));
+    assert!(world.lock.try_lock());
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            world.lock.wait(&Cpu(world, 0));
+            while !is_seen.load(Ordering::SeqCst) {
+                thread::yield_now();
+            }
+            world.lock.unlock();
+        });
+        // The turn after the one in which it reserved the lock.
+        world.until_it_waits(0, 5);
+        world.lock.unlock();
+        assert!(!world.lock.try_lock(), "the lock is reserved or taken");
+        is_seen.store(true, Ordering::SeqCst);
+    });
+    assert!(world.lock.try_lock(), "nobody waits any more");
+}

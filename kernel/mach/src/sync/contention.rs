@@ -1,0 +1,123 @@
+//! Waiting for spin locks, and counting it.
+//!
+//! Locks are counted by what they protect, a class being all whose value has one type. Only who has
+//! to wait counts; to take a free lock costs nothing for it. The counters are shared by all CPUs,
+//! which is cheap beside the wait.
+
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use base::CpuId;
+use spinlock::{Machine, Native, RawLock, Waiter};
+
+use super::Once;
+use crate::cpu::{self, Own, own};
+
+/// Classes that are told apart; all further ones are one.
+const CLASSES_MAX: usize = 128;
+
+/// Turns before a CPU queues where the host may stop one: some ten milliseconds of turns, more
+/// than any CPU waits but one that others overtake again and again.
+const PATIENCE_TURNS: u32 = 1 << 20;
+/// 0 where the host runs all CPUs at all times.
+static TURNS_BEFORE_QUEUE: AtomicU32 = AtomicU32::new(PATIENCE_TURNS);
+
+static WAITERS: Own<Waiter<Native>> = own!(Waiter<Native>, Waiter::new());
+static CLASSES: [Class; CLASSES_MAX] = [const { Class::new() }; CLASSES_MAX];
+static OTHERS: Class = Class::new();
+
+/// A class of locks, and how often they were waited for.
+struct Class {
+    name: Once<&'static str>,
+    waits: AtomicU64,
+    turns: AtomicU64,
+}
+
+/// How often locks of a class were held by another CPU when somebody wanted them.
+#[derive(Clone, Copy, Debug)]
+pub struct Contention {
+    /// The type of what they protect. It may come more than once.
+    pub class: &'static str,
+    /// Acquisitions that had to wait.
+    pub waits: u64,
+    /// Turns of the loops in which they waited.
+    pub turns: u64,
+}
+
+impl Class {
+    const fn new() -> Self {
+        Self {
+            name: Once::new(),
+            waits: AtomicU64::new(0),
+            turns: AtomicU64::new(0),
+        }
+    }
+
+    fn shown(&self, class: &'static str) -> Contention {
+        Contention {
+            class,
+            waits: self.waits.load(Relaxed),
+            turns: self.turns.load(Relaxed),
+        }
+    }
+}
+
+/// The classes of which a lock was ever waited for.
+pub fn contention() -> impl Iterator<Item = Contention> {
+    let known = CLASSES.iter();
+    let known = known.filter_map(|class| Some(class.shown(class.name.get()?)));
+    let others = OTHERS.shown("(others)");
+    known.chain((others.waits > 0).then_some(others))
+}
+
+/// Has waiters queue at once if CPUs are never stopped; once at boot.
+pub(crate) fn init() {
+    if arch::cpuid::are_cpus_dedicated() {
+        TURNS_BEFORE_QUEUE.store(0, Relaxed);
+    }
+}
+
+/// Before `cpu` is started.
+pub(crate) fn add_cpu(cpu: CpuId) {
+    WAITERS.prepare(cpu);
+}
+
+/// Waits for a lock of the class; returns with it.
+#[cold]
+#[inline(never)]
+pub(super) fn wait(lock: &RawLock<Native>, name: &'static str) {
+    let turns = lock.wait(&ThisCpu);
+    let class = class_of(name);
+    class.waits.fetch_add(1, Relaxed);
+    class.turns.fetch_add(u64::from(turns), Relaxed);
+}
+
+/// The class's slot is one of those behind where its name's address leads.
+fn class_of(name: &'static str) -> &'static Class {
+    let start = name.as_ptr().addr() >> 4;
+    let mut slots = (0..CLASSES_MAX).map(|step| &CLASSES[(start + step) % CLASSES_MAX]);
+    let is_own = |class: &&Class| core::ptr::eq(*class.name.call_once(|| name), name);
+    slots.find(is_own).unwrap_or(&OTHERS)
+}
+
+struct ThisCpu;
+
+impl Machine<Native> for ThisCpu {
+    // A short section is over long before.
+    const TURNS_UNTIL_RESERVED: u32 = 200;
+
+    fn turns_before_queue(&self) -> u32 {
+        TURNS_BEFORE_QUEUE.load(Relaxed)
+    }
+
+    fn me(&self) -> CpuId {
+        cpu::id()
+    }
+
+    fn waiter(&self, cpu: CpuId) -> &Waiter<Native> {
+        WAITERS.of(cpu)
+    }
+
+    fn pause(&self) {
+        cpu::relax();
+    }
+}
