@@ -9,7 +9,8 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use core::sync::atomic::{AtomicPtr, AtomicU64};
 
 use base::{CpuId, PAGE_BYTES};
 use frames::{Extent, Frame, Urgency};
@@ -17,10 +18,13 @@ use slab::{BadFree, Class, Depot, Geometry, LocalHeap, Round, Slab, SlabSource};
 
 use super::{direct, fallible, ram, scattered};
 use crate::cpu::{Own, Private, own};
-use crate::sync::Spin;
+use crate::sync::{Spin, SpinGuard};
 
 static LOCAL: Own<Private<LocalHeap>> = own!(Private<LocalHeap>, Private::new(LocalHeap::new()));
-static DEPOTS: Spin<Depots> = Spin::new(Depots::new());
+/// One depot per class, each behind its own lock; the first is not used.
+static DEPOTS: [Spin<Depot<WORDS>>; CLASSES + 1] = depots();
+/// Storage for the depots' stocks, once there is some.
+static STOCKS: AtomicPtr<Round> = AtomicPtr::new(null_mut());
 /// Pages of slabs, of magazines, and of allocations larger than the classes.
 static PAGES: AtomicU64 = AtomicU64::new(0);
 
@@ -88,41 +92,43 @@ const _: () = {
     assert!(rounds * size_of::<Round>() <= MAGAZINE_PAGES as usize * PAGE_BYTES);
 };
 
-/// One depot per class; the first is not used.
-struct Depots {
-    depots: [Depot<WORDS>; CLASSES + 1],
-    has_stocks: bool,
+const fn depots() -> [Spin<Depot<WORDS>>; CLASSES + 1] {
+    let mut depots = [const { Spin::new(Depot::new(GEOMETRIES[1])) }; CLASSES + 1];
+    let mut class = 1;
+    while class <= CLASSES {
+        depots[class] = Spin::new(Depot::new(GEOMETRIES[class]));
+        class += 1;
+    }
+    depots
 }
 
-impl Depots {
-    const fn new() -> Self {
-        let mut depots = [const { Depot::new(GEOMETRIES[1]) }; CLASSES + 1];
-        let mut class = 1;
-        while class <= CLASSES {
-            depots[class] = Depot::new(GEOMETRIES[class]);
-            class += 1;
-        }
-        Self {
-            depots,
-            has_stocks: false,
-        }
+/// The depot of a class. Its stock gets its storage on first use.
+fn depot(class: Class) -> SpinGuard<'static, Depot<WORDS>> {
+    let mut depot = DEPOTS[class.index()].lock();
+    if !depot.has_stock()
+        && let Some(stocks) = stocks()
+    {
+        let before = classes().take_while(|other| other.index() < class.index());
+        let offset = before.map(|other| 2 * batch(other)).sum();
+        // SAFETY: **Claim**: the pages are ours for good, long enough, and each class has its part.
+        unsafe { depot.lend(stocks.add(offset), 2 * batch(class)) };
     }
+    depot
+}
 
-    /// The depot of a class. The stocks get their storage on first use.
-    fn of(&mut self, class: Class) -> &mut Depot<WORDS> {
-        if !self.has_stocks
-            && let Some(mut storage) = magazines()
-        {
-            self.has_stocks = true;
-            for class in classes() {
-                // SAFETY: **Claim**: the pages are ours for good, and long enough.
-                unsafe {
-                    self.depots[class.index()].lend(storage, 2 * batch(class));
-                    storage = storage.add(2 * batch(class));
-                }
-            }
+/// Storage for the stocks of all classes. Two CPUs may find at once that there is none; one gives
+/// its pages back.
+fn stocks() -> Option<NonNull<Round>> {
+    if let Some(stocks) = NonNull::new(STOCKS.load(Acquire)) {
+        return Some(stocks);
+    }
+    let made = magazines()?;
+    match STOCKS.compare_exchange(null_mut(), made.as_ptr(), AcqRel, Acquire) {
+        Ok(_) => Some(made),
+        Err(before) => {
+            give_pages(made.as_ptr().cast(), MAGAZINE_PAGES);
+            NonNull::new(before)
         }
-        &mut self.depots[class.index()]
     }
 }
 
@@ -195,7 +201,7 @@ pub struct ClassStats {
 /// All sizes of the heap that are cut from slabs.
 pub fn class_stats() -> impl Iterator<Item = ClassStats> {
     classes().map(|class| {
-        let depot = DEPOTS.lock().of(class).stats();
+        let depot = depot(class).stats();
         let geometry = &GEOMETRIES[class.index()];
         ClassStats {
             object_bytes: class.bytes(),
@@ -288,7 +294,7 @@ fn alloc_refilled(heap: &mut LocalHeap, class: Class) -> *mut u8 {
     if !is_equipped(heap, class) {
         return null_mut();
     }
-    heap.refill(class, batch(class), DEPOTS.lock().of(class), &mut Frames);
+    heap.refill(class, batch(class), &mut depot(class), &mut Frames);
     heap.alloc(class).map_or(null_mut(), NonNull::as_ptr)
 }
 
@@ -314,10 +320,9 @@ fn is_equipped(heap: &mut LocalHeap, class: Class) -> bool {
 #[inline(never)]
 fn free_drained(heap: &mut LocalHeap, class: Class, object: Round) {
     let is_equipped = is_equipped(heap, class);
-    let mut depots = DEPOTS.lock();
-    let depot = depots.of(class);
+    let mut depot = depot(class);
     let result = if is_equipped {
-        heap.drain(class, batch(class), depot, &mut Frames)
+        heap.drain(class, batch(class), &mut depot, &mut Frames)
     } else {
         // A CPU that found no memory for magazines may still free what others allocated.
         depot.put(object, &mut Frames)
