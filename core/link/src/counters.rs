@@ -55,6 +55,8 @@ probes::counters! {
         Polls = "polls",
         /// Their bytes.
         PollBytes = "pollbytes",
+        /// Times that the interrupt was masked and polling began.
+        PollStarts = "pollstarts",
         /// Frames from clients of the same lower link.
         Local = "local",
         /// Their bytes.
@@ -90,9 +92,42 @@ probes::counters! {
     }
 }
 
+/// What had frames taken from a ring.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// The ring's interrupt.
+    Interrupt,
+    /// Its owner looked while the interrupt was masked.
+    Poll,
+}
+
 impl RxCounts {
+    /// Counts a chain that was taken from a ring; one without frames counts for nothing.
+    #[inline]
+    pub fn pulled(&mut self, frames: usize, bytes: u64, cause: Cause) {
+        if frames == 0 {
+            return;
+        }
+        let (by, bytes_by) = match cause {
+            Cause::Interrupt => (RxCount::Interrupts, RxCount::InterruptBytes),
+            Cause::Poll => (RxCount::Polls, RxCount::PollBytes),
+        };
+        self.add(RxCount::Packets, frames as u64);
+        self.add(RxCount::Bytes, bytes);
+        self.add(by, frames as u64);
+        self.add(bytes_by, bytes);
+        self.chain(frames);
+    }
+
+    /// Adds what another counted.
+    pub fn add_all(&mut self, other: &Self) {
+        for what in RxCount::ALL {
+            self.add(*what, other.get(*what));
+        }
+    }
+
     /// Counts a chain by its length.
-    pub fn chain(&mut self, frames: usize) {
+    fn chain(&mut self, frames: usize) {
         self.count(match frames {
             0..10 => RxCount::ChainUnder10,
             10..=50 => RxCount::Chain10To50,
@@ -136,9 +171,7 @@ pub fn hardware_lane(ring: &RxCounts, drops: &Drops) -> [Kstat; 10] {
 impl Counters {
     /// Adds what another ring counted for the same client.
     pub fn add(&mut self, other: &Self) {
-        for what in RxCount::ALL {
-            self.rx.add(*what, other.rx.get(*what));
-        }
+        self.rx.add_all(&other.rx);
         for what in TxCount::ALL {
             self.tx.add(*what, other.tx.get(*what));
         }

@@ -74,6 +74,7 @@ struct Bucket {
 
 struct SoftRing {
     sent: u64,
+    sent_bytes: u64,
     progress: Arc<Progress>,
     /// Sorted, not yet handed over; empty between batches.
     pending: RxChain,
@@ -88,6 +89,17 @@ impl SoftRing {
         let finished = self.progress.finished.load(Ordering::Relaxed);
         self.sent.saturating_sub(finished)
     }
+}
+
+/// What went into one soft ring.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Fanout {
+    /// Frames.
+    pub frames: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Frames that its CPU has not finished with.
+    pub waiting: u64,
 }
 
 /// The steering of one ring's frames; owned by the ring's CPU.
@@ -107,6 +119,7 @@ impl Steering {
     pub fn new(rss: &Rss, progress: Vec<Arc<Progress>>) -> Self {
         let rings = progress.into_iter().map(|progress| SoftRing {
             sent: 0,
+            sent_bytes: 0,
             progress,
             pending: RxChain::new(),
         });
@@ -129,6 +142,15 @@ impl Steering {
     /// Frames dropped because their soft ring, or the parking, was full.
     pub fn dropped(&self) -> u64 {
         self.dropped
+    }
+
+    /// What each soft ring got, and how much of it waits.
+    pub fn fanout(&self) -> impl Iterator<Item = Fanout> + '_ {
+        self.rings.iter().map(|ring| Fanout {
+            frames: ring.sent,
+            bytes: ring.sent_bytes,
+            waiting: ring.waiting(),
+        })
     }
 
     /// Frames that nobody has finished with.
@@ -156,6 +178,7 @@ impl Steering {
                 continue;
             }
             ring.sent += frames;
+            ring.sent_bytes += ring.pending.bytes();
             hand_over(target, &mut ring.pending);
             ring.pending.clear();
         }

@@ -35,6 +35,20 @@ pub enum Answer {
     Props(Vec<PropRow>),
     /// What a link has carried.
     Statistics(Statistics),
+    /// Statistics of a link.
+    Kstats {
+        /// At most [`crate::PAGE_BLOCKS`] blocks, in their order.
+        blocks: Vec<KstatBlock>,
+        /// Where the next page begins, if there is one.
+        next: Option<u16>,
+    },
+    /// Frames that one ring of a port dropped.
+    Drops {
+        /// Of one reason after the other, the oldest first.
+        rows: Vec<DropRow>,
+        /// The next ring, if there is one.
+        next: Option<u16>,
+    },
     /// The flows of one link.
     Flows {
         /// In the order in which they were made.
@@ -131,6 +145,51 @@ pub struct PropRow {
     pub possible: String,
 }
 
+/// What is counted at one place.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KstatBlock {
+    /// Who counts: `link`, or a link's name.
+    pub module: String,
+    /// What is counted at, by illumos' names where it has one.
+    pub name: String,
+    /// Names and values.
+    pub rows: Vec<Kstat>,
+}
+
+/// A statistic.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kstat {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: u64,
+}
+
+/// A frame that went no further.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DropRow {
+    /// How many such events the ring had of this reason before.
+    pub serial: u64,
+    /// Nanoseconds since the boot.
+    pub time_ns: u64,
+    /// Whose it was; `None` if it was nobody's.
+    pub link: Option<String>,
+    /// Why, by the name of the counter.
+    pub reason: String,
+    /// How many frames; the rest is about the first.
+    pub frames: u32,
+    /// Bytes of the frame.
+    pub len: u32,
+    /// Who sent it: an IP address and, if it has one, a port, or a station.
+    pub from: String,
+    /// Whom it was for.
+    pub to: String,
+    /// The number of IP's protocol; `None` if it is not IP.
+    pub protocol: Option<u8>,
+    /// The frame's EtherType; zero if it has no header.
+    pub ether_type: u16,
+}
+
 /// What a flow is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FlowRow {
@@ -158,6 +217,8 @@ choice!(Answer {
     6 => Flows { rows, next },
     7 => FlowStatistics(counts),
     8 => Refused(refusal),
+    9 => Kstats { blocks, next },
+    10 => Drops { rows, next },
 });
 choice!(Refusal {
     0 => Malformed,
@@ -192,6 +253,20 @@ record!(PropRow {
     value,
     default,
     possible
+});
+record!(KstatBlock { module, name, rows });
+record!(Kstat { name, value });
+record!(DropRow {
+    serial,
+    time_ns,
+    link,
+    reason,
+    frames,
+    len,
+    from,
+    to,
+    protocol,
+    ether_type,
 });
 record!(FlowRow {
     name,

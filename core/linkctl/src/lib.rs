@@ -45,10 +45,12 @@ mod serve;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{Answer, FlowRow, GroupRow, LinkRow, PropRow, Refusal, Statistics};
+pub use answer::{
+    Answer, DropRow, FlowRow, GroupRow, Kstat, KstatBlock, LinkRow, PropRow, Refusal, Statistics,
+};
 pub use bytes::{Malformed, TooLong};
 pub use request::{NewMac, NewVnic, Request, Setting};
-pub use serve::{Rights, Shell, answer_to, serve};
+pub use serve::{Rights, RingCounts, Shell, answer_to, serve};
 
 /// Where the kernel listens.
 pub const DEVICE: &str = "/dev/linkctl";
@@ -58,3 +60,5 @@ pub const MESSAGE_BYTES_MAX: usize = 64 << 10;
 pub const TEXT_BYTES_MAX: usize = 9 << 10;
 /// Links on a page.
 pub const PAGE_LINKS: usize = 128;
+/// Blocks of statistics on a page.
+pub const PAGE_BLOCKS: usize = 64;

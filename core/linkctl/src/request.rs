@@ -32,6 +32,20 @@ pub enum Request {
         /// Which link.
         link: String,
     },
+    /// All statistics of a link by the names of `kstat`; answered by `Answer::Kstats`.
+    Kstats {
+        /// Which link.
+        link: String,
+        /// Where the page begins: zero, or what the last page's `next` says.
+        from: u16,
+    },
+    /// The last frames that one ring of a port dropped; answered by `Answer::Drops`.
+    Drops {
+        /// The port: a card's own link, or an etherstub.
+        link: String,
+        /// Which ring.
+        ring: u16,
+    },
     /// The flows of one link; answered by `Answer::Flows`.
     Flows {
         /// Where to look for a link that has flows: zero, or the last answer's `next`.
@@ -126,6 +140,8 @@ impl Request {
                 | Self::Groups { .. }
                 | Self::Props { .. }
                 | Self::Statistics { .. }
+                | Self::Kstats { .. }
+                | Self::Drops { .. }
                 | Self::Flows { .. }
                 | Self::FlowStatistics { .. }
         )
@@ -186,6 +202,8 @@ choice!(Request {
     14 => RemoveFlows { link },
     15 => SetFlowProp { flow, setting },
     16 => ResetFlowProp { flow, name },
+    17 => Kstats { link, from },
+    18 => Drops { link, ring },
 });
 choice!(NewMac { 0 => Given(mac), 1 => Random { prefix } });
 record!(Setting { name, value });

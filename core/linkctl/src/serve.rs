@@ -7,14 +7,18 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use hal::CardCounters;
+use hal::{CardCounters, PortCounters};
+use link::counters::RxCounts;
 use link::lane::Lane;
+use link::steer::Fanout;
 use link::{LinkId, Links};
 
 use crate::answer::{Answer, Refusal};
 use crate::request::Request;
 
 mod change;
+mod drops;
+mod kstats;
 mod show;
 mod statistics;
 
@@ -23,8 +27,8 @@ pub trait Shell {
     /// Looks at the links, or changes them, under their lock.
     fn with_links<R>(&mut self, act: impl FnOnce(&mut Links) -> R) -> R;
 
-    /// Shows each lane of a port, one after another under its lock. Never called by
-    /// [`with_links`](Self::with_links).
+    /// Shows each lane of a port in the order of its rings, one after another under its lock.
+    /// Never called by [`with_links`](Self::with_links).
     fn each_lane(&mut self, port: LinkId, look: impl FnMut(&Lane));
 
     /// Unpredictable bits.
@@ -35,6 +39,27 @@ pub trait Shell {
 
     /// What the card behind a card's own link has counted, if it counts.
     fn card_counters(&mut self, link: &str) -> Option<CardCounters>;
+
+    /// What each ring of the card behind a card's own link has counted, in their order.
+    fn rings(&mut self, link: &str) -> Vec<RingCounts>;
+
+    /// Frames that a link's stack had no room for.
+    fn overflowed(&mut self, link: &str) -> u64;
+}
+
+/// What a ring did, and what became of its frames on their way to other CPUs.
+#[derive(Clone, Debug, Default)]
+pub struct RingCounts {
+    /// By its driver.
+    pub port: PortCounters,
+    /// What its CPU took from it while no lane did.
+    pub pulled: RxCounts,
+    /// What went into each CPU's soft ring; nothing where there is one CPU.
+    pub fanout: Vec<Fanout>,
+    /// Dropped: a soft ring was full.
+    pub soft_ring_drops: u64,
+    /// Dropped: fragments of TCP segments, whose CPU nobody can tell.
+    pub tcp_fragments: u64,
 }
 
 /// What who asks may do.
@@ -68,6 +93,8 @@ pub fn serve(request: &Request, rights: Rights, shell: &mut impl Shell) -> Answe
         Request::Groups { link } => shell.with_links(|links| show::groups(links, link)),
         Request::Props { link } => shell.with_links(|links| show::props(links, link)),
         Request::Statistics { link } => statistics::of_link(link, shell),
+        Request::Kstats { link, from } => kstats::of_link(link, *from, shell),
+        Request::Drops { link, ring } => drops::of_ring(link, *ring, shell),
         Request::Flows { from } => Ok(shell.with_links(|links| show::flows(links, *from))),
         Request::FlowStatistics { flow } => statistics::of_flow(flow, shell),
         Request::CreateVnic(vnic) => {

@@ -39,6 +39,14 @@ fn requests() -> Vec<Request> {
         Request::Groups { link: link() },
         Request::Props { link: link() },
         Request::Statistics { link: link() },
+        Request::Kstats {
+            link: link(),
+            from: 64,
+        },
+        Request::Drops {
+            link: link(),
+            ring: 7,
+        },
         Request::Flows { from: 0 },
         Request::FlowStatistics { flow: flow() },
         vnic(NewMac::Given(MAC)),
@@ -96,6 +104,34 @@ fn link_row(name: String) -> LinkRow {
         mac_origin: MacOrigin::Random,
         vid: VlanId::new(1),
         is_held: true,
+    }
+}
+
+fn kstat_block(module: String, rows: usize) -> KstatBlock {
+    let row = Kstat {
+        name: "chainunder10".into(),
+        value: u64::MAX,
+    };
+    KstatBlock {
+        module,
+        name: "mac_rx_hwlane10_fanout10".into(),
+        rows: vec![row; rows],
+    }
+}
+
+fn drop_row(link: String) -> DropRow {
+    let end = "[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535";
+    DropRow {
+        serial: u64::MAX,
+        time_ns: 1,
+        link: Some(link),
+        reason: "dhcpspoofed".into(),
+        frames: 1,
+        len: 1514,
+        from: end.into(),
+        to: end.into(),
+        protocol: Some(17),
+        ether_type: 0x86dd,
     }
 }
 
@@ -162,6 +198,14 @@ fn answers() -> Vec<Answer> {
         }]),
         Answer::Statistics([1, 2, 3, 4, 5, u64::MAX]),
         Answer::FlowStatistics([0; 6]),
+        Answer::Drops {
+            rows: vec![drop_row("vnic1".into())],
+            next: Some(1),
+        },
+        Answer::Kstats {
+            blocks: vec![kstat_block("net0".into(), 2)],
+            next: Some(64),
+        },
         Answer::Flows {
             rows: rules.into_iter().map(row).collect(),
             next: None,
@@ -267,6 +311,18 @@ fn the_longest_page_fits_in_a_message() {
         next: None,
     };
     assert!(flows.encode().is_ok());
+    let block = kstat_block(name.clone(), 24);
+    let kstats = Answer::Kstats {
+        blocks: vec![block; PAGE_BLOCKS],
+        next: None,
+    };
+    assert!(kstats.encode().is_ok());
+    let events = link::counters::DropReason::ALL.len() * link::lane::EVENTS_MAX;
+    let drops = Answer::Drops {
+        rows: vec![drop_row(name.clone()); events],
+        next: None,
+    };
+    assert!(drops.encode().is_ok());
     let groups = (0..32).map(|first| GroupRow {
         first,
         rings: 1,
@@ -288,5 +344,5 @@ fn the_longest_page_fits_in_a_message() {
 #[test]
 fn only_what_changes_something_is_a_change() {
     let lookers = requests().iter().filter(|one| !one.is_change()).count();
-    assert_eq!(lookers, 6);
+    assert_eq!(lookers, 8);
 }

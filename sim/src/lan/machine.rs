@@ -3,7 +3,7 @@
 use ::link::lane::Lane;
 use ::link::{LinkId, Links};
 use hal::CardCounters;
-use linkctl::{Rights, Shell};
+use linkctl::{Rights, RingCounts, Shell};
 
 use super::Lan;
 
@@ -52,5 +52,14 @@ impl Shell for Machine {
 
     fn card_counters(&mut self, _: &str) -> Option<CardCounters> {
         self.card
+    }
+
+    fn rings(&mut self, _: &str) -> Vec<RingCounts> {
+        let lanes = self.lan.lanes.iter();
+        lanes.map(|_| RingCounts::default()).collect()
+    }
+
+    fn overflowed(&mut self, _: &str) -> u64 {
+        0
     }
 }

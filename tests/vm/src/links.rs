@@ -43,6 +43,11 @@ pub const PORT: u16 = 9;
 
 /// A shell in a machine with the tools.
 pub fn operator(setup: &Setup) -> Result<Operator, String> {
+    operator_with(setup, &[])
+}
+
+/// The same with more flags of `sietch run`.
+pub fn operator_with(setup: &Setup, more: &[&str]) -> Result<Operator, String> {
     let tool = |name| -> Result<String, String> {
         let built = build::tool("admin", name)?;
         Ok(format!("{}:/bin/{name}", built.display()))
@@ -51,6 +56,7 @@ pub fn operator(setup: &Setup) -> Result<Operator, String> {
     let flags = [
         "--add", &dladm, "--add", &flowadm, "--add", PING, "--add", IP,
     ];
+    let flags = [&flags[..], more].concat();
     let (mut shell, _) = Operator::start(setup, PORT, &flags)?;
     shell.ask(&format!(
         "until {IP} addr show dev eth0 | grep -q 10.0.2.15; do sleep 0.1; done; \

@@ -43,6 +43,7 @@ mod http;
 mod ipv6;
 mod java;
 mod kvm;
+mod link_counts;
 mod links;
 mod many_cpus;
 mod mariadb;
@@ -181,6 +182,7 @@ fn main() -> ExitCode {
         ping::TESTS,
         links::TESTS,
         card_filters::TESTS,
+        link_counts::TESTS,
         snoop::TESTS,
     ];
     for (sentence, test) in suites.into_iter().flatten() {

@@ -1,6 +1,6 @@
 //! Questions that several commands ask.
 
-use linkctl::{Answer, FlowRow, LinkRow, PropRow, Request, Statistics};
+use linkctl::{Answer, FlowRow, KstatBlock, LinkRow, PropRow, Request, Statistics};
 
 use crate::{Kernel, sentence};
 
@@ -94,6 +94,23 @@ pub fn props(kernel: &mut dyn Kernel, link: &str) -> Result<Vec<PropRow>, String
     match ask(kernel, &Request::Props { link: link.into() })? {
         Answer::Props(rows) => Ok(rows),
         _ => Err(nonsense()),
+    }
+}
+
+/// All statistics of a link, by blocks.
+pub fn kstats(kernel: &mut dyn Kernel, link: &str) -> Result<Vec<KstatBlock>, String> {
+    let (mut all, mut from) = (Vec::new(), 0);
+    loop {
+        let link = link.into();
+        let Answer::Kstats { blocks, next } = ask(kernel, &Request::Kstats { link, from })? else {
+            return Err(nonsense());
+        };
+        all.extend(blocks);
+        match next {
+            Some(next) if next > from => from = next,
+            Some(_) => return Err(nonsense()),
+            None => return Ok(all),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The administrator's tools, as a library: `dladm` and `flowadm` for links and flows,
 //! `netstat` and `kstat` for sockets, routes and counters, `prstat` for where the time of threads goes,
-//! `use` for what is short, `tcpretrans`, `tcptimewait` and `tcpdrop` for trouble with TCP.
+//! `use` for what is short, `tcpretrans`, `tcptimewait` and `tcpdrop` for trouble with TCP, `linkdrop` for frames that links drop.
 //!
 //! Each command is a module with its arguments and one function. It asks the kernel by a
 //! [`Kernel`] about links and by [`Files`] about all else, and talks by a [`Console`], so that tests run the same commands against a
@@ -19,6 +19,7 @@ mod files;
 pub mod flowadm;
 pub mod keep;
 pub mod kstat;
+pub mod linkdrop;
 pub mod netstat;
 pub mod prstat;
 pub mod resources;

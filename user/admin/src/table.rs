@@ -53,6 +53,14 @@ impl From<PropOutput> for Output {
 }
 
 impl Output {
+    /// The same, with these fields where none were asked for.
+    pub fn or_fields(&self, fields: &str) -> Self {
+        Self {
+            fields: Some(self.fields.clone().unwrap_or_else(|| fields.into())),
+            ..*self
+        }
+    }
+
     /// The places of the columns that were asked for.
     fn choose(&self, columns: &[Column]) -> Result<Vec<usize>, String> {
         let all = (0..columns.len()).collect();

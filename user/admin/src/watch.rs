@@ -1,7 +1,6 @@
 //! Statistics, once or again and again.
 
 use clap::Args;
-use linkctl::Statistics;
 
 use crate::table::{Column, Output};
 use crate::{Kernel, World};
@@ -18,10 +17,10 @@ pub struct Watch {
     pub interval: Option<u32>,
 }
 
-/// What things carried, by name.
-type Counts = Vec<(String, Statistics)>;
+/// What things carried and dropped, by name.
+type Counts = Vec<(String, Vec<u64>)>;
 
-/// The columns, under what the first one is called.
+/// The columns that are always shown, under what the first one is called.
 const fn columns(head: &'static str) -> [Column; 7] {
     [
         Column(head, 15),
@@ -35,15 +34,20 @@ const fn columns(head: &'static str) -> [Column; 7] {
 }
 
 impl Watch {
-    /// Shows what `count` counts since the start, then what it grows by.
+    /// Shows what `count` counts since the start, then what it grows by. `more` are columns
+    /// that are shown where they are asked for.
     pub fn run(
         &self,
         head: &'static str,
+        more: &[Column],
         output: &Output,
         world: &mut World<'_>,
         mut count: impl FnMut(&mut dyn Kernel) -> Result<Counts, String>,
     ) -> Result<(), String> {
-        let columns = columns(head);
+        let always = columns(head);
+        let names = always.map(|Column(name, _)| name).join(",");
+        let output = output.or_fields(&names);
+        let columns = [&always, more].concat();
         let mut last = count(world.kernel)?;
         let text = output.table(&columns, &rows(&last, &Vec::new()))?;
         let mut goes_on = world.console.print(&text);
@@ -62,9 +66,10 @@ impl Watch {
 
 /// What is in `now` and was not in `before`; something new has all of it.
 fn rows(now: &Counts, before: &Counts) -> Vec<Vec<String>> {
-    let row = |(name, counts): &(String, Statistics)| {
+    let row = |(name, counts): &(String, Vec<u64>)| {
         let old = before.iter().find(|(other, _)| other == name);
-        let old = old.map_or([0; 6], |(_, counts)| *counts);
+        let old = old.map_or(&[][..], |(_, counts)| counts);
+        let old = old.iter().copied().chain(std::iter::repeat(0));
         let grown = counts.iter().zip(old);
         let grown = grown.map(|(new, old)| new.saturating_sub(old).to_string());
         [name.clone()].into_iter().chain(grown).collect()

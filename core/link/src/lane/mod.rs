@@ -22,7 +22,7 @@ use base::Instant;
 use hal::FramePort;
 use mbuf::{Chain, Pool, RxFrame, TxFrame};
 
-use crate::chain::{Frame, RxChain, TxChain};
+use crate::chain::{Frame, FrameChain, RxChain, TxChain};
 use crate::counters::{Counters, DropReason, Drops, RxCounts};
 use crate::flow::FlowId;
 use crate::moderation::{Moderation, Throttle};
@@ -32,15 +32,18 @@ use crate::table::{Generation, LinkId, StreamId, Table};
 
 mod fixups;
 mod flows;
+mod journal;
 mod receive;
 mod sorter;
 mod switch;
 mod transmit;
 
 pub use flows::FlowCounters;
+pub use journal::{DropEvent, EVENTS_MAX};
 pub use transmit::{Blocked, TxFlags};
 
 use flows::FlowAccounts;
+use journal::Journal;
 use sorter::Sorter;
 
 /// What a lane needs of its shell. None of it may call back into the lane.
@@ -109,6 +112,7 @@ struct Works {
     ring: RxCounts,
     /// Frames that no client can be charged with.
     drops: Drops,
+    journal: Journal,
     /// Links that were told to wait.
     blocked: Vec<LinkId>,
     /// The card had no room at the last try.
@@ -131,6 +135,7 @@ impl Lane {
             flows: FlowAccounts::default(),
             ring: RxCounts::default(),
             drops: Drops::default(),
+            journal: Journal::default(),
             blocked: Vec::new(),
             is_card_full: false,
         };
@@ -218,6 +223,11 @@ impl Lane {
         &self.works.drops
     }
 
+    /// The last frames dropped, the oldest first.
+    pub fn dropped(&self) -> impl Iterator<Item = &DropEvent> {
+        self.works.journal.events()
+    }
+
     /// Frames that were taken from the card and still wait, here or above: B.
     pub fn waiting(&self, env: &impl Env) -> usize {
         self.works.waiting(env)
@@ -261,11 +271,34 @@ impl Works {
         self.backlog.len() + self.rx.waiting() + env.backlog()
     }
 
-    fn drop_for(&mut self, slot: usize, reason: DropReason) {
-        match self.accounts.get_mut(slot) {
+    /// Counts and remembers a frame of a client that goes no further.
+    #[cold]
+    fn drop_for(&mut self, slot: usize, reason: DropReason, frame: &Chain, now: Instant) {
+        let account = self.accounts.get_mut(slot);
+        let link = account.as_ref().map(|account| account.link);
+        match account {
             Some(account) => account.counters.drops.count(reason),
             None => self.drops.count(reason),
         }
+        self.journal.note(now, link, reason, 1, frame);
+    }
+
+    /// The same of frames that no client can be charged with.
+    #[cold]
+    fn drop_orphans<F: Frame>(&mut self, frames: &FrameChain<F>, reason: DropReason, now: Instant) {
+        let Some(first) = frames.iter().next() else {
+            return;
+        };
+        self.drops.add(reason, frames.len() as u64);
+        self.journal
+            .note(now, None, reason, frames.len(), first.bytes());
+    }
+
+    /// The same of one frame.
+    #[cold]
+    fn drop_orphan(&mut self, frame: &Chain, reason: DropReason, now: Instant) {
+        self.drops.count(reason);
+        self.journal.note(now, None, reason, 1, frame);
     }
 
     fn outlook(&self, is_busy: bool) -> Outlook {

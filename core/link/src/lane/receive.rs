@@ -5,7 +5,7 @@ use mbuf::RxFrame;
 
 use super::{Env, Outlook, Works, switch};
 use crate::chain::RxChain;
-use crate::counters::{DropReason, RxCount};
+use crate::counters::{Cause, DropReason, RxCount};
 use crate::headers::Header;
 use crate::poll::{Action, Admission, Poller};
 use crate::protect::learn::is_snooped;
@@ -51,12 +51,12 @@ impl Works {
         };
         let mut chain = self.pull(card, budget);
         self.poller.observe(self.waiting(env));
-        self.count_pull(&chain, RxCount::Interrupts, RxCount::InterruptBytes);
+        self.ring
+            .pulled(chain.len(), chain.bytes(), Cause::Interrupt);
         match self.poller.arrived(chain.len()) {
             Admission::Queue => self.backlog.append(&mut chain),
             Admission::Drop => {
-                let frames = chain.len() as u64;
-                self.drops.add(DropReason::RingBacklog, frames);
+                self.drop_orphans(&chain, DropReason::RingBacklog, env.now());
                 chain.clear();
             }
         }
@@ -73,6 +73,7 @@ impl Works {
         let mut next = Poll::Done;
         if let Some(card) = card.as_deref_mut() {
             if self.poller.pass_ended() {
+                self.ring.count(RxCount::PollStarts);
                 card.disarm();
             }
             next = self.poll(table, card, env);
@@ -109,7 +110,7 @@ impl Works {
                 Action::Pull(budget) => {
                     let mut chain = self.pull(card, budget);
                     let is_empty = chain.is_empty();
-                    self.count_pull(&chain, RxCount::Polls, RxCount::PollBytes);
+                    self.ring.pulled(chain.len(), chain.bytes(), Cause::Poll);
                     self.poller.pulled(chain.len());
                     self.backlog.append(&mut chain);
                     self.pulled = chain;
@@ -129,18 +130,6 @@ impl Works {
         let mut chain = core::mem::take(&mut self.pulled);
         card.receive(budget, &mut |frame| chain.push(frame));
         chain
-    }
-
-    fn count_pull(&mut self, chain: &RxChain, how: RxCount, bytes: RxCount) {
-        let frames = chain.len() as u64;
-        if frames == 0 {
-            return;
-        }
-        self.ring.add(RxCount::Packets, frames);
-        self.ring.add(RxCount::Bytes, chain.bytes());
-        self.ring.add(how, frames);
-        self.ring.add(bytes, chain.bytes());
-        self.ring.chain(chain.len());
     }
 
     /// Takes frames of the backlog, and those that a limit lets pass by now, up.
@@ -175,11 +164,11 @@ impl Works {
     /// Finds the clients of a frame from the wire.
     fn sort_received(&mut self, table: &Table, frame: RxFrame, env: &mut impl Env) {
         let Some(header) = Header::of(&frame.chain) else {
-            self.drops.count(DropReason::Malformed);
+            self.drop_orphan(&frame.chain, DropReason::Malformed, env.now());
             return;
         };
         let Some(vid) = vid_of(header.tag) else {
-            self.drops.count(DropReason::Malformed);
+            self.drop_orphan(&frame.chain, DropReason::Malformed, env.now());
             return;
         };
         let was_tapped = self.show_taps(table, &header, &frame, None, env);
@@ -190,7 +179,7 @@ impl Works {
         match self.client_of(table, &header, vid) {
             Some(slot) => self.receive_for(table, slot, &header, frame, false, env),
             None if was_tapped => {}
-            None => self.drops.count(DropReason::NoClient),
+            None => self.drop_orphan(&frame.chain, DropReason::NoClient, env.now()),
         }
     }
 
@@ -234,9 +223,9 @@ impl Works {
             || table.queues[usize::from(queue)].is_shut(false)
         {
             self.flows.count(queue, |flow| flow.rx_dropped += 1);
-            self.drop_for(slot, DropReason::RxBandwidth);
-        } else if self.rx.push(queue, client.link, frame).is_err() {
-            self.drop_for(slot, DropReason::LinkGone);
+            self.drop_for(slot, DropReason::RxBandwidth, &frame.chain, env.now());
+        } else if let Err(frame) = self.rx.push(queue, client.link, frame) {
+            self.drop_for(slot, DropReason::LinkGone, &frame.chain, env.now());
         }
     }
 
@@ -252,7 +241,7 @@ impl Works {
         let client = &table.clients[slot];
         let sighting = switch::sighting(client, header, false);
         if header.is_tagged && !switch::untag(&mut frame, env.pool()) {
-            self.drop_for(slot, DropReason::NoBuffer);
+            self.drop_for(slot, DropReason::NoBuffer, &frame.chain, env.now());
             return;
         }
         let mut is_seen = false;
@@ -270,7 +259,7 @@ impl Works {
         match taker {
             Some(stream) => self.sorter.push(stream, frame),
             None if is_seen => {}
-            None => self.drop_for(slot, DropReason::Unclaimed),
+            None => self.drop_for(slot, DropReason::Unclaimed, &frame.chain, env.now()),
         }
     }
 }

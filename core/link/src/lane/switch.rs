@@ -97,7 +97,7 @@ impl Works {
         match previous {
             Some(slot) => self.receive_for(table, slot, header, frame, is_local, env),
             None if is_local => {}
-            None => self.drops.count(DropReason::NoClient),
+            None => self.drop_orphan(&frame.chain, DropReason::NoClient, env.now()),
         }
     }
 
@@ -126,7 +126,8 @@ impl Works {
             is_seen = true;
             let mut shown = copy(frame);
             if !prepare(&mut shown, client, header, listener.promiscuity, env.pool()) {
-                self.drop_for(usize::from(slot), DropReason::NoBuffer);
+                let slot = usize::from(slot);
+                self.drop_for(slot, DropReason::NoBuffer, &frame.chain, env.now());
                 continue;
             }
             self.sorter.push(listener.id, shown);

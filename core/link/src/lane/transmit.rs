@@ -58,19 +58,16 @@ impl Works {
         env: &mut impl Env,
     ) -> Result<(), Blocked> {
         let Some(slot) = table.slot_of(link) else {
-            self.drops.add(DropReason::LinkGone, frames.len() as u64);
+            self.drop_orphans(frames, DropReason::LinkGone, env.now());
             frames.clear();
             return Ok(());
         };
         let mut outcome = Ok(());
-        while let Some(frame) = frames.pop() {
-            let frame = match self.admit(&table.clients[slot], frame, env) {
-                Ok(frame) => frame,
-                Err(reason) => {
-                    self.drop_for(slot, reason);
-                    continue;
-                }
-            };
+        while let Some(mut frame) = frames.pop() {
+            if let Err(reason) = self.admit(&table.clients[slot], &mut frame, env) {
+                self.drop_for(slot, reason, &frame.chain, env.now());
+                continue;
+            }
             match self.send_or_queue(table, slot, frame, flags, card.as_deref_mut(), env) {
                 Ok(()) => {}
                 Err(Refused::Blocked) => outcome = Err(Blocked),
@@ -92,13 +89,13 @@ impl Works {
         outcome
     }
 
-    /// Whether a frame may be sent at all; it comes back as it goes on the wire.
+    /// Whether a frame may be sent at all; it is then as it goes on the wire.
     fn admit(
         &mut self,
         client: &Client,
-        mut frame: TxFrame,
+        frame: &mut TxFrame,
         env: &mut impl Env,
-    ) -> Result<TxFrame, DropReason> {
+    ) -> Result<(), DropReason> {
         let header = Header::of(&frame.chain).ok_or(DropReason::Malformed)?;
         let payload = frame.chain.len().saturating_sub(header.packet_at());
         if frame.segment.is_none() && payload > usize::from(client.mtu) {
@@ -116,11 +113,11 @@ impl Works {
         }
         if needs_tag(client, &header)?
             && let Some(vid) = client.vid
-            && !switch::tag(&mut frame, vid, env.pool())
+            && !switch::tag(frame, vid, env.pool())
         {
             return Err(DropReason::NoBuffer);
         }
-        Ok(frame)
+        Ok(())
     }
 
     fn send_or_queue<P: FramePort + ?Sized>(
@@ -137,7 +134,7 @@ impl Works {
         let len = frame.chain.len();
         if table.queues[usize::from(queue)].is_shut(true) {
             self.flows.count(queue, |flow| flow.tx_dropped += 1);
-            self.drop_for(slot, DropReason::TxBandwidth);
+            self.drop_for(slot, DropReason::TxBandwidth, &frame.chain, env.now());
             return Ok(());
         }
         let mut frame = frame;
@@ -153,14 +150,14 @@ impl Works {
         }
         if flags.contains(TxFlags::DROP) || self.tx.waiting_in(queue) >= CAP {
             self.flows.count(queue, |flow| flow.tx_dropped += 1);
-            self.drop_for(slot, DropReason::TxBacklog);
+            self.drop_for(slot, DropReason::TxBacklog, &frame.chain, env.now());
             return Ok(());
         }
         if flags.contains(TxFlags::NO_QUEUE) {
             return Err(Refused::Returned(frame));
         }
-        if self.tx.push(queue, client.link, frame).is_err() {
-            self.drop_for(slot, DropReason::LinkGone);
+        if let Err(frame) = self.tx.push(queue, client.link, frame) {
+            self.drop_for(slot, DropReason::LinkGone, &frame.chain, env.now());
         }
         match self.tx.waiting_in(queue) > HIGH {
             true => Err(Refused::Blocked),
@@ -212,7 +209,7 @@ impl Works {
             frame,
         } = waiting;
         let Some(slot) = table.slot_of(link) else {
-            self.drops.count(DropReason::LinkGone);
+            self.drop_orphan(&frame.chain, DropReason::LinkGone, env.now());
             return true;
         };
         let len = frame.chain.len();
@@ -279,12 +276,14 @@ impl Works {
                     self.is_card_full = false;
                 }
                 _ if is_group => {}
-                _ => self.drop_for(slot, DropReason::NoWire),
+                _ => self.drop_for(slot, DropReason::NoWire, &frame.chain, env.now()),
             }
         }
         self.count_sent(slot, &header, len);
         match (local, neighbour) {
-            (Some(_), Some(own)) if own == slot => self.drop_for(slot, DropReason::NoClient),
+            (Some(local), Some(own)) if own == slot => {
+                self.drop_for(slot, DropReason::NoClient, &local.chain, env.now());
+            }
             (Some(local), _) => self.switch_local(table, &header, local, slot, vid, env),
             (None, _) => {}
         }

@@ -20,6 +20,11 @@ use crate::answer::{Answer, Refusal, Statistics};
 const FCS_BYTES: u64 = 4;
 
 pub fn of_link(name: &str, shell: &mut impl Shell) -> Result<Answer, Refusal> {
+    carried(name, shell).map(Answer::Statistics)
+}
+
+/// What a link has carried.
+pub fn carried(name: &str, shell: &mut impl Shell) -> Result<Statistics, Refusal> {
     let (info, clients) = shell.with_links(|links| {
         let info = links.info(find(links, name)?);
         let info = info.ok_or(Refusal::Link(LinkError::NotFound))?;
@@ -29,7 +34,7 @@ pub fn of_link(name: &str, shell: &mut impl Shell) -> Result<Answer, Refusal> {
     })?;
     let is_card = info.class == Class::Phys;
     if is_card && let Some(card) = shell.card_counters(name) {
-        return Ok(Answer::Statistics(of_card(&card)));
+        return Ok(of_card(&card));
     }
     let mut sum = Counters::default();
     let (mut frames, mut bytes) = (0, 0);
@@ -43,7 +48,7 @@ pub fn of_link(name: &str, shell: &mut impl Shell) -> Result<Answer, Refusal> {
     if is_card {
         (counts[0], counts[1]) = (frames, bytes);
     }
-    Ok(Answer::Statistics(counts))
+    Ok(counts)
 }
 
 fn of_card(card: &CardCounters) -> Statistics {

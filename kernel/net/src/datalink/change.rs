@@ -14,6 +14,7 @@ use super::control::{self, Own, Shell, with_links};
 use super::lane_port::LanePort;
 use super::lanes::Lanes;
 use super::station;
+use crate::device::pulls::Pulls;
 use crate::stack;
 use crate::stack::env::Port;
 use crate::stack::interface::CARD;
@@ -110,7 +111,10 @@ fn detour(own: Own) {
         let Some(lanes) = Lanes::new(own.link, ring, Some(own.stream)) else {
             return;
         };
-        let install = |card: &mut Port| LanePort::install(lanes.clone(), card);
+        let install = |card: &mut Port, pulls: &mut Pulls| {
+            pulls.lend();
+            LanePort::install(lanes.clone(), card);
+        };
         if stack::first().with_port(ring, install).is_some() {
             PORTS.lock().push(lanes);
         }
@@ -121,9 +125,13 @@ fn detour(own: Own) {
 /// the next change.
 fn straighten(own: Own) {
     for lanes in &lanes_of(own.link) {
-        let is_done = stack::first().with_port(lanes.ring(), |port| {
-            let card = lanes.release_card();
-            card.map(|card| *port = card).is_some()
+        let is_done = stack::first().with_port(lanes.ring(), |port, pulls| {
+            let Some(card) = lanes.release_card() else {
+                return false;
+            };
+            *port = card;
+            lanes.look(|lane| pulls.take_back(lane.ring_counts()));
+            true
         });
         if is_done == Some(true) {
             PORTS.lock().retain(|other| !Arc::ptr_eq(other, lanes));

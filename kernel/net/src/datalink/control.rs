@@ -10,11 +10,13 @@ use link::links::LinkError;
 use link::promisc::Promiscuity;
 use link::rss::Rss;
 use link::{Lane, LinkId, Links, StreamId};
+use linkctl::RingCounts;
 use mach::sync::Spin;
 use wire::EtherType;
 
-use super::{change, wire as card};
+use super::{change, station, wire as card};
 use crate::device::config::with_control;
+use crate::device::ring;
 use crate::stack;
 use crate::stack::interface::CARD;
 
@@ -175,5 +177,14 @@ impl linkctl::Shell for Shell {
         let first = stack::first();
         let card = first.interface(CARD)?;
         Some(card::counters(&first.traffic(&card)))
+    }
+
+    fn rings(&mut self, _link: &str) -> Vec<RingCounts> {
+        ring::pair_counts()
+    }
+
+    fn overflowed(&mut self, link: &str) -> u64 {
+        let interface = stack::first().interface_named(link.as_bytes());
+        interface.map_or(0, |interface| station::dropped(interface.number))
     }
 }

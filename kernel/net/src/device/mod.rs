@@ -14,6 +14,7 @@ pub(crate) mod config6;
 pub(crate) mod inbox;
 pub(crate) mod memory;
 pub(crate) mod poll;
+pub(crate) mod pulls;
 pub(crate) mod ring;
 pub(crate) mod steer;
 pub(crate) mod watchdog;

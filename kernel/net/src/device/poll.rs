@@ -228,7 +228,12 @@ fn fetch(link: &mut Link) -> usize {
     if !link.batch.is_empty() {
         return 0;
     }
-    let count = port.receive(BATCH_FRAMES_MAX, &mut |frame| link.batch.push_back(frame));
+    let mut bytes = 0;
+    let count = port.receive(BATCH_FRAMES_MAX, &mut |frame| {
+        bytes += frame.chain.len() as u64;
+        link.batch.push_back(frame);
+    });
+    link.pulls.pulled(count, bytes, link.is_doorbell_armed);
     if count != 0 && link.is_doorbell_armed {
         link.is_doorbell_armed = false;
         port.disarm();

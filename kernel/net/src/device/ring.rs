@@ -19,11 +19,13 @@ use hal::PortCounters;
 use link::RxChain;
 use link::dispatch::{self, Dispatch};
 use link::rss::Indirection;
-use link::steer::Steering;
+use link::steer::{Fanout, Steering};
+use linkctl::RingCounts;
 use mach::sync::{Once, Spin};
 use mbuf::{RxFrame, TxFrame};
 
 use super::poll::BATCH_FRAMES_MAX;
+use super::pulls::Pulls;
 use super::{inbox, steer, watchdog};
 use crate::packet;
 use crate::stack::env::Port;
@@ -61,6 +63,7 @@ struct State {
     /// Between the card and the steering; empty but during a batch.
     batch: RxChain,
     is_armed: bool,
+    pulls: Pulls,
     counters: RingCounters,
 }
 
@@ -111,8 +114,26 @@ pub fn ring_counters() -> Vec<RingCounters> {
 pub fn port_counters() -> Vec<PortCounters> {
     let stack = stack::first();
     (0..stack.count())
-        .filter_map(|ring| stack.with_port(ring, |port| port.counters()))
+        .filter_map(|ring| stack.with_port(ring, |port, _| port.counters()))
         .collect()
+}
+
+/// All that is counted of each pair of queues.
+pub(crate) fn pair_counts() -> Vec<RingCounts> {
+    let stack = stack::first();
+    let pair = |number| {
+        let look = |port: &mut Port, pulls: &mut Pulls| (port.counters(), pulls.counts().clone());
+        let (port, pulled) = stack.with_port(number, look)?;
+        let (fanout, counters) = of_shard(number).map(Ring::fanout).unwrap_or_default();
+        Some(RingCounts {
+            port,
+            pulled,
+            fanout,
+            soft_ring_drops: counters.soft_ring_full,
+            tcp_fragments: counters.tcp_fragments,
+        })
+    };
+    (0..stack.count()).filter_map(pair).collect()
 }
 
 impl Ring {
@@ -126,6 +147,7 @@ impl Ring {
                 steering,
                 batch: RxChain::new(),
                 is_armed: false,
+                pulls: Pulls::default(),
                 counters: RingCounters::default(),
             }),
             tx: TxBatch::new(),
@@ -153,9 +175,10 @@ impl Ring {
         is_sent
     }
 
-    /// Calls `work` with the pair, which it may exchange.
-    pub(crate) fn with_port<R>(&self, work: impl FnOnce(&mut Port) -> R) -> R {
-        work(&mut self.state.lock().port)
+    /// Calls `work` with the pair, which it may exchange, and what was taken from it.
+    pub(crate) fn with_port<R>(&self, work: impl FnOnce(&mut Port, &mut Pulls) -> R) -> R {
+        let State { port, pulls, .. } = &mut *self.state.lock();
+        work(port, pulls)
     }
 
     /// Frames that the card was given.
@@ -201,6 +224,11 @@ impl Ring {
         self.state.lock().is_armed
     }
 
+    fn fanout(&self) -> (Vec<Fanout>, RingCounters) {
+        let fanout = self.state.lock().steering.fanout().collect();
+        (fanout, self.counters())
+    }
+
     fn counters(&self) -> RingCounters {
         let state = self.state.lock();
         RingCounters {
@@ -231,6 +259,7 @@ impl State {
                 Dispatch::TcpFragment => counters.tcp_fragments += 1,
             }
         });
+        self.pulls.pulled(count, self.batch.bytes(), self.is_armed);
         if count != 0 && self.is_armed {
             self.is_armed = false;
             self.port.disarm();

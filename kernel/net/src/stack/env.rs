@@ -18,6 +18,7 @@ use sync::{Error, Result};
 use super::waiter::Waiter;
 use super::{NetStack, Shared};
 use crate::device::alarm::Alarm;
+use crate::device::pulls::Pulls;
 use crate::device::ring::Ring;
 use crate::device::watchdog;
 use crate::packet;
@@ -58,6 +59,8 @@ pub struct Link {
     pub(crate) is_loop_alarmed: bool,
     /// Whether the device will interrupt for the next frame, if it is this shard's own.
     pub(crate) is_doorbell_armed: bool,
+    /// What was taken from the device, if it is this shard's own.
+    pub(crate) pulls: Pulls,
     /// Frames between the device and the stack; empty but during a batch.
     pub(crate) batch: VecDeque<RxFrame>,
     /// The device's queue was full: frames that were dropped, as a wire would.
@@ -84,6 +87,7 @@ impl Link {
             has_looped: false,
             is_loop_alarmed: false,
             is_doorbell_armed: false,
+            pulls: Pulls::default(),
             batch: VecDeque::new(),
             queue_full_drops: 0,
             routes_version: 0,

@@ -22,6 +22,7 @@ use sync::{Error, Result};
 use super::env::{Attachment, Link, Port};
 use super::locked::{LockedShard, Slot};
 use super::{NetStack, SHARDS_MAX};
+use crate::device::pulls::Pulls;
 use crate::device::{ring, steer};
 use crate::refusal::Answer;
 use crate::stack::interface::CARD;
@@ -123,12 +124,16 @@ impl NetStack {
         Ok(answer.ok_or(Error::NetworkDown)??)
     }
 
-    /// Calls `work` with the pair of queues of a shard, which it may exchange; `None` without
-    /// one.
-    pub(crate) fn with_port<R>(&self, number: u16, work: impl FnOnce(&mut Port) -> R) -> Option<R> {
+    /// Calls `work` with the pair of queues of a shard, which it may exchange, and with what was
+    /// taken from it; `None` without one.
+    pub(crate) fn with_port<R>(
+        &self,
+        number: u16,
+        work: impl FnOnce(&mut Port, &mut Pulls) -> R,
+    ) -> Option<R> {
         let done = self.with_shard(number, |_, link| match &mut link.attachment {
             Attachment::None => None,
-            Attachment::Own(port) => Some(work(port)),
+            Attachment::Own(port) => Some(work(port, &mut link.pulls)),
             Attachment::Ring(ring) => Some(ring.with_port(work)),
         });
         done.flatten()

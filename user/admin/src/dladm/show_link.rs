@@ -33,20 +33,28 @@ const COLUMNS: [Column; 6] = [
     Column("OVER", 30),
 ];
 
+/// What protection dropped, by reason: shown with `-s` where they are asked for.
+const PROTECTION: [Column; 5] = [
+    Column("MACSPOOFED", 11),
+    Column("RESTRICTED", 11),
+    Column("IPSPOOFED", 10),
+    Column("DHCPSPOOFED", 12),
+    Column("DHCPDROPPED", 12),
+];
+/// Where the kernel counts them.
+const PROTECTION_AT: &str = "mac_misc_stat";
+
 pub fn run(flags: &Flags, world: &mut World<'_>) -> Result<(), String> {
     let name = flags.link.as_deref();
     if flags.watch.is_wanted {
         let count = |kernel: &mut dyn Kernel| {
             let links = ask::links_named(kernel, name)?;
-            let each = links.into_iter().map(|link| {
-                let request = Request::Statistics {
-                    link: link.name.clone(),
-                };
-                Ok((link.name, ask::statistics(kernel, &request)?))
-            });
+            let each = links.into_iter().map(|link| counts(kernel, link.name));
             each.collect()
         };
-        return flags.watch.run("LINK", &flags.output, world, count);
+        return flags
+            .watch
+            .run("LINK", &PROTECTION, &flags.output, world, count);
     }
     let rows: Vec<_> = match flags.is_persistent {
         true => kept_rows(&flags.root.load()?, name)?,
@@ -57,6 +65,22 @@ pub fn run(flags: &Flags, world: &mut World<'_>) -> Result<(), String> {
     };
     world.console.print(&flags.output.table(&COLUMNS, &rows)?);
     Ok(())
+}
+
+/// What a link carried, and what protection dropped.
+fn counts(kernel: &mut dyn Kernel, link: String) -> Result<(String, Vec<u64>), String> {
+    let request = Request::Statistics { link: link.clone() };
+    let carried = ask::statistics(kernel, &request)?;
+    let blocks = ask::kstats(kernel, &link)?;
+    let rows = blocks
+        .iter()
+        .filter(|block| block.name == PROTECTION_AT)
+        .flat_map(|block| &block.rows);
+    let dropped = PROTECTION.map(|Column(name, _)| {
+        let row = rows.clone().find(|row| row.name.eq_ignore_ascii_case(name));
+        row.map_or(0, |row| row.value)
+    });
+    Ok((link, carried.into_iter().chain(dropped).collect()))
 }
 
 fn row(link: &LinkRow) -> Vec<String> {

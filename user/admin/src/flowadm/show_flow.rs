@@ -46,11 +46,11 @@ pub fn run(flags: &Flags, world: &mut World<'_>) -> Result<(), String> {
                 let request = Request::FlowStatistics {
                     flow: flow.name.clone(),
                 };
-                Ok((flow.name, ask::statistics(kernel, &request)?))
+                Ok((flow.name, ask::statistics(kernel, &request)?.to_vec()))
             });
             each.collect()
         };
-        return flags.watch.run("FLOW", &flags.output, world, count);
+        return flags.watch.run("FLOW", &[], &flags.output, world, count);
     }
     let rows = match flags.is_persistent {
         true => kept_rows(&flags.root.load()?, link, flow)?,

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use linkctl::{Answer, Request};
+use linkctl::KstatBlock;
 
-use crate::ask::{ask, links};
+use crate::ask::{kstats, links};
 use crate::netstat;
 use crate::{Kernel, World};
 
@@ -142,33 +142,25 @@ fn locks(text: &str, all: &mut Vec<Statistic>) {
     }
 }
 
-/// What links have carried.
+/// What is counted of links, as the kernel names it.
 fn of_links(kernel: &mut dyn Kernel) -> Result<Vec<Statistic>, String> {
-    const NAMES: [&str; 6] = [
-        "ipackets", "rbytes", "ierrors", "opackets", "obytes", "oerrors",
-    ];
     let mut all = Vec::new();
     for link in links(kernel)? {
-        let request = Request::Statistics {
-            link: link.name.clone(),
-        };
         // A link may be gone by now.
-        let Ok(Answer::Statistics(values)) = ask(kernel, &request) else {
-            continue;
-        };
-        all.extend(
-            NAMES
-                .iter()
-                .zip(values)
-                .map(|(statistic, value)| Statistic {
-                    module: "link".into(),
-                    instance: 0,
-                    name: link.name.clone(),
-                    class: "net",
-                    statistic: (*statistic).into(),
-                    value: value.cast_signed(),
-                }),
-        );
+        let blocks = kstats(kernel, &link.name).unwrap_or_default();
+        all.extend(blocks.into_iter().flat_map(of_block));
     }
     Ok(all)
+}
+
+fn of_block(block: KstatBlock) -> impl Iterator<Item = Statistic> {
+    let KstatBlock { module, name, rows } = block;
+    rows.into_iter().map(move |row| Statistic {
+        module: module.clone(),
+        instance: 0,
+        name: name.clone(),
+        class: "net",
+        statistic: row.name,
+        value: row.value.cast_signed(),
+    })
 }

@@ -7,6 +7,7 @@ mod arguments;
 mod figures;
 mod flows;
 mod kstat;
+mod link_kstats;
 mod links;
 mod netstat;
 mod props;
@@ -137,11 +138,16 @@ impl Host {
         meanwhile: &mut dyn FnMut(u32) -> bool,
     ) -> (u8, String, String) {
         let mut words: Vec<String> = line.split(' ').map(String::from).collect();
-        if !matches!(words[1].as_str(), "show-vlan" | "show-etherstub" | "--help") {
+        let keeps_nothing = ["show-vlan", "show-etherstub", "--help"];
+        if !matches!(words[0].as_str(), "kstat" | "linkdrop")
+            && !keeps_nothing.contains(&words[1].as_str())
+        {
             words.push(format!("--root-dir={}", self.root.display()));
         }
         let tool = match words[0].as_str() {
             "dladm" => admin::dladm::run,
+            "kstat" => admin::kstat::run,
+            "linkdrop" => admin::linkdrop::run,
             _ => admin::flowadm::run,
         };
         let mut device = Device::new(File {
@@ -155,7 +161,7 @@ impl Host {
         };
         let mut world = World {
             kernel: &mut device,
-            files: &mut figures::Papers::default(),
+            files: &mut figures::Papers::of([("/proc/net/snmp", &[""])]),
             console: &mut console,
         };
         let code = tool(&words, &mut world);

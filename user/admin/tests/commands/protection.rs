@@ -79,6 +79,16 @@ fn protection_that_dladm_sets_drops_forgeries_for_one_reason_each() {
     }
     let errors = host.prints("dladm show-link -s -p -o opackets,oerrors vnic1");
     assert_eq!(errors, "0:5\n");
+    let reasons = "macspoofed,restricted,ipspoofed,dhcpspoofed,dhcpdropped";
+    let line = format!("dladm show-link -s -p -o {reasons} vnic1");
+    assert_eq!(host.prints(&line), "1:1:2:1:0\n");
+    for (reason, count) in [("macspoofed", 1), ("restricted", 1), ("ipspoofed", 2)] {
+        let name = format!("vnic1:0:mac_misc_stat:{reason}");
+        assert_eq!(
+            host.prints(&format!("kstat -p {name}")),
+            format!("{name}\t{count}\n")
+        );
+    }
 }
 
 /// Section 2, check 5, the frames.
@@ -133,4 +143,37 @@ fn a_leased_address_passes_after_the_exchange_and_drops_after_the_release() {
     assert!(passes());
     dhcp(DhcpMessage::Release, true);
     assert!(!passes());
+}
+
+#[test]
+fn linkdrop_shows_each_forgery_with_its_ends_as_it_happens() {
+    let host = host();
+    let vnic = host.link("vnic1");
+    let forge = |times: usize| {
+        for _ in 0..times {
+            host.lan(|lan| lan.send(vnic, &udp(1, [192, 168, 11, 1])));
+        }
+    };
+    forge(3);
+    let words = |out: &str| -> Vec<Vec<String>> {
+        let lines = out.lines().skip(1);
+        let words = lines.map(|line| line.split_whitespace().skip(1).map(String::from).collect());
+        words.collect()
+    };
+    let mut looks = 0;
+    let (code, out, err) = host.run_while("linkdrop 1 3", &mut |_| {
+        looks += 1;
+        forge(if looks == 1 { 1 } else { 20 });
+        true
+    });
+    assert_eq!((code, err.as_str()), (0, ""));
+    let event = "vnic1 ipspoofed 1 42 udp 192.168.11.1:1000 192.168.10.1:80";
+    let lines = words(&out);
+    assert_eq!(lines[0].join(" "), event, "{out}");
+    assert!(out.contains("(4 events were missed)\n"), "{out}");
+    assert_eq!(lines.len(), 1 + 1 + 16);
+    let (_, out, _) = host.run("linkdrop -a 1 1");
+    assert_eq!(words(&out).len(), 16);
+    let (_, out, _) = host.run("linkdrop -a -l net0 1 1");
+    assert_eq!(words(&out).len(), 0);
 }

@@ -59,7 +59,7 @@ fn two_vnics_that_talk_count_and_the_cards_rings_do_not() {
         ..CardCounters::default()
     });
     let card = host.prints("dladm show-link -s -p -o all net0");
-    assert_eq!(card, "net0:1:60:2:3:180:4\n");
+    assert_eq!(card, "net0:1:60:2:3:180:4:0:0:0:0:0\n");
 }
 
 #[test]
