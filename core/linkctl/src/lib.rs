@@ -30,8 +30,8 @@
 //! comes before the links.
 //!
 //! # Not here
-//! Who may ask (the shell says, [`Rights`]), what survives a restart (the tools keep it),
-//! columns and sentences (`user/admin`).
+//! Who may ask (the shell says, [`Rights`]), the file of what survives a restart (the tools
+//! write it, [`Record`] is a line of it), columns (`user/admin`).
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -40,7 +40,10 @@ extern crate alloc;
 mod answer;
 mod bytes;
 mod codec;
+mod record;
 mod request;
+mod restore;
+mod sentence;
 mod serve;
 #[cfg(test)]
 mod tests;
@@ -49,11 +52,16 @@ pub use answer::{
     Answer, DropRow, FlowRow, GroupRow, Kstat, KstatBlock, LinkRow, PropRow, Refusal, Statistics,
 };
 pub use bytes::{Malformed, TooLong};
+pub use record::{BadField, Record};
 pub use request::{NewMac, NewVnic, Request, Setting};
+pub use restore::{FILE_BYTES_MAX, restore};
+pub use sentence::not_a;
 pub use serve::{Rights, RingCounts, Shell, answer_to, serve};
 
 /// Where the kernel listens.
 pub const DEVICE: &str = "/dev/linkctl";
+/// The file of what survives a restart, below the root.
+pub const FILE: &str = "etc/dladm/datalink.conf";
 /// Bytes of a request or an answer.
 pub const MESSAGE_BYTES_MAX: usize = 64 << 10;
 /// Bytes of a text: the longest is a list of 32 DHCP identities.

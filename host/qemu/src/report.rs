@@ -8,6 +8,7 @@
 //! sietch: killed signal=11 name=SIGSEGV addr=0x0 ip=0x401000 in=/usr/bin/redis-server+0x1000
 //! sietch: killed PROGRAM (12): out of memory; it used 90 MiB of 124 MiB
 //! sietch: device e1000 refused: page 1 of 16 lies at 0x5000 and not at 0x2000
+//! sietch: links refused: line 3: there is no link vnic1
 //! sietch: stalled ring=0 frames=17 seconds=6 outcome=reset
 //! sietch: panic kernel/task/src/x.rs:12: what happened
 //! sietch: frame 0xffffffff80001234
@@ -95,7 +96,10 @@ impl Report {
             })
             .unwrap_or(Ending::Lost { qemu_status });
         let starved = said.iter().filter_map(|line| parse_starved(line)).collect();
-        let of_device = |line: &&str| parse_refused(line).or_else(|| parse_stalled(line));
+        let of_device = |line: &&str| {
+            let refused = parse_refused(line).or_else(|| parse_links(line));
+            refused.or_else(|| parse_stalled(line))
+        };
         let devices = said.iter().filter_map(of_device).collect();
         Self {
             ending,
@@ -220,6 +224,12 @@ fn parse_starved(line: &str) -> Option<String> {
 fn parse_refused(line: &str) -> Option<String> {
     let (name, why) = line.strip_prefix("device ")?.split_once(" refused: ")?;
     Some(format!("The device {name} was not started: {why}."))
+}
+
+/// `links refused: WHY`: what was kept of links and is not there now.
+fn parse_links(line: &str) -> Option<String> {
+    let why = line.strip_prefix("links refused: ")?;
+    Some(format!("/etc/dladm/datalink.conf: {why}."))
 }
 
 /// What the watchdog of a card's transmit queue found.
@@ -365,6 +375,16 @@ mod tests {
         assert_eq!(
             report.devices,
             ["The device e1000 was not started: NoBuffers."]
+        );
+    }
+
+    #[test]
+    fn a_kept_link_that_was_refused_is_named_with_its_line() {
+        let log = "sietch: links refused: line 3: no record of ours\nsietch: exit status=0\n";
+        let report = Report::parse(log, Some(ORDERLY_EXIT));
+        assert_eq!(
+            report.devices,
+            ["/etc/dladm/datalink.conf: line 3: no record of ours."]
         );
     }
 

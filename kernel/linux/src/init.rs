@@ -12,7 +12,7 @@ use tty::console;
 use vfs::file::StatusFlags;
 use vfs::{self, FileType, HowToOpen, MountFlags, Walk, kinds, mount, names};
 
-use crate::strace;
+use crate::{links, strace};
 use linux_abi::errno::Errno;
 use linux_task::{exec, leave};
 
@@ -91,6 +91,7 @@ fn prepare(first: &First) -> Result<UserRegs> {
             return Err(error);
         }
     }
+    links::restore();
     if !first.directory.is_empty() {
         let place = vfs::resolve(None, &first.directory, Walk::FOLLOW | Walk::DIRECTORY)?;
         vfs::context().set_cwd(place);

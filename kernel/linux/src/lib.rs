@@ -18,6 +18,7 @@ mod death;
 mod dispatch;
 mod init;
 mod ioctl;
+mod links;
 mod measured;
 mod random;
 mod reboot;

@@ -58,12 +58,13 @@ mod udp;
 
 use alloc::sync::Arc;
 
-pub use datalink::register as register_devices;
+pub use datalink::{register as register_devices, restore as restore_links};
 pub use device::config::{Conduct, Config, attach_pairs, configure, init};
 pub use device::config6::{Config6, configure6};
 pub use device::memory::{AREA_BYTES, PacketBuffers, packet_buffers, packet_pool};
 pub use device::poll::{drain, poll_now};
 pub use device::ring::{RingCounters, port_counters, ring_counters};
+pub use linkctl::{FILE as LINKS_FILE, FILE_BYTES_MAX as LINKS_FILE_BYTES_MAX};
 pub use listing::{InetSocket, Position, Sockets};
 pub use stack::changes::{look_for_changes, on_changes};
 pub use stack::env::Port;

@@ -44,6 +44,7 @@ mod ipv6;
 mod java;
 mod kvm;
 mod link_counts;
+mod link_restore;
 mod links;
 mod many_cpus;
 mod mariadb;
@@ -183,6 +184,7 @@ fn main() -> ExitCode {
         links::TESTS,
         card_filters::TESTS,
         link_counts::TESTS,
+        link_restore::TESTS,
         snoop::TESTS,
     ];
     for (sentence, test) in suites.into_iter().flatten() {

@@ -7,7 +7,7 @@ use crate::{Kernel, sentence};
 /// The answer, if it is not a refusal.
 pub fn ask(kernel: &mut dyn Kernel, request: &Request) -> Result<Answer, String> {
     match kernel.call(request)? {
-        Answer::Refused(refusal) => Err(sentence::refusal(&refusal)),
+        Answer::Refused(refusal) => Err(refusal.to_string()),
         answer => Ok(answer),
     }
 }

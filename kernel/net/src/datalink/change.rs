@@ -40,6 +40,15 @@ pub(super) fn answer_to(bytes: &[u8], rights: Rights) -> Vec<u8> {
     answer
 }
 
+/// Does what the records of a file ask for; `complain` hears a sentence for each that is not
+/// done.
+pub fn restore(file: &[u8], complain: &mut dyn FnMut(&str)) {
+    let _changing = CHANGING.lock();
+    let mut ask = |request: &Request| linkctl::serve(request, Rights::Change, &mut Shell);
+    linkctl::restore(file, &mut ask, complain);
+    settle();
+}
+
 /// Shows each port that carries something.
 pub(super) fn each_port(mut look: impl FnMut(&Lanes)) {
     let ports = PORTS.lock().clone();

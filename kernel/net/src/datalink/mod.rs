@@ -55,5 +55,6 @@ mod station;
 mod wake;
 mod wire;
 
+pub use change::restore;
 pub use device::register;
 pub(super) use station::{dropped as dropped_in, with as with_station};

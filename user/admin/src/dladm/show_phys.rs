@@ -65,7 +65,7 @@ pub fn run(flags: &Flags, world: &mut World<'_>) -> Result<(), String> {
     let gone: Vec<String> = gone.into_iter().filter(|name| is_asked(name)).collect();
     if let (Some(name), true) = (&flags.link, cards.is_empty() && gone.is_empty()) {
         let link = ask::links_named(world.kernel, Some(name));
-        return link.and(Err(format!("{name} is {}", sentence::not_a(Class::Phys))));
+        return link.and(Err(sentence::not_of_class(name, Class::Phys)));
     }
     let text = if flags.shows_addresses {
         let rows: Vec<_> = cards.iter().map(address_row).collect();

@@ -28,7 +28,7 @@ pub fn run(flags: &Flags, world: &mut World<'_>) -> Result<(), String> {
     let mut vlans = ask::links_named(world.kernel, flags.vlan.as_deref())?;
     vlans.retain(|link| link.class == Class::Vlan);
     if let (Some(name), true) = (&flags.vlan, vlans.is_empty()) {
-        return Err(format!("{name} is {}", sentence::not_a(Class::Vlan)));
+        return Err(sentence::not_of_class(name, Class::Vlan));
     }
     let rows: Vec<_> = vlans.iter().map(row).collect();
     world.console.print(&flags.output.table(&COLUMNS, &rows)?);

@@ -51,7 +51,7 @@ pub fn run(flags: &Flags, world: &mut World<'_>) -> Result<(), String> {
     if let Some(name) = &flags.vnic {
         rows.retain(|row| row[0] == *name);
         if rows.is_empty() {
-            return Err(format!("{name} is {}", sentence::not_a(Class::Vnic)));
+            return Err(sentence::not_of_class(name, Class::Vnic));
         }
     }
     world.console.print(&flags.output.table(&COLUMNS, &rows)?);

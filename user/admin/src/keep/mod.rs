@@ -13,12 +13,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-mod record;
-
-pub use record::Record;
-
-/// The file, below the root.
-pub const FILE: &str = "etc/dladm/datalink.conf";
+pub use linkctl::{FILE, Record};
 
 /// Whether a change is kept, and where.
 #[derive(Args, Clone, Debug)]

@@ -1,4 +1,14 @@
-//! Records: what outlasts a restart, and its line.
+//! Records: what outlasts a restart, its line in a file, and what it asks for when a machine
+//! starts anew.
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+use link::props::parse_mac;
+use link::vlan::VlanId;
+
+use crate::{NewMac, NewVnic, Request, Setting};
 
 /// Something that outlasts a restart.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,8 +67,27 @@ pub enum Record {
     },
 }
 
+/// A field that no tool would have written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BadField {
+    /// An address that no station can have.
+    Mac,
+    /// An identifier that no VLAN can have.
+    Vid,
+}
+
+impl fmt::Display for BadField {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(match self {
+            Self::Mac => "that is no station's address",
+            Self::Vid => "identifiers go from 1 to 4094",
+        })
+    }
+}
+
 impl Record {
-    pub(super) fn line(&self) -> String {
+    /// Its line, with the end.
+    pub fn line(&self) -> String {
         let fields: &[&str] = match self {
             Self::Etherstub { name } => &["etherstub", name],
             Self::Vnic {
@@ -79,7 +108,8 @@ impl Record {
         fields.join("\t") + "\n"
     }
 
-    pub(super) fn parse(line: &str) -> Option<Self> {
+    /// From its line, without the end; `None` if it is no record's.
+    pub fn parse(line: &str) -> Option<Self> {
         let fields: Vec<&str> = line.split('\t').collect();
         let text = |at: usize| fields[at].to_string();
         Some(match (fields[0], fields.len()) {
@@ -111,6 +141,52 @@ impl Record {
                 value: text(3),
             },
             _ => return None,
+        })
+    }
+
+    /// What it asks for.
+    pub fn request(self) -> Result<Request, BadField> {
+        let parse_vid = |text: &str| text.parse().ok().and_then(VlanId::new).ok_or(BadField::Vid);
+        Ok(match self {
+            Self::Etherstub { name } => Request::CreateEtherstub { name },
+            Self::Vnic {
+                name,
+                over,
+                mac,
+                vid,
+            } => Request::CreateVnic(NewVnic {
+                name,
+                over,
+                mac: NewMac::Given(parse_mac(&mac).ok_or(BadField::Mac)?),
+                vid: match vid.as_str() {
+                    "0" => None,
+                    vid => Some(parse_vid(vid)?),
+                },
+                settings: Vec::new(),
+            }),
+            Self::Vlan { name, over, vid } => Request::CreateVlan {
+                vid: parse_vid(&vid)?,
+                name: Some(name),
+                over,
+            },
+            Self::LinkProp { link, name, value } => Request::SetProp {
+                link,
+                setting: Setting { name, value },
+            },
+            Self::Flow {
+                name,
+                link,
+                attributes,
+            } => Request::AddFlow {
+                name,
+                link,
+                attributes,
+                settings: Vec::new(),
+            },
+            Self::FlowProp { flow, name, value } => Request::SetFlowProp {
+                flow,
+                setting: Setting { name, value },
+            },
         })
     }
 
