@@ -5,9 +5,14 @@
 //! for them afterwards finds them, and nobody has to be told before. Each has a number, so
 //! that a reader who comes again knows which are new, and how many it missed.
 //!
+//! Each kind of event has a ring of its own: a busy server's peers send segments for connections
+//! that are over all day, and nothing is wrong with that. So they must not push out the few
+//! retransmissions and drops that somebody looks for.
+//!
 //! Stacks that share a machine share the numbers too, so that their events have one order.
 //!
-//! Invariant: the numbers of what is remembered grow; a stack by itself leaves no gaps.
+//! Invariant: of each kind, the numbers of what is remembered grow; a stack by itself leaves no
+//! gaps.
 //! Not here: what each stands for (`counters`), packets (a sniffer's work), SYNs beyond
 //! the unsolicited share (`unsolicited`): a flood of them would push out all else.
 
@@ -22,8 +27,48 @@ use crate::addr::{Endpoint, FourTuple};
 use crate::counters::DropReason;
 use crate::tcp::State;
 
-/// As many events are remembered.
-pub const JOURNAL_EVENTS_MAX: usize = 512;
+/// As many events of each kind are remembered.
+pub const JOURNAL_EVENTS_MAX: usize = 256;
+
+/// A kind of events.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EventKind {
+    /// Segments that were sent again.
+    Retransmit,
+    /// Segments that came for connections that are over.
+    TimeWait,
+    /// Segments that were dropped.
+    Drop,
+}
+
+impl EventKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Retransmit, Self::TimeWait, Self::Drop];
+
+    /// The name that tools show.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Retransmit => "retransmit",
+            Self::TimeWait => "time_wait",
+            Self::Drop => "drop",
+        }
+    }
+}
+
+/// How many events of each kind there were: what the next ones' numbers are.
+#[derive(Debug, Default)]
+pub struct EventNumbers([AtomicU64; EventKind::ALL.len()]);
+
+impl EventNumbers {
+    /// The number of the next event of this kind.
+    pub fn next(&self, kind: EventKind) -> u64 {
+        self.0[kind as usize].load(Ordering::SeqCst)
+    }
+
+    fn take(&self, kind: EventKind) -> u64 {
+        self.0[kind as usize].fetch_add(1, Ordering::Relaxed)
+    }
+}
 
 /// Why something was sent again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,20 +95,24 @@ pub enum What {
 }
 
 impl What {
-    /// The name of its kind, and of the reason.
-    pub const fn names(self) -> (&'static str, &'static str) {
+    /// Its kind.
+    pub const fn kind(self) -> EventKind {
         match self {
-            Self::Retransmit(why) => (
-                "retransmit",
-                match why {
-                    Resent::Syn => "syn",
-                    Resent::Fast => "fast",
-                    Resent::Timeout => "timeout",
-                    Resent::Probe => "probe",
-                },
-            ),
-            Self::TimeWait => ("time_wait", "segment"),
-            Self::Drop(reason) => ("drop", reason.name()),
+            Self::Retransmit(_) => EventKind::Retransmit,
+            Self::TimeWait => EventKind::TimeWait,
+            Self::Drop(_) => EventKind::Drop,
+        }
+    }
+
+    /// The reason's name.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::Retransmit(Resent::Syn) => "syn",
+            Self::Retransmit(Resent::Fast) => "fast",
+            Self::Retransmit(Resent::Timeout) => "timeout",
+            Self::Retransmit(Resent::Probe) => "probe",
+            Self::TimeWait => "segment",
+            Self::Drop(reason) => reason.name(),
         }
     }
 }
@@ -71,7 +120,7 @@ impl What {
 /// One event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Event {
-    /// Its number, counted from 0.
+    /// Its number among those of its kind, counted from 0.
     pub serial: u64,
     /// When.
     pub at: Instant,
@@ -90,14 +139,14 @@ pub struct Event {
 /// The events that are remembered.
 #[derive(Default)]
 pub(crate) struct Journal {
-    events: VecDeque<Event>,
-    next: u64,
-    /// The next number, if other stacks count too.
-    shared: Option<Arc<AtomicU64>>,
+    kinds: [VecDeque<Event>; EventKind::ALL.len()],
+    /// Shared with other stacks, if they count too.
+    numbers: Arc<EventNumbers>,
 }
 
 impl Journal {
-    /// Remembers an event; the oldest makes room. Where there is no memory it is only counted.
+    /// Remembers an event; the oldest of its kind makes room. Where there is no memory it is
+    /// only counted.
     #[cold]
     pub fn note(
         &mut self,
@@ -107,15 +156,16 @@ impl Journal {
         flags: TcpFlags,
         tuple: &FourTuple,
     ) {
-        let serial = self.number();
-        if self.events.len() == JOURNAL_EVENTS_MAX {
-            self.events.pop_front();
+        let serial = self.numbers.take(what.kind());
+        let events = &mut self.kinds[what.kind() as usize];
+        if events.len() == JOURNAL_EVENTS_MAX {
+            events.pop_front();
         }
-        if self.events.try_reserve(1).is_err() {
-            self.events.clear();
+        if events.try_reserve(1).is_err() {
+            events.clear();
             return;
         }
-        self.events.push_back(Event {
+        events.push_back(Event {
             serial,
             at,
             what,
@@ -127,71 +177,82 @@ impl Journal {
     }
 
     /// From now on numbers are taken from `shared`.
-    pub fn number_by(&mut self, shared: Arc<AtomicU64>) {
-        self.shared = Some(shared);
+    pub fn number_by(&mut self, shared: Arc<EventNumbers>) {
+        self.numbers = shared;
     }
 
-    fn number(&mut self) -> u64 {
-        if let Some(shared) = &self.shared {
-            return shared.fetch_add(1, Ordering::Relaxed);
-        }
-        self.next += 1;
-        self.next - 1
-    }
-
-    /// The oldest first.
+    /// Of one kind after the other, the oldest first.
     pub fn events(&self) -> impl Iterator<Item = &Event> {
-        self.events.iter()
+        self.kinds.iter().flatten()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
     use core::net::Ipv4Addr;
 
     use super::*;
 
+    fn tuple() -> FourTuple {
+        let end = |port| Endpoint::v4(Ipv4Addr::LOCALHOST, port);
+        FourTuple {
+            local: end(80),
+            remote: end(1024),
+        }
+    }
+
+    fn note(journal: &mut Journal, what: What) {
+        journal.note(
+            Instant::START,
+            what,
+            State::TimeWait,
+            TcpFlags::SYN,
+            &tuple(),
+        );
+    }
+
+    fn serials(journal: &Journal, kind: EventKind) -> Vec<u64> {
+        let events = journal.events().filter(|event| event.what.kind() == kind);
+        events.map(|event| event.serial).collect()
+    }
+
     #[test]
     fn journals_that_share_numbers_give_each_event_its_own() {
-        let numbers = Arc::<AtomicU64>::default();
-        let end = Endpoint::v4(Ipv4Addr::LOCALHOST, 80);
-        let tuple = FourTuple {
-            local: end,
-            remote: end,
-        };
+        let numbers = Arc::<EventNumbers>::default();
         let mut journals = [Journal::default(), Journal::default()];
         journals
             .iter_mut()
             .for_each(|one| one.number_by(numbers.clone()));
         for index in [0, 1, 1, 0] {
-            let (what, state) = (What::TimeWait, State::TimeWait);
-            journals[index].note(Instant::START, what, state, TcpFlags::SYN, &tuple);
+            note(&mut journals[index], What::TimeWait);
         }
-        let serials = journals.map(|one| {
-            one.events()
-                .map(|event| event.serial)
-                .collect::<alloc::vec::Vec<_>>()
-        });
-        assert_eq!(serials, [alloc::vec![0, 3], alloc::vec![1, 2]]);
+        let serials = journals.map(|one| serials(&one, EventKind::TimeWait));
+        assert_eq!(serials, [[0, 3], [1, 2]]);
     }
 
     #[test]
     fn the_last_events_are_kept_and_their_numbers_have_no_gaps() {
-        let end = |port| Endpoint::v4(Ipv4Addr::LOCALHOST, port);
-        let tuple = FourTuple {
-            local: end(80),
-            remote: end(1024),
-        };
         let mut journal = Journal::default();
         for count in 0..3 * JOURNAL_EVENTS_MAX as u64 {
-            let at = Instant::from_nanos(count);
-            journal.note(at, What::TimeWait, State::TimeWait, TcpFlags::SYN, &tuple);
-            let kept = journal.events().count();
-            assert_eq!(kept, (count as usize + 1).min(JOURNAL_EVENTS_MAX));
-            let mut serials = journal.events().map(|event| event.serial);
-            let first = serials.next().unwrap_or(0);
-            assert_eq!(first + kept as u64, count + 1);
-            assert!(serials.zip(first + 1..).all(|(serial, due)| serial == due));
+            note(&mut journal, What::TimeWait);
+            let kept = serials(&journal, EventKind::TimeWait);
+            let first = (count + 1).saturating_sub(JOURNAL_EVENTS_MAX as u64);
+            assert_eq!(kept, (first..=count).collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn healthy_traffic_does_not_push_out_what_went_wrong() {
+        let mut journal = Journal::default();
+        note(&mut journal, What::Retransmit(Resent::Timeout));
+        note(&mut journal, What::Drop(DropReason::NoSocket));
+        for _ in 0..10 * JOURNAL_EVENTS_MAX {
+            note(&mut journal, What::TimeWait);
+        }
+        assert_eq!(serials(&journal, EventKind::Retransmit), [0]);
+        assert_eq!(serials(&journal, EventKind::Drop), [0]);
+        let kept = serials(&journal, EventKind::TimeWait);
+        assert_eq!(kept.len(), JOURNAL_EVENTS_MAX);
     }
 }

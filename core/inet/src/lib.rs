@@ -30,7 +30,7 @@
 //! Stack::new(Config) -> Stack; config() -> &Config; reconfigure(Config)
 //! reserve_ports(Vec<PortRange>); reserved_ports() -> &[PortRange]
 //! attach(Port { mac, mtu, offloads }); set_address(Option<Cidr>); set_gateway(Option<Ipv4Addr>)
-//! set_share(Share { number, owner_of }); number_events_by(Arc<AtomicU64>); follow_datagram(socket, local, peer)
+//! set_share(Share { number, owner_of }); number_events_by(Arc<EventNumbers>); follow_datagram(socket, local, peer)
 //! start_dhcp(env); lease() -> Option<&Lease>
 //! start_ipv6(env, Ipv6Config); stop_ipv6(env); has_ipv6() -> bool; addresses_v6() -> impl Iterator<Item = &Ipv6Address>
 //! add_address_v6(env, addr, prefix_len); remove_address_v6(env, addr)
@@ -136,7 +136,7 @@ pub use env::{Env, Events, RawPacket};
 pub use ephemeral::PortRange;
 pub use error::Error;
 pub use ipv6::{AddressOrigin, AddressState, InterfaceId, Ipv6Address, Ipv6Config};
-pub use journal::{Event, JOURNAL_EVENTS_MAX, Resent, What};
+pub use journal::{Event, EventKind, EventNumbers, JOURNAL_EVENTS_MAX, Resent, What};
 pub use memory::{MemoryLimits, MemoryTotals};
 pub use neighbor::NeighborState;
 pub use options::{Device, Options, PathDiscovery, Shutdown};

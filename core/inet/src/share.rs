@@ -5,11 +5,11 @@
 //! by which the rule leads back to itself.
 
 use alloc::sync::Arc;
-use core::sync::atomic::AtomicU64;
 
 use crate::addr::{Endpoint, FourTuple, SocketId};
 use crate::config::Config;
 use crate::error::Error;
+use crate::journal::EventNumbers;
 use crate::stack::Stack;
 
 /// A stack's place among several.
@@ -53,7 +53,7 @@ impl Stack {
 
     /// From now on the events of this stack's journal are numbered by `next`, as are those of
     /// others.
-    pub fn number_events_by(&mut self, next: Arc<AtomicU64>) {
+    pub fn number_events_by(&mut self, next: Arc<EventNumbers>) {
         self.net.journal.number_by(next);
     }
 

@@ -32,7 +32,7 @@ pub(crate) mod waiter;
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
 use core::any::Any;
-use core::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 
 use mach::mem::fallible;
 use mach::sync::{Once, Spin};
@@ -81,7 +81,7 @@ pub(crate) struct Shared {
     /// Netlink sockets that hear of changes.
     pub change_listeners: AtomicUsize,
     /// The number of the next event in any shard's journal.
-    pub event_numbers: Arc<AtomicU64>,
+    pub event_numbers: Arc<inet::EventNumbers>,
 }
 
 /// The stack of the first program, which has the card.

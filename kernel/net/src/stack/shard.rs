@@ -15,7 +15,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 
-use inet::{Share, Stack};
+use inet::{EventKind, Share, Stack};
 use mach::mem::fallible;
 use sync::{Error, Result};
 
@@ -151,22 +151,25 @@ impl NetStack {
         self.with_shard(0, |stack, _| look(stack))
     }
 
-    /// The last events of all shards (`inet::Event`), the oldest first. Their numbers have no
-    /// gaps: older ones are left out where a shard has forgotten one.
+    /// The last events of all shards (`inet::Event`), the oldest first. The numbers of a kind
+    /// have no gaps: older ones are left out where a shard has forgotten one.
     pub fn journal(&self) -> Vec<inet::Event> {
-        let count = self.shard_count();
         // Those with lower numbers are in their journals when these are unlocked.
-        let end = self.shared.event_numbers.load(Ordering::SeqCst);
-        let mut events = Vec::with_capacity(inet::JOURNAL_EVENTS_MAX * usize::from(count));
-        for number in 0..count {
+        let end = EventKind::ALL.map(|kind| self.shared.event_numbers.next(kind));
+        let mut kinds = EventKind::ALL.map(|_| Vec::new());
+        for number in 0..self.shard_count() {
             self.with_shard(number, |stack, _| {
-                events.extend(stack.journal().filter(|event| event.serial < end));
+                for event in stack.journal() {
+                    let kind = event.what.kind() as usize;
+                    if event.serial < end[kind] {
+                        kinds[kind].push(*event);
+                    }
+                }
             });
         }
-        events.sort_unstable_by_key(|event: &inet::Event| event.serial);
-        let is_gap = |at: &usize| events[at - 1].serial + 1 != events[*at].serial;
-        let first = (1..events.len()).rev().find(is_gap).unwrap_or(0);
-        events.split_off(first)
+        let mut events: Vec<_> = kinds.into_iter().flat_map(without_gaps).collect();
+        events.sort_by_key(|event: &inet::Event| event.at);
+        events
     }
 
     /// The counters of all shards together.
@@ -177,4 +180,12 @@ impl NetStack {
         }
         sum
     }
+}
+
+/// The events of one kind behind the last number that is missing.
+fn without_gaps(mut events: Vec<inet::Event>) -> Vec<inet::Event> {
+    events.sort_unstable_by_key(|event| event.serial);
+    let is_gap = |pair: &[inet::Event]| matches!(pair, [a, b] if a.serial + 1 != b.serial);
+    let first = events.windows(2).rposition(is_gap).map_or(0, |at| at + 1);
+    events.split_off(first)
 }

@@ -1,8 +1,8 @@
 //! /proc/net/tcp_events: the last things that went wrong with TCP, for `tcpretrans`,
 //! `tcptimewait` and `tcpdrop`.
 //!
-//! A line of heads, then a line for each event, the oldest first. Serials have no gaps, so a
-//! reader who comes again knows what is new and what it missed. Times are nanoseconds since
+//! A line of heads, then a line for each event, the oldest first. Serials of one kind have no
+//! gaps, so a reader who comes again knows what is new and what it missed. Times are nanoseconds since
 //! the boot. The file is not Linux's.
 
 use core::fmt::{self, Display, Formatter, Result, Write};
@@ -23,7 +23,7 @@ pub fn generate(text: &mut Text) -> Result {
 }
 
 fn line(event: &Event, text: &mut Text) -> Result {
-    let (kind, reason) = event.what.names();
+    let (kind, reason) = (event.what.kind().name(), event.what.reason());
     writeln!(
         text,
         "{} {} {kind} {reason} {} {} {} {}",

@@ -2,7 +2,7 @@
 //!
 //! The kernel remembers its last events in `/proc/net/tcp_events`, whoever looks. The tools read
 //! them again and again and print those that are new, of one kind each. What was overwritten
-//! between two readings is counted by the serials' gap and told.
+//! between two readings is counted by the gap in the kind's serials, and told.
 
 mod event;
 
@@ -75,13 +75,13 @@ pub fn drops(arguments: &[String], world: &mut World<'_>) -> u8 {
 fn watch(flags: &Flags, world: &mut World<'_>, kind: &str) -> Result<(), String> {
     let mut next = match flags.has_past {
         true => None,
-        false => Some(end_of(&look(world)?)),
+        false => Some(end_of(&look(world, kind)?)),
     };
     let mut goes_on = world.console.print(event::HEADS);
     let mut looks = 0;
     while goes_on {
-        let events = look(world)?;
-        goes_on = world.console.print(&text(&events, next, kind));
+        let events = look(world, kind)?;
+        goes_on = world.console.print(&text(&events, next));
         next = Some(end_of(&events).max(next.unwrap_or(0)));
         looks += 1;
         goes_on = goes_on && flags.count != Some(looks) && world.console.wait(flags.interval);
@@ -89,9 +89,12 @@ fn watch(flags: &Flags, world: &mut World<'_>, kind: &str) -> Result<(), String>
     Ok(())
 }
 
-fn look(world: &mut World<'_>) -> Result<Vec<Event>, String> {
+/// The events of a kind.
+fn look(world: &mut World<'_>, kind: &str) -> Result<Vec<Event>, String> {
     let text = world.files.read(PATH)?;
-    parse(&text).ok_or_else(|| format!("{PATH} makes no sense"))
+    let mut events = parse(&text).ok_or_else(|| format!("{PATH} makes no sense"))?;
+    events.retain(|event| event.kind == kind);
+    Ok(events)
 }
 
 /// The serial that comes after these events.
@@ -99,8 +102,8 @@ fn end_of(events: &[Event]) -> u64 {
     events.last().map_or(0, |event| event.serial + 1)
 }
 
-/// Those of `kind` from the serial `next` on, and how many of any kind were missed.
-fn text(events: &[Event], next: Option<u64>, kind: &str) -> String {
+/// Those from the serial `next` on, and how many were missed.
+fn text(events: &[Event], next: Option<u64>) -> String {
     let first = events.first().map_or(0, |event| event.serial);
     let missed = next.map_or(0, |next| first.saturating_sub(next));
     let mut text = match missed {
@@ -110,8 +113,6 @@ fn text(events: &[Event], next: Option<u64>, kind: &str) -> String {
     let new = events
         .iter()
         .filter(|event| event.serial >= next.unwrap_or(0));
-    for event in new.filter(|event| event.kind == kind) {
-        text += &event.line();
-    }
+    text.extend(new.map(Event::line));
     text
 }
