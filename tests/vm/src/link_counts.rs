@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::Test;
 use crate::build;
 use crate::guest::Setup;
+use crate::link_frames::{VNIC, arp, dhcp_wrong, lldp, udp};
 use crate::links::{number, operator_with};
 use crate::operator::Operator;
 
@@ -155,7 +156,7 @@ fn forgeries(setup: &Setup) -> Result<(), String> {
         let packets = number(shell, sent)?;
         shell.ask(&format!(
             "send_frame vnic1 {}",
-            udp(VNIC, [192, 168, 10, 77])
+            udp(VNIC, [192, 168, 10, 77], 18)
         ))?;
         if number(shell, sent)? != packets + 1 || drops(shell)? != before {
             return Err(format!(
@@ -181,101 +182,25 @@ fn drops(shell: &mut Operator) -> Result<Kstats, String> {
     kstats(shell, "vnic1:0:mac_misc_stat:/spoofed|restricted/")
 }
 
-const VNIC: u8 = 0x51;
-const BROADCAST: &str = "ffffffffffff";
-
-fn station(last: u8) -> String {
-    format!("0200000000{last:02x}")
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// A forgery, the frame, and the reason for which it is dropped.
 fn forged() -> [(&'static str, String, &'static str); 5] {
-    let lldp = format!("{}{}88cc{}", station(0x99), station(VNIC), "00".repeat(46));
     [
         (
             "a foreign source address",
-            udp(0x52, [192, 168, 10, 77]),
+            udp(0x52, [192, 168, 10, 77], 18),
             "macspoofed",
         ),
-        ("a foreign protocol", lldp, "restricted"),
+        ("a foreign protocol", lldp(), "restricted"),
         (
             "a foreign IP source",
-            udp(VNIC, [192, 168, 11, 1]),
+            udp(VNIC, [192, 168, 11, 1], 18),
             "ipspoofed",
         ),
         ("a foreign ARP sender", arp([192, 168, 11, 1]), "ipspoofed"),
-        ("a foreign DHCP hardware address", dhcp(0x52), "dhcpspoofed"),
+        (
+            "a foreign DHCP hardware address",
+            dhcp_wrong(),
+            "dhcpspoofed",
+        ),
     ]
-}
-
-/// A datagram to the discard port, without a checksum of its own.
-fn udp(src: u8, from: [u8; 4]) -> String {
-    let payload = [0; 18];
-    let ports = [[0x03, 0xe8], [0, 9]];
-    let frame = ip_udp(
-        src,
-        &station(0x99),
-        from,
-        [192, 168, 10, 1],
-        ports,
-        &payload,
-    );
-    hex_of(&frame)
-}
-
-fn hex_of(parts: &(String, Vec<u8>)) -> String {
-    format!("{}{}", parts.0, hex(&parts.1))
-}
-
-fn ip_udp(
-    src: u8,
-    dst: &str,
-    from: [u8; 4],
-    to: [u8; 4],
-    ports: [[u8; 2]; 2],
-    payload: &[u8],
-) -> (String, Vec<u8>) {
-    let len = (payload.len() + 28) as u16;
-    let mut packet = vec![0x45, 0];
-    packet.extend(len.to_be_bytes());
-    packet.extend([0, 0, 0, 0, 64, 17, 0, 0]);
-    packet.extend(from);
-    packet.extend(to);
-    let sum: u32 = packet
-        .chunks(2)
-        .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])))
-        .sum();
-    let folded = !((sum & 0xffff) + (sum >> 16)) as u16;
-    packet[10..12].copy_from_slice(&folded.to_be_bytes());
-    packet.extend(ports.concat());
-    packet.extend((len - 20).to_be_bytes());
-    packet.extend([0, 0]);
-    packet.extend(payload);
-    (format!("{dst}{}0800", station(src)), packet)
-}
-
-/// Who has 192.168.10.1? The VNIC says that it has `host` (RFC 826).
-fn arp(host: [u8; 4]) -> String {
-    let vnic = station(VNIC);
-    let head = format!("{BROADCAST}{vnic}08060001080006040001{vnic}");
-    format!(
-        "{head}{}000000000000c0a80a01{}",
-        hex(&host),
-        "00".repeat(18)
-    )
-}
-
-/// A DHCPDISCOVER (RFC 2131) with the hardware address of a station.
-fn dhcp(chaddr: u8) -> String {
-    let mut message = vec![1, 1, 6, 0, 0, 0, 0, 1];
-    message.resize(28, 0);
-    message.extend([2, 0, 0, 0, 0, chaddr]);
-    message.resize(236, 0);
-    message.extend([0x63, 0x82, 0x53, 0x63, 53, 1, 1, 255]);
-    let ports = [[0, 68], [0, 67]];
-    hex_of(&ip_udp(VNIC, BROADCAST, [0; 4], [255; 4], ports, &message))
 }

@@ -177,6 +177,10 @@ fn tools(setup: &Setup) -> Result<(), String> {
                 &["refused 1"],
             ),
             (
+                "for k in 1 2; do flowadm add-flow -t -l stub0 -a transport=tcp,local_port=$k s$k; done; flowadm remove-flow -t -l stub0; flowadm show-flow -p -o flow",
+                &["\nhttps"],
+            ),
+            (
                 "flowadm set-flowprop -t -p maxbw=500M https; flowadm show-flowprop https",
                 &["500", "medium"],
             ),

@@ -43,7 +43,9 @@ mod http;
 mod ipv6;
 mod java;
 mod kvm;
+mod link_checks;
 mod link_counts;
+mod link_frames;
 mod link_restore;
 mod links;
 mod many_cpus;
@@ -185,6 +187,7 @@ fn main() -> ExitCode {
         card_filters::TESTS,
         link_counts::TESTS,
         link_restore::TESTS,
+        link_checks::TESTS,
         snoop::TESTS,
     ];
     for (sentence, test) in suites.into_iter().flatten() {

@@ -1,0 +1,224 @@
+//! The checks of the link layer that need load or an exchange, behind each card.
+
+use std::net::TcpListener;
+use std::thread;
+
+use crate::Test;
+use crate::guest::Setup;
+use crate::link_counts::{kstat, kstats, on_each_card};
+use crate::link_frames::{Dhcp, LEASED, SERVER, VNIC, dhcp, udp};
+use crate::links::number;
+use crate::operator::Operator;
+
+/// The tests.
+pub const TESTS: &[Test] = &[
+    (
+        "a loaded ring is polled, and interrupts again when it is idle (link layer)",
+        polled,
+    ),
+    (
+        "a sender is told once to wait and once to go on, whatever the card (link layer)",
+        blocked,
+    ),
+    (
+        "a link with a limit sends as much as that and no more, whatever the card (link layer)",
+        limited,
+    ),
+    (
+        "a limit on UDP holds UDP back and lets TCP pass, whatever the card (link layer)",
+        udp_only,
+    ),
+    (
+        "a leased address passes until it is released, whatever the card (link layer)",
+        leased,
+    ),
+];
+
+/// Section 1, check 4, as far as the host lets a ring be loaded: a flood of pings, whose
+/// answers keep the CPU busy, then rest.
+fn polled(setup: &Setup) -> Result<(), String> {
+    on_each_card(setup, |shell| {
+        let said = shell.ask("ping -4 -n -q -f -c 3000 -W 5 10.0.2.2")?;
+        if !said.contains("3000 received") {
+            return Err(format!("pings were lost: {said}"));
+        }
+        let sum = |shell: &mut Operator, name: &str| {
+            kstat(shell, &format!("eth0:0:/^mac_rx_hwlane[0-9]+$/:{name}"))
+        };
+        let (polls, before) = (sum(shell, "polls")?, sum(shell, "intrs")?);
+        if polls == 0 {
+            return Err("no frame was polled".into());
+        }
+        for _ in 0..3 {
+            shell.ask("sleep 1; p -c 1 10.0.2.2")?;
+        }
+        let after = sum(shell, "intrs")?;
+        let lost = kstat(shell, "eth0:0:mac_rx_ring_0_*:hdrops")?;
+        match after > before && lost == 0 {
+            true => Ok(()),
+            false => Err(format!(
+                "{before} interrupts, then {after}; {lost} frames lost"
+            )),
+        }
+    })
+}
+
+const VNICS: &str = "dladm create-vnic -t -l eth0 -m 2:0:0:0:0:51 vnic1";
+/// The least limit.
+const BITS_PER_SECOND: u64 = 1_200_000;
+
+/// Section 1, check 6. A limit stands for the card without descriptors, which the host fills
+/// again at once; what waits and who is told is the same.
+fn blocked(setup: &Setup) -> Result<(), String> {
+    on_each_card(setup, |shell| {
+        shell.ask(&format!(
+            "{VNICS}; dladm set-linkprop -t -p maxbw=1.2M vnic1"
+        ))?;
+        let frame = udp(VNIC, [192, 168, 10, 77], 1400);
+        shell.ask(&format!("send_frame -n 1300 vnic1 {frame}"))?;
+        let count = |shell: &mut Operator, name: &str| {
+            kstat(shell, &format!("vnic1:0:mac_tx_hwlane*:{name}"))
+        };
+        let told = [count(shell, "blockcnt")?, count(shell, "unblockcnt")?];
+        if told != [1, 0] {
+            return Err(format!("told to wait and to go on {told:?} times"));
+        }
+        shell.ask(
+            "until kstat -p 'vnic1:0:mac_tx_hwlane*:unblockcnt' | grep -q '[1-9]$'; do sleep 1; done",
+        )?;
+        let told = [count(shell, "blockcnt")?, count(shell, "unblockcnt")?];
+        match told {
+            [1, 1] => Ok(()),
+            _ => Err(format!(
+                "told to wait and to go on {told:?} times at the end"
+            )),
+        }
+    })
+}
+
+/// Section 1, check 7. How long a machine really ran only it knows, and not to 5 %: what it
+/// sends is at most what the limit allows in the time around, and at least half of what it
+/// allows in the time between.
+fn limited(setup: &Setup) -> Result<(), String> {
+    on_each_card(setup, |shell| {
+        shell.ask(&format!(
+            "{VNICS}; dladm set-linkprop -t -p maxbw=1.2M vnic1"
+        ))?;
+        let frame = udp(VNIC, [192, 168, 10, 77], 1400);
+        let sent = "cut -d' ' -f1 /proc/uptime; kstat -p 'link:0:vnic1:obytes64'; \
+                    cut -d' ' -f1 /proc/uptime";
+        shell.ask(&format!("send_frame -n 990 vnic1 {frame}"))?;
+        let before = reading(&shell.ask(sent)?)?;
+        shell.ask("sleep 3")?;
+        let after = reading(&shell.ask(sent)?)?;
+        let bits = (after.bytes - before.bytes) * 8;
+        let allowed = |centiseconds: u64| BITS_PER_SECOND * centiseconds / 100;
+        let most = allowed(after.end - before.start) * 105 / 100;
+        let least = allowed(after.start - before.end) / 2;
+        match (least..=most).contains(&bits) {
+            true => Ok(()),
+            false => Err(format!("{bits} bits, not {least} to {most}")),
+        }
+    })
+}
+
+/// What was sent, and between which times it was read, in hundredths of seconds.
+struct Reading {
+    start: u64,
+    bytes: u64,
+    end: u64,
+}
+
+fn reading(said: &str) -> Result<Reading, String> {
+    let lines: Vec<&str> = said
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    let time = |line: &str| line.replace('.', "").parse().ok();
+    let parsed = lines.last_chunk().and_then(|[start, bytes, end]| {
+        Some(Reading {
+            start: time(start)?,
+            bytes: bytes.split_once('\t')?.1.parse().ok()?,
+            end: time(end)?,
+        })
+    });
+    parsed.ok_or_else(|| format!("no times and bytes in {said}"))
+}
+
+/// Section 3, check 4: while datagrams wait for their limit, a connection is opened and closed.
+fn udp_only(setup: &Setup) -> Result<(), String> {
+    if !setup.has_tap() {
+        return Ok(());
+    }
+    let listener = TcpListener::bind(("0.0.0.0", 0)).map_err(|error| error.to_string())?;
+    let address = listener.local_addr().map_err(|error| error.to_string())?;
+    // Each connection is closed at once, for as long as the tests run.
+    thread::spawn(move || listener.incoming().for_each(drop));
+    on_each_card(setup, |shell| {
+        shell.ask(
+            "flowadm add-flow -t -l eth0 -a transport=udp -p maxbw=1.2M datagrams; \
+             flowadm add-flow -t -l eth0 -a transport=tcp streams",
+        )?;
+        let own = shell.ask("dladm show-phys -m -p -o address eth0")?;
+        let own = own
+            .lines()
+            .last()
+            .unwrap_or_default()
+            .replace(['\\', ':'], "");
+        let frame = udp(VNIC, [192, 168, 10, 77], 1400);
+        let frame = format!("{}{}{}", &frame[..12], own.trim(), &frame[24..]);
+        shell.ask(&format!("send_frame -n 900 eth0 {frame}"))?;
+        let said = shell.ask(&format!(
+            "busybox nc -w 20 10.0.2.2 {} </dev/null && echo closed",
+            address.port()
+        ));
+        let is_closed = said.as_ref().is_ok_and(|said| said.contains("\nclosed"));
+        let sent = number(shell, "flowadm show-flow -s -p -o opackets datagrams")?;
+        let streams = number(shell, "flowadm show-flow -s -p -o opackets streams")?;
+        match is_closed && sent < 900 && streams >= 2 {
+            true => Ok(()),
+            false => Err(format!(
+                "{sent} datagrams, {streams} segments were sent: {said:?}"
+            )),
+        }
+    })
+}
+
+/// Section 2, check 6: the server is another VNIC of the card.
+fn leased(setup: &Setup) -> Result<(), String> {
+    on_each_card(setup, |shell| {
+        shell.ask(&format!(
+            "{VNICS}; dladm set-linkprop -t -p protection=ip-nospoof vnic1; \
+             dladm create-vnic -t -l eth0 -m 2:0:0:0:0:{SERVER:x} vnic2"
+        ))?;
+        passes(shell, false, "before the lease")?;
+        for (message, link) in [
+            (Dhcp::Discover, "vnic1"),
+            (Dhcp::Offer, "vnic2"),
+            (Dhcp::Request, "vnic1"),
+        ] {
+            shell.ask(&format!("send_frame {link} {}", dhcp(message)))?;
+        }
+        passes(shell, false, "before the server's last word")?;
+        shell.ask(&format!("send_frame vnic2 {}", dhcp(Dhcp::Ack)))?;
+        passes(shell, true, "with the lease")?;
+        shell.ask(&format!("send_frame vnic1 {}", dhcp(Dhcp::Release)))?;
+        passes(shell, false, "after the release")
+    })
+}
+
+/// Whether a frame from the leased address goes.
+fn passes(shell: &mut Operator, wanted: bool, when: &str) -> Result<(), String> {
+    let dropped = "vnic1:0:mac_misc_stat:ipspoofed";
+    let before = kstat(shell, dropped)?;
+    shell.ask(&format!("send_frame vnic1 {}", udp(VNIC, LEASED, 18)))?;
+    let after = kstat(shell, dropped)?;
+    match after - before == u64::from(!wanted) {
+        true => Ok(()),
+        false => Err(format!(
+            "{when}: {:?}",
+            kstats(shell, "vnic1:0:mac_misc_stat:")?
+        )),
+    }
+}
