@@ -18,6 +18,7 @@ use wire::MacAddr;
 use crate::bandwidth::{Bandwidth, BandwidthError};
 use crate::flow::Priority;
 use crate::group::RingsWanted;
+use crate::moderation::Throttling;
 use crate::prefix::IpPrefix;
 use crate::protect::cid::ClientId;
 use crate::protect::{Methods, Protection};
@@ -56,6 +57,8 @@ pub enum Property {
     DynamicMethods,
     /// `secondary-macs`
     SecondaryMacs,
+    /// `intr-throttling`, of a card's own link
+    IntrThrottling,
     /// `speed`, read-only
     Speed,
     /// `duplex`, read-only
@@ -66,7 +69,7 @@ pub enum Property {
 
 impl Property {
     /// All of them, in the order in which tools show them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Speed,
         Self::Duplex,
         Self::State,
@@ -82,6 +85,7 @@ impl Property {
         Self::AllowAllDhcpCids,
         Self::DynamicMethods,
         Self::SecondaryMacs,
+        Self::IntrThrottling,
     ];
 
     /// By its name.
@@ -106,6 +110,7 @@ impl Property {
             Self::AllowAllDhcpCids => "allow-all-dhcp-cids",
             Self::DynamicMethods => "dynamic-methods",
             Self::SecondaryMacs => "secondary-macs",
+            Self::IntrThrottling => "intr-throttling",
             Self::Speed => "speed",
             Self::Duplex => "duplex",
             Self::State => "state",
@@ -127,6 +132,7 @@ impl Property {
             Self::AllowAllDhcpCids => "true,false".into(),
             Self::Protection => "mac-nospoof,restricted,ip-nospoof,dhcp-nospoof".into(),
             Self::DynamicMethods => "dhcpv4,dhcpv6,slaac,addrconf".into(),
+            Self::IntrThrottling => "adaptive,off,<123-1000000>".into(),
             Self::Duplex => "half,full".into(),
             Self::State => "up,down".into(),
             _ => "--".into(),
@@ -192,6 +198,8 @@ pub struct Settings {
     pub dynamic_methods: Option<Methods>,
     /// Other source addresses.
     pub secondary_macs: Vec<MacAddr>,
+    /// How far apart a card's interrupts are.
+    pub throttling: Throttling,
 }
 
 impl Default for Settings {
@@ -209,6 +217,7 @@ impl Default for Settings {
             allow_all_cids: false,
             dynamic_methods: None,
             secondary_macs: Vec::new(),
+            throttling: Throttling::default(),
         }
     }
 }
@@ -246,6 +255,7 @@ impl Settings {
             Property::AllowAllDhcpCids => new.allow_all_cids = flag(text, "true", "false")?,
             Property::DynamicMethods => new.dynamic_methods = Some(flags(text, &METHODS)?),
             Property::SecondaryMacs => new.secondary_macs = list(text, LIST_MAX, parse_mac)?,
+            Property::IntrThrottling => new.throttling = Throttling::parse(text)?,
             Property::Speed | Property::Duplex | Property::State => {
                 return Err(PropError::ReadOnly);
             }
@@ -269,6 +279,7 @@ impl Settings {
             Property::AllowAllDhcpCids => new.allow_all_cids = default.allow_all_cids,
             Property::DynamicMethods => new.dynamic_methods = default.dynamic_methods,
             Property::SecondaryMacs => new.secondary_macs = default.secondary_macs,
+            Property::IntrThrottling => new.throttling = default.throttling,
             Property::Speed | Property::Duplex | Property::State => {
                 return Err(PropError::ReadOnly);
             }
@@ -295,6 +306,7 @@ impl Settings {
                 .dynamic_methods
                 .map_or_else(String::new, |methods| names(methods, &METHODS[..3])),
             Property::SecondaryMacs => join(&self.secondary_macs, ToString::to_string),
+            Property::IntrThrottling => self.throttling.to_string(),
             Property::Speed if facts.speed_mbps == 0 => "?".into(),
             Property::Speed => facts.speed_mbps.to_string(),
             Property::Duplex => "full".into(),
@@ -448,6 +460,7 @@ mod tests {
             ("allow-all-dhcp-cids", "true", "false"),
             ("dynamic-methods", "dhcpv4,slaac", "--"),
             ("secondary-macs", "02:00:00:00:00:09", "--"),
+            ("intr-throttling", "8000", "adaptive"),
         ] {
             let settings = set(name, text).expect(name);
             assert_eq!(shown(&settings, name), text);

@@ -54,6 +54,8 @@ pub struct RingCounts {
     pub port: PortCounters,
     /// What its CPU took from it while no lane did.
     pub pulled: RxCounts,
+    /// Nanoseconds that the card keeps its interrupts apart.
+    pub spacing_ns: u64,
     /// What went into each CPU's soft ring; nothing where there is one CPU.
     pub fanout: Vec<Fanout>,
     /// Dropped: a soft ring was full.

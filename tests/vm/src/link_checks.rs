@@ -29,6 +29,10 @@ pub const TESTS: &[Test] = &[
         udp_only,
     ),
     (
+        "interrupts are kept apart as told, and not for a client that waits (link layer)",
+        moderated,
+    ),
+    (
         "a leased address passes until it is released, whatever the card (link layer)",
         leased,
     ),
@@ -181,6 +185,37 @@ fn udp_only(setup: &Setup) -> Result<(), String> {
             false => Err(format!(
                 "{sent} datagrams, {streams} segments were sent: {said:?}"
             )),
+        }
+    })
+}
+
+/// Section 1's interrupt throttling: 8000 a second are 125 microseconds apart. Without a word,
+/// pings one after another are not delayed.
+fn moderated(setup: &Setup) -> Result<(), String> {
+    on_each_card(setup, |shell| {
+        let spacing = "eth0:0:mac_rx_hwlane*:intrspacing";
+        let said = shell.ask("ping -4 -n -q -c 1000 -i 0.002 -W 5 10.0.2.2")?;
+        if !said.contains("1000 received") || kstat(shell, spacing)? != 0 {
+            return Err(format!("{} ns after {said}", kstat(shell, spacing)?));
+        }
+        let told = shell.ask("dladm set-linkprop -t -p intr-throttling=8000 eth0 && echo told")?;
+        let rings = kstats(shell, spacing)?.len() as u64;
+        let wanted = match told.contains("\ntold") {
+            true => 125_000 * rings,
+            // virtio's card has no such register.
+            false => 0,
+        };
+        if kstat(shell, spacing)? != wanted {
+            return Err(format!("{} ns after {told}", kstat(shell, spacing)?));
+        }
+        let said = shell.ask("p -c 5 10.0.2.2")?;
+        if !said.contains("5 received") {
+            return Err(format!("pings were lost: {said}"));
+        }
+        shell.ask("dladm reset-linkprop -t -p intr-throttling eth0")?;
+        match kstat(shell, spacing)? {
+            0 => Ok(()),
+            left => Err(format!("{left} ns are left")),
         }
     })
 }

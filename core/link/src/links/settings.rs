@@ -6,6 +6,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::group::RingsWanted;
+use crate::moderation::{Moderation, Throttling};
 use crate::open::Hold;
 use crate::props::{Facts, PropError, Property, Settings};
 use crate::table::LinkId;
@@ -66,11 +67,15 @@ impl Links {
         self.apply(id, new.map_err(LinkError::Prop)?)
     }
 
-    /// Moves rings first, for they can be refused; the rest cannot.
+    /// Moves rings and tells the card first, for they can be refused; the rest cannot.
     fn apply(&mut self, id: LinkId, new: Settings) -> Result<(), LinkError> {
         let link = self.link(id).ok_or(LinkError::NotFound)?;
+        let throttling = link.settings.throttling;
         if new.rx_rings != link.settings.rx_rings {
             self.replace_rings(id, new.rx_rings)?;
+        }
+        if new.throttling != throttling {
+            self.throttle(id, new.throttling)?;
         }
         let link = self.link_mut(id).ok_or(LinkError::NotFound)?;
         let (over, old_limits) = (link.over, link.limits.clone());
@@ -88,6 +93,19 @@ impl Links {
         }
         self.publish(over);
         told
+    }
+
+    /// Of a card's own link. The spacing of an adaptive one is the shell's to choose; it begins
+    /// without any.
+    fn throttle(&mut self, id: LinkId, wanted: Throttling) -> Result<(), LinkError> {
+        let class = self.link(id).ok_or(LinkError::NotFound)?.class;
+        if class != Class::Phys {
+            return Err(LinkError::WrongClass);
+        }
+        match wanted {
+            Throttling::Adaptive => self.set_moderation(id, Moderation::default()),
+            Throttling::Fixed(limit) => self.set_moderation(id, limit),
+        }
     }
 
     /// Only while nobody uses the link: its frames change rings.

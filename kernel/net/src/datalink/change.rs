@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use link::LinkId;
 use link::links::{Class, LinkInfo};
+use link::moderation::Throttling;
 use linkctl::{Request, Rights};
 use mach::sync::Spin;
 use sync::Mutex;
@@ -14,6 +15,7 @@ use super::control::{self, Own, Shell, with_links};
 use super::lane_port::LanePort;
 use super::lanes::Lanes;
 use super::station;
+use crate::device::moderation;
 use crate::device::pulls::Pulls;
 use crate::stack;
 use crate::stack::env::Port;
@@ -77,7 +79,10 @@ fn settle() {
     for link in &links {
         match (link.class, link.over) {
             (Class::Vnic | Class::Vlan, Some(over)) => station_for(link, over),
-            (Class::Phys, None) => follow_mtu(link),
+            (Class::Phys, None) => {
+                follow_mtu(link);
+                follow_throttling(link);
+            }
             _ => {}
         }
     }
@@ -105,6 +110,13 @@ fn follow_mtu(link: &LinkInfo) {
             }
         });
     }
+}
+
+/// Whether the card's interrupts are kept apart by load.
+fn follow_throttling(link: &LinkInfo) {
+    let settings = with_links(|links| links.settings(link.id).cloned());
+    let is_adaptive = settings.is_none_or(|of| of.throttling == Throttling::Adaptive);
+    moderation::set_adaptive(is_adaptive);
 }
 
 fn is_plain(port: LinkId) -> bool {

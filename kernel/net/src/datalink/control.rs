@@ -16,7 +16,7 @@ use wire::EtherType;
 
 use super::{change, station, wire as card};
 use crate::device::config::with_control;
-use crate::device::ring;
+use crate::device::{moderation, ring};
 use crate::stack;
 use crate::stack::interface::CARD;
 
@@ -141,7 +141,9 @@ impl NicControl for Card {
     }
 
     fn set_moderation(&mut self, ring: u16, spacing: Duration) -> Result<(), NicError> {
-        self.with(|card| card.set_moderation(ring, spacing))
+        self.with(|card| card.set_moderation(ring, spacing))?;
+        moderation::is_told(ring, spacing);
+        Ok(())
     }
 
     fn set_vlans(&mut self, filter: VlanFilter<'_>) -> Result<(), NicError> {

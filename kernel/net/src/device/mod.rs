@@ -13,6 +13,7 @@ pub(crate) mod config;
 pub(crate) mod config6;
 pub(crate) mod inbox;
 pub(crate) mod memory;
+pub(crate) mod moderation;
 pub(crate) mod poll;
 pub(crate) mod pulls;
 pub(crate) mod ring;

@@ -3,12 +3,17 @@
 
 use link::counters::{Cause, RxCount, RxCounts};
 
+use super::moderation::{self, MANY_INTERRUPTS};
+
 /// The counts of one pair.
 #[derive(Default)]
 pub(crate) struct Pulls {
     counts: RxCounts,
     /// A lane has the pair, and counts.
     is_lent: bool,
+    /// Interrupts that brought something, and all that was taken, whoever counts.
+    interrupts: u64,
+    frames: u64,
 }
 
 impl Pulls {
@@ -16,7 +21,17 @@ impl Pulls {
     /// it does no longer.
     #[inline]
     pub fn pulled(&mut self, frames: usize, bytes: u64, was_armed: bool) {
-        if frames == 0 || self.is_lent {
+        if frames == 0 {
+            return;
+        }
+        self.frames += frames as u64;
+        if was_armed {
+            self.interrupts += 1;
+            if self.interrupts.is_multiple_of(MANY_INTERRUPTS) {
+                moderation::start();
+            }
+        }
+        if self.is_lent {
             return;
         }
         let cause = match was_armed {
@@ -25,6 +40,11 @@ impl Pulls {
         };
         self.counts.pulled(frames, bytes, cause);
         self.counts.add(RxCount::PollStarts, was_armed.into());
+    }
+
+    /// Interrupts and frames, for who watches the load.
+    pub fn load(&self) -> (u64, u64) {
+        (self.interrupts, self.frames)
     }
 
     /// From now on a lane counts.

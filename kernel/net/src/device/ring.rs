@@ -24,6 +24,7 @@ use linkctl::RingCounts;
 use mach::sync::{Once, Spin};
 use mbuf::{RxFrame, TxFrame};
 
+use super::moderation;
 use super::poll::BATCH_FRAMES_MAX;
 use super::pulls::Pulls;
 use super::{inbox, steer, watchdog};
@@ -128,6 +129,7 @@ pub(crate) fn pair_counts() -> Vec<RingCounts> {
         Some(RingCounts {
             port,
             pulled,
+            spacing_ns: moderation::spacing_ns(number),
             fanout,
             soft_ring_drops: counters.soft_ring_full,
             tcp_fragments: counters.tcp_fragments,

@@ -28,7 +28,7 @@ fn show_linkprop_has_its_columns_in_order() {
     assert_eq!(out, expected);
     let all = host.prints("dladm show-linkprop -c -o link,property");
     let names = |link: &str| all.lines().filter(|line| line.starts_with(link)).count();
-    assert_eq!((names("net0:"), names("vnic1:")), (15, 15));
+    assert_eq!((names("net0:"), names("vnic1:")), (16, 16));
     let unknown = host.fails("dladm show-linkprop -p colour");
     assert_eq!(unknown, "dladm: there is no property colour\n");
 }
