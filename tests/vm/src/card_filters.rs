@@ -1,13 +1,15 @@
 //! What the cards' own filters let in, counted by the cards themselves.
 
 use std::net::{Ipv4Addr, UdpSocket};
+use std::path::Path;
 use std::process::Command;
 
 use qemu::namespace;
 
 use crate::Test;
+use crate::build;
 use crate::guest::Setup;
-use crate::links::{PORT, host_pings, number, operator};
+use crate::links::{PORT, host_pings, number, operator, operator_with};
 use crate::operator::Operator;
 
 /// The tests.
@@ -15,6 +17,10 @@ pub const TESTS: &[Test] = &[
     (
         "a card takes all frames while its filters do not suffice, and no longer (link layer)",
         exhausted_filters,
+    ),
+    (
+        "a card takes all frames while a sniffer asks for them, and no longer (link layer)",
+        sniffed,
     ),
     (
         "each card takes frames for groups after its last VNIC went (link layer)",
@@ -31,6 +37,7 @@ const LINK_LOCAL: &str = "fe80::5054:ff:fe12:3456";
 /// Each takes three seconds without an answer.
 const TRIES: u32 = 5;
 const FOREIGN_FRAMES: u64 = 200;
+const SNIFFER: &str = "tests/programs/scenes/promiscuous.c";
 
 fn exhausted_filters(setup: &Setup) -> Result<(), String> {
     if !setup.has_our_pci() || !setup.has_tap() {
@@ -60,6 +67,37 @@ fn exhaust(setup: &Setup, filters: u32) -> Result<(), String> {
         }
     }
     shell.leave().map(drop)
+}
+
+/// Section 4's promiscuity reaches the card; twice, since two sniffers are one wish.
+fn sniffed(setup: &Setup) -> Result<(), String> {
+    if !setup.has_our_pci() || !setup.has_tap() {
+        return Ok(());
+    }
+    let program = build::c(Path::new(SNIFFER))?;
+    let program = format!("{}:/bin/promiscuous", program.display());
+    for (nic, _) in CARDS {
+        let mut shell = operator_with(&setup.with_nic(nic), &["--add", &program])?;
+        let listen =
+            "promiscuous eth0 >/tmp/said & until grep -q listening /tmp/said; do sleep 0.1; done";
+        let steps = [
+            ("true", 0),
+            (&format!("{listen}; {listen}"), FOREIGN_FRAMES),
+            ("kill $!; sleep 0.5", FOREIGN_FRAMES),
+            ("killall promiscuous; sleep 0.5", 0),
+        ];
+        for (line, wanted) in steps {
+            shell.ask(line)?;
+            let taken = foreign_frames_taken(&mut shell)?;
+            if taken.abs_diff(wanted) >= FOREIGN_FRAMES / 2 {
+                return Err(format!(
+                    "{nic}: {taken} frames and not {wanted} came after {line}"
+                ));
+            }
+        }
+        shell.leave()?;
+    }
+    Ok(())
 }
 
 /// How many frames come in while so many are sent to a station that nobody is.

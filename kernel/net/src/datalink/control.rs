@@ -16,7 +16,7 @@ use wire::EtherType;
 
 use super::{change, station, wire as card};
 use crate::device::config::with_control;
-use crate::device::{moderation, ring};
+use crate::device::{moderation, promiscuity, ring};
 use crate::stack;
 use crate::stack::interface::CARD;
 
@@ -127,8 +127,9 @@ impl NicControl for Card {
         with_control(|card| card.remove_address(group, mac));
     }
 
-    fn set_promiscuous(&mut self, scope: PromiscuousScope, on: bool) -> Result<(), NicError> {
-        self.with(|card| card.set_promiscuous(scope, on))
+    /// Each card has one group, so its groups are the card.
+    fn set_promiscuous(&mut self, _: PromiscuousScope, on: bool) -> Result<(), NicError> {
+        promiscuity::by_links(on)
     }
 
     fn set_multicast(&mut self, macs: &[[u8; 6]]) -> Result<(), NicError> {

@@ -15,6 +15,7 @@ pub(crate) mod inbox;
 pub(crate) mod memory;
 pub(crate) mod moderation;
 pub(crate) mod poll;
+pub(crate) mod promiscuity;
 pub(crate) mod pulls;
 pub(crate) mod ring;
 pub(crate) mod steer;

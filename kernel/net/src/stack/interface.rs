@@ -13,6 +13,7 @@ use mach::sync::Spin;
 use super::NetStack;
 use super::env::Link;
 use crate::datalink;
+use crate::device::promiscuity;
 use vfs::socket::InterfaceName;
 
 /// The number of loopback.
@@ -280,9 +281,11 @@ impl NetStack {
         }
     }
 
-    /// One socket more wants all frames of an interface, or one less. Cards are not told: none of
-    /// ours is set to leave frames out.
+    /// One socket more wants all frames of an interface, or one less, and the card hears of it.
     pub fn watch(&self, interface: u32, is_more: bool) {
         self.shared.interfaces.watch(interface, is_more);
+        if interface == CARD && self.is_first() {
+            promiscuity::by_sniffer(is_more);
+        }
     }
 }
