@@ -40,6 +40,10 @@ pub trait Count: Default {
     fn add(&self, value: usize) -> usize;
     /// Subtracts from it and returns what it was.
     fn sub(&self, value: usize) -> usize;
+    /// Writes it and returns what it was.
+    fn swap(&self, value: usize) -> usize;
+    /// Writes `new` if it is `old`; whether it was.
+    fn exchange(&self, old: usize, new: usize) -> bool;
 }
 
 /// What a mechanism shares its data by.
@@ -88,5 +92,16 @@ impl Count for AtomicUsize {
     #[inline(always)]
     fn sub(&self, value: usize) -> usize {
         self.fetch_sub(value, Ordering::SeqCst)
+    }
+
+    #[inline(always)]
+    fn swap(&self, value: usize) -> usize {
+        self.swap(value, Ordering::SeqCst)
+    }
+
+    #[inline(always)]
+    fn exchange(&self, old: usize, new: usize) -> bool {
+        self.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst)
+            .is_ok()
     }
 }

@@ -73,4 +73,14 @@ impl Count for WatchedCount {
     fn sub(&self, value: usize) -> usize {
         self.0.fetch_sub(value, Ordering::SeqCst)
     }
+
+    fn swap(&self, value: usize) -> usize {
+        self.0.swap(value, Ordering::SeqCst)
+    }
+
+    fn exchange(&self, old: usize, new: usize) -> bool {
+        self.0
+            .compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst)
+            .is_ok()
+    }
 }

@@ -38,7 +38,7 @@ fn kernel_main() -> ! {
     set_clock();
     net_namespace::init(net::first().clone());
     task::adopt_boot_thread();
-    sched::timer::init();
+    sched::init();
     clock::init();
     garbage::init();
     file::async_io::init();

@@ -12,8 +12,7 @@ use linux_raw_sys::general::{
     SCHED_IDLE, SCHED_NORMAL, SCHED_RR,
 };
 use mm::user;
-use sched::Policy;
-use sched::class::{PRIORITY_MAX, ROUND};
+use sched::{PRIORITY_MAX, Policy, ROUND};
 use task::Thread;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 

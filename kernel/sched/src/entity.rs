@@ -1,70 +1,18 @@
-//! What the scheduler knows of one thread.
-//!
-//! The life of `state`, where P parks and W wakes:
-//!
-//! ```text
-//!            P                switched away
-//!  Running ─────▶ Parking ───────────────────▶ Parked
-//!     │ W            │ W                          │ W
-//!     ▼              ▼       switched away        ▼
-//!  Notified      Awakened ───────────────────▶ Ready ──▶ Running
-//!     │ P: returns at once, Running again        (on a run queue)
-//! ```
-//!
-//! Invariant: a thread is on a run queue exactly while it is `Ready`, and becomes
-//! `Ready` only after its registers are saved; so no CPU resumes a thread that another
-//! still runs.
+//! What the scheduler knows of one thread, its part in `dispatch` among it.
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicI8, AtomicI64, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+use core::ops::Deref;
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use base::{CpuId, CpuSet, Instant, SharedCpuSet};
+use base::{CpuId, Instant};
+use dispatch::{RunState, SchedEntity, State};
 use mach::cpu::PerCpu;
 use mach::sync::Spin;
 use mach::task::Context;
 
-use crate::budget;
-use crate::class::{Class, Policy, Rank};
+use crate::cause::Business;
 use crate::life::Life;
-use crate::since_wait::SinceWait;
-use crate::stretch::Business;
-use crate::{Flags, Runnable};
-
-/// Where a thread stands; the arrows are in the module's theory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub enum State {
-    /// On a CPU.
-    Running,
-    /// On a CPU, and its next park returns at once.
-    Notified,
-    /// On a CPU, about to leave it.
-    Parking,
-    /// On a CPU, about to leave it, but woken already.
-    Awakened,
-    /// Waits for [`crate::wake`].
-    Parked,
-    /// Waits for a CPU.
-    Ready,
-    /// Will never run again.
-    Dead,
-}
-
-impl State {
-    const ALL: [Self; 7] = [
-        Self::Running,
-        Self::Notified,
-        Self::Parking,
-        Self::Awakened,
-        Self::Parked,
-        Self::Ready,
-        Self::Dead,
-    ];
-
-    fn from_bits(bits: u8) -> Self {
-        Self::ALL[usize::from(bits)]
-    }
-}
+use crate::{Flags, Runnable, budget};
 
 /// Why a thread leaves its CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,19 +21,6 @@ pub(crate) enum Leave {
     ToWait,
     /// It makes way for others.
     ToOthers,
-}
-
-/// What a thread is once it has left its CPU.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Left {
-    /// It will never run again.
-    Over,
-    /// It waits for a wake-up.
-    Waits,
-    /// It was to wait, but was woken: it goes on a run queue.
-    Woken,
-    /// It made way, and has wanted a CPU since then: it goes on a run queue.
-    MadeWay,
 }
 
 /// The scheduler's part of a thread.
@@ -98,23 +33,13 @@ pub struct Entity {
     flags_of_switch: AtomicU32,
     /// The thread whose entity this is, while it waits; nothing else is locked meanwhile.
     whole: Spin<Option<Arc<dyn Runnable>>>,
-    state: AtomicU8,
-    nice: AtomicI8,
-    last_cpu: AtomicU32,
-    affinity: SharedCpuSet,
-    vruntime_ns: AtomicU64,
-    /// By which rules it competes.
-    pub class: Class,
-    /// Where it stands on a run queue, changed with that locked: the CPU and the rank
-    /// ([`NO_PLACE`] for none), and the order.
-    place: AtomicU32,
-    order: AtomicI64,
+    pub(crate) state: RunState<AtomicUsize>,
+    /// Where it stands among those who want a CPU.
+    sched: SchedEntity,
     /// Where its time goes.
     pub life: Life,
     /// What it is in the kernel for.
     pub(crate) business: Business,
-    /// What it has used without a wait, if it is real-time.
-    pub since_wait: SinceWait,
     switches_voluntary: AtomicU64,
     switches_forced: AtomicU64,
     migrations: AtomicU64,
@@ -149,27 +74,13 @@ fn count(counter: &AtomicU64) {
     counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
 }
 
-/// On no run queue.
-const NO_PLACE: u32 = u32::MAX;
+impl Deref for Entity {
+    type Target = SchedEntity;
 
-/// What [`Policy::Idle`] takes in place of [`VIRTUAL_PER_REAL`]: a three hundredth of nice 0.
-const VIRTUAL_PER_REAL_IDLE: u32 = 1024 * 1024 / 3;
-
-/// Nanoseconds of virtual run time for each nanosecond of real time, in 1/1024, by nice
-/// value from -20 to 19: each step is a tenth more or less CPU against its neighbour.
-const VIRTUAL_PER_REAL: [u32; 40] = virtual_per_real();
-
-const fn virtual_per_real() -> [u32; 40] {
-    let mut table = [1024; 40];
-    let mut step = 1;
-    while step <= 20 {
-        table[20 - step] = table[21 - step] * 4 / 5;
-        if step < 20 {
-            table[20 + step] = table[19 + step] * 5 / 4;
-        }
-        step += 1;
+    #[inline(always)]
+    fn deref(&self) -> &SchedEntity {
+        &self.sched
     }
-    table
 }
 
 impl Entity {
@@ -182,17 +93,10 @@ impl Entity {
             flags: AtomicU32::new(0),
             flags_of_switch: AtomicU32::new(0),
             whole: Spin::new(None),
-            state: AtomicU8::new(State::Ready as u8),
-            nice: AtomicI8::new(0),
-            last_cpu: AtomicU32::new(mach::cpu::id().0),
-            affinity: SharedCpuSet::new(CpuSet::ALL),
-            vruntime_ns: AtomicU64::new(0),
-            class: Class::default(),
-            place: AtomicU32::new(NO_PLACE),
-            order: AtomicI64::new(0),
+            state: RunState::default(),
+            sched: SchedEntity::new(mach::cpu::id()),
             life: Life::new(mach::time::now()),
-            business: Business::default(),
-            since_wait: SinceWait::default(),
+            business: Business::new(),
             switches_voluntary: AtomicU64::new(0),
             switches_forced: AtomicU64::new(0),
             migrations: AtomicU64::new(0),
@@ -280,173 +184,12 @@ impl Entity {
 
     /// The state now; it may change at once.
     pub fn state(&self) -> State {
-        State::from_bits(self.state.load(Ordering::Acquire))
-    }
-
-    /// An exchange, so that what the thread reads afterwards is not older than the change:
-    /// wake-ups that it ignored up to then were for something that it now sees.
-    pub(crate) fn set_state(&self, state: State) {
-        self.state.swap(state as u8, Ordering::SeqCst);
-    }
-
-    fn change(&self, from: State, to: State) -> bool {
-        self.state
-            .compare_exchange(from as u8, to as u8, Ordering::AcqRel, Ordering::Acquire)
-            .is_ok()
-    }
-
-    /// Announces a park; false if a wake-up came first and is hereby used up.
-    pub(crate) fn begin_park(&self) -> bool {
-        self.change(State::Running, State::Parking) || {
-            self.set_state(State::Running);
-            false
-        }
-    }
-
-    /// The registers are saved; what becomes of the thread.
-    #[inline]
-    pub(crate) fn leave_cpu(&self) -> Left {
-        let before = self.state();
-        if before == State::Dead {
-            return Left::Over;
-        }
-        if before == State::Parking && self.change(State::Parking, State::Parked) {
-            return Left::Waits;
-        }
-        self.set_state(State::Ready);
-        match before {
-            State::Running | State::Notified => Left::MadeWay,
-            _ => Left::Woken,
-        }
-    }
-
-    /// Whether a wake-up came while the thread waits in place.
-    pub(crate) fn is_awakened(&self) -> bool {
-        self.state() == State::Awakened
-    }
-
-    /// Takes note of a wake-up: true if the caller must put it on a run queue.
-    pub(crate) fn on_wake(&self) -> bool {
-        // What the thread is woken for must be visible before its state is read: if it
-        // has another wake-up to come, this one is ignored.
-        fence(Ordering::SeqCst);
-        loop {
-            let (to, enqueue) = match self.state() {
-                State::Running => (State::Notified, false),
-                State::Parking => (State::Awakened, false),
-                State::Parked => (State::Ready, true),
-                _ => return false,
-            };
-            let from = match to {
-                State::Notified => State::Running,
-                State::Awakened => State::Parking,
-                _ => State::Parked,
-            };
-            if self.change(from, to) {
-                if to == State::Awakened {
-                    // It may wait in place on another CPU, halted.
-                    self.kick_if_elsewhere();
-                }
-                return enqueue;
-            }
-        }
-    }
-
-    fn kick_if_elsewhere(&self) {
-        let cpu = self.last_cpu();
-        if cpu != mach::cpu::id() {
-            mach::cpu::kick(cpu);
-        }
-    }
-
-    /// The CPU it runs on or ran on last.
-    pub fn last_cpu(&self) -> CpuId {
-        CpuId(self.last_cpu.load(Ordering::Relaxed))
-    }
-
-    /// The CPUs it may run on.
-    pub fn affinity(&self) -> CpuSet {
-        self.affinity.load(Ordering::Relaxed)
-    }
-
-    /// Restricts it to these CPUs, from its next switch on; at least one of `cpus` exists.
-    pub fn set_affinity(&self, cpus: CpuSet) {
-        self.affinity.store(cpus, Ordering::Relaxed);
-    }
-
-    /// Whether it may run on `cpu`.
-    pub fn allows(&self, cpu: CpuId) -> bool {
-        self.affinity.contains(cpu, Ordering::Relaxed)
-    }
-
-    /// Its nice value, -20 to 19.
-    pub fn nice(&self) -> i8 {
-        self.nice.load(Ordering::Relaxed)
-    }
-
-    /// Sets the nice value, brought into -20 to 19.
-    pub fn set_nice(&self, nice: i8) {
-        self.nice.store(nice.clamp(-20, 19), Ordering::Relaxed);
-    }
-
-    /// Virtual run time: real time scaled by weight.
-    pub(crate) fn vruntime_ns(&self) -> u64 {
-        self.vruntime_ns.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn set_vruntime_ns(&self, nanos: u64) {
-        self.vruntime_ns.store(nanos, Ordering::Relaxed);
-    }
-
-    /// Where it stands on a run queue: of which CPU, with which rank, in which order.
-    pub(crate) fn place(&self) -> Option<(CpuId, Rank, i64)> {
-        let place = self.place.load(Ordering::Acquire);
-        let order = self.order.load(Ordering::Relaxed);
-        let rank = Rank::from_byte(place as u8);
-        (place != NO_PLACE).then_some((CpuId(place >> 8), rank, order))
-    }
-
-    pub(crate) fn set_place(&self, place: Option<(CpuId, Rank, i64)>) {
-        let (bits, order) = match place {
-            Some((cpu, rank, order)) => (cpu.0 << 8 | u32::from(rank.to_byte()), order),
-            None => (NO_PLACE, 0),
-        };
-        self.order.store(order, Ordering::Relaxed);
-        self.place.store(bits, Ordering::Release);
+        self.state.get()
     }
 
     /// CPU time it has used up to `now`, in nanoseconds.
     pub fn cpu_ns(&self, now: Instant) -> u64 {
         self.life.sampled(now).run_ns
-    }
-
-    /// Whether it works, and does not wait in place.
-    pub(crate) fn works(&self) -> bool {
-        matches!(self.state(), State::Running | State::Notified)
-    }
-
-    /// Whether a CPU runs it or is about to leave it.
-    pub(crate) fn is_on_cpu(&self) -> bool {
-        matches!(
-            self.state(),
-            State::Running | State::Notified | State::Parking | State::Awakened
-        )
-    }
-
-    /// A new thread starts with its maker's policy, nice value, affinity and virtual run time;
-    /// where the maker asked for it, without what only the maker may.
-    pub fn inherit(&self, maker: &Self) {
-        let resets = maker.class.resets_on_fork();
-        let policy = maker.class.policy();
-        let (policy, nice) = match (resets, policy.is_realtime()) {
-            (false, _) => (policy, maker.nice()),
-            (true, true) => (Policy::Normal, 0),
-            (true, false) => (policy, maker.nice().max(0)),
-        };
-        self.class.set_policy(policy);
-        self.set_nice(nice);
-        self.set_affinity(maker.affinity());
-        self.set_vruntime_ns(maker.vruntime_ns());
     }
 
     /// How often it left a CPU so far: (because it waited, for others).
@@ -484,13 +227,12 @@ impl Entity {
     }
 
     pub(crate) fn begin_slice(&self, now: Instant, cpu: CpuId) {
-        self.set_state(State::Running);
-        if self.last_cpu() != cpu {
-            self.last_cpu.store(cpu.0, Ordering::Relaxed);
+        self.state.run();
+        if self.sched.move_to(cpu) {
             count(&self.migrations);
             count(&COUNTS.get().migrations);
         }
-        if self.class.rank().is_realtime() {
+        if self.rank().is_realtime() {
             budget::begin(now);
         }
         self.life.run(now);
@@ -505,20 +247,9 @@ impl Entity {
             }
             Leave::ToOthers => self.life.want_cpu(now),
         };
-        if self.class.rank().is_realtime() {
+        if self.rank().is_realtime() {
             budget::count(now);
-            self.class.count_round(used_ns);
-        } else {
-            self.set_vruntime_ns(self.vruntime_ns() + self.scale(used_ns));
         }
-    }
-
-    fn scale(&self, nanos: u64) -> u64 {
-        let index = usize::from((self.nice() + 20).unsigned_abs());
-        let factor = match self.class.policy() {
-            Policy::Idle => VIRTUAL_PER_REAL_IDLE,
-            _ => VIRTUAL_PER_REAL[index],
-        };
-        (nanos / 1024).saturating_mul(u64::from(factor))
+        self.charge(used_ns);
     }
 }

@@ -12,7 +12,7 @@ use cpuidle::HaltPoll;
 use mach::cpu::PerCpu;
 
 use crate::entity::Leave;
-use crate::{current, placement, sample, softirq, stretch};
+use crate::{current, dispatcher, sample, softirq, stretch};
 
 /// A halt costs about as much as so many exits.
 const EXITS_PER_HALT: u64 = 3;
@@ -64,7 +64,7 @@ pub(crate) fn finds_work(cpu: CpuId, deadline: Instant) -> bool {
 
 fn poll_until(cpu: CpuId, end: Instant) -> bool {
     loop {
-        if softirq::poll() || placement::has_ready(cpu) || current().is_awakened() {
+        if softirq::poll() || dispatcher::has_ready(cpu) || current().state.is_awakened() {
             return true;
         }
         if mach::time::now() >= end {

@@ -2,8 +2,9 @@
 
 use base::{CpuId, Instant};
 
+use crate::dispatcher::{DISPATCHER, has_ready};
 use crate::entity::Leave;
-use crate::{current, halt_poll, placement, run_softirqs, sample, softirq, stretch, timer};
+use crate::{alarm, current, halt_poll, run_softirqs, sample, softirq, stretch, visit};
 
 /// Waits for something to happen, on the stack of the parked current thread.
 ///
@@ -18,21 +19,21 @@ pub(crate) fn wait_in_place(cpu: CpuId, deadline: Instant) {
     if halt_poll::finds_work(cpu, deadline) {
         return;
     }
-    placement::announce_idle(cpu);
-    if softirq::prepare_idle() && !placement::has_ready(cpu) && !current().is_awakened() {
+    DISPATCHER.announce_idle(cpu);
+    if softirq::prepare_idle() && !has_ready(cpu) && !current().state.is_awakened() {
         let now = mach::time::now();
         current().end_slice(now, Leave::ToWait);
         sample::begin_idle(now);
-        timer::arm_for_idle(deadline);
+        alarm::arm_for_idle(deadline);
         stretch::end();
         mach::idle::wait_for_interrupt();
         stretch::resume();
-        crate::note_visit();
+        visit::note_visit();
         let awake = mach::time::now();
         halt_poll::note_halt(awake.since(now));
         sample::end_idle(awake);
         current().life.run(awake);
     }
-    placement::announce_busy(cpu);
+    DISPATCHER.announce_busy(cpu);
     run_softirqs();
 }

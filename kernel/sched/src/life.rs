@@ -63,6 +63,15 @@ impl Mstate {
     }
 }
 
+/// Whom a sample found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Found {
+    /// The program.
+    Program,
+    /// The kernel, for the thread.
+    Kernel,
+}
+
 /// The life of a thread.
 pub struct Life {
     microstates: Spin<Microstates>,
@@ -125,10 +134,10 @@ impl Life {
     }
 
     /// Samples have found it in the kernel, or its program.
-    pub(crate) fn count(&self, found: crate::sample::Found, samples: u64) -> Mode {
+    pub(crate) fn count(&self, found: Found, samples: u64) -> Mode {
         let mode = match found {
-            crate::sample::Found::Program => Mode::User,
-            crate::sample::Found::Kernel => self.mstate().mode(),
+            Found::Program => Mode::User,
+            Found::Kernel => self.mstate().mode(),
         };
         self.microstates.lock().count(mode, samples);
         mode

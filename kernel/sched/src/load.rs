@@ -11,6 +11,8 @@ use accounting::{LOAD_STEP, LoadAverages};
 use base::Instant;
 use mach::sync::Spin;
 
+use crate::dispatcher::runnable_count;
+
 const STEP_NS: u64 = LOAD_STEP.as_nanos() as u64;
 
 static AVERAGES: Spin<LoadAverages> = Spin::new(LoadAverages::new());
@@ -31,7 +33,7 @@ fn advance(now_ns: u64) {
     let next_ns = NEXT_NS.load(Ordering::Relaxed);
     if next_ns <= now_ns {
         let steps = (now_ns - next_ns) / STEP_NS + 1;
-        averages.advance(steps, crate::runnable_count() as u64);
+        averages.advance(steps, runnable_count() as u64);
         NEXT_NS.store(next_ns + steps * STEP_NS, Ordering::Relaxed);
     }
 }

@@ -8,7 +8,9 @@
 //! Invariant: the caller holds no spin lock, and nothing that belongs to a CPU. It may hold a
 //! sleeping lock.
 
-use crate::{Flags, placement, preempt_if_due, run_softirqs, stretch, try_current};
+use crate::preempt::preempt_if_due;
+use crate::wake::note_arrivals;
+use crate::{Flags, run_softirqs, stretch, try_current};
 
 /// Stretches end this often: 50 µs.
 const PER_SECOND: u64 = 20_000;
@@ -30,7 +32,7 @@ fn let_others() {
     mach::cpu::take_interrupts();
     stretch::mark();
     run_softirqs();
-    placement::note_arrivals();
+    note_arrivals();
     if me.flags().contains(Flags::RESCHEDULE) {
         preempt_if_due();
     }

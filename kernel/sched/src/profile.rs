@@ -2,7 +2,8 @@
 //!
 //! The host leaves this module's frames out of the stacks that it shows.
 
-use crate::entity::State;
+use dispatch::State;
+
 use crate::{Entity, current};
 
 /// Parks by `park`, and records how long and where.

@@ -1,7 +1,7 @@
-//! What the scheduler asks of those it schedules, and which of them runs here.
+//! What the scheduler asks of those it schedules.
 //!
 //! What a thread is besides (a program's, with files and signals) it is not told: it has an
-//! [`Entity`] of each, and calls the whole one only where it gets a CPU.
+//! [`crate::Entity`] of each, and calls the whole one only where it gets a CPU.
 //!
 //! Who keeps whom alive: a thread has its entity. The entity of one that waits, for a CPU or for
 //! anything else, has the whole thread, so that a queue need only name the entity. One that runs
@@ -9,11 +9,7 @@
 
 use alloc::sync::Arc;
 
-use mach::cpu::{self, CpuSet, MAX_CPUS};
 use mach::sync::Once;
-use mach::task::{Current, CurrentSlot};
-
-use crate::Entity;
 
 /// Something that can be given a CPU.
 pub trait Runnable: Send + Sync {
@@ -31,45 +27,11 @@ pub struct Calls {
     pub give_samples: fn(),
 }
 
-/// The running threads' entities.
-pub(crate) static CURRENT: CurrentSlot<Entity> = CurrentSlot::new();
-
-/// The threads that booted the CPUs.
-static BOOT: [Once<Arc<Entity>>; MAX_CPUS] = [const { Once::new() }; MAX_CPUS];
 static CALLS: Once<Calls> = Once::new();
 
-/// The running thread's entity. Cheap: one load.
-#[inline(always)]
-pub fn current() -> Current<Entity> {
-    CURRENT.get()
-}
-
-/// The same, counted.
-#[inline]
-pub fn current_counted() -> Arc<Entity> {
-    CURRENT.counted()
-}
-
-/// The same, if this CPU has come so far.
-pub fn try_current() -> Option<Current<Entity>> {
-    CURRENT.try_get()
-}
-
-/// `thread` is what booted this CPU, and runs: from now on only to let others go.
-pub fn adopt_boot_thread(thread: Arc<Entity>, calls: Calls) {
-    let cpu = cpu::id();
+/// Says what is done; the first of several who say it counts.
+pub(crate) fn set_calls(calls: Calls) {
     CALLS.call_once(|| calls);
-    thread.set_affinity(CpuSet::one(cpu));
-    CURRENT.start(thread.clone());
-    BOOT[cpu.index()].call_once(|| thread);
-}
-
-/// The thread that booted this CPU.
-pub(crate) fn boot_thread() -> &'static Arc<Entity> {
-    match BOOT[cpu::id().index()].get() {
-        Some(thread) => thread,
-        None => unreachable!("a CPU has adopted its boot thread before it runs others"),
-    }
 }
 
 #[cold]

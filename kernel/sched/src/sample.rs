@@ -32,6 +32,7 @@ use base::{CpuId, Duration, Instant};
 use mach::cpu::PerCpu;
 use mach::sync::Spin;
 
+use crate::life::Found;
 use crate::{Entity, Mstate, current};
 
 /// Time between samples of a CPU that works: the shortest, unless alarms cost much here.
@@ -40,15 +41,6 @@ static PERIOD_NS: AtomicU64 = AtomicU64::new(PERIODS.start().as_nanos());
 
 /// Moments between samples of a CPU that has halted since the last one.
 const REST_PERIODS: u64 = 4;
-
-/// Whom a sample found.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Found {
-    /// The program.
-    Program,
-    /// The kernel, for the thread.
-    Kernel,
-}
 
 /// What one CPU did since it started.
 struct Counts {

@@ -10,6 +10,7 @@ use base::CpuId;
 use mach::cpu::PerCpu;
 use mach::sync::Once;
 
+use crate::cause::{Cause, SOFTIRQS};
 use crate::stretch;
 
 /// The sources of deferred work, in the order in which they run.
@@ -47,7 +48,8 @@ impl Softirq {
 }
 
 /// How many sources there are.
-pub(crate) const COUNT: usize = Softirq::ALL.len();
+const COUNT: usize = Softirq::ALL.len();
+const _: () = assert!(COUNT == SOFTIRQS, "each source is a cause");
 
 /// What a source does.
 #[derive(Clone, Copy)]
@@ -127,7 +129,7 @@ pub fn run_softirqs() -> bool {
         bits &= bits - 1;
         if let Some(work) = SOURCES[source as usize].get() {
             (work.run)();
-            stretch::end_softirq(source);
+            stretch::end_softirq(Cause::softirq(source as u32));
         }
     }
     true

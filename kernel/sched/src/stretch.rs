@@ -12,81 +12,19 @@
 //!
 //! Not here: the start of the machine, which no thread waits for.
 
-use core::fmt;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use mach::cpu::PerCpu;
 use mach::time::cycles;
 
-use crate::softirq::COUNT as SOURCES;
-use crate::{Softirq, current};
+use crate::cause::CAUSES;
+pub use crate::cause::Cause;
+use crate::current;
 
 /// Classes of lengths: number `n` counts those in `[2^n, 2^(n+1))`, the last one all above.
 pub const CLASSES: usize = 36;
-/// System calls with a number below this are told apart.
-const CALLS: u32 = 512;
-/// Causes that are neither calls nor softirqs.
-const OTHERS: usize = 4;
-/// All causes that are no calls, the softirqs last and in their order.
-const KINDS: [&str; OTHERS + SOURCES] = [
-    "leave",
-    "interrupt",
-    "fault",
-    "trap",
-    "timer",
-    "net",
-    "volume",
-    "console",
-    "async-io",
-    "garbage",
-];
-const CAUSES: usize = CALLS as usize + KINDS.len();
 /// Whoever is longer is looked at by its cause.
 const LONG_TICKS: u64 = 1 << 15;
-
-/// What a CPU is in the kernel for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Cause(u32);
-
-impl Cause {
-    /// On the way back to a program: signals, and what interrupts have left.
-    pub const LEAVE: Self = Self(CALLS);
-    /// An interrupt of a program.
-    pub const INTERRUPT: Self = Self(CALLS + 1);
-    /// A page fault of a program.
-    pub const FAULT: Self = Self(CALLS + 2);
-    /// Any other exception of a program.
-    pub const TRAP: Self = Self(CALLS + 3);
-
-    /// The system call of this number.
-    #[inline]
-    pub fn call(number: u64) -> Self {
-        Self(number.min(u64::from(CALLS) - 1) as u32)
-    }
-
-    fn softirq(source: Softirq) -> Self {
-        Self(CALLS + OTHERS as u32 + source as u32)
-    }
-}
-
-impl fmt::Display for Cause {
-    /// `call` and its number, or a word.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.checked_sub(CALLS) {
-            None => write!(f, "call {}", self.0),
-            Some(kind) => f.write_str(KINDS[kind as usize]),
-        }
-    }
-}
-
-/// What a thread is in the kernel for.
-pub(crate) struct Business(AtomicU32);
-
-impl Default for Business {
-    fn default() -> Self {
-        Self(AtomicU32::new(Cause::LEAVE.0))
-    }
-}
 
 /// In place of a start, while a CPU does not run threads yet.
 const NOT_YET: u64 = 0;
@@ -113,7 +51,7 @@ static LONGEST: [AtomicU64; CAUSES] = [const { AtomicU64::new(0) }; CAUSES];
 /// The kernel is entered, or the thread goes about something else on the way out.
 #[inline]
 pub fn begin(cause: Cause) {
-    current().business.0.store(cause.0, Relaxed);
+    current().business.set(cause);
     own().start.store(cycles(), Relaxed);
 }
 
@@ -129,34 +67,34 @@ pub fn end() {
 
 /// One stretch ends, the next one begins at the same moment.
 #[inline]
-fn turn(source: Option<Softirq>) {
+fn turn(softirq: Option<Cause>) {
     let measure = own();
     let start = measure.start.load(Relaxed);
     if start != NOT_YET {
         let now = cycles();
         measure.start.store(now, Relaxed);
-        measure.count(source, now.wrapping_sub(start));
+        measure.count(softirq, now.wrapping_sub(start));
     }
 }
 
 impl Measure {
     /// A stretch took so many ticks.
     #[inline]
-    fn count(&self, source: Option<Softirq>, ticks: u64) {
+    fn count(&self, softirq: Option<Cause>, ticks: u64) {
         let class = ((ticks | 1).ilog2() as usize).min(CLASSES - 1);
         let slot = &self.counts[class];
         // Only this CPU writes.
         slot.store(slot.load(Relaxed) + 1, Relaxed);
         if ticks >= LONG_TICKS {
-            note_long(source, ticks);
+            note_long(softirq, ticks);
         }
     }
 }
 
 #[cold]
-fn note_long(source: Option<Softirq>, ticks: u64) {
-    let cause = source.map_or_else(|| Cause(current().business.0.load(Relaxed)), Cause::softirq);
-    LONGEST[cause.0 as usize].fetch_max(ticks, Relaxed);
+fn note_long(softirq: Option<Cause>, ticks: u64) {
+    let cause = softirq.unwrap_or_else(|| current().business.get());
+    LONGEST[cause.index()].fetch_max(ticks, Relaxed);
 }
 
 /// The thread may leave the CPU here, or does.
@@ -165,8 +103,8 @@ pub(crate) fn mark() {
 }
 
 /// The work of a source of softirqs is done, which is a stretch of its own.
-pub(crate) fn end_softirq(source: Softirq) {
-    turn(Some(source));
+pub(crate) fn end_softirq(cause: Cause) {
+    turn(Some(cause));
 }
 
 /// A thread has the CPU again after a wait in place.
@@ -200,6 +138,5 @@ pub fn histogram() -> [u64; CLASSES] {
 /// Causes of long stretches with the longest of each, in ticks.
 pub fn longest() -> impl Iterator<Item = (Cause, u64)> {
     let all = LONGEST.iter().map(|ticks| ticks.load(Relaxed));
-    let causes = (0..).map(Cause);
-    causes.zip(all).filter(|(_, ticks)| *ticks != 0)
+    Cause::all().zip(all).filter(|(_, ticks)| *ticks != 0)
 }

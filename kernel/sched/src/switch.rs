@@ -9,13 +9,18 @@ use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use base::{CpuId, Instant};
+use dispatch::Left;
 use mach::cpu::PerCpu;
 use mach::profile::tap;
 
-use crate::entity::{Leave, Left, State};
-use crate::runnable::{self, CURRENT};
-use crate::sample::{self, Found};
-use crate::{Entity, current, current_counted, idle, placement, profile, stretch, timer};
+use crate::current::CURRENT;
+use crate::dispatcher::{DISPATCHER, Here, next};
+use crate::entity::Leave;
+use crate::life::Found;
+use crate::{
+    Entity, alarm, current, current_counted, dispatcher, idle, profile, runnable, sample, stretch,
+    timer, wake,
+};
 
 static PREVIOUS: PerCpu<Cell<Option<Arc<Entity>>>> = PerCpu::new(|| Cell::new(None));
 /// Switches of each CPU.
@@ -47,15 +52,15 @@ pub fn park_until(deadline: Instant) -> bool {
 
 fn park(deadline: Instant) -> bool {
     let me = current();
-    if !me.begin_park() {
+    if !me.state.begin_park() {
         return true;
     }
     let cpu = mach::cpu::id();
     loop {
-        if let Some(next) = placement::next(cpu) {
+        if let Some(next) = next() {
             return leave_to(next, deadline);
         }
-        if me.is_awakened() {
+        if me.state.is_awakened() {
             go_on(&me);
             return true;
         }
@@ -70,9 +75,9 @@ fn park(deadline: Instant) -> bool {
 
 /// The wait in place is over.
 fn go_on(me: &Entity) {
-    me.set_state(State::Running);
+    me.state.run();
     me.count_switch(Leave::ToWait);
-    timer::arm_to_work();
+    alarm::arm_to_work();
 }
 
 fn leave_to(next: Arc<Entity>, deadline: Instant) -> bool {
@@ -87,15 +92,14 @@ fn leave_to(next: Arc<Entity>, deadline: Instant) -> bool {
 
 /// Lets another runnable thread go first, if there is one that this one makes way for.
 pub fn yield_now() {
-    let cpu = mach::cpu::id();
-    if let Some(next) = placement::next_instead_of(&current(), cpu) {
+    if let Some(next) = DISPATCHER.next_instead_of(&current(), &Here) {
         switch_to(next, Leave::ToOthers);
     }
 }
 
 /// Lets another runnable thread go first, whichever there is.
 pub(crate) fn make_way() {
-    if let Some(next) = placement::next(mach::cpu::id()) {
+    if let Some(next) = next() {
         switch_to(next, Leave::ToOthers);
     }
 }
@@ -104,9 +108,9 @@ pub(crate) fn make_way() {
 pub fn exit() -> ! {
     let me = current();
     let cpu = mach::cpu::id();
-    me.set_state(State::Dead);
+    me.state.end();
     loop {
-        match placement::next(cpu) {
+        match next() {
             Some(next) => switch_to(next, Leave::ToWait),
             None => idle::wait_in_place(cpu, Instant::NEVER),
         }
@@ -115,6 +119,7 @@ pub fn exit() -> ! {
 
 /// Gives this CPU to the threads; its boot code, which is a thread already, only waits.
 pub fn run() -> ! {
+    dispatcher::note_start();
     stretch::start();
     loop {
         park_until(Instant::NEVER);
@@ -124,7 +129,7 @@ pub fn run() -> ! {
 fn switch_to(next: Arc<Entity>, why: Leave) {
     let me = current();
     if core::ptr::eq(&*next, &*me) {
-        me.set_state(State::Running);
+        me.state.run();
         return;
     }
     let now = mach::time::now();
@@ -133,8 +138,8 @@ fn switch_to(next: Arc<Entity>, why: Leave) {
     me.count_switch(why);
     SWITCHES.get().fetch_add(1, Ordering::Relaxed);
     next.begin_slice(now, mach::cpu::id());
-    placement::note_running(mach::cpu::id(), &next);
-    timer::arm_to_work();
+    DISPATCHER.note_running(mach::cpu::id(), &next);
+    alarm::arm_to_work();
     stretch::mark();
     me.keep_whole(next.take_whole().take_cpu());
     PREVIOUS.get().set(Some(CURRENT.replace(next)));
@@ -152,10 +157,10 @@ pub fn finish_switch() {
     let Some(previous) = PREVIOUS.get().take() else {
         return;
     };
-    match previous.leave_cpu() {
+    match previous.state.leave_cpu() {
         Left::Over => drop(previous.take_whole()),
         Left::Waits => {}
-        Left::Woken => placement::enqueue(previous),
-        Left::MadeWay => placement::queue(previous),
+        Left::Woken => wake::enqueue(previous),
+        Left::MadeWay => wake::queue(previous),
     }
 }

@@ -1,40 +1,44 @@
 //! A lock whose waiters sleep.
 //!
-//! `taken` decides who owns the value; the inner spin lock is then always free and only
+//! The gate (`waitq`) decides who owns the value; the inner spin lock is then always free and only
 //! proves to the compiler what the gate guarantees. Uncontended, lock and unlock are
 //! one atomic exchange each plus a load.
 
 use core::ops::{Deref, DerefMut};
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize};
 
 use mach::sync::{Spin, SpinGuard};
+use waitq::Gate;
 
-use crate::wait::{Wait, WaitQueue};
+use crate::wait::{Kernel, Wait, empty};
 
 /// Mutual exclusion for sections that may block.
-#[derive(Default)]
 pub struct Mutex<T> {
-    taken: AtomicBool,
-    waiters: WaitQueue,
+    gate: Gate<Kernel>,
     value: Spin<T>,
+}
+
+impl<T: Default> Default for Mutex<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
 }
 
 impl<T> Mutex<T> {
     /// An unlocked lock around `value`.
     pub const fn new(value: T) -> Self {
         Self {
-            taken: AtomicBool::new(false),
-            waiters: WaitQueue::new(),
+            gate: Gate::new(AtomicBool::new(false), empty()),
             value: Spin::new(value),
         }
     }
 
     /// Waits for the lock, whatever signals come.
     pub fn lock(&self) -> MutexGuard<'_, T> {
-        let entered = self
-            .waiters
-            .wait(Wait::UNINTERRUPTIBLE, || self.enter().then_some(()));
-        debug_assert!(entered.is_ok(), "an uninterruptible wait has no deadline");
+        self.gate.enter(&mut |parking| {
+            let parked = Wait::UNINTERRUPTIBLE.park(parking);
+            debug_assert!(parked.is_ok(), "an uninterruptible wait has no deadline");
+        });
         MutexGuard {
             value: Some(self.value.lock()),
             lock: self,
@@ -43,14 +47,10 @@ impl<T> Mutex<T> {
 
     /// Takes the lock if it is free.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-        self.enter().then(|| MutexGuard {
+        self.gate.try_enter().then(|| MutexGuard {
             value: Some(self.value.lock()),
             lock: self,
         })
-    }
-
-    fn enter(&self) -> bool {
-        !self.taken.swap(true, Ordering::Acquire)
     }
 }
 
@@ -106,7 +106,6 @@ impl<T> DerefMut for MutexGuard<'_, T> {
 impl<T> Drop for MutexGuard<'_, T> {
     fn drop(&mut self) {
         self.value = None;
-        self.lock.taken.store(false, Ordering::SeqCst);
-        self.lock.waiters.wake_one();
+        self.lock.gate.leave();
     }
 }

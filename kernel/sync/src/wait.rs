@@ -1,26 +1,19 @@
-//! A queue of threads that wait for a condition.
+//! Waiting for a condition, a deadline or a signal (`waitq`).
 //!
-//! The waiter enters the queue, checks the condition, then parks; the waker changes the
-//! condition, then wakes. As the waiter checks after it is in the queue, and a wake-up
-//! that comes before the park is remembered (`sched`), none is lost. Wake-ups may be
-//! spurious; [`WaitQueue::wait`] checks again.
-//!
-//! A waker that finds the queue empty does not lock it. So the condition must be
-//! changed under a lock that the check takes too, or by a sequentially consistent store:
-//! a weaker one may become visible only after the look at the queue.
-//!
-//! Who finds no memory for a place in the queue looks at the condition every few milliseconds.
+//! The condition must be changed under a lock that the look takes too, or by an exchange;
+//! `waitq` says why. Who finds no memory for a place in the queue looks at the condition every
+//! few milliseconds.
 //!
 //! Lock order: the queue's lock is innermost but for the run queues.
 
-use alloc::collections::VecDeque;
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::AtomicUsize;
 
 use base::{Duration, Instant};
-use mach::mem::fallible::TryPush;
-use mach::sync::Spin;
+use mach::mem::fallible::Heap;
+use mach::sync::{Native, Spin};
 use sched::{Entity, current, current_counted};
+use waitq::{Host, Parking, Waiters};
 
 use crate::{Error, Restart, Result};
 
@@ -56,6 +49,14 @@ impl Wait {
         if is_done() { Ok(()) } else { park(self) }
     }
 
+    /// Parks the current thread once, in a queue or for want of memory in none.
+    pub(crate) fn park(self, parking: Parking) -> Result<()> {
+        match parking {
+            Parking::Queued => park(self),
+            Parking::Unqueued => look_again_soon(self),
+        }
+    }
+
     /// The same, with another rule for the interrupted call.
     pub const fn restart(self, rule: Restart) -> Self {
         Self {
@@ -65,89 +66,59 @@ impl Wait {
     }
 }
 
+/// The kernel's threads, which wait.
+pub(crate) struct Kernel;
+
+impl Host for Kernel {
+    type Family = Native;
+    type Memory = Heap;
+    type Thread = Entity;
+
+    fn current() -> Arc<Entity> {
+        current_counted()
+    }
+}
+
+/// Nobody, in the kernel's words.
+pub(crate) const fn empty() -> waitq::WaitQueue<Kernel> {
+    waitq::WaitQueue::new(AtomicUsize::new(0), Spin::new(Waiters::new()))
+}
+
 /// Threads that wait, first come first served.
-#[derive(Default)]
-pub struct WaitQueue {
-    count: AtomicUsize,
-    waiters: Spin<VecDeque<Arc<Entity>>>,
+pub struct WaitQueue(waitq::WaitQueue<Kernel>);
+
+impl Default for WaitQueue {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl WaitQueue {
     /// An empty queue.
     pub const fn new() -> Self {
-        Self {
-            count: AtomicUsize::new(0),
-            waiters: Spin::new(VecDeque::new()),
-        }
+        Self(empty())
     }
 
     /// Blocks until `ready` yields a value.
     ///
     /// Errors: `TimedOut` at the deadline, `Interrupted` when a signal is deliverable.
     pub fn wait<T>(&self, how: Wait, mut ready: impl FnMut() -> Option<T>) -> Result<T> {
-        if let Some(value) = ready() {
-            return Ok(value);
-        }
-        self.wait_slow(how, &mut ready)
-    }
-
-    fn wait_slow<T>(&self, how: Wait, ready: &mut dyn FnMut() -> Option<T>) -> Result<T> {
-        loop {
-            let is_in = self.enter();
-            if let Some(value) = ready() {
-                self.leave();
-                return Ok(value);
-            }
-            let outcome = match is_in {
-                true => park(how),
-                false => look_again_soon(how),
-            };
-            self.leave();
-            if let Some(value) = ready() {
-                return Ok(value);
-            }
-            outcome?;
+        match ready() {
+            Some(value) => Ok(value),
+            None => self.0.wait(&mut |parking| how.park(parking), &mut ready),
         }
     }
 
     /// Wakes the thread that has waited longest; false if none waits.
+    #[inline]
     pub fn wake_one(&self) -> bool {
-        if self.count.load(Ordering::SeqCst) == 0 {
-            return false;
-        }
-        let first = {
-            let mut waiters = self.waiters.lock();
-            let first = waiters.pop_front();
-            self.count.store(waiters.len(), Ordering::SeqCst);
-            first
-        };
-        first.is_some_and(|thread| {
-            sched::wake(&thread);
-            true
-        })
+        self.0.wake_one()
     }
 
     /// Wakes the threads that wait now; one that comes back at once is not woken twice.
+    #[inline]
     pub fn wake_all(&self) {
-        for _ in 0..self.count.load(Ordering::SeqCst) {
-            self.wake_one();
-        }
-    }
-
-    /// Puts the current thread in; false if there is no memory for that.
-    fn enter(&self) -> bool {
-        let mut waiters = self.waiters.lock();
-        let is_in = waiters.try_push(current_counted()).is_ok();
-        self.count.store(waiters.len(), Ordering::SeqCst);
-        is_in
-    }
-
-    /// Removes the current thread if no waker has done so.
-    fn leave(&self) {
-        let mut waiters = self.waiters.lock();
-        let me = current();
-        waiters.retain(|thread| !core::ptr::eq(&**thread, &*me));
-        self.count.store(waiters.len(), Ordering::SeqCst);
+        self.0.wake_all();
     }
 }
 

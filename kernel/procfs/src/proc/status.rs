@@ -6,8 +6,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use base::PAGE_BYTES;
 use cred::{Account, Counted, Resource, UNLIMITED};
-use sched::Policy;
-use sched::entity::State;
+use sched::{Policy, State};
 use task::signal::{Handler, Signal, SignalSet, pending_set};
 use task::{Thread, Usage, family};
 

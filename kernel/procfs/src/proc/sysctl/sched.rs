@@ -5,8 +5,8 @@ use core::sync::atomic::Ordering;
 
 use super::form::INT_MAX;
 use super::{form, parse_signed};
+use sched::ROUND;
 use sched::budget::{PERIOD_US, RUNTIME_US};
-use sched::class::ROUND;
 use sync::{Error, Result};
 use vfs::pseudo::Entry;
 

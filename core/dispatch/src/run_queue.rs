@@ -1,0 +1,173 @@
+//! The runnable threads of one CPU: the best rank first, then least virtual run time.
+//!
+//! Threads of a real-time rank stand in the order in which they came, and one that had to make
+//! way for a better one stands in front.
+//!
+//! Virtual run times of different CPUs have nothing to do with each other, and that of a sleeper
+//! stands still. So a thread that comes is brought near to the queue's *floor*: the virtual run
+//! time of the last thread that was picked here, which never sinks.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+
+use base::CpuId;
+
+use crate::entity::Place;
+use crate::policy::Rank;
+use crate::{SchedEntity, Thread};
+
+/// A sleeper comes back with at most this much credit over the threads that ran.
+const WAKE_CREDIT_NS: u64 = 3_000_000;
+/// A thread from another CPU comes with at most this much debt, whose virtual run time may be
+/// far ahead. A slice of the least weight costs less, so threads that stay keep theirs.
+const DEBT_MAX_NS: u64 = 300_000_000;
+
+/// What threads are ordered by.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Key {
+    /// The better goes first.
+    pub rank: Rank,
+    /// Virtual run time; 0 for real-time ranks.
+    pub vruntime_ns: u64,
+    /// Of arrival.
+    pub order: i64,
+}
+
+impl Key {
+    const FIRST_FAIR: Self = Self {
+        rank: Rank::FAIR,
+        vruntime_ns: 0,
+        order: i64::MIN,
+    };
+}
+
+/// Ready threads by their keys.
+pub struct RunQueue<T> {
+    ready: BTreeMap<Key, Arc<T>>,
+    arrivals: i64,
+    floor_ns: u64,
+    /// Threads of real-time ranks.
+    realtime: usize,
+}
+
+impl<T> RunQueue<T> {
+    /// Without threads.
+    pub const fn new() -> Self {
+        Self {
+            ready: BTreeMap::new(),
+            arrivals: 0,
+            floor_ns: 0,
+            realtime: 0,
+        }
+    }
+
+    /// Threads that wait here.
+    pub fn len(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// Whether none does.
+    pub fn is_empty(&self) -> bool {
+        self.ready.is_empty()
+    }
+
+    /// Those of real-time ranks among them.
+    pub(crate) fn realtime(&self) -> usize {
+        self.realtime
+    }
+
+    /// Where the thread stands that is to run next, by the rules of [`pop`](Self::pop).
+    pub(crate) fn first(&self, after_fair: bool) -> Option<Key> {
+        let first = *self.ready.first_key_value()?.0;
+        if !after_fair || !first.rank.is_realtime() {
+            return Some(first);
+        }
+        let fair = self.ready.range(Key::FIRST_FAIR..).next();
+        Some(fair.map_or(first, |(key, _)| *key))
+    }
+
+    fn bring_up(&self, thread: &SchedEntity) {
+        let earliest = self.floor_ns.saturating_sub(WAKE_CREDIT_NS);
+        let latest = self.floor_ns.saturating_add(DEBT_MAX_NS);
+        thread.set_vruntime_ns(thread.vruntime_ns().clamp(earliest, latest));
+    }
+}
+
+impl<T> Default for RunQueue<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Thread> RunQueue<T> {
+    /// Adds a thread, its virtual run time brought up to this queue's, on CPU `cpu`.
+    pub fn push(&mut self, thread: Arc<T>, cpu: CpuId) {
+        let entity = thread.sched();
+        let rank = entity.rank();
+        let goes_first = entity.class.take_place();
+        self.arrivals += 1;
+        let mut order = self.arrivals;
+        if !rank.is_realtime() {
+            self.bring_up(entity);
+        } else {
+            self.realtime += 1;
+            if goes_first {
+                order = -order;
+            }
+        }
+        let place = Place { cpu, rank, order };
+        entity.set_place(Some(place));
+        let key = entity.key(place);
+        self.ready.insert(key, thread);
+    }
+
+    fn take(&mut self, key: Key) -> Option<Arc<T>> {
+        let thread = self.ready.remove(&key)?;
+        self.realtime -= usize::from(key.rank.is_realtime());
+        thread.sched().set_place(None);
+        Some(thread)
+    }
+
+    /// Takes the thread that is to run next; `after_fair`: a real-time one only if there is no
+    /// other.
+    pub fn pop(&mut self, after_fair: bool) -> Option<Arc<T>> {
+        let key = self.first(after_fair)?;
+        // That of real-time threads is 0.
+        self.floor_ns = self.floor_ns.max(key.vruntime_ns);
+        self.take(key)
+    }
+
+    /// Takes out a thread that waits here at this place.
+    pub fn remove(&mut self, thread: &SchedEntity) -> Option<Arc<T>> {
+        let key = thread.key(thread.place()?);
+        let is_there = self
+            .ready
+            .get(&key)
+            .is_some_and(|one| core::ptr::eq(one.sched(), thread));
+        is_there.then(|| self.take(key)).flatten()
+    }
+
+    /// Takes a thread that may run on `thief`, the one that would wait longest.
+    pub(crate) fn steal(&mut self, thief: CpuId) -> Option<Arc<T>> {
+        let mut waiting = self.ready.iter().rev();
+        let (key, _) = waiting.find(|(_, thread)| thread.sched().allows(thief))?;
+        self.take(*key)
+    }
+
+    /// The best rank of those that may run on `thief`, if it is better than `than`.
+    pub(crate) fn best_for(&self, thief: CpuId, than: Rank) -> Option<Key> {
+        if self.realtime == 0 {
+            return None;
+        }
+        let mut waiting = self.ready.iter().take_while(|(key, _)| key.rank < than);
+        waiting
+            .find(|(_, thread)| thread.sched().allows(thief))
+            .map(|(key, _)| *key)
+    }
+
+    /// Takes that one.
+    pub(crate) fn steal_better(&mut self, thief: CpuId, than: Rank) -> Option<Arc<T>> {
+        let key = self.best_for(thief, than)?;
+        self.take(key)
+    }
+}
