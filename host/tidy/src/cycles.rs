@@ -2,33 +2,47 @@
 //!
 //! Crates cannot form a cycle, the modules of one crate can, and then none of them can be
 //! read, tested or lifted out by itself. The modules right below a crate's root are nodes;
-//! `crate::other` in the code of one, outside of its tests, is an edge. The figure is the
-//! size of the largest set in which each module reaches each other one.
+//! `crate::other` in the code of one, outside of its tests, is an edge, and so are `super::other`
+//! where that is the root, and `crate::Name` where the root only passes on another one's `Name`.
+//! The figure is the size of the largest set in which each module reaches each other one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use crate::imports;
 use crate::source::Source;
 
 /// Cycles of this many modules need no row in the list.
 pub const SMALL: usize = 3;
 
-/// Of each crate folder: its modules and what they import.
+/// Of each crate folder: what its modules import.
 #[derive(Default)]
-pub struct Imports(BTreeMap<PathBuf, Modules>);
+pub struct Imports(BTreeMap<PathBuf, Crate>);
+
+#[derive(Default)]
+struct Crate {
+    /// Of each module, the names that it takes from the root.
+    modules: BTreeMap<String, BTreeSet<String>>,
+    /// Names that the root passes on, with the modules that have them.
+    passed_on: BTreeMap<String, String>,
+}
 
 type Modules = BTreeMap<String, BTreeSet<String>>;
 
 impl Imports {
     /// Notes what the file at `path` (from the repository's root) imports of its own crate.
     pub fn read(&mut self, path: &Path, source: &Source) {
-        let Some((folder, module)) = place(path) else {
-            return;
-        };
+        let Some(place) = Place::of(path) else { return };
         let code = source.lines.iter().filter(|line| !line.in_test);
         let code: String = code.flat_map(|line| [&line.code, "\n"]).collect();
-        let modules = self.0.entry(folder).or_default();
-        modules.entry(module).or_default().extend(imported(&code));
+        let its_crate = self.0.entry(place.folder).or_default();
+        match place.module {
+            Some(module) => {
+                let names = its_crate.modules.entry(module).or_default();
+                names.extend(imports::of_root(&code, place.depth));
+            }
+            None => its_crate.passed_on.extend(imports::passed_on(&code)),
+        }
     }
 
     /// For each crate, the modules of its largest cycle.
@@ -39,57 +53,47 @@ impl Imports {
         };
         let crates = self.0.iter();
         crates
-            .map(|(folder, modules)| (folder.clone(), largest(modules)))
+            .map(|(folder, its_crate)| (folder.clone(), largest(&its_crate.edges())))
             .collect()
     }
 }
 
-/// The crate's folder, and the module right below its root that the file belongs to.
-fn place(path: &Path) -> Option<(PathBuf, String)> {
-    let text = path.to_str()?;
-    let (folder, file) = text.split_once("/src/")?;
-    let module = file.split('/').next()?.trim_end_matches(".rs");
-    let is_root = matches!(module, "lib" | "main" | "bin");
-    (!is_root).then(|| (PathBuf::from(folder), module.to_string()))
-}
-
-/// The first names after `crate::`, also those of `use crate::{a::b, c}`.
-fn imported(code: &str) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    for (at, _) in code.match_indices("crate::") {
-        let rest = &code[at + "crate::".len()..];
-        match rest.strip_prefix('{') {
-            Some(list) => names.extend(heads_of_list(list)),
-            None => names.extend(head(rest)),
-        }
+impl Crate {
+    /// Of each module, the modules that it imports.
+    fn edges(&self) -> Modules {
+        let module_of = |name: &String| match self.modules.contains_key(name) {
+            true => name.clone(),
+            false => self.passed_on.get(name).cloned().unwrap_or_default(),
+        };
+        let modules = self.modules.iter();
+        modules
+            .map(|(module, names)| (module.clone(), names.iter().map(module_of).collect()))
+            .collect()
     }
-    names
 }
 
-/// The heads of the paths up to the brace that closes the list.
-fn heads_of_list(list: &str) -> BTreeSet<String> {
-    let mut depth = 0;
-    let mut paths = vec![String::new()];
-    for character in list.chars() {
-        match character {
-            '}' if depth == 0 => break,
-            '}' => depth -= 1,
-            '{' => depth += 1,
-            ',' if depth == 0 => paths.push(String::new()),
-            _ if depth == 0 => paths
-                .last_mut()
-                .unwrap_or(&mut String::new())
-                .push(character),
-            _ => {}
-        }
+/// Where a file stands in its crate.
+struct Place {
+    folder: PathBuf,
+    /// The module right below the root that it belongs to; `None` for the root itself.
+    module: Option<String>,
+    /// How many `super` lead from it to the root.
+    depth: usize,
+}
+
+impl Place {
+    fn of(path: &Path) -> Option<Self> {
+        let text = path.to_str()?;
+        let (folder, file) = text.split_once("/src/")?;
+        let file = file.trim_end_matches(".rs").trim_end_matches("/mod");
+        let module = file.split('/').next()?;
+        let is_root = matches!(module, "lib" | "main" | "bin");
+        Some(Self {
+            folder: PathBuf::from(folder),
+            module: (!is_root).then(|| module.to_string()),
+            depth: file.split('/').count(),
+        })
     }
-    paths.iter().filter_map(|path| head(path.trim())).collect()
-}
-
-fn head(path: &str) -> Option<String> {
-    let is_word = |c: &char| c.is_alphanumeric() || *c == '_';
-    let name: String = path.chars().take_while(is_word).collect();
-    (!name.is_empty()).then_some(name)
 }
 
 /// The modules that `start` reaches and that reach it; empty where there are no others.
@@ -147,10 +151,37 @@ mod tests {
     fn imports_in_one_direction_are_none() {
         let files = [
             ("core/x/src/a.rs", "use crate::b::B;"),
-            ("core/x/src/b.rs", "// crate::a\nuse super::a;"),
+            ("core/x/src/b.rs", "// crate::a\nuse self::a;"),
             ("core/x/src/lib.rs", "use crate::a::A;"),
         ];
         assert_eq!(largest(&files), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_the_root_passes_on_is_its_modules() {
+        let files = [
+            (
+                "core/x/src/lib.rs",
+                "pub use a::{A, f as g};\npub use b::B;",
+            ),
+            ("core/x/src/a.rs", "use crate::B;"),
+            ("core/x/src/b.rs", "fn f() { crate::g() }"),
+            ("core/x/src/c.rs", "use crate::{A, B};"),
+        ];
+        assert_eq!(largest(&files), ["a", "b"]);
+    }
+
+    #[test]
+    fn the_module_above_may_be_the_root() {
+        let files = [
+            ("core/x/src/a.rs", "use super::b::B;"),
+            ("core/x/src/b/mod.rs", "mod c;"),
+            ("core/x/src/b/c.rs", "use super::super::{a::A, d};"),
+            ("core/x/src/d.rs", "use super::Other;"),
+            ("core/x/src/e/mod.rs", "use super::a;"),
+            ("core/x/src/e/f.rs", "use super::g;"),
+        ];
+        assert_eq!(largest(&files), ["a", "b"]);
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod documents;
 mod finding;
 mod functions;
 mod growth;
+mod imports;
 mod islands;
 mod layers;
 mod lines;
