@@ -9,7 +9,6 @@
 use base::CpuId;
 use base::lock::Family;
 
-use crate::machine::neighbours;
 use crate::{Dispatcher, Machine, Thread};
 
 /// How much longer a queue is from which a busy CPU takes a thread.
@@ -35,12 +34,8 @@ impl<T: Thread, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
     fn longest(&self, machine: &impl Machine) -> Option<CpuId> {
         let here = machine.here();
         let enough = self.ready(here) + IMBALANCE;
-        let by_distance = |cpu: CpuId| (machine.are_near(here, cpu), self.ready(cpu), cpu);
-        let long = neighbours(machine, here)
-            .map(by_distance)
-            .filter(|(_, ready, _)| *ready >= enough);
-        // `max_by_key` takes the last of equals, and neighbours come in their order.
-        long.max_by_key(|(is_near, ready, _)| (*is_near, *ready))
-            .map(|(_, _, cpu)| cpu)
+        let long = machine.all().iter_after(here);
+        let long = long.filter(|cpu| self.ready(*cpu) >= enough);
+        long.max_by_key(|cpu| (machine.are_near(here, *cpu), self.ready(*cpu)))
     }
 }

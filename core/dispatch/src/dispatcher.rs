@@ -61,6 +61,12 @@ impl<T, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
         self.cpu(cpu).ready.get()
     }
 
+    /// The other CPUs for which threads wait. No lock is taken for that.
+    pub(crate) fn waiting_elsewhere(&self, machine: &impl Machine) -> CpuSet {
+        let others = machine.all() - CpuSet::one(machine.here());
+        others.iter().filter(|cpu| self.ready(*cpu) != 0).collect()
+    }
+
     /// Whether real-time threads wait anywhere.
     #[inline]
     pub fn has_realtime(&self) -> bool {

@@ -28,12 +28,56 @@ pub trait Thread {
     fn sched(&self) -> &SchedEntity;
 }
 
-/// The other CPUs, the near ones first and those that follow first among them, so that not all
-/// begin with the same one.
-pub(crate) fn neighbours(machine: &impl Machine, cpu: CpuId) -> impl Iterator<Item = CpuId> {
-    let others = machine.all() - CpuSet::one(cpu);
+/// `others`, which `cpu` is none of: the near ones first, and those that follow `cpu` first among
+/// them, so that not all begin with the same one.
+pub(crate) fn by_distance(
+    others: CpuSet,
+    cpu: CpuId,
+    machine: &impl Machine,
+) -> impl Iterator<Item = CpuId> {
     let near = others.iter_after(cpu);
     let near = near.filter(move |other| machine.are_near(cpu, *other));
     let far = others.iter_after(cpu);
     near.chain(far.filter(move |other| !machine.are_near(cpu, *other)))
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    /// Two nodes of two CPUs each.
+    struct Nodes;
+
+    impl Machine for Nodes {
+        fn here(&self) -> CpuId {
+            CpuId(0)
+        }
+
+        fn all(&self) -> CpuSet {
+            CpuSet::first_of(4)
+        }
+
+        fn are_near(&self, one: CpuId, other: CpuId) -> bool {
+            one.0 / 2 == other.0 / 2
+        }
+
+        fn is_realtime_spent(&self) -> bool {
+            false
+        }
+
+        fn relax(&self) {}
+    }
+
+    #[test]
+    fn near_ones_come_first_and_those_that_follow_among_them() {
+        let of = |cpu| {
+            let others = Nodes.all() - CpuSet::one(CpuId(cpu));
+            let others = by_distance(others, CpuId(cpu), &Nodes);
+            others.map(|cpu| cpu.0).collect::<Vec<_>>()
+        };
+        assert_eq!([of(0), of(1)], [[1, 2, 3], [0, 2, 3]]);
+        assert_eq!([of(2), of(3)], [[3, 0, 1], [2, 0, 1]]);
+    }
 }

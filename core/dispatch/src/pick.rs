@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 
 use base::lock::Family;
 
-use crate::machine::neighbours;
+use crate::machine::by_distance;
 use crate::policy::Rank;
 use crate::{Dispatcher, Machine, SchedEntity, Thread};
 
@@ -44,8 +44,8 @@ impl<T: Thread, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
             let best = self.look(cpu, |queue| queue.best_for(here, than));
             best.map(|key| (key.rank, cpu))
         };
-        let found = neighbours(machine, here).filter_map(best_of);
-        let (_, cpu) = found.min_by_key(|(rank, _)| *rank)?;
+        let others = by_distance(self.waiting_elsewhere(machine), here, machine);
+        let (_, cpu) = others.filter_map(best_of).min_by_key(|(rank, _)| *rank)?;
         self.take(cpu, |queue| queue.steal_better(here, than))
     }
 
@@ -65,6 +65,11 @@ impl<T: Thread, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
     /// Takes a thread over from the nearest CPU where one waits that may run here.
     fn steal(&self, machine: &impl Machine) -> Option<Arc<T>> {
         let here = machine.here();
-        neighbours(machine, here).find_map(|victim| self.take(victim, |queue| queue.steal(here)))
+        let victims = self.waiting_elsewhere(machine);
+        if victims.is_empty() {
+            return None;
+        }
+        let mut victims = by_distance(victims, here, machine);
+        victims.find_map(|victim| self.take(victim, |queue| queue.steal(here)))
     }
 }

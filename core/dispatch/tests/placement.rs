@@ -160,6 +160,13 @@ fn a_cpu_with_arrivals_tells_a_near_one_that_idles() {
         None,
         "not itself"
     );
+    let small: World = World::new(2);
+    small.idle(&[5]);
+    assert_eq!(
+        small.dispatcher.idle_helper(small.at(0)),
+        None,
+        "it does not run"
+    );
 }
 
 #[test]
