@@ -126,6 +126,20 @@ fn who_finds_no_memory_is_told_and_can_look_again() {
 }
 
 #[test]
+fn who_found_no_memory_wakes_nobody_as_it_leaves() {
+    let (queue, tasks) = (Queue::default(), tasks(2));
+    let _ = wait(&queue, &tasks[0], &mut |_| {
+        tasks[1].run();
+        Heap::refuse_nth(1);
+        let value = queue.wait(&mut |_| Err(TimeUp), &mut || Some(1));
+        Heap::refuse_none();
+        assert_eq!(value, Ok(1));
+        Err(TimeUp)
+    });
+    assert_eq!(woken(&tasks), [0, 0]);
+}
+
+#[test]
 fn who_leaves_takes_nobody_elses_place() {
     for_each_seed(200, |seed, mut random| {
         let (queue, tasks) = (Queue::default(), tasks(8));
