@@ -24,6 +24,7 @@ use crate::space::{Access, AddressSpace, Page};
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Fills `to` from the program's memory at `from`.
+#[inline]
 pub fn copy_in(from: VirtAddr, to: &mut [u8]) -> Result<()> {
     in_pieces(to.len(), Access::Read, |piece| {
         try_copy_in(from + piece.start as u64, &mut to[piece])
@@ -31,6 +32,7 @@ pub fn copy_in(from: VirtAddr, to: &mut [u8]) -> Result<()> {
 }
 
 /// Stores `from` in the program's memory at `to`.
+#[inline]
 pub fn copy_out(from: &[u8], to: VirtAddr) -> Result<()> {
     in_pieces(from.len(), Access::Write, |piece| {
         try_copy_out(&from[piece.clone()], to + piece.start as u64)
@@ -58,8 +60,10 @@ fn in_pieces(
     go_on(done, len, access, &mut copy)
 }
 
-/// Copies what is left behind the first `done` bytes.
+/// Copies what is left behind the first `done` bytes. Apart, so that the usual copy is short
+/// enough to stand where it is asked for, with its length known.
 #[cold]
+#[inline(never)]
 fn go_on(
     mut done: usize,
     len: usize,
@@ -84,11 +88,13 @@ fn go_on(
 }
 
 /// Like [`copy_in`], but stops at a page that is not there; never blocks.
+#[inline]
 pub fn try_copy_in(from: VirtAddr, to: &mut [u8]) -> core::result::Result<(), Fault> {
     mem::copy_from_user(to, from)
 }
 
 /// Like [`copy_out`], but stops at a page that is not there; never blocks.
+#[inline]
 pub fn try_copy_out(from: &[u8], to: VirtAddr) -> core::result::Result<(), Fault> {
     mem::copy_to_user(to, from)
 }
@@ -101,6 +107,7 @@ pub fn fill(to: VirtAddr, byte: u8, len: usize) -> Result<()> {
 }
 
 /// Reads one value of plain data.
+#[inline]
 pub fn read<T: FromBytes + IntoBytes>(from: VirtAddr) -> Result<T> {
     let mut value = T::new_zeroed();
     copy_in(from, value.as_mut_bytes())?;
@@ -108,6 +115,7 @@ pub fn read<T: FromBytes + IntoBytes>(from: VirtAddr) -> Result<T> {
 }
 
 /// Writes one value of plain data.
+#[inline]
 pub fn write<T: IntoBytes + Immutable>(to: VirtAddr, value: T) -> Result<()> {
     copy_out(value.as_bytes(), to)
 }
