@@ -29,7 +29,7 @@
 //! ```text
 //! Stack::new(Config) -> Stack; config() -> &Config; reconfigure(Config)
 //! reserve_ports(Vec<PortRange>); reserved_ports() -> &[PortRange]
-//! attach(Port { mac, mtu, offloads }); set_address(Option<Cidr>); set_gateway(Option<Ipv4Addr>)
+//! attach(Port { mac, mtu, offloads }); detach(env); set_address(Option<Cidr>); set_gateway(Option<Ipv4Addr>)
 //! set_share(Share { number, owner_of }); number_events_by(Arc<EventNumbers>); follow_datagram(socket, local, peer)
 //! start_dhcp(env); lease() -> Option<&Lease>
 //! start_ipv6(env, Ipv6Config); stop_ipv6(env); has_ipv6() -> bool; addresses_v6() -> impl Iterator<Item = &Ipv6Address>

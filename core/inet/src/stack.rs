@@ -54,6 +54,17 @@ impl Stack {
         self.change_routes();
     }
 
+    /// Takes the NIC away, with all that it had: addresses, routes, neighbours. Connections stay
+    /// until they time out.
+    pub fn detach<E: Env>(&mut self, env: &mut E) {
+        self.stop_ipv6(env);
+        self.dhcp = None;
+        self.net.port = None;
+        (self.net.address, self.net.gateway) = (None, None);
+        self.net.routes.remove(|_| true);
+        self.change_routes();
+    }
+
     /// Sets or takes away the address of the port.
     pub fn set_address(&mut self, address: Option<Cidr>) {
         self.net.address = address;

@@ -27,8 +27,10 @@ mod kind {
     pub const QUEUE_FRAMES: u16 = 13;
     pub const OPERATIONAL_STATE: u16 = 16;
     pub const INFO: u16 = 18;
+    pub const NAMESPACE_PROCESS: u16 = 19;
     pub const STATISTICS: u16 = 23;
     pub const GROUP: u16 = 27;
+    pub const NAMESPACE_FILE: u16 = 28;
     pub const EXTRAS: u16 = 29;
     pub const PROMISCUITY: u16 = 30;
     pub const TRANSMIT_QUEUES: u16 = 31;
@@ -157,6 +159,10 @@ pub struct Link<'a> {
     pub kind: Option<&'a [u8]>,
     /// Attributes that the kind explains.
     pub kind_data: Option<&'a [u8]>,
+    /// The process in whose network namespace it is to be.
+    pub namespace_process: Option<u32>,
+    /// The descriptor of that namespace.
+    pub namespace_file: Option<u32>,
     /// Counters.
     pub statistics: Option<Statistics>,
 }
@@ -195,6 +201,8 @@ impl<'a> Parse<'a> for Link<'a> {
             kind::TRANSMIT_QUEUES => self.transmit_queues = Some(attribute.u32()?),
             kind::RECEIVE_QUEUES => self.receive_queues = Some(attribute.u32()?),
             kind::EXTRAS => self.extras = Some(attribute.u32()?),
+            kind::NAMESPACE_PROCESS => self.namespace_process = Some(attribute.u32()?),
+            kind::NAMESPACE_FILE => self.namespace_file = Some(attribute.u32()?),
             kind::STATISTICS => self.statistics = Some(Statistics::parse(attribute.value)),
             kind::INFO => return self.take_info(attribute),
             _ => return Ok(false),
@@ -240,6 +248,8 @@ impl Emit for Link<'_> {
             .optional_u32(kind::EXTRAS, self.extras)
             .optional_u32(kind::LOWER, self.lower)
             .optional_u32(kind::MASTER, self.master)
+            .optional_u32(kind::NAMESPACE_PROCESS, self.namespace_process)
+            .optional_u32(kind::NAMESPACE_FILE, self.namespace_file)
             .optional_u8(kind::CARRIER, self.carrier)
             .optional_text(kind::QUEUEING, self.queueing)
             .optional(kind::ADDRESS, self.address)

@@ -58,7 +58,7 @@ mod udp;
 
 use alloc::sync::Arc;
 
-pub use datalink::{register as register_devices, restore as restore_links};
+pub use datalink::{move_interface, register as register_devices, restore as restore_links};
 pub use device::config::{Conduct, Config, attach_pairs, configure, init};
 pub use device::config6::{Config6, configure6};
 pub use device::memory::{AREA_BYTES, PacketBuffers, packet_buffers, packet_pool};
@@ -69,7 +69,7 @@ pub use listing::{InetSocket, Position, Sockets};
 pub use stack::changes::{look_for_changes, on_changes};
 pub use stack::env::Port;
 pub use stack::interface::{CARD, Interface, InterfaceFlags, LOOPBACK, Traffic};
-pub use stack::{NetStack, current_stack, first, plan};
+pub use stack::{NetStack, current_stack, first, of_namespace, plan};
 
 use sync::{Error, Result};
 use vfs::socket::{Family, MessageFlags, Socket, SocketType};

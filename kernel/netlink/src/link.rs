@@ -1,7 +1,9 @@
-//! Links: shown, found by number or name, and told what they are already.
+//! Links: shown, found by number or name, moved from stack to stack, and told what they are
+//! already.
 //!
 //! All links are always up, for a stack has no state in which its own is down.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use netlink::{Dump, Link, Progress, Statistics, Writer};
@@ -10,6 +12,7 @@ use sync::Error;
 use super::answer::Refusal;
 use super::serve::Asked;
 use net::{Interface, LOOPBACK, NetStack, Traffic};
+use task::namespaces::{self, Namespace};
 
 /// `IFF_LOWER_UP`: there is a carrier.
 const LOWER_UP: u32 = 0x1_0000;
@@ -114,13 +117,41 @@ pub(super) fn get(asked: &Asked<'_>, object: &Link<'_>) -> Result<(), Refusal> {
         .answer(&asked.header, &message(stack, &found))?)
 }
 
-/// Takes a command that asks for nothing but what is so already.
+/// The stack into which a command moves a link; `None` if it stays.
+///
+/// Errors: `NoSuchProcess`, `BadFile`, `Invalid` for a file that is no network namespace.
+fn moved_to(object: &Link<'_>) -> Result<Option<Arc<NetStack>>, Error> {
+    let namespace = match (object.namespace_process, object.namespace_file) {
+        (Some(id), _) => {
+            let thread = task::find_thread(id).ok_or(Error::NoSuchProcess)?;
+            thread.net.get()
+        }
+        (None, Some(descriptor)) => {
+            let open = task::current().files.get().get(descriptor)?;
+            match namespaces::namespace_of(&open)? {
+                Namespace::Net(namespace) => namespace,
+                Namespace::Mount(_) | Namespace::Uts(_) => return Err(Error::Invalid),
+            }
+        }
+        (None, None) => return Ok(None),
+    };
+    Ok(Some(net::of_namespace(namespace)))
+}
+
+/// Moves a link into another stack, or takes a command that asks for nothing but what is so
+/// already.
 pub(super) fn change(asked: &Asked<'_>, object: &Link<'_>) -> Result<(), Refusal> {
     if object.kind.is_some() {
         return Err(Refusal::new(Error::Unsupported, "Unknown device type"));
     }
     let stack = &asked.socket.stack;
     let found = find(stack, object)?;
+    if let Some(to) = moved_to(object)? {
+        return match Arc::ptr_eq(stack, &to) {
+            true => Ok(()),
+            false => Ok(net::move_interface(stack, found.number, &to)?),
+        };
+    }
     let now = message(stack, &found);
     let changed = (object.flags ^ now.flags) & object.changes;
     let is_so = changed == 0

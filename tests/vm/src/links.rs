@@ -34,6 +34,10 @@ pub const TESTS: &[Test] = &[
         "what a link may claim and how much it may send holds for the machine's own traffic",
         limits,
     ),
+    (
+        "two Redis on port 6379, each over its own VNIC in its own stack, serve at once",
+        two_redis,
+    ),
 ];
 
 const PING: &str = "/usr/bin/ping";
@@ -364,4 +368,56 @@ fn limits(setup: &Setup) -> Result<(), String> {
         ],
     )?;
     shell.leave().map(drop)
+}
+
+/// Each server sees one interface besides loopback, and its port is free there. What talks to both
+/// is a client in the other's stack: its packets pass the link, and so the card's lanes.
+fn two_redis(setup: &Setup) -> Result<(), String> {
+    let programs = [
+        "unshare",
+        "nsenter",
+        "redis-server",
+        "redis-cli",
+        "redis-benchmark",
+    ];
+    let paths = programs.map(|program| format!("/usr/bin/{program}"));
+    let added = paths.iter().flat_map(|path| ["--add", path]);
+    let mut shell = operator_with(setup, &added.collect::<Vec<_>>())?;
+    for number in [51, 52] {
+        shell.ask(&format!(
+            "dladm create-vnic -t -l eth0 -m 2:0:0:0:0:{number} vnic{number}; \
+             unshare -n sleep 1000 & of{number}=$!; \
+             in{number}() {{ nsenter -t $of{number} -n \"$@\"; }}; \
+             until [ \"$(readlink /proc/$of{number}/ns/net)\" != \"$(readlink /proc/self/ns/net)\" ]; do sleep 0.1; done; \
+             ip link set dev vnic{number} netns $of{number}; \
+             in{number} {IP} addr add 10.0.2.{number}/24 dev vnic{number}; \
+             in{number} redis-server --protected-mode no --save '' --appendonly no >/dev/null & \
+             until in{number} redis-cli set stack vnic{number} >/dev/null; do sleep 0.2; done"
+        ))?;
+    }
+    expect(
+        &mut shell,
+        &[
+            ("ip link show dev vnic51 || echo gone", &["gone"]),
+            (
+                "in51 /usr/sbin/ip -br addr",
+                &["lo", "vnic51", "10.0.2.51/24"],
+            ),
+            ("in51 redis-cli -h 10.0.2.52 get stack", &["vnic52"]),
+            ("in52 redis-cli -h 10.0.2.51 get stack", &["vnic51"]),
+            (
+                "b='redis-benchmark -n 2000 -c 20 -t set,get --csv'; in51 $b -h 10.0.2.52 & \
+                 in52 $b -h 10.0.2.51; wait $!; echo both",
+                &["SET", "GET", "both"],
+            ),
+            ("in52 /usr/bin/ping -4 -n -c 2 10.0.2.2", &["2 received"]),
+            // Links go back when their stacks end.
+            (
+                "in51 redis-cli shutdown; in52 redis-cli shutdown; kill $of51 $of52; \
+                 until ip link show dev vnic52; do sleep 0.2; done; \
+                 dladm delete-vnic -t vnic52; ip link show dev vnic52 || echo gone",
+                &["vnic52: <BROADCAST", "gone"],
+            ),
+        ],
+    )
 }

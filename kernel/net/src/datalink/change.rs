@@ -1,26 +1,26 @@
 //! Requests, one after another; and what follows from a change: lanes for ports that are
-//! used, a detour for a card that is not plain, a station for each VNIC and VLAN, the MTU.
+//! used, a detour for a card that is not plain, a NIC for each VNIC and VLAN, the MTU.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use link::LinkId;
-use link::links::{Class, LinkInfo};
+use link::links::{Class, LinkError, LinkInfo};
 use link::moderation::Throttling;
-use linkctl::{Request, Rights};
+use linkctl::{Answer, Refusal, Request, Rights};
 use mach::sync::Spin;
-use sync::Mutex;
+use sync::{Mutex, Result};
 
 use super::control::{self, Own, Shell, with_links};
 use super::lane_port::LanePort;
 use super::lanes::Lanes;
-use super::station;
+use super::nic;
 use crate::device::moderation;
 use crate::device::pulls::Pulls;
-use crate::stack;
 use crate::stack::env::Port;
 use crate::stack::interface::CARD;
 use crate::stack::interface::Interface;
+use crate::stack::{self, NetStack};
 
 /// Ports that carry something.
 static PORTS: Spin<Vec<Arc<Lanes>>> = Spin::new(Vec::new());
@@ -36,10 +36,29 @@ pub(super) fn answer_to(bytes: &[u8], rights: Rights) -> Vec<u8> {
         vacate(link, *class);
     }
     let answer = linkctl::answer_to(bytes, rights, &mut Shell);
-    if changes {
-        settle();
+    match changes.then(settle) {
+        Some(refused) if !refused.is_empty() => undo(&refused),
+        _ => answer,
     }
-    answer
+}
+
+/// Links that get no interface are not made.
+fn undo(refused: &[LinkId]) -> Vec<u8> {
+    for link in refused {
+        // Nobody can have opened it yet.
+        let _ = with_links(|links| links.delete(*link));
+    }
+    settle();
+    let answer = Answer::Refused(Refusal::Link(LinkError::TooMany));
+    answer.encode().unwrap_or_default()
+}
+
+/// Moves an interface over a link, but not the card's own, into another stack.
+///
+/// Errors: those of [`nic::move_to`].
+pub fn move_interface(from: &Arc<NetStack>, number: u32, to: &Arc<NetStack>) -> Result<()> {
+    let _changing = CHANGING.lock();
+    nic::move_to(from, number, to)
 }
 
 /// Does what the records of a file ask for; `complain` hears a sentence for each that is not
@@ -48,7 +67,11 @@ pub fn restore(file: &[u8], complain: &mut dyn FnMut(&str)) {
     let _changing = CHANGING.lock();
     let mut ask = |request: &Request| linkctl::serve(request, Rights::Change, &mut Shell);
     linkctl::restore(file, &mut ask, complain);
-    settle();
+    let refused = settle();
+    if !refused.is_empty() {
+        complain("links are missing: a network stack has no room for their interfaces; keep fewer");
+        undo(&refused);
+    }
 }
 
 /// Shows each port that carries something.
@@ -57,16 +80,16 @@ pub(super) fn each_port(mut look: impl FnMut(&Lanes)) {
     ports.iter().for_each(|lanes| look(lanes));
 }
 
-/// The kernel's own station does not keep a link from being deleted.
+/// The kernel's own NIC does not keep a link from being deleted.
 fn vacate(name: &str, class: Class) {
     let found = with_links(|links| links.find(name).and_then(|id| links.info(id)));
     if let Some(info) = found.filter(|info| info.class == class) {
-        station::remove(info.id);
+        nic::remove(info.id);
     }
 }
 
-/// Brings lanes and stations in step with the links.
-fn settle() {
+/// Brings lanes and NICs in step with the links; returns links that can have no interface.
+fn settle() -> Vec<LinkId> {
     let links: Vec<LinkInfo> = with_links(|links| links.iter().collect());
     let own = control::own();
     if let Some(own) = own.filter(|own| !is_plain(own.link)) {
@@ -76,9 +99,12 @@ fn settle() {
         let is_left = links.iter().any(|link| link.id == lanes.port());
         is_left || own.is_some_and(|own| own.link == lanes.port())
     });
+    let mut refused = Vec::new();
     for link in &links {
         match (link.class, link.over) {
-            (Class::Vnic | Class::Vlan, Some(over)) => station_for(link, over),
+            (Class::Vnic | Class::Vlan, Some(over)) if nic_for(link, over).is_err() => {
+                refused.push(link.id);
+            }
             (Class::Phys, None) => {
                 follow_mtu(link);
                 follow_throttling(link);
@@ -90,6 +116,7 @@ fn settle() {
         straighten(own);
     }
     each_port(Lanes::run);
+    refused
 }
 
 /// The card's stacks take the MTU that its link has.
@@ -167,12 +194,13 @@ fn lanes_of(port: LinkId) -> Vec<Arc<Lanes>> {
     own.cloned().collect()
 }
 
-fn station_for(link: &LinkInfo, over: LinkId) {
+/// Errors: those of [`nic::ensure`].
+fn nic_for(link: &LinkInfo, over: LinkId) -> Result<()> {
     let mut lanes = lanes_of(over);
     if lanes.is_empty() {
         // An etherstub's: it has no card.
         lanes.extend(Lanes::new(over, 0, None));
         PORTS.lock().extend(lanes.iter().cloned());
     }
-    station::ensure(link, &lanes);
+    nic::ensure(link, &lanes)
 }

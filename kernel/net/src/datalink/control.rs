@@ -14,7 +14,7 @@ use linkctl::RingCounts;
 use mach::sync::Spin;
 use wire::EtherType;
 
-use super::{change, station, wire as card};
+use super::{change, nic, wire as card};
 use crate::device::config::with_control;
 use crate::device::{moderation, promiscuity, ring};
 use crate::stack;
@@ -187,7 +187,7 @@ impl linkctl::Shell for Shell {
     }
 
     fn overflowed(&mut self, link: &str) -> u64 {
-        let interface = stack::first().interface_named(link.as_bytes());
-        interface.map_or(0, |interface| station::dropped(interface.number))
+        let link = with_links(|links| links.find(link));
+        link.map_or(0, nic::overflowed)
     }
 }

@@ -33,6 +33,20 @@ impl Inbox {
         self.frames.lock().pop_front()
     }
 
+    /// Gives the first `budget` frames to `sink`; returns how many there were.
+    pub fn drain(&self, budget: usize, sink: &mut dyn FnMut(RxFrame)) -> usize {
+        let mut frames = self.frames.lock();
+        let count = budget.min(frames.len());
+        frames.drain(..count).for_each(sink);
+        count
+    }
+
+    /// Forgets all frames.
+    pub fn clear(&self) {
+        let old = core::mem::take(&mut *self.frames.lock());
+        drop(old);
+    }
+
     /// Frames that wait.
     pub fn len(&self) -> usize {
         self.frames.lock().len()

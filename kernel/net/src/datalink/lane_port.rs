@@ -1,28 +1,27 @@
 //! A port that leads to a lane: what stands in the card's place while the link layer has
-//! something to do (the *detour*), and a station's way to its link.
+//! something to do (the *detour*), and a NIC's way to its link.
 //!
 //! Both send by the lane, which tells the card. The card's stack takes from the lane what is
-//! its own; a station has an inbox.
+//! its own; a NIC has an inbox.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
 use base::Instant;
 use hal::{Capabilities, FramePort, PortCounters, Stall};
-use link::LinkId;
 use link::links::{Class, LinkInfo};
 use mbuf::{RxFrame, TxFrame};
 
-use super::inbox::Inbox;
 use super::lanes::Lanes;
+use super::nic::{self, Nic};
 use crate::stack::env::Port;
 
 /// Whose port it is.
 enum Owner {
     /// The card's own stack's.
     Card,
-    /// The station's of this link, with its frames.
-    Station(LinkId, Arc<Inbox>),
+    /// A NIC's.
+    Nic(Arc<Nic>),
 }
 
 /// A port behind which there is a lane.
@@ -47,19 +46,19 @@ impl LanePort {
         lanes.put_card(core::mem::replace(card, Box::new(detour)));
     }
 
-    /// For the station of `link`, which sends by `lanes` and whose frames come to `inbox`.
-    pub fn of_station(link: &LinkInfo, lanes: Arc<Lanes>, inbox: Arc<Inbox>) -> Self {
+    /// For the NIC of `link`, which sends by `lanes`.
+    pub fn of_nic(link: &LinkInfo, lanes: Arc<Lanes>, nic: Arc<Nic>) -> Self {
         Self {
             mac: link.mac.0,
             mtu: link.mtu,
             capabilities: capabilities(link, &lanes),
             lanes,
-            owner: Owner::Station(link.id, inbox),
+            owner: Owner::Nic(nic),
         }
     }
 }
 
-/// A station may leave to the card what the card does; on an etherstub nobody has to. Cards
+/// A NIC may leave to the card what the card does; on an etherstub nobody has to. Cards
 /// do not look behind a VLAN's tag.
 fn capabilities(link: &LinkInfo, lanes: &Lanes) -> Capabilities {
     if link.class == Class::Vlan || link.vid.is_some() {
@@ -91,7 +90,7 @@ impl FramePort for LanePort {
     fn transmit(&mut self, frame: TxFrame) -> Result<(), TxFrame> {
         match &self.owner {
             Owner::Card => self.lanes.send_own(frame),
-            Owner::Station(link, _) => self.lanes.send(*link, frame),
+            Owner::Nic(nic) => self.lanes.send(nic.link, frame),
         }
     }
 
@@ -101,18 +100,15 @@ impl FramePort for LanePort {
     fn receive(&mut self, budget: usize, sink: &mut dyn FnMut(RxFrame)) -> usize {
         match &self.owner {
             Owner::Card => self.lanes.receive(budget, sink),
-            Owner::Station(_, inbox) => {
-                let frames = core::iter::from_fn(|| inbox.take()).take(budget);
-                frames.map(sink).count()
-            }
+            Owner::Nic(nic) => nic.inbox.drain(budget, sink),
         }
     }
 
-    /// What a station sent is the card's to count.
+    /// What a NIC sent is the card's to count.
     fn unsent(&mut self) -> usize {
         match &self.owner {
             Owner::Card => self.lanes.unsent(),
-            Owner::Station(..) => 0,
+            Owner::Nic(_) => 0,
         }
     }
 
@@ -125,15 +121,15 @@ impl FramePort for LanePort {
     fn has_received(&mut self) -> bool {
         match &self.owner {
             Owner::Card => self.lanes.has_received(),
-            Owner::Station(_, inbox) => inbox.len() != 0,
+            Owner::Nic(nic) => nic.inbox.len() != 0,
         }
     }
 
-    /// A station's timer sees to its frames, not an interrupt.
+    /// Who polls the card sees to a NIC's frames, not an interrupt.
     fn arm(&mut self) -> bool {
         match &self.owner {
             Owner::Card => self.lanes.arm(),
-            Owner::Station(_, inbox) => inbox.len() != 0,
+            Owner::Nic(nic) => nic.inbox.len() != 0,
         }
     }
 
@@ -143,19 +139,32 @@ impl FramePort for LanePort {
         }
     }
 
-    /// What a station did, its stack counts.
+    /// What a NIC did, its stack counts, but for what never came there.
     fn counters(&mut self) -> PortCounters {
-        let of_card = match self.owner {
-            Owner::Card => self.lanes.with_card(FramePort::counters),
-            Owner::Station(..) => None,
-        };
-        of_card.unwrap_or_default()
+        match &self.owner {
+            Owner::Card => {
+                let of_card = self.lanes.with_card(FramePort::counters);
+                of_card.unwrap_or_default()
+            }
+            Owner::Nic(nic) => PortCounters {
+                rx_ring_empty: nic.inbox.dropped(),
+                ..PortCounters::default()
+            },
+        }
     }
 
     fn watch(&mut self, now: Instant) -> Option<Stall> {
         match self.owner {
             Owner::Card => self.lanes.with_card(|card| card.watch(now))?,
-            Owner::Station(..) => None,
+            Owner::Nic(_) => None,
+        }
+    }
+}
+
+impl Drop for LanePort {
+    fn drop(&mut self) {
+        if let Owner::Nic(nic) = &self.owner {
+            nic::port_dropped(nic);
         }
     }
 }

@@ -1,17 +1,18 @@
 //! A lane with its pair of queues, behind one lock.
 //!
-//! The card's stack takes its frames where it polls, from [`Lanes::receive`]; stations from
-//! their inboxes.
+//! The card's stack takes its frames where it polls, from [`Lanes::receive`]; NICs from their
+//! inboxes.
 
 use alloc::sync::Arc;
 
 use base::{Duration, Instant};
+use hal::FramePort;
 use link::lane::{Blocked, TxFlags};
 use link::{Lane, LinkId, Outlook, StreamId, TxChain};
 use mach::sync::{Spin, SpinGuard};
 use mbuf::{RxFrame, TxFrame};
 
-use super::inbox::Inbox;
+use super::nic::Nic;
 use super::shell::Shell;
 use super::wire::{self, Wire};
 use super::{control, wake};
@@ -68,15 +69,15 @@ impl Lanes {
         self.port
     }
 
-    /// From now on `inbox` gets what is for `stream`.
-    pub fn lead_to(&self, stream: StreamId, inbox: Arc<Inbox>) {
-        self.state.lock().shell.stations.push((stream, inbox));
+    /// From now on `nic` gets what is for its stream.
+    pub fn lead_to(&self, nic: Arc<Nic>) {
+        self.state.lock().shell.nics.push(nic);
     }
 
     /// And no longer.
     pub fn lead_no_more_to(&self, stream: StreamId) {
         let mut state = self.state.lock();
-        state.shell.stations.retain(|(of, _)| *of != stream);
+        state.shell.nics.retain(|nic| nic.stream != stream);
     }
 
     /// Sends a frame of `link`; it comes back while the link was told to wait.
@@ -142,7 +143,7 @@ impl Lanes {
     /// Whether there is something for the card's own stack, or for the lane to sort.
     pub fn has_received(&self) -> bool {
         let State { card, shell, .. } = &mut *self.state.lock();
-        let has_frames = card.as_mut().is_some_and(hal::FramePort::has_received);
+        let has_frames = card.as_mut().is_some_and(FramePort::has_received);
         has_frames || shell.arrived.len() != 0
     }
 
@@ -157,7 +158,7 @@ impl Lanes {
         if lane.is_polling() {
             come_back(&lane.run(card.as_mut(), shell), shell.now);
         }
-        let is_armed = lane.is_polling() || !card.as_mut().is_some_and(hal::FramePort::arm);
+        let is_armed = lane.is_polling() || !card.as_mut().is_some_and(FramePort::arm);
         shell.arrived.len() != 0 || !is_armed
     }
 
@@ -169,7 +170,7 @@ impl Lanes {
     /// Frames that wait in the lane and the card.
     pub fn unsent(&self) -> usize {
         let mut state = self.state.lock();
-        let in_card = state.card.as_mut().map_or(0, hal::FramePort::unsent);
+        let in_card = state.card.as_mut().map_or(0, FramePort::unsent);
         state.lane.unsent() + in_card
     }
 

@@ -15,31 +15,32 @@
 //! ```text
 //! plain:       shard ─▶ card
 //! configured:  shard ─▶ detour ─┐
-//!              station ─────────┼─▶ lane ─▶ card
-//!              station ─────────┘     └──▶ inboxes of the others
+//!              NIC ─────────────┼─▶ lane ─▶ card
+//!              NIC ─────────────┘     └──▶ inboxes of the others
 //! ```
 //!
 //! A card with several pairs of queues has a detour and a lane for each.
 //!
-//! A VNIC or a VLAN is a [`station`]: an interface with a stack of its own, whose port sends
-//! by the lane and receives from an inbox. Two stations of one machine therefore meet on
-//! the link, by ARP and the lane, not over loopback.
+//! A VNIC or a VLAN has a [`nic`]: an interface of one network stack, the first unless it is moved
+//! (`ip link set dev vnic0 netns ...`), with a shard there whose port sends by the lane and
+//! receives from an inbox. Two NICs of one machine therefore meet on the link, by ARP and the
+//! lane, not over loopback.
 //!
 //! All changes come by /dev/linkctl ([`device`]), one after another; [`change`] brings lanes and
-//! stations in step with the links after each.
+//! NICs in step with the links after each.
 //!
 //! # When it runs
-//! The card's shard polls the detour as it would the card. Stations run from one timer, due
-//! at once when a frame came into an inbox, else when a stack, a limit or a lease says
-//! ([`wake`]).
+//! The card's shard polls the detour as it would the card, and the same CPU then runs the shards
+//! for which there were frames. A lane that waits for a limit or for room, and leases, have a
+//! timer ([`wake`]).
 //!
 //! # Bounds
-//! 16 stations; 1024 frames in an inbox, more are dropped and counted; what waits to be sent
-//! is bounded by the lane.
+//! As many NICs as a stack may have shards, a link more is refused; 1024 frames in an inbox, more
+//! are dropped and counted; what waits to be sent is bounded by the lane.
 //!
 //! # Lock order
-//! The lock of changes (sleeping); a shard or a station, never two; a ring; a lane; the
-//! links, an inbox, the list of ports, the alarm.
+//! The lock of changes (sleeping); where a NIC is; one shard, never two; a ring; a lane; the links,
+//! an inbox, the list of ports, who waits, the alarm.
 //!
 //! # Not here
 //! What lanes do (`core/link`), the messages (`core/linkctl`), the tools (`user/admin`).
@@ -50,11 +51,11 @@ mod device;
 mod inbox;
 mod lane_port;
 mod lanes;
+mod nic;
 mod shell;
-mod station;
 mod wake;
 mod wire;
 
-pub use change::restore;
+pub use change::{move_interface, restore};
 pub use device::register;
-pub(super) use station::{dropped as dropped_in, with as with_station};
+pub(crate) use nic::around;

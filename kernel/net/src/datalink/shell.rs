@@ -9,7 +9,9 @@ use mbuf::{Chain, Pool};
 use sched::{Softirq, raise, raise_on};
 
 use super::inbox::Inbox;
+use super::nic::Nic;
 use super::{control, wake, wire};
+use crate::device::poll::BATCH_FRAMES_MAX;
 use crate::stack;
 
 /// What the lane sees.
@@ -19,7 +21,7 @@ pub(super) struct Shell {
     /// The stream of the card's stack, and its frames.
     own: Option<StreamId>,
     pub arrived: Inbox,
-    pub stations: Vec<(StreamId, Arc<Inbox>)>,
+    pub nics: Vec<Arc<Nic>>,
     /// Links that were told to wait and not yet to go on.
     pub blocked: Vec<LinkId>,
 }
@@ -32,7 +34,7 @@ impl Shell {
             ring,
             own,
             arrived: Inbox::default(),
-            stations: Vec::new(),
+            nics: Vec::new(),
             blocked: Vec::new(),
         }
     }
@@ -52,15 +54,15 @@ impl Env for Shell {
             wire::stack_lost(self.arrived.put(frames));
             return call(self.ring);
         }
-        let station = self.stations.iter().find(|(of, _)| *of == stream);
-        if let Some((_, inbox)) = station {
-            inbox.put(frames);
-            wake::now();
+        if let Some(nic) = self.nics.iter().find(|nic| nic.stream == stream) {
+            nic.deliver(frames);
         }
     }
 
     fn backlog(&self) -> usize {
-        let waiting = self.stations.iter().map(|(_, inbox)| inbox.len());
+        // A batch waits for nothing but the end of the card's.
+        let behind = |nic: &Arc<Nic>| nic.inbox.len().saturating_sub(BATCH_FRAMES_MAX);
+        let waiting = self.nics.iter().map(behind);
         self.arrived.len() + waiting.sum::<usize>()
     }
 

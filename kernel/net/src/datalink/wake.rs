@@ -1,4 +1,4 @@
-//! When stations and lanes run: one timer for all.
+//! When lanes run that wait for a limit or for room, and leases end: one timer for all.
 
 use alloc::sync::Arc;
 
@@ -7,7 +7,7 @@ use mach::sync::{Once, Spin};
 use sched::timer::{self, Expire, Target, TimerId};
 use sched::{Softirq, raise};
 
-use super::{change, control, station};
+use super::{change, control};
 
 static ALARM: Spin<Option<(Instant, TimerId)>> = Spin::new(None);
 static WORKER: Once<Arc<Worker>> = Once::new();
@@ -37,8 +37,7 @@ impl Expire for Worker {
     fn expire(self: Arc<Self>, now: Instant) {
         *ALARM.lock() = None;
         change::each_port(|lanes| lanes.run());
-        let stations = station::run_all();
         let leases = control::with_links(|links| links.expire(now));
-        at(stations.min(leases));
+        at(leases);
     }
 }

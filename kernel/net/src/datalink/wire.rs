@@ -11,6 +11,7 @@ use hal::{Capabilities, CardCounters, FramePort, PortCounters, Stall};
 use mbuf::{RxFrame, TxFrame};
 
 use crate::device::watchdog;
+use crate::stack;
 use crate::stack::env::Port;
 use crate::stack::interface::Traffic;
 
@@ -50,7 +51,6 @@ impl Difference {
 
 static IN: Difference = Difference::new();
 static OUT: Difference = Difference::new();
-static LOST: AtomicU64 = AtomicU64::new(0);
 
 /// The card's stack got a frame by a detour.
 pub(super) fn stack_received(bytes: usize) {
@@ -64,12 +64,7 @@ pub(super) fn stack_sent(bytes: usize) {
 
 /// The card's stack had no room for so many frames of a lane.
 pub(super) fn stack_lost(frames: u64) {
-    LOST.fetch_add(frames, Relaxed);
-}
-
-/// Frames that the card's stack had no room for.
-pub(super) fn lost() -> u64 {
-    LOST.load(Relaxed)
+    stack::first().shared.lost.fetch_add(frames, Relaxed);
 }
 
 /// What the card has carried, by what its stack has counted.

@@ -72,7 +72,7 @@ impl Drop for Alarm {
 /// This CPU left frames in a shard.
 #[inline]
 pub(crate) fn note(link: &Link) {
-    if !is_own(link) {
+    if link.is_polled && !is_own(link) {
         let ring = CpuId(u32::from(link.number));
         UNANNOUNCED.get().insert(ring, Ordering::Relaxed);
     }

@@ -22,7 +22,9 @@ use mbuf::RxFrame;
 use sched::{Softirq, Work, forget_rest, halt_poll, raise, raise_by_rest, register_softirq};
 
 use super::{alarm, inbox, ring};
+use crate::datalink;
 use crate::packet;
+use crate::stack::changes::look_for_changes;
 use crate::stack::env::{Attachment, Link, Port};
 use crate::stack::interface::Interface;
 use crate::stack::locked::LockedShard;
@@ -134,7 +136,13 @@ fn unsent_of(shard: u16) -> usize {
     unsent.unwrap_or(0)
 }
 
+/// One batch, and what it brings to interfaces over links.
 fn poll_batch() {
+    datalink::around(poll_card);
+    look_for_changes();
+}
+
+fn poll_card() {
     forget_rest(Softirq::Net);
     let of = stack::first();
     let own = of.own();
@@ -165,14 +173,13 @@ fn poll_batch() {
         alarm::arm(link, due);
     }
     ring::announce(own);
-    crate::stack::changes::look_for_changes();
 }
 
 /// Runs a shard's timers and sends what they cause; says when the next one is due. A ring is
 /// left to the caller to announce, once the shard is free.
 pub(crate) fn run_due(of: &NetStack, stack: &mut Stack, link: &mut Link) -> Instant {
     let shards = of.count();
-    if shards > 1 {
+    if link.number < shards && shards > 1 {
         routes::follow(stack, link, shards);
     }
     let deadline = stack.expire(link).unwrap_or(Instant::NEVER);
@@ -191,7 +198,7 @@ fn is_doorbell_armed(link: &Link) -> bool {
 }
 
 /// One batch from the device of the only shard through its stack; says how many frames it had.
-fn take_batch(shard: &mut LockedShard<'_>) -> usize {
+pub(crate) fn take_batch(shard: &mut LockedShard<'_>) -> usize {
     let fetched = fetch(shard.parts().1);
     let received = shard.receive(next_fetched);
     if received != 0 {
@@ -200,18 +207,6 @@ fn take_batch(shard: &mut LockedShard<'_>) -> usize {
     }
     // Another CPU may have received some of them.
     fetched.max(received)
-}
-
-/// One batch from the device through the stack of a station; says how many frames it had.
-pub(crate) fn receive_batch(stack: &mut Stack, link: &mut Link) -> usize {
-    let count = fetch(link);
-    while let Some(frame) = next_fetched(link) {
-        stack.receive(link, frame);
-    }
-    if count != 0 {
-        stack.flush(link);
-    }
-    count
 }
 
 fn next_fetched(link: &mut Link) -> Option<RxFrame> {

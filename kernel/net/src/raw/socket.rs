@@ -17,7 +17,6 @@ use super::options::RawOptions;
 use crate::packet::Packet;
 use crate::socket::address::scope_of;
 use crate::socket::cork::Cork;
-use crate::stack::interface::{CARD, LOOPBACK};
 use crate::stack::raw_listener::RawListener;
 use crate::stack::{NetStack, current_stack};
 use crate::udp::Heard;
@@ -140,13 +139,6 @@ impl RawSocket {
 fn show_transports(of: &NetStack) {
     for number in 0..of.shard_count() {
         of.with_shard(number, |stack, _| stack.show_transports());
-    }
-    let stations = of
-        .interfaces()
-        .into_iter()
-        .map(|interface| interface.number);
-    for station in stations.filter(|number| ![LOOPBACK, CARD].contains(number)) {
-        of.on_interface(station, |stack, _| stack.show_transports());
     }
 }
 

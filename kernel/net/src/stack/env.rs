@@ -128,6 +128,14 @@ impl Link {
         self.queue_full_drops += u64::from(!is_sent);
     }
 
+    /// Frames that a port of a link had no room for.
+    pub(crate) fn port_drops(&mut self) -> u64 {
+        match &mut self.attachment {
+            Attachment::Own(port) if !self.is_polled => port.counters().rx_ring_empty,
+            _ => 0,
+        }
+    }
+
     /// Frames that the device was given.
     #[inline]
     pub(crate) fn tx(&self) -> &TxBatch {

@@ -1,10 +1,11 @@
-//! The interfaces of a stack as programs know them: `lo`, `eth0` and stations (`datalink`), by
-//! number and by name.
+//! The interfaces of a stack as programs know them, by number and by name: `lo`, `eth0` and those
+//! over links (`datalink`), each with the shard that has it.
 //!
 //! Lock order: the list of interfaces is innermost, for frames are shown under a stack's lock.
 
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
+use core::sync::atomic::Ordering;
 
 use bitflags::bitflags;
 use inet::{Cidr, Count, Stack};
@@ -12,18 +13,13 @@ use mach::sync::Spin;
 
 use super::NetStack;
 use super::env::Link;
-use crate::datalink;
 use crate::device::promiscuity;
 use vfs::socket::InterfaceName;
 
 /// The number of loopback.
 pub const LOOPBACK: u32 = 1;
-/// The number of the network card.
+/// The number of the network card, or of what stands for it: the interface of a stack's first shard.
 pub const CARD: u32 = 2;
-/// The number of the first station.
-pub(crate) const FIRST_STATION: u32 = 3;
-/// Stations at most.
-pub(crate) const STATIONS_MAX: usize = 16;
 
 /// `ARPHRD_ETHER` and `ARPHRD_LOOPBACK` (include/uapi/linux/if_arp.h).
 const HARDWARE_ETHERNET: u16 = 1;
@@ -63,7 +59,14 @@ pub struct Interface {
     pub mac: [u8; 6],
     /// Largest packet, in bytes.
     pub mtu: u32,
+    /// Its shard; of the card, the first of several.
+    pub(crate) shard: u16,
+    /// What its shard had counted before.
+    pub(crate) before: Counted,
 }
+
+/// Frames and bytes that a shard has counted: received, sent.
+pub(crate) type Counted = [u64; 4];
 
 /// Loopback, which every stack has.
 pub(crate) const LOOPBACK_FACTS: Interface = Interface {
@@ -72,18 +75,38 @@ pub(crate) const LOOPBACK_FACTS: Interface = Interface {
     hardware_type: HARDWARE_LOOPBACK,
     mac: [0; 6],
     mtu: LOOPBACK_MTU,
+    shard: 0,
+    before: [0; 4],
 };
 
 impl Interface {
     /// An interface of Ethernet.
-    pub(crate) fn ethernet(number: u32, name: InterfaceName, port: &inet::Port) -> Self {
+    pub(crate) fn ethernet(
+        number: u32,
+        name: InterfaceName,
+        shard: u16,
+        port: &inet::Port,
+    ) -> Self {
         Self {
             number,
             name,
             hardware_type: HARDWARE_ETHERNET,
             mac: port.mac.0,
             mtu: port.mtu.into(),
+            shard,
+            before: [0; 4],
         }
+    }
+
+    /// What a shard has counted.
+    pub(crate) fn counted(stats: &inet::Stats) -> Counted {
+        [
+            Count::FramesIn,
+            Count::FramesOut,
+            Count::BytesIn,
+            Count::BytesOut,
+        ]
+        .map(|what| stats.counts.get(what))
     }
 
     /// The card's.
@@ -91,6 +114,7 @@ impl Interface {
         Self::ethernet(
             CARD,
             const { InterfaceName::new("eth0").expect("short") },
+            0,
             port,
         )
     }
@@ -150,7 +174,7 @@ impl Interfaces {
 }
 
 /// What an interface has carried.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Traffic {
     /// Frames received.
     pub frames_in: u64,
@@ -183,17 +207,18 @@ impl NetStack {
         all.find(|interface| interface.name.as_bytes() == name)
     }
 
-    /// Calls `work` with the shard of an interface and its environment; of the card, with the
-    /// first, which knows what all know. `None` without one.
+    /// Calls `work` with the shard of an interface and its environment; of loopback and the card,
+    /// with the first, which knows what all know. `None` without one.
     pub(crate) fn on_interface<R>(
         &self,
         number: u32,
         work: impl FnOnce(&mut Stack, &mut Link) -> R,
     ) -> Option<R> {
-        match number {
-            LOOPBACK | CARD => self.with_shard(0, work),
-            station => datalink::with_station(station, work),
-        }
+        let shard = match number {
+            LOOPBACK | CARD => 0,
+            further => self.interface(further)?.shard,
+        };
+        self.with_shard(shard, work)
     }
 
     /// The interface whose shard sends from `local`, or to `to` if that is open: the one with
@@ -219,43 +244,55 @@ impl NetStack {
 
     /// What an interface has carried.
     pub fn traffic(&self, of: &Interface) -> Traffic {
-        let stats = match of.number {
-            LOOPBACK | CARD => self.stats(),
-            station => self
-                .on_interface(station, |stack, _| stack.stats().clone())
-                .unwrap_or_default(),
+        let mut sum = Traffic {
+            dropped_in: self.lost_before(of),
+            ..Traffic::default()
         };
-        let [frames_in, frames_out, bytes_in, bytes_out] = match of.number {
-            LOOPBACK => [
-                Count::Loopback,
-                Count::Loopback,
-                Count::BytesLooped,
-                Count::BytesLooped,
-            ],
-            _ => [
-                Count::FramesIn,
-                Count::FramesOut,
-                Count::BytesIn,
-                Count::BytesOut,
-            ],
+        for shard in self.shards_of(of) {
+            self.with_shard(shard, |stack, link| {
+                sum.dropped_out += link.queue_full_drops;
+                let counts = &stack.stats().counts;
+                let [frames_in, frames_out, bytes_in, bytes_out] = match of.number {
+                    LOOPBACK => {
+                        let [frames, bytes] =
+                            [Count::Loopback, Count::BytesLooped].map(|what| counts.get(what));
+                        [frames, frames, bytes, bytes]
+                    }
+                    _ => {
+                        sum.dropped_in += link.port_drops();
+                        Interface::counted(stack.stats())
+                    }
+                };
+                sum.frames_in += frames_in;
+                sum.frames_out += frames_out;
+                sum.bytes_in += bytes_in;
+                sum.bytes_out += bytes_out;
+            });
         }
-        .map(|what| stats.counts.get(what));
+        let [frames_in, frames_out, bytes_in, bytes_out] = of.before;
         Traffic {
-            frames_in,
-            frames_out,
-            bytes_in,
-            bytes_out,
-            dropped_in: datalink::dropped_in(of.number),
-            dropped_out: self.dropped_out(of),
+            frames_in: sum.frames_in.wrapping_sub(frames_in),
+            frames_out: sum.frames_out.wrapping_sub(frames_out),
+            bytes_in: sum.bytes_in.wrapping_sub(bytes_in),
+            bytes_out: sum.bytes_out.wrapping_sub(bytes_out),
+            ..sum
         }
     }
 
-    /// Frames that a device's full queue refused; a station has no such queue.
-    fn dropped_out(&self, from: &Interface) -> u64 {
-        let of = |number| self.with_shard(number, |_, link| link.queue_full_drops);
-        match from.number {
-            CARD => (0..self.count()).filter_map(of).sum(),
+    /// Received frames that never came as far as a shard.
+    fn lost_before(&self, of: &Interface) -> u64 {
+        match of.number {
+            CARD => self.shared.lost.load(Ordering::Relaxed),
             _ => 0,
+        }
+    }
+
+    /// The shards that an interface has.
+    fn shards_of(&self, of: &Interface) -> core::ops::Range<u16> {
+        match of.number {
+            LOOPBACK => 0..self.shard_count(),
+            CARD => 0..self.count(),
+            _ => of.shard..of.shard + 1,
         }
     }
 

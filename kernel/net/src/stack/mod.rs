@@ -17,6 +17,7 @@
 //! A stack owns its shards; a shard's environment holds what all shards look at ([`Shared`])
 //! and knows its stack weakly, so that the two do not keep each other alive.
 
+mod attach;
 pub(crate) mod changes;
 pub(crate) mod env;
 mod filter;
@@ -32,7 +33,7 @@ pub(crate) mod waiter;
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
 use core::any::Any;
-use core::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
 
 use mach::mem::fallible;
 use mach::sync::{Once, Spin};
@@ -61,6 +62,8 @@ pub struct NetStack {
     pub(crate) shards: Box<[Once<Box<Slot>>]>,
     /// Shards that belong to a CPU each: one until a card with several rings is attached.
     pub(crate) cpu_shards: AtomicU16,
+    /// Held while interfaces come and go.
+    changing: Spin<()>,
     /// Shards that were made.
     pub(crate) shard_count: AtomicU16,
     pub(crate) shared: Arc<Shared>,
@@ -78,6 +81,8 @@ pub(crate) struct Shared {
     pub sniffers: Audience<Listener>,
     /// Raw sockets.
     pub(crate) raw: Audience<RawListener>,
+    /// Frames for the card's shards that had no room on their way there.
+    pub(crate) lost: AtomicU64,
     /// Netlink sockets that hear of changes.
     pub change_listeners: AtomicUsize,
     /// The number of the next event in any shard's journal.
@@ -91,9 +96,14 @@ pub fn first() -> &'static Arc<NetStack> {
     FIRST.call_once(|| NetStack::without_shards(inet::Config::default()))
 }
 
-/// The stack of the program that runs; there is no other kind of network.
+/// The stack of the program that runs.
 pub fn current_stack() -> Arc<NetStack> {
-    let network: Arc<dyn Any + Send + Sync> = current().net.get();
+    of_namespace(current().net.get())
+}
+
+/// The stack that a network namespace is; there is no other kind.
+pub fn of_namespace(namespace: Arc<dyn NetNamespace>) -> Arc<NetStack> {
+    let network: Arc<dyn Any + Send + Sync> = namespace;
     network.downcast().unwrap_or_else(|_| first().clone())
 }
 
@@ -115,6 +125,7 @@ impl NetStack {
             me: me.clone(),
             shards: (0..SHARDS_MAX).map(|_| Once::new()).collect(),
             cpu_shards: AtomicU16::new(1),
+            changing: Spin::new(()),
             shard_count: AtomicU16::new(0),
             shared: Arc::new(Shared::new()),
             settings: Spin::new(settings),
@@ -177,6 +188,7 @@ impl Shared {
             routes: Published::new(),
             sniffers: Audience::new(),
             raw: Audience::new(),
+            lost: AtomicU64::new(0),
             change_listeners: AtomicUsize::new(0),
             event_numbers: Arc::default(),
         }

@@ -50,12 +50,6 @@ impl Shard {
     pub(crate) fn boxed(of: &NetStack, interface: u32, number: u16) -> Result<Box<Self>> {
         Ok(fallible::boxed(Self::new(of, interface, number))?)
     }
-
-    /// The stack and its environment, which are told the time.
-    pub(crate) fn enter(&mut self) -> (&mut Stack, &mut Link) {
-        self.link.now = mach::time::now();
-        (&mut self.stack, &mut self.link)
-    }
 }
 
 impl NetStack {

@@ -7,7 +7,6 @@ use core::net::IpAddr;
 use inet::{NeighborEntry, NeighborState};
 use sync::{Error, Result};
 
-use super::each_link;
 use crate::refusal::refused;
 use crate::stack::NetStack;
 use crate::stack::env::Link;
@@ -29,7 +28,6 @@ pub struct Neighbour {
 /// All neighbours, by address. Each shard knows those that it talks to; of what several know
 /// of one, that is told which comes with a station.
 pub fn neighbours(of: &NetStack) -> Vec<Neighbour> {
-    let known = of.each_shard(|stack| stack.neighbor_entries().collect::<Vec<_>>());
     let mut all: BTreeMap<(u32, IpAddr), Neighbour> = BTreeMap::new();
     let mut put = |interface, entry: NeighborEntry| {
         let neighbour = Neighbour {
@@ -43,14 +41,12 @@ pub fn neighbours(of: &NetStack) -> Vec<Neighbour> {
             *best = neighbour;
         }
     };
-    known
-        .into_iter()
-        .flatten()
-        .for_each(|entry| put(CARD, entry));
-    each_link(of, |of, stack| {
-        let entries = stack.neighbor_entries().filter(|_| of.number != CARD);
-        entries.for_each(|entry| put(of.number, entry));
-    });
+    for shard in 0..of.shard_count() {
+        of.with_shard(shard, |stack, link| {
+            let entries = stack.neighbor_entries();
+            entries.for_each(|entry| put(link.interface, entry));
+        });
+    }
     all.into_values().collect()
 }
 

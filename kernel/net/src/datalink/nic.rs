@@ -1,0 +1,314 @@
+//! Network interfaces over links: each VNIC and VLAN has one, in one of the network stacks.
+//!
+//! A [`Nic`] is what links, lanes and a stack have in common: its hold on the link, the lanes by
+//! which it sends, the inbox in which its frames arrive, and which shard of which stack they are
+//! for. A stack knows it as a port like any other (`lane_port`), so it may move from stack to
+//! stack while the link stays.
+//!
+//! Frames arrive while a lane is locked. Its shard is entered later, by the same CPU, once that
+//! CPU has no lock ([`run_waiting`]): at the end of a batch of the card's, so that the frames of an
+//! interface cost no softirq of their own, or by a softirq where a program's send brought them.
+//!
+//! Invariants: a NIC is in [`WAITING`] once at most; a NIC whose stack ended goes back to the
+//! first one, as a zone gives its links back.
+//!
+//! Lock order: where the NIC is, then a shard; [`WAITING`] is innermost.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::cell::Cell;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use link::links::LinkInfo;
+use link::{LinkId, RxChain, StreamId};
+use mach::cpu::PerCpu;
+use mach::mem::fallible::{self, TryGrow};
+use mach::sync::Spin;
+use sched::{Softirq, raise};
+use sync::{Error, Result};
+
+use super::control::{self, with_links};
+use super::inbox::Inbox;
+use super::lane_port::LanePort;
+use super::lanes::Lanes;
+use crate::device::poll::{BATCH_FRAMES_MAX, facts_of, run_due, take_batch};
+use crate::device::{alarm, config6};
+use crate::stack::interface::CARD;
+use crate::stack::locked::LockedShard;
+use crate::stack::{self, NetStack};
+use vfs::socket::InterfaceName;
+
+/// See the module.
+pub(super) struct Nic {
+    pub link: LinkId,
+    /// Its hold on the link.
+    pub stream: StreamId,
+    name: InterfaceName,
+    /// Of its port; it sends by the first, so that its frames keep their order.
+    lanes: Vec<Arc<Lanes>>,
+    pub inbox: Inbox,
+    /// Whether it is in [`WAITING`].
+    is_waiting: AtomicBool,
+    home: Spin<Home>,
+}
+
+/// Where a NIC is.
+#[derive(Clone, Default)]
+struct Home {
+    stack: Weak<NetStack>,
+    shard: u16,
+    /// Its number there.
+    number: u32,
+}
+
+/// All of them; links are the machine's.
+static NICS: Spin<Vec<Arc<Nic>>> = Spin::new(Vec::new());
+/// Those with frames that their shards have not seen. It has room for all, and is the machine's,
+/// so that any CPU that polls helps.
+static WAITING: Spin<VecDeque<Arc<Nic>>> = Spin::new(VecDeque::new());
+/// How many are in [`WAITING`], for who only looks.
+static WAITING_COUNT: AtomicUsize = AtomicUsize::new(0);
+/// Whether this CPU is in a batch, at whose end it runs who waits.
+static IS_POLLING: PerCpu<Cell<bool>> = PerCpu::new(|| Cell::new(false));
+
+impl Nic {
+    /// Takes frames of a lane, which is locked.
+    pub fn deliver(self: &Arc<Self>, frames: &mut RxChain) {
+        self.inbox.put(frames);
+        self.wait();
+    }
+
+    /// Has its shard run soon.
+    fn wait(self: &Arc<Self>) {
+        if self.is_waiting.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let mut waiting = WAITING.lock();
+        waiting.push_back(self.clone());
+        WAITING_COUNT.store(waiting.len(), Ordering::Release);
+        if !IS_POLLING.get().get() {
+            raise(Softirq::Net);
+        }
+    }
+
+    /// The frames that wait go through its stack.
+    fn run(self: &Arc<Self>) {
+        self.is_waiting.store(false, Ordering::Release);
+        let home = self.home.lock().clone();
+        let Some(of) = home.stack.upgrade() else {
+            return self.come_home();
+        };
+        let Some(mut shard) = LockedShard::new(&of, home.shard) else {
+            return;
+        };
+        let has_more = take_batch(&mut shard) >= BATCH_FRAMES_MAX;
+        let (stack, link) = shard.parts();
+        let deadline = run_due(&of, stack, link);
+        alarm::arm(link, deadline);
+        drop(shard);
+        if has_more || self.inbox.len() != 0 {
+            self.wait();
+        }
+    }
+
+    /// Goes to the first stack, because its own has ended; once, whoever notices. Without memory it
+    /// stays out of reach.
+    fn come_home(self: &Arc<Self>) {
+        let left = core::mem::take(&mut *self.home.lock());
+        self.inbox.clear();
+        if left.number != 0 && self.settle(stack::first()).is_err() {
+            mach::klog!(
+                "net interface={} error=no memory to take it back",
+                self.name
+            );
+        }
+    }
+
+    /// Gives it to a stack.
+    ///
+    /// Errors: `NoBuffers` if that can have no more, `OutOfMemory`.
+    fn settle(self: &Arc<Self>, of: &Arc<NetStack>) -> Result<()> {
+        let link = with_links(|links| links.info(self.link));
+        let link = link.ok_or(Error::WrongDevice)?;
+        let first = self.lanes.first().ok_or(Error::WrongDevice)?.clone();
+        let port = LanePort::of_nic(&link, first, self.clone());
+        let facts = facts_of(&port);
+        let (number, shard) = of.add_interface(self.name, facts, Box::new(port))?;
+        *self.home.lock() = Home {
+            stack: Arc::downgrade(of),
+            shard,
+            number,
+        };
+        if self.inbox.len() != 0 {
+            self.wait();
+        }
+        if number == CARD {
+            config6::configure6(of, config6::Config6::Auto);
+        }
+        Ok(())
+    }
+
+    /// Takes it out of its stack.
+    fn leave(&self) {
+        let home = core::mem::take(&mut *self.home.lock());
+        if let Some(of) = home.stack.upgrade() {
+            of.remove_interface(home.number);
+        }
+        self.inbox.clear();
+    }
+
+    /// Frames that came before it moved are not for its stack.
+    fn is_in(&self, of: &Arc<NetStack>, number: u32) -> bool {
+        let home = self.home.lock();
+        home.number == number && home.stack.as_ptr() == Arc::as_ptr(of)
+    }
+}
+
+/// The stack that has the port has ended, or the NIC left it.
+pub(super) fn port_dropped(nic: &Arc<Nic>) {
+    let is_homeless = {
+        let home = nic.home.lock();
+        home.number != 0 && home.stack.strong_count() == 0
+    };
+    if is_homeless {
+        nic.wait();
+    }
+}
+
+/// Runs what waits around `batch`, which may bring more.
+pub(crate) fn around<R>(batch: impl FnOnce() -> R) -> R {
+    IS_POLLING.get().set(true);
+    let done = batch();
+    if WAITING_COUNT.load(Ordering::Acquire) != 0 {
+        run_waiting();
+    }
+    IS_POLLING.get().set(false);
+    done
+}
+
+/// Runs all that wait now; those that wait again have their turn in the next batch.
+#[cold]
+fn run_waiting() {
+    let count = WAITING_COUNT.load(Ordering::Acquire);
+    for _ in 0..count {
+        let next = {
+            let mut waiting = WAITING.lock();
+            let next = waiting.pop_front();
+            WAITING_COUNT.store(waiting.len(), Ordering::Release);
+            next
+        };
+        match next {
+            Some(nic) => nic.run(),
+            None => return,
+        }
+    }
+    if WAITING_COUNT.load(Ordering::Acquire) != 0 {
+        raise(Softirq::Net);
+    }
+}
+
+/// Sees to it that a link has its NIC, as the link is now.
+///
+/// Errors: `NoBuffers` if the first stack can have no more, `Invalid` where the link's name is too
+/// long for an interface, `OutOfMemory`.
+pub(super) fn ensure(link: &LinkInfo, lanes: &[Arc<Lanes>]) -> Result<()> {
+    match of_link(link.id) {
+        Some(nic) => {
+            nic.follow(link);
+            Ok(())
+        }
+        None => create(link, lanes),
+    }
+}
+
+fn of_link(link: LinkId) -> Option<Arc<Nic>> {
+    let all = NICS.lock();
+    all.iter().find(|nic| nic.link == link).cloned()
+}
+
+/// Frames to a link that its inbox had no room for.
+pub(super) fn overflowed(link: LinkId) -> u64 {
+    of_link(link).map_or(0, |nic| nic.inbox.dropped())
+}
+
+impl Nic {
+    /// Takes its link's address and MTU.
+    fn follow(&self, link: &LinkInfo) {
+        let home = self.home.lock().clone();
+        if let Some(of) = home.stack.upgrade() {
+            of.change_interface(home.number, link.mac, link.mtu);
+        }
+    }
+}
+
+fn create(link: &LinkInfo, lanes: &[Arc<Lanes>]) -> Result<()> {
+    let name = InterfaceName::new(&link.name).ok_or(Error::Invalid)?;
+    let mut own = Vec::new();
+    own.make_room(lanes.len())?;
+    own.extend(lanes.iter().cloned());
+    let stream = with_links(|links| control::open(links, link.id)).map_err(|_| Error::Busy)?;
+    let nic = fallible::arc(Nic {
+        link: link.id,
+        stream,
+        name,
+        lanes: own,
+        inbox: Inbox::default(),
+        is_waiting: AtomicBool::new(false),
+        home: Spin::new(Home::default()),
+    })?;
+    let listed = make_room().and_then(|()| nic.settle(stack::first()));
+    if let Err(error) = listed {
+        // It was opened a moment ago.
+        let _ = with_links(|links| links.close(stream));
+        return Err(error);
+    }
+    NICS.lock().push(nic.clone());
+    nic.lanes
+        .iter()
+        .for_each(|lanes| lanes.lead_to(nic.clone()));
+    Ok(())
+}
+
+/// Room for one more in both lists.
+fn make_room() -> Result<()> {
+    let count = {
+        let mut all = NICS.lock();
+        all.make_room(1)?;
+        all.len() + 1
+    };
+    let mut waiting = WAITING.lock();
+    let more = count.saturating_sub(waiting.len());
+    waiting.try_reserve(more).map_err(|_| Error::OutOfMemory)
+}
+
+/// Takes a link's NIC away, and from its stack all that was its.
+pub(super) fn remove(link: LinkId) {
+    let Some(nic) = of_link(link) else { return };
+    NICS.lock().retain(|other| !Arc::ptr_eq(other, &nic));
+    let lanes = nic.lanes.iter();
+    lanes.for_each(|lanes| lanes.lead_no_more_to(nic.stream));
+    nic.leave();
+    // The link may be gone already.
+    let _ = with_links(|links| links.close(nic.stream));
+}
+
+/// Moves the interface `number` of one stack into another.
+///
+/// Errors: `Unsupported` for what is no NIC over a link, `NoBuffers` if the other can have no
+/// more, in which case it stays; `OutOfMemory`.
+pub(super) fn move_to(from: &Arc<NetStack>, number: u32, to: &Arc<NetStack>) -> Result<()> {
+    let found = {
+        let all = NICS.lock();
+        all.iter().find(|nic| nic.is_in(from, number)).cloned()
+    };
+    let nic = found.ok_or(Error::Unsupported)?;
+    nic.leave();
+    let moved = nic.settle(to);
+    if moved.is_err() {
+        // There was room a moment ago.
+        let _ = nic.settle(from);
+    }
+    moved
+}

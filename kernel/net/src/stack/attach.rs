@@ -1,0 +1,95 @@
+//! Interfaces that come to a stack and leave it: over links, and from stack to stack.
+//!
+//! Each interface of Ethernet has a shard. The first one's is the first shard, beside loopback:
+//! its number is [`CARD`], and a stack that has no other is as one with a card, for all of its
+//! sockets. The first stack keeps that for its card. Every further interface has a shard of its
+//! own; that of one that left is taken again, for shards are never taken away.
+
+use core::sync::atomic::Ordering;
+
+use sync::{Error, Result};
+
+use super::NetStack;
+use super::env::{Attachment, Port};
+use super::interface::{CARD, Interface};
+use vfs::socket::InterfaceName;
+
+/// The lowest number of an interface with a shard of its own.
+const FURTHER_MIN: u32 = CARD + 1;
+
+impl NetStack {
+    /// Adds an interface with its port; returns its number and its shard.
+    ///
+    /// Errors: `NoBuffers` at the limit, `OutOfMemory`.
+    pub(crate) fn add_interface(
+        &self,
+        name: InterfaceName,
+        facts: inet::Port,
+        port: Port,
+    ) -> Result<(u32, u16)> {
+        let _changing = self.changing.lock();
+        let (number, shard) = self.free_interface()?;
+        let before = self.with_shard(shard, |stack, link| {
+            stack.attach(facts);
+            link.interface = number;
+            link.attachment = Attachment::Own(port);
+            Interface::counted(stack.stats())
+        });
+        let interface = Interface {
+            before: before.unwrap_or_default(),
+            ..Interface::ethernet(number, name, shard, &facts)
+        };
+        self.shared.interfaces.put(interface);
+        Ok((number, shard))
+    }
+
+    /// A number and a shard that nobody has.
+    fn free_interface(&self) -> Result<(u32, u16)> {
+        if !self.is_first() && self.interface(CARD).is_none() {
+            return Ok((CARD, 0));
+        }
+        let all = self.interfaces();
+        let is_free = |number: &u32| all.iter().all(|one| one.number != *number);
+        let mut numbers = FURTHER_MIN..;
+        let number = numbers.find(is_free).ok_or(Error::NoBuffers)?;
+        let is_unused = |shard: &u16| all.iter().all(|one| one.shard != *shard);
+        let mut made = self.count()..self.shard_count.load(Ordering::Acquire);
+        let shard = made.find(is_unused).map_or_else(|| self.add_shard(), Ok)?;
+        Ok((number, shard))
+    }
+
+    /// Takes an interface away, with its addresses, routes and neighbours. Connections over it stay
+    /// until they time out.
+    pub(crate) fn remove_interface(&self, number: u32) {
+        let _changing = self.changing.lock();
+        let Some(gone) = self.interface(number) else {
+            return;
+        };
+        self.shared.interfaces.remove(number);
+        let port = self.with_shard(gone.shard, |stack, link| {
+            stack.detach(link);
+            core::mem::replace(&mut link.attachment, Attachment::None)
+        });
+        // Its end may take locks.
+        drop(port);
+    }
+
+    /// An interface has another address and MTU now.
+    pub(crate) fn change_interface(&self, number: u32, mac: wire::MacAddr, mtu: u16) {
+        let Some(was) = self.interface(number) else {
+            return;
+        };
+        let changed = self.with_shard(was.shard, |stack, _| {
+            let facts = *stack.port()?;
+            let now = inet::Port { mac, mtu, ..facts };
+            (now != facts).then(|| stack.attach(now))
+        });
+        if changed.flatten().is_some() {
+            self.shared.interfaces.put(Interface {
+                mac: mac.0,
+                mtu: mtu.into(),
+                ..was
+            });
+        }
+    }
+}
