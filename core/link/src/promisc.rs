@@ -52,6 +52,11 @@ impl Promiscuity {
         self.intersects(Self::LEVELS)
     }
 
+    /// Whether unicast frames of the port, or of the link, may be shown.
+    pub fn sees_unicast(self) -> bool {
+        self.intersects(Self::PHYS | Self::SAP)
+    }
+
     /// Whether a frame is shown. With `is_filtered` (the link property
     /// `promisc-filtered`), neighbours' unicast frames are not.
     pub fn sees(self, frame: Sighting, is_filtered: bool) -> bool {

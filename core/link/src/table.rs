@@ -18,6 +18,7 @@ use wire::MacAddr;
 use crate::bandwidth::Limit;
 use crate::flow::{FlowId, Priority, Rule};
 use crate::headers::{Header, Packet};
+use crate::lane::direct;
 use crate::open::Sap;
 use crate::promisc::Promiscuity;
 use crate::protect::Guard;
@@ -219,6 +220,8 @@ pub struct Table {
     pub(crate) taps: Vec<(u16, u16)>,
     /// By group: the only client whose address its filters have, if no flow or tap applies.
     alone: Vec<Option<u16>>,
+    /// By client: whether its unicast frames pass the lanes by ([`crate::lane::direct`]).
+    direct: Vec<bool>,
 }
 
 impl Table {
@@ -238,6 +241,10 @@ impl Table {
             .collect();
         unicast.sort_unstable();
         let taps = taps_of(&clients);
+        let mut listeners = clients.iter().flat_map(|client| &client.listeners);
+        let is_watched = listeners.any(|listener| listener.promiscuity.sees_unicast());
+        let may_pass = |client| !is_watched && direct::may_pass(client, &queues);
+        let direct = clients.iter().map(may_pass).collect();
         let alone = groups
             .iter()
             .map(|group| only_client(group.as_deref()?, &clients, taps.is_empty()))
@@ -250,6 +257,7 @@ impl Table {
             unicast,
             taps,
             alone,
+            direct,
         }
     }
 
@@ -278,6 +286,23 @@ impl Table {
     pub(crate) fn alone_in(&self, group: u16) -> Option<usize> {
         let slot = *self.alone.get(usize::from(group))?;
         slot.map(usize::from)
+    }
+
+    /// Whether unicast frames of a client pass the lanes by.
+    #[inline]
+    pub(crate) fn is_direct(&self, slot: usize) -> bool {
+        self.direct.get(slot) == Some(&true)
+    }
+
+    /// The client of a unicast address to which frames pass; `likely` is looked at first.
+    #[inline]
+    pub(crate) fn direct_to(&self, mac: MacAddr, likely: usize) -> Option<usize> {
+        let client = self.clients.get(likely)?;
+        let slot = match client.mac == mac && client.vid.is_none() {
+            true => likely,
+            false => self.find(mac, None)?,
+        };
+        self.is_direct(slot).then_some(slot)
     }
 
     /// The address of a link: what its stack puts into headers. A stack looks at it

@@ -214,6 +214,34 @@ impl Lan {
         let _ = self.send_by(0, link, &[bytes.to_vec()], TxFlags::empty());
     }
 
+    /// Takes what may pass the first lane by on its way to `link`, as who polls in its stead does.
+    pub fn receive_past(&mut self, link: LinkId) -> Vec<Vec<u8>> {
+        self.refresh(0);
+        let mut passed = Vec::new();
+        if let Some(card) = &self.card {
+            let mut take = |frame: RxFrame| {
+                passed.push(frame.chain.slices().flatten().copied().collect());
+            };
+            let (lane, shell) = (&mut self.lanes[0], &mut self.shell);
+            let _ = lane.interrupt_past(link, &mut card.queue(0), usize::MAX, shell, &mut take);
+        }
+        passed
+    }
+
+    /// Sends one frame past the first lane, or by it where it must see the frame.
+    pub fn send_past(&mut self, link: LinkId, bytes: &[u8]) {
+        self.refresh(0);
+        let frame = frames::sent(&self.shell.pool, bytes);
+        let (Some(card), Some(frame)) = (&self.card, frame) else {
+            return;
+        };
+        let mut queue = card.queue(0);
+        match self.lanes[0].transmit_past(link, frame, &mut queue) {
+            Ok(()) => queue.kick(),
+            Err(_) => self.send(link, bytes),
+        }
+    }
+
     fn take_snooped(&mut self) {
         for (link, is_sent, frame) in std::mem::take(&mut self.shell.snooped) {
             self.links.learn(self.shell.now, link, is_sent, &frame);

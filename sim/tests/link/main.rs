@@ -2,6 +2,7 @@
 //! says which section and number it answers.
 #![forbid(unsafe_code)]
 
+mod direct;
 mod flows;
 mod mac;
 mod opens;

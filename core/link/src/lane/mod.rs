@@ -30,6 +30,7 @@ use crate::poll::{Poller, Watermarks};
 use crate::shaper::Shaper;
 use crate::table::{Generation, LinkId, StreamId, Table};
 
+pub(crate) mod direct;
 mod fixups;
 mod flows;
 mod journal;

@@ -94,8 +94,9 @@ impl FramePort for LanePort {
         }
     }
 
-    /// The lane has told the card.
-    fn kick(&mut self) {}
+    fn kick(&mut self) {
+        self.lanes.kick();
+    }
 
     fn receive(&mut self, budget: usize, sink: &mut dyn FnMut(RxFrame)) -> usize {
         match &self.owner {

@@ -35,6 +35,8 @@ struct State {
     shell: Shell,
     /// Room for what is sent; empty between calls.
     outgoing: TxChain,
+    /// The card has frames that it was not told of.
+    is_unannounced: bool,
 }
 
 impl Lanes {
@@ -50,6 +52,7 @@ impl Lanes {
                 card: None,
                 shell: Shell::new(ring, own),
                 outgoing: TxChain::new(),
+                is_unannounced: false,
             }),
         }))
     }
@@ -88,10 +91,21 @@ impl Lanes {
             card,
             shell,
             outgoing,
+            is_unannounced,
         } = &mut *state;
         if shell.blocked.contains(&link) {
             return Err(frame);
         }
+        let frame = match card {
+            None => frame,
+            Some(card) => match lane.transmit_past(link, frame, card) {
+                Err(frame) => frame,
+                Ok(()) => {
+                    *is_unannounced = true;
+                    return Ok(());
+                }
+            },
+        };
         outgoing.push(frame);
         match lane.transmit(link, outgoing, TxFlags::empty(), card.as_mut(), shell) {
             Ok(outlook) => come_back(&outlook, shell.now),
@@ -101,6 +115,16 @@ impl Lanes {
             }
         }
         Ok(())
+    }
+
+    /// Tells the card what it was given, unless the lane has done so.
+    pub fn kick(&self) {
+        let mut state = self.state.lock();
+        if core::mem::take(&mut state.is_unannounced)
+            && let Some(card) = &mut state.card
+        {
+            card.kick();
+        }
     }
 
     /// [`send`](Self::send) for the card's own stack.
@@ -117,9 +141,23 @@ impl Lanes {
         let State {
             lane, card, shell, ..
         } = &mut *state;
-        let outlook = lane.interrupt(card.as_mut(), shell);
-        come_back(&outlook, shell.now);
         let mut count = 0;
+        let mut past = |frame: RxFrame| {
+            wire::stack_received(frame.chain.len());
+            sink(frame);
+        };
+        // What the lane sorted earlier comes first.
+        let card_alone = card.as_mut().filter(|_| shell.arrived.len() == 0);
+        let passed = card_alone
+            .and_then(|card| lane.interrupt_past(self.port, card, budget, shell, &mut past));
+        let outlook = match passed {
+            Some((passed, outlook)) => {
+                count = passed;
+                outlook
+            }
+            None => lane.interrupt(card.as_mut(), shell),
+        };
+        come_back(&outlook, shell.now);
         while count < budget
             && let Some(frame) = shell.arrived.take()
         {
