@@ -3,19 +3,22 @@
 //! Nearly every frame has one or two parts, so that many live inside the chain itself;
 //! a third moves them to the heap. Where it is known how many parts there will be, the
 //! heap is asked once. No part is ever empty, so that iteration never yields an empty
-//! slice and the number of parts is bounded by the number of bytes.
+//! slice and the number of parts is bounded by the number of bytes. Those are less than 4 GiB:
+//! who queues bytes has a limit far below.
 
-use alloc::collections::VecDeque;
 use core::fmt;
 use core::iter;
 
+use crate::long::Long;
 use crate::mbuf::Mbuf;
 use crate::pool::{BLOCK_BYTES, Pool};
 
 /// The bytes of several [`Mbuf`]s in order.
 #[derive(Clone, Default)]
 pub struct Chain {
-    len: usize,
+    len: u32,
+    /// How many parts there are, which is asked for more often than it changes.
+    count: u32,
     parts: Parts,
 }
 
@@ -23,7 +26,7 @@ pub struct Chain {
 enum Parts {
     /// The second is filled only if the first is.
     Few([Option<Mbuf>; 2]),
-    Many(VecDeque<Mbuf>),
+    Many(Long),
 }
 
 impl Default for Parts {
@@ -37,6 +40,7 @@ impl Chain {
     pub const fn new() -> Self {
         Self {
             len: 0,
+            count: 0,
             parts: Parts::Few([None, None]),
         }
     }
@@ -53,7 +57,7 @@ impl Chain {
         let held = self.parts();
         match &mut self.parts {
             Parts::Few(few) => {
-                let mut parts = VecDeque::with_capacity(held + more);
+                let mut parts = Long::with_capacity(held + more);
                 parts.extend(few.iter_mut().filter_map(Option::take));
                 self.parts = Parts::Many(parts);
             }
@@ -64,7 +68,7 @@ impl Chain {
     /// Bytes in all parts.
     #[inline]
     pub fn len(&self) -> usize {
-        self.len
+        self.len as usize
     }
 
     /// Whether there are no bytes.
@@ -76,41 +80,40 @@ impl Chain {
     /// How many parts there are.
     #[inline]
     pub fn parts(&self) -> usize {
-        match &self.parts {
-            Parts::Few([first, second]) => {
-                usize::from(first.is_some()) + usize::from(second.is_some())
-            }
-            Parts::Many(parts) => parts.len(),
-        }
+        self.count as usize
     }
 
     /// Memory that the chain keeps busy in a pool, in bytes, without a look at its parts: a
     /// block for each, or its bytes if they are lent in larger pieces.
     #[inline]
     pub fn memory(&self) -> usize {
-        if self.is_empty() {
-            return 0;
-        }
-        (self.parts() * BLOCK_BYTES).max(self.len)
+        (self.parts() * BLOCK_BYTES).max(self.len())
     }
 
     /// Adds a part at the end; an empty one is dropped.
     #[inline]
     pub fn push_back(&mut self, part: Mbuf) {
         if !part.is_empty() {
-            self.len += part.len();
+            self.len += part.len() as u32;
             self.add_back(part);
         }
     }
 
+    /// Adds a part whose bytes count already.
     #[inline]
     fn add_back(&mut self, part: Mbuf) {
+        self.count += 1;
+        self.store_back(part);
+    }
+
+    #[inline]
+    fn store_back(&mut self, part: Mbuf) {
         match &mut self.parts {
             Parts::Few([first @ None, _]) => *first = Some(part),
             Parts::Few([_, second @ None]) => *second = Some(part),
             Parts::Few(_) => {
-                self.reserve(1);
-                self.add_back(part);
+                self.reserve_heap(1);
+                self.store_back(part);
             }
             Parts::Many(parts) => parts.push_back(part),
         }
@@ -124,14 +127,15 @@ impl Chain {
     }
 
     fn insert_front(&mut self, part: Mbuf) {
-        self.len += part.len();
+        self.len += part.len() as u32;
+        self.count += 1;
         match &mut self.parts {
             Parts::Few([first @ None, _]) => *first = Some(part),
             Parts::Few([first, second @ None]) => {
                 *second = first.replace(part);
             }
             Parts::Few(_) => {
-                self.reserve(1);
+                self.reserve_heap(1);
                 if let Parts::Many(parts) = &mut self.parts {
                     parts.push_front(part);
                 }
@@ -152,7 +156,8 @@ impl Chain {
                 part
             }
         }?;
-        self.len -= part.len();
+        self.len -= part.len() as u32;
+        self.count -= 1;
         Some(part)
     }
 
@@ -189,12 +194,17 @@ impl Chain {
     }
 
     /// The parts in order.
+    #[inline]
     pub fn iter(&self) -> impl Iterator<Item = &Mbuf> {
-        let (few, many) = match &self.parts {
-            Parts::Few(few) => (&few[..], None),
-            Parts::Many(parts) => (&[][..], Some(parts.iter())),
-        };
-        few.iter().flatten().chain(many.into_iter().flatten())
+        (0..self.parts()).map_while(|index| self.part(index))
+    }
+
+    #[inline]
+    fn part(&self, index: usize) -> Option<&Mbuf> {
+        match &self.parts {
+            Parts::Few(few) => few.get(index)?.as_ref(),
+            Parts::Many(parts) => parts.get(index),
+        }
     }
 
     /// The bytes in order, one slice a part.
@@ -219,11 +229,13 @@ impl Chain {
     /// `None` if the chain is empty or its first part has no such headroom.
     #[inline]
     pub fn prepend(&mut self, bytes: usize) -> Option<&mut [u8]> {
-        if bytes > self.front()?.headroom() {
-            return None;
-        }
-        self.len += bytes;
-        self.front_mut()?.prepend(bytes)
+        let front = match &mut self.parts {
+            Parts::Few([first, _]) => first.as_mut(),
+            Parts::Many(parts) => parts.front_mut(),
+        };
+        let header = front?.prepend(bytes)?;
+        self.len += bytes as u32;
+        Some(header)
     }
 
     /// Puts `buffer`, which is empty, in front and `bytes` of writable header into its
@@ -246,12 +258,13 @@ impl Chain {
     /// Copies what fits into the last part's tailroom; returns how many bytes did.
     pub fn append_in_place(&mut self, bytes: &[u8]) -> usize {
         let copied = self.back_mut().map_or(0, |back| back.append(bytes));
-        self.len += copied;
+        self.len += copied as u32;
         copied
     }
 
     /// Lets `fill` write behind the last part, into at most `limit` bytes of its
     /// tailroom; `fill` says how many it has written.
+    #[inline]
     pub fn fill_in_place(&mut self, limit: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> usize {
         let Some(back) = self.back_mut() else {
             return 0;
@@ -263,14 +276,14 @@ impl Chain {
             None => 0,
         };
         back.shrink_to(old + written);
-        self.len += written;
+        self.len += written as u32;
         written
     }
 
     /// Drops up to `bytes` from the front.
     #[inline]
     pub fn advance(&mut self, bytes: usize) {
-        if bytes >= self.len {
+        if bytes >= self.len() {
             *self = Self::new();
             return;
         }
@@ -278,14 +291,14 @@ impl Chain {
             // A header in front of what it carries.
             Some(front) if bytes < front.len() => {
                 front.advance(bytes);
-                self.len -= bytes;
+                self.len -= bytes as u32;
             }
             _ => self.drop_parts(bytes),
         }
     }
 
     fn drop_parts(&mut self, bytes: usize) {
-        let mut left = bytes.min(self.len);
+        let mut left = bytes.min(self.len());
         while left > 0 {
             let Some(front) = self.front_mut() else {
                 return;
@@ -293,7 +306,7 @@ impl Chain {
             let part = front.len();
             if part > left {
                 front.advance(left);
-                self.len -= left;
+                self.len -= left as u32;
                 return;
             }
             left -= part;
@@ -302,25 +315,34 @@ impl Chain {
     }
 
     /// Cuts the first `bytes` off into a chain of their own (all, if there are fewer).
+    #[inline]
     pub fn split_to(&mut self, bytes: usize) -> Self {
-        if bytes >= self.len {
+        if bytes >= self.len() {
             return core::mem::take(self);
         }
+        self.split_parts(bytes)
+    }
+
+    fn split_parts(&mut self, bytes: usize) -> Self {
         let (whole, whole_len) = self.whole_parts(bytes);
         let mut front = self.take_parts(whole);
-        (front.len, self.len) = (whole_len, self.len - whole_len);
+        front.len = whole_len as u32;
+        self.len -= front.len;
         let missing = bytes - whole_len;
         if missing > 0
             && let Some(part) = self.front_mut()
         {
             front.push_back(part.split_to(missing));
-            self.len -= missing;
+            self.len -= missing as u32;
         }
         front
     }
 
     /// How many parts lie in the first `bytes` wholly, and their bytes.
     fn whole_parts(&self, bytes: usize) -> (usize, usize) {
+        if bytes >= self.len() {
+            return (self.parts(), self.len());
+        }
         let (mut count, mut len) = (0, 0);
         for part in self.iter() {
             if len + part.len() > bytes {
@@ -339,6 +361,7 @@ impl Chain {
             Parts::Many(parts) if count > parts.len() / 2 => {
                 let rest = parts.split_off(count);
                 front.parts = core::mem::replace(&mut self.parts, Parts::Many(rest));
+                front.count = count as u32;
             }
             Parts::Many(parts) => {
                 front.reserve(count + 1);
@@ -355,13 +378,14 @@ impl Chain {
                 }
             }
         }
+        self.count -= front.count;
         front
     }
 
     /// Keeps the first `len` bytes.
     #[inline]
     pub fn truncate(&mut self, len: usize) {
-        if len < self.len {
+        if len < self.len() {
             self.cut_to(len);
         }
     }
@@ -371,7 +395,7 @@ impl Chain {
             && len > 0
         {
             only.truncate(len);
-            self.len = only.len();
+            self.len = only.len() as u32;
         } else {
             *self = self.split_to(len);
         }
@@ -389,12 +413,22 @@ impl Chain {
     fn append_parts(&mut self, mut other: Self) {
         if let (Parts::Many(parts), Parts::Many(more)) = (&mut self.parts, &mut other.parts) {
             parts.append(more);
-            self.len += other.len;
+            self.len += core::mem::take(&mut other.len);
+            self.count += core::mem::take(&mut other.count);
             return;
         }
         self.reserve(other.parts());
         while let Some(part) = other.pop_front() {
             self.push_back(part);
+        }
+    }
+
+    /// Moves the first `bytes` (all, if there are fewer) behind the parts of `to`.
+    #[inline]
+    pub fn move_front(&mut self, bytes: usize, to: &mut Self) {
+        match to.is_empty() && bytes >= self.len() {
+            true => core::mem::swap(self, to),
+            false => to.append(self.split_to(bytes)),
         }
     }
 
@@ -426,6 +460,7 @@ impl Chain {
 
     /// Shares the first `len` bytes like [`share`](Self::share), handing over the
     /// headroom of the first part so that headers can be written there.
+    #[inline]
     pub fn share_front_with_headroom(&mut self, len: usize) -> Self {
         let Some(front) = self.front_mut() else {
             return Self::new();
@@ -435,10 +470,14 @@ impl Chain {
         let done = first.len();
         let mut shared = Self::from(first);
         if done < len {
-            shared.reserve(self.whole_parts(len).0);
-            self.share_into(&mut shared, done, len - done);
+            self.share_rest(&mut shared, done, len);
         }
         shared
+    }
+
+    fn share_rest(&self, shared: &mut Self, done: usize, len: usize) {
+        shared.reserve(self.whole_parts(len).0);
+        self.share_into(shared, done, len - done);
     }
 
     /// Copies bytes from `offset` on into `to`; returns how many there were.
@@ -466,8 +505,8 @@ impl Chain {
         let mut gathered = Self::new();
         while gathered.len < self.len {
             let mut buffer = pool.alloc()?;
-            let len = buffer.tailroom().min(self.len - gathered.len);
-            self.copy_to_slice(gathered.len, buffer.extend(len)?);
+            let len = buffer.tailroom().min(self.len() - gathered.len());
+            self.copy_to_slice(gathered.len(), buffer.extend(len)?);
             gathered.push_back(buffer);
         }
         Some(gathered)
@@ -490,20 +529,23 @@ impl<'a> Iterator for Slices<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {
-        let part = match &self.chain.parts {
-            Parts::Few(few) => few.get(self.index)?.as_ref(),
-            Parts::Many(parts) => parts.get(self.index),
-        }?;
+        let part = self.chain.part(self.index)?;
         self.index += 1;
         Some(part.bytes())
     }
 }
 
 impl From<Mbuf> for Chain {
+    #[inline]
     fn from(part: Mbuf) -> Self {
-        let mut chain = Self::new();
-        chain.push_back(part);
-        chain
+        if part.is_empty() {
+            return Self::new();
+        }
+        Self {
+            len: part.len,
+            count: 1,
+            parts: Parts::Few([Some(part), None]),
+        }
     }
 }
 

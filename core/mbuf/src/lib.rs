@@ -46,6 +46,7 @@ mod chain;
 mod frame;
 mod heap;
 mod lent;
+mod long;
 mod magazine;
 mod mbuf;
 mod pool;

@@ -24,7 +24,7 @@ const OFFSET_SHIFT: u32 = 2;
 /// Two words, for it is moved often: from ring to chain, from chain to queue.
 pub struct Mbuf {
     block: NonNull<Block>,
-    len: u32,
+    pub(crate) len: u32,
     /// Where in the block's data it starts, and its rights.
     place: u32,
 }
@@ -164,6 +164,7 @@ impl Mbuf {
 
     /// Moves the start of an empty buffer forward, to leave room for headers.
     /// Does nothing if bytes are present or the block is smaller.
+    #[inline]
     pub fn reserve(&mut self, headroom: usize) {
         if self.len == 0 && headroom <= self.tailroom() {
             // Inside: `tailroom` bytes follow the start within the block.
@@ -237,6 +238,7 @@ impl Mbuf {
 
     /// Takes back the end of what [`extend`](Self::extend) just gave: unlike
     /// [`truncate`](Self::truncate) the right to the tail stays, for nobody shares it yet.
+    #[inline]
     pub fn shrink_to(&mut self, len: usize) {
         let may_extend = self.owns(OWNS_TAIL);
         self.truncate(len);
@@ -280,6 +282,15 @@ impl Clone for Mbuf {
 impl Drop for Mbuf {
     #[inline]
     fn drop(&mut self) {
+        self.let_go();
+    }
+}
+
+impl Mbuf {
+    /// What dropping does. Out of line: chains are dropped at many places, and are mostly empty
+    /// there, which is then a matter of a few instructions.
+    #[inline(never)]
+    fn let_go(&self) {
         let refs = &self.header().refs;
         // The only handle needs no atomic decrement: nobody is left to race with.
         if refs.load(Ordering::Acquire) != 1 {
@@ -288,7 +299,7 @@ impl Drop for Mbuf {
             }
             fence(Ordering::Acquire);
         }
-        // SAFETY: Counted: this was the last handle of a live block.
+        // SAFETY: Counted: this was the last handle of a live block, and it is being dropped.
         unsafe { pool::release(self.block) };
     }
 }

@@ -282,6 +282,7 @@ impl Default for FreeList {
 }
 
 impl Pool for FreeList {
+    #[inline]
     fn alloc(&self) -> Option<Mbuf> {
         let block = self.pop()?;
         // SAFETY: a popped block is live, at home without an `Mbuf`, and now only ours.

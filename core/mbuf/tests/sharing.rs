@@ -17,7 +17,9 @@ fn filled(pool: &HeapPool, headroom: usize, bytes: &[u8]) -> Mbuf {
     buffer
 }
 
+/// The bytes of a chain that counts its parts right.
 fn collect(chain: &Chain) -> Vec<u8> {
+    assert_eq!(chain.slices().count(), chain.parts());
     chain.slices().flatten().copied().collect()
 }
 
@@ -119,6 +121,14 @@ fn chains_cut_join_and_share_at_any_byte() {
             assert_eq!(collect(&front), &model[..cut]);
             assert_eq!(collect(&chain), &model[cut..]);
             front.append(chain);
+            assert_eq!(collect(&front), model);
+            let mut moved = Chain::new();
+            front.move_front(cut, &mut moved);
+            front.move_front(3, &mut moved);
+            assert_eq!(collect(&moved), &model[..(cut + 3).min(40)]);
+            assert_eq!(collect(&front), &model[(cut + 3).min(40)..]);
+            moved.append(front);
+            let mut front = moved;
             assert_eq!(collect(&front), model);
             front.advance(cut);
             assert_eq!(collect(&front), &model[cut..]);
