@@ -226,30 +226,27 @@ impl TcpRepr {
         TCP_HEADER_BYTES + self.options.len()
     }
 
-    /// Writes [`header_len`](Self::header_len) bytes with a checksum of zero.
+    /// Writes [`header_len`](Self::header_len) bytes with a checksum of zero; nothing if there
+    /// is no room for them.
     #[inline]
     pub fn emit(&self, bytes: &mut [u8]) {
-        let len = self.header_len();
-        put_u16(bytes, 0, self.src_port);
-        put_u16(bytes, 2, self.dst_port);
-        put_u32(bytes, 4, self.seq.0);
-        put_u32(
-            bytes,
-            8,
-            if self.flags.has(TcpFlags::ACK) {
-                self.ack.0
-            } else {
-                0
-            },
-        );
-        put_u16(
-            bytes,
-            12,
-            ((len / 4) as u16) << 12 | u16::from(self.flags.0),
-        );
-        put_u16(bytes, 14, self.window);
-        put_u32(bytes, 16, 0);
-        if let Some(options) = bytes.get_mut(TCP_HEADER_BYTES..len) {
+        let options_len = self.options.len();
+        let Some((fixed, rest)) = bytes.split_first_chunk_mut::<TCP_HEADER_BYTES>() else {
+            return;
+        };
+        let ack = match self.flags.has(TcpFlags::ACK) {
+            true => self.ack.0,
+            false => 0,
+        };
+        let words = ((TCP_HEADER_BYTES + options_len) / 4) as u16;
+        put_u16(fixed, 0, self.src_port);
+        put_u16(fixed, 2, self.dst_port);
+        put_u32(fixed, 4, self.seq.0);
+        put_u32(fixed, 8, ack);
+        put_u16(fixed, 12, words << 12 | u16::from(self.flags.0));
+        put_u16(fixed, 14, self.window);
+        put_u32(fixed, 16, 0);
+        if let Some(options) = rest.get_mut(..options_len) {
             self.options.emit(options);
         }
     }

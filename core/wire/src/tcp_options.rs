@@ -14,6 +14,8 @@ const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 const ALIGNED_TIMESTAMPS: u32 = 0x0101_080a;
+/// Bytes of that layout.
+const TIMESTAMPS_BYTES: usize = 12;
 
 /// Bytes that options may take.
 const OPTIONS_BYTES_MAX: usize = 40;
@@ -28,6 +30,16 @@ pub struct Timestamps {
     pub value: u32,
     /// The last clock that the sender saw of the receiver.
     pub echo: u32,
+}
+
+impl Timestamps {
+    /// Writes the recommended layout (RFC 7323 appendix A).
+    #[inline]
+    fn emit(self, space: &mut [u8; TIMESTAMPS_BYTES]) {
+        put_u32(space, 0, ALIGNED_TIMESTAMPS);
+        put_u32(space, 4, self.value);
+        put_u32(space, 8, self.echo);
+    }
 }
 
 /// Bytes `[start, end)` that arrived out of order.
@@ -88,14 +100,20 @@ impl TcpOptions {
     /// Reads options; unknown ones are skipped, and reading ends at a malformed one.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Self {
-        let mut options = Self::default();
-        if bytes.len() == 12 && u32_at(bytes, 0) == ALIGNED_TIMESTAMPS {
-            options.timestamps = Some(Timestamps {
+        if bytes.len() != TIMESTAMPS_BYTES || u32_at(bytes, 0) != ALIGNED_TIMESTAMPS {
+            return Self::of_list(bytes);
+        }
+        Self {
+            timestamps: Some(Timestamps {
                 value: u32_at(bytes, 4),
                 echo: u32_at(bytes, 8),
-            });
-            return options;
+            }),
+            ..Self::default()
         }
+    }
+
+    fn of_list(bytes: &[u8]) -> Self {
+        let mut options = Self::default();
         options.parse_list(bytes);
         options
     }
@@ -149,12 +167,29 @@ impl TcpOptions {
         &blocks[..blocks.len().min(room)]
     }
 
+    /// The clocks, if there is nothing else.
+    #[inline]
+    fn only_timestamps(&self) -> Option<Timestamps> {
+        let has_others = self.mss.is_some()
+            || self.window_scale.is_some()
+            || self.sack_permitted
+            || self.sack.count != 0;
+        self.timestamps.filter(|_| !has_others)
+    }
+
     /// Bytes that [`emit`](Self::emit) writes: a multiple of four.
     #[inline]
     pub fn len(&self) -> usize {
+        match self.only_timestamps() {
+            Some(_) => TIMESTAMPS_BYTES,
+            None => self.len_of_list(),
+        }
+    }
+
+    fn len_of_list(&self) -> usize {
         let mut len = 0;
         if self.timestamps.is_some() {
-            len += 12;
+            len += TIMESTAMPS_BYTES;
         }
         if self.mss.is_some() {
             len += 4;
@@ -180,6 +215,13 @@ impl TcpOptions {
     /// Writes [`len`](Self::len) bytes.
     #[inline]
     pub fn emit(&self, bytes: &mut [u8]) {
+        match (self.only_timestamps(), bytes.first_chunk_mut()) {
+            (Some(timestamps), Some(space)) => timestamps.emit(space),
+            _ => self.emit_list(bytes),
+        }
+    }
+
+    fn emit_list(&self, bytes: &mut [u8]) {
         let mut at = 0;
         if let Some(mss) = self.mss {
             put(bytes, at, [MSS, 4]);
@@ -195,10 +237,11 @@ impl TcpOptions {
             at += 4;
         }
         if let Some(timestamps) = self.timestamps {
-            put_u32(bytes, at, ALIGNED_TIMESTAMPS);
-            put_u32(bytes, at + 4, timestamps.value);
-            put_u32(bytes, at + 8, timestamps.echo);
-            at += 12;
+            let space = bytes.get_mut(at..).and_then(<[u8]>::first_chunk_mut);
+            if let Some(space) = space {
+                timestamps.emit(space);
+            }
+            at += TIMESTAMPS_BYTES;
         }
         let blocks = self.sack_fitting();
         if !blocks.is_empty() {

@@ -98,13 +98,8 @@ impl Receiver {
             let Some(used) = self.next_used(counters) else {
                 break;
             };
-            match self.frame(used, counters) {
-                Ok(frame) => {
-                    counters.rx_frames += 1;
-                    counters.rx_bytes += frame.chain.len() as u64;
-                    take(frame);
-                }
-                Err(reason) => count_drop(counters, reason),
+            if let Err(reason) = self.hand_over(used, counters, take) {
+                count_drop(counters, reason);
             }
             count += 1;
         }
@@ -125,9 +120,14 @@ impl Receiver {
         }
     }
 
-    /// The frame that begins in the buffer of `used`.
+    /// Hands over the frame that begins in the buffer of `used`.
     #[inline]
-    fn frame(&mut self, used: Used, counters: &mut PortCounters) -> Result<RxFrame, Drop> {
+    fn hand_over(
+        &mut self,
+        used: Used,
+        counters: &mut PortCounters,
+        take: &mut dyn FnMut(RxFrame),
+    ) -> Result<(), Drop> {
         let mut first = self.replace(used)?;
         let head = header::decode(first.bytes()).ok_or(Drop::TooShort)?;
         first.advance(HEADER_BYTES);
@@ -141,11 +141,14 @@ impl Receiver {
         if !head.fits(chain.len()) {
             return Err(Drop::BadHeader);
         }
-        Ok(RxFrame {
+        counters.rx_frames += 1;
+        counters.rx_bytes += chain.len() as u64;
+        take(RxFrame {
             chain,
             checksum: head.checksum,
             coalesced: head.coalesced,
-        })
+        });
+        Ok(())
     }
 
     /// Adds the next `count` buffers to a frame. All are taken even if one is lost, so
