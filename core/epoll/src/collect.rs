@@ -6,6 +6,9 @@ use crate::entry::{Entry, Report};
 use crate::host::{Host, Waiters};
 use crate::{Event, Set};
 
+/// Looks between two chances for others to run.
+const LOOKS_AT_ONCE: usize = 16;
+
 impl<H: Host> Set<H> {
     /// Gives what is ready now, at most `limit` reports, to `give`, which may block;
     /// returns how many there were.
@@ -24,7 +27,9 @@ impl<H: Host> Set<H> {
             && let Some(entry) = self.ready.pop()
         {
             to_look_at -= 1;
-            H::resched_point();
+            if to_look_at.is_multiple_of(LOOKS_AT_ONCE) {
+                H::resched_point();
+            }
             let Some(report) = entry.report() else {
                 continue;
             };

@@ -119,6 +119,7 @@ impl<H: Host> Entry<H> {
         events.intersects(self.interest()) && self.queue()
     }
 
+    #[inline]
     fn queue(self: &Arc<Self>) -> bool {
         self.mark()
             && self

@@ -31,11 +31,13 @@ pub(crate) enum Salt {
     Budget = 4,
 }
 
+#[inline]
 fn fold_multiply(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
 }
 
+#[inline]
 fn words_of(end: Endpoint) -> u64 {
     let addr = match end.addr {
         IpAddr::V4(addr) => u64::from(addr.to_bits()),
@@ -49,12 +51,14 @@ fn words_of(end: Endpoint) -> u64 {
 
 impl Key {
     /// Of two words, for a table.
+    #[inline]
     pub fn hash(&self, a: u64, b: u64) -> u64 {
         let first = fold_multiply(a ^ self.0[0], b ^ self.0[1] | 1);
         fold_multiply(first ^ self.0[1], 0x9e37_79b9_7f4a_7c15 ^ self.0[0] | 1)
     }
 
     /// Of a connection, for a table.
+    #[inline]
     pub fn tuple(&self, tuple: &FourTuple) -> u64 {
         self.hash(words_of(tuple.local), words_of(tuple.remote))
     }

@@ -160,6 +160,7 @@ impl From<Refused> for DropReason {
 
 impl Stack {
     /// Takes a frame from the port.
+    #[inline]
     pub(crate) fn ethernet_input<E: Env>(&mut self, env: &mut E, frame: RxFrame) {
         self.net.count(Count::FramesIn);
         self.net.count_bytes(Count::BytesIn, &frame.chain);
@@ -168,6 +169,7 @@ impl Stack {
         }
     }
 
+    #[inline]
     fn try_ethernet_input<E: Env>(
         &mut self,
         env: &mut E,
@@ -208,6 +210,7 @@ impl Stack {
     }
 
     /// Takes a packet that starts with its IP header.
+    #[inline]
     fn ipv4_input<E: Env>(
         &mut self,
         env: &mut E,
@@ -423,6 +426,11 @@ impl<E: Env> Context<'_, E> {
         if packet.front().is_none_or(|front| front.len() >= wanted) {
             return Ok(());
         }
+        self.pull_up_parts::<MAX>(packet)
+    }
+
+    #[cold]
+    fn pull_up_parts<const MAX: usize>(&mut self, packet: &mut Chain) -> Result<(), DropReason> {
         let mut bytes = [0; MAX];
         let len = packet.copy_to_slice(0, &mut bytes);
         let mut buffer = self.env.alloc().ok_or(DropReason::NoBuffer)?;

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::hash::{BuildHasherDefault, Hash, Hasher};
 use core::net::IpAddr;
 
-use hashbrown::HashMap;
+use hashbrown::{Equivalent, HashMap};
 
 use crate::addr::{Endpoint, FourTuple};
 use crate::ephemeral::{Ephemeral, PortRange};
@@ -34,25 +34,42 @@ impl Hasher for Prehashed {
     }
 }
 
-/// A four-tuple together with its hash, so that it is hashed once.
+/// A four-tuple together with its hash, so that it is hashed once: the tuple itself in the
+/// table, a reference to ask for it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct HashedTuple {
-    tuple: FourTuple,
+struct Hashed<T> {
+    tuple: T,
     hash: u64,
 }
 
-impl HashedTuple {
-    fn new(key: &Key, tuple: &FourTuple) -> Self {
+impl<'t> Hashed<&'t FourTuple> {
+    #[inline]
+    fn new(key: &Key, tuple: &'t FourTuple) -> Self {
         Self {
-            tuple: *tuple,
+            tuple,
             hash: key.tuple(tuple),
+        }
+    }
+
+    fn owned(self) -> Hashed<FourTuple> {
+        Hashed {
+            tuple: *self.tuple,
+            hash: self.hash,
         }
     }
 }
 
-impl Hash for HashedTuple {
+impl<T> Hash for Hashed<T> {
+    #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.hash);
+    }
+}
+
+impl Equivalent<Hashed<FourTuple>> for Hashed<&FourTuple> {
+    #[inline]
+    fn equivalent(&self, other: &Hashed<FourTuple>) -> bool {
+        self.hash == other.hash && *self.tuple == other.tuple
     }
 }
 
@@ -232,7 +249,7 @@ fn takes_both(local: IpAddr, sharing: Sharing) -> bool {
 
 /// All connections, and the ports of both protocols.
 pub(crate) struct Demux {
-    connections: HashMap<HashedTuple, u32, BuildHasherDefault<Prehashed>>,
+    connections: HashMap<Hashed<FourTuple>, u32, BuildHasherDefault<Prehashed>>,
     pub tcp: Ports,
     pub udp: Ports,
     key: Key,
@@ -264,7 +281,7 @@ impl Demux {
         let hash = key.secret(Salt::Port, &named(0), [0, 0]);
         self.tcp.ephemeral(hash, |port| {
             let tuple = named(port);
-            !connections.contains_key(&HashedTuple::new(&key, &tuple)) && is_usable(&tuple)
+            !connections.contains_key(&Hashed::new(&key, &tuple)) && is_usable(&tuple)
         })
     }
 
@@ -283,8 +300,9 @@ impl Demux {
         &self.tcp.ephemeral.reserved
     }
 
-    fn hashed(&self, tuple: &FourTuple) -> HashedTuple {
-        HashedTuple::new(&self.key, tuple)
+    #[inline]
+    fn hashed<'t>(&self, tuple: &'t FourTuple) -> Hashed<&'t FourTuple> {
+        Hashed::new(&self.key, tuple)
     }
 
     #[inline]
@@ -297,7 +315,7 @@ impl Demux {
         self.connections
             .try_reserve(1)
             .map_err(|_| Error::NoBuffers)?;
-        self.connections.insert(self.hashed(tuple), index);
+        self.connections.insert(self.hashed(tuple).owned(), index);
         Ok(())
     }
 

@@ -53,10 +53,10 @@ fn sum_of(bytes: &[u8]) -> u64 {
 
 #[inline]
 fn fold(sum: u64) -> u16 {
-    let sum = (sum & 0xffff_ffff) + (sum >> 32);
-    let sum = (sum & 0xffff) + ((sum >> 16) & 0xffff) + (sum >> 32);
-    let sum = (sum & 0xffff) + (sum >> 16);
-    ((sum & 0xffff) + (sum >> 16)) as u16
+    let (half, carry) = (sum as u32).overflowing_add((sum >> 32) as u32);
+    let half = half + u32::from(carry);
+    // The lower half of this sum is that of both quarters, whose carry ends around in the upper.
+    (half.wrapping_add(half.rotate_left(16)) >> 16) as u16
 }
 
 impl Sum {

@@ -22,6 +22,15 @@ impl Stack {
         }
     }
 
+    /// The same without a look at whether there is room to send.
+    #[inline]
+    pub fn poll_but_writable(&self, id: SocketId) -> Events {
+        match self.sockets.get(id) {
+            Ok(Socket::Tcp(tcb)) => tcb.poll_but_writable(),
+            _ => self.poll(id) - Events::WRITABLE,
+        }
+    }
+
     /// The options as they are.
     pub fn options(&self, id: SocketId) -> Result<&Options, Error> {
         match self.sockets.get(id)? {

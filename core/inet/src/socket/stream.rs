@@ -12,6 +12,7 @@ impl Stack {
     /// Queues up to `max` bytes that `fill` writes in place, and sends what may be sent.
     /// `fill` is called with one piece of buffer after the other; if it writes less than a
     /// piece, that ends the call. `WouldBlock` if the buffer is full: a wakeup follows.
+    #[inline]
     pub fn send_with<E: Env>(
         &mut self,
         env: &mut E,
@@ -30,12 +31,13 @@ impl Stack {
         if max == 0 {
             return Ok(0);
         }
-        if tcb.room_to_write(cx.net) == 0 {
+        let room = tcb.room_to_write(cx.net);
+        if room == 0 {
             tcb.starve();
             return Err(Error::WouldBlock);
         }
         let mut is_offered = false;
-        let sent = tcb.write(&mut cx, max, &mut |space| {
+        let sent = tcb.write(&mut cx, max.min(room), &mut |space| {
             is_offered = true;
             fill(space)
         });
@@ -74,6 +76,7 @@ impl Stack {
     }
 
     /// Sends what may be sent now.
+    #[inline]
     pub(super) fn push_out<E: Env>(&mut self, env: &mut E, id: SocketId) {
         let mut cx = Context {
             now: env.now(),
@@ -93,6 +96,7 @@ impl Stack {
     /// Passes up to `max` received bytes to `take`, piece by piece; `take` says how many it
     /// has taken, and less than a piece ends the call. `Ok(0)` is the end of the stream,
     /// or that `take` took nothing.
+    #[inline]
     pub fn recv_with<E: Env>(
         &mut self,
         env: &mut E,
@@ -142,6 +146,7 @@ impl Stack {
         Ok(each_piece(tcb.unread(), skip, max, take))
     }
 
+    #[inline]
     fn after_read<E: Env>(&mut self, env: &mut E, id: SocketId) {
         let mut cx = Context {
             now: env.now(),

@@ -21,6 +21,7 @@ const ECHO_AGE_MAX: u32 = 1 << 20;
 impl Tcb {
     /// Takes the acknowledgement of an acceptable segment; `false` if it acknowledges what
     /// was never sent, or what is too old to be true (RFC 5961 5.2).
+    #[inline]
     pub(super) fn acknowledge<E: Env>(
         &mut self,
         cx: &mut Context<'_, E>,
@@ -141,6 +142,7 @@ impl Tcb {
     }
 
     /// RFC 9293: only segments newer than the last may change the window.
+    #[inline]
     fn update_window(&mut self, segment: &Segment, window: u32) {
         let sender = &mut self.sender;
         let is_newer = sender.wl1.before(segment.seq)
@@ -172,6 +174,7 @@ impl Tcb {
     }
 
     /// Everything before `ack` has arrived, and some of it was not known to.
+    #[inline]
     fn advance<E: Env>(&mut self, cx: &mut Context<'_, E>, ack: Seq) {
         let is_fin_acked = self.is_fin_in_flight() && ack == self.sender.nxt;
         self.sender

@@ -51,6 +51,7 @@ impl Tcb {
     }
 
     /// Bytes have arrived in order, up to `len` in a segment.
+    #[inline]
     pub(super) fn schedule_ack<E: Env>(&mut self, cx: &Context<'_, E>, len: u32, is_pushed: bool) {
         self.measure_segment(len);
         if self.receiver.habit == Habit::Unknown && self.receiver.unacked > QUESTION_MAX {

@@ -17,6 +17,7 @@ use crate::error::Error;
 const CLOCK_LIFETIME: Duration = Duration::from_secs(24 * 24 * 3600);
 
 impl Tcb {
+    #[inline]
     pub(super) fn arrive<E: Env>(&mut self, cx: &mut Context<'_, E>, segment: &mut Segment) {
         if self.is_old(segment, cx.now) {
             self.drop_segment(cx, DropReason::OldTimestamp);
@@ -65,6 +66,7 @@ impl Tcb {
     }
 
     /// PAWS: an old duplicate by the peer's clock.
+    #[inline]
     fn is_old(&self, segment: &Segment, now: Instant) -> bool {
         let (Some(clocks), Some(stamp)) = (self.clocks, segment.options.timestamps) else {
             return false;
@@ -74,6 +76,7 @@ impl Tcb {
     }
 
     /// RFC 7323 4.3: only a segment that reaches back to our last acknowledgement.
+    #[inline]
     fn note_clock(&mut self, segment: &Segment, now: Instant) {
         if let Some(stamp) = segment.options.timestamps
             && let Some(clocks) = &mut self.clocks
@@ -88,6 +91,7 @@ impl Tcb {
 
     /// Whether any of it lies in the window. An empty segment at the left edge is always
     /// acceptable, and so are its controls if the window is closed.
+    #[inline]
     fn is_acceptable(&self, segment: &Segment) -> bool {
         let (nxt, window) = (
             self.receiver.nxt,

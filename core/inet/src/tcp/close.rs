@@ -89,23 +89,51 @@ impl Tcb {
 
     /// What is true now.
     pub(crate) fn poll(&self, net: &Net) -> Events {
-        let mut events = Events::empty();
-        let is_ended = self.receiver.is_finished || self.receiver.is_shut;
+        let mut events = self.poll_but_writable();
         let is_connecting = matches!(self.state, State::SynSent | State::SynReceived);
-        let is_over = matches!(self.state, State::Closed | State::TimeWait);
-        let is_unconnected = self.state == State::Closed && !self.receiver.is_finished;
-        events.set(Events::ERROR, self.error.is_some());
-        events.set(Events::READ_CLOSED, is_ended || is_unconnected);
-        let is_write_closed = self.sender.fin != Fin::Open || is_over;
-        events.set(Events::HANGUP, is_over || is_ended && is_write_closed);
-        let is_readable = !self.receiver.queue.is_empty() || is_ended || self.error.is_some();
-        events.set(Events::READABLE, is_readable || is_unconnected);
-        let is_writable = !is_connecting && (is_write_closed || self.may_send_more(net));
+        let is_writable = !is_connecting && (self.is_write_closed() || self.may_send_more(net));
         if !is_writable && !is_connecting {
             self.starve();
         }
         events.set(Events::WRITABLE, is_writable || self.error.is_some());
         events
+    }
+
+    /// The same without a look at whether there is room to send.
+    #[inline]
+    pub(crate) fn poll_but_writable(&self) -> Events {
+        let is_open = self.state == State::Established
+            && self.error.is_none()
+            && !self.receiver.is_finished
+            && !self.receiver.is_shut;
+        let mut events = Events::empty();
+        events.set(Events::READABLE, !self.receiver.queue.is_empty());
+        match is_open {
+            true => events,
+            false => events | self.poll_ends(),
+        }
+    }
+
+    /// What is true of errors and ends.
+    fn poll_ends(&self) -> Events {
+        let mut events = Events::empty();
+        let is_ended = self.receiver.is_finished || self.receiver.is_shut;
+        let is_unconnected = self.state == State::Closed && !self.receiver.is_finished;
+        events.set(Events::ERROR, self.error.is_some());
+        events.set(Events::READ_CLOSED, is_ended || is_unconnected);
+        let is_hung_up = self.is_over() || is_ended && self.is_write_closed();
+        events.set(Events::HANGUP, is_hung_up);
+        let is_readable = is_ended || self.error.is_some() || is_unconnected;
+        events.set(Events::READABLE, is_readable);
+        events
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self.state, State::Closed | State::TimeWait)
+    }
+
+    fn is_write_closed(&self) -> bool {
+        self.sender.fin != Fin::Open || self.is_over()
     }
 
     /// Why nothing can be sent, if so.

@@ -21,12 +21,13 @@ use crate::table::Socket;
 
 impl Stack {
     /// A packet that starts with its TCP header; its IP headers are needed for filters only.
+    #[inline]
     pub(crate) fn tcp_input<E: Env>(
         &mut self,
         env: &mut E,
         info: &IpInfo,
         headers: &[u8],
-        mut packet: Chain,
+        packet: Chain,
     ) -> Result<(), DropReason> {
         let bytes = packet.front().map_or(&[][..], |front| front.bytes());
         let header = TcpView::parse(bytes)?;
@@ -49,9 +50,10 @@ impl Stack {
         }
         let header_len = header.header_len();
         let mut segment = Segment::new(&header, info.is_marked());
+        segment.payload = packet;
         if let Some(index) = self.net.demux.connection(&tuple) {
-            let is_cut = self.screen(env, index, headers, &mut packet, header_len)?;
-            segment.fill(packet, header_len, is_cut);
+            let is_cut = self.screen(env, index, headers, &mut segment.payload, header_len)?;
+            segment.strip(header_len, is_cut);
             self.connection_input(env, index, segment);
             return Ok(());
         }
@@ -60,9 +62,9 @@ impl Stack {
             && !self.is_finished(&tuple, &segment)
             && let Some(index) = self.listener_for(&tuple)
         {
-            is_cut = self.screen(env, index, headers, &mut packet, header_len)?;
+            is_cut = self.screen(env, index, headers, &mut segment.payload, header_len)?;
         }
-        segment.fill(packet, header_len, is_cut);
+        segment.strip(header_len, is_cut);
         self.unsolicited_input(env, tuple, segment)
     }
 
@@ -111,6 +113,7 @@ impl Stack {
     }
 
     /// A segment for an open connection.
+    #[inline]
     pub(super) fn connection_input<E: Env>(
         &mut self,
         env: &mut E,
@@ -164,6 +167,7 @@ impl Stack {
     }
 
     /// Queues a connection for the end of the batch if it may have something to send.
+    #[inline]
     fn queue_output(&mut self, index: u32) {
         if let Some(tcb) = self.sockets.tcp_at(index)
             && !tcb.is_pending
@@ -322,12 +326,14 @@ impl Tcb {
     }
 
     /// The end of a batch: sends what it has caused.
+    #[inline]
     pub(crate) fn finish_batch<E: Env>(&mut self, cx: &mut Context<'_, E>) {
         self.is_pending = false;
         self.output_now(cx);
     }
 
     /// Sends what may be sent.
+    #[inline]
     pub(crate) fn output_now<E: Env>(&mut self, cx: &mut Context<'_, E>) {
         if !matches!(self.state, State::Closed | State::TimeWait) {
             self.output(cx);

@@ -39,12 +39,17 @@ impl Tcb {
     }
 
     /// Bytes that it may add to its queues.
-    #[inline]
+    #[inline(always)]
     pub(super) fn memory_room(&self, net: &Net) -> usize {
         match net.is_tcp_tight() {
             false => usize::MAX,
-            true => net.tcp_room(self.memory()),
+            true => self.room_when_tight(net),
         }
+    }
+
+    #[cold]
+    fn room_when_tight(&self, net: &Net) -> usize {
+        net.tcp_room(self.memory())
     }
 
     /// Whether bytes that arrived in order may be kept. A program that reads all it gets goes

@@ -21,6 +21,7 @@ const COPY_BYTES_MAX: usize = 256;
 
 impl Tcb {
     /// Takes the bytes and the FIN of an acceptable segment.
+    #[inline]
     pub(super) fn receive<E: Env>(&mut self, cx: &mut Context<'_, E>, segment: &mut Segment) {
         if !self.state.is_receiving() {
             // After the peer's FIN there are no more bytes; a repeated FIN is acknowledged.
@@ -56,7 +57,7 @@ impl Tcb {
         let has_fin = segment.has(TcpFlags::FIN);
         let before = self.receiver.nxt;
         self.note_round_trip(cx, segment);
-        self.queue(core::mem::take(&mut segment.payload));
+        self.queue(&mut segment.payload);
         let is_ended = self.join_early();
         let is_news = self.receiver.nxt != before;
         if has_fin || is_ended {
@@ -69,7 +70,8 @@ impl Tcb {
         }
     }
 
-    fn queue(&mut self, payload: Chain) {
+    #[inline]
+    fn queue(&mut self, payload: &mut Chain) {
         let len = payload.len() as u32;
         self.receiver.nxt += len;
         self.receiver.unacked += len;
@@ -81,7 +83,7 @@ impl Tcb {
         {
             queue.append_in_place(bytes);
         } else {
-            queue.append(payload);
+            payload.move_front(len as usize, queue);
         }
     }
 
@@ -165,8 +167,8 @@ impl Tcb {
         let Some(mut early) = self.receiver.early.take() else {
             return false;
         };
-        while let Some(bytes) = early.pop_at(self.receiver.nxt) {
-            self.queue(bytes);
+        while let Some(mut bytes) = early.pop_at(self.receiver.nxt) {
+            self.queue(&mut bytes);
         }
         let is_ended = early.ends_at(self.receiver.nxt);
         if !early.is_empty() {
@@ -197,6 +199,7 @@ impl Tcb {
 
     /// The window field of the next segment. Moves the right edge if that is worth it
     /// (RFC 1122 4.2.3.3), and never back.
+    #[inline]
     pub(super) fn offer_window(&mut self, net: &Net) -> u16 {
         let wanted = self.receiver.nxt + self.free_space(net);
         if wanted.since(self.receiver.edge) >= self.worthwhile_gain() {
@@ -210,6 +213,7 @@ impl Tcb {
     }
 
     /// Bytes that may be on their way to us.
+    #[inline]
     fn free_space(&mut self, net: &Net) -> u32 {
         let used = self.receiver.queue.len() as u32;
         let most = u32::from(u16::MAX) << self.receiver.scale;
@@ -235,6 +239,7 @@ impl Tcb {
         wanted
     }
 
+    #[inline]
     fn worthwhile_gain(&self) -> u32 {
         u32::from(self.receiver.segment_max)
             .min(self.options.window_max() / 2)
@@ -245,6 +250,7 @@ impl Tcb {
     /// for room: if the window that it knows is an eighth of what it could know, or less than a segment.
     /// (It is a quarter when a connection begins, because a SYN cannot offer more; that is no
     /// reason.)
+    #[inline]
     pub(crate) fn on_read<E: Env>(&mut self, cx: &mut Context<'_, E>) {
         self.tune_receiver(cx);
         let known = self.receiver.edge.since(self.receiver.nxt);

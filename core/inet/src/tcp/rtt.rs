@@ -86,6 +86,7 @@ impl Rtt {
     }
 
     /// A measurement; RFC 6298 (2.2) and (2.3).
+    #[inline]
     pub fn sample(&mut self, rtt: Duration, now: Instant) {
         let rtt = u32::try_from(rtt.as_micros())
             .unwrap_or(MAX_MICROS)

@@ -17,7 +17,8 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    /// Of a header that was checked, without its payload. An urgent pointer is passed over: its bytes stay in line.
+    /// Of a header that was checked, without its payload: that is first the whole packet, for a
+    /// filter to see, until [`strip`](Self::strip). An urgent pointer is passed over: its bytes stay in line.
     #[inline]
     pub fn new(header: &TcpView<'_>, is_marked: bool) -> Self {
         Self {
@@ -31,12 +32,10 @@ impl Segment {
         }
     }
 
-    /// Gives it the rest of `packet` behind its header; of a packet that `is_cut` the FIN comes
-    /// again.
+    /// Takes the header off the payload; of a packet that `is_cut` the FIN comes again.
     #[inline]
-    pub fn fill(&mut self, mut packet: Chain, header_len: usize, is_cut: bool) {
-        packet.advance(header_len);
-        self.payload = packet;
+    pub fn strip(&mut self, header_len: usize, is_cut: bool) {
+        self.payload.advance(header_len);
         if is_cut {
             self.flags.0 &= !TcpFlags::FIN.0;
         }
@@ -56,6 +55,7 @@ impl Segment {
 
     /// Cuts off bytes before `next` and at or behind `edge`; a FIN that is cut off
     /// behind will come again.
+    #[inline]
     pub fn trim(&mut self, next: Seq, edge: Seq) {
         if self.seq.before(next) {
             self.payload.advance(next.since(self.seq) as usize);

@@ -7,7 +7,7 @@ use wire::{Seq, TcpFlags};
 use super::acknowledge::{AckDue, Habit};
 use super::choose::Choice;
 use super::scoreboard::Sent;
-use super::tcb::{Fin, Tcb};
+use super::tcb::{Fin, Sender, Tcb};
 use crate::context::Context;
 use crate::env::Env;
 use crate::net::Net;
@@ -18,6 +18,7 @@ const BYTES_PER_PART: usize = 512;
 
 impl Tcb {
     /// Sends all that may be sent, and the acknowledgement that is due.
+    #[inline]
     pub(super) fn output<E: Env>(&mut self, cx: &mut Context<'_, E>) {
         if self.state.is_sending() {
             self.retransmit_lost(cx);
@@ -28,6 +29,7 @@ impl Tcb {
         }
     }
 
+    #[inline]
     fn send_new<E: Env>(&mut self, cx: &mut Context<'_, E>) {
         while let Some(Choice { bytes, with_fin }) = self.choose(cx) {
             self.restart_after_idle(cx.now);
@@ -36,11 +38,12 @@ impl Tcb {
         }
     }
 
+    #[inline]
     fn send_segment<E: Env>(&mut self, cx: &mut Context<'_, E>, bytes: u32, with_fin: bool) {
         let seq = self.sender.nxt;
-        let mut data = self.sender.unsent.split_to(bytes as usize);
-        let frame = data.share_front_with_headroom(bytes as usize);
-        self.sender.flight.append(data);
+        let Sender { unsent, flight, .. } = &mut self.sender;
+        let frame = unsent.share_front_with_headroom(bytes as usize);
+        unsent.move_front(bytes as usize, flight);
         let mut flags = TcpFlags::ACK;
         if self.sender.unsent.is_empty() && bytes > 0 {
             flags = flags.with(TcpFlags::PSH);
@@ -72,6 +75,7 @@ impl Tcb {
     }
 
     /// Everything from `start` on has just left for the first time.
+    #[inline]
     fn note_sent(&mut self, now: Instant, start: Seq) {
         let is_first = start == self.sender.una;
         if is_first {
@@ -99,6 +103,7 @@ impl Tcb {
         true
     }
 
+    #[inline]
     fn restart_after_idle(&mut self, now: Instant) {
         if self.in_flight() == 0 && now.since(self.timers.last_sent) > self.rtt.timeout() {
             self.congestion.on_idle();
@@ -106,6 +111,7 @@ impl Tcb {
     }
 
     /// Bytes that the program may still queue.
+    #[inline]
     fn send_room(&self) -> usize {
         let (flight, unsent) = (&self.sender.flight, &self.sender.unsent);
         let limit = self.options.send_buffer as usize;
@@ -127,15 +133,15 @@ impl Tcb {
         self.send_room() >= (self.options.send_buffer as usize / 3).max(1)
     }
 
-    /// Queues what `fill` writes, up to `max` bytes; says how many there were, and whether
-    /// memory ran out.
+    /// Queues what `fill` writes, up to `wanted` bytes, for which there is room; says how many
+    /// there were.
+    #[inline]
     pub(crate) fn write<E: Env>(
         &mut self,
         cx: &mut Context<'_, E>,
-        max: usize,
+        wanted: usize,
         fill: &mut dyn FnMut(&mut [u8]) -> usize,
     ) -> usize {
-        let wanted = max.min(self.room_to_write(cx.net));
         self.sender.unsent.reserve(wanted / BLOCK_CAPACITY);
         let mut done = 0;
         while done < wanted {
@@ -164,6 +170,7 @@ impl Tcb {
         done
     }
 
+    #[inline]
     fn write_new_part<E: Env>(
         &mut self,
         cx: &mut Context<'_, E>,

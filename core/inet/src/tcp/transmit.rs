@@ -42,6 +42,7 @@ impl Tcb {
 
     /// The same for bytes that leave for the first time: routers may mark them (RFC 3168
     /// 6.1.5 excepts all other segments).
+    #[inline]
     pub(super) fn transmit_new<E: Env>(
         &mut self,
         cx: &mut Context<'_, E>,
@@ -61,6 +62,7 @@ impl Tcb {
     }
 
     /// The header of the next segment, whose acknowledgement is then no longer owed.
+    #[inline]
     fn header<E: Env>(&mut self, cx: &Context<'_, E>, seq: Seq, flags: TcpFlags) -> TcpRepr {
         let mut options = TcpOptions::default();
         if let Some(clocks) = self.clocks {
@@ -89,6 +91,7 @@ impl Tcb {
     }
 
     /// Hands a header and its payload to IP, with an ECN code.
+    #[inline]
     pub(super) fn put<E: Env>(
         &mut self,
         cx: &mut Context<'_, E>,
@@ -172,6 +175,7 @@ impl<E: Env> Context<'_, E> {
     }
 
     /// Writes both headers in front of the payload and sends the packet.
+    #[inline]
     fn put_segment<A: Family>(
         &mut self,
         envelope: &Envelope<A>,
@@ -223,6 +227,7 @@ impl<E: Env> Context<'_, E> {
         }
     }
 
+    #[inline]
     fn plan_checksum<A: Family>(
         &self,
         envelope: &Envelope<A>,

@@ -84,6 +84,7 @@ impl Tcb {
     }
 
     /// The program has read.
+    #[inline]
     pub(super) fn tune_receiver<E: Env>(&mut self, cx: &mut Context<'_, E>) {
         let Self {
             receiver, options, ..

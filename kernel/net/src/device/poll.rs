@@ -210,9 +210,8 @@ pub(crate) fn take_batch(shard: &mut LockedShard<'_>) -> usize {
 }
 
 fn next_fetched(link: &mut Link) -> Option<RxFrame> {
-    let frame = link.batch.pop_front()?;
-    packet::received(&link.shared, link.interface, &frame);
-    Some(frame)
+    packet::received(&link.shared, link.interface, link.batch.front()?);
+    link.batch.pop_front()
 }
 
 /// Takes a batch from the device, unless another CPU is at one; says how many frames it has.

@@ -56,10 +56,9 @@ impl Waiter {
         self.pollee.notify(events_of(events));
     }
 
-    /// A program has read, and the stack says `now` what is true.
+    /// A program has read, and the stack says what is true but for being writable.
     #[inline]
-    pub(crate) fn after_read(&self, now: inet::Events) {
-        let to_read = now - inet::Events::WRITABLE;
+    pub(crate) fn after_read(&self, to_read: inet::Events) {
         self.set(match () {
             () if to_read.is_empty() => NOTHING,
             () if to_read == inet::Events::READABLE => BYTES,

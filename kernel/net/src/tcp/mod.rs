@@ -178,7 +178,7 @@ impl TcpSocket {
             }
             let mut copy = |bytes: &[u8]| to.try_put(bytes);
             let count = stack.recv_with(link, id, max, &mut copy)?;
-            self.handle.waiter.after_read(stack.poll(id));
+            self.handle.waiter.after_read(stack.poll_but_writable(id));
             after_bytes(stack, link);
             Ok(count)
         })
