@@ -16,7 +16,7 @@ use mbuf::{Chain, RxFrame, TxFrame};
 use wire::{ETHERNET_HEADER_BYTES, EtherType, MacAddr};
 
 use super::{Env, Lane, Outlook, Works};
-use crate::counters::{RxCount, TxCount};
+use crate::counters::{Cause, RxCount, TxCount};
 use crate::table::{Client, LinkId, QueueSpec, Table};
 
 /// What a stream must take for its client to be direct.
@@ -142,11 +142,7 @@ impl Works {
             }
         });
         if all != 0 {
-            self.ring.add(RxCount::Packets, all as u64);
-            self.ring.add(RxCount::Bytes, all_bytes);
-            self.ring.add(RxCount::Interrupts, all as u64);
-            self.ring.add(RxCount::InterruptBytes, all_bytes);
-            self.ring.chain(all);
+            self.ring.pulled(all, all_bytes, Cause::Interrupt);
             self.sorter.deliver(env);
         }
         if !self.backlog.is_empty() {

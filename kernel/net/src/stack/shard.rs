@@ -149,19 +149,14 @@ impl NetStack {
     /// have no gaps: older ones are left out where a shard has forgotten one.
     pub fn journal(&self) -> Vec<inet::Event> {
         // Those with lower numbers are in their journals when these are unlocked.
-        let end = EventKind::ALL.map(|kind| self.shared.event_numbers.next(kind));
-        let mut kinds = EventKind::ALL.map(|_| Vec::new());
-        for number in 0..self.shard_count() {
-            self.with_shard(number, |stack, _| {
-                for event in stack.journal() {
-                    let kind = event.what.kind() as usize;
-                    if event.serial < end[kind] {
-                        kinds[kind].push(*event);
-                    }
-                }
-            });
-        }
-        let mut events: Vec<_> = kinds.into_iter().flat_map(without_gaps).collect();
+        let ends = EventKind::ALL.map(|kind| (kind, self.shared.event_numbers.next(kind)));
+        let journals = self.each_shard(|stack| stack.journal().copied().collect::<Vec<_>>());
+        let of_kind = |(kind, end)| {
+            let all = journals.iter().flatten();
+            let known = all.filter(|event| event.what.kind() == kind && event.serial < end);
+            without_gaps(known.copied().collect())
+        };
+        let mut events: Vec<_> = ends.into_iter().flat_map(of_kind).collect();
         events.sort_by_key(|event: &inet::Event| event.at);
         events
     }
