@@ -6,6 +6,7 @@ use std::process::Command;
 use crate::Test;
 use crate::build;
 use crate::guest::Setup;
+use crate::link_counts::CARDS;
 use crate::operator::Operator;
 
 /// The tests.
@@ -101,8 +102,22 @@ pub fn number(shell: &mut Operator, line: &str) -> Result<u64, String> {
     number.ok_or_else(|| format!("`{line}` prints no number: {said}"))
 }
 
+/// Calls `test` with the setup for each card that it can have.
+fn with_each_card(
+    setup: &Setup,
+    test: impl Fn(&Setup) -> Result<(), String>,
+) -> Result<(), String> {
+    let is_possible = |card: &&&str| **card == "virtio" || setup.has_our_pci();
+    let mut cards = CARDS.iter().filter(is_possible);
+    cards.try_for_each(|card| test(&setup.with_nic(card)).map_err(|why| format!("{card}: {why}")))
+}
+
 /// Sections 2 and 3: the tools themselves, by the kernel's device.
 fn tools(setup: &Setup) -> Result<(), String> {
+    with_each_card(setup, tools_with)
+}
+
+fn tools_with(setup: &Setup) -> Result<(), String> {
     let mut shell = operator(setup)?;
     expect(
         &mut shell,
@@ -181,8 +196,8 @@ fn tools(setup: &Setup) -> Result<(), String> {
                 &["refused 1"],
             ),
             (
-                "for k in 1 2; do flowadm add-flow -t -l stub0 -a transport=tcp,local_port=$k s$k; done; flowadm remove-flow -t -l stub0; flowadm show-flow -p -o flow",
-                &["\nhttps"],
+                "for k in 1 2; do flowadm add-flow -t -l eth2000 -a transport=tcp,local_port=$k s$k; done; flowadm show-flow -p -o flow,link; flowadm remove-flow -t -l eth2000; flowadm show-flow -p -o flow",
+                &["s1:eth2000", "s2:eth2000", "\nhttps"],
             ),
             (
                 "flowadm set-flowprop -t -p maxbw=500M https; flowadm show-flowprop https",
@@ -338,6 +353,10 @@ fn etherstub(setup: &Setup) -> Result<(), String> {
 
 /// Section 2.3 and section 3, on the card's own link: nothing but the rules changes.
 fn limits(setup: &Setup) -> Result<(), String> {
+    with_each_card(setup, limits_with)
+}
+
+fn limits_with(setup: &Setup) -> Result<(), String> {
     let mut shell = operator(setup)?;
     let answered: &[&str] = &["2 packets transmitted, 2 received"];
     let lost: &[&str] = &["2 packets transmitted, 0 received"];
