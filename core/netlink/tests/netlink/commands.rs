@@ -53,6 +53,8 @@ const LINK: Link = Link {
     kind: None,
     kind_data: None,
     statistics: None,
+    namespace_process: None,
+    namespace_file: None,
 };
 
 const LINK_3: Link = Link { index: 3, ..LINK };
