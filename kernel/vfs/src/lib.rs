@@ -6,13 +6,14 @@
 //! [`Path`] is a dentry seen through a mount: a place.
 //!
 //! - `walk` turns a path into a place, `open` a place into an open file, `names` changes
-//!   the tree, `access` says who may do what, `access_times` which reads leave a
-//!   trace, `context` where a thread stands.
+//!   the tree, `access` says who may do what, `mount` has the tree itself: dentries, mounts, and where a
+//!   thread stands in it.
 //! - `file` has open files and the tables of descriptors; `socket` what a file may be asked that is a
 //!   socket; `devices` which number opens what.
 //! - `pseudo` makes text while it is read (for the crate `procfs`, which shows the system);
 //!   file systems that keep something are crates of their own, from `fs-tmp` on.
-//! - `locks`, `seals`, `notify` are what programs may put on a file.
+//! - `inode` says what a file system provides, and what programs may put on a file: `locks`, `seals`,
+//!   `notify`, extended attributes.
 //!
 //! Lock order: directories' locks (`dentry`), then an inode's own, then spin locks.
 #![no_std]
@@ -21,36 +22,24 @@
 extern crate alloc;
 
 pub mod access;
-pub mod access_times;
-mod attachment;
-pub mod attributes;
-mod context;
-pub mod dentry;
 pub mod devices;
-pub mod directory;
-pub mod extended;
 pub mod file;
 pub mod inode;
 pub mod kinds;
-pub mod locks;
-mod metadata;
 pub mod mount;
 pub mod names;
-pub mod notify;
 mod open;
 pub mod pseudo;
-pub mod seals;
-pub mod set_ids;
-pub mod socket;
 mod walk;
 
-pub use attachment::Attachment;
-pub use context::{Contexts, FsContext, context, find_contexts_by};
-pub use dentry::{Dentry, NAME_BYTES_MAX};
-pub use inode::{FileSystem, Inode, InodeRef, New, Usage};
-pub use metadata::{
-    Change, FileType, Metadata, Timestamp, device_number, device_parts, next_device,
+pub use file::{access_times, directory, socket};
+pub use inode::{
+    Attachment, Change, FileSystem, FileType, Inode, InodeRef, Metadata, New, Timestamp, Usage,
+    attributes, device_number, device_parts, extended, locks, next_device, notify, seals, set_ids,
 };
-pub use mount::{Mount, MountFlags, Path, SuperBlock, root};
+pub use mount::dentry::{self, Dentry, NAME_BYTES_MAX};
+pub use mount::{
+    Contexts, FsContext, Mount, MountFlags, Path, SuperBlock, context, find_contexts_by, root,
+};
 pub use open::{CreationFlags, HowToOpen, open, open_for_exec, open_path, register_fifo};
 pub use walk::{PATH_BYTES_MAX, Spot, Walk, resolve, resolve_spot};

@@ -46,7 +46,7 @@ impl Wanted<'_> {
         // In a directory with the set-group-id bit files get its group.
         let inherits = parent.mode & 0o2000 != 0;
         let is_directory = self.kind == FileType::Directory;
-        let umask = super::context::with_context(|context| context.umask());
+        let umask = crate::mount::with_context(|context| context.umask());
         let masked = if self.kind == FileType::Symlink {
             0o777
         } else {

@@ -15,8 +15,8 @@ use bitflags::bitflags;
 use sync::{Error, Result};
 
 use super::access::{self, EXECUTE, Subject, Who};
-use super::context::with_context;
 use super::{Dentry, FileType, MountFlags, Path, access_times, mount};
+use crate::mount::with_context;
 
 /// The longest path with its closing zero (`PATH_MAX` of Linux).
 pub const PATH_BYTES_MAX: usize = 4096;

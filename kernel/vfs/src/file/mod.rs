@@ -5,13 +5,17 @@
 //! shared by `dup` and `fork`; an [`FdTable`] gives small numbers to open files.
 //! Not here: names (`fs`) and waiting for several files at once (`poll`).
 
+pub mod access_times;
 pub mod async_io;
+pub mod directory;
 mod nameless;
 mod open_file;
 pub mod poll;
 mod signals;
 pub mod size_limit;
+pub mod socket;
 mod table;
+mod text;
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -27,9 +31,9 @@ use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 pub use table::{Fd, FdTable};
 
-use crate::pseudo::Text;
-use crate::socket::Socket;
 use crate::{FileType, Metadata};
+use socket::Socket;
+pub use text::Text;
 
 /// What can be opened. Each method has the answer of a thing that cannot do it.
 ///

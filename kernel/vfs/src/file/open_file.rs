@@ -9,11 +9,13 @@ use mm::MappedFile;
 use mm::io::{Sink, Source};
 use sync::{Error, Mutex, Result};
 
+use super::access_times;
 use super::async_io::{self, AsyncIo};
 use super::{Fd, FileRef, size_limit};
-use crate::locks::Owner;
+use crate::inode::locks::Owner;
+use crate::inode::{notify, set_ids};
 use crate::mount::Writer;
-use crate::{Change, FileType, InodeRef, Metadata, Path, Timestamp, access_times, notify, set_ids};
+use crate::{Change, FileType, InodeRef, Metadata, Path, Timestamp};
 
 bitflags! {
     /// Status flags of an open file; the bits are Linux's own (`O_*` on x86-64).

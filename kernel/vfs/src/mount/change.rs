@@ -7,11 +7,12 @@ use mach::mem::fallible;
 use sync::{Error, Result};
 
 use super::Unseen;
+use super::context;
 use super::spread::{self, Echoes};
 use super::table::{self, CHANGING};
 use super::tree::Tree;
 use super::{Mount, MountFlags, Path, SuperBlock, namespace};
-use crate::{FileSystem, context};
+use crate::FileSystem;
 
 /// Which mounts umount2(2) takes away.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

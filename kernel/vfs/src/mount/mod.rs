@@ -12,7 +12,9 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `dentry` | the cache of names |
 //! | `path` | places, and what they are called |
+//! | `context` | where a thread stands |
 //! | `flags`, `writers` | what a mount forbids; who has files open for writing |
 //! | `table` | all mounts, and which one covers a place |
 //! | `namespace` | trees for some programs only |
@@ -29,7 +31,9 @@
 
 mod change;
 mod configuration;
+mod context;
 mod copy;
+pub mod dentry;
 mod detached;
 mod flags;
 mod moving;
@@ -52,7 +56,10 @@ use sync::{Error, Result};
 
 pub use change::{Unmount, mount, mount_root, new_detached, unmount};
 pub use configuration::{Configuration, Parameter};
+pub(crate) use context::with_context;
+pub use context::{Contexts, FsContext, context, find_contexts_by};
 pub use copy::bind;
+pub use dentry::Dentry;
 pub use detached::{open_copy, open_detached};
 pub use flags::MountFlags;
 pub use moving::{pivot_root, relocate};
@@ -63,7 +70,7 @@ pub use settings::{Change, change, check_top, share_group};
 pub use table::{MOST, MOUNTS_MAX, for_each, root, shrink, sync_all};
 pub use writers::Writer;
 
-use super::{Dentry, FileSystem};
+use crate::FileSystem;
 pub(super) use unseen::Unseen;
 
 /// A file system, whatever number of mounts shows it.

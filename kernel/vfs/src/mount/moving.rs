@@ -6,11 +6,11 @@ use mach::mem::fallible;
 use sync::{Error, Result};
 
 use super::change::mount_point;
+use super::context::{context, for_each_context};
 use super::spread::Echoes;
 use super::table::{self, CHANGING};
 use super::tree::Tree;
 use super::{MOST, Mount, MountFlags, Path};
-use crate::context::{context, for_each_context};
 
 /// Moves the mount whose top `from` is, with all that is mounted below, to `to`.
 ///

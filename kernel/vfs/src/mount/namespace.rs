@@ -13,10 +13,10 @@ use mach::mem::fallible;
 use mach::sync::Once;
 use sync::Result;
 
+use super::context;
 use super::table::{self, CHANGING};
 use super::tree::{Copied, Extent, Tree};
 use super::{Mount, Path};
-use crate::context;
 use crate::file::next_namespace_number;
 
 /// A tree of mounts.

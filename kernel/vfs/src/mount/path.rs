@@ -5,9 +5,10 @@ use alloc::vec::Vec;
 
 use sync::Result;
 
+use super::Dentry;
+use super::dentry::Name;
 use super::{MOST, Mount, root, table};
-use crate::dentry::Name;
-use crate::{Dentry, InodeRef};
+use crate::InodeRef;
 
 /// A place in the tree.
 #[derive(Clone)]

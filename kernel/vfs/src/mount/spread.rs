@@ -16,11 +16,11 @@ use mach::mem::fallible::{self, TryGrow};
 use sched::resched_point;
 use sync::{Error, Result};
 
+use super::Dentry;
 use super::propagation::{Group, Propagation};
 use super::table;
 use super::tree::Tree;
 use super::{MOST, Mount, Path};
-use crate::Dentry;
 
 /// A group among those that follow a mount.
 struct Follow {

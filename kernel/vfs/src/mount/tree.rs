@@ -6,10 +6,10 @@ use alloc::vec::Vec;
 use mach::mem::fallible;
 use sync::{Error, Result};
 
+use super::Dentry;
 use super::propagation::Propagation;
 use super::table;
 use super::{Mount, MountFlags, Path};
-use crate::Dentry;
 
 /// A mount, and what it covers: which part of the tree, and where.
 pub(super) struct Part {

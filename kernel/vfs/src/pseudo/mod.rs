@@ -5,7 +5,6 @@
 //! a piece of a long one; a program that reads it again from offset 0 sees a new one.
 //! Any part of the kernel may add paths to a table.
 
-mod buffer;
 mod directory;
 mod link;
 mod numbers;
@@ -13,7 +12,7 @@ mod reopen;
 mod table;
 mod text;
 
-pub use buffer::Text;
+pub use crate::file::Text;
 pub use directory::Folder;
 pub use link::{Link, Target};
 pub use numbers::{write_list, write_mask};

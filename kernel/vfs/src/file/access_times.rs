@@ -8,8 +8,8 @@
 //!
 //! Not here: volumes of the host, whose access times the host sets as its own mounts say.
 
-use super::{FileType, MountFlags, Path};
-use crate::file::{OpenFile, StatusFlags};
+use super::{OpenFile, StatusFlags};
+use crate::{FileType, MountFlags, Path};
 
 /// A program has read through `open`.
 pub fn note_read(open: &OpenFile) {

@@ -11,8 +11,7 @@ use mach::sync::{Once, Spin};
 use mach::task::{Current, CurrentPart};
 use sync::{Result, Slot};
 
-use super::mount::Namespace;
-use super::{Path, mount};
+use super::{Namespace, Path, first_namespace, root};
 
 #[derive(Clone)]
 struct State {
@@ -89,24 +88,21 @@ impl FsContext {
     /// Whose mounts it sees.
     pub fn namespace(&self) -> Arc<Namespace> {
         let own = self.state.lock().namespace.clone();
-        own.unwrap_or_else(mount::first_namespace)
+        own.unwrap_or_else(first_namespace)
     }
 
     /// Where a walk starts: the program's own root, if it has one, and the place from
     /// which an absolute path (or else a relative one) leads on.
-    pub(super) fn begin(&self, absolute: bool) -> (Option<Path>, Path) {
+    pub(crate) fn begin(&self, absolute: bool) -> (Option<Path>, Path) {
         let state = self.state.lock();
         let cwd = state.cwd.as_ref().filter(|_| !absolute);
-        let place = cwd
-            .or(state.root.as_ref())
-            .cloned()
-            .unwrap_or_else(mount::root);
+        let place = cwd.or(state.root.as_ref()).cloned().unwrap_or_else(root);
         (state.root.clone(), place)
     }
 
     /// Where absolute paths start.
     pub fn root(&self) -> Path {
-        self.state.lock().root.clone().unwrap_or_else(mount::root)
+        self.state.lock().root.clone().unwrap_or_else(root)
     }
 
     /// Where relative paths start.
@@ -116,7 +112,7 @@ impl FsContext {
             .cwd
             .clone()
             .or_else(|| state.root.clone())
-            .unwrap_or_else(mount::root)
+            .unwrap_or_else(root)
     }
 
     /// chdir(2); the caller has checked that it is a directory.
@@ -179,7 +175,7 @@ pub fn context() -> Arc<FsContext> {
 }
 
 /// The same without a reference; `look` must not block.
-pub(super) fn with_context<R>(look: impl FnOnce(&Arc<FsContext>) -> R) -> R {
+pub(crate) fn with_context<R>(look: impl FnOnce(&Arc<FsContext>) -> R) -> R {
     CURRENT.get().with(look)
 }
 

@@ -1,6 +1,6 @@
 //! Owner, mode, links and times of an inode that keeps them in memory.
 
-use super::{Change, FileType, Metadata, New, Timestamp};
+use crate::{Change, FileType, Metadata, New, Timestamp};
 
 /// What chmod(2), chown(2), utimes(2) and link(2) change.
 pub struct Attributes {

@@ -21,8 +21,8 @@ use sync::{Error, Result};
 
 pub use instance::{INSTANCES_MAX, Instance, QUEUED_MAX, watches_max};
 
-use super::{Dentry, InodeRef};
 use crate::file::{OpenFile, StatusFlags};
+use crate::{Dentry, InodeRef};
 
 bitflags! {
     /// What happened, and options of a watch; the bits are Linux's `IN_*`.
@@ -307,7 +307,7 @@ pub fn links_changed(inode: &InodeRef) {
 }
 
 /// A file without names was let go of by the last who used it: its watches end.
-pub(super) fn ended(inode: &InodeRef) {
+pub(crate) fn ended(inode: &InodeRef) {
     tell(inode, Mask::DELETE_SELF, 0, &[]);
     let gone = TABLE
         .lock()

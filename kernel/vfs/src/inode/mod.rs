@@ -5,16 +5,31 @@
 //! (`dentry`, `names`) has checked permissions and holds the lock of each directory that
 //! changes, so an inode sees one change of a directory at a time.
 
+mod attachment;
+pub mod attributes;
+pub mod extended;
+pub mod locks;
+mod metadata;
+pub mod notify;
+pub mod seals;
+pub mod set_ids;
+
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use sync::{Error, Result};
 
-use super::extended::ExtendedAttributes;
-use super::locks::FileLocks;
-use super::seals::Seals;
-use super::{Attachment, Change, FileType, Path};
+pub use attachment::Attachment;
+use extended::ExtendedAttributes;
+use locks::FileLocks;
+pub use metadata::{
+    Change, FileType, Metadata, Timestamp, device_number, device_parts, next_device,
+};
+use seals::Seals;
+
+use crate::Path;
+
 use crate::file::{File, FileRef, OpenFile};
 
 /// An inode as everybody holds it.

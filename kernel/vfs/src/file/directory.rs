@@ -2,10 +2,10 @@
 
 use sync::{Error, Result};
 
-use crate::file::OpenFile;
+use super::OpenFile;
 
-use super::inode::{DirEntry, Emit};
-use super::{FileType, Path};
+use crate::inode::{DirEntry, Emit};
+use crate::{FileType, Path};
 
 /// Cursors of `.` and `..`; an inode's own cursors follow.
 const DOTS: u64 = 2;

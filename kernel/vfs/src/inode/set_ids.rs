@@ -8,7 +8,7 @@
 use cred::Capability;
 use sync::Result;
 
-use super::{Change, FileType, Inode, Metadata};
+use crate::{Change, FileType, Inode, Metadata};
 
 /// S_ISUID, S_ISGID, and execution by the group.
 const SET_USER: u32 = 0o4000;

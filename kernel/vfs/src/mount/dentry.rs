@@ -4,7 +4,8 @@ use dcache::{Host, Refusal};
 pub use dcache::{NAME_BYTES_MAX, Name};
 use sync::{Error, Result};
 
-use super::{FileType, InodeRef, notify};
+use crate::inode::notify;
+use crate::{FileType, InodeRef};
 
 /// One name of one inode.
 pub type Dentry = dcache::Dentry<Names>;
