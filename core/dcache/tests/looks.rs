@@ -174,6 +174,20 @@ fn a_directory_in_use_looks_for_unused_names_seldom() {
 }
 
 #[test]
+fn all_that_nobody_uses_any_more_is_forgotten_at_once() {
+    let top = directory(&[], true);
+    let look = |name: &Vec<u8>| {
+        top.inode().insert(name, &Inode::new(false));
+        top.child(name).unwrap().unwrap()
+    };
+    let used: Vec<_> = names(3 * KEPT_MAX).iter().map(look).collect();
+    drop(used);
+    let before = held();
+    top.forget_unused();
+    assert_eq!(before - held(), 3 * KEPT_MAX);
+}
+
+#[test]
 fn what_was_removed_is_missing_and_lives_on_with_who_has_it() {
     let top = directory(&[b"a"], true);
     let a = top.child(b"a").unwrap().unwrap();

@@ -146,6 +146,25 @@ fn where_names_are_kept_nothing_need_be_pinned() {
 }
 
 #[test]
+fn who_was_unmounted_is_listed_no_more() {
+    let top = tree();
+    let at = walk(&top).pinned().unwrap();
+    let a = at.parent().unwrap();
+    at.mount_on();
+    at.unmount_from();
+    a.remember(b"b", Some(at.clone()));
+    assert!(!Arc::ptr_eq(&a.child(b"b").unwrap().unwrap(), &at));
+}
+
+#[test]
+fn where_names_are_kept_a_file_without_one_is_its_own() {
+    let top = Dentry::root(Inode::new(true), b"/", true);
+    let nameless = top.detached(b"#1", Inode::new(false));
+    assert!(Arc::ptr_eq(&nameless.pinned().unwrap(), &nameless));
+    assert!(top.child(b"#1").unwrap().is_none());
+}
+
+#[test]
 fn pinned_names_leave_nothing() {
     let top = tree();
     let at = walk(&top).pinned().unwrap();

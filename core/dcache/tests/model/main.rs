@@ -152,6 +152,35 @@ fn what_somebody_found_is_not_forgotten() {
 }
 
 #[test]
+fn a_known_name_waits_for_nobody_who_changes_the_directory() {
+    explore(|| {
+        let top = Dentry::root(inode(true, true), b"/", true);
+        look(&top).expect("it is there");
+        let still = top.lock_names().unwrap();
+        look(&top).expect("it is known");
+        drop(still);
+        top.forget_all();
+    });
+}
+
+#[test]
+fn a_look_beside_does_not_take_a_pinned_name_away() {
+    explore(|| {
+        let top = Dentry::root(inode(true, true), b"/", false);
+        let at = look(&top).expect("it is there");
+        let here = top.clone();
+        let other = thread::spawn(move || look(&here).map(drop));
+        let pinned = at.pinned().unwrap();
+        pinned.mount_on();
+        other.join().expect("it ends");
+        let found = look(&top).expect("it is mounted on");
+        assert!(Arc::ptr_eq(&found, &pinned));
+        drop(found);
+        pinned.unmount_from();
+    });
+}
+
+#[test]
 #[should_panic(expected = "look(&top).is_none()")]
 fn an_answer_that_is_noted_later_brings_a_removed_name_back() {
     fn look_without_lock(top: &Arc<Dentry>) {
