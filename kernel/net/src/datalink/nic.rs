@@ -211,8 +211,9 @@ fn run_waiting() {
 
 /// Sees to it that a link has its NIC, as the link is now.
 ///
-/// Errors: `NoBuffers` if the first stack can have no more, `Invalid` where the link's name is too
-/// long for an interface, `OutOfMemory`.
+/// Without effect where the link's name is too long for an interface.
+///
+/// Errors: `NoBuffers` if the first stack can have no more, `OutOfMemory`.
 pub(super) fn ensure(link: &LinkInfo, lanes: &[Arc<Lanes>]) -> Result<()> {
     match of_link(link.id) {
         Some(nic) => {
@@ -244,7 +245,9 @@ impl Nic {
 }
 
 fn create(link: &LinkInfo, lanes: &[Arc<Lanes>]) -> Result<()> {
-    let name = InterfaceName::new(&link.name).ok_or(Error::Invalid)?;
+    let Some(name) = InterfaceName::new(&link.name) else {
+        return Ok(());
+    };
     let mut own = Vec::new();
     own.make_room(lanes.len())?;
     own.extend(lanes.iter().cloned());
