@@ -8,7 +8,7 @@ use netlink::{Dump, Flags, Progress, Writer};
 use sync::Error;
 
 use super::answer::Refusal;
-use super::serve::Asked;
+use super::asked::Asked;
 use net::plan::{self, Address};
 use net::{Interface, NetStack};
 
@@ -140,7 +140,7 @@ fn parse(stack: &NetStack, object: &netlink::Address<'_>) -> Result<(u32, IpAddr
 
 /// Gives a link an address; one that it has already is no error if it may be replaced.
 pub(super) fn add(asked: &Asked<'_>, object: &netlink::Address<'_>) -> Result<(), Refusal> {
-    let stack = &asked.socket.stack;
+    let stack = asked.stack();
     let (link, ip) = parse(stack, object)?;
     match plan::add_address(stack, link, ip, object.prefix_len) {
         Err(Error::Exists) if asked.has(Flags::REPLACE) => Ok(()),
@@ -154,7 +154,7 @@ pub(super) fn add(asked: &Asked<'_>, object: &netlink::Address<'_>) -> Result<()
 
 /// Takes an address away.
 pub(super) fn remove(asked: &Asked<'_>, object: &netlink::Address<'_>) -> Result<(), Refusal> {
-    let stack = &asked.socket.stack;
+    let stack = asked.stack();
     let (link, ip) = parse(stack, object)?;
     Ok(plan::remove_address(stack, link, ip)?)
 }

@@ -1,19 +1,14 @@
-//! What a request is answered: one object, or that it is done or refused.
+//! What answers are made of: messages in a datagram, and the reasons of a refusal.
 
 use alloc::vec::Vec;
 
-use netlink::{Ack, Emit, Flaw, Header, Message, NoRoom, Writer};
+use netlink::{Emit, Flaw, NoRoom, Writer};
 use sync::Error;
 
-use super::NetlinkSocket;
-use super::queue::Datagram;
 use mach::mem::fallible::TryGrow;
-use vfs::socket::OptionName;
 
 /// Room for one object, the largest of which has less than half of it.
 const OBJECT_BYTES: usize = 4096;
-/// What an acknowledgement adds to the request that it repeats: header, number, attributes.
-const ACK_BYTES: usize = 512;
 
 /// Why a request is not done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,32 +79,4 @@ pub(super) fn datagram(
 /// An object as the only message of a datagram.
 pub(super) fn object(object: &impl Emit, sequence: u32, port: u32) -> Result<Vec<u8>, Error> {
     datagram(OBJECT_BYTES, |to| object.answer(sequence, port, to))
-}
-
-impl NetlinkSocket {
-    /// Answers the request of `header` with an object.
-    pub(super) fn answer(&self, header: &Header, answer: &impl Emit) -> Result<(), Error> {
-        let bytes = object(answer, header.sequence, self.port())?;
-        self.push(Datagram { bytes, group: 0 });
-        Ok(())
-    }
-}
-
-/// Says how `request` went.
-pub(super) fn acknowledge(socket: &NetlinkSocket, request: &Message<'_>, refusal: Option<Refusal>) {
-    let explains = socket.wishes.has(OptionName::NetlinkExtendedAck);
-    let told = refusal.filter(|_| explains);
-    let text = told.and_then(|refusal| refusal.text);
-    let offset = told.and_then(|refusal| refusal.offset);
-    let ack = Ack {
-        error: refusal.map_or(0, |refusal| (socket.dialect.error_number)(refusal.error)),
-        text: text.map(str::as_bytes),
-        offset: offset.map(|offset| offset as u32),
-        is_capped: socket.wishes.has(OptionName::NetlinkCapAck),
-    };
-    let room = request.bytes().len() + ACK_BYTES;
-    match datagram(room, |to| ack.emit(request, socket.port(), to)) {
-        Ok(bytes) => socket.push(Datagram { bytes, group: 0 }),
-        Err(_) => socket.lose(),
-    }
 }

@@ -9,12 +9,12 @@
 
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU32, Ordering};
 
 use mach::sync::Spin;
 use netlink::Emit;
 
-use super::{Protocol, address, answer, neighbour, registry, route};
+use super::protocol::Protocol;
+use super::{address, answer, dump, neighbour, registry, route};
 use net::plan::{Plan, plan};
 use net::{self, NetStack};
 
@@ -33,13 +33,6 @@ struct Known {
 
 /// Of each stack, while it has listeners: who looks for changes looks at all of them.
 static KNOWN: Spin<Vec<Known>> = Spin::new(Vec::new());
-/// Grows with each change that was told or made by a command.
-static VERSION: AtomicU32 = AtomicU32::new(0);
-
-/// Differs from an earlier one if something has changed since, as far as is known.
-pub(super) fn version() -> u32 {
-    VERSION.load(Ordering::Relaxed)
-}
 
 /// Runs `join`, which may change who listens to a stack; who joins hears of changes from now on.
 pub(super) fn listen(stack: &Arc<NetStack>, join: impl FnOnce()) {
@@ -78,7 +71,7 @@ fn tell(stack: &NetStack, before: &mut Plan) {
     if *before == now {
         return;
     }
-    VERSION.fetch_add(1, Ordering::Relaxed);
+    dump::note_change();
     tell_list(&before.routes, &now.routes, |one, verb| {
         let group = if one.destination.is_ipv4() {
             V4_ROUTES

@@ -12,10 +12,10 @@ use netlink::{
 };
 use sync::Error;
 
-use super::Dialect;
 use super::address::is_family;
 use super::answer::Refusal;
-use super::serve::Asked;
+use super::asked::Asked;
+use super::protocol::Dialect;
 use net::{InetSocket, NetStack, Position, Sockets};
 
 /// IANA's numbers.
@@ -212,9 +212,8 @@ pub(super) fn get(
             && (found.local, found.remote) == (request.id.local, request.id.remote)
             && is_cookie
     };
-    let mut all =
-        Sockets::from(asked.socket.stack.clone(), Position::START).map(|(_, socket)| socket);
+    let mut all = Sockets::from(asked.stack().clone(), Position::START).map(|(_, socket)| socket);
     let socket = all.find(is_meant).ok_or(Error::NotFound)?;
-    let answer = wanted.answer(socket, asked.socket.dialect);
-    Ok(asked.socket.answer(&asked.header, &answer)?)
+    let answer = wanted.answer(socket, asked.endpoint.dialect);
+    Ok(asked.answer(&answer)?)
 }

@@ -1,22 +1,29 @@
 //! Answers of many messages, a datagram at a time as the program reads.
 //!
-//! A datagram is as large as the largest buffer that the program has read into, within
-//! bounds (Linux does so too: old programs read a page and take nothing cut).
+//! Here is what a dump holds and how far it is; when it goes on is the reader's (`reading`).
 
 use alloc::sync::Arc;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU32, Ordering};
 
-use netlink::{Dump, Flags, Header, Progress, Writer};
+use netlink::{Dump, Flags, Progress, Writer};
 
-use super::queue::Datagram;
-use super::{Dialect, NetlinkSocket, address, answer, changes, diag, link};
-use super::{neighbour, route, rule, unix_diag};
+use super::asked::Asked;
+use super::protocol::Dialect;
+use super::{address, diag, link, neighbour, route, rule, unix_diag};
 use net::NetStack;
 
-/// Smallest room for a datagram: what Linux begins with.
-const ROOM_MIN: usize = 3776;
-/// Largest room for a datagram.
-const ROOM_MAX: usize = 32 << 10;
+/// Grows with each change that was told or made by a command; one for all stacks, as a dump that
+/// is said to be interrupted is only asked for again.
+static CHANGES: AtomicU32 = AtomicU32::new(0);
+
+/// Something has changed: dumps under way are of neither what was nor what is.
+pub(super) fn note_change() {
+    CHANGES.fetch_add(1, Ordering::Relaxed);
+}
+
+fn changes() -> u32 {
+    CHANGES.load(Ordering::Relaxed)
+}
 
 /// What is dumped, and which of it.
 pub(super) enum Query {
@@ -42,28 +49,28 @@ pub(super) struct Dumping {
     query: Query,
     /// Objects that the program has.
     taken: usize,
-    /// Of what is dumped when the dump began.
-    version: u32,
+    /// Of all stacks when the dump began.
+    changes: u32,
     dialect: &'static Dialect,
     stack: Arc<NetStack>,
 }
 
 impl Dumping {
-    /// The answer to a request of this header.
-    pub fn new(request: &Header, socket: &NetlinkSocket, query: Query) -> Self {
+    /// The answer to a request.
+    pub fn new(asked: &Asked<'_>, query: Query) -> Self {
         Self {
-            dump: Dump::new(request, socket.port()),
-            dialect: socket.dialect,
-            stack: socket.stack.clone(),
+            dump: Dump::new(&asked.header, asked.endpoint.port()),
+            dialect: asked.endpoint.dialect,
+            stack: asked.stack().clone(),
             query,
             taken: 0,
-            version: changes::version(),
+            changes: changes(),
         }
     }
 
     /// Adds what fits to a datagram.
-    fn fill(&mut self, to: &mut Writer<'_>) -> Progress {
-        if changes::version() != self.version {
+    pub fn fill(&mut self, to: &mut Writer<'_>) -> Progress {
+        if changes() != self.changes {
             self.dump.flags = self.dump.flags | Flags::DUMP_INTERRUPTED;
         }
         let (dump, from, stack) = (&self.dump, self.taken, &self.stack);
@@ -80,54 +87,5 @@ impl Dumping {
             self.taken += taken;
         }
         progress
-    }
-}
-
-impl NetlinkSocket {
-    /// Queues the dump's next datagram; false if there is no dump.
-    pub(super) fn go_on_dumping(&self) -> bool {
-        let mut place = self.dump.lock();
-        // Another reader may have been faster.
-        if !self.queue.lock().is_empty() {
-            return true;
-        }
-        let Some(dumping) = place.as_mut() else {
-            return false;
-        };
-        let room = self.room_seen.load(Ordering::Relaxed);
-        let mut progress = Progress::TooLarge;
-        let mut produced = self.produce(dumping, room.clamp(ROOM_MIN, ROOM_MAX), &mut progress);
-        if progress == Progress::TooLarge {
-            produced = self.produce(dumping, ROOM_MAX, &mut progress);
-        }
-        if !matches!(progress, Progress::More { .. }) {
-            *place = None;
-        }
-        drop(place);
-        match produced {
-            Some(datagram) => self.push(datagram),
-            None => self.lose(),
-        }
-        true
-    }
-
-    fn produce(
-        &self,
-        dumping: &mut Dumping,
-        room: usize,
-        progress: &mut Progress,
-    ) -> Option<Datagram> {
-        let bytes = answer::datagram(room, |to| {
-            *progress = dumping.fill(to);
-            Ok(())
-        });
-        let bytes = bytes.ok().filter(|bytes| !bytes.is_empty())?;
-        Some(Datagram { bytes, group: 0 })
-    }
-
-    /// An answer was lost: there was no memory for it.
-    pub(super) fn lose(&self) {
-        self.queue.lock().lose();
-        self.pollee.notify(sync::poll::Events::ERR);
     }
 }

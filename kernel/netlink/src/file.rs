@@ -1,16 +1,14 @@
 //! The netlink socket as a file and as a socket of the kernel.
 
 use alloc::string::String;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 use core::sync::atomic::Ordering;
 
 use super::NetlinkSocket;
-use super::queue::Datagram;
+use super::endpoint::group_bit;
 use mach::mem::fallible::TryGrow;
 use mm::io::{Sink, Source};
-use sockets::wait_on;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 use vfs::Metadata;
@@ -35,9 +33,9 @@ impl File for NetlinkSocket {
     }
 
     fn poll(&self) -> Events {
-        let queue = self.queue.lock();
+        let queue = self.endpoint.queue.lock();
         let mut events = Events::WRITABLE;
-        if queue.has_overrun() && !self.wishes.has(OptionName::NetlinkNoOverruns) {
+        if queue.has_overrun() && !self.endpoint.wishes.has(OptionName::NetlinkNoOverruns) {
             events |= Events::ERR;
         }
         let has_dump = || self.dump.try_lock().is_none_or(|dump| dump.is_some());
@@ -48,7 +46,7 @@ impl File for NetlinkSocket {
     }
 
     fn pollee(&self) -> Option<&Pollee> {
-        Some(&self.pollee)
+        Some(&self.endpoint.pollee)
     }
 
     fn as_socket(&self) -> Option<&dyn Socket> {
@@ -70,7 +68,7 @@ impl File for NetlinkSocket {
 
 impl Socket for NetlinkSocket {
     fn filter(&self) -> Option<&dyn Filter> {
-        Some(&self.filter)
+        Some(&self.endpoint.filter)
     }
 
     fn family(&self) -> Family {
@@ -82,7 +80,7 @@ impl Socket for NetlinkSocket {
     }
 
     fn protocol(&self) -> u8 {
-        self.protocol as u8
+        self.endpoint.protocol as u8
     }
 
     /// Also joins the first 32 groups, as the address says.
@@ -113,7 +111,7 @@ impl Socket for NetlinkSocket {
         }
         message.to.map_or(Ok(()), kernel_only)?;
         self.bind_port(0)?;
-        let room = self.options.send_buffer.load(Ordering::Relaxed) as usize;
+        let room = self.endpoint.options.send_buffer.load(Ordering::Relaxed) as usize;
         let len = message.from.remaining();
         if len > room.min(SENT_BYTES_MAX) {
             return Err(Error::MessageTooLong);
@@ -140,7 +138,7 @@ impl Socket for NetlinkSocket {
             length,
             from: Some(SocketAddress::Netlink {
                 port: 0,
-                groups: super::socket::group_bit(datagram.group) as u32,
+                groups: group_bit(datagram.group) as u32,
             }),
             control: Control::default(),
             flags: cut,
@@ -153,8 +151,8 @@ impl Socket for NetlinkSocket {
 
     fn local_address(&self) -> Result<SocketAddress> {
         Ok(SocketAddress::Netlink {
-            port: self.port(),
-            groups: self.groups() as u32,
+            port: self.endpoint.port(),
+            groups: self.endpoint.groups() as u32,
         })
     }
 
@@ -178,36 +176,5 @@ fn kernel_only(address: &SocketAddress) -> Result<()> {
         SocketAddress::Netlink { groups: 0, .. } => Err(Error::ConnectionRefused),
         SocketAddress::Netlink { .. } => Err(Error::NotPermitted),
         _ => Err(Error::Invalid),
-    }
-}
-
-impl NetlinkSocket {
-    /// The next datagram: one that waits, or the dump's next.
-    fn next(&self, flags: MessageFlags) -> Result<Arc<Datagram>> {
-        loop {
-            if let Some(error) = self.take_overrun() {
-                return Err(error);
-            }
-            if let Some(datagram) = self.take(flags) {
-                return Ok(datagram);
-            }
-            if self.go_on_dumping() {
-                continue;
-            }
-            let how = self.options.receive_wait(flags.blocking());
-            wait_on(&self.pollee.queue, how, || {
-                self.poll()
-                    .intersects(Events::IN | Events::ERR)
-                    .then_some(())
-            })?;
-        }
-    }
-
-    fn take(&self, flags: MessageFlags) -> Option<Arc<Datagram>> {
-        let mut queue = self.queue.lock();
-        match flags.contains(MessageFlags::PEEK) {
-            true => queue.first(),
-            false => queue.pop(),
-        }
     }
 }

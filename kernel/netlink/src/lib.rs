@@ -8,6 +8,20 @@
 //! memory as messages. Changes are found by comparing what was with what is ([`changes`]):
 //! whoever changed it, listeners hear of it in the same way.
 //!
+//! # Where to look
+//! Each module knows only those before it here, but that a socket joins [`registry`] and
+//! [`changes`], which tell it news:
+//!
+//! ```text
+//! queue, wishes, protocol, answer      what waits, how a program wishes it, bytes of answers
+//! endpoint, asked                      whom an answer is for; a request
+//! link, address, route, neighbour,     what can be asked about
+//! rule, diag, unix_diag
+//! dump, serve                          answers of many messages; who does a request
+//! registry, changes, socket            who there is; what is news; one socket
+//! reading, options, file               the socket as a program has it
+//! ```
+//!
 //! # Invariants
 //! - **Bounded:** a queue holds what its `SO_RCVBUF` says; what does not fit is counted and
 //!   the program hears `NoBuffers` once. A socket has one dump at a time.
@@ -28,58 +42,36 @@ extern crate alloc;
 
 mod address;
 mod answer;
+mod asked;
 mod changes;
 mod diag;
 mod dump;
+mod endpoint;
 mod file;
 mod link;
 mod neighbour;
 mod options;
+mod protocol;
 mod queue;
+mod reading;
 mod registry;
 mod route;
 mod rule;
 mod serve;
 mod socket;
 mod unix_diag;
+mod wishes;
 
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 
 pub use changes::init;
+pub use protocol::{Dialect, Protocol};
 pub use registry::{Listed, list};
 pub use socket::NetlinkSocket;
 
 use sync::{Error, Result};
 
-use vfs::socket::{Socket, SocketType, TcpInfo};
-
-/// What a socket speaks (`NETLINK_*`).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Protocol {
-    /// Links, addresses, routes, neighbours and rules.
-    Route = 0,
-    /// Sockets.
-    SocketDiag = 4,
-}
-
-impl Protocol {
-    fn of(number: u32) -> Result<Self> {
-        match number {
-            0 => Ok(Self::Route),
-            4 => Ok(Self::SocketDiag),
-            _ => Err(Error::ProtocolUnsupported),
-        }
-    }
-}
-
-/// What only the ABI knows and messages tell.
-pub struct Dialect {
-    /// The number of an error.
-    pub error_number: fn(Error) -> u16,
-    /// Appends what TCP_INFO tells, as it lies in memory.
-    pub tcp_info: fn(&TcpInfo, &mut Vec<u8>),
-}
+use vfs::socket::{Socket, SocketType};
 
 /// A new socket; `dialect` is how its program is spoken to.
 ///

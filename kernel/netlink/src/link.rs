@@ -10,7 +10,7 @@ use netlink::{Dump, Link, Progress, Statistics, Writer};
 use sync::Error;
 
 use super::answer::Refusal;
-use super::serve::Asked;
+use super::asked::Asked;
 use net::{Interface, LOOPBACK, NetStack, Traffic};
 use task::namespaces::{self, Namespace};
 
@@ -110,11 +110,9 @@ fn find(stack: &NetStack, object: &Link<'_>) -> Result<Interface, Error> {
 
 /// Shows one link.
 pub(super) fn get(asked: &Asked<'_>, object: &Link<'_>) -> Result<(), Refusal> {
-    let stack = &asked.socket.stack;
+    let stack = asked.stack();
     let found = find(stack, object)?;
-    Ok(asked
-        .socket
-        .answer(&asked.header, &message(stack, &found))?)
+    Ok(asked.answer(&message(stack, &found))?)
 }
 
 /// The stack into which a command moves a link; `None` if it stays.
@@ -144,7 +142,7 @@ pub(super) fn change(asked: &Asked<'_>, object: &Link<'_>) -> Result<(), Refusal
     if object.kind.is_some() {
         return Err(Refusal::new(Error::Unsupported, "Unknown device type"));
     }
-    let stack = &asked.socket.stack;
+    let stack = asked.stack();
     let found = find(stack, object)?;
     if let Some(to) = moved_to(object)? {
         return match Arc::ptr_eq(stack, &to) {

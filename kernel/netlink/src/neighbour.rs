@@ -8,7 +8,7 @@ use sync::Error;
 
 use super::address::{family_of, is_family, link_of};
 use super::answer::Refusal;
-use super::serve::Asked;
+use super::asked::Asked;
 use net::plan::{self, Neighbour};
 use net::{LOOPBACK, NetStack};
 
@@ -87,12 +87,12 @@ impl Wanted {
 
 /// Shows one neighbour.
 pub(super) fn get(asked: &Asked<'_>, object: &netlink::Neighbour<'_>) -> Result<(), Refusal> {
-    let all = plan::neighbours(&asked.socket.stack);
+    let all = plan::neighbours(asked.stack());
     let is_meant = |neighbour: &&Neighbour| {
         Some(neighbour.ip) == object.address && neighbour.interface == object.link
     };
     let found = all.iter().find(is_meant).ok_or(Error::NotFound)?;
-    Ok(asked.socket.answer(&asked.header, &message(found))?)
+    Ok(asked.answer(&message(found))?)
 }
 
 /// The interface and the address that a command means.
@@ -108,7 +108,7 @@ fn parse(stack: &NetStack, object: &netlink::Neighbour<'_>) -> Result<(u32, IpAd
 
 /// Sets one, for good: what is set is not asked for.
 pub(super) fn add(asked: &Asked<'_>, object: &netlink::Neighbour<'_>) -> Result<(), Refusal> {
-    let stack = &asked.socket.stack;
+    let stack = asked.stack();
     let (link, ip) = parse(stack, object)?;
     let is_same = |known: &Neighbour| (known.interface, known.ip) == (link, ip);
     let is_known = plan::neighbours(stack).iter().any(is_same);
@@ -127,7 +127,7 @@ pub(super) fn add(asked: &Asked<'_>, object: &netlink::Neighbour<'_>) -> Result<
 
 /// Forgets one; the next packet to it asks anew.
 pub(super) fn remove(asked: &Asked<'_>, object: &netlink::Neighbour<'_>) -> Result<(), Refusal> {
-    let stack = &asked.socket.stack;
+    let stack = asked.stack();
     let (link, ip) = parse(stack, object)?;
     Ok(plan::remove_neighbour(stack, link, ip)?)
 }

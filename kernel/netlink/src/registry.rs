@@ -12,8 +12,9 @@ use mach::sync::Spin;
 use sync::{Error, Result};
 use task::Pid;
 
+use super::NetlinkSocket;
+use super::protocol::Protocol;
 use super::queue::Datagram;
-use super::{NetlinkSocket, Protocol};
 use net::NetStack;
 
 /// Namespace, protocol and number.
@@ -32,12 +33,13 @@ const TRIES_MAX: u32 = 1 << 16;
 /// Errors: `AddressInUse`, also if all are.
 pub(super) fn assign(socket: &Arc<NetlinkSocket>, wanted: u32, program: Pid) -> Result<u32> {
     let mut sockets = SOCKETS.lock();
+    let endpoint = &socket.endpoint;
     // Another thread may have been faster.
-    if let Some(port) = socket.bound_port() {
+    if let Some(port) = endpoint.bound_port() {
         return Ok(port);
     }
     let is_free =
-        |port: &u32| !sockets.contains_key(&(socket.stack.number, socket.protocol, *port));
+        |port: &u32| !sockets.contains_key(&(endpoint.stack.number, endpoint.protocol, *port));
     let port = match wanted {
         0 => {
             let chosen = (0..TRIES_MAX).map(|step| CHOSEN_MAX - step);
@@ -46,9 +48,9 @@ pub(super) fn assign(socket: &Arc<NetlinkSocket>, wanted: u32, program: Pid) -> 
         wanted => Some(wanted).filter(is_free),
     };
     let port = port.ok_or(Error::AddressInUse)?;
-    let key = (socket.stack.number, socket.protocol, port);
+    let key = (endpoint.stack.number, endpoint.protocol, port);
     sockets.insert(key, Arc::downgrade(socket));
-    socket.set_port(port);
+    endpoint.set_port(port);
     Ok(port)
 }
 
@@ -66,12 +68,13 @@ fn all() -> Vec<Arc<NetlinkSocket>> {
 /// Gives those in `group` a copy of `bytes`.
 pub(super) fn publish(stack: &NetStack, protocol: Protocol, group: u32, bytes: &[u8]) {
     for socket in all() {
-        if socket.stack.number == stack.number
-            && socket.protocol == protocol
-            && socket.is_member(group)
+        let endpoint = &socket.endpoint;
+        if endpoint.stack.number == stack.number
+            && endpoint.protocol == protocol
+            && endpoint.is_member(group)
         {
             let bytes = bytes.to_vec();
-            socket.push(Datagram { bytes, group });
+            endpoint.push(Datagram { bytes, group });
         }
     }
 }
@@ -97,6 +100,6 @@ pub struct Listed {
 /// All sockets of a stack with a number, by protocol.
 pub fn list(stack: &NetStack) -> Vec<Listed> {
     let all = all().into_iter();
-    let own = all.filter(|socket| socket.stack.number == stack.number);
+    let own = all.filter(|socket| socket.endpoint.stack.number == stack.number);
     own.map(|socket| socket.listed()).collect()
 }

@@ -7,7 +7,7 @@ use sync::Error;
 
 use super::address::{EVERYWHERE, HOST, LINK, family_of, is_family, link_of};
 use super::answer::Refusal;
-use super::serve::Asked;
+use super::asked::Asked;
 use net::plan::{self, Route, RouteKind, RouteOrigin};
 use net::{CARD, NetStack};
 
@@ -120,7 +120,7 @@ impl Wanted {
 /// Shows where a packet would go.
 pub(super) fn get(asked: &Asked<'_>, object: &netlink::Route<'_>) -> Result<(), Refusal> {
     let to = object.destination.ok_or(Error::Invalid)?;
-    let way = plan::way_to(&asked.socket.stack, to)?;
+    let way = plan::way_to(asked.stack(), to)?;
     let answer = netlink::Route {
         scope: EVERYWHERE,
         flags: CLONED,
@@ -129,7 +129,7 @@ pub(super) fn get(asked: &Asked<'_>, object: &netlink::Route<'_>) -> Result<(), 
         user: object.user,
         ..message(&way)
     };
-    Ok(asked.socket.answer(&asked.header, &answer)?)
+    Ok(asked.answer(&answer)?)
 }
 
 /// The route that a command means, if it is one that the stack can have.
@@ -161,13 +161,13 @@ fn parse(stack: &NetStack, object: &netlink::Route<'_>) -> Result<Route, Refusal
 
 /// Sets a route.
 pub(super) fn add(asked: &Asked<'_>, object: &netlink::Route<'_>) -> Result<(), Refusal> {
-    let stack = &asked.socket.stack;
+    let stack = asked.stack();
     let new = parse(stack, object)?;
     Ok(plan::add_route(stack, &new, asked.has(Flags::REPLACE))?)
 }
 
 /// Takes a route away.
 pub(super) fn remove(asked: &Asked<'_>, object: &netlink::Route<'_>) -> Result<(), Refusal> {
-    let stack = &asked.socket.stack;
+    let stack = asked.stack();
     Ok(plan::remove_route(stack, &parse(stack, object)?)?)
 }

@@ -1,15 +1,14 @@
 //! Who does a request: by what it is about and what is to be done.
 
 use cred::Capability;
-use netlink::{DiagRequest, Flags, Header, Message, Object, Request, UnixRequest, Verb};
+use netlink::{DiagRequest, Message, Object, Request, UnixRequest, Verb};
 use sync::Error;
 
 use super::answer::Refusal;
+use super::asked::Asked;
 use super::dump::{Dumping, Query};
-use super::{NetlinkSocket, Protocol, address, diag, link};
-use super::{neighbour, route, rule, unix_diag};
-
-use vfs::socket::OptionName;
+use super::protocol::Protocol;
+use super::{address, diag, link, neighbour, route, rule, unix_diag};
 
 /// How far a request is done.
 pub(super) enum Outcome {
@@ -19,38 +18,11 @@ pub(super) enum Outcome {
     Dump(Dumping),
 }
 
-/// A request, and who asks.
-pub(super) struct Asked<'a> {
-    pub socket: &'a NetlinkSocket,
-    pub header: Header,
-}
-
-impl Asked<'_> {
-    /// Whether a dump is to hold only what the request's values select.
-    pub fn is_strict(&self) -> bool {
-        self.socket.wishes.has(OptionName::NetlinkStrict)
-    }
-
-    /// Whether the message has one of these flags.
-    pub fn has(&self, flags: Flags) -> bool {
-        self.header.flags.any(flags)
-    }
-
-    fn dump(&self, query: Query) -> Outcome {
-        let dumping = Dumping::new(&self.header, self.socket, query);
-        Outcome::Dump(dumping)
-    }
-}
-
-/// Does what one message asks for.
-pub(super) fn request(socket: &NetlinkSocket, message: &Message<'_>) -> Result<Outcome, Refusal> {
-    let asked = Asked {
-        socket,
-        header: message.header(),
-    };
-    match socket.protocol {
-        Protocol::Route => configure(&asked, message),
-        Protocol::SocketDiag => inspect(&asked, message),
+/// Does what one message, which `asked` is, asks for.
+pub(super) fn request(asked: &Asked<'_>, message: &Message<'_>) -> Result<Outcome, Refusal> {
+    match asked.endpoint.protocol {
+        Protocol::Route => configure(asked, message),
+        Protocol::SocketDiag => inspect(asked, message),
     }
 }
 
@@ -58,7 +30,7 @@ fn inspect(asked: &Asked<'_>, message: &Message<'_>) -> Done {
     if UnixRequest::is_meant(message) {
         let request = UnixRequest::parse(message)?;
         return match request.is_dump {
-            true => Ok(asked.dump(Query::Unix(unix_diag::Wanted::of(&request)))),
+            true => Ok(dump(asked, Query::Unix(unix_diag::Wanted::of(&request)))),
             false => done(unix_diag::get(asked, &request)),
         };
     }
@@ -66,7 +38,7 @@ fn inspect(asked: &Asked<'_>, message: &Message<'_>) -> Done {
     let wanted = diag::Wanted::of(&request)?;
     match (request.is_destroy, request.is_dump) {
         (true, _) => Err(Error::Unsupported.into()),
-        (false, true) => Ok(asked.dump(Query::Inet(wanted))),
+        (false, true) => Ok(dump(asked, Query::Inet(wanted))),
         (false, false) => done(diag::get(asked, &request, &wanted)),
     }
 }
@@ -101,13 +73,17 @@ fn configure(asked: &Asked<'_>, message: &Message<'_>) -> Result<Outcome, Refusa
 
 type Done = Result<Outcome, Refusal>;
 
+fn dump(asked: &Asked<'_>, query: Query) -> Outcome {
+    Outcome::Dump(Dumping::new(asked, query))
+}
+
 fn done(result: Result<(), Refusal>) -> Done {
     result.map(|()| Outcome::Done)
 }
 
 fn about_link(asked: &Asked<'_>, verb: Verb, object: &netlink::Link<'_>) -> Done {
     match verb {
-        Verb::Dump => Ok(asked.dump(Query::Links(link::Wanted::of(object)))),
+        Verb::Dump => Ok(dump(asked, Query::Links(link::Wanted::of(object)))),
         Verb::Get => done(link::get(asked, object)),
         Verb::New | Verb::Set => done(link::change(asked, object)),
         Verb::Delete => Err(Error::Unsupported.into()),
@@ -118,7 +94,7 @@ fn about_address(asked: &Asked<'_>, verb: Verb, object: &netlink::Address<'_>) -
     match verb {
         Verb::Dump => {
             let wanted = address::Wanted::of(object, asked.is_strict());
-            Ok(asked.dump(Query::Addresses(wanted)))
+            Ok(dump(asked, Query::Addresses(wanted)))
         }
         Verb::New => done(address::add(asked, object)),
         Verb::Delete => done(address::remove(asked, object)),
@@ -130,7 +106,7 @@ fn about_route(asked: &Asked<'_>, verb: Verb, object: &netlink::Route<'_>) -> Do
     match verb {
         Verb::Dump => {
             let wanted = route::Wanted::of(object, asked.is_strict());
-            Ok(asked.dump(Query::Routes(wanted)))
+            Ok(dump(asked, Query::Routes(wanted)))
         }
         Verb::Get => done(route::get(asked, object)),
         Verb::New => done(route::add(asked, object)),
@@ -143,7 +119,7 @@ fn about_neighbour(asked: &Asked<'_>, verb: Verb, object: &netlink::Neighbour<'_
     match verb {
         Verb::Dump => {
             let wanted = neighbour::Wanted::of(object, asked.is_strict());
-            Ok(asked.dump(Query::Neighbours(wanted)))
+            Ok(dump(asked, Query::Neighbours(wanted)))
         }
         Verb::Get => done(neighbour::get(asked, object)),
         Verb::New => done(neighbour::add(asked, object)),
@@ -154,7 +130,7 @@ fn about_neighbour(asked: &Asked<'_>, verb: Verb, object: &netlink::Neighbour<'_
 
 fn about_rule(asked: &Asked<'_>, verb: Verb, object: &netlink::Rule<'_>) -> Done {
     match verb {
-        Verb::Dump => Ok(asked.dump(Query::Rules(rule::Wanted::of(object)))),
+        Verb::Dump => Ok(dump(asked, Query::Rules(rule::Wanted::of(object)))),
         _ => Err(Refusal::new(Error::Unsupported, "The rules are fixed")),
     }
 }

@@ -7,7 +7,7 @@ use netlink::{Body, Dump, Emit, Progress, UnixRequest, UnixSocket, Writer};
 use sync::Error;
 
 use super::answer::Refusal;
-use super::serve::Asked;
+use super::asked::Asked;
 use sockets::{UnixFacts, next_unix_socket};
 use vfs::socket::{SocketType, UnixAddress};
 
@@ -105,5 +105,5 @@ pub(super) fn get(asked: &Asked<'_>, request: &UnixRequest) -> Result<(), Refusa
     let before = u64::from(request.inode).saturating_sub(1);
     let found = next_unix_socket(before).filter(|facts| facts.number == u64::from(request.inode));
     let answer = Answer::new(found.ok_or(Error::NotFound)?, *request);
-    Ok(asked.socket.answer(&asked.header, &answer)?)
+    Ok(asked.answer(&answer)?)
 }
