@@ -58,4 +58,3 @@ mod wire;
 
 pub use change::{move_interface, restore};
 pub use device::register;
-pub(crate) use nic::around;

@@ -6,33 +6,29 @@
 //! stack while the link stays.
 //!
 //! Frames arrive while a lane is locked. Its shard is entered later, by the same CPU, once that
-//! CPU has no lock ([`run_waiting`]): at the end of a batch of the card's, so that the frames of an
-//! interface cost no softirq of their own, or by a softirq where a program's send brought them.
+//! CPU has no lock (`device::afterwards`).
 //!
-//! Invariants: a NIC is in [`WAITING`] once at most; a NIC whose stack ended goes back to the
+//! Invariants: a NIC waits for that once at most; a NIC whose stack ended goes back to the
 //! first one, as a zone gives its links back.
 //!
-//! Lock order: where the NIC is, then a shard; [`WAITING`] is innermost.
+//! Lock order: where the NIC is, then a shard; who waits is innermost.
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
-use core::cell::Cell;
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use link::links::LinkInfo;
 use link::{LinkId, RxChain, StreamId};
-use mach::cpu::PerCpu;
 use mach::mem::fallible::{self, TryGrow};
 use mach::sync::Spin;
-use sched::{Softirq, raise};
 use sync::{Error, Result};
 
 use super::control::{self, with_links};
 use super::inbox::Inbox;
 use super::lane_port::LanePort;
 use super::lanes::Lanes;
+use crate::device::afterwards::{self, Station};
 use crate::device::poll::{BATCH_FRAMES_MAX, facts_of, run_due, take_batch};
 use crate::device::{alarm, config6};
 use crate::stack::interface::CARD;
@@ -49,7 +45,7 @@ pub(super) struct Nic {
     /// Of its port; it sends by the first, so that its frames keep their order.
     lanes: Vec<Arc<Lanes>>,
     pub inbox: Inbox,
-    /// Whether it is in [`WAITING`].
+    /// Whether its frames wait for the end of a batch.
     is_waiting: AtomicBool,
     home: Spin<Home>,
 }
@@ -65,13 +61,6 @@ struct Home {
 
 /// All of them; links are the machine's.
 static NICS: Spin<Vec<Arc<Nic>>> = Spin::new(Vec::new());
-/// Those with frames that their shards have not seen. It has room for all, and is the machine's,
-/// so that any CPU that polls helps.
-static WAITING: Spin<VecDeque<Arc<Nic>>> = Spin::new(VecDeque::new());
-/// How many are in [`WAITING`], for who only looks.
-static WAITING_COUNT: AtomicUsize = AtomicUsize::new(0);
-/// Whether this CPU is in a batch, at whose end it runs who waits.
-static IS_POLLING: PerCpu<Cell<bool>> = PerCpu::new(|| Cell::new(false));
 
 impl Nic {
     /// Takes frames of a lane, which is locked.
@@ -82,34 +71,8 @@ impl Nic {
 
     /// Has its shard run soon.
     fn wait(self: &Arc<Self>) {
-        if self.is_waiting.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        let mut waiting = WAITING.lock();
-        waiting.push_back(self.clone());
-        WAITING_COUNT.store(waiting.len(), Ordering::Release);
-        if !IS_POLLING.get().get() {
-            raise(Softirq::Net);
-        }
-    }
-
-    /// The frames that wait go through its stack.
-    fn run(self: &Arc<Self>) {
-        self.is_waiting.store(false, Ordering::Release);
-        let home = self.home.lock().clone();
-        let Some(of) = home.stack.upgrade() else {
-            return self.come_home();
-        };
-        let Some(mut shard) = LockedShard::new(&of, home.shard) else {
-            return;
-        };
-        let has_more = take_batch(&mut shard) >= BATCH_FRAMES_MAX;
-        let (stack, link) = shard.parts();
-        let deadline = run_due(&of, stack, link);
-        alarm::arm(link, deadline);
-        drop(shard);
-        if has_more || self.inbox.len() != 0 {
-            self.wait();
+        if !self.is_waiting.swap(true, Ordering::AcqRel) {
+            afterwards::wait(self.clone());
         }
     }
 
@@ -166,6 +129,27 @@ impl Nic {
     }
 }
 
+impl Station for Nic {
+    fn run(self: Arc<Self>) {
+        self.is_waiting.store(false, Ordering::Release);
+        let home = self.home.lock().clone();
+        let Some(of) = home.stack.upgrade() else {
+            return self.come_home();
+        };
+        let Some(mut shard) = LockedShard::new(&of, home.shard) else {
+            return;
+        };
+        let has_more = take_batch(&mut shard) >= BATCH_FRAMES_MAX;
+        let (stack, link) = shard.parts();
+        let deadline = run_due(&of, stack, link);
+        alarm::arm(link, deadline);
+        drop(shard);
+        if has_more || self.inbox.len() != 0 {
+            self.wait();
+        }
+    }
+}
+
 /// The stack that has the port has ended, or the NIC left it.
 pub(super) fn port_dropped(nic: &Arc<Nic>) {
     let is_homeless = {
@@ -174,38 +158,6 @@ pub(super) fn port_dropped(nic: &Arc<Nic>) {
     };
     if is_homeless {
         nic.wait();
-    }
-}
-
-/// Runs what waits around `batch`, which may bring more.
-pub(crate) fn around<R>(batch: impl FnOnce() -> R) -> R {
-    IS_POLLING.get().set(true);
-    let done = batch();
-    if WAITING_COUNT.load(Ordering::Acquire) != 0 {
-        run_waiting();
-    }
-    IS_POLLING.get().set(false);
-    done
-}
-
-/// Runs all that wait now; those that wait again have their turn in the next batch.
-#[cold]
-fn run_waiting() {
-    let count = WAITING_COUNT.load(Ordering::Acquire);
-    for _ in 0..count {
-        let next = {
-            let mut waiting = WAITING.lock();
-            let next = waiting.pop_front();
-            WAITING_COUNT.store(waiting.len(), Ordering::Release);
-            next
-        };
-        match next {
-            Some(nic) => nic.run(),
-            None => return,
-        }
-    }
-    if WAITING_COUNT.load(Ordering::Acquire) != 0 {
-        raise(Softirq::Net);
     }
 }
 
@@ -274,16 +226,14 @@ fn create(link: &LinkInfo, lanes: &[Arc<Lanes>]) -> Result<()> {
     Ok(())
 }
 
-/// Room for one more in both lists.
+/// Room for one more in the list, and among those who wait.
 fn make_room() -> Result<()> {
     let count = {
         let mut all = NICS.lock();
         all.make_room(1)?;
         all.len() + 1
     };
-    let mut waiting = WAITING.lock();
-    let more = count.saturating_sub(waiting.len());
-    waiting.try_reserve(more).map_err(|_| Error::OutOfMemory)
+    afterwards::make_room(count)
 }
 
 /// Takes a link's NIC away, and from its stack all that was its.

@@ -3,11 +3,13 @@
 //! There is one card in a machine, so what is here is of the machine and not of a stack: its pairs
 //! of queues ([`ring`]), the hash that says which shard a frame belongs to ([`steer`]), frames on
 //! their way to another CPU's shard ([`inbox`]), the memory of packets ([`memory`]), and the
-//! rhythm of it all ([`poll`], with [`alarm`] for shards that nobody polls). Boot attaches the card
+//! rhythm of it all ([`poll`], with [`alarm`] for shards that nobody polls and [`afterwards`] for
+//! those whose frames came with the card's). Boot attaches the card
 //! and gives it addresses ([`config`], [`config6`]).
 //!
 //! Not here: drivers, and links over the card (`datalink`).
 
+pub(crate) mod afterwards;
 pub(crate) mod alarm;
 pub(crate) mod config;
 pub(crate) mod config6;

@@ -21,8 +21,7 @@ use inet::{Env, Stack};
 use mbuf::RxFrame;
 use sched::{Softirq, Work, forget_rest, halt_poll, raise, raise_by_rest, register_softirq};
 
-use super::{alarm, inbox, ring};
-use crate::datalink;
+use super::{afterwards, alarm, inbox, ring};
 use crate::packet;
 use crate::stack::changes::look_for_changes;
 use crate::stack::env::{Attachment, Link, Port};
@@ -138,7 +137,7 @@ fn unsent_of(shard: u16) -> usize {
 
 /// One batch, and what it brings to interfaces over links.
 fn poll_batch() {
-    datalink::around(poll_card);
+    afterwards::around(poll_card);
     look_for_changes();
 }
 
