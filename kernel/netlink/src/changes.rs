@@ -13,8 +13,10 @@ use alloc::vec::Vec;
 use mach::sync::Spin;
 use netlink::Emit;
 
+use super::objects::{address, neighbour, route};
 use super::protocol::Protocol;
-use super::{address, answer, dump, neighbour, registry, route};
+use super::socket::registry;
+use super::{answer, dump};
 use net::plan::{Plan, plan};
 use net::{self, NetStack};
 

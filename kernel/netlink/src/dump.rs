@@ -8,8 +8,9 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use netlink::{Dump, Flags, Progress, Writer};
 
 use super::asked::Asked;
+use super::diag;
+use super::objects::{address, link, neighbour, route, rule};
 use super::protocol::Dialect;
-use super::{address, diag, link, neighbour, route, rule, unix_diag};
 use net::NetStack;
 
 /// Grows with each change that was told or made by a command; one for all stacks, as a dump that
@@ -38,9 +39,9 @@ pub(super) enum Query {
     /// Rules.
     Rules(rule::Wanted),
     /// Sockets of IP.
-    Inet(diag::Wanted),
+    Inet(diag::inet::Wanted),
     /// Unix sockets.
-    Unix(unix_diag::Wanted),
+    Unix(diag::unix::Wanted),
 }
 
 /// A dump under way.

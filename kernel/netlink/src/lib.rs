@@ -9,17 +9,15 @@
 //! whoever changed it, listeners hear of it in the same way.
 //!
 //! # Where to look
-//! Each module knows only those before it here, but that a socket joins [`registry`] and
-//! [`changes`], which tell it news:
+//! Each module knows only those before it here, but that a socket joins those who hear of
+//! [`changes`], which are told through the [`socket::registry`]:
 //!
 //! ```text
-//! queue, wishes, protocol, answer      what waits, how a program wishes it, bytes of answers
-//! endpoint, asked                      whom an answer is for; a request
-//! link, address, route, neighbour,     what can be asked about
-//! rule, diag, unix_diag
-//! dump, serve                          answers of many messages; who does a request
-//! registry, changes, socket            who there is; what is news; one socket
-//! reading, options, file               the socket as a program has it
+//! protocol, answer     what is spoken; bytes of answers, refusals
+//! endpoint, asked      whom an answer is for, with what waits there; a request
+//! objects, diag        what `ip` and `ss` can ask about
+//! dump, serve          answers of many messages; who does a request
+//! socket, changes      the sockets, as a program has them; what is news
 //! ```
 //!
 //! # Invariants
@@ -28,7 +26,7 @@
 //! - **Whole:** a datagram holds whole messages.
 //!
 //! # Lock order
-//! A socket's dump (sleeping), `changes::KNOWN`, a shard, `registry::SOCKETS`, a socket's
+//! A socket's dump (sleeping), `changes::KNOWN`, a shard, `socket::registry::SOCKETS`, a socket's
 //! queue, a pollee's lists.
 //!
 //! # Not here
@@ -40,34 +38,23 @@
 
 extern crate alloc;
 
-mod address;
 mod answer;
 mod asked;
 mod changes;
 mod diag;
 mod dump;
 mod endpoint;
-mod file;
-mod link;
-mod neighbour;
-mod options;
+mod objects;
 mod protocol;
-mod queue;
-mod reading;
-mod registry;
-mod route;
-mod rule;
 mod serve;
 mod socket;
-mod unix_diag;
-mod wishes;
 
 use alloc::sync::Arc;
 
 pub use changes::init;
 pub use protocol::{Dialect, Protocol};
-pub use registry::{Listed, list};
 pub use socket::NetlinkSocket;
+pub use socket::registry::{Listed, list};
 
 use sync::{Error, Result};
 

@@ -6,9 +6,10 @@ use sync::Error;
 
 use super::answer::Refusal;
 use super::asked::Asked;
+use super::diag;
 use super::dump::{Dumping, Query};
+use super::objects::{address, link, neighbour, route, rule};
 use super::protocol::Protocol;
-use super::{address, diag, link, neighbour, route, rule, unix_diag};
 
 /// How far a request is done.
 pub(super) enum Outcome {
@@ -30,16 +31,16 @@ fn inspect(asked: &Asked<'_>, message: &Message<'_>) -> Done {
     if UnixRequest::is_meant(message) {
         let request = UnixRequest::parse(message)?;
         return match request.is_dump {
-            true => Ok(dump(asked, Query::Unix(unix_diag::Wanted::of(&request)))),
-            false => done(unix_diag::get(asked, &request)),
+            true => Ok(dump(asked, Query::Unix(diag::unix::Wanted::of(&request)))),
+            false => done(diag::unix::get(asked, &request)),
         };
     }
     let request = DiagRequest::parse(message)?;
-    let wanted = diag::Wanted::of(&request)?;
+    let wanted = diag::inet::Wanted::of(&request)?;
     match (request.is_destroy, request.is_dump) {
         (true, _) => Err(Error::Unsupported.into()),
         (false, true) => Ok(dump(asked, Query::Inet(wanted))),
-        (false, false) => done(diag::get(asked, &request, &wanted)),
+        (false, false) => done(diag::inet::get(asked, &request, &wanted)),
     }
 }
 

@@ -3,6 +3,9 @@
 //! Requests are done below the socket that took them in. They need to know how it wishes to be
 //! answered and where the answer goes, not what a file or a dump under way is.
 
+pub(crate) mod queue;
+pub(crate) mod wishes;
+
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -11,18 +14,18 @@ use mach::sync::Spin;
 use sync::Error;
 use sync::poll::{Events, Pollee};
 
-use super::protocol::{Dialect, Protocol};
-use super::queue::{Datagram, Queue};
-use super::wishes::Wishes;
+use crate::protocol::{Dialect, Protocol};
 use net::{NetStack, current_stack};
+use queue::{Datagram, Queue};
 use sockets::{CommonOptions, SocketFilter};
 use vfs::socket::OptionName;
+use wishes::Wishes;
 
 /// The highest group's number.
-pub(super) const GROUPS_MAX: u32 = u64::BITS;
+pub(crate) const GROUPS_MAX: u32 = u64::BITS;
 
 /// See the module.
-pub(super) struct Endpoint {
+pub(crate) struct Endpoint {
     /// What it is about.
     pub stack: Arc<NetStack>,
     pub protocol: Protocol,
@@ -115,7 +118,7 @@ impl Endpoint {
 }
 
 /// The bit of a group; none for 0 and for those that we do not have.
-pub(super) fn group_bit(group: u32) -> u64 {
+pub(crate) fn group_bit(group: u32) -> u64 {
     group
         .checked_sub(1)
         .and_then(|shift| 1_u64.checked_shl(shift))

@@ -13,8 +13,8 @@ use sync::{Error, Result};
 use task::Pid;
 
 use super::NetlinkSocket;
-use super::protocol::Protocol;
-use super::queue::Datagram;
+use crate::endpoint::queue::Datagram;
+use crate::protocol::Protocol;
 use net::NetStack;
 
 /// Namespace, protocol and number.
@@ -66,7 +66,7 @@ fn all() -> Vec<Arc<NetlinkSocket>> {
 }
 
 /// Gives those in `group` a copy of `bytes`.
-pub(super) fn publish(stack: &NetStack, protocol: Protocol, group: u32, bytes: &[u8]) {
+pub(crate) fn publish(stack: &NetStack, protocol: Protocol, group: u32, bytes: &[u8]) {
     for socket in all() {
         let endpoint = &socket.endpoint;
         if endpoint.stack.number == stack.number

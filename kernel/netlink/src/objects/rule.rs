@@ -23,7 +23,7 @@ const RULES: [(u8, u32, u32); 5] = [
 
 /// Which rules a dump shows.
 #[derive(Clone, Debug)]
-pub(super) struct Wanted {
+pub(crate) struct Wanted {
     family: u8,
 }
 

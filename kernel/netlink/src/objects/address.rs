@@ -7,8 +7,8 @@ use inet::AddressState;
 use netlink::{Dump, Flags, Progress, Writer};
 use sync::Error;
 
-use super::answer::Refusal;
-use super::asked::Asked;
+use crate::answer::Refusal;
+use crate::asked::Asked;
 use net::plan::{self, Address};
 use net::{Interface, NetStack};
 
@@ -17,9 +17,9 @@ const V4: u8 = 2;
 const V6: u8 = 10;
 
 /// `RT_SCOPE_*`: how far a destination is.
-pub(super) const EVERYWHERE: u8 = 0;
-pub(super) const LINK: u8 = 253;
-pub(super) const HOST: u8 = 254;
+pub(crate) const EVERYWHERE: u8 = 0;
+pub(crate) const LINK: u8 = 253;
+pub(crate) const HOST: u8 = 254;
 
 /// `IFA_F_*`.
 const DUPLICATE: u32 = 0x8;
@@ -28,7 +28,7 @@ const TENTATIVE: u32 = 0x40;
 const PERMANENT: u32 = 0x80;
 
 /// The number of an address's family.
-pub(super) fn family_of(ip: IpAddr) -> u8 {
+pub(crate) fn family_of(ip: IpAddr) -> u8 {
     match ip {
         IpAddr::V4(_) => V4,
         IpAddr::V6(_) => V6,
@@ -36,7 +36,7 @@ pub(super) fn family_of(ip: IpAddr) -> u8 {
 }
 
 /// Whether a request for `family` means `ip`; none means all.
-pub(super) fn is_family(family: u8, ip: IpAddr) -> bool {
+pub(crate) fn is_family(family: u8, ip: IpAddr) -> bool {
     family == 0 || family == family_of(ip)
 }
 
@@ -70,7 +70,7 @@ fn seconds_until(end: Instant) -> u32 {
 }
 
 /// An address as a message.
-pub(super) fn message(own: &Address) -> netlink::Address<'_> {
+pub(crate) fn message(own: &Address) -> netlink::Address<'_> {
     // IPv6 has the address alone.
     let is_v4 = own.ip.is_ipv4();
     netlink::Address {
@@ -97,7 +97,7 @@ pub(super) fn message(own: &Address) -> netlink::Address<'_> {
 
 /// Which addresses a dump shows.
 #[derive(Clone, Debug)]
-pub(super) struct Wanted {
+pub(crate) struct Wanted {
     family: u8,
     link: Option<u32>,
 }
@@ -139,7 +139,7 @@ fn parse(stack: &NetStack, object: &netlink::Address<'_>) -> Result<(u32, IpAddr
 }
 
 /// Gives a link an address; one that it has already is no error if it may be replaced.
-pub(super) fn add(asked: &Asked<'_>, object: &netlink::Address<'_>) -> Result<(), Refusal> {
+pub(crate) fn add(asked: &Asked<'_>, object: &netlink::Address<'_>) -> Result<(), Refusal> {
     let stack = asked.stack();
     let (link, ip) = parse(stack, object)?;
     match plan::add_address(stack, link, ip, object.prefix_len) {
@@ -153,13 +153,13 @@ pub(super) fn add(asked: &Asked<'_>, object: &netlink::Address<'_>) -> Result<()
 }
 
 /// Takes an address away.
-pub(super) fn remove(asked: &Asked<'_>, object: &netlink::Address<'_>) -> Result<(), Refusal> {
+pub(crate) fn remove(asked: &Asked<'_>, object: &netlink::Address<'_>) -> Result<(), Refusal> {
     let stack = asked.stack();
     let (link, ip) = parse(stack, object)?;
     Ok(plan::remove_address(stack, link, ip)?)
 }
 
 /// The interface of that number.
-pub(super) fn link_of(stack: &NetStack, number: u32) -> Result<Interface, Error> {
+pub(crate) fn link_of(stack: &NetStack, number: u32) -> Result<Interface, Error> {
     stack.interface(number).ok_or(Error::WrongDevice)
 }

@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 use netlink::{Dump, Link, Progress, Statistics, Writer};
 use sync::Error;
 
-use super::answer::Refusal;
-use super::asked::Asked;
+use crate::answer::Refusal;
+use crate::asked::Asked;
 use net::{Interface, LOOPBACK, NetStack, Traffic};
 use task::namespaces::{self, Namespace};
 
@@ -71,7 +71,7 @@ fn message<'i>(stack: &NetStack, interface: &'i Interface) -> Link<'i> {
 
 /// Which links a dump shows: all, or none if it is about what we do not have.
 #[derive(Clone, Debug)]
-pub(super) struct Wanted {
+pub(crate) struct Wanted {
     is_any: bool,
 }
 
@@ -109,7 +109,7 @@ fn find(stack: &NetStack, object: &Link<'_>) -> Result<Interface, Error> {
 }
 
 /// Shows one link.
-pub(super) fn get(asked: &Asked<'_>, object: &Link<'_>) -> Result<(), Refusal> {
+pub(crate) fn get(asked: &Asked<'_>, object: &Link<'_>) -> Result<(), Refusal> {
     let stack = asked.stack();
     let found = find(stack, object)?;
     Ok(asked.answer(&message(stack, &found))?)
@@ -138,7 +138,7 @@ fn moved_to(object: &Link<'_>) -> Result<Option<Arc<NetStack>>, Error> {
 
 /// Moves a link into another stack, or takes a command that asks for nothing but what is so
 /// already.
-pub(super) fn change(asked: &Asked<'_>, object: &Link<'_>) -> Result<(), Refusal> {
+pub(crate) fn change(asked: &Asked<'_>, object: &Link<'_>) -> Result<(), Refusal> {
     if object.kind.is_some() {
         return Err(Refusal::new(Error::Unsupported, "Unknown device type"));
     }

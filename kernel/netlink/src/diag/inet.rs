@@ -12,10 +12,10 @@ use netlink::{
 };
 use sync::Error;
 
-use super::address::is_family;
-use super::answer::Refusal;
-use super::asked::Asked;
-use super::protocol::Dialect;
+use crate::answer::Refusal;
+use crate::asked::Asked;
+use crate::objects::address::is_family;
+use crate::protocol::Dialect;
 use net::{InetSocket, NetStack, Position, Sockets};
 
 /// IANA's numbers.
@@ -32,7 +32,7 @@ const SOCKET_MEMORY: u8 = 7;
 const ANY_COOKIE: u64 = u64::MAX;
 
 /// Which sockets a dump shows, and what of them.
-pub(super) struct Wanted {
+pub(crate) struct Wanted {
     family: u8,
     transport: Transport,
     /// Bit `n` for state `n`.
@@ -199,7 +199,7 @@ impl Emit for Answer {
 }
 
 /// Shows the one socket that the request names by its ends.
-pub(super) fn get(
+pub(crate) fn get(
     asked: &Asked<'_>,
     request: &DiagRequest<'_>,
     wanted: &Wanted,

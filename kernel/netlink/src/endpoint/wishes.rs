@@ -14,7 +14,7 @@ const FLAGS: [OptionName; 4] = [
 
 /// Which wishes are set.
 #[derive(Default)]
-pub(super) struct Wishes(AtomicU32);
+pub(crate) struct Wishes(AtomicU32);
 
 impl Wishes {
     /// The bit of the wish `name`, if it is one.

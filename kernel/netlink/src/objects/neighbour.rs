@@ -7,8 +7,8 @@ use netlink::{Dump, Flags, Progress, Writer};
 use sync::Error;
 
 use super::address::{family_of, is_family, link_of};
-use super::answer::Refusal;
-use super::asked::Asked;
+use crate::answer::Refusal;
+use crate::asked::Asked;
 use net::plan::{self, Neighbour};
 use net::{LOOPBACK, NetStack};
 
@@ -36,7 +36,7 @@ fn state_of(neighbour: &Neighbour) -> u16 {
 }
 
 /// A neighbour as a message.
-pub(super) fn message(neighbour: &Neighbour) -> netlink::Neighbour<'_> {
+pub(crate) fn message(neighbour: &Neighbour) -> netlink::Neighbour<'_> {
     netlink::Neighbour {
         family: family_of(neighbour.ip),
         link: neighbour.interface,
@@ -50,7 +50,7 @@ pub(super) fn message(neighbour: &Neighbour) -> netlink::Neighbour<'_> {
 
 /// Which neighbours a dump shows.
 #[derive(Clone, Debug)]
-pub(super) struct Wanted {
+pub(crate) struct Wanted {
     family: u8,
     link: Option<u32>,
     /// We answer for nobody else.
@@ -86,7 +86,7 @@ impl Wanted {
 }
 
 /// Shows one neighbour.
-pub(super) fn get(asked: &Asked<'_>, object: &netlink::Neighbour<'_>) -> Result<(), Refusal> {
+pub(crate) fn get(asked: &Asked<'_>, object: &netlink::Neighbour<'_>) -> Result<(), Refusal> {
     let all = plan::neighbours(asked.stack());
     let is_meant = |neighbour: &&Neighbour| {
         Some(neighbour.ip) == object.address && neighbour.interface == object.link
@@ -107,7 +107,7 @@ fn parse(stack: &NetStack, object: &netlink::Neighbour<'_>) -> Result<(u32, IpAd
 }
 
 /// Sets one, for good: what is set is not asked for.
-pub(super) fn add(asked: &Asked<'_>, object: &netlink::Neighbour<'_>) -> Result<(), Refusal> {
+pub(crate) fn add(asked: &Asked<'_>, object: &netlink::Neighbour<'_>) -> Result<(), Refusal> {
     let stack = asked.stack();
     let (link, ip) = parse(stack, object)?;
     let is_same = |known: &Neighbour| (known.interface, known.ip) == (link, ip);
@@ -126,7 +126,7 @@ pub(super) fn add(asked: &Asked<'_>, object: &netlink::Neighbour<'_>) -> Result<
 }
 
 /// Forgets one; the next packet to it asks anew.
-pub(super) fn remove(asked: &Asked<'_>, object: &netlink::Neighbour<'_>) -> Result<(), Refusal> {
+pub(crate) fn remove(asked: &Asked<'_>, object: &netlink::Neighbour<'_>) -> Result<(), Refusal> {
     let stack = asked.stack();
     let (link, ip) = parse(stack, object)?;
     Ok(plan::remove_neighbour(stack, link, ip)?)

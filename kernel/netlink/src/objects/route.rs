@@ -6,8 +6,8 @@ use netlink::{Dump, Flags, Progress, Writer};
 use sync::Error;
 
 use super::address::{EVERYWHERE, HOST, LINK, family_of, is_family, link_of};
-use super::answer::Refusal;
-use super::asked::Asked;
+use crate::answer::Refusal;
+use crate::asked::Asked;
 use net::plan::{self, Route, RouteKind, RouteOrigin};
 use net::{CARD, NetStack};
 
@@ -56,7 +56,7 @@ fn scope_of(route: &Route) -> u8 {
 }
 
 /// A route as a message.
-pub(super) fn message(route: &Route) -> netlink::Route<'static> {
+pub(crate) fn message(route: &Route) -> netlink::Route<'static> {
     netlink::Route {
         family: family_of(route.destination),
         destination_len: route.prefix_len,
@@ -79,7 +79,7 @@ pub(super) fn message(route: &Route) -> netlink::Route<'static> {
 
 /// Which routes a dump shows.
 #[derive(Clone, Debug)]
-pub(super) struct Wanted {
+pub(crate) struct Wanted {
     family: u8,
     table: Option<u32>,
     link: Option<u32>,
@@ -118,7 +118,7 @@ impl Wanted {
 }
 
 /// Shows where a packet would go.
-pub(super) fn get(asked: &Asked<'_>, object: &netlink::Route<'_>) -> Result<(), Refusal> {
+pub(crate) fn get(asked: &Asked<'_>, object: &netlink::Route<'_>) -> Result<(), Refusal> {
     let to = object.destination.ok_or(Error::Invalid)?;
     let way = plan::way_to(asked.stack(), to)?;
     let answer = netlink::Route {
@@ -160,14 +160,14 @@ fn parse(stack: &NetStack, object: &netlink::Route<'_>) -> Result<Route, Refusal
 }
 
 /// Sets a route.
-pub(super) fn add(asked: &Asked<'_>, object: &netlink::Route<'_>) -> Result<(), Refusal> {
+pub(crate) fn add(asked: &Asked<'_>, object: &netlink::Route<'_>) -> Result<(), Refusal> {
     let stack = asked.stack();
     let new = parse(stack, object)?;
     Ok(plan::add_route(stack, &new, asked.has(Flags::REPLACE))?)
 }
 
 /// Takes a route away.
-pub(super) fn remove(asked: &Asked<'_>, object: &netlink::Route<'_>) -> Result<(), Refusal> {
+pub(crate) fn remove(asked: &Asked<'_>, object: &netlink::Route<'_>) -> Result<(), Refusal> {
     let stack = asked.stack();
     Ok(plan::remove_route(stack, &parse(stack, object)?)?)
 }

@@ -9,9 +9,9 @@ use core::sync::atomic::Ordering;
 use netlink::Progress;
 
 use super::NetlinkSocket;
-use super::answer;
-use super::dump::Dumping;
-use super::queue::Datagram;
+use crate::answer;
+use crate::dump::Dumping;
+use crate::endpoint::queue::Datagram;
 use sockets::wait_on;
 use sync::Result;
 use sync::poll::Events;

@@ -6,7 +6,7 @@ use core::any::Any;
 use core::sync::atomic::Ordering;
 
 use super::NetlinkSocket;
-use super::endpoint::group_bit;
+use crate::endpoint::group_bit;
 use mach::mem::fallible::TryGrow;
 use mm::io::{Sink, Source};
 use sync::poll::{Events, Pollee};

@@ -1,5 +1,10 @@
 //! One socket: its end of the talk, and the dump that it reads.
 
+mod file;
+mod options;
+mod reading;
+pub(crate) mod registry;
+
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::sync::atomic::AtomicUsize;
@@ -9,14 +14,14 @@ use sync::poll::Events;
 use sync::{Error, Mutex, Result};
 use task::current;
 
-use super::answer::Refusal;
-use super::asked::Asked;
-use super::changes;
-use super::dump::Dumping;
-use super::endpoint::Endpoint;
-use super::protocol::{Dialect, Protocol};
-use super::registry::{self, Listed};
-use super::serve::{self, Outcome};
+use crate::answer::Refusal;
+use crate::asked::Asked;
+use crate::changes;
+use crate::dump::Dumping;
+use crate::endpoint::Endpoint;
+use crate::protocol::{Dialect, Protocol};
+use crate::serve::{self, Outcome};
+use registry::Listed;
 use sockets::Held;
 use vfs::file::next_number;
 use vfs::socket::SocketType;
@@ -26,18 +31,18 @@ const CONTROL_MAX: u16 = 16;
 
 /// A netlink socket.
 pub struct NetlinkSocket {
-    pub(super) number: u64,
-    pub(super) kind: SocketType,
-    pub(super) endpoint: Endpoint,
-    pub(super) dump: Mutex<Option<Dumping>>,
+    number: u64,
+    kind: SocketType,
+    endpoint: Endpoint,
+    dump: Mutex<Option<Dumping>>,
     /// The largest buffer that the program has read into.
-    pub(super) room_seen: AtomicUsize,
+    room_seen: AtomicUsize,
     me: Weak<Self>,
     _held: Held,
 }
 
 impl NetlinkSocket {
-    pub(super) fn new(
+    pub(crate) fn new(
         kind: SocketType,
         protocol: Protocol,
         dialect: &'static Dialect,
@@ -56,7 +61,7 @@ impl NetlinkSocket {
     /// Gives it a number if it has none.
     ///
     /// Errors: `Invalid` if it has another one than `wanted`; `AddressInUse`.
-    pub(super) fn bind_port(&self, wanted: u32) -> Result<u32> {
+    fn bind_port(&self, wanted: u32) -> Result<u32> {
         let port = match (self.endpoint.bound_port(), self.me.upgrade()) {
             (Some(port), _) => port,
             (None, Some(me)) => registry::assign(&me, wanted, current().process.id())?,
@@ -71,7 +76,7 @@ impl NetlinkSocket {
 
     /// Makes it a member of exactly the groups that `change` says. What changes before it
     /// joined it does not hear of.
-    pub(super) fn change_groups(&self, change: impl Fn(u64) -> u64) {
+    fn change_groups(&self, change: impl Fn(u64) -> u64) {
         changes::listen(&self.endpoint.stack, || {
             let before = self.endpoint.groups();
             let after = change(before);
@@ -88,7 +93,7 @@ impl NetlinkSocket {
     }
 
     /// Does what the messages of one datagram ask for, in order.
-    pub(super) fn obey(&self, datagram: &[u8]) {
+    fn obey(&self, datagram: &[u8]) {
         let requests = Messages::new(datagram);
         for message in requests.filter(|message| message.header().flags.any(Flags::REQUEST)) {
             let asked = Asked {
@@ -123,7 +128,7 @@ impl NetlinkSocket {
     }
 
     /// As /proc/net/netlink lists it.
-    pub(super) fn listed(&self) -> Listed {
+    fn listed(&self) -> Listed {
         let queue = self.endpoint.queue.lock();
         Listed {
             protocol: self.endpoint.protocol,

@@ -6,13 +6,13 @@ use core::cell::Cell;
 use netlink::{Body, Dump, Emit, Progress, UnixRequest, UnixSocket, Writer};
 use sync::Error;
 
-use super::answer::Refusal;
-use super::asked::Asked;
+use crate::answer::Refusal;
+use crate::asked::Asked;
 use sockets::{UnixFacts, next_unix_socket};
 use vfs::socket::{SocketType, UnixAddress};
 
 /// Which sockets a dump shows, and what of them.
-pub(super) struct Wanted {
+pub(crate) struct Wanted {
     request: UnixRequest,
     /// The last socket that the program has.
     last: u64,
@@ -101,7 +101,7 @@ impl Emit for Answer {
 }
 
 /// Shows the one socket that the request names by its number.
-pub(super) fn get(asked: &Asked<'_>, request: &UnixRequest) -> Result<(), Refusal> {
+pub(crate) fn get(asked: &Asked<'_>, request: &UnixRequest) -> Result<(), Refusal> {
     let before = u64::from(request.inode).saturating_sub(1);
     let found = next_unix_socket(before).filter(|facts| facts.number == u64::from(request.inode));
     let answer = Answer::new(found.ok_or(Error::NotFound)?, *request);

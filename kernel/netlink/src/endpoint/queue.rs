@@ -9,7 +9,7 @@ use mach::mem::fallible::TryGrow;
 const OVERHEAD_BYTES: usize = 512;
 
 /// Whole messages, to be read at once.
-pub(super) struct Datagram {
+pub(crate) struct Datagram {
     /// The messages.
     pub bytes: Vec<u8>,
     /// The group that it was for; zero if for this socket.
@@ -18,7 +18,7 @@ pub(super) struct Datagram {
 
 /// The datagrams of one socket, in order.
 #[derive(Default)]
-pub(super) struct Queue {
+pub(crate) struct Queue {
     waiting: VecDeque<Arc<Datagram>>,
     /// What they cost.
     bytes: usize,

@@ -3,8 +3,8 @@
 use sync::{Error, Result};
 
 use super::NetlinkSocket;
-use super::endpoint::{GROUPS_MAX, group_bit};
-use super::wishes::Wishes;
+use crate::endpoint::wishes::Wishes;
+use crate::endpoint::{GROUPS_MAX, group_bit};
 use vfs::socket::{OptionName, OptionValue};
 
 impl NetlinkSocket {
