@@ -1,11 +1,15 @@
 //! Sockets between programs of this machine (unix(7)).
 //!
 //! Two kinds: [`StreamSocket`] has connections (stream and seqpacket), [`DatagramSocket`]
-//! has not. Both receive into an [`inbox`], bytes in pages with envelopes beside them; a
-//! sender puts its bytes straight into the receiver's inbox and is charged for them (`outbox`). Names are in `names`,
-//! descriptors under way in `rights`; those that nobody can receive `collect` closes.
+//! has not. Below them stands what both have, and what knows a socket of either kind only as an
+//! `endpoint`:
 //!
-//! Two connected sockets share a [`connection`]; neither owns the other, so that
+//! - `inbox` has what was received, bytes in pages with envelopes beside them; a sender puts its
+//!   bytes straight into the receiver's inbox and is charged for them (`outbox`).
+//! - `names` finds sockets by name, `list` by number.
+//! - `rights` has the descriptors under way; those that nobody can receive its `collect` closes.
+//!
+//! Two connected sockets share a `stream::connection`; neither owns the other, so that
 //! dropping one tells the other without cycles of references.
 //!
 //! Lock order: a listener's queue, then an inbox (sleeping), then pollees.
@@ -14,16 +18,14 @@
 
 extern crate alloc;
 
-mod collect;
-mod connection;
 mod datagram;
 mod drops;
+mod endpoint;
 mod inbox;
 mod list;
-mod listen;
 mod names;
 mod outbox;
-mod paths;
+mod requests;
 mod rights;
 mod stream;
 
@@ -33,21 +35,8 @@ pub use stream::StreamSocket;
 
 use alloc::sync::Arc;
 
-use sockets::CommonOptions;
-use sync::{Error, Result};
-use task::current;
-use task::signal::broken_pipe;
-use vfs::socket::{
-    MessageFlags, OptionName, PeerCredentials, Received, Socket, SocketAddress, SocketType,
-    UnixAddress,
-};
-
-/// Whether the next byte of a stream is urgent, or was, stored as a C `int`.
-const SIOCATMARK: u32 = 0x8905;
-/// Bytes that could be received, stored as a C `int`.
-const FIONREAD: u32 = 0x541b;
-/// Bytes that the peer has not received, stored as a C `int`.
-const SIOCOUTQ: u32 = 0x5411;
+use sync::Result;
+use vfs::socket::{Socket, SocketType};
 
 /// Shows all Unix sockets to tools; once at boot.
 pub fn init() {
@@ -74,49 +63,5 @@ pub fn create_pair(kind: SocketType) -> Result<[Arc<dyn Socket>; 2]> {
             let [a, b] = DatagramSocket::pair();
             Ok([a, b])
         }
-    }
-}
-
-/// The Unix name that a caller gave.
-fn unix_name(address: &SocketAddress) -> Result<&UnixAddress> {
-    match address {
-        SocketAddress::Unix(name) => Ok(name),
-        _ => Err(Error::Invalid),
-    }
-}
-
-/// What a socket with a name is told that is to get the name `wanted`: any one will do for who
-/// wants any.
-fn already_named(wanted: &UnixAddress) -> Result<()> {
-    match wanted {
-        UnixAddress::Unnamed => Ok(()),
-        _ => Err(Error::Invalid),
-    }
-}
-
-/// What a send meets on a broken connection; SIGPIPE is raised unless `flags` forbid it.
-fn broken(flags: MessageFlags) -> Error {
-    match flags.contains(MessageFlags::NOSIGNAL) {
-        true => Error::BrokenPipe,
-        false => broken_pipe(),
-    }
-}
-
-/// Leaves a received message the credentials that its receiver wants (SO_PASSCRED): those of a
-/// message that was sent before anybody wanted them are nobody's.
-fn tell_credentials(options: &CommonOptions, received: &mut Received) {
-    let known = received.control.credentials;
-    let is_wanted = options.is_set(OptionName::PassCredentials);
-    received.control.credentials = is_wanted.then(|| known.unwrap_or(PeerCredentials::UNNOTED));
-}
-
-/// Who calls.
-fn caller() -> PeerCredentials {
-    let thread = current();
-    let credentials = thread.credentials.get();
-    PeerCredentials {
-        pid: thread.process.id(),
-        uid: credentials.user.effective,
-        gid: credentials.group.effective,
     }
 }

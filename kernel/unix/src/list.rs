@@ -1,11 +1,12 @@
 //! All Unix sockets in order of their numbers, for tools.
 
 use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
 use core::ops::Bound;
 
 use mach::sync::Spin;
 
-use super::names::Node;
+use super::endpoint::{Endpoint, Node};
 use sockets::UnixFacts;
 
 static ALL: Spin<BTreeMap<u64, Node>> = Spin::new(BTreeMap::new());
@@ -20,7 +21,12 @@ pub(super) fn leave(number: u64) {
     ALL.lock().remove(&number);
 }
 
-/// The socket with the next number after that.
+/// The socket with this number.
+pub(super) fn find(number: u64) -> Option<Arc<dyn Endpoint>> {
+    ALL.lock().get(&number)?.upgrade()
+}
+
+/// The facts of the socket with the next number after that.
 pub fn next_socket(after: u64) -> Option<UnixFacts> {
     let mut last = after;
     loop {
@@ -30,10 +36,7 @@ pub fn next_socket(after: u64) -> Option<UnixFacts> {
             let (number, node) = all.range(behind).next()?;
             (*number, node.clone())
         };
-        let facts = match node {
-            Node::Stream(socket) => socket.upgrade().map(|socket| socket.facts()),
-            Node::Datagram(socket) => socket.upgrade().map(|socket| socket.facts()),
-        };
+        let facts = node.upgrade().map(|socket| socket.facts());
         // One without facts is just going.
         if facts.is_some() {
             return facts;

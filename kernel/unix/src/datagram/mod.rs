@@ -18,11 +18,11 @@ use mm::io::Source;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 
-use super::inbox::{Envelope, Inbox};
-use super::list;
-use super::names::{self, Node};
-use super::outbox::Outbox;
-use super::unix_name;
+use crate::endpoint::Endpoint;
+use crate::inbox::{Envelope, Inbox};
+use crate::names::unix_name;
+use crate::outbox::Outbox;
+use crate::{list, names};
 use sockets::{CommonOptions, Held, PeekOffset, SocketFilter, wait_on};
 use sockets::{UnixFacts, UnixState};
 use vfs::file::next_number;
@@ -82,7 +82,7 @@ impl DatagramSocket {
             me: me.clone(),
             _held: Held::one(),
         });
-        list::enter(socket.number, Node::Datagram(socket.me.clone()));
+        list::enter(socket.number, socket.me.clone());
         socket
     }
 
@@ -91,16 +91,6 @@ impl DatagramSocket {
         ends[0].set_peer(Some(&ends[1]));
         ends[1].set_peer(Some(&ends[0]));
         ends
-    }
-
-    /// The number of its file.
-    pub(super) fn number(&self) -> u64 {
-        self.number
-    }
-
-    /// Throws away what it has received.
-    pub(super) fn empty(&self) {
-        self.inbox.clear();
     }
 
     /// Connects to `peer` and to nobody else.
@@ -196,7 +186,7 @@ impl DatagramSocket {
 
     fn target(&self, to: Option<&SocketAddress>) -> Result<Arc<Self>> {
         match to {
-            Some(address) => names::find(unix_name(address)?, SocketType::Datagram)?.datagram(),
+            Some(address) => names::find(unix_name(address)?, SocketType::Datagram),
             None => self.peer(),
         }
     }
@@ -263,8 +253,19 @@ impl DatagramSocket {
         }
     }
 
-    /// What tools see of it.
-    pub(super) fn facts(&self) -> UnixFacts {
+    fn is_writable(&self) -> bool {
+        let peer = self.known_peer().and_then(|peer| peer.upgrade());
+        let has_place = peer.is_none_or(|peer| peer.has_place_for(self));
+        has_place && self.is_buffer_writable()
+    }
+}
+
+impl Endpoint for DatagramSocket {
+    fn empty(&self) {
+        self.inbox.clear();
+    }
+
+    fn facts(&self) -> UnixFacts {
         let peer = self.known_peer().and_then(|peer| peer.upgrade());
         UnixFacts {
             number: self.number,
@@ -278,12 +279,6 @@ impl DatagramSocket {
             sent: self.outbox.charged(),
             peer: peer.map(|peer| peer.number),
         }
-    }
-
-    fn is_writable(&self) -> bool {
-        let peer = self.known_peer().and_then(|peer| peer.upgrade());
-        let has_place = peer.is_none_or(|peer| peer.has_place_for(self));
-        has_place && self.is_buffer_writable()
     }
 }
 

@@ -10,10 +10,10 @@ use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 
 use super::DatagramSocket;
-use crate::collect;
-use crate::inbox::Taking;
-use crate::names::{self, Node};
-use crate::{FIONREAD, SIOCOUTQ, already_named, tell_credentials, unix_name};
+use crate::inbox::{Taking, tell_credentials};
+use crate::names::{self, already_named, unix_name};
+use crate::requests::{FIONREAD, SIOCOUTQ};
+use crate::rights::collect;
 use sockets::wait_on;
 use vfs::Metadata;
 use vfs::file::{File, OpenFile};
@@ -128,11 +128,7 @@ impl Socket for DatagramSocket {
         if *self.name.lock() != UnixAddress::Unnamed {
             return already_named(wanted);
         }
-        let name = names::bind(
-            wanted,
-            SocketType::Datagram,
-            Node::Datagram(self.me.clone()),
-        )?;
+        let name = names::bind(wanted, SocketType::Datagram, self.me.clone())?;
         *self.name.lock() = name;
         Ok(())
     }

@@ -1,9 +1,10 @@
 //! What comes with bytes: who sent them, and descriptors.
 
-use crate::caller;
 use crate::rights::Rights;
+use sockets::CommonOptions;
 use sync::Result;
-use vfs::socket::{Control, PeerCredentials, UnixAddress};
+use task::current;
+use vfs::socket::{Control, OptionName, PeerCredentials, Received, UnixAddress};
 
 /// What comes with bytes.
 #[derive(Default)]
@@ -50,5 +51,24 @@ impl Envelope {
             credentials: self.credentials,
             ..Control::default()
         }
+    }
+}
+
+/// Leaves a received message the credentials that its receiver wants (SO_PASSCRED): those of a
+/// message that was sent before anybody wanted them are nobody's.
+pub(crate) fn tell_credentials(options: &CommonOptions, received: &mut Received) {
+    let known = received.control.credentials;
+    let is_wanted = options.is_set(OptionName::PassCredentials);
+    received.control.credentials = is_wanted.then(|| known.unwrap_or(PeerCredentials::UNNOTED));
+}
+
+/// Who calls.
+fn caller() -> PeerCredentials {
+    let thread = current();
+    let credentials = thread.credentials.get();
+    PeerCredentials {
+        pid: thread.process.id(),
+        uid: credentials.user.effective,
+        gid: credentials.group.effective,
     }
 }

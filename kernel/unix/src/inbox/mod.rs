@@ -12,10 +12,10 @@ mod urgent;
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::outbox::Charge;
 use crate::drops::{self, DropReason};
+use crate::outbox::Charge;
 use contents::{Contents, Letter};
-pub(super) use envelope::Envelope;
+pub(super) use envelope::{Envelope, tell_credentials};
 use mach::mem::fallible::TryGrow;
 use mm::io::{Sink, Source};
 use sockets::{PeekOffset, SocketFilter};

@@ -1,5 +1,7 @@
 //! Unix sockets with connections: stream and seqpacket.
 
+mod connection;
+mod listen;
 mod socket;
 
 use alloc::sync::{Arc, Weak};
@@ -9,15 +11,15 @@ use mach::sync::{Once, Spin};
 use mm::io::{Sink, Source, partial};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
+use task::signal::broken_pipe;
 
-use super::broken;
-use super::collect;
-use super::connection::{Link, Shared, Side};
-use super::inbox::{Envelope, Reading, Taking};
-use super::list;
-use super::listen::Listener;
-use super::names::{self, Node};
-use super::outbox::Outbox;
+use crate::endpoint::Endpoint;
+use crate::inbox::{Envelope, Reading, Taking};
+use crate::outbox::Outbox;
+use crate::rights::collect;
+use crate::{list, names};
+use connection::{Link, Shared, Side};
+use listen::Listener;
 use sockets::{CommonOptions, Held, PeekOffset, SocketFilter, wait_on};
 use sockets::{UnixFacts, UnixState};
 use vfs::file::next_number;
@@ -30,16 +32,16 @@ use vfs::socket::{
 pub struct StreamSocket {
     number: u64,
     kind: SocketType,
-    pub(super) options: CommonOptions,
+    options: CommonOptions,
     peek_offset: PeekOffset,
-    pub(super) outbox: Arc<Outbox>,
+    outbox: Arc<Outbox>,
     filter: Arc<SocketFilter>,
-    pub(super) pollee: Arc<Pollee>,
+    pollee: Arc<Pollee>,
     name: Spin<UnixAddress>,
     /// Whether the name is its own, not its listener's.
     is_bound: AtomicBool,
     link: Once<Link>,
-    pub(super) listener: Once<Listener>,
+    listener: Once<Listener>,
     me: Weak<StreamSocket>,
     _held: Held,
 }
@@ -62,7 +64,7 @@ impl StreamSocket {
             me: me.clone(),
             _held: Held::one(),
         });
-        list::enter(socket.number, Node::Stream(socket.me.clone()));
+        list::enter(socket.number, socket.me.clone());
         socket
     }
 
@@ -94,31 +96,16 @@ impl StreamSocket {
         }
     }
 
-    pub(super) fn name(&self) -> UnixAddress {
+    fn name(&self) -> UnixAddress {
         self.name.lock().clone()
     }
 
-    pub(super) fn is_connected(&self) -> bool {
+    fn is_connected(&self) -> bool {
         self.link.get().is_some()
     }
 
-    /// The number of its file.
-    pub(super) fn number(&self) -> u64 {
-        self.number
-    }
-
-    /// Throws away what it has received, and connections that wait to be accepted.
-    pub(super) fn empty(&self) {
-        if let Some(link) = self.link.get() {
-            link.own().inbox.clear();
-        }
-        if let Some(listener) = self.listener.get() {
-            listener.close(self);
-        }
-    }
-
     /// Nobody accepts it: its client hears that the connection is reset.
-    pub(super) fn refuse(&self) {
+    fn refuse(&self) {
         if let Some(link) = self.link.get() {
             link.peer().reset();
         }
@@ -131,7 +118,7 @@ impl StreamSocket {
     /// Connects to the listening socket: its new end of the connection.
     ///
     /// Errors: `IsConnected` if another thread was faster.
-    pub(super) fn connect_to(&self, listener: &Self, of: &Listener) -> Result<Arc<Self>> {
+    fn connect_to(&self, listener: &Self, of: &Listener) -> Result<Arc<Self>> {
         let server = Self::new(self.kind);
         collect::wait_for(server.number, listener.number);
         *server.name.lock() = listener.name();
@@ -346,28 +333,6 @@ impl StreamSocket {
         connected.or_else(|| self.listener.get().map(|one| one.program.clone()))
     }
 
-    /// What tools see of it.
-    pub(super) fn facts(&self) -> UnixFacts {
-        let link = self.link.get();
-        let listener = self.listener.get();
-        let connected = link.map(|link| [link.own().inbox.len(), link.peer().inbox.len()]);
-        let listening = listener.map(Listener::lengths);
-        let [waiting, sent] = connected.or(listening).unwrap_or_default();
-        UnixFacts {
-            number: self.number,
-            kind: self.kind,
-            state: match (link, listener) {
-                (Some(_), _) => UnixState::Connected,
-                (None, Some(_)) => UnixState::Listening,
-                (None, None) => UnixState::Unconnected,
-            },
-            name: self.name(),
-            peer: link.map(|link| link.peer().of.number),
-            waiting,
-            sent,
-        }
-    }
-
     fn poll_connected(&self, link: &Link) -> Events {
         let (own, peer) = (link.own(), link.peer());
         let mut events = Events::empty();
@@ -390,6 +355,46 @@ impl StreamSocket {
             events |= Events::PRI;
         }
         events
+    }
+}
+
+impl Endpoint for StreamSocket {
+    fn empty(&self) {
+        if let Some(link) = self.link.get() {
+            link.own().inbox.clear();
+        }
+        if let Some(listener) = self.listener.get() {
+            listener.close(self);
+        }
+    }
+
+    fn facts(&self) -> UnixFacts {
+        let link = self.link.get();
+        let listener = self.listener.get();
+        let connected = link.map(|link| [link.own().inbox.len(), link.peer().inbox.len()]);
+        let listening = listener.map(Listener::lengths);
+        let [waiting, sent] = connected.or(listening).unwrap_or_default();
+        UnixFacts {
+            number: self.number,
+            kind: self.kind,
+            state: match (link, listener) {
+                (Some(_), _) => UnixState::Connected,
+                (None, Some(_)) => UnixState::Listening,
+                (None, None) => UnixState::Unconnected,
+            },
+            name: self.name(),
+            peer: link.map(|link| link.peer().of.number),
+            waiting,
+            sent,
+        }
+    }
+}
+
+/// What a send meets on a broken connection; SIGPIPE is raised unless `flags` forbid it.
+fn broken(flags: MessageFlags) -> Error {
+    match flags.contains(MessageFlags::NOSIGNAL) {
+        true => Error::BrokenPipe,
+        false => broken_pipe(),
     }
 }
 

@@ -11,10 +11,11 @@ use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 
 use super::StreamSocket;
-use crate::collect;
-use crate::listen::Listener;
-use crate::names::{self, Node};
-use crate::{FIONREAD, SIOCATMARK, SIOCOUTQ, already_named, tell_credentials, unix_name};
+use super::listen::Listener;
+use crate::inbox::tell_credentials;
+use crate::names::{self, already_named, unix_name};
+use crate::requests::{FIONREAD, SIOCATMARK, SIOCOUTQ};
+use crate::rights::collect;
 use vfs::Metadata;
 use vfs::file::{File, OpenFile};
 use vfs::socket::{
@@ -109,7 +110,7 @@ impl Socket for StreamSocket {
         if self.name() != UnixAddress::Unnamed {
             return already_named(wanted);
         }
-        let name = names::bind(wanted, self.kind, Node::Stream(self.me.clone()))?;
+        let name = names::bind(wanted, self.kind, self.me.clone())?;
         if let Some(link) = self.link.get() {
             *link.own().name.lock() = name.clone();
         }
@@ -137,7 +138,7 @@ impl Socket for StreamSocket {
     }
 
     fn connect(&self, address: &SocketAddress, blocking: Blocking) -> Result<()> {
-        let target = names::find(unix_name(address)?, self.kind)?.stream()?;
+        let target = names::find::<Self>(unix_name(address)?, self.kind)?;
         if target.kind != self.kind {
             return Err(Error::WrongProtocolType);
         }

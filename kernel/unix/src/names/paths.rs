@@ -2,7 +2,7 @@
 
 use alloc::sync::Arc;
 
-use super::names::Node;
+use crate::endpoint::Node;
 use sync::{Error, Result};
 use vfs::access::{Subject, WRITE, Who};
 use vfs::names::{Wanted, create};

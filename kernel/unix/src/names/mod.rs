@@ -4,44 +4,18 @@
 //! Both refer weakly: a socket takes its abstract name back when it goes, a path stays and
 //! then refuses connections.
 
+mod paths;
+
 use alloc::collections::BTreeMap;
 use alloc::format;
-use alloc::sync::{Arc, Weak};
+use alloc::sync::Arc;
+use core::any::Any;
 
 use mach::sync::Spin;
 use sync::{Error, Result};
 
-use super::{DatagramSocket, StreamSocket};
-use vfs::socket::{SocketType, UnixAddress};
-
-/// The socket behind a name.
-#[derive(Clone)]
-pub(super) enum Node {
-    /// One with connections.
-    Stream(Weak<StreamSocket>),
-    /// One without.
-    Datagram(Weak<DatagramSocket>),
-}
-
-impl Node {
-    /// The socket to connect to.
-    ///
-    /// Errors: `ConnectionRefused` if it is gone, `WrongProtocolType` for the other kind.
-    pub(super) fn stream(&self) -> Result<Arc<StreamSocket>> {
-        match self {
-            Self::Stream(socket) => socket.upgrade().ok_or(Error::ConnectionRefused),
-            Self::Datagram(_) => Err(Error::WrongProtocolType),
-        }
-    }
-
-    /// The socket to send to; errors as in [`Node::stream`].
-    pub(super) fn datagram(&self) -> Result<Arc<DatagramSocket>> {
-        match self {
-            Self::Datagram(socket) => socket.upgrade().ok_or(Error::ConnectionRefused),
-            Self::Stream(_) => Err(Error::WrongProtocolType),
-        }
-    }
-}
+use crate::endpoint::{Endpoint, Node};
+use vfs::socket::{SocketAddress, SocketType, UnixAddress};
 
 /// An abstract name: each type of socket has its own, as in Linux.
 type Key = (SocketType, Arc<[u8]>);
@@ -59,7 +33,7 @@ pub(super) fn bind(name: &UnixAddress, kind: SocketType, node: Node) -> Result<U
         UnixAddress::Abstract(bytes) => bind_abstract((kind, bytes.clone()), node),
         UnixAddress::Unnamed => autobind(kind, node),
         UnixAddress::Path(path) => {
-            super::paths::bind(path, node)?;
+            paths::bind(path, node)?;
             Ok(name.clone())
         }
     }
@@ -84,23 +58,43 @@ fn autobind(kind: SocketType, node: Node) -> Result<UnixAddress> {
     Ok(UnixAddress::Abstract(key.1))
 }
 
-/// Who has `name`.
+/// The socket to talk to that has `name`.
 ///
-/// Errors: `ConnectionRefused` if nobody has, `NotFound` if the path does not exist.
-pub(super) fn find(name: &UnixAddress, kind: SocketType) -> Result<Node> {
-    match name {
+/// Errors: `ConnectionRefused` if nobody has it or its owner is gone, `WrongProtocolType` for the
+/// other kind, `NotFound` if the path does not exist.
+pub(super) fn find<Kind: Endpoint>(name: &UnixAddress, kind: SocketType) -> Result<Arc<Kind>> {
+    let node = match name {
         UnixAddress::Abstract(bytes) => {
             let found = ABSTRACT.lock().get(&(kind, bytes.clone())).cloned();
             found.ok_or(Error::ConnectionRefused)
         }
-        UnixAddress::Path(path) => super::paths::find(path),
+        UnixAddress::Path(path) => paths::find(path),
         UnixAddress::Unnamed => Err(Error::Invalid),
-    }
+    };
+    let socket: Arc<dyn Any + Send + Sync> = node?.upgrade().ok_or(Error::ConnectionRefused)?;
+    socket.downcast().map_err(|_| Error::WrongProtocolType)
 }
 
 /// The owner of `name` is gone.
 pub(super) fn release(name: &UnixAddress, kind: SocketType) {
     if let UnixAddress::Abstract(bytes) = name {
         ABSTRACT.lock().remove(&(kind, bytes.clone()));
+    }
+}
+
+/// The Unix name that a caller gave.
+pub(super) fn unix_name(address: &SocketAddress) -> Result<&UnixAddress> {
+    match address {
+        SocketAddress::Unix(name) => Ok(name),
+        _ => Err(Error::Invalid),
+    }
+}
+
+/// What a socket with a name is told that is to get the name `wanted`: any one will do for who
+/// wants any.
+pub(super) fn already_named(wanted: &UnixAddress) -> Result<()> {
+    match wanted {
+        UnixAddress::Unnamed => Ok(()),
+        _ => Err(Error::Invalid),
     }
 }

@@ -18,8 +18,9 @@ use inflight::{Graph, Progress, Search, SocketId, Standing};
 use mach::sync::Spin;
 use sched::resched_point;
 
-use super::{DatagramSocket, StreamSocket};
+use crate::list;
 use vfs::file::OpenFile;
+use vfs::socket::Family;
 
 /// Sockets and edges that are looked at under one hold of the lock.
 const STEP: usize = 128;
@@ -46,12 +47,11 @@ static IS_RUNNING: AtomicBool = AtomicBool::new(false);
 
 /// The number of the Unix socket that is open; `None` if it is something else.
 fn number(file: &OpenFile) -> Option<SocketId> {
-    let any = file.file.as_any();
-    let stream = any.downcast_ref::<StreamSocket>().map(StreamSocket::number);
-    stream.or_else(|| {
-        any.downcast_ref::<DatagramSocket>()
-            .map(DatagramSocket::number)
-    })
+    let socket = file.file.as_socket()?;
+    if socket.family() != Family::Unix {
+        return None;
+    }
+    Some(socket.metadata().ok()?.number)
 }
 
 /// A message is made that carries `file`.
@@ -88,17 +88,17 @@ pub(super) fn note_peek() {
 }
 
 /// A connection waits to be accepted.
-pub(super) fn wait_for(connection: SocketId, listener: SocketId) {
+pub(crate) fn wait_for(connection: SocketId, listener: SocketId) {
     STATE.lock().waiting.insert(connection, listener);
 }
 
 /// It waits no longer.
-pub(super) fn end_wait(connection: SocketId) {
+pub(crate) fn end_wait(connection: SocketId) {
     STATE.lock().waiting.remove(&connection);
 }
 
 /// A Unix socket was closed. No spin lock is held.
-pub(super) fn note_close() {
+pub(crate) fn note_close() {
     let size = STATE.lock().graph.len();
     if size != 0 && CREDITS.fetch_add(CREDIT, Ordering::Relaxed) + CREDIT >= size {
         run();
@@ -154,12 +154,11 @@ fn close(garbage: &[SocketId]) {
         let Some(open) = description.and_then(|description| description.upgrade()) else {
             continue;
         };
-        let any = open.file.as_any();
-        if let Some(stream) = any.downcast_ref::<StreamSocket>() {
-            stream.empty();
-        } else if let Some(datagram) = any.downcast_ref::<DatagramSocket>() {
-            datagram.empty();
+        if let Some(endpoint) = list::find(*socket) {
+            endpoint.empty();
         }
+        // What is left of it goes when its queues are empty.
+        drop(open);
         resched_point();
     }
 }

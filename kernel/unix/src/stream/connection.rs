@@ -10,8 +10,8 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use mach::sync::Spin;
 use sync::poll::{Events, Pollee};
 
-use super::inbox::Inbox;
-use super::outbox::Outbox;
+use crate::inbox::Inbox;
+use crate::outbox::Outbox;
 use sockets::SocketFilter;
 use vfs::socket::{PeerIdentity, UnixAddress};
 

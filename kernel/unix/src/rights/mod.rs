@@ -2,12 +2,14 @@
 //!
 //! A user may have as many of them under way as a program may have open, as in Linux: more are
 //! refused with [`Error::TooManyReferences`]. Sockets that are sent through each other may
-//! become such that nobody can receive them any more; [`collect`](super::collect) finds and
+//! become such that nobody can receive them any more; [`collect`] finds and
 //! closes them.
 //!
 //! Dropping a message may drop a socket that holds further messages, and so on. They are
 //! dropped one after the other from a list, not by recursion, which would use up the
 //! stack.
+
+pub(crate) mod collect;
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -19,7 +21,6 @@ use sched::resched_point;
 use sync::{Error, Result};
 use task::current;
 
-use super::collect;
 use vfs::file::OpenFile;
 
 /// Descriptors that each user has under way.

@@ -11,8 +11,8 @@ use mach::sync::Spin;
 use sync::poll::Events;
 use sync::{Error, Result};
 
-use super::collect;
-use super::stream::StreamSocket;
+use super::StreamSocket;
+use crate::rights::collect;
 use sockets::{limits, wait_on};
 use vfs::socket::{Blocking, PeerIdentity};
 
@@ -148,7 +148,7 @@ impl Listener {
         let first = queue.waiting.pop_front();
         drop(queue);
         if let Some(connection) = &first {
-            collect::end_wait(connection.number());
+            collect::end_wait(connection.number);
         }
         if was_full {
             socket.pollee.queue.wake_all();
