@@ -3,17 +3,20 @@
 //! The problem: a program asks for "the page faults of these threads and of all threads that they
 //! will make", any time, for many threads at once, and nobody may pay who is not asked about.
 //!
-//! The idea: what can be counted is counted anyway, by each thread and by each CPU (`reading`).
-//! An [`Event`] is what a descriptor stands for; it has a [`Gauge`] at each thread it watches,
+//! The idea: what can be counted is counted anyway, by each thread and by each CPU.
+//! An [`Event`] is what a descriptor stands for; it has a `Gauge` at each thread it watches,
 //! or one at a CPU. A gauge that is on knows what its counter read when it was switched on, and
 //! tells the difference; so a thread that is watched runs as fast as one that is not. Where an
-//! event is inherited, a new thread gets gauges of its maker's events (`watch`), and one that
+//! event is inherited, a new thread gets gauges of its maker's events (`threads`), and one that
 //! ends leaves what it has counted to the event.
 //!
 //! Samples: while an event that wants them lives, NMIs find out what each CPU does
 //! (`mach::profile::tap`), and the interrupted thread writes that into the rings of its own
-//! events and its CPU's (`sample`, `output`, `ring`). News of threads, names and mapped files goes
-//! the same way (`watch`, `news`).
+//! events and its CPU's (`sample`, `record`, `ring`). News of threads, names and mapped files goes
+//! the same way (`threads`, `record::news`).
+//!
+//! Threads, and who samples them, know events; events know the ring they write to and what a
+//! record of theirs looks like; neither of those knows an event.
 //!
 //! The host's profiler stands beside that: it reads the samples of the machine itself ([`profile`]).
 //!
@@ -35,38 +38,18 @@ extern crate alloc;
 
 mod attributes;
 mod event;
-mod file;
-mod gauge;
-mod news;
+mod limits;
 mod observer;
-mod output;
 pub mod profile;
-mod reading;
 mod record;
-mod record_sample;
 mod ring;
 mod sample;
-mod watch;
+mod threads;
 
 pub use attributes::{Attributes, Fields, Format, Hears, Kind, Wakeup};
-pub use event::{Event, Target, open};
-pub use file::event_of;
+pub use event::{Event, Target, event_of, open};
+pub use limits::{GAUGES_MAX, PARANOID, USER_GAUGES_MAX, USER_RING_KIBIBYTES};
 pub use mach::profile::HERTZ as MAX_SAMPLE_RATE;
 pub use observer::init;
 pub use sample::deliver;
-pub use watch::{note_exec, note_mappings, note_name};
-
-use core::sync::atomic::AtomicU64;
-
-/// Gauges that one thread may have.
-pub const GAUGES_MAX: usize = 1024;
-/// Gauges that one user may have.
-pub const USER_GAUGES_MAX: u64 = 1 << 16;
-
-/// What all rings of one user may have for each CPU, besides what the process may lock
-/// (kernel.perf_event_mlock_kb).
-pub const USER_RING_KIBIBYTES: u64 = 516;
-
-/// What programs without rights may see (kernel.perf_event_paranoid): their own programs (2),
-/// the kernel too (1), all of a CPU (0).
-pub static PARANOID: AtomicU64 = AtomicU64::new(2);
+pub use threads::{note_exec, note_mappings, note_name};

@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use sync::Result;
 use task::{Observer, Thread, observe_by};
 
-use super::{sample, watch};
+use crate::{sample, threads};
 
 /// Listens to threads; once at boot.
 pub fn init() {
@@ -16,15 +16,15 @@ struct Events;
 
 impl Observer for Events {
     fn note_thread(&self, maker: &Thread, new: &Arc<Thread>) -> Result<()> {
-        watch::note_thread(maker, new)
+        threads::note_thread(maker, new)
     }
 
     fn forget(&self, thread: &Thread) {
-        watch::forget(thread);
+        threads::forget(thread);
     }
 
     fn note_exit(&self, thread: &Thread) {
-        watch::note_exit(thread);
+        threads::note_exit(thread);
     }
 
     fn give_samples(&self, thread: &Thread) {

@@ -20,8 +20,8 @@ use sched::resched_point;
 use sync::{Error, Result};
 use task::current;
 
-use super::attributes::Wakeup;
-use super::{Event, USER_RING_KIBIBYTES};
+use crate::attributes::Wakeup;
+use crate::limits::USER_RING_KIBIBYTES;
 
 // Where the program looks for what in the first page.
 const DATA_HEAD: usize = 1024;
@@ -42,21 +42,21 @@ struct State {
     announced: u64,
 }
 
-/// A ring.
-pub(super) struct Ring {
+/// A ring of an `Owner`'s.
+pub(super) struct Ring<Owner> {
     pages: Vec<Page>,
     state: Spin<State>,
-    /// The event that it was mapped by.
-    pub owner: Weak<Event>,
+    /// The event that it was mapped by; a ring does nothing with it.
+    pub owner: Weak<Owner>,
     _charge: Charge,
 }
 
-impl Ring {
+impl<Owner> Ring<Owner> {
     /// A ring of so many pages, with that of the numbers.
     ///
     /// Errors: `Invalid` for another number than 1 + 2^n, `NotPermitted` where the user has
     /// too many, `OutOfMemory`.
-    pub fn new(count: usize, owner: Weak<Event>) -> Result<Self> {
+    pub fn new(count: usize, owner: Weak<Owner>) -> Result<Self> {
         let data = count.checked_sub(1).ok_or(Error::Invalid)?;
         if data != 0 && !data.is_power_of_two() {
             return Err(Error::Invalid);
@@ -178,7 +178,7 @@ fn charge(count: u64) -> Result<Charge> {
     charged.map_err(|_| Error::NotPermitted)
 }
 
-impl MemoryObject for Ring {
+impl<Owner: Send + Sync> MemoryObject for Ring<Owner> {
     fn page(&self, index: u64, sharing: Sharing) -> core::result::Result<Page, FaultError> {
         self.ready_page(index, sharing).ok_or(FaultError::Bus)
     }

@@ -6,34 +6,17 @@
 //! locked meanwhile but one list or ring at a time; an event that is closed on another CPU lives
 //! until its sample is written.
 
-use base::CpuId;
-use mach::profile::Who;
 use mach::profile::tap::{self, Sample};
 use sched::Flags;
-use task::{self, Thread, try_current};
+use task::{self, Thread};
 
-use super::attributes::Hears;
-use super::event::Event;
-use super::gauge::Gauge;
-use super::record::Moment;
-use super::record_sample;
-use super::watch::{self, ON_CPU};
+use crate::attributes::Hears;
+use crate::event::watch::{self, ON_CPU};
+use crate::event::{Event, Gauge};
+use crate::record::{self, Moment};
 
 /// Samples that are given at once: more than a queue has.
 const BATCH: usize = 32;
-
-/// Who runs here, and that it has a sample to give. Runs in the NMI handler.
-pub(super) fn listen() -> Who {
-    let Some(thread) = try_current() else {
-        return Who::default();
-    };
-    thread.set_flags(Flags::SAMPLES);
-    Who {
-        pid: thread.process.id(),
-        tid: thread.id(),
-        name: Default::default(),
-    }
-}
 
 /// Gives the samples of this CPU; `me` is the running thread.
 #[cold]
@@ -78,16 +61,8 @@ fn take(event: &Event, gauge: &Gauge, sample: &Sample, moment: &Moment) {
     let period_ns = event.period_ns();
     if let Some(passed_ns) = gauge.pass(period_ns, tap::PERIOD_NS) {
         event.lose(sample.lost);
-        event.emit(
-            record_sample::make(event, moment, sample, passed_ns),
-            moment,
-        );
-    }
-}
-
-impl Event {
-    /// Whether it is about what happens on this CPU.
-    pub(super) fn is_about(&self, cpu: CpuId) -> bool {
-        self.attributes.only_on.is_none_or(|only| only == cpu)
+        let numbers = || event.numbers();
+        let record = record::sample::make(event.author(), moment, sample, passed_ns, numbers);
+        event.emit(record, moment);
     }
 }

@@ -6,16 +6,31 @@
 use alloc::sync::{Arc, Weak};
 use core::sync::atomic::Ordering::Relaxed;
 
+use base::CpuId;
 use sync::poll::Events;
 use sync::{Error, Result};
 
-use super::event::Event;
-use super::record::{self, Moment, Record};
-use super::ring::Ring;
+use super::Event;
+use crate::record::{self, Author, Moment, Record};
+use crate::ring::Ring;
 
 impl Event {
+    /// Whether it is about what happens on this CPU.
+    pub(crate) fn is_about(&self, cpu: CpuId) -> bool {
+        self.attributes.only_on.is_none_or(|only| only == cpu)
+    }
+
+    /// What it says of itself in its records.
+    pub(crate) fn author(&self) -> Author {
+        Author {
+            id: self.id,
+            fields: self.attributes.fields,
+            hears: self.attributes.hears,
+        }
+    }
+
     /// Nanoseconds from sample to sample, if it takes any.
-    pub(super) fn period_ns(&self) -> Option<u64> {
+    pub(crate) fn period_ns(&self) -> Option<u64> {
         let period_ns = self.attributes.period_ns;
         period_ns.map(|_| self.period_ns.load(Relaxed))
     }
@@ -44,14 +59,14 @@ impl Event {
     }
 
     /// Counts samples as lost that were never made.
-    pub(super) fn lose(&self, count: u64) {
+    pub(crate) fn lose(&self, count: u64) {
         if let Some(ring) = self.output() {
             ring.lose(count);
         }
     }
 
     /// Writes the record to the ring, if there is one; counts it as lost if it is none.
-    pub(super) fn emit(&self, record: Result<Record>, moment: &Moment) {
+    pub(crate) fn emit(&self, record: Result<Record>, moment: &Moment) {
         let Some(ring) = self.output() else {
             return;
         };
@@ -63,14 +78,14 @@ impl Event {
         }
     }
 
-    fn output(&self) -> Option<Arc<Ring>> {
+    fn output(&self) -> Option<Arc<Ring<Event>>> {
         self.ring.lock().upgrade()
     }
 
     /// Writes the record behind that of what was lost. Whether somebody is to be woken.
     fn write(
         &self,
-        ring: &Ring,
+        ring: &Ring<Event>,
         lost: u64,
         record: Result<Record>,
         moment: &Moment,
@@ -79,11 +94,11 @@ impl Event {
         if lost == 0 {
             return ring.write([&[], record.words()], self.attributes.wakeup);
         }
-        let loss = record::lost(self, lost)?.with_trailer(self, moment)?;
+        let loss = record::lost(self.author(), lost)?.with_trailer(self.author(), moment)?;
         ring.write([loss.words(), record.words()], self.attributes.wakeup)
     }
 
-    fn announce(&self, ring: &Ring) {
+    fn announce(&self, ring: &Ring<Event>) {
         self.pollee.notify(Events::READABLE);
         if let Some(owner) = ring.owner.upgrade() {
             owner.pollee.notify(Events::READABLE);

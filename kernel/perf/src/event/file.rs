@@ -14,9 +14,9 @@ use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 use task::current;
 
-use super::Format;
-use super::event::Event;
-use super::ring::Ring;
+use super::Event;
+use crate::attributes::Format;
+use crate::ring::Ring;
 use vfs::file::{File, OpenFile};
 
 const ENABLE: u32 = 0x2400;
@@ -51,7 +51,7 @@ impl Event {
     }
 
     /// The numbers that read(2) gives.
-    pub(super) fn numbers(&self) -> Result<Vec<u64>> {
+    pub(crate) fn numbers(&self) -> Result<Vec<u64>> {
         let format = self.attributes.format;
         let mut numbers = Vec::new();
         let own = self.count();

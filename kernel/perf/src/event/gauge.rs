@@ -8,7 +8,8 @@ use cred::Charge;
 use mach::sync::Spin;
 use task::Thread;
 
-use super::{Event, Kind, reading};
+use super::{Event, reading};
+use crate::attributes::Kind;
 
 /// Where a gauge is.
 pub(super) enum Place {
@@ -44,7 +45,7 @@ struct State {
 
 /// One event at one thread or CPU.
 pub struct Gauge {
-    pub(super) event: Weak<Event>,
+    pub(crate) event: Weak<Event>,
     pub(super) place: Place,
     kind: Kind,
     state: Spin<State>,
@@ -91,13 +92,13 @@ impl Gauge {
     }
 
     /// Whether it is on.
-    pub(super) fn is_on(&self) -> bool {
+    pub(crate) fn is_on(&self) -> bool {
         self.state.lock().since.is_some()
     }
 
     /// The CPU was found at work, `passed_ns` after the last time: for how long a sample stands,
     /// if one is due after `period_ns`.
-    pub(super) fn pass(&self, period_ns: Option<u64>, passed_ns: u64) -> Option<u64> {
+    pub(crate) fn pass(&self, period_ns: Option<u64>, passed_ns: u64) -> Option<u64> {
         let period_ns = period_ns?;
         let mut state = self.state.lock();
         state.since?;

@@ -1,23 +1,37 @@
 //! An event: what a descriptor stands for.
+//!
+//! `open` makes one, `file` is its descriptor, `output` says what it writes where. It has a `gauge`
+//! at each thread or CPU, which hang there in a list (`watch`) and tell what their counters show
+//! (`reading`).
+
+mod file;
+mod gauge;
+mod open;
+mod output;
+mod reading;
+pub(crate) mod watch;
 
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use base::CpuId;
-use cred::{Account, Capability, Charge, Counted};
+use cred::{Account, Charge, Counted};
 use mach::mem::fallible::{self, TryPush};
 use mach::profile::tap::Tap;
 use mach::sync::Spin;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
-use task::{Caller, Thread, check_access, current};
+use task::Thread;
 
-use super::attributes::Hears;
-use super::gauge::{Count, Gauge, Place};
-use super::ring::Ring;
-use super::watch::{self, ON_CPU};
-use super::{Attributes, PARANOID, USER_GAUGES_MAX, sample};
+use crate::attributes::{Attributes, Hears};
+use crate::limits::USER_GAUGES_MAX;
+use crate::ring::Ring;
+pub use file::event_of;
+pub(crate) use gauge::Gauge;
+use gauge::{Count, Place};
+pub use open::open;
+use watch::ON_CPU;
 
 /// Events that one group may have.
 const GROUP_MAX: usize = 32;
@@ -34,97 +48,38 @@ pub enum Target {
 /// An event.
 pub struct Event {
     /// Its number, another one for each.
-    pub(super) id: u64,
-    pub(super) attributes: Attributes,
+    id: u64,
+    pub(crate) attributes: Attributes,
     /// It is to count, as far as the first of its group does.
     is_wanted: AtomicBool,
     /// Its gauges, the first of them the target's as long as that lives.
-    pub(super) gauges: Spin<Vec<Arc<Gauge>>>,
+    gauges: Spin<Vec<Arc<Gauge>>>,
     /// What threads that have ended had counted.
-    pub(super) left: Spin<Count>,
+    left: Spin<Count>,
     /// The first event of its group, if it is another.
-    pub(super) leader: Option<Weak<Event>>,
+    leader: Option<Weak<Event>>,
     /// Of the first: the others.
-    pub(super) members: Spin<Vec<Weak<Event>>>,
+    members: Spin<Vec<Weak<Event>>>,
     /// Who pays.
     payer: Arc<Account>,
-    pub(super) pollee: Pollee,
+    pollee: Pollee,
     /// Nanoseconds from sample to sample.
-    pub(super) period_ns: AtomicU64,
+    period_ns: AtomicU64,
     /// Where samples and news are written to, as long as it is mapped.
-    pub(super) ring: Spin<Weak<Ring>>,
+    ring: Spin<Weak<Ring<Event>>>,
     /// Samples are taken as long as it lives.
     _tap: Option<Tap>,
-    pub(super) me: Weak<Event>,
-}
-
-/// An event for `target`, in the group of `leader`.
-///
-/// Errors: `AccessDenied` where the caller may not know it, `Invalid` for a group that cannot
-/// be, `TooManyFiles` where there are too many, `Unsupported` where it wants samples and the
-/// machine has nothing to take them with, `OutOfMemory`.
-pub fn open(
-    attributes: Attributes,
-    target: &Target,
-    leader: Option<&Arc<Event>>,
-) -> Result<Arc<Event>> {
-    check_right(target)?;
-    if leader.is_some_and(|leader| !leader.may_lead(target, &attributes)) {
-        return Err(Error::Invalid);
-    }
-    let uid = current().credentials.with(|who| who.user.real);
-    let payer = Account::of(uid)?;
-    let tap = attributes
-        .period_ns
-        .map(|_| Tap::open(sample::listen).ok_or(Error::Unsupported));
-    let tap = tap.transpose()?;
-    fallible::room_for_arc::<Event>()?;
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    let event = Arc::new_cyclic(|me| Event {
-        id: LAST.fetch_add(1, Relaxed) + 1,
-        attributes,
-        is_wanted: AtomicBool::new(!attributes.is_disabled),
-        gauges: Spin::default(),
-        left: Spin::default(),
-        leader: leader.map(Arc::downgrade),
-        members: Spin::default(),
-        payer,
-        pollee: Pollee::new(),
-        period_ns: AtomicU64::new(attributes.period_ns.unwrap_or(0)),
-        ring: Spin::default(),
-        _tap: tap,
-        me: me.clone(),
-    });
-    if let Some(leader) = leader {
-        let mut members = leader.members.lock();
-        members.retain(|member| member.strong_count() != 0);
-        members.try_push(Arc::downgrade(&event))?;
-    }
-    event.hang(target)?;
-    Ok(event)
-}
-
-/// Whether the caller may know what `target` does.
-fn check_right(target: &Target) -> Result<()> {
-    let may_all = current()
-        .credentials
-        .with(|who| who.has(Capability::Perfmon) || who.has(Capability::SysAdmin));
-    let is_allowed = may_all
-        || match target {
-            Target::Thread(thread) => check_access(thread, Caller::Real).is_ok(),
-            Target::Cpu(_) => PARANOID.load(Relaxed) as i64 <= 0,
-        };
-    is_allowed.then_some(()).ok_or(Error::AccessDenied)
+    me: Weak<Event>,
 }
 
 impl Event {
     /// A counted reference to it.
-    pub(super) fn arc(&self) -> Option<Arc<Self>> {
+    fn arc(&self) -> Option<Arc<Self>> {
         self.me.upgrade()
     }
 
     /// Puts a gauge at the target.
-    pub(super) fn hang(&self, target: &Target) -> Result<()> {
+    pub(crate) fn hang(&self, target: &Target) -> Result<()> {
         let charge = self.charge(Counted::Gauges, 1, USER_GAUGES_MAX)?;
         let place = match target {
             Target::Thread(thread) => Place::Thread(Arc::downgrade(thread)),
@@ -161,7 +116,7 @@ impl Event {
     }
 
     /// Switches it on or off, and with it those that it leads.
-    pub(super) fn switch(&self, is_wanted: bool) {
+    pub(crate) fn switch(&self, is_wanted: bool) {
         self.is_wanted.store(is_wanted, Relaxed);
         self.settle();
         let mut index = 0;
@@ -187,13 +142,13 @@ impl Event {
         }
     }
 
-    pub(super) fn charge(&self, kind: Counted, amount: u64, limit: u64) -> Result<Charge> {
+    fn charge(&self, kind: Counted, amount: u64, limit: u64) -> Result<Charge> {
         let charged = self.payer.charge_many(kind, amount, limit);
         charged.map_err(|_| Error::TooManyFiles)
     }
 
     /// The gauge is no longer one of it.
-    pub(super) fn forget(&self, gauge: &Arc<Gauge>) {
+    fn forget(&self, gauge: &Arc<Gauge>) {
         let mut gauges = self.gauges.lock();
         if let Some(at) = gauges.iter().position(|known| Arc::ptr_eq(known, gauge)) {
             drop(gauges.remove(at));
@@ -202,7 +157,7 @@ impl Event {
 
     /// The thread of the gauge ends: what was counted stays. With the last of them there is
     /// nothing more to come.
-    pub(super) fn bury(&self, gauge: &Arc<Gauge>) {
+    pub(crate) fn bury(&self, gauge: &Arc<Gauge>) {
         gauge.stop();
         *self.left.lock() += gauge.count();
         self.forget(gauge);
@@ -212,12 +167,12 @@ impl Event {
     }
 
     /// Whether all threads that it was about have ended.
-    pub(super) fn is_over(&self) -> bool {
+    fn is_over(&self) -> bool {
         self.gauges.lock().is_empty()
     }
 
     /// What all gauges have counted.
-    pub(super) fn count(&self) -> Count {
+    fn count(&self) -> Count {
         let gauges = self.gauges.lock();
         let mut sum = *self.left.lock();
         gauges.iter().for_each(|gauge| sum += gauge.count());
@@ -225,7 +180,7 @@ impl Event {
     }
 
     /// It counts from zero again.
-    pub(super) fn reset(&self) {
+    fn reset(&self) {
         let gauges = self.gauges.lock();
         self.left.lock().value = 0;
         gauges.iter().for_each(|gauge| gauge.reset());
@@ -250,7 +205,7 @@ impl Event {
     }
 
     /// The members of its group, itself first if it leads.
-    pub(super) fn group(&self) -> Result<Vec<Arc<Event>>> {
+    fn group(&self) -> Result<Vec<Arc<Event>>> {
         let mut group = Vec::new();
         group.try_push(self.me.upgrade().ok_or(Error::BadFile)?)?;
         for member in self.members.lock().iter().filter_map(Weak::upgrade) {

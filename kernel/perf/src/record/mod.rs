@@ -1,6 +1,9 @@
 //! What stands in a ring (`enum perf_event_type` of linux/perf_event.h): words, the first of which
 //! says what the record is and how long.
 
+pub(super) mod news;
+pub(super) mod sample;
+
 use alloc::vec::Vec;
 
 use base::CpuId;
@@ -8,11 +11,10 @@ use mach::mem::fallible::TryPush;
 use sync::Result;
 use task::Thread;
 
-use super::Event;
-use super::attributes::{Fields, Hears};
+use crate::attributes::{Fields, Hears};
 
 const LOST: u32 = 2;
-pub(super) const SAMPLE: u32 = 9;
+const SAMPLE: u32 = 9;
 
 /// Who did something, when and where.
 #[derive(Clone, Copy)]
@@ -33,6 +35,14 @@ impl Moment {
             cpu: mach::cpu::id(),
         }
     }
+}
+
+/// What an event says of itself in its records, and what it wants to have in them.
+#[derive(Clone, Copy)]
+pub(super) struct Author {
+    pub id: u64,
+    pub fields: Fields,
+    pub hears: Hears,
 }
 
 /// A record.
@@ -76,21 +86,22 @@ impl Record {
     }
 
     /// The record with what is told at the end of all but samples (`sample_id_all`).
-    pub fn with_trailer(mut self, event: &Event, moment: &Moment) -> Result<Self> {
-        let fields = event.attributes.fields;
-        if event.attributes.hears.contains(Hears::TRAILER) {
-            self.identify(event, moment, fields)?;
+    pub fn with_trailer(mut self, author: Author, moment: &Moment) -> Result<Self> {
+        let fields = author.fields;
+        if author.hears.contains(Hears::TRAILER) {
+            self.identify(author, moment)?;
             if fields.contains(Fields::CPU) {
                 self.pair(moment.cpu.0, 0)?;
             }
             if fields.contains(Fields::IDENTIFIER) {
-                self.push(event.id)?;
+                self.push(author.id)?;
             }
         }
         Ok(self.finished())
     }
 
-    pub fn identify(&mut self, event: &Event, moment: &Moment, fields: Fields) -> Result<()> {
+    fn identify(&mut self, author: Author, moment: &Moment) -> Result<()> {
+        let fields = author.fields;
         if fields.contains(Fields::TID) {
             self.pair(moment.pid, moment.tid)?;
         }
@@ -101,10 +112,10 @@ impl Record {
             self.push(0)?;
         }
         if fields.contains(Fields::ID) {
-            self.push(event.id)?;
+            self.push(author.id)?;
         }
         if fields.contains(Fields::STREAM_ID) {
-            self.push(event.id)?;
+            self.push(author.id)?;
         }
         Ok(())
     }
@@ -122,9 +133,9 @@ impl Record {
 }
 
 /// So many records are missing.
-pub(super) fn lost(event: &Event, count: u64) -> Result<Record> {
+pub(super) fn lost(author: Author, count: u64) -> Result<Record> {
     let mut record = Record::new(LOST, 0)?;
-    record.push(event.id)?;
+    record.push(author.id)?;
     record.push(count)?;
     Ok(record)
 }

@@ -5,9 +5,8 @@ use mm::{AreaReport, Label};
 use sync::Result;
 use task::Thread;
 
-use super::Event;
-use super::attributes::Hears;
-use super::record::Record;
+use super::Record;
+use crate::attributes::Hears;
 use vfs::device_parts;
 use vfs::file::OpenFile;
 
@@ -23,10 +22,10 @@ const MODE_USER: u16 = 2;
 const COMM_EXEC: u16 = 1 << 13;
 
 /// A thread, or its maker or parent: the numbers of the process and of the thread.
-pub(super) type Ids = (u32, u32);
+pub(crate) type Ids = (u32, u32);
 
 /// The thread has the name.
-pub(super) fn name(thread: &Thread, is_exec: bool) -> Result<Record> {
+pub(crate) fn name(thread: &Thread, is_exec: bool) -> Result<Record> {
     let misc = if is_exec { COMM_EXEC } else { 0 };
     let mut record = Record::new(COMM, misc)?;
     record.pair(thread.process.id(), thread.id())?;
@@ -37,12 +36,12 @@ pub(super) fn name(thread: &Thread, is_exec: bool) -> Result<Record> {
 }
 
 /// A thread has been made.
-pub(super) fn fork(own: Ids, maker: Ids) -> Result<Record> {
+pub(crate) fn fork(own: Ids, maker: Ids) -> Result<Record> {
     life(FORK, own, maker)
 }
 
 /// A thread ends.
-pub(super) fn exit(own: Ids, parent: Ids) -> Result<Record> {
+pub(crate) fn exit(own: Ids, parent: Ids) -> Result<Record> {
     life(EXIT, own, parent)
 }
 
@@ -55,8 +54,8 @@ fn life(kind: u32, own: Ids, parent: Ids) -> Result<Record> {
 }
 
 /// A part of the thread's address space that can be executed.
-pub(super) fn mapping(event: &Event, thread: &Thread, area: &AreaReport) -> Result<Record> {
-    let tells_more = event.attributes.hears.contains(Hears::MMAP2);
+pub(crate) fn mapping(hears: Hears, thread: &Thread, area: &AreaReport) -> Result<Record> {
+    let tells_more = hears.contains(Hears::MMAP2);
     let mut record = Record::new(if tells_more { MMAP2 } else { MMAP }, MODE_USER)?;
     record.pair(thread.process.id(), thread.id())?;
     let VirtAddr(start) = area.range.start;

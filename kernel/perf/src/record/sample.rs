@@ -1,11 +1,12 @@
 //! The record of a sample.
 
+use alloc::vec::Vec;
+
 use mach::profile::tap::Sample;
 use sync::Result;
 
-use super::Event;
-use super::attributes::{Fields, Hears};
-use super::record::{Moment, Record, SAMPLE};
+use super::{Author, Moment, Record, SAMPLE};
+use crate::attributes::{Fields, Hears};
 
 // What was interrupted, among the bits that go with the kind.
 const MODE_KERNEL: u16 = 1;
@@ -15,26 +16,27 @@ const MODE_USER: u16 = 2;
 const CONTEXT_KERNEL: u64 = -128i64 as u64;
 const CONTEXT_USER: u64 = -512i64 as u64;
 
-/// A sample that stands for `period_ns`.
-pub(super) fn make(
-    event: &Event,
+/// A sample that stands for `period_ns`; `numbers` says what the event has counted.
+pub(crate) fn make(
+    author: Author,
     moment: &Moment,
     sample: &Sample,
     period_ns: u64,
+    numbers: impl FnOnce() -> Result<Vec<u64>>,
 ) -> Result<Record> {
-    let fields = event.attributes.fields;
+    let fields = author.fields;
     let (mode, found) = match sample.kernel().first() {
         Some(address) => (MODE_KERNEL, *address),
         None => (MODE_USER, sample.user().first().copied().unwrap_or(0)),
     };
     let mut record = Record::new(SAMPLE, mode)?;
     if fields.contains(Fields::IDENTIFIER) {
-        record.push(event.id)?;
+        record.push(author.id)?;
     }
     if fields.contains(Fields::IP) {
         record.push(found)?;
     }
-    record.identify(event, moment, fields)?;
+    record.identify(author, moment)?;
     if fields.contains(Fields::CPU) {
         record.pair(moment.cpu.0, 0)?;
     }
@@ -42,12 +44,12 @@ pub(super) fn make(
         record.push(period_ns)?;
     }
     if fields.contains(Fields::READ) {
-        for number in event.numbers()? {
+        for number in numbers()? {
             record.push(number)?;
         }
     }
     if fields.contains(Fields::CALLCHAIN) {
-        callers(&mut record, event.attributes.hears, sample)?;
+        callers(&mut record, author.hears, sample)?;
     }
     Ok(record.finished())
 }

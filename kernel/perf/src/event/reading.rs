@@ -3,7 +3,7 @@
 use base::CpuId;
 use task::Thread;
 
-use super::Kind;
+use crate::attributes::Kind;
 
 /// What `thread` has counted since it was made.
 pub(super) fn of_thread(thread: &Thread, kind: Kind) -> u64 {
