@@ -25,7 +25,6 @@ pub mod access;
 pub mod devices;
 pub mod file;
 pub mod inode;
-pub mod kinds;
 pub mod mount;
 pub mod names;
 mod open;
@@ -39,7 +38,8 @@ pub use inode::{
 };
 pub use mount::dentry::{self, Dentry, NAME_BYTES_MAX};
 pub use mount::{
-    Contexts, FsContext, Mount, MountFlags, Path, SuperBlock, context, find_contexts_by, root,
+    Contexts, FsContext, Mount, MountFlags, Path, SuperBlock, context, find_contexts_by, kinds,
+    root,
 };
 pub use open::{CreationFlags, HowToOpen, open, open_for_exec, open_path, register_fifo};
 pub use walk::{PATH_BYTES_MAX, Spot, Walk, resolve, resolve_spot};

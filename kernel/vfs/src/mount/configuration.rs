@@ -19,10 +19,10 @@ use mach::mem::fallible;
 use mm::io::Sink;
 use sync::{Error, Mutex, Result};
 
+use super::kinds::{self, Kind};
 use super::{Mount, MountFlags, SuperBlock, change};
 use crate::FileSystem;
 use crate::file::{File, OpenFile};
-use crate::kinds::{self, Kind};
 
 /// Messages that are kept.
 const MESSAGES_MAX: usize = 8;

@@ -24,6 +24,7 @@
 //! | `moving` | move, pivot_root |
 //! | `settings` | changes of mounts that stay where they are |
 //! | `unseen` | what is at tops that nobody sees |
+//! | `kinds` | the kinds of file system that there are, by name |
 //! | `configuration`, `detached` | file systems and mounts by descriptor, before they have a place |
 //!
 //! Lock order: [`CHANGING`] (sleeps) is held over every change of the tree; then `TABLE`, then
@@ -36,6 +37,7 @@ mod copy;
 pub mod dentry;
 mod detached;
 mod flags;
+pub mod kinds;
 mod moving;
 mod namespace;
 mod path;

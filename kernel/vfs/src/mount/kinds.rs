@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use mach::sync::Spin;
 use sync::{Error, Result};
 
-use super::FileSystem;
+use crate::FileSystem;
 
 /// Makes a file system from its source and its options.
 pub type Make = fn(source: &[u8], options: &[u8]) -> Result<Arc<dyn FileSystem>>;
