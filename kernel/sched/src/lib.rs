@@ -55,7 +55,8 @@ pub use point::resched_point;
 pub use preempt::{migrate, note_interrupt, preempt_if_due};
 pub use runnable::{Calls, Runnable};
 pub use softirq::{
-    Softirq, Work, forget_rest, raise, raise_by_rest, raise_on, register_softirq, run_softirqs,
+    Softirq, Work, forget_rest, raise, raise_by_rest, raise_numbered, raise_on, register_softirq,
+    run_softirqs,
 };
 pub use switch::{exit, finish_switch, park_until, run, switch_count, switches_of, yield_now};
 pub use tick::init;

@@ -41,8 +41,7 @@ impl Softirq {
         Self::Garbage,
     ];
 
-    /// The source with this number (`source as usize`), as an interrupt handler's argument.
-    pub fn from_number(number: usize) -> Option<Self> {
+    fn from_number(number: usize) -> Option<Self> {
         Self::ALL.get(number).copied()
     }
 }
@@ -70,6 +69,13 @@ static BY_REST: PerCpu<AtomicU32> = PerCpu::new(|| AtomicU32::new(0));
 /// Says what `source` does; once at boot.
 pub fn register_softirq(source: Softirq, work: Work) {
     SOURCES[source as usize].call_once(|| work);
+}
+
+/// An interrupt handler, whose argument is the number of the source (`source as usize`).
+pub fn raise_numbered(number: usize) {
+    if let Some(source) = Softirq::from_number(number) {
+        raise(source);
+    }
 }
 
 /// Asks for a run of `source` on this CPU.

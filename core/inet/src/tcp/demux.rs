@@ -7,7 +7,7 @@ use wire::{Protocol, Seq, TCP_HEADER_BYTES, TcpFlags, TcpView};
 use super::acknowledge::AckDue;
 use super::info::State;
 use super::segment::Segment;
-use super::tcb::{Fin, MSS_MIN, Tcb};
+use super::tcb::{MSS_MIN, Tcb};
 use crate::addr::{Endpoint, FourTuple, SocketId};
 use crate::context::Context;
 use crate::counters::{Count, DropReason, ResetReason};
@@ -303,16 +303,6 @@ fn is_opening(flags: TcpFlags) -> bool {
 }
 
 impl Tcb {
-    /// Whether the end of the batch may have something to send.
-    #[inline]
-    fn has_output(&self) -> bool {
-        self.receiver.ack == AckDue::Now
-            || self.state.is_sending()
-                && (!self.sender.unsent.is_empty()
-                    || self.sender.fin == Fin::Queued
-                    || self.recovery.phase != super::recovery::Phase::Open)
-    }
-
     /// Path MTU discovery (RFC 1191, RFC 8201).
     fn on_too_big<E: Env>(&mut self, cx: &mut Context<'_, E>, mtu: u16) {
         let options = if self.clocks.is_some() { 12 } else { 0 };
@@ -322,21 +312,6 @@ impl Tcb {
             self.sender.mss = mss;
             self.congestion.set_mss(mss);
             self.on_timeout(cx);
-        }
-    }
-
-    /// The end of a batch: sends what it has caused.
-    #[inline]
-    pub(crate) fn finish_batch<E: Env>(&mut self, cx: &mut Context<'_, E>) {
-        self.is_pending = false;
-        self.output_now(cx);
-    }
-
-    /// Sends what may be sent.
-    #[inline]
-    pub(crate) fn output_now<E: Env>(&mut self, cx: &mut Context<'_, E>) {
-        if !matches!(self.state, State::Closed | State::TimeWait) {
-            self.output(cx);
         }
     }
 

@@ -6,6 +6,7 @@ use wire::{Seq, TcpFlags};
 
 use super::acknowledge::{AckDue, Habit};
 use super::choose::Choice;
+use super::info::State;
 use super::scoreboard::Sent;
 use super::tcb::{Fin, Sender, Tcb};
 use crate::context::Context;
@@ -17,6 +18,31 @@ use crate::net::Net;
 const BYTES_PER_PART: usize = 512;
 
 impl Tcb {
+    /// Whether the end of the batch may have something to send.
+    #[inline]
+    pub(super) fn has_output(&self) -> bool {
+        self.receiver.ack == AckDue::Now
+            || self.state.is_sending()
+                && (!self.sender.unsent.is_empty()
+                    || self.sender.fin == Fin::Queued
+                    || self.recovery.phase != super::recovery::Phase::Open)
+    }
+
+    /// The end of a batch: sends what it has caused.
+    #[inline]
+    pub(crate) fn finish_batch<E: Env>(&mut self, cx: &mut Context<'_, E>) {
+        self.is_pending = false;
+        self.output_now(cx);
+    }
+
+    /// Sends what may be sent.
+    #[inline]
+    pub(crate) fn output_now<E: Env>(&mut self, cx: &mut Context<'_, E>) {
+        if !matches!(self.state, State::Closed | State::TimeWait) {
+            self.output(cx);
+        }
+    }
+
     /// Sends all that may be sent, and the acknowledgement that is due.
     #[inline]
     pub(super) fn output<E: Env>(&mut self, cx: &mut Context<'_, E>) {

@@ -4,7 +4,7 @@ use base::CpuId;
 use hal::pci::{MsiMessage, Msix};
 use mach::irq;
 use mach::pci::Function;
-use sched::{Softirq, raise};
+use sched::{Softirq, raise_numbered};
 
 /// Lets entry `n` of the device raise `source` on CPU `n`, for so many CPUs, as far as
 /// there are entries and vectors. Says for how many.
@@ -20,11 +20,4 @@ fn route_entry(msix: &Msix, entry: u16, source: Softirq) -> Option<()> {
     let vector = irq::allocate(raise_numbered, source as usize)?;
     let (address, data) = irq::msi_message(vector, CpuId(entry.into()));
     msix.route(entry, MsiMessage { address, data }).ok()
-}
-
-/// An interrupt handler, whose argument is the source's number.
-pub fn raise_numbered(source: usize) {
-    if let Some(source) = Softirq::from_number(source) {
-        raise(source);
-    }
 }

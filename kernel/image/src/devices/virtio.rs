@@ -13,12 +13,12 @@ use mach::klog;
 use mach::mem::DmaMemory;
 use mach::sync::Once;
 use net::Port;
-use sched::Softirq;
+use sched::{Softirq, raise_numbered};
 use virtio::{InterruptRegisters, Kind, MmioTransport, NO_VECTOR, PciTransport, Transport};
 use virtio_9p::Virtio9p;
 use virtio_console::VirtioConsole;
 
-use super::messages::{self, raise_numbered};
+use super::messages;
 
 /// MSI-X entry of the only interrupt of a device whose queues share one.
 const ENTRY: u16 = 0;
