@@ -146,7 +146,7 @@ impl Stack {
         self.net.port.as_ref()
     }
 
-    /// The last things that went wrong with TCP, the oldest first.
+    /// The last things that went wrong with TCP, of one kind after the other, the oldest first.
     pub fn journal(&self) -> impl Iterator<Item = &Event> {
         self.net.journal.events()
     }

@@ -179,16 +179,16 @@ fn an_attribute_of_a_wrong_size_is_named_with_its_place() {
 
 #[test]
 fn an_attribute_that_is_passed_over_is_named() {
-    // IFLA_NET_NS_PID, then the MTU, then IFLA_NET_NS_FD.
+    // IFLA_MAP, then the MTU, then IFLA_WEIGHT.
     let attributes = [
-        8, 0, 19, 0, 1, 0, 0, 0, 8, 0, 4, 0, 2, 0, 0, 0, 8, 0, 28, 0, 3, 0, 0, 0,
+        8, 0, 14, 0, 1, 0, 0, 0, 8, 0, 4, 0, 2, 0, 0, 0, 8, 0, 15, 0, 3, 0, 0, 0,
     ];
     let bytes = message(16, 1, &[&[0; 16][..], &attributes].concat());
     let request = Request::parse(&first(&bytes)).expect("a command");
     assert_eq!(
         request.unread,
         Some(Flaw::Attribute {
-            kind: 19,
+            kind: 14,
             offset: 32
         })
     );
