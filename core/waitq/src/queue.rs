@@ -65,6 +65,8 @@ impl<H: Host> WaitQueue<H> {
         self.count.get() != 0 && self.wake_first()
     }
 
+    /// Apart, so that to look whether anybody waits is short enough to stand where it is asked.
+    #[inline(never)]
     fn wake_first(&self) -> bool {
         let first = self.change(Waiters::pop);
         first.is_some_and(|thread| {

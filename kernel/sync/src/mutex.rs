@@ -34,6 +34,7 @@ impl<T> Mutex<T> {
     }
 
     /// Waits for the lock, whatever signals come.
+    #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.gate.enter(&mut |parking| {
             let parked = Wait::UNINTERRUPTIBLE.park(parking);
@@ -46,6 +47,7 @@ impl<T> Mutex<T> {
     }
 
     /// Takes the lock if it is free.
+    #[inline]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         self.gate.try_enter().then(|| MutexGuard {
             value: Some(self.value.lock()),
@@ -64,6 +66,7 @@ impl<T> base::lock::Lock<T> for Mutex<T> {
         Self::new(value)
     }
 
+    #[inline]
     fn lock(&self) -> MutexGuard<'_, T> {
         self.lock()
     }
@@ -104,6 +107,7 @@ impl<T> DerefMut for MutexGuard<'_, T> {
 }
 
 impl<T> Drop for MutexGuard<'_, T> {
+    #[inline]
     fn drop(&mut self) {
         self.value = None;
         self.lock.gate.leave();
