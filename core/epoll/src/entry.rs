@@ -94,6 +94,7 @@ impl<H: Host> Entry<H> {
         self.check(open);
     }
 
+    #[inline]
     fn check(self: &Arc<Self>, open: &H::Open) {
         let interest = self.interest();
         if open.poll(interest).intersects(interest) {

@@ -215,6 +215,7 @@ impl Batch {
         }
     }
 
+    #[inline]
     fn flush(&mut self) -> Result<()> {
         let bytes = self.bytes.get(..self.len).unwrap_or_default();
         user::copy_out(bytes, self.to)?;

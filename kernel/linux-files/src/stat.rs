@@ -145,6 +145,7 @@ pub fn walk_of(flags: u32) -> Walk {
 }
 
 /// Stores struct stat of x86-64 (asm/stat.h): 144 bytes.
+#[inline]
 fn store(call: &Call<'_>, index: usize, of: &Metadata) -> Outcome {
     let mode = u64::from(of.full_mode());
     let owner = u64::from(of.uid);

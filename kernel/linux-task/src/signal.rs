@@ -114,6 +114,7 @@ fn check_set_bytes(bytes: usize) -> Result<(), Errno> {
     }
 }
 
+#[inline]
 fn read_set(at: VirtAddr) -> sync::Result<SignalSet> {
     Ok(SignalSet(user::read(at)?))
 }

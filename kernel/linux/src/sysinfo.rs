@@ -80,7 +80,7 @@ fn uname(call: Call<'_>) -> Outcome {
         field(machine.as_bytes()),
         field(&call.thread.names.get().domain.get()),
     ];
-    user::write(call.addr(0), fields)?;
+    user::copy_out(fields.as_flattened(), call.addr(0))?;
     Ok(0)
 }
 
