@@ -62,9 +62,9 @@ fn a_thread_from_elsewhere_comes_with_a_bounded_debt() {
     let world = world();
     world.put(0, &ran(1, 100));
     assert_eq!(world.next(0), 1);
-    let stranger = ran(2, 100_000);
-    world.put(0, &stranger);
-    assert_eq!(stranger.vruntime_ns(), ran(0, 100).vruntime_ns() + 300 * MS);
+    let other = ran(2, 100_000);
+    world.put(0, &other);
+    assert_eq!(other.vruntime_ns(), ran(0, 100).vruntime_ns() + 300 * MS);
 }
 
 #[test]

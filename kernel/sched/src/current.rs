@@ -27,7 +27,7 @@ pub fn current_counted() -> Arc<Entity> {
     CURRENT.counted()
 }
 
-/// The same, if this CPU has come so far.
+/// The same, if this CPU has one yet.
 pub fn try_current() -> Option<Current<Entity>> {
     CURRENT.try_get()
 }
