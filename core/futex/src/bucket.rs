@@ -72,6 +72,15 @@ impl<H: Host> Bucket<H> {
         count - left
     }
 
+    /// Takes out the first waiter for `key` that matches `bits`, for whom it has happened; the
+    /// caller unparks it.
+    pub(crate) fn take_first(&mut self, key: Key, bits: u32) -> Option<Arc<H::Thread>> {
+        let first = self.0.iter().position(|entry| entry.waits_for(key, bits))?;
+        let thread = self.0.remove(first).thread;
+        thread.waiter().note_woken();
+        Some(thread)
+    }
+
     /// Takes out the first waiters for `key` that match `bits`, `left` at most, which counts
     /// down. One pass, however many there are.
     fn take(&mut self, key: Key, bits: u32, left: &mut usize) -> impl Iterator<Item = Entry<H>> {

@@ -100,6 +100,9 @@ impl<H: Host, const BUCKETS: usize> Table<H, BUCKETS> {
 
     /// Wakes up to `count` waiters that match `bits`; returns how many.
     pub fn wake(&self, key: Key, bits: u32, count: usize) -> usize {
+        if count == 1 {
+            return usize::from(self.wake_first(key, bits));
+        }
         // Who comes while the lock is let go is not woken.
         let all = self.bucket(key).count(key, bits).min(count);
         let mut woken = 0;
@@ -113,6 +116,16 @@ impl<H: Host, const BUCKETS: usize> Table<H, BUCKETS> {
             H::resched_point();
         }
         woken
+    }
+
+    /// Wakes the first waiter that matches `bits`, if there is one. To interrupt its CPU may take
+    /// long, and whoever is woken comes back here, so the bucket is let go before.
+    fn wake_first(&self, key: Key, bits: u32) -> bool {
+        let first = self.bucket(key).take_first(key, bits);
+        if let Some(thread) = &first {
+            thread.unpark();
+        }
+        first.is_some()
     }
 
     /// Wakes up to `wake_count` waiters of `from` and moves up to `move_count` others to `to`;

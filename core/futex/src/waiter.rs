@@ -36,9 +36,14 @@ impl<H: Host> Waiter<H> {
         self.woken.set(false);
     }
 
+    /// What the thread waits for has happened; it is to be unparked.
+    pub(crate) fn note_woken(&self) {
+        self.woken.set(true);
+    }
+
     /// What `thread` waits for has happened.
     pub(crate) fn wake(&self, thread: &Arc<H::Thread>) {
-        self.woken.set(true);
+        self.note_woken();
         thread.unpark();
     }
 
