@@ -2,7 +2,8 @@
 //!
 //! The families (`unix`, `net`, `kernel-netlink`) implement the trait `Socket`, which lies with
 //! files; here is what they do it with: the options that mean the same everywhere and the waits
-//! that some of them bound ([`CommonOptions`]), buffers' limits, filters, who is at the other end.
+//! that some of them bound ([`CommonOptions`]), buffers' limits, filters, who is at the other end,
+//! datagrams that are given in pieces ([`cork`]), who looks on at packets ([`Audience`]).
 //! Not here: what may be asked of a socket (`vfs::socket`), and its layout in a program's memory
 //! (`linux-net`).
 #![no_std]
@@ -10,7 +11,9 @@
 
 extern crate alloc;
 
+mod audience;
 mod common;
+pub mod cork;
 mod filter;
 mod filter_facts;
 mod held;
@@ -19,6 +22,7 @@ mod peek;
 mod peer;
 mod unix_facts;
 
+pub use audience::Audience;
 pub use common::{CommonOptions, wait_on};
 pub use filter::{Attached, SocketFilter};
 pub use held::Held;

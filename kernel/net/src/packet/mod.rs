@@ -25,7 +25,6 @@
 //! Not here: cards' filters (all of ours let all frames pass), rings of version 1 and
 //! for sending, fan-out.
 
-mod audience;
 mod drops;
 mod frame;
 mod listener;
@@ -39,7 +38,6 @@ mod tap;
 
 use alloc::sync::Arc;
 
-pub(crate) use audience::Audience;
 pub use drops::drops;
 pub(crate) use listener::{Binding, Listener};
 pub(crate) use queue::Packet;

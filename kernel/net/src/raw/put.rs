@@ -2,7 +2,7 @@
 //!
 //! A packet with a header that the program writes is never gathered.
 //!
-//! [`cork`]: crate::socket::cork
+//! [`cork`]: sockets::cork
 
 use core::net::IpAddr;
 use core::sync::atomic::Ordering::Relaxed;
@@ -13,9 +13,9 @@ use sync::{Error, Result};
 
 use super::send;
 use super::socket::RawSocket;
-use crate::socket::cork::piece_of;
 use crate::socket::groups;
 use crate::udp::socket::reached;
+use sockets::cork::piece_of;
 use vfs::socket::{Control, HeaderByte, Message, MessageFlags, OptionName, SocketAddress};
 
 impl RawSocket {

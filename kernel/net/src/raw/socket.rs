@@ -16,12 +16,12 @@ use sync::{Error, Result};
 use super::options::RawOptions;
 use crate::packet::Packet;
 use crate::socket::address::scope_of;
-use crate::socket::cork::Cork;
 use crate::stack::raw_listener::RawListener;
 use crate::stack::{NetStack, current_stack};
 use crate::udp::Heard;
 use crate::udp::socket::reached;
 use sockets::Held;
+use sockets::cork::Cork;
 use vfs::Metadata;
 use vfs::file::{File, OpenFile};
 use vfs::socket::{

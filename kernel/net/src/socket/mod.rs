@@ -5,7 +5,6 @@
 
 pub(crate) mod address;
 pub(crate) mod bound_device;
-pub(crate) mod cork;
 pub(crate) mod dial;
 pub(crate) mod groups;
 pub(crate) mod handle;

@@ -45,7 +45,8 @@ use self::interface::Interfaces;
 use self::locked::Slot;
 use self::raw_listener::RawListener;
 use self::routes::Published;
-use crate::packet::{Audience, Listener};
+use crate::packet::Listener;
+use sockets::Audience;
 use vfs::file::next_namespace_number;
 
 /// Shards of one stack at most: those of CPUs, and one for each further interface.
@@ -186,8 +187,8 @@ impl Shared {
         Self {
             interfaces: Interfaces::new(),
             routes: Published::new(),
-            sniffers: Audience::new(),
-            raw: Audience::new(),
+            sniffers: Audience::default(),
+            raw: Audience::default(),
             lost: AtomicU64::new(0),
             change_listeners: AtomicUsize::new(0),
             event_numbers: Arc::default(),

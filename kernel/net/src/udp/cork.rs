@@ -1,6 +1,6 @@
 //! What a UDP socket sends: a datagram at once, or a piece of one that is gathered ([`cork`]).
 //!
-//! [`cork`]: crate::socket::cork
+//! [`cork`]: sockets::cork
 
 use inet::Letter;
 use mm::io::Source;
@@ -8,7 +8,7 @@ use sync::{Error, Result};
 
 use super::UdpSocket;
 use crate::device::poll::after_send;
-use crate::socket::cork::{Gathered, piece_of};
+use sockets::cork::{Gathered, piece_of};
 use vfs::socket::{Message, MessageFlags};
 
 impl UdpSocket {

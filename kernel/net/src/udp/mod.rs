@@ -22,9 +22,9 @@ use self::reports::Reports;
 use crate::device::poll::after_bytes;
 use crate::device::steer;
 use crate::refusal::refused;
-use crate::socket::cork::Cork;
 use crate::socket::handle::Handle;
 use crate::stack::NetStack;
+use sockets::cork::Cork;
 use sockets::wait_on;
 use vfs::socket::Family;
 

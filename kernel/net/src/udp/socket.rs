@@ -45,7 +45,7 @@ impl File for UdpSocket {
     fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {
         match request {
             // What is not gathered leaves at once.
-            SIOCOUTQ => ioctl::tell(self.cork.len(), argument),
+            SIOCOUTQ => ioctl::tell(self.cork.gathered_bytes(), argument),
             _ => ioctl::ioctl(&self.handle, request, argument),
         }
     }
@@ -213,7 +213,7 @@ impl UdpSocket {
         Ok(SocketMemory {
             received: count(received),
             receive_buffer: options.recv_buffer,
-            sending: count(self.cork.len()),
+            sending: count(self.cork.gathered_bytes()),
             send_buffer: options.send_buffer,
             drops,
         })

@@ -13,35 +13,37 @@ use sync::{Error, Result};
 const LISTENERS_MAX: usize = 64;
 
 /// The listeners of a place.
-pub(crate) struct Audience<T> {
+pub struct Audience<T> {
     count: AtomicUsize,
     listeners: Spin<Vec<Arc<T>>>,
 }
 
-impl<T> Audience<T> {
-    /// Nobody.
-    pub(crate) const fn new() -> Self {
+/// Nobody.
+impl<T> Default for Audience<T> {
+    fn default() -> Self {
         Self {
             count: AtomicUsize::new(0),
             listeners: Spin::new(Vec::new()),
         }
     }
+}
 
+impl<T> Audience<T> {
     /// Whether nobody looks on.
     #[inline(always)]
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.count.load(Ordering::Relaxed) == 0
     }
 
     /// Calls `show` with each of them.
-    pub(crate) fn each(&self, show: impl FnMut(&Arc<T>)) {
+    pub fn each(&self, show: impl FnMut(&Arc<T>)) {
         self.listeners.lock().iter().for_each(show);
     }
 
     /// From now on `listener` looks on.
     ///
     /// Errors: `NoBuffers` if too many do already.
-    pub(crate) fn add(&self, listener: &Arc<T>) -> Result<()> {
+    pub fn add(&self, listener: &Arc<T>) -> Result<()> {
         let mut listeners = self.listeners.lock();
         if listeners.iter().any(|known| Arc::ptr_eq(known, listener)) {
             return Ok(());
@@ -55,7 +57,7 @@ impl<T> Audience<T> {
     }
 
     /// `listener` looks on no more.
-    pub(crate) fn remove(&self, listener: &Arc<T>) {
+    pub fn remove(&self, listener: &Arc<T>) {
         let mut listeners = self.listeners.lock();
         listeners.retain(|known| !Arc::ptr_eq(known, listener));
         self.count.store(listeners.len(), Ordering::Relaxed);

@@ -13,7 +13,7 @@
 //! The largest datagram, and twice the send buffer, which is what Linux allows. The memory is
 //! the kernel's, and may be refused.
 //!
-//! Lock order: `gathered`, then a handle's `naming`, then a shard.
+//! Lock order: `gathered`, then what lies behind `start` and `check`: a socket's names, a shard.
 //! Not here: TCP's cork, which is the stack's.
 
 use alloc::vec::Vec;
@@ -28,7 +28,7 @@ use sync::{Error, Result};
 const PIECE_BYTES_MAX: usize = u16::MAX as usize;
 
 /// What was gathered so far of one socket's datagram, whose header says `H`.
-pub(crate) struct Cork<H> {
+pub struct Cork<H> {
     /// Each send is a piece (UDP_CORK).
     is_on: AtomicBool,
     /// Whether there is something in `gathered`; written only while that is locked.
@@ -37,8 +37,10 @@ pub(crate) struct Cork<H> {
 }
 
 /// The pieces of one datagram.
-pub(crate) struct Gathered<H> {
+pub struct Gathered<H> {
+    /// What it says.
     pub header: H,
+    /// All pieces, one behind the other.
     pub bytes: Vec<u8>,
 }
 
@@ -54,23 +56,23 @@ impl<H> Default for Cork<H> {
 
 impl<H> Cork<H> {
     /// Whether each send is a piece.
-    pub(crate) fn is_on(&self) -> bool {
+    pub fn is_on(&self) -> bool {
         self.is_on.load(Relaxed)
     }
 
     /// Each send is a piece from now on, or no more.
-    pub(crate) fn turn(&self, on: bool) {
+    pub fn turn(&self, on: bool) {
         self.is_on.store(on, Relaxed);
     }
 
     /// Whether a send that has no more to come is a datagram by itself.
     #[inline]
-    pub(crate) fn is_idle(&self) -> bool {
+    pub fn is_idle(&self) -> bool {
         !self.is_on() && !self.has_pieces.load(Relaxed)
     }
 
     /// Bytes that wait for the rest of their datagram.
-    pub(crate) fn len(&self) -> usize {
+    pub fn gathered_bytes(&self) -> usize {
         self.gathered
             .lock()
             .as_ref()
@@ -81,7 +83,7 @@ impl<H> Cork<H> {
     /// many bytes may be.
     ///
     /// Errors: theirs, `NoBuffers` beyond `bytes_max`; nothing is gathered any more then.
-    pub(crate) fn add(
+    pub fn add(
         &self,
         piece: &[u8],
         bytes_max: usize,
@@ -102,7 +104,7 @@ impl<H> Cork<H> {
     }
 
     /// Takes what was gathered.
-    pub(crate) fn take(&self) -> Option<Gathered<H>> {
+    pub fn take(&self) -> Option<Gathered<H>> {
         let mut gathered = self.gathered.lock();
         self.has_pieces.store(false, Relaxed);
         gathered.take()
@@ -131,7 +133,7 @@ impl<H> Gathered<H> {
 /// The bytes of a piece, in the kernel's memory. May block.
 ///
 /// Errors: `MessageTooLong` for more than any packet has.
-pub(crate) fn piece_of(from: &mut Source<'_>) -> Result<Vec<u8>> {
+pub fn piece_of(from: &mut Source<'_>) -> Result<Vec<u8>> {
     if from.remaining() > PIECE_BYTES_MAX {
         return Err(Error::MessageTooLong);
     }
