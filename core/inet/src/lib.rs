@@ -35,6 +35,7 @@
 //! start_ipv6(env, Ipv6Config); stop_ipv6(env); has_ipv6() -> bool; addresses_v6() -> impl Iterator<Item = &Ipv6Address>
 //! add_address_v6(env, addr, prefix_len); remove_address_v6(env, addr)
 //! add_route(Route); remove_route(|&Route| -> bool); routes() -> impl Iterator<Item = &Route>
+//! reach(interface) -> Reach           what an Egress chooses by
 //! path_mtu(dst) -> u32; report_black_hole(env, dst)
 //!
 //! receive(env, RxFrame); flush(env)
@@ -43,6 +44,7 @@
 //!
 //! open(Transport::{Tcp, Udp}) -> Result<SocketId>; open_v6(Transport) hears both families
 //! bind(id, Endpoint)                  port 0: ephemeral; address unspecified: any
+//! bind_elsewhere(id, Endpoint)        by an address of another shard of the host
 //! listen(id, backlog)
 //! accept(id) -> Result<SocketId>            WouldBlock if none waits
 //! connect(env, id, Endpoint)          TCP: starts; WRITABLE or ERROR follows
@@ -91,6 +93,7 @@ mod counters;
 mod counters6;
 mod dhcp;
 mod echo;
+mod egress;
 mod env;
 mod ephemeral;
 mod error;
@@ -132,6 +135,7 @@ pub use config::{Config, Ecn, Offers, Patience};
 pub use counters::{Count, Counts, DropReason, Drops, ResetReason, Resets, Stats};
 pub use counters6::{Snmp6, Snmp6Counts};
 pub use dhcp::Lease;
+pub use egress::{Egress, Reach};
 pub use env::{Env, Events, RawPacket};
 pub use ephemeral::PortRange;
 pub use error::Error;

@@ -93,6 +93,8 @@ pub enum Device {
     Loopback,
     /// The port.
     Port,
+    /// That of another shard of the host, by its number: nothing comes or goes by it here.
+    Other(u32),
 }
 
 impl Device {
@@ -102,6 +104,7 @@ impl Device {
             Self::Any => true,
             Self::Loopback => is_looped,
             Self::Port => !is_looped,
+            Self::Other(_) => false,
         }
     }
 

@@ -63,9 +63,15 @@ impl Stack {
 
     /// Names the socket's end. Port zero picks an ephemeral one.
     pub fn bind(&mut self, id: SocketId, local: Endpoint) -> Result<(), Error> {
-        if !self.net.is_bindable(local.addr) {
-            return Err(Error::AddressNotAvailable);
+        match self.net.is_bindable(local.addr) {
+            true => self.bind_elsewhere(id, local),
+            false => Err(Error::AddressNotAvailable),
         }
+    }
+
+    /// The same where the address may be that of another shard of the host: the socket keeps the
+    /// name here, so that nobody else gets it.
+    pub fn bind_elsewhere(&mut self, id: SocketId, local: Endpoint) -> Result<(), Error> {
         let is_tcp = match self.sockets.get(id)? {
             Socket::Tcp(tcb) if tcb.state == State::Closed && tcb.tuple.local.port == 0 => true,
             Socket::Udp(socket) if socket.local.port == 0 => false,

@@ -71,6 +71,7 @@ pub(crate) fn of(handle: &Handle) -> Result<u32> {
         Device::Any => 0,
         Device::Loopback => LOOPBACK,
         Device::Port => CARD,
+        Device::Other(number) => number,
     })
 }
 
