@@ -18,6 +18,7 @@
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use base::Instant;
@@ -187,9 +188,33 @@ impl Journal {
     }
 }
 
+/// A number that was seen before the journals were read: those with lower ones were in them.
+pub type EventsEnd = (EventKind, u64);
+
+/// The events of journals that share their numbers, the oldest first. The numbers of a kind have
+/// no gaps: older ones are left out where a journal has forgotten one, and those from the
+/// kind's end on, which not all journals may show yet.
+pub fn merged(events: &[Event], ends: &[EventsEnd]) -> Vec<Event> {
+    let of_kind = |(kind, end): &EventsEnd| {
+        let known = events.iter();
+        let known = known.filter(|event| event.what.kind() == *kind && event.serial < *end);
+        without_gaps(known.copied().collect())
+    };
+    let mut all: Vec<_> = ends.iter().flat_map(of_kind).collect();
+    all.sort_by_key(|event| event.at);
+    all
+}
+
+/// The events of one kind behind the last number that is missing.
+fn without_gaps(mut events: Vec<Event>) -> Vec<Event> {
+    events.sort_unstable_by_key(|event| event.serial);
+    let is_gap = |pair: &[Event]| matches!(pair, [a, b] if a.serial + 1 != b.serial);
+    let first = events.windows(2).rposition(is_gap).map_or(0, |at| at + 1);
+    events.split_off(first)
+}
+
 #[cfg(test)]
 mod tests {
-    use alloc::vec::Vec;
     use core::net::Ipv4Addr;
 
     use super::*;
@@ -229,6 +254,29 @@ mod tests {
         }
         let serials = journals.map(|one| serials(&one, EventKind::TimeWait));
         assert_eq!(serials, [[0, 3], [1, 2]]);
+    }
+
+    #[test]
+    fn merged_journals_begin_behind_the_last_event_that_one_has_forgotten() {
+        let numbers = Arc::<EventNumbers>::default();
+        let mut journals = [Journal::default(), Journal::default()];
+        journals
+            .iter_mut()
+            .for_each(|one| one.number_by(numbers.clone()));
+        note(&mut journals[1], What::TimeWait);
+        for _ in 0..=JOURNAL_EVENTS_MAX {
+            note(&mut journals[0], What::TimeWait);
+        }
+        note(&mut journals[1], What::TimeWait);
+        let all: Vec<_> = journals.iter().flat_map(Journal::events).copied().collect();
+        let end = numbers.next(EventKind::TimeWait);
+        let shown = |end| -> Vec<u64> {
+            let merged = merged(&all, &[(EventKind::TimeWait, end)]);
+            merged.iter().map(|event| event.serial).collect()
+        };
+        // Number 1 is forgotten, so 0 is left out.
+        assert_eq!(shown(end), (2..end).collect::<Vec<_>>());
+        assert_eq!(shown(end - 1), (2..end - 1).collect::<Vec<_>>(), "not yet");
     }
 
     #[test]

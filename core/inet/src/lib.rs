@@ -140,7 +140,9 @@ pub use env::{Env, Events, RawPacket};
 pub use ephemeral::PortRange;
 pub use error::Error;
 pub use ipv6::{AddressOrigin, AddressState, InterfaceId, Ipv6Address, Ipv6Config};
-pub use journal::{Event, EventKind, EventNumbers, JOURNAL_EVENTS_MAX, Resent, What};
+pub use journal::{
+    Event, EventKind, EventNumbers, EventsEnd, JOURNAL_EVENTS_MAX, Resent, What, merged,
+};
 pub use memory::{MemoryLimits, MemoryTotals};
 pub use neighbor::NeighborState;
 pub use options::{Device, Options, PathDiscovery, Shutdown};

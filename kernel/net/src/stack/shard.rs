@@ -145,20 +145,12 @@ impl NetStack {
         self.with_shard(0, |stack, _| look(stack))
     }
 
-    /// The last events of all shards (`inet::Event`), the oldest first. The numbers of a kind
-    /// have no gaps: older ones are left out where a shard has forgotten one.
+    /// The last events of all shards ([`inet::merged`]).
     pub fn journal(&self) -> Vec<inet::Event> {
         // Those with lower numbers are in their journals when these are unlocked.
         let ends = EventKind::ALL.map(|kind| (kind, self.shared.event_numbers.next(kind)));
         let journals = self.each_shard(|stack| stack.journal().copied().collect::<Vec<_>>());
-        let of_kind = |(kind, end)| {
-            let all = journals.iter().flatten();
-            let known = all.filter(|event| event.what.kind() == kind && event.serial < end);
-            without_gaps(known.copied().collect())
-        };
-        let mut events: Vec<_> = ends.into_iter().flat_map(of_kind).collect();
-        events.sort_by_key(|event: &inet::Event| event.at);
-        events
+        inet::merged(&journals.concat(), &ends)
     }
 
     /// The counters of all shards together.
@@ -169,12 +161,4 @@ impl NetStack {
         }
         sum
     }
-}
-
-/// The events of one kind behind the last number that is missing.
-fn without_gaps(mut events: Vec<inet::Event>) -> Vec<inet::Event> {
-    events.sort_unstable_by_key(|event| event.serial);
-    let is_gap = |pair: &[inet::Event]| matches!(pair, [a, b] if a.serial + 1 != b.serial);
-    let first = events.windows(2).rposition(is_gap).map_or(0, |at| at + 1);
-    events.split_off(first)
 }
