@@ -3,7 +3,8 @@
 //! The families (`unix`, `net`, `kernel-netlink`) implement the trait `Socket`, which lies with
 //! files; here is what they do it with: the options that mean the same everywhere and the waits
 //! that some of them bound ([`CommonOptions`]), buffers' limits, filters, who is at the other end,
-//! datagrams that are given in pieces ([`cork`]), who looks on at packets ([`Audience`]).
+//! datagrams that are given in pieces ([`cork`]), who looks on at packets ([`Audience`]),
+//! the memory of rings that programs see ([`ring_memory`]).
 //! Not here: what may be asked of a socket (`vfs::socket`), and its layout in a program's memory
 //! (`linux-net`).
 #![no_std]
@@ -20,6 +21,7 @@ mod held;
 pub mod limits;
 mod peek;
 mod peer;
+pub mod ring_memory;
 mod unix_facts;
 
 pub use audience::Audience;

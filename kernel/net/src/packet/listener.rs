@@ -10,10 +10,10 @@ use sync::{Error, Result};
 
 use super::PROTOCOL_ALL;
 use super::drops::{self, DropReason};
-use super::memory::SharedPages;
 use super::queue::{Packet, Queue};
 use super::ring::{Layout, MappedRing};
 use super::tap::{Entry, PACKET_OUTGOING};
+use sockets::ring_memory::SharedPages;
 use sockets::{CommonOptions, SocketFilter, wait_on};
 use vfs::socket::{Circumstances, MessageFlags, OptionName, PacketStatistics, StampUnit};
 

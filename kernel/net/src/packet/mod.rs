@@ -28,7 +28,6 @@
 mod drops;
 mod frame;
 mod listener;
-mod memory;
 mod options;
 mod queue;
 mod ring;

@@ -13,8 +13,8 @@ use sync::{Error, Result};
 
 use super::drops::DropReason;
 use super::listener::Listener;
-use super::memory::{self, SharedPages};
 use super::tap;
+use sockets::ring_memory::{self, SharedPages};
 use vfs::socket::PacketStatistics;
 
 /// How long a packet at least waits for others that share its block.
@@ -72,7 +72,7 @@ impl MappedRing {
         view: View,
         listener: Weak<Listener>,
     ) -> Result<Self> {
-        let left = memory::bytes_left();
+        let left = ring_memory::bytes_left();
         let (ring, bytes) = match layout {
             Layout::Blocks => {
                 let geometry = Geometry::check(request, view, left).map_err(refused)?;

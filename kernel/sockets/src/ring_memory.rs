@@ -19,19 +19,19 @@ const MEMORY_SHARE: usize = 8;
 static PAGES_HELD: AtomicUsize = AtomicUsize::new(0);
 
 /// Bytes that one more ring may have now.
-pub(super) fn bytes_left() -> u64 {
+pub fn bytes_left() -> u64 {
     let limit = mach::mem::stats().total as usize / MEMORY_SHARE;
     (limit.saturating_sub(PAGES_HELD.load(Relaxed)) * PAGE_BYTES) as u64
 }
 
 /// A ring's pages.
-pub(super) struct SharedPages {
+pub struct SharedPages {
     pages: Vec<Page>,
 }
 
 impl SharedPages {
     /// `bytes` bytes of zeros.
-    pub(super) fn new(bytes: usize) -> Result<Self> {
+    pub fn new(bytes: usize) -> Result<Self> {
         let count = bytes.div_ceil(PAGE_BYTES);
         let mut pages = Vec::new();
         pages.make_room(count).map_err(|_| Error::OutOfMemory)?;
