@@ -25,7 +25,8 @@
 //! that wait for unknown peers, listeners and datagram sockets, have a member in each shard;
 //! `accept` and `recv` look at the calling CPU's first ([`socket::handle`]). Nothing blocks under
 //! a shard's lock. A copy to or from a program stops at a missing page, which is brought in
-//! after the lock is dropped. VNICs and their kin have stacks of their own ([`datalink`]).
+//! after the lock is dropped. Each interface beside the card ([`datalink`]) is a shard more: it has
+//! the connections and addresses of that interface, and [`stack::egress`] says what leaves by it.
 //!
 //! # Polling
 //! While the machine is loaded it polls: the device is asked whenever a program waits
@@ -33,8 +34,8 @@
 //! armed only before a CPU halts.
 //!
 //! # Lock order
-//! A gathered datagram; a handle's `naming`; a stack's `settings`; one shard, never two; a ring; a queue of an inbox;
-//! published routes; the list of interfaces; a pollee's lists; run queues; a CPU's timers. A ring is also taken
+//! A gathered datagram; a socket's `naming`; a stack's `settings`; one shard, never two; a ring; a queue of an inbox;
+//! published routes; what interfaces reach; the list of interfaces; a pollee's lists; run queues; a CPU's timers. A ring is also taken
 //! without a shard.
 //!
 //! # Not here

@@ -27,8 +27,7 @@ use crate::stack::changes::look_for_changes;
 use crate::stack::env::{Attachment, Link, Port};
 use crate::stack::interface::Interface;
 use crate::stack::locked::LockedShard;
-use crate::stack::routes;
-use crate::stack::{self, NetStack};
+use crate::stack::{self, NetStack, egress, routes};
 
 /// Frames taken from the device before other work gets its turn.
 pub(crate) const BATCH_FRAMES_MAX: usize = 64;
@@ -177,16 +176,27 @@ fn poll_card() {
 /// Runs a shard's timers and sends what they cause; says when the next one is due. A ring is
 /// left to the caller to announce, once the shard is free.
 pub(crate) fn run_due(of: &NetStack, stack: &mut Stack, link: &mut Link) -> Instant {
-    let shards = of.count();
-    if link.number < shards && shards > 1 {
-        routes::follow(stack, link, shards);
+    let has_several = of.shard_count() > 1;
+    if has_several {
+        follow_first(of, stack, link);
     }
     let deadline = stack.expire(link).unwrap_or(Instant::NEVER);
+    if has_several && of.has_further() {
+        egress::publish(of, stack, link);
+    }
     link.is_loop_alarmed = false;
     if let Attachment::Own(_) = link.attachment {
         announce(link);
     }
     deadline
+}
+
+/// A shard of the card has what the first one has.
+fn follow_first(of: &NetStack, stack: &mut Stack, link: &mut Link) {
+    let shards = of.count();
+    if link.number < shards && shards > 1 {
+        routes::follow(stack, link, shards);
+    }
 }
 
 fn is_doorbell_armed(link: &Link) -> bool {

@@ -58,9 +58,16 @@ impl RawSocket {
         }
         let given = control.packet_info.map(|info| info.local);
         let given = given.filter(|local| !local.is_unspecified());
+        let named = control.packet_info.map_or(0, |info| info.interface);
+        let device = match named {
+            0 => self.listener.device.load(Relaxed),
+            named => named,
+        };
         let byte = |given: Option<HeaderByte>, own| given.map_or(own, HeaderByte::value);
         Ok(RawHeader {
-            src: given.or(self.listener.names().local),
+            src: given
+                .or(self.listener.names().local)
+                .or_else(|| self.stack.source_on(device, dst)),
             dst,
             protocol: self.listener.protocol,
             ttl: byte(control.hop_limit, self.options.hops()),

@@ -20,7 +20,6 @@ use crate::packet::chain_of;
 use crate::refusal::Answer;
 use crate::stack::NetStack;
 use crate::stack::env::Link;
-use crate::stack::interface::CARD;
 
 /// Bytes that a packet has at most, and of it behind IPv4's header.
 const PACKET_BYTES_MAX: usize = u16::MAX as usize;
@@ -177,16 +176,5 @@ fn by_shard<R>(
         after_send(link);
         done
     };
-    let station = match (header.src, header.dst) {
-        (Some(IpAddr::V4(src)), IpAddr::V4(dst)) => of.sender(Some(src), dst),
-        (_, IpAddr::V4(dst)) => of.sender(None, dst),
-        (_, IpAddr::V6(_)) => CARD,
-    };
-    let done = match (station, header.dst) {
-        // All of IPv6 is the first shard's.
-        (CARD, IpAddr::V6(_)) => of.with_shard(0, work),
-        (CARD, dst) => of.with_shard(of.shard_of(dst), work),
-        (station, _) => of.on_interface(station, work),
-    };
-    Ok(done.ok_or(Error::NetworkDown)??)
+    of.in_shard(of.exit(0, header.src, header.dst), work)
 }

@@ -127,6 +127,7 @@ impl RawSocket {
         Some(Heard {
             from: Endpoint::new(src, 0),
             to: Endpoint::new(dst, 0),
+            interface: packet.from.interface,
             hop_limit,
             tos,
             segment_bytes: 0,

@@ -79,10 +79,10 @@ pub(crate) fn scope_of(ip: Ipv6Addr) -> u32 {
     }
 }
 
-/// The interface that a packet to `ip` came by.
-pub(crate) fn interface_of(ip: IpAddr) -> u32 {
+/// The interface that a packet to `ip` came by, which the shard of `interface` had.
+pub(crate) fn interface_of(ip: IpAddr, interface: u32) -> u32 {
     match ip.is_loopback() {
         true => LOOPBACK,
-        false => CARD,
+        false => interface,
     }
 }

@@ -1,16 +1,16 @@
 //! The interface to which a socket is bound (SO_BINDTODEVICE, SO_BINDTOIFINDEX).
 //!
-//! A stack knows packets to ourselves from those of its port, and that is what a socket can be
-//! bound to: loopback or the card. VNICs have stacks of their own, in which programs have no
-//! sockets of UDP and TCP.
+//! A shard knows packets to ourselves from those of its port. A socket that is bound to an
+//! interface is bound to the port in that interface's shards, and hears nothing in the others.
+
+use core::sync::atomic::Ordering;
 
 use cred::Capability;
-use inet::Device;
 use sync::{Error, Result};
 
 use super::handle::Handle;
 use crate::stack::NetStack;
-use crate::stack::interface::{CARD, LOOPBACK};
+use crate::stack::egress::device_in;
 use vfs::socket::{OptionName, OptionValue};
 
 /// Reads an option of this kind; `None` for others.
@@ -66,25 +66,18 @@ pub(crate) fn check_right(bound: u32) -> Result<()> {
 }
 
 /// The number of the interface to which a socket of UDP or TCP is bound, or 0.
-pub(crate) fn of(handle: &Handle) -> Result<u32> {
-    Ok(match handle.options()?.device {
-        Device::Any => 0,
-        Device::Loopback => LOOPBACK,
-        Device::Port => CARD,
-        Device::Other(number) => number,
-    })
+pub(crate) fn of(handle: &Handle) -> u32 {
+    handle.waiter.device.load(Ordering::Relaxed)
 }
 
 /// Binds such a socket.
 ///
-/// Errors: `NotPermitted`; `WrongDevice` for an interface that has a stack of its own.
+/// Errors: `NotPermitted`.
 pub(crate) fn bind(handle: &Handle, number: u32) -> Result<()> {
-    check_right(of(handle)?)?;
-    let device = match number {
-        0 => Device::Any,
-        LOOPBACK => Device::Loopback,
-        CARD => Device::Port,
-        _ => return Err(Error::WrongDevice),
-    };
-    handle.configure(|options| options.device = device)
+    check_right(of(handle))?;
+    handle.waiter.device.store(number, Ordering::Relaxed);
+    handle.with_all(|id, stack, link| {
+        let device = device_in(number, link);
+        Ok(stack.configure(link, id, |options| options.device = device)?)
+    })
 }

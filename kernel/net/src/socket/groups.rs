@@ -1,33 +1,48 @@
 //! Multicast groups of datagram sockets, and what else concerns interfaces.
 //!
-//! All packets to groups come to the first shard (`steer`), so only a socket's member there,
-//! at its location, joins.
+//! A socket joins a group on one interface, by its member in that one's shard, which it gets now
+//! if it has none. All packets to groups that come by the card come to the first shard (`steer`),
+//! so of the card's shards only that one's member, at the socket's location, joins.
 
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::Ipv4Addr;
+use core::sync::atomic::Ordering::Relaxed;
 
 use sync::{Error, Result};
 
+use super::bound_device;
 use super::handle::Handle;
 use crate::device::poll::after_send;
 use crate::stack::NetStack;
-use crate::stack::interface::{CARD, LOOPBACK};
+use crate::stack::interface::LOOPBACK;
 use vfs::socket::{GroupMembership, OptionName, OptionValue};
 
 /// Reads an option of this kind; `None` for others.
 pub(crate) fn get(handle: &Handle, name: OptionName) -> Option<Result<OptionValue>> {
     match name {
-        OptionName::MulticastInterface => Some(Ok(OptionValue::Address(Ipv4Addr::UNSPECIFIED))),
-        OptionName::V6MulticastInterface => Some(Ok(OptionValue::Number(0))),
+        OptionName::MulticastInterface => Some(Ok(OptionValue::Address(sends_from(handle)))),
+        OptionName::V6MulticastInterface => {
+            Some(Ok(OptionValue::Number(sends_by(handle).cast_signed())))
+        }
         OptionName::Mtu | OptionName::V6Mtu => Some(path_mtu(handle)),
         _ => None,
     }
+}
+
+/// The address of the interface by which a socket sends to groups.
+fn sends_from(handle: &Handle) -> Ipv4Addr {
+    let stack = &handle.stack;
+    let found = stack.interface(sends_by(handle));
+    let own = found.and_then(|interface| stack.address(&interface));
+    own.map_or(Ipv4Addr::UNSPECIFIED, |own| own.addr())
 }
 
 /// The largest packet to the peer, as far as is known.
 fn path_mtu(handle: &Handle) -> Result<OptionValue> {
     let peer = handle.remote()?;
     let stack = &handle.stack;
-    let member = handle.member(stack.shard_of(peer.addr));
+    let from = handle.local()?.addr;
+    let shard = stack.exit(bound_device::of(handle), Some(from), peer.addr);
+    let member = handle.member(shard);
     let mtu = stack.in_shard(member.shard, |stack, _| Ok(stack.path_mtu(peer.addr)))?;
     Ok(OptionValue::Number(mtu.cast_signed()))
 }
@@ -40,59 +55,81 @@ fn path_mtu(handle: &Handle) -> Result<OptionValue> {
 pub(crate) fn set(handle: &Handle, name: OptionName, value: OptionValue) -> Option<Result<()>> {
     Some(match (name, value) {
         (OptionName::JoinGroup | OptionName::V6JoinGroup, OptionValue::Group(of)) => {
-            check(handle, name, &of).and_then(|()| join(handle, of.group))
+            check(name, &of).and_then(|()| join(handle, &of))
         }
         (OptionName::LeaveGroup | OptionName::V6LeaveGroup, OptionValue::Group(of)) => {
-            check(handle, name, &of).and_then(|()| leave(handle, of.group))
+            check(name, &of).and_then(|()| leave(handle, &of))
         }
         (OptionName::MulticastInterface, OptionValue::Group(of)) => {
-            check_interface(&handle.stack, &of)
+            interface_named(&handle.stack, &of).map(|number| send_by(handle, number))
         }
         (OptionName::V6MulticastInterface, OptionValue::Number(number)) => {
-            check_number(&handle.stack, number as u32)
+            let number = number.cast_unsigned();
+            check_number(&handle.stack, number).map(|()| send_by(handle, number))
         }
         _ => return None,
     })
 }
 
-fn check(handle: &Handle, name: OptionName, of: &GroupMembership) -> Result<()> {
-    if !of.group.is_multicast() || of.group.is_ipv6() != name.is_of_v6() {
-        return Err(Error::Invalid);
+fn check(name: OptionName, of: &GroupMembership) -> Result<()> {
+    match of.group.is_multicast() && of.group.is_ipv6() == name.is_of_v6() {
+        true => Ok(()),
+        false => Err(Error::Invalid),
     }
-    check_interface(&handle.stack, of)
 }
 
-/// One card hears all groups, so the interface only has to be ours.
-fn check_interface(stack: &NetStack, of: &GroupMembership) -> Result<()> {
+/// The interface by which a socket sends to groups, or 0.
+pub(crate) fn sends_by(handle: &Handle) -> u32 {
+    handle.waiter.group_device.load(Relaxed)
+}
+
+fn send_by(handle: &Handle, number: u32) {
+    handle.waiter.group_device.store(number, Relaxed);
+}
+
+/// The interface that a program names by its number or its address; 0 if it names none.
+fn interface_named(stack: &NetStack, of: &GroupMembership) -> Result<u32> {
     check_number(stack, of.interface)?;
-    let own = stack.with_first_shard(inet::Stack::address).flatten();
-    let is_own = own.is_some_and(|own| own.addr() == of.local);
-    let is_ours = of.local.is_unspecified() || of.local.is_loopback() || is_own;
-    match is_ours {
-        true => Ok(()),
-        false => Err(Error::WrongDevice),
+    if of.local.is_loopback() {
+        return Ok(LOOPBACK);
     }
+    if of.interface != 0 || of.local.is_unspecified() {
+        return Ok(of.interface);
+    }
+    let mut all = stack.interfaces().into_iter();
+    let has_it = |own: inet::Cidr| own.addr() == of.local;
+    let found = all.find(|interface| stack.address(interface).is_some_and(has_it));
+    found.map(|found| found.number).ok_or(Error::WrongDevice)
+}
+
+/// The shard in which a socket joins a group: of the interface that is named, else by the route.
+fn shard_of_group(handle: &Handle, of: &GroupMembership) -> Result<u16> {
+    let named = interface_named(&handle.stack, of)?;
+    let further = handle.stack.further_exit(named, None, of.group);
+    Ok(further.unwrap_or(0))
 }
 
 pub(crate) fn check_number(stack: &NetStack, interface: u32) -> Result<()> {
     match interface {
         0 | LOOPBACK => Ok(()),
-        CARD if stack.interface(CARD).is_some() => Ok(()),
+        number if stack.interface(number).is_some() => Ok(()),
         _ => Err(Error::WrongDevice),
     }
 }
 
-fn join(handle: &Handle, group: IpAddr) -> Result<()> {
-    handle.with(|id, stack, link| {
-        stack.join_group(link, id, group)?;
+fn join(handle: &Handle, of: &GroupMembership) -> Result<()> {
+    let member = handle.member_made(shard_of_group(handle, of)?)?;
+    handle.stack.in_shard(member.shard, |stack, link| {
+        stack.join_group(link, member.id, of.group)?;
         after_send(link);
         Ok(())
     })
 }
 
-fn leave(handle: &Handle, group: IpAddr) -> Result<()> {
-    handle.with(|id, stack, link| {
-        stack.leave_group(link, id, group)?;
+fn leave(handle: &Handle, of: &GroupMembership) -> Result<()> {
+    let member = handle.member_made(shard_of_group(handle, of)?)?;
+    handle.stack.in_shard(member.shard, |stack, link| {
+        stack.leave_group(link, member.id, of.group)?;
         after_send(link);
         Ok(())
     })

@@ -4,21 +4,20 @@
 //! members in the others too (`members` says when). Where there is one shard none of this costs more than a comparison.
 //!
 //! Invariant: `location` changes only under the lock of the shard that it names, and not any
-//! more once there are `others`. Lock order: `naming`, then a shard.
+//! more once there are members. Lock order: `Waiter::naming`, then a shard.
 
-use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
-use core::sync::atomic::AtomicBool;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use inet::{Endpoint, Options, SocketId, Transport};
-use mach::sync::{Once, Spin};
+use mach::sync::Once;
 use sync::poll::Events;
 use sync::{Error, Result, Wait};
 
-use super::location::{AtomicLocation, Location};
 use crate::refusal::{Answer, refused};
 use crate::stack::env::{self, Link};
+use crate::stack::location::{AtomicLocation, Location};
 use crate::stack::locked::LockedShard;
 use crate::stack::waiter::Waiter;
 use crate::stack::{NetStack, current_stack};
@@ -31,14 +30,10 @@ pub(crate) struct Handle {
     /// The stack in which it was made.
     pub(crate) stack: Arc<NetStack>,
     pub(crate) location: AtomicLocation,
-    /// The members in the other shards, in the shards' order.
-    pub(crate) others: Once<Box<[Location]>>,
     /// The socket that keeps the name of one that moved away.
     pub(crate) name: Once<Location>,
     /// Whether a program gave it a name.
     pub(crate) is_named: AtomicBool,
-    /// Held while names are given, so that this happens once.
-    pub(crate) naming: Spin<()>,
     pub(crate) transport: Transport,
     pub(crate) family: Family,
     pub(crate) waiter: Arc<Waiter>,
@@ -91,10 +86,8 @@ impl Handle {
         Ok(Self {
             stack: of.clone(),
             location: AtomicLocation::new(location),
-            others: Once::new(),
             name: Once::new(),
             is_named: AtomicBool::new(false),
-            naming: Spin::new(()),
             transport,
             family,
             waiter,
@@ -110,7 +103,10 @@ impl Handle {
         stack: &mut inet::Stack,
         link: &mut Link,
     ) -> Answer<Self> {
-        Self::adopt(&self.stack, id, self.transport, self.family, stack, link)
+        let accepted = Self::adopt(&self.stack, id, self.transport, self.family, stack, link)?;
+        let device = self.waiter.device.load(Ordering::Relaxed);
+        accepted.waiter.device.store(device, Ordering::Relaxed);
+        Ok(accepted)
     }
 
     /// The shard of the socket's location, locked, and the socket there.
@@ -182,7 +178,7 @@ impl Handle {
         &self,
         mut work: impl FnMut(SocketId, &mut inet::Stack, &mut Link) -> Answer<()>,
     ) -> Result<()> {
-        for member in self.others() {
+        for member in self.waiter.members.iter() {
             self.stack
                 .in_shard(member.shard, |stack, link| work(member.id, stack, link))?;
         }
@@ -191,21 +187,20 @@ impl Handle {
 
     /// Whether it has no member in another shard.
     pub(crate) fn is_alone(&self) -> bool {
-        self.others().is_empty()
-    }
-
-    fn others(&self) -> &[Location] {
-        self.others.get().map_or(&[], |others| others)
+        self.waiter.members.is_empty()
     }
 
     /// The member in a shard, or the location if there is only that.
     pub(crate) fn member(&self, shard: u16) -> Location {
-        let location = self.location.load();
-        let others = self.others().iter();
-        others
-            .copied()
-            .find(|member| member.shard == shard)
-            .unwrap_or(location)
+        let found = self.waiter.members.in_shard(shard);
+        found.unwrap_or_else(|| self.location.load())
+    }
+
+    /// The location and all members, beginning with those from the shard `first` on.
+    fn all_from(&self, first: u16) -> impl Iterator<Item = Location> + '_ {
+        let all = move || core::iter::once(self.location.load()).chain(self.waiter.members.iter());
+        let later = all().filter(move |member| member.shard >= first);
+        later.chain(all().filter(move |member| member.shard < first))
     }
 
     /// What `take` finds in the first member that has something, beginning with that of
@@ -218,9 +213,7 @@ impl Handle {
         if self.is_alone() {
             return self.with(take);
         }
-        let shards = self.stack.count();
-        for step in 0..shards {
-            let member = self.member((first + step) % shards);
+        for member in self.all_from(first) {
             let taken = self
                 .stack
                 .in_shard(member.shard, |stack, link| take(member.id, stack, link));
@@ -241,20 +234,20 @@ impl Handle {
     pub(crate) fn ready(&self) -> inet::Events {
         let ready = self.look(|id, stack| stack.poll(id));
         let ready = ready.unwrap_or(inet::Events::ERROR);
-        match self.others.get() {
-            None => ready,
-            Some(others) => ready | self.poll_all(others),
+        match self.is_alone() {
+            true => ready,
+            false => ready | self.poll_members(),
         }
     }
 
     /// What any of the members is ready for.
     #[cold]
-    fn poll_all(&self, members: &[Location]) -> inet::Events {
-        let poll = |member: &Location| {
+    fn poll_members(&self) -> inet::Events {
+        let poll = |member: Location| {
             self.stack
                 .with_shard(member.shard, |stack, _| stack.poll(member.id))
         };
-        let ready = members.iter().filter_map(poll);
+        let ready = self.waiter.members.iter().filter_map(poll);
         ready.fold(inet::Events::empty(), |all, one| all | one)
     }
 
@@ -330,18 +323,33 @@ impl Drop for Handle {
     fn drop(&mut self) {
         let close = |location| close(&self.stack, location);
         close(self.location.load());
-        self.others().iter().copied().for_each(close);
+        // From now on nobody adds one and leaves it (`NetStack::fill_shard`).
+        let members = self.waiter.members.iter();
+        members.for_each(|member| close_member(&self.stack, member));
         self.name.get().copied().into_iter().for_each(close);
     }
 }
 
 pub(crate) fn close(of: &NetStack, location: Location) {
     of.with_shard(location.shard, |stack, link| {
-        link.unregister(location.id);
-        let closed = stack.close(link, location.id);
-        debug_assert!(closed.is_ok(), "a handle owns live sockets");
-        crate::device::poll::after_send(link);
+        close_here(stack, link, location.id);
     });
+}
+
+/// The same for a member, which somebody else may have closed.
+pub(crate) fn close_member(of: &NetStack, member: Location) {
+    of.with_shard(member.shard, |stack, link| {
+        if stack.local(member.id).is_ok() {
+            close_here(stack, link, member.id);
+        }
+    });
+}
+
+fn close_here(stack: &mut inet::Stack, link: &mut Link, id: SocketId) {
+    link.unregister(id);
+    let closed = stack.close(link, id);
+    debug_assert!(closed.is_ok(), "a handle owns live sockets");
+    crate::device::poll::after_send(link);
 }
 
 pub(crate) fn open_in(

@@ -7,120 +7,173 @@
 //!   before; if it had a name, the socket in the first shard stays to keep that;
 //! - *waiting for unknown peers* (a listener, a datagram socket with a name): a member in
 //!   each shard, the first shard's being the handle's location. Calls that change it change
-//!   all of them; calls that take from it begin with the calling CPU's. IPv6 comes to the
-//!   first shard only, so what hears nothing else has its one member there.
+//!   all of them; calls that take from it begin with the calling CPU's. Of the card's shards
+//!   IPv6 comes to the first only, so what hears nothing else has its one member there. An
+//!   address of a further interface is heard in that one's shard only; the first then just
+//!   keeps the name.
 //!
-//! Lock order: a handle's `naming`, then a shard.
+//! A shard that comes with an interface gets the members of all sockets that wait
+//! (`latecomer`).
+//!
+//! Lock order: `Waiter::naming`, then a shard.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Range;
 use core::sync::atomic::Ordering;
 
 use inet::{Endpoint, Options, SocketId, Transport};
 use sync::Result;
+use vfs::socket::Family;
 
 use super::handle::{Handle, close, open_in};
-use super::location::Location;
-use super::port_rights;
+use super::{bound_device, port_rights};
 use crate::device::steer;
 use crate::refusal::Answer;
+use crate::stack::NetStack;
+use crate::stack::egress::device_in;
+use crate::stack::location::Location;
+use crate::stack::waiter::Waiter;
+
+/// What a member does besides having the socket's options.
+#[derive(Clone, Copy)]
+pub(super) enum Duty {
+    /// Nothing yet.
+    None,
+    /// It has the socket's name.
+    Named(Endpoint),
+    /// It waits for connections, so many at most.
+    Listening(Endpoint, usize),
+}
 
 impl Handle {
     /// Names the socket's end; a datagram socket gets its members.
     pub(crate) fn bind(&self, local: Endpoint) -> Result<()> {
         port_rights::check(&self.stack, local.port)?;
-        let _naming = self.naming.lock();
+        let _naming = self.waiter.naming.lock();
         self.bind_named(local)
     }
 
     fn bind_named(&self, local: Endpoint) -> Result<()> {
-        self.with(|id, stack, _| Ok(stack.bind(id, local)?))?;
+        let is_elsewhere = self.stack.further_owner(local.addr).is_some();
+        self.with(|id, stack, _| {
+            let bound = match is_elsewhere {
+                true => stack.bind_elsewhere(id, local),
+                false => stack.bind(id, local),
+            };
+            Ok(bound?)
+        })?;
         self.is_named.store(true, Ordering::Release);
         match self.transport {
-            Transport::Udp => self.replicate(|_, _| Ok(())),
+            Transport::Udp => self.replicate(Duty::Named),
             Transport::Tcp => Ok(()),
         }
     }
 
     /// Sees to it that a datagram socket has a name, and so its members.
     pub(crate) fn ensure_named(&self) -> Result<()> {
-        if self.stack.count() == 1 || self.is_named.load(Ordering::Acquire) {
+        if self.stack.shard_count() == 1 || self.is_named.load(Ordering::Acquire) {
             return Ok(());
         }
-        let _naming = self.naming.lock();
-        match self.is_named.load(Ordering::Acquire) {
-            true => Ok(()),
-            false => self.bind_named(self.local()?),
+        let _naming = self.waiter.naming.lock();
+        if self.is_named.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        match self.local()? {
+            nameless if nameless.port == 0 => self.bind_named(nameless),
+            // It sent something while the stack had one shard.
+            _ => {
+                self.is_named.store(true, Ordering::Release);
+                self.replicate(Duty::Named)
+            }
         }
     }
 
     /// Turns the socket into one that waits for connections, in each shard.
     pub(crate) fn listen(&self, backlog: usize) -> Result<()> {
-        let _naming = self.naming.lock();
-        if self.others.get().is_some() {
+        let _naming = self.waiter.naming.lock();
+        if !self.is_alone() {
             return self.with_all(|id, stack, _| Ok(stack.listen(id, backlog)?));
         }
         self.move_to(0)?;
         self.with(|id, stack, _| Ok(stack.listen(id, backlog)?))?;
         self.is_named.store(true, Ordering::Release);
-        self.replicate(|stack, id| Ok(stack.listen(id, backlog)?))
+        self.replicate(|local| Duty::Listening(local, backlog))
     }
 
-    /// Makes the members in the other shards, with the socket's options and name, and
-    /// has `begin` do what makes them wait.
-    fn replicate(&self, begin: impl Fn(&mut inet::Stack, SocketId) -> Answer<()>) -> Result<()> {
-        if self.stack.count() == 1 {
+    /// Makes the members in the other shards, with the socket's options and its duty.
+    fn replicate(&self, duty: impl Fn(Endpoint) -> Duty) -> Result<()> {
+        if self.stack.shard_count() == 1 {
             return Ok(());
         }
         let (options, local) = (self.options()?, self.local()?);
-        if !hears_ipv4(local, &options) {
-            return Ok(());
-        }
         let mut members = Vec::new();
-        for number in 1..self.stack.count() {
-            let made = self.make(number, &options, Some(local));
-            let begun = made.and_then(|member| {
-                members.push(member);
+        for number in self.stack.shards_that_hear(local, &options) {
+            if let Some(known) = self.waiter.members.in_shard(number) {
                 self.stack
-                    .in_shard(number, |stack, _| begin(stack, member.id))
-            });
-            if let Err(error) = begun {
-                let close = |member| close(&self.stack, member);
-                members.into_iter().for_each(close);
-                return Err(error);
+                    .in_shard(number, |stack, _| begin(stack, known.id, duty(local)))?;
+                continue;
+            }
+            match self.make(number, &options, duty(local)) {
+                Ok(member) => members.push(member),
+                Err(error) => {
+                    self.close_all(&members);
+                    return Err(error);
+                }
             }
         }
-        self.others.call_once(|| members.into_boxed_slice());
-        Ok(())
+        self.add_members(&members)
     }
 
-    /// A socket like this one in another shard, with a name if it is to have one.
-    fn make(&self, number: u16, options: &Options, local: Option<Endpoint>) -> Result<Location> {
-        let location = self.stack.in_shard(number, |stack, _| {
-            let id = open_in(stack, self.transport, self.family)?;
-            Ok(Location { shard: number, id })
-        })?;
-        let furnished = self.stack.in_shard(number, |stack, link| {
-            link.register(location.id, self.waiter.clone())?;
-            stack.configure(link, location.id, |new| *new = *options)?;
-            Ok(local.map_or(Ok(()), |local| stack.bind(location.id, local))?)
-        });
-        match furnished {
-            Ok(()) => Ok(location),
-            Err(error) => {
-                close(&self.stack, location);
-                Err(error)
-            }
+    fn add_members(&self, members: &[Location]) -> Result<()> {
+        if members.is_empty() {
+            return Ok(());
         }
+        let added = self.waiter.members.add(members);
+        if added.is_err() {
+            self.close_all(members);
+        }
+        added
+    }
+
+    fn close_all(&self, members: &[Location]) {
+        let close = |member: &Location| close(&self.stack, *member);
+        members.iter().for_each(close);
+    }
+
+    /// The member in a shard, which a socket without a name gets now.
+    pub(super) fn member_made(&self, shard: u16) -> Result<Location> {
+        let _naming = self.waiter.naming.lock();
+        let location = self.location.load();
+        let known = self.waiter.members.in_shard(shard);
+        if let Some(known) = known.or((location.shard == shard).then_some(location)) {
+            return Ok(known);
+        }
+        let made = self.make(shard, &self.options()?, Duty::None)?;
+        self.add_members(&[made]).map(|()| made)
+    }
+
+    fn make(&self, shard: u16, options: &Options, duty: Duty) -> Result<Location> {
+        let kind = (self.transport, self.family);
+        make_member(&self.stack, &self.waiter, kind, shard, options, duty)
     }
 
     /// Moves a stream socket to where its connection to `peer` will be: where its name
     /// leads, else to `wished`; says whether it was free to. All IPv6 is the first shard's.
     pub(crate) fn move_to_connect(&self, peer: Endpoint, wished: u16) -> Result<bool> {
-        if self.stack.count() == 1 {
+        if self.stack.shard_count() == 1 {
             return Ok(false);
         }
-        let _naming = self.naming.lock();
+        let _naming = self.waiter.naming.lock();
         let is_named = self.is_named.load(Ordering::Acquire);
+        if self.stack.has_further()
+            && let Some(shard) = self.further_exit(is_named, peer)?
+        {
+            return self.move_to(shard).map(|()| false);
+        }
+        if self.stack.count() == 1 {
+            return self.move_to(0).map(|()| false);
+        }
         let may_choose = !is_named && peer.addr.is_ipv4();
         let target = match is_named {
             true => self.with(|id, stack, _| {
@@ -137,6 +190,16 @@ impl Handle {
         Ok(may_choose)
     }
 
+    /// The further shard by which a stream socket reaches `peer`.
+    fn further_exit(&self, is_named: bool, peer: Endpoint) -> Result<Option<u16>> {
+        let from = match is_named {
+            true => Some(self.local()?.addr),
+            false => None,
+        };
+        let device = bound_device::of(self);
+        Ok(self.stack.further_exit(device, from, peer.addr))
+    }
+
     /// Moves a stream socket without a connection to another shard.
     fn move_to(&self, target: u16) -> Result<()> {
         let old = self.location.load();
@@ -145,7 +208,8 @@ impl Handle {
         }
         let is_named = self.is_named.load(Ordering::Acquire);
         let local = if is_named { Some(self.local()?) } else { None };
-        let new = self.make(target, &self.options()?, local)?;
+        let duty = local.map_or(Duty::None, Duty::Named);
+        let new = self.make(target, &self.options()?, duty)?;
         self.stack.in_shard(old.shard, |stack, link| {
             self.location.store(new);
             link.unregister(old.id);
@@ -166,8 +230,67 @@ impl Handle {
     }
 }
 
-/// Whether a socket with this name hears IPv4, which comes to every shard; IPv6 comes to the
-/// first only.
-fn hears_ipv4(local: Endpoint, options: &Options) -> bool {
-    local.addr.is_ipv4() || local.addr.is_unspecified() && !options.v6_only
+impl NetStack {
+    /// The shards but the first in which a socket with this name hears something.
+    pub(super) fn shards_that_hear(&self, local: Endpoint, options: &Options) -> Range<u16> {
+        if let Some(shard) = self.further_owner(local.addr) {
+            return shard..shard + 1;
+        }
+        let is_open = local.addr.is_unspecified() || local.addr.is_multicast();
+        let last = match is_open {
+            true => self.shard_count(),
+            false => self.count(),
+        };
+        // Of the card's shards IPv4 comes to every one, IPv6 to the first only.
+        let hears_ipv4 = local.addr.is_ipv4() || local.addr.is_unspecified() && !options.v6_only;
+        match hears_ipv4 {
+            true => 1..last,
+            false => self.count()..last,
+        }
+    }
+}
+
+/// A socket like the one of `waiter` in another shard, with a duty.
+pub(super) fn make_member(
+    of: &NetStack,
+    waiter: &Arc<Waiter>,
+    (transport, family): (Transport, Family),
+    shard: u16,
+    options: &Options,
+    duty: Duty,
+) -> Result<Location> {
+    let location = of.in_shard(shard, |stack, _| {
+        let id = open_in(stack, transport, family)?;
+        Ok(Location { shard, id })
+    })?;
+    let furnished = of.in_shard(shard, |stack, link| {
+        link.register(location.id, waiter.clone())?;
+        let device = device_in(waiter.device.load(Ordering::Relaxed), link);
+        let options = Options { device, ..*options };
+        stack.configure(link, location.id, |new| *new = options)?;
+        begin(stack, location.id, duty)
+    });
+    match furnished {
+        Ok(()) => Ok(location),
+        Err(error) => {
+            close(of, location);
+            Err(error)
+        }
+    }
+}
+
+/// A member takes up its duty, unless it had a name before. The first shard has seen to it that
+/// the name is ours and nobody else's.
+fn begin(stack: &mut inet::Stack, id: SocketId, duty: Duty) -> Answer<()> {
+    let is_named = stack.local(id)?.port != 0;
+    match duty {
+        Duty::None => {}
+        _ if is_named => {}
+        Duty::Named(local) => stack.bind_elsewhere(id, local)?,
+        Duty::Listening(local, backlog) => {
+            stack.bind_elsewhere(id, local)?;
+            stack.listen(id, backlog)?;
+        }
+    }
+    Ok(())
 }

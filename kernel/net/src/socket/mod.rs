@@ -9,7 +9,7 @@ pub(crate) mod dial;
 pub(crate) mod groups;
 pub(crate) mod handle;
 pub(crate) mod ioctl;
-mod location;
+mod latecomer;
 mod members;
 pub(crate) mod options;
 mod port_rights;

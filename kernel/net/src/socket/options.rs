@@ -14,7 +14,7 @@ pub(crate) fn get(handle: &Handle, name: OptionName) -> Result<OptionValue> {
     if name.is_of_v6() && handle.family != Family::Inet6 {
         return Err(Error::NoSuchOption);
     }
-    if let Some(value) = bound_device::get(&handle.stack, bound_device::of(handle)?, name) {
+    if let Some(value) = bound_device::get(&handle.stack, bound_device::of(handle), name) {
         return Ok(value);
     }
     let options = handle.options()?;

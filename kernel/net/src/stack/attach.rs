@@ -3,15 +3,17 @@
 //! Each interface of Ethernet has a shard. The first one's is the first shard, beside loopback:
 //! its number is [`CARD`], and a stack that has no other is as one with a card, for all of its
 //! sockets. The first stack keeps that for its card. Every further interface has a shard of its
-//! own; that of one that left is taken again, for shards are never taken away.
+//! own; that of one that left is taken again, for shards are never taken away. Sockets that wait
+//! for whoever calls have a member there from the start (`socket::latecomer`), and packets leave
+//! by the interface that [`egress`] chooses.
 
 use core::sync::atomic::Ordering;
 
 use sync::{Error, Result};
 
-use super::NetStack;
 use super::env::{Attachment, Port};
 use super::interface::{CARD, Interface};
+use super::{NetStack, egress};
 use vfs::socket::InterfaceName;
 
 /// The lowest number of an interface with a shard of its own.
@@ -27,7 +29,7 @@ impl NetStack {
         facts: inet::Port,
         port: Port,
     ) -> Result<(u32, u16)> {
-        let _changing = self.changing.lock();
+        let changing = self.changing.lock();
         let (number, shard) = self.free_interface()?;
         let before = self.with_shard(shard, |stack, link| {
             stack.attach(facts);
@@ -40,7 +42,25 @@ impl NetStack {
             ..Interface::ethernet(number, name, shard, &facts)
         };
         self.shared.interfaces.put(interface);
+        drop(changing);
+        if number >= FURTHER_MIN {
+            self.introduce(number, shard)?;
+        }
         Ok((number, shard))
+    }
+
+    /// Gives an interface's shard what the stack's other shards have: members of sockets that wait
+    /// for whoever calls, reserved ports; has the first interface known where it was the only one.
+    /// Takes the new one away again if there is no memory for that.
+    fn introduce(&self, number: u32, shard: u16) -> Result<()> {
+        self.with_shard(0, |stack, link| egress::publish(self, stack, link));
+        let reserved = self.reserved_ports();
+        self.with_shard(shard, |stack, _| stack.reserve_ports(reserved));
+        let filled = self.fill_shard(shard);
+        if filled.is_err() {
+            self.remove_interface(number);
+        }
+        filled
     }
 
     /// A number and a shard that nobody has.
@@ -70,6 +90,8 @@ impl NetStack {
             stack.detach(link);
             core::mem::replace(&mut link.attachment, Attachment::None)
         });
+        // Without a port the shard says no more what it reaches.
+        self.shared.egress.lock().remove(number);
         // Its end may take locks.
         drop(port);
     }

@@ -67,6 +67,8 @@ pub struct Link {
     pub(crate) queue_full_drops: u64,
     /// Which version of the routes the stack has; of the first shard, which it published.
     pub(crate) routes_version: u32,
+    /// Which version of its addresses and routes the other shards know ([`super::egress`]).
+    pub(crate) egress_version: u32,
     /// Who waits for a socket, by its slot; empty until the socket has an owner.
     waiters: Vec<Option<Arc<Waiter>>>,
 }
@@ -91,6 +93,7 @@ impl Link {
             batch: VecDeque::new(),
             queue_full_drops: 0,
             routes_version: 0,
+            egress_version: 0,
             waiters: Vec::new(),
         }
     }
@@ -161,6 +164,11 @@ impl Link {
     pub(crate) fn number_of(&self, socket: SocketId) -> u64 {
         let waiter = self.waiters.get(socket.index()).and_then(Option::as_ref);
         waiter.map_or(0, |waiter| waiter.number)
+    }
+
+    /// Who waits for `socket`.
+    pub(crate) fn waiter_of(&self, socket: SocketId) -> Option<&Arc<Waiter>> {
+        self.waiters.get(socket.index())?.as_ref()
     }
 
     /// Nobody holds `socket` any more.

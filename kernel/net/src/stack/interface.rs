@@ -221,27 +221,6 @@ impl NetStack {
         self.with_shard(shard, work)
     }
 
-    /// The interface whose shard sends from `local`, or to `to` if that is open: the one with
-    /// that address, else with the smallest network that has it; of equals the first, else the
-    /// card.
-    pub(crate) fn sender(&self, local: Option<Ipv4Addr>, to: Ipv4Addr) -> u32 {
-        let wanted = local.unwrap_or(to);
-        let nearness = |interface: Interface| {
-            let own = self.address(&interface)?;
-            let bits = match own.addr() == wanted {
-                true => 32,
-                false => own.prefix_len(),
-            };
-            own.contains(wanted).then_some((bits, interface.number))
-        };
-        let others = self.interfaces().into_iter();
-        let near = others.filter(|interface| interface.number >= CARD);
-        let best = near
-            .filter_map(nearness)
-            .min_by_key(|(bits, number)| (u8::MAX - bits, *number));
-        best.map_or(CARD, |(_, number)| number)
-    }
-
     /// What an interface has carried.
     pub fn traffic(&self, of: &Interface) -> Traffic {
         let mut sum = Traffic {

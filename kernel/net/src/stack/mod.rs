@@ -19,10 +19,13 @@
 
 mod attach;
 pub(crate) mod changes;
+pub(crate) mod egress;
 pub(crate) mod env;
 mod filter;
 pub(crate) mod interface;
+pub(crate) mod location;
 pub(crate) mod locked;
+pub(crate) mod member_list;
 pub mod plan;
 pub(crate) mod raw_listener;
 pub(crate) mod routes;
@@ -78,6 +81,8 @@ pub struct NetStack {
 pub(crate) struct Shared {
     pub interfaces: Interfaces,
     pub routes: Published,
+    /// What each interface has and reaches.
+    pub(crate) egress: Spin<inet::Egress>,
     /// Packet sockets that listen.
     pub sniffers: Audience<Listener>,
     /// Raw sockets.
@@ -187,6 +192,7 @@ impl Shared {
         Self {
             interfaces: Interfaces::new(),
             routes: Published::new(),
+            egress: Spin::new(inet::Egress::new()),
             sniffers: Audience::default(),
             raw: Audience::default(),
             lost: AtomicU64::new(0),

@@ -13,11 +13,13 @@
 //! the stack wakes (`inet::Env::wake`) when one comes, as all who wait rely on. `known` is
 //! written only under the lock of the socket's shard.
 
-use core::sync::atomic::{AtomicU8, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
+use mach::sync::Spin;
 use sync::poll::{Events, Pollee};
 
 use super::env::events_of;
+use super::member_list::MemberList;
 use sockets::SocketFilter;
 
 const UNKNOWN: u8 = 0;
@@ -31,6 +33,14 @@ pub(crate) struct Waiter {
     pub(crate) pollee: Pollee,
     /// What the socket wants of what arrives.
     pub(crate) filter: SocketFilter,
+    /// Its members in other shards than its location's.
+    pub(crate) members: MemberList,
+    /// Held while names are given and members made, so that this happens once.
+    pub(crate) naming: Spin<()>,
+    /// The interface that it is bound to (SO_BINDTODEVICE), or 0.
+    pub(crate) device: AtomicU32,
+    /// The interface by which it sends to groups (IP_MULTICAST_IF), or 0.
+    pub(crate) group_device: AtomicU32,
     known: AtomicU8,
 }
 
@@ -40,6 +50,10 @@ impl Waiter {
             number: vfs::file::next_number(),
             pollee: Pollee::new(),
             filter: SocketFilter::default(),
+            members: MemberList::default(),
+            naming: Spin::new(()),
+            device: AtomicU32::new(0),
+            group_device: AtomicU32::new(0),
             known: AtomicU8::new(UNKNOWN),
         }
     }

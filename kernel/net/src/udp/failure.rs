@@ -14,14 +14,14 @@ impl UdpSocket {
     pub(crate) fn next_failure(&self, to: &mut Sink<'_>) -> Result<Received> {
         let family = self.handle.family;
         let mut told = ExtendedError::room(family)?;
-        let failure = self
+        let (failure, interface) = self
             .handle
             .first_of(self.handle.stack.own(), |id, stack, link| {
-                Ok(stack.take_failure(link, id)?)
+                Ok((stack.take_failure(link, id)?, link.interface))
             })?;
         *told = extended(&failure, family);
         let copied = to.put_whole(&failure.payload)?;
-        let heard = failure.message.map(heard_of);
+        let heard = failure.message.map(|message| heard_of(message, interface));
         let control = heard.map(|heard| self.reports.of(family, &heard));
         let length = failure.payload.len();
         let cut = match copied < length {
@@ -42,10 +42,11 @@ impl UdpSocket {
 }
 
 /// What the headers of the message said.
-fn heard_of(message: FailureMessage) -> Heard {
+fn heard_of(message: FailureMessage, interface: u32) -> Heard {
     Heard {
         from: Endpoint::new(message.from, 0),
         to: Endpoint::new(message.to, 0),
+        interface,
         hop_limit: message.hop_limit,
         tos: message.tos,
         segment_bytes: 0,

@@ -10,7 +10,6 @@ pub(crate) mod socket;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::net::{IpAddr, Ipv4Addr};
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use inet::{Datagram, Endpoint, Letter, Transport};
@@ -20,10 +19,11 @@ use sync::{Error, Result, Wait};
 
 use self::reports::Reports;
 use crate::device::poll::after_bytes;
-use crate::device::steer;
 use crate::refusal::refused;
 use crate::socket::handle::Handle;
-use crate::stack::NetStack;
+use crate::socket::{bound_device, groups};
+use crate::stack::interface::CARD;
+use crate::stack::location::Location;
 use sockets::cork::Cork;
 use sockets::wait_on;
 use vfs::socket::Family;
@@ -57,6 +57,8 @@ pub(crate) struct Heard {
     pub(crate) from: Endpoint,
     /// Which address of ours it came to.
     pub(crate) to: Endpoint,
+    /// Whose shard it came to.
+    pub(crate) interface: u32,
     /// Hops that were left.
     pub(crate) hop_limit: u8,
     /// Differentiated services and ECN.
@@ -68,7 +70,7 @@ pub(crate) struct Heard {
 }
 
 impl Heard {
-    fn of(datagram: &Datagram) -> Self {
+    fn of(datagram: &Datagram, interface: u32) -> Self {
         let Datagram {
             from,
             to,
@@ -81,6 +83,7 @@ impl Heard {
         Self {
             from,
             to,
+            interface,
             hop_limit,
             tos,
             segment_bytes,
@@ -109,12 +112,33 @@ impl UdpSocket {
     /// Sets the only peer; nothing is sent.
     pub(crate) fn connect_to(&self, peer: Endpoint) -> Result<()> {
         self.handle.ensure_named()?;
-        let ends = self.handle.with(|id, stack, link| {
-            stack.connect(link, id, peer)?;
-            Ok((stack.local(id)?, stack.remote(id).ok()))
+        let chosen = self.member_towards(peer)?;
+        let ends = self.handle.stack.in_shard(chosen.shard, |stack, link| {
+            self.handle.waiter.forget();
+            stack.connect(link, chosen.id, peer)?;
+            Ok((stack.local(chosen.id)?, stack.remote(chosen.id).ok()))
         })?;
-        self.handle
-            .with_others(|id, stack, _| Ok(stack.follow_datagram(id, ends.0, ends.1)?))
+        self.handle.with_all(|id, stack, link| {
+            if link.number != chosen.shard {
+                stack.follow_datagram(id, ends.0, ends.1)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The member that knows which address of ours leads to `peer`: of the card's, the first.
+    fn member_towards(&self, peer: Endpoint) -> Result<Location> {
+        let location = self.handle.location.load();
+        if !self.handle.stack.has_further() {
+            return Ok(location);
+        }
+        let from = self.handle.local()?.addr;
+        let device = bound_device::of(&self.handle);
+        let further = self
+            .handle
+            .stack
+            .further_exit(device, Some(from), peer.addr);
+        Ok(further.map_or(location, |shard| self.handle.member(shard)))
     }
 
     /// Takes the next datagram; bytes that do not fit are lost, as always with UDP. `None` if
@@ -122,7 +146,9 @@ impl UdpSocket {
     pub(crate) fn take(&self, to: &mut Sink<'_>, how: Option<Wait>) -> Result<Option<Delivered>> {
         loop {
             match self.next() {
-                Ok(datagram) => return deliver(Heard::of(&datagram), &datagram.payload, to),
+                Ok((datagram, interface)) => {
+                    return deliver(Heard::of(&datagram, interface), &datagram.payload, to);
+                }
                 Err(Error::WouldBlock) if self.is_over(how) => return Ok(None),
                 Err(Error::WouldBlock) => self.wait_for_datagram(how)?,
                 Err(error) => return Err(error),
@@ -144,25 +170,30 @@ impl UdpSocket {
         how.is_some() && self.handle.poll().contains(Events::RDHUP)
     }
 
-    fn next(&self) -> Result<Datagram> {
+    /// The next datagram, and whose shard it came to.
+    fn next(&self) -> Result<(Datagram, u32)> {
         // Taking a datagram needs no clock.
         if self.handle.is_alone() {
             let taken = self.handle.look(|id, stack| stack.recv_from(id));
-            return taken.ok_or(Error::NetworkDown)?.map_err(refused);
+            let datagram = taken.ok_or(Error::NetworkDown)?.map_err(refused)?;
+            return Ok((datagram, CARD));
         }
-        self.handle
-            .first_of(self.turn(), |id, stack, _| Ok(stack.recv_from(id)?))
+        self.handle.first_of(self.turn(), |id, stack, link| {
+            Ok((stack.recv_from(id)?, link.interface))
+        })
     }
 
     /// Whose turn it is: mostly the calling CPU's shard.
     fn turn(&self) -> u16 {
-        if self.handle.stack.count() == 1 {
+        let (own, shards) = (self.handle.stack.own(), self.handle.stack.shard_count());
+        if shards == 1 {
             return 0;
         }
         let taken = self.taken.fetch_add(1, Ordering::Relaxed);
+        let turn = taken / TURN_DATAGRAMS;
         match taken % TURN_DATAGRAMS {
-            0 => self.handle.stack.own() + 1,
-            _ => self.handle.stack.own(),
+            0 => (own + 1 + (turn % u32::from(shards)) as u16) % shards,
+            _ => own,
         }
     }
 
@@ -171,9 +202,10 @@ impl UdpSocket {
         loop {
             let seen = self
                 .handle
-                .first_of(self.handle.stack.own(), |id, stack, _| {
+                .first_of(self.handle.stack.own(), |id, stack, link| {
                     let datagram = stack.peek_from(id)?;
-                    Ok((Heard::of(datagram), datagram.payload.clone()))
+                    let heard = Heard::of(datagram, link.interface);
+                    Ok((heard, datagram.payload.clone()))
                 });
             match seen {
                 Ok((heard, payload)) => return deliver(heard, &payload, to),
@@ -249,29 +281,24 @@ impl UdpSocket {
 impl UdpSocket {
     /// The shard by which a datagram to the peer of `letter`, or to the only one, is sent.
     pub(crate) fn shard_to(&self, letter: &Letter) -> u16 {
-        if self.handle.stack.count() == 1 {
+        let stack = &self.handle.stack;
+        if stack.shard_count() == 1 {
             return 0;
         }
         let only = || self.handle.remote().ok();
-        letter
-            .to
-            .or_else(only)
-            .map_or(0, |peer| self.handle.stack.shard_of(peer.addr))
-    }
-}
-
-impl NetStack {
-    /// The shard in which datagrams of `peer` arrive.
-    pub(crate) fn shard_of(&self, peer: IpAddr) -> u16 {
-        if self.count() == 1 {
+        let Some(peer) = letter.to.or_else(only) else {
             return 0;
-        }
-        let own = self.shared.routes.address();
-        let local = match peer.is_loopback() {
-            true => peer,
-            false => IpAddr::V4(own.unwrap_or(Ipv4Addr::UNSPECIFIED)),
         };
-        steer::owner_of_hosts(local, peer)
+        if !stack.has_further() {
+            return stack.shard_of(peer.addr);
+        }
+        let bound = || self.handle.local().ok().map(|local| local.addr);
+        let from = letter.from.filter(|from| !from.is_unspecified());
+        let device = match bound_device::of(&self.handle) {
+            0 if peer.addr.is_multicast() => groups::sends_by(&self.handle),
+            device => device,
+        };
+        stack.exit(device, from.or_else(bound), peer.addr)
     }
 }
 

@@ -106,7 +106,7 @@ impl Reports {
             return None;
         };
         Some(PacketInfo {
-            interface: interface_of(heard.to.addr),
+            interface: interface_of(heard.to.addr, heard.interface),
             local,
         })
     }

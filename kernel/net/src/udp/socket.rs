@@ -18,7 +18,7 @@ use vfs::Metadata;
 use vfs::file::{File, OpenFile};
 use vfs::socket::{
     Blocking, Control, Family, Filter, HeaderByte, Message, MessageFlags, OptionName, OptionValue,
-    Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketMemory, SocketType,
+    PacketInfo, Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketMemory, SocketType,
 };
 
 /// IANA's number of UDP.
@@ -219,17 +219,32 @@ impl UdpSocket {
         })
     }
 
+    /// The source that IP_PKTINFO wishes for a datagram to `to`: an address, or one of an
+    /// interface.
+    ///
+    /// Errors: `WrongDevice` for an interface that we lack.
+    fn source_of(&self, info: PacketInfo, to: Option<Endpoint>) -> Result<IpAddr> {
+        let stack = &self.handle.stack;
+        groups::check_number(stack, info.interface)?;
+        let local = info.local.to_canonical();
+        if !local.is_unspecified() || !stack.has_further() {
+            return Ok(local);
+        }
+        let to = to.or_else(|| self.handle.remote().ok());
+        let on = to.and_then(|to| stack.source_on(info.interface, to.addr));
+        Ok(on.unwrap_or(local))
+    }
+
     /// What a program wants of a datagram.
     ///
     /// Errors: those of the address; `WrongDevice` for an interface that we lack.
     pub(crate) fn letter(&self, to: Option<&SocketAddress>, control: &Control) -> Result<Letter> {
-        let to = to.map(|to| to_endpoint(&self.handle, to));
-        if let Some(info) = control.packet_info {
-            groups::check_number(&self.handle.stack, info.interface)?;
-        }
+        let to = to.map(|to| to_endpoint(&self.handle, to)).transpose()?;
+        let to = to.map(reached);
+        let from = control.packet_info.map(|info| self.source_of(info, to));
         Ok(Letter {
-            to: to.transpose()?.map(reached),
-            from: control.packet_info.map(|info| info.local.to_canonical()),
+            to,
+            from: from.transpose()?,
             hop_limit: control.hop_limit.map(HeaderByte::value),
             tos: control.traffic_class.map(HeaderByte::value),
             segment_bytes: control.segment_bytes,

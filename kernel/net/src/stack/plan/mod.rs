@@ -62,6 +62,9 @@ fn change(
         if interface == CARD {
             super::routes::follow(stack, link, of.count());
         }
+        if of.has_further() {
+            super::egress::publish(of, stack, link);
+        }
         Ok(())
     });
     changed.unwrap_or(Err(Error::NetworkDown))

@@ -1,0 +1,118 @@
+//! A shard that comes late: sockets that wait for whoever calls get a member there.
+//!
+//! The shard of a new interface is filled once the interface is in the stack's list. A socket that
+//! gets its name meanwhile counts the shards after that, so either it makes its member there
+//! or it is found here; `naming` sees to it that it is not both. A socket that is closed meanwhile
+//! is not in the first shard any more before its members are closed: who has added one looks
+//! there again, and closes it then.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::Ordering;
+
+use inet::{Options, SocketId, State, Transport};
+use sync::{Error, Result};
+use vfs::socket::Family;
+
+use super::handle::{close, close_member};
+use super::members::{Duty, make_member};
+use crate::stack::NetStack;
+use crate::stack::egress::device_in;
+use crate::stack::location::Location;
+use crate::stack::waiter::Waiter;
+
+/// A socket of the first shard that waits for whoever calls.
+struct Waiting {
+    id: SocketId,
+    waiter: Arc<Waiter>,
+}
+
+impl NetStack {
+    /// Gives a shard, whose interface is new, its members.
+    ///
+    /// Errors: `NoBuffers`, `OutOfMemory`; some sockets have their members then.
+    pub(crate) fn fill_shard(&self, shard: u16) -> Result<()> {
+        for waiting in self.all_waiting()? {
+            let _naming = waiting.waiter.naming.lock();
+            match waiting.waiter.members.in_shard(shard) {
+                Some(member) => self.rebind(&waiting, member),
+                None => self.add_to_shard(&waiting, shard)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn all_waiting(&self) -> Result<Vec<Waiting>> {
+        let found = self.with_shard(0, |stack, link| {
+            let named = stack.sockets_in(0..stack.slots());
+            let waiting = named.filter(|(_, entry)| {
+                entry.transport == Transport::Udp || entry.connection.state == State::Listen
+            });
+            let mut all = Vec::new();
+            for (_, entry) in waiting {
+                let id = entry.connection.socket;
+                if let Some((id, waiter)) = id.and_then(|id| Some((id, link.waiter_of(id)?))) {
+                    all.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+                    let waiter = waiter.clone();
+                    all.push(Waiting { id, waiter });
+                }
+            }
+            Ok(all)
+        });
+        found.unwrap_or(Err(Error::NetworkDown))
+    }
+
+    /// The shard had another interface before.
+    fn rebind(&self, waiting: &Waiting, member: Location) {
+        let number = waiting.waiter.device.load(Ordering::Relaxed);
+        self.with_shard(member.shard, |stack, link| {
+            let device = device_in(number, link);
+            // Whoever closed it meanwhile has no use for it.
+            let _ = stack.configure(link, member.id, |options| options.device = device);
+        });
+    }
+
+    fn add_to_shard(&self, waiting: &Waiting, shard: u16) -> Result<()> {
+        let Some((options, kind, duty)) = self.duty_of(waiting, shard) else {
+            return Ok(());
+        };
+        let member = make_member(self, &waiting.waiter, kind, shard, &options, duty)?;
+        if let Err(error) = waiting.waiter.members.add(&[member]) {
+            close(self, member);
+            return Err(error);
+        }
+        if self.duty_of(waiting, shard).is_none() {
+            close_member(self, member);
+        }
+        Ok(())
+    }
+
+    /// What a member of it does in a shard; `None` if it is gone, or hears nothing there.
+    fn duty_of(
+        &self,
+        waiting: &Waiting,
+        shard: u16,
+    ) -> Option<(Options, (Transport, Family), Duty)> {
+        let (options, local, backlog) = self.with_shard(0, |stack, link| {
+            let id = waiting.id;
+            let is_held = Arc::ptr_eq(link.waiter_of(id)?, &waiting.waiter);
+            let backlog = stack.accept_queue(id).ok().map(|lengths| lengths.1);
+            is_held.then_some((*stack.options(id).ok()?, stack.local(id).ok()?, backlog))
+        })??;
+        if !self.shards_that_hear(local, &options).contains(&shard) {
+            return None;
+        }
+        let family = match local.addr.is_ipv6() {
+            true => Family::Inet6,
+            false => Family::Inet,
+        };
+        Some(match backlog {
+            Some(backlog) => (
+                options,
+                (Transport::Tcp, family),
+                Duty::Listening(local, backlog),
+            ),
+            None => (options, (Transport::Udp, family), Duty::Named(local)),
+        })
+    }
+}

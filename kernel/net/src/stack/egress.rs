@@ -1,0 +1,126 @@
+//! By which shard packets leave a stack with several interfaces, and which shard has an address.
+//!
+//! `inet::Egress` decides among interfaces. Each shard that has one publishes what it has and
+//! reaches when that has changed ([`publish`]); whoever binds, connects or sends asks before it
+//! enters a shard. While a stack has no further interface nobody publishes and nobody asks.
+//!
+//! What a program names instead of an address (SO_BINDTODEVICE, the interface of IP_PKTINFO) is
+//! turned into the interface, or into one of its addresses, from which the same follows.
+//!
+//! Lock order: a shard, then the table.
+
+use core::net::{IpAddr, Ipv4Addr};
+
+use inet::{Device, Stack};
+
+use super::NetStack;
+use super::env::Link;
+use super::interface::{CARD, LOOPBACK};
+use crate::device::steer;
+
+/// Tells the other shards what the interface of this one has and reaches, if that has changed.
+/// The card's shards have the same, so its first one speaks for all.
+#[inline]
+pub(crate) fn publish(of: &NetStack, stack: &Stack, link: &mut Link) {
+    let speaks = link.number == 0 || link.number >= of.count();
+    if speaks && link.egress_version != stack.routes_version() {
+        link.egress_version = stack.routes_version();
+        publish_now(stack, link);
+    }
+}
+
+#[cold]
+fn publish_now(stack: &Stack, link: &Link) {
+    if stack.port().is_some() {
+        let now = stack.reach(link.interface);
+        link.shared.egress.lock().set(now);
+    }
+}
+
+/// What a socket that is bound to the interface `number` is bound to in a shard.
+pub(crate) fn device_in(number: u32, link: &Link) -> Device {
+    match number {
+        0 => Device::Any,
+        LOOPBACK => Device::Loopback,
+        number if number == link.interface => Device::Port,
+        number => Device::Other(number),
+    }
+}
+
+impl NetStack {
+    /// Whether there are, or were, interfaces with shards of their own.
+    #[inline]
+    pub(crate) fn has_further(&self) -> bool {
+        self.shard_count() > self.count()
+    }
+
+    /// The further shard whose interface has `addr`.
+    pub(crate) fn further_owner(&self, addr: IpAddr) -> Option<u16> {
+        if !self.has_further() {
+            return None;
+        }
+        let owner = self.shared.egress.lock().owner(addr);
+        self.further_shard(owner?)
+    }
+
+    /// The further shard by which packets to `to` leave: that of `device`, if the socket is bound
+    /// to one, else by their source, else by the routes. `None` for the card's.
+    pub(crate) fn further_exit(
+        &self,
+        device: u32,
+        from: Option<IpAddr>,
+        to: IpAddr,
+    ) -> Option<u16> {
+        if !self.has_further() || to.is_loopback() || to.is_unspecified() {
+            return None;
+        }
+        let chosen = match device {
+            0 => self.shared.egress.lock().choose(from, to)?,
+            device => device,
+        };
+        self.further_shard(chosen)
+    }
+
+    /// The shard by which datagrams to `to` leave, and by which their answers arrive.
+    pub(crate) fn exit(&self, device: u32, from: Option<IpAddr>, to: IpAddr) -> u16 {
+        let further = self.further_exit(device, from, to);
+        further.unwrap_or_else(|| self.shard_of(to))
+    }
+
+    /// The shard of the card in which datagrams of `peer` arrive.
+    pub(crate) fn shard_of(&self, peer: IpAddr) -> u16 {
+        if self.count() == 1 {
+            return 0;
+        }
+        let own = self.shared.routes.address();
+        let local = match peer.is_loopback() {
+            true => peer,
+            false => IpAddr::V4(own.unwrap_or(Ipv4Addr::UNSPECIFIED)),
+        };
+        steer::owner_of_hosts(local, peer)
+    }
+
+    /// The shard of an interface that has one of its own.
+    pub(crate) fn further_shard(&self, interface: u32) -> Option<u16> {
+        let found = self.interface(interface)?;
+        (found.number > CARD).then_some(found.shard)
+    }
+
+    /// The address from which a packet to `to` leaves by `interface`, where a program names the
+    /// interface and no address; `None` where only the card can be meant, which chooses itself.
+    pub(crate) fn source_on(&self, interface: u32, to: IpAddr) -> Option<IpAddr> {
+        if !self.has_further() || interface <= LOOPBACK || to.is_loopback() {
+            return None;
+        }
+        let source = self.on_interface(interface, |stack, _| match to {
+            IpAddr::V4(_) => stack.address().map(|own| IpAddr::V4(own.addr())),
+            IpAddr::V6(to) => {
+                let is_near = to.is_unicast_link_local() || to.is_multicast();
+                let mut all = stack.addresses_v6().map(|own| own.addr);
+                let fitting = all.find(|own| own.is_unicast_link_local() == is_near);
+                fitting.map(IpAddr::V6)
+            }
+        });
+        source.flatten()
+    }
+}
