@@ -84,7 +84,7 @@ fn operator_of_vnics(setup: &Setup) -> Result<Operator, String> {
 }
 
 /// Types each line; what it says has all its words.
-fn expect(shell: &mut Operator, rows: &[(&str, &[&str])]) -> Result<(), String> {
+pub fn expect(shell: &mut Operator, rows: &[(&str, &[&str])]) -> Result<(), String> {
     for (line, words) in rows {
         let said = shell.ask(line)?;
         if let Some(word) = words.iter().find(|word| !said.contains(**word)) {

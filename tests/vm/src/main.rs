@@ -19,6 +19,7 @@
 
 #![forbid(unsafe_code)]
 
+mod beside;
 mod bochs;
 mod build;
 mod c_programs;
@@ -184,6 +185,7 @@ fn main() -> ExitCode {
         perf::TESTS,
         ping::TESTS,
         links::TESTS,
+        beside::TESTS,
         card_filters::TESTS,
         link_counts::TESTS,
         link_restore::TESTS,

@@ -19,21 +19,16 @@ use vfs::socket::{GroupMembership, OptionName, OptionValue};
 /// Reads an option of this kind; `None` for others.
 pub(crate) fn get(handle: &Handle, name: OptionName) -> Option<Result<OptionValue>> {
     match name {
-        OptionName::MulticastInterface => Some(Ok(OptionValue::Address(sends_from(handle)))),
+        OptionName::MulticastInterface => {
+            let named = handle.waiter.group_source.load(Relaxed);
+            Some(Ok(OptionValue::Address(Ipv4Addr::from_bits(named))))
+        }
         OptionName::V6MulticastInterface => {
             Some(Ok(OptionValue::Number(sends_by(handle).cast_signed())))
         }
         OptionName::Mtu | OptionName::V6Mtu => Some(path_mtu(handle)),
         _ => None,
     }
-}
-
-/// The address of the interface by which a socket sends to groups.
-fn sends_from(handle: &Handle) -> Ipv4Addr {
-    let stack = &handle.stack;
-    let found = stack.interface(sends_by(handle));
-    let own = found.and_then(|interface| stack.address(&interface));
-    own.map_or(Ipv4Addr::UNSPECIFIED, |own| own.addr())
 }
 
 /// The largest packet to the peer, as far as is known.
@@ -61,11 +56,13 @@ pub(crate) fn set(handle: &Handle, name: OptionName, value: OptionValue) -> Opti
             check(name, &of).and_then(|()| leave(handle, &of))
         }
         (OptionName::MulticastInterface, OptionValue::Group(of)) => {
-            interface_named(&handle.stack, &of).map(|number| send_by(handle, number))
+            let named = interface_named(&handle.stack, &of);
+            named.map(|number| send_by(handle, number, of.local))
         }
         (OptionName::V6MulticastInterface, OptionValue::Number(number)) => {
             let number = number.cast_unsigned();
-            check_number(&handle.stack, number).map(|()| send_by(handle, number))
+            let checked = check_number(&handle.stack, number);
+            checked.map(|()| send_by(handle, number, Ipv4Addr::UNSPECIFIED))
         }
         _ => return None,
     })
@@ -83,18 +80,20 @@ pub(crate) fn sends_by(handle: &Handle) -> u32 {
     handle.waiter.group_device.load(Relaxed)
 }
 
-fn send_by(handle: &Handle, number: u32) {
+fn send_by(handle: &Handle, number: u32, source: Ipv4Addr) {
     handle.waiter.group_device.store(number, Relaxed);
+    let source = source.to_bits();
+    handle.waiter.group_source.store(source, Relaxed);
 }
 
 /// The interface that a program names by its number or its address; 0 if it names none.
 fn interface_named(stack: &NetStack, of: &GroupMembership) -> Result<u32> {
     check_number(stack, of.interface)?;
-    if of.local.is_loopback() {
-        return Ok(LOOPBACK);
-    }
     if of.interface != 0 || of.local.is_unspecified() {
         return Ok(of.interface);
+    }
+    if of.local.is_loopback() {
+        return Ok(LOOPBACK);
     }
     let mut all = stack.interfaces().into_iter();
     let has_it = |own: inet::Cidr| own.addr() == of.local;

@@ -41,6 +41,8 @@ pub(crate) struct Waiter {
     pub(crate) device: AtomicU32,
     /// The interface by which it sends to groups (IP_MULTICAST_IF), or 0.
     pub(crate) group_device: AtomicU32,
+    /// The address of IPv4 by which the program named that interface, or 0.
+    pub(crate) group_source: AtomicU32,
     known: AtomicU8,
 }
 
@@ -54,6 +56,7 @@ impl Waiter {
             naming: Spin::new(()),
             device: AtomicU32::new(0),
             group_device: AtomicU32::new(0),
+            group_source: AtomicU32::new(0),
             known: AtomicU8::new(UNKNOWN),
         }
     }

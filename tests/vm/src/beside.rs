@@ -1,0 +1,160 @@
+//! Sockets over a VNIC beside the card, in the same network stack: what each hears and by which
+//! interface it answers. Their peers are VNICs in network stacks of their own.
+
+use std::path::Path;
+
+use crate::Test;
+use crate::build;
+use crate::guest::Setup;
+use crate::links::{expect, operator_with};
+use crate::operator::Operator;
+
+/// The tests.
+pub const TESTS: &[Test] = &[
+    (
+        "a Redis on a VNIC's address and one on the card's share port 6379 in one stack",
+        two_redis,
+    ),
+    (
+        "TCP, UDP, IP_PKTINFO, SO_BINDTODEVICE and groups work over a VNIC beside the card",
+        sockets,
+    ),
+    (
+        "a UDP server with IP_PKTINFO answers by the card and by a VNIC that came later",
+        answers,
+    ),
+    (
+        "a VNIC that goes and comes again finds the servers that wait without an address",
+        comes_again,
+    ),
+];
+
+const PROGRAM: &str = "tests/programs/scenes/beside_the_card.c";
+const PROGRAMS: [&str; 5] = [
+    "unshare",
+    "nsenter",
+    "redis-server",
+    "redis-cli",
+    "redis-benchmark",
+];
+const IP: &str = "/usr/sbin/ip";
+/// A VNIC of this machine, beside the card's 10.0.2.15.
+const VNIC: &str = "dladm create-vnic -t -l eth0 -m 2:0:0:0:0:51 vnic51; \
+                    ip addr add 192.168.7.1/24 dev vnic51";
+const REDIS: &str = "redis-server --protected-mode no --save '' --appendonly no";
+
+/// A shell in a machine with the tools, and two peers: `on_vnic` is 192.168.7.2, `on_card` is
+/// 10.0.2.53.
+fn scene(setup: &Setup) -> Result<Operator, String> {
+    let program = build::c(Path::new(PROGRAM))?;
+    let program = format!("{}:/bin/beside", program.display());
+    let paths = PROGRAMS.map(|program| format!("/usr/bin/{program}"));
+    let mut added = vec!["--add", &program];
+    added.extend(paths.iter().flat_map(|path| ["--add", path]));
+    let mut shell = operator_with(setup, &added)?;
+    for (name, number, address) in [
+        ("on_vnic", 52, "192.168.7.2/24"),
+        ("on_card", 53, "10.0.2.53/24"),
+    ] {
+        shell.ask(&format!(
+            "dladm create-vnic -t -l eth0 -m 2:0:0:0:0:{number} vnic{number}; \
+             unshare -n sleep 1000 & {name}=$!; \
+             {name}() {{ nsenter -t ${name} -n \"$@\"; }}; \
+             until [ \"$(readlink /proc/${name}/ns/net)\" != \"$(readlink /proc/self/ns/net)\" ]; do sleep 0.1; done; \
+             ip link set dev vnic{number} netns ${name}; \
+             {name} {IP} addr add {address} dev vnic{number}"
+        ))?;
+    }
+    Ok(shell)
+}
+
+fn two_redis(setup: &Setup) -> Result<(), String> {
+    let mut shell = scene(setup)?;
+    let server = |name: &str, address: &str| {
+        format!(
+            "{REDIS} --bind {address} >/dev/null & \
+             until redis-cli -h {address} set stack {name} >/dev/null; do sleep 0.2; done"
+        )
+    };
+    expect(
+        &mut shell,
+        &[
+            (VNIC, &[]),
+            (&server("vnic", "192.168.7.1"), &[]),
+            (&server("card", "10.0.2.15"), &[]),
+            ("redis-cli -h 192.168.7.1 get stack", &["vnic"]),
+            ("redis-cli -h 10.0.2.15 get stack", &["card"]),
+            ("on_vnic redis-cli -h 192.168.7.1 get stack", &["vnic"]),
+            ("on_card redis-cli -h 10.0.2.15 get stack", &["card"]),
+            (
+                "b='redis-benchmark -n 2000 -c 20 -t set,get --csv'; on_vnic $b -h 192.168.7.1 & \
+                 on_card $b -h 10.0.2.15; wait $!; echo both",
+                &["SET", "GET", "both"],
+            ),
+            (
+                "cat /proc/net/tcp",
+                &[
+                    "0107A8C0:18EB 00000000:0000 0A",
+                    "0F02000A:18EB 00000000:0000 0A",
+                ],
+            ),
+        ],
+    )?;
+    shell.leave().map(drop)
+}
+
+fn sockets(setup: &Setup) -> Result<(), String> {
+    let mut shell = scene(setup)?;
+    shell.ask(VNIC)?;
+    shell.ask(
+        "on_vnic beside echo >/tmp/echo & until grep -q ready /tmp/echo; do sleep 0.1; done",
+    )?;
+    let said = shell.ask("beside vnic51 192.168.7.1 192.168.7.2; echo over $?")?;
+    match said.contains("over 0") && !said.contains("not ok") {
+        true => shell.leave().map(drop),
+        false => Err(said),
+    }
+}
+
+/// The server begins when there is the card only.
+fn answers(setup: &Setup) -> Result<(), String> {
+    let mut shell = scene(setup)?;
+    expect(
+        &mut shell,
+        &[
+            (
+                "beside which >/tmp/which & until grep -q ready /tmp/which; do sleep 0.1; done",
+                &[],
+            ),
+            ("on_card beside ask 10.0.2.53 10.0.2.15", &["by eth0"]),
+            (VNIC, &[]),
+            ("on_vnic beside ask 192.168.7.2 192.168.7.1", &["by vnic51"]),
+            ("on_card beside ask 10.0.2.53 10.0.2.15", &["by eth0"]),
+        ],
+    )?;
+    shell.leave().map(drop)
+}
+
+fn comes_again(setup: &Setup) -> Result<(), String> {
+    let mut shell = scene(setup)?;
+    let server = format!(
+        "{REDIS} >/dev/null & until redis-cli set key value >/dev/null; do sleep 0.2; done"
+    );
+    let asked = "on_vnic redis-cli -h 192.168.7.1 get key";
+    expect(&mut shell, &[(&server, &[])])?;
+    for _ in 0..3 {
+        expect(
+            &mut shell,
+            &[
+                (VNIC, &[]),
+                (asked, &["value"]),
+                ("on_card redis-cli -h 10.0.2.15 get key", &["value"]),
+                (
+                    "dladm delete-vnic -t vnic51; ip link show dev vnic51 || echo gone",
+                    &["gone"],
+                ),
+            ],
+        )?;
+    }
+    shell.leave().map(drop)
+}
