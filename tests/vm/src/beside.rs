@@ -24,6 +24,10 @@ pub const TESTS: &[Test] = &[
         answers,
     ),
     (
+        "IPv6 of a VNIC beside the card is reached, and reaches out, link-local addresses too",
+        ipv6,
+    ),
+    (
         "a VNIC that goes and comes again finds the servers that wait without an address",
         comes_again,
     ),
@@ -130,6 +134,47 @@ fn answers(setup: &Setup) -> Result<(), String> {
             (VNIC, &[]),
             ("on_vnic beside ask 192.168.7.2 192.168.7.1", &["by vnic51"]),
             ("on_card beside ask 10.0.2.53 10.0.2.15", &["by eth0"]),
+        ],
+    )?;
+    shell.leave().map(drop)
+}
+
+fn ipv6(setup: &Setup) -> Result<(), String> {
+    let mut shell = scene(setup)?;
+    let asked = |from: &str, address: &str| {
+        format!(
+            "until {from} redis-cli -h {address} get key >/dev/null 2>&1; do sleep 0.2; done; \
+             {from} redis-cli -h {address} get key"
+        )
+    };
+    let server = |place: &str, value: &str| {
+        format!(
+            "{place} {REDIS} --bind '*' '-::*' >/dev/null & \
+             until {place} redis-cli set key {value} >/dev/null; do sleep 0.2; done"
+        )
+    };
+    expect(
+        &mut shell,
+        &[
+            (&server("", "first"), &[]),
+            (&server("on_vnic", "peer"), &[]),
+            (VNIC, &[]),
+            (
+                "ip -6 addr add 2001:db8:7::1/64 dev vnic51; \
+                 ip -6 addr add 2001:db8:2::15/64 dev eth0; \
+                 on_vnic /usr/sbin/ip -6 addr add 2001:db8:7::2/64 dev vnic52; \
+                 on_card /usr/sbin/ip -6 addr add 2001:db8:2::53/64 dev vnic53",
+                &[],
+            ),
+            (
+                "ip -6 addr show dev vnic51",
+                &["fe80::ff:fe00:51/64", "2001:db8:7::1/64"],
+            ),
+            (&asked("on_vnic", "2001:db8:7::1"), &["first"]),
+            (&asked("on_card", "2001:db8:2::15"), &["first"]),
+            (&asked("", "2001:db8:7::2"), &["peer"]),
+            (&asked("", "fe80::ff:fe00:52%vnic51"), &["peer"]),
+            (&asked("on_vnic", "fe80::ff:fe00:51%vnic52"), &["first"]),
         ],
     )?;
     shell.leave().map(drop)

@@ -104,12 +104,12 @@ impl Nic {
             shard,
             number,
         };
-        if self.inbox.len() != 0 {
-            self.wait();
-        }
         if number == CARD {
             config6::configure6(of, config6::Config6::Auto);
+        } else {
+            config6::start_further(of, shard);
         }
+        self.wait();
         Ok(())
     }
 

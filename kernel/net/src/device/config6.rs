@@ -51,16 +51,36 @@ fn parse_static(text: &str) -> Option<Config6> {
 }
 
 /// Starts IPv6 on the attached device, anew if it runs, or ends it. Addresses can be used
-/// when nobody objects, a second later.
+/// when nobody objects, a second later. Further interfaces ask routers, or end it too.
 ///
 /// What the stack refuses (an address that no host can have) is left out.
 pub fn configure6(of: &NetStack, config: Config6) {
+    configure_shard(of, 0, config);
+    let further = match config {
+        Config6::None => Config6::None,
+        Config6::Auto | Config6::Static { .. } => Config6::Auto,
+    };
+    for shard in of.count()..of.shard_count() {
+        configure_shard(of, shard, further);
+    }
+    super::poll::poll_now();
+}
+
+/// Starts IPv6 on a further interface, which is new, if its stack speaks it; it is heard of when
+/// the shard runs.
+pub(crate) fn start_further(of: &NetStack, shard: u16) {
+    if of.has_ipv6() {
+        configure_shard(of, shard, Config6::Auto);
+    }
+}
+
+/// All IPv6 of the card is the first shard's.
+fn configure_shard(of: &NetStack, shard: u16, config: Config6) {
     let rules = Ipv6Config {
         accept_adverts: config == Config6::Auto,
         ..Ipv6Config::default()
     };
-    // All IPv6 is the first shard's.
-    of.with_shard(0, |stack, link| {
+    of.with_shard(shard, |stack, link| {
         if config == Config6::None {
             stack.stop_ipv6(link);
         }
@@ -90,5 +110,4 @@ pub fn configure6(of: &NetStack, config: Config6) {
         // The table of a new stack has room.
         default.map(|route| stack.add_route(route));
     });
-    super::poll::poll_now();
 }

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::sync::Arc;
 use core::any::Any;
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use base::VirtAddr;
 use cred::Capability;
@@ -15,7 +15,8 @@ use sync::{Error, Result};
 
 use super::options::RawOptions;
 use crate::packet::Packet;
-use crate::socket::address::scope_of;
+use crate::socket::address::heard_from;
+use crate::stack::interface::CARD;
 use crate::stack::raw_listener::RawListener;
 use crate::stack::{NetStack, current_stack};
 use crate::udp::Heard;
@@ -101,10 +102,8 @@ impl RawSocket {
             Family::Inet6 => Ipv6Addr::UNSPECIFIED.into(),
             _ => Ipv4Addr::UNSPECIFIED.into(),
         };
-        SocketAddress::Inet(match address.unwrap_or(any) {
-            IpAddr::V6(ip) => SocketAddrV6::new(ip, port, 0, scope_of(ip)).into(),
-            ip => SocketAddr::new(ip, port),
-        })
+        let end = Endpoint::new(address.unwrap_or(any), port);
+        heard_from(self.listener.family, end, CARD)
     }
 
     /// What IP's header said of a packet, as far as the filter has left of it.

@@ -9,6 +9,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use inet::Endpoint;
 use sync::{Error, Result};
 
+use super::bound_device;
 use super::handle::Handle;
 use crate::stack::interface::{CARD, LOOPBACK};
 use vfs::socket::{Family, SocketAddress};
@@ -29,7 +30,7 @@ pub(crate) fn to_endpoint(handle: &Handle, address: &SocketAddress) -> Result<En
             Some(_) if handle.is_v6_only()? => Err(Error::NetworkUnreachable),
             Some(four) => v4(four),
             None => {
-                check_scope(six)?;
+                check_scope(handle, six)?;
                 Ok(Endpoint::v6(*six.ip(), six.port()))
             }
         },
@@ -45,20 +46,47 @@ pub(crate) fn to_name(handle: &Handle, address: &SocketAddress) -> Result<Endpoi
     }
 }
 
-fn check_scope(name: &SocketAddrV6) -> Result<()> {
+fn check_scope(handle: &Handle, name: &SocketAddrV6) -> Result<()> {
+    let is_ours = |number| number >= CARD && handle.stack.interface(number).is_some();
     match (name.ip().is_unicast_link_local(), name.scope_id()) {
         (false, _) | (true, CARD) => Ok(()),
-        (true, 0) => Err(Error::Invalid),
+        (true, 0) if bound_device::of(handle) == 0 => Err(Error::Invalid),
+        (true, 0) => Ok(()),
+        (true, number) if is_ours(number) => Ok(()),
         (true, _) => Err(Error::WrongDevice),
     }
 }
 
-/// How a program that holds `handle` sees `endpoint`.
+/// The further interface that a link-local address names; 0 for none.
+pub(crate) fn further_scope(address: &SocketAddress) -> u32 {
+    match address {
+        SocketAddress::Inet(SocketAddr::V6(six))
+            if six.ip().is_unicast_link_local() && six.scope_id() > CARD =>
+        {
+            six.scope_id()
+        }
+        _ => 0,
+    }
+}
+
+/// How a program that holds `handle` sees an end of its own connection.
 pub(crate) fn from_endpoint(handle: &Handle, endpoint: Endpoint) -> SocketAddress {
-    let ip = seen_by(handle.family, endpoint.addr);
+    let interface = match (bound_device::of(handle), endpoint.addr) {
+        (0, IpAddr::V6(ip)) if ip.is_unicast_link_local() => {
+            let shard = handle.with(|_, _, link| Ok(link.interface));
+            shard.unwrap_or(CARD)
+        }
+        (device, _) => device,
+    };
+    heard_from(handle.family, endpoint, interface)
+}
+
+/// How a program with a socket of `family` sees an end of what came by `interface`.
+pub(crate) fn heard_from(family: Family, endpoint: Endpoint, interface: u32) -> SocketAddress {
+    let ip = seen_by(family, endpoint.addr);
     SocketAddress::Inet(match ip {
         IpAddr::V4(_) => SocketAddr::new(ip, endpoint.port),
-        IpAddr::V6(ip) => SocketAddrV6::new(ip, endpoint.port, 0, scope_of(ip)).into(),
+        IpAddr::V6(ip) => SocketAddrV6::new(ip, endpoint.port, 0, scope_of(ip, interface)).into(),
     })
 }
 
@@ -71,10 +99,10 @@ pub(crate) fn seen_by(family: Family, ip: IpAddr) -> IpAddr {
     }
 }
 
-/// The interface that a program must name with an address.
-pub(crate) fn scope_of(ip: Ipv6Addr) -> u32 {
+/// The interface that a program must name with an address of that interface's link.
+pub(crate) fn scope_of(ip: Ipv6Addr, interface: u32) -> u32 {
     match ip.is_unicast_link_local() {
-        true => CARD,
+        true => interface,
         false => 0,
     }
 }

@@ -8,10 +8,11 @@ use core::sync::atomic::Ordering;
 use cred::Capability;
 use sync::{Error, Result};
 
+use super::address::further_scope;
 use super::handle::Handle;
 use crate::stack::NetStack;
 use crate::stack::egress::device_in;
-use vfs::socket::{OptionName, OptionValue};
+use vfs::socket::{OptionName, OptionValue, SocketAddress};
 
 /// Reads an option of this kind; `None` for others.
 pub(crate) fn get(stack: &NetStack, device: u32, name: OptionName) -> Option<OptionValue> {
@@ -70,11 +71,28 @@ pub(crate) fn of(handle: &Handle) -> u32 {
     handle.waiter.device.load(Ordering::Relaxed)
 }
 
+/// Binds a socket to the interface that a link-local address names with which it is bound or
+/// connected, as Linux does.
+///
+/// Errors: `Invalid` if it is bound to another one.
+pub(crate) fn follow_scope(handle: &Handle, address: &SocketAddress) -> Result<()> {
+    match (further_scope(address), of(handle)) {
+        (0, _) => Ok(()),
+        (scope, 0) => set(handle, scope),
+        (scope, device) if scope == device => Ok(()),
+        _ => Err(Error::Invalid),
+    }
+}
+
 /// Binds such a socket.
 ///
 /// Errors: `NotPermitted`.
 pub(crate) fn bind(handle: &Handle, number: u32) -> Result<()> {
     check_right(of(handle))?;
+    set(handle, number)
+}
+
+fn set(handle: &Handle, number: u32) -> Result<()> {
     handle.waiter.device.store(number, Ordering::Relaxed);
     handle.with_all(|id, stack, link| {
         let device = device_in(number, link);

@@ -166,13 +166,9 @@ impl Handle {
         }
         let _naming = self.waiter.naming.lock();
         let is_named = self.is_named.load(Ordering::Acquire);
-        if self.stack.has_further()
-            && let Some(shard) = self.further_exit(is_named, peer)?
-        {
-            return self.move_to(shard).map(|()| false);
-        }
-        if self.stack.count() == 1 {
-            return self.move_to(0).map(|()| false);
+        let further = self.further_exit(is_named, peer)?;
+        if further.is_some() || self.stack.count() == 1 {
+            return self.move_to(further.unwrap_or(0)).map(|()| false);
         }
         let may_choose = !is_named && peer.addr.is_ipv4();
         let target = match is_named {

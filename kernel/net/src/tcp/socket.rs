@@ -12,7 +12,7 @@ use sync::{Error, Result};
 use super::TcpSocket;
 use crate::sigpipe;
 use crate::socket::address::{from_endpoint, to_endpoint, to_name};
-use crate::socket::{ioctl, options};
+use crate::socket::{bound_device, ioctl, options};
 use sockets::limits;
 use vfs::Metadata;
 use vfs::file::{File, OpenFile};
@@ -97,7 +97,9 @@ impl Socket for TcpSocket {
     }
 
     fn bind(&self, address: &SocketAddress) -> Result<()> {
-        self.handle.bind(to_name(&self.handle, address)?)
+        let name = to_name(&self.handle, address)?;
+        bound_device::follow_scope(&self.handle, address)?;
+        self.handle.bind(name)
     }
 
     fn listen(&self, backlog: u32) -> Result<()> {
@@ -108,12 +110,13 @@ impl Socket for TcpSocket {
         let accepted = self.next_connection(self.handle.receive_wait(blocking))?;
         // The peer may be gone already; the connection is still handed over.
         let peer = accepted.handle.remote().unwrap_or(inet::Endpoint::ANY);
-        let name = from_endpoint(&self.handle, peer);
+        let name = from_endpoint(&accepted.handle, peer);
         Ok((accepted, name))
     }
 
     fn connect(&self, address: &SocketAddress, blocking: Blocking) -> Result<()> {
         let peer = to_endpoint(&self.handle, address)?;
+        bound_device::follow_scope(&self.handle, address)?;
         self.connect_to(peer, self.handle.send_wait(blocking))
     }
 

@@ -91,7 +91,7 @@ impl Reports {
             ),
             IpAddr::V6(ip) => (
                 OptionName::V6ReceiveOriginalDestination,
-                SocketAddrV6::new(ip, port, 0, scope_of(ip)).into(),
+                SocketAddrV6::new(ip, port, 0, scope_of(ip, heard.interface)).into(),
             ),
         };
         self.get(wanted)?.then_some(destination)

@@ -11,9 +11,9 @@ use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 
 use super::UdpSocket;
-use crate::socket::address::{from_endpoint, to_endpoint, to_name};
+use crate::socket::address::{from_endpoint, further_scope, heard_from, to_endpoint, to_name};
 use crate::socket::ioctl::SIOCOUTQ;
-use crate::socket::{groups, ioctl, options};
+use crate::socket::{bound_device, groups, ioctl, options};
 use vfs::Metadata;
 use vfs::file::{File, OpenFile};
 use vfs::socket::{
@@ -81,14 +81,18 @@ impl Socket for UdpSocket {
     }
 
     fn bind(&self, address: &SocketAddress) -> Result<()> {
-        self.handle.bind(to_name(&self.handle, address)?)
+        let name = to_name(&self.handle, address)?;
+        bound_device::follow_scope(&self.handle, address)?;
+        self.handle.bind(name)
     }
 
     fn connect(&self, address: &SocketAddress, _blocking: Blocking) -> Result<()> {
         if *address == SocketAddress::Unspecified {
             return self.disconnect();
         }
-        self.connect_to(to_endpoint(&self.handle, address)?)
+        let peer = to_endpoint(&self.handle, address)?;
+        bound_device::follow_scope(&self.handle, address)?;
+        self.connect_to(peer)
     }
 
     fn send(&self, message: Message<'_, '_>, flags: MessageFlags) -> Result<usize> {
@@ -113,12 +117,13 @@ impl Socket for UdpSocket {
             return Ok(Received::stream(0));
         };
         let cut = got.len > got.copied;
-        let mut control = self.reports.of(self.handle.family, &got.heard);
+        let family = self.handle.family;
+        let mut control = self.reports.of(family, &got.heard);
         control.segment_bytes = NonZeroU16::new(got.heard.segment_bytes).map(NonZeroU16::get);
         Ok(Received {
             bytes: got.copied,
             length: got.len,
-            from: Some(from_endpoint(&self.handle, got.heard.from)),
+            from: Some(heard_from(family, got.heard.from, got.heard.interface)),
             control,
             flags: if cut {
                 ReceivedFlags::TRUNC
@@ -239,12 +244,17 @@ impl UdpSocket {
     ///
     /// Errors: those of the address; `WrongDevice` for an interface that we lack.
     pub(crate) fn letter(&self, to: Option<&SocketAddress>, control: &Control) -> Result<Letter> {
+        let scope = to.map_or(0, further_scope);
         let to = to.map(|to| to_endpoint(&self.handle, to)).transpose()?;
         let to = to.map(reached);
-        let from = control.packet_info.map(|info| self.source_of(info, to));
+        let from = match (control.packet_info, scope) {
+            (Some(info), _) => Some(self.source_of(info, to)?),
+            (None, 0) => None,
+            (None, scope) => to.and_then(|to| self.handle.stack.source_on(scope, to.addr)),
+        };
         Ok(Letter {
             to,
-            from: from.transpose()?,
+            from,
             hop_limit: control.hop_limit.map(HeaderByte::value),
             tos: control.traffic_class.map(HeaderByte::value),
             segment_bytes: control.segment_bytes,
