@@ -17,7 +17,7 @@ use crate::tcp::socket::info_of;
 use vfs::socket::TcpInfo;
 
 /// Slots that are looked at with the stack locked.
-const STRETCH: usize = 64;
+pub(crate) const STRETCH: usize = 64;
 
 /// A socket with a name.
 #[derive(Clone, Copy, Debug)]
@@ -120,7 +120,7 @@ fn gather_slots(
 }
 
 /// Whether the socket is of a kind that has a member in each shard.
-fn has_members(entry: &SocketEntry) -> bool {
+pub(crate) fn has_members(entry: &SocketEntry) -> bool {
     entry.transport == Transport::Udp || entry.connection.state == State::Listen
 }
 

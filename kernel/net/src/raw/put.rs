@@ -58,11 +58,9 @@ impl RawSocket {
         }
         let given = control.packet_info.map(|info| info.local);
         let given = given.filter(|local| !local.is_unspecified());
-        let named = control.packet_info.map_or(0, |info| info.interface);
-        let device = match named {
-            0 => self.listener.device.load(Relaxed),
-            named => named,
-        };
+        let named = control.packet_info.filter(|info| info.interface != 0);
+        let bound = || self.listener.device.load(Relaxed);
+        let device = named.map_or_else(bound, |info| info.interface);
         let byte = |given: Option<HeaderByte>, own| given.map_or(own, HeaderByte::value);
         Ok(RawHeader {
             src: given

@@ -11,7 +11,7 @@ use sync::{Error, Result};
 
 use super::bound_device;
 use super::handle::Handle;
-use crate::stack::interface::{CARD, LOOPBACK};
+use crate::stack::interface::CARD;
 use vfs::socket::{Family, SocketAddress};
 
 /// What a socket of `handle`'s family means by the address of a peer.
@@ -104,13 +104,5 @@ pub(crate) fn scope_of(ip: Ipv6Addr, interface: u32) -> u32 {
     match ip.is_unicast_link_local() {
         true => interface,
         false => 0,
-    }
-}
-
-/// The interface that a packet to `ip` came by, which the shard of `interface` had.
-pub(crate) fn interface_of(ip: IpAddr, interface: u32) -> u32 {
-    match ip.is_loopback() {
-        true => LOOPBACK,
-        false => interface,
     }
 }

@@ -7,14 +7,18 @@
 use core::net::Ipv4Addr;
 use core::sync::atomic::Ordering::Relaxed;
 
+use inet::{SocketId, Stack};
 use sync::{Error, Result};
 
 use super::bound_device;
 use super::handle::Handle;
 use crate::device::poll::after_send;
 use crate::stack::NetStack;
+use crate::stack::env::Link;
 use crate::stack::interface::LOOPBACK;
 use vfs::socket::{GroupMembership, OptionName, OptionValue};
+
+type Outcome = core::result::Result<(), inet::Error>;
 
 /// Reads an option of this kind; `None` for others.
 pub(crate) fn get(handle: &Handle, name: OptionName) -> Option<Result<OptionValue>> {
@@ -50,10 +54,14 @@ fn path_mtu(handle: &Handle) -> Result<OptionValue> {
 pub(crate) fn set(handle: &Handle, name: OptionName, value: OptionValue) -> Option<Result<()>> {
     Some(match (name, value) {
         (OptionName::JoinGroup | OptionName::V6JoinGroup, OptionValue::Group(of)) => {
-            check(name, &of).and_then(|()| join(handle, &of))
+            let join =
+                |stack: &mut Stack, link: &mut Link, id| stack.join_group(link, id, of.group);
+            check(name, &of).and_then(|()| at_member(handle, &of, join))
         }
         (OptionName::LeaveGroup | OptionName::V6LeaveGroup, OptionValue::Group(of)) => {
-            check(name, &of).and_then(|()| leave(handle, &of))
+            let leave =
+                |stack: &mut Stack, link: &mut Link, id| stack.leave_group(link, id, of.group);
+            check(name, &of).and_then(|()| at_member(handle, &of, leave))
         }
         (OptionName::MulticastInterface, OptionValue::Group(of)) => {
             let named = interface_named(&handle.stack, &of);
@@ -82,8 +90,8 @@ pub(crate) fn sends_by(handle: &Handle) -> u32 {
 
 fn send_by(handle: &Handle, number: u32, source: Ipv4Addr) {
     handle.waiter.group_device.store(number, Relaxed);
-    let source = source.to_bits();
-    handle.waiter.group_source.store(source, Relaxed);
+    let named = &handle.waiter.group_source;
+    named.store(source.to_bits(), Relaxed);
 }
 
 /// The interface that a program names by its number or its address; 0 if it names none.
@@ -116,19 +124,15 @@ pub(crate) fn check_number(stack: &NetStack, interface: u32) -> Result<()> {
     }
 }
 
-fn join(handle: &Handle, of: &GroupMembership) -> Result<()> {
+/// Calls `work` with the member that joins and leaves a group.
+fn at_member(
+    handle: &Handle,
+    of: &GroupMembership,
+    work: impl FnOnce(&mut Stack, &mut Link, SocketId) -> Outcome,
+) -> Result<()> {
     let member = handle.member_made(shard_of_group(handle, of)?)?;
     handle.stack.in_shard(member.shard, |stack, link| {
-        stack.join_group(link, member.id, of.group)?;
-        after_send(link);
-        Ok(())
-    })
-}
-
-fn leave(handle: &Handle, of: &GroupMembership) -> Result<()> {
-    let member = handle.member_made(shard_of_group(handle, of)?)?;
-    handle.stack.in_shard(member.shard, |stack, link| {
-        stack.leave_group(link, member.id, of.group)?;
+        work(stack, link, member.id)?;
         after_send(link);
         Ok(())
     })

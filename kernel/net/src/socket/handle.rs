@@ -170,14 +170,6 @@ impl Handle {
         mut work: impl FnMut(SocketId, &mut inet::Stack, &mut Link) -> Answer<()>,
     ) -> Result<()> {
         self.with(&mut work)?;
-        self.with_others(work)
-    }
-
-    /// Calls `work` for each member but the socket at its location.
-    pub(crate) fn with_others(
-        &self,
-        mut work: impl FnMut(SocketId, &mut inet::Stack, &mut Link) -> Answer<()>,
-    ) -> Result<()> {
         for member in self.waiter.members.iter() {
             self.stack
                 .in_shard(member.shard, |stack, link| work(member.id, stack, link))?;

@@ -10,12 +10,14 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 
-use inet::{Options, SocketId, State, Transport};
-use sync::{Error, Result};
+use inet::{Options, SocketId, Transport};
+use mach::mem::fallible::TryGrow;
+use sync::Result;
 use vfs::socket::Family;
 
 use super::handle::{close, close_member};
 use super::members::{Duty, make_member};
+use crate::listing::{STRETCH, has_members};
 use crate::stack::NetStack;
 use crate::stack::egress::device_in;
 use crate::stack::location::Location;
@@ -42,24 +44,23 @@ impl NetStack {
         Ok(())
     }
 
+    /// All of them, by stretches of slots, so that nobody waits long for the shard.
     fn all_waiting(&self) -> Result<Vec<Waiting>> {
-        let found = self.with_shard(0, |stack, link| {
-            let named = stack.sockets_in(0..stack.slots());
-            let waiting = named.filter(|(_, entry)| {
-                entry.transport == Transport::Udp || entry.connection.state == State::Listen
+        let mut all = Vec::new();
+        let slots = self.with_first_shard(inet::Stack::slots);
+        for slot in (0..slots.unwrap_or(0)).step_by(STRETCH) {
+            all.make_room(STRETCH)?;
+            self.with_shard(0, |stack, link| {
+                let named = stack.sockets_in(slot..slot + STRETCH);
+                let waiting = named.filter(|(_, entry)| has_members(entry));
+                let ids = waiting.filter_map(|(_, entry)| entry.connection.socket);
+                all.extend(ids.filter_map(|id| {
+                    let waiter = link.waiter_of(id)?.clone();
+                    Some(Waiting { id, waiter })
+                }));
             });
-            let mut all = Vec::new();
-            for (_, entry) in waiting {
-                let id = entry.connection.socket;
-                if let Some((id, waiter)) = id.and_then(|id| Some((id, link.waiter_of(id)?))) {
-                    all.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
-                    let waiter = waiter.clone();
-                    all.push(Waiting { id, waiter });
-                }
-            }
-            Ok(all)
-        });
-        found.unwrap_or(Err(Error::NetworkDown))
+        }
+        Ok(all)
     }
 
     /// The shard had another interface before.

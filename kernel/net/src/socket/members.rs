@@ -89,6 +89,15 @@ impl Handle {
         }
     }
 
+    /// Sees to it that a datagram socket has all members that its name wants, where that has changed.
+    pub(crate) fn complete(&self) -> Result<()> {
+        let _naming = self.waiter.naming.lock();
+        match self.is_named.load(Ordering::Acquire) {
+            true => self.replicate(Duty::Named),
+            false => Ok(()),
+        }
+    }
+
     /// Turns the socket into one that waits for connections, in each shard.
     pub(crate) fn listen(&self, backlog: usize) -> Result<()> {
         let _naming = self.waiter.naming.lock();

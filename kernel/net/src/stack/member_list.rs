@@ -12,7 +12,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU16, Ordering};
 
-use mach::mem::fallible::TryGrow;
+use mach::mem::fallible::{self, TryGrow};
 use mach::sync::{Once, Spin};
 use sync::Result;
 
@@ -23,7 +23,7 @@ use super::location::Location;
 pub(crate) struct MemberList {
     count: AtomicU16,
     first: Once<Box<[Location]>>,
-    later: Spin<Vec<Location>>,
+    later: Once<Box<Spin<Vec<Location>>>>,
 }
 
 impl MemberList {
@@ -50,7 +50,7 @@ impl MemberList {
         let first = self.first.get().map_or(&[][..], |first| first);
         match first.get(at) {
             Some(member) => Some(*member),
-            None => self.later.lock().get(at - first.len()).copied(),
+            None => self.later.get()?.lock().get(at - first.len()).copied(),
         }
     }
 
@@ -65,7 +65,8 @@ impl MemberList {
             first.extend_from_slice(members);
             self.first.call_once(|| first.into_boxed_slice());
         } else {
-            let mut later = self.later.lock();
+            let empty = fallible::boxed(Spin::default())?;
+            let mut later = self.later.call_once(|| empty).lock();
             later.make_room(members.len())?;
             later.extend_from_slice(members);
         }

@@ -106,7 +106,8 @@ impl UdpSocket {
     /// Takes the only peer away.
     pub(crate) fn disconnect(&self) -> Result<()> {
         self.handle
-            .with_all(|id, stack, _| Ok(stack.disconnect(id)?))
+            .with_all(|id, stack, _| Ok(stack.disconnect(id)?))?;
+        self.handle.complete()
     }
 
     /// Sets the only peer; nothing is sent.

@@ -5,7 +5,8 @@ use core::num::NonZeroU32;
 use core::sync::atomic::{AtomicU16, Ordering};
 
 use super::Heard;
-use crate::socket::address::{interface_of, scope_of, seen_by};
+use crate::socket::address::{scope_of, seen_by};
+use crate::stack::interface::LOOPBACK;
 use vfs::socket::{Control, Family, HeaderByte, OptionName, PacketInfo};
 
 /// The options that are on, one bit each.
@@ -106,7 +107,10 @@ impl Reports {
             return None;
         };
         Some(PacketInfo {
-            interface: interface_of(heard.to.addr, heard.interface),
+            interface: match heard.to.addr.is_loopback() {
+                true => LOOPBACK,
+                false => heard.interface,
+            },
             local,
         })
     }
