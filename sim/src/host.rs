@@ -21,6 +21,8 @@ pub struct HostEnv {
     pub pool: HeapPool,
     /// Frames that wait to be put on the link.
     pub sent: Vec<TxFrame>,
+    /// Stations of groups that the port lets through.
+    pub groups: Vec<MacAddr>,
     /// Wakeups since the last look.
     pub woken: Vec<(SocketId, Events)>,
 }
@@ -52,6 +54,14 @@ impl Env for HostEnv {
 
     fn transmit(&mut self, frame: TxFrame) {
         self.sent.push(frame);
+    }
+
+    fn group(&mut self, station: MacAddr, is_member: bool) {
+        let at = self.groups.iter().position(|known| *known == station);
+        match is_member {
+            true => self.groups.push(station),
+            false => drop(self.groups.remove(at.expect("a group that was joined"))),
+        }
     }
 
     fn wake(&mut self, socket: SocketId, events: Events) {
@@ -91,6 +101,7 @@ impl Host {
                 random,
                 pool,
                 sent,
+                groups: Vec::new(),
                 woken,
             },
         }

@@ -114,3 +114,21 @@ fn a_question_from_beyond_a_router_is_not_answered() {
     assert_eq!(stats.counts.get(Count::MembershipReports), before);
     assert_eq!(stats.drops.get(DropReason::BadMembership), 1);
 }
+
+#[test]
+fn the_port_lets_a_group_through_from_its_first_member_to_its_last() {
+    let mut world = World::new(1, Weather::FAIR, Offloads::default());
+    let host = world.host(Side::Left);
+    let before = host.env.groups.clone();
+    let members = [member(host), member(host)];
+    let joined = MacAddr::of_group_v4(GROUP);
+    assert_eq!(host.env.groups, [&before[..], &[joined]].concat());
+    let listed: Vec<MacAddr> = host.stack.group_stations().collect();
+    assert_eq!(listed, host.env.groups);
+    let Host { stack, env } = host;
+    stack.close(env, members[0]).expect("our socket");
+    assert!(env.groups.contains(&joined));
+    let group = IpAddr::V4(GROUP);
+    stack.leave_group(env, members[1], group).expect("a member");
+    assert_eq!(env.groups, before);
+}

@@ -55,8 +55,8 @@ pub use frame_port::{Capabilities, FramePort};
 pub use mmio::Mmio;
 pub use multiqueue::{NicParts, QueuePair, RxNotes};
 pub use nic::{
-    CardCounters, LinkState, NicControl, NicError, NicShape, PromiscuousScope, RingGroup,
-    SpreadRule, TagHandling, VlanFilter,
+    CardCounters, LinkState, MulticastFilter, NicControl, NicError, NicShape, PromiscuousScope,
+    RingGroup, SpreadRule, TagHandling, VlanFilter,
 };
 pub use port_counters::PortCounters;
 pub use registers::Registers;

@@ -93,6 +93,15 @@ pub enum VlanFilter<'a> {
     Only(&'a [u16]),
 }
 
+/// Which groups' frames a card lets in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MulticastFilter<'a> {
+    /// All: the state at the start.
+    All,
+    /// These and no others; a card may let more in.
+    Only(&'a [[u8; 6]]),
+}
+
 /// Whether a card takes VLAN tags out of received frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TagHandling {
@@ -141,9 +150,8 @@ pub trait NicControl {
     /// Takes frames that no filter claims, or no longer.
     fn set_promiscuous(&mut self, scope: PromiscuousScope, on: bool) -> Result<(), NicError>;
 
-    /// Takes these multicast addresses and no others; a card may take more. Until it is told
-    /// it takes all.
-    fn set_multicast(&mut self, macs: &[[u8; 6]]) -> Result<(), NicError>;
+    /// Lets these groups in.
+    fn set_multicast(&mut self, filter: MulticastFilter<'_>) -> Result<(), NicError>;
 
     /// Spreads frames over the rings of a group.
     fn spread(&mut self, group: u16, rule: &SpreadRule<'_>) -> Result<(), NicError>;

@@ -4,6 +4,7 @@ use core::net::IpAddr;
 
 use base::{Duration, Instant};
 use mbuf::{Chain, Mbuf, TxFrame};
+use wire::MacAddr;
 
 use crate::SocketId;
 
@@ -48,6 +49,10 @@ pub trait Env {
 
     /// Hands a frame to the port. The port drops it if it cannot send it, as a wire would.
     fn transmit(&mut self, frame: TxFrame);
+
+    /// The port is to let frames for the station of a group through, or no longer. Each group has
+    /// one call of either kind; two groups may share a station.
+    fn group(&mut self, _station: MacAddr, _is_member: bool) {}
 
     /// A packet, from its IP header on, goes from us to us: for sniffers to see.
     fn looped(&mut self, _packet: &Chain) {}

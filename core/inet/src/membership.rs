@@ -16,7 +16,7 @@ use crate::counters::{Count, DropReason};
 use crate::env::Env;
 use crate::error::Error;
 use crate::input::IpInfo;
-use crate::multicast::Query;
+use crate::multicast::{Query, is_reported};
 use crate::output::Offload;
 use crate::stack::Stack;
 
@@ -67,9 +67,16 @@ impl Stack {
         Ok(())
     }
 
-    /// Groups whose frames the port must let through.
+    /// Groups that we listen to.
     pub fn groups(&self) -> impl Iterator<Item = IpAddr> + '_ {
         self.net.groups.iter()
+    }
+
+    /// The stations of those that [`Env::group`] was told of and is not told to leave. When a stack
+    /// ends, its shell leaves them.
+    pub fn group_stations(&self) -> impl Iterator<Item = MacAddr> + '_ {
+        let from_outside = self.groups().filter(|group| is_reported(*group));
+        from_outside.map(MacAddr::of_group)
     }
 
     pub(crate) fn igmp_input<E: Env>(
@@ -112,6 +119,7 @@ impl<E: Env> Context<'_, E> {
         let random = self.env.random();
         self.net.change_upkeep();
         if self.net.groups.join(group, self.now, random)? {
+            self.env.group(MacAddr::of_group(group), true);
             self.report(group, RecordKind::ToExclude);
         }
         Ok(())
@@ -121,6 +129,7 @@ impl<E: Env> Context<'_, E> {
     pub fn leave(&mut self, group: IpAddr) {
         self.net.change_upkeep();
         if self.net.groups.leave(group) {
+            self.env.group(MacAddr::of_group(group), false);
             self.report(group, RecordKind::ToInclude);
         }
     }

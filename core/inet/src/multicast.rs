@@ -69,7 +69,7 @@ fn is_universal(group: IpAddr) -> bool {
 }
 
 /// RFC 3810 6: groups of the own interface are nobody else's business.
-fn is_reported(group: IpAddr) -> bool {
+pub(crate) fn is_reported(group: IpAddr) -> bool {
     match group {
         IpAddr::V4(_) => !is_universal(group),
         IpAddr::V6(addr) => !is_universal(group) && addr.octets()[1] & 0xf > 1,

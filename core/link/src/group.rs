@@ -342,7 +342,7 @@ mod tests {
             Ok(())
         }
 
-        fn set_multicast(&mut self, _: &[[u8; 6]]) -> Result<(), NicError> {
+        fn set_multicast(&mut self, _: hal::MulticastFilter<'_>) -> Result<(), NicError> {
             Ok(())
         }
 

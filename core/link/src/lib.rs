@@ -61,6 +61,7 @@ pub mod prefix;
 pub mod promisc;
 pub mod props;
 pub mod protect;
+pub mod reception;
 pub mod rss;
 mod shaper;
 mod slots;

@@ -1,7 +1,7 @@
 //! Ethernet II headers (IEEE 802.3), without tags.
 
 use core::fmt;
-use core::net::{Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::Malformed;
 use crate::bytes::{array, put, put_u16, u16_at};
@@ -32,6 +32,14 @@ impl MacAddr {
     pub const fn of_group_v6(group: Ipv6Addr) -> Self {
         let [.., a, b, c, d] = group.octets();
         Self([0x33, 0x33, a, b, c, d])
+    }
+
+    /// The station of a group.
+    pub const fn of_group(group: IpAddr) -> Self {
+        match group {
+            IpAddr::V4(group) => Self::of_group_v4(group),
+            IpAddr::V6(group) => Self::of_group_v6(group),
+        }
     }
 
     /// Whether it can be the address of one station.

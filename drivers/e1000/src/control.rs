@@ -8,8 +8,8 @@ use alloc::vec;
 
 use base::Duration;
 use hal::{
-    CardCounters, LinkState, Mmio, NicControl, NicError, NicShape, PromiscuousScope, Registers,
-    RingGroup, SpreadRule, VlanFilter,
+    CardCounters, LinkState, Mmio, MulticastFilter, NicControl, NicError, NicShape,
+    PromiscuousScope, Registers, RingGroup, SpreadRule, VlanFilter,
 };
 use intel::filters::Filters;
 use intel::{link, statistics};
@@ -86,8 +86,8 @@ impl<R: Registers> NicControl for Control<R> {
         }
     }
 
-    fn set_multicast(&mut self, macs: &[[u8; 6]]) -> Result<(), NicError> {
-        self.filters.set_multicast(&self.registers, macs);
+    fn set_multicast(&mut self, filter: MulticastFilter<'_>) -> Result<(), NicError> {
+        self.filters.set_multicast(&self.registers, filter);
         Ok(())
     }
 

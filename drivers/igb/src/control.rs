@@ -5,8 +5,8 @@ use alloc::vec;
 
 use base::Duration;
 use hal::{
-    CardCounters, LinkState, NicControl, NicError, NicShape, PromiscuousScope, Registers,
-    RingGroup, SpreadRule, TagHandling, VlanFilter,
+    CardCounters, LinkState, MulticastFilter, NicControl, NicError, NicShape, PromiscuousScope,
+    Registers, RingGroup, SpreadRule, TagHandling, VlanFilter,
 };
 use intel::filters::Filters;
 use intel::{link, statistics};
@@ -114,8 +114,8 @@ impl<R: Registers> NicControl for Control<R> {
         Ok(())
     }
 
-    fn set_multicast(&mut self, macs: &[[u8; 6]]) -> Result<(), NicError> {
-        self.filters.set_multicast(&self.card.registers, macs);
+    fn set_multicast(&mut self, filter: MulticastFilter<'_>) -> Result<(), NicError> {
+        self.filters.set_multicast(&self.card.registers, filter);
         Ok(())
     }
 

@@ -8,7 +8,7 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
-use hal::{NicError, Registers, VlanFilter};
+use hal::{MulticastFilter, NicError, Registers, VlanFilter};
 
 /// Receive control.
 pub const RCTL: usize = 0x0100;
@@ -53,7 +53,7 @@ pub struct Filters {
     vlans: Table,
     filters_vlans: bool,
     is_promiscuous: bool,
-    /// Somebody named the groups that are wanted; until then all are.
+    /// The table of groups counts.
     filters_groups: bool,
 }
 
@@ -120,10 +120,15 @@ impl Filters {
     }
 
     /// Lets these groups in, and those that share their bits.
-    pub fn set_multicast(&mut self, registers: &impl Registers, macs: &[[u8; 6]]) {
-        let bits = macs.iter().map(multicast_bit);
-        self.multicast.set(registers, bits);
-        self.filters_groups = true;
+    pub fn set_multicast(&mut self, registers: &impl Registers, filter: MulticastFilter<'_>) {
+        self.filters_groups = match filter {
+            MulticastFilter::All => false,
+            MulticastFilter::Only(macs) => {
+                let bits = macs.iter().map(multicast_bit);
+                self.multicast.set(registers, bits);
+                true
+            }
+        };
         self.set_receiver(registers);
     }
 

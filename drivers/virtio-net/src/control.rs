@@ -9,7 +9,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use base::Duration;
-use hal::{NicControl, NicError, NicShape, PromiscuousScope, RingGroup, SpreadRule};
+use hal::{
+    MulticastFilter, NicControl, NicError, NicShape, PromiscuousScope, RingGroup, SpreadRule,
+};
 use virtio::Error;
 
 use crate::card::Card;
@@ -104,8 +106,9 @@ pub struct Control {
     pairs: u16,
     commands: Option<Commands>,
     has_filters: bool,
-    /// Somebody named the groups that are wanted; until then all are.
-    filters_groups: bool,
+    /// Whether the device takes all groups; none while it was never told anything, and takes
+    /// everything.
+    takes_groups: Option<bool>,
     spread: Option<Spread>,
 }
 
@@ -122,7 +125,7 @@ impl Control {
             pairs,
             commands,
             has_filters,
-            filters_groups: false,
+            takes_groups: None,
             spread,
         }
     }
@@ -148,6 +151,15 @@ impl Control {
             true => self.command(command, &[&[u8::from(on)]]),
             false => Ok(()),
         }
+    }
+
+    /// The device hears of changes only: each command waits for its answer.
+    fn take_groups(&mut self, all: bool) -> Result<(), NicError> {
+        if self.takes_groups != Some(all) {
+            self.filter(ALL_MULTICAST, all)?;
+            self.takes_groups = Some(all);
+        }
+        Ok(())
     }
 }
 
@@ -181,17 +193,15 @@ impl NicControl for Control {
         ) {
             return Err(NicError::Unsupported);
         }
-        if !self.filters_groups {
-            self.filter(ALL_MULTICAST, true)?;
+        if self.takes_groups.is_none() {
+            self.take_groups(true)?;
         }
         self.filter(PROMISCUOUS, on)
     }
 
-    /// All multicasts, or none.
-    fn set_multicast(&mut self, macs: &[[u8; 6]]) -> Result<(), NicError> {
-        self.filter(ALL_MULTICAST, !macs.is_empty())?;
-        self.filters_groups = true;
-        Ok(())
+    /// All groups, or none.
+    fn set_multicast(&mut self, filter: MulticastFilter<'_>) -> Result<(), NicError> {
+        self.take_groups(filter != MulticastFilter::Only(&[]))
     }
 
     /// Frames on their way may still go by the old rule.

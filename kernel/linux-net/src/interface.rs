@@ -4,9 +4,10 @@
 use core::net::Ipv4Addr;
 
 use base::VirtAddr;
+use cred::Capability;
 use linux_raw_sys::net::AF_INET;
 use mm::user;
-use net::{Interface, LOOPBACK, current_stack};
+use net::{Interface, InterfaceFlags, LOOPBACK, current_stack};
 use sync::{Error, Result};
 use vfs::socket::Family;
 
@@ -17,6 +18,7 @@ use linux_abi::errno::Errno;
 const SIOCGIFNAME: u32 = 0x8910;
 const SIOCGIFCONF: u32 = 0x8912;
 const SIOCGIFFLAGS: u32 = 0x8913;
+const SIOCSIFFLAGS: u32 = 0x8914;
 const SIOCGIFADDR: u32 = 0x8915;
 const SIOCGIFDSTADDR: u32 = 0x8917;
 const SIOCGIFBRDADDR: u32 = 0x8919;
@@ -44,6 +46,7 @@ pub fn is_known(request: u32) -> bool {
         SIOCGIFNAME
             | SIOCGIFCONF
             | SIOCGIFFLAGS
+            | SIOCSIFFLAGS
             | SIOCGIFADDR
             | SIOCGIFDSTADDR
             | SIOCGIFBRDADDR
@@ -75,6 +78,7 @@ pub fn ioctl(call: &Call<'_>, request: u32, family: Family) -> Outcome {
     match request {
         SIOCGIFNAME => tell_name(at)?,
         SIOCGIFCONF => tell_all(at)?,
+        SIOCSIFFLAGS => set_flags(at)?,
         _ => {
             let found = named(at, request)?;
             user::copy_out(&answer(&found, request)?, at + NAME_BYTES as u64)?;
@@ -97,6 +101,21 @@ fn named(at: VirtAddr, request: u32) -> Result<Interface> {
         Some(_) if asks_address(request) && found.is_some() => Err(Error::AddressNotAvailable),
         _ => found.ok_or(Error::WrongDevice),
     }
+}
+
+/// Sets what can be set; all interfaces are up, and the rest is as it is, as on Linux.
+///
+/// Errors: `NotPermitted` without CAP_NET_ADMIN, `Unsupported` to take an interface down.
+fn set_flags(at: VirtAddr) -> Result<()> {
+    let found = named(at, SIOCSIFFLAGS)?;
+    cred::credentials().get().require(Capability::NetAdmin)?;
+    let flags: u16 = user::read(at + NAME_BYTES as u64)?;
+    let flags = InterfaceFlags::from_bits_truncate(flags);
+    if !flags.contains(InterfaceFlags::UP) {
+        return Err(Error::Unsupported);
+    }
+    current_stack().set_flags(found.number, flags);
+    Ok(())
 }
 
 fn answer(of: &Interface, request: u32) -> Result<Answer> {

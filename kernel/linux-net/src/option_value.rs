@@ -157,7 +157,7 @@ fn decode_ring(at: VirtAddr, len: u32) -> Result<RingRequest> {
     })
 }
 
-/// The address behind the first eight bytes is not looked at: cards let all groups pass.
+/// The address behind the first eight bytes is not looked at: who asks for a group gets all.
 fn decode_membership(at: VirtAddr) -> Result<Membership> {
     let [interface, kind] = user::read::<[u32; 2]>(at)?;
     let kind = match kind as u16 {

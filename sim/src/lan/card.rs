@@ -12,8 +12,8 @@ use ::link::vlan::Tag;
 use ::link::{Header, Packet};
 use base::{Duration, Instant};
 use hal::{
-    Capabilities, FramePort, NicControl, NicError, NicShape, PortCounters, PromiscuousScope,
-    RingGroup, SpreadRule, Stall, VlanFilter,
+    Capabilities, FramePort, MulticastFilter, NicControl, NicError, NicShape, PortCounters,
+    PromiscuousScope, RingGroup, SpreadRule, Stall, VlanFilter,
 };
 use mbuf::{RxFrame, TxFrame};
 
@@ -288,10 +288,13 @@ impl NicControl for Card {
         Ok(())
     }
 
-    fn set_multicast(&mut self, macs: &[[u8; 6]]) -> Result<(), NicError> {
+    fn set_multicast(&mut self, filter: MulticastFilter<'_>) -> Result<(), NicError> {
         let mut state = self.state();
         state.check()?;
-        state.multicasts = macs.to_vec();
+        state.multicasts = match filter {
+            MulticastFilter::All => Vec::new(),
+            MulticastFilter::Only(macs) => macs.to_vec(),
+        };
         Ok(())
     }
 

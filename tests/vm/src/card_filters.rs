@@ -26,6 +26,14 @@ pub const TESTS: &[Test] = &[
         "each card takes frames for groups after its last VNIC went (link layer)",
         groups,
     ),
+    (
+        "a card takes a group's frames while somebody wants them, and no longer (link layer)",
+        joined,
+    ),
+    (
+        "a card takes all frames while its interface is promiscuous, and no longer (link layer)",
+        promiscuous_by_flag,
+    ),
 ];
 
 /// Cards that have filters for several addresses, and how many beside that for their own.
@@ -37,6 +45,9 @@ const LINK_LOCAL: &str = "fe80::5054:ff:fe12:3456";
 /// Each takes three seconds without an answer.
 const TRIES: u32 = 5;
 const FOREIGN_FRAMES: u64 = 200;
+/// A group that nobody else is in.
+const GROUP: Ipv4Addr = Ipv4Addr::new(239, 7, 7, 7);
+const MEMBER: &str = "tests/programs/scenes/member.c";
 const SNIFFER: &str = "tests/programs/scenes/promiscuous.c";
 
 fn exhausted_filters(setup: &Setup) -> Result<(), String> {
@@ -86,22 +97,80 @@ fn sniffed(setup: &Setup) -> Result<(), String> {
             ("kill $!; sleep 0.5", FOREIGN_FRAMES),
             ("killall promiscuous; sleep 0.5", 0),
         ];
-        for (line, wanted) in steps {
-            shell.ask(line)?;
-            let taken = foreign_frames_taken(&mut shell)?;
-            if taken.abs_diff(wanted) >= FOREIGN_FRAMES / 2 {
-                return Err(format!(
-                    "{nic}: {taken} frames and not {wanted} came after {line}"
-                ));
-            }
-        }
+        takes_in_steps(&mut shell, ABSENT, &steps).map_err(|why| format!("{nic}: {why}"))?;
         shell.leave()?;
+    }
+    Ok(())
+}
+
+/// A socket's membership reaches the card, and so do an interface's flags.
+fn joined(setup: &Setup) -> Result<(), String> {
+    if !setup.has_our_pci() || !setup.has_tap() {
+        return Ok(());
+    }
+    let program = build::c(Path::new(MEMBER))?;
+    let program = format!("{}:/bin/member", program.display());
+    let group = format!("{GROUP}/32");
+    host("ip", &["route", "replace", &group, "dev", namespace::TAP])?;
+    let join = format!(
+        "member {GROUP} >/tmp/said & until grep -q member /tmp/said; do sleep 0.1; done; sleep 0.5"
+    );
+    for (nic, _) in CARDS {
+        let mut shell = operator_with(&setup.with_nic(nic), &["--add", &program])?;
+        let steps = [
+            ("true", 0),
+            (join.as_str(), FOREIGN_FRAMES),
+            ("kill $!; sleep 0.5", 0),
+            ("ip link set dev eth0 allmulticast on", FOREIGN_FRAMES),
+            ("ip link set dev eth0 allmulticast off", 0),
+            ("busybox ifconfig eth0 allmulti", FOREIGN_FRAMES),
+            ("busybox ifconfig eth0 -allmulti", 0),
+        ];
+        takes_in_steps(&mut shell, GROUP, &steps).map_err(|why| format!("{nic}: {why}"))?;
+        shell.leave()?;
+    }
+    Ok(())
+}
+
+fn promiscuous_by_flag(setup: &Setup) -> Result<(), String> {
+    if !setup.has_our_pci() || !setup.has_tap() {
+        return Ok(());
+    }
+    for (nic, _) in CARDS {
+        let mut shell = operator(&setup.with_nic(nic))?;
+        let steps = [
+            ("ip link set dev eth0 promisc on", FOREIGN_FRAMES),
+            ("busybox ifconfig eth0 promisc", FOREIGN_FRAMES),
+            ("ip link set dev eth0 promisc off", 0),
+            ("busybox ifconfig eth0 promisc", FOREIGN_FRAMES),
+            ("busybox ifconfig eth0 -promisc", 0),
+        ];
+        takes_in_steps(&mut shell, ABSENT, &steps).map_err(|why| format!("{nic}: {why}"))?;
+        shell.leave()?;
+    }
+    Ok(())
+}
+
+/// Of the frames to an address, so many come after each line.
+fn takes_in_steps(shell: &mut Operator, to: Ipv4Addr, steps: &[(&str, u64)]) -> Result<(), String> {
+    for (line, wanted) in steps {
+        let said = shell.ask(line)?;
+        let taken = frames_taken(shell, to)?;
+        if taken.abs_diff(*wanted) >= FOREIGN_FRAMES / 2 {
+            return Err(format!(
+                "{taken} frames and not {wanted} came after {line}: {said}"
+            ));
+        }
     }
     Ok(())
 }
 
 /// How many frames come in while so many are sent to a station that nobody is.
 fn foreign_frames_taken(shell: &mut Operator) -> Result<u64, String> {
+    frames_taken(shell, ABSENT)
+}
+
+fn frames_taken(shell: &mut Operator, to: Ipv4Addr) -> Result<u64, String> {
     if !namespace::add_absent_station(ABSENT) {
         return Err("the host takes no station that nobody is".into());
     }
@@ -109,7 +178,7 @@ fn foreign_frames_taken(shell: &mut Operator) -> Result<u64, String> {
     let before = number(shell, received)?;
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).map_err(|error| error.to_string())?;
     for _ in 0..FOREIGN_FRAMES {
-        let sent = socket.send_to(&[0; 64], (ABSENT, PORT));
+        let sent = socket.send_to(&[0; 64], (to, PORT));
         sent.map_err(|error| error.to_string())?;
     }
     // These stand behind the others in the host's queue.

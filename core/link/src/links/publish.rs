@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use base::Instant;
-use hal::{NicError, VlanFilter};
+use hal::{MulticastFilter, NicError, VlanFilter};
 use mbuf::Chain;
 use wire::MacAddr;
 
@@ -125,7 +125,7 @@ impl Links {
         if wanted == card.multicasts {
             return Ok(());
         }
-        match card.nic.set_multicast(&wanted) {
+        match card.nic.set_multicast(MulticastFilter::Only(&wanted)) {
             Ok(()) | Err(NicError::Unsupported) => {
                 card.multicasts = wanted;
                 Ok(())

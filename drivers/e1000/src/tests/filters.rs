@@ -3,7 +3,7 @@
 extern crate std;
 
 use base::{Duration, Instant};
-use hal::{FramePort, NicControl, NicError, PromiscuousScope, Remedy, VlanFilter};
+use hal::{FramePort, MulticastFilter, NicControl, NicError, PromiscuousScope, Remedy, VlanFilter};
 use intel::filters::{
     ADDRESS_HIGH, ADDRESS_VALID, MULTICAST_TABLE, RCTL, RCTL_ALL_MULTICAST, RCTL_ALL_UNICAST,
     RCTL_ENABLE, RCTL_FILTER_VLANS, VLAN_TABLE, address,
@@ -68,11 +68,16 @@ fn groups_are_named_by_the_bits_of_their_addresses() {
     let mut parts = card.parts().unwrap();
     assert!(receiver(&card, RCTL_ALL_MULTICAST), "nobody named any");
     let group = [0x01, 0x00, 0x5e, 0x00, 0x00, 0xfb];
-    parts.control.set_multicast(&[group]).unwrap();
+    parts
+        .control
+        .set_multicast(MulticastFilter::Only(&[group]))
+        .unwrap();
     assert!(!receiver(&card, RCTL_ALL_MULTICAST));
     let bit = 0xfb00 >> 4;
     let word = card.registers.read32(MULTICAST_TABLE + bit / 32 * 4);
     assert_eq!(word, 1 << (bit % 32));
+    parts.control.set_multicast(MulticastFilter::All).unwrap();
+    assert!(receiver(&card, RCTL_ALL_MULTICAST), "all again");
 }
 
 #[test]

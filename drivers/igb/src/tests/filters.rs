@@ -2,7 +2,9 @@
 
 extern crate std;
 
-use hal::{FramePort, NicControl, NicError, PromiscuousScope, TagHandling, VlanFilter};
+use hal::{
+    FramePort, MulticastFilter, NicControl, NicError, PromiscuousScope, TagHandling, VlanFilter,
+};
 
 use super::frames::{ethernet, tagged};
 use super::model_rx::Fate;
@@ -24,7 +26,7 @@ fn a_card_hears_its_own_address_groups_and_broadcasts_and_nothing_else() {
     let rig = Rig::new(600);
     let (_pairs, mut control) = rig.start(1).unwrap();
     assert_eq!(arrive(&rig, [0x33, 0x33, 0, 0, 0, 1]), STORED);
-    control.set_multicast(&[]).unwrap();
+    control.set_multicast(MulticastFilter::Only(&[])).unwrap();
     assert_eq!(arrive(&rig, MAC), STORED);
     assert_eq!(arrive(&rig, [0xff; 6]), STORED);
     assert_eq!(arrive(&rig, mac(1)), FILTERED);
@@ -54,18 +56,24 @@ fn addresses_fill_all_filters_and_leave_them() {
 }
 
 #[test]
-fn all_groups_are_heard_until_some_are_listed() {
+fn all_groups_are_heard_unless_some_are_listed() {
     let rig = Rig::new(600);
     let (_pairs, mut control) = rig.start(1).unwrap();
     let nodes = [0x33, 0x33, 0, 0, 0, 1];
     let solicited = [0x33, 0x33, 0xff, 0x12, 0x34, 0x56];
     assert_eq!(arrive(&rig, nodes), STORED);
-    control.set_multicast(&[nodes, solicited]).unwrap();
+    control
+        .set_multicast(MulticastFilter::Only(&[nodes, solicited]))
+        .unwrap();
     assert_eq!(arrive(&rig, nodes), STORED);
     assert_eq!(arrive(&rig, solicited), STORED);
-    control.set_multicast(&[solicited]).unwrap();
+    control
+        .set_multicast(MulticastFilter::Only(&[solicited]))
+        .unwrap();
     assert_eq!(arrive(&rig, nodes), FILTERED);
     assert_eq!(arrive(&rig, solicited), STORED);
+    control.set_multicast(MulticastFilter::All).unwrap();
+    assert_eq!(arrive(&rig, nodes), STORED);
 }
 
 #[test]
@@ -154,7 +162,7 @@ fn tables_that_kept_old_bits_through_a_reset_are_emptied() {
     });
     let (_pairs, mut control) = rig.start(1).unwrap();
     control.set_vlans(VlanFilter::Only(&[])).unwrap();
-    control.set_multicast(&[]).unwrap();
+    control.set_multicast(MulticastFilter::Only(&[])).unwrap();
     assert_eq!(arrive(&rig, [0x33, 0x33, 0, 0, 0, 1]), FILTERED);
     assert_eq!(
         rig.with(|model| model.receive(&tagged(5, &[0; 46]))),

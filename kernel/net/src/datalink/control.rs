@@ -5,7 +5,10 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use base::Duration;
-use hal::{CardCounters, NicControl, NicError, NicShape, PromiscuousScope, SpreadRule, VlanFilter};
+use hal::{
+    CardCounters, MulticastFilter, NicControl, NicError, NicShape, PromiscuousScope, SpreadRule,
+    VlanFilter,
+};
 use link::links::LinkError;
 use link::promisc::Promiscuity;
 use link::rss::Rss;
@@ -16,7 +19,7 @@ use wire::EtherType;
 
 use super::{change, nic, wire as card};
 use crate::device::config::with_control;
-use crate::device::{moderation, promiscuity, ring};
+use crate::device::{moderation, reception, ring};
 use crate::stack;
 use crate::stack::interface::CARD;
 
@@ -129,11 +132,12 @@ impl NicControl for Card {
 
     /// Each card has one group, so its groups are the card.
     fn set_promiscuous(&mut self, _: PromiscuousScope, on: bool) -> Result<(), NicError> {
-        promiscuity::by_links(on)
+        reception::all_for_links(on)
     }
 
-    fn set_multicast(&mut self, macs: &[[u8; 6]]) -> Result<(), NicError> {
-        self.with(|card| card.set_multicast(macs))
+    /// The stacks have told the card of their groups (`reception`); no stream of a link has any.
+    fn set_multicast(&mut self, _: MulticastFilter<'_>) -> Result<(), NicError> {
+        Err(NicError::Unsupported)
     }
 
     /// The stacks told the card when it was attached (`steer`).

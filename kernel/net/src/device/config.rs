@@ -10,7 +10,7 @@ use inet::Cidr;
 use mach::sync::{Once, Spin};
 use sched::{Softirq, raise_on};
 
-use super::{inbox, ring, steer};
+use super::{inbox, reception, ring, steer};
 use crate::stack;
 use crate::stack::env::Port;
 use crate::stack::routes;
@@ -123,6 +123,7 @@ pub fn attach_pairs(mut ports: Vec<Port>, mut control: Box<dyn NicControl + Send
         }
     }
     CONTROL.call_once(|| Spin::new(control));
+    reception::attached();
 }
 
 fn attach_shards(ports: Vec<Port>, shards: u16) {

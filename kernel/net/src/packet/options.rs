@@ -126,15 +126,13 @@ impl Options {
 
     fn join(&self, wanted: Membership) -> Result<()> {
         let interface = self.stack.interface(wanted.interface);
-        let interface = interface.ok_or(Error::WrongDevice)?;
+        interface.ok_or(Error::WrongDevice)?;
         let mut memberships = self.memberships.lock();
         if memberships.len() >= MEMBERSHIPS_MAX {
             return Err(Error::NoBuffers);
         }
         memberships.push(wanted);
-        if wanted.kind == MembershipKind::Promiscuous {
-            self.stack.watch(interface.number, true);
-        }
+        count(&self.stack, &wanted, true);
         Ok(())
     }
 
@@ -142,7 +140,7 @@ impl Options {
         let mut memberships = self.memberships.lock();
         let found = memberships.iter().position(|known| *known == held);
         memberships.swap_remove(found.ok_or(Error::AddressNotAvailable)?);
-        end(&self.stack, &held);
+        count(&self.stack, &held, false);
         Ok(())
     }
 }
@@ -151,13 +149,16 @@ impl Drop for Options {
     fn drop(&mut self) {
         let stack = &self.stack;
         let held = self.memberships.get_mut().iter();
-        held.for_each(|membership| end(stack, membership));
+        held.for_each(|membership| count(stack, membership, false));
     }
 }
 
-fn end(stack: &NetStack, membership: &Membership) {
-    if membership.kind == MembershipKind::Promiscuous {
-        stack.watch(membership.interface, false);
+/// One membership more, or one less.
+fn count(stack: &NetStack, membership: &Membership, is_more: bool) {
+    match membership.kind {
+        MembershipKind::Promiscuous => stack.watch(membership.interface, is_more),
+        MembershipKind::Multicast => stack.watch_groups(membership.interface, is_more),
+        MembershipKind::Unicast => {}
     }
 }
 

@@ -85,7 +85,7 @@ impl NetStack {
         let Some(gone) = self.interface(number) else {
             return;
         };
-        self.shared.interfaces.remove(number);
+        self.forget_interface(number);
         let port = self.with_shard(gone.shard, |stack, link| {
             stack.detach(link);
             core::mem::replace(&mut link.attachment, Attachment::None)

@@ -19,10 +19,12 @@ use super::waiter::Waiter;
 use super::{NetStack, Shared};
 use crate::device::alarm::Alarm;
 use crate::device::pulls::Pulls;
+use crate::device::reception;
 use crate::device::ring::Ring;
 use crate::device::watchdog;
 use crate::packet;
 use link::tx_batch::TxBatch;
+use wire::MacAddr;
 
 /// A device as the kernel holds it.
 pub type Port = Box<dyn FramePort + Send>;
@@ -211,6 +213,10 @@ impl Env for Link {
     fn transmit(&mut self, frame: TxFrame) {
         packet::sent(&self.shared, self.interface, &frame);
         self.hand_over(frame);
+    }
+
+    fn group(&mut self, station: MacAddr, is_member: bool) {
+        reception::group(station, is_member);
     }
 
     fn looped(&mut self, packet: &Chain) {

@@ -13,7 +13,7 @@ use mach::sync::Spin;
 
 use super::NetStack;
 use super::env::Link;
-use crate::device::promiscuity;
+use crate::device::reception;
 use vfs::socket::InterfaceName;
 
 /// The number of loopback.
@@ -39,11 +39,18 @@ bitflags! {
         const LOOPBACK = 0x8;
         /// It can carry packets.
         const RUNNING = 0x40;
-        /// Somebody wants all frames, ours or not.
+        /// All frames are wanted, ours or not.
         const PROMISCUOUS = 0x100;
+        /// Those for all groups are wanted, joined or not.
+        const ALL_GROUPS = 0x200;
         /// It has groups.
         const MULTICAST = 0x1000;
     }
+}
+
+impl InterfaceFlags {
+    /// Those that an administrator sets.
+    pub const SETTABLE: Self = Self::PROMISCUOUS.union(Self::ALL_GROUPS);
 }
 
 /// An interface.
@@ -120,33 +127,50 @@ impl Interface {
     }
 }
 
-/// The interfaces of one stack, by number, each with how many sockets want all its frames.
-pub(crate) struct Interfaces(Spin<Vec<(Interface, u32)>>);
+/// The interfaces of one stack, by number.
+pub(crate) struct Interfaces(Spin<Vec<Entry>>);
+
+/// An interface, and who wants more of it than its own frames.
+struct Entry {
+    of: Interface,
+    /// Sockets that want all frames.
+    watchers: u32,
+    /// What an administrator set.
+    set: InterfaceFlags,
+}
+
+impl Entry {
+    fn new(of: Interface) -> Self {
+        Self {
+            of,
+            watchers: 0,
+            set: InterfaceFlags::empty(),
+        }
+    }
+}
 
 impl Interfaces {
     pub(crate) fn new() -> Self {
-        Self(Spin::new(Vec::from([(LOOPBACK_FACTS, 0)])))
+        Self(Spin::new(Vec::from([Entry::new(LOOPBACK_FACTS)])))
     }
 
     /// There is this interface now, or it has changed.
     pub(crate) fn put(&self, new: Interface) {
         let mut all = self.0.lock();
-        match all.binary_search_by_key(&new.number, |(one, _)| one.number) {
-            Ok(at) => all[at].0 = new,
-            Err(at) => all.insert(at, (new, 0)),
+        match all.binary_search_by_key(&new.number, |one| one.of.number) {
+            Ok(at) => all[at].of = new,
+            Err(at) => all.insert(at, Entry::new(new)),
         }
     }
 
     /// And no longer.
-    pub(crate) fn remove(&self, number: u32) {
-        self.0.lock().retain(|(one, _)| one.number != number);
+    fn remove(&self, number: u32) {
+        self.0.lock().retain(|one| one.of.number != number);
     }
 
     /// The interface with this number.
     pub(crate) fn get(&self, number: u32) -> Option<Interface> {
-        let all = self.0.lock();
-        let found = all.iter().find(|(one, _)| one.number == number);
-        found.map(|(one, _)| *one)
+        self.with(number, |one| one.of)
     }
 
     /// `ARPHRD_*` of an interface, 0 of one that is gone.
@@ -155,21 +179,32 @@ impl Interfaces {
     }
 
     fn all(&self) -> Vec<Interface> {
-        self.0.lock().iter().map(|(one, _)| *one).collect()
+        self.0.lock().iter().map(|one| one.of).collect()
     }
 
-    fn watchers(&self, number: u32) -> u32 {
-        let all = self.0.lock();
-        let found = all.iter().find(|(one, _)| one.number == number);
-        found.map_or(0, |(_, watchers)| *watchers)
-    }
-
-    /// One socket more wants all frames of an interface, or one less.
-    fn watch(&self, number: u32, is_more: bool) {
+    fn with<R>(&self, number: u32, look: impl FnOnce(&mut Entry) -> R) -> Option<R> {
         let mut all = self.0.lock();
-        if let Some((_, watchers)) = all.iter_mut().find(|(one, _)| one.number == number) {
-            *watchers = watchers.wrapping_add(if is_more { 1 } else { u32::MAX });
-        }
+        let found = all.iter_mut().find(|one| one.of.number == number);
+        found.map(look)
+    }
+
+    /// Sets an administrator's flags; returns those that changed.
+    fn set(&self, number: u32, flags: InterfaceFlags) -> InterfaceFlags {
+        let changed = self.with(number, |one| {
+            let before = core::mem::replace(&mut one.set, flags);
+            before ^ flags
+        });
+        changed.unwrap_or(InterfaceFlags::empty())
+    }
+}
+
+impl Drop for Interfaces {
+    /// What was set of a stack's interfaces ends with it. All frames of the card are the first
+    /// stack's wish, which never ends.
+    fn drop(&mut self) {
+        let all = self.0.get_mut().iter();
+        let wish = all.filter(|one| one.set.contains(InterfaceFlags::ALL_GROUPS));
+        wish.for_each(|_| reception::all_groups(false));
     }
 }
 
@@ -282,9 +317,35 @@ impl NetStack {
             LOOPBACK => InterfaceFlags::LOOPBACK,
             _ => InterfaceFlags::BROADCAST | InterfaceFlags::MULTICAST,
         };
-        let watchers = self.shared.interfaces.watchers(of.number);
-        flags.set(InterfaceFlags::PROMISCUOUS, watchers != 0);
-        flags
+        let set = self.shared.interfaces.with(of.number, |one| one.set);
+        flags | set.unwrap_or(InterfaceFlags::empty())
+    }
+
+    /// How many want all frames of an interface: sockets, and the administrator.
+    pub fn promiscuity(&self, of: &Interface) -> u32 {
+        let wishes = |one: &mut Entry| {
+            let is_set = one.set.contains(InterfaceFlags::PROMISCUOUS);
+            one.watchers.saturating_add(is_set.into())
+        };
+        self.shared.interfaces.with(of.number, wishes).unwrap_or(0)
+    }
+
+    /// Sets those of an interface's flags that can be set, and the card hears of it.
+    pub fn set_flags(&self, number: u32, flags: InterfaceFlags) {
+        let flags = flags & InterfaceFlags::SETTABLE;
+        let changed = self.shared.interfaces.set(number, flags);
+        if changed.contains(InterfaceFlags::PROMISCUOUS) {
+            self.want_all(number, flags.contains(InterfaceFlags::PROMISCUOUS));
+        }
+        if changed.contains(InterfaceFlags::ALL_GROUPS) {
+            self.watch_groups(number, flags.contains(InterfaceFlags::ALL_GROUPS));
+        }
+    }
+
+    /// An interface is no more, and what was set of it neither.
+    pub(crate) fn forget_interface(&self, number: u32) {
+        self.set_flags(number, InterfaceFlags::empty());
+        self.shared.interfaces.remove(number);
     }
 
     /// An interface's IPv4 address.
@@ -299,9 +360,26 @@ impl NetStack {
 
     /// One socket more wants all frames of an interface, or one less, and the card hears of it.
     pub fn watch(&self, interface: u32, is_more: bool) {
-        self.shared.interfaces.watch(interface, is_more);
+        self.shared.interfaces.with(interface, |one| {
+            one.watchers = match is_more {
+                true => one.watchers.saturating_add(1),
+                false => one.watchers.saturating_sub(1),
+            };
+        });
+        self.want_all(interface, is_more);
+    }
+
+    /// The same for frames to all groups.
+    pub fn watch_groups(&self, interface: u32, is_more: bool) {
+        if interface != LOOPBACK {
+            reception::all_groups(is_more);
+        }
+    }
+
+    /// A link over the card sees no frames but its own.
+    fn want_all(&self, interface: u32, is_more: bool) {
         if interface == CARD && self.is_first() {
-            promiscuity::by_sniffer(is_more);
+            reception::all(is_more);
         }
     }
 }

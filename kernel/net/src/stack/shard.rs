@@ -23,7 +23,7 @@ use super::env::{Attachment, Link, Port};
 use super::locked::{LockedShard, Slot};
 use super::{NetStack, SHARDS_MAX};
 use crate::device::pulls::Pulls;
-use crate::device::{ring, steer};
+use crate::device::{reception, ring, steer};
 use crate::refusal::Answer;
 use crate::stack::interface::CARD;
 
@@ -49,6 +49,14 @@ impl Shard {
     #[inline(never)]
     pub(crate) fn boxed(of: &NetStack, interface: u32, number: u16) -> Result<Box<Self>> {
         Ok(fallible::boxed(Self::new(of, interface, number))?)
+    }
+}
+
+impl Drop for Shard {
+    /// The card need not take the groups of a stack that ended.
+    fn drop(&mut self) {
+        let stations = self.stack.group_stations();
+        stations.for_each(|station| reception::group(station, false));
     }
 }
 

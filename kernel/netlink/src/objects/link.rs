@@ -1,7 +1,8 @@
 //! Links: shown, found by number or name, moved from stack to stack, and told what they are
 //! already.
 //!
-//! All links are always up, for a stack has no state in which its own is down.
+//! All links are always up, for a stack has no state in which its own is down. What can be set is
+//! whether all frames, or those for all groups, are wanted.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -11,7 +12,7 @@ use sync::Error;
 
 use crate::answer::Refusal;
 use crate::asked::Asked;
-use net::{Interface, LOOPBACK, NetStack, Traffic};
+use net::{Interface, InterfaceFlags, LOOPBACK, NetStack, Traffic};
 use task::namespaces::{self, Namespace};
 
 /// `IFF_LOWER_UP`: there is a carrier.
@@ -61,7 +62,7 @@ fn message<'i>(stack: &NetStack, interface: &'i Interface) -> Link<'i> {
         operational_state: Some(if is_ethernet { OPERATIONAL } else { UNKNOWN }),
         carrier: Some(1),
         group: Some(0),
-        promiscuity: Some(0),
+        promiscuity: Some(stack.promiscuity(interface)),
         transmit_queues: Some(1),
         receive_queues: Some(1),
         statistics: Some(statistics(&stack.traffic(interface))),
@@ -136,8 +137,8 @@ fn moved_to(object: &Link<'_>) -> Result<Option<Arc<NetStack>>, Error> {
     Ok(Some(net::of_namespace(namespace)))
 }
 
-/// Moves a link into another stack, or takes a command that asks for nothing but what is so
-/// already.
+/// Moves a link into another stack, sets what can be set, or takes a command that asks for nothing
+/// but what is so already.
 pub(crate) fn change(asked: &Asked<'_>, object: &Link<'_>) -> Result<(), Refusal> {
     if object.kind.is_some() {
         return Err(Refusal::new(Error::Unsupported, "Unknown device type"));
@@ -152,7 +153,8 @@ pub(crate) fn change(asked: &Asked<'_>, object: &Link<'_>) -> Result<(), Refusal
     }
     let now = message(stack, &found);
     let changed = (object.flags ^ now.flags) & object.changes;
-    let is_so = changed == 0
+    let settable = u32::from(InterfaceFlags::SETTABLE.bits());
+    let is_so = changed & !settable == 0
         && object.mtu.is_none_or(|mtu| Some(mtu) == now.mtu)
         && object
             .address
@@ -160,7 +162,11 @@ pub(crate) fn change(asked: &Asked<'_>, object: &Link<'_>) -> Result<(), Refusal
         && object.master.is_none_or(|master| master == 0)
         && (object.index == 0 || object.name.is_none_or(|name| Some(name) == now.name));
     match is_so {
-        true => Ok(()),
+        true => {
+            let wanted = InterfaceFlags::from_bits_truncate((now.flags ^ changed) as u16);
+            stack.set_flags(found.number, wanted);
+            Ok(())
+        }
         false => Err(Refusal::new(
             Error::Unsupported,
             "The link cannot be changed",

@@ -11,7 +11,10 @@ extern crate std;
 use std::vec;
 use std::vec::Vec;
 
-use hal::{FramePort, LinkState, NicControl, QueuePair, SpreadRule, TagHandling, VlanFilter};
+use hal::{
+    FramePort, LinkState, MulticastFilter, NicControl, QueuePair, SpreadRule, TagHandling,
+    VlanFilter,
+};
 use link::toeplitz::Key;
 use mbuf::{Chain, ChecksumOffload, Pool, SegmentKind, SegmentOffload, TxFrame};
 
@@ -152,10 +155,12 @@ fn filters_and_tags_do_what_they_are_told() {
         tagged(8, &[3; 60]),
     ];
     assert_eq!(arrive(&all).len(), 3, "one to a group and the tagged ones");
-    control.set_multicast(&[]).unwrap();
+    control.set_multicast(MulticastFilter::Only(&[])).unwrap();
     assert_eq!(arrive(&all).len(), 2, "tagged ones only");
     control.add_address(0, other).unwrap();
-    control.set_multicast(&[nodes]).unwrap();
+    control
+        .set_multicast(MulticastFilter::Only(&[nodes]))
+        .unwrap();
     control.set_vlans(VlanFilter::Only(&[7])).unwrap();
     let got = arrive(&all);
     assert!(got.iter().map(|(bytes, _)| bytes).eq(&all[..3]));
