@@ -18,6 +18,9 @@ pub struct Capabilities {
     pub guest_checksum: bool,
     /// May join received TCP segments into one frame.
     pub guest_coalesce: bool,
+    /// Takes VLAN tags out of received frames and puts them into those to send. Without it they
+    /// stay in the bytes.
+    pub tags: bool,
 }
 
 /// One pair of queues of a network card. Frames begin with the Ethernet header and have

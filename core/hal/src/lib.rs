@@ -56,7 +56,7 @@ pub use mmio::Mmio;
 pub use multiqueue::{NicParts, QueuePair, RxNotes};
 pub use nic::{
     CardCounters, LinkState, MulticastFilter, NicControl, NicError, NicShape, PromiscuousScope,
-    RingGroup, SpreadRule, TagHandling, VlanFilter,
+    RingGroup, SpreadRule, VlanFilter,
 };
 pub use port_counters::PortCounters;
 pub use registers::Registers;

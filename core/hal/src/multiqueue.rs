@@ -26,7 +26,7 @@
 
 use alloc::vec::Vec;
 
-use mbuf::{RxFrame, TxFrame};
+use mbuf::RxFrame;
 
 use crate::{FramePort, NicControl};
 
@@ -43,21 +43,13 @@ pub struct NicParts<P: QueuePair, C: NicControl> {
 pub struct RxNotes {
     /// The Toeplitz hash that chose the ring, if one did.
     pub hash: Option<u32>,
-    /// The second half of the VLAN tag (priority and identifier) that the card took out.
-    pub tag: Option<u16>,
 }
 
 /// One pair of queues of a card that has several.
-///
-/// [`FramePort::receive`] drops a frame whose tag was taken out, counted: without its
-/// tag it would change networks.
 pub trait QueuePair: FramePort {
     /// The MSI-X entry that tells of frames to receive.
     fn vector(&self) -> u16;
 
     /// As [`FramePort::receive`], with what the card knows of each frame.
     fn receive_noted(&mut self, budget: usize, sink: &mut dyn FnMut(RxFrame, RxNotes)) -> usize;
-
-    /// As [`FramePort::transmit`]; the card puts a VLAN tag with this second half in.
-    fn transmit_tagged(&mut self, frame: TxFrame, tag: u16) -> Result<(), TxFrame>;
 }

@@ -102,15 +102,6 @@ pub enum MulticastFilter<'a> {
     Only(&'a [[u8; 6]]),
 }
 
-/// Whether a card takes VLAN tags out of received frames.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TagHandling {
-    /// They stay in the frame: the state at the start.
-    Keep,
-    /// They go into [`RxNotes::tag`], on all rings.
-    TakeOut,
-}
-
 /// What a card counted since it was brought up, all rings together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CardCounters {
@@ -161,12 +152,6 @@ pub trait NicControl {
 
     /// Lets these VLANs in. A card without such a filter lets all in.
     fn set_vlans(&mut self, _filter: VlanFilter<'_>) -> Result<(), NicError> {
-        Err(NicError::Unsupported)
-    }
-
-    /// What becomes of received frames' tags. Frames on their way may still be handled
-    /// as before.
-    fn set_tags(&mut self, _handling: TagHandling) -> Result<(), NicError> {
         Err(NicError::Unsupported)
     }
 

@@ -25,8 +25,6 @@ pub struct PortCounters {
     pub rx_bad_header: u64,
     /// Dropped: no buffer to replace the filled one.
     pub rx_no_memory: u64,
-    /// Dropped: its tag was taken out, and nobody asked for tags.
-    pub rx_tag_lost: u64,
     /// Dropped: the card was reset before the frame was taken.
     pub rx_reset: u64,
     /// Refused: no descriptors were free.
@@ -45,7 +43,7 @@ pub struct PortCounters {
 
 impl PortCounters {
     /// Each with its name.
-    pub fn named(&self) -> [(&'static str, u64); 19] {
+    pub fn named(&self) -> [(&'static str, u64); 18] {
         [
             ("rx_frames", self.rx_frames),
             ("rx_bytes", self.rx_bytes),
@@ -58,7 +56,6 @@ impl PortCounters {
             ("rx_incomplete", self.rx_incomplete),
             ("rx_bad_header", self.rx_bad_header),
             ("rx_no_memory", self.rx_no_memory),
-            ("rx_tag_lost", self.rx_tag_lost),
             ("rx_reset", self.rx_reset),
             ("tx_queue_full", self.tx_queue_full),
             ("tx_unsupported", self.tx_unsupported),
@@ -78,7 +75,6 @@ impl PortCounters {
             + self.rx_incomplete
             + self.rx_bad_header
             + self.rx_no_memory
-            + self.rx_tag_lost
             + self.rx_reset
     }
 }

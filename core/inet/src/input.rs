@@ -178,8 +178,13 @@ impl Stack {
         let RxFrame {
             mut chain,
             checksum,
+            tag,
             ..
         } = frame;
+        // It is of another network, as one with its tag in the bytes would be.
+        if tag.is_some() {
+            return Err(DropReason::UnknownProtocol);
+        }
         let header = EthernetRepr::parse(chain.front().map_or(&[], |front| front.bytes()))?;
         let port = self.net.port.ok_or(DropReason::NotForUs)?;
         if header.dst != port.mac && !header.dst.is_multicast() {

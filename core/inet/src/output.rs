@@ -207,6 +207,7 @@ impl<E: Env> Context<'_, E> {
             chain,
             checksum,
             segment,
+            tag: None,
         });
     }
 

@@ -50,7 +50,7 @@ pub struct Header {
     pub src: MacAddr,
     /// The VLAN.
     pub tag: Tag,
-    /// Whether there is a tag, even one with a priority only.
+    /// Whether there is a tag in the bytes, even one with a priority only.
     pub is_tagged: bool,
     /// What follows, behind the tag.
     pub ether_type: u16,
@@ -90,6 +90,24 @@ impl Header {
                 Self::parse(&bytes[..len])
             }
         }
+    }
+
+    /// Of a frame whose tag, if it has one, is beside its bytes. A tag in the bytes is an inner one
+    /// then, which nobody here looks behind.
+    pub fn beside(frame: &Chain, tag: Option<u16>) -> Option<Self> {
+        let header = Self::of(frame)?;
+        let Some(tag) = tag else {
+            return Some(header);
+        };
+        Some(Self {
+            tag: Tag::from_control(tag),
+            is_tagged: false,
+            ether_type: match header.is_tagged {
+                true => TAG_TYPE,
+                false => header.ether_type,
+            },
+            ..header
+        })
     }
 
     /// Where the packet begins.

@@ -71,12 +71,12 @@ fn replace_front(frame: &mut Chain, old: usize, header: &[u8], pool: &dyn Pool) 
     true
 }
 
-/// Puts a tag behind the addresses. False if `pool` has no buffer: drop the frame.
-pub fn insert(frame: &mut Chain, vid: VlanId, pool: &dyn Pool) -> bool {
+/// Puts a tag with this second half behind the addresses. False if `pool` has no buffer: drop the frame.
+pub fn insert(frame: &mut Chain, control: u16, pool: &dyn Pool) -> bool {
     let mut header = [0; ADDRESSES_BYTES + TAG_BYTES];
     frame.copy_to_slice(0, &mut header[..ADDRESSES_BYTES]);
     header[ADDRESSES_BYTES..][..2].copy_from_slice(&TAG_TYPE.to_be_bytes());
-    header[ADDRESSES_BYTES + 2..].copy_from_slice(&vid.get().to_be_bytes());
+    header[ADDRESSES_BYTES + 2..].copy_from_slice(&control.to_be_bytes());
     replace_front(frame, ADDRESSES_BYTES, &header, pool)
 }
 
@@ -116,7 +116,7 @@ mod tests {
         let pool = HeapPool::new(4);
         let mut chain = frame(&pool);
         let before = bytes_of(&chain);
-        assert!(insert(&mut chain, VlanId::new(7).expect("valid"), &pool));
+        assert!(insert(&mut chain, 7, &pool));
         let tagged = bytes_of(&chain);
         assert_eq!(tagged[..12], before[..12]);
         assert_eq!(tagged[12..16], [0x81, 0, 0, 7]);
@@ -131,7 +131,7 @@ mod tests {
         let mut chain = frame(&pool);
         let other = chain.share(0, usize::MAX);
         let before = bytes_of(&other);
-        assert!(insert(&mut chain, VlanId::new(7).expect("valid"), &pool));
+        assert!(insert(&mut chain, 7, &pool));
         assert_eq!(bytes_of(&other), before);
     }
 
@@ -140,6 +140,6 @@ mod tests {
         let pool = HeapPool::new(1);
         let mut chain = frame(&pool).share(0, usize::MAX);
         let _other = chain.share(0, usize::MAX);
-        assert!(!insert(&mut chain, VlanId::new(7).expect("valid"), &pool));
+        assert!(!insert(&mut chain, 7, &pool));
     }
 }

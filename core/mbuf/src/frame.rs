@@ -14,6 +14,9 @@ pub struct TxFrame {
     pub checksum: Option<ChecksumOffload>,
     /// A TCP segment to cut into pieces; implies `checksum`.
     pub segment: Option<SegmentOffload>,
+    /// The second half of a VLAN tag (priority and identifier) to put in. All offsets are those
+    /// without it.
+    pub tag: Option<u16>,
 }
 
 /// "Sum from `start` to the end of the frame and store the complement at `start +
@@ -55,6 +58,8 @@ pub struct RxFrame {
     pub checksum: Checksum,
     /// Set if the device joined several TCP segments into this frame.
     pub coalesced: Option<Coalesced>,
+    /// The second half of the VLAN tag that the device took out.
+    pub tag: Option<u16>,
 }
 
 /// What is known of a received frame's transport checksum.

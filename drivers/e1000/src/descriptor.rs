@@ -9,6 +9,8 @@ const RX_DONE: u64 = 1 << 32;
 
 /// Receive status (3.2.3.1), from bit 32 of the second word on.
 const END_OF_FRAME: u8 = 1 << 1;
+/// The card took a VLAN tag out, which is in the last half word.
+const TAG_TAKEN: u8 = 1 << 3;
 const IGNORE_CHECKSUM: u8 = 1 << 2;
 const TRANSPORT_SUMMED: u8 = 1 << 5;
 /// Receive errors (3.2.3.2): symbol, sequence, CRC, carrier, data.
@@ -20,10 +22,13 @@ const END_OF_PACKET: u64 = 1 << 24;
 const INSERT_FCS: u64 = 1 << 25;
 const REPORT_STATUS: u64 = 1 << 27;
 const EXTENDED: u64 = 1 << 29;
+const INSERT_TAG: u64 = 1 << 30;
 /// Descriptor type "data"; a context is type 0.
 const TYPE_DATA: u64 = 1 << 20;
 /// Packet option "insert the TCP or UDP checksum".
 const INSERT_CHECKSUM: u64 = 1 << (32 + 9);
+/// Where a VLAN tag's second half is, in descriptors of both directions.
+const TAG_SHIFT: u32 = 48;
 /// The longest piece that a data descriptor names.
 pub(crate) const DATA_BYTES_MAX: u32 = (1 << 20) - 1;
 
@@ -50,6 +55,7 @@ impl Format for Legacy {
             } else {
                 Checksum::Unknown
             },
+            tag: (status & TAG_TAKEN != 0).then_some((word >> TAG_SHIFT) as u16),
         })
     }
 
@@ -67,16 +73,23 @@ pub(crate) fn context(checksum: ChecksumOffload) -> Option<Words> {
     Some([places | places << 32, EXTENDED])
 }
 
+/// What a frame asks of the card, which all its pieces say.
+#[inline]
+pub(crate) fn wishes(has_checksum: bool, tag: Option<u16>) -> u64 {
+    let checksum = if has_checksum { INSERT_CHECKSUM } else { 0 };
+    let tag = tag.map_or(0, |tag| INSERT_TAG | u64::from(tag) << TAG_SHIFT);
+    checksum | tag
+}
+
 /// A piece of a frame. The last one asks for a report, which frees the whole frame.
 #[inline]
-pub(crate) fn data(piece: Span, is_last: bool, has_checksum: bool) -> Words {
+pub(crate) fn data(piece: Span, is_last: bool, wishes: u64) -> Words {
     let last = if is_last {
         END_OF_PACKET | REPORT_STATUS
     } else {
         0
     };
-    let checksum = if has_checksum { INSERT_CHECKSUM } else { 0 };
-    let command = TYPE_DATA | EXTENDED | INSERT_FCS | last | checksum;
+    let command = TYPE_DATA | EXTENDED | INSERT_FCS | last | wishes;
     [piece.addr().0, command | u64::from(piece.len())]
 }
 
@@ -99,6 +112,15 @@ mod tests {
         assert_eq!(status(0x27, 0), Some(Checksum::Unknown), "QEMU: ignore");
         assert_eq!(status(0x03, 0), Some(Checksum::Unknown), "not looked at");
         assert_eq!(status(0x23, 0x20), Some(Checksum::Unknown), "wrong");
+    }
+
+    #[test]
+    fn a_tag_is_read_only_where_one_was_taken_out() {
+        let tag = |status: u64| {
+            let filled = Legacy::filled(60 | status << 32 | 0x6007 << TAG_SHIFT);
+            filled.and_then(|frame| frame.tag)
+        };
+        assert_eq!((tag(0x0b), tag(0x03)), (Some(0x6007), None));
     }
 
     #[test]

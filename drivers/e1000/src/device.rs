@@ -7,7 +7,7 @@ use hal::{
     Watchdog,
 };
 use intel::filters::{ADDRESS_HIGH, ADDRESS_VALID, RCTL, address};
-use intel::link::CTRL;
+use intel::link::{CTRL, CTRL_HANDLE_TAGS};
 use intel::{Ring, RxRing};
 use mbuf::{Pool, RxFrame, TxFrame};
 
@@ -17,7 +17,7 @@ use crate::eeprom;
 use crate::registers::{
     BYTES_MIN, CAUSES_RECEIVE, CTRL_AUTO_SPEED, CTRL_LINK_RESET, CTRL_LINK_UP, CTRL_RESET, ICR,
     IMC, IMS, Interrupt, RING_BYTES, RX_RING, RXCSUM, RXCSUM_IP_AND_TRANSPORT, TCTL,
-    TCTL_COLLISIONS, TCTL_ENABLE, TCTL_PAD_SHORT, TIPG, TIPG_COPPER, TX_RING,
+    TCTL_COLLISIONS, TCTL_ENABLE, TCTL_PAD_SHORT, TIPG, TIPG_COPPER, TX_RING, VET, VET_TAG,
 };
 use crate::tx::Transmitter;
 
@@ -159,7 +159,9 @@ fn configure(registers: &impl Registers) {
     registers.write32(TIPG, TIPG_COPPER);
     registers.write32(TCTL, TCTL_ENABLE | TCTL_PAD_SHORT | TCTL_COLLISIONS);
     let control = registers.read32(CTRL) & !CTRL_LINK_RESET;
-    registers.write32(CTRL, control | CTRL_AUTO_SPEED | CTRL_LINK_UP);
+    let wanted = CTRL_AUTO_SPEED | CTRL_LINK_UP | CTRL_HANDLE_TAGS;
+    registers.write32(CTRL, control | wanted);
+    registers.write32(VET, VET_TAG);
 }
 
 /// Stops the card and all its transfers, and silences it (section 14.3).
@@ -202,6 +204,7 @@ impl<R: Registers> FramePort for E1000<R> {
         Capabilities {
             checksum: true,
             guest_checksum: true,
+            tags: true,
             ..Capabilities::default()
         }
     }

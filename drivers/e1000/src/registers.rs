@@ -7,6 +7,9 @@ pub(crate) const CTRL_LINK_RESET: u32 = 1 << 3;
 pub(crate) const CTRL_AUTO_SPEED: u32 = 1 << 5;
 pub(crate) const CTRL_LINK_UP: u32 = 1 << 6;
 pub(crate) const CTRL_RESET: u32 = 1 << 26;
+/// The EtherType of VLAN tags (13.4.9).
+pub(crate) const VET: usize = 0x0038;
+pub(crate) const VET_TAG: u32 = 0x8100;
 /// Interrupt causes: reading clears them (13.4.17).
 pub(crate) const ICR: usize = 0x00c0;
 /// Least time between two interrupts (13.4.18).

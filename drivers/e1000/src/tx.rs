@@ -75,9 +75,10 @@ impl<R: Registers> Transmitter<R> {
     #[inline]
     fn describe(&mut self, frame: TxFrame) {
         let mut left = frame.chain.parts();
+        let wishes = descriptor::wishes(frame.checksum.is_some(), frame.tag);
         for part in frame.chain.iter() {
             left -= 1;
-            let words = descriptor::data(Span::of(part), left == 0, frame.checksum.is_some());
+            let words = descriptor::data(Span::of(part), left == 0, wishes);
             self.ring.push(words);
         }
         self.ring.close(frame.chain);

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use hal::pci::{self, PciFunction};
 use hal::{DmaError, DmaSource, Mmio, NicParts, Registers};
 use intel::filters::{ADDRESS_HIGH, ADDRESS_VALID, Filters, RCTL, Table, address};
-use intel::link::{CTRL, STATUS};
+use intel::link::{CTRL, CTRL_HANDLE_TAGS, STATUS};
 use mbuf::Pool;
 
 use crate::registers::{
@@ -178,7 +178,7 @@ fn map_interrupts(registers: &impl Registers, pairs: u16) {
 fn raise_link(registers: &impl Registers) {
     let forced = CTRL_LINK_RESET | CTRL_FORCE_SPEED | CTRL_FORCE_DUPLEX;
     let control = registers.read32(CTRL) & !forced;
-    registers.write32(CTRL, control | CTRL_LINK_UP);
+    registers.write32(CTRL, control | CTRL_LINK_UP | CTRL_HANDLE_TAGS);
     let extended = registers.read32(CTRL_EXT);
     registers.write32(CTRL_EXT, extended | CTRL_EXT_DRIVER_LOADED);
     phy::negotiate(registers);

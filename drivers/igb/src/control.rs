@@ -6,7 +6,7 @@ use alloc::vec;
 use base::Duration;
 use hal::{
     CardCounters, LinkState, MulticastFilter, NicControl, NicError, NicShape, PromiscuousScope,
-    Registers, RingGroup, SpreadRule, TagHandling, VlanFilter,
+    Registers, RingGroup, SpreadRule, VlanFilter,
 };
 use intel::filters::Filters;
 use intel::{link, statistics};
@@ -156,11 +156,6 @@ impl<R: Registers> NicControl for Control<R> {
 
     fn set_vlans(&mut self, filter: VlanFilter<'_>) -> Result<(), NicError> {
         self.filters.set_vlans(&self.card.registers, filter)
-    }
-
-    fn set_tags(&mut self, handling: TagHandling) -> Result<(), NicError> {
-        link::set_tags(self.registers(), handling);
-        Ok(())
     }
 
     fn counters(&mut self) -> Option<CardCounters> {

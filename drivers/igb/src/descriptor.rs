@@ -53,16 +53,16 @@ impl Format for Advanced {
             } else {
                 Checksum::Unknown
             },
+            tag: (status & RX_TAG_TAKEN != 0).then_some((status >> RX_TAG_SHIFT) as u16),
         })
     }
 
-    /// The hash is in the first word, the tag in the second.
+    /// The hash is in the first word.
     #[inline]
-    fn notes(facts: impl FnOnce() -> u64, status: u64) -> RxNotes {
+    fn notes(facts: impl FnOnce() -> u64, _: u64) -> RxNotes {
         let facts = facts();
         RxNotes {
             hash: (facts & RX_HASH_KIND != 0).then_some((facts >> RX_HASH_SHIFT) as u32),
-            tag: (status & RX_TAG_TAKEN != 0).then_some((status >> RX_TAG_SHIFT) as u16),
         }
     }
 }
@@ -114,8 +114,8 @@ mod tests {
     fn a_tag_is_read_only_where_one_was_taken_out() {
         let tagged = 0x1234 << 48 | 60 << 32;
         assert_eq!(Advanced::filled(tagged | 0x0b).unwrap().len, 60);
-        assert_eq!(Advanced::notes(|| 0, tagged | 0x0b).tag, Some(0x1234));
-        assert_eq!(Advanced::notes(|| 0, tagged | 0x03).tag, None);
+        assert_eq!(Advanced::filled(tagged | 0x0b).unwrap().tag, Some(0x1234));
+        assert_eq!(Advanced::filled(tagged | 0x03).unwrap().tag, None);
     }
 
     #[test]

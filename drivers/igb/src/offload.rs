@@ -23,6 +23,7 @@ pub(crate) const CAPABILITIES: Capabilities = Capabilities {
     tso6: true,
     guest_checksum: true,
     guest_coalesce: false,
+    tags: true,
 };
 
 /// Where transport headers keep their checksum.
@@ -69,8 +70,9 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// For a frame, and a tag to put in.
-    pub(crate) fn new(frame: &TxFrame, tag: Option<u16>) -> Result<Self, Unsupported> {
+    /// For a frame.
+    pub(crate) fn new(frame: &TxFrame) -> Result<Self, Unsupported> {
+        let tag = frame.tag;
         let len = frame.chain.len();
         if !(ETHERNET_BYTES..=PAYLOAD_MAX).contains(&len) {
             return Err(Unsupported);

@@ -77,7 +77,7 @@ impl<R: Registers> FramePort for Pair<R> {
     }
 
     fn transmit(&mut self, frame: TxFrame) -> Result<(), TxFrame> {
-        self.tx.transmit(frame, None, &mut self.counters)
+        self.tx.transmit(frame, &mut self.counters)
     }
 
     fn kick(&mut self) {
@@ -85,13 +85,7 @@ impl<R: Registers> FramePort for Pair<R> {
     }
 
     fn receive(&mut self, budget: usize, sink: &mut dyn FnMut(RxFrame)) -> usize {
-        let mut lost = 0;
-        let count = self.receive_noted(budget, &mut |frame, notes| match notes.tag {
-            None => sink(frame),
-            Some(_) => lost += 1,
-        });
-        self.counters.rx_tag_lost += lost;
-        count
+        self.receive_noted(budget, &mut |frame, _| sink(frame))
     }
 
     fn unsent(&mut self) -> usize {
@@ -148,10 +142,6 @@ impl<R: Registers> QueuePair for Pair<R> {
         self.tx.ring.reclaim();
         let rx = &mut self.rx.ring;
         rx.receive::<Advanced>(budget, &mut self.counters, sink)
-    }
-
-    fn transmit_tagged(&mut self, frame: TxFrame, tag: u16) -> Result<(), TxFrame> {
-        self.tx.transmit(frame, Some(tag), &mut self.counters)
     }
 }
 

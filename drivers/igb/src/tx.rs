@@ -46,14 +46,13 @@ impl<R: Registers> Transmitter<R> {
         queue::enable(self.ring.ring().registers(), THRESHOLDS)
     }
 
-    /// Queues a frame, with a tag to put in; gives it back if there is no room.
+    /// Queues a frame; gives it back if there is no room.
     pub(crate) fn transmit(
         &mut self,
         mut frame: TxFrame,
-        tag: Option<u16>,
         counters: &mut PortCounters,
     ) -> Result<(), TxFrame> {
-        let Some(plan) = plan(&frame, tag) else {
+        let Some(plan) = plan(&frame) else {
             counters.tx_unsupported += 1;
             return Err(frame);
         };
@@ -120,10 +119,10 @@ impl<R: Registers> Transmitter<R> {
 
 /// `None` for what the card can never send: nobody should ask for what the port's
 /// capabilities do not promise.
-fn plan(frame: &TxFrame, tag: Option<u16>) -> Option<Plan> {
+fn plan(frame: &TxFrame) -> Option<Plan> {
     let fits = |part: &Mbuf| Span::of(part).len() <= descriptor::DATA_BYTES_MAX;
     let is_small = frame.chain.len() <= BYTES_MAX && frame.chain.iter().all(fits);
-    is_small.then(|| Plan::new(frame, tag).ok()).flatten()
+    is_small.then(|| Plan::new(frame).ok()).flatten()
 }
 
 impl<R: Registers> Drop for Transmitter<R> {

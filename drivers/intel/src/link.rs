@@ -1,12 +1,12 @@
 //! Device control and status, as far as they are of the wire: registers 0 and 8 (13.4.1 and
 //! 13.4.2 of the 8254x's manual, 8.2.1 and 8.2.2 of the 82576's datasheet).
 
-use hal::{LinkState, Registers, TagHandling};
+use hal::{LinkState, Registers};
 
 /// Device control.
 pub const CTRL: usize = 0x0000;
-/// Takes VLAN tags out of received frames.
-pub const CTRL_TAKE_TAGS: u32 = 1 << 30;
+/// Takes VLAN tags out of received frames, and puts in those that descriptors ask for.
+pub const CTRL_HANDLE_TAGS: u32 = 1 << 30;
 /// Device status.
 pub const STATUS: usize = 0x0008;
 /// Both directions at once.
@@ -30,14 +30,4 @@ pub fn state(registers: &impl Registers) -> LinkState {
         },
         is_duplex: status & STATUS_DUPLEX != 0,
     }
-}
-
-/// What becomes of received frames' tags.
-pub fn set_tags(registers: &impl Registers, handling: TagHandling) {
-    let control = registers.read32(CTRL) & !CTRL_TAKE_TAGS;
-    let control = match handling {
-        TagHandling::Keep => control,
-        TagHandling::TakeOut => control | CTRL_TAKE_TAGS,
-    };
-    registers.write32(CTRL, control);
 }

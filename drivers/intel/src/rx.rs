@@ -35,6 +35,8 @@ pub struct Filled {
     pub is_bad: bool,
     /// What the card thinks of its sum.
     pub checksum: Checksum,
+    /// The second half of the VLAN tag that it took out.
+    pub tag: Option<u16>,
 }
 
 /// What a card's receive descriptors say, once written back.
@@ -161,6 +163,7 @@ impl<R: Registers> RxRing<R> {
             chain: Chain::from(buffer),
             checksum: filled.checksum,
             coalesced: None,
+            tag: filled.tag,
         })
     }
 

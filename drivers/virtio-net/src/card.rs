@@ -152,6 +152,7 @@ fn capabilities_of(agreed: u64) -> Capabilities {
         tso6: agreed & HOST_TSO6 != 0,
         guest_checksum: agreed & GUEST_CSUM != 0,
         guest_coalesce: agreed & GUEST_TSO4 != 0,
+        tags: false,
     }
 }
 

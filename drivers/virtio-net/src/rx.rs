@@ -147,6 +147,7 @@ impl Receiver {
             chain,
             checksum: head.checksum,
             coalesced: head.coalesced,
+            tag: None,
         });
         Ok(())
     }

@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ::link::rss::{Hasher, PortFields, Rss, bucket_of};
 use ::link::toeplitz::Key;
-use ::link::vlan::Tag;
+use ::link::vlan::{self, Tag};
 use ::link::{Header, Packet};
 use base::{Duration, Instant};
 use hal::{
     Capabilities, FramePort, MulticastFilter, NicControl, NicError, NicShape, PortCounters,
     PromiscuousScope, RingGroup, SpreadRule, Stall, VlanFilter,
 };
-use mbuf::{RxFrame, TxFrame};
+use mbuf::{HeapPool, RxFrame, TxFrame};
 
 struct Ring {
     waiting: VecDeque<RxFrame>,
@@ -48,6 +48,7 @@ struct State {
     sends: bool,
     refuses: bool,
     sent: Vec<(u16, TxFrame)>,
+    handles_tags: bool,
     filtered: u64,
 }
 
@@ -98,6 +99,7 @@ impl Card {
             sends: true,
             refuses: false,
             sent: Vec::new(),
+            handles_tags: false,
             filtered: 0,
         })))
     }
@@ -114,6 +116,11 @@ impl Card {
     /// Whether frames leave as soon as the card is told of them.
     pub fn set_sending(&self, sends: bool) {
         self.state().sends = sends;
+    }
+
+    /// Whether it takes tags out of frames and puts them in.
+    pub fn set_handling_tags(&self, handles: bool) {
+        self.state().handles_tags = handles;
     }
 
     /// Whether every control operation that can fail does.
@@ -330,6 +337,26 @@ impl NicControl for Card {
     }
 }
 
+/// A received frame whose tag is beside it.
+fn without_tag(mut frame: RxFrame) -> RxFrame {
+    let mut bytes = [0; 4];
+    frame.chain.copy_to_slice(12, &mut bytes);
+    if let [0x81, 0, high, low] = bytes {
+        frame.tag = Some(u16::from_be_bytes([high, low]));
+        assert!(vlan::strip(&mut frame.chain, &HeapPool::new(1)), "a buffer");
+    }
+    frame
+}
+
+/// A sent frame as it is on the wire.
+fn with_tag(mut frame: TxFrame) -> TxFrame {
+    if let Some(control) = frame.tag.take() {
+        let pool = HeapPool::new(1);
+        assert!(vlan::insert(&mut frame.chain, control, &pool), "a buffer");
+    }
+    frame
+}
+
 /// One queue pair of a card.
 pub struct CardQueue {
     card: Card,
@@ -352,7 +379,10 @@ impl FramePort for CardQueue {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities::default()
+        Capabilities {
+            tags: self.card.state().handles_tags,
+            ..Capabilities::default()
+        }
     }
 
     fn transmit(&mut self, frame: TxFrame) -> Result<(), TxFrame> {
@@ -377,7 +407,13 @@ impl FramePort for CardQueue {
             ring.waiting.drain(..count).collect()
         });
         let count = frames.len();
-        frames.into_iter().for_each(sink);
+        let handles_tags = self.card.state().handles_tags;
+        for frame in frames {
+            sink(match handles_tags {
+                true => without_tag(frame),
+                false => frame,
+            });
+        }
         count
     }
 
@@ -395,9 +431,12 @@ impl FramePort for CardQueue {
             .drain(..)
             .collect();
         let ring = self.ring;
-        state
-            .sent
-            .extend(gone.into_iter().map(|frame| (ring, frame)));
+        assert!(
+            state.handles_tags || gone.iter().all(|frame| frame.tag.is_none()),
+            "it would leave its network"
+        );
+        let gone = gone.into_iter().map(|frame| (ring, with_tag(frame)));
+        state.sent.extend(gone);
     }
 
     fn has_received(&mut self) -> bool {

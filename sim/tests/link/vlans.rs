@@ -43,7 +43,14 @@ fn a_vlan_without_a_name_is_named_after_its_port_and_identifier() {
 
 #[test]
 fn a_vlans_frames_are_tagged_on_the_wire_and_bare_above() {
-    let mut lan = lan();
+    for handles_tags in [false, true] {
+        let card = Card::new(NIC.0, &[(1, 16)], true);
+        card.set_handling_tags(handles_tags);
+        vlan_on(Lan::with_card(card).expect("a card"));
+    }
+}
+
+fn vlan_on(mut lan: Lan) {
     let (port, vid) = (lan.port, VlanId::new(5).expect("valid"));
     let vlan = lan.links.create_vlan(None, port, vid).expect("a VLAN");
     let above = lan.stack_on(vlan).expect("a stack");
@@ -64,7 +71,14 @@ fn a_vlans_frames_are_tagged_on_the_wire_and_bare_above() {
 
 #[test]
 fn vnics_in_different_vlans_do_not_hear_each_other() {
-    let mut lan = lan();
+    for handles_tags in [false, true] {
+        let card = Card::new(NIC.0, &[(1, 16)], true);
+        card.set_handling_tags(handles_tags);
+        vlans_apart(Lan::with_card(card).expect("a card"));
+    }
+}
+
+fn vlans_apart(mut lan: Lan) {
     let (one, _) = vnic(&mut lan, 1, Some(7));
     let (_, same) = vnic(&mut lan, 2, Some(7));
     let (_, other) = vnic(&mut lan, 3, Some(8));

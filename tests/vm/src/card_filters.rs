@@ -34,6 +34,10 @@ pub const TESTS: &[Test] = &[
         "a card takes all frames while its interface is promiscuous, and no longer (link layer)",
         promiscuous_by_flag,
     ),
+    (
+        "a VLAN is heard on the wire with its tag, whatever the card (link layer)",
+        tagged,
+    ),
 ];
 
 /// Cards that have filters for several addresses, and how many beside that for their own.
@@ -146,6 +150,44 @@ fn promiscuous_by_flag(setup: &Setup) -> Result<(), String> {
             ("busybox ifconfig eth0 -promisc", 0),
         ];
         takes_in_steps(&mut shell, ABSENT, &steps).map_err(|why| format!("{nic}: {why}"))?;
+        shell.leave()?;
+    }
+    Ok(())
+}
+
+/// The host answers in its own VLAN of that number, so tags go both ways.
+fn tagged(setup: &Setup) -> Result<(), String> {
+    if !setup.has_our_pci() || !setup.has_tap() {
+        return Ok(());
+    }
+    let link = [
+        "link",
+        "add",
+        "link",
+        namespace::TAP,
+        "name",
+        "vlan7",
+        "type",
+        "vlan",
+        "id",
+        "7",
+    ];
+    host("ip", &link)?;
+    host("ip", &["address", "add", "10.7.0.1/24", "dev", "vlan7"])?;
+    host("ip", &["link", "set", "dev", "vlan7", "up"])?;
+    for nic in ["virtio", "e1000", "igb"] {
+        let mut shell = operator(&setup.with_nic(nic))?;
+        let line = "dladm create-vlan -t -l eth0 -v 7 vlan7; ip addr add 10.7.0.2/24 dev vlan7; \
+                    p -c 5 -s 1400 10.7.0.1";
+        let said = shell.ask(line)?;
+        if !said.contains(" 5 received") {
+            return Err(format!("{nic}: {said}"));
+        }
+        // What is not of the VLAN still comes without it.
+        let said = shell.ask("dladm delete-vlan -t vlan7; p -c 2 10.0.2.2")?;
+        if !said.contains(" 2 received") {
+            return Err(format!("{nic}: {said}"));
+        }
         shell.leave()?;
     }
     Ok(())

@@ -126,7 +126,11 @@ impl Works {
             let bytes = frame.chain.len() as u64;
             all += 1;
             all_bytes += bytes;
-            let Some(of) = ends(&frame.chain).and_then(|to| table.direct_to(to, slot)) else {
+            let to = match frame.tag {
+                None => ends(&frame.chain),
+                Some(_) => None,
+            };
+            let Some(of) = to.and_then(|to| table.direct_to(to, slot)) else {
                 return backlog.push(frame);
             };
             if let Some(account) = accounts.get_mut(of) {

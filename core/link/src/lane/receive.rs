@@ -154,7 +154,7 @@ impl Works {
             let Some((_, waiting)) = self.rx.pop(&table.queues, env.now()) else {
                 break;
             };
-            let header = Header::of(&waiting.frame.chain);
+            let header = Header::beside(&waiting.frame.chain, waiting.frame.tag);
             if let (Some(slot), Some(header)) = (table.slot_of(waiting.link), header) {
                 self.hand_up(table, slot, &header, waiting.frame, env);
             }
@@ -163,7 +163,7 @@ impl Works {
 
     /// Finds the clients of a frame from the wire.
     fn sort_received(&mut self, table: &Table, frame: RxFrame, env: &mut impl Env) {
-        let Some(header) = Header::of(&frame.chain) else {
+        let Some(header) = Header::beside(&frame.chain, frame.tag) else {
             self.drop_orphan(&frame.chain, DropReason::Malformed, env.now());
             return;
         };
@@ -240,6 +240,7 @@ impl Works {
     ) {
         let client = &table.clients[slot];
         let sighting = switch::sighting(client, header, false);
+        frame.tag = None;
         if header.is_tagged && !switch::untag(&mut frame, env.pool()) {
             self.drop_for(slot, DropReason::NoBuffer, &frame.chain, env.now());
             return;

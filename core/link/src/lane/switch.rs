@@ -30,6 +30,7 @@ pub(super) fn as_received(frame: &TxFrame) -> RxFrame {
         chain: frame.chain.share(0, usize::MAX),
         checksum: frame.checksum.map_or(Checksum::Unknown, Checksum::Partial),
         coalesced: frame.segment.map(|segment| Coalesced { mss: segment.mss }),
+        tag: frame.tag,
     }
 }
 
@@ -41,8 +42,19 @@ pub(super) fn untag(frame: &mut RxFrame, pool: &dyn Pool) -> bool {
     vlan::strip(&mut frame.chain, pool)
 }
 
-/// Puts a tag in, likewise.
-pub(super) fn tag(frame: &mut TxFrame, vid: VlanId, pool: &dyn Pool) -> bool {
+/// Puts the tag into the bytes that a card took out of them.
+fn put_back(frame: &mut RxFrame, control: u16, pool: &dyn Pool) -> bool {
+    if let Checksum::Partial(offload) = &mut frame.checksum {
+        offload.start = offload.start.saturating_add(TAG_BYTES as u16);
+    }
+    vlan::insert(&mut frame.chain, control, pool)
+}
+
+/// Puts the tag that is beside a frame into its bytes, likewise, for a card that cannot.
+pub(super) fn tag(frame: &mut TxFrame, pool: &dyn Pool) -> bool {
+    let Some(control) = frame.tag.take() else {
+        return true;
+    };
     frame.checksum = frame.checksum.map(|offload| ChecksumOffload {
         start: offload.start.saturating_add(TAG_BYTES as u16),
         ..offload
@@ -50,7 +62,7 @@ pub(super) fn tag(frame: &mut TxFrame, vid: VlanId, pool: &dyn Pool) -> bool {
     if let Some(segment) = &mut frame.segment {
         segment.header_len = segment.header_len.saturating_add(TAG_BYTES as u16);
     }
-    vlan::insert(&mut frame.chain, vid, pool)
+    vlan::insert(&mut frame.chain, control, pool)
 }
 
 pub(super) fn sighting(client: &Client, header: &Header, is_own: bool) -> Sighting {
@@ -154,8 +166,8 @@ impl Works {
     }
 }
 
-/// A copy as its stream wants it: a VLAN's members see no tag of it, and sums may be
-/// wanted complete.
+/// A copy as its stream wants it: a VLAN's members see no tag of it, whoever sees all VLANs sees it
+/// in the bytes, and sums may be wanted complete.
 fn prepare(
     frame: &mut RxFrame,
     client: &Client,
@@ -164,6 +176,11 @@ fn prepare(
     pool: &dyn Pool,
 ) -> bool {
     let sums = !wishes.contains(Promiscuity::FIXUPS) || fixups::complete(frame, pool);
-    let hides_tag = header.is_tagged && !client.is_primary;
-    sums && (!hides_tag || untag(frame, pool))
+    let beside = frame.tag.take();
+    let tag = match (beside, client.is_primary) {
+        (Some(control), true) => put_back(frame, control, pool),
+        (None, false) if header.is_tagged => untag(frame, pool),
+        _ => true,
+    };
+    sums && tag
 }

@@ -89,14 +89,14 @@ impl Works {
         outcome
     }
 
-    /// Whether a frame may be sent at all; it is then as it goes on the wire.
+    /// Whether a frame may be sent at all; it then has its VLAN's tag, in its bytes or beside.
     fn admit(
         &mut self,
         client: &Client,
         frame: &mut TxFrame,
         env: &mut impl Env,
     ) -> Result<(), DropReason> {
-        let header = Header::of(&frame.chain).ok_or(DropReason::Malformed)?;
+        let header = Header::beside(&frame.chain, frame.tag).ok_or(DropReason::Malformed)?;
         let payload = frame.chain.len().saturating_sub(header.packet_at());
         if frame.segment.is_none() && payload > usize::from(client.mtu) {
             return Err(DropReason::TooLong);
@@ -111,11 +111,8 @@ impl Works {
                 env.learn(client.link, true, &frame.chain);
             }
         }
-        if needs_tag(client, &header)?
-            && let Some(vid) = client.vid
-            && !switch::tag(frame, vid, env.pool())
-        {
-            return Err(DropReason::NoBuffer);
+        if needs_tag(client, &header)? {
+            frame.tag = client.vid.map(VlanId::get);
         }
         Ok(())
     }
@@ -253,11 +250,11 @@ impl Works {
         &mut self,
         table: &Table,
         slot: usize,
-        frame: TxFrame,
+        mut frame: TxFrame,
         card: Option<&mut P>,
         env: &mut impl Env,
     ) -> Sent {
-        let Some(header) = Header::of(&frame.chain) else {
+        let Some(header) = Header::beside(&frame.chain, frame.tag) else {
             return Sent::Gone;
         };
         let vid = vid_of(header.tag).flatten();
@@ -269,6 +266,11 @@ impl Works {
         if is_group || neighbour.is_none() {
             match (card, table.has_wire) {
                 (Some(card), true) => {
+                    let by_hand = frame.tag.is_some() && !card.capabilities().tags;
+                    if by_hand && !switch::tag(&mut frame, env.pool()) {
+                        self.drop_for(slot, DropReason::NoBuffer, &frame.chain, env.now());
+                        return Sent::Gone;
+                    }
                     if let Err(back) = card.transmit(frame) {
                         self.is_card_full = true;
                         return Sent::Full(back);

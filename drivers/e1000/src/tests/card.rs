@@ -15,7 +15,7 @@ use mbuf::FreeList;
 use crate::device::{E1000, Error, Parts};
 use crate::registers::{CTRL_RESET, RING_BYTES, RX_RING, TCTL, TX_RING};
 use intel::filters::{ADDRESS_HIGH, RCTL, address};
-use intel::link::CTRL;
+use intel::link::{CTRL, CTRL_HANDLE_TAGS};
 
 /// The driver of such a card.
 pub(super) type Port = E1000<Window>;
@@ -93,6 +93,8 @@ pub(super) struct Card {
 pub(super) struct Sent {
     pub(super) bytes: Vec<u8>,
     pub(super) context: Option<[u64; 2]>,
+    /// The tag that the card put in.
+    pub(super) tag: Option<u16>,
 }
 
 impl Card {
@@ -189,6 +191,17 @@ impl Card {
         true
     }
 
+    /// The card stores a frame out of which it took this tag.
+    pub(super) fn store_tagged(&mut self, frame: &[u8], tag: u16) -> bool {
+        let Some((slot, _)) = self.next(RX_RING) else {
+            return false;
+        };
+        let at = self.descriptor_at(RX_RING, slot);
+        assert!(self.store_with(frame, frame.len() as u16, GOOD | 1 << 3, 0));
+        let done = self.memory.write(DeviceAddr(at + 14), &tag.to_le_bytes());
+        done.is_ok()
+    }
+
     /// Sends the next frame that the driver queued.
     pub(super) fn send(&mut self) -> Option<Sent> {
         let mut bytes = Vec::new();
@@ -209,7 +222,13 @@ impl Card {
             }
             if word & 1 << 24 != 0 {
                 let context = self.context.filter(|_| word & 1 << 41 != 0);
-                return Some(Sent { bytes, context });
+                let handles_tags = self.registers.read32(CTRL) & CTRL_HANDLE_TAGS != 0;
+                let tag = (handles_tags && word & 1 << 30 != 0).then_some((word >> 48) as u16);
+                return Some(Sent {
+                    bytes,
+                    context,
+                    tag,
+                });
             }
         }
     }

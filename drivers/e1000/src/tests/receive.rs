@@ -108,3 +108,12 @@ fn the_card_lets_frames_to_groups_in() {
     let wanted = RCTL_ALL_MULTICAST | RCTL_BROADCAST;
     assert_eq!(card.registers.read32(RCTL) & wanted, wanted);
 }
+
+#[test]
+fn a_tag_comes_beside_the_frame() {
+    let (mut card, mut port) = rig();
+    assert!(card.store_tagged(&[1; 60], 0x6007) && card.store(&[2; 60]));
+    let mut tags = Vec::new();
+    port.receive(64, &mut |frame: RxFrame| tags.push(frame.tag));
+    assert_eq!(tags, [Some(0x6007), None]);
+}

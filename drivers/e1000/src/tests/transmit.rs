@@ -35,6 +35,7 @@ pub(super) fn frame(card: &Card, byte: u8, checksum: Option<ChecksumOffload>) ->
         chain: Chain::from(buffer(card, &[byte; 60])),
         checksum,
         segment: None,
+        tag: None,
     }
 }
 
@@ -42,6 +43,7 @@ pub(super) fn plain(byte: u8) -> Option<Sent> {
     Some(Sent {
         bytes: vec![byte; 60],
         context: None,
+        tag: None,
     })
 }
 
@@ -159,4 +161,24 @@ fn all_buffers_come_home() {
     }
     port.reclaim();
     assert_eq!(card.pool.free(), before);
+}
+
+#[test]
+fn a_tag_is_put_in_by_the_card_with_and_without_checksums() {
+    let (mut card, mut port) = rig();
+    let checksum = ChecksumOffload {
+        start: 34,
+        offset: 16,
+    };
+    for checksum in [None, Some(checksum)] {
+        let tagged = TxFrame {
+            tag: Some(0x6007),
+            ..frame(&card, 5, checksum)
+        };
+        port.transmit(tagged).unwrap();
+        port.transmit(frame(&card, 6, checksum)).unwrap();
+        port.kick();
+        assert_eq!(card.send().unwrap().tag, Some(0x6007));
+        assert_eq!(card.send().unwrap().tag, None);
+    }
 }

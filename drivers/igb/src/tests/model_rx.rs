@@ -37,7 +37,7 @@ impl Model {
             return Fate::Filtered;
         }
         let (hash, queue) = self.spread(frame);
-        let takes_tags = self.get(CTRL) & CTRL_TAKE_TAGS != 0;
+        let takes_tags = self.get(CTRL) & CTRL_HANDLE_TAGS != 0;
         let (bytes, tag) = match (takes_tags, tag_of(frame)) {
             (true, Some(tag)) => ([&frame[..12], &frame[16..]].concat(), tag),
             _ => (frame.to_vec(), 0),

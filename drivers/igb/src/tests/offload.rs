@@ -4,7 +4,7 @@ extern crate std;
 
 use std::vec::Vec;
 
-use hal::{FramePort, QueuePair};
+use hal::FramePort;
 use mbuf::{ChecksumOffload, Pool, SegmentKind, SegmentOffload, TxFrame};
 
 use super::frames::{TCP, UDP, ethernet, is_sound, packet};
@@ -99,7 +99,11 @@ fn a_tag_is_put_in_by_the_card_with_and_without_checksums() {
         (large(&rig, V6, &[1; 1500], 1900), 9),
         (plain(&rig, 3), 10),
     ] {
-        pairs[0].transmit_tagged(frame, tag).unwrap();
+        let tag_in = TxFrame {
+            tag: Some(tag),
+            ..frame
+        };
+        pairs[0].transmit(tag_in).unwrap();
         let sent = send(&rig, &mut pairs[0]).unwrap();
         assert!(sent.iter().all(|frame| frame.tag == Some(tag)));
     }
@@ -119,6 +123,7 @@ fn a_checksum_behind_a_tag_in_the_frame_is_found() {
             offset: 6,
         }),
         segment: None,
+        tag: None,
     };
     pairs[0].transmit(frame).unwrap();
     let sent = send(&rig, &mut pairs[0]).unwrap().remove(0).bytes;

@@ -5,7 +5,7 @@ extern crate std;
 use std::vec::Vec;
 
 use hal::sim::SimMemory;
-use hal::{FramePort, NicParts, QueuePair, RxNotes};
+use hal::{FramePort, NicParts, QueuePair, Registers};
 use mbuf::FreeList;
 
 use super::model::{Model, Window};
@@ -58,11 +58,19 @@ pub(super) fn receive(pair: &mut Pair<Window>) -> Vec<Vec<u8>> {
     got
 }
 
+/// What the card knows of a frame.
+pub(super) struct Noted {
+    pub(super) hash: Option<u32>,
+    pub(super) tag: Option<u16>,
+}
+
 /// As [`receive`], with what the card knows of them.
-pub(super) fn receive_noted(pair: &mut Pair<Window>) -> Vec<(Vec<u8>, RxNotes)> {
+pub(super) fn receive_noted<R: Registers>(pair: &mut Pair<R>) -> Vec<(Vec<u8>, Noted)> {
     let mut got = Vec::new();
     pair.receive_noted(64, &mut |frame, notes| {
-        got.push((frame.chain.as_single().unwrap().to_vec(), notes));
+        let (hash, tag) = (notes.hash, frame.tag);
+        let bytes = frame.chain.as_single().unwrap().to_vec();
+        got.push((bytes, Noted { hash, tag }));
     });
     got
 }

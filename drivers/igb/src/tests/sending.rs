@@ -51,6 +51,7 @@ pub(super) fn summed(rig: &Rig, protocol: u8, (src, dst): (&str, &str)) -> TxFra
         chain: chain(rig, &bytes, 1000),
         checksum: Some(ChecksumOffload { start, offset }),
         segment: None,
+        tag: None,
     }
 }
 
@@ -68,6 +69,7 @@ pub(super) fn large(rig: &Rig, (src, dst): (&str, &str), payload: &[u8], part: u
             header_len: start + 20,
             kind,
         }),
+        tag: None,
     }
 }
 

@@ -79,6 +79,7 @@ fn a_small_frame_with_headroom_is_one_descriptor() {
         chain,
         checksum,
         segment: None,
+        tag: None,
     };
     rig.transmitter.transmit(frame, &mut rig.counters).unwrap();
     rig.transmitter.kick();

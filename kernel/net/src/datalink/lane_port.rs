@@ -59,18 +59,20 @@ impl LanePort {
 }
 
 /// A NIC may leave to the card what the card does; on an etherstub nobody has to. Cards
-/// do not look behind a VLAN's tag.
+/// do not look behind a VLAN's tag in the bytes.
 fn capabilities(link: &LinkInfo, lanes: &Lanes) -> Capabilities {
-    if link.class == Class::Vlan || link.vid.is_some() {
+    let of_card = lanes.with_card(|card| card.capabilities());
+    let is_tagged = link.class == Class::Vlan || link.vid.is_some();
+    if is_tagged && !of_card.is_some_and(|card| card.tags) {
         return Capabilities::default();
     }
-    let of_card = lanes.with_card(|card| card.capabilities());
     of_card.unwrap_or(Capabilities {
         checksum: true,
         tso4: true,
         tso6: true,
         guest_checksum: true,
         guest_coalesce: true,
+        tags: true,
     })
 }
 

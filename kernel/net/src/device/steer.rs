@@ -131,5 +131,6 @@ pub(crate) fn announcement_of(frame: &RxFrame) -> Option<RxFrame> {
         chain: Chain::from(buffer),
         checksum: Checksum::Unknown,
         coalesced: None,
+        tag: frame.tag,
     })
 }

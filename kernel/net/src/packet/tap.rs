@@ -5,7 +5,8 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use capture::{Frame, Now, Sender, Timestamp, status};
+use capture::{Frame, Now, Sender, Tag, Timestamp, status};
+use link::vlan::TAG_TYPE;
 use mbuf::{Chain, Checksum, RxFrame, TxFrame};
 use wire::{ETHERNET_HEADER_BYTES, MacAddr};
 
@@ -63,7 +64,8 @@ fn show_received(stack: &Shared, interface: u32, frame: &RxFrame) {
         return;
     };
     let to_whom = |header: &[u8; ETHERNET_HEADER_BYTES]| packet_type(header, &card);
-    show_ethernet(stack, &frame.chain, &card, checksum, to_whom, None);
+    let tag = frame.tag.map(taken_out);
+    show_ethernet(stack, (&frame.chain, tag), &card, checksum, to_whom, None);
 }
 
 /// A frame that `by` sends, or the stack; it is not shown to who sends it.
@@ -83,7 +85,7 @@ pub(super) fn show_sent(
     };
     show_ethernet(
         stack,
-        &frame.chain,
+        (&frame.chain, frame.tag.map(taken_out)),
         &card,
         checksum,
         |_| PACKET_OUTGOING,
@@ -134,9 +136,16 @@ fn packet_type(header: &[u8; ETHERNET_HEADER_BYTES], card: &Interface) -> u8 {
     }
 }
 
+fn taken_out(control: u16) -> Tag {
+    Tag {
+        control,
+        ether_type: TAG_TYPE,
+    }
+}
+
 fn show_ethernet(
     stack: &Shared,
-    chain: &Chain,
+    (chain, tag): (&Chain, Option<Tag>),
     card: &Interface,
     checksum: u32,
     to_whom: impl FnOnce(&[u8; ETHERNET_HEADER_BYTES]) -> u8,
@@ -159,7 +168,7 @@ fn show_ethernet(
         protocol,
         packet_type: to_whom(&header),
         sender: Sender::new(&sender),
-        tag: None,
+        tag,
         flow_hash: 0,
         checksum,
     };

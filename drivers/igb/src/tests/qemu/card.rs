@@ -11,9 +11,10 @@ use std::vec::Vec;
 use std::{env, format, fs, process, thread};
 
 use hal::sim::SimMemory;
-use hal::{NicParts, QueuePair, Registers, RxNotes};
+use hal::{NicParts, QueuePair, Registers};
 use mbuf::FreeList;
 
+use super::super::rig::{Noted, receive_noted};
 use super::bridge::{Bridge, REGISTERS_AT};
 use super::qtest::Qtest;
 use crate::registers::{BYTES, MDIC};
@@ -105,7 +106,7 @@ impl Card {
     }
 
     /// Waits for `count` frames.
-    pub(super) fn receive(&self, pair: &mut Pair<Window>, count: usize) -> Vec<(Vec<u8>, RxNotes)> {
+    pub(super) fn receive(&self, pair: &mut Pair<Window>, count: usize) -> Vec<(Vec<u8>, Noted)> {
         self.receive_while(pair, |got| got.len() < count)
     }
 
@@ -114,7 +115,7 @@ impl Card {
         &self,
         pair: &mut Pair<Window>,
         last: &[u8],
-    ) -> Vec<(Vec<u8>, RxNotes)> {
+    ) -> Vec<(Vec<u8>, Noted)> {
         self.receive_while(pair, |got| {
             got.last().is_none_or(|(bytes, _)| bytes != last)
         })
@@ -123,15 +124,13 @@ impl Card {
     fn receive_while(
         &self,
         pair: &mut Pair<Window>,
-        goes_on: impl Fn(&[(Vec<u8>, RxNotes)]) -> bool,
-    ) -> Vec<(Vec<u8>, RxNotes)> {
+        goes_on: impl Fn(&[(Vec<u8>, Noted)]) -> bool,
+    ) -> Vec<(Vec<u8>, Noted)> {
         let mut got = Vec::new();
         wait_until(|| {
             let queue = usize::from(pair.vector());
             self.bridge.borrow_mut().take_received(queue);
-            pair.receive_noted(64, &mut |frame, notes| {
-                got.push((frame.chain.as_single().unwrap().to_vec(), notes));
-            });
+            got.extend(receive_noted(pair));
             !goes_on(&got)
         });
         got
