@@ -29,7 +29,7 @@ pub enum Answer {
         /// Where the next page begins, if there is one.
         next: Option<u16>,
     },
-    /// The groups of a card, in its order.
+    /// The groups of a card, in its order; then by which rings its links send.
     Groups(Vec<GroupRow>),
     /// The properties of a link, in the order of tools.
     Props(Vec<PropRow>),
@@ -119,14 +119,16 @@ pub struct LinkRow {
     pub is_held: bool,
 }
 
-/// A group of a card's rings.
+/// A group of a card's rings, or those that links send by.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GroupRow {
+    /// Whether frames leave by them, or come.
+    pub is_tx: bool,
     /// Its first ring.
     pub first: u16,
     /// How many there are.
     pub rings: u16,
-    /// Links whose addresses it has.
+    /// Links whose addresses it has, or that send by it.
     pub clients: Vec<String>,
 }
 
@@ -243,6 +245,7 @@ record!(LinkRow {
     is_held,
 });
 record!(GroupRow {
+    is_tx,
     first,
     rings,
     clients

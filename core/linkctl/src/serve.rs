@@ -43,6 +43,10 @@ pub trait Shell {
     /// What each ring of the card behind a card's own link has counted, in their order.
     fn rings(&mut self, link: &str) -> Vec<RingCounts>;
 
+    /// How many of a card's rings, of which there are `all`, a link over it or its own sends by; they
+    /// are the first ones.
+    fn tx_rings(&mut self, link: &str, all: u16) -> u16;
+
     /// Frames that a link's stack had no room for.
     fn overflowed(&mut self, link: &str) -> u64;
 }
@@ -92,7 +96,7 @@ pub fn serve(request: &Request, rights: Rights, shell: &mut impl Shell) -> Answe
     }
     let answer = match request {
         Request::Links { from } => Ok(show::links(*from, shell)),
-        Request::Groups { link } => shell.with_links(|links| show::groups(links, link)),
+        Request::Groups { link } => show::groups(link, shell),
         Request::Props { link } => shell.with_links(|links| show::props(links, link)),
         Request::Statistics { link } => statistics::of_link(link, shell),
         Request::Kstats { link, from } => kstats::of_link(link, *from, shell),

@@ -185,6 +185,7 @@ fn answers() -> Vec<Answer> {
             next: Some(128),
         },
         Answer::Groups(vec![GroupRow {
+            is_tx: false,
             first: 1,
             rings: 3,
             clients: vec!["net0".into()],
@@ -324,6 +325,7 @@ fn the_longest_page_fits_in_a_message() {
     };
     assert!(drops.encode().is_ok());
     let groups = (0..32).map(|first| GroupRow {
+        is_tx: false,
         first,
         rings: 1,
         clients: vec![name.clone(); 32],

@@ -59,6 +59,14 @@ impl Shell for Machine {
         lanes.map(|_| RingCounts::default()).collect()
     }
 
+    /// A card's own link has a lane for each ring, the others have the first, as in the kernel.
+    fn tx_rings(&mut self, link: &str, all: u16) -> u16 {
+        match self.lan.links.find(link) == Some(self.lan.port) {
+            true => all,
+            false => 1,
+        }
+    }
+
     fn overflowed(&mut self, _: &str) -> u64 {
         0
     }

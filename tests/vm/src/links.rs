@@ -39,6 +39,10 @@ pub const TESTS: &[Test] = &[
         "two Redis on port 6379, each over its own VNIC in its own stack, serve at once",
         two_redis,
     ),
+    (
+        "dladm shows the rings of each card and the links that use them (link layer)",
+        rings_shown,
+    ),
 ];
 
 const PING: &str = "/usr/bin/ping";
@@ -69,6 +73,29 @@ pub fn operator_with(setup: &Setup, more: &[&str]) -> Result<Operator, String> {
          p() {{ ping -4 -n -i 0.2 -W 5 \"$@\"; }}"
     ))?;
     Ok(shell)
+}
+
+/// A VNIC is heard by all rings of the card, which are as many as CPUs, and sends by the first.
+fn rings_shown(setup: &Setup) -> Result<(), String> {
+    if !setup.has_our_pci() || !setup.has_tap() {
+        return Ok(());
+    }
+    for (nic, rings) in [("e1000", "0"), ("igb", "0-1")] {
+        let mut shell = operator(&setup.with_nic(nic).with_cpus("2"))?;
+        shell.ask("dladm create-vnic -t -l eth0 vnic1")?;
+        let said = shell.ask("dladm show-phys -H -p -o ringtype,rings,clients eth0")?;
+        let clients = |of: &str| format!("RX:{of}:<default,mcast>,eth0,vnic1");
+        let senders = match rings {
+            "0" => "TX:0:<default>,eth0,vnic1",
+            _ => "TX:0-1:<default>,eth0",
+        };
+        let is_shown = said.contains(&clients(rings)) && said.contains(senders);
+        if !is_shown || (rings != "0") != said.contains("TX:0:vnic1") {
+            return Err(format!("{nic}: {said}"));
+        }
+        shell.leave()?;
+    }
+    Ok(())
 }
 
 /// The same, with two VNICs over the card.

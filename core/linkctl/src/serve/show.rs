@@ -1,5 +1,6 @@
 //! Requests that only look.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use link::Links;
@@ -44,7 +45,31 @@ fn link_row(links: &Links, info: LinkInfo) -> LinkRow {
     }
 }
 
-pub fn groups(links: &mut Links, name: &str) -> Result<Answer, Refusal> {
+pub fn groups(name: &str, shell: &mut impl Shell) -> Result<Answer, Refusal> {
+    let mut rows = shell.with_links(|links| rx_groups(links, name))?;
+    let all = rows.iter().map(|row| row.first.saturating_add(row.rings));
+    let all = all.max().unwrap_or(1);
+    let mut senders: Vec<String> = rows.iter().flat_map(|row| row.clients.clone()).collect();
+    // The card's own link may send by all of them.
+    senders.sort_by_key(|sender| sender != name);
+    let first = rows.len();
+    for sender in senders {
+        let rings = shell.tx_rings(&sender, all);
+        let known = rows.iter_mut().skip(first).find(|row| row.rings == rings);
+        match known {
+            Some(row) => row.clients.push(sender),
+            None => rows.push(GroupRow {
+                is_tx: true,
+                first: 0,
+                rings,
+                clients: Vec::from([sender]),
+            }),
+        }
+    }
+    Ok(Answer::Groups(rows))
+}
+
+fn rx_groups(links: &mut Links, name: &str) -> Result<Vec<GroupRow>, Refusal> {
     let id = find(links, name)?;
     let not_a = Refusal::NotA { class: Class::Phys };
     if links.info(id).is_none_or(|info| info.class != Class::Phys) {
@@ -53,11 +78,12 @@ pub fn groups(links: &mut Links, name: &str) -> Result<Answer, Refusal> {
     let groups = links.groups(id).map_err(Refusal::Link)?;
     let name_of = |id| links.info(id).map(|info| info.name);
     let rows = groups.into_iter().map(|group| GroupRow {
+        is_tx: false,
         first: group.rings.start,
         rings: group.rings.len() as u16,
         clients: group.clients.into_iter().filter_map(name_of).collect(),
     });
-    Ok(Answer::Groups(rows.collect()))
+    Ok(rows.collect())
 }
 
 pub fn props(links: &mut Links, name: &str) -> Result<Answer, Refusal> {

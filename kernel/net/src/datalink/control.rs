@@ -116,10 +116,14 @@ impl NicControl for Card {
             can_poll: true,
         };
         let of_card = with_control(|card| card.shape());
-        of_card.map_or(own, |shape| NicShape {
-            mtu: self.mtu,
-            ..shape
-        })
+        let mut shape = of_card.unwrap_or(own);
+        shape.mtu = self.mtu;
+        // Pairs beyond the shards are at rest.
+        let used = stack::first().count();
+        for group in &mut shape.groups {
+            group.rings.end = group.rings.end.min(used).max(group.rings.start);
+        }
+        shape
     }
 
     fn add_address(&mut self, group: u16, mac: [u8; 6]) -> Result<(), NicError> {
@@ -188,6 +192,15 @@ impl linkctl::Shell for Shell {
 
     fn rings(&mut self, _link: &str) -> Vec<RingCounts> {
         ring::pair_counts()
+    }
+
+    /// A NIC sends by one, so that its frames keep their order.
+    fn tx_rings(&mut self, link: &str, all: u16) -> u16 {
+        let link = with_links(|links| links.find(link));
+        match link.is_some() && link == own().map(|own| own.link) {
+            true => all,
+            false => 1,
+        }
     }
 
     fn overflowed(&mut self, link: &str) -> u64 {

@@ -143,7 +143,8 @@ fn address_row(card: &LinkRow) -> Vec<String> {
     ]
 }
 
-/// A line for each group; all links send by all rings.
+/// A line for each group, and for the rings by which links send. The first of either kind is for
+/// whoever has no other.
 fn ring_rows(cards: &[LinkRow], world: &mut World<'_>) -> Result<Vec<Vec<String>>, String> {
     let mut rows = Vec::new();
     for card in cards {
@@ -151,24 +152,21 @@ fn ring_rows(cards: &[LinkRow], world: &mut World<'_>) -> Result<Vec<Vec<String>
         let Answer::Groups(groups) = ask::ask(world.kernel, &Request::Groups { link })? else {
             return Err(ask::nonsense());
         };
-        let line = |kind: &str, rings: Range<u16>, clients: &[String]| {
-            let fields = [kind.into(), numbers(&rings), clients.join(",")];
-            [card.name.clone()].into_iter().chain(fields).collect()
-        };
-        for (index, group) in groups.iter().enumerate() {
-            let default = (index == 0).then(|| "<default,mcast>".to_string());
-            let clients: Vec<_> = default
-                .into_iter()
-                .chain(group.clients.iter().cloned())
-                .collect();
-            let clients = match clients.is_empty() {
-                true => vec![NONE.into()],
-                false => clients,
-            };
-            rows.push(line("RX", rings(group), &clients));
+        for (kind, default, is_tx) in [("RX", "<default,mcast>", false), ("TX", "<default>", true)]
+        {
+            let all = groups.iter().filter(|group| group.is_tx == is_tx);
+            for (index, group) in all.enumerate() {
+                let default = (index == 0).then(|| default.to_string());
+                let clients = group.clients.iter().cloned();
+                let clients: Vec<_> = default.into_iter().chain(clients).collect();
+                let clients = match clients.is_empty() {
+                    true => NONE.into(),
+                    false => clients.join(","),
+                };
+                let fields = [kind.into(), numbers(&rings(group)), clients];
+                rows.push([card.name.clone()].into_iter().chain(fields).collect());
+            }
         }
-        let all = groups.iter().map(|group| rings(group).end).max();
-        rows.push(line("TX", 0..all.unwrap_or(1), &["<default>".into()]));
     }
     Ok(rows)
 }

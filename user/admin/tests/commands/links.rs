@@ -76,7 +76,8 @@ fn show_phys_shows_cards_their_addresses_and_their_rings() {
         "net0         RX       0-1              <default,mcast>,net0,\n",
         "                                       shared1\n",
         "net0         RX       2                own1\n",
-        "net0         TX       0-2              <default>\n",
+        "net0         TX       0-2              <default>,net0\n",
+        "net0         TX       0                shared1,own1\n",
     );
     assert_eq!(host.prints("dladm show-phys -H"), expected);
     let wrong = host.fails("dladm show-phys own1");
@@ -108,7 +109,8 @@ fn vnics_beyond_the_groups_are_shown_in_the_default_group() {
         "<default,mcast>,net0,vnic3,vnic4",
         "vnic1",
         "vnic2",
-        "<default>",
+        "<default>,net0",
+        "vnic3,vnic4,vnic1,vnic2",
     ];
     assert_eq!(clients.lines().collect::<Vec<_>>(), expected);
 }
