@@ -90,6 +90,27 @@ pub enum Refusal {
     },
     /// The link layer refuses.
     Link(LinkError),
+    /// The stack refuses.
+    Address(AddressError),
+}
+
+/// Why a stack does not take or give up an address or a route.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AddressError {
+    /// The link has no interface in the first stack.
+    NoInterface,
+    /// It is there already.
+    Exists,
+    /// It is not there.
+    NotThere,
+    /// There is no room for it; an interface has one address of IPv4.
+    NoRoom,
+    /// No host or network can have it.
+    BadAddress,
+    /// The router is no neighbour.
+    NoRouter,
+    /// The stack cannot do that.
+    Unsupported,
 }
 
 /// What a link is.
@@ -230,6 +251,16 @@ choice!(Refusal {
     4 => NotA { class },
     5 => Setting { name, error },
     6 => Link(error),
+    7 => Address(error),
+});
+choice!(AddressError {
+    0 => NoInterface,
+    1 => Exists,
+    2 => NotThere,
+    3 => NoRoom,
+    4 => BadAddress,
+    5 => NoRouter,
+    6 => Unsupported,
 });
 record!(LinkRow {
     name,

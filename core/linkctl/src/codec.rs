@@ -52,20 +52,30 @@ impl Coded for Bandwidth {
 
 impl Coded for IpPrefix {
     fn put(&self, to: &mut Writer) {
-        match self.addr() {
-            IpAddr::V4(addr) => (4_u8.put(to), addr.to_bits().put(to)),
-            IpAddr::V6(addr) => (6_u8.put(to), addr.to_bits().put(to)),
-        };
+        self.addr().put(to);
         self.len().put(to);
     }
 
     fn get(from: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let addr = match u8::get(from)? {
-            4 => Ipv4Addr::from_bits(u32::get(from)?).into(),
-            6 => Ipv6Addr::from_bits(u128::get(from)?).into(),
-            _ => return Err(Malformed),
-        };
+        let addr = IpAddr::get(from)?;
         Self::new(addr, u8::get(from)?).ok_or(Malformed)
+    }
+}
+
+impl Coded for IpAddr {
+    fn put(&self, to: &mut Writer) {
+        match self {
+            Self::V4(addr) => (4_u8.put(to), addr.to_bits().put(to)),
+            Self::V6(addr) => (6_u8.put(to), addr.to_bits().put(to)),
+        };
+    }
+
+    fn get(from: &mut Reader<'_>) -> Result<Self, Malformed> {
+        match u8::get(from)? {
+            4 => Ok(Ipv4Addr::from_bits(u32::get(from)?).into()),
+            6 => Ok(Ipv6Addr::from_bits(u128::get(from)?).into()),
+            _ => Err(Malformed),
+        }
     }
 }
 

@@ -49,11 +49,12 @@ mod serve;
 mod tests;
 
 pub use answer::{
-    Answer, DropRow, FlowRow, GroupRow, Kstat, KstatBlock, LinkRow, PropRow, Refusal, Statistics,
+    AddressError, Answer, DropRow, FlowRow, GroupRow, Kstat, KstatBlock, LinkRow, PropRow, Refusal,
+    Statistics,
 };
 pub use bytes::{Malformed, TooLong};
-pub use record::{BadField, Record};
-pub use request::{NewMac, NewVnic, Request, Setting};
+pub use record::{BadField, NO_ROUTER, Record};
+pub use request::{AddressOf, NewMac, NewVnic, Request, RouteOf, Setting};
 pub use restore::{FILE_BYTES_MAX, restore};
 pub use sentence::not_a;
 pub use serve::{Rights, RingCounts, Shell, answer_to, serve};

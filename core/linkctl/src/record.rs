@@ -5,10 +5,11 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
+use link::prefix::IpPrefix;
 use link::props::parse_mac;
 use link::vlan::VlanId;
 
-use crate::{NewMac, NewVnic, Request, Setting};
+use crate::{AddressOf, NewMac, NewVnic, Request, RouteOf, Setting};
 
 /// Something that outlasts a restart.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -65,7 +66,26 @@ pub enum Record {
         /// Its value.
         value: String,
     },
+    /// An address.
+    Address {
+        /// Whose.
+        link: String,
+        /// With the bits of its network.
+        address: String,
+    },
+    /// A route.
+    Route {
+        /// By which link.
+        link: String,
+        /// With its bits.
+        destination: String,
+        /// The router, or [`NO_ROUTER`].
+        router: String,
+    },
 }
+
+/// In the place of a router of destinations that are neighbours.
+pub const NO_ROUTER: &str = "-";
 
 /// A field that no tool would have written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,6 +94,8 @@ pub enum BadField {
     Mac,
     /// An identifier that no VLAN can have.
     Vid,
+    /// What is no address, or no prefix of one.
+    Address,
 }
 
 impl fmt::Display for BadField {
@@ -81,6 +103,7 @@ impl fmt::Display for BadField {
         to.write_str(match self {
             Self::Mac => "that is no station's address",
             Self::Vid => "identifiers go from 1 to 4094",
+            Self::Address => "that is no address",
         })
     }
 }
@@ -104,6 +127,12 @@ impl Record {
                 attributes,
             } => &["flow", name, link, attributes],
             Self::FlowProp { flow, name, value } => &["flowprop", flow, name, value],
+            Self::Address { link, address } => &["address", link, address],
+            Self::Route {
+                link,
+                destination,
+                router,
+            } => &["route", link, destination, router],
         };
         fields.join("\t") + "\n"
     }
@@ -140,12 +169,22 @@ impl Record {
                 name: text(2),
                 value: text(3),
             },
+            ("address", 3) => Self::Address {
+                link: text(1),
+                address: text(2),
+            },
+            ("route", 4) => Self::Route {
+                link: text(1),
+                destination: text(2),
+                router: text(3),
+            },
             _ => return None,
         })
     }
 
     /// What it asks for.
     pub fn request(self) -> Result<Request, BadField> {
+        let prefix = |text: &str| IpPrefix::parse(text).ok_or(BadField::Address);
         let parse_vid = |text: &str| text.parse().ok().and_then(VlanId::new).ok_or(BadField::Vid);
         Ok(match self {
             Self::Etherstub { name } => Request::CreateEtherstub { name },
@@ -187,6 +226,22 @@ impl Record {
                 flow,
                 setting: Setting { name, value },
             },
+            Self::Address { link, address } => Request::AddAddress(AddressOf {
+                address: prefix(&address)?,
+                link,
+            }),
+            Self::Route {
+                link,
+                destination,
+                router,
+            } => Request::AddRoute(RouteOf {
+                link,
+                destination: prefix(&destination)?,
+                router: match router.as_str() {
+                    NO_ROUTER => None,
+                    router => Some(router.parse().map_err(|_| BadField::Address)?),
+                },
+            }),
         })
     }
 
@@ -196,7 +251,10 @@ impl Record {
             Self::Etherstub { name } | Self::Vnic { name, .. } | Self::Vlan { name, .. } => {
                 name == link
             }
-            Self::LinkProp { link: of, .. } | Self::Flow { link: of, .. } => of == link,
+            Self::LinkProp { link: of, .. }
+            | Self::Flow { link: of, .. }
+            | Self::Address { link: of, .. }
+            | Self::Route { link: of, .. } => of == link,
             Self::FlowProp { .. } => false,
         }
     }
@@ -216,6 +274,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn addresses_that_no_tool_would_have_written_are_refused() {
+        let request = |line: &str| Record::parse(line).expect("a record").request();
+        for bad in [
+            "address\tvnic1\t10.0.2.51/33",
+            "address\tvnic1\there",
+            "route\tvnic1\t10.0.0.0/8\t--",
+            "route\tvnic1\tdefault\t10.0.2.2",
+        ] {
+            assert_eq!(request(bad), Err(BadField::Address), "{bad}");
+        }
+        assert!(request("route\tvnic1\t0.0.0.0/0\t10.0.2.2").is_ok());
+    }
+
+    #[test]
     fn a_record_is_read_back_as_it_was_written() {
         let text = concat!(
             "etherstub\tstub0\n",
@@ -224,6 +296,9 @@ mod tests {
             "linkprop\tvnic1\tallowed-dhcp-cids\tmy host;x=1\n",
             "flow\tweb\tvnic1\ttransport=tcp,local_port=80\n",
             "flowprop\tweb\tmaxbw\t10M\n",
+            "address\tvnic1\t10.0.2.51/24\n",
+            "route\tvnic1\t2001:db8::/32\tfe80::1\n",
+            "route\tvnic1\t10.9.0.0/16\t-\n",
         );
         let records: Vec<_> = text.lines().filter_map(Record::parse).collect();
         let back: String = records.iter().map(Record::line).collect();

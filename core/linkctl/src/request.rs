@@ -2,8 +2,10 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::net::IpAddr;
 
 use link::links::Class;
+use link::prefix::IpPrefix;
 use link::vlan::VlanId;
 use wire::MacAddr;
 
@@ -129,9 +131,45 @@ pub enum Request {
         /// Which property.
         name: String,
     },
+    /// Gives the interface of a link an address, in the first stack.
+    AddAddress(AddressOf),
+    /// Takes it away.
+    RemoveAddress(AddressOf),
+    /// A route by the interface of a link.
+    AddRoute(RouteOf),
+    /// Takes it away.
+    RemoveRoute(RouteOf),
+}
+
+/// An address with its network.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AddressOf {
+    /// Whose it is.
+    pub link: String,
+    /// The address, and how many bits its network has.
+    pub address: IpPrefix,
+}
+
+/// A route.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RouteOf {
+    /// By which link.
+    pub link: String,
+    /// Where to.
+    pub destination: IpPrefix,
+    /// The router; none if the destinations are neighbours.
+    pub router: Option<IpAddr>,
 }
 
 impl Request {
+    /// Whether it is about the interface of a link, which must be there.
+    pub const fn needs_interface(&self) -> bool {
+        matches!(
+            self,
+            Self::AddAddress(_) | Self::RemoveAddress(_) | Self::AddRoute(_) | Self::RemoveRoute(_)
+        )
+    }
+
     /// Whether it would change something.
     pub const fn is_change(&self) -> bool {
         !matches!(
@@ -204,9 +242,19 @@ choice!(Request {
     16 => ResetFlowProp { flow, name },
     17 => Kstats { link, from },
     18 => Drops { link, ring },
+    19 => AddAddress(address),
+    20 => RemoveAddress(address),
+    21 => AddRoute(route),
+    22 => RemoveRoute(route),
 });
 choice!(NewMac { 0 => Given(mac), 1 => Random { prefix } });
 record!(Setting { name, value });
+record!(AddressOf { link, address });
+record!(RouteOf {
+    link,
+    destination,
+    router
+});
 record!(NewVnic {
     name,
     over,

@@ -11,7 +11,7 @@ use link::links::{Class, LinkError};
 use link::open::OpenError;
 use link::props::PropError;
 
-use crate::Refusal;
+use crate::{AddressError, Refusal};
 
 impl fmt::Display for Refusal {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -28,6 +28,19 @@ fn refusal(refusal: &Refusal) -> String {
         Refusal::NotA { class } => format!("the link is {}", not_a(*class)),
         Refusal::Setting { name, error } => format!("{name}: {}", link_error(*error)),
         Refusal::Link(error) => link_error(*error),
+        Refusal::Address(error) => address_error(*error).into(),
+    }
+}
+
+fn address_error(error: AddressError) -> &'static str {
+    match error {
+        AddressError::NoInterface => "the link has no interface in the first network stack",
+        AddressError::Exists => "it is there already",
+        AddressError::NotThere => "it is not there",
+        AddressError::NoRoom => "there is no room for it; an interface has one address of IPv4",
+        AddressError::BadAddress => "no host or network can have that address",
+        AddressError::NoRouter => "the router is no neighbour",
+        AddressError::Unsupported => "the network stack cannot do that",
     }
 }
 

@@ -13,8 +13,8 @@ use link::lane::Lane;
 use link::steer::Fanout;
 use link::{LinkId, Links};
 
-use crate::answer::{Answer, Refusal};
-use crate::request::Request;
+use crate::answer::{AddressError, Answer, Refusal};
+use crate::request::{AddressOf, Request, RouteOf};
 
 mod change;
 mod drops;
@@ -46,6 +46,13 @@ pub trait Shell {
     /// How many of a card's rings, of which there are `all`, a link over it or its own sends by; they
     /// are the first ones.
     fn tx_rings(&mut self, link: &str, all: u16) -> u16;
+
+    /// Adds an address to the interface of a link in the first stack, or takes it away. Never called
+    /// by [`with_links`](Self::with_links).
+    fn change_address(&mut self, of: &AddressOf, is_new: bool) -> Result<(), AddressError>;
+
+    /// The same for a route.
+    fn change_route(&mut self, of: &RouteOf, is_new: bool) -> Result<(), AddressError>;
 
     /// Frames that a link's stack had no room for.
     fn overflowed(&mut self, link: &str) -> u64;
@@ -107,9 +114,17 @@ pub fn serve(request: &Request, rights: Rights, shell: &mut impl Shell) -> Answe
             let bits = shell.random();
             shell.with_links(|links| change::create_vnic(links, vnic, bits))
         }
+        Request::AddAddress(of) => done(shell.change_address(of, true)),
+        Request::RemoveAddress(of) => done(shell.change_address(of, false)),
+        Request::AddRoute(of) => done(shell.change_route(of, true)),
+        Request::RemoveRoute(of) => done(shell.change_route(of, false)),
         change => shell.with_links(|links| change::make(links, change)),
     };
     answer.unwrap_or_else(Answer::Refused)
+}
+
+fn done(changed: Result<(), AddressError>) -> Result<Answer, Refusal> {
+    changed.map(|()| Answer::Done).map_err(Refusal::Address)
 }
 
 fn find(links: &Links, name: &str) -> Result<LinkId, Refusal> {

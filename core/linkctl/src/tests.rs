@@ -135,6 +135,20 @@ fn drop_row(link: String) -> DropRow {
     }
 }
 
+fn address_requests() -> [Request; 2] {
+    [
+        Request::AddAddress(AddressOf {
+            link: "vnic1".into(),
+            address: IpPrefix::parse("10.0.2.51/24").expect("valid"),
+        }),
+        Request::RemoveRoute(RouteOf {
+            link: "vnic1".into(),
+            destination: IpPrefix::parse("2001:db8::/32").expect("valid"),
+            router: Some(core::net::Ipv6Addr::LOCALHOST.into()),
+        }),
+    ]
+}
+
 fn answers() -> Vec<Answer> {
     let prefix = |text| IpPrefix::parse(text).expect("valid");
     let rules = [
@@ -173,6 +187,7 @@ fn answers() -> Vec<Answer> {
             hal::NicError::Failed,
         ))),
         Refusal::Link(LinkError::NotPromiscuous(link::promisc::NotSet)),
+        Refusal::Address(crate::AddressError::NoRouter),
     ];
     let mut all = vec![
         Answer::Done,
@@ -218,7 +233,7 @@ fn answers() -> Vec<Answer> {
 
 #[test]
 fn every_message_is_read_back_as_it_was_written() {
-    for request in requests() {
+    for request in requests().into_iter().chain(address_requests()) {
         let bytes = request.encode().expect("short");
         assert_eq!(Request::decode(&bytes), Ok(request));
     }

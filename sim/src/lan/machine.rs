@@ -3,7 +3,7 @@
 use ::link::lane::Lane;
 use ::link::{LinkId, Links};
 use hal::CardCounters;
-use linkctl::{Rights, RingCounts, Shell};
+use linkctl::{AddressError, AddressOf, Rights, RingCounts, RouteOf, Shell};
 
 use super::Lan;
 
@@ -15,6 +15,10 @@ pub struct Machine {
     pub rights: Rights,
     /// What the card says that it counted, if it counts.
     pub card: Option<CardCounters>,
+    /// Addresses of links' interfaces.
+    pub addresses: Vec<AddressOf>,
+    /// Routes by them.
+    pub routes: Vec<RouteOf>,
     random: u64,
 }
 
@@ -25,8 +29,32 @@ impl Machine {
             lan,
             rights: Rights::Change,
             card: None,
+            addresses: Vec::new(),
+            routes: Vec::new(),
             random: 0,
         }
+    }
+}
+
+/// Adds what is new, and takes away what is there.
+fn change<T: Clone + PartialEq>(
+    all: &mut Vec<T>,
+    of: &T,
+    is_new: bool,
+) -> Result<(), AddressError> {
+    match (all.iter().position(|known| known == of), is_new) {
+        (Some(_), true) => return Err(AddressError::Exists),
+        (None, true) => all.push(of.clone()),
+        (Some(at), false) => drop(all.remove(at)),
+        (None, false) => return Err(AddressError::NotThere),
+    }
+    Ok(())
+}
+
+impl Machine {
+    fn has_interface(&self, link: &str) -> Result<(), AddressError> {
+        let found = self.lan.links.find(link);
+        found.map(drop).ok_or(AddressError::NoInterface)
     }
 }
 
@@ -65,6 +93,16 @@ impl Shell for Machine {
             true => all,
             false => 1,
         }
+    }
+
+    fn change_address(&mut self, of: &AddressOf, is_new: bool) -> Result<(), AddressError> {
+        self.has_interface(&of.link)?;
+        change(&mut self.addresses, of, is_new)
+    }
+
+    fn change_route(&mut self, of: &RouteOf, is_new: bool) -> Result<(), AddressError> {
+        self.has_interface(&of.link)?;
+        change(&mut self.routes, of, is_new)
     }
 
     fn overflowed(&mut self, _: &str) -> u64 {

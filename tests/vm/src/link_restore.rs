@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::Test;
+use crate::build;
 use crate::guest::Setup;
 use crate::link_counts::CARDS;
 use crate::links::operator_with;
@@ -18,6 +19,10 @@ pub const TESTS: &[Test] = &[
     (
         "a file of links that makes no sense is told about and does not stop the start (link layer)",
         broken,
+    ),
+    (
+        "addresses and routes kept on a volume are there before the first program (link layer)",
+        addresses,
     ),
 ];
 
@@ -56,6 +61,40 @@ fn kept(setup: &Setup) -> Result<(), String> {
         if after != before {
             return Err(format!("{card}: {before:?}, then {after:?}"));
         }
+    }
+    Ok(())
+}
+
+fn addresses(setup: &Setup) -> Result<(), String> {
+    let folder = Folder::new("addresses-kept")?;
+    let volume = format!("{}:/etc/dladm", folder.0.display());
+    let tool = format!("{}:/bin/ipadm", build::tool("admin", "ipadm")?.display());
+    let start = || operator_with(setup, &["-v", &volume, "--add", &tool]);
+    let mut shell = start()?;
+    shell.ask(
+        "dladm create-vnic -l eth0 -m 2:0:0:0:0:51 vnic1; \
+         ipadm create-addr -a 10.0.2.51/24 vnic1; ipadm create-addr -a fd00::51/64 vnic1; \
+         ipadm create-route -d 10.9.0.0/16 -g 10.0.2.2 vnic1",
+    )?;
+    shell.leave()?;
+    let path = folder.0.join(FILE);
+    let mut kept = fs::read(&path).map_err(|error| error.to_string())?;
+    kept.extend(b"address\tvnic1\t10.0.2.52/99\naddress\tnone1\t10.0.2.53/24\n");
+    fs::write(&path, kept).map_err(|error| error.to_string())?;
+    let mut shell = start()?;
+    let said = shell.ask("ip addr show dev vnic1; ip route show dev vnic1")?;
+    let wanted = [
+        "inet 10.0.2.51/24",
+        "inet6 fd00::51/64",
+        "10.9.0.0/16 via 10.0.2.2",
+    ];
+    let console = shell.leave()?.console;
+    let sentences = ["that is no address", "the link has no interface"];
+    let is_missing = |text: &&str, within: &str| !within.contains(*text);
+    if wanted.iter().any(|text| is_missing(text, &said))
+        || sentences.iter().any(|text| is_missing(text, &console))
+    {
+        return Err(format!("{said}: {console}"));
     }
     Ok(())
 }

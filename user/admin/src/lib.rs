@@ -1,4 +1,4 @@
-//! The administrator's tools, as a library: `dladm` and `flowadm` for links and flows,
+//! The administrator's tools, as a library: `dladm`, `flowadm` and `ipadm` for links, flows and addresses,
 //! `netstat` and `kstat` for sockets, routes and counters, `prstat` for where the time of threads goes,
 //! `use` for what is short, `tcpretrans`, `tcptimewait` and `tcpdrop` for trouble with TCP, `linkdrop` for frames that links drop.
 //!
@@ -17,6 +17,7 @@ mod device;
 pub mod dladm;
 mod files;
 pub mod flowadm;
+pub mod ipadm;
 pub mod keep;
 pub mod kstat;
 pub mod linkdrop;

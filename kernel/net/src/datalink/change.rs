@@ -65,7 +65,13 @@ pub fn move_interface(from: &Arc<NetStack>, number: u32, to: &Arc<NetStack>) -> 
 /// done.
 pub fn restore(file: &[u8], complain: &mut dyn FnMut(&str)) {
     let _changing = CHANGING.lock();
-    let mut ask = |request: &Request| linkctl::serve(request, Rights::Change, &mut Shell);
+    let mut ask = |request: &Request| {
+        if request.needs_interface() {
+            // Of a link that an earlier line made; what is refused is refused again below.
+            settle();
+        }
+        linkctl::serve(request, Rights::Change, &mut Shell)
+    };
     linkctl::restore(file, &mut ask, complain);
     let refused = settle();
     if !refused.is_empty() {

@@ -13,11 +13,11 @@ use link::links::LinkError;
 use link::promisc::Promiscuity;
 use link::rss::Rss;
 use link::{Lane, LinkId, Links, StreamId};
-use linkctl::RingCounts;
+use linkctl::{AddressError, AddressOf, RingCounts, RouteOf};
 use mach::sync::Spin;
 use wire::EtherType;
 
-use super::{change, nic, wire as card};
+use super::{addresses, change, nic, wire as card};
 use crate::device::config::with_control;
 use crate::device::{moderation, reception, ring};
 use crate::stack;
@@ -201,6 +201,14 @@ impl linkctl::Shell for Shell {
             true => all,
             false => 1,
         }
+    }
+
+    fn change_address(&mut self, of: &AddressOf, is_new: bool) -> Result<(), AddressError> {
+        addresses::change_address(of, is_new)
+    }
+
+    fn change_route(&mut self, of: &RouteOf, is_new: bool) -> Result<(), AddressError> {
+        addresses::change_route(of, is_new)
     }
 
     fn overflowed(&mut self, link: &str) -> u64 {

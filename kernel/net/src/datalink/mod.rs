@@ -45,6 +45,7 @@
 //! # Not here
 //! What lanes do (`core/link`), the messages (`core/linkctl`), the tools (`user/admin`).
 
+mod addresses;
 mod change;
 mod control;
 mod device;

@@ -111,7 +111,10 @@ fn gone(records: &[Record], links: &[LinkRow]) -> Vec<String> {
     let exists = |name: &str| links.iter().any(|link| link.name == name);
     let named = records.iter().filter_map(|record| match record {
         Record::Vnic { over, .. } | Record::Vlan { over, .. } => Some(over),
-        Record::LinkProp { link, .. } | Record::Flow { link, .. } => Some(link),
+        Record::LinkProp { link, .. }
+        | Record::Flow { link, .. }
+        | Record::Address { link, .. }
+        | Record::Route { link, .. } => Some(link),
         Record::Etherstub { .. } | Record::FlowProp { .. } => None,
     });
     let mut gone: Vec<String> = named

@@ -146,6 +146,7 @@ impl Host {
         }
         let tool = match words[0].as_str() {
             "dladm" => admin::dladm::run,
+            "ipadm" => admin::ipadm::run,
             "kstat" => admin::kstat::run,
             "linkdrop" => admin::linkdrop::run,
             _ => admin::flowadm::run,

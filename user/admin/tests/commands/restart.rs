@@ -122,3 +122,37 @@ fn a_change_that_cannot_be_kept_is_made_and_complained_about() {
     let err = host.fails("dladm show-link -P");
     assert!(err.contains("datalink.conf:2: no record of ours"), "{err}");
 }
+
+#[test]
+fn addresses_and_routes_are_there_after_a_restart() {
+    let mut host = Host::new();
+    host.prints("dladm create-vnic -l net0 -m 2:0:0:0:0:1 vnic1");
+    host.prints("ipadm create-addr -a 10.0.2.51/24 vnic1");
+    host.prints("ipadm create-addr -a 2001:db8::1/64 vnic1");
+    host.prints("ipadm create-route -d 10.9.0.0/16 -g 10.0.2.2 vnic1");
+    host.prints("ipadm create-route -d 10.8.0.0/16 vnic1");
+    host.prints("ipadm create-addr -t -a 10.7.0.1/24 vnic1");
+    host.prints("ipadm delete-addr -a 2001:db8::1/64 vnic1");
+    host.prints("ipadm delete-route -d 10.8.0.0/16 vnic1");
+    let refused = host.fails("ipadm create-addr -a 10.0.2.51/24 vnic1");
+    assert_eq!(refused, "ipadm: it is there already\n");
+    let refused = host.fails("ipadm create-addr -a 10.0.2.51/24 none1");
+    let sentence = "ipadm: the link has no interface in the first network stack\n";
+    assert_eq!(refused, sentence);
+    let shown = host.prints("ipadm show-kept -p -o all");
+    let expected = "vnic1:address:10.0.2.51/24:-\nvnic1:route:10.9.0.0/16:10.0.2.2\n";
+    assert_eq!(shown, expected);
+    host.restart();
+    assert_eq!(host.prints("dladm restore"), "");
+    let machine = host.machine.borrow();
+    let all = machine.addresses.iter().map(|of| of.address.to_string());
+    assert_eq!(all.collect::<Vec<_>>(), ["10.0.2.51/24"]);
+    assert_eq!(machine.routes.len(), 1);
+    drop(machine);
+    host.prints("dladm delete-vnic vnic1");
+    assert_eq!(
+        host.prints("ipadm show-kept -p -o all"),
+        "",
+        "they go with it"
+    );
+}
