@@ -48,6 +48,7 @@ pub mod bandwidth;
 mod chain;
 pub mod counters;
 pub mod dispatch;
+pub mod elastic;
 pub mod fanout;
 pub mod flow;
 pub mod group;
