@@ -82,7 +82,7 @@ fn socket(call: Call<'_>) -> Outcome {
             check_unix_protocol(protocol)?;
             unix::create(kind)?
         }
-        Family::Inet | Family::Inet6 => net::create(family, kind, protocol)?,
+        Family::Inet | Family::Inet6 => inet_sockets::create(family, kind, protocol)?,
         // The protocol is an EtherType as it stands in a frame.
         Family::Packet => packet::create(kind, u16::from_be(protocol as u16))?,
         Family::Netlink => kernel_netlink::create(kind, protocol, &DIALECT)?,

@@ -20,5 +20,5 @@ pub(crate) mod poll;
 pub(crate) mod pulls;
 pub(crate) mod reception;
 pub(crate) mod ring;
-pub(crate) mod steer;
+pub mod steer;
 pub(crate) mod watchdog;

@@ -253,14 +253,14 @@ pub(crate) fn announce(link: &mut Link) {
 /// After a program sent: lets frames gather, but not too many, and not once the batch has as
 /// many as the last one (`link::tx_batch`); [`fallback`] sees to it that it is not for long.
 #[inline]
-pub(crate) fn after_send(link: &mut Link) {
+pub fn after_send(link: &mut Link) {
     after_send_by(link, |_| false);
 }
 
 /// The same after a call of `stack` that does nothing but to send: where the alarm serves all
 /// deadlines already, no look is needed before the CPU halts.
 #[inline]
-pub(crate) fn after_bytes(stack: &Stack, link: &mut Link) {
+pub fn after_bytes(stack: &Stack, link: &mut Link) {
     after_send_by(link, |link| {
         let deadline = stack.next_deadline().unwrap_or(Instant::NEVER);
         alarm::is_served(link, deadline)
@@ -298,7 +298,7 @@ fn heed_deadlines(link: &mut Link) {
 
 /// After a program was refused for want of room: nobody may look at its connection before the
 /// alarm that is set for another's, so that of the walk over those who wait must be set.
-pub(crate) fn after_refusal(stack: &Stack, link: &mut Link) {
+pub fn after_refusal(stack: &Stack, link: &mut Link) {
     let deadline = stack.next_deadline().unwrap_or(Instant::NEVER);
     alarm::arm(link, deadline.max(link.now + fallback()));
 }

@@ -100,7 +100,7 @@ pub(crate) fn owner_of_packet(packet: &Chain) -> u16 {
 }
 
 /// The shard of a TCP connection.
-pub(crate) fn owner_of_connection(local: Endpoint, remote: Endpoint) -> u16 {
+pub fn owner_of_connection(local: Endpoint, remote: Endpoint) -> u16 {
     let ports = Some((remote.port, local.port));
     owner(&packet(remote.addr, local.addr, TCP, ports))
 }

@@ -19,7 +19,7 @@ use vfs::socket::{Circumstances, MessageFlags, OptionName, PacketStatistics, Sta
 
 /// Where a socket listens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Binding {
+pub struct Binding {
     /// 0 for all interfaces.
     pub interface: u32,
     /// 0 for none.
@@ -27,8 +27,10 @@ pub(crate) struct Binding {
 }
 
 /// See the module.
-pub(crate) struct Listener {
+pub struct Listener {
+    /// Who waits for a packet.
     pub pollee: Pollee,
+    /// Options that all sockets have.
     pub common: CommonOptions,
     /// The socket's number.
     pub number: u64,
@@ -133,7 +135,7 @@ impl Listener {
     }
 
     /// The oldest packet, by the rules of `flags`.
-    pub(crate) fn receive(&self, flags: MessageFlags) -> Result<Packet> {
+    pub fn receive(&self, flags: MessageFlags) -> Result<Packet> {
         let peek = flags.contains(MessageFlags::PEEK);
         let how = self.common.receive_wait(flags.blocking());
         match self.take(peek) {
@@ -143,7 +145,7 @@ impl Listener {
     }
 
     /// What is told beside a packet, where it was asked for.
-    pub(crate) fn circumstances(
+    pub fn circumstances(
         &self,
         packet: &Packet,
         wants_auxiliary: bool,
@@ -167,11 +169,12 @@ impl Listener {
     }
 
     /// Bytes of the oldest packet in the queue.
-    pub(crate) fn first_len(&self) -> usize {
+    pub fn first_len(&self) -> usize {
         self.state.lock().queue.first_len()
     }
 
-    pub(crate) fn is_readable(&self) -> bool {
+    /// Whether a packet or an error waits.
+    pub fn is_readable(&self) -> bool {
         let state = self.state.lock();
         !state.queue.is_empty() || state.ring.as_ref().is_some_and(MappedRing::is_readable)
     }

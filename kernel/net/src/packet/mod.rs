@@ -38,9 +38,9 @@ mod tap;
 use alloc::sync::Arc;
 
 pub use drops::drops;
-pub(crate) use listener::{Binding, Listener};
-pub(crate) use queue::Packet;
-pub(crate) use send::chain_of;
+pub use listener::{Binding, Listener};
+pub use queue::Packet;
+pub use send::chain_of;
 pub(crate) use tap::now;
 pub use tap::{Entry, sockets};
 pub(crate) use tap::{looped, received, sent};

@@ -15,12 +15,14 @@ const OVERHEAD_BYTES: usize = 256;
 
 /// A packet as a program gets it.
 #[derive(Clone)]
-pub(crate) struct Packet {
+pub struct Packet {
     /// What the filter kept.
     pub bytes: Vec<u8>,
+    /// By which interface it came, and from whom.
     pub from: PacketAddress,
     /// When it came, since 1970.
     pub stamp: Duration,
+    /// What PACKET_AUXDATA says of it.
     pub auxiliary: Auxiliary,
 }
 

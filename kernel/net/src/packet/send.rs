@@ -69,7 +69,7 @@ fn header(
 /// The program's bytes in packet buffers.
 ///
 /// Errors: `NoBuffers`, `BadAddress`.
-pub(crate) fn chain_of(from: &mut Source<'_>) -> Result<Chain> {
+pub fn chain_of(from: &mut Source<'_>) -> Result<Chain> {
     let mut chain = Chain::new();
     copy(&mut chain, from)?;
     Ok(chain)

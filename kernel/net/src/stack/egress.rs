@@ -38,7 +38,7 @@ fn publish_now(stack: &Stack, link: &Link) {
 }
 
 /// What a socket that is bound to the interface `number` is bound to in a shard.
-pub(crate) fn device_in(number: u32, link: &Link) -> Device {
+pub fn device_in(number: u32, link: &Link) -> Device {
     match number {
         0 => Device::Any,
         LOOPBACK => Device::Loopback,
@@ -50,12 +50,12 @@ pub(crate) fn device_in(number: u32, link: &Link) -> Device {
 impl NetStack {
     /// Whether there are, or were, interfaces with shards of their own.
     #[inline]
-    pub(crate) fn has_further(&self) -> bool {
+    pub fn has_further(&self) -> bool {
         self.shard_count() > self.count()
     }
 
     /// The further shard whose interface has `addr`.
-    pub(crate) fn further_owner(&self, addr: IpAddr) -> Option<u16> {
+    pub fn further_owner(&self, addr: IpAddr) -> Option<u16> {
         if !self.has_further() {
             return None;
         }
@@ -65,12 +65,7 @@ impl NetStack {
 
     /// The further shard by which packets to `to` leave: that of `device`, if the socket is bound
     /// to one, else by their source, else by the routes. `None` for the card's.
-    pub(crate) fn further_exit(
-        &self,
-        device: u32,
-        from: Option<IpAddr>,
-        to: IpAddr,
-    ) -> Option<u16> {
+    pub fn further_exit(&self, device: u32, from: Option<IpAddr>, to: IpAddr) -> Option<u16> {
         if !self.has_further() || to.is_loopback() || to.is_unspecified() {
             return None;
         }
@@ -82,13 +77,13 @@ impl NetStack {
     }
 
     /// The shard by which datagrams to `to` leave, and by which their answers arrive.
-    pub(crate) fn exit(&self, device: u32, from: Option<IpAddr>, to: IpAddr) -> u16 {
+    pub fn exit(&self, device: u32, from: Option<IpAddr>, to: IpAddr) -> u16 {
         let further = self.further_exit(device, from, to);
         further.unwrap_or_else(|| self.shard_of(to))
     }
 
     /// The shard of the card in which datagrams of `peer` arrive.
-    pub(crate) fn shard_of(&self, peer: IpAddr) -> u16 {
+    pub fn shard_of(&self, peer: IpAddr) -> u16 {
         if self.count() == 1 {
             return 0;
         }
@@ -108,7 +103,7 @@ impl NetStack {
 
     /// The address from which a packet to `to` leaves by `interface`, where a program names the
     /// interface and no address; `None` where only the card can be meant, which chooses itself.
-    pub(crate) fn source_on(&self, interface: u32, to: IpAddr) -> Option<IpAddr> {
+    pub fn source_on(&self, interface: u32, to: IpAddr) -> Option<IpAddr> {
         if !self.has_further() || interface <= LOOPBACK || to.is_loopback() {
             return None;
         }

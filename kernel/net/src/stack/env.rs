@@ -42,14 +42,14 @@ pub(crate) enum Attachment {
 /// The stack's environment; see [`inet::Env`].
 pub struct Link {
     /// Which shard this is.
-    pub(crate) number: u16,
+    pub number: u16,
     /// Whether a CPU polls it.
     pub(crate) is_polled: bool,
     /// Whose shard it is.
     pub(crate) stack: Weak<NetStack>,
     pub(crate) shared: Arc<Shared>,
     /// Which interface the port is.
-    pub(crate) interface: u32,
+    pub interface: u32,
     pub(crate) alarm: Alarm,
     pub(crate) now: Instant,
     pub(crate) attachment: Attachment,
@@ -103,7 +103,7 @@ impl Link {
     /// From now on `waiter` hears of `socket`.
     ///
     /// Errors: `NoBuffers`; the table is as large as the most sockets there ever were.
-    pub(crate) fn register(&mut self, socket: SocketId, waiter: Arc<Waiter>) -> Result<()> {
+    pub fn register(&mut self, socket: SocketId, waiter: Arc<Waiter>) -> Result<()> {
         let slot = socket.index();
         if self.waiters.len() <= slot {
             let more = slot + 1 - self.waiters.len();
@@ -163,7 +163,7 @@ impl Link {
     }
 
     /// The number of a socket's file; 0 while nobody holds it.
-    pub(crate) fn number_of(&self, socket: SocketId) -> u64 {
+    pub fn number_of(&self, socket: SocketId) -> u64 {
         let waiter = self.waiters.get(socket.index()).and_then(Option::as_ref);
         waiter.map_or(0, |waiter| waiter.number)
     }
@@ -174,7 +174,7 @@ impl Link {
     }
 
     /// Nobody holds `socket` any more.
-    pub(crate) fn unregister(&mut self, socket: SocketId) {
+    pub fn unregister(&mut self, socket: SocketId) {
         if let Some(slot) = self.waiters.get_mut(socket.index()) {
             *slot = None;
         }
@@ -245,7 +245,7 @@ impl Env for Link {
 }
 
 /// The stack's words for readiness, in poll(2)'s.
-pub(crate) fn events_of(events: inet::Events) -> Events {
+pub fn events_of(events: inet::Events) -> Events {
     const MAP: [(inet::Events, Events); 6] = [
         (inet::Events::READABLE, Events::READABLE),
         (inet::Events::WRITABLE, Events::WRITABLE),

@@ -6,11 +6,11 @@ use inet::SocketId;
 
 /// A socket of one shard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Location {
+pub struct Location {
     /// The shard's number.
-    pub(crate) shard: u16,
+    pub shard: u16,
     /// The socket there.
-    pub(crate) id: SocketId,
+    pub id: SocketId,
 }
 
 /// The shard's number stands above the index, which a stack's limit of sockets keeps below.
@@ -25,37 +25,40 @@ impl Location {
 
 /// A location that changes while others look. It is changed only under the lock of the shard
 /// that it names, so who holds that lock and sees it may rely on it.
-pub(crate) struct AtomicLocation(AtomicU64);
+pub struct AtomicLocation(AtomicU64);
 
 /// A location as it was seen, not taken apart.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Seen(u64);
+pub struct Seen(u64);
 
 impl Seen {
     /// The shard's number.
     #[inline]
-    pub(crate) fn shard(self) -> u16 {
+    pub fn shard(self) -> u16 {
         (self.0 >> SHARD_SHIFT & SHARD_MASK) as u16
     }
 
     /// The socket there.
     #[inline]
-    pub(crate) fn id(self) -> SocketId {
+    pub fn id(self) -> SocketId {
         SocketId::from_bits(self.0 & !(SHARD_MASK << SHARD_SHIFT))
     }
 }
 
 impl AtomicLocation {
-    pub(crate) fn new(location: Location) -> Self {
+    /// A socket that is there.
+    pub fn new(location: Location) -> Self {
         Self(AtomicU64::new(location.to_bits()))
     }
 
     #[inline]
-    pub(crate) fn look(&self) -> Seen {
+    /// A look, to be compared with another one later.
+    pub fn look(&self) -> Seen {
         Seen(self.0.load(Ordering::Acquire))
     }
 
-    pub(crate) fn load(&self) -> Location {
+    /// Where it is.
+    pub fn load(&self) -> Location {
         let seen = self.look();
         Location {
             shard: seen.shard(),
@@ -63,7 +66,8 @@ impl AtomicLocation {
         }
     }
 
-    pub(crate) fn store(&self, location: Location) {
+    /// It is elsewhere from now on.
+    pub fn store(&self, location: Location) {
         self.0.store(location.to_bits(), Ordering::Release);
     }
 }

@@ -69,7 +69,7 @@ impl Slot {
 }
 
 /// A shard that is ours for a while.
-pub(crate) struct LockedShard<'s> {
+pub struct LockedShard<'s> {
     slot: &'s Slot,
     shard: SpinGuard<'s, Box<Shard>>,
 }
@@ -77,7 +77,7 @@ pub(crate) struct LockedShard<'s> {
 impl<'s> LockedShard<'s> {
     /// Waits for a shard's lock, and tells it the time; `None` if there is no such shard.
     #[inline]
-    pub(crate) fn new(stack: &'s NetStack, number: u16) -> Option<Self> {
+    pub fn new(stack: &'s NetStack, number: u16) -> Option<Self> {
         let mut locked = Self::to_look(stack, number)?;
         locked.shard.link.now = mach::time::now();
         Some(locked)
@@ -85,7 +85,7 @@ impl<'s> LockedShard<'s> {
 
     /// Waits for a shard's lock, to look at what takes no time to change.
     #[inline]
-    pub(crate) fn to_look(stack: &'s NetStack, number: u16) -> Option<Self> {
+    pub fn to_look(stack: &'s NetStack, number: u16) -> Option<Self> {
         let slot: &Slot = stack.shards.get(usize::from(number))?.get()?;
         let shard = slot.lock();
         Some(Self { slot, shard })
@@ -93,7 +93,7 @@ impl<'s> LockedShard<'s> {
 
     /// The stack and its environment.
     #[inline]
-    pub(crate) fn parts(&mut self) -> (&mut Stack, &mut Link) {
+    pub fn parts(&mut self) -> (&mut Stack, &mut Link) {
         let shard = &mut **self.shard;
         (&mut shard.stack, &mut shard.link)
     }

@@ -20,7 +20,7 @@ use super::location::Location;
 
 /// See the module.
 #[derive(Default)]
-pub(crate) struct MemberList {
+pub struct MemberList {
     count: AtomicU16,
     first: Once<Box<[Location]>>,
     later: Once<Box<Spin<Vec<Location>>>>,
@@ -29,17 +29,17 @@ pub(crate) struct MemberList {
 impl MemberList {
     /// Whether there is none.
     #[inline]
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.count.load(Ordering::Acquire) == 0
     }
 
     /// All, in the order in which they came.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Location> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = Location> + '_ {
         (0..).map_while(|at| self.get(at))
     }
 
     /// The one in a shard.
-    pub(crate) fn in_shard(&self, shard: u16) -> Option<Location> {
+    pub fn in_shard(&self, shard: u16) -> Option<Location> {
         self.iter().find(|member| member.shard == shard)
     }
 
@@ -57,7 +57,7 @@ impl MemberList {
     /// Adds members.
     ///
     /// Errors: `OutOfMemory`.
-    pub(crate) fn add(&self, members: &[Location]) -> Result<()> {
+    pub fn add(&self, members: &[Location]) -> Result<()> {
         let is_first = self.is_empty();
         if is_first {
             let mut first = Vec::new();

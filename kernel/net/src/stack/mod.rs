@@ -19,19 +19,21 @@
 
 mod attach;
 pub(crate) mod changes;
-pub(crate) mod egress;
-pub(crate) mod env;
+pub mod egress;
+pub mod env;
 mod filter;
-pub(crate) mod interface;
-pub(crate) mod location;
-pub(crate) mod locked;
+pub mod interface;
+mod latecomer;
+pub mod location;
+pub mod locked;
+pub mod member;
 pub(crate) mod member_list;
 pub mod plan;
-pub(crate) mod raw_listener;
+pub mod raw_listener;
 pub(crate) mod routes;
 mod settings;
 pub(crate) mod shard;
-pub(crate) mod waiter;
+pub mod waiter;
 
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
@@ -86,7 +88,7 @@ pub(crate) struct Shared {
     /// Packet sockets that listen.
     pub sniffers: Audience<Listener>,
     /// Raw sockets.
-    pub(crate) raw: Audience<RawListener>,
+    pub raw: Audience<RawListener>,
     /// Frames for the card's shards that had no room on their way there.
     pub(crate) lost: AtomicU64,
     /// Netlink sockets that hear of changes.
@@ -167,19 +169,19 @@ impl NetStack {
 
     /// Shards that belong to a CPU each: at least one, at most one for each CPU.
     #[inline]
-    pub(crate) fn count(&self) -> u16 {
+    pub fn count(&self) -> u16 {
         self.cpu_shards.load(Ordering::Acquire)
     }
 
     /// All shards, those of further interfaces included.
     #[inline]
-    pub(crate) fn shard_count(&self) -> u16 {
+    pub fn shard_count(&self) -> u16 {
         self.shard_count.load(Ordering::Acquire)
     }
 
     /// The shard that belongs to this CPU.
     #[inline]
-    pub(crate) fn own(&self) -> u16 {
+    pub fn own(&self) -> u16 {
         match self.count() {
             1 => 0,
             count => mach::cpu::id().0 as u16 % count,

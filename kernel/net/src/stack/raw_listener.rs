@@ -20,22 +20,28 @@ use inet::RawPacket;
 use mach::sync::Spin;
 use wire::{EtherType, IPV6_HEADER_BYTES, Sum};
 
-use super::Shared;
 use super::interface::LOOPBACK;
+use super::{NetStack, Shared};
 use crate::packet::{self, Binding, Listener};
+use sync::Result;
 use vfs::socket::Family;
 
-pub(crate) const ICMP: u8 = 1;
-pub(crate) const ICMPV6: u8 = 58;
+/// The protocol that raw sockets of IPv4 take most.
+pub const ICMP: u8 = 1;
+/// The same of IPv6.
+pub const ICMPV6: u8 = 58;
 /// Where ICMPv6's checksum lies.
 const ICMPV6_CHECKSUM_AT: i32 = 2;
 /// Where the number of what follows stands in IPv6's header.
 const NEXT_HEADER_AT: usize = 6;
 
 /// The receiving half of a raw socket.
-pub(crate) struct RawListener {
+pub struct RawListener {
+    /// Its queue and its filter.
     pub hearing: Arc<Listener>,
+    /// Of the packets that it takes.
     pub family: Family,
+    /// IANA's number of the protocol that it takes.
     pub protocol: u8,
     names: Spin<Names>,
     /// Types of ICMP messages that are not wanted, by bit (ICMP_FILTER, ICMP6_FILTER).
@@ -48,15 +54,18 @@ pub(crate) struct RawListener {
 
 /// Addresses of a raw socket; `None` for any.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Names {
+pub struct Names {
+    /// What it is bound to.
     pub local: Option<IpAddr>,
+    /// What it is connected to.
     pub peer: Option<IpAddr>,
     /// Means nothing, but is told again.
     pub peer_port: u16,
 }
 
 impl RawListener {
-    pub(crate) fn new(family: Family, protocol: u8) -> Arc<Self> {
+    /// The half of a socket that hears nothing yet.
+    pub fn new(family: Family, protocol: u8) -> Arc<Self> {
         let hearing = Listener::new(View::Link);
         hearing.bind(Binding {
             interface: 0,
@@ -76,16 +85,18 @@ impl RawListener {
         })
     }
 
-    pub(crate) fn names(&self) -> Names {
+    /// The addresses that it has.
+    pub fn names(&self) -> Names {
         *self.names.lock()
     }
 
-    pub(crate) fn rename(&self, change: impl FnOnce(&mut Names)) {
+    /// Changes them.
+    pub fn rename(&self, change: impl FnOnce(&mut Names)) {
         change(&mut self.names.lock());
     }
 
     /// Bytes of IP's header that are kept in front of what the program reads.
-    pub(crate) fn hidden_bytes(&self) -> usize {
+    pub fn hidden_bytes(&self) -> usize {
         match self.family {
             Family::Inet6 => IPV6_HEADER_BYTES,
             _ => 0,
@@ -173,6 +184,20 @@ pub(crate) fn show(shared: &Shared, by: u32, packet: &RawPacket<'_>) -> bool {
         }
     });
     is_seen
+}
+
+impl NetStack {
+    /// Shows packets to `listener` from now on.
+    ///
+    /// Errors: `OutOfMemory`.
+    pub fn add_raw(&self, listener: &Arc<RawListener>) -> Result<()> {
+        self.shared.raw.add(listener)
+    }
+
+    /// Shows it no more.
+    pub fn remove_raw(&self, listener: &Arc<RawListener>) {
+        self.shared.raw.remove(listener);
+    }
 }
 
 /// IPv6's header as if no extensions had followed.

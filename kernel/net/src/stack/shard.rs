@@ -104,7 +104,7 @@ impl NetStack {
     ///
     /// `work` must not block, nor enter another shard.
     #[inline]
-    pub(crate) fn with_shard<R>(
+    pub fn with_shard<R>(
         &self,
         number: u16,
         work: impl FnOnce(&mut Stack, &mut Link) -> R,
@@ -117,7 +117,7 @@ impl NetStack {
     /// The same where there must be one.
     ///
     /// Errors: `NetworkDown`.
-    pub(crate) fn in_shard<R>(
+    pub fn in_shard<R>(
         &self,
         number: u16,
         work: impl FnOnce(&mut Stack, &mut Link) -> Answer<R>,

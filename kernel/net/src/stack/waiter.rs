@@ -27,27 +27,29 @@ const NOTHING: u8 = 1;
 const BYTES: u8 = 2;
 
 /// Who waits for one socket.
-pub(crate) struct Waiter {
+pub struct Waiter {
     /// The number of the socket's file; also in /proc/net and for `ss -e`.
-    pub(crate) number: u64,
-    pub(crate) pollee: Pollee,
+    pub number: u64,
+    /// Who is told of events.
+    pub pollee: Pollee,
     /// What the socket wants of what arrives.
-    pub(crate) filter: SocketFilter,
+    pub filter: SocketFilter,
     /// Its members in other shards than its location's.
-    pub(crate) members: MemberList,
+    pub members: MemberList,
     /// Held while names are given and members made, so that this happens once.
-    pub(crate) naming: Spin<()>,
+    pub naming: Spin<()>,
     /// The interface that it is bound to (SO_BINDTODEVICE), or 0.
-    pub(crate) device: AtomicU32,
+    pub device: AtomicU32,
     /// The interface by which it sends to groups (IP_MULTICAST_IF), or 0.
-    pub(crate) group_device: AtomicU32,
+    pub group_device: AtomicU32,
     /// The address of IPv4 by which the program named that interface, or 0.
-    pub(crate) group_source: AtomicU32,
+    pub group_source: AtomicU32,
     known: AtomicU8,
 }
 
 impl Waiter {
-    pub(crate) fn new() -> Self {
+    /// Nobody waits yet; the number is that of a new file.
+    pub fn numbered() -> Self {
         Self {
             number: vfs::file::next_number(),
             pollee: Pollee::new(),
@@ -75,7 +77,7 @@ impl Waiter {
 
     /// A program has read, and the stack says what is true but for being writable.
     #[inline]
-    pub(crate) fn after_read(&self, to_read: inet::Events) {
+    pub fn after_read(&self, to_read: inet::Events) {
         self.set(match () {
             () if to_read.is_empty() => NOTHING,
             () if to_read == inet::Events::READABLE => BYTES,
@@ -85,13 +87,13 @@ impl Waiter {
 
     /// A call may change anything.
     #[inline]
-    pub(crate) fn forget(&self) {
+    pub fn forget(&self) {
         self.set(UNKNOWN);
     }
 
     /// What is true but for being writable, if it is known.
     #[inline]
-    pub(crate) fn known(&self) -> Option<Events> {
+    pub fn known(&self) -> Option<Events> {
         match self.known.load(Ordering::SeqCst) {
             NOTHING => Some(Events::empty()),
             BYTES => Some(Events::READABLE),

@@ -16,7 +16,8 @@ use crate::answer::Refusal;
 use crate::asked::Asked;
 use crate::objects::address::is_family;
 use crate::protocol::Dialect;
-use net::{InetSocket, NetStack, Position, Sockets};
+use inet_sockets::{InetSocket, Position, Sockets};
+use net::NetStack;
 
 /// IANA's numbers.
 const TCP: u32 = 6;

@@ -10,7 +10,7 @@ use core::net::IpAddr;
 use inet::Transport;
 use sync::Error;
 
-use net::{self, InetSocket, Position};
+use inet_sockets::{InetSocket, Position};
 use vfs::pseudo::{Entry, Special, Text, TextFile};
 use vfs::{InodeRef, Metadata};
 
@@ -45,8 +45,8 @@ fn heading6(text: &mut Text, more: &str) -> Result {
 const DATAGRAM_COLUMNS: &str = " ref pointer drops";
 
 fn sockstat6(text: &mut Text) -> Result {
-    let sockets =
-        net::Sockets::from(net::current_stack(), net::Position::START).map(|(_, socket)| socket);
+    let sockets = inet_sockets::Sockets::from(net::current_stack(), inet_sockets::Position::START)
+        .map(|(_, socket)| socket);
     let [mut tcp, mut udp] = [0, 0];
     for socket in sockets.filter(|socket| socket.local.is_ipv6()) {
         match socket.transport {
@@ -102,8 +102,8 @@ fn piece(
     }
     let is_wanted =
         |socket: &InetSocket| socket.transport == transport && socket.local.is_ipv6() == is_v6;
-    for (position, socket) in
-        net::Sockets::from(net::current_stack(), start).filter(|(_, socket)| is_wanted(socket))
+    for (position, socket) in inet_sockets::Sockets::from(net::current_stack(), start)
+        .filter(|(_, socket)| is_wanted(socket))
     {
         if text.is_piece() {
             return Ok(Some(cursor_of(position, row)));

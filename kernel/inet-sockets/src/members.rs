@@ -17,34 +17,17 @@
 //!
 //! Lock order: `Waiter::naming`, then a shard.
 
-use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::ops::Range;
 use core::sync::atomic::Ordering;
 
-use inet::{Endpoint, Options, SocketId, Transport};
+use inet::{Endpoint, Options, Transport};
 use sync::Result;
-use vfs::socket::Family;
 
-use super::handle::{Handle, close, open_in};
+use super::handle::Handle;
 use super::{bound_device, port_rights};
-use crate::device::steer;
-use crate::refusal::Answer;
-use crate::stack::NetStack;
-use crate::stack::egress::device_in;
-use crate::stack::location::Location;
-use crate::stack::waiter::Waiter;
-
-/// What a member does besides having the socket's options.
-#[derive(Clone, Copy)]
-pub(super) enum Duty {
-    /// Nothing yet.
-    None,
-    /// It has the socket's name.
-    Named(Endpoint),
-    /// It waits for connections, so many at most.
-    Listening(Endpoint, usize),
-}
+use net::stack::location::Location;
+use net::stack::member::{Duty, begin, close, make_member};
+use net::steer;
 
 impl Handle {
     /// Names the socket's end; a datagram socket gets its members.
@@ -233,69 +216,4 @@ impl Handle {
             .with_shard(location.shard, |stack, _| stack.state(location.id));
         state != Some(Ok(inet::State::Closed))
     }
-}
-
-impl NetStack {
-    /// The shards but the first in which a socket with this name hears something.
-    pub(super) fn shards_that_hear(&self, local: Endpoint, options: &Options) -> Range<u16> {
-        if let Some(shard) = self.further_owner(local.addr) {
-            return shard..shard + 1;
-        }
-        let is_open = local.addr.is_unspecified() || local.addr.is_multicast();
-        let last = match is_open {
-            true => self.shard_count(),
-            false => self.count(),
-        };
-        // Of the card's shards IPv4 comes to every one, IPv6 to the first only.
-        let hears_ipv4 = local.addr.is_ipv4() || local.addr.is_unspecified() && !options.v6_only;
-        match hears_ipv4 {
-            true => 1..last,
-            false => self.count()..last,
-        }
-    }
-}
-
-/// A socket like the one of `waiter` in another shard, with a duty.
-pub(super) fn make_member(
-    of: &NetStack,
-    waiter: &Arc<Waiter>,
-    (transport, family): (Transport, Family),
-    shard: u16,
-    options: &Options,
-    duty: Duty,
-) -> Result<Location> {
-    let location = of.in_shard(shard, |stack, _| {
-        let id = open_in(stack, transport, family)?;
-        Ok(Location { shard, id })
-    })?;
-    let furnished = of.in_shard(shard, |stack, link| {
-        link.register(location.id, waiter.clone())?;
-        let device = device_in(waiter.device.load(Ordering::Relaxed), link);
-        let options = Options { device, ..*options };
-        stack.configure(link, location.id, |new| *new = options)?;
-        begin(stack, location.id, duty)
-    });
-    match furnished {
-        Ok(()) => Ok(location),
-        Err(error) => {
-            close(of, location);
-            Err(error)
-        }
-    }
-}
-
-/// A member takes up its duty, unless it had a name before. The first shard has seen to it that
-/// the name is ours and nobody else's.
-fn begin(stack: &mut inet::Stack, id: SocketId, duty: Duty) -> Answer<()> {
-    let is_named = stack.local(id)?.port != 0;
-    match duty {
-        Duty::None => {}
-        _ if is_named => {}
-        Duty::Named(local) => stack.bind_elsewhere(id, local)?,
-        Duty::Listening(local, backlog) => {
-            stack.bind_elsewhere(id, local)?;
-            stack.listen(id, backlog)?;
-        }
-    }
-    Ok(())
 }

@@ -7,7 +7,7 @@ use mm::io::Source;
 use sync::{Error, Result};
 
 use super::UdpSocket;
-use crate::device::poll::after_send;
+use net::after_send;
 use sockets::cork::{Gathered, piece_of};
 use vfs::socket::{Message, MessageFlags};
 

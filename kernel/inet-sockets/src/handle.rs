@@ -15,12 +15,13 @@ use mach::sync::Once;
 use sync::poll::Events;
 use sync::{Error, Result, Wait};
 
-use crate::refusal::{Answer, refused};
-use crate::stack::env::{self, Link};
-use crate::stack::location::{AtomicLocation, Location};
-use crate::stack::locked::LockedShard;
-use crate::stack::waiter::Waiter;
-use crate::stack::{NetStack, current_stack};
+use net::stack::env::{self, Link};
+use net::stack::location::{AtomicLocation, Location};
+use net::stack::locked::LockedShard;
+use net::stack::member::{close, close_member, open_in};
+use net::stack::waiter::Waiter;
+use net::stack::{NetStack, current_stack};
+use net::{Answer, refused};
 use sockets::{CommonOptions, Held, wait_on};
 use vfs::Metadata;
 use vfs::socket::{self, Blocking, Family, Shutdown};
@@ -74,7 +75,7 @@ impl Handle {
         stack: &mut inet::Stack,
         link: &mut Link,
     ) -> Answer<Self> {
-        let waiter = Arc::new(Waiter::new());
+        let waiter = Arc::new(Waiter::numbered());
         if let Err(error) = link.register(id, waiter.clone()) {
             stack.close(link, id)?;
             return Err(error.into());
@@ -265,7 +266,7 @@ impl Handle {
     pub(crate) fn configure(&self, mut change: impl FnMut(&mut Options)) -> Result<()> {
         self.with_all(|id, stack, link| {
             stack.configure(link, id, &mut change)?;
-            crate::device::poll::after_send(link);
+            net::after_send(link);
             Ok(())
         })
     }
@@ -294,7 +295,7 @@ impl Handle {
         };
         self.with_all(|id, stack, link| {
             stack.shutdown(link, id, how)?;
-            crate::device::poll::after_send(link);
+            net::after_send(link);
             Ok(())
         })
     }
@@ -320,37 +321,4 @@ impl Drop for Handle {
         members.for_each(|member| close_member(&self.stack, member));
         self.name.get().copied().into_iter().for_each(close);
     }
-}
-
-pub(crate) fn close(of: &NetStack, location: Location) {
-    of.with_shard(location.shard, |stack, link| {
-        close_here(stack, link, location.id);
-    });
-}
-
-/// The same for a member, which somebody else may have closed.
-pub(crate) fn close_member(of: &NetStack, member: Location) {
-    of.with_shard(member.shard, |stack, link| {
-        if stack.local(member.id).is_ok() {
-            close_here(stack, link, member.id);
-        }
-    });
-}
-
-fn close_here(stack: &mut inet::Stack, link: &mut Link, id: SocketId) {
-    link.unregister(id);
-    let closed = stack.close(link, id);
-    debug_assert!(closed.is_ok(), "a handle owns live sockets");
-    crate::device::poll::after_send(link);
-}
-
-pub(crate) fn open_in(
-    stack: &mut inet::Stack,
-    transport: Transport,
-    family: Family,
-) -> Answer<SocketId> {
-    Ok(match family {
-        Family::Inet6 => stack.open_v6(transport)?,
-        _ => stack.open(transport)?,
-    })
 }

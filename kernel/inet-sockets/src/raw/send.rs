@@ -15,11 +15,11 @@ use mm::io::Source;
 use sync::{Error, Result};
 use wire::{IPV4_HEADER_BYTES, IPV6_HEADER_BYTES, Sum};
 
-use crate::device::poll::after_send;
-use crate::packet::chain_of;
-use crate::refusal::Answer;
-use crate::stack::NetStack;
-use crate::stack::env::Link;
+use net::Answer;
+use net::after_send;
+use net::packet::chain_of;
+use net::stack::NetStack;
+use net::stack::env::Link;
 
 /// Bytes that a packet has at most, and of it behind IPv4's header.
 const PACKET_BYTES_MAX: usize = u16::MAX as usize;

@@ -5,8 +5,8 @@ use mm::io::Sink;
 use sync::Result;
 
 use super::{Heard, UdpSocket};
-use crate::refusal::refused;
-use crate::socket::address::{from_endpoint, seen_by};
+use crate::address::{from_endpoint, seen_by};
+use net::refused;
 use vfs::socket::{Control, ErrorOrigin, ExtendedError, Family, Received, ReceivedFlags};
 
 impl UdpSocket {

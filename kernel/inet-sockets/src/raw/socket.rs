@@ -14,13 +14,13 @@ use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 
 use super::options::RawOptions;
-use crate::packet::Packet;
-use crate::socket::address::heard_from;
-use crate::stack::interface::CARD;
-use crate::stack::raw_listener::RawListener;
-use crate::stack::{NetStack, current_stack};
+use crate::address::heard_from;
 use crate::udp::Heard;
 use crate::udp::socket::reached;
+use net::packet::Packet;
+use net::stack::interface::CARD;
+use net::stack::raw_listener::RawListener;
+use net::stack::{NetStack, current_stack};
 use sockets::Held;
 use sockets::cork::Cork;
 use vfs::Metadata;
@@ -63,7 +63,7 @@ impl RawSocket {
         cred::credentials().get().require(Capability::NetRaw)?;
         let listener = RawListener::new(family, protocol);
         let stack = current_stack();
-        stack.shared.raw.add(&listener)?;
+        stack.add_raw(&listener)?;
         if matches!(protocol, TCP | UDP) {
             show_transports(&stack);
         }
@@ -152,7 +152,7 @@ fn may_bind(of: &NetStack, local: IpAddr) -> bool {
 
 impl Drop for RawSocket {
     fn drop(&mut self) {
-        self.stack.shared.raw.remove(&self.listener);
+        self.stack.remove_raw(&self.listener);
     }
 }
 

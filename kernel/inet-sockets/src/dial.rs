@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use base::{CpuId, CpuSet, Duration};
 use mach::cpu::MAX_CPUS;
 
-use crate::stack::NetStack;
+use net::stack::NetStack;
 
 /// How long a shard is asked last.
 const REST: Duration = Duration::from_secs(1);

@@ -11,9 +11,9 @@ use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 
 use super::UdpSocket;
-use crate::socket::address::{from_endpoint, further_scope, heard_from, to_endpoint, to_name};
-use crate::socket::ioctl::SIOCOUTQ;
-use crate::socket::{bound_device, groups, ioctl, options};
+use crate::address::{from_endpoint, further_scope, heard_from, to_endpoint, to_name};
+use crate::ioctl::SIOCOUTQ;
+use crate::{bound_device, groups, ioctl, options};
 use vfs::Metadata;
 use vfs::file::{File, OpenFile};
 use vfs::socket::{

@@ -12,10 +12,10 @@ use sync::{Error, Result};
 
 use super::bound_device;
 use super::handle::Handle;
-use crate::device::poll::after_send;
-use crate::stack::NetStack;
-use crate::stack::env::Link;
-use crate::stack::interface::LOOPBACK;
+use net::after_send;
+use net::stack::NetStack;
+use net::stack::env::Link;
+use net::stack::interface::LOOPBACK;
 use vfs::socket::{GroupMembership, OptionName, OptionValue};
 
 type Outcome = core::result::Result<(), inet::Error>;

@@ -10,8 +10,8 @@ use sync::{Error, Result};
 
 use super::address::further_scope;
 use super::handle::Handle;
-use crate::stack::NetStack;
-use crate::stack::egress::device_in;
+use net::stack::NetStack;
+use net::stack::egress::device_in;
 use vfs::socket::{OptionName, OptionValue, SocketAddress};
 
 /// Reads an option of this kind; `None` for others.

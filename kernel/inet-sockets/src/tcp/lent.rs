@@ -12,8 +12,8 @@ use sync::{Error, Result, Wait};
 
 use super::TcpSocket;
 use super::zerocopy::{self, Completions, Ticket};
-use crate::device::poll::{after_bytes, after_refusal};
 use crate::sigpipe;
+use net::{after_bytes, after_refusal};
 use vfs::file::OpenFile;
 use vfs::socket::{Control, ExtendedError, MessageFlags, PageSink, Received, ReceivedFlags};
 

@@ -15,13 +15,11 @@ use mach::mem::fallible::TryGrow;
 use sync::Result;
 use vfs::socket::Family;
 
-use super::handle::{close, close_member};
-use super::members::{Duty, make_member};
-use crate::listing::{STRETCH, has_members};
-use crate::stack::NetStack;
-use crate::stack::egress::device_in;
-use crate::stack::location::Location;
-use crate::stack::waiter::Waiter;
+use super::NetStack;
+use super::egress::device_in;
+use super::location::Location;
+use super::member::{Duty, STRETCH, close, close_member, has_members, make_member};
+use super::waiter::Waiter;
 
 /// A socket of the first shard that waits for whoever calls.
 struct Waiting {

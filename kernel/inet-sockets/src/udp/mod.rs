@@ -18,12 +18,12 @@ use sync::poll::Events;
 use sync::{Error, Result, Wait};
 
 use self::reports::Reports;
-use crate::device::poll::after_bytes;
-use crate::refusal::refused;
-use crate::socket::handle::Handle;
-use crate::socket::{bound_device, groups};
-use crate::stack::interface::CARD;
-use crate::stack::location::Location;
+use crate::handle::Handle;
+use crate::{bound_device, groups};
+use net::after_bytes;
+use net::refused;
+use net::stack::interface::CARD;
+use net::stack::location::Location;
 use sockets::cork::Cork;
 use sockets::wait_on;
 use vfs::socket::Family;

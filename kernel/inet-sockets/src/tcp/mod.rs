@@ -14,9 +14,9 @@ use sync::poll::Events;
 use sync::{Error, Result, Wait};
 
 use self::zerocopy::Completions;
-use crate::device::poll::{after_bytes, after_refusal, after_send};
-use crate::socket::dial;
-use crate::socket::handle::Handle;
+use crate::dial;
+use crate::handle::Handle;
+use net::{after_bytes, after_refusal, after_send};
 use vfs::socket::Family;
 
 /// A TCP socket: listening, connected, or neither yet.

@@ -8,16 +8,14 @@ use alloc::sync::Arc;
 use alloc::vec::{IntoIter, Vec};
 use core::net::SocketAddr;
 
-use inet::{ConnectionEntry, Endpoint, SocketEntry, State, Transport};
+use inet::{ConnectionEntry, Endpoint, SocketEntry, Transport};
 use sched::yield_now;
 
-use crate::stack::NetStack;
-use crate::stack::env::Link;
 use crate::tcp::socket::info_of;
+use net::stack::NetStack;
+use net::stack::env::Link;
+use net::stack::member::{STRETCH, has_members};
 use vfs::socket::TcpInfo;
-
-/// Slots that are looked at with the stack locked.
-pub(crate) const STRETCH: usize = 64;
 
 /// A socket with a name.
 #[derive(Clone, Copy, Debug)]
@@ -117,11 +115,6 @@ fn gather_slots(
         true => Position::Slot(shard, slot + STRETCH),
         false => Position::Waiting(shard, 0),
     }
-}
-
-/// Whether the socket is of a kind that has a member in each shard.
-pub(crate) fn has_members(entry: &SocketEntry) -> bool {
-    entry.transport == Transport::Udp || entry.connection.state == State::Listen
 }
 
 fn gather_waiting(

@@ -5,8 +5,8 @@ use core::num::NonZeroU32;
 use core::sync::atomic::{AtomicU16, Ordering};
 
 use super::Heard;
-use crate::socket::address::{scope_of, seen_by};
-use crate::stack::interface::LOOPBACK;
+use crate::address::{scope_of, seen_by};
+use net::stack::interface::LOOPBACK;
 use vfs::socket::{Control, Family, HeaderByte, OptionName, PacketInfo};
 
 /// The options that are on, one bit each.

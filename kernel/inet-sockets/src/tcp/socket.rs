@@ -10,9 +10,9 @@ use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 
 use super::TcpSocket;
+use crate::address::{from_endpoint, to_endpoint, to_name};
 use crate::sigpipe;
-use crate::socket::address::{from_endpoint, to_endpoint, to_name};
-use crate::socket::{bound_device, ioctl, options};
+use crate::{bound_device, ioctl, options};
 use sockets::limits;
 use vfs::Metadata;
 use vfs::file::{File, OpenFile};

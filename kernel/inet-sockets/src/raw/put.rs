@@ -13,7 +13,7 @@ use sync::{Error, Result};
 
 use super::send;
 use super::socket::RawSocket;
-use crate::socket::groups;
+use crate::groups;
 use crate::udp::socket::reached;
 use sockets::cork::piece_of;
 use vfs::socket::{Control, HeaderByte, Message, MessageFlags, OptionName, SocketAddress};

@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering;
 use cred::Capability;
 use sync::{Error, Result};
 
-use crate::stack::NetStack;
+use net::stack::NetStack;
 
 /// Whether the current thread may name a socket by `port`; 0 stands for any free one.
 ///

@@ -11,7 +11,7 @@ use sync::{Error, Result};
 
 use super::bound_device;
 use super::handle::Handle;
-use crate::stack::interface::CARD;
+use net::stack::interface::CARD;
 use vfs::socket::{Family, SocketAddress};
 
 /// What a socket of `handle`'s family means by the address of a peer.

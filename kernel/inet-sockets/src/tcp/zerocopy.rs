@@ -31,7 +31,7 @@ use mm::io::Source;
 use sync::poll::Events;
 use sync::{Error, Result};
 
-use crate::stack::waiter::Waiter;
+use net::stack::waiter::Waiter;
 use vfs::socket::SendsOver;
 
 /// Sends that are not over or not heard of: about as many as Linux's net.core.optmem_max allows.

@@ -5,11 +5,11 @@ use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use sync::{Error, Result};
 
 use super::socket::RawSocket;
-use crate::socket::bound_device;
-use crate::socket::options::is_accepted;
-use crate::stack::NetStack;
-use crate::stack::raw_listener::{ICMP, ICMPV6, RawListener};
+use crate::bound_device;
+use crate::options::is_accepted;
 use crate::udp::reports::Reports;
+use net::stack::NetStack;
+use net::stack::raw_listener::{ICMP, ICMPV6, RawListener};
 use vfs::socket::{Family, OptionName, OptionValue};
 
 /// The protocol of who writes IP headers from the start.
