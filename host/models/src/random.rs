@@ -24,14 +24,26 @@ impl Random {
     }
 }
 
-/// Calls `test` with `count` seeds, or with that of the environment's `SEED` only. The test names
-/// its seed in what it asserts.
+/// Calls `test` with `count` seeds, or with that of the environment's `SEED` only. The seed of a
+/// test that fails is printed.
 pub fn for_each_seed(count: u64, mut test: impl FnMut(u64, Random)) {
     let chosen = std::env::var("SEED")
         .ok()
         .and_then(|seed| seed.parse().ok());
     let seeds = chosen.map_or(1..=count, |seed| seed..=seed);
     for seed in seeds {
+        let _printed = Printed(seed);
         test(seed, Random::new(seed));
+    }
+}
+
+/// A seed that is printed if the test fails.
+struct Printed(u64);
+
+impl Drop for Printed {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("replay with SEED={}", self.0);
+        }
     }
 }

@@ -1,0 +1,174 @@
+//! `loom` runs parks, wake-ups, time-outs and halts with the dispatcher's own code in all orders
+//! that matter.
+//!
+//! A thread whose wake-up is lost is never run again, and a CPU that halts beside a thread that
+//! waits sleeps for good: loom reports both as deadlocks. A thread that two CPUs run, or that one
+//! resumes before its registers are saved, is found by the thread itself.
+//!
+//! The last tests take a step away and expect loom to notice.
+
+#![allow(
+    clippy::arc_with_non_send_sync,
+    reason = "threads of loom are one thread of the system"
+)]
+
+mod machine;
+
+use dispatch::{Left, State};
+use loom::thread;
+use machine::{Ended, Scene};
+use models::explore;
+use std::sync::Arc;
+
+/// CPU 0 runs a thread that waits for the condition; CPU 1 makes it true and wakes.
+fn condition(wait: fn(&Scene) -> Ended, make: fn(&Scene)) {
+    explore(move || {
+        let scene = Arc::new(Scene::new());
+        let waiter = {
+            let scene = scene.clone();
+            thread::spawn(move || wait(&scene))
+        };
+        make(&scene);
+        waiter.join().expect("it ends");
+    });
+}
+
+#[test]
+fn a_thread_that_leaves_its_cpu_sees_the_condition_or_is_woken() {
+    condition(
+        |scene| scene.wait_switched(0),
+        |scene| {
+            scene.make_true();
+            scene.wake(1);
+        },
+    );
+}
+
+#[test]
+fn a_thread_that_waits_in_place_sees_the_condition_or_ends_its_halt() {
+    condition(
+        |scene| scene.wait_in_place(0),
+        |scene| {
+            scene.make_true();
+            scene.wake(1);
+        },
+    );
+}
+
+#[test]
+fn of_two_wake_ups_the_second_is_ignored_only_where_the_first_is_to_come() {
+    explore(|| {
+        let scene = Arc::new(Scene::new());
+        let waiter = {
+            let scene = scene.clone();
+            thread::spawn(move || scene.wait_switched(0))
+        };
+        let other = {
+            let scene = scene.clone();
+            thread::spawn(move || scene.wake(2))
+        };
+        scene.make_true();
+        scene.wake(1);
+        other.join().expect("it ends");
+        waiter.join().expect("it ends");
+    });
+}
+
+#[test]
+fn a_thread_whose_time_is_up_as_it_is_woken_runs_once() {
+    explore(|| {
+        let scene = Arc::new(Scene::new());
+        let waiter = {
+            let scene = scene.clone();
+            thread::spawn(move || scene.wait_with_patience(0))
+        };
+        scene.make_true();
+        scene.wake(1);
+        let ended = waiter.join().expect("it ends");
+        // It saw the condition, or its time was up before.
+        assert!(ended == Ended::Seen || ended == Ended::TimeUp);
+        assert!(scene.queue_is_empty(), "it runs, and waits nowhere");
+        let runs = matches!(scene.state(), State::Running | State::Notified);
+        assert!(runs, "a wake-up that came late is noted");
+    });
+}
+
+#[test]
+fn a_thread_that_makes_way_is_queued_once_though_it_is_woken() {
+    explore(|| {
+        let scene = Arc::new(Scene::new());
+        let waker = {
+            let scene = scene.clone();
+            thread::spawn(move || scene.wake(1))
+        };
+        let left = scene.make_way();
+        assert_eq!(left, Left::MadeWay);
+        scene.resume(0);
+        waker.join().expect("it ends");
+        assert!(scene.queue_is_empty());
+    });
+}
+
+#[test]
+fn two_cpus_do_not_take_one_thread() {
+    explore(|| {
+        let scene = Arc::new(Scene::new());
+        scene.put_ready(0);
+        let thief = {
+            let scene = scene.clone();
+            thread::spawn(move || scene.take(1))
+        };
+        let own = scene.take(0);
+        let stolen = thief.join().expect("it ends");
+        assert!(own != stolen, "one of them has it");
+    });
+}
+
+#[test]
+fn a_cpu_that_halts_runs_what_comes_to_its_queue() {
+    explore(|| {
+        let scene = Arc::new(Scene::new());
+        let cpu = {
+            let scene = scene.clone();
+            thread::spawn(move || scene.run_until_taken(0))
+        };
+        scene.put_ready_from(1, 0);
+        cpu.join().expect("it ends");
+    });
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn loom_notices_a_park_that_looks_at_the_condition_first() {
+    condition(
+        |scene| scene.wait_switched_late(0),
+        |scene| {
+            scene.make_true();
+            scene.wake(1);
+        },
+    );
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn loom_notices_a_waker_that_wakes_first() {
+    condition(
+        |scene| scene.wait_switched(0),
+        |scene| {
+            scene.wake(1);
+            scene.make_true();
+        },
+    );
+}
+
+#[test]
+#[should_panic(expected = "deadlock")]
+fn loom_notices_a_halt_that_nobody_ends() {
+    condition(
+        |scene| scene.wait_in_place(0),
+        |scene| {
+            scene.make_true();
+            scene.wake_without_interrupt();
+        },
+    );
+}
