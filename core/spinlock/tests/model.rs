@@ -96,16 +96,26 @@ fn use_once<const CPUS: usize, const TURNS: u32>(world: &World<CPUS>, cpu: u32) 
     world.lock.unlock();
 }
 
-/// Each of `CPUS` takes the lock `times` times, in all orders.
-fn all_get_it<const CPUS: usize, const TURNS: u32>(times: u32) {
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(preemptions_max(CPUS));
-    model.check(move || {
-        let world = Arc::new(World::<CPUS> {
+impl<const CPUS: usize> World<CPUS> {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
             lock: RawLock::default(),
             waiters: std::array::from_fn(|_| Waiter::default()),
             uses: AtomicU64::new(0),
-        });
+        })
+    }
+}
+
+fn explore(cpus: usize, scene: impl Fn() + Sync + Send + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(preemptions_max(cpus));
+    model.check(scene);
+}
+
+/// Each of `CPUS` takes the lock `times` times, in all orders.
+fn all_get_it<const CPUS: usize, const TURNS: u32>(times: u32) {
+    explore(CPUS, move || {
+        let world = World::<CPUS>::new();
         let part = |cpu: u32| {
             let world = world.clone();
             move || (0..times).for_each(|_| use_once::<CPUS, TURNS>(&world, cpu))
@@ -141,4 +151,29 @@ fn three_cpus_queue_and_all_get_the_lock() {
 #[test]
 fn three_cpus_queue_behind_a_patient_first_one() {
     all_get_it::<3, 1>(1);
+}
+
+/// CPU 0 queues with CPU 1 behind it, and again with CPU 2 behind it. It may not take the one of
+/// the first time for the other, who would wait for ever.
+#[test]
+fn a_cpu_that_queues_again_hands_over_to_who_stands_behind_it_now() {
+    explore(3, || {
+        let world = World::<3>::new();
+        assert!(world.lock.try_lock());
+        let part = |cpu: u32, times: u32| {
+            let world = world.clone();
+            move || {
+                for _ in 0..times {
+                    world.lock.wait(&Cpu::<3, 0>(&world, cpu));
+                    world.lock.unlock();
+                }
+            }
+        };
+        let twice = loom::thread::spawn(part(0, 2));
+        let once = loom::thread::spawn(part(1, 1));
+        world.lock.unlock();
+        assert!(once.join().is_ok(), "CPU 1 had the lock");
+        part(2, 1)();
+        assert!(twice.join().is_ok(), "CPU 0 had the lock");
+    });
 }
