@@ -2,10 +2,10 @@
 //!
 //! Which crate may use which (`layers`), where `unsafe` may be written and what
 //! must stand beside it (`islands`, `lines`), what must not be written at all
-//! (`lines`), where the kernel may grow without asking (`growth`), what may only shrink
-//! (`ratchet`), that documents name files that exist (`documents`) and that commits say why
-//! (`subjects`). Each finding is one sentence with the way out, in the
-//! form `file:line: sentence`, so editors can jump to it.
+//! (`lines`), what is global without a reason (`globals`), where the kernel may grow without
+//! asking (`growth`), what may only shrink (`ratchet`), that documents name files that exist
+//! (`documents`) and that commits say why (`subjects`). Each finding is one sentence with the way
+//! out, in the form `file:line: sentence`, so editors can jump to it.
 //!
 //! The lints read text, not syntax trees: `source` blanks comments and strings
 //! first, which is all the precision that these rules need.
@@ -16,6 +16,7 @@ mod cycles;
 mod documents;
 mod finding;
 mod functions;
+mod globals;
 mod growth;
 mod imports;
 mod islands;
@@ -71,6 +72,7 @@ fn check(root: &Path) -> Result<Vec<Finding>, String> {
         tally.add(&path, &source);
         findings.extend(lines::check(&path, &source));
         findings.extend(bounds.check(&path, &source));
+        findings.extend(globals::check(&path, &source));
     }
     findings.extend(ratchets.check(&tally));
     findings.extend(subjects::check(root));

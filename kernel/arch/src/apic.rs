@@ -42,6 +42,7 @@ const TIMER_TSC_DEADLINE: u32 = 0b10 << 17;
 /// The vector that the APIC raises when there was nothing to deliver.
 pub const SPURIOUS_VECTOR: u8 = 0xff;
 
+/// How this machine's APICs are reached: all in one way, found at boot.
 static X2APIC: AtomicBool = AtomicBool::new(false);
 
 fn x2apic() -> bool {

@@ -64,6 +64,7 @@ struct Areas([CpuArea; CPUS_MAX]);
 // SAFETY: each area is touched by its own CPU alone, see the module's theory.
 unsafe impl Sync for Areas {}
 
+/// Each CPU's own, where its GS base points: it is there before any heap.
 static AREAS: Areas = Areas([const { CpuArea::new() }; CPUS_MAX]);
 
 /// Points GS to the area of CPU `id` and gives it its number.

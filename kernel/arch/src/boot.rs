@@ -293,7 +293,9 @@ global_asm!(
     ap_stack = sym AP_STACK,
 );
 
+/// Where the CPU that starts finds its tables: it has nothing but this address yet.
 static AP_ROOT: AtomicU64 = AtomicU64::new(0);
+/// Its stack, likewise.
 static AP_STACK: AtomicU64 = AtomicU64::new(0);
 
 unsafe extern "C" {

@@ -22,9 +22,13 @@ const BY_FXSAVE: u8 = 0;
 const BY_XSAVE: u8 = 1;
 const BY_XSAVEOPT: u8 = 2;
 
+/// How this machine's processors save vector registers; they are alike.
 static MEANS: AtomicU8 = AtomicU8::new(BY_FXSAVE);
+/// What they save, likewise.
 static FEATURES: AtomicU64 = AtomicU64::new(X87_SSE);
+/// Bits of MXCSR that they have.
 static MXCSR_MASK: AtomicU32 = AtomicU32::new(0xffbf);
+/// How long their save area is.
 static AREA_BYTES: AtomicU32 = AtomicU32::new(LEGACY_BYTES as u32);
 
 /// Turns the registers on for this CPU and learns how much there is to save.

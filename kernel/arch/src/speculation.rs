@@ -10,7 +10,8 @@ use core::arch::naked_asm;
 use crate::msr;
 use crate::tables::KERNEL_DATA;
 
-/// What VERW looks at; the buffers are cleared whatever it finds.
+/// What VERW looks at; the buffers are cleared whatever it finds. A constant, which
+/// assembler finds by this name.
 static SELECTOR: u16 = KERNEL_DATA;
 
 const JUMP: u8 = 0xe9;

@@ -84,6 +84,7 @@ pub unsafe fn prepare(
     frame as u64
 }
 
+/// Whether this machine's processors have the instructions; they are alike.
 static FSGSBASE: AtomicBool = AtomicBool::new(false);
 
 fn by_instruction() -> bool {

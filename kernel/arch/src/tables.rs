@@ -156,6 +156,7 @@ const RING_3: u64 = 3 << 45;
 const BREAKPOINT: usize = 3;
 const OVERFLOW: usize = 4;
 
+/// The interrupt descriptor table, which all CPUs load.
 static mut GATES: [Gate; 256] = [Gate { low: 0, high: 0 }; 256];
 
 fn gate(vector: usize, stub: u64) -> Gate {

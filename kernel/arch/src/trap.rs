@@ -42,9 +42,13 @@ pub struct Reply {
     pub value: u64,
 }
 
+/// Who takes system calls: assembler calls it by this word, before there is any object.
 pub(crate) static SYSCALL: AtomicUsize = AtomicUsize::new(0);
+/// Who takes traps of programs, likewise.
 pub(crate) static USER_TRAP: AtomicUsize = AtomicUsize::new(0);
+/// Who takes the kernel's own.
 pub(crate) static KERNEL_TRAP: AtomicUsize = AtomicUsize::new(0);
+/// Who looks for work before a program goes on.
 pub(crate) static RETURN_WORK: AtomicUsize = AtomicUsize::new(0);
 
 /// Installs the handlers for all CPUs.

@@ -28,6 +28,7 @@ impl Expire for Follow {
 /// Works an adjustment off, on any CPU.
 struct Seconds;
 
+/// The wall clock is the machine's, and so is the second after which it is looked at.
 static SECONDS: Once<Arc<Seconds>> = Once::new();
 /// Whether it is among the deadlines.
 static COUNTS_SECONDS: AtomicBool = AtomicBool::new(false);

@@ -47,6 +47,7 @@ pub struct Account {
     counts: [AtomicU64; KINDS],
 }
 
+/// Of the machine: a user's processes need have nothing in common but the user.
 static ACCOUNTS: Spin<BTreeMap<u32, Weak<Account>>> = Spin::new(BTreeMap::new());
 
 impl Account {

@@ -30,7 +30,9 @@ pub use credentials::{
 pub use limits::{Limit, Limits, Resource, UNLIMITED};
 pub use user_share::UserShare;
 
+/// Where the running thread has its credentials, said once at boot by who keeps threads.
 static CREDENTIALS: CurrentPart<Slot<Credentials>> = CurrentPart::new();
+/// Where it has its limits, likewise.
 static LIMITS: CurrentPart<Limits> = CurrentPart::new();
 
 /// Says where the running thread has its credentials and its limits; once at boot.

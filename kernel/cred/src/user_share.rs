@@ -11,6 +11,7 @@ use sync::{Error, Result};
 
 use crate::UNLIMITED;
 
+/// Threads of each user, on the whole machine (RLIMIT_NPROC).
 static COUNTS: Spin<BTreeMap<u32, u64>> = Spin::new(BTreeMap::new());
 
 const ROOT: u32 = 0;

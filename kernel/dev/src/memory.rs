@@ -94,7 +94,7 @@ impl File for MemoryDevice {
     }
 }
 
-/// What /dev/zero gives, a page at a time.
+/// What /dev/zero gives, a page at a time. A constant.
 static ZEROS: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
 
 /// Fills all of `to` with zeros.

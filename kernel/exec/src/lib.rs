@@ -231,6 +231,7 @@ fn load_interpreter(space: &AddressSpace, open: &Arc<OpenFile>) -> Result<Loaded
 /// Maps the clock's data and right behind it the code that reads it; the address of the
 /// code.
 fn map_vdso(space: &AddressSpace) -> Result<Option<u64>> {
+    /// The same pages in all programs, for there is one clock.
     static OBJECT: Once<Option<Object>> = Once::new();
     let object = OBJECT.call_once(|| {
         let pages = vec![mach::vdso::data_page()?, mach::vdso::code_page()?];

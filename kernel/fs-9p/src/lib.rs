@@ -44,7 +44,7 @@ use vfs::kinds::{self, Kind};
 use vfs::pseudo::Text;
 use volume::Volume;
 
-/// The channels of all volumes.
+/// The channels of all volumes. They are the machine's devices; a mount picks one by its tag.
 static LINKS: Spin<Vec<Arc<Link>>> = Spin::new(Vec::new());
 
 /// Takes a volume's channel, whose interrupt raises [`Softirq::Volume`]; at boot.

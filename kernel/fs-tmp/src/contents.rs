@@ -104,6 +104,7 @@ impl Contents {
 
     /// Reads at most to the end of the page.
     fn read_some(&self, at: u64, left: u64, to: &mut Sink<'_>) -> Result<usize> {
+        /// A constant.
         static ZEROES: [u8; PAGE_BYTES] = [0; PAGE_BYTES];
         let within = (at % PAGE) as usize;
         let len = (PAGE_BYTES - within).min(usize::try_from(left).unwrap_or(usize::MAX));

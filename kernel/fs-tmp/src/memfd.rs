@@ -19,6 +19,7 @@ struct Home {
     mount: Arc<Mount>,
 }
 
+/// One for all: no name leads there, so nobody can meet another's files.
 static HOME: Once<Home> = Once::new();
 
 /// Makes a file; `name` is for people. With `sealable` it takes seals.

@@ -24,10 +24,11 @@ enum Missing {
     Others,
 }
 
+/// Of the machine: it tells the reader of /proc what this kernel lacks.
 static COUNTS: Spin<BTreeMap<Missing, u64>> = Spin::new(BTreeMap::new());
 
-/// How often each call was made that we do not have; the last counts all numbers from there
-/// on.
+/// How often each call was made that we do not have; the last counts all numbers from there on. Of
+/// the machine, likewise.
 static CALLS: [AtomicU64; LIMIT] = [const { AtomicU64::new(0) }; LIMIT];
 
 /// The handler of calls that we do not have.

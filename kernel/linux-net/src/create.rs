@@ -35,7 +35,7 @@ pub const FLAGS: u32 = O_CLOEXEC | O_NONBLOCK;
 /// The part of the type argument that is a type.
 const TYPE_MASK: u32 = 0xf;
 
-/// What netlink's messages tell in Linux's own numbers.
+/// What netlink's messages tell in Linux's own numbers. A constant.
 static DIALECT: Dialect = Dialect {
     error_number: |error| Errno::from(error).number(),
     tcp_info: |info, to| to.extend_from_slice(encode(&OptionValue::Tcp(*info)).bytes()),

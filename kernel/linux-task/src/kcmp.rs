@@ -72,6 +72,7 @@ fn open_file(of: &Thread, call: &Call<'_>, index: usize) -> Result<Arc<OpenFile>
 }
 
 fn compare<T>(one: &Arc<T>, other: &Arc<T>) -> Ordering {
+    /// The machine's, so that the order of two objects is the same in each call.
     static KEY: Once<u64> = Once::new();
     // Odd, so that different addresses stay different.
     let key = *KEY.call_once(|| random::next_u64() | 1);

@@ -38,6 +38,7 @@ pub struct Volume {
     pub is_read_only: bool,
 }
 
+/// What process 1 runs; the thread that becomes it takes no argument.
 static FIRST: Once<First> = Once::new();
 
 /// Makes process 1; it starts when the scheduler does.

@@ -142,6 +142,7 @@ const ALLOWED: &[u32] = &[
 /// One bit for each call.
 type Set = [u64; LIMIT / 64];
 
+/// A constant.
 static IS_ALLOWED: Set = allowed();
 
 /// tidy: it runs at compile time only.

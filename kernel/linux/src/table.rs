@@ -24,6 +24,7 @@ const OWN: &[&[Entry]] = &[
     crate::sysinfo::CALLS,
 ];
 
+/// A constant.
 static TABLE: [Option<Entry>; LIMIT] = CALLS;
 #[expect(
     clippy::large_const_arrays,
@@ -31,8 +32,8 @@ static TABLE: [Option<Entry>; LIMIT] = CALLS;
 )]
 const CALLS: [Option<Entry>; LIMIT] = merge();
 
-/// The handlers alone, dense; calls that we lack share one, and so does the last row, which
-/// stands for all numbers from there on.
+/// The handlers alone, dense; calls that we lack share one, and so does the last row, which stands
+/// for all numbers from there on. A constant.
 static HANDLERS: [Handler; LIMIT] = handlers();
 
 /// tidy: it runs at compile time only.

@@ -11,8 +11,11 @@ use crate::uart::Uart;
 /// The first serial port's interrupt on every PC.
 const COM1_INTERRUPT: u8 = 4;
 
+/// The machine has one console, whose lines are not mixed.
 static OUTPUT: Spin<()> = Spin::new(());
+/// Whether its port is there, tried once.
 static PRESENT: Once<bool> = Once::new();
+/// Who takes its input, said once at boot.
 static ON_INPUT: Once<fn()> = Once::new();
 /// The byte that came before the port was set up.
 static EARLY: Spin<Option<u8>> = Spin::new(None);

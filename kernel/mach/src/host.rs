@@ -9,6 +9,7 @@ use crate::{irq, log};
 /// The second serial port's interrupt on every PC.
 const COM2_INTERRUPT: u8 = 3;
 
+/// Said once at boot: an interrupt's handler has no argument.
 static ON_REQUEST: Once<fn(u8)> = Once::new();
 
 /// Says what to call, with interrupts closed, for each request of the host's. Once.

@@ -8,7 +8,9 @@ use core::fmt::{self, Write};
 use crate::sync::{Once, Spin};
 use crate::uart::Uart;
 
+/// The log is the machine's; its lines are not mixed.
 static LINES: Spin<()> = Spin::new(());
+/// Its port, if it has one of its own.
 static PORT: Once<Uart> = Once::new();
 
 pub(crate) fn init() {

@@ -12,6 +12,7 @@ use crate::{acpi, cpu};
 
 const _: () = assert!(::acpi::NODES_MAX <= NODES_MAX, "every node has its zones");
 
+/// The machine's nodes, as its firmware tells.
 static NUMA: Lazy<Numa> = Lazy::new(|| match acpi::numa() {
     Some(Ok(numa)) => numa,
     Some(Err(why)) => {

@@ -32,7 +32,7 @@ const RESET_NOW: u8 = 1 << 2;
 /// Turns for which the keyboard controller may be busy, and firmware with its registers.
 const TURNS_MAX: u32 = 1 << 16;
 
-/// Whether CPUs that take an NMI are to halt for good.
+/// Whether CPUs that take an NMI are to halt for good. It is all or none of them.
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
 /// Ends the machine with the program's exit status.

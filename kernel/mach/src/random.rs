@@ -4,6 +4,7 @@ use core::arch::asm;
 
 use crate::sync::Spin;
 
+/// What the machine gathered before it had a generator.
 static POOL: Spin<[u64; 4]> = Spin::new([
     0x9e37_79b9_7f4a_7c15,
     0xbf58_476d_1ce4_e5b9,

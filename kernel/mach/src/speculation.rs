@@ -18,8 +18,9 @@ const OFF: &str = "mitigations=off";
 const ALWAYS_CLEAR: &str = "mds=full";
 const EFER_AUTOMATIC_IBRS: u64 = 1 << 21;
 
+/// What this machine's processors need; they are alike.
 static STATE: Once<(Processor, Plan)> = Once::new();
-/// Whether a change of user has a price.
+/// Whether a change of user has a price. Of the processors, which are alike.
 static SEPARATES_USERS: AtomicBool = AtomicBool::new(false);
 
 /// Makes the plan; on the first CPU, while the kernel's text can be written.

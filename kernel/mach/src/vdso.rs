@@ -26,8 +26,11 @@ pub(crate) struct Shown {
     pub raw: Scale,
 }
 
+/// All programs read the same page, for there is one clock.
 static DATA: Once<Page> = Once::new();
+/// They run the same code.
 static CODE: Once<Page> = Once::new();
+/// Held by who writes the page.
 static WRITER: Spin<()> = Spin::new(());
 
 /// The page that the code reads; to be mapped readable right before [`code_page`].

@@ -16,6 +16,7 @@ use sched::{Softirq, Work, raise, register_softirq};
 /// Pages that are given back at a time.
 const BATCH_PAGES: usize = 512;
 
+/// Pages of spaces that are gone, so nobody is left to own them.
 static HEAP: Spin<Vec<BTreeMap<u64, Page>>> = Spin::new(Vec::new());
 
 /// Connects the softirq; once at boot.

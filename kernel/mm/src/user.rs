@@ -120,6 +120,7 @@ pub fn write<T: IntoBytes + Immutable>(to: VirtAddr, value: T) -> Result<()> {
     copy_out(value.as_bytes(), to)
 }
 
+/// Where the running thread has its space, said once at boot by who keeps threads.
 static SPACE: CurrentPart<Slot<AddressSpace>> = CurrentPart::new();
 
 /// Says where the running thread has its address space; once at boot.

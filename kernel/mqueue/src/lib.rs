@@ -82,6 +82,7 @@ struct Home {
 }
 
 fn home() -> &'static Home {
+    /// POSIX's names of queues are the machine's: who knows one has the queue.
     static HOME: Once<Home> = Once::new();
     HOME.call_once(|| {
         let system = Arc::new(Mqueue {

@@ -7,15 +7,16 @@ use cred::Capability;
 use sync::{Error, Result};
 use task::current;
 
-/// Queues that users who are no administrators make.
+/// Queues that users who are no administrators make. The administrator's, for the whole machine, as
+/// those below.
 pub static QUEUES: AtomicU64 = AtomicU64::new(256);
-/// Messages of a queue at most.
+/// Messages of a queue at most (`msg_max`).
 pub static MESSAGES: AtomicU64 = AtomicU64::new(10);
-/// Bytes of a message at most.
+/// Bytes of a message at most (`msgsize_max`).
 pub static MESSAGE_BYTES: AtomicU64 = AtomicU64::new(8192);
-/// Messages of a queue whose maker did not say.
+/// Messages of a queue whose maker did not say (`msg_default`).
 pub static MESSAGES_USUAL: AtomicU64 = AtomicU64::new(10);
-/// Bytes of its messages.
+/// Bytes of its messages (`msgsize_default`).
 pub static MESSAGE_BYTES_USUAL: AtomicU64 = AtomicU64::new(8192);
 
 /// What no limit may be set beyond: queues, messages, bytes of a message.

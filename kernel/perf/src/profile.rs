@@ -34,6 +34,7 @@ const RING_BYTES_MAX: usize = 1 << 26;
 /// How long the word of a process on its mappings is good.
 const MAPPINGS_AGE: Duration = Duration::from_millis(250);
 
+/// The host's wish for the rings of the whole machine.
 static RING: AtomicUsize = AtomicUsize::new(RING_BYTES);
 
 /// Whether a process is to tell its mappings again.

@@ -13,6 +13,7 @@ use mach::cpu::PerCpu;
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
+/// Each CPU's own: nobody who draws waits for another.
 static GENERATORS: PerCpu<RefCell<ChaCha20Rng>> =
     PerCpu::new(|| RefCell::new(ChaCha20Rng::from_seed(mach::random::seed())));
 

@@ -7,11 +7,12 @@ use base::{Duration, Instant};
 use dispatch::{Budget, Limits};
 use mach::cpu::PerCpu;
 
-/// The period, in microseconds.
+/// The period, in microseconds. The administrator's, for all CPUs.
 pub static PERIOD_US: AtomicU64 = AtomicU64::new(1_000_000);
-/// What real-time threads may have of it; negative for all.
+/// What real-time threads may have of it; negative for all. The administrator's, for all CPUs.
 pub static RUNTIME_US: AtomicI64 = AtomicI64::new(950_000);
 
+/// Each CPU's own.
 static BUDGETS: PerCpu<Cell<Budget>> = PerCpu::new(|| Cell::new(Budget::new()));
 
 fn with_own<R>(act: impl FnOnce(&mut Budget) -> R) -> R {

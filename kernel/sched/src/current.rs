@@ -9,10 +9,10 @@ use mach::task::{Current, CurrentSlot};
 use crate::runnable::{self, Calls};
 use crate::{Entity, Mstate};
 
-/// The running threads' entities.
+/// The running threads' entities. Each CPU has one.
 pub(crate) static CURRENT: CurrentSlot<Entity> = CurrentSlot::new();
 
-/// The threads that booted the CPUs.
+/// The threads that booted the CPUs. Nobody holds them: they are there as long as their CPUs.
 static BOOT: [Once<Arc<Entity>>; MAX_CPUS] = [const { Once::new() }; MAX_CPUS];
 
 /// The running thread's entity. Cheap: one load.

@@ -16,7 +16,7 @@ pub(crate) static DISPATCHER: Dispatcher<Entity, Native, MAX_CPUS> = Dispatcher:
     AtomicUsize::new(0),
 );
 
-/// The node of each CPU that runs.
+/// The node of each CPU that runs. Read by whoever places a thread.
 static NODES: [AtomicU8; MAX_CPUS] = [const { AtomicU8::new(0) }; MAX_CPUS];
 
 /// The CPUs, as the running one sees them.

@@ -53,6 +53,7 @@ struct CpuCounts {
     faults: [AtomicU64; 2],
 }
 
+/// Each CPU's own.
 static COUNTS: PerCpu<CpuCounts> = PerCpu::new(|| CpuCounts {
     migrations: AtomicU64::new(0),
     faults: [const { AtomicU64::new(0) }; 2],

@@ -17,7 +17,9 @@ use crate::{current, dispatcher, sample, softirq, stretch};
 /// A halt costs about as much as so many exits.
 const EXITS_PER_HALT: u64 = 3;
 
+/// Each CPU's own.
 static POLLS: PerCpu<Cell<HaltPoll>> = PerCpu::new(|| Cell::new(HaltPoll::new()));
+/// The administrator's, for all CPUs.
 static LIMIT_NS: AtomicU64 = AtomicU64::new(0);
 
 /// Chooses how long polls last; once at boot.

@@ -15,8 +15,9 @@ use crate::dispatcher::runnable_count;
 
 const STEP_NS: u64 = LOAD_STEP.as_nanos() as u64;
 
+/// The load is the machine's.
 static AVERAGES: Spin<LoadAverages> = Spin::new(LoadAverages::new());
-/// When the next step is due, in nanoseconds.
+/// When the next step is due, in nanoseconds. Whichever CPU comes first takes it.
 static NEXT_NS: AtomicU64 = AtomicU64::new(STEP_NS);
 
 /// Takes the steps that are due at `now`.

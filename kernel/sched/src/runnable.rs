@@ -27,6 +27,7 @@ pub struct Calls {
     pub give_samples: fn(),
 }
 
+/// Said once at boot by who keeps threads.
 static CALLS: Once<Calls> = Once::new();
 
 /// Says what is done; the first of several who say it counts.

@@ -37,6 +37,7 @@ use crate::{Entity, Mstate, current};
 
 /// Time between samples of a CPU that works: the shortest, unless alarms cost much here.
 const PERIODS: RangeInclusive<Duration> = Duration::from_millis(4)..=Duration::from_millis(16);
+/// The administrator's, for all CPUs.
 static PERIOD_NS: AtomicU64 = AtomicU64::new(PERIODS.start().as_nanos());
 
 /// Moments between samples of a CPU that has halted since the last one.
@@ -60,7 +61,9 @@ pub struct CpuUse {
     pub idle_ns: u64,
 }
 
+/// Each CPU's own.
 static NEXT: PerCpu<Cell<Next>> = PerCpu::new(|| Cell::new(Next::after(mach::time::now(), 1)));
+/// Each CPU's own.
 static COUNTS: PerCpu<Spin<Counts>> = PerCpu::new(|| {
     Spin::new(Counts {
         started: mach::time::now(),

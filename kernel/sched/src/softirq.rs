@@ -61,7 +61,9 @@ pub struct Work {
     pub prepare_idle: fn() -> bool,
 }
 
+/// Said at boot: a bit means the same work on all CPUs.
 static SOURCES: [Once<Work>; COUNT] = [const { Once::new() }; COUNT];
+/// Each CPU's own bits.
 static PENDING: PerCpu<AtomicU32> = PerCpu::new(|| AtomicU32::new(0));
 /// What is to run before the CPU halts, or at its next sample.
 static BY_REST: PerCpu<AtomicU32> = PerCpu::new(|| AtomicU32::new(0));

@@ -45,7 +45,7 @@ fn own() -> &'static Measure {
     MEASURES.get()
 }
 
-/// The longest stretch of each cause, of those that were long.
+/// The longest stretch of each cause, of those that were long. Of all CPUs, for /proc/resched.
 static LONGEST: [AtomicU64; CAUSES] = [const { AtomicU64::new(0) }; CAUSES];
 
 /// The kernel is entered, or the thread goes about something else on the way out.

@@ -22,6 +22,7 @@ use crate::{
     timer, wake,
 };
 
+/// Each CPU's own: who ran before, until its registers are saved.
 static PREVIOUS: PerCpu<Cell<Option<Arc<Entity>>>> = PerCpu::new(|| Cell::new(None));
 /// Switches of each CPU.
 static SWITCHES: PerCpu<AtomicU64> = PerCpu::new(AtomicU64::default);

@@ -39,6 +39,7 @@ pub struct TimerId {
     id: DeadlineId,
 }
 
+/// Each CPU's own, locked because others cancel.
 static TIMERS: [Spin<Deadlines<Target>>; MAX_CPUS] =
     [const { Spin::new(Deadlines::new()) }; MAX_CPUS];
 

@@ -10,6 +10,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use base::CpuId;
 use mach::cpu::MAX_CPUS;
 
+/// Each CPU's own, read by others that wait for it to come by.
 static VISITS: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
 
 /// This CPU took an interrupt.

@@ -145,6 +145,7 @@ impl CommonOptions {
 
     /// A number that no other socket has or will have.
     fn cookie(&self) -> u64 {
+        /// The last number given, as no two sockets of the machine may have the same.
         static LAST: AtomicU64 = AtomicU64::new(0);
         match self.cookie.load(Ordering::Relaxed) {
             0 => {

@@ -2,6 +2,7 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+/// A figure of the machine, whatever the family.
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
 /// Counts one socket for as long as it lives; a member of each kind of socket.

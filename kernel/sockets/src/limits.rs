@@ -6,11 +6,12 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use vfs::socket::OptionName;
 
-/// Connections that may wait to be accepted (`somaxconn`).
+/// Connections that may wait to be accepted (`somaxconn`). The administrator's, for the whole
+/// machine.
 pub static BACKLOG: AtomicU32 = AtomicU32::new(4096);
-/// Bytes that SO_RCVBUF may name (`rmem_max`).
+/// Bytes that SO_RCVBUF may name (`rmem_max`). The administrator's, for the whole machine.
 pub static RECEIVE_BUFFER: AtomicU32 = AtomicU32::new(4 << 20);
-/// Bytes that SO_SNDBUF may name (`wmem_max`).
+/// Bytes that SO_SNDBUF may name (`wmem_max`). The administrator's, for the whole machine.
 pub static SEND_BUFFER: AtomicU32 = AtomicU32::new(4 << 20);
 
 /// Bytes that a buffer holds which nobody has set.

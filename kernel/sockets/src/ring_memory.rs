@@ -16,6 +16,7 @@ use sync::{Error, Result};
 /// All rings together have at most this share of memory.
 const MEMORY_SHARE: usize = 8;
 
+/// The limit is on what all rings hold together: memory is the machine's.
 static PAGES_HELD: AtomicUsize = AtomicUsize::new(0);
 
 /// Bytes that one more ring may have now.

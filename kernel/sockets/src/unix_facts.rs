@@ -37,6 +37,7 @@ pub struct UnixFacts {
 /// Finds the socket with the next number after that.
 type Next = fn(u64) -> Option<UnixFacts>;
 
+/// Said once at boot by who keeps Unix sockets.
 static NEXT: Once<Next> = Once::new();
 
 /// Says who keeps the list; once at boot.

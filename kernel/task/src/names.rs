@@ -39,6 +39,7 @@ pub struct Names {
 
 /// Those of the first program.
 pub fn first() -> Arc<Names> {
+    /// The names of the machine's first program; other programs hold others.
     static FIRST: Once<Arc<Names>> = Once::new();
     let first = || Names::new(b"sietch".to_vec(), b"(none)".to_vec());
     FIRST.call_once(|| Arc::new(first())).clone()

@@ -112,6 +112,7 @@ struct NamespaceFile(Namespace);
 
 impl File for NamespaceFile {
     fn metadata(&self) -> Result<Metadata> {
+        /// A number for the files of all namespaces, which are told apart by it and their own.
         static DEVICE: Once<u64> = Once::new();
         let device = *DEVICE.call_once(next_device);
         let number = self.0.number();

@@ -68,8 +68,9 @@ enum Console {
     },
 }
 
+/// The machine has one console.
 static CONSOLE: Once<Console> = Once::new();
-/// Held from the port to the queue: two CPUs that take input must not swap it.
+/// Held from the port to the queue: two CPUs that take input must not swap it. The port is one.
 static TAKER: Spin<()> = Spin::new(());
 
 /// Sets the console up; once at boot.

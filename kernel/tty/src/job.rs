@@ -16,6 +16,7 @@ use task::{Pid, current, family};
 
 use super::Terminal;
 
+/// Terminals of sessions, which are the machine's: who opens /dev/tty knows its session only.
 static CONTROLLING: Spin<BTreeMap<Pid, Arc<Terminal>>> = Spin::new(BTreeMap::new());
 
 fn current_session() -> Option<Pid> {

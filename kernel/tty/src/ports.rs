@@ -34,10 +34,11 @@ const WINDOW_BYTES: usize = 5;
 /// `C descriptor bytes`.
 const CLOSED_BYTES: usize = 10;
 
+/// The machine has one device with ports to the host.
 static DEVICE: Once<Spin<Box<dyn BytePorts + Send>>> = Once::new();
-/// The machine is ending: what is written now comes too late.
+/// The machine is ending: what is written now comes too late. It ends as a whole.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
-/// A message from the host, as far as it has come.
+/// A message from the host, as far as it has come. They come by one port.
 static MESSAGE: Spin<Message> = Spin::new(Message {
     bytes: [0; WINDOW_BYTES],
     len: 0,
@@ -64,7 +65,7 @@ pub(super) struct HostStream {
     sent: AtomicU64,
 }
 
-/// The keys and the screen of a terminal.
+/// The keys and the screen of a terminal. One port of the machine's device, as those below.
 pub(super) static TERMINAL: HostStream = HostStream::new(b"sietch.terminal", 4, 8);
 /// What descriptor 0 reads.
 pub(super) static INPUT: HostStream = HostStream::new(b"sietch.stdin", 32, 0);

@@ -39,6 +39,7 @@ const TIOCGPTLCK: u32 = 0x8004_5439;
 const TIOCGPTPEER: u32 = 0x5441;
 const O_CLOEXEC: u64 = 0o2000000;
 
+/// All pairs by number, as /dev/pts shows them, which is one however often it is mounted.
 static PAIRS: Spin<BTreeMap<u32, Weak<Master>>> = Spin::new(BTreeMap::new());
 
 /// The side of the program that plays keyboard and screen.

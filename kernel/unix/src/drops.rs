@@ -10,6 +10,7 @@ probes::counters! {
     }
 }
 
+/// Of all Unix sockets, which belong to no network stack.
 static DROPS: Lazy<Spin<Drops>> = Lazy::new(|| Spin::new(Drops::default()));
 
 pub(super) fn count(reason: DropReason) {

@@ -9,6 +9,7 @@ use mach::sync::Spin;
 use super::endpoint::{Endpoint, Node};
 use sockets::UnixFacts;
 
+/// All Unix sockets, for /proc/net/unix and `ss -x`.
 static ALL: Spin<BTreeMap<u64, Node>> = Spin::new(BTreeMap::new());
 
 /// A socket was made.

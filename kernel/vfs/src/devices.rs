@@ -29,8 +29,10 @@ pub struct Device {
     pub open: Open,
 }
 
+/// Devices are the machine's.
 static DEVICES: Spin<Vec<Device>> = Spin::new(Vec::new());
 
+/// Said once at boot by who keeps /dev.
 static ADD_NODE: Once<fn(&Device)> = Once::new();
 
 /// Says who makes the nodes of devices that are registered from now on.

@@ -12,7 +12,8 @@ use super::access::{EXECUTE, Subject, WRITE, Who};
 use super::walk::Spot;
 use super::{Dentry, FileType, InodeRef, New, Path, notify};
 
-/// Held by every rename: two of them could make a directory its own ancestor.
+/// Held by every rename: two of them could make a directory its own ancestor. One for all, as
+/// one file system may be mounted twice with dentries that know nothing of each other.
 static MOVING: Mutex<()> = Mutex::new(());
 
 /// What a program asks to create.

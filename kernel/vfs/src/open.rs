@@ -245,6 +245,7 @@ fn file_of(place: &Path, status: StatusFlags) -> Result<FileRef> {
 /// Opens a FIFO, whose pipe hangs on the attachment of its inode.
 type OpenFifo = fn(&Attachment, StatusFlags) -> Result<FileRef>;
 
+/// Said once at boot by who makes pipes.
 static OPEN_FIFO: Once<OpenFifo> = Once::new();
 
 /// Says how FIFOs open; once at boot, by who makes pipes.

@@ -69,6 +69,7 @@ fn receive_pool() -> Option<&'static (dyn Pool + Sync)> {
     if options::raw_values("e1000.break_contract").last() != Some("1") {
         return Some(net::packet_pool());
     }
+    /// The card, of which there is one, keeps buffers of it for good.
     static POOL: FreeList = FreeList::new();
     for number in 0..BROKEN_AREAS {
         match area_of_single_frames()? {

@@ -25,7 +25,8 @@ const ENTRY: u16 = 0;
 /// Windows of devices on one machine; many are empty.
 const MMIO_DEVICES_MAX: usize = 32;
 
-/// What the handler of a line interrupt must acknowledge, by the order of discovery.
+/// What the handler of a line interrupt must acknowledge, by the order of discovery. Handlers of
+/// interrupts have no argument.
 static LINES: [Once<InterruptRegisters>; MMIO_DEVICES_MAX] =
     [const { Once::new() }; MMIO_DEVICES_MAX];
 

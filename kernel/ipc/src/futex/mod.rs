@@ -28,6 +28,7 @@ pub use word::{Place, UserWord};
 
 const BUCKETS: usize = 256;
 
+/// The machine's: words are shared by whoever maps the memory.
 static TABLE: Table<Host, BUCKETS> = Table::over(
     [const { Spin::new(Bucket::new()) }; BUCKETS],
     Spin::new(Locks::new()),

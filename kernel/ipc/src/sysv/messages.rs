@@ -46,6 +46,7 @@ struct MessageQueue {
     receivers: WaitQueue,
 }
 
+/// System V's numbers are the machine's: who knows one has the queue.
 static QUEUES: Spin<Registry<Arc<MessageQueue>>> = Spin::new(Registry::new(QUEUES_MAX));
 
 /// What tools see of a queue.

@@ -40,8 +40,10 @@ struct Set {
     waiters: WaitQueue,
 }
 
+/// System V's numbers are the machine's: who knows one has the set.
 static SETS: Spin<Registry<Arc<Set>>> = Spin::new(Registry::new(SETS_MAX));
-/// In which sets a process has something to take back.
+/// In which sets a process has something to take back. Sets outlive processes, so neither owns the
+/// other's list.
 static UNDOERS: Spin<BTreeMap<Pid, Vec<u32>>> = Spin::new(BTreeMap::new());
 
 /// What tools see of a set.

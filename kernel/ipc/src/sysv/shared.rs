@@ -28,7 +28,9 @@ enum Held {
     Removed(Weak<Segment>),
 }
 
+/// System V's numbers are the machine's: who knows one has the segment.
 static SEGMENTS: Spin<Registry<Held>> = Spin::new(Registry::new(SEGMENTS_MAX));
+/// Pages of all segments, which are limited together (`shmall`).
 static PAGES: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Clone, Copy, Default)]

@@ -10,7 +10,8 @@ use task::seccomp::{CallData, Verdict};
 
 const LINES_PER_SECOND_MAX: u64 = 10;
 
-/// The second in the upper half, its lines in the lower.
+/// The second in the upper half, its lines in the lower. The log is the machine's, and so is the
+/// limit.
 static LINES: AtomicU64 = AtomicU64::new(0);
 
 /// One line: who called what.

@@ -69,7 +69,9 @@ pub(crate) unsafe fn init(door: u64, address: u64) -> &'static BootInfo {
     INFO.call_once(|| unsafe { loader::read(door, address) })
 }
 
+/// What this machine's loader left, read once.
 static INFO: Once<BootInfo> = Once::new();
+/// A constant: what there is before the loader's is read.
 static EMPTY: BootInfo = BootInfo::new();
 
 /// What the loader told us; nothing before the machine is set up.

@@ -20,9 +20,11 @@ use base::SharedCpuSet;
 
 use crate::vector::Vector;
 
+/// How many CPUs the machine runs.
 static COUNT: AtomicUsize = AtomicUsize::new(1);
 /// The same CPUs as a set.
 static RUNNING: SharedCpuSet = SharedCpuSet::new(CpuSet::one(CpuId(0)));
+/// Their names in interrupts.
 static APIC_IDS: [AtomicU32; MAX_CPUS] = [const { AtomicU32::new(0) }; MAX_CPUS];
 
 /// The CPU that runs this code.

@@ -98,6 +98,7 @@ impl<T: Send> Own<Private<T>> {
 /// An [`Own`] whose values all start as the constant expression `$value`.
 macro_rules! own {
     ($type:ty, $value:expr) => {{
+        /// The value of CPU 0, where the others' copies are made from.
         static FIRST: $crate::cpu::Line<$type> = $crate::cpu::Line($value);
         $crate::cpu::Own::new(&FIRST, || $value)
     }};

@@ -9,6 +9,7 @@ use super::CpuId;
 use crate::sync::Once;
 use crate::vector::Vector;
 
+/// Said once at boot: a CPU that waits for another serves it, wherever it is.
 static SERVER: Once<fn()> = Once::new();
 
 /// Says who serves requests; once at boot.

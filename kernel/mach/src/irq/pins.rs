@@ -37,6 +37,7 @@ struct Controller {
     pins: u32,
 }
 
+/// The machine's interrupt controllers.
 static CONTROLLERS: Spin<[Option<Controller>; CONTROLLERS_MAX]> =
     Spin::new([None; CONTROLLERS_MAX]);
 

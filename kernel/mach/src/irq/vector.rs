@@ -20,9 +20,11 @@ struct Handler {
     arg: usize,
 }
 
+/// A vector means the same on all CPUs.
 static HANDLERS: [Once<Handler>; SLOTS] = [const { Once::new() }; SLOTS];
 /// Interrupts that each CPU has taken.
 static TAKEN: PerCpu<AtomicU64> = PerCpu::new(AtomicU64::default);
+/// The first that nobody has.
 static NEXT: AtomicUsize = AtomicUsize::new(FIRST as usize);
 
 /// Takes a free vector and binds it to `handler(arg)`; `None` when all are taken.

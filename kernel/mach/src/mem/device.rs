@@ -38,6 +38,7 @@ pub(super) fn holds_ram(start: PhysAddr, end: PhysAddr) -> bool {
 
 /// Maps whole pages at `start` a second time, with other rights than the direct map.
 pub(super) fn map_high(start: PhysAddr, bytes: usize, rights: u64) -> Option<*mut u8> {
+    /// Devices' registers are mapped in all address spaces; this is where the next ones go.
     static NEXT: AtomicU64 = AtomicU64::new(DEVICES);
     let at = NEXT.fetch_add(bytes as u64, Relaxed);
     if at + bytes as u64 > DEVICES + AREA_BYTES {

@@ -159,6 +159,7 @@ struct Parked {
     base: usize,
 }
 
+/// Owned by nobody: its drivers are gone, and the kernel's second mapping of it stays.
 static PARKED: Spin<Vec<Parked>> = Spin::new(Vec::new());
 
 fn remapped<M: MemoryType>(caching: Caching, request: &DmaRequest) -> Result<DmaBuf<M>, DmaError> {

@@ -47,9 +47,9 @@ pub(super) fn add_cpu(cpu: base::CpuId) {
     REFUSABLE.prepare(cpu);
 }
 
-/// Threads with an allocation that is to fail.
+/// Threads with an allocation that is to fail. Allocations look here, and the heap is one.
 static ARMED: AtomicU32 = AtomicU32::new(0);
-/// Whether the running thread's next allocation is to fail.
+/// Whether the running thread's next allocation is to fail. Said once at boot by who keeps threads.
 static INJECTOR: Once<fn() -> bool> = Once::new();
 
 /// Says who counts the allocations of threads that asked for a failure.

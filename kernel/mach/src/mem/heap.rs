@@ -20,14 +20,17 @@ use super::{direct, fallible, ram, scattered};
 use crate::cpu::{Own, Private, own};
 use crate::sync::{Spin, SpinGuard};
 
+/// Each CPU's part of the heap.
 static LOCAL: Own<Private<LocalHeap>> = own!(Private<LocalHeap>, Private::new(LocalHeap::new()));
-/// One depot per class, each behind its own lock; the first is not used.
+/// One depot per class, each behind its own lock; the first is not used. The heap is one, as Rust
+/// has one global allocator.
 static DEPOTS: [Spin<Depot<WORDS>>; CLASSES + 1] = depots();
-/// Storage for the depots' stocks, once there is some.
+/// Storage for the depots' stocks, once there is some. They are the heap's.
 static STOCKS: AtomicPtr<Round> = AtomicPtr::new(null_mut());
-/// Pages of slabs, of magazines, and of allocations larger than the classes.
+/// Pages of slabs, of magazines, and of allocations larger than the classes. They are the heap's.
 static PAGES: AtomicU64 = AtomicU64::new(0);
 
+/// Rust has one global allocator.
 #[global_allocator]
 static HEAP: Heap = Heap;
 

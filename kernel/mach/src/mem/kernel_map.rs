@@ -43,7 +43,9 @@ const TEXT: u64 = PRESENT | GLOBAL;
 /// Bytes of a large page.
 pub(super) const LARGE_BYTES: u64 = walk::span(1);
 
+/// The kernel's half is the same in all address spaces.
 static TREE: Spin<Option<Tree>> = Spin::new(None);
+/// Its root, for CPUs without a program's space.
 static ROOT: AtomicU64 = AtomicU64::new(0);
 
 unsafe extern "C" {

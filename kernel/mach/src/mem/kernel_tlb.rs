@@ -15,7 +15,9 @@ use crate::cpu::{self, CpuId, MAX_CPUS};
 /// Page-global enable: switching it off forgets global entries, and all others.
 const CR4_PGE: u64 = 1 << 7;
 
+/// Requests to all CPUs: the kernel's half is the same everywhere.
 static WANTED: AtomicU64 = AtomicU64::new(0);
+/// How far each CPU has served them.
 static SERVED: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
 
 /// Makes every CPU forget; returns when all have. The caller holds no lock that another

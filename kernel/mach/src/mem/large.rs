@@ -29,7 +29,7 @@ use super::{Page, PageTable, direct, ram, tlb};
 pub const LARGE_PAGE_BYTES: u64 = 2 << 20;
 const FRAMES: u64 = LARGE_PAGE_BYTES >> PAGE_SHIFT;
 
-/// Large pages mapped by all tables.
+/// Large pages mapped by all tables. A figure of the machine, for /proc/meminfo.
 static MAPPED: AtomicUsize = AtomicUsize::new(0);
 
 /// Large pages that programs have mapped now.

@@ -14,19 +14,22 @@ use super::{direct, fallible};
 use crate::cpu::{self, Own, own};
 use crate::sync::{Lazy, Once, Spin, SpinGuard};
 
+/// The machine's memory, of which there is one.
 static TABLE: Once<FrameTable> = Once::new();
+/// Its parts, one or more for each node.
 static ZONES: Lazy<Zones<Lock>> = Lazy::new(|| Zones::new(crate::numa::layout()));
+/// Each CPU's free frames.
 static CACHES: Own<LocalFrames> = own!(LocalFrames, LocalFrames::new());
 
-/// Frames handed to the allocator since the start.
+/// Frames handed to the allocator since the start. Of the machine's memory.
 static TOTAL: AtomicU64 = AtomicU64::new(0);
-/// Frames of the reserve in all zones.
+/// Frames of the reserve in all zones. Of the machine's memory.
 static RESERVE: AtomicU64 = AtomicU64::new(0);
-/// Programs are refused frames: only the reserve is left.
+/// Programs are refused frames: only the reserve is left. Of the machine's memory.
 static TIGHT: AtomicBool = AtomicBool::new(false);
-/// Single frames come in no order.
+/// Single frames come in no order. Of the machine's memory, for tests.
 static SHUFFLES: AtomicBool = AtomicBool::new(false);
-/// Half of the reserve is gone, too: see [`is_short`].
+/// Half of the reserve is gone, too: see [`is_short`]. Of the machine's memory.
 static SHORT: AtomicBool = AtomicBool::new(false);
 
 /// Frames that the idle loop zeroes before it looks for work again: a few microseconds.
@@ -187,6 +190,7 @@ pub(crate) fn settle(node: Node) {
 /// The states of all frames.
 #[inline(always)]
 pub(super) fn table() -> &'static FrameTable {
+    /// A constant: what there is before the memory is known.
     static NONE: FrameTable = FrameTable::new();
     TABLE.get().unwrap_or(&NONE)
 }

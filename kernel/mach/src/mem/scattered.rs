@@ -49,6 +49,7 @@ struct Part {
     used: u64,
 }
 
+/// Places in the kernel's half, which is the same in all address spaces.
 static POOL: Spin<[Part; LENGTHS]> = Spin::new(
     [const {
         Part {
@@ -58,7 +59,7 @@ static POOL: Spin<[Part; LENGTHS]> = Spin::new(
         }
     }; LENGTHS],
 );
-/// Frames of resting places.
+/// Frames of resting places. They are the pool's.
 static RESTING: AtomicU64 = AtomicU64::new(0);
 
 fn place_bytes(length: usize) -> u64 {

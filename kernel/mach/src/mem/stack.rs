@@ -36,12 +36,14 @@ struct Pool {
     bare: Vec<u64>,
 }
 
+/// Stacks that threads left lie in the kernel's half, for whichever comes.
 static POOL: Spin<Pool> = Spin::new(Pool {
     resting: 0,
     bare: Vec::new(),
 });
-/// Stacks in the pool.
+/// Stacks in the pool. It is one for all CPUs.
 static RESTING: AtomicU64 = AtomicU64::new(0);
+/// The first place in the kernel's half that no stack ever had.
 static NEXT: AtomicU64 = AtomicU64::new(kernel_map::STACKS);
 
 impl Pool {

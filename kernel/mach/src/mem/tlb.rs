@@ -27,10 +27,13 @@ use crate::cpu::{self, Own, Private, own};
 const KEEP: u64 = 1 << 63;
 const CR4_PCIDE: u64 = 1 << 17;
 
+/// What the machine's TLBs may hold.
 static TLBS: Shootdown<Native, { cpu::MAX_CPUS }> = Shootdown::new();
+/// Each CPU's own.
 static MINE: Own<Private<Mine>> = own!(Private<Mine>, Private::new(Mine::new()));
-/// CR3 has room for a tag.
+/// CR3 has room for a tag. Of the processors, which are alike.
 static TAGGED: AtomicBool = AtomicBool::new(false);
+/// Each CPU's own.
 static COUNTS: Own<Counts> = own!(Counts, Counts::new());
 
 /// What a CPU has for itself.
@@ -78,6 +81,7 @@ pub(super) struct SpaceId {
 
 impl SpaceId {
     pub fn new(root: FrameNo) -> Self {
+        /// The last number given, as no two spaces may have the same.
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         let number = NonZeroU64::MIN.saturating_add(NUMBERS.fetch_add(1, Relaxed));
         let space = Box::new(Space::new(number, root << PAGE_SHIFT));

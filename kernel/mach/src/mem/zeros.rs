@@ -7,7 +7,8 @@ use base::PAGE_SHIFT;
 use super::Page;
 use super::entry::{self, Prot, ZEROS};
 
-/// Its place as an entry has it; 0 until it is made.
+/// Its place as an entry has it; 0 until it is made. All programs share the page, for none can
+/// write to it.
 static ADDRESS: AtomicU64 = AtomicU64::new(0);
 
 /// The entry that shows it; `None` when memory is short.

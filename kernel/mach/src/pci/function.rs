@@ -27,6 +27,7 @@ pub const BARS: usize = 6;
 const BAR_IO: u32 = 1 << 0;
 const BAR_PREFETCHABLE: u32 = 1 << 3;
 
+/// The two ports of configuration space, of which there is one pair.
 static CONFIG: Spin<()> = Spin::new(());
 
 /// A function of the machine's PCI buses.

@@ -44,6 +44,7 @@ impl Bar {
     }
 }
 
+/// The machine's, looked for once.
 static FUNCTIONS: Lazy<Vec<Function>> = Lazy::new(scan);
 
 /// All functions of all buses that the firmware has numbered; found at the first call.

@@ -9,7 +9,9 @@ use crate::cpu::{self, MAX_CPUS};
 use crate::sync::Once;
 use crate::time;
 
+/// What this machine's processors count with; they are alike.
 static COUNTER: Once<Option<Counter>> = Once::new();
+/// Each CPU's own.
 static SAMPLERS: [Sampler; MAX_CPUS] = [const { Sampler::new() }; MAX_CPUS];
 
 /// Looks for a counter; whether there is one.

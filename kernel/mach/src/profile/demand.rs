@@ -5,7 +5,9 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use super::source;
 use crate::sync::Spin;
 
+/// The profiler is one for the machine: its source interrupts all CPUs.
 static HOST: AtomicBool = AtomicBool::new(false);
+/// How many taps are open; with the host they are who wants samples.
 static TAPS: AtomicU64 = AtomicU64::new(0);
 /// The name of the source that runs. Whoever changes the above holds it.
 static SOURCE: Spin<Option<&'static str>> = Spin::new(None);

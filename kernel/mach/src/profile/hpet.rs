@@ -23,6 +23,7 @@ const PIN_SHIFT: u32 = 9;
 const FIRST_FREE_PIN: u32 = 16;
 const FEMTOSECONDS: u64 = 1_000_000_000_000_000;
 
+/// The machine has one, if any.
 static REGISTERS: Lazy<Option<Mmio>> = Lazy::new(|| {
     let registers = mem::map_device(PhysAddr(acpi::hpet()?), PAGE_BYTES)?;
     let usable =

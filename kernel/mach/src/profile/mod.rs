@@ -55,7 +55,9 @@ use crate::sync::Once;
 /// Samples a second on each CPU: about a thousand, and no multiple of the scheduler's slices.
 pub const HERTZ: u32 = 997;
 
+/// Whether the host profiles waits; it profiles the whole machine.
 static WAITS: AtomicBool = AtomicBool::new(false);
+/// Said once at boot by who knows threads.
 static OBSERVER: Once<fn() -> Observed> = Once::new();
 
 /// What the kernel says of the running thread.

@@ -20,7 +20,9 @@ const WORD_BYTES: usize = 8;
 /// Room for some records of the longest kind, however small a ring is wished.
 const WORDS_MIN: usize = 8 * STACK_RECORD_WORDS_MAX;
 
+/// Each CPU's own, where the host reads them.
 static RINGS: [Once<Rings>; MAX_CPUS] = [const { Once::new() }; MAX_CPUS];
+/// Held by who makes them, once for all CPUs.
 static MAKING: Spin<()> = Spin::new(());
 
 /// This CPU's rings, once they are made. Takes no lock.

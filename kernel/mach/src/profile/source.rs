@@ -23,7 +23,7 @@ const NONE: u32 = u32::MAX;
 /// The CPU that the timer interrupts.
 const FIRST: CpuId = CpuId(0);
 
-/// The pin that raises NMIs now.
+/// The pin that raises NMIs now. The profiler is one for the machine.
 static PIN: AtomicU32 = AtomicU32::new(NONE);
 
 /// Lets NMIs come, [`HERTZ`] a second; says from where. `None` if nothing can raise them.

@@ -42,7 +42,9 @@ struct Queue {
     lost: AtomicU64,
 }
 
+/// Each CPU's own.
 static QUEUES: [Once<Queue>; MAX_CPUS] = [const { Once::new() }; MAX_CPUS];
+/// Said once at boot by who knows threads.
 static LISTENER: Once<fn() -> Who> = Once::new();
 
 /// What a CPU did at one moment.

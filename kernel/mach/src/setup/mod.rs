@@ -19,6 +19,7 @@ const CR4_UMIP: u64 = 1 << 11;
 const CR4_SMEP: u64 = 1 << 20;
 const CR4_SMAP: u64 = 1 << 21;
 
+/// Those of CPU 0, before there is a heap.
 static mut BOOT_TABLES: tables::Tables = tables::Tables::new();
 
 unsafe extern "Rust" {

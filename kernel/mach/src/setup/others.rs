@@ -19,8 +19,9 @@ const PATIENCE: Duration = Duration::from_millis(500);
 const FIRST_PAGE: PhysAddr = PhysAddr(0x1000);
 const LOW_MEMORY_END: PhysAddr = PhysAddr(0xa_0000);
 
+/// Where the CPU that starts goes: it has nothing but its stack.
 static ENTRY: AtomicUsize = AtomicUsize::new(0);
-/// The number of the CPU that is being started.
+/// The number of the CPU that is being started. They are started one by one.
 static STARTING: AtomicU32 = AtomicU32::new(0);
 
 /// Starts every other CPU that the firmware lists; each runs `entry` once its tables, its

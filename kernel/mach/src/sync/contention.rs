@@ -18,11 +18,14 @@ const CLASSES_MAX: usize = 128;
 /// Turns before a CPU queues where the host may stop one: some ten milliseconds of turns, more
 /// than any CPU waits but one that others overtake again and again.
 const PATIENCE_TURNS: u32 = 1 << 20;
-/// 0 where the host runs all CPUs at all times.
+/// 0 where the host runs all CPUs at all times. The host treats all locks alike.
 static TURNS_BEFORE_QUEUE: AtomicU32 = AtomicU32::new(PATIENCE_TURNS);
 
+/// Each CPU's own: it waits for one lock at a time.
 static WAITERS: Own<Waiter<Native>> = own!(Waiter<Native>, Waiter::new());
+/// Locks are counted by what they protect, not one by one: most are short-lived.
 static CLASSES: [Class; CLASSES_MAX] = [const { Class::new() }; CLASSES_MAX];
+/// Those for which no class was left.
 static OTHERS: Class = Class::new();
 
 /// A class of locks, and how often they were waited for.

@@ -29,6 +29,7 @@ struct Words {
     raw_multiplier: AtomicU64,
 }
 
+/// The machine has one clock.
 static WORDS: Words = Words {
     sequence: AtomicU64::new(0),
     base_ticks: AtomicU64::new(0),

@@ -51,6 +51,7 @@ struct Shared<T>(UnsafeCell<T>);
 // SAFETY: only the boot CPU and the hypervisor touch the records, by volatile accesses.
 unsafe impl<T> Sync for Shared<T> {}
 
+/// The host writes it, at an address that it was told once.
 static RECORD: Shared<Record> = Shared(UnsafeCell::new(Record {
     version: 0,
     padding: 0,
@@ -62,6 +63,7 @@ static RECORD: Shared<Record> = Shared(UnsafeCell::new(Record {
     padding2: [0; 2],
 }));
 
+/// Likewise.
 static WALL_RECORD: Shared<WallRecord> = Shared(UnsafeCell::new(WallRecord {
     version: 0,
     seconds: 0,

@@ -31,6 +31,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use base::Duration;
 
+/// How fast this machine's counters run; they are alike.
 static HERTZ: AtomicU64 = AtomicU64::new(1_000_000_000);
 
 /// The time-stamp counter.

@@ -53,6 +53,7 @@ struct Timekeeper {
     owed_ns: i64,
 }
 
+/// The machine has one clock, which it keeps right.
 static TIMEKEEPER: Spin<Option<Timekeeper>> = Spin::new(None);
 
 /// Starts the clock at zero; it runs by `rate` until `device` says better.

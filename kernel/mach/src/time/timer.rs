@@ -12,14 +12,17 @@ use crate::vector::Vector;
 
 /// When this CPU's timer will fire.
 static ARMED: PerCpu<Cell<Instant>> = PerCpu::new(|| Cell::new(Instant::NEVER));
+/// Said once at boot: an interrupt's handler has no argument.
 static HANDLER: Once<fn()> = Once::new();
+/// Whether timers are armed by a deadline; those of all CPUs are alike.
 static BY_DEADLINE: AtomicBool = AtomicBool::new(false);
-/// Timer ticks per nanosecond of the clock, as a fraction of 2^32.
+/// Timer ticks per nanosecond of the clock, as a fraction of 2^32. Those of all CPUs are alike.
 static TICKS_PER_NANO: AtomicU64 = AtomicU64::new(1 << 32);
-/// Timer ticks per tick of the time-stamp counter, as a fraction of 2^32.
+/// Timer ticks per tick of the time-stamp counter, as a fraction of 2^32. Those of all CPUs are
+/// alike.
 static PER_CYCLE: AtomicU64 = AtomicU64::new(1 << 32);
 
-/// What arming the timer takes, in nanoseconds.
+/// What arming the timer takes, in nanoseconds. On this machine.
 static ARMING_NS: AtomicU64 = AtomicU64::new(0);
 
 /// An interval is so many times as long as arming takes: with what follows, an alarm then takes

@@ -57,6 +57,7 @@ const fn identical_isa() -> [IsaPin; ISA_INTERRUPTS] {
     pins
 }
 
+/// The machine's, as its firmware tells.
 static TOPOLOGY: Lazy<Topology> = Lazy::new(|| {
     let mut topology = Topology {
         cpus: [0; CPUS_MAX],

@@ -46,6 +46,7 @@ pub struct Programs {
     pub is_one_hogging: fn() -> bool,
 }
 
+/// Said once at boot by who knows processes.
 static PROGRAMS: Once<Programs> = Once::new();
 
 /// Says who knows programs; once at boot.
@@ -53,9 +54,11 @@ pub fn ask_of(programs: Programs) {
     PROGRAMS.call_once(|| programs);
 }
 
-/// How often somebody found no memory.
+/// How often somebody found no memory. Memory is the machine's.
 static STALLS: AtomicU64 = AtomicU64::new(0);
+/// One at a time makes room, for memory is the machine's.
 static IS_RELIEVING: AtomicBool = AtomicBool::new(false);
+/// The others wait for it.
 static RELIEVED: WaitQueue = WaitQueue::new();
 
 /// As [`AddressSpace::fault`], with relief where memory is missing. May block.

@@ -10,6 +10,7 @@ use sched::resched_point;
 /// wait for a program.
 pub type Shrink = fn();
 
+/// Caches of the whole machine that can give memory back; said at boot.
 static CACHES: Spin<Vec<Shrink>> = Spin::new(Vec::new());
 
 /// Adds a cache; at boot.

@@ -78,6 +78,7 @@ pub struct AddressSpace {
     pub(super) resident_max: AtomicUsize,
 }
 
+/// What threads of the kernel run in, which have no program.
 static KERNEL: Lazy<Arc<AddressSpace>> =
     Lazy::new(|| Arc::new(AddressSpace::with(None, Layout::random([0; 4], 0))));
 

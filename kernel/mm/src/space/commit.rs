@@ -17,12 +17,14 @@ use accounting::{Limit, Policy};
 use base::PAGE_BYTES;
 use sync::{Error, Result};
 
-/// Bytes that are promised now.
+/// Bytes that are promised now. Memory is the machine's, and the promise is about all of it.
 static PROMISED: AtomicU64 = AtomicU64::new(0);
 
+/// What the administrator allows (vm.overcommit_memory), for the whole machine.
 static MODE: AtomicU64 = AtomicU64::new(0);
+/// The share of memory (vm.overcommit_ratio), likewise.
 static PERCENT: AtomicU64 = AtomicU64::new(50);
-/// 0 where the limit is a percentage.
+/// 0 where the limit is a percentage. Likewise (vm.overcommit_kbytes).
 static KIBIBYTES: AtomicU64 = AtomicU64::new(0);
 
 const LIMITED: u64 = 2;

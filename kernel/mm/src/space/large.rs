@@ -28,6 +28,7 @@ pub enum LargePolicy {
     Never,
 }
 
+/// The administrator's, for the whole machine; a program can say more for itself.
 static POLICY: AtomicU8 = AtomicU8::new(LargePolicy::Always as u8);
 
 impl LargePolicy {

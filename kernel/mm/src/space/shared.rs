@@ -11,7 +11,8 @@ use super::commit::Promise;
 use super::{FaultError, MemoryObject, Page, Sharing};
 use crate::garbage;
 
-/// Pages of files in memory and of shared anonymous memory.
+/// Pages of files in memory and of shared anonymous memory. A figure of the machine, for
+/// /proc/meminfo.
 static PAGES: AtomicU64 = AtomicU64::new(0);
 
 /// How many pages there are of that kind.

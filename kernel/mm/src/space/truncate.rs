@@ -20,6 +20,7 @@ const PAGE: u64 = PAGE_BYTES as u64;
 /// Shows all address spaces of programs, each once or more.
 type EachSpace = fn(&mut dyn FnMut(&AddressSpace));
 
+/// Said once at boot by who knows processes.
 static EACH_SPACE: Once<EachSpace> = Once::new();
 
 /// Says who shows the address spaces; once at boot.

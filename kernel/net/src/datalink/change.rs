@@ -22,9 +22,9 @@ use crate::stack::interface::CARD;
 use crate::stack::interface::Interface;
 use crate::stack::{self, NetStack};
 
-/// Ports that carry something.
+/// Ports that carry something. Links are the machine's.
 static PORTS: Spin<Vec<Arc<Lanes>>> = Spin::new(Vec::new());
-/// Held from a request to what follows from it.
+/// Held from a request to what follows from it. Links are the machine's.
 static CHANGING: Mutex<()> = Mutex::new(());
 
 /// The answer to the bytes that a program wrote.

@@ -23,7 +23,8 @@ use crate::device::{moderation, reception, ring};
 use crate::stack;
 use crate::stack::interface::CARD;
 
-/// All links, once somebody has asked for any.
+/// All links, once somebody has asked for any. Links are the machine's: whoever may administer them
+/// sees all.
 static LINKS: Spin<Option<Control>> = Spin::new(None);
 
 struct Control {

@@ -9,7 +9,9 @@ use sched::{Softirq, raise};
 
 use super::{change, control};
 
+/// When lanes want to run again: the first of all links' wishes.
 static ALARM: Spin<Option<(Instant, TimerId)>> = Spin::new(None);
+/// Who then runs them, made once.
 static WORKER: Once<Arc<Worker>> = Once::new();
 
 /// Has everything run before this CPU halts or returns to a program.

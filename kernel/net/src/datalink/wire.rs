@@ -49,7 +49,9 @@ impl Difference {
     }
 }
 
+/// What the card's counters say too much of the wire: the card is the machine's.
 static IN: Difference = Difference::new();
+/// Likewise.
 static OUT: Difference = Difference::new();
 
 /// The card's stack got a frame by a detour.

@@ -26,7 +26,7 @@ pub(crate) trait Station: Send + Sync {
 
 /// Those who wait. It has room for all, and is the machine's, so that any CPU that polls helps.
 static WAITING: Spin<VecDeque<Arc<dyn Station>>> = Spin::new(VecDeque::new());
-/// How many are in [`WAITING`], for who only looks.
+/// How many are in [`WAITING`], for who only looks. It is the queue's.
 static WAITING_COUNT: AtomicUsize = AtomicUsize::new(0);
 /// Whether this CPU is in a batch, at whose end it runs who waits.
 static IS_POLLING: PerCpu<Cell<bool>> = PerCpu::new(|| Cell::new(false));

@@ -60,6 +60,7 @@ impl Inbox {
     }
 }
 
+/// From the card's rings to the first stack's shards: the card is the machine's.
 static INBOXES: Once<Box<[Inbox]>> = Once::new();
 
 fn inbox(shard: u16) -> Option<&'static Inbox> {

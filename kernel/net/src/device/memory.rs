@@ -39,8 +39,9 @@ const RESERVE_MAX: usize = 256;
 /// After memory was too short for a step, so many requests pass before it is tried again.
 const REQUESTS_BETWEEN_TRIES: u32 = 256;
 
+/// Of the packet pool, which is the machine's: buffers pass from stack to stack.
 static LIMIT: AtomicUsize = AtomicUsize::new(0);
-/// Requests that still pass before the next try to grow.
+/// Requests that still pass before the next try to grow. They are the pool's.
 static PAUSE: AtomicU32 = AtomicU32::new(0);
 /// What the machine's stacks hold together.
 pub(crate) static HELD: MemoryTotals = MemoryTotals::new();

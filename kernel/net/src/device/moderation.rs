@@ -25,12 +25,14 @@ const WINDOW: Duration = Duration::from_millis(20);
 /// So many interrupts of one ring make it worth to look.
 pub(super) const MANY_INTERRUPTS: u64 = 256;
 
-/// Whether a look is to come.
+/// Whether a look is to come. The card is the machine's.
 static IS_ON: AtomicBool = AtomicBool::new(false);
-/// Whether the spacing is not the administrator's to say, and the card can be told.
+/// Whether the spacing is not the administrator's to say, and the card can be told. The card is the
+/// machine's.
 static IS_WANTED: AtomicBool = AtomicBool::new(true);
 /// What each ring of the card keeps, the machine's one.
 static SPACINGS_NS: [AtomicU64; SHARDS_MAX] = [const { AtomicU64::new(0) }; SHARDS_MAX];
+/// What was seen of the card at the last look: the card is the machine's.
 static WATCH: Spin<Watch> = Spin::new(Watch {
     since: None,
     rings: Vec::new(),

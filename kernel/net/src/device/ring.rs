@@ -68,6 +68,7 @@ struct State {
     counters: RingCounters,
 }
 
+/// The card's, which is the machine's.
 static RINGS: Once<Box<[Ring]>> = Once::new();
 
 /// Makes rings of the card's pairs, one for each shard; once, after `inbox::init`.

@@ -22,7 +22,7 @@ use sched::timer::{self, Expire, Target};
 /// Between two looks.
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// Whether a look is to come.
+/// Whether a look is to come. It watches the card, which is the machine's.
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
 /// A card was told of frames.

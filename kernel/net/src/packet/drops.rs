@@ -20,6 +20,7 @@ probes::counters! {
     }
 }
 
+/// Of all sniffers; it is told with the machine's drops.
 static DROPS: Lazy<Spin<Drops>> = Lazy::new(|| Spin::new(Drops::default()));
 
 impl From<capture::DropReason> for DropReason {

@@ -100,6 +100,7 @@ pub(crate) struct Shared {
 /// The stack of the first program, which has the card.
 #[inline]
 pub fn first() -> &'static Arc<NetStack> {
+    /// The stack of the machine's first program; others are held by their programs alone.
     static FIRST: Once<Arc<NetStack>> = Once::new();
     FIRST.call_once(|| NetStack::without_shards(inet::Config::default()))
 }

@@ -20,6 +20,7 @@ use net::NetStack;
 /// Namespace, protocol and number.
 type Key = (u64, Protocol, u32);
 
+/// Of all stacks, whose numbers are part of the key: a process finds the others by number only.
 static SOCKETS: Spin<BTreeMap<Key, Weak<NetlinkSocket>>> = Spin::new(BTreeMap::new());
 
 /// The highest number that the kernel chooses; further ones count down (as Linux does, so

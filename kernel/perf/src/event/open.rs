@@ -38,6 +38,7 @@ pub fn open(
         .map(|_| Tap::open(listen).ok_or(Error::Unsupported));
     let tap = tap.transpose()?;
     fallible::room_for_arc::<Event>()?;
+    /// The last number given, as no two events may have the same.
     static LAST: AtomicU64 = AtomicU64::new(0);
     let event = Arc::new_cyclic(|me| Event {
         id: LAST.fetch_add(1, Relaxed) + 1,

@@ -48,6 +48,7 @@ use vfs::{FileSystem, InodeRef, Usage, next_device};
 /// Linux's number of procfs (statfs(2)).
 const MAGIC: u64 = 0x9fa0;
 
+/// What the crates of the kernel add at boot; what a file shows is made when it is read.
 static TABLE: Table = Table::new();
 
 /// Adds files; paths are below /proc, without a leading slash.
@@ -90,6 +91,7 @@ impl FileSystem for Procfs {
 
 /// procfs for mount(2); every mount shows the same.
 pub fn make(_source: &[u8], _options: &[u8]) -> Result<Arc<dyn FileSystem>> {
+    /// One, however often it is mounted: what it shows is the reader's.
     static SYSTEM: Once<Arc<Procfs>> = Once::new();
     let system = SYSTEM.call_once(|| {
         add(system::ENTRIES);

@@ -16,6 +16,7 @@ use vfs::{FileSystem, InodeRef, Usage, next_device};
 /// Linux's number of sysfs (statfs(2)).
 const MAGIC: u64 = 0x6265_6572;
 
+/// What the crates of the kernel add at boot; what a file shows is made when it is read.
 static TABLE: Table = Table::new();
 
 const ENTRIES: &[Entry] = &[
@@ -139,6 +140,7 @@ impl FileSystem for Sysfs {
 
 /// sysfs for mount(2); every mount shows the same.
 pub fn make(_source: &[u8], _options: &[u8]) -> sync::Result<Arc<dyn FileSystem>> {
+    /// One, however often it is mounted: devices are the machine's.
     static SYSTEM: Once<Arc<Sysfs>> = Once::new();
     let system = SYSTEM.call_once(|| {
         add(ENTRIES);

@@ -17,6 +17,7 @@ use crate::net_namespace;
 use crate::signal::{ActionTable, SignalSet};
 use vfs::{Contexts, FsContext};
 
+/// Each CPU has one.
 static CURRENT: CurrentSlot<Thread> = CurrentSlot::new();
 /// Whose program each CPU ran last, where that is asked.
 static LAST_USER: PerCpu<Cell<u32>> = PerCpu::new(|| Cell::new(0));

@@ -25,8 +25,11 @@ pub enum LockRelease {
     Program,
 }
 
+/// Said once at boot by who keeps record locks.
 static LOCKS_END: Once<fn(&Thread, LockRelease)> = Once::new();
+/// Said once at boot by who keeps what only a number ties to a process.
 static PROCESS_ENDS: Once<fn(Pid)> = Once::new();
+/// Said once at boot by who ends the machine with it.
 static INIT_ENDS: Once<fn(&Process, ExitStatus)> = Once::new();
 
 /// Says who releases the locks of threads that end, while their memory is there; once at boot.

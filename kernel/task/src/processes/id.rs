@@ -36,6 +36,7 @@ impl Ids {
     }
 }
 
+/// Numbers of processes, threads, groups and sessions, which must not meet.
 static IDS: Spin<Ids> = Spin::new(Ids {
     used: {
         let mut used = [0; (ID_MAX / WORD_BITS) as usize];

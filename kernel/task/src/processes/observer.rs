@@ -29,6 +29,7 @@ pub trait Observer: Send + Sync {
     fn give_samples(&self, thread: &Thread);
 }
 
+/// Said once at boot by who measures threads.
 static OBSERVER: Once<&dyn Observer> = Once::new();
 
 /// Says who hears of threads; once at boot.

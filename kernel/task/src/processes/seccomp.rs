@@ -39,7 +39,8 @@ const FILTER_EXTRA: u64 = 4;
 /// Most instructions in all filters of one user; Linux leaves that to memory control groups.
 pub const USER_INSTRUCTIONS_MAX: u64 = 1 << 20;
 
-/// How often somebody has searched a thread's filters; held while it is done.
+/// How often somebody has searched a thread's filters; held while it is done. Threads share
+/// filters, so their lists are searched one by one.
 static SEARCHES: Spin<u64> = Spin::new(0);
 
 /// A filter and those before it.

@@ -7,6 +7,7 @@ use mach::sync::Spin;
 
 use super::{Thread, Tid};
 
+/// All threads by number: that is how programs name each other's.
 static THREADS: Spin<BTreeMap<Tid, Weak<Thread>>> = Spin::new(BTreeMap::new());
 
 /// The living thread of that number.

@@ -20,6 +20,7 @@ use vfs::socket::{SocketAddress, SocketType, UnixAddress};
 /// An abstract name: each type of socket has its own, as in Linux.
 type Key = (SocketType, Arc<[u8]>);
 
+/// Abstract names are the machine's: programs find each other by nothing else.
 static ABSTRACT: Spin<BTreeMap<Key, Node>> = Spin::new(BTreeMap::new());
 
 /// Numbers that autobind tries, each five hexadecimal digits (unix(7)).

@@ -37,12 +37,15 @@ struct State {
     waiting: BTreeMap<SocketId, SocketId>,
 }
 
+/// A circle of sockets in each other's queues may lead through all programs.
 static STATE: Spin<State> = Spin::new(State {
     graph: Graph::new(),
     descriptions: BTreeMap::new(),
     waiting: BTreeMap::new(),
 });
+/// How much may be sent until the next search, by all together.
 static CREDITS: AtomicUsize = AtomicUsize::new(0);
+/// One search at a time.
 static IS_RUNNING: AtomicBool = AtomicBool::new(false);
 
 /// The number of the Unix socket that is open; `None` if it is something else.

@@ -23,7 +23,8 @@ use task::current;
 
 use vfs::file::OpenFile;
 
-/// Descriptors that each user has under way.
+/// Descriptors that each user has under way. A user's processes need have nothing in common but the
+/// user.
 static USERS: Spin<BTreeMap<u32, usize>> = Spin::new(BTreeMap::new());
 
 /// Openings that a message carries.
@@ -116,6 +117,7 @@ struct Graveyard {
     is_tended: bool,
 }
 
+/// Files of queues that are gone: nobody is left to own them.
 static GRAVEYARD: Spin<Graveyard> = Spin::new(Graveyard {
     files: Vec::new(),
     is_tended: false,

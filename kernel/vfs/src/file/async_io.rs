@@ -123,6 +123,7 @@ struct Queue {
     last: Option<Arc<AsyncIo>>,
 }
 
+/// Signals to send from where locks forbid it; one softirq sends them all.
 static QUEUE: Spin<Queue> = Spin::new(Queue {
     first: None,
     last: None,

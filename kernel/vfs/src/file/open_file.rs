@@ -59,7 +59,7 @@ impl StatusFlags {
         .union(Self::NOATIME);
 }
 
-/// Openings that exist now.
+/// Openings that exist now. A figure of the machine, limited as a whole (`file-max`).
 static OPENINGS: AtomicUsize = AtomicUsize::new(0);
 
 /// An open file (POSIX' term).

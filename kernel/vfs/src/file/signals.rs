@@ -16,6 +16,7 @@ pub trait Signals: Sync {
     fn raise_file_too_large(&self);
 }
 
+/// Said once at boot by who keeps processes.
 static SIGNALS: Once<&'static dyn Signals> = Once::new();
 
 /// Says who sends; once at boot.

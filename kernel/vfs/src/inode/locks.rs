@@ -51,6 +51,7 @@ pub enum Family {
     Whole,
 }
 
+/// A circle of waits may lead through the locks of many files.
 static WAITING: Spin<WaitGraph<Owner>> = Spin::new(WaitGraph::new());
 
 impl FileLocks {

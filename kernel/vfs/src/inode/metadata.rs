@@ -171,6 +171,7 @@ pub const fn device_parts(device: u64) -> (u32, u32) {
 
 /// A number for a new file system without a device of its own.
 pub fn next_device() -> u64 {
+    /// Numbers of file systems are the machine's: programs tell files apart by them.
     static NEXT: AtomicU32 = AtomicU32::new(20);
     device_number(0, NEXT.fetch_add(1, Ordering::Relaxed))
 }

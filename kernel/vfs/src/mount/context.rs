@@ -160,7 +160,9 @@ pub struct Contexts {
     pub for_each: ForEach,
 }
 
+/// Where the running thread has its context, said once at boot by who keeps threads.
 static CURRENT: CurrentPart<Slot<FsContext>> = CurrentPart::new();
+/// Who shows the contexts of all threads, said once at boot.
 static FOR_EACH: Once<ForEach> = Once::new();
 
 /// Says where threads have their contexts; once at boot.

@@ -24,6 +24,7 @@ pub struct Kind {
     pub make: Make,
 }
 
+/// Kinds of file systems that the kernel has, said at boot.
 static KINDS: Spin<Vec<Kind>> = Spin::new(Vec::new());
 
 /// Adds a kind; at boot.

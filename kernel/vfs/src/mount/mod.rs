@@ -88,6 +88,7 @@ pub struct SuperBlock {
 
 impl SuperBlock {
     fn new(system: Arc<dyn FileSystem>, is_read_only: bool) -> Self {
+        /// The last number given, as no two may be equal.
         static NEXT: AtomicU32 = AtomicU32::new(1);
         Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
@@ -139,6 +140,7 @@ pub struct Mount {
 
 impl Mount {
     fn new(block: Arc<SuperBlock>, root: Arc<Dentry>, source: Source, flags: MountFlags) -> Self {
+        /// The last number given, as no two may be equal in /proc/self/mountinfo.
         static NEXT: AtomicU32 = AtomicU32::new(1);
         Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),

@@ -26,6 +26,7 @@ pub struct Namespace {
     top: Arc<Mount>,
 }
 
+/// That of the machine's first program; other programs may hold others.
 static FIRST: Once<Arc<Namespace>> = Once::new();
 
 /// The namespace of the first program.

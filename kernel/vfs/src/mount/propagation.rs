@@ -21,6 +21,7 @@ pub struct Group(NonZeroU32);
 impl Group {
     /// One that no mount has yet.
     pub(super) fn new() -> Self {
+        /// Groups span namespaces, so their numbers are the machine's.
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let number = NonZeroU32::new(NEXT.fetch_add(1, Ordering::Relaxed));
         Self(number.unwrap_or(NonZeroU32::MAX))

@@ -18,10 +18,12 @@ use crate::FileSystem;
 
 /// As many mounts as there can be.
 pub const MOST: usize = 1024;
-/// As many as there may be (/proc/sys/fs/mount-max).
+/// As many as there may be (/proc/sys/fs/mount-max). The administrator's, for all namespaces
+/// together.
 pub static MOUNTS_MAX: AtomicUsize = AtomicUsize::new(MOST);
 
-/// Held over every change of the tree.
+/// Held over every change of the tree. Changes spread from namespace to namespace, so one lock is
+/// for all.
 pub(super) static CHANGING: Mutex<()> = Mutex::new(());
 
 /// A place, by the addresses of its mount and its dentry, which the mount on it keeps.
@@ -34,6 +36,7 @@ struct Table {
     root: Option<Path>,
 }
 
+/// What is mounted on what, in all namespaces: changes spread from one to another.
 static TABLE: Spin<Table> = Spin::new(Table {
     mounts: Vec::new(),
     covering: None,

@@ -36,6 +36,7 @@ impl Inode for Opened {
 
 /// A nameless place that stands for `open`.
 pub fn place_of(open: Arc<OpenFile>, text: &[u8]) -> Path {
+    /// One for all: no name leads there.
     static HOME: Once<Arc<Mount>> = Once::new();
     let mount = HOME.call_once(|| Mount::hidden(Unseen::new())).clone();
     Path {

@@ -40,7 +40,7 @@ pub trait Pod: FromBytes + IntoBytes + Immutable {}
 
 impl<T: FromBytes + IntoBytes + Immutable> Pod for T {}
 
-/// The processor has SMAP, and `stac` exists. Set once at boot.
+/// The processor has SMAP, and `stac` exists. Set once at boot. Of the processors, which are alike.
 static HAS_SMAP: AtomicBool = AtomicBool::new(false);
 
 /// Finds out how to reach user memory; once at boot.

@@ -44,6 +44,7 @@ macro_rules! fact {
 /// A number that programs may set; it starts with `$value`.
 macro_rules! setting {
     ($path:literal, $value:expr) => {{
+        /// A setting of the machine.
         static VALUE: AtomicU64 = AtomicU64::new($value);
         Entry {
             path: $path,
@@ -172,6 +173,7 @@ fn name(text: &mut Text, name: &Changeable) -> Result {
 
 /// One number for the life of the system.
 fn boot_id(text: &mut Text) -> Result {
+    /// It names this run of the machine.
     static ID: Spin<Option<[u8; 16]>> = Spin::new(None);
     let id = *ID.lock().get_or_insert_with(random_id);
     write_uuid(&id, text)

@@ -26,6 +26,7 @@ type Owner = (u32, Option<UserShare>);
 /// Children that find a new parent under one hold of the lock.
 const BATCH_ORPHANS: usize = 64;
 
+/// Whether there ever was one, so that most deaths need not look.
 static HAS_SUBREAPER: AtomicBool = AtomicBool::new(false);
 
 /// The last thread of `process` has ended: its children get a new parent, its own

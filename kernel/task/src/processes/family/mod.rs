@@ -32,7 +32,9 @@ use index::{BATCH, Family, Member};
 /// The number of the first process.
 pub const INIT: Pid = 1;
 
+/// One tree: each process but the first has a parent, and any may lose it.
 static FAMILY: Spin<Family> = Spin::new(Family::new());
+/// Said once at boot by who keeps terminals.
 static SESSION_ENDED: Once<fn(Pid)> = Once::new();
 
 /// Says who hears of the end of a session's leader (the terminal); once at boot.

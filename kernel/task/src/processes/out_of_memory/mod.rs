@@ -22,9 +22,10 @@ use super::{Process, current};
 /// How long the end of a victim is waited for before another one is chosen.
 const DEATH_PATIENCE: Duration = Duration::from_secs(2);
 
-/// How many processes were chosen to be killed for their memory.
+/// How many processes were chosen to be killed for their memory. A figure of the machine.
 static KILLS: AtomicU64 = AtomicU64::new(0);
-/// Who was killed last, and how long its end is waited for.
+/// Who was killed last, and how long its end is waited for. One at a time, for memory is the
+/// machine's.
 static DYING: Spin<Option<(Weak<Process>, Wait)>> = Spin::new(None);
 
 /// Lets `reclaim` end processes; once at boot.

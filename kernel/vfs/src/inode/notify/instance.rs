@@ -33,7 +33,8 @@ const FIONREAD: u32 = 0x541b;
 /// The watch number of the overflow event.
 const NO_WATCH: i32 = -1;
 
-/// Bytes that the events of all queues take.
+/// Bytes that the events of all queues take. Memory is the machine's, and the limit is on all of
+/// them.
 static BYTES: AtomicU64 = AtomicU64::new(0);
 
 /// Watches that one user may have (Linux's fs.inotify.max_user_watches): as many as take one

@@ -78,7 +78,9 @@ struct Watched {
     watches: Vec<Watch>,
 }
 
+/// How many inodes are watched at all, so that a change of another costs one load.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
+/// Watches by inode: inodes, which are many, have no room for what few have.
 static TABLE: Spin<Option<HashMap<usize, Watched>>> = Spin::new(None);
 
 fn key(inode: &InodeRef) -> usize {
@@ -328,6 +330,7 @@ pub fn moved(old: &Dentry, old_name: &[u8], new: &Dentry, new_name: &[u8], dentr
     if COUNT.load(Ordering::Acquire) == 0 {
         return;
     }
+    /// The last number given: it joins the two halves of a rename for every watcher.
     static COOKIE: AtomicU32 = AtomicU32::new(1);
     let cookie = COOKIE.fetch_add(1, Ordering::Relaxed);
     let bit = directory_bit(dentry);
