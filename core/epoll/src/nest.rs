@@ -11,8 +11,8 @@ use alloc::vec::Vec;
 use base::Memory;
 use base::lock::Lock;
 
-use crate::Set;
 use crate::host::{Host, Open, Refusal};
+use crate::{Set, Watch};
 
 /// Sets above one another, as in Linux (EP_MAX_NESTS and the watched file).
 const LEVELS_MAX: usize = 5;
@@ -117,6 +117,37 @@ fn add<H: Host>(to: &mut Level<H>, set: Option<Arc<Set<H>>>) -> Result<(), Refus
 }
 
 impl<H: Host> Set<H> {
+    /// Watches `open`, which is the set `child`.
+    pub fn add_set(
+        &self,
+        fd: u32,
+        (open, child): (&Arc<H::Open>, &Self),
+        watch: Watch,
+        nesting: &mut Nesting,
+    ) -> Result<(), Refusal> {
+        if watch.is_exclusive() {
+            return Err(Refusal::Invalid);
+        }
+        nesting.enter(self, child)?;
+        let added = self.add(fd, open, watch);
+        if added.is_err() {
+            nesting.leave(self, child);
+        }
+        added
+    }
+
+    /// Watches the set `child` behind `open` no longer.
+    pub fn remove_set(
+        &self,
+        fd: u32,
+        (open, child): (&Arc<H::Open>, &Self),
+        nesting: &mut Nesting,
+    ) -> Result<(), Refusal> {
+        self.remove(fd, open)?;
+        nesting.leave(self, child);
+        Ok(())
+    }
+
     fn add_parents(&self, to: &mut Level<H>) -> Result<(), Refusal> {
         let parents = self.parents.lock();
         let mut parents = parents.iter().map(Weak::upgrade);

@@ -10,21 +10,17 @@ use alloc::sync::Arc;
 use base::lock::{Count, Family, Lock};
 use base::{Memory, NoMemory};
 
-use crate::entry::Entry;
-use crate::host::Host;
-
 /// Removed entries that may always lie on the list.
 const STALE_MAX: usize = 16;
 
-type List<H> = VecDeque<Arc<Entry<H>>>;
-
-pub(crate) struct Ready<H: Host> {
-    list: <H::Family as Family>::Lock<List<H>>,
+/// Entries `E`, shared under locks of `F`.
+pub(crate) struct Ready<F: Family, E> {
+    list: F::Lock<VecDeque<Arc<E>>>,
     /// Its length, for who decides whether to wait.
-    count: <H::Family as Family>::Count,
+    count: F::Count,
 }
 
-impl<H: Host> Default for Ready<H> {
+impl<F: Family, E> Default for Ready<F, E> {
     fn default() -> Self {
         Self {
             list: Lock::new(VecDeque::new()),
@@ -33,32 +29,36 @@ impl<H: Host> Default for Ready<H> {
     }
 }
 
-impl<H: Host> Ready<H> {
+impl<F: Family, E> Ready<F, E> {
     pub(crate) fn len(&self) -> usize {
         self.count.get()
     }
 
     /// Makes room for all of `entries` that are not on the list; sweeps removed ones out if they
     /// are many.
-    pub(crate) fn make_room(&self, entries: usize) -> Result<(), NoMemory> {
+    pub(crate) fn make_room<M: Memory>(
+        &self,
+        entries: usize,
+        is_removed: impl Fn(&E) -> bool,
+    ) -> Result<(), NoMemory> {
         let mut list = self.list.lock();
         if list.len() > 2 * entries + STALE_MAX {
-            list.retain(|entry| !entry.is_removed());
+            list.retain(|entry| !is_removed(entry));
             self.count.set(list.len());
         }
         if list.capacity() - list.len() >= entries {
             return Ok(());
         }
-        H::Memory::reserve(|| list.try_reserve(entries))
+        M::reserve(|| list.try_reserve(entries))
     }
 
-    pub(crate) fn push(&self, entry: Arc<Entry<H>>) {
+    pub(crate) fn push(&self, entry: Arc<E>) {
         let mut list = self.list.lock();
         list.push_back(entry);
         self.count.set(list.len());
     }
 
-    pub(crate) fn pop(&self) -> Option<Arc<Entry<H>>> {
+    pub(crate) fn pop(&self) -> Option<Arc<E>> {
         let mut list = self.list.lock();
         let entry = list.pop_front();
         self.count.set(list.len());

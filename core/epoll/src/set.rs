@@ -10,7 +10,6 @@ use base::lock::{Family, Lock};
 use crate::Watch;
 use crate::entry::Entry;
 use crate::host::{Host, Refusal, Waiters};
-use crate::nest::Nesting;
 use crate::ready::Ready;
 
 /// The number under which a file was added, and the open file's identity: `dup` makes two.
@@ -21,7 +20,7 @@ type Entries<H> = BTreeMap<Key, Arc<Entry<H>>>;
 /// Watches files.
 pub struct Set<H: Host> {
     entries: <H::Family as Family>::Lock<Entries<H>>,
-    pub(crate) ready: Ready<H>,
+    pub(crate) ready: Ready<H::Family, Entry<H>>,
     /// Who waits for it, and who watches it.
     pub waiters: H::Waiters,
     pub(crate) parents: <H::Family as Family>::Lock<Vec<Weak<Set<H>>>>,
@@ -48,25 +47,6 @@ impl<H: Host> Set<H> {
         Ok(())
     }
 
-    /// Watches `open`, which is the set `child`.
-    pub fn add_set(
-        &self,
-        fd: u32,
-        (open, child): (&Arc<H::Open>, &Self),
-        watch: Watch,
-        nesting: &mut Nesting,
-    ) -> Result<(), Refusal> {
-        if watch.is_exclusive() {
-            return Err(Refusal::Invalid);
-        }
-        nesting.enter(self, child)?;
-        let added = self.add(fd, open, watch);
-        if added.is_err() {
-            nesting.leave(self, child);
-        }
-        added
-    }
-
     /// Puts the entry into the map, and removes those of its number whose file is gone.
     fn insert(&self, key: Key, entry: &Arc<Entry<H>>) -> Result<(), Refusal> {
         let mut entries = self.entries.lock();
@@ -77,7 +57,9 @@ impl<H: Host> Set<H> {
             entries.remove(&dead);
         }
         // Each entry is queued once at most: room for all is there before any is queued.
-        self.ready.make_room(entries.len() + 1)?;
+        let watched = entries.len() + 1;
+        self.ready
+            .make_room::<H::Memory>(watched, Entry::is_removed)?;
         entries.insert(key, entry.clone());
         Ok(())
     }
@@ -97,18 +79,6 @@ impl<H: Host> Set<H> {
     pub fn remove(&self, fd: u32, open: &Arc<H::Open>) -> Result<(), Refusal> {
         let entry = self.entries.lock().remove(&key(fd, open));
         entry.ok_or(Refusal::NotFound)?.stop(open);
-        Ok(())
-    }
-
-    /// Watches the set `child` behind `open` no longer.
-    pub fn remove_set(
-        &self,
-        fd: u32,
-        (open, child): (&Arc<H::Open>, &Self),
-        nesting: &mut Nesting,
-    ) -> Result<(), Refusal> {
-        self.remove(fd, open)?;
-        nesting.leave(self, child);
         Ok(())
     }
 

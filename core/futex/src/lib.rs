@@ -40,6 +40,7 @@ mod operation;
 mod pair;
 pub mod pi;
 pub mod robust;
+mod share;
 mod stop;
 mod table;
 mod waiter;

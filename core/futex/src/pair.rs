@@ -2,13 +2,13 @@
 
 use base::lock::Lock;
 
+use crate::Key;
 use crate::bucket::Bucket;
 use crate::host::{Host, LockOf};
-use crate::{Key, Table};
 
 type Guard<'a, H> = <LockOf<H, Bucket<H>> as Lock<Bucket<H>>>::Guard<'a>;
 
-/// Both buckets, locked in the order of the table.
+/// Both buckets, locked in their order.
 pub(crate) struct Pair<'a, H: Host> {
     first: Guard<'a, H>,
     second: Option<Guard<'a, H>>,
@@ -17,13 +17,13 @@ pub(crate) struct Pair<'a, H: Host> {
 
 impl<'a, H: Host> Pair<'a, H> {
     pub(crate) fn lock<const BUCKETS: usize>(
-        table: &'a Table<H, BUCKETS>,
+        buckets: &'a [LockOf<H, Bucket<H>>; BUCKETS],
         one: Key,
         two: Key,
     ) -> Self {
         let (a, b) = (one.bucket(BUCKETS), two.bucket(BUCKETS));
-        let first = table.buckets[a.min(b)].lock();
-        let second = (a != b).then(|| table.buckets[a.max(b)].lock());
+        let first = buckets[a.min(b)].lock();
+        let second = (a != b).then(|| buckets[a.max(b)].lock());
         Self {
             first,
             second,

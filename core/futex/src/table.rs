@@ -137,7 +137,7 @@ impl<H: Host, const BUCKETS: usize> Table<H, BUCKETS> {
         check: Option<(&W, u32)>,
     ) -> Result<(usize, usize), Stop<W::Fault>> {
         let move_count = if from == to { 0 } else { move_count };
-        let mut pair = Pair::lock(self, from, to);
+        let mut pair = Pair::<H>::lock(&self.buckets, from, to);
         if let Some((word, expected)) = check
             && word.load().map_err(Stop::Fault)? != expected
         {
@@ -166,7 +166,7 @@ impl<H: Host, const BUCKETS: usize> Table<H, BUCKETS> {
         while moved < count {
             H::resched_point();
             let batch = (count - moved).min(BATCH_WAITERS);
-            let more = Pair::lock(self, from, to).requeue(from, to, batch);
+            let more = Pair::<H>::lock(&self.buckets, from, to).requeue(from, to, batch);
             moved += more;
             if more < batch {
                 break;
@@ -184,7 +184,7 @@ impl<H: Host, const BUCKETS: usize> Table<H, BUCKETS> {
         operation: &Operation,
         (count, second_count): (usize, usize),
     ) -> Result<usize, W::Fault> {
-        let mut pair = Pair::lock(self, first, second);
+        let mut pair = Pair::<H>::lock(&self.buckets, first, second);
         let old = replace::<H, W>(word, |old| operation.change(old))?;
         let second_count = match operation.is_second_woken(old) {
             true => second_count,

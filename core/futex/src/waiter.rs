@@ -4,8 +4,9 @@ use alloc::sync::Arc;
 
 use base::lock::{Family, Flag, Lock};
 
+use crate::Key;
 use crate::host::{Host, LockOf, Thread};
-use crate::{Key, pi};
+use crate::share::Share;
 
 /// Lies in each thread.
 pub struct Waiter<H: Host> {
@@ -13,7 +14,7 @@ pub struct Waiter<H: Host> {
     key: LockOf<H, Key>,
     woken: <H::Family as Family>::Flag,
     /// Its locks with priority inheritance.
-    pub(crate) pi: LockOf<H, pi::Share<H>>,
+    pub(crate) pi: LockOf<H, Share<H>>,
 }
 
 impl<H: Host> Default for Waiter<H> {
@@ -21,7 +22,7 @@ impl<H: Host> Default for Waiter<H> {
         Self {
             key: Lock::new(Key::default()),
             woken: Default::default(),
-            pi: Lock::new(pi::Share::default()),
+            pi: Lock::new(Share::default()),
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A [`Lock`] is here only while somebody waits, or while its new owner has yet to write its
 //! word. A thread knows for which lock it waits, and which of the locks here are its own with the
-//! best rank that waits for each ([`Share`](super::share::Share)): the best of these it is lent.
+//! best rank that waits for each ([`Share`](crate::share::Share)): the best of these it is lent.
 //!
 //! Bounds: a thread waits for one lock, so there are no more locks and waiters than threads. A
 //! chain of owners that wait is followed for [`DEPTH_MAX`] steps; a longer one counts as a

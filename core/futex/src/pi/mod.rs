@@ -16,7 +16,6 @@
 mod lock;
 mod locks;
 mod requeue;
-mod share;
 
 use alloc::sync::Arc;
 
@@ -24,7 +23,6 @@ use base::lock::Lock as _;
 
 pub use locks::Locks;
 pub use requeue::{Moved, Place};
-pub(crate) use share::Share;
 
 use crate::host::{Host, Thread, Word};
 use crate::table::until_woken;

@@ -8,13 +8,13 @@ use crate::Key;
 use crate::host::{Host, Rank, Thread, room};
 
 /// For which lock it waits, and which contended ones are its own; only changed under the lock of
-/// [`super::Locks`].
+/// [`Locks`](crate::pi::Locks).
 pub(crate) struct Share<H: Host> {
-    pub(super) waits_for: Option<Key>,
+    pub(crate) waits_for: Option<Key>,
     /// Its own, with the best rank that waits for each.
     owned: Vec<(Key, Rank<H>)>,
     /// It has given up all it had, and gets nothing any more.
-    pub(super) has_ended: bool,
+    pub(crate) has_ended: bool,
 }
 
 impl<H: Host> Default for Share<H> {
@@ -29,36 +29,36 @@ impl<H: Host> Default for Share<H> {
 
 impl<H: Host> Share<H> {
     /// The best rank that waits for anything of its own.
-    pub(super) fn best(&self) -> Rank<H> {
+    pub(crate) fn best(&self) -> Rank<H> {
         let ranks = self.owned.iter().map(|(_, rank)| *rank);
         ranks.min().unwrap_or(H::Thread::FAIR)
     }
 
-    pub(super) fn make_room(&mut self, more: usize) -> Result<(), NoMemory> {
+    pub(crate) fn make_room(&mut self, more: usize) -> Result<(), NoMemory> {
         room::<H, _>(&mut self.owned, more)
     }
 
     /// A lock is its own now; there is room.
-    pub(super) fn own(&mut self, key: Key, best: Rank<H>) {
+    pub(crate) fn own(&mut self, key: Key, best: Rank<H>) {
         self.owned.push((key, best));
     }
 
-    pub(super) fn forget(&mut self, key: Key) {
+    pub(crate) fn forget(&mut self, key: Key) {
         self.owned.retain(|(own, _)| *own != key);
     }
 
-    pub(super) fn note(&mut self, key: Key, best: Rank<H>) {
+    pub(crate) fn note(&mut self, key: Key, best: Rank<H>) {
         for (_, rank) in self.owned.iter_mut().filter(|(own, _)| *own == key) {
             *rank = best;
         }
     }
 
-    pub(super) fn owned(&self) -> impl Iterator<Item = Key> {
+    pub(crate) fn owned(&self) -> impl Iterator<Item = Key> {
         self.owned.iter().map(|(key, _)| *key)
     }
 
     /// Takes one of its locks out.
-    pub(super) fn pop(&mut self) -> Option<Key> {
+    pub(crate) fn pop(&mut self) -> Option<Key> {
         self.owned.pop().map(|(key, _)| key)
     }
 }
