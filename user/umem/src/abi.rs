@@ -3,30 +3,18 @@
 use core::ffi::{c_int, c_void};
 use core::ptr::{self, NonNull};
 
-use slab::{Class, LARGEST};
+use slab::LARGEST;
 
 use crate::sys::{PAGE, set_errno};
-use crate::{decay, map, mark, realloc, slow, thread};
+use crate::{decay, map, mark, plain, realloc, slow, thread};
 
 /// The usual malloc: a pop.
 #[inline(always)]
 pub fn allocate(size: usize) -> *mut u8 {
-    match pop(size) {
+    match plain::pop(size) {
         Some(object) => object.as_ptr(),
         None => slow::malloc(size),
     }
-}
-
-/// An object from the thread's magazines.
-#[inline(always)]
-pub fn pop(size: usize) -> Option<NonNull<u8>> {
-    let class = Class::of_size(size)?;
-    // SAFETY: **Own**: the reference ends with the pop.
-    let heap = unsafe { &mut (*thread::current()).heap };
-    let object = heap.alloc(class)?;
-    // SAFETY: a round of a size class, ours alone.
-    unsafe { mark::clear(object) };
-    Some(object)
 }
 
 /// The usual free: a push.

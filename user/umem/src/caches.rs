@@ -14,7 +14,7 @@ use crate::lock::Lock;
 use crate::segment::WORDS;
 use crate::stats::Made;
 use crate::sys::set_errno;
-use crate::{map, meta, options, report, storage};
+use crate::{debug, map, meta, options, settings, storage};
 
 /// log2 of the constructed objects that a cache keeps; without magazines it keeps one.
 const READY_ORDER: u32 = 7;
@@ -140,7 +140,7 @@ fn name_of<'a>(name: *const c_char) -> &'a [u8] {
 
 fn ready_order() -> u32 {
     options::read();
-    match options::has_magazines() {
+    match settings::has_magazines() {
         true => READY_ORDER,
         false => 0,
     }
@@ -215,7 +215,7 @@ pub unsafe extern "C" fn umem_cache_free(cache: *const Cache, object: *mut c_voi
         .free(object.cast(), &mut Slabs(map::NOTHING))
         .is_err()
     {
-        report::unknown_address(object.addr().get());
+        debug::unknown_address(object.addr().get());
     }
     cache.note(objects);
 }
@@ -232,7 +232,7 @@ pub unsafe extern "C" fn umem_cache_destroy(cache: *const Cache) {
         return;
     };
     if objects.purge(&mut Slabs(map::NOTHING)).is_err() {
-        report::unknown_address(ptr::from_ref(cache).addr());
+        debug::unknown_address(ptr::from_ref(cache).addr());
     }
     cache.made.end();
     if let Some(array) = objects.into_storage() {

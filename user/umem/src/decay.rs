@@ -6,7 +6,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::{depots, options, spans, sys};
+use crate::{depots, settings, spans, sys};
 
 static NEXT_MS: AtomicU64 = AtomicU64::new(0);
 
@@ -18,7 +18,7 @@ pub fn tick() {
     }
     let is_ours = NEXT_MS.compare_exchange(
         next,
-        now.saturating_add(options::reap_ms()),
+        now.saturating_add(settings::reap_ms()),
         Relaxed,
         Relaxed,
     );

@@ -9,7 +9,7 @@ use crate::lock::{Guard, Lock};
 use crate::map::{self, UNIT};
 use crate::segment::{Segment, WORDS};
 use crate::sizes::{PLACES, SizeClass};
-use crate::{options, report, spans, stats, storage};
+use crate::{report, settings, spans, stats, storage};
 
 /// Bytes of objects that a depot's stock holds at most, and their number.
 const STOCK_BYTES: usize = 512 << 10;
@@ -112,7 +112,7 @@ pub fn take(class: SizeClass, count: usize, into: &mut Magazine) -> usize {
 /// Takes the `count` oldest objects of `from` back.
 pub fn give(class: SizeClass, count: usize, from: &mut Magazine) {
     let mut depot = lock(class);
-    if !depot.has_stock() && options::has_magazines() {
+    if !depot.has_stock() && settings::has_magazines() {
         provide(class, &mut depot);
     }
     check(depot.give(count, from, &mut Slabs::of(class)), class);
@@ -152,7 +152,7 @@ pub fn reap() {
     for class in SizeClass::all() {
         trim(class, Depot::trim);
         let (waits, steps) = (&WAITS[class.index()], &STEPS[class.index()]);
-        if waits.swap(0, Relaxed) > options::max_contention() {
+        if waits.swap(0, Relaxed) > settings::max_contention() {
             steps.store((steps.load(Relaxed) + 1).min(MOST_STEPS), Relaxed);
         }
     }

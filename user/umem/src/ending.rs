@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use crate::thread::{self, Thread};
-use crate::{debug, depots, storage};
+use crate::{depots, settings, storage};
 
 /// The key whose destructor runs at the end of each thread, plus one.
 static KEY: AtomicUsize = AtomicUsize::new(0);
@@ -44,7 +44,7 @@ extern "C" fn at_exit() {
     // known, and waiting for a lock would be for ever. (Between the two stores of a push is the
     // one place left where a handler that calls `exit`, as it must not, is told of a double free.)
     let is_quiet = !thread.is_changing() && depots::are_free() && storage::is_free();
-    if !is_quiet || debug::is_on() {
+    if !is_quiet || settings::debug().is_on() {
         return;
     }
     thread.flush();

@@ -9,37 +9,9 @@ use core::ptr::NonNull;
 
 use crate::map::UNIT;
 use crate::segment::Segment;
-
-/// The policies of vmem.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Fit {
-    /// A run of a list that only has long enough ones.
-    Instant,
-    /// The shortest run.
-    Best,
-    /// The run with the lowest address.
-    First,
-    /// The first run behind the span that was taken last, or the first of all.
-    Next,
-}
+use crate::settings::Fit;
 
 impl Fit {
-    /// Their names.
-    pub const NAMES: [(&str, Self); 4] = [
-        ("instant", Self::Instant),
-        ("best", Self::Best),
-        ("first", Self::First),
-        ("next", Self::Next),
-    ];
-
-    /// The policy that has this number.
-    pub fn from_number(number: u8) -> Self {
-        let mut all = Self::NAMES.iter().map(|&(_, fit)| fit);
-        all.find(|&fit| fit as u8 == number)
-            .unwrap_or(Self::Instant)
-    }
-
     /// What makes one run come before another: the smaller number does.
     fn rank(self, address: usize, units: usize, last: usize) -> (usize, usize) {
         match self {

@@ -5,7 +5,7 @@ use core::ops::{Deref, DerefMut};
 use core::ptr;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use crate::options;
+use crate::settings;
 
 const FREE: u32 = 0;
 const HELD: u32 = 1;
@@ -90,7 +90,7 @@ impl<T> Lock<T> {
     #[cold]
     fn wait(&self) {
         // Where one thread runs at a time, nobody lets go while we look.
-        let looks = if options::is_alone() { 0 } else { LOOKS };
+        let looks = if settings::is_alone() { 0 } else { LOOKS };
         for _ in 0..looks {
             if self.state.load(Ordering::Relaxed) == FREE && self.change(FREE, HELD) {
                 return;

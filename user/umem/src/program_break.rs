@@ -8,7 +8,7 @@
 use core::ptr::{self, NonNull};
 
 use crate::lock::Lock;
-use crate::{options, sys};
+use crate::{settings, sys};
 
 /// Addresses below the break that are ours and unused.
 struct Rest {
@@ -33,7 +33,7 @@ pub fn map_aligned(bytes: usize, align: usize) -> Option<NonNull<u8>> {
     let start = rest.start.next_multiple_of(align);
     rest.start = start + bytes;
     let memory = NonNull::new(ptr::with_exposed_provenance_mut(start))?;
-    if options::has_huge_pages() {
+    if settings::has_huge_pages() {
         sys::advise(memory, bytes, libc::MADV_HUGEPAGE);
     }
     Some(memory)
@@ -56,7 +56,7 @@ impl Rest {
         let at = sys::move_break(0)?;
         let start = if at == self.end { self.start } else { at };
         let end = start.checked_next_multiple_of(align)?.checked_add(bytes)?;
-        let more = end.checked_sub(at)?.max(options::break_least());
+        let more = end.checked_sub(at)?.max(settings::break_least());
         let before = sys::move_break(more)?;
         // Somebody else moved it in between: then there may be too little room, and no
         // segment this time.

@@ -5,8 +5,8 @@ use core::ptr::{self, NonNull};
 use slab::LARGEST;
 
 use crate::map::{self, LARGE, SPAN, UNIT};
-use crate::slow::{self, LONGEST_SPAN};
-use crate::{abi, debug, large, spans, sys};
+use crate::plain::LONGEST_SPAN;
+use crate::{abi, debug, large, slow, spans, sys};
 
 /// Memory of `size` bytes that begins as `memory` did; null leaves `memory` as it is.
 pub fn resize(memory: NonNull<u8>, size: usize) -> *mut u8 {

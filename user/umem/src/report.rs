@@ -2,7 +2,6 @@
 
 use slab::BadFree;
 
-use crate::debug;
 use crate::sizes::SizeClass;
 
 /// A line that is built on the stack.
@@ -71,30 +70,6 @@ pub fn bad_free(bad: BadFree, class: SizeClass) -> ! {
         .number(class.limit(), 10)
         .text("\n")
         .write();
-    abort()
-}
-
-/// Ends the program: an address was freed that was never allocated, or is free already.
-#[cold]
-pub fn unknown_address(address: usize) -> ! {
-    Line::new()
-        .text("umem: free of ")
-        .address(address)
-        .text(", which is not allocated\n")
-        .write();
-    debug::print_log(address);
-    abort()
-}
-
-/// Ends the program: what lies in front of an allocation was overwritten.
-#[cold]
-pub fn damaged_header(address: usize) -> ! {
-    Line::new()
-        .text("umem: something wrote in front of ")
-        .address(address)
-        .text(", or it is not the start of an allocation\n")
-        .write();
-    debug::print_log(address);
     abort()
 }
 

@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 use slab::Slab;
 
 use crate::map::{UNIT, UNIT_SHIFT};
-use crate::{options, program_break, sys};
+use crate::{program_break, settings, sys};
 
 /// Words of a slab's map: a unit has 1024 objects of 16 bytes.
 pub const WORDS: usize = 16;
@@ -104,7 +104,7 @@ pub struct Segment {
 impl Segment {
     /// Maps a segment with all units free.
     pub fn map() -> Option<NonNull<Self>> {
-        let from_break = match options::is_break_used() {
+        let from_break = match settings::is_break_used() {
             true => program_break::map_aligned(SEGMENT, SEGMENT),
             false => None,
         };

@@ -1,18 +1,11 @@
 //! Everything that is not a pop or a push.
 
-use core::ptr::{self, NonNull};
+use core::ptr::NonNull;
 
-use slab::{BadFree, LARGEST};
+use slab::BadFree;
 
-use crate::map::{self, LARGE, SPAN, UNIT};
-use crate::sizes::{LARGEST_ADDED, SizeClass};
-use crate::spans::{self, LONGEST};
-use crate::{abi, debug, decay, large, mark, options, report, sys, thread};
-
-/// The longest allocation that takes a span; longer ones have a mapping of their own.
-pub const LONGEST_SPAN: usize = LONGEST * UNIT;
-/// Smaller sizes than this have all their powers of two aligned in slabs.
-const SLAB_ALIGN: usize = UNIT;
+use crate::sizes::SizeClass;
+use crate::{debug, map, mark, options, plain, report};
 
 /// Memory of at least `size` bytes for which the thread's magazine had none.
 #[cold]
@@ -21,58 +14,11 @@ pub fn malloc(size: usize) -> *mut u8 {
     options::read();
     match debug::is_on() {
         true => debug::malloc(16, size),
-        false => plain_malloc(size),
+        false => plain::malloc(size),
     }
 }
 
-fn plain_malloc(size: usize) -> *mut u8 {
-    found(small(size).or_else(|| big(size).map(|(memory, _)| memory)))
-}
-
-fn small(size: usize) -> Option<NonNull<u8>> {
-    let class = SizeClass::of_size(size)?;
-    decay::tick();
-    // SAFETY: **Own**.
-    let thread = unsafe { &mut *thread::current() };
-    let magazine = thread.heap.magazine_at(class.index());
-    let object = magazine.pop().or_else(|| thread.refill(class))?;
-    if !debug::is_on() {
-        // SAFETY: a round of a size class, ours alone.
-        unsafe { mark::clear(object) };
-    }
-    Some(object)
-}
-
-/// Memory for more than [`LARGEST`] bytes, and whether it is all zeros.
-fn big(size: usize) -> Option<(NonNull<u8>, bool)> {
-    if size <= LARGEST {
-        return None;
-    }
-    if size > LONGEST_SPAN {
-        return Some((large::alloc(size, 1)?, true));
-    }
-    decay::tick();
-    let (span, is_zeroed) = spans::lock().alloc(size.div_ceil(UNIT))?;
-    map::set(span.as_ptr(), 1, SPAN);
-    Some((span, is_zeroed))
-}
-
-fn found(memory: Option<NonNull<u8>>) -> *mut u8 {
-    match memory {
-        Some(memory) => memory.as_ptr(),
-        None => {
-            sys::set_errno(libc::ENOMEM);
-            ptr::null_mut()
-        }
-    }
-}
-
-/// No memory, and the reason in `errno`.
-pub fn refuse() -> *mut u8 {
-    found(None)
-}
-
-/// As [`malloc`], all zeros, for sizes above [`LARGEST`].
+/// As [`malloc`], all zeros, for sizes above the largest class.
 #[cold]
 pub fn zeroed(size: usize) -> *mut u8 {
     options::read();
@@ -84,9 +30,9 @@ pub fn zeroed(size: usize) -> *mut u8 {
         }
         return memory;
     }
-    let small = small(size).map(|memory| (memory, false));
-    let Some((memory, is_zeroed)) = small.or_else(|| big(size)) else {
-        return found(None);
+    let small = plain::small(size).map(|memory| (memory, false));
+    let Some((memory, is_zeroed)) = small.or_else(|| plain::big(size)) else {
+        return plain::found(None);
     };
     if !is_zeroed {
         // SAFETY: the memory is ours and that long.
@@ -100,33 +46,8 @@ pub fn aligned(align: usize, size: usize) -> *mut u8 {
     options::read();
     match debug::is_on() {
         true => debug::malloc(align, size),
-        false => plain(align, size),
+        false => plain::aligned(align, size),
     }
-}
-
-/// As [`aligned`], without anything around it.
-pub fn plain(align: usize, size: usize) -> *mut u8 {
-    let allocate = |size| match abi::pop(size) {
-        Some(object) => object.as_ptr(),
-        None => plain_malloc(size),
-    };
-    if align <= 16 {
-        return allocate(size);
-    }
-    if align <= SLAB_ALIGN && size <= LARGEST_ADDED {
-        // A class whose size is a multiple of the alignment: a power of two in the end.
-        let mut wanted = size.max(1).next_multiple_of(align);
-        while let Some(class) = SizeClass::of_size(wanted) {
-            if class.bytes().is_multiple_of(align) {
-                return allocate(class.limit());
-            }
-            wanted = class.limit() + 1;
-        }
-    }
-    if align <= UNIT && size > LARGEST && size <= LONGEST_SPAN {
-        return found(big(size).map(|(memory, _)| memory));
-    }
-    found(large::alloc(size.max(1), align))
 }
 
 /// Frees what has no room in the thread's magazine.
@@ -140,7 +61,7 @@ pub fn free(memory: *mut u8) {
         true => debug::free(memory),
         false => {
             mark_free(memory);
-            plain_free(memory);
+            plain::free(memory);
         }
     }
 }
@@ -161,42 +82,7 @@ fn mark_free(memory: NonNull<u8>) {
 pub fn refuse_free(object: NonNull<u8>) -> ! {
     match SizeClass::from_index(map::look_up(object.as_ptr()) as usize) {
         Some(class) => report::bad_free(BadFree::Twice(object), class),
-        None => report::unknown_address(object.addr().get()),
-    }
-}
-
-/// As [`free`], without anything around it.
-pub fn plain_free(memory: NonNull<u8>) {
-    match map::look_up(memory.as_ptr()) {
-        SPAN => {
-            map::set(memory.as_ptr(), 1, map::NOTHING);
-            spans::lock().free(memory);
-            decay::tick();
-        }
-        LARGE => large::free(memory),
-        index => match SizeClass::from_index(index as usize) {
-            Some(class) => {
-                // SAFETY: **Own**.
-                let thread = unsafe { &mut *thread::current() };
-                thread.overflow(class, memory);
-                decay::tick();
-            }
-            None => report::unknown_address(memory.addr().get()),
-        },
-    }
-}
-
-/// Whether an address lies in a slab, or starts a span or mapping, of ours.
-pub fn is_known(memory: NonNull<u8>) -> bool {
-    map::look_up(memory.as_ptr()) != map::NOTHING
-}
-
-/// How the names of the cache begin from which memory came.
-pub fn cache_prefix(memory: NonNull<u8>) -> &'static str {
-    match map::look_up(memory.as_ptr()) {
-        SPAN => "umem_span_",
-        LARGE => "umem_oversize_",
-        _ => "umem_alloc_",
+        None => debug::unknown_address(object.addr().get()),
     }
 }
 
@@ -204,18 +90,6 @@ pub fn cache_prefix(memory: NonNull<u8>) -> &'static str {
 pub fn usable(memory: NonNull<u8>) -> usize {
     match debug::is_on() {
         true => debug::usable(memory),
-        false => plain_usable(memory),
-    }
-}
-
-/// As [`usable`], with what lies around it.
-pub fn plain_usable(memory: NonNull<u8>) -> usize {
-    match map::look_up(memory.as_ptr()) {
-        SPAN => spans::span_units(memory) * UNIT,
-        LARGE => large::usable(memory),
-        index => match SizeClass::from_index(index as usize) {
-            Some(class) => class.bytes(),
-            None => report::unknown_address(memory.addr().get()),
-        },
+        false => plain::usable(memory),
     }
 }

@@ -5,11 +5,11 @@
 
 use core::ptr::NonNull;
 
-use crate::fit::Fit;
 use crate::lock::Lock;
 use crate::map::{self, UNIT};
 use crate::segment::{HEADER_UNITS, SEGMENT, Segment, UNITS};
-use crate::{options, stats};
+use crate::settings::Fit;
+use crate::{settings, stats};
 
 /// Units of the longest span.
 pub const LONGEST: usize = 64;
@@ -107,7 +107,7 @@ impl Spans {
     }
 
     fn find(&self, units: usize) -> Option<(NonNull<Segment>, usize)> {
-        match options::fit() {
+        match settings::fit() {
             Fit::Instant => self.find_at_once(units),
             fit => fit.choose(self.segments(), units, self.last),
         }

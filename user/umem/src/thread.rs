@@ -13,7 +13,7 @@ use slab::{LocalHeap, Magazine, Round};
 
 use crate::map::VALUES;
 use crate::sizes::{PLACES, SizeClass};
-use crate::{depots, ending, options, stats, storage};
+use crate::{depots, ending, options, settings, stats, storage};
 
 global_asm!(
     ".pushsection .tbss.umem_thread,\"awT\",@nobits",
@@ -161,7 +161,7 @@ impl Thread {
             return;
         }
         let more = (rounds - before) * class.bytes();
-        let cap = options::perthread_cache();
+        let cap = settings::perthread_cache();
         if more > cap {
             return;
         }
@@ -234,11 +234,11 @@ impl Thread {
     fn start(&mut self) -> bool {
         options::read();
         self.stage = Stage::Running;
-        if options::perthread_cache() == 0 {
+        if settings::perthread_cache() == 0 {
             self.stage = Stage::Ending;
             return false;
         }
-        stats::add_thread(ptr::from_mut(self).addr(), options::perthread_cache());
+        stats::add_thread(ptr::from_mut(self).addr(), settings::perthread_cache());
         ending::register(ptr::from_mut(self));
         true
     }
@@ -251,7 +251,7 @@ fn start(class: SizeClass) -> usize {
 }
 
 fn most(class: SizeClass) -> usize {
-    let scale = (options::perthread_cache() / MOST_CAP).clamp(1, MOST_SCALE);
+    let scale = (settings::perthread_cache() / MOST_CAP).clamp(1, MOST_SCALE);
     let rounds = MOST_BYTES * scale / class.bytes();
     1 << rounds.clamp(4, MOST_ROUNDS * scale).ilog2()
 }

@@ -13,7 +13,7 @@ use core::ptr::NonNull;
 use super::STATE;
 use super::stack::Stack;
 use crate::report::Line;
-use crate::{options, sys};
+use crate::{settings, sys};
 
 /// Records of an object that a report shows, at most.
 const SHOWN: usize = 8;
@@ -103,7 +103,7 @@ impl Log {
 }
 
 fn is_on() -> bool {
-    options::debug().frames > 0 && options::transaction_log() > 0
+    settings::debug().frames > 0 && settings::transaction_log() > 0
 }
 
 /// Notes what happened to `memory`, from a cache of objects of `cache_bytes`.
@@ -120,7 +120,7 @@ pub fn note(event: Event, memory: NonNull<u8>, cache_bytes: usize, by: Stack) {
     };
     let log = &mut STATE.lock().log;
     if log.written == 0 {
-        log.map(options::transaction_log());
+        log.map(settings::transaction_log());
     }
     log.push(record);
 }

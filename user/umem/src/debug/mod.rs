@@ -18,9 +18,10 @@ mod stack;
 use core::ptr::{self, NonNull};
 
 use crate::lock::Lock;
-use crate::{map, options, slow};
+use crate::report::Line;
+use crate::{map, plain, report, settings};
 
-pub use log::print as print_log;
+use log::print as print_log;
 use object::Header;
 
 /// What all threads share. A report is made without its lock, which it takes itself.
@@ -43,14 +44,14 @@ const RED_ZONE: usize = 16;
 pub fn malloc(align: usize, size: usize) -> *mut u8 {
     let front = FRONT.max(align);
     let Some(whole) = size.checked_add(front + RED_ZONE) else {
-        return slow::refuse();
+        return plain::refuse();
     };
-    let Some(base) = NonNull::new(slow::plain(align.max(16), whole)) else {
+    let Some(base) = NonNull::new(plain::aligned(align.max(16), whole)) else {
         return ptr::null_mut();
     };
     let memory = base.map_addr(|address| address.saturating_add(front));
     // SAFETY: the object is ours and has room for `front` bytes in front of `memory`.
-    unsafe { Header::write(memory, base, size, slow::plain_usable(base)) };
+    unsafe { Header::write(memory, base, size, plain::usable(base)) };
     if map::look_up(memory.as_ptr()) == map::NOTHING {
         map::set(memory.as_ptr(), 1, map::INSIDE);
     }
@@ -62,7 +63,7 @@ fn dispose(memory: NonNull<u8>) {
     if map::look_up(memory.as_ptr()) == map::INSIDE {
         map::set(memory.as_ptr(), 1, map::NOTHING);
     }
-    slow::plain_free(Header::of(memory).base());
+    plain::free(Header::of(memory).base());
 }
 
 /// Runs when the program ends: who wrote to freed memory is found at the latest now.
@@ -91,7 +92,31 @@ pub fn usable(memory: NonNull<u8>) -> usize {
 
 /// Whether this mode is on.
 pub fn is_on() -> bool {
-    options::debug().is_on()
+    settings::debug().is_on()
+}
+
+/// Ends the program: an address was freed that was never allocated, or is free already.
+#[cold]
+pub fn unknown_address(address: usize) -> ! {
+    Line::new()
+        .text("umem: free of ")
+        .address(address)
+        .text(", which is not allocated\n")
+        .write();
+    print_log(address);
+    report::abort()
+}
+
+/// Ends the program: what lies in front of an allocation was overwritten.
+#[cold]
+pub fn damaged_header(address: usize) -> ! {
+    Line::new()
+        .text("umem: something wrote in front of ")
+        .address(address)
+        .text(", or it is not the start of an allocation\n")
+        .write();
+    print_log(address);
+    report::abort()
 }
 
 /// For `fork`.

@@ -5,9 +5,8 @@ use core::ptr::NonNull;
 use super::log::{self, Event};
 use super::quarantine;
 use super::stack::Stack;
-use crate::options;
 use crate::report::Line;
-use crate::{report, slow};
+use crate::{plain, report, settings};
 
 const ALLOCATED: u64 = 0xa110_c8ed_a110_c8ed;
 const FREED: u64 = 0xf4ee_f4ee_f4ee_f4ee;
@@ -89,7 +88,7 @@ impl Header {
     /// Bytes that are filled when they are allocated and freed: with guards all of them,
     /// unless they are too many to wait in the queue.
     fn checked_bytes(size: usize) -> usize {
-        let debug = options::debug();
+        let debug = settings::debug();
         match debug.guards && size <= quarantine::LONGEST {
             true => size,
             false => size.min(debug.contents_bytes),
@@ -98,8 +97,8 @@ impl Header {
 
     /// Ends the program if `memory` is not allocated or something wrote around it.
     pub fn check(memory: NonNull<u8>) {
-        if !slow::is_known(memory) {
-            report::unknown_address(memory.addr().get());
+        if !plain::is_known(memory) {
+            super::unknown_address(memory.addr().get());
         }
         let header = Self::of(memory);
         let state = header.state ^ memory.addr().get() as u64;
@@ -107,9 +106,9 @@ impl Header {
             header.fail("double free", memory, 0);
         }
         if state != ALLOCATED || header.guard != [RED; 2] {
-            report::damaged_header(memory.addr().get());
+            super::damaged_header(memory.addr().get());
         }
-        if !options::debug().guards {
+        if !settings::debug().guards {
             return;
         }
         let zone = header.red_zone(memory);
@@ -132,7 +131,7 @@ impl Header {
     pub fn check_freed(memory: NonNull<u8>) {
         let header = Self::of(memory);
         if header.state != FREED ^ memory.addr().get() as u64 {
-            report::damaged_header(memory.addr().get());
+            super::damaged_header(memory.addr().get());
         }
         for at in 0..Self::checked_bytes(header.size) {
             // SAFETY: the bytes belong to the allocation, which is ours now.
@@ -153,7 +152,7 @@ impl Header {
             .text(" bytes, offset ")
             .number(offset, 10)
             .text(", cache ")
-            .text(slow::cache_prefix(self.base))
+            .text(plain::cache_prefix(self.base))
             .number(self.whole, 10)
             .text("\n")
             .write();

@@ -2,8 +2,8 @@
 
 use core::ffi::{CStr, c_int, c_void};
 
-use crate::options;
 use crate::report::Line;
+use crate::settings;
 
 /// Frames that are kept.
 const FRAMES: usize = 15;
@@ -77,7 +77,7 @@ impl Stack {
 
     /// The caller's stack, if `audit` is on.
     pub fn capture() -> Self {
-        let wanted = options::debug().frames.min(FRAMES);
+        let wanted = settings::debug().frames.min(FRAMES);
         // SAFETY: asks for the thread's number.
         let thread = unsafe { libc::gettid() };
         let mut walk = Walk {

@@ -5,30 +5,18 @@
 
 mod words;
 
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use crate::depots;
-use crate::fit::Fit;
 use crate::mark;
+use crate::settings::{
+    BREAK_LEAST, CONTENTS, FIT, FRAMES, Fit, GUARDS, HAS_HUGE_PAGES, HAS_MAGAZINES, IS_ALONE,
+    IS_BREAK_USED, MAX_CONTENTION, PERTHREAD_CACHE, REAP_MS, TRANSACTION_LOG, debug, has_magazines,
+};
 use crate::sizes::{SizeError, Sizes};
 use words::Word;
 
 static IS_READ: AtomicBool = AtomicBool::new(false);
-
-static PERTHREAD_CACHE: AtomicUsize = AtomicUsize::new(1 << 20);
-static HAS_MAGAZINES: AtomicBool = AtomicBool::new(true);
-static IS_ALONE: AtomicBool = AtomicBool::new(false);
-static MAX_CONTENTION: AtomicU32 = AtomicU32::new(2);
-static REAP_MS: AtomicUsize = AtomicUsize::new(500);
-static FIT: AtomicU8 = AtomicU8::new(Fit::Instant as u8);
-static IS_BREAK_USED: AtomicBool = AtomicBool::new(false);
-static BREAK_LEAST: AtomicUsize = AtomicUsize::new(0);
-static HAS_HUGE_PAGES: AtomicBool = AtomicBool::new(false);
-
-static FRAMES: AtomicUsize = AtomicUsize::new(0);
-static CONTENTS: AtomicUsize = AtomicUsize::new(0);
-static GUARDS: AtomicBool = AtomicBool::new(false);
-static TRANSACTION_LOG: AtomicUsize = AtomicUsize::new(0);
 
 /// Frames of a stack and bytes of an allocation that are kept and filled by default.
 const DEFAULT_FRAMES: usize = 15;
@@ -38,83 +26,6 @@ const DEFAULT_LOG: usize = 64 << 10;
 const LARGEST_LOG: usize = 4 << 20;
 /// The sizes of pages that the break may have.
 const PAGES: [usize; 2] = [4 << 10, 2 << 20];
-
-/// What `UMEM_DEBUG` asks for.
-#[derive(Clone, Copy)]
-pub struct Debug {
-    /// Frames that are noted of each stack; 0 without `audit`.
-    pub frames: usize,
-    /// Bytes that are filled and compared; 0 without `contents`.
-    pub contents_bytes: usize,
-    /// Whether red zones and freed memory are looked at.
-    pub guards: bool,
-}
-
-impl Debug {
-    /// Whether anything is asked for.
-    pub fn is_on(self) -> bool {
-        self.frames > 0 || self.contents_bytes > 0 || self.guards
-    }
-}
-
-/// What `UMEM_DEBUG` asks for.
-pub fn debug() -> Debug {
-    Debug {
-        frames: FRAMES.load(Relaxed),
-        contents_bytes: CONTENTS.load(Relaxed),
-        guards: GUARDS.load(Relaxed),
-    }
-}
-
-/// Bytes that a thread may keep, 0 for none.
-pub fn perthread_cache() -> usize {
-    PERTHREAD_CACHE.load(Relaxed)
-}
-
-/// Whether free objects are kept anywhere but in their slabs.
-pub fn has_magazines() -> bool {
-    HAS_MAGAZINES.load(Relaxed)
-}
-
-/// Whether the program says that one of its threads runs at a time.
-pub fn is_alone() -> bool {
-    IS_ALONE.load(Relaxed)
-}
-
-/// Times in an interval that threads may have to wait for a depot before it changes.
-pub fn max_contention() -> u32 {
-    MAX_CONTENTION.load(Relaxed)
-}
-
-/// Milliseconds of the interval after which idle memory is returned.
-pub fn reap_ms() -> u64 {
-    REAP_MS.load(Relaxed) as u64
-}
-
-/// Where spans are taken from segments.
-pub fn fit() -> Fit {
-    Fit::from_number(FIT.load(Relaxed))
-}
-
-/// Whether segments come from the program's break.
-pub fn is_break_used() -> bool {
-    IS_BREAK_USED.load(Relaxed)
-}
-
-/// Bytes by which the break is moved, at least.
-pub fn break_least() -> usize {
-    BREAK_LEAST.load(Relaxed)
-}
-
-/// Whether segments from the break ask for large pages.
-pub fn has_huge_pages() -> bool {
-    HAS_HUGE_PAGES.load(Relaxed)
-}
-
-/// Bytes of the transaction log, 0 for none.
-pub fn transaction_log() -> usize {
-    TRANSACTION_LOG.load(Relaxed)
-}
 
 /// Reads the environment on the first call.
 pub fn read() {
