@@ -1,8 +1,9 @@
 //! What the cards' own filters let in, counted by the cards themselves.
 
+use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, UdpSocket};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use qemu::namespace;
 
@@ -52,6 +53,7 @@ const FOREIGN_FRAMES: u64 = 200;
 /// A group that nobody else is in.
 const GROUP: Ipv4Addr = Ipv4Addr::new(239, 7, 7, 7);
 const MEMBER: &str = "tests/programs/scenes/member.c";
+const STATION: &str = "tests/programs/scenes/vlan_station.c";
 const SNIFFER: &str = "tests/programs/scenes/promiscuous.c";
 
 fn exhausted_filters(setup: &Setup) -> Result<(), String> {
@@ -115,12 +117,13 @@ fn joined(setup: &Setup) -> Result<(), String> {
     let program = build::c(Path::new(MEMBER))?;
     let program = format!("{}:/bin/member", program.display());
     let group = format!("{GROUP}/32");
-    host("ip", &["route", "replace", &group, "dev", namespace::TAP])?;
     let join = format!(
         "member {GROUP} >/tmp/said & until grep -q member /tmp/said; do sleep 0.1; done; sleep 0.5"
     );
     for (nic, _) in CARDS {
         let mut shell = operator_with(&setup.with_nic(nic), &["--add", &program])?;
+        // The interface may be a new one for each card.
+        host("ip", &["route", "replace", &group, "dev", namespace::TAP])?;
         let steps = [
             ("true", 0),
             (join.as_str(), FOREIGN_FRAMES),
@@ -155,31 +158,18 @@ fn promiscuous_by_flag(setup: &Setup) -> Result<(), String> {
     Ok(())
 }
 
-/// The host answers in its own VLAN of that number, so tags go both ways.
+/// A station on the host answers frames that have the tag, by frames that have it.
 fn tagged(setup: &Setup) -> Result<(), String> {
     if !setup.has_our_pci() || !setup.has_tap() {
         return Ok(());
     }
-    let link = [
-        "link",
-        "add",
-        "link",
-        namespace::TAP,
-        "name",
-        "vlan7",
-        "type",
-        "vlan",
-        "id",
-        "7",
-    ];
-    host("ip", &link)?;
-    host("ip", &["address", "add", "10.7.0.1/24", "dev", "vlan7"])?;
-    host("ip", &["link", "set", "dev", "vlan7", "up"])?;
     for nic in ["virtio", "e1000", "igb"] {
         let mut shell = operator(&setup.with_nic(nic))?;
+        let station = Station::start()?;
         let line = "dladm create-vlan -t -l eth0 -v 7 vlan7; ip addr add 10.7.0.2/24 dev vlan7; \
                     p -c 5 -s 1400 10.7.0.1";
         let said = shell.ask(line)?;
+        drop(station);
         if !said.contains(" 5 received") {
             return Err(format!("{nic}: {said}"));
         }
@@ -191,6 +181,34 @@ fn tagged(setup: &Setup) -> Result<(), String> {
         shell.leave()?;
     }
     Ok(())
+}
+
+/// A program on the host that is a station of the VLAN until this is dropped.
+struct Station(Child);
+
+impl Station {
+    fn start() -> Result<Self, String> {
+        let program = build::c(Path::new(STATION))?;
+        let mut started = Command::new(program);
+        started.args([namespace::TAP, "7"]).stdout(Stdio::piped());
+        let mut child = started.spawn().map_err(|error| error.to_string())?;
+        let output = child.stdout.take().map(BufReader::new);
+        let station = Self(child);
+        let mut said = String::new();
+        let read = output.map(|mut output| output.read_line(&mut said));
+        match read {
+            Some(Ok(len)) if len > 0 => Ok(station),
+            _ => Err("the station of the VLAN does not start".into()),
+        }
+    }
+}
+
+impl Drop for Station {
+    fn drop(&mut self) {
+        // One that has ended by itself was told of by the test.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// Of the frames to an address, so many come after each line.
