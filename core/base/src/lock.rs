@@ -3,7 +3,7 @@
 //! A mechanism in `core/` that CPUs share names a [`Family`] and is run by `loom` with the very
 //! code that the kernel runs (`host/models` has such families for tests).
 
-use core::ops::DerefMut;
+use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Mutual exclusion for a short section that does not block.
@@ -18,6 +18,28 @@ pub trait Lock<T> {
 
     /// Waits for the lock.
     fn lock(&self) -> Self::Guard<'_>;
+}
+
+/// The same for what is looked at often and changed seldom: readers do not exclude each other. Who
+/// reads does not read it once more meanwhile.
+pub trait RwLock<T> {
+    /// Proves that nobody writes.
+    type ReadGuard<'a>: Deref<Target = T>
+    where
+        Self: 'a;
+    /// Proves that nobody else reads or writes.
+    type WriteGuard<'a>: DerefMut<Target = T>
+    where
+        Self: 'a;
+
+    /// An unlocked lock around `value`.
+    fn new(value: T) -> Self;
+
+    /// Waits until nobody writes.
+    fn read(&self) -> Self::ReadGuard<'_>;
+
+    /// Waits until nobody reads or writes.
+    fn write(&self) -> Self::WriteGuard<'_>;
 }
 
 /// A truth that several CPUs read and write.
@@ -54,6 +76,12 @@ pub trait Family: 'static {
     type Flag: Flag;
     /// Its numbers.
     type Count: Count;
+}
+
+/// A family with locks that readers share.
+pub trait RwFamily: Family {
+    /// These locks.
+    type RwLock<T>: RwLock<T>;
 }
 
 impl Flag for AtomicBool {

@@ -3,7 +3,7 @@
 use alloc::collections::LinkedList;
 use alloc::sync::Arc;
 
-use base::lock::Lock;
+use base::lock::RwLock;
 
 use crate::directory::{Children, take_unused};
 use crate::host::Host;
@@ -18,15 +18,15 @@ impl<H: Host> Dentry<H> {
                 continue;
             };
             loop {
-                let unused = take_unused(&mut directory.children.lock());
+                let unused = take_unused(&mut directory.children.write());
                 if unused.is_empty() {
                     break;
                 }
             }
-            let children = directory.children.lock();
+            let children = directory.children.read();
             let below = children
-                .values()
-                .flatten()
+                .iter()
+                .filter_map(|entry| entry.dentry.as_ref())
                 .filter(|child| child.is_directory());
             pending.extend(below.take(KEPT_MAX).cloned());
         }
@@ -36,7 +36,7 @@ impl<H: Host> Dentry<H> {
     pub fn forget_all(self: &Arc<Self>) {
         let mut pending = LinkedList::from([self.take_children()]);
         while let Some(children) = pending.pop_front() {
-            let below = children.into_values().flatten();
+            let below = children.into_iter().filter_map(|entry| entry.dentry);
             let directories = below.filter(|child| child.is_directory());
             pending.extend(directories.map(|child| child.take_children()));
         }
@@ -45,7 +45,7 @@ impl<H: Host> Dentry<H> {
     fn take_children(&self) -> Children<H> {
         let children = self.directory.as_ref().map(|directory| &directory.children);
         children.map_or_else(Children::new, |children| {
-            core::mem::take(&mut *children.lock())
+            core::mem::take(&mut *children.write())
         })
     }
 }

@@ -1,12 +1,12 @@
 //! What the cache asks of the kernel around it.
 
 use base::Memory;
-use base::lock::{Family, Lock};
+use base::lock::{Family, Lock, RwFamily};
 
 /// The kernel.
 pub trait Host: Sized + 'static {
     /// Its short locks and flags.
-    type Family: Family;
+    type Family: RwFamily;
     /// Its locks that sleep.
     type Sleeping: Family;
     /// Whom it asks for memory.
@@ -52,6 +52,8 @@ pub enum Refusal {
 
 /// A short lock of `H`.
 pub(crate) type LockOf<H, T> = <<H as Host>::Family as Family>::Lock<T>;
+/// A short lock of `H` that readers share.
+pub(crate) type RwLockOf<H, T> = <<H as Host>::Family as RwFamily>::RwLock<T>;
 /// A flag of `H`.
 pub(crate) type FlagOf<H> = <<H as Host>::Family as Family>::Flag;
 /// A number of `H`.

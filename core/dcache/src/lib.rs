@@ -22,8 +22,8 @@
 //! changes, so a change of names never fails half-way ([`Dentry::child_while_locked`]).
 //!
 //! Lock order: a directory's `changing` (sleeps) is held over every change of its names and every
-//! question to the file system; `children` and `place` are short locks, never held together with
-//! those of another dentry, and nothing is dropped under them.
+//! question to the file system; `children`, which readers share, and `place` are short locks, never
+//! held together with those of another dentry, and nothing is dropped under them.
 //!
 //! `tests/random.rs` compares long histories with a plain tree, with memory refused now and then;
 //! `tests/model` has `loom` try the orders of looks, changes and shrinking with exactly this code.

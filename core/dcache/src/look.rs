@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use base::lock::{Flag, Lock};
+use base::lock::{Flag, Lock as _};
 use base::{Memory, NoMemory};
 
 use crate::directory::Directory;
@@ -68,12 +68,11 @@ impl<H: Host> Dentry<H> {
             return;
         };
         let is_kept = self.keeps_names || dentry.as_ref().is_some_and(|one| one.is_pinned.get());
-        let mut children = directory.children.lock();
-        let old = match is_kept {
-            true => children.insert(name.into(), dentry),
-            false => children.remove(name),
+        let old = match &dentry {
+            _ if !is_kept => directory.forget(name),
+            Some(one) => directory.note(one.name(), dentry),
+            None => directory.note(name.into(), None),
         };
-        drop(children);
         drop(old);
     }
 

@@ -7,7 +7,7 @@
 use alloc::collections::LinkedList;
 use alloc::sync::Arc;
 
-use base::lock::{Flag, Lock};
+use base::lock::{Flag, Lock as _, RwLock as _};
 
 use crate::Dentry;
 use crate::host::{Host, Refusal};
@@ -75,6 +75,6 @@ impl<H: Host> Dentry<H> {
 
     fn has_known_names(&self) -> bool {
         let names = self.directory.as_ref().map(|directory| &directory.children);
-        names.is_some_and(|names| !names.lock().is_empty())
+        names.is_some_and(|names| !names.read().is_empty())
     }
 }

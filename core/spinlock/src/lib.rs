@@ -28,16 +28,20 @@
 //! - **Linked**: a waiter is written by its own CPU before that is at the `tail`, then by its
 //!   two neighbours once each, and left alone once its CPU has gone on.
 //!
-//! `tests/model.rs` has `loom` try the orders of exactly this code.
+//! Where nearly all only look, a [`RawShared`] lets them look at the same time (`shared`).
+//!
+//! `tests/model.rs` and `tests/shared.rs` have `loom` try the orders of exactly this code.
 //!
 //! Not here: the data that a lock protects, what is counted of waits, what a CPU does in a pause.
 #![no_std]
 #![forbid(unsafe_code)]
 
 mod lock;
+mod shared;
 mod small;
 mod waiter;
 
 pub use lock::RawLock;
-pub use small::{Family, Native, Small};
+pub use shared::{One, PerCpu, RawShared, Slots};
+pub use small::{Counter, Family, Native, Small};
 pub use waiter::{Machine, Waiter};

@@ -1,7 +1,7 @@
 //! The words of a lock, as an argument: the machine's, or those of a model checker. A lock is in
 //! nearly every object of the kernel, so they are as small as can be.
 
-use core::sync::atomic::{AtomicU8, AtomicU16, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering};
 
 /// A small word that several CPUs read and write.
 pub trait Small<T>: Default {
@@ -15,12 +15,24 @@ pub trait Small<T>: Default {
     fn replace(&self, old: T, new: T, order: Ordering) -> bool;
 }
 
+/// A word that several CPUs count in.
+pub trait Counter: Default {
+    /// Reads it.
+    fn load(&self, order: Ordering) -> u32;
+    /// Adds to it and returns what it was.
+    fn add(&self, value: u32, order: Ordering) -> u32;
+    /// Subtracts from it.
+    fn sub(&self, value: u32, order: Ordering);
+}
+
 /// A family of such words.
 pub trait Family {
     /// For a few bits.
     type Byte: Small<u8>;
     /// For the number of a CPU.
     type Name: Small<u16>;
+    /// For the number of those who read.
+    type Counter: Counter;
 }
 
 /// The processor's own.
@@ -30,6 +42,24 @@ pub struct Native;
 impl Family for Native {
     type Byte = AtomicU8;
     type Name = AtomicU16;
+    type Counter = AtomicU32;
+}
+
+impl Counter for AtomicU32 {
+    #[inline(always)]
+    fn load(&self, order: Ordering) -> u32 {
+        self.load(order)
+    }
+
+    #[inline(always)]
+    fn add(&self, value: u32, order: Ordering) -> u32 {
+        self.fetch_add(value, order)
+    }
+
+    #[inline(always)]
+    fn sub(&self, value: u32, order: Ordering) {
+        self.fetch_sub(value, order);
+    }
 }
 
 macro_rules! native {

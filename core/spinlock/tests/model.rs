@@ -6,54 +6,18 @@
 
 #![forbid(unsafe_code)]
 
+mod watched;
+
 use base::CpuId;
 use loom::sync::Arc;
-use loom::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
-use spinlock::{Family, Machine, RawLock, Small, Waiter};
+use loom::sync::atomic::{AtomicU64, Ordering};
+use spinlock::{Machine, RawLock, Waiter};
+use watched::Watched;
 
 /// Forced switches of the running thread that loom tries in one execution of `cpus`: most races
 /// need two, and with three CPUs one makes for minutes.
 const fn preemptions_max(cpus: usize) -> usize {
     if cpus == 2 { 3 } else { 1 }
-}
-
-#[derive(Default, Debug)]
-struct Byte(AtomicU8);
-
-#[derive(Default, Debug)]
-struct Name(AtomicU16);
-
-macro_rules! watched {
-    ($word:ty, $value:ty) => {
-        impl Small<$value> for $word {
-            fn load(&self, order: Ordering) -> $value {
-                self.0.load(order)
-            }
-
-            fn store(&self, value: $value, order: Ordering) {
-                self.0.store(value, order);
-            }
-
-            fn swap(&self, value: $value, order: Ordering) -> $value {
-                self.0.swap(value, order)
-            }
-
-            fn replace(&self, old: $value, new: $value, order: Ordering) -> bool {
-                let success = self.0.compare_exchange(old, new, order, Ordering::Relaxed);
-                success.is_ok()
-            }
-        }
-    };
-}
-watched!(Byte, u8);
-watched!(Name, u16);
-
-#[derive(Debug)]
-struct Watched;
-
-impl Family for Watched {
-    type Byte = Byte;
-    type Name = Name;
 }
 
 /// A machine whose first waiters reserve the lock after `TURNS` looks at it.

@@ -2,9 +2,9 @@
 
 use std::sync::PoisonError;
 
-use base::lock::{Count, Family, Flag, Lock};
+use base::lock::{Count, Family, Flag, Lock, RwFamily};
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use loom::sync::{Mutex, MutexGuard};
+use loom::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The family whose orders loom tries.
 #[derive(Debug)]
@@ -13,6 +13,10 @@ pub struct Watched;
 /// Its lock.
 #[derive(Debug)]
 pub struct WatchedLock<T>(Mutex<T>);
+
+/// Its lock that readers share.
+#[derive(Debug)]
+pub struct WatchedRwLock<T>(RwLock<T>);
 
 /// Its flag.
 #[derive(Default, Debug)]
@@ -28,6 +32,10 @@ impl Family for Watched {
     type Count = WatchedCount;
 }
 
+impl RwFamily for Watched {
+    type RwLock<T> = WatchedRwLock<T>;
+}
+
 impl<T> Lock<T> for WatchedLock<T> {
     type Guard<'a>
         = MutexGuard<'a, T>
@@ -40,6 +48,29 @@ impl<T> Lock<T> for WatchedLock<T> {
 
     fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> base::lock::RwLock<T> for WatchedRwLock<T> {
+    type ReadGuard<'a>
+        = RwLockReadGuard<'a, T>
+    where
+        T: 'a;
+    type WriteGuard<'a>
+        = RwLockWriteGuard<'a, T>
+    where
+        T: 'a;
+
+    fn new(value: T) -> Self {
+        Self(RwLock::new(value))
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, T> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, T> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

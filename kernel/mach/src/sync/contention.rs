@@ -7,7 +7,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use base::CpuId;
-use spinlock::{Machine, Native, RawLock, Waiter};
+use spinlock::{Machine, Native, RawLock, RawShared, Slots, Waiter};
 
 use super::Once;
 use crate::cpu::{self, Own, own};
@@ -88,7 +88,26 @@ pub(crate) fn add_cpu(cpu: CpuId) {
 #[cold]
 #[inline(never)]
 pub(super) fn wait(lock: &RawLock<Native>, name: &'static str) {
-    let turns = lock.wait(&ThisCpu);
+    count(lock.wait(&ThisCpu), name);
+}
+
+/// Waits until nobody writes; returns as one who reads.
+#[cold]
+#[inline(never)]
+pub(super) fn wait_to_read<S: Slots<Native>>(lock: &RawShared<Native, S>, name: &'static str) {
+    count(lock.wait_to_read(&ThisCpu), name);
+}
+
+/// Returns as the one who writes.
+pub(super) fn write<S: Slots<Native>>(lock: &RawShared<Native, S>, name: &'static str) {
+    let turns = lock.write(&ThisCpu);
+    if turns > 0 {
+        count(turns, name);
+    }
+}
+
+#[cold]
+fn count(turns: u32, name: &'static str) {
     let class = class_of(name);
     class.waits.fetch_add(1, Relaxed);
     class.turns.fetch_add(u64::from(turns), Relaxed);

@@ -7,6 +7,7 @@
 mod contention;
 mod lazy;
 mod once;
+mod shared;
 mod spin;
 
 use core::sync::atomic::{AtomicBool, AtomicUsize};
@@ -15,6 +16,7 @@ pub use contention::{Contention, contention};
 pub(crate) use contention::{add_cpu, init};
 pub use lazy::Lazy;
 pub use once::Once;
+pub use shared::{ReadGuard, ReadMostly, RwSpin, Shared, WriteGuard};
 pub use spin::{Spin, SpinGuard};
 
 /// The locks and words of the machine, for the mechanisms of `core/`.
@@ -24,4 +26,8 @@ impl base::lock::Family for Native {
     type Lock<T> = Spin<T>;
     type Flag = AtomicBool;
     type Count = AtomicUsize;
+}
+
+impl base::lock::RwFamily for Native {
+    type RwLock<T> = RwSpin<T>;
 }

@@ -28,7 +28,7 @@
 //! | `configuration`, `detached` | file systems and mounts by descriptor, before they have a place |
 //!
 //! Lock order: [`CHANGING`] (sleeps) is held over every change of the tree; then `TABLE`, then
-//! a mount's `covers`, both short spin locks under which nothing is dropped.
+//! a mount's `covers`, both short locks that spin, under which nothing is dropped.
 
 mod change;
 mod configuration;

@@ -10,7 +10,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use hashbrown::HashMap;
 use mach::mem::fallible;
-use mach::sync::Spin;
+use mach::sync::ReadMostly;
 use sync::{Error, Mutex, Result};
 
 use super::{Mount, Path, SuperBlock, namespace, propagation};
@@ -36,8 +36,9 @@ struct Table {
     root: Option<Path>,
 }
 
-/// What is mounted on what, in all namespaces: changes spread from one to another.
-static TABLE: Spin<Table> = Spin::new(Table {
+/// What is mounted on what, in all namespaces: changes spread from one to another. Each walk looks
+/// at it, on its CPU's part of the lock.
+static TABLE: ReadMostly<Table> = ReadMostly::new(Table {
     mounts: Vec::new(),
     covering: None,
     root: None,
@@ -50,12 +51,12 @@ fn key(at: &Path) -> Place {
 
 /// The mount on `at`.
 pub(super) fn covering(at: &Path) -> Option<Arc<Mount>> {
-    TABLE.lock().covering.as_ref()?.get(&key(at)).cloned()
+    TABLE.read().covering.as_ref()?.get(&key(at)).cloned()
 }
 
 /// The top of the tree that programs of the first namespace know.
 pub fn root() -> Path {
-    match TABLE.lock().root.clone() {
+    match TABLE.read().root.clone() {
         Some(root) => root,
         None => unreachable!("boot mounts the root before it starts a program"),
     }
@@ -63,14 +64,14 @@ pub fn root() -> Path {
 
 /// Another one; gives back the old.
 pub(super) fn set_root(root: Path) -> Option<Path> {
-    TABLE.lock().root.replace(root)
+    TABLE.write().root.replace(root)
 }
 
 /// Makes room for `new` mounts more, and for giving `places` mounts a place.
 ///
 /// Errors: `NoSpace` beyond the limit, `OutOfMemory`.
 pub(super) fn reserve(new: usize, places: usize) -> Result<()> {
-    let table = &mut *TABLE.lock();
+    let table = &mut *TABLE.write();
     let most = MOUNTS_MAX.load(Ordering::Relaxed).min(MOST);
     if new > 0 && table.mounts.len() + new > most {
         return Err(Error::NoSpace);
@@ -82,19 +83,19 @@ pub(super) fn reserve(new: usize, places: usize) -> Result<()> {
 
 /// Lists a mount for which there is room.
 pub(super) fn add(mount: &Arc<Mount>) {
-    TABLE.lock().mounts.push(mount.clone());
+    TABLE.write().mounts.push(mount.clone());
 }
 
 /// Whether it is listed: in the tree, or made for it.
 pub(super) fn is_listed(mount: &Arc<Mount>) -> bool {
-    let table = TABLE.lock();
+    let table = TABLE.read();
     table.mounts.iter().any(|known| Arc::ptr_eq(known, mount))
 }
 
 /// Gives a listed mount its place.
 pub(super) fn attach(mount: &Arc<Mount>, at: Path) {
     at.dentry.mount_on();
-    let mut table = TABLE.lock();
+    let mut table = TABLE.write();
     table
         .covering
         .get_or_insert_default()
@@ -106,7 +107,7 @@ pub(super) fn attach(mount: &Arc<Mount>, at: Path) {
 pub(super) fn detach(mount: &Arc<Mount>) -> Option<Path> {
     let at = mount.covers()?;
     let known = {
-        let mut table = TABLE.lock();
+        let mut table = TABLE.write();
         *mount.covers.lock() = None;
         table.covering.as_mut()?.remove(&key(&at))
     };
@@ -132,7 +133,7 @@ pub(super) fn selected() -> impl Iterator<Item = Arc<Mount>> {
 
 /// Puts the selected mounts at the end of the list, by way of a vector with room for them.
 pub(super) fn move_selected_to_end(moved: &mut Vec<Arc<Mount>>) {
-    let mut table = TABLE.lock();
+    let mut table = TABLE.write();
     moved.extend(table.mounts.extract_if(.., |mount| mount.is_selected()));
     table.mounts.append(moved);
 }
@@ -150,7 +151,7 @@ pub(super) fn remove_selected() {
         }
     }
     let pop = || {
-        let mounts = &mut TABLE.lock().mounts;
+        let mounts = &mut TABLE.write().mounts;
         let last = mounts.iter().rposition(|mount| mount.is_selected())?;
         Some(mounts.remove(last))
     };
@@ -170,15 +171,15 @@ pub(super) fn is_in_tree(mount: &Arc<Mount>) -> bool {
 
 /// All mounts, each behind the one that it covers.
 pub(super) fn listed() -> impl Iterator<Item = Arc<Mount>> {
-    (0..).map_while(|index| TABLE.lock().mounts.get(index).cloned())
+    (0..).map_while(|index| TABLE.read().mounts.get(index).cloned())
 }
 
 /// The other way round.
 pub(super) fn listed_from_last() -> impl Iterator<Item = Arc<Mount>> {
-    let count = TABLE.lock().mounts.len();
+    let count = TABLE.read().mounts.len();
     (0..count)
         .rev()
-        .map_while(|index| TABLE.lock().mounts.get(index).cloned())
+        .map_while(|index| TABLE.read().mounts.get(index).cloned())
 }
 
 /// Shows all mounts, the tree standing still meanwhile.
@@ -189,7 +190,7 @@ pub fn for_each(mut show: impl FnMut(&Arc<Mount>)) {
 
 /// The file systems of all mounts, which are not kept from being unmounted.
 fn blocks() -> impl Iterator<Item = Arc<SuperBlock>> {
-    (0..).map_while(|index| Some(TABLE.lock().mounts.get(index)?.block.clone()))
+    (0..).map_while(|index| Some(TABLE.read().mounts.get(index)?.block.clone()))
 }
 
 /// The super block of a file system that is mounted somewhere.
