@@ -54,6 +54,17 @@ fn a_thread_stays_on_its_last_cpu_if_none_idles() {
 }
 
 #[test]
+fn a_thread_that_shares_fairly_waits_where_it_ran_whoever_runs_there() {
+    let world = world();
+    let realtime = Task::with_policy(2, 1, Policy::Fifo(10));
+    world.dispatcher.note_running(CpuId(2), &realtime);
+    assert_eq!(
+        world.enqueue(0, &Task::on(2, 2)),
+        Arrival::Elsewhere(CpuId(2))
+    );
+}
+
+#[test]
 fn a_thread_goes_where_its_affinity_allows() {
     let world = world();
     world.idle(&[0, 1, 2]);

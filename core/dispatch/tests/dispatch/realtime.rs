@@ -157,6 +157,16 @@ fn a_better_one_runs_at_once_an_equal_one_does_not() {
 }
 
 #[test]
+fn a_better_one_runs_at_once_though_others_wait_as_well() {
+    let (world, running) = (world(), Task::on(0, 1));
+    world.put(0, &Task::on(0, 2));
+    let arrival = world.dispatcher.enqueue(fifo(3, 1), &running, world.at(0));
+    assert_eq!(arrival, Arrival::Here { preempts: true });
+    let seen = world.dispatcher.look_for_arrivals(&running, world.at(0));
+    assert_eq!(seen, Some(true), "nor does it matter who put it there");
+}
+
+#[test]
 fn where_the_part_of_real_time_is_spent_they_disturb_no_others() {
     let (world, fair) = (world(), Task::on(0, 1));
     world.cpus.is_spent.set(true);
@@ -230,6 +240,15 @@ fn one_that_sinks_goes_before_its_new_equals_one_that_rises_behind_them() {
         world.put(0, task);
     }
     assert_eq!(order(&world), [1, 3, 2]);
+}
+
+#[test]
+fn one_that_only_begins_to_take_turns_goes_behind_its_equals() {
+    let (world, task) = (world(), fifo(1, 10));
+    world.put(0, &fifo(2, 10));
+    assert!(task.set_policy(Policy::RoundRobin(10), false));
+    world.put(0, &task);
+    assert_eq!(order(&world), [2, 1]);
 }
 
 #[test]
