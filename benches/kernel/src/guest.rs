@@ -1,18 +1,12 @@
 //! The systems under comparison, booted alike on a machine that counts instructions.
 
-use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
-use clap::Parser;
-use cli::flags::{Cli, Command, RunFlags};
-use cli::machine_plan::{self, GuestConfig, Plan};
-use qemu::{Accel, Net, Qemu, Transcript, Vm};
+use bench_pair::run_alone;
+use qemu::{Accel, Machine};
 
 use crate::build::{OUTPUT, Programs};
 
-/// How long a guest may take from start to end.
-const PATIENCE: Duration = Duration::from_secs(240);
 /// Where the image has the program that a child turns into.
 const CHILD: &str = "/bin/nothing";
 const MEMORY: &str = "512M";
@@ -46,16 +40,19 @@ impl System {
 
     /// Boots the program; what it wrote until it ended.
     pub fn run(self, programs: &Programs) -> Result<String, String> {
-        let text = |error: &dyn std::fmt::Display| error.to_string();
-        let flags = self.flags(programs)?;
-        let around = GuestConfig {
-            net: Net::None,
-            ..GuestConfig::default()
-        };
-        let plan = Plan::new(&flags.program, &around).map_err(|error| text(&error))?;
-        let state = Path::new(OUTPUT);
-        let mut machine =
-            machine_plan::machine(&flags, &plan, state).map_err(|error| text(&error))?;
+        let child = format!("{}:{CHILD}", programs.child);
+        let mut args = vec!["-m", MEMORY, "--add", &child];
+        if self != Self::Sietch {
+            args.extend(["--add", "build/linux/init:/init"]);
+        }
+        args.extend([programs.costs.as_str(), CHILD]);
+        run_alone(Path::new(OUTPUT), &args, |machine| {
+            self.make_special(machine)
+        })
+        .map_err(|why| format!("{}: {why}", self.name()))
+    }
+
+    fn make_special(self, machine: &mut Machine) {
         machine.accel = Accel::TcgCounted;
         if self != Self::Sietch {
             machine.kernel = "build/linux/vmlinuz".into();
@@ -63,40 +60,6 @@ impl System {
         }
         if self == Self::LinuxBare {
             machine.command_line += " mitigations=off";
-        }
-        fs::write(&machine.initrd, &plan.image).map_err(|error| text(&error))?;
-        let qemu = Qemu::find().map_err(|error| text(&error))?;
-        let (mut vm, console) = Vm::start(&qemu, &machine).map_err(|error| text(&error))?;
-        let output = Transcript::of(console.output);
-        let complaints = Transcript::of(console.complaints);
-        match vm.wait_for(PATIENCE) {
-            Ok(Some(_)) => {
-                output.wait_for_end(PATIENCE);
-                Ok(output.text())
-            }
-            _ => Err(format!(
-                "{} did not end: {}{}",
-                self.name(),
-                output.text(),
-                complaints.text()
-            )),
-        }
-    }
-
-    fn flags(self, programs: &Programs) -> Result<RunFlags, String> {
-        let child = format!("{}:{CHILD}", programs.child);
-        let mut line = vec!["sietch", "run", "--net", "none", "-m", MEMORY];
-        line.extend(["--add", &child]);
-        if self != Self::Sietch {
-            line.extend(["--add", "build/linux/init:/init"]);
-        }
-        line.extend([programs.costs.as_str(), CHILD]);
-        match Cli::try_parse_from(line)
-            .map_err(|error| error.to_string())?
-            .command
-        {
-            Command::Run(flags) => Ok(*flags),
-            _ => Err("the line is not `sietch run`".into()),
         }
     }
 }

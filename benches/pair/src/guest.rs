@@ -8,8 +8,7 @@ use std::process::ChildStdin;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use clap::Parser;
-use cli::flags::{Cli, Command, RunFlags};
+use cli::flags::RunFlags;
 use cli::machine_plan::{self, GuestConfig, Plan};
 use qemu::{Machine, Qemu, Transcript, Vm, namespace};
 
@@ -104,15 +103,12 @@ impl System {
         let mut line = vec!["sietch", "run", "--accel", "tcg", "--net", &tap];
         line.extend(["--ip", namespace::MACHINE_FLAG]);
         line.extend(args);
-        let parsed = Cli::try_parse_from(line).map_err(|error| error.to_string())?;
-        let Command::Run(mut flags) = parsed.command else {
-            return Err("the line is not `sietch run`".into());
-        };
+        let mut flags = RunFlags::of_line(line)?;
         if self.is_linux() {
             let additions = Kernel::with(flags.nic).additions();
             flags.program.add.extend(additions);
         }
-        Ok(*flags)
+        Ok(flags)
     }
 }
 

@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod alone;
 pub mod counter;
 pub mod echo;
 mod guest;
@@ -19,6 +20,7 @@ pub mod page;
 mod program;
 mod table;
 
+pub use alone::run_alone;
 pub use guest::{Guest, System};
 pub use linux::Kernel;
 pub use one_cpu::OneCpu;

@@ -1,18 +1,12 @@
 //! One machine that counts instructions, with Redis and its benchmark in it.
 
-use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
-use clap::Parser;
-use cli::flags::{Cli, Command, RunFlags};
-use cli::machine_plan::{self, GuestConfig, Plan};
-use qemu::{Accel, Net, PROFILE_START, PROFILE_START_WAITS, Qemu, Transcript, Vm};
+use bench_pair::run_alone;
+use qemu::{Accel, Machine, PROFILE_START, PROFILE_START_WAITS};
 
 /// Where the machine's files go.
 const OUTPUT: &str = "build/bench-profile";
-/// How long a machine may take from start to end.
-const PATIENCE: Duration = Duration::from_secs(240);
 /// Instructions in a second of the machine's clock (`-icount shift=0`).
 const INSTRUCTIONS_PER_SECOND: f64 = 1e9;
 /// What the machine runs; the benchmark's lines are all that it writes.
@@ -77,47 +71,22 @@ impl Profiler {
     }
 
     fn console(self) -> Result<String, String> {
-        let text = |error: &dyn std::fmt::Display| error.to_string();
-        let flags = flags()?;
-        let around = GuestConfig {
-            net: Net::None,
-            ..GuestConfig::default()
-        };
-        let plan = Plan::new(&flags.program, &around).map_err(|error| text(&error))?;
-        let mut machine = machine_plan::machine(&flags, &plan, Path::new(OUTPUT))
-            .map_err(|error| text(&error))?;
-        machine.accel = Accel::TcgCounted;
-        if let Some(request) = self.request() {
-            machine.command_line += &format!(" profile={}", char::from(request));
+        let added = ["redis-server", "redis-benchmark", "redis-cli"].map(|name| {
+            let path = format!("/usr/bin/{name}");
+            format!("{path}:{path}")
+        });
+        let mut args = Vec::new();
+        for added in &added {
+            args.extend(["--add", added]);
         }
-        fs::create_dir_all(OUTPUT).map_err(|error| text(&error))?;
-        fs::write(&machine.initrd, &plan.image).map_err(|error| text(&error))?;
-        let qemu = Qemu::find().map_err(|error| text(&error))?;
-        let (mut vm, console) = Vm::start(&qemu, &machine).map_err(|error| text(&error))?;
-        let output = Transcript::of(console.output);
-        match vm.wait_for(PATIENCE) {
-            Ok(Some(_)) => {
-                output.wait_for_end(PATIENCE);
-                Ok(output.text())
+        args.extend(["busybox", "sh", "-c", SCRIPT]);
+        let watched = |machine: &mut Machine| {
+            machine.accel = Accel::TcgCounted;
+            if let Some(request) = self.request() {
+                machine.command_line += &format!(" profile={}", char::from(request));
             }
-            _ => Err(format!("{} did not end: {}", self.name(), output.text())),
-        }
-    }
-}
-
-fn flags() -> Result<RunFlags, String> {
-    let added = ["redis-server", "redis-benchmark", "redis-cli"].map(|name| {
-        let path = format!("/usr/bin/{name}");
-        format!("{path}:{path}")
-    });
-    let mut line = vec!["sietch", "run", "--net", "none"];
-    for added in &added {
-        line.extend(["--add", added]);
-    }
-    line.extend(["busybox", "sh", "-c", SCRIPT]);
-    let parsed = Cli::try_parse_from(line).map_err(|error| error.to_string())?;
-    match parsed.command {
-        Command::Run(flags) => Ok(*flags),
-        _ => Err("the line is not `sietch run`".into()),
+        };
+        run_alone(Path::new(OUTPUT), &args, watched)
+            .map_err(|why| format!("{}: {why}", self.name()))
     }
 }

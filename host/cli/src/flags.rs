@@ -1,5 +1,6 @@
 //! The command line, in docker's vocabulary, parsed into types that prove it.
 
+use std::ffi::OsString;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -156,6 +157,21 @@ pub struct RunFlags {
     /// The program.
     #[command(flatten)]
     pub program: ProgramFlags,
+}
+
+impl RunFlags {
+    /// What the words of a line ask for, which begins with `sietch run`.
+    ///
+    /// Errors: a sentence.
+    pub fn of_line<W: Into<OsString> + Clone>(
+        words: impl IntoIterator<Item = W>,
+    ) -> Result<Self, String> {
+        let parsed = Cli::try_parse_from(words).map_err(|error| error.to_string())?;
+        match parsed.command {
+            Command::Run(flags) => Ok(*flags),
+            _ => Err("the line is not `sietch run`".into()),
+        }
+    }
 }
 
 /// `sietch build`.

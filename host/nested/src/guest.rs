@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::Parser;
-use cli::flags::{Addition, Cli, Command, RunFlags};
+use cli::flags::{Addition, RunFlags};
 use cli::machine_plan::{self, GuestConfig, Plan};
 use qemu::{Acceleration, namespace};
 
@@ -89,10 +88,7 @@ fn flags(system: System, args: &[&str]) -> Result<RunFlags, String> {
     let mut line = vec!["sietch", "run", "--accel", "kvm", "--net", &tap];
     line.extend(["--ip", namespace::MACHINE_FLAG]);
     line.extend(args);
-    let parsed = Cli::try_parse_from(line).map_err(|error| error.to_string())?;
-    let Command::Run(mut flags) = parsed.command else {
-        return Err("the line is not `sietch run`".into());
-    };
+    let mut flags = RunFlags::of_line(line)?;
     if system == System::Linux {
         let additions = ["init", "modules"].map(|name| Addition {
             host: Path::new(LINUX).join(name),
@@ -100,7 +96,7 @@ fn flags(system: System, args: &[&str]) -> Result<RunFlags, String> {
         });
         flags.program.add.extend(additions);
     }
-    Ok(*flags)
+    Ok(flags)
 }
 
 /// A shell's script that becomes QEMU, with the guest's console in files. Its threads have names:

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command as Process};
 use std::time::Duration;
 
-use clap::Parser;
-use cli::flags::{Addition, Cli, Command};
+use cli::flags::{Addition, RunFlags};
 use cli::machine_plan::{self, GuestConfig, Plan};
 use qemu::{Qemu, Transcript, Vm};
 
@@ -58,10 +57,7 @@ impl Host {
                     --kernel-option mitigations=off busybox sh -c";
         // The console is set up when it speaks first; what comes earlier would be lost.
         let line = line.split_whitespace().chain([SHELL]);
-        let parsed = Cli::try_parse_from(line).map_err(|error| text(&error))?;
-        let Command::Run(mut flags) = parsed.command else {
-            return Err("the line is not `sietch run`".into());
-        };
+        let mut flags = RunFlags::of_line(line)?;
         flags.program.add = additions(programs, guests)?;
         let around = GuestConfig {
             net: machine_plan::net(&flags),

@@ -1,13 +1,7 @@
 use super::*;
 
 fn run_flags(line: &str) -> RunFlags {
-    match Cli::try_parse_from(line.split(' '))
-        .expect("a valid line")
-        .command
-    {
-        Command::Run(flags) => *flags,
-        other => panic!("another command: {other:?}"),
-    }
+    RunFlags::of_line(line.split(' ')).expect("a valid line")
 }
 
 #[test]
