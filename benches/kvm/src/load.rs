@@ -85,81 +85,97 @@ const MEMCACHED: &str = "(echo 'set k 0 0 3'; echo abc; yes 'get k' | head -n $n
 
 /// The servers.
 pub fn servers() -> Result<Vec<Server>, String> {
-    let nginx = nginx_files()?;
-    let text = |words: &[&str]| words.iter().map(ToString::to_string).collect();
-    Ok(vec![
-        Server {
-            name: "redis",
-            args: text(&["redis-server", "--protected-mode", "no", "--save", ""]),
-            answers: "timeout 5 redis-cli -h 10.0.2.15 ping 2>/dev/null | grep -q PONG",
-            loads: vec![
-                load(
-                    "Redis GET, 50 clients",
-                    8000,
-                    "redis-benchmark -h 10.0.2.15 -t get -c 50 -n $n",
-                ),
-                load(
-                    "Redis SET, 50 clients",
-                    8000,
-                    "redis-benchmark -h 10.0.2.15 -t set -c 50 -n $n",
-                ),
-                load(
-                    "Redis GET, 1 client",
-                    1500,
-                    "redis-benchmark -h 10.0.2.15 -t get -c 1 -n $n",
-                ),
-                load(
-                    "Redis GET, 50 clients, pipeline 16",
-                    60_000,
-                    "redis-benchmark -h 10.0.2.15 -t get -c 50 -P 16 -n $n",
-                ),
-                load(
-                    "Redis SET, 50 clients, pipeline 16",
-                    60_000,
-                    "redis-benchmark -h 10.0.2.15 -t set -c 50 -P 16 -n $n",
-                ),
-            ],
-        },
-        Server {
-            name: "udp",
-            args: vec![server("udp_echo")?],
-            answers: "timeout 2 udp_window 10.0.2.15 1 1",
-            loads: vec![
-                load("UDP echo, window 64", 10_000, "udp_window 10.0.2.15 64 $n"),
-                load("UDP echo, window 1", 1500, "udp_window 10.0.2.15 1 $n"),
-            ],
-        },
-        Server {
-            name: "http",
-            args: vec![server("http_once")?],
-            answers: "timeout 5 wget -q -O /dev/null http://10.0.2.15/",
-            loads: vec![load(
-                "new connection, 100 clients",
-                2000,
-                "ab -q -c 100 -n $n http://10.0.2.15/",
-            )],
-        },
-        Server {
-            name: "memcached",
-            args: text(&["memcached", "-u", "nobody", "-t", "1"]),
-            answers: "echo version | timeout 2 nc 10.0.2.15 11211 | grep -q VERSION",
-            loads: vec![load(
-                "memcached, one connection, requests on end",
-                20_000,
-                MEMCACHED,
-            )],
-        },
-        Server {
-            name: "nginx",
-            args: nginx,
-            answers: "timeout 5 wget -q -O /dev/null http://10.0.2.15/",
-            loads: vec![load(
-                "nginx, 1 KiB, 50 connections that stay",
-                4000,
-                "ab -q -k -c 50 -n $n http://10.0.2.15/",
-            )],
-        },
-    ])
+    Ok(vec![redis(), udp()?, http()?, memcached(), nginx()?])
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(ToString::to_string).collect()
+}
+
+fn redis() -> Server {
+    Server {
+        name: "redis",
+        args: words(&["redis-server", "--protected-mode", "no", "--save", ""]),
+        answers: "timeout 5 redis-cli -h 10.0.2.15 ping 2>/dev/null | grep -q PONG",
+        loads: vec![
+            load(
+                "Redis GET, 50 clients",
+                8000,
+                "redis-benchmark -h 10.0.2.15 -t get -c 50 -n $n",
+            ),
+            load(
+                "Redis SET, 50 clients",
+                8000,
+                "redis-benchmark -h 10.0.2.15 -t set -c 50 -n $n",
+            ),
+            load(
+                "Redis GET, 1 client",
+                1500,
+                "redis-benchmark -h 10.0.2.15 -t get -c 1 -n $n",
+            ),
+            load(
+                "Redis GET, 50 clients, pipeline 16",
+                60_000,
+                "redis-benchmark -h 10.0.2.15 -t get -c 50 -P 16 -n $n",
+            ),
+            load(
+                "Redis SET, 50 clients, pipeline 16",
+                60_000,
+                "redis-benchmark -h 10.0.2.15 -t set -c 50 -P 16 -n $n",
+            ),
+        ],
+    }
+}
+
+fn udp() -> Result<Server, String> {
+    Ok(Server {
+        name: "udp",
+        args: vec![server("udp_echo")?],
+        answers: "timeout 2 udp_window 10.0.2.15 1 1",
+        loads: vec![
+            load("UDP echo, window 64", 10_000, "udp_window 10.0.2.15 64 $n"),
+            load("UDP echo, window 1", 1500, "udp_window 10.0.2.15 1 $n"),
+        ],
+    })
+}
+
+fn http() -> Result<Server, String> {
+    Ok(Server {
+        name: "http",
+        args: vec![server("http_once")?],
+        answers: "timeout 5 wget -q -O /dev/null http://10.0.2.15/",
+        loads: vec![load(
+            "new connection, 100 clients",
+            2000,
+            "ab -q -c 100 -n $n http://10.0.2.15/",
+        )],
+    })
+}
+
+fn memcached() -> Server {
+    Server {
+        name: "memcached",
+        args: words(&["memcached", "-u", "nobody", "-t", "1"]),
+        answers: "echo version | timeout 2 nc 10.0.2.15 11211 | grep -q VERSION",
+        loads: vec![load(
+            "memcached, one connection, requests on end",
+            20_000,
+            MEMCACHED,
+        )],
+    }
+}
+
+fn nginx() -> Result<Server, String> {
+    Ok(Server {
+        name: "nginx",
+        args: nginx_files()?,
+        answers: "timeout 5 wget -q -O /dev/null http://10.0.2.15/",
+        loads: vec![load(
+            "nginx, 1 KiB, 50 connections that stay",
+            4000,
+            "ab -q -k -c 50 -n $n http://10.0.2.15/",
+        )],
+    })
 }
 
 impl Server {

@@ -149,6 +149,28 @@ fn address_requests() -> [Request; 2] {
     ]
 }
 
+fn refusals() -> [Refusal; 10] {
+    [
+        Refusal::Malformed,
+        Refusal::TooLong,
+        Refusal::NotPermitted,
+        Refusal::NoSuchLink { name: "a0".into() },
+        Refusal::NotA { class: Class::Vlan },
+        Refusal::Setting {
+            name: "mtu".into(),
+            error: LinkError::Prop(PropError::TooMany { most: 32 }),
+        },
+        Refusal::Link(LinkError::Flow(FlowError::MixedKinds {
+            existing: Kind::DsField,
+        })),
+        Refusal::Link(LinkError::Place(link::group::PlaceError::Nic(
+            hal::NicError::Failed,
+        ))),
+        Refusal::Link(LinkError::NotPromiscuous(link::promisc::NotSet)),
+        Refusal::Address(crate::AddressError::NoRouter),
+    ]
+}
+
 fn answers() -> Vec<Answer> {
     let prefix = |text| IpPrefix::parse(text).expect("valid");
     let rules = [
@@ -170,25 +192,6 @@ fn answers() -> Vec<Answer> {
         rule,
         props,
     };
-    let refusals = [
-        Refusal::Malformed,
-        Refusal::TooLong,
-        Refusal::NotPermitted,
-        Refusal::NoSuchLink { name: "a0".into() },
-        Refusal::NotA { class: Class::Vlan },
-        Refusal::Setting {
-            name: "mtu".into(),
-            error: LinkError::Prop(PropError::TooMany { most: 32 }),
-        },
-        Refusal::Link(LinkError::Flow(FlowError::MixedKinds {
-            existing: Kind::DsField,
-        })),
-        Refusal::Link(LinkError::Place(link::group::PlaceError::Nic(
-            hal::NicError::Failed,
-        ))),
-        Refusal::Link(LinkError::NotPromiscuous(link::promisc::NotSet)),
-        Refusal::Address(crate::AddressError::NoRouter),
-    ];
     let mut all = vec![
         Answer::Done,
         Answer::Created {
@@ -227,7 +230,7 @@ fn answers() -> Vec<Answer> {
             next: None,
         },
     ];
-    all.extend(refusals.map(Answer::Refused));
+    all.extend(refusals().map(Answer::Refused));
     all
 }
 

@@ -23,6 +23,7 @@ use linux_raw_sys::prctl::{
 use mm::user;
 use task::signal::Signal;
 use task::{Name, family};
+use zerocopy::{Immutable, IntoBytes};
 
 use crate::seccomp;
 use linux_abi::call::{Arg, Call, Entry, Outcome};
@@ -53,58 +54,14 @@ const ARCH_GET_GS: u32 = 0x1004;
 const TIMER_SLACK_NS: usize = 50_000;
 
 fn prctl(call: Call<'_>) -> Outcome {
-    let process = &call.thread.process;
     let value = call.arg(1);
     match call.uint(0) {
         PR_SET_NAME => set_name(&call),
-        PR_GET_NAME => {
-            let name = *call.thread.name.lock();
-            user::write(call.addr(1), name)?;
-            Ok(0)
-        }
-        PR_SET_DUMPABLE => {
-            process.dumpable.store(flag(value)?, Ordering::Relaxed);
-            Ok(0)
-        }
-        PR_GET_DUMPABLE => Ok(usize::from(process.dumpable.load(Ordering::Relaxed))),
-        PR_SET_CHILD_SUBREAPER => {
-            process.is_subreaper.store(value != 0, Ordering::Relaxed);
-            family::note_subreaper();
-            Ok(0)
-        }
-        PR_GET_CHILD_SUBREAPER => {
-            let is_subreaper = process.is_subreaper.load(Ordering::Relaxed);
-            user::write(call.addr(1), u32::from(is_subreaper))?;
-            Ok(0)
-        }
-        PR_SET_PDEATHSIG => {
-            if value != 0 && Signal::new(call.uint(1)).is_none() {
-                return Err(Errno::EINVAL);
-            }
-            call.thread
-                .parent_death_signal
-                .store(call.uint(1), Ordering::Relaxed);
-            Ok(0)
-        }
-        PR_GET_PDEATHSIG => {
-            user::write(
-                call.addr(1),
-                call.thread.parent_death_signal.load(Ordering::Relaxed),
-            )?;
-            Ok(0)
-        }
-        PR_SET_KEEPCAPS => {
-            let keep = flag(value)?;
-            let bits = look(&call, |who| who.secure_bits);
-            if bits & SECURE_KEEP_CAPS << 1 != 0 {
-                return Err(Errno::EPERM);
-            }
-            let kept = if keep { SECURE_KEEP_CAPS } else { 0 };
-            change(&call, |who| {
-                who.secure_bits = bits & !SECURE_KEEP_CAPS | kept
-            });
-            Ok(0)
-        }
+        PR_GET_NAME => give(&call, *call.thread.name.lock()),
+        PR_SET_DUMPABLE | PR_GET_DUMPABLE => dumpable(&call),
+        PR_SET_CHILD_SUBREAPER | PR_GET_CHILD_SUBREAPER => child_subreaper(&call),
+        PR_SET_PDEATHSIG | PR_GET_PDEATHSIG => parent_death_signal(&call),
+        PR_SET_KEEPCAPS => keep_capabilities(&call),
         PR_GET_KEEPCAPS => Ok(look(&call, |who| usize::from(who.keeps_capabilities()))),
         PR_SET_SECUREBITS => set_secure_bits(&call),
         PR_GET_SECUREBITS => Ok(look(&call, |who| who.secure_bits) as usize),
@@ -114,59 +71,18 @@ fn prctl(call: Call<'_>) -> Outcome {
         }
         PR_CAPBSET_DROP => drop_from_bounding_set(&call),
         PR_CAP_AMBIENT => ambient(&call),
-        PR_SET_NO_NEW_PRIVS => {
-            let others = [2, 3, 4].map(|index| call.arg(index));
-            if value != 1 || others != [0; 3] {
-                return Err(Errno::EINVAL);
-            }
-            call.thread.no_new_privileges.store(true, Ordering::Relaxed);
-            Ok(0)
-        }
-        PR_GET_NO_NEW_PRIVS => {
-            let others = [1, 2, 3, 4].map(|index| call.arg(index));
-            if others != [0; 4] {
-                return Err(Errno::EINVAL);
-            }
-            let gains_nothing = call.thread.no_new_privileges.load(Ordering::Relaxed);
-            Ok(usize::from(gains_nothing))
-        }
-        PR_SET_THP_DISABLE => {
-            unused(&call, 2)?;
-            process.space.get().allow_large_pages(value == 0);
-            Ok(0)
-        }
-        PR_GET_THP_DISABLE => {
-            unused(&call, 1)?;
-            Ok(usize::from(!process.space.get().allows_large_pages()))
-        }
+        PR_SET_NO_NEW_PRIVS | PR_GET_NO_NEW_PRIVS => no_new_privileges(&call),
+        PR_SET_THP_DISABLE | PR_GET_THP_DISABLE => large_pages(&call),
         // There is one way to count CPU time, one kind of memory failure, one counter of cycles.
         PR_SET_TIMING if value == PR_TIMING_STATISTICAL.into() => Ok(0),
         PR_GET_TIMING => Ok(PR_TIMING_STATISTICAL as usize),
         PR_MCE_KILL => keep_failure_policy(&call),
-        PR_MCE_KILL_GET => {
-            unused(&call, 1)?;
-            Ok(PR_MCE_KILL_DEFAULT as usize)
-        }
+        PR_MCE_KILL_GET => unused(&call, 1).map(|()| PR_MCE_KILL_DEFAULT as usize),
         PR_SET_TSC if value == PR_TSC_ENABLE.into() => Ok(0),
-        PR_GET_TSC => {
-            user::write(call.addr(1), PR_TSC_ENABLE)?;
-            Ok(0)
-        }
-        PR_GET_TID_ADDRESS => {
-            user::write(call.addr(1), call.thread.clear_tid.load(Ordering::Relaxed))?;
-            Ok(0)
-        }
-        PR_GET_SPECULATION_CTRL | PR_SET_SPECULATION_CTRL => {
-            unused(
-                &call,
-                if call.uint(0) == PR_GET_SPECULATION_CTRL {
-                    2
-                } else {
-                    3
-                },
-            )?;
-            Err(Errno::ENODEV)
-        }
+        PR_GET_TSC => give(&call, PR_TSC_ENABLE),
+        PR_GET_TID_ADDRESS => give(&call, call.thread.clear_tid.load(Ordering::Relaxed)),
+        PR_GET_SPECULATION_CTRL => unused(&call, 2).and(Err(Errno::ENODEV)),
+        PR_SET_SPECULATION_CTRL => unused(&call, 3).and(Err(Errno::ENODEV)),
         // Accepted for their side effects on Linux, which are none here.
         PR_SET_VMA if value == PR_SET_VMA_ANON_NAME.into() => Ok(0),
         PR_SET_TIMERSLACK | PR_SET_PTRACER => Ok(0),
@@ -178,6 +94,81 @@ fn prctl(call: Call<'_>) -> Outcome {
             Err(Errno::EINVAL)
         }
     }
+}
+
+/// Writes what is asked for where the second argument says.
+fn give<T: IntoBytes + Immutable>(call: &Call<'_>, value: T) -> Outcome {
+    user::write(call.addr(1), value)?;
+    Ok(0)
+}
+
+fn dumpable(call: &Call<'_>) -> Outcome {
+    let dumpable = &call.thread.process.dumpable;
+    if call.uint(0) == PR_GET_DUMPABLE {
+        return Ok(usize::from(dumpable.load(Ordering::Relaxed)));
+    }
+    dumpable.store(flag(call.arg(1))?, Ordering::Relaxed);
+    Ok(0)
+}
+
+fn child_subreaper(call: &Call<'_>) -> Outcome {
+    let is_subreaper = &call.thread.process.is_subreaper;
+    if call.uint(0) == PR_GET_CHILD_SUBREAPER {
+        return give(call, u32::from(is_subreaper.load(Ordering::Relaxed)));
+    }
+    is_subreaper.store(call.arg(1) != 0, Ordering::Relaxed);
+    family::note_subreaper();
+    Ok(0)
+}
+
+fn parent_death_signal(call: &Call<'_>) -> Outcome {
+    let signal = &call.thread.parent_death_signal;
+    if call.uint(0) == PR_GET_PDEATHSIG {
+        return give(call, signal.load(Ordering::Relaxed));
+    }
+    if call.arg(1) != 0 && Signal::new(call.uint(1)).is_none() {
+        return Err(Errno::EINVAL);
+    }
+    signal.store(call.uint(1), Ordering::Relaxed);
+    Ok(0)
+}
+
+fn keep_capabilities(call: &Call<'_>) -> Outcome {
+    let keep = flag(call.arg(1))?;
+    let bits = look(call, |who| who.secure_bits);
+    if bits & SECURE_KEEP_CAPS << 1 != 0 {
+        return Err(Errno::EPERM);
+    }
+    let kept = if keep { SECURE_KEEP_CAPS } else { 0 };
+    change(call, |who| {
+        who.secure_bits = bits & !SECURE_KEEP_CAPS | kept
+    });
+    Ok(0)
+}
+
+fn no_new_privileges(call: &Call<'_>) -> Outcome {
+    let gains_nothing = &call.thread.no_new_privileges;
+    if call.uint(0) == PR_GET_NO_NEW_PRIVS {
+        unused(call, 1)?;
+        return Ok(usize::from(gains_nothing.load(Ordering::Relaxed)));
+    }
+    unused(call, 2)?;
+    if call.arg(1) != 1 {
+        return Err(Errno::EINVAL);
+    }
+    gains_nothing.store(true, Ordering::Relaxed);
+    Ok(0)
+}
+
+fn large_pages(call: &Call<'_>) -> Outcome {
+    let space = call.thread.process.space.get();
+    if call.uint(0) == PR_GET_THP_DISABLE {
+        unused(call, 1)?;
+        return Ok(usize::from(!space.allows_large_pages()));
+    }
+    unused(call, 2)?;
+    space.allow_large_pages(call.arg(1) == 0);
+    Ok(0)
 }
 
 /// Arguments from `index` on must be zero.

@@ -110,8 +110,11 @@ fn operator_of_vnics(setup: &Setup) -> Result<Operator, String> {
     Ok(shell)
 }
 
+/// A line to type, and words that are in what it says.
+pub type Row<'a> = (&'a str, &'a [&'a str]);
+
 /// Types each line; what it says has all its words.
-pub fn expect(shell: &mut Operator, rows: &[(&str, &[&str])]) -> Result<(), String> {
+pub fn expect(shell: &mut Operator, rows: &[Row<'_>]) -> Result<(), String> {
     for (line, words) in rows {
         let said = shell.ask(line)?;
         if let Some(word) = words.iter().find(|word| !said.contains(**word)) {
@@ -146,114 +149,114 @@ fn tools(setup: &Setup) -> Result<(), String> {
 
 fn tools_with(setup: &Setup) -> Result<(), String> {
     let mut shell = operator(setup)?;
-    expect(
-        &mut shell,
-        &[
-            (
-                "dladm show-link",
-                &["LINK", "CLASS", "eth0", "phys", "1500"],
-            ),
-            ("dladm show-phys -p -o link,device", &["eth0:eth0"]),
-            (
-                "dladm create-vnic -t -l eth0 -m 2:0:0:0:0:51 vnic1; dladm show-vnic",
-                &["vnic1", "eth0", "02:00:00:00:00:51", "fixed"],
-            ),
-            (
-                "dladm show-vnic -p -o link,macaddress vnic1; dladm show-vnic -p -o macaddress vnic1",
-                &["vnic1:02\\:00\\:00\\:00\\:00\\:51", "\n02:00:00:00:00:51"],
-            ),
-            (
-                "ip link show dev vnic1",
-                &[
-                    "3: vnic1: <BROADCAST,MULTICAST,UP",
-                    "link/ether 02:00:00:00:00:51",
-                ],
-            ),
-            ("cat /proc/net/dev", &["vnic1:"]),
-            (
-                "dladm create-vlan -t -l eth0 -v 2; dladm show-vlan",
-                &["eth2000", "eth0"],
-            ),
-            (
-                "dladm create-vlan -t -l eth0 -v 4095 || echo refused $?",
-                &["refused 2"],
-            ),
-            (
-                "dladm create-etherstub -t stub0; dladm show-etherstub",
-                &["stub0"],
-            ),
-            (
-                "dladm show-linkprop -p maxbw,state vnic1",
-                &["maxbw", "--", "state"],
-            ),
-            (
-                "dladm set-linkprop -t -p maxbw=1M vnic1 || echo refused $?",
-                &["refused 1"],
-            ),
-            (
-                "dladm set-linkprop -t -p state=down vnic1 || echo refused $?",
-                &["refused 1"],
-            ),
-            (
-                "dladm set-linkprop -t -p maxbw=100M vnic1; dladm show-linkprop -c -o value -p maxbw vnic1",
-                &["100"],
-            ),
-            (
-                "dladm set-linkprop -t -p mtu=1400 vnic1; ip link show dev vnic1",
-                &["mtu 1400"],
-            ),
-            (
-                "dladm set-linkprop -t -p mtu=1400 eth0; ip link show dev eth0",
-                &["mtu 1400"],
-            ),
-            (
-                "dladm reset-linkprop -t -p mtu eth0; ip link show dev eth0",
-                &["mtu 1500"],
-            ),
-            (
-                "flowadm add-flow -t -l vnic1 -a transport=tcp,local_port=443 https; flowadm show-flow",
-                &["https", "vnic1", "tcp", "443", "--"],
-            ),
-            (
-                "flowadm add-flow -t -l vnic1 -a local_ip=10.0.2.51 mixed || echo refused $?",
-                &["refused 1"],
-            ),
-            (
-                "flowadm add-flow -t -l vnic1 -a local_port=25 port || echo refused $?",
-                &["refused 1"],
-            ),
-            (
-                "for k in 1 2; do flowadm add-flow -t -l eth2000 -a transport=tcp,local_port=$k s$k; done; flowadm show-flow -p -o flow,link; flowadm remove-flow -t -l eth2000; flowadm show-flow -p -o flow",
-                &["s1:eth2000", "s2:eth2000", "\nhttps"],
-            ),
-            (
-                "flowadm set-flowprop -t -p maxbw=500M https; flowadm show-flowprop https",
-                &["500", "medium"],
-            ),
-            (
-                "dladm delete-etherstub -t vnic1 || echo refused $?",
-                &["refused 1"],
-            ),
-            (
-                "ip addr add 10.0.2.51/24 dev vnic1; dladm delete-vnic -t vnic1; flowadm show-flow -p -o flow; ip link show dev vnic1",
-                &["\"vnic1\" does not exist"],
-            ),
-            (
-                "dladm delete-vlan -t eth2000; dladm delete-etherstub -t stub0; dladm show-link -p -o link",
-                &["eth0"],
-            ),
-            (
-                "dladm create-vnic -l eth0 vnic7; dladm set-linkprop -p maxbw=50M vnic7; dladm delete-vnic -t vnic7; dladm restore; dladm show-linkprop -c -o value -p maxbw vnic7",
-                &["50"],
-            ),
-            (
-                "chmod a+r /etc/dladm/datalink.conf; busybox setuidgid 1000 dladm delete-vnic -t vnic7 || echo refused $?",
-                &["refused 1"],
-            ),
-        ],
-    )?;
+    expect(&mut shell, TOOLS)?;
     shell.leave().map(drop)
 }
+
+/// What the tools are asked, one after the other.
+const TOOLS: &[Row<'_>] = &[
+    (
+        "dladm show-link",
+        &["LINK", "CLASS", "eth0", "phys", "1500"],
+    ),
+    ("dladm show-phys -p -o link,device", &["eth0:eth0"]),
+    (
+        "dladm create-vnic -t -l eth0 -m 2:0:0:0:0:51 vnic1; dladm show-vnic",
+        &["vnic1", "eth0", "02:00:00:00:00:51", "fixed"],
+    ),
+    (
+        "dladm show-vnic -p -o link,macaddress vnic1; dladm show-vnic -p -o macaddress vnic1",
+        &["vnic1:02\\:00\\:00\\:00\\:00\\:51", "\n02:00:00:00:00:51"],
+    ),
+    (
+        "ip link show dev vnic1",
+        &[
+            "3: vnic1: <BROADCAST,MULTICAST,UP",
+            "link/ether 02:00:00:00:00:51",
+        ],
+    ),
+    ("cat /proc/net/dev", &["vnic1:"]),
+    (
+        "dladm create-vlan -t -l eth0 -v 2; dladm show-vlan",
+        &["eth2000", "eth0"],
+    ),
+    (
+        "dladm create-vlan -t -l eth0 -v 4095 || echo refused $?",
+        &["refused 2"],
+    ),
+    (
+        "dladm create-etherstub -t stub0; dladm show-etherstub",
+        &["stub0"],
+    ),
+    (
+        "dladm show-linkprop -p maxbw,state vnic1",
+        &["maxbw", "--", "state"],
+    ),
+    (
+        "dladm set-linkprop -t -p maxbw=1M vnic1 || echo refused $?",
+        &["refused 1"],
+    ),
+    (
+        "dladm set-linkprop -t -p state=down vnic1 || echo refused $?",
+        &["refused 1"],
+    ),
+    (
+        "dladm set-linkprop -t -p maxbw=100M vnic1; dladm show-linkprop -c -o value -p maxbw vnic1",
+        &["100"],
+    ),
+    (
+        "dladm set-linkprop -t -p mtu=1400 vnic1; ip link show dev vnic1",
+        &["mtu 1400"],
+    ),
+    (
+        "dladm set-linkprop -t -p mtu=1400 eth0; ip link show dev eth0",
+        &["mtu 1400"],
+    ),
+    (
+        "dladm reset-linkprop -t -p mtu eth0; ip link show dev eth0",
+        &["mtu 1500"],
+    ),
+    (
+        "flowadm add-flow -t -l vnic1 -a transport=tcp,local_port=443 https; flowadm show-flow",
+        &["https", "vnic1", "tcp", "443", "--"],
+    ),
+    (
+        "flowadm add-flow -t -l vnic1 -a local_ip=10.0.2.51 mixed || echo refused $?",
+        &["refused 1"],
+    ),
+    (
+        "flowadm add-flow -t -l vnic1 -a local_port=25 port || echo refused $?",
+        &["refused 1"],
+    ),
+    (
+        "for k in 1 2; do flowadm add-flow -t -l eth2000 -a transport=tcp,local_port=$k s$k; done; flowadm show-flow -p -o flow,link; flowadm remove-flow -t -l eth2000; flowadm show-flow -p -o flow",
+        &["s1:eth2000", "s2:eth2000", "\nhttps"],
+    ),
+    (
+        "flowadm set-flowprop -t -p maxbw=500M https; flowadm show-flowprop https",
+        &["500", "medium"],
+    ),
+    (
+        "dladm delete-etherstub -t vnic1 || echo refused $?",
+        &["refused 1"],
+    ),
+    (
+        "ip addr add 10.0.2.51/24 dev vnic1; dladm delete-vnic -t vnic1; flowadm show-flow -p -o flow; ip link show dev vnic1",
+        &["\"vnic1\" does not exist"],
+    ),
+    (
+        "dladm delete-vlan -t eth2000; dladm delete-etherstub -t stub0; dladm show-link -p -o link",
+        &["eth0"],
+    ),
+    (
+        "dladm create-vnic -l eth0 vnic7; dladm set-linkprop -p maxbw=50M vnic7; dladm delete-vnic -t vnic7; dladm restore; dladm show-linkprop -c -o value -p maxbw vnic7",
+        &["50"],
+    ),
+    (
+        "chmod a+r /etc/dladm/datalink.conf; busybox setuidgid 1000 dladm delete-vnic -t vnic7 || echo refused $?",
+        &["refused 1"],
+    ),
+];
 
 /// The host pings an address; how many answers came.
 pub fn host_pings(address: &str, count: &str) -> Result<bool, String> {

@@ -106,29 +106,9 @@ fn ours(setup: &Setup, tests: &'static [Test]) -> &'static [Test] {
     if setup.is_linux() { &[] } else { tests }
 }
 
-fn main() -> ExitCode {
-    if !qemu::namespace::is_inside()
-        && let Err(why) = build::command()
-    {
-        eprintln!("vm-tests: {why}");
-        return ExitCode::FAILURE;
-    }
-    qemu::namespace::enter();
-    let (setup, words) = match Setup::from_args(std::env::args().skip(1)) {
-        Ok(parsed) => parsed,
-        Err(sentence) => {
-            eprintln!("vm-tests: {sentence}");
-            return ExitCode::FAILURE;
-        }
-    };
-    let is_chosen = |sentence: &str| {
-        words.is_empty() || words.iter().any(|word| sentence.contains(word.as_str()))
-    };
-    let mut tally = Tally::default();
-    if is_chosen(c_programs::SENTENCE) {
-        c_programs::run(&setup, &mut tally);
-    }
-    let suites = [
+/// All tests of programs that only run in a machine, in the order in which they run.
+fn suites(setup: &Setup) -> Vec<&'static [Test]> {
+    vec![
         status::TESTS,
         figures::TESTS,
         statistics::TESTS,
@@ -173,12 +153,12 @@ fn main() -> ExitCode {
         monkey::TESTS,
         storm::TESTS,
         // The serial port, all that Linux has here, is one stream for everything.
-        ours(&setup, mounts::TESTS),
-        ours(&setup, streams::TESTS),
-        ours(&setup, ports::TESTS),
-        ours(&setup, firmware::TESTS),
-        ours(&setup, bochs::TESTS),
-        ours(&setup, shell::TESTS_OF_PORTS),
+        ours(setup, mounts::TESTS),
+        ours(setup, streams::TESTS),
+        ours(setup, ports::TESTS),
+        ours(setup, firmware::TESTS),
+        ours(setup, bochs::TESTS),
+        ours(setup, shell::TESTS_OF_PORTS),
         stretch::TESTS,
         tcpdump::TESTS,
         tracing::TESTS,
@@ -191,8 +171,32 @@ fn main() -> ExitCode {
         link_restore::TESTS,
         link_checks::TESTS,
         snoop::TESTS,
-    ];
-    for (sentence, test) in suites.into_iter().flatten() {
+    ]
+}
+
+fn main() -> ExitCode {
+    if !qemu::namespace::is_inside()
+        && let Err(why) = build::command()
+    {
+        eprintln!("vm-tests: {why}");
+        return ExitCode::FAILURE;
+    }
+    qemu::namespace::enter();
+    let (setup, words) = match Setup::from_args(std::env::args().skip(1)) {
+        Ok(parsed) => parsed,
+        Err(sentence) => {
+            eprintln!("vm-tests: {sentence}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let is_chosen = |sentence: &str| {
+        words.is_empty() || words.iter().any(|word| sentence.contains(word.as_str()))
+    };
+    let mut tally = Tally::default();
+    if is_chosen(c_programs::SENTENCE) {
+        c_programs::run(&setup, &mut tally);
+    }
+    for (sentence, test) in suites(&setup).into_iter().flatten() {
         if is_chosen(sentence) {
             tally.run(sentence, || test(&setup));
         }

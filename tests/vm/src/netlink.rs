@@ -7,6 +7,7 @@ use std::path::Path;
 use crate::Test;
 use crate::build::{self, Link};
 use crate::guest::Setup;
+use crate::links::{Row, expect};
 use crate::operator::Operator;
 
 /// The tests.
@@ -43,175 +44,166 @@ fn operator(setup: &Setup) -> Result<Operator, String> {
     Ok(operator)
 }
 
-/// Types a line; what it prints must have each of the words.
-fn expect(operator: &mut Operator, line: &str, words: &[&str]) -> Result<(), String> {
-    let said = operator.ask(line)?;
-    match words.iter().find(|word| !said.contains(**word)) {
-        None => Ok(()),
-        Some(word) => Err(format!("no {word:?} in what `{line}` says: {said}")),
-    }
-}
+/// What `ip` shows of a machine that has just booted.
+const SHOWN: &[Row<'_>] = &[
+    (
+        "ip link",
+        &[
+            "1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536",
+            "2: eth0: <BROADCAST,MULTICAST,UP",
+        ],
+    ),
+    (
+        "ip -s link show dev eth0",
+        &["link/ether 52:54:00", "RX:  bytes", "TX:  bytes"],
+    ),
+    (
+        "ip addr",
+        &[
+            "inet 127.0.0.1/8 scope host lo",
+            "inet 10.0.2.15/24",
+            "scope global",
+        ],
+    ),
+    (
+        "ip -j addr",
+        &[
+            "\"ifname\":\"eth0\"",
+            "\"local\":\"10.0.2.15\",\"prefixlen\":24",
+        ],
+    ),
+    ("ip -br addr show dev lo", &["lo", "127.0.0.1/8"]),
+    (
+        "ip route",
+        &[
+            "default via 10.0.2.2 dev eth0",
+            "10.0.2.0/24 dev eth0 proto kernel scope link",
+        ],
+    ),
+    (
+        "ip -j route",
+        &["\"dst\":\"default\",\"gateway\":\"10.0.2.2\",\"dev\":\"eth0\""],
+    ),
+    (
+        "ip route show table local",
+        &["local 10.0.2.15 dev eth0", "broadcast 10.0.2.255 dev eth0"],
+    ),
+    (
+        "ip route get 192.0.2.7",
+        &["192.0.2.7 via 10.0.2.2 dev eth0 src 10.0.2.15"],
+    ),
+    ("ip route get 127.0.0.9", &["local 127.0.0.9 dev lo"]),
+    (
+        "ip rule",
+        &["from all lookup local", "32766:", "from all lookup default"],
+    ),
+    (
+        "until ip -6 addr show dev eth0 -tentative | grep -q fe80; do sleep 0.1; done; ip -6 addr",
+        &[
+            "inet6 ::1/128 scope host",
+            "inet6 fe80::5054:ff:fe12:3456/64 scope link",
+        ],
+    ),
+    ("ip -6 route", &["fe80::/64 dev eth0 proto kernel"]),
+    ("ip -6 route get ::1", &["local ::1 dev lo"]),
+    (
+        "ip link show dev eth7",
+        &["Device \"eth7\" does not exist."],
+    ),
+];
 
 fn ip_shows(setup: &Setup) -> Result<(), String> {
     let mut shell = operator(setup)?;
-    let rows: [(&str, &[&str]); 15] = [
-        (
-            "ip link",
-            &[
-                "1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536",
-                "2: eth0: <BROADCAST,MULTICAST,UP",
-            ],
-        ),
-        (
-            "ip -s link show dev eth0",
-            &["link/ether 52:54:00", "RX:  bytes", "TX:  bytes"],
-        ),
-        (
-            "ip addr",
-            &[
-                "inet 127.0.0.1/8 scope host lo",
-                "inet 10.0.2.15/24",
-                "scope global",
-            ],
-        ),
-        (
-            "ip -j addr",
-            &[
-                "\"ifname\":\"eth0\"",
-                "\"local\":\"10.0.2.15\",\"prefixlen\":24",
-            ],
-        ),
-        ("ip -br addr show dev lo", &["lo", "127.0.0.1/8"]),
-        (
-            "ip route",
-            &[
-                "default via 10.0.2.2 dev eth0",
-                "10.0.2.0/24 dev eth0 proto kernel scope link",
-            ],
-        ),
-        (
-            "ip -j route",
-            &["\"dst\":\"default\",\"gateway\":\"10.0.2.2\",\"dev\":\"eth0\""],
-        ),
-        (
-            "ip route show table local",
-            &["local 10.0.2.15 dev eth0", "broadcast 10.0.2.255 dev eth0"],
-        ),
-        (
-            "ip route get 192.0.2.7",
-            &["192.0.2.7 via 10.0.2.2 dev eth0 src 10.0.2.15"],
-        ),
-        ("ip route get 127.0.0.9", &["local 127.0.0.9 dev lo"]),
-        (
-            "ip rule",
-            &["from all lookup local", "32766:", "from all lookup default"],
-        ),
-        (
-            "until ip -6 addr show dev eth0 -tentative | grep -q fe80; do sleep 0.1; done; ip -6 addr",
-            &[
-                "inet6 ::1/128 scope host",
-                "inet6 fe80::5054:ff:fe12:3456/64 scope link",
-            ],
-        ),
-        ("ip -6 route", &["fe80::/64 dev eth0 proto kernel"]),
-        ("ip -6 route get ::1", &["local ::1 dev lo"]),
-        (
-            "ip link show dev eth7",
-            &["Device \"eth7\" does not exist."],
-        ),
-    ];
-    for (line, words) in rows {
-        expect(&mut shell, line, words)?;
-    }
+    expect(&mut shell, SHOWN)?;
     shell.leave().map(drop)
 }
 
+/// What `ip` changes, and what is refused, one after the other.
+const CHANGED: &[Row<'_>] = &[
+    (
+        "ip addr add 10.0.2.15/24 dev eth0 || echo refused",
+        &["File exists", "refused"],
+    ),
+    (
+        "ip route add 192.168.7.0/24 via 10.0.2.9 && ip route; cat /proc/net/route",
+        &[
+            "192.168.7.0/24 via 10.0.2.9 dev eth0",
+            "eth0\t0007A8C0\t0902000A\t0003",
+        ],
+    ),
+    (
+        "ip route add 192.168.7.0/24 via 10.0.2.9 || echo refused",
+        &["File exists", "refused"],
+    ),
+    (
+        "ip route get 192.168.7.1",
+        &["via 10.0.2.9 dev eth0 src 10.0.2.15"],
+    ),
+    (
+        "ip route del 192.168.7.0/24; ip route get 192.168.7.1",
+        &["via 10.0.2.2 dev eth0"],
+    ),
+    (
+        "ip neigh add 10.0.2.77 lladdr 02:00:00:00:00:77 dev eth0 && ip neigh; \
+             cat /proc/net/arp",
+        &[
+            "10.0.2.77 dev eth0 lladdr 02:00:00:00:00:77 PERMANENT",
+            "10.0.2.77        0x1         0x6         02:00:00:00:00:77",
+        ],
+    ),
+    (
+        "ip neigh del 10.0.2.77 dev eth0; ip neigh del 10.0.2.77 dev eth0 || echo refused",
+        &["No such file or directory", "refused"],
+    ),
+    (
+        "ip addr add 2001:db8::7/64 dev eth0 && ip -6 addr show dev eth0",
+        &["inet6 2001:db8::7/64 scope global"],
+    ),
+    (
+        "ip route add 2001:db8:9::/48 via fe80::2 dev eth0 && ip -6 route",
+        &[
+            "2001:db8:9::/48 via fe80::2 dev eth0",
+            "2001:db8::/64 dev eth0",
+        ],
+    ),
+    (
+        "ip route del default && ip route || echo refused",
+        &["10.0.2.0/24"],
+    ),
+    (
+        "ip route get 192.0.2.7 || echo refused",
+        &["Network is unreachable", "refused"],
+    ),
+    (
+        "ip route add default via 172.16.0.1 || echo refused",
+        &["Network is unreachable", "refused"],
+    ),
+    (
+        "ip route add default via 10.0.2.9 && ip route",
+        &["default via 10.0.2.9 dev eth0"],
+    ),
+    (
+        "ip route add default via 10.0.2.2 || echo refused",
+        &["File exists", "refused"],
+    ),
+    (
+        "ip route replace default via 10.0.2.2 && ip route",
+        &["default via 10.0.2.2 dev eth0"],
+    ),
+    (
+        "ip addr del 10.0.2.15/24 dev eth0; ip addr add 10.7.7.7/16 dev eth0; ip route",
+        &["10.7.0.0/16 dev eth0 proto kernel scope link src 10.7.7.7"],
+    ),
+    (
+        "ip addr del 10.0.2.15/24 dev eth0 || echo refused",
+        &["Cannot assign requested address", "refused"],
+    ),
+    ("ip link set eth0 mtu 70000 || echo refused", &["refused"]),
+];
+
 fn ip_changes(setup: &Setup) -> Result<(), String> {
     let mut shell = operator(setup)?;
-    let rows: [(&str, &[&str]); 18] = [
-        (
-            "ip addr add 10.0.2.15/24 dev eth0 || echo refused",
-            &["File exists", "refused"],
-        ),
-        (
-            "ip route add 192.168.7.0/24 via 10.0.2.9 && ip route; cat /proc/net/route",
-            &[
-                "192.168.7.0/24 via 10.0.2.9 dev eth0",
-                "eth0\t0007A8C0\t0902000A\t0003",
-            ],
-        ),
-        (
-            "ip route add 192.168.7.0/24 via 10.0.2.9 || echo refused",
-            &["File exists", "refused"],
-        ),
-        (
-            "ip route get 192.168.7.1",
-            &["via 10.0.2.9 dev eth0 src 10.0.2.15"],
-        ),
-        (
-            "ip route del 192.168.7.0/24; ip route get 192.168.7.1",
-            &["via 10.0.2.2 dev eth0"],
-        ),
-        (
-            "ip neigh add 10.0.2.77 lladdr 02:00:00:00:00:77 dev eth0 && ip neigh; \
-             cat /proc/net/arp",
-            &[
-                "10.0.2.77 dev eth0 lladdr 02:00:00:00:00:77 PERMANENT",
-                "10.0.2.77        0x1         0x6         02:00:00:00:00:77",
-            ],
-        ),
-        (
-            "ip neigh del 10.0.2.77 dev eth0; ip neigh del 10.0.2.77 dev eth0 || echo refused",
-            &["No such file or directory", "refused"],
-        ),
-        (
-            "ip addr add 2001:db8::7/64 dev eth0 && ip -6 addr show dev eth0",
-            &["inet6 2001:db8::7/64 scope global"],
-        ),
-        (
-            "ip route add 2001:db8:9::/48 via fe80::2 dev eth0 && ip -6 route",
-            &[
-                "2001:db8:9::/48 via fe80::2 dev eth0",
-                "2001:db8::/64 dev eth0",
-            ],
-        ),
-        (
-            "ip route del default && ip route || echo refused",
-            &["10.0.2.0/24"],
-        ),
-        (
-            "ip route get 192.0.2.7 || echo refused",
-            &["Network is unreachable", "refused"],
-        ),
-        (
-            "ip route add default via 172.16.0.1 || echo refused",
-            &["Network is unreachable", "refused"],
-        ),
-        (
-            "ip route add default via 10.0.2.9 && ip route",
-            &["default via 10.0.2.9 dev eth0"],
-        ),
-        (
-            "ip route add default via 10.0.2.2 || echo refused",
-            &["File exists", "refused"],
-        ),
-        (
-            "ip route replace default via 10.0.2.2 && ip route",
-            &["default via 10.0.2.2 dev eth0"],
-        ),
-        (
-            "ip addr del 10.0.2.15/24 dev eth0; ip addr add 10.7.7.7/16 dev eth0; ip route",
-            &["10.7.0.0/16 dev eth0 proto kernel scope link src 10.7.7.7"],
-        ),
-        (
-            "ip addr del 10.0.2.15/24 dev eth0 || echo refused",
-            &["Cannot assign requested address", "refused"],
-        ),
-        ("ip link set eth0 mtu 70000 || echo refused", &["refused"]),
-    ];
-    for (line, words) in rows {
-        expect(&mut shell, line, words)?;
-    }
+    expect(&mut shell, CHANGED)?;
     shell.leave().map(drop)
 }
 
@@ -226,8 +218,7 @@ fn ip_monitors(setup: &Setup) -> Result<(), String> {
     shell.ask("ip addr del 10.0.2.15/24 dev eth0; ip addr add 10.7.7.7/16 dev eth0")?;
     shell.ask("ip route add default via 10.7.0.1")?;
     shell.ask("until grep -q 'default via 10.7.0.1' /tmp/news; do sleep 0.1; done")?;
-    expect(
-        &mut shell,
+    let news: Row<'_> = (
         "kill $monitor; cat /tmp/news",
         &[
             "Deleted default via 10.0.2.2 dev eth0",
@@ -235,7 +226,8 @@ fn ip_monitors(setup: &Setup) -> Result<(), String> {
             "2: eth0    inet 10.7.7.7/16",
             "10.7.0.0/16 dev eth0 proto kernel scope link src 10.7.7.7",
         ],
-    )?;
+    );
+    expect(&mut shell, &[news])?;
     shell.leave().map(drop)
 }
 
@@ -275,7 +267,7 @@ fn ss_shows(setup: &Setup) -> Result<(), String> {
         "/usr/bin/python3 -c \"{SOCKETS}\" > /tmp/python &"
     ))?;
     shell.ask("until grep -q open /tmp/python; do sleep 0.1; done; alias ss=/usr/bin/ss")?;
-    let rows: [(&str, &[&str]); 9] = [
+    let rows: &[Row<'_>] = &[
         ("ss -tan", &["LISTEN", "0.0.0.0:6379", "ESTAB"]),
         (
             "ss -tnpi",
@@ -304,9 +296,7 @@ fn ss_shows(setup: &Setup) -> Result<(), String> {
         ("cat /proc/net/udp", &["0100007F:14E9"]),
         ("cat /proc/net/unix", &["/tmp/redis.sock"]),
     ];
-    for (line, words) in rows {
-        expect(&mut shell, line, words)?;
-    }
+    expect(&mut shell, rows)?;
     let others = shell
         .ask("ss -Htan 'sport != :6379'; ss -Htan dst 192.0.2.0/24; ss -Htan state syn-sent")?;
     if others.contains("6379") {
@@ -340,35 +330,36 @@ fn libraries(setup: &Setup) -> Result<(), String> {
     let (mut shell, _) = Operator::start(setup, PORT, &flags)?;
     let wait = format!("until {IP} addr show dev eth0 | grep -q 10.0.2.15; do sleep 0.1; done");
     shell.ask(&wait)?;
-    expect(
-        &mut shell,
-        "/net_interfaces",
-        &[
-            "ok loopback_has_its_address",
-            "# eth0 has an address",
-            "ok each_interface",
-        ],
-    )?;
-    expect(
-        &mut shell,
-        "/go_interfaces",
-        &[
-            "1 lo",
-            "127.0.0.1/8",
-            "2 eth0 52:54:00",
-            "broadcast",
-            "10.0.2.15/24",
-        ],
-    )?;
-    expect(
-        &mut shell,
-        &format!("/usr/bin/node -p '{node}'"),
-        &[
-            "\"address\":\"10.0.2.15\"",
-            "\"mac\":\"52:54:00",
-            "\"cidr\":\"127.0.0.1/8\"",
-        ],
-    )?;
+    let with_node = format!("/usr/bin/node -p '{node}'");
+    let rows: &[Row<'_>] = &[
+        (
+            "/net_interfaces",
+            &[
+                "ok loopback_has_its_address",
+                "# eth0 has an address",
+                "ok each_interface",
+            ],
+        ),
+        (
+            "/go_interfaces",
+            &[
+                "1 lo",
+                "127.0.0.1/8",
+                "2 eth0 52:54:00",
+                "broadcast",
+                "10.0.2.15/24",
+            ],
+        ),
+        (
+            &with_node,
+            &[
+                "\"address\":\"10.0.2.15\"",
+                "\"mac\":\"52:54:00",
+                "\"cidr\":\"127.0.0.1/8\"",
+            ],
+        ),
+    ];
+    expect(&mut shell, rows)?;
     shell.leave().map(drop)
 }
 
