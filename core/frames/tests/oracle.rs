@@ -15,6 +15,7 @@ use frames::{
     Backing, Extent, Frame, FrameInfo, FrameNo, FrameTable, HUGE_PAGES, Layout, LocalFrames, Node,
     PAGES_MAX, Reach, Request, Urgency, Zone, ZoneLock, Zones,
 };
+use models::Random;
 
 /// Frames below 4 GiB: first, and how many. Odd, so that there are blocks of all orders.
 const LOW: (FrameNo, usize) = (PAGES_MAX + 3, 20 * PAGES_MAX as usize - 5);
@@ -110,18 +111,6 @@ impl Memory {
             zones,
             written,
         }
-    }
-}
-
-/// xorshift64*: deterministic, so that a seed replays a run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) % limit
     }
 }
 
@@ -225,7 +214,7 @@ impl World {
     }
 
     fn step(&mut self, random: &mut Random, is_flood: bool) {
-        let cpu = random.below(CPUS as u64) as usize;
+        let cpu = random.below(CPUS);
         let any = |len: usize, random: &mut Random| random.below(len.max(1) as u64) as usize;
         match random.below(1024) {
             0..160 => self.alloc_single(cpu, false),
@@ -290,7 +279,7 @@ fn no_frame_is_lost_doubled_or_falsely_zero_and_all_large_blocks_come_back() {
         stats.map(|zone| zone.blocks).collect::<Vec<_>>()
     };
     let at_first = blocks(&world);
-    let mut random = Random(seed | 1);
+    let mut random = Random::new(seed);
     let mut most = 0;
     for op in 0..ops {
         world.step(&mut random, (op / TIDE).is_multiple_of(2));

@@ -1,4 +1,4 @@
-//! Frames and chance for the tests of this crate.
+//! Frames for the tests of this crate.
 
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -8,22 +8,6 @@ use wire::{
     EtherType, EthernetRepr, IPV4_HEADER_BYTES, IPV6_HEADER_BYTES, Ipv4Repr, Ipv6Repr, MacAddr,
     Protocol,
 };
-
-/// SplitMix64.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, end: u64) -> u64 {
-        self.bits() % end
-    }
-}
 
 pub fn mac(last: u8) -> MacAddr {
     MacAddr([2, 0, 0, 0, 0, last])

@@ -81,11 +81,11 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use crate::testing::Random;
+    use models::Random;
 
     #[test]
     fn sums_of_halves_are_the_sum_of_bits_for_any_key() {
-        let mut random = Random(5);
+        let mut random = Random::new(5);
         for _ in 0..200 {
             let key = Key(core::array::from_fn(|_| random.bits() as u8));
             let len = random.below(INPUT_BYTES_MAX as u64 + 1);

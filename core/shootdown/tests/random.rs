@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::num::NonZeroU64;
 
 use base::{CpuId, Native, PAGE_BYTES};
+use models::Random;
 use shootdown::{Event, Hardware, Local, Pages, Shootdown, Space};
 
 const CPUS: usize = 4;
@@ -183,19 +184,6 @@ fn world() -> World {
     world
 }
 
-/// A small generator (splitmix64): the seed names the history.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % limit
-    }
-}
-
 /// CPU 0 has no tags but one, as a processor without PCIDs; the others have all.
 #[test]
 fn no_cpu_sees_a_frame_that_was_given_back() {
@@ -204,11 +192,11 @@ fn no_cpu_sees_a_frame_that_was_given_back() {
         .and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or(0x715b);
     println!("SEED={seed}");
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let world = world();
     let mut next = 0;
     for step in 0..STEPS {
-        let at = At(&world, random.below(CPUS as u64) as usize);
+        let at = At(&world, random.below(CPUS));
         if at.cpu().rests.get() {
             if random.below(4) == 0 {
                 at.turn();
@@ -217,16 +205,11 @@ fn no_cpu_sees_a_frame_that_was_given_back() {
         }
         match random.below(16) {
             0 => at.turn(),
-            1..4 => at.activate(random.below(SPACES as u64) as usize),
+            1..4 => at.activate(random.below(SPACES)),
             4 => {
                 let first = random.below(PAGES);
                 let count = 1 + random.below(PAGES - first);
-                at.remap(
-                    random.below(SPACES as u64) as usize,
-                    first,
-                    count,
-                    &mut next,
-                );
+                at.remap(random.below(SPACES), first, count, &mut next);
             }
             _ => {
                 let page = random.below(PAGES);

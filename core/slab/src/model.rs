@@ -6,6 +6,8 @@ use std::boxed::Box;
 use std::collections::BTreeMap;
 use std::vec::Vec;
 
+use models::Random;
+
 use crate::{Class, Depot, Geometry, LocalHeap, Magazine, Round, Slab, SlabSource};
 
 pub const WORDS: usize = 4;
@@ -72,14 +74,6 @@ pub fn magazine(capacity: usize) -> Magazine {
     // SAFETY: the storage is leaked to the magazine.
     unsafe { magazine.lend(NonNull::from(storage).cast(), capacity) };
     magazine
-}
-
-/// xorshift64*.
-fn below(state: &mut u64, limit: usize) -> usize {
-    *state ^= *state >> 12;
-    *state ^= *state << 25;
-    *state ^= *state >> 27;
-    (state.wrapping_mul(0x2545_F491_4F6C_DD1D) % limit as u64) as usize
 }
 
 const CAPACITY: usize = 16;
@@ -193,20 +187,20 @@ fn live_objects_never_overlap_and_every_slab_comes_back() {
     };
     for seed in seeds {
         std::println!("SEED={seed}");
-        let mut state = seed;
+        let mut random = Random::new(seed);
         let mut machine = Machine::new();
         for step in 0..40_000 {
-            let cpu = below(&mut state, 2);
+            let cpu = random.below(2);
             // The heap grows and shrinks in turns, so that slabs become empty.
             let grows = if step / 5_000 % 2 == 0 { 60 } else { 40 };
-            if machine.order.is_empty() || below(&mut state, 100) < grows {
-                machine.alloc(cpu, 1 + below(&mut state, 2048));
+            if machine.order.is_empty() || random.below(100) < grows {
+                machine.alloc(cpu, 1 + random.below(2048));
             } else {
-                let chosen = below(&mut state, machine.order.len());
+                let chosen = random.below(machine.order.len());
                 machine.free(cpu, chosen);
             }
-            if below(&mut state, 1000) == 0 {
-                let class = below(&mut state, machine.depots.len());
+            if random.below(1000) == 0 {
+                let class = random.below(machine.depots.len());
                 machine.depots[class].trim(&mut machine.source).unwrap();
             }
         }

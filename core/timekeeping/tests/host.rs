@@ -1,6 +1,7 @@
 //! A machine whose host stops it: counters that run on or stand, readings with pauses at
 //! any point of them.
 
+use models::Random;
 use timekeeping::{
     Calibration, Discipline, Outcome, Rate, Reading, Reference, Scale, Speed, Watch,
 };
@@ -19,26 +20,6 @@ const KVM_CLOCK: Reference = Reference {
 };
 const SECOND: u64 = 1_000_000_000;
 
-/// xorshift64*: small, and the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
-    }
-
-    fn one_in(&mut self, count: u64) -> bool {
-        self.below(count) == 0
-    }
-}
-
 /// True time in nanoseconds, and counters that follow from it.
 struct Host {
     now_ns: u64,
@@ -54,7 +35,7 @@ struct Host {
 
 impl Host {
     fn new(seed: u64, reference: Reference) -> Self {
-        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let mut random = Random::new(seed);
         Self {
             now_ns: 0,
             stood_ns: 0,
@@ -68,7 +49,7 @@ impl Host {
 
     fn step(&mut self) {
         self.now_ns += 300 + self.random.below(700);
-        if self.random.one_in(self.pause_one_in) {
+        if self.random.once_in(self.pause_one_in) {
             self.now_ns += self.random.below(self.pause_max_ns);
         }
     }
@@ -265,7 +246,7 @@ fn a_clock_follows_its_reference_for_a_day_of_pauses() {
         let end = began + 86_400 * SECOND;
         while machine.host.now_ns < end {
             machine.step();
-            if machine.host.random.one_in(100) {
+            if machine.host.random.once_in(100) {
                 // SIGSTOP and SIGCONT: QEMU's counters run on.
                 machine.host.now_ns += machine.host.random.below(20 * SECOND);
             }
@@ -297,7 +278,7 @@ fn the_wall_clock_follows_a_host_that_stops_the_machine_for_an_hour() {
         while host.now_ns < end {
             let wall = host.ran_ns() as i64 + offset;
             host.now_ns += watch.wait_ns(wall) + host.random.below(2_000_000);
-            if host.now_ns < stops_end && readings > 40 && host.random.one_in(20) {
+            if host.now_ns < stops_end && readings > 40 && host.random.once_in(20) {
                 let stopped_ns = host.random.below(100 * SECOND);
                 host.now_ns += stopped_ns;
                 host.stood_ns += stopped_ns;
@@ -319,7 +300,7 @@ fn the_wall_clock_follows_a_host_that_stops_the_machine_for_an_hour() {
 #[test]
 fn a_line_never_goes_back_for_a_cpu_whose_counter_is_a_little_behind() {
     for_each_seed(1000, |seed| {
-        let mut random = Random(seed | 1);
+        let mut random = Random::new(seed);
         let mut scale = Scale::starting(random.below(1 << 40), 2_000_000_000);
         let mut ticks = scale.base_ticks;
         let mut shown = 0;

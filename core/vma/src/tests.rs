@@ -1,6 +1,7 @@
 //! The map against an array that remembers every page.
 
 use base::VirtAddr;
+use models::Random;
 use std::vec;
 use std::vec::Vec;
 
@@ -188,21 +189,13 @@ fn a_stack_grows_down_to_the_fault() {
     assert_eq!(map.bytes(), 13 * PAGE);
 }
 
-/// xorshift64*.
-fn below(state: &mut u64, limit: u64) -> u64 {
-    *state ^= *state >> 12;
-    *state ^= *state << 25;
-    *state ^= *state >> 27;
-    state.wrapping_mul(0x2545_F491_4F6C_DD1D) % limit
-}
-
 const PAGES: u64 = 64;
 
 /// What the oracle knows of a page: access and offset in the file.
 type Known = Option<(Access, Option<u64>)>;
 
-fn random_access(state: &mut u64) -> Access {
-    let bits = below(state, 4);
+fn random_access(random: &mut Random) -> Access {
+    let bits = random.below(4);
     Access {
         read: bits & 1 != 0,
         write: bits & 2 != 0,
@@ -210,12 +203,12 @@ fn random_access(state: &mut u64) -> Access {
     }
 }
 
-fn step(map: &mut AreaMap<u8>, oracle: &mut [Known], state: &mut u64) {
-    let from = below(state, PAGES);
-    let to = from + 1 + below(state, PAGES - from);
-    let access = random_access(state);
+fn step(map: &mut AreaMap<u8>, oracle: &mut [Known], random: &mut Random) {
+    let from = random.below(PAGES);
+    let to = from + 1 + random.below(PAGES - from);
+    let access = random_access(random);
     let pages = from as usize..to as usize;
-    if below(state, 3) == 0 {
+    if random.below(3) == 0 {
         map.update(at(from)..at(to), |area| area.access = access)
             .unwrap();
         oracle[pages]
@@ -226,8 +219,8 @@ fn step(map: &mut AreaMap<u8>, oracle: &mut [Known], state: &mut u64) {
     }
     let _ = map.remove(at(from)..at(to)).unwrap();
     oracle[pages].fill(None);
-    if below(state, 2) == 0 {
-        let file = (below(state, 2) == 0).then_some(1);
+    if random.below(2) == 0 {
+        let file = (random.below(2) == 0).then_some(1);
         map.insert(area(from, to, access, file)).unwrap();
         (from..to).for_each(|page| {
             oracle[page as usize] = Some((access, file.map(|_| page * PAGE)));
@@ -279,10 +272,10 @@ fn the_tree_stays_low_with_tens_of_thousands_of_areas() {
 #[test]
 fn random_changes_agree_with_a_page_by_page_oracle() {
     for seed in 1..=20_u64 {
-        let (mut state, mut map) = (seed, AreaMap::new());
+        let (mut random, mut map) = (Random::new(seed), AreaMap::new());
         let mut oracle: Vec<Known> = vec![None; PAGES as usize];
         for _ in 0..500 {
-            step(&mut map, &mut oracle, &mut state);
+            step(&mut map, &mut oracle, &mut random);
             map.tree_mut().check();
             check_gaps(&mut map, &oracle, seed);
             for page in 0..PAGES {

@@ -10,19 +10,47 @@ impl Random {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// The next number below `limit`.
-    pub fn below(&mut self, limit: usize) -> usize {
+    /// 64 bits.
+    pub fn bits(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        (self.0 >> 16) as usize % limit
+        self.0
+    }
+
+    /// The next number below `limit`, which is of 48 bits at most.
+    pub fn below<N: Number>(&mut self, limit: N) -> N {
+        N::of_bits((self.bits() >> 16) % limit.bits())
     }
 
     /// True once in `of`.
-    pub fn once_in(&mut self, of: usize) -> bool {
-        self.below(of) == 0
+    pub fn once_in<N: Number>(&mut self, of: N) -> bool {
+        self.below(of).bits() == 0
     }
 }
+
+/// What a test counts in.
+pub trait Number {
+    /// As the generator's bits.
+    fn bits(self) -> u64;
+    /// Of bits that it has room for.
+    fn of_bits(bits: u64) -> Self;
+}
+
+macro_rules! number {
+    ($($kind:ty)*) => {$(
+        impl Number for $kind {
+            fn bits(self) -> u64 {
+                self as u64
+            }
+
+            fn of_bits(bits: u64) -> Self {
+                bits as Self
+            }
+        }
+    )*};
+}
+number!(u8 u16 u32 u64 usize i32);
 
 /// Calls `test` with `count` seeds, or with that of the environment's `SEED` only. The seed of a
 /// test that fails is printed.

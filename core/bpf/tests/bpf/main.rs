@@ -3,8 +3,6 @@
 mod calls;
 mod linux;
 mod oracle;
-#[path = "../../../virtq/tests/virtq/random.rs"]
-mod random;
 mod refusals;
 mod runs;
 

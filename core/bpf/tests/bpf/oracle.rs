@@ -2,8 +2,8 @@
 
 use bpf::{Packet, Program, RawInstruction};
 
-use crate::random::{Random, for_each_seed};
 use crate::{Nothing, raw};
+use models::{Random, for_each_seed};
 
 /// What the program keeps; the instructions are known to be legal.
 fn interpret(code: &[RawInstruction], packet: &[u8]) -> u32 {
@@ -82,7 +82,7 @@ const CODES: [u16; 42] = [
 ];
 
 fn instruction(random: &mut Random, left: u64) -> RawInstruction {
-    let code = CODES[random.below(CODES.len() as u64) as usize];
+    let code = CODES[random.below(CODES.len())];
     let k = match code {
         0x05 => random.below(left.max(1)),
         0x60 | 0x61 | 0x02 | 0x03 => random.below(3),
@@ -115,8 +115,9 @@ fn cut<'a>(random: &mut Random, mut bytes: &'a [u8]) -> Vec<&'a [u8]> {
 
 #[test]
 fn a_program_keeps_what_the_oracle_keeps_however_the_packet_is_cut() {
-    for_each_seed(|random| {
-        let bytes: Vec<u8> = (0..random.below(64)).map(|_| random.next() as u8).collect();
+    for_each_seed(400, |_, mut random| {
+        let random = &mut random;
+        let bytes: Vec<u8> = (0..random.below(64)).map(|_| random.bits() as u8).collect();
         let parts = cut(random, &bytes);
         let legal = (0..60).filter(|_| {
             let code = instructions(random);

@@ -2,8 +2,8 @@
 
 use capture::{Ring, status};
 
-use crate::random::{Random, for_each_seed};
 use crate::world::{BLOCK_BYTES, Memory, at_ms, frame, geometry};
+use models::{Random, for_each_seed};
 
 /// A packet that says which one it is.
 fn packet(random: &mut Random, number: u64) -> Vec<u8> {
@@ -35,7 +35,8 @@ impl Program {
 
 #[test]
 fn an_honest_program_reads_each_packet_once_and_in_order_or_it_is_counted() {
-    for_each_seed(|random| {
+    for_each_seed(400, |_, mut random| {
+        let random = &mut random;
         let blocks = 1 + random.below(5);
         let geometry = geometry(blocks as u32);
         let mut memory = Memory::new(&geometry, BLOCK_BYTES);
@@ -52,7 +53,7 @@ fn an_honest_program_reads_each_packet_once_and_in_order_or_it_is_counted() {
                 program.read(&mut memory);
             } else {
                 let bytes = packet(random, sent);
-                let (head, tail) = bytes.split_at(random.below(bytes.len() as u64) as usize);
+                let (head, tail) = bytes.split_at(random.below(bytes.len()));
                 let parts = [head, tail];
                 let received = ring.receive(&mut memory, &frame(&parts), usize::MAX, at_ms(millis));
                 sent += 1;
@@ -73,7 +74,8 @@ fn an_honest_program_reads_each_packet_once_and_in_order_or_it_is_counted() {
 
 #[test]
 fn a_program_that_scribbles_harms_only_what_it_reads() {
-    for_each_seed(|random| {
+    for_each_seed(400, |_, mut random| {
+        let random = &mut random;
         let geometry = geometry(3);
         // The memory checks that each write stays in its block.
         let mut memory = Memory::new(&geometry, BLOCK_BYTES);
@@ -81,8 +83,8 @@ fn a_program_that_scribbles_harms_only_what_it_reads() {
         let (mut kept, mut sent) = (0, 0);
         for millis in 1..300 {
             for _ in 0..random.below(40) {
-                let at = random.below(memory.bytes.len() as u64) as usize;
-                memory.bytes[at] = random.next() as u8;
+                let at = random.below(memory.bytes.len());
+                memory.bytes[at] = random.bits() as u8;
             }
             let block = random.below(3) as usize;
             memory.set_status(block, random.below(3) as u32);

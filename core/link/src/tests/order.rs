@@ -10,7 +10,8 @@ use crate::chain::RxChain;
 use crate::headers::{Header, Packet, TCP, UDP};
 use crate::rss::{BUCKETS, Indirection, PortFields, Rss};
 use crate::steer::{Progress, SOFT_RING_HIGH, Steering};
-use crate::testing::{Random, mac, packet, rx, transport};
+use crate::testing::{mac, packet, rx, transport};
+use models::Random;
 
 const CPUS: usize = 4;
 
@@ -76,7 +77,7 @@ fn frame_of(pool: &HeapPool, flow: (u16, u16), number: u32, protocol: u8) -> mbu
 
 fn run(seed: u64, load: u64, rss: Rss, protocol: u8) -> Cpus {
     let pool = HeapPool::new(4096);
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut cpus = Cpus::new();
     let mut steering = Steering::new(&rss, cpus.progress.clone());
     let mut sent = BTreeMap::<(u16, u16), u32>::new();

@@ -4,8 +4,8 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use netlink::{Candidate, DiagFilter, DiagRequest, FILTER_BYTES_MAX, Flaw, SocketId};
 
-use crate::random::for_each_seed;
 use crate::{bytes, first, recorded};
+use models::for_each_seed;
 
 fn socket(local: &str, remote: &str) -> Candidate {
     let end = |text: &str| text.parse().expect("an address and a port");
@@ -187,7 +187,8 @@ fn what_is_not_refused_comes_to_an_end() {
         socket("[2001:db8::1]:80", "[2001:db8::2]:443"),
     ];
     let accepted = AtomicU32::new(0);
-    for_each_seed(|random| {
+    for_each_seed(400, |_, mut random| {
+        let random = &mut random;
         for _ in 0..100 {
             let count = 1 + random.below(5);
             let program: Vec<u8> = (0..count)

@@ -5,8 +5,8 @@ use netlink::{
     Route, Rule, Writer,
 };
 
-use crate::random::{Random, for_each_seed};
 use crate::{all, first};
+use models::{Random, for_each_seed};
 
 /// The object, written and read again.
 fn again(object: &Object, check: impl FnOnce(Result<Request, Flaw>)) {
@@ -25,18 +25,19 @@ fn again(object: &Object, check: impl FnOnce(Result<Request, Flaw>)) {
 
 fn mutate(random: &mut Random, bytes: &mut Vec<u8>) {
     for _ in 0..random.below(4) {
-        let at = random.below(bytes.len() as u64) as usize;
-        bytes[at] = random.next() as u8;
+        let at = random.below(bytes.len());
+        bytes[at] = random.bits() as u8;
     }
     if random.below(4) == 0 {
-        bytes.truncate(random.below(bytes.len() as u64) as usize);
+        bytes.truncate(random.below(bytes.len()));
     }
 }
 
 #[test]
 fn a_bent_message_is_refused_or_means_the_same_when_written_again() {
     let seeds = all();
-    for_each_seed(|random| {
+    for_each_seed(400, |_, mut random| {
+        let random = &mut random;
         for original in &seeds {
             let mut bytes = original.clone();
             mutate(random, &mut bytes);

@@ -5,8 +5,6 @@ mod commands;
 mod dumps;
 mod filters;
 mod hostile;
-#[path = "../../../virtq/tests/virtq/random.rs"]
-mod random;
 mod tools;
 mod unix;
 

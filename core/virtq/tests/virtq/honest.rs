@@ -1,7 +1,7 @@
 //! A queue against an honest device.
 
-use crate::random::{Random, for_each_seed};
 use hal::{HasDeviceAddr, Span, sim::SimMemory};
+use models::{Random, for_each_seed};
 use virtq::sim::Device;
 use virtq::{AddError, Config, Part, Queue, Token};
 
@@ -140,7 +140,8 @@ fn chain(random: &mut Random, data: &crate::SharedBuf) -> Vec<Part> {
 /// Random chains, completed in random order.
 #[test]
 fn no_descriptor_is_lost_and_no_token_confused_over_many_rounds() {
-    for_each_seed(|random| {
+    for_each_seed(400, |_, mut random| {
+        let random = &mut random;
         let (mut queue, mut device, data) = pair(random.below(2) == 0);
         let mut flying: Vec<Option<(Token, usize, u32)>> = vec![None; usize::from(SIZE)];
         for _ in 0..400 {
@@ -164,7 +165,7 @@ fn no_descriptor_is_lost_and_no_token_confused_over_many_rounds() {
             let _ = queue.publish();
             device.fetch();
             for _ in 0..random.below(4).min(device.pending.len() as u64) {
-                let at = random.below(device.pending.len() as u64) as usize;
+                let at = random.below(device.pending.len());
                 let done = device.pending.remove(at).unwrap();
                 let (_, count, room) = flying[usize::from(done.head)].unwrap();
                 assert_eq!((done.parts.len(), done.writable()), (count, room));

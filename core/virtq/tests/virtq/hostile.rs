@@ -1,7 +1,7 @@
 //! A queue against a device that lies.
 
-use crate::random::for_each_seed;
 use hal::{HasDeviceAddr, sim::SimMemory};
+use models::for_each_seed;
 use virtq::sim::Device;
 use virtq::{AddError, Config, Part, Queue, QueueError};
 
@@ -97,7 +97,8 @@ fn a_used_index_from_the_future_is_caught() {
 /// driver never makes a chain that the honest reader cannot walk.
 #[test]
 fn random_scribbling_never_confuses_the_shadow() {
-    for_each_seed(|random| {
+    for_each_seed(400, |_, mut random| {
+        let random = &mut random;
         let Rig {
             mut queue,
             mut device,
@@ -106,10 +107,10 @@ fn random_scribbling_never_confuses_the_shadow() {
         let mut flying = [false; SIZE as usize];
         flying[0] = true;
         for _ in 0..200 {
-            device.scribble(512, random.next(), random.next() as u8);
+            device.scribble(512, random.bits(), random.bits() as u8);
             if random.below(2) == 0 {
                 device.store_used(random.below(12) as u32, random.below(40) as u32);
-                device.set_used_index(random.next() as u16 % 4);
+                device.set_used_index(random.bits() as u16 % 4);
             }
             if let Ok(token) = queue.add([read(&data), write(&data)]) {
                 assert!(!flying[token.index()], "token twice");

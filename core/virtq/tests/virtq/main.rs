@@ -2,7 +2,6 @@
 
 mod honest;
 mod hostile;
-mod random;
 
 use hal::caching::WriteBack;
 use hal::owner::Shared;
