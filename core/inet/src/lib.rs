@@ -34,6 +34,7 @@
 //! start_dhcp(env); lease() -> Option<&Lease>
 //! start_ipv6(env, Ipv6Config); stop_ipv6(env); has_ipv6() -> bool; addresses_v6() -> impl Iterator<Item = &Ipv6Address>
 //! add_address_v6(env, addr, prefix_len); remove_address_v6(env, addr)
+//! ipv6_snapshot() -> Option<Ipv6Snapshot>; follow_ipv6(Option<&Ipv6Snapshot>)
 //! add_route(Route); remove_route(|&Route| -> bool); routes() -> impl Iterator<Item = &Route>
 //! reach(interface) -> Reach           what an Egress chooses by
 //! path_mtu(dst) -> u32; report_black_hole(env, dst)
@@ -139,7 +140,7 @@ pub use egress::{Egress, Reach};
 pub use env::{Env, Events, RawPacket};
 pub use ephemeral::PortRange;
 pub use error::Error;
-pub use ipv6::{AddressOrigin, AddressState, InterfaceId, Ipv6Address, Ipv6Config};
+pub use ipv6::{AddressOrigin, AddressState, InterfaceId, Ipv6Address, Ipv6Config, Ipv6Snapshot};
 pub use journal::{
     Event, EventKind, EventNumbers, EventsEnd, JOURNAL_EVENTS_MAX, Resent, What, merged,
 };

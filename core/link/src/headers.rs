@@ -176,6 +176,21 @@ impl Packet {
         with_window(frame, |bytes| Self::parse(header, bytes, frame.len()))
     }
 
+    /// Of the start of a packet of IPv6, which may be cut short behind its ports.
+    pub(crate) fn quoted_v6(bytes: &[u8]) -> Option<Self> {
+        Self::v6(bytes, usize::MAX, 0)
+    }
+
+    /// The same packet as if the other end had sent it.
+    pub(crate) fn reversed(self) -> Self {
+        Self {
+            src: self.dst,
+            dst: self.src,
+            ports: self.ports.map(|(src, dst)| (dst, src)),
+            ..self
+        }
+    }
+
     fn v4(bytes: &[u8], room: usize, at: usize) -> Option<Self> {
         let view = Ipv4View::parse(bytes, room).ok()?;
         let piece = match (view.is_fragment(), view.fragment_offset()) {

@@ -11,7 +11,7 @@
 
 use core::net::IpAddr;
 
-use crate::headers::{Packet, Piece, TCP, UDP};
+use crate::headers::{ICMP6, Packet, Piece, TCP, UDP};
 use crate::toeplitz::{Key, Toeplitz};
 
 /// Entries of an indirection table.
@@ -53,8 +53,9 @@ pub enum Scope {
     /// Those of both families.
     #[default]
     Ip,
-    /// Those of IPv4 from one host to another, or to all.
-    Ipv4Unicast,
+    /// Those from one host to another, or to all of an IPv4 network: not packets to groups, nor
+    /// whole messages of ICMPv6, which are more of the link than of a flow.
+    Unicast,
 }
 
 impl Default for Rss {
@@ -79,9 +80,9 @@ impl Scope {
     fn has(self, packet: &Packet) -> bool {
         match self {
             Self::Ip => true,
-            Self::Ipv4Unicast => [packet.src, packet.dst]
-                .iter()
-                .all(|end| end.is_ipv4() && !end.is_multicast()),
+            // A piece of a message does not say what it is of, so that all pieces hash alike.
+            Self::Unicast if packet.protocol == ICMP6 && packet.piece == Piece::Whole => false,
+            Self::Unicast => ![packet.src, packet.dst].iter().any(IpAddr::is_multicast),
         }
     }
 }
@@ -194,13 +195,47 @@ mod tests {
     #[test]
     fn what_is_out_of_scope_hashes_to_0() {
         let hasher = Hasher::new(&Rss {
-            scope: Scope::Ipv4Unicast,
+            scope: Scope::Unicast,
             ..Rss::default()
         });
         let hash = |src, dst| hasher.hash(Some(&packet(src, 1, dst, 2)));
-        assert_eq!(hash("2001:db8::1", "2001:db8::2"), 0);
         assert_eq!(hash("10.0.2.2", "224.0.0.251"), 0);
+        assert_eq!(hash("fe80::2", "ff02::fb"), 0);
         assert_ne!(hash("10.0.2.2", "10.0.2.15"), 0);
+        assert_ne!(hash("2001:db8::1", "2001:db8::2"), 0);
+        assert_ne!(hash("fe80::1", "fe80::2"), 0);
+        let message = Packet {
+            protocol: ICMP6,
+            ports: None,
+            ..packet("fe80::1", 0, "fe80::2", 0)
+        };
+        assert_eq!(hasher.hash(Some(&message)), 0);
+        let piece = Packet {
+            piece: Piece::First,
+            ..message
+        };
+        assert_ne!(hasher.hash(Some(&piece)), 0);
+    }
+
+    #[test]
+    fn a_key_of_16_bits_period_hashes_both_directions_of_either_family_alike() {
+        let key = Key(core::array::from_fn(|at| [0x6d, 0x5a][at % 2]));
+        let scope = Scope::Unicast;
+        let hasher = Hasher::new(&Rss {
+            key,
+            scope,
+            ..Rss::default()
+        });
+        let mut buckets = alloc::collections::BTreeSet::new();
+        for (host, peer) in [("10.0.2.15", "10.0.2.2"), ("2001:db8::1", "2001:db8:9::2")] {
+            for port in 32768..32868 {
+                let there = hasher.hash(Some(&packet(host, port, peer, 6379)));
+                let back = hasher.hash(Some(&packet(peer, 6379, host, port)));
+                assert_eq!(there, back, "{host} {port}");
+                buckets.insert((host, bucket_of(there)));
+            }
+        }
+        assert!(buckets.len() > 60, "ports are spread: {}", buckets.len());
     }
 
     /// Destination, source, hash of addresses, hash with ports: Microsoft's table.

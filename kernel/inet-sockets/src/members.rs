@@ -7,10 +7,8 @@
 //!   before; if it had a name, the socket in the first shard stays to keep that;
 //! - *waiting for unknown peers* (a listener, a datagram socket with a name): a member in
 //!   each shard, the first shard's being the handle's location. Calls that change it change
-//!   all of them; calls that take from it begin with the calling CPU's. Of the card's shards
-//!   IPv6 comes to the first only, so what hears nothing else has its one member there. An
-//!   address of a further interface is heard in that one's shard only; the first then just
-//!   keeps the name.
+//!   all of them; calls that take from it begin with the calling CPU's. An address of a further
+//!   interface is heard in that one's shard only; the first then just keeps the name.
 //!
 //! A shard that comes with an interface gets the members of all sockets that wait
 //! (`latecomer`).
@@ -100,7 +98,7 @@ impl Handle {
         }
         let (options, local) = (self.options()?, self.local()?);
         let mut members = Vec::new();
-        for number in self.stack.shards_that_hear(local, &options) {
+        for number in self.stack.shards_that_hear(local) {
             if let Some(known) = self.waiter.members.in_shard(number) {
                 self.stack
                     .in_shard(number, |stack, _| begin(stack, known.id, duty(local)))?;
@@ -151,7 +149,7 @@ impl Handle {
     }
 
     /// Moves a stream socket to where its connection to `peer` will be: where its name
-    /// leads, else to `wished`; says whether it was free to. All IPv6 is the first shard's.
+    /// leads, else to `wished`; says whether it was free to.
     pub(crate) fn move_to_connect(&self, peer: Endpoint, wished: u16) -> Result<bool> {
         if self.stack.shard_count() == 1 {
             return Ok(false);
@@ -162,7 +160,6 @@ impl Handle {
         if further.is_some() || self.stack.count() == 1 {
             return self.move_to(further.unwrap_or(0)).map(|()| false);
         }
-        let may_choose = !is_named && peer.addr.is_ipv4();
         let target = match is_named {
             true => self.with(|id, stack, _| {
                 let mut local = stack.local(id)?;
@@ -171,11 +168,10 @@ impl Handle {
                 }
                 Ok(steer::owner_of_connection(local, peer))
             })?,
-            false if may_choose => wished,
-            false => 0,
+            false => wished,
         };
         self.move_to(target)?;
-        Ok(may_choose)
+        Ok(!is_named)
     }
 
     /// The further shard by which a stream socket reaches `peer`.

@@ -5,4 +5,5 @@ mod discovery;
 mod groups;
 mod messages;
 mod place;
+mod shards;
 mod transport;

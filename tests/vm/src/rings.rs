@@ -1,7 +1,9 @@
 //! A card with a pair of queues for each CPU: whether all of them work, and for whom.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::thread;
+
+use qemu::namespace::{MACHINE_V6, MACHINE_V6_FLAG};
 
 use crate::Test;
 use crate::guest::{Guest, Setup};
@@ -20,6 +22,18 @@ pub const TESTS: &[Test] = &[
         card_steers,
     ),
     (
+        "two Redis on two CPUs are served over IPv6 by both rings of the card, in order",
+        both_rings_serve_v6,
+    ),
+    (
+        "a card that is told the hash brings frames of IPv6 to the ring of their connection",
+        card_steers_v6,
+    ),
+    (
+        "both rings serve IPv6 while addresses and routes of the machine come and go",
+        addresses_change,
+    ),
+    (
         "connections of a machine with two rings to itself reach their listener",
         to_itself,
     ),
@@ -27,12 +41,15 @@ pub const TESTS: &[Test] = &[
 
 const REDIS: &str = "/usr/bin/redis-server:/usr/bin/redis-server";
 const CLIENT: &str = "/usr/bin/redis-benchmark:/usr/bin/redis-benchmark";
+const IP: &str = "/usr/sbin/ip";
 const PORTS: [u16; 2] = [6379, 6380];
 /// Of a hundred frames, each ring carries so many at least.
 const SHARE_MIN: u64 = 15;
 /// Of a hundred frames, so many at most come by the wrong ring of a card that follows what
 /// is sent.
 const HANDED_OVER_MAX: u64 = 50;
+/// The same of a card that knows the hash, but not what neighbours say to each other by IPv6.
+const HANDED_OVER_MAX_V6: u64 = 1;
 
 /// What the machine says of one ring in /proc/net/rings.
 #[derive(Debug)]
@@ -44,7 +61,9 @@ struct Ring {
 }
 
 fn start(setup: &Setup) -> Result<(Operator, SocketAddr), String> {
-    let flags = ["--add", REDIS, "--add", CLIENT];
+    let ip6 = ["--ip6", MACHINE_V6_FLAG];
+    let programs = ["--add", REDIS, "--add", CLIENT, "--add", IP];
+    let flags = [&programs[..], &ip6].concat();
     let (mut operator, address) = Operator::start(setup, PORTS[0], &flags)?;
     for port in PORTS {
         operator.ask(&format!(
@@ -60,18 +79,30 @@ fn start(setup: &Setup) -> Result<(Operator, SocketAddr), String> {
 /// that the hash chose. A card that follows what is sent brings all but the first few
 /// frames of a connection where they belong.
 fn both_rings_serve(setup: &Setup) -> Result<(), String> {
-    both_rings(setup, HANDED_OVER_MAX)
+    both_rings(setup, HANDED_OVER_MAX, None)
 }
 
 fn card_steers(setup: &Setup) -> Result<(), String> {
-    both_rings(&setup.with_nic("igb"), 0)
+    both_rings(&setup.with_nic("igb"), 0, None)
 }
 
-fn both_rings(setup: &Setup, handed_over_max: u64) -> Result<(), String> {
-    if !setup.has_rings() {
+fn both_rings_serve_v6(setup: &Setup) -> Result<(), String> {
+    both_rings(setup, HANDED_OVER_MAX, Some(MACHINE_V6.into()))
+}
+
+fn card_steers_v6(setup: &Setup) -> Result<(), String> {
+    let machine = Some(MACHINE_V6.into());
+    both_rings(&setup.with_nic("igb"), HANDED_OVER_MAX_V6, machine)
+}
+
+/// Loads both Redis: at `machine`, if there is a way to it, if not at the machine's first address.
+fn both_rings(setup: &Setup, handed_over_max: u64, machine: Option<IpAddr>) -> Result<(), String> {
+    if !setup.has_rings() || machine.is_some() && !setup.has_tap() {
         return Ok(());
     }
     let (mut operator, address) = start(setup)?;
+    let address = SocketAddr::new(machine.unwrap_or(address.ip()), address.port());
+    operator.guest.expect_answer(address, b"PING\r\n")?;
     load_both(&operator.guest, address)?;
     let rings = rings(&mut operator)?;
     let sum = |of: fn(&Ring) -> u64| rings.iter().map(of).sum::<u64>();
@@ -92,6 +123,45 @@ fn both_rings(setup: &Setup, handed_over_max: u64) -> Result<(), String> {
     match counter(&mut operator, "TCPOFOQueue")? {
         0 => expect_status(&operator.leave()?, 0),
         count => Err(format!("{count} segments came out of order")),
+    }
+}
+
+/// An address that is no other machine's.
+const SECOND: &str = "fd00:51e7::99";
+
+/// The first shard publishes a dozen changes a second while both carry load; each shard then
+/// takes connections at an address that is new.
+fn addresses_change(setup: &Setup) -> Result<(), String> {
+    if !setup.has_rings() || !setup.has_tap() {
+        return Ok(());
+    }
+    let (mut operator, address) = start(setup)?;
+    let at = |machine: &str| {
+        let machine = machine
+            .parse()
+            .map_err(|error| format!("{machine}: {error}"));
+        machine.map(|machine| SocketAddr::new(machine, address.port()))
+    };
+    operator.ask(&format!(
+        "(until [ -e /tmp/over ]; do ip addr add {SECOND}/64 dev eth0; \
+        ip route add 2001:db8::/32 via fd00:51e7::2; sleep 0.1; \
+        ip addr del {SECOND}/64 dev eth0; ip route del 2001:db8::/32; done; touch /tmp/still) &"
+    ))?;
+    for _ in 0..3 {
+        load_both(&operator.guest, at(&MACHINE_V6.to_string())?)?;
+    }
+    operator.ask("touch /tmp/over; until [ -e /tmp/still ]; do sleep 0.1; done")?;
+    operator.ask(&format!(
+        "ip addr add {SECOND}/64 dev eth0; \
+        while ip addr show dev eth0 | grep -q tentative; do sleep 0.1; done"
+    ))?;
+    let before = rings(&mut operator)?;
+    load_both(&operator.guest, at(SECOND)?)?;
+    let rings = rings(&mut operator)?;
+    let is_loaded = |(now, before): (&Ring, &Ring)| now.received > before.received + 1000;
+    match rings.len() == 2 && rings.iter().zip(&before).all(is_loaded) {
+        true => expect_status(&operator.leave()?, 0),
+        false => Err(format!("one ring serves: {before:?}, then {rings:?}")),
     }
 }
 
@@ -116,7 +186,8 @@ fn to_itself(setup: &Setup) -> Result<(), String> {
         return Ok(());
     }
     let (mut operator, _) = start(setup)?;
-    for address in ["127.0.0.1", "10.0.2.15"] {
+    let own = MACHINE_V6.to_string();
+    for address in ["127.0.0.1", "10.0.2.15", "::1", &own] {
         let said = operator.ask(&format!(
             "redis-benchmark -h {address} -k 0 -c 10 -n 500 -t ping_mbulk --csv 2>&1"
         ))?;

@@ -118,29 +118,9 @@ impl Ipv6 {
         self.addresses.iter_mut().find(|own| own.addr == addr)
     }
 
-    /// The source of packets to `dst`; the first of the best, so the choice is stable.
+    /// The source of packets to `dst`.
     pub fn source_for(&self, dst: Ipv6Addr) -> Option<Ipv6Addr> {
-        let order = |own: &Ipv6Address| {
-            let (ours, wanted) = (scope(own.addr), scope(dst));
-            // Rule 2: the smallest scope that reaches, else the widest.
-            let reach = match ours >= wanted {
-                true => 0x100 - u16::from(ours),
-                false => u16::from(ours),
-            };
-            let is_preferred = own.state == AddressState::Preferred;
-            let has_label = label(own.addr) == label(dst);
-            // Rule 8 counts bits of the prefix only.
-            let common = common_bits(own.addr, dst).min(u32::from(own.prefix_len));
-            (reach, is_preferred, has_label, common)
-        };
-        let assigned = self.addresses.iter().filter(|own| own.is_assigned());
-        let mut best: Option<&Ipv6Address> = None;
-        for own in assigned {
-            if best.is_none_or(|best| order(own) > order(best)) {
-                best = Some(own);
-            }
-        }
-        best.map(|own| own.addr)
+        best_source(&self.addresses, dst)
     }
 
     /// An address of ours on the link.
@@ -153,6 +133,32 @@ impl Ipv6 {
     pub fn iter(&self) -> impl Iterator<Item = &Ipv6Address> {
         self.addresses.iter()
     }
+}
+
+/// Which of our addresses is the source of packets to `dst`; the first of the best, so the choice
+/// is stable.
+pub(super) fn best_source(addresses: &[Ipv6Address], dst: Ipv6Addr) -> Option<Ipv6Addr> {
+    let order = |own: &Ipv6Address| {
+        let (ours, wanted) = (scope(own.addr), scope(dst));
+        // Rule 2: the smallest scope that reaches, else the widest.
+        let reach = match ours >= wanted {
+            true => 0x100 - u16::from(ours),
+            false => u16::from(ours),
+        };
+        let is_preferred = own.state == AddressState::Preferred;
+        let has_label = label(own.addr) == label(dst);
+        // Rule 8 counts bits of the prefix only.
+        let common = common_bits(own.addr, dst).min(u32::from(own.prefix_len));
+        (reach, is_preferred, has_label, common)
+    };
+    let assigned = addresses.iter().filter(|own| own.is_assigned());
+    let mut best: Option<&Ipv6Address> = None;
+    for own in assigned {
+        if best.is_none_or(|best| order(own) > order(best)) {
+            best = Some(own);
+        }
+    }
+    best.map(|own| own.addr)
 }
 
 /// The last 64 bits of an address in the network of `prefix`.

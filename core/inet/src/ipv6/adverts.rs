@@ -60,7 +60,10 @@ impl<E: Env> Context<'_, E> {
             let millis = base / 2 + self.env.random() % base;
             timing.reachable = Duration::from_millis(millis);
         }
-        self.net.neighbors[1].set_timing(timing);
+        if timing != self.net.neighbors[1].timing() {
+            self.net.neighbors[1].set_timing(timing);
+            self.net.change_routes();
+        }
     }
 
     fn take_mtu(&mut self, mtu: u32) {
@@ -158,7 +161,11 @@ impl<E: Env> Context<'_, E> {
                 own.valid_until = now + LIFETIME_FLOOR;
             }
             own.preferred_until = preferred;
+            let state = own.state;
             own.settle(now);
+            if own.state != state {
+                self.net.change_routes();
+            }
             return;
         }
         if valid <= now {

@@ -63,7 +63,7 @@ impl Stack {
     pub fn stop_ipv6<E: Env>(&mut self, env: &mut E) {
         let Some(v6) = self.net.v6.take() else { return };
         let mut cx = self.context(env);
-        for own in v6.iter() {
+        for own in v6.iter().filter(|_| !v6.is_follower) {
             cx.leave(IpAddr::V6(solicited_node(own.addr)));
         }
         cx.net.routes.remove(|route| {
@@ -258,6 +258,7 @@ impl<E: Env> Context<'_, E> {
             own.state = AddressState::Duplicate;
             own.due = own.valid_until;
             v6.is_off |= own.origin == AddressOrigin::LinkLocal;
+            self.net.change_routes();
             return;
         }
         let (Some(old), Some(port)) = (self.unassign(addr), self.net.port) else {

@@ -3,7 +3,8 @@
 //! Every message must have crossed no router (hop limit 255) and must not have been
 //! fragmented (RFC 6980); then its sender is on the link, and the worst it can do is what
 //! it could do to ARP too. As there, a claim changes only what we have asked for, and adds
-//! a neighbour only if it asks for us.
+//! a neighbour only if it asks for us. A stack that follows another one learns just the same, and
+//! leaves answers and all that concerns addresses and routers to that one.
 
 use core::net::{IpAddr, Ipv6Addr};
 
@@ -68,6 +69,9 @@ impl<E: Env> Context<'_, E> {
                 if !is_link_local(src) {
                     return Err(DropReason::BadDiscovery);
                 }
+                if self.net.v6.as_ref().is_some_and(|v6| v6.is_follower) {
+                    return Ok(true);
+                }
                 self.learn_sender(src, &options)?;
                 self.on_router_advert(src, &advert, &options);
             }
@@ -93,8 +97,12 @@ impl<E: Env> Context<'_, E> {
             return Err(DropReason::BadDiscovery);
         }
         let v6 = self.net.v6.as_mut().ok_or(DropReason::Ipv6Off)?;
+        let is_follower = v6.is_follower;
         let own = v6.find_mut(target).ok_or(DropReason::WrongAddress)?;
         if !own.is_assigned() {
+            if is_follower {
+                return Ok(());
+            }
             // RFC 4862 5.4.3: who probes as we do wants it too; others get no answer.
             let is_tentative = own.state == super::AddressState::Tentative;
             if is_probe && is_tentative && options.nonce() != Some(own.nonce) {
@@ -105,7 +113,9 @@ impl<E: Env> Context<'_, E> {
         if !is_probe {
             self.learn_sender(src, options)?;
         }
-        self.send_advert(target, src);
+        if !is_follower {
+            self.send_advert(target, src);
+        }
         Ok(())
     }
 
@@ -135,7 +145,11 @@ impl<E: Env> Context<'_, E> {
         claim: Claim,
     ) -> Result<(), DropReason> {
         let v6 = self.net.v6.as_mut().ok_or(DropReason::Ipv6Off)?;
+        let is_follower = v6.is_follower;
         if let Some(own) = v6.find_mut(target) {
+            if is_follower {
+                return Ok(());
+            }
             if own.state == super::AddressState::Tentative {
                 self.on_duplicate(target);
                 return Ok(());
@@ -146,7 +160,7 @@ impl<E: Env> Context<'_, E> {
         let ip = IpAddr::V6(target);
         let learned = self.net.neighbors_mut(ip).learn(ip, claim, self.now);
         self.on_learned(learned);
-        if !is_router && self.net.routes.uses(ip) {
+        if !is_router && !is_follower && self.net.routes.uses(ip) {
             // RFC 4861 7.2.5: a router that has become a host.
             self.remove_router(target);
         }

@@ -240,7 +240,8 @@ impl Stack {
         }
         // RFC 4291 2.7: groups of the own interface do not come from outside.
         let is_of_interface = dst.octets()[1] & 0xf < 2;
-        if is_of_interface || !self.net.groups.contains(IpAddr::V6(dst)) {
+        let is_member = self.net.groups.contains(IpAddr::V6(dst)) || v6.follows_group(dst);
+        if is_of_interface || !is_member {
             return Err(DropReason::NotMember);
         }
         Ok(false)

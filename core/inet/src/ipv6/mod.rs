@@ -19,6 +19,7 @@
 //! | `address` | our addresses, their states, which is the source |
 //! | `autoconf` | duplicate detection, router solicitation, announcements |
 //! | `discovery` | neighbour solicitations and advertisements |
+//! | `follow` | several stacks on one port: one runs IPv6, the others follow |
 //! | `input` | headers, extensions, fragments |
 //! | `icmp` | echo and errors |
 //! | `listener` | multicast listener discovery |
@@ -29,6 +30,7 @@ mod address;
 mod adverts;
 mod autoconf;
 mod discovery;
+mod follow;
 mod icmp;
 mod input;
 mod listener;
@@ -39,6 +41,7 @@ use core::net::Ipv6Addr;
 use base::Instant;
 
 pub use address::{AddressOrigin, AddressState, Ipv6Address};
+pub use follow::Ipv6Snapshot;
 pub(crate) use input::is_link_local;
 
 use crate::net::Net;
@@ -81,6 +84,8 @@ pub(crate) struct Ipv6 {
     solicit_due: Instant,
     /// The address made of our station's is somebody else's (RFC 4862 5.4.5).
     is_off: bool,
+    /// Another stack runs IPv6 on this port: we say nothing of ourselves.
+    is_follower: bool,
 }
 
 impl Ipv6 {
@@ -92,6 +97,7 @@ impl Ipv6 {
             solicits_left: 0,
             solicit_due: Instant::NEVER,
             is_off: false,
+            is_follower: false,
         }
     }
 

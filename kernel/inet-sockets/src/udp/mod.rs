@@ -290,11 +290,11 @@ impl UdpSocket {
         let Some(peer) = letter.to.or_else(only) else {
             return 0;
         };
-        if !stack.has_further() {
-            return stack.shard_of(peer.addr);
-        }
         let bound = || self.handle.local().ok().map(|local| local.addr);
         let from = letter.from.filter(|from| !from.is_unspecified());
+        if !stack.has_further() {
+            return stack.shard_of(peer.addr, || from.or_else(bound));
+        }
         let device = match bound_device::of(&self.handle) {
             0 if peer.addr.is_multicast() => groups::sends_by(&self.handle),
             device => device,

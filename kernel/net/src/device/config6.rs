@@ -6,7 +6,7 @@ use core::net::{IpAddr, Ipv6Addr};
 use base::Instant;
 use inet::{Ipv6Config, Prefix, Route, RouteOrigin, Via};
 
-use crate::stack::NetStack;
+use crate::stack::{NetStack, routes};
 
 /// How the machine gets its IPv6 addresses. It always makes itself a link-local one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,7 +74,7 @@ pub(crate) fn start_further(of: &NetStack, shard: u16) {
     }
 }
 
-/// All IPv6 of the card is the first shard's.
+/// The first shard runs IPv6 on the card, and the card's other shards follow it.
 fn configure_shard(of: &NetStack, shard: u16, config: Config6) {
     let rules = Ipv6Config {
         accept_adverts: config == Config6::Auto,
@@ -110,4 +110,7 @@ fn configure_shard(of: &NetStack, shard: u16, config: Config6) {
         // The table of a new stack has room.
         default.map(|route| stack.add_route(route));
     });
+    if shard == 0 {
+        of.with_shard(0, |stack, link| routes::follow(stack, link, of.count()));
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! Each shard has one queue for each ring (a soft ring of `link::steer`, which counts and
 //! bounds what is in it, and drops a chain when it is full), and one short queue for
-//! exceptions: copies of ARP messages, quoted packets' errors, DHCP's answers. Only the
+//! exceptions: copies of what neighbours say, quoted packets' errors, DHCP's answers. Only the
 //! shard's own CPU empties them, a batch at a time; it is called by an interrupt when they
 //! were empty. A ring's frames for its own shard go the same way, so they keep their order.
 //!

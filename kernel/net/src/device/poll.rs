@@ -177,10 +177,14 @@ fn poll_card() {
 /// left to the caller to announce, once the shard is free.
 pub(crate) fn run_due(of: &NetStack, stack: &mut Stack, link: &mut Link) -> Instant {
     let has_several = of.shard_count() > 1;
-    if has_several {
+    if has_several && link.number != 0 {
         follow_first(of, stack, link);
     }
     let deadline = stack.expire(link).unwrap_or(Instant::NEVER);
+    if has_several && link.number == 0 {
+        // What it has may have changed just now: an address that nobody objected to.
+        follow_first(of, stack, link);
+    }
     if has_several && of.has_further() {
         egress::publish(of, stack, link);
     }

@@ -251,7 +251,7 @@ impl State {
         } = self;
         let count = port.receive(BATCH_FRAMES_MAX, &mut |frame| {
             packet::received(shared, crate::stack::interface::CARD, &frame);
-            match dispatch::dispatch_of(&frame.chain, shared.routes.address()) {
+            match dispatch::dispatch_of(&frame.chain, |addr| shared.routes.has(addr)) {
                 Dispatch::Flow => batch.push(frame),
                 Dispatch::Neighbor => {
                     teach(&frame);
@@ -282,7 +282,7 @@ impl State {
     }
 }
 
-/// Shows an ARP message to all shards but the first, which gets it by the hash.
+/// Shows a message between neighbours to all shards but the first, which gets it by the hash.
 fn teach(frame: &RxFrame) {
     let shards = stack::first().count();
     let copies = (1..shards).filter_map(|shard| Some((shard, steer::announcement_of(frame)?)));

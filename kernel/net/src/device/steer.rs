@@ -11,11 +11,11 @@
 //!
 //! What does not show its connection by that hash goes where `link::dispatch` says: an ICMP
 //! error where the quoted packet came from, DHCP's answers to the first shard, whose
-//! client asked. ARP goes to the first shard, which answers; the others get a copy that
-//! teaches them. A fragment of a TCP segment is dropped and counted.
+//! client asked. ARP and neighbour discovery go to the first shard, which answers; the others
+//! get a copy that teaches them. A fragment of a TCP segment is dropped and counted.
 //!
-//! The first shard, to which the hash 0 leads, also has all of IPv6, whose addresses,
-//! routes and neighbours exist there only, and all packets to groups.
+//! The first shard, to which the hash 0 leads, also has all packets to groups, and what else
+//! ICMPv6 says: it runs IPv6 for the card, and the others follow it (`inet::Ipv6Snapshot`).
 
 use core::net::IpAddr;
 
@@ -30,8 +30,10 @@ use wire::{ETHERNET_HEADER_BYTES, EtherType};
 
 /// The key whose distribution Woo and Park measured.
 const KEY_PERIOD: [u8; 2] = [0x6d, 0x5a];
-/// An IPv4 header with all options, and the ports behind it.
-const PACKET_HEAD_BYTES: usize = 64;
+/// An IP header with all options or some extension headers, and the ports behind it.
+const PACKET_HEAD_BYTES: usize = 128;
+/// The first four bits of a packet of IPv6.
+const VERSION_6: u8 = 6;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
@@ -57,7 +59,7 @@ pub(crate) fn rss() -> Rss {
     Rss {
         key: Key(key()),
         ports: PortFields::default(),
-        scope: Scope::Ipv4Unicast,
+        scope: Scope::Unicast,
     }
 }
 
@@ -72,7 +74,7 @@ pub(crate) fn tell(control: &mut dyn hal::NicControl, shards: u16) {
     let rule = hal::SpreadRule {
         key: &key(),
         table: &table,
-        ipv6: rss().scope == Scope::Ip,
+        ipv6: true,
         tcp_ports: rss().ports.tcp,
         udp_ports: rss().ports.udp,
     };
@@ -87,12 +89,16 @@ pub(crate) fn owner(packet: &Packet) -> u16 {
     })
 }
 
-/// The shard of a packet from its IPv4 header on.
+/// The shard of a packet from its IP header on.
 pub(crate) fn owner_of_packet(packet: &Chain) -> u16 {
     let mut frame = [0; ETHERNET_HEADER_BYTES + PACKET_HEAD_BYTES];
     let (header, head) = frame.split_at_mut(ETHERNET_HEADER_BYTES);
-    header[12..].copy_from_slice(&EtherType::Ipv4.number().to_be_bytes());
     let shown = ETHERNET_HEADER_BYTES + packet.copy_to_slice(0, head);
+    let ether_type = match head[0] >> 4 {
+        VERSION_6 => EtherType::Ipv6,
+        _ => EtherType::Ipv4,
+    };
+    header[12..].copy_from_slice(&ether_type.number().to_be_bytes());
     let frame = &frame[..shown];
     let len = ETHERNET_HEADER_BYTES + packet.len();
     let packet = Header::parse(frame).and_then(|header| Packet::parse(&header, frame, len));
@@ -122,11 +128,11 @@ fn packet(src: IpAddr, dst: IpAddr, protocol: u8, ports: Option<(u16, u16)>) -> 
     }
 }
 
-/// What an ARP message teaches, for a stack that does not answer it. `None` without
-/// memory: the stack will ask for itself.
+/// What a message of ARP or neighbour discovery teaches, for a stack that does not answer it.
+/// `None` without memory: the stack will ask for itself.
 pub(crate) fn announcement_of(frame: &RxFrame) -> Option<RxFrame> {
     let mut buffer = crate::device::memory::packet_pool().alloc()?;
-    buffer.append(&dispatch::announcement_of(&frame.chain));
+    dispatch::announcement_of(&frame.chain, &mut buffer).then_some(())?;
     Some(RxFrame {
         chain: Chain::from(buffer),
         checksum: Checksum::Unknown,

@@ -9,7 +9,7 @@
 //!
 //! Lock order: a shard, then the table.
 
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::IpAddr;
 
 use inet::{Device, Stack};
 
@@ -79,20 +79,27 @@ impl NetStack {
     /// The shard by which datagrams to `to` leave, and by which their answers arrive.
     pub fn exit(&self, device: u32, from: Option<IpAddr>, to: IpAddr) -> u16 {
         let further = self.further_exit(device, from, to);
-        further.unwrap_or_else(|| self.shard_of(to))
+        further.unwrap_or_else(|| self.shard_of(to, || from))
     }
 
-    /// The shard of the card in which datagrams of `peer` arrive.
-    pub fn shard_of(&self, peer: IpAddr) -> u16 {
+    /// The shard of the card in which datagrams of `peer` arrive. If there is a choice of addresses
+    /// that they go to, `from` says which we send from, if that is known.
+    pub fn shard_of(&self, peer: IpAddr, from: impl FnOnce() -> Option<IpAddr>) -> u16 {
         if self.count() == 1 {
             return 0;
         }
-        let own = self.shared.routes.address();
-        let local = match peer.is_loopback() {
-            true => peer,
-            false => IpAddr::V4(own.unwrap_or(Ipv4Addr::UNSPECIFIED)),
+        let routes = &self.shared.routes;
+        let local = match peer {
+            peer if peer.is_loopback() => Some(peer),
+            IpAddr::V4(_) => routes.address().map(IpAddr::V4),
+            IpAddr::V6(to) => {
+                let named = || from().filter(|from| from.is_ipv6() && !from.is_unspecified());
+                let only = routes.only_source_v6(to).map(IpAddr::V6);
+                let known = only.or_else(named);
+                known.or_else(|| routes.source_v6(to).map(IpAddr::V6))
+            }
         };
-        steer::owner_of_hosts(local, peer)
+        local.map_or(0, |local| steer::owner_of_hosts(local, peer))
     }
 
     /// The shard of an interface that has one of its own.

@@ -98,7 +98,7 @@ impl NetStack {
             let backlog = stack.accept_queue(id).ok().map(|lengths| lengths.1);
             is_held.then_some((*stack.options(id).ok()?, stack.local(id).ok()?, backlog))
         })??;
-        if !self.shards_that_hear(local, &options).contains(&shard) {
+        if !self.shards_that_hear(local).contains(&shard) {
             return None;
         }
         let family = match local.addr.is_ipv6() {

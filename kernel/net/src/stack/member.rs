@@ -39,20 +39,14 @@ pub enum Duty {
 
 impl NetStack {
     /// The shards but the first in which a socket with this name hears something.
-    pub fn shards_that_hear(&self, local: Endpoint, options: &Options) -> Range<u16> {
+    pub fn shards_that_hear(&self, local: Endpoint) -> Range<u16> {
         if let Some(shard) = self.further_owner(local.addr) {
             return shard..shard + 1;
         }
         let is_open = local.addr.is_unspecified() || local.addr.is_multicast();
-        let last = match is_open {
-            true => self.shard_count(),
-            false => self.count(),
-        };
-        // Of the card's shards IPv4 comes to every one, IPv6 to the first only.
-        let hears_ipv4 = local.addr.is_ipv4() || local.addr.is_unspecified() && !options.v6_only;
-        match hears_ipv4 {
-            true => 1..last,
-            false => self.count()..last,
+        match is_open {
+            true => 1..self.shard_count(),
+            false => 1..self.count(),
         }
     }
 }

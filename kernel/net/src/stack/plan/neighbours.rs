@@ -59,7 +59,7 @@ pub fn set_neighbour(of: &NetStack, interface: u32, ip: IpAddr, mac: [u8; 6]) ->
             .set_neighbor(link, ip, wire::MacAddr(mac))
             .map_err(refused)
     };
-    let mut all = on_shards(of, interface, ip, set);
+    let mut all = on_shards(of, interface, set);
     all.try_for_each(|set| set.unwrap_or(Err(Error::NetworkDown)))
 }
 
@@ -68,22 +68,21 @@ pub fn set_neighbour(of: &NetStack, interface: u32, ip: IpAddr, mac: [u8; 6]) ->
 /// Errors: `NotFound`.
 pub fn remove_neighbour(of: &NetStack, interface: u32, ip: IpAddr) -> Result<()> {
     let forget = |stack: &mut inet::Stack, _: &mut Link| stack.forget_neighbor(ip);
-    let known = on_shards(of, interface, ip, forget).filter(|is_known| *is_known == Some(true));
+    let known = on_shards(of, interface, forget).filter(|is_known| *is_known == Some(true));
     match known.count() {
         0 => Err(Error::NotFound),
         _ => Ok(()),
     }
 }
 
-/// Calls `work` with each stack that has an interface's neighbours of this family.
+/// Calls `work` with each stack that has an interface's neighbours.
 fn on_shards<R>(
     of: &NetStack,
     interface: u32,
-    ip: IpAddr,
     work: impl Fn(&mut inet::Stack, &mut Link) -> R,
 ) -> impl Iterator<Item = Option<R>> {
-    let shards = match (interface, ip) {
-        (CARD, IpAddr::V4(_)) => 0..of.count(),
+    let shards = match interface {
+        CARD => 0..of.count(),
         _ => 0..1,
     };
     shards.map(move |shard| match interface {
