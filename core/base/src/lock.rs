@@ -18,6 +18,9 @@ pub trait Lock<T> {
 
     /// Waits for the lock.
     fn lock(&self) -> Self::Guard<'_>;
+
+    /// Takes the lock if it is free.
+    fn try_lock(&self) -> Option<Self::Guard<'_>>;
 }
 
 /// The same for what is looked at often and changed seldom: readers do not exclude each other. Who

@@ -22,7 +22,10 @@ impl<T: Thread, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
         let Some(longest) = self.longest(machine) else {
             return false;
         };
-        let taken = self.take(longest, |queue| queue.steal(here));
+        // Who is refused compares again after a slice.
+        let taken = self
+            .try_change(longest, |queue| queue.steal(here))
+            .flatten();
         let is_taken = taken.is_some();
         if let Some(thread) = taken {
             self.change(here, |queue| queue.push(thread, here));
@@ -35,7 +38,7 @@ impl<T: Thread, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
         let here = machine.here();
         let enough = self.ready(here) + IMBALANCE;
         let long = machine.all().iter_after(here);
-        let long = long.filter(|cpu| self.ready(*cpu) >= enough);
+        let long = long.filter(|cpu| self.ready(*cpu) >= enough && self.movable(*cpu) != 0);
         long.max_by_key(|cpu| (machine.are_near(here, *cpu), self.ready(*cpu)))
     }
 }

@@ -1,7 +1,7 @@
 //! The queues of all CPUs, and what CPUs know of each other's.
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicU8, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use base::lock::{Count, Family, Lock};
 use base::{CpuId, CpuSet, SharedCpuSet};
@@ -10,12 +10,22 @@ use crate::policy::Rank;
 use crate::run_queue::Key;
 use crate::{Machine, RunQueue, SchedEntity, Thread};
 
+const HALF_BITS: u32 = usize::BITS / 2;
+
+/// Two numbers in a word, each far below half of one.
+fn published(ready: usize, movable: usize) -> usize {
+    movable << HALF_BITS | ready
+}
+
 /// One CPU's queue, and what is published beside it.
 #[repr(align(64))]
 pub struct Cpu<T, F: Family> {
     queue: F::Lock<RunQueue<T>>,
-    /// Threads on the queue, for looks without the lock.
+    /// Threads on the queue, and those of them that may run elsewhere, for looks without the lock
+    /// ([`published`]).
     ready: F::Count,
+    /// When it last looked for a thread elsewhere, some queue was locked.
+    was_refused: AtomicBool,
     /// The rank of what runs.
     running: AtomicU8,
 }
@@ -26,6 +36,7 @@ impl<T, F: Family> Cpu<T, F> {
         Self {
             queue,
             ready,
+            was_refused: AtomicBool::new(false),
             running: AtomicU8::new(Rank::FAIR.0),
         }
     }
@@ -58,13 +69,32 @@ impl<T, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
     /// Threads that wait for `cpu`.
     #[inline]
     pub fn ready(&self, cpu: CpuId) -> usize {
-        self.cpu(cpu).ready.get()
+        self.cpu(cpu).ready.get() & ((1 << HALF_BITS) - 1)
     }
 
-    /// The other CPUs for which threads wait. No lock is taken for that.
+    /// Those of them that may run elsewhere.
+    pub fn movable(&self, cpu: CpuId) -> usize {
+        self.cpu(cpu).ready.get() >> HALF_BITS
+    }
+
+    /// The other CPUs for which threads wait that may run elsewhere. No lock is taken for that.
     pub(crate) fn waiting_elsewhere(&self, machine: &impl Machine) -> CpuSet {
         let others = machine.all() - CpuSet::one(machine.here());
-        others.iter().filter(|cpu| self.ready(*cpu) != 0).collect()
+        others
+            .iter()
+            .filter(|cpu| self.movable(*cpu) != 0)
+            .collect()
+    }
+
+    /// Whether `cpu` could not look at a queue when it last looked for a thread elsewhere: it
+    /// looks again before it halts.
+    pub fn was_refused(&self, cpu: CpuId) -> bool {
+        self.cpu(cpu).was_refused.load(Ordering::Relaxed)
+    }
+
+    /// For `cpu` itself.
+    pub(crate) fn note_refused(&self, cpu: CpuId, refused: bool) {
+        self.cpu(cpu).was_refused.store(refused, Ordering::Relaxed);
     }
 
     /// Whether real-time threads wait anywhere.
@@ -114,10 +144,30 @@ impl<T: Thread, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
     /// Changes the queue of `cpu`, and publishes what became of it.
     pub(crate) fn change<R>(&self, cpu: CpuId, act: impl FnOnce(&mut RunQueue<T>) -> R) -> R {
         let cpu = self.cpu(cpu);
-        let mut queue = cpu.queue.lock();
+        self.change_locked(cpu, &mut cpu.queue.lock(), act)
+    }
+
+    /// The same unless somebody else does so at this moment.
+    pub(crate) fn try_change<R>(
+        &self,
+        cpu: CpuId,
+        act: impl FnOnce(&mut RunQueue<T>) -> R,
+    ) -> Option<R> {
+        let cpu = self.cpu(cpu);
+        let mut queue = cpu.queue.try_lock()?;
+        Some(self.change_locked(cpu, &mut queue, act))
+    }
+
+    #[inline]
+    fn change_locked<R>(
+        &self,
+        cpu: &Cpu<T, F>,
+        queue: &mut RunQueue<T>,
+        act: impl FnOnce(&mut RunQueue<T>) -> R,
+    ) -> R {
         let realtime = queue.realtime();
-        let done = act(&mut queue);
-        cpu.ready.set(queue.len());
+        let done = act(queue);
+        cpu.ready.set(published(queue.len(), queue.movable()));
         if queue.realtime() != realtime {
             // The difference may be negative.
             let difference = queue.realtime().wrapping_sub(realtime);

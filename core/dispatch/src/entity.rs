@@ -1,6 +1,6 @@
 //! What the dispatcher knows of one thread.
 
-use core::sync::atomic::{AtomicI8, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI8, AtomicI64, AtomicU32, AtomicU64, Ordering};
 
 use base::{CpuId, CpuSet, SharedCpuSet};
 
@@ -36,6 +36,8 @@ pub struct SchedEntity {
     /// Changed with the queue locked: the CPU and the rank ([`NO_PLACE`] for none), and the order.
     place: AtomicU32,
     order: AtomicI64,
+    /// It may run on other CPUs than that, as far as the queue knows, which counts it.
+    is_movable: AtomicBool,
 }
 
 impl SchedEntity {
@@ -50,6 +52,7 @@ impl SchedEntity {
             since_wait: SinceWait::default(),
             place: AtomicU32::new(NO_PLACE),
             order: AtomicI64::new(0),
+            is_movable: AtomicBool::new(false),
         }
     }
 
@@ -74,7 +77,8 @@ impl SchedEntity {
         self.affinity.load(Ordering::Relaxed)
     }
 
-    /// Restricts it to these CPUs, from its next switch on; at least one of `cpus` exists.
+    /// Restricts it to these CPUs, from its next switch on; at least one of `cpus` exists. Where it
+    /// may wait on a queue, that is for [`crate::Dispatcher::set_affinity`].
     pub fn set_affinity(&self, cpus: CpuSet) {
         self.affinity.store(cpus, Ordering::Relaxed);
     }
@@ -82,6 +86,18 @@ impl SchedEntity {
     /// Whether it may run on `cpu`.
     pub fn allows(&self, cpu: CpuId) -> bool {
         self.affinity.contains(cpu, Ordering::Relaxed)
+    }
+
+    /// Notes and says whether it may run on others than `cpu`, whose queue it stands on.
+    pub(crate) fn note_mobility(&self, cpu: CpuId) -> bool {
+        let is_movable = self.affinity() != CpuSet::one(cpu);
+        self.is_movable.store(is_movable, Ordering::Relaxed);
+        is_movable
+    }
+
+    /// What was noted last.
+    pub(crate) fn is_movable(&self) -> bool {
+        self.is_movable.load(Ordering::Relaxed)
     }
 
     /// Its nice value, -20 to 19.

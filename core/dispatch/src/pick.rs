@@ -2,6 +2,13 @@
 //!
 //! A CPU that looks for its next thread looks at the others' queues for a better one first, as
 //! long as any real-time thread waits anywhere.
+//!
+//! A thief does not wait for a queue that somebody else changes at this moment: it looks at the next
+//! one. But then it may have missed a thread, so it notes that it was *refused*, and does not halt
+//! before it has looked once more ([`Dispatcher::was_refused`]). Who holds the queue is the CPU
+//! itself, one that brings a thread, or a thief, and each publishes what is left before it lets the
+//! queue go. So thieves come to rest once nothing is left that any of them could take, and none
+//! halts beside a thread that was there when it looked.
 
 use alloc::sync::Arc;
 
@@ -67,9 +74,17 @@ impl<T: Thread, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
         let here = machine.here();
         let victims = self.waiting_elsewhere(machine);
         if victims.is_empty() {
+            self.note_refused(here, false);
             return None;
         }
+        let mut refused = false;
         let mut victims = by_distance(victims, here, machine);
-        victims.find_map(|victim| self.take(victim, |queue| queue.steal(here)))
+        let stolen = victims.find_map(|victim| {
+            let stolen = self.try_change(victim, |queue| queue.steal(here));
+            refused |= stolen.is_none();
+            stolen.flatten()
+        });
+        self.note_refused(here, refused);
+        stolen
     }
 }

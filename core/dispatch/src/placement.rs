@@ -88,6 +88,17 @@ impl<T: Thread, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
         None
     }
 
+    /// Allows other CPUs to a thread, wherever it is: from its next switch on it runs there.
+    pub fn set_affinity(&self, thread: &SchedEntity, cpus: CpuSet, machine: &impl Machine) {
+        thread.set_affinity(cpus);
+        while let Some(place) = thread.place() {
+            if self.change(place.cpu, |queue| queue.note_affinity(thread)) {
+                return;
+            }
+            machine.relax();
+        }
+    }
+
     /// Where the best of those stands that wait for this CPU.
     pub(crate) fn first_here(&self, machine: &impl Machine) -> Option<Key> {
         self.look(machine.here(), |queue| queue.first(false))

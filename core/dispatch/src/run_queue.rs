@@ -48,6 +48,8 @@ pub struct RunQueue<T> {
     floor_ns: u64,
     /// Threads of real-time ranks.
     realtime: usize,
+    /// Threads that may run elsewhere too.
+    movable: usize,
 }
 
 impl<T> RunQueue<T> {
@@ -58,6 +60,7 @@ impl<T> RunQueue<T> {
             arrivals: 0,
             floor_ns: 0,
             realtime: 0,
+            movable: 0,
         }
     }
 
@@ -74,6 +77,11 @@ impl<T> RunQueue<T> {
     /// Those of real-time ranks among them.
     pub(crate) fn realtime(&self) -> usize {
         self.realtime
+    }
+
+    /// Those that may run elsewhere too.
+    pub(crate) fn movable(&self) -> usize {
+        self.movable
     }
 
     /// Where the thread stands that is to run next, by the rules of [`pop`](Self::pop).
@@ -118,12 +126,14 @@ impl<T: Thread> RunQueue<T> {
         let place = Place { cpu, rank, order };
         entity.set_place(Some(place));
         let key = entity.key(place);
+        self.movable += usize::from(entity.note_mobility(cpu));
         self.ready.insert(key, thread);
     }
 
     fn take(&mut self, key: Key) -> Option<Arc<T>> {
         let thread = self.ready.remove(&key)?;
         self.realtime -= usize::from(key.rank.is_realtime());
+        self.movable -= usize::from(thread.sched().is_movable());
         thread.sched().set_place(None);
         Some(thread)
     }
@@ -140,11 +150,25 @@ impl<T: Thread> RunQueue<T> {
     /// Takes out a thread that waits here at this place.
     pub fn remove(&mut self, thread: &SchedEntity) -> Option<Arc<T>> {
         let key = thread.key(thread.place()?);
-        let is_there = self
-            .ready
-            .get(&key)
-            .is_some_and(|one| core::ptr::eq(one.sched(), thread));
-        is_there.then(|| self.take(key)).flatten()
+        self.has(key, thread).then(|| self.take(key)).flatten()
+    }
+
+    /// Other CPUs than before may be allowed to a thread; whether it waits here at this place.
+    pub(crate) fn note_affinity(&mut self, thread: &SchedEntity) -> bool {
+        let Some(place) = thread.place() else {
+            return false;
+        };
+        let is_here = self.has(thread.key(place), thread);
+        if is_here {
+            self.movable -= usize::from(thread.is_movable());
+            self.movable += usize::from(thread.note_mobility(place.cpu));
+        }
+        is_here
+    }
+
+    fn has(&self, key: Key, thread: &SchedEntity) -> bool {
+        let waiting = self.ready.get(&key);
+        waiting.is_some_and(|one| core::ptr::eq(one.sched(), thread))
     }
 
     /// Takes a thread that may run on `thief`, the one that would wait longest.

@@ -1,6 +1,6 @@
 //! Loom's locks and words.
 
-use std::sync::PoisonError;
+use std::sync::{PoisonError, TryLockError};
 
 use base::lock::{Count, Family, Flag, Lock, RwFamily};
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -48,6 +48,14 @@ impl<T> Lock<T> for WatchedLock<T> {
 
     fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        match self.0.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 }
 

@@ -126,7 +126,7 @@ fn setaffinity(call: Call<'_>) -> Outcome {
         return Err(Errno::EINVAL);
     }
     check_owner(&call, &thread)?;
-    thread.sched.set_affinity(cpus);
+    sched::set_affinity(&thread.sched, cpus);
     if !thread.sched.allows(thread.sched.last_cpu()) {
         if core::ptr::eq(&*thread, call.thread) {
             sched::migrate();

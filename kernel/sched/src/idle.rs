@@ -16,6 +16,10 @@ pub(crate) fn wait_in_place(cpu: CpuId, deadline: Instant) {
     if run_softirqs() {
         return;
     }
+    if DISPATCHER.was_refused(cpu) {
+        // A thread may wait in a queue that was locked: it is not one to halt beside.
+        return mach::cpu::relax();
+    }
     if halt_poll::finds_work(cpu, deadline) {
         return;
     }

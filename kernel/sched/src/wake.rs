@@ -5,7 +5,7 @@
 
 use alloc::sync::Arc;
 
-use base::CpuId;
+use base::{CpuId, CpuSet};
 use dispatch::{Arrival, Policy, Rank, Wake};
 
 use crate::dispatcher::{DISPATCHER, Here};
@@ -91,6 +91,11 @@ pub fn set_policy(thread: &Entity, policy: Policy, resets_on_fork: bool) {
     if thread.set_policy(policy, resets_on_fork) {
         note_rank(thread);
     }
+}
+
+/// Restricts a thread to these CPUs, from its next switch on; at least one of them exists.
+pub fn set_affinity(thread: &Entity, cpus: CpuSet) {
+    DISPATCHER.set_affinity(thread, cpus, &Here);
 }
 
 /// Lends a thread a rank in place of what it was lent before.

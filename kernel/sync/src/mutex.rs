@@ -70,6 +70,11 @@ impl<T> base::lock::Lock<T> for Mutex<T> {
     fn lock(&self) -> MutexGuard<'_, T> {
         self.lock()
     }
+
+    #[inline]
+    fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        self.try_lock()
+    }
 }
 
 /// Locks that sleep, and the words of the machine, for the mechanisms of `core/`.

@@ -81,7 +81,7 @@ impl History {
             7 => self.balances(),
             8 => self.idles(),
             9 if !waits => self.runs(&task),
-            _ => task.set_affinity(self.any_set()),
+            _ => self.may_run_elsewhere(&task),
         }
         self.check();
     }
@@ -112,6 +112,12 @@ impl History {
             from == cpu && self.idle[cpu as usize]
         );
         self.waits.insert(task.name, cpu);
+    }
+
+    fn may_run_elsewhere(&mut self, task: &Task) {
+        let cpus = self.any_set();
+        let dispatcher = &self.world.dispatcher;
+        dispatcher.set_affinity(task, cpus, &self.world.cpus);
     }
 
     fn changes_policy(&mut self, task: &Task) {
@@ -189,12 +195,12 @@ impl History {
     fn check(&self) {
         let seed = self.seed;
         for cpu in 0..self.count() as u32 {
-            let waiting = self.waiting(cpu).len();
-            assert_eq!(
-                self.world.dispatcher.ready(CpuId(cpu)),
-                waiting,
-                "seed {seed}"
-            );
+            let (cpu, waiting) = (CpuId(cpu), self.waiting(cpu));
+            let dispatcher = &self.world.dispatcher;
+            assert_eq!(dispatcher.ready(cpu), waiting.len(), "seed {seed}");
+            let stays = |task: &&Arc<Task>| task.affinity() == CpuSet::one(cpu);
+            let movable = waiting.len() - waiting.iter().filter(stays).count();
+            assert_eq!(dispatcher.movable(cpu), movable, "seed {seed}");
         }
         for task in &self.tasks {
             let place = task.place().map(|place| place.cpu.0);

@@ -142,3 +142,43 @@ fn a_thread_that_was_taken_keeps_to_the_time_of_its_new_queue() {
     assert_eq!(taken.vruntime_ns(), floor.vruntime_ns() - 3 * MS);
     assert_eq!(taken.place(), None);
 }
+
+#[test]
+fn a_thread_that_may_run_nowhere_else_is_not_looked_for() {
+    let world: World = World::new(4);
+    let task = Task::on(0, 1);
+    task.set_affinity(set(&[0]));
+    let _ = world.enqueue(0, &task);
+    let looked_at = |cpu| {
+        [
+            world.dispatcher.ready(CpuId(cpu)),
+            world.dispatcher.movable(CpuId(cpu)),
+        ]
+    };
+    assert_eq!(looked_at(0), [1, 0]);
+    assert_eq!(world.next(1), 0);
+    world
+        .dispatcher
+        .set_affinity(&task, set(&[0, 1]), world.at(2));
+    assert_eq!(looked_at(0), [1, 1], "it may leave from now on");
+    assert_eq!(world.next(2), 0);
+    assert!(
+        !world.dispatcher.was_refused(CpuId(2)),
+        "it looked, and may not have it"
+    );
+    assert_eq!(world.next(1), 1);
+    assert_eq!(looked_at(0), [0, 0]);
+}
+
+#[test]
+fn a_busy_cpu_passes_over_a_long_queue_of_threads_that_stay() {
+    let world = World::new(4);
+    fill(&world, &[0, 0, 3, 0]);
+    for name in 1..=5 {
+        let stays = Task::on(1, name);
+        stays.set_affinity(set(&[1]));
+        let _ = world.enqueue(1, &stays);
+    }
+    assert!(world.dispatcher.balance(world.at(0)));
+    assert_eq!(ready(&world), [1, 5, 2, 0]);
+}

@@ -127,7 +127,7 @@ impl<F: Family> World<F> {
         task.set_affinity(set(&[cpu]));
         let arrival = self.enqueue(cpu, task);
         assert!(!matches!(arrival, Arrival::Elsewhere(_)));
-        task.set_affinity(affinity);
+        self.dispatcher.set_affinity(task, affinity, &self.cpus);
     }
 
     /// The name of the thread that `cpu` runs next; 0 for none.

@@ -88,6 +88,11 @@ impl<T> base::lock::Lock<T> for Spin<T> {
     fn lock(&self) -> SpinGuard<'_, T> {
         self.lock()
     }
+
+    #[inline]
+    fn try_lock(&self) -> Option<SpinGuard<'_, T>> {
+        self.try_lock()
+    }
 }
 
 impl<T: ?Sized> fmt::Debug for Spin<T> {

@@ -14,11 +14,75 @@
 
 mod machine;
 
+use crate::world::{Cpus, Task, World};
+use base::CpuId;
 use dispatch::{Left, State};
 use loom::thread;
 use machine::{Ended, Scene};
-use models::explore;
+use models::{Watched, explore};
 use std::sync::Arc;
+
+/// Two threads wait for CPU 0, and CPUs 1 and 2 look for one each, again as long as `looks_again`.
+fn two_thieves(looks_again: fn(&World<Watched>, CpuId) -> bool) {
+    explore(move || {
+        let world = Arc::new(World::<Watched>::new(3));
+        for name in [1, 2] {
+            let _ = world
+                .dispatcher
+                .enqueue(Task::on(0, name), &world.nobody, &at(0));
+        }
+        let thief = |cpu| {
+            let world = world.clone();
+            move || loop {
+                if let Some(task) = world.dispatcher.next(&at(cpu)) {
+                    return task.name;
+                }
+                assert!(looks_again(&world, CpuId(cpu)), "a thread is left behind");
+                thread::yield_now();
+            }
+        };
+        let other = thread::spawn(thief(1));
+        let own = thief(2)();
+        // What the other one says is said by its panic.
+        let other = other.join().expect("left behind");
+        assert_ne!(own, other);
+    });
+}
+
+#[test]
+fn a_thief_that_was_refused_comes_to_rest_once_nothing_is_left() {
+    explore(|| {
+        let world = Arc::new(World::<Watched>::new(3));
+        let _ = world
+            .dispatcher
+            .enqueue(Task::on(0, 1), &world.nobody, &at(0));
+        let thief = |cpu| {
+            let world = world.clone();
+            move || loop {
+                if world.dispatcher.next(&at(cpu)).is_some() {
+                    return 1;
+                }
+                if !world.dispatcher.was_refused(CpuId(cpu)) {
+                    return 0;
+                }
+                thread::yield_now();
+            }
+        };
+        let other = thread::spawn(thief(1));
+        let own = thief(2)();
+        assert_eq!(
+            own + other.join().expect("it ends"),
+            1,
+            "one of them has it"
+        );
+    });
+}
+
+fn at(cpu: u32) -> Cpus {
+    let cpus = Cpus::new(3);
+    cpus.here.set(cpu);
+    cpus
+}
 
 /// CPU 0 runs a thread that waits for the condition; CPU 1 makes it true and wakes.
 fn condition(wait: fn(&Scene) -> Ended, make: fn(&Scene)) {
@@ -135,6 +199,17 @@ fn a_cpu_that_halts_runs_what_comes_to_its_queue() {
         scene.put_ready_from(1, 0);
         cpu.join().expect("it ends");
     });
+}
+
+#[test]
+fn of_two_thieves_none_halts_beside_a_thread_that_waits() {
+    two_thieves(|world, cpu| world.dispatcher.was_refused(cpu));
+}
+
+#[test]
+#[should_panic(expected = "left behind")]
+fn loom_notices_a_thief_that_halts_though_it_was_refused() {
+    two_thieves(|_, _| false);
 }
 
 #[test]
