@@ -221,13 +221,8 @@ fn build(request: &Clone, id: Tid) -> Result<Child> {
             .contains(CloneFlags::VFORK)
             .then(Arc::<Latch>::default);
         *process.vfork.lock() = vfork.clone();
-        let own = me.process.id();
-        let parent = if flags.contains(CloneFlags::PARENT) {
-            family::parent_of(own)
-        } else {
-            own
-        };
-        family::enrol(process, parent, own, request.exit_signal);
+        let is_sibling = flags.contains(CloneFlags::PARENT);
+        family::enrol(process, me.process.id(), is_sibling, request.exit_signal);
     }
     ptrace::adopt(&me, &thread, request.event(), flags);
     Ok(Child { thread, vfork })
@@ -260,6 +255,7 @@ fn fork_process(me: &Thread, flags: CloneFlags, id: Tid) -> Result<Arc<Process>>
     };
     let image = me.process.image.lock().clone();
     fallible::room_for_arc::<Process>()?;
+    family::room_for_one()?;
     let process = Process::new(id, space, me.process.limits.fork(), actions, image);
     let is_dumpable = me.process.dumpable.load(Relaxed);
     process.dumpable.store(is_dumpable, Relaxed);
@@ -348,6 +344,6 @@ pub fn start_init(entry: fn(usize) -> !, files: Arc<FdTable>) -> Option<Arc<Thre
     });
     process.add_thread(thread.clone()).ok()?;
     threads::register(&thread);
-    family::enrol(process, 0, 0, None);
+    family::begin(process);
     Some(thread)
 }

@@ -1,11 +1,12 @@
 //! Hearing of children: which of them changed, as wait4(2) asks.
 
-use mach::sync::SpinGuard;
-use sched::resched_point;
+use core::ops::RangeInclusive;
+
+use relations::Fate;
 use sync::{Error, Result};
 
-use super::FAMILY;
-use super::index::{BATCH, Family, Member};
+use super::child::Child;
+use super::{FAMILY, Member};
 use crate::processes::{Change, Pid, Process, Report, Usage};
 use crate::ptrace;
 use crate::signal::Signal;
@@ -52,93 +53,64 @@ pub fn poll_children(parent: &Process, whom: Whom, wanted: Wanted) -> Result<Opt
 
 /// The first change that is wanted; unless it shall stay, it is hereby heard.
 fn first_report(parent: &Process, whom: Whom, wanted: Wanted) -> Option<Report> {
-    let found = search(parent.id(), Among::Changed, |pid, member| {
-        if !matches(pid, member, whom, wanted) {
+    let own = FAMILY.get(parent.id())?;
+    let report = FAMILY.hear(&own, range_of(whom), |member, child| {
+        if !matches(member, child, whom, wanted) {
             return None;
         }
-        Some(Report {
-            pid,
-            uid: member.uid,
-            change: change_of(member, wanted)?,
-            usage: total_usage(&member.process),
-        })
-    });
-    let (mut family, report) = found?;
-    if wanted.keep {
-        return Some(report);
-    }
-    if let Change::Ended(_) = report.change {
-        let gone = family.take_out(report.pid);
-        drop(family);
-        drop(gone);
+        let report = Report {
+            pid: member.id(),
+            uid: child.uid,
+            change: change_of(child, wanted)?,
+            usage: total_usage(member.process()),
+        };
+        let fate = match report.change {
+            _ if wanted.keep => Fate::Stays,
+            Change::Ended(_) => Fate::Goes,
+            _ => {
+                child.news = None;
+                Fate::Stays
+            }
+        };
+        Some((report, fate))
+    })?;
+    if let Change::Ended(_) = report.change
+        && !wanted.keep
+    {
         *parent.dead_children.lock() += report.usage;
-    } else {
-        family.update(report.pid, |member| member.news = None);
     }
     Some(report)
 }
 
 /// Whether there is a child that could change.
 fn has_child(parent: Pid, whom: Whom, wanted: Wanted) -> bool {
-    if let Whom::Process(id) = whom {
-        let family = FAMILY.lock();
-        let member = family.get(id).filter(|member| member.parent() == parent);
-        return member.is_some_and(|member| matches(id, member, whom, wanted));
-    }
-    let is_one = |pid, member: &Member| matches(pid, member, whom, wanted).then_some(());
-    search(parent, Among::All, is_one).is_some()
+    let is_one = |member: &Member, child: &Child| matches(member, child, whom, wanted);
+    let parent = FAMILY.get(parent);
+    parent.is_some_and(|parent| FAMILY.any_child(&parent, range_of(whom), is_one))
 }
 
-/// Which children are searched.
-#[derive(Clone, Copy)]
-enum Among {
-    All,
-    Changed,
-}
-
-/// What `look` finds first among children, with the lock still held. They are looked at in
-/// batches.
-fn search<R>(
-    parent: Pid,
-    among: Among,
-    look: impl Fn(Pid, &Member) -> Option<R>,
-) -> Option<(SpinGuard<'static, Family>, R)> {
-    let mut from = 0;
-    loop {
-        let family = FAMILY.lock();
-        let mut last = None;
-        let look = |(pid, member): (Pid, &Member)| {
-            last = Some(pid);
-            look(pid, member)
-        };
-        let found = match among {
-            Among::All => family.children(parent, from).take(BATCH).find_map(look),
-            Among::Changed => family.changed(parent, from).take(BATCH).find_map(look),
-        };
-        if let Some(found) = found {
-            return Some((family, found));
-        }
-        drop(family);
-        from = last? + 1;
-        resched_point();
+/// The numbers among which the children are.
+fn range_of(whom: Whom) -> RangeInclusive<Pid> {
+    match whom {
+        Whom::Process(id) => id..=id,
+        Whom::Any | Whom::Group(_) => 0..=Pid::MAX,
     }
 }
 
-fn matches(pid: Pid, member: &Member, whom: Whom, wanted: Wanted) -> bool {
-    let silent = member.exit_signal != Some(Signal::CHLD);
+fn matches(member: &Member, child: &Child, whom: Whom, wanted: Wanted) -> bool {
+    let silent = child.exit_signal != Some(Signal::CHLD);
     let chosen = match whom {
-        Whom::Any => true,
-        Whom::Process(id) => id == pid,
+        Whom::Any | Whom::Process(_) => true,
         Whom::Group(group) => group == member.group(),
     };
     chosen && wanted.silent.is_none_or(|wanted| wanted == silent)
 }
 
-fn change_of(member: &Member, wanted: Wanted) -> Option<Change> {
-    if let Some(status) = member.ended {
+fn change_of(child: &Child, wanted: Wanted) -> Option<Change> {
+    if let Some(status) = child.ended {
         return wanted.ended.then_some(Change::Ended(status));
     }
-    member.news.filter(|news| match news {
+    child.news.filter(|news| match news {
         Change::Stopped(_) => wanted.stopped,
         Change::Continued => wanted.continued,
         Change::Ended(_) | Change::Trapped(_) => false,

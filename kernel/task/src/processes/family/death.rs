@@ -3,17 +3,16 @@
 
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use cred::UserShare;
-use mach::sync::SpinGuard;
+use relations::Fate;
 use sched::resched_point;
 use sync::poll::Events;
 
-use super::index::{BATCH, Family, Member};
 use super::{
-    FAMILY, INIT, SESSION_ENDED, child_info, controls, group_members, is_orphaned_group, session_of,
+    FAMILY, INIT, Member, SESSION_ENDED, child_info, group_members, is_controlled,
+    is_orphaned_group, session_of,
 };
 use crate::processes::{Change, ExitStatus, Pid, Process};
 use crate::signal::{
@@ -22,9 +21,6 @@ use crate::signal::{
 
 /// The real user of a process that has ended, and what it takes of that user's number.
 type Owner = (u32, Option<UserShare>);
-
-/// Children that find a new parent under one hold of the lock.
-const BATCH_ORPHANS: usize = 64;
 
 /// Whether there ever was one, so that most deaths need not look.
 static HAS_SUBREAPER: AtomicBool = AtomicBool::new(false);
@@ -63,27 +59,25 @@ fn mark_ended(
     (uid, share): Owner,
 ) -> Option<(Arc<Process>, Rules)> {
     let info = child_info(process, Signal::CHLD, Change::Ended(status));
-    let mut family = FAMILY.lock();
-    let (signal, adopted, parent) = family.update(process.id(), |member| {
-        member.ended = Some(status);
-        member.uid = uid;
-        member.share = share;
-        member.news = None;
-        (member.exit_signal, member.adopted, member.parent())
-    })?;
-    let parent = family.get(parent)?.process.clone();
-    let rules = death_rules(signal, adopted, &parent);
-    if rules.signal == Some(Signal::CHLD) {
-        // A standard signal always fits.
-        let _ = post_to_process(&parent, info);
-    }
-    let gone = match rules.leaves_zombie {
-        true => None,
-        false => family.take_out(process.id()),
-    };
-    drop(family);
-    drop(gone);
-    Some((parent, rules))
+    let member = FAMILY.get(process.id())?;
+    FAMILY.update(&member, |child, parent| {
+        member.note_end();
+        child.ended = Some(status);
+        child.uid = uid;
+        child.share = share;
+        child.news = None;
+        let parent = parent.process();
+        let rules = death_rules(child.exit_signal, child.adopted, parent);
+        if rules.signal == Some(Signal::CHLD) {
+            // A standard signal always fits.
+            let _ = post_to_process(parent, info);
+        }
+        let fate = match rules.leaves_zombie {
+            true => Fate::Stays,
+            false => Fate::Goes,
+        };
+        ((parent.clone(), rules), fate)
+    })
 }
 
 /// What holds for the end of one child.
@@ -119,69 +113,40 @@ fn death_rules(signal: Option<Signal>, adopted: bool, parent: &Process) -> Rules
 /// a link to their session by its end. A group that it was no link of is none of its business:
 /// orphaned long ago, with a member stopped, it must not be hung up now.
 fn give_children_away(process: &Process) -> BTreeSet<Pid> {
-    let id = process.id();
-    let mut groups = BTreeSet::from_iter(linked_group(&FAMILY.lock(), id));
-    while let Some(children) = some_children(id) {
-        let heir = give_away(id, &children, &mut groups);
-        for (_, process) in &children {
-            tell_bereaved(process);
-        }
-        if let Some(heir) = heir {
-            heir.children_changed.wake_all();
-        }
-        resched_point();
+    let mut groups = BTreeSet::new();
+    let Some(dying) = FAMILY.get(process.id()) else {
+        return groups;
+    };
+    if is_controlled(&dying) {
+        groups.insert(dying.group());
     }
-    groups
-}
-
-/// Children, by number; `None` if none is left.
-fn some_children(id: Pid) -> Option<Vec<(Pid, Arc<Process>)>> {
-    let family = FAMILY.lock();
-    let batch = family.children(id, 0).take(BATCH_ORPHANS);
-    let children: Vec<_> = batch
-        .map(|(child, member)| (child, member.process.clone()))
-        .collect();
-    Some(children).filter(|children| !children.is_empty())
-}
-
-/// Gives these children of `id` to its reaper, which is returned.
-fn give_away(
-    id: Pid,
-    children: &[(Pid, Arc<Process>)],
-    groups: &mut BTreeSet<Pid>,
-) -> Option<Arc<Process>> {
-    let (mut family, reaper) = find_reaper(id);
-    let heir = family.get(reaper).map(|member| member.process.clone());
-    // They are its adopted children now, whose end it hears of as of any other's.
-    let rules = |heir: &Arc<Process>| death_rules(Some(Signal::CHLD), true, heir);
-    let leaves_zombies = heir.as_ref().is_none_or(|heir| rules(heir).leaves_zombie);
-    let mut gone = Vec::new();
-    for &(child, _) in children {
-        let is_linked = family
-            .get(child)
-            .is_some_and(|member| controls(&family, member));
-        let is_dead = family.update(child, |member| {
-            member.adopted = true;
-            member.exit_signal = Some(Signal::CHLD);
-            if is_linked {
+    loop {
+        let orphans = FAMILY.give_away(&dying, |member, child, heir| {
+            if member.is_controlled_by(&dying) {
                 groups.insert(member.group());
             }
-            member.ended.is_some()
+            // It is the heir's adopted child now, of whose end it hears as of any other's.
+            child.adopted = true;
+            child.exit_signal = Some(Signal::CHLD);
+            match child.ended.is_some() && !leaves_zombies(heir) {
+                true => Fate::Goes,
+                false => Fate::Stays,
+            }
         });
-        family.set_parent(child, reaper);
-        if is_dead == Some(true) && !leaves_zombies {
-            gone.extend(family.take_out(child));
+        let Some(orphans) = orphans else {
+            return groups;
+        };
+        for child in &orphans.children {
+            tell_bereaved(child.process());
         }
+        orphans.heir.process().children_changed.wake_all();
+        resched_point();
     }
-    drop(family);
-    drop(gone);
-    heir
 }
 
-/// The group of `id`, if its parent controls it from another group of the session.
-fn linked_group(family: &Family, id: Pid) -> Option<Pid> {
-    let member = family.get(id)?;
-    controls(family, member).then_some(member.group())
+/// Whether `heir` has to wait for children that it adopted.
+fn leaves_zombies(heir: &Member) -> bool {
+    death_rules(Some(Signal::CHLD), true, heir.process()).leaves_zombie
 }
 
 /// Sends the signals that threads asked for at their parent's end (PR_SET_PDEATHSIG).
@@ -200,31 +165,9 @@ pub fn note_subreaper() {
     HAS_SUBREAPER.store(true, Ordering::Relaxed);
 }
 
-/// The nearest living ancestor of `id` that is a subreaper, else process 1, with the lock held.
-/// The climb may be as long as there are processes, so it lets the lock go now and then; who
-/// was given away meanwhile is followed to its new parent.
-fn find_reaper(id: Pid) -> (SpinGuard<'static, Family>, Pid) {
-    let mut at = id;
-    loop {
-        let family = FAMILY.lock();
-        if !HAS_SUBREAPER.load(Ordering::Relaxed) {
-            return (family, INIT);
-        }
-        for _ in 0..BATCH {
-            at = family.get(at).map_or(INIT, Member::parent);
-            let member = family.get(at).filter(|_| at != INIT);
-            if member.is_none_or(is_reaper) {
-                let reaper = member.map_or(INIT, |_| at);
-                return (family, reaper);
-            }
-        }
-        drop(family);
-        resched_point();
-    }
-}
-
-fn is_reaper(member: &Member) -> bool {
-    member.process.is_subreaper.load(Ordering::Relaxed) && member.ended.is_none()
+/// Whether some has.
+pub(super) fn has_subreaper() -> bool {
+    HAS_SUBREAPER.load(Ordering::Relaxed)
 }
 
 /// Stopped processes of groups that nobody controls any more are told to go on.

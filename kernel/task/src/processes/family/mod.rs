@@ -1,39 +1,47 @@
 //! The family of all processes: parents, groups, sessions, and who has died.
 //!
-//! One index under one lock holds every relation, so that each question has one answer.
-//! A process is in the map from its fork until its parent has waited for it. Its number
-//! stays taken while it also names a group or session that has members.
+//! `core/relations` has the relations, each behind locks of those whom it is about; this binds it:
+//! what a parent may hear of a child ([`Child`]), what signals that makes, who is woken. A process
+//! is in the table from its fork until its parent has waited for it. Its number stays taken while
+//! it also names a group or session that has members.
 //!
 //! Orphans go to the nearest ancestor that is a subreaper, else to process 1. Dead
 //! orphans of process 1 are released at once unless it catches SIGCHLD: a server that
 //! was not written to be the first process does not wait for children it never had.
 //!
-//! Lock order: this lock, then the locks of signals and run queues.
+//! Lock order: a parent's children, then the locks of signals and run queues.
 
+mod child;
 mod children;
 mod death;
-mod index;
 
 use alloc::sync::Arc;
 
-use mach::sync::{Once, Spin};
+use mach::mem::fallible;
+use mach::sync::{Once, RwSpin};
+use relations::{Cursor, Fate, Index, Part, Table};
 use sched::resched_point;
 use sync::poll::Events;
 use sync::{Error, Result};
 
+use super::id::{last_taken, next_taken};
 use super::{Change, ExitStatus, Pid, Process};
 use crate::signal::{ActionFlags, Info, Origin, Signal, code, post_to_process};
 
+use child::{Child, Kernel};
 pub use children::{Wanted, Whom, poll_children, total_usage};
 pub(super) use death::bury;
 pub use death::note_subreaper;
-use index::{BATCH, Family, Member};
+pub use relations::INIT;
 
-/// The number of the first process.
-pub const INIT: Pid = 1;
+/// Parts of the table. Processes that start together are in different ones.
+const PARTS: usize = 64;
+
+type Member = relations::Member<Kernel>;
 
 /// One tree: each process but the first has a parent, and any may lose it.
-static FAMILY: Spin<Family> = Spin::new(Family::new());
+static FAMILY: Table<Kernel, PARTS> =
+    Table::new([const { Part::new(RwSpin::new(Index::new())) }; PARTS]);
 /// Said once at boot by who keeps terminals.
 static SESSION_ENDED: Once<fn(Pid)> = Once::new();
 
@@ -42,47 +50,56 @@ pub fn on_session_end(hear: fn(Pid)) {
     SESSION_ENDED.call_once(|| hear);
 }
 
-/// Puts a new process in, as a child of `parent`, in the group and session of `model`;
-/// process 1 has parent 0 and leads its own.
-pub fn enrol(process: Arc<Process>, parent: Pid, model: Pid, exit_signal: Option<Signal>) {
-    FAMILY.lock().add(process, parent, model, exit_signal);
+/// Whether the heap has room for one process more here.
+///
+/// Errors: `OutOfMemory`.
+pub fn room_for_one() -> Result<()> {
+    Ok(fallible::room_for_arc::<Member>()?)
+}
+
+/// Puts process 1 in, which has no parent and leads a group and a session.
+pub fn begin(process: Arc<Process>) {
+    FAMILY.add((process.id(), process), None, None, Child::new(None));
+}
+
+/// Puts a new process in that `maker` made, in that one's group and session: as its child, or as
+/// its sibling.
+pub fn enrol(process: Arc<Process>, maker: Pid, is_sibling: bool, exit_signal: Option<Signal>) {
+    let maker = FAMILY.get(maker);
+    // The first process has no siblings.
+    let sibling = maker.as_ref().filter(|_| is_sibling);
+    let parent = sibling.and_then(|maker| maker.parent());
+    let new = (process.id(), process);
+    let parent = parent.or_else(|| maker.clone());
+    FAMILY.add(new, parent, maker.as_deref(), Child::new(exit_signal));
 }
 
 /// The process of that number, dead ones that nobody waited for included.
 pub fn find(id: Pid) -> Option<Arc<Process>> {
-    FAMILY.lock().get(id).map(|member| member.process.clone())
+    FAMILY.with(id, |member| member.process().clone())
 }
 
 /// All processes, by number, up to the one that is the last now. Nothing is locked between
 /// two, where others get the CPU: one that comes or goes meanwhile is seen or not.
 pub fn processes() -> impl Iterator<Item = Arc<Process>> {
-    each(|family, from| first_of(family.from(from)))
-}
-
-/// What `next` finds from a number on, up to the last one now.
-fn each(
-    next: impl Fn(&Family, Pid) -> Option<(Pid, Arc<Process>)>,
-) -> impl Iterator<Item = Arc<Process>> {
-    let mut from = 0;
     let last = last_id();
+    let mut from = 0;
     core::iter::from_fn(move || {
-        resched_point();
-        let (id, process) = next(&FAMILY.lock(), from)?;
-        from = id + 1;
-        (id <= last).then_some(process)
+        loop {
+            resched_point();
+            let id = next_taken(from).filter(|id| *id <= last)?;
+            from = id + 1;
+            // Threads and groups have numbers too.
+            if let Some(process) = find(id) {
+                return Some(process);
+            }
+        }
     })
 }
 
-fn first_of<'a>(
-    mut members: impl Iterator<Item = (Pid, &'a Member)>,
-) -> Option<(Pid, Arc<Process>)> {
-    let (id, member) = members.next()?;
-    Some((id, member.process.clone()))
-}
-
-/// The highest number of a process.
+/// The highest number that is taken.
 pub fn last_id() -> Pid {
-    FAMILY.lock().last_id()
+    last_taken()
 }
 
 /// The process for which `weigh` finds most, and what it finds.
@@ -96,108 +113,95 @@ pub fn heaviest(weigh: impl Fn(&Process) -> Option<u64>) -> Option<(Arc<Process>
 
 /// The number of its parent; 0 for process 1.
 pub fn parent_of(id: Pid) -> Pid {
-    FAMILY.lock().get(id).map_or(0, Member::parent)
+    FAMILY.with(id, Member::parent_id).unwrap_or(0)
 }
 
 /// The number of its group.
 pub fn group_of(id: Pid) -> Option<Pid> {
-    FAMILY.lock().get(id).map(Member::group)
+    FAMILY.with(id, Member::group)
 }
 
 /// The number of its session.
 pub fn session_of(id: Pid) -> Option<Pid> {
-    FAMILY.lock().get(id).map(Member::session)
+    FAMILY.with(id, Member::session)
 }
 
 /// Whether it has ended and waits to be waited for.
 pub fn is_zombie(id: Pid) -> bool {
-    FAMILY
-        .lock()
-        .get(id)
-        .is_some_and(|member| member.ended.is_some())
+    FAMILY.with(id, Member::has_ended) == Some(true)
 }
 
 /// The processes of a group.
 pub fn group_members(group: Pid) -> impl Iterator<Item = Arc<Process>> {
-    each(move |family, from| first_of(family.group(group, from)))
+    in_group(group).map(|member| member.process().clone())
+}
+
+/// The same, as members. Nothing is locked between two, where others get the CPU.
+fn in_group(group: Pid) -> impl Iterator<Item = Arc<Member>> {
+    let mut cursor = Cursor::default();
+    core::iter::from_fn(move || {
+        resched_point();
+        FAMILY.next_of_group(group, &mut cursor)
+    })
 }
 
 /// The session that a group belongs to.
 pub fn session_of_group(group: Pid) -> Option<Pid> {
-    let family = FAMILY.lock();
-    let first = family.group(group, 0).next();
-    first.map(|(_, member)| member.session())
+    in_group(group).next().map(|member| member.session())
 }
 
 /// Whether no member of the group has a parent in the same session but another group:
 /// then nobody controls its jobs.
 pub fn is_orphaned_group(group: Pid) -> bool {
-    let mut from = 0;
-    loop {
-        let family = FAMILY.lock();
-        let mut last = None;
-        for (id, member) in family.group(group, from).take(BATCH) {
-            if member.ended.is_none() && controls(&family, member) {
-                return false;
-            }
-            last = Some(id);
-        }
-        drop(family);
-        let Some(last) = last else { return true };
-        from = last + 1;
-        resched_point();
-    }
+    !in_group(group).any(|member| is_controlled(&member) && !member.has_ended())
 }
 
 /// Whether the parent of `member` controls its group from another one of the session.
-fn controls(family: &Family, member: &Member) -> bool {
-    let parent = family.get(member.parent());
-    parent.is_some_and(|parent| {
-        parent.session() == member.session() && parent.group() != member.group()
-    })
+fn is_controlled(member: &Member) -> bool {
+    let parent = member.parent();
+    parent.is_some_and(|parent| member.is_controlled_by(&parent))
 }
 
 /// The process runs a program of its own (setpgid by its parent comes too late).
 pub fn note_exec(id: Pid) {
-    FAMILY.lock().update(id, |member| {
-        member.has_run_program = true;
-        member.exit_signal = Some(Signal::CHLD);
+    let Some(member) = FAMILY.get(id) else { return };
+    member.note_program();
+    FAMILY.update(&member, |child, _| {
+        child.exit_signal = Some(Signal::CHLD);
+        ((), Fate::Stays)
     });
 }
 
 /// setpgid(2): `caller` moves itself or a child into `group`.
 pub fn set_group(caller: Pid, id: Pid, group: Pid) -> Result<()> {
-    let mut family = FAMILY.lock();
-    let session = family.get(caller).ok_or(Error::NoSuchProcess)?.session();
-    let member = family.get(id).ok_or(Error::NoSuchProcess)?;
+    let own = FAMILY.get(caller).ok_or(Error::NoSuchProcess)?;
+    let member = FAMILY.get(id).ok_or(Error::NoSuchProcess)?;
     if id != caller {
-        if member.parent() != caller {
+        if member.parent_id() != caller {
             return Err(Error::NoSuchProcess);
         }
-        if member.has_run_program {
+        if member.has_run_program() {
             return Err(Error::AccessDenied);
         }
     }
+    let session = own.session();
+    let is_outside = member.session() != session;
     let leads_session = member.session() == id;
-    // All members of a group are in one session.
-    let first = family.group(group, 0).next();
-    let group_exists = first.is_some_and(|(_, other)| other.session() == session);
-    if member.session() != session || leads_session || (group != id && !group_exists) {
+    if is_outside || leads_session {
         return Err(Error::NotPermitted);
     }
-    family.set_group(id, group);
+    let group = FAMILY.group_in(session, group, &member);
+    FAMILY.set_group(&member, group.ok_or(Error::NotPermitted)?);
     Ok(())
 }
 
 /// setsid(2): the process leads a new session and group, without a terminal.
 pub fn new_session(id: Pid) -> Result<Pid> {
-    let mut family = FAMILY.lock();
-    if family.group(id, 0).next().is_some() {
+    if in_group(id).next().is_some() {
         return Err(Error::NotPermitted);
     }
-    family.get(id).ok_or(Error::NoSuchProcess)?;
-    family.set_group(id, id);
-    family.set_session(id, id);
+    let member = FAMILY.get(id).ok_or(Error::NoSuchProcess)?;
+    FAMILY.lead_session(&member);
     Ok(id)
 }
 
@@ -212,19 +216,18 @@ pub fn report(process: &Process, change: Change) {
 /// From now on the parent can wait for the news, and SIGCHLD is there already, as at an end.
 fn note_news(process: &Process, change: Change) -> Option<Arc<Process>> {
     let info = child_info(process, Signal::CHLD, change);
-    let mut family = FAMILY.lock();
-    let parent = family.update(process.id(), |member| {
-        member.news = Some(change);
-        member.parent()
-    })?;
-    let parent = family.get(parent)?.process.clone();
-    let actions = &parent.signals.actions;
-    let flags = actions.with(|actions| actions.get(Signal::CHLD).flags);
-    if !flags.contains(ActionFlags::NOCLDSTOP) {
-        // A standard signal always fits.
-        let _ = post_to_process(&parent, info);
-    }
-    Some(parent)
+    let member = FAMILY.get(process.id())?;
+    FAMILY.update(&member, |child, parent| {
+        child.news = Some(change);
+        let parent = parent.process();
+        let actions = &parent.signals.actions;
+        let flags = actions.with(|actions| actions.get(Signal::CHLD).flags);
+        if !flags.contains(ActionFlags::NOCLDSTOP) {
+            // A standard signal always fits.
+            let _ = post_to_process(parent, info);
+        }
+        (parent.clone(), Fate::Stays)
+    })
 }
 
 fn child_info(child: &Process, signal: Signal, change: Change) -> Info {
@@ -258,7 +261,7 @@ fn child_info(child: &Process, signal: Signal, change: Change) -> Info {
     }
 }
 
-/// Processes in the map, for the leak check.
+/// Processes in the table, for the leak check.
 pub fn count() -> usize {
-    FAMILY.lock().len()
+    FAMILY.len()
 }
