@@ -2,7 +2,9 @@
 //! instead of writing over somebody's memory.
 //!
 //! A stack that is given back keeps its address and its frames and serves the next
-//! thread, until many rest or memory is short: then [`trim`] takes their frames.
+//! thread, until many rest or memory is short: then [`trim`] takes their frames. A few rest with
+//! the CPU that was given them, which needs no other CPU's lock as long as it starts about as many
+//! threads as end there.
 //!
 //! Invariant **Resting**: a stack in the pool is mapped and nobody's; its last word holds
 //! the top of the next one in the pool, 0 at the end. So giving back needs no memory.
@@ -14,6 +16,7 @@ use base::{PAGE_BYTES, PhysAddr};
 use frames::{Extent, FrameNo};
 
 use super::{kernel_map, kernel_tlb, ram};
+use crate::cpu::{self, MAX_CPUS};
 use crate::sync::Spin;
 
 /// Bytes of a kernel stack.
@@ -26,31 +29,47 @@ const AREA_BYTES: u64 = 1 << 39;
 const STACK_PAGES: usize = STACK_BYTES / PAGE_BYTES;
 /// Resting stacks may take one frame in this many.
 const RESTING_SHARE: u64 = 64;
+/// Stacks that rest with a CPU.
+const OWN_MAX: usize = 8;
 /// Stacks that one round of [`trim`] takes.
 const TRIM_BATCH: usize = 64;
 
 struct Pool {
     /// Top of the first resting stack; 0 for none.
     resting: u64,
+    /// How many rest.
+    count: usize,
     /// Ends of slots whose memory was taken.
     bare: Vec<u64>,
 }
 
-/// Stacks that threads left lie in the kernel's half, for whichever comes.
-static POOL: Spin<Pool> = Spin::new(Pool {
-    resting: 0,
-    bare: Vec::new(),
-});
-/// Stacks in the pool. It is one for all CPUs.
+/// A CPU's own, on a cache line of its own.
+#[repr(align(64))]
+struct Line(Spin<Pool>);
+
+/// Stacks that threads left lie in the kernel's half, for whichever comes on any CPU.
+static POOL: Spin<Pool> = Spin::new(Pool::new());
+/// Each CPU's own.
+static OWN: [Line; MAX_CPUS] = [const { Line(Spin::new(Pool::new())) }; MAX_CPUS];
+/// Stacks in all pools.
 static RESTING: AtomicU64 = AtomicU64::new(0);
 /// The first place in the kernel's half that no stack ever had.
 static NEXT: AtomicU64 = AtomicU64::new(kernel_map::STACKS);
 
 impl Pool {
+    const fn new() -> Self {
+        Self {
+            resting: 0,
+            count: 0,
+            bare: Vec::new(),
+        }
+    }
+
     fn put(&mut self, top: u64) {
         // SAFETY: **Resting**: the stack is mapped, and its owner gave it up.
         unsafe { last_word(top).write(self.resting) };
         self.resting = top;
+        self.count += 1;
         RESTING.fetch_add(1, Relaxed);
     }
 
@@ -61,9 +80,34 @@ impl Pool {
         let top = self.resting;
         // SAFETY: **Resting**.
         self.resting = unsafe { last_word(top).read() };
+        self.count -= 1;
         RESTING.fetch_sub(1, Relaxed);
         Some(top)
     }
+}
+
+fn own() -> &'static Spin<Pool> {
+    &OWN[cpu::id().index()].0
+}
+
+fn put(top: u64) {
+    let mut own = own().lock();
+    if own.count < OWN_MAX {
+        return own.put(top);
+    }
+    drop(own);
+    POOL.lock().put(top);
+}
+
+fn take() -> Option<u64> {
+    let own = own().lock().take();
+    own.or_else(|| POOL.lock().take())
+}
+
+/// One that rests with any CPU.
+fn take_any() -> Option<u64> {
+    let shared = POOL.lock().take();
+    shared.or_else(|| OWN.iter().find_map(|own| own.0.lock().take()))
 }
 
 fn last_word(top: u64) -> *mut u64 {
@@ -79,8 +123,7 @@ pub struct KernelStack {
 impl KernelStack {
     /// A stack with any content; `None` when memory is short.
     pub fn new() -> Option<Self> {
-        let recycled = POOL.lock().take();
-        recycled.or_else(map_new).map(|top| Self { top })
+        take().or_else(map_new).map(|top| Self { top })
     }
 
     /// The address behind its last byte, where an empty stack starts.
@@ -91,7 +134,7 @@ impl KernelStack {
 
 impl Drop for KernelStack {
     fn drop(&mut self) {
-        POOL.lock().put(self.top);
+        put(self.top);
     }
 }
 
@@ -158,7 +201,7 @@ pub(super) fn trim(pause: &mut dyn FnMut()) {
         let mut taken: [(u64, FrameNo); TRIM_BATCH] = [(0, 0); TRIM_BATCH];
         let mut count = 0;
         while count < TRIM_BATCH
-            && let Some(top) = POOL.lock().take()
+            && let Some(top) = take_any()
         {
             let bottom = top - STACK_BYTES as u64;
             if let Some(first) = kernel_map::remove(bottom, STACK_PAGES) {
