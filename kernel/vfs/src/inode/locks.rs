@@ -9,7 +9,7 @@
 use alloc::sync::Arc;
 use core::ops::Range;
 
-use mach::sync::Spin;
+use mach::sync::{Once, Spin};
 pub use rangelock::Mode;
 use rangelock::{RangeLocks, WaitGraph};
 use sync::{Error, Result, Wait, WaitQueue};
@@ -38,9 +38,10 @@ struct Table {
     released: WaitQueue,
 }
 
-/// The locks of one file; no memory until the first.
+/// The locks of one file; no memory until the first. Each close looks whether there are any, on all
+/// CPUs, and takes no lock for that.
 #[derive(Default)]
-pub struct FileLocks(Spin<Option<Arc<Table>>>);
+pub struct FileLocks(Once<Arc<Table>>);
 
 /// The two families of locks, which ignore each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,8 +56,8 @@ pub enum Family {
 static WAITING: Spin<WaitGraph<Owner>> = Spin::new(WaitGraph::new());
 
 impl FileLocks {
-    fn table(&self) -> Arc<Table> {
-        self.0.lock().get_or_insert_default().clone()
+    fn table(&self) -> &Table {
+        self.0.call_once(Arc::default)
     }
 
     /// Takes a lock; with `block` it waits for others to go.
@@ -78,8 +79,7 @@ impl FileLocks {
 
     /// Gives a range back.
     pub fn unlock(&self, family: Family, owner: Owner, range: &Range<u64>) {
-        let table = self.0.lock().clone();
-        if let Some(table) = table
+        if let Some(table) = self.0.get()
             && table.list(family).lock().remove(owner, range)
         {
             table.released.wake_all();
@@ -97,8 +97,7 @@ impl FileLocks {
     }
 
     fn release(&self, is_gone: impl Fn(Owner) -> bool) {
-        let table = self.0.lock().clone();
-        let Some(table) = table else { return };
+        let Some(table) = self.0.get() else { return };
         let records = table.records.lock().remove_owners(&is_gone);
         let whole = table.whole.lock().remove_owners(&is_gone);
         if records || whole {
@@ -108,7 +107,7 @@ impl FileLocks {
 
     /// Who is in the way of a record lock.
     pub fn conflict(&self, owner: Owner, range: &Range<u64>, mode: Mode) -> Option<Conflict> {
-        let table = self.0.lock().clone()?;
+        let table = self.0.get()?;
         let records = table.records.lock();
         records.conflict(owner, range, mode).cloned()
     }
