@@ -3,21 +3,22 @@
 //! What is dropped may own any number of pages, and who drops it may hold a lock, so there is
 //! no place to let others go first. It leaves them here; a softirq gives them back in
 //! batches. A thread runs softirqs before it goes back to its program, so the program finds
-//! them free.
+//! them free. Each CPU gives back what was left there.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use core::cell::RefCell;
 
 use crate::space::Page;
 
-use mach::sync::Spin;
+use mach::cpu::PerCpu;
 use sched::{Softirq, Work, raise, register_softirq};
 
 /// Pages that are given back at a time.
 const BATCH_PAGES: usize = 512;
 
 /// Pages of spaces that are gone, so nobody is left to own them.
-static HEAP: Spin<Vec<BTreeMap<u64, Page>>> = Spin::new(Vec::new());
+static HEAPS: PerCpu<RefCell<Vec<BTreeMap<u64, Page>>>> = PerCpu::new(RefCell::default);
 
 /// Connects the softirq; once at boot.
 pub fn init() {
@@ -32,18 +33,16 @@ pub fn init() {
 /// Gives these pages back: few now, many later.
 pub fn discard(pages: BTreeMap<u64, Page>) {
     if pages.len() > BATCH_PAGES {
-        let mut heap = HEAP.lock();
         // Where there is no memory for that, nothing is better than to free some at once.
-        if heap.try_reserve(1).is_ok() {
-            heap.push(pages);
-            drop(heap);
+        if HEAPS.get().borrow_mut().try_reserve(1).is_ok() {
+            HEAPS.get().borrow_mut().push(pages);
             raise(Softirq::Garbage);
         }
     }
 }
 
 fn give_back() {
-    let Some(mut pages) = HEAP.lock().pop() else {
+    let Some(mut pages) = HEAPS.get().borrow_mut().pop() else {
         return;
     };
     for _ in 0..BATCH_PAGES {
@@ -51,7 +50,7 @@ fn give_back() {
     }
     if !pages.is_empty() {
         // There is room: it was taken out.
-        HEAP.lock().push(pages);
+        HEAPS.get().borrow_mut().push(pages);
     }
     raise(Softirq::Garbage);
 }

@@ -42,9 +42,21 @@ struct Set {
 
 /// System V's numbers are the machine's: who knows one has the set.
 static SETS: Spin<Registry<Arc<Set>>> = Spin::new(Registry::new(SETS_MAX));
-/// In which sets a process has something to take back. Sets outlive processes, so neither owns the
+/// Parts of the table of those who take something back: each process that ends looks into one.
+const PARTS: usize = 16;
+
+/// By process, the numbers of sets.
+type Undoers = BTreeMap<Pid, Vec<u32>>;
+
+/// In which sets processes have something to take back. Sets outlive processes, so neither owns the
 /// other's list.
-static UNDOERS: Spin<BTreeMap<Pid, Vec<u32>>> = Spin::new(BTreeMap::new());
+static UNDOERS: [Spin<Undoers>; PARTS] = [const { Spin::new(BTreeMap::new()) }; PARTS];
+
+/// The part for a process.
+fn undoers(process: Pid) -> &'static Spin<Undoers> {
+    // tidy: the remainder is less than the divisor.
+    &UNDOERS[process as usize % PARTS]
+}
 
 /// What tools see of a set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -194,7 +206,7 @@ impl State {
 }
 
 fn note_undoer(process: Pid, number: u32) -> Result<()> {
-    let mut undoers = UNDOERS.lock();
+    let mut undoers = undoers(process).lock();
     let numbers = undoers.entry(process).or_default();
     if !numbers.contains(&number) {
         numbers.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
@@ -205,7 +217,7 @@ fn note_undoer(process: Pid, number: u32) -> Result<()> {
 
 /// The process has ended: what it did with `undo` is taken back.
 pub fn end_process(process: Pid) {
-    let numbers = UNDOERS.lock().remove(&process);
+    let numbers = undoers(process).lock().remove(&process);
     for number in numbers.unwrap_or_default() {
         let set = SETS.lock().get(number).map(|entry| entry.object.clone());
         let Ok(set) = set else { continue };
