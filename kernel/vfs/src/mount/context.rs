@@ -1,13 +1,14 @@
 //! Where a thread stands in the tree: its mount namespace, its root and working directory in
 //! that, its umask.
 //!
-//! Threads of a process usually share one context (CLONE_FS); fork copies it. The last one of a
+//! Threads of a process usually share one context (CLONE_FS), at which their walks look side by
+//! side; fork copies it. The last one of a
 //! namespace may not go under a spin lock, nor while mounts are changed.
 
 use alloc::sync::Arc;
 
 use mach::mem::fallible;
-use mach::sync::{Once, Spin};
+use mach::sync::{Once, RwSpin};
 use mach::task::{Current, CurrentPart};
 use sync::{Result, Slot};
 
@@ -26,7 +27,7 @@ struct State {
 
 /// What chdir(2), chroot(2) and umask(2) set.
 pub struct FsContext {
-    state: Spin<State>,
+    state: RwSpin<State>,
 }
 
 /// Permission bits that a new file does not get, until a program says otherwise.
@@ -35,7 +36,7 @@ const DEFAULT_UMASK: u32 = 0o022;
 impl Default for FsContext {
     fn default() -> Self {
         Self {
-            state: Spin::new(State {
+            state: RwSpin::new(State {
                 namespace: None,
                 root: None,
                 cwd: None,
@@ -49,7 +50,7 @@ impl FsContext {
     /// A copy of its own, for a process that does not share it.
     pub fn fork(&self) -> Arc<Self> {
         Arc::new(Self {
-            state: Spin::new(self.state.lock().clone()),
+            state: RwSpin::new(self.state.read().clone()),
         })
     }
 
@@ -81,20 +82,20 @@ impl FsContext {
     }
 
     fn new(state: State) -> Result<Arc<Self>> {
-        let state = Spin::new(state);
+        let state = RwSpin::new(state);
         Ok(fallible::arc(Self { state })?)
     }
 
     /// Whose mounts it sees.
     pub fn namespace(&self) -> Arc<Namespace> {
-        let own = self.state.lock().namespace.clone();
+        let own = self.state.read().namespace.clone();
         own.unwrap_or_else(first_namespace)
     }
 
     /// Where a walk starts: the program's own root, if it has one, and the place from
     /// which an absolute path (or else a relative one) leads on.
     pub(crate) fn begin(&self, absolute: bool) -> (Option<Path>, Path) {
-        let state = self.state.lock();
+        let state = self.state.read();
         let cwd = state.cwd.as_ref().filter(|_| !absolute);
         let place = cwd.or(state.root.as_ref()).cloned().unwrap_or_else(root);
         (state.root.clone(), place)
@@ -102,12 +103,12 @@ impl FsContext {
 
     /// Where absolute paths start.
     pub fn root(&self) -> Path {
-        self.state.lock().root.clone().unwrap_or_else(root)
+        self.state.read().root.clone().unwrap_or_else(root)
     }
 
     /// Where relative paths start.
     pub fn cwd(&self) -> Path {
-        let state = self.state.lock();
+        let state = self.state.read();
         state
             .cwd
             .clone()
@@ -117,19 +118,19 @@ impl FsContext {
 
     /// chdir(2); the caller has checked that it is a directory.
     pub fn set_cwd(&self, path: Path) {
-        let old = self.state.lock().cwd.replace(path);
+        let old = self.state.write().cwd.replace(path);
         drop(old);
     }
 
     /// chroot(2); likewise.
     pub fn set_root(&self, path: Path) {
-        let old = self.state.lock().root.replace(path);
+        let old = self.state.write().root.replace(path);
         drop(old);
     }
 
     /// Stands at `new` from now on if it stood at `old`.
     pub(super) fn change_root(&self, old: &Path, new: &Path) {
-        let state = &mut *self.state.lock();
+        let state = &mut *self.state.write();
         for place in [&mut state.root, &mut state.cwd].into_iter().flatten() {
             if place.is(old) {
                 *place = new.clone();
@@ -139,12 +140,12 @@ impl FsContext {
 
     /// The permission bits that new files do not get.
     pub fn umask(&self) -> u32 {
-        self.state.lock().umask
+        self.state.read().umask
     }
 
     /// Sets the umask; gives back the old one.
     pub fn set_umask(&self, mask: u32) -> u32 {
-        core::mem::replace(&mut self.state.lock().umask, mask & 0o777)
+        core::mem::replace(&mut self.state.write().umask, mask & 0o777)
     }
 }
 
