@@ -67,6 +67,8 @@ pub struct RingCounts {
     pub pulled: RxCounts,
     /// Nanoseconds that the card keeps its interrupts apart.
     pub spacing_ns: u64,
+    /// The CPU that runs it now.
+    pub cpu: u32,
     /// What went into each CPU's soft ring; nothing where there is one CPU.
     pub fanout: Vec<Fanout>,
     /// Dropped: a soft ring was full.

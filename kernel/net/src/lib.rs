@@ -19,7 +19,8 @@
 //! # Shards
 //! A stack (`core/inet`) behind one spin lock is a *shard* ([`stack::shard`]); a batch of frames
 //! gives way to a program that waits for the lock ([`stack::locked`]). A connection lives
-//! in the shard that a hash of its ends names ([`steer`]), on the CPU of its ring. Sockets
+//! in the shard that a hash of its ends names ([`steer`]), on the CPU that runs it
+//! ([`device::runners`]). Sockets
 //! that wait for unknown peers, listeners and datagram sockets, have a member in each shard
 //! ([`stack::member`]). Nothing blocks under a shard's lock. Each interface beside the card ([`datalink`]) is a shard more: it has
 //! the connections and addresses of that interface, and [`stack::egress`] says what leaves by it.
@@ -54,6 +55,7 @@ pub use device::config6::{Config6, configure6};
 pub use device::memory::{AREA_BYTES, PacketBuffers, packet_buffers, packet_pool};
 pub use device::poll::{after_bytes, after_refusal, after_send, drain, poll_now};
 pub use device::ring::{RingCounters, port_counters, ring_counters};
+pub use device::runners::{LeadInterrupt, interrupted};
 pub use device::steer;
 pub use linkctl::{FILE as LINKS_FILE, FILE_BYTES_MAX as LINKS_FILE_BYTES_MAX};
 pub use refusal::{Answer, Refusal, refused};

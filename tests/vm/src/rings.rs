@@ -1,11 +1,15 @@
 //! A card with a pair of queues for each CPU: whether all of them work, and for whom.
 
-use std::net::{IpAddr, SocketAddr};
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use qemu::namespace::{MACHINE_V6, MACHINE_V6_FLAG};
 
 use crate::Test;
+use crate::build;
 use crate::guest::{Guest, Setup};
 use crate::operator::Operator;
 use crate::redis::benchmark;
@@ -37,6 +41,10 @@ pub const TESTS: &[Test] = &[
         "connections of a machine with two rings to itself reach their listener",
         to_itself,
     ),
+    (
+        "a CPU takes a ring's frames while it is needed, and not longer (link layer)",
+        elastic,
+    ),
 ];
 
 const REDIS: &str = "/usr/bin/redis-server:/usr/bin/redis-server";
@@ -50,6 +58,13 @@ const SHARE_MIN: u64 = 15;
 const HANDED_OVER_MAX: u64 = 50;
 /// The same of a card that knows the hash, but not what neighbours say to each other by IPv6.
 const HANDED_OVER_MAX_V6: u64 = 1;
+
+/// Connections that live while shards move.
+const CLIENTS: usize = 4;
+const BETWEEN_PINGS: Duration = Duration::from_millis(50);
+/// A busy host makes a quiet machine look busy.
+const MOVE_PATIENCE: Duration = Duration::from_secs(120);
+const ANSWER_PATIENCE: Duration = Duration::from_secs(20);
 
 /// What the machine says of one ring in /proc/net/rings.
 #[derive(Debug)]
@@ -196,6 +211,93 @@ fn to_itself(setup: &Setup) -> Result<(), String> {
         }
     }
     expect_status(&operator.leave()?, 0)
+}
+
+/// A quiet machine leaves both rings to one CPU, one whose first CPU is full does not, and back;
+/// connections over both rings live through it, each in order.
+fn elastic(setup: &Setup) -> Result<(), String> {
+    if !setup.has_rings() || !setup.has_tap() {
+        return Ok(());
+    }
+    for nic in ["virtio", "igb"] {
+        elastic_behind(&setup.with_nic(nic)).map_err(|why| format!("{nic}: {why}"))?;
+    }
+    Ok(())
+}
+
+fn elastic_behind(setup: &Setup) -> Result<(), String> {
+    let kstat = format!("{}:/bin/kstat", build::tool("admin", "kstat")?.display());
+    let (mut shell, address) =
+        Operator::start(setup, PORTS[0], &["--add", REDIS, "--add", &kstat])?;
+    shell.ask(&format!(
+        "redis-server --port {} --protected-mode no --save '' >/dev/null & \
+         busy() {{ grep '^cpu[01]' /proc/stat; kstat -p 'eth0:0:mac_rx_hwlane*:cpu'; }}; \
+         runs() {{ until busy | tee /tmp/busy | grep -q \"hwlane1:cpu[^0-9]*$1\\$\"; \
+                   do sleep 3; done; cat /tmp/busy; }}",
+        PORTS[0]
+    ))?;
+    shell.guest.expect_answer(address, b"PING\r\n")?;
+    let is_over = AtomicBool::new(false);
+    let answered = AtomicU64::new(0);
+    let served = thread::scope(|scope| {
+        let client = || ping_redis(address, &is_over, &answered);
+        let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(client)).collect();
+        let moved = moves(&mut shell, &answered);
+        is_over.store(true, Ordering::Relaxed);
+        let mut results = clients.into_iter().map(|client| match client.join() {
+            Ok(result) => result.map_err(|error| format!("a connection: {error}")),
+            Err(_) => Err("a client panicked".into()),
+        });
+        moved.and_then(|()| results.try_for_each(|result| result))
+    });
+    served?;
+    match counter(&mut shell, "TCPOFOQueue")? {
+        0 => expect_status(&shell.leave()?, 0),
+        count => Err(format!("{count} segments came out of order")),
+    }
+}
+
+/// Twice, since what one change leaves behind the next one may meet.
+fn moves(shell: &mut Operator, answered: &AtomicU64) -> Result<(), String> {
+    let spin = "(while :; do :; done) & one=$!; (while :; do :; done) & two=$!; runs 1";
+    for line in [
+        "runs 0",
+        spin,
+        "kill $one $two; runs 0",
+        spin,
+        "kill $one $two",
+    ] {
+        let before = answered.load(Ordering::Relaxed);
+        shell
+            .ask_within(line, MOVE_PATIENCE)
+            .map_err(|why| match shell.ask("busy") {
+                Ok(said) => format!("{why}: {said}"),
+                Err(_) => why,
+            })?;
+        shell.ask("sleep 1")?;
+        if answered.load(Ordering::Relaxed) == before {
+            return Err(format!("nobody was answered around `{line}`"));
+        }
+    }
+    Ok(())
+}
+
+/// Asks one server by one connection, again and again.
+fn ping_redis(address: SocketAddr, is_over: &AtomicBool, answered: &AtomicU64) -> io::Result<()> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(ANSWER_PATIENCE))?;
+    while !is_over.load(Ordering::Relaxed) {
+        stream.write_all(b"PING\r\n")?;
+        let mut answer = [0; 7];
+        stream.read_exact(&mut answer)?;
+        if answer != *b"+PONG\r\n" {
+            return Err(io::Error::other("another answer"));
+        }
+        answered.fetch_add(1, Ordering::Relaxed);
+        // The machine is not to be full by these alone.
+        thread::sleep(BETWEEN_PINGS);
+    }
+    Ok(())
 }
 
 fn rings(operator: &mut Operator) -> Result<Vec<Ring>, String> {

@@ -131,6 +131,7 @@ fn hardware_lane(
     let counts = counters::hardware_lane(&sum, drops);
     let more = [
         ("intrspacing", ring.map_or(0, |ring| ring.spacing_ns)),
+        ("cpu", ring.map_or(0, |ring| ring.cpu.into())),
         ("polling", is_polling.into()),
         (RxCount::PollStarts.name(), sum.get(RxCount::PollStarts)),
     ];

@@ -40,7 +40,9 @@ pub fn start(function: &Function) {
     if route_line(function, &port).is_none() {
         return klog!("device e1000 refused: it has no interrupt line");
     }
-    net::attach_pairs(vec![Box::new(port)], Box::new(control));
+    // One pair of queues stays where it is.
+    let lead = |_, _| {};
+    net::attach_pairs(vec![Box::new(port)], Box::new(control), Box::new(lead));
 }
 
 /// Leads the card's line to the first CPU. The firmware has wired it to a pin of the

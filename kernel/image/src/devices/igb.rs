@@ -8,9 +8,8 @@ use mach::klog;
 use mach::mem::DmaMemory;
 use mach::pci::Function;
 use net::Port;
-use sched::Softirq;
 
-use super::messages;
+use super::messages::Messages;
 
 /// Starts the driver if `function` is a card of this kind.
 pub fn start(function: &Function) {
@@ -21,17 +20,18 @@ pub fn start(function: &Function) {
     // The table of messages lies behind the card's registers, which must be there.
     hal::pci::enable(function);
     let cpus = (mach::cpu::count() as u16).min(::igb::PAIRS_MAX);
-    match messages::route(function, Softirq::Net, cpus) {
-        0 => klog!("device igb refused: it has no MSI-X"),
-        pairs => open(function, pairs),
+    match Messages::route(function, net::interrupted, usize::from, cpus) {
+        None => klog!("device igb refused: it has no MSI-X"),
+        Some(messages) => open(function, messages),
     }
 }
 
-fn open(function: &Function, pairs: u16) {
-    match ::igb::open(function, &DmaMemory, net::packet_pool(), pairs) {
+fn open(function: &Function, messages: Messages) {
+    match ::igb::open(function, &DmaMemory, net::packet_pool(), messages.count()) {
         Ok(parts) => {
             let ports = parts.pairs.into_iter().map(|pair| Box::new(pair) as Port);
-            net::attach_pairs(ports.collect(), Box::new(parts.control));
+            let lead = move |pair, cpu| _ = messages.lead(pair, cpu);
+            net::attach_pairs(ports.collect(), Box::new(parts.control), Box::new(lead));
         }
         Err(error) => klog!("device igb refused: {error:?}"),
     }

@@ -1,23 +1,57 @@
-//! A device's messages (MSI-X): entry `n` is the interrupt of the queues that CPU `n` owns.
+//! A device's messages (MSI-X): entry `n` is the interrupt of the queues that CPU `n` owns at first.
+
+use alloc::vec::Vec;
 
 use base::CpuId;
 use hal::pci::{MsiMessage, Msix};
-use mach::irq;
+use mach::irq::{self, Vector};
 use mach::pci::Function;
-use sched::{Softirq, raise_numbered};
 
-/// Lets entry `n` of the device raise `source` on CPU `n`, for so many CPUs, as far as
-/// there are entries and vectors. Says for how many.
-pub fn route(function: &Function, source: Softirq, cpus: u16) -> u16 {
-    let Ok(msix) = Msix::new(function) else {
-        return 0;
-    };
-    let is_routed = |&entry: &u16| route_entry(&msix, entry, source).is_some();
-    (0..cpus).take_while(is_routed).count() as u16
+/// Entries of a device that are routed.
+pub struct Messages {
+    msix: Msix,
+    /// By entry.
+    vectors: Vec<Vector>,
 }
 
-fn route_entry(msix: &Msix, entry: u16, source: Softirq) -> Option<()> {
-    let vector = irq::allocate(raise_numbered, source as usize)?;
-    let (address, data) = irq::msi_message(vector, CpuId(entry.into()));
-    msix.route(entry, MsiMessage { address, data }).ok()
+impl Messages {
+    /// Lets entry `n` of the device call `handler` with `argument(n)` on CPU `n`, for so many CPUs,
+    /// as far as there are entries and vectors; `None` if there are none.
+    pub fn route(
+        function: &Function,
+        handler: fn(usize),
+        argument: impl Fn(u16) -> usize,
+        cpus: u16,
+    ) -> Option<Self> {
+        let mut messages = Self {
+            msix: Msix::new(function).ok()?,
+            vectors: Vec::new(),
+        };
+        for entry in 0..cpus {
+            let Some(vector) = irq::allocate(handler, argument(entry)) else {
+                break;
+            };
+            messages.vectors.push(vector);
+            if !messages.lead(entry, CpuId(entry.into())) {
+                messages.vectors.pop();
+                break;
+            }
+        }
+        (messages.count() != 0).then_some(messages)
+    }
+
+    /// How many entries are routed.
+    pub fn count(&self) -> u16 {
+        self.vectors.len() as u16
+    }
+
+    /// From now on an entry interrupts `cpu`; false if there is no such entry.
+    pub fn lead(&self, entry: u16, cpu: CpuId) -> bool {
+        let Some(vector) = self.vectors.get(usize::from(entry)) else {
+            return false;
+        };
+        let (address, data) = irq::msi_message(*vector, cpu);
+        let message = MsiMessage { address, data };
+        self.msix.route(entry, message).is_ok()
+    }
 }

@@ -18,7 +18,7 @@ use virtio::{InterruptRegisters, Kind, MmioTransport, NO_VECTOR, PciTransport, T
 use virtio_9p::Virtio9p;
 use virtio_console::VirtioConsole;
 
-use super::messages;
+use super::messages::Messages;
 
 /// MSI-X entry of the only interrupt of a device whose queues share one.
 const ENTRY: u16 = 0;
@@ -57,16 +57,19 @@ fn start_pci(function: &mach::pci::Function, transport: PciTransport) {
     let Some(source) = softirq_of(transport.kind()) else {
         return;
     };
-    let wanted = match transport.kind() {
-        Kind::Net => mach::cpu::count() as u16,
-        _ => 1,
+    let messages = match transport.kind() {
+        Kind::Net => {
+            let cpus = mach::cpu::count() as u16;
+            Messages::route(function, net::interrupted, usize::from, cpus)
+        }
+        _ => Messages::route(function, raise_numbered, |_| source as usize, 1),
     };
-    match messages::route(function, source, wanted) {
-        0 => klog!(
+    match messages {
+        None => klog!(
             "device at {:?} has no MSI-X and is left alone",
             function.address()
         ),
-        cpus => start_device(transport, ENTRY, cpus),
+        Some(messages) => start_device(transport, ENTRY, Some(messages)),
     }
 }
 
@@ -120,7 +123,7 @@ fn start_mmio(slot: usize, device: &MmioDevice) {
     };
     irq::route(device.gsi, vector, CpuId(0), Trigger::Edge, Polarity::High);
     // All queues share the line, which one CPU takes.
-    start_device(transport, NO_VECTOR, 1);
+    start_device(transport, NO_VECTOR, None);
 }
 
 /// One vector a line; its argument packs the slot and the source.
@@ -145,9 +148,9 @@ fn softirq_of(kind: Kind) -> Option<Softirq> {
     }
 }
 
-fn start_device(transport: Transport, vector: u16, cpus: u16) {
+fn start_device(transport: Transport, vector: u16, messages: Option<Messages>) {
     match transport.kind() {
-        Kind::Net => start_net(transport, cpus),
+        Kind::Net => start_net(transport, messages),
         Kind::NineP => start_volume(transport, vector),
         Kind::Console => start_console(transport, vector),
         kind => klog!("no driver for {kind:?}"),
@@ -155,12 +158,14 @@ fn start_device(transport: Transport, vector: u16, cpus: u16) {
 }
 
 /// One pair for each CPU that has an interrupt of its own for it.
-fn start_net(transport: Transport, cpus: u16) {
+fn start_net(transport: Transport, messages: Option<Messages>) {
     let pool = net::packet_pool();
+    let cpus = messages.as_ref().map_or(1, Messages::count);
     match virtio_net::open(transport, &DmaMemory, pool, cpus) {
         Ok(parts) => {
             let ports = parts.pairs.into_iter().map(|pair| Box::new(pair) as Port);
-            net::attach_pairs(ports.collect(), Box::new(parts.control));
+            let lead = move |pair, cpu| _ = messages.as_ref().map(|all| all.lead(pair, cpu));
+            net::attach_pairs(ports.collect(), Box::new(parts.control), Box::new(lead));
         }
         Err(error) => klog!("device virtio-net refused: {error:?}"),
     }

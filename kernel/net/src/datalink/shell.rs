@@ -3,15 +3,16 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use base::{CpuId, Instant};
+use base::Instant;
 use link::{Env, LinkId, RxChain, StreamId};
 use mbuf::{Chain, Pool};
-use sched::{Softirq, raise, raise_on};
+use sched::{Softirq, raise};
 
 use super::inbox::Inbox;
 use super::nic::Nic;
 use super::{control, wake, wire};
 use crate::device::poll::BATCH_FRAMES_MAX;
+use crate::device::runners;
 use crate::stack;
 
 /// What the lane sees.
@@ -79,9 +80,8 @@ impl Env for Shell {
 
 /// Has the CPU of a ring's shard poll it.
 fn call(ring: u16) {
-    let of = stack::first();
-    match of.count() == 1 || of.own() == ring {
+    match stack::first().count() == 1 {
         true => raise(Softirq::Net),
-        false => raise_on(CpuId(ring.into()), Softirq::Net),
+        false => runners::call(ring),
     }
 }

@@ -17,7 +17,7 @@ use mach::cpu::PerCpu;
 use sched::Softirq;
 use sched::timer::{self, Expire, Target, TimerId};
 
-use super::{poll, ring};
+use super::{poll, ring, runners};
 use crate::stack::env::Link;
 use crate::stack::{self, NetStack};
 
@@ -81,7 +81,7 @@ pub(crate) fn note(link: &Link) {
 /// Whether this CPU polls a shard.
 #[inline]
 pub(crate) fn is_own(link: &Link) -> bool {
-    link.is_polled && link.number == stack::first().own()
+    link.is_polled && (stack::first().count() == 1 || runners::is_own(link.number))
 }
 
 /// Has the card told of the frames that this CPU left in others' shards.
@@ -106,6 +106,12 @@ pub(crate) fn arm(link: &mut Link, deadline: Instant) {
 #[inline]
 pub(crate) fn is_served(link: &Link, deadline: Instant) -> bool {
     deadline == Instant::NEVER || link.alarm.serves(deadline, link.now)
+}
+
+/// Another CPU runs the shard from now on, and arms its alarm when it polls.
+pub(super) fn forget(link: &mut Link) {
+    link.alarm.cancel(link.now);
+    link.alarm.due = Instant::NEVER;
 }
 
 #[cold]

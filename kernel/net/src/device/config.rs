@@ -4,12 +4,11 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
-use base::CpuId;
 use hal::NicControl;
 use inet::Cidr;
 use mach::sync::{Once, Spin};
-use sched::{Softirq, raise_on};
 
+use super::runners::{self, LeadInterrupt};
 use super::{inbox, reception, ring, steer};
 use crate::stack;
 use crate::stack::env::Port;
@@ -107,11 +106,16 @@ pub fn configure(config: Config) {
 }
 
 /// Gives the stack a card with several pairs of queues, and makes a shard for each of them,
-/// as far as there are CPUs. The interrupt of pair `n` raises [`Softirq::Net`] on CPU `n`.
+/// as far as there are CPUs. The interrupt of pair `n` calls [`crate::interrupted`], on CPU `n` until
+/// `lead_interrupt` says otherwise.
 ///
 /// One pair is the only shard's own, which then needs no lock but one. `control` is kept
 /// for as long as the machine runs.
-pub fn attach_pairs(mut ports: Vec<Port>, mut control: Box<dyn NicControl + Send>) {
+pub fn attach_pairs(
+    mut ports: Vec<Port>,
+    mut control: Box<dyn NicControl + Send>,
+    lead_interrupt: LeadInterrupt,
+) {
     let shards = ports.len().min(mach::cpu::count()) as u16;
     match shards {
         0 => return,
@@ -119,22 +123,24 @@ pub fn attach_pairs(mut ports: Vec<Port>, mut control: Box<dyn NicControl + Send
         _ => {
             ports.truncate(shards.into());
             steer::tell(&mut *control, shards);
-            attach_shards(ports, shards);
+            attach_shards(ports, shards, lead_interrupt);
         }
     }
     CONTROL.call_once(|| Spin::new(control));
     reception::attached();
 }
 
-fn attach_shards(ports: Vec<Port>, shards: u16) {
+fn attach_shards(ports: Vec<Port>, shards: u16, lead_interrupt: LeadInterrupt) {
     let facts = super::poll::facts_of(&*ports[0]);
     steer::init(shards);
+    runners::init(shards, lead_interrupt);
     inbox::init(shards, shards);
     ring::init(ports, shards);
     stack::first().split(shards, facts);
     super::poll::set_attached(&facts);
     // CPUs that halted before do not wait for their rings yet.
-    (0..shards).for_each(|shard| raise_on(CpuId(shard.into()), Softirq::Net));
+    (0..shards).for_each(runners::call);
+    runners::watch();
 }
 
 /// Calls `work` with the control half of the card; `None` without a card.

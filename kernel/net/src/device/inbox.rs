@@ -16,14 +16,12 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use base::CpuId;
 use link::RxChain;
 use link::steer::Progress;
 use mach::sync::{Once, Spin};
 use mbuf::RxFrame;
-use sched::{Softirq, raise_on};
 
-use crate::stack;
+use super::runners;
 use crate::stack::locked::LockedShard;
 
 /// Exceptions that wait for one shard.
@@ -85,8 +83,13 @@ pub(crate) fn progress(ring: u16) -> Vec<Arc<Progress>> {
 pub(crate) fn put(shard: u16, ring: u16, frames: &mut RxChain) {
     let Some(inbox) = inbox(shard) else { return };
     if let Some(queue) = inbox.rings.get(usize::from(ring)) {
-        queue.frames.lock().append(frames);
-        call(shard, inbox);
+        let is_own = {
+            let mut waiting = queue.frames.lock();
+            waiting.append(frames);
+            // A CPU that gets the shard now comes to this queue afterwards (`runners`).
+            runners::is_own(shard)
+        };
+        call(shard, inbox, is_own);
     }
 }
 
@@ -99,14 +102,15 @@ pub(crate) fn put_exception(shard: u16, frame: RxFrame) {
         return;
     }
     queue.push_back(frame);
+    let is_own = runners::is_own(shard);
     drop(queue);
-    call(shard, inbox);
+    call(shard, inbox, is_own);
 }
 
 /// Makes the shard's CPU look, unless this is it, or it was called already.
-fn call(shard: u16, inbox: &Inbox) {
-    if shard != stack::first().own() && !inbox.is_called.swap(true, Ordering::SeqCst) {
-        raise_on(CpuId(shard.into()), Softirq::Net);
+fn call(shard: u16, inbox: &Inbox, is_own: bool) {
+    if !is_own && !inbox.is_called.swap(true, Ordering::SeqCst) {
+        runners::call(shard);
     }
 }
 
@@ -132,7 +136,7 @@ pub(crate) fn take_batch(number: u16, shard: &mut LockedShard<'_>) -> usize {
 fn take_ring(number: u16, ring: &SoftRing, shard: &mut LockedShard<'_>) -> usize {
     let count = shard.receive(|_| ring.frames.lock().pop());
     if count != 0 && ring.progress.finish(count as u64) {
-        raise_on(CpuId(number.into()), Softirq::Net);
+        runners::call(number);
     }
     count
 }

@@ -3,7 +3,7 @@
 //! There is one card in a machine, so what is here is of the machine and not of a stack: its pairs
 //! of queues ([`ring`]), the hash that says which shard a frame belongs to ([`steer`]), frames on
 //! their way to another CPU's shard ([`inbox`]), the memory of packets ([`memory`]), and the
-//! rhythm of it all ([`poll`], with [`alarm`] for shards that nobody polls and [`afterwards`] for
+//! rhythm of it all ([`poll`], with [`runners`] for which CPU has which shard, [`alarm`] for shards that nobody polls and [`afterwards`] for
 //! those whose frames came with the card's). Boot attaches the card
 //! and gives it addresses ([`config`], [`config6`]).
 //!
@@ -20,5 +20,6 @@ pub(crate) mod poll;
 pub(crate) mod pulls;
 pub(crate) mod reception;
 pub(crate) mod ring;
+pub(crate) mod runners;
 pub mod steer;
 pub(crate) mod watchdog;

@@ -1,6 +1,6 @@
 //! Frames in, frames out: when the device is asked and when it is told.
 //!
-//! Each CPU does this for the shard that belongs to it. Asked: whenever a program is about
+//! Each CPU does this for the shards that it runs ([`runners`]). Asked: whenever a program is about
 //! to wait ([`poll_now`]), before a CPU halts, after the device's interrupt, and at the
 //! latest [`fallback`] after the last time while programs compute. Told: at the same
 //! moments, and with what is likely the last frame of a batch (`link::tx_batch`), so that the answers
@@ -16,12 +16,12 @@
 use core::ops::RangeInclusive;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use base::{Duration, Instant};
+use base::{CpuId, Duration, Instant};
 use inet::{Env, Stack};
 use mbuf::RxFrame;
 use sched::{Softirq, Work, forget_rest, halt_poll, raise, raise_by_rest, register_softirq};
 
-use super::{afterwards, alarm, inbox, ring};
+use super::{afterwards, alarm, inbox, ring, runners};
 use crate::packet;
 use crate::stack::changes::look_for_changes;
 use crate::stack::env::{Attachment, Link, Port};
@@ -143,34 +143,50 @@ fn poll_batch() {
 fn poll_card() {
     forget_rest(Softirq::Net);
     let of = stack::first();
-    let own = of.own();
-    let is_many = of.count() > 1;
-    if is_many {
-        alarm::announce();
-        if ring::of_shard(own).is_some_and(ring::Ring::pull) {
-            raise(Softirq::Net);
-        }
+    if of.count() == 1 {
+        return poll_shard(of, 0, take_batch);
     }
-    if let Some(mut shard) = LockedShard::new(of, own) {
-        let count = match is_many {
-            true => inbox::take_batch(own, &mut shard),
-            false => take_batch(&mut shard),
-        };
-        let (stack, link) = shard.parts();
-        let deadline = run_due(of, stack, link);
-        let now = link.now();
-        let has_more = count >= BATCH_FRAMES_MAX || deadline <= now;
-        let is_last = !halt_poll::pays() && (count == 0 || count == 1 && link.tx().expects_one());
-        if has_more || is_last && !arm_doorbell(link) {
-            raise(Softirq::Net);
+    alarm::announce();
+    for shard in runners::own().iter().map(number_of) {
+        if ring::of_shard(shard).is_some_and(ring::Ring::pull) {
+            runners::call(shard);
         }
-        let due = match is_doorbell_armed(link) {
-            true => deadline,
-            false => deadline.min(now + fallback()),
-        };
-        alarm::arm(link, due);
+        poll_shard(of, shard, |locked| inbox::take_batch(shard, locked));
+        ring::announce(shard);
     }
-    ring::announce(own);
+}
+
+/// A shard is known by the CPU that had it first.
+fn number_of(first: CpuId) -> u16 {
+    first.0 as u16
+}
+
+fn poll_shard(of: &NetStack, number: u16, take: impl FnOnce(&mut LockedShard<'_>) -> usize) {
+    let Some(mut shard) = LockedShard::new(of, number) else {
+        return;
+    };
+    let count = take(&mut shard);
+    let (stack, link) = shard.parts();
+    let deadline = run_due(of, stack, link);
+    let now = link.now();
+    let has_more = count >= BATCH_FRAMES_MAX || deadline <= now;
+    let is_last = !halt_poll::pays() && (count == 0 || count == 1 && link.tx().expects_one());
+    if has_more || is_last && !arm_doorbell(link) {
+        call(of, number);
+    }
+    let due = match is_doorbell_armed(link) {
+        true => deadline,
+        false => deadline.min(now + fallback()),
+    };
+    alarm::arm(link, due);
+}
+
+/// Has a shard of the card polled soon, by whoever runs it now.
+fn call(of: &NetStack, shard: u16) {
+    match of.count() == 1 {
+        true => raise(Softirq::Net),
+        false => runners::call(shard),
+    }
 }
 
 /// Runs a shard's timers and sends what they cause; says when the next one is due. A ring is
@@ -310,25 +326,32 @@ pub fn after_refusal(stack: &Stack, link: &mut Link) {
 /// A look before a halt: true if frames are there. What programs sent is announced first: the
 /// frames that the CPU waits for may be answers to it.
 fn poll() -> bool {
+    call_where(ring::Ring::poll, has_received)
+}
+
+/// Calls for each shard of this CPU of whose pair of queues `look` is so, or `look_alone` of that of
+/// the card's only shard, after what was sent by it is announced; says whether there are any.
+fn call_where(look: fn(&ring::Ring) -> bool, look_alone: fn(&mut Link) -> bool) -> bool {
     let of = stack::first();
-    if of.count() > 1 {
-        alarm::announce();
-    }
-    let own = of.own();
-    let found = match ring::of_shard(own) {
-        Some(ring) => {
-            ring::announce(own);
-            ring.poll()
+    if of.count() == 1 {
+        let found = of.with_shard(0, |_, link| {
+            announce(link);
+            look_alone(link)
+        });
+        let found = found.unwrap_or(false);
+        if found {
+            raise(Softirq::Net);
         }
-        None => of
-            .with_shard(own, |_, link| {
-                announce(link);
-                has_received(link)
-            })
-            .unwrap_or(false),
-    };
-    if found {
-        raise(Softirq::Net);
+        return found;
+    }
+    alarm::announce();
+    let mut found = false;
+    for shard in runners::own().iter().map(number_of) {
+        ring::announce(shard);
+        if ring::of_shard(shard).is_some_and(look) {
+            runners::call(shard);
+            found = true;
+        }
     }
     found
 }
@@ -346,27 +369,7 @@ fn has_received(link: &mut Link) -> bool {
 
 /// Before a halt: false if frames are there already.
 fn prepare_idle() -> bool {
-    let of = stack::first();
-    if of.count() > 1 {
-        alarm::announce();
-    }
-    let own = of.own();
-    let quiet = match ring::of_shard(own) {
-        Some(ring) => {
-            ring::announce(own);
-            ring.arm()
-        }
-        None => of
-            .with_shard(own, |_, link| {
-                announce(link);
-                arm_doorbell(link)
-            })
-            .unwrap_or(true),
-    };
-    if !quiet {
-        raise(Softirq::Net);
-    }
-    quiet
+    !call_where(|ring| !ring.arm(), |link| !arm_doorbell(link))
 }
 
 /// Has the device interrupt for the next frame; false if frames are there already.

@@ -2,7 +2,8 @@
 //!
 //! Each pair has a lock of its own, taken for a few instructions: the shard's CPU receives
 //! by it, and whoever works for the shard sends by it. Shard `n` has pair `n`. The card is told
-//! of frames without the shard's lock: that may take as long as the host likes.
+//! of frames without the shard's lock: that may take as long as the host likes. Which CPU runs the
+//! shard is said by `runners`.
 //!
 //! The rings are the machine's, not a stack's: they are those of the one physical card, which
 //! the first stack has.
@@ -27,7 +28,7 @@ use mbuf::{RxFrame, TxFrame};
 use super::moderation;
 use super::poll::BATCH_FRAMES_MAX;
 use super::pulls::Pulls;
-use super::{inbox, steer, watchdog};
+use super::{inbox, runners, steer, watchdog};
 use crate::packet;
 use crate::stack::env::Port;
 use crate::stack::{self, Shared};
@@ -67,6 +68,9 @@ struct State {
     pulls: Pulls,
     counters: RingCounters,
 }
+
+/// So many frames of one ring make it worth to look who runs its shard.
+const MANY_FRAMES: u64 = 256;
 
 /// The card's, which is the machine's.
 static RINGS: Once<Box<[Ring]>> = Once::new();
@@ -131,6 +135,7 @@ pub(crate) fn pair_counts() -> Vec<RingCounts> {
             port,
             pulled,
             spacing_ns: moderation::spacing_ns(number),
+            cpu: runners::cpu_of(number).0,
             fanout,
             soft_ring_drops: counters.soft_ring_full,
             tcp_fragments: counters.tcp_fragments,
@@ -227,6 +232,11 @@ impl Ring {
         self.state.lock().is_armed
     }
 
+    /// Frames received.
+    pub(super) fn received(&self) -> u64 {
+        self.state.lock().counters.received
+    }
+
     fn fanout(&self) -> (Vec<Fanout>, RingCounters) {
         let fanout = self.state.lock().steering.fanout().collect();
         (fanout, self.counters())
@@ -267,7 +277,11 @@ impl State {
             self.is_armed = false;
             self.port.disarm();
         }
+        let before = self.counters.received / MANY_FRAMES;
         self.counters.received += count as u64;
+        if self.counters.received / MANY_FRAMES != before {
+            runners::watch();
+        }
         count
     }
 

@@ -10,12 +10,11 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use base::CpuId;
 use inet::{Cidr, Ipv6Snapshot, Route, RouteOrigin, Stack};
 use mach::sync::Spin;
-use sched::{Softirq, raise_on};
 
 use super::env::Link;
+use crate::device::runners;
 
 /// What a shard is told.
 #[derive(PartialEq, Eq)]
@@ -139,7 +138,7 @@ impl Published {
         }
         *published = now;
         self.version.fetch_add(1, Ordering::Release);
-        (1..shards).for_each(|shard| raise_on(CpuId(shard.into()), Softirq::Net));
+        (1..shards).for_each(runners::call);
     }
 
     fn adopt(&self, stack: &mut Stack, link: &mut Link) {

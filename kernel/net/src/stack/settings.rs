@@ -11,10 +11,9 @@
 use alloc::vec::Vec;
 
 use inet::PortRange;
-use mach::cpu::CpuId;
-use sched::{Softirq, raise_on};
 
 use super::NetStack;
+use crate::device::runners;
 
 impl NetStack {
     /// The configuration in force.
@@ -31,9 +30,7 @@ impl NetStack {
             self.with_shard(number, |stack, _| stack.reconfigure(part));
         }
         // What was due may be due earlier now.
-        for number in 0..self.count() {
-            raise_on(CpuId(number.into()), Softirq::Net);
-        }
+        (0..self.count()).for_each(runners::call);
     }
 
     /// Ports that are left out where one is chosen for a socket.

@@ -65,7 +65,7 @@ fn a_links_lanes_rings_and_drops_have_illumos_names_in_their_order() {
     assert_eq!(
         statistics("net0:0:mac_rx_hwlane0"),
         "ipackets rbytes intrs intrbytes polls pollbytes rxsdrops chainunder10 chain10to50 \
-         chainover50 intrspacing polling pollstarts"
+         chainover50 intrspacing cpu polling pollstarts"
     );
     assert_eq!(
         statistics("vnic1:0:mac_rx_swlane0"),
