@@ -16,6 +16,7 @@ use virtio::Error;
 
 use crate::card::Card;
 use crate::commands::{Command, CommandError, Commands};
+use crate::table::{GROUPS_MAX, STATIONS_MAX, Table};
 
 /// Commands (section 5.1.6.5).
 const PROMISCUOUS: Command = Command {
@@ -25,6 +26,10 @@ const PROMISCUOUS: Command = Command {
 const ALL_MULTICAST: Command = Command {
     class: 0,
     number: 1,
+};
+const SET_TABLE: Command = Command {
+    class: 1,
+    number: 0,
 };
 const USE_PAIRS: Command = Command {
     class: 4,
@@ -109,6 +114,7 @@ pub struct Control {
     /// Whether the device takes all groups; none while it was never told anything, and takes
     /// everything.
     takes_groups: Option<bool>,
+    table: Table,
     spread: Option<Spread>,
 }
 
@@ -126,6 +132,7 @@ impl Control {
             commands,
             has_filters,
             takes_groups: None,
+            table: Table::default(),
             spread,
         }
     }
@@ -153,13 +160,36 @@ impl Control {
         }
     }
 
-    /// The device hears of changes only: each command waits for its answer.
+    /// The device hears of changes only: each command waits for its answer. One that was never told
+    /// anything takes all frames.
     fn take_groups(&mut self, all: bool) -> Result<(), NicError> {
+        if self.takes_groups.is_none() {
+            self.filter(PROMISCUOUS, false)?;
+        }
         if self.takes_groups != Some(all) {
             self.filter(ALL_MULTICAST, all)?;
             self.takes_groups = Some(all);
         }
         Ok(())
+    }
+
+    /// Has the device let in these addresses.
+    fn tell(&mut self, table: Table) -> Result<(), NicError> {
+        if table != self.table {
+            self.command(SET_TABLE, &[&table.to_bytes()])?;
+            self.table = table;
+        }
+        Ok(())
+    }
+
+    /// Has the device let these groups in, by name if it can.
+    fn take_only(&mut self, groups: &[[u8; 6]]) -> Result<(), NicError> {
+        let table = Table {
+            groups: groups.to_vec(),
+            ..self.table.clone()
+        };
+        let is_named = self.has_filters && groups.len() <= GROUPS_MAX && self.tell(table).is_ok();
+        self.take_groups(!is_named && !groups.is_empty())
     }
 }
 
@@ -171,18 +201,28 @@ impl NicControl for Control {
             speed_mbps: SPEED_MBPS,
             groups: vec![RingGroup {
                 rings: 0..self.pairs,
-                filters: 0,
+                filters: STATIONS_MAX as u16,
             }],
             can_poll: true,
         }
     }
 
-    /// The device has one address, its own.
-    fn add_address(&mut self, _group: u16, _mac: [u8; 6]) -> Result<(), NicError> {
-        Err(NicError::FiltersFull)
+    /// Beside the device's own, if it has a table.
+    fn add_address(&mut self, group: u16, mac: [u8; 6]) -> Result<(), NicError> {
+        if group != GROUP {
+            return Err(NicError::Unsupported);
+        }
+        let table = self.table.with(mac).filter(|_| self.has_filters);
+        let told = self.tell(table.ok_or(NicError::FiltersFull)?);
+        told.map_err(|_| NicError::FiltersFull)
     }
 
-    fn remove_address(&mut self, _group: u16, _mac: [u8; 6]) {}
+    /// A device that does not answer lets more in.
+    fn remove_address(&mut self, group: u16, mac: [u8; 6]) {
+        if group == GROUP {
+            let _ = self.tell(self.table.without(mac));
+        }
+    }
 
     /// A device that was never told anything takes everything, and from then on no group that
     /// was not asked for.
@@ -199,9 +239,11 @@ impl NicControl for Control {
         self.filter(PROMISCUOUS, on)
     }
 
-    /// All groups, or none.
     fn set_multicast(&mut self, filter: MulticastFilter<'_>) -> Result<(), NicError> {
-        self.take_groups(filter != MulticastFilter::Only(&[]))
+        match filter {
+            MulticastFilter::All => self.take_groups(true),
+            MulticastFilter::Only(groups) => self.take_only(groups),
+        }
     }
 
     /// Frames on their way may still go by the old rule.

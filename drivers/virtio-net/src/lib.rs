@@ -6,7 +6,7 @@
 //! that the sockets filled. Nothing is copied here.
 //!
 //! ```text
-//! bring up: card.rs ─▶ pair.rs for each CPU, control.rs (commands.rs) for all
+//! bring up: card.rs ─▶ pair.rs for each CPU, control.rs (commands.rs, table.rs) for all
 //! receive:  rx.rs  empty buffers ─▶ device ─▶ header parsed (header.rs) ─▶ RxFrame
 //! transmit: tx.rs  TxFrame ─▶ header written in front ─▶ device ─▶ freed lazily
 //! ```
@@ -28,6 +28,7 @@ mod control;
 mod header;
 mod pair;
 mod rx;
+mod table;
 #[cfg(test)]
 mod tests;
 mod tx;

@@ -6,6 +6,7 @@ use super::Bench;
 use crate::commands::{Command, CommandError, Commands};
 use crate::control::hash_config;
 use crate::open;
+use crate::table::{STATIONS_MAX, Table};
 use base::DeviceAddr;
 use hal::{FramePort, NicControl, NicError, SpreadRule};
 use std::vec;
@@ -90,6 +91,34 @@ fn the_hash_is_described_in_the_standards_layout() {
     wanted.extend([2, 0, 40]);
     wanted.extend([0x6d; 40]);
     assert_eq!(hash_config(&RULE, 2), wanted);
+}
+
+#[test]
+fn the_table_is_in_the_standards_layout_and_full_at_its_limit() {
+    let mut table = Table::default();
+    assert_eq!(table.to_bytes(), [0; 8]);
+    table.groups.push([1, 0, 0x5e, 0, 0, 1]);
+    let one = table.with([2, 0, 0, 0, 0, 7]).unwrap();
+    let wanted = [
+        1, 0, 0, 0, 2, 0, 0, 0, 0, 7, 1, 0, 0, 0, 1, 0, 0x5e, 0, 0, 1,
+    ];
+    assert_eq!(one.to_bytes(), wanted);
+    assert_eq!(one.without([2, 0, 0, 0, 0, 7]), table);
+    assert_eq!(one.without([2, 0, 0, 0, 0, 8]), one, "it was not there");
+    for last in 0..STATIONS_MAX as u8 {
+        table = table.with([2, 0, 0, 0, 1, last]).unwrap();
+    }
+    assert_eq!(table.with([2, 0, 0, 0, 2, 0]), None);
+}
+
+#[test]
+fn without_a_control_queue_no_address_has_a_filter_and_that_is_said() {
+    let bench = bench(4);
+    let mut parts = open(bench.transport(), &bench.memory, bench.pool, 1).unwrap();
+    let outcome = parts.control.add_address(0, [2, 0, 0, 0, 0, 7]);
+    assert_eq!(outcome, Err(NicError::FiltersFull));
+    let outcome = parts.control.add_address(1, [2, 0, 0, 0, 0, 7]);
+    assert_eq!(outcome, Err(NicError::Unsupported));
 }
 
 #[test]
