@@ -71,4 +71,8 @@ pub trait FramePort {
     /// Looks after the transmit queue; called every few seconds. One that stands still is
     /// reset, and reported.
     fn watch(&mut self, now: Instant) -> Option<Stall>;
+
+    /// Brings frames for other stations too, or no longer, as far as this end of a shared wire may
+    /// see them. Of a card, its control half is asked ([`NicControl::set_promiscuous`](crate::NicControl)).
+    fn listen_to_all(&mut self, _on: bool) {}
 }

@@ -157,11 +157,14 @@ fn decode_ring(at: VirtAddr, len: u32) -> Result<RingRequest> {
     })
 }
 
-/// The address behind the first eight bytes is not looked at: who asks for a group gets all.
+/// `struct packet_mreq`: behind the interface the kind, and in the same word how many bytes the
+/// address behind has.
 fn decode_membership(at: VirtAddr) -> Result<Membership> {
     let [interface, kind] = user::read::<[u32; 2]>(at)?;
     let kind = match kind as u16 {
-        0 | 2 => MembershipKind::Multicast,
+        _ if kind >> 16 > 6 => return Err(Error::Invalid),
+        0 => MembershipKind::Group(user::read(at + 8)?),
+        2 => MembershipKind::AllGroups,
         1 => MembershipKind::Promiscuous,
         3 => MembershipKind::Unicast,
         _ => return Err(Error::Invalid),

@@ -13,14 +13,15 @@ use alloc::vec::Vec;
 use mach::sync::Spin;
 use netlink::Emit;
 
-use super::objects::{address, neighbour, route};
+use super::objects::{address, link, neighbour, route};
 use super::protocol::Protocol;
 use super::socket::registry;
 use super::{answer, dump};
-use net::plan::{Plan, plan};
+use net::plan::{LinkState, Plan, plan};
 use net::{self, NetStack};
 
 /// `RTNLGRP_*`.
+const LINKS: u32 = 1;
 const NEIGHBOURS: u32 = 3;
 const V4_ADDRESSES: u32 = 5;
 const V4_ROUTES: u32 = 7;
@@ -74,6 +75,7 @@ fn tell(stack: &NetStack, before: &mut Plan) {
         return;
     }
     dump::note_change();
+    tell_links(stack, &before.links, &now.links);
     tell_list(&before.routes, &now.routes, |one, verb| {
         let group = if one.destination.is_ipv4() {
             V4_ROUTES
@@ -101,6 +103,30 @@ fn tell(stack: &NetStack, before: &mut Plan) {
 enum Fate {
     New = 0,
     Gone = 1,
+}
+
+/// A link that changed is told anew; gone is only what has no number any more.
+fn tell_links(stack: &NetStack, before: &[LinkState], now: &[LinkState]) {
+    let is_left = |one: &&LinkState| {
+        let mut left = now.iter();
+        left.any(|left| left.interface.number == one.interface.number)
+    };
+    for gone in before.iter().filter(|one| !is_left(one)) {
+        publish(
+            stack,
+            LINKS,
+            &link::message(stack, &gone.interface),
+            Fate::Gone,
+        );
+    }
+    for new in now.iter().filter(|one| !before.contains(one)) {
+        publish(
+            stack,
+            LINKS,
+            &link::message(stack, &new.interface),
+            Fate::New,
+        );
+    }
 }
 
 fn tell_list<T: PartialEq>(before: &[T], now: &[T], mut told: impl FnMut(&T, Fate)) {

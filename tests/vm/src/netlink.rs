@@ -218,6 +218,8 @@ fn ip_monitors(setup: &Setup) -> Result<(), String> {
     shell.ask("ip addr del 10.0.2.15/24 dev eth0; ip addr add 10.7.7.7/16 dev eth0")?;
     shell.ask("ip route add default via 10.7.0.1")?;
     shell.ask("until grep -q 'default via 10.7.0.1' /tmp/news; do sleep 0.1; done")?;
+    shell.ask("ip link set dev eth0 promisc on")?;
+    shell.ask("until grep -q PROMISC /tmp/news; do sleep 0.1; done")?;
     let news: Row<'_> = (
         "kill $monitor; cat /tmp/news",
         &[
@@ -225,6 +227,7 @@ fn ip_monitors(setup: &Setup) -> Result<(), String> {
             "Deleted 2: eth0    inet 10.0.2.15/24",
             "2: eth0    inet 10.7.7.7/16",
             "10.7.0.0/16 dev eth0 proto kernel scope link src 10.7.7.7",
+            "2: eth0: <BROADCAST,MULTICAST,PROMISC,UP",
         ],
     );
     expect(&mut shell, &[news])?;

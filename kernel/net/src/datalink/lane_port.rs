@@ -128,6 +128,12 @@ impl FramePort for LanePort {
         }
     }
 
+    fn listen_to_all(&mut self, on: bool) {
+        if let Owner::Nic(nic) = &self.owner {
+            nic.listen_to_all(on);
+        }
+    }
+
     /// Who polls the card sees to a NIC's frames, not an interrupt.
     fn arm(&mut self) -> bool {
         match &self.owner {

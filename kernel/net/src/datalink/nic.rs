@@ -19,6 +19,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use link::links::LinkInfo;
+use link::promisc::Promiscuity;
 use link::{LinkId, RxChain, StreamId};
 use mach::mem::fallible::{self, TryGrow};
 use mach::sync::Spin;
@@ -81,6 +82,7 @@ impl Nic {
     fn come_home(self: &Arc<Self>) {
         let left = core::mem::take(&mut *self.home.lock());
         self.inbox.clear();
+        self.listen_to_all(false);
         if left.number != 0 && self.settle(stack::first()).is_err() {
             mach::klog!(
                 "net interface={} error=no memory to take it back",
@@ -113,8 +115,19 @@ impl Nic {
         Ok(())
     }
 
+    /// Its stack wants all frames that the link may see, or no longer. A card that cannot bring
+    /// them brings those of the other links.
+    pub fn listen_to_all(&self, on: bool) {
+        let _ = with_links(|links| match on {
+            true => links.promisc_on(self.stream, Promiscuity::PHYS),
+            // It may not be on.
+            false => links.promisc_off(self.stream, Promiscuity::PHYS),
+        });
+    }
+
     /// Takes it out of its stack.
     fn leave(&self) {
+        self.listen_to_all(false);
         let home = core::mem::take(&mut *self.home.lock());
         if let Some(of) = home.stack.upgrade() {
             of.remove_interface(home.number);

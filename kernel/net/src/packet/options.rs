@@ -157,7 +157,8 @@ impl Drop for Options {
 fn count(stack: &NetStack, membership: &Membership, is_more: bool) {
     match membership.kind {
         MembershipKind::Promiscuous => stack.watch(membership.interface, is_more),
-        MembershipKind::Multicast => stack.watch_groups(membership.interface, is_more),
+        MembershipKind::AllGroups => stack.watch_groups(membership.interface, is_more),
+        MembershipKind::Group(group) => stack.watch_group(membership.interface, group, is_more),
         MembershipKind::Unicast => {}
     }
 }

@@ -141,6 +141,13 @@ impl Link {
         }
     }
 
+    /// Has the port of a link bring all frames that the link may see, or no longer.
+    pub(crate) fn listen_to_all(&mut self, on: bool) {
+        if let Attachment::Own(port) = &mut self.attachment {
+            port.listen_to_all(on);
+        }
+    }
+
     /// Frames that the device was given.
     #[inline]
     pub(crate) fn tx(&self) -> &TxBatch {

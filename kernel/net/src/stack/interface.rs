@@ -15,6 +15,7 @@ use super::NetStack;
 use super::env::Link;
 use crate::device::reception;
 use vfs::socket::InterfaceName;
+use wire::MacAddr;
 
 /// The number of loopback.
 pub const LOOPBACK: u32 = 1;
@@ -376,10 +377,24 @@ impl NetStack {
         }
     }
 
-    /// A link over the card sees no frames but its own.
+    /// The same for frames to one group.
+    pub fn watch_group(&self, interface: u32, group: [u8; 6], is_more: bool) {
+        let group = MacAddr(group);
+        if interface != LOOPBACK && group.is_multicast() {
+            reception::group(group, is_more);
+        }
+    }
+
+    /// One wish more for all frames of an interface, or one less. Of a link over the card its port
+    /// hears whether there is any; what it then sees is said by the link (`promisc-filtered`).
     fn want_all(&self, interface: u32, is_more: bool) {
         if interface == CARD && self.is_first() {
-            reception::all(is_more);
+            return reception::all(is_more);
         }
+        let Some(of) = self.interface(interface).filter(|of| of.number != LOOPBACK) else {
+            return;
+        };
+        let is_wanted = self.promiscuity(&of) != 0;
+        self.on_interface(interface, |_, link| link.listen_to_all(is_wanted));
     }
 }

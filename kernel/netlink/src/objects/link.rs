@@ -43,7 +43,7 @@ fn statistics(of: &Traffic) -> Statistics {
 }
 
 /// A link as a message.
-fn message<'i>(stack: &NetStack, interface: &'i Interface) -> Link<'i> {
+pub(crate) fn message<'i>(stack: &NetStack, interface: &'i Interface) -> Link<'i> {
     let is_ethernet = interface.number != LOOPBACK;
     Link {
         hardware_type: interface.hardware_type,

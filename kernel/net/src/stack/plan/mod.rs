@@ -20,12 +20,14 @@ use sync::{Error, Result};
 
 use super::NetStack;
 use super::env::Link;
-use super::interface::Interface;
+use super::interface::{Interface, InterfaceFlags};
 use crate::stack::interface::{CARD, LOOPBACK};
 
 /// All that listeners to changes can hear of.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Plan {
+    /// All interfaces, loopback among them.
+    pub links: Vec<LinkState>,
     /// Of all interfaces.
     pub addresses: Vec<Address>,
     /// Of both tables.
@@ -34,9 +36,30 @@ pub struct Plan {
     pub neighbours: Vec<Neighbour>,
 }
 
+/// What of an interface changes without traffic.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LinkState {
+    /// Its number, name, station and MTU.
+    pub interface: Interface,
+    /// What it is and does.
+    pub flags: InterfaceFlags,
+    /// How many want all its frames.
+    pub promiscuity: u32,
+}
+
+fn links(of: &NetStack) -> Vec<LinkState> {
+    let state = |interface: Interface| LinkState {
+        flags: of.flags(&interface),
+        promiscuity: of.promiscuity(&interface),
+        interface,
+    };
+    of.interfaces().into_iter().map(state).collect()
+}
+
 /// Everything at once.
 pub fn plan(of: &NetStack) -> Plan {
     Plan {
+        links: links(of),
         addresses: addresses(of),
         routes: routes(of),
         neighbours: neighbours(of),

@@ -31,8 +31,10 @@ pub struct Membership {
 /// Frames beyond those that are for us.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MembershipKind {
-    /// Those of one group, or of all groups.
-    Multicast,
+    /// Those to one group.
+    Group([u8; 6]),
+    /// Those to all groups.
+    AllGroups,
     /// All that pass.
     Promiscuous,
     /// Those to one more station.
