@@ -2,6 +2,7 @@
 //! what they set.
 
 use std::process::Command;
+use std::time::Duration;
 
 use crate::Test;
 use crate::build;
@@ -34,6 +35,14 @@ pub const TESTS: &[Test] = &[
     (
         "what a link may claim and how much it may send holds for the machine's own traffic",
         limits,
+    ),
+    (
+        "a VNIC beyond the interfaces that a stack may have is refused and leaves nothing (link layer)",
+        too_many_vnics,
+    ),
+    (
+        "a promiscuous VNIC hears of its neighbours what its link lets it (link layer)",
+        promiscuous_vnic,
     ),
     (
         "two Redis on port 6379, each over its own VNIC in its own stack, serve at once",
@@ -112,6 +121,77 @@ fn operator_of_vnics(setup: &Setup) -> Result<Operator, String> {
 
 /// A line to type, and words that are in what it says.
 pub type Row<'a> = (&'a str, &'a [&'a str]);
+
+/// Twice: what went makes room for others.
+fn too_many_vnics(setup: &Setup) -> Result<(), String> {
+    let mut shell = operator(setup)?;
+    shell.ask("dladm create-etherstub -t stub0")?;
+    let fill = "for k in $(seq 300); do dladm create-vnic -t -l stub0 many$k 2>/tmp/why || break; \
+                done; echo \"$k is refused\"; cat /tmp/why; \
+                dladm show-vnic many$k 2>&1; ip link show dev many$k 2>&1; \
+                echo links $(dladm show-vnic -p -o link | grep -c many) \
+                     interfaces $(grep -c many /proc/net/dev)";
+    let mut filled = Vec::new();
+    for _ in 0..2 {
+        let said = shell.ask_within(fill, FILL_PATIENCE)?;
+        let refused = said.split(" is refused").next().unwrap_or_default();
+        let refused = refused.split_whitespace().last().unwrap_or_default();
+        let first: u32 = refused
+            .parse()
+            .map_err(|_| format!("none is refused: {said}"))?;
+        let made = first - 1;
+        let is_told = said.contains("there are as many as there can be")
+            && said.contains(&format!("links {made} interfaces {made}"))
+            && said.contains("does not exist")
+            && made <= 256;
+        if !is_told {
+            return Err(said);
+        }
+        filled.push(made);
+        shell.ask_within(
+            &format!("for k in $(seq {made}); do dladm delete-vnic -t many$k; done"),
+            FILL_PATIENCE,
+        )?;
+    }
+    match filled[0] == filled[1] {
+        true => shell.leave().map(drop),
+        false => Err(format!("there is room for {filled:?}")),
+    }
+}
+
+const FILL_PATIENCE: Duration = Duration::from_secs(400);
+
+/// By default it hears no more than before (`promisc-filtered`).
+fn promiscuous_vnic(setup: &Setup) -> Result<(), String> {
+    if !setup.has_tap() {
+        return Ok(());
+    }
+    with_each_card(setup, |setup| {
+        let mut shell = operator_of_vnics(setup)?;
+        for (line, hears) in [
+            ("true", false),
+            ("ip link set dev vnic51 promisc on", false),
+            ("dladm set-linkprop -t -p promisc-filtered=off vnic51", true),
+            ("ip link set dev vnic51 promisc off", false),
+            ("busybox ifconfig vnic51 promisc", true),
+            ("dladm reset-linkprop -t -p promisc-filtered vnic51", false),
+        ] {
+            let said = shell.ask(line)?;
+            let before = number(&mut shell, FRAMES_OF_51)?;
+            if !host_pings("10.0.2.52", "20")? {
+                return Err(shell.guest.explain("does not answer"));
+            }
+            let heard = number(&mut shell, FRAMES_OF_51)? - before;
+            // What goes to all is heard anyway.
+            if (heard >= 20) != hears {
+                return Err(format!("{heard} frames after `{line}`: {said}"));
+            }
+        }
+        shell.leave().map(drop)
+    })
+}
+
+const FRAMES_OF_51: &str = "sed -n 's/.*vnic51: *[0-9]* *\\([0-9]*\\) .*/\\1/p' /proc/net/dev";
 
 /// Types each line; what it says has all its words.
 pub fn expect(shell: &mut Operator, rows: &[Row<'_>]) -> Result<(), String> {

@@ -47,6 +47,7 @@ mod kvm;
 mod link_checks;
 mod link_counts;
 mod link_frames;
+mod link_order;
 mod link_restore;
 mod links;
 mod many_cpus;
@@ -168,6 +169,7 @@ fn suites(setup: &Setup) -> Vec<&'static [Test]> {
         beside::TESTS,
         card_filters::TESTS,
         link_counts::TESTS,
+        link_order::TESTS,
         link_restore::TESTS,
         link_checks::TESTS,
         snoop::TESTS,
