@@ -4,14 +4,21 @@
 //! checksums are right, and what they carry (extension headers, fragments, neighbour
 //! discovery, announcements, queries, errors about what the host has sent) is made of the
 //! script's bytes. Nothing may panic, loop or leak, and every table stays within its bounds.
+//!
+//! A second stack of the host follows the first one and hears the same. It has what the first has
+//! after each event, and says nothing of addresses, routers and groups whatever it hears.
 
 use std::net::{IpAddr, Ipv6Addr};
 
 use base::{Duration, Instant};
-use inet::{Config, Endpoint, Ipv6Config, Offloads, SocketId, Transport};
+use inet::{
+    AddressState, Config, Endpoint, Ipv6Config, Offloads, Prefix, SocketId, Stack, Transport, Via,
+};
+use mbuf::TxFrame;
 use wire::{
-    Icmpv6Repr, Ipv6Fragment, Ipv6Repr, MacAddr, NdpOption, NdpRepr, PrefixInfo, RouterAdvert,
-    RouterPreference, Sum, Unreachable6, fill_icmpv6_checksum, next_header,
+    ETHERNET_HEADER_BYTES, IPV6_HEADER_BYTES, Icmpv6Repr, Ipv6Fragment, Ipv6Repr, Ipv6View,
+    MacAddr, NdpOption, NdpRepr, PrefixInfo, RouterAdvert, RouterPreference, Sum, Unreachable6,
+    fill_icmpv6_checksum, next_header,
 };
 
 use crate::frame;
@@ -94,8 +101,77 @@ fn own_address(host: &Host, which: usize) -> Ipv6Addr {
     own.map_or(Ipv6Addr::LOCALHOST, |own| own.addr)
 }
 
+/// Lets time pass for a host; `look` takes what it sends.
+fn run(host: &mut Host, time: Duration, mut look: impl FnMut(&mut Vec<TxFrame>)) {
+    let Host { stack, env } = host;
+    let end = env.now + time;
+    let mut turns = 0;
+    while let Some(due) = stack.next_deadline().filter(|due| *due <= end) {
+        env.now = env.now.max(due);
+        stack.expire(env);
+        look(&mut env.sent);
+        turns += 1;
+        let limit = 1000 + 100 * (time.as_secs() + 1);
+        assert!(turns < limit, "timers never rest");
+    }
+    env.now = end;
+}
+
+/// What packets of IPv6 need of a stack.
+#[derive(PartialEq, Debug)]
+struct Known {
+    /// Addresses that are used.
+    addresses: Vec<(Ipv6Addr, AddressState)>,
+    /// Each with its metric.
+    routes: Vec<(Prefix, Via, u32)>,
+    /// What the link takes.
+    mtu: u32,
+}
+
+fn known(stack: &Stack) -> Known {
+    let used = [AddressState::Preferred, AddressState::Deprecated];
+    let addresses = stack.addresses_v6().map(|own| (own.addr, own.state));
+    let routes = stack
+        .routes()
+        .filter(|line| line.destination.network().is_ipv6());
+    let link = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0xffff);
+    Known {
+        addresses: addresses.filter(|own| used.contains(&own.1)).collect(),
+        routes: routes
+            .map(|line| (line.destination, line.via, line.metric))
+            .collect(),
+        mtu: stack.path_mtu(link.into()),
+    }
+}
+
+/// Of neighbour discovery and group reports a follower sends nothing but questions for
+/// neighbours, from addresses of its own.
+fn check_silence(sent: &mut Vec<TxFrame>) {
+    for frame in sent.drain(..) {
+        let bytes: Vec<u8> = frame.chain.slices().flatten().copied().collect();
+        let Some(packet) = bytes.get(ETHERNET_HEADER_BYTES..) else {
+            continue;
+        };
+        let Ok(header) = Ipv6View::parse(packet, packet.len()) else {
+            continue;
+        };
+        let kind = packet.get(IPV6_HEADER_BYTES).copied().unwrap_or(0);
+        match header.next_header() {
+            next_header::HOP_BY_HOP => panic!("it reports a group"),
+            next_header::ICMPV6 if (130..=143).contains(&kind) => {
+                assert_eq!(kind, 135, "it says more than it may");
+                assert!(!header.src().is_unspecified(), "it looks for duplicates");
+            }
+            _ => {}
+        }
+    }
+}
+
 struct Siege {
     host: Host,
+    follower: Host,
+    /// Of what the follower has.
+    version: u32,
     sockets: Vec<SocketId>,
 }
 
@@ -105,6 +181,7 @@ pub fn besiege_v6(program: &[u8]) {
     let mut script = Script(program);
     while !script.0.is_empty() {
         siege.step(&mut script);
+        siege.follow();
         siege.check();
         siege.host.env.sent.clear();
     }
@@ -117,6 +194,8 @@ impl Siege {
         host.stack.start_ipv6(&mut host.env, Ipv6Config::default());
         let mut siege = Self {
             host,
+            follower: Host::new(1, 2, Offloads::default(), Config::default(), BUFFERS),
+            version: 0,
             sockets: Vec::new(),
         };
         siege.open(7);
@@ -155,18 +234,20 @@ impl Siege {
     }
 
     fn wait(&mut self, time: Duration) {
-        let Host { stack, env } = &mut self.host;
-        let end = env.now + time;
-        let mut turns = 0;
-        while let Some(due) = stack.next_deadline().filter(|due| *due <= end) {
-            env.now = env.now.max(due);
-            stack.expire(env);
-            env.sent.clear();
-            turns += 1;
-            let limit = 1000 + 100 * (time.as_secs() + 1);
-            assert!(turns < limit, "timers never rest");
+        run(&mut self.host, time, |sent| sent.clear());
+        self.follow();
+        run(&mut self.follower, time, check_silence);
+    }
+
+    /// Has the other stack follow, as a shell does, and compares what they have.
+    fn follow(&mut self) {
+        let first = &self.host.stack;
+        if self.version != first.routes_version() {
+            self.version = first.routes_version();
+            let shown = first.ipv6_snapshot();
+            self.follower.stack.follow_ipv6(shown.as_ref());
         }
-        env.now = end;
+        assert_eq!(known(first), known(&self.follower.stack));
     }
 
     /// What a local program does.
@@ -212,8 +293,11 @@ impl Siege {
             ..frame::header_v6(src, dst, next)
         };
         let frame = frame::ipv6(to, station(2), header, payload);
-        self.host.receive_torn(&frame);
-        self.host.stack.flush(&mut self.host.env);
+        for host in [&mut self.host, &mut self.follower] {
+            host.receive_torn(&frame);
+            host.stack.flush(&mut host.env);
+        }
+        check_silence(&mut self.follower.env.sent);
     }
 
     fn receive_icmpv6(&mut self, script: &mut Script<'_>, message: &mut [u8], alert: bool) {
@@ -347,11 +431,13 @@ impl Siege {
     }
 
     fn check(&self) {
+        for Host { stack, .. } in [&self.host, &self.follower] {
+            assert!(stack.addresses_v6().count() <= ADDRESSES_MAX);
+            assert!(stack.routes().count() <= ROUTES_MAX);
+            assert!(stack.neighbors_v6().count() <= NEIGHBORS_MAX);
+            assert!(stack.groups().count() <= GROUPS_MAX);
+        }
         let stack = &self.host.stack;
-        assert!(stack.addresses_v6().count() <= ADDRESSES_MAX);
-        assert!(stack.routes().count() <= ROUTES_MAX);
-        assert!(stack.neighbors_v6().count() <= NEIGHBORS_MAX);
-        assert!(stack.groups().count() <= GROUPS_MAX);
         let far = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 9));
         assert!((1280..=1500).contains(&stack.path_mtu(far)));
     }
@@ -368,7 +454,9 @@ impl Siege {
         let stack = &self.host.stack;
         let soon = self.host.env.now + Duration::from_secs(1);
         assert_eq!(stack.sockets_used(), 0, "sockets are left");
-        assert_eq!(self.host.env.pool.used(), 0, "buffers are left");
+        for host in [&self.host, &self.follower] {
+            assert_eq!(host.env.pool.used(), 0, "buffers are left");
+        }
         assert!(
             stack.next_deadline().unwrap_or(Instant::NEVER) > soon,
             "timers are left"

@@ -284,7 +284,7 @@ fn own_in(shard: &Host, network: Ipv6Addr) -> Option<(Ipv6Addr, AddressState)> {
 #[test]
 fn addresses_come_grow_old_and_go_in_both_shards() {
     let mut link = Link::new();
-    link.announce(&[prefix(PREFIX, 9000, 100), NdpOption::Mtu(1400)]);
+    link.announce(&[prefix(PREFIX, 300, 100), NdpOption::Mtu(1400)]);
     let far = IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 9, 9, 0, 0, 0, 1));
     let is_state = |link: &Link, state: Option<AddressState>| {
         let [first, second] = link.shards.each_ref().map(|shard| own_in(shard, PREFIX));
@@ -313,7 +313,11 @@ fn addresses_come_grow_old_and_go_in_both_shards() {
 
     link.run_for(Duration::from_secs(100));
     is_state(&link, Some(AddressState::Deprecated));
+    link.announce(&[prefix(PREFIX, 400, 399)]);
+    is_state(&link, Some(AddressState::Preferred));
+    // The second shard is not told of a renewal, so that it must not count time itself.
     link.announce(&[prefix(PREFIX, 9000, 3000)]);
+    link.run_for(Duration::from_secs(450));
     is_state(&link, Some(AddressState::Preferred));
 
     let Host { stack, env } = &mut link.shards[0];
@@ -391,5 +395,28 @@ fn a_path_that_turns_out_narrow_is_learned_where_the_connection_is() {
         assert_eq!(mtu, 1280, "{number}");
         assert_eq!(snmp6(shard, Snmp6::IcmpInErrors), 0);
         assert_eq!(drops(shard, DropReason::Unexpected), 0);
+    }
+}
+
+#[test]
+fn a_station_whose_address_is_somebody_elses_hears_nothing_in_either_shard() {
+    let mut link = Link::new();
+    let Host { stack, env } = &mut link.shards[0];
+    stack.start_ipv6(env, inet::Ipv6Config::default());
+    let taken = NdpRepr::NeighborAdvert {
+        target: our_address(),
+        is_router: false,
+        is_solicited: false,
+        is_override: true,
+    };
+    let options = [NdpOption::TargetLink(ROUTER_MAC)];
+    link.arrive(&ndp(our_address(), ALL_NODES, taken, &options));
+    link.run_for(SETTLED);
+    let datagram = packet(peer_address(), our_address(), 17, 64, &[0; 8]);
+    for number in 0..2 {
+        let before = drops(&link.shards[usize::from(number)], DropReason::Ipv6Off);
+        link.receive(number, &datagram);
+        let after = drops(&link.shards[usize::from(number)], DropReason::Ipv6Off);
+        assert_eq!(after, before + 1, "{number}");
     }
 }
