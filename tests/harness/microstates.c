@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "cpu_use.h"
 
 enum { USR, SYS, TRP, TFL, DFL, LCK, SLP, LAT, STATES };
 enum { VCX = STATES, ICX, SCL, SIG, FIGURES };
@@ -76,20 +77,6 @@ static long cpu_micros(void) {
     struct timespec now;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return now.tv_sec * 1000000L + now.tv_nsec / 1000;
-}
-
-static void compute_a_little(void) {
-    static volatile unsigned sink;
-    for (unsigned step = 0; step < 300000; step++) sink += step;
-}
-
-static void call_a_little(void) {
-    static char buffer[1 << 18];
-    int zero = open("/dev/zero", O_RDONLY);
-    for (int step = 0; step < 8; step++) {
-        if (read(zero, buffer, sizeof buffer) != sizeof buffer) abort();
-    }
-    close(zero);
 }
 
 static void fault_a_little(void) {

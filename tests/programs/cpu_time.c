@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "cpu_use.h"
 
 enum { WORK_MICROS = 400000, TRIES = 5 };
 
@@ -36,20 +37,6 @@ static long clock_micros(clockid_t clock) {
     struct timespec now;
     clock_gettime(clock, &now);
     return now.tv_sec * 1000000L + now.tv_nsec / 1000;
-}
-
-static void compute_a_little(void) {
-    static volatile unsigned sink;
-    for (unsigned step = 0; step < 300000; step++) sink += step;
-}
-
-static void call_a_little(void) {
-    static char buffer[1 << 18];
-    int zero = open("/dev/zero", O_RDONLY);
-    for (int step = 0; step < 8; step++) {
-        if (read(zero, buffer, sizeof buffer) != sizeof buffer) abort();
-    }
-    close(zero);
 }
 
 static void call_shortly(void) {

@@ -1,5 +1,6 @@
 // Options of internet sockets that concern addresses, hops, paths and memory.
 #include "check.h"
+#include "family.h"
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -10,16 +11,6 @@
 #include <unistd.h>
 
 static char bytes[70000], room[70000];
-
-union name {
-    struct sockaddr any;
-    struct sockaddr_in four;
-    struct sockaddr_in6 six;
-};
-
-static int v6;
-
-static socklen_t name_len(void) { return v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in); }
 
 // A socket with a name on loopback.
 static int named(int kind, union name *name) {

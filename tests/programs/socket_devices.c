@@ -1,6 +1,7 @@
 // Interfaces to which sockets are bound (SO_BINDTODEVICE), ports that users share (SO_REUSEPORT),
 // and requests about interfaces and queues.
 #include "check.h"
+#include "family.h"
 #include <arpa/inet.h>
 #include <linux/sockios.h>
 #include <net/if.h>
@@ -17,23 +18,6 @@
 #endif
 
 static char room[100];
-
-union name {
-    struct sockaddr any;
-    struct sockaddr_in four;
-    struct sockaddr_in6 six;
-};
-
-static int v6;
-
-static socklen_t name_len(void) { return v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in); }
-
-static union name loopback(void) {
-    union name name = {0};
-    if (v6) name.six = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-    else name.four = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    return name;
-}
 
 static int open_socket(int kind) { return socket(v6 ? AF_INET6 : AF_INET, kind, 0); }
 

@@ -1,5 +1,6 @@
 // Datagrams and packets that a program gives in pieces: MSG_MORE, UDP_CORK.
 #include "check.h"
+#include "family.h"
 #include <arpa/inet.h>
 #include <netinet/ip_icmp.h>
 #include <netinet/udp.h>
@@ -10,23 +11,6 @@
 #include <unistd.h>
 
 static char bytes[70000], room[70000];
-
-union name {
-    struct sockaddr any;
-    struct sockaddr_in four;
-    struct sockaddr_in6 six;
-};
-
-static int v6;
-
-static union name loopback(void) {
-    union name name = {0};
-    if (v6) name.six = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-    else name.four = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    return name;
-}
-
-static socklen_t name_len(void) { return v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in); }
 
 static int receiver(union name *name) {
     int fd = socket(v6 ? AF_INET6 : AF_INET, SOCK_DGRAM, 0);

@@ -1,6 +1,7 @@
 // What a UDP socket hears of datagrams that did not arrive: pending errors, and the queue of
 // errors (IP_RECVERR, IPV6_RECVERR, MSG_ERRQUEUE).
 #include "check.h"
+#include "family.h"
 #include <arpa/inet.h>
 #include <linux/errqueue.h>
 #include <netinet/icmp6.h>
@@ -15,23 +16,6 @@
 #include <unistd.h>
 
 static char bytes[70000], room[70000];
-
-union name {
-    struct sockaddr any;
-    struct sockaddr_in four;
-    struct sockaddr_in6 six;
-};
-
-static int v6;
-
-static socklen_t name_len(void) { return v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in); }
-
-static union name loopback(void) {
-    union name name = {0};
-    if (v6) name.six = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-    else name.four = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    return name;
-}
 
 static int datagrams(void) { return socket(v6 ? AF_INET6 : AF_INET, SOCK_DGRAM, 0); }
 
