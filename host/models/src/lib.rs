@@ -16,6 +16,10 @@ pub use plain::Plain;
 pub use random::{Random, for_each_seed};
 pub use watched::Watched;
 
+use std::sync::Arc;
+
+use loom::thread::{self, JoinHandle};
+
 /// Forced switches of the running thread that loom tries in one execution: most races need two.
 const PREEMPTIONS_MAX: usize = 3;
 
@@ -24,4 +28,13 @@ pub fn explore(scene: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(PREEMPTIONS_MAX);
     model.check(scene);
+}
+
+/// Starts a thread that does `part` in the scene.
+pub fn start<S: 'static, T: 'static>(
+    scene: &Arc<S>,
+    part: impl FnOnce(&S) -> T + 'static,
+) -> JoinHandle<T> {
+    let scene = scene.clone();
+    thread::spawn(move || part(&scene))
 }

@@ -12,20 +12,9 @@
 
 mod machine;
 
-use std::sync::Arc;
-
-use loom::thread::{self, JoinHandle};
+use loom::thread::JoinHandle;
 use machine::{Scene, TimeUp};
-use models::explore;
-
-/// Starts a thread that does `part` in the scene.
-fn start<T: 'static>(
-    scene: &Arc<Scene>,
-    part: impl FnOnce(&Scene) -> T + 'static,
-) -> JoinHandle<T> {
-    let scene = scene.clone();
-    thread::spawn(move || part(&scene))
-}
+use models::{explore, start};
 
 fn join<T>(thread: JoinHandle<T>) -> T {
     thread.join().expect("it ends")

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use crate::world::{File, World};
 use epoll::{Events, Set, Trigger, Watch};
-use loom::thread::{self, JoinHandle};
-use models::{Watched, explore};
+use models::{Watched, explore, start};
 
 const LEVEL: Trigger = Trigger::empty();
 
@@ -60,15 +59,6 @@ impl Scene {
         let is_asleep = self.set.waiters.asleep() != 0;
         assert!(!is_asleep || !self.set.has_ready(), "a wake-up is lost");
     }
-}
-
-/// Starts a thread that does `part` in the scene.
-fn start<T: 'static>(
-    scene: &Arc<Scene>,
-    part: impl FnOnce(&Scene) -> T + 'static,
-) -> JoinHandle<T> {
-    let scene = scene.clone();
-    thread::spawn(move || part(&scene))
 }
 
 #[test]

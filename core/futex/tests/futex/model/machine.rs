@@ -33,7 +33,7 @@ thread_local! {
 }
 
 /// A scene of so many threads.
-pub fn scene(count: u32) -> loom::sync::Arc<Scene> {
+pub fn scene(count: u32) -> Arc<Scene> {
     let make = |id| {
         Arc::new(Task {
             id,
@@ -44,7 +44,7 @@ pub fn scene(count: u32) -> loom::sync::Arc<Scene> {
     };
     let tasks: Vec<_> = (1..=count).map(make).collect();
     TASKS.with_borrow_mut(|all| all.clone_from(&tasks));
-    loom::sync::Arc::new(Scene {
+    Arc::new(Scene {
         table: Table::default(),
         tasks,
         words: [AtomicU32::new(0), AtomicU32::new(0)],

@@ -7,13 +7,13 @@
 
 mod machine;
 
+use std::sync::Arc;
+
 use futex::pi::{Attempt, Contended, Moved, Place};
 use futex::{Key, MATCH_ANY, Stop};
-use loom::sync::Arc;
 use loom::sync::atomic::Ordering::{Relaxed, SeqCst};
-use loom::thread::{self, JoinHandle};
 use machine::{Memory, Scene, Task, scene};
-use models::explore;
+use models::{explore, start};
 
 fn key(index: u64) -> Key {
     Key::new(1, 4 * index)
@@ -31,15 +31,6 @@ fn wait(scene: &Scene, me: usize, patience: usize) -> Option<bool> {
         Err(Stop::Refused(_)) => None,
         Err(Stop::Fault(fault)) => match fault {},
     }
-}
-
-/// Starts a thread that does `part` in the scene.
-fn start<T: 'static>(
-    scene: &Arc<Scene>,
-    part: impl FnOnce(&Scene) -> T + 'static,
-) -> JoinHandle<T> {
-    let scene = scene.clone();
-    thread::spawn(move || part(&scene))
 }
 
 #[test]
@@ -120,7 +111,7 @@ fn a_waiter_that_was_moved_and_not_woken_knows_it() {
 }
 
 /// Takes the lock of word 0 as the C library does; whether it has it.
-fn lock(scene: &Scene, task: &std::sync::Arc<Task>, patience: usize) -> bool {
+fn lock(scene: &Scene, task: &Arc<Task>, patience: usize) -> bool {
     let word = &scene.words[0];
     if word.compare_exchange(0, task.id(), SeqCst, SeqCst).is_ok() {
         return true;

@@ -4,12 +4,13 @@
 //! told. In the end of each scene somebody looks who still sleeps, and whether that is right.
 
 use crate::world::{Buffer, Bytes};
+use loom::sync::Mutex;
 use loom::sync::atomic::AtomicUsize;
 use loom::sync::atomic::Ordering::SeqCst;
-use loom::sync::{Arc, Mutex};
 use loom::thread;
-use models::{Heap, Watched, explore};
+use models::{Heap, Watched, explore, start};
 use pipe::{Access, Borders, News, Read, Written};
+use std::sync::Arc;
 
 type Pipe = pipe::Pipe<Watched, Heap>;
 
@@ -93,10 +94,7 @@ impl Scene {
 fn a_reader_that_sleeps_is_told_of_the_first_bytes() {
     explore(|| {
         let scene = Scene::new(Access::BOTH);
-        let reader = {
-            let scene = scene.clone();
-            thread::spawn(move || scene.read_or_queue())
-        };
+        let reader = start(&scene, |scene| scene.read_or_queue());
         assert!(scene.write(b"ab"));
         let sleeps = reader.join().expect("it ends");
         assert!(!scene.has_sleeper(), "a wake-up is lost");
@@ -109,14 +107,11 @@ fn a_reader_gets_what_the_last_writer_wrote_before_it_left() {
     explore(|| {
         let scene = Scene::new(Access::READ);
         let _ = scene.pipe.enter(Access::WRITE);
-        let writer = {
-            let scene = scene.clone();
-            thread::spawn(move || {
-                assert!(scene.write(b"ab"));
-                scene.pipe.leave(Access::WRITE);
-                scene.tell_all();
-            })
-        };
+        let writer = start(&scene, |scene| {
+            assert!(scene.write(b"ab"));
+            scene.pipe.leave(Access::WRITE);
+            scene.tell_all();
+        });
         let mut buffer = Buffer::new(9);
         let got = scene.pipe.read(&mut buffer).expect("there is room");
         assert_ne!(got, Read::End, "the bytes are lost");
@@ -129,10 +124,7 @@ fn a_reader_that_sleeps_is_told_that_the_last_writer_left() {
     explore(|| {
         let scene = Scene::new(Access::READ);
         let _ = scene.pipe.enter(Access::WRITE);
-        let reader = {
-            let scene = scene.clone();
-            thread::spawn(move || scene.read_or_queue())
-        };
+        let reader = start(&scene, |scene| scene.read_or_queue());
         scene.pipe.leave(Access::WRITE);
         scene.tell_all();
         reader.join().expect("it ends");
@@ -145,10 +137,7 @@ fn bytes_that_splice_holds_are_taken_once() {
     explore(|| {
         let scene = Scene::new(Access::BOTH);
         assert!(scene.write(b"ab"));
-        let reader = {
-            let scene = scene.clone();
-            thread::spawn(move || scene.read_or_queue())
-        };
+        let reader = start(&scene, |scene| scene.read_or_queue());
         let mut moved = 0;
         if scene.pipe.hold() {
             let mut bytes = Buffer::new(9);
@@ -166,10 +155,7 @@ fn a_reader_that_met_a_hold_is_told_when_it_ends() {
     explore(|| {
         let scene = Scene::new(Access::BOTH);
         assert!(scene.write(b"ab"));
-        let reader = {
-            let scene = scene.clone();
-            thread::spawn(move || scene.read_or_queue())
-        };
+        let reader = start(&scene, |scene| scene.read_or_queue());
         if scene.pipe.hold() {
             // The target takes nothing.
             scene.tell(scene.pipe.release());
@@ -184,17 +170,14 @@ fn a_writer_that_sleeps_is_told_of_room() {
     explore(|| {
         let scene = Scene::new(Access::BOTH);
         assert!(scene.write(&[1; 4096]));
-        let writer = {
-            let scene = scene.clone();
-            thread::spawn(move || {
-                while !scene.write(&[2; 4096]) {
-                    if scene.queue(|pipe| pipe.has_room(4096)) {
-                        return;
-                    }
-                    thread::yield_now();
+        let writer = start(&scene, |scene| {
+            while !scene.write(&[2; 4096]) {
+                if scene.queue(|pipe| pipe.has_room(4096)) {
+                    return;
                 }
-            })
-        };
+                thread::yield_now();
+            }
+        });
         let got = scene.pipe.read(&mut Buffer::new(4096));
         let Ok(Read::Bytes(4096, news)) = got else {
             panic!("it is full: {got:?}")
@@ -210,14 +193,11 @@ fn a_writer_that_sleeps_is_told_of_room() {
 fn loom_notices_a_reader_that_looks_before_it_queues() {
     explore(|| {
         let scene = Scene::new(Access::BOTH);
-        let reader = {
-            let scene = scene.clone();
-            thread::spawn(move || {
-                if !scene.pipe.has_come(0) {
-                    scene.queue(|_| false);
-                }
-            })
-        };
+        let reader = start(&scene, |scene| {
+            if !scene.pipe.has_come(0) {
+                scene.queue(|_| false);
+            }
+        });
         assert!(scene.write(b"ab"));
         reader.join().expect("it ends");
         assert!(!scene.has_sleeper(), "a wake-up is lost");
