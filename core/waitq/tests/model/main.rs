@@ -47,6 +47,19 @@ fn each_of_two_waiters_gets_what_was_put_for_it() {
 }
 
 #[test]
+fn of_two_wakers_one_at_most_has_woken_the_only_waiter() {
+    explore(|| {
+        let scene = Scene::new();
+        scene.put_one();
+        let waiter = start(&scene, Scene::take);
+        let other = start(&scene, |scene| scene.queue.wake_one());
+        let is_own = scene.queue.wake_one();
+        assert!(!(join(other) && is_own), "both say that they woke it");
+        join(waiter);
+    });
+}
+
+#[test]
 fn all_are_woken_though_they_come_while_others_are() {
     explore(|| {
         let scene = Scene::new();
