@@ -1,6 +1,6 @@
-//! From a trap to a handler.
+//! From a program's call to its handler.
 //!
-//! The common case is a few instructions and no branch that a program could train: the
+//! The entry code calls [`syscall`] itself. The common case is a few instructions and no branch that a program could train: the
 //! number picks a row of the table, one that is too high the row of calls that we lack.
 
 use core::mem::MaybeUninit;
@@ -11,7 +11,7 @@ use task::ptrace;
 use task::signal::{self, Info, Signal};
 use task::{Thread, current};
 
-use crate::{shortage, strace, table};
+use crate::{handlers, shortage, strace};
 use linux_abi::call::{Call, Outcome};
 use linux_abi::errno::Errno;
 use linux_abi::restart::NO_CALL;
@@ -24,9 +24,8 @@ const SPECIAL: Flags = Flags::TRACE
     .union(Flags::STEP)
     .union(Flags::SECCOMP);
 
-/// Runs the call that `regs` describe.
-#[inline]
-pub fn syscall(regs: &mut UserRegs) -> Reply {
+/// Runs the call that `regs` describe (`mach::trap::install`).
+pub extern "C" fn syscall(regs: &mut UserRegs) -> Reply {
     let current = current();
     let thread: &Thread = &current;
     let is_special = thread.flags().intersects(SPECIAL) | mach::mem::is_short();
@@ -35,7 +34,7 @@ pub fn syscall(regs: &mut UserRegs) -> Reply {
     let outcome = match is_special {
         false => {
             thread.count_call();
-            table::handler(number)(call)
+            handlers::handler(number)(call)
         }
         true => run_carefully(call),
     };
@@ -112,7 +111,7 @@ fn run_told(call: Call<'_>) -> Outcome {
     call.thread.count_call();
     let handler = match mach::mem::is_short() {
         true => unless_short,
-        false => table::handler(call.regs.orig_rax),
+        false => handlers::handler(call.regs.orig_rax),
     };
     match call.thread.flags().contains(Flags::TRACE) {
         true => strace::trace(call, handler),
@@ -123,6 +122,6 @@ fn run_told(call: Call<'_>) -> Outcome {
 /// Looks at memory first.
 fn unless_short(call: Call<'_>) -> Outcome {
     shortage::check(&call)?;
-    let handler = table::handler(call.regs.orig_rax);
+    let handler = handlers::handler(call.regs.orig_rax);
     handler(call)
 }

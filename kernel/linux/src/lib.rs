@@ -1,9 +1,9 @@
 //! The table of Linux's calls, the way from a program to one of them, and process 1.
 //!
-//! `trap` hears of a program's calls and exceptions, `dispatch` finds the handler in `table`,
-//! which is merged at compile time from the families of calls: one file each, in the crates
-//! `linux-*` and, where they are of the whole machine or of no kind of object alone, here. A
-//! handler decodes and checks every argument, then calls `kernel`, then encodes the result. It
+//! `trap` hears of a program's exceptions, `dispatch` of its calls, and runs the one of
+//! `handlers`. Those come from `table`, which is merged at compile time from the families of
+//! calls: one file each, in the crates `linux-*` and, where they are of the whole machine or of
+//! no kind of object alone, here. A handler decodes and checks every argument, then calls `kernel`, then encodes the result. It
 //! holds no state of its own and no policy.
 //!
 //! What the families share, errno with it, is in `linux_abi`. Whatever a program passes,
@@ -16,10 +16,10 @@ extern crate alloc;
 
 mod death;
 mod dispatch;
+mod handlers;
 mod init;
 mod ioctl;
 mod links;
-mod measured;
 mod random;
 mod reboot;
 mod shortage;

@@ -1,7 +1,6 @@
 //! The call table, merged at compile time from the families' own. A number that two families
 //! answer does not compile.
 
-use crate::measured;
 use linux_abi::call::{Entry, Handler, LIMIT};
 use linux_abi::missing;
 
@@ -32,28 +31,10 @@ static TABLE: [Option<Entry>; LIMIT] = CALLS;
 )]
 const CALLS: [Option<Entry>; LIMIT] = merge();
 
-/// The handlers alone, dense; calls that we lack share one, and so does the last row, which stands
-/// for all numbers from there on. A constant.
-static HANDLERS: [Handler; LIMIT] = handlers();
-
-/// tidy: it runs at compile time only.
-const fn handlers() -> [Handler; LIMIT] {
-    let mut handlers = [missing::call as Handler; LIMIT];
-    let mut number = 0;
-    while number < LIMIT {
-        if CALLS[number].is_some() {
-            handlers[number] = measured::handler(number);
-        }
-        number += 1;
-    }
-    assert!(CALLS[LIMIT - 1].is_none(), "the last row is nobody's");
-    handlers
-}
-
-/// What runs the call, unmeasured.
+/// What answers the call; `handlers` measures it.
 ///
 /// tidy: it runs at compile time only.
-pub const fn plain_handler(number: usize) -> Handler {
+pub const fn handler(number: usize) -> Handler {
     match CALLS[number] {
         Some(entry) => entry.handler,
         None => missing::call,
@@ -92,17 +73,6 @@ const fn with_family(mut table: [Option<Entry>; LIMIT], calls: &[Entry]) -> [Opt
         row += 1;
     }
     table
-}
-
-/// The handler for a call number that a program gave.
-///
-/// The number is clamped by a conditional move, which the processor does not guess, so
-/// that no speculation reads beyond the table (Spectre variant 1).
-///
-/// tidy: the clamped number is below the table's length.
-#[inline]
-pub fn handler(number: u64) -> Handler {
-    HANDLERS[(number as usize).min(LIMIT - 1)]
 }
 
 /// The entry for a call number that a program gave.

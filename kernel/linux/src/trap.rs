@@ -1,7 +1,8 @@
-//! What programs do to enter the kernel: calls, faults, and being interrupted.
+//! What brings programs into the kernel other than their calls (`dispatch`): faults, and being
+//! interrupted. And their way out.
 
 use base::VirtAddr;
-use mach::trap::{Exception, Kernel, Reply, UserRegs};
+use mach::trap::{Exception, Kernel, UserRegs};
 use mm::reclaim;
 use mm::{Access, FaultError};
 use sched::Mstate;
@@ -19,14 +20,10 @@ struct Linux;
 /// boot.
 pub fn init() {
     crate::death::init();
-    mach::trap::install::<Linux>();
+    mach::trap::install::<Linux>(dispatch::syscall);
 }
 
 impl Kernel for Linux {
-    fn syscall(regs: &mut UserRegs) -> Reply {
-        dispatch::syscall(regs)
-    }
-
     fn exception(regs: &mut UserRegs, exception: Exception) {
         stretch::begin(match exception {
             Exception::PageFault { .. } => Cause::FAULT,

@@ -2,7 +2,7 @@
 //!
 //! There are three ways in: a system call, an exception, an interrupt. On each the entry
 //! code puts the program's registers on the thread's kernel stack as [`UserRegs`] and
-//! calls the [`Kernel`]. What the registers hold when it returns is what the program
+//! calls the [`Kernel`], or the function for system calls that was given beside it. What the registers hold when it returns is what the program
 //! continues with; the way out makes any value harmless.
 //!
 //! In kernel mode only two things may trap: an instruction listed in [`arch::fixup`] that
@@ -100,9 +100,6 @@ impl Exception {
 /// thread's kernel stack, and may block. There is one kernel, so nothing is passed but the
 /// registers, and the calls are dispatched statically.
 pub trait Kernel {
-    /// A system call: number in `orig_rax`. The registers may be incomplete
-    /// ([`UserRegs::is_complete`]).
-    fn syscall(regs: &mut UserRegs) -> Reply;
     /// An exception in user mode.
     fn exception(regs: &mut UserRegs, exception: Exception);
     /// An interrupt came in user mode and was handled.
@@ -112,10 +109,15 @@ pub trait Kernel {
     fn leave(regs: &mut UserRegs);
 }
 
-/// Makes `K` the one that programs enter; once, before the first program runs.
-pub fn install<K: Kernel>() {
+/// Answers a system call: number in `orig_rax`. The registers may be incomplete
+/// ([`UserRegs::is_complete`]). The entry code calls it without a detour.
+pub type Syscall = extern "C" fn(&mut UserRegs) -> Reply;
+
+/// Makes `K` the one that programs enter, by calls through `syscall`; once, before the first
+/// program runs.
+pub fn install<K: Kernel>(syscall: Syscall) {
     arch::trap::set_handlers(&arch::trap::Handlers {
-        syscall: syscall::<K>,
+        syscall,
         user_trap: user_trap::<K>,
         kernel_trap,
         return_work: return_work::<K>,
@@ -126,21 +128,17 @@ pub fn install<K: Kernel>() {
 pub(crate) fn init() {
     struct Nobody;
     impl Kernel for Nobody {
-        fn syscall(_: &mut UserRegs) -> Reply {
-            Reply {
-                unused: MaybeUninit::uninit(),
-                value: u64::MAX,
-            }
-        }
         fn exception(_: &mut UserRegs, _: Exception) {}
         fn interrupted(_: &mut UserRegs) {}
         fn leave(_: &mut UserRegs) {}
     }
-    install::<Nobody>();
-}
-
-extern "C" fn syscall<K: Kernel>(regs: &mut UserRegs) -> Reply {
-    K::syscall(regs)
+    extern "C" fn no_call(_: &mut UserRegs) -> Reply {
+        Reply {
+            unused: MaybeUninit::uninit(),
+            value: u64::MAX,
+        }
+    }
+    install::<Nobody>(no_call);
 }
 
 extern "C" fn user_trap<K: Kernel>(regs: &mut UserRegs, vector: u64, error: u64) {

@@ -1,4 +1,5 @@
-//! The handlers with which calls are measured (`sched::stretch`).
+//! What runs for each call number: the family's handler, between two looks at the clock that
+//! measure it (`sched::stretch`).
 //!
 //! A call that does nothing but look at a number or two is so short that the two looks at the
 //! clock would double it, and can never be long: these few ([`CONSTANT`]) go without.
@@ -8,6 +9,36 @@ use sched::stretch::{self, Cause};
 
 use crate::table;
 use linux_abi::call::{Call, Handler, LIMIT, Outcome};
+use linux_abi::missing;
+
+/// Dense; calls that we lack share one handler, and so does the last row, which stands for all
+/// numbers from there on. A constant.
+static HANDLERS: [Handler; LIMIT] = handlers();
+
+/// The handler for a call number that a program gave.
+///
+/// The number is clamped by a conditional move, which the processor does not guess, so
+/// that no speculation reads beyond the table (Spectre variant 1).
+///
+/// tidy: the clamped number is below the table's length.
+#[inline]
+pub fn handler(number: u64) -> Handler {
+    HANDLERS[(number as usize).min(LIMIT - 1)]
+}
+
+/// tidy: it runs at compile time only.
+const fn handlers() -> [Handler; LIMIT] {
+    let mut handlers = [missing::call as Handler; LIMIT];
+    let mut number = 0;
+    while number < LIMIT {
+        if table::has(number) {
+            handlers[number] = measured_if_long(number);
+        }
+        number += 1;
+    }
+    assert!(!table::has(LIMIT - 1), "the last row is nobody's");
+    handlers
+}
 
 /// Calls whose work neither their arguments nor the state of the machine makes longer.
 const CONSTANT: &[u32] = &[
@@ -61,11 +92,11 @@ const MEASURED: [[[Handler; SIDE]; SIDE]; SIDE] = side!(plane);
 /// The handler of the call `number` that measures it, if it can be long.
 ///
 /// tidy: it runs at compile time only.
-pub const fn handler(number: usize) -> Handler {
+const fn measured_if_long(number: usize) -> Handler {
     let mut row = 0;
     while row < CONSTANT.len() {
         if CONSTANT[row] as usize == number {
-            return table::plain_handler(number);
+            return table::handler(number);
         }
         row += 1;
     }
@@ -74,7 +105,7 @@ pub const fn handler(number: usize) -> Handler {
 
 fn measured<const NUMBER: usize>(call: Call<'_>) -> Outcome {
     stretch::begin(Cause::call(NUMBER as u64));
-    let handler = const { table::plain_handler(NUMBER) };
+    let handler = const { table::handler(NUMBER) };
     let outcome = handler(call);
     stretch::end();
     outcome
