@@ -115,7 +115,9 @@ fn page_fault(
         _ => Access::Read,
     };
     let space = thread.process.space.get();
-    let (signal, code) = match reclaim::fault(&space, addr, access) {
+    let resolved = space.fault(addr, access);
+    let resolved = resolved.or_else(|why| reclaim::retry_fault(&space, addr, access, why));
+    let (signal, code) = match resolved {
         Ok(()) => return None,
         Err(FaultError::NotMapped) => (Signal::SEGV, code::SEGV_MAPERR),
         Err(FaultError::Forbidden) => (Signal::SEGV, code::SEGV_ACCERR),

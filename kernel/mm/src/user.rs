@@ -27,7 +27,7 @@ const PIECE_BYTES: usize = 64 << 10;
 #[inline]
 pub fn copy_in(from: VirtAddr, to: &mut [u8]) -> Result<()> {
     in_pieces(to.len(), Access::Read, |piece| {
-        try_copy_in(from + piece.start as u64, &mut to[piece])
+        mem::copy_from_user(&mut to[piece.clone()], from + piece.start as u64)
     })
 }
 
@@ -35,7 +35,7 @@ pub fn copy_in(from: VirtAddr, to: &mut [u8]) -> Result<()> {
 #[inline]
 pub fn copy_out(from: &[u8], to: VirtAddr) -> Result<()> {
     in_pieces(from.len(), Access::Write, |piece| {
-        try_copy_out(&from[piece.clone()], to + piece.start as u64)
+        mem::copy_to_user(to + piece.start as u64, &from[piece])
     })
 }
 
@@ -87,18 +87,6 @@ fn go_on(
     }
 }
 
-/// Like [`copy_in`], but stops at a page that is not there; never blocks.
-#[inline]
-pub fn try_copy_in(from: VirtAddr, to: &mut [u8]) -> core::result::Result<(), Fault> {
-    mem::copy_from_user(to, from)
-}
-
-/// Like [`copy_out`], but stops at a page that is not there; never blocks.
-#[inline]
-pub fn try_copy_out(from: &[u8], to: VirtAddr) -> core::result::Result<(), Fault> {
-    mem::copy_to_user(to, from)
-}
-
 /// Stores `len` bytes of `byte` in the program's memory at `to`.
 pub fn fill(to: VirtAddr, byte: u8, len: usize) -> Result<()> {
     in_pieces(len, Access::Write, |piece| {
@@ -136,7 +124,10 @@ pub fn space() -> Arc<AddressSpace> {
 /// Brings in the page that the kernel's own access to a program's memory missed.
 pub fn resolve(address: VirtAddr, access: Access) -> Result<()> {
     let space = space();
-    let fault = || reclaim::fault(&space, address, access);
+    let fault = || {
+        let resolved = space.fault(address, access);
+        resolved.or_else(|why| reclaim::retry_fault(&space, address, access, why))
+    };
     sched::in_mstate(Mstate::DataFault, fault).map_err(|_| Error::BadAddress)
 }
 

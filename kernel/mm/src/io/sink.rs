@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use base::VirtAddr;
+use mach::mem;
 use sched::resched_point;
 use sync::{Error, Result};
 
@@ -112,7 +113,7 @@ impl<'a> Sink<'a> {
             }
             Place::User(ranges) => {
                 let (taken, fault) = ranges.pass(bytes.len(), |done, to| {
-                    user::try_copy_out(&bytes[done..done + to.len], to.start)
+                    mem::copy_to_user(to.start, &bytes[done..done + to.len])
                 });
                 if fault.is_some() {
                     self.fault = fault;

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use base::{PAGE_BYTES, VirtAddr};
+use mach::mem;
 use sched::resched_point;
 use sync::{Error, Result};
 
@@ -112,7 +113,7 @@ impl<'a> Source<'a> {
             }
             Place::User(ranges) => {
                 let (filled, fault) = ranges.pass(to.len(), |done, from| {
-                    user::try_copy_in(from.start, &mut to[done..done + from.len])
+                    mem::copy_from_user(&mut to[done..done + from.len], from.start)
                 });
                 if fault.is_some() {
                     self.fault = fault;

@@ -6,7 +6,8 @@
 //!
 //! The idea: whoever finds no memory asks for relief and tries again. Relief comes in
 //! this order: caches give up what they can make again ([`shrink`]); then whoever knows programs
-//! ends one of them, and whoever needs memory waits until it is free ([`Programs`]). One thread at a time relieves; the others look again a little later.
+//! ends one of them, and whoever needs memory waits until it is free ([`Programs`]). One thread
+//! at a time relieves; the others look again a little later.
 //! The kernel's own small allocations never come here: they have a reserve
 //! (`mach::mem`), from which the network lives meanwhile, too.
 //!
@@ -61,32 +62,22 @@ static IS_RELIEVING: AtomicBool = AtomicBool::new(false);
 /// The others wait for it.
 static RELIEVED: WaitQueue = WaitQueue::new();
 
-/// As [`AddressSpace::fault`], with relief where memory is missing. May block.
-#[inline]
-pub fn fault(
-    space: &AddressSpace,
-    address: VirtAddr,
-    access: Access,
-) -> core::result::Result<(), FaultError> {
-    match space.fault(address, access) {
-        Err(FaultError::OutOfMemory) => fault_after_relief(space, address, access),
-        other => other,
-    }
-}
-
+/// What becomes of a fault that [`AddressSpace::fault`] refused with `why`: where memory is
+/// missing, tries again after relief. May block.
 #[cold]
-fn fault_after_relief(
+pub fn retry_fault(
     space: &AddressSpace,
     address: VirtAddr,
     access: Access,
+    mut why: FaultError,
 ) -> core::result::Result<(), FaultError> {
-    while relieve() {
+    while why == FaultError::OutOfMemory && relieve() {
         match space.fault(address, access) {
-            Err(FaultError::OutOfMemory) => {}
-            other => return other,
+            Ok(()) => return Ok(()),
+            Err(error) => why = error,
         }
     }
-    Err(FaultError::OutOfMemory)
+    Err(why)
 }
 
 /// Does what may fail for want of memory; if so, once more after the caches have shrunk.
