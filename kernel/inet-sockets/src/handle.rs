@@ -22,7 +22,7 @@ use net::stack::member::{close, close_member, open_in};
 use net::stack::waiter::Waiter;
 use net::stack::{NetStack, current_stack};
 use net::{Answer, refused};
-use sockets::{CommonOptions, Held, wait_on};
+use sockets::{CommonOptions, Held};
 use vfs::Metadata;
 use vfs::socket::{self, Blocking, Family, Shutdown};
 
@@ -248,7 +248,10 @@ impl Handle {
     pub(crate) fn wait(&self, events: Events, how: Option<Wait>) -> Result<()> {
         let wanted = events | Events::ALWAYS;
         let ready = || self.poll().intersects(wanted).then_some(());
-        wait_on(&self.waiter.pollee.queue, how, ready)
+        self.waiter
+            .pollee
+            .queue
+            .wait(how.ok_or(Error::WouldBlock)?, ready)
     }
 
     pub(crate) fn receive_wait(&self, blocking: Blocking) -> Option<Wait> {

@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use base::{Duration, Instant};
-use sync::{Error, Restart, Result, Wait, WaitQueue};
+use sync::{Error, Restart, Result, Wait};
 
 use crate::limits;
 use vfs::socket::{Blocking, OptionName, OptionValue};
@@ -225,29 +225,16 @@ fn number(place: &AtomicU32) -> OptionValue {
     OptionValue::Number(place.load(Ordering::Relaxed).cast_signed())
 }
 
-/// Waits in a socket's call until `ready` yields a value; `how` is one of [`CommonOptions`]'.
-///
-/// Errors: `WouldBlock` if the call may not wait, or at the socket's own limit (socket(7)).
-pub fn wait_on<T>(
-    queue: &WaitQueue,
-    how: Option<Wait>,
-    ready: impl FnMut() -> Option<T>,
-) -> Result<T> {
-    let waited = queue.wait(how.ok_or(Error::WouldBlock)?, ready);
-    waited.map_err(|error| match error {
-        Error::TimedOut => Error::WouldBlock,
-        error => error,
-    })
-}
-
-/// With a time limit a call is not restarted after a signal (signal(7)).
+/// At its time limit a call ends as if it might not have waited (socket(7)), and with one it is
+/// not restarted after a signal (signal(7)).
 fn wait(limit: Option<Duration>, blocking: Blocking) -> Option<Wait> {
     match (blocking, limit) {
         (Blocking::Never, _) => None,
         (Blocking::MayWait, None) => Some(Wait::INTERRUPTIBLE),
         (Blocking::MayWait, Some(limit)) => {
             let deadline: Instant = mach::time::now() + limit;
-            Some(Wait::INTERRUPTIBLE.until(deadline).restart(Restart::Never))
+            let how = Wait::INTERRUPTIBLE.until(deadline);
+            Some(how.expire_as(Error::WouldBlock).restart(Restart::Never))
         }
     }
 }

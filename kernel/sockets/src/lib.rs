@@ -25,7 +25,7 @@ pub mod ring_memory;
 mod unix_facts;
 
 pub use audience::Audience;
-pub use common::{CommonOptions, wait_on};
+pub use common::CommonOptions;
 pub use filter::{Attached, SocketFilter};
 pub use held::Held;
 pub use peek::PeekOffset;

@@ -20,8 +20,10 @@ use crate::{Error, Restart, Result};
 /// How a thread waits.
 #[derive(Clone, Copy, Debug)]
 pub struct Wait {
-    /// Ends the wait with [`Error::TimedOut`]; `Instant::NEVER` for no limit.
+    /// Ends the wait; `Instant::NEVER` for no limit.
     pub deadline: Instant,
+    /// What it ends with at the deadline.
+    pub expiry: Error,
     /// Whether a signal ends the wait, and with which rule.
     pub signals: Option<Restart>,
 }
@@ -30,17 +32,24 @@ impl Wait {
     /// Until it happens, or a signal comes: the usual blocking call.
     pub const INTERRUPTIBLE: Self = Self {
         deadline: Instant::NEVER,
+        expiry: Error::TimedOut,
         signals: Some(Restart::IfAsked),
     };
     /// Until it happens, whatever signals come; only for what is sure to happen soon.
     pub const UNINTERRUPTIBLE: Self = Self {
         deadline: Instant::NEVER,
+        expiry: Error::TimedOut,
         signals: None,
     };
 
     /// The same, but no longer than until `deadline`.
     pub const fn until(self, deadline: Instant) -> Self {
         Self { deadline, ..self }
+    }
+
+    /// The same, with another error at the deadline.
+    pub const fn expire_as(self, expiry: Error) -> Self {
+        Self { expiry, ..self }
     }
 
     /// Parks the current thread until it is woken, the deadline or a signal, unless
@@ -101,7 +110,7 @@ impl WaitQueue {
 
     /// Blocks until `ready` yields a value.
     ///
-    /// Errors: `TimedOut` at the deadline, `Interrupted` when a signal is deliverable.
+    /// Errors: [`Wait::expiry`] at the deadline, `Interrupted` when a signal is deliverable.
     pub fn wait<T>(&self, how: Wait, mut ready: impl FnMut() -> Option<T>) -> Result<T> {
         match ready() {
             Some(value) => Ok(value),
@@ -127,7 +136,7 @@ impl WaitQueue {
 fn look_again_soon(how: Wait) -> Result<()> {
     let soon = mach::time::now() + Duration::from_millis(10);
     match park(how.until(how.deadline.min(soon))) {
-        Err(Error::TimedOut) if mach::time::now() < how.deadline => Ok(()),
+        Err(error) if error == how.expiry && mach::time::now() < how.deadline => Ok(()),
         other => other,
     }
 }
@@ -142,6 +151,6 @@ fn park(how: Wait) -> Result<()> {
     if sched::park_until(how.deadline) {
         Ok(())
     } else {
-        Err(Error::TimedOut)
+        Err(how.expiry)
     }
 }

@@ -25,7 +25,6 @@ use net::refused;
 use net::stack::interface::CARD;
 use net::stack::location::Location;
 use sockets::cork::Cork;
-use sockets::wait_on;
 use vfs::socket::Family;
 
 /// A UDP socket.
@@ -163,7 +162,11 @@ impl UdpSocket {
             .union(inet::Events::ERROR)
             .union(inet::Events::HANGUP);
         let ready = || self.handle.ready().intersects(WANTED).then_some(());
-        wait_on(&self.handle.waiter.pollee.queue, how, ready)
+        self.handle
+            .waiter
+            .pollee
+            .queue
+            .wait(how.ok_or(Error::WouldBlock)?, ready)
     }
 
     /// Whether nobody who may wait need wait.

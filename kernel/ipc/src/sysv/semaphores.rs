@@ -132,12 +132,12 @@ pub fn operate(number: u32, operations: &[Operation], deadline: Instant) -> Resu
     let mut place = None;
     let how = Wait::INTERRUPTIBLE
         .until(deadline)
+        .expire_as(Error::WouldBlock)
         .restart(Restart::IfNoHandler);
     let attempt = || set.attempt(operations, process, &mut place);
     let outcome = set.waiters.wait(how, attempt);
     set.state.lock().move_waiter(&mut place, None);
     match outcome {
-        Err(Error::TimedOut) => Err(Error::WouldBlock),
         Err(error) => Err(error),
         Ok(done) => {
             if changes && done.is_ok() {

@@ -14,7 +14,7 @@ use super::queue::{Packet, Queue};
 use super::ring::{Layout, MappedRing};
 use super::tap::{Entry, PACKET_OUTGOING};
 use sockets::ring_memory::SharedPages;
-use sockets::{CommonOptions, SocketFilter, wait_on};
+use sockets::{CommonOptions, SocketFilter};
 use vfs::socket::{Circumstances, MessageFlags, OptionName, PacketStatistics, StampUnit};
 
 /// Where a socket listens.
@@ -140,7 +140,10 @@ impl Listener {
         let how = self.common.receive_wait(flags.blocking());
         match self.take(peek) {
             Some(packet) => Ok(packet),
-            None => wait_on(&self.pollee.queue, how, || self.take(peek)),
+            None => self
+                .pollee
+                .queue
+                .wait(how.ok_or(Error::WouldBlock)?, || self.take(peek)),
         }
     }
 

@@ -12,9 +12,8 @@ use super::NetlinkSocket;
 use crate::answer;
 use crate::dump::Dumping;
 use crate::endpoint::queue::Datagram;
-use sockets::wait_on;
-use sync::Result;
 use sync::poll::Events;
+use sync::{Error, Result};
 use vfs::file::File;
 use vfs::socket::MessageFlags;
 
@@ -37,11 +36,14 @@ impl NetlinkSocket {
                 continue;
             }
             let how = self.endpoint.options.receive_wait(flags.blocking());
-            wait_on(&self.endpoint.pollee.queue, how, || {
-                self.poll()
-                    .intersects(Events::IN | Events::ERR)
-                    .then_some(())
-            })?;
+            self.endpoint
+                .pollee
+                .queue
+                .wait(how.ok_or(Error::WouldBlock)?, || {
+                    self.poll()
+                        .intersects(Events::IN | Events::ERR)
+                        .then_some(())
+                })?;
         }
     }
 

@@ -23,7 +23,7 @@ use crate::inbox::{Envelope, Inbox};
 use crate::names::unix_name;
 use crate::outbox::Outbox;
 use crate::{list, names};
-use sockets::{CommonOptions, Held, PeekOffset, SocketFilter, wait_on};
+use sockets::{CommonOptions, Held, PeekOffset, SocketFilter};
 use sockets::{UnixFacts, UnixState};
 use vfs::file::next_number;
 use vfs::socket::{
@@ -224,11 +224,16 @@ impl DatagramSocket {
             if !self.outbox.has_room() {
                 let is_over = || self.is_sending_over();
                 let may_go_on = || (is_over() || self.is_buffer_writable()).then_some(());
-                wait_on(&self.pollee.queue, how, may_go_on)?;
+                self.pollee
+                    .queue
+                    .wait(how.ok_or(Error::WouldBlock)?, may_go_on)?;
             } else if !target.has_place_for(self) {
                 let is_over = || target.is_receiving_over() || target.is_closed();
                 let may_go_on = || (is_over() || target.has_place_for(self)).then_some(());
-                wait_on(&target.pollee.queue, how, may_go_on)?;
+                target
+                    .pollee
+                    .queue
+                    .wait(how.ok_or(Error::WouldBlock)?, may_go_on)?;
             } else {
                 let charge = self.outbox.charge(from.remaining());
                 let sent = target

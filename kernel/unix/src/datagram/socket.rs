@@ -14,7 +14,6 @@ use crate::inbox::{Taking, tell_credentials};
 use crate::names::{self, already_named, unix_name};
 use crate::requests::{FIONREAD, SIOCOUTQ};
 use crate::rights::collect;
-use sockets::wait_on;
 use vfs::Metadata;
 use vfs::file::{File, OpenFile};
 use vfs::socket::{
@@ -189,7 +188,7 @@ impl Socket for DatagramSocket {
             if is_over && how.is_some() {
                 return Ok(Received::stream(0));
             }
-            wait_on(&self.pollee.queue, how, || {
+            self.pollee.queue.wait(how.ok_or(Error::WouldBlock)?, || {
                 let has_ended = self.is_receiving_over() || self.was_left.load(Ordering::SeqCst);
                 (has_ended || self.inbox.sizes() != before).then_some(())
             })?;

@@ -13,7 +13,7 @@ use sync::{Error, Result};
 
 use super::StreamSocket;
 use crate::rights::collect;
-use sockets::{limits, wait_on};
+use sockets::limits;
 use vfs::socket::{Blocking, PeerIdentity};
 
 struct Queue {
@@ -75,7 +75,10 @@ impl Listener {
         while !self.reserve()? {
             let how = client.options.send_wait(blocking);
             let has_place = || (!self.is_full()).then_some(());
-            wait_on(&socket.pollee.queue, how, has_place)?;
+            socket
+                .pollee
+                .queue
+                .wait(how.ok_or(Error::WouldBlock)?, has_place)?;
         }
         let server = match client.is_connected() {
             true => Err(Error::IsConnected),
@@ -133,7 +136,10 @@ impl Listener {
             return first;
         }
         let how = socket.options.receive_wait(blocking);
-        wait_on(&socket.pollee.queue, how, next)?
+        socket
+            .pollee
+            .queue
+            .wait(how.ok_or(Error::WouldBlock)?, next)?
     }
 
     /// No more will come (shutdown); those that wait can be accepted.

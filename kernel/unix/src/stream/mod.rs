@@ -20,7 +20,7 @@ use crate::rights::collect;
 use crate::{list, names};
 use connection::{Link, Shared, Side};
 use listen::Listener;
-use sockets::{CommonOptions, Held, PeekOffset, SocketFilter, wait_on};
+use sockets::{CommonOptions, Held, PeekOffset, SocketFilter};
 use sockets::{UnixFacts, UnixState};
 use vfs::file::next_number;
 use vfs::socket::{
@@ -214,12 +214,16 @@ impl StreamSocket {
 
     fn wait_to_send(&self, flags: MessageFlags, changed: impl Fn() -> bool) -> Result<()> {
         let how = self.options.send_wait(flags.blocking());
-        wait_on(&self.pollee.queue, how, || changed().then_some(()))
+        self.pollee
+            .queue
+            .wait(how.ok_or(Error::WouldBlock)?, || changed().then_some(()))
     }
 
     fn wait_to_receive(&self, flags: MessageFlags, changed: impl Fn() -> bool) -> Result<()> {
         let how = self.options.receive_wait(flags.blocking());
-        wait_on(&self.pollee.queue, how, || changed().then_some(()))
+        self.pollee
+            .queue
+            .wait(how.ok_or(Error::WouldBlock)?, || changed().then_some(()))
     }
 
     /// Receives a stretch or a message; of length 0 at the end.
