@@ -159,22 +159,19 @@ impl From<Refused> for DropReason {
 }
 
 impl Stack {
-    /// Takes a frame from the port.
+    /// Takes a frame of a batch from the port. Ends with [`flush`](Self::flush).
     #[inline]
-    pub(crate) fn ethernet_input<E: Env>(&mut self, env: &mut E, frame: RxFrame) {
+    pub fn receive<E: Env>(&mut self, env: &mut E, frame: RxFrame) {
+        self.net.look_at_supply(env);
         self.net.count(Count::FramesIn);
         self.net.count_bytes(Count::BytesIn, &frame.chain);
-        if let Err(reason) = self.try_ethernet_input(env, frame) {
+        if let Err(reason) = self.ethernet_input(env, frame) {
             self.net.drop(reason);
         }
     }
 
     #[inline]
-    fn try_ethernet_input<E: Env>(
-        &mut self,
-        env: &mut E,
-        frame: RxFrame,
-    ) -> Result<(), DropReason> {
+    fn ethernet_input<E: Env>(&mut self, env: &mut E, frame: RxFrame) -> Result<(), DropReason> {
         let RxFrame {
             mut chain,
             checksum,

@@ -3,7 +3,7 @@
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use base::Instant;
-use mbuf::{Chain, RxFrame};
+use mbuf::Chain;
 use wire::MacAddr;
 
 use crate::addr::{Cidr, Prefix};
@@ -170,14 +170,7 @@ impl Stack {
         }
     }
 
-    /// Takes a frame of a batch. Ends with [`flush`](Self::flush).
-    #[inline]
-    pub fn receive<E: Env>(&mut self, env: &mut E, frame: RxFrame) {
-        self.net.look_at_supply(env);
-        self.ethernet_input(env, frame);
-    }
-
-    /// Ends a batch: acknowledges once what has arrived, and sends what that allows.
+    /// Ends a batch of frames ([`receive`](Self::receive)): acknowledges once what has arrived, and sends what that allows.
     pub fn flush<E: Env>(&mut self, env: &mut E) {
         self.send_pending(env);
         self.deliver_loopback(env);
