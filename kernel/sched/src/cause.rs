@@ -71,7 +71,7 @@ impl fmt::Display for Cause {
     }
 }
 
-/// What a thread is in the kernel for.
+/// What a thread is in the kernel for; while it runs, its CPU has that.
 pub(crate) struct Business(AtomicU32);
 
 impl Business {

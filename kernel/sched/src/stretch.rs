@@ -17,9 +17,8 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use mach::cpu::PerCpu;
 use mach::time::cycles;
 
-use crate::cause::CAUSES;
 pub use crate::cause::Cause;
-use crate::current;
+use crate::cause::{Business, CAUSES};
 
 /// Classes of lengths: number `n` counts those in `[2^n, 2^(n+1))`, the last one all above.
 pub const CLASSES: usize = 36;
@@ -31,12 +30,15 @@ const NOT_YET: u64 = 0;
 
 struct Measure {
     start: AtomicU64,
+    /// What the running thread is in the kernel for.
+    business: Business,
     counts: [AtomicU64; CLASSES],
 }
 
 /// Each CPU writes its own.
 static MEASURES: PerCpu<Measure> = PerCpu::new(|| Measure {
     start: AtomicU64::new(NOT_YET),
+    business: Business::new(),
     counts: [const { AtomicU64::new(0) }; CLASSES],
 });
 
@@ -51,8 +53,9 @@ static LONGEST: [AtomicU64; CAUSES] = [const { AtomicU64::new(0) }; CAUSES];
 /// The kernel is entered, or the thread goes about something else on the way out.
 #[inline]
 pub fn begin(cause: Cause) {
-    current().business.set(cause);
-    own().start.store(cycles(), Relaxed);
+    let measure = own();
+    measure.business.set(cause);
+    measure.start.store(cycles(), Relaxed);
 }
 
 /// Behind this an interrupt can come.
@@ -93,13 +96,22 @@ impl Measure {
 
 #[cold]
 fn note_long(softirq: Option<Cause>, ticks: u64) {
-    let cause = softirq.unwrap_or_else(|| current().business.get());
+    let cause = softirq.unwrap_or_else(|| own().business.get());
     LONGEST[cause.index()].fetch_max(ticks, Relaxed);
 }
 
 /// The thread may leave the CPU here, or does.
 pub(crate) fn mark() {
     turn(None);
+}
+
+/// The same, as a thread that is in the kernel for `from` makes way for one that is for `to`.
+#[inline]
+pub(crate) fn switch(from: &Business, to: &Business) {
+    mark();
+    let business = &own().business;
+    from.set(business.get());
+    business.set(to.get());
 }
 
 /// The work of a source of softirqs is done, which is a stretch of its own.

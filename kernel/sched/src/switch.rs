@@ -141,7 +141,7 @@ fn switch_to(next: Arc<Entity>, why: Leave) {
     next.begin_slice(now, mach::cpu::id());
     DISPATCHER.note_running(mach::cpu::id(), &next);
     alarm::arm_to_work();
-    stretch::mark();
+    stretch::switch(&me.business, &next.business);
     me.keep_whole(next.take_whole().take_cpu());
     PREVIOUS.get().set(Some(CURRENT.replace(next)));
     // No counted reference stays on this stack: a dead thread never comes back to drop it.

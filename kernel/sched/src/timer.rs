@@ -7,6 +7,7 @@
 //! Lock order: a CPU's timers are innermost; targets are called without the lock.
 
 use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU64, Ordering};
 
 use base::{CpuId, Instant};
 use mach::cpu::MAX_CPUS;
@@ -39,35 +40,57 @@ pub struct TimerId {
     id: DeadlineId,
 }
 
-/// Each CPU's own, locked because others cancel.
-static TIMERS: [Spin<Deadlines<Target>>; MAX_CPUS] =
-    [const { Spin::new(Deadlines::new()) }; MAX_CPUS];
+/// The timers of one CPU.
+struct Timers {
+    pending: Spin<Deadlines<Target>>,
+    /// When the first one is due, in nanoseconds: asked at each switch, without the lock.
+    first_ns: AtomicU64,
+}
 
-fn timers(cpu: CpuId) -> &'static Spin<Deadlines<Target>> {
-    // tidy: the machine has no CPU with a higher number.
-    &TIMERS[cpu.index()]
+/// Each CPU's own, locked because others cancel.
+static TIMERS: [Timers; MAX_CPUS] = [const {
+    Timers {
+        pending: Spin::new(Deadlines::new()),
+        first_ns: AtomicU64::new(Instant::NEVER.as_nanos()),
+    }
+}; MAX_CPUS];
+
+impl Timers {
+    fn of(cpu: CpuId) -> &'static Self {
+        // tidy: the machine has no CPU with a higher number.
+        &TIMERS[cpu.index()]
+    }
+
+    fn change<R>(&self, act: impl FnOnce(&mut Deadlines<Target>) -> R) -> R {
+        let mut pending = self.pending.lock();
+        let done = act(&mut pending);
+        let first_ns = pending.first().as_nanos();
+        self.first_ns.store(first_ns, Ordering::Relaxed);
+        done
+    }
 }
 
 /// Arranges for `target` at `deadline`, on this CPU.
 pub fn add(deadline: Instant, target: Target) -> TimerId {
     let cpu = mach::cpu::id();
-    let id = timers(cpu).lock().add(deadline, target);
+    let id = Timers::of(cpu).change(|pending| pending.add(deadline, target));
     mach::time::set_deadline(deadline);
     TimerId { cpu, id }
 }
 
 /// Forgets a timer; false if it has fired already.
 pub fn cancel(timer: TimerId) -> bool {
-    let cancelled = timers(timer.cpu).lock().cancel(timer.id);
+    let cancelled = Timers::of(timer.cpu).change(|pending| pending.cancel(timer.id));
     cancelled.is_some()
 }
 
 /// When the first one is due.
+#[inline]
 pub(crate) fn first_deadline(cpu: CpuId) -> Instant {
-    timers(cpu).lock().first()
+    Instant::from_nanos(Timers::of(cpu).first_ns.load(Ordering::Relaxed))
 }
 
 /// Takes out one that is due at `now`.
 pub(crate) fn pop_expired(cpu: CpuId, now: Instant) -> Option<Target> {
-    timers(cpu).lock().pop_due(now)
+    Timers::of(cpu).change(|pending| pending.pop_due(now))
 }
