@@ -28,15 +28,16 @@ const SPECIAL: Flags = Flags::TRACE
 pub extern "C" fn syscall(regs: &mut UserRegs) -> Reply {
     let current = current();
     let thread: &Thread = &current;
-    let is_special = thread.flags().intersects(SPECIAL) | mach::mem::is_short();
+    // One branch for both.
+    let special = thread.flags().intersection(SPECIAL).bits() | mach::mem::shortage();
     let number = regs.orig_rax;
     let call = Call { thread, regs };
-    let outcome = match is_special {
-        false => {
+    let outcome = match special {
+        0 => {
             thread.count_call();
             handlers::handler(number)(call)
         }
-        true => run_carefully(call),
+        _ => run_carefully(call),
     };
     Reply {
         unused: MaybeUninit::uninit(),

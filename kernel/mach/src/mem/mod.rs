@@ -75,8 +75,8 @@ pub use page::Page;
 pub(crate) use peek::peek;
 pub use pinned::Pinned;
 pub use ram::{
-    MemoryStats, cache_stats, cache_stats_of, is_short, is_tight, node_of, stats, total_frames,
-    zone_stats,
+    MemoryStats, cache_stats, cache_stats_of, is_short, is_tight, node_of, shortage, stats,
+    total_frames, zone_stats,
 };
 pub(crate) use ram::{idle, settle};
 pub use resting::{pile_up, resting_bytes, trim};

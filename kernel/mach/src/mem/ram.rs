@@ -2,7 +2,7 @@
 //! and small caches on each CPU.
 
 use core::ops::{Deref, DerefMut};
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use base::{CpuId, PAGE_BYTES, PAGE_SHIFT, PhysAddr};
 use frames::{
@@ -30,7 +30,7 @@ static TIGHT: AtomicBool = AtomicBool::new(false);
 /// Single frames come in no order. Of the machine's memory, for tests.
 static SHUFFLES: AtomicBool = AtomicBool::new(false);
 /// Half of the reserve is gone, too: see [`is_short`]. Of the machine's memory.
-static SHORT: AtomicBool = AtomicBool::new(false);
+static SHORT: AtomicU32 = AtomicU32::new(0);
 
 /// Frames that the idle loop zeroes before it looks for work again: a few microseconds.
 const IDLE_SLICE: usize = 4;
@@ -89,6 +89,13 @@ pub fn node_of(at: PhysAddr) -> Node {
 /// kernel keep more for them, since its small allocations can not fail.
 #[inline(always)]
 pub fn is_short() -> bool {
+    shortage() != 0
+}
+
+/// The same as bits, none of them set while there is enough: for who asks by one branch for other
+/// things too.
+#[inline(always)]
+pub fn shortage() -> u32 {
     SHORT.load(Relaxed)
 }
 
@@ -155,7 +162,7 @@ impl Drop for Locked<'_> {
     fn drop(&mut self) {
         let (free, reserve) = (ZONES.free_frames(), RESERVE.load(Relaxed));
         TIGHT.store(free <= reserve, Relaxed);
-        SHORT.store(free < reserve / 2, Relaxed);
+        SHORT.store(u32::from(free < reserve / 2), Relaxed);
     }
 }
 
