@@ -1,7 +1,9 @@
-//! Stream sockets over TCP.
+//! Stream sockets over TCP: how they come to a connection. `stream` is what read(2) and write(2)
+//! do, `socket` what the other calls on sockets do.
 
 mod lent;
 pub(crate) mod socket;
+mod stream;
 mod zerocopy;
 
 use alloc::sync::Arc;
@@ -9,14 +11,13 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use inet::{Endpoint, State, Transport};
 use mach::sync::Once;
-use mm::io::{Sink, Source, partial};
 use sync::poll::Events;
 use sync::{Error, Result, Wait};
 
 use self::zerocopy::Completions;
 use crate::dial;
 use crate::handle::Handle;
-use net::{after_bytes, after_refusal, after_send};
+use net::after_send;
 use vfs::socket::Family;
 
 /// A TCP socket: listening, connected, or neither yet.
@@ -26,15 +27,6 @@ pub struct TcpSocket {
     pub(crate) completions: Once<Arc<Completions>>,
     /// A call to connect did not wait, and no other has told yet how it ended.
     is_outcome_untold: AtomicBool,
-}
-
-/// When a receiving call has enough.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Until {
-    /// It has what is queued.
-    Queued,
-    /// It has all that it asked for.
-    Full,
 }
 
 impl TcpSocket {
@@ -129,110 +121,5 @@ impl TcpSocket {
                 self.handle.take_error().map_or(Ok(()), Err)
             }
         }
-    }
-
-    /// Moves received bytes to `to`, waiting for the first; 0 at the end of the stream.
-    pub(crate) fn take(&self, to: &mut Sink<'_>, how: Option<Wait>) -> Result<usize> {
-        if to.remaining() == 0 {
-            return Ok(0);
-        }
-        self.gather(to, how, Until::Queued)
-    }
-
-    /// Like [`take`](Self::take) until `to` is full or the stream ends (MSG_WAITALL).
-    pub(crate) fn take_all(&self, to: &mut Sink<'_>, how: Option<Wait>) -> Result<usize> {
-        self.gather(to, how, Until::Full)
-    }
-
-    /// Takes bytes until the queue is empty or `to` is full, however often a page of `to` has
-    /// to be brought in meanwhile.
-    fn gather(&self, to: &mut Sink<'_>, how: Option<Wait>, until: Until) -> Result<usize> {
-        let before = to.done();
-        while to.remaining() != 0 {
-            let had = to.done() - before;
-            let step = match self.take_some(to, had) {
-                Ok(_) if to.is_faulted() => to.resolve(),
-                Ok(0) => break,
-                Ok(_) if until == Until::Queued => break,
-                Ok(_) => Ok(()),
-                Err(Error::WouldBlock) if had == 0 || until == Until::Full => {
-                    self.handle.wait(Events::IN, how)
-                }
-                Err(error) => Err(error),
-            };
-            if let Err(error) = step {
-                return partial(to.done() - before, error);
-            }
-        }
-        Ok(to.done() - before)
-    }
-
-    /// Takes what is queued, up to a page that is not there. Once the call `had` bytes, the
-    /// error at the end of the stream is left for the next one.
-    fn take_some(&self, to: &mut Sink<'_>, had: usize) -> Result<usize> {
-        let max = to.remaining();
-        self.handle.move_bytes(|id, stack, link| {
-            if had != 0 && stack.unread(id)? == 0 && stack.poll(id).contains(inet::Events::READABLE)
-            {
-                return Ok(0);
-            }
-            let mut copy = |bytes: &[u8]| to.try_put(bytes);
-            let count = stack.recv_with(link, id, max, &mut copy)?;
-            self.handle.waiter.after_read(stack.poll_but_writable(id));
-            after_bytes(stack, link);
-            Ok(count)
-        })
-    }
-
-    /// Copies received bytes to `to` and leaves them in the queue (MSG_PEEK).
-    pub(crate) fn peek(&self, to: &mut Sink<'_>, how: Option<Wait>) -> Result<usize> {
-        let before = to.done();
-        loop {
-            let (max, seen) = (to.remaining(), to.done() - before);
-            let mut copy = |bytes: &[u8]| to.try_put(bytes);
-            let outcome = self
-                .handle
-                .with(|id, stack, _| Ok(stack.peek_with(id, seen, max, &mut copy)?));
-            let step = match outcome {
-                Ok(_) if to.is_faulted() => to.resolve(),
-                Ok(_) => return Ok(to.done() - before),
-                Err(Error::WouldBlock) if seen == 0 => self.handle.wait(Events::IN, how),
-                Err(error) => Err(error),
-            };
-            if let Err(error) = step {
-                return partial(to.done() - before, error);
-            }
-        }
-    }
-
-    /// Moves bytes from `from` into the stream: all of them if it may wait, else what fits.
-    pub(crate) fn put(&self, from: &mut Source<'_>, how: Option<Wait>) -> Result<usize> {
-        let before = from.done();
-        loop {
-            let step = match self.put_some(from) {
-                Ok(_) if from.is_faulted() => from.resolve(),
-                Ok(_) if from.remaining() == 0 => return Ok(from.done() - before),
-                Ok(_) | Err(Error::WouldBlock) => self.handle.wait(Events::OUT, how),
-                // It waits for connections and will never be one.
-                Err(Error::Invalid) => Err(Error::BrokenPipe),
-                Err(error) => Err(error),
-            };
-            if let Err(error) = step {
-                return partial(from.done() - before, error);
-            }
-        }
-    }
-
-    fn put_some(&self, from: &mut Source<'_>) -> Result<usize> {
-        let max = from.remaining();
-        self.handle.move_bytes(|id, stack, link| {
-            let mut copy = |space: &mut [u8]| from.try_take(space);
-            let sent = stack.send_with(link, id, max, &mut copy);
-            match sent {
-                Ok(_) => after_bytes(stack, link),
-                Err(_) => after_refusal(stack, link),
-            }
-            Ok(sent?)
-        })
     }
 }

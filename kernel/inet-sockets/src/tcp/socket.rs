@@ -1,21 +1,16 @@
-//! The TCP socket as a file and as a socket of the kernel.
+//! The TCP socket as a socket of the kernel; as a file it stands in `stream`.
 
-use alloc::string::String;
 use alloc::sync::Arc;
-use core::any::Any;
 
 use inet::{Algorithm, State};
-use mm::io::{Sink, Source};
-use sync::poll::{Events, Pollee};
+use mm::io::Sink;
 use sync::{Error, Result};
 
 use super::TcpSocket;
 use crate::address::{from_endpoint, to_endpoint, to_name};
 use crate::sigpipe;
-use crate::{bound_device, ioctl, options};
+use crate::{bound_device, options};
 use sockets::limits;
-use vfs::Metadata;
-use vfs::file::{File, OpenFile};
 use vfs::socket::{
     Blocking, Family, Filter, Message, MessageFlags, OptionName, OptionValue, PageSink, Received,
     Shutdown, Socket, SocketAddress, SocketMemory, SocketType, TcpInfo,
@@ -23,61 +18,6 @@ use vfs::socket::{
 
 /// IANA's number of TCP.
 const PROTOCOL_TCP: u8 = 6;
-
-impl File for TcpSocket {
-    fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {
-        self.take(
-            to,
-            self.handle.receive_wait(MessageFlags::of(open).blocking()),
-        )
-    }
-
-    fn write(&self, open: &OpenFile, from: &mut Source<'_>) -> Result<usize> {
-        let sent = self.put(
-            from,
-            self.handle.send_wait(MessageFlags::of(open).blocking()),
-        );
-        sigpipe(sent, MessageFlags::empty())
-    }
-
-    fn poll(&self) -> Events {
-        let over = self.completions.get().map(|sends| sends.poll());
-        self.handle.poll() | over.unwrap_or(Events::empty())
-    }
-
-    fn poll_for(&self, interest: Events) -> Events {
-        // The stack's waiter tells nothing of sends without a copy.
-        let asks_all = interest.intersects(Events::WRITABLE) || self.completions.get().is_some();
-        match self.handle.waiter.known() {
-            Some(known) if !asks_all => known,
-            _ => self.poll(),
-        }
-    }
-
-    fn pollee(&self) -> Option<&Pollee> {
-        Some(&self.handle.waiter.pollee)
-    }
-
-    fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {
-        ioctl::ioctl(&self.handle, request, argument)
-    }
-
-    fn as_socket(&self) -> Option<&dyn Socket> {
-        Some(self)
-    }
-
-    fn metadata(&self) -> Result<Metadata> {
-        Ok(self.handle.metadata())
-    }
-
-    fn label(&self) -> String {
-        self.handle.label()
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
 
 impl Socket for TcpSocket {
     fn page_sink(&self) -> Option<&dyn PageSink> {

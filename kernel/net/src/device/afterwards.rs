@@ -50,15 +50,19 @@ pub(crate) fn wait(station: Arc<dyn Station>) {
     }
 }
 
-/// Runs what waits around `batch`, which may bring more.
-pub(super) fn around<R>(batch: impl FnOnce() -> R) -> R {
+/// A batch begins, at whose end this CPU runs who waits.
+#[inline]
+pub(super) fn begin_batch() {
     IS_POLLING.get().set(true);
-    let done = batch();
+}
+
+/// The batch is over: runs what waits.
+#[inline]
+pub(super) fn end_batch() {
     if WAITING_COUNT.load(Ordering::Acquire) != 0 {
         run_waiting();
     }
     IS_POLLING.get().set(false);
-    done
 }
 
 /// Runs all that wait now; those that wait again have their turn in the next batch.

@@ -136,7 +136,9 @@ fn unsent_of(shard: u16) -> usize {
 
 /// One batch, and what it brings to interfaces over links.
 fn poll_batch() {
-    afterwards::around(poll_card);
+    afterwards::begin_batch();
+    poll_card();
+    afterwards::end_batch();
     look_for_changes();
 }
 
