@@ -220,35 +220,57 @@ impl FreeList {
         unsafe { magazine.pop() }.or_else(|| self.load(magazine))
     }
 
-    /// Fills half of an empty magazine and takes one more block; `None` if there is none.
+    /// Fills half of an empty magazine and takes a block of it; `None` if there is none.
     #[cold]
     fn load(&self, magazine: &Magazine) -> Option<NonNull<Block>> {
-        for _ in 0..LOAD_BLOCKS {
-            let Some(block) = self.pop_shared() else {
-                break;
-            };
-            // SAFETY: the magazine is ours (Own), and the block came from the list.
-            unsafe { magazine.push(block) };
-        }
-        // SAFETY: as above.
+        self.with_first(|first| {
+            let mut moved = 0;
+            while moved < LOAD_BLOCKS
+                && let Some(block) = *first
+            {
+                // SAFETY: the block is live (Live) and `next` is ours under the lock, and so is
+                // the magazine (Own).
+                unsafe {
+                    *first = *block.as_ref().next.get();
+                    magazine.push(block);
+                }
+                moved += 1;
+            }
+            self.count_free(|free| free - moved);
+        });
+        // SAFETY: the magazine is ours (Own).
         unsafe { magazine.pop() }
     }
 
-    /// Gives half of a full magazine back, and `block`.
+    /// Gives half of a full magazine back, and keeps `block` in it.
     ///
     /// # Safety
     /// As for [`push`](Self::push), and the magazine is the caller's.
     #[cold]
     unsafe fn unload(&self, magazine: &Magazine, block: NonNull<Block>) {
-        // SAFETY: the caller vouches for both; what a magazine held has no `Mbuf`.
-        unsafe {
-            for _ in 0..LOAD_BLOCKS {
-                if let Some(old) = magazine.pop() {
-                    self.push_shared(old);
+        self.with_first(|first| {
+            let mut moved = 0;
+            // SAFETY: the magazine is the caller's; what it held has no `Mbuf`, is live (Live),
+            // and its `next` is ours under the lock.
+            unsafe {
+                while moved < LOAD_BLOCKS
+                    && let Some(old) = magazine.pop()
+                {
+                    *old.as_ref().next.get() = *first;
+                    *first = Some(old);
+                    moved += 1;
                 }
             }
-            magazine.push(block);
-        }
+            self.count_free(|free| free + moved);
+        });
+        // SAFETY: the caller vouches for both.
+        unsafe { magazine.push(block) };
+    }
+
+    /// Changes the count of free blocks; under the lock.
+    fn count_free(&self, change: impl FnOnce(usize) -> usize) {
+        let free = change(self.free.load(Ordering::Relaxed));
+        self.free.store(free, Ordering::Relaxed);
     }
 
     /// # Safety
@@ -258,8 +280,7 @@ impl FreeList {
             // SAFETY: the block is live (Live) and `next` is ours under the lock.
             unsafe { *block.as_ref().next.get() = *first };
             *first = Some(block);
-            self.free
-                .store(self.free.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            self.count_free(|free| free + 1);
         });
     }
 
