@@ -426,9 +426,23 @@ impl Chain {
     /// Moves the first `bytes` (all, if there are fewer) behind the parts of `to`.
     #[inline]
     pub fn move_front(&mut self, bytes: usize, to: &mut Self) {
-        match to.is_empty() && bytes >= self.len() {
-            true => core::mem::swap(self, to),
-            false => to.append(self.split_to(bytes)),
+        if to.is_empty() && bytes >= self.len() {
+            self.move_all(to);
+        } else {
+            to.append(self.split_to(bytes));
+        }
+    }
+
+    /// Moves all to `to`, which is empty: a single part, as most chains have, without the rest.
+    #[inline]
+    fn move_all(&mut self, to: &mut Self) {
+        match (&mut self.parts, &mut to.parts) {
+            (Parts::Few([from @ Some(_), None]), Parts::Few([place @ None, None])) => {
+                *place = from.take();
+                to.len = core::mem::take(&mut self.len);
+                to.count = core::mem::take(&mut self.count);
+            }
+            _ => core::mem::swap(self, to),
         }
     }
 
