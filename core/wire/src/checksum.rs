@@ -92,6 +92,17 @@ impl Sum {
             .bytes(&[0, 0, 0, number])
     }
 
+    /// Of twenty bytes, as nearly all IPv4 headers have.
+    #[inline]
+    pub fn of_twenty(bytes: &[u8; 20]) -> Self {
+        let word = |at| u64::from_ne_bytes(array(bytes, at));
+        let last = u64::from(u32::from_ne_bytes(array(bytes, 16)));
+        Self {
+            words: add_carry(add_carry(word(0), word(8)), last),
+            is_odd: false,
+        }
+    }
+
     /// With more bytes at the end.
     #[inline]
     #[must_use]

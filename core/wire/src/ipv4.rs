@@ -79,8 +79,7 @@ impl<'a> Ipv4View<'a> {
             return Err(Malformed::Length);
         }
         let sum = match header.first_chunk::<IPV4_HEADER_BYTES>() {
-            // Nearly always, and of a length that is known when this is compiled.
-            Some(plain) if header_len == plain.len() => Sum::new().bytes(plain),
+            Some(plain) if header_len == plain.len() => Sum::of_twenty(plain),
             _ => Sum::new().bytes(header),
         };
         match sum.is_valid() {
