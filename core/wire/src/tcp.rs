@@ -3,6 +3,7 @@
 use core::ops::{Add, AddAssign, Sub};
 
 use crate::bytes::{put_u16, put_u32, u8_at, u16_at, u32_at};
+use crate::tcp_options::TIMESTAMPS_BYTES;
 use crate::{Malformed, TcpOptions};
 
 /// Bytes of a header without options.
@@ -230,7 +231,11 @@ impl TcpRepr {
     /// is no room for them.
     #[inline]
     pub fn emit(&self, bytes: &mut [u8]) {
-        let options_len = self.options.len();
+        let timestamps = self.options.only_timestamps();
+        let options_len = match timestamps {
+            Some(_) => TIMESTAMPS_BYTES,
+            None => self.options.len_of_list(),
+        };
         let Some((fixed, rest)) = bytes.split_first_chunk_mut::<TCP_HEADER_BYTES>() else {
             return;
         };
@@ -246,8 +251,13 @@ impl TcpRepr {
         put_u16(fixed, 12, words << 12 | u16::from(self.flags.0));
         put_u16(fixed, 14, self.window);
         put_u32(fixed, 16, 0);
-        if let Some(options) = rest.get_mut(..options_len) {
-            self.options.emit(options);
+        match (timestamps, rest.first_chunk_mut()) {
+            (Some(timestamps), Some(space)) => timestamps.emit(space),
+            _ => {
+                if let Some(options) = rest.get_mut(..options_len) {
+                    self.options.emit(options);
+                }
+            }
         }
     }
 

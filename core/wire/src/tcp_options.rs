@@ -15,7 +15,7 @@ const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 const ALIGNED_TIMESTAMPS: u32 = 0x0101_080a;
 /// Bytes of that layout.
-const TIMESTAMPS_BYTES: usize = 12;
+pub(crate) const TIMESTAMPS_BYTES: usize = 12;
 
 /// Bytes that options may take.
 const OPTIONS_BYTES_MAX: usize = 40;
@@ -35,7 +35,7 @@ pub struct Timestamps {
 impl Timestamps {
     /// Writes the recommended layout (RFC 7323 appendix A).
     #[inline]
-    fn emit(self, space: &mut [u8; TIMESTAMPS_BYTES]) {
+    pub(crate) fn emit(self, space: &mut [u8; TIMESTAMPS_BYTES]) {
         put_u32(space, 0, ALIGNED_TIMESTAMPS);
         put_u32(space, 4, self.value);
         put_u32(space, 8, self.echo);
@@ -169,7 +169,7 @@ impl TcpOptions {
 
     /// The clocks, if there is nothing else.
     #[inline]
-    fn only_timestamps(&self) -> Option<Timestamps> {
+    pub(crate) fn only_timestamps(&self) -> Option<Timestamps> {
         let has_others = self.mss.is_some()
             || self.window_scale.is_some()
             || self.sack_permitted
@@ -186,7 +186,7 @@ impl TcpOptions {
         }
     }
 
-    fn len_of_list(&self) -> usize {
+    pub(crate) fn len_of_list(&self) -> usize {
         let mut len = 0;
         if self.timestamps.is_some() {
             len += TIMESTAMPS_BYTES;

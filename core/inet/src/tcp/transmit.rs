@@ -185,11 +185,12 @@ impl<E: Env> Context<'_, E> {
     ) {
         let header_len = repr.header_len();
         let payload_len = packet.len();
+        let segment_len = header_len + payload_len;
         let mut offload = Offload::default();
         let is_loopback = matches!(next_hop, NextHop::Loopback);
         let plan = match is_loopback {
             true => ChecksumPlan::None,
-            false => self.plan_checksum(envelope, repr, &packet),
+            false => self.plan_checksum(A::pseudo(envelope, segment_len as u32), &packet),
         };
         if payload_len > usize::from(envelope.mss) && !is_loopback {
             offload.segment = Some(SegmentOffload {
@@ -202,7 +203,7 @@ impl<E: Env> Context<'_, E> {
             return;
         };
         let (ip_space, tcp_space) = space.split_at_mut(A::HEADER_BYTES);
-        A::emit(envelope, ip_space, header_len + payload_len);
+        A::emit(envelope, ip_space, segment_len);
         repr.emit(tcp_space);
         match plan {
             ChecksumPlan::None => {}
@@ -228,13 +229,7 @@ impl<E: Env> Context<'_, E> {
     }
 
     #[inline]
-    fn plan_checksum<A: Family>(
-        &self,
-        envelope: &Envelope<A>,
-        repr: &TcpRepr,
-        payload: &Chain,
-    ) -> ChecksumPlan {
-        let pseudo = A::pseudo(envelope, (repr.header_len() + payload.len()) as u32);
+    fn plan_checksum(&self, pseudo: Sum, payload: &Chain) -> ChecksumPlan {
         if self.net.port.is_some_and(|port| port.offloads.checksum) {
             return ChecksumPlan::Device(pseudo.partial());
         }
