@@ -34,7 +34,21 @@ impl Tcb {
         let unsent = self.sender.unsent.len() as u32;
         let pipe = self.pipe();
         let congestion_room = self.congestion.window().saturating_sub(pipe);
-        self.note_limit(unsent, congestion_room, pipe);
+        let choice = self.choose_of(cx, unsent, congestion_room);
+        // Until then, what holds the next segment back may be another limit.
+        if choice.is_none() {
+            self.note_limit(unsent, congestion_room, pipe);
+        }
+        choice
+    }
+
+    #[inline]
+    fn choose_of<E: Env>(
+        &mut self,
+        cx: &mut Context<'_, E>,
+        unsent: u32,
+        congestion_room: u32,
+    ) -> Option<Choice> {
         if unsent == 0 {
             return self.choose_fin();
         }
