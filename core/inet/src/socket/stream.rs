@@ -41,7 +41,7 @@ impl Stack {
             is_offered = true;
             fill(space)
         });
-        if sent < max || !tcb.may_send_more(cx.net) {
+        if sent < max {
             tcb.starve();
         }
         if sent == 0 {
@@ -65,7 +65,7 @@ impl Stack {
         let tcb = self.sockets.tcp_mut(id)?;
         tcb.check_sendable()?;
         let sent = tcb.write_chain(&self.net, bytes);
-        if !bytes.is_empty() || !tcb.may_send_more(&self.net) {
+        if !bytes.is_empty() {
             tcb.starve();
         }
         if sent == 0 && !bytes.is_empty() {
