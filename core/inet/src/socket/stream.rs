@@ -155,7 +155,7 @@ impl Stack {
         };
         if let Some(tcb) = self.sockets.tcp_at(id.index) {
             tcb.on_read(&mut cx);
-            tcb.bill(&mut self.net);
+            tcb.bill_after_read(&mut self.net);
         }
         if !self.net.loopback.is_empty() {
             self.deliver_loopback(env);

@@ -3,6 +3,7 @@
 
 use mbuf::{BLOCK_BYTES, Chain};
 
+use super::acknowledge::AckDue;
 use super::tcb::Tcb;
 use crate::context::Context;
 use crate::counters::DropReason;
@@ -29,6 +30,16 @@ impl Tcb {
         if memory != self.billed as usize {
             net.tcp_memory.bill(self.billed as usize, memory);
             self.billed = memory as u32;
+        }
+    }
+
+    /// Tells it what a reader has freed. While an acknowledgement is due that can wait for it, or
+    /// for the answer that it rides on: both tell the ledger too, which then mostly finds that
+    /// nothing has changed. But not where others wait for memory.
+    #[inline]
+    pub(crate) fn bill_after_read(&mut self, net: &mut Net) {
+        if self.receiver.ack == AckDue::No || net.is_tcp_tight() {
+            self.bill(net);
         }
     }
 
