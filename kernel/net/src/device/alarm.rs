@@ -18,7 +18,7 @@ use sched::Softirq;
 use sched::timer::{self, Expire, Target, TimerId};
 
 use super::{poll, ring, runners};
-use crate::stack::env::Link;
+use crate::stack::env::{Attachment, Link};
 use crate::stack::{self, NetStack};
 
 /// Rings of others' shards in which this CPU left frames, by the number of the CPU that has the
@@ -69,10 +69,10 @@ impl Drop for Alarm {
     }
 }
 
-/// This CPU left frames in a shard.
+/// This CPU left frames in a shard. A card that one shard has for itself has no ring to tell.
 #[inline]
 pub(crate) fn note(link: &Link) {
-    if link.is_polled && !is_own(link) {
+    if matches!(link.attachment, Attachment::Ring(_)) && !is_own(link) {
         let ring = CpuId(u32::from(link.number));
         UNANNOUNCED.get().insert(ring, Ordering::Relaxed);
     }
