@@ -32,14 +32,15 @@ struct Measure {
     start: AtomicU64,
     /// What the running thread is in the kernel for.
     business: Business,
-    counts: [AtomicU64; CLASSES],
+    /// For each power of two, so that no length need be compared with the last class.
+    counts: [AtomicU64; u64::BITS as usize],
 }
 
 /// Each CPU writes its own.
 static MEASURES: PerCpu<Measure> = PerCpu::new(|| Measure {
     start: AtomicU64::new(NOT_YET),
     business: Business::new(),
-    counts: [const { AtomicU64::new(0) }; CLASSES],
+    counts: [const { AtomicU64::new(0) }; u64::BITS as usize],
 });
 
 #[inline]
@@ -84,8 +85,8 @@ impl Measure {
     /// A stretch took so many ticks.
     #[inline]
     fn count(&self, softirq: Option<Cause>, ticks: u64) {
-        let class = ((ticks | 1).ilog2() as usize).min(CLASSES - 1);
-        let slot = &self.counts[class];
+        // tidy: a logarithm is less than the bits.
+        let slot = &self.counts[(ticks | 1).ilog2() as usize];
         // Only this CPU writes.
         slot.store(slot.load(Relaxed) + 1, Relaxed);
         if ticks >= LONG_TICKS {
@@ -140,8 +141,8 @@ pub(crate) fn ticks() -> u64 {
 pub fn histogram() -> [u64; CLASSES] {
     let mut sums = [0; CLASSES];
     for measure in mach::cpu::all().iter().map(|cpu| MEASURES.of(cpu)) {
-        for (sum, slot) in sums.iter_mut().zip(&measure.counts) {
-            *sum += slot.load(Relaxed);
+        for (power, slot) in measure.counts.iter().enumerate() {
+            sums[power.min(CLASSES - 1)] += slot.load(Relaxed);
         }
     }
     sums
