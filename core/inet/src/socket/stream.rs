@@ -7,6 +7,7 @@ use crate::context::Context;
 use crate::env::Env;
 use crate::error::Error;
 use crate::stack::Stack;
+use crate::tcp::Tcb;
 
 impl Stack {
     /// Queues up to `max` bytes that `fill` writes in place, and sends what may be sent.
@@ -50,7 +51,8 @@ impl Stack {
                 false => Err(Error::WouldBlock),
             };
         }
-        self.push_out(env, id);
+        tcb.push_out(&mut cx);
+        self.end_call(env);
         Ok(sent)
     }
 
@@ -84,10 +86,14 @@ impl Stack {
             net: &mut self.net,
         };
         if let Some(tcb) = self.sockets.tcp_at(id.index) {
-            tcb.output_now(&mut cx);
-            tcb.bill(&mut self.net);
-            self.net.wheel.arm(id.index, tcb.deadline());
+            tcb.push_out(&mut cx);
         }
+        self.end_call(env);
+    }
+
+    /// What was sent may be for ourselves.
+    #[inline]
+    fn end_call<E: Env>(&mut self, env: &mut E) {
         if !self.net.loopback.is_empty() {
             self.deliver_loopback(env);
         }
@@ -110,7 +116,12 @@ impl Stack {
         }
         let taken = each_piece(tcb.unread(), 0, max, take);
         tcb.received().advance(taken);
-        self.after_read(env, id);
+        tcb.after_read(&mut Context {
+            now: env.now(),
+            env,
+            net: &mut self.net,
+        });
+        self.end_call(env);
         Ok(taken)
     }
 
@@ -126,7 +137,12 @@ impl Stack {
             return Ok(Chain::new());
         }
         let bytes = tcb.received().split_to(max);
-        self.after_read(env, id);
+        tcb.after_read(&mut Context {
+            now: env.now(),
+            env,
+            net: &mut self.net,
+        });
+        self.end_call(env);
         Ok(bytes)
     }
 
@@ -145,26 +161,44 @@ impl Stack {
         }
         Ok(each_piece(tcb.unread(), skip, max, take))
     }
+}
 
+impl Tcb {
+    /// Sends what may be sent now, and files what that has changed.
     #[inline]
-    fn after_read<E: Env>(&mut self, env: &mut E, id: SocketId) {
-        let mut cx = Context {
-            now: env.now(),
-            env,
-            net: &mut self.net,
-        };
-        if let Some(tcb) = self.sockets.tcp_at(id.index) {
-            tcb.on_read(&mut cx);
-            tcb.bill_after_read(&mut self.net);
-        }
-        if !self.net.loopback.is_empty() {
-            self.deliver_loopback(env);
-        }
+    fn push_out<E: Env>(&mut self, cx: &mut Context<'_, E>) {
+        self.output_now(cx);
+        self.bill(cx.net);
+        cx.net.wheel.arm(self.id.index, self.deadline());
+    }
+
+    /// The program has read.
+    #[inline]
+    fn after_read<E: Env>(&mut self, cx: &mut Context<'_, E>) {
+        self.on_read(cx);
+        self.bill_after_read(cx.net);
     }
 }
 
+/// Passes up to `max` bytes to `take` from the `skip`-th on; says how many it has taken.
 #[inline]
 fn each_piece(
+    bytes: &Chain,
+    skip: usize,
+    max: usize,
+    take: &mut dyn FnMut(&[u8]) -> usize,
+) -> usize {
+    match bytes.as_single() {
+        Some(piece) if skip == 0 && max != 0 && !piece.is_empty() => {
+            let piece = &piece[..piece.len().min(max)];
+            take(piece).min(piece.len())
+        }
+        _ => each_of_pieces(bytes, skip, max, take),
+    }
+}
+
+/// The same where there are several or none, or some are passed over.
+fn each_of_pieces(
     bytes: &Chain,
     mut skip: usize,
     max: usize,
