@@ -137,6 +137,28 @@ impl UserRanges {
         limit: usize,
         mut copy: impl FnMut(usize, UserRange) -> core::result::Result<(), Fault>,
     ) -> (usize, Option<Fault>) {
+        let Self::One(range) = self else {
+            return self.pass_many(limit, &mut copy);
+        };
+        let next = UserRange {
+            start: range.start,
+            len: range.len.min(limit),
+        };
+        if next.len == 0 {
+            return (0, None);
+        }
+        let copied = copy(0, next);
+        let count = copied.map_or_else(|fault| fault.done, |()| next.len);
+        *range = range.from(count);
+        (count, copied.err())
+    }
+
+    /// The same through several ranges.
+    fn pass_many(
+        &mut self,
+        limit: usize,
+        copy: &mut dyn FnMut(usize, UserRange) -> core::result::Result<(), Fault>,
+    ) -> (usize, Option<Fault>) {
         let mut done = 0;
         while done < limit
             && let Some(range) = self.next(limit - done)
@@ -153,7 +175,6 @@ impl UserRanges {
     }
 
     /// The next range, at most `limit` bytes of it.
-    #[inline(always)]
     fn next(&mut self, limit: usize) -> Option<UserRange> {
         let range = match self {
             Self::One(range) => *range,
@@ -177,7 +198,6 @@ impl UserRanges {
     }
 
     /// Moves past `bytes` of the range that `next` showed.
-    #[inline(always)]
     fn advance(&mut self, bytes: usize) {
         match self {
             Self::One(range) => *range = range.from(bytes),
