@@ -82,9 +82,6 @@ impl File for TcpSocket {
 impl TcpSocket {
     /// Moves received bytes to `to`, waiting for the first; 0 at the end of the stream.
     pub(crate) fn take(&self, to: &mut Sink<'_>, how: Option<Wait>) -> Result<usize> {
-        if to.remaining() == 0 {
-            return Ok(0);
-        }
         self.gather(to, how, Until::Queued)
     }
 

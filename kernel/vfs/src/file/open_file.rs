@@ -66,6 +66,8 @@ static OPENINGS: AtomicUsize = AtomicUsize::new(0);
 pub struct OpenFile {
     /// The thing that is open.
     pub file: FileRef,
+    /// Whether that has no positions; it stays so.
+    is_stream: bool,
     flags: AtomicU32,
     /// The position of the next `read` or `write`; held while one is under way.
     pub position: Mutex<u64>,
@@ -110,6 +112,7 @@ impl OpenFile {
         let writer = path.as_ref().filter(|path| changes(path, flags));
         Arc::new(Self {
             _writer: writer.map(|path| Writer::count(&path.mount)),
+            is_stream: !file.is_seekable(),
             file,
             flags: AtomicU32::new(flags.difference(StatusFlags::NOCTTY).bits()),
             position: Mutex::new(0),
@@ -175,7 +178,7 @@ impl OpenFile {
         if !self.is_readable() {
             return Err(Error::BadFile);
         }
-        if !self.file.is_seekable() {
+        if self.is_stream {
             let count = self.file.read(self, to)?;
             self.note_stream(count, access_times::note_read);
             return Ok(count);
@@ -198,7 +201,7 @@ impl OpenFile {
         if !self.is_writable() {
             return Err(Error::BadFile);
         }
-        if !self.file.is_seekable() {
+        if self.is_stream {
             let count = self.file.write(self, from)?;
             self.note_stream(count, Self::note_written);
             return Ok(count);
