@@ -163,7 +163,12 @@ impl Tcb {
     }
 
     /// Moves early bytes whose turn has come; whether the stream ends behind them.
+    #[inline]
     fn join_early(&mut self) -> bool {
+        self.receiver.early.is_some() && self.join_all_early()
+    }
+
+    fn join_all_early(&mut self) -> bool {
         let Some(mut early) = self.receiver.early.take() else {
             return false;
         };

@@ -91,6 +91,7 @@ impl Recovery {
     }
 
     /// What has left in the order of the stream, `foremost` being the first of a new flight.
+    #[inline]
     pub(super) fn begin_flight(&mut self, foremost: Seq) {
         self.rack.begin_flight(foremost);
         if self.phase == Phase::Open {
