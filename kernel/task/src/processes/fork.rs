@@ -215,17 +215,22 @@ fn build(request: &Clone, id: Tid) -> Result<Child> {
         // thread if the address is bad.
         let _ = user::write(request.parent_tid, id);
     }
-    let mut vfork = None;
-    if !flags.contains(CloneFlags::THREAD) {
-        vfork = flags
-            .contains(CloneFlags::VFORK)
-            .then(Arc::<Latch>::default);
-        *process.vfork.lock() = vfork.clone();
-        let is_sibling = flags.contains(CloneFlags::PARENT);
-        family::enrol(process, me.process.id(), is_sibling, request.exit_signal);
-    }
+    let vfork = match flags.contains(CloneFlags::THREAD) {
+        true => None,
+        false => enrol(&me, process, request),
+    };
     ptrace::adopt(&me, &thread, request.event(), flags);
     Ok(Child { thread, vfork })
+}
+
+/// Makes the new process a child, and says what its parent waits for if that is to wait.
+fn enrol(me: &Thread, process: Arc<Process>, request: &Clone) -> Option<Arc<Latch>> {
+    let waits = request.flags.contains(CloneFlags::VFORK);
+    let vfork = waits.then(Arc::<Latch>::default);
+    *process.vfork.lock() = vfork.clone();
+    let is_sibling = request.flags.contains(CloneFlags::PARENT);
+    family::enrol(process, me.process.id(), is_sibling, request.exit_signal);
+    vfork
 }
 
 /// One more thread of the caller's user, within its RLIMIT_NPROC unless it is privileged.
