@@ -129,6 +129,35 @@ fn a_name_kept_for_another_shard_hears_nothing_and_nobody_else_gets_it() {
 }
 
 #[test]
+fn an_address_of_a_device_is_reached_by_it_though_the_packet_does_not_leave_us() {
+    let mut networks = Networks::new();
+    let Host { stack, env } = &mut networks.world(CARD).left;
+    let own = Endpoint::new(Host::address(1).into(), PORT);
+    let devices = [
+        inet::Device::Port,
+        inet::Device::Port,
+        inet::Device::Loopback,
+    ];
+    let [here, sender, elsewhere] = devices.map(|device| {
+        let socket = stack.open(Transport::Udp).expect("a socket");
+        let bind = |options: &mut inet::Options| options.device = device;
+        stack.configure(env, socket, bind).expect("our socket");
+        socket
+    });
+    assert_eq!(stack.bind(elsewhere, own), Ok(()));
+    let fill = &mut |space: &mut [u8]| space.len();
+    assert_eq!(stack.send_to(env, sender, Some(own), 4, fill), Ok(4));
+    assert!(stack.recv_from(elsewhere).is_err(), "it is of loopback");
+    assert_eq!(stack.bind(here, own), Ok(()), "they do not meet");
+    assert_eq!(stack.send_to(env, sender, Some(own), 4, fill), Ok(4));
+    let heard = stack.recv_from(here).map(|datagram| datagram.from.addr);
+    assert_eq!(heard, Ok(own.addr));
+    let loopback = Endpoint::v4(Ipv4Addr::LOCALHOST, PORT);
+    let refused = stack.send_to(env, sender, Some(loopback), 4, fill);
+    assert_eq!(refused, Err(Error::NetworkUnreachable));
+}
+
+#[test]
 fn sockets_of_two_devices_share_a_port_in_the_shard_that_keeps_the_names() {
     let mut networks = Networks::new();
     let Host { stack, env } = &mut networks.world(CARD).left;

@@ -112,6 +112,38 @@ static void streams(const char *card) {
     close(a), close(wide);
 }
 
+// What has one of the card's addresses is reached by the card, though it does not leave us.
+static void own_address(const char *card) {
+    struct ifreq told = {0};
+    int ask = socket(AF_INET, SOCK_DGRAM, 0);
+    strcpy(told.ifr_name, card);
+    if (v6 || ioctl(ask, SIOCGIFADDR, &told)) {
+        close(ask);
+        return;
+    }
+    close(ask);
+    union name own = {.any = told.ifr_addr}, from;
+    socklen_t len = sizeof from;
+    own.four.sin_port = 0;
+    int b = open_socket(SOCK_DGRAM), a = open_socket(SOCK_DGRAM), local = open_socket(SOCK_DGRAM);
+    to_device(a, card), to_device(b, card), to_device(local, "lo");
+    bound(b, &own);
+    EXPECT(sendto(a, "x", 1, 0, &own.any, name_len()) == 1 && recvfrom(b, room, 10, MSG_DONTWAIT, &from.any, &len) == 1, "a socket of the card reaches its own address");
+    EXPECT(sendto(b, "y", 1, 0, &from.any, name_len()) == 1 && recv(a, room, 10, MSG_DONTWAIT) == 1, "and hears the answer");
+    EXPECT(!connect(a, &own.any, name_len()) && send(a, "z", 1, 0) == 1 && recv(b, room, 10, MSG_DONTWAIT) == 1, "connected or not");
+    close(b);
+    bound(local, &own);
+    EXPECT(sendto(a, "w", 1, 0, &own.any, name_len()) == 1 && recv(local, room, 10, MSG_DONTWAIT) < 0, "one of loopback is not reached so");
+    close(a), close(local);
+    int listener = open_socket(SOCK_STREAM);
+    a = open_socket(SOCK_STREAM);
+    to_device(a, card), to_device(listener, card);
+    own.four.sin_port = 0;
+    bound(listener, &own), listen(listener, 5);
+    EXPECT(!connect(a, &own.any, name_len()) && is_ready(listener, 10000), "nor is a stream's listener beyond reach");
+    close(a), close(listener);
+}
+
 static void raw(const char *card) {
     union name to = loopback();
     int a = socket(v6 ? AF_INET6 : AF_INET, SOCK_RAW, 253), b = socket(v6 ? AF_INET6 : AF_INET, SOCK_RAW, 253), c = socket(v6 ? AF_INET6 : AF_INET, SOCK_RAW, 253);
@@ -243,6 +275,7 @@ int main(void) {
         if (!other) continue;
         packets(other);
         streams(other);
+        own_address(other);
         raw(other);
     }
     requests();

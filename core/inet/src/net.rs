@@ -273,7 +273,7 @@ impl Net {
 
     /// Errors: `NetworkUnreachable` if packets to `dst` do not go by `device`.
     pub fn check_device(&self, dst: IpAddr, device: Device) -> Result<(), Error> {
-        match device == Device::Any || device.hears(self.is_local(dst)) {
+        match device.reaches(dst, self.is_local(dst)) {
             true => Ok(()),
             false => Err(Error::NetworkUnreachable),
         }

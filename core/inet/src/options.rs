@@ -1,5 +1,7 @@
 //! What a program may set on a socket.
 
+use core::net::IpAddr;
+
 use base::Duration;
 
 use crate::tcp::Algorithm;
@@ -98,14 +100,20 @@ pub enum Device {
 }
 
 impl Device {
-    /// Whether packets come by it that come to us so.
-    pub(crate) fn hears(self, is_looped: bool) -> bool {
+    /// Whether packets to `own`, one of our addresses, come by it. An address of a port is reached
+    /// by the port even where the packet does not leave us, as on Linux (`inet_iif`).
+    pub(crate) fn hears(self, own: IpAddr) -> bool {
         match self {
             Self::Any => true,
-            Self::Loopback => is_looped,
-            Self::Port => !is_looped,
+            Self::Loopback => own.is_loopback(),
+            Self::Port => !own.is_loopback(),
             Self::Other(_) => false,
         }
+    }
+
+    /// Whether packets to `dst`, which may be `local`, go by it.
+    pub(crate) fn reaches(self, dst: IpAddr, local: bool) -> bool {
+        self.hears(dst) || self == Self::Loopback && local
     }
 
     /// Whether two sockets can get the same packet.

@@ -186,15 +186,14 @@ impl Ports {
         self.ephemeral.candidates(hash).find(is_unused)
     }
 
-    /// The socket that a packet from `remote` to `local` goes to, which may be one to ourselves.
+    /// The socket that a packet from `remote` to `local` goes to.
     pub fn find(
         &self,
         (local, remote): (Endpoint, Endpoint),
-        is_looped: bool,
         spread: impl Fn() -> u64,
     ) -> Option<u32> {
         let bound = self.by_port.get(&local.port)?;
-        let score = |entry: &Bound| Self::score(entry, local, remote, is_looped);
+        let score = |entry: &Bound| Self::score(entry, local, remote);
         if let [only] = bound.as_slice() {
             return score(only).map(|_| only.index);
         }
@@ -209,20 +208,19 @@ impl Ports {
             .map(|entry| entry.index)
     }
 
-    /// All sockets that take a packet from `remote` to the group `local`, which comes by the port
-    /// even where it does not leave us.
+    /// All sockets that take a packet from `remote` to the group `local`.
     pub fn find_all(&self, local: Endpoint, remote: Endpoint) -> impl Iterator<Item = u32> + '_ {
         let bound = self.by_port.get(&local.port).into_iter().flatten();
         bound
-            .filter(move |entry| Self::score(entry, local, remote, false).is_some())
+            .filter(move |entry| Self::score(entry, local, remote).is_some())
             .map(|entry| entry.index)
     }
 
     /// `None` if the socket does not take the packet; more named means higher.
-    fn score(entry: &Bound, local: Endpoint, remote: Endpoint, is_looped: bool) -> Option<u8> {
+    fn score(entry: &Bound, local: Endpoint, remote: Endpoint) -> Option<u8> {
         let device = match entry.sharing.device {
             Device::Any => 0,
-            device if device.hears(is_looped) => 6,
+            device if device.hears(local.addr) => 6,
             _ => return None,
         };
         let peer = match entry.peer {

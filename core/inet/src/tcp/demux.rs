@@ -107,7 +107,7 @@ impl Stack {
     pub(super) fn listener_for(&mut self, tuple: &FourTuple) -> Option<u32> {
         let (key, ports) = (self.net.key, &self.net.demux.tcp);
         let ends = (tuple.local, tuple.remote);
-        let index = ports.find(ends, self.net.is_looped, || key.tuple(tuple))?;
+        let index = ports.find(ends, || key.tuple(tuple))?;
         self.sockets.listener_at(index)?;
         Some(index)
     }

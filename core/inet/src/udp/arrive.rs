@@ -70,7 +70,7 @@ impl Stack {
             .net
             .demux
             .udp
-            .find((to, from), self.net.is_looped, spread)
+            .find((to, from), spread)
             .ok_or(DropReason::NoSocket)?;
         let payload = self.payload_for(env, index, headers, core::mem::take(packet))?;
         let datagram = Datagram::new(info, (from, to), payload);

@@ -166,7 +166,7 @@ impl Stack {
             .net
             .demux
             .udp
-            .find((tuple.local, tuple.remote), self.net.is_looped, || 0)
+            .find((tuple.local, tuple.remote), || 0)
             .ok_or(DropReason::NoSocket)?;
         let Some(Socket::Udp(socket)) = self.sockets.at_mut(index) else {
             return Err(DropReason::NoSocket);

@@ -14,7 +14,7 @@ use crate::env::Env;
 use crate::error::Error;
 use crate::ip::IpHeader;
 use crate::net::Net;
-use crate::options::{Device, Options};
+use crate::options::Options;
 use crate::stack::Stack;
 
 /// Where a letter goes, and as what.
@@ -104,7 +104,7 @@ impl Stack {
         let socket = self.sockets.udp_mut(id)?;
         let (options, known) = (&socket.options, &mut socket.destination);
         self.net.look_up_destination(to.addr, known);
-        if options.device != Device::Any && !options.device.hears(known.is_local()) {
+        if !options.device.reaches(to.addr, known.is_local()) {
             return Err(Error::NetworkUnreachable);
         }
         let src = self
