@@ -69,6 +69,16 @@ impl Stack {
         (socket.local, socket.peer) = (local, peer);
         self.rename_datagram(id)
     }
+
+    /// Takes a datagram socket's name away, which its like in another stack could not get; it is
+    /// `nameless` again, as it was before.
+    pub fn unname_datagram(&mut self, id: SocketId, nameless: Endpoint) -> Result<(), Error> {
+        let socket = self.sockets.udp_mut(id)?;
+        let port = core::mem::replace(&mut socket.local, nameless).port;
+        socket.bound = nameless.addr;
+        self.net.demux.udp.unbind(port, id.index);
+        Ok(())
+    }
 }
 
 impl SocketId {
@@ -149,6 +159,19 @@ mod tests {
         assert_eq!(none.part(4).time_waits_max, 0);
         assert_eq!(part.half_open_max, whole.half_open_max, "of each listener");
         assert_eq!(whole.part(1), whole);
+    }
+
+    #[test]
+    fn a_datagram_socket_that_lost_its_name_may_be_named_again_and_so_may_others() {
+        let mut stack = Stack::new(Config::default(), [1, 2]);
+        let name = Endpoint::v4([127, 0, 0, 1].into(), 5353);
+        let [first, second] = [(); 2].map(|()| stack.open(Transport::Udp).unwrap());
+        let nameless = stack.local(first).unwrap();
+        for id in [first, second, first] {
+            assert_eq!(stack.bind(id, name), Ok(()));
+            assert_eq!(stack.unname_datagram(id, nameless), Ok(()));
+            assert_eq!(stack.local(id), Ok(nameless));
+        }
     }
 
     #[test]

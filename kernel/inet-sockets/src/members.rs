@@ -37,6 +37,7 @@ impl Handle {
 
     fn bind_named(&self, local: Endpoint) -> Result<()> {
         let is_elsewhere = self.stack.further_owner(local.addr).is_some();
+        let nameless = self.local()?;
         self.with(|id, stack, _| {
             let bound = match is_elsewhere {
                 true => stack.bind_elsewhere(id, local),
@@ -46,9 +47,20 @@ impl Handle {
         })?;
         self.is_named.store(true, Ordering::Release);
         match self.transport {
-            Transport::Udp => self.replicate(Duty::Named),
+            Transport::Udp => {
+                let replicated = self.replicate(Duty::Named);
+                replicated.inspect_err(|_| self.unname(nameless))
+            }
             Transport::Tcp => Ok(()),
         }
+    }
+
+    /// A member could not be made, so the others are without a name again, and the program may try
+    /// once more.
+    fn unname(&self, nameless: Endpoint) {
+        self.is_named.store(false, Ordering::Release);
+        // Each of them is ours.
+        let _ = self.with_all(|id, stack, _| Ok(stack.unname_datagram(id, nameless)?));
     }
 
     /// Sees to it that a datagram socket has a name, and so its members.
@@ -64,8 +76,9 @@ impl Handle {
             nameless if nameless.port == 0 => self.bind_named(nameless),
             // It sent something while the stack had one shard.
             _ => {
+                self.replicate(Duty::Named)?;
                 self.is_named.store(true, Ordering::Release);
-                self.replicate(Duty::Named)
+                Ok(())
             }
         }
     }
