@@ -79,12 +79,20 @@ impl Egress {
         Self { lines: Vec::new() }
     }
 
-    /// An interface has and reaches this now.
-    pub fn set(&mut self, now: Reach) {
+    /// An interface has and reaches this now; says whether it has an address that it had not.
+    pub fn set(&mut self, now: Reach) -> bool {
         let place = |line: &Reach| line.interface.cmp(&now.interface);
         match self.lines.binary_search_by(place) {
-            Ok(at) => self.lines[at] = now,
-            Err(at) => self.lines.insert(at, now),
+            Ok(at) => {
+                let had = core::mem::replace(&mut self.lines[at], now).addresses;
+                let has = &self.lines[at].addresses;
+                has.iter().any(|addr| !had.contains(addr))
+            }
+            Err(at) => {
+                let has_any = !now.addresses.is_empty();
+                self.lines.insert(at, now);
+                has_any
+            }
         }
     }
 
@@ -217,6 +225,14 @@ mod tests {
         assert_eq!(table.owner(ip("192.168.7.255")), Some(VNIC));
         assert_eq!(table.choose(None, ip("192.168.7.255")), Some(VNIC));
         assert_eq!(table.choose(None, ip("255.255.255.255")), Some(CARD));
+    }
+
+    #[test]
+    fn who_changes_an_interface_hears_whether_it_has_a_new_address() {
+        let mut table = two();
+        assert!(!table.set(stack("192.168.7.1", Some("192.168.7.9")).reach(VNIC)));
+        assert!(table.set(stack("192.168.8.1", None).reach(VNIC)));
+        assert!(table.set(stack("192.168.7.1", None).reach(VNIC + 1)));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 // Sockets over an interface beside the card: the machine has its card's address and a VNIC, whose
 // name, address and peer are the arguments: DEVICE ADDRESS PEER. The peer is another VNIC's address
-// in a network namespace of its own, where this program runs with `echo` as its only argument: it
-// answers each datagram, and each connection with its first bytes.
+// in a network namespace of its own, where this program runs with `echo`: it answers each datagram,
+// and each connection with its first bytes; at one address, if another argument names it.
 #include "check.h"
 #include <arpa/inet.h>
 #include <net/if.h>
@@ -171,8 +171,8 @@ static void a_group_is_joined_on_the_vnic_and_sent_to_by_it(void) {
 }
 
 // Answers whatever comes, from the address to which it came.
-static int echo(void) {
-    int datagrams = bound(SOCK_DGRAM, NULL, PORT), listener = bound(SOCK_STREAM, NULL, PORT);
+static int echo(const char *at) {
+    int datagrams = bound(SOCK_DGRAM, at, PORT), listener = bound(SOCK_STREAM, at, PORT);
     if (datagrams < 0 || listener < 0 || listen(listener, 16)) return 1;
     printf("echo ready\n");
     fflush(stdout);
@@ -231,8 +231,82 @@ static int ask(const char *from, const char *to) {
     return 0;
 }
 
+// Says "hello" to the echo at an address, by a datagram and by a stream, and prints what came back.
+static int hello(const char *to) {
+    struct sockaddr_in at = name(to, PORT);
+    int kinds[] = {SOCK_DGRAM, SOCK_STREAM};
+    for (int i = 0; i < 2; i++) {
+        int fd = socket(AF_INET, kinds[i], 0);
+        char bytes[8] = {0};
+        if (connect(fd, (void *)&at, sizeof at) || send(fd, "hello", 5, 0) != 5) return 1;
+        if (readable(fd) && recv(fd, bytes, sizeof bytes - 1, 0) > 0) printf("%s by %s\n", bytes, i ? "stream" : "datagram");
+        close(fd);
+    }
+    return 0;
+}
+
+// A connected datagram socket says "hello" to the echo at an address for each line that it reads, and
+// prints what came back, or that nothing did; a stranger's datagram would be told as well.
+static int keep_asking(const char *to) {
+    struct sockaddr_in at = name(to, PORT);
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    char line[8], bytes[8];
+    if (connect(fd, (void *)&at, sizeof at)) return 1;
+    for (int round = 1; fgets(line, sizeof line, stdin); round++) {
+        memset(bytes, 0, sizeof bytes);
+        int is_sent = send(fd, "hello", 5, 0) == 5;
+        int is_heard = is_sent && readable(fd) && recv(fd, bytes, sizeof bytes - 1, 0) > 0;
+        printf("%s in round %d\n", is_heard ? bytes : "nothing", round);
+        fflush(stdout);
+    }
+    return 0;
+}
+
+// Prints to which address each datagram for our port goes that a raw socket sees.
+static int overhear(void) {
+    int fd = socket(AF_INET, SOCK_RAW, IPPROTO_UDP);
+    if (fd < 0) return 1;
+    printf("overhear ready\n");
+    fflush(stdout);
+    for (;;) {
+        unsigned char packet[1500];
+        char text[INET_ADDRSTRLEN];
+        if (recv(fd, packet, sizeof packet, 0) < 28) continue;
+        if (packet[22] << 8 != (PORT & 0xff00) || packet[23] != (PORT & 0xff)) continue;
+        printf("overheard %s\n", inet_ntop(AF_INET, packet + 16, text, sizeof text));
+        fflush(stdout);
+    }
+}
+
+static void a_socket_bound_to_the_vnic_reaches_the_address_of_the_vnic(void) {
+    int here = bound(SOCK_DGRAM, own, 7300), fd = socket(AF_INET, SOCK_DGRAM, 0);
+    CHECK(!setsockopt(here, SOL_SOCKET, SO_BINDTODEVICE, device, strlen(device)));
+    CHECK(!setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, strlen(device)));
+    struct sockaddr_in to = name(own, 7300), from;
+    struct in_pktinfo info;
+    char bytes[8];
+    CHECK(sendto(fd, "hello", 5, 0, (void *)&to, sizeof to) == 5);
+    CHECK(hear(here, bytes, sizeof bytes, &from, &info) == 5);
+    CHECK(from.sin_addr.s_addr == to.sin_addr.s_addr);
+    CHECK(sendto(here, "again", 5, 0, (void *)&from, sizeof from) == 5);
+    CHECK(readable(fd) && recv(fd, bytes, sizeof bytes, 0) == 5);
+    close(here), close(fd);
+    int listener = bound(SOCK_STREAM, NULL, 7301);
+    fd = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(!setsockopt(listener, SOL_SOCKET, SO_BINDTODEVICE, device, strlen(device)));
+    CHECK(!setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, strlen(device)));
+    CHECK(!listen(listener, 4));
+    to = name(own, 7301);
+    CHECK(!connect(fd, (void *)&to, sizeof to));
+    CHECK(readable(listener) && accept(listener, NULL, NULL) >= 0);
+    close(listener), close(fd);
+}
+
 int main(int count, char **words) {
-    if (count == 2 && !strcmp(words[1], "echo")) return echo();
+    if ((count == 2 || count == 3) && !strcmp(words[1], "echo")) return echo(count == 3 ? words[2] : NULL);
+    if (count == 3 && !strcmp(words[1], "hello")) return hello(words[2]);
+    if (count == 3 && !strcmp(words[1], "keep")) return keep_asking(words[2]);
+    if (count == 2 && !strcmp(words[1], "overhear")) return overhear();
     if (count == 2 && !strcmp(words[1], "which")) return which();
     if (count == 4 && !strcmp(words[1], "ask")) return ask(words[2], words[3]);
     if (count != 4) return 2;
@@ -242,6 +316,7 @@ int main(int count, char **words) {
     TEST(a_connected_datagram_socket_has_the_address_of_the_vnic_until_it_is_disconnected);
     TEST(packet_info_names_the_interface_or_the_address_by_which_a_datagram_leaves);
     TEST(a_socket_bound_to_a_device_speaks_and_hears_by_that_one_only);
+    TEST(a_socket_bound_to_the_vnic_reaches_the_address_of_the_vnic);
     TEST(names_on_the_card_and_on_the_vnic_do_not_meet);
     TEST(a_group_is_joined_on_the_vnic_and_sent_to_by_it);
     return check_status();

@@ -31,6 +31,18 @@ pub const TESTS: &[Test] = &[
         "a VNIC that goes and comes again finds the servers that wait without an address",
         comes_again,
     ),
+    (
+        "an address that moves to another interface, or comes again in another shard, is heard",
+        moves,
+    ),
+    (
+        "a connected datagram socket goes on when its address comes again by another interface",
+        connected_goes_on,
+    ),
+    (
+        "a raw socket overhears datagrams of a VNIC that came later",
+        overhears,
+    ),
 ];
 
 const PROGRAM: &str = "tests/programs/scenes/beside_the_card.c";
@@ -201,5 +213,87 @@ fn comes_again(setup: &Setup) -> Result<(), String> {
             ],
         )?;
     }
+    shell.leave().map(drop)
+}
+
+/// Another VNIC takes the shard that the first one had.
+const ANOTHER: &str = "dladm delete-vnic -t vnic51; \
+                       dladm create-vnic -t -l eth0 -m 2:0:0:0:0:61 vnic61";
+const HEARD: &[&str] = &["hello by datagram", "hello by stream"];
+const ASKED: &str = "on_vnic beside hello 192.168.7.1";
+
+fn moves(setup: &Setup) -> Result<(), String> {
+    let mut shell = scene(setup)?;
+    expect(
+        &mut shell,
+        &[
+            (VNIC, &[]),
+            (
+                "beside echo 192.168.7.1 >/tmp/echo & until grep -q ready /tmp/echo; do sleep 0.1; done",
+                &[],
+            ),
+            (ASKED, HEARD),
+            (ANOTHER, &[]),
+            (VNIC, &[]),
+            (ASKED, HEARD),
+            ("ip addr del 192.168.7.1/24 dev vnic51", &[]),
+            ("ip addr add 192.168.7.1/24 dev vnic61", &[]),
+            (
+                "on_vnic /usr/sbin/ip neigh flush dev vnic52; echo so",
+                &["so"],
+            ),
+            (ASKED, HEARD),
+            ("beside hello 192.168.7.1", HEARD),
+        ],
+    )?;
+    shell.leave().map(drop)
+}
+
+fn connected_goes_on(setup: &Setup) -> Result<(), String> {
+    let mut shell = scene(setup)?;
+    let asks =
+        |round: u32| format!("echo >&3; until grep 'round {round}' /tmp/kept; do sleep 0.1; done");
+    expect(
+        &mut shell,
+        &[
+            (VNIC, &[]),
+            (
+                "on_vnic beside echo >/tmp/echo & until grep -q ready /tmp/echo; do sleep 0.1; done",
+                &[],
+            ),
+            (
+                "mkfifo /tmp/ask; beside keep 192.168.7.2 </tmp/ask >/tmp/kept & exec 3>/tmp/ask",
+                &[],
+            ),
+            (&asks(1), &["hello in round 1"]),
+            (ANOTHER, &[]),
+            (VNIC, &[]),
+            (&asks(2), &["hello in round 2"]),
+        ],
+    )?;
+    shell.leave().map(drop)
+}
+
+fn overhears(setup: &Setup) -> Result<(), String> {
+    let mut shell = scene(setup)?;
+    expect(
+        &mut shell,
+        &[
+            (
+                "beside overhear >/tmp/over & until grep -q ready /tmp/over; do sleep 0.1; done",
+                &[],
+            ),
+            (VNIC, &[]),
+            (
+                "beside echo >/tmp/echo & until grep -q ready /tmp/echo; do sleep 0.1; done",
+                &[],
+            ),
+            (ASKED, HEARD),
+            (
+                "until grep 192.168.7.1 /tmp/over; do sleep 0.1; done",
+                &["overheard 192.168.7.1"],
+            ),
+        ],
+    )?;
     shell.leave().map(drop)
 }

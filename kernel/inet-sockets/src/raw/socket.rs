@@ -30,9 +30,6 @@ use vfs::socket::{
     Received, ReceivedFlags, Shutdown, Socket, SocketAddress, SocketType,
 };
 
-/// IANA's numbers of transports that have sockets of their own.
-const TCP: u8 = 6;
-const UDP: u8 = 17;
 /// Linux's number for "I write IP headers myself".
 const ANY: u8 = 255;
 
@@ -64,7 +61,7 @@ impl RawSocket {
         let listener = RawListener::new(family, protocol);
         let stack = current_stack();
         stack.add_raw(&listener)?;
-        if matches!(protocol, TCP | UDP) {
+        if listener.is_of_transport() {
             show_transports(&stack);
         }
         Ok(Arc::new(Self {

@@ -157,6 +157,7 @@ impl Station for Nic {
         let deadline = run_due(&of, stack, link);
         alarm::arm(link, deadline);
         drop(shard);
+        of.follow_addresses();
         if has_more || self.inbox.len() != 0 {
             self.wait();
         }

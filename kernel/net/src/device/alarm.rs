@@ -142,6 +142,7 @@ impl Expire for Run {
             arm(link, deadline);
             link.is_polled
         });
+        of.follow_addresses();
         if is_polled == Some(true) {
             ring::announce(self.shard);
         }

@@ -181,6 +181,8 @@ fn poll_shard(of: &NetStack, number: u16, take: impl FnOnce(&mut LockedShard<'_>
         false => deadline.min(now + fallback()),
     };
     alarm::arm(link, due);
+    drop(shard);
+    of.follow_addresses();
 }
 
 /// Has a shard of the card polled soon, by whoever runs it now.

@@ -13,7 +13,7 @@ use sync::{Error, Result};
 
 use super::env::{Attachment, Port};
 use super::interface::{CARD, Interface};
-use super::{NetStack, egress};
+use super::{NetStack, egress, raw_listener};
 use vfs::socket::InterfaceName;
 
 /// The lowest number of an interface with a shard of its own.
@@ -50,12 +50,19 @@ impl NetStack {
     }
 
     /// Gives an interface's shard what the stack's other shards have: members of sockets that wait
-    /// for whoever calls, reserved ports; has the first interface known where it was the only one.
+    /// for whoever calls, reserved ports, raw sockets that overhear TCP or UDP; has the first
+    /// interface known where it was the only one.
     /// Takes the new one away again if there is no memory for that.
     fn introduce(&self, number: u32, shard: u16) -> Result<()> {
         self.with_shard(0, |stack, link| egress::publish(self, stack, link));
         let reserved = self.reserved_ports();
-        self.with_shard(shard, |stack, _| stack.reserve_ports(reserved));
+        let overhears = raw_listener::is_transport_shown(&self.shared);
+        self.with_shard(shard, |stack, _| {
+            stack.reserve_ports(reserved);
+            if overhears {
+                stack.show_transports();
+            }
+        });
         let filled = self.fill_shard(shard);
         if filled.is_err() {
             self.remove_interface(number);

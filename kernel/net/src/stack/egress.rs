@@ -4,12 +4,17 @@
 //! reaches when that has changed ([`publish`]); whoever binds, connects or sends asks before it
 //! enters a shard. While a stack has no further interface nobody publishes and nobody asks.
 //!
+//! An address that an interface did not have may be one that sockets are bound to: they waited by
+//! another interface, or for this one to come again. Its shard gets their members once nobody
+//! holds it (`NetStack::follow_addresses`).
+//!
 //! What a program names instead of an address (SO_BINDTODEVICE, the interface of IP_PKTINFO) is
 //! turned into the interface, or into one of its addresses, from which the same follows.
 //!
 //! Lock order: a shard, then the table.
 
 use core::net::IpAddr;
+use core::sync::atomic::Ordering;
 
 use inet::{Device, Stack};
 
@@ -30,10 +35,14 @@ pub(crate) fn publish(of: &NetStack, stack: &Stack, link: &mut Link) {
 }
 
 #[cold]
-fn publish_now(stack: &Stack, link: &Link) {
+fn publish_now(stack: &Stack, link: &mut Link) {
     if stack.port().is_some() {
         let now = stack.reach(link.interface);
-        link.shared.egress.lock().set(now);
+        let has_new_address = link.shared.egress.lock().set(now);
+        if has_new_address {
+            link.has_new_address = true;
+            link.shared.has_new_address.store(true, Ordering::Release);
+        }
     }
 }
 

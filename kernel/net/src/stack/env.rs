@@ -71,6 +71,8 @@ pub struct Link {
     pub(crate) routes_version: u32,
     /// Which version of its addresses and routes the other shards know ([`super::egress`]).
     pub(crate) egress_version: u32,
+    /// Whether its interface has an address that sockets may wait for.
+    pub(crate) has_new_address: bool,
     /// Who waits for a socket, by its slot; empty until the socket has an owner.
     waiters: Vec<Option<Arc<Waiter>>>,
 }
@@ -96,6 +98,7 @@ impl Link {
             queue_full_drops: 0,
             routes_version: 0,
             egress_version: 0,
+            has_new_address: false,
             waiters: Vec::new(),
         }
     }

@@ -1,10 +1,14 @@
-//! A shard that comes late: sockets that wait for whoever calls get a member there.
+//! A shard that comes late, or whose interface has a new address: sockets that wait for whoever
+//! calls get a member there.
 //!
 //! The shard of a new interface is filled once the interface is in the stack's list. A socket that
 //! gets its name meanwhile counts the shards after that, so either it makes its member there
 //! or it is found here; `naming` sees to it that it is not both. A socket that is closed meanwhile
 //! is not in the first shard any more before its members are closed: who has added one looks
 //! there again, and closes it then.
+//!
+//! Sockets that are bound to an address wait where the address is. It may come to an interface that
+//! is there already: its shard is filled then as if it had come anew.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -17,8 +21,9 @@ use vfs::socket::Family;
 
 use super::NetStack;
 use super::egress::device_in;
+use super::env::Link;
 use super::location::Location;
-use super::member::{Duty, STRETCH, close, close_member, has_members, make_member};
+use super::member::{Duty, STRETCH, begin, close, close_member, has_members, make_member};
 use super::waiter::Waiter;
 
 /// A socket of the first shard that waits for whoever calls.
@@ -28,6 +33,32 @@ struct Waiting {
 }
 
 impl NetStack {
+    /// Fills shards whose interface has a new address; no shard is locked.
+    #[inline]
+    pub(crate) fn follow_addresses(&self) {
+        if self.shared.has_new_address.load(Ordering::Relaxed) {
+            self.fill_where_addresses_are_new();
+        }
+    }
+
+    #[cold]
+    fn fill_where_addresses_are_new(&self) {
+        self.shared.has_new_address.store(false, Ordering::Release);
+        for number in 0..self.shard_count() {
+            let take = |link: &mut Link| core::mem::take(&mut link.has_new_address);
+            let has_new = self.with_shard(number, |_, link| take(link)) == Some(true);
+            // The first one has all sockets. The card's others have its addresses.
+            let shards = match number {
+                0 => 1..self.count(),
+                number => number..number + 1,
+            };
+            for shard in shards.filter(|_| has_new) {
+                // Without memory a socket hears nothing there until the address comes again.
+                let _ = self.fill_shard(shard);
+            }
+        }
+    }
+
     /// Gives a shard, whose interface is new, its members.
     ///
     /// Errors: `NoBuffers`, `OutOfMemory`; some sockets have their members then.
@@ -35,7 +66,7 @@ impl NetStack {
         for waiting in self.all_waiting()? {
             let _naming = waiting.waiter.naming.lock();
             match waiting.waiter.members.in_shard(shard) {
-                Some(member) => self.rebind(&waiting, member),
+                Some(member) => self.renew(&waiting, member),
                 None => self.add_to_shard(&waiting, shard)?,
             }
         }
@@ -61,13 +92,17 @@ impl NetStack {
         Ok(all)
     }
 
-    /// The shard had another interface before.
-    fn rebind(&self, waiting: &Waiting, member: Location) {
+    /// The shard had another interface before, or other addresses.
+    fn renew(&self, waiting: &Waiting, member: Location) {
+        let duty = self.duty_of(waiting, member.shard);
         let number = waiting.waiter.device.load(Ordering::Relaxed);
         self.with_shard(member.shard, |stack, link| {
             let device = device_in(number, link);
             // Whoever closed it meanwhile has no use for it.
             let _ = stack.configure(link, member.id, |options| options.device = device);
+            if let Some((_, _, duty)) = duty {
+                let _ = begin(stack, member.id, duty);
+            }
         });
     }
 
@@ -92,11 +127,12 @@ impl NetStack {
         waiting: &Waiting,
         shard: u16,
     ) -> Option<(Options, (Transport, Family), Duty)> {
-        let (options, local, backlog) = self.with_shard(0, |stack, link| {
+        let (options, local, peer, backlog) = self.with_shard(0, |stack, link| {
             let id = waiting.id;
             let is_held = Arc::ptr_eq(link.waiter_of(id)?, &waiting.waiter);
             let backlog = stack.accept_queue(id).ok().map(|lengths| lengths.1);
-            is_held.then_some((*stack.options(id).ok()?, stack.local(id).ok()?, backlog))
+            let (options, local) = (*stack.options(id).ok()?, stack.local(id).ok()?);
+            is_held.then_some((options, local, stack.remote(id).ok(), backlog))
         })??;
         if !self.shards_that_hear(local).contains(&shard) {
             return None;
@@ -111,7 +147,10 @@ impl NetStack {
                 (Transport::Tcp, family),
                 Duty::Listening(local, backlog),
             ),
-            None => (options, (Transport::Udp, family), Duty::Named(local)),
+            None => {
+                let duty = peer.map_or(Duty::Named(local), |peer| Duty::Connected(local, peer));
+                (options, (Transport::Udp, family), duty)
+            }
         })
     }
 }

@@ -33,6 +33,8 @@ pub enum Duty {
     None,
     /// It has the socket's name.
     Named(Endpoint),
+    /// It has the socket's name, and hears its only peer.
+    Connected(Endpoint, Endpoint),
     /// It waits for connections, so many at most.
     Listening(Endpoint, usize),
 }
@@ -88,6 +90,10 @@ pub fn begin(stack: &mut inet::Stack, id: SocketId, duty: Duty) -> Answer<()> {
         Duty::None => {}
         _ if is_named => {}
         Duty::Named(local) => stack.bind_elsewhere(id, local)?,
+        Duty::Connected(local, peer) => {
+            stack.bind_elsewhere(id, local)?;
+            stack.follow_datagram(id, local, Some(peer))?;
+        }
         Duty::Listening(local, backlog) => {
             stack.bind_elsewhere(id, local)?;
             stack.listen(id, backlog)?;

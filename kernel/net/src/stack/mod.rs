@@ -38,7 +38,7 @@ pub mod waiter;
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
 use core::any::Any;
-use core::sync::atomic::{AtomicU16, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 
 use mach::mem::fallible;
 use mach::sync::{Once, Spin};
@@ -85,6 +85,8 @@ pub(crate) struct Shared {
     pub routes: Published,
     /// What each interface has and reaches.
     pub(crate) egress: Spin<inet::Egress>,
+    /// Whether a shard's interface has an address that sockets may wait for.
+    pub(crate) has_new_address: AtomicBool,
     /// Packet sockets that listen.
     pub sniffers: Audience<Listener>,
     /// Raw sockets.
@@ -196,6 +198,7 @@ impl Shared {
             interfaces: Interfaces::new(),
             routes: Published::new(),
             egress: Spin::new(inet::Egress::new()),
+            has_new_address: AtomicBool::new(false),
             sniffers: Audience::default(),
             raw: Audience::default(),
             lost: AtomicU64::new(0),

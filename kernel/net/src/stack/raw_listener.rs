@@ -30,6 +30,9 @@ use vfs::socket::Family;
 pub const ICMP: u8 = 1;
 /// The same of IPv6.
 pub const ICMPV6: u8 = 58;
+/// Those of the transports.
+const TCP: u8 = 6;
+const UDP: u8 = 17;
 /// Where ICMPv6's checksum lies.
 const ICMPV6_CHECKSUM_AT: i32 = 2;
 /// Where the number of what follows stands in IPv6's header.
@@ -95,6 +98,11 @@ impl RawListener {
         change(&mut self.names.lock());
     }
 
+    /// Whether it takes packets that have sockets of their own.
+    pub fn is_of_transport(&self) -> bool {
+        matches!(self.protocol, TCP | UDP)
+    }
+
     /// Bytes of IP's header that are kept in front of what the program reads.
     pub fn hidden_bytes(&self) -> usize {
         match self.family {
@@ -139,6 +147,15 @@ impl RawListener {
                 .fold(pseudo(), Sum::bytes)
                 .is_valid()
     }
+}
+
+/// Whether somebody has asked for packets of TCP or UDP.
+pub(crate) fn is_transport_shown(shared: &Shared) -> bool {
+    let mut is_shown = false;
+    shared
+        .raw
+        .each(|listener| is_shown |= listener.is_of_transport());
+    is_shown
 }
 
 /// Shows a packet that came by the interface `by` to all who want it; whether there was any.

@@ -90,5 +90,6 @@ fn change(
         }
         Ok(())
     });
+    of.follow_addresses();
     changed.unwrap_or(Err(Error::NetworkDown))
 }
