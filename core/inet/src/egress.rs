@@ -14,14 +14,16 @@
 //!
 //! Each stack says what it has and reaches ([`Stack::reach`]) whenever that has changed; the table
 //! is a copy, so that asking it locks no stack. It has a line for each interface, and few
-//! interfaces have more than a handful of routes: a look-up is a walk.
+//! interfaces have more than a handful of routes: a look-up is a walk. What it found is remembered
+//! by destination ([`Choices`]) until the table changes.
 //!
 //! # Not here
 //! Forwarding: a host sends only what is its own. Routes of one source network
 //! (`route`): the interface is chosen as if they held for all.
 
 use alloc::vec::Vec;
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv4Addr};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::addr::Prefix;
 use crate::stack::Stack;
@@ -124,6 +126,91 @@ impl Egress {
         let ranked = lines.filter_map(|line| Some((line.rank(to)?, line.interface)));
         ranked.min().map(|(_, interface)| interface)
     }
+}
+
+/// How many choices are remembered.
+const CHOICES: usize = 64;
+const CHOICES_BITS: u32 = CHOICES.ilog2();
+/// A choice is a word: the destination, the epoch of the table, what was chosen.
+const EPOCH_BITS: u32 = 20;
+const CHOSEN_BITS: u32 = 12;
+const DESTINATION_SHIFT: u32 = EPOCH_BITS + CHOSEN_BITS;
+
+/// What was chosen for destinations of IPv4, without a lock: a word for each, which the next
+/// destination with the same place overwrites.
+///
+/// Whoever changes the table says so afterwards ([`changed`](Self::changed)), and whoever asks it
+/// takes the epoch before.
+#[derive(Debug)]
+pub struct Choices {
+    words: [AtomicU64; CHOICES],
+    epoch: AtomicU32,
+}
+
+impl Default for Choices {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Choices {
+    /// None yet.
+    pub const fn new() -> Self {
+        Self {
+            words: [const { AtomicU64::new(0) }; CHOICES],
+            epoch: AtomicU32::new(0),
+        }
+    }
+
+    /// Grows with each change.
+    #[inline]
+    pub fn epoch(&self) -> u32 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// The table is another one now.
+    pub fn changed(&self) {
+        let before = self.epoch.fetch_add(1, Ordering::AcqRel);
+        // A word's epoch begins anew, so none may be there from the last time.
+        if before.wrapping_add(1) & mask(EPOCH_BITS) as u32 == 0 {
+            let words = self.words.iter();
+            words.for_each(|word| word.store(0, Ordering::Release));
+        }
+    }
+
+    /// What was chosen for `to` in this epoch; `None` if it is not known.
+    #[inline]
+    pub fn get(&self, epoch: u32, to: Ipv4Addr) -> Option<u16> {
+        let word = self.word(to).load(Ordering::Relaxed);
+        let is_it = word >> CHOSEN_BITS == tag(epoch, to);
+        is_it.then_some((word & mask(CHOSEN_BITS)) as u16)
+    }
+
+    /// This was. What is too large for a word is not remembered.
+    pub fn put(&self, epoch: u32, to: Ipv4Addr, chosen: u16) {
+        if u64::from(chosen) <= mask(CHOSEN_BITS) && !to.is_unspecified() {
+            let word = tag(epoch, to) << CHOSEN_BITS | u64::from(chosen);
+            self.word(to).store(word, Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    fn word(&self, to: Ipv4Addr) -> &AtomicU64 {
+        // Knuth's multiplicative hashing: neighbours lie apart.
+        let place = to.to_bits().wrapping_mul(0x9e37_79b1) >> (u32::BITS - CHOICES_BITS);
+        &self.words[place as usize % CHOICES]
+    }
+}
+
+/// Destination and epoch as they stand in a word; 0, which is nobody's destination, in none.
+#[inline]
+fn tag(epoch: u32, to: Ipv4Addr) -> u64 {
+    let to = u64::from(to.to_bits()) << (DESTINATION_SHIFT - CHOSEN_BITS);
+    to | u64::from(epoch) & mask(EPOCH_BITS)
+}
+
+const fn mask(bits: u32) -> u64 {
+    (1 << bits) - 1
 }
 
 #[cfg(test)]
@@ -233,6 +320,50 @@ mod tests {
         assert!(!table.set(stack("192.168.7.1", Some("192.168.7.9")).reach(VNIC)));
         assert!(table.set(stack("192.168.8.1", None).reach(VNIC)));
         assert!(table.set(stack("192.168.7.1", None).reach(VNIC + 1)));
+    }
+
+    #[test]
+    fn a_choice_is_remembered_until_the_table_changes() {
+        let choices = Choices::new();
+        let to = |host: u32| Ipv4Addr::from_bits(10 << 24 | host);
+        assert_eq!(choices.get(choices.epoch(), to(1)), None);
+        choices.put(choices.epoch(), to(1), 0);
+        choices.put(choices.epoch(), to(2), 300);
+        assert_eq!(choices.get(choices.epoch(), to(1)), Some(0));
+        assert_eq!(choices.get(choices.epoch(), to(2)), Some(300));
+        let asked = choices.epoch();
+        choices.changed();
+        choices.put(asked, to(1), 7);
+        assert_eq!(choices.get(choices.epoch(), to(1)), None, "asked before");
+        choices.put(choices.epoch(), to(1), u16::MAX);
+        assert_eq!(choices.get(choices.epoch(), to(1)), None, "too large");
+    }
+
+    #[test]
+    fn an_epoch_that_begins_anew_finds_no_choice_of_the_last_time() {
+        let choices = Choices::new();
+        let to = Ipv4Addr::new(10, 0, 2, 2);
+        choices.put(choices.epoch(), to, 5);
+        (0..1 << EPOCH_BITS).for_each(|_| choices.changed());
+        assert_eq!(choices.get(choices.epoch(), to), None);
+    }
+
+    #[test]
+    fn what_is_remembered_is_what_was_chosen_however_many_there_are() {
+        let choices = Choices::new();
+        let choose = |host: u32| (host % 7) as u16;
+        let mut known = 0;
+        for host in (1..5000_u32).chain(4990..5000) {
+            let to = Ipv4Addr::from_bits(10 << 24 | host);
+            match choices.get(choices.epoch(), to) {
+                Some(chosen) => {
+                    assert_eq!(chosen, choose(host));
+                    known += 1;
+                }
+                None => choices.put(choices.epoch(), to, choose(host)),
+            }
+        }
+        assert_eq!(known, 10, "neighbours do not drive each other out");
     }
 
     #[test]

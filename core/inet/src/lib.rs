@@ -136,7 +136,7 @@ pub use config::{Config, Ecn, Offers, Patience};
 pub use counters::{Count, Counts, DropReason, Drops, ResetReason, Resets, Stats};
 pub use counters6::{Snmp6, Snmp6Counts};
 pub use dhcp::Lease;
-pub use egress::{Egress, Reach};
+pub use egress::{Choices, Egress, Reach};
 pub use env::{Env, Events, RawPacket};
 pub use ephemeral::PortRange;
 pub use error::Error;

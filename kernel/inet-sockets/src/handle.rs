@@ -185,8 +185,17 @@ impl Handle {
 
     /// The member in a shard, or the location if there is only that.
     pub(crate) fn member(&self, shard: u16) -> Location {
-        let found = self.waiter.members.in_shard(shard);
-        found.unwrap_or_else(|| self.location.load())
+        let location = self.location.load();
+        if location.shard == shard {
+            return location;
+        }
+        self.waiter.members.in_shard(shard).unwrap_or(location)
+    }
+
+    /// Whether no member but the location may have something.
+    #[inline]
+    pub(crate) fn is_heard_alone(&self) -> bool {
+        self.is_alone() || self.waiter.only_may_have(self.location.look().shard())
     }
 
     /// The location and all members, beginning with those from the shard `first` on.
@@ -207,9 +216,17 @@ impl Handle {
             return self.with(take);
         }
         for member in self.all_from(first) {
-            let taken = self
-                .stack
-                .in_shard(member.shard, |stack, link| take(member.id, stack, link));
+            if !self.waiter.may_have(member.shard) {
+                continue;
+            }
+            let taken = self.stack.in_shard(member.shard, |stack, link| {
+                let taken = take(member.id, stack, link);
+                if taken.is_err() {
+                    let left = stack.poll_but_writable(member.id);
+                    self.waiter.found(member.shard, left);
+                }
+                taken
+            });
             match taken {
                 Err(Error::WouldBlock) => {}
                 done => return done,
@@ -227,20 +244,24 @@ impl Handle {
     pub(crate) fn ready(&self) -> inet::Events {
         let ready = self.look(|id, stack| stack.poll(id));
         let ready = ready.unwrap_or(inet::Events::ERROR);
-        match self.is_alone() {
+        match self.is_heard_alone() {
             true => ready,
             false => ready | self.poll_members(),
         }
     }
 
-    /// What any of the members is ready for.
+    /// What any of the members is ready for. That there is room to send, each says of itself.
     #[cold]
     fn poll_members(&self) -> inet::Events {
-        let poll = |member: Location| {
-            self.stack
-                .with_shard(member.shard, |stack, _| stack.poll(member.id))
-        };
-        let ready = self.waiter.members.iter().filter_map(poll);
+        let members = self.waiter.members.iter();
+        let heard = members.filter(|member| self.waiter.may_have(member.shard));
+        let ready = heard.filter_map(|member| {
+            self.stack.with_shard(member.shard, |stack, _| {
+                let ready = stack.poll_but_writable(member.id);
+                self.waiter.found(member.shard, ready);
+                ready
+            })
+        });
         ready.fold(inet::Events::empty(), |all, one| all | one)
     }
 

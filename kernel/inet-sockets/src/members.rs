@@ -132,7 +132,7 @@ impl Handle {
         if members.is_empty() {
             return Ok(());
         }
-        let added = self.waiter.members.add(members);
+        let added = self.waiter.add_members(members);
         if added.is_err() {
             self.close_all(members);
         }

@@ -164,6 +164,7 @@ impl UdpSocket {
     }
 
     /// Queues a datagram unless that is more than the socket's buffer or memory takes.
+    #[inline]
     fn push(&mut self, net: &mut Net, mut datagram: Datagram) -> Result<(), DropReason> {
         datagram.drops = self.drops;
         let pushed = self.push_within_memory(net, datagram);

@@ -4,6 +4,7 @@
 //! follows what is sent steers as we do. Order is kept between two hosts, not among many.
 
 mod cork;
+mod exit;
 mod failure;
 pub(crate) mod reports;
 pub(crate) mod socket;
@@ -18,8 +19,8 @@ use sync::poll::Events;
 use sync::{Error, Result, Wait};
 
 use self::reports::Reports;
+use crate::bound_device;
 use crate::handle::Handle;
-use crate::{bound_device, groups};
 use net::after_bytes;
 use net::refused;
 use net::stack::interface::CARD;
@@ -177,7 +178,7 @@ impl UdpSocket {
     /// The next datagram, and whose shard it came to.
     fn next(&self) -> Result<(Datagram, u32)> {
         // Taking a datagram needs no clock.
-        if self.handle.is_alone() {
+        if self.handle.is_heard_alone() {
             let taken = self.handle.look(|id, stack| stack.recv_from(id));
             let datagram = taken.ok_or(Error::NetworkDown)?.map_err(refused)?;
             return Ok((datagram, CARD));
@@ -279,30 +280,6 @@ impl UdpSocket {
                 done => return done,
             }
         }
-    }
-}
-
-impl UdpSocket {
-    /// The shard by which a datagram to the peer of `letter`, or to the only one, is sent.
-    pub(crate) fn shard_to(&self, letter: &Letter) -> u16 {
-        let stack = &self.handle.stack;
-        if stack.shard_count() == 1 {
-            return 0;
-        }
-        let only = || self.handle.remote().ok();
-        let Some(peer) = letter.to.or_else(only) else {
-            return 0;
-        };
-        let bound = || self.handle.local().ok().map(|local| local.addr);
-        let from = letter.from.filter(|from| !from.is_unspecified());
-        if !stack.has_further() {
-            return stack.shard_of(peer.addr, || from.or_else(bound));
-        }
-        let device = match bound_device::of(&self.handle) {
-            0 if peer.addr.is_multicast() => groups::sends_by(&self.handle),
-            device => device,
-        };
-        stack.exit(device, from.or_else(bound), peer.addr)
     }
 }
 

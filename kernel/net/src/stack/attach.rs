@@ -42,6 +42,7 @@ impl NetStack {
             ..Interface::ethernet(number, name, shard, &facts)
         };
         self.shared.interfaces.put(interface);
+        self.shared.choices.changed();
         drop(changing);
         if number >= FURTHER_MIN {
             self.introduce(number, shard)?;
@@ -99,6 +100,7 @@ impl NetStack {
         });
         // Without a port the shard says no more what it reaches.
         self.shared.egress.lock().remove(number);
+        self.shared.choices.changed();
         // Its end may take locks.
         drop(port);
     }

@@ -2,7 +2,8 @@
 //!
 //! `inet::Egress` decides among interfaces. Each shard that has one publishes what it has and
 //! reaches when that has changed ([`publish`]); whoever binds, connects or sends asks before it
-//! enters a shard. While a stack has no further interface nobody publishes and nobody asks.
+//! enters a shard. While a stack has no further interface nobody publishes and nobody asks. Each
+//! change begins an epoch ([`inet::Choices`]), by which answers are remembered.
 //!
 //! An address that an interface did not have may be one that sockets are bound to: they waited by
 //! another interface, or for this one to come again. Its shard gets their members once nobody
@@ -13,7 +14,7 @@
 //!
 //! Lock order: a shard, then the table.
 
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv4Addr};
 use core::sync::atomic::Ordering;
 
 use inet::{Device, Stack};
@@ -39,6 +40,7 @@ fn publish_now(stack: &Stack, link: &mut Link) {
     if stack.port().is_some() {
         let now = stack.reach(link.interface);
         let has_new_address = link.shared.egress.lock().set(now);
+        link.shared.choices.changed();
         if has_new_address {
             link.has_new_address = true;
             link.shared.has_new_address.store(true, Ordering::Release);
@@ -57,6 +59,12 @@ pub fn device_in(number: u32, link: &Link) -> Device {
 }
 
 impl NetStack {
+    /// Grows with each change of what an interface has or reaches.
+    #[inline]
+    pub fn egress_epoch(&self) -> u32 {
+        self.shared.choices.epoch()
+    }
+
     /// Whether there are, or were, interfaces with shards of their own.
     #[inline]
     pub fn has_further(&self) -> bool {
@@ -78,11 +86,44 @@ impl NetStack {
         if !self.has_further() || to.is_loopback() || to.is_unspecified() {
             return None;
         }
-        let chosen = match device {
-            0 => self.shared.egress.lock().choose(from, to)?,
-            device => device,
-        };
-        self.further_shard(chosen)
+        match (device, from, to) {
+            (0, None, IpAddr::V4(to)) => self.remembered_exit(to),
+            (0, from, to) => self.chosen_exit(from, to),
+            (device, ..) => self.further_shard(device),
+        }
+    }
+
+    fn chosen_exit(&self, from: Option<IpAddr>, to: IpAddr) -> Option<u16> {
+        let chosen = self.shared.egress.lock().choose(from, to);
+        self.further_shard(chosen?)
+    }
+
+    /// The same where the destination decides alone, as for each answer of a server without an
+    /// address. The first shard, which is none of theirs, stands for the card's.
+    #[inline]
+    fn remembered_exit(&self, to: Ipv4Addr) -> Option<u16> {
+        let choices = &self.shared.choices;
+        let epoch = choices.epoch();
+        let known = choices.get(epoch, to);
+        let shard = known.unwrap_or_else(|| {
+            let chosen = self.chosen_exit(None, to.into()).unwrap_or(0);
+            // A socket may have an interface for all groups.
+            if !to.is_multicast() {
+                choices.put(epoch, to, chosen);
+            }
+            chosen
+        });
+        (shard != 0).then_some(shard)
+    }
+
+    /// [`exit`](Self::exit) without a device or a source, if it is remembered.
+    #[inline]
+    pub fn known_exit(&self, to: Ipv4Addr) -> Option<u16> {
+        let choices = &self.shared.choices;
+        match choices.get(choices.epoch(), to)? {
+            0 => Some(self.shard_of(to.into(), || None)),
+            further => Some(further),
+        }
     }
 
     /// The shard by which datagrams to `to` leave, and by which their answers arrive.

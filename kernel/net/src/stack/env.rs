@@ -249,7 +249,7 @@ impl Env for Link {
 
     fn wake(&mut self, socket: SocketId, events: inet::Events) {
         if let Some(Some(waiter)) = self.waiters.get(socket.index()) {
-            waiter.tell(events);
+            waiter.tell(self.number, events);
         }
     }
 }

@@ -111,7 +111,7 @@ impl NetStack {
             return Ok(());
         };
         let member = make_member(self, &waiting.waiter, kind, shard, &options, duty)?;
-        if let Err(error) = waiting.waiter.members.add(&[member]) {
+        if let Err(error) = waiting.waiter.add_members(&[member]) {
             close(self, member);
             return Err(error);
         }

@@ -57,7 +57,7 @@ impl MemberList {
     /// Adds members.
     ///
     /// Errors: `OutOfMemory`.
-    pub fn add(&self, members: &[Location]) -> Result<()> {
+    pub(super) fn add(&self, members: &[Location]) -> Result<()> {
         let is_first = self.is_empty();
         if is_first {
             let mut first = Vec::new();

@@ -85,6 +85,8 @@ pub(crate) struct Shared {
     pub routes: Published,
     /// What each interface has and reaches.
     pub(crate) egress: Spin<inet::Egress>,
+    /// By which of them packets left last.
+    pub(crate) choices: inet::Choices,
     /// Whether a shard's interface has an address that sockets may wait for.
     pub(crate) has_new_address: AtomicBool,
     /// Packet sockets that listen.
@@ -198,6 +200,7 @@ impl Shared {
             interfaces: Interfaces::new(),
             routes: Published::new(),
             egress: Spin::new(inet::Egress::new()),
+            choices: inet::Choices::new(),
             has_new_address: AtomicBool::new(false),
             sniffers: Audience::default(),
             raw: Audience::default(),

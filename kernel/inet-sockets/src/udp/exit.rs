@@ -1,0 +1,110 @@
+//! By which shard a datagram leaves.
+//!
+//! The peer of each datagram decides, and what the socket has set: its address, its device. While
+//! there is one shard nothing is asked, and beside an interface that nobody uses little: whether
+//! the socket has an address is remembered (`Waiter`), and so is where a connected one sends.
+
+use core::net::IpAddr;
+
+use inet::Letter;
+
+use super::UdpSocket;
+use crate::{bound_device, groups};
+
+impl UdpSocket {
+    /// The shard by which a datagram to the peer of `letter`, or to the only one, is sent.
+    #[inline]
+    pub(crate) fn shard_to(&self, letter: &Letter) -> u16 {
+        if self.handle.stack.shard_count() == 1 {
+            return 0;
+        }
+        let known = self.known_shard(letter);
+        known.unwrap_or_else(|| self.chosen_shard(letter))
+    }
+
+    /// The same where the destination decides alone, and is known.
+    #[inline]
+    fn known_shard(&self, letter: &Letter) -> Option<u16> {
+        let (Some(to), None) = (letter.to, letter.from) else {
+            return None;
+        };
+        let is_free = self.handle.waiter.has_no_address() && bound_device::of(&self.handle) == 0;
+        match (to.addr, is_free) {
+            (IpAddr::V4(to), true) => self.handle.stack.known_exit(to),
+            _ => None,
+        }
+    }
+
+    fn chosen_shard(&self, letter: &Letter) -> u16 {
+        match (letter.to, letter.from) {
+            (Some(to), from) => self.shard_towards(to.addr, from),
+            (None, None) => self.shard_of_only(),
+            (None, from) => {
+                let only = self.handle.remote();
+                only.map_or(0, |only| self.shard_towards(only.addr, from))
+            }
+        }
+    }
+
+    fn shard_towards(&self, to: IpAddr, from: Option<IpAddr>) -> u16 {
+        let stack = &self.handle.stack;
+        let named = from.filter(|from| !from.is_unspecified());
+        let from = || named.or_else(|| self.own_address());
+        if !stack.has_further() {
+            return stack.shard_of(to, from);
+        }
+        let from = from();
+        stack.exit(self.device_towards(to), from, to)
+    }
+
+    /// The interface to which the socket is bound for datagrams to `to`, or 0.
+    fn device_towards(&self, to: IpAddr) -> u32 {
+        match bound_device::of(&self.handle) {
+            0 if to.is_multicast() => groups::sends_by(&self.handle),
+            device => device,
+        }
+    }
+
+    /// The address that the socket has, if any.
+    fn own_address(&self) -> Option<IpAddr> {
+        let waiter = &self.handle.waiter;
+        if waiter.has_no_address() {
+            return None;
+        }
+        let address = self.handle.look(|id, stack| {
+            let local = stack.local(id).ok()?.addr;
+            if local.is_unspecified() {
+                waiter.note_no_address();
+                return None;
+            }
+            Some(local)
+        });
+        address.flatten()
+    }
+
+    /// The shard by which a connected socket sends; the first, which refuses it, of another one.
+    fn shard_of_only(&self) -> u16 {
+        let epoch = self.handle.stack.egress_epoch();
+        let known = self.handle.waiter.sends_by(epoch);
+        known.unwrap_or_else(|| self.find_shard_of_only(epoch))
+    }
+
+    #[cold]
+    fn find_shard_of_only(&self, epoch: u32) -> u16 {
+        let found = self.handle.look(|id, stack| {
+            let from = stack.local(id).ok()?.addr;
+            let to = stack.remote(id).ok()?.addr;
+            let of = &self.handle.stack;
+            if !of.has_further() {
+                return Some(of.shard_of(to, || Some(from)));
+            }
+            let shard = of.exit(self.device_towards(to), Some(from), to);
+            // What the socket sends to groups by is set without a lock.
+            if !to.is_multicast() {
+                self.handle.waiter.note_sends_by(epoch, shard);
+            }
+            Some(shard)
+        });
+        found.flatten().unwrap_or(0)
+    }
+}
