@@ -21,7 +21,7 @@ pub const RULES_OF_SIETCH: &str = include_str!("../classes/sietch.txt");
 /// Datagrams under way at a time.
 pub const WINDOWS: [u32; 2] = [64, 1];
 /// Echoes of a measurement; what the guest does now and then spreads over them.
-const ECHOES: u32 = 20_000;
+pub const ECHOES: u32 = 20_000;
 
 /// The counts of one system with one window.
 pub struct Echoes {
@@ -57,11 +57,7 @@ pub fn count(systems: &[System]) -> Result<Vec<Echoes>, String> {
         })?;
         for window in WINDOWS {
             eprintln!("{}, window {window}", system.name());
-            // The first datagrams fill caches and make the guest ready.
-            exchange(&echo.socket, window, ECHOES / 10)?;
-            let before = counter::read()?;
-            exchange(&echo.socket, window, ECHOES)?;
-            let counts = counter::read()?.since(&before);
+            let counts = of_window(&echo, window)?;
             all.push(Echoes {
                 system,
                 window,
@@ -70,6 +66,15 @@ pub fn count(systems: &[System]) -> Result<Vec<Echoes>, String> {
         }
     }
     Ok(all)
+}
+
+/// What all echoes cost together.
+pub fn of_window(echo: &Echo, window: u32) -> Result<Counts, String> {
+    // The first datagrams fill caches and make the guest ready.
+    exchange(&echo.socket, window, ECHOES / 10)?;
+    let before = counter::read()?;
+    exchange(&echo.socket, window, ECHOES)?;
+    Ok(counter::read()?.since(&before))
 }
 
 /// Instructions of each function, spread over so many events.

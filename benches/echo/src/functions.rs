@@ -29,7 +29,8 @@ fn of_echoes(echoes: &Echoes) -> String {
     of_one(&head, &echoes.functions)
 }
 
-fn of_one(head: &str, functions: &Functions) -> String {
+/// One list under its heading.
+pub fn of_one(head: &str, functions: &Functions) -> String {
     let mut text = format!("{head}\n");
     for class in Class::ALL {
         let mut of_class: Vec<_> = functions

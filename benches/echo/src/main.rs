@@ -15,9 +15,11 @@
 //!
 //! The tables go to standard output and to `docs/bench-echo.md`; `--functions` lists the
 //! functions behind them instead, and `--sietch` leaves Linux out, which halves the time.
+//! `--beside` counts Sietch alone: what a VNIC beside the card costs, idle and in use (`beside`).
 
 #![forbid(unsafe_code)]
 
+mod beside;
 mod cards;
 mod classes;
 mod echo;
@@ -39,6 +41,9 @@ struct Flags {
     /// Count Sietch only
     #[arg(long, requires = "functions")]
     sietch: bool,
+    /// Count what a VNIC beside the card costs, and write no page
+    #[arg(long, conflicts_with = "sietch")]
+    beside: bool,
 }
 
 fn main() -> ExitCode {
@@ -53,6 +58,11 @@ fn main() -> ExitCode {
 }
 
 fn count(flags: &Flags) -> Result<(), String> {
+    if flags.beside {
+        bench_pair::set_up(&[])?;
+        print!("{}", beside::count(flags.functions)?);
+        return Ok(());
+    }
     let (systems, kernels) = match flags.sietch {
         true => (&System::BOTH[1..], vec![]),
         false => (&System::BOTH[..], vec![Kernel::Cloud]),

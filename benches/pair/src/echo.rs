@@ -1,7 +1,9 @@
 //! A guest that echoes datagrams, and the socket to it.
 
-use std::net::UdpSocket;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::time::Duration;
+
+use qemu::namespace;
 
 use crate::{Guest, System, server};
 
@@ -27,8 +29,13 @@ impl Echo {
     }
 
     /// Waits for the first echo of a guest that runs, or will run, `udp_echo`.
-    pub fn in_guest(mut guest: Guest) -> Result<Self, String> {
-        let socket = connect().map_err(|error| format!("udp: {error}"))?;
+    pub fn in_guest(guest: Guest) -> Result<Self, String> {
+        Self::at(guest, namespace::MACHINE)
+    }
+
+    /// The same by an address of the guest.
+    pub fn at(mut guest: Guest, address: Ipv4Addr) -> Result<Self, String> {
+        let socket = connect(address).map_err(|error| format!("udp: {error}"))?;
         let mut datagram = [0; DATAGRAM_BYTES];
         // A machine that is not up refuses at once.
         guest.wait_until("echo", || {
@@ -38,9 +45,9 @@ impl Echo {
     }
 }
 
-fn connect() -> std::io::Result<UdpSocket> {
+fn connect(address: Ipv4Addr) -> std::io::Result<UdpSocket> {
     let socket = UdpSocket::bind(("0.0.0.0", 0))?;
-    socket.connect(Guest::address(PORT))?;
+    socket.connect((address, PORT))?;
     socket.set_read_timeout(Some(SILENCE))?;
     Ok(socket)
 }

@@ -27,3 +27,14 @@ pub fn build(source: &str) -> Result<String, String> {
         )),
     }
 }
+
+/// Builds one of the administrator's tools; the program's path.
+pub fn tool(name: &str) -> Result<String, String> {
+    let built = Command::new("cargo")
+        .args(["build", "-q", "-p", "admin", "--bin", name])
+        .status();
+    match built.is_ok_and(|status| status.success()) {
+        true => Ok(format!("target/debug/{name}")),
+        false => Err(format!("{name} cannot be built.")),
+    }
+}

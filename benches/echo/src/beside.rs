@@ -1,0 +1,168 @@
+//! What a VNIC beside the card costs, in the same network stack: requests by the card without
+//! one, by the card beside one that nobody uses, and through the VNIC.
+//!
+//! The servers are bound to no address, so they wait at both interfaces. Each figure is the
+//! median of [`ROUNDS`] in one guest.
+
+use std::net::Ipv4Addr;
+
+use bench_pair::echo::Echo;
+use bench_pair::{Guest, System, server, tool};
+use qemu::namespace::{self, MACHINE};
+
+use bench_pair::counter::{self, Counts};
+
+use crate::cards::{self, COMMANDS};
+use crate::classes::Rules;
+use crate::echo::{self, Functions, RULES_OF_SIETCH, WINDOWS};
+use crate::functions;
+use crate::names::Names;
+
+/// Odd, for a median.
+const ROUNDS: usize = 3;
+/// The VNIC's address, and this host's in its network.
+const VNIC: Ipv4Addr = Ipv4Addr::new(192, 168, 7, 1);
+const THIS_HOST: Ipv4Addr = Ipv4Addr::new(192, 168, 7, 2);
+
+const REDIS: &str = "/usr/bin/redis-server";
+
+/// A row of the table: its name, whether there is a VNIC, and where requests go.
+const ROWS: [(&str, bool, Ipv4Addr); 3] = [
+    ("the card", false, MACHINE),
+    ("the card, a VNIC idle", true, MACHINE),
+    ("the VNIC", true, VNIC),
+];
+
+/// One figure: its heading, and each function's instructions per request.
+type Figure = (String, Functions);
+
+/// The table, or the lists of functions behind it.
+pub fn count(lists_functions: bool) -> Result<String, String> {
+    if !namespace::add_address(THIS_HOST) {
+        return Err(format!("{THIS_HOST} cannot be added to the tap interface."));
+    }
+    let rows = ROWS.into_iter().map(|(name, has_vnic, address)| {
+        eprintln!("{name}");
+        let mut figures = echoes(has_vnic, address)?;
+        figures.extend(requests(has_vnic, address)?);
+        Ok((name, figures))
+    });
+    let rows: Vec<(&str, Vec<Figure>)> = rows.collect::<Result<_, String>>()?;
+    Ok(match lists_functions {
+        true => lists(&rows),
+        false => table(&rows),
+    })
+}
+
+fn echoes(has_vnic: bool, address: Ipv4Addr) -> Result<Vec<Figure>, String> {
+    let guest = boot(
+        has_vnic,
+        &format!("{}:/udp_echo", server("udp_echo")?),
+        &["/udp_echo"],
+    )?;
+    let names = Names::of_sietch(guest.kernel())?;
+    let echo = Echo::at(guest, address)?;
+    let figures = WINDOWS.into_iter().map(|window| {
+        let functions = median(&names, echo::ECHOES, || echo::of_window(&echo, window))?;
+        Ok((format!("UDP echo, window {window}"), functions))
+    });
+    figures.collect()
+}
+
+fn requests(has_vnic: bool, address: Ipv4Addr) -> Result<Vec<Figure>, String> {
+    let mut guest = boot(has_vnic, REDIS, &cards::SERVER)?;
+    guest.wait_for_answer(cards::PORT, b"PING\r\n")?;
+    let names = Names::of_sietch(guest.kernel())?;
+    let figures = COMMANDS.into_iter().map(|command| {
+        let load = || cards::under_load(address, command);
+        let functions = median(&names, cards::REQUESTS, load)?;
+        Ok((format!("redis {command}"), functions))
+    });
+    figures.collect()
+}
+
+/// The guest with a server, the program `added`; the VNIC is there before it starts.
+fn boot(has_vnic: bool, added: &str, server: &[&str]) -> Result<Guest, String> {
+    let tool = |name| Ok::<_, String>(format!("{}:/bin/{name}", tool(name)?));
+    let (dladm, ipadm) = (tool("dladm")?, tool("ipadm")?);
+    let vnic = match has_vnic {
+        true => format!(
+            "dladm create-vnic -t -l eth0 vnic0 && ipadm create-addr -t -a {VNIC}/24 vnic0 && "
+        ),
+        false => String::new(),
+    };
+    let script = format!("{vnic}exec \"$@\"");
+    let added = ["--add", &dladm, "--add", &ipadm, "--add", added];
+    let shell = ["busybox", "sh", "-c", &script, "sh"];
+    counter::boot(
+        System::Sietch,
+        &[&["-m", "512M"][..], &added, &shell, server].concat(),
+    )
+}
+
+/// The middle one of several counts.
+fn median(
+    names: &Names,
+    events: u32,
+    count: impl Fn() -> Result<Counts, String>,
+) -> Result<Functions, String> {
+    let mut all = (0..ROUNDS)
+        .map(|_| count())
+        .collect::<Result<Vec<_>, _>>()?;
+    all.sort_by_key(Counts::total);
+    let rules = Rules::read(RULES_OF_SIETCH)?;
+    Ok(echo::by_function(&all[ROUNDS / 2], names, &rules, events))
+}
+
+fn total(figure: &Figure) -> f64 {
+    figure.1.values().sum()
+}
+
+fn lists(rows: &[(&str, Vec<Figure>)]) -> String {
+    let list = |name: &str, figure: &Figure| {
+        let head = format!("{}, {name} {:.0}", figure.0, total(figure));
+        functions::of_one(&head, &figure.1)
+    };
+    let all = rows
+        .iter()
+        .flat_map(|(name, figures)| figures.iter().map(move |figure| list(name, figure)));
+    all.collect()
+}
+
+fn table(rows: &[(&str, Vec<Figure>)]) -> String {
+    let Some((_, first)) = rows.first() else {
+        return String::new();
+    };
+    let mut text = String::from("| instructions per request |");
+    for (heading, _) in first {
+        text += &format!(" {heading} | to the card |");
+    }
+    text += "\n|---|";
+    text += &"---:|---:|".repeat(first.len());
+    text += "\n";
+    for (name, figures) in rows {
+        text += &format!("| {name} |");
+        for (figure, plain) in figures.iter().zip(first) {
+            let (figure, plain) = (total(figure), total(plain));
+            text += &format!(" {figure:.0} | {:.3} |", figure / plain);
+        }
+        text += "\n";
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classes::Class;
+
+    #[test]
+    fn rows_are_compared_with_the_first() {
+        let figure = |count| {
+            let functions = Functions::from([((Class::StackIn, "a".into()), count)]);
+            vec![("UDP echo".to_string(), functions)]
+        };
+        let text = table(&[("the card", figure(100.0)), ("the VNIC", figure(105.0))]);
+        assert!(text.contains("| the VNIC | 105 | 1.050 |"), "{text}");
+    }
+}
