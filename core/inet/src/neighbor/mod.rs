@@ -77,10 +77,11 @@ impl Neighbors {
         self.timing
     }
 
-    /// Until when a copy of a known entry may be used without asking here.
+    /// Until when a copy of a known entry may be used without asking here. A stale one is asked once,
+    /// so that it is probed after a delay; until then nothing depends on who uses it.
     pub fn fresh_until(&self, ip: IpAddr) -> Instant {
-        match self.entries.get(&ip) {
-            Some(entry) if matches!(entry.state, State::Reachable | State::Permanent) => entry.due,
+        match self.entries.get(&ip).map(|entry| (entry.state, entry.due)) {
+            Some((State::Reachable | State::Delay | State::Permanent, due)) => due,
             _ => Instant::START,
         }
     }

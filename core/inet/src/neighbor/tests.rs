@@ -144,6 +144,28 @@ fn next_event(neighbors: &mut Neighbors, now: &mut Instant) -> Overdue {
 }
 
 #[test]
+fn a_stale_neighbour_that_was_used_need_not_be_asked_until_it_is_probed() {
+    let mut neighbors = Neighbors::default();
+    let welcome = Claim {
+        is_answer: false,
+        is_welcome: true,
+        ..answer(7)
+    };
+    neighbors.learn(ip(1), welcome, NOW);
+    assert_eq!(neighbors.fresh_until(ip(1)), Instant::START, "it is stale");
+    resolve(&mut neighbors, 1, NOW);
+    let probed = neighbors.fresh_until(ip(1));
+    assert_eq!(probed, NOW + Duration::from_secs(5));
+    let mut now = NOW;
+    next_event(&mut neighbors, &mut now);
+    assert_eq!(now, probed);
+    assert_eq!(
+        resolve(&mut neighbors, 1, now),
+        Resolution::Known(header(7))
+    );
+}
+
+#[test]
 fn a_claim_without_override_casts_doubt_and_replaces_nothing() {
     let mut neighbors = Neighbors::default();
     resolve(&mut neighbors, 1, NOW);
