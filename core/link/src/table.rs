@@ -224,6 +224,9 @@ pub struct Table {
     direct: Vec<bool>,
 }
 
+/// So many are looked at in turn, which is cheaper than to halve them.
+const FEW: usize = 4;
+
 impl Table {
     /// `groups` has, for each group of the card, the clients whose addresses are there;
     /// `None` for a promiscuous one.
@@ -277,6 +280,12 @@ impl Table {
     /// The client of a unicast address.
     pub(crate) fn find(&self, mac: MacAddr, vid: Option<VlanId>) -> Option<usize> {
         let wanted = key(mac, vid);
+        if self.unicast.len() <= FEW {
+            let mut all = self.unicast.iter();
+            return all
+                .find(|(key, _)| *key == wanted)
+                .map(|(_, slot)| usize::from(*slot));
+        }
         let at = self.unicast.binary_search_by_key(&wanted, |(key, _)| *key);
         at.ok().map(|at| usize::from(self.unicast[at].1))
     }
@@ -311,7 +320,17 @@ impl Table {
         Some(self.clients[self.slot_of(link)?].mac)
     }
 
+    /// The only stream of a direct client.
+    pub(crate) fn stream_of(&self, slot: usize) -> Option<StreamId> {
+        let listener = self.clients.get(slot)?.listeners.first();
+        listener.map(|listener| listener.id)
+    }
+
+    #[inline]
     pub(crate) fn slot_of(&self, link: LinkId) -> Option<usize> {
+        if self.clients.len() <= FEW {
+            return self.clients.iter().position(|client| client.link == link);
+        }
         let found = self
             .clients
             .binary_search_by_key(&link, |client| client.link);

@@ -9,15 +9,31 @@
 //! Whatever else there is (groups, neighbours on the port, tags) goes through the lane as ever, and while anything waits in it, all does, so that frames keep their
 //! order. Both ways count the same.
 //!
+//! Frames of the client who asks are counted together, once a batch, and nobody reads a clock
+//! for them.
+//!
 //! Not here: telling the card of what was sent; who sends does that once a batch.
 
 use hal::FramePort;
 use mbuf::{Chain, RxFrame, TxFrame};
 use wire::{ETHERNET_HEADER_BYTES, EtherType, MacAddr};
 
-use super::{Env, Lane, Outlook, Works};
+use super::{Env, Lane, Works};
 use crate::counters::{Cause, RxCount, TxCount};
 use crate::table::{Client, LinkId, QueueSpec, Table};
+
+/// What became of a batch ([`Lane::interrupt_past`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Passed {
+    /// Frames that went to who asked.
+    pub taken: usize,
+    /// Frames for others, and their bytes.
+    pub others: u64,
+    /// See `others`.
+    pub others_bytes: u64,
+    /// Whether the lane has to run now.
+    pub has_more: bool,
+}
 
 /// What a stream must take for its client to be direct.
 const PROTOCOLS: [EtherType; 3] = [EtherType::Ipv4, EtherType::Arp, EtherType::Ipv6];
@@ -56,19 +72,13 @@ impl Lane {
         budget: usize,
         env: &mut impl Env,
         sink: &mut dyn FnMut(RxFrame),
-    ) -> Option<(usize, Outlook)> {
+    ) -> Option<Passed> {
         let slot = self.works.direct_slot(&self.table, link)?;
         if self.works.poller.is_polling() || !self.works.backlog.is_empty() {
             return None;
         }
-        let count = self
-            .works
-            .receive_past(&self.table, slot, card, budget, env, sink);
-        let outlook = match self.works.backlog.is_empty() && self.works.is_idle() {
-            true => self.works.outlook(false),
-            false => self.run(Some(card), env),
-        };
-        Some((count, outlook))
+        let works = &mut self.works;
+        Some(works.receive_past(&self.table, slot, card, budget, env, sink))
     }
 
     /// Sends a frame that needs no look; it comes back where the lane must see it. The card is
@@ -119,39 +129,52 @@ impl Works {
         budget: usize,
         env: &mut impl Env,
         sink: &mut dyn FnMut(RxFrame),
-    ) -> usize {
-        let (mut taken, mut all, mut all_bytes) = (0, 0, 0);
+    ) -> Passed {
+        let (mut taken, mut bytes) = (0, 0);
+        let (mut others, mut others_bytes) = (0, 0);
+        let own = table.clients[slot].mac;
         let (backlog, sorter, accounts) = (&mut self.backlog, &mut self.sorter, &mut self.accounts);
         card.receive(budget, &mut |frame| {
-            let bytes = frame.chain.len() as u64;
-            all += 1;
-            all_bytes += bytes;
+            let len = frame.chain.len() as u64;
             let to = match frame.tag {
                 None => ends(&frame.chain),
                 Some(_) => None,
             };
-            let Some(of) = to.and_then(|to| table.direct_to(to, slot)) else {
+            if to == Some(own) {
+                taken += 1;
+                bytes += len;
+                return sink(frame);
+            }
+            others += 1;
+            others_bytes += len;
+            let of = to.and_then(|to| table.direct_to(to, slot));
+            let Some((of, stream)) = of.and_then(|of| Some((of, table.stream_of(of)?))) else {
                 return backlog.push(frame);
             };
             if let Some(account) = accounts.get_mut(of) {
                 account.counters.rx.count(RxCount::Packets);
-                account.counters.rx.add(RxCount::Bytes, bytes);
+                account.counters.rx.add(RxCount::Bytes, len);
             }
-            match table.clients[of].listeners.first() {
-                Some(stream) if of != slot => sorter.push(stream.id, frame),
-                _ => {
-                    taken += 1;
-                    sink(frame);
-                }
-            }
+            sorter.push(stream, frame);
         });
+        if let Some(account) = accounts.get_mut(slot) {
+            account.counters.rx.add(RxCount::Packets, taken as u64);
+            account.counters.rx.add(RxCount::Bytes, bytes);
+        }
+        let all = taken + others as usize;
         if all != 0 {
+            let all_bytes = bytes + others_bytes;
             self.ring.pulled(all, all_bytes, Cause::Interrupt);
             self.sorter.deliver(env);
         }
         if !self.backlog.is_empty() {
             self.poller.arrived(self.backlog.len());
         }
-        taken
+        Passed {
+            taken,
+            others,
+            others_bytes,
+            has_more: !self.backlog.is_empty() || !self.is_idle(),
+        }
     }
 }

@@ -85,27 +85,53 @@ impl Lanes {
 
     /// Sends a frame of `link`; it comes back while the link was told to wait.
     pub fn send(&self, link: LinkId, frame: TxFrame) -> Result<(), TxFrame> {
+        let bytes = frame.chain.len();
+        match self.send_past(link, frame) {
+            Ok(()) => {
+                wire::others_sent(bytes);
+                Ok(())
+            }
+            Err(frame) => self.send_by_lane(link, frame),
+        }
+    }
+
+    /// [`send`](Self::send) for the card's own stack.
+    pub fn send_own(&self, frame: TxFrame) -> Result<(), TxFrame> {
+        let Err(frame) = self.send_past(self.port, frame) else {
+            return Ok(());
+        };
+        let bytes = frame.chain.len();
+        self.send_by_lane(self.port, frame)?;
+        wire::stack_sent(bytes);
+        Ok(())
+    }
+
+    /// Gives the card a frame that the lane need not see, past what counts beside its stack.
+    #[inline]
+    fn send_past(&self, link: LinkId, frame: TxFrame) -> Result<(), TxFrame> {
+        let state = &mut *self.state.lock();
+        match &mut state.card {
+            Some(Wire(card)) if state.shell.blocked.is_empty() && !state.lane.is_stale() => {
+                state.lane.transmit_past(link, frame, &mut **card)?;
+                state.is_unannounced = true;
+                Ok(())
+            }
+            _ => Err(frame),
+        }
+    }
+
+    fn send_by_lane(&self, link: LinkId, frame: TxFrame) -> Result<(), TxFrame> {
         let mut state = self.refreshed();
         let State {
             lane,
             card,
             shell,
             outgoing,
-            is_unannounced,
+            ..
         } = &mut *state;
         if shell.blocked.contains(&link) {
             return Err(frame);
         }
-        let frame = match card {
-            None => frame,
-            Some(card) => match lane.transmit_past(link, frame, card) {
-                Err(frame) => frame,
-                Ok(()) => {
-                    *is_unannounced = true;
-                    return Ok(());
-                }
-            },
-        };
         outgoing.push(frame);
         match lane.transmit(link, outgoing, TxFlags::empty(), card.as_mut(), shell) {
             Ok(outlook) => come_back(&outlook, shell.now),
@@ -127,37 +153,35 @@ impl Lanes {
         }
     }
 
-    /// [`send`](Self::send) for the card's own stack.
-    pub fn send_own(&self, frame: TxFrame) -> Result<(), TxFrame> {
-        let bytes = frame.chain.len();
-        self.send(self.port, frame)?;
-        wire::stack_sent(bytes);
-        Ok(())
-    }
-
     /// Polls the card, and passes up to `budget` frames on to its stack.
     pub fn receive(&self, budget: usize, sink: &mut dyn FnMut(RxFrame)) -> usize {
-        let mut state = self.refreshed();
+        let mut state = self.current();
         let State {
             lane, card, shell, ..
         } = &mut *state;
         let mut count = 0;
-        let mut past = |frame: RxFrame| {
-            wire::stack_received(frame.chain.len());
-            sink(frame);
-        };
         // What the lane sorted earlier comes first.
         let card_alone = card.as_mut().filter(|_| shell.arrived.len() == 0);
-        let passed = card_alone
-            .and_then(|card| lane.interrupt_past(self.port, card, budget, shell, &mut past));
+        let passed = card_alone.and_then(|Wire(card)| {
+            lane.interrupt_past(self.port, &mut **card, budget, shell, sink)
+        });
         let outlook = match passed {
-            Some((passed, outlook)) => {
-                count = passed;
-                outlook
+            Some(passed) => {
+                wire::others_received(passed.others, passed.others_bytes);
+                count = passed.taken;
+                passed.has_more.then(|| {
+                    shell.now = mach::time::now();
+                    lane.run(card.as_mut(), shell)
+                })
             }
-            None => lane.interrupt(card.as_mut(), shell),
+            None => {
+                shell.now = mach::time::now();
+                Some(lane.interrupt(card.as_mut(), shell))
+            }
         };
-        come_back(&outlook, shell.now);
+        if let Some(outlook) = outlook {
+            come_back(&outlook, shell.now);
+        }
         while count < budget
             && let Some(frame) = shell.arrived.take()
         {
@@ -189,13 +213,15 @@ impl Lanes {
     /// polls because frames wait for others has its alarm instead: asking it again and again would
     /// keep its lock from the CPU that is to take them.
     pub fn arm(&self) -> bool {
-        let mut state = self.refreshed();
+        let mut state = self.state.lock();
+        if state.lane.is_polling() {
+            drop(state);
+            self.run();
+            state = self.state.lock();
+        }
         let State {
             lane, card, shell, ..
         } = &mut *state;
-        if lane.is_polling() {
-            come_back(&lane.run(card.as_mut(), shell), shell.now);
-        }
         let is_armed = lane.is_polling() || !card.as_mut().is_some_and(FramePort::arm);
         shell.arrived.len() != 0 || !is_armed
     }
@@ -230,8 +256,14 @@ impl Lanes {
 
     /// The state, with the time and the newest table.
     fn refreshed(&self) -> SpinGuard<'_, State> {
-        let mut state = self.state.lock();
+        let mut state = self.current();
         state.shell.now = mach::time::now();
+        state
+    }
+
+    /// The state with the newest table.
+    fn current(&self) -> SpinGuard<'_, State> {
+        let mut state = self.state.lock();
         if state.lane.is_stale()
             && let Some((_, table)) = control::with_links(|links| links.table(self.port))
         {

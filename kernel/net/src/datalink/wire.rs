@@ -32,9 +32,9 @@ impl Difference {
         }
     }
 
-    fn add(&self, bytes: usize) {
-        self.frames.fetch_add(1, Relaxed);
-        self.bytes.fetch_add(bytes as u64, Relaxed);
+    fn add(&self, frames: u64, bytes: u64) {
+        self.frames.fetch_add(frames, Relaxed);
+        self.bytes.fetch_add(bytes, Relaxed);
     }
 
     fn subtract(&self, bytes: usize) {
@@ -62,6 +62,18 @@ pub(super) fn stack_received(bytes: usize) {
 /// The card's stack sent a frame by a detour.
 pub(super) fn stack_sent(bytes: usize) {
     OUT.subtract(bytes);
+}
+
+/// Frames for others than the card's stack came past what counts them ([`Wire`]).
+pub(super) fn others_received(frames: u64, bytes: u64) {
+    if frames != 0 {
+        IN.add(frames, bytes);
+    }
+}
+
+/// A frame of another than the card's stack left past it.
+pub(super) fn others_sent(bytes: usize) {
+    OUT.add(1, bytes as u64);
 }
 
 /// The card's stack had no room for so many frames of a lane.
@@ -101,7 +113,7 @@ impl FramePort for Wire {
     fn transmit(&mut self, frame: TxFrame) -> Result<(), TxFrame> {
         let bytes = frame.chain.len();
         self.0.transmit(frame)?;
-        OUT.add(bytes);
+        OUT.add(1, bytes as u64);
         Ok(())
     }
 
@@ -112,7 +124,7 @@ impl FramePort for Wire {
 
     fn receive(&mut self, budget: usize, sink: &mut dyn FnMut(RxFrame)) -> usize {
         self.0.receive(budget, &mut |frame| {
-            IN.add(frame.chain.len());
+            IN.add(1, frame.chain.len() as u64);
             sink(frame);
         })
     }
