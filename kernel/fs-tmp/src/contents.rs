@@ -2,7 +2,9 @@
 //!
 //! Byte `n` is in page `n / 4096` if that page exists, else in the boot image if
 //! `n < boot_len`, else it is zero. Invariants: a page that exists holds zeroes beyond
-//! the file's size; `boot_len <= size`.
+//! the file's size; `boot_len <= size`; `page_count` is how many pages exist, written under their
+//! lock, so that a file which has none, as every program of the boot image that nobody writes to,
+//! is read and mapped without it.
 //!
 //! A write copies from the program straight into the page, without any spin lock held,
 //! as the copy may fault. Writers exclude each other by `writing`, so that appends do not
@@ -40,6 +42,7 @@ pub struct Contents {
     boot: &'static [u8],
     boot_len: AtomicU64,
     pages: Spin<BTreeMap<u64, Page>>,
+    page_count: AtomicU64,
     /// Held while the file is written or its size changes.
     pub writing: Mutex<()>,
     system: Arc<System>,
@@ -53,6 +56,7 @@ impl Contents {
             boot,
             boot_len: AtomicU64::new(boot.len() as u64),
             pages: Spin::new(BTreeMap::new()),
+            page_count: AtomicU64::new(0),
             writing: Mutex::new(()),
             system,
         }
@@ -70,7 +74,12 @@ impl Contents {
     }
 
     fn page_count(&self) -> u64 {
-        self.pages.lock().len() as u64
+        self.page_count.load(Ordering::Acquire)
+    }
+
+    /// `pages`, which are locked, have become more or fewer.
+    fn count(&self, pages: &BTreeMap<u64, Page>) {
+        self.page_count.store(pages.len() as u64, Ordering::Release);
     }
 
     /// The part of the boot image in `range`, as far as it reaches.
@@ -82,7 +91,10 @@ impl Contents {
     }
 
     fn existing(&self, index: u64) -> Option<Page> {
-        self.pages.lock().get(&index).cloned()
+        match self.page_count() {
+            0 => None,
+            _ => self.pages.lock().get(&index).cloned(),
+        }
     }
 
     /// Reads from `offset` on.
@@ -161,6 +173,7 @@ impl Contents {
             }
             None => {
                 pages.insert(index, page.clone());
+                self.count(&pages);
                 Ok(page)
             }
         }
@@ -193,6 +206,9 @@ impl Contents {
                     give(index, &page);
                 }
             }
+            return;
+        }
+        if self.page_count() == 0 {
             return;
         }
         let pages = self.pages.lock();
@@ -255,7 +271,9 @@ impl Contents {
                 let mut pages = self.pages.lock();
                 let taken =
                     pages.extract_if(numbers.start..numbers.end.max(numbers.start), |_, _| true);
-                taken.take(BATCH_PAGES).collect()
+                let batch = taken.take(BATCH_PAGES).collect();
+                self.count(&pages);
+                batch
             };
             if batch.is_empty() {
                 return;
