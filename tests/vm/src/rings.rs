@@ -59,6 +59,9 @@ const HANDED_OVER_MAX: u64 = 50;
 /// The same of a card that knows the hash, but not what neighbours say to each other by IPv6.
 const HANDED_OVER_MAX_V6: u64 = 1;
 
+/// An address of IPv6 is not to be used before it is known to be nobody else's.
+const WHILE_TENTATIVE: &str = "while ip addr show dev eth0 | grep -q tentative; do sleep 0.1; done";
+
 /// Connections that live while shards move.
 const CLIENTS: usize = 4;
 const BETWEEN_PINGS: Duration = Duration::from_millis(50);
@@ -167,8 +170,7 @@ fn addresses_change(setup: &Setup) -> Result<(), String> {
     }
     operator.ask("touch /tmp/over; until [ -e /tmp/still ]; do sleep 0.1; done")?;
     operator.ask(&format!(
-        "ip addr add {SECOND}/64 dev eth0; \
-        while ip addr show dev eth0 | grep -q tentative; do sleep 0.1; done"
+        "ip addr add {SECOND}/64 dev eth0; {WHILE_TENTATIVE}"
     ))?;
     let before = rings(&mut operator)?;
     load_both(&operator.guest, at(SECOND)?)?;
@@ -201,6 +203,7 @@ fn to_itself(setup: &Setup) -> Result<(), String> {
         return Ok(());
     }
     let (mut operator, _) = start(setup)?;
+    operator.ask(WHILE_TENTATIVE)?;
     let own = MACHINE_V6.to_string();
     for address in ["127.0.0.1", "10.0.2.15", "::1", &own] {
         let said = operator.ask(&format!(
