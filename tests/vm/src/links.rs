@@ -340,7 +340,7 @@ const TOOLS: &[Row<'_>] = &[
 
 /// The host pings an address; how many answers came.
 pub fn host_pings(address: &str, count: &str) -> Result<bool, String> {
-    let args = ["-4", "-n", "-c", count, "-i", "0.2", "-W", "10", address];
+    let args = ["-4", "-n", "-c", count, "-i", "0.02", "-W", "10", address];
     let ping = Command::new(PING).args(args).output();
     let ping = ping.map_err(|error| error.to_string())?;
     Ok(String::from_utf8_lossy(&ping.stdout).contains(&format!("{count} received")))
