@@ -8,7 +8,7 @@
 //! Who changes the file holds a lock on another one beside it, so no change is lost.
 
 use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -91,10 +91,13 @@ fn lock(file: &Path) -> io::Result<File> {
     Ok(lock)
 }
 
+/// The text is on the disk before its name is, so a power cut leaves the old file or the new one.
 fn write(file: &Path, text: &str) -> io::Result<()> {
-    let new = file.with_extension("new");
-    fs::write(&new, text)?;
-    fs::rename(&new, file)
+    let name = file.with_extension("new");
+    let mut new = File::create(&name)?;
+    new.write_all(text.as_bytes())?;
+    new.sync_all()?;
+    fs::rename(&name, file)
 }
 
 /// Adds a property, or puts it in the place of the one that was set before.
