@@ -20,5 +20,5 @@ mod semaphore;
 mod tests;
 
 pub use message::{Message, Pick, Queue, QueueError};
-pub use registry::{Caller, Entry, Error, Owner, Registry, Wish};
+pub use registry::{Caller, Entry, Error, GetRequest, Owner, Registry};
 pub use semaphore::{Blocked, Operation, SemaphoreSet, Undo, VALUE_MAX};

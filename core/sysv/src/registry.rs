@@ -96,7 +96,7 @@ impl Owner {
 
 /// What a caller of `*get` wants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Wish {
+pub struct GetRequest {
     /// The key; 0 for a new object without one.
     pub key: i32,
     /// Make the object if there is none.
@@ -164,19 +164,19 @@ impl<T> Registry<T> {
         used.unwrap_or(0)
     }
 
-    /// The number of the object that has `wish.key`, if the caller may have what it wants of it;
+    /// The number of the object that has `request.key`, if the caller may have what it wants of it;
     /// `None` if there is none and a new one shall be made ([`Registry::insert`]).
-    pub fn find(&self, wish: Wish, caller: &Caller<'_>) -> Result<Option<u32>, Error> {
-        if wish.key == PRIVATE {
+    pub fn find(&self, request: GetRequest, caller: &Caller<'_>) -> Result<Option<u32>, Error> {
+        if request.key == PRIVATE {
             return Ok(None);
         }
-        let found = self.iter().find(|(_, entry)| entry.key == wish.key);
+        let found = self.iter().find(|(_, entry)| entry.key == request.key);
         match found {
-            None if wish.create => Ok(None),
+            None if request.create => Ok(None),
             None => Err(Error::NotFound),
-            Some(_) if wish.create && wish.exclusive => Err(Error::Exists),
+            Some(_) if request.create && request.exclusive => Err(Error::Exists),
             Some((number, entry)) => {
-                let wanted = wish.mode >> 6 | wish.mode >> 3 | wish.mode;
+                let wanted = request.mode >> 6 | request.mode >> 3 | request.mode;
                 let permits = entry.owner.permits(caller, wanted);
                 permits.then_some(Some(number)).ok_or(Error::Denied)
             }
@@ -192,7 +192,12 @@ impl<T> Registry<T> {
     }
 
     /// Gives a new object a number.
-    pub fn insert(&mut self, wish: Wish, caller: &Caller<'_>, object: T) -> Result<u32, Error> {
+    pub fn insert(
+        &mut self,
+        request: GetRequest,
+        caller: &Caller<'_>,
+        object: T,
+    ) -> Result<u32, Error> {
         self.reserve()?;
         let free = self.places.iter().position(|place| place.entry.is_none());
         let index = free.unwrap_or(self.places.len());
@@ -204,9 +209,9 @@ impl<T> Registry<T> {
         }
         let place = &mut self.places[index];
         place.entry = Some(Entry {
-            key: wish.key,
+            key: request.key,
             sequence: place.sequence,
-            owner: Owner::new(caller, wish.mode),
+            owner: Owner::new(caller, request.mode),
             object,
         });
         self.used += 1;

@@ -136,13 +136,18 @@ impl SemaphoreSet {
         Ok(())
     }
 
-    fn step(&mut self, position: usize, wish: Operation, undo: &mut Undo) -> Result<(), Blocked> {
-        let semaphore = self.semaphores.get_mut(usize::from(wish.index));
+    fn step(
+        &mut self,
+        position: usize,
+        operation: Operation,
+        undo: &mut Undo,
+    ) -> Result<(), Blocked> {
+        let semaphore = self.semaphores.get_mut(usize::from(operation.index));
         let semaphore = semaphore.ok_or(Blocked::NoSuchSemaphore)?;
-        let value = i32::from(semaphore.value) + i32::from(wish.change);
-        let for_zero = wish.change == 0;
+        let value = i32::from(semaphore.value) + i32::from(operation.change);
+        let for_zero = operation.change == 0;
         if (for_zero && value != 0) || value < 0 {
-            return Err(match wish.no_wait {
+            return Err(match operation.no_wait {
                 true => Blocked::WouldBlock,
                 false => Blocked::Wait { position, for_zero },
             });
@@ -151,8 +156,8 @@ impl SemaphoreSet {
             .ok()
             .filter(|&value| value <= VALUE_MAX);
         let value = value.ok_or(Blocked::Range)?;
-        if wish.undo {
-            undo.add(wish.index, wish.change)?;
+        if operation.undo {
+            undo.add(operation.index, operation.change)?;
         }
         semaphore.value = value;
         Ok(())

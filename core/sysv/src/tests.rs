@@ -11,8 +11,8 @@ fn caller(uid: u32) -> Caller<'static> {
     }
 }
 
-fn wish(key: i32) -> Wish {
-    Wish {
+fn request(key: i32) -> GetRequest {
+    GetRequest {
         key,
         create: true,
         exclusive: false,
@@ -23,19 +23,19 @@ fn wish(key: i32) -> Wish {
 #[test]
 fn a_key_finds_the_object_it_was_made_with() {
     let mut registry = Registry::new(4);
-    let first = registry.insert(wish(7), &caller(1), 'a').unwrap();
-    let second = registry.insert(wish(0), &caller(1), 'b').unwrap();
+    let first = registry.insert(request(7), &caller(1), 'a').unwrap();
+    let second = registry.insert(request(0), &caller(1), 'b').unwrap();
     assert_ne!(first, second);
-    assert_eq!(registry.find(wish(7), &caller(1)), Ok(Some(first)));
-    assert_eq!(registry.find(wish(0), &caller(1)), Ok(None));
-    let only = Wish {
+    assert_eq!(registry.find(request(7), &caller(1)), Ok(Some(first)));
+    assert_eq!(registry.find(request(0), &caller(1)), Ok(None));
+    let only = GetRequest {
         create: false,
-        ..wish(8)
+        ..request(8)
     };
     assert_eq!(registry.find(only, &caller(1)), Err(Error::NotFound));
-    let new = Wish {
+    let new = GetRequest {
         exclusive: true,
-        ..wish(7)
+        ..request(7)
     };
     assert_eq!(registry.find(new, &caller(1)), Err(Error::Exists));
 }
@@ -43,7 +43,7 @@ fn a_key_finds_the_object_it_was_made_with() {
 #[test]
 fn modes_bind_users_groups_and_others() {
     let mut registry = Registry::new(4);
-    let number = registry.insert(wish(7), &caller(1), ()).unwrap();
+    let number = registry.insert(request(7), &caller(1), ()).unwrap();
     let owner = registry.get(number).unwrap().owner;
     assert!(owner.permits(&caller(1), 6));
     assert!(owner.permits(&caller(2), 4) && !owner.permits(&caller(2), 2));
@@ -52,18 +52,21 @@ fn modes_bind_users_groups_and_others() {
         ..caller(3)
     };
     assert!(!owner.permits(&other, 4));
-    assert_eq!(registry.find(wish(7), &other), Err(Error::Denied));
+    assert_eq!(registry.find(request(7), &other), Err(Error::Denied));
     assert!(owner.is_owned_by(&caller(0)) && !owner.is_owned_by(&caller(2)));
 }
 
 #[test]
 fn a_number_that_was_removed_is_not_the_next_ones() {
     let mut registry = Registry::new(1);
-    let old = registry.insert(wish(7), &caller(1), ()).unwrap();
-    assert_eq!(registry.insert(wish(8), &caller(1), ()), Err(Error::Full));
+    let old = registry.insert(request(7), &caller(1), ()).unwrap();
+    assert_eq!(
+        registry.insert(request(8), &caller(1), ()),
+        Err(Error::Full)
+    );
     registry.remove(old).unwrap();
     assert_eq!(registry.get(old).unwrap_err(), Error::NoSuchNumber);
-    let new = registry.insert(wish(7), &caller(1), ()).unwrap();
+    let new = registry.insert(request(7), &caller(1), ()).unwrap();
     assert_ne!(old, new);
     assert_eq!(registry.get(old).unwrap_err(), Error::Removed);
     assert_eq!(registry.len(), 1);

@@ -33,7 +33,7 @@ const BOOT_STACK_BYTES: usize = 32 << 10;
 
 /// How the kernel was entered, as the entry code tells the Rust code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Door {
+pub enum BootProtocol {
     /// By the PVH note.
     Pvh,
     /// By `e_entry` in 64-bit mode.
@@ -42,8 +42,8 @@ pub enum Door {
     Multiboot2,
 }
 
-impl Door {
-    /// The door that the entry code numbers so.
+impl BootProtocol {
+    /// The protocol that the entry code numbers so.
     pub const fn of(number: u64) -> Self {
         match number {
             0 => Self::Pvh,
@@ -149,7 +149,7 @@ global_asm!(
     "retf",
 
     ".code64",
-    // The second door: 64-bit mode, low addresses mapped. Builds the same tables.
+    // The second entry: 64-bit mode, low addresses mapped. Builds the same tables.
     ".global long_start",
     "long_start:",
     "cld",

@@ -29,15 +29,15 @@ pub fn open(pipe: &Arc<Pipe>, flags: StatusFlags) -> Result<Arc<PipeEnd>> {
     if access == Access::WRITE && nonblocking && !pipe.flow.has_readers() {
         return Err(Error::NoSuchDevice);
     }
-    let partners = Partners { pipe, access };
-    let seen = partners.opens();
+    let peers = Peers { pipe, access };
+    let seen = peers.opens();
     // One that waits for this very open file may have come, written and gone before we look
     // again, and is in `seen` already.
-    let was_there = partners.are_there();
+    let was_there = peers.are_there();
     let end = PipeEnd::new(pipe.clone(), access);
     pipe.pollee.notify(Events::READABLE | Events::WRITABLE);
     if !was_there && access != Access::BOTH && !nonblocking {
-        let came = || (partners.are_there() || partners.opens() != seen).then_some(());
+        let came = || (peers.are_there() || peers.opens() != seen).then_some(());
         pipe.pollee.queue.wait(Wait::INTERRUPTIBLE, came)?;
     }
     Ok(end)
@@ -54,12 +54,12 @@ fn access_of(flags: StatusFlags) -> Access {
 }
 
 /// Those for whom an open file waits.
-struct Partners<'a> {
+struct Peers<'a> {
     pipe: &'a Pipe,
     access: Access,
 }
 
-impl Partners<'_> {
+impl Peers<'_> {
     fn are_there(&self) -> bool {
         match self.access.reads {
             true => self.pipe.flow.has_writers(),

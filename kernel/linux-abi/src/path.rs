@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use linux_raw_sys::general::AT_FDCWD;
 use mm::user;
 use sync::{Error, Result};
-use vfs::{self, PATH_BYTES_MAX, Path, Spot, Walk};
+use vfs::{self, LastComponent, PATH_BYTES_MAX, Path, Walk};
 
 use crate::call::Call;
 
@@ -44,13 +44,13 @@ impl Call<'_> {
     }
 
     /// Where a directory's descriptor and a path say that a name shall be.
-    pub fn spot(&self, directory: usize, path: usize) -> Result<Spot> {
+    pub fn parent_of(&self, directory: usize, path: usize) -> Result<LastComponent> {
         let path = self.path(path)?;
-        vfs::resolve_spot(self.start(directory, &path)?.as_ref(), &path, Walk::empty())
+        vfs::resolve_parent(self.start(directory, &path)?.as_ref(), &path, Walk::empty())
     }
 
     /// The same for a path alone.
-    pub fn spot_here(&self, path: usize) -> Result<Spot> {
-        vfs::resolve_spot(None, &self.path(path)?, Walk::empty())
+    pub fn parent_here(&self, path: usize) -> Result<LastComponent> {
+        vfs::resolve_parent(None, &self.path(path)?, Walk::empty())
     }
 }

@@ -7,7 +7,7 @@ use linux_raw_sys::general::*;
 use mm::user;
 use vfs::access::{EXECUTE, Subject, Who};
 use vfs::names::{self, Replace, Wanted};
-use vfs::{self, FileType, Path, Spot, Walk, directory};
+use vfs::{self, FileType, LastComponent, Path, Walk, directory};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::descriptor::only;
@@ -195,32 +195,32 @@ fn list(call: &Call<'_>, kind: KindAt) -> Outcome {
 
 fn mkdir(call: Call<'_>) -> Outcome {
     make(
-        &call.spot_here(0)?,
+        &call.parent_here(0)?,
         &Wanted::new(FileType::Directory, call.uint(1) & 0o1777),
     )
 }
 
 fn mkdirat(call: Call<'_>) -> Outcome {
     make(
-        &call.spot(0, 1)?,
+        &call.parent_of(0, 1)?,
         &Wanted::new(FileType::Directory, call.uint(2) & 0o1777),
     )
 }
 
-fn make(spot: &Spot, wanted: &Wanted<'_>) -> Outcome {
-    names::create(spot, wanted)?;
+fn make(component: &LastComponent, wanted: &Wanted<'_>) -> Outcome {
+    names::create(component, wanted)?;
     Ok(0)
 }
 
 fn mknod(call: Call<'_>) -> Outcome {
-    make_node(&call.spot_here(0)?, call.uint(1), call.uint(2))
+    make_node(&call.parent_here(0)?, call.uint(1), call.uint(2))
 }
 
 fn mknodat(call: Call<'_>) -> Outcome {
-    make_node(&call.spot(0, 1)?, call.uint(2), call.uint(3))
+    make_node(&call.parent_of(0, 1)?, call.uint(2), call.uint(3))
 }
 
-fn make_node(spot: &Spot, mode: u32, device: u32) -> Outcome {
+fn make_node(component: &LastComponent, mode: u32, device: u32) -> Outcome {
     let kind = FileType::from_mode(mode).ok_or(Errno::EINVAL)?;
     let mut wanted = Wanted::new(kind, mode & 0o7777);
     match kind {
@@ -232,16 +232,16 @@ fn make_node(spot: &Spot, mode: u32, device: u32) -> Outcome {
         }
         _ => {}
     }
-    make(spot, &wanted)
+    make(component, &wanted)
 }
 
 fn rmdir(call: Call<'_>) -> Outcome {
-    remove_directory(call.spot_here(0)?, &call.path(0)?)
+    remove_directory(call.parent_here(0)?, &call.path(0)?)
 }
 
 /// A path that ends in `.` or `..` has answers of its own.
-fn remove_directory(spot: Spot, path: &[u8]) -> Outcome {
-    if spot.name.is_empty() {
+fn remove_directory(component: LastComponent, path: &[u8]) -> Outcome {
+    if component.name.is_empty() {
         let last = path
             .rsplit(|byte| *byte == b'/')
             .find(|part| !part.is_empty());
@@ -251,32 +251,32 @@ fn remove_directory(spot: Spot, path: &[u8]) -> Outcome {
             _ => Errno::EBUSY,
         });
     }
-    names::rmdir(&spot)?;
+    names::rmdir(&component)?;
     Ok(0)
 }
 
 fn unlink(call: Call<'_>) -> Outcome {
-    names::unlink(&call.spot_here(0)?)?;
+    names::unlink(&call.parent_here(0)?)?;
     Ok(0)
 }
 
 fn unlinkat(call: Call<'_>) -> Outcome {
     let flags = only(call.uint(2), AT_REMOVEDIR)?;
-    let spot = call.spot(0, 1)?;
+    let component = call.parent_of(0, 1)?;
     if flags & AT_REMOVEDIR != 0 {
-        return remove_directory(spot, &call.path(1)?);
+        return remove_directory(component, &call.path(1)?);
     }
-    names::unlink(&spot)?;
+    names::unlink(&component)?;
     Ok(0)
 }
 
 fn rename(call: Call<'_>) -> Outcome {
-    names::rename(&call.spot_here(0)?, &call.spot_here(1)?, Replace::Yes)?;
+    names::rename(&call.parent_here(0)?, &call.parent_here(1)?, Replace::Yes)?;
     Ok(0)
 }
 
 fn renameat(call: Call<'_>) -> Outcome {
-    names::rename(&call.spot(0, 1)?, &call.spot(2, 3)?, Replace::Yes)?;
+    names::rename(&call.parent_of(0, 1)?, &call.parent_of(2, 3)?, Replace::Yes)?;
     Ok(0)
 }
 
@@ -287,12 +287,12 @@ fn renameat2(call: Call<'_>) -> Outcome {
         RENAME_EXCHANGE => Replace::Exchange,
         _ => return Err(Errno::EINVAL),
     };
-    names::rename(&call.spot(0, 1)?, &call.spot(2, 3)?, replace)?;
+    names::rename(&call.parent_of(0, 1)?, &call.parent_of(2, 3)?, replace)?;
     Ok(0)
 }
 
 fn link(call: Call<'_>) -> Outcome {
-    names::link(&call.place_here(0, Walk::empty())?, &call.spot_here(1)?)?;
+    names::link(&call.place_here(0, Walk::empty())?, &call.parent_here(1)?)?;
     Ok(0)
 }
 
@@ -301,24 +301,24 @@ fn linkat(call: Call<'_>) -> Outcome {
     let mut walk = Walk::empty();
     walk.set(Walk::FOLLOW, flags & AT_SYMLINK_FOLLOW != 0);
     walk.set(Walk::EMPTY, flags & AT_EMPTY_PATH != 0);
-    names::link(&call.place(0, 1, walk)?, &call.spot(2, 3)?)?;
+    names::link(&call.place(0, 1, walk)?, &call.parent_of(2, 3)?)?;
     Ok(0)
 }
 
 fn symlink(call: Call<'_>) -> Outcome {
-    make_link(&call.path(0)?, &call.spot_here(1)?)
+    make_link(&call.path(0)?, &call.parent_here(1)?)
 }
 
 fn symlinkat(call: Call<'_>) -> Outcome {
-    make_link(&call.path(0)?, &call.spot(1, 2)?)
+    make_link(&call.path(0)?, &call.parent_of(1, 2)?)
 }
 
-fn make_link(target: &[u8], spot: &Spot) -> Outcome {
+fn make_link(target: &[u8], component: &LastComponent) -> Outcome {
     if target.is_empty() {
         return Err(Errno::ENOENT);
     }
     make(
-        spot,
+        component,
         &Wanted {
             target,
             ..Wanted::new(FileType::Symlink, 0o777)

@@ -7,7 +7,7 @@ use linux_raw_sys::general::*;
 use mm::user;
 use sched::resched_point;
 use vfs::file::StatusFlags;
-use vfs::{self, CreationFlags, HowToOpen, Path, Walk};
+use vfs::{self, CreationFlags, OpenHow, Path, Walk};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::descriptor::only;
@@ -85,7 +85,7 @@ const CLOSE_RANGE_CLOEXEC: u32 = 1 << 2;
 /// O_TMPFILE without the O_DIRECTORY that it contains.
 const TMPFILE_BIT: u32 = O_TMPFILE & !O_DIRECTORY;
 
-fn decode(flags: u32, mode: u32, walk: Walk) -> Result<HowToOpen, Errno> {
+fn decode(flags: u32, mode: u32, walk: Walk) -> Result<OpenHow, Errno> {
     let flags = if flags & O_PATH == 0 {
         flags & FLAGS_KNOWN
     } else {
@@ -119,7 +119,7 @@ fn decode(flags: u32, mode: u32, walk: Walk) -> Result<HowToOpen, Errno> {
         creation
     };
     let status = StatusFlags::from_bits_truncate(flags);
-    Ok(HowToOpen {
+    Ok(OpenHow {
         creation,
         status,
         mode: mode & 0o7777,
@@ -144,7 +144,7 @@ fn openat(call: Call<'_>) -> Outcome {
     open_from(&call, &how, call.uint(2))
 }
 
-fn open_from(call: &Call<'_>, how: &HowToOpen, flags: u32) -> Outcome {
+fn open_from(call: &Call<'_>, how: &OpenHow, flags: u32) -> Outcome {
     let path = call.path(1)?;
     let start = call.start(0, &path)?;
     open_at(call, start.as_ref(), &path, how, flags)
@@ -154,7 +154,7 @@ fn open_at(
     call: &Call<'_>,
     start: Option<&Path>,
     path: &[u8],
-    how: &HowToOpen,
+    how: &OpenHow,
     flags: u32,
 ) -> Outcome {
     let opened = vfs::open(start, path, how)?;

@@ -1,7 +1,7 @@
 //! futex(2): the calls behind locks and condition variables.
 
 use base::Instant;
-use ipc::futex::pi::{self, Patience};
+use ipc::futex::pi::{self, LockWait};
 use ipc::futex::{self, MATCH_ANY, Operation, Place};
 use linux_raw_sys::general::{
     __NR_futex, FUTEX_CLOCK_REALTIME, FUTEX_CMP_REQUEUE, FUTEX_CMP_REQUEUE_PI, FUTEX_LOCK_PI,
@@ -43,7 +43,7 @@ fn futex(call: Call<'_>) -> Outcome {
         FUTEX_WAIT => wait(&call, private, MATCH_ANY, false, false),
         FUTEX_LOCK_PI => lock_pi(call, private, true),
         FUTEX_TRYLOCK_PI => {
-            pi::lock(place(&call, 0, private)?, Patience::None)?;
+            pi::lock(place(&call, 0, private)?, LockWait::None)?;
             Ok(0)
         }
         FUTEX_UNLOCK_PI => {
@@ -77,7 +77,7 @@ fn deadline(call: &Call<'_>, wall: bool) -> Result<Instant, Errno> {
 
 fn lock_pi(call: Call<'_>, private: bool, wall: bool) -> Outcome {
     let deadline = deadline(&call, wall)?;
-    match pi::lock(place(&call, 0, private)?, Patience::Until(deadline)) {
+    match pi::lock(place(&call, 0, private)?, LockWait::Until(deadline)) {
         Ok(()) => Ok(0),
         Err(Error::Interrupted(_)) => restart_always(call),
         Err(error) => Err(error.into()),

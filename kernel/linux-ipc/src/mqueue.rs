@@ -11,11 +11,11 @@ use linux_raw_sys::general::{
 use mach::mem::fallible;
 use mm::user;
 use mqueue::limits::Shape;
-use mqueue::{self, COOKIE_BYTES, Means, Message, PRIORITIES, Queue};
+use mqueue::{self, COOKIE_BYTES, Message, NotifyMethod, PRIORITIES, Queue};
 use sync::Wait;
 use task::signal::Signal;
 use vfs::file::{OpenFile, StatusFlags};
-use vfs::{CreationFlags, HowToOpen, PATH_BYTES_MAX, Walk};
+use vfs::{CreationFlags, OpenHow, PATH_BYTES_MAX, Walk};
 
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;
@@ -79,7 +79,7 @@ fn mq_open(call: Call<'_>) -> Outcome {
         CreationFlags::EXCLUSIVE,
         flags & (O_CREAT | O_EXCL) == O_CREAT | O_EXCL,
     );
-    let how = HowToOpen {
+    let how = OpenHow {
         creation,
         status: StatusFlags::from_bits_truncate(flags & (O_ACCMODE | O_NONBLOCK)),
         mode: call.uint(2),
@@ -178,21 +178,21 @@ fn mq_notify(call: Call<'_>) -> Outcome {
 }
 
 /// What a `struct sigevent` asks for: a value, a signal and a kind.
-fn means(call: &Call<'_>, at: VirtAddr) -> Result<Means, Errno> {
+fn means(call: &Call<'_>, at: VirtAddr) -> Result<NotifyMethod, Errno> {
     let [value, kind]: [u64; 2] = user::read(at)?;
     let number = kind as u32;
     match (kind >> 32) as u32 {
-        SIGEV_NONE => Ok(Means::None),
-        SIGEV_SIGNAL if number == 0 => Ok(Means::Signal(None, value)),
+        SIGEV_NONE => Ok(NotifyMethod::None),
+        SIGEV_SIGNAL if number == 0 => Ok(NotifyMethod::Signal(None, value)),
         SIGEV_SIGNAL => {
             let signal = Signal::new(number).ok_or(Errno::EINVAL)?;
-            Ok(Means::Signal(Some(signal), value))
+            Ok(NotifyMethod::Signal(Some(signal), value))
         }
         // The signal is a socket's number, the value a cookie's address.
         SIGEV_THREAD => {
             let cookie: [u8; COOKIE_BYTES] = user::read(VirtAddr(value))?;
             let socket = call.thread.files.with(|files| files.get(number))?;
-            Ok(Means::cookie(socket.file.clone(), cookie)?)
+            Ok(NotifyMethod::cookie(socket.file.clone(), cookie)?)
         }
         _ => Err(Errno::EINVAL),
     }

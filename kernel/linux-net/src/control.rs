@@ -16,7 +16,7 @@ use mm::user;
 use sync::{Error, Result};
 use vfs::file::OpenFile;
 use vfs::socket::{
-    Auxiliary, Circumstances, Control, ExtendedError, Family, HeaderByte, PacketInfo,
+    AncillaryData, Auxiliary, Control, ExtendedError, Family, HeaderByte, PacketInfo,
     PeerCredentials, ReceivedFlags, StampUnit,
 };
 
@@ -270,7 +270,7 @@ pub fn write(
         let data = [pid, uid, gid].map(u32::to_ne_bytes);
         out.push((SOL_SOCKET, SCM_CREDENTIALS), data.as_flattened());
     }
-    if let Some(told) = control.circumstances {
+    if let Some(told) = control.ancillary {
         push_circumstances(&mut out, &told);
     }
     if let Some(told) = control.error {
@@ -314,7 +314,7 @@ fn push_extended_error(out: &mut Writer, told: &ExtendedError) {
     }
 }
 
-fn push_circumstances(out: &mut Writer, told: &Circumstances) {
+fn push_circumstances(out: &mut Writer, told: &AncillaryData) {
     if let Some((stamp, unit)) = told.stamp {
         let (kind, part) = match unit {
             StampUnit::Microseconds => (SCM_TIMESTAMP, stamp.subsec_micros()),

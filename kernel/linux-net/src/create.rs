@@ -2,7 +2,7 @@
 
 use alloc::sync::Arc;
 
-use kernel_netlink::Dialect;
+use kernel_netlink::Abi;
 use linux_raw_sys::general::{__NR_socket, __NR_socketpair, O_CLOEXEC, O_NONBLOCK};
 use mm::user;
 use net::packet;
@@ -36,7 +36,7 @@ pub const FLAGS: u32 = O_CLOEXEC | O_NONBLOCK;
 const TYPE_MASK: u32 = 0xf;
 
 /// What netlink's messages tell in Linux's own numbers. A constant.
-static DIALECT: Dialect = Dialect {
+static DIALECT: Abi = Abi {
     error_number: |error| Errno::from(error).number(),
     tcp_info: |info, to| to.extend_from_slice(encode(&OptionValue::Tcp(*info)).bytes()),
 };

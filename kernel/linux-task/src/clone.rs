@@ -59,7 +59,7 @@ const ARGS_WORDS: usize = 11;
 const TRAP_FLAG: u64 = 1 << 8;
 
 /// A request as clone(2) and clone3(2) both make it.
-struct Wish {
+struct CloneArgs {
     flags: u64,
     exit_signal: u64,
     stack: u64,
@@ -71,7 +71,7 @@ struct Wish {
 }
 
 fn clone(call: Call<'_>) -> Outcome {
-    let wish = Wish {
+    let args = CloneArgs {
         flags: call.arg(0) & 0xffff_ffff & !EXIT_SIGNAL,
         exit_signal: call.arg(0) & EXIT_SIGNAL,
         stack: call.arg(1),
@@ -81,10 +81,10 @@ fn clone(call: Call<'_>) -> Outcome {
         pidfd: call.arg(2),
     };
     let both = CloneFlags::PIDFD | CloneFlags::PARENT_SETTID;
-    if wish.flags & both.bits() == both.bits() {
+    if args.flags & both.bits() == both.bits() {
         return Err(Errno::EINVAL);
     }
-    make(call, &wish)
+    make(call, &args)
 }
 
 fn fork(call: Call<'_>) -> Outcome {
@@ -97,7 +97,7 @@ fn vfork(call: Call<'_>) -> Outcome {
 
 fn simple(call: Call<'_>, flags: CloneFlags) -> Outcome {
     let exit_signal = u64::from(Signal::CHLD.number());
-    let wish = Wish {
+    let args = CloneArgs {
         flags: flags.bits(),
         exit_signal,
         stack: 0,
@@ -106,7 +106,7 @@ fn simple(call: Call<'_>, flags: CloneFlags) -> Outcome {
         tls: 0,
         pidfd: 0,
     };
-    make(call, &wish)
+    make(call, &args)
 }
 
 /// `struct clone_args`: flags, pidfd, child_tid, parent_tid, exit_signal, stack,
@@ -146,7 +146,7 @@ fn clone3(call: Call<'_>) -> Outcome {
     let stack = stack.checked_add(stack_len).ok_or(Errno::EINVAL)?;
     make(
         call,
-        &Wish {
+        &CloneArgs {
             flags,
             exit_signal,
             stack,
@@ -158,18 +158,18 @@ fn clone3(call: Call<'_>) -> Outcome {
     )
 }
 
-fn make(call: Call<'_>, wish: &Wish) -> Outcome {
+fn make(call: Call<'_>, args: &CloneArgs) -> Outcome {
     if !call.regs.is_complete() {
         // The child goes on with all registers of the caller.
         call.regs.run_again();
         return Err(Errno::IN_FRAME);
     }
-    namespace::check_new("clone", wish.flags)?;
-    let flags = CloneFlags::from_bits(wish.flags).ok_or(Errno::EINVAL)?;
+    namespace::check_new("clone", args.flags)?;
+    let flags = CloneFlags::from_bits(args.flags).ok_or(Errno::EINVAL)?;
     if flags.contains(CloneFlags::PIDFD | CloneFlags::THREAD) {
         return Err(Errno::EINVAL);
     }
-    let exit_signal = match wish.exit_signal {
+    let exit_signal = match args.exit_signal {
         0 => None,
         number => Some(Signal::new(number as u32).ok_or(Errno::EINVAL)?),
     };
@@ -178,15 +178,15 @@ fn make(call: Call<'_>, wish: &Wish) -> Outcome {
     if call.thread.flags().contains(Flags::STEP) {
         regs.rflags &= !TRAP_FLAG;
     }
-    if wish.stack != 0 {
-        regs.rsp = wish.stack;
+    if args.stack != 0 {
+        regs.rsp = args.stack;
     }
     let request = Clone {
         flags,
         exit_signal: exit_signal.filter(|_| !flags.contains(CloneFlags::THREAD)),
-        parent_tid: VirtAddr(wish.parent_tid),
-        child_tid: VirtAddr(wish.child_tid),
-        tls: wish.tls,
+        parent_tid: VirtAddr(args.parent_tid),
+        child_tid: VirtAddr(args.child_tid),
+        tls: args.tls,
         regs,
         entry: start,
     };
@@ -195,7 +195,7 @@ fn make(call: Call<'_>, wish: &Wish) -> Outcome {
         other => other.into(),
     })?;
     let id = child.id();
-    let told = tell_descriptor(&call, flags, &child, VirtAddr(wish.pidfd));
+    let told = tell_descriptor(&call, flags, &child, VirtAddr(args.pidfd));
     if told.is_err() {
         child.process().begin_exit(ExitStatus::Killed(Signal::KILL));
     }

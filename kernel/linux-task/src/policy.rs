@@ -118,7 +118,7 @@ const BYTES_FIRST: usize = 48;
 const BYTES_MAX: usize = 4096;
 
 /// What a thread is to become.
-struct Wish {
+struct SchedAttr {
     policy: Policy,
     /// For policies without a priority.
     nice: Option<i8>,
@@ -139,11 +139,11 @@ fn policy(number: u32, priority: u32) -> Result<Policy, Errno> {
 }
 
 /// Whether a thread without CAP_SYS_NICE may do that to another.
-fn is_allowed(call: &Call<'_>, thread: &Thread, wish: &Wish) -> bool {
+fn is_allowed(call: &Call<'_>, thread: &Thread, attr: &SchedAttr) -> bool {
     let class = &thread.sched.class;
-    let (before, after) = (class.policy(), wish.policy);
+    let (before, after) = (class.policy(), attr.policy);
     let is_nicer = |nice: &i8| *nice < thread.sched.nice() && !may_be_nice(thread, *nice);
-    if !after.is_realtime() && wish.nice.as_ref().is_some_and(is_nicer) {
+    if !after.is_realtime() && attr.nice.as_ref().is_some_and(is_nicer) {
         return false;
     }
     let limit = thread.process.limits.soft(Resource::RealtimePriority);
@@ -157,17 +157,17 @@ fn is_allowed(call: &Call<'_>, thread: &Thread, wish: &Wish) -> bool {
     if wakes_up && !may_be_nice(thread, thread.sched.nice()) {
         return false;
     }
-    is_owner(call, thread) && (wish.resets_on_fork || !class.resets_on_fork())
+    is_owner(call, thread) && (attr.resets_on_fork || !class.resets_on_fork())
 }
 
-fn set(call: &Call<'_>, thread: &Thread, wish: &Wish) -> Outcome {
-    if !is_allowed(call, thread, wish) && !is_nice_to_all(call) {
+fn set(call: &Call<'_>, thread: &Thread, attr: &SchedAttr) -> Outcome {
+    if !is_allowed(call, thread, attr) && !is_nice_to_all(call) {
         return Err(Errno::EPERM);
     }
-    if let Some(nice) = wish.nice.filter(|_| !wish.policy.is_realtime()) {
+    if let Some(nice) = attr.nice.filter(|_| !attr.policy.is_realtime()) {
         thread.sched.set_nice(nice);
     }
-    sched::set_policy(&thread.sched, wish.policy, wish.resets_on_fork);
+    sched::set_policy(&thread.sched, attr.policy, attr.resets_on_fork);
     pi::note_rank(thread);
     Ok(0)
 }
@@ -188,24 +188,24 @@ fn setscheduler(call: Call<'_>) -> Outcome {
     if wanted == SCHED_DEADLINE && priority == 0 {
         return Err(Errno::EINVAL);
     }
-    let wish = Wish {
+    let attr = SchedAttr {
         policy: policy(wanted, priority)?,
         nice: None,
         resets_on_fork: call.uint(1) & RESET_ON_FORK != 0,
     };
-    set(&call, &thread, &wish)
+    set(&call, &thread, &attr)
 }
 
 fn setparam(call: Call<'_>) -> Outcome {
     let priority = priority(&call, 1)?;
     let thread = named(&call, 0)?;
     let class = &thread.sched.class;
-    let wish = Wish {
+    let attr = SchedAttr {
         policy: policy(class.policy().number(), priority)?,
         nice: None,
         resets_on_fork: class.resets_on_fork(),
     };
-    set(&call, &thread, &wish)
+    set(&call, &thread, &attr)
 }
 
 fn getscheduler(call: Call<'_>) -> Outcome {
@@ -278,12 +278,12 @@ fn setattr(call: Call<'_>) -> Outcome {
         false => wanted.priority,
     };
     let policy = policy(kind, priority)?;
-    let wish = Wish {
+    let attr = SchedAttr {
         policy: if keeps { before } else { policy },
         nice: (!keeps).then_some(wanted.nice.clamp(-20, 19) as i8),
         resets_on_fork,
     };
-    set(&call, &thread, &wish)
+    set(&call, &thread, &attr)
 }
 
 /// Reads as much of the structure as the program says that it has; what we do not know of it

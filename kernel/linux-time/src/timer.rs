@@ -133,9 +133,9 @@ fn timer_create(call: Call<'_>) -> Outcome {
         Clock::ThreadCpu(0) => Base::ThreadCpu(call.thread.id()),
         _ => return Err(Errno::EINVAL),
     };
-    let notice = match call.optional_addr(1) {
-        Some(at) => Notice::parse(user::read(at)?, &call)?,
-        None => Notice {
+    let event = match call.optional_addr(1) {
+        Some(at) => SigEvent::parse(user::read(at)?, &call)?,
+        None => SigEvent {
             signal: Some(Signal::ALRM),
             thread: None,
             value: None,
@@ -144,10 +144,10 @@ fn timer_create(call: Call<'_>) -> Outcome {
     let process = &call.thread.process;
     let id = process
         .timers
-        .create(process, base, notice.wall(&call)?, |id| Target {
-            signal: notice.signal,
-            thread: notice.thread,
-            posix: Some((id, notice.value.unwrap_or(u64::from(id)))),
+        .create(process, base, event.wall(&call)?, |id| Target {
+            signal: event.signal,
+            thread: event.thread,
+            posix: Some((id, event.value.unwrap_or(u64::from(id)))),
         });
     let id = id.map_err(|error| match error {
         Error::WouldBlock => Errno::EAGAIN,
@@ -162,14 +162,14 @@ fn timer_create(call: Call<'_>) -> Outcome {
 
 /// What a `struct sigevent` asks for.
 #[derive(Clone, Copy)]
-struct Notice {
+struct SigEvent {
     signal: Option<Signal>,
     thread: Option<u32>,
     /// `None`: the timer's number.
     value: Option<u64>,
 }
 
-impl Notice {
+impl SigEvent {
     /// The first words of the structure: value, signal and kind, thread.
     fn parse(
         [value, kind, thread]: [u64; 3],

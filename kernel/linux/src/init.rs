@@ -10,7 +10,7 @@ use sync::{Error, Result};
 use task::{self, ExitStatus, current, family};
 use tty::console;
 use vfs::file::StatusFlags;
-use vfs::{self, FileType, HowToOpen, MountFlags, Walk, kinds, mount, names};
+use vfs::{self, FileType, MountFlags, OpenHow, Walk, kinds, mount, names};
 
 use crate::{links, strace};
 use linux_abi::errno::Errno;
@@ -103,9 +103,9 @@ fn prepare(first: &First) -> Result<UserRegs> {
 /// Descriptors 0, 1 and 2 are what the host has there.
 fn open_console() -> Result<()> {
     console::control_session(family::INIT);
-    let how = HowToOpen {
+    let how = OpenHow {
         status: StatusFlags::RDWR,
-        ..HowToOpen::READ
+        ..OpenHow::READ
     };
     let open = vfs::open(None, b"/dev/console", &how)?;
     let files = current().files.get();
@@ -133,8 +133,8 @@ fn make_directories(path: &[u8]) -> Result<()> {
         let Some(part) = path.get(..end) else {
             continue;
         };
-        let spot = vfs::resolve_spot(None, part, Walk::empty())?;
-        match names::create(&spot, &names::Wanted::new(FileType::Directory, MODE)) {
+        let component = vfs::resolve_parent(None, part, Walk::empty())?;
+        match names::create(&component, &names::Wanted::new(FileType::Directory, MODE)) {
             Ok(_) | Err(Error::Exists) => {}
             Err(error) => return Err(error),
         }

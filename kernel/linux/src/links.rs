@@ -8,7 +8,7 @@ use mach::mem::fallible;
 use mm::io::Sink;
 use sync::{Error, Result};
 use vfs::file::StatusFlags;
-use vfs::{self, FileType, HowToOpen, Walk};
+use vfs::{self, FileType, OpenHow, Walk};
 
 /// Makes the links and flows that the file asks for, if there is one.
 pub fn restore() {
@@ -29,9 +29,9 @@ fn read() -> Result<alloc::vec::Vec<u8>> {
     if place.inode().kind() != FileType::Regular {
         return Err(Error::Invalid);
     }
-    let how = HowToOpen {
+    let how = OpenHow {
         status: StatusFlags::NONBLOCK,
-        ..HowToOpen::READ
+        ..OpenHow::READ
     };
     let open = vfs::open(None, path.as_bytes(), &how)?;
     let size = open.metadata()?.size;

@@ -33,7 +33,7 @@ use mach::sync::Once;
 use sync::{Error, Result};
 
 pub use messages::{Message, PRIORITIES};
-pub use notification::{COOKIE_BYTES, Means};
+pub use notification::{COOKIE_BYTES, NotifyMethod};
 pub use queue::{Queue, Status};
 
 use self::directory::Directory;
@@ -42,7 +42,8 @@ use vfs::file::OpenFile;
 use vfs::kinds::{self, Kind};
 use vfs::names::{self, Wanted, add_while_locked};
 use vfs::{
-    CreationFlags, FileSystem, FileType, HowToOpen, InodeRef, Mount, Path, Spot, Usage, open_path,
+    CreationFlags, FileSystem, FileType, InodeRef, LastComponent, Mount, OpenHow, Path, Usage,
+    open_path,
 };
 
 /// Linux's number of the system (statfs(2)).
@@ -110,14 +111,14 @@ fn make(_source: &[u8], _options: &[u8]) -> Result<Arc<dyn FileSystem>> {
     Ok(home().system.clone())
 }
 
-fn spot(name: &[u8]) -> Result<Spot> {
+fn component(name: &[u8]) -> Result<LastComponent> {
     if name.is_empty() {
         return Err(Error::NotFound);
     }
     if name.contains(&b'/') || name == b"." || name == b".." {
         return Err(Error::AccessDenied);
     }
-    Ok(Spot {
+    Ok(LastComponent {
         directory: Path::top_of(&home().mount),
         name: name.into(),
         wants_directory: false,
@@ -128,10 +129,10 @@ fn spot(name: &[u8]) -> Result<Spot> {
 ///
 /// Errors: as open(2)'s; `Invalid` for a shape beyond the limits, `TooManyFiles` beyond the user's,
 /// `NoSpace` if there are too many queues.
-pub fn open(name: &[u8], how: &HowToOpen, shape: Option<Shape>) -> Result<Arc<OpenFile>> {
-    let Spot {
+pub fn open(name: &[u8], how: &OpenHow, shape: Option<Shape>) -> Result<Arc<OpenFile>> {
+    let LastComponent {
         directory, name, ..
-    } = spot(name)?;
+    } = component(name)?;
     let still = directory.dentry.lock_names()?;
     if let Some(dentry) = directory.dentry.child_while_locked(&name)? {
         drop(still);
@@ -155,5 +156,5 @@ pub fn open(name: &[u8], how: &HowToOpen, shape: Option<Shape>) -> Result<Arc<Op
 
 /// Removes the name of a queue, which lives on while it is open.
 pub fn unlink(name: &[u8]) -> Result<()> {
-    names::unlink(&spot(name)?)
+    names::unlink(&component(name)?)
 }

@@ -21,7 +21,7 @@ const WOKEN_UP: u8 = 1;
 const REMOVED: u8 = 2;
 
 /// How a process is told.
-pub enum Means {
+pub enum NotifyMethod {
     /// Not at all; nobody else is either.
     None,
     /// By a signal and the value that goes with it; `None` for signal 0, which nobody gets.
@@ -30,7 +30,7 @@ pub enum Means {
     Cookie(FileRef, [u8; COOKIE_BYTES]),
 }
 
-impl Means {
+impl NotifyMethod {
     /// Through the socket `file`.
     ///
     /// Errors: `NotSocket`, `Invalid` if it is of another family.
@@ -47,7 +47,7 @@ impl Means {
 
 /// The process that is to be told.
 pub struct Registration {
-    means: Means,
+    method: NotifyMethod,
     owner: Weak<Process>,
     /// As /proc and the file show it.
     pub owner_id: Pid,
@@ -55,10 +55,10 @@ pub struct Registration {
 
 impl Registration {
     /// Of the current process.
-    pub fn new(means: Means) -> Self {
+    pub fn new(method: NotifyMethod) -> Self {
         let process = &current().process;
         Self {
-            means,
+            method,
             owner: Arc::downgrade(process),
             owner_id: process.id(),
         }
@@ -71,30 +71,30 @@ impl Registration {
 
     /// The kind of notification and the signal, as sigevent(3) numbers them.
     pub fn numbers(&self) -> (u32, u32) {
-        match &self.means {
-            Means::Signal(signal, _) => (0, signal.map_or(0, Signal::number)),
-            Means::None => (1, 0),
-            Means::Cookie(..) => (2, 0),
+        match &self.method {
+            NotifyMethod::Signal(signal, _) => (0, signal.map_or(0, Signal::number)),
+            NotifyMethod::None => (1, 0),
+            NotifyMethod::Cookie(..) => (2, 0),
         }
     }
 
     /// There is a message.
     pub fn tell(self) {
-        match self.means {
-            Means::Signal(Some(signal), value) => {
+        match self.method {
+            NotifyMethod::Signal(Some(signal), value) => {
                 if let Some(owner) = self.owner.upgrade() {
                     // A full queue loses it.
                     let _ = send_to_process(&owner, info(signal, value));
                 }
             }
-            Means::Signal(None, _) | Means::None => {}
-            Means::Cookie(file, cookie) => send_cookie(&file, cookie, WOKEN_UP),
+            NotifyMethod::Signal(None, _) | NotifyMethod::None => {}
+            NotifyMethod::Cookie(file, cookie) => send_cookie(&file, cookie, WOKEN_UP),
         }
     }
 
     /// The process does not want to be told any more, or cannot.
     pub fn end(self) {
-        if let Means::Cookie(file, cookie) = self.means {
+        if let NotifyMethod::Cookie(file, cookie) = self.method {
             send_cookie(&file, cookie, REMOVED);
         }
     }

@@ -14,7 +14,7 @@ use task::current;
 
 use super::limits::{Shape, cost};
 use super::messages::Messages;
-use super::notification::{Means, Registration};
+use super::notification::{NotifyMethod, Registration};
 use vfs::attributes::Attributes;
 use vfs::file::{File, OpenFile};
 use vfs::{Change, FileType, Inode, Metadata, New, Timestamp};
@@ -116,11 +116,11 @@ impl Queue {
         change(&mut self.attributes.lock());
     }
 
-    /// Tells the current process by these means of the next message that finds it empty.
+    /// Tells the current process by `method` of the next message that finds it empty.
     ///
     /// Errors: `Busy` if somebody is to be told already.
-    pub fn register(&self, means: Means) -> Result<()> {
-        let registration = Registration::new(means);
+    pub fn register(&self, method: NotifyMethod) -> Result<()> {
+        let registration = Registration::new(method);
         let mut state = self.state.lock();
         match state.registration {
             Some(_) => Err(Error::Busy),

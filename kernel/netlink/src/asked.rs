@@ -27,7 +27,7 @@ impl Asked<'_> {
 
     /// Whether a dump is to hold only what the request's values select.
     pub fn is_strict(&self) -> bool {
-        self.endpoint.wishes.has(OptionName::NetlinkStrict)
+        self.endpoint.flags.has(OptionName::NetlinkStrict)
     }
 
     /// Whether the message has one of these flags.
@@ -44,10 +44,8 @@ impl Asked<'_> {
 
     /// Says how `request`, which this is, went.
     pub fn acknowledge(&self, request: &Message<'_>, refusal: Option<Refusal>) {
-        let Endpoint {
-            wishes, dialect, ..
-        } = self.endpoint;
-        let explains = wishes.has(OptionName::NetlinkExtendedAck);
+        let Endpoint { flags, dialect, .. } = self.endpoint;
+        let explains = flags.has(OptionName::NetlinkExtendedAck);
         let told = refusal.filter(|_| explains);
         let text = told.and_then(|refusal| refusal.text);
         let offset = told.and_then(|refusal| refusal.offset);
@@ -55,7 +53,7 @@ impl Asked<'_> {
             error: refusal.map_or(0, |refusal| (dialect.error_number)(refusal.error)),
             text: text.map(str::as_bytes),
             offset: offset.map(|offset| offset as u32),
-            is_capped: wishes.has(OptionName::NetlinkCapAck),
+            is_capped: flags.has(OptionName::NetlinkCapAck),
         };
         let room = request.bytes().len() + ACK_BYTES;
         let port = self.endpoint.port();

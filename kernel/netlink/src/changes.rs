@@ -100,7 +100,7 @@ fn tell(stack: &NetStack, before: &mut Plan) {
 
 /// What became of an object: the difference to the type of a message about a new one.
 #[derive(Clone, Copy)]
-enum Fate {
+enum Change {
     New = 0,
     Gone = 1,
 }
@@ -116,7 +116,7 @@ fn tell_links(stack: &NetStack, before: &[LinkState], now: &[LinkState]) {
             stack,
             LINKS,
             &link::message(stack, &gone.interface),
-            Fate::Gone,
+            Change::Gone,
         );
     }
     for new in now.iter().filter(|one| !before.contains(one)) {
@@ -124,20 +124,20 @@ fn tell_links(stack: &NetStack, before: &[LinkState], now: &[LinkState]) {
             stack,
             LINKS,
             &link::message(stack, &new.interface),
-            Fate::New,
+            Change::New,
         );
     }
 }
 
-fn tell_list<T: PartialEq>(before: &[T], now: &[T], mut told: impl FnMut(&T, Fate)) {
+fn tell_list<T: PartialEq>(before: &[T], now: &[T], mut told: impl FnMut(&T, Change)) {
     let gone = before.iter().filter(|one| !now.contains(one));
-    gone.for_each(|one| told(one, Fate::Gone));
+    gone.for_each(|one| told(one, Change::Gone));
     let new = now.iter().filter(|one| !before.contains(one));
-    new.for_each(|one| told(one, Fate::New));
+    new.for_each(|one| told(one, Change::New));
 }
 
 /// A message about an object that came or went.
-struct News<'a, T>(&'a T, Fate);
+struct News<'a, T>(&'a T, Change);
 
 impl<T: Emit> Emit for News<'_, T> {
     fn kind(&self) -> u16 {
@@ -149,7 +149,7 @@ impl<T: Emit> Emit for News<'_, T> {
     }
 }
 
-fn publish(stack: &NetStack, group: u32, object: &impl Emit, fate: Fate) {
+fn publish(stack: &NetStack, group: u32, object: &impl Emit, fate: Change) {
     let bytes: Vec<u8> = match answer::object(&News(object, fate), 0, 0) {
         Ok(bytes) => bytes,
         // Nobody can be told without memory; the next dump says what is so.

@@ -10,7 +10,7 @@ use netlink::{Dump, Flags, Progress, Writer};
 use super::asked::Asked;
 use super::diag;
 use super::objects::{address, link, neighbour, route, rule};
-use super::protocol::Dialect;
+use super::protocol::Abi;
 use net::NetStack;
 
 /// Grows with each change that was told or made by a command; one for all stacks, as a dump that
@@ -52,7 +52,7 @@ pub(super) struct Dumping {
     taken: usize,
     /// Of all stacks when the dump began.
     changes: u32,
-    dialect: &'static Dialect,
+    dialect: &'static Abi,
     stack: Arc<NetStack>,
 }
 

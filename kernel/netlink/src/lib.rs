@@ -31,7 +31,7 @@
 //!
 //! # Not here
 //! What the network knows (`net::{interface, plan}`), bytes of messages (`netlink`), numbers
-//! of errors and the layout of `struct tcp_info`, which the ABI lends us ([`Dialect`]).
+//! of errors and the layout of `struct tcp_info`, which the ABI lends us ([`Abi`]).
 //! Programs cannot send to each other, only to the kernel.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -52,7 +52,7 @@ mod socket;
 use alloc::sync::Arc;
 
 pub use changes::init;
-pub use protocol::{Dialect, Protocol};
+pub use protocol::{Abi, Protocol};
 pub use socket::NetlinkSocket;
 pub use socket::registry::{Listed, list};
 
@@ -63,11 +63,7 @@ use vfs::socket::{Socket, SocketType};
 /// A new socket; `dialect` is how its program is spoken to.
 ///
 /// Errors: `SocketTypeUnsupported`, `ProtocolUnsupported`.
-pub fn create(
-    kind: SocketType,
-    protocol: u32,
-    dialect: &'static Dialect,
-) -> Result<Arc<dyn Socket>> {
+pub fn create(kind: SocketType, protocol: u32, dialect: &'static Abi) -> Result<Arc<dyn Socket>> {
     match kind {
         SocketType::Raw | SocketType::Datagram => {
             let protocol = Protocol::of(protocol)?;

@@ -25,7 +25,7 @@ impl Protocol {
 }
 
 /// What only the ABI knows and messages tell.
-pub struct Dialect {
+pub struct Abi {
     /// The number of an error.
     pub error_number: fn(Error) -> u16,
     /// Appends what TCP_INFO tells, as it lies in memory.

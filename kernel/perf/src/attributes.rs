@@ -71,7 +71,7 @@ bitflags! {
 bitflags! {
     /// What gets into the ring; Linux's own bits of `struct perf_event_attr`.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub struct Hears: u64 {
+    pub struct AttrBits: u64 {
         /// No samples of programs.
         const NO_USER = 1 << 4;
         /// No samples of the kernel.
@@ -93,7 +93,7 @@ bitflags! {
     }
 }
 
-impl Hears {
+impl AttrBits {
     /// What is told besides samples.
     pub const EVENTS: Self = Self::MMAP
         .union(Self::COMM)
@@ -128,7 +128,7 @@ pub struct Attributes {
     /// What a sample says.
     pub fields: Fields,
     /// What gets into the ring.
-    pub hears: Hears,
+    pub hears: AttrBits,
     /// When who waits for the ring is woken.
     pub wakeup: Wakeup,
     /// The only CPU that it is about. The count of a thread's event is still that of all CPUs.

@@ -46,7 +46,7 @@ mod ring;
 mod sample;
 mod threads;
 
-pub use attributes::{Attributes, Fields, Format, Hears, Kind, Wakeup};
+pub use attributes::{AttrBits, Attributes, Fields, Format, Kind, Wakeup};
 pub use event::{Event, Target, event_of, open};
 pub use limits::{GAUGES_MAX, PARANOID, USER_GAUGES_MAX, USER_RING_KIBIBYTES};
 pub use mach::profile::HERTZ as MAX_SAMPLE_RATE;

@@ -10,10 +10,10 @@ use mach::profile::tap::{self, Sample};
 use sched::Flags;
 use task::{self, Thread};
 
-use crate::attributes::Hears;
+use crate::attributes::AttrBits;
 use crate::event::watch::{self, ON_CPU};
 use crate::event::{Event, Gauge};
-use crate::record::{self, Moment};
+use crate::record::{self, SampleContext};
 
 /// Samples that are given at once: more than a queue has.
 const BATCH: usize = 32;
@@ -32,7 +32,7 @@ pub fn deliver(me: &Thread) {
 
 fn give(sample: &Sample) {
     let cpu = mach::cpu::id();
-    let moment = Moment {
+    let moment = SampleContext {
         pid: sample.pid,
         tid: sample.tid,
         at_ns: match sample.at_ns {
@@ -49,11 +49,11 @@ fn give(sample: &Sample) {
         .each(|gauge, event| take(event, gauge, sample, &moment));
 }
 
-fn take(event: &Event, gauge: &Gauge, sample: &Sample, moment: &Moment) {
+fn take(event: &Event, gauge: &Gauge, sample: &Sample, moment: &SampleContext) {
     let hears = event.attributes.hears;
     let unwanted = match sample.kernel().is_empty() {
-        true => Hears::NO_USER,
-        false => Hears::NO_KERNEL,
+        true => AttrBits::NO_USER,
+        false => AttrBits::NO_KERNEL,
     };
     if hears.contains(unwanted) || !event.is_about(moment.cpu) {
         return;

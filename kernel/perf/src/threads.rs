@@ -10,10 +10,10 @@ use mach::mem::USER_END;
 use sync::Result;
 use task::{Thread, family};
 
-use crate::attributes::Hears;
+use crate::attributes::AttrBits;
 use crate::event::watch::{ON_CPU, Watch, at_thread, each_at};
 use crate::event::{Event, Gauge, Target};
-use crate::record::{Moment, Record, news};
+use crate::record::{Record, SampleContext, news};
 use crate::sample;
 
 /// Whether any event is about what this thread does here.
@@ -22,8 +22,8 @@ fn is_heard(thread: &Thread) -> bool {
 }
 
 /// Writes the record that `make` makes to all events that are on and hear of `what`.
-fn tell(thread: &Thread, what: Hears, make: impl Fn(&Event) -> Result<Record>) {
-    let moment = Moment::of(thread);
+fn tell(thread: &Thread, what: AttrBits, make: impl Fn(&Event) -> Result<Record>) {
+    let moment = SampleContext::of(thread);
     let write = |gauge: &Arc<Gauge>, event: &Arc<Event>| {
         let hears = event.attributes.hears.intersects(what);
         if hears && event.is_about(moment.cpu) && gauge.is_on() {
@@ -50,7 +50,7 @@ pub fn note_thread(maker: &Thread, new: &Arc<Thread>) -> Result<()> {
         }
     });
     let [own, its_maker] = [new, maker].map(|thread| (thread.process.id(), thread.id()));
-    tell(maker, Hears::TASK, |_| news::fork(own, its_maker));
+    tell(maker, AttrBits::TASK, |_| news::fork(own, its_maker));
     outcome
 }
 
@@ -68,14 +68,14 @@ pub fn note_exec(thread: &Thread) {
             event.switch(true);
         }
     });
-    tell(thread, Hears::COMM, |_| news::name(thread, true));
+    tell(thread, AttrBits::COMM, |_| news::name(thread, true));
     note_mappings(thread, VirtAddr(0)..USER_END);
 }
 
 /// The thread has got another name.
 pub fn note_name(thread: &Thread) {
     if is_heard(thread) {
-        tell(thread, Hears::COMM, |_| news::name(thread, false));
+        tell(thread, AttrBits::COMM, |_| news::name(thread, false));
     }
 }
 
@@ -88,7 +88,7 @@ pub fn note_mappings(thread: &Thread, range: Range<VirtAddr>) {
     let areas = space.areas_above(range.start);
     let inside = areas.take_while(|area| area.range.start < range.end);
     for area in inside.filter(|area| area.access.exec) {
-        tell(thread, Hears::MMAP | Hears::MMAP2, |event| {
+        tell(thread, AttrBits::MMAP | AttrBits::MMAP2, |event| {
             news::mapping(event.attributes.hears, thread, &area)
         });
     }
@@ -102,7 +102,9 @@ pub fn note_exit(thread: &Thread) {
     sample::deliver(thread);
     let own = (thread.process.id(), thread.id());
     let parent = family::parent_of(thread.process.id());
-    tell(thread, Hears::TASK, |_| news::exit(own, (parent, parent)));
+    tell(thread, AttrBits::TASK, |_| {
+        news::exit(own, (parent, parent))
+    });
     forget(thread);
 }
 

@@ -15,8 +15,8 @@ use sched::{Softirq, Work, raise, register_softirq};
 use sync::{Error, Result, Wait};
 use task::Pid;
 
+use super::driver::Driver;
 use super::ports::{self, HostStream, INPUT, OUTPUT, TERMINAL};
-use super::screen::Screen;
 use super::serial::Stream;
 use super::stream::StreamFile;
 use super::terminal::WindowSize;
@@ -76,7 +76,7 @@ static TAKER: Spin<()> = Spin::new(());
 /// Sets the console up; once at boot.
 pub fn init(host: Host) {
     CONSOLE.call_once(|| match host {
-        Host::SerialTerminal => Console::SerialTerminal(Terminal::new(Screen::Serial)),
+        Host::SerialTerminal => Console::SerialTerminal(Terminal::new(Driver::Serial)),
         Host::SerialStream => Console::SerialStream(Arc::default()),
         Host::Ports {
             files,
@@ -84,7 +84,7 @@ pub fn init(host: Host) {
             columns,
         } => {
             let terminal = files.contains(&HostFile::Terminal).then(|| {
-                let terminal = Terminal::new(Screen::Port(&TERMINAL));
+                let terminal = Terminal::new(Driver::Port(&TERMINAL));
                 terminal.set_window(window(rows, columns));
                 terminal
             });

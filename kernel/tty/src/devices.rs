@@ -16,8 +16,8 @@ use vfs::devices::{Device, register};
 use vfs::file::{FileRef, OpenFile, StatusFlags};
 use vfs::names::{create_by_kernel, unlink_by_kernel};
 use vfs::{
-    FileType, HowToOpen, New, Path, Spot, Walk, device_number, device_parts, mount, open,
-    open_path, resolve, resolve_spot,
+    FileType, LastComponent, New, OpenHow, Path, Walk, device_number, device_parts, mount, open,
+    open_path, resolve, resolve_parent,
 };
 
 /// Linux's major numbers of serial ports and of the terminals with special meaning.
@@ -96,7 +96,7 @@ fn control_by_opening(terminal: &Arc<Terminal>, status: StatusFlags) {
 
 /// Makes the node of a pseudo terminal.
 pub(super) fn add_node(number: u32) -> Result<()> {
-    let spot = node_spot(number)?;
+    let component = node_parent(number)?;
     let (uid, _) = Subject::current(Who::Effective).ids();
     let new = New {
         kind: FileType::CharDevice,
@@ -106,20 +106,20 @@ pub(super) fn add_node(number: u32) -> Result<()> {
         device: device_number(pty::MAJOR, number),
         target: &[],
     };
-    create_by_kernel(&spot, &new)
+    create_by_kernel(&component, &new)
 }
 
 /// Removes it.
 pub(super) fn remove_node(number: u32) {
     // A program may have removed it already.
-    let _ = node_spot(number).and_then(|spot| unlink_by_kernel(&spot));
+    let _ = node_parent(number).and_then(|component| unlink_by_kernel(&component));
 }
 
 /// Opens it by its node, so that the open file has a name.
 pub(super) fn open_node(number: u32, status: StatusFlags) -> Result<Arc<OpenFile>> {
-    let how = HowToOpen {
+    let how = OpenHow {
         status,
-        ..HowToOpen::READ
+        ..OpenHow::READ
     };
     let path = format!("dev/pts/{number}");
     match open(Some(&mount::root()), path.as_bytes(), &how) {
@@ -134,7 +134,7 @@ fn node_place(number: u32) -> Result<Path> {
 }
 
 /// Where the node is, whatever is mounted on /dev.
-fn node_spot(number: u32) -> Result<Spot> {
+fn node_parent(number: u32) -> Result<LastComponent> {
     let path = format!("pts/{number}");
-    resolve_spot(devtmpfs::top(), path.as_bytes(), Walk::empty())
+    resolve_parent(devtmpfs::top(), path.as_bytes(), Walk::empty())
 }

@@ -74,7 +74,7 @@ impl Drop for TerminalFile {
         state.open_count -= 1;
         let is_last = state.open_count == 0;
         drop(state);
-        if is_last && let Some(master) = self.terminal.screen.master() {
+        if is_last && let Some(master) = self.terminal.driver.master() {
             master.pollee.notify(Events::READABLE | Events::HUP);
         }
     }

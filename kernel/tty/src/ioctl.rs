@@ -122,7 +122,7 @@ fn settings(terminal: &Arc<Terminal>, request: u32, argument: u64) -> Result<usi
         FIONREAD => user::write(at, terminal.state.lock().discipline.readable() as u32)?,
         TIOCOUTQ => user::write(
             at,
-            terminal.screen.master().map_or(0, |queue| queue.len()) as u32,
+            terminal.driver.master().map_or(0, |queue| queue.len()) as u32,
         )?,
         TCFLSH => flush(terminal, argument)?,
         TCXONC => control_flow(terminal, argument)?,

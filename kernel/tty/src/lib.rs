@@ -7,7 +7,7 @@
 //! ```
 //!
 //! `discipline` is the line discipline as a pure state machine (Linux's N_TTY): bytes in,
-//! bytes and signals out. A [`Terminal`] puts a lock, waiting and a [`screen`] around it;
+//! bytes and signals out. A [`Terminal`] puts a lock, waiting and a [`driver`] around it;
 //! `job` decides which programs may use it; `pty` is the other end of a pseudo terminal;
 //! `console` is what process 1 has as its input and output: a terminal, or streams that do
 //! not claim to be one, through `ports` of the host or the `serial` port.
@@ -24,13 +24,13 @@ extern crate alloc;
 pub mod console;
 mod devices;
 mod discipline;
+mod driver;
 mod file;
 mod ioctl;
 mod job;
 mod packet;
 mod ports;
 mod pty;
-mod screen;
 mod serial;
 mod stream;
 mod terminal;

@@ -18,8 +18,8 @@ use sync::{Error, Result, Wait};
 use task::current;
 use task::signal::files::current_owner;
 
+use super::driver::{Driver, MasterQueue};
 use super::ioctl::FIONREAD;
-use super::screen::{MasterQueue, Screen};
 use super::{Terminal, TerminalFile, devices, ioctl};
 use vfs::file::async_io::Owner;
 use vfs::file::{File, OpenFile, StatusFlags};
@@ -82,7 +82,7 @@ pub fn open_slave(number: u32) -> Result<Arc<TerminalFile>> {
 impl Master {
     fn new(number: u32) -> Arc<Self> {
         let output = Arc::<MasterQueue>::default();
-        let terminal = Terminal::new(Screen::Master(output.clone()));
+        let terminal = Terminal::new(Driver::Master(output.clone()));
         Arc::new(Self {
             number,
             terminal,

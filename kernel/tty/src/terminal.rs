@@ -13,8 +13,8 @@ use task::signal::{Info, Signal, send_to_group, send_to_process};
 use task::{Pid, current, family};
 
 use super::discipline::{Discipline, EXPANSION_MAX};
+use super::driver::Driver;
 use super::packet::Happened;
-use super::screen::Screen;
 use super::termios::{Input, Special, Termios};
 
 /// Bytes moved at once, on the stack.
@@ -47,7 +47,7 @@ pub(super) struct State {
 pub struct Terminal {
     pub(super) state: Spin<State>,
     pub(super) pollee: Pollee,
-    pub(super) screen: Screen,
+    pub(super) driver: Driver,
 }
 
 /// Whether ^S and ^Q halt and resume the output.
@@ -60,13 +60,13 @@ fn has_usual_keys(termios: &Termios) -> bool {
 }
 
 /// How a raw read waits (VMIN and VTIME).
-struct Patience {
+struct ReadWait {
     least: usize,
     limit: Option<Duration>,
 }
 
 impl Terminal {
-    pub(super) fn new(screen: Screen) -> Arc<Self> {
+    pub(super) fn new(driver: Driver) -> Arc<Self> {
         let state = State {
             discipline: Discipline::new(),
             window: WindowSize::default(),
@@ -79,7 +79,7 @@ impl Terminal {
         Arc::new(Self {
             state: Spin::new(state),
             pollee: Pollee::new(),
-            screen,
+            driver,
         })
     }
 
@@ -124,12 +124,12 @@ impl Terminal {
     pub(super) fn show_echo(&self, state: &mut State) {
         let echo = &mut state.discipline.echo;
         let mut bytes = [0; EXPANSION_MAX];
-        while !echo.is_empty() && self.screen.room() >= bytes.len() {
+        while !echo.is_empty() && self.driver.room() >= bytes.len() {
             let count = echo.len().min(bytes.len());
             for (place, byte) in bytes.iter_mut().zip(echo.drain(..count)) {
                 *place = byte;
             }
-            self.screen.put(&bytes[..count]);
+            self.driver.put(&bytes[..count]);
         }
     }
 
@@ -139,40 +139,40 @@ impl Terminal {
         }
         let mut bytes = [0; CHUNK_BYTES];
         let wanted = to.remaining().min(bytes.len());
-        let patience = self.patience(wanted);
+        let wait = self.wait(wanted);
         let count = loop {
             if !nonblocking {
-                self.wait_for_input(&patience)?;
+                self.wait_for_input(&wait)?;
             }
             let mut state = self.state.lock();
             match state.discipline.read(&mut bytes[..wanted]) {
                 Some(count) => break count,
-                None if state.is_hung_up || patience.least == 0 => break 0,
+                None if state.is_hung_up || wait.least == 0 => break 0,
                 None if nonblocking => return Err(Error::WouldBlock),
-                None if patience.limit.is_some() => break 0,
+                None if wait.limit.is_some() => break 0,
                 // Another reader was faster, or a key threw the input away.
                 None => {}
             }
         };
         // There is room for more input.
-        match self.screen.master() {
+        match self.driver.master() {
             Some(master) => master.pollee.notify(Events::WRITABLE),
             None => raise(Softirq::Console),
         }
         to.put(&bytes[..count])
     }
 
-    fn patience(&self, wanted: usize) -> Patience {
+    fn wait(&self, wanted: usize) -> ReadWait {
         let termios = self.state.lock().discipline.termios;
         if termios.is_canonical() {
-            return Patience {
+            return ReadWait {
                 least: 1,
                 limit: None,
             };
         }
         let tenths = u64::from(termios.get(Special::Time));
         let limit = (tenths != 0).then(|| Duration::from_millis(tenths * 100));
-        Patience {
+        ReadWait {
             least: usize::from(termios.get(Special::Min)).min(wanted),
             limit,
         }
@@ -180,21 +180,21 @@ impl Terminal {
 
     /// Waits as termios(3) says: for the first byte without limit if a least number is
     /// asked for, then for each further one no longer than the limit.
-    fn wait_for_input(&self, patience: &Patience) -> Result<()> {
+    fn wait_for_input(&self, wait: &ReadWait) -> Result<()> {
         let mut had = 0;
         loop {
-            let how = match patience.limit {
-                Some(limit) if had != 0 || patience.least == 0 => {
+            let how = match wait.limit {
+                Some(limit) if had != 0 || wait.least == 0 => {
                     Wait::INTERRUPTIBLE.until(mach::time::now() + limit)
                 }
-                None if patience.least == 0 => return Ok(()),
+                None if wait.least == 0 => return Ok(()),
                 _ => Wait::INTERRUPTIBLE,
             };
             // With a limit each byte counts; without, only the least number.
-            let enough = if patience.limit.is_some() {
+            let enough = if wait.limit.is_some() {
                 had + 1
             } else {
-                patience.least
+                wait.least
             };
             let has_come = || (self.readable() >= enough || self.is_hung_up()).then_some(());
             match self.pollee.queue.wait(how, has_come) {
@@ -202,7 +202,7 @@ impl Terminal {
                 outcome => outcome?,
             }
             had = self.readable();
-            if had >= patience.least || self.is_hung_up() {
+            if had >= wait.least || self.is_hung_up() {
                 return Ok(());
             }
         }
@@ -236,7 +236,7 @@ impl Terminal {
         let needed = bytes.len() * EXPANSION_MAX;
         let can_write = || {
             let state = self.state.lock();
-            let is_free = !state.discipline.is_output_halted && self.screen.room() >= needed;
+            let is_free = !state.discipline.is_output_halted && self.driver.room() >= needed;
             (is_free || state.is_hung_up).then_some(())
         };
         if nonblocking {
@@ -257,7 +257,7 @@ impl Terminal {
             processed[len..len + count].copy_from_slice(&expanded[..count]);
             len += count;
         }
-        self.screen.put(&processed[..len]);
+        self.driver.put(&processed[..len]);
         Ok(bytes.len())
     }
 
@@ -277,7 +277,7 @@ impl Terminal {
         if state.discipline.readable() >= least {
             events |= Events::READABLE;
         }
-        if !state.discipline.is_output_halted && self.screen.room() >= CHUNK_BYTES {
+        if !state.discipline.is_output_halted && self.driver.room() >= CHUNK_BYTES {
             events |= Events::WRITABLE;
         }
         events
@@ -301,8 +301,8 @@ impl Terminal {
             had_keys
         };
         match (had_keys, has_usual_keys(&termios)) {
-            (true, false) => self.screen.note(Happened::NO_KEYS),
-            (false, true) => self.screen.note(Happened::KEYS),
+            (true, false) => self.driver.note(Happened::NO_KEYS),
+            (false, true) => self.driver.note(Happened::KEYS),
             _ => {}
         }
         self.pollee.notify(Events::READABLE | Events::WRITABLE);
@@ -311,17 +311,17 @@ impl Terminal {
     /// Throws away what nobody has read.
     pub(super) fn flush_input(&self) {
         self.state.lock().discipline.flush_input();
-        self.screen.note(Happened::FLUSHED_INPUT);
-        if let Some(master) = self.screen.master() {
+        self.driver.note(Happened::FLUSHED_INPUT);
+        if let Some(master) = self.driver.master() {
             master.pollee.notify(Events::WRITABLE);
         }
     }
 
     /// Throws away what has not been shown.
     pub(super) fn flush_output(&self) {
-        if let Some(master) = self.screen.master() {
+        if let Some(master) = self.driver.master() {
             master.clear();
-            self.screen.note(Happened::FLUSHED_OUTPUT);
+            self.driver.note(Happened::FLUSHED_OUTPUT);
             self.pollee.notify(Events::WRITABLE);
         }
     }
@@ -329,8 +329,8 @@ impl Terminal {
     /// Tells a master in packet mode where the output has come to a halt, or goes on.
     pub(super) fn note_flow(&self, halted: bool, halts: bool) {
         match (halted, halts) {
-            (false, true) => self.screen.note(Happened::HALTED),
-            (true, false) => self.screen.note(Happened::RESUMED),
+            (false, true) => self.driver.note(Happened::HALTED),
+            (true, false) => self.driver.note(Happened::RESUMED),
             _ => {}
         }
     }

@@ -4,8 +4,8 @@
 //! has not. Below them stands what both have, and what knows a socket of either kind only as an
 //! `endpoint`:
 //!
-//! - `inbox` has what was received, bytes in pages with envelopes beside them; a sender puts its
-//!   bytes straight into the receiver's inbox and is charged for them (`outbox`).
+//! - `inbox` has what was received, bytes in pages with descriptors and credentials beside them; a
+//!   sender puts its bytes straight into the receiver's inbox and is charged for them (`outbox`).
 //! - `names` finds sockets by name, `list` by number.
 //! - `rights` has the descriptors under way; those that nobody can receive its `collect` closes.
 //!

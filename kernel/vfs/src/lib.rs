@@ -41,5 +41,5 @@ pub use mount::{
     Contexts, FsContext, Mount, MountFlags, Path, SuperBlock, context, find_contexts_by, kinds,
     root,
 };
-pub use open::{CreationFlags, HowToOpen, open, open_for_exec, open_path, register_fifo};
-pub use walk::{PATH_BYTES_MAX, Spot, Walk, resolve, resolve_spot};
+pub use open::{CreationFlags, OpenHow, open, open_for_exec, open_path, register_fifo};
+pub use walk::{LastComponent, PATH_BYTES_MAX, Walk, resolve, resolve_parent};

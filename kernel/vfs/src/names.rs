@@ -9,7 +9,7 @@ use alloc::sync::Arc;
 use sync::{Error, Mutex, Result};
 
 use super::access::{EXECUTE, Subject, WRITE, Who};
-use super::walk::Spot;
+use super::walk::LastComponent;
 use super::{Dentry, FileType, InodeRef, New, Path, notify};
 
 /// Held by every rename: two of them could make a directory its own ancestor. One for all, as
@@ -64,20 +64,24 @@ impl Wanted<'_> {
     }
 }
 
-/// Creates a file at a free spot.
-pub fn create(spot: &Spot, wanted: &Wanted<'_>) -> Result<Path> {
-    let directory = &spot.directory;
-    if spot.name.is_empty() {
+/// Creates a file at a free component.
+pub fn create(component: &LastComponent, wanted: &Wanted<'_>) -> Result<Path> {
+    let directory = &component.directory;
+    if component.name.is_empty() {
         return Err(Error::Exists);
     }
     let _still = directory.dentry.lock_names()?;
-    if directory.dentry.child_while_locked(&spot.name)?.is_some() {
+    if directory
+        .dentry
+        .child_while_locked(&component.name)?
+        .is_some()
+    {
         return Err(Error::Exists);
     }
-    if spot.wants_directory && wanted.kind != FileType::Directory {
+    if component.wants_directory && wanted.kind != FileType::Directory {
         return Err(Error::NotFound);
     }
-    create_while_locked(directory, &spot.name, wanted)
+    create_while_locked(directory, &component.name, wanted)
 }
 
 /// [`create`] for a caller that holds the directory's lock and knows the name is free.
@@ -107,40 +111,48 @@ pub fn add_while_locked(
 }
 
 /// Creates a file for the kernel: nobody is asked for rights, and `new` says whose it is.
-pub fn create_by_kernel(spot: &Spot, new: &New<'_>) -> Result<()> {
-    let directory = &spot.directory;
+pub fn create_by_kernel(component: &LastComponent, new: &New<'_>) -> Result<()> {
+    let directory = &component.directory;
     let _still = directory.dentry.lock_names()?;
-    if directory.dentry.child_while_locked(&spot.name)?.is_some() {
+    if directory
+        .dentry
+        .child_while_locked(&component.name)?
+        .is_some()
+    {
         return Err(Error::Exists);
     }
-    let inode = directory.inode().create(&spot.name, new)?;
-    add(directory, &spot.name, inode);
+    let inode = directory.inode().create(&component.name, new)?;
+    add(directory, &component.name, inode);
     Ok(())
 }
 
 /// Gives the file at `old` one more name.
-pub fn link(old: &Path, spot: &Spot) -> Result<()> {
-    let directory = &spot.directory;
+pub fn link(old: &Path, component: &LastComponent) -> Result<()> {
+    let directory = &component.directory;
     if !Arc::ptr_eq(&old.mount, &directory.mount) {
         return Err(Error::CrossDevice);
     }
     if old.dentry.is_directory() {
         return Err(Error::NotPermitted);
     }
-    if spot.name.is_empty() {
+    if component.name.is_empty() {
         return Err(Error::Exists);
     }
     let _still = directory.dentry.lock_names()?;
-    if directory.dentry.child_while_locked(&spot.name)?.is_some() {
+    if directory
+        .dentry
+        .child_while_locked(&component.name)?
+        .is_some()
+    {
         return Err(Error::Exists);
     }
-    if spot.wants_directory {
+    if component.wants_directory {
         return Err(Error::NotFound);
     }
     check_change(directory)?;
-    directory.inode().link(&spot.name, old.inode())?;
+    directory.inode().link(&component.name, old.inode())?;
     notify::links_changed(old.inode());
-    add(directory, &spot.name, old.inode().clone());
+    add(directory, &component.name, old.inode().clone());
     Ok(())
 }
 
@@ -152,11 +164,11 @@ fn add(directory: &Path, name: &[u8], inode: InodeRef) -> Arc<Dentry> {
 }
 
 /// Removes the name of a file that is no directory.
-pub fn unlink(spot: &Spot) -> Result<()> {
-    if spot.name.is_empty() {
+pub fn unlink(component: &LastComponent) -> Result<()> {
+    if component.name.is_empty() {
         return Err(Error::IsDirectory);
     }
-    let (directory, name) = (&spot.directory, &spot.name);
+    let (directory, name) = (&component.directory, &component.name);
     let _still = directory.dentry.lock_names()?;
     let dentry = directory
         .dentry
@@ -165,7 +177,7 @@ pub fn unlink(spot: &Spot) -> Result<()> {
     if dentry.is_directory() {
         return Err(Error::IsDirectory);
     }
-    if spot.wants_directory {
+    if component.wants_directory {
         return Err(Error::NotDirectory);
     }
     check_removal(directory, &dentry)?;
@@ -175,8 +187,8 @@ pub fn unlink(spot: &Spot) -> Result<()> {
 }
 
 /// Removes what [`create_by_kernel`] made, if it is still there.
-pub fn unlink_by_kernel(spot: &Spot) -> Result<()> {
-    let (directory, name) = (&spot.directory, &spot.name);
+pub fn unlink_by_kernel(component: &LastComponent) -> Result<()> {
+    let (directory, name) = (&component.directory, &component.name);
     let _still = directory.dentry.lock_names()?;
     let found = directory.dentry.child_while_locked(name)?;
     let dentry = found.ok_or(Error::NotFound)?;
@@ -186,11 +198,11 @@ pub fn unlink_by_kernel(spot: &Spot) -> Result<()> {
 }
 
 /// Removes an empty directory.
-pub fn rmdir(spot: &Spot) -> Result<()> {
-    if spot.name.is_empty() {
+pub fn rmdir(component: &LastComponent) -> Result<()> {
+    if component.name.is_empty() {
         return Err(Error::Busy);
     }
-    let (directory, name) = (&spot.directory, &spot.name);
+    let (directory, name) = (&component.directory, &component.name);
     let _still = directory.dentry.lock_names()?;
     let dentry = directory
         .dentry
@@ -223,7 +235,7 @@ pub enum Replace {
 }
 
 /// Moves a name.
-pub fn rename(from: &Spot, to: &Spot, replace: Replace) -> Result<()> {
+pub fn rename(from: &LastComponent, to: &LastComponent, replace: Replace) -> Result<()> {
     if !Arc::ptr_eq(&from.directory.mount, &to.directory.mount) {
         return Err(Error::CrossDevice);
     }
@@ -278,8 +290,8 @@ fn is_same(one: &Arc<Dentry>, two: &Arc<Dentry>) -> bool {
 }
 
 fn check_rename(
-    from: &Spot,
-    to: &Spot,
+    from: &LastComponent,
+    to: &LastComponent,
     moved: &Arc<Dentry>,
     target: Option<&Arc<Dentry>>,
     replace: Replace,
@@ -311,8 +323,8 @@ fn check_rename(
 }
 
 fn settle_rename(
-    from: &Spot,
-    to: &Spot,
+    from: &LastComponent,
+    to: &LastComponent,
     moved: &Arc<Dentry>,
     target: Option<Arc<Dentry>>,
     exchange: bool,

@@ -9,7 +9,7 @@ use sync::{Error, Result};
 use super::access::{EXECUTE, READ, Subject, WRITE, Who, is_above_permissions};
 use super::mount::Writer;
 use super::names::{Wanted, create_while_locked};
-use super::walk::{Spot, resolve_spot};
+use super::walk::{LastComponent, resolve_parent};
 use super::{
     Attachment, FileType, InodeRef, MountFlags, Path, Walk, access_times, notify, resolve, set_ids,
 };
@@ -37,7 +37,7 @@ bitflags! {
 
 /// How to open.
 #[derive(Clone, Copy, Debug)]
-pub struct HowToOpen {
+pub struct OpenHow {
     /// What happens at opening.
     pub creation: CreationFlags,
     /// What stays with the open file.
@@ -48,7 +48,7 @@ pub struct HowToOpen {
     pub walk: Walk,
 }
 
-impl HowToOpen {
+impl OpenHow {
     /// For reading.
     pub const READ: Self = Self {
         creation: CreationFlags::empty(),
@@ -62,7 +62,7 @@ impl HowToOpen {
 const LINKS_MAX: u32 = 40;
 
 /// Opens what `path` names.
-pub fn open(start: Option<&Path>, path: &[u8], how: &HowToOpen) -> Result<Arc<OpenFile>> {
+pub fn open(start: Option<&Path>, path: &[u8], how: &OpenHow) -> Result<Arc<OpenFile>> {
     if how.creation.contains(CreationFlags::CREATE) {
         return open_or_create(start, path, how);
     }
@@ -96,13 +96,13 @@ pub fn open_for_exec(start: Option<&Path>, path: &[u8], walk: Walk) -> Result<Ar
     ))
 }
 
-fn open_or_create(start: Option<&Path>, path: &[u8], how: &HowToOpen) -> Result<Arc<OpenFile>> {
-    let mut spot = resolve_spot(start, path, how.walk)?;
+fn open_or_create(start: Option<&Path>, path: &[u8], how: &OpenHow) -> Result<Arc<OpenFile>> {
+    let mut component = resolve_parent(start, path, how.walk)?;
     for _ in 0..LINKS_MAX {
-        if spot.name.is_empty() || spot.wants_directory {
+        if component.name.is_empty() || component.wants_directory {
             return Err(Error::IsDirectory);
         }
-        let place = match existing_or_new(&spot, how)? {
+        let place = match existing_or_new(&component, how)? {
             Found::New(place) => return open_new(place, how),
             Found::Existing(place) => place,
         };
@@ -117,7 +117,7 @@ fn open_or_create(start: Option<&Path>, path: &[u8], how: &HowToOpen) -> Result<
         }
         let target = place.inode().read_link()?;
         access_times::note(&place);
-        spot = resolve_spot(Some(&spot.directory), &target, how.walk)?;
+        component = resolve_parent(Some(&component.directory), &target, how.walk)?;
     }
     Err(Error::TooManySymlinks)
 }
@@ -127,8 +127,8 @@ enum Found {
     Existing(Path),
 }
 
-fn existing_or_new(spot: &Spot, how: &HowToOpen) -> Result<Found> {
-    let directory = &spot.directory;
+fn existing_or_new(component: &LastComponent, how: &OpenHow) -> Result<Found> {
+    let directory = &component.directory;
     let exclusive = how.creation.contains(CreationFlags::EXCLUSIVE);
     let existing = |dentry| {
         let place = Path {
@@ -141,26 +141,26 @@ fn existing_or_new(spot: &Spot, how: &HowToOpen) -> Result<Found> {
             Ok(Found::Existing(place.enter_mounts()))
         }
     };
-    if let Some(dentry) = directory.dentry.child(&spot.name)? {
+    if let Some(dentry) = directory.dentry.child(&component.name)? {
         return existing(dentry);
     }
     let _still = directory.dentry.lock_names()?;
-    if let Some(dentry) = directory.dentry.child_while_locked(&spot.name)? {
+    if let Some(dentry) = directory.dentry.child_while_locked(&component.name)? {
         return existing(dentry);
     }
     let wanted = Wanted::new(FileType::Regular, how.mode & 0o7777);
-    create_while_locked(directory, &spot.name, &wanted).map(Found::New)
+    create_while_locked(directory, &component.name, &wanted).map(Found::New)
 }
 
 /// Opens what was just created: its mode does not bind its creator.
-fn open_new(place: Path, how: &HowToOpen) -> Result<Arc<OpenFile>> {
+fn open_new(place: Path, how: &OpenHow) -> Result<Arc<OpenFile>> {
     let opened = OpenFile::at(place.inode().clone(), how.status, place);
     notify::opened(&opened);
     Ok(opened)
 }
 
 /// Opens what is at `place`.
-pub fn open_path(place: Path, how: &HowToOpen) -> Result<Arc<OpenFile>> {
+pub fn open_path(place: Path, how: &OpenHow) -> Result<Arc<OpenFile>> {
     let kind = place.dentry.kind();
     if how.creation.contains(CreationFlags::DIRECTORY) && kind != FileType::Directory {
         return Err(Error::NotDirectory);
@@ -189,13 +189,13 @@ pub fn open_path(place: Path, how: &HowToOpen) -> Result<Arc<OpenFile>> {
     Ok(opened)
 }
 
-fn writes(how: &HowToOpen) -> bool {
+fn writes(how: &OpenHow) -> bool {
     how.status
         .intersects(StatusFlags::WRONLY | StatusFlags::RDWR)
         || how.creation.contains(CreationFlags::TRUNCATE)
 }
 
-fn check_kind(place: &Path, how: &HowToOpen) -> Result<()> {
+fn check_kind(place: &Path, how: &OpenHow) -> Result<()> {
     let creates = how.creation.contains(CreationFlags::CREATE);
     match place.dentry.kind() {
         FileType::Symlink => Err(Error::TooManySymlinks),
@@ -208,7 +208,7 @@ fn check_kind(place: &Path, how: &HowToOpen) -> Result<()> {
     }
 }
 
-fn check_rights(place: &Path, how: &HowToOpen) -> Result<()> {
+fn check_rights(place: &Path, how: &OpenHow) -> Result<()> {
     if is_above_permissions() && !how.status.contains(StatusFlags::NOATIME) {
         return Ok(());
     }
@@ -260,7 +260,7 @@ fn open_fifo(inode: &InodeRef, status: StatusFlags) -> Result<FileRef> {
 }
 
 /// Makes a file without a name in the directory `place` (O_TMPFILE).
-fn open_nameless(place: &Path, how: &HowToOpen) -> Result<Arc<OpenFile>> {
+fn open_nameless(place: &Path, how: &OpenHow) -> Result<Arc<OpenFile>> {
     if !how
         .status
         .intersects(StatusFlags::WRONLY | StatusFlags::RDWR)

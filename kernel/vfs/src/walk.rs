@@ -49,7 +49,7 @@ bitflags! {
 }
 
 /// A directory and a name in it that may or may not exist.
-pub struct Spot {
+pub struct LastComponent {
     /// The directory.
     pub directory: Path,
     /// The last name; empty if the path ends in `.`, `..` or is `/`.
@@ -69,11 +69,11 @@ pub fn resolve(start: Option<&Path>, path: &[u8], how: Walk) -> Result<Path> {
 }
 
 /// Finds the directory that holds the last name of `path`; a link at the end stays.
-pub fn resolve_spot(start: Option<&Path>, path: &[u8], how: Walk) -> Result<Spot> {
+pub fn resolve_parent(start: Option<&Path>, path: &[u8], how: Walk) -> Result<LastComponent> {
     let mut walker = Walker::new(start, path, how)?;
     let tail = walker.run(path, false)?;
     let (name, wants_directory) = tail.unwrap_or_default();
-    Ok(Spot {
+    Ok(LastComponent {
         directory: walker.at,
         name,
         wants_directory,

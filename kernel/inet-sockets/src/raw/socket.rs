@@ -270,7 +270,7 @@ impl Socket for RawSocket {
             length: shown.len(),
             from: Some(self.name(heard.map(|heard| heard.from.addr), 0)),
             control: Control {
-                circumstances: hearing.circumstances(&packet, false),
+                ancillary: hearing.ancillary(&packet, false),
                 ..control.unwrap_or_default()
             },
             flags: match copied < shown.len() {

@@ -13,7 +13,7 @@ use super::word::{Place, UserWord, repeat};
 
 /// What the caller of [`lock`] does while another has the lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Patience {
+pub enum LockWait {
     /// It waits until then.
     Until(Instant),
     /// It fails.
@@ -23,13 +23,13 @@ pub enum Patience {
 /// Takes the lock.
 ///
 /// Errors: `Deadlock`, `NoSuchProcess` if the word names no thread, `Invalid` if it names another
-/// than the owner, `WouldBlock` without patience, `TimedOut`, `Interrupted`, `OutOfMemory`,
+/// than the owner, `WouldBlock` if it is not to wait, `TimedOut`, `Interrupted`, `OutOfMemory`,
 /// `BadAddress`.
-pub fn lock(place: Place, patience: Patience) -> Result<()> {
+pub fn lock(place: Place, wait: LockWait) -> Result<()> {
     let me = current();
-    let (contended, deadline) = match patience {
-        Patience::Until(deadline) => (Contended::Queue, deadline),
-        Patience::None => (Contended::Fail, Instant::NEVER),
+    let (contended, deadline) = match wait {
+        LockWait::Until(deadline) => (Contended::Queue, deadline),
+        LockWait::None => (Contended::Fail, Instant::NEVER),
     };
     match repeat(Access::Write, || {
         TABLE.lock_pi(&me.arc(), place.key, &place.word, contended)

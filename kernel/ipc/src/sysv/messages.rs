@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use cred::Capability;
 use mach::sync::Spin;
 use sync::{Error, Restart, Result, Wait, WaitQueue};
-use sysv::{Message, Pick, Queue, QueueError, Registry, Wish};
+use sysv::{GetRequest, Message, Pick, Queue, QueueError, Registry};
 use task::{Pid, current};
 
 use super::{
@@ -21,13 +21,13 @@ pub const QUEUE_BYTES_MAX: usize = 16_384;
 
 struct State {
     queue: Queue,
-    facts: Dates,
+    facts: QueueTimes,
     is_removed: bool,
 }
 
 /// When and by whom a queue was used, in seconds since 1970 or 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Dates {
+pub struct QueueTimes {
     /// The last message came.
     pub sent: i64,
     /// The last message went.
@@ -55,7 +55,7 @@ pub struct Facts {
     /// What all kinds have.
     pub common: Common,
     /// When and by whom it was used.
-    pub dates: Dates,
+    pub dates: QueueTimes,
     /// Bytes that wait.
     pub bytes: usize,
     /// Messages that wait.
@@ -65,16 +65,16 @@ pub struct Facts {
 }
 
 /// The queue of that key, or a new one.
-pub fn get(wish: Wish) -> Result<u32> {
+pub fn get(request: GetRequest) -> Result<u32> {
     let mut queues = QUEUES.lock();
-    if let Some(number) = as_caller(|caller| queues.find(wish, caller)).map_err(refused)? {
+    if let Some(number) = as_caller(|caller| queues.find(request, caller)).map_err(refused)? {
         return Ok(number);
     }
     let state = State {
         queue: Queue::new(QUEUE_BYTES_MAX),
-        facts: Dates {
+        facts: QueueTimes {
             changed: now_seconds(),
-            ..Dates::default()
+            ..QueueTimes::default()
         },
         is_removed: false,
     };
@@ -83,7 +83,7 @@ pub fn get(wish: Wish) -> Result<u32> {
         senders: WaitQueue::new(),
         receivers: WaitQueue::new(),
     });
-    as_caller(|caller| queues.insert(wish, caller, queue)).map_err(refused)
+    as_caller(|caller| queues.insert(request, caller, queue)).map_err(refused)
 }
 
 fn find(number: u32, wanted: u16) -> Result<Arc<MessageQueue>> {

@@ -14,7 +14,7 @@ pub mod shared;
 use cred::Capability;
 use sync::{Error, Result};
 use sysv::{Caller, Entry, Registry};
-pub use sysv::{Message, Operation, Pick, VALUE_MAX, Wish};
+pub use sysv::{GetRequest, Message, Operation, Pick, VALUE_MAX};
 use task::{self, current};
 
 /// Has semaphores hear of the ends of processes; once at boot.

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use base::Instant;
 use mach::sync::Spin;
 use sync::{Error, Restart, Result, Wait, WaitQueue};
-use sysv::{Blocked, Operation, Registry, SemaphoreSet, Undo, VALUE_MAX, Wish};
+use sysv::{Blocked, GetRequest, Operation, Registry, SemaphoreSet, Undo, VALUE_MAX};
 use task::{Pid, current};
 
 use super::{
@@ -85,9 +85,9 @@ pub enum Question {
 }
 
 /// The set of that key, or a new one of `length` semaphores.
-pub fn get(wish: Wish, length: usize) -> Result<u32> {
+pub fn get(request: GetRequest, length: usize) -> Result<u32> {
     let mut sets = SETS.lock();
-    if let Some(number) = as_caller(|caller| sets.find(wish, caller)).map_err(refused)? {
+    if let Some(number) = as_caller(|caller| sets.find(request, caller)).map_err(refused)? {
         let existing = sets.get(number).map_err(refused)?.object.clone();
         drop(sets);
         let fits = length <= existing.state.lock().semaphores.len();
@@ -107,7 +107,7 @@ pub fn get(wish: Wish, length: usize) -> Result<u32> {
         state: Spin::new(state),
         waiters: WaitQueue::new(),
     });
-    as_caller(|caller| sets.insert(wish, caller, set)).map_err(refused)
+    as_caller(|caller| sets.insert(request, caller, set)).map_err(refused)
 }
 
 /// The set, if the caller may do with it what `wanted` says (4 read, 2 change).

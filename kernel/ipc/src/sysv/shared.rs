@@ -11,7 +11,7 @@ use base::{PAGE_BYTES, VirtAddr};
 use mach::sync::Spin;
 use mm::{FaultError, MemoryObject, Object, Page, SharedMemory, Sharing};
 use sync::{Error, Result};
-use sysv::{Registry, Wish};
+use sysv::{GetRequest, Registry};
 use task::{Pid, current};
 
 use super::{
@@ -136,8 +136,8 @@ impl MemoryObject for Segment {
 }
 
 /// The segment of that key, or a new one of `bytes` bytes.
-pub fn get(wish: Wish, bytes: u64, is_reserved: bool) -> Result<u32> {
-    if let Some(number) = find(wish, bytes)? {
+pub fn get(request: GetRequest, bytes: u64, is_reserved: bool) -> Result<u32> {
+    if let Some(number) = find(request, bytes)? {
         return Ok(number);
     }
     if bytes == 0 || bytes > BYTES_MAX {
@@ -146,13 +146,13 @@ pub fn get(wish: Wish, bytes: u64, is_reserved: bool) -> Result<u32> {
     let segment = Segment::new(bytes, is_reserved)?;
     let mut segments = SEGMENTS.lock();
     // Another program may have made it meanwhile.
-    let found = as_caller(|caller| segments.find(wish, caller)).map_err(refused)?;
+    let found = as_caller(|caller| segments.find(request, caller)).map_err(refused)?;
     if let Some(number) = found {
         drop(segments);
         return Ok(number);
     }
     let held = Held::Kept(segment.clone());
-    let made = as_caller(|caller| segments.insert(wish, caller, held));
+    let made = as_caller(|caller| segments.insert(request, caller, held));
     if let Ok(number) = made {
         segment.number.store(number, SeqCst);
     }
@@ -160,9 +160,9 @@ pub fn get(wish: Wish, bytes: u64, is_reserved: bool) -> Result<u32> {
     made.map_err(refused)
 }
 
-fn find(wish: Wish, bytes: u64) -> Result<Option<u32>> {
+fn find(request: GetRequest, bytes: u64) -> Result<Option<u32>> {
     let segments = SEGMENTS.lock();
-    let Some(number) = as_caller(|caller| segments.find(wish, caller)).map_err(refused)? else {
+    let Some(number) = as_caller(|caller| segments.find(request, caller)).map_err(refused)? else {
         return Ok(None);
     };
     match &segments.get(number).map_err(refused)?.object {

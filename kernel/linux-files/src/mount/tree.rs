@@ -5,7 +5,7 @@ use vfs::file::StatusFlags;
 use linux_raw_sys::general::*;
 use mm::user;
 use vfs::mount::{self, Change, open_copy};
-use vfs::{HowToOpen, MountFlags, Walk};
+use vfs::{MountFlags, OpenHow, Walk};
 
 use super::{Result, check_administrator, propagation_type};
 use linux_abi::call::{Arg, Call, Entry, Outcome};
@@ -67,9 +67,9 @@ fn open_tree(call: Call<'_>) -> Outcome {
 }
 
 /// As open(2) with O_PATH.
-const NAMED: HowToOpen = HowToOpen {
+const NAMED: OpenHow = OpenHow {
     status: StatusFlags::PATH,
-    ..HowToOpen::READ
+    ..OpenHow::READ
 };
 
 fn move_mount(call: Call<'_>) -> Outcome {

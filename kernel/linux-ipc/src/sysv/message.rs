@@ -10,8 +10,8 @@ use mm::user;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::{
-    IPC_INFO, IPC_NOWAIT, IPC_RMID, IPC_SET, IPC_STAT, Permissions, command, look, number, show,
-    wish,
+    IPC_INFO, IPC_NOWAIT, IPC_RMID, IPC_SET, IPC_STAT, Permissions, command, get_request, look,
+    number, show,
 };
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;
@@ -91,7 +91,7 @@ struct Limits {
 }
 
 fn msgget(call: Call<'_>) -> Outcome {
-    Ok(messages::get(wish(call.int(0), call.uint(1)))? as usize)
+    Ok(messages::get(get_request(call.int(0), call.uint(1)))? as usize)
 }
 
 fn msgsnd(call: Call<'_>) -> Outcome {

@@ -5,7 +5,7 @@ pub mod semaphore;
 pub mod shared;
 
 use base::VirtAddr;
-use ipc::sysv::{Common, Look, Settings, Wish};
+use ipc::sysv::{Common, GetRequest, Look, Settings};
 use mm::user;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -69,8 +69,8 @@ impl Permissions {
 const _: () = assert!(size_of::<Permissions>() == 48, "as <linux/ipcbuf.h> has it");
 
 /// What the key and flags of `*get` say.
-pub(super) fn wish(key: i32, flags: u32) -> Wish {
-    Wish {
+pub(super) fn get_request(key: i32, flags: u32) -> GetRequest {
+    GetRequest {
         key,
         create: flags & IPC_CREAT != 0,
         exclusive: flags & IPC_EXCL != 0,

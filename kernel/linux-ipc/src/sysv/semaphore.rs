@@ -12,8 +12,8 @@ use mm::user;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::{
-    IPC_INFO, IPC_NOWAIT, IPC_RMID, IPC_SET, IPC_STAT, Permissions, command, look, number, show,
-    wish,
+    IPC_INFO, IPC_NOWAIT, IPC_RMID, IPC_SET, IPC_STAT, Permissions, command, get_request, look,
+    number, show,
 };
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::deadline;
@@ -105,7 +105,7 @@ struct Limits {
 
 fn semget(call: Call<'_>) -> Outcome {
     let length = usize::try_from(call.int(1)).map_err(|_| Errno::EINVAL)?;
-    Ok(semaphores::get(wish(call.int(0), call.uint(2)), length)? as usize)
+    Ok(semaphores::get(get_request(call.int(0), call.uint(2)), length)? as usize)
 }
 
 fn semop(call: Call<'_>) -> Outcome {

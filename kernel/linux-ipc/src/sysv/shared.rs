@@ -10,7 +10,7 @@ use mm::{Mapping, Object, Place, Rights, Traits};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 use super::{
-    IPC_INFO, IPC_RMID, IPC_SET, IPC_STAT, Permissions, command, look, number, show, wish,
+    IPC_INFO, IPC_RMID, IPC_SET, IPC_STAT, Permissions, command, get_request, look, number, show,
 };
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;
@@ -106,7 +106,7 @@ fn shmget(call: Call<'_>) -> Outcome {
         return Err(Errno::ENOMEM);
     }
     let is_reserved = flags & SHM_NORESERVE == 0;
-    let number = shared::get(wish(call.int(0), flags), call.arg(1), is_reserved)?;
+    let number = shared::get(get_request(call.int(0), flags), call.arg(1), is_reserved)?;
     Ok(number as usize)
 }
 

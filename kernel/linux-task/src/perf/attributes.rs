@@ -2,7 +2,7 @@
 
 use base::VirtAddr;
 use mm::user;
-use perf::{Attributes, Fields, Format, Hears, Kind, MAX_SAMPLE_RATE, Wakeup};
+use perf::{AttrBits, Attributes, Fields, Format, Kind, MAX_SAMPLE_RATE, Wakeup};
 
 use linux_abi::errno::Errno;
 
@@ -23,7 +23,7 @@ const WAKEUP: usize = 6;
 
 const NANOSECONDS: u64 = 1_000_000_000;
 
-// Bits of the flags, besides those that are `Hears`.
+// Bits of the flags, besides those that are `AttrBits`.
 const DISABLED: u64 = 1 << 0;
 const INHERIT: u64 = 1 << 1;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
@@ -104,7 +104,7 @@ impl Raw {
             format,
             period_ns: self.period(kind)?,
             fields,
-            hears: Hears::from_bits_truncate(flags),
+            hears: AttrBits::from_bits_truncate(flags),
             wakeup: match flags & WATERMARK {
                 0 => Wakeup::Records(self.0[WAKEUP] as u32),
                 _ => Wakeup::Bytes(self.0[WAKEUP] as u32),

@@ -8,7 +8,7 @@
 //! `Documentation/arch/x86/zero-page.rst`. Multiboot2: `core/bootinfo`.
 
 use ::acpi::{RSDP_BYTES_MAX, Root};
-use arch::boot::Door;
+use arch::boot::BootProtocol;
 use arch::layout::{BOOT_DIRECT_MAP_BYTES, DIRECT_MAP, IMAGE_OFFSET};
 use base::PhysAddr;
 use bootinfo::multiboot2::{self, Tag};
@@ -122,20 +122,20 @@ impl BootInfo {
     }
 }
 
-/// Reads what the loader left at `address`, in the form that belongs to `door`.
+/// Reads what the loader left at `address`, in the form that belongs to `protocol`.
 ///
 /// # Safety
-/// `door` and `address` are what the entry code passed on.
-pub(super) unsafe fn read(door: u64, address: u64) -> BootInfo {
+/// `protocol` and `address` are what the entry code passed on.
+pub(super) unsafe fn read(protocol: u64, address: u64) -> BootInfo {
     let mut info = BootInfo::new();
     let fits = info.memory.reserve(image());
     assert!(fits, "the first reservation");
     // SAFETY: the caller vouches for both.
     unsafe {
-        match Door::of(door) {
-            Door::Pvh => read_pvh(address, &mut info),
-            Door::Long => read_long(address, &mut info),
-            Door::Multiboot2 => read_multiboot2(address, &mut info),
+        match BootProtocol::of(protocol) {
+            BootProtocol::Pvh => read_pvh(address, &mut info),
+            BootProtocol::Long => read_long(address, &mut info),
+            BootProtocol::Multiboot2 => read_multiboot2(address, &mut info),
         }
     }
     info
@@ -155,7 +155,7 @@ fn image() -> Span {
 }
 
 unsafe fn read_pvh(address: u64, info: &mut BootInfo) {
-    // SAFETY: the PVH door leaves start information at the address, which says what follows.
+    // SAFETY: the PVH protocol leaves start information at the address, which says what follows.
     unsafe {
         let start: StartInfo = peek(address);
         assert!(start.magic == PVH_MAGIC, "the loader is no PVH loader");
@@ -187,7 +187,7 @@ mod zero_page {
 
 unsafe fn read_long(address: u64, info: &mut BootInfo) {
     use zero_page::*;
-    // SAFETY: the 64-bit door leaves boot parameters at the address.
+    // SAFETY: the 64-bit protocol leaves boot parameters at the address.
     unsafe {
         for index in 0..u64::from(peek::<u8>(address + MAP_COUNT)) {
             let at = address + MAP + index * MAP_ENTRY_BYTES;
@@ -209,7 +209,7 @@ unsafe fn read_long(address: u64, info: &mut BootInfo) {
 }
 
 unsafe fn read_multiboot2(address: u64, info: &mut BootInfo) {
-    // SAFETY: the multiboot2 door leaves information at the address, as long as it says.
+    // SAFETY: the multiboot2 protocol leaves information at the address, as long as it says.
     let information = unsafe {
         let header = bytes(address, multiboot2::HEADER_BYTES);
         let count = multiboot2::claimed_bytes(header).expect("the loader is no multiboot2 loader");

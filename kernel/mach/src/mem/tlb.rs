@@ -30,21 +30,21 @@ const CR4_PCIDE: u64 = 1 << 17;
 /// What the machine's TLBs may hold.
 static TLBS: Shootdown<Native, { cpu::MAX_CPUS }> = Shootdown::new();
 /// Each CPU's own.
-static MINE: Own<Private<Mine>> = own!(Private<Mine>, Private::new(Mine::new()));
+static MINE: Own<Private<CpuState>> = own!(Private<CpuState>, Private::new(CpuState::new()));
 /// CR3 has room for a tag. Of the processors, which are alike.
 static TAGGED: AtomicBool = AtomicBool::new(false);
 /// Each CPU's own.
 static COUNTS: Own<Counts> = own!(Counts, Counts::new());
 
 /// What a CPU has for itself.
-struct Mine {
+struct CpuState {
     local: Local,
     /// The space that was loaded last. If the kernel's table took its place, the space may be
     /// gone.
     loaded: Option<&'static Space<Native>>,
 }
 
-impl Mine {
+impl CpuState {
     const fn new() -> Self {
         Self {
             local: Local::new(),

@@ -15,7 +15,7 @@ use super::ring::{Layout, MappedRing};
 use super::tap::{Entry, PACKET_OUTGOING};
 use sockets::ring_memory::SharedPages;
 use sockets::{CommonOptions, SocketFilter};
-use vfs::socket::{Circumstances, MessageFlags, OptionName, PacketStatistics, StampUnit};
+use vfs::socket::{AncillaryData, MessageFlags, OptionName, PacketStatistics, StampUnit};
 
 /// Where a socket listens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -148,22 +148,18 @@ impl Listener {
     }
 
     /// What is told beside a packet, where it was asked for.
-    pub fn circumstances(
-        &self,
-        packet: &Packet,
-        wants_auxiliary: bool,
-    ) -> Option<Box<Circumstances>> {
+    pub fn ancillary(&self, packet: &Packet, wants_auxiliary: bool) -> Option<Box<AncillaryData>> {
         let unit = if self.common.is_set(OptionName::TimestampNanos) {
             Some(StampUnit::Nanoseconds)
         } else {
             let is_set = self.common.is_set(OptionName::Timestamp);
             is_set.then_some(StampUnit::Microseconds)
         };
-        let told = Circumstances {
+        let told = AncillaryData {
             stamp: unit.map(|unit| (packet.stamp, unit)),
             auxiliary: wants_auxiliary.then_some(packet.auxiliary),
         };
-        (told != Circumstances::default()).then(|| Box::new(told))
+        (told != AncillaryData::default()).then(|| Box::new(told))
     }
 
     /// Takes the oldest packet of the queue, or looks at it.

@@ -181,7 +181,7 @@ impl Socket for PacketSocket {
             flags: ReceivedFlags::empty(),
         };
         let wants_auxiliary = self.options.wants_auxiliary();
-        received.control.circumstances = self.listener.circumstances(&packet, wants_auxiliary);
+        received.control.ancillary = self.listener.ancillary(&packet, wants_auxiliary);
         if copied < packet.bytes.len() {
             received.flags |= ReceivedFlags::TRUNC;
         }

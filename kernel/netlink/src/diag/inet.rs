@@ -15,7 +15,7 @@ use sync::Error;
 use crate::answer::Refusal;
 use crate::asked::Asked;
 use crate::objects::address::is_family;
-use crate::protocol::Dialect;
+use crate::protocol::Abi;
 use inet_sockets::{InetSocket, Position, Sockets};
 use net::NetStack;
 
@@ -76,7 +76,7 @@ impl Wanted {
             && filter.is_none_or(|filter| filter.selects(&candidate(socket)))
     }
 
-    fn answer(&self, socket: InetSocket, dialect: &Dialect) -> Answer {
+    fn answer(&self, socket: InetSocket, dialect: &Abi) -> Answer {
         let [memory, info, congestion, socket_memory] = self.attributes;
         let mut bytes = Vec::new();
         if let Some(told) = socket.info.as_ref().filter(|_| info) {
@@ -96,7 +96,7 @@ impl Wanted {
         &mut self,
         stack: &Arc<NetStack>,
         dump: &Dump,
-        dialect: &Dialect,
+        dialect: &Abi,
         to: &mut Writer<'_>,
     ) -> Progress {
         let filter = match self.filter.is_empty() {

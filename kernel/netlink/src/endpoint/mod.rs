@@ -1,10 +1,10 @@
 //! A socket as requests and changes know it: whom they answer, and what waits there for it.
 //!
-//! Requests are done below the socket that took them in. They need to know how it wishes to be
+//! Requests are done below the socket that took them in. They need to know how it wants to be
 //! answered and where the answer goes, not what a file or a dump under way is.
 
+pub(crate) mod flags;
 pub(crate) mod queue;
-pub(crate) mod wishes;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -14,12 +14,12 @@ use mach::sync::Spin;
 use sync::Error;
 use sync::poll::{Events, Pollee};
 
-use crate::protocol::{Dialect, Protocol};
+use crate::protocol::{Abi, Protocol};
+use flags::Flags;
 use net::{NetStack, current_stack};
 use queue::{Datagram, Queue};
 use sockets::{CommonOptions, SocketFilter};
 use vfs::socket::OptionName;
-use wishes::Wishes;
 
 /// The highest group's number.
 pub(crate) const GROUPS_MAX: u32 = u64::BITS;
@@ -29,9 +29,9 @@ pub(crate) struct Endpoint {
     /// What it is about.
     pub stack: Arc<NetStack>,
     pub protocol: Protocol,
-    pub dialect: &'static Dialect,
+    pub dialect: &'static Abi,
     pub options: CommonOptions,
-    pub wishes: Wishes,
+    pub flags: Flags,
     pub filter: SocketFilter,
     pub pollee: Pollee,
     pub queue: Spin<Queue>,
@@ -42,13 +42,13 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    pub fn new(protocol: Protocol, dialect: &'static Dialect) -> Self {
+    pub fn new(protocol: Protocol, dialect: &'static Abi) -> Self {
         Self {
             stack: current_stack(),
             protocol,
             dialect,
             options: CommonOptions::default(),
-            wishes: Wishes::default(),
+            flags: Flags::default(),
             filter: SocketFilter::default(),
             pollee: Pollee::new(),
             queue: Spin::default(),
@@ -112,7 +112,7 @@ impl Endpoint {
     /// That something was lost, for a program that wants to hear of it.
     pub fn take_overrun(&self) -> Option<Error> {
         let has_overrun = self.queue.lock().take_overrun();
-        let is_wanted = !self.wishes.has(OptionName::NetlinkNoOverruns);
+        let is_wanted = !self.flags.has(OptionName::NetlinkNoOverruns);
         (has_overrun && is_wanted).then_some(Error::NoBuffers)
     }
 }

@@ -35,7 +35,7 @@ impl File for NetlinkSocket {
     fn poll(&self) -> Events {
         let queue = self.endpoint.queue.lock();
         let mut events = Events::WRITABLE;
-        if queue.has_overrun() && !self.endpoint.wishes.has(OptionName::NetlinkNoOverruns) {
+        if queue.has_overrun() && !self.endpoint.flags.has(OptionName::NetlinkNoOverruns) {
             events |= Events::ERR;
         }
         let has_dump = || self.dump.try_lock().is_none_or(|dump| dump.is_some());

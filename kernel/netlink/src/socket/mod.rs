@@ -19,7 +19,7 @@ use crate::asked::Asked;
 use crate::changes;
 use crate::dump::Dumping;
 use crate::endpoint::Endpoint;
-use crate::protocol::{Dialect, Protocol};
+use crate::protocol::{Abi, Protocol};
 use crate::serve::{self, Outcome};
 use registry::Listed;
 use sockets::Held;
@@ -42,11 +42,7 @@ pub struct NetlinkSocket {
 }
 
 impl NetlinkSocket {
-    pub(crate) fn new(
-        kind: SocketType,
-        protocol: Protocol,
-        dialect: &'static Dialect,
-    ) -> Arc<Self> {
+    pub(crate) fn new(kind: SocketType, protocol: Protocol, dialect: &'static Abi) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             number: next_number(),
             kind,

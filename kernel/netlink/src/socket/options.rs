@@ -1,9 +1,9 @@
-//! What a program wishes of its socket (`SOL_NETLINK`).
+//! What a program asks of its socket (`SOL_NETLINK`).
 
 use sync::{Error, Result};
 
 use super::NetlinkSocket;
-use crate::endpoint::wishes::Wishes;
+use crate::endpoint::flags::Flags;
 use crate::endpoint::{GROUPS_MAX, group_bit};
 use vfs::socket::{OptionName, OptionValue};
 
@@ -13,7 +13,7 @@ impl NetlinkSocket {
             OptionName::NetlinkGroups => Ok(OptionValue::Bits(self.endpoint.groups())),
             OptionName::Listening => Ok(false.into()),
             OptionName::Error => Ok(OptionValue::PendingError(self.endpoint.take_overrun())),
-            name if Wishes::bit(name).is_some() => Ok(self.endpoint.wishes.has(name).into()),
+            name if Flags::bit(name).is_some() => Ok(self.endpoint.flags.has(name).into()),
             name => self.endpoint.options.get(name).ok_or(Error::NoSuchOption),
         }
     }
@@ -22,9 +22,9 @@ impl NetlinkSocket {
         match name {
             OptionName::NetlinkJoin => self.join(value, |groups, bit| groups | bit),
             OptionName::NetlinkLeave => self.join(value, |groups, bit| groups & !bit),
-            name => match Wishes::bit(name) {
+            name => match Flags::bit(name) {
                 Some(bit) => {
-                    self.endpoint.wishes.set(bit, value.flag()?);
+                    self.endpoint.flags.set(bit, value.flag()?);
                     Ok(())
                 }
                 None => self

@@ -24,7 +24,7 @@ use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 use task::Thread;
 
-use crate::attributes::{Attributes, Hears};
+use crate::attributes::{AttrBits, Attributes};
 use crate::limits::USER_GAUGES_MAX;
 use crate::ring::Ring;
 pub use file::event_of;
@@ -105,7 +105,7 @@ impl Event {
     /// Whether it ever writes to a ring.
     fn writes(&self) -> bool {
         let attributes = &self.attributes;
-        attributes.period_ns.is_some() || attributes.hears.intersects(Hears::EVENTS)
+        attributes.period_ns.is_some() || attributes.hears.intersects(AttrBits::EVENTS)
     }
 
     /// Whether it counts.

@@ -11,7 +11,7 @@ use sync::poll::Events;
 use sync::{Error, Result};
 
 use super::Event;
-use crate::record::{self, Author, Moment, Record};
+use crate::record::{self, EventIdentity, Record, SampleContext};
 use crate::ring::Ring;
 
 impl Event {
@@ -21,8 +21,8 @@ impl Event {
     }
 
     /// What it says of itself in its records.
-    pub(crate) fn author(&self) -> Author {
-        Author {
+    pub(crate) fn author(&self) -> EventIdentity {
+        EventIdentity {
             id: self.id,
             fields: self.attributes.fields,
             hears: self.attributes.hears,
@@ -66,7 +66,7 @@ impl Event {
     }
 
     /// Writes the record to the ring, if there is one; counts it as lost if it is none.
-    pub(crate) fn emit(&self, record: Result<Record>, moment: &Moment) {
+    pub(crate) fn emit(&self, record: Result<Record>, moment: &SampleContext) {
         let Some(ring) = self.output() else {
             return;
         };
@@ -88,7 +88,7 @@ impl Event {
         ring: &Ring<Event>,
         lost: u64,
         record: Result<Record>,
-        moment: &Moment,
+        moment: &SampleContext,
     ) -> Result<bool> {
         let record = record?;
         if lost == 0 {

@@ -11,21 +11,21 @@ use mach::mem::fallible::TryPush;
 use sync::Result;
 use task::Thread;
 
-use crate::attributes::{Fields, Hears};
+use crate::attributes::{AttrBits, Fields};
 
 const LOST: u32 = 2;
 const SAMPLE: u32 = 9;
 
 /// Who did something, when and where.
 #[derive(Clone, Copy)]
-pub(super) struct Moment {
+pub(super) struct SampleContext {
     pub pid: u32,
     pub tid: u32,
     pub at_ns: u64,
     pub cpu: CpuId,
 }
 
-impl Moment {
+impl SampleContext {
     /// The thread does it, now and here.
     pub fn of(thread: &Thread) -> Self {
         Self {
@@ -39,10 +39,10 @@ impl Moment {
 
 /// What an event says of itself in its records, and what it wants to have in them.
 #[derive(Clone, Copy)]
-pub(super) struct Author {
+pub(super) struct EventIdentity {
     pub id: u64,
     pub fields: Fields,
-    pub hears: Hears,
+    pub hears: AttrBits,
 }
 
 /// A record.
@@ -86,9 +86,9 @@ impl Record {
     }
 
     /// The record with what is told at the end of all but samples (`sample_id_all`).
-    pub fn with_trailer(mut self, author: Author, moment: &Moment) -> Result<Self> {
+    pub fn with_trailer(mut self, author: EventIdentity, moment: &SampleContext) -> Result<Self> {
         let fields = author.fields;
-        if author.hears.contains(Hears::TRAILER) {
+        if author.hears.contains(AttrBits::TRAILER) {
             self.identify(author, moment)?;
             if fields.contains(Fields::CPU) {
                 self.pair(moment.cpu.0, 0)?;
@@ -100,7 +100,7 @@ impl Record {
         Ok(self.finished())
     }
 
-    fn identify(&mut self, author: Author, moment: &Moment) -> Result<()> {
+    fn identify(&mut self, author: EventIdentity, moment: &SampleContext) -> Result<()> {
         let fields = author.fields;
         if fields.contains(Fields::TID) {
             self.pair(moment.pid, moment.tid)?;
@@ -133,7 +133,7 @@ impl Record {
 }
 
 /// So many records are missing.
-pub(super) fn lost(author: Author, count: u64) -> Result<Record> {
+pub(super) fn lost(author: EventIdentity, count: u64) -> Result<Record> {
     let mut record = Record::new(LOST, 0)?;
     record.push(author.id)?;
     record.push(count)?;

@@ -6,7 +6,7 @@ use sync::Result;
 use task::Thread;
 
 use super::Record;
-use crate::attributes::Hears;
+use crate::attributes::AttrBits;
 use vfs::device_parts;
 use vfs::file::OpenFile;
 
@@ -54,8 +54,8 @@ fn life(kind: u32, own: Ids, parent: Ids) -> Result<Record> {
 }
 
 /// A part of the thread's address space that can be executed.
-pub(crate) fn mapping(hears: Hears, thread: &Thread, area: &AreaReport) -> Result<Record> {
-    let tells_more = hears.contains(Hears::MMAP2);
+pub(crate) fn mapping(hears: AttrBits, thread: &Thread, area: &AreaReport) -> Result<Record> {
+    let tells_more = hears.contains(AttrBits::MMAP2);
     let mut record = Record::new(if tells_more { MMAP2 } else { MMAP }, MODE_USER)?;
     record.pair(thread.process.id(), thread.id())?;
     let VirtAddr(start) = area.range.start;

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 use mach::profile::tap::Sample;
 use sync::Result;
 
-use super::{Author, Moment, Record, SAMPLE};
-use crate::attributes::{Fields, Hears};
+use super::{EventIdentity, Record, SAMPLE, SampleContext};
+use crate::attributes::{AttrBits, Fields};
 
 // What was interrupted, among the bits that go with the kind.
 const MODE_KERNEL: u16 = 1;
@@ -18,8 +18,8 @@ const CONTEXT_USER: u64 = -512i64 as u64;
 
 /// A sample that stands for `period_ns`; `numbers` says what the event has counted.
 pub(crate) fn make(
-    author: Author,
-    moment: &Moment,
+    author: EventIdentity,
+    moment: &SampleContext,
     sample: &Sample,
     period_ns: u64,
     numbers: impl FnOnce() -> Result<Vec<u64>>,
@@ -54,14 +54,14 @@ pub(crate) fn make(
     Ok(record.finished())
 }
 
-fn callers(record: &mut Record, hears: Hears, sample: &Sample) -> Result<()> {
+fn callers(record: &mut Record, hears: AttrBits, sample: &Sample) -> Result<()> {
     let parts = [
         (
             CONTEXT_KERNEL,
-            Hears::NO_KERNEL_CALLERS | Hears::NO_KERNEL,
+            AttrBits::NO_KERNEL_CALLERS | AttrBits::NO_KERNEL,
             sample.kernel(),
         ),
-        (CONTEXT_USER, Hears::NO_USER_CALLERS, sample.user()),
+        (CONTEXT_USER, AttrBits::NO_USER_CALLERS, sample.user()),
     ];
     let parts = parts.map(
         |(context, unless, addresses)| match hears.intersects(unless) {

@@ -10,7 +10,7 @@ use sync::poll::Events;
 
 use super::{Info, Origin, Signal, SignalSet, code, send_to_process, send_to_thread};
 use crate::processes::{Process, current, family, find_thread};
-use vfs::file::async_io::{NamedBy, Owner, OwnerKind, Recipient, Tidings};
+use vfs::file::async_io::{FileOwner, IoSignal, NamedBy, Owner, OwnerKind};
 use vfs::file::{Fd, Signals, register_signals};
 
 /// What a write meets when nobody reads: the error, after SIGPIPE to the current thread.
@@ -44,10 +44,10 @@ impl Signals for OfFiles {
         }
     }
 
-    fn send(&self, to: &Recipient, tidings: Tidings) {
+    fn send(&self, to: &FileOwner, tidings: IoSignal) {
         match tidings {
-            Tidings::Urgent => send(to, Info::kernel(Signal::URG)),
-            Tidings::Ready { events, signal, fd } => {
+            IoSignal::Urgent => send(to, Info::kernel(Signal::URG)),
+            IoSignal::Ready { events, signal, fd } => {
                 Reason::of(events).for_each(|reason| send(to, reason.info(signal, fd)));
             }
         }
@@ -113,8 +113,8 @@ impl Reason {
 }
 
 /// Sends to all that an owner's number means.
-fn send(to: &Recipient, info: Info) {
-    let Recipient { owner, named_by } = *to;
+fn send(to: &FileOwner, info: Info) {
+    let FileOwner { owner, named_by } = *to;
     match owner.kind {
         _ if owner.id == 0 => {}
         OwnerKind::Thread => {

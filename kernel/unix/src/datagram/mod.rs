@@ -19,7 +19,7 @@ use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 
 use crate::endpoint::Endpoint;
-use crate::inbox::{Envelope, Inbox};
+use crate::inbox::{Ancillary, Inbox};
 use crate::names::unix_name;
 use crate::outbox::Outbox;
 use crate::{list, names};
@@ -191,19 +191,20 @@ impl DatagramSocket {
         }
     }
 
-    fn envelope(&self, target: &Self, control: Control) -> Result<Envelope> {
+    fn ancillary(&self, target: &Self, control: Control) -> Result<Ancillary> {
         let passes = |socket: &Self| socket.options.is_set(OptionName::PassCredentials);
         let is_wanted = passes(self) || passes(target);
-        let mut envelope = Envelope::new(control, is_wanted)?;
-        envelope.from = Some(self.name.lock().clone()).filter(|name| *name != UnixAddress::Unnamed);
-        Ok(envelope)
+        let mut ancillary = Ancillary::new(control, is_wanted)?;
+        ancillary.from =
+            Some(self.name.lock().clone()).filter(|name| *name != UnixAddress::Unnamed);
+        Ok(ancillary)
     }
 
     fn deliver(
         &self,
         target: &Self,
         from: &mut Source<'_>,
-        envelope: Envelope,
+        ancillary: Ancillary,
         flags: MessageFlags,
     ) -> Result<usize> {
         let how = self.options.send_wait(flags.blocking());
@@ -238,7 +239,7 @@ impl DatagramSocket {
                 let charge = self.outbox.charge(from.remaining());
                 let sent = target
                     .inbox
-                    .put_message(from, envelope, charge, &target.filter);
+                    .put_message(from, ancillary, charge, &target.filter);
                 target.pollee.notify(Events::READABLE);
                 return sent;
             }

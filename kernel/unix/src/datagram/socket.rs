@@ -10,7 +10,7 @@ use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 
 use super::DatagramSocket;
-use crate::inbox::{Taking, tell_credentials};
+use crate::inbox::{ReceiveMode, tell_credentials};
 use crate::names::{self, already_named, unix_name};
 use crate::requests::{FIONREAD, SIOCOUTQ};
 use crate::rights::collect;
@@ -102,13 +102,13 @@ impl DatagramSocket {
     }
 
     /// A message was taken, or looked at: then there is no more place than before.
-    fn note_received(&self, taking: Taking, flags: MessageFlags, received: &Received) {
+    fn note_received(&self, taking: ReceiveMode, flags: MessageFlags, received: &Received) {
         match taking {
-            Taking::Remove => {
+            ReceiveMode::Remove => {
                 self.peek_offset.note(flags, received.length);
                 self.tell_senders();
             }
-            Taking::Peek(_) => self.peek_offset.note(flags, received.bytes),
+            ReceiveMode::Peek(_) => self.peek_offset.note(flags, received.bytes),
         }
     }
 }
@@ -164,8 +164,8 @@ impl Socket for DatagramSocket {
         if !target.accepts_from(self) {
             return Err(Error::NotPermitted);
         }
-        let envelope = self.envelope(&target, message.control)?;
-        self.deliver(&target, message.from, envelope, flags)
+        let ancillary = self.ancillary(&target, message.control)?;
+        self.deliver(&target, message.from, ancillary, flags)
     }
 
     fn receive(&self, to: &mut Sink<'_>, flags: MessageFlags) -> Result<Received> {
@@ -176,7 +176,7 @@ impl Socket for DatagramSocket {
             if let Some(error) = self.take_error() {
                 return Err(error);
             }
-            let taking = Taking::of(flags, &self.peek_offset);
+            let taking = ReceiveMode::of(flags, &self.peek_offset);
             let (is_over, before) = (self.is_receiving_over(), self.inbox.sizes());
             if let Some(mut received) = self.inbox.take_message(to, taking)? {
                 self.note_received(taking, flags, &received);

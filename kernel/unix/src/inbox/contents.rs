@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::urgent::Urgent;
-use super::{Envelope, Reading, Taking};
+use super::{Ancillary, Reading, ReceiveMode};
 use crate::outbox::Charge;
 use crate::rights::Rights;
 use mach::mem::fallible::{self, Heap};
@@ -18,23 +18,23 @@ use vfs::socket::{Control, PeerCredentials, Received, ReceivedFlags, SocketAddre
 /// Pages of the ring at first: Linux's default send buffer.
 const PAGES: usize = 52;
 
-/// An envelope, and where its bytes begin and end.
-pub(super) struct Letter {
+/// What comes with a stretch of bytes, and where these begin and end.
+pub(super) struct Segment {
     start: u64,
     end: u64,
-    envelope: Envelope,
+    ancillary: Ancillary,
     /// Somebody looked at it.
     was_seen: bool,
     /// Of a message: what its sender is charged.
     charge: Option<Charge>,
 }
 
-impl Letter {
-    pub(super) fn new(bytes: Range<u64>, envelope: Envelope, charge: Option<Charge>) -> Self {
+impl Segment {
+    pub(super) fn new(bytes: Range<u64>, ancillary: Ancillary, charge: Option<Charge>) -> Self {
         Self {
             start: bytes.start,
             end: bytes.end,
-            envelope,
+            ancillary,
             was_seen: false,
             charge,
         }
@@ -52,7 +52,7 @@ impl Letter {
 
 pub(super) struct Contents {
     pub(super) ring: ByteRing<Heap>,
-    pub(super) letters: VecDeque<Letter>,
+    pub(super) segments: VecDeque<Segment>,
     pub(super) urgent: Urgent,
     /// Who sent the bytes of the stream that come next.
     stream_credentials: Option<PeerCredentials>,
@@ -62,7 +62,7 @@ impl Contents {
     pub(super) fn new() -> Self {
         Self {
             ring: ByteRing::new(PAGES),
-            letters: VecDeque::new(),
+            segments: VecDeque::new(),
             urgent: Urgent::default(),
             stream_credentials: None,
         }
@@ -79,13 +79,13 @@ impl Contents {
         Ok((wanted? != 0).then_some(kept))
     }
 
-    /// Whether the envelope differs from that of the bytes before.
-    pub(super) fn is_news(&self, envelope: &Envelope) -> bool {
-        let last = match self.letters.back() {
-            Some(letter) => letter.envelope.credentials,
+    /// Whether what comes with them differs from that of the bytes before.
+    pub(super) fn is_news(&self, ancillary: &Ancillary) -> bool {
+        let last = match self.segments.back() {
+            Some(segment) => segment.ancillary.credentials,
             None => self.stream_credentials,
         };
-        envelope.rights.is_some() || envelope.credentials != last
+        ancillary.rights.is_some() || ancillary.credentials != last
     }
 
     /// Drops the next `count` bytes of a stream, and what came with them: returns descriptors.
@@ -94,9 +94,9 @@ impl Contents {
         self.ring.skip(count);
         self.urgent.pass(self.ring.head());
         let mut rights = None;
-        while let Some(letter) = self.letters.pop_front_if(|letter| letter.start < end) {
-            self.stream_credentials = letter.envelope.credentials;
-            rights = letter.envelope.rights.or(rights);
+        while let Some(segment) = self.segments.pop_front_if(|segment| segment.start < end) {
+            self.stream_credentials = segment.ancillary.credentials;
+            rights = segment.ancillary.rights.or(rights);
         }
         rights
     }
@@ -108,11 +108,11 @@ impl Contents {
     ) -> Result<Option<Received>> {
         let left_out = self.urgent.left_out(self.ring.head(), how.is_inline);
         match how.taking {
-            Taking::Remove => {
+            ReceiveMode::Remove => {
                 self.pass(left_out);
                 self.remove_stretch(to, how)
             }
-            Taking::Peek(skip) => self.peek_stretch(left_out + skip.unwrap_or(0), to, how),
+            ReceiveMode::Peek(skip) => self.peek_stretch(left_out + skip.unwrap_or(0), to, how),
         }
     }
 
@@ -146,9 +146,9 @@ impl Contents {
         let mut received = Received::stream(count);
         received.control.credentials = credentials;
         let end = start + count as u64;
-        let seen = |letter: &&Letter| letter.start < end && letter.end > start;
-        let rights = self.letters.iter().filter(seen);
-        let rights = rights.filter_map(|letter| letter.envelope.rights.as_ref());
+        let seen = |segment: &&Segment| segment.start < end && segment.end > start;
+        let rights = self.segments.iter().filter(seen);
+        let rights = rights.filter_map(|segment| segment.ancillary.rights.as_ref());
         received.control.files = fallible::collected(rights.flat_map(Rights::peek))?;
         Ok(Some(received))
     }
@@ -159,44 +159,44 @@ impl Contents {
     fn stretch(&self, start: u64, by_sender: bool) -> (Option<PeerCredentials>, usize) {
         let mut credentials = self.stream_credentials;
         let mut limit = self.urgent.stretch(start);
-        for letter in &self.letters {
-            if letter.start <= start {
-                credentials = letter.envelope.credentials;
-            } else if by_sender && letter.envelope.credentials != credentials {
-                limit = limit.min((letter.start - start) as usize);
+        for segment in &self.segments {
+            if segment.start <= start {
+                credentials = segment.ancillary.credentials;
+            } else if by_sender && segment.ancillary.credentials != credentials {
+                limit = limit.min((segment.start - start) as usize);
                 break;
             }
-            if letter.envelope.rights.is_some() && letter.end > start {
-                limit = limit.min((letter.end - start) as usize);
+            if segment.ancillary.rights.is_some() && segment.end > start {
+                limit = limit.min((segment.end - start) as usize);
                 break;
             }
         }
         (credentials, limit)
     }
 
-    pub(super) fn take_urgent(&mut self, to: &mut Sink<'_>, how: Taking) -> Result<Received> {
+    pub(super) fn take_urgent(&mut self, to: &mut Sink<'_>, how: ReceiveMode) -> Result<Received> {
         let position = self.urgent.byte().ok_or(Error::Invalid)?;
         let head = self.ring.head();
         let count = self.ring.peek((position - head) as usize, to, 1)?;
         let mut received = Received::stream(count);
         received.flags = ReceivedFlags::OOB;
-        if how == Taking::Remove && self.urgent.received(head)? {
+        if how == ReceiveMode::Remove && self.urgent.received(head)? {
             self.pass(1);
         }
         Ok(received)
     }
 
     /// The message that a receiver gets, and how many bytes of it are left out.
-    fn choose(&self, how: Taking) -> Option<(usize, usize)> {
-        let Taking::Peek(Some(mut skip)) = how else {
-            return (!self.letters.is_empty()).then_some((0, 0));
+    fn choose(&self, how: ReceiveMode) -> Option<(usize, usize)> {
+        let ReceiveMode::Peek(Some(mut skip)) = how else {
+            return (!self.segments.is_empty()).then_some((0, 0));
         };
-        for (index, letter) in self.letters.iter().enumerate() {
-            let is_passed = skip >= letter.len() && (skip != 0 || letter.was_seen);
+        for (index, segment) in self.segments.iter().enumerate() {
+            let is_passed = skip >= segment.len() && (skip != 0 || segment.was_seen);
             if !is_passed {
                 return Some((index, skip));
             }
-            skip -= letter.len();
+            skip -= segment.len();
         }
         None
     }
@@ -204,18 +204,18 @@ impl Contents {
     pub(super) fn take_message(
         &mut self,
         to: &mut Sink<'_>,
-        how: Taking,
+        how: ReceiveMode,
     ) -> Result<Option<Received>> {
         let chosen = self.choose(how);
         let Some((index, skip)) = chosen else {
             return Ok(None);
         };
-        let Some(letter) = self.letters.get_mut(index) else {
+        let Some(segment) = self.segments.get_mut(index) else {
             return Ok(None);
         };
-        let length = letter.len() - skip;
+        let length = segment.len() - skip;
         let wanted = length.min(to.remaining());
-        let before = (letter.start - self.ring.head()) as usize + skip;
+        let before = (segment.start - self.ring.head()) as usize + skip;
         let bytes = self.ring.peek(before, to, length)?;
         if bytes < wanted {
             return Err(Error::BadAddress);
@@ -223,19 +223,19 @@ impl Contents {
         let mut received = Received {
             bytes,
             length,
-            from: letter.envelope.from.clone().map(SocketAddress::Unix),
+            from: segment.ancillary.from.clone().map(SocketAddress::Unix),
             control: Control::default(),
             flags: ReceivedFlags::empty(),
         };
         received.flags.set(ReceivedFlags::TRUNC, bytes < length);
-        if how != Taking::Remove {
-            letter.was_seen = true;
-            received.control = letter.envelope.peek();
+        if how != ReceiveMode::Remove {
+            segment.was_seen = true;
+            received.control = segment.ancillary.peek();
             return Ok(Some(received));
         }
         self.ring.skip(length);
-        if let Some(letter) = self.letters.pop_front() {
-            received.control = letter.envelope.open();
+        if let Some(segment) = self.segments.pop_front() {
+            received.control = segment.ancillary.open();
         }
         Ok(Some(received))
     }

@@ -1,39 +1,39 @@
 //! What a socket has received and its program has not taken yet.
 //!
-//! Bytes lie in a ring; beside them, an [`Envelope`] for each message, or in a stream for
+//! Bytes lie in a ring; beside them, an [`Ancillary`] for each message, or in a stream for
 //! each stretch with other circumstances. Sizes are copied into atomics under the lock,
 //! for who polls or decides whether to wait. How much may lie here is said by who sends
 //! (`outbox`); the ring grows to that. What is taken of it says `contents`, which bytes of a
 //! stream are urgent `urgent`.
 
+mod ancillary;
 mod contents;
-mod envelope;
 mod urgent;
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::drops::{self, DropReason};
 use crate::outbox::Charge;
-use contents::{Contents, Letter};
-pub(super) use envelope::{Envelope, tell_credentials};
+pub(super) use ancillary::{Ancillary, tell_credentials};
+use contents::{Contents, Segment};
 use mach::mem::fallible::TryGrow;
 use mm::io::{Sink, Source};
 use sockets::{PeekOffset, SocketFilter};
 use sync::{Error, Mutex, Result};
 use vfs::socket::{MessageFlags, Received};
 
-/// Changes of circumstances in a stream, so that their envelopes are bounded too.
+/// Changes of circumstances in a stream, so that what comes with bytes is bounded too.
 const CHANGES_MAX: usize = 4096;
 
 /// Whether received bytes stay.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Taking {
+pub(super) enum ReceiveMode {
     Remove,
     /// They do, and so many before them are left out (SO_PEEK_OFF); `None` if that is off.
     Peek(Option<usize>),
 }
 
-impl Taking {
+impl ReceiveMode {
     /// What a receiver with these flags wants.
     pub(super) fn of(flags: MessageFlags, offset: &PeekOffset) -> Self {
         match flags.contains(MessageFlags::PEEK) {
@@ -46,7 +46,7 @@ impl Taking {
 /// How a receiver reads a stream.
 #[derive(Clone, Copy)]
 pub(super) struct Reading {
-    pub(super) taking: Taking,
+    pub(super) taking: ReceiveMode,
     /// Bytes of several senders do not pass together: it wants to know of whom they are.
     pub(super) by_sender: bool,
     /// It takes urgent bytes as any other (SO_OOBINLINE).
@@ -103,37 +103,37 @@ impl Inbox {
     fn publish(&self, contents: &Contents) {
         self.len.store(contents.ring.len(), Ordering::SeqCst);
         self.messages
-            .store(contents.letters.len(), Ordering::SeqCst);
+            .store(contents.segments.len(), Ordering::SeqCst);
         self.has_urgent
             .store(contents.urgent.byte().is_some(), Ordering::SeqCst);
     }
 
-    /// Puts a stretch of a stream in: as much as fits into `limit` bytes, maybe nothing. The
-    /// envelope is taken with the first byte; with `OOB` the last byte of all is urgent.
+    /// Puts a stretch of a stream in: as much as fits into `limit` bytes, maybe nothing. What
+    /// comes with them is taken with the first byte; with `OOB` the last byte of all is urgent.
     pub(super) fn put_stretch(
         &self,
         from: &mut Source<'_>,
-        envelope: &mut Envelope,
+        ancillary: &mut Ancillary,
         limit: usize,
         flags: MessageFlags,
     ) -> Result<usize> {
         let mut contents = self.contents.lock();
         let len = contents.ring.len();
-        if len >= limit || len != 0 && contents.letters.len() >= CHANGES_MAX {
+        if len >= limit || len != 0 && contents.segments.len() >= CHANGES_MAX {
             return Ok(0);
         }
-        contents.letters.make_room(1)?;
+        contents.segments.make_room(1)?;
         let wanted = from.remaining().min(limit - len);
         contents.ring.grow(len + wanted)?;
         let start = contents.ring.tail();
         let count = contents.ring.put(from, wanted)?;
-        if count != 0 && contents.is_news(envelope) {
-            let mut envelope = core::mem::take(envelope);
-            envelope.lie_with(self.owner);
+        if count != 0 && contents.is_news(ancillary) {
+            let mut ancillary = core::mem::take(ancillary);
+            ancillary.lie_with(self.owner);
             let end = start + count as u64;
             contents
-                .letters
-                .push_back(Letter::new(start..end, envelope, None));
+                .segments
+                .push_back(Segment::new(start..end, ancillary, None));
         }
         let is_last = count != 0 && from.remaining() == 0;
         if is_last && flags.contains(MessageFlags::OOB) {
@@ -149,13 +149,13 @@ impl Inbox {
     pub(super) fn put_message(
         &self,
         from: &mut Source<'_>,
-        mut envelope: Envelope,
+        mut ancillary: Ancillary,
         charge: Charge,
         filter: &SocketFilter,
     ) -> Result<usize> {
         let mut contents = self.contents.lock();
         let size = from.remaining();
-        contents.letters.make_room(1)?;
+        contents.segments.make_room(1)?;
         let needed = contents.ring.len() + size;
         contents.ring.grow(needed)?;
         let start = contents.ring.tail();
@@ -172,11 +172,11 @@ impl Inbox {
             drops::count(DropReason::Filtered);
             return Ok(count);
         };
-        envelope.lie_with(self.owner);
+        ancillary.lie_with(self.owner);
         let range = start..start + kept as u64;
         contents
-            .letters
-            .push_back(Letter::new(range, envelope, Some(charge)));
+            .segments
+            .push_back(Segment::new(range, ancillary, Some(charge)));
         self.publish(&contents);
         Ok(count)
     }
@@ -184,7 +184,7 @@ impl Inbox {
     /// Length of the first message; 0 without one.
     pub(super) fn first_length(&self) -> usize {
         let contents = self.contents.lock();
-        contents.letters.front().map_or(0, Letter::len)
+        contents.segments.front().map_or(0, Segment::len)
     }
 
     /// Bytes of a stream that can be received.
@@ -210,7 +210,7 @@ impl Inbox {
     /// Takes the urgent byte ahead of its turn.
     ///
     /// Errors: `Invalid` if there is none.
-    pub(super) fn take_urgent(&self, to: &mut Sink<'_>, how: Taking) -> Result<Received> {
+    pub(super) fn take_urgent(&self, to: &mut Sink<'_>, how: ReceiveMode) -> Result<Received> {
         let mut contents = self.contents.lock();
         let received = contents.take_urgent(to, how);
         self.publish(&contents);
@@ -218,7 +218,11 @@ impl Inbox {
     }
 
     /// Takes a message; what does not fit in `to` is lost. `None` if there is none.
-    pub(super) fn take_message(&self, to: &mut Sink<'_>, how: Taking) -> Result<Option<Received>> {
+    pub(super) fn take_message(
+        &self,
+        to: &mut Sink<'_>,
+        how: ReceiveMode,
+    ) -> Result<Option<Received>> {
         let mut contents = self.contents.lock();
         let received = contents.take_message(to, how)?;
         self.publish(&contents);
@@ -229,10 +233,10 @@ impl Inbox {
     pub(super) fn clear(&self) -> bool {
         let mut contents = self.contents.lock();
         let unread = contents.ring.len() - contents.urgent.holes();
-        let letters = core::mem::take(&mut contents.letters);
+        let segments = core::mem::take(&mut contents.segments);
         contents.pass(usize::MAX);
         self.publish(&contents);
         drop(contents);
-        letters.iter().any(Letter::is_message) || unread != 0
+        segments.iter().any(Segment::is_message) || unread != 0
     }
 }

@@ -6,16 +6,16 @@ use crate::endpoint::Node;
 use sync::{Error, Result};
 use vfs::access::{Subject, WRITE, Who};
 use vfs::names::{Wanted, create};
-use vfs::{FileType, Walk, resolve, resolve_spot};
+use vfs::{FileType, Walk, resolve, resolve_parent};
 
 /// Permission bits of a new socket's inode, before the umask.
 const MODE: u32 = 0o777;
 
 /// Creates a socket inode at `path` and hangs `node` on it.
 pub(super) fn bind(path: &[u8], node: Node) -> Result<()> {
-    let spot = resolve_spot(None, path, Walk::empty())?;
+    let component = resolve_parent(None, path, Walk::empty())?;
     let place =
-        create(&spot, &Wanted::new(FileType::Socket, MODE)).map_err(|error| match error {
+        create(&component, &Wanted::new(FileType::Socket, MODE)).map_err(|error| match error {
             Error::Exists => Error::AddressInUse,
             other => other,
         })?;

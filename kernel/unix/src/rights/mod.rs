@@ -112,13 +112,13 @@ impl Drop for Rights {
 }
 
 /// What waits to be dropped, and whether somebody is at it.
-struct Graveyard {
+struct DeferredDrops {
     files: Vec<Arc<OpenFile>>,
     is_tended: bool,
 }
 
 /// Files of queues that are gone: nobody is left to own them.
-static GRAVEYARD: Spin<Graveyard> = Spin::new(Graveyard {
+static GRAVEYARD: Spin<DeferredDrops> = Spin::new(DeferredDrops {
     files: Vec::new(),
     is_tended: false,
 });

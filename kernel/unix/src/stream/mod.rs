@@ -14,7 +14,7 @@ use sync::{Error, Result};
 use task::signal::broken_pipe;
 
 use crate::endpoint::Endpoint;
-use crate::inbox::{Envelope, Reading, Taking};
+use crate::inbox::{Ancillary, Reading, ReceiveMode};
 use crate::outbox::Outbox;
 use crate::rights::collect;
 use crate::{list, names};
@@ -134,10 +134,10 @@ impl StreamSocket {
     }
 
     /// What goes with a message besides its bytes.
-    fn envelope(&self, link: &Link, control: Control) -> Result<Envelope> {
+    fn ancillary(&self, link: &Link, control: Control) -> Result<Ancillary> {
         let passes = |side: &Side| side.wants_credentials.load(Ordering::Relaxed);
         let is_wanted = passes(link.own()) || passes(link.peer());
-        Envelope::new(control, is_wanted)
+        Ancillary::new(control, is_wanted)
     }
 
     /// Sends a stretch of the stream.
@@ -145,12 +145,12 @@ impl StreamSocket {
         &self,
         link: &Link,
         from: &mut Source<'_>,
-        mut envelope: Envelope,
+        mut ancillary: Ancillary,
         flags: MessageFlags,
     ) -> Result<usize> {
         let mut done = 0;
         while from.remaining() != 0 {
-            match self.send_some(link, from, &mut envelope, flags) {
+            match self.send_some(link, from, &mut ancillary, flags) {
                 Ok(count) => done += count,
                 Err(Error::BrokenPipe) if done == 0 => return Err(broken(flags)),
                 Err(error) => return partial(done, error),
@@ -163,7 +163,7 @@ impl StreamSocket {
         &self,
         link: &Link,
         from: &mut Source<'_>,
-        envelope: &mut Envelope,
+        ancillary: &mut Ancillary,
         flags: MessageFlags,
     ) -> Result<usize> {
         let (own, peer) = (link.own(), link.peer());
@@ -171,7 +171,7 @@ impl StreamSocket {
             return Err(Error::BrokenPipe);
         }
         let limit = self.outbox.limit();
-        let count = peer.inbox.put_stretch(from, envelope, limit, flags)?;
+        let count = peer.inbox.put_stretch(from, ancillary, limit, flags)?;
         if count == 0 {
             self.wait_to_send(flags, || own.may_write_to(peer))?;
             return Ok(0);
@@ -188,7 +188,7 @@ impl StreamSocket {
         &self,
         link: &Link,
         from: &mut Source<'_>,
-        envelope: Envelope,
+        ancillary: Ancillary,
         flags: MessageFlags,
     ) -> Result<usize> {
         let (own, peer) = (link.own(), link.peer());
@@ -207,7 +207,7 @@ impl StreamSocket {
         }
         let charge = self.outbox.charge(size);
         let filter = &peer.of.filter;
-        let count = peer.inbox.put_message(from, envelope, charge, filter)?;
+        let count = peer.inbox.put_message(from, ancillary, charge, filter)?;
         peer.notify(Events::READABLE);
         Ok(count)
     }
@@ -257,22 +257,22 @@ impl StreamSocket {
 
     /// Takes what there is, or looks at it.
     fn take(&self, own: &Side, to: &mut Sink<'_>, flags: MessageFlags) -> Result<Option<Received>> {
-        let taking = Taking::of(flags, &self.peek_offset);
+        let taking = ReceiveMode::of(flags, &self.peek_offset);
         let taken = match self.kind {
             SocketType::Stream => own.inbox.take_stretch(to, self.reading(own, taking))?,
             _ => own.inbox.take_message(to, taking)?,
         };
         if let Some(received) = &taken {
             let passed = match taking {
-                Taking::Remove => received.length,
-                Taking::Peek(_) => received.bytes,
+                ReceiveMode::Remove => received.length,
+                ReceiveMode::Peek(_) => received.bytes,
             };
             self.peek_offset.note(flags, passed);
         }
         Ok(taken)
     }
 
-    fn reading(&self, own: &Side, taking: Taking) -> Reading {
+    fn reading(&self, own: &Side, taking: ReceiveMode) -> Reading {
         Reading {
             taking,
             by_sender: own.wants_credentials.load(Ordering::Relaxed),
@@ -292,7 +292,7 @@ impl StreamSocket {
         if self.options.is_set(OptionName::OutOfBandInline) {
             return Err(Error::Invalid);
         }
-        let taking = Taking::of(flags, &self.peek_offset);
+        let taking = ReceiveMode::of(flags, &self.peek_offset);
         link.own().inbox.take_urgent(to, taking)
     }
 

@@ -165,10 +165,10 @@ impl Socket for StreamSocket {
             });
         }
         let link = self.link()?;
-        let envelope = self.envelope(link, message.control)?;
+        let ancillary = self.ancillary(link, message.control)?;
         match self.kind {
-            SocketType::Stream => self.send_stretch(link, message.from, envelope, flags),
-            _ => self.send_record(link, message.from, envelope, flags),
+            SocketType::Stream => self.send_stretch(link, message.from, ancillary, flags),
+            _ => self.send_record(link, message.from, ancillary, flags),
         }
     }
 

@@ -71,7 +71,7 @@ pub struct NamedBy {
 
 /// To whom a signal goes, and in whose name.
 #[derive(Clone, Copy)]
-pub struct Recipient {
+pub struct FileOwner {
     /// Who gets it.
     pub owner: Owner,
     /// Whoever named the owner must be allowed to send it signals.
@@ -80,7 +80,7 @@ pub struct Recipient {
 
 /// What an owner hears of a file.
 #[derive(Clone, Copy)]
-pub enum Tidings {
+pub enum IoSignal {
     /// Urgent bytes came.
     Urgent,
     /// The file is ready.
@@ -96,7 +96,7 @@ pub enum Tidings {
 
 #[derive(Clone, Copy)]
 struct Settings {
-    to: Recipient,
+    to: FileOwner,
     /// F_SETSIG; without, it is a plain SIGIO.
     signal: Option<NonZeroU32>,
     /// O_ASYNC, and the descriptor through which it was set.
@@ -175,7 +175,7 @@ impl AsyncIo {
     /// Errors: `OutOfMemory`.
     pub(super) fn new() -> Result<Arc<Self>> {
         let settings = Settings {
-            to: Recipient {
+            to: FileOwner {
                 owner: Owner::NOBODY,
                 named_by: NamedBy {
                     real: 0,
@@ -213,7 +213,7 @@ impl AsyncIo {
             effective: who.user.effective,
         });
         let mut settings = self.settings.lock();
-        settings.to = Recipient { owner, named_by };
+        settings.to = FileOwner { owner, named_by };
         settings.hears_urgent = owner.id != 0 && open.file.as_socket().is_some();
         self.observe(open, &settings);
         Ok(())
@@ -273,12 +273,12 @@ impl AsyncIo {
         let settings = *self.settings.lock();
         let due = Events::from_bits_truncate(self.due.swap(0, Ordering::SeqCst));
         if settings.hears_urgent && due.contains(Events::PRI) {
-            signals().send(&settings.to, Tidings::Urgent);
+            signals().send(&settings.to, IoSignal::Urgent);
         }
         let events = due & (settings.interest | Events::ALWAYS);
         if settings.is_on && !events.is_empty() {
             let (signal, fd) = (settings.signal, settings.fd);
-            let ready = Tidings::Ready { events, signal, fd };
+            let ready = IoSignal::Ready { events, signal, fd };
             signals().send(&settings.to, ready);
         }
     }

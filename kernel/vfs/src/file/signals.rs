@@ -2,7 +2,7 @@
 
 use mach::sync::Once;
 
-use super::async_io::{Owner, Recipient, Tidings};
+use super::async_io::{FileOwner, IoSignal, Owner};
 
 /// What knows threads, processes and groups.
 pub trait Signals: Sync {
@@ -10,7 +10,7 @@ pub trait Signals: Sync {
     fn exists(&self, owner: Owner) -> bool;
 
     /// Tells an owner what became of its file.
-    fn send(&self, to: &Recipient, tidings: Tidings);
+    fn send(&self, to: &FileOwner, tidings: IoSignal);
 
     /// The current thread has met the limit of its files' size: SIGXFSZ.
     fn raise_file_too_large(&self);

@@ -24,7 +24,7 @@ pub struct Path {
 const SHOWN_MAX: usize = 2048;
 
 /// The names on the way from a place up to a root.
-struct Climb {
+struct PathNames {
     /// The last one first.
     names: Vec<Name>,
     /// Whether the way led to the root that was asked for.
@@ -142,7 +142,7 @@ impl Path {
         self.dentry.is_above(&at.dentry)
     }
 
-    fn climb(&self, root: &Path) -> Climb {
+    fn climb(&self, root: &Path) -> PathNames {
         let mut names = Vec::new();
         let mut at = self.clone();
         for _ in 0..SHOWN_MAX + MOST {
@@ -162,7 +162,7 @@ impl Path {
             }
         }
         let arrived = at.is(root);
-        Climb {
+        PathNames {
             names,
             arrived,
             end: at,

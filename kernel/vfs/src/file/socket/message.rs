@@ -9,7 +9,7 @@ use core::num::NonZeroU32;
 use bitflags::bitflags;
 use mm::io::Source;
 
-use super::{Blocking, Circumstances, ExtendedError, SocketAddress};
+use super::{AncillaryData, Blocking, ExtendedError, SocketAddress};
 use crate::file::OpenFile;
 
 bitflags! {
@@ -107,7 +107,7 @@ pub struct Control {
     /// The bytes are datagrams of this size: to be cut (UDP_SEGMENT), or joined (UDP_GRO).
     pub segment_bytes: Option<u16>,
     /// When and how a packet came (SCM_TIMESTAMP, PACKET_AUXDATA).
-    pub circumstances: Option<Box<Circumstances>>,
+    pub ancillary: Option<Box<AncillaryData>>,
     /// What the queue of errors says (IP_RECVERR, IPV6_RECVERR).
     pub error: Option<Box<ExtendedError>>,
 }
@@ -123,7 +123,7 @@ impl Control {
             && self.original_destination.is_none()
             && self.drops.is_none()
             && self.segment_bytes.is_none()
-            && self.circumstances.is_none()
+            && self.ancillary.is_none()
             && self.error.is_none()
     }
 }

@@ -24,7 +24,7 @@ pub use message::{
 };
 pub use option::{GroupMembership, OptionName, OptionValue, RingRequest, SocketMemory, TcpInfo};
 pub use packet::{
-    Auxiliary, Circumstances, Membership, MembershipKind, PacketAddress, PacketStatistics,
+    AncillaryData, Auxiliary, Membership, MembershipKind, PacketAddress, PacketStatistics,
     StampUnit,
 };
 pub use peer::PeerIdentity;

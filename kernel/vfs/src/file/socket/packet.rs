@@ -54,7 +54,7 @@ pub struct PacketStatistics {
 
 /// What is told beside a received packet, where it was asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Circumstances {
+pub struct AncillaryData {
     /// When it came, since 1970, and in which unit that is told.
     pub stamp: Option<(Duration, StampUnit)>,
     /// What the link layer knows of it (PACKET_AUXDATA).

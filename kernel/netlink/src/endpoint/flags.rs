@@ -1,10 +1,10 @@
-//! Flags that a program sets on its socket: how it wishes to be answered (`SOL_NETLINK`).
+//! Flags that a program sets on its socket: how it wants to be answered (`SOL_NETLINK`).
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use vfs::socket::OptionName;
 
-/// The wishes by bit number in [`Wishes`].
+/// The flags by bit number in [`Flags`].
 const FLAGS: [OptionName; 4] = [
     OptionName::NetlinkNoOverruns,
     OptionName::NetlinkCapAck,
@@ -12,18 +12,18 @@ const FLAGS: [OptionName; 4] = [
     OptionName::NetlinkStrict,
 ];
 
-/// Which wishes are set.
+/// Which flags are set.
 #[derive(Default)]
-pub(crate) struct Wishes(AtomicU32);
+pub(crate) struct Flags(AtomicU32);
 
-impl Wishes {
+impl Flags {
     /// The bit of the wish `name`, if it is one.
     pub fn bit(name: OptionName) -> Option<u32> {
         let index = FLAGS.iter().position(|flag| *flag == name)?;
         Some(1 << index)
     }
 
-    /// Whether the program wishes `name`.
+    /// Whether the program set `name`.
     pub fn has(&self, name: OptionName) -> bool {
         Self::bit(name).is_some_and(|bit| self.0.load(Ordering::Relaxed) & bit != 0)
     }

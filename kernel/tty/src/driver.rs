@@ -16,7 +16,7 @@ const OUTPUT_MAX: usize = 16 << 10;
 const PORT_ROOM: usize = 4096;
 
 /// The other side of a terminal.
-pub(super) enum Screen {
+pub(super) enum Driver {
     /// The serial port; always takes everything.
     Serial,
     /// A stream of the host.
@@ -25,7 +25,7 @@ pub(super) enum Screen {
     Master(Arc<MasterQueue>),
 }
 
-impl Screen {
+impl Driver {
     /// Bytes that it takes now.
     pub(super) fn room(&self) -> usize {
         match self {

@@ -8,13 +8,13 @@ use vfs::socket::{Control, OptionName, PeerCredentials, Received, UnixAddress};
 
 /// What comes with bytes.
 #[derive(Default)]
-pub(crate) struct Envelope {
+pub(crate) struct Ancillary {
     pub(crate) from: Option<UnixAddress>,
     pub(super) credentials: Option<PeerCredentials>,
     pub(super) rights: Option<Rights>,
 }
 
-impl Envelope {
+impl Ancillary {
     /// Without a name: what `control` gives, and who calls if the receiver wants to know.
     pub(crate) fn new(control: Control, is_wanted: bool) -> Result<Self> {
         let rights = match control.files.is_empty() {
