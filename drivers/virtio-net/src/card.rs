@@ -1,9 +1,9 @@
 //! Bringing the device up: features, addresses, queues, and how many of them it uses.
 //!
 //! Queues stand in the order of section 5.1.2: receive and transmit of pair 0, of pair 1
-//! and so on, and the control queue behind the last pair that the *device* has. It uses
-//! pair 0 alone until it is told of more (section 5.1.6.5.5), so one pair needs no
-//! control queue, and is driven without one.
+//! and so on, and the control queue behind the last pair that the *device* has, or behind
+//! pair 0 where no more than that was agreed on. The device uses pair 0 alone until it is
+//! told of more (section 5.1.6.5.5).
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -139,8 +139,12 @@ fn wanted(offered: u64, pairs_max: u16) -> u64 {
     if offered & GUEST_CSUM != 0 && offered & MRG_RXBUF != 0 {
         wanted |= GUEST_TSO4 | GUEST_TSO6;
     }
-    if pairs_max > 1 && offered & CTRL_VQ != 0 && offered & MQ != 0 {
-        wanted |= CTRL_VQ | CTRL_RX | MQ | RSS;
+    // The control queue is of use for filters and for more pairs.
+    if offered & CTRL_VQ != 0 && offered & CTRL_RX != 0 {
+        wanted |= CTRL_VQ | CTRL_RX;
+    }
+    if offered & CTRL_VQ != 0 && offered & MQ != 0 && pairs_max > 1 {
+        wanted |= CTRL_VQ | MQ | RSS;
     }
     wanted
 }

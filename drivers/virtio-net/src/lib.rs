@@ -1,7 +1,7 @@
 //! The virtio network device (VIRTIO 1.2, section 5.1).
 //!
 //! A receive and a transmit queue for each pair, one pair for each CPU that is to have
-//! one, and a control queue if there is more than one pair. Frames travel in packet buffers (`mbuf`): the
+//! one, and a control queue for filters and for how many pairs there are. Frames travel in packet buffers (`mbuf`): the
 //! device writes into a buffer that then moves up the stack, and reads from the buffers
 //! that the sockets filled. Nothing is copied here.
 //!

@@ -16,6 +16,8 @@ use virtio::Error;
 /// Every feature that matters here; the simulated registers show it as both halves, so
 /// bit 0 is also `VERSION_1`, and bit 28 `RSS`.
 const FEATURES: u32 = 1 | 1 << 5 | 1 << 17 | 1 << 18 | 1 << 22 | 1 << 28;
+/// The same for a device that lets everything in.
+const UNFILTERED: u32 = FEATURES & !(1 << 18);
 /// Registers.
 const STATUS: usize = 0x70;
 const QUEUE_SEL: usize = 0x30;
@@ -112,8 +114,9 @@ fn the_table_is_in_the_standards_layout_and_full_at_its_limit() {
 }
 
 #[test]
-fn without_a_control_queue_no_address_has_a_filter_and_that_is_said() {
+fn a_device_that_lets_everything_in_has_no_filter_for_an_address_and_that_is_said() {
     let bench = bench(4);
+    bench.registers.write32(0x10, UNFILTERED);
     let mut parts = open(bench.transport(), &bench.memory, bench.pool, 1).unwrap();
     let outcome = parts.control.add_address(0, [2, 0, 0, 0, 0, 7]);
     assert_eq!(outcome, Err(NicError::FiltersFull));
@@ -131,15 +134,22 @@ fn a_device_that_does_not_answer_for_the_pairs_that_it_offered_is_not_driven() {
     assert_eq!(bench.registers.read32(QUEUE_SEL), behind_all_pairs);
 }
 
-#[test]
-fn one_pair_is_driven_without_a_control_queue() {
+/// Which queue was the last to be added for one pair, by what the device offers.
+fn last_queue_of_one_pair(features: u32) -> u32 {
     let bench = bench(4);
+    bench.registers.write32(0x10, features);
     let mut parts = open(bench.transport(), &bench.memory, bench.pool, 1).unwrap();
     assert_eq!(parts.pairs.len(), 1);
     let last = bench.registers.read32(QUEUE_SEL);
-    assert_eq!(last, 1, "the last queue that was added");
     let outcome = parts.control.spread(0, &RULE);
     assert_eq!(outcome, Err(NicError::Unsupported));
+    last
+}
+
+#[test]
+fn one_pair_has_a_control_queue_right_behind_it_for_the_filters_of_a_device_that_has_some() {
+    assert_eq!(last_queue_of_one_pair(FEATURES), 2);
+    assert_eq!(last_queue_of_one_pair(UNFILTERED), 1, "of no use");
 }
 
 #[test]
