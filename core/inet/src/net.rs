@@ -27,6 +27,7 @@ use crate::reassembly::Reassembly;
 use crate::route::Routes;
 use crate::share::Share;
 use crate::tcp::TimeWait;
+use crate::totals::Tally;
 use crate::unsolicited::Unsolicited;
 use crate::wheel::Wheel;
 
@@ -71,9 +72,9 @@ pub(crate) struct Net {
     pub time_wait: TimeWait,
     /// Sockets that owe an acknowledgement at the end of the batch.
     pub ack_queue: Vec<u32>,
-    pub orphans: usize,
+    pub orphans: Tally,
     /// Bytes that the buffers of all connections have grown by.
-    pub grown: usize,
+    pub grown: Tally,
     /// What connections and datagram sockets hold of packet memory.
     pub tcp_memory: Ledger,
     pub udp_memory: Ledger,
@@ -118,8 +119,8 @@ impl Net {
             wheel: Wheel::new(),
             time_wait: TimeWait::new(config.time_waits_max, &config.time_wait, key),
             ack_queue: Vec::new(),
-            orphans: 0,
-            grown: 0,
+            orphans: Tally::default(),
+            grown: Tally::default(),
             tcp_memory: Ledger::new(config.tcp_memory),
             udp_memory: Ledger::new(config.udp_memory),
             is_scarce: false,

@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::journal::EventNumbers;
 use crate::stack::Stack;
+use crate::totals::Totals;
 
 /// A stack's place among several.
 #[derive(Clone, Copy, Debug)]
@@ -23,14 +24,11 @@ pub struct Share {
 
 impl Config {
     /// The limits of one of so many stacks that serve a machine together, where these are
-    /// those of the machine. Limits of a socket, a listener or a buffer stay as they are.
+    /// those of the machine: rates are parted. What is counted together ([`Totals`]),
+    /// and limits of a socket, a listener or a buffer stay as they are.
     pub fn part(self, stacks: u16) -> Self {
-        let part = |whole: usize| whole.div_ceil(stacks.max(1).into());
         let rate = |whole: u32| whole.div_ceil(stacks.max(1).into());
         Self {
-            time_waits_max: part(self.time_waits_max),
-            orphans_max: part(self.orphans_max),
-            buffer_growth_max: part(self.buffer_growth_max),
             challenges_per_second: rate(self.challenges_per_second),
             icmp_errors_per_second: rate(self.icmp_errors_per_second),
             ..self
@@ -55,6 +53,13 @@ impl Stack {
     /// others.
     pub fn number_events_by(&mut self, next: Arc<EventNumbers>) {
         self.net.journal.number_by(next);
+    }
+
+    /// From now on this stack counts in `totals`, as do the others that serve the host.
+    pub fn share_totals(&mut self, totals: &Totals) {
+        self.net.time_wait.tally.join(&totals.time_waits);
+        self.net.orphans.join(&totals.orphans);
+        self.net.grown.join(&totals.grown);
     }
 
     /// Gives a datagram socket the ends that `connect` gave its like in another stack, which
@@ -145,18 +150,11 @@ mod tests {
     }
 
     #[test]
-    fn stacks_together_have_what_one_alone_would_have() {
+    fn stacks_together_answer_as_often_as_one_alone() {
         let whole = Config::default();
         let part = whole.part(4);
-        assert_eq!(part.time_waits_max * 4, whole.time_waits_max);
-        assert_eq!(part.orphans_max * 4, whole.orphans_max);
-        assert_eq!(part.buffer_growth_max * 4, whole.buffer_growth_max);
         assert_eq!(part.challenges_per_second * 4, whole.challenges_per_second);
-        let none = Config {
-            time_waits_max: 0,
-            ..whole
-        };
-        assert_eq!(none.part(4).time_waits_max, 0);
+        assert_eq!(part.time_waits_max, whole.time_waits_max, "of all together");
         assert_eq!(part.half_open_max, whole.half_open_max, "of each listener");
         assert_eq!(whole.part(1), whole);
     }

@@ -289,7 +289,7 @@ impl Stack {
 
     /// Connections that still close after their program let them go.
     pub fn orphans(&self) -> usize {
-        self.net.orphans
+        self.net.orphans.own()
     }
 
     /// Connections in TIME_WAIT.

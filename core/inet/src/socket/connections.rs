@@ -230,8 +230,8 @@ impl Stack {
 
     fn close_stream<E: Env>(&mut self, env: &mut E, id: SocketId) {
         self.sockets.disown(id.index);
-        self.net.orphans += 1;
-        let is_crowded = self.net.orphans > self.net.config.orphans_max;
+        self.net.orphans.add(1);
+        let is_crowded = self.net.orphans.all() > self.net.config.orphans_max;
         let mut cx = Context {
             now: env.now(),
             env,

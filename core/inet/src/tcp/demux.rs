@@ -254,7 +254,7 @@ impl Stack {
                 self.net.demux.disconnect(&tcb.tuple);
             }
             if tcb.is_orphan {
-                self.net.orphans = self.net.orphans.saturating_sub(1);
+                self.net.orphans.sub(1);
             }
         }
     }

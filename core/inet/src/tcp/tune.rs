@@ -45,22 +45,25 @@ impl Net {
         if self.is_tcp_tight() {
             return 0;
         }
-        let left = self.config.buffer_growth_max.saturating_sub(self.grown);
+        let left = self
+            .config
+            .buffer_growth_max
+            .saturating_sub(self.grown.all());
         let taken = u32::try_from(left).unwrap_or(u32::MAX).min(bytes);
-        self.grown += taken as usize;
+        self.grown.add(taken as usize);
         taken
     }
 
     /// A connection is gone that had grown by so much.
     pub fn shrink(&mut self, bytes: u32) {
-        self.grown = self.grown.saturating_sub(bytes as usize);
+        self.grown.sub(bytes as usize);
     }
 }
 
 impl Stack {
     /// Bytes that the buffers of all connections have grown by.
     pub fn buffers_grown(&self) -> usize {
-        self.net.grown
+        self.net.grown.own()
     }
 }
 

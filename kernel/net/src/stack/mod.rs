@@ -99,6 +99,8 @@ pub(crate) struct Shared {
     pub change_listeners: AtomicUsize,
     /// The number of the next event in any shard's journal.
     pub event_numbers: Arc<inet::EventNumbers>,
+    /// What limits of the stack count in all shards.
+    pub totals: inet::Totals,
 }
 
 /// The stack of the first program, which has the card.
@@ -207,6 +209,7 @@ impl Shared {
             lost: AtomicU64::new(0),
             change_listeners: AtomicUsize::new(0),
             event_numbers: Arc::default(),
+            totals: inet::Totals::default(),
         }
     }
 }

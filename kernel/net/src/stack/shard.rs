@@ -41,6 +41,7 @@ impl Shard {
         let mut stack = Stack::new(of.settings().part(of.count()), secret);
         stack.share_memory(&crate::device::memory::HELD);
         stack.number_events_by(of.shared.event_numbers.clone());
+        stack.share_totals(&of.shared.totals);
         Self { stack, link }
     }
 

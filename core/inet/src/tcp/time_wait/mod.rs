@@ -43,6 +43,7 @@ use super::syn::Syn;
 use super::tcb::Tcb;
 use crate::addr::FourTuple;
 use crate::hash::Key;
+use crate::totals::Tally;
 
 const NONE: u32 = u32::MAX;
 
@@ -54,6 +55,8 @@ pub(crate) struct TimeWait {
     oldest: u32,
     newest: u32,
     limit: usize,
+    /// How many there are, of which `limit` counts those of all stacks.
+    pub(crate) tally: Tally,
     wait: Duration,
     key: Key,
 }
@@ -67,6 +70,7 @@ impl TimeWait {
             oldest: NONE,
             newest: NONE,
             limit,
+            tally: Tally::default(),
             wait: rules.wait(),
             key,
         }
@@ -76,14 +80,14 @@ impl TimeWait {
     pub fn reconfigure(&mut self, limit: usize, rules: &TimeWaitRules) -> u64 {
         (self.limit, self.wait) = (limit, rules.wait());
         let before = self.len();
-        while self.len() > limit {
+        while self.len() != 0 && self.tally.all() > limit {
             self.remove(self.oldest);
         }
         (before - self.len()) as u64
     }
 
     pub fn len(&self) -> usize {
-        self.by_name.len()
+        self.tally.own()
     }
 
     pub(super) fn find(&self, tuple: &FourTuple) -> Option<u32> {
@@ -115,16 +119,16 @@ impl TimeWait {
     }
 
     /// Remembers a connection; returns whether one had to be forgotten for it, perhaps
-    /// itself if there is no memory.
+    /// itself if there is no memory, or if all that may be remembered are other stacks'.
     fn insert(&mut self, tcb: &Tcb, now: Instant) -> bool {
         if let Some(old) = self.find(&tcb.tuple) {
             self.remove(old);
         }
-        if self.limit == 0 {
-            return true;
-        }
-        let is_full = self.len() >= self.limit || !self.has_room();
+        let is_full = self.tally.all() >= self.limit || !self.has_room();
         if is_full {
+            if self.len() == 0 {
+                return true;
+            }
             self.remove(self.oldest);
             if !self.has_room() {
                 return true;
@@ -141,6 +145,7 @@ impl TimeWait {
         self.by_name.insert_unique(key.tuple(&tcb.tuple), at, |at| {
             key.tuple(&entries[*at as usize].tuple)
         });
+        self.tally.add(1);
         is_full
     }
 
@@ -184,6 +189,7 @@ impl TimeWait {
         let hash = self.key.tuple(&entry.tuple);
         if let Ok(found) = self.by_name.find_entry(hash, |other| *other == at) {
             found.remove();
+            self.tally.sub(1);
             self.unlink(at);
             self.free.push(at);
         }

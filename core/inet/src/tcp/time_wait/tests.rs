@@ -1,3 +1,4 @@
+use alloc::sync::Arc;
 use core::net::Ipv4Addr;
 
 use mbuf::Chain;
@@ -306,6 +307,27 @@ fn past_the_limit_the_oldest_goes_and_no_entry_is_lost() {
         "it replaces itself"
     );
     assert_eq!((waits.len(), waits.entries.len()), (4, 4));
+}
+
+#[test]
+fn tables_that_share_a_total_remember_as_many_together_as_one_alone() {
+    let total = Arc::default();
+    let mut tables = [table(4), table(4)];
+    for waits in &mut tables {
+        waits.tally.join(&total);
+    }
+    let [left, right] = &mut tables;
+    for port in 0..3 {
+        assert!(!left.insert(&finished(port, None), Instant::START));
+    }
+    assert!(!right.insert(&finished(3, None), Instant::START));
+    assert!(right.insert(&finished(4, None), Instant::START));
+    assert_eq!((left.len(), right.len()), (3, 1), "it gave up its own");
+    assert!(left.insert(&finished(5, None), Instant::START));
+    assert_eq!((left.len(), right.len()), (3, 1));
+    assert_eq!(left.reconfigure(2, &RULES), 2);
+    assert_eq!(right.reconfigure(2, &RULES), 0);
+    assert_eq!((left.len(), right.len()), (1, 1));
 }
 
 #[test]
