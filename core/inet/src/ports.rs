@@ -279,7 +279,7 @@ impl Demux {
         let hash = key.secret(Salt::Port, &named(0), [0, 0]);
         self.tcp.ephemeral(hash, |port| {
             let tuple = named(port);
-            !connections.contains_key(&Hashed::new(&key, &tuple)) && is_usable(&tuple)
+            is_usable(&tuple) && !connections.contains_key(&Hashed::new(&key, &tuple))
         })
     }
 

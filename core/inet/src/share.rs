@@ -160,6 +160,17 @@ mod tests {
     }
 
     #[test]
+    fn a_datagram_socket_gets_a_port_that_fits_if_there_is_one_near() {
+        let mut stack = Stack::new(Config::default(), [1, 2]);
+        let id = stack.open(Transport::Udp).unwrap();
+        for wanted in 0..16 {
+            let port = stack.choose_datagram_port(id, |port| port % 16 == wanted);
+            assert_eq!(port.map(|port| port % 16), Some(wanted));
+        }
+        assert!(stack.choose_datagram_port(id, |_| false).is_some());
+    }
+
+    #[test]
     fn a_datagram_socket_that_lost_its_name_may_be_named_again_and_so_may_others() {
         let mut stack = Stack::new(Config::default(), [1, 2]);
         let name = Endpoint::v4([127, 0, 0, 1].into(), 5353);

@@ -1,5 +1,6 @@
 //! Sockets get names.
 
+use core::cell::Cell;
 use core::net::Ipv6Addr;
 
 use base::Instant;
@@ -13,6 +14,9 @@ use crate::stack::Stack;
 use crate::table::Socket;
 use crate::tcp::{State, Tcb};
 use crate::udp::UdpSocket;
+
+/// Ports that are tried for one that fits before any is taken.
+const FITTING_TRIES: u32 = 128;
 
 pub(super) fn sharing_of(options: &Options, is_listening: bool) -> Sharing {
     Sharing {
@@ -69,6 +73,32 @@ impl Stack {
         }
     }
 
+    /// A port that no datagram socket has, for the socket `id`: one that `fits`, if the next few
+    /// of the range have such.
+    pub fn choose_datagram_port(
+        &mut self,
+        id: SocketId,
+        fits: impl Fn(u16) -> bool,
+    ) -> Option<u16> {
+        let offset = self.offset_of(id);
+        let ports = &mut self.net.demux.udp;
+        let left = Cell::new(FITTING_TRIES);
+        let is_tried = |port| match left.get() {
+            0 => true,
+            tries => {
+                left.set(tries - 1);
+                fits(port)
+            }
+        };
+        ports.ephemeral(offset, is_tried)
+    }
+
+    /// Where in the range the search for a port of this socket begins.
+    fn offset_of(&self, id: SocketId) -> u64 {
+        let key = self.net.key;
+        key.hash(u64::from(id.index), u64::from(id.generation))
+    }
+
     /// The same where the address may be that of another shard of the host: the socket keeps the
     /// name here, so that nobody else gets it.
     pub fn bind_elsewhere(&mut self, id: SocketId, local: Endpoint) -> Result<(), Error> {
@@ -79,6 +109,7 @@ impl Stack {
         };
         let options = *self.options(id)?;
         let sharing = sharing_of(&options, false);
+        let offset = self.offset_of(id);
         let ports = if is_tcp {
             &mut self.net.demux.tcp
         } else {
@@ -86,10 +117,6 @@ impl Stack {
         };
         let mut local = local;
         if local.port == 0 {
-            let offset = self
-                .net
-                .key
-                .hash(u64::from(id.index), u64::from(id.generation));
             local.port = ports
                 .ephemeral(offset, |_| true)
                 .ok_or(Error::AddressInUse)?;
