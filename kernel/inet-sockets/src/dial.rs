@@ -1,10 +1,11 @@
 //! In which order shards are asked for a port to connect from.
 //!
 //! Each shard has its own part of the ports that lead to a peer, so when one has no more
-//! those of the next are used, beginning with the calling CPU's shard. A search that finds
+//! those of the next are used, beginning with the calling CPU's shard, or the socket's own. A search that finds
 //! none has looked at the whole range; so as not to repeat that for each connection, the
 //! shard is asked last for [`REST`].
 
+use core::net::IpAddr;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use base::{CpuId, CpuSet, Duration};
@@ -15,18 +16,26 @@ use net::stack::NetStack;
 /// How long a shard is asked last.
 const REST: Duration = Duration::from_secs(1);
 
-/// Until when each shard is asked last, in nanoseconds since the boot. Only the stack with the
-/// card has several shards to ask, so this is one for all.
+/// Until when each shard is asked last, in nanoseconds since the boot. Only the first stack has
+/// several shards to ask, so this is one for all.
 static RESTS_UNTIL: [AtomicU64; MAX_CPUS] = [const { AtomicU64::new(0) }; MAX_CPUS];
 
-/// All shards, each once.
-pub(crate) fn shards_in_turn(stack: &NetStack) -> impl Iterator<Item = u16> + use<> {
-    let (own, count) = (stack.own(), stack.count());
+/// All shards that may have a connection to `peer`, each once; first of those for loopback the one
+/// in which the socket is, which was chosen as it was opened.
+pub(crate) fn shards_in_turn(
+    stack: &NetStack,
+    peer: IpAddr,
+    socket: u16,
+) -> impl Iterator<Item = u16> + use<> {
+    let (first, count) = match stack.is_within_loopback(None, peer) {
+        true => (socket, stack.loopback_count()),
+        false => (stack.own(), stack.count()),
+    };
     let resting = match count {
         1 => CpuSet::EMPTY,
         _ => resting(count),
     };
-    let all = move || (0..count).map(move |step| (own + step) % count);
+    let all = move || (0..count).map(move |step| (first + step) % count);
     let rests = move |shard: &u16| resting.contains(CpuId(u32::from(*shard)));
     all()
         .filter(move |shard| !rests(shard))

@@ -40,7 +40,9 @@ fn path_mtu(handle: &Handle) -> Result<OptionValue> {
     let peer = handle.remote()?;
     let stack = &handle.stack;
     let from = handle.local()?.addr;
-    let shard = stack.exit(bound_device::of(handle), Some(from), peer.addr);
+    let within = stack.loopback_exit(Some(from), peer);
+    let exit = || stack.exit(bound_device::of(handle), Some(from), peer.addr);
+    let shard = within.unwrap_or_else(exit);
     let member = handle.member(shard);
     let mtu = stack.in_shard(member.shard, |stack, _| Ok(stack.path_mtu(peer.addr)))?;
     Ok(OptionValue::Number(mtu.cast_signed()))

@@ -53,10 +53,14 @@ impl Handle {
         socket::label(self.waiter.number)
     }
 
-    /// A new socket, in the first shard.
+    /// A new socket: a stream where one is to be opened, another one in the first shard.
     pub(crate) fn open(transport: Transport, family: Family) -> Result<Self> {
         let of = current_stack();
-        of.in_shard(0, |stack, link| {
+        let shard = match transport {
+            Transport::Tcp => of.shard_to_open(),
+            Transport::Udp => 0,
+        };
+        of.in_shard(shard, |stack, link| {
             let id = open_in(stack, transport, family)?;
             let owner = cred::credentials().with(|who| who.user.fs);
             stack.configure(link, id, |options| options.owner = owner)?;
@@ -84,6 +88,9 @@ impl Handle {
             shard: link.number,
             id,
         };
+        if transport == Transport::Tcp {
+            of.count_stream(location.shard);
+        }
         Ok(Self {
             stack: of.clone(),
             location: AtomicLocation::new(location),
@@ -183,13 +190,20 @@ impl Handle {
         self.waiter.members.is_empty()
     }
 
-    /// The member in a shard, or the location if there is only that.
-    pub(crate) fn member(&self, shard: u16) -> Location {
+    /// The member in a shard, the location among them.
+    #[inline]
+    pub(crate) fn member_in(&self, shard: u16) -> Option<Location> {
         let location = self.location.load();
-        if location.shard == shard {
-            return location;
+        match location.shard == shard {
+            true => Some(location),
+            false => self.waiter.members.in_shard(shard),
         }
-        self.waiter.members.in_shard(shard).unwrap_or(location)
+    }
+
+    /// The same, or the location if there is only that.
+    pub(crate) fn member(&self, shard: u16) -> Location {
+        let known = self.member_in(shard);
+        known.unwrap_or_else(|| self.location.load())
     }
 
     /// Whether no member but the location may have something.
@@ -242,18 +256,28 @@ impl Handle {
 
     /// The same in the stack's words.
     pub(crate) fn ready(&self) -> inet::Events {
+        // A datagram socket has always room to send, so the location need not be asked for that.
+        let heard = match self.transport {
+            Transport::Udp if !self.is_alone() => return self.poll_all(),
+            _ if self.is_heard_alone() => inet::Events::empty(),
+            _ => self.poll_members(),
+        };
         let ready = self.look(|id, stack| stack.poll(id));
-        let ready = ready.unwrap_or(inet::Events::ERROR);
-        match self.is_heard_alone() {
-            true => ready,
-            false => ready | self.poll_members(),
-        }
+        ready.unwrap_or(inet::Events::ERROR) | heard
     }
 
-    /// What any of the members is ready for. That there is room to send, each says of itself.
     #[cold]
     fn poll_members(&self) -> inet::Events {
-        let members = self.waiter.members.iter();
+        self.heard_by(self.waiter.members.iter())
+    }
+
+    /// What a datagram socket is ready for, by all that may have something.
+    fn poll_all(&self) -> inet::Events {
+        inet::Events::WRITABLE | self.heard_by(self.all_from(0))
+    }
+
+    /// What any of `members` is ready for. That there is room to send, each says of itself.
+    fn heard_by(&self, members: impl Iterator<Item = Location>) -> inet::Events {
         let heard = members.filter(|member| self.waiter.may_have(member.shard));
         let ready = heard.filter_map(|member| {
             self.stack.with_shard(member.shard, |stack, _| {
@@ -308,7 +332,9 @@ impl Handle {
         let take = |id, stack: &mut inet::Stack, _: &mut Link| {
             Ok(stack.take_error(id).ok_or(Error::WouldBlock)?)
         };
-        self.first_of(self.stack.own(), take).ok().map(refused)
+        self.first_of(self.stack.own_for_loopback(), take)
+            .ok()
+            .map(refused)
     }
 
     pub(crate) fn shutdown(&self, how: Shutdown) -> Result<()> {
@@ -317,11 +343,14 @@ impl Handle {
             Shutdown::Write => inet::Shutdown::Write,
             Shutdown::Both => inet::Shutdown::Both,
         };
+        // A datagram socket without a peer says so, and is shut down all the same.
+        let mut refused = None;
         self.with_all(|id, stack, link| {
-            stack.shutdown(link, id, how)?;
+            refused = refused.or(stack.shutdown(link, id, how).err());
             net::after_send(link);
             Ok(())
-        })
+        })?;
+        refused.map_or(Ok(()), |error| Err(net::refused(error)))
     }
 
     /// The filter was attached or taken away: the stack asks for it, or need not.
@@ -339,7 +368,11 @@ impl Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         let close = |location| close(&self.stack, location);
-        close(self.location.load());
+        let location = self.location.load();
+        if self.transport == Transport::Tcp {
+            self.stack.uncount_stream(location.shard);
+        }
+        close(location);
         // From now on nobody adds one and leaves it (`NetStack::fill_shard`).
         let members = self.waiter.members.iter();
         members.for_each(|member| close_member(&self.stack, member));

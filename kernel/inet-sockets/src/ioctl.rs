@@ -44,11 +44,11 @@ pub(crate) fn tell(count: usize, argument: u64) -> Result<usize> {
 
 /// Of the member from which a receive call would take.
 fn unread(handle: &Handle) -> Result<usize> {
-    let found = handle.first_of(handle.stack.own(), |id, stack, _| {
-        match stack.unread(id)? {
-            0 => Err(Error::WouldBlock.into()),
-            count => Ok(count),
-        }
+    let found = handle.first_of(handle.stack.own_for_loopback(), |id, stack, _| match stack
+        .unread(id)?
+    {
+        0 => Err(Error::WouldBlock.into()),
+        count => Ok(count),
     });
     match found {
         Err(Error::WouldBlock) => Ok(0),

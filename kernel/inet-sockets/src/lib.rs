@@ -11,7 +11,8 @@
 //! [`groups`], [`bound_device`], [`address`] and [`ioctl`] what they share. [`listing`] is what `ss` is
 //! shown.
 //!
-//! Sockets that wait for unknown peers, listeners and datagram sockets, have a member in each shard;
+//! Sockets that wait for unknown peers, listeners and datagram sockets, have a member in each shard in
+//! which they hear something;
 //! `accept` and `recv` look at the calling CPU's first. Nothing blocks under a shard's lock. A copy to
 //! or from a program stops at a missing page, which is brought in after the lock is dropped.
 //!

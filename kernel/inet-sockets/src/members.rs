@@ -1,13 +1,14 @@
 //! Names of sockets, and the members and moves that follow from them.
 //!
 //! Where there are several shards, a socket is one of these:
-//! - *named or nothing yet*: in the first shard, which therefore knows all names, and
-//!   refuses those that are taken;
+//! - *named*: in the first shard, which therefore knows all names, and refuses those that are
+//!   taken; a datagram socket is there from the start, a stream moves there for its name;
 //! - *connected* (TCP): in the shard of its connection. A socket that connects moves there
 //!   before; if it had a name, the socket in the first shard stays to keep that;
 //! - *waiting for unknown peers* (a listener, a datagram socket with a name): a member in
-//!   each shard, the first shard's being the handle's location. Calls that change it change
-//!   all of them; calls that take from it begin with the calling CPU's. An address of a further
+//!   each shard in which it hears something, the first shard's being the handle's location. Calls
+//!   that change it change all of them; calls that take from it begin with the calling CPU's. A
+//!   datagram socket gets further members where it sends to within loopback. An address of a further
 //!   interface is heard in that one's shard only; the first then just keeps the name.
 //!
 //! A shard that comes with an interface gets the members of all sockets that wait
@@ -18,7 +19,7 @@
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 
-use inet::{Endpoint, Options, Transport};
+use inet::{Endpoint, Options, SocketId, Transport};
 use sync::Result;
 
 use super::handle::Handle;
@@ -38,7 +39,11 @@ impl Handle {
     fn bind_named(&self, local: Endpoint) -> Result<()> {
         let is_elsewhere = self.stack.further_owner(local.addr).is_some();
         let nameless = self.local()?;
+        if self.transport == Transport::Tcp && !self.is_named.load(Ordering::Acquire) {
+            self.move_to(0)?;
+        }
         self.with(|id, stack, _| {
+            let local = self.with_port(id, stack, local);
             let bound = match is_elsewhere {
                 true => stack.bind_elsewhere(id, local),
                 false => stack.bind(id, local),
@@ -53,6 +58,17 @@ impl Handle {
             }
             Transport::Tcp => Ok(()),
         }
+    }
+
+    /// `local` with a port that leads to this CPU, where a datagram socket may have any.
+    fn with_port(&self, id: SocketId, stack: &mut inet::Stack, local: Endpoint) -> Endpoint {
+        let own = self.stack.own_for_loopback();
+        let is_free = local.port == 0 && self.transport == Transport::Udp;
+        if !is_free || self.stack.loopback_count() == 1 {
+            return local;
+        }
+        let port = stack.choose_datagram_port(id, |port| steer::owner_of_port(port) == own);
+        Endpoint::new(local.addr, port.unwrap_or(0))
     }
 
     /// A member could not be made, so the others are without a name again, and the program may try
@@ -111,7 +127,7 @@ impl Handle {
         }
         let (options, local) = (self.options()?, self.local()?);
         let mut members = Vec::new();
-        for number in self.stack.shards_that_hear(local) {
+        for number in self.stack.shards_that_hear(self.transport, local) {
             if let Some(known) = self.waiter.members.in_shard(number) {
                 self.stack
                     .in_shard(number, |stack, _| begin(stack, known.id, duty(local)))?;
@@ -144,15 +160,26 @@ impl Handle {
         members.iter().for_each(close);
     }
 
-    /// The member in a shard, which a socket without a name gets now.
-    pub(super) fn member_made(&self, shard: u16) -> Result<Location> {
+    /// The member in a shard, which the socket gets now if it has none.
+    pub(crate) fn member_made(&self, shard: u16) -> Result<Location> {
+        match self.member_in(shard) {
+            Some(known) => Ok(known),
+            None => self.make_late(shard),
+        }
+    }
+
+    #[cold]
+    fn make_late(&self, shard: u16) -> Result<Location> {
         let _naming = self.waiter.naming.lock();
-        let location = self.location.load();
-        let known = self.waiter.members.in_shard(shard);
-        if let Some(known) = known.or((location.shard == shard).then_some(location)) {
+        if let Some(known) = self.member_in(shard) {
             return Ok(known);
         }
-        let made = self.make(shard, &self.options()?, Duty::None)?;
+        let duty = match (self.is_named.load(Ordering::Acquire), self.remote()) {
+            (false, _) => Duty::None,
+            (true, Ok(peer)) => Duty::Connected(self.local()?, peer),
+            (true, Err(_)) => Duty::Named(self.local()?),
+        };
+        let made = self.make(shard, &self.options()?, duty)?;
         self.add_members(&[made]).map(|()| made)
     }
 
@@ -169,9 +196,8 @@ impl Handle {
         }
         let _naming = self.waiter.naming.lock();
         let is_named = self.is_named.load(Ordering::Acquire);
-        let further = self.further_exit(is_named, peer)?;
-        if further.is_some() || self.stack.count() == 1 {
-            return self.move_to(further.unwrap_or(0)).map(|()| false);
+        if let Some(further) = self.further_exit(is_named, peer)? {
+            return self.move_to(further).map(|()| false);
         }
         let target = match is_named {
             true => self.with(|id, stack, _| {
@@ -179,7 +205,7 @@ impl Handle {
                 if local.addr.is_unspecified() {
                     local.addr = stack.source_for(peer.addr)?;
                 }
-                Ok(steer::owner_of_connection(local, peer))
+                Ok(self.stack.owner_of_connection(local, peer))
             })?,
             false => wished,
         };
@@ -209,6 +235,8 @@ impl Handle {
         let new = self.make(target, &self.options()?, duty)?;
         self.stack.in_shard(old.shard, |stack, link| {
             self.location.store(new);
+            self.stack.uncount_stream(old.shard);
+            self.stack.count_stream(new.shard);
             link.unregister(old.id);
             if is_named && old.shard == 0 && self.name.get().is_none() {
                 self.name.call_once(|| old);

@@ -22,7 +22,8 @@
 //! in the shard that a hash of its ends names ([`steer`]), on the CPU that runs it
 //! ([`device::runners`]). Sockets
 //! that wait for unknown peers, listeners and datagram sockets, have a member in each shard
-//! ([`stack::member`]). Nothing blocks under a shard's lock. Each interface beside the card ([`datalink`]) is a shard more: it has
+//! in which they hear something ([`stack::member`]). What stays within loopback is spread over all of
+//! them by ports ([`stack::loopback`]). Nothing blocks under a shard's lock. Each interface beside the card ([`datalink`]) is a shard more: it has
 //! the connections and addresses of that interface, and [`stack::egress`] says what leaves by it.
 //!
 //! # Polling

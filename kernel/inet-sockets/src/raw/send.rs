@@ -26,6 +26,9 @@ const PACKET_BYTES_MAX: usize = u16::MAX as usize;
 const PAYLOAD_BYTES_MAX: usize = PACKET_BYTES_MAX - IPV4_HEADER_BYTES;
 /// The longest IPv4 header.
 const HEADER_BYTES_MAX: usize = 60;
+/// Where IPv4 and IPv6 name the protocol.
+const PROTOCOL_AT: usize = 9;
+const NEXT_HEADER_AT: usize = 6;
 
 /// Sends all of `from` behind `header`, with a checksum at `checksum_at` if there is to be one.
 ///
@@ -42,7 +45,9 @@ pub(crate) fn send(
         None => chain_of(from)?,
         Some(at) => chain_of(&mut Source::kernel(&with_checksum(of, header, at, from)?))?,
     };
-    by_shard(of, header, |stack, link| {
+    let ends = (header.src, header.dst);
+    let within = of.loopback_exit_of(ends, header.protocol, &payload);
+    by_shard(of, header, within, |stack, link| {
         Ok(stack.send_raw(link, header, payload)?)
     })?;
     Ok(len)
@@ -72,7 +77,7 @@ fn with_checksum(
     let dst = header.dst;
     let src = match header.src {
         Some(src) => src,
-        None => by_shard(of, header, |stack, _| Ok(stack.source_for(dst)?))?,
+        None => by_shard(of, header, None, |stack, _| Ok(stack.source_for(dst)?))?,
     };
     let len = bytes.len() as u32;
     let pseudo = match (src, dst) {
@@ -101,7 +106,11 @@ pub(crate) fn send_written(
     let written = match header.dst {
         IpAddr::V4(dst) => {
             let written = take_v4(&mut room, from)?;
-            let source = || by_shard(of, header, |stack, _| Ok(stack.source_for(dst.into())?));
+            let source = || {
+                by_shard(of, header, None, |stack, _| {
+                    Ok(stack.source_for(dst.into())?)
+                })
+            };
             fill_v4(written, len, source)?;
             written
         }
@@ -112,7 +121,13 @@ pub(crate) fn send_written(
         0 => Chain::new(),
         _ => chain_of(from)?,
     };
-    by_shard(of, header, |stack, link| {
+    let protocol = match header.dst {
+        IpAddr::V4(_) => written.get(PROTOCOL_AT),
+        IpAddr::V6(_) => written.get(NEXT_HEADER_AT),
+    };
+    let ends = (header.src, header.dst);
+    let within = protocol.and_then(|protocol| of.loopback_exit_of(ends, *protocol, &payload));
+    by_shard(of, header, within, |stack, link| {
         Ok(stack.send_written(link, header, written, payload)?)
     })?;
     Ok(len)
@@ -165,10 +180,11 @@ fn fill_v4(header: &mut [u8], len: usize, source: impl Fn() -> Result<IpAddr>) -
     Ok(())
 }
 
-/// Calls `work` for the shard by which a packet with this header leaves.
+/// Calls `work` for the shard by which a packet with this header leaves, `within` loopback or not.
 fn by_shard<R>(
     of: &NetStack,
     header: &RawHeader,
+    within: Option<u16>,
     work: impl FnOnce(&mut inet::Stack, &mut Link) -> Answer<R>,
 ) -> Result<R> {
     let work = |stack: &mut inet::Stack, link: &mut Link| {
@@ -176,5 +192,6 @@ fn by_shard<R>(
         after_send(link);
         done
     };
-    of.in_shard(of.exit(0, header.src, header.dst), work)
+    let exit = || of.exit(0, header.src, header.dst);
+    of.in_shard(within.unwrap_or_else(exit), work)
 }

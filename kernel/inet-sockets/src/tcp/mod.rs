@@ -17,6 +17,7 @@ use sync::{Error, Result, Wait};
 use self::zerocopy::Completions;
 use crate::dial;
 use crate::handle::Handle;
+use crate::udp::socket::reached;
 use net::after_send;
 use vfs::socket::Family;
 
@@ -54,15 +55,15 @@ impl TcpSocket {
     /// The next connection that waits, of the calling CPU's shard if there is one.
     pub(crate) fn next_connection(&self, how: Option<Wait>) -> Result<Arc<Self>> {
         loop {
-            let accepted = self
-                .handle
-                .first_of(self.handle.stack.own(), |id, stack, link| {
-                    let id = stack.accept(link, id)?;
-                    after_send(link);
-                    let handle = self.handle.adopt_accepted(id, stack, link)?;
-                    handle.waiter.filter.inherit(&self.handle.waiter.filter);
-                    Ok(Self::of(handle))
-                });
+            let accepted =
+                self.handle
+                    .first_of(self.handle.stack.own_for_loopback(), |id, stack, link| {
+                        let id = stack.accept(link, id)?;
+                        after_send(link);
+                        let handle = self.handle.adopt_accepted(id, stack, link)?;
+                        handle.waiter.filter.inherit(&self.handle.waiter.filter);
+                        Ok(Self::of(handle))
+                    });
             match accepted {
                 Err(Error::WouldBlock) => self.handle.wait(Events::IN, how)?,
                 done => {
@@ -92,8 +93,10 @@ impl TcpSocket {
     }
 
     fn start_connecting(&self, peer: Endpoint) -> Result<()> {
+        let peer = reached(peer);
         let mut outcome = Err(Error::AddressNotAvailable);
-        for shard in dial::shards_in_turn(&self.handle.stack) {
+        let socket = self.handle.location.load().shard;
+        for shard in dial::shards_in_turn(&self.handle.stack, peer.addr, socket) {
             let may_choose = self.handle.move_to_connect(peer, shard)?;
             outcome = self.handle.with(|id, stack, link| {
                 stack.connect(link, id, peer)?;

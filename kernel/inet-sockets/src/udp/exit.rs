@@ -6,7 +6,7 @@
 
 use core::net::IpAddr;
 
-use inet::Letter;
+use inet::{Endpoint, Letter};
 
 use super::UdpSocket;
 use crate::{bound_device, groups};
@@ -29,7 +29,11 @@ impl UdpSocket {
             return None;
         };
         let is_free = self.handle.waiter.has_no_address() && bound_device::of(&self.handle) == 0;
+        if to.addr.is_loopback() && self.handle.waiter.may_loop() {
+            return self.handle.stack.loopback_exit(None, to);
+        }
         match (to.addr, is_free) {
+            (_, true) if self.handle.stack.has_one_exit() => Some(0),
             (IpAddr::V4(to), true) => self.handle.stack.known_exit(to),
             _ => None,
         }
@@ -37,24 +41,32 @@ impl UdpSocket {
 
     fn chosen_shard(&self, letter: &Letter) -> u16 {
         match (letter.to, letter.from) {
-            (Some(to), from) => self.shard_towards(to.addr, from),
+            (Some(to), from) => self.shard_towards(to, from),
             (None, None) => self.shard_of_only(),
             (None, from) => {
                 let only = self.handle.remote();
-                only.map_or(0, |only| self.shard_towards(only.addr, from))
+                only.map_or(0, |only| self.shard_towards(only, from))
             }
         }
     }
 
-    fn shard_towards(&self, to: IpAddr, from: Option<IpAddr>) -> u16 {
+    fn shard_towards(&self, to: Endpoint, from: Option<IpAddr>) -> u16 {
         let stack = &self.handle.stack;
+        if stack.has_one_exit() && !to.addr.is_loopback() {
+            return 0;
+        }
         let named = from.filter(|from| !from.is_unspecified());
         let from = || named.or_else(|| self.own_address());
+        if to.addr.is_loopback()
+            && let Some(shard) = stack.loopback_exit(from(), to)
+        {
+            return shard;
+        }
         if !stack.has_further() {
-            return stack.shard_of(to, from);
+            return stack.shard_of(to.addr, from);
         }
         let from = from();
-        stack.exit(self.device_towards(to), from, to)
+        stack.exit(self.device_towards(to.addr), from, to.addr)
     }
 
     /// The interface to which the socket is bound for datagrams to `to`, or 0.
@@ -77,6 +89,9 @@ impl UdpSocket {
                 waiter.note_no_address();
                 return None;
             }
+            if local.is_loopback() {
+                waiter.note_loopback_address();
+            }
             Some(local)
         });
         address.flatten()
@@ -93,14 +108,16 @@ impl UdpSocket {
     fn find_shard_of_only(&self, epoch: u32) -> u16 {
         let found = self.handle.look(|id, stack| {
             let from = stack.local(id).ok()?.addr;
-            let to = stack.remote(id).ok()?.addr;
+            let to = stack.remote(id).ok()?;
             let of = &self.handle.stack;
-            if !of.has_further() {
-                return Some(of.shard_of(to, || Some(from)));
+            let within = of.loopback_exit(Some(from), to);
+            if within.is_none() && !of.has_further() && !of.has_one_exit() {
+                return Some(of.shard_of(to.addr, || Some(from)));
             }
-            let shard = of.exit(self.device_towards(to), Some(from), to);
+            let exit = || of.exit(self.device_towards(to.addr), Some(from), to.addr);
+            let shard = within.unwrap_or_else(exit);
             // What the socket sends to groups by is set without a lock.
-            if !to.is_multicast() {
+            if !to.addr.is_multicast() {
                 self.handle.waiter.note_sends_by(epoch, shard);
             }
             Some(shard)

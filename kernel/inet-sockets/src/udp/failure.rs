@@ -16,7 +16,7 @@ impl UdpSocket {
         let mut told = ExtendedError::room(family)?;
         let (failure, interface) = self
             .handle
-            .first_of(self.handle.stack.own(), |id, stack, link| {
+            .first_of(self.handle.stack.own_for_loopback(), |id, stack, link| {
                 Ok((stack.take_failure(link, id)?, link.interface))
             })?;
         *told = extended(&failure, family);

@@ -2,6 +2,7 @@
 //!
 //! A datagram arrives in the shard of its two hosts, and is sent by it, so that a card that
 //! follows what is sent steers as we do. Order is kept between two hosts, not among many.
+//! Within loopback it arrives in the shard of the receiver's port (`net::stack::loopback`).
 
 mod cork;
 mod exit;
@@ -19,6 +20,7 @@ use sync::poll::Events;
 use sync::{Error, Result, Wait};
 
 use self::reports::Reports;
+use self::socket::reached;
 use crate::bound_device;
 use crate::handle::Handle;
 use net::after_bytes;
@@ -130,10 +132,13 @@ impl UdpSocket {
     /// The member that knows which address of ours leads to `peer`: of the card's, the first.
     fn member_towards(&self, peer: Endpoint) -> Result<Location> {
         let location = self.handle.location.load();
-        if !self.handle.stack.has_further() {
+        if self.handle.stack.shard_count() == 1 {
             return Ok(location);
         }
         let from = self.handle.local()?.addr;
+        if let Some(shard) = self.handle.stack.loopback_exit(Some(from), reached(peer)) {
+            return self.handle.member_made(shard);
+        }
         let device = bound_device::of(&self.handle);
         let further = self
             .handle
@@ -190,7 +195,10 @@ impl UdpSocket {
 
     /// Whose turn it is: mostly the calling CPU's shard.
     fn turn(&self) -> u16 {
-        let (own, shards) = (self.handle.stack.own(), self.handle.stack.shard_count());
+        let (own, shards) = (
+            self.handle.stack.own_for_loopback(),
+            self.handle.stack.shard_count(),
+        );
         if shards == 1 {
             return 0;
         }
@@ -205,13 +213,13 @@ impl UdpSocket {
     /// Looks at the next datagram and leaves it in the queue (MSG_PEEK).
     pub(crate) fn peek(&self, to: &mut Sink<'_>, how: Option<Wait>) -> Result<Option<Delivered>> {
         loop {
-            let seen = self
-                .handle
-                .first_of(self.handle.stack.own(), |id, stack, link| {
-                    let datagram = stack.peek_from(id)?;
-                    let heard = Heard::of(datagram, link.interface);
-                    Ok((heard, datagram.payload.clone()))
-                });
+            let seen =
+                self.handle
+                    .first_of(self.handle.stack.own_for_loopback(), |id, stack, link| {
+                        let datagram = stack.peek_from(id)?;
+                        let heard = Heard::of(datagram, link.interface);
+                        Ok((heard, datagram.payload.clone()))
+                    });
             match seen {
                 Ok((heard, payload)) => return deliver(heard, &payload, to),
                 Err(Error::WouldBlock) if self.is_over(how) => return Ok(None),
@@ -268,7 +276,7 @@ impl UdpSocket {
     ) -> Result<usize> {
         loop {
             let len = from.remaining();
-            let member = self.handle.member(self.shard_to(&letter));
+            let member = self.handle.member_made(self.shard_to(&letter))?;
             let sent = self.handle.stack.in_shard(member.shard, |stack, link| {
                 let mut copy = |space: &mut [u8]| from.try_take(space);
                 let count = stack.send_to(link, member.id, letter, len, &mut copy)?;

@@ -76,14 +76,16 @@ pub fn init(conduct: Conduct) {
         buffer_growth_max: super::memory::bytes_max() / GROWTH_SHARE,
         ..inet::Config::default()
     };
+    let mut shards = mach::cpu::count() as u16;
     if conduct == Conduct::Clumsy {
         limits.time_wait = inet::TimeWaitRules::clumsy();
         limits.time_waits_max = CLUMSY_TIME_WAITS;
+        // Its bug shows once all ports were used, which each shard has a part of.
+        shards = 1;
     }
     let first = stack::first();
     first.change_settings(|settings| *settings = limits);
-    // The boot has memory for a shard, and nobody else makes one.
-    _ = first.add_shard();
+    first.add_first_shards(shards);
     super::poll::init();
 }
 
@@ -105,8 +107,8 @@ pub fn configure(config: Config) {
     super::poll::poll_now();
 }
 
-/// Gives the stack a card with several pairs of queues, and makes a shard for each of them,
-/// as far as there are CPUs. The interrupt of pair `n` calls [`crate::interrupted`], on CPU `n` until
+/// Gives the stack a card with several pairs of queues, each of which gets a shard, as far as there
+/// are CPUs. The interrupt of pair `n` calls [`crate::interrupted`], on CPU `n` until
 /// `lead_interrupt` says otherwise.
 ///
 /// One pair is the only shard's own, which then needs no lock but one. `control` is kept
@@ -116,7 +118,7 @@ pub fn attach_pairs(
     mut control: Box<dyn NicControl + Send>,
     lead_interrupt: LeadInterrupt,
 ) {
-    let shards = ports.len().min(mach::cpu::count()) as u16;
+    let shards = ports.len().min(stack::first().loopback_count().into()) as u16;
     match shards {
         0 => return,
         1 => ports.into_iter().take(1).for_each(super::poll::attach),

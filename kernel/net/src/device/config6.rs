@@ -60,7 +60,7 @@ pub fn configure6(of: &NetStack, config: Config6) {
         Config6::None => Config6::None,
         Config6::Auto | Config6::Static { .. } => Config6::Auto,
     };
-    for shard in of.count()..of.shard_count() {
+    for shard in of.loopback_count()..of.shard_count() {
         configure_shard(of, shard, further);
     }
     super::poll::poll_now();

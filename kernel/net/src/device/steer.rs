@@ -14,10 +14,14 @@
 //! client asked. ARP and neighbour discovery go to the first shard, which answers; the others
 //! get a copy that teaches them. A fragment of a TCP segment is dropped and counted.
 //!
+//! What never leaves loopback is not the card's: it is spread over all shards, those without a
+//! ring too ([`crate::stack::loopback`]).
+//!
 //! The first shard, to which the hash 0 leads, also has all packets to groups, and what else
 //! ICMPv6 says: it runs IPv6 for the card, and the others follow it (`inet::Ipv6Snapshot`).
 
 use core::net::IpAddr;
+use core::sync::atomic::{AtomicU16, Ordering};
 
 use inet::Endpoint;
 use link::dispatch;
@@ -81,6 +85,21 @@ pub(crate) fn tell(control: &mut dyn hal::NicControl, shards: u16) {
     let _ = control.spread(0, &rule);
 }
 
+/// How many shards of the first stack, the only one with several, serve loopback.
+static LOOPBACK_SHARDS: AtomicU16 = AtomicU16::new(1);
+
+/// Spreads what stays within loopback over this many shards.
+pub(crate) fn init_loopback(shards: u16) {
+    LOOPBACK_SHARDS.store(shards, Ordering::Relaxed);
+}
+
+/// The shard in which a datagram within loopback arrives: that of its receiver, so that a
+/// socket hears in their order all that it is sent.
+#[inline]
+pub fn owner_of_port(port: u16) -> u16 {
+    port % LOOPBACK_SHARDS.load(Ordering::Relaxed)
+}
+
 /// The shard of whatever a packet belongs to.
 pub(crate) fn owner(packet: &Packet) -> u16 {
     STEER.get().map_or(0, |steer| {
@@ -102,11 +121,31 @@ pub(crate) fn owner_of_packet(packet: &Chain) -> u16 {
     let frame = &frame[..shown];
     let len = ETHERNET_HEADER_BYTES + packet.len();
     let packet = Header::parse(frame).and_then(|header| Packet::parse(&header, frame, len));
-    packet.map_or(0, |packet| owner(&packet))
+    packet.map_or(0, |packet| owner_to_ourselves(&packet))
+}
+
+fn owner_to_ourselves(packet: &Packet) -> u16 {
+    let is_within = packet.src.is_loopback() && packet.dst.is_loopback();
+    let is_within = is_within && packet.piece == Piece::Whole;
+    let ports = packet.ports.filter(|_| is_within);
+    let within = ports.and_then(|ports| owner_within_loopback(packet.protocol, ports));
+    within.unwrap_or_else(|| owner(packet))
+}
+
+/// The shard of a segment or datagram within loopback, by its sender's and its receiver's port.
+pub(crate) fn owner_within_loopback(protocol: u8, (from, to): (u16, u16)) -> Option<u16> {
+    match protocol {
+        TCP => Some(owner_of_port(from ^ to)),
+        UDP => Some(owner_of_port(to)),
+        _ => None,
+    }
 }
 
 /// The shard of a TCP connection.
 pub fn owner_of_connection(local: Endpoint, remote: Endpoint) -> u16 {
+    if local.addr.is_loopback() && remote.addr.is_loopback() {
+        return owner_of_port(local.port ^ remote.port);
+    }
     let ports = Some((remote.port, local.port));
     owner(&packet(remote.addr, local.addr, TCP, ports))
 }

@@ -28,7 +28,7 @@ impl NetStack {
     ///
     /// Errors: `NetworkDown` before there is a shard.
     pub fn send_to_ourselves(&self, packet: Chain) -> Result<()> {
-        let shard = match self.count() {
+        let shard = match self.loopback_count() {
             1 => 0,
             _ => steer::owner_of_packet(&packet),
         };

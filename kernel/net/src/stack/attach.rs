@@ -81,7 +81,7 @@ impl NetStack {
         let mut numbers = FURTHER_MIN..;
         let number = numbers.find(is_free).ok_or(Error::NoBuffers)?;
         let is_unused = |shard: &u16| all.iter().all(|one| one.shard != *shard);
-        let mut made = self.count()..self.shard_count.load(Ordering::Acquire);
+        let mut made = self.loopback_count()..self.shard_count.load(Ordering::Acquire);
         let shard = made.find(is_unused).map_or_else(|| self.add_shard(), Ok)?;
         Ok((number, shard))
     }

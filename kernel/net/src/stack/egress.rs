@@ -28,7 +28,7 @@ use crate::device::steer;
 /// The card's shards have the same, so its first one speaks for all.
 #[inline]
 pub(crate) fn publish(of: &NetStack, stack: &Stack, link: &mut Link) {
-    let speaks = link.number == 0 || link.number >= of.count();
+    let speaks = link.number == 0 || link.number >= of.loopback_count();
     if speaks && link.egress_version != stack.routes_version() {
         link.egress_version = stack.routes_version();
         publish_now(stack, link);
@@ -68,7 +68,7 @@ impl NetStack {
     /// Whether there are, or were, interfaces with shards of their own.
     #[inline]
     pub fn has_further(&self) -> bool {
-        self.shard_count() > self.count()
+        self.shard_count() > self.loopback_count()
     }
 
     /// The further shard whose interface has `addr`.
@@ -126,7 +126,8 @@ impl NetStack {
         }
     }
 
-    /// The shard by which datagrams to `to` leave, and by which their answers arrive.
+    /// The shard by which packets to `to` leave, and by which their answers arrive, if they do not
+    /// stay within loopback.
     pub fn exit(&self, device: u32, from: Option<IpAddr>, to: IpAddr) -> u16 {
         let further = self.further_exit(device, from, to);
         further.unwrap_or_else(|| self.shard_of(to, || from))

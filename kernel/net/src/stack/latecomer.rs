@@ -134,7 +134,12 @@ impl NetStack {
             let (options, local) = (*stack.options(id).ok()?, stack.local(id).ok()?);
             is_held.then_some((options, local, stack.remote(id).ok(), backlog))
         })??;
-        if !self.shards_that_hear(local).contains(&shard) {
+        let transport = match backlog {
+            Some(_) => Transport::Tcp,
+            None => Transport::Udp,
+        };
+        let mut hearing = self.shards_that_hear(transport, local);
+        if !hearing.any(|one| one == shard) {
             return None;
         }
         let family = match local.addr.is_ipv6() {
@@ -144,12 +149,12 @@ impl NetStack {
         Some(match backlog {
             Some(backlog) => (
                 options,
-                (Transport::Tcp, family),
+                (transport, family),
                 Duty::Listening(local, backlog),
             ),
             None => {
                 let duty = peer.map_or(Duty::Named(local), |peer| Duty::Connected(local, peer));
-                (options, (Transport::Udp, family), duty)
+                (options, (transport, family), duty)
             }
         })
     }

@@ -30,6 +30,8 @@ pub(crate) struct Slot {
     shard: Spin<Box<Shard>>,
     /// CPUs that wait for the lock.
     waiting: AtomicU32,
+    /// Streams of programs in it ([`super::loopback`]).
+    pub(super) streams: AtomicU32,
 }
 
 /// How long the lock is free for others who have not noticed yet, in turns of a spin loop.
@@ -40,6 +42,7 @@ impl Slot {
         Self {
             shard: Spin::new(shard),
             waiting: AtomicU32::new(0),
+            streams: AtomicU32::new(0),
         }
     }
 

@@ -8,7 +8,6 @@
 //! Lock order: `Waiter::naming`, then a shard.
 
 use alloc::sync::Arc;
-use core::ops::Range;
 use core::sync::atomic::Ordering;
 
 use inet::{Endpoint, Options, SocketEntry, SocketId, State, Transport};
@@ -21,6 +20,7 @@ use super::env::Link;
 use super::location::Location;
 use super::waiter::Waiter;
 use crate::device::poll::after_send;
+use crate::device::steer;
 use crate::refusal::Answer;
 
 /// Slots that are looked at with the stack locked.
@@ -41,15 +41,30 @@ pub enum Duty {
 
 impl NetStack {
     /// The shards but the first in which a socket with this name hears something.
-    pub fn shards_that_hear(&self, local: Endpoint) -> Range<u16> {
-        if let Some(shard) = self.further_owner(local.addr) {
-            return shard..shard + 1;
+    pub fn shards_that_hear(
+        &self,
+        transport: Transport,
+        local: Endpoint,
+    ) -> impl Iterator<Item = u16> + '_ {
+        let further = self.further_owner(local.addr);
+        let hears = move |shard: &u16| match further {
+            Some(owner) => *shard == owner,
+            None => self.hears(*shard, transport, local),
+        };
+        (1..self.shard_count()).filter(hears)
+    }
+
+    /// Whether a socket hears something in a shard, if its name is not of a further interface.
+    fn hears(&self, shard: u16, transport: Transport, local: Endpoint) -> bool {
+        let is_wild = local.addr.is_unspecified();
+        if shard < self.count() {
+            return true;
         }
-        let is_open = local.addr.is_unspecified() || local.addr.is_multicast();
-        match is_open {
-            true => 1..self.shard_count(),
-            false => 1..self.count(),
+        if shard >= self.loopback_count() {
+            return is_wild || local.addr.is_multicast();
         }
+        let is_reached = transport == Transport::Tcp || steer::owner_of_port(local.port) == shard;
+        is_reached && (is_wild || local.addr.is_loopback())
     }
 }
 

@@ -40,7 +40,13 @@ impl MemberList {
 
     /// The one in a shard.
     pub fn in_shard(&self, shard: u16) -> Option<Location> {
-        self.iter().find(|member| member.shard == shard)
+        let is_there = |member: &&Location| member.shard == shard;
+        let first = self.first.get().map_or(&[][..], |first| first);
+        let early = first.iter().find(is_there).copied();
+        early.or_else(|| {
+            let later = self.later.get()?.lock();
+            later.iter().find(is_there).copied()
+        })
     }
 
     fn get(&self, at: usize) -> Option<Location> {

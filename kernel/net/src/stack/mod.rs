@@ -26,6 +26,7 @@ pub mod interface;
 mod latecomer;
 pub mod location;
 pub mod locked;
+pub mod loopback;
 pub mod member;
 pub(crate) mod member_list;
 pub mod plan;
@@ -66,8 +67,10 @@ pub struct NetStack {
     me: Weak<Self>,
     /// Made as they are needed; one that was made stays in its place.
     pub(crate) shards: Box<[Once<Box<Slot>>]>,
-    /// Shards that belong to a CPU each: one until a card with several rings is attached.
+    /// Shards that the card has: one until a card with several rings is attached.
     pub(crate) cpu_shards: AtomicU16,
+    /// Shards that serve loopback: those, and in the first stack one for each further CPU.
+    loopback_shards: AtomicU16,
     /// Held while interfaces come and go.
     changing: Spin<()>,
     /// Shards that were made.
@@ -140,6 +143,7 @@ impl NetStack {
             me: me.clone(),
             shards: (0..SHARDS_MAX).map(|_| Once::new()).collect(),
             cpu_shards: AtomicU16::new(1),
+            loopback_shards: AtomicU16::new(1),
             changing: Spin::new(()),
             shard_count: AtomicU16::new(0),
             shared: Arc::new(Shared::new()),
@@ -174,7 +178,7 @@ impl NetStack {
         self.me.clone()
     }
 
-    /// Shards that belong to a CPU each: at least one, at most one for each CPU.
+    /// Shards that the card has, or would have: at least one, at most one for each CPU.
     #[inline]
     pub fn count(&self) -> u16 {
         self.cpu_shards.load(Ordering::Acquire)
@@ -186,7 +190,7 @@ impl NetStack {
         self.shard_count.load(Ordering::Acquire)
     }
 
-    /// The shard that belongs to this CPU.
+    /// The shard by which this CPU sends to the card.
     #[inline]
     pub fn own(&self) -> u16 {
         match self.count() {

@@ -10,10 +10,11 @@
 
 use alloc::vec::Vec;
 
+use base::Instant;
 use inet::PortRange;
 
 use super::NetStack;
-use crate::device::runners;
+use crate::device::{alarm, runners};
 
 impl NetStack {
     /// The configuration in force.
@@ -27,9 +28,14 @@ impl NetStack {
         change(&mut settings);
         let part = settings.part(self.count());
         for number in 0..self.shard_count() {
-            self.with_shard(number, |stack, _| stack.reconfigure(part));
+            self.with_shard(number, |stack, link| {
+                stack.reconfigure(part);
+                // What was due may be due earlier now.
+                if !link.is_polled {
+                    alarm::arm(link, stack.next_deadline().unwrap_or(Instant::NEVER));
+                }
+            });
         }
-        // What was due may be due earlier now.
         (0..self.count()).for_each(runners::call);
     }
 

@@ -1,8 +1,8 @@
 //! The shards of a stack: `inet::Stack`s, each behind a lock ([`super::locked`]).
 //!
 //! A shard has connections, ports, neighbours and timers of its own. A stack begins with one,
-//! which has loopback. The stack that gets a card with several rings then has one for each ring,
-//! as far as there are CPUs; shard `n` belongs to CPU `n`, and CPUs beyond share.
+//! which has loopback; the first stack with one for each CPU ([`super::loopback`]). A card with
+//! several rings gets the first of them, one for each ring; shard `n` belongs to CPU `n`.
 //! Belonging means: that CPU polls the shard's ring, is interrupted for it, and runs its
 //! timers. Any CPU may enter any shard for a program's call.
 //!
@@ -42,6 +42,13 @@ impl Shard {
         stack.share_memory(&crate::device::memory::HELD);
         stack.number_events_by(of.shared.event_numbers.clone());
         stack.share_totals(&of.shared.totals);
+        // A further interface's has its addresses for itself.
+        if number < of.loopback_count() && of.loopback_count() > 1 {
+            stack.set_share(Share {
+                number,
+                owner_of: steer::owner_of_connection,
+            });
+        }
         Self { stack, link }
     }
 
@@ -77,25 +84,16 @@ impl NetStack {
         Ok(number)
     }
 
-    /// Gives each of `count` shards its part of the limits and its ring; once, when the card is
-    /// attached.
+    /// Gives each of `count` shards, of which there is one for each CPU, its part of the limits and
+    /// its ring; once, when the card is attached.
     pub(crate) fn split(&self, count: u16, facts: inet::Port) {
         self.cpu_shards.store(count, Ordering::Release);
-        while self.shard_count() < count {
-            // The boot has memory for a few stacks.
-            if self.add_shard().is_err() {
-                break;
-            }
-        }
         let limits = self.settings().part(count);
         for number in 0..count {
             self.with_shard(number, |stack, link| {
                 stack.reconfigure(limits);
                 stack.attach(facts);
-                stack.set_share(Share {
-                    number,
-                    owner_of: steer::owner_of_connection,
-                });
+                link.is_polled = true;
                 link.attachment = ring::of_shard(number).map_or(Attachment::None, Attachment::Ring);
             });
         }

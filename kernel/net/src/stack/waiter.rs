@@ -44,6 +44,8 @@ const SHARED_BIT: u16 = 63;
 const ASK: u64 = 0;
 /// It has no address of its own.
 const WITHOUT_ADDRESS: u64 = 1;
+/// It has one of loopback.
+const LOOPBACK_ADDRESS: u64 = 2;
 /// It is connected, and sends by the shard in the lowest bits, as of the epoch in the highest.
 const CONNECTED: u64 = 1 << 16;
 const EPOCH_SHIFT: u32 = 32;
@@ -163,6 +165,18 @@ impl Waiter {
     /// It has none; its shard is locked.
     pub fn note_no_address(&self) {
         self.sends.store(WITHOUT_ADDRESS, Ordering::Relaxed);
+    }
+
+    /// Whether sends are known to have no address that leads elsewhere than to loopback.
+    #[inline]
+    pub fn may_loop(&self) -> bool {
+        let sends = self.sends.load(Ordering::Relaxed);
+        sends == WITHOUT_ADDRESS || sends == LOOPBACK_ADDRESS
+    }
+
+    /// It has one of loopback; its shard is locked.
+    pub fn note_loopback_address(&self) {
+        self.sends.store(LOOPBACK_ADDRESS, Ordering::Relaxed);
     }
 
     /// The shard by which the socket sends to its only peer, if that is known for this epoch.
