@@ -256,24 +256,26 @@ impl Handle {
 
     /// The same in the stack's words.
     pub(crate) fn ready(&self) -> inet::Events {
-        // A datagram socket has always room to send, so the location need not be asked for that.
-        let heard = match self.transport {
-            Transport::Udp if !self.is_alone() => return self.poll_all(),
-            _ if self.is_heard_alone() => inet::Events::empty(),
-            _ => self.poll_members(),
-        };
+        match self.is_alone() {
+            true => self.ready_here(),
+            false => self.ready_anywhere(),
+        }
+    }
+
+    #[inline]
+    fn ready_here(&self) -> inet::Events {
         let ready = self.look(|id, stack| stack.poll(id));
-        ready.unwrap_or(inet::Events::ERROR) | heard
+        ready.unwrap_or(inet::Events::ERROR)
     }
 
-    #[cold]
-    fn poll_members(&self) -> inet::Events {
-        self.heard_by(self.waiter.members.iter())
-    }
-
-    /// What a datagram socket is ready for, by all that may have something.
-    fn poll_all(&self) -> inet::Events {
-        inet::Events::WRITABLE | self.heard_by(self.all_from(0))
+    /// What the location or any other member is ready for. A datagram socket has always room to
+    /// send, so its location need not be asked for that.
+    #[inline(never)]
+    fn ready_anywhere(&self) -> inet::Events {
+        match self.transport {
+            Transport::Udp => inet::Events::WRITABLE | self.heard_by(self.all_from(0)),
+            Transport::Tcp => self.ready_here() | self.heard_by(self.waiter.members.iter()),
+        }
     }
 
     /// What any of `members` is ready for. That there is room to send, each says of itself.
