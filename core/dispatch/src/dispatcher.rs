@@ -105,7 +105,7 @@ impl<T, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
 
     /// `thread` runs on `cpu` from now on, or with another rank.
     #[inline]
-    pub fn note_running(&self, cpu: CpuId, thread: &SchedEntity) {
+    pub fn note_running(&self, cpu: CpuId, thread: &SchedEntity<impl Count>) {
         let rank = thread.rank().0;
         let running = &self.cpu(cpu).running;
         if running.load(Ordering::Relaxed) != rank {

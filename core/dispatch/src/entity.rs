@@ -1,7 +1,10 @@
 //! What the dispatcher knows of one thread.
 
-use core::sync::atomic::{AtomicBool, AtomicI8, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{
+    AtomicBool, AtomicI8, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+};
 
+use base::lock::Count;
 use base::{CpuId, CpuSet, SharedCpuSet};
 
 use crate::class::Class;
@@ -10,7 +13,9 @@ use crate::weight::virtual_ns;
 use crate::{SinceWait, run_queue};
 
 /// On no run queue.
-const NO_PLACE: u32 = u32::MAX;
+const NO_PLACE: usize = 0;
+/// Set in every other place.
+const HAS_PLACE: usize = 1 << 31;
 
 /// Where a thread stands on a run queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,7 +29,7 @@ pub struct Place {
 }
 
 /// The dispatcher's part of a thread.
-pub struct SchedEntity {
+pub struct SchedEntity<C = AtomicUsize> {
     nice: AtomicI8,
     last_cpu: AtomicU32,
     affinity: SharedCpuSet,
@@ -34,13 +39,13 @@ pub struct SchedEntity {
     /// What it has used without a wait, if it is real-time.
     pub since_wait: SinceWait,
     /// Changed with the queue locked: the CPU and the rank ([`NO_PLACE`] for none), and the order.
-    place: AtomicU32,
+    place: C,
     order: AtomicI64,
     /// It may run on other CPUs than that, as far as the queue knows, which counts it.
     is_movable: AtomicBool,
 }
 
-impl SchedEntity {
+impl<C: Count> SchedEntity<C> {
     /// Of a thread that may run on all CPUs, and would on `cpu`.
     pub fn new(cpu: CpuId) -> Self {
         Self {
@@ -50,7 +55,7 @@ impl SchedEntity {
             vruntime_ns: AtomicU64::new(0),
             class: Class::default(),
             since_wait: SinceWait::default(),
-            place: AtomicU32::new(NO_PLACE),
+            place: C::default(),
             order: AtomicI64::new(0),
             is_movable: AtomicBool::new(false),
         }
@@ -170,20 +175,35 @@ impl SchedEntity {
 
     /// Where it stands on a run queue.
     pub fn place(&self) -> Option<Place> {
-        let bits = self.place.load(Ordering::Acquire);
+        self.place_of(self.place.get())
+    }
+
+    /// The same for who has changed what a place depends on, and moves the thread if it has one:
+    /// who publishes a place later sees the change.
+    pub(crate) fn place_after_change(&self) -> Option<Place> {
+        // Adds nothing, but is ordered with all other exchanges of the word.
+        self.place_of(self.place.add(0))
+    }
+
+    fn place_of(&self, bits: usize) -> Option<Place> {
         (bits != NO_PLACE).then(|| Place {
-            cpu: CpuId(bits >> 8),
+            cpu: CpuId((bits & !HAS_PLACE) as u32 >> 8),
             rank: Rank(bits as u8),
             order: self.order.load(Ordering::Relaxed),
         })
     }
 
-    pub(crate) fn set_place(&self, place: Option<Place>) {
-        let bits = place.map_or(NO_PLACE, |place| {
-            self.order.store(place.order, Ordering::Relaxed);
-            place.cpu.0 << 8 | u32::from(place.rank.0)
-        });
-        self.place.store(bits, Ordering::Release);
+    /// It stands there from now on. What is read afterwards is not older than what was changed before
+    /// a look at the place that found none.
+    pub(crate) fn publish_place(&self, place: Place) {
+        self.order.store(place.order, Ordering::Relaxed);
+        let bits = (place.cpu.0 << 8 | u32::from(place.rank.0)) as usize;
+        self.place.swap(HAS_PLACE | bits);
+    }
+
+    /// It stands on no queue.
+    pub(crate) fn clear_place(&self) {
+        self.place.set(NO_PLACE);
     }
 
     /// The key under which it stands at `place`.

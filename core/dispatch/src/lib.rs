@@ -27,6 +27,10 @@
 //! - A thread stands on at most one queue, exactly while it is [`State::Ready`].
 //! - A thread's place and virtual run time change only with its queue locked while it stands on
 //!   one; otherwise only whoever may move it changes them.
+//! - A thread waits by the rank and the affinity that it has. Who changes these looks for its place
+//!   afterwards, and moves it there; whoever puts it on a queue publishes the place first, and looks at
+//!   rank and affinity afterwards. Both exchange the word of the place, so whoever comes second
+//!   sees what the first did.
 //! - A CPU announces that it idles *before* it looks at its queue for the last time; whoever puts
 //!   a thread there tells the CPU *afterwards*. So one of the two sees the other.
 //!

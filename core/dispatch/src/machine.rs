@@ -1,5 +1,6 @@
 //! What dispatching asks of the machine and of the threads.
 
+use base::lock::Count;
 use base::{CpuId, CpuSet};
 
 use crate::SchedEntity;
@@ -17,15 +18,15 @@ pub trait Machine {
 
     /// Whether real-time threads have had their part of this CPU ([`crate::Budget`]).
     fn is_realtime_spent(&self) -> bool;
-
-    /// One turn of a loop that waits for another CPU.
-    fn relax(&self);
 }
 
 /// Something that competes for CPUs.
 pub trait Thread {
+    /// What the word is by which CPUs hear of its place.
+    type Count: Count;
+
     /// What the dispatcher knows of it.
-    fn sched(&self) -> &SchedEntity;
+    fn sched(&self) -> &SchedEntity<Self::Count>;
 }
 
 /// `others`, which `cpu` is none of: the near ones first, and those that follow `cpu` first among
@@ -66,8 +67,6 @@ mod tests {
         fn is_realtime_spent(&self) -> bool {
             false
         }
-
-        fn relax(&self) {}
     }
 
     #[test]

@@ -58,7 +58,11 @@ impl<T: Thread, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
 
     /// The thread to which `running` makes way on this CPU, if there is one: for a real-time
     /// thread only another of a rank as good, unless such threads have had their part.
-    pub fn next_instead_of(&self, running: &SchedEntity, machine: &impl Machine) -> Option<Arc<T>> {
+    pub fn next_instead_of(
+        &self,
+        running: &SchedEntity<T::Count>,
+        machine: &impl Machine,
+    ) -> Option<Arc<T>> {
         let rank = running.rank();
         if !rank.is_realtime() || machine.is_realtime_spent() {
             return self.next(machine);

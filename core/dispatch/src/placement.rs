@@ -34,7 +34,7 @@ impl<T: Thread, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
     pub fn enqueue(
         &self,
         thread: Arc<T>,
-        running: &SchedEntity,
+        running: &SchedEntity<T::Count>,
         machine: &impl Machine,
     ) -> Arrival {
         let cpu = self.choose(thread.sched(), machine);
@@ -53,7 +53,7 @@ impl<T: Thread, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
     }
 
     /// Which CPU the thread would go to.
-    pub fn choose(&self, thread: &SchedEntity, machine: &impl Machine) -> CpuId {
+    pub fn choose(&self, thread: &SchedEntity<T::Count>, machine: &impl Machine) -> CpuId {
         let last = thread.last_cpu();
         let allowed = thread.affinity() & machine.all();
         let idle = self.idle() & allowed;
@@ -76,26 +76,17 @@ impl<T: Thread, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
     }
 
     /// Takes a thread that has got another rank off its queue, if it stands on one: it is to be
-    /// put on one anew.
-    pub fn take_out(&self, thread: &SchedEntity, machine: &impl Machine) -> Option<Arc<T>> {
-        while let Some(place) = thread.place() {
-            let found = self.take(place.cpu, |queue| queue.remove(thread));
-            if found.is_some() {
-                return found;
-            }
-            machine.relax();
-        }
-        None
+    /// put on one anew. Whoever puts it there meanwhile sees the rank.
+    pub fn take_out(&self, thread: &SchedEntity<T::Count>) -> Option<Arc<T>> {
+        let place = thread.place_after_change()?;
+        self.change(place.cpu, |queue| queue.remove(thread))
     }
 
     /// Allows other CPUs to a thread, wherever it is: from its next switch on it runs there.
-    pub fn set_affinity(&self, thread: &SchedEntity, cpus: CpuSet, machine: &impl Machine) {
+    pub fn set_affinity(&self, thread: &SchedEntity<T::Count>, cpus: CpuSet) {
         thread.set_affinity(cpus);
-        while let Some(place) = thread.place() {
-            if self.change(place.cpu, |queue| queue.note_affinity(thread)) {
-                return;
-            }
-            machine.relax();
+        if let Some(place) = thread.place_after_change() {
+            self.change(place.cpu, |queue| queue.note_affinity(thread));
         }
     }
 

@@ -17,7 +17,7 @@ impl<T: Thread, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
     /// Whether a running thread makes way at once for the one that waits at `first`.
     pub(crate) fn is_behind(
         &self,
-        running: &SchedEntity,
+        running: &SchedEntity<T::Count>,
         first: Key,
         machine: &impl Machine,
     ) -> bool {
@@ -30,7 +30,11 @@ impl<T: Thread, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
 
     /// Threads may have come to this CPU's queue from elsewhere: whether any waits there, and if
     /// so, whether the running one makes way at once.
-    pub fn look_for_arrivals(&self, running: &SchedEntity, machine: &impl Machine) -> Option<bool> {
+    pub fn look_for_arrivals(
+        &self,
+        running: &SchedEntity<T::Count>,
+        machine: &impl Machine,
+    ) -> Option<bool> {
         let first = self.first_here(machine)?;
         Some(self.is_behind(running, first, machine))
     }
@@ -39,7 +43,7 @@ impl<T: Thread, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
     /// real-time, has run on until now, and such threads have had their part.
     pub fn is_turn_over(
         &self,
-        running: &SchedEntity,
+        running: &SchedEntity<T::Count>,
         slice_used: Duration,
         machine: &impl Machine,
     ) -> bool {

@@ -11,6 +11,7 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 
 use base::CpuId;
+use base::lock::Count;
 
 use crate::entity::Place;
 use crate::policy::Rank;
@@ -94,10 +95,30 @@ impl<T> RunQueue<T> {
         Some(fair.map_or(first, |(key, _)| *key))
     }
 
-    fn bring_up(&self, thread: &SchedEntity) {
+    fn bring_up(&self, thread: &SchedEntity<impl Count>) {
         let earliest = self.floor_ns.saturating_sub(WAKE_CREDIT_NS);
         let latest = self.floor_ns.saturating_add(DEBT_MAX_NS);
         thread.set_vruntime_ns(thread.vruntime_ns().clamp(earliest, latest));
+    }
+
+    /// Publishes where a thread that comes is to stand, by the rank that it has afterwards.
+    fn publish_place(&mut self, thread: &SchedEntity<impl Count>, cpu: CpuId) -> Place {
+        self.arrivals += 1;
+        let mut goes_first = false;
+        loop {
+            let rank = thread.rank();
+            goes_first |= thread.class.take_place();
+            let order = match rank.is_realtime() && goes_first {
+                true => -self.arrivals,
+                false => self.arrivals,
+            };
+            let place = Place { cpu, rank, order };
+            thread.publish_place(place);
+            // Who changes it from now on sees the place, and waits for this queue.
+            if thread.rank() == rank {
+                return place;
+            }
+        }
     }
 }
 
@@ -111,20 +132,11 @@ impl<T: Thread> RunQueue<T> {
     /// Adds a thread, its virtual run time brought up to this queue's, on CPU `cpu`.
     pub fn push(&mut self, thread: Arc<T>, cpu: CpuId) {
         let entity = thread.sched();
-        let rank = entity.rank();
-        let goes_first = entity.class.take_place();
-        self.arrivals += 1;
-        let mut order = self.arrivals;
-        if !rank.is_realtime() {
-            self.bring_up(entity);
-        } else {
-            self.realtime += 1;
-            if goes_first {
-                order = -order;
-            }
+        let place = self.publish_place(entity, cpu);
+        match place.rank.is_realtime() {
+            true => self.realtime += 1,
+            false => self.bring_up(entity),
         }
-        let place = Place { cpu, rank, order };
-        entity.set_place(Some(place));
         let key = entity.key(place);
         self.movable += usize::from(entity.note_mobility(cpu));
         self.ready.insert(key, thread);
@@ -134,7 +146,7 @@ impl<T: Thread> RunQueue<T> {
         let thread = self.ready.remove(&key)?;
         self.realtime -= usize::from(key.rank.is_realtime());
         self.movable -= usize::from(thread.sched().is_movable());
-        thread.sched().set_place(None);
+        thread.sched().clear_place();
         Some(thread)
     }
 
@@ -148,25 +160,21 @@ impl<T: Thread> RunQueue<T> {
     }
 
     /// Takes out a thread that waits here at this place.
-    pub fn remove(&mut self, thread: &SchedEntity) -> Option<Arc<T>> {
+    pub fn remove(&mut self, thread: &SchedEntity<T::Count>) -> Option<Arc<T>> {
         let key = thread.key(thread.place()?);
         self.has(key, thread).then(|| self.take(key)).flatten()
     }
 
-    /// Other CPUs than before may be allowed to a thread; whether it waits here at this place.
-    pub(crate) fn note_affinity(&mut self, thread: &SchedEntity) -> bool {
-        let Some(place) = thread.place() else {
-            return false;
-        };
-        let is_here = self.has(thread.key(place), thread);
-        if is_here {
+    /// Other CPUs than before may be allowed to a thread, if it waits here at this place.
+    pub(crate) fn note_affinity(&mut self, thread: &SchedEntity<T::Count>) {
+        let here = |place: &Place| self.has(thread.key(*place), thread);
+        if let Some(place) = thread.place().filter(here) {
             self.movable -= usize::from(thread.is_movable());
             self.movable += usize::from(thread.note_mobility(place.cpu));
         }
-        is_here
     }
 
-    fn has(&self, key: Key, thread: &SchedEntity) -> bool {
+    fn has(&self, key: Key, thread: &SchedEntity<T::Count>) -> bool {
         let waiting = self.ready.get(&key);
         waiting.is_some_and(|one| core::ptr::eq(one.sched(), thread))
     }

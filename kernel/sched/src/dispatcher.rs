@@ -40,13 +40,11 @@ impl Machine for Here {
     fn is_realtime_spent(&self) -> bool {
         budget::is_spent(mach::time::now())
     }
-
-    fn relax(&self) {
-        mach::cpu::relax();
-    }
 }
 
 impl Thread for Entity {
+    type Count = AtomicUsize;
+
     #[inline]
     fn sched(&self) -> &SchedEntity {
         self

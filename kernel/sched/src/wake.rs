@@ -95,7 +95,7 @@ pub fn set_policy(thread: &Entity, policy: Policy, resets_on_fork: bool) {
 
 /// Restricts a thread to these CPUs, from its next switch on; at least one of them exists.
 pub fn set_affinity(thread: &Entity, cpus: CpuSet) {
-    DISPATCHER.set_affinity(thread, cpus, &Here);
+    DISPATCHER.set_affinity(thread, cpus);
 }
 
 /// Lends a thread a rank in place of what it was lent before.
@@ -108,7 +108,7 @@ pub fn lend(thread: &Entity, rank: Rank) {
 /// The thread has got another rank: it moves to its new place, and the CPU that runs it looks
 /// whether another one is better now.
 fn note_rank(thread: &Entity) {
-    if let Some(thread) = DISPATCHER.take_out(thread, &Here) {
+    if let Some(thread) = DISPATCHER.take_out(thread) {
         return enqueue(thread);
     }
     let cpu = thread.last_cpu();

@@ -117,7 +117,7 @@ impl History {
     fn may_run_elsewhere(&mut self, task: &Task) {
         let cpus = self.any_set();
         let dispatcher = &self.world.dispatcher;
-        dispatcher.set_affinity(task, cpus, &self.world.cpus);
+        dispatcher.set_affinity(task, cpus);
     }
 
     fn changes_policy(&mut self, task: &Task) {
@@ -125,8 +125,7 @@ impl History {
         if !task.set_policy(policy, false) {
             return;
         }
-        let cpu = self.any_cpu();
-        let found = self.world.dispatcher.take_out(task, self.world.at(cpu));
+        let found = self.world.dispatcher.take_out(task);
         let is_found = found.is_some_and(|found| found.name == task.name);
         assert!(is_found, "seed {}", self.seed);
         self.waits.remove(&task.name);

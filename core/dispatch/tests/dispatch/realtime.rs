@@ -254,7 +254,7 @@ fn one_that_only_begins_to_take_turns_goes_behind_its_equals() {
 #[test]
 fn a_waiting_thread_whose_rank_changes_is_taken_out_once() {
     let (world, task) = (world(), fifo(1, 10));
-    assert!(world.dispatcher.take_out(&task, world.at(0)).is_none());
+    assert!(world.dispatcher.take_out(&task).is_none());
     world.put(0, &task);
     world.put(0, &fifo(2, 10));
     let fair = Task::on(0, 3);
@@ -262,7 +262,7 @@ fn a_waiting_thread_whose_rank_changes_is_taken_out_once() {
     world.put(0, &fair);
     task.set_policy(Policy::Fifo(5), false);
     let name = |task: &Task| {
-        let taken = world.dispatcher.take_out(task, world.at(0));
+        let taken = world.dispatcher.take_out(task);
         taken.map(|task| task.name)
     };
     assert_eq!((name(&task), name(&task)), (Some(1), None));

@@ -157,9 +157,7 @@ fn a_thread_that_may_run_nowhere_else_is_not_looked_for() {
     };
     assert_eq!(looked_at(0), [1, 0]);
     assert_eq!(world.next(1), 0);
-    world
-        .dispatcher
-        .set_affinity(&task, set(&[0, 1]), world.at(2));
+    world.dispatcher.set_affinity(&task, set(&[0, 1]));
     assert_eq!(looked_at(0), [1, 1], "it may leave from now on");
     assert_eq!(world.next(2), 0);
     assert!(

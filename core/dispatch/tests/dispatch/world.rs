@@ -3,8 +3,9 @@
 use std::array::from_fn;
 use std::cell::Cell;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
-use base::lock::{Family, Lock};
+use base::lock::{Count, Family, Lock};
 use base::{CpuId, CpuSet, Duration};
 use dispatch::{Arrival, Cpu, Dispatcher, Machine, Policy, RunQueue, SchedEntity, Thread};
 use models::Plain;
@@ -15,12 +16,16 @@ pub const NODE: u32 = 4;
 
 pub const MS: u64 = 1_000_000;
 
-pub struct Task {
+/// A thread with a name.
+pub struct Named<C> {
     pub name: u32,
-    sched: SchedEntity,
+    sched: SchedEntity<C>,
 }
 
-impl Task {
+/// One of a test without `loom`.
+pub type Task = Named<AtomicUsize>;
+
+impl<C: Count> Named<C> {
     /// One that ran on `cpu` last.
     pub fn on(cpu: u32, name: u32) -> Arc<Self> {
         Arc::new(Self {
@@ -36,16 +41,18 @@ impl Task {
     }
 }
 
-impl std::ops::Deref for Task {
-    type Target = SchedEntity;
+impl<C> std::ops::Deref for Named<C> {
+    type Target = SchedEntity<C>;
 
-    fn deref(&self) -> &SchedEntity {
+    fn deref(&self) -> &SchedEntity<C> {
         &self.sched
     }
 }
 
-impl Thread for Task {
-    fn sched(&self) -> &SchedEntity {
+impl<C: Count> Thread for Named<C> {
+    type Count = C;
+
+    fn sched(&self) -> &SchedEntity<C> {
         &self.sched
     }
 }
@@ -87,16 +94,14 @@ impl Machine for Cpus {
     fn is_realtime_spent(&self) -> bool {
         self.is_spent.get()
     }
-
-    fn relax(&self) {}
 }
 
 /// A dispatcher, the CPUs around it, and what runs on each.
 pub struct World<F: Family = Plain> {
-    pub dispatcher: Dispatcher<Task, F, CPUS>,
+    pub dispatcher: Dispatcher<Named<F::Count>, F, CPUS>,
     pub cpus: Cpus,
     /// Stands for what runs on a CPU of which a test says nothing.
-    pub nobody: Arc<Task>,
+    pub nobody: Arc<Named<F::Count>>,
 }
 
 impl<F: Family> World<F> {
@@ -105,7 +110,7 @@ impl<F: Family> World<F> {
         Self {
             dispatcher: Dispatcher::new(from_fn(cpu), F::Count::default()),
             cpus: Cpus::new(count),
-            nobody: Task::on(0, 0),
+            nobody: Named::on(0, 0),
         }
     }
 
@@ -116,18 +121,18 @@ impl<F: Family> World<F> {
     }
 
     /// Puts `task` on a queue, from `cpu`, where nobody runs that it would preempt.
-    pub fn enqueue(&self, cpu: u32, task: &Arc<Task>) -> Arrival {
+    pub fn enqueue(&self, cpu: u32, task: &Arc<Named<F::Count>>) -> Arrival {
         self.dispatcher
             .enqueue(task.clone(), &self.nobody, self.at(cpu))
     }
 
     /// Puts it on the queue of `cpu`, whatever idles.
-    pub fn put(&self, cpu: u32, task: &Arc<Task>) {
+    pub fn put(&self, cpu: u32, task: &Arc<Named<F::Count>>) {
         let affinity = task.affinity();
         task.set_affinity(set(&[cpu]));
         let arrival = self.enqueue(cpu, task);
         assert!(!matches!(arrival, Arrival::Elsewhere(_)));
-        self.dispatcher.set_affinity(task, affinity, &self.cpus);
+        self.dispatcher.set_affinity(task, affinity);
     }
 
     /// The name of the thread that `cpu` runs next; 0 for none.
@@ -143,7 +148,7 @@ impl<F: Family> World<F> {
     }
 
     /// Runs `task` on `cpu` for a while.
-    pub fn run(&self, cpu: u32, task: &Task, millis: u64) {
+    pub fn run(&self, cpu: u32, task: &Named<F::Count>, millis: u64) {
         task.move_to(CpuId(cpu));
         task.charge(Duration::from_millis(millis).as_nanos());
     }

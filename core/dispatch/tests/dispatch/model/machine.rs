@@ -8,7 +8,9 @@ use models::Watched;
 
 use base::lock::Family;
 
-use crate::world::{Task, World};
+use crate::world::{Named, World};
+
+type Count = <Watched as Family>::Count;
 
 /// How a wait ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,8 +24,8 @@ pub enum Ended {
 /// What the CPUs of a scene share.
 pub struct Scene {
     world: World<Watched>,
-    task: std::sync::Arc<Task>,
-    state: RunState<<Watched as Family>::Count>,
+    task: std::sync::Arc<Named<Count>>,
+    state: RunState<Count>,
     is_true: AtomicBool,
     /// Some CPU runs the thread, or its registers are not saved.
     is_held: AtomicBool,
@@ -39,7 +41,7 @@ impl Scene {
         state.run();
         Self {
             world: World::new(2),
-            task: Task::on(0, 1),
+            task: Named::on(0, 1),
             state,
             is_true: AtomicBool::new(false),
             is_held: AtomicBool::new(true),
@@ -70,7 +72,7 @@ impl Scene {
         let cpus = crate::world::Cpus::new(2);
         cpus.here.set(from);
         let task = self.task.clone();
-        let nobody = Task::on(from, 0);
+        let nobody = Named::on(from, 0);
         let arrival = self.world.dispatcher.enqueue(task, &nobody, &cpus);
         if arrival == Arrival::Elsewhere(CpuId(0)) {
             self.interrupt();

@@ -14,13 +14,16 @@
 
 mod machine;
 
-use crate::world::{Cpus, Task, World};
-use base::CpuId;
-use dispatch::{Left, State};
+use crate::world::{Cpus, Named, World};
+use base::lock::Family;
+use base::{CpuId, CpuSet};
+use dispatch::{Left, Policy, State};
 use loom::thread;
 use machine::{Ended, Scene};
 use models::{Watched, explore};
 use std::sync::Arc;
+
+type Count = <Watched as Family>::Count;
 
 /// Two threads wait for CPU 0, and CPUs 1 and 2 look for one each, again as long as `looks_again`.
 fn two_thieves(looks_again: fn(&World<Watched>, CpuId) -> bool) {
@@ -29,7 +32,7 @@ fn two_thieves(looks_again: fn(&World<Watched>, CpuId) -> bool) {
         for name in [1, 2] {
             let _ = world
                 .dispatcher
-                .enqueue(Task::on(0, name), &world.nobody, &at(0));
+                .enqueue(Named::on(0, name), &world.nobody, &at(0));
         }
         let thief = |cpu| {
             let world = world.clone();
@@ -55,7 +58,7 @@ fn a_thief_that_was_refused_comes_to_rest_once_nothing_is_left() {
         let world = Arc::new(World::<Watched>::new(3));
         let _ = world
             .dispatcher
-            .enqueue(Task::on(0, 1), &world.nobody, &at(0));
+            .enqueue(Named::on(0, 1), &world.nobody, &at(0));
         let thief = |cpu| {
             let world = world.clone();
             move || loop {
@@ -199,6 +202,54 @@ fn a_cpu_that_halts_runs_what_comes_to_its_queue() {
         scene.put_ready_from(1, 0);
         cpu.join().expect("it ends");
     });
+}
+
+/// A thread comes to CPU 0's queue, and `change` changes what its place depends on meanwhile.
+fn changed_as_it_comes(
+    change: fn(&World<Watched>, &Arc<Named<Count>>),
+    check: fn(&World<Watched>),
+) {
+    explore(move || {
+        let world = Arc::new(World::<Watched>::new(2));
+        let task = Named::on(0, 1);
+        let other = {
+            let (world, task) = (world.clone(), task.clone());
+            thread::spawn(move || change(&world, &task))
+        };
+        let _ = world.dispatcher.enqueue(task, &world.nobody, &at(0));
+        other.join().expect("it ends");
+        check(&world);
+    });
+}
+
+/// Gives the thread another policy, as `kernel/sched` does.
+fn change_policy(world: &World<Watched>, task: &Arc<Named<Count>>, policy: Policy) {
+    assert!(task.set_policy(policy, false));
+    if let Some(task) = world.dispatcher.take_out(task) {
+        let _ = world.dispatcher.enqueue(task, &world.nobody, &at(1));
+    }
+}
+
+#[test]
+fn a_thread_that_gets_a_rank_as_it_comes_to_a_queue_waits_by_that_rank() {
+    changed_as_it_comes(
+        |world, task| change_policy(world, task, Policy::Fifo(10)),
+        |world| {
+            assert!(world.dispatcher.has_realtime(), "it counts as such");
+            let task = world.dispatcher.next(&at(1)).expect("it waits");
+            let place = task.place();
+            assert_eq!((task.rank(), place), (Policy::Fifo(10).rank(), None));
+            assert!(!world.dispatcher.has_realtime(), "and no longer");
+        },
+    );
+}
+
+#[test]
+fn a_thread_that_may_run_elsewhere_as_it_comes_to_a_queue_is_counted_as_such() {
+    changed_as_it_comes(
+        |world, task| world.dispatcher.set_affinity(task, CpuSet::one(CpuId(0))),
+        |world| assert_eq!(world.dispatcher.movable(CpuId(0)), 0),
+    );
 }
 
 #[test]
