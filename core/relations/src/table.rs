@@ -6,6 +6,7 @@ use alloc::sync::Arc;
 use base::lock::{Lock, RwLock};
 
 use crate::host::{Host, RwLockOf};
+use crate::member::Place;
 use crate::number::Number;
 use crate::{INIT, Member};
 
@@ -122,21 +123,35 @@ impl<H: Host, const PARTS: usize> Table<H, PARTS> {
         drop(gone);
     }
 
-    /// Puts a member into another group.
-    pub fn set_group(&self, member: &Member<H>, group: Arc<Number<H>>) {
-        let session = member.place.lock().session.clone();
-        self.regroup(member, group, session);
+    /// Puts a member into another group of this session; whether it is in that session still, and
+    /// does not lead it.
+    pub fn set_group(&self, member: &Member<H>, group: Arc<Number<H>>, session: u32) -> bool {
+        self.regroup(member, |place| {
+            let is_led = place.session.get() == session && session != member.id();
+            is_led.then(|| (group, place.session.clone()))
+        })
     }
 
     /// The member leads a session and a group of its own.
     pub fn lead_session(&self, member: &Member<H>) {
-        self.regroup(member, member.number.clone(), member.number.clone());
+        self.regroup(member, |_| {
+            Some((member.number.clone(), member.number.clone()))
+        });
     }
 
-    fn regroup(&self, member: &Member<H>, group: Arc<Number<H>>, session: Arc<Number<H>>) {
-        let (id, new) = (member.id(), group.get());
+    /// Moves a member to the group and session that `choose` finds for who stands there, if any.
+    fn regroup(
+        &self,
+        member: &Member<H>,
+        choose: impl FnOnce(&Place<H>) -> Option<(Arc<Number<H>>, Arc<Number<H>>)>,
+    ) -> bool {
+        let id = member.id();
         let mut index = self.part(id).write();
         let mut place = member.place.lock();
+        let Some((group, session)) = choose(&place) else {
+            return false;
+        };
+        let new = group.get();
         let old = core::mem::replace(&mut place.group, group);
         let old_session = core::mem::replace(&mut place.session, session);
         // One that is forgotten is in no group any more.
@@ -146,6 +161,7 @@ impl<H: Host, const PARTS: usize> Table<H, PARTS> {
         drop(place);
         drop(index);
         drop((old, old_session));
+        true
     }
 
     /// The number of a group that has members in this session, or that `leader` is to lead.

@@ -180,7 +180,7 @@ fn a_child_that_changes_its_group_as_it_is_forgotten_leaves_none_behind() {
         |world| {
             let Some(member) = world.0.get(3) else { return };
             if let Some(group) = world.0.group_in(INIT, 3, &member) {
-                world.0.set_group(&member, group);
+                assert!(world.0.set_group(&member, group, INIT));
             }
         },
         |world| {
@@ -192,6 +192,23 @@ fn a_child_that_changes_its_group_as_it_is_forgotten_leaves_none_behind() {
             world.bear(3, false, 2, 2);
             let (mut cursor, group) = (Cursor::default(), 3);
             assert!(world.0.next_of_group(group, &mut cursor).is_none());
+        },
+    );
+}
+
+#[test]
+fn a_process_that_leads_a_session_is_put_into_no_group_of_the_one_before() {
+    race(
+        |world| {
+            let member = world.member(3);
+            if let Some(group) = world.0.group_in(INIT, INIT, &member) {
+                world.0.set_group(&member, group, INIT);
+            }
+        },
+        |world| world.0.lead_session(&world.member(3)),
+        |world| {
+            let member = world.member(3);
+            assert_eq!((member.session(), member.group()), (3, 3));
         },
     );
 }

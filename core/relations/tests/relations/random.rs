@@ -204,7 +204,7 @@ impl World {
         );
         // The leader of a session stays in its group, or a group could be in two sessions.
         if let Some(found) = found.filter(|_| session != id) {
-            self.table.set_group(&member, found);
+            assert!(self.table.set_group(&member, found, session));
             self.plain.get_mut(&id).unwrap().group = group;
         }
     }

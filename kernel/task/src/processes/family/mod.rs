@@ -191,8 +191,12 @@ pub fn set_group(caller: Pid, id: Pid, group: Pid) -> Result<()> {
         return Err(Error::NotPermitted);
     }
     let group = FAMILY.group_in(session, group, &member);
-    FAMILY.set_group(&member, group.ok_or(Error::NotPermitted)?);
-    Ok(())
+    let group = group.ok_or(Error::NotPermitted)?;
+    // It may have begun a session of its own meanwhile.
+    match FAMILY.set_group(&member, group, session) {
+        true => Ok(()),
+        false => Err(Error::NotPermitted),
+    }
 }
 
 /// setsid(2): the process leads a new session and group, without a terminal.
