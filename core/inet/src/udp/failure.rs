@@ -9,11 +9,16 @@
 //! queue its error waits; with the last of them it goes.
 //!
 //! The queue is charged to the socket's receive buffer; what does not fit is lost.
+//!
+//! A shell whose socket has members in several stacks asks each when its first failure was
+//! ([`Stack::first_failure`]), takes the earliest of all, and tells the members which of them has the
+//! next ([`Stack::pend_failure`]).
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 
+use base::Instant;
 use wire::UDP_HEADER_BYTES;
 
 use super::UdpSocket;
@@ -30,6 +35,8 @@ use crate::table::Socket;
 /// Why a datagram did not arrive.
 #[derive(Debug)]
 pub struct Failure {
+    /// When that was known.
+    pub at: Instant,
     /// What a call is told of it.
     pub error: Error,
     /// Whom the datagram was for.
@@ -75,7 +82,12 @@ impl Failure {
     }
 
     /// Of a datagram of which `transport` was quoted, header included; `None` without memory.
-    fn quoted(to: Endpoint, transport: &[u8], error: Error, report: &Report<'_>) -> Option<Self> {
+    fn quoted(
+        (at, to): (Instant, Endpoint),
+        transport: &[u8],
+        error: Error,
+        report: &Report<'_>,
+    ) -> Option<Self> {
         let rest = transport.get(UDP_HEADER_BYTES..).unwrap_or_default();
         let mut payload = Vec::new();
         payload.try_reserve_exact(rest.len()).ok()?;
@@ -83,6 +95,7 @@ impl Failure {
         let (kind, code) = report.kind;
         let info = report.info;
         Some(Self {
+            at,
             error,
             to,
             detail: report.detail,
@@ -154,6 +167,31 @@ impl Stack {
         Ok(failure)
     }
 
+    /// When the failure was that [`take_failure`](Self::take_failure) would take, and whether a
+    /// message told of it.
+    pub fn first_failure(&mut self, id: SocketId) -> Option<(Instant, bool)> {
+        let socket = self.sockets.udp_mut(id).ok()?;
+        let first = socket.failures.0.front()?;
+        Some((first.at, first.message.is_some()))
+    }
+
+    /// One of the socket's members took a failure. `is_next` says whether the first one here is the
+    /// next of all, whose error waits; of the others none does.
+    pub fn pend_failure<E: Env>(
+        &mut self,
+        env: &mut E,
+        id: SocketId,
+        is_next: bool,
+    ) -> Result<(), Error> {
+        let socket = self.sockets.udp_mut(id)?;
+        let first = socket.failures.0.front().filter(|_| is_next);
+        socket.error = first.map(|first| first.error);
+        if is_next {
+            env.wake(id, Events::ERROR);
+        }
+        Ok(())
+    }
+
     /// A datagram of ours, of which `quoted` is the start, did not arrive.
     pub(crate) fn udp_lost<E: Env>(
         &mut self,
@@ -195,7 +233,8 @@ impl Stack {
             return Ok(());
         }
         if is_queued
-            && let Some(failure) = Failure::quoted(tuple.remote, quoted.transport, error, report)
+            && let Some(failure) =
+                Failure::quoted((env.now(), tuple.remote), quoted.transport, error, report)
         {
             socket.push_failure(&mut self.net, failure);
         }
@@ -225,6 +264,7 @@ impl Stack {
             IpAddr::V6(_) => to.port,
         };
         let failure = Failure {
+            at: env.now(),
             error: Error::MessageTooLong,
             to: Endpoint::new(to.addr, port),
             detail,
