@@ -16,6 +16,7 @@ use linux_abi::errno::Errno;
 
 const NAME_ARGS: &[Arg] = &[Arg::Fd, Arg::Address, Arg::Size];
 
+/// The calls of this family.
 pub const CALLS: &[Entry] = &[
     Entry {
         number: __NR_bind,
@@ -102,13 +103,18 @@ fn accept(call: Call<'_>) -> Outcome {
 }
 
 fn accept4(call: Call<'_>) -> Outcome {
-    let flags = only(call.uint(3), FLAGS)?;
-    take_connection(&call, flags)
+    take_connection(&call, call.uint(3))
 }
 
 fn take_connection(call: &Call<'_>, flags: u32) -> Outcome {
     let open = call.file(0)?;
-    let (socket, peer) = socket_of(&open)?.accept(blocking(&open))?;
+    accept_through(call, &open, blocking(&open), flags)
+}
+
+/// accept4(2) through `open`: the name goes where arguments 1 and 2 of `call` say.
+pub fn accept_through(call: &Call<'_>, open: &OpenFile, blocking: Blocking, flags: u32) -> Outcome {
+    let flags = only(flags, FLAGS)?;
+    let (socket, peer) = socket_of(open)?.accept(blocking)?;
     let fd = install(call, socket, flags)?;
     let told = address::write_with_len(call.optional_addr(1), call.addr(2), Some(&peer));
     if told.is_err() {
@@ -137,13 +143,18 @@ fn tell_name(call: &Call<'_>, name: &vfs::socket::SocketAddress) -> Outcome {
 
 fn shutdown(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
-    let how = match call.int(1) {
+    shutdown_through(&open, call.uint(1))
+}
+
+/// shutdown(2) through `open`.
+pub fn shutdown_through(open: &OpenFile, how: u32) -> Outcome {
+    let how = match how {
         0 => Shutdown::Read,
         1 => Shutdown::Write,
         2 => Shutdown::Both,
         _ => return Err(Errno::EINVAL),
     };
-    let done: Result<()> = socket_of(&open)?.shutdown(how);
+    let done: Result<()> = socket_of(open)?.shutdown(how);
     done?;
     Ok(0)
 }

@@ -124,7 +124,11 @@ fn take_files(call: &Call<'_>, files: &mut Vec<Arc<OpenFile>>, data: &[u8]) -> R
         if files.len() == FILES_MAX {
             return Err(Error::Invalid);
         }
-        files.try_push(table.get_any(u32::from_ne_bytes(*number))?)?;
+        let open = table.get_any(u32::from_ne_bytes(*number))?;
+        if !open.file.may_travel() {
+            return Err(Error::Invalid);
+        }
+        files.try_push(open)?;
     }
     Ok(())
 }

@@ -8,6 +8,7 @@ use linux_raw_sys::general::{__NR_recvmmsg, __NR_recvmsg, __NR_sendmmsg, __NR_se
 use mm::io::{Sink, Source, UserRange};
 use mm::user;
 use sync::{Error, Result};
+use vfs::file::OpenFile;
 use vfs::socket::{Message, MessageFlags, Received, Socket};
 
 use crate::transfer::{flags, received_len};
@@ -20,6 +21,7 @@ use linux_abi::iovec::{self, TRANSFER_BYTES_MAX};
 const ARGS: &[Arg] = &[Arg::Fd, Arg::Address, Arg::Flags];
 const MANY_ARGS: &[Arg] = &[Arg::Fd, Arg::Address, Arg::Size, Arg::Flags, Arg::Address];
 
+/// The calls of this family.
 pub const CALLS: &[Entry] = &[
     Entry {
         number: __NR_sendmsg,
@@ -158,6 +160,16 @@ fn send_one(
         },
         flags,
     )
+}
+
+/// sendmsg(2) through `open`, for who has no descriptor of it.
+pub fn send_through(call: &Call<'_>, open: &OpenFile, at: VirtAddr, bits: u32) -> Result<usize> {
+    send_one(call, socket_of(open)?, at, flags(bits, open))
+}
+
+/// recvmsg(2) through `open`.
+pub fn receive_through(call: &Call<'_>, open: &OpenFile, at: VirtAddr, bits: u32) -> Result<usize> {
+    receive_one(call, socket_of(open)?, at, flags(bits, open))
 }
 
 fn recvmsg(call: Call<'_>) -> Outcome {

@@ -11,12 +11,12 @@
 
 extern crate alloc;
 
-mod address;
-mod connect;
+pub mod address;
+pub mod connect;
 mod control;
 mod create;
 mod filter;
-mod header;
+pub mod header;
 pub mod interface;
 mod membership;
 mod option;

@@ -54,6 +54,9 @@ pub fn before_user(thread: &Thread, regs: &mut UserRegs) {
         } else if due.contains(Flags::MASK) {
             signal::restore_mask(thread);
         }
+        if due.contains(Flags::RING_WORK) {
+            task::run_ring_work(thread);
+        }
         if due.contains(Flags::RESCHEDULE) {
             sched::preempt_if_due();
         }

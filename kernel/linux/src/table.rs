@@ -13,6 +13,7 @@ const CRATES: &[&[&[Entry]]] = &[
     linux_memory::FAMILIES,
     linux_time::FAMILIES,
     linux_task::FAMILIES,
+    linux_uring::FAMILIES,
 ];
 
 /// The families of this crate, one file each.

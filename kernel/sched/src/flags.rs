@@ -41,6 +41,10 @@ bitflags! {
         const SECCOMP = 4096;
         /// Its CPU has samples for performance events.
         const SAMPLES = 8192;
+        /// Requests of its rings can go on (io_uring).
+        const RING_WORK = 16384;
+        /// What it does is only tried: a wait that a signal could end fails at once instead.
+        const NO_WAIT = 32768;
     }
 }
 
@@ -49,5 +53,6 @@ impl Flags {
     pub const ENDS_WAIT: Self = Self::SIGNAL
         .union(Self::EXIT)
         .union(Self::STOP)
-        .union(Self::PTRACE_TRAP);
+        .union(Self::PTRACE_TRAP)
+        .union(Self::RING_WORK);
 }

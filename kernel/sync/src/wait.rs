@@ -12,7 +12,7 @@ use core::sync::atomic::AtomicUsize;
 use base::{Duration, Instant};
 use mach::mem::fallible::Heap;
 use mach::sync::{Native, Spin};
-use sched::{Entity, current, current_counted};
+use sched::{Entity, Flags, current, current_counted};
 use waitq::{Host, Parking, Waiters};
 
 use crate::{Error, Restart, Result};
@@ -143,10 +143,14 @@ fn look_again_soon(how: Wait) -> Result<()> {
 
 /// Parks the current thread once, by the rules of `how`.
 fn park(how: Wait) -> Result<()> {
-    if let Some(rule) = how.signals
-        && current().has_deliverable_signal()
-    {
-        return Err(Error::Interrupted(rule));
+    if let Some(rule) = how.signals {
+        let flags = current().flags();
+        if flags.contains(Flags::NO_WAIT) {
+            return Err(Error::WouldBlock);
+        }
+        if flags.intersects(Flags::ENDS_WAIT) {
+            return Err(Error::Interrupted(rule));
+        }
     }
     if sched::park_until(how.deadline) {
         Ok(())

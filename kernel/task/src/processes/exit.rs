@@ -12,7 +12,9 @@ use mm::{self, AddressSpace};
 use sched::Flags;
 use sync::{Error, Restart, Result, Wait};
 
-use super::{ExitStatus, Pid, Process, Thread, current, family, observer, release_id, threads};
+use super::{
+    ExitStatus, Pid, Process, Thread, current, family, observer, release_id, ring_work, threads,
+};
 use crate::ptrace;
 use crate::signal;
 
@@ -66,6 +68,7 @@ pub fn exit_thread(status: ExitStatus) -> ! {
 fn release_all(status: ExitStatus) {
     let me = current();
     let process = me.process.clone();
+    ring_work::end_ring_work(&me);
     release_locks(&me, LockRelease::Thread);
     drop(me.files.replace(Arc::default()));
     drop(me.fs.replace(Arc::default()));
@@ -161,6 +164,7 @@ fn take_first_number(me: &Thread) {
 
 /// Forgets what belonged to the program that execve(2) replaces.
 pub fn forget_program(me: &Thread) {
+    ring_work::end_ring_work(me);
     me.set_rseq(super::Rseq::default());
     *me.signals.alt_stack.lock() = signal::AltStack::default();
     me.process.membarriers.store(0, Ordering::Relaxed);

@@ -14,7 +14,7 @@ use sync::Slot;
 
 use super::fail_nth::FailNth;
 use super::fork::Start;
-use super::{FutexWaiter, Personality, Process, Tid, Watch, seccomp};
+use super::{FutexWaiter, Personality, Process, RingWork, Tid, Watch, seccomp};
 use crate::names::Names;
 use crate::net_namespace::NetNamespace;
 use crate::ptrace::{Tracee, Tracing};
@@ -90,6 +90,8 @@ pub struct Thread {
     pub tracing: Spin<Tracing>,
     /// What performance events keep at it.
     pub watch: Watch,
+    /// What it has to do for its rings, once it has submitted something.
+    pub ring_work: Spin<Option<Arc<dyn RingWork>>>,
     /// Which calls it may make.
     pub seccomp: seccomp::State,
     /// exec grants it no privileges (PR_SET_NO_NEW_PRIVS).
@@ -139,6 +141,7 @@ impl Thread {
             futex: FutexWaiter::default(),
             tracing: Spin::default(),
             watch: Watch::new(),
+            ring_work: Spin::new(None),
             seccomp: seccomp::State::default(),
             no_new_privileges: AtomicBool::new(false),
             name: Spin::new(seed.name),

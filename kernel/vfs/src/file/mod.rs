@@ -121,6 +121,11 @@ pub trait File: Send + Sync {
         self.memory().ok_or(Error::WrongDevice)
     }
 
+    /// Whether a message may carry it to another program (SCM_RIGHTS).
+    fn may_travel(&self) -> bool {
+        true
+    }
+
     /// The file as a socket, if it is one.
     fn as_socket(&self) -> Option<&dyn Socket> {
         None

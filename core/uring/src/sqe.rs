@@ -1,0 +1,121 @@
+//! A submission queue entry: its fields, as they lie in memory.
+
+use bitflags::bitflags;
+
+use crate::geometry::SQE_BYTES;
+
+bitflags! {
+    /// What holds of any operation (IOSQE_*).
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub struct SqeFlags: u8 {
+        /// The descriptor is an index into the ring's own files.
+        const FIXED_FILE = 1;
+        /// Starts when all before it are done.
+        const IO_DRAIN = 2;
+        /// The next one starts when this one has succeeded.
+        const IO_LINK = 4;
+        /// The next one starts when this one is done.
+        const IO_HARDLINK = 8;
+        /// Shall not be tried at once.
+        const ASYNC = 16;
+        /// The kernel takes a buffer that the program lent.
+        const BUFFER_SELECT = 32;
+        /// Nothing is posted if it succeeds.
+        const CQE_SKIP_SUCCESS = 64;
+    }
+}
+
+/// How an entry ties the next one to itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Link {
+    /// Not at all.
+    None,
+    /// The next one starts only if this one succeeds.
+    Success,
+    /// The next one starts when this one is done.
+    Done,
+}
+
+impl Link {
+    /// Whether the next one starts after this result.
+    pub fn lets_on(self, succeeded: bool) -> bool {
+        match self {
+            Self::None => false,
+            Self::Success => succeeded,
+            Self::Done => true,
+        }
+    }
+}
+
+/// `struct io_uring_sqe`: a copy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[allow(missing_docs, reason = "the names are Linux's")]
+pub struct Sqe {
+    pub opcode: u8,
+    pub flags: u8,
+    pub ioprio: u16,
+    pub fd: i32,
+    pub off: u64,
+    pub addr: u64,
+    pub len: u32,
+    pub op_flags: u32,
+    pub user_data: u64,
+    pub buf_index: u16,
+    pub personality: u16,
+    pub file_index: u32,
+    pub addr3: u64,
+    pub pad: u64,
+}
+
+impl Sqe {
+    /// Decodes the bytes; each pattern is an entry.
+    pub fn from_bytes(bytes: &[u8; SQE_BYTES]) -> Self {
+        let mut rest = Fields(bytes);
+        Self {
+            opcode: rest.take::<1>()[0],
+            flags: rest.take::<1>()[0],
+            ioprio: u16::from_ne_bytes(rest.take()),
+            fd: i32::from_ne_bytes(rest.take()),
+            off: u64::from_ne_bytes(rest.take()),
+            addr: u64::from_ne_bytes(rest.take()),
+            len: u32::from_ne_bytes(rest.take()),
+            op_flags: u32::from_ne_bytes(rest.take()),
+            user_data: u64::from_ne_bytes(rest.take()),
+            buf_index: u16::from_ne_bytes(rest.take()),
+            personality: u16::from_ne_bytes(rest.take()),
+            file_index: u32::from_ne_bytes(rest.take()),
+            addr3: u64::from_ne_bytes(rest.take()),
+            pad: u64::from_ne_bytes(rest.take()),
+        }
+    }
+
+    /// The flags; `None` if one is unknown.
+    pub fn known_flags(&self) -> Option<SqeFlags> {
+        SqeFlags::from_bits(self.flags)
+    }
+
+    /// How it ties the next entry to itself.
+    pub fn link(&self) -> Link {
+        let flags = SqeFlags::from_bits_truncate(self.flags);
+        if flags.contains(SqeFlags::IO_HARDLINK) {
+            Link::Done
+        } else if flags.contains(SqeFlags::IO_LINK) {
+            Link::Success
+        } else {
+            Link::None
+        }
+    }
+}
+
+/// Bytes that are taken from the front; zeros behind the end.
+struct Fields<'a>(&'a [u8]);
+
+impl Fields<'_> {
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        let Some((first, rest)) = self.0.split_first_chunk::<N>() else {
+            return [0; N];
+        };
+        self.0 = rest;
+        *first
+    }
+}
