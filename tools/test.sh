@@ -1,36 +1,49 @@
 #!/usr/bin/env bash
 # The tests in their short form: lints, host tests, then programs in machines.
+# The kernel, whose linker uses one CPU, is built beside the host tests, and machines with one
+# CPU run beside those with two, as both wait a lot. What measures a rate, a clock or a load
+# comes last, and alone. What runs beside something else is printed when both have ended.
 # Ends with one line: N passed, N failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-log=build/test.log
-mkdir -p build
-: >"$log"
+logs=build/test
+rm -rf "$logs"
+mkdir -p "$logs"
 
 passed=0
 failed=0
-# Runs one step that passes or fails as a whole.
-step() {
-    local name=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1)) && echo "ok   $name"
+# Counts a step that passed or failed as a whole.
+verdict() {
+    local name=$1 status=$2 began=$3
+    if [ "$status" = 0 ]; then
+        passed=$((passed + 1)) && echo "ok   $name ($((SECONDS - began)) s)"
     else
-        failed=$((failed + 1)) && echo "FAIL $name"
+        failed=$((failed + 1)) && echo "FAIL $name ($((SECONDS - began)) s)"
     fi
 }
-# Runs a command that prints `N passed...; N failed` lines, and adds them up. A
-# command that fails without such a line counts as one failure.
-suite() {
-    local name=$1 status=0 good bad
+step() {
+    local name=$1 status=0 began=$SECONDS
     shift
-    echo "---- $name"
-    "$@" 2>&1 | tee "$log" || status=$?
+    "$@" || status=$?
+    verdict "$name" "$status" "$began"
+}
+# Adds up the lines `N passed...; N failed` of a suite that ended. One that failed without
+# such a line counts as one failure.
+count() {
+    local log=$1 status=$2 good bad
     good=$({ grep -oE '[0-9]+ passed[,;]' "$log" || true; } | sum)
     bad=$({ grep -oE '[,;] [0-9]+ failed' "$log" || true; } | sum)
     if [ "$status" != 0 ] && [ "$bad" = 0 ]; then bad=1; fi
     passed=$((passed + good))
     failed=$((failed + bad))
+}
+suite() {
+    local name=$1 log=$logs/suite status=0 began=$SECONDS
+    shift
+    echo "---- $name"
+    "$@" 2>&1 | tee "$log" || status=$?
+    count "$log" "$status"
+    echo "---- took $((SECONDS - began)) s"
 }
 # Adds up the first number of each line.
 sum() { tr -cd '0-9\n' | awk '{ total += $1 } END { print total + 0 }'; }
@@ -41,10 +54,29 @@ step "clippy on the host's crates" cargo clippy -q --all-targets -- -D warnings
 kernel_crates=$(awk -F'"' '/^name = / { print "-p " $2; nextfile }' kernel/*/Cargo.toml)
 # shellcheck disable=SC2086 # one word per crate
 step "clippy on the kernel" tools/kernel.sh clippy -q $kernel_crates -- -D warnings
+
+began=$SECONDS
+tools/kernel.sh build -q -p image --release >"$logs/kernel" 2>&1 &
+kernel=$!
 suite "unit and simulation tests" cargo test -q --no-fail-fast
-step "the kernel builds" tools/kernel.sh build -q -p image --release
-suite "programs in machines, two CPUs" cargo run -q -p vm-tests -- --cpus 2
-suite "programs in machines, one CPU" cargo run -q -p vm-tests -- --cpus 1
+status=0
+wait "$kernel" || status=$?
+cat "$logs/kernel"
+verdict "the kernel builds" "$status" "$began"
+
+step "the tests in machines build" cargo build -q -p cli -p vm-tests
+vm_tests=target/debug/vm-tests
+"$vm_tests" --cpus 1 --host busy >"$logs/single" 2>&1 &
+single=$!
+suite "programs in machines, two CPUs" "$vm_tests" --cpus 2 --host busy
+status=0
+wait "$single" || status=$?
+echo "---- programs in machines, one CPU"
+cat "$logs/single"
+count "$logs/single" "$status"
+for cpus in 2 1; do
+    suite "what wants a quiet host, CPUs: $cpus" "$vm_tests" --cpus "$cpus" --host quiet
+done
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -8,8 +8,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 
+use crate::guest::state_folder;
+
 /// Where built programs go.
-pub const OUTPUT: &str = "build/programs";
+const OUTPUT: &str = "build/programs";
 
 /// How a C program is linked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,9 +93,9 @@ pub fn go(source: &Path) -> Result<PathBuf, String> {
     })
 }
 
-/// Compiles a Java program; the folder with its classes.
+/// Compiles a Java program; the folder with its classes, which is this run's.
 pub fn java(source: &Path) -> Result<PathBuf, String> {
-    let classes = output(source)?.with_extension("classes");
+    let classes = state_folder().join("classes");
     let mut compiler = Command::new("javac");
     compiler.arg("-d").arg(&classes).arg(source);
     run(compiler, source)?;

@@ -1,9 +1,10 @@
 //! A machine under test: the command `sietch run` as a child process.
 
 use std::env;
+use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -28,6 +29,25 @@ const POLL: Duration = Duration::from_millis(20);
 /// As much of the console as a failure shows.
 const SHOWN_LINES: usize = 15;
 
+/// What else the host does meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// It has other work.
+    Busy,
+    /// It has none.
+    Quiet,
+}
+
+impl Host {
+    fn parse(word: &str) -> Result<Self, String> {
+        match word {
+            "busy" => Ok(Self::Busy),
+            "quiet" => Ok(Self::Quiet),
+            _ => Err(format!("--host is busy or quiet, not {word}.")),
+        }
+    }
+}
+
 /// What all machines of a run have in common.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -37,6 +57,7 @@ pub struct Setup {
     nic: String,
     is_linux: bool,
     is_long: bool,
+    host: Option<Host>,
     network: Network,
 }
 
@@ -52,6 +73,7 @@ impl Setup {
             nic: "virtio".into(),
             is_linux: false,
             is_long: false,
+            host: None,
             network: Network::of_this_process(),
         };
         let mut words = Vec::new();
@@ -61,6 +83,7 @@ impl Setup {
                 "--cpus" => setup.cpus = value()?,
                 "--machine" => setup.board = value()?,
                 "--nic" => setup.nic = value()?,
+                "--host" => setup.host = Some(Host::parse(&value()?)?),
                 "--long" => setup.is_long = true,
                 "--linux" => setup.is_linux = true,
                 _ => words.push(arg),
@@ -124,9 +147,19 @@ impl Setup {
         self.board == "q35"
     }
 
+    /// How many CPUs machines have.
+    pub fn cpus(&self) -> &str {
+        &self.cpus
+    }
+
     /// Whether machines have one CPU.
     pub fn is_single(&self) -> bool {
         self.cpus == "1"
+    }
+
+    /// Of what kind the tests are, if not of both.
+    pub fn host(&self) -> Option<Host> {
+        self.host
     }
 
     /// Whether tests with a short form take their long one.
@@ -198,9 +231,19 @@ pub fn sietch() -> Command {
     command
 }
 
-/// Where this run's machines live.
+/// Where this run's machines live, and what it writes for them.
 pub fn state_folder() -> PathBuf {
     env::temp_dir().join(format!("sietch-tests-{}", std::process::id()))
+}
+
+/// A new file of this run for its machines.
+pub fn write_file(name: &str, bytes: impl AsRef<[u8]>) -> Result<String, String> {
+    let path = state_folder().join(name);
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)
+        .and_then(|()| fs::write(&path, bytes))
+        .map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(path.display().to_string())
 }
 
 /// A running machine. Dropping it ends it.

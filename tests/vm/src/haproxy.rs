@@ -1,10 +1,7 @@
 //! HAProxy in front of a server: large answers pass it whole.
 
-use std::fs;
-
 use crate::Test;
-use crate::build::OUTPUT;
-use crate::guest::Setup;
+use crate::guest::{Setup, write_file};
 use crate::http::{self, Connections, HELLO};
 
 /// The tests.
@@ -33,17 +30,14 @@ const ANSWER_BYTES: usize = 8 << 20;
 const LAST_WORDS: &str = "the last grain";
 
 fn large_answers(setup: &Setup) -> Result<(), String> {
-    let site = format!("{OUTPUT}/large-site");
-    let configuration = format!("{OUTPUT}/haproxy.cfg");
     let mut page = "sand ".repeat(ANSWER_BYTES / 5);
     page.push_str(LAST_WORDS);
-    fs::create_dir_all(&site)
-        .and_then(|()| fs::write(format!("{site}/index.html"), page))
-        .and_then(|()| fs::write(format!("{site}/small.html"), LAST_WORDS))
-        .and_then(|()| fs::write(&configuration, CONFIGURATION))
-        .map_err(|error| format!("{site}: {error}"))?;
+    let page = write_file("large-site/index.html", page)?;
+    let small = write_file("large-site/small.html", LAST_WORDS)?;
+    let configuration = write_file("haproxy.cfg", CONFIGURATION)?;
     let additions = [
-        format!("{site}:/site"),
+        format!("{page}:/site/index.html"),
+        format!("{small}:/site/small.html"),
         format!("{configuration}:/haproxy.cfg"),
     ];
     let args = [
@@ -55,6 +49,8 @@ fn large_answers(setup: &Setup) -> Result<(), String> {
         &additions[0],
         "--add",
         &additions[1],
+        "--add",
+        &additions[2],
         "busybox",
         "sh",
         "-c",

@@ -3,15 +3,13 @@
 //! All of it goes over the tap interface of our own namespace; where there is none, QEMU's
 //! user network leads nobody in by IPv6, and there is nothing to test.
 
-use std::fs;
 use std::net::{SocketAddr, UdpSocket};
 use std::process::Command;
 
 use qemu::namespace::{MACHINE, MACHINE_V6, MACHINE_V6_FLAG, TAP, THIS_HOST_V6};
 
 use crate::Test;
-use crate::build::OUTPUT;
-use crate::guest::Setup;
+use crate::guest::{Setup, write_file};
 use crate::operator::Operator;
 use crate::redis::benchmark;
 use crate::redis_leaks::{REDIS, START, STOP};
@@ -102,17 +100,13 @@ fn nginx(setup: &Setup) -> Result<(), String> {
 
 /// Starts a machine with nginx, which serves both families.
 pub fn nginx_machine(setup: &Setup) -> Result<Option<(Operator, SocketAddr)>, String> {
-    let site = format!("{OUTPUT}/site6");
-    let configuration = format!("{OUTPUT}/nginx6.conf");
-    fs::create_dir_all(&site)
-        .and_then(|()| fs::write(format!("{site}/index.html"), page()))
-        .and_then(|()| fs::write(&configuration, CONFIGURATION))
-        .map_err(|error| format!("{site}: {error}"))?;
+    let page = write_file("site6/index.html", page())?;
+    let configuration = write_file("nginx6.conf", CONFIGURATION)?;
     let flags = [
         "--add",
         "/usr/sbin/nginx:/usr/sbin/nginx",
         "--add",
-        &format!("{site}:/site"),
+        &format!("{page}:/site/index.html"),
         "--add",
         &format!("{configuration}:/nginx.conf"),
     ];

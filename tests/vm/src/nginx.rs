@@ -1,14 +1,12 @@
 //! nginx with two workers and sendfile, under wrk, through a reload.
 
-use std::fs;
 use std::net::SocketAddr;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
 use crate::Test;
-use crate::build::OUTPUT;
-use crate::guest::{Guest, Setup};
+use crate::guest::{Guest, Setup, write_file};
 use crate::http::HELLO;
 
 /// The tests.
@@ -35,14 +33,10 @@ http {
 const SCRIPT: &str = "nginx -c /nginx.conf & while read line; do eval \"$line\"; done";
 
 fn reload(setup: &Setup) -> Result<(), String> {
-    let site = format!("{OUTPUT}/site");
-    let configuration = format!("{OUTPUT}/nginx.conf");
-    fs::create_dir_all(&site)
-        .and_then(|()| fs::write(format!("{site}/index.html"), "sand ".repeat(2000)))
-        .and_then(|()| fs::write(&configuration, CONFIGURATION))
-        .map_err(|error| format!("{site}: {error}"))?;
+    let page = write_file("site/index.html", "sand ".repeat(2000))?;
+    let configuration = write_file("nginx.conf", CONFIGURATION)?;
     let additions = [
-        format!("{site}:/site"),
+        format!("{page}:/site/index.html"),
         format!("{configuration}:/nginx.conf"),
     ];
     let nginx = "/usr/sbin/nginx:/usr/sbin/nginx";

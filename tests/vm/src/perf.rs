@@ -1,11 +1,10 @@
 //! Debian's perf samples and counts what programs do.
 
-use std::fs;
 use std::time::Duration;
 
 use crate::Test;
-use crate::build::{self, Link, OUTPUT};
-use crate::guest::Setup;
+use crate::build::{self, Link};
+use crate::guest::{Setup, write_file};
 use crate::status::{expect_all, expect_status};
 use crate::userland::FOLDERS;
 
@@ -48,10 +47,7 @@ int main(int count, char **arguments) {
 
 /// Runs the script in a shell, with the program at `/hot`; gives what they said.
 fn run(setup: &Setup, script: &str) -> Result<String, String> {
-    let source = format!("{OUTPUT}/hot.c");
-    fs::create_dir_all(OUTPUT)
-        .and_then(|()| fs::write(&source, PROGRAM))
-        .map_err(|error| format!("{source}: {error}"))?;
+    let source = write_file("hot.c", PROGRAM)?;
     let program = build::c_linked(source.as_ref(), Link::Dynamic)?;
     let addition = format!("{}:/hot", program.display());
     let script = format!("mkdir -p -m 1777 /tmp; cd /tmp; {script}; exit 3");

@@ -89,8 +89,9 @@ fn converse(setup: &Setup, name: &str, weather: Weather) -> Result<[SideCounts; 
         .ok()
         .and_then(|text| text.parse().ok());
     let seed = seed.unwrap_or(SEED);
+    let name = format!("{name}-{}-cpus", setup.cpus());
     let replay = |why| format!("{why} (SEED={seed}, {CAPTURES}/{name}.pcapng)");
-    try_to_converse(setup, name, weather, seed).map_err(replay)
+    try_to_converse(setup, &name, weather, seed).map_err(replay)
 }
 
 fn try_to_converse(

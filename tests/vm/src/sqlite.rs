@@ -1,11 +1,9 @@
 //! SQLite's shell with both kinds of journal.
 
-use std::fs;
 use std::time::Duration;
 
 use crate::Test;
-use crate::build::OUTPUT;
-use crate::guest::Setup;
+use crate::guest::{Setup, write_file};
 use crate::status::expect_status;
 
 /// The tests.
@@ -47,10 +45,7 @@ fn transactions(setup: &Setup, journal: &str) -> Result<(), String> {
     script +=
         "update t set b = b || '!' where a % 7 = 0;\ndelete from t where a % 10 = 0;\nvacuum;\n";
     script += "pragma integrity_check;\nselect 'rows ' || count(*) from t;\n";
-    let file = format!("{OUTPUT}/{journal}.sql");
-    fs::create_dir_all(OUTPUT)
-        .and_then(|()| fs::write(&file, script))
-        .map_err(|error| format!("{file}: {error}"))?;
+    let file = write_file(&format!("{journal}.sql"), script)?;
     let addition = format!("{file}:/script.sql");
     let args = [
         "--net",

@@ -1,11 +1,10 @@
 //! Debian's strace and gdb look into programs that run.
 
-use std::fs;
 use std::time::Duration;
 
 use crate::Test;
-use crate::build::{self, Link, OUTPUT};
-use crate::guest::Setup;
+use crate::build::{self, Link};
+use crate::guest::{Setup, write_file};
 use crate::status::{expect_all, expect_status};
 use crate::userland::FOLDERS;
 
@@ -57,10 +56,7 @@ int main(void) {
 ";
 
 fn gdb(setup: &Setup) -> Result<(), String> {
-    let source = format!("{OUTPUT}/debugged.c");
-    fs::create_dir_all(OUTPUT)
-        .and_then(|()| fs::write(&source, DEBUGGED))
-        .map_err(|error| format!("{source}: {error}"))?;
+    let source = write_file("debugged.c", DEBUGGED)?;
     let program = build::c_linked(source.as_ref(), Link::Dynamic)?;
     let addition = format!("{}:/debugged", program.display());
     let mut args = [MACHINE, FOLDERS, &["--add", &addition, "gdb", "-batch"]].concat();

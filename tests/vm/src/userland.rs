@@ -3,9 +3,8 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
 
-use crate::build::OUTPUT;
+use crate::guest::state_folder;
 
 /// The flags for the host's programs, libraries and settings, as they lie there.
 pub const FOLDERS: &[&str] = &[
@@ -23,8 +22,8 @@ pub const FOLDERS: &[&str] = &[
 
 /// An empty folder in which every user may make files, as the volume `/data`.
 pub fn data(name: &str) -> Result<String, String> {
-    let data = PathBuf::from(format!("{OUTPUT}/{name}"));
-    // What an earlier run has left.
+    let data = state_folder().join(name);
+    // What an earlier test has left.
     let _ = fs::remove_dir_all(&data);
     fs::create_dir_all(&data)
         .and_then(|()| fs::set_permissions(&data, PermissionsExt::from_mode(0o777)))
