@@ -330,3 +330,48 @@ fn a_program_may_have_more_children_than_fit_in_a_batch() {
     let left = world.table.len();
     assert_eq!(left, 1, "the first process waits for none that it adopted");
 }
+
+#[test]
+fn who_is_forgotten_has_no_parent() {
+    let mut world = World::new(Random::new(1));
+    world.bear(Some(INIT), Some(INIT));
+    let (parent, child) = (world.table.get(INIT).unwrap(), world.table.get(2).unwrap());
+    world.end(2);
+    let goes = |_: &Member, _: &mut Known| Some(((), Fate::Goes));
+    assert_eq!(world.table.hear(&parent, 0..=u32::MAX, goes), Some(()));
+    assert_eq!((child.parent_id(), child.parent().is_none()), (0, true));
+}
+
+#[test]
+fn a_parent_that_has_heard_of_a_change_is_not_asked_about_it_again() {
+    let mut world = World::new(Random::new(1));
+    world.bear(Some(INIT), Some(INIT));
+    world.end(2);
+    let parent = world.table.get(INIT).unwrap();
+    let hear = |_: &Member, known: &mut Known| {
+        known.has_ended = false;
+        Some(((), Fate::Stays))
+    };
+    assert_eq!(world.table.hear(&parent, 0..=u32::MAX, hear), Some(()));
+    assert_eq!(world.table.hear(&parent, 0..=u32::MAX, hear), None);
+}
+
+#[test]
+fn a_parent_controls_another_group_of_its_own_session_only() {
+    let mut world = World::new(Random::new(1));
+    world.bear(Some(INIT), Some(INIT));
+    let (parent, child) = (world.table.get(INIT).unwrap(), world.table.get(2).unwrap());
+    assert!(!child.is_controlled_by(&parent), "they share a group");
+    let own = world.table.group_in(INIT, 2, &child).expect("it may lead");
+    assert!(world.table.set_group(&child, own, INIT));
+    assert!(child.is_controlled_by(&parent));
+    world.table.lead_session(&child);
+    assert!(!child.is_controlled_by(&parent), "no session in common");
+}
+
+#[test]
+fn a_table_is_empty_before_the_first_process_is_in_it() {
+    let part = |_| Part::new(RwLock::new(Index::new()));
+    assert!(Table::new(std::array::from_fn(part)).is_empty());
+    assert!(!World::new(Random::new(1)).table.is_empty());
+}
