@@ -113,6 +113,7 @@ fn cancel_chain(mut next: Option<Arc<Request>>) {
         let result = request.ring.abi.number(failure);
         let freed = request.finish_alone(result, CqeFlags::empty(), false);
         next = freed.and_then(|(next, _)| next);
+        sched::resched_point();
     }
 }
 

@@ -70,6 +70,8 @@ impl Ring {
             if !self.place(&mut chain, request) && !self.setup.submits_all {
                 break;
             }
+            // A queue of thousands is taken in with others in between.
+            sched::resched_point();
         }
         self.launch(chain);
         match taken {
