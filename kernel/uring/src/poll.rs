@@ -10,7 +10,7 @@ use crate::abi::Failure;
 use crate::request::{Ending, Request};
 
 impl Request {
-    /// What a poll waits for now.
+    /// The events that a poll waits for, as they were last changed.
     fn interest(&self) -> Events {
         let changed = u32::try_from(self.events.load(Ordering::SeqCst)).ok();
         let asked = match self.operation {
