@@ -25,6 +25,8 @@ pub const TESTS: &[Test] = &[
 /// All cards that we drive.
 pub const CARDS: [&str; 3] = ["virtio", "e1000", "igb"];
 const SEND_FRAME: &str = "tests/programs/scenes/send_frame.c";
+/// Frames that are allowed; many more than a stack sends on its own in some seconds.
+const HONEST: u64 = 100;
 
 /// Statistics by their four names.
 pub type Kstats = BTreeMap<String, u64>;
@@ -150,18 +152,21 @@ fn forgeries(setup: &Setup) -> Result<(), String> {
                 return Err(format!("{what}: {grown:?} after {sent}"));
             }
         }
-        // What is allowed goes, and bumps none.
+        // What is allowed goes, and bumps none. The VNIC's own stack sends some frames meanwhile:
+        // it asks for neighbours and routers.
         let before = drops(shell)?;
         let sent = "dladm show-link -s -p -o opackets vnic1";
         let packets = number(shell, sent)?;
         shell.ask(&format!(
-            "send_frame vnic1 {}",
+            "send_frame -n {HONEST} vnic1 {}",
             udp(VNIC, [192, 168, 10, 77], 18)
         ))?;
-        if number(shell, sent)? != packets + 1 || drops(shell)? != before {
+        let counted = number(shell, sent)?;
+        let dropped = drops(shell)?;
+        let are_sent = (packets + HONEST..packets + 2 * HONEST).contains(&counted);
+        if !are_sent || dropped != before {
             return Err(format!(
-                "an honest frame: {before:?}, then {:?}",
-                drops(shell)?
+                "honest frames: {packets} sent and {before:?}, then {counted} and {dropped:?}"
             ));
         }
         let said = shell.ask(&format!(
