@@ -275,7 +275,7 @@ pub fn write(
         out.push((SOL_SOCKET, SCM_CREDENTIALS), data.as_flattened());
     }
     if let Some(told) = control.ancillary {
-        push_circumstances(&mut out, &told);
+        push_ancillary(&mut out, &told);
     }
     if let Some(told) = control.error {
         push_extended_error(&mut out, &told);
@@ -318,7 +318,7 @@ fn push_extended_error(out: &mut Writer, told: &ExtendedError) {
     }
 }
 
-fn push_circumstances(out: &mut Writer, told: &AncillaryData) {
+fn push_ancillary(out: &mut Writer, told: &AncillaryData) {
     if let Some((stamp, unit)) = told.stamp {
         let (kind, part) = match unit {
             StampUnit::Microseconds => (SCM_TIMESTAMP, stamp.subsec_micros()),

@@ -36,7 +36,7 @@ pub const FLAGS: u32 = O_CLOEXEC | O_NONBLOCK;
 const TYPE_MASK: u32 = 0xf;
 
 /// What netlink's messages tell in Linux's own numbers. A constant.
-static DIALECT: Abi = Abi {
+static ABI: Abi = Abi {
     error_number: |error| Errno::from(error).number(),
     tcp_info: |info, to| to.extend_from_slice(encode(&OptionValue::Tcp(*info)).bytes()),
 };
@@ -85,7 +85,7 @@ fn socket(call: Call<'_>) -> Outcome {
         Family::Inet | Family::Inet6 => inet_sockets::create(family, kind, protocol)?,
         // The protocol is an EtherType as it stands in a frame.
         Family::Packet => packet::create(kind, u16::from_be(protocol as u16))?,
-        Family::Netlink => kernel_netlink::create(kind, protocol, &DIALECT)?,
+        Family::Netlink => kernel_netlink::create(kind, protocol, &ABI)?,
     };
     Ok(install(&call, socket, flags)?)
 }
