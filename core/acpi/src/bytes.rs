@@ -5,6 +5,12 @@ pub fn sums_to_zero(bytes: &[u8]) -> bool {
     bytes.iter().fold(0u8, |sum, &byte| sum.wrapping_add(byte)) == 0
 }
 
+/// Two bytes.
+pub(crate) fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    let half = bytes.get(at..)?.first_chunk()?;
+    Some(u16::from_le_bytes(*half))
+}
+
 /// Four bytes.
 pub fn word(bytes: &[u8], at: usize) -> Option<u32> {
     let word = bytes.get(at..)?.first_chunk()?;

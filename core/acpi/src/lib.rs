@@ -7,7 +7,8 @@
 //! The idea: [`structures`] walks a table and ends at the first length that is impossible.
 //! [`Numa::read`] makes of SRAT and SLIT one picture of the nodes that is consistent, or an
 //! error, and then the machine is taken for one node. [`Root`] leads to the tables, [`IsaPin`]
-//! says where old devices' interrupts arrive, [`PowerOff`] and [`reset`] how the machine ends.
+//! says where old devices' interrupts arrive, [`PowerOff`] and [`reset`] how the machine ends,
+//! [`Dmar`] which IOMMU stands before which devices.
 //! Fixed sizes, for it runs before any heap.
 //!
 //! Not here: reading physical memory and writing registers (the machine layer), AML.
@@ -18,6 +19,7 @@
 extern crate std;
 
 mod bytes;
+mod dmar;
 mod isa;
 mod numa;
 mod power;
@@ -30,6 +32,7 @@ mod structures;
 mod tests;
 
 pub use bytes::{address, sums_to_zero, word};
+pub use dmar::{Buses, Dmar, RemappingUnit, RequesterId, ReservedMemory, Scopes};
 pub use isa::{ISA_INTERRUPTS, IsaPin, SOURCE_OVERRIDE};
 pub use numa::{CPUS_MAX, MemoryRange, NODES_MAX, Numa, NumaError, RANGES_MAX};
 pub use power::{PowerOff, Register, reset};

@@ -1,5 +1,6 @@
 //! Tables made by hand, whole and broken.
 
+mod dmar;
 mod numa;
 mod power;
 mod root;
