@@ -6,7 +6,7 @@
 //! so images need not differ.
 
 use std::env;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -79,8 +79,12 @@ fn add_tap(nic: Nic) -> bool {
 }
 
 /// Gives this host one more address at the tap interface; false if that fails.
-pub fn add_address(address: Ipv4Addr) -> bool {
-    ip(&format!("address add {address}/24 dev {TAP}"))
+pub fn add_address(address: impl Into<IpAddr>) -> bool {
+    ip(&match address.into() {
+        IpAddr::V4(address) => format!("address add {address}/24 dev {TAP}"),
+        // Nobody else is there who could have it.
+        IpAddr::V6(address) => format!("address add {address}/64 dev {TAP} nodad"),
+    })
 }
 
 /// Lets this host send to a station at the tap interface that nobody is; false if that fails.

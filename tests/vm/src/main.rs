@@ -54,6 +54,7 @@ mod link_frames;
 mod link_order;
 mod link_restore;
 mod links;
+mod lone_frames;
 mod many_cpus;
 mod mariadb;
 mod memcached;
@@ -112,7 +113,12 @@ fn ours(setup: &Setup, tests: &'static [Test]) -> &'static [Test] {
 }
 
 /// Tests that measure a rate, a clock or a load, and want the host to themselves.
-const FOR_QUIET_HOST: [&[Test]; 3] = [rings::TESTS_OF_LOAD, clocks::TESTS, link_checks::TESTS];
+const FOR_QUIET_HOST: [&[Test]; 4] = [
+    rings::TESTS_OF_LOAD,
+    lone_frames::TESTS,
+    clocks::TESTS,
+    link_checks::TESTS,
+];
 
 /// The other tests of programs that only run in a machine, in the order in which they run.
 fn suites(setup: &Setup) -> Vec<&'static [Test]> {

@@ -149,12 +149,20 @@ fn poll_card() {
         return poll_shard(of, 0, take_batch);
     }
     alarm::announce();
-    for shard in runners::own().iter().map(number_of) {
-        if ring::of_shard(shard).is_some_and(ring::Ring::pull) {
-            runners::call(shard);
-        }
+    // All rings come first: each may bring frames for any shard, and nobody is called for those
+    // of this CPU (`inbox`).
+    let own = runners::own();
+    own.iter().map(number_of).for_each(pull);
+    for shard in own.iter().map(number_of) {
         poll_shard(of, shard, |locked| inbox::take_batch(shard, locked));
         ring::announce(shard);
+    }
+}
+
+/// Sorts a batch of the card's frames at the pair of queues of `shard`.
+fn pull(shard: u16) {
+    if ring::of_shard(shard).is_some_and(ring::Ring::pull) {
+        runners::call(shard);
     }
 }
 
