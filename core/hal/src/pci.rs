@@ -4,6 +4,8 @@
 //! the bus implements three methods; capabilities and MSI-X are walked here, once,
 //! with bounds on everything that a device could get wrong.
 
+use core::fmt;
+
 use crate::Mmio;
 
 /// Where a function sits on its bus.
@@ -15,6 +17,35 @@ pub struct PciAddress {
     pub device: u8,
     /// Function of the device, below 8.
     pub function: u8,
+}
+
+impl PciAddress {
+    /// The number by which the function's requests name it: five bits for the device, three for
+    /// the function.
+    pub const fn requester_id(self) -> u16 {
+        let (bus, device) = (self.bus as u16, self.device as u16 & 31);
+        bus << 8 | device << 3 | self.function as u16 & 7
+    }
+
+    /// The function with this number.
+    pub const fn of_requester(id: u16) -> Self {
+        Self {
+            bus: (id >> 8) as u8,
+            device: (id >> 3) as u8 & 31,
+            function: id as u8 & 7,
+        }
+    }
+}
+
+impl fmt::Display for PciAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            bus,
+            device,
+            function,
+        } = self;
+        write!(f, "{bus:02x}:{device:02x}.{function}")
+    }
 }
 
 /// One PCI function, owned by its driver.

@@ -50,7 +50,7 @@ impl RootTable {
         context: &Context,
     ) -> Result<(), DmaError> {
         let contexts = self.contexts(source, function.bus)?;
-        let index = usize::from(function.device & 31) << 3 | usize::from(function.function & 7);
+        let index = usize::from(function.requester_id() & 0xff);
         // 9.3: 1 stands for three levels, 2 for four.
         let width = u64::from(context.levels - 2);
         let high = u64::from(context.domain) << DOMAIN_SHIFT | width;

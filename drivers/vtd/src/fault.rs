@@ -106,11 +106,7 @@ pub(crate) fn take(
 fn parse(registers: &impl Registers, record: usize, last: u32) -> Fault {
     let [low, high, source] = [0, 4, 8].map(|at| registers.read32(record + at));
     Fault {
-        source: PciAddress {
-            bus: (source >> 8) as u8,
-            device: (source >> 3) as u8 & 31,
-            function: source as u8 & 7,
-        },
+        source: PciAddress::of_requester(source as u16),
         address: u64::from(high) << 32 | u64::from(low & !0xfff),
         is_write: last & IS_READ == 0,
         reason: Reason::of(last as u8),

@@ -173,7 +173,7 @@ impl Model {
         if self.word(0x1c) & TRANSLATION == 0 {
             return Some(address);
         }
-        let source = u16::from(from.bus) << 8 | u16::from(from.device << 3 | from.function);
+        let source = from.requester_id();
         match self.translate(source, address, is_write) {
             Ok(physical) => Some(physical),
             Err(reason) => {
