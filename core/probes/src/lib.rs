@@ -4,9 +4,14 @@
 //! counting is one add without an atomic and reading is a copy. The macro
 //! [`counters!`] declares a set of them with a name for each, from which tools print
 //! tables without knowing the set.
+//! What happens too often to be said each time has a [`RateLimit`].
 //! Not here: where counters are shown, and tracing of single events.
 #![no_std]
 #![forbid(unsafe_code)]
+
+mod rate_limit;
+
+pub use rate_limit::RateLimit;
 
 /// Declares an enum of things to count and the table that counts them.
 ///
