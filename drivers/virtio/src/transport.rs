@@ -99,7 +99,8 @@ impl Transport {
     }
 
     /// Resets the device and agrees on features: all of `needed`, and what it offers of
-    /// those that `wanted` picks. Returns the agreed bits.
+    /// those that `wanted` picks. Returns the agreed bits. Memory has the address that its
+    /// source gave it, so a device that wants addresses of the platform always gets them.
     pub fn negotiate(&self, needed: u64, wanted: impl FnOnce(u64) -> u64) -> Result<u64, Error> {
         let needed = needed | Features::VERSION_1.bits();
         self.reset()?;
@@ -109,7 +110,8 @@ impl Transport {
             self.set_status(FAILED);
             return Err(Error::MissingFeatures { offered, needed });
         }
-        let agreed = offered & (needed | wanted(offered));
+        let always = needed | Features::ACCESS_PLATFORM.bits();
+        let agreed = offered & (always | wanted(offered));
         on_both!(self, registers => registers.accept_features(agreed));
         self.set_status(ACKNOWLEDGE | DRIVER | FEATURES_OK);
         if self.status() & FEATURES_OK == 0 {
