@@ -59,6 +59,9 @@ pub enum Failure {
     /// Nodes for a board that describes none.
     #[error("The board microvm is always one node: use --machine q35.")]
     NoNodes,
+    /// An IOMMU for a board that has none.
+    #[error("The board microvm has no IOMMU: use --machine q35.")]
+    NoIommu,
     /// A path of the host that a flag names does not exist.
     #[error("{} does not exist on this host: correct the path after {flag}.", path.display())]
     NoSuchPath {

@@ -114,6 +114,10 @@ pub struct RunFlags {
     /// NUMA nodes over which memory and CPUs are divided; q35 only
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=8))]
     pub nodes: u8,
+    /// Put all devices behind an IOMMU, so that each reaches only memory that is meant for it;
+    /// q35 only
+    #[arg(long)]
+    pub iommu: bool,
     /// The machine's name [default: the program's]
     #[arg(long, value_parser = parse_name)]
     pub name: Option<String>,

@@ -209,6 +209,9 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
     if flags.nodes > 1 && flags.machine == BoardFlag::Microvm {
         return Err(Failure::NoNodes);
     }
+    if flags.iommu && flags.machine == BoardFlag::Microvm {
+        return Err(Failure::NoIommu);
+    }
     let mut command_line = profiled(plan.command_line.clone(), flags);
     for (key, value) in &flags.kernel_option {
         command_line = command_line.set(key, value);
@@ -246,6 +249,7 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
         memory_mib: memory_mib(flags, plan.image.len())?,
         cpus: flags.cpus,
         nodes: flags.nodes,
+        has_iommu: flags.iommu,
         nic: match flags.nic {
             NicFlag::Virtio => Nic::Virtio,
             NicFlag::E1000 => Nic::E1000,

@@ -39,6 +39,10 @@ impl Machine {
         if self.nodes > 1 {
             self.add_nodes(&mut args);
         }
+        if self.has_iommu {
+            // Before all devices that are to be behind it. Their interrupts pass as they are.
+            args.pair("-device", "intel-iommu,intremap=off");
+        }
         args.pair("-kernel", self.kernel.to_string_lossy());
         args.pair("-initrd", self.initrd.to_string_lossy());
         args.pair("-append", &self.command_line);
@@ -108,9 +112,13 @@ impl Machine {
             Board::Q35 => "virtio-serial-pci,disable-legacy=on",
             Board::Microvm => "virtio-serial-device",
         };
+        let behind = self.behind_iommu();
         // Port 0 would be a console of the kernel's.
         let ports = streams::NAMES.len() + 1;
-        args.pair("-device", format!("{bus},id=streams,max_ports={ports}"));
+        args.pair(
+            "-device",
+            format!("{bus},id=streams,max_ports={ports}{behind}"),
+        );
         for (number, name) in (1..).zip(streams::NAMES) {
             let path = streams::socket(&self.state, name);
             let path = escaped(&path.to_string_lossy());
@@ -121,6 +129,14 @@ impl Machine {
                     "virtserialport,bus=streams.0,nr={number},chardev={name},name=sietch.{name}"
                 ),
             );
+        }
+    }
+
+    /// What puts a virtio device behind the IOMMU, which it passes otherwise.
+    fn behind_iommu(&self) -> &'static str {
+        match self.has_iommu {
+            true => ",iommu_platform=on",
+            false => "",
         }
     }
 
@@ -171,7 +187,11 @@ impl Machine {
             let bytes = mac.map(|byte| format!("{byte:02x}"));
             format!(",mac={}", bytes.join(":"))
         });
-        let card = card.to_string() + &mac.unwrap_or_default();
+        let behind = match self.nic {
+            Nic::Virtio => self.behind_iommu(),
+            Nic::E1000 | Nic::Igb => "",
+        };
+        let card = card.to_string() + behind + &mac.unwrap_or_default();
         let has_queues = self.nic == Nic::Virtio && self.board == Board::Q35;
         match has_queues && queues > 1 && self.cpus > 1 {
             // A vector for each receive and transmit queue, the commands' and the
@@ -199,7 +219,11 @@ impl Machine {
             Board::Q35 => "virtio-9p-pci,disable-legacy=on",
             Board::Microvm => "virtio-9p-device",
         };
-        args.pair("-device", format!("{device},fsdev={tag},mount_tag={tag}"));
+        let behind = self.behind_iommu();
+        args.pair(
+            "-device",
+            format!("{device},fsdev={tag},mount_tag={tag}{behind}"),
+        );
     }
 }
 
@@ -275,6 +299,7 @@ mod tests {
             memory_mib: 256,
             cpus: 1,
             nodes: 1,
+            has_iommu: false,
             nic: Nic::Virtio,
             mac: None,
             net: Net::User,
@@ -330,6 +355,35 @@ mod tests {
         has("node,nodeid=1,memdev=node1,cpus=0-0");
         has("node,nodeid=2,memdev=node2,cpus=1-1");
         has("dist,src=0,dst=2,val=30");
+    }
+
+    #[test]
+    fn an_iommu_comes_before_all_devices_and_no_virtio_device_passes_it() {
+        let args_of = |has_iommu| {
+            let machine = Machine {
+                has_iommu,
+                stdio: Stdio::Ports,
+                volumes: vec![Volume {
+                    host: "/h".into(),
+                    tag: "v".into(),
+                    read_only: false,
+                    owners: crate::Owners::Host,
+                }],
+                ..machine()
+            };
+            let args = machine.qemu_args(Acceleration::Tcg);
+            let devices = args.windows(2).filter(|pair| pair[0] == "-device");
+            devices.map(|pair| pair[1].clone()).collect::<Vec<_>>()
+        };
+        let devices = args_of(true);
+        assert!(devices[0].starts_with("intel-iommu"), "{devices:?}");
+        let virtio = devices
+            .iter()
+            .filter(|device| device.starts_with("virtio-"));
+        let behind = virtio.map(|device| device.contains(",iommu_platform=on"));
+        assert_eq!(behind.collect::<Vec<_>>(), [true; 3], "{devices:?}");
+        let without = args_of(false).join(" ");
+        assert!(!without.contains("iommu"), "{without}");
     }
 
     #[test]

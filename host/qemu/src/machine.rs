@@ -23,6 +23,8 @@ pub struct Machine {
     /// NUMA nodes over which memory and CPUs are divided, 1 to 8; more than one needs
     /// [`Board::Q35`].
     pub nodes: u8,
+    /// Whether devices reach memory only through an IOMMU; needs [`Board::Q35`].
+    pub has_iommu: bool,
     /// The network card.
     pub nic: Nic,
     /// The network card's station address; `None` for QEMU's own.

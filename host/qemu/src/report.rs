@@ -10,6 +10,7 @@
 //! sietch: device e1000 refused: page 1 of 16 lies at 0x5000 and not at 0x2000
 //! sietch: links refused: line 3: there is no link vnic1
 //! sietch: stalled ring=0 frames=17 seconds=6 outcome=reset
+//! sietch: stray device=00:1e.0 write=0x80000 unsaid=0 why=not mapped
 //! sietch: panic kernel/task/src/x.rs:12: what happened
 //! sietch: frame 0xffffffff80001234
 //! sietch: missing syscall=NAME count=N prog=NAME
@@ -64,7 +65,8 @@ pub struct Report {
     pub missing: Vec<String>,
     /// Which programs the kernel killed because memory ran out: sentences.
     pub starved: Vec<String>,
-    /// Which devices the kernel did not start, and which stood still: sentences.
+    /// Which devices the kernel did not start, which stood still, and which reached for memory
+    /// of others: sentences.
     pub devices: Vec<String>,
 }
 
@@ -98,7 +100,9 @@ impl Report {
         let starved = said.iter().filter_map(|line| parse_starved(line)).collect();
         let of_device = |line: &&str| {
             let refused = parse_refused(line).or_else(|| parse_links(line));
-            refused.or_else(|| parse_stalled(line))
+            refused
+                .or_else(|| parse_stalled(line))
+                .or_else(|| parse_stray(line))
         };
         let devices = said.iter().filter_map(of_device).collect();
         Self {
@@ -247,6 +251,22 @@ fn parse_stalled(line: &str) -> Option<String> {
     ))
 }
 
+/// What an IOMMU refused to a device.
+fn parse_stray(line: &str) -> Option<String> {
+    let line = line.strip_prefix("stray ")?;
+    let device = field(line, "device")?;
+    let write = field(line, "write").map(|at| ("write to", at));
+    let (access, at) = write.or(field(line, "read").map(|at| ("read of", at)))?;
+    let (_, why) = line.split_once("why=")?;
+    let unsaid = match field(line, "unsaid") {
+        None | Some("0") => String::new(),
+        Some(count) => format!(" {count} such requests before it were not logged."),
+    };
+    Some(format!(
+        "The IOMMU refused the device {device} a {access} memory at {at}: {why}.{unsaid}"
+    ))
+}
+
 fn parse_missing(line: &str) -> Option<String> {
     let line = line.strip_prefix("missing ")?;
     let what = match field(line, "syscall") {
@@ -386,6 +406,20 @@ mod tests {
             report.devices,
             ["/etc/dladm/datalink.conf: line 3: no record of ours."]
         );
+    }
+
+    #[test]
+    fn what_an_iommu_refused_is_a_sentence() {
+        let log = "sietch: stray device=00:1e.0 write=0x80000 unsaid=0 why=not mapped\n\
+            sietch: stray device=00:1e.0 read=0x1000 unsaid=12 why=it has no domain\n\
+            sietch: exit status=0\n";
+        let report = Report::parse(log, Some(ORDERLY_EXIT));
+        let wanted = [
+            "The IOMMU refused the device 00:1e.0 a write to memory at 0x80000: not mapped.",
+            "The IOMMU refused the device 00:1e.0 a read of memory at 0x1000: it has no domain. \
+                12 such requests before it were not logged.",
+        ];
+        assert_eq!(report.devices, wanted);
     }
 
     #[test]
