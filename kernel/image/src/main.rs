@@ -58,6 +58,7 @@ fn kernel_main() -> ! {
         mach::power::off(STATUS_BAD_IMAGE);
     }
     mach::setup::start_others(task::start_cpu);
+    iommu::init();
     net::init(conduct());
     // Interrupts are led to CPUs that run.
     devices::start();

@@ -33,7 +33,7 @@ pub fn start(function: &Function) {
     let Some(pool) = receive_pool() else {
         return;
     };
-    let Parts { port, control } = match E1000::open(function, &DmaMemory, pool) {
+    let Parts { port, control } = match E1000::open(function, &iommu::memory_of(function), pool) {
         Ok(parts) => parts,
         Err(error) => return klog!("device e1000 refused: {error:?}"),
     };
@@ -86,5 +86,7 @@ fn receive_pool() -> Option<&'static (dyn Pool + Sync)> {
 }
 
 fn area_of_single_frames() -> Option<Result<DmaBuf, NotContiguous>> {
-    SgList::alloc(&DmaMemory, AREA_BYTES).ok().map(SgList::join)
+    SgList::alloc(&DmaMemory::Shared, AREA_BYTES)
+        .ok()
+        .map(SgList::join)
 }

@@ -5,7 +5,6 @@
 use alloc::boxed::Box;
 
 use mach::klog;
-use mach::mem::DmaMemory;
 use mach::pci::Function;
 use net::Port;
 
@@ -27,7 +26,8 @@ pub fn start(function: &Function) {
 }
 
 fn open(function: &Function, messages: Messages) {
-    match ::igb::open(function, &DmaMemory, net::packet_pool(), messages.count()) {
+    let memory = iommu::memory_of(function);
+    match ::igb::open(function, &memory, net::packet_pool(), messages.count()) {
         Ok(parts) => {
             let ports = parts.pairs.into_iter().map(|pair| Box::new(pair) as Port);
             let lead = move |pair, cpu| _ = messages.lead(pair, cpu);

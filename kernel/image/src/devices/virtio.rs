@@ -69,7 +69,13 @@ fn start_pci(function: &mach::pci::Function, transport: PciTransport) {
             "device at {:?} has no MSI-X and is left alone",
             function.address()
         ),
-        Some(messages) => start_device(transport, ENTRY, Some(messages)),
+        Some(messages) => {
+            let place = Place {
+                vector: ENTRY,
+                memory: iommu::memory_of(function),
+            };
+            start_device(transport, place, Some(messages));
+        }
     }
 }
 
@@ -123,7 +129,11 @@ fn start_mmio(slot: usize, device: &MmioDevice) {
     };
     irq::route(device.gsi, vector, CpuId(0), Trigger::Edge, Polarity::High);
     // All queues share the line, which one CPU takes.
-    start_device(transport, NO_VECTOR, None);
+    let place = Place {
+        vector: NO_VECTOR,
+        memory: DmaMemory::Untranslated,
+    };
+    start_device(transport, place, None);
 }
 
 /// One vector a line; its argument packs the slot and the source.
@@ -148,20 +158,28 @@ fn softirq_of(kind: Kind) -> Option<Softirq> {
     }
 }
 
-fn start_device(transport: Transport, vector: u16, messages: Option<Messages>) {
+/// What a device has of the machine.
+struct Place {
+    /// The interrupt of a device whose queues share one.
+    vector: u16,
+    /// Where its rings and buffers lie.
+    memory: DmaMemory,
+}
+
+fn start_device(transport: Transport, place: Place, messages: Option<Messages>) {
     match transport.kind() {
-        Kind::Net => start_net(transport, messages),
-        Kind::NineP => start_volume(transport, vector),
-        Kind::Console => start_console(transport, vector),
+        Kind::Net => start_net(transport, place.memory, messages),
+        Kind::NineP => start_volume(transport, place),
+        Kind::Console => start_console(transport, place),
         kind => klog!("no driver for {kind:?}"),
     }
 }
 
 /// One pair for each CPU that has an interrupt of its own for it.
-fn start_net(transport: Transport, messages: Option<Messages>) {
+fn start_net(transport: Transport, memory: DmaMemory, messages: Option<Messages>) {
     let pool = net::packet_pool();
     let cpus = messages.as_ref().map_or(1, Messages::count);
-    match virtio_net::open(transport, &DmaMemory, pool, cpus) {
+    match virtio_net::open(transport, &memory, pool, cpus) {
         Ok(parts) => {
             let ports = parts.pairs.into_iter().map(|pair| Box::new(pair) as Port);
             let lead = move |pair, cpu| _ = messages.as_ref().map(|all| all.lead(pair, cpu));
@@ -171,15 +189,15 @@ fn start_net(transport: Transport, messages: Option<Messages>) {
     }
 }
 
-fn start_volume(transport: Transport, vector: u16) {
-    match Virtio9p::new(transport, DmaMemory, vector) {
+fn start_volume(transport: Transport, place: Place) {
+    match Virtio9p::new(transport, place.memory, place.vector) {
         Ok(channel) => fs_9p::attach(Box::new(channel)),
         Err(error) => klog!("device virtio-9p refused: {error:?}"),
     }
 }
 
-fn start_console(transport: Transport, vector: u16) {
-    match VirtioConsole::new(transport, DmaMemory, vector) {
+fn start_console(transport: Transport, place: Place) {
+    match VirtioConsole::new(transport, place.memory, place.vector) {
         Ok(device) => tty::console::attach(Box::new(device)),
         Err(error) => klog!("device virtio-console refused: {error:?}"),
     }

@@ -28,7 +28,7 @@ use arch::layout::{BOOT_DIRECT_MAP_BYTES, DIRECT_MAP};
 const HEADER_BYTES: usize = 36;
 
 /// The table with this signature.
-pub(crate) fn find(signature: [u8; 4]) -> Option<&'static [u8]> {
+pub fn find(signature: [u8; 4]) -> Option<&'static [u8]> {
     let root = crate::boot::info().acpi?;
     let entries = table(root.at)?
         .get(HEADER_BYTES..)?

@@ -16,24 +16,23 @@ use hal::caching::{Caching, MemoryType};
 use hal::{DmaBuf, DmaError, DmaRelease, DmaRequest, DmaSource};
 
 use super::kernel_map::{COMBINING, DEVICE};
+use super::remapping::DmaMemory;
 use super::{Page, device, direct, ram};
 use crate::sync::Spin;
 
 /// Extents that were out of a device's reach and are kept aside during one search.
 const REJECTS_MAX: usize = 32;
 
-/// RAM for devices. Without an IOMMU a device address is the physical one.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct DmaMemory;
-
 impl DmaSource for DmaMemory {
     fn dma_alloc<M: MemoryType>(&self, request: &DmaRequest) -> Result<DmaBuf<M>, DmaError> {
         request.check()?;
         let memory = match M::CACHING {
-            Caching::WriteBack => direct(extent(request, kernel_frames)?, request),
-            caching => remapped(caching, request),
+            Caching::WriteBack => direct(*self, request)?,
+            caching => remapped(*self, caching, request)?,
         };
-        memory.map(|memory| memory.honouring(request))
+        let bytes = request.bytes();
+        let memory = memory.ok_or(DmaError::OutOfMemory { bytes })?;
+        Ok(memory.honouring(request))
     }
 }
 
@@ -123,33 +122,48 @@ fn shortened(extent: Extent, pages: u64) -> Extent {
     }
 }
 
-/// The extent through the direct map.
-fn direct<M: MemoryType>(extent: Extent, request: &DmaRequest) -> Result<DmaBuf<M>, DmaError> {
+/// Memory through the direct map; `None` if its devices cannot be led there.
+fn direct<M: MemoryType>(
+    users: DmaMemory,
+    request: &DmaRequest,
+) -> Result<Option<DmaBuf<M>>, DmaError> {
+    let extent = extent(request, kernel_frames)?;
     let base = direct::frame_pointer(extent.first());
-    buffer(extent, base, release_direct).ok_or(DmaError::OutOfMemory {
-        bytes: request.bytes(),
-    })
+    Ok(buffer(
+        users,
+        extent,
+        base,
+        release_direct,
+        ram::free_extent,
+    ))
 }
 
-/// A buffer of `extent`, which is mapped at `base`, zeroed.
-fn buffer<M: MemoryType>(extent: Extent, base: *mut u8, release: DmaRelease) -> Option<DmaBuf<M>> {
+/// A buffer of `extent`, which is mapped at `base`, zeroed. Where its devices cannot be led to
+/// it, `give_back` gets the extent.
+fn buffer<M: MemoryType>(
+    users: DmaMemory,
+    extent: Extent,
+    base: *mut u8,
+    release: DmaRelease,
+    give_back: impl FnOnce(Extent),
+) -> Option<DmaBuf<M>> {
     let (bytes, device) = (extent.bytes(), DeviceAddr(extent.base().0));
     let base = NonNull::new(base)?;
-    let (first, _) = extent.into_parts();
-    // SAFETY: **Claim**: the extent is ours, and mapped at `base` by the caller. `hal`'s
-    // OWNED: zeroed, page-aligned, given back once by `release`. CONTIGUOUS: an extent's
-    // frames follow each other, so do both maps of them, and no IOMMU translates.
-    unsafe {
-        base.write_bytes(0, bytes);
-        Some(DmaBuf::new(base, bytes, device, release, first as usize))
-    }
+    // SAFETY: **Claim**: the extent is ours, and mapped at `base` by the caller. No device
+    // sees what it held before.
+    unsafe { base.write_bytes(0, bytes) };
+    let (first, _) = users.map(extent, give_back)?.into_parts();
+    let claim = users.claim(first);
+    // SAFETY: as above, and `hal`'s OWNED: zeroed, page-aligned, given back once by `release`.
+    // CONTIGUOUS: an extent's frames follow each other, so do both maps of them, and an IOMMU
+    // shows memory where it lies.
+    Some(unsafe { DmaBuf::new(base, bytes, device, release, claim) })
 }
 
-fn release_direct(_base: NonNull<u8>, bytes: usize, first: usize) {
-    ram::free_extent(Extent::from_parts(
-        first as u64,
-        (bytes / PAGE_BYTES) as u64,
-    ));
+fn release_direct(_base: NonNull<u8>, bytes: usize, claim: usize) {
+    if let Some(extent) = DmaMemory::take_back(claim, bytes) {
+        ram::free_extent(extent);
+    }
 }
 
 /// Memory that has another type than write-back for good, and is free.
@@ -162,20 +176,32 @@ struct Parked {
 /// Owned by nobody: its drivers are gone, and the kernel's second mapping of it stays.
 static PARKED: Spin<Vec<Parked>> = Spin::new(Vec::new());
 
-fn remapped<M: MemoryType>(caching: Caching, request: &DmaRequest) -> Result<DmaBuf<M>, DmaError> {
-    let out_of_memory = DmaError::OutOfMemory {
-        bytes: request.bytes(),
+/// Memory that is mapped a second time; `None` if it cannot be, or not for its devices.
+fn remapped<M: MemoryType>(
+    users: DmaMemory,
+    caching: Caching,
+    request: &DmaRequest,
+) -> Result<Option<DmaBuf<M>>, DmaError> {
+    let parked = match take_parked(caching, request) {
+        Some(parked) => Some(parked),
+        None => remap(caching, extent(request, kernel_frames)?),
     };
-    let Parked { extent, base, .. } = match take_parked(caching, request) {
-        Some(parked) => parked,
-        None => remap(caching, extent(request, kernel_frames)?).ok_or(out_of_memory)?,
+    let Some(Parked { extent, base, .. }) = parked else {
+        return Ok(None);
+    };
+    let keep = |extent| {
+        PARKED.lock().push(Parked {
+            caching,
+            extent,
+            base,
+        });
     };
     let release = match caching {
         Caching::WriteCombining => park_combining,
         _ => park_uncached,
     };
-    let base = core::ptr::with_exposed_provenance_mut(base);
-    buffer(extent, base, release).ok_or(out_of_memory)
+    let pointer = core::ptr::with_exposed_provenance_mut(base);
+    Ok(buffer(users, extent, pointer, release, keep))
 }
 
 fn take_parked(caching: Caching, request: &DmaRequest) -> Option<Parked> {
@@ -208,18 +234,20 @@ fn remap(caching: Caching, extent: Extent) -> Option<Parked> {
     })
 }
 
-fn park_combining(base: NonNull<u8>, bytes: usize, first: usize) {
-    park(Caching::WriteCombining, base, bytes, first);
+fn park_combining(base: NonNull<u8>, bytes: usize, claim: usize) {
+    park(Caching::WriteCombining, base, bytes, claim);
 }
 
-fn park_uncached(base: NonNull<u8>, bytes: usize, first: usize) {
-    park(Caching::Uncached, base, bytes, first);
+fn park_uncached(base: NonNull<u8>, bytes: usize, claim: usize) {
+    park(Caching::Uncached, base, bytes, claim);
 }
 
-fn park(caching: Caching, base: NonNull<u8>, bytes: usize, first: usize) {
-    PARKED.lock().push(Parked {
-        caching,
-        extent: Extent::from_parts(first as u64, (bytes / PAGE_BYTES) as u64),
-        base: base.as_ptr().expose_provenance(),
-    });
+fn park(caching: Caching, base: NonNull<u8>, bytes: usize, claim: usize) {
+    if let Some(extent) = DmaMemory::take_back(claim, bytes) {
+        PARKED.lock().push(Parked {
+            caching,
+            extent,
+            base: base.as_ptr().expose_provenance(),
+        });
+    }
 }

@@ -46,6 +46,7 @@ mod peek;
 mod pinned;
 mod ram;
 mod relocate;
+mod remapping;
 mod resting;
 mod scattered;
 mod setup;
@@ -63,7 +64,7 @@ use base::CpuId;
 
 pub use device::map_device;
 pub(crate) use direct::physical_of;
-pub use dma::{DmaMemory, contiguous_pages};
+pub use dma::contiguous_pages;
 pub use entry::{Mapping, Prot};
 pub use frames::reserve_of;
 pub use gather::Gather;
@@ -79,6 +80,7 @@ pub use ram::{
     total_frames, zone_stats,
 };
 pub(crate) use ram::{idle, settle};
+pub use remapping::{DmaMapper, DmaMemory, remap_by};
 pub use resting::{pile_up, resting_bytes, trim};
 pub(crate) use setup::init;
 pub(crate) use stack::top as stack_top;

@@ -6,6 +6,7 @@ use base::{DeviceAddr, PAGE_BYTES};
 use mbuf::ExternalStorage;
 
 use super::page::Page;
+use super::remapping::reaches_all;
 
 /// A page that packets read (`Mbuf::lent`); `T` is dropped when the last of them is gone.
 pub struct Pinned<T> {
@@ -14,9 +15,12 @@ pub struct Pinned<T> {
 }
 
 impl<T> Pinned<T> {
-    /// `None` for a device's registers, which another device has no business with.
+    /// `None` for a device's registers, which another device has no business with, and where
+    /// an IOMMU translates: to map a page for the time of a packet, and to make the unit forget
+    /// it, costs more than to copy it.
     pub fn new(page: Page, with: T) -> Option<Self> {
-        page.is_memory().then_some(Self { page, _with: with })
+        let may_be_read = page.is_memory() && reaches_all();
+        may_be_read.then_some(Self { page, _with: with })
     }
 }
 

@@ -1,5 +1,6 @@
 //! A function: its configuration space, its base addresses, and who drives it.
 
+use core::ops::RangeInclusive;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use base::PhysAddr;
@@ -19,9 +20,12 @@ const COMMAND: u16 = 0x04;
 const CLASS: u16 = 0x08;
 const HEADER_TYPE: u16 = 0x0c;
 const BAR0: u16 = 0x10;
+/// Of a bridge: the numbers of buses.
+const BRIDGE_BUSES: u16 = 0x18;
 
 const COMMAND_DECODES: u32 = 1 << 0 | 1 << 1;
 const TYPE_ENDPOINT: u8 = 0;
+const TYPE_BRIDGE: u8 = 1;
 /// Base addresses of an endpoint.
 pub const BARS: usize = 6;
 const BAR_IO: u32 = 1 << 0;
@@ -59,6 +63,15 @@ impl Function {
         self.config_read(CLASS) >> 8
     }
 
+    /// The buses that lie behind it, the next one first; `None` if it is no bridge.
+    pub fn buses_behind(&self) -> Option<RangeInclusive<u8>> {
+        if self.header_type() & !super::MULTI_FUNCTION != TYPE_BRIDGE {
+            return None;
+        }
+        let [_, secondary, subordinate, _] = self.config_read(BRIDGE_BUSES).to_le_bytes();
+        Some(secondary..=subordinate)
+    }
+
     /// Its ranges of memory.
     pub fn bars(&self) -> &[Option<Bar>; BARS] {
         &self.bars
@@ -75,12 +88,7 @@ impl Function {
     }
 
     fn select(&self, offset: u16) -> u32 {
-        let PciAddress {
-            bus,
-            device,
-            function,
-        } = self.address;
-        let place = u32::from(bus) << 16 | u32::from(device) << 11 | u32::from(function) << 8;
+        let place = u32::from(self.address.requester_id()) << 8;
         ENABLE | place | u32::from(offset & 0xfc)
     }
 

@@ -14,15 +14,12 @@ mod function;
 use alloc::vec::Vec;
 
 use base::PhysAddr;
-use hal::pci::{PciAddress, PciFunction};
+use hal::pci::PciAddress;
 
 use crate::sync::Lazy;
 pub use function::{BARS, Function};
 
-/// Bus numbers in a bridge's header.
-const BRIDGE_BUSES: u16 = 0x18;
 const MULTI_FUNCTION: u8 = 0x80;
-const TYPE_BRIDGE: u8 = 1;
 
 /// A range of memory at which a function answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,11 +92,10 @@ fn scan_device(bus: u8, device: u8, found: &mut Vec<Function>, buses: &mut Vec<u
         if !function.exists() {
             continue;
         }
-        if function.header_type() & !MULTI_FUNCTION == TYPE_BRIDGE {
-            let behind = (function.config_read(BRIDGE_BUSES) >> 8) as u8;
+        if let Some(behind) = function.buses_behind() {
             // A bus is listed once, so a bridge that points back ends the walk.
-            if !buses.contains(&behind) {
-                buses.push(behind);
+            if !buses.contains(behind.start()) {
+                buses.push(*behind.start());
             }
         }
         function.find_bars();

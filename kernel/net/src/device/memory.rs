@@ -99,7 +99,7 @@ fn add_blocks(count: usize) {
     let mut area_bytes = AREA_BYTES;
     while BLOCKS.total() < enough && area_bytes >= PAGE_BYTES && !mach::mem::is_tight() {
         let request = DmaRequest::new(area_bytes, PAGE_BYTES);
-        match DmaMemory.dma_alloc(&request) {
+        match DmaMemory::Shared.dma_alloc(&request) {
             Ok(area) => _ = DmaBuf::into_packets(area, &BLOCKS),
             Err(_) => area_bytes /= 2,
         }

@@ -13,6 +13,7 @@ mod frames;
 mod guard;
 mod image;
 mod internet;
+mod iommu;
 mod list;
 mod lock_stat;
 mod memory;
@@ -99,6 +100,7 @@ pub fn make(_source: &[u8], _options: &[u8]) -> Result<Arc<dyn FileSystem>> {
         sysctl::PARTS.into_iter().for_each(add);
         add(reasons::ENTRIES);
         add(card::ENTRIES);
+        add(iommu::ENTRIES);
         add(net::ENTRIES);
         add(net6::ENTRIES);
         add(internet::ENTRIES);
