@@ -45,6 +45,7 @@ mod guest;
 mod handshakes;
 mod haproxy;
 mod http;
+mod iommu;
 mod ipv6;
 mod java;
 mod kvm;
@@ -132,6 +133,7 @@ fn suites(setup: &Setup) -> Vec<&'static [Test]> {
         umem::TESTS,
         volume::TESTS,
         cards::TESTS,
+        iommu::TESTS,
         rings::TESTS,
         connections::TESTS,
         redis_leaks::TESTS,
