@@ -1,5 +1,5 @@
-//! What a VNIC beside the card costs, in the same network stack: requests by the card without
-//! one, by the card beside one that nobody uses, and through the VNIC.
+//! What a machine costs beside a plain one: with a VNIC beside the card, in the same network
+//! stack, idle or in use, and behind an IOMMU.
 //!
 //! The servers are bound to no address, so they wait at both interfaces. Each figure is the
 //! median of [`ROUNDS`] in one guest.
@@ -26,26 +26,76 @@ const THIS_HOST: Ipv4Addr = Ipv4Addr::new(192, 168, 7, 2);
 
 const REDIS: &str = "/usr/bin/redis-server";
 
-/// A row of the table: its name, whether there is a VNIC, and where requests go.
-const ROWS: [(&str, bool, Ipv4Addr); 3] = [
-    ("the card", false, MACHINE),
-    ("the card, a VNIC idle", true, MACHINE),
-    ("the VNIC", true, VNIC),
-];
+/// What the machines of a table differ in.
+#[derive(Clone, Copy, Debug)]
+pub enum Difference {
+    /// Whether there is a VNIC, and where requests go.
+    Vnic,
+    /// Whether devices are behind an IOMMU.
+    Iommu,
+}
+
+/// A machine of a table.
+#[derive(Clone, Copy)]
+struct Row {
+    name: &'static str,
+    /// Flags of `sietch run`.
+    flags: &'static [&'static str],
+    has_vnic: bool,
+    /// Where requests go.
+    address: Ipv4Addr,
+}
+
+const PLAIN: Row = Row {
+    name: "the card",
+    flags: &[],
+    has_vnic: false,
+    address: MACHINE,
+};
+
+impl Difference {
+    /// The first is what the others are compared with.
+    fn rows(self) -> Vec<Row> {
+        match self {
+            Self::Vnic => vec![
+                PLAIN,
+                Row {
+                    name: "the card, a VNIC idle",
+                    has_vnic: true,
+                    ..PLAIN
+                },
+                Row {
+                    name: "the VNIC",
+                    has_vnic: true,
+                    address: VNIC,
+                    ..PLAIN
+                },
+            ],
+            Self::Iommu => vec![
+                PLAIN,
+                Row {
+                    name: "the card behind an IOMMU",
+                    flags: &["--iommu"],
+                    ..PLAIN
+                },
+            ],
+        }
+    }
+}
 
 /// One figure: its heading, and each function's instructions per request.
 type Figure = (String, Functions);
 
 /// The table, or the lists of functions behind it.
-pub fn count(lists_functions: bool) -> Result<String, String> {
+pub fn count(difference: Difference, lists_functions: bool) -> Result<String, String> {
     if !namespace::add_address(THIS_HOST) {
         return Err(format!("{THIS_HOST} cannot be added to the tap interface."));
     }
-    let rows = ROWS.into_iter().map(|(name, has_vnic, address)| {
-        eprintln!("{name}");
-        let mut figures = echoes(has_vnic, address)?;
-        figures.extend(requests(has_vnic, address)?);
-        Ok((name, figures))
+    let rows = difference.rows().into_iter().map(|row| {
+        eprintln!("{}", row.name);
+        let mut figures = echoes(row)?;
+        figures.extend(requests(row)?);
+        Ok((row.name, figures))
     });
     let rows: Vec<(&str, Vec<Figure>)> = rows.collect::<Result<_, String>>()?;
     Ok(match lists_functions {
@@ -54,14 +104,14 @@ pub fn count(lists_functions: bool) -> Result<String, String> {
     })
 }
 
-fn echoes(has_vnic: bool, address: Ipv4Addr) -> Result<Vec<Figure>, String> {
+fn echoes(row: Row) -> Result<Vec<Figure>, String> {
     let guest = boot(
-        has_vnic,
+        row,
         &format!("{}:/udp_echo", server("udp_echo")?),
         &["/udp_echo"],
     )?;
     let names = Names::of_sietch(guest.kernel())?;
-    let echo = Echo::at(guest, address)?;
+    let echo = Echo::at(guest, row.address)?;
     let figures = WINDOWS.into_iter().map(|window| {
         let functions = median(&names, echo::ECHOES, || echo::of_window(&echo, window))?;
         Ok((format!("UDP echo, window {window}"), functions))
@@ -69,12 +119,12 @@ fn echoes(has_vnic: bool, address: Ipv4Addr) -> Result<Vec<Figure>, String> {
     figures.collect()
 }
 
-fn requests(has_vnic: bool, address: Ipv4Addr) -> Result<Vec<Figure>, String> {
-    let mut guest = boot(has_vnic, REDIS, &cards::SERVER)?;
+fn requests(row: Row) -> Result<Vec<Figure>, String> {
+    let mut guest = boot(row, REDIS, &cards::SERVER)?;
     guest.wait_for_answer(cards::PORT, b"PING\r\n")?;
     let names = Names::of_sietch(guest.kernel())?;
     let figures = COMMANDS.into_iter().map(|command| {
-        let load = || cards::under_load(address, command);
+        let load = || cards::under_load(row.address, command);
         let functions = median(&names, cards::REQUESTS, load)?;
         Ok((format!("redis {command}"), functions))
     });
@@ -82,10 +132,10 @@ fn requests(has_vnic: bool, address: Ipv4Addr) -> Result<Vec<Figure>, String> {
 }
 
 /// The guest with a server, the program `added`; the VNIC is there before it starts.
-fn boot(has_vnic: bool, added: &str, server: &[&str]) -> Result<Guest, String> {
+fn boot(row: Row, added: &str, server: &[&str]) -> Result<Guest, String> {
     let tool = |name| Ok::<_, String>(format!("{}:/bin/{name}", tool(name)?));
     let (dladm, ipadm) = (tool("dladm")?, tool("ipadm")?);
-    let vnic = match has_vnic {
+    let vnic = match row.has_vnic {
         true => format!(
             "dladm create-vnic -t -l eth0 vnic0 && ipadm create-addr -t -a {VNIC}/24 vnic0 && "
         ),
@@ -96,7 +146,7 @@ fn boot(has_vnic: bool, added: &str, server: &[&str]) -> Result<Guest, String> {
     let shell = ["busybox", "sh", "-c", &script, "sh"];
     counter::boot(
         System::Sietch,
-        &[&["-m", "512M"][..], &added, &shell, server].concat(),
+        &[&["-m", "512M"][..], row.flags, &added, &shell, server].concat(),
     )
 }
 

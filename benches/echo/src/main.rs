@@ -15,7 +15,8 @@
 //!
 //! The tables go to standard output and to `docs/bench-echo.md`; `--functions` lists the
 //! functions behind them instead, and `--sietch` leaves Linux out, which halves the time.
-//! `--beside` counts Sietch alone: what a VNIC beside the card costs, idle and in use (`beside`).
+//! `--beside` counts Sietch alone: what a VNIC beside the card costs, idle and in use (`beside`);
+//! `--iommu` what it costs that devices are behind an IOMMU.
 
 #![forbid(unsafe_code)]
 
@@ -30,6 +31,7 @@ mod page;
 use std::process::ExitCode;
 
 use bench_pair::{Kernel, System};
+use beside::Difference;
 use clap::Parser;
 
 /// Counts the guest's instructions for a packet by what they are for, beside Debian's Linux.
@@ -44,6 +46,9 @@ struct Flags {
     /// Count what a VNIC beside the card costs, and write no page
     #[arg(long, conflicts_with = "sietch")]
     beside: bool,
+    /// Count what an IOMMU costs, and write no page
+    #[arg(long, conflicts_with_all = ["sietch", "beside"])]
+    iommu: bool,
 }
 
 fn main() -> ExitCode {
@@ -58,9 +63,14 @@ fn main() -> ExitCode {
 }
 
 fn count(flags: &Flags) -> Result<(), String> {
-    if flags.beside {
+    let difference = match (flags.beside, flags.iommu) {
+        (true, _) => Some(Difference::Vnic),
+        (_, true) => Some(Difference::Iommu),
+        _ => None,
+    };
+    if let Some(difference) = difference {
         bench_pair::set_up(&[])?;
-        print!("{}", beside::count(flags.functions)?);
+        print!("{}", beside::count(difference, flags.functions)?);
         return Ok(());
     }
     let (systems, kernels) = match flags.sietch {
