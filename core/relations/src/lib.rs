@@ -20,6 +20,7 @@
 //! - **Closed**: who has given its children away has none ever again: a child that is born to it
 //!   afterwards goes to its heir at once.
 //! - **Grouped**: a part says of a member's group what the member's `place` says.
+//! - **Together**: all members of a group are in one session (`group`).
 //!
 //! Who looks for a child's record reads whose child it is, locks that brood, and looks again if it
 //! has been moved meanwhile: that can only be because the parent ended.
@@ -37,6 +38,7 @@
 extern crate alloc;
 
 mod brood;
+mod group;
 mod heir;
 mod host;
 mod member;

@@ -32,10 +32,15 @@ impl<H: Host> Member<H> {
     /// In the group and session of `model`, or in its own; not in the table yet.
     pub(crate) fn new(number: u32, process: H::Process, model: Option<&Self>) -> Arc<Self> {
         let number = Arc::new(Number::new(number));
-        let (group, session) = match model.map(|model| model.place.lock()) {
-            Some(place) => (place.group.clone(), place.session.clone()),
-            None => (number.clone(), number.clone()),
-        };
+        let of_model = model.and_then(|model| {
+            let place = model.place.lock();
+            let joins = place.group.group.join(place.session.get());
+            joins.then(|| (place.group.clone(), place.session.clone()))
+        });
+        let (group, session) = of_model.unwrap_or_else(|| {
+            number.group.begin(number.get());
+            (number.clone(), number.clone())
+        });
         let place = Place {
             parent: None,
             group,

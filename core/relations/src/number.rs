@@ -7,7 +7,8 @@ use core::marker::PhantomData;
 
 use base::lock::{Count, Family};
 
-use crate::host::Host;
+use crate::group::Group;
+use crate::host::{CountOf, Host};
 
 const WORD_BITS: u32 = usize::BITS;
 
@@ -126,17 +127,20 @@ impl<F: Family, const WORDS: usize> Numbers<F, WORDS> {
 }
 
 /// A number that processes bear, as their own, their group's or their session's.
-#[derive(Debug)]
 pub struct Number<H: Host> {
     number: u32,
+    pub(crate) group: Group<CountOf<H>>,
     host: PhantomData<fn() -> H>,
 }
 
 impl<H: Host> Number<H> {
     /// One that was given out.
     pub fn new(number: u32) -> Self {
-        let host = PhantomData;
-        Self { number, host }
+        Self {
+            number,
+            group: Group::default(),
+            host: PhantomData,
+        }
     }
 
     /// The number.

@@ -117,29 +117,41 @@ impl<H: Host, const PARTS: usize> Table<H, PARTS> {
     pub(crate) fn remove(&self, member: &Member<H>) {
         let id = member.id();
         let mut index = self.part(id).write();
-        index.groups.remove(&(member.group(), id));
+        {
+            let place = member.place.lock();
+            if index.groups.remove(&(place.group.get(), id)) {
+                place.group.group.leave();
+            }
+        }
         let gone = index.members.remove(&id);
         drop(index);
         drop(gone);
     }
 
-    /// Puts a member into another group of this session; whether it is in that session still, and
-    /// does not lead it.
+    /// Puts a member into another group of this session; false if it is not in that session any
+    /// more, leads it, or is forgotten, or if nobody is in the group whom it does not lead.
+    #[must_use]
     pub fn set_group(&self, member: &Member<H>, group: Arc<Number<H>>, session: u32) -> bool {
         self.regroup(member, |place| {
             let is_led = place.session.get() == session && session != member.id();
-            is_led.then(|| (group, place.session.clone()))
+            let begins = || group.get() == member.id() && group.group.begin(session);
+            let joins = is_led && (group.group.join(session) || begins());
+            joins.then(|| (group, place.session.clone()))
         })
     }
 
-    /// The member leads a session and a group of its own.
-    pub fn lead_session(&self, member: &Member<H>) {
+    /// The member leads a session and a group of its own; false if somebody is in that group, or
+    /// if it is forgotten.
+    #[must_use]
+    pub fn lead_session(&self, member: &Member<H>) -> bool {
+        let number = &member.number;
         self.regroup(member, |_| {
-            Some((member.number.clone(), member.number.clone()))
-        });
+            let begins = number.group.begin(number.get());
+            begins.then(|| (number.clone(), number.clone()))
+        })
     }
 
-    /// Moves a member to the group and session that `choose` finds for who stands there, if any.
+    /// Moves a member to the group and session that `choose` has it join, if any.
     fn regroup(
         &self,
         member: &Member<H>,
@@ -148,19 +160,21 @@ impl<H: Host, const PARTS: usize> Table<H, PARTS> {
         let id = member.id();
         let mut index = self.part(id).write();
         let mut place = member.place.lock();
+        let old = (place.group.get(), id);
+        if !index.groups.contains(&old) {
+            return false;
+        }
         let Some((group, session)) = choose(&place) else {
             return false;
         };
-        let new = group.get();
-        let old = core::mem::replace(&mut place.group, group);
+        index.groups.remove(&old);
+        index.groups.insert((group.get(), id));
+        place.group.group.leave();
+        let old_group = core::mem::replace(&mut place.group, group);
         let old_session = core::mem::replace(&mut place.session, session);
-        // One that is forgotten is in no group any more.
-        if index.groups.remove(&(old.get(), id)) {
-            index.groups.insert((new, id));
-        }
         drop(place);
         drop(index);
-        drop((old, old_session));
+        drop((old_group, old_session));
         true
     }
 

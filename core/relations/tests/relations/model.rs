@@ -7,6 +7,7 @@
 )]
 
 use std::array::from_fn;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use base::lock::RwLock;
@@ -180,7 +181,8 @@ fn a_child_that_changes_its_group_as_it_is_forgotten_leaves_none_behind() {
         |world| {
             let Some(member) = world.0.get(3) else { return };
             if let Some(group) = world.0.group_in(INIT, 3, &member) {
-                assert!(world.0.set_group(&member, group, INIT));
+                // It may be forgotten already.
+                let _ = world.0.set_group(&member, group, INIT);
             }
         },
         |world| {
@@ -202,13 +204,53 @@ fn a_process_that_leads_a_session_is_put_into_no_group_of_the_one_before() {
         |world| {
             let member = world.member(3);
             if let Some(group) = world.0.group_in(INIT, INIT, &member) {
-                world.0.set_group(&member, group, INIT);
+                // It may lead a session already.
+                let _ = world.0.set_group(&member, group, INIT);
             }
         },
-        |world| world.0.lead_session(&world.member(3)),
+        |world| assert!(world.0.lead_session(&world.member(3))),
         |world| {
             let member = world.member(3);
             assert_eq!((member.session(), member.group()), (3, 3));
         },
     );
+}
+
+/// As setpgid(2): 3 is in a group of its own, which somebody joins while 3 leaves it and begins a
+/// session.
+fn a_group_is_left_and_led_while(join: fn(&World)) {
+    explore(move || {
+        let world = Arc::new(World::new());
+        world.bear(4, false, 2, 2);
+        let leader = world.member(3);
+        let own = world.0.group_in(INIT, 3, &leader).expect("it may lead");
+        assert!(world.0.set_group(&leader, own, INIT));
+        let here = world.clone();
+        let other = thread::spawn(move || join(&here));
+        let first = world.0.group_in(INIT, INIT, &leader).expect("of 1");
+        assert!(world.0.set_group(&leader, first, INIT));
+        let leads = world.0.lead_session(&leader);
+        other.join().expect("it ends");
+        let members = [3, 4, 5].into_iter().filter_map(|id| world.0.get(id));
+        let in_group = members.filter(|member| member.group() == 3);
+        let sessions: BTreeSet<u32> = in_group.map(|member| member.session()).collect();
+        assert!(sessions.len() <= 1, "{sessions:?}");
+        assert_eq!(leads, leader.session() == 3);
+    });
+}
+
+#[test]
+fn a_group_that_is_joined_while_its_leader_begins_a_session_is_in_one_session() {
+    a_group_is_left_and_led_while(|world| {
+        let member = world.member(4);
+        if let Some(group) = world.0.group_in(INIT, 3, &member) {
+            // Nobody may be in it any more.
+            let _ = world.0.set_group(&member, group, INIT);
+        }
+    });
+}
+
+#[test]
+fn a_group_into_which_a_child_is_born_while_its_leader_begins_a_session_is_in_one_session() {
+    a_group_is_left_and_led_while(|world| world.bear(5, false, 3, 3));
 }

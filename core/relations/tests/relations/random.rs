@@ -203,17 +203,21 @@ impl World {
             expected.then_some(group)
         );
         // The leader of a session stays in its group, or a group could be in two sessions.
-        if let Some(found) = found.filter(|_| session != id) {
-            assert!(self.table.set_group(&member, found, session));
-            self.plain.get_mut(&id).unwrap().group = group;
+        if let Some(found) = found {
+            let moves = self.table.set_group(&member, found, session);
+            assert_eq!(moves, session != id, "{id}");
+            let plain = self.plain.get_mut(&id).unwrap();
+            plain.group = if moves { group } else { plain.group };
         }
     }
 
     fn lead(&mut self, id: u32) {
-        if self.plain.values().any(|plain| plain.group == id) {
+        let is_free = !self.plain.values().any(|plain| plain.group == id);
+        let leads = self.table.lead_session(&self.table.get(id).unwrap());
+        assert_eq!(leads, is_free, "{id}");
+        if !leads {
             return;
         }
-        self.table.lead_session(&self.table.get(id).unwrap());
         let plain = self.plain.get_mut(&id).unwrap();
         (plain.group, plain.session) = (id, id);
     }
@@ -365,7 +369,9 @@ fn a_parent_controls_another_group_of_its_own_session_only() {
     let own = world.table.group_in(INIT, 2, &child).expect("it may lead");
     assert!(world.table.set_group(&child, own, INIT));
     assert!(child.is_controlled_by(&parent));
-    world.table.lead_session(&child);
+    let first = world.table.group_in(INIT, INIT, &child).expect("of 1");
+    assert!(world.table.set_group(&child, first, INIT));
+    assert!(world.table.lead_session(&child));
     assert!(!child.is_controlled_by(&parent), "no session in common");
 }
 

@@ -192,7 +192,7 @@ pub fn set_group(caller: Pid, id: Pid, group: Pid) -> Result<()> {
     }
     let group = FAMILY.group_in(session, group, &member);
     let group = group.ok_or(Error::NotPermitted)?;
-    // It may have begun a session of its own meanwhile.
+    // It may have begun a session of its own meanwhile, or the last one have left the group.
     match FAMILY.set_group(&member, group, session) {
         true => Ok(()),
         false => Err(Error::NotPermitted),
@@ -200,13 +200,14 @@ pub fn set_group(caller: Pid, id: Pid, group: Pid) -> Result<()> {
 }
 
 /// setsid(2): the process leads a new session and group, without a terminal.
+///
+/// Errors: `NotPermitted` if somebody is in the group of its number.
 pub fn new_session(id: Pid) -> Result<Pid> {
-    if in_group(id).next().is_some() {
-        return Err(Error::NotPermitted);
-    }
     let member = FAMILY.get(id).ok_or(Error::NoSuchProcess)?;
-    FAMILY.lead_session(&member);
-    Ok(id)
+    match FAMILY.lead_session(&member) {
+        true => Ok(id),
+        false => Err(Error::NotPermitted),
+    }
 }
 
 /// A living process stopped or went on: its parent hears of it.
