@@ -72,6 +72,16 @@ impl<H: Host, const PARTS: usize> Table<H, PARTS> {
         self.part(number).read().members.get(&number).cloned()
     }
 
+    /// The member of that number, if it is this process: who keeps a process that is forgotten may
+    /// find another one at its number.
+    pub fn get_if(
+        &self,
+        number: u32,
+        is_it: impl FnOnce(&H::Process) -> bool,
+    ) -> Option<Arc<Member<H>>> {
+        self.get(number).filter(|member| is_it(member.process()))
+    }
+
     /// What `look`, which only reads, finds at the member of that number.
     #[inline]
     pub fn with<R>(&self, number: u32, look: impl FnOnce(&Member<H>) -> R) -> Option<R> {

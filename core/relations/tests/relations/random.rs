@@ -347,6 +347,21 @@ fn who_is_forgotten_has_no_parent() {
 }
 
 #[test]
+fn a_process_that_is_forgotten_is_not_found_at_its_number_when_another_one_has_it() {
+    let mut world = World::new(Random::new(1));
+    world.bear(Some(INIT), Some(INIT));
+    let is_former = |process: &Process| process.is_reaper.get();
+    world.table.get(2).unwrap().process().is_reaper.set(true);
+    assert!(world.table.get_if(2, is_former).is_some());
+    world.end(2);
+    world.wait(INIT);
+    assert!(world.table.get_if(2, is_former).is_none());
+    world.next = 2;
+    world.bear(Some(INIT), Some(INIT));
+    assert!(world.table.get_if(2, is_former).is_none());
+}
+
+#[test]
 fn a_parent_that_has_heard_of_a_change_is_not_asked_about_it_again() {
     let mut world = World::new(Random::new(1));
     world.bear(Some(INIT), Some(INIT));

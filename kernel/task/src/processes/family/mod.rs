@@ -221,7 +221,9 @@ pub fn report(process: &Process, change: Change) {
 /// From now on the parent can wait for the news, and SIGCHLD is there already, as at an end.
 fn note_news(process: &Process, change: Change) -> Option<Arc<Process>> {
     let info = child_info(process, Signal::CHLD, change);
-    let member = FAMILY.get(process.id())?;
+    // Who continues it may have found it long ago: its parent may have waited for it meanwhile, and
+    // its number be another one's.
+    let member = FAMILY.get_if(process.id(), |other| core::ptr::eq(&**other, process))?;
     FAMILY.update(&member, |child, parent| {
         child.news = Some(change);
         let parent = parent.process();
