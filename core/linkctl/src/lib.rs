@@ -55,7 +55,7 @@ pub use answer::{
 pub use bytes::{Malformed, TooLong};
 pub use record::{BadField, NO_ROUTER, Record};
 pub use request::{AddressOf, NewMac, NewVnic, Request, RouteOf, Setting};
-pub use restore::{FILE_BYTES_MAX, restore};
+pub use restore::{FILE_BYTES_MAX, LINES_MAX, restore};
 pub use sentence::not_a;
 pub use serve::{Rights, RingCounts, Shell, answer_to, serve};
 

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 pub use linkctl::{FILE, Record};
+use linkctl::{FILE_BYTES_MAX, LINES_MAX};
 
 /// Whether a change is kept, and where.
 #[derive(Args, Clone, Debug)]
@@ -70,10 +71,25 @@ impl Keeping {
         // Held until the end; the system takes it from whoever dies.
         let _lock = lock(&file).map_err(failed)?;
         let mut records = self.root.load().map_err(not_kept)?;
+        let lines_before = records.len();
         edit(&mut records);
         let text: String = records.iter().map(Record::line).collect();
+        // Who takes lines away from a file that is too long already is on the way to one that fits.
+        let has_grown = records.len() >= lines_before;
+        if has_grown && !fits_a_start(&text, records.len()) {
+            return Err(not_kept(format!(
+                "{}: the machine reads no more than {} KiB and {LINES_MAX} lines of it when it starts",
+                file.display(),
+                FILE_BYTES_MAX >> 10,
+            )));
+        }
         write(&file, &text).map_err(failed)
     }
+}
+
+/// Whether a machine that starts reads the whole file.
+fn fits_a_start(text: &str, lines: usize) -> bool {
+    text.len() <= FILE_BYTES_MAX && lines <= LINES_MAX
 }
 
 /// The kernel has changed by now.
@@ -176,23 +192,62 @@ mod tests {
         assert_eq!(records, [prop("1300")]);
     }
 
-    #[test]
-    fn no_change_is_lost_when_several_change_the_file_at_once() {
-        let name = format!("sietch-keep-{}", std::process::id());
-        let keeping = Keeping {
+    /// A directory of a test's own, and what is kept below it.
+    fn keeping(name: &str) -> Keeping {
+        let name = format!("sietch-keep-{name}-{}", std::process::id());
+        Keeping {
             is_temporary: false,
             root: Root {
                 root: std::env::temp_dir().join(name),
             },
-        };
+        }
+    }
+
+    fn stub(name: String) -> Record {
+        Record::Etherstub { name }
+    }
+
+    #[test]
+    fn what_a_machine_would_not_read_when_it_starts_is_not_kept() {
+        for (case, bytes) in [("lines", 8), ("bytes", 800)] {
+            let keeping = keeping(case);
+            let fill = |records: &mut Vec<Record>| {
+                let line = stub("s".repeat(bytes));
+                let room = FILE_BYTES_MAX / line.line().len();
+                records.extend(std::iter::repeat_n(line, room.min(LINES_MAX)));
+            };
+            assert_eq!(keeping.change(fill), Ok(()), "{case}");
+            let one_more = keeping.change(|records| records.push(stub("s".repeat(bytes))));
+            let why = one_more.expect_err("it is full");
+            assert!(why.contains("256 KiB and 8192 lines"), "{why}");
+            let fewer = keeping.change(|records| records.truncate(1));
+            assert_eq!(fewer, Ok(()), "{case}");
+            fs::remove_dir_all(&keeping.root.root).expect("there");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_too_long_may_get_shorter() {
+        let keeping = keeping("shorter");
+        let file = keeping.root.file();
+        fs::create_dir_all(file.parent().expect("a folder")).expect("made");
+        let line = stub("s".into()).line();
+        fs::write(&file, line.repeat(LINES_MAX + 2)).expect("written");
+        assert!(keeping.change(|records| drop(records.pop())).is_ok());
+        assert!(keeping.change(|_| ()).is_err());
+        fs::remove_dir_all(&keeping.root.root).expect("there");
+    }
+
+    #[test]
+    fn no_change_is_lost_when_several_change_the_file_at_once() {
+        let keeping = keeping("several");
         std::thread::scope(|scope| {
             for thread in 0..4 {
                 let keeping = &keeping;
                 scope.spawn(move || {
                     for number in 0..25 {
                         let name = format!("stub{thread}{number:02}");
-                        let kept =
-                            keeping.change(|records| records.push(Record::Etherstub { name }));
+                        let kept = keeping.change(|records| records.push(stub(name)));
                         assert_eq!(kept, Ok(()));
                     }
                 });
