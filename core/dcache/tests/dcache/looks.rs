@@ -205,6 +205,28 @@ fn a_file_without_a_name_is_gone_from_the_start() {
 }
 
 #[test]
+fn a_directory_without_a_name_keeps_the_names_in_it() {
+    let nameless = Dentry::nameless(Inode::new(true), b"#1");
+    nameless.inode().insert(b"a", &Inode::new(false));
+    for _ in 0..2 {
+        assert!(nameless.child(b"a").unwrap().is_some());
+    }
+    assert_eq!(questions(), 1);
+}
+
+#[test]
+fn what_a_new_directory_is_told_before_its_first_look_is_kept() {
+    let top = directory(&[], true);
+    let still = top.lock_names().unwrap();
+    top.remember(b"missing", None);
+    drop(still);
+    assert!(top.child(b"other").unwrap().is_none());
+    questions();
+    assert!(top.child(b"missing").unwrap().is_none());
+    assert_eq!(questions(), 0);
+}
+
+#[test]
 fn the_end_of_a_file_is_told_when_its_last_name_and_user_are_gone() {
     let top = directory(&[b"a", b"b"], true);
     let a = top.child(b"a").unwrap().unwrap();
