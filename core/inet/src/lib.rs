@@ -47,8 +47,9 @@
 //! open(Transport::{Tcp, Udp}) -> Result<SocketId>; open_v6(Transport) hears both families
 //! bind(id, Endpoint)                  port 0: ephemeral; address unspecified: any
 //! bind_elsewhere(id, Endpoint)        by an address of another shard of the host
-//! listen(id, backlog)
+//! listen(id, backlog); listen_totals(id) -> Result<ListenTotals>; share_backlog(id, &ListenTotals)
 //! accept(id) -> Result<SocketId>            WouldBlock if none waits
+//! is_held_elsewhere(id) -> bool; use_room(env, id)   SYNs that another stack's accept made room for
 //! connect(env, id, Endpoint)          TCP: starts; WRITABLE or ERROR follows
 //! disconnect(id)                      UDP: no peer any more
 //! send_with(env, id, max, &mut |space: &mut [u8]| -> usize) -> Result<usize>
@@ -155,7 +156,9 @@ pub use route::{Route, RouteOrigin, Via};
 pub use share::Share;
 pub use socket::SocketEntry;
 pub use stack::Stack;
-pub use tcp::{Algorithm, ConnectionEntry, Reuse, State, SynCookies, TcpInfo, TimeWaitRules};
+pub use tcp::{
+    Algorithm, ConnectionEntry, ListenTotals, Reuse, State, SynCookies, TcpInfo, TimeWaitRules,
+};
 pub use totals::Totals;
 pub use udp::{Datagram, Failure, FailureMessage, Letter};
 pub use ways::NeighborEntry;

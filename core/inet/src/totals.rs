@@ -17,7 +17,7 @@ pub struct Totals {
     pub(crate) grown: Arc<AtomicUsize>,
 }
 
-/// A stack's own part of a total.
+/// A stack's own part of a total; taken away when it is dropped.
 #[derive(Default, Debug)]
 pub(crate) struct Tally {
     own: usize,
@@ -53,6 +53,17 @@ impl Tally {
         self.all = all.clone();
         self.add(own);
     }
+
+    /// What it is a part of.
+    pub fn total(&self) -> Arc<AtomicUsize> {
+        self.all.clone()
+    }
+}
+
+impl Drop for Tally {
+    fn drop(&mut self) {
+        self.sub(self.own);
+    }
 }
 
 #[cfg(test)]
@@ -71,5 +82,8 @@ mod tests {
         assert_eq!([left.all(), right.all()], [7, 7]);
         right.sub(5);
         assert_eq!([right.own(), left.all()], [0, 3], "no more than its own");
+        right.add(2);
+        drop(left);
+        assert_eq!(right.all(), 2, "what a stack had that is gone");
     }
 }

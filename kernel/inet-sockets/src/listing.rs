@@ -2,7 +2,8 @@
 //!
 //! A shard is locked for a stretch of slots at a time, and other threads may run between
 //! two stretches. A socket that comes or goes meanwhile is seen or not; none is seen twice
-//! in one slot. One with a member in each shard (`handle`) is seen in the first.
+//! in one slot. One with a member in each shard (`handle`) is seen in the first, with what waits
+//! at any of them.
 
 use alloc::sync::Arc;
 use alloc::vec::{IntoIter, Vec};
@@ -15,6 +16,7 @@ use crate::tcp::socket::info_of;
 use net::stack::NetStack;
 use net::stack::env::Link;
 use net::stack::member::{STRETCH, has_members};
+use net::stack::waiter::Waiter;
 use vfs::socket::TcpInfo;
 
 /// A socket with a name.
@@ -102,18 +104,44 @@ fn gather_slots(
     slot: usize,
     to: &mut Vec<(Position, InetSocket)>,
 ) -> Position {
+    let mut with_members = Vec::new();
     let slots = of.with_shard(shard, |stack, link| {
         let stretch = stack.sockets_in(slot..slot + STRETCH);
-        let listed = stretch.filter(|(_, entry)| shard == 0 || !has_members(entry));
-        to.extend(listed.map(|(slot, entry)| {
-            let socket = InetSocket::of(link, &entry);
-            (Position::Slot(shard, slot), socket)
-        }));
+        for (slot, entry) in stretch.filter(|(_, entry)| shard == 0 || !has_members(entry)) {
+            with_members.extend(waiter_with_members(link, &entry).map(|waiter| (to.len(), waiter)));
+            to.push((Position::Slot(shard, slot), InetSocket::of(link, &entry)));
+        }
         stack.slots()
     });
+    for (row, waiter) in with_members {
+        if let Some((_, socket)) = to.get_mut(row) {
+            add_members(of, &waiter, socket);
+        }
+    }
     match slot + STRETCH < slots.unwrap_or(0) {
         true => Position::Slot(shard, slot + STRETCH),
         false => Position::Waiting(shard, 0),
+    }
+}
+
+/// Who waits for a datagram socket that has members. Listeners count what waits together.
+fn waiter_with_members(link: &Link, entry: &SocketEntry) -> Option<Arc<Waiter>> {
+    let id = entry
+        .connection
+        .socket
+        .filter(|_| entry.transport == Transport::Udp)?;
+    let waiter = link.waiter_of(id)?;
+    (!waiter.members.is_empty()).then(|| waiter.clone())
+}
+
+/// Adds what is queued at the members in other shards. No shard is locked.
+fn add_members(of: &NetStack, waiter: &Waiter, socket: &mut InetSocket) {
+    for member in waiter.members.iter() {
+        let queues = of.with_shard(member.shard, |stack, _| stack.queues(member.id));
+        if let Some((unread, unacked)) = queues.flatten() {
+            socket.unread += unread;
+            socket.unacked += unacked;
+        }
     }
 }
 

@@ -112,12 +112,39 @@ impl Handle {
     pub(crate) fn listen(&self, backlog: usize) -> Result<()> {
         let _naming = self.waiter.naming.lock();
         if !self.is_alone() {
-            return self.with_all(|id, stack, _| Ok(stack.listen(id, backlog)?));
+            return self.listen_again(backlog);
         }
         self.move_to(0)?;
-        self.with(|id, stack, _| Ok(stack.listen(id, backlog)?))?;
+        let totals = self.with(|id, stack, _| {
+            stack.listen(id, backlog)?;
+            Ok(stack.listen_totals(id)?)
+        })?;
         self.is_named.store(true, Ordering::Release);
-        self.replicate(|local| Duty::Listening(local, backlog))
+        self.replicate(|local| Duty::Listening(local, backlog, totals.clone()))
+    }
+
+    /// The members are there; they may have been shut down meanwhile.
+    fn listen_again(&self, backlog: usize) -> Result<()> {
+        let mut totals = None;
+        self.with_all(|id, stack, _| {
+            stack.listen(id, backlog)?;
+            match &totals {
+                Some(totals) => stack.share_backlog(id, totals)?,
+                None => totals = Some(stack.listen_totals(id)?),
+            }
+            Ok(())
+        })
+    }
+
+    /// There is room in the queue of a listener: members answer the SYNs that they hold.
+    #[cold]
+    pub(crate) fn use_room(&self) {
+        // Each of them is ours.
+        let _ = self.with_all(|id, stack, link| {
+            stack.use_room(link, id);
+            net::after_send(link);
+            Ok(())
+        });
     }
 
     /// Makes the members in the other shards, with the socket's options and its duty.

@@ -1,6 +1,5 @@
 //! Connections begin and end.
 
-use alloc::collections::VecDeque;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::names::sharing_of;
@@ -13,7 +12,8 @@ use crate::error::Error;
 use crate::options::Shutdown;
 use crate::stack::Stack;
 use crate::table::Socket;
-use crate::tcp::{Held, Listener, State, Tcb};
+use crate::tcp::{Held, Listener, Ready, State, Tcb};
+use crate::totals::Tally;
 
 impl Stack {
     /// Turns a socket into one that waits for connections; again, to change the backlog.
@@ -41,14 +41,13 @@ impl Stack {
         if let Some(entry) = ports.entry(local.port, id.index) {
             entry.sharing = sharing;
         }
-        let ready = VecDeque::new();
         let listener = Listener {
             id,
             local,
             options,
             backlog,
-            ready,
-            half_open: 0,
+            ready: Ready::default(),
+            half_open: Tally::default(),
             held: Held::default(),
             cookie_sent_at: None,
         };
@@ -67,12 +66,27 @@ impl Stack {
         Ok(child)
     }
 
+    /// Whether an accept that made room here made it for SYNs that are held in another stack.
+    pub fn is_held_elsewhere(&self, id: SocketId) -> bool {
+        match self.sockets.get(id) {
+            Ok(Socket::Listener(listener)) => listener.held.is_elsewhere(),
+            _ => false,
+        }
+    }
+
+    /// Answers who waited for room that an accept made in another stack.
+    pub fn use_room<E: Env>(&mut self, env: &mut E, id: SocketId) {
+        if self.sockets.get(id).is_ok() && self.answer_held(env, id.index) {
+            self.flush(env);
+        }
+    }
+
     fn next_ready(&mut self, id: SocketId) -> Result<SocketId, Error> {
         loop {
             let Socket::Listener(listener) = self.sockets.get_mut(id)? else {
                 return Err(Error::InvalidState);
             };
-            let child = listener.ready.pop_front().ok_or(Error::WouldBlock)?;
+            let child = listener.ready.pop().ok_or(Error::WouldBlock)?;
             if let Ok(tcb) = self.sockets.tcp_mut(child) {
                 tcb.adopt();
                 return Ok(child);

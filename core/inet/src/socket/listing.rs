@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use crate::addr::{Endpoint, Transport};
+use crate::addr::{Endpoint, SocketId, Transport};
 use crate::stack::Stack;
 use crate::table::Socket;
 use crate::tcp::{ConnectionEntry, State, TcpInfo};
@@ -37,6 +37,13 @@ impl Stack {
         (first..)
             .zip(sockets)
             .filter_map(|(slot, socket)| Some((slot, Self::socket_entry(socket)?)))
+    }
+
+    /// Bytes that a socket's program has not read, and those that have not left, as its entry
+    /// tells them; `None` if it has no entry.
+    pub fn queues(&self, id: SocketId) -> Option<(usize, usize)> {
+        let entry = Self::socket_entry(self.sockets.get(id).ok()?)?.connection;
+        Some((entry.unread, entry.unacked))
     }
 
     fn socket_entry(socket: &Socket) -> Option<SocketEntry> {

@@ -117,10 +117,11 @@ impl Stack {
         Ok(self.sockets.tcp(id)?.info())
     }
 
-    /// Connections that a listener has to accept, and how many may wait.
+    /// Connections that a listener and its like in other stacks have to accept, and how many may
+    /// wait.
     pub fn accept_queue(&self, id: SocketId) -> Result<(usize, usize), Error> {
         match self.sockets.get(id)? {
-            Socket::Listener(listener) => Ok((listener.ready.len(), listener.backlog)),
+            Socket::Listener(listener) => Ok((listener.ready.all(), listener.backlog)),
             _ => Err(Error::InvalidState),
         }
     }
@@ -180,7 +181,7 @@ impl Stack {
                 state: State::Listen,
                 local: listener.local,
                 remote: crate::addr::Endpoint::any_of(listener.local.addr),
-                unread: listener.ready.len(),
+                unread: listener.ready.all(),
                 unacked: listener.backlog,
             }),
             _ => None,

@@ -232,9 +232,9 @@ impl Stack {
         };
         match self.sockets.get_mut(parent) {
             // One that waits to be accepted stays: the program finds out what became of it.
-            Ok(Socket::Listener(listener)) if listener.ready.contains(&id) => false,
+            Ok(Socket::Listener(listener)) if listener.ready.contains(id) => false,
             Ok(Socket::Listener(listener)) => {
-                listener.half_open = listener.half_open.saturating_sub(1);
+                listener.half_open.sub(1);
                 true
             }
             _ => true,

@@ -28,26 +28,38 @@ use crate::addr::FourTuple;
 use crate::counters::{Count, DropReason};
 use crate::env::Env;
 use crate::stack::Stack;
+use crate::totals::Tally;
 
 /// Peers that repeat a SYN have done it three times by then, and others have given up.
 const HELD_MAX: Duration = Duration::from_secs(8);
 
 /// A listener's SYNs, oldest first.
 #[derive(Default)]
-pub(crate) struct Held(VecDeque<(Instant, FourTuple, Syn)>);
+pub(crate) struct Held {
+    syns: VecDeque<(Instant, FourTuple, Syn)>,
+    pub(super) count: Tally,
+}
+
+impl Held {
+    /// Whether listeners of other stacks that a program sees as this one hold some.
+    pub fn is_elsewhere(&self) -> bool {
+        self.count.all() > self.count.own()
+    }
+}
 
 impl Listener {
     /// The next SYN for which there is room.
     fn next_held(&mut self) -> Option<(Instant, FourTuple, Syn)> {
-        if self.ready.len() + self.half_open > self.backlog {
+        if self.ready.all() + self.half_open.all() > self.backlog {
             return None;
         }
-        let next = self.held.0.pop_front();
-        if self.held.0.is_empty() {
+        let next = self.held.syns.pop_front()?;
+        self.held.count.sub(1);
+        if self.held.syns.is_empty() {
             // A burst is over; its memory is for others.
-            self.held.0 = VecDeque::new();
+            self.held.syns = VecDeque::new();
         }
-        next
+        Some(next)
     }
 }
 
@@ -65,12 +77,13 @@ impl Stack {
             .listener_at(index)
             .ok_or(DropReason::NoSocket)?;
         let backlog = listener.backlog;
-        let held = &mut listener.held.0;
-        let has_place = held.len() < backlog && !self.net.is_heap_short;
-        if !has_place || held.try_reserve(1).is_err() {
+        let held = &mut listener.held;
+        let has_place = held.count.all() < backlog && !self.net.is_heap_short;
+        if !has_place || held.syns.try_reserve(1).is_err() {
             return Err(DropReason::AcceptQueueFull);
         }
-        held.push_back((now, tuple, Syn::new(syn)));
+        held.syns.push_back((now, tuple, Syn::new(syn)));
+        held.count.add(1);
         self.net.count(Count::SynsHeld);
         Ok(())
     }

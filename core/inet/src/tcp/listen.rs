@@ -7,11 +7,10 @@
 //! answered before find a place in as much room again; only beyond that are last
 //! acknowledgements dropped, and the peer repeats them.
 
-use alloc::collections::VecDeque;
-
 use base::Instant;
 use wire::{Seq, TcpFlags};
 
+use super::backlog::Ready;
 use super::held::Held;
 use super::info::State;
 use super::segment::Segment;
@@ -23,6 +22,7 @@ use crate::env::{Env, Events};
 use crate::options::Options;
 use crate::stack::Stack;
 use crate::table::Socket;
+use crate::totals::Tally;
 
 /// A socket that waits for connections.
 pub(crate) struct Listener {
@@ -31,8 +31,8 @@ pub(crate) struct Listener {
     pub options: Options,
     /// Most connections that wait to be accepted.
     pub backlog: usize,
-    pub ready: VecDeque<SocketId>,
-    pub half_open: usize,
+    pub ready: Ready,
+    pub half_open: Tally,
     /// SYNs that found `ready` full.
     pub held: Held,
     /// When it last sent a cookie; acknowledgements are taken for the answer only so long
@@ -63,13 +63,13 @@ impl SynCookies {
 
 impl Listener {
     pub fn is_full(&self) -> bool {
-        self.ready.len() > self.backlog
+        self.ready.all() > self.backlog
     }
 
     /// Whether even who was answered finds no place: a burst's SYNs are all answered before the
     /// first acknowledgement comes.
     pub fn is_overfull(&self) -> bool {
-        self.ready.len() > 2 * self.backlog
+        self.ready.all() > 2 * self.backlog
     }
 
     pub fn poll(&self) -> Events {
@@ -123,7 +123,7 @@ impl Stack {
                 Some(_) => Err(DropReason::AcceptQueueFull),
             };
         }
-        let is_crowded = listener.half_open >= limit.min(listener.backlog.max(8));
+        let is_crowded = listener.half_open.all() >= limit.min(listener.backlog.max(8));
         self.net.unsolicited.note_queue(tuple.local, is_crowded);
         let is_unsolicited = beyond.is_none();
         if is_unsolicited && cookies.is_wanted(is_crowded) {
@@ -182,11 +182,11 @@ impl Stack {
             .ok_or(DropReason::NoSocket)?;
         let (parent, options) = (listener.id, listener.options);
         // It will wait to be accepted.
-        let ready = listener.half_open + 1;
-        if self.net.is_heap_short || listener.ready.try_reserve(ready).is_err() {
+        let ready = listener.half_open.own() + 1;
+        if self.net.is_heap_short || !listener.ready.reserve(ready) {
             return Err(DropReason::MemoryScarce);
         }
-        listener.half_open += 1;
+        listener.half_open.add(1);
         let child = self.sockets.insert(|id| {
             let mut tcb = Boxed::new(Tcb::new(id))?;
             tcb.tuple = tuple;
@@ -205,7 +205,7 @@ impl Stack {
         if admitted.is_err()
             && let Some(listener) = self.sockets.listener_at(parent.index)
         {
-            listener.half_open -= 1;
+            listener.half_open.sub(1);
         }
         admitted.map_err(|_| DropReason::SocketLimit)
     }
@@ -219,8 +219,8 @@ impl Stack {
         self.net.count(Count::PassiveOpens);
         let Some(parent) = parent else { return };
         if let Ok(Socket::Listener(listener)) = self.sockets.get_mut(parent) {
-            listener.half_open = listener.half_open.saturating_sub(1);
-            listener.ready.push_back(child);
+            listener.half_open.sub(1);
+            listener.ready.push(child);
             env.wake(parent, Events::READABLE);
         }
     }

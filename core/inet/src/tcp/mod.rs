@@ -44,6 +44,7 @@ mod ack;
 mod acknowledge;
 mod arrive;
 mod assembler;
+mod backlog;
 mod burst;
 mod choose;
 mod close;
@@ -76,6 +77,8 @@ mod timers;
 mod transmit;
 mod tune;
 
+pub use backlog::ListenTotals;
+pub(crate) use backlog::Ready;
 pub use congestion::Algorithm;
 pub(crate) use held::Held;
 pub use info::{ConnectionEntry, State, TcpInfo};

@@ -54,16 +54,20 @@ impl TcpSocket {
 
     /// The next connection that waits, of the calling CPU's shard if there is one.
     pub(crate) fn next_connection(&self, how: Option<Wait>) -> Result<Arc<Self>> {
+        let own = self.handle.stack.own_for_loopback();
+        let mut is_held_elsewhere = false;
         loop {
-            let accepted =
-                self.handle
-                    .first_of(self.handle.stack.own_for_loopback(), |id, stack, link| {
-                        let id = stack.accept(link, id)?;
-                        after_send(link);
-                        let handle = self.handle.adopt_accepted(id, stack, link)?;
-                        handle.waiter.filter.inherit(&self.handle.waiter.filter);
-                        Ok(Self::of(handle))
-                    });
+            let accepted = self.handle.first_of(own, |id, stack, link| {
+                let child = stack.accept(link, id)?;
+                is_held_elsewhere = stack.is_held_elsewhere(id);
+                after_send(link);
+                let handle = self.handle.adopt_accepted(child, stack, link)?;
+                handle.waiter.filter.inherit(&self.handle.waiter.filter);
+                Ok(Self::of(handle))
+            });
+            if core::mem::take(&mut is_held_elsewhere) {
+                self.handle.use_room();
+            }
             match accepted {
                 Err(Error::WouldBlock) => self.handle.wait(Events::IN, how)?,
                 done => {

@@ -200,12 +200,8 @@ impl TcpSocket {
 
     /// As Linux tells it: connections that wait for an accept, and how many may.
     fn listener_info(&self) -> Result<TcpInfo> {
-        let (mut waiting, mut backlog) = (0, 0);
-        self.handle.with_all(|id, stack, _| {
-            let lengths = stack.accept_queue(id)?;
-            (waiting, backlog) = (waiting + lengths.0, lengths.1);
-            Ok(())
-        })?;
+        let queue = self.handle.with(|id, stack, _| Ok(stack.accept_queue(id)?));
+        let (waiting, backlog) = queue?;
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         Ok(TcpInfo {
             state: State::Listen as u8,

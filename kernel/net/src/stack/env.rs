@@ -179,7 +179,7 @@ impl Link {
     }
 
     /// Who waits for `socket`.
-    pub(crate) fn waiter_of(&self, socket: SocketId) -> Option<&Arc<Waiter>> {
+    pub fn waiter_of(&self, socket: SocketId) -> Option<&Arc<Waiter>> {
         self.waiters.get(socket.index())?.as_ref()
     }
 

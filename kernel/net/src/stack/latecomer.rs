@@ -131,6 +131,7 @@ impl NetStack {
             let id = waiting.id;
             let is_held = Arc::ptr_eq(link.waiter_of(id)?, &waiting.waiter);
             let backlog = stack.accept_queue(id).ok().map(|lengths| lengths.1);
+            let backlog = backlog.zip(stack.listen_totals(id).ok());
             let (options, local) = (*stack.options(id).ok()?, stack.local(id).ok()?);
             is_held.then_some((options, local, stack.remote(id).ok(), backlog))
         })??;
@@ -147,10 +148,10 @@ impl NetStack {
             false => Family::Inet,
         };
         Some(match backlog {
-            Some(backlog) => (
+            Some((backlog, totals)) => (
                 options,
                 (transport, family),
-                Duty::Listening(local, backlog),
+                Duty::Listening(local, backlog, totals),
             ),
             None => {
                 let duty = peer.map_or(Duty::Named(local), |peer| Duty::Connected(local, peer));

@@ -10,7 +10,7 @@
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
-use inet::{Endpoint, Options, SocketEntry, SocketId, State, Transport};
+use inet::{Endpoint, ListenTotals, Options, SocketEntry, SocketId, State, Transport};
 use sync::Result;
 use vfs::socket::Family;
 
@@ -27,7 +27,7 @@ use crate::refusal::Answer;
 pub const STRETCH: usize = 64;
 
 /// What a member does besides having the socket's options.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub enum Duty {
     /// Nothing yet.
     None,
@@ -35,8 +35,8 @@ pub enum Duty {
     Named(Endpoint),
     /// It has the socket's name, and hears its only peer.
     Connected(Endpoint, Endpoint),
-    /// It waits for connections, so many at most.
-    Listening(Endpoint, usize),
+    /// It waits for connections, so many at most of all members.
+    Listening(Endpoint, usize, ListenTotals),
 }
 
 impl NetStack {
@@ -109,9 +109,10 @@ pub fn begin(stack: &mut inet::Stack, id: SocketId, duty: Duty) -> Answer<()> {
             stack.bind_elsewhere(id, local)?;
             stack.follow_datagram(id, local, Some(peer))?;
         }
-        Duty::Listening(local, backlog) => {
+        Duty::Listening(local, backlog, totals) => {
             stack.bind_elsewhere(id, local)?;
             stack.listen(id, backlog)?;
+            stack.share_backlog(id, &totals)?;
         }
     }
     Ok(())
