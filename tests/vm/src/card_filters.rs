@@ -184,15 +184,15 @@ fn tagged(setup: &Setup) -> Result<(), String> {
         let mut shell = operator(&setup.with_nic(nic))?;
         let station = Station::start()?;
         let line = "dladm create-vlan -t -l eth0 -v 7 vlan7; ip addr add 10.7.0.2/24 dev vlan7; \
-                    p -c 5 -s 1400 10.7.0.1";
+                    p 5 -s 1400 10.7.0.1";
         let said = shell.ask(line)?;
         drop(station);
-        if !said.contains(" 5 received") {
+        if !said.contains("5 answered") {
             return Err(format!("{nic}: {said}"));
         }
         // What is not of the VLAN still comes without it.
-        let said = shell.ask("dladm delete-vlan -t vlan7; p -c 2 10.0.2.2")?;
-        if !said.contains(" 2 received") {
+        let said = shell.ask("dladm delete-vlan -t vlan7; p 2 10.0.2.2")?;
+        if !said.contains("2 answered") {
             return Err(format!("{nic}: {said}"));
         }
         shell.leave()?;
@@ -259,7 +259,7 @@ fn frames_taken(shell: &mut Operator, to: Ipv4Addr) -> Result<u64, String> {
         sent.map_err(|error| error.to_string())?;
     }
     // These stand behind the others in the host's queue.
-    if !host_pings(&namespace::MACHINE.to_string(), "1")? {
+    if !host_pings(&namespace::MACHINE.to_string(), 1)? {
         return Err(shell.guest.explain("does not answer"));
     }
     Ok(number(shell, received)? - before)

@@ -73,7 +73,7 @@ fn polled(setup: &Setup) -> Result<(), String> {
         }
         let before = sum(shell, "intrs")?;
         for _ in 0..3 {
-            shell.ask("sleep 1; p -c 1 10.0.2.2")?;
+            shell.ask("sleep 1; p 1 10.0.2.2")?;
         }
         let after = sum(shell, "intrs")?;
         let lost = kstat(shell, "eth0:0:mac_rx_ring_0_*:hdrops")?;
@@ -191,7 +191,7 @@ fn stalled(setup: &Setup) -> Result<(), String> {
     }
     on_each_card(setup, |shell| {
         shell.ask(&format!(
-            "{VNICS}; ip addr add 10.0.2.51/24 dev vnic1; p -c 1 -I 10.0.2.51 10.0.2.2; \
+            "{VNICS}; ip addr add 10.0.2.51/24 dev vnic1; p 1 -I 10.0.2.51 10.0.2.2; \
              dladm set-linkprop -t -p maxbw=1.2M vnic1"
         ))?;
         // The limit also holds back answers to the host's questions who that is.
@@ -208,8 +208,8 @@ fn stalled(setup: &Setup) -> Result<(), String> {
         if came < WAITING_MAX || came > through + WAITING_MAX {
             return Err(format!("{came} frames came, {through} could pass"));
         }
-        let said = shell.ask("dladm reset-linkprop -t -p maxbw vnic1; sleep 1; p -c 5 10.0.2.2")?;
-        let is_answered = said.contains("5 received") && host_pings("10.0.2.51", "5")?;
+        let said = shell.ask("dladm reset-linkprop -t -p maxbw vnic1; sleep 1; p 5 10.0.2.2")?;
+        let is_answered = said.contains("5 answered") && host_pings("10.0.2.51", 5)?;
         match is_answered {
             true => Ok(()),
             false => Err(format!("nothing comes afterwards: {said}")),
@@ -324,8 +324,8 @@ fn moderated(setup: &Setup) -> Result<(), String> {
         if kstat(shell, spacing)? != wanted {
             return Err(format!("{} ns after {told}", kstat(shell, spacing)?));
         }
-        let said = shell.ask("p -c 5 10.0.2.2")?;
-        if !said.contains("5 received") {
+        let said = shell.ask("p 5 10.0.2.2")?;
+        if !said.contains("5 answered") {
             return Err(format!("pings were lost: {said}"));
         }
         shell.ask("dladm reset-linkprop -t -p intr-throttling eth0")?;

@@ -86,8 +86,8 @@ fn rings_and_lanes(setup: &Setup) -> Result<(), String> {
         let mut before = 0;
         for step in steps {
             shell.ask(step)?;
-            let said = shell.ask("p -c 20 10.0.2.2")?;
-            if !said.contains("20 received") {
+            let said = shell.ask("p 20 10.0.2.2")?;
+            if !said.contains("20 answered") {
                 return Err(format!("after `{step}`: {said}"));
             }
             let after = lanes_add_up(shell)?;

@@ -27,13 +27,13 @@ fn say(setup: &Setup, script: &str, words: &[&str]) -> Result<(), String> {
 
 fn ping(setup: &Setup) -> Result<(), String> {
     let script = format!(
-        "p=/usr/bin/ping; $p -4 -c 3 -i 0.2 127.0.0.1; $p -4 -c 3 -i 0.2 {ROUTER}; \
-         $p -4 -c 1 -s 1000 {ROUTER}; $p -4 -c 1 -s 40001 127.0.0.1; echo done"
+        "p=/usr/bin/ping; $p -4 -c 3 -i 0.2 127.0.0.1; $p -4 -c 1 -W 20 {ROUTER}; \
+         $p -4 -c 1 -W 20 -s 1000 {ROUTER}; $p -4 -c 1 -s 40001 127.0.0.1; echo done"
     );
     let words = [
         "64 bytes from 127.0.0.1: icmp_seq=3 ttl=64",
         "3 packets transmitted, 3 received, 0% packet loss",
-        "64 bytes from 10.0.2.2: icmp_seq=3",
+        "64 bytes from 10.0.2.2: icmp_seq=1",
         "1008 bytes from 10.0.2.2: icmp_seq=1",
         "40009 bytes from 127.0.0.1: icmp_seq=1",
         "done",
