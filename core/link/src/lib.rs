@@ -63,6 +63,7 @@ pub mod promisc;
 pub mod props;
 pub mod protect;
 pub mod reception;
+pub mod round;
 pub mod rss;
 mod shaper;
 mod slots;

@@ -5,10 +5,7 @@
 //! exceptions: copies of what neighbours say, quoted packets' errors, DHCP's answers. Only the
 //! shard's own CPU empties them, a batch at a time; it is called by an interrupt when they
 //! were empty. A ring's frames for its own shard go the same way, so they keep their order.
-//!
-//! Invariant **Rings first**: a CPU empties the queues of its shards after it took frames from
-//! its last ring. So it need not call itself for what one of its rings brings to the shard of
-//! another.
+//! It need not call itself for them: it comes to its shards after its rings (`link::round`).
 //!
 //! Like the rings they are the card's, of which there is one.
 //!
@@ -111,7 +108,7 @@ pub(crate) fn put_exception(shard: u16, frame: RxFrame) {
     call(shard, inbox, is_own);
 }
 
-/// Makes the shard's CPU look, unless this is it (**Rings first**), or it was called already.
+/// Makes the shard's CPU look, unless this is it, or it was called already.
 fn call(shard: u16, inbox: &Inbox, is_own: bool) {
     if !is_own && !inbox.is_called.swap(true, Ordering::SeqCst) {
         runners::call(shard);

@@ -16,8 +16,9 @@
 use core::ops::RangeInclusive;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use base::{CpuId, Duration, Instant};
+use base::{CpuSet, Duration, Instant};
 use inet::{Env, Stack};
+use link::round::{self, Runner};
 use mbuf::RxFrame;
 use sched::{Softirq, Work, forget_rest, halt_poll, raise, raise_by_rest, register_softirq};
 
@@ -149,26 +150,35 @@ fn poll_card() {
         return poll_shard(of, 0, take_batch);
     }
     alarm::announce();
-    // All rings come first: each may bring frames for any shard, and nobody is called for those
-    // of this CPU (`inbox`).
-    let own = runners::own();
-    own.iter().map(number_of).for_each(pull);
-    for shard in own.iter().map(number_of) {
-        poll_shard(of, shard, |locked| inbox::take_batch(shard, locked));
-        ring::announce(shard);
-    }
+    round::make(&ThisCpu { of });
 }
 
-/// Sorts a batch of the card's frames at the pair of queues of `shard`.
-fn pull(shard: u16) {
-    if ring::of_shard(shard).is_some_and(ring::Ring::pull) {
+/// This CPU, to the rings and shards of the card.
+struct ThisCpu<'s> {
+    of: &'s NetStack,
+}
+
+impl Runner for ThisCpu<'_> {
+    fn own(&self) -> CpuSet {
+        runners::own()
+    }
+
+    fn is_own(&self, shard: u16) -> bool {
+        runners::is_own(shard)
+    }
+
+    fn call(&self, shard: u16) {
         runners::call(shard);
     }
-}
 
-/// A shard is known by the CPU that had it first.
-fn number_of(first: CpuId) -> u16 {
-    first.0 as u16
+    fn pull(&self, shard: u16) -> bool {
+        ring::of_shard(shard).is_some_and(ring::Ring::pull)
+    }
+
+    fn run(&self, shard: u16) {
+        poll_shard(self.of, shard, |locked| inbox::take_batch(shard, locked));
+        ring::announce(shard);
+    }
 }
 
 fn poll_shard(of: &NetStack, number: u16, take: impl FnOnce(&mut LockedShard<'_>) -> usize) {
@@ -357,15 +367,10 @@ fn call_where(look: fn(&ring::Ring) -> bool, look_alone: fn(&mut Link) -> bool) 
         return found;
     }
     alarm::announce();
-    let mut found = false;
-    for shard in runners::own().iter().map(number_of) {
+    round::look(&ThisCpu { of }, |shard| {
         ring::announce(shard);
-        if ring::of_shard(shard).is_some_and(look) {
-            runners::call(shard);
-            found = true;
-        }
-    }
-    found
+        ring::of_shard(shard).is_some_and(look)
+    })
 }
 
 /// Whether the device of the only shard has frames, for which no interrupt comes any more.
