@@ -43,12 +43,14 @@ mod heir;
 mod host;
 mod member;
 mod number;
+mod sweep;
 mod table;
 
 pub use heir::Orphans;
 pub use host::{Fate, Host, State};
 pub use member::Member;
 pub use number::{Number, Numbers};
+pub use sweep::{Begun, Generations, Sweep, Sweeps};
 pub use table::{Cursor, Index, Part, Table};
 
 /// The number of the first process, which inherits what nobody else does.

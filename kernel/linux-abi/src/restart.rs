@@ -4,7 +4,8 @@
 use mach::trap::UserRegs;
 use sync::Restart;
 
-use crate::errno;
+use crate::call::{Call, Outcome};
+use crate::errno::{self, Errno};
 
 /// Length of `syscall` in bytes.
 const SYSCALL_BYTES: u64 = 2;
@@ -25,4 +26,14 @@ pub fn interrupted_call(regs: &UserRegs) -> Option<Restart> {
 pub fn restart(regs: &mut UserRegs) {
     regs.rax = regs.orig_rax;
     regs.rip = regs.rip.wrapping_sub(SYSCALL_BYTES);
+}
+
+/// The call is made again after the signal's handler, whatever that was installed with
+/// (Linux's ERESTARTNOINTR).
+pub fn always(call: Call<'_>) -> Outcome {
+    match call.regs.is_complete() {
+        true => restart(call.regs),
+        false => call.regs.run_again(),
+    }
+    Err(Errno::IN_FRAME)
 }

@@ -79,19 +79,9 @@ fn lock_pi(call: Call<'_>, private: bool, wall: bool) -> Outcome {
     let deadline = deadline(&call, wall)?;
     match pi::lock(place(&call, 0, private)?, LockWait::Until(deadline)) {
         Ok(()) => Ok(0),
-        Err(Error::Interrupted(_)) => restart_always(call),
+        Err(Error::Interrupted(_)) => restart::always(call),
         Err(error) => Err(error.into()),
     }
-}
-
-/// The call is made again after the signal's handler, whatever that was installed with
-/// (Linux's ERESTARTNOINTR).
-fn restart_always(call: Call<'_>) -> Outcome {
-    match call.regs.is_complete() {
-        true => restart::restart(call.regs),
-        false => call.regs.run_again(),
-    }
-    Err(Errno::IN_FRAME)
 }
 
 /// The word in argument `index`.
@@ -107,7 +97,7 @@ fn wait_requeue_pi(call: Call<'_>, private: bool, wall: bool) -> Outcome {
     }
     match pi::wait_for_requeue(from, call.uint(2), to, deadline) {
         Ok(()) => Ok(0),
-        Err(Error::Interrupted(_)) => restart_always(call),
+        Err(Error::Interrupted(_)) => restart::always(call),
         Err(error) => Err(error.into()),
     }
 }

@@ -14,6 +14,7 @@ use vfs::file::StatusFlags;
 use crate::{leave, namespace};
 use linux_abi::call::{Arg, Call, Entry, Outcome};
 use linux_abi::errno::Errno;
+use linux_abi::restart;
 
 /// The calls of this family.
 pub const CALLS: &[Entry] = &[
@@ -190,10 +191,12 @@ fn make(call: Call<'_>, args: &CloneArgs) -> Outcome {
         regs,
         entry: start,
     };
-    let child = task::clone(&request).map_err(|error| match error {
-        Error::WouldBlock => Errno::EAGAIN,
-        other => other.into(),
-    })?;
+    let child = match task::clone(&request) {
+        Ok(child) => child,
+        Err(Error::Interrupted(_)) => return restart::always(call),
+        Err(Error::WouldBlock) => return Err(Errno::EAGAIN),
+        Err(other) => return Err(other.into()),
+    };
     let id = child.id();
     let told = tell_descriptor(&call, flags, &child, VirtAddr(args.pidfd));
     if told.is_err() {

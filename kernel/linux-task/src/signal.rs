@@ -1,5 +1,7 @@
 //! Signals: actions, masks, sending, waiting.
 
+use alloc::sync::Arc;
+
 use base::{Instant, VirtAddr};
 use linux_raw_sys::general::{
     __NR_kill, __NR_pause, __NR_rt_sigaction, __NR_rt_sigpending, __NR_rt_sigprocmask,
@@ -276,12 +278,16 @@ fn sigaltstack(call: Call<'_>) -> Outcome {
     Ok(0)
 }
 
-/// Sends a signal, or only asks whether it could.
-fn send(process: &Process, signal: Option<Signal>) -> sync::Result<()> {
+/// Sends a signal by `how`, or only asks whether it could.
+fn send(
+    process: &Process,
+    signal: Option<Signal>,
+    how: fn(&Process, Info) -> sync::Result<()>,
+) -> sync::Result<()> {
     signal::check_permission(process, signal)?;
     match signal {
         Some(signal) if !family::is_zombie(process.id()) => {
-            signal::send_to_process(process, signal::from_current(signal, code::USER))
+            how(process, signal::from_current(signal, code::USER))
         }
         _ => Ok(()),
     }
@@ -292,35 +298,38 @@ fn kill(call: Call<'_>) -> Outcome {
     match call.int(0) {
         0 => {
             let group = family::group_of(call.thread.process.id()).ok_or(Errno::ESRCH)?;
-            send_to_all(family::group_members(group), signal)
+            send_to_all(|| family::group_members(group), signal)
         }
         -1 => {
             let own = call.thread.process.id();
-            let all = family::processes();
-            let others = all.filter(|p| p.id() != own && p.id() != family::INIT);
-            send_to_all(others, signal)
+            let is_other = |p: &Arc<Process>| p.id() != own && p.id() != family::INIT;
+            send_to_all(|| family::processes().filter(is_other), signal)
         }
         pid @ 1.. => {
             let process = family::find(pid.unsigned_abs()).ok_or(Errno::ESRCH)?;
-            send(&process, signal)?;
+            send(&process, signal, signal::send_to_process)?;
             Ok(0)
         }
-        group => send_to_all(family::group_members(group.unsigned_abs()), signal),
+        group => send_to_all(|| family::group_members(group.unsigned_abs()), signal),
     }
 }
 
 /// Succeeds if one of them could be sent to.
-fn send_to_all(
-    processes: impl Iterator<Item = alloc::sync::Arc<Process>>,
+fn send_to_all<I: Iterator<Item = Arc<Process>>>(
+    processes: impl FnOnce() -> I,
     signal: Option<Signal>,
 ) -> Outcome {
     let mut outcome = Err(Errno::ESRCH);
-    for process in processes {
-        match send(&process, signal) {
-            Ok(()) => outcome = Ok(0),
-            Err(error) if outcome.is_err() => outcome = Err(error.into()),
-            Err(_) => {}
-        }
+    let mut note = |sent: sync::Result<()>| match sent {
+        Ok(()) => outcome = Ok(0),
+        Err(error) if outcome.is_err() => outcome = Err(error.into()),
+        Err(_) => {}
+    };
+    let mut send = |process: Arc<Process>| note(send(&process, signal, signal::send_in_sweep));
+    match signal {
+        // Who only asks need not find all of them.
+        None => processes().for_each(send),
+        Some(_) => family::sweep(processes).for_each(&mut send),
     }
     outcome
 }

@@ -5,3 +5,4 @@
 mod model;
 mod numbers;
 mod random;
+mod sweeps;

@@ -23,7 +23,7 @@ use super::{Process, Thread, Tid, allocate_id, family, observer, release_id, thr
 use crate::names;
 use crate::net_namespace;
 use crate::ptrace::{self, Event};
-use crate::signal::{ActionTable, Signal, SignalSet};
+use crate::signal::{ActionTable, DuringFork, Signal, SignalSet};
 use vfs::file::FdTable;
 
 bitflags! {
@@ -134,7 +134,7 @@ impl Child {
 /// Makes a copy of the current thread by the rules of clone(2).
 ///
 /// Errors: `Invalid` for flags that contradict each other, `WouldBlock` if there are too
-/// many, `OutOfMemory`.
+/// many, `Interrupted` if a signal comes first, `OutOfMemory`.
 pub fn clone(request: &Clone) -> Result<Child> {
     check(request.flags)?;
     let id = allocate_id().ok_or(Error::WouldBlock)?;
@@ -154,8 +154,19 @@ fn check(flags: CloneFlags) -> Result<()> {
 }
 
 fn build(request: &Clone, id: Tid) -> Result<Child> {
-    let flags = request.flags;
     let me = super::current();
+    if request.flags.contains(CloneFlags::THREAD) {
+        return assemble(&me, request, id);
+    }
+    let heard = DuringFork::begin(&me)?;
+    let child = assemble(&me, request, id)?;
+    family::wait_for_sweeps();
+    heard.pass_to(child.process());
+    Ok(child)
+}
+
+fn assemble(me: &Thread, request: &Clone, id: Tid) -> Result<Child> {
+    let flags = request.flags;
     let context = Context::fork(request.entry, 0).ok_or(Error::OutOfMemory)?;
     if flags.contains(CloneFlags::SETTLS) && !context.set_fs_base(request.tls) {
         return Err(Error::NotPermitted);
@@ -169,7 +180,7 @@ fn build(request: &Clone, id: Tid) -> Result<Child> {
     let process = if flags.contains(CloneFlags::THREAD) {
         me.process.clone()
     } else {
-        fork_process(&me, flags, id)?
+        fork_process(me, flags, id)?
     };
     let fs = me.fs.get();
     let fs = if flags.contains(CloneFlags::FS) {
@@ -200,13 +211,13 @@ fn build(request: &Clone, id: Tid) -> Result<Child> {
         fs,
         names,
         net,
-        share: share(&me, &credentials)?,
+        share: share(me, &credentials)?,
         credentials,
         mask: me.signals.mask(),
         name: *me.name.lock(),
     });
-    inherit(&me, &thread, request);
-    observer::admit(&me, &thread)
+    inherit(me, &thread, request);
+    observer::admit(me, &thread)
         .and_then(|()| process.add_thread(thread.clone()))
         .inspect_err(|_| observer::tell(|observer| observer.forget(&thread)))?;
     threads::register(&thread);
@@ -217,9 +228,9 @@ fn build(request: &Clone, id: Tid) -> Result<Child> {
     }
     let vfork = match flags.contains(CloneFlags::THREAD) {
         true => None,
-        false => enrol(&me, process, request),
+        false => enrol(me, process, request),
     };
-    ptrace::adopt(&me, &thread, request.event(), flags);
+    ptrace::adopt(me, &thread, request.event(), flags);
     Ok(Child { thread, vfork })
 }
 

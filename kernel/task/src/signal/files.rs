@@ -8,7 +8,9 @@ use core::num::NonZeroU32;
 use sync::Error;
 use sync::poll::Events;
 
-use super::{Info, Origin, Signal, SignalSet, code, send_to_process, send_to_thread};
+use super::{
+    Info, Origin, Signal, SignalSet, code, send_in_sweep, send_to_process, send_to_thread,
+};
 use crate::processes::{Process, current, family, find_thread};
 use vfs::file::async_io::{FileOwner, IoSignal, NamedBy, Owner, OwnerKind};
 use vfs::file::{Fd, Signals, register_signals};
@@ -128,20 +130,27 @@ fn send(to: &FileOwner, info: Info) {
         }
         OwnerKind::Process => {
             if let Some(process) = family::find(owner.id) {
-                send_by(named_by, &process, info);
+                send_by(named_by, &process, info, send_to_process);
             }
         }
         OwnerKind::Group => {
-            family::group_members(owner.id).for_each(|process| send_by(named_by, &process, info));
+            for process in family::sweep(|| family::group_members(owner.id)) {
+                send_by(named_by, &process, info, send_in_sweep);
+            }
         }
     }
 }
 
 /// A queue that is full still takes a plain SIGIO.
-fn send_by(sender: NamedBy, process: &Process, info: Info) {
-    if may_signal(sender, process) && send_to_process(process, info).is_err() {
+fn send_by(
+    sender: NamedBy,
+    process: &Process,
+    info: Info,
+    send: fn(&Process, Info) -> sync::Result<()>,
+) {
+    if may_signal(sender, process) && send(process, info).is_err() {
         // One that waits already is enough.
-        let _ = send_to_process(process, Info::kernel(Signal::IO));
+        let _ = send(process, Info::kernel(Signal::IO));
     }
 }
 

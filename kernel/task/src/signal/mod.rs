@@ -9,6 +9,7 @@
 
 mod action;
 mod deliver;
+mod during_fork;
 pub mod files;
 mod info;
 mod number;
@@ -21,12 +22,13 @@ mod wait;
 
 pub use action::{Action, ActionFlags, ActionTable, Handler};
 pub use deliver::{Delivery, force, force_segv, next_delivery, restore_mask, set_action};
+pub use during_fork::DuringFork;
 pub use files::broken_pipe;
 pub use info::{Info, Origin, code};
 pub use number::{Default as DefaultAction, Signal, SignalSet};
 pub use send::{
-    check_permission, from_current, pass_on, post_to_process, send_to_group, send_to_process,
-    send_to_thread,
+    check_permission, from_current, pass_on, post_to_process, send_in_sweep, send_to_group,
+    send_to_process, send_to_thread,
 };
 pub use state::{
     AltStack, ProcessSignals, ThreadSignals, forget_process, forget_thread, pending_set, refresh,

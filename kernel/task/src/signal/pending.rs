@@ -147,7 +147,7 @@ fn may_be_refused(info: &Info) -> bool {
 }
 
 /// What a signal tells whose information found no memory.
-fn nameless(signal: Signal) -> Info {
+pub(super) fn nameless(signal: Signal) -> Info {
     Info {
         signal,
         code: code::USER,

@@ -10,22 +10,45 @@ use sync::{Error, Result};
 use super::number::Default as DefaultAction;
 use super::pending::{Payer, costs};
 use super::spare::is_spared;
-use super::{Info, Origin, Signal, SignalSet, stop};
+use super::{Info, Origin, Signal, SignalSet, during_fork, stop};
 use crate::processes::{ExitStatus, Pid, Process, Thread, current, family};
+
+/// Whom a signal is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// One process.
+    One,
+    /// It, among others (`family::sweep`).
+    Many,
+}
 
 /// Sends to the process: one of its threads takes it.
 ///
 /// Errors: `WouldBlock` if too many real-time signals wait already.
 pub fn send_to_process(process: &Process, info: Info) -> Result<()> {
+    send(process, info, Reach::One)
+}
+
+/// The same in a sweep: a child that the process forks now is sent it too.
+///
+/// Errors: `WouldBlock` if too many real-time signals wait already.
+pub fn send_in_sweep(process: &Process, info: Info) -> Result<()> {
+    send(process, info, Reach::Many)
+}
+
+fn send(process: &Process, info: Info, reach: Reach) -> Result<()> {
     if is_lost(process, &info) {
         return Ok(());
     }
     prepare(process, info.signal);
     if info.signal == Signal::KILL {
         process.begin_exit(ExitStatus::Killed(Signal::KILL));
+        if reach == Reach::Many {
+            process.with_threads(|threads| during_fork::note(threads, info.signal));
+        }
         return Ok(());
     }
-    if post_to_process(process, info)? {
+    if post(process, info, reach)? {
         process.signals.pollee.notify(Events::READABLE);
     }
     Ok(())
@@ -37,6 +60,10 @@ pub fn send_to_process(process: &Process, info: Info) -> Result<()> {
 ///
 /// Errors: `WouldBlock` if too many real-time signals wait already.
 pub fn post_to_process(process: &Process, info: Info) -> Result<bool> {
+    post(process, info, Reach::One)
+}
+
+fn post(process: &Process, info: Info, reach: Reach) -> Result<bool> {
     if process
         .first_thread()
         .is_none_or(|first| is_ignored(&first, info.signal))
@@ -44,16 +71,22 @@ pub fn post_to_process(process: &Process, info: Info) -> Result<bool> {
         return Ok(false);
     }
     let payer = payer(process, &info);
-    process.signals.pending.lock().push(info, payer.as_ref())?;
     process.with_threads(|threads| {
+        {
+            let mut pending = process.signals.pending.lock();
+            pending.push(info, payer.as_ref())?;
+            if reach == Reach::Many {
+                during_fork::note(threads, info.signal);
+            }
+        }
         if let Some(taker) = threads
             .iter()
             .find(|thread| thread.signals.takes(info.signal))
         {
             alert(taker);
         }
-    });
-    Ok(true)
+        Ok(true)
+    })
 }
 
 /// Sends to this thread alone.
@@ -83,10 +116,10 @@ pub fn send_to_thread(thread: &Arc<Thread>, info: Info) -> Result<()> {
 /// Sends to all processes of a group; false if it has none.
 pub fn send_to_group(group: Pid, info: Info) -> bool {
     let mut has_members = false;
-    for process in family::group_members(group) {
+    for process in family::sweep(|| family::group_members(group)) {
         has_members = true;
         // A full queue loses real-time signals to groups, as in Linux.
-        let _ = send_to_process(&process, info);
+        let _ = send_in_sweep(&process, info);
     }
     has_members
 }

@@ -45,6 +45,8 @@ pub struct ThreadSignals {
     awaited: AtomicU64,
     pub(super) pending: Spin<Pending>,
     mask_to_restore: Spin<Option<SignalSet>>,
+    /// While it forks, what sweeps have sent its process since the fork began.
+    pub(super) during_fork: Spin<Option<SignalSet>>,
     /// Where handlers may run.
     pub alt_stack: Spin<AltStack>,
 }

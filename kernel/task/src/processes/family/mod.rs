@@ -14,6 +14,7 @@
 mod child;
 mod children;
 mod death;
+mod sweeps;
 
 use alloc::sync::Arc;
 
@@ -33,6 +34,8 @@ pub use children::{Wanted, Whom, poll_children, total_usage};
 pub(super) use death::bury;
 pub use death::note_subreaper;
 pub use relations::INIT;
+pub use sweeps::sweep;
+pub(super) use sweeps::wait_for_sweeps;
 
 /// Parts of the table. Processes that start together are in different ones.
 const PARTS: usize = 64;
