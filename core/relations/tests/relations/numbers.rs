@@ -131,3 +131,21 @@ fn two_that_ask_at_the_same_time_get_two_numbers() {
         assert_eq!(taken, Vec::from_iter(BTreeSet::from([own, kept])));
     });
 }
+
+#[test]
+fn a_number_is_not_reused_at_once_whoever_of_two_gave_the_last_one() {
+    explore(|| {
+        let numbers = loom::sync::Arc::new(Numbers::<Watched, 1>::new(
+            from_fn(|_| Default::default()),
+            Default::default(),
+            Default::default(),
+        ));
+        let other = numbers.clone();
+        let other = loom::thread::spawn(move || other.allocate().unwrap());
+        let given = [numbers.allocate().unwrap(), other.join().unwrap()];
+        for number in given {
+            numbers.release(number);
+        }
+        assert_eq!(numbers.allocate(), Some(3));
+    });
+}

@@ -9,6 +9,8 @@ use models::{Plain, Random, for_each_seed};
 use relations::{Cursor, Fate, Host, INIT, Index, Part, State};
 
 const PARTS: usize = 4;
+/// Children that move under one hold of the locks.
+const MOVED_MAX: usize = 64;
 
 struct Kernel;
 
@@ -150,6 +152,7 @@ impl World {
             if goes { Fate::Goes } else { Fate::Stays }
         }) {
             assert_eq!(orphans.heir.id(), heir);
+            assert!(orphans.children.len() <= MOVED_MAX);
             moved.extend(orphans.children.iter().map(|child| child.id()));
         }
         let mut expected = BTreeSet::new();
@@ -388,6 +391,55 @@ fn a_parent_controls_another_group_of_its_own_session_only() {
     assert!(world.table.set_group(&child, first, INIT));
     assert!(world.table.lead_session(&child));
     assert!(!child.is_controlled_by(&parent), "no session in common");
+}
+
+#[test]
+fn a_group_that_has_gone_to_another_session_is_not_joined() {
+    let mut world = World::new(Random::new(1));
+    world.bear(Some(INIT), Some(INIT));
+    world.bear(Some(INIT), Some(INIT));
+    let [leader, other] = [2, 3].map(|id| world.table.get(id).unwrap());
+    let own = world.table.group_in(INIT, 2, &leader).expect("it may lead");
+    assert!(world.table.set_group(&leader, own, INIT));
+    let seen = world.table.group_in(INIT, 2, &other).expect("it is there");
+    let first = world.table.group_in(INIT, INIT, &leader).expect("of 1");
+    assert!(world.table.set_group(&leader, first, INIT));
+    let group = || seen.clone();
+    assert!(!world.table.set_group(&other, group(), INIT), "it is empty");
+    assert!(world.table.lead_session(&leader));
+    assert!(!world.table.set_group(&other, group(), INIT));
+    assert_eq!((other.group(), other.session()), (INIT, INIT));
+    assert!(!world.table.lead_session(&leader), "it leads one");
+}
+
+#[test]
+fn a_group_that_all_its_members_have_left_may_lead_a_session() {
+    let mut world = World::new(Random::new(1));
+    (0..3).for_each(|_| world.bear(Some(INIT), Some(INIT)));
+    let members = [2, 3, 4].map(|id| world.table.get(id).unwrap());
+    let join = |member: &Member, group: u32| {
+        let group = world.table.group_in(INIT, group, member);
+        world
+            .table
+            .set_group(member, group.expect("it is there"), INIT)
+    };
+    assert!(members.iter().all(|member| join(member, 2)));
+    for member in &members {
+        assert!(!world.table.lead_session(&members[0]), "somebody is in it");
+        assert!(join(member, INIT));
+    }
+    assert!(world.table.lead_session(&members[0]));
+}
+
+#[test]
+fn a_member_has_neither_ended_nor_run_a_program_at_first() {
+    let world = World::new(Random::new(1));
+    let member = world.table.get(INIT).unwrap();
+    assert!(!member.has_ended() && !member.has_run_program());
+    member.note_program();
+    assert!(!member.has_ended() && member.has_run_program());
+    member.note_end();
+    assert!(member.has_ended());
 }
 
 #[test]
