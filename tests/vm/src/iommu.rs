@@ -34,6 +34,10 @@ pub const TESTS: &[Test] = &[
         "a device that reaches for memory by itself gets it, but not behind an IOMMU, which names it",
         stray,
     ),
+    (
+        "a card whose ring is moved under it is refused behind an IOMMU, and nobody else is",
+        moved_ring,
+    ),
 ];
 
 /// What the command says of a refused request.
@@ -87,6 +91,9 @@ fn volume(setup: &Setup) -> Result<(), String> {
 /// Where the device sits, and how tools call it.
 const SLOT: u32 = 0x1e;
 const NAME: &str = "00:1e.0";
+/// The same of the card.
+const CARD_SLOT: u32 = 2;
+const CARD: &str = "00:02.0";
 /// A page that the kernel never allocates.
 const TARGET: u64 = 0xc000;
 const PATTERN: [u8; 16] = [0xa5; 16];
@@ -98,54 +105,94 @@ fn stray(setup: &Setup) -> Result<(), String> {
     if !setup.has_our_pci() {
         return Ok(());
     }
-    let (end, left) = with_stray_device(setup, &[])?;
+    let (end, left) = with_stray_device(setup, &[], "")?;
     expect_status(&end, 0)?;
     if left == PATTERN || end.console.contains(REFUSED) {
         return Err("without an IOMMU the device does not reach memory".into());
     }
-    let (end, left) = with_stray_device(setup, &["--iommu"])?;
+    // The last request is counted a little after it was made.
+    let own = format!("{NAME} unit 0 undriven refused {ERRORS} last {TARGET:#x}");
+    let (end, left) = with_stray_device(setup, &["--iommu"], &until_shown(&own))?;
     expect_status(&end, 0)?;
     if left != PATTERN {
         return Err(format!("the device wrote to memory: {left:?}"));
     }
     let sentence = format!("{REFUSED} the device {NAME} a write to memory at {TARGET:#x}");
     let lines = end.console.matches(&sentence).count();
-    if !(1..=LINES_MAX).contains(&lines) {
-        return Err(format!("it was named {lines} times: {}", end.console));
+    match lines {
+        1..=LINES_MAX => expect_others_quiet(&end, NAME),
+        _ => Err(format!("it was named {lines} times: {}", end.console)),
     }
-    expect_counted(&end.console)
 }
 
-/// Its requests are counted, and nobody else's were refused.
-fn expect_counted(console: &str) -> Result<(), String> {
-    let own = format!("{NAME} unit 0 undriven refused {ERRORS} last {TARGET:#x}");
-    let refused = console.lines().filter(|line| line.contains(" refused "));
-    let others = refused.filter(|line| line.contains(" unit ") && !line.contains(NAME));
+/// Waits, in the machine, until a line stands in /proc/iommu.
+fn until_shown(line: &str) -> String {
+    format!("until grep '{line}' /proc/iommu; do sleep 0.1; done; ")
+}
+
+/// Nobody's requests were refused but those of the device of that name.
+fn expect_others_quiet(end: &End, name: &str) -> Result<(), String> {
+    let shown = end
+        .console
+        .lines()
+        .filter(|line| line.contains(" refused "));
+    let others = shown.filter(|line| line.contains(" unit ") && !line.contains(name));
     let others: Vec<&str> = others.map(str::trim_end).collect();
-    let are_quiet = others.iter().all(|line| line.ends_with(" refused 0"));
-    match console.contains(&own) && !others.is_empty() && are_quiet {
-        true => Ok(()),
-        false => Err(format!("/proc/iommu shows {console}")),
+    match others.iter().all(|line| line.ends_with(" refused 0")) {
+        true if !others.is_empty() => Ok(()),
+        _ => Err(format!("/proc/iommu shows {}", end.console)),
     }
 }
 
-/// A machine in which the device errs: how it ended, and what is in memory then.
-fn with_stray_device(setup: &Setup, flags: &[&str]) -> Result<(End, Vec<u8>), String> {
-    let socket = state_folder().join("qtest.sock");
-    let script = "echo up; read go; cat /proc/iommu; exit 0";
-    let program = ["--net", "none", "busybox", "sh", "-c", script];
-    let mut command = setup.command(&[flags, &program].concat());
-    command.env("SIETCH_QEMU", qemu_with_device(&socket)?);
-    let mut guest = Guest::of(command)?;
-    guest.expect("up", BOOT_PATIENCE)?;
-    let mut device = Edu::find(Qtest::connect(&socket)?)?;
-    device.qtest.write(TARGET, &PATTERN)?;
+/// A machine in which the device errs, and waits then: how it ended, and what is in memory.
+fn with_stray_device(setup: &Setup, flags: &[&str], wait: &str) -> Result<(End, Vec<u8>), String> {
+    let flags = [flags, &["--net", "none"]].concat();
+    let (mut guest, qtest) = with_qtest(setup, &flags, wait)?;
+    let mut device = Edu(Function::at(qtest, SLOT)?);
+    let qtest = &mut device.0.qtest;
+    qtest.write(TARGET, &PATTERN)?;
     for _ in 0..ERRORS {
         device.write_memory(TARGET, PATTERN.len())?;
     }
-    let left = device.qtest.read(TARGET, PATTERN.len())?;
+    let left = device.0.qtest.read(TARGET, PATTERN.len())?;
     guest.type_text("go\n")?;
     Ok((guest.wait(BOOT_PATIENCE)?, left))
+}
+
+/// A card that has a driver reaches no more than its driver's memory. It is told of another
+/// transmit ring, and to send; the driver does not know.
+fn moved_ring(setup: &Setup) -> Result<(), String> {
+    if !setup.has_our_pci() {
+        return Ok(());
+    }
+    let own = format!("{CARD} unit 0 driven refused [1-9][0-9]* last {TARGET:#x}");
+    let setup = setup.with_nic("e1000");
+    let (mut guest, qtest) = with_qtest(&setup, &["--iommu"], &until_shown(&own))?;
+    let mut card = Function::at(qtest, CARD_SLOT)?;
+    card.set(TX_RING, TARGET)?;
+    let descriptors = card.get(TX_RING_BYTES)? / TX_DESCRIPTOR_BYTES;
+    let next = (card.get(TX_TAIL)? + 1).checked_rem(descriptors);
+    card.set(TX_TAIL, next.ok_or("the card has no driver")?)?;
+    guest.type_text("go\n")?;
+    let end = guest.wait(BOOT_PATIENCE)?;
+    expect_status(&end, 0)?;
+    let sentence = format!("{REFUSED} the device {CARD} a read of memory at {TARGET:#x}");
+    match end.console.contains(&sentence) {
+        true => expect_others_quiet(&end, CARD),
+        false => Err(format!("it was not named: {}", end.console)),
+    }
+}
+
+/// A machine that is up, and the way to its devices. Told to go on, it waits and ends.
+fn with_qtest(setup: &Setup, flags: &[&str], wait: &str) -> Result<(Guest, Qtest), String> {
+    let socket = state_folder().join("qtest.sock");
+    let script = format!("echo up; read go; {wait}cat /proc/iommu; exit 0");
+    let program = ["busybox", "sh", "-c", &script];
+    let mut command = setup.command(&[flags, &program].concat());
+    command.env("SIETCH_QEMU", qemu_with_device(&socket)?);
+    let guest = Guest::of(command)?;
+    guest.expect("up", BOOT_PATIENCE)?;
+    Ok((guest, Qtest::connect(&socket)?))
 }
 
 /// QEMU with the device and the test protocol besides what it is asked for.
@@ -204,11 +251,52 @@ impl Qtest {
     }
 }
 
-/// The device (docs/specs/edu).
-struct Edu {
+/// A function on bus 0 and its registers.
+struct Function {
     qtest: Qtest,
     registers: u64,
 }
+
+/// In the configuration space.
+const COMMAND: u32 = 0x04;
+const BAR0: u32 = 0x10;
+/// The function may answer at its registers, and reach memory.
+const MEMORY_AND_MASTER: u64 = 0b110;
+
+impl Function {
+    fn at(mut qtest: Qtest, slot: u32) -> Result<Self, String> {
+        let mut select = |register: u32| {
+            let place = 0x8000_0000 | slot << 11 | register;
+            qtest.ask(&format!("outl 0xcf8 {place:#x}"))?;
+            qtest.number("inl 0xcfc")
+        };
+        let registers = select(BAR0)? & !0xf;
+        let command = select(COMMAND)? & 0xffff | MEMORY_AND_MASTER;
+        qtest.ask(&format!("outl 0xcfc {command:#x}"))?;
+        Ok(Self { qtest, registers })
+    }
+
+    fn get(&mut self, register: u64) -> Result<u64, String> {
+        let at = self.registers + register;
+        self.qtest.number(&format!("readl {at:#x}"))
+    }
+
+    fn set(&mut self, register: u64, value: u64) -> Result<(), String> {
+        let at = self.registers + register;
+        let set = self.qtest.ask(&format!("writel {at:#x} {value:#x}"));
+        set.map(drop)
+    }
+}
+
+/// The transmit ring of an 82540EM (section 13.4.35 and following of its manual): address,
+/// bytes, and where the driver has got to.
+const TX_RING: u64 = 0x3800;
+const TX_RING_BYTES: u64 = 0x3808;
+const TX_TAIL: u64 = 0x3818;
+const TX_DESCRIPTOR_BYTES: u64 = 16;
+
+/// The device that copies (docs/specs/edu).
+struct Edu(Function);
 
 /// Its memory on its own side, and registers.
 const OWN_MEMORY: u64 = 0x40000;
@@ -219,44 +307,19 @@ const DMA_COMMAND: u64 = 0x98;
 /// Begin, and write to the machine's memory; the first goes off when it is done.
 const BEGIN: u64 = 1;
 const TO_MACHINE: u64 = 2;
-/// In the configuration space.
-const COMMAND: u32 = 0x04;
-const BAR0: u32 = 0x10;
-/// The device may answer at its registers, and reach memory.
-const MEMORY_AND_MASTER: u64 = 0b110;
 /// For a transfer, which takes 100 ms.
 const PATIENCE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(20);
 
 impl Edu {
-    fn find(mut qtest: Qtest) -> Result<Self, String> {
-        let mut select = |register: u32| {
-            let place = 0x8000_0000 | SLOT << 11 | register;
-            qtest.ask(&format!("outl 0xcf8 {place:#x}"))?;
-            qtest.number("inl 0xcfc")
-        };
-        let registers = select(BAR0)? & !0xf;
-        let command = select(COMMAND)? & 0xffff | MEMORY_AND_MASTER;
-        qtest.ask(&format!("outl 0xcfc {command:#x}"))?;
-        Ok(Self { qtest, registers })
-    }
-
-    fn set(&mut self, register: u64, value: u64) -> Result<(), String> {
-        let at = self.registers + register;
-        self.qtest
-            .ask(&format!("writeq {at:#x} {value:#x}"))
-            .map(drop)
-    }
-
     /// Has it write what is in its own memory, and waits until it takes that for done.
     fn write_memory(&mut self, to: u64, bytes: usize) -> Result<(), String> {
-        self.set(DMA_FROM, OWN_MEMORY)?;
-        self.set(DMA_TO, to)?;
-        self.set(DMA_BYTES, bytes as u64)?;
-        self.set(DMA_COMMAND, BEGIN | TO_MACHINE)?;
-        let command = format!("readq {:#x}", self.registers + DMA_COMMAND);
+        self.0.set(DMA_FROM, OWN_MEMORY)?;
+        self.0.set(DMA_TO, to)?;
+        self.0.set(DMA_BYTES, bytes as u64)?;
+        self.0.set(DMA_COMMAND, BEGIN | TO_MACHINE)?;
         let deadline = Instant::now() + PATIENCE;
-        while self.qtest.number(&command)? & BEGIN != 0 {
+        while self.0.get(DMA_COMMAND)? & BEGIN != 0 {
             if Instant::now() > deadline {
                 return Err("the device does not end its transfer".into());
             }
