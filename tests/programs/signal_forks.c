@@ -1,5 +1,5 @@
-// Signals to a process group whose members fork at that time: no child is missed, and signals keep
-// nobody from forking.
+// Signals to a process group whose members fork at that time: no child is missed, none gets a
+// signal that its parent had taken before, and signals keep nobody from forking.
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #include "check.h"
 
-enum { ROUNDS = 100, FORKERS = 2, CHILDREN = 20, SECONDS_MAX = 20 };
+enum { ROUNDS = 100, FORKERS = 2, CHILDREN = 20, MEMBERS = 20, SECONDS_MAX = 20 };
 
 // fork(3) may block all signals around the call, and what its caller is sent then is not for the
 // child.
@@ -105,8 +105,40 @@ static void signals_to_a_group_keep_nobody_from_forking(void) {
     CHECK(waitpid(group, &status, 0) == group && status == 0);
 }
 
+// The handler blocks the signal: if the child was sent it too, it is pending there.
+static void fork_who_looks(int signal) {
+    pid_t child = fork();
+    if (child == 0) {
+        sigset_t pending;
+        sigpending(&pending);
+        _exit(sigismember(&pending, signal));
+    }
+    int status = -1;
+    if (waitpid(child, &status, 0) != child) status = -1;
+    _exit(status == 0 ? 0 : 1);
+}
+
+static void a_child_that_a_handler_forks_is_not_sent_the_signal_again(void) {
+    struct sigaction action = {.sa_handler = fork_who_looks}, before;
+    sigaction(SIGHUP, &action, &before);
+    pid_t group = 0;
+    for (int member = 0; member < MEMBERS; member++) {
+        pid_t forked = fork();
+        if (forked == 0) sleep_forever();
+        if (member == 0) group = forked;
+        CHECK(setpgid(forked, group) == 0);
+    }
+    CHECK(kill(-group, SIGHUP) == 0);
+    sigaction(SIGHUP, &before, NULL);
+    for (int member = 0; member < MEMBERS; member++) {
+        int status = -1;
+        CHECK(waitpid(-group, &status, 0) > 0 && status == 0);
+    }
+}
+
 int main(void) {
     TEST(a_signal_to_a_group_misses_no_child_that_is_forked_meanwhile);
     TEST(signals_to_a_group_keep_nobody_from_forking);
+    TEST(a_child_that_a_handler_forks_is_not_sent_the_signal_again);
     return check_status();
 }

@@ -8,6 +8,10 @@
 //! had begun by then. Later ones find the child. What the parent was sent from the beginning of the
 //! fork until now, the child is sent too.
 //!
+//! Nor may a child be sent what its parent had taken before the fork: a server that forks workers as
+//! it is told to begin anew would see them told so, too. So sweeps pass over those whose fork began
+//! after them ([`Sweep::reaches`]): all that these are to hear they have from their parents.
+//!
 //! Sweeps are of two generations. Those that begin are of the younger one; once the older one is
 //! over, the younger becomes the older. So a wait is for two generations at most, however many
 //! begin meanwhile.
@@ -45,6 +49,8 @@ impl Generations {
 pub struct Sweeps<H: Host> {
     /// How many there are, for looks without the lock.
     running: CountOf<H>,
+    /// How many have ever begun.
+    begun: CountOf<H>,
     generations: LockOf<H, Generations>,
 }
 
@@ -52,6 +58,16 @@ pub struct Sweeps<H: Host> {
 pub struct Sweep<'a, H: Host> {
     of: &'a Sweeps<H>,
     generation: usize,
+    /// How many had begun before it.
+    before: usize,
+}
+
+impl<H: Host> Sweep<'_, H> {
+    /// Whether it is for a process that [`Sweeps::count`] was asked for after its fork began.
+    #[inline]
+    pub fn reaches(&self, count: usize) -> bool {
+        count <= self.before
+    }
 }
 
 /// All sweeps that had begun at a moment.
@@ -59,12 +75,22 @@ pub struct Sweep<'a, H: Host> {
 pub struct Begun(usize);
 
 impl<H: Host> Sweeps<H> {
-    /// From 0 and no sweeps.
-    pub const fn new(running: CountOf<H>, generations: LockOf<H, Generations>) -> Self {
+    /// From twice 0 and no sweeps.
+    pub const fn new(
+        running: CountOf<H>,
+        begun: CountOf<H>,
+        generations: LockOf<H, Generations>,
+    ) -> Self {
         Self {
             running,
+            begun,
             generations,
         }
+    }
+
+    /// How many have begun, ever.
+    pub fn count(&self) -> usize {
+        self.begun.get()
     }
 
     /// One begins.
@@ -72,10 +98,13 @@ impl<H: Host> Sweeps<H> {
         self.running.add(1);
         let mut generations = self.generations.lock();
         generations.younger += 1;
+        // With the lock held, so that who counts it in finds it under way.
+        let before = self.begun.add(1);
         let generation = generations.number;
         Sweep {
             of: self,
             generation,
+            before,
         }
     }
 

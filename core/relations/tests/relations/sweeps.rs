@@ -30,11 +30,16 @@ struct Signals {
     during_fork: Option<u32>,
 }
 
-struct Process(<Watched as Family>::Lock<Signals>);
+struct Process {
+    signals: <Watched as Family>::Lock<Signals>,
+    /// How many sweeps had begun before its fork.
+    sweeps: usize,
+}
 
 impl Process {
-    fn new() -> Self {
-        Self(Lock::new(Signals::default()))
+    fn new(sweeps: usize) -> Self {
+        let signals = Lock::new(Signals::default());
+        Self { signals, sweeps }
     }
 }
 
@@ -74,9 +79,9 @@ impl World {
     fn new() -> Self {
         let table = Table::new(from_fn(|_| Part::new(RwLock::new(Index::new()))));
         let generations = Lock::new(Generations::new());
-        let sweeps = Sweeps::new(Default::default(), generations);
+        let sweeps = Sweeps::new(Default::default(), Default::default(), generations);
         let world = Self { table, sweeps };
-        let first = (INIT, Process::new());
+        let first = (INIT, Process::new(0));
         world.table.add(first, None, None, Nothing);
         world.bear(PARENT, INIT);
         world
@@ -84,22 +89,25 @@ impl World {
 
     fn bear(&self, id: u32, parent: u32) {
         let parent = self.table.get(parent).expect("it is there");
-        let child = (id, Process::new());
+        let child = (id, Process::new(self.sweeps.count()));
         self.table
             .add(child, Some(parent.clone()), Some(&parent), Nothing);
     }
 
     fn with<R>(&self, id: u32, look: impl FnOnce(&mut Signals) -> R) -> Option<R> {
         let member = self.table.get(id)?;
-        Some(look(&mut member.process().0.lock()))
+        Some(look(&mut member.process().signals.lock()))
     }
 
     /// Sends a signal to all in the first process' group.
     fn sweep(&self, signal: u32) {
-        let _sweep = self.sweeps.begin();
+        let sweep = self.sweeps.begin();
         let mut cursor = Cursor::default();
         while let Some(member) = self.table.next_of_group(INIT, &mut cursor) {
-            let mut signals = member.process().0.lock();
+            if !sweep.reaches(member.process().sweeps) {
+                continue;
+            }
+            let mut signals = member.process().signals.lock();
             signals.waiting |= signal;
             signals.during_fork = signals.during_fork.map(|sent| sent | signal);
         }
@@ -123,6 +131,12 @@ impl World {
         let sent = self.with(PARENT, |signals| signals.during_fork.take());
         let sent = sent.flatten().expect("it was begun");
         self.with(CHILD, |signals| signals.waiting |= sent);
+    }
+
+    /// Takes the signals that wait for the parent.
+    fn take(&self) -> u32 {
+        let taken = self.with(PARENT, |signals| std::mem::take(&mut signals.waiting));
+        taken.expect("it is there")
     }
 
     /// A parent that has no child was sent the signals before.
@@ -159,6 +173,22 @@ fn a_child_is_sent_the_signals_of_sweeps_that_overlap() {
             .into_iter()
             .for_each(|sweeper| sweeper.join().expect("it ends"));
         world.check();
+    });
+}
+
+#[test]
+fn a_child_that_is_forked_after_its_parent_has_taken_a_signal_is_not_sent_it() {
+    explore(|| {
+        let world = Arc::new(World::new());
+        let here = world.clone();
+        let other = thread::spawn(move || here.sweep(1));
+        let taken = world.take();
+        world.fork();
+        other.join().expect("it ends");
+        match taken {
+            0 => world.check(),
+            _ => assert_eq!(world.with(CHILD, |signals| signals.waiting), Some(0)),
+        }
     });
 }
 

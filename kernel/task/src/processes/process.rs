@@ -16,7 +16,7 @@ use sync::{Error, Restart, Result, Slot, WaitQueue};
 
 use super::latch::Latch;
 use super::usage::Usage;
-use super::{ExitStatus, Pid, Thread, seccomp};
+use super::{ExitStatus, Pid, Thread, family, seccomp};
 use crate::processes::timers::ProcessTimers;
 use crate::ptrace::Tracees;
 use crate::signal::{ActionTable, Info, ProcessSignals};
@@ -52,6 +52,8 @@ pub struct Process {
     pub image: Spin<Image>,
     /// When it was forked.
     pub started: Instant,
+    /// How many signals for many processes were under way or over when its fork began.
+    pub(super) sweeps_before: usize,
     /// Told when it has ended.
     pub ended: Pollee,
     /// A child changed its state.
@@ -124,6 +126,7 @@ impl Process {
             timers: ProcessTimers::default(),
             image: Spin::new(image),
             started: mach::time::now(),
+            sweeps_before: family::sweeps_begun(),
             ended: Pollee::new(),
             has_ended: AtomicBool::new(false),
             children_changed: WaitQueue::new(),

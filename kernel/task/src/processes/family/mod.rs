@@ -35,7 +35,7 @@ pub(super) use death::bury;
 pub use death::note_subreaper;
 pub use relations::INIT;
 pub use sweeps::sweep;
-pub(super) use sweeps::wait_for_sweeps;
+pub(super) use sweeps::{sweeps_begun, wait_for_sweeps};
 
 /// Parts of the table. Processes that start together are in different ones.
 const PARTS: usize = 64;

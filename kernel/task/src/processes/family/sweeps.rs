@@ -1,5 +1,6 @@
 //! Signals for many processes, and forks meanwhile (`relations`' sweeps).
 
+use alloc::sync::Arc;
 use core::sync::atomic::AtomicUsize;
 
 use mach::sync::Spin;
@@ -7,9 +8,14 @@ use relations::{Generations, Sweep, Sweeps};
 use sync::{Wait, WaitQueue};
 
 use super::child::Kernel;
+use crate::processes::Process;
 
 /// Those under way, through any group: a child must be missed by none.
-static SWEEPS: Sweeps<Kernel> = Sweeps::new(AtomicUsize::new(0), Spin::new(Generations::new()));
+static SWEEPS: Sweeps<Kernel> = Sweeps::new(
+    AtomicUsize::new(0),
+    AtomicUsize::new(0),
+    Spin::new(Generations::new()),
+);
 /// Those who fork and wait until sweeps are over. They wait for any of them, so one queue is enough.
 static WAITERS: WaitQueue = WaitQueue::new();
 
@@ -30,11 +36,13 @@ pub fn sweep<I>(members: impl FnOnce() -> I) -> During<I> {
     }
 }
 
-impl<I: Iterator> Iterator for During<I> {
-    type Item = I::Item;
+impl<I: Iterator<Item = Arc<Process>>> Iterator for During<I> {
+    type Item = Arc<Process>;
 
-    fn next(&mut self) -> Option<I::Item> {
-        self.members.next()
+    fn next(&mut self) -> Option<Arc<Process>> {
+        let sweep = self.sweep.as_ref()?;
+        self.members
+            .find(|process| sweep.reaches(process.sweeps_before))
     }
 }
 
@@ -44,6 +52,11 @@ impl<I> Drop for During<I> {
         self.sweep = None;
         WAITERS.wake_all();
     }
+}
+
+/// How many have begun, for a process whose fork has begun.
+pub(in crate::processes) fn sweeps_begun() -> usize {
+    SWEEPS.count()
 }
 
 /// Waits until all are over that had begun before the caller put a child into the table.
