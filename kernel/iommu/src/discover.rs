@@ -20,7 +20,10 @@ const SEGMENT: u16 = 0;
 /// The units of the table that work, with a domain for each function; `None` if there is none.
 pub fn machine(dmar: Dmar<'static>) -> Option<Machine> {
     // A unit keeps its place in the table, whether it works or not.
-    let mut units: Vec<_> = dmar.units().map(|unit| open(unit.registers)).collect();
+    let units = dmar.units().enumerate();
+    let mut units: Vec<_> = units
+        .map(|(place, unit)| open(place, unit.registers))
+        .collect();
     let mut guarded = Vec::new();
     for function in functions() {
         let address = function.address();
@@ -37,13 +40,13 @@ pub fn machine(dmar: Dmar<'static>) -> Option<Machine> {
 }
 
 /// The unit whose registers are there, unless it cannot be used.
-fn open(at: u64) -> Option<Remapper> {
+fn open(place: usize, at: u64) -> Option<Remapper> {
     let registers = map_device(PhysAddr(at), REGISTERS_BYTES_MAX);
     let unit = registers
         .ok_or(Error::NotVtd)
         .and_then(|registers| Unit::open(registers, DmaMemory::Untranslated));
     match unit {
-        Ok(unit) => Some(Remapper::new(at, unit)),
+        Ok(unit) => Some(Remapper::new(place, at, unit)),
         Err(error) => {
             klog!("iommu: the unit at {at:#x} is not used: {error:?}");
             None

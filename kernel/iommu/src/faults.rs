@@ -26,6 +26,8 @@ const WINDOW_NS: u64 = 10_000_000_000;
 
 /// What is known of the requests that a unit refused.
 pub struct Refusals {
+    /// Made at boot: an interrupt finds memory short, too.
+    look: Arc<Look>,
     limit: Spin<RateLimit>,
     /// Of functions that are not known.
     strange: AtomicU64,
@@ -33,17 +35,17 @@ pub struct Refusals {
     lost: AtomicU64,
 }
 
-impl Default for Refusals {
-    fn default() -> Self {
+impl Refusals {
+    /// None yet, of the unit at this place.
+    pub fn new(place: usize) -> Self {
         Self {
+            look: Arc::new(Look(place)),
             limit: Spin::new(RateLimit::new(LINES, WINDOW_NS)),
             strange: AtomicU64::new(0),
             lost: AtomicU64::new(0),
         }
     }
-}
 
-impl Refusals {
     /// Requests of functions that are not known.
     pub fn strange(&self) -> u64 {
         self.strange.load(Relaxed)
@@ -100,7 +102,7 @@ fn on_interrupt(place: usize) {
     };
     remapper.unit.lock().mask_faults(true);
     let deadline = mach::time::now() + LOOK_AFTER;
-    timer::add(deadline, Target::Call(Arc::new(Look(place))));
+    timer::add(deadline, Target::Call(remapper.refusals.look.clone()));
 }
 
 /// Reads what a unit refused, and has it interrupt again.

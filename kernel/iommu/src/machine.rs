@@ -26,11 +26,11 @@ pub struct Remapper {
 }
 
 impl Remapper {
-    pub fn new(registers: u64, unit: VtdUnit) -> Self {
+    pub fn new(place: usize, registers: u64, unit: VtdUnit) -> Self {
         Self {
             registers,
             unit: Spin::new(unit),
-            refusals: Refusals::default(),
+            refusals: Refusals::new(place),
         }
     }
 }
