@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::UdpSocket;
+use std::time::Duration;
 
 use bench_pair::echo::{DATAGRAM_BYTES, Echo};
 use bench_pair::{Guest, System, server};
@@ -113,11 +114,15 @@ fn boot(system: System) -> Result<(Echo, Names), String> {
     }
 }
 
+/// How long an echo may take: a busy host keeps the machine from running.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Lets `echoes` datagrams go there and back, `window` at a time. None may be lost: it would
 /// cost instructions and be no echo.
 fn exchange(socket: &UdpSocket, window: u32, echoes: u32) -> Result<(), String> {
     let send = || socket.send(&[0; DATAGRAM_BYTES]).map(drop);
     let exchange = || -> std::io::Result<()> {
+        socket.set_read_timeout(Some(PATIENCE))?;
         (0..window).try_for_each(|_| send())?;
         for sent in window..window + echoes {
             socket.recv(&mut [0; DATAGRAM_BYTES])?;
