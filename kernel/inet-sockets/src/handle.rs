@@ -256,7 +256,7 @@ impl Handle {
 
     /// The same in the stack's words.
     pub(crate) fn ready(&self) -> inet::Events {
-        match self.is_alone() {
+        match self.is_heard_alone() {
             true => self.ready_here(),
             false => self.ready_anywhere(),
         }
