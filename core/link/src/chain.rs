@@ -89,6 +89,9 @@ impl<F: Frame> FrameChain<F> {
 
     /// Moves all frames of `other` behind these.
     pub fn append(&mut self, other: &mut Self) {
+        if self.is_empty() {
+            return core::mem::swap(self, other);
+        }
         self.bytes += core::mem::take(&mut other.bytes);
         self.frames.append(&mut other.frames);
     }

@@ -54,8 +54,14 @@ impl Generation {
     /// Whether `table` is not the newest.
     #[inline]
     pub fn is_newer_than(&self, table: &Table) -> bool {
+        !self.is(table.generation)
+    }
+
+    /// Whether the newest table is that of this number.
+    #[inline]
+    pub(crate) fn is(&self, generation: u64) -> bool {
         // Relaxed: the table itself is fetched under the control plane's lock.
-        self.0.load(Ordering::Relaxed) != table.generation
+        self.0.load(Ordering::Relaxed) == generation
     }
 
     pub(crate) fn raise(&self) -> u64 {
@@ -222,6 +228,10 @@ pub struct Table {
     alone: Vec<Option<u16>>,
     /// By client: whether its unicast frames pass the lanes by ([`crate::lane::direct`]).
     direct: Vec<bool>,
+    /// Of each client that its frames reach so: address, place and only stream.
+    receivers: Vec<(u64, usize, StreamId)>,
+    /// Of each client, whatever its VLAN, by place.
+    pub(crate) addresses: direct::Addresses,
 }
 
 /// So many are looked at in turn, which is cheaper than to halve them.
@@ -247,7 +257,17 @@ impl Table {
         let mut listeners = clients.iter().flat_map(|client| &client.listeners);
         let is_watched = listeners.any(|listener| listener.promiscuity.sees_unicast());
         let may_pass = |client| !is_watched && direct::may_pass(client, &queues);
-        let direct = clients.iter().map(may_pass).collect();
+        let direct: Vec<bool> = clients.iter().map(may_pass).collect();
+        let receivers = clients.iter().enumerate().zip(&direct);
+        let receivers =
+            receivers
+                .filter(|(_, is_direct)| **is_direct)
+                .filter_map(|((slot, client), _)| {
+                    let listener = client.listeners.first()?;
+                    Some((direct::as_receiver(client.mac), slot, listener.id))
+                });
+        let receivers = receivers.collect();
+        let addresses = direct::Addresses::new(&clients);
         let alone = groups
             .iter()
             .map(|group| only_client(group.as_deref()?, &clients, taps.is_empty()))
@@ -261,6 +281,8 @@ impl Table {
             taps,
             alone,
             direct,
+            receivers,
+            addresses,
         }
     }
 
@@ -303,27 +325,18 @@ impl Table {
         self.direct.get(slot) == Some(&true)
     }
 
-    /// The client of a unicast address to which frames pass; `likely` is looked at first.
+    /// Place and stream of the client whose frames pass the lanes by to this address.
     #[inline]
-    pub(crate) fn direct_to(&self, mac: MacAddr, likely: usize) -> Option<usize> {
-        let client = self.clients.get(likely)?;
-        let slot = match client.mac == mac && client.vid.is_none() {
-            true => likely,
-            false => self.find(mac, None)?,
-        };
-        self.is_direct(slot).then_some(slot)
+    pub(crate) fn direct_to(&self, receiver: u64) -> Option<(usize, StreamId)> {
+        let mut all = self.receivers.iter();
+        let found = all.find(|(address, ..)| *address == receiver)?;
+        Some((found.1, found.2))
     }
 
     /// The address of a link: what its stack puts into headers. A stack looks at it
     /// whenever its lane adopts a table, and rebuilds its headers if it has changed.
     pub fn address_of(&self, link: LinkId) -> Option<MacAddr> {
         Some(self.clients[self.slot_of(link)?].mac)
-    }
-
-    /// The only stream of a direct client.
-    pub(crate) fn stream_of(&self, slot: usize) -> Option<StreamId> {
-        let listener = self.clients.get(slot)?.listeners.first();
-        listener.map(|listener| listener.id)
     }
 
     #[inline]

@@ -39,6 +39,7 @@ mod sorter;
 mod switch;
 mod transmit;
 
+pub use direct::{Bypass, Place};
 pub use flows::FlowCounters;
 pub use journal::{DropEvent, EVENTS_MAX};
 pub use transmit::{Blocked, TxFlags};

@@ -1,5 +1,5 @@
 //! Requests, one after another; and what follows from a change: lanes for ports that are
-//! used, a detour for a card that is not plain, a NIC for each VNIC and VLAN, the MTU.
+//! used, those beside a card that is not plain, a NIC for each VNIC and VLAN, the MTU.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -12,12 +12,9 @@ use mach::sync::Spin;
 use sync::{Mutex, Result};
 
 use super::control::{self, Own, Shell, with_links};
-use super::lane_port::LanePort;
 use super::lanes::Lanes;
 use super::nic;
 use crate::device::moderation;
-use crate::device::pulls::Pulls;
-use crate::stack::env::Port;
 use crate::stack::interface::CARD;
 use crate::stack::interface::Interface;
 use crate::stack::{self, NetStack};
@@ -99,7 +96,7 @@ fn settle() -> Vec<LinkId> {
     let links: Vec<LinkInfo> = with_links(|links| links.iter().collect());
     let own = control::own();
     if let Some(own) = own.filter(|own| !is_plain(own.link)) {
-        detour(own);
+        add_lanes(own);
     }
     PORTS.lock().retain(|lanes| {
         let is_left = links.iter().any(|link| link.id == lanes.port());
@@ -119,7 +116,7 @@ fn settle() -> Vec<LinkId> {
         }
     }
     if let Some(own) = own.filter(|own| is_plain(own.link)) {
-        straighten(own);
+        remove_lanes(own);
     }
     each_port(Lanes::run);
     refused
@@ -157,37 +154,20 @@ fn is_plain(port: LinkId) -> bool {
     table.is_none_or(|(_, table)| table.is_plain())
 }
 
-/// Leads the card's frames by lanes, one for each pair of queues, unless it is so already.
-fn detour(own: Own) {
+/// Puts lanes beside the card, one for each pair of queues, unless they are there already.
+fn add_lanes(own: Own) {
     let there = lanes_of(own.link);
-    let is_missing = |ring: &u16| there.iter().all(|lanes| lanes.ring() != *ring);
+    let is_missing = |ring: &u16| there.iter().all(|lanes| lanes.ring() != Some(*ring));
     for ring in (0..stack::first().count()).filter(is_missing) {
-        let Some(lanes) = Lanes::new(own.link, ring, Some(own.stream)) else {
-            return;
-        };
-        let install = |card: &mut Port, pulls: &mut Pulls| {
-            pulls.lend();
-            LanePort::install(lanes.clone(), card);
-        };
-        if stack::first().with_port(ring, install).is_some() {
-            PORTS.lock().push(lanes);
-        }
+        let lanes = Lanes::beside_card(own.link, ring, own.stream);
+        PORTS.lock().extend(lanes);
     }
 }
 
-/// Gives the shards their card back. Where frames wait in a lane it stays as it is, until
-/// the next change.
-fn straighten(own: Own) {
+/// Takes the card's lanes away. One in which frames wait stays until the next change.
+fn remove_lanes(own: Own) {
     for lanes in &lanes_of(own.link) {
-        let is_done = stack::first().with_port(lanes.ring(), |port, pulls| {
-            let Some(card) = lanes.release_card() else {
-                return false;
-            };
-            *port = card;
-            lanes.look(|lane| pulls.take_back(lane.ring_counts()));
-            true
-        });
-        if is_done == Some(true) {
+        if lanes.remove() {
             PORTS.lock().retain(|other| !Arc::ptr_eq(other, lanes));
         }
     }
@@ -205,7 +185,7 @@ fn nic_for(link: &LinkInfo, over: LinkId) -> Result<()> {
     let mut lanes = lanes_of(over);
     if lanes.is_empty() {
         // An etherstub's: it has no card.
-        lanes.extend(Lanes::new(over, 0, None));
+        lanes.extend(Lanes::of_etherstub(over));
         PORTS.lock().extend(lanes.iter().cloned());
     }
     nic::ensure(link, &lanes)

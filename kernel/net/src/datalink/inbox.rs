@@ -1,6 +1,5 @@
 //! Where received frames wait for a station, or for the card's own stack.
 
-use alloc::collections::VecDeque;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use link::RxChain;
@@ -13,7 +12,7 @@ const FRAMES_MAX: usize = 1024;
 /// A bounded queue of frames.
 #[derive(Default)]
 pub(super) struct Inbox {
-    frames: Spin<VecDeque<RxFrame>>,
+    frames: Spin<RxChain>,
     dropped: AtomicU64,
 }
 
@@ -22,22 +21,29 @@ impl Inbox {
     pub fn put(&self, chain: &mut RxChain) -> u64 {
         let mut frames = self.frames.lock();
         let room = FRAMES_MAX.saturating_sub(frames.len());
-        let dropped = chain.len().saturating_sub(room) as u64;
-        frames.extend(chain.drain().take(room));
+        if chain.len() <= room {
+            frames.append(chain);
+            return 0;
+        }
+        let dropped = (chain.len() - room) as u64;
+        chain
+            .drain()
+            .take(room)
+            .for_each(|frame| frames.push(frame));
         self.dropped.fetch_add(dropped, Relaxed);
         dropped
-    }
-
-    /// The first frame.
-    pub fn take(&self) -> Option<RxFrame> {
-        self.frames.lock().pop_front()
     }
 
     /// Gives the first `budget` frames to `sink`; returns how many there were.
     pub fn drain(&self, budget: usize, sink: &mut dyn FnMut(RxFrame)) -> usize {
         let mut frames = self.frames.lock();
-        let count = budget.min(frames.len());
-        frames.drain(..count).for_each(sink);
+        let mut count = 0;
+        while count < budget
+            && let Some(frame) = frames.pop()
+        {
+            sink(frame);
+            count += 1;
+        }
         count
     }
 

@@ -1,70 +1,62 @@
-//! A lane with its pair of queues, behind one lock.
-//!
-//! The card's stack takes its frames where it polls, from [`Lanes::receive`]; NICs from their
-//! inboxes.
+//! The lane of a port's ring, wherever it is: a card's is beside its pair of queues, and under
+//! that one's lock ([`crate::device::pair`]); an etherstub's has a lock of its own.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
+use core::any::Any;
 
-use base::{Duration, Instant};
-use hal::FramePort;
-use link::lane::{Blocked, TxFlags};
-use link::{Lane, LinkId, Outlook, StreamId, TxChain};
-use mach::sync::{Spin, SpinGuard};
-use mbuf::{RxFrame, TxFrame};
+use hal::{Capabilities, FramePort};
+use link::lane::Place;
+use link::{Lane, LinkId, StreamId};
+use mach::sync::Spin;
+use mbuf::TxFrame;
 
 use super::nic::Nic;
-use super::shell::Shell;
-use super::wire::{self, Wire};
-use super::{control, wake};
+use super::port_lane::PortLane;
+use super::wire;
+use crate::stack;
 use crate::stack::env::Port;
 
-/// A lane that has more to do, or whose card has no room, runs again after this.
-const PAUSE: Duration = Duration::from_micros(200);
-
-/// The lane of a port's ring. An etherstub has one, a card one for each pair of queues.
+/// See the module. An etherstub has one, a card one for each pair of queues.
 pub(super) struct Lanes {
     port: LinkId,
-    ring: u16,
-    state: Spin<State>,
+    owner: Owner,
 }
 
-struct State {
-    lane: Lane,
-    /// None of an etherstub.
-    card: Option<Wire>,
-    shell: Shell,
-    /// Room for what is sent; empty between calls.
-    outgoing: TxChain,
-    /// The card has frames that it was not told of.
-    is_unannounced: bool,
+/// Who has it locked.
+enum Owner {
+    /// Beside this ring of the card.
+    Card(u16),
+    Etherstub(Spin<Box<PortLane>>),
 }
 
 impl Lanes {
-    /// For a ring of a port, without a card yet; `None` if there is no such port. `own` is
-    /// the stream of the card's stack.
-    pub fn new(port: LinkId, ring: u16, own: Option<StreamId>) -> Option<Arc<Self>> {
-        let (generation, table) = control::with_links(|links| links.table(port))?;
+    /// A lane beside a ring of the card, whose stack has the stream `own`; `None` without a port
+    /// or ring.
+    pub fn beside_card(port: LinkId, ring: u16, own: StreamId) -> Option<Arc<Self>> {
+        let lane = PortLane::boxed(port, ring, Some(own))?;
+        stack::first().with_pair(ring, |pair, _| pair.put_lane(lane))?;
         Some(Arc::new(Self {
             port,
-            ring,
-            state: Spin::new(State {
-                lane: Lane::new(0, true, generation, table),
-                card: None,
-                shell: Shell::new(ring, own),
-                outgoing: TxChain::new(),
-                is_unannounced: false,
-            }),
+            owner: Owner::Card(ring),
         }))
     }
 
-    /// The ring.
-    pub fn ring(&self) -> u16 {
-        self.ring
+    /// The lane of an etherstub; `None` if there is no such port.
+    pub fn of_etherstub(port: LinkId) -> Option<Arc<Self>> {
+        let lane = PortLane::boxed(port, 0, None)?;
+        Some(Arc::new(Self {
+            port,
+            owner: Owner::Etherstub(Spin::new(lane)),
+        }))
     }
 
-    /// From now on the lane has its card.
-    pub fn put_card(&self, card: Port) {
-        self.state.lock().card = Some(Wire(card));
+    /// The ring of the card.
+    pub fn ring(&self) -> Option<u16> {
+        match self.owner {
+            Owner::Card(ring) => Some(ring),
+            Owner::Etherstub(_) => None,
+        }
     }
 
     /// The port.
@@ -72,212 +64,93 @@ impl Lanes {
         self.port
     }
 
+    /// Calls `work` with the lane and the card, if there is one; `None` if the lane is gone.
+    #[inline]
+    fn with<R>(&self, work: impl FnOnce(&mut PortLane, Option<&mut Port>) -> R) -> Option<R> {
+        let ring = match &self.owner {
+            Owner::Card(ring) => *ring,
+            Owner::Etherstub(lane) => return Some(work(&mut lane.lock(), None)),
+        };
+        let done = stack::first().with_pair(ring, |pair, _| {
+            pair.with_lane(|lane, card| {
+                let lane: &mut dyn Any = lane;
+                Some(work(lane.downcast_mut()?, Some(card)))
+            })
+        });
+        done.flatten().flatten()
+    }
+
     /// From now on `nic` gets what is for its stream.
     pub fn lead_to(&self, nic: Arc<Nic>) {
-        self.state.lock().shell.nics.push(nic);
+        self.with(|lane, _| lane.shell.nics.push(nic));
     }
 
     /// And no longer.
     pub fn lead_no_more_to(&self, stream: StreamId) {
-        let mut state = self.state.lock();
-        state.shell.nics.retain(|nic| nic.stream != stream);
+        self.with(|lane, _| lane.shell.nics.retain(|nic| nic.stream != stream));
     }
 
-    /// Sends a frame of `link`; it comes back while the link was told to wait.
-    pub fn send(&self, link: LinkId, frame: TxFrame) -> Result<(), TxFrame> {
-        let bytes = frame.chain.len();
-        match self.send_past(link, frame) {
-            Ok(()) => {
-                wire::others_sent(bytes);
-                Ok(())
-            }
-            Err(frame) => self.send_by_lane(link, frame),
-        }
-    }
-
-    /// [`send`](Self::send) for the card's own stack.
-    pub fn send_own(&self, frame: TxFrame) -> Result<(), TxFrame> {
-        let Err(frame) = self.send_past(self.port, frame) else {
-            return Ok(());
-        };
-        let bytes = frame.chain.len();
-        self.send_by_lane(self.port, frame)?;
-        wire::stack_sent(bytes);
-        Ok(())
-    }
-
-    /// Gives the card a frame that the lane need not see, past what counts beside its stack.
+    /// Sends a frame of the client that was at `place`, past the lane; it stays where the lane must
+    /// see it.
     #[inline]
-    fn send_past(&self, link: LinkId, frame: TxFrame) -> Result<(), TxFrame> {
-        let state = &mut *self.state.lock();
-        match &mut state.card {
-            Some(Wire(card)) if state.shell.blocked.is_empty() && !state.lane.is_stale() => {
-                state.lane.transmit_past(link, frame, &mut **card)?;
-                state.is_unannounced = true;
-                Ok(())
-            }
-            _ => Err(frame),
+    pub fn send_past(&self, place: Place, frame: &mut Option<TxFrame>) {
+        if let Owner::Card(ring) = self.owner {
+            stack::first().with_pair(ring, |pair, _| pair.transmit_of(place, frame));
         }
     }
 
-    fn send_by_lane(&self, link: LinkId, frame: TxFrame) -> Result<(), TxFrame> {
-        let mut state = self.refreshed();
-        let State {
-            lane,
-            card,
-            shell,
-            outgoing,
-            ..
-        } = &mut *state;
-        if shell.blocked.contains(&link) {
-            return Err(frame);
-        }
-        outgoing.push(frame);
-        match lane.transmit(link, outgoing, TxFlags::empty(), card.as_mut(), shell) {
-            Ok(outlook) => come_back(&outlook, shell.now),
-            Err(Blocked) => {
-                shell.blocked.push(link);
-                wake::at(shell.now + PAUSE);
-            }
-        }
-        Ok(())
-    }
-
-    /// Tells the card what it was given, unless the lane has done so.
-    pub fn kick(&self) {
-        let mut state = self.state.lock();
-        if core::mem::take(&mut state.is_unannounced)
-            && let Some(card) = &mut state.card
-        {
-            card.kick();
-        }
-    }
-
-    /// Polls the card, and passes up to `budget` frames on to its stack.
-    pub fn receive(&self, budget: usize, sink: &mut dyn FnMut(RxFrame)) -> usize {
-        let mut state = self.current();
-        let State {
-            lane, card, shell, ..
-        } = &mut *state;
-        let mut count = 0;
-        // What the lane sorted earlier comes first.
-        let card_alone = card.as_mut().filter(|_| shell.arrived.len() == 0);
-        let passed = card_alone.and_then(|Wire(card)| {
-            lane.interrupt_past(self.port, &mut **card, budget, shell, sink)
+    /// Sends a frame of `link`; it comes back while the link was told to wait. Says by which place
+    /// the next ones may pass.
+    pub fn send(&self, link: LinkId, frame: TxFrame) -> (Result<(), TxFrame>, Option<Place>) {
+        let sent = self.with(|lane, card| {
+            let sent = lane.send(link, frame, card);
+            (sent, lane.lane().place_of(link))
         });
-        let outlook = match passed {
-            Some(passed) => {
-                wire::others_received(passed.others, passed.others_bytes);
-                count = passed.taken;
-                passed.has_more.then(|| {
-                    shell.now = mach::time::now();
-                    lane.run(card.as_mut(), shell)
-                })
-            }
-            None => {
-                shell.now = mach::time::now();
-                Some(lane.interrupt(card.as_mut(), shell))
-            }
-        };
-        if let Some(outlook) = outlook {
-            come_back(&outlook, shell.now);
+        sent.unwrap_or((Ok(()), None))
+    }
+
+    /// Tells the card of frames that [passed the lane](Self::send_past).
+    pub fn kick(&self) {
+        if let Owner::Card(ring) = self.owner {
+            stack::first().with_pair(ring, |pair, _| wire::Wire(pair.port()).kick());
         }
-        while count < budget
-            && let Some(frame) = shell.arrived.take()
-        {
-            wire::stack_received(frame.chain.len());
-            sink(frame);
-            count += 1;
-        }
-        count
     }
 
     /// The lane's own work: what waits for limits and for room.
     pub fn run(&self) {
-        let mut state = self.refreshed();
-        let State {
-            lane, card, shell, ..
-        } = &mut *state;
-        let outlook = lane.run(card.as_mut(), shell);
-        come_back(&outlook, shell.now);
+        self.with(PortLane::run);
     }
 
-    /// Whether there is something for the card's own stack, or for the lane to sort.
-    pub fn has_received(&self) -> bool {
-        let State { card, shell, .. } = &mut *self.state.lock();
-        let has_frames = card.as_mut().is_some_and(FramePort::has_received);
-        has_frames || shell.arrived.len() != 0
-    }
-
-    /// Arms the card's doorbell; true if there is something for its stack already. A lane that
-    /// polls because frames wait for others has its alarm instead: asking it again and again would
-    /// keep its lock from the CPU that is to take them.
-    pub fn arm(&self) -> bool {
-        let mut state = self.state.lock();
-        if state.lane.is_polling() {
-            drop(state);
-            self.run();
-            state = self.state.lock();
-        }
-        let State {
-            lane, card, shell, ..
-        } = &mut *state;
-        let is_armed = lane.is_polling() || !card.as_mut().is_some_and(FramePort::arm);
-        shell.arrived.len() != 0 || !is_armed
-    }
-
-    /// Calls `work` with the card, if there is one.
-    pub fn with_card<R>(&self, work: impl FnOnce(&mut Wire) -> R) -> Option<R> {
-        self.state.lock().card.as_mut().map(work)
-    }
-
-    /// Frames that wait in the lane and the card.
-    pub fn unsent(&self) -> usize {
-        let mut state = self.state.lock();
-        let in_card = state.card.as_mut().map_or(0, FramePort::unsent);
-        state.lane.unsent() + in_card
-    }
-
-    /// Takes the card out; `None` while something waits for its stack or to be sent.
-    pub fn release_card(&self) -> Option<Port> {
-        let mut state = self.refreshed();
-        let State {
-            lane, card, shell, ..
-        } = &mut *state;
-        lane.run(card.as_mut(), shell);
-        let is_empty = lane.unsent() == 0 && lane.waiting(shell) == 0;
-        is_empty.then(|| card.take()).flatten().map(|wire| wire.0)
+    /// What the card does for its stack, if there is one.
+    pub fn capabilities(&self) -> Option<Capabilities> {
+        self.with(|_, card| card.map(|card| card.capabilities()))?
     }
 
     /// Shows the lane.
     pub fn look(&self, look: impl FnOnce(&Lane)) {
-        look(&self.state.lock().lane);
+        self.with(|lane, _| lane.unsettle());
+        self.with(|lane, _| look(lane.lane()));
     }
 
-    /// The state, with the time and the newest table.
-    fn refreshed(&self) -> SpinGuard<'_, State> {
-        let mut state = self.current();
-        state.shell.now = mach::time::now();
-        state
-    }
-
-    /// The state with the newest table.
-    fn current(&self) -> SpinGuard<'_, State> {
-        let mut state = self.state.lock();
-        if state.lane.is_stale()
-            && let Some((_, table)) = control::with_links(|links| links.table(self.port))
-        {
-            state.lane.adopt(table);
+    /// Takes the lane away from its card; false while something waits for its stack or to be
+    /// sent.
+    pub fn remove(&self) -> bool {
+        let is_empty = self.with(|lane, card| {
+            lane.run(card);
+            lane.is_empty()
+        });
+        if is_empty != Some(true) {
+            return false;
         }
-        state
+        let Owner::Card(ring) = self.owner else {
+            return true;
+        };
+        let mut counts = None;
+        self.look(|lane| counts = Some(lane.ring_counts().clone()));
+        stack::first().with_pair(ring, |pair, pulls| {
+            counts.iter().for_each(|counts| pulls.take_over(counts));
+            pair.remove_lane();
+        });
+        true
     }
-}
-
-/// Has the lane run again when it says so.
-fn come_back(outlook: &Outlook, now: Instant) {
-    let soon = match outlook.is_busy || outlook.awaits_card {
-        true => now + PAUSE,
-        false => Instant::NEVER,
-    };
-    wake::at(outlook.at.min(soon));
 }

@@ -6,20 +6,16 @@
 //! shall not pay for it.
 //!
 //! # Idea
-//! An *active bypass*: nothing of the link layer lies in a frame's way until something is
-//! configured. A shard holds its card as a `Box<dyn FramePort>`. As soon as the card's table
-//! is not plain (`link::Table::is_plain`), the box is taken out and a *detour* ([`lane_port`])
-//! is put in its place, which has the card behind a lane ([`lanes`]); when the table is plain
-//! again, the card goes back. So the plain path has no branch more, and costs what it always did.
+//! Nothing of the link layer lies in a frame's way until something is configured. As soon as the
+//! card's table is not plain (`link::Table::is_plain`), a lane ([`port_lane`]) is put beside each of
+//! the card's pairs of queues ([`crate::device::pair`]), and frames for and of others than the card's
+//! stack take it; when the table is plain again, the lanes are taken away.
 //!
 //! ```text
 //! plain:       shard ─▶ card
-//! configured:  shard ─▶ detour ─┐
-//!              NIC ─────────────┼─▶ lane ─▶ card
-//!              NIC ─────────────┘     └──▶ inboxes of the others
+//! configured:  shard ─▶ card ◀─▶ lane ◀─ NICs
+//!                                  └──▶ their inboxes
 //! ```
-//!
-//! A card with several pairs of queues has a detour and a lane for each.
 //!
 //! A VNIC or a VLAN has a [`nic`]: an interface of one network stack, the first unless it is moved
 //! (`ip link set dev vnic0 netns ...`), with a shard there whose port sends by the lane and
@@ -30,8 +26,8 @@
 //! NICs in step with the links after each.
 //!
 //! # When it runs
-//! The card's shard polls the detour as it would the card, and the same CPU then runs the shards
-//! for which there were frames. A lane that waits for a limit or for room, and leases, have a
+//! The card's shard polls the card, and the same CPU then runs the shards of those NICs for which
+//! there were frames. A lane that waits for a limit or for room, and leases, have a
 //! timer ([`wake`]).
 //!
 //! # Bounds
@@ -39,8 +35,9 @@
 //! are dropped and counted; what waits to be sent is bounded by the lane.
 //!
 //! # Lock order
-//! The lock of changes (sleeping); where a NIC is; one shard, never two; a ring; a lane; the links,
-//! an inbox, the list of ports, who waits, the alarm.
+//! The lock of changes (sleeping); where a NIC is; the shard of a NIC; the card's shard, where there is
+//! one, or a ring, and with it the lane beside; the links, an inbox, the list of ports, who waits, the
+//! alarm.
 //!
 //! # Not here
 //! What lanes do (`core/link`), the messages (`core/linkctl`), the tools (`user/admin`).
@@ -50,9 +47,10 @@ mod change;
 mod control;
 mod device;
 mod inbox;
-mod lane_port;
 mod lanes;
 mod nic;
+mod nic_port;
+mod port_lane;
 mod shell;
 mod wake;
 mod wire;

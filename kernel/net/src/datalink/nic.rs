@@ -2,7 +2,7 @@
 //!
 //! A [`Nic`] is what links, lanes and a stack have in common: its hold on the link, the lanes by
 //! which it sends, the inbox in which its frames arrive, and which shard of which stack they are
-//! for. A stack knows it as a port like any other (`lane_port`), so it may move from stack to
+//! for. A stack knows it as a port like any other (`nic_port`), so it may move from stack to
 //! stack while the link stays.
 //!
 //! Frames arrive while a lane is locked. Its shard is entered later, by the same CPU, once that
@@ -27,8 +27,8 @@ use sync::{Error, Result};
 
 use super::control::{self, with_links};
 use super::inbox::Inbox;
-use super::lane_port::LanePort;
 use super::lanes::Lanes;
+use super::nic_port::NicPort;
 use crate::device::afterwards::{self, Station};
 use crate::device::poll::{BATCH_FRAMES_MAX, facts_of, run_due, take_batch};
 use crate::device::{alarm, config6};
@@ -98,7 +98,7 @@ impl Nic {
         let link = with_links(|links| links.info(self.link));
         let link = link.ok_or(Error::WrongDevice)?;
         let first = self.lanes.first().ok_or(Error::WrongDevice)?.clone();
-        let port = LanePort::of_nic(&link, first, self.clone());
+        let port = NicPort::new(&link, first, self.clone());
         let facts = facts_of(&port);
         let (number, shard) = of.add_interface(self.name, facts, Box::new(port))?;
         *self.home.lock() = Home {

@@ -1,6 +1,6 @@
 //! A card that counts what it carries, and what of that the card's own stack has counted.
 //!
-//! On the plain path the stack's counters are the card's. Beside a detour they are not: the
+//! On the plain path the stack's counters are the card's. Beside a lane they are not: the
 //! stack counts frames that stay in the machine, and does not see those of stations. The
 //! difference is kept for the life of the machine, so the card's counters never jump.
 
@@ -54,12 +54,12 @@ static IN: Difference = Difference::new();
 /// Likewise.
 static OUT: Difference = Difference::new();
 
-/// The card's stack got a frame by a detour.
+/// The card's stack got a frame from a lane.
 pub(super) fn stack_received(bytes: usize) {
     IN.subtract(bytes);
 }
 
-/// The card's stack sent a frame by a detour.
+/// The card's stack sent a frame by a lane.
 pub(super) fn stack_sent(bytes: usize) {
     OUT.subtract(bytes);
 }
@@ -94,10 +94,10 @@ pub(super) fn counters(stack: &Traffic) -> CardCounters {
     }
 }
 
-/// The card behind a lane.
-pub(super) struct Wire(pub Port);
+/// The card of a lane.
+pub(super) struct Wire<'c>(pub &'c mut Port);
 
-impl FramePort for Wire {
+impl FramePort for Wire<'_> {
     fn mac(&self) -> [u8; 6] {
         self.0.mac()
     }

@@ -1,7 +1,7 @@
 //! The card: when it is asked and told, and whose frames are whose.
 //!
 //! There is one card in a machine, so what is here is of the machine and not of a stack: its pairs
-//! of queues ([`ring`]), the hash that says which shard a frame belongs to ([`steer`]), frames on
+//! of queues ([`ring`], [`pair`]), the hash that says which shard a frame belongs to ([`steer`]), frames on
 //! their way to another CPU's shard ([`inbox`]), the memory of packets ([`memory`]), and the
 //! rhythm of it all ([`poll`], with [`runners`] for which CPU has which shard, [`alarm`] for shards that nobody polls and [`afterwards`] for
 //! those whose frames came with the card's). Boot attaches the card
@@ -16,6 +16,7 @@ pub(crate) mod config6;
 pub(crate) mod inbox;
 pub(crate) mod memory;
 pub(crate) mod moderation;
+pub(crate) mod pair;
 pub(crate) mod poll;
 pub(crate) mod pulls;
 pub(crate) mod reception;

@@ -97,7 +97,7 @@ impl Expire for Worker {
 
 /// Looks at one ring, for the first time if there is no window yet; says whether to look again.
 fn look(ring: u16, window: Option<Duration>) -> bool {
-    let load = stack::first().with_port(ring, |_, pulls| pulls.load());
+    let load = stack::first().with_pair(ring, |_, pulls| pulls.load());
     let Some((interrupts, frames)) = load.filter(|_| IS_WANTED.load(Relaxed)) else {
         return false;
     };

@@ -22,6 +22,7 @@ use link::round::{self, Runner};
 use mbuf::RxFrame;
 use sched::{Softirq, Work, forget_rest, halt_poll, raise, raise_by_rest, register_softirq};
 
+use super::pair::Pair;
 use super::{afterwards, alarm, inbox, ring, runners};
 use crate::packet;
 use crate::stack::changes::look_for_changes;
@@ -73,7 +74,7 @@ pub(crate) fn attach(port: Port) {
     let facts = facts_of(&*port);
     stack::first().with_shard(0, |stack, link| {
         stack.attach(facts);
-        link.attachment = Attachment::Own(port);
+        link.attachment = Attachment::Own(Pair::new(port));
     });
     set_attached(&facts);
 }
@@ -128,7 +129,7 @@ fn unsent_of(shard: u16) -> usize {
         announce(link);
         match &mut link.attachment {
             Attachment::None => 0,
-            Attachment::Own(port) => port.unsent(),
+            Attachment::Own(pair) => pair.unsent(),
             Attachment::Ring(ring) => ring.unsent(),
         }
     });
@@ -267,23 +268,19 @@ fn next_fetched(link: &mut Link) -> Option<RxFrame> {
 
 /// Takes a batch from the device, unless another CPU is at one; says how many frames it has.
 fn fetch(link: &mut Link) -> usize {
-    let Attachment::Own(port) = &mut link.attachment else {
+    let Attachment::Own(pair) = &mut link.attachment else {
         return 0;
     };
     if !link.batch.is_empty() {
         return 0;
     }
-    let mut bytes = 0;
-    let count = port.receive(BATCH_FRAMES_MAX, &mut |frame| {
-        bytes += frame.chain.len() as u64;
-        link.batch.push_back(frame);
-    });
-    link.pulls.pulled(count, bytes, link.is_doorbell_armed);
-    if count != 0 && link.is_doorbell_armed {
+    let batch = pair.receive(BATCH_FRAMES_MAX, |frame| link.batch.push_back(frame));
+    link.pulls.pulled(&batch, link.is_doorbell_armed);
+    if batch.frames != 0 && link.is_doorbell_armed {
         link.is_doorbell_armed = false;
-        port.disarm();
+        pair.disarm();
     }
-    count
+    batch.frames
 }
 
 /// The program rests: tells the device about the frames that it was given.
@@ -375,13 +372,13 @@ fn call_where(look: fn(&ring::Ring) -> bool, look_alone: fn(&mut Link) -> bool) 
 
 /// Whether the device of the only shard has frames, for which no interrupt comes any more.
 fn has_received(link: &mut Link) -> bool {
-    let Attachment::Own(port) = &mut link.attachment else {
+    let Attachment::Own(pair) = &mut link.attachment else {
         return false;
     };
     if core::mem::take(&mut link.is_doorbell_armed) {
-        port.disarm();
+        pair.disarm();
     }
-    port.has_received()
+    pair.has_received()
 }
 
 /// Before a halt: false if frames are there already.
@@ -393,7 +390,7 @@ fn prepare_idle() -> bool {
 fn arm_doorbell(link: &mut Link) -> bool {
     match &mut link.attachment {
         Attachment::Ring(ring) => return ring.arm(),
-        Attachment::Own(port) => link.is_doorbell_armed = !port.arm(),
+        Attachment::Own(pair) => link.is_doorbell_armed = !pair.arm(),
         Attachment::None => link.is_doorbell_armed = true,
     }
     link.is_doorbell_armed

@@ -1,26 +1,30 @@
 //! What a CPU took from its pair of queues, by interrupt or by looking, in chains of which length:
-//! illumos' hardware lane, counted where no lane of the link layer does it.
+//! illumos' hardware lane, but for what a lane of the link layer took by itself, which it counts.
 
 use link::counters::{Cause, RxCount, RxCounts};
 
 use super::moderation::{self, MANY_INTERRUPTS};
+use super::pair::Batch;
 
 /// The counts of one pair.
 #[derive(Default)]
 pub(crate) struct Pulls {
     counts: RxCounts,
-    /// A lane has the pair, and counts.
-    is_lent: bool,
     /// Interrupts that brought something, and all that was taken, whoever counts.
     interrupts: u64,
     frames: u64,
 }
 
 impl Pulls {
-    /// A chain was taken; `was_armed` says whether the pair would have interrupted for it, which
+    /// A batch was taken; `was_armed` says whether the pair would have interrupted for it, which
     /// it does no longer.
     #[inline]
-    pub fn pulled(&mut self, frames: usize, bytes: u64, was_armed: bool) {
+    pub fn pulled(&mut self, batch: &Batch, was_armed: bool) {
+        let Batch {
+            frames,
+            bytes,
+            is_by_lane,
+        } = *batch;
         if frames == 0 {
             return;
         }
@@ -31,7 +35,7 @@ impl Pulls {
                 moderation::start();
             }
         }
-        if self.is_lent {
+        if is_by_lane {
             return;
         }
         let cause = match was_armed {
@@ -47,18 +51,12 @@ impl Pulls {
         (self.interrupts, self.frames)
     }
 
-    /// From now on a lane counts.
-    pub fn lend(&mut self) {
-        self.is_lent = true;
-    }
-
-    /// And no longer; this is what it counted.
-    pub fn take_back(&mut self, lane: &RxCounts) {
+    /// A lane that has counted so much is no more.
+    pub fn take_over(&mut self, lane: &RxCounts) {
         self.counts.add_all(lane);
-        self.is_lent = false;
     }
 
-    /// The counts without those of a lane that has the pair now.
+    /// The counts, without what a lane beside the pair took by itself.
     pub fn counts(&self) -> &RxCounts {
         &self.counts
     }

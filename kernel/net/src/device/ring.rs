@@ -26,6 +26,7 @@ use mach::sync::{Once, Spin};
 use mbuf::{RxFrame, TxFrame};
 
 use super::moderation;
+use super::pair::Pair;
 use super::poll::BATCH_FRAMES_MAX;
 use super::pulls::Pulls;
 use super::{inbox, runners, steer, watchdog};
@@ -60,7 +61,7 @@ pub(crate) struct Ring {
 }
 
 struct State {
-    port: Port,
+    pair: Pair,
     steering: Steering,
     /// Between the card and the steering; empty but during a batch.
     batch: RxChain,
@@ -120,7 +121,7 @@ pub fn ring_counters() -> Vec<RingCounters> {
 pub fn port_counters() -> Vec<PortCounters> {
     let stack = stack::first();
     (0..stack.count())
-        .filter_map(|ring| stack.with_port(ring, |port, _| port.counters()))
+        .filter_map(|ring| stack.with_pair(ring, |pair, _| pair.port().counters()))
         .collect()
 }
 
@@ -128,8 +129,11 @@ pub fn port_counters() -> Vec<PortCounters> {
 pub(crate) fn pair_counts() -> Vec<RingCounts> {
     let stack = stack::first();
     let pair = |number| {
-        let look = |port: &mut Port, pulls: &mut Pulls| (port.counters(), pulls.counts().clone());
-        let (port, pulled) = stack.with_port(number, look)?;
+        let look = |pair: &mut Pair, pulls: &mut Pulls| {
+            let counters = pair.port().counters();
+            (counters, pulls.counts().clone())
+        };
+        let (port, pulled) = stack.with_pair(number, look)?;
         let (fanout, counters) = of_shard(number).map(Ring::fanout).unwrap_or_default();
         Some(RingCounts {
             port,
@@ -151,7 +155,7 @@ impl Ring {
         Self {
             number,
             state: Spin::new(State {
-                port,
+                pair: Pair::new(port),
                 steering,
                 batch: RxChain::new(),
                 is_armed: false,
@@ -175,7 +179,7 @@ impl Ring {
     #[inline]
     pub(crate) fn transmit(&self, frame: TxFrame) -> bool {
         let mut state = self.state.lock();
-        let is_sent = state.port.transmit(frame).is_ok();
+        let is_sent = state.pair.transmit(frame).is_ok();
         state.counters.sent += u64::from(is_sent);
         if is_sent {
             self.tx.note_sent();
@@ -183,10 +187,10 @@ impl Ring {
         is_sent
     }
 
-    /// Calls `work` with the pair, which it may exchange, and what was taken from it.
-    pub(crate) fn with_port<R>(&self, work: impl FnOnce(&mut Port, &mut Pulls) -> R) -> R {
-        let State { port, pulls, .. } = &mut *self.state.lock();
-        work(port, pulls)
+    /// Calls `work` with the pair and what was taken from it.
+    pub(crate) fn with_pair<R>(&self, work: impl FnOnce(&mut Pair, &mut Pulls) -> R) -> R {
+        let State { pair, pulls, .. } = &mut *self.state.lock();
+        work(pair, pulls)
     }
 
     /// Frames that the card was given.
@@ -200,14 +204,14 @@ impl Ring {
         if self.tx.unannounced() != 0 {
             let mut state = self.state.lock();
             if self.tx.announce() {
-                state.port.kick();
+                state.pair.kick();
                 watchdog::kicked();
             }
         }
     }
 
     pub(crate) fn unsent(&self) -> usize {
-        self.state.lock().port.unsent()
+        self.state.lock().pair.unsent()
     }
 
     /// Asks for no interrupt and says whether frames are there.
@@ -215,15 +219,15 @@ impl Ring {
         let mut state = self.state.lock();
         if state.is_armed {
             state.is_armed = false;
-            state.port.disarm();
+            state.pair.disarm();
         }
-        state.port.has_received()
+        state.pair.has_received()
     }
 
     /// Asks for an interrupt; false if frames are there already.
     pub(crate) fn arm(&self) -> bool {
         let mut state = self.state.lock();
-        state.is_armed = !state.port.arm();
+        state.is_armed = !state.pair.arm();
         state.is_armed
     }
 
@@ -254,12 +258,12 @@ impl Ring {
 impl State {
     fn receive(&mut self, shared: &Shared) -> usize {
         let Self {
-            port,
+            pair,
             batch,
             counters,
             ..
         } = self;
-        let count = port.receive(BATCH_FRAMES_MAX, &mut |frame| {
+        let pulled = pair.receive(BATCH_FRAMES_MAX, |frame| {
             packet::received(shared, crate::stack::interface::CARD, &frame);
             match dispatch::dispatch_of(&frame.chain, |addr| shared.routes.has(addr)) {
                 Dispatch::Flow => batch.push(frame),
@@ -272,10 +276,11 @@ impl State {
                 Dispatch::TcpFragment => counters.tcp_fragments += 1,
             }
         });
-        self.pulls.pulled(count, self.batch.bytes(), self.is_armed);
+        let count = pulled.frames;
+        self.pulls.pulled(&pulled, self.is_armed);
         if count != 0 && self.is_armed {
             self.is_armed = false;
-            self.port.disarm();
+            self.pair.disarm();
         }
         let before = self.counters.received / MANY_FRAMES;
         self.counters.received += count as u64;

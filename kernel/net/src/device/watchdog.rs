@@ -55,7 +55,7 @@ impl Expire for Worker {
 
 /// Looks at one ring's queue; says whether it has frames.
 fn look(ring: u16, now: Instant) -> bool {
-    let looked = stack::first().with_port(ring, |port, _| (port.watch(now), port.unsent()));
+    let looked = stack::first().with_pair(ring, |pair, _| (pair.port().watch(now), pair.unsent()));
     let (stall, frames) = looked.unwrap_or_default();
     if let Some(stall) = stall {
         if stall.remedy == Remedy::CardReset {

@@ -14,6 +14,7 @@ use sync::{Error, Result};
 use super::env::{Attachment, Port};
 use super::interface::{CARD, Interface};
 use super::{NetStack, egress, raw_listener};
+use crate::device::pair::Pair;
 use vfs::socket::InterfaceName;
 
 /// The lowest number of an interface with a shard of its own.
@@ -34,7 +35,7 @@ impl NetStack {
         let before = self.with_shard(shard, |stack, link| {
             stack.attach(facts);
             link.interface = number;
-            link.attachment = Attachment::Own(port);
+            link.attachment = Attachment::Own(Pair::new(port));
             Interface::counted(stack.stats())
         });
         let interface = Interface {

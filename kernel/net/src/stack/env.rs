@@ -18,6 +18,7 @@ use sync::{Error, Result};
 use super::waiter::Waiter;
 use super::{NetStack, Shared};
 use crate::device::alarm::Alarm;
+use crate::device::pair::Pair;
 use crate::device::pulls::Pulls;
 use crate::device::reception;
 use crate::device::ring::Ring;
@@ -34,7 +35,7 @@ pub(crate) enum Attachment {
     /// There is none.
     None,
     /// The only shard has the card for itself, and needs no lock but its own.
-    Own(Port),
+    Own(Pair),
     /// One of several.
     Ring(&'static Ring),
 }
@@ -124,8 +125,8 @@ impl Link {
     pub(crate) fn hand_over(&mut self, frame: TxFrame) {
         let is_sent = match &mut self.attachment {
             Attachment::None => return,
-            Attachment::Own(port) => {
-                let is_sent = port.transmit(frame).is_ok();
+            Attachment::Own(pair) => {
+                let is_sent = pair.transmit(frame).is_ok();
                 if is_sent {
                     self.tx.note_sent();
                 }
@@ -139,15 +140,15 @@ impl Link {
     /// Frames that a port of a link had no room for.
     pub(crate) fn port_drops(&mut self) -> u64 {
         match &mut self.attachment {
-            Attachment::Own(port) if !self.is_polled => port.counters().rx_ring_empty,
+            Attachment::Own(pair) if !self.is_polled => pair.port().counters().rx_ring_empty,
             _ => 0,
         }
     }
 
     /// Has the port of a link bring all frames that the link may see, or no longer.
     pub(crate) fn listen_to_all(&mut self, on: bool) {
-        if let Attachment::Own(port) = &mut self.attachment {
-            port.listen_to_all(on);
+        if let Attachment::Own(pair) = &mut self.attachment {
+            pair.port().listen_to_all(on);
         }
     }
 
@@ -163,8 +164,8 @@ impl Link {
     /// Tells the device about the frames that it was given.
     pub(crate) fn announce(&mut self) {
         match &mut self.attachment {
-            Attachment::Own(port) if self.tx.announce() => {
-                port.kick();
+            Attachment::Own(pair) if self.tx.announce() => {
+                pair.kick();
                 watchdog::kicked();
             }
             Attachment::Own(_) | Attachment::None => {}

@@ -9,7 +9,8 @@
 //! Each connection is in one shard for all its life, the one that `steer` names. A socket
 //! without a connection is in the first shard, where all names are (`handle`).
 //!
-//! Invariant: nobody holds the locks of two shards.
+//! Invariant: nobody holds the locks of two shards, but for who sends over a link: from the shard of
+//! its interface into the one that has the card ([`NetStack::with_pair`]), never the other way.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -19,9 +20,10 @@ use inet::{EventKind, Share, Stack};
 use mach::mem::fallible;
 use sync::{Error, Result};
 
-use super::env::{Attachment, Link, Port};
+use super::env::{Attachment, Link};
 use super::locked::{LockedShard, Slot};
 use super::{NetStack, SHARDS_MAX};
+use crate::device::pair::Pair;
 use crate::device::pulls::Pulls;
 use crate::device::{reception, ring, steer};
 use crate::refusal::Answer;
@@ -125,19 +127,26 @@ impl NetStack {
         Ok(answer.ok_or(Error::NetworkDown)??)
     }
 
-    /// Calls `work` with the pair of queues of a shard, which it may exchange, and with what was
-    /// taken from it; `None` without one.
-    pub(crate) fn with_port<R>(
+    /// Calls `work` with the pair of queues of a shard and what was taken from it; `None` without
+    /// one.
+    ///
+    /// Whoever does so may be in a shard of an interface over a link already.
+    pub(crate) fn with_pair<R>(
         &self,
         number: u16,
-        work: impl FnOnce(&mut Port, &mut Pulls) -> R,
+        work: impl FnOnce(&mut Pair, &mut Pulls) -> R,
     ) -> Option<R> {
-        let done = self.with_shard(number, |_, link| match &mut link.attachment {
-            Attachment::None => None,
-            Attachment::Own(port) => Some(work(port, &mut link.pulls)),
-            Attachment::Ring(ring) => Some(ring.with_port(work)),
-        });
-        done.flatten()
+        if self.is_first()
+            && let Some(ring) = ring::of_shard(number)
+        {
+            return Some(ring.with_pair(work));
+        }
+        let mut shard = LockedShard::to_look(self, number)?;
+        let (_, link) = shard.parts();
+        match &mut link.attachment {
+            Attachment::Own(pair) => Some(work(pair, &mut link.pulls)),
+            Attachment::None | Attachment::Ring(_) => None,
+        }
     }
 
     /// What `look` sees of each shard in turn.
