@@ -28,15 +28,20 @@ impl UdpSocket {
         let (Some(to), None) = (letter.to, letter.from) else {
             return None;
         };
+        let stack = &self.handle.stack;
         let is_free = self.handle.waiter.has_no_address() && bound_device::of(&self.handle) == 0;
+        if is_free
+            && stack.has_further()
+            && let IpAddr::V4(to) = to.addr
+            && let Some(shard) = stack.known_exit(to)
+        {
+            // Where loopback leads is not among what is remembered.
+            return Some(shard);
+        }
         if to.addr.is_loopback() && self.handle.waiter.may_loop() {
-            return self.handle.stack.loopback_exit(None, to);
+            return stack.loopback_exit(None, to);
         }
-        match (to.addr, is_free) {
-            (_, true) if self.handle.stack.has_one_exit() => Some(0),
-            (IpAddr::V4(to), true) => self.handle.stack.known_exit(to),
-            _ => None,
-        }
+        (is_free && stack.has_one_exit()).then_some(0)
     }
 
     fn chosen_shard(&self, letter: &Letter) -> u16 {
