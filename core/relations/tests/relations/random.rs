@@ -443,6 +443,13 @@ fn a_member_has_neither_ended_nor_run_a_program_at_first() {
 }
 
 #[test]
+fn a_look_finds_who_has_the_number() {
+    let world = World::new(Random::new(1));
+    assert_eq!(world.table.with(INIT, Member::id), Some(INIT));
+    assert_eq!(world.table.with(INIT + 1, Member::id), None);
+}
+
+#[test]
 fn a_table_is_empty_before_the_first_process_is_in_it() {
     let part = |_| Part::new(RwLock::new(Index::new()));
     assert!(Table::new(std::array::from_fn(part)).is_empty());

@@ -16,7 +16,10 @@ use relations::{Cursor, Generations, Host, INIT, Index, Part, State, Sweeps};
 
 const PARTS: usize = 2;
 const PARENT: u32 = 2;
-const CHILD: u32 = 3;
+/// In the part of the table through which a sweep comes before the parent's.
+const CHILD_BEFORE: u32 = 3;
+/// In the parent's, and behind it.
+const CHILD_BEHIND: u32 = 4;
 
 struct Kernel;
 
@@ -113,8 +116,8 @@ impl World {
         }
     }
 
-    /// As fork(2); begins only while no signal waits.
-    fn fork(&self) {
+    /// As fork(2), of a child with this number; begins only while no signal waits.
+    fn fork(&self, child: u32) {
         let begin = |signals: &mut Signals| {
             signals.during_fork = Some(0);
             signals.waiting == 0
@@ -122,7 +125,7 @@ impl World {
         if self.with(PARENT, begin) != Some(true) {
             return;
         }
-        self.bear(CHILD, PARENT);
+        self.bear(child, PARENT);
         if let Some(begun) = self.sweeps.begun() {
             while !self.sweeps.are_over(begun) {
                 thread::yield_now();
@@ -130,7 +133,7 @@ impl World {
         }
         let sent = self.with(PARENT, |signals| signals.during_fork.take());
         let sent = sent.flatten().expect("it was begun");
-        self.with(CHILD, |signals| signals.waiting |= sent);
+        self.with(child, |signals| signals.waiting |= sent);
     }
 
     /// Takes the signals that wait for the parent.
@@ -139,25 +142,33 @@ impl World {
         taken.expect("it is there")
     }
 
-    /// A parent that has no child was sent the signals before.
-    fn check(&self) {
-        let waiting = |id| self.with(id, |signals| signals.waiting);
-        if let Some(of_child) = waiting(CHILD) {
-            assert_eq!(Some(of_child), waiting(PARENT));
-        }
+    fn waiting(&self, id: u32) -> Option<u32> {
+        self.with(id, |signals| signals.waiting)
     }
+
+    /// A parent that has no child was sent the signals before.
+    fn check(&self, child: u32, sent: u32) {
+        assert_eq!(self.waiting(PARENT), Some(sent));
+        assert!(self.waiting(child).is_none_or(|waiting| waiting == sent));
+    }
+}
+
+/// A sweep beside a fork of a child with this number.
+fn a_sweep_beside_a_fork(child: u32) {
+    explore(move || {
+        let world = Arc::new(World::new());
+        let here = world.clone();
+        let other = thread::spawn(move || here.sweep(1));
+        world.fork(child);
+        other.join().expect("it ends");
+        world.check(child, 1);
+    });
 }
 
 #[test]
 fn a_child_that_is_forked_during_a_sweep_is_sent_what_its_parent_is_sent() {
-    explore(|| {
-        let world = Arc::new(World::new());
-        let here = world.clone();
-        let other = thread::spawn(move || here.sweep(1));
-        world.fork();
-        other.join().expect("it ends");
-        world.check();
-    });
+    a_sweep_beside_a_fork(CHILD_BEFORE);
+    a_sweep_beside_a_fork(CHILD_BEHIND);
 }
 
 #[test]
@@ -168,11 +179,11 @@ fn a_child_is_sent_the_signals_of_sweeps_that_overlap() {
             let here = world.clone();
             thread::spawn(move || here.sweep(signal))
         });
-        world.fork();
+        world.fork(CHILD_BEFORE);
         sweepers
             .into_iter()
             .for_each(|sweeper| sweeper.join().expect("it ends"));
-        world.check();
+        world.check(CHILD_BEFORE, 1 | 2);
     });
 }
 
@@ -183,11 +194,11 @@ fn a_child_that_is_forked_after_its_parent_has_taken_a_signal_is_not_sent_it() {
         let here = world.clone();
         let other = thread::spawn(move || here.sweep(1));
         let taken = world.take();
-        world.fork();
+        world.fork(CHILD_BEHIND);
         other.join().expect("it ends");
         match taken {
-            0 => world.check(),
-            _ => assert_eq!(world.with(CHILD, |signals| signals.waiting), Some(0)),
+            0 => world.check(CHILD_BEHIND, 1),
+            _ => assert_eq!(world.waiting(CHILD_BEHIND), Some(0)),
         }
     });
 }
