@@ -56,6 +56,7 @@ fn who_has_waited_longest_is_woken_first() {
         assert!(queue.wake_one());
         assert_eq!(woken(&tasks), [1, 1, 0]);
         assert_eq!(queue.len(), 1);
+        assert!(!queue.is_empty(), "one waits still");
     });
     assert!(queue.is_empty());
     assert!(!queue.wake_one(), "nobody waits");
