@@ -1,7 +1,9 @@
 //! Many datagrams that a program gives and gets at once.
 
 use base::Duration;
-use inet::{Count, Datagram, DropReason, Endpoint, Error, Letter, Offloads, SocketId, Transport};
+use inet::{
+    Count, Datagram, DropReason, Endpoint, Error, Offloads, SendOptions, SocketId, Transport,
+};
 use sim::{Host, Side, Weather, World};
 
 const PORT: u16 = 4433;
@@ -33,13 +35,13 @@ fn send(
     segment_bytes: u16,
 ) -> Result<usize, Error> {
     let Host { stack, env } = world.host(Side::Left);
-    let letter = Letter {
+    let options = SendOptions {
         to: Some(Endpoint::new(Host::address(2).into(), PORT)),
         segment_bytes: Some(segment_bytes),
-        ..Letter::default()
+        ..SendOptions::default()
     };
     let (whole, mut at) = (bytes(len), 0);
-    let sent = stack.send_to(env, socket, letter, len, &mut |space| {
+    let sent = stack.send_to(env, socket, options, len, &mut |space| {
         space.copy_from_slice(&whole[at..at + space.len()]);
         at += space.len();
         space.len()
@@ -74,13 +76,13 @@ fn a_letter_is_cut_into_datagrams_of_its_size() {
 fn a_letter_whose_bytes_cannot_be_had_is_not_sent_in_part() {
     let (mut world, left, right) = pair(false);
     let Host { stack, env } = world.host(Side::Left);
-    let letter = Letter {
+    let options = SendOptions {
         to: Some(Endpoint::new(Host::address(2).into(), PORT)),
         segment_bytes: Some(1000),
-        ..Letter::default()
+        ..SendOptions::default()
     };
     let mut pieces = 0;
-    let sent = stack.send_to(env, left, letter, 3000, &mut |space| {
+    let sent = stack.send_to(env, left, options, 3000, &mut |space| {
         pieces += 1;
         if pieces < 3 { space.len() } else { 0 }
     });

@@ -3,7 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use base::Duration;
-use inet::{Datagram, Endpoint, Error, Ipv6Config, Letter, Offloads, Options, SocketId, Transport};
+use inet::{
+    Datagram, Endpoint, Error, Ipv6Config, Offloads, Options, SendOptions, SocketId, Transport,
+};
 use sim::{Host, Side, Weather, World};
 
 const GROUP: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0x51e7);
@@ -30,14 +32,19 @@ fn bound(world: &mut World, side: Side, change: impl FnOnce(&mut Options)) -> So
     socket
 }
 
-fn send(world: &mut World, side: Side, socket: SocketId, letter: Letter) -> Result<usize, Error> {
+fn send(
+    world: &mut World,
+    side: Side,
+    socket: SocketId,
+    options: SendOptions,
+) -> Result<usize, Error> {
     let Host { stack, env } = world.host(side);
-    let sent = stack.send_to(env, socket, letter, 4, &mut |space| space.len());
+    let sent = stack.send_to(env, socket, options, 4, &mut |space| space.len());
     world.run_for(Duration::from_millis(50));
     sent
 }
 
-fn to(addr: impl Into<IpAddr>) -> Letter {
+fn to(addr: impl Into<IpAddr>) -> SendOptions {
     Some(Endpoint::new(addr.into(), PORT)).into()
 }
 
@@ -74,11 +81,11 @@ fn a_datagram_to_a_group_stays_on_the_link_unless_it_is_told_otherwise() {
     let Host { stack, env } = world.host(Side::Right);
     stack.join_group(env, member, GROUP.into()).expect("room");
     for (wish, hops) in [(None, 1), (Some(9), 9)] {
-        let letter = Letter {
+        let options = SendOptions {
             hop_limit: wish,
             ..to(GROUP)
         };
-        assert_eq!(send(&mut world, Side::Left, sender, letter), Ok(4));
+        assert_eq!(send(&mut world, Side::Left, sender, options), Ok(4));
         let got = heard(&mut world, Side::Right, member).expect("a datagram");
         assert_eq!((got.hop_limit, got.tos), (hops, 0x20));
     }
@@ -103,7 +110,7 @@ fn a_datagram_comes_from_the_address_it_was_told_to_if_that_is_ours() {
     let mut world = world();
     let server = bound(&mut world, Side::Right, |_| {});
     let client = bound(&mut world, Side::Left, |_| {});
-    let from = |addr| Letter {
+    let from = |addr| SendOptions {
         from: Some(addr),
         ..to(link_local(Side::Right))
     };

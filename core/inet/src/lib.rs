@@ -59,7 +59,7 @@
 //!                                     Ok(0): end of stream
 //! recv_chain(env, id, max) -> Result<Chain>            no copy
 //! peek_with(id, skip, max, &mut |bytes: &[u8]| -> usize) -> Result<usize>
-//! send_to(env, id, Option<Endpoint> or Letter, len, &mut |space: &mut [u8]| -> usize)
+//! send_to(env, id, Option<Endpoint> or SendOptions, len, &mut |space: &mut [u8]| -> usize)
 //!                                     -> Result<usize>
 //! recv_from(id) -> Result<Datagram>   { from, to, hop_limit, tos, payload: Chain, segment_bytes }
 //! peek_from(id) -> Result<&Datagram>
@@ -160,5 +160,5 @@ pub use tcp::{
     Algorithm, ConnectionEntry, ListenTotals, Reuse, State, SynCookies, TcpInfo, TimeWaitRules,
 };
 pub use totals::Totals;
-pub use udp::{Datagram, Failure, FailureMessage, Letter};
+pub use udp::{Datagram, Failure, FailureMessage, SendOptions};
 pub use ways::NeighborEntry;

@@ -1,7 +1,7 @@
 //! A program's bytes in buffers, of one datagram or of many given at once (Linux's UDP_SEGMENT).
 //!
 //! Bytes that are cut every so many are filled piece by piece into buffers of their own, each
-//! with room for its headers. All are filled before the first is sent, so that a letter is sent
+//! with room for its headers. All are filled before the first is sent, so that a message is sent
 //! whole or not at all.
 
 use alloc::vec::Vec;
@@ -12,10 +12,10 @@ use crate::context::Context;
 use crate::env::Env;
 use crate::error::Error;
 
-/// Datagrams of one letter at most, as in Linux (UDP_MAX_SEGMENTS).
+/// Datagrams of one message at most, as in Linux (UDP_MAX_SEGMENTS).
 const SEGMENTS_MAX: usize = 128;
 
-/// Whether a letter of `len` bytes may be cut every `segment_len`, of which zero cuts nothing;
+/// Whether a message of `len` bytes may be cut every `segment_len`, of which zero cuts nothing;
 /// `path_len` is what one packet takes.
 ///
 /// Errors: `InvalidState` for segments that are larger than that, or too many.

@@ -69,7 +69,7 @@ impl Datagram {
 
 /// What a datagram has of its own, instead of what its socket has.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Letter {
+pub struct SendOptions {
     /// Who shall get it; the peer if none.
     pub to: Option<Endpoint>,
     /// Which of our addresses it shall come from.
@@ -82,7 +82,7 @@ pub struct Letter {
     pub segment_bytes: Option<u16>,
 }
 
-impl From<Option<Endpoint>> for Letter {
+impl From<Option<Endpoint>> for SendOptions {
     fn from(to: Option<Endpoint>) -> Self {
         Self {
             to,

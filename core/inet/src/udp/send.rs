@@ -7,7 +7,7 @@ use wire::{IPV4_HEADER_BYTES, Protocol, UDP_HEADER_BYTES};
 
 use super::fill::check_segments;
 use super::packet::PacketOptions;
-use super::{Destination, Letter};
+use super::{Destination, SendOptions};
 use crate::addr::{Addresses, Endpoint, SocketId};
 use crate::context::Context;
 use crate::env::Env;
@@ -17,7 +17,7 @@ use crate::net::Net;
 use crate::options::Options;
 use crate::stack::Stack;
 
-/// Where a letter goes, and as what.
+/// Where a message goes, and as what.
 pub(super) struct Plan {
     header: IpHeader,
     /// Ours, the peer's.
@@ -30,34 +30,34 @@ pub(super) struct Plan {
 }
 
 impl Stack {
-    /// Sends a letter as [`send_letter`](Self::send_letter) does, unless an error waits, which
+    /// Sends a message as [`send_message`](Self::send_message) does, unless an error waits, which
     /// is returned.
     pub fn send_to<E: Env>(
         &mut self,
         env: &mut E,
         id: SocketId,
-        letter: impl Into<Letter>,
+        send: impl Into<SendOptions>,
         len: usize,
         fill: &mut dyn FnMut(&mut [u8]) -> usize,
     ) -> Result<usize, Error> {
         match self.sockets.udp_mut(id)?.error.take() {
             Some(error) => Err(error),
-            None => self.send_letter(env, id, &letter.into(), len, fill),
+            None => self.send_message(env, id, &send.into(), len, fill),
         }
     }
 
     /// Sends `len` bytes that `fill` writes in order, piece by piece, as one datagram, or as
-    /// several if the letter or the socket says so. If `fill` writes less than it is offered,
+    /// several if the message or the socket says so. If `fill` writes less than it is offered,
     /// nothing is sent and 0 is returned: the caller's copy failed there.
-    pub fn send_letter<E: Env>(
+    pub fn send_message<E: Env>(
         &mut self,
         env: &mut E,
         id: SocketId,
-        letter: &Letter,
+        send: &SendOptions,
         len: usize,
         fill: &mut dyn FnMut(&mut [u8]) -> usize,
     ) -> Result<usize, Error> {
-        let plan = self.plan_letter(env, id, letter, len)?;
+        let plan = self.plan_message(env, id, send, len)?;
         let destination = &mut self.sockets.udp_mut(id)?.destination;
         let mut cx = Context {
             now: env.now(),
@@ -76,31 +76,31 @@ impl Stack {
         Ok(len)
     }
 
-    /// Whether a letter of `len` bytes could be sent now; the socket has a port then.
+    /// Whether a message of `len` bytes could be sent now; the socket has a port then.
     ///
     /// Errors: those of the address and of the length.
-    pub fn check_letter<E: Env>(
+    pub fn check_message<E: Env>(
         &mut self,
         env: &mut E,
         id: SocketId,
-        letter: &Letter,
+        send: &SendOptions,
         len: usize,
     ) -> Result<(), Error> {
-        self.plan_letter(env, id, letter, len).map(drop)
+        self.plan_message(env, id, send, len).map(drop)
     }
 
-    /// Decides where a letter of `len` bytes goes; nothing has changed yet but that the socket
+    /// Decides where a message of `len` bytes goes; nothing has changed yet but that the socket
     /// has a port now.
     ///
     /// Errors: those of the address and of the length.
-    fn plan_letter<E: Env>(
+    fn plan_message<E: Env>(
         &mut self,
         env: &mut E,
         id: SocketId,
-        letter: &Letter,
+        send: &SendOptions,
         len: usize,
     ) -> Result<Plan, Error> {
-        let to = self.recipient(id, letter)?;
+        let to = self.recipient(id, send)?;
         let socket = self.sockets.udp_mut(id)?;
         let (options, known) = (&socket.options, &mut socket.destination);
         self.net.look_up_destination(to.addr, known);
@@ -109,11 +109,11 @@ impl Stack {
         }
         let src = self
             .net
-            .datagram_source(letter.from, socket.local.addr, known)?;
+            .datagram_source(send.from, socket.local.addr, known)?;
         let addresses = Addresses::new(src, to.addr).ok_or(Error::AddressNotAvailable)?;
-        let segment_bytes = letter.segment_bytes.unwrap_or(options.segment_bytes);
+        let segment_bytes = send.segment_bytes.unwrap_or(options.segment_bytes);
         let plan = Plan {
-            header: header_for(letter, options, addresses),
+            header: header_for(send, options, addresses),
             ports: (socket.local.port, to.port),
             is_looped: to.addr.is_multicast() && options.multicast_loop,
             segment_len: usize::from(segment_bytes),
@@ -131,13 +131,10 @@ impl Stack {
         }
     }
 
-    /// Who gets a letter; the socket has a port then.
-    fn recipient(&mut self, id: SocketId, letter: &Letter) -> Result<Endpoint, Error> {
+    /// Who gets a message; the socket has a port then.
+    fn recipient(&mut self, id: SocketId, send: &SendOptions) -> Result<Endpoint, Error> {
         let socket = self.sockets.udp_mut(id)?;
-        let to = letter
-            .to
-            .or(socket.peer)
-            .ok_or(Error::DestinationRequired)?;
+        let to = send.to.or(socket.peer).ok_or(Error::DestinationRequired)?;
         if socket.is_write_shut {
             return Err(Error::BrokenPipe);
         }
@@ -216,7 +213,7 @@ const fn datagram_bytes_max(dst: IpAddr) -> usize {
     }
 }
 
-fn header_for(letter: &Letter, options: &Options, addresses: Addresses) -> IpHeader {
+fn header_for(send: &SendOptions, options: &Options, addresses: Addresses) -> IpHeader {
     let ttl = match addresses.dst().is_multicast() {
         true => options.multicast_ttl,
         false => options.ttl,
@@ -224,13 +221,13 @@ fn header_for(letter: &Letter, options: &Options, addresses: Addresses) -> IpHea
     IpHeader {
         addresses,
         protocol: Protocol::Udp,
-        hop_limit: letter.hop_limit.unwrap_or(ttl),
-        tos: letter.tos.unwrap_or(options.tos),
+        hop_limit: send.hop_limit.unwrap_or(ttl),
+        tos: send.tos.unwrap_or(options.tos),
     }
 }
 
 impl<E: Env> Context<'_, E> {
-    /// Sends a letter as one datagram; false if `fill` failed.
+    /// Sends a message as one datagram; false if `fill` failed.
     fn send_whole(
         &mut self,
         plan: &Plan,
@@ -245,7 +242,7 @@ impl<E: Env> Context<'_, E> {
         Ok(true)
     }
 
-    /// Sends a letter as datagrams of the plan's size, if all of it could be had; false if
+    /// Sends a message as datagrams of the plan's size, if all of it could be had; false if
     /// `fill` failed.
     fn send_segments(
         &mut self,

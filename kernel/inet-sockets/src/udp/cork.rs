@@ -2,7 +2,7 @@
 //!
 //! [`cork`]: sockets::cork
 
-use inet::Letter;
+use inet::SendOptions;
 use mm::io::Source;
 use sync::{Error, Result};
 
@@ -21,7 +21,7 @@ impl UdpSocket {
         if self.cork.is_idle() && !flags.contains(MessageFlags::MORE) {
             let how = self.handle.send_wait(flags.blocking());
             return self.put(
-                self.letter(message.to, &message.control)?,
+                self.send_options(message.to, &message.control)?,
                 message.from,
                 how,
             );
@@ -32,8 +32,8 @@ impl UdpSocket {
         self.cork.add(
             &piece,
             most,
-            || self.first_letter(self.letter(to, control)?),
-            |letter, len| self.check(letter, len),
+            || self.first_message(self.send_options(to, control)?),
+            |send, len| self.check(send, len),
         )?;
         if !flags.contains(MessageFlags::MORE) && !self.cork.is_on() {
             self.uncork()?;
@@ -61,34 +61,34 @@ impl UdpSocket {
     /// The first piece decides where the datagram goes, whatever the socket's peer is later.
     ///
     /// Errors: one that waits; `DestinationRequired`.
-    fn first_letter(&self, letter: Letter) -> Result<Letter> {
+    fn first_message(&self, send: SendOptions) -> Result<SendOptions> {
         if let Some(error) = self.handle.take_error() {
             return Err(error);
         }
         let only = || self.handle.remote().ok();
-        let to = letter.to.or_else(only).ok_or(Error::DestinationRequired)?;
+        let to = send.to.or_else(only).ok_or(Error::DestinationRequired)?;
         self.handle.ensure_named()?;
-        Ok(Letter {
+        Ok(SendOptions {
             to: Some(to),
-            ..letter
+            ..send
         })
     }
 
     /// Whether a datagram of so many bytes may be sent.
-    fn check(&self, letter: &Letter, len: usize) -> Result<()> {
-        let member = self.handle.member(self.shard_to(letter));
+    fn check(&self, send: &SendOptions, len: usize) -> Result<()> {
+        let member = self.handle.member(self.shard_to(send));
         self.handle.stack.in_shard(member.shard, |stack, link| {
-            Ok(stack.check_letter(link, member.id, letter, len)?)
+            Ok(stack.check_message(link, member.id, send, len)?)
         })
     }
 
-    fn put_gathered(&self, whole: &Gathered<Letter>) -> Result<()> {
+    fn put_gathered(&self, whole: &Gathered<SendOptions>) -> Result<()> {
         let mut from = Source::kernel(&whole.bytes);
         let member = self.handle.member(self.shard_to(&whole.header));
         self.handle.stack.in_shard(member.shard, |stack, link| {
             let mut copy = |space: &mut [u8]| from.try_take(space);
             let len = whole.bytes.len();
-            stack.send_letter(link, member.id, &whole.header, len, &mut copy)?;
+            stack.send_message(link, member.id, &whole.header, len, &mut copy)?;
             after_send(link);
             Ok(())
         })

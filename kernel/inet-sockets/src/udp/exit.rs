@@ -6,26 +6,26 @@
 
 use core::net::IpAddr;
 
-use inet::{Endpoint, Letter};
+use inet::{Endpoint, SendOptions};
 
 use super::UdpSocket;
 use crate::{bound_device, groups};
 
 impl UdpSocket {
-    /// The shard by which a datagram to the peer of `letter`, or to the only one, is sent.
+    /// The shard by which a datagram to the peer of `send`, or to the only one, is sent.
     #[inline]
-    pub(crate) fn shard_to(&self, letter: &Letter) -> u16 {
+    pub(crate) fn shard_to(&self, send: &SendOptions) -> u16 {
         if self.handle.stack.shard_count() == 1 {
             return 0;
         }
-        let known = self.known_shard(letter);
-        known.unwrap_or_else(|| self.chosen_shard(letter))
+        let known = self.known_shard(send);
+        known.unwrap_or_else(|| self.chosen_shard(send))
     }
 
     /// The same where the destination decides alone, and is known.
     #[inline]
-    fn known_shard(&self, letter: &Letter) -> Option<u16> {
-        let (Some(to), None) = (letter.to, letter.from) else {
+    fn known_shard(&self, send: &SendOptions) -> Option<u16> {
+        let (Some(to), None) = (send.to, send.from) else {
             return None;
         };
         let stack = &self.handle.stack;
@@ -44,8 +44,8 @@ impl UdpSocket {
         (is_free && stack.has_one_exit()).then_some(0)
     }
 
-    fn chosen_shard(&self, letter: &Letter) -> u16 {
-        match (letter.to, letter.from) {
+    fn chosen_shard(&self, send: &SendOptions) -> u16 {
+        match (send.to, send.from) {
             (Some(to), from) => self.shard_towards(to, from),
             (None, None) => self.shard_of_only(),
             (None, from) => {

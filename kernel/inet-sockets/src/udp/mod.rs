@@ -14,7 +14,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use inet::{Datagram, Endpoint, Letter, Transport};
+use inet::{Datagram, Endpoint, SendOptions, Transport};
 use mm::io::{Sink, Source};
 use sync::poll::Events;
 use sync::{Error, Result, Wait};
@@ -34,7 +34,7 @@ use vfs::socket::Family;
 pub struct UdpSocket {
     pub(crate) handle: Handle,
     pub(crate) reports: Reports,
-    pub(crate) cork: Cork<Letter>,
+    pub(crate) cork: Cork<SendOptions>,
     /// Datagrams taken, to give other shards than the caller's their turn.
     taken: AtomicU32,
 }
@@ -232,7 +232,7 @@ impl UdpSocket {
     /// Sends all of `from` as one datagram.
     pub(crate) fn put(
         &self,
-        letter: Letter,
+        send: SendOptions,
         from: &mut Source<'_>,
         how: Option<Wait>,
     ) -> Result<usize> {
@@ -241,21 +241,21 @@ impl UdpSocket {
         // A datagram is copied under the lock in one go. Mostly its pages are there; if not,
         // they are brought in.
         for _ in 0..2 {
-            let sent = self.put_copied(letter, from, how);
+            let sent = self.put_copied(send, from, how);
             if !from.is_faulted() {
                 return sent;
             }
             from.rewind(from.done() - before);
             from.prefault()?;
         }
-        self.put_buffered(letter, from, how)
+        self.put_buffered(send, from, how)
     }
 
     /// The same by a buffer in between: another thread takes pages away.
     #[cold]
     fn put_buffered(
         &self,
-        letter: Letter,
+        send: SendOptions,
         from: &mut Source<'_>,
         how: Option<Wait>,
     ) -> Result<usize> {
@@ -264,22 +264,22 @@ impl UdpSocket {
         bytes.try_reserve_exact(len).map_err(|_| Error::NoBuffers)?;
         bytes.resize(len, 0);
         from.take_whole(&mut bytes)?;
-        self.put_copied(letter, &mut Source::kernel(&bytes), how)
+        self.put_copied(send, &mut Source::kernel(&bytes), how)
     }
 
     /// Sends all of `from` as one datagram; nothing is sent if it stops at a missing page.
     fn put_copied(
         &self,
-        letter: Letter,
+        send: SendOptions,
         from: &mut Source<'_>,
         how: Option<Wait>,
     ) -> Result<usize> {
         loop {
             let len = from.remaining();
-            let member = self.handle.member_made(self.shard_to(&letter))?;
+            let member = self.handle.member_made(self.shard_to(&send))?;
             let sent = self.handle.stack.in_shard(member.shard, |stack, link| {
                 let mut copy = |space: &mut [u8]| from.try_take(space);
-                let count = stack.send_to(link, member.id, letter, len, &mut copy)?;
+                let count = stack.send_to(link, member.id, send, len, &mut copy)?;
                 after_bytes(stack, link);
                 Ok(count)
             });

@@ -5,7 +5,7 @@ use core::any::Any;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use core::num::NonZeroU16;
 
-use inet::{Endpoint, Letter};
+use inet::{Endpoint, SendOptions};
 use mm::io::{Sink, Source};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
@@ -243,7 +243,11 @@ impl UdpSocket {
     /// What a program wants of a datagram.
     ///
     /// Errors: those of the address; `WrongDevice` for an interface that we lack.
-    pub(crate) fn letter(&self, to: Option<&SocketAddress>, control: &Control) -> Result<Letter> {
+    pub(crate) fn send_options(
+        &self,
+        to: Option<&SocketAddress>,
+        control: &Control,
+    ) -> Result<SendOptions> {
         let scope = to.map_or(0, further_scope);
         let to = to.map(|to| to_endpoint(&self.handle, to)).transpose()?;
         let to = to.map(reached);
@@ -252,7 +256,7 @@ impl UdpSocket {
             (None, 0) => None,
             (None, scope) => to.and_then(|to| self.handle.stack.source_on(scope, to.addr)),
         };
-        Ok(Letter {
+        Ok(SendOptions {
             to,
             from,
             hop_limit: control.hop_limit.map(HeaderByte::value),
