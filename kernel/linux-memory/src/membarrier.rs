@@ -68,7 +68,7 @@ fn membarrier(call: Call<'_>) -> Outcome {
             threads.iter().for_each(|thread| thread.sched.note_switch());
         });
     }
-    sched::visit_all_cpus();
+    sched::wait_for_grace_period();
     fence(Ordering::SeqCst);
     Ok(0)
 }

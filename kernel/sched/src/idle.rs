@@ -4,7 +4,7 @@ use base::{CpuId, Instant};
 
 use crate::dispatcher::{DISPATCHER, has_ready};
 use crate::entity::Leave;
-use crate::{alarm, current, halt_poll, run_softirqs, sample, softirq, stretch, visit};
+use crate::{alarm, current, halt_poll, quiescent, run_softirqs, sample, softirq, stretch};
 
 /// Waits for something to happen, on the stack of the parked current thread.
 ///
@@ -32,7 +32,7 @@ pub(crate) fn wait_in_place(cpu: CpuId, deadline: Instant) {
         stretch::end();
         mach::idle::wait_for_interrupt();
         stretch::resume();
-        visit::note_visit();
+        quiescent::note_quiescent_state();
         let awake = mach::time::now();
         halt_poll::note_halt(awake.since(now));
         sample::end_idle(awake);

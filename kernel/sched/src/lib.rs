@@ -34,6 +34,7 @@ mod load;
 mod point;
 mod preempt;
 mod profile;
+mod quiescent;
 mod runnable;
 pub mod sample;
 mod softirq;
@@ -41,7 +42,6 @@ pub mod stretch;
 mod switch;
 mod tick;
 pub mod timer;
-mod visit;
 mod wake;
 
 pub use current::{adopt_boot_thread, current, current_counted, in_mstate, try_current};
@@ -53,6 +53,7 @@ pub use life::Mstate;
 pub use load::averages as load_averages;
 pub use point::resched_point;
 pub use preempt::{migrate, note_interrupt, preempt_if_due};
+pub use quiescent::wait_for_grace_period;
 pub use runnable::{Calls, Runnable};
 pub use softirq::{
     Softirq, Work, forget_rest, raise, raise_by_rest, raise_numbered, raise_on, register_softirq,
@@ -60,5 +61,4 @@ pub use softirq::{
 };
 pub use switch::{exit, finish_switch, park_until, run, switch_count, switches_of, yield_now};
 pub use tick::init;
-pub use visit::visit_all_cpus;
 pub use wake::{interrupt, launch, lend, set_affinity, set_policy, wake};

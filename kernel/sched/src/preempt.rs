@@ -3,13 +3,13 @@
 use crate::current::boot_thread;
 use crate::switch::{make_way, yield_now};
 use crate::wake::note_arrivals;
-use crate::{Flags, current, sample, visit, wake};
+use crate::{Flags, current, quiescent, sample, wake};
 
 /// Called after an interrupt that came in user mode: it may have been a kick.
 /// `behind_call`: the program stands right behind a system call.
 pub fn note_interrupt(behind_call: bool) {
     sample::note_interrupt(behind_call);
-    visit::note_visit();
+    quiescent::note_quiescent_state();
     note_arrivals();
 }
 
