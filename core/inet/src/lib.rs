@@ -123,6 +123,7 @@ mod raw;
 mod reassembly;
 mod reconfigure;
 mod route;
+mod routing;
 mod share;
 mod socket;
 mod stack;
@@ -131,7 +132,6 @@ mod tcp;
 mod totals;
 mod udp;
 mod unsolicited;
-mod ways;
 mod wheel;
 
 pub use addr::{Cidr, Endpoint, Prefix, SocketId, Transport};
@@ -153,6 +153,7 @@ pub use options::{Device, Options, PathDiscovery, Shutdown};
 pub use port::{Offloads, Port};
 pub use raw::RawHeader;
 pub use route::{Route, RouteOrigin, Via};
+pub use routing::NeighborEntry;
 pub use share::Share;
 pub use socket::SocketEntry;
 pub use stack::Stack;
@@ -161,4 +162,3 @@ pub use tcp::{
 };
 pub use totals::Totals;
 pub use udp::{Datagram, Failure, FailureMessage, SendOptions};
-pub use ways::NeighborEntry;

@@ -1,4 +1,4 @@
-//! Where packets go, as administrators see and set it: sources, and neighbours' stations.
+//! Routing, as administrators see and set it: sources of destinations, and the neighbour cache.
 
 use core::net::IpAddr;
 
