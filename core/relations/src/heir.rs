@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use base::lock::Lock;
 
-use crate::brood::Child;
+use crate::children::Child;
 use crate::host::{Fate, Host};
 use crate::{Member, Table};
 
@@ -28,14 +28,14 @@ impl<H: Host, const PARTS: usize> Table<H, PARTS> {
     pub(crate) fn bear(&self, parent: Arc<Member<H>>, member: Arc<Member<H>>, state: H::State) {
         let mut next = Some(parent);
         while let Some(parent) = next {
-            let mut brood = parent.brood.lock();
-            if !brood.is_closed {
+            let mut children = parent.children.lock();
+            if !children.is_closed {
                 let child = Child { member, state };
                 child.member.set_parent(Some(parent.clone()));
-                brood.insert(child);
+                children.insert(child);
                 return;
             }
-            drop(brood);
+            drop(children);
             next = self.heir_of(&parent);
         }
     }
@@ -67,8 +67,8 @@ impl<H: Host, const PARTS: usize> Table<H, PARTS> {
         heir: &Arc<Member<H>>,
         adopt: &mut impl FnMut(&Member<H>, &mut H::State, &Member<H>) -> Fate,
     ) -> Option<Vec<Arc<Member<H>>>> {
-        let mut old = dying.brood.lock();
-        let mut new = heir.brood.lock();
+        let mut old = dying.children.lock();
+        let mut new = heir.children.lock();
         if new.is_closed {
             return None;
         }
@@ -114,9 +114,9 @@ impl<H: Host, const PARTS: usize> Table<H, PARTS> {
     }
 }
 
-/// Closes the brood of `dying` if nobody is in it; whether that is so.
+/// Closes the children of `dying` if it has none; whether that is so.
 fn close_if_empty<H: Host>(dying: &Member<H>) -> bool {
-    let mut brood = dying.brood.lock();
-    brood.is_closed = brood.is_empty();
-    brood.is_closed
+    let mut children = dying.children.lock();
+    children.is_closed = children.is_empty();
+    children.is_closed
 }

@@ -5,9 +5,9 @@
 //! each other.
 //!
 //! The idea: what is changed together is kept together, and nothing else.
-//! - A [`Member`] is a process. Its parent keeps it, in its *brood*, with what the parent may hear of
-//!   it (`Host::State`: a stop, the end). So forks, ends and waits lock one parent's brood, and
-//!   families that have nothing to do with each other meet nowhere.
+//! - A [`Member`] is a process. Its parent keeps it, among its *children*, with what the parent may
+//!   hear of it (`Host::State`: a stop, the end). So forks, ends and waits lock one parent's
+//!   children, and families that have nothing to do with each other meet nowhere.
 //! - The [`Table`] finds members by number, and those of a group. It has parts, by the number of
 //!   the member: those that are started one after the other are in different parts.
 //! - A [`Number`] is counted: the process, and all that have it as their group or session, hold it, so
@@ -15,17 +15,17 @@
 //!   without a lock.
 //!
 //! Invariants:
-//! - **Kept**: a member with a parent is in that one's brood and in no other; only who has the
-//!   brood of its parent (both, where it moves) changes either.
+//! - **Kept**: a member with a parent is among that one's children and no other's; only who has the
+//!   parent's children (both, where it moves) changes either.
 //! - **Closed**: who has given its children away has none ever again: a child that is born to it
 //!   afterwards goes to its heir at once.
 //! - **Grouped**: a part says of a member's group what the member's `place` says.
 //! - **Together**: all members of a group are in one session (`group`).
 //!
-//! Who looks for a child's record reads whose child it is, locks that brood, and looks again if it
+//! Who looks for a child's record reads whose child it is, locks them, and looks again if it
 //! has been moved meanwhile: that can only be because the parent ended.
 //!
-//! Lock order: a brood; then that of an ancestor, as members only ever move up; then a part of
+//! Lock order: a member's children; then an ancestor's, as members only ever move up; then a part of
 //! the table; then a member's `place`. Nothing is dropped under them.
 //!
 //! `tests/relations` compares long histories with plain lists, and has `loom` try the
@@ -37,7 +37,7 @@
 
 extern crate alloc;
 
-mod brood;
+mod children;
 mod group;
 mod heir;
 mod host;

@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 
 use base::lock::{Count, Flag, Lock};
 
-use crate::brood::Brood;
+use crate::children::Children;
 use crate::host::{CountOf, FlagOf, Host, LockOf};
 use crate::number::Number;
 
@@ -22,7 +22,7 @@ pub struct Member<H: Host> {
     pub(crate) number: Arc<Number<H>>,
     process: H::Process,
     pub(crate) place: LockOf<H, Place<H>>,
-    pub(crate) brood: LockOf<H, Brood<H>>,
+    pub(crate) children: LockOf<H, Children<H>>,
     /// The number of the parent in `place`, for looks without the lock; 0 for none.
     parent_id: CountOf<H>,
     has_ended: FlagOf<H>,
@@ -51,7 +51,7 @@ impl<H: Host> Member<H> {
             number,
             process,
             place: LockOf::<H, _>::new(place),
-            brood: LockOf::<H, _>::new(Brood::new()),
+            children: LockOf::<H, _>::new(Children::new()),
             parent_id: CountOf::<H>::default(),
             has_ended: FlagOf::<H>::default(),
         })
@@ -89,8 +89,8 @@ impl<H: Host> Member<H> {
         self.parent_id.get() as u32
     }
 
-    /// For who has the broods that it comes from and goes to, and keeps their members meanwhile: so
-    /// that nothing is dropped here.
+    /// For who has the lists of children that it comes from and goes to, and keeps their members
+    /// meanwhile: so that nothing is dropped here.
     pub(crate) fn set_parent(&self, parent: Option<Arc<Self>>) {
         let mut place = self.place.lock();
         let id = parent.as_ref().map_or(0, |parent| parent.id());

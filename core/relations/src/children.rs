@@ -20,25 +20,25 @@ pub(crate) struct Child<H: Host> {
     pub state: H::State,
 }
 
-pub(crate) struct Brood<H: Host> {
-    children: BTreeMap<u32, Child<H>>,
+pub(crate) struct Children<H: Host> {
+    by_id: BTreeMap<u32, Child<H>>,
     /// Those of which something is to be heard.
     changed: BTreeSet<u32>,
     /// Its children were given away.
     pub is_closed: bool,
 }
 
-impl<H: Host> Brood<H> {
+impl<H: Host> Children<H> {
     pub fn new() -> Self {
         Self {
-            children: BTreeMap::new(),
+            by_id: BTreeMap::new(),
             changed: BTreeSet::new(),
             is_closed: false,
         }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.children.is_empty()
+        self.by_id.is_empty()
     }
 
     pub fn insert(&mut self, child: Child<H>) {
@@ -46,11 +46,11 @@ impl<H: Host> Brood<H> {
         if child.state.has_changed() {
             self.changed.insert(id);
         }
-        self.children.insert(id, child);
+        self.by_id.insert(id, child);
     }
 
     pub fn pop(&mut self) -> Option<Child<H>> {
-        let (id, child) = self.children.pop_first()?;
+        let (id, child) = self.by_id.pop_first()?;
         self.changed.remove(&id);
         Some(child)
     }
@@ -65,7 +65,7 @@ impl<H: Host> Brood<H> {
         id: u32,
         act: impl FnOnce(&Member<H>, &mut H::State) -> (R, Fate),
     ) -> Option<(R, Option<Child<H>>)> {
-        let child = self.children.get_mut(&id)?;
+        let child = self.by_id.get_mut(&id)?;
         let (result, fate) = act(&child.member, &mut child.state);
         match fate {
             Fate::Stays if child.state.has_changed() => {
@@ -77,7 +77,7 @@ impl<H: Host> Brood<H> {
         }
         let gone = match fate {
             Fate::Stays => None,
-            Fate::Goes => self.children.remove(&id),
+            Fate::Goes => self.by_id.remove(&id),
         };
         if let Some(gone) = &gone {
             gone.member.set_parent(None);
@@ -96,13 +96,13 @@ impl<H: Host, const PARTS: usize> Table<H, PARTS> {
     ) -> Option<R> {
         loop {
             let parent = member.parent()?;
-            let mut brood = parent.brood.lock();
-            if !brood.children.contains_key(&member.id()) {
+            let mut children = parent.children.lock();
+            if !children.by_id.contains_key(&member.id()) {
                 // It was moved, and has another parent by now.
                 continue;
             }
-            let changed = brood.change(member.id(), |_, state| act(state, &parent));
-            drop(brood);
+            let changed = children.change(member.id(), |_, state| act(state, &parent));
+            drop(children);
             return changed.map(|changed| self.finish(changed));
         }
     }
@@ -117,20 +117,20 @@ impl<H: Host, const PARTS: usize> Table<H, PARTS> {
     ) -> Option<R> {
         let mut from = *range.start();
         while from <= *range.end() {
-            let mut brood = parent.brood.lock();
+            let mut children = parent.children.lock();
             for _ in 0..BATCH {
-                let id = brood.next_changed(from).filter(|id| id <= range.end())?;
-                let heard = brood.change(id, |member, state| match hear(member, state) {
+                let id = children.next_changed(from).filter(|id| id <= range.end())?;
+                let heard = children.change(id, |member, state| match hear(member, state) {
                     Some((result, fate)) => (Some(result), fate),
                     None => (None, Fate::Stays),
                 });
                 if let Some((Some(result), gone)) = heard {
-                    drop(brood);
+                    drop(children);
                     return Some(self.finish((result, gone)));
                 }
                 from = id + 1;
             }
-            drop(brood);
+            drop(children);
             H::breathe();
         }
         None
@@ -145,15 +145,15 @@ impl<H: Host, const PARTS: usize> Table<H, PARTS> {
     ) -> bool {
         let mut from = *range.start();
         while from <= *range.end() {
-            let brood = parent.brood.lock();
+            let children = parent.children.lock();
             let mut next = None;
-            for (id, child) in brood.children.range(from..=*range.end()).take(BATCH) {
+            for (id, child) in children.by_id.range(from..=*range.end()).take(BATCH) {
                 if is_one(&child.member, &child.state) {
                     return true;
                 }
                 next = Some(id + 1);
             }
-            drop(brood);
+            drop(children);
             match next {
                 Some(next) => from = next,
                 None => return false,
