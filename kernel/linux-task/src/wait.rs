@@ -7,7 +7,7 @@ use linux_raw_sys::general::{
 };
 use mm::user;
 use sync::{Error, Restart, Wait};
-use task::family::{self, Wanted, Whom};
+use task::family::{self, WaitOptions, WaitTarget};
 use task::signal::{DefaultAction, Info, Origin, Signal, code};
 use task::{Change, ExitStatus, Report, Usage, process_of};
 
@@ -55,8 +55,8 @@ pub fn encode_usage(usage: &Usage) -> [i64; USAGE_WORDS] {
     words
 }
 
-fn wanted(flags: u32) -> Wanted {
-    Wanted {
+fn wait_options(flags: u32) -> WaitOptions {
+    WaitOptions {
         ended: flags & WEXITED != 0,
         stopped: flags & WUNTRACED != 0,
         continued: flags & WCONTINUED != 0,
@@ -70,15 +70,15 @@ fn wanted(flags: u32) -> Wanted {
 }
 
 /// Waits, or looks once; `None` if nothing has happened yet.
-fn wait(call: &Call<'_>, whom: Whom, flags: u32) -> Result<Option<Report>, Errno> {
+fn wait(call: &Call<'_>, target: WaitTarget, flags: u32) -> Result<Option<Report>, Errno> {
     let process = &call.thread.process;
-    let wanted = wanted(flags);
+    let options = wait_options(flags);
     if flags & WNOHANG != 0 {
-        return Ok(family::poll_children(process, whom, wanted)?);
+        return Ok(family::poll_children(process, target, options)?);
     }
     let how = Wait::INTERRUPTIBLE.restart(Restart::IfAsked);
     let found = process.children_changed.wait(how, || {
-        family::poll_children(process, whom, wanted).transpose()
+        family::poll_children(process, target, options).transpose()
     });
     match found {
         Ok(report) => Ok(Some(report?)),
@@ -91,14 +91,14 @@ fn wait4(call: Call<'_>) -> Outcome {
     if flags & !(COMMON | WUNTRACED | WCONTINUED) != 0 {
         return Err(Errno::EINVAL);
     }
-    let whom = match call.int(0) {
-        -1 => Whom::Any,
-        0 => Whom::Group(own_group(&call)?),
-        pid @ 1.. => Whom::Process(pid.unsigned_abs()),
+    let target = match call.int(0) {
+        -1 => WaitTarget::Any,
+        0 => WaitTarget::Group(own_group(&call)?),
+        pid @ 1.. => WaitTarget::Process(pid.unsigned_abs()),
         i32::MIN => return Err(Errno::ESRCH),
-        group => Whom::Group(group.unsigned_abs()),
+        group => WaitTarget::Group(group.unsigned_abs()),
     };
-    let Some(report) = wait(&call, whom, flags | WEXITED)? else {
+    let Some(report) = wait(&call, target, flags | WEXITED)? else {
         return Ok(0);
     };
     if let Some(at) = call.optional_addr(1) {
@@ -158,22 +158,22 @@ fn find_child(call: &Call<'_>) -> Result<Option<Report>, Errno> {
         id.ok_or(Errno::EINVAL)
     };
     let mut may_wait = true;
-    let whom = match call.uint(0) {
-        P_ALL => Whom::Any,
-        P_PID => Whom::Process(id()?),
+    let target = match call.uint(0) {
+        P_ALL => WaitTarget::Any,
+        P_PID => WaitTarget::Process(id()?),
         P_PIDFD if call.int(1) < 0 => return Err(Errno::EINVAL),
         P_PIDFD => {
             let open = call.file(1)?;
             may_wait = !open.is_nonblocking();
-            Whom::Process(process_of(&open)?.id())
+            WaitTarget::Process(process_of(&open)?.id())
         }
-        P_PGID if call.int(1) == 0 => Whom::Group(own_group(call)?),
-        P_PGID => Whom::Group(id()?),
+        P_PGID if call.int(1) == 0 => WaitTarget::Group(own_group(call)?),
+        P_PGID => WaitTarget::Group(id()?),
         _ => return Err(Errno::EINVAL),
     };
     let report = match may_wait {
-        true => wait(call, whom, flags)?,
-        false => wait(call, whom, flags | WNOHANG)?,
+        true => wait(call, target, flags)?,
+        false => wait(call, target, flags | WNOHANG)?,
     };
     if report.is_none() && flags & WNOHANG == 0 {
         return Err(Errno::EAGAIN);

@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use sync::poll::Events;
 
 use super::tracee::{Stop, Tracee};
-use crate::processes::family::{self, Wanted, Whom};
+use crate::processes::family::{self, WaitOptions, WaitTarget};
 use crate::processes::{Change, CpuTime, ExitStatus, Process, Report, Usage};
 use crate::signal::{ActionFlags, Handler, Info, Origin, Signal, code, post_to_process};
 
@@ -55,19 +55,19 @@ fn describe(tracee: &Tracee) -> Option<Info> {
 }
 
 /// Looks once for news of a tracee of `tracer`; `None` if it has none that is meant.
-pub fn poll(tracer: &Process, whom: Whom, wanted: Wanted) -> Option<Option<Report>> {
+pub fn poll(tracer: &Process, target: WaitTarget, options: WaitOptions) -> Option<Option<Report>> {
     let mut any = false;
     let news = tracer.tracees.find_map(|tracee| {
-        if !is_meant(tracee, whom) {
+        if !is_meant(tracee, target) {
             return None;
         }
         any = true;
-        Some((tracee.clone(), take(tracee, wanted)?))
+        Some((tracee.clone(), take(tracee, options)?))
     });
     let Some((tracee, change)) = news else {
         return any.then_some(None);
     };
-    if let (Change::Ended(_), false) = (change, wanted.keep) {
+    if let (Change::Ended(_), false) = (change, options.keep) {
         tracer.tracees.remove(&tracee);
     }
     let thread = tracee.thread.upgrade();
@@ -81,25 +81,25 @@ pub fn poll(tracer: &Process, whom: Whom, wanted: Wanted) -> Option<Option<Repor
     }))
 }
 
-fn is_meant(tracee: &Tracee, whom: Whom) -> bool {
-    match whom {
-        Whom::Any => true,
-        Whom::Process(id) => id == tracee.tid(),
-        Whom::Group(group) => family::group_of(tracee.process) == Some(group),
+fn is_meant(tracee: &Tracee, target: WaitTarget) -> bool {
+    match target {
+        WaitTarget::Any => true,
+        WaitTarget::Process(id) => id == tracee.tid(),
+        WaitTarget::Group(group) => family::group_of(tracee.process) == Some(group),
     }
 }
 
-fn take(tracee: &Tracee, wanted: Wanted) -> Option<Change> {
+fn take(tracee: &Tracee, options: WaitOptions) -> Option<Change> {
     let mut state = tracee.state.lock();
     if let Some(status) = state.ended {
-        return wanted.ended.then_some(Change::Ended(status));
+        return options.ended.then_some(Change::Ended(status));
     }
     let has_order = state.order.is_some();
     let stopped = state.stopped.as_mut()?;
     if stopped.is_told || has_order {
         return None;
     }
-    stopped.is_told = !wanted.keep;
+    stopped.is_told = !options.keep;
     Some(match stopped.stop {
         Stop::Group(signal) if stopped.code == signal.number() => Change::Stopped(signal),
         _ => Change::Trapped(stopped.code),

@@ -13,7 +13,7 @@ use crate::signal::Signal;
 
 /// Which children a wait is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Whom {
+pub enum WaitTarget {
     /// Any.
     Any,
     /// This one.
@@ -24,7 +24,7 @@ pub enum Whom {
 
 /// Which changes a wait is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Wanted {
+pub struct WaitOptions {
     /// The end.
     pub ended: bool,
     /// Stops.
@@ -40,32 +40,36 @@ pub struct Wanted {
 /// Looks once for a change of a child of `parent`, or of a thread that it traces.
 ///
 /// Errors: `NoChild` if there is none that could change.
-pub fn poll_children(parent: &Process, whom: Whom, wanted: Wanted) -> Result<Option<Report>> {
-    if let Some(report) = first_report(parent, whom, wanted) {
+pub fn poll_children(
+    parent: &Process,
+    target: WaitTarget,
+    options: WaitOptions,
+) -> Result<Option<Report>> {
+    if let Some(report) = first_report(parent, target, options) {
         return Ok(Some(report));
     }
-    match ptrace::poll(parent, whom, wanted) {
+    match ptrace::poll(parent, target, options) {
         Some(report) => Ok(report),
-        None if has_child(parent.id(), whom, wanted) => Ok(None),
+        None if has_child(parent.id(), target, options) => Ok(None),
         None => Err(Error::NoChild),
     }
 }
 
 /// The first change that is wanted; unless it shall stay, it is hereby heard.
-fn first_report(parent: &Process, whom: Whom, wanted: Wanted) -> Option<Report> {
+fn first_report(parent: &Process, target: WaitTarget, options: WaitOptions) -> Option<Report> {
     let own = FAMILY.get(parent.id())?;
-    let report = FAMILY.hear(&own, range_of(whom), |member, child| {
-        if !matches(member, child, whom, wanted) {
+    let report = FAMILY.hear(&own, range_of(target), |member, child| {
+        if !matches(member, child, target, options) {
             return None;
         }
         let report = Report {
             pid: member.id(),
             uid: child.uid,
-            change: change_of(child, wanted)?,
+            change: change_of(child, options)?,
             usage: total_usage(member.process()),
         };
         let fate = match report.change {
-            _ if wanted.keep => Fate::Stays,
+            _ if options.keep => Fate::Stays,
             Change::Ended(_) => Fate::Goes,
             _ => {
                 child.news = None;
@@ -75,7 +79,7 @@ fn first_report(parent: &Process, whom: Whom, wanted: Wanted) -> Option<Report> 
         Some((report, fate))
     })?;
     if let Change::Ended(_) = report.change
-        && !wanted.keep
+        && !options.keep
     {
         *parent.dead_children.lock() += report.usage;
     }
@@ -83,36 +87,36 @@ fn first_report(parent: &Process, whom: Whom, wanted: Wanted) -> Option<Report> 
 }
 
 /// Whether there is a child that could change.
-fn has_child(parent: Pid, whom: Whom, wanted: Wanted) -> bool {
-    let is_one = |member: &Member, child: &Child| matches(member, child, whom, wanted);
+fn has_child(parent: Pid, target: WaitTarget, options: WaitOptions) -> bool {
+    let is_one = |member: &Member, child: &Child| matches(member, child, target, options);
     let parent = FAMILY.get(parent);
-    parent.is_some_and(|parent| FAMILY.any_child(&parent, range_of(whom), is_one))
+    parent.is_some_and(|parent| FAMILY.any_child(&parent, range_of(target), is_one))
 }
 
 /// The numbers among which the children are.
-fn range_of(whom: Whom) -> RangeInclusive<Pid> {
-    match whom {
-        Whom::Process(id) => id..=id,
-        Whom::Any | Whom::Group(_) => 0..=Pid::MAX,
+fn range_of(target: WaitTarget) -> RangeInclusive<Pid> {
+    match target {
+        WaitTarget::Process(id) => id..=id,
+        WaitTarget::Any | WaitTarget::Group(_) => 0..=Pid::MAX,
     }
 }
 
-fn matches(member: &Member, child: &Child, whom: Whom, wanted: Wanted) -> bool {
+fn matches(member: &Member, child: &Child, target: WaitTarget, options: WaitOptions) -> bool {
     let silent = child.exit_signal != Some(Signal::CHLD);
-    let chosen = match whom {
-        Whom::Any | Whom::Process(_) => true,
-        Whom::Group(group) => group == member.group(),
+    let chosen = match target {
+        WaitTarget::Any | WaitTarget::Process(_) => true,
+        WaitTarget::Group(group) => group == member.group(),
     };
-    chosen && wanted.silent.is_none_or(|wanted| wanted == silent)
+    chosen && options.silent.is_none_or(|wanted| wanted == silent)
 }
 
-fn change_of(child: &Child, wanted: Wanted) -> Option<Change> {
+fn change_of(child: &Child, options: WaitOptions) -> Option<Change> {
     if let Some(status) = child.ended {
-        return wanted.ended.then_some(Change::Ended(status));
+        return options.ended.then_some(Change::Ended(status));
     }
     child.news.filter(|news| match news {
-        Change::Stopped(_) => wanted.stopped,
-        Change::Continued => wanted.continued,
+        Change::Stopped(_) => options.stopped,
+        Change::Continued => options.continued,
         Change::Ended(_) | Change::Trapped(_) => false,
     })
 }

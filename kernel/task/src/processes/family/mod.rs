@@ -30,7 +30,7 @@ use super::{Change, ExitStatus, Pid, Process};
 use crate::signal::{ActionFlags, Info, Origin, Signal, code, post_to_process};
 
 use child::{Child, Kernel};
-pub use children::{Wanted, Whom, poll_children, total_usage};
+pub use children::{WaitOptions, WaitTarget, poll_children, total_usage};
 pub(super) use death::bury;
 pub use death::note_subreaper;
 pub use relations::INIT;
