@@ -29,19 +29,19 @@ fn changes() -> u32 {
 /// What is dumped, and which of it.
 pub(super) enum Query {
     /// Links.
-    Links(link::Wanted),
+    Links(link::DumpFilter),
     /// Addresses.
-    Addresses(address::Wanted),
+    Addresses(address::DumpFilter),
     /// Routes.
-    Routes(route::Wanted),
+    Routes(route::DumpFilter),
     /// Neighbours.
-    Neighbours(neighbour::Wanted),
+    Neighbours(neighbour::DumpFilter),
     /// Rules.
-    Rules(rule::Wanted),
+    Rules(rule::DumpFilter),
     /// Sockets of IP.
-    Inet(diag::inet::Wanted),
+    Inet(diag::inet::DumpFilter),
     /// Unix sockets.
-    Unix(diag::unix::Wanted),
+    Unix(diag::unix::DumpFilter),
 }
 
 /// A dump under way.

@@ -31,12 +31,15 @@ fn inspect(asked: &Asked<'_>, message: &Message<'_>) -> Done {
     if UnixRequest::is_meant(message) {
         let request = UnixRequest::parse(message)?;
         return match request.is_dump {
-            true => Ok(dump(asked, Query::Unix(diag::unix::Wanted::of(&request)))),
+            true => Ok(dump(
+                asked,
+                Query::Unix(diag::unix::DumpFilter::of(&request)),
+            )),
             false => done(diag::unix::get(asked, &request)),
         };
     }
     let request = DiagRequest::parse(message)?;
-    let wanted = diag::inet::Wanted::of(&request)?;
+    let wanted = diag::inet::DumpFilter::of(&request)?;
     match (request.is_destroy, request.is_dump) {
         (true, _) => Err(Error::Unsupported.into()),
         (false, true) => Ok(dump(asked, Query::Inet(wanted))),
@@ -84,7 +87,7 @@ fn done(result: Result<(), Refusal>) -> Done {
 
 fn about_link(asked: &Asked<'_>, verb: Verb, object: &netlink::Link<'_>) -> Done {
     match verb {
-        Verb::Dump => Ok(dump(asked, Query::Links(link::Wanted::of(object)))),
+        Verb::Dump => Ok(dump(asked, Query::Links(link::DumpFilter::of(object)))),
         Verb::Get => done(link::get(asked, object)),
         Verb::New | Verb::Set => done(link::change(asked, object)),
         Verb::Delete => Err(Error::Unsupported.into()),
@@ -94,7 +97,7 @@ fn about_link(asked: &Asked<'_>, verb: Verb, object: &netlink::Link<'_>) -> Done
 fn about_address(asked: &Asked<'_>, verb: Verb, object: &netlink::Address<'_>) -> Done {
     match verb {
         Verb::Dump => {
-            let wanted = address::Wanted::of(object, asked.is_strict());
+            let wanted = address::DumpFilter::of(object, asked.is_strict());
             Ok(dump(asked, Query::Addresses(wanted)))
         }
         Verb::New => done(address::add(asked, object)),
@@ -106,7 +109,7 @@ fn about_address(asked: &Asked<'_>, verb: Verb, object: &netlink::Address<'_>) -
 fn about_route(asked: &Asked<'_>, verb: Verb, object: &netlink::Route<'_>) -> Done {
     match verb {
         Verb::Dump => {
-            let wanted = route::Wanted::of(object, asked.is_strict());
+            let wanted = route::DumpFilter::of(object, asked.is_strict());
             Ok(dump(asked, Query::Routes(wanted)))
         }
         Verb::Get => done(route::get(asked, object)),
@@ -119,7 +122,7 @@ fn about_route(asked: &Asked<'_>, verb: Verb, object: &netlink::Route<'_>) -> Do
 fn about_neighbour(asked: &Asked<'_>, verb: Verb, object: &netlink::Neighbour<'_>) -> Done {
     match verb {
         Verb::Dump => {
-            let wanted = neighbour::Wanted::of(object, asked.is_strict());
+            let wanted = neighbour::DumpFilter::of(object, asked.is_strict());
             Ok(dump(asked, Query::Neighbours(wanted)))
         }
         Verb::Get => done(neighbour::get(asked, object)),
@@ -131,7 +134,7 @@ fn about_neighbour(asked: &Asked<'_>, verb: Verb, object: &netlink::Neighbour<'_
 
 fn about_rule(asked: &Asked<'_>, verb: Verb, object: &netlink::Rule<'_>) -> Done {
     match verb {
-        Verb::Dump => Ok(dump(asked, Query::Rules(rule::Wanted::of(object)))),
+        Verb::Dump => Ok(dump(asked, Query::Rules(rule::DumpFilter::of(object)))),
         _ => Err(Refusal::new(Error::Unsupported, "The rules are fixed")),
     }
 }

@@ -33,7 +33,7 @@ const SOCKET_MEMORY: u8 = 7;
 const ANY_COOKIE: u64 = u64::MAX;
 
 /// Which sockets a dump shows, and what of them.
-pub(crate) struct Wanted {
+pub(crate) struct DumpFilter {
     family: u8,
     transport: Transport,
     /// Bit `n` for state `n`.
@@ -46,7 +46,7 @@ pub(crate) struct Wanted {
     place: Position,
 }
 
-impl Wanted {
+impl DumpFilter {
     pub fn of(asked: &DiagRequest<'_>) -> Result<Self, Refusal> {
         let transport = match asked.protocol {
             TCP => Transport::Tcp,
@@ -203,7 +203,7 @@ impl Emit for Answer {
 pub(crate) fn get(
     asked: &Asked<'_>,
     request: &DiagRequest<'_>,
-    wanted: &Wanted,
+    wanted: &DumpFilter,
 ) -> Result<(), Refusal> {
     let is_meant = |socket: &InetSocket| {
         let found = id(socket);

@@ -12,13 +12,13 @@ use sockets::{UnixFacts, next_unix_socket};
 use vfs::socket::{SocketType, UnixAddress};
 
 /// Which sockets a dump shows, and what of them.
-pub(crate) struct Wanted {
+pub(crate) struct DumpFilter {
     request: UnixRequest,
     /// The last socket that the program has.
     last: u64,
 }
 
-impl Wanted {
+impl DumpFilter {
     pub fn of(asked: &UnixRequest) -> Self {
         Self {
             request: *asked,

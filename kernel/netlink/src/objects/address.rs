@@ -97,12 +97,12 @@ pub(crate) fn message(own: &Address) -> netlink::Address<'_> {
 
 /// Which addresses a dump shows.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct DumpFilter {
     family: u8,
     link: Option<u32>,
 }
 
-impl Wanted {
+impl DumpFilter {
     pub fn of(asked: &netlink::Address<'_>, is_strict: bool) -> Self {
         let link = Some(asked.link).filter(|link| is_strict && *link != 0);
         Self {

@@ -72,11 +72,11 @@ pub(crate) fn message<'i>(stack: &NetStack, interface: &'i Interface) -> Link<'i
 
 /// Which links a dump shows: all, or none if it is about what we do not have.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct DumpFilter {
     is_any: bool,
 }
 
-impl Wanted {
+impl DumpFilter {
     pub fn of(asked: &Link<'_>) -> Self {
         let is_any = asked.family != BRIDGE && asked.kind.is_none() && asked.master.is_none();
         Self { is_any }

@@ -50,14 +50,14 @@ pub(crate) fn message(neighbour: &Neighbour) -> netlink::Neighbour<'_> {
 
 /// Which neighbours a dump shows.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct DumpFilter {
     family: u8,
     link: Option<u32>,
     /// We answer for nobody else.
     is_proxy: bool,
 }
 
-impl Wanted {
+impl DumpFilter {
     pub fn of(asked: &netlink::Neighbour<'_>, is_strict: bool) -> Self {
         Self {
             family: asked.family,

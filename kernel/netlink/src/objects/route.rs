@@ -79,7 +79,7 @@ pub(crate) fn message(route: &Route) -> netlink::Route<'static> {
 
 /// Which routes a dump shows.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct DumpFilter {
     family: u8,
     table: Option<u32>,
     link: Option<u32>,
@@ -87,7 +87,7 @@ pub(crate) struct Wanted {
     is_cached: bool,
 }
 
-impl Wanted {
+impl DumpFilter {
     pub fn of(asked: &netlink::Route<'_>, is_strict: bool) -> Self {
         Self {
             family: asked.family,

@@ -23,11 +23,11 @@ const RULES: [(u8, u32, u32); 5] = [
 
 /// Which rules a dump shows.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct DumpFilter {
     family: u8,
 }
 
-impl Wanted {
+impl DumpFilter {
     pub fn of(asked: &Rule<'_>) -> Self {
         Self {
             family: asked.family,
