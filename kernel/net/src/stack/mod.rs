@@ -52,7 +52,7 @@ use self::locked::Slot;
 use self::raw_listener::RawListener;
 use self::routes::Published;
 use crate::packet::Listener;
-use sockets::Audience;
+use sockets::Listeners;
 use vfs::file::next_namespace_number;
 
 /// Shards of one stack at most: those of CPUs, and one for each further interface.
@@ -93,9 +93,9 @@ pub(crate) struct Shared {
     /// Whether a shard's interface has an address that sockets may wait for.
     pub(crate) has_new_address: AtomicBool,
     /// Packet sockets that listen.
-    pub sniffers: Audience<Listener>,
+    pub sniffers: Listeners<Listener>,
     /// Raw sockets.
-    pub raw: Audience<RawListener>,
+    pub raw: Listeners<RawListener>,
     /// Frames for the card's shards that had no room on their way there.
     pub(crate) lost: AtomicU64,
     /// Netlink sockets that hear of changes.
@@ -208,8 +208,8 @@ impl Shared {
             egress: Spin::new(inet::Egress::new()),
             choices: inet::Choices::new(),
             has_new_address: AtomicBool::new(false),
-            sniffers: Audience::default(),
-            raw: Audience::default(),
+            sniffers: Listeners::default(),
+            raw: Listeners::default(),
             lost: AtomicU64::new(0),
             change_listeners: AtomicUsize::new(0),
             event_numbers: Arc::default(),

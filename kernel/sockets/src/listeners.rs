@@ -13,13 +13,13 @@ use sync::{Error, Result};
 const LISTENERS_MAX: usize = 64;
 
 /// The listeners of a place.
-pub struct Audience<T> {
+pub struct Listeners<T> {
     count: AtomicUsize,
     listeners: Spin<Vec<Arc<T>>>,
 }
 
 /// Nobody.
-impl<T> Default for Audience<T> {
+impl<T> Default for Listeners<T> {
     fn default() -> Self {
         Self {
             count: AtomicUsize::new(0),
@@ -28,7 +28,7 @@ impl<T> Default for Audience<T> {
     }
 }
 
-impl<T> Audience<T> {
+impl<T> Listeners<T> {
     /// Whether nobody looks on.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
