@@ -16,7 +16,7 @@ use base::{CpuId, PAGE_BYTES};
 use frames::{Extent, Frame, Urgency};
 use slab::{BadFree, Class, Depot, Geometry, LocalHeap, Round, Slab, SlabSource};
 
-use super::{direct, fallible, ram, scattered};
+use super::{direct, fallible, ram, vmalloc};
 use crate::cpu::{Own, Private, own};
 use crate::sync::{Spin, SpinGuard};
 
@@ -273,7 +273,7 @@ fn alloc_large(layout: Layout) -> *mut u8 {
     if count <= frames::PAGES_MAX {
         return pages(count).map_or(null_mut(), NonNull::as_ptr);
     }
-    let Some(object) = scattered::alloc(count * PAGE_BYTES as u64) else {
+    let Some(object) = vmalloc::alloc(count * PAGE_BYTES as u64) else {
         return null_mut();
     };
     PAGES.fetch_add(count, Relaxed);
@@ -284,11 +284,11 @@ fn alloc_large(layout: Layout) -> *mut u8 {
 #[inline(never)]
 fn free_large(object: *mut u8, layout: Layout) {
     let count = page_count(layout);
-    if !scattered::holds(object) {
+    if !vmalloc::holds(object) {
         return give_pages(object, count);
     }
     PAGES.fetch_sub(count, Relaxed);
-    scattered::free(object);
+    vmalloc::free(object);
 }
 
 #[cold]

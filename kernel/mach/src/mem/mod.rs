@@ -48,7 +48,6 @@ mod ram;
 mod relocate;
 mod remapping;
 mod resting;
-mod scattered;
 mod setup;
 mod spares;
 mod stack;
@@ -57,6 +56,7 @@ mod sweep;
 mod table;
 mod tlb;
 mod user;
+mod vmalloc;
 mod walk;
 mod zeros;
 

@@ -1,5 +1,5 @@
-//! Memory for objects of the heap that are longer than the longest row of frames: tables
-//! that grow with what programs and peers do.
+//! Memory for objects of the heap that are longer than the longest row of frames, as Linux's
+//! vmalloc: tables that grow with what programs and peers do.
 //!
 //! The idea: blocks of 2 MiB from anywhere, mapped behind each other in an area of their
 //! own. Places are powers of two in length, each length in its own part of the area, so an
