@@ -57,7 +57,7 @@ fn kernel_main() -> ! {
         klog!("the image's file system is unusable: {error:?}");
         mach::power::off(STATUS_BAD_IMAGE);
     }
-    mach::setup::start_others(task::start_cpu);
+    mach::setup::start_secondary_cpus(task::start_cpu);
     iommu::init();
     net::init(conduct());
     // Interrupts are led to CPUs that run.

@@ -1,7 +1,7 @@
 //! The CPUs: who am I, how many are we, waiting, and waking each other.
 //!
 //! CPU 0 is the one that booted; the others are numbered in the order in which
-//! [`crate::setup::start_others`] brings them up and are counted when they run.
+//! [`crate::setup::start_secondary_cpus`] brings them up and are counted when they run.
 
 mod own;
 mod per_cpu;

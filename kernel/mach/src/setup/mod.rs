@@ -3,9 +3,9 @@
 //! This is above all other modules: what one of them needs of a higher one is handed to it
 //! here. `others` does the same for the CPUs that did not boot.
 
-mod others;
+mod smp;
 
-pub use others::start_others;
+pub use smp::start_secondary_cpus;
 
 use arch::{area, cpuid, fpu, instr, switch, syscall, tables};
 use base::CpuId;

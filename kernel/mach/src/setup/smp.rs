@@ -1,4 +1,4 @@
-//! Waking the other CPUs (SDM volume 3, 9.4: INIT, then STARTUP).
+//! Starting the secondary CPUs (SDM volume 3, 9.4: INIT, then STARTUP).
 
 use alloc::boxed::Box;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ static STARTING: AtomicU32 = AtomicU32::new(0);
 
 /// Starts every other CPU that the firmware lists; each runs `entry` once its tables, its
 /// APIC and its timer are set up. Returns when all that answer are counted.
-pub fn start_others(entry: fn() -> !) {
+pub fn start_secondary_cpus(entry: fn() -> !) {
     ENTRY.store(entry as usize, Ordering::Release);
     let me = arch::apic::id();
     let Some(page) = boot::info().memory.free_page(FIRST_PAGE, LOW_MEMORY_END) else {
@@ -108,7 +108,7 @@ unsafe extern "C" fn mach_start_ap() -> ! {
     super::settle_cpu(CpuId(id));
     time::init_timer(false);
     cpu::set_count(id as usize + 1);
-    // SAFETY: `start_others` stored a function of this type.
+    // SAFETY: `start_secondary_cpus` stored a function of this type.
     let entry = unsafe { core::mem::transmute::<usize, fn() -> !>(ENTRY.load(Ordering::Acquire)) };
     entry()
 }
