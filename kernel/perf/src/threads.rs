@@ -13,7 +13,7 @@ use task::{Thread, family};
 use crate::attributes::AttrBits;
 use crate::event::watch::{ON_CPU, Watch, at_thread, each_at};
 use crate::event::{Event, Gauge, Target};
-use crate::record::{Record, SampleContext, news};
+use crate::record::{Record, SampleContext, sideband};
 use crate::sample;
 
 /// Whether any event is about what this thread does here.
@@ -50,7 +50,7 @@ pub fn note_thread(maker: &Thread, new: &Arc<Thread>) -> Result<()> {
         }
     });
     let [own, its_maker] = [new, maker].map(|thread| (thread.process.id(), thread.id()));
-    tell(maker, AttrBits::TASK, |_| news::fork(own, its_maker));
+    tell(maker, AttrBits::TASK, |_| sideband::fork(own, its_maker));
     outcome
 }
 
@@ -68,14 +68,14 @@ pub fn note_exec(thread: &Thread) {
             event.switch(true);
         }
     });
-    tell(thread, AttrBits::COMM, |_| news::name(thread, true));
+    tell(thread, AttrBits::COMM, |_| sideband::name(thread, true));
     note_mappings(thread, VirtAddr(0)..USER_END);
 }
 
 /// The thread has got another name.
 pub fn note_name(thread: &Thread) {
     if is_heard(thread) {
-        tell(thread, AttrBits::COMM, |_| news::name(thread, false));
+        tell(thread, AttrBits::COMM, |_| sideband::name(thread, false));
     }
 }
 
@@ -89,7 +89,7 @@ pub fn note_mappings(thread: &Thread, range: Range<VirtAddr>) {
     let inside = areas.take_while(|area| area.range.start < range.end);
     for area in inside.filter(|area| area.access.exec) {
         tell(thread, AttrBits::MMAP | AttrBits::MMAP2, |event| {
-            news::mapping(event.attributes.hears, thread, &area)
+            sideband::mapping(event.attributes.hears, thread, &area)
         });
     }
 }
@@ -103,7 +103,7 @@ pub fn note_exit(thread: &Thread) {
     let own = (thread.process.id(), thread.id());
     let parent = family::parent_of(thread.process.id());
     tell(thread, AttrBits::TASK, |_| {
-        news::exit(own, (parent, parent))
+        sideband::exit(own, (parent, parent))
     });
     forget(thread);
 }

@@ -1,8 +1,8 @@
 //! What stands in a ring (`enum perf_event_type` of linux/perf_event.h): words, the first of which
 //! says what the record is and how long.
 
-pub(super) mod news;
 pub(super) mod sample;
+pub(super) mod sideband;
 
 use alloc::vec::Vec;
 

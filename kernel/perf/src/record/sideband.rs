@@ -1,4 +1,4 @@
-//! Records of what happens besides samples: names, threads that come and go, mapped files.
+//! Side-band records, of what happens besides samples: names, threads that come and go, mapped files.
 
 use base::VirtAddr;
 use mm::{AreaReport, Label};
