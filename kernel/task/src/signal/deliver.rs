@@ -4,8 +4,8 @@ use mach::trap::UserRegs;
 use sched::Flags;
 
 use super::action::{Action, ActionFlags, Handler};
+use super::init::is_ignored_by_init;
 use super::number::Default as DefaultAction;
-use super::spare::is_spared;
 use super::{Info, Signal, SignalSet, refresh, send, set_mask, stop, take};
 use crate::processes::Thread;
 use crate::ptrace;
@@ -61,7 +61,7 @@ pub fn next_delivery(thread: &Thread, regs: &mut UserRegs) -> Option<Delivery> {
 }
 
 fn default_delivery(thread: &Thread, info: Info) -> Option<Delivery> {
-    if is_spared(&thread.process, &info) {
+    if is_ignored_by_init(&thread.process, &info) {
         return None;
     }
     match info.signal.default_action() {

@@ -7,9 +7,9 @@ use sched::Flags;
 use sync::poll::Events;
 use sync::{Error, Result};
 
+use super::init::is_ignored_by_init;
 use super::number::Default as DefaultAction;
 use super::pending::{Payer, costs};
-use super::spare::is_spared;
 use super::{Info, Origin, Signal, SignalSet, during_fork, stop};
 use crate::processes::{ExitStatus, Pid, Process, Thread, current, family};
 
@@ -163,7 +163,7 @@ pub fn check_permission(target: &Process, signal: Option<Signal>) -> Result<()> 
 /// later.
 fn is_lost(process: &Process, info: &Info) -> bool {
     let blocks = |thread: Arc<Thread>| thread.signals.mask().contains(info.signal);
-    is_spared(process, info) && !process.first_thread().is_some_and(blocks)
+    is_ignored_by_init(process, info) && !process.first_thread().is_some_and(blocks)
 }
 
 /// What a stop or continue signal does at once, whatever becomes of it later.

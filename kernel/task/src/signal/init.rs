@@ -1,4 +1,4 @@
-//! Process 1 is spared what it does not expect.
+//! Init, process 1, ignores signals that it does not expect (Linux's SIGNAL_UNKILLABLE).
 //!
 //! The machine ends with process 1, so another process must not be able to end or stop it by
 //! accident: a signal to a whole group, to a parent, to everybody. As on Linux (kill(2)), only
@@ -11,7 +11,7 @@ use super::{Handler, Info, Origin};
 use crate::processes::{Process, family};
 
 /// Whether `process` does not notice a signal that another one sends.
-pub(super) fn is_spared(process: &Process, info: &Info) -> bool {
+pub(super) fn is_ignored_by_init(process: &Process, info: &Info) -> bool {
     process.id() == family::INIT && is_from_another(info) && is_unexpected(process, info)
 }
 
