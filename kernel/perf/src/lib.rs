@@ -13,7 +13,7 @@
 //! Samples: while an event that wants them lives, NMIs find out what each CPU does
 //! (`mach::profile::tap`), and the interrupted thread writes that into the rings of its own
 //! events and its CPU's (`sample`, `record`, `ring`). News of threads, names and mapped files goes
-//! the same way (`threads`, `record::news`).
+//! the same way (`threads`, `record::sideband`).
 //!
 //! Threads, and who samples them, know events; events know the ring they write to and what a
 //! record of theirs looks like; neither of those knows an event.

@@ -1,6 +1,6 @@
 //! The kernel's heap: Rust's `alloc` over slabs and extents.
 //!
-//! What is longer than the longest extent is put together of blocks (`scattered`). What can
+//! What is longer than the longest extent is put together of blocks (`vmalloc`). What can
 //! be refused leaves the reserve alone (`fallible`).
 //!
 //! Each CPU has the magazines of a [`LocalHeap`]; all share the depots. A slab is one, two

@@ -159,7 +159,7 @@ pub fn check_permission(target: &Process, signal: Option<Signal>) -> Result<()> 
     }
 }
 
-/// Whether process 1 is spared the signal already now: one that it blocks may find a handler
+/// Whether process 1 ignores the signal already now: one that it blocks may find a handler
 /// later.
 fn is_lost(process: &Process, info: &Info) -> bool {
     let blocks = |thread: Arc<Thread>| thread.signals.mask().contains(info.signal);

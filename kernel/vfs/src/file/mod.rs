@@ -8,7 +8,7 @@
 pub mod access_times;
 pub mod async_io;
 pub mod directory;
-mod nameless;
+mod inode_number;
 mod open_file;
 pub mod poll;
 mod signals;
@@ -22,9 +22,9 @@ use alloc::sync::Arc;
 use core::ops::Range;
 
 use async_io::Owner;
+pub use inode_number::{next_namespace_number, next_number};
 use mm::MemoryObject;
 use mm::io::{Sink, Source};
-pub use nameless::{next_namespace_number, next_number};
 pub use open_file::{OpenFile, StatusFlags};
 pub use signals::{Signals, register_signals};
 use sync::poll::{Events, Pollee};

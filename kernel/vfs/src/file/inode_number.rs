@@ -1,4 +1,4 @@
-//! What pipes, sockets and their like share: files that no directory names.
+//! Inode numbers of what no directory names: pipes, sockets and their like.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
