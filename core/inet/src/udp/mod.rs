@@ -9,7 +9,7 @@ mod arrive;
 mod destination;
 mod failure;
 mod fill;
-mod joined;
+mod gro;
 mod packet;
 mod send;
 
