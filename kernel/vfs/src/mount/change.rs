@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering;
 use mach::mem::fallible;
 use sync::{Error, Result};
 
-use super::Unseen;
+use super::RootFs;
 use super::context;
 use super::spread::{self, Echoes};
 use super::table::{self, CHANGING};
@@ -27,16 +27,16 @@ pub enum Unmount {
 
 /// Makes `system` the top of the tree; once at boot, before any program.
 pub fn mount_root(system: Arc<dyn FileSystem>) -> Result<()> {
-    let unseen = Mount::hidden(Unseen::new());
+    let rootfs = Mount::hidden(RootFs::new());
     let block = fallible::arc(SuperBlock::new(system, false))?;
     let source = fallible::arc(b"rootfs".to_vec())?;
     let mount = fallible::arc(Mount::whole(block, source, MountFlags::RELATIME))?;
     table::reserve(2, 1)?;
-    table::add(&unseen);
+    table::add(&rootfs);
     table::add(&mount);
-    table::attach(&mount, Path::top_of(&unseen));
+    table::attach(&mount, Path::top_of(&rootfs));
     table::set_root(Path::top_of(&mount));
-    namespace::begin(&unseen);
+    namespace::begin(&rootfs);
     Ok(())
 }
 

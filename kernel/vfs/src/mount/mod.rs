@@ -23,7 +23,7 @@
 //! | `propagation`, `spread` | peer groups; what is mounted elsewhere too |
 //! | `moving` | move, pivot_root |
 //! | `settings` | changes of mounts that stay where they are |
-//! | `unseen` | what is at tops that nobody sees |
+//! | `rootfs` | what is at tops that nobody sees |
 //! | `kinds` | the kinds of file system that there are, by name |
 //! | `configuration`, `detached` | file systems and mounts by descriptor, before they have a place |
 //!
@@ -42,11 +42,11 @@ mod moving;
 mod namespace;
 mod path;
 mod propagation;
+mod rootfs;
 mod settings;
 mod spread;
 mod table;
 mod tree;
-mod unseen;
 mod writers;
 
 use alloc::sync::Arc;
@@ -73,7 +73,7 @@ pub use table::{MOST, MOUNTS_MAX, for_each, root, shrink, sync_all};
 pub use writers::Writer;
 
 use crate::FileSystem;
-pub(super) use unseen::Unseen;
+pub(super) use rootfs::RootFs;
 
 /// A file system, whatever number of mounts shows it.
 pub struct SuperBlock {

@@ -6,7 +6,7 @@ use mach::sync::Once;
 use sync::Result;
 
 use crate::file::{File, OpenFile};
-use crate::mount::Unseen;
+use crate::mount::RootFs;
 use crate::{Dentry, FileType, Inode, Metadata, Mount, Path};
 
 /// The inode: opening it opens the same object again.
@@ -38,7 +38,7 @@ impl Inode for Opened {
 pub fn place_of(open: Arc<OpenFile>, text: &[u8]) -> Path {
     /// One for all: no name leads there.
     static HOME: Once<Arc<Mount>> = Once::new();
-    let mount = HOME.call_once(|| Mount::hidden(Unseen::new())).clone();
+    let mount = HOME.call_once(|| Mount::hidden(RootFs::new())).clone();
     Path {
         mount,
         dentry: Dentry::root(Arc::new(Opened(open)), text, false),

@@ -1,4 +1,4 @@
-//! The file system of tops that nobody sees: one empty directory.
+//! Rootfs, the file system of tops that nobody sees: one empty directory.
 //!
 //! It carries the first mount, which every namespace has below what its programs know as `/`, and
 //! places that stand for files without a name.
@@ -16,11 +16,11 @@ use crate::{FileSystem, FileType, Inode, InodeRef, Metadata, Usage, next_device}
 const MAGIC: u64 = 0x0102_1994;
 
 /// See the module.
-pub(crate) struct Unseen {
+pub(crate) struct RootFs {
     top: Arc<Top>,
 }
 
-impl Unseen {
+impl RootFs {
     /// One more.
     pub fn new() -> Arc<Self> {
         let device = next_device();
@@ -29,7 +29,7 @@ impl Unseen {
     }
 }
 
-impl FileSystem for Unseen {
+impl FileSystem for RootFs {
     fn kind(&self) -> &'static str {
         "rootfs"
     }
