@@ -9,7 +9,7 @@
 //! | file | what | source |
 //! |---|---|---|
 //! | `rack` | what is lost, by time; without SACK by counting duplicates | RFC 8985, RFC 6582 |
-//! | `tail` | a probe when the end of a flight is silent | RFC 8985 section 7 |
+//! | `tail_loss_probe` | a probe when the end of a flight is silent | RFC 8985 section 7 |
 //! | `reduction` | how fast the window shrinks | RFC 6937 |
 //! | `undo` | losses that were none | RFC 3522, RFC 4015, RFC 3708 |
 //! | `resend` | sending again | RFC 5681 |
@@ -17,7 +17,7 @@
 mod rack;
 mod reduction;
 mod resend;
-mod tail;
+mod tail_loss_probe;
 mod undo;
 
 use alloc::boxed::Box;
@@ -27,7 +27,7 @@ use wire::{SackBlock, Seq};
 
 use self::rack::Rack;
 use self::reduction::Reduction;
-use self::tail::Tail;
+use self::tail_loss_probe::TailLossProbe;
 use self::undo::Undo;
 use super::delivery::Delivery;
 use super::scoreboard::{Scoreboard, Sent};
@@ -62,7 +62,7 @@ pub(super) struct Recovery {
     duplicates: u8,
     pub board: Scoreboard,
     rack: Rack,
-    tail: Option<Tail>,
+    tail: Option<TailLossProbe>,
     /// Of the current episode, or of the last one until all of its flight is acknowledged.
     episode: Option<Box<Episode>>,
 }

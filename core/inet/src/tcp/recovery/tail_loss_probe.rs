@@ -19,7 +19,7 @@ use crate::env::Env;
 const ACK_DELAY_MAX: Duration = Duration::from_millis(200);
 
 /// A probe without an answer.
-pub(super) struct Tail {
+pub(super) struct TailLossProbe {
     /// End of the flight when it left.
     end: Seq,
     is_resent: bool,
@@ -60,7 +60,7 @@ impl Tcb {
         if is_resent {
             self.resend_last(cx);
         }
-        self.recovery.tail = Some(Tail {
+        self.recovery.tail = Some(TailLossProbe {
             end: self.sender.nxt,
             is_resent,
             flight: self.in_flight(),
