@@ -31,10 +31,10 @@ pub mod halt_poll;
 mod idle;
 mod life;
 mod load;
-mod point;
 mod preempt;
 mod profile;
 mod quiescent;
+mod resched;
 mod runnable;
 pub mod sample;
 mod softirq;
@@ -51,9 +51,9 @@ pub use entity::{Entity, faults_of, migrations_of};
 pub use flags::Flags;
 pub use life::Mstate;
 pub use load::averages as load_averages;
-pub use point::resched_point;
 pub use preempt::{migrate, note_interrupt, preempt_if_due};
 pub use quiescent::wait_for_grace_period;
+pub use resched::resched_point;
 pub use runnable::{Calls, Runnable};
 pub use softirq::{
     Softirq, Work, forget_rest, raise, raise_by_rest, raise_numbered, raise_on, register_softirq,

@@ -1,4 +1,4 @@
-//! Chances to reschedule in the midst of long work.
+//! Chances to reschedule in the midst of long work (Linux's cond_resched).
 //!
 //! Whoever does something whose length a program can choose does it in bounded batches, and
 //! calls [`resched_point`] between them. It costs a look at the clock, so a batch may be
