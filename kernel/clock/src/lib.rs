@@ -10,9 +10,9 @@
 
 extern crate alloc;
 
-mod keeping;
+mod timekeeping;
 
-pub use keeping::{adjust, init};
+pub use timekeeping::{adjust, init};
 
 use base::{Duration, Instant};
 

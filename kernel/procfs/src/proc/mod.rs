@@ -8,7 +8,7 @@
 
 mod card;
 mod descriptors;
-mod fail;
+mod fail_nth;
 mod frames;
 mod guard;
 mod image;

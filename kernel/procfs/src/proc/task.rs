@@ -9,7 +9,7 @@ use super::descriptors::Descriptors;
 use super::guard::{self, Guarded};
 use super::image::Memory;
 use super::namespaces::Namespaces;
-use super::{fail, list, memory, mounts, oom, status};
+use super::{fail_nth, list, memory, mounts, oom, status};
 use mach::mem::fallible;
 use mm::AddressSpace;
 use sync::{Error, Result};
@@ -83,7 +83,7 @@ const FILES: &[Entry] = &[
     ("auxv", 0o400, status::auxv),
     ("cgroup", 0o444, status::cgroup),
     ("comm", 0o644, status::comm),
-    ("fail-nth", 0o644, fail::left),
+    ("fail-nth", 0o644, fail_nth::left),
     ("io", 0o400, status::io),
     ("limits", 0o444, status::limits),
     ("loginuid", 0o644, status::loginuid),
@@ -119,7 +119,7 @@ type Store = fn(&Subject, &[u8]) -> Result<()>;
 
 /// Files that take what is written to them; the other writable ones ignore it.
 const STORES: &[(&str, Store)] = &[
-    ("fail-nth", fail::set),
+    ("fail-nth", fail_nth::set),
     ("oom_adj", oom::set_old_adjustment),
     ("oom_score_adj", oom::set_adjustment),
 ];
