@@ -10,7 +10,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use mach::mem::fallible::TryGrow;
-use mach::sync::Spin;
+use mach::sync::RwSpin;
 use sched::resched_point;
 use sync::{Error, Result};
 
@@ -75,15 +75,22 @@ impl State {
 }
 
 /// The descriptors of a program. Numbers below the limit, lowest free first.
-#[derive(Default)]
 pub struct FdTable {
-    state: Spin<State>,
+    state: RwSpin<State>,
+}
+
+impl Default for FdTable {
+    fn default() -> Self {
+        Self {
+            state: RwSpin::new(State::default()),
+        }
+    }
 }
 
 impl FdTable {
     /// The open file that `fd` stands for; to most calls one that only names a place is none.
     pub fn get(&self, fd: Fd) -> Result<Arc<OpenFile>> {
-        let state = self.state.lock();
+        let state = self.state.read();
         let open = &state.get(fd)?.open;
         match open.flags().contains(StatusFlags::PATH) {
             true => Err(Error::BadFile),
@@ -93,7 +100,7 @@ impl FdTable {
 
     /// The same with those that only name a place.
     pub fn get_any(&self, fd: Fd) -> Result<Arc<OpenFile>> {
-        self.state.lock().get(fd).map(|entry| entry.open.clone())
+        self.state.read().get(fd).map(|entry| entry.open.clone())
     }
 
     /// Gives the lowest free number from `least` on; it stays below `limit` (RLIMIT_NOFILE).
@@ -104,7 +111,7 @@ impl FdTable {
         least: Fd,
         limit: u32,
     ) -> Result<Fd> {
-        let mut state = self.state.lock();
+        let mut state = self.state.write();
         let fd = state.lowest_free(least as usize);
         if fd >= limit as usize {
             return Err(Error::TooManyFiles);
@@ -130,7 +137,7 @@ impl FdTable {
         if fd >= limit {
             return Err(Error::BadFile);
         }
-        let old = self.state.lock().slot(fd as usize)?.replace(Entry {
+        let old = self.state.write().slot(fd as usize)?.replace(Entry {
             open,
             close_on_exec,
         });
@@ -140,7 +147,7 @@ impl FdTable {
     /// Frees `fd`; the caller drops the open file, which may block.
     pub fn remove(&self, fd: Fd) -> Result<Arc<OpenFile>> {
         let entry = {
-            let mut state = self.state.lock();
+            let mut state = self.state.write();
             let entry = state.entries.get_mut(fd as usize).and_then(Option::take);
             state.first_free = state.first_free.min(fd as usize);
             entry.ok_or(Error::BadFile)?
@@ -162,12 +169,12 @@ impl FdTable {
 
     /// Whether exec closes `fd`.
     pub fn close_on_exec(&self, fd: Fd) -> Result<bool> {
-        self.state.lock().get(fd).map(|entry| entry.close_on_exec)
+        self.state.read().get(fd).map(|entry| entry.close_on_exec)
     }
 
     /// Says whether exec closes `fd`.
     pub fn set_close_on_exec(&self, fd: Fd, close: bool) -> Result<()> {
-        match self.state.lock().entries.get_mut(fd as usize) {
+        match self.state.write().entries.get_mut(fd as usize) {
             Some(Some(entry)) => {
                 entry.close_on_exec = close;
                 Ok(())
@@ -180,9 +187,9 @@ impl FdTable {
     ///
     /// Errors: `OutOfMemory`; tables can be large.
     pub fn fork(&self) -> Result<Self> {
-        let copy = self.state.lock().copy()?;
+        let copy = self.state.read().copy()?;
         Ok(Self {
-            state: Spin::new(copy),
+            state: RwSpin::new(copy),
         })
     }
 
@@ -198,7 +205,7 @@ impl FdTable {
     /// Takes out the first open file that `matches` from number `next` on, which moves on.
     /// One at a time: a list of all would need memory when there may be none.
     fn take_from(&self, next: &mut usize, matches: impl Fn(&Entry) -> bool) -> Option<Entry> {
-        let mut state = self.state.lock();
+        let mut state = self.state.write();
         let slots = state.entries.iter().skip(*next);
         let found = slots
             .take_while(|slot| !slot.as_ref().is_some_and(&matches))
@@ -212,7 +219,7 @@ impl FdTable {
 
     /// The lowest number in use from `least` on.
     pub fn next_number(&self, least: Fd) -> Option<Fd> {
-        let state = self.state.lock();
+        let state = self.state.read();
         let slots = (least..).zip(state.entries.iter().skip(least as usize));
         slots
             .filter(|(_, slot)| slot.is_some())
@@ -224,7 +231,7 @@ impl FdTable {
 /// Openings may block when they are closed, so whoever drops a table holds no spin lock.
 impl Drop for FdTable {
     fn drop(&mut self) {
-        let entries = core::mem::take(&mut self.state.get_mut().entries);
+        let entries = core::mem::take(&mut self.state.write().entries);
         for entry in entries.into_iter().flatten() {
             drop(self.give_up(entry));
             resched_point();
