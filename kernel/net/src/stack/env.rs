@@ -16,6 +16,7 @@ use sync::poll::Events;
 use sync::{Error, Result};
 
 use super::waiter::Waiter;
+use super::wake::Wake;
 use super::{NetStack, Shared};
 use crate::device::alarm::Alarm;
 use crate::device::pair::Pair;
@@ -74,6 +75,10 @@ pub struct Link {
     pub(crate) egress_version: u32,
     /// Whether its interface has an address that sockets may wait for.
     pub(crate) has_new_address: bool,
+    /// The wake-up of this call, for when the lock is free ([`super::wake`]).
+    pub(super) wake: Option<Wake>,
+    /// Whether it is kept.
+    pub(super) keeps_wake: bool,
     /// Who waits for a socket, by its slot; empty until the socket has an owner.
     waiters: Vec<Option<Arc<Waiter>>>,
 }
@@ -100,6 +105,8 @@ impl Link {
             routes_version: 0,
             egress_version: 0,
             has_new_address: false,
+            wake: None,
+            keeps_wake: true,
             waiters: Vec::new(),
         }
     }
@@ -248,9 +255,14 @@ impl Env for Link {
         }
     }
 
+    #[inline]
     fn wake(&mut self, socket: SocketId, events: inet::Events) {
         if let Some(Some(waiter)) = self.waiters.get(socket.index()) {
-            waiter.tell(self.number, events);
+            waiter.note(self.number, events);
+            match self.keeps_wake {
+                true => Wake::keep(&mut self.wake, waiter, events),
+                false => waiter.notify(events),
+            }
         }
     }
 }

@@ -22,6 +22,7 @@ use mbuf::RxFrame;
 use super::NetStack;
 use super::env::Link;
 use super::shard::Shard;
+use super::wake::Wake;
 use crate::device::poll::BATCH_FRAMES_MAX;
 
 /// A lock on cache lines of its own.
@@ -75,6 +76,17 @@ impl Slot {
 pub struct LockedShard<'s> {
     slot: &'s Slot,
     shard: SpinGuard<'s, Box<Shard>>,
+    /// Dropped after `shard`, whose lock is free by then.
+    wake: Option<Wake>,
+}
+
+impl Drop for LockedShard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.shard.link.wake.is_some() {
+            self.wake = self.shard.link.wake.take();
+        }
+    }
 }
 
 impl<'s> LockedShard<'s> {
@@ -91,7 +103,11 @@ impl<'s> LockedShard<'s> {
     pub fn to_look(stack: &'s NetStack, number: u16) -> Option<Self> {
         let slot: &Slot = stack.shards.get(usize::from(number))?.get()?;
         let shard = slot.lock();
-        Some(Self { slot, shard })
+        Some(Self {
+            slot,
+            shard,
+            wake: None,
+        })
     }
 
     /// The stack and its environment.
@@ -103,7 +119,15 @@ impl<'s> LockedShard<'s> {
 
     /// Takes the frames that `next` gives through the stack, [`BATCH_FRAMES_MAX`] at most, and
     /// gives way after each; says how many there were. `flush` is left to the caller.
-    pub(crate) fn receive(&mut self, mut next: impl FnMut(&mut Link) -> Option<RxFrame>) -> usize {
+    pub(crate) fn receive(&mut self, next: impl FnMut(&mut Link) -> Option<RxFrame>) -> usize {
+        self.shard.link.keeps_wake = false;
+        let count = self.receive_each(next);
+        self.shard.link.keeps_wake = true;
+        count
+    }
+
+    #[inline]
+    fn receive_each(&mut self, mut next: impl FnMut(&mut Link) -> Option<RxFrame>) -> usize {
         for count in 0..BATCH_FRAMES_MAX {
             let (stack, link) = self.parts();
             let Some(frame) = next(link) else {

@@ -35,6 +35,7 @@ pub(crate) mod routes;
 mod settings;
 pub(crate) mod shard;
 pub mod waiter;
+mod wake;
 
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};

@@ -102,9 +102,9 @@ impl Waiter {
         self.members.add(members)
     }
 
-    /// Passes on what the stack of a shard says.
+    /// Takes note of what the stack of a shard says; its lock is held.
     #[inline]
-    pub(crate) fn tell(&self, shard: u16, events: inet::Events) {
+    pub(crate) fn note(&self, shard: u16, events: inet::Events) {
         let bit = bit(shard);
         if self.heard.load(Ordering::Relaxed) & bit == 0 {
             self.heard.fetch_or(bit, Ordering::SeqCst);
@@ -115,6 +115,11 @@ impl Waiter {
             true => BYTES,
             false => UNKNOWN,
         });
+    }
+
+    /// Wakes whoever waits for what was noted.
+    #[inline]
+    pub(crate) fn notify(&self, events: inet::Events) {
         self.pollee.notify(events_of(events));
     }
 
