@@ -182,7 +182,7 @@ impl Ports {
     /// An unused port for a destination with that hash.
     pub fn ephemeral(&mut self, hash: u64, is_usable: impl Fn(u16) -> bool) -> Option<u16> {
         let by_port = &self.by_port;
-        let is_unused = |port: &u16| !by_port.contains_key(port) && is_usable(*port);
+        let is_unused = |port: &u16| is_usable(*port) && !by_port.contains_key(port);
         self.ephemeral.candidates(hash).find(is_unused)
     }
 

@@ -35,6 +35,8 @@ pub(crate) struct Handle {
     pub(crate) name: Once<Location>,
     /// Whether a program gave it a name.
     pub(crate) is_named: AtomicBool,
+    /// Whether it is one of the streams of its location's shard.
+    pub(crate) is_counted: AtomicBool,
     pub(crate) transport: Transport,
     pub(crate) family: Family,
     pub(crate) waiter: Arc<Waiter>,
@@ -88,7 +90,8 @@ impl Handle {
             shard: link.number,
             id,
         };
-        if transport == Transport::Tcp {
+        let is_stream = transport == Transport::Tcp;
+        if is_stream {
             of.count_stream(location.shard);
         }
         Ok(Self {
@@ -96,6 +99,7 @@ impl Handle {
             location: AtomicLocation::new(location),
             name: Once::new(),
             is_named: AtomicBool::new(false),
+            is_counted: AtomicBool::new(is_stream),
             transport,
             family,
             waiter,
@@ -183,6 +187,13 @@ impl Handle {
                 .in_shard(member.shard, |stack, link| work(member.id, stack, link))?;
         }
         Ok(())
+    }
+
+    /// From now on it is none of the streams of its shard, by which the next one's is chosen.
+    pub(crate) fn uncount(&self) {
+        if self.is_counted.swap(false, Ordering::Relaxed) {
+            self.stack.uncount_stream(self.location.load().shard);
+        }
     }
 
     /// Whether it has no member in another shard.
@@ -371,9 +382,7 @@ impl Drop for Handle {
     fn drop(&mut self) {
         let close = |location| close(&self.stack, location);
         let location = self.location.load();
-        if self.transport == Transport::Tcp {
-            self.stack.uncount_stream(location.shard);
-        }
+        self.uncount();
         close(location);
         // From now on nobody adds one and leaves it (`NetStack::fill_shard`).
         let members = self.waiter.members.iter();

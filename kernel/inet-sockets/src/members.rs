@@ -120,6 +120,8 @@ impl Handle {
             Ok(stack.listen_totals(id)?)
         })?;
         self.is_named.store(true, Ordering::Release);
+        // It moves no bytes.
+        self.uncount();
         self.replicate(|local| Duty::Listening(local, backlog, totals.clone()))
     }
 
@@ -262,8 +264,10 @@ impl Handle {
         let new = self.make(target, &self.options()?, duty)?;
         self.stack.in_shard(old.shard, |stack, link| {
             self.location.store(new);
-            self.stack.uncount_stream(old.shard);
-            self.stack.count_stream(new.shard);
+            if self.is_counted.load(Ordering::Relaxed) {
+                self.stack.uncount_stream(old.shard);
+                self.stack.count_stream(new.shard);
+            }
             link.unregister(old.id);
             if is_named && old.shard == 0 && self.name.get().is_none() {
                 self.name.call_once(|| old);

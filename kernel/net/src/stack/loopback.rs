@@ -6,21 +6,23 @@
 //! wait for its lock.
 //!
 //! # Idea
-//! The first stack has a shard for each CPU from the start. The card's rings get the first of them;
+//! Where CPUs can meet, the first stack has [`SHARDS_MIN`] shards from the start, or one for each CPU if
+//! those are more: the two ends of a connection mostly run on two CPUs, and a server with one thread
+//! is at all its connections in turn, so connections that share a shard wait for each other
+//! however many CPUs there are. The card's rings get the first of them;
 //! those beyond have no port and no address but loopback's, as the shard of a new namespace. A stream
 //! within loopback may live in any of them, for its packets never leave the shard that sends them:
 //! - *Streams* live where both their ports lead (`steer::owner_of_connection`). Who connects
 //!   chooses the shard and gets a port that leads there, so no two have the same name. A socket is
-//!   opened in the calling CPU's shard, or in another one if that has more streams by
-//!   [`STREAMS_AHEAD`]: one thread may open them for many others. Listeners have a member in each.
+//!   opened where the fewest streams are, be it by one thread for many others; among equals in a
+//!   shard of the calling CPU. Listeners have a member in each.
 //! - *Datagrams* arrive where the receiver's port leads, so they keep their order whoever
 //!   sends. The receiver has a member there, and a sender gets one with its first datagram to
 //!   there, for ICMP errors. Who wants any port gets one that leads to the calling CPU's shard.
 //! - *Everything else* stays in the first shard, in which each named datagram socket hears as well:
 //!   packets with one end at an address of the card, ICMP, fragments, groups.
 //!
-//! Names are the first shard's; limits count in all shards together (`inet::Totals`), but for
-//! a listener's backlog, which is one for each shard.
+//! Names are the first shard's; limits count in all shards together (`inet::Totals`).
 //!
 //! # Not here
 //! Other stacks. Each shard takes some ten KiB, and a listener has a member in each; a
@@ -36,13 +38,17 @@ use super::NetStack;
 use super::locked::Slot;
 use crate::device::steer;
 
-/// So many streams more than another shard the calling CPU's may have.
-const STREAMS_AHEAD: u32 = 4;
+/// Shards where CPUs can meet, however few these are, rounded up to as many for each.
+const SHARDS_MIN: u16 = 16;
 
 impl NetStack {
     /// Makes a shard for each CPU, at least one; once at boot, in the first stack.
     pub(crate) fn add_first_shards(&self, cpus: u16) {
-        self.loopback_shards.store(cpus.max(1), Release);
+        let shards = match cpus {
+            0 | 1 => 1,
+            cpus => cpus * SHARDS_MIN.div_ceil(cpus),
+        };
+        self.loopback_shards.store(shards, Release);
         // The boot has memory for them.
         while self.shard_count() < self.loopback_count() && self.add_shard().is_ok() {}
         self.loopback_shards
@@ -112,20 +118,13 @@ impl NetStack {
         }
     }
 
-    /// The shard in which a stream without a name is opened.
+    /// The shard in which a stream without a name is opened: of those with the fewest streams one
+    /// of the calling CPU's, if there is such a one.
     pub fn shard_to_open(&self) -> u16 {
         let (own, count) = (self.own_for_loopback(), self.loopback_count());
-        if count == 1 {
-            return own;
-        }
-        let Some(ahead) = self.streams_of(own).checked_sub(STREAMS_AHEAD) else {
-            return own;
-        };
-        let other = (random::next_u64() % u64::from(count)) as u16;
-        match self.streams_of(other) <= ahead {
-            true => other,
-            false => own,
-        }
+        let all = nearest_first(own, count, mach::cpu::count() as u16);
+        all.min_by_key(|shard| self.streams_of(*shard))
+            .unwrap_or(own)
     }
 
     fn slot(&self, shard: u16) -> Option<&Slot> {
@@ -152,4 +151,10 @@ impl NetStack {
             slot.streams.fetch_sub(1, Relaxed);
         }
     }
+}
+
+/// All of `count` shards in the order in which the CPU with the shard `own` chooses among equals.
+fn nearest_first(own: u16, count: u16, cpus: u16) -> impl Iterator<Item = u16> {
+    let each = (count / cpus.max(1)).max(1);
+    (0..count).map(move |step| (own + step % each * cpus + step / each) % count)
 }
