@@ -6,14 +6,15 @@ use std::process::Command;
 /// Where built programs and the machine's files go.
 pub const OUTPUT: &str = "build/bench-contention";
 
-/// Lines for the shell, one machine each; the server has as many workers as there are CPUs.
+/// Lines for the shell, one machine each; the server has as many workers as there are `CPUS`, and
+/// `STARTUP` seconds to begin.
 pub const SCRIPTS: [&str; 4] = [
     "loads all",
-    "redis-server --save '' --logfile /dev/null --bind 127.0.0.1 & sleep 3; \
+    "redis-server --save '' --logfile /dev/null --bind 127.0.0.1 & sleep $STARTUP; \
      loads around redis 8000 redis-benchmark -h 127.0.0.1 -c 16 --threads 4 -n 8000 -t get",
-    "memcached -u root -l 127.0.0.1 -t $CPUS & sleep 3; \
+    "memcached -u root -l 127.0.0.1 -t $CPUS & sleep $STARTUP; \
      loads around memcached 8000 loads get 11211 16 500",
-    "nginx -c /nginx.conf & sleep 3; \
+    "nginx -c /nginx.conf & sleep $STARTUP; \
      loads around nginx 4000 ab -k -q -c 16 -n 4000 http://127.0.0.1/file",
 ];
 

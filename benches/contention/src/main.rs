@@ -1,12 +1,15 @@
 //! Counts how often CPUs wait for the kernel's spin locks: how many acquisitions had to wait in a
 //! thousand requests, on machines with more and more CPUs.
 //!
-//!     cargo run --release -p bench-contention [--classes]
+//!     cargo run --release -p bench-contention -- [--classes] [--threads]
 //!
 //! `programs/loads.c` runs in each machine: it loads all CPUs with one kind of request after the
 //! other, or stands around a client of a server, and reads `/proc/lock_stat` before and after. The
-//! machines are emulated and the host may have fewer CPUs than they: a CPU may be stopped by the
-//! host while it has a lock. So the figures tell contention, not speed, and vary from run to run.
+//! machines are emulated, and their CPUs take turns of some hundred instructions on one thread of the host. So
+//! they meet as CPUs do that all run at all times, but for this: an interrupt arrives at once, where
+//! hardware takes a microsecond, so whom it wakes comes earlier. With `--threads` each CPU is a thread
+//! of the host. Where that has fewer CPUs, it stops them at any moment, those that have a lock
+//! too: then the figures tell as much of the host as of the kernel.
 //! `--classes` says which locks were waited for most. The table goes to standard output.
 
 #![forbid(unsafe_code)]
@@ -17,12 +20,18 @@ mod table;
 
 use std::process::ExitCode;
 
+use guest::Host;
+
 /// CPUs of the machines.
 const CPUS: [u8; 4] = [2, 4, 8, 16];
 
 fn main() -> ExitCode {
     let shows_classes = std::env::args().any(|word| word == "--classes");
-    match count(shows_classes) {
+    let host = match std::env::args().any(|word| word == "--threads") {
+        true => Host::Threads,
+        false => Host::Turns,
+    };
+    match count(host, shows_classes) {
         Ok(text) => {
             println!("{text}");
             ExitCode::SUCCESS
@@ -34,12 +43,12 @@ fn main() -> ExitCode {
     }
 }
 
-fn count(shows_classes: bool) -> Result<String, String> {
+fn count(host: Host, shows_classes: bool) -> Result<String, String> {
     let mut table = table::Table::default();
     for cpus in CPUS {
         let files = load::files(cpus)?;
         for script in load::SCRIPTS {
-            let said = guest::run(cpus, &files, script)?;
+            let said = guest::run(host, cpus, &files, script)?;
             if shows_classes {
                 eprintln!("{cpus} CPUs\n{said}");
             }

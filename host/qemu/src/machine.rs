@@ -94,6 +94,10 @@ pub enum Accel {
     Tcg,
     /// Emulation in which the time-stamp counter counts instructions; one CPU.
     TcgCounted,
+    /// The same with several CPUs, which take turns: in a microsecond, of a thousand instructions,
+    /// each that works executes its part. So what they do to each other is what they would on a
+    /// host that runs all of them at all times, whatever this one does besides.
+    TcgTurns,
     /// Emulation several times slower than need be: next to what its CPUs compute, devices
     /// and clients on the host cost little, as on a host with more CPUs.
     TcgSlow,

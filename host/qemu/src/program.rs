@@ -29,6 +29,8 @@ pub enum Acceleration {
     Tcg,
     /// By QEMU's translator, with a clock of one nanosecond for each instruction.
     TcgCounted,
+    /// The same for CPUs that take turns on one thread of the host.
+    TcgTurns,
     /// By QEMU's translator, which looks each block of instructions up again.
     TcgSlow,
 }
@@ -67,6 +69,7 @@ impl Acceleration {
         match wish {
             Accel::Tcg => Ok(Self::Tcg),
             Accel::TcgCounted => Ok(Self::TcgCounted),
+            Accel::TcgTurns => Ok(Self::TcgTurns),
             Accel::TcgSlow => Ok(Self::TcgSlow),
             Accel::Auto if processor_virtualises() && kvm_opens().is_ok() => Ok(Self::Kvm),
             Accel::Auto => Ok(Self::Tcg),
@@ -79,6 +82,7 @@ impl Acceleration {
         match self {
             Self::Kvm => "kvm",
             Self::Tcg | Self::TcgCounted | Self::TcgSlow => "tcg",
+            Self::TcgTurns => "tcg,thread=single",
         }
     }
 
@@ -87,7 +91,7 @@ impl Acceleration {
     pub fn processor(self) -> &'static str {
         match self {
             Self::Kvm | Self::Tcg | Self::TcgSlow => "max",
-            Self::TcgCounted => "max,-x2apic",
+            Self::TcgCounted | Self::TcgTurns => "max,-x2apic",
         }
     }
 }
