@@ -5,11 +5,11 @@
 //!
 //! `programs/loads.c` runs in each machine: it loads all CPUs with one kind of request after the
 //! other, or stands around a client of a server, and reads `/proc/lock_stat` before and after. The
-//! machines are emulated, and their CPUs take turns of some hundred instructions on one thread of the host. So
-//! they meet as CPUs do that all run at all times, but for this: an interrupt arrives at once, where
-//! hardware takes a microsecond, so whom it wakes comes earlier. With `--threads` each CPU is a thread
-//! of the host. Where that has fewer CPUs, it stops them at any moment, those that have a lock
-//! too: then the figures tell as much of the host as of the kernel.
+//! machines are emulated, and their CPUs take turns of some hundred instructions on one thread of the
+//! host. So they meet as CPUs do that all run at all times, but for this: an interrupt arrives at
+//! once, where hardware takes a microsecond, so whom it wakes comes earlier. With `--threads` each
+//! CPU is a thread of the host. Where that has fewer CPUs, it stops them at any moment, those that
+//! have a lock too: then the figures tell as much of the host as of the kernel.
 //! `--classes` says which locks were waited for most. The table goes to standard output.
 
 #![forbid(unsafe_code)]
@@ -20,18 +20,30 @@ mod table;
 
 use std::process::ExitCode;
 
+use clap::Parser;
 use guest::Host;
 
 /// CPUs of the machines.
 const CPUS: [u8; 4] = [2, 4, 8, 16];
 
+/// Counts how often CPUs wait for the kernel's spin locks, on machines with 2 to 16 CPUs.
+#[derive(Debug, Parser)]
+struct Flags {
+    /// Say as well which locks were waited for most, on standard error
+    #[arg(long)]
+    classes: bool,
+    /// Run each CPU as a thread of the host instead of in turns
+    #[arg(long)]
+    threads: bool,
+}
+
 fn main() -> ExitCode {
-    let shows_classes = std::env::args().any(|word| word == "--classes");
-    let host = match std::env::args().any(|word| word == "--threads") {
+    let flags = Flags::parse();
+    let host = match flags.threads {
         true => Host::Threads,
         false => Host::Turns,
     };
-    match count(host, shows_classes) {
+    match count(host, flags.classes) {
         Ok(text) => {
             println!("{text}");
             ExitCode::SUCCESS

@@ -19,10 +19,16 @@ mod table;
 
 use std::process::ExitCode;
 
+use clap::Parser;
 use guest::System;
 use table::Table;
 
+/// Counts the kernel's instructions, Sietch beside Debian's Linux, in one table.
+#[derive(Debug, Parser)]
+struct Flags {}
+
 fn main() -> ExitCode {
+    let Flags {} = Flags::parse();
     match count() {
         Ok(()) => ExitCode::SUCCESS,
         Err(sentence) => {

@@ -17,9 +17,15 @@ mod page;
 
 use std::process::ExitCode;
 
+use clap::Parser;
 use guest::Profiler;
 
+/// Counts what the profiler costs the machine that it watches.
+#[derive(Debug, Parser)]
+struct Flags {}
+
 fn main() -> ExitCode {
+    let Flags {} = Flags::parse();
     match count() {
         Ok(()) => ExitCode::SUCCESS,
         Err(sentence) => {
