@@ -273,6 +273,15 @@ impl Handle {
         }
     }
 
+    /// What is ready now of what somebody is interested in, and perhaps more.
+    #[inline]
+    pub(crate) fn poll_for(&self, interest: Events) -> Events {
+        match self.waiter.known() {
+            Some(known) if !interest.intersects(Events::WRITABLE) => known,
+            _ => self.poll(),
+        }
+    }
+
     #[inline]
     fn ready_here(&self) -> inet::Events {
         let ready = self.look(|id, stack| stack.poll(id));
@@ -305,7 +314,7 @@ impl Handle {
     /// Waits by the rules of `how` until one of `events` or an error is there.
     pub(crate) fn wait(&self, events: Events, how: Option<Wait>) -> Result<()> {
         let wanted = events | Events::ALWAYS;
-        let ready = || self.poll().intersects(wanted).then_some(());
+        let ready = || self.poll_for(events).intersects(wanted).then_some(());
         self.waiter
             .pollee
             .queue

@@ -47,10 +47,9 @@ impl File for TcpSocket {
 
     fn poll_for(&self, interest: Events) -> Events {
         // The stack's waiter tells nothing of sends without a copy.
-        let asks_all = interest.intersects(Events::WRITABLE) || self.completions.get().is_some();
-        match self.handle.waiter.known() {
-            Some(known) if !asks_all => known,
-            _ => self.poll(),
+        match self.completions.get() {
+            Some(_) => self.poll(),
+            None => self.handle.poll_for(interest),
         }
     }
 
@@ -116,6 +115,9 @@ impl TcpSocket {
     /// Takes what is queued, up to a page that is not there. Once the call `had` bytes, the
     /// error at the end of the stream is left for the next one.
     fn take_some(&self, to: &mut Sink<'_>, had: usize) -> Result<usize> {
+        if self.handle.waiter.known() == Some(Events::empty()) {
+            return Err(Error::WouldBlock);
+        }
         let max = to.remaining();
         self.handle.move_bytes(|id, stack, link| {
             if had != 0 && stack.unread(id)? == 0 && stack.poll(id).contains(inet::Events::READABLE)
@@ -123,10 +125,12 @@ impl TcpSocket {
                 return Ok(0);
             }
             let mut copy = |bytes: &[u8]| to.try_put(bytes);
-            let count = stack.recv_with(link, id, max, &mut copy)?;
-            self.handle.waiter.after_read(stack.poll_but_writable(id));
-            after_bytes(stack, link);
-            Ok(count)
+            let taken = stack.recv_with(link, id, max, &mut copy);
+            if let Ok(_) | Err(inet::Error::WouldBlock) = taken {
+                self.handle.waiter.after_read(stack.poll_but_writable(id));
+                after_bytes(stack, link);
+            }
+            Ok(taken?)
         })
     }
 

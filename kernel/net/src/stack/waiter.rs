@@ -1,8 +1,9 @@
 //! Who waits for a socket, and what is known of it without asking its stack.
 //!
 //! The problem: a program that waits by epoll has each connection asked twice for each
-//! request whether there is something to read, before and after it reads; each time by the
-//! lock of the connection's shard, which another CPU may hold.
+//! request whether there is something to read, before and after it reads; a read that finds
+//! nothing asks, and asks twice more before it waits. Each time by the lock of the connection's
+//! shard, which another CPU may hold: that of the peer, within loopback.
 //!
 //! The idea: the answer changes only where the shard is locked anyway. Who reads notes what is
 //! left: nothing, or bytes. From then on a wake-up for bytes and nothing else notes bytes. After
@@ -209,11 +210,11 @@ impl Waiter {
     }
 
     /// Who is told afterwards sees it: an entry of an epoll first says that it looks, then
-    /// looks.
+    /// looks, as does who enters a queue (`waitq`).
     #[inline]
     fn set(&self, known: u8) {
         if self.known.load(Ordering::Relaxed) != known {
-            self.known.store(known, Ordering::SeqCst);
+            self.known.swap(known, Ordering::SeqCst);
         }
     }
 }
