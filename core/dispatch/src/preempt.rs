@@ -10,7 +10,7 @@ use crate::{Dispatcher, Machine, SchedEntity, Thread};
 /// How long a thread runs while others wait.
 pub const SLICE: Duration = Duration::from_millis(4);
 
-/// A thread that woke runs at once if it has had this much less than the running one.
+/// A thread that woke runs at once if it has had less than the running one by more than this.
 const PREEMPT_LEAD_NS: u64 = 1_000_000;
 
 impl<T: Thread, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {

@@ -66,13 +66,8 @@ impl<T> RunQueue<T> {
     }
 
     /// Threads that wait here.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.ready.len()
-    }
-
-    /// Whether none does.
-    pub fn is_empty(&self) -> bool {
-        self.ready.is_empty()
     }
 
     /// Those of real-time ranks among them.

@@ -130,6 +130,20 @@ fn one_that_woke_runs_at_once_if_it_is_clearly_behind() {
 }
 
 #[test]
+fn one_that_woke_waits_if_it_is_behind_by_exactly_a_millisecond() {
+    let world = world();
+    let running = Task::on(0, 1);
+    running.set_nice(3);
+    // Nice 3 counts 2000 for 1024 nanoseconds.
+    running.charge(500 * 1024);
+    assert_eq!(running.vruntime_ns(), MS);
+    let arrival = world
+        .dispatcher
+        .enqueue(Task::on(0, 2), &running, world.at(0));
+    assert_eq!(arrival, Arrival::Here { preempts: false });
+}
+
+#[test]
 fn a_cpu_sees_arrivals_from_elsewhere() {
     let (world, running) = (world(), ran(1, 10));
     assert_eq!(

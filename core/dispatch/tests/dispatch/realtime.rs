@@ -271,6 +271,18 @@ fn a_waiting_thread_whose_rank_changes_is_taken_out_once() {
 }
 
 #[test]
+fn a_thread_of_the_best_priority_is_found_where_it_waits_for_the_first_cpu() {
+    let (world, task) = (world(), fifo(1, 99));
+    world.put(0, &task);
+    assert!(task.place().is_some());
+    task.set_policy(Policy::Normal, false);
+    assert!(world.dispatcher.take_out(&task).is_some());
+    world.put(0, &task);
+    world.put(0, &fifo(2, 1));
+    assert_eq!(order(&world), [2, 1], "its new policy counts");
+}
+
+#[test]
 fn real_time_threads_that_left_are_no_longer_looked_for() {
     let world: World = World::new(2);
     world.put(1, &fifo(1, 10));
