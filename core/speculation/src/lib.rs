@@ -1,10 +1,10 @@
-//! Which flaws of speculative execution a processor has, and what is done about each.
+//! Which vulnerabilities of speculative execution a processor has, and what is done about each.
 //!
-//! A processor says in CPUID and in IA32_ARCH_CAPABILITIES which flaws it does not have and
+//! A processor says in CPUID and in IA32_ARCH_CAPABILITIES which vulnerabilities it does not have and
 //! which means it offers ([`Processor`]; Intel SDM volume 4, "Affected Processors" of Intel's
 //! security guidance; AMD APM volume 3, 8000_0008 and 8000_0021). From this and from the
 //! switch `mitigations=off` follows a [`Plan`], and from both what
-//! /sys/devices/system/cpu/vulnerabilities tells ([`Flaw::write`]). A processor that says
+//! /sys/devices/system/cpu/vulnerabilities tells ([`Vulnerability::write`]). A processor that says
 //! nothing counts as flawed if its vendor made flawed ones: the files never tell of a wall
 //! that is not there.
 //!
@@ -13,10 +13,10 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-mod flaw;
 mod plan;
 mod processor;
+mod vulnerability;
 
-pub use flaw::Flaw;
 pub use plan::{Plan, SPEC_CTRL_BHI_DIS_S, SPEC_CTRL_IBRS, SPEC_CTRL_STIBP};
 pub use processor::{Means, Processor, Vendor, Without};
+pub use vulnerability::Vulnerability;

@@ -9,7 +9,7 @@ pub const SPEC_CTRL_STIBP: u64 = 1 << 1;
 /// IA32_SPEC_CTRL.BHI_DIS_S.
 pub const SPEC_CTRL_BHI_DIS_S: u64 = 1 << 10;
 
-/// What is done about flaws. All of it is off where the processor does not need or offer it.
+/// What is done about vulnerabilities. All of it is off where the processor does not need or offer it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Plan {
     /// Bits of IA32_SPEC_CTRL that are set at start and stay; 0 to leave the register alone.

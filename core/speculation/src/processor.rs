@@ -11,7 +11,7 @@ pub enum Vendor {
     Other,
 }
 
-/// Flaws that it says it has not (IA32_ARCH_CAPABILITIES, and AMD's words in CPUID).
+/// Vulnerabilities that it says it has not (IA32_ARCH_CAPABILITIES, and AMD's words in CPUID).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[allow(missing_docs, reason = "the names are those of the vendors' bits")]
 pub struct Without {

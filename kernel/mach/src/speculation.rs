@@ -1,4 +1,4 @@
-//! What this machine does about the flaws of its processors (`speculation`), and where.
+//! What this machine does about the vulnerabilities of its processors (`speculation`), and where.
 //!
 //! The first CPU reads what the processor says, makes the plan and, if VERW is in it, rewrites
 //! the exits to user mode while the text can be written. Each CPU sets its registers when it
@@ -8,7 +8,7 @@ use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use arch::{cpuid, msr};
-pub use speculation::Flaw;
+pub use speculation::Vulnerability;
 use speculation::{Means, Plan, Processor, Vendor, Without};
 
 use crate::sync::Once;
@@ -76,10 +76,10 @@ pub fn separate_users() {
     }
 }
 
-/// What is true of a flaw here, as /sys/devices/system/cpu/vulnerabilities says it.
-pub fn report(flaw: Flaw, text: &mut dyn fmt::Write) -> fmt::Result {
+/// What is true of a vulnerability here, as /sys/devices/system/cpu/vulnerabilities says it.
+pub fn report(vulnerability: Vulnerability, text: &mut dyn fmt::Write) -> fmt::Result {
     match STATE.get() {
-        Some((processor, plan)) => flaw.write(processor, plan, text),
+        Some((processor, plan)) => vulnerability.write(processor, plan, text),
         None => Err(fmt::Error),
     }
 }

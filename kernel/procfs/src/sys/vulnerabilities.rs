@@ -1,18 +1,18 @@
-//! /sys/devices/system/cpu/vulnerabilities: what is true of each flaw of the processor here.
+//! /sys/devices/system/cpu/vulnerabilities: what is true of each vulnerability of the processor here.
 
 use core::fmt::Write;
 
-use mach::speculation::{Flaw, report};
+use mach::speculation::{Vulnerability, report};
 
 use vfs::pseudo::Entry;
 
-/// The file of a flaw.
-macro_rules! flaw {
-    ($name:literal, $flaw:expr) => {
+/// The file of a vulnerability.
+macro_rules! vulnerability {
+    ($name:literal, $vulnerability:expr) => {
         Entry::new(
             concat!("devices/system/cpu/vulnerabilities/", $name),
             |text| {
-                report($flaw, text)?;
+                report($vulnerability, text)?;
                 writeln!(text)
             },
         )
@@ -21,20 +21,23 @@ macro_rules! flaw {
 
 /// The lines of the table.
 pub const ENTRIES: &[Entry] = &[
-    flaw!("gather_data_sampling", Flaw::GatherDataSampling),
-    flaw!("indirect_target_selection", Flaw::IndirectTargetSelection),
-    flaw!("itlb_multihit", Flaw::ItlbMultihit),
-    flaw!("l1tf", Flaw::L1tf),
-    flaw!("mds", Flaw::Mds),
-    flaw!("meltdown", Flaw::Meltdown),
-    flaw!("mmio_stale_data", Flaw::MmioStaleData),
-    flaw!("reg_file_data_sampling", Flaw::RegFileDataSampling),
-    flaw!("retbleed", Flaw::Retbleed),
-    flaw!("spec_rstack_overflow", Flaw::SpecRstackOverflow),
-    flaw!("spec_store_bypass", Flaw::SpecStoreBypass),
-    flaw!("spectre_v1", Flaw::SpectreV1),
-    flaw!("spectre_v2", Flaw::SpectreV2),
-    flaw!("srbds", Flaw::Srbds),
-    flaw!("tsa", Flaw::Tsa),
-    flaw!("tsx_async_abort", Flaw::TsxAsyncAbort),
+    vulnerability!("gather_data_sampling", Vulnerability::GatherDataSampling),
+    vulnerability!(
+        "indirect_target_selection",
+        Vulnerability::IndirectTargetSelection
+    ),
+    vulnerability!("itlb_multihit", Vulnerability::ItlbMultihit),
+    vulnerability!("l1tf", Vulnerability::L1tf),
+    vulnerability!("mds", Vulnerability::Mds),
+    vulnerability!("meltdown", Vulnerability::Meltdown),
+    vulnerability!("mmio_stale_data", Vulnerability::MmioStaleData),
+    vulnerability!("reg_file_data_sampling", Vulnerability::RegFileDataSampling),
+    vulnerability!("retbleed", Vulnerability::Retbleed),
+    vulnerability!("spec_rstack_overflow", Vulnerability::SpecRstackOverflow),
+    vulnerability!("spec_store_bypass", Vulnerability::SpecStoreBypass),
+    vulnerability!("spectre_v1", Vulnerability::SpectreV1),
+    vulnerability!("spectre_v2", Vulnerability::SpectreV2),
+    vulnerability!("srbds", Vulnerability::Srbds),
+    vulnerability!("tsa", Vulnerability::Tsa),
+    vulnerability!("tsx_async_abort", Vulnerability::TsxAsyncAbort),
 ];
