@@ -9,7 +9,8 @@ pub const SPEC_CTRL_STIBP: u64 = 1 << 1;
 /// IA32_SPEC_CTRL.BHI_DIS_S.
 pub const SPEC_CTRL_BHI_DIS_S: u64 = 1 << 10;
 
-/// What is done about vulnerabilities. All of it is off where the processor does not need or offer it.
+/// What is done about vulnerabilities. All of it is off where the processor does not need or
+/// offer it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Plan {
     /// Bits of IA32_SPEC_CTRL that are set at start and stay; 0 to leave the register alone.
@@ -30,19 +31,19 @@ impl Plan {
         if is_off {
             return Self::default();
         }
-        let means = &processor.means;
+        let features = &processor.features;
         let set = |offered: bool, bit: u64| if offered { bit } else { 0 };
-        let has_ibrs = means.enhanced_ibrs && !means.automatic_ibrs;
+        let has_ibrs = features.enhanced_ibrs && !features.automatic_ibrs;
         Self {
             spec_ctrl: set(has_ibrs, SPEC_CTRL_IBRS)
-                | set(means.stibp, SPEC_CTRL_STIBP)
+                | set(features.stibp, SPEC_CTRL_STIBP)
                 | set(
-                    means.bhi_dis_s && !processor.without.bhi,
+                    features.bhi_dis_s && !processor.unaffected.bhi,
                     SPEC_CTRL_BHI_DIS_S,
                 ),
-            automatic_ibrs: means.automatic_ibrs,
-            barrier: means.barrier,
-            fill_returns: means.barrier,
+            automatic_ibrs: features.automatic_ibrs,
+            barrier: features.barrier,
+            fill_returns: features.barrier,
             clear_buffers: processor.needs_verw(),
         }
     }
@@ -57,7 +58,7 @@ impl Processor {
     /// Whether buffers leak and VERW helps.
     fn needs_verw(&self) -> bool {
         let leaks = self.has_mds() || self.has_taa() || self.has_mmio_stale_data();
-        self.means.verw && leaks || self.means.rfds_clear && !self.without.rfds
+        self.features.verw && leaks || self.features.rfds_clear && !self.unaffected.rfds
     }
 
     pub(crate) fn is_intel(&self) -> bool {
@@ -65,14 +66,14 @@ impl Processor {
     }
 
     pub(crate) fn has_mds(&self) -> bool {
-        self.is_intel() && !self.without.mds
+        self.is_intel() && !self.unaffected.mds
     }
 
     pub(crate) fn has_taa(&self) -> bool {
-        self.is_intel() && self.has_rtm && !self.without.taa
+        self.is_intel() && self.has_rtm && !self.unaffected.taa
     }
 
     pub(crate) fn has_mmio_stale_data(&self) -> bool {
-        self.is_intel() && !self.without.mmio
+        self.is_intel() && !self.unaffected.mmio
     }
 }

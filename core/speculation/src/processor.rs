@@ -14,7 +14,7 @@ pub enum Vendor {
 /// Vulnerabilities that it says it has not (IA32_ARCH_CAPABILITIES, and AMD's words in CPUID).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[allow(missing_docs, reason = "the names are those of the vendors' bits")]
-pub struct Without {
+pub struct Unaffected {
     pub rdcl: bool,
     pub ssb: bool,
     pub mds: bool,
@@ -28,9 +28,9 @@ pub struct Without {
     pub tsa: bool,
 }
 
-/// Means that it offers.
+/// Features against them that it offers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Means {
+pub struct Features {
     /// SPEC_CTRL.IBRS may stay set for ever (IBRS_ALL; AMD: always-on mode).
     pub enhanced_ibrs: bool,
     /// EFER.AutoIBRS (AMD).
@@ -63,7 +63,7 @@ pub struct Processor {
     /// It has transactional memory (RTM).
     pub has_rtm: bool,
     /// What it has not.
-    pub without: Without,
+    pub unaffected: Unaffected,
     /// What it offers.
-    pub means: Means,
+    pub features: Features,
 }

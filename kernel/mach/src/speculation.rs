@@ -9,7 +9,7 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use arch::{cpuid, msr};
 pub use speculation::Vulnerability;
-use speculation::{Means, Plan, Processor, Vendor, Without};
+use speculation::{Features, Plan, Processor, Unaffected, Vendor};
 
 use crate::sync::Once;
 
@@ -100,8 +100,8 @@ fn processor() -> Processor {
         model,
         is_virtual: cpuid::has_hypervisor(),
         has_rtm: bit(cpuid::leaf(7, 0).ebx, 11),
-        without: without(says),
-        means: means(says),
+        unaffected: unaffected(says),
+        features: features(says),
     }
 }
 
@@ -124,10 +124,10 @@ fn capabilities() -> u64 {
     }
 }
 
-fn without(says: u64) -> Without {
+fn unaffected(says: u64) -> Unaffected {
     let says = |index: u32| says >> index & 1 != 0;
     let amd = cpuid::leaf(0x8000_0021, 0);
-    Without {
+    Unaffected {
         rdcl: says(0),
         ssb: says(4) || bit(cpuid::leaf(0x8000_0008, 0).ebx, 26),
         mds: says(5),
@@ -142,10 +142,10 @@ fn without(says: u64) -> Without {
     }
 }
 
-fn means(says: u64) -> Means {
+fn features(says: u64) -> Features {
     let says = |index: u32| says >> index & 1 != 0;
     let (intel, amd) = (cpuid::leaf(7, 0).edx, cpuid::leaf(0x8000_0008, 0).ebx);
-    Means {
+    Features {
         enhanced_ibrs: says(1) || bit(amd, 16),
         automatic_ibrs: bit(cpuid::leaf(0x8000_0021, 0).eax, 8),
         stibp: bit(intel, 27) || bit(amd, 15),

@@ -1,4 +1,4 @@
-//! /sys/devices/system/cpu/vulnerabilities: what is true of each vulnerability of the processor here.
+//! /sys/devices/system/cpu/vulnerabilities: what is true of each one here.
 
 use core::fmt::Write;
 
