@@ -11,7 +11,7 @@
 //!
 //! Sources: seccomp(2); `linux/seccomp.h`.
 
-use crate::check::{Flaw, Program};
+use crate::check::{CheckError, Program};
 use crate::fact::{Fact, Facts};
 use crate::instruction::RawInstruction;
 use crate::packet::Packet;
@@ -124,10 +124,10 @@ pub struct CallFilter(Program);
 
 impl CallFilter {
     /// Checks a program as Linux does.
-    pub fn check(raw: &[RawInstruction]) -> Result<Self, Flaw> {
+    pub fn check(raw: &[RawInstruction]) -> Result<Self, CheckError> {
         let program = Program::check(raw)?;
         match raw.iter().position(|one| !is_for_calls(one)) {
-            Some(at) => Err(Flaw::NotForCalls { at }),
+            Some(at) => Err(CheckError::NotForCalls { at }),
             None => Ok(Self(program)),
         }
     }

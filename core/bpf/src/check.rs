@@ -12,7 +12,7 @@ pub const INSTRUCTIONS_MAX: usize = 4096;
 
 /// Why instructions are not a program; `at` counts from zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Flaw {
+pub enum CheckError {
     /// None, or more than [`INSTRUCTIONS_MAX`].
     Length {
         /// How many there are.
@@ -82,19 +82,19 @@ pub struct Program(Box<[Instruction]>);
 
 impl Program {
     /// Checks a program as Linux does.
-    pub fn check(raw: &[RawInstruction]) -> Result<Self, Flaw> {
+    pub fn check(raw: &[RawInstruction]) -> Result<Self, CheckError> {
         if raw.is_empty() || raw.len() > INSTRUCTIONS_MAX {
             let instructions = raw.len();
-            return Err(Flaw::Length { instructions });
+            return Err(CheckError::Length { instructions });
         }
         let mut instructions = Vec::new();
         let room = instructions.try_reserve_exact(raw.len());
-        room.map_err(|_| Flaw::NoMemory)?;
+        room.map_err(|_| CheckError::NoMemory)?;
         for (at, &one) in raw.iter().enumerate() {
             instructions.push(decode(one, at, raw.len() - at - 1)?);
         }
         if !matches!(instructions.last(), Some(Instruction::Return(_))) {
-            return Err(Flaw::NoReturn);
+            return Err(CheckError::NoReturn);
         }
         scratch::check(&instructions)?;
         Ok(Self(instructions.into_boxed_slice()))

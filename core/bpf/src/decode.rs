@@ -3,7 +3,7 @@
 //! A code is a class in its low three bits and, above them, what the class makes of them.
 //! Codes are matched whole, as Linux does, so that a stray bit is refused.
 
-use crate::check::Flaw;
+use crate::check::CheckError;
 use crate::fact::Fact;
 use crate::instruction::{
     Calculation, Extension, Instruction, Kept, Operand, RawInstruction, Register, Size, Slot, Test,
@@ -13,8 +13,12 @@ use crate::instruction::{
 const EXTENSIONS: u32 = -0x1000_i32 as u32;
 
 /// The instruction at `at` of a program with `left` more behind it.
-pub(crate) fn decode(raw: RawInstruction, at: usize, left: usize) -> Result<Instruction, Flaw> {
-    let slot = || Slot::new(raw.k).ok_or(Flaw::Scratch { at, slot: raw.k });
+pub(crate) fn decode(
+    raw: RawInstruction,
+    at: usize,
+    left: usize,
+) -> Result<Instruction, CheckError> {
+    let slot = || Slot::new(raw.k).ok_or(CheckError::Scratch { at, slot: raw.k });
     Ok(match raw.code {
         0x00 => Instruction::Constant(Register::A, raw.k),
         0x01 => Instruction::Constant(Register::X, raw.k),
@@ -25,7 +29,7 @@ pub(crate) fn decode(raw: RawInstruction, at: usize, left: usize) -> Result<Inst
         0x02 => Instruction::Remember(Register::A, slot()?),
         0x03 => Instruction::Remember(Register::X, slot()?),
         0x20 | 0x28 | 0x30 if raw.k >= EXTENSIONS => {
-            let unknown = Flaw::Extension { at, offset: raw.k };
+            let unknown = CheckError::Extension { at, offset: raw.k };
             Instruction::Extension(extension(raw.k - EXTENSIONS).ok_or(unknown)?)
         }
         0x20 | 0x28 | 0x30 | 0x40 | 0x48 | 0x50 => Instruction::Load {
@@ -42,7 +46,7 @@ pub(crate) fn decode(raw: RawInstruction, at: usize, left: usize) -> Result<Inst
         0x16 => Instruction::Return(Kept::Accumulator),
         code if code & 0xff07 == 0x04 => calculate(raw, at)?,
         code if code & 0xff07 == 0x05 => branch(raw, at, left)?,
-        code => return Err(Flaw::Unknown { at, code }),
+        code => return Err(CheckError::Unknown { at, code }),
     })
 }
 
@@ -54,7 +58,7 @@ fn operand(raw: RawInstruction) -> Operand {
     }
 }
 
-fn calculate(raw: RawInstruction, at: usize) -> Result<Instruction, Flaw> {
+fn calculate(raw: RawInstruction, at: usize) -> Result<Instruction, CheckError> {
     let calculation = match raw.code & 0xf0 {
         0x00 => Calculation::Add,
         0x10 => Calculation::Subtract,
@@ -66,39 +70,39 @@ fn calculate(raw: RawInstruction, at: usize) -> Result<Instruction, Flaw> {
         0x70 => Calculation::ShiftRight,
         0x90 => Calculation::Remainder,
         0xa0 => Calculation::Xor,
-        _ => return Err(Flaw::Unknown { at, code: raw.code }),
+        _ => return Err(CheckError::Unknown { at, code: raw.code }),
     };
     let operand = operand(raw);
     match (calculation, operand) {
         (Calculation::Divide | Calculation::Remainder, Operand::Constant(0)) => {
-            Err(Flaw::Divisor { at })
+            Err(CheckError::Divisor { at })
         }
         (Calculation::ShiftLeft | Calculation::ShiftRight, Operand::Constant(bits @ 32..)) => {
-            Err(Flaw::Shift { at, bits })
+            Err(CheckError::Shift { at, bits })
         }
         _ => Ok(Instruction::Calculate(calculation, operand)),
     }
 }
 
-fn jump(raw: RawInstruction, at: usize, left: usize) -> Result<Instruction, Flaw> {
+fn jump(raw: RawInstruction, at: usize, left: usize) -> Result<Instruction, CheckError> {
     if raw.k as usize >= left {
-        return Err(Flaw::Jump { at, skips: raw.k });
+        return Err(CheckError::Jump { at, skips: raw.k });
     }
     Ok(Instruction::Jump(raw.k))
 }
 
-fn branch(raw: RawInstruction, at: usize, left: usize) -> Result<Instruction, Flaw> {
+fn branch(raw: RawInstruction, at: usize, left: usize) -> Result<Instruction, CheckError> {
     let test = match raw.code & 0xf0 {
         0x10 => Test::Equal,
         0x20 => Test::Above,
         0x30 => Test::AtLeast,
         0x40 => Test::AnyBit,
-        _ => return Err(Flaw::Unknown { at, code: raw.code }),
+        _ => return Err(CheckError::Unknown { at, code: raw.code }),
     };
     let skips = raw.yes.max(raw.no);
     if usize::from(skips) >= left {
         let skips = skips.into();
-        return Err(Flaw::Jump { at, skips });
+        return Err(CheckError::Jump { at, skips });
     }
     Ok(Instruction::Branch {
         test,

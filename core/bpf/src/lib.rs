@@ -42,7 +42,7 @@ mod scratch;
 
 pub use attributes::ATTRIBUTES_MAX;
 pub use calls::{Action, CallData, CallFilter, Verdict};
-pub use check::{Flaw, INSTRUCTIONS_MAX, Program};
+pub use check::{CheckError, INSTRUCTIONS_MAX, Program};
 pub use fact::{Fact, Facts};
 pub use instruction::RawInstruction;
 pub use packet::Packet;

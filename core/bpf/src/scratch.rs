@@ -6,7 +6,7 @@
 
 use alloc::vec::Vec;
 
-use crate::check::Flaw;
+use crate::check::CheckError;
 use crate::instruction::{Instruction, Slot};
 
 /// A set of words, one bit each.
@@ -19,11 +19,11 @@ fn bit(slot: Slot) -> Written {
 }
 
 /// Refuses the first read that some path leads to without a write.
-pub(crate) fn check(instructions: &[Instruction]) -> Result<(), Flaw> {
+pub(crate) fn check(instructions: &[Instruction]) -> Result<(), CheckError> {
     // What each instruction may count on by the jumps to it; all, where none leads.
     let mut entry = Vec::new();
     let room = entry.try_reserve_exact(instructions.len());
-    room.map_err(|_| Flaw::NoMemory)?;
+    room.map_err(|_| CheckError::NoMemory)?;
     entry.resize(instructions.len(), ALL);
     let mut written: Written = 0;
     for (at, instruction) in instructions.iter().enumerate() {
@@ -37,7 +37,7 @@ pub(crate) fn check(instructions: &[Instruction]) -> Result<(), Flaw> {
             Instruction::Remember(_, slot) => written |= bit(slot),
             Instruction::Recall(_, slot) if written & bit(slot) == 0 => {
                 let slot = slot.index() as u32;
-                return Err(Flaw::Unwritten { at, slot });
+                return Err(CheckError::Unwritten { at, slot });
             }
             Instruction::Jump(skip) => {
                 leads_to(skip as usize, written);

@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use bpf::{Flaw, RawInstruction};
+use bpf::{CheckError, RawInstruction};
 use mach::mem::fallible::{self, NoMemory, TryGrow};
 use sync::{Error, Result};
 
@@ -15,16 +15,16 @@ pub type Instruction = [u8; RawInstruction::BYTES];
 /// Errors: `Invalid` for what is none, `OutOfMemory`.
 pub fn check_by<P>(
     instructions: &[Instruction],
-    check: impl FnOnce(&[RawInstruction]) -> core::result::Result<P, Flaw>,
+    check: impl FnOnce(&[RawInstruction]) -> core::result::Result<P, CheckError>,
 ) -> Result<P> {
     let mut raw = Vec::new();
     raw.make_room(instructions.len())?;
     raw.extend(instructions.iter().copied().map(RawInstruction::from_bytes));
-    let mut checked = Err(Flaw::NoMemory);
+    let mut checked = Err(CheckError::NoMemory);
     fallible::reserve(|| {
         checked = check(&raw);
         match checked {
-            Err(Flaw::NoMemory) => Err(NoMemory),
+            Err(CheckError::NoMemory) => Err(NoMemory),
             _ => Ok(()),
         }
     })?;

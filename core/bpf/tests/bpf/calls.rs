@@ -1,6 +1,6 @@
 //! Filters over system calls.
 
-use bpf::{Action, CallData, CallFilter, Flaw, Verdict};
+use bpf::{Action, CallData, CallFilter, CheckError, Verdict};
 
 use crate::program;
 
@@ -48,7 +48,7 @@ fn the_length_is_that_of_the_data() {
 #[test]
 fn loads_that_are_not_whole_words_of_it_are_refused() {
     let flaw = |code, k| CallFilter::check(&program(&[(code, 0, 0, k), (0x06, 0, 0, 0)])).err();
-    let refused = Some(Flaw::NotForCalls { at: 0 });
+    let refused = Some(CheckError::NotForCalls { at: 0 });
     assert_eq!(flaw(0x20, 60), None);
     for (code, k) in [
         (0x20, 64),
